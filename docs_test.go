@@ -1,0 +1,136 @@
+package pleat_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pleat"
+)
+
+var everyState = []pleat.State{
+	pleat.StateDraft, pleat.StatePending, pleat.StateInitialized, pleat.StateQueued, pleat.StateRunning,
+	pleat.StateCompleted, pleat.StateFailed, pleat.StateStopped,
+}
+
+// The diagrams of docs/states.md draw the transition table, no more and no less.
+func TestStatesAreDrawn(t *testing.T) {
+	page, err := os.ReadFile("docs/states.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```mermaid\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) != 2 {
+		t.Fatalf("docs/states.md has %d diagrams; want one of fold jobs and one of workflows", len(blocks))
+	}
+	edge := regexp.MustCompile(`(?m)^\s*(\w+|\[\*\]) --> (\w+|\[\*\])`)
+	drawn := map[string]bool{}
+	for i, block := range blocks {
+		for _, m := range edge.FindAllStringSubmatch(block[1], -1) {
+			from, to := pleat.State(m[1]), pleat.State(m[2])
+			switch {
+			case m[2] == "[*]":
+				if !from.Terminal() {
+					t.Errorf("diagram %d ends at %s, which is not terminal", i+1, from)
+				}
+			case !slices.Contains(everyState, to):
+				t.Errorf("diagram %d draws %s, which is not a state", i+1, to)
+			case m[1] == "[*]":
+			case i == 0 && (!slices.Contains(pleat.JobStates(), from) || !slices.Contains(pleat.JobStates(), to)):
+				t.Errorf("the diagram of fold jobs draws %s --> %s, which only workflows show", from, to)
+			case !from.Can(to):
+				t.Errorf("diagram %d draws %s --> %s, which the table does not allow", i+1, from, to)
+			default:
+				drawn[m[1]+" "+m[2]] = true
+			}
+		}
+	}
+	for _, from := range everyState {
+		for _, to := range everyState {
+			if from.Can(to) && !drawn[string(from)+" "+string(to)] {
+				t.Errorf("docs/states.md does not draw %s --> %s", from, to)
+			}
+		}
+	}
+}
+
+func TestTerminalStatesEndEverything(t *testing.T) {
+	for _, from := range everyState {
+		for _, to := range everyState {
+			if from.Terminal() && from.Can(to) {
+				t.Errorf("%s is terminal, yet may become %s", from, to)
+			}
+		}
+	}
+}
+
+// Every link between the pages of the repository leads to a file, and every heading named exists.
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages := append(globs(t, "*.md", "docs/*.md", "docs/*/*.md"), globs(t, "internal/*/*.md", "web/*.md", "runners/*.md", "runners/*/*.md")...)
+	if !slices.Contains(pages, "README.md") {
+		t.Error("there is no README.md")
+	}
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	code := regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
+			checkLink(t, page, m[1])
+		}
+	}
+}
+
+func globs(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	var all []string
+	for _, p := range patterns {
+		m, err := filepath.Glob(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m...)
+	}
+	return all
+}
+
+func checkLink(t *testing.T, page, target string) {
+	t.Helper()
+	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+		return
+	}
+	file, heading, _ := strings.Cut(target, "#")
+	path := page
+	if file != "" {
+		path = page[:strings.LastIndex(page, "/")+1] + file
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Errorf("%s links to %s, which does not exist", page, target)
+		return
+	}
+	if heading == "" || info.IsDir() {
+		return
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		if anchor(m[1]) == heading {
+			return
+		}
+	}
+	t.Errorf("%s links to %s, but %s has no such heading", page, target, path)
+}
+
+// anchor is the fragment that a heading gets when it is rendered.
+func anchor(heading string) string {
+	heading = regexp.MustCompile(`[^\p{L}\p{N}\- _]`).ReplaceAllString(strings.ToLower(heading), "")
+	return strings.ReplaceAll(strings.TrimSpace(heading), " ", "-")
+}

@@ -1,0 +1,49 @@
+package pleat
+
+// FailureKind classifies why a run failed. A failed model is data, not an error value.
+type FailureKind string
+
+const (
+	FailInvalidInput   FailureKind = "invalid_input"   // the engine refused the input
+	FailUnsupported    FailureKind = "unsupported"     // the engine cannot do what was asked
+	FailTooLarge       FailureKind = "too_large"       // more tokens than the engine or device holds
+	FailMSAUnavailable FailureKind = "msa_unavailable" // the alignment service did not answer
+	FailWeightsMissing FailureKind = "weights_missing" // the model's weights are not installed
+	FailLoad           FailureKind = "load_failed"     // the model did not load
+	FailOOM            FailureKind = "oom"             // out of device or host memory
+	FailDeviceLost     FailureKind = "device_lost"     // the accelerator went away
+	FailTimeout        FailureKind = "timeout"         // a stage took longer than allowed
+	FailCancelled      FailureKind = "cancelled"       // stopped by its owner
+	FailCrashed        FailureKind = "runner_crashed"  // the process or worker died
+	FailOutputInvalid  FailureKind = "output_invalid"  // the engine's files are missing or do not parse
+	FailStorage        FailureKind = "storage"         // artifacts could not be stored
+	FailInternal       FailureKind = "internal"        // our fault
+)
+
+// Failure says why a run failed, in one sentence for the owner. Retry means the same work may succeed when tried again.
+type Failure struct {
+	Kind    FailureKind `json:"kind"`
+	Message string      `json:"message"`
+	Retry   bool        `json:"retry,omitempty"`
+}
+
+// Retryable is the default of Failure.Retry for a kind: true where the cause is the place, not the work.
+func (k FailureKind) Retryable() bool {
+	switch k {
+	case FailMSAUnavailable, FailDeviceLost, FailCrashed, FailStorage:
+		return true
+	}
+	return false
+}
+
+// Failed makes a Failure of a kind with its default of Retry.
+func Failed(kind FailureKind, message string) *Failure {
+	return &Failure{Kind: kind, Message: message, Retry: kind.Retryable()}
+}
+
+func (f *Failure) String() string {
+	if f == nil {
+		return ""
+	}
+	return string(f.Kind) + ": " + f.Message
+}

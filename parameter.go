@@ -1,0 +1,274 @@
+package pleat
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Params are the folding parameters of a job: the model, and the values given by name. A name that is absent takes the
+// model's default. Values hold bool, int64, float64 or string, as the name's ParamType says.
+type Params struct {
+	Model  string         `json:"modelName"`
+	Values map[string]any `json:"values,omitempty"`
+}
+
+// ParamType is the type of a parameter's value.
+type ParamType string
+
+const (
+	ParamInt    ParamType = "integer"
+	ParamFloat  ParamType = "number"
+	ParamBool   ParamType = "boolean"
+	ParamString ParamType = "string"
+)
+
+// ParamSpec is one parameter that a model takes.
+type ParamSpec struct {
+	Name    string    `json:"name"`
+	Type    ParamType `json:"type"`
+	Default any       `json:"default,omitempty"`
+	Min     *float64  `json:"min,omitempty"`
+	Max     *float64  `json:"max,omitempty"`
+	Values  []string  `json:"values,omitempty"` // of a string: what it may be; empty: anything
+	Doc     string    `json:"doc"`
+}
+
+// MaxSeed bounds seeds to what every engine takes (NumPy's and PyTorch's seeding functions take 32 bits).
+const MaxSeed = math.MaxUint32
+
+// Known parameters of the interface, in its order. A model's manifest picks from them.
+var knownParams = []ParamSpec{
+	{Name: "msaAlgorithm", Type: ParamString},
+	{Name: "relaxPrediction", Type: ParamBool},
+	{Name: "seed", Type: ParamString},
+	{Name: "recyclingSteps", Type: ParamInt},
+	{Name: "samplingSteps", Type: ParamInt},
+	{Name: "diffusionSample", Type: ParamInt},
+	{Name: "stepScale", Type: ParamFloat},
+	{Name: "affinityMwCorrection", Type: ParamBool},
+	{Name: "samplingStepsAffinity", Type: ParamInt},
+	{Name: "diffusionSamplesAffinity", Type: ParamInt},
+	{Name: "numModelSeeds", Type: ParamInt},
+	{Name: "numDiffnSamples", Type: ParamInt},
+	{Name: "numTrunkSamples", Type: ParamInt},
+	{Name: "numTrunkRecycles", Type: ParamInt},
+	{Name: "numDiffnTimesteps", Type: ParamInt},
+}
+
+// KnownParams lists the parameters of the interface, modelName apart.
+func KnownParams() []ParamSpec { return slices.Clone(knownParams) }
+
+// Seed is the seed given, and whether one was.
+func (p Params) Seed() (string, bool) {
+	s, ok := p.Values["seed"].(string)
+	return s, ok
+}
+
+// With is p with one value set.
+func (p Params) With(name string, value any) Params {
+	v := maps.Clone(p.Values)
+	if v == nil {
+		v = map[string]any{}
+	}
+	v[name] = value
+	return Params{Model: p.Model, Values: v}
+}
+
+// Effective is every parameter the model takes: the value given, else the default.
+func (p Params) Effective(m Model) map[string]any {
+	out := map[string]any{}
+	for _, s := range m.Params {
+		if s.Default != nil {
+			out[s.Name] = s.Default
+		}
+		if v, ok := p.Values[s.Name]; ok {
+			out[s.Name] = v
+		}
+	}
+	return out
+}
+
+// asksNothing reports whether a value requests no work of the model, so that every model honours it.
+func asksNothing(v any) bool { return v == nil || v == false || v == "" }
+
+// check refuses parameters that the model cannot honour, and drops those that ask for nothing of a model that lacks them.
+func (p *Params) check(m Model) error {
+	for _, name := range slices.Sorted(maps.Keys(p.Values)) {
+		v := p.Values[name]
+		spec, ok := m.param(name)
+		if !ok {
+			if asksNothing(v) {
+				delete(p.Values, name)
+				continue
+			}
+			return Invalidf("params.%s is not a parameter of the model %q; it takes %s", name, m.Name, m.paramNames())
+		}
+		if v == nil {
+			delete(p.Values, name)
+			continue
+		}
+		norm, err := spec.normalise(v)
+		if err != nil {
+			return err
+		}
+		p.Values[name] = norm
+	}
+	return nil
+}
+
+// normalise checks v against the specification and gives it its canonical type.
+func (s ParamSpec) normalise(v any) (any, error) {
+	switch s.Type {
+	case ParamBool:
+		if b, ok := v.(bool); ok {
+			return b, nil
+		}
+	case ParamString:
+		if t, ok := v.(string); ok {
+			if s.Name == "seed" {
+				return normaliseSeed(t)
+			}
+			if len(s.Values) > 0 && !slices.Contains(s.Values, t) {
+				return nil, Invalidf("params.%s is %q; it must be one of %s", s.Name, Clip(t), strings.Join(s.Values, ", "))
+			}
+			return t, nil
+		}
+	case ParamInt, ParamFloat:
+		f, ok := number(v)
+		if !ok || s.Type == ParamInt && f != math.Trunc(f) {
+			break
+		}
+		lo, hi := 0.0, math.Inf(1)
+		if s.Type == ParamInt {
+			lo, hi = 1, math.MaxInt32
+		}
+		if s.Min != nil {
+			lo = *s.Min
+		}
+		if s.Max != nil {
+			hi = *s.Max
+		}
+		if f < lo || f > hi {
+			return nil, Invalidf("params.%s is %s; it must be %s", s.Name, strconv.FormatFloat(f, 'g', -1, 64), bounds(lo, hi))
+		}
+		if s.Type == ParamInt {
+			return int64(f), nil
+		}
+		return f, nil
+	}
+	article := "a"
+	if s.Type == ParamInt {
+		article = "an"
+	}
+	return nil, Invalidf("params.%s must be %s %s", s.Name, article, s.Type)
+}
+
+func bounds(lo, hi float64) string {
+	if math.IsInf(hi, 1) || hi == math.MaxInt32 {
+		return fmt.Sprintf("%g or more", lo)
+	}
+	return fmt.Sprintf("%g to %g", lo, hi)
+}
+
+// normaliseSeed takes a decimal integer of 0 to MaxSeed and writes it without leading zeros.
+func normaliseSeed(s string) (any, error) {
+	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64)
+	if err != nil || n > MaxSeed {
+		return nil, Invalidf("params.seed is %q; it must be a whole number from 0 to %d, written as a string", Clip(s), uint64(MaxSeed))
+	}
+	return strconv.FormatUint(n, 10), nil
+}
+
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int:
+		return float64(n), true
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
+	case json.Number:
+		f, err := n.Float64()
+		return f, err == nil
+	}
+	return 0, false
+}
+
+func (m *Model) param(name string) (ParamSpec, bool) {
+	i := slices.IndexFunc(m.Params, func(s ParamSpec) bool { return s.Name == name })
+	if i < 0 {
+		return ParamSpec{}, false
+	}
+	return m.Params[i], true
+}
+
+func (m *Model) paramNames() string {
+	names := make([]string, len(m.Params))
+	for i, s := range m.Params {
+		names[i] = s.Name
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Nearest is the name most like got, or "" where none is near enough to be worth suggesting.
+func Nearest(got string, names []string) string {
+	best, at := "", max(3, len(got)/2+1)
+	for _, n := range names {
+		d := editDistance(strings.ToLower(got), strings.ToLower(n))
+		if strings.HasSuffix(strings.ToLower(n), strings.ToLower(got)) || strings.HasPrefix(strings.ToLower(n), strings.ToLower(got)) {
+			d = min(d, 2)
+		}
+		if d < at || d == at && best != "" && cmp.Less(n, best) {
+			best, at = n, d
+		}
+	}
+	return best
+}
+
+// editDistance is Levenshtein's, on bytes; arguments past 64 bytes count as far apart.
+func editDistance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return 64
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		prev := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := prev
+			if a[i] != b[j] {
+				cost++
+			}
+			prev, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// Clip shortens a caller's text for a message and strips what would not print, so that it is safe in a sentence or a log line.
+func Clip(s string) string {
+	const most = 60
+	out := []rune{}
+	for _, r := range s {
+		if len(out) == most {
+			return string(out) + "…"
+		}
+		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' {
+			r = '\ufffd'
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}

@@ -1,0 +1,173 @@
+package pleat
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var plain = Model{Name: "mini", Kind: TaskFold, Entities: []EntityKind{Protein}, MinTokens: 3, MaxTokens: 400,
+	Params: []ParamSpec{{Name: "seed", Type: ParamString}}}
+
+func f(v float64) *float64 { return &v }
+
+var full = Model{Name: "boltz-2", Kind: TaskFold, Entities: []EntityKind{Protein, RNA, DNA, Ligand}, MaxTokens: 2000,
+	Features: []Feature{FeatureAffinity, FeatureConstraints, FeatureModifications, FeatureCyclic, FeatureComplex, FeatureUnknown},
+	Params: []ParamSpec{{Name: "seed", Type: ParamString}, {Name: "samplingSteps", Type: ParamInt, Max: f(1000)}, {Name: "stepScale", Type: ParamFloat},
+		{Name: "msaAlgorithm", Type: ParamString, Values: []string{"none", "mmseqs2"}}}}
+
+func protein(text string) Sequence { return Sequence{Kind: Protein, Text: text} }
+
+func TestValidateCleans(t *testing.T) {
+	j := Job{Name: "x", Sequences: []Sequence{
+		{Kind: Protein, Text: " dayaq\nwlkdg ", Count: 2},
+		{Kind: RNA, Text: "acgu", ChainID: "B"},
+		{Kind: Ligand, Text: "atp", CCD: true, PropertyType: "affinity"},
+	}, Params: Params{Model: "boltz-2", Values: map[string]any{"seed": "007", "samplingSteps": 20.0, "relaxPrediction": false}}}
+	if err := j.Validate(full); err != nil {
+		t.Fatal(err)
+	}
+	var got []any
+	for _, s := range j.Sequences {
+		got = append(got, s.Text, s.Chains)
+	}
+	want := []any{"DAYAQWLKDG", []string{"A", "C"}, "ACGU", []string{"B"}, "ATP", []string{"D"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]any{"seed": "7", "samplingSteps": int64(20)}, j.Params.Values); diff != "" {
+		t.Error(diff)
+	}
+	if !j.Complex {
+		t.Error("four chains in one structure are a complex")
+	}
+}
+
+func TestValidateRefuses(t *testing.T) {
+	long := strings.Repeat("A", 401)
+	for _, c := range []struct {
+		want  string
+		model Model
+		job   Job
+	}{
+		{"name is required", plain, Job{Name: " ", Sequences: []Sequence{protein("AAAA")}}},
+		{"name has 256 characters", plain, Job{Name: strings.Repeat("n", 256), Sequences: []Sequence{protein("AAAA")}}},
+		{"control character at position 2", plain, Job{Name: "a\x00", Sequences: []Sequence{protein("AAAA")}}},
+		{"chatId is \"x\"; it must be a UUID", plain, Job{Name: "x", ChatID: "x", Sequences: []Sequence{protein("AAAA")}}},
+		{"must hold at least 1 item", plain, Job{Name: "x"}},
+		{"holds 10000 items", plain, Job{Name: "x", Sequences: make([]Sequence, 10000)}},
+		{"Invalid sequence format: sequences[0].proteinChain.sequence is empty", plain, Job{Name: "x", Sequences: []Sequence{protein(" \n")}}},
+		{"Invalid sequence format: sequences[1].proteinChain.sequence has 'J' at position 3", plain, Job{Name: "x", Sequences: []Sequence{protein("AAAA"), protein("A AJA")}}},
+		{"has 'X' at position 4", plain, Job{Name: "x", Sequences: []Sequence{protein("AAAX")}}},
+		{"has 'é' at position 2", plain, Job{Name: "x", Sequences: []Sequence{protein("Aé")}}},
+		{"at most 400", plain, Job{Name: "x", Sequences: []Sequence{protein(long)}}},
+		{"folds 3 or more", plain, Job{Name: "x", Sequences: []Sequence{protein("AA")}}},
+		{"more than 20000 residues", plain, Job{Name: "x", Sequences: []Sequence{protein(strings.Repeat("A", 100_000))}}},
+		{"folds protein only", plain, Job{Name: "x", Sequences: []Sequence{{Kind: Ligand, Text: "C"}}}},
+		{"folds no cyclic chains", plain, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "AAAA", Cyclic: true}}}},
+		{"takes no modified residues", plain, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "AAAA", Modifications: []Modification{{1, "SEP"}}}}}},
+		{"takes no pocket, bond or contact", plain, Job{Name: "x", Sequences: []Sequence{protein("AAAA")}, Constraints: Constraints{Contact: []Contact{{}}}}},
+		{"params.samplingSteps is not a parameter of the model \"mini\"; it takes seed", plain, Job{Name: "x", Sequences: []Sequence{protein("AAAA")}, Params: Params{Values: map[string]any{"samplingSteps": 3.0}}}},
+		{"params.seed is \"x\"; it must be a whole number from 0 to 4294967295", plain, Job{Name: "x", Sequences: []Sequence{protein("AAAA")}, Params: Params{Values: map[string]any{"seed": "x"}}}},
+		{"params.samplingSteps is 0; it must be 1 to 1000", full, Job{Name: "x", Sequences: []Sequence{protein("A")}, Params: Params{Values: map[string]any{"samplingSteps": 0.0}}}},
+		{"params.samplingSteps must be an integer", full, Job{Name: "x", Sequences: []Sequence{protein("A")}, Params: Params{Values: map[string]any{"samplingSteps": 1.5}}}},
+		{"params.stepScale is -1; it must be 0 or more", full, Job{Name: "x", Sequences: []Sequence{protein("A")}, Params: Params{Values: map[string]any{"stepScale": -1.0}}}},
+		{"must be one of none, mmseqs2", full, Job{Name: "x", Sequences: []Sequence{protein("A")}, Params: Params{Values: map[string]any{"msaAlgorithm": "y"}}}},
+		{"chain_id \"A\" is taken by sequences[0]", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", ChainID: "A"}, {Kind: Protein, Text: "A", ChainID: "A"}}}},
+		{"chain_id is \"a b\"", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", ChainID: "a b"}}}},
+		{"count is -1", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", Count: -1}}}},
+		{"more than 512 chains", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", Count: 300}, {Kind: Protein, Text: "A", Count: 300}}}},
+		{"may be \"affinity\"", full, Job{Name: "x", Sequences: []Sequence{{Kind: Ligand, Text: "C", PropertyType: "colour"}}}},
+		{"not for a protein", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", PropertyType: "affinity"}}}},
+		{"a CCD code has 1 to 5", full, Job{Name: "x", Sequences: []Sequence{{Kind: Ligand, Text: "A-B", CCD: true}}}},
+		{"at position 2; a SMILES has printable ASCII only", full, Job{Name: "x", Sequences: []Sequence{{Kind: Ligand, Text: "C C"}}}},
+		{"modifications[0].res_idx is 2; the chain has residues 1 to 1", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", Modifications: []Modification{{2, "SEP"}}}}}},
+		{"modified twice", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", Modifications: []Modification{{1, "SEP"}, {1, "SEP"}}}}}},
+		{"constraints.contact[0].chainB is \"Z\"; the job has the chains A, B", full, Job{Name: "x", Sequences: []Sequence{protein("A"), protein("A")},
+			Constraints: Constraints{Contact: []Contact{{ChainA: "A", ResidueA: 1, ChainB: "Z", ResidueB: 1}}}}},
+		{"constraints.pocket[0].contacts[0].res_idx is 9; chain A has residues 1 to 1", full, Job{Name: "x", Sequences: []Sequence{protein("A")},
+			Constraints: Constraints{Pocket: []Pocket{{Binder: ChainRef{"A"}, Contacts: []ResidueRef{{"A", 9}}}}}}},
+		{"atom2.atom_name is \"\"", full, Job{Name: "x", Sequences: []Sequence{protein("A")},
+			Constraints: Constraints{Bond: []Bond{{AtomRef{"A", 1, "CA"}, AtomRef{"A", 1, ""}}}}}},
+	} {
+		err := c.job.Validate(c.model)
+		if err == nil {
+			t.Errorf("no refusal; want %q", c.want)
+			continue
+		}
+		if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got  %s\nwant %s", err, c.want)
+		}
+		if CodeOf(err) != CodeInvalid || len(err.Error()) > 400 {
+			t.Errorf("%s: code %s, %d bytes", err, CodeOf(err), len(err.Error()))
+		}
+	}
+}
+
+func TestTransitions(t *testing.T) {
+	for from, tos := range transitions {
+		if from.Terminal() {
+			t.Errorf("%s is terminal and yet left", from)
+		}
+		for _, to := range tos {
+			if !from.Can(to) {
+				t.Errorf("%s cannot become %s", from, to)
+			}
+		}
+	}
+	if StateCompleted.Can(StateRunning) || StateInitialized.Can(StateCompleted) {
+		t.Error("a state is skipped or left after the end")
+	}
+}
+
+func TestFindModel(t *testing.T) {
+	for name, want := range map[string]string{
+		"mini":    "",
+		"boltz-2": "pleat engines install boltz-2",
+		"miny":    "did you mean \"mini\"?",
+		"gpt":     "is not a known model. Models here: mini",
+	} {
+		_, err := FindModel([]Model{plain}, name)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v; want %q", name, err, want)
+		}
+	}
+	if _, err := FindModel(nil, "mini"); err == nil || !strings.Contains(err.Error(), "pleat worker") {
+		t.Errorf("no engine: %v", err)
+	}
+}
+
+func TestParseWebhooks(t *testing.T) {
+	got, err := ParseWebhooks([]byte(`{"evolla":{"enabled":true,"initial_question":"?"},"openmm":null,"custom_http":{"x":1}}`), "constraints.webhooks", false)
+	if err != nil || len(got) != 2 || got[0].Destination != DestCustom || got[0].Enabled || got[1].TargetType != "evolla_v1" || !got[1].Enabled {
+		t.Fatalf("%+v %v", got, err)
+	}
+	for raw, want := range map[string]string{
+		`[]`:                        "must be an object",
+		`{"slack":{}}`:              "unknown destination \"slack\" in constraints.webhooks",
+		`{"custom-http":{}}`:        "did you mean \"custom_http\"?",
+		`{"qna":{},"evolla":{}}`:    "names one destination twice",
+		`{"qna":{"enabled":"yes"}}`: "whose enabled is true or false",
+	} {
+		if _, err := ParseWebhooks([]byte(raw), "constraints.webhooks", false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", raw, err, want)
+		}
+	}
+}
+
+func TestSetOff(t *testing.T) {
+	subs := []Subscription{{Destination: DestQnA}, {Destination: DestMD}, {Destination: DestCustom}}
+	if n := len(SetOff(Event{Name: OnComplete}, subs)); n != 3 {
+		t.Errorf("completion sets off %d", n)
+	}
+	if got := SetOff(Event{Name: OnFailed}, subs); len(got) != 1 || got[0].Destination != DestCustom {
+		t.Errorf("failure sets off %+v", got)
+	}
+}
+
+func TestClip(t *testing.T) {
+	if got := Clip("a\nb\x1b[31m" + strings.Repeat("z", 100)); strings.ContainsAny(got, "\n\x1b") || len([]rune(got)) != 61 {
+		t.Errorf("%q", got)
+	}
+}

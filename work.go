@@ -1,0 +1,62 @@
+package pleat
+
+import "encoding/json"
+
+// Work is one attempt at a task, as an engine gets it. Exactly one of the inputs is set, the one of its kind. Files that an
+// input names are in the work's folder.
+type Work struct {
+	Kind    TaskKind
+	Task    TaskID
+	Attempt int
+	Model   Model
+	Fold    *FoldInput
+	QnA     *QnAInput
+	MD      *MDInput
+	Dir     string // a fresh folder with the input's files: what the engine writes goes here
+	Resume  string // path of the last attempt's checkpoint; empty: from the start
+	Step    int64  // of that checkpoint
+}
+
+// FoldInput is what to fold. A model without FeatureComplex folds each sequence on its own.
+type FoldInput struct {
+	Job         JobID
+	Run         RunID
+	Name        string
+	Sequences   []Sequence
+	Params      Params
+	Seed        string
+	Constraints Constraints
+	Complex     bool
+}
+
+// Output is how an attempt ended: files and a result, or a failure.
+type Output struct {
+	Files   []File
+	Result  *Result
+	Failure *Failure // nil: it worked
+	// Row is the result_raw_json of a workflow's task; nil for a fold.
+	Row    json.RawMessage
+	Engine string // name and version of what ran
+	MSA    State  // what became of the alignment; PENDING where none was made
+}
+
+// File is something an attempt wrote. Path is inside Work.Dir.
+type File struct {
+	Kind        ArtifactKind
+	Name        string // what the artifact is called, unique in the run
+	Path        string
+	ContentType string
+	Sequence    SequenceID // empty: of the whole run
+}
+
+// Sink takes what an engine has to say while it works. Calls are cheap, never block for long and may come from any goroutine.
+type Sink interface {
+	// Progress says that a stage has done so much of its total; the total is 0 where it is not known.
+	Progress(stage string, done, total int)
+	// Log adds one line to the run's log; lines are clipped and their number is bounded.
+	Log(line string)
+	// Publish makes a file readable before the run ends.
+	Publish(f File) error
+	// Checkpoint keeps a file from which another attempt may go on.
+	Checkpoint(path string, step int64) error
+}
