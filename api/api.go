@@ -1,0 +1,106 @@
+// Package api is the wire of the service: the types of every request and answer, a strict JSON decoder for requests
+// and a typed Go client. Together with the OpenAPI document it is the only public promise of this module.
+//
+// It imports the standard library alone and knows nothing of how the service works; wire spellings live here and
+// nowhere else. Read it as the interface document:
+//
+//	job.go       POST /v1/jobs and what it takes
+//	result.go    GET /v1/jobs/{id}/results
+//	workflow.go  questions about structures, and dynamics
+//	library.go   files of the caller's own
+//	view.go      lists, one job, progress, models, usage, keys
+//	decode.go    Decode: JSON without surprises
+//	client.go    Client: one method per endpoint
+//	stream.go    following progress, with reconnects
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Time is a moment on the wire: UTC, ISO 8601, six fractional digits, no zone suffix. The zero value is written as null.
+type Time struct{ time.Time }
+
+const timeForm = "2006-01-02T15:04:05.000000"
+
+// At is t as it goes over the wire.
+func At(t time.Time) Time { return Time{t.UTC()} }
+
+// MarshalJSON writes the time, or null for the zero value.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	b := make([]byte, 0, len(timeForm)+2)
+	b = append(b, '"')
+	b = t.UTC().AppendFormat(b, timeForm)
+	return append(b, '"'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, and RFC 3339.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*t = Time{}
+		return nil
+	}
+	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
+		return fmt.Errorf("a time must be a string such as %q", timeForm)
+	}
+	return t.UnmarshalText(b[1 : len(b)-1])
+}
+
+// MarshalText is MarshalJSON without quotes; empty for the zero value.
+func (t Time) MarshalText() ([]byte, error) {
+	if t.IsZero() {
+		return nil, nil
+	}
+	return t.UTC().AppendFormat(nil, timeForm), nil
+}
+
+// UnmarshalText reads a time without a zone as UTC.
+func (t *Time) UnmarshalText(b []byte) error {
+	for _, form := range []string{"2006-01-02T15:04:05.999999999", time.RFC3339Nano} {
+		if at, err := time.Parse(form, string(b)); err == nil {
+			t.Time = at.UTC()
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a time such as %q", clip(string(b)), timeForm)
+}
+
+// Error is a refusal: every answer that is not a success carries one, and nothing else.
+type Error struct {
+	Message string `json:"message" doc:"One sentence that says what is wrong and what would be right." example:"Unauthorized"`
+
+	// Status is the HTTP status, and RetryAfter how long to wait where the service says so. Neither is in the body.
+	Status     int           `json:"-"`
+	RetryAfter time.Duration `json:"-"`
+}
+
+func (e *Error) Error() string {
+	if e.Message == "" {
+		return fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))
+	}
+	return e.Message
+}
+
+// List is a page of a list. NextCursor is nil on the last page.
+type List[T any] struct {
+	Data       []T     `json:"data"`
+	NextCursor *string `json:"next_cursor" doc:"Give it as cursor to get the next page; null on the last page."`
+}
+
+// States of jobs, runs, predictions and alignments on the wire.
+const (
+	Pending     = "PENDING"
+	Initialized = "INITIALIZED"
+	Running     = "RUNNING"
+	Completed   = "COMPLETED"
+	Failed      = "FAILED"
+	Stopped     = "STOPPED"
+)
+
+// Terminal reports whether a state is final.
+func Terminal(state string) bool { return state == Completed || state == Failed || state == Stopped }

@@ -1,0 +1,631 @@
+package api
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// MaxDepth is how deep arrays and objects may be nested in a request.
+const MaxDepth = 32
+
+// Refusal is what Decode says is wrong with a request: one sentence for the caller.
+type Refusal struct{ Message string }
+
+func (r *Refusal) Error() string { return r.Message }
+
+func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
+
+// Decode reads one JSON document into v, a pointer, and takes nothing that it would have to guess about: unknown fields,
+// duplicate keys, numbers that do not fit, invalid UTF-8, text after the document and nesting deeper than MaxDepth are
+// refused with a *Refusal that names the place. Null leaves a field as it was. Keys are matched exactly. Fields of type
+// json.RawMessage are kept as given; a slice is bounded by its field's maxItems tag. It exists because encoding/json
+// forgives all of these, and names Go's fields and offsets where it refuses.
+func Decode(data []byte, v any) error {
+	if at := badUTF8(data); at >= 0 {
+		return refuse("the request body is not valid UTF-8: byte %d", at+1)
+	}
+	d := &decoder{data: data}
+	if d.space(); d.at == len(data) {
+		return refuse("the request body is empty; it must be a JSON object")
+	}
+	if err := d.value(reflect.ValueOf(v).Elem(), nil, 0, 0); err != nil {
+		return err
+	}
+	if d.space(); d.at < len(data) {
+		return refuse("the request body goes on after its JSON document, at byte %d", d.at+1)
+	}
+	return nil
+}
+
+func badUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// place is where in the document a value stands; it becomes text only when something is wrong.
+type place struct {
+	up    *place
+	name  string
+	index int // of an array, where name is empty
+}
+
+func (p *place) String() string {
+	if p == nil {
+		return "the request body"
+	}
+	head := ""
+	if p.up != nil {
+		head = p.up.String()
+	}
+	switch {
+	case p.name == "":
+		return head + "[" + strconv.Itoa(p.index) + "]"
+	case head == "":
+		return clip(p.name)
+	}
+	return head + "." + clip(p.name)
+}
+
+type decoder struct {
+	data []byte
+	at   int
+}
+
+func (d *decoder) space() {
+	for d.at < len(d.data) {
+		switch d.data[d.at] {
+		case ' ', '\t', '\n', '\r':
+			d.at++
+		default:
+			return
+		}
+	}
+}
+
+// peek is the next byte after white space, 0 at the end.
+func (d *decoder) peek() byte {
+	if d.space(); d.at == len(d.data) {
+		return 0
+	}
+	return d.data[d.at]
+}
+
+// broken says that the text is not JSON here.
+func (d *decoder) broken() error {
+	if d.at >= len(d.data) {
+		return refuse("the request body is not JSON: it ends too early, after byte %d", len(d.data))
+	}
+	r, _ := utf8.DecodeRune(d.data[d.at:])
+	return refuse("the request body is not JSON: unexpected %q at byte %d", r, d.at+1)
+}
+
+func (d *decoder) literal(s string) error {
+	for i := range len(s) {
+		if d.at >= len(d.data) || d.data[d.at] != s[i] {
+			return d.broken()
+		}
+		d.at++
+	}
+	return nil
+}
+
+// wrong refuses a value of another type than wanted, unless it is not even JSON.
+func (d *decoder) wrong(p *place, want string) error {
+	if err := d.skip(p, 0); err != nil {
+		return err
+	}
+	if p == nil {
+		return refuse("the request body must be a JSON %s", strings.TrimPrefix(strings.TrimPrefix(want, "an "), "a "))
+	}
+	return refuse("%s must be %s", p, want)
+}
+
+var rawType = reflect.TypeFor[json.RawMessage]()
+
+// value reads the next value into v. most bounds a slice; 0: unbounded.
+func (d *decoder) value(v reflect.Value, p *place, depth, most int) error {
+	c := d.peek()
+	if c == 'n' {
+		if err := d.literal("null"); err != nil || p != nil {
+			return err
+		}
+		return refuse("the request body is null; it must be a JSON object")
+	}
+	if v.Type() == rawType {
+		start := d.at
+		if err := d.skip(p, depth); err != nil {
+			return err
+		}
+		v.SetBytes(bytes.Clone(d.data[start:d.at]))
+		return nil
+	}
+	if v.Kind() == reflect.Pointer {
+		n := reflect.New(v.Type().Elem())
+		if err := d.value(n.Elem(), p, depth, most); err != nil {
+			return err
+		}
+		v.Set(n)
+		return nil
+	}
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return d.text(u, p, c)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		if c != '{' {
+			return d.wrong(p, "an object")
+		}
+		return d.object(v, p, depth)
+	case reflect.Slice:
+		if c != '[' {
+			return d.wrong(p, "an array")
+		}
+		return d.array(v, p, depth, most)
+	case reflect.Map:
+		if c != '{' {
+			return d.wrong(p, "an object")
+		}
+		return d.mapping(v, p, depth)
+	case reflect.Interface:
+		return d.free(v, p, depth)
+	}
+	return d.scalar(v, p, c)
+}
+
+func (d *decoder) scalar(v reflect.Value, p *place, c byte) error {
+	switch v.Kind() {
+	case reflect.String:
+		if c != '"' {
+			return d.wrong(p, "a string")
+		}
+		s, err := d.str()
+		v.SetString(s)
+		return err
+	case reflect.Bool:
+		switch c {
+		case 't':
+			v.SetBool(true)
+			return d.literal("true")
+		case 'f':
+			v.SetBool(false)
+			return d.literal("false")
+		}
+		return d.wrong(p, "true or false")
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return d.integer(v, p, c)
+	case reflect.Float64:
+		if c != '-' && (c < '0' || c > '9') {
+			return d.wrong(p, "a number")
+		}
+		t, err := d.number()
+		if err != nil {
+			return err
+		}
+		f, err := strconv.ParseFloat(t, 64)
+		if err != nil {
+			return refuse("%s is %s; it must be a number of at most 1.8e308", p, clip(t))
+		}
+		v.SetFloat(f)
+		return nil
+	}
+	panic("api: Decode into " + v.Type().String())
+}
+
+// integer takes 3, 3.0 and 3e0 alike, and nothing that would lose digits.
+func (d *decoder) integer(v reflect.Value, p *place, c byte) error {
+	if c != '-' && (c < '0' || c > '9') {
+		return d.wrong(p, "an integer")
+	}
+	t, err := d.number()
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(t, 10, 64)
+	if err != nil {
+		const exact = 1 << 53
+		f, ferr := strconv.ParseFloat(t, 64)
+		switch {
+		case !strings.ContainsAny(t, ".eE") || ferr != nil || f > exact || f < -exact:
+			return refuse("%s is %s; it must be an integer of at most 9007199254740992", p, clip(t))
+		case f != float64(int64(f)):
+			return refuse("%s must be an integer", p)
+		}
+		n = int64(f)
+	}
+	if v.OverflowInt(n) {
+		return refuse("%s is %s; it does not fit", p, clip(t))
+	}
+	v.SetInt(n)
+	return nil
+}
+
+func (d *decoder) text(u encoding.TextUnmarshaler, p *place, c byte) error {
+	if c != '"' {
+		return d.wrong(p, "a string")
+	}
+	s, err := d.str()
+	if err != nil {
+		return err
+	}
+	if err := u.UnmarshalText([]byte(s)); err != nil {
+		return refuse("%s: %v", p, err)
+	}
+	return nil
+}
+
+// free reads any value: map[string]any, []any, string, json.Number, bool or nil.
+func (d *decoder) free(v reflect.Value, p *place, depth int) error {
+	start := d.at
+	if err := d.skip(p, depth); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(d.data[start:d.at]))
+	dec.UseNumber()
+	var a any
+	if err := dec.Decode(&a); err != nil {
+		return refuse("%s: %v", p, err)
+	}
+	v.Set(reflect.ValueOf(&a).Elem())
+	return nil
+}
+
+// entries reads an object and calls each with every key, the cursor standing before its value.
+func (d *decoder) entries(p *place, depth int, each func(key string) error) error {
+	if depth >= MaxDepth {
+		return refuse("%s is nested more than %d levels deep", p, MaxDepth)
+	}
+	d.at++ // {
+	if d.peek() == '}' {
+		d.at++
+		return nil
+	}
+	for {
+		if d.peek() != '"' {
+			return d.broken()
+		}
+		key, err := d.str()
+		if err != nil {
+			return err
+		}
+		if d.peek() != ':' {
+			return d.broken()
+		}
+		d.at++
+		if err := each(key); err != nil {
+			return err
+		}
+		switch d.peek() {
+		case ',':
+			d.at++
+		case '}':
+			d.at++
+			return nil
+		default:
+			return d.broken()
+		}
+	}
+}
+
+// elements reads an array and calls each before every element.
+func (d *decoder) elements(p *place, depth int, each func(i int) error) error {
+	if depth >= MaxDepth {
+		return refuse("%s is nested more than %d levels deep", p, MaxDepth)
+	}
+	d.at++ // [
+	if d.peek() == ']' {
+		d.at++
+		return nil
+	}
+	for i := 0; ; i++ {
+		if err := each(i); err != nil {
+			return err
+		}
+		switch d.peek() {
+		case ',':
+			d.at++
+		case ']':
+			d.at++
+			return nil
+		default:
+			return d.broken()
+		}
+	}
+}
+
+func (d *decoder) object(v reflect.Value, p *place, depth int) error {
+	fields := fieldsOf(v.Type())
+	seen := make([]bool, len(fields.all))
+	err := d.entries(p, depth, func(key string) error {
+		i, ok := fields.at[key]
+		if !ok {
+			return unknown(key, p, fields)
+		}
+		if seen[i] {
+			return refuse("duplicate key %q in %s", clip(key), p)
+		}
+		seen[i] = true
+		f := fields.all[i]
+		return d.value(v.FieldByIndex(f.index), &place{up: p, name: f.name}, depth+1, f.most)
+	})
+	if err != nil {
+		return err
+	}
+	if c, ok := v.Addr().Interface().(interface{ check(path string) error }); ok {
+		return c.check(p.String())
+	}
+	return nil
+}
+
+func unknown(key string, p *place, fields *fieldTable) error {
+	names := make([]string, len(fields.all))
+	for i, f := range fields.all {
+		names[i] = f.name
+	}
+	if near := nearest(key, names); near != "" {
+		return refuse("unknown field %q in %s; did you mean %q?", clip(key), p, near)
+	}
+	return refuse("unknown field %q in %s; it may have %s", clip(key), p, strings.Join(names, ", "))
+}
+
+func (d *decoder) mapping(v reflect.Value, p *place, depth int) error {
+	m := reflect.MakeMap(v.Type())
+	err := d.entries(p, depth, func(key string) error {
+		k := reflect.ValueOf(key).Convert(v.Type().Key())
+		if m.MapIndex(k).IsValid() {
+			return refuse("duplicate key %q in %s", clip(key), p)
+		}
+		e := reflect.New(v.Type().Elem()).Elem()
+		if err := d.value(e, &place{up: p, name: key}, depth+1, 0); err != nil {
+			return err
+		}
+		m.SetMapIndex(k, e)
+		return nil
+	})
+	v.Set(m)
+	return err
+}
+
+func (d *decoder) array(v reflect.Value, p *place, depth, most int) error {
+	out, n := reflect.MakeSlice(v.Type(), 0, 0), 0
+	err := d.elements(p, depth, func(i int) error {
+		at := &place{up: p, index: i}
+		if n = i + 1; most > 0 && n > most { // what will be refused is counted, not kept
+			return d.skip(at, depth+1)
+		}
+		if d.peek() == 'n' {
+			if err := d.literal("null"); err != nil {
+				return err
+			}
+			return refuse("%s is null; it must have a value", at)
+		}
+		e := reflect.New(v.Type().Elem()).Elem()
+		if err := d.value(e, at, depth+1, 0); err != nil {
+			return err
+		}
+		out = reflect.Append(out, e)
+		return nil
+	})
+	if err == nil && most > 0 && n > most {
+		return refuse("%s holds %d items; at most %d are taken", p, n, most)
+	}
+	v.Set(out)
+	return err
+}
+
+// skip reads a value of any shape and keeps nothing of it but its rules.
+func (d *decoder) skip(p *place, depth int) error {
+	switch c := d.peek(); c {
+	case '{':
+		seen := map[string]bool{}
+		return d.entries(p, depth, func(key string) error {
+			if seen[key] {
+				return refuse("duplicate key %q in %s", clip(key), p)
+			}
+			seen[key] = true
+			return d.skip(&place{up: p, name: key}, depth+1)
+		})
+	case '[':
+		return d.elements(p, depth, func(i int) error { return d.skip(&place{up: p, index: i}, depth+1) })
+	case '"':
+		_, err := d.str()
+		return err
+	case 't':
+		return d.literal("true")
+	case 'f':
+		return d.literal("false")
+	case 'n':
+		return d.literal("null")
+	default:
+		if c == '-' || c >= '0' && c <= '9' {
+			_, err := d.number()
+			return err
+		}
+		return d.broken()
+	}
+}
+
+// number reads the text of a number, by the grammar of RFC 8259 section 6.
+func (d *decoder) number() (string, error) {
+	start := d.at
+	digits := func() bool {
+		from := d.at
+		for d.at < len(d.data) && d.data[d.at] >= '0' && d.data[d.at] <= '9' {
+			d.at++
+		}
+		return d.at > from
+	}
+	is := func(set string) bool { return d.at < len(d.data) && strings.IndexByte(set, d.data[d.at]) >= 0 }
+	if is("-") {
+		d.at++
+	}
+	if is("0") {
+		d.at++
+	} else if !digits() {
+		return "", d.broken()
+	}
+	if is(".") {
+		if d.at++; !digits() {
+			return "", d.broken()
+		}
+	}
+	if is("eE") {
+		if d.at++; is("+-") {
+			d.at++
+		}
+		if !digits() {
+			return "", d.broken()
+		}
+	}
+	return string(d.data[start:d.at]), nil
+}
+
+// str reads a string, the cursor on its opening quote.
+func (d *decoder) str() (string, error) {
+	d.at++
+	start := d.at
+	for d.at < len(d.data) {
+		switch c := d.data[d.at]; {
+		case c == '"':
+			s := string(d.data[start:d.at])
+			d.at++
+			return s, nil
+		case c == '\\':
+			return d.escaped(start)
+		case c < ' ':
+			return "", d.broken()
+		}
+		d.at++
+	}
+	return "", d.broken()
+}
+
+// escaped goes on with a string at its first backslash.
+func (d *decoder) escaped(start int) (string, error) {
+	b := append([]byte(nil), d.data[start:d.at]...)
+	for d.at < len(d.data) {
+		c := d.data[d.at]
+		switch {
+		case c == '"':
+			d.at++
+			return string(b), nil
+		case c < ' ':
+			return "", d.broken()
+		case c != '\\':
+			b = append(b, c)
+			d.at++
+			continue
+		}
+		if d.at++; d.at >= len(d.data) {
+			break
+		}
+		if d.data[d.at] == 'u' {
+			r, err := d.unicode()
+			if err != nil {
+				return "", err
+			}
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		i := strings.IndexByte(`"\/bfnrt`, d.data[d.at])
+		if i < 0 {
+			return "", d.broken()
+		}
+		b = append(b, "\"\\/\b\f\n\r\t"[i])
+		d.at++
+	}
+	return "", d.broken()
+}
+
+// unicode reads uXXXX, and a second one where the first is half of a pair.
+func (d *decoder) unicode() (rune, error) {
+	at := d.at
+	high, err := d.hex4()
+	if err != nil {
+		return 0, err
+	}
+	if high < 0xd800 || high > 0xdfff {
+		return high, nil
+	}
+	if high < 0xdc00 && d.at+1 < len(d.data) && d.data[d.at] == '\\' && d.data[d.at+1] == 'u' {
+		d.at++
+		low, err := d.hex4()
+		if err != nil {
+			return 0, err
+		}
+		if low >= 0xdc00 && low <= 0xdfff {
+			return (high-0xd800)<<10 + (low - 0xdc00) + 0x10000, nil
+		}
+	}
+	return 0, refuse("the request body has half of a surrogate pair at byte %d", at)
+}
+
+func (d *decoder) hex4() (rune, error) {
+	d.at++ // u
+	var r rune
+	for range 4 {
+		if d.at >= len(d.data) {
+			return 0, d.broken()
+		}
+		c := d.data[d.at]
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, d.broken()
+		}
+		r = r<<4 | rune(c)
+		d.at++
+	}
+	return r, nil
+}
+
+type field struct {
+	name  string
+	index []int
+	most  int
+}
+
+type fieldTable struct {
+	all []field
+	at  map[string]int
+}
+
+var tables sync.Map // reflect.Type → *fieldTable
+
+func fieldsOf(t reflect.Type) *fieldTable {
+	if got, ok := tables.Load(t); ok {
+		return got.(*fieldTable)
+	}
+	out := &fieldTable{at: map[string]int{}}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || f.Anonymous || name == "-" || name == "" {
+			continue
+		}
+		most, _ := strconv.Atoi(f.Tag.Get("maxItems"))
+		out.at[name] = len(out.all)
+		out.all = append(out.all, field{name, f.Index, most})
+	}
+	tables.Store(t, out)
+	return out
+}

@@ -1,0 +1,150 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const good = `{"name":"x","isPublic":true,"sequences":[
+ {"proteinChain":{"sequence":"ACD","count":2.0,"modifications":[{"res_idx":1,"ccd":"SEP"}]},"sourceSequenceId":null},
+ {"ligandSequence":{"sequence":"ATP","is_ccd":true},"proteinChain":null}],
+ "params":{"modelName":"mini","seed":"7","stepScale":1.5e0,"recyclingSteps":3},
+ "constraints":{"webhooks":{"qna":{"enabled":true,"x":[1,{"y":null}]}}},"chatId":null}`
+
+func TestDecode(t *testing.T) {
+	var got CreateJob
+	if err := Decode([]byte(good), &got); err != nil {
+		t.Fatal(err)
+	}
+	two, seed, scale, recycles := 2, "7", 1.5, int64(3)
+	want := CreateJob{
+		Name: "x", IsPublic: true,
+		Sequences: []SequenceItem{
+			{ProteinChain: &Polymer{Sequence: "ACD", Count: &two, Modifications: []Modification{{1, "SEP"}}}},
+			{LigandSequence: &LigandSequence{Sequence: "ATP", IsCCD: true}},
+		},
+		Params:      &Params{ModelName: "mini", Seed: &seed, StepScale: &scale, RecyclingSteps: &recycles},
+		Constraints: &Constraints{Webhooks: json.RawMessage(`{"qna":{"enabled":true,"x":[1,{"y":null}]}}`)},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(map[string]any{"seed": "7", "stepScale": 1.5, "recyclingSteps": int64(3)}, got.Params.Values()); d != "" {
+		t.Error(d)
+	}
+}
+
+// Every way to get a request wrong has its sentence.
+func TestDecodeRefuses(t *testing.T) {
+	deep := func(n int) string { return strings.Repeat(`[`, n) + strings.Repeat(`]`, n) }
+	for _, c := range []struct{ name, body, want string }{
+		{"nothing", ``, `the request body is empty; it must be a JSON object`},
+		{"spaces", " \n", `the request body is empty; it must be a JSON object`},
+		{"null", `null`, `the request body is null; it must be a JSON object`},
+		{"not JSON", `name=x`, `the request body is not JSON: unexpected 'a' at byte 2`},
+		{"yaml", `hello: x`, `the request body is not JSON: unexpected 'h' at byte 1`},
+		{"array", `[]`, `the request body must be a JSON object`},
+		{"string", `"x"`, `the request body must be a JSON object`},
+		{"cut off", `{"name":"x"`, `the request body is not JSON: it ends too early, after byte 11`},
+		{"cut off in a string", `{"name":"x`, `the request body is not JSON: it ends too early, after byte 10`},
+		{"cut off in an escape", `{"name":"x\`, `the request body is not JSON: it ends too early, after byte 11`},
+		{"trailing comma", `{"name":"x",}`, `the request body is not JSON: unexpected '}' at byte 13`},
+		{"trailing", `{} {}`, `the request body goes on after its JSON document, at byte 4`},
+		{"leading zero", `{"params":{"recyclingSteps":01}}`, `the request body is not JSON: unexpected '1' at byte 30`},
+		{"bare minus", `{"params":{"recyclingSteps":-}}`, `the request body is not JSON: unexpected '}' at byte 30`},
+		{"single quotes", `{'name':1}`, `the request body is not JSON: unexpected '\'' at byte 2`},
+		{"control in string", "{\"name\":\"a\nb\"}", `the request body is not JSON: unexpected '\n' at byte 11`},
+		{"bad escape", `{"name":"\x"}`, `the request body is not JSON: unexpected 'x' at byte 11`},
+		{"half a pair", `{"name":"\ud800"}`, `the request body has half of a surrogate pair at byte 10`},
+		{"invalid UTF-8", "{\"name\":\"\xff\"}", `the request body is not valid UTF-8: byte 10`},
+		{"name is a number", `{"name":5}`, `name must be a string`},
+		{"isPublic is a string", `{"isPublic":"true"}`, `isPublic must be true or false`},
+		{"sequences is an object", `{"sequences":{}}`, `sequences must be an array`},
+		{"item is a string", `{"sequences":["ACD"]}`, `sequences[0] must be an object`},
+		{"item is null", `{"sequences":[null]}`, `sequences[0] is null; it must have a value`},
+		{"count is text", `{"sequences":[{"proteinChain":{"sequence":"A"}},{"dnaSequence":{}},{"proteinChain":{"count":"2"}}]}`, `sequences[2].proteinChain.count must be an integer`},
+		{"count is 1.5", `{"sequences":[{"proteinChain":{"count":1.5}}]}`, `sequences[0].proteinChain.count must be an integer`},
+		{"count is huge", `{"sequences":[{"proteinChain":{"count":99999999999999999999}}]}`, `sequences[0].proteinChain.count is 99999999999999999999; it must be an integer of at most 9007199254740992`},
+		{"count is 1e400", `{"sequences":[{"proteinChain":{"count":1e400}}]}`, `sequences[0].proteinChain.count is 1e400; it must be an integer of at most 9007199254740992`},
+		{"scale is 1e999", `{"params":{"stepScale":1e999}}`, `params.stepScale is 1e999; it must be a number of at most 1.8e308`},
+		{"scale is NaN", `{"params":{"stepScale":NaN}}`, `the request body is not JSON: unexpected 'N' at byte 24`},
+		{"seed is a number", `{"params":{"seed":7}}`, `params.seed must be a string`},
+		{"model", `{"params":{"model":"mini"}}`, `unknown field "model" in params; did you mean "modelName"?`},
+		{"case", `{"params":{"modelname":"mini"}}`, `unknown field "modelname" in params; did you mean "modelName"?`},
+		{"top level", `{"sequence":[]}`, `unknown field "sequence" in the request body; did you mean "sequences"?`},
+		{"nothing near", `{"favourite_colour":1}`, `unknown field "favourite_colour" in the request body; it may have name, isPublic, sequences, params, constraints, chatId`},
+		{"unprintable key", "{\"\\u0007\":1}", `unknown field "�" in the request body; it may have name, isPublic, sequences, params, constraints, chatId`},
+		{"protein", `{"sequences":[{"protein":{}}]}`, `unknown field "protein" in sequences[0]; did you mean "proteinChain"?`},
+		{"twice", `{"name":"a","name":"b"}`, `duplicate key "name" in the request body`},
+		{"twice inside", `{"sequences":[{"proteinChain":{"sequence":"A","sequence":"B"}}]}`, `duplicate key "sequence" in sequences[0].proteinChain`},
+		{"twice in webhooks", `{"constraints":{"webhooks":{"qna":{"a":1,"a":2}}}}`, `duplicate key "a" in constraints.webhooks.qna`},
+		{"two kinds", `{"sequences":[{"proteinChain":{"sequence":"A"},"ligandSequence":{"sequence":"C"}}]}`, `sequences[0] must have exactly one of proteinChain, rnaSequence, dnaSequence, ligandSequence; it has proteinChain and ligandSequence`},
+		{"no kind", `{"sequences":[{}]}`, `sequences[0] must have exactly one of proteinChain, rnaSequence, dnaSequence, ligandSequence; it has none of them`},
+		{"null kind", `{"sequences":[{"proteinChain":null}]}`, `sequences[0] must have exactly one of proteinChain, rnaSequence, dnaSequence, ligandSequence; it has none of them`},
+		{"10,000 items", `{"sequences":[` + strings.Repeat(`{"proteinChain":{"sequence":"A"}},`, 9999) + `{"proteinChain":{"sequence":"A"}}]}`, `sequences holds 10000 items; at most 256 are taken`},
+		{"deep", `{"constraints":{"webhooks":{"qna":` + deep(40) + `}}}`, `constraints.webhooks.qna` + strings.Repeat(`[0]`, 29) + ` is nested more than 32 levels deep`},
+		{"deep at the top", deep(100000), strings.Repeat(`[0]`, 32) + ` is nested more than 32 levels deep`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var v CreateJob
+			err := Decode([]byte(c.body), &v)
+			var r *Refusal
+			if !errors.As(err, &r) {
+				t.Fatalf("got %v, want a Refusal", err)
+			}
+			if r.Message != c.want {
+				t.Errorf("\ngot  %s\nwant %s", r.Message, c.want)
+			}
+		})
+	}
+}
+
+func TestDecodeAtTheLimit(t *testing.T) {
+	in := `{"constraints":{"webhooks":{"qna":` + strings.Repeat(`[`, 29) + strings.Repeat(`]`, 29) + `}}}`
+	if err := Decode([]byte(in), new(CreateJob)); err != nil {
+		t.Error(err)
+	}
+	in = `{"name":"\ud83d\ude00\u00e9\\\/\"\b"}`
+	var v CreateJob
+	if err := Decode([]byte(in), &v); err != nil || v.Name != "😀é\\/\"\b" {
+		t.Errorf("%q %v", v.Name, err)
+	}
+}
+
+// What Decode takes, encoding/json takes, and reads alike; what encoding/json refuses, Decode refuses.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte(`{"name":"\ud83d\ude00","params":{"stepScale":-0.5E-3}}`))
+	f.Add([]byte(`{"sequences":[{"rnaSequence":{"sequence":"ACGU","count":1e0}}]}`))
+	f.Add([]byte(`{"constraints":{"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":2,"distance":8}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var got CreateJob
+		err := Decode(data, &got)
+		if err != nil {
+			var r *Refusal
+			if !errors.As(err, &r) || r.Message == "" || len(r.Message) > 4000 {
+				t.Fatalf("not one sentence: %v", err)
+			}
+			return
+		}
+		if !json.Valid(data) {
+			t.Fatalf("took what is not JSON: %q", data)
+		}
+		var want CreateJob
+		if err := json.Unmarshal(data, &want); err != nil {
+			if strings.Contains(err.Error(), "number") { // 3.0 and 3e0 are integers here
+				return
+			}
+			t.Fatalf("took what encoding/json refuses: %v", err)
+		}
+		a, _ := json.Marshal(got)
+		b, _ := json.Marshal(want)
+		if string(a) != string(b) {
+			t.Fatalf("read otherwise than encoding/json:\n%s\n%s", a, b)
+		}
+	})
+}

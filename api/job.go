@@ -1,0 +1,214 @@
+package api
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+)
+
+// CreateJob is the body of POST /v1/jobs. In all requests null equals absent.
+type CreateJob struct {
+	Name        string         `json:"name" doc:"Name of the job." minLength:"1" maxLength:"255" example:"Trp-cage"`
+	IsPublic    bool           `json:"isPublic,omitempty" doc:"Whether anyone may read the results." default:"false"`
+	Sequences   []SequenceItem `json:"sequences" doc:"What to fold." minItems:"1" maxItems:"256"`
+	Params      *Params        `json:"params" doc:"The model and its parameters."`
+	Constraints *Constraints   `json:"constraints,omitempty" doc:"What the fold must respect, and what its end sets off."`
+	ChatID      string         `json:"chatId,omitempty" doc:"Chat to associate with the job." format:"uuid"`
+}
+
+// SequenceItem is one entity to fold: exactly one of the four kinds.
+type SequenceItem struct {
+	ProteinChain   *Polymer        `json:"proteinChain,omitempty" doc:"A protein chain."`
+	RNASequence    *Polymer        `json:"rnaSequence,omitempty" doc:"An RNA chain."`
+	DNASequence    *Polymer        `json:"dnaSequence,omitempty" doc:"A DNA chain."`
+	LigandSequence *LigandSequence `json:"ligandSequence,omitempty" doc:"A ligand."`
+
+	SourceSequenceID string `json:"sourceSequenceId,omitempty" doc:"Where the sequence came from." format:"uuid"`
+}
+
+// Kinds lists the keys of which an item has exactly one.
+func (SequenceItem) Kinds() []string {
+	return []string{"proteinChain", "rnaSequence", "dnaSequence", "ligandSequence"}
+}
+
+// check holds the rule of exactly one kind.
+func (s *SequenceItem) check(path string) error {
+	var has []string
+	for i, set := range []bool{s.ProteinChain != nil, s.RNASequence != nil, s.DNASequence != nil, s.LigandSequence != nil} {
+		if set {
+			has = append(has, s.Kinds()[i])
+		}
+	}
+	if len(has) == 1 {
+		return nil
+	}
+	all := strings.Join(s.Kinds(), ", ")
+	if len(has) == 0 {
+		return refuse("%s must have exactly one of %s; it has none of them", path, all)
+	}
+	return refuse("%s must have exactly one of %s; it has %s", path, all, and(has))
+}
+
+// Polymer is a chain of residues, as Count copies.
+type Polymer struct {
+	Sequence      string         `json:"sequence" doc:"One letter per residue, at most 20,000; white space is ignored." example:"DAYAQWLKDGGPSSGRPPPS"`
+	ChainID       string         `json:"chain_id,omitempty" doc:"Name of the chain: 1 to 4 letters and digits. Absent: A, B, C… in order." maxLength:"4"`
+	Label         string         `json:"label,omitempty" doc:"What to call it in results." maxLength:"255"`
+	Count         *int           `json:"count,omitempty" doc:"How many copies to fold together." minimum:"1" maximum:"512" default:"1"`
+	PropertyType  string         `json:"property_type,omitempty" doc:"A property to predict besides the structure."`
+	Cyclic        bool           `json:"cyclic,omitempty" doc:"Whether the ends of the chain are bound to each other." default:"false"`
+	Modifications []Modification `json:"modifications,omitempty" doc:"Residues replaced by chemical components." maxItems:"20000"`
+}
+
+// Modification replaces one residue.
+type Modification struct {
+	ResIdx int    `json:"res_idx" doc:"Which residue, counted from 1." minimum:"1"`
+	CCD    string `json:"ccd" doc:"Code of the chemical component that takes its place." example:"SEP"`
+}
+
+// LigandSequence is a small molecule, as Count copies.
+type LigandSequence struct {
+	Sequence     string `json:"sequence" doc:"A SMILES, or a code of the Chemical Component Dictionary where is_ccd is true." maxLength:"2000" example:"CC(=O)Oc1ccccc1C(=O)O"`
+	IsCCD        bool   `json:"is_ccd,omitempty" doc:"Whether sequence is a code of the Chemical Component Dictionary." default:"false"`
+	ChainID      string `json:"chain_id,omitempty" doc:"Name of the chain." maxLength:"4"`
+	Label        string `json:"label,omitempty" doc:"What to call it in results." maxLength:"255"`
+	Count        *int   `json:"count,omitempty" doc:"How many copies." minimum:"1" maximum:"512" default:"1"`
+	PropertyType string `json:"property_type,omitempty" doc:"affinity asks for a prediction of how strongly it binds." enum:"affinity"`
+}
+
+// Params names the model and sets its parameters. What is nil takes the model's default; GET /v1/models says which model
+// takes what.
+type Params struct {
+	ModelName                string   `json:"modelName" doc:"Name of the folding model, as GET /v1/models lists them." example:"mini"`
+	MSAAlgorithm             *string  `json:"msaAlgorithm,omitempty" doc:"How alignments are made."`
+	RelaxPrediction          *bool    `json:"relaxPrediction,omitempty" doc:"Whether to relax the structure in a force field." default:"false"`
+	Seed                     *string  `json:"seed,omitempty" doc:"A whole number from 0 to 4294967295. The same seed gives the same structure. Absent: the service chooses." example:"42"`
+	RecyclingSteps           *int64   `json:"recyclingSteps,omitempty" minimum:"1"`
+	SamplingSteps            *int64   `json:"samplingSteps,omitempty" minimum:"1"`
+	DiffusionSample          *int64   `json:"diffusionSample,omitempty" minimum:"1"`
+	StepScale                *float64 `json:"stepScale,omitempty" minimum:"0"`
+	AffinityMwCorrection     *bool    `json:"affinityMwCorrection,omitempty"`
+	SamplingStepsAffinity    *int64   `json:"samplingStepsAffinity,omitempty" minimum:"1"`
+	DiffusionSamplesAffinity *int64   `json:"diffusionSamplesAffinity,omitempty" minimum:"1"`
+	NumModelSeeds            *int64   `json:"numModelSeeds,omitempty" minimum:"1"`
+	NumDiffnSamples          *int64   `json:"numDiffnSamples,omitempty" minimum:"1"`
+	NumTrunkSamples          *int64   `json:"numTrunkSamples,omitempty" minimum:"1"`
+	NumTrunkRecycles         *int64   `json:"numTrunkRecycles,omitempty" minimum:"1"`
+	NumDiffnTimesteps        *int64   `json:"numDiffnTimesteps,omitempty" minimum:"1"`
+}
+
+// Values is every parameter set, modelName apart, under its wire name: bool, int64, float64 or string.
+func (p *Params) Values() map[string]any {
+	out := map[string]any{}
+	v := reflect.ValueOf(p).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			out[name] = f.Elem().Interface()
+		}
+	}
+	return out
+}
+
+// Constraints narrow a fold. Chains and residues named must exist in the job.
+type Constraints struct {
+	Pocket   []Pocket        `json:"pocket,omitempty" doc:"Binder chains that must sit near residues." maxItems:"1000"`
+	Bond     []Bond          `json:"bond,omitempty" doc:"Covalent bonds between atoms." maxItems:"1000"`
+	Contact  []Contact       `json:"contact,omitempty" doc:"Pairs of residues that must be near each other." maxItems:"1000"`
+	Webhooks json.RawMessage `json:"webhooks,omitempty" doc:"What the end of the run sets off: qna, md, custom_http, each an object with enabled and its settings."`
+}
+
+// Pocket asks that a binder sits near residues.
+type Pocket struct {
+	Binder   ChainRef     `json:"binder"`
+	Contacts []ResidueRef `json:"contacts" minItems:"1" maxItems:"1000"`
+}
+
+// Bond is a covalent bond between two atoms.
+type Bond struct {
+	Atom1 AtomRef `json:"atom1"`
+	Atom2 AtomRef `json:"atom2"`
+}
+
+// Contact asks that two residues are near each other.
+type Contact struct {
+	ChainA   string   `json:"chainA"`
+	ResIdxA  int      `json:"res_idxA" minimum:"1"`
+	ChainB   string   `json:"chainB"`
+	ResIdxB  int      `json:"res_idxB" minimum:"1"`
+	Distance *float64 `json:"distance,omitempty" doc:"How near, in Å; absent: the model's own idea." minimum:"0" maximum:"1000"`
+}
+
+// ChainRef names a chain.
+type ChainRef struct {
+	ChainID string `json:"chain_id"`
+}
+
+// ResidueRef names a residue, counted from 1.
+type ResidueRef struct {
+	ChainID string `json:"chain_id"`
+	ResIdx  int    `json:"res_idx" minimum:"1"`
+}
+
+// AtomRef names an atom of a residue.
+type AtomRef struct {
+	ChainID  string `json:"chain_id"`
+	ResIdx   int    `json:"res_idx" minimum:"1"`
+	AtomName string `json:"atom_name" example:"SG"`
+}
+
+// CreatedJob is the answer to POST /v1/jobs and POST /v1/jobs/{id}/runs.
+type CreatedJob struct {
+	JobID        string   `json:"jobId" format:"uuid"`
+	JobRunID     string   `json:"jobRunId" format:"uuid"`
+	JobName      string   `json:"jobName"`
+	JobStatus    string   `json:"jobStatus" example:"INITIALIZED"`
+	SequencesIDs []string `json:"sequencesIds" doc:"One per item of sequences, in order."`
+}
+
+// Rerun is the body of POST /v1/jobs/{id}/runs; it may be left out.
+type Rerun struct {
+	Params *Params `json:"params,omitempty" doc:"Parameters of the new run; absent: those of the job."`
+}
+
+// SetPublic is the body of PATCH /v1/jobs/{id}/public.
+type SetPublic struct {
+	IsPublic *bool `json:"isPublic" doc:"Whether anyone may read the results."`
+}
+
+// Visibility is the answer to SetPublic.
+type Visibility struct {
+	JobID    string `json:"jobId" format:"uuid"`
+	IsPublic bool   `json:"isPublic"`
+}
+
+// Validation is the answer to POST /v1/jobs/validate.
+type Validation struct {
+	Valid      bool            `json:"valid" doc:"Whether POST /v1/jobs would take this body now."`
+	Errors     []Blocking      `json:"errors" doc:"What stands against it; empty if valid."`
+	ModelName  string          `json:"modelName" doc:"The model that would fold it."`
+	Params     map[string]any  `json:"params" doc:"Every parameter that the model takes: the value given, else the default."`
+	IsComplex  bool            `json:"isComplex" doc:"Whether one structure would hold several chains."`
+	Chains     []ValidatedItem `json:"chains" doc:"The items as they would be folded."`
+	Tokens     int             `json:"tokens" doc:"Residues and ligand atoms, copies counted."`
+	MaxTokens  int             `json:"maxTokens" doc:"Most tokens the model folds in one structure; 0: not stated."`
+	Memory     int64           `json:"expectedMemoryBytes" doc:"Peak memory to expect."`
+	Seconds    float64         `json:"expectedSeconds" doc:"Core-seconds of computing to expect, without waiting and alignments."`
+	Remaining  int             `json:"quotaRemaining" doc:"Calls left today."`
+	Confidence string          `json:"confidence" doc:"What the model's confidence is, in words."`
+	Notice     string          `json:"notice" doc:"What to know before trusting the model."`
+}
+
+// Blocking is one thing that stands against a job.
+type Blocking struct {
+	Message string `json:"message"`
+	Field   string `json:"field" doc:"Where in the body, such as sequences[0].proteinChain.sequence; empty: the whole."`
+}
+
+// ValidatedItem is an item of a job after validation.
+type ValidatedItem struct {
+	Type     string   `json:"type" enum:"protein,rna,dna,ligand"`
+	Chains   []string `json:"chains"`
+	Residues int      `json:"residues" doc:"Letters of a polymer; 0 for a ligand."`
+	Tokens   int      `json:"tokens" doc:"Of one copy."`
+}

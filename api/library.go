@@ -1,0 +1,140 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// CreateItem is the body of POST /v1/library/create.
+type CreateItem struct {
+	Name     string          `json:"name" doc:"Name of the item." minLength:"1" maxLength:"255" example:"my-structure"`
+	Type     string          `json:"type,omitempty" doc:"file, or a folder of items." enum:"file,folder" default:"file"`
+	FileType string          `json:"fileType,omitempty" doc:"What its file will be." maxLength:"64" example:"pdb"`
+	Origin   string          `json:"origin,omitempty" doc:"Where it came from, in the caller's words." maxLength:"255" example:"upload"`
+	Metadata json.RawMessage `json:"metadata,omitempty" doc:"An object of the caller's, kept as given; files in it is the service's."`
+	ParentID string          `json:"parent_id,omitempty" doc:"The folder it is in." format:"uuid"`
+}
+
+// CreatedItem is the answer to CreateItem, with status 201.
+type CreatedItem struct {
+	ID string `json:"id" format:"uuid"`
+}
+
+// UploadedFiles is the answer to POST /v1/library/{id}/upload-files.
+type UploadedFiles struct {
+	ID    string        `json:"id" format:"uuid"`
+	Files []LibraryFile `json:"files" doc:"Those of this upload."`
+}
+
+// LibraryFile is a file of a library item.
+type LibraryFile struct {
+	FileName    string `json:"file_name" example:"structure.pdb"`
+	ContentType string `json:"content_type" example:"chemical/x-pdb"`
+	Bytes       int64  `json:"size_bytes"`
+	SHA256      string `json:"sha256" doc:"In hexadecimal."`
+	CreatedAt   Time   `json:"created_at"`
+}
+
+// LibraryRow is an item of the library in a list, or among a folder's children.
+type LibraryRow struct {
+	ID        string  `json:"id" format:"uuid"`
+	Name      string  `json:"name"`
+	Type      string  `json:"type" enum:"file,folder"`
+	FileType  string  `json:"fileType"`
+	Origin    string  `json:"origin"`
+	ParentID  *string `json:"parent_id"`
+	CreatedAt Time    `json:"created_at"`
+	UpdatedAt Time    `json:"updated_at"`
+}
+
+// LibraryItem is the answer to GET /v1/library/{id}.
+type LibraryItem struct {
+	LibraryRow
+	Metadata json.RawMessage `json:"metadata" doc:"As given, with files: an array of what was uploaded, each with file_name."`
+	Children []LibraryRow    `json:"children" doc:"What a folder holds, at most 1000 items."`
+}
+
+// DeletedItem is the answer to DELETE /v1/library/{id}.
+type DeletedItem struct {
+	ID      string `json:"id" format:"uuid"`
+	Deleted bool   `json:"deleted"`
+}
+
+func libraryPath(id, rest string) string { return "/v1/library/" + url.PathEscape(id) + rest }
+
+// CreateItem makes an item of the library, without files.
+func (c *Client) CreateItem(ctx context.Context, i CreateItem) (CreatedItem, error) {
+	return do[CreatedItem](ctx, c, http.MethodPost, "/v1/library/create", nil, nil, i)
+}
+
+// UploadFile puts a file into an item, in place of one of the same name.
+func (c *Client) UploadFile(ctx context.Context, item, name string, r io.Reader) (UploadedFiles, error) {
+	var out UploadedFiles
+	pr, pw := io.Pipe()
+	form := multipart.NewWriter(pw)
+	go func() { // ends when the request has read it all, or has closed its end
+		part, err := form.CreateFormFile("files", name)
+		if err == nil {
+			_, err = io.Copy(part, r)
+		}
+		if err == nil {
+			err = form.Close()
+		}
+		_ = pw.CloseWithError(err)
+	}()
+	defer pr.Close()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.Base, "/")+libraryPath(item, "/upload-files"), pr)
+	if err != nil {
+		return out, fmt.Errorf("upload %s: %w", name, err)
+	}
+	req.Header.Set("Content-Type", form.FormDataContentType())
+	if c.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Key)
+	}
+	res, err := c.http().Do(req)
+	if err != nil {
+		return out, fmt.Errorf("upload %s: %w", name, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return out, refusal(res)
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&out); err != nil {
+		return out, fmt.Errorf("upload %s: the answer is not what was expected: %w", name, err)
+	}
+	return out, nil
+}
+
+// LibraryItem reads an item.
+func (c *Client) LibraryItem(ctx context.Context, id string) (LibraryItem, error) {
+	return do[LibraryItem](ctx, c, http.MethodGet, libraryPath(id, ""), nil, nil, nil)
+}
+
+// LibraryFileURL is an address under which a file of an item can be read without a key, for a day at most.
+func (c *Client) LibraryFileURL(ctx context.Context, item, name string) (string, error) {
+	return do[string](ctx, c, http.MethodGet, libraryPath("file", "/"+url.PathEscape(item)+"/"+url.PathEscape(name)), nil, nil, nil)
+}
+
+// Library lists the caller's items, newest first. limit 0 is 50; cursor is the NextCursor of the page before.
+func (c *Client) Library(ctx context.Context, cursor string, limit int) (List[LibraryRow], error) {
+	q := url.Values{}
+	if cursor != "" {
+		q.Set("cursor", cursor)
+	}
+	if limit != 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	return do[List[LibraryRow]](ctx, c, http.MethodGet, "/v1/library", q, nil, nil)
+}
+
+// DeleteItem removes an item with its files, a folder with all that is in it.
+func (c *Client) DeleteItem(ctx context.Context, id string) (DeletedItem, error) {
+	return do[DeletedItem](ctx, c, http.MethodDelete, libraryPath(id, ""), nil, nil, nil)
+}

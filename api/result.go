@@ -1,0 +1,97 @@
+package api
+
+// Results is the answer to GET /v1/jobs/{id}/results. Job is always an object and Sequences always an array.
+type Results struct {
+	Job          Job              `json:"job"`
+	JobRunID     string           `json:"jobRunId" format:"uuid"`
+	Parameters   Parameters       `json:"parameters"`
+	Constraints  *Constraints     `json:"constraints" doc:"As given; null where none were. Anonymous readers do not see webhooks."`
+	SequencesIDs []string         `json:"sequencesIds"`
+	Sequences    []ResultSequence `json:"sequences"`
+	// Prediction is that of the complex, or of the first sequence where each is folded on its own.
+	Prediction Prediction `json:"predictionPayload"`
+	Artifacts  []Artifact `json:"artifacts" doc:"Every file of the run."`
+}
+
+// Job is a job in results and views.
+type Job struct {
+	ID        string `json:"id" format:"uuid"`
+	Status    string `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Name      string `json:"name"`
+	Date      Time   `json:"date" doc:"When it was created."`
+	UpdatedAt Time   `json:"updatedAt"`
+	IsComplex bool   `json:"isComplex" doc:"Whether one structure holds several chains."`
+	IsPublic  bool   `json:"isPublic"`
+	JobRunID  string `json:"jobRunId" doc:"The latest run." format:"uuid"`
+}
+
+// Parameters are those of the latest run.
+type Parameters struct {
+	Count           int    `json:"count" doc:"Items of sequences."`
+	CreatedAt       Time   `json:"createdAt"`
+	ModelName       string `json:"modelName"`
+	WeightSet       string `json:"weightSet"`
+	Method          string `json:"method"`
+	RelaxPrediction bool   `json:"relaxPrediction"`
+}
+
+// ResultSequence is one item of the job. Prediction is nil where one structure holds all chains.
+type ResultSequence struct {
+	ID           string      `json:"id" format:"uuid"`
+	CreatedAt    Time        `json:"createdAt"`
+	UpdatedAt    Time        `json:"updatedAt"`
+	Name         *string     `json:"name" doc:"The label given; null where none was."`
+	Sequence     string      `json:"sequence"`
+	Type         string      `json:"type" enum:"protein,rna,dna,ligand"`
+	SequenceType string      `json:"sequenceType" doc:"The same as type." enum:"protein,rna,dna,ligand"`
+	JobRunID     string      `json:"jobRunId" format:"uuid"`
+	Prediction   *Prediction `json:"predictionPayload,omitempty" doc:"Present where each sequence is folded on its own."`
+}
+
+// Prediction is what one structure scored and where its files are. What an engine does not give is null.
+type Prediction struct {
+	PredictionStatus string  `json:"predictionStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	JobRunStatus     string  `json:"jobRunStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	MSAStatus        string  `json:"msaStatus" doc:"PENDING where no alignment was made." enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Prediction       bool    `json:"prediction" doc:"Whether there is one."`
+	Error            *string `json:"error" doc:"Why there is none."`
+
+	MeanPLLDT *float64 `json:"meanPLLDT" doc:"Mean confidence, 0 to 100."`
+	// Two spellings of one number: the interface has both.
+	ExecutionMinutes float64 `json:"executionTimeInMinutes" doc:"From the first claim of the run to its end; 0 until then."`
+	ExecutionSnake   float64 `json:"execution_time_in_minutes" doc:"The same."`
+
+	PDB       *string `json:"pdb_url"`
+	CIF       *string `json:"cif_url"`
+	Coverage  *string `json:"msa_coverage_plot_url"`
+	PAEPlot   *string `json:"pae_plot_url"`
+	PLDDTPlot *string `json:"plddt_plot_url"`
+	Metrics   *string `json:"metrics_json_url"`
+	Config    *string `json:"config_json_url"`
+	Citations *string `json:"citations_bibtex_url"`
+	Plots     *string `json:"plots_url"`
+
+	PTM    *float64 `json:"ptm_score" doc:"0 to 1."`
+	IPTM   *float64 `json:"iptm_score" doc:"0 to 1."`
+	MaxPAE *float64 `json:"max_pae_score" doc:"In Å."`
+	Seed   string   `json:"seed"`
+
+	Affinity *Affinity `json:"affinity_result_raw_json,omitempty" doc:"Present where an affinity was asked for."`
+}
+
+// Affinity is how strongly a ligand is predicted to bind.
+type Affinity struct {
+	Value       float64 `json:"affinity_pred_value" doc:"log10 of IC50 in µM."`
+	Probability float64 `json:"affinity_probability_binary" doc:"That it binds at all, 0 to 1."`
+}
+
+// Artifact is one file of a run. URL works without a header; of a private job it lives for at most 24 hours.
+type Artifact struct {
+	Name        string `json:"name" example:"structure.cif"`
+	Kind        string `json:"kind" example:"cif"`
+	URL         string `json:"url" format:"uri"`
+	ContentType string `json:"contentType"`
+	Bytes       int64  `json:"bytes"`
+	SHA256      string `json:"sha256" doc:"In hexadecimal."`
+	SequenceID  string `json:"sequenceId,omitempty" doc:"Absent: of the whole run."`
+}

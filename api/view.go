@@ -1,0 +1,278 @@
+package api
+
+// JobRow is a job in GET /v1/jobs.
+type JobRow struct {
+	ID         string   `json:"id" format:"uuid"`
+	JobRunID   string   `json:"jobRunId" format:"uuid"`
+	Name       string   `json:"name"`
+	Status     string   `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	IsPublic   bool     `json:"isPublic"`
+	ModelName  string   `json:"modelName"`
+	Stage      string   `json:"stage" doc:"What the run is doing now; empty where nothing is known."`
+	Done       int      `json:"done"`
+	Total      int      `json:"total" doc:"0: not known."`
+	MeanPLLDT  *float64 `json:"meanPLLDT"`
+	Error      *string  `json:"error"`
+	Date       Time     `json:"date" doc:"When it was created."`
+	UpdatedAt  Time     `json:"updatedAt"`
+	StartedAt  *Time    `json:"startedAt"`
+	FinishedAt *Time    `json:"finishedAt"`
+}
+
+// JobsFilter narrows GET /v1/jobs. The zero value lists the newest 50.
+type JobsFilter struct {
+	Limit  int    // 1 to 200; 0: 50
+	Cursor string // NextCursor of the page before
+	Status string
+	Query  string // part of the name, any case
+}
+
+// JobView is the answer to GET /v1/jobs/{id}: all about a job but its files.
+type JobView struct {
+	Job         JobDetail      `json:"job"`
+	Run         Run            `json:"run" doc:"The latest."`
+	Runs        []Run          `json:"runs" doc:"All runs, newest first, at most 200."`
+	Progress    RunProgress    `json:"progress"`
+	Sequences   []ViewSequence `json:"sequences"`
+	Constraints *Constraints   `json:"constraints"`
+	Predictions []ScoredChains `json:"predictions" doc:"Scores of the latest run, one per structure."`
+	Workflows   []LinkedItem   `json:"workflows" doc:"Workflows that this job started."`
+	Deliveries  []LinkedItem   `json:"deliveries" doc:"Webhook deliveries of this job; its owner alone sees them."`
+	Params      map[string]any `json:"params" doc:"Parameters given."`
+	Links       JobLinks       `json:"links"`
+}
+
+// JobDetail is a job with what it is associated with.
+type JobDetail struct {
+	Job
+	ChatID        *string `json:"chatId"`
+	LibraryItemID *string `json:"libraryItemId"`
+	IsOwner       bool    `json:"isOwner" doc:"Whether it belongs to the caller."`
+}
+
+// Run is one go at a job.
+type Run struct {
+	ID         string             `json:"id" format:"uuid"`
+	Number     int                `json:"number" doc:"1 for the first."`
+	Status     string             `json:"status"`
+	MSAStatus  string             `json:"msaStatus"`
+	ModelName  string             `json:"modelName"`
+	WeightSet  string             `json:"weightSet"`
+	Method     string             `json:"method"`
+	Engine     string             `json:"engine" doc:"Name and version of what ran; empty until known."`
+	Seed       string             `json:"seed"`
+	CreatedAt  Time               `json:"createdAt"`
+	StartedAt  *Time              `json:"startedAt"`
+	FinishedAt *Time              `json:"finishedAt"`
+	Seconds    float64            `json:"executionSeconds" doc:"From the first claim to the end; 0 until then."`
+	Timings    map[string]float64 `json:"timings" doc:"Seconds per stage."`
+	Notes      []string           `json:"notes"`
+	Failure    *Failure           `json:"failure,omitempty" doc:"Present where the run ended without a result."`
+}
+
+// Failure says why a run ended without a result.
+type Failure struct {
+	Kind    string `json:"kind" example:"oom"`
+	Message string `json:"message"`
+}
+
+// RunProgress is where the latest run stands.
+type RunProgress struct {
+	Stage         string `json:"stage"`
+	Done          int    `json:"done"`
+	Total         int    `json:"total" doc:"0: not known."`
+	QueuePosition *int   `json:"queuePosition" doc:"How many are before it, itself counted; null once it runs."`
+}
+
+// ViewSequence is one item of a job.
+type ViewSequence struct {
+	ID       string   `json:"id" format:"uuid"`
+	Type     string   `json:"type" enum:"protein,rna,dna,ligand"`
+	Name     *string  `json:"name"`
+	Sequence string   `json:"sequence"`
+	Chains   []string `json:"chains"`
+	Count    int      `json:"count"`
+}
+
+// ScoredChains is what one structure scored.
+type ScoredChains struct {
+	SequenceID string      `json:"sequenceId,omitempty" doc:"Absent: the whole complex."`
+	Chains     []string    `json:"chains"`
+	MeanPLLDT  *float64    `json:"meanPLLDT"`
+	PTM        *float64    `json:"ptm_score"`
+	IPTM       *float64    `json:"iptm_score"`
+	MaxPAE     *float64    `json:"max_pae_score"`
+	Confidence string      `json:"confidence" doc:"What the confidence is, in words."`
+	Pairs      []PairScore `json:"pairs" doc:"Scores of the interface between two chains."`
+	Affinity   *Affinity   `json:"affinity_result_raw_json,omitempty"`
+}
+
+// PairScore rates the interface between two chains.
+type PairScore struct {
+	A       string   `json:"chainA"`
+	B       string   `json:"chainB"`
+	IPTM    *float64 `json:"iptm"`
+	IPSAE   *float64 `json:"ipsae"`
+	PDockQ2 *float64 `json:"pdockq2"`
+}
+
+// LinkedItem is a workflow, delivery or subscription of a job.
+type LinkedItem struct {
+	ID     string `json:"id" format:"uuid"`
+	Type   string `json:"type"`
+	Status string `json:"status"`
+	Name   string `json:"name"`
+}
+
+// JobLinks are the addresses of a job's other views.
+type JobLinks struct {
+	Results string `json:"results" format:"uri"`
+	Events  string `json:"events" format:"uri"`
+	Archive string `json:"archive" format:"uri"`
+}
+
+// CancelledJob is the answer to POST /v1/jobs/{id}/cancel. A running job shows RUNNING until its engine has stopped.
+type CancelledJob struct {
+	JobID     string `json:"jobId" format:"uuid"`
+	JobStatus string `json:"jobStatus"`
+}
+
+// DeletedJob is the answer to DELETE /v1/jobs/{id}.
+type DeletedJob struct {
+	JobID   string `json:"jobId" format:"uuid"`
+	Deleted bool   `json:"deleted"`
+}
+
+// Event is one thing that happened in a run: GET /v1/jobs/{id}/events and GET /v1/workflows/{id}/events send them, Kind as
+// the event's name and Seq as its id.
+type Event struct {
+	Seq      int64     `json:"seq"`
+	At       Time      `json:"at"`
+	Kind     string    `json:"kind" enum:"state,stage,log,artifact"`
+	JobID    string    `json:"jobId,omitempty" doc:"Of a job's run."`
+	JobRunID string    `json:"jobRunId,omitempty" doc:"Of a job's run."`
+	Workflow string    `json:"workflowId,omitempty" doc:"Of a workflow's task."`
+	Task     string    `json:"taskId,omitempty" doc:"Of a workflow's task."`
+	State    string    `json:"state,omitempty"`
+	Stage    string    `json:"stage,omitempty"`
+	Done     int       `json:"done,omitempty"`
+	Total    int       `json:"total,omitempty"`
+	Line     string    `json:"line,omitempty" doc:"A line of the run's log; its owner alone sees them."`
+	Error    string    `json:"error,omitempty" doc:"Of a state that is FAILED or STOPPED: why."`
+	Artifact *Artifact `json:"artifact,omitempty" doc:"Of an artifact event: the file that can be read now."`
+}
+
+// Change is news of one job or workflow: GET /v1/events sends them as events named job or workflow, with Cursor as the id.
+type Change struct {
+	Cursor   int64  `json:"cursor"`
+	JobID    string `json:"jobId,omitempty" doc:"Of a job." format:"uuid"`
+	JobRunID string `json:"jobRunId,omitempty" doc:"Of a job." format:"uuid"`
+	JobName  string `json:"jobName,omitempty" doc:"Of a job."`
+	Workflow string `json:"workflowId,omitempty" doc:"Of a workflow." format:"uuid"`
+	Task     string `json:"taskId,omitempty" doc:"Of a workflow." format:"uuid"`
+	Name     string `json:"name,omitempty" doc:"Of a workflow."`
+	Status   string `json:"status"`
+	Stage    string `json:"stage"`
+	Done     int    `json:"done"`
+	Total    int    `json:"total"`
+	Version  int64  `json:"version" doc:"Rises with every change that a reader could see."`
+}
+
+// Model is what a model takes, gives and costs.
+type Model struct {
+	Name       string      `json:"name"`
+	Kind       string      `json:"kind" enum:"fold,qna,md"`
+	Title      string      `json:"title"`
+	Engine     string      `json:"engine"`
+	Version    string      `json:"version"`
+	WeightSet  string      `json:"weightSet"`
+	Method     string      `json:"method"`
+	Licence    string      `json:"licence"`
+	Device     string      `json:"device"`
+	Entities   []string    `json:"entities"`
+	Features   []string    `json:"features"`
+	Params     []ParamSpec `json:"params"`
+	MinTokens  int         `json:"minTokens" doc:"Per chain."`
+	MaxTokens  int         `json:"maxTokens" doc:"Per structure; 0: not stated."`
+	Memory     Cost        `json:"memory" doc:"Bytes expected for n tokens."`
+	Speed      Cost        `json:"speed" doc:"Core-seconds expected for n tokens."`
+	Confidence string      `json:"confidence"`
+	Notice     string      `json:"notice"`
+	Citations  []Citation  `json:"citations"`
+}
+
+// Cost is base + linear·n + square·n².
+type Cost struct {
+	Base   float64 `json:"base"`
+	Linear float64 `json:"linear"`
+	Square float64 `json:"square"`
+}
+
+// ParamSpec is one parameter that a model takes.
+type ParamSpec struct {
+	Name    string   `json:"name"`
+	Type    string   `json:"type" enum:"integer,number,boolean,string"`
+	Default any      `json:"default"`
+	Min     *float64 `json:"min"`
+	Max     *float64 `json:"max"`
+	Values  []string `json:"values" doc:"What a string may be; empty: anything."`
+	Doc     string   `json:"doc"`
+}
+
+// Citation is one entry of a bibliography.
+type Citation struct {
+	Key    string `json:"key"`
+	BibTeX string `json:"bibtex"`
+}
+
+// Usage is today's quota of job-creation calls. The day is UTC.
+type Usage struct {
+	Limit     int  `json:"limit"`
+	Used      int  `json:"used"`
+	Remaining int  `json:"remaining"`
+	ResetAt   Time `json:"reset_at"`
+}
+
+// Key is an API key without its secret.
+type Key struct {
+	ID         string `json:"id" format:"uuid"`
+	Prefix     string `json:"prefix" doc:"The first letters of the key, to tell keys apart."`
+	Label      string `json:"label"`
+	CreatedAt  Time   `json:"createdAt"`
+	LastUsedAt *Time  `json:"lastUsedAt"`
+	RevokedAt  *Time  `json:"revokedAt"`
+	Current    bool   `json:"current" doc:"Whether this request came with it."`
+}
+
+// CreateKey is the body of POST /v1/keys.
+type CreateKey struct {
+	Label string `json:"label,omitempty" doc:"What the key is for." maxLength:"255"`
+}
+
+// NewKey is the answer to CreateKey: the one time that the key is shown.
+type NewKey struct {
+	Key
+	Secret string `json:"key" doc:"The key itself. It is shown this once."`
+}
+
+// RevokedKey is the answer to DELETE /v1/keys/{id}.
+type RevokedKey struct {
+	ID      string `json:"id" format:"uuid"`
+	Revoked bool   `json:"revoked"`
+}
+
+// OpenSession is the body of POST /v1/session, which gives a browser its cookie.
+type OpenSession struct {
+	Key string `json:"key" doc:"An API key."`
+}
+
+// Session is the answer to OpenSession.
+type Session struct {
+	User      string `json:"user"`
+	ExpiresAt Time   `json:"expiresAt"`
+}
+
+// ClosedSession is the answer to DELETE /v1/session.
+type ClosedSession struct {
+	Closed bool `json:"closed"`
+}

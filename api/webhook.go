@@ -1,0 +1,269 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Moment is a time in webhook documents: UTC, ISO 8601, milliseconds, Z. The zero value is written as null.
+type Moment struct{ time.Time }
+
+const momentForm = "2006-01-02T15:04:05.000Z"
+
+// MomentAt is t as webhook documents show it; nil for the zero time.
+func MomentAt(t time.Time) *Moment {
+	if t.IsZero() {
+		return nil
+	}
+	return &Moment{t.UTC()}
+}
+
+// MarshalText writes the moment; empty for the zero value.
+func (m Moment) MarshalText() ([]byte, error) {
+	if m.IsZero() {
+		return nil, nil
+	}
+	return m.UTC().AppendFormat(nil, momentForm), nil
+}
+
+// MarshalJSON is MarshalText in quotes; null for the zero value.
+func (m Moment) MarshalJSON() ([]byte, error) {
+	if m.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + m.UTC().Format(momentForm) + `"`), nil
+}
+
+// UnmarshalText reads RFC 3339.
+func (m *Moment) UnmarshalText(b []byte) error {
+	at, err := time.Parse(time.RFC3339Nano, string(b))
+	if err != nil {
+		return fmt.Errorf("%q is not a time such as %q", clip(string(b)), momentForm)
+	}
+	m.Time = at.UTC()
+	return nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *Moment) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*m = Moment{}
+		return nil
+	}
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return fmt.Errorf("a time must be a string such as %q", momentForm)
+	}
+	return m.UnmarshalText([]byte(s))
+}
+
+// WebhookConfig is the caller's global endpoint: the answer to every call on /v1/webhooks/custom-http-config.
+type WebhookConfig struct {
+	UserID           string  `json:"user_id" format:"uuid"`
+	IsActive         bool    `json:"is_active" doc:"Whether deliveries go out; false after DELETE, and after the service has disabled it."`
+	IsConfigured     bool    `json:"is_configured" doc:"Whether there is a target and a token."`
+	IsPaused         bool    `json:"is_paused" doc:"Whether deliveries wait until resume is called."`
+	EnabledByDefault bool    `json:"enabled_by_default" doc:"Whether runs that say nothing of custom_http tell this endpoint."`
+	TargetURL        *string `json:"target_url"`
+	Format           string  `json:"format" enum:"plain,cloudevents" doc:"How bodies are wrapped."`
+	TokenHeader      string  `json:"token_header" example:"X-Webhook-Token"`
+	HTTPAuthMode     string  `json:"http_auth_mode" example:"x_webhook_token"`
+	HasToken         bool    `json:"has_token"`
+	TokenMasked      *string `json:"secret_token_masked" doc:"The token's last letters, if it is long enough for that to tell little."`
+	SignatureScheme  string  `json:"signature_scheme" enum:"v1,v1a" doc:"v1 signs with a shared secret, v1a with an Ed25519 key."`
+	VerificationKey  *string `json:"verification_key" doc:"The public key (whpk_…) that verifies v1a signatures; null for v1."`
+	SecretRotatedAt  *Moment `json:"secret_rotated_at"`
+	OldSecretUntil   *Moment `json:"old_secret_until" doc:"Until when the secret before the last rotation signs too; null: it does not."`
+	UpdatedAt        *Moment `json:"updated_at"`
+	DisabledReason   *string `json:"disabled_reason" doc:"Why it is not active."`
+	RestsUntil       *Moment `json:"rests_until" doc:"Until when the service leaves it alone after failures; null: it does not."`
+	SigningSecret    string  `json:"signing_secret,omitempty" doc:"The secret (whsec_…) that verifies v1 signatures. It is shown once, in the answer that makes it."`
+}
+
+// PutWebhookConfig is the body of PUT /v1/webhooks/custom-http-config.
+type PutWebhookConfig struct {
+	TargetURL        string `json:"target_url" doc:"Where events are posted: https, unless the operator allows the network." maxLength:"2048" example:"https://hooks.example.org/pleat"`
+	TokenValue       string `json:"token_value,omitempty" doc:"What X-Webhook-Token carries; required the first time, kept where absent. It is never shown." maxLength:"1024"`
+	EnabledByDefault *bool  `json:"enabled_by_default,omitempty" doc:"Kept where absent; false at first."`
+	Format           string `json:"format,omitempty" enum:"plain,cloudevents" doc:"plain where absent."`
+}
+
+// RotateSecret is the body of POST /v1/webhooks/custom-http-config/rotate-secret; it may be left out.
+type RotateSecret struct {
+	Scheme string `json:"scheme,omitempty" enum:"v1,v1a" doc:"v1 where absent: a shared secret; v1a: an Ed25519 key."`
+}
+
+// Subscription is one destination that a run resolved when it was created.
+type Subscription struct {
+	ID           string              `json:"id" format:"uuid"`
+	Name         string              `json:"name" example:"fold:01890a5d-ac96-774b-bcce-b302099a8057:custom_http"`
+	TargetType   string              `json:"target_type" example:"custom_http"`
+	InputMapping SubscriptionMapping `json:"input_mapping"`
+	CreatedAt    Moment              `json:"created_at"`
+}
+
+// SubscriptionMapping names what a subscription listens to.
+type SubscriptionMapping struct {
+	SourceJobID      string `json:"sourceJobId,omitempty"`
+	SourceJobRunID   string `json:"sourceJobRunId,omitempty"`
+	SourceWorkflowID string `json:"sourceWorkflowId,omitempty"`
+}
+
+// Delivery is one destination's share of an event.
+type Delivery struct {
+	ID              string  `json:"id" format:"uuid" doc:"Also the webhook-id of every attempt."`
+	EventID         string  `json:"event_id" format:"uuid"`
+	SubscriptionID  *string `json:"subscription_id" doc:"Null for a test delivery."`
+	Destination     string  `json:"destination" enum:"custom_http,qna,md"`
+	Status          string  `json:"status" enum:"PENDING,RUNNING,SUCCEEDED,FAILED"`
+	TriggeredTarget *string `json:"triggered_target_id" doc:"The workflow that a follow-up started."`
+	SourceKind      string  `json:"source_kind" enum:"fold_job,workflow,test"`
+	SourceID        string  `json:"source_id"`
+	EventName       string  `json:"event_name" enum:"on_complete,on_failed"`
+	Attempts        int     `json:"attempts" doc:"How many were made."`
+	NextAttemptAt   *Moment `json:"next_attempt_at" doc:"Null where none is due."`
+	ResponseStatus  *int    `json:"response_status" doc:"Of the last answer; null: none came."`
+	Reason          *string `json:"reason" doc:"Of one that FAILED: why."`
+	CreatedAt       Moment  `json:"created_at"`
+}
+
+// DeliveryDetail is a delivery with its attempts.
+type DeliveryDetail struct {
+	Delivery
+	AttemptLog []DeliveryAttempt `json:"attempt_log" doc:"Every attempt, oldest first, at most 500."`
+}
+
+// DeliveryAttempt is one try at a delivery.
+type DeliveryAttempt struct {
+	Number         int               `json:"number"`
+	StartedAt      Moment            `json:"started_at"`
+	EndedAt        *Moment           `json:"ended_at"`
+	Outcome        string            `json:"outcome" enum:"running,done,failed,released,lost" doc:"released: the service stopped before anything was known; lost: its process ended."`
+	ResponseStatus *int              `json:"response_status"`
+	Error          *string           `json:"error" doc:"The class of the failure, such as timeout_wait."`
+	Message        *string           `json:"message"`
+	Answer         *string           `json:"answer" doc:"The first bytes of the receiver's answer; not kept for networks that the operator allows."`
+	Headers        map[string]string `json:"headers" doc:"A few of the answer's."`
+	Timings        DeliveryTimings   `json:"timings"`
+}
+
+// DeliveryTimings is how long each phase of an attempt took, in milliseconds; 0 where it did not happen.
+type DeliveryTimings struct {
+	DNS     float64 `json:"dns_ms"`
+	Connect float64 `json:"connect_ms"`
+	TLS     float64 `json:"tls_ms"`
+	Send    float64 `json:"send_ms"`
+	Wait    float64 `json:"wait_ms"`
+	Body    float64 `json:"body_ms"`
+	Total   float64 `json:"total_ms"`
+	Reused  bool    `json:"connection_reused"`
+}
+
+// DeliveriesFilter narrows GET /v1/webhooks/deliveries. The zero value lists the newest 50.
+type DeliveriesFilter struct {
+	Limit    int // 1 to 200; 0: 50
+	Cursor   string
+	Status   string
+	SourceID string
+}
+
+// Redeliver is the body of POST /v1/webhooks/deliveries/redeliver: which ended deliveries go out again. At least one field is
+// needed.
+type Redeliver struct {
+	Status   string `json:"status,omitempty" enum:"SUCCEEDED,FAILED"`
+	Since    string `json:"since,omitempty" format:"date-time" doc:"Only those of events from then on."`
+	SourceID string `json:"source_id,omitempty" format:"uuid" doc:"Only those of this job or workflow."`
+}
+
+// Redelivered is the answer to Redeliver.
+type Redelivered struct {
+	Redelivered int  `json:"redelivered" doc:"How many go out again."`
+	More        bool `json:"more" doc:"Whether the call stopped at its limit of 1000; call again."`
+}
+
+// IngestEvent is the body of POST /v1/webhooks/events/ingest.
+type IngestEvent struct {
+	ID         string          `json:"id,omitempty" doc:"Makes the call idempotent." maxLength:"200"`
+	SourceKind string          `json:"source_kind" enum:"fold_job,workflow"`
+	EventName  string          `json:"event_name" enum:"on_complete,on_failed"`
+	Status     string          `json:"status" enum:"COMPLETED,FAILED,STOPPED"`
+	SourceID   string          `json:"source_id" format:"uuid" doc:"A job or workflow of this service."`
+	Payload    json.RawMessage `json:"payload,omitempty" doc:"An object that is delivered with the event."`
+}
+
+// IngestedEvent is the answer to IngestEvent.
+type IngestedEvent struct {
+	EventID  string `json:"event_id" format:"uuid"`
+	Repeated bool   `json:"repeated" doc:"Whether the id had come before; nothing was set off then."`
+}
+
+const webhookConfig = "/v1/webhooks/custom-http-config"
+
+// WebhookConfig reads the caller's global endpoint.
+func (c *Client) WebhookConfig(ctx context.Context) (WebhookConfig, error) {
+	return do[WebhookConfig](ctx, c, http.MethodGet, webhookConfig, nil, nil, nil)
+}
+
+// PutWebhookConfig sets the caller's global endpoint.
+func (c *Client) PutWebhookConfig(ctx context.Context, in PutWebhookConfig) (WebhookConfig, error) {
+	return do[WebhookConfig](ctx, c, http.MethodPut, webhookConfig, nil, nil, in)
+}
+
+// DeleteWebhookConfig deactivates the caller's global endpoint.
+func (c *Client) DeleteWebhookConfig(ctx context.Context) (WebhookConfig, error) {
+	return do[WebhookConfig](ctx, c, http.MethodDelete, webhookConfig, nil, nil, nil)
+}
+
+// RotateWebhookSecret makes a new signing secret; the old one signs beside it for a day.
+func (c *Client) RotateWebhookSecret(ctx context.Context, in RotateSecret) (WebhookConfig, error) {
+	return do[WebhookConfig](ctx, c, http.MethodPost, webhookConfig+"/rotate-secret", nil, nil, in)
+}
+
+// PauseWebhook lets deliveries wait.
+func (c *Client) PauseWebhook(ctx context.Context) (WebhookConfig, error) {
+	return do[WebhookConfig](ctx, c, http.MethodPost, webhookConfig+"/pause", nil, nil, nil)
+}
+
+// ResumeWebhook lets deliveries go again.
+func (c *Client) ResumeWebhook(ctx context.Context) (WebhookConfig, error) {
+	return do[WebhookConfig](ctx, c, http.MethodPost, webhookConfig+"/resume", nil, nil, nil)
+}
+
+// TestWebhook sends a test delivery to the caller's global endpoint.
+func (c *Client) TestWebhook(ctx context.Context) (Delivery, error) {
+	return do[Delivery](ctx, c, http.MethodPost, "/v1/webhooks/test", nil, nil, nil)
+}
+
+// Deliveries lists the caller's deliveries, newest first.
+func (c *Client) Deliveries(ctx context.Context, f DeliveriesFilter) (List[Delivery], error) {
+	q := url.Values{}
+	for name, v := range map[string]string{"cursor": f.Cursor, "status": f.Status, "source_id": f.SourceID} {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	if f.Limit != 0 {
+		q.Set("limit", strconv.Itoa(f.Limit))
+	}
+	return do[List[Delivery]](ctx, c, http.MethodGet, "/v1/webhooks/deliveries", q, nil, nil)
+}
+
+// Delivery reads a delivery with its attempts.
+func (c *Client) Delivery(ctx context.Context, id string) (DeliveryDetail, error) {
+	return do[DeliveryDetail](ctx, c, http.MethodGet, "/v1/webhooks/deliveries/"+url.PathEscape(id), nil, nil, nil)
+}
+
+// RedeliverOne sends an ended delivery again, under the same webhook-id.
+func (c *Client) RedeliverOne(ctx context.Context, id string) (Delivery, error) {
+	return do[Delivery](ctx, c, http.MethodPost, "/v1/webhooks/deliveries/"+url.PathEscape(id)+"/redeliver", nil, nil, nil)
+}
+
+// Redeliver sends the ended deliveries of a filter again, up to a thousand.
+func (c *Client) Redeliver(ctx context.Context, in Redeliver) (Redelivered, error) {
+	return do[Redelivered](ctx, c, http.MethodPost, "/v1/webhooks/deliveries/redeliver", nil, nil, in)
+}

@@ -1,0 +1,303 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// States that workflows and their tasks have beside RUNNING, COMPLETED, FAILED and STOPPED.
+const (
+	Draft  = "DRAFT"
+	Queued = "QUEUED"
+)
+
+// CreateWorkflow is the body of POST /v1/workflows.
+type CreateWorkflow struct {
+	WorkflowName string          `json:"workflow_name" doc:"Which workflow: qna_v1 asks about a structure, md simulates one. Also known: evolla_v1, calvados_openmm_v1." example:"qna_v1"`
+	Name         string          `json:"name" doc:"Name of the workflow's run." minLength:"1" maxLength:"255" example:"What binds here?"`
+	Input        json.RawMessage `json:"workflow_input" doc:"What it works on. Keys are read in snake_case and in camelCase; the guide lists them. Keys that nobody knows are kept."`
+	CreateMode   string          `json:"create_mode,omitempty" doc:"draft: made, and not run until it is executed." enum:"draft"`
+}
+
+// Workflow is the answer to POST /v1/workflows and GET /v1/workflows/{id}.
+type Workflow struct {
+	ID        string          `json:"workflow_id" format:"uuid"`
+	Status    string          `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Type      string          `json:"workflow_type" example:"qna_v1"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input_payload" doc:"workflow_input as given, without secrets; isPublic in it follows the visibility."`
+	Tasks     []WorkflowTask  `json:"tasks" doc:"Empty for a draft."`
+	IsPublic  bool            `json:"is_public"`
+	IsOwner   bool            `json:"is_owner" doc:"Whether it belongs to the caller."`
+	CreatedAt Time            `json:"created_at"`
+	UpdatedAt Time            `json:"updated_at"`
+	Stage     string          `json:"stage" doc:"What it is doing now; empty where nothing is known."`
+	Done      int             `json:"done"`
+	Total     int             `json:"total" doc:"0: not known."`
+}
+
+// WorkflowTask is a workflow's task with its result.
+type WorkflowTask struct {
+	ID     string          `json:"task_id" format:"uuid"`
+	Type   string          `json:"task_type" example:"inference_qna"`
+	Status string          `json:"status" enum:"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Result json.RawMessage `json:"result_raw_json" doc:"What came of it; null until it is COMPLETED. The guide lists the fields of each type."`
+	Items  []string        `json:"output_library_items" doc:"Library items that the task made."`
+	Error  *string         `json:"error" doc:"Why there is no result."`
+}
+
+// QnAResult is result_raw_json of task type inference_qna.
+type QnAResult struct {
+	Question     string `json:"question"`
+	Answer       string `json:"answer"`
+	TargetSource string `json:"targetSource"`
+	TargetRef    any    `json:"targetRef"`
+	FileName     string `json:"fileName"`
+	Image        string `json:"image"`
+}
+
+// MDResult is result_raw_json of task type inference_md.
+type MDResult struct {
+	Artifacts []MDArtifact    `json:"artifacts"`
+	Metrics   json.RawMessage `json:"metrics"`
+}
+
+// MDArtifact is one file of a simulation.
+type MDArtifact struct {
+	Path      string `json:"path"`
+	SizeBytes int64  `json:"sizeBytes"`
+	URL       string `json:"url"`
+}
+
+// WorkflowStatus is the answer to GET /v1/workflows/status/{id}.
+type WorkflowStatus struct {
+	Status string       `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Tasks  []TaskStatus `json:"tasks"`
+}
+
+// TaskStatus is where a workflow's task stands.
+type TaskStatus struct {
+	ID     string `json:"task_id" format:"uuid"`
+	Type   string `json:"task_type"`
+	Status string `json:"status" enum:"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+}
+
+// TasksResults is the answer to GET /v1/workflows/task-results/{id}.
+type TasksResults struct {
+	TasksResults []WorkflowTask `json:"tasksResults"`
+}
+
+// WorkflowRow is a workflow in GET /v1/workflows.
+type WorkflowRow struct {
+	ID               string  `json:"workflow_id" format:"uuid"`
+	Status           string  `json:"status"`
+	Type             string  `json:"workflow_type"`
+	Name             string  `json:"name"`
+	IsPublic         bool    `json:"is_public"`
+	SourceJobID      *string `json:"source_job_id"`
+	SourceJobRunID   *string `json:"source_job_run_id"`
+	SourceSequenceID *string `json:"source_sequence_id"`
+	Stage            string  `json:"stage"`
+	Done             int     `json:"done"`
+	Total            int     `json:"total"`
+	Error            *string `json:"error"`
+	CreatedAt        Time    `json:"created_at"`
+	UpdatedAt        Time    `json:"updated_at"`
+}
+
+// WorkflowsFilter narrows GET /v1/workflows. The zero value lists the newest 50.
+type WorkflowsFilter struct {
+	Limit     int    // 1 to 200; 0: 50
+	Cursor    string // NextCursor of the page before
+	Status    string
+	Type      string // a workflow's name
+	SourceJob string
+}
+
+// ExecuteWorkflow is the body of POST /v1/workflows/execute.
+type ExecuteWorkflow struct {
+	WorkflowID string `json:"workflowId" doc:"A draft." format:"uuid"`
+}
+
+// WorkflowVisibility is the answer to PATCH /v1/workflows/{id}/public.
+type WorkflowVisibility struct {
+	WorkflowID string `json:"workflowId" format:"uuid"`
+	IsPublic   bool   `json:"isPublic"`
+}
+
+// CancelledWorkflow is the answer to POST /v1/workflows/{id}/cancel. A running one shows RUNNING until its engine has stopped.
+type CancelledWorkflow struct {
+	WorkflowID string `json:"workflowId" format:"uuid"`
+	Status     string `json:"status"`
+}
+
+// DraftQuestion is the body of PATCH /v1/workflows/qna/{id}/draft-question.
+type DraftQuestion struct {
+	Question *string `json:"question" doc:"The question, in place of the draft's."`
+}
+
+// LinkedWorkflow is a question about a fold: GET /v1/workflows/qna/linked-history lists them, newest first.
+type LinkedWorkflow struct {
+	LinkedPreview
+	LastQuestion *string `json:"lastQuestion"`
+	LastAnswer   *string `json:"lastAnswer" doc:"Null until there is one."`
+}
+
+// LinkedPreview is LinkedWorkflow without its long texts: GET /v1/workflows/qna/linked-previews lists them.
+type LinkedPreview struct {
+	WorkflowID       string  `json:"workflowId" format:"uuid"`
+	WorkflowStatus   string  `json:"workflowStatus"`
+	WorkflowType     string  `json:"workflowType"`
+	Name             string  `json:"name"`
+	QuestionPreview  string  `json:"questionPreview" doc:"How the question begins, at most 120 characters."`
+	SourceJobID      *string `json:"sourceJobId"`
+	SourceJobRunID   *string `json:"sourceJobRunId"`
+	SourceSequenceID *string `json:"sourceSequenceId"`
+	CreatedAt        Time    `json:"createdAt"`
+	UpdatedAt        Time    `json:"updatedAt"`
+}
+
+// OutputSchemaRequest is the body of POST /v1/workflows/node/output-schema.
+type OutputSchemaRequest struct {
+	TaskType string          `json:"workflowTaskTypeId" doc:"A task type, such as inference_md or pipeline_run_design_v1." example:"inference_md"`
+	Input    json.RawMessage `json:"inputPayload,omitempty" doc:"The task's input; budget or numDesigns in it says how many designs there will be."`
+}
+
+// OutputSchema is what a task will give.
+type OutputSchema struct {
+	Available []OutputField `json:"availableOutput"`
+}
+
+// OutputField is one thing that a task gives.
+type OutputField struct {
+	Name string `json:"name" example:"metrics.radius_of_gyration.mean"`
+	Type string `json:"type" example:"key/float"`
+}
+
+// ExtractFrame is the body of POST /v1/workflows/md/{id}/extract-frame.
+type ExtractFrame struct {
+	TimeNs         *float64 `json:"timeNs" doc:"Which moment, in ns; the frame nearest to it is taken."`
+	Selection      string   `json:"selection,omitempty" doc:"Which atoms, as in MDAnalysis: all, protein, name, resname, resid a:b, chainID, and, or, not, parentheses." default:"all" example:"chainID A and resid 5:12"`
+	OutputFilename string   `json:"outputFilename,omitempty" doc:"Name of the PDB file: letters, digits, dot, underscore and hyphen, then .pdb." default:"frame.pdb"`
+	DtInPs         *float64 `json:"dtInPs,omitempty" doc:"Time between frames in ps; 0 or absent: as the trajectory says."`
+}
+
+// ExtractedFrame is the answer to ExtractFrame. The file is kept in the caller's library.
+type ExtractedFrame struct {
+	WorkflowID      string  `json:"workflowId" format:"uuid"`
+	TaskID          string  `json:"taskId" format:"uuid"`
+	PDBURL          string  `json:"pdbUrl" format:"uri"`
+	Path            string  `json:"path" doc:"Name of the file."`
+	LibraryItemID   string  `json:"libraryItemId" format:"uuid"`
+	FrameIndex      int     `json:"frameIndex" doc:"Counted from 0."`
+	RequestedTimeNs float64 `json:"requestedTimeNs"`
+	ActualTimeNs    float64 `json:"actualTimeNs"`
+	AtomCount       int     `json:"atomCount"`
+}
+
+func workflowPath(id, rest string) string { return "/v1/workflows/" + url.PathEscape(id) + rest }
+
+// CreateWorkflow asks a question or starts a simulation, or makes a draft of one.
+func (c *Client) CreateWorkflow(ctx context.Context, w CreateWorkflow) (Workflow, error) {
+	return do[Workflow](ctx, c, http.MethodPost, "/v1/workflows", nil, nil, w)
+}
+
+// Workflow reads a workflow with its task.
+func (c *Client) Workflow(ctx context.Context, id string) (Workflow, error) {
+	return do[Workflow](ctx, c, http.MethodGet, workflowPath(id, ""), nil, nil, nil)
+}
+
+// PublicWorkflow reads a workflow that everybody may read.
+func (c *Client) PublicWorkflow(ctx context.Context, id string) (Workflow, error) {
+	return do[Workflow](ctx, c, http.MethodGet, workflowPath("public", "/"+url.PathEscape(id)), nil, nil, nil)
+}
+
+// WorkflowStatus reads where a workflow and its task stand.
+func (c *Client) WorkflowStatus(ctx context.Context, id string) (WorkflowStatus, error) {
+	return do[WorkflowStatus](ctx, c, http.MethodGet, workflowPath("status", "/"+url.PathEscape(id)), nil, nil, nil)
+}
+
+// TaskResults reads what came of a workflow's task.
+func (c *Client) TaskResults(ctx context.Context, id string) (TasksResults, error) {
+	return do[TasksResults](ctx, c, http.MethodGet, workflowPath("task-results", "/"+url.PathEscape(id)), nil, nil, nil)
+}
+
+// Workflows lists the caller's workflows, newest first.
+func (c *Client) Workflows(ctx context.Context, f WorkflowsFilter) (List[WorkflowRow], error) {
+	q := url.Values{}
+	for name, v := range map[string]string{"cursor": f.Cursor, "status": f.Status, "workflow_type": f.Type, "source_job_id": f.SourceJob} {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	if f.Limit != 0 {
+		q.Set("limit", strconv.Itoa(f.Limit))
+	}
+	return do[List[WorkflowRow]](ctx, c, http.MethodGet, "/v1/workflows", q, nil, nil)
+}
+
+// ExecuteWorkflow runs a draft.
+func (c *Client) ExecuteWorkflow(ctx context.Context, id string) (Workflow, error) {
+	return do[Workflow](ctx, c, http.MethodPost, "/v1/workflows/execute", nil, nil, ExecuteWorkflow{WorkflowID: id})
+}
+
+// CancelWorkflow stops a workflow.
+func (c *Client) CancelWorkflow(ctx context.Context, id string) (CancelledWorkflow, error) {
+	return do[CancelledWorkflow](ctx, c, http.MethodPost, workflowPath(id, "/cancel"), nil, nil, nil)
+}
+
+// SetWorkflowPublic shows a workflow to everybody, or to its owner alone.
+func (c *Client) SetWorkflowPublic(ctx context.Context, id string, public bool) (WorkflowVisibility, error) {
+	return do[WorkflowVisibility](ctx, c, http.MethodPatch, workflowPath(id, "/public"), nil, nil, SetPublic{IsPublic: &public})
+}
+
+// WorkflowLogs reads the log of a workflow's task: one line of text per line.
+func (c *Client) WorkflowLogs(ctx context.Context, id string) (string, error) {
+	return c.text(ctx, workflowPath("logs", "/"+url.PathEscape(id)))
+}
+
+// SetDraftQuestion changes the question of a draft.
+func (c *Client) SetDraftQuestion(ctx context.Context, id, question string) (Workflow, error) {
+	return do[Workflow](ctx, c, http.MethodPatch, workflowPath("qna", "/"+url.PathEscape(id)+"/draft-question"), nil, nil, DraftQuestion{Question: &question})
+}
+
+// LinkedHistory lists questions about a fold, newest first. Each id that is not empty narrows the list; limit 0 is 50.
+func (c *Client) LinkedHistory(ctx context.Context, job, run, sequence string, limit int) (List[LinkedWorkflow], error) {
+	return do[List[LinkedWorkflow]](ctx, c, http.MethodGet, workflowPath("qna", "/linked-history"), linked(job, run, sequence, limit), nil, nil)
+}
+
+// LinkedPreviews is LinkedHistory without the long texts.
+func (c *Client) LinkedPreviews(ctx context.Context, job, run, sequence string, limit int) (List[LinkedPreview], error) {
+	return do[List[LinkedPreview]](ctx, c, http.MethodGet, workflowPath("qna", "/linked-previews"), linked(job, run, sequence, limit), nil, nil)
+}
+
+func linked(job, run, sequence string, limit int) url.Values {
+	q := url.Values{}
+	for name, v := range map[string]string{"source_job_id": job, "source_job_run_id": run, "source_sequence_id": sequence} {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	if limit != 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	return q
+}
+
+// OutputSchema says what a task of a type will give.
+func (c *Client) OutputSchema(ctx context.Context, taskType string, input json.RawMessage) (OutputSchema, error) {
+	return do[OutputSchema](ctx, c, http.MethodPost, workflowPath("node", "/output-schema"), nil, nil, OutputSchemaRequest{TaskType: taskType, Input: input})
+}
+
+// ExtractFrame takes one moment of a simulation as a structure.
+func (c *Client) ExtractFrame(ctx context.Context, id string, f ExtractFrame) (ExtractedFrame, error) {
+	return do[ExtractedFrame](ctx, c, http.MethodPost, workflowPath("md", "/"+url.PathEscape(id)+"/extract-frame"), nil, nil, f)
+}
+
+// FollowWorkflow is Follow for a workflow's task.
+func (c *Client) FollowWorkflow(ctx context.Context, id string, after int64, fn func(Event) error) error {
+	return c.follow(ctx, workflowPath(id, "/events"), id, after, fn)
+}
