@@ -1,0 +1,198 @@
+package plot
+
+import (
+	"cmp"
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// Row is one aligned sequence: its identity to the query, 0 to 1, and its letters over the residues of all chains in their
+// order, '-' or '.' where it has none. Insertions have been taken out.
+type Row struct {
+	Identity float64
+	Aligned  string
+}
+
+// Block is a part of an alignment that is shown together, such as the paired rows, or the unpaired ones of one chain.
+type Block struct {
+	Name string
+	Rows []Row
+}
+
+// Coverage draws an alignment: each row in the colour of its identity to the query, sorted by it inside each block with the
+// likest on top, white where it has a gap; over them, in black, how many rows cover each position. Blocks stand below each
+// other in their order. An alignment without rows, a row of another length and an identity outside 0 to 1 are refused.
+func Coverage(l Labels, chains []Chain, blocks []Block) (*Figure, error) {
+	chains, n, err := checkChains("coverage", chains)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newDepth(n, blocks)
+	if err != nil {
+		return nil, err
+	}
+	l = l.withDefault("Alignment coverage")
+	yTicks := countTicks(float64(d.rows), 6)
+	left := leftMargin(yTicks)
+	gutter := vg.Length(0)
+	for _, b := range d.blocks {
+		gutter = max(gutter, 8+textWidth(b.name, sizeNote, false))
+	}
+	gutter = vg.Length(math.Ceil(float64(gutter)))
+	area := vg.Rectangle{Min: vg.Point{X: left, Y: 46}, Max: vg.Point{X: figureWidth - 80 - gutter, Y: 46 + 230}}
+	names, rows := placeNames(chains, n, area.Min.X, area.Max.X, 12, figureWidth-12)
+	lo, hi := slices.Min(d.count), slices.Max(d.count)
+	f := &Figure{width: figureWidth, height: area.Max.Y + stripRoom(chains, rows) + headerHeight(l), title: l.Title,
+		desc: fmt.Sprintf("Alignment of %d sequences over the residues of %s, coloured by identity to the query. Between %d and %d sequences cover a position.%s",
+			d.rows, describe(chains), lo, hi, sentence(l.Subtitle))}
+	f.paint = func(p *pen) {
+		a := panel{p, area, 0.5, float64(n) + 0.5, 0, float64(d.rows)}
+		p.header(l, left)
+		a.image(area, d)
+		a.chainLines(chains)
+		a.blockLines(d)
+		pts := make([]vg.Point, 0, n+2)
+		pts = append(pts, vg.Point{X: area.Min.X, Y: a.y(float64(d.count[0]))})
+		for i, c := range d.count {
+			pts = append(pts, vg.Point{X: a.x(float64(i + 1)), Y: a.y(float64(c))})
+		}
+		pts = append(pts, vg.Point{X: area.Max.X, Y: a.y(float64(d.count[n-1]))})
+		a.line(3, white, nil, pts...)
+		a.line(1.3, rgb(0), nil, pts...)
+		a.frame(area)
+		a.chainStrip(chains, names)
+		a.xAxis("Residue", residueTicks(n))
+		a.yAxis("Sequences", yTicks)
+		a.colourBar(area.Max.X+16+gutter, depths, 0, 1, "Sequence identity to query", niceTicks(0, 1, 5))
+	}
+	return f, nil
+}
+
+// blockLines separates the blocks and writes their names to the right, each beside its own rows; one that would touch the
+// name above is left out.
+func (a panel) blockLines(d *depth) {
+	size := min(sizeNote, max(7, (a.Max.Y-a.Min.Y)/vg.Length(len(d.blocks))/1.15))
+	above := a.Max.Y + size
+	for i, b := range d.blocks {
+		if i > 0 {
+			y := a.y(float64(d.rows - b.first))
+			a.line(1.5, white, nil, vg.Point{X: a.Min.X, Y: y}, vg.Point{X: a.Max.X, Y: y})
+			a.line(0.7, accent, nil, vg.Point{X: a.Min.X, Y: y}, vg.Point{X: a.Max.X, Y: y})
+		}
+		y := a.y(float64(d.rows) - float64(b.first) - float64(b.rows)/2)
+		if b.name != "" && y <= above-size*1.02 {
+			a.text(a.Max.X+6, y-size*0.34, b.name, style{size, false, ink}, start)
+			above = y
+		}
+	}
+}
+
+// depth is the picture of an alignment in two sizes, and its count per position.
+type depth struct {
+	fine, coarse *cover
+	count        []int
+	rows         int
+	blocks       []struct {
+		name        string
+		first, rows int
+	}
+}
+
+// cover counts, on a grid, the cells of the source and those that are no gap, and sums the identity of the latter.
+type cover struct {
+	identity *grid
+	all      []int32
+}
+
+func newDepth(n int, blocks []Block) (*depth, error) {
+	d := &depth{count: make([]int, n)}
+	for i, b := range blocks {
+		if len(b.Rows) > MaxRows-d.rows {
+			return nil, fmt.Errorf("plot: coverage has more than %d rows at block %d (%q)", MaxRows, i+1, clean(b.Name))
+		}
+		if len(b.Rows) == 0 {
+			continue
+		}
+		d.blocks = append(d.blocks, struct {
+			name        string
+			first, rows int
+		}{shorten(clean(b.Name), sizeNote, false, 84), d.rows, len(b.Rows)})
+		d.rows += len(b.Rows)
+	}
+	if d.rows == 0 {
+		return nil, fmt.Errorf("plot: coverage has no rows; it takes at least the query")
+	}
+	d.fine, d.coarse = newCover(n, d.rows, exactSide), newCover(n, d.rows, embedSide)
+	at := 0
+	for i, b := range blocks {
+		for j, r := range b.Rows {
+			if len(r.Aligned) != n {
+				return nil, fmt.Errorf("plot: coverage: block %d (%q), row %d has %d letters; the chains have %d residues", i+1, clean(b.Name), j+1, len(r.Aligned), n)
+			}
+			if !(r.Identity >= 0 && r.Identity <= 1) {
+				return nil, fmt.Errorf("plot: coverage: block %d (%q), row %d has identity %v; it takes a number from 0 to 1", i+1, clean(b.Name), j+1, r.Identity)
+			}
+		}
+		sorted := slices.Clone(b.Rows)
+		slices.SortStableFunc(sorted, func(x, y Row) int { return cmp.Compare(y.Identity, x.Identity) })
+		for _, r := range sorted {
+			for col := range n {
+				covered := r.Aligned[col] != '-' && r.Aligned[col] != '.'
+				if covered {
+					d.count[col]++
+				}
+				d.fine.add(col, at, r.Identity, covered)
+				d.coarse.add(col, at, r.Identity, covered)
+			}
+			at++
+		}
+	}
+	return d, nil
+}
+
+func newCover(cols, rows, side int) *cover {
+	g := newGrid(cols, rows, side)
+	return &cover{identity: g, all: make([]int32, g.cols*g.rows)}
+}
+
+func (c *cover) add(col, row int, identity float64, covered bool) {
+	g := c.identity
+	i := g.index(col, row)
+	c.all[i]++
+	if covered {
+		g.sum[i] += identity
+		g.n[i]++
+	}
+}
+
+func (d *depth) exact(width, height int) image.Image { return d.fine.paint(width, height) }
+
+func (d *depth) embed() image.Image {
+	return d.coarse.paint(grown(d.coarse.identity.cols), grown(d.coarse.identity.rows))
+}
+
+// paint draws sixteen steps of how much of a cell is covered, by fifteen of its identity, and white: a palette of 241.
+func (c *cover) paint(width, height int) image.Image {
+	const shares, steps = 16, 15
+	pal := color.Palette{white}
+	for s := 1; s <= shares; s++ {
+		for k := range steps {
+			pal = append(pal, tint(depths.at(float64(k)/(steps-1)), float64(s)/shares))
+		}
+	}
+	g := c.identity
+	cells := make([]uint8, g.cols*g.rows)
+	for i := range cells {
+		if g.n[i] > 0 {
+			share := max(1, int(math.Round(shares*float64(g.n[i])/float64(c.all[i]))))
+			step := int(math.Round(g.sum[i] / float64(g.n[i]) * (steps - 1)))
+			cells[i] = uint8(1 + (share-1)*steps + step)
+		}
+	}
+	return g.spread(cells, pal, width, height)
+}

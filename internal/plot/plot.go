@@ -1,0 +1,226 @@
+// Package plot draws the figures of a run from plain arrays: confidence per residue (pLDDT), predicted aligned error (PAE),
+// alignment coverage, and the curves and landscapes of dynamics. A Figure is written as SVG or PNG; the same input gives the
+// same bytes, and no font, display or file of the host is needed.
+//
+// It owns how a figure looks. It computes no score, reads no file, and knows nothing of jobs: alignments, structures and
+// trajectories are turned into arrays by their own packages.
+package plot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html"
+	"image"
+	"image/color"
+	"image/png"
+	"strings"
+	"unicode"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// PixelsPerPoint is the scale of a PNG: three pixels a point are 216 dots an inch, and every whole point falls on a pixel.
+const PixelsPerPoint = 3
+
+// Bounds of what one figure takes. Beyond them the constructors answer an error.
+const (
+	MaxChains   = 512
+	MaxResidues = 20_000
+	MaxRows     = 1_000_000 // alignment rows
+	MaxFrames   = 50_000_000
+	MaxBins     = 4_096 // of one side of a free-energy grid
+	MaxValue    = 1e9   // of a length, an energy, a time or the end of an axis, in its unit
+)
+
+// Labels are the words above a figure. An empty Title takes the plot's own; an empty Subtitle is left out. Either is shortened
+// with an ellipsis where it is wider than the figure.
+type Labels struct {
+	Title    string
+	Subtitle string // such as "ensemble agreement, calibrated; not a trained head"
+}
+
+// Chain is one chain (or ligand) of a complex: its name as shown and its number of residues (tokens), at least one.
+type Chain struct {
+	Name   string
+	Length int
+}
+
+// Profile is a chain with one value per residue.
+type Profile struct {
+	Name   string
+	Values []float64
+}
+
+// Unit is the unit of a length axis.
+type Unit string
+
+// The units of length that RMSD, RMSF and Rg take.
+const (
+	Nanometre Unit = "nm"
+	Angstrom  Unit = "Å"
+)
+
+// Figure is a finished plot, ready to be written. It holds its own copy of what it draws, and may be written any number of
+// times and from several goroutines.
+type Figure struct {
+	width, height vg.Length
+	title, desc   string
+	paint         func(*pen)
+}
+
+// Size is the size of the PNG in pixels.
+func (f *Figure) Size() (width, height int) {
+	return int(f.width) * PixelsPerPoint, int(f.height) * PixelsPerPoint
+}
+
+// Description says in a sentence or two what the figure shows, as its SVG does to a screen reader.
+func (f *Figure) Description() string { return f.desc }
+
+// PNG encodes the figure as an opaque bitmap of Size pixels.
+func (f *Figure) PNG() ([]byte, error) {
+	var out bytes.Buffer
+	if err := png.Encode(&out, f.bitmap()); err != nil {
+		return nil, fmt.Errorf("plot: encode PNG: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func (f *Figure) bitmap() image.Image {
+	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(72*PixelsPerPoint), vgimg.UseBackgroundColor(color.White))
+	f.paint(&pen{Canvas: c, width: f.width, height: f.height, bitmap: c.Image()})
+	return c.Image()
+}
+
+// SVG encodes the figure as a document on a white ground, with its title and description for screen readers. Heat maps are
+// embedded as PNG, so that the size does not grow with the square of the residues. Text stays text, in Liberation Sans or what
+// the reader has of the same widths (Arial, Helvetica).
+func (f *Figure) SVG() ([]byte, error) {
+	c := vgsvg.New(f.width, f.height)
+	p := &pen{Canvas: c, width: f.width, height: f.height}
+	p.fill(vg.Rectangle{Max: vg.Point{X: f.width, Y: f.height}}, white)
+	f.paint(p)
+	var out bytes.Buffer
+	if _, err := c.WriteTo(&out); err != nil {
+		return nil, fmt.Errorf("plot: encode SVG: %w", err)
+	}
+	return f.dress(out.Bytes())
+}
+
+// dress replaces the head that vgsvg writes, which has no title and no role, and mends two of its habits: it names a single
+// font without fallback and calls PNG data JPEG.
+func (f *Figure) dress(doc []byte) ([]byte, error) {
+	_, body, ok := bytes.Cut(doc, []byte(`xmlns:xlink="http://www.w3.org/1999/xlink">`))
+	if !ok {
+		return nil, errors.New("plot: encode SVG: the library's document head has changed")
+	}
+	var out bytes.Buffer
+	out.Grow(len(doc) + 512)
+	fmt.Fprintf(&out, `<?xml version="1.0" encoding="UTF-8"?>
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" width="%gpt" height="%gpt" viewBox="0 0 %g %g" stroke-linejoin="round">
+<title>%s</title>
+<desc>%s</desc>`, f.width.Points(), f.height.Points(), f.width.Points(), f.height.Points(), html.EscapeString(f.title), html.EscapeString(f.desc))
+	body = bytes.ReplaceAll(body, []byte(`font-family:Liberation Sans;font-variant:normal;`), []byte(`font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`))
+	body = bytes.ReplaceAll(body, []byte(`xlink:href="data:image/jpg;base64,`), []byte(`style="image-rendering:pixelated" preserveAspectRatio="none" xlink:href="data:image/png;base64,`))
+	out.Write(body)
+	return out.Bytes(), nil
+}
+
+// clean makes text fit for one line of XML: control characters, line breaks and broken UTF-8 go.
+func clean(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\uFFFE' || r == '\uFFFF':
+			return -1
+		}
+		return r
+	}, s)
+	return strings.TrimSpace(s)
+}
+
+func (l Labels) withDefault(title string) Labels {
+	l.Title, l.Subtitle = clean(l.Title), clean(l.Subtitle)
+	if l.Title == "" {
+		l.Title = title
+	}
+	return l
+}
+
+// checkChains answers the chains with clean names and their total length.
+func checkChains(what string, chains []Chain) ([]Chain, int, error) {
+	if len(chains) == 0 {
+		return nil, 0, fmt.Errorf("plot: %s has no chains; it takes at least one", what)
+	}
+	if len(chains) > MaxChains {
+		return nil, 0, fmt.Errorf("plot: %s has %d chains; it takes at most %d", what, len(chains), MaxChains)
+	}
+	out, total := make([]Chain, len(chains)), 0
+	for i, c := range chains {
+		out[i] = Chain{Name: clean(c.Name), Length: c.Length}
+		if c.Length < 1 {
+			return nil, 0, fmt.Errorf("plot: %s: chain %d (%q) has %d residues; it takes at least one", what, i+1, out[i].Name, c.Length)
+		}
+		if c.Length > MaxResidues-total {
+			return nil, 0, fmt.Errorf("plot: %s has more than %d residues at chain %d (%q)", what, MaxResidues, i+1, out[i].Name)
+		}
+		total += c.Length
+	}
+	return out, total, nil
+}
+
+// checkProfiles answers the chains, and all values in one slice of its own.
+func checkProfiles(what string, profiles []Profile, lo, hi float64, want string) ([]Chain, []float64, error) {
+	chains := make([]Chain, len(profiles))
+	for i, p := range profiles {
+		chains[i] = Chain{Name: p.Name, Length: len(p.Values)}
+	}
+	chains, total, err := checkChains(what, chains)
+	if err != nil {
+		return nil, nil, err
+	}
+	values := make([]float64, 0, total)
+	for i, p := range profiles {
+		for j, v := range p.Values {
+			if !(v >= lo && v <= hi) {
+				return nil, nil, fmt.Errorf("plot: %s: chain %d (%q), residue %d is %v; it takes %s", what, i+1, chains[i].Name, j+1, v, want)
+			}
+		}
+		values = append(values, p.Values...)
+	}
+	return chains, values, nil
+}
+
+// describe lists the chains in words, for the description.
+func describe(chains []Chain) string {
+	var b strings.Builder
+	for i, c := range chains {
+		switch {
+		case i > 0 && i == len(chains)-1:
+			b.WriteString(" and ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		name := c.Name
+		if name == "" {
+			name = fmt.Sprint(i + 1)
+		}
+		fmt.Fprintf(&b, "%s (%d)", name, c.Length)
+	}
+	if len(chains) == 1 {
+		return "chain " + b.String()
+	}
+	return fmt.Sprintf("%d chains: %s", len(chains), b.String())
+}
+
+func mean(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}

@@ -1,0 +1,148 @@
+package plot
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// The bands of confidence of the AlphaFold database (Jumper et al. 2021, doi:10.1038/s41586-021-03819-2; colours of
+// alphafold.ebi.ac.uk).
+var bands = []struct {
+	lo, hi float64
+	col    color.RGBA
+	name   string
+}{
+	{90, 100, rgb(0x0053D6), "Very high (> 90)"},
+	{70, 90, rgb(0x65CBF3), "Confident (70–90)"},
+	{50, 70, rgb(0xFFDB13), "Low (50–70)"},
+	{0, 50, rgb(0xFF7D45), "Very low (< 50)"},
+}
+
+const figureWidth vg.Length = 560
+
+// PLDDT draws confidence per residue, 0 to 100, over the four bands of the AlphaFold database. Residues are numbered through
+// all chains in their order. Values outside 0 to 100, and NaN, are refused.
+func PLDDT(l Labels, chains []Profile) (*Figure, error) {
+	cs, values, err := checkProfiles("pLDDT", chains, 0, 100, "a number from 0 to 100")
+	if err != nil {
+		return nil, err
+	}
+	l = l.withDefault("Predicted confidence per residue (pLDDT)")
+	ticks := []tick{{0, "0"}, {10, ""}, {20, ""}, {30, ""}, {40, ""}, {50, "50"}, {60, ""}, {70, "70"}, {80, ""}, {90, "90"}, {100, "100"}}
+	f := &Figure{title: l.Title, desc: fmt.Sprintf("Line of pLDDT (0 to 100) along the residues of %s. Mean %.1f, lowest %.1f, highest %.1f.%s",
+		describe(cs), mean(values), lowest(values), highest(values), sentence(l.Subtitle))}
+	return residueFigure(f, l, cs, values, 0, 100, "pLDDT (0–100)", ticks, 112, func(a panel) {
+		for _, b := range bands {
+			a.fill(vg.Rectangle{Min: vg.Point{X: a.Min.X, Y: a.y(b.lo)}, Max: vg.Point{X: a.Max.X, Y: a.y(b.hi)}}, tint(b.col, 0.2))
+			a.fill(vg.Rectangle{Min: vg.Point{X: a.Max.X + 4, Y: a.y(b.lo) + 0.5}, Max: vg.Point{X: a.Max.X + 11, Y: a.y(b.hi) - 0.5}}, b.col)
+			a.text(a.Max.X+16, a.y((b.lo+b.hi)/2)-sizeNote*0.34, b.name, style{sizeNote, false, ink}, start)
+		}
+	}), nil
+}
+
+// RMSF draws the fluctuation of each residue about its mean position, in the given unit. Residues are numbered through all
+// chains in their order. Negative values, infinities and NaN are refused.
+func RMSF(l Labels, chains []Profile, unit Unit) (*Figure, error) {
+	if err := unit.check("RMSF"); err != nil {
+		return nil, err
+	}
+	cs, values, err := checkProfiles("RMSF", chains, 0, MaxValue, "a number from 0 to 1e9")
+	if err != nil {
+		return nil, err
+	}
+	l = l.withDefault("Fluctuation per residue (RMSF)")
+	lo, hi := rangeFromZero(values)
+	f := &Figure{title: l.Title, desc: fmt.Sprintf("Line of the root-mean-square fluctuation in %s along the residues of %s. Mean %.3g, highest %.3g.%s",
+		unit, describe(cs), mean(values), highest(values), sentence(l.Subtitle))}
+	ticks := niceTicks(lo, hi, 6)
+	return residueFigure(f, l, cs, values, lo, hi, fmt.Sprintf("RMSF (%s)", unit), ticks, 20, func(a panel) { a.gridLines(ticks) }), nil
+}
+
+// residueFigure lays out a line along residues: ground is drawn first, under the chain borders and the line.
+func residueFigure(f *Figure, l Labels, chains []Chain, values []float64, lo, hi float64, label string, yTicks []tick, right vg.Length, ground func(panel)) *Figure {
+	left := leftMargin(yTicks)
+	area := vg.Rectangle{Min: vg.Point{X: left, Y: 46}, Max: vg.Point{X: figureWidth - right, Y: 46 + 196}}
+	names, rows := placeNames(chains, len(values), area.Min.X, area.Max.X, 12, figureWidth-12)
+	f.width, f.height = figureWidth, area.Max.Y+stripRoom(chains, rows)+headerHeight(l)
+	f.paint = func(p *pen) {
+		a := panel{p, area, 0.5, float64(len(values)) + 0.5, lo, hi}
+		p.header(l, left)
+		ground(a)
+		a.chainLines(chains)
+		at := 0
+		for _, c := range chains {
+			a.residueLine(at, values[at:at+c.Length])
+			at += c.Length
+		}
+		a.frame(area)
+		a.chainStrip(chains, names)
+		a.xAxis("Residue", residueTicks(len(values)))
+		a.yAxis(label, yTicks)
+	}
+	return f
+}
+
+// residueLine draws the line of one chain, whose first residue follows `before` others.
+func (a panel) residueLine(before int, values []float64) {
+	pts := make([]vg.Point, len(values))
+	for i, v := range values {
+		pts[i] = vg.Point{X: a.x(float64(before + i + 1)), Y: a.y(v)}
+	}
+	a.line(1.1, ink, nil, pts...)
+	if spacing := (a.Max.X - a.Min.X) / vg.Length(a.x1-a.x0); len(values) == 1 || spacing >= 8 {
+		for _, pt := range pts {
+			a.dot(pt.X, pt.Y, 2, ink)
+		}
+	}
+}
+
+func (a panel) gridLines(ticks []tick) {
+	for _, t := range ticks {
+		y := a.y(t.at)
+		a.line(0.6, hair, nil, vg.Point{X: a.Min.X, Y: y}, vg.Point{X: a.Max.X, Y: y})
+	}
+}
+
+func (u Unit) check(what string) error {
+	if u != Nanometre && u != Angstrom {
+		return fmt.Errorf("plot: %s: unit %q is unknown; it takes %q or %q", what, string(u), Nanometre, Angstrom)
+	}
+	return nil
+}
+
+func lowest(values []float64) float64 {
+	m := values[0]
+	for _, v := range values {
+		m = min(m, v)
+	}
+	return m
+}
+
+func highest(values []float64) float64 {
+	m := values[0]
+	for _, v := range values {
+		m = max(m, v)
+	}
+	return m
+}
+
+// rangeFromZero is an axis from zero to a nice end above the highest value.
+func rangeFromZero(values []float64) (lo, hi float64) {
+	top := highest(values)
+	if top <= 1e-9 {
+		return 0, 1
+	}
+	step := niceStep(top, 6)
+	return 0, math.Ceil(top*1.02/step) * step
+}
+
+// sentence makes a subtitle a sentence of the description.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " " + s + "."
+}

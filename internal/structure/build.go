@@ -1,0 +1,466 @@
+package structure
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// builder turns the atoms of a file, in its order, into a Structure. Both readers
+// feed it.
+type builder struct {
+	in      *lines
+	title   string
+	atoms   int
+	count   int // residues
+	chains  []*rawChain
+	byID    map[string]*rawChain
+	strings map[string]string
+	pending []pendingAtom // of the residue being read
+	last    *rawChain
+	key     residueKey
+}
+
+// rawChain is what a file calls a chain; it may hold a polymer, its ligands and its
+// waters together.
+type rawChain struct {
+	name      string // label, else id
+	id, label string
+	entity    string // the file's entity id; empty: none given
+	residues  []Residue
+	segment   []int // per residue: how many TER records came before it
+	ters      int
+}
+
+type residueKey struct {
+	seq, auth int
+	ins       string
+}
+
+type pendingAtom struct {
+	Atom
+	alt, comp string
+	het       bool
+}
+
+func newBuilder(in *lines) *builder {
+	return &builder{in: in, byID: map[string]*rawChain{}, strings: map[string]string{}}
+}
+
+// intern keeps one copy of the few strings that atoms repeat.
+func (b *builder) intern(s []byte) string {
+	if v, ok := b.strings[string(s)]; ok {
+		return v
+	}
+	v := string(s)
+	b.strings[v] = v
+	return v
+}
+
+func (b *builder) chain(id, label, entity string) (*rawChain, error) {
+	name := label
+	if name == "" {
+		name = id
+	}
+	if b.last != nil && b.last.name == name {
+		return b.last, nil
+	}
+	c := b.byID[name]
+	if c == nil {
+		if len(b.chains) == b.in.lim.Chains {
+			return nil, b.in.limit("there are more than the %d chains allowed", b.in.lim.Chains)
+		}
+		c = &rawChain{name: name, id: id, label: label, entity: entity}
+		b.byID[name] = c
+		b.chains = append(b.chains, c)
+	}
+	return c, nil
+}
+
+// atom adds one atom to chain c.
+func (b *builder) atom(c *rawChain, key residueKey, a pendingAtom) error {
+	if b.atoms++; b.atoms > b.in.lim.Atoms {
+		return b.in.limit("there are more than the %d atoms allowed", b.in.lim.Atoms)
+	}
+	same := c == b.last && key == b.key && len(b.pending) > 0
+	if same {
+		before := &b.pending[len(b.pending)-1]
+		same = before.comp == a.comp || before.alt != "" && a.alt != ""
+	}
+	if !same {
+		if err := b.flush(); err != nil {
+			return err
+		}
+	}
+	b.last, b.key = c, key
+	b.pending = append(b.pending, a)
+	return nil
+}
+
+// flush closes the residue being read.
+func (b *builder) flush() error {
+	if len(b.pending) == 0 {
+		return nil
+	}
+	if b.count++; b.count > b.in.lim.Residues {
+		return b.in.limit("there are more than the %d residues allowed", b.in.lim.Residues)
+	}
+	c := b.last
+	c.residues = append(c.residues, b.resolve())
+	c.segment = append(c.segment, c.ters)
+	b.pending = b.pending[:0]
+	return nil
+}
+
+// resolve settles alternative locations: the alternative of the highest mean
+// occupancy stands for the residue, the first among equals; an atom it lacks is
+// taken from another one of the same component.
+func (b *builder) resolve() Residue {
+	first := &b.pending[0]
+	r := Residue{Comp: first.comp, Seq: b.key.seq, Auth: b.key.auth, Ins: b.key.ins, Het: first.het, Atoms: make([]Atom, 0, len(b.pending))}
+	chosen := b.chooseAlternative()
+	if chosen == "" {
+		for i := range b.pending {
+			r.Atoms = append(r.Atoms, b.pending[i].Atom)
+		}
+		return r
+	}
+	named := map[string]int{} // place in r.Atoms of an atom from another alternative; -1: settled
+	for i := range b.pending {
+		if a := &b.pending[i]; a.alt == chosen {
+			if _, ok := named[a.Name]; !ok && len(named) == 0 {
+				r.Comp, r.Het = a.comp, a.het
+			}
+			named[a.Name] = -1
+		}
+	}
+	for i := range b.pending {
+		a := &b.pending[i]
+		if a.comp != r.Comp {
+			continue
+		}
+		if a.alt == "" || a.alt == chosen {
+			r.Atoms = append(r.Atoms, a.Atom)
+			continue
+		}
+		at, seen := named[a.Name]
+		switch {
+		case !seen:
+			named[a.Name] = len(r.Atoms)
+			r.Atoms = append(r.Atoms, a.Atom)
+		case at >= 0 && a.Occupancy > r.Atoms[at].Occupancy:
+			r.Atoms[at] = a.Atom
+		}
+	}
+	return r
+}
+
+func (b *builder) chooseAlternative() string {
+	type tally struct {
+		alt string
+		sum float64
+		n   int
+	}
+	var alts []tally
+	at := map[string]int{}
+	for i := range b.pending {
+		a := &b.pending[i]
+		if a.alt == "" {
+			continue
+		}
+		k, ok := at[a.alt]
+		if !ok {
+			k = len(alts)
+			at[a.alt] = k
+			alts = append(alts, tally{alt: a.alt})
+		}
+		alts[k].sum += a.Occupancy
+		alts[k].n++
+	}
+	best := tally{}
+	for _, t := range alts {
+		if best.n == 0 || t.sum/float64(t.n) > best.sum/float64(best.n)+1e-9 {
+			best = t
+		}
+	}
+	return best.alt
+}
+
+// entities is what a file says about its molecules. A nil map means nothing.
+type entities struct {
+	kind map[string]Kind   // by entity id; Protein and so on, Ligand for any non-polymer
+	name map[string]string // by entity id
+	asym map[string]string // entity id by label_asym_id
+}
+
+// structure builds the result.
+func (b *builder) structure(e entities) (*Structure, error) {
+	if err := b.flush(); err != nil {
+		return nil, err
+	}
+	if b.atoms == 0 {
+		return nil, &ParseError{Format: b.in.format, Reason: "there are no atoms"}
+	}
+	s := &Structure{Title: b.title}
+	for _, raw := range b.chains {
+		first, entity := len(s.Chains), raw.entity
+		if entity == "" {
+			entity = e.asym[raw.label]
+		}
+		kind, known := e.kind[entity]
+		if known && raw.label != "" {
+			s.Chains = append(s.Chains, raw.whole(kind))
+		} else {
+			entity = ""
+			s.Chains = append(s.Chains, raw.split()...)
+		}
+		for i := first; i < len(s.Chains); i++ {
+			s.Chains[i].Name, s.Chains[i].Entity = e.name[entity], entityNumber(entity)
+		}
+		if len(s.Chains) > b.in.lim.Chains {
+			return nil, &ParseError{Format: b.in.format, Reason: "there are more than the " + strconv.Itoa(b.in.lim.Chains) + " chains and ligands allowed", Limit: true}
+		}
+	}
+	for i := range s.Chains {
+		s.Chains[i].tidy()
+	}
+	s.setLabels()
+	for i, n := range s.entities() {
+		s.Chains[i].Entity = n
+	}
+	return s, nil
+}
+
+// whole takes the chain as the file's entity tables describe it.
+func (c *rawChain) whole(kind Kind) Chain {
+	out := Chain{ID: c.id, Label: c.label, Kind: kind, Residues: c.residues}
+	switch {
+	case kind == "polymer":
+		out.Kind = out.guessPolymer()
+	case kind == Ligand && len(c.residues) == 1 && c.residues[0].guessKind() == Ion:
+		out.Kind = Ion
+	}
+	return out
+}
+
+// split parts polymers, ligands, ions and waters that a file keeps in one chain:
+// polymers first, then each ligand, then the waters together.
+func (c *rawChain) split() []Chain {
+	var polymers, ligands []Chain
+	water := Chain{ID: c.id, Kind: Water}
+	rooted := map[int]bool{} // segments with an ATOM record of a polymer, or closed by TER
+	kinds := make([]Kind, len(c.residues))
+	for i := range c.residues {
+		r := &c.residues[i]
+		kinds[i] = r.guessKind()
+		if kinds[i].Polymer() && !r.Het || c.segment[i] < c.ters {
+			rooted[c.segment[i]] = true
+		}
+	}
+	open := -1 // segment of the polymer being filled
+	for i := range c.residues {
+		r, kind := &c.residues[i], kinds[i]
+		switch {
+		case r.Seq > 0 || kind.Polymer() && rooted[c.segment[i]]:
+			if open != c.segment[i] {
+				open = c.segment[i]
+				polymers = append(polymers, Chain{ID: c.id})
+			}
+			p := &polymers[len(polymers)-1]
+			p.Residues = append(p.Residues, *r)
+		case kind == Water:
+			water.Residues = append(water.Residues, *r)
+		default:
+			if kind.Polymer() {
+				kind = Ligand
+			}
+			ligands = append(ligands, Chain{ID: c.id, Kind: kind, Residues: []Residue{*r}})
+		}
+	}
+	for i := range polymers {
+		polymers[i].Kind = polymers[i].guessPolymer()
+	}
+	out := append(polymers, ligands...)
+	if len(water.Residues) > 0 {
+		out = append(out, water)
+	}
+	if len(out) > 0 {
+		out[0].Label = c.label
+	}
+	return out
+}
+
+// tidy makes the numbering hold what Residue promises.
+func (c *Chain) tidy() {
+	before, ordered := 0, true
+	for i := range c.Residues {
+		ordered = ordered && c.Residues[i].Seq > before
+		before = c.Residues[i].Seq
+	}
+	for i := range c.Residues {
+		r := &c.Residues[i]
+		switch {
+		case !c.Kind.Polymer():
+			r.Seq, r.Het = 0, true
+		case !ordered:
+			r.Seq = i + 1
+		}
+	}
+	for i, n := range c.authNumbers() {
+		c.Residues[i].Auth = n
+	}
+}
+
+// authNumbers are the residues' author numbers where these tell them apart;
+// else their places in the sequence, or counted from 1 outside polymers.
+func (c *Chain) authNumbers() []int {
+	out := make([]int, len(c.Residues))
+	zero, apart := true, true
+	for i := range c.Residues {
+		r := &c.Residues[i]
+		out[i] = r.Auth
+		zero = zero && r.Auth == 0 && r.Ins == ""
+		if i > 0 {
+			b := &c.Residues[i-1]
+			apart = apart && (r.Auth != b.Auth || r.Ins != b.Ins || r.Comp != b.Comp)
+		}
+	}
+	if zero && (len(out) > 1 || c.Kind.Polymer()) || !apart {
+		for i := range out {
+			if out[i] = i + 1; c.Kind.Polymer() && c.Residues[i].Seq > 0 {
+				out[i] = c.Residues[i].Seq
+			}
+		}
+	}
+	return out
+}
+
+// setLabels gives every chain a label of its own: the file's, else its ID, else the
+// next free one of A … Z, AA, AB …
+func (s *Structure) setLabels() {
+	labelled := true
+	for i := range s.Chains {
+		labelled = labelled && s.Chains[i].Label != ""
+	}
+	if !labelled {
+		slices.SortStableFunc(s.Chains, func(a, b Chain) int { return cmp.Compare(a.Kind.rank(), b.Kind.rank()) })
+	}
+	for i, l := range s.labels() {
+		s.Chains[i].Label = l
+		if l == s.Chains[i].ID {
+			s.Chains[i].Label = ""
+		}
+	}
+}
+
+// labels is one label_asym_id per chain, each used once: Label where it is given
+// and not taken, else ID, else the next free one.
+func (s *Structure) labels() []string {
+	out := make([]string, len(s.Chains))
+	used := map[string]bool{"": true}
+	take := func(i int, l string) {
+		if out[i] == "" && !used[l] {
+			out[i], used[l] = l, true
+		}
+	}
+	for i := range s.Chains {
+		take(i, s.Chains[i].Label)
+	}
+	for i := range s.Chains {
+		if s.Chains[i].Label == "" {
+			take(i, s.Chains[i].ID)
+		}
+	}
+	next := 0
+	for i := range out {
+		for out[i] == "" {
+			take(i, letterName(next))
+			next++
+		}
+	}
+	return out
+}
+
+// letterName counts A … Z, AA … AZ, BA …
+func letterName(n int) string {
+	name := ""
+	for {
+		name = string(rune('A'+n%26)) + name
+		if n = n/26 - 1; n < 0 {
+			return name
+		}
+	}
+}
+
+// entityNumber of an id as a file writes it; 0 where that is not a plain number.
+func entityNumber(id string) int {
+	if n, err := strconv.Atoi(id); err == nil && n > 0 && strconv.Itoa(n) == id {
+		return n
+	}
+	return 0
+}
+
+// entities is one entity number per chain: the chains' own where each has one and
+// chains that share one are of the same molecule, else in order of appearance.
+func (s *Structure) entities() []int {
+	out := make([]int, len(s.Chains))
+	if s.entitiesHold() {
+		for i := range s.Chains {
+			out[i] = s.Chains[i].Entity
+		}
+		return out
+	}
+	number := map[string]int{}
+	var key strings.Builder
+	for i := range s.Chains {
+		c := &s.Chains[i]
+		key.Reset()
+		key.WriteString(string(c.Kind))
+		if c.Kind != Water {
+			for j := range c.Residues {
+				key.WriteByte(' ')
+				if c.Kind.Polymer() {
+					key.WriteString(strconv.Itoa(c.Residues[j].Seq))
+					key.WriteByte(':')
+				}
+				key.WriteString(c.Residues[j].Comp)
+			}
+		}
+		k := key.String()
+		if number[k] == 0 {
+			number[k] = len(number) + 1
+		}
+		out[i] = number[k]
+	}
+	return out
+}
+
+func (s *Structure) entitiesHold() bool {
+	type place struct{ entity, seq int }
+	kind, comp, size := map[int]Kind{}, map[place]string{}, map[int]int{}
+	for i := range s.Chains {
+		c := &s.Chains[i]
+		if c.Entity <= 0 {
+			return false
+		}
+		if k, ok := kind[c.Entity]; ok && (k != c.Kind || !k.Polymer() && k != Water && size[c.Entity] != len(c.Residues)) {
+			return false
+		}
+		kind[c.Entity], size[c.Entity] = c.Kind, len(c.Residues)
+		if c.Kind == Water {
+			continue
+		}
+		for j := range c.Residues {
+			at := place{c.Entity, c.Residues[j].Seq}
+			if !c.Kind.Polymer() {
+				at.seq = -1 - j
+			}
+			if was, ok := comp[at]; ok && was != c.Residues[j].Comp {
+				return false
+			}
+			comp[at] = c.Residues[j].Comp
+		}
+	}
+	return true
+}

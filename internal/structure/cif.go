@@ -1,0 +1,321 @@
+package structure
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+)
+
+type cifKind int
+
+const (
+	cifEnd cifKind = iota
+	cifData
+	cifLoop
+	cifTag
+	cifValue
+	cifOther // save_, stop_, global_
+)
+
+// cifScanner cuts a CIF 1.1 file into tokens.
+// Source: Hall, Allen and Brown, Acta Cryst. A47, 655 (1991); IUCr CIF 1.1 syntax.
+type cifScanner struct {
+	in   *lines
+	rest []byte // of the current line
+	text []byte // of the last multi-line value
+	null bool   // the last value is an unquoted . or ?
+}
+
+// next is the next token; its bytes are valid until the call after.
+func (s *cifScanner) next() (cifKind, []byte, error) {
+	for {
+		s.rest = bytes.TrimLeft(s.rest, " \t\v\f\r")
+		if len(s.rest) == 0 || s.rest[0] == '#' {
+			line, err := s.in.next()
+			if errors.Is(err, io.EOF) {
+				return cifEnd, nil, nil
+			}
+			if err != nil {
+				return cifEnd, nil, err
+			}
+			s.rest = line
+			if len(line) > 0 && line[0] == ';' {
+				return s.field(line[1:])
+			}
+			continue
+		}
+		if s.rest[0] == '\'' || s.rest[0] == '"' {
+			return s.quoted()
+		}
+		return s.word()
+	}
+}
+
+// field reads a value of several lines, between lines that start with ';'.
+func (s *cifScanner) field(line []byte) (cifKind, []byte, error) {
+	start := s.in.number
+	s.null = false
+	s.text = append(s.text[:0], line...)
+	for {
+		line, err := s.in.next()
+		if errors.Is(err, io.EOF) {
+			s.in.number = start
+			return cifEnd, nil, s.in.errorf("the text that starts here with \";\" has no end")
+		}
+		if err != nil {
+			return cifEnd, nil, err
+		}
+		if len(line) > 0 && line[0] == ';' {
+			s.rest = line[1:]
+			return cifValue, s.text, nil
+		}
+		if len(s.text)+len(line) >= s.in.lim.Line {
+			return cifEnd, nil, s.in.limit("the text is longer than the %d bytes allowed", s.in.lim.Line)
+		}
+		s.text = append(append(s.text, '\n'), line...)
+	}
+}
+
+func blank(b byte) bool { return b == ' ' || b == '\t' || b == '\v' || b == '\f' || b == '\r' }
+
+// quoted reads a value in quotes: they close it only before a blank, so that
+// 'a dog's life' is one value.
+func (s *cifScanner) quoted() (cifKind, []byte, error) {
+	q := s.rest[0]
+	for i := 1; i < len(s.rest); i++ {
+		if s.rest[i] == q && (i+1 == len(s.rest) || blank(s.rest[i+1])) {
+			v := s.rest[1:i]
+			s.rest = s.rest[i+1:]
+			s.null = false
+			return cifValue, v, nil
+		}
+	}
+	return cifEnd, nil, s.in.errorf("the quote before %s is not closed on its line", excerpt(s.rest[1:]))
+}
+
+func (s *cifScanner) word() (cifKind, []byte, error) {
+	i := 0
+	for i < len(s.rest) && !blank(s.rest[i]) {
+		i++
+	}
+	w := s.rest[:i]
+	s.rest = s.rest[i:]
+	s.null = len(w) == 1 && (w[0] == '.' || w[0] == '?')
+	switch w[0] {
+	case '_':
+		return cifTag, w, nil
+	case 'd', 'D', 'l', 'L', 's', 'S', 'g', 'G':
+		switch {
+		case foldPrefix(w, "data_"):
+			return cifData, w[5:], nil
+		case len(w) == 5 && foldPrefix(w, "loop_"):
+			return cifLoop, w, nil
+		case foldPrefix(w, "save_"), len(w) == 5 && foldPrefix(w, "stop_"), len(w) == 7 && foldPrefix(w, "global_"):
+			return cifOther, w, nil
+		}
+	}
+	return cifValue, w, nil
+}
+
+func foldPrefix(b []byte, prefix string) bool {
+	return len(b) >= len(prefix) && strings.EqualFold(string(b[:len(prefix)]), prefix)
+}
+
+// cifTable is a category that the reader wants: its items by name without the
+// category, and what to do with each row. A row holds one value per item, in the
+// order of items; nil where the file has none, or only . or ?.
+type cifTable struct {
+	items []string
+	row   func(values [][]byte) error
+
+	values [][]byte
+	kept   [][]byte // the buffers behind values
+}
+
+func (t *cifTable) reset() {
+	if t.values == nil {
+		t.values, t.kept = make([][]byte, len(t.items)), make([][]byte, len(t.items))
+	}
+	clear(t.values)
+}
+
+func (t *cifTable) set(slot int, v []byte) {
+	t.kept[slot] = append(t.kept[slot][:0], v...)
+	t.values[slot] = t.kept[slot]
+}
+
+func (t *cifTable) slot(item string) int {
+	for i, name := range t.items {
+		if name == item {
+			return i
+		}
+	}
+	return -1
+}
+
+// cifParser walks a file and hands rows of the wanted categories to their tables.
+type cifParser struct {
+	scan   cifScanner
+	tables map[string]*cifTable // by category, lower case
+	block  func() (bool, error) // called at each data_; false ends the reading
+
+	open *cifTable // category of single items being gathered
+	kind cifKind   // token looked at
+	tok  []byte
+}
+
+const maxColumns = 1000
+
+func (p *cifParser) advance() (err error) {
+	p.kind, p.tok, err = p.scan.next()
+	return err
+}
+
+func (p *cifParser) run() error {
+	if err := p.advance(); err != nil {
+		return err
+	}
+	started := false
+	for p.kind != cifEnd {
+		var err error
+		switch p.kind {
+		case cifData:
+			if err = p.close(); err != nil {
+				return err
+			}
+			more, stop := p.block()
+			if stop != nil || !more {
+				return stop
+			}
+			started = true
+			err = p.advance()
+		case cifOther:
+			err = p.advance()
+		case cifLoop:
+			err = p.loop()
+		case cifTag:
+			err = p.item()
+		default:
+			if !started {
+				return p.scan.in.errorf("want \"data_\" at the start, not %s", excerpt(p.tok))
+			}
+			return p.scan.in.errorf("the value %s belongs to no item", excerpt(p.tok))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return p.close()
+}
+
+// close ends the category whose single items were being gathered.
+func (p *cifParser) close() error {
+	t := p.open
+	p.open = nil
+	if t == nil {
+		return nil
+	}
+	return t.row(t.values)
+}
+
+// find is the table of a tag, and the item's place in it; nil and −1 where it is
+// not wanted.
+func (p *cifParser) find(tag []byte) (*cifTable, int) {
+	if len(tag) > 80 {
+		return nil, -1
+	}
+	name := strings.ToLower(string(tag[1:]))
+	category, item, ok := strings.Cut(name, ".")
+	t := p.tables[category]
+	if !ok || t == nil {
+		return nil, -1
+	}
+	return t, t.slot(item)
+}
+
+// item reads one tag and its value.
+func (p *cifParser) item() error {
+	t, slot := p.find(p.tok)
+	if t == nil || t != p.open {
+		if err := p.close(); err != nil {
+			return err
+		}
+		if t != nil {
+			t.reset()
+			p.open = t
+		}
+	}
+	line := p.scan.in.number
+	if err := p.advance(); err != nil {
+		return err
+	}
+	if p.kind != cifValue {
+		p.scan.in.number = line
+		return p.scan.in.errorf("the item named here has no value")
+	}
+	if slot >= 0 && !p.scan.null {
+		t.set(slot, p.tok)
+	}
+	return p.advance()
+}
+
+// loop reads a table.
+func (p *cifParser) loop() error {
+	if err := p.close(); err != nil {
+		return err
+	}
+	if err := p.advance(); err != nil {
+		return err
+	}
+	var table *cifTable
+	var slots []int
+	for p.kind == cifTag {
+		t, slot := p.find(p.tok)
+		if len(slots) == 0 {
+			table = t
+		} else if t != table {
+			slot = -1
+		}
+		slots = append(slots, slot)
+		if len(slots) > maxColumns {
+			return p.scan.in.limit("the loop has more than the %d columns allowed", maxColumns)
+		}
+		if err := p.advance(); err != nil {
+			return err
+		}
+	}
+	if len(slots) == 0 {
+		return p.scan.in.errorf("the loop names no items")
+	}
+	return p.rows(table, slots)
+}
+
+func (p *cifParser) rows(table *cifTable, slots []int) error {
+	col := 0
+	for p.kind == cifValue {
+		if table != nil {
+			if col == 0 {
+				table.reset()
+			}
+			if slots[col] >= 0 && !p.scan.null {
+				table.set(slots[col], p.tok)
+			}
+		}
+		if col++; col == len(slots) {
+			col = 0
+			if table != nil {
+				if err := table.row(table.values); err != nil {
+					return err
+				}
+			}
+		}
+		if err := p.advance(); err != nil {
+			return err
+		}
+	}
+	if col != 0 {
+		return p.scan.in.errorf("the loop ends within a row: %d of %d values", col, len(slots))
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package structure
+
+import (
+	"fmt"
+	"math"
+)
+
+// Matrix is a square matrix of predicted aligned errors in Å, stored by rows:
+// V[i*N+j] is the error expected at residue (token) j when prediction and truth
+// are aligned on residue i. len(V) is N·N. The zero value has no residues.
+type Matrix struct {
+	N int
+	V []float32
+}
+
+// At is the error at residue j aligned on residue i.
+func (m Matrix) At(i, j int) float64 { return float64(m.V[i*m.N+j]) }
+
+// Row is the errors aligned on residue i.
+func (m Matrix) Row(i int) []float32 { return m.V[i*m.N : (i+1)*m.N] }
+
+func (m Matrix) check(lists ...int) {
+	if len(m.V) != m.N*m.N {
+		panic(fmt.Sprintf("structure: an error matrix of %d residues with %d values", m.N, len(m.V)))
+	}
+	for _, n := range lists {
+		if n != m.N {
+			panic(fmt.Sprintf("structure: an error matrix of %d residues for %d", m.N, n))
+		}
+	}
+}
+
+// ptmD0 is the distance scale of pTM and ipTM for n residues, never of fewer than 19.
+func ptmD0(n int) float64 { return 1.24*math.Cbrt(float64(max(n, 19)-15)) - 1.8 }
+
+func tmTerm(e, d0 float64) float64 { return 1 / (1 + (e/d0)*(e/d0)) }
+
+// PTM estimates the TM-score of a prediction from its aligned errors: the best
+// row's mean of 1/(1+(e/d0)²), d0 = 1.24·(N−15)^⅓−1.8 with N at least 19; 0 to 1,
+// and 0 for no residues. It panics where V has not N·N values.
+//
+// Source: Jumper et al., Nature 596, 583 (2021), supplement 1.9.7. The paper
+// averages the term over the predicted distribution of errors; computed from the
+// expected error alone, as here, it comes out slightly different, so a model's own
+// value is to be preferred where it gives one.
+func PTM(pae Matrix) float64 {
+	pae.check()
+	return bestRow(pae, ptmD0(pae.N), func(int) bool { return true }, func(int, int) bool { return true })
+}
+
+// IPTM is PTM over interfaces: each row's mean takes only residues of other
+// chains; d0 stays that of the whole complex. chain gives each residue's chain, in
+// any numbering. 0 where there is but one chain. It panics where lengths differ.
+//
+// Source: Evans et al., Protein complex prediction with AlphaFold-Multimer (2021).
+func IPTM(pae Matrix, chain []int) float64 {
+	pae.check(len(chain))
+	return bestRow(pae, ptmD0(pae.N), func(int) bool { return true }, func(i, j int) bool { return chain[i] != chain[j] })
+}
+
+// bestRow is the largest of the rows' means over the columns they take.
+func bestRow(pae Matrix, d0 float64, row func(i int) bool, take func(i, j int) bool) float64 {
+	best := 0.0
+	for i := range pae.N {
+		if !row(i) {
+			continue
+		}
+		sum, n := 0.0, 0
+		for j, e := range pae.Row(i) {
+			if take(i, j) {
+				sum += tmTerm(float64(e), d0)
+				n++
+			}
+		}
+		if n > 0 {
+			best = max(best, sum/float64(n))
+		}
+	}
+	return best
+}
+
+// Complex is what the scores of interfaces are computed from: one entry per
+// residue (token), all lists of the same length.
+type Complex struct {
+	Chain   []int     // which chain, in any numbering
+	Beta    []Vec     // point that contacts are counted from, see Residue.Beta
+	PLDDT   []float64 // 0 to 100
+	Nucleic []bool    // part of a nucleic acid; nil: none is
+	PAE     Matrix    // N = 0: there is none; scores that need it are then 0
+}
+
+// Interface scores one pair of chains. "AB" looks from A to B: errors at B's
+// residues when aligned on A's.
+type Interface struct {
+	A, B                 int     // the chains' numbers, A before B in order of appearance
+	Contacts             int     // residue pairs with Beta within 8 Å
+	IPTM                 float64 // ipTM of the pair, d0 from the residues of both chains
+	IPSAE                float64 // the larger of the two directions
+	IPSAEAB, IPSAEBA     float64
+	PDockQ               float64 // 0 where there is no contact
+	PDockQ2              float64 // the larger of the two directions; 0 where there is no contact
+	PDockQ2AB, PDockQ2BA float64
+	MinPAE               float64 // lowest error between the two chains, Å
+}
+
+const (
+	contactRadius = 8.0
+	ipsaeCutoff   = 10.0
+)
+
+// Interfaces scores every pair of chains, in order of their first residues. It
+// panics where the lists' lengths differ.
+//
+// Sources: ipSAE, Dunbrack (2025), with the cutoff of 10 Å and the program's d0
+// (at least 1 Å, 2 Å with nucleic acid); pDockQ, Bryant et al., Nat. Commun. 13,
+// 1265 (2022); pDockQ2, Zhu et al., Bioinformatics 39, btad424 (2023).
+func (c *Complex) Interfaces() []Interface {
+	n := len(c.Chain)
+	if len(c.Beta) != n || len(c.PLDDT) != n || c.Nucleic != nil && len(c.Nucleic) != n {
+		panic("structure: a complex with lists of different lengths")
+	}
+	if c.PAE.N > 0 {
+		c.PAE.check(n)
+	}
+	var order []int
+	members := map[int][]int{}
+	for i, id := range c.Chain {
+		if members[id] == nil {
+			order = append(order, id)
+		}
+		members[id] = append(members[id], i)
+	}
+	var out []Interface
+	for k, a := range order {
+		for _, b := range order[k+1:] {
+			out = append(out, c.pair(a, b, members[a], members[b]))
+		}
+	}
+	return out
+}
+
+func (c *Complex) pair(ida, idb int, a, b []int) Interface {
+	out := Interface{A: ida, B: idb}
+	if c.PAE.N > 0 {
+		least := 1.0
+		if c.nucleic(a) || c.nucleic(b) {
+			least = 2
+		}
+		out.MinPAE = min(c.minPAE(a, b), c.minPAE(b, a))
+		d0 := saeD0(len(a)+len(b), least)
+		out.IPTM = max(c.best(a, b, math.Inf(1), d0, least), c.best(b, a, math.Inf(1), d0, least))
+		out.IPSAEAB = c.best(a, b, ipsaeCutoff, 0, least)
+		out.IPSAEBA = c.best(b, a, ipsaeCutoff, 0, least)
+		out.IPSAE = max(out.IPSAEAB, out.IPSAEBA)
+	}
+	c.dock(&out, a, b)
+	return out
+}
+
+func (c *Complex) nucleic(members []int) bool {
+	if c.Nucleic == nil {
+		return false
+	}
+	for _, i := range members {
+		if c.Nucleic[i] {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Complex) minPAE(a, b []int) float64 {
+	least := math.Inf(1)
+	for _, i := range a {
+		for _, j := range b {
+			least = min(least, c.PAE.At(i, j))
+		}
+	}
+	return least
+}
+
+// saeD0 is ipSAE's distance scale for n residues, never under least.
+func saeD0(n int, least float64) float64 {
+	return max(least, 1.24*math.Cbrt(float64(max(n, 26)-15))-1.8)
+}
+
+// best is the largest mean term over rows of a, at the residues of b whose error
+// is under cutoff; d0 = 0 takes it from the number of these residues, row by row.
+func (c *Complex) best(a, b []int, cutoff, d0, least float64) float64 {
+	best := 0.0
+	for _, i := range a {
+		row, n := c.PAE.Row(i), 0
+		for _, j := range b {
+			if float64(row[j]) < cutoff {
+				n++
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		scale := d0
+		if scale == 0 {
+			scale = saeD0(n, least)
+		}
+		sum := 0.0
+		for _, j := range b {
+			if e := float64(row[j]); e < cutoff {
+				sum += tmTerm(e, scale)
+			}
+		}
+		best = max(best, sum/float64(n))
+	}
+	return best
+}
+
+func (c *Complex) dock(out *Interface, a, b []int) {
+	pa, pb := make([]Vec, len(a)), make([]Vec, len(b))
+	for k, i := range a {
+		pa[k] = c.Beta[i]
+	}
+	for k, i := range b {
+		pb[k] = c.Beta[i]
+	}
+	touched := map[int]bool{}
+	plddt, ab, ba := 0.0, 0.0, 0.0
+	take := func(i int) {
+		if !touched[i] {
+			touched[i] = true
+			plddt += c.PLDDT[i]
+		}
+	}
+	for _, contact := range Contacts(pa, pb, contactRadius) {
+		i, j := a[contact.A], b[contact.B]
+		take(i)
+		take(j)
+		out.Contacts++
+		if c.PAE.N > 0 {
+			ab += tmTerm(c.PAE.At(i, j), 10)
+			ba += tmTerm(c.PAE.At(j, i), 10)
+		}
+	}
+	if out.Contacts == 0 {
+		return
+	}
+	n := float64(out.Contacts)
+	plddt /= float64(len(touched))
+	out.PDockQ = sigmoid(plddt*math.Log10(n), 0.724, 0.052, 152.611, 0.018)
+	if c.PAE.N > 0 {
+		out.PDockQ2AB = sigmoid(plddt*ab/n, 1.31, 0.075, 84.733, 0.005)
+		out.PDockQ2BA = sigmoid(plddt*ba/n, 1.31, 0.075, 84.733, 0.005)
+		out.PDockQ2 = max(out.PDockQ2AB, out.PDockQ2BA)
+	}
+}
+
+func sigmoid(x, height, slope, middle, floor float64) float64 {
+	return height/(1+math.Exp(-slope*(x-middle))) + floor
+}

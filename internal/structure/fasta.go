@@ -1,0 +1,110 @@
+package structure
+
+import (
+	"errors"
+	"io"
+	"strings"
+)
+
+// Record is one sequence of a FASTA file.
+type Record struct {
+	Name     string // the header without its '>' and the spaces around it; may be empty
+	Sequence string // letters A to Z only
+}
+
+// ReadFASTA reads one or more sequences, each under a header that starts with
+// '>'. Lower case is raised; spaces within a sequence, empty lines, lines that
+// start with ';', and one '*' at a sequence's end are dropped. Whether the letters
+// are of a polymer's alphabet is for the caller to say. The error is a *ParseError,
+// or what r returned.
+func ReadFASTA(r io.Reader, lim Limits) ([]Record, error) {
+	lim = lim.defaults()
+	f := &fastaReader{in: newLines("FASTA", r, lim)}
+	for {
+		line, err := f.in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case len(line) > 0 && line[0] == '>':
+			err = f.start(line[1:])
+		case len(line) > 0 && line[0] == ';':
+		default:
+			err = f.letters(line)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := f.finish(); err != nil {
+		return nil, err
+	}
+	if len(f.records) == 0 {
+		return nil, &ParseError{Format: "FASTA", Reason: "there is no sequence"}
+	}
+	return f.records, nil
+}
+
+type fastaReader struct {
+	in      *lines
+	records []Record // the last one's sequence is still in seq
+	seq     strings.Builder
+	header  int // line of the last header
+	total   int // letters so far
+	ended   bool
+}
+
+func (f *fastaReader) start(header []byte) error {
+	if err := f.finish(); err != nil {
+		return err
+	}
+	if len(f.records) == f.in.lim.Chains {
+		return f.in.limit("there are more than the %d sequences allowed", f.in.lim.Chains)
+	}
+	f.records = append(f.records, Record{Name: strings.TrimSpace(strings.ToValidUTF8(string(header), "?"))})
+	f.header = f.in.number
+	return nil
+}
+
+// finish closes the record being read.
+func (f *fastaReader) finish() error {
+	if len(f.records) == 0 {
+		return nil
+	}
+	last := &f.records[len(f.records)-1]
+	if f.seq.Len() == 0 {
+		return &ParseError{Format: "FASTA", Line: f.header, Reason: "no sequence follows the header " + excerpt(last.Name)}
+	}
+	last.Sequence = f.seq.String()
+	f.seq.Reset()
+	f.ended = false
+	return nil
+}
+
+func (f *fastaReader) letters(line []byte) error {
+	for col, b := range line {
+		switch {
+		case b == ' ' || b == '\t':
+			continue
+		case len(f.records) == 0:
+			return f.in.errorf("want a header that starts with \">\", not %s", excerpt(line))
+		case f.ended:
+			return f.in.errorf("column %d: the sequence goes on after its end sign \"*\"", col+1)
+		case b == '*':
+			f.ended = true
+			continue
+		case b >= 'a' && b <= 'z':
+			b -= 'a' - 'A'
+		case b < 'A' || b > 'Z':
+			return f.in.errorf("column %d: want a letter, not %s", col+1, excerpt(line[col:col+1]))
+		}
+		if f.total++; f.total > f.in.lim.Residues {
+			return f.in.limit("the sequences are longer than the %d residues allowed", f.in.lim.Residues)
+		}
+		f.seq.WriteByte(b)
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package structure
+
+import "math"
+
+func sub(a, b Vec) Vec           { return Vec{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
+func add(a, b Vec) Vec           { return Vec{a[0] + b[0], a[1] + b[1], a[2] + b[2]} }
+func scale(a Vec, f float64) Vec { return Vec{a[0] * f, a[1] * f, a[2] * f} }
+func dot(a, b Vec) float64       { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
+func norm(a Vec) float64         { return math.Sqrt(dot(a, a)) }
+func cross(a, b Vec) Vec {
+	return Vec{a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]}
+}
+
+// Distance between two points, in Å.
+func Distance(a, b Vec) float64 { return math.Sqrt(distance2(a, b)) }
+
+func distance2(a, b Vec) float64 {
+	x, y, z := a[0]-b[0], a[1]-b[1], a[2]-b[2]
+	return x*x + y*y + z*z
+}
+
+// Angle a–b–c at b, in radians from 0 to π. Zero where two of the points coincide.
+func Angle(a, b, c Vec) float64 {
+	u, v := sub(a, b), sub(c, b)
+	return math.Atan2(norm(cross(u, v)), dot(u, v))
+}
+
+// Dihedral is the torsion about b–c, in radians from −π to π, with the sign of
+// IUPAC: positive where, looking from b to c, d is clockwise of a. Zero where
+// three of the points lie on a line.
+func Dihedral(a, b, c, d Vec) float64 {
+	b1, b2, b3 := sub(b, a), sub(c, b), sub(d, c)
+	n1, n2 := cross(b1, b2), cross(b2, b3)
+	return math.Atan2(norm(b2)*dot(b1, n2), dot(n1, n2))
+}
+
+// Centroid is the mean of the points; the origin where there are none.
+func Centroid(p []Vec) Vec {
+	var c Vec
+	for _, v := range p {
+		c[0] += v[0]
+		c[1] += v[1]
+		c[2] += v[2]
+	}
+	if n := float64(len(p)); n > 0 {
+		c[0], c[1], c[2] = c[0]/n, c[1]/n, c[2]/n
+	}
+	return c
+}
+
+// RadiusOfGyration in Å, every point weighing the same; 0 for no points.
+func RadiusOfGyration(p []Vec) float64 {
+	if len(p) == 0 {
+		return 0
+	}
+	c, s := Centroid(p), 0.0
+	for _, v := range p {
+		s += distance2(v, c)
+	}
+	return math.Sqrt(s / float64(len(p)))
+}
+
+// CentreOfMass weighs each atom with its element's mass (see Mass; an unknown
+// element weighs as carbon). The origin where there is no atom.
+func CentreOfMass(atoms []Atom) Vec {
+	var c Vec
+	total := 0.0
+	for i := range atoms {
+		m, ok := Mass(atoms[i].Element)
+		if !ok {
+			m = 12.011
+		}
+		total += m
+		for k := range c {
+			c[k] += m * atoms[i].Pos[k]
+		}
+	}
+	if total > 0 {
+		c = scale(c, 1/total)
+	}
+	return c
+}

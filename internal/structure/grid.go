@@ -1,0 +1,117 @@
+package structure
+
+import (
+	"math"
+	"slices"
+)
+
+// Grid finds the points near a point without looking at all of them: a cell list
+// in a hash table, so that its memory follows the number of points and not the
+// volume they span. It keeps the slice it was made of, which must not change.
+// It is safe for concurrent use once made. The zero value holds no points.
+type Grid struct {
+	points []Vec
+	cell   float64
+	head   map[[3]int32]int32
+	next   []int32 // next point of the same cell; -1: none
+}
+
+// NewGrid sorts points into cubic cells of the given edge in Å, best chosen as
+// the radius that will be asked for; an edge that is not a positive number is
+// taken as 8. Points with a coordinate that is not finite are never found.
+func NewGrid(points []Vec, cell float64) *Grid {
+	if !(cell > 0) || math.IsInf(cell, 0) {
+		cell = 8
+	}
+	g := &Grid{points: points, cell: cell, head: make(map[[3]int32]int32, len(points)/4), next: make([]int32, len(points))}
+	for i := len(points) - 1; i >= 0; i-- { // backwards, so that a cell lists its points in order
+		g.next[i] = -1
+		if !finite(points[i]) {
+			continue
+		}
+		k := g.key(points[i])
+		if h, ok := g.head[k]; ok {
+			g.next[i] = h
+		}
+		g.head[k] = int32(i)
+	}
+	return g
+}
+
+func finite(v Vec) bool {
+	s := v[0] + v[1] + v[2]
+	return !math.IsNaN(s) && !math.IsInf(s, 0)
+}
+
+func (g *Grid) key(v Vec) [3]int32 {
+	var k [3]int32
+	for i := range v {
+		k[i] = int32(min(max(math.Floor(v[i]/g.cell), -1<<30), 1<<30))
+	}
+	return k
+}
+
+// Near appends to dst the indices of the points not farther than radius from v,
+// ascending, v itself included where it is one of them.
+func (g *Grid) Near(dst []int, v Vec, radius float64) []int {
+	return g.near(dst, v, radius, math.MaxInt)
+}
+
+// near stops once it has looked at the given number of points.
+func (g *Grid) near(dst []int, v Vec, radius float64, look int) []int {
+	if len(g.points) == 0 || !finite(v) || !(radius >= 0) {
+		return dst
+	}
+	start := len(dst)
+	r2 := radius * radius
+	lo := g.key(Vec{v[0] - radius, v[1] - radius, v[2] - radius})
+	hi := g.key(Vec{v[0] + radius, v[1] + radius, v[2] + radius})
+	cells := 1.0
+	for k := range lo {
+		cells *= float64(hi[k]-lo[k]) + 1
+	}
+	if cells > float64(len(g.points)) && look >= len(g.points) { // fewer points than cells
+		for i := range g.points {
+			if distance2(g.points[i], v) <= r2 {
+				dst = append(dst, i)
+			}
+		}
+		return dst
+	}
+	for x := lo[0]; x <= hi[0]; x++ {
+		for y := lo[1]; y <= hi[1]; y++ {
+			for z := lo[2]; z <= hi[2]; z++ {
+				h, ok := g.head[[3]int32{x, y, z}]
+				for i := h; ok && i >= 0 && look > 0; i = g.next[i] {
+					look--
+					if distance2(g.points[i], v) <= r2 {
+						dst = append(dst, int(i))
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(dst[start:])
+	return dst
+}
+
+// Contact is a pair of points and their distance in Å.
+type Contact struct {
+	A, B     int // indices into the two lists
+	Distance float64
+}
+
+// Contacts lists the pairs of a point of a and a point of b that are not farther
+// apart than radius, by A and then B.
+func Contacts(a, b []Vec, radius float64) []Contact {
+	g := NewGrid(b, radius)
+	var out []Contact
+	var near []int
+	for i := range a {
+		near = g.Near(near[:0], a[i], radius)
+		for _, j := range near {
+			out = append(out, Contact{i, j, Distance(a[i], b[j])})
+		}
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package structure
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Limits bounds what a reader takes in. A zero field means its default.
+type Limits struct {
+	Bytes    int64 // of the file; default 128 MiB
+	Line     int   // bytes of a line, or of one text value of a CIF; default 1 MiB
+	Atoms    int   // of the first model, alternatives included; default 1,000,000
+	Residues int   // of the structure, or letters of a FASTA file; default 500,000
+	Chains   int   // of the structure, or records of a FASTA file; default 5,000
+}
+
+func (l Limits) defaults() Limits {
+	set := func(p *int, v int) {
+		if *p <= 0 {
+			*p = v
+		}
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = 128 << 20
+	}
+	set(&l.Line, 1<<20)
+	set(&l.Atoms, 1_000_000)
+	set(&l.Residues, 500_000)
+	set(&l.Chains, 5_000)
+	return l
+}
+
+// ParseError says what is wrong with a file, and where.
+type ParseError struct {
+	Format string // "mmCIF", "PDB", "FASTA"; empty where it could not be told
+	Line   int    // 1-based; 0: the file as a whole
+	Reason string
+	Limit  bool // the file is larger than the Limits allow
+}
+
+func (e *ParseError) Error() string {
+	format := e.Format
+	if format == "" {
+		format = "structure"
+	}
+	if e.Line == 0 {
+		return fmt.Sprintf("%s file: %s", format, e.Reason)
+	}
+	return fmt.Sprintf("%s file, line %d: %s", format, e.Line, e.Reason)
+}
+
+// lines hands out a file line by line. LF and CRLF end a line.
+type lines struct {
+	format string
+	r      *bufio.Reader
+	lim    Limits
+	read   int64
+	number int // of the line last handed out
+	long   []byte
+}
+
+func newLines(format string, r io.Reader, lim Limits) *lines {
+	return &lines{format: format, r: bufio.NewReaderSize(r, 64<<10), lim: lim}
+}
+
+func (l *lines) errorf(format string, args ...any) *ParseError {
+	return &ParseError{Format: l.format, Line: l.number, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (l *lines) limit(format string, args ...any) *ParseError {
+	e := l.errorf(format, args...)
+	e.Limit = true
+	return e
+}
+
+// next is the next line without its end, valid until the next call; io.EOF after
+// the last. A byte order mark at the start is dropped.
+func (l *lines) next() ([]byte, error) {
+	l.long = l.long[:0]
+	for {
+		part, err := l.r.ReadSlice('\n')
+		l.read += int64(len(part))
+		if len(l.long) == 0 && len(part) > 0 {
+			l.number++
+		}
+		if l.read > l.lim.Bytes {
+			return nil, l.limit("the file is larger than the %d bytes allowed", l.lim.Bytes)
+		}
+		if len(l.long)+len(part) > l.lim.Line+2 {
+			return nil, l.limit("the line is longer than the %d bytes allowed", l.lim.Line)
+		}
+		switch {
+		case err == nil && len(l.long) == 0:
+			return l.trim(part), nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			l.long = append(l.long, part...)
+			continue
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("read %s file: %w", l.format, err)
+		}
+		l.long = append(l.long, part...)
+		if err != nil && len(l.long) == 0 {
+			return nil, io.EOF
+		}
+		return l.trim(l.long), nil
+	}
+}
+
+func (l *lines) trim(b []byte) []byte {
+	b = bytes.TrimSuffix(b, []byte("\n"))
+	b = bytes.TrimSuffix(b, []byte("\r"))
+	if l.number == 1 {
+		b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	}
+	return b
+}
+
+// excerpt is a value as an error shows it: quoted and short.
+func excerpt[T string | []byte](v T) string {
+	if len(v) > 40 {
+		return fmt.Sprintf("%q…", string(v[:40]))
+	}
+	return fmt.Sprintf("%q", string(v))
+}

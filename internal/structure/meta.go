@@ -1,0 +1,147 @@
+package structure
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Meta is what a written file says beside the coordinates. The zero value writes a
+// computed model without confidence, title or date.
+type Meta struct {
+	ID         string // entry id; empty: "pleat". Only letters, digits, '-', '_' and '.' are kept
+	Title      string // empty: the structure's own
+	Software   string // program that computed it; empty: "pleat"
+	Version    string // of the program
+	Model      string // name of the model or weights
+	Date       time.Time
+	Disclaimer string // free text a reader should see
+	// PLDDT is the confidence from 0 to 100, by chain and residue. It goes into the
+	// B-factors and, for polymers, into the quality metrics. nil: there is none, and
+	// the atoms' own B is written. A chain's entry may be nil too, for ligands whose
+	// atoms carry pLDDT as their B.
+	PLDDT [][]float64
+	// Experimental marks a structure that was not computed.
+	Experimental bool
+}
+
+// PLDDTFromB takes confidence from the atoms' B-factors: the mean over each
+// residue's atoms, 0 for a residue without atoms.
+func PLDDTFromB(s *Structure) [][]float64 {
+	out := make([][]float64, len(s.Chains))
+	for i := range s.Chains {
+		out[i] = make([]float64, len(s.Chains[i].Residues))
+		for j := range s.Chains[i].Residues {
+			atoms := s.Chains[i].Residues[j].Atoms
+			for k := range atoms {
+				out[i][j] += atoms[k].B / float64(len(atoms))
+			}
+		}
+	}
+	return out
+}
+
+// check refuses confidence that does not fit the structure or the scale.
+func (m *Meta) check(s *Structure) error {
+	if m.PLDDT == nil {
+		return nil
+	}
+	if len(m.PLDDT) != len(s.Chains) {
+		return fmt.Errorf("write structure: pLDDT for %d chains, want %d", len(m.PLDDT), len(s.Chains))
+	}
+	highest, n := 0.0, 0
+	for i, chain := range m.PLDDT {
+		c := &s.Chains[i]
+		if chain == nil && !c.Kind.Polymer() {
+			continue
+		}
+		if len(chain) != len(c.Residues) {
+			return fmt.Errorf("write structure: pLDDT for %d residues of chain %s, want %d", len(chain), c.ID, len(c.Residues))
+		}
+		for j, v := range chain {
+			if !(v >= 0 && v <= 100) {
+				return fmt.Errorf("write structure: pLDDT of residue %d of chain %s is %v, want 0 to 100", j+1, c.ID, v)
+			}
+			highest = max(highest, v)
+			n++
+		}
+	}
+	if n > 4 && highest > 0 && highest <= 1 {
+		return fmt.Errorf("write structure: pLDDT is nowhere above %v; it looks like fractions, want 0 to 100", highest)
+	}
+	return nil
+}
+
+// b is the value for an atom's B column.
+func (m *Meta) b(chain, residue int, a *Atom) float64 {
+	if m.PLDDT == nil || m.PLDDT[chain] == nil {
+		return a.B
+	}
+	return m.PLDDT[chain][residue]
+}
+
+func (m *Meta) id() string {
+	out := make([]byte, 0, len(m.ID))
+	for i := range len(m.ID) {
+		switch b := m.ID[i]; {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', b == '-', b == '_', b == '.' && len(out) > 0:
+			out = append(out, b)
+		}
+	}
+	if len(out) == 0 {
+		return "pleat"
+	}
+	return string(out[:min(len(out), 64)])
+}
+
+func (m *Meta) title(s *Structure) string {
+	if t := oneLine(m.Title); t != "" {
+		return t
+	}
+	return oneLine(s.Title)
+}
+
+func (m *Meta) software() string {
+	if name := oneLine(m.Software); name != "" {
+		return name
+	}
+	return "pleat"
+}
+
+// checkAtoms refuses what no format can hold.
+func checkAtoms(s *Structure) error {
+	n := 0
+	for i := range s.Chains {
+		c := &s.Chains[i]
+		if len(c.ID) > 64 || !printable([]byte(c.ID)) || c.ID == "" || len(c.Label) > 64 || !printable([]byte(c.Label)) {
+			return fmt.Errorf("write structure: chain %d has the id %s, want printable ASCII without spaces", i+1, excerpt(c.ID+c.Label))
+		}
+		before := 0
+		for j := range c.Residues {
+			r := &c.Residues[j]
+			if c.Kind.Polymer() && r.Seq <= before {
+				return fmt.Errorf("write structure: residue %d of chain %s has position %d in the sequence, want more than %d", j+1, c.ID, r.Seq, before)
+			}
+			before = r.Seq
+			if !printable([]byte(r.Comp)) || r.Comp == "" || len(r.Comp) > 32 || !printable([]byte(r.Ins)) || len(r.Ins) > 1 {
+				return fmt.Errorf("write structure: residue %d of chain %s has the component %s and insertion code %s, want printable ASCII without spaces", j+1, c.ID, excerpt(r.Comp), excerpt(r.Ins))
+			}
+			for k := range r.Atoms {
+				a := &r.Atoms[k]
+				n++
+				if !printable([]byte(a.Name)) || a.Name == "" || len(a.Name) > 32 {
+					return fmt.Errorf("write structure: atom %d of residue %d of chain %s is named %s, want printable ASCII without spaces", k+1, j+1, c.ID, excerpt(a.Name))
+				}
+				for _, v := range [...]float64{a.Pos[0], a.Pos[1], a.Pos[2], a.B, a.Occupancy} {
+					if math.IsNaN(v) || math.Abs(v) > 1e6 {
+						return fmt.Errorf("write structure: atom %s of residue %d of chain %s has the value %v, want numbers between −1,000,000 and 1,000,000", a.Name, j+1, c.ID, v)
+					}
+				}
+			}
+		}
+	}
+	if n == 0 {
+		return fmt.Errorf("write structure: there are no atoms")
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package structure
+
+import "math"
+
+// TMScore compares two structures of the same sequence, residue by residue: the
+// mean over the native's residues of 1/(1+(d/d0)²) after the superposition that
+// makes it largest; 0 to 1. Above 0.5 two chains share a fold. d0 =
+// 1.24·(L−15)^⅓−1.8 Å with L = len(native), and 0.5 Å where that is smaller, as
+// for L ≤ 21 (Zhang's own program does the same). No points score 0. It panics
+// where the lengths differ.
+//
+// Source: Zhang and Skolnick, Proteins 57, 702 (2004): superpositions are seeded
+// from every fragment of length L, L/2, L/4 … 4 and refined on the residues that
+// came close, until these stay the same. Beyond 362 residues the starts of
+// fragments are spread, a few hundred at most, so that time does not grow with L³.
+func TMScore(model, native []Vec) float64 {
+	if len(native) == 0 {
+		sameLength(model, native)
+		return 0
+	}
+	return search(model, native).best / float64(len(native))
+}
+
+// GDTTS is the global distance test, total score: the share of residues that some
+// superposition brings within 1, 2, 4 and 8 Å, averaged over the four; 0 to 1, and
+// 0 for no points. It panics where the lengths differ.
+//
+// Source: Zemla, Nucleic Acids Res. 31, 3370 (2003), with the superpositions that
+// TMScore tries, as Zhang's program has it.
+func GDTTS(model, native []Vec) float64 {
+	if len(native) == 0 {
+		sameLength(model, native)
+		return 0
+	}
+	s := search(model, native)
+	return float64(s.within[0]+s.within[1]+s.within[2]+s.within[3]) / float64(4*len(native))
+}
+
+// search tries the superpositions that TMScore describes.
+func search(model, native []Vec) *tmSearch {
+	sameLength(model, native)
+	n := len(native)
+	d0 := tmD0(n)
+	s := &tmSearch{model: model, native: native, d02: d0 * d0, near: min(max(d0, 4.5), 8),
+		d2: make([]float64, n), kept: make([]int32, 0, n), old: make([]int32, 0, n),
+		a: make([]Vec, 0, n), b: make([]Vec, 0, n)}
+	step := max(1, min(n*n/65536, n/16))
+	shortest := min(4, n)
+	for size, k := n, 0; ; k++ {
+		if size <= shortest || k == 5 {
+			size = shortest
+		}
+		for from := 0; from+size <= n; from += step {
+			s.refine(from, size)
+		}
+		if size == shortest {
+			break
+		}
+		size /= 2
+	}
+	return s
+}
+
+// tmD0 is the TM-score's distance scale for a chain of n residues, in Å.
+func tmD0(n int) float64 {
+	if n <= 15 {
+		return 0.5
+	}
+	return max(0.5, 1.24*math.Cbrt(float64(n-15))-1.8)
+}
+
+type tmSearch struct {
+	model, native []Vec
+	d02, near     float64 // d0², radius in which residues take part in the next round
+	best          float64 // best Σ 1/(1+(d/d0)²) so far
+	within        [4]int  // most residues so far within 1, 2, 4 and 8 Å
+	d2            []float64
+	kept, old     []int32
+	a, b          []Vec
+}
+
+func (s *tmSearch) refine(from, size int) {
+	rot, trans, _ := Superpose(s.model[from:from+size], s.native[from:from+size])
+	s.measure(&rot, trans, s.near-1)
+	for range 20 {
+		s.a, s.b = s.a[:0], s.b[:0]
+		for _, i := range s.kept {
+			s.a = append(s.a, s.model[i])
+			s.b = append(s.b, s.native[i])
+		}
+		rot, trans, _ = Superpose(s.a, s.b)
+		s.old, s.kept = s.kept, s.old
+		s.measure(&rot, trans, s.near+1)
+		if sameIndices(s.kept, s.old) {
+			return
+		}
+	}
+}
+
+// measure scores one superposition and keeps the residues closer than cut, or
+// than the least wider cut that keeps three.
+func (s *tmSearch) measure(rot *[3][3]float64, trans Vec, cut float64) {
+	sum, within := 0.0, [4]int{}
+	for i := range s.model {
+		d2 := distance2(add(turn(rot, s.model[i]), trans), s.native[i])
+		s.d2[i] = d2
+		sum += 1 / (1 + d2/s.d02)
+		for k := 3; k >= 0 && d2 <= float64(int(1)<<(2*k)); k-- {
+			within[k]++
+		}
+	}
+	s.best = max(s.best, sum)
+	for k := range within {
+		s.within[k] = max(s.within[k], within[k])
+	}
+	for {
+		s.kept = s.kept[:0]
+		for i, d2 := range s.d2 {
+			if d2 < cut*cut {
+				s.kept = append(s.kept, int32(i))
+			}
+		}
+		if len(s.kept) >= min(3, len(s.d2)) || cut > 1e6 {
+			return
+		}
+		if cut += 0.5; cut > 100 {
+			cut *= 2
+		}
+	}
+}
+
+func sameIndices(a, b []int32) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// LDDT is the superposition-free agreement of one point per residue (CA for
+// proteins): the share of the native's distances under 15 Å that the model keeps
+// within 0.5, 1, 2 and 4 Å, averaged over the four. Both results are 0 to 1: over
+// all distances, and per residue over its own. Where a residue has no neighbour
+// to compare with, its score is 1, as in AlphaFold's program. It panics where the
+// lengths differ. For many models of one native use NewReference.
+//
+// Source: Mariani et al., Bioinformatics 29, 2722 (2013), without its
+// stereochemical checks.
+func LDDT(model, native []Vec) (global float64, per []float64) {
+	sameLength(model, native)
+	per = make([]float64, len(native))
+	return NewReference(native).LDDT(model, per), per
+}
+
+const lddtRadius = 15.0
+
+// Reference holds the native's distances, so that many models can be scored
+// against it without allocating. It is safe for concurrent use once made.
+type Reference struct {
+	n     int
+	pairs []refPair
+	count []int32 // pairs each residue takes part in
+}
+
+type refPair struct {
+	i, j int32
+	d    float64
+}
+
+// NewReference prepares a native structure, one point per residue.
+func NewReference(native []Vec) *Reference {
+	r := &Reference{n: len(native), count: make([]int32, len(native))}
+	keep := func(i, j int) {
+		if d2 := distance2(native[i], native[j]); d2 < lddtRadius*lddtRadius {
+			r.pairs = append(r.pairs, refPair{int32(i), int32(j), math.Sqrt(d2)})
+			r.count[i]++
+			r.count[j]++
+		}
+	}
+	if len(native) <= 512 {
+		for i := range native {
+			for j := i + 1; j < len(native); j++ {
+				keep(i, j)
+			}
+		}
+		return r
+	}
+	g := NewGrid(native, lddtRadius)
+	var near []int
+	for i := range native {
+		near = g.Near(near[:0], native[i], lddtRadius)
+		for _, j := range near {
+			if j > i {
+				keep(i, j)
+			}
+		}
+	}
+	return r
+}
+
+// LDDT scores a model as the function LDDT does. Scores per residue go into per,
+// which is nil, or has one place per residue. It panics where lengths differ.
+func (r *Reference) LDDT(model []Vec, per []float64) float64 {
+	if len(model) != r.n || per != nil && len(per) != r.n {
+		panic("structure: LDDT of a model that has not the reference's length")
+	}
+	clear(per)
+	total := 0
+	for k := range r.pairs {
+		p := &r.pairs[k]
+		diff := math.Abs(math.Sqrt(distance2(model[p.i], model[p.j])) - p.d)
+		if !(diff < 4) {
+			continue
+		}
+		hits := 1
+		if diff < 2 {
+			hits++
+		}
+		if diff < 1 {
+			hits++
+		}
+		if diff < 0.5 {
+			hits++
+		}
+		total += hits
+		if per != nil {
+			per[p.i] += float64(hits)
+			per[p.j] += float64(hits)
+		}
+	}
+	for i := range per {
+		if r.count[i] == 0 {
+			per[i] = 1
+		} else {
+			per[i] /= 4 * float64(r.count[i])
+		}
+	}
+	if len(r.pairs) == 0 {
+		return 1
+	}
+	return float64(total) / (4 * float64(len(r.pairs)))
+}

@@ -1,0 +1,503 @@
+package structure
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ReadPDB reads the first model of a PDB file. Polymers, ligands and waters that
+// share a chain letter become chains of their own; residues of a polymer are
+// numbered from 1 in the order listed. A blank chain letter is replaced by a free
+// one, a new one after each TER. Of alternative locations it keeps one per residue,
+// that of the highest occupancy. The error is a *ParseError, or what r returned.
+//
+// Source: wwPDB Contents Guide 3.3, with hybrid-36 residue numbers.
+func ReadPDB(r io.Reader, lim Limits) (*Structure, error) {
+	in := newLines("PDB", r, lim.defaults())
+	p := &pdbReader{in: in, build: newBuilder(in)}
+	var title strings.Builder
+	for {
+		line, err := in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		record := strings.TrimRight(string(line[:min(6, len(line))]), " ")
+		if (record == "END" || record == "ENDMDL") && p.build.atoms > 0 {
+			break
+		}
+		switch record {
+		case "TITLE":
+			if len(line) > 10 && title.Len() < in.lim.Line {
+				title.Write(line[10:min(80, len(line))])
+				title.WriteByte(' ')
+			}
+		case "ATOM", "HETATM":
+			err = p.atom(line, record == "HETATM")
+		case "TER":
+			err = p.ter()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	p.build.title = oneLine(title.String())
+	if err := p.build.flush(); err != nil {
+		return nil, err
+	}
+	p.nameBlank()
+	return p.build.structure(entities{})
+}
+
+type pdbReader struct {
+	in     *lines
+	build  *builder
+	blanks int // TER records of the chain without a letter
+}
+
+// field is columns from … to, 1-based, without spaces around.
+func field(line []byte, from, to int) []byte {
+	if len(line) < from {
+		return nil
+	}
+	return bytes.TrimSpace(line[from-1 : min(to, len(line))])
+}
+
+func (p *pdbReader) atom(line []byte, het bool) error {
+	a := pendingAtom{het: het}
+	var key residueKey
+	name, err := p.text(line, "the atom name", 13, 16)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		return p.in.errorf("columns 13–16: the atom has no name")
+	}
+	a.Name = name
+	if a.comp, err = p.text(line, "the residue name", 18, 21); err != nil {
+		return err
+	}
+	if a.comp == "" {
+		a.comp = "UNK"
+	}
+	if a.alt, err = p.text(line, "the alternative location", 17, 17); err != nil {
+		return err
+	}
+	if key.ins, err = p.text(line, "the insertion code", 27, 27); err != nil {
+		return err
+	}
+	id, err := p.text(line, "the chain letter", 22, 22)
+	if err != nil {
+		return err
+	}
+	if key.auth, err = p.number(line); err != nil {
+		return err
+	}
+	for k := range a.Pos {
+		if a.Pos[k], err = p.float(line, [...]string{"x", "y", "z"}[k], 31+8*k, 38+8*k, math.NaN()); err != nil {
+			return err
+		}
+	}
+	if a.Occupancy, err = p.float(line, "the occupancy", 55, 60, 1); err != nil {
+		return err
+	}
+	if a.B, err = p.float(line, "the B-factor", 61, 66, 0); err != nil {
+		return err
+	}
+	a.Charge = pdbCharge(field(line, 79, 80))
+	a.Element = p.build.intern([]byte(p.element(line, &a)))
+	if id == "" {
+		id = blankChain + strconv.Itoa(p.blanks)
+	}
+	chain, err := p.build.chain(id, "", "")
+	if err != nil {
+		return err
+	}
+	return p.build.atom(chain, key, a)
+}
+
+// blankChain begins the ids of chains without a letter while they are being read.
+const blankChain = "\x00"
+
+// text is a short name. Spaces inside it are dropped.
+func (p *pdbReader) text(line []byte, what string, from, to int) (string, error) {
+	v := field(line, from, to)
+	if bytes.IndexByte(v, ' ') >= 0 {
+		v = bytes.ReplaceAll(v, []byte(" "), nil)
+	}
+	if !printable(v) {
+		return "", p.in.errorf("columns %d–%d: %s is %s, want printable ASCII", from, to, what, excerpt(v))
+	}
+	return p.build.intern(v), nil
+}
+
+func (p *pdbReader) float(line []byte, what string, from, to int, missing float64) (float64, error) {
+	v := field(line, from, to)
+	if len(v) == 0 {
+		if math.IsNaN(missing) {
+			return 0, p.in.errorf("columns %d–%d: the atom has no %s coordinate", from, to, what)
+		}
+		return missing, nil
+	}
+	f, err := parseFloat(v)
+	if err != nil {
+		return 0, p.in.errorf("columns %d–%d: %s is %s, want a number between −1,000,000 and 1,000,000", from, to, what, excerpt(v))
+	}
+	return f, nil
+}
+
+// number is the residue number: decimal, or hybrid-36 above 9999.
+func (p *pdbReader) number(line []byte) (int, error) {
+	v := string(field(line, 23, 26))
+	if n, err := strconv.Atoi(v); err == nil {
+		return n, nil
+	}
+	if len(v) == 4 {
+		upper, lower := strings.ToUpper(v) == v, strings.ToLower(v) == v
+		if n, err := strconv.ParseInt(v, 36, 32); err == nil && n >= 10*36*36*36 && upper != lower {
+			if upper {
+				return int(n) - 10*36*36*36 + 10000, nil
+			}
+			return int(n) + 16*36*36*36 + 10000, nil
+		}
+	}
+	return 0, p.in.errorf("columns 23–26: the residue number is %s, want a whole number", excerpt(v))
+}
+
+// element is columns 77–78, or is told from the name, which stands one column to
+// the left where the symbol has two letters.
+func (p *pdbReader) element(line []byte, a *pendingAtom) string {
+	if symbol := strings.ToUpper(string(field(line, 77, 78))); symbol != "" {
+		if _, ok := masses[symbol]; ok || symbol == "X" {
+			return symbol
+		}
+	}
+	if len(line) > 14 && line[12] == ' ' {
+		if one := strings.ToUpper(string(line[13])); masses[one] > 0 {
+			return one
+		}
+	}
+	if len(a.Name) == 4 && polymerKind(a.comp) != "" && a.Name[0] == 'H' {
+		return "H"
+	}
+	if two := strings.ToUpper(string(field(line, 13, 14))); len(two) == 2 && masses[two] > 0 && polymerKind(a.comp) == "" {
+		return two
+	}
+	return elementOf("", a.Name, a.comp)
+}
+
+// pdbCharge reads 2+ or +2; anything else is 0.
+func pdbCharge(v []byte) int {
+	if len(v) != 2 {
+		return 0
+	}
+	digit, sign := v[0], v[1]
+	if digit == '+' || digit == '-' {
+		digit, sign = sign, digit
+	}
+	switch {
+	case digit < '0' || digit > '9':
+		return 0
+	case sign == '+':
+		return int(digit - '0')
+	case sign == '-':
+		return -int(digit - '0')
+	}
+	return 0
+}
+
+func (p *pdbReader) ter() error {
+	if err := p.build.flush(); err != nil {
+		return err
+	}
+	if c := p.build.last; c != nil {
+		c.ters++
+		if strings.HasPrefix(c.id, blankChain) {
+			p.blanks++
+		}
+	}
+	return nil
+}
+
+// nameBlank gives chains without a letter the next free ones.
+func (p *pdbReader) nameBlank() {
+	next := 0
+	for _, c := range p.build.chains {
+		if !strings.HasPrefix(c.id, blankChain) {
+			continue
+		}
+		for c.id = letterName(next); p.build.byID[c.id] != nil; c.id = letterName(next) {
+			next++
+		}
+		next++
+	}
+}
+
+// PDBLimitError says why a structure does not fit the PDB format.
+type PDBLimitError struct{ Reason string }
+
+func (e *PDBLimitError) Error() string {
+	return "the PDB format cannot hold this structure: " + e.Reason + "; use mmCIF"
+}
+
+// WritePDB writes the structure in the PDB format: polymers, each closed by TER,
+// then ligands, then waters. Where it does not fit the format's columns, the error
+// is a *PDBLimitError; other errors are as WriteCIF's. In either case nothing was
+// written. The same input gives the same bytes.
+//
+// Source: wwPDB Contents Guide 3.3.
+func WritePDB(w io.Writer, s *Structure, m Meta) error {
+	if err := checkAtoms(s); err != nil {
+		return err
+	}
+	if err := m.check(s); err != nil {
+		return err
+	}
+	p := &pdbWriter{s: s, m: &m}
+	p.head()
+	order := make([]int, len(s.Chains))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return s.Chains[a].Kind.rank() - s.Chains[b].Kind.rank() })
+	for _, i := range order {
+		p.seqres(&s.Chains[i])
+	}
+	for _, i := range order {
+		if err := p.chain(i); err != nil {
+			return err
+		}
+	}
+	p.out.WriteString(pad("END"))
+	_, err := w.Write(p.out.Bytes())
+	return err
+}
+
+type pdbWriter struct {
+	out    bytes.Buffer
+	s      *Structure
+	m      *Meta
+	serial int
+	line   []byte
+}
+
+// pad makes a line of 80 columns.
+func pad(line string) string { return fmt.Sprintf("%-80s\n", line) }
+
+func ascii(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// wrap breaks text at spaces into lines of at most width; longer words are cut.
+func wrap(text string, width int) []string {
+	var out []string
+	line := ""
+	for _, word := range strings.Fields(ascii(text)) {
+		for len(word) > width {
+			if line != "" {
+				out, line = append(out, line), ""
+			}
+			out, word = append(out, word[:width]), word[width:]
+		}
+		switch {
+		case word == "":
+		case line == "":
+			line = word
+		case len(line)+1+len(word) <= width:
+			line += " " + word
+		default:
+			out, line = append(out, line), word
+		}
+	}
+	if line != "" {
+		out = append(out, line)
+	}
+	return out
+}
+
+func (p *pdbWriter) head() {
+	if !p.m.Date.IsZero() {
+		p.out.WriteString(pad(fmt.Sprintf("HEADER    %40s%9s", "", strings.ToUpper(p.m.Date.UTC().Format("02-Jan-06")))))
+	}
+	for i, line := range wrap(p.m.title(p.s), 69) {
+		if i == 0 {
+			p.out.WriteString(pad("TITLE     " + line))
+		} else if i < 99 {
+			p.out.WriteString(pad(fmt.Sprintf("TITLE   %2d %s", i+1, line)))
+		}
+	}
+	var remarks []string
+	if !p.m.Experimental {
+		p.out.WriteString(pad("EXPDTA    THEORETICAL MODEL"))
+		remarks = append(remarks, strings.TrimSpace("Computed with "+p.m.software()+" "+oneLine(p.m.Version)))
+		if model := oneLine(p.m.Model); model != "" {
+			remarks = append(remarks, "Model: "+model)
+		}
+	}
+	if p.m.PLDDT != nil {
+		remarks = append(remarks, "The B-factor column holds pLDDT, 0 to 100.")
+	}
+	remarks = append(remarks, oneLine(p.m.Disclaimer))
+	for _, text := range remarks {
+		for _, line := range wrap(text, 68) {
+			p.out.WriteString(pad("REMARK 999 " + line))
+		}
+	}
+}
+
+func (p *pdbWriter) seqres(c *Chain) {
+	if !c.Kind.Polymer() || len(c.ID) != 1 || len(c.Residues) > 9999 {
+		return
+	}
+	const perLine = 13
+	for i := 0; i*perLine < len(c.Residues); i++ {
+		line := fmt.Sprintf("SEQRES %3d %s %4d ", (i+1)%1000, c.ID, len(c.Residues))
+		for _, r := range c.Residues[i*perLine : min((i+1)*perLine, len(c.Residues))] {
+			line += fmt.Sprintf(" %3s", r.Comp)
+		}
+		p.out.WriteString(pad(line))
+	}
+}
+
+func (p *pdbWriter) chain(i int) error {
+	c := &p.s.Chains[i]
+	if len(c.ID) != 1 {
+		return &PDBLimitError{fmt.Sprintf("chain %s has an id of more than one character", excerpt(c.ID))}
+	}
+	auth := c.authNumbers()
+	for j := range c.Residues {
+		r := &c.Residues[j]
+		if len(r.Comp) > 3 {
+			return &PDBLimitError{fmt.Sprintf("component %s of chain %s has a code of more than three characters", r.Comp, c.ID)}
+		}
+		if auth[j] < -999 || auth[j] > 9999 {
+			return &PDBLimitError{fmt.Sprintf("chain %s has a residue numbered %d, outside −999 to 9999", c.ID, auth[j])}
+		}
+		record := "ATOM  "
+		if r.Het || !c.Kind.Polymer() {
+			record = "HETATM"
+		}
+		for k := range r.Atoms {
+			if err := p.atom(record, c, r, auth[j], &r.Atoms[k], p.m.b(i, j, &r.Atoms[k])); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Kind.Polymer() && len(c.Residues) > 0 {
+		last := len(c.Residues) - 1
+		r := &c.Residues[last]
+		if err := p.count(); err != nil {
+			return err
+		}
+		p.out.WriteString(pad(fmt.Sprintf("TER   %5d      %3s %s%4d%1s", p.serial, r.Comp, c.ID, auth[last], r.Ins)))
+	}
+	return nil
+}
+
+func (p *pdbWriter) count() error {
+	if p.serial++; p.serial > 99999 {
+		return &PDBLimitError{"it has more than 99,999 atoms and chain ends"}
+	}
+	return nil
+}
+
+func (p *pdbWriter) atom(record string, c *Chain, r *Residue, auth int, a *Atom, bfactor float64) error {
+	if err := p.count(); err != nil {
+		return err
+	}
+	if len(a.Name) > 4 {
+		return &PDBLimitError{fmt.Sprintf("atom %s of residue %d of chain %s has a name of more than four characters", a.Name, auth, c.ID)}
+	}
+	element := elementOf(a.Element, a.Name, r.Comp)
+	name := a.Name
+	if len(name) < 4 && !(len(element) == 2 && strings.HasPrefix(strings.ToUpper(name), element)) {
+		name = " " + name
+	}
+	b := fmt.Appendf(p.line[:0], "%s%5d %-4s %3s %s%4d%1s   ", record, p.serial, name, r.Comp, c.ID, auth, r.Ins)
+	for k, x := range a.Pos {
+		start := len(b)
+		if b = appendFixed(b, x, 3); len(b)-start > 8 {
+			return &PDBLimitError{fmt.Sprintf("atom %s of residue %d of chain %s has the %c coordinate %.3f, outside −999.999 to 9999.999", a.Name, auth, c.ID, 'x'+k, x)}
+		}
+		b = flushRight(b, start, 8)
+	}
+	for _, v := range [...]struct {
+		name  string
+		value float64
+	}{{"occupancy", a.Occupancy}, {"B-factor", bfactor}} {
+		start := len(b)
+		if b = appendFixed(b, v.value, 2); len(b)-start > 6 {
+			return &PDBLimitError{fmt.Sprintf("atom %s of residue %d of chain %s has the %s %.2f, outside −99.99 to 999.99", a.Name, auth, c.ID, v.name, v.value)}
+		}
+		b = flushRight(b, start, 6)
+	}
+	charge := "  "
+	switch {
+	case a.Charge < -9 || a.Charge > 9:
+		return &PDBLimitError{fmt.Sprintf("atom %s of residue %d of chain %s has the charge %d, outside −9 to 9", a.Name, auth, c.ID, a.Charge)}
+	case a.Charge > 0:
+		charge = strconv.Itoa(a.Charge) + "+"
+	case a.Charge < 0:
+		charge = strconv.Itoa(-a.Charge) + "-"
+	}
+	b = fmt.Appendf(b, "          %2s%s\n", element, charge)
+	p.line = b
+	p.out.Write(b)
+	return nil
+}
+
+// flushRight moves what was appended since start to the right of a field.
+func flushRight(b []byte, start, width int) []byte {
+	for n := width - (len(b) - start); n > 0; n-- {
+		b = slices.Insert(b, start, ' ')
+	}
+	return b
+}
+
+// Read reads a structure file, telling mmCIF from PDB by its beginning.
+func Read(r io.Reader, lim Limits) (*Structure, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	head, err := in.Peek(32 << 10)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read structure file: %w", err)
+	}
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
+		return nil, &ParseError{Reason: "it is compressed with gzip; decompress it first"}
+	}
+	for line := range bytes.Lines(head) {
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0 || line[0] == '#':
+			continue
+		case foldPrefix(line, "data_"):
+			return ReadCIF(in, lim)
+		case line[0] == '>':
+			return nil, &ParseError{Reason: "it is a FASTA file of sequences; want a structure in mmCIF or PDB format"}
+		}
+		for _, record := range pdbRecords {
+			if bytes.HasPrefix(line, []byte(record)) {
+				return ReadPDB(in, lim)
+			}
+		}
+		return nil, &ParseError{Reason: "it is neither mmCIF nor PDB: it starts with " + excerpt(line)}
+	}
+	return nil, &ParseError{Reason: "it is empty"}
+}
+
+var pdbRecords = []string{"ATOM", "HETATM", "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "SOURCE", "KEYWDS", "EXPDTA", "NUMMDL", "MDLTYP",
+	"AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK", "DBREF", "SEQRES", "MODRES", "HET", "HELIX", "SHEET", "CRYST1", "ORIGX", "SCALE", "MODEL", "PARENT", "USER"}

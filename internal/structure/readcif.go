@@ -1,0 +1,340 @@
+package structure
+
+import (
+	"errors"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// ReadCIF reads the first model of the first data block of an mmCIF file that has
+// atoms. Of alternative locations it keeps one per residue, that of the highest
+// occupancy. Chains are those of label_asym_id where the file describes them;
+// else polymers, ligands and waters are told apart by their names and atoms.
+// Missing occupancies are 1, missing B-factors 0, missing elements are taken from
+// the atom's name. Residues that have no atoms are not listed. The error is a
+// *ParseError, or what r returned.
+func ReadCIF(r io.Reader, lim Limits) (*Structure, error) {
+	in := newLines("mmCIF", r, lim.defaults())
+	c := &cifReader{build: newBuilder(in)}
+	p := &cifParser{scan: cifScanner{in: in}, block: c.block, tables: map[string]*cifTable{
+		"struct":      {items: []string{"title"}, row: c.title},
+		"entity":      {items: []string{"id", "type", "pdbx_description"}, row: c.entity},
+		"entity_poly": {items: []string{"entity_id", "type"}, row: c.polymer},
+		"struct_asym": {items: []string{"id", "entity_id"}, row: c.asym},
+		"atom_site":   {items: atomItems, row: c.atom},
+	}}
+	c.clear()
+	if err := p.run(); err != nil {
+		return nil, err
+	}
+	return c.build.structure(c.about)
+}
+
+// Items of _atom_site, in the order of the constants below.
+var atomItems = []string{"group_pdb", "type_symbol", "label_atom_id", "auth_atom_id", "label_alt_id", "label_comp_id", "auth_comp_id",
+	"label_asym_id", "auth_asym_id", "label_entity_id", "label_seq_id", "auth_seq_id", "pdbx_pdb_ins_code", "cartn_x", "cartn_y", "cartn_z",
+	"occupancy", "b_iso_or_equiv", "pdbx_formal_charge", "pdbx_pdb_model_num"}
+
+const (
+	siteGroup = iota
+	siteSymbol
+	siteAtom
+	siteAuthAtom
+	siteAlt
+	siteComp
+	siteAuthComp
+	siteAsym
+	siteAuthAsym
+	siteEntity
+	siteSeq
+	siteAuthSeq
+	siteIns
+	siteX
+	siteY
+	siteZ
+	siteOccupancy
+	siteB
+	siteCharge
+	siteModel
+)
+
+type cifReader struct {
+	build *builder
+	about entities
+	model string
+}
+
+func (c *cifReader) clear() {
+	c.about = entities{kind: map[string]Kind{}, name: map[string]string{}, asym: map[string]string{}}
+}
+
+// block takes the first data block with atoms.
+func (c *cifReader) block() (bool, error) {
+	if c.build.atoms > 0 {
+		return false, nil
+	}
+	c.clear()
+	c.build.title = ""
+	return true, nil
+}
+
+func (c *cifReader) title(v [][]byte) error {
+	if c.build.atoms == 0 || c.build.title == "" {
+		c.build.title = oneLine(v[0])
+	}
+	return nil
+}
+
+func (c *cifReader) entity(v [][]byte) error {
+	if v[0] == nil {
+		return nil
+	}
+	id := string(v[0])
+	if err := c.room(id); err != nil {
+		return err
+	}
+	if name := oneLine(v[2]); name != "" {
+		c.about.name[id] = name
+	}
+	switch strings.ToLower(string(v[1])) {
+	case "polymer":
+		if !c.about.kind[id].Polymer() {
+			c.about.kind[id] = polymerOfUnknownKind
+		}
+	case "water":
+		c.about.kind[id] = Water
+	case "non-polymer", "branched", "macrolide":
+		c.about.kind[id] = Ligand
+	}
+	return nil
+}
+
+// room refuses a further entity beyond the limit.
+func (c *cifReader) room(id string) error {
+	if _, known := c.about.kind[id]; !known && len(c.about.kind) >= c.build.in.lim.Chains {
+		return c.build.in.limit("there are more than the %d entities allowed", c.build.in.lim.Chains)
+	}
+	return nil
+}
+
+// polymerOfUnknownKind is told from its residues.
+const polymerOfUnknownKind Kind = "polymer"
+
+func (c *cifReader) polymer(v [][]byte) error {
+	if v[0] == nil {
+		return nil
+	}
+	if err := c.room(string(v[0])); err != nil {
+		return err
+	}
+	kind := polymerOfUnknownKind
+	switch strings.ToLower(string(v[1])) {
+	case "polypeptide(l)", "polypeptide(d)", "cyclic-pseudo-peptide":
+		kind = Protein
+	case "polyribonucleotide":
+		kind = RNA
+	case "polydeoxyribonucleotide":
+		kind = DNA
+	}
+	c.about.kind[string(v[0])] = kind
+	return nil
+}
+
+func (c *cifReader) asym(v [][]byte) error {
+	if v[0] == nil || v[1] == nil {
+		return nil
+	}
+	if len(c.about.asym) >= c.build.in.lim.Chains {
+		return c.build.in.limit("there are more than the %d chains allowed", c.build.in.lim.Chains)
+	}
+	c.about.asym[string(v[0])] = string(v[1])
+	return nil
+}
+
+func (c *cifReader) atom(v [][]byte) error {
+	if model := v[siteModel]; c.build.atoms == 0 {
+		c.model = string(model)
+	} else if string(model) != c.model {
+		return nil
+	}
+	a, err := c.values(v)
+	if err != nil {
+		return err
+	}
+	key := residueKey{}
+	if v[siteSeq] != nil {
+		if key.seq, err = c.number("label_seq_id", v[siteSeq]); err != nil {
+			return err
+		}
+		key.auth = key.seq
+	}
+	if v[siteAuthSeq] != nil {
+		if key.auth, err = c.number("auth_seq_id", v[siteAuthSeq]); err != nil {
+			return err
+		}
+	}
+	if key.ins, err = c.name("pdbx_PDB_ins_code", 1, v[siteIns]); err != nil {
+		return err
+	}
+	label, err := c.name("label_asym_id", 64, v[siteAsym])
+	if err != nil {
+		return err
+	}
+	id, err := c.name("auth_asym_id", 64, v[siteAuthAsym], v[siteAsym])
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		return c.build.in.errorf("the atom has neither label_asym_id nor auth_asym_id")
+	}
+	chain, err := c.build.chain(id, label, string(v[siteEntity]))
+	if err != nil {
+		return err
+	}
+	return c.build.atom(chain, key, a)
+}
+
+// values reads what belongs to the atom alone.
+func (c *cifReader) values(v [][]byte) (a pendingAtom, err error) {
+	a.het = string(v[siteGroup]) == "HETATM"
+	if a.Name, err = c.name("label_atom_id", 32, v[siteAtom], v[siteAuthAtom]); err != nil {
+		return a, err
+	}
+	if a.comp, err = c.name("label_comp_id", 32, v[siteComp], v[siteAuthComp]); err != nil {
+		return a, err
+	}
+	if a.alt, err = c.name("label_alt_id", 32, v[siteAlt]); err != nil {
+		return a, err
+	}
+	if a.Name == "" || a.comp == "" {
+		return a, c.build.in.errorf("the atom has no name or no component (label_atom_id, label_comp_id)")
+	}
+	for k := range a.Pos {
+		item := [...]string{"Cartn_x", "Cartn_y", "Cartn_z"}[k]
+		if v[siteX+k] == nil {
+			return a, c.build.in.errorf("the atom has no %s", item)
+		}
+		if a.Pos[k], err = c.float(item, v[siteX+k]); err != nil {
+			return a, err
+		}
+	}
+	a.Occupancy = 1
+	if v[siteOccupancy] != nil {
+		if a.Occupancy, err = c.float("occupancy", v[siteOccupancy]); err != nil {
+			return a, err
+		}
+	}
+	if v[siteB] != nil {
+		if a.B, err = c.float("B_iso_or_equiv", v[siteB]); err != nil {
+			return a, err
+		}
+	}
+	if v[siteCharge] != nil {
+		if a.Charge, err = c.number("pdbx_formal_charge", v[siteCharge]); err != nil {
+			return a, err
+		}
+	}
+	a.Element = c.build.intern([]byte(elementOf(string(v[siteSymbol]), a.Name, a.comp)))
+	return a, nil
+}
+
+// name is the first of the values that is there, which must be short printable ASCII.
+func (c *cifReader) name(item string, longest int, values ...[]byte) (string, error) {
+	for _, v := range values {
+		if len(v) == 0 {
+			continue
+		}
+		if len(v) > longest || !printable(v) {
+			return "", c.build.in.errorf("%s is %s, want 1 to %d printable ASCII characters without spaces", item, excerpt(v), longest)
+		}
+		return c.build.intern(v), nil
+	}
+	return "", nil
+}
+
+func printable(v []byte) bool {
+	for _, b := range v {
+		if b <= ' ' || b > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *cifReader) number(item string, v []byte) (int, error) {
+	n, err := strconv.Atoi(string(v))
+	if err != nil || n > 1e8 || n < -1e8 {
+		return 0, c.build.in.errorf("%s is %s, want a whole number", item, excerpt(v))
+	}
+	return n, nil
+}
+
+func (c *cifReader) float(item string, v []byte) (float64, error) {
+	number := v
+	if i := len(v) - 1; i > 0 && v[i] == ')' { // a standard uncertainty: 1.234(5)
+		for i > 0 && v[i] != '(' {
+			i--
+		}
+		number = v[:i]
+	}
+	f, err := parseFloat(number)
+	if err != nil {
+		return 0, c.build.in.errorf("%s is %s, want a number between −1,000,000 and 1,000,000", item, excerpt(v))
+	}
+	return f, nil
+}
+
+var errNumber = errors.New("not a number in range")
+
+// parseFloat reads a decimal number that a structure can hold.
+func parseFloat(b []byte) (float64, error) {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || math.IsNaN(f) || f > 1e6 || f < -1e6 {
+		return 0, errNumber
+	}
+	if f == 0 {
+		f = 0 // no negative zero
+	}
+	return f, nil
+}
+
+// oneLine is text without control characters and runs of space.
+func oneLine[T string | []byte](v T) string {
+	s := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(string(v), "?"))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// elementOf is the symbol in upper case: as given where it is one; else from the
+// atom's name, X where that has no letter.
+func elementOf(symbol, name, comp string) string {
+	symbol = strings.ToUpper(symbol)
+	if _, ok := masses[symbol]; ok || symbol == "X" {
+		return symbol
+	}
+	bare := strings.ToUpper(strings.Trim(name, "0123456789'\"*+-"))
+	if _, ok := masses[bare]; ok && (bare == strings.ToUpper(comp) || strings.Trim(comp, "0123456789") == bare) {
+		return bare // an ion: its atom is named as its component
+	}
+	if polymerKind(comp) == "" && len(bare) >= 2 {
+		switch bare[:2] {
+		case "CL", "BR", "FE", "ZN", "MG", "MN", "CU", "SE", "NI":
+			return bare[:2]
+		}
+	}
+	if comp == "MSE" && bare == "SE" {
+		return "SE"
+	}
+	for i := range len(bare) {
+		if _, ok := masses[bare[i:i+1]]; ok {
+			return bare[i : i+1]
+		}
+	}
+	return "X"
+}
