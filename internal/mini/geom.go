@@ -1,0 +1,128 @@
+package mini
+
+import "math"
+
+// v3 is a point or direction in Å. Products are converted before they are added, so that no compiler may
+// fuse them and the same seed gives the same bytes.
+type v3 struct{ x, y, z float64 }
+
+func (a v3) sub(b v3) v3 { return v3{a.x - b.x, a.y - b.y, a.z - b.z} }
+func (a v3) add(b v3) v3 { return v3{a.x + b.x, a.y + b.y, a.z + b.z} }
+func (a v3) scale(s float64) v3 {
+	return v3{float64(a.x * s), float64(a.y * s), float64(a.z * s)}
+}
+func (a v3) dot(b v3) float64 {
+	return float64(a.x*b.x) + float64(a.y*b.y) + float64(a.z*b.z)
+}
+func (a v3) cross(b v3) v3 {
+	return v3{float64(a.y*b.z) - float64(a.z*b.y), float64(a.z*b.x) - float64(a.x*b.z), float64(a.x*b.y) - float64(a.y*b.x)}
+}
+func (a v3) norm() float64 { return math.Sqrt(a.dot(a)) }
+func (a v3) unit() v3      { return a.scale(1 / a.norm()) }
+
+func dist2(a, b v3) float64 {
+	x, y, z := a.x-b.x, a.y-b.y, a.z-b.z
+	return float64(x*x) + float64(y*y) + float64(z*z)
+}
+
+const radian = math.Pi / 180
+
+// bond is the constant part of placing an atom from three before it: length and bond angle.
+type bond struct{ along, across float64 }
+
+func newBond(length, angle float64) bond {
+	return bond{-length * math.Cos(angle*radian), length * math.Sin(angle*radian)}
+}
+
+// place puts the fourth atom of a chain a-b-c at the given torsion (Parsons et al., J. Comput. Chem. 26, 1063, 2005).
+func (k bond) place(a, b, c v3, sin, cos float64) v3 {
+	u := c.sub(b).unit()
+	n := b.sub(a).cross(u).unit()
+	m := n.cross(u)
+	return c.add(u.scale(k.along)).add(m.scale(float64(k.across * cos))).add(n.scale(float64(k.across * sin)))
+}
+
+// Ideal backbone geometry, Å and degrees (Engh and Huber, Acta Cryst. A47, 392, 1991, rounded).
+var (
+	bondN  = newBond(1.329, 117.0)
+	bondCA = newBond(1.458, 121.7)
+	bondC  = newBond(1.525, 111.0)
+)
+
+// residue is the low-resolution form: backbone, amide hydrogen, CB and side-chain centroid.
+type residue struct{ n, a, c, o, h, b, s v3 }
+
+// start places the first residue's N, CA and C.
+func start(r *residue) {
+	r.n = v3{}
+	r.a = v3{1.458, 0, 0}
+	s, c := math.Sincos(111 * radian)
+	r.c = v3{1.458 - float64(1.525*c), float64(1.525 * s), 0}
+}
+
+// follow places N, CA and C of r after p, which has torsion psi; r has phi (both in degrees).
+func follow(p, r *residue, psi, phi float64) {
+	s, c := math.Sincos(psi * radian)
+	r.n = bondN.place(p.n, p.a, p.c, s, c)
+	r.a = bondCA.place(p.a, p.c, r.n, 0, -1)
+	turn(p, r, phi)
+}
+
+// turn places C of r alone.
+func turn(p, r *residue, phi float64) {
+	s, c := math.Sincos(phi * radian)
+	r.c = bondC.place(p.c, r.n, r.a, s, c)
+}
+
+// decorate places CB and the centroid (in the frame e1 = CA→C, e2 towards N) of a residue.
+func (r *residue) decorate(cen v3) {
+	b, c := r.a.sub(r.n), r.c.sub(r.a)
+	a := b.cross(c)
+	r.b = r.a.sub(a.scale(0.58273431)).add(b.scale(0.56802827)).sub(c.scale(0.54067466))
+	e1 := c.unit()
+	nn := r.n.sub(r.a)
+	e2 := nn.sub(e1.scale(nn.dot(e1))).unit()
+	e3 := e1.cross(e2)
+	r.s = r.a.add(e1.scale(cen.x)).add(e2.scale(cen.y)).add(e3.scale(cen.z))
+}
+
+// carbonyl places O from the next residue's N.
+func (r *residue) carbonyl(next v3) {
+	r.o = r.c.add(r.c.sub(r.a).unit().sub(next.sub(r.c).unit()).unit().scale(1.231))
+}
+
+// amide places H from the C before.
+func (r *residue) amide(before v3) {
+	r.h = r.n.add(r.n.sub(before).unit().sub(r.a.sub(r.n).unit()).unit().scale(1.01))
+}
+
+// motion is a rigid motion p → R(p-from)+to.
+type motion struct {
+	r1, r2, r3 v3
+	from, to   v3
+}
+
+func frame(n, a, c v3) (e1, e2, e3 v3) {
+	e1 = c.sub(a).unit()
+	v := n.sub(a)
+	e2 = v.sub(e1.scale(v.dot(e1))).unit()
+	return e1, e2, e1.cross(e2)
+}
+
+// between is the motion that carries the frame of old onto the one of now.
+func between(old, now *residue) motion {
+	a1, a2, a3 := frame(old.n, old.a, old.c)
+	b1, b2, b3 := frame(now.n, now.a, now.c)
+	row := func(p, q, r float64) v3 { return a1.scale(p).add(a2.scale(q)).add(a3.scale(r)) }
+	return motion{row(b1.x, b2.x, b3.x), row(b1.y, b2.y, b3.y), row(b1.z, b2.z, b3.z), old.a, now.a}
+}
+
+func (m *motion) apply(p v3) v3 {
+	p = p.sub(m.from)
+	return v3{m.r1.dot(p) + m.to.x, m.r2.dot(p) + m.to.y, m.r3.dot(p) + m.to.z}
+}
+
+func (m *motion) move(r *residue) {
+	r.n, r.a, r.c, r.o = m.apply(r.n), m.apply(r.a), m.apply(r.c), m.apply(r.o)
+	r.h, r.b, r.s = m.apply(r.h), m.apply(r.b), m.apply(r.s)
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package mini
+
+const raceDetector = false

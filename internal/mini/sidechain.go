@@ -1,0 +1,277 @@
+package mini
+
+import (
+	"math"
+
+	"pleat/internal/structure"
+)
+
+const (
+	maxParts = 14          // atoms of a residue, tryptophan's
+	passes   = 10          // of coordinate descent over the chain
+	wiggle   = 15          // degrees tried on either side of a rotamer's first two chi
+	touch2   = 3.2 * 3.2   // squared distance below which heavy atoms of different residues repel
+	ringBond = 1.5         // of proline's CG, Å
+	pucker   = 35 * radian // of proline's CG out of the ring's plane
+)
+
+// side is one residue's heavy atoms in the order N CA C CB, side chain; O stands apart.
+type side struct {
+	t        *template
+	at       [maxParts]v3
+	n        int // atoms in use
+	o        v3
+	centre   v3 // CB, from which neighbours are judged
+	reach    float64
+	glycine  bool
+	chi      rotamer
+	options  []rotamer
+	neighbor []int
+}
+
+// dressUp builds all heavy atoms on w's backbone and says how much of side-chain overlap is left. It gives
+// false once stopped.
+func dressUp(w *walk, stop func() bool) (chain structure.Chain, overlap float64, ok bool) {
+	sides := make([]side, w.n)
+	for i := range sides {
+		s := &sides[i]
+		r := &w.at[i]
+		s.t = &templates[w.aa[i]]
+		s.at[0], s.at[1], s.at[2], s.at[3], s.o = r.n, r.a, r.c, r.b, r.o
+		s.centre = r.b
+		s.glycine = s.t.comp == "GLY"
+		s.n = 4 + len(s.t.parts)
+		switch {
+		case s.glycine:
+			s.n = 3
+		case s.t.comp == "PRO":
+			s.n = 6
+			s.at[3] = newBond(1.530, 103.0).place(r.c, r.n, r.a, math.Sin(-121*radian), math.Cos(-121*radian))
+		}
+		s.options = options(s.t)
+		for k := range s.options {
+			s.build(w, i, &s.options[k])
+			for _, p := range s.at[3:max(3, s.n)] {
+				s.reach = max(s.reach, math.Sqrt(dist2(p, s.centre)))
+			}
+		}
+	}
+	for i := range sides {
+		for j := range sides {
+			// 2.5 Å covers the backbone around CB.
+			if i != j && math.Sqrt(dist2(sides[i].centre, sides[j].centre)) < sides[i].reach+max(2.5, sides[j].reach)+3.2 {
+				sides[i].neighbor = append(sides[i].neighbor, j)
+			}
+		}
+		sides[i].take(w, i, &sides[i].options[0])
+	}
+	for range passes {
+		changed := false
+		for i := range sides {
+			if stop() {
+				return chain, 0, false
+			}
+			changed = sides[i].improve(w, i, sides) || changed
+		}
+		if !changed {
+			break
+		}
+	}
+	for i := range sides {
+		overlap += sides[i].clash(sides[i].around(i, sides), math.Inf(1))
+	}
+	return assemble(w, sides), overlap, true
+}
+
+// options are a residue's rotamers with small turns of the first two chi.
+func options(t *template) []rotamer {
+	if t.chis == 0 {
+		if t.comp == "PRO" {
+			return []rotamer{{chi: [4]float64{1}}, {chi: [4]float64{-1}}}
+		}
+		return []rotamer{{}}
+	}
+	var out []rotamer
+	for _, r := range t.rotamers {
+		for _, a := range []float64{0, -wiggle, wiggle} {
+			for _, b := range []float64{0, -wiggle, wiggle} {
+				if b != 0 && t.chis < 2 {
+					continue
+				}
+				x := r
+				x.chi[0] += a
+				x.chi[1] += b
+				x.cost += 0.3 * (math.Abs(a) + math.Abs(b)) / wiggle
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
+
+// before is the C of the residue before, or where it would be.
+func before(w *walk, i int) v3 {
+	r := &w.at[i]
+	if i > 0 {
+		return w.at[i-1].c
+	}
+	s, c := math.Sincos(w.phi[0] * radian)
+	return newBond(1.329, 121.7).place(r.c, r.a, r.n, s, c)
+}
+
+// build places the side chain for one rotamer.
+func (s *side) build(w *walk, i int, r *rotamer) {
+	if s.t.comp == "PRO" {
+		s.ring(w, i, r.chi[0])
+		return
+	}
+	for k := range s.t.parts {
+		p := &s.t.parts[k]
+		angle := p.offset
+		if p.chi > 0 {
+			angle += r.chi[p.chi-1]
+		}
+		sin, cos := math.Sincos(angle * radian)
+		s.at[4+k] = p.bond.place(s.at[p.from[0]], s.at[p.from[1]], s.at[p.from[2]], sin, cos)
+	}
+}
+
+// ring closes proline: CD lies in the plane of the peptide bond before, CG bridges CD and CB, puckered
+// to the side of sign.
+func (s *side) ring(w *walk, i int, sign float64) {
+	n, ca, cb := s.at[0], s.at[1], s.at[3]
+	u := ca.sub(n).unit()
+	v := before(w, i).sub(n)
+	v = v.sub(u.scale(v.dot(u))).unit()
+	sin, cos := math.Sincos(112 * radian)
+	cd := n.add(u.scale(1.473 * cos)).sub(v.scale(1.473 * sin))
+	axis := cd.sub(cb)
+	half := axis.norm() / 2
+	axis = axis.unit()
+	mid := cb.add(cd).scale(0.5)
+	out := mid.sub(n.add(ca).scale(0.5))
+	out = out.sub(axis.scale(out.dot(axis))).unit()
+	up := axis.cross(out)
+	h := math.Sqrt(max(0.25, ringBond*ringBond-half*half))
+	s.at[4] = mid.add(out.scale(float64(h * math.Cos(pucker)))).add(up.scale(float64(sign * h * math.Sin(pucker))))
+	s.at[5] = cd
+}
+
+func (s *side) take(w *walk, i int, r *rotamer) {
+	s.build(w, i, r)
+	s.chi = *r
+}
+
+// atom is one heavy atom of the surroundings; polar ones may come nearer to polar ones.
+type atom struct {
+	at    v3
+	polar bool
+}
+
+func polar(element string) bool { return element == "N" || element == "O" }
+
+// around gives the atoms near residue i, as they stand.
+func (s *side) around(i int, all []side) []atom {
+	if s.n <= 4 {
+		return nil
+	}
+	var around []atom
+	limit := s.reach + 3.2
+	add := func(p v3, polar bool) {
+		if dist2(p, s.centre) < limit*limit {
+			around = append(around, atom{p, polar})
+		}
+	}
+	for _, j := range s.neighbor {
+		o := &all[j]
+		add(o.at[1], false)
+		if !(s.t.comp == "PRO" && j == i-1) { // the ring is bonded to the residue before
+			add(o.at[0], true)
+			add(o.at[2], false)
+			add(o.o, true)
+		}
+		for k := 3; k < o.n; k++ {
+			add(o.at[k], k > 3 && o.polarPart(k))
+		}
+	}
+	add(s.o, true)
+	if s.t.comp != "PRO" {
+		add(s.at[0], true)
+	}
+	return around
+}
+
+// improve puts residue i into its best rotamer among the others as they stand.
+func (s *side) improve(w *walk, i int, all []side) bool {
+	if s.n <= 4 {
+		return false
+	}
+	around := s.around(i, all)
+	best, pick := math.Inf(1), -1
+	for k := range s.options {
+		s.build(w, i, &s.options[k])
+		if e := s.options[k].cost + s.clash(around, best); e < best {
+			best, pick = e, k
+		}
+	}
+	old := s.chi
+	s.take(w, i, &s.options[pick])
+	return old != s.chi
+}
+
+func (s *side) polarPart(k int) bool {
+	return k-4 < len(s.t.parts) && polar(s.t.parts[k-4].element)
+}
+
+// clash sums 2(r²-d²)²/r² over the side chain and its surroundings; it may stop beyond most.
+func (s *side) clash(around []atom, most float64) float64 {
+	e := 0.0
+	for k := 4; k < s.n; k++ {
+		p := s.polarPart(k)
+		for l := range around {
+			r2 := touch2
+			if p && around[l].polar {
+				r2 = 2.8 * 2.8
+			}
+			if x := r2 - dist2(s.at[k], around[l].at); x > 0 {
+				e += float64(2 * x * x / r2)
+			}
+		}
+		if e > most {
+			return e
+		}
+	}
+	return e
+}
+
+// assemble gives the chain in the order of the chemical component dictionary: N CA C O CB …, OXT last.
+func assemble(w *walk, sides []side) structure.Chain {
+	c := structure.Chain{ID: "A", Kind: structure.Protein, Entity: 1, Residues: make([]structure.Residue, len(sides))}
+	for i := range sides {
+		s := &sides[i]
+		r := structure.Residue{Comp: s.t.comp, Seq: i + 1, Auth: i + 1}
+		put := func(name, element string, p v3) {
+			r.Atoms = append(r.Atoms, structure.Atom{Name: name, Element: element, Pos: structure.Vec{p.x, p.y, p.z}, Occupancy: 1})
+		}
+		put("N", "N", s.at[0])
+		put("CA", "C", s.at[1])
+		put("C", "C", s.at[2])
+		put("O", "O", s.o)
+		if !s.glycine {
+			put("CB", "C", s.at[3])
+		}
+		if s.t.comp == "PRO" {
+			put("CG", "C", s.at[4])
+			put("CD", "C", s.at[5])
+		}
+		for k := range s.t.parts {
+			put(s.t.parts[k].name, s.t.parts[k].element, s.at[4+k])
+		}
+		if i == len(sides)-1 {
+			sin, cos := math.Sincos(w.psi[i] * radian)
+			put("OXT", "O", newBond(1.249, 117.0).place(s.at[0], s.at[1], s.at[2], sin, cos))
+		}
+		c.Residues[i] = r
+	}
+	return c
+}
