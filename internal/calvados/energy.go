@@ -1,0 +1,108 @@
+package calvados
+
+import (
+	"math"
+
+	"pleat"
+)
+
+// Energy is the potential energy by term, in kJ/mol. Pairs whose ordinary terms
+// are scaled count within those terms.
+type Energy struct {
+	Bond          float64
+	AshbaughHatch float64
+	DebyeHuckel   float64
+	Restraint     float64
+}
+
+// Total is the sum of the terms.
+func (e Energy) Total() float64 { return e.Bond + e.AshbaughHatch + e.DebyeHuckel + e.Restraint }
+
+// Energy at positions x in nm; beads may lie outside the box. It panics where x has
+// another number of beads.
+func (s *System) Energy(x [][3]float64) Energy {
+	s.checkLen(x)
+	f := newField(s)
+	return f.energy(x)
+}
+
+// Forces at positions x in nm, in kJ/mol/nm. It panics where x has another number
+// of beads.
+func (s *System) Forces(x [][3]float64) [][3]float64 {
+	s.checkLen(x)
+	f := newField(s)
+	f.forces(x, nil)
+	out := make([]vec, len(x))
+	for i := range out {
+		out[i] = vec(f.force[i][:3])
+	}
+	return out
+}
+
+func (s *System) checkLen(x []vec) {
+	if len(x) != len(s.beads) {
+		panic(pleat.Invalidf("calvados: %d positions for %d beads", len(x), len(s.beads)))
+	}
+}
+
+func (f *field) energy(x []vec) Energy {
+	f.load(x)
+	s := f.s
+	var e Energy
+	n := len(s.beads) // the bead that lists are padded with
+	for i := range s.beads {
+		row := &s.table[s.beads[i].kind]
+		for _, list := range [2]*csr{&f.lists.ah, &f.lists.farAH} {
+			for _, p := range list.of(i) {
+				if j := int(p & beadMask); j < n {
+					if _, _, _, r2 := f.difference(i, j); r2 < cutAH*cutAH {
+						e.AshbaughHatch += row[p>>kindShift].ahEnergy(r2)
+					}
+				}
+			}
+		}
+		for _, list := range [2]*csr{&f.lists.dh, &f.lists.farDH} {
+			for _, p := range list.of(i) {
+				if j := int(p); j < n {
+					if _, _, _, r2 := f.difference(i, j); r2 < cutDH*cutDH {
+						e.DebyeHuckel += f.x[i][3] * f.x[j][3] * s.dhEnergy(r2)
+					}
+				}
+			}
+		}
+	}
+	for _, b := range s.bonds {
+		_, _, _, r2 := f.difference(int(b.i), int(b.j))
+		d := math.Sqrt(r2) - b.r0
+		e.Bond += bondK / 2 * d * d
+	}
+	for _, c := range s.contacts {
+		_, _, _, r2 := f.difference(int(c.i), int(c.j))
+		q := c.d * c.d / r2
+		q5 := q * q * q * q * q
+		e.Restraint += c.k * (5*q5*q - 6*q5)
+	}
+	for _, c := range s.faints {
+		i, j := int(c.i), int(c.j)
+		_, _, _, r2 := f.difference(i, j)
+		e.AshbaughHatch += c.b * s.table[s.beads[i].kind][s.beads[j].kind].ahEnergy(r2)
+		e.DebyeHuckel += c.b * f.x[i][3] * f.x[j][3] * s.dhEnergy(r2)
+	}
+	return e
+}
+
+// ahEnergy is Ashbaugh–Hatch at a distance, without cutoff.
+func (t *sticky) ahEnergy(r2 float64) float64 {
+	s6 := t.sigma6 / (r2 * r2 * r2)
+	lj := s6*s6 - s6
+	if r2 >= t.min2 {
+		return 4 * epsilon * t.lambda * (lj - t.shift)
+	}
+	return 4*epsilon*(lj-t.lambda*t.shift) + epsilon*(1-t.lambda)
+}
+
+// dhEnergy is Debye–Hückel per unit charge product at a distance, without cutoff.
+func (s *System) dhEnergy(r2 float64) float64 {
+	r := math.Sqrt(r2)
+	return s.coulombA * (math.Exp(-s.kappa*r)/r - s.dhShift)
+}

@@ -1,0 +1,227 @@
+package calvados
+
+import "math"
+
+// lists are the pairs that may come within a cutoff before the beads have moved
+// far: for each bead i its partners j > i. A pair whose plain difference is the
+// nearest image, and stays so while the lists hold, is near; the others, about the
+// edges of the box, are far, and their image is sought at each step.
+//
+// Source: Verlet, Phys. Rev. 159, 98 (1967); cells: Hockney and Eastwood (1981).
+type lists struct {
+	ah, dh       csr // near
+	farAH, farDH csr
+	ref          []vec // where the beads were when the lists were made
+	mark         []int32
+	cells        grid
+}
+
+// csr holds the partners of bead i at js[end[i-1]:end[i]]. Ashbaugh–Hatch partners
+// carry their kind of residue in the top five bits. Rows of near pairs are padded to
+// a multiple of four with the bead that lies nowhere.
+type csr struct {
+	end []int32
+	js  []uint32
+}
+
+const (
+	kindShift = 27
+	beadMask  = 1<<kindShift - 1
+)
+
+func (c *csr) reset(n int) {
+	if cap(c.end) < n {
+		c.end = make([]int32, 0, n)
+	}
+	c.end, c.js = c.end[:0], c.js[:0]
+}
+
+func (c *csr) close() { c.end = append(c.end, int32(len(c.js))) }
+
+// pad fills the row up to a multiple of four, as the kernels want it.
+func (c *csr) pad(with int) {
+	from := int32(0)
+	if n := len(c.end); n > 0 {
+		from = c.end[n-1]
+	}
+	for (len(c.js)-int(from))%4 != 0 {
+		c.js = append(c.js, uint32(with))
+	}
+}
+
+func (c *csr) of(i int) []uint32 {
+	from := int32(0)
+	if i > 0 {
+		from = c.end[i-1]
+	}
+	return c.js[from:c.end[i]]
+}
+
+// skin is how far beyond its cutoff a pair is listed; half of it is what a bead may
+// move before the lists are remade. Measured best at 50 to 500 beads.
+const skin = 0.4
+
+// cellsFrom is the number of beads from which a grid of cells finds pairs faster
+// than trying them all.
+const cellsFrom = 1200
+
+// moved reports whether two beads may have come closer by more than the skin since
+// the lists were made. True also for positions that are not numbers.
+func (l *lists) moved(x []vec) bool {
+	var first, second float64 // the two longest ways, squared
+	for i := range x {
+		p, r := &x[i], &l.ref[i]
+		dx, dy, dz := p[0]-r[0], p[1]-r[1], p[2]-r[2]
+		d := dx*dx + dy*dy + dz*dz
+		if d > second {
+			if d > first {
+				first, second = d, first
+			} else {
+				second = d
+			}
+		} else if d != d {
+			return true
+		}
+	}
+	return first > skin*skin/4 && math.Sqrt(first)+math.Sqrt(second) > skin
+}
+
+// build makes the lists for the positions x.
+func (l *lists) build(s *System, x []vec) {
+	n := len(x)
+	l.ref = append(l.ref[:0], x...)
+	if l.mark == nil {
+		l.mark = make([]int32, n)
+	}
+	for i := range l.mark {
+		l.mark[i] = -1
+	}
+	for _, c := range []*csr{&l.ah, &l.dh, &l.farAH, &l.farDH} {
+		c.reset(n)
+	}
+	useCells := n >= cellsFrom && l.cells.fill(x, s.params.Box, cutDH+skin)
+	for i := range n {
+		for _, j := range s.excluded[i] {
+			l.mark[j] = int32(i)
+		}
+		if useCells {
+			l.cells.around(i, func(j int32) { l.consider(s, x, i, int(j)) })
+		} else {
+			l.tryAll(s, x, i)
+		}
+		l.ah.pad(n)
+		l.dh.pad(n)
+		l.ah.close()
+		l.dh.close()
+		l.farAH.close()
+		l.farDH.close()
+	}
+}
+
+// tryAll considers every j > i.
+func (l *lists) tryAll(s *System, x []vec, i int) {
+	const lim = (cutDH + skin) * (cutDH + skin)
+	const limAH = (cutAH + skin) * (cutAH + skin)
+	safe := s.params.Box/2 - skin
+	p := x[i]
+	charged := s.beads[i].charge != 0
+	for j := i + 1; j < len(x); j++ {
+		q := &x[j]
+		dx, dy, dz := q[0]-p[0], q[1]-p[1], q[2]-p[2]
+		if math.Abs(dx) > safe || math.Abs(dy) > safe || math.Abs(dz) > safe {
+			l.consider(s, x, i, j)
+			continue
+		}
+		r2 := dx*dx + dy*dy + dz*dz
+		if r2 > lim || r2 > limAH && !charged || l.mark[j] == int32(i) {
+			continue
+		}
+		if r2 <= limAH {
+			l.ah.js = append(l.ah.js, uint32(j)|uint32(s.beads[j].kind)<<kindShift)
+		}
+		if charged && s.beads[j].charge != 0 {
+			l.dh.js = append(l.dh.js, uint32(j))
+		}
+	}
+}
+
+// consider lists the pair i < j if it may come within a cutoff, by nearest image.
+func (l *lists) consider(s *System, x []vec, i, j int) {
+	const lim = (cutDH + skin) * (cutDH + skin)
+	const limAH = (cutAH + skin) * (cutAH + skin)
+	box := s.params.Box
+	var r2 float64
+	far := false
+	for k := range 3 {
+		raw := x[j][k] - x[i][k]
+		d := nearest(raw, box)
+		r2 += d * d
+		far = far || math.Abs(raw) > box/2-skin
+	}
+	if r2 > lim || l.mark[j] == int32(i) {
+		return
+	}
+	ah, dh := &l.ah, &l.dh
+	if far {
+		ah, dh = &l.farAH, &l.farDH
+	}
+	if r2 <= limAH {
+		ah.js = append(ah.js, uint32(j)|uint32(s.beads[j].kind)<<kindShift)
+	}
+	if s.beads[i].charge != 0 && s.beads[j].charge != 0 {
+		dh.js = append(dh.js, uint32(j))
+	}
+}
+
+// grid sorts beads into cells at least as wide as the reach of a list.
+type grid struct {
+	side int
+	cell []int32 // of each bead
+	head []int32 // first bead of each cell, −1: none
+	next []int32
+}
+
+// fill sorts the beads; false where the box is too small for cells to help.
+func (g *grid) fill(x []vec, box, reach float64) bool {
+	g.side = min(int(box/reach), 64)
+	if g.side < 4 {
+		return false
+	}
+	total := g.side * g.side * g.side
+	if len(g.head) != total {
+		g.head = make([]int32, total)
+		g.cell, g.next = make([]int32, len(x)), make([]int32, len(x))
+	}
+	for c := range g.head {
+		g.head[c] = -1
+	}
+	for i := len(x) - 1; i >= 0; i-- {
+		c := 0
+		for k := range 3 {
+			f := x[i][k] / box
+			f -= math.Floor(f)
+			c = c*g.side + max(0, min(int(f*float64(g.side)), g.side-1))
+		}
+		g.cell[i], g.next[i], g.head[c] = int32(c), g.head[c], int32(i)
+	}
+	return true
+}
+
+// around calls f with every j > i of the cells about bead i's.
+func (g *grid) around(i int, f func(j int32)) {
+	n := g.side
+	c := int(g.cell[i])
+	cx, cy, cz := c/(n*n), c/n%n, c%n
+	for dx := n - 1; dx <= n+1; dx++ {
+		for dy := n - 1; dy <= n+1; dy++ {
+			for dz := n - 1; dz <= n+1; dz++ {
+				at := ((cx+dx)%n*n+(cy+dy)%n)*n + (cz+dz)%n
+				for j := g.head[at]; j >= 0; j = g.next[j] {
+					if int(j) > i {
+						f(j)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,311 @@
+package calvados
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"math"
+
+	"pleat"
+)
+
+type vec = [3]float64 // nm
+
+// bond is a harmonic spring between neighbours in sequence.
+type bond struct {
+	i, j int32
+	r0   float64
+}
+
+// contact is a Gō restraint k(5(d/r)¹² − 6(d/r)¹⁰), without cutoff or shift.
+type contact struct {
+	i, j     int32
+	d, k     float64
+	c12, c10 float64 // 60·k·d¹², 60·k·d¹⁰: of the force
+}
+
+// faint is a pair whose ordinary terms act scaled by b and without cutoff, beside
+// its restraint.
+type faint struct {
+	i, j int32
+	b    float64
+}
+
+// sticky is Ashbaugh–Hatch between two kinds of residue.
+type sticky struct {
+	c6, c12 float64 // 24εσ⁶ and 48εσ¹² of the force over r
+	min2    float64 // square of the distance of the minimum, 2^(1/6)σ
+	lambda  float64 // scale of the force beyond the minimum
+	sigma6  float64
+	shift   float64 // (σ/r)¹² − (σ/r)⁶ at the cutoff
+}
+
+// System is a molecule ready to be simulated: its beads, what holds between them,
+// and where they start. It does not change once made and may be shared.
+type System struct {
+	params    Params
+	molecule  *Molecule
+	beads     []bead
+	bonds     []bond
+	contacts  []contact
+	faints    []faint
+	excluded  [][]int32 // partners j > i that take no full-strength ordinary term, in ascending order
+	start     []vec
+	coulombA  float64 // kJ·nm/mol
+	kappa     float64 // 1/nm
+	dhShift   float64 // e^(−κr)/r at the cutoff
+	table     [20][20]sticky
+	hot       [20][32]quad // of the table, what the kernel reads; 32 as no index of five bits is out of it
+	totalMass float64
+}
+
+// NewSystem checks the parameters, builds the molecule's beads, bonds and
+// restraints, and places the beads in the box. Refused beside what Params.Check
+// refuses: a box smaller than the chain, a trajectory over MaxBytes, a molecule
+// that does not fit the preset, residues that lie on one another.
+func NewSystem(p Params, m *Molecule) (*System, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	s := &System{params: p, molecule: m}
+	if err := s.checkMolecule(); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.beads, err = makeBeads(&p, m); err != nil {
+		return nil, err
+	}
+	if bytes := p.Frames() * frameBytes(len(s.beads)); bytes > MaxBytes {
+		return nil, pleat.Invalidf("%d frames of %d residues make a trajectory of %d MiB; at most %d MiB are written: raise step_size_ns or lower sim_length_ns",
+			p.Frames(), len(s.beads), bytes>>20, MaxBytes>>20)
+	}
+	for i := range s.beads {
+		s.totalMass += s.beads[i].mass
+	}
+	s.coulombA, s.kappa = screening(p.Temp, p.Ionic)
+	s.dhShift = math.Exp(-s.kappa*cutDH) / cutDH
+	s.fillTable()
+	if err := s.place(); err != nil {
+		return nil, err
+	}
+	s.connect()
+	return s, nil
+}
+
+func (s *System) checkMolecule() error {
+	m := s.molecule
+	switch {
+	case m.Len() < 2 || m.Len() > MaxBeads:
+		return pleat.Invalidf("the molecule has %d residues; dynamics takes 2 to %d", m.Len(), MaxBeads)
+	case s.params.Preset == SingleIDR && len(m.Chains) != 1:
+		return pleat.Invalidf("preset %s simulates one chain; the molecule has %d", SingleIDR, len(m.Chains))
+	case s.params.Preset == SingleGo && !m.placed:
+		return pleat.Invalidf("preset %s needs a predicted structure and its PAE; preset %s starts from a sequence", SingleGo, SingleIDR)
+	}
+	for i := range m.Chains {
+		if len(m.Chains[i].Sites) < 2 {
+			return pleat.Invalidf("chain %s has %d residues; dynamics takes at least 2 in each chain", m.Chains[i].ID, len(m.Chains[i].Sites))
+		}
+	}
+	return nil
+}
+
+func (s *System) fillTable() {
+	var lambda [20]float64
+	for i := range residues {
+		lambda[i] = residues[i].lambda[0]
+		if s.params.Residues == Calvados3 {
+			lambda[i] = residues[i].lambda[1]
+		}
+	}
+	for a := range residues {
+		for b := range residues {
+			t := newSticky((residues[a].sigma+residues[b].sigma)/2, (lambda[a]+lambda[b])/2)
+			s.table[a][b], s.hot[a][b] = t, quad{t.c6, t.c12, t.min2, t.lambda}
+		}
+	}
+}
+
+func newSticky(sigma, lambda float64) sticky {
+	s6 := math.Pow(sigma, 6)
+	c6 := math.Pow(sigma/cutAH, 6)
+	return sticky{
+		c6: 24 * epsilon * s6, c12: 48 * epsilon * s6 * s6, min2: math.Cbrt(2) * sigma * sigma,
+		sigma6: s6, lambda: lambda, shift: c6*c6 - c6,
+	}
+}
+
+// place sets the start: the given structure or a spiral, its middle in the middle
+// of the box.
+func (s *System) place() error {
+	if s.params.Preset == SingleIDR {
+		s.start = spiral(len(s.beads))
+	} else {
+		for c := range s.molecule.Chains {
+			for _, site := range s.molecule.Chains[c].Sites {
+				s.start = append(s.start, vec{site.Pos[0] / 10, site.Pos[1] / 10, site.Pos[2] / 10})
+			}
+		}
+	}
+	lo, hi := s.start[0], s.start[0]
+	for _, p := range s.start {
+		for k := range p {
+			lo[k], hi[k] = min(lo[k], p[k]), max(hi[k], p[k])
+		}
+	}
+	need := max(hi[0]-lo[0], hi[1]-lo[1], hi[2]-lo[2])
+	if s.params.Preset == SingleIDR {
+		need = max(need, 0.55*math.Pow(float64(len(s.beads)), 0.6))
+	}
+	if need > s.params.Box {
+		return pleat.Invalidf("box_length is %v nm, smaller than the chain of %d residues, which spans about %.1f nm; it must be at least %.0f nm",
+			s.params.Box, len(s.beads), need, math.Ceil(need))
+	}
+	for i := range s.start {
+		for k := range s.start[i] {
+			s.start[i][k] += (s.params.Box - lo[k] - hi[k]) / 2
+		}
+	}
+	return s.checkOverlap()
+}
+
+func (s *System) checkOverlap() error {
+	for i := range s.start {
+		for j := range i {
+			if s.distance(s.start, j, i) < 0.01 {
+				return pleat.Invalidf("residues %s and %s lie within 0.1 Å of one another; dynamics cannot start there", s.site(j), s.site(i))
+			}
+		}
+	}
+	return nil
+}
+
+// connect makes bonds and, for SingleGo, restraints.
+func (s *System) connect() {
+	n := len(s.beads)
+	s.excluded = make([][]int32, n)
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			bonded := j == i+1 && s.beads[i].chain == s.beads[j].chain
+			sure, d := 0.0, 0.0
+			if s.params.Preset == SingleGo {
+				d = s.distance(s.start, i, j)
+				sure = s.sureness(i, j)
+			}
+			if bonded {
+				s.bonds = append(s.bonds, bond{int32(i), int32(j), restLength(sure, d)})
+			} else if sure >= 0.05 && d <= 0.9 {
+				k := 15 * sure
+				s.contacts = append(s.contacts, contact{int32(i), int32(j), d, k, 60 * k * math.Pow(d, 12), 60 * k * math.Pow(d, 10)})
+				if sure < 0.15 {
+					s.faints = append(s.faints, faint{int32(i), int32(j), fading(sure)})
+				}
+			} else {
+				continue
+			}
+			s.excluded[i] = append(s.excluded[i], int32(j))
+		}
+	}
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// sureness is s of the pair: how far the prediction is trusted to hold it, 0 to 1.
+func (s *System) sureness(i, j int) float64 {
+	p := min(s.siteOf(i).PLDDT, s.siteOf(j).PLDDT) / 100
+	e := (s.molecule.PAE.At(i, j) + s.molecule.PAE.At(j, i)) / 2 / 10
+	return sigmoid(50*(p-0.8)) * sigmoid(-15*(e-0.3))
+}
+
+// fading is b, the weight of the ordinary terms between no trust and full trust.
+func fading(sure float64) float64 { return sigmoid(-80 * (sure - 0.1)) }
+
+// restLength is r0 of the bond between neighbours that lie d apart.
+func restLength(sure, d float64) float64 {
+	switch {
+	case sure < 0.05:
+		return bondLength
+	case sure > 0.15:
+		return d
+	}
+	b := fading(sure)
+	return b*bondLength + (1-b)*d
+}
+
+func (s *System) siteOf(i int) *Site {
+	for c := range s.molecule.Chains {
+		if sites := s.molecule.Chains[c].Sites; i < len(sites) {
+			return &sites[i]
+		} else {
+			i -= len(sites)
+		}
+	}
+	panic(fmt.Sprintf("calvados: no bead %d", i))
+}
+
+func (s *System) site(i int) string {
+	return fmt.Sprintf("%s %d of chain %s", residues[s.beads[i].kind].name, s.siteOf(i).Number, s.molecule.Chains[s.beads[i].chain].ID)
+}
+
+// distance between beads i and j of x by the nearest image, in nm.
+func (s *System) distance(x []vec, i, j int) float64 {
+	var d2 float64
+	for k := range 3 {
+		d := nearest(x[j][k]-x[i][k], s.params.Box)
+		d2 += d * d
+	}
+	return math.Sqrt(d2)
+}
+
+// nearest is the difference d by the nearest image in a box.
+func nearest(d, box float64) float64 { return d - box*math.RoundToEven(d/box) }
+
+// Len is the number of beads.
+func (s *System) Len() int { return len(s.beads) }
+
+// Params are the parameters the system was made with.
+func (s *System) Params() Params { return s.params }
+
+// Molecule is what the system was made of; not to be changed.
+func (s *System) Molecule() *Molecule { return s.molecule }
+
+// Masses of the beads in u.
+func (s *System) Masses() []float64 {
+	out := make([]float64, len(s.beads))
+	for i := range s.beads {
+		out[i] = s.beads[i].mass
+	}
+	return out
+}
+
+// Start is where the beads start, before minimisation, in nm.
+func (s *System) Start() [][3]float64 { return append([]vec(nil), s.start...) }
+
+// digest names everything that the course of a run depends on but its length, the
+// threads and the steps between frames included, so that a checkpoint is never
+// continued by another system.
+func (s *System) digest() [32]byte {
+	h := sha256.New()
+	p := &s.params
+	fmt.Fprintf(h, "calvados 1 %s %s %s %v %v %v %v %v %v %d %d\n", p.Preset, p.Residues, p.Termini, p.Temp, p.Ionic, p.PH, p.Box, p.Friction, p.Step, p.Every(), p.Seed)
+	for i := range s.beads {
+		b := &s.beads[i]
+		writeFloats(h, float64(b.kind), float64(b.chain), b.mass, b.charge, s.start[i][0], s.start[i][1], s.start[i][2])
+	}
+	for _, b := range s.bonds {
+		writeFloats(h, float64(b.i), float64(b.j), b.r0)
+	}
+	for _, c := range s.contacts {
+		writeFloats(h, float64(c.i), float64(c.j), c.d, c.k)
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+func writeFloats(h hash.Hash, v ...float64) {
+	var b [8]byte
+	for _, f := range v {
+		binary.LittleEndian.PutUint64(b[:], math.Float64bits(f))
+		h.Write(b[:])
+	}
+}
