@@ -1,0 +1,165 @@
+package analyst
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"pleat/internal/structure"
+)
+
+// check is what another program computed: see testdata/expected.py.
+type check struct {
+	N     []float64
+	Tol   float64
+	R     []string
+	Exact bool
+	T     []string
+}
+
+func load(t testing.TB, name string) *structure.Structure {
+	t.Helper()
+	f, err := os.Open("testdata/" + name + ".pdb")
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = os.Open("../structure/testdata/" + name + ".pdb")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := structure.Read(f, structure.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var digests sync.Map // by structure; answering changes no facts
+
+func digest(t testing.TB, name string) *Facts {
+	if f, ok := digests.Load(name); ok {
+		return f.(*Facts)
+	}
+	f := Digest(load(t, name), Extra{Source: name + ".pdb"})
+	digests.Store(name, f)
+	return f
+}
+
+type asked struct{ structure, question, key string }
+
+func questionsOf(t testing.TB, path string) []asked {
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []asked
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		if line := sc.Text(); line != "" && line[0] != '#' {
+			cols := strings.Split(line, " | ")
+			if len(cols) != 3 {
+				t.Fatalf("%s: a line has %d columns: %s", path, len(cols), line)
+			}
+			out = append(out, asked{cols[0], cols[1], cols[2]})
+		}
+	}
+	return out
+}
+
+func expectations(t testing.TB) map[string]map[string]check {
+	raw, err := os.ReadFile("testdata/expected.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]map[string]check
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+var figures = regexp.MustCompile(`[-+]?\d+(\.\d+)?`)
+
+// fault says what is wrong with a reply; empty: nothing.
+func fault(r Reply, want check) string {
+	if r.Abstained {
+		return "abstained"
+	}
+	var said []float64
+	for _, m := range figures.FindAllString(r.Text, -1) {
+		v, _ := strconv.ParseFloat(m, 64)
+		said = append(said, v)
+	}
+	for _, n := range want.N {
+		if !slices.ContainsFunc(said, func(v float64) bool { return math.Abs(v-n) <= want.Tol+1e-9 }) {
+			return "does not say " + strconv.FormatFloat(n, 'g', 6, 64)
+		}
+	}
+	for _, text := range want.T {
+		if !strings.Contains(r.Text, text) {
+			return "does not say " + text
+		}
+	}
+	var cited []string
+	for _, c := range r.Cited {
+		cited = append(cited, c.Chain+":"+c.Name+":"+strconv.Itoa(c.Number))
+	}
+	for _, ref := range want.R {
+		if !slices.Contains(cited, ref) {
+			return "does not cite " + ref
+		}
+	}
+	if want.Exact {
+		for _, c := range cited {
+			if !slices.Contains(want.R, c) {
+				return "cites " + c
+			}
+		}
+	}
+	return ""
+}
+
+// Answers agree with what other programs computed, and what cannot be known is not answered.
+func TestQuestions(t *testing.T) {
+	want := expectations(t)
+	facts := map[string]*Facts{}
+	answered, abstained := 0, 0
+	for _, path := range []string{"testdata/questions.txt", "testdata/heldout.txt"} {
+		for _, q := range questionsOf(t, path) {
+			if facts[q.structure] == nil {
+				facts[q.structure] = digest(t, q.structure)
+			}
+			r := Answer(facts[q.structure], q.question)
+			if !strings.Contains(r.Text, Name) {
+				t.Errorf("%q: the reply does not name the engine", q.question)
+			}
+			if q.key == "abstain" {
+				abstained++
+				if !r.Abstained {
+					t.Errorf("%s: %q was answered:\n%s", q.structure, q.question, r.Text)
+				}
+				continue
+			}
+			c, ok := want[q.structure][q.key]
+			if !ok || len(c.N)+len(c.R)+len(c.T) == 0 {
+				t.Errorf("%s: nothing is expected of %q", q.structure, q.key)
+			}
+			answered++
+			if why := fault(r, c); why != "" {
+				t.Errorf("%s: %q %s:\n%v %s", q.structure, q.question, why, r.Topics, r.Text)
+			}
+		}
+	}
+	if answered < 80 || abstained < 20 || len(facts) < 10 {
+		t.Errorf("%d questions to answer and %d to abstain from over %d structures; want at least 80, 20 and 10", answered, abstained, len(facts))
+	}
+}

@@ -1,0 +1,218 @@
+package analyst
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"pleat/internal/structure"
+)
+
+// Chain is what is known of one polymer.
+type Chain struct {
+	ID          string         `json:"id"`
+	Kind        structure.Kind `json:"kind"`
+	Name        string         `json:"name,omitempty"`
+	Length      int            `json:"length"` // residues with coordinates
+	First       ResidueRef     `json:"first"`
+	Last        ResidueRef     `json:"last"`
+	Sequence    string         `json:"sequence"`
+	Composition []Count        `json:"composition"`
+	Modified    []ResidueRef   `json:"modified,omitempty"`
+	Charge      float64        `json:"charge_pH7"`        // proteins only
+	Isoelectric float64        `json:"isoelectric_point"` // proteins only
+	Mass        float64        `json:"mass_Da"`
+	Unweighed   int            `json:"residues_without_mass,omitempty"`
+	Secondary   *Secondary     `json:"secondary_structure,omitempty"`
+	Confidence  *Confidence    `json:"confidence,omitempty"`
+	Gaps        []Gap          `json:"gaps,omitempty"`
+	Gyration    float64        `json:"radius_of_gyration_A"`
+	EndToEnd    float64        `json:"end_to_end_A"` // between the centres of the first and last residue
+
+	run run
+}
+
+// Count is how often a component occurs.
+type Count struct {
+	Name string `json:"name"`
+	N    int    `json:"n"`
+}
+
+// Gap is a place where the chain is not continuous.
+type Gap struct {
+	After    ResidueRef `json:"after"`
+	Before   ResidueRef `json:"before"`
+	Missing  int        `json:"missing"` // by the numbers; 0: a break without a jump of the numbers
+	Distance float64    `json:"distance_A"`
+}
+
+func (x *index) chain(r run) Chain {
+	ch := &x.s.Chains[r.chain]
+	sites := x.sites[r.lo:r.hi]
+	seq := ch.Sequence()
+	c := Chain{
+		ID: ch.ID, Kind: ch.Kind, Name: ch.Name, Length: len(sites), First: sites[0].ref, Last: sites[len(sites)-1].ref,
+		Sequence: seq, Composition: composition(ch.Kind, seq), run: r,
+	}
+	for i := range sites {
+		if std, ok := structure.Component(ch.Kind, sites[i].letter); (!ok || std != sites[i].ref.Name) && len(c.Modified) < maxList {
+			c.Modified = append(c.Modified, sites[i].ref)
+		}
+	}
+	c.Mass, c.Unweighed = polymerMass(ch.Kind, seq)
+	if ch.Kind == structure.Protein {
+		c.Charge = round(chargeAt(seq, x.bondedIn(r), 7), 2)
+		c.Isoelectric = round(isoelectric(seq, x.bondedIn(r)), 2)
+		c.Secondary = x.secondary(r)
+	}
+	c.Confidence = x.confidence(r.lo, r.hi)
+	c.Gaps = head(x.gaps(r), maxList)
+	c.Gyration = round(x.gyration(sites[0].lo, sites[len(sites)-1].hi), 2)
+	a, okA := sites[0].res.Centre()
+	b, okB := sites[len(sites)-1].res.Centre()
+	if okA && okB {
+		c.EndToEnd = round(structure.Distance(a, b), 2)
+	}
+	return c
+}
+
+func composition(kind structure.Kind, seq string) []Count {
+	n := map[string]int{}
+	for i := range len(seq) {
+		name, ok := structure.Component(kind, seq[i])
+		if !ok {
+			name = "UNK"
+		}
+		n[name]++
+	}
+	out := make([]Count, 0, len(n))
+	for name, k := range n {
+		out = append(out, Count{name, k})
+	}
+	slices.SortFunc(out, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(b.N, a.N), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func (x *index) bondedIn(r run) int {
+	n := 0
+	for i := r.lo; i < r.hi; i++ {
+		if x.sites[i].bonded {
+			n++
+		}
+	}
+	return n
+}
+
+// formulas of residues as they stand in a chain: C, H, N, O, S, P. A free molecule has one water more.
+var formulas = map[structure.Kind]map[byte][6]int{
+	structure.Protein: {
+		'A': {3, 5, 1, 1}, 'R': {6, 12, 4, 1}, 'N': {4, 6, 2, 2}, 'D': {4, 5, 1, 3}, 'C': {3, 5, 1, 1, 1}, 'Q': {5, 8, 2, 2},
+		'E': {5, 7, 1, 3}, 'G': {2, 3, 1, 1}, 'H': {6, 7, 3, 1}, 'I': {6, 11, 1, 1}, 'L': {6, 11, 1, 1}, 'K': {6, 12, 2, 1},
+		'M': {5, 9, 1, 1, 1}, 'F': {9, 9, 1, 1}, 'P': {5, 7, 1, 1}, 'S': {3, 5, 1, 2}, 'T': {4, 7, 1, 2}, 'W': {11, 10, 2, 1},
+		'Y': {9, 9, 1, 2}, 'V': {5, 9, 1, 1},
+	},
+	structure.RNA: {'A': {10, 12, 5, 6, 0, 1}, 'C': {9, 12, 3, 7, 0, 1}, 'G': {10, 12, 5, 7, 0, 1}, 'U': {9, 11, 2, 8, 0, 1}},
+	structure.DNA: {'A': {10, 12, 5, 5, 0, 1}, 'C': {9, 12, 3, 6, 0, 1}, 'G': {10, 12, 5, 6, 0, 1}, 'T': {10, 13, 2, 7, 0, 1}},
+}
+
+// polymerMass is the mass in Da of the free chain (a protein with all cysteines reduced, a nucleic acid with a 5' phosphate),
+// modified residues weighing as their parents, and the number of residues left out.
+func polymerMass(kind structure.Kind, seq string) (mass float64, unknown int) {
+	var weight [6]float64
+	for i, e := range [...]string{"C", "H", "N", "O", "S", "P"} {
+		weight[i], _ = structure.Mass(e)
+	}
+	for i := range len(seq) {
+		f, ok := formulas[kind][seq[i]]
+		if !ok {
+			unknown++
+			continue
+		}
+		for k, n := range f {
+			mass += float64(n) * weight[k]
+		}
+	}
+	if mass > 0 {
+		mass += 2*weight[1] + weight[3]
+	}
+	return round(mass, 1), unknown
+}
+
+// Dissociation constants: Bjellqvist et al., Electrophoresis 14, 1023 (1993) and 15, 529 (1994), as ProtParam uses them.
+var (
+	acids  = map[byte]float64{'D': 4.05, 'E': 4.45, 'C': 9.0, 'Y': 10.0}
+	bases  = map[byte]float64{'K': 10.0, 'R': 12.0, 'H': 5.98}
+	firsts = map[byte]float64{'A': 7.59, 'M': 7.0, 'S': 6.93, 'P': 8.36, 'T': 6.82, 'V': 7.44, 'E': 7.7}
+	lasts  = map[byte]float64{'D': 4.55, 'E': 4.75}
+)
+
+const firstPK, lastPK = 7.5, 3.55
+
+// chargeAt is the net charge of a protein with free ends by Henderson–Hasselbalch; bonded cysteines carry none.
+func chargeAt(seq string, bonded int, pH float64) float64 {
+	if seq == "" {
+		return 0
+	}
+	negative := func(pk float64) float64 { return -1 / (1 + math.Pow(10, pk-pH)) }
+	positive := func(pk float64) float64 { return 1 / (1 + math.Pow(10, pH-pk)) }
+	or := func(m map[byte]float64, k byte, rest float64) float64 {
+		if v, ok := m[k]; ok {
+			return v
+		}
+		return rest
+	}
+	q := positive(or(firsts, seq[0], firstPK)) + negative(or(lasts, seq[len(seq)-1], lastPK))
+	q -= float64(bonded) * negative(acids['C'])
+	for i := range len(seq) {
+		if pk, ok := acids[seq[i]]; ok {
+			q += negative(pk)
+		} else if pk, ok := bases[seq[i]]; ok {
+			q += positive(pk)
+		}
+	}
+	return q
+}
+
+// isoelectric is the pH where the charge vanishes: it falls steadily with pH, so halving finds it.
+func isoelectric(seq string, bonded int) float64 {
+	lo, hi := 0.0, 14.0
+	for range 40 {
+		if mid := (lo + hi) / 2; chargeAt(seq, bonded, mid) > 0 {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return (lo + hi) / 2
+}
+
+// gaps finds where a chain is broken: by numbers that jump and by links that are too long.
+func (x *index) gaps(r run) []Gap {
+	from, to, limit := "C", "N", 2.5
+	if x.s.Chains[r.chain].Kind != structure.Protein {
+		from, to = "O3'", "P"
+	}
+	var out []Gap
+	for i := r.lo + 1; i < r.hi; i++ {
+		a, b := x.sites[i-1].res, x.sites[i].res
+		missing := max(b.Auth-a.Auth, b.Seq-a.Seq) - 1
+		p, okA := a.Atom(from)
+		q, okB := b.Atom(to)
+		if okA && okB {
+			d := structure.Distance(p.Pos, q.Pos)
+			if d > limit {
+				out = append(out, Gap{x.sites[i-1].ref, x.sites[i].ref, max(missing, 0), round(d, 2)})
+			}
+			continue
+		}
+		u, okA := a.Centre()
+		v, okB := b.Centre()
+		if missing > 0 && okA && okB { // without the linking atoms only the numbers can tell
+			out = append(out, Gap{x.sites[i-1].ref, x.sites[i].ref, missing, round(structure.Distance(u, v), 2)})
+		}
+	}
+	return out
+}

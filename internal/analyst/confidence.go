@@ -1,0 +1,280 @@
+package analyst
+
+import (
+	"math"
+
+	"pleat/internal/structure"
+)
+
+// Confidence is a model's own estimate of local accuracy, pLDDT from 0 to 100, over some residues.
+type Confidence struct {
+	Mean      float64   `json:"mean_plddt"`
+	Min       float64   `json:"min_plddt"`
+	Max       float64   `json:"max_plddt"`
+	VeryHigh  float64   `json:"share_90_or_more"`
+	Confident float64   `json:"share_70_to_90"`
+	Low       float64   `json:"share_50_to_70"`
+	VeryLow   float64   `json:"share_below_50"`
+	Doubtful  []Stretch `json:"stretches_below_70,omitempty"`
+}
+
+// Stretch is a run of residues of one chain and its mean pLDDT.
+type Stretch struct {
+	From   ResidueRef `json:"from"`
+	To     ResidueRef `json:"to"`
+	Length int        `json:"length"`
+	Mean   float64    `json:"mean_plddt"`
+}
+
+// PAE sums up a matrix of predicted aligned errors, in Å.
+type PAE struct {
+	Mean    float64     `json:"mean_A"`
+	Within  []PairError `json:"within_chains"`
+	Between []PairError `json:"between_chains,omitempty"`
+	Domains []Domain    `json:"domains,omitempty"`
+}
+
+// PairError is the error between two chains, both directions together.
+type PairError struct {
+	A    string  `json:"a"`
+	B    string  `json:"b"`
+	Mean float64 `json:"mean_A"`
+	Min  float64 `json:"min_A"`
+}
+
+// Domain is a stretch of a chain whose parts are placed confidently to each other but not to the rest.
+type Domain struct {
+	From ResidueRef `json:"from"`
+	To   ResidueRef `json:"to"`
+	Mean float64    `json:"mean_inside_A"`
+}
+
+// assignConfidence takes pLDDT as given, or else from the B-factors, and notes what does not fit.
+func (x *index) assignConfidence(given [][]float64) (notes []string) {
+	if given != nil && !x.fits(given) {
+		notes, given = append(notes, "The pLDDT values given do not match the chains of the structure and were left out; its B-factors were read instead."), nil
+	}
+	values := given
+	if values == nil {
+		values = structure.PLDDTFromB(x.s)
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, r := range x.polymers {
+		for _, v := range values[r.chain][:r.hi-r.lo] {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	scale := 1.0
+	switch {
+	case len(x.polymers) == 0:
+		return notes
+	case math.IsNaN(low) || low < 0 || high > 100 || high == 0:
+		return append(notes, "The structure is called a prediction, but its confidence values are not between 0 and 100; none is reported.")
+	case high <= 1:
+		scale = 100
+		notes = append(notes, "Confidence values from 0 to 1 were read as pLDDT from 0 to 100.")
+	}
+	for _, r := range x.polymers {
+		for i := r.lo; i < r.hi; i++ {
+			x.sites[i].plddt = scale * values[r.chain][i-r.lo]
+		}
+	}
+	x.confOK = true
+	return notes
+}
+
+func (x *index) fits(given [][]float64) bool {
+	if len(given) != len(x.s.Chains) {
+		return false
+	}
+	for _, r := range x.polymers {
+		if len(given[r.chain]) != r.hi-r.lo {
+			return false
+		}
+	}
+	return true
+}
+
+// confidence of the sites from lo to hi; nil where there is none.
+func (x *index) confidence(lo, hi int) *Confidence {
+	if !x.confOK {
+		return nil
+	}
+	c := &Confidence{Min: math.Inf(1), Max: math.Inf(-1)}
+	n, sum := 0.0, 0.0
+	for i := lo; i < hi; i++ {
+		v := x.sites[i].plddt
+		if math.IsNaN(v) {
+			continue
+		}
+		n, sum = n+1, sum+v
+		c.Min, c.Max = min(c.Min, v), max(c.Max, v)
+		switch {
+		case v >= 90:
+			c.VeryHigh++
+		case v >= 70:
+			c.Confident++
+		case v >= 50:
+			c.Low++
+		default:
+			c.VeryLow++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	c.Mean, c.Min, c.Max = round(sum/n, 2), round(c.Min, 2), round(c.Max, 2)
+	for _, share := range []*float64{&c.VeryHigh, &c.Confident, &c.Low, &c.VeryLow} {
+		*share = round(*share/n, 4)
+	}
+	c.Doubtful = head(x.stretches(lo, hi, func(v float64) bool { return v < 70 }), maxList)
+	return c
+}
+
+// stretches are the runs of residues whose pLDDT passes, chain by chain.
+func (x *index) stretches(lo, hi int, pass func(float64) bool) []Stretch {
+	var out []Stretch
+	for i := lo; i < hi; i++ {
+		v := x.sites[i].plddt
+		if math.IsNaN(v) || !pass(v) {
+			continue
+		}
+		j, sum := i, 0.0
+		for j < hi && x.sites[j].chain == x.sites[i].chain && !math.IsNaN(x.sites[j].plddt) && pass(x.sites[j].plddt) {
+			sum += x.sites[j].plddt
+			j++
+		}
+		out = append(out, Stretch{x.sites[i].ref, x.sites[j-1].ref, j - i, round(sum/float64(j-i), 2)})
+		i = j - 1
+	}
+	return out
+}
+
+// tokens gives the matrix row of each polymer's first residue, or false where the matrix does not fit.
+func (x *index) tokens(n int) ([]int, bool) {
+	var residues, tokens []int // rows of first residues, without and with ligands
+	nr, nt, last := 0, 0, -1
+	for i := range x.sites {
+		s := &x.sites[i]
+		if !s.kind.Polymer() {
+			nt += s.hi - s.lo
+			continue
+		}
+		if s.chain != last {
+			residues, tokens, last = append(residues, nr), append(tokens, nt), s.chain
+		}
+		nr, nt = nr+1, nt+1
+	}
+	switch n {
+	case nr:
+		return residues, true
+	case nt:
+		return tokens, true
+	}
+	return nil, false
+}
+
+func (f *Facts) readPAE(m structure.Matrix) {
+	x := f.index
+	first, ok := x.tokens(m.N)
+	if !ok || len(m.V) != m.N*m.N {
+		f.Notes = append(f.Notes, "The predicted aligned errors given do not match the residues of the structure and were left out.")
+		return
+	}
+	p := &PAE{}
+	sum := 0.0
+	for _, v := range m.V {
+		sum += float64(v)
+	}
+	p.Mean = round(sum/float64(len(m.V)), 2)
+	for i, a := range x.polymers {
+		for j, b := range x.polymers[i:] {
+			j += i
+			if len(p.Within)+len(p.Between) > maxList {
+				break
+			}
+			e := blockError(m, first[i], a.hi-a.lo, first[j], b.hi-b.lo)
+			e.A, e.B = x.s.Chains[a.chain].ID, x.s.Chains[b.chain].ID
+			if i == j {
+				p.Within = append(p.Within, e)
+			} else {
+				p.Between = append(p.Between, e)
+			}
+		}
+		p.Domains = append(p.Domains, x.domains(m, a, first[i])...)
+	}
+	p.Domains = head(p.Domains, maxList)
+	f.PAE = p
+}
+
+func blockError(m structure.Matrix, a, na, b, nb int) PairError {
+	sum, low, n := 0.0, math.Inf(1), 0.0
+	for i := a; i < a+na; i++ {
+		for j := b; j < b+nb; j++ {
+			if i == j {
+				continue // the error of a residue to itself says nothing
+			}
+			u, v := m.At(i, j), m.At(j, i)
+			sum, n = sum+u+v, n+2
+			low = min(low, u, v)
+		}
+	}
+	if n == 0 {
+		return PairError{}
+	}
+	return PairError{Mean: round(sum/n, 2), Min: round(low, 2)}
+}
+
+// domains cuts a chain where the error across the cut is largest, as long as it is at least 10 Å and twice that within the
+// parts, each at least 30 residues long. Domains made of several stretches are not found.
+func (x *index) domains(m structure.Matrix, r run, first int) []Domain {
+	n := r.hi - r.lo
+	bin := max(1, (n+799)/800) // prefix sums of at most 800² blocks
+	k := n / bin
+	if n < 60 || k == 0 {
+		return nil
+	}
+	prefix := make([]float64, (k+1)*(k+1))
+	for i := range k {
+		for j := range k {
+			v := 0.0
+			for a := range bin {
+				for b := range bin {
+					v += m.At(first+i*bin+a, first+j*bin+b)
+				}
+			}
+			prefix[(i+1)*(k+1)+j+1] = v/float64(bin*bin) + prefix[i*(k+1)+j+1] + prefix[(i+1)*(k+1)+j] - prefix[i*(k+1)+j]
+		}
+	}
+	mean := func(a, b, c, d int) float64 { // rows a to b, columns c to d
+		w := k + 1
+		return (prefix[b*w+d] - prefix[a*w+d] - prefix[b*w+c] + prefix[a*w+c]) / float64((b-a)*(d-c))
+	}
+	least := (30 + bin - 1) / bin
+	var out []Domain
+	var cut func(a, b int)
+	cut = func(a, b int) {
+		best, at := 10.0, -1
+		for c := a + least; c <= b-least; c++ {
+			across := (mean(a, c, c, b) + mean(c, b, a, c)) / 2
+			if inside := max(mean(a, c, a, c), mean(c, b, c, b)); across >= best && across >= 2*inside {
+				best, at = across, c
+			}
+		}
+		if at < 0 {
+			to := b*bin - 1
+			if b == k {
+				to = n - 1
+			}
+			out = append(out, Domain{x.sites[r.lo+a*bin].ref, x.sites[r.lo+to].ref, round(mean(a, b, a, b), 2)})
+			return
+		}
+		cut(a, at)
+		cut(at, b)
+	}
+	cut(0, k)
+	if len(out) < 2 {
+		return nil
+	}
+	return out
+}

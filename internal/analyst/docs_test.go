@@ -1,0 +1,82 @@
+package analyst
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the generated parts of docs/analyst.md")
+
+const page = "../../docs/analyst.md"
+
+// The lists and examples of the page are what the program says.
+func TestPageIsTrue(t *testing.T) {
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	for _, p := range []struct{ name, body string }{{"topics", topicsTable()}, {"outside", outsideList()}, {"examples", examples(t)}} {
+		begin, end := "<!-- "+p.name+" -->\n", "<!-- /"+p.name+" -->\n"
+		i, j := strings.Index(text, begin), strings.Index(text, end)
+		if i < 0 || j < i {
+			t.Fatalf("%s has no part %q", page, p.name)
+		}
+		if i += len(begin); text[i:j] != p.body {
+			if !*update {
+				t.Errorf("the part %q of %s is out of date; run go test ./internal/analyst -update", p.name, page)
+			}
+			text = text[:i] + p.body + text[j:]
+		}
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func topicsTable() string {
+	var b strings.Builder
+	b.WriteString("| Topic | What is answered |\n|---|---|\n")
+	for _, in := range intents {
+		fmt.Fprintf(&b, "| %s | %s |\n", in.name, in.about)
+	}
+	return b.String()
+}
+
+func outsideList() string {
+	var list []string
+	for _, why := range outside {
+		list = append(list, "- "+why+".\n")
+	}
+	slices.Sort(list)
+	return strings.Join(list, "")
+}
+
+func examples(t *testing.T) string {
+	var b strings.Builder
+	for _, q := range []asked{
+		{"1crn", "How many disulfide bonds are there?", ""},
+		{"2jof", "What packs against W6?", ""},
+		{"dimer", "Which residues form the interface between chain A and chain B?", ""},
+		{"ligand", "Which residue is closest to the zinc?", ""},
+		{"predicted", "Can I rely on residues 60 to 76?", ""},
+		{"1ubi", "Is it toxic, and how many lysines does it have?", ""},
+		{"1ubi", "Is Arg48 exposed?", ""},
+		{"1ubi", "How many helices does insulin have?", ""},
+	} {
+		r := Answer(digest(t, q.structure), q.question)
+		said := strings.Split(strings.TrimSuffix(r.Text, "\n— "+Name+"."), "\n")
+		fmt.Fprintf(&b, "**%s** (%s)\n\n", q.question, q.structure)
+		for _, line := range said {
+			fmt.Fprintf(&b, "> %s\n>\n", line)
+		}
+		fmt.Fprintf(&b, "\n")
+	}
+	return b.String()
+}

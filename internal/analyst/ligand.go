@@ -1,0 +1,57 @@
+package analyst
+
+import (
+	"cmp"
+	"slices"
+
+	"pleat/internal/structure"
+)
+
+// Ligand is one bound molecule or ion and what is around it.
+type Ligand struct {
+	Ref        ResidueRef     `json:"ligand"`
+	Kind       structure.Kind `json:"kind"`
+	Name       string         `json:"name,omitempty"`
+	Atoms      int            `json:"heavy_atoms"`
+	Neighbours []Neighbour    `json:"neighbours,omitempty"` // polymer residues within 4.5 Å, nearest first
+	Count      int            `json:"neighbour_count"`
+	Polar      []AtomPair     `json:"hydrogen_bond_candidates,omitempty"`
+
+	site int
+}
+
+// Neighbour is a residue near a ligand, with the closest pair of atoms.
+type Neighbour struct {
+	Residue  ResidueRef `json:"residue"`
+	Atom     string     `json:"atom"`
+	Ligand   string     `json:"ligand_atom"`
+	Distance float64    `json:"distance_A"`
+}
+
+func (f *Facts) ligands() {
+	x := f.index
+	for i := range x.sites {
+		if x.sites[i].kind.Polymer() {
+			continue
+		}
+		if len(f.Ligands) == maxList {
+			f.Notes = append(f.Notes, "More ligands than listed.")
+			return
+		}
+		l := Ligand{Ref: x.sites[i].ref, Kind: x.sites[i].kind, Name: x.s.Chains[x.sites[i].chain].Name, Atoms: x.sites[i].hi - x.sites[i].lo, site: i}
+		for _, j := range x.around(i, contactCut) {
+			if !x.sites[j].kind.Polymer() {
+				continue
+			}
+			p, _ := x.closest(j, i)
+			l.Neighbours = append(l.Neighbours, Neighbour{x.sites[j].ref, p.AtomA, p.AtomB, round(p.Distance, 2)})
+			bonds, _, _ := x.polar(j, i)
+			l.Polar = append(l.Polar, bonds...)
+		}
+		l.Count = len(l.Neighbours)
+		slices.SortStableFunc(l.Neighbours, func(a, b Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
+		slices.SortStableFunc(l.Polar, func(a, b AtomPair) int { return cmp.Compare(a.Distance, b.Distance) })
+		l.Neighbours, l.Polar = head(l.Neighbours, maxNear), head(l.Polar, maxNear)
+		f.Ligands = append(f.Ligands, l)
+	}
+}

@@ -1,0 +1,212 @@
+package analyst
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"pleat/internal/structure"
+)
+
+// Pocket is a cavity or cleft of the polymers found by geometry alone: it says nothing of what may bind there.
+type Pocket struct {
+	Volume   float64       `json:"volume_A3"` // of the points a probe's centre can take
+	Centre   structure.Vec `json:"centre_A"`
+	Residues []ResidueRef  `json:"residues"` // with a heavy atom within 4.5 Å of one of its points
+	Count    int           `json:"residue_count"`
+	Ligands  []ResidueRef  `json:"ligands,omitempty"` // with a heavy atom within 2 Å of one of its points
+}
+
+const (
+	pocketClear = 3.0 // Å from a point to the nearest atom
+	pocketSpan  = 12  // Å, the widest cleft that still counts
+	pocketSides = 5   // of seven directions that must be closed on both sides
+	pocketLeast = 30  // Å³
+	pocketCells = 6_000_000
+)
+
+var directions = [7][3]int{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}, {1, 1, -1}, {1, -1, 1}, {1, -1, -1}}
+
+// lattice is a box of cubic cells around the polymers.
+type lattice struct {
+	origin structure.Vec
+	step   float64
+	n      [3]int
+	full   []bool  // an atom is near
+	closed []uint8 // directions in which the cell lies between two full cells
+}
+
+func (l *lattice) at(i, j, k int) int { return (i*l.n[1]+j)*l.n[2] + k }
+
+func (l *lattice) inside(i, j, k int) bool {
+	return i >= 0 && j >= 0 && k >= 0 && i < l.n[0] && j < l.n[1] && k < l.n[2]
+}
+
+func (l *lattice) point(c int) structure.Vec {
+	k, j, i := c%l.n[2], c/l.n[2]%l.n[1], c/l.n[2]/l.n[1]
+	return structure.Vec{l.origin[0] + float64(i)*l.step, l.origin[1] + float64(j)*l.step, l.origin[2] + float64(k)*l.step}
+}
+
+// pockets scans a lattice in seven directions: Hendlich, Rippmann and Barnickel, J. Mol. Graph. Model. 15, 359 (1997).
+func (f *Facts) pockets() {
+	l, ok := f.index.lattice()
+	if !ok {
+		f.Notes = append(f.Notes, "Pockets were not looked for: the structure has too few polymer atoms, or spans too much space.")
+		return
+	}
+	for _, d := range directions {
+		l.scan(d)
+	}
+	seen := make([]bool, len(l.full))
+	for c := range l.full {
+		if l.open(c) && !seen[c] {
+			cells := l.flood(c, seen)
+			if v := float64(len(cells)) * l.step * l.step * l.step; v >= pocketLeast {
+				f.Pockets = append(f.Pockets, f.index.pocket(l, cells, v))
+			}
+		}
+	}
+	slices.SortStableFunc(f.Pockets, func(a, b Pocket) int { return cmp.Compare(b.Volume, a.Volume) })
+	f.Pockets = head(f.Pockets, 10)
+}
+
+func (l *lattice) open(c int) bool { return !l.full[c] && l.closed[c] >= pocketSides }
+
+func (x *index) lattice() (*lattice, bool) {
+	lo, hi := structure.Vec{math.Inf(1), math.Inf(1), math.Inf(1)}, structure.Vec{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
+	var atoms []structure.Vec
+	for _, r := range x.polymers {
+		for p := x.sites[r.lo].lo; p < x.sites[r.hi-1].hi; p++ {
+			atoms = append(atoms, x.points[p])
+			for k := range lo {
+				lo[k], hi[k] = min(lo[k], x.points[p][k]), max(hi[k], x.points[p][k])
+			}
+		}
+	}
+	if len(atoms) < 50 {
+		return nil, false
+	}
+	l := &lattice{step: 1}
+	for {
+		cells := 1.0
+		for k := range lo {
+			l.n[k] = int(min((hi[k]-lo[k]+2*pocketClear)/l.step, 1e6)) + 1
+			cells *= float64(l.n[k])
+		}
+		if cells <= pocketCells {
+			l.full, l.closed = make([]bool, int(cells)), make([]uint8, int(cells))
+			break
+		}
+		if l.step *= 1.26; !(l.step <= 2) {
+			return nil, false
+		}
+	}
+	for k := range lo {
+		l.origin[k] = lo[k] - pocketClear
+	}
+	for _, a := range atoms {
+		l.fill(a)
+	}
+	return l, true
+}
+
+func (l *lattice) fill(a structure.Vec) {
+	var from, to [3]int
+	for k := range a {
+		from[k] = max(0, int(math.Ceil((a[k]-pocketClear-l.origin[k])/l.step)))
+		to[k] = min(l.n[k]-1, int(math.Floor((a[k]+pocketClear-l.origin[k])/l.step)))
+	}
+	for i := from[0]; i <= to[0]; i++ {
+		for j := from[1]; j <= to[1]; j++ {
+			for k := from[2]; k <= to[2]; k++ {
+				c := l.at(i, j, k)
+				if !l.full[c] && structure.Distance(l.point(c), a) < pocketClear {
+					l.full[c] = true
+				}
+			}
+		}
+	}
+}
+
+// scan walks every line of one direction and marks the empty cells between two full ones.
+func (l *lattice) scan(d [3]int) {
+	length := l.step * math.Sqrt(float64(d[0]*d[0]+d[1]*d[1]+d[2]*d[2]))
+	span := int(pocketSpan / length)
+	gap := make([]int, 0, 256)
+	for i := range l.n[0] {
+		for j := range l.n[1] {
+			for k := range l.n[2] {
+				if l.inside(i-d[0], j-d[1], k-d[2]) {
+					continue // not the start of a line
+				}
+				gap = gap[:0]
+				met := false
+				for a, b, c := i, j, k; l.inside(a, b, c); a, b, c = a+d[0], b+d[1], c+d[2] {
+					at := l.at(a, b, c)
+					if !l.full[at] {
+						gap = append(gap, at)
+						continue
+					}
+					if met && len(gap) <= span {
+						for _, g := range gap {
+							l.closed[g]++
+						}
+					}
+					met, gap = true, gap[:0]
+				}
+			}
+		}
+	}
+}
+
+// flood collects the open cells that share faces with c.
+func (l *lattice) flood(c int, seen []bool) []int {
+	seen[c] = true
+	cells := []int{c}
+	for at := 0; at < len(cells); at++ {
+		v := cells[at]
+		k, j, i := v%l.n[2], v/l.n[2]%l.n[1], v/l.n[2]/l.n[1]
+		for _, d := range [6][3]int{{1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, -1, 0}, {0, 0, 1}, {0, 0, -1}} {
+			if a, b, e := i+d[0], j+d[1], k+d[2]; l.inside(a, b, e) {
+				if w := l.at(a, b, e); !seen[w] && l.open(w) {
+					seen[w] = true
+					cells = append(cells, w)
+				}
+			}
+		}
+	}
+	return cells
+}
+
+func (x *index) pocket(l *lattice, cells []int, volume float64) Pocket {
+	p := Pocket{Volume: round(volume, 0)}
+	touched, filled := map[int]bool{}, map[int]bool{}
+	var buf []int
+	for _, c := range cells {
+		v := l.point(c)
+		for k := range v {
+			p.Centre[k] += v[k] / float64(len(cells))
+		}
+		buf = x.grid.Near(buf[:0], v, contactCut)
+		for _, q := range buf {
+			if o := int(x.owner[q]); x.sites[o].kind.Polymer() {
+				touched[o] = true
+			} else if structure.Distance(v, x.points[q]) <= 2 {
+				filled[o] = true
+			}
+		}
+	}
+	for k := range p.Centre {
+		p.Centre[k] = round(p.Centre[k], 1)
+	}
+	list := func(set map[int]bool) (out []int) {
+		for o := range set {
+			out = append(out, o)
+		}
+		slices.Sort(out)
+		return out
+	}
+	p.Count = len(touched)
+	p.Residues, p.Ligands = x.refs(head(list(touched), maxNear)), x.refs(list(filled))
+	return p
+}

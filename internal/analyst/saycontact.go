@@ -1,0 +1,575 @@
+package analyst
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pleat/internal/structure"
+)
+
+// Answers about what is near what.
+
+func pairList(list []AtomPair, n int) string {
+	var names []string
+	for _, p := range list {
+		names = append(names, p.String())
+	}
+	if len(names) > n {
+		return strings.Join(names[:n], "; ") + fmt.Sprintf("; and %d more", len(names)-n)
+	}
+	return strings.Join(names, "; ")
+}
+
+func ends(list []AtomPair) (out []ResidueRef) {
+	for _, p := range list {
+		out = append(out, p.A, p.B)
+	}
+	return out
+}
+
+func (q *query) residueContacts() part {
+	var said []string
+	var cited []ResidueRef
+	cut := contactCut
+	if q.radius > 0 {
+		cut = min(q.radius, 20)
+	}
+	if len(q.residues) > 1 && q.has["contact"] && !q.has["which"] && !q.has["what"] && !q.has["howmany"] && !q.has["list"] {
+		return q.touch(cut)
+	}
+	for _, i := range head(q.sites(), 10) {
+		text, refs := q.neighbours(i, cut)
+		said, cited = append(said, text), append(cited, refs...)
+	}
+	if n := len(q.sites()); n > 10 {
+		said = append(said, fmt.Sprintf("%d more residues were asked about; ask for them apart.", n-10))
+	}
+	return part{strings.Join(said, "\n"), cited, Measured}
+}
+
+// touch says whether the first residue named touches each of the others.
+func (q *query) touch(cut float64) part {
+	sites := q.sites()
+	var said []string
+	for _, j := range head(sites[1:], 20) {
+		p, ok := q.x.closest(sites[0], j)
+		if !ok {
+			continue
+		}
+		word := map[bool]string{true: "touch", false: "do not touch"}[p.Distance <= cut]
+		said = append(said, fmt.Sprintf("%s and %s %s: their closest heavy atoms (%s and %s) are %s apart", p.A, p.B, word, p.AtomA, p.AtomB, angstrom(p.Distance)))
+	}
+	if len(said) == 0 {
+		return no("There are no two residues with coordinates to compare.")
+	}
+	return part{fmt.Sprintf("%s (touching: within %.1f Å).", strings.Join(said, "; "), cut), q.x.refs(head(sites, 21)), Measured}
+}
+
+// neighbours lists what is within the cut of one residue, nearest first, those next in the chain apart.
+func (q *query) neighbours(i int, cut float64) (string, []ResidueRef) {
+	type near struct {
+		site int
+		pair AtomPair
+	}
+	var list []near
+	var next []string
+	var polar, bridges []AtomPair
+	for _, j := range q.x.around(i, cut) {
+		if q.x.adjacent(i, j) {
+			next = append(next, q.x.sites[j].ref.Short())
+			continue
+		}
+		if len(q.classes) > 0 && (q.x.sites[j].kind != structure.Protein || !inClass(q.x.sites[j].letter, q.classes[0])) {
+			continue
+		}
+		p, _ := q.x.closest(i, j)
+		list = append(list, near{j, p})
+		bonds, bridge, bridged := q.x.polar(i, j)
+		polar = append(polar, bonds...)
+		if bridged {
+			bridges = append(bridges, bridge)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b near) int { return cmp.Compare(a.pair.Distance, b.pair.Distance) })
+	cited := []ResidueRef{q.x.sites[i].ref}
+	if q.has["closest"] && !q.has["@radius"] {
+		list = head(list, 1)
+	}
+	var names []string
+	for _, n := range head(list, maxNear) {
+		names = append(names, fmt.Sprintf("%s at %s", n.pair.B, angstrom(n.pair.Distance)))
+		cited = append(cited, n.pair.B)
+	}
+	what := ""
+	if len(q.classes) > 0 {
+		what, next = q.classes[0]+" ", nil
+	}
+	text := fmt.Sprintf("Within %.1f Å of %s (heavy atoms, nearest first) %s", cut, q.x.sites[i].ref, plural(len(list), "is", "are"))
+	if len(names) == 0 {
+		text += " no " + what + "residue besides its neighbours in the chain"
+	} else {
+		text += fmt.Sprintf(" %s: %s", count(len(list), what+"residue", what+"residues"), strings.Join(names, ", "))
+	}
+	if len(next) > 0 {
+		text += fmt.Sprintf("; next to it in the chain: %s", strings.Join(next, ", "))
+	}
+	text += "."
+	if q.has["hbond"] || len(polar) > 0 {
+		text += " Hydrogen-bond candidates (N or O within 3.5 Å): " + orNone(pairList(polar, 20)) + "."
+	}
+	if q.has["bridge"] || len(bridges) > 0 {
+		text += " Salt bridges (within 4.0 Å): " + orNone(pairList(bridges, 20)) + "."
+	}
+	return text, cited
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// group is a set of atoms that distances are taken from.
+type group struct {
+	label string
+	atoms []int
+	sites []int
+}
+
+func (q *query) distance() part {
+	if len(q.residues) == 0 && len(q.ligands) == 0 && (q.has["nterm"] || q.has["cterm"]) {
+		return q.size()
+	}
+	groups, problem := q.residueEnds()
+	for _, more := range []func() ([]group, string){q.ligandEnds, q.terminus, q.chainEnds} {
+		if len(groups) >= 2 || problem != "" {
+			break
+		}
+		var found []group
+		if found, problem = more(); len(groups)+len(found) <= 2 {
+			groups = append(groups, found...)
+		}
+	}
+	switch {
+	case problem != "":
+		return no("%s", problem)
+	case len(groups) != 2:
+		return no("A distance needs two ends; I found %d. Name two residues, a residue and a ligand, or two chains.", len(groups))
+	}
+	return q.between(groups[0], groups[1])
+}
+
+// residueEnds are the residues a distance is asked between, each with its atom where one is named.
+func (q *query) residueEnds() (groups []group, problem string) {
+	mentions := q.residues
+	if len(mentions) == 1 && !mentions[0].single() && mentions[0].first == 0 { // from K48 to K63
+		m := mentions[0]
+		mentions = []mention{{chain: m.chain, lo: m.lo, hi: m.lo}, {chain: m.chain, lo: m.hi, hi: m.hi}}
+	}
+	for k, m := range mentions {
+		sites, problem := q.find(m)
+		if problem != "" {
+			return nil, problem
+		}
+		atom := ""
+		switch {
+		case len(q.atoms) == 1:
+			atom = q.atoms[0]
+		case len(q.atoms) == len(mentions):
+			atom = q.atoms[k]
+		case len(q.atoms) > 0:
+			return nil, "I cannot tell which atom belongs to which residue; name one atom per residue."
+		}
+		if len(sites) > 1 && m.single() {
+			return nil, fmt.Sprintf("Residue %d is in several chains (%s); say which one you mean.", m.lo, q.x.list(sites, 5))
+		}
+		g, problem := q.group(sites, atom)
+		if problem != "" {
+			return nil, problem
+		}
+		groups = append(groups, g)
+	}
+	return groups, ""
+}
+
+// ligandEnds are the ligands: one end for each that is named, or all as one end.
+func (q *query) ligandEnds() (groups []group, problem string) {
+	if len(q.ligands) == 0 && !q.has["ligand"] {
+		return nil, ""
+	}
+	codes := q.ligands
+	if len(codes) == 0 {
+		codes = []string{""}
+	}
+	for _, code := range codes {
+		var sites []int
+		for _, l := range q.f.Ligands {
+			if code == "" || l.Ref.Name == code {
+				sites = append(sites, l.site)
+			}
+		}
+		if len(sites) == 0 {
+			return nil, "There is no such ligand in this structure."
+		}
+		g, _ := q.group(sites, "")
+		groups = append(groups, g)
+	}
+	return groups, ""
+}
+
+// terminus is the end of a chain, beside a residue or a ligand.
+func (q *query) terminus() ([]group, string) {
+	if q.has["nterm"] == q.has["cterm"] {
+		return nil, ""
+	}
+	bare := *q
+	bare.residues = nil
+	sites := bare.sites()
+	if len(sites) != 1 {
+		return nil, "There are several chains; say which one's end you mean."
+	}
+	g, problem := q.group(sites, "")
+	return []group{g}, problem
+}
+
+// chainEnds are whole chains, where nothing smaller is named.
+func (q *query) chainEnds() (groups []group, problem string) {
+	if len(q.residues) > 0 || len(q.ligands) > 0 && len(q.chains) == 0 {
+		return nil, ""
+	}
+	for _, r := range q.runs() {
+		sites := make([]int, 0, r.hi-r.lo)
+		for i := r.lo; i < r.hi; i++ {
+			sites = append(sites, i)
+		}
+		g, _ := q.group(sites, "")
+		g.label = "chain " + q.x.s.Chains[r.chain].ID
+		groups = append(groups, g)
+	}
+	return groups, ""
+}
+
+func (q *query) group(sites []int, atom string) (group, string) {
+	g := group{sites: sites, label: q.x.list(sites, 4)}
+	for _, i := range sites {
+		for p := q.x.sites[i].lo; p < q.x.sites[i].hi; p++ {
+			if atom == "" || q.x.atoms[p].Name == atom {
+				g.atoms = append(g.atoms, p)
+			}
+		}
+	}
+	if atom != "" {
+		g.label = "atom " + atom + " of " + g.label
+	}
+	if len(g.atoms) == 0 {
+		return g, fmt.Sprintf("There is no %s with coordinates.", strings.TrimPrefix(g.label, "atom "))
+	}
+	return g, ""
+}
+
+func (q *query) between(a, b group) part {
+	length := angstrom
+	if q.has["nm"] {
+		length = func(d float64) string { return fmt.Sprintf("%.3f nm", d/10) }
+	}
+	points := make([]structure.Vec, len(b.atoms))
+	for i, p := range b.atoms {
+		points[i] = q.x.points[p]
+	}
+	if len(a.atoms)*len(points) > 100_000_000 {
+		return no("These are too large to measure between; name smaller parts.")
+	}
+	best, at := math.Inf(1), AtomPair{}
+	for _, p := range a.atoms {
+		for i, v := range points {
+			if d := structure.Distance(q.x.points[p], v); d < best {
+				best, at = d, q.x.pair(p, b.atoms[i])
+			}
+		}
+	}
+	if math.IsInf(best, 1) {
+		return no("One of these has no coordinates.")
+	}
+	cited := []ResidueRef{at.A, at.B}
+	if len(a.atoms) == 1 && len(b.atoms) == 1 {
+		return part{fmt.Sprintf("The distance between %s and %s is %s.", a.label, b.label, length(best)), cited, Measured}
+	}
+	text := fmt.Sprintf("The closest heavy atoms of %s and %s are %s %s and %s %s, %s apart.", a.label, b.label, at.A, at.AtomA, at.B, at.AtomB, length(best))
+	if len(a.sites) == 1 && len(b.sites) == 1 {
+		u, okU := q.x.sites[a.sites[0]].res.Centre()
+		v, okV := q.x.sites[b.sites[0]].res.Centre()
+		if okU && okV {
+			text += fmt.Sprintf(" Their centres (%s) are %s apart.", centreName(q.x.sites[a.sites[0]].kind), length(structure.Distance(u, v)))
+		}
+	}
+	return part{text, cited, Measured}
+}
+
+func centreName(k structure.Kind) string {
+	if k == structure.Protein {
+		return "CA"
+	}
+	return "C1'"
+}
+
+func (q *query) interfaces() part {
+	if len(q.f.Chains) < 2 {
+		return no("There is only one polymer chain here, so there is no interface between chains.")
+	}
+	if q.radius > 0 {
+		return q.acrossWithin(min(q.radius, 20))
+	}
+	var list []Interface
+	for _, in := range q.f.Interfaces {
+		a, b := slices.Contains(q.chains, in.A), slices.Contains(q.chains, in.B)
+		if len(q.chains) == 0 || len(q.chains) == 1 && (a || b) || a && b {
+			list = append(list, in)
+		}
+	}
+	if len(list) == 0 {
+		return part{text: fmt.Sprintf("No residues of %s come within 4.5 Å of each other, so there is no interface.", map[bool]string{true: "chains " + and(q.chains, 10), false: "different chains"}[len(q.chains) > 1]), sure: Measured}
+	}
+	var said []string
+	var cited []ResidueRef
+	for _, in := range head(list, 6) {
+		text := fmt.Sprintf("Chains %s and %s touch with %d and %d residues in %s within 4.5 Å (%d of them between buried residues) and bury %.0f Å² of surface (both sides together). On chain %s: %s. On chain %s: %s. Closest: %s. Hydrogen-bond candidates: %d%s. Salt bridges: %s.",
+			in.A, in.B, in.CountA, in.CountB, count(in.Contacts, "residue pair", "residue pairs"), in.Core, in.Buried,
+			in.A, names(in.ResiduesA, 60), in.B, names(in.ResiduesB, 60), in.Closest, in.HBondN, lead(pairList(in.HBonds, 8)), orNone(pairList(in.Bridges, 8)))
+		if in.Scores != nil {
+			text += fmt.Sprintf(" Scores: %s.", in.Scores)
+		}
+		said = append(said, text)
+		cited = append(cited, head(in.ResiduesA, 60)...)
+		cited = append(cited, head(in.ResiduesB, 60)...)
+		cited = append(cited, ends(append(head(in.HBonds, 8), head(in.Bridges, 8)...))...)
+	}
+	if len(list) > 6 {
+		said = append(said, fmt.Sprintf("%d more pairs of chains touch.", len(list)-6))
+	}
+	if q.has["affinity"] {
+		said = append(said, "How strongly they bind, the facts do not say.")
+	}
+	sure := Measured
+	if list[0].Scores != nil {
+		sure = Estimated
+	}
+	return part{strings.Join(said, "\n"), cited, sure}
+}
+
+// acrossWithin lists the residues of the chains asked about that come as near to another of them as the question says.
+func (q *query) acrossWithin(cut float64) part {
+	runs := q.runs()
+	var said []string
+	var cited []ResidueRef
+	for _, r := range runs {
+		var near []int
+		for i := r.lo; i < r.hi; i++ {
+			if slices.ContainsFunc(q.x.around(i, cut), func(j int) bool {
+				return slices.ContainsFunc(runs, func(o run) bool { return o != r && o.lo <= j && j < o.hi })
+			}) {
+				near = append(near, i)
+			}
+		}
+		said = append(said, fmt.Sprintf("chain %s: %s", q.x.s.Chains[r.chain].ID, orNone(names(q.x.refs(near), 60))))
+		cited = append(cited, q.x.refs(head(near, 60))...)
+	}
+	return part{fmt.Sprintf("Residues with a heavy atom within %.1f Å of another of these chains: %s.", cut, strings.Join(said, "; ")), cited, Measured}
+}
+
+func lead(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+// names lists residues whose chain was said before.
+func names(refs []ResidueRef, n int) string {
+	var out []string
+	for _, r := range refs {
+		out = append(out, r.Short())
+	}
+	return and(out, n)
+}
+
+func (q *query) ligandList() part {
+	if len(q.ligands) > 0 {
+		return q.hasLigand()
+	}
+	var ligands, ions []string
+	var cited []ResidueRef
+	for _, l := range q.f.Ligands {
+		name := fmt.Sprintf("%s (%s)", l.Ref, count(l.Atoms, "heavy atom", "heavy atoms"))
+		if l.Name != "" {
+			name = fmt.Sprintf("%s, %s (%s)", l.Ref, l.Name, count(l.Atoms, "heavy atom", "heavy atoms"))
+		}
+		if l.Kind == structure.Ion {
+			ions = append(ions, l.Ref.String())
+		} else {
+			ligands = append(ligands, name)
+		}
+		cited = append(cited, l.Ref)
+	}
+	of := func(list []string, one, many string) string {
+		if len(list) == 0 {
+			return "no " + many
+		}
+		return count(len(list), one, many) + ": " + and(list, 30)
+	}
+	return part{fmt.Sprintf("The structure holds %s; %s; and %s.", of(ligands, "ligand", "ligands"), of(ions, "ion", "ions"), count(q.f.Waters, "water molecule", "water molecules")), head(cited, 60), Measured}
+}
+
+// hasLigand says whether the ligands named are there.
+func (q *query) hasLigand() part {
+	var said []string
+	var cited []ResidueRef
+	for _, code := range q.ligands {
+		var refs []ResidueRef
+		for _, l := range q.f.Ligands {
+			if l.Ref.Name == code {
+				refs = append(refs, l.Ref)
+			}
+		}
+		if len(refs) == 0 {
+			said = append(said, fmt.Sprintf("There is no %s in this structure.", code))
+		} else {
+			said, cited = append(said, fmt.Sprintf("%s is there %s: %s.", code, count(len(refs), "time", "times"), refList(refs, 30))), append(cited, head(refs, 30)...)
+		}
+	}
+	return part{strings.Join(said, " "), cited, Measured}
+}
+
+func (q *query) ligandSurroundings() part {
+	var said []string
+	var cited []ResidueRef
+	shown := 0
+	for i := range q.f.Ligands {
+		l := &q.f.Ligands[i]
+		switch {
+		case len(q.ligands) > 0 && !slices.Contains(q.ligands, l.Ref.Name):
+			continue
+		case len(q.ligands) == 0 && !q.has["ion"] && l.Kind == structure.Ion && q.anyMolecule():
+			continue
+		case len(q.ligands) == 0 && q.has["ion"] && !q.has["ligand"] && l.Kind != structure.Ion:
+			continue
+		}
+		if shown++; shown > 5 {
+			continue
+		}
+		text, refs := q.surroundings(l)
+		said, cited = append(said, text), append(cited, refs...)
+	}
+	switch {
+	case shown > 5:
+		said = append(said, fmt.Sprintf("%d more ligands were not spoken of; name the one you mean.", shown-5))
+	case shown == 0 && len(q.ligands) > 0:
+		return no("There is no %s in this structure, and where one would bind I do not guess.", and(q.ligands, 5))
+	case shown == 0:
+		return no("There is no ligand in this structure, so what binds one cannot be seen. Pockets found by geometry can be asked for.")
+	}
+	return part{strings.Join(said, "\n"), cited, Measured}
+}
+
+func (q *query) anyMolecule() bool {
+	return slices.ContainsFunc(q.f.Ligands, func(l Ligand) bool { return l.Kind != structure.Ion })
+}
+
+func (q *query) surroundings(l *Ligand) (string, []ResidueRef) {
+	cut, near := contactCut, l.Neighbours
+	if q.radius > 0 {
+		cut, near = min(q.radius, 20), nil
+		for _, j := range q.x.around(l.site, cut) {
+			if q.x.sites[j].kind.Polymer() {
+				p, _ := q.x.closest(j, l.site)
+				near = append(near, Neighbour{q.x.sites[j].ref, p.AtomA, p.AtomB, p.Distance})
+			}
+		}
+		slices.SortStableFunc(near, func(a, b Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
+	}
+	cited := []ResidueRef{l.Ref}
+	if len(near) == 0 {
+		return fmt.Sprintf("No residue comes within %.1f Å of %s.", cut, l.Ref), cited
+	}
+	var names []string
+	for _, n := range head(near, maxNear) {
+		names = append(names, fmt.Sprintf("%s at %s", n.Residue, angstrom(n.Distance)))
+		cited = append(cited, n.Residue)
+	}
+	total := len(near)
+	if q.radius == 0 {
+		total = l.Count
+	}
+	text := fmt.Sprintf("Within %.1f Å of %s (heavy atoms, nearest first) %s: %s. Closest: %s %s to its %s, %s.", cut, l.Ref, count(total, "residue is", "residues are"), strings.Join(names, ", "), near[0].Residue, near[0].Atom, near[0].Ligand, angstrom(near[0].Distance))
+	return text + " Hydrogen-bond candidates: " + orNone(pairList(l.Polar, 10)) + ".", cited
+}
+
+func (q *query) affinity() part {
+	a := q.f.Affinity
+	if a == nil {
+		return no("No affinity was computed for this structure, and coordinates alone do not give one.")
+	}
+	return part{text: fmt.Sprintf("The model estimates a probability of %.3f that the ligand binds, and an affinity value of %.3f (log10 of an IC50 in µM, about %.3g µM; the lower, the tighter). This is an estimate, not a measurement.", a.Probability, a.Value, math.Pow(10, a.Value)), sure: Estimated}
+}
+
+func (q *query) disulfides() part {
+	for _, n := range q.names {
+		if n != "CYS" && n != "CYX" {
+			return no("Disulfides and free sulfurs are a matter of cysteines, not of %s.", n)
+		}
+	}
+	keep := func(r ResidueRef) bool {
+		if len(q.residues) > 0 {
+			return slices.ContainsFunc(q.sites(), func(i int) bool { return q.x.sites[i].ref == r })
+		}
+		return len(q.chains) == 0 || slices.Contains(q.chains, r.Chain)
+	}
+	pick := func(list []AtomPair) (out []AtomPair) {
+		for _, p := range list {
+			if keep(p.A) || keep(p.B) {
+				out = append(out, p)
+			}
+		}
+		return out
+	}
+	bonds, maybe := pick(q.f.Disulfides), pick(q.f.MaybeSS)
+	free := slices.DeleteFunc(slices.Clone(q.f.FreeCys), func(r ResidueRef) bool { return !keep(r) })
+	text := "There are no disulfides by distance (SG–SG from 1.8 to 2.5 Å)."
+	if len(bonds) > 0 {
+		text = fmt.Sprintf("%s by distance (SG–SG from 1.8 to 2.5 Å): %s.", count(len(bonds), "disulfide", "disulfides"), pairList(bonds, 40))
+	}
+	if len(maybe) > 0 {
+		text += fmt.Sprintf(" Close, but longer than a bond: %s.", pairList(maybe, 20))
+	}
+	if len(free) > 0 {
+		text += fmt.Sprintf(" Not in a disulfide: %s.", refList(free, 40))
+	} else {
+		text += " No cysteine is left outside a disulfide."
+	}
+	return part{text, append(ends(head(bonds, 40)), append(ends(head(maybe, 20)), head(free, 40)...)...), Geometric}
+}
+
+func (q *query) saltBridges() part {
+	list := slices.DeleteFunc(slices.Clone(q.f.Bridges), func(p AtomPair) bool {
+		return len(q.chains) > 0 && !slices.Contains(q.chains, p.A.Chain) && !slices.Contains(q.chains, p.B.Chain)
+	})
+	rule := " (ASP or GLU oxygen within 4.0 Å of a LYS or ARG side-chain nitrogen)"
+	if len(list) == 0 {
+		return part{text: "There are no salt bridges by distance" + rule + ".", sure: Geometric}
+	}
+	n := len(list)
+	if len(q.chains) == 0 {
+		n = q.f.BridgeN
+	}
+	return part{fmt.Sprintf("%s%s: %s.", count(n, "salt bridge", "salt bridges"), rule, pairList(list, 40)), ends(head(list, 40)), Geometric}
+}
+
+func (q *query) hydrogenBonds() part {
+	if len(q.chains) > 0 {
+		return no("I count hydrogen-bond candidates of the whole structure, of a residue, of a ligand or between two chains; ask for one of these.")
+	}
+	return part{text: fmt.Sprintf("There are %d pairs of a donor and an acceptor (N or O of polymers, within 3.5 Å, residues next to each other left out) that may share a hydrogen. These are candidates by distance alone; angles and hydrogens are not looked at.", q.f.HBonds), sure: Geometric}
+}

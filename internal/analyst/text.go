@@ -1,0 +1,161 @@
+package analyst
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// summary is the overview in sentences.
+func (f *Facts) summary() (string, []ResidueRef) {
+	lines, cited := f.lines(6)
+	return strings.Join(lines, "\n"), cited
+}
+
+// Text is the digest as plain lines, the most telling first, in at most maxBytes bytes: lines that do not fit are left
+// out, with a last line that says so where it fits.
+func (f *Facts) Text(maxBytes int) string {
+	lines, _ := f.lines(50)
+	const more = "(more facts were left out)\n"
+	var b strings.Builder
+	for i, line := range lines {
+		if b.Len()+len(line)+1 <= maxBytes-len(more) || i == len(lines)-1 && b.Len()+len(line)+1 <= maxBytes {
+			b.WriteString(line + "\n")
+			continue
+		}
+		room := maxBytes - len(more) - b.Len() - len("…\n")
+		if room > 40 {
+			for room > 0 && !utf8.RuneStart(line[room]) {
+				room--
+			}
+			b.WriteString(line[:room] + "…\n")
+		}
+		if b.Len()+len(more) <= maxBytes {
+			b.WriteString(more)
+		}
+		break
+	}
+	return b.String()
+}
+
+// lines of the digest, lists cut at n entries.
+func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
+	say := func(format string, a ...any) { lines = append(lines, fmt.Sprintf(format, a...)) }
+	kind := "structure"
+	if f.Predicted {
+		kind = "predicted structure"
+	}
+	name := f.Title
+	if name == "" {
+		name = f.Source
+	}
+	if name != "" {
+		kind += " “" + clip(name, 120) + "”"
+	}
+	say("The %s has %s with %d residues, %s and %s.", kind, count(len(f.Chains), "chain", "chains"), f.Residues, count(len(f.Ligands), "ligand or ion", "ligands or ions"), count(f.Waters, "water molecule", "water molecules"))
+	for _, c := range head(f.Chains, n) {
+		text := fmt.Sprintf("Chain %s: %s, %s (%s to %s), %.2f kDa, radius of gyration %s", c.ID, c.Kind, count(c.Length, "residue", "residues"), c.First.Short(), c.Last.Short(), c.Mass/1000, angstrom(c.Gyration))
+		if c.Kind == "protein" {
+			text += fmt.Sprintf(", net charge %+.1f e at pH 7", c.Charge)
+		}
+		if s := c.Secondary; s != nil {
+			text += fmt.Sprintf("; %s helix, %s strand (%s)", percent(s.Helix), percent(s.Strand), character(s))
+		}
+		if k := c.Confidence; k != nil {
+			text += fmt.Sprintf("; mean pLDDT %.1f (%s), %s of residues below 70", k.Mean, band(k.Mean), percent(k.Low+k.VeryLow))
+		}
+		if len(c.Gaps) > 0 {
+			text += fmt.Sprintf("; %s", count(len(c.Gaps), "gap", "gaps"))
+		}
+		say("%s.", text)
+		cited = append(cited, c.First, c.Last)
+	}
+	f.contactLines(n, say, &cited)
+	if n > 10 { // what a digest holds beside a summary
+		f.detailLines(n, say)
+	}
+	for _, note := range f.Notes {
+		say("%s", note)
+	}
+	return lines, cited
+}
+
+func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRef) {
+	if f.PTM != nil {
+		say("pTM %.2f.", *f.PTM)
+	}
+	if f.IPTM != nil {
+		say("ipTM %.2f.", *f.IPTM)
+	}
+	if p := f.PAE; p != nil {
+		say("Mean predicted aligned error %.1f Å; stretches placed as units: %d.", p.Mean, len(p.Domains))
+	}
+	for _, l := range head(f.Ligands, n) {
+		near := l.Neighbours
+		if len(near) == 0 {
+			say("%s: no residue within 4.5 Å.", l.Ref)
+			continue
+		}
+		say("%s: %s within 4.5 Å, the closest %s at %s.", l.Ref, count(l.Count, "residue", "residues"), near[0].Residue, angstrom(near[0].Distance))
+		*cited = append(*cited, l.Ref, near[0].Residue)
+	}
+	if a := f.Affinity; a != nil {
+		say("Predicted affinity: value %.3f (log10 of an IC50 in µM), probability of binding %.3f.", a.Value, a.Probability)
+	}
+	for _, in := range head(f.Interfaces, n) {
+		say("Chains %s and %s touch with %d and %d residues and bury %.0f Å²; %d hydrogen-bond candidates, %d salt bridges.", in.A, in.B, in.CountA, in.CountB, in.Buried, in.HBondN, len(in.Bridges))
+	}
+	if len(f.Disulfides) > 0 {
+		say("%s by distance: %s.", count(len(f.Disulfides), "disulfide", "disulfides"), pairList(f.Disulfides, n))
+		*cited = append(*cited, ends(head(f.Disulfides, n))...)
+	}
+	if f.BridgeN > 0 {
+		say("%s by distance.", count(f.BridgeN, "salt bridge", "salt bridges"))
+	}
+	if len(f.Pockets) > 0 {
+		say("%s by geometry alone, the largest %.0f Å³.", count(len(f.Pockets), "pocket", "pockets"), f.Pockets[0].Volume)
+	}
+}
+
+func (f *Facts) detailLines(n int, say func(string, ...any)) {
+	for _, c := range head(f.Chains, n) {
+		say("Sequence of chain %s: %s", c.ID, clip(c.Sequence, 3000))
+		if c.Secondary != nil {
+			var list []string
+			for _, g := range c.Secondary.Segments {
+				list = append(list, fmt.Sprintf("%s %d–%d", g.Kind(), g.From.Number, g.To.Number))
+			}
+			say("Secondary structure of chain %s: %s.", c.ID, orNone(and(list, n)))
+		}
+		if c.Confidence != nil {
+			var list []string
+			for _, s := range c.Confidence.Doubtful {
+				list = append(list, fmt.Sprintf("%d–%d (mean %.0f)", s.From.Number, s.To.Number, s.Mean))
+			}
+			say("pLDDT below 70 in chain %s: %s.", c.ID, orNone(and(list, n)))
+		}
+		for _, g := range head(c.Gaps, n) {
+			say("Gap between %s and %s, %d missing by the numbers.", g.After, g.Before, g.Missing)
+		}
+	}
+	for _, l := range head(f.Ligands, n) {
+		var list []string
+		for _, v := range l.Neighbours {
+			list = append(list, fmt.Sprintf("%s %s", v.Residue, angstrom(v.Distance)))
+		}
+		say("Around %s: %s.", l.Ref, orNone(and(list, 30)))
+	}
+	for _, in := range head(f.Interfaces, n) {
+		say("Interface %s–%s: chain %s %s; chain %s %s.", in.A, in.B, in.A, names(in.ResiduesA, 60), in.B, names(in.ResiduesB, 60))
+	}
+	if len(f.Bridges) > 0 {
+		say("Salt bridges: %s.", pairList(f.Bridges, n))
+	}
+	for i, p := range head(f.Pockets, 5) {
+		say("Pocket %d: %.0f Å³, %s.", i+1, p.Volume, refList(p.Residues, 40))
+	}
+	for _, p := range head(f.Patches, 5) {
+		say("Hydrophobic patch: %s.", refList(p.Residues, 30))
+	}
+	say("Accessible surface %.0f Å²; %d residues buried, %d exposed.", f.Shape.Area, f.Shape.Buried, f.Shape.Exposed)
+}

@@ -1,0 +1,118 @@
+package flow
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"pleat"
+)
+
+// Field is one output that another node may take: a path into result_raw_json, and its type.
+type Field struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// The types of outputs.
+const (
+	typeFloat   = "key/float"
+	typeInteger = "key/integer"
+	typeString  = "key/string"
+	typeFile    = "key/file"
+)
+
+// MaxDesigns bounds a catalogue of designs.
+const MaxDesigns = 1000
+
+const (
+	taskDesign  = "pipeline_run_design_v1"
+	taskQnA     = "inference_qna"
+	maxDescribe = 64 << 10
+)
+
+var catalogued = []string{"inference_md", "inference_calvados_openmm", taskDesign}
+
+// Catalogue lists the outputs of a task type for a payload. Questions have none: their answer is text.
+func Catalogue(taskType string, payload json.RawMessage) ([]Field, error) {
+	switch taskType {
+	case "inference_md", "inference_calvados_openmm":
+		return dynamicsOutputs(), nil
+	case taskDesign:
+		return designOutputs(payload)
+	case taskQnA:
+		return nil, pleat.Invalidf("workflowTaskTypeId %s has no catalogue of outputs: its answer is one text", taskQnA)
+	case "":
+		return nil, pleat.Invalidf("workflowTaskTypeId is required; it may be %s", strings.Join(catalogued, ", "))
+	}
+	if n := pleat.Nearest(taskType, catalogued); n != "" {
+		return nil, pleat.Invalidf("workflowTaskTypeId is %q; did you mean %q?", pleat.Clip(taskType), n)
+	}
+	return nil, pleat.Invalidf("workflowTaskTypeId is %q; there are catalogues for %s", pleat.Clip(taskType), strings.Join(catalogued, ", "))
+}
+
+// DynamicsFiles are the files of a simulation that its catalogue offers, by their paths.
+var DynamicsFiles = []string{"topology.pdb", "trajectory.dcd", "energies.csv", MetricsFile, "config.json", "results.zip"}
+
+func dynamicsOutputs() []Field {
+	var out []Field
+	for _, s := range []string{"rmsd", "rmsf", "radius_of_gyration", "end_to_end"} {
+		for _, v := range []string{"mean", "sd", "error", "min", "max"} {
+			out = append(out, Field{"metrics." + s + "." + v, typeFloat})
+		}
+		if s != "end_to_end" {
+			out = append(out, Field{"metrics." + s + ".plot", typeFile})
+		}
+	}
+	for _, v := range []string{"minimum_x", "minimum_y", "visited", "highest"} {
+		out = append(out, Field{"metrics.free_energy_landscape." + v, typeFloat})
+	}
+	out = append(out, Field{"metrics.free_energy_landscape.plot", typeFile})
+	for _, v := range []string{"mean_temperature", "simulated_ns", "steps_per_second"} {
+		out = append(out, Field{"metrics." + v, typeFloat})
+	}
+	for _, v := range []string{"frames", "steps", "residues", "restraints"} {
+		out = append(out, Field{"metrics." + v, typeInteger})
+	}
+	out = append(out, Field{"metricsJson", typeFile})
+	for _, f := range DynamicsFiles {
+		out = append(out, Field{"artifacts[" + f + "]", typeFile})
+	}
+	return out
+}
+
+var designFields = []Field{
+	{"ptm", typeFloat}, {"iptm", typeFloat}, {"design_ptm", typeFloat}, {"design_iptm", typeFloat}, {"design_to_target_iptm", typeFloat},
+	{"min_interaction_pae", typeFloat}, {"plddt", typeFloat}, {"designed_sequence", typeString}, {"helix", typeFloat}, {"sheet", typeFloat},
+	{"loop", typeFloat}, {"quality_score", typeFloat}, {"final_rank", typeInteger},
+}
+
+// designOutputs names the fields of each design that the payload asks for.
+func designOutputs(payload json.RawMessage) ([]Field, error) {
+	if len(payload) > maxDescribe {
+		return nil, pleat.Invalidf("inputPayload has %d bytes; at most %d are taken", len(payload), maxDescribe)
+	}
+	f := open(settingsOf(payload), "inputPayload")
+	name := "budget"
+	n := f.number("budget", -1)
+	if n < 0 && f.raw("budget") == nil {
+		name = "numDesigns"
+		n = f.number("numDesigns", -1)
+		if f.raw("numDesigns") == nil {
+			f.fail("inputPayload.budget or inputPayload.numDesigns is required; it says how many designs there are")
+		}
+	}
+	if n != float64(int(n)) || n < 1 || n > MaxDesigns {
+		f.fail("inputPayload.%s is %v; it must be a whole number from 1 to %d", name, n, MaxDesigns)
+	}
+	if *f.err != nil {
+		return nil, *f.err
+	}
+	out := make([]Field, 0, int(n)*len(designFields))
+	for i := range int(n) {
+		for _, d := range designFields {
+			out = append(out, Field{fmt.Sprintf("designs[%d].%s", i, d.Name), d.Type})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,76 @@
+package flow
+
+import (
+	"slices"
+	"strings"
+
+	"pleat"
+)
+
+// Task is what the queue needs to know of a workflow's task.
+type Task struct {
+	Model     string
+	WeightSet string
+	Method    string
+	Lane      string
+	Memory    int64 // bytes expected
+	Seed      string
+}
+
+// answering are the engines that answer questions, the best first.
+var answering = []string{"chat", "analyst"}
+
+// simulating says which engine runs a preset.
+var simulating = map[string]string{PresetIDR: "calvados", PresetGo: "calvados", PresetAllAtom: "openmm"}
+
+// Builtin are the engines that every worker has unless its operator says otherwise; what waits for one of them will find it.
+func Builtin() []pleat.Model {
+	return []pleat.Model{{Name: "analyst", Kind: pleat.TaskQnA}, {Name: "calvados", Kind: pleat.TaskMD}}
+}
+
+// Choose picks the engine for a plan among the models that are running. The refusal says what there is.
+func Choose(p *Plan, models []pleat.Model) (Task, error) {
+	var here []string
+	byName := map[string]pleat.Model{}
+	for _, m := range models {
+		if m.Kind == p.Kind {
+			here = append(here, m.Name)
+			byName[m.Name] = m
+		}
+	}
+	slices.Sort(here)
+	wanted := answering
+	if p.Kind == pleat.TaskMD {
+		wanted = []string{simulating[p.MD.Preset]}
+	}
+	for _, name := range wanted {
+		if m, ok := byName[name]; ok {
+			return p.task(m), nil
+		}
+	}
+	switch {
+	case len(here) == 0:
+		return Task{}, pleat.Invalidf("no engine for %s is running here; start one with pleat worker", p.Kind)
+	case p.Kind == pleat.TaskMD:
+		var can []string
+		for _, preset := range presets {
+			if byName[simulating[preset]].Name != "" {
+				can = append(can, preset)
+			}
+		}
+		return Task{}, pleat.Invalidf("workflow_input.preset %s needs the engine %s, which is not running here; presets here: %s", p.MD.Preset, simulating[p.MD.Preset], strings.Join(can, ", "))
+	}
+	return p.task(byName[here[0]]), nil
+}
+
+func (p *Plan) task(m pleat.Model) Task {
+	return Task{Model: m.Name, WeightSet: m.WeightSet, Method: m.Method, Lane: pleat.Lane(m.Kind, m.Name), Memory: m.Memory.Bytes(p.tokens()), Seed: p.Seed}
+}
+
+// tokens is how large the work is: known of a sequence, else a generous guess.
+func (p *Plan) tokens() int {
+	if p.MD != nil && p.MD.Sequence != "" {
+		return len(p.MD.Sequence)
+	}
+	return 1000
+}

@@ -1,0 +1,234 @@
+package flow
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"pleat"
+)
+
+// fields reads a JSON object field by field. The first thing wrong is kept in err; what follows reads zero values.
+type fields struct {
+	path  string
+	raws  map[string]json.RawMessage
+	known []string // every spelling that was asked for
+	err   *error
+}
+
+// open begins to read an object.
+func open(raw json.RawMessage, path string) *fields {
+	f := &fields{path: path, err: new(error)}
+	if err := json.Unmarshal(raw, &f.raws); err != nil || f.raws == nil {
+		f.fail("%s must be a JSON object", path)
+	}
+	return f
+}
+
+func (f *fields) fail(format string, args ...any) {
+	if *f.err == nil {
+		*f.err = pleat.Invalidf(format, args...)
+	}
+}
+
+// raw is a field's value under any spelling of any of its names; nil where it is absent or null.
+func (f *fields) raw(names ...string) json.RawMessage {
+	var found json.RawMessage
+	under := ""
+	for _, n := range names {
+		for _, s := range spellings(n) {
+			f.known = append(f.known, s)
+			v, ok := f.raws[s]
+			if !ok || string(v) == "null" {
+				continue
+			}
+			if under != "" {
+				f.fail("%s names one field twice: %s and %s", f.path, under, s)
+			}
+			found, under = v, s
+		}
+	}
+	return found
+}
+
+// spellings is a name in snake_case and in camelCase.
+func spellings(name string) []string {
+	if name == "pH" {
+		return []string{name}
+	}
+	var snake, camel strings.Builder
+	up := false
+	for _, r := range name {
+		switch {
+		case r == '_':
+			snake.WriteRune(r)
+			up = true
+			continue
+		case unicode.IsUpper(r):
+			snake.WriteByte('_')
+			snake.WriteRune(unicode.ToLower(r))
+		default:
+			snake.WriteRune(r)
+		}
+		if up {
+			r = unicode.ToUpper(r)
+		}
+		camel.WriteRune(r)
+		up = false
+	}
+	if snake.String() == camel.String() {
+		return []string{name}
+	}
+	return []string{snake.String(), camel.String()}
+}
+
+func (f *fields) where(name string) string { return f.path + "." + name }
+
+// text reads a string of at most most bytes.
+func (f *fields) text(name string, most int, others ...string) string {
+	raw := f.raw(append([]string{name}, others...)...)
+	if raw == nil {
+		return ""
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		f.fail("%s is %s; it must be a string", f.where(name), clip(raw))
+		return ""
+	}
+	if len(s) > most {
+		f.fail("%s has %d bytes; at most %d are taken", f.where(name), len(s), most)
+		return ""
+	}
+	if !utf8.ValidString(s) {
+		f.fail("%s is not valid UTF-8", f.where(name))
+	}
+	return s
+}
+
+// word reads one of a few words.
+func (f *fields) word(name, def string, words []string, others ...string) string {
+	s := f.text(name, 64, others...)
+	switch {
+	case s == "":
+		return def
+	case slices.Contains(words, s):
+		return s
+	}
+	if n := pleat.Nearest(s, words); n != "" {
+		f.fail("%s is %q; did you mean %q?", f.where(name), pleat.Clip(s), n)
+	} else {
+		f.fail("%s is %q; it must be %s", f.where(name), pleat.Clip(s), strings.Join(words, ", "))
+	}
+	return def
+}
+
+func (f *fields) uuid(name string, others ...string) string {
+	s := f.text(name, 64, others...)
+	if s != "" && !pleat.IsUUID(s) {
+		f.fail("%s is %q; it must be a UUID", f.where(name), pleat.Clip(s))
+	}
+	return strings.ToLower(s)
+}
+
+// number reads a finite number.
+func (f *fields) number(name string, def float64) float64 {
+	raw := f.raw(name)
+	if raw == nil {
+		return def
+	}
+	var v float64
+	if json.Unmarshal(raw, &v) != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		f.fail("%s is %s; it must be a number", f.where(name), clip(raw))
+		return def
+	}
+	return v
+}
+
+func (f *fields) flag(name string, def bool) bool {
+	raw := f.raw(name)
+	if raw == nil {
+		return def
+	}
+	if json.Unmarshal(raw, &def) != nil {
+		f.fail("%s is %s; it must be true or false", f.where(name), clip(raw))
+	}
+	return def
+}
+
+// object reads an object inside; nil where it is absent. Its mistakes are f's.
+func (f *fields) object(name string) *fields {
+	if f == nil {
+		return nil
+	}
+	raw := f.raw(name)
+	if raw == nil {
+		return nil
+	}
+	in := &fields{path: f.where(name), err: f.err}
+	if json.Unmarshal(raw, &in.raws) != nil || in.raws == nil {
+		f.fail("%s is %s; it must be an object", in.path, clip(raw))
+	}
+	return in
+}
+
+// unknown lists the fields that nothing asked for and that are not null, in order.
+func (f *fields) unknown() []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(f.raws)) {
+		if !slices.Contains(f.known, k) && string(f.raws[k]) != "null" {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func clip(raw json.RawMessage) string { return pleat.Clip(string(raw)) }
+
+// misspells finds the known name that a name is but a slip away from: another case, a letter or two wrong, two swapped.
+func misspells(name string, known []string) string {
+	bare := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	got := bare(name)
+	for _, k := range known {
+		want := bare(k)
+		most := 2
+		if len(want) < 8 {
+			most = 1
+		}
+		if len(want) < 4 {
+			most = 0
+		}
+		if len(got) < 80 && slips(got, want) <= most {
+			return k
+		}
+	}
+	return ""
+}
+
+// slips is the edit distance in which two neighbours swapped count as one slip (optimal string alignment).
+func slips(a, b string) int {
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		d[i][0] = i
+	}
+	for j := range d[0] {
+		d[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
+		}
+	}
+	return d[len(a)][len(b)]
+}

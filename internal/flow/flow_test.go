@@ -1,0 +1,312 @@
+package flow
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pleat"
+)
+
+const (
+	job  = "0198c1d2-0000-7000-8000-000000000001"
+	run  = "0198c1d2-0000-7000-8000-000000000002"
+	seq  = "0198c1d2-0000-7000-8000-000000000003"
+	item = "0198c1d2-0000-7000-8000-000000000004"
+	pae  = "0198c1d2-0000-7000-8000-000000000005"
+)
+
+func TestParseQnA(t *testing.T) {
+	for name, c := range map[string]struct {
+		input string
+		draft bool
+		want  Source
+		ref   string
+	}{
+		"fold, snake": {`{"targetSource":"fold_job","source_job_id":"` + job + `","source_job_run_id":"` + run + `","source_sequence_id":"` + seq + `","question":"why?"}`, false,
+			Source{Kind: SourceFold, Fold: pleat.FoldRef{Job: job, Run: run, Sequence: seq}}, "fold_job/" + job + "/" + run + "/" + seq},
+		"fold, camel, spelled with a space": {`{"targetSource":"fold job","sourceJobId":"` + strings.ToUpper(job) + `","sourceJobRunId":null,"question":"why?"}`, false,
+			Source{Kind: SourceFold, Fold: pleat.FoldRef{Job: job}}, "fold_job/" + job},
+		"inferred":          {`{"pdb_id":"1ubq","question":"why?","mood":"kept"}`, false, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
+		"uniprot":           {`{"targetSource":"uniprot","uniprotId":" p0cg47 ","question":"why?"}`, false, Source{Kind: SourceUniProt, ID: "P0CG47"}, "uniprot/P0CG47"},
+		"long pdb":          {`{"pdbId":"pdb_00001ubq","question":"why?"}`, false, Source{Kind: SourcePDB, ID: "PDB_00001UBQ"}, "pdb/PDB_00001UBQ"},
+		"library":           {`{"targetSource":"library","libraryItemId":"` + item + `","question":"why?"}`, false, Source{Kind: SourceLibrary, Structure: FileRef{Item: item}}, "library/" + item},
+		"upload":            {`{"targetSource":"upload","files":{"pdb":{"libraryItemId":"` + item + `","fileName":"a b.pdb"}},"question":"why?"}`, false, Source{Kind: SourceUpload, Structure: FileRef{item, "a b.pdb"}}, "upload/" + item + "/a b.pdb"},
+		"draft, empty":      {`{"pdbId":"1UBQ"}`, true, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
+		"other ids ignored": {`{"targetSource":"pdb","pdbId":"1UBQ","source_job_id":"` + job + `","question":"q"}`, false, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := Parse("evolla", json.RawMessage(c.input), c.draft)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, p.Source); d != "" {
+				t.Error(d)
+			}
+			if p.Kind != pleat.TaskQnA || p.MD != nil || p.QnA.Reference != c.ref || p.QnA.Source != string(c.want.Kind) {
+				t.Errorf("%+v", p.QnA)
+			}
+		})
+	}
+}
+
+func TestParseMD(t *testing.T) {
+	p, err := Parse("openmm", json.RawMessage(`{"sourceType":"fold_job","sourceJobId":"`+job+`","preset":"single_af_go","residue_profile":"calvados3","temp":310,"ionic":0.1,"pH":7,
+		"step_size_ns":0.001,"simLengthNs":0.05,"box_length":15,"config":{"box_eq":false,"pressure":[0,0,0]},"component_defaults":{"charge_termini":"N","restraint":true,"nmol":1},
+		"topol":"center","isPublic":true,"note to self":"kept","seed":7,"webhooks":{"custom_http":{"enabled":false}}}`), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.MD
+	if m.Preset != PresetGo || m.Profile != "calvados3" || m.Temp != 310 || m.PH != 7 || m.StepNs != 0.001 || m.LengthNs != 0.05 || m.BoxNm != 15 || m.Termini != "N" || m.Seed != 7 || p.Seed != "7" || !p.Public || p.Webhooks == nil {
+		t.Errorf("%+v %+v", p, m)
+	}
+	p, err = Parse("md", json.RawMessage(`{"sequence":"dsh akr\nHHGYKRKFHEKHHSHRGY"}`), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := p.MD; m.Preset != PresetIDR || m.Sequence != "DSHAKRHHGYKRKFHEKHHSHRGY" || m.Temp != 293.15 || m.Ionic != 0.15 || m.PH != 7.5 || m.StepNs != 0.01 || m.LengthNs != 0.2 || m.BoxNm != 20 || m.Termini != "both" || m.Profile != "calvados2" || p.Source.Kind != SourceNone {
+		t.Errorf("defaults: %+v", m)
+	}
+	p, err = Parse("md", json.RawMessage(`{"files":{"pdb":{"libraryItemId":"`+item+`"},"pae":{"library_item_id":"`+pae+`","file_name":"pae.json"}}}`), false)
+	if err != nil || p.Source.Structure.Item != item || p.Source.PAE != (FileRef{pae, "pae.json"}) || p.MD.Preset != PresetGo {
+		t.Errorf("%+v %v", p.Source, err)
+	}
+	if _, err := Parse("md", json.RawMessage(`{"preset":"all_atom","sourceJobId":"`+job+`","config":{"box_eq":true,"pressure":[1,1,1]}}`), false); err != nil {
+		t.Errorf("all_atom has a box: %v", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	fold := `"sourceJobId":"` + job + `",`
+	idr := `"sequence":"DSHAKRHHGYKRKFHEKHHSHRGY",`
+	for _, c := range []struct{ word, input, want string }{
+		{"qna", `[]`, "workflow_input must be a JSON object"},
+		{"qna", `null`, "workflow_input must be a JSON object"},
+		{"dock", `{}`, "workflow_name is \"dock\""},
+		{"qna", `{"question":"q"}`, "targetSource is required; it must be fold_job"},
+		{"qna", `{"question":"q","targetSource":"librery"}`, `did you mean "library"?`},
+		{"qna", `{"question":"q","targetSource":"http://x"}`, "it must be fold_job, library, upload, pdb, uniprot"},
+		{"qna", `{"question":"q","targetSource":"fold_job"}`, "source_job_id is required where the source is \"fold_job\""},
+		{"qna", `{"question":"q","targetSource":"fold_job","source_job_id":"7"}`, `source_job_id is "7"; it must be a UUID`},
+		{"qna", `{"question":"q","targetSource":"pdb"}`, "pdbId is required"},
+		{"qna", `{"question":"q","targetSource":"pdb","pdbId":"../x"}`, "must be a PDB id such as 1UBQ"},
+		{"qna", `{"question":"q","targetSource":"uniprot","uniprotId":"P0CG4"}`, "must be a UniProt accession"},
+		{"qna", `{"question":"q","targetSource":"library"}`, "libraryItemId is required"},
+		{"qna", `{"question":"q","targetSource":"upload"}`, "files.pdb.libraryItemId is required"},
+		{"qna", `{"question":"q","targetSource":"upload","files":{"pdb":{"libraryItemId":"` + item + `","fileName":"../a"}}}`, "must be the plain name of a file"},
+		{"qna", `{"question":"q","pdbId":"1UBQ","pdb_id":"1UBI"}`, "names one field twice: pdb_id and pdbId"},
+		{"qna", `{"question":"q","pdbId":"1UBQ","source_job_id":"` + job + `"}`, "targetSource is required where the ids of fold_job and pdb are given"},
+		{"qna", `{"pdbId":"1UBQ"}`, "question is required and must not be empty"},
+		{"qna", `{"pdbId":"1UBQ","question":"   "}`, "question is required"},
+		{"qna", `{"pdbId":"1UBQ","question":7}`, "question is 7; it must be a string"},
+		{"qna", `{"pdbId":"1UBQ","question":"` + strings.Repeat("why ", 2100) + `"}`, "question has 8400 bytes; at most 8192 are taken"},
+		{"qna", `{"pdbId":"1UBQ","question":"a\u0000b"}`, `holds '\x00' at byte 2`},
+		{"qna", `{"pdbId":"1UBQ","question":"q","webhooks":{"qna":{"enabled":true}}}`, "workflow_input.webhooks; it may be custom_http"},
+		{"qna", `{"pdbId":"1UBQ","question":"q","isPublic":"yes"}`, "isPublic is \"yes\"; it must be true or false"},
+		{"md", `{}`, "sourceJobId is required for preset single_af_go"},
+		{"md", `{` + fold + `"sim_lenght_ns":1}`, `unknown field "sim_lenght_ns" in workflow_input; did you mean "sim_length_ns"?`},
+		{"md", `{` + fold + `"temperature":310}`, `did you mean "temp"?`},
+		{"md", `{` + fold + `"PH":7}`, `did you mean "pH"?`},
+		{"md", `{` + fold + `"config":{"box_eq":true}}`, "config.box_eq is true, but preset single_af_go keeps its box"},
+		{"md", `{` + fold + `"config":{"pressure":[1,0,0]}}`, "config.pressure would be ignored"},
+		{"md", `{` + fold + `"config":{"pressure":1}}`, "must be a list of three numbers"},
+		{"md", `{` + fold + `"config":{"presure":[1,0,0]}}`, `unknown field "presure" in workflow_input.config; did you mean "pressure"?`},
+		{"md", `{` + fold + `"config":{"slab_eq":true}}`, "config.slab_eq would be ignored"},
+		{"md", `{` + fold + `"component_defaults":{"charge_termini":"all"}}`, "charge_termini is \"all\""},
+		{"md", `{` + fold + `"component_defaults":{"nmol":5}}`, "component_defaults.nmol is 5"},
+		{"md", `{` + fold + `"topol":"slab"}`, "topol is \"slab\""},
+		{"md", `{` + fold + `"preset":"single_af"}`, `preset is "single_af"; did you mean "single_af_go"?`},
+		{"md", `{` + fold + `"residue_profile":"calvados1"}`, "residue_profile is"},
+		{"md", `{` + fold + `"force_field_family":"amber"}`, "but preset single_af_go uses calvados"},
+		{"md", `{` + fold + `"temp":0}`, "temp is 0 K; it must be from 250 to 400 K"},
+		{"md", `{` + fold + `"temp":"NaN"}`, `temp is "NaN"; it must be a number`},
+		{"md", `{` + fold + `"temp":1e999}`, "temp is 1e999; it must be a number"},
+		{"md", `{` + fold + `"ionic":-1}`, "ionic is -1 mol/L"},
+		{"md", `{` + fold + `"pH":15}`, "pH is 15; it must be from 0 to 14"},
+		{"md", `{` + fold + `"box_length":7.9}`, "box_length is 7.9 nm; it must be from 8"},
+		{"md", `{` + fold + `"step_size_ns":-0.01}`, "step_size_ns is -0.01; the time between saved frames must be above 0"},
+		{"md", `{` + fold + `"sim_length_ns":-1}`, "sim_length_ns is -1; the simulated time must be above 0"},
+		{"md", `{` + fold + `"sim_length_ns":10000,"step_size_ns":1}`, "1e+09 steps of 10 fs; at most 100000000 steps (1000 ns)"},
+		{"md", `{` + fold + `"sim_length_ns":100,"step_size_ns":0.0001}`, "makes 1000000 frames; at most 100000"},
+		{"md", `{` + fold + `"step_size_ns":0.000015}`, "must be a whole number of steps"},
+		{"md", `{` + fold + `"sim_length_ns":0.001}`, "shorter than step_size_ns"},
+		{"md", `{"preset":"single_idr_fasta"}`, "sequence is required for preset single_idr_fasta"},
+		{"md", `{"sequence":"DSHB"}`, `sequence: "B" at position 4`},
+		{"md", `{"sequence":"D"}`, "sequence has 1 residues; dynamics takes 2 to 5000"},
+		{"md", `{` + `"sequence":"` + strings.Repeat("A", 1500) + `","box_length":20}`, "smaller than the chain of 1500 residues"},
+		{"md", `{` + idr + `"preset":"single_idr_fasta","files":{"pdb":{"libraryItemId":"` + item + `"}}}`, "files would be ignored"},
+		{"md", `{"files":{"pdb":{"libraryItemId":"` + item + `"}}}`, "files.pae.libraryItemId is required"},
+		{"md", `{"files":{"pdb":{}}}`, "files.pdb.libraryItemId is required; POST"},
+		{"md", `{` + fold + `"files":{"pdb":{"libraryItemId":"` + item + `"}}}`, "names a fold job and files"},
+		{"md", `{` + fold + `"seed":-1}`, "seed is -1; it must be a whole number"},
+		{"md", `{` + fold + `"name":"` + strings.Repeat("x", MaxInput) + `"}`, "at most 262144 are taken"},
+	} {
+		_, err := Parse(c.word, json.RawMessage(c.input), false)
+		var refusal *pleat.Error
+		if !errors.As(err, &refusal) || refusal.Code != pleat.CodeInvalid || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %.200s:\n got %v\nwant … %s", c.word, c.input, err, c.want)
+		}
+	}
+}
+
+func TestFromFold(t *testing.T) {
+	fold := Fold{Ref: pleat.FoldRef{Job: job, Run: run, Sequence: seq}, Name: "Trp-cage", Owner: "u"}
+	f, err := FromFold("evolla", json.RawMessage(`{"enabled":true,"initial_question":"How many helices?"}`), fold)
+	if err != nil || f.Draft || f.Name != "Question about Trp-cage" {
+		t.Fatalf("%+v %v", f, err)
+	}
+	p, err := Parse("evolla", f.Input, false)
+	if err != nil || p.QnA.Question != "How many helices?" || p.Source.Fold != fold.Ref {
+		t.Fatalf("%+v %v", p, err)
+	}
+	for _, settings := range []string{``, `{}`, `{"enabled":true,"initial_question":""}`, `{"initialQuestion":null}`} {
+		if f, err := FromFold("qna", json.RawMessage(settings), fold); err != nil || !f.Draft {
+			t.Errorf("%s: %+v %v", settings, f, err)
+		}
+	}
+	f, err = FromFold("md", json.RawMessage(`{"enabled":true,"residue_profile":"calvados3","temp":300,"sim_length_ns":0.1,"step_size_ns":0.001,"pH":6,"ionic":0.2,"source_job_id":"`+item+`","tint":"kept"}`), fold)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err = Parse("md", f.Input, false)
+	if err != nil || p.Source.Fold != fold.Ref || p.MD.Preset != PresetGo || p.MD.Temp != 300 || p.MD.LengthNs != 0.1 || p.MD.Profile != "calvados3" || p.MD.PH != 6 || p.MD.Ionic != 0.2 || !strings.Contains(string(f.Input), `"tint":"kept"`) || strings.Contains(string(f.Input), "enabled") {
+		t.Errorf("%+v %s %v", p.MD, f.Input, err)
+	}
+	f, err = FromFold("openmm", json.RawMessage(`{"preset":"single_idr_fasta"}`), fold)
+	if err != nil || !strings.Contains(string(f.Input), "single_idr_fasta") {
+		t.Errorf("%+v %v", f, err)
+	}
+	if err := CheckSettings("openmm", json.RawMessage(`{"temp":-5}`), "constraints.webhooks.openmm"); err == nil || !strings.HasPrefix(err.Error(), "constraints.webhooks.openmm.temp is -5 K") {
+		t.Error(err)
+	}
+	if err := CheckSettings("qna", json.RawMessage(`{"webhooks":{"custom_http":{"enabled":true,"target_url":"https://x","token_value":"t"}}}`), "constraints.webhooks.qna"); err == nil || !strings.Contains(err.Error(), "webhooks.custom_http.target_url is not taken here") {
+		t.Error(err)
+	}
+	if err := CheckSettings("qna", json.RawMessage(`{"initial_question":"`+strings.Repeat("x", 9000)+`"}`), "constraints.webhooks.qna"); err == nil || !strings.Contains(err.Error(), "initial_question has 9000 bytes") {
+		t.Error(err)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	models := func(names ...string) (out []pleat.Model) {
+		for _, n := range names {
+			kind := pleat.TaskQnA
+			if n == "calvados" || n == "openmm" {
+				kind = pleat.TaskMD
+			}
+			out = append(out, pleat.Model{Name: n, Kind: kind, Memory: pleat.MemoryModel{Base: 5}})
+		}
+		return append(out, pleat.Model{Name: "mini", Kind: pleat.TaskFold})
+	}
+	q := &Plan{Kind: pleat.TaskQnA, QnA: &pleat.QnAInput{}}
+	md := func(preset string) *Plan {
+		return &Plan{Kind: pleat.TaskMD, MD: &pleat.MDInput{Preset: preset}, Seed: "3"}
+	}
+	for _, c := range []struct {
+		p          *Plan
+		models     []pleat.Model
+		lane, want string
+	}{
+		{q, models("analyst", "calvados"), "qna/analyst", ""},
+		{q, models("analyst", "chat"), "qna/chat", ""},
+		{q, models("oracle"), "qna/oracle", ""},
+		{q, models("calvados"), "", "no engine for qna is running here"},
+		{md(PresetGo), models("analyst", "calvados"), "md/calvados", ""},
+		{md(PresetAllAtom), models("calvados"), "", "all_atom needs the engine openmm, which is not running here; presets here: single_af_go, single_idr_fasta"},
+		{md(PresetAllAtom), models("calvados", "openmm"), "md/openmm", ""},
+		{md(PresetGo), models("analyst"), "", "no engine for md is running here"},
+	} {
+		got, err := Choose(c.p, c.models)
+		if got.Lane != c.lane || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) || c.want == "" && err != nil {
+			t.Errorf("%+v: %+v %v", c, got, err)
+		}
+	}
+	if got, _ := Choose(md(PresetIDR), models("calvados")); got.Seed != "3" || got.Memory != 5 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestRows(t *testing.T) {
+	row, err := AnswerRow(&pleat.QnAInput{Question: "a<b?", Source: "pdb", Reference: "pdb/1UBQ", File: "input/1ubq.cif"}, "yes", "analyst 1", "t-1/job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"question":"a<b?","answer":"yes","targetSource":"pdb","targetRef":"pdb/1UBQ","fileName":"1ubq.cif","image":"pleat analyst 1","job_yaml_path":"t-1/job.yaml"}`
+	if string(row) != want {
+		t.Error(string(row))
+	}
+	if same, err := WithURLs(row, func(string) string { return "x" }); err != nil || string(same) != want {
+		t.Error(string(same), err)
+	}
+	row, err = DynamicsRow([]RowFile{{Path: "trajectory.dcd", SizeBytes: 9}, {Path: MetricsFile, SizeBytes: 3}}, Metrics{Frames: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(row), `{"artifacts":[{"path":"trajectory.dcd","sizeBytes":9,"url":null}`) || !strings.HasSuffix(string(row), `"metricsJson":null}`) {
+		t.Error(string(row))
+	}
+	linked, err := WithURLs(row, func(name string) string { return "http://h/" + name + "?a=1&b=2" })
+	if err != nil || !strings.Contains(string(linked), `"url":"http://h/trajectory.dcd?a=1&b=2"`) || !strings.Contains(string(linked), `"metricsJson":"http://h/metrics.json?a=1&b=2"`) || !strings.Contains(string(linked), `"frames":20`) {
+		t.Error(string(linked), err)
+	}
+}
+
+func TestCatalogue(t *testing.T) {
+	md, err := Catalogue("inference_md", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alias, err := Catalogue("inference_calvados_openmm", json.RawMessage(`{}`))
+	if d := cmp.Diff(md, alias); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	got, err := Catalogue("pipeline_run_design_v1", json.RawMessage(`{"budget":2}`))
+	if err != nil || len(got) != 26 || got[0] != (Field{"designs[0].ptm", "key/float"}) || got[25] != (Field{"designs[1].final_rank", "key/integer"}) {
+		t.Errorf("%v %v", got, err)
+	}
+	if got, err := Catalogue("pipeline_run_design_v1", json.RawMessage(`{"num_designs":3}`)); err != nil || len(got) != 39 {
+		t.Errorf("%v %v", got, err)
+	}
+	for _, c := range []struct{ task, payload, want string }{
+		{"inference_qna", `{}`, "has no catalogue"},
+		{"", `{}`, "workflowTaskTypeId is required"},
+		{"inference_mb", `{}`, `did you mean "inference_md"?`},
+		{"pipeline_run_design_v1", ``, "budget or inputPayload.numDesigns is required"},
+		{"pipeline_run_design_v1", `[]`, "inputPayload must be a JSON object"},
+		{"pipeline_run_design_v1", `{"budget":0}`, "budget is 0; it must be a whole number from 1 to 1000"},
+		{"pipeline_run_design_v1", `{"budget":1.5}`, "budget is 1.5"},
+		{"pipeline_run_design_v1", `{"numDesigns":1e300}`, "numDesigns is 1e+300"},
+		{"pipeline_run_design_v1", `{"budget":"3"}`, "it must be a number"},
+	} {
+		if _, err := Catalogue(c.task, json.RawMessage(c.payload)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: %v", c.task, c.payload, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("md", `{"sourceJobId":"`+job+`","temp":300}`)
+	f.Add("qna", `{"question":"q","pdbId":"1UBQ","files":{"pdb":null}}`)
+	f.Add("openmm", `{"sequence":"AAA","config":{"pressure":[0,0,0]},"component_defaults":{"nmol":1}}`)
+	f.Fuzz(func(t *testing.T, word, input string) {
+		p, err := Parse(word, json.RawMessage(input), false)
+		if err != nil {
+			if pleat.CodeOf(err) != pleat.CodeInvalid || len(err.Error()) > 1200 {
+				t.Errorf("%d letters: %v", len(err.Error()), err)
+			}
+			return
+		}
+		if (p.QnA == nil) == (p.MD == nil) {
+			t.Errorf("%+v", p)
+		}
+		if p.MD != nil && !(p.MD.Temp >= minTemp && p.MD.LengthNs > 0 && p.MD.LengthNs/stepNs <= MaxSteps*1.01) {
+			t.Errorf("%+v", p.MD)
+		}
+		_ = fmt.Sprint(p.Source.Reference())
+	})
+}

@@ -1,0 +1,276 @@
+package flow
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pleat"
+)
+
+// The presets of dynamics.
+const (
+	PresetIDR     = "single_idr_fasta" // one disordered chain from its sequence
+	PresetGo      = "single_af_go"     // a predicted structure, held where the prediction is sure
+	PresetAllAtom = "all_atom"
+)
+
+var presets = []string{PresetGo, PresetIDR, PresetAllAtom}
+
+// Bounds of dynamics.
+const (
+	MaxSteps    = 100_000_000 // 1 µs at 10 fs
+	MaxFrames   = 100_000
+	MaxResidues = 5000
+
+	stepNs           = 1e-5 // the coarse-grained engine's step
+	minBox, maxBox   = 8.0, 500.0
+	minTemp, maxTemp = 250.0, 400.0
+	maxIonic         = 5.0
+)
+
+const aminoAcids = "ACDEFGHIKLMNPQRSTVWY"
+
+// meant are names that others give to the fields of md. What they ask for would be ignored, so they are refused.
+var meant = map[string]string{
+	"temperature": "temp", "temp_k": "temp", "ionic_strength": "ionic", "salt": "ionic", "ph_value": "pH",
+	"length_ns": "sim_length_ns", "simulation_length_ns": "sim_length_ns", "simulation_time_ns": "sim_length_ns", "sim_time_ns": "sim_length_ns", "n_steps": "sim_length_ns", "steps": "sim_length_ns",
+	"step_ns": "step_size_ns", "save_interval_ns": "step_size_ns", "frame_interval_ns": "step_size_ns",
+	"box": "box_length", "box_size": "box_length", "charge_termini": "component_defaults.charge_termini",
+	"box_eq": "config.box_eq", "pressure": "config.pressure", "force_field": "force_field_family", "forcefield": "force_field_family",
+}
+
+// readMD reads what to simulate.
+func readMD(f *fields, p *Plan) {
+	m := &pleat.MDInput{Temp: f.number("temp", 293.15), Ionic: f.number("ionic", 0.15), PH: f.number("pH", 7.5),
+		StepNs: f.number("step_size_ns", 0.01), LengthNs: f.number("sim_length_ns", 0.2), BoxNm: f.number("box_length", 20)}
+	p.MD = m
+	m.Profile = f.word("residue_profile", "calvados2", []string{"calvados2", "calvados3"})
+	m.Sequence = readSequence(f)
+	f.text("name", 4*pleat.MaxName)
+	f.text("sourceUserId", 64)
+	p.Seed = readSeed(f)
+	m.Seed, _ = strconv.ParseUint(p.Seed, 10, 64)
+	readMDSource(f, p)
+	def := PresetGo
+	if p.Source.Kind == SourceNone && m.Sequence != "" {
+		def = PresetIDR
+	}
+	m.Preset = f.word("preset", def, presets)
+	family := "calvados"
+	if m.Preset == PresetAllAtom {
+		family = "amber"
+	}
+	if got := f.word("force_field_family", family, []string{"calvados", "amber"}); got != family {
+		f.fail("%s is %q, but preset %s uses %s", f.where("force_field_family"), got, m.Preset, family)
+	}
+	checkSource(f, p)
+	readEngine(f, p)
+	checkPhysics(f, m)
+	for _, name := range f.unknown() {
+		if hint := firstOf(meant[strings.ToLower(name)], misspells(name, f.known)); hint != "" {
+			f.fail("unknown field %q in %s; did you mean %q?", pleat.Clip(name), f.path, hint)
+		}
+	}
+	m.Parameters = map[string]any{"preset": m.Preset, "force_field_family": family, "residue_profile": m.Profile, "temp": m.Temp, "ionic": m.Ionic, "pH": m.PH,
+		"step_size_ns": m.StepNs, "sim_length_ns": m.LengthNs, "box_length": m.BoxNm, "charge_termini": m.Termini, "source": p.Source.Reference()}
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// readSequence reads a protein's letters.
+func readSequence(f *fields) string {
+	s := strings.ToUpper(strings.Join(strings.Fields(f.text("sequence", 100_000)), ""))
+	for i := range len(s) {
+		if strings.IndexByte(aminoAcids, s[i]) < 0 {
+			f.fail("%s: %q at position %d; dynamics knows the letters %s", f.where("sequence"), s[i:i+1], i+1, aminoAcids)
+			break
+		}
+	}
+	if s != "" && (len(s) < 2 || len(s) > MaxResidues) {
+		f.fail("%s has %d residues; dynamics takes 2 to %d", f.where("sequence"), len(s), MaxResidues)
+	}
+	return s
+}
+
+// readSeed reads a whole number, as a number or a string of one.
+func readSeed(f *fields) string {
+	raw := f.raw("seed")
+	if raw == nil {
+		return ""
+	}
+	s := strings.Trim(string(raw), `"`)
+	if _, err := strconv.ParseUint(s, 10, 64); err != nil {
+		f.fail("%s is %s; it must be a whole number from 0", f.where("seed"), clip(raw))
+		return ""
+	}
+	return s
+}
+
+var mdSources = []string{"fold_job", "upload", "library"}
+
+func readMDSource(f *fields, p *Plan) {
+	s := &p.Source
+	s.Fold = readFold(f)
+	item := FileRef{Item: f.uuid("libraryItemId")}
+	if files := f.object("files"); files != nil {
+		s.Structure, s.PAE = readFile(files, "pdb"), readFile(files, "pae")
+	}
+	if s.Structure.Item == "" {
+		s.Structure = item
+	}
+	def := SourceNone
+	switch {
+	case s.Fold.Job != "" && s.Structure.Item != "":
+		f.fail("%s names a fold job and files; it must name one of them", f.path)
+	case s.Fold.Job != "":
+		def = SourceFold
+	case s.Structure.Item != "":
+		def = SourceUpload
+	}
+	s.Kind = SourceKind(f.word("sourceType", string(def), mdSources, "targetSource"))
+	switch s.Kind {
+	case SourceFold:
+		need(f, s.Fold.Job != "", "sourceJobId")
+		s.Structure, s.PAE = FileRef{}, FileRef{}
+	case SourceUpload, SourceLibrary:
+		need(f, s.Structure.Item != "", "files.pdb.libraryItemId")
+		s.Fold = pleat.FoldRef{}
+	}
+}
+
+// checkSource refuses a source that does not fit the preset.
+func checkSource(f *fields, p *Plan) {
+	files := p.Source.Kind == SourceUpload || p.Source.Kind == SourceLibrary
+	switch p.MD.Preset {
+	case PresetIDR:
+		if files {
+			f.fail("%s would be ignored: preset %s starts from a sequence", f.where("files"), PresetIDR)
+		}
+		if p.MD.Sequence == "" && p.Source.Kind == SourceNone {
+			f.fail("%s is required for preset %s", f.where("sequence"), PresetIDR)
+		}
+	case PresetGo:
+		if p.Source.Kind == SourceNone {
+			f.fail("%s is required for preset %s: a fold job, or files.pdb and files.pae", f.where("sourceJobId"), PresetGo)
+		}
+		if files && p.Source.PAE.Item == "" {
+			f.fail("%s.libraryItemId is required for preset %s: the predicted aligned errors say what is held", f.where("files.pae"), PresetGo)
+		}
+	case PresetAllAtom:
+		if p.Source.Kind == SourceNone {
+			f.fail("%s is required for preset %s: a fold job, or files.pdb", f.where("sourceJobId"), PresetAllAtom)
+		}
+	}
+}
+
+// readEngine reads what only some engines do. The coarse-grained one keeps its box and simulates one molecule in it, so
+// where that stands is all the same to it.
+func readEngine(f *fields, p *Plan) {
+	coarse := p.MD.Preset != PresetAllAtom
+	f.word("topol", "center", []string{"center", "single", "grid", "random"})
+	if c := f.object("config"); c != nil {
+		if c.flag("box_eq", false) && coarse {
+			f.fail("%s is true, but preset %s keeps its box; leave it out", c.where("box_eq"), p.MD.Preset)
+		}
+		readPressure(c, p.MD.Preset, coarse)
+		refuseIgnored(c, p.MD.Preset, coarse)
+	}
+	p.MD.Termini = "both"
+	if c := f.object("component_defaults"); c != nil {
+		p.MD.Termini = c.word("charge_termini", "both", []string{"both", "N", "C", "none"})
+		for name, want := range map[string]any{"molecule_type": "protein", "nmol": 1.0, "restraint": p.MD.Preset == PresetGo, "restraint_type": "go", "use_com": true} {
+			var got any
+			raw := c.raw(name)
+			if raw == nil || json.Unmarshal(raw, &got) == nil && got == want {
+				continue
+			}
+			f.fail("%s is %s; preset %s is for %v", c.where(name), clip(raw), p.MD.Preset, want)
+		}
+		refuseIgnored(c, p.MD.Preset, coarse)
+	}
+}
+
+func readPressure(c *fields, preset string, coarse bool) {
+	raw := c.raw("pressure")
+	if raw == nil {
+		return
+	}
+	var v []float64
+	if json.Unmarshal(raw, &v) != nil || len(v) != 3 {
+		c.fail("%s is %s; it must be a list of three numbers", c.where("pressure"), clip(raw))
+	}
+	if coarse && slices.ContainsFunc(v, func(x float64) bool { return x != 0 }) {
+		c.fail("%s would be ignored: preset %s runs at constant volume; leave it out", c.where("pressure"), preset)
+	}
+}
+
+func refuseIgnored(c *fields, preset string, coarse bool) {
+	for _, name := range c.unknown() {
+		if hint := misspells(name, c.known); hint != "" {
+			c.fail("unknown field %q in %s; did you mean %q?", pleat.Clip(name), c.path, hint)
+		} else if coarse {
+			c.fail("%s would be ignored: preset %s has no such setting", c.where(pleat.Clip(name)), preset)
+		}
+	}
+}
+
+// checkPhysics refuses numbers that no run could have.
+func checkPhysics(f *fields, m *pleat.MDInput) {
+	for _, n := range []struct {
+		name      string
+		v, lo, hi float64
+		unit      string
+	}{{"temp", m.Temp, minTemp, maxTemp, " K"}, {"ionic", m.Ionic, 0, maxIonic, " mol/L"}, {"pH", m.PH, 0, 14, ""}, {"box_length", m.BoxNm, minBox, maxBox, " nm"}} {
+		if !(n.v >= n.lo && n.v <= n.hi) {
+			f.fail("%s is %v%s; it must be from %v to %v%s", f.where(n.name), n.v, n.unit, n.lo, n.hi, n.unit)
+		}
+	}
+	if !(m.StepNs > 0) {
+		f.fail("%s is %v; the time between saved frames must be above 0 ns", f.where("step_size_ns"), m.StepNs)
+	}
+	if !(m.LengthNs > 0) {
+		f.fail("%s is %v; the simulated time must be above 0 ns", f.where("sim_length_ns"), m.LengthNs)
+	}
+	if *f.err != nil {
+		return
+	}
+	every := m.StepNs / stepNs
+	switch steps := m.LengthNs / stepNs; {
+	case steps > MaxSteps*(1+1e-9):
+		f.fail("%s is %v ns, which is %.3g steps of 10 fs; at most %d steps (%v ns) are taken", f.where("sim_length_ns"), m.LengthNs, steps, MaxSteps, math.Round(MaxSteps*stepNs))
+	case every < 0.5 || math.Abs(every-math.Round(every)) > 1e-6*every:
+		f.fail("%s is %v; it must be a whole number of steps of %v ns", f.where("step_size_ns"), m.StepNs, stepNs)
+	case m.LengthNs < m.StepNs*(1-1e-9):
+		f.fail("%s is %v, shorter than step_size_ns, %v; no frame would be saved", f.where("sim_length_ns"), m.LengthNs, m.StepNs)
+	case m.LengthNs/m.StepNs > MaxFrames+0.5:
+		f.fail("%s %v at step_size_ns %v makes %.0f frames; at most %d are saved", f.where("sim_length_ns"), m.LengthNs, m.StepNs, m.LengthNs/m.StepNs, MaxFrames)
+	}
+	if need := extent(len(m.Sequence)); m.Preset == PresetIDR && m.BoxNm < need {
+		f.fail("%s is %v nm, smaller than the chain of %d residues; it must be at least %v nm", f.where("box_length"), m.BoxNm, len(m.Sequence), math.Ceil(need))
+	}
+}
+
+// extent is about how far a disordered chain of n residues reaches in nm: the end-to-end distance of a self-avoiding walk, or
+// the spiral it starts from.
+func extent(n int) float64 {
+	if n == 0 {
+		return 0
+	}
+	return max(0.55*math.Pow(float64(n), 0.6), 2*(1.2+math.Sqrt(0.38*0.7*float64(n)/math.Pi)))
+}
+
+// overrides are the fields of a destination that pass into the workflow it starts: all but its switch.
+func overrides(settings map[string]json.RawMessage) map[string]json.RawMessage {
+	out := maps.Clone(settings)
+	delete(out, "enabled")
+	return out
+}

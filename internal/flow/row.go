@@ -1,0 +1,127 @@
+package flow
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+
+	"pleat"
+)
+
+// answerRow is the result of a question, interface.md 2.6.
+type answerRow struct {
+	Question     string `json:"question"`
+	Answer       string `json:"answer"`
+	TargetSource string `json:"targetSource"`
+	TargetRef    string `json:"targetRef"`
+	FileName     string `json:"fileName"`
+	Image        string `json:"image"`
+	JobYAMLPath  string `json:"job_yaml_path"`
+}
+
+// AnswerRow writes the row of an answered question. Engine is the name and version of what answered: engines in the process
+// run in no container, so that is what stands for the image. Metadata is the path, on the worker, of the file that describes
+// the run.
+func AnswerRow(q *pleat.QnAInput, answer, engine, metadata string) (json.RawMessage, error) {
+	return encode(answerRow{Question: q.Question, Answer: answer, TargetSource: q.Source, TargetRef: q.Reference, FileName: path.Base(q.File), Image: "pleat " + engine, JobYAMLPath: metadata})
+}
+
+// RowFile is one file in the row of dynamics. URL is empty as stored: links are made per read, by WithURLs.
+type RowFile struct {
+	Path      string  `json:"path"`
+	SizeBytes int64   `json:"sizeBytes"`
+	URL       *string `json:"url"`
+}
+
+type dynamicsRow struct {
+	Artifacts   []RowFile       `json:"artifacts"`
+	Metrics     json.RawMessage `json:"metrics"`
+	MetricsJSON *string         `json:"metricsJson"`
+}
+
+// MetricsFile is the file that metricsJson links to.
+const MetricsFile = "metrics.json"
+
+// DynamicsRow writes the row of a simulation.
+func DynamicsRow(files []RowFile, metrics Metrics) (json.RawMessage, error) {
+	m, err := encode(metrics)
+	if err != nil {
+		return nil, err
+	}
+	return encode(dynamicsRow{Artifacts: files, Metrics: m})
+}
+
+// WithURLs fills the links of a row: of each artifact, and metricsJson. Link answers the URL of the file of a name, or an empty
+// string. A row without artifacts (a question's) comes back as it is.
+func WithURLs(row json.RawMessage, link func(name string) string) (json.RawMessage, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(row, &all); err != nil || all["artifacts"] == nil {
+		return row, err
+	}
+	var r dynamicsRow
+	if err := json.Unmarshal(row, &r); err != nil {
+		return nil, fmt.Errorf("read row: %w", err)
+	}
+	for i := range r.Artifacts {
+		f := &r.Artifacts[i]
+		if u := link(f.Path); u != "" {
+			f.URL = &u
+			if f.Path == MetricsFile {
+				r.MetricsJSON = &u
+			}
+		}
+	}
+	return encode(r)
+}
+
+// Metrics is what is measured on a simulation, as the row and the catalogue name it. Lengths in nm, energies in kJ/mol.
+type Metrics struct {
+	RMSD         Series            `json:"rmsd"`
+	RMSF         Series            `json:"rmsf"`
+	Rg           Series            `json:"radius_of_gyration"`
+	EndToEnd     Series            `json:"end_to_end"`
+	Landscape    LandscapeSummary  `json:"free_energy_landscape"`
+	PCA          *LandscapeSummary `json:"principal_components,omitempty"`
+	Temperature  float64           `json:"mean_temperature"` // K
+	SimulatedNs  float64           `json:"simulated_ns"`
+	Frames       int64             `json:"frames"`
+	Steps        int64             `json:"steps"`
+	Residues     int               `json:"residues"`
+	Restraints   int               `json:"restraints"`
+	StepsPerSec  float64           `json:"steps_per_second"`
+	ResumedSteps int64             `json:"resumed_from_step"`
+}
+
+// Series sums up values in one unit. Error is the standard error of the mean, nil where the series is too short to tell.
+type Series struct {
+	Unit  string   `json:"unit"`
+	Mean  float64  `json:"mean"`
+	SD    float64  `json:"sd"`
+	Error *float64 `json:"error"`
+	Min   float64  `json:"min"`
+	Max   float64  `json:"max"`
+	Plot  string   `json:"plot,omitempty"` // path of its figure among the artifacts
+}
+
+// LandscapeSummary is a free-energy landscape but for its grid, which is in metrics.json.
+type LandscapeSummary struct {
+	Unit    string  `json:"unit"`
+	X       string  `json:"x"`
+	Y       string  `json:"y"`
+	MinX    float64 `json:"minimum_x"` // where the lowest bin has its centre
+	MinY    float64 `json:"minimum_y"`
+	Visited float64 `json:"visited"` // share of bins
+	Highest float64 `json:"highest"` // energy of the least visited bin
+	Plot    string  `json:"plot,omitempty"`
+}
+
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
