@@ -1,0 +1,288 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// Bucket is a Store in an S3 bucket, under a prefix. An object becomes visible whole: what is uploaded in parts appears when
+// the last one is joined.
+type Bucket struct {
+	client *minio.Client
+	bucket string
+	prefix string // "" or ends with a slash
+}
+
+// S3Options say where a bucket is. Credentials nil takes those of the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
+// and AWS_SESSION_TOKEN, or the role that AWS_WEB_IDENTITY_TOKEN_FILE or AWS_CONTAINER_CREDENTIALS_… name.
+type S3Options struct {
+	Bucket      string
+	Prefix      string // without slashes at its ends; empty for the whole bucket
+	Endpoint    string // such as https://minio.example:9000; empty for Amazon's
+	Region      string // empty: AWS_REGION, else what the server says
+	Credentials *credentials.Credentials
+	Transport   http.RoundTripper // nil for the usual one; one of your own for a private certificate authority
+}
+
+// parseS3 reads s3://bucket/prefix?endpoint=…&region=….
+func parseS3(u *url.URL) (S3Options, error) {
+	o := S3Options{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/")}
+	if u.User != nil {
+		return o, errors.New("blob: the s3 address holds a user or password; credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	}
+	if o.Bucket == "" {
+		return o, errors.New("blob: the s3 address has no bucket; it takes s3://bucket/prefix")
+	}
+	if o.Prefix != "" {
+		if err := CheckKey(o.Prefix); err != nil {
+			return o, fmt.Errorf("blob: the prefix of the s3 address: %w", err)
+		}
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil || u.Fragment != "" {
+		return o, errors.New("blob: the s3 address is malformed after its '?'; it takes endpoint and region there")
+	}
+	for name, values := range query {
+		if len(values) != 1 {
+			return o, fmt.Errorf("blob: the s3 address gives %s %d times", name, len(values))
+		}
+		switch name {
+		case "endpoint":
+			o.Endpoint = values[0]
+		case "region":
+			o.Region = values[0]
+		default:
+			return o, fmt.Errorf("blob: the s3 address has the unknown parameter %q; it takes endpoint and region", name)
+		}
+	}
+	return o, nil
+}
+
+// retries of one request by the client, with growing pauses: about 5 s before a dead server is called dead.
+const retries = 4
+
+// OpenBucket connects to a bucket and asks whether it exists.
+func OpenBucket(ctx context.Context, o S3Options) (*Bucket, error) {
+	host, secure := "s3.amazonaws.com", true
+	if o.Endpoint != "" {
+		u, err := url.Parse(o.Endpoint)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+			return nil, errors.New("blob: the s3 endpoint is malformed; it takes https://host or https://host:port, without a path")
+		}
+		host, secure = u.Host, u.Scheme == "https"
+	}
+	creds := o.Credentials
+	if creds == nil {
+		var err error
+		if creds, err = fromEnvironment(); err != nil {
+			return nil, err
+		}
+	}
+	region := o.Region
+	if region == "" {
+		region = os.Getenv("AWS_REGION")
+	}
+	client, err := minio.New(host, &minio.Options{Creds: creds, Secure: secure, Region: region, MaxRetries: retries, Transport: o.Transport})
+	if err != nil {
+		return nil, fmt.Errorf("blob: s3 endpoint: %w", err)
+	}
+	b := &Bucket{client: client, bucket: o.Bucket}
+	if o.Prefix != "" {
+		b.prefix = o.Prefix + "/"
+	}
+	there, err := client.BucketExists(ctx, o.Bucket)
+	if err != nil {
+		return nil, fmt.Errorf("blob: s3 bucket %q cannot be reached: %w", o.Bucket, err)
+	}
+	if !there {
+		return nil, fmt.Errorf("blob: s3 bucket %q does not exist; make it first", o.Bucket)
+	}
+	return b, nil
+}
+
+func fromEnvironment() (*credentials.Credentials, error) {
+	switch {
+	case os.Getenv("AWS_ACCESS_KEY_ID") != "" && os.Getenv("AWS_SECRET_ACCESS_KEY") != "":
+		return credentials.NewEnvAWS(), nil
+	case os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "", os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "", os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
+		return credentials.NewIAM(""), nil
+	}
+	return nil, errors.New("blob: no credentials for s3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set")
+}
+
+// shaField is the metadata in which an object carries its SHA-256.
+const shaField = "Sha256"
+
+// Put gathers r first, in memory where small and in a temporary file else, so that nothing is sent before r has been read to
+// its end and its hash is known; the hash is kept beside the object.
+func (b *Bucket) Put(ctx context.Context, key string, r io.Reader) (Info, error) {
+	if err := CheckKey(key); err != nil {
+		return Info{}, err
+	}
+	whole, info, err := gather(ctx, r)
+	if err != nil {
+		return Info{}, fmt.Errorf("blob: put %s: %w", key, err)
+	}
+	defer whole.Close()
+	info.Key = key
+	_, err = b.client.PutObject(ctx, b.bucket, b.prefix+key, whole.ReadSeeker, info.Bytes, minio.PutObjectOptions{
+		ContentType: "application/octet-stream", SendContentMd5: true, UserMetadata: map[string]string{shaField: info.SHA256},
+	})
+	if err != nil {
+		return Info{}, b.fail("put", key, err)
+	}
+	return info, nil
+}
+
+// inMemory is up to where Put gathers without a file.
+const inMemory = 4 << 20
+
+// spool is a gathered upload; its file has no name any more, so that it goes with the process.
+type spool struct {
+	io.ReadSeeker
+	file *os.File
+}
+
+func (s spool) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+func gather(ctx context.Context, r io.Reader) (spool, Info, error) {
+	sum := sha256.New()
+	var head bytes.Buffer
+	n, err := counted(ctx, &head, io.LimitReader(r, inMemory), sum)
+	if err != nil {
+		return spool{}, Info{}, err
+	}
+	if n < inMemory {
+		return spool{ReadSeeker: bytes.NewReader(head.Bytes())}, Info{Bytes: n, SHA256: hexSum(sum)}, nil
+	}
+	f, err := os.CreateTemp("", "pleat-upload-")
+	if err != nil {
+		return spool{}, Info{}, err
+	}
+	err = os.Remove(f.Name())
+	var more int64
+	if err == nil {
+		_, err = f.Write(head.Bytes())
+	}
+	if err == nil {
+		more, err = counted(ctx, f, r, sum)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		if full(err) {
+			err = fmt.Errorf("%w (while gathering the upload in %s): %w", ErrFull, os.TempDir(), err)
+		}
+		return spool{}, Info{}, err
+	}
+	return spool{ReadSeeker: f, file: f}, Info{Bytes: n + more, SHA256: hexSum(sum)}, nil
+}
+
+// Open opens the object; its bytes are fetched as they are read, from where the reader stands.
+func (b *Bucket) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info, error) {
+	if err := CheckKey(key); err != nil {
+		return nil, Info{}, err
+	}
+	object, err := b.client.GetObject(ctx, b.bucket, b.prefix+key, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, Info{}, b.fail("open", key, err)
+	}
+	stat, err := object.Stat()
+	if err != nil {
+		object.Close()
+		return nil, Info{}, b.fail("open", key, err)
+	}
+	return object, Info{Key: key, Bytes: stat.Size, SHA256: stat.UserMetadata[shaField], ModTime: stat.LastModified}, nil
+}
+
+// Delete removes the object.
+func (b *Bucket) Delete(ctx context.Context, key string) error {
+	if err := CheckKey(key); err != nil {
+		return err
+	}
+	err := b.fail("delete", key, b.client.RemoveObject(ctx, b.bucket, b.prefix+key, minio.RemoveObjectOptions{}))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Walk lists the bucket below prefix. Objects that no Put of ours can have made are passed over.
+func (b *Bucket) Walk(ctx context.Context, prefix string, before time.Time, fn func(Info) error) error {
+	for o := range b.client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true}) {
+		if o.Err != nil {
+			return fmt.Errorf("blob: walk: s3 bucket %q: %w", b.bucket, o.Err)
+		}
+		key := strings.TrimPrefix(o.Key, b.prefix)
+		if CheckKey(key) != nil || !before.IsZero() && !o.LastModified.Before(before) {
+			continue
+		}
+		if err := fn(Info{Key: key, Bytes: o.Size, ModTime: o.LastModified}); err != nil {
+			return fmt.Errorf("blob: walk: %w", err)
+		}
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("blob: walk: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// sweepTemps ends the uploads in parts that were begun before the given time and never joined.
+func (b *Bucket) sweepTemps(ctx context.Context, before time.Time) (int, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // ends the listing where it is left early
+	core := minio.Core{Client: b.client}
+	removed := 0
+	for u := range b.client.ListIncompleteUploads(ctx, b.bucket, b.prefix, true) {
+		if minio.ToErrorResponse(u.Err).Code == minio.NoSuchUpload {
+			return removed, nil // some servers answer so where there is none
+		}
+		if u.Err != nil {
+			return removed, fmt.Errorf("blob: sweep: s3 bucket %q: %w", b.bucket, u.Err)
+		}
+		if !u.Initiated.Before(before) {
+			continue
+		}
+		if err := core.AbortMultipartUpload(ctx, b.bucket, u.Key, u.UploadID); err != nil && minio.ToErrorResponse(err).Code != minio.NoSuchUpload {
+			return removed, fmt.Errorf("blob: sweep: s3 bucket %q: %w", b.bucket, err)
+		}
+		removed++
+	}
+	return removed, nil
+}
+
+// fail wraps an error of the client, and tells an absent object from an absent bucket.
+func (b *Bucket) fail(verb, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var answer minio.ErrorResponse
+	if errors.As(err, &answer) {
+		switch {
+		case answer.Code == minio.NoSuchKey || answer.StatusCode == http.StatusNotFound && answer.Code != minio.NoSuchBucket:
+			return fmt.Errorf("blob: %s %s: %w", verb, key, ErrNotFound)
+		case answer.StatusCode == http.StatusInsufficientStorage || answer.Code == "XMinioStorageFull":
+			return fmt.Errorf("blob: %s %s: %w: %w", verb, key, ErrFull, err)
+		}
+	}
+	return fmt.Errorf("blob: %s %s: s3 bucket %q: %w", verb, key, b.bucket, err)
+}

@@ -1,0 +1,244 @@
+// Package seal keeps secrets: a ring of master keys from which one key is derived per use, values sealed at rest,
+// signatures over what must not be forged, and the API keys and webhook secrets that the service hands out.
+//
+// It never stores or prints a plain secret. Everything here is the standard library's cryptography: HKDF (RFC 5869) with
+// SHA-256, AES-256-GCM with random nonces, HMAC-SHA-256.
+package seal
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// Ring holds the master keys: the first seals and signs, all open and verify, so that a key can be replaced. Make one with
+// Load or Parse; the zero value holds none and panics when it is asked to sign or seal.
+type Ring struct{ masters []master }
+
+type master struct {
+	id      string // 8 hexadecimal digits, not secret: which key sealed a value
+	key     [32]byte
+	derived *sync.Map // what was derived from it, by its use: there are few, and deriving costs more than using
+}
+
+// Load reads the ring from text (PLEAT_SECRET_KEY), or where that is empty from a file, which is made once with mode 0600.
+// Two processes that start at once agree on one key: the file is linked into place whole or not at all.
+func Load(text, file string) (*Ring, error) {
+	if text != "" {
+		return Parse(text)
+	}
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeFile(file); err != nil {
+			return nil, fmt.Errorf("make the secret key: %w", err)
+		}
+		b, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the secret key: %w", err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s can be read by other users of this machine; run: chmod 600 %s", file, file)
+	}
+	r, err := Parse(strings.TrimSpace(string(b)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; put the one of your backup back, or remove it, which ends every link and every webhook secret given out", file, err)
+	}
+	return r, nil
+}
+
+// Parse reads one or more master keys, separated by commas, the current one first: each 32 bytes as 64 hexadecimal digits or
+// in base64. The error never repeats the text.
+func Parse(text string) (*Ring, error) {
+	r := &Ring{}
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		b, err := hex.DecodeString(part)
+		if err != nil || len(b) != 32 {
+			if b, err = base64.StdEncoding.DecodeString(part); err != nil || len(b) != 32 {
+				return nil, errors.New("a secret key is 32 bytes, written as 64 hexadecimal digits or in base64")
+			}
+		}
+		m := master{key: [32]byte(b), derived: &sync.Map{}}
+		sum := sha256.Sum256(append([]byte("pleat key id\x00"), b...))
+		m.id = hex.EncodeToString(sum[:4])
+		r.masters = append(r.masters, m)
+	}
+	return r, nil
+}
+
+func makeFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".secret-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	var key [32]byte
+	_, _ = rand.Read(key[:]) // never fails
+	_, err = f.WriteString(hex.EncodeToString(key[:]) + "\n")
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// derive makes the key of one use from a master key.
+func (m master) derive(use string) []byte {
+	if key, ok := m.derived.Load(use); ok {
+		return key.([]byte)
+	}
+	key, err := hkdf.Key(sha256.New, m.key[:], nil, "pleat/"+use, 32)
+	if err != nil {
+		panic(err) // the length is right
+	}
+	m.derived.Store(use, key)
+	return key
+}
+
+const version = "s1"
+
+// Seal encrypts a value for a user and a column; it opens for these alone. The form is «s1.KEYID.BASE64».
+func (r *Ring) Seal(user, column string, plain []byte) string {
+	m := r.masters[0]
+	aead := m.aead()
+	nonce := make([]byte, aead.NonceSize())
+	_, _ = rand.Read(nonce)
+	box := aead.Seal(nonce, nonce, plain, bind(user, column, m.id))
+	return version + "." + m.id + "." + base64.RawURLEncoding.EncodeToString(box)
+}
+
+// ErrSealed says that a value cannot be opened: it was changed, belongs to another user or column, or its key is gone.
+var ErrSealed = errors.New("a stored secret cannot be opened: its key is missing or it was changed")
+
+// Open decrypts what Seal made for the same user and column.
+func (r *Ring) Open(user, column, sealed string) ([]byte, error) {
+	v, rest, _ := strings.Cut(sealed, ".")
+	id, text, ok := strings.Cut(rest, ".")
+	box, err := base64.RawURLEncoding.DecodeString(text)
+	if v != version || !ok || err != nil {
+		return nil, ErrSealed
+	}
+	for _, m := range r.masters {
+		if m.id != id {
+			continue
+		}
+		aead := m.aead()
+		if len(box) < aead.NonceSize() {
+			return nil, ErrSealed
+		}
+		plain, err := aead.Open(nil, box[:aead.NonceSize()], box[aead.NonceSize():], bind(user, column, id))
+		if err != nil {
+			return nil, ErrSealed
+		}
+		return plain, nil
+	}
+	return nil, ErrSealed
+}
+
+// Reseal seals a value under the current key. It returns the value unchanged, and false, where it is under that key already.
+func (r *Ring) Reseal(user, column, sealed string) (string, bool, error) {
+	plain, err := r.Open(user, column, sealed)
+	if err != nil {
+		return sealed, false, err
+	}
+	if strings.HasPrefix(sealed, version+"."+r.masters[0].id+".") {
+		return sealed, false, nil
+	}
+	return r.Seal(user, column, plain), true, nil
+}
+
+func (m master) aead() cipher.AEAD {
+	const made = "aead"
+	if a, ok := m.derived.Load(made); ok {
+		return a.(cipher.AEAD)
+	}
+	block, err := aes.NewCipher(m.derive("seal"))
+	if err != nil {
+		panic(err) // the key has 32 bytes
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err)
+	}
+	m.derived.Store(made, aead)
+	return aead
+}
+
+// Sign authenticates parts for one use, the label: HMAC-SHA-256 cut to 128 bits, in base64url.
+func (r *Ring) Sign(label string, parts ...string) string { return r.masters[0].sign(label, parts) }
+
+// Verify reports, in constant time for each key, whether Sign made the signature.
+func (r *Ring) Verify(label, signature string, parts ...string) bool {
+	ok := 0
+	for _, m := range r.masters {
+		ok |= subtle.ConstantTimeCompare([]byte(m.sign(label, parts)), []byte(signature))
+	}
+	return ok == 1
+}
+
+func (m master) sign(label string, parts []string) string {
+	mac := hmac.New(sha256.New, m.derive("sign/"+label))
+	mac.Write(bind(parts...))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// bind joins parts so that no two lists give the same bytes.
+func bind(parts ...string) []byte {
+	var b []byte
+	for _, p := range parts {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(p)))
+		b = append(b, p...)
+	}
+	return b
+}
+
+// keyStart begins every API key, so that scanners of code and logs can find a leaked one.
+const keyStart = "pleat_"
+
+// NewKey makes an API key: 256 random bits in base64url behind «pleat_».
+func NewKey() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:])
+	return keyStart + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// Prefix is what may be shown of a key: enough to tell keys apart, too little to guess the rest.
+func Prefix(key string) string { return key[:min(len(key), len(keyStart)+6)] }
+
+// HashKey is how a key is stored and looked up: its SHA-256 in hexadecimal. A key has 256 random bits, so that no slow hash
+// is needed.
+func HashKey(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
+// WebhookSecret makes a signing secret in the form of the Standard Webhooks specification: «whsec_» and 32 random bytes in base64.
+func WebhookSecret() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:])
+	return "whsec_" + base64.StdEncoding.EncodeToString(b[:])
+}

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"pleat"
+)
+
+// EnsureUser returns the user of that name, made if there was none.
+func (s *Store) EnsureUser(ctx context.Context, name string) (User, error) {
+	if err := pleat.CheckName("user", name); err != nil {
+		return User{}, err
+	}
+	var u User
+	err := s.write(ctx, "ensure user", func(t *tx) error {
+		if _, err := t.exec("INSERT INTO account (id, name, quota, created_at) VALUES ($1, $2, -1, $3) ON CONFLICT (name) DO NOTHING", newID(), name, t.now); err != nil {
+			return err
+		}
+		var at int64
+		err := t.row("SELECT id, name, quota, created_at FROM account WHERE name = $1", []any{name}, &u.ID, &u.Name, &u.Quota, &at)
+		u.CreatedAt = stamp(at)
+		return err
+	})
+	return u, err
+}
+
+// SetQuota gives a user a daily quota of their own; a negative one takes it back.
+func (s *Store) SetQuota(ctx context.Context, name string, quota int) error {
+	return s.write(ctx, "set quota", func(t *tx) error {
+		n, err := t.exec("UPDATE account SET quota = $1 WHERE name = $2", max(quota, -1), name)
+		if err == nil && n == 0 {
+			err = pleat.Errorf(pleat.CodeNotFound, "there is no user %q", pleat.Clip(name))
+		}
+		return err
+	})
+}
+
+// CreateKey stores a new key by its hash. Prefix is what lists show of it.
+func (s *Store) CreateKey(ctx context.Context, user pleat.UserID, prefix, hash, label string) (Key, error) {
+	k := Key{ID: pleat.KeyID(newID()), User: user, Prefix: prefix, Label: label}
+	err := s.write(ctx, "create key", func(t *tx) error {
+		k.CreatedAt = stamp(t.now)
+		if err := t.row("SELECT name FROM account WHERE id = $1", []any{user}, &k.UserName); err != nil {
+			return found(err, pleat.Errorf(pleat.CodeNotFound, "there is no such user"))
+		}
+		_, err := t.exec("INSERT INTO api_key (id, account_id, prefix, hash, label, created_at, last_used_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, 0, 0)",
+			k.ID, user, prefix, hash, label, t.now)
+		return err
+	})
+	return k, err
+}
+
+// Keys lists a user's keys, newest first, revoked ones included; of all users where user is empty.
+func (s *Store) Keys(ctx context.Context, user pleat.UserID) ([]Key, error) {
+	out := []Key{}
+	rows, err := s.read(ctx, `SELECT k.id, k.account_id, a.name, k.prefix, k.label, k.created_at, k.last_used_at, k.revoked_at
+		FROM api_key k JOIN account a ON a.id = k.account_id WHERE $1 = '' OR k.account_id = $1 ORDER BY k.id DESC`, user)
+	err = each(rows, err, func(scan func(...any) error) error {
+		var k Key
+		var made, used, gone int64
+		if err := scan(&k.ID, &k.User, &k.UserName, &k.Prefix, &k.Label, &made, &used, &gone); err != nil {
+			return err
+		}
+		k.CreatedAt, k.LastUsedAt, k.RevokedAt = stamp(made), stamp(used), stamp(gone)
+		out = append(out, k)
+		return nil
+	})
+	return out, unavailable("list keys", err)
+}
+
+// RevokeKey ends a key and every session it opened. Revoking twice is no error.
+func (s *Store) RevokeKey(ctx context.Context, user pleat.UserID, key pleat.KeyID) error {
+	return s.write(ctx, "revoke key", func(t *tx) error {
+		n, err := t.exec("UPDATE api_key SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END WHERE id = $2 AND ($3 = '' OR account_id = $3)", t.now, key, user)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return pleat.Errorf(pleat.CodeNotFound, "Key not found")
+		}
+		_, err = t.exec("DELETE FROM session WHERE key_id = $1", key)
+		return err
+	})
+}
+
+// KeyByHash finds who a key stands for; ErrUnauthorized where the key is unknown or revoked.
+func (s *Store) KeyByHash(ctx context.Context, hash string) (Principal, error) {
+	var p Principal
+	err := s.readRow(ctx, `SELECT a.id, a.name, k.id, a.quota FROM api_key k JOIN account a ON a.id = k.account_id
+		WHERE k.hash = $1 AND k.revoked_at = 0`, []any{hash}, &p.User, &p.Name, &p.Key, &p.Quota)
+	return p, unavailable("find key", found(err, pleat.ErrUnauthorized))
+}
+
+// TouchKeys notes when keys were last used.
+func (s *Store) TouchKeys(ctx context.Context, used map[pleat.KeyID]time.Time) error {
+	if len(used) == 0 {
+		return nil
+	}
+	return s.writeSoon(ctx, "touch keys", func(t *tx) error {
+		for k, at := range used {
+			if _, err := t.exec("UPDATE api_key SET last_used_at = $1 WHERE id = $2 AND last_used_at < $1", micros(at), k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// CreateSession stores a session by the hash of its id; it lives until then, or as long as its key.
+func (s *Store) CreateSession(ctx context.Context, hash string, key pleat.KeyID, until time.Time) error {
+	return s.write(ctx, "create session", func(t *tx) error {
+		_, err := t.exec("INSERT INTO session (hash, key_id, expires_at) VALUES ($1, $2, $3)", hash, key, micros(until))
+		return err
+	})
+}
+
+// SessionByHash finds who a session stands for; ErrUnauthorized where it has ended.
+func (s *Store) SessionByHash(ctx context.Context, hash string) (Principal, error) {
+	var p Principal
+	err := s.readRow(ctx, `SELECT a.id, a.name, k.id, a.quota FROM session s JOIN api_key k ON k.id = s.key_id JOIN account a ON a.id = k.account_id
+		WHERE s.hash = $1 AND s.expires_at > $2 AND k.revoked_at = 0`, []any{hash, s.now()}, &p.User, &p.Name, &p.Key, &p.Quota)
+	return p, unavailable("find session", found(err, pleat.ErrUnauthorized))
+}
+
+// DeleteSession ends a session.
+func (s *Store) DeleteSession(ctx context.Context, hash string) error {
+	return s.write(ctx, "delete session", func(t *tx) error {
+		_, err := t.exec("DELETE FROM session WHERE hash = $1", hash)
+		return err
+	})
+}
+
+const microsPerDay = 24 * 60 * 60 * 1_000_000
+
+// Usage is what a user has spent of today's quota.
+func (s *Store) Usage(ctx context.Context, user pleat.UserID, quota int) (Usage, error) {
+	now := s.now()
+	u := Usage{Reset: stamp((now/microsPerDay + 1) * microsPerDay)}
+	var own int
+	err := s.readRow(ctx, `SELECT a.quota, COALESCE((SELECT used FROM quota_day q WHERE q.account_id = a.id AND q.day = $2), 0)
+		FROM account a WHERE a.id = $1`, []any{user, now / microsPerDay}, &own, &u.Used)
+	u.Limit = quota
+	if own >= 0 {
+		u.Limit = own
+	}
+	return u, unavailable("read usage", found(err, pleat.ErrUnauthorized))
+}
+
+// spend counts one call against today's quota, or refuses it. The row's lock makes it exact between concurrent calls.
+func (t *tx) spend(user pleat.UserID, quota int) (Usage, error) {
+	u := Usage{Limit: quota, Reset: stamp((t.now/microsPerDay + 1) * microsPerDay)}
+	var own int
+	if err := t.row("SELECT quota FROM account WHERE id = $1", []any{user}, &own); err != nil {
+		return u, found(err, pleat.ErrUnauthorized)
+	}
+	if own >= 0 {
+		u.Limit = own
+	}
+	err := t.row(`INSERT INTO quota_day (account_id, day, used) VALUES ($1, $2, 1)
+		ON CONFLICT (account_id, day) DO UPDATE SET used = quota_day.used + 1 RETURNING used`, []any{user, t.now / microsPerDay}, &u.Used)
+	if err == nil && u.Used > u.Limit {
+		return u, pleat.ErrQuota(u.Limit, u.Used-1)
+	}
+	return u, err
+}

@@ -1,0 +1,772 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// global gives a user a global endpoint.
+func global(t *testing.T, s *store.Store, owner pleat.UserID, byDefault bool) store.Endpoint {
+	t.Helper()
+	e, err := s.PutEndpoint(context.Background(), owner, "https://hooks.example.org/x", "s1.token", "s1.secret", "", &byDefault)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// toEndpoint is a subscription of a run to an endpoint.
+func toEndpoint(e store.Endpoint) pleat.Subscription {
+	return pleat.Subscription{Destination: pleat.DestCustom, Word: "custom_http", TargetType: "custom_http", Endpoint: e.ID}
+}
+
+// fold makes a job with subscriptions and ends its run.
+func fold(t *testing.T, s *store.Store, owner pleat.UserID, end pleat.State, subs ...pleat.Subscription) store.Created {
+	t.Helper()
+	n := newJob(owner, "told")
+	n.Subs = subs
+	c, err := s.CreateJob(context.Background(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := claim(t, s, "w1", 1)
+	if len(got) != 1 {
+		t.Fatalf("claimed %d", len(got))
+	}
+	if err := s.FinishRun(context.Background(), finish(got[0], end)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// admitN lets n deliveries per endpoint go at once.
+func admitN(n int) store.Admit {
+	return func(e store.Endpoint, _ time.Time, out store.Load) (string, int, bool, time.Time) {
+		return e.Health, n - out.Endpoint, false, time.Time{}
+	}
+}
+
+func claimDeliveries(t *testing.T, s *store.Store, w pleat.WorkerID, most int) []store.ClaimedDelivery {
+	t.Helper()
+	got, _, err := s.ClaimDeliveries(context.Background(), w, "", most, admitN(1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func noJudge(e store.Endpoint, _ store.Delivered, _ time.Time) (string, time.Time, string) {
+	return e.Health, e.ResumeAt, ""
+}
+
+func finishDelivery(t *testing.T, s *store.Store, w pleat.WorkerID, d ...store.Delivered) {
+	t.Helper()
+	if err := s.FinishDeliveries(context.Background(), w, d, noJudge); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func deliveries(t *testing.T, s *store.Store, owner pleat.UserID, f store.DeliveryFilter) []store.Delivery {
+	t.Helper()
+	if f.Limit == 0 {
+		f.Limit = 1000
+	}
+	out, err := s.Deliveries(context.Background(), owner, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		e := global(t, s, u, true)
+		qna := pleat.Subscription{Destination: pleat.DestQnA, Word: "evolla", TargetType: "evolla_v1", Settings: json.RawMessage(`{"enabled":true}`)}
+		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
+		list := deliveries(t, s, u, store.DeliveryFilter{})
+		if len(list) != 2 {
+			t.Fatalf("%d deliveries", len(list))
+		}
+		for _, d := range list {
+			if d.Status != "PENDING" || d.SourceID != string(c.Job) || d.Run != c.Run || d.EventName != pleat.OnComplete || d.Attempts != 0 || d.Source != pleat.SourceFold {
+				t.Errorf("%+v", d)
+			}
+		}
+		if n := storetest.Count(t, s, "event"); n != 1 {
+			t.Errorf("%d events", n)
+		}
+		// A custom endpoint hears of every end, a follow-up starts on completion alone.
+		fold(t, s, u, pleat.StateFailed, toEndpoint(e), qna)
+		list = deliveries(t, s, u, store.DeliveryFilter{})
+		if len(list) != 3 || list[0].EventName != pleat.OnFailed || list[0].Destination != pleat.DestCustom {
+			t.Errorf("%+v", list)
+		}
+		subs, err := s.Subscriptions(ctx, u, "", 200)
+		if err != nil || len(subs) != 4 || subs[3].SourceID != string(c.Job) || subs[3].Run != c.Run {
+			t.Errorf("%+v %v", subs, err)
+		}
+		// Nothing of this is anybody else's.
+		bob := user(t, s, "bob")
+		if got := deliveries(t, s, bob, store.DeliveryFilter{}); len(got) != 0 {
+			t.Errorf("bob sees %+v", got)
+		}
+		if _, _, err := s.Delivery(ctx, bob, list[0].ID); !errors.Is(err, store.ErrNoDelivery) {
+			t.Errorf("bob reads one: %v", err)
+		}
+		if _, err := s.Redeliver(ctx, bob, list[0].ID, store.DeliveryFilter{Limit: 1}); !errors.Is(err, store.ErrNoDelivery) {
+			t.Errorf("bob redelivers one: %v", err)
+		}
+	})
+}
+
+func TestDeliveryLife(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		e := global(t, s, u, false)
+		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
+		got := claimDeliveries(t, s, "c1", 10)
+		if len(got) != 1 || got[0].Task.Attempt != 1 || got[0].Endpoint.URL != e.URL || got[0].Event.Status != pleat.StateCompleted || got[0].Event.At.IsZero() || got[0].Task.MaxTries != store.DeliveryTries {
+			t.Fatalf("%+v", got)
+		}
+		id := got[0].Delivery.ID
+		if d, tries, err := s.Delivery(ctx, u, id); err != nil || d.Status != "RUNNING" || len(tries) != 1 || !tries[0].EndedAt.IsZero() {
+			t.Fatalf("%+v %+v %v", d, tries, err)
+		}
+		if n := len(deliveries(t, s, u, store.DeliveryFilter{Status: "RUNNING"})); n != 1 {
+			t.Errorf("%d are running", n)
+		}
+		if more := claimDeliveries(t, s, "c1", 10); len(more) != 0 {
+			t.Fatalf("claimed twice: %+v", more)
+		}
+		// A failure waits, is woken, and keeps its id.
+		finishDelivery(t, s, "c1", store.Delivered{Claimed: got[0], Status: 500, Detail: `{"status":500}`, NextAt: s.Now().Add(5 * time.Second)})
+		if d, _, err := s.Delivery(ctx, u, id); err != nil || d.Status != "PENDING" || d.Attempts != 1 || d.ResponseStatus != 500 || d.NextAt.IsZero() {
+			t.Fatalf("%+v %v", d, err)
+		}
+		if more := claimDeliveries(t, s, "c1", 10); len(more) != 0 {
+			t.Fatal("claimed before its time")
+		}
+		clock.Advance(6 * time.Second)
+		if _, err := s.Reap(ctx); err != nil {
+			t.Fatal(err)
+		}
+		got = claimDeliveries(t, s, "c2", 10)
+		if len(got) != 1 || got[0].Delivery.ID != id || got[0].Task.Attempt != 2 || got[0].Task.Tries != 1 || got[0].Delivery.Attempts != 1 {
+			t.Fatalf("%+v", got)
+		}
+		// The one who lost it is not heard.
+		finishDelivery(t, s, "c1", store.Delivered{Claimed: got[0], Status: 200, OK: true})
+		if d, _, _ := s.Delivery(ctx, u, id); d.Status != "RUNNING" {
+			t.Errorf("%+v", d)
+		}
+		finishDelivery(t, s, "c2", store.Delivered{Claimed: got[0], Status: 204, OK: true, Detail: `{"status":204}`})
+		d, tries, err := s.Delivery(ctx, u, id)
+		if err != nil || d.Status != "SUCCEEDED" || d.Attempts != 2 || d.ResponseStatus != 204 || !d.NextAt.IsZero() {
+			t.Fatalf("%+v %v", d, err)
+		}
+		if len(tries) != 2 || tries[0].Outcome != "failed" || tries[1].Outcome != "done" || tries[1].Number != 2 || tries[1].Detail != `{"status":204}` || tries[1].EndedAt.IsZero() {
+			t.Errorf("%+v", tries)
+		}
+	})
+}
+
+func TestAbortedCountsNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		u := user(t, s, "ada")
+		fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
+		got := claimDeliveries(t, s, "c1", 10)
+		finishDelivery(t, s, "c1", store.Delivered{Claimed: got[0], Aborted: true})
+		again := claimDeliveries(t, s, "c2", 10)
+		if len(again) != 1 || again[0].Delivery.ID != got[0].Delivery.ID || again[0].Task.Tries != 0 || again[0].Delivery.Attempts != 0 {
+			t.Errorf("%+v", again)
+		}
+	})
+}
+
+// A courier that dies loses no delivery, and a delivery that kills couriers ends.
+func TestLostDeliveries(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
+		var id string
+		for i := range store.DeliveryTries {
+			got := claimDeliveries(t, s, "c1", 10)
+			if len(got) != 1 {
+				t.Fatalf("round %d: %d claimed", i, len(got))
+			}
+			id = got[0].Delivery.ID
+			if i%2 == 0 { // half of them are found by their lease, half by the courier's next life
+				clock.Advance(pleat.LeaseFor + time.Second)
+				if r, err := s.Reap(ctx); err != nil || r.Requeued+r.Failed != 1 {
+					t.Fatalf("round %d: %+v %v", i, r, err)
+				}
+			} else if r, err := s.FreeTasks(ctx, "c1"); err != nil || r.Requeued+r.Failed != 1 {
+				t.Fatalf("round %d: %+v %v", i, r, err)
+			}
+		}
+		d, tries, err := s.Delivery(ctx, u, id)
+		if err != nil || d.Status != "FAILED" || d.Attempts != store.DeliveryTries || !strings.Contains(d.Reason, "ended each time") || len(tries) != store.DeliveryTries {
+			t.Fatalf("%+v, %d attempts, %v", d, len(tries), err)
+		}
+		if tries[0].Outcome != "lost" {
+			t.Errorf("%+v", tries[0])
+		}
+		// A redelivery has all tries again.
+		if n, err := s.Redeliver(ctx, u, id, store.DeliveryFilter{Limit: 1}); err != nil || n != 1 {
+			t.Fatal(n, err)
+		}
+		got := claimDeliveries(t, s, "c1", 10)
+		if len(got) != 1 || got[0].Delivery.ID != id || got[0].Task.Tries != 0 || got[0].Delivery.Attempts != store.DeliveryTries {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestRedeliver(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		e := global(t, s, u, false)
+		qna := pleat.Subscription{Destination: pleat.DestQnA, Word: "qna", TargetType: "qna_v1"}
+		for range 4 {
+			fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
+		}
+		got := claimDeliveries(t, s, "c", 10)
+		if len(got) != 4 {
+			t.Fatal(len(got))
+		}
+		finishDelivery(t, s, "c", store.Delivered{Claimed: got[0], OK: true, Status: 200}, store.Delivered{Claimed: got[1], Status: 500, Reason: "no"},
+			store.Delivered{Claimed: got[2], Status: 404, Reason: "no"}, store.Delivered{Claimed: got[3], Status: 503, NextAt: s.Now().Add(time.Hour)})
+		again := func(id string, f store.DeliveryFilter) (int, error) {
+			f.Limit = 100
+			return s.Redeliver(ctx, u, id, f)
+		}
+		if _, err := again(got[3].Delivery.ID, store.DeliveryFilter{}); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("one that is being tried: %v", err)
+		}
+		for _, d := range deliveries(t, s, u, store.DeliveryFilter{}) {
+			if d.Destination == pleat.DestQnA {
+				if _, err := again(d.ID, store.DeliveryFilter{}); pleat.CodeOf(err) != pleat.CodeConflict {
+					t.Errorf("a follow-up: %v", err)
+				}
+			}
+		}
+		if _, err := again("01890a5d-ac96-774b-bcce-b302099a8057", store.DeliveryFilter{}); !errors.Is(err, store.ErrNoDelivery) {
+			t.Errorf("none: %v", err)
+		}
+		if n, err := again("", store.DeliveryFilter{SourceID: got[1].Delivery.SourceID, Status: "FAILED"}); err != nil || n != 1 {
+			t.Errorf("by source: %d %v", n, err)
+		}
+		if n, err := again("", store.DeliveryFilter{Since: s.Now().Add(time.Hour)}); err != nil || n != 0 {
+			t.Errorf("since later: %d %v", n, err)
+		}
+		if n, err := again("", store.DeliveryFilter{Status: "FAILED"}); err != nil || n != 1 {
+			t.Errorf("the other failed one: %d %v", n, err)
+		}
+		// Two at once send one task.
+		clock.Advance(time.Second)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		total := 0
+		for range 8 {
+			wg.Go(func() {
+				n, err := again("", store.DeliveryFilter{Status: "SUCCEEDED"})
+				mu.Lock()
+				defer mu.Unlock()
+				total += n
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if total != 1 {
+			t.Errorf("%d were sent", total)
+		}
+		ids := map[string]bool{}
+		for _, d := range claimDeliveries(t, s, "c", 100) {
+			ids[d.Delivery.ID] = true
+		}
+		if len(ids) != 3 || !ids[got[0].Delivery.ID] || !ids[got[1].Delivery.ID] || !ids[got[2].Delivery.ID] {
+			t.Errorf("%v", ids)
+		}
+	})
+}
+
+// Endpoints do not wait for one another, whatever the length of their queues and the size of a claim.
+func TestEndpointsTakeTurns(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		var ends []store.Endpoint
+		for i := range 5 {
+			u := user(t, s, fmt.Sprintf("u%d", i))
+			ends = append(ends, global(t, s, u, false))
+			n := 2
+			if i == 0 {
+				n = 30
+			}
+			for range n {
+				fold(t, s, u, pleat.StateCompleted, toEndpoint(ends[i]))
+			}
+		}
+		// The first endpoint's places are taken; claims of one find everybody else's.
+		if got, _, err := s.ClaimDeliveries(ctx, "c", "", 3, admitN(3)); err != nil || len(got) != 3 {
+			t.Fatal(len(got), err)
+		}
+		seen := map[string]int{}
+		cursor := ""
+		for range 40 {
+			got, next, err := s.ClaimDeliveries(ctx, "c", cursor, 1, admitN(3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cursor = next
+			for _, d := range got {
+				seen[d.Endpoint.ID]++
+			}
+		}
+		if len(seen) != 4 {
+			t.Errorf("%v", seen)
+		}
+		for id, n := range seen {
+			if n != 2 || id == ends[0].ID {
+				t.Errorf("%s got %d", id, n)
+			}
+		}
+	})
+}
+
+// More endpoints than one claim looks at, most of them asleep.
+func TestClaimLooksAtAllEndpoints(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		const n = 300
+		for i := range n {
+			u := user(t, s, fmt.Sprintf("u%d", i))
+			global(t, s, u, false)
+			if _, err := s.PingEndpoint(ctx, u); err != nil {
+				t.Fatal(err)
+			}
+			if i != n-1 {
+				if _, err := s.ChangeEndpoint(ctx, u, store.EndpointPause); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		found, rounds := 0, 0
+		for cursor := ""; ; {
+			got, next, err := s.ClaimDeliveries(ctx, "c", cursor, 1, admitN(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found += len(got)
+			rounds++
+			if cursor = next; cursor == "" {
+				break
+			}
+		}
+		if found != 1 || rounds > 3 {
+			t.Errorf("%d found in %d rounds", found, rounds)
+		}
+	})
+}
+
+func TestEndpointChanges(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		if _, err := s.GlobalEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
+			t.Errorf("%v", err)
+		}
+		if _, err := s.ChangeEndpoint(ctx, u, store.EndpointPause); !errors.Is(err, store.ErrNoEndpoint) {
+			t.Errorf("%v", err)
+		}
+		if _, err := s.PingEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
+			t.Errorf("%v", err)
+		}
+		e := global(t, s, u, true)
+		if !e.Active || !e.EnabledByDefault || e.Paused || e.Token != "s1.token" || e.Secret != "s1.secret" || e.RotatedAt.IsZero() {
+			t.Fatalf("%+v", e)
+		}
+		e2, err := s.PutEndpoint(ctx, u, "https://other.example.org", "", "s1.other", "cloudevents", nil)
+		if err != nil || e2.ID != e.ID || e2.URL != "https://other.example.org" || e2.Token != "s1.token" || e2.Secret != "s1.secret" || !e2.EnabledByDefault || e2.Format != "cloudevents" {
+			t.Fatalf("%+v %v", e2, err)
+		}
+		// Paused: events wait, and go when it resumes.
+		if _, err := s.ChangeEndpoint(ctx, u, store.EndpointPause); err != nil {
+			t.Fatal(err)
+		}
+		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
+		if got := claimDeliveries(t, s, "c", 10); len(got) != 0 {
+			t.Fatal("claimed while paused")
+		}
+		if _, err := s.ChangeEndpoint(ctx, u, store.EndpointDelete); err != nil {
+			t.Fatal(err)
+		}
+		if e, _ := s.GlobalEndpoint(ctx, u); e.Active || e.EnabledByDefault || e.DisabledReason == "" {
+			t.Errorf("%+v", e)
+		}
+		if _, err := s.PingEndpoint(ctx, u); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("%v", err)
+		}
+		if e, err := s.ChangeEndpoint(ctx, u, store.EndpointResume); err != nil || !e.Active || e.Paused || e.DisabledReason != "" {
+			t.Fatalf("%+v %v", e, err)
+		}
+		if got := claimDeliveries(t, s, "c", 10); len(got) != 1 {
+			t.Fatalf("%d after resuming", len(got))
+		}
+		// Rotation keeps the old secret beside the new one.
+		until := s.Now().Add(24 * time.Hour)
+		clock.Advance(time.Minute)
+		e3, err := s.RotateSecret(ctx, u, "s1.new", until)
+		if err != nil || e3.Secret != "s1.new" || e3.OldSecret != "s1.secret" || e3.OldSecretUntil.Sub(until).Abs() > time.Millisecond || !e3.RotatedAt.After(e.RotatedAt) {
+			t.Errorf("%+v %v", e3, err)
+		}
+		// Resealing passes the old secret as a secret.
+		columns := map[string]string{}
+		n, err := s.Reseal(ctx, func(user pleat.UserID, column, sealed string) (string, bool, error) {
+			if user != u {
+				t.Errorf("user %s", user)
+			}
+			columns[sealed] = column
+			return "s2" + sealed[2:], true, nil
+		})
+		if err != nil || n != 1 || columns["s1.token"] != "token" || columns["s1.new"] != "secret" || columns["s1.secret"] != "secret" {
+			t.Errorf("%d %v %v", n, columns, err)
+		}
+		if e, _ := s.GlobalEndpoint(ctx, u); e.Token != "s2.token" || e.Secret != "s2.new" || e.OldSecret != "s2.secret" {
+			t.Errorf("%+v", e)
+		}
+		if _, err := s.Reseal(ctx, func(pleat.UserID, string, string) (string, bool, error) { return "", false, errors.New("no key") }); err == nil {
+			t.Error("a failed reseal is silent")
+		}
+		if e, _ := s.GlobalEndpoint(ctx, u); e.Token != "s2.token" {
+			t.Errorf("a failed reseal changed %+v", e)
+		}
+	})
+}
+
+// The breaker's word is stored with the attempt, an endpoint that is disabled keeps what waits for it.
+func TestJudge(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		e := global(t, s, u, true)
+		for range 3 {
+			fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
+		}
+		got := claimDeliveries(t, s, "c", 2)
+		resume := s.Now().Add(30 * time.Second)
+		calls := 0
+		err := s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: got[0], Status: 500, NextAt: s.Now().Add(time.Second)}, {Claimed: got[1], Status: 500, NextAt: s.Now().Add(time.Second)}},
+			func(e store.Endpoint, _ store.Delivered, _ time.Time) (string, time.Time, string) {
+				calls++
+				return e.Health + "x", resume, ""
+			})
+		if err != nil || calls < 2 {
+			t.Fatal(calls, err)
+		}
+		if e, _ := s.GlobalEndpoint(ctx, u); e.Health != "xx" || e.ResumeAt.Sub(resume).Abs() > time.Millisecond {
+			t.Errorf("%+v", e)
+		}
+		if more := claimDeliveries(t, s, "c", 10); len(more) != 0 {
+			t.Error("claimed while the endpoint rests")
+		}
+		clock.Advance(31 * time.Second)
+		_, _ = s.Reap(ctx)
+		more, _, err := s.ClaimDeliveries(ctx, "c", "", 1, func(e store.Endpoint, _ time.Time, _ store.Load) (string, int, bool, time.Time) {
+			return e.Health + "probe", 1, true, time.Time{}
+		})
+		if err != nil || len(more) != 1 || !more[0].Probe || more[0].Endpoint.Health != "xxprobe" {
+			t.Fatalf("%+v %v", more, err)
+		}
+		err = s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: more[0], Status: 410, Reason: "gone"}}, func(e store.Endpoint, _ store.Delivered, _ time.Time) (string, time.Time, string) {
+			return e.Health, time.Time{}, "the receiver is gone"
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, _ := s.GlobalEndpoint(ctx, u); e.Active || e.DisabledReason != "the receiver is gone" || !e.EnabledByDefault {
+			t.Errorf("%+v", e)
+		}
+		fold(t, s, u, pleat.StateCompleted, toEndpoint(e)) // while it is disabled
+		if more := claimDeliveries(t, s, "c", 10); len(more) != 0 {
+			t.Error("claimed while it is disabled")
+		}
+		if n := len(deliveries(t, s, u, store.DeliveryFilter{Status: "PENDING"})); n != 3 {
+			t.Errorf("%d are kept", n)
+		}
+		if e := global(t, s, u, true); !e.Active || e.Health != "" {
+			t.Errorf("%+v", e)
+		}
+		if more := claimDeliveries(t, s, "c", 10); len(more) != 3 {
+			t.Errorf("%d after it is configured again", len(more))
+		}
+	})
+}
+
+// A run's own endpoint that is disabled fails what waits for it, and one redelivery by name wakes it.
+func TestOwnEndpoint(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		own := pleat.Subscription{Destination: pleat.DestCustom, Word: "custom_http", TargetType: "custom_http", Own: &pleat.Target{URL: "https://own.example.org", Token: "s1.own"}}
+		c := fold(t, s, u, pleat.StateCompleted, own)
+		if _, _, err := s.Ingest(ctx, "again", pleat.Event{Source: pleat.SourceFold, SourceID: string(c.Job), Name: pleat.OnComplete, Status: pleat.StateCompleted}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.GlobalEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
+			t.Errorf("a run's own endpoint became the global one: %v", err)
+		}
+		got := claimDeliveries(t, s, "c", 1)
+		if len(got) != 1 || got[0].Endpoint.URL != "https://own.example.org" || got[0].Endpoint.Token != "s1.own" || got[0].Endpoint.Source != string(c.Job) {
+			t.Fatalf("%+v", got)
+		}
+		err := s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: got[0], Status: 410, Reason: "gone"}}, func(e store.Endpoint, _ store.Delivered, _ time.Time) (string, time.Time, string) {
+			return e.Health, time.Time{}, "gone"
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(deliveries(t, s, u, store.DeliveryFilter{Status: "FAILED"})); n != 2 {
+			t.Fatalf("%d failed", n)
+		}
+		if n, err := s.Redeliver(ctx, u, got[0].Delivery.ID, store.DeliveryFilter{Limit: 1}); err != nil || n != 1 {
+			t.Fatal(n, err)
+		}
+		if again := claimDeliveries(t, s, "c", 5); len(again) != 1 || again[0].Delivery.ID != got[0].Delivery.ID {
+			t.Errorf("%+v", again)
+		}
+	})
+}
+
+func TestIngest(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		e := global(t, s, u, false)
+		qna := pleat.Subscription{Destination: pleat.DestQnA, Word: "qna", TargetType: "qna_v1"}
+		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
+		event := pleat.Event{Source: pleat.SourceFold, SourceID: string(c.Job), Name: pleat.OnComplete, Status: pleat.StateCompleted, Payload: json.RawMessage(`{"a":1}`)}
+		first, repeated, err := s.Ingest(ctx, "id-1", event)
+		if err != nil || repeated || first == "" {
+			t.Fatal(first, repeated, err)
+		}
+		// The same id at once from several: one event.
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				id, repeated, err := s.Ingest(ctx, "id-1", event)
+				if err != nil || !repeated || id != first {
+					t.Errorf("%s %v %v", id, repeated, err)
+				}
+			})
+		}
+		wg.Wait()
+		var mu sync.Mutex
+		fresh := map[pleat.EventID]int{}
+		for range 8 {
+			wg.Go(func() {
+				id, repeated, err := s.Ingest(ctx, "id-2", event)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					t.Error(err)
+				}
+				if !repeated {
+					fresh[id]++
+				}
+			})
+		}
+		wg.Wait()
+		if len(fresh) != 1 {
+			t.Errorf("%v", fresh)
+		}
+		// custom_http is keyed by event, a follow-up by run.
+		custom, follow := 0, 0
+		for _, d := range deliveries(t, s, u, store.DeliveryFilter{}) {
+			if d.Destination == pleat.DestCustom {
+				custom++
+			} else {
+				follow++
+			}
+		}
+		if custom != 3 || follow != 1 {
+			t.Errorf("%d custom deliveries and %d follow-ups", custom, follow)
+		}
+		// Without an id each is its own.
+		a, _, errA := s.Ingest(ctx, "", event)
+		b, _, errB := s.Ingest(ctx, "", event)
+		if errA != nil || errB != nil || a == b {
+			t.Error(a, b, errA, errB)
+		}
+		for _, bad := range []pleat.Event{
+			{Source: pleat.SourceFold, SourceID: "01890a5d-ac96-774b-bcce-b302099a8057", Name: pleat.OnComplete, Status: pleat.StateCompleted},
+			{Source: pleat.SourceWorkflow, SourceID: string(c.Job), Name: pleat.OnComplete, Status: pleat.StateCompleted},
+		} {
+			if _, _, err := s.Ingest(ctx, "", bad); pleat.CodeOf(err) != pleat.CodeInvalid {
+				t.Errorf("%+v: %v", bad, err)
+			}
+		}
+		n := newFlow(u, false)
+		n.Subs = []pleat.Subscription{toEndpoint(e)}
+		w, err := s.CreateWorkflow(ctx, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Ingest(ctx, "flow", pleat.Event{Source: pleat.SourceWorkflow, SourceID: string(w.ID), Name: pleat.OnFailed, Status: pleat.StateFailed}); err != nil {
+			t.Fatal(err)
+		}
+		if list := deliveries(t, s, u, store.DeliveryFilter{SourceID: string(w.ID)}); len(list) != 1 || list[0].Source != pleat.SourceWorkflow || list[0].EventName != pleat.OnFailed {
+			t.Errorf("of a workflow: %+v", list)
+		}
+		if err := s.DeleteJob(ctx, u, c.Job); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Ingest(ctx, "late", event); pleat.CodeOf(err) != pleat.CodeInvalid {
+			t.Errorf("of a deleted job: %v", err)
+		}
+	})
+}
+
+func TestPing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		global(t, s, u, false)
+		id, err := s.PingEndpoint(ctx, u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := claimDeliveries(t, s, "c", 10)
+		if len(got) != 1 || got[0].Delivery.ID != id || got[0].Event.Source != store.SourceTest {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// A run again tells whom the first run told, of itself.
+func TestRerunTells(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
+		again, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.FinishRun(ctx, finish(claim(t, s, "w1", 1)[0], pleat.StateCompleted)); err != nil {
+			t.Fatal(err)
+		}
+		list := deliveries(t, s, u, store.DeliveryFilter{SourceID: string(c.Job)})
+		if len(list) != 2 || list[0].Run != again.Run || list[1].Run != c.Run {
+			t.Fatalf("%+v", list)
+		}
+		views, err := s.RunViews(ctx, []pleat.RunID{c.Run, again.Run, c.Run, "none"})
+		if err != nil || len(views) != 2 || views[c.Run].Run.Number != 1 || views[again.Run].Run.Number != 2 || len(views[c.Run].Artifacts) != 1 {
+			t.Errorf("%+v %v", views, err)
+		}
+		if err := s.DeleteJob(ctx, u, c.Job); err != nil {
+			t.Fatal(err)
+		}
+		if views, err := s.RunViews(ctx, []pleat.RunID{c.Run}); err != nil || len(views) != 0 {
+			t.Errorf("of a deleted job: %+v %v", views, err)
+		}
+	})
+}
+
+func TestForgetDeliveries(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		e := global(t, s, u, false)
+		qna := pleat.Subscription{Destination: pleat.DestQnA, Word: "qna", TargetType: "qna_v1"}
+		for range 5 {
+			fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
+		}
+		for _, d := range claimDeliveries(t, s, "c", 3) {
+			finishDelivery(t, s, "c", store.Delivered{Claimed: d, OK: true, Status: 200})
+		}
+		attempts := storetest.Count(t, s, "attempt")
+		if n, err := s.ForgetDeliveries(ctx, s.Now().Add(-time.Hour), 100); err != nil || n != 0 {
+			t.Fatal(n, err)
+		}
+		clock.Advance(2 * time.Hour)
+		if n, err := s.ForgetDeliveries(ctx, s.Now().Add(-time.Hour), 2); err != nil || n != 2 {
+			t.Fatal(n, err)
+		}
+		if n, err := s.ForgetDeliveries(ctx, s.Now().Add(-time.Hour), 100); err != nil || n != 1 {
+			t.Fatal(n, err)
+		}
+		if n := len(deliveries(t, s, u, store.DeliveryFilter{})); n != 7 {
+			t.Errorf("%d are left; want the two that wait and five follow-ups", n)
+		}
+		if n := storetest.Count(t, s, "attempt"); n != attempts-3 {
+			t.Errorf("%d attempts of %d are left", n, attempts)
+		}
+	})
+}
+
+// All deliveries count as one lane: there may be as many of theirs as users.
+func TestCountsJoinDeliveries(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		for i := range 3 {
+			u := user(t, s, fmt.Sprint("u", i))
+			fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
+		}
+		counts, err := s.Counts(context.Background())
+		if err != nil || len(counts) != 1 || counts[0].Lane != "deliver" || counts[0].N != 3 {
+			t.Errorf("%+v %v", counts, err)
+		}
+	})
+}
+
+// News of deliveries comes under one topic, whatever the endpoint.
+func TestDeliverTopic(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		news, end := s.Subscribe(store.DeliverTopic())
+		defer end()
+		heard := func(what string) {
+			t.Helper()
+			select {
+			case <-news:
+			case <-time.After(5 * time.Second):
+				t.Fatal("no news of ", what)
+			}
+			for len(news) > 0 {
+				<-news
+			}
+		}
+		e := global(t, s, u, false)
+		heard("a configuration")
+		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
+		heard("an event")
+		got := claimDeliveries(t, s, "c", 1)
+		time.Sleep(100 * time.Millisecond) // what PostgreSQL still has to tell
+		for len(news) > 0 {
+			<-news
+		}
+		finishDelivery(t, s, "c", store.Delivered{Claimed: got[0], NextAt: s.Now().Add(time.Second)})
+		clock.Advance(2 * time.Second)
+		if _, err := s.Reap(ctx); err != nil {
+			t.Fatal(err)
+		}
+		heard("a delivery whose time has come")
+	})
+}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"pleat"
+)
+
+// filledPrefix begins the ids that Fill makes: version 7, of a day before this service existed, so that every job made by
+// CreateJob is newer.
+const filledPrefix = "01800000-0000-7000-8000-"
+
+// FilledJob is the id of the i-th job that Fill makes, counted from 0.
+func FilledJob(i int) pleat.JobID { return pleat.JobID(fmt.Sprintf("%s%012d", filledPrefix, i)) }
+
+// Fill makes n completed jobs as CreateJob, Claim and FinishRun leave them, but for their progress and events: every second
+// one is the owner's, the others belong to 997 users that have no account. It exists to be measured against.
+func (s *Store) Fill(ctx context.Context, owner pleat.UserID, n int) error {
+	const most = 20_000 // per transaction
+	now := s.now()
+	for from := 0; from < n; from += most {
+		to := min(from+most, n) - 1
+		err := s.write(ctx, "fill", func(t *tx) error {
+			for _, q := range fills {
+				args := []any{from, to, now}
+				if q.owned {
+					args = append(args, owner)
+				}
+				if _, err := t.exec(q.text, args...); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if s.dialect != "postgres" {
+		return nil
+	}
+	// What its autovacuum does in time.
+	_, err := s.db.ExecContext(ctx, "VACUUM (ANALYZE)")
+	return unavailable("fill", err)
+}
+
+// fills make one row per job in each table. $1 and $2 are the first job and the last, $3 is the time now, $4 the owner.
+var fills = func() (out []struct {
+	text  string
+	owned bool
+}) {
+	const numbers = "WITH RECURSIVE n (i) AS (SELECT CAST($1 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < CAST($2 AS bigint)) "
+	const id = "'" + filledPrefix + "' || substr(CAST(1000000000000 + i AS text), 2)"
+	const at = "CAST($3 AS bigint) - 1000000000000 + i * 100000"
+	const owner = "CASE WHEN i % 2 = 0 THEN CAST($4 AS text) ELSE 'user-' || CAST(i % 997 AS text) END"
+	const sequence = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
+	add := func(owned bool, text string) {
+		out = append(out, struct {
+			text  string
+			owned bool
+		}{numbers + text + " FROM n", owned})
+	}
+	add(true, `INSERT INTO job (id, account_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch, run_id, runs, created_at, updated_at, deleted_at)
+		SELECT `+id+", "+owner+`, 'fold ' || CAST(i AS text), 0, '', '', '[{"id":"' || `+id+` || '","kind":"protein","sequence":"`+sequence+`","chains":["A"],"count":1}]', '{}', 0, 'COMPLETED', 3, 1, `+id+", 1, "+at+", "+at+", 0")
+	add(true, `INSERT INTO run (id, job_id, account_id, number, state, msa, model, weight_set, method, engine, seed, params, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at, finished_at, changed_at)
+		SELECT `+id+", "+id+", "+owner+`, 1, 'COMPLETED', 'PENDING', 'null', '', 'none', 'null 1', '2718281828', '{"modelName":"null"}',
+			'{"predictions":[{"sequence_id":"' || `+id+` || '","chains":["A"],"mean_plddt":71.53,"ptm":0.5471,"iptm":null,"max_pae":21.4}],"timings":{"infer":12.5,"queue":0.01,"write":0.2}}',
+			'', 'write', 1, 1, 6, 0, `+at+", "+at+", "+at+", "+at)
+	add(true, `INSERT INTO task (id, kind, lane, account_id, share, turn, subject, state, attempt, tries, max_tries, memory, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
+		SELECT `+id+", 'fold', 'fold/null', "+owner+", "+owner+", i, "+id+", 'done', 1, 0, 10, 0, "+at+", 0, 'bench', 0, '', 0, "+at+", "+at)
+	add(false, `INSERT INTO attempt (task_id, number, worker_id, started_at, ended_at, outcome, detail)
+		SELECT `+id+", 1, 'bench', "+at+", "+at+", 'done', ''")
+	add(false, `INSERT INTO artifact (id, run_id, job_id, sequence_id, name, kind, content_type, bytes, sha256, blob_key, attempt, created_at)
+		SELECT `+id+", "+id+", "+id+", '', 'model.cif', 'cif', 'chemical/x-mmcif', 71012, '"+sha256Text+"', 'runs/' || "+id+" || '/1/model.cif', 1, "+at)
+	return out
+}()
+
+const sha256Text = "5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f"
+
+// FillDeliveries queues n deliveries to an endpoint, each of an event of its own of one run, as the ends of runs leave them.
+// They are numbered from a number that no earlier call for the endpoint reached. It exists to be measured against.
+func (s *Store) FillDeliveries(ctx context.Context, e Endpoint, job pleat.JobID, run pleat.RunID, from, n int) error {
+	const (
+		numbers = "WITH RECURSIVE n (i) AS (SELECT CAST($1 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < CAST($2 AS bigint) - 1) "
+		id      = "CAST($3 AS text) || substr(CAST(1000000000000 + i AS text), 2)"
+	)
+	first := e.ID[:24]
+	return s.write(ctx, "fill deliveries", func(t *tx) error {
+		t.tell(deliverTopic)
+		for _, q := range []struct {
+			text string
+			args []any
+		}{
+			{`INSERT INTO event (id, account_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id)
+				SELECT ` + id + `, CAST($4 AS text), 'fold_job', CAST($5 AS text), CAST($6 AS text), 'on_complete', 'COMPLETED', '', CAST($7 AS bigint), '' FROM n`,
+				[]any{from, from + n, first, e.Owner, job, run, t.now}},
+			{`INSERT INTO delivery (id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id, run_id, event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at, updated_at)
+				SELECT ` + id + ", CAST($4 AS text), " + id + `, '', CAST($8 AS text), 'custom_http', 'fold_job', CAST($5 AS text), CAST($6 AS text), 'on_complete', 'fill:' || ` + id + `, 'PENDING', '', 0, CAST($7 AS bigint), 0, '', CAST($7 AS bigint), CAST($7 AS bigint) FROM n`,
+				[]any{from, from + n, first, e.Owner, job, run, t.now, e.ID}},
+			{`INSERT INTO task (id, kind, lane, account_id, share, turn, subject, state, attempt, tries, max_tries, memory, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
+				SELECT ` + id + `, 'deliver', 'deliver/' || CAST($5 AS text), CAST($4 AS text), CAST($5 AS text), i, ` + id + `, 'queued', 0, 0, 10, 0, CAST($6 AS bigint), 0, '', 0, '', 0, CAST($6 AS bigint), 0 FROM n`,
+				[]any{from, from + n, first, e.Owner, e.ID, t.now}},
+		} {
+			if _, err := t.exec(numbers+q.text, q.args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

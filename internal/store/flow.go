@@ -1,0 +1,315 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"pleat"
+)
+
+// NewWorkflow is a validated workflow to create.
+type NewWorkflow struct {
+	Workflow pleat.Workflow // ID, state and times are made by the store
+	Draft    bool
+	Run      RunSpec // of its task; Kind is the workflow's
+	Subs     []pleat.Subscription
+}
+
+// FlowView is a workflow whole: its task's run, where it has one, and the files of it, read in one snapshot.
+type FlowView struct {
+	Workflow  pleat.Workflow
+	Run       *pleat.Run
+	Artifacts []pleat.Artifact
+}
+
+// ErrNoWorkflow says that there is no such workflow of the caller's.
+var ErrNoWorkflow = pleat.Errorf(pleat.CodeNotFound, "Workflow not found")
+
+const flowColumns = `w.id, w.account_id, w.kind, w.word, w.workflow_name, w.name, w.public, w.state, w.version, w.epoch, w.run_id, w.input,
+	w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
+
+type flowRow struct {
+	public, created, updated int64
+	input                    string
+}
+
+func (r *flowRow) into(w *pleat.Workflow) []any {
+	return []any{&w.ID, &w.Owner, &w.Kind, &w.Word, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch, &w.Run, &r.input,
+		&w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created, &r.updated}
+}
+
+func (r *flowRow) fill(w *pleat.Workflow) {
+	w.Public, w.Input = r.public == 1, json.RawMessage(r.input)
+	w.Created, w.Updated = stamp(r.created), stamp(r.updated)
+}
+
+// CreateWorkflow stores a workflow: a draft, or with the task that will execute it.
+func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workflow, error) {
+	var w pleat.Workflow
+	err := s.write(ctx, "create workflow", func(t *tx) (err error) {
+		w, err = t.insertWorkflow(n)
+		return err
+	})
+	return w, err
+}
+
+func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
+	w := n.Workflow
+	w.ID, w.State, w.Version, w.Epoch = pleat.WorkflowID(newID()), pleat.StateDraft, 1, 1
+	w.Created, w.Updated = stamp(t.now), stamp(t.now)
+	if !n.Draft {
+		w.State, w.Run = pleat.StateQueued, pleat.RunID(newID())
+	}
+	_, err := t.exec(`INSERT INTO workflow (id, account_id, kind, word, workflow_name, name, public, state, version, epoch, run_id, input, source_job, source_run, source_sequence, created_at, updated_at, deleted_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $14, 0)`,
+		w.ID, w.Owner, w.Kind, w.Word, w.Type, w.Name, bit(w.Public), w.State, w.Run, string(w.Input), w.Source.Job, w.Source.Run, w.Source.Sequence, t.now)
+	if err != nil {
+		return w, err
+	}
+	if err := t.subscribe(pleat.SourceWorkflow, string(w.ID), w.Run, w.Owner, n.Subs); err != nil {
+		return w, err
+	}
+	if n.Draft {
+		return w, nil
+	}
+	n.Run.Kind = w.Kind
+	return w, t.insertRun(pleat.JobID(w.ID), w.Run, w.Owner, 1, n.Run)
+}
+
+// ExecuteWorkflow queues a draft.
+func (s *Store) ExecuteWorkflow(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, spec RunSpec) (pleat.Workflow, error) {
+	var w pleat.Workflow
+	err := s.write(ctx, "execute workflow", func(t *tx) error {
+		if err := t.ownFlow(owner, id, &w); err != nil {
+			return err
+		}
+		if w.State != pleat.StateDraft {
+			return pleat.Errorf(pleat.CodeConflict, "the workflow is %s; only a DRAFT can be executed", w.State)
+		}
+		w.Run, w.State, spec.Kind = pleat.RunID(newID()), pleat.StateQueued, w.Kind
+		if _, err := t.exec("UPDATE workflow SET run_id = $1, state = $2, version = version + 1, updated_at = $3 WHERE id = $4", w.Run, w.State, t.now, id); err != nil {
+			return err
+		}
+		if _, err := t.exec("UPDATE subscription SET run_id = $1 WHERE source_id = $2", w.Run, id); err != nil {
+			return err
+		}
+		return t.insertRun(pleat.JobID(id), w.Run, owner, 1, spec)
+	})
+	return w, err
+}
+
+// ownFlow locks a workflow of the owner's.
+func (t *tx) ownFlow(owner pleat.UserID, id pleat.WorkflowID, w *pleat.Workflow) error {
+	q := "SELECT " + flowColumns + " FROM workflow w WHERE w.id = $1 AND w.account_id = $2 AND w.deleted_at = 0"
+	if t.pg != nil {
+		q += " FOR UPDATE"
+	}
+	var r flowRow
+	err := t.row(q, []any{id, owner}, r.into(w)...)
+	r.fill(w)
+	return found(err, ErrNoWorkflow)
+}
+
+// EditDraft puts another input in the place of a draft's; CodeConflict once it has left DRAFT.
+func (s *Store) EditDraft(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, edit func(input json.RawMessage) (json.RawMessage, error)) (pleat.Workflow, error) {
+	var w pleat.Workflow
+	err := s.write(ctx, "edit draft", func(t *tx) error {
+		if err := t.ownFlow(owner, id, &w); err != nil {
+			return err
+		}
+		if w.State != pleat.StateDraft {
+			return pleat.Errorf(pleat.CodeConflict, "the workflow is %s; only a DRAFT can be changed", w.State)
+		}
+		var err error
+		if w.Input, err = edit(w.Input); err != nil {
+			return err
+		}
+		w.Version++
+		_, err = t.exec("UPDATE workflow SET input = $1, version = version + 1, updated_at = $2 WHERE id = $3", string(w.Input), t.now, id)
+		return err
+	})
+	return w, err
+}
+
+// SetFlowPublic shows a workflow to everybody, or hides it again and kills the links that were given out.
+func (s *Store) SetFlowPublic(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, public bool) error {
+	return s.write(ctx, "set workflow public", func(t *tx) error {
+		var w pleat.Workflow
+		if err := t.ownFlow(owner, id, &w); err != nil || w.Public == public {
+			return err
+		}
+		_, err := t.exec("UPDATE workflow SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4", bit(public), bit(!public), t.now, id)
+		return err
+	})
+}
+
+// CancelWorkflow stops a workflow: at once where it is a draft or waits, within moments where it runs.
+func (s *Store) CancelWorkflow(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID) (pleat.State, error) {
+	var state pleat.State
+	err := s.write(ctx, "cancel workflow", func(t *tx) error {
+		var w pleat.Workflow
+		if err := t.ownFlow(owner, id, &w); err != nil {
+			return err
+		}
+		switch {
+		case w.State.Terminal():
+			return pleat.Errorf(pleat.CodeConflict, "the workflow has already ended: it is %s", w.State)
+		case w.State == pleat.StateDraft:
+			state = pleat.StateStopped
+			_, err := t.exec("UPDATE workflow SET state = $1, version = version + 1, updated_at = $2 WHERE id = $3", state, t.now, id)
+			return err
+		}
+		var err error
+		state, err = t.cancel(w.Run)
+		return err
+	})
+	return state, err
+}
+
+// startFlow reads the workflow that a claimed task executes.
+func (t *tx) startFlow(c *Claimed) error {
+	var w pleat.Workflow
+	var u pleat.Run
+	var fr flowRow
+	var rr runRow
+	if err := t.row("SELECT "+flowColumns+", "+runColumns+" FROM run r JOIN workflow w ON w.id = r.job_id WHERE r.id = $1", []any{c.Task.Subject},
+		append(fr.into(&w), rr.into(&u)...)...); err != nil {
+		return err
+	}
+	fr.fill(&w)
+	if err := rr.fill(&u); err != nil {
+		return err
+	}
+	c.Flow, c.Queued, c.Run, c.Seed = &w, u.CreatedAt, u.ID, u.Seed
+	return t.running(u)
+}
+
+// FlowView reads a workflow whole.
+func (s *Store) FlowView(ctx context.Context, id pleat.WorkflowID) (FlowView, error) {
+	var v FlowView
+	var r flowRow
+	if err := s.readRow(ctx, "SELECT "+flowColumns+" FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0", []any{id}, r.into(&v.Workflow)...); err != nil {
+		return v, unavailable("read workflow", found(err, ErrNoWorkflow))
+	}
+	r.fill(&v.Workflow)
+	if v.Workflow.Run == "" {
+		return v, nil
+	}
+	var u pleat.Run
+	var rr runRow
+	if err := s.readRow(ctx, "SELECT "+runColumns+" FROM run r WHERE r.id = $1", []any{v.Workflow.Run}, rr.into(&u)...); err != nil {
+		return v, unavailable("read workflow", err)
+	}
+	if err := rr.fill(&u); err != nil {
+		return v, err
+	}
+	v.Run = &u
+	rows, err := s.read(ctx, "SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", u.ID)
+	v.Artifacts, err = scanArtifacts(rows, err)
+	return v, unavailable("read workflow", err)
+}
+
+// FlowFilter narrows a list of workflows.
+type FlowFilter struct {
+	Limit  int
+	Before string
+	State  pleat.State
+	Kind   pleat.TaskKind
+	Source pleat.FoldRef // each part that is not empty
+}
+
+// Workflows reads a page of a user's workflows with their runs, newest first, without their files.
+func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f FlowFilter) ([]FlowView, error) {
+	q := "SELECT " + flowColumns + ", COALESCE(r.result, ''), COALESCE(r.failure, ''), COALESCE(r.stage, ''), COALESCE(r.done, 0), COALESCE(r.total, 0) FROM workflow w LEFT JOIN run r ON r.id = w.run_id WHERE w.deleted_at = 0 AND w.account_id = $1"
+	args := []any{owner}
+	add := func(clause, v string) {
+		if v != "" {
+			args = append(args, v)
+			q += fmt.Sprintf(clause, len(args))
+		}
+	}
+	add(" AND w.id < $%d", f.Before)
+	add(" AND w.state = $%d", string(f.State))
+	add(" AND w.kind = $%d", string(f.Kind))
+	add(" AND w.source_job = $%d", string(f.Source.Job))
+	add(" AND w.source_run = $%d", string(f.Source.Run))
+	add(" AND w.source_sequence = $%d", string(f.Source.Sequence))
+	out := []FlowView{}
+	rows, err := s.read(ctx, q+fmt.Sprintf(" ORDER BY w.id DESC LIMIT %d", f.Limit), args...)
+	err = each(rows, err, func(scan func(...any) error) error {
+		v := FlowView{Run: &pleat.Run{}}
+		var r flowRow
+		var rr runRow
+		if err := scan(append(r.into(&v.Workflow), &rr.result, &rr.failure, &v.Run.Stage, &v.Run.Done, &v.Run.Total)...); err != nil {
+			return err
+		}
+		r.fill(&v.Workflow)
+		v.Run.ID, v.Run.State = v.Workflow.Run, v.Workflow.State
+		out = append(out, v)
+		return rr.fill(v.Run)
+	})
+	return out, unavailable("list workflows", err)
+}
+
+// FollowUp is the task that starts a workflow after a fold.
+type FollowUp struct {
+	Task     pleat.Task
+	Delivery Delivery
+	Word     string
+	Settings json.RawMessage // the destination's object, as given
+}
+
+// ClaimFollowUps takes up to n follow-ups.
+func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int) ([]FollowUp, error) {
+	var out []FollowUp
+	err := s.writeSoon(ctx, "claim follow-ups", func(t *tx) error {
+		out = nil
+		tasks, err := t.claim(worker, followLane, n, 0)
+		if err != nil {
+			return err
+		}
+		for _, c := range tasks {
+			if err := t.start(&c); err != nil {
+				return err
+			}
+			f := FollowUp{Task: c.Task}
+			var settings string
+			err := t.row(`SELECT d.id, d.destination, d.source_id, d.run_id, u.word, u.settings FROM delivery d JOIN subscription u ON u.id = d.subscription_id WHERE d.id = $1`,
+				[]any{c.Task.Subject}, &f.Delivery.ID, &f.Delivery.Destination, &f.Delivery.SourceID, &f.Delivery.Run, &f.Word, &settings)
+			if err != nil {
+				return err
+			}
+			f.Settings = json.RawMessage(settings)
+			out = append(out, f)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// StartFollowUp creates the workflow that a follow-up is to start and ends the follow-up, in one transaction, so that it
+// starts once; or ends it as failed, for a reason.
+func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, reason string) (pleat.Workflow, error) {
+	var w pleat.Workflow
+	err := s.write(ctx, "start follow-up", func(t *tx) error {
+		if _, _, err := t.held(f.Task.ID, f.Task.Attempt, f.Task.Worker); err != nil {
+			return err
+		}
+		state, status := pleat.StateFailed, "FAILED"
+		if n != nil {
+			var err error
+			if w, err = t.insertWorkflow(*n); err != nil {
+				return err
+			}
+			state, status = pleat.StateCompleted, "SUCCEEDED"
+		}
+		if err := t.endTask(f.Task.ID, f.Task.Attempt, state, nil); err != nil {
+			return err
+		}
+		_, err := t.exec("UPDATE delivery SET status = $1, triggered = $2, reason = $3, attempts = attempts + 1, next_at = 0, updated_at = $4 WHERE id = $5",
+			status, w.ID, reason, t.now, f.Delivery.ID)
+		return err
+	})
+	return w, err
+}

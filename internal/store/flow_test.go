@@ -1,0 +1,176 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+func newFlow(owner pleat.UserID, draft bool) store.NewWorkflow {
+	return store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{Owner: owner, Kind: pleat.TaskQnA, Word: "evolla", Type: "evolla_v1", Name: "q",
+		Input: json.RawMessage(`{"question":"why?"}`), Source: pleat.FoldRef{Job: "j1", Run: "r1", Sequence: "s1"}}, Run: store.RunSpec{Lane: "qna/analyst", Model: "analyst"}}
+}
+
+func TestFlowLife(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		w, err := s.CreateWorkflow(ctx, newFlow(u, true))
+		if err != nil || w.State != pleat.StateDraft || w.Run != "" || w.TaskType() != "inference_qna" {
+			t.Fatalf("%+v %v", w, err)
+		}
+		if _, err := s.EditDraft(ctx, user(t, s, "eve"), w.ID, nil); !errors.Is(err, store.ErrNoWorkflow) {
+			t.Errorf("a stranger edits: %v", err)
+		}
+		if _, err := s.EditDraft(ctx, u, w.ID, func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"question":"how?"}`), nil }); err != nil {
+			t.Fatal(err)
+		}
+		w, err = s.ExecuteWorkflow(ctx, u, w.ID, newFlow(u, false).Run)
+		if err != nil || w.State != pleat.StateQueued {
+			t.Fatalf("%+v %v", w, err)
+		}
+		if _, err := s.ExecuteWorkflow(ctx, u, w.ID, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("executed twice: %v", err)
+		}
+		got, err := s.Claim(ctx, "w", []string{"qna/analyst"}, 1, 0)
+		if err != nil || len(got) != 1 || got[0].Flow == nil || string(got[0].Flow.Input) != `{"question":"how?"}` {
+			t.Fatalf("%+v %v", got, err)
+		}
+		if v, _ := s.FlowView(ctx, w.ID); v.Workflow.State != pleat.StateRunning {
+			t.Error(v.Workflow.State)
+		}
+		err = s.FinishRun(ctx, store.Finished{Task: got[0].Task.ID, Attempt: 1, Worker: "w", State: pleat.StateCompleted,
+			Result:    &pleat.Result{Row: json.RawMessage(`{"answer":"so"}`)},
+			Artifacts: []pleat.Artifact{{Name: "a.txt", Key: "runs/f/1/a.txt"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.FlowView(ctx, w.ID)
+		if err != nil || v.Workflow.State != pleat.StateCompleted || string(v.Run.Result.Row) != `{"answer":"so"}` || len(v.Artifacts) != 1 {
+			t.Fatalf("%+v %v", v, err)
+		}
+		if _, h, err := s.Artifact(ctx, v.Artifacts[0].ID); err != nil || h.Owner != u || h.Public {
+			t.Errorf("%+v %v", h, err)
+		}
+		if c, err := s.Changes(ctx, u, 0, 9); err != nil || len(c) != 1 || c[0].Kind != pleat.TaskQnA || string(c[0].Job) != string(w.ID) {
+			t.Errorf("%+v %v", c, err)
+		}
+		list, err := s.Workflows(ctx, u, store.FlowFilter{Limit: 5, Source: pleat.FoldRef{Job: "j1", Run: "r1"}})
+		if err != nil || len(list) != 1 || list[0].Run.Result == nil {
+			t.Errorf("%+v %v", list, err)
+		}
+		if n := storetest.Count(t, s, "event"); n != 1 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
+func TestFollowUpStartsOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		n := newJob(u, "fold")
+		n.Subs = []pleat.Subscription{{Destination: pleat.DestQnA, Word: "evolla", TargetType: "evolla_v1", Settings: json.RawMessage(`{"enabled":true}`)}}
+		if _, err := s.CreateJob(ctx, n); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.FinishRun(ctx, finish(claim(t, s, "w", 1)[0], pleat.StateCompleted)); err != nil {
+			t.Fatal(err)
+		}
+		f, err := s.ClaimFollowUps(ctx, "w", 5)
+		if err != nil || len(f) != 1 || f[0].Word != "evolla" {
+			t.Fatalf("%+v %v", f, err)
+		}
+		flow := newFlow(u, false)
+		w, err := s.StartFollowUp(ctx, f[0], &flow, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.StartFollowUp(ctx, f[0], &flow, ""); !errors.Is(err, pleat.ErrLost) {
+			t.Errorf("started twice: %v", err)
+		}
+		d, err := s.Deliveries(ctx, u, store.DeliveryFilter{Limit: 5})
+		if err != nil || len(d) != 1 || d[0].Triggered != string(w.ID) || d[0].Status != "SUCCEEDED" {
+			t.Errorf("%+v %v", d, err)
+		}
+	})
+}
+
+func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		n := newJob(u, "fold")
+		n.Subs = []pleat.Subscription{{Destination: pleat.DestMD, Word: "md", TargetType: "md", Settings: json.RawMessage(`{"enabled":true}`)}}
+		if _, err := s.CreateJob(ctx, n); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.FinishRun(ctx, finish(claim(t, s, "w", 1)[0], pleat.StateCompleted)); err != nil {
+			t.Fatal(err)
+		}
+		for range store.DefaultTries {
+			if f, err := s.ClaimFollowUps(ctx, "w", 5); err != nil || len(f) != 1 {
+				t.Fatalf("%+v %v", f, err)
+			}
+			clock.Advance(pleat.LeaseFor + time.Second)
+			if _, err := s.Reap(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := s.Deliveries(ctx, u, store.DeliveryFilter{Limit: 5})
+		if err != nil || len(d) != 1 || d[0].Status != "FAILED" || d[0].Reason == "" {
+			t.Errorf("%+v %v", d, err)
+		}
+	})
+}
+
+func TestLibrary(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		folder, err := s.CreateItem(ctx, store.LibraryItem{Owner: u, Name: "box", Type: "folder", Metadata: json.RawMessage(`{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		item, err := s.CreateItem(ctx, store.LibraryItem{Owner: u, Name: "x", Type: "file", Parent: folder.ID, Metadata: json.RawMessage(`{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := store.LibraryFile{Name: "a.pdb", Bytes: 60, Key: "library/a"}
+		if err := s.AddFile(ctx, u, item.ID, f, 100); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.AddFile(ctx, u, item.ID, f, 100); err != nil {
+			t.Errorf("replacing a file counts it twice: %v", err)
+		}
+		f.Name = "b.pdb"
+		if err := s.AddFile(ctx, u, item.ID, f, 100); pleat.CodeOf(err) != pleat.CodeTooLarge {
+			t.Errorf("over the quota: %v", err)
+		}
+		if err := s.AddFile(ctx, user(t, s, "eve"), item.ID, f, 100); !errors.Is(err, store.ErrNoItem) {
+			t.Errorf("a stranger adds: %v", err)
+		}
+		got, err := s.Item(ctx, u, folder.ID)
+		if err != nil || len(got.Children) != 1 || got.Children[0].ID != item.ID {
+			t.Fatalf("%+v %v", got, err)
+		}
+		if dead, _ := s.Unnamed(ctx, []string{"library/a"}); len(dead) != 0 {
+			t.Error("a library file counts as an orphan")
+		}
+		if err := s.DeleteItem(ctx, u, folder.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Item(ctx, u, item.ID); !errors.Is(err, store.ErrNoItem) {
+			t.Errorf("a child outlived its folder: %v", err)
+		}
+		if dead, _ := s.Unnamed(ctx, []string{"library/a"}); len(dead) != 1 {
+			t.Error("a deleted file is still named")
+		}
+	})
+}

@@ -1,0 +1,255 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"pleat"
+)
+
+// CreateJob stores a validated job, its first run and the task that will execute it, and counts it against the quota:
+// all, or nothing. With an idempotency key the same request is answered from the first one's answer for a day.
+func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
+	var c Created
+	err := s.write(ctx, "create job", func(t *tx) error {
+		c = Created{}
+		if n.Key != "" {
+			replayed, err := t.replay(n, &c)
+			if err != nil || replayed {
+				return err
+			}
+		}
+		usage, err := t.spend(n.Job.Owner, n.Quota)
+		if err != nil {
+			return err
+		}
+		if err := t.insertJob(&n, &c); err != nil {
+			return err
+		}
+		c.Usage = usage
+		if n.Key != "" {
+			_, err = t.exec("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", encode(c), n.Job.Owner, n.Key)
+		}
+		return err
+	})
+	return c, err
+}
+
+// replay claims an idempotency key, or reads the answer of the call that has it.
+func (t *tx) replay(n NewJob, c *Created) (bool, error) {
+	_, err := t.exec("DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at < $3", n.Job.Owner, n.Key, t.now-microsPerDay)
+	if err != nil {
+		return false, err
+	}
+	k, err := t.exec("INSERT INTO idempotency (account_id, key, digest, answer, created_at) VALUES ($1, $2, $3, '', $4) ON CONFLICT (account_id, key) DO NOTHING",
+		n.Job.Owner, n.Key, n.Digest, t.now)
+	if err != nil || k == 1 {
+		return false, err
+	}
+	var digest, answer string
+	if err := t.row("SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2", []any{n.Job.Owner, n.Key}, &digest, &answer); err != nil {
+		return false, err
+	}
+	if digest != n.Digest {
+		return false, pleat.Errorf(pleat.CodeConflict, "the Idempotency-Key was used with another request; use a new key for a new job")
+	}
+	c.Replayed = true
+	err = json.Unmarshal([]byte(answer), c)
+	c.Replayed = true
+	return true, err
+}
+
+func (t *tx) insertJob(n *NewJob, c *Created) error {
+	j := &n.Job
+	c.Job, c.Run, c.Name, c.State = pleat.JobID(newID()), pleat.RunID(newID()), j.Name, pleat.StateInitialized
+	for i := range j.Sequences {
+		j.Sequences[i].ID = pleat.SequenceID(newID())
+		c.Sequences = append(c.Sequences, j.Sequences[i].ID)
+	}
+	_, err := t.exec(`INSERT INTO job (id, account_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch, run_id, runs, created_at, updated_at, deleted_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 1, $11, 1, $12, $12, 0)`,
+		c.Job, j.Owner, j.Name, bit(j.Public), j.ChatID, j.LibraryItem, encode(j.Sequences), encode(j.Constraints), bit(j.Complex), c.State, c.Run, t.now)
+	if err != nil {
+		return err
+	}
+	if err := t.insertRun(c.Job, c.Run, j.Owner, 1, n.Run); err != nil {
+		return err
+	}
+	return t.subscribe(pleat.SourceFold, string(c.Job), c.Run, j.Owner, n.Subs)
+}
+
+// subscribe notes the destinations that a run resolved. One that brings its own endpoint gets it stored.
+func (t *tx) subscribe(kind pleat.SourceKind, source string, run pleat.RunID, owner pleat.UserID, subs []pleat.Subscription) error {
+	for _, sub := range subs {
+		id := newID()
+		if sub.Own != nil {
+			sub.Endpoint = newID()
+			if _, err := t.exec(`INSERT INTO endpoint (id, account_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused, enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at)
+				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`, sub.Endpoint, owner, source, sub.Own.URL, sub.Own.Token, t.now); err != nil {
+				return err
+			}
+		}
+		_, err := t.exec(`INSERT INTO subscription (id, account_id, source_kind, source_id, run_id, destination, word, target_type, settings, endpoint_id, created_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+			id, owner, kind, source, run, sub.Destination, sub.Word, sub.TargetType, string(sub.Settings), sub.Endpoint, t.now)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertRun stores a run and its task.
+func (t *tx) insertRun(job pleat.JobID, run pleat.RunID, owner pleat.UserID, number int, spec RunSpec) error {
+	_, err := t.exec(`INSERT INTO run (id, job_id, account_id, number, state, msa, model, weight_set, method, engine, seed, params, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at, finished_at, changed_at, kind)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', $10, $11, '', '', '', 0, 0, 0, 0, $12, 0, 0, $12, $13)`,
+		run, job, owner, number, spec.state(), pleat.StatePending, spec.Model, spec.WeightSet, spec.Method, spec.Seed, encode(spec.Params), t.now, spec.kind())
+	if err != nil {
+		return err
+	}
+	t.tell(OwnerTopic(owner))
+	kind := spec.kind()
+	return t.insertTask(kind, spec.Lane, owner, string(owner), string(run), spec.Memory, spec.Tries)
+}
+
+// insertTask queues work. Its turn keeps shares even: behind the share's own queue, but not behind anybody else's. A share
+// that has nothing waiting starts at the turn that is being served now.
+func (t *tx) insertTask(kind pleat.TaskKind, lane string, owner pleat.UserID, share, subject string, memory int64, tries int) error {
+	if tries == 0 {
+		tries = DefaultTries
+	}
+	_, err := t.exec(`INSERT INTO task (id, kind, lane, account_id, share, turn, subject, state, attempt, tries, max_tries, memory, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
+		SELECT $1, $2, $3, $4, $5,
+			CASE WHEN own >= served THEN own + 1 ELSE served END,
+			$6, 'queued', 0, 0, $7, $8, $9, 0, '', 0, '', 0, $9, 0
+		FROM (SELECT COALESCE((SELECT max(turn) FROM task WHERE state = 'queued' AND lane = $3 AND share = $5), -1) AS own,
+			COALESCE((SELECT min(turn) FROM task WHERE state = 'queued' AND lane = $3), 0) AS served) AS place`,
+		newID(), kind, lane, owner, share, subject, tries, memory, t.now)
+	t.tell(LaneTopic(lane))
+	return err
+}
+
+// Rerun starts another run of a job whose latest has ended, and counts it against the quota.
+func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, spec RunSpec, quota int) (Created, error) {
+	var c Created
+	err := s.write(ctx, "rerun", func(t *tx) error {
+		h, err := t.own(owner, job)
+		if err != nil {
+			return err
+		}
+		if !h.State.Terminal() {
+			return pleat.Errorf(pleat.CodeConflict, "the job is %s; it can be run again once it has ended", h.State)
+		}
+		c = Created{Job: job, Run: pleat.RunID(newID()), State: pleat.StateInitialized}
+		if c.Usage, err = t.spend(owner, quota); err != nil {
+			return err
+		}
+		var runs int
+		var seqs string
+		if err := t.row(`UPDATE job SET run_id = $1, runs = runs + 1, state = $2, version = version + 1, updated_at = $3
+			WHERE id = $4 RETURNING name, runs, sequences`, []any{c.Run, c.State, t.now, job}, &c.Name, &runs, &seqs); err != nil {
+			return err
+		}
+		var list []pleat.Sequence
+		if err := decode(seqs, &list); err != nil {
+			return err
+		}
+		for _, q := range list {
+			c.Sequences = append(c.Sequences, q.ID)
+		}
+		// The new run tells whom the job's first run was to tell.
+		if _, err := t.exec("UPDATE subscription SET run_id = $1 WHERE source_id = $2", c.Run, job); err != nil {
+			return err
+		}
+		return t.insertRun(job, c.Run, owner, runs, spec)
+	})
+	return c, err
+}
+
+// own locks a job of the owner's and reads its head.
+func (t *tx) own(owner pleat.UserID, job pleat.JobID) (Head, error) {
+	q := "SELECT account_id, public, version, epoch, run_id, state FROM job WHERE id = $1 AND account_id = $2 AND deleted_at = 0"
+	if t.pg != nil {
+		q += " FOR UPDATE"
+	}
+	h := Head{Job: job, Caller: owner}
+	var public int64
+	err := t.row(q, []any{job, owner}, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
+	h.Public = public == 1
+	return h, found(err, pleat.ErrJobNotFound)
+}
+
+// SetPublic shows a job to everybody, or hides it again; hiding it kills the links that were given out.
+func (s *Store) SetPublic(ctx context.Context, owner pleat.UserID, job pleat.JobID, public bool) error {
+	return s.write(ctx, "set public", func(t *tx) error {
+		h, err := t.own(owner, job)
+		if err != nil || h.Public == public {
+			return err
+		}
+		t.tell(RunTopic(h.Run), OwnerTopic(owner))
+		_, err = t.exec("UPDATE job SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4",
+			bit(public), bit(!public), t.now, job)
+		return err
+	})
+}
+
+// DeleteJob takes a job from every reader at once, stops its run, and leaves its files to the sweep.
+func (s *Store) DeleteJob(ctx context.Context, owner pleat.UserID, job pleat.JobID) error {
+	return s.write(ctx, "delete job", func(t *tx) error {
+		h, err := t.own(owner, job)
+		if err != nil {
+			return err
+		}
+		if !h.State.Terminal() {
+			if _, err := t.cancel(h.Run); err != nil {
+				return err
+			}
+		}
+		if _, err := t.exec("DELETE FROM artifact WHERE job_id = $1", job); err != nil {
+			return err
+		}
+		if _, err := t.exec("DELETE FROM run_event WHERE run_id IN (SELECT id FROM run WHERE job_id = $1)", job); err != nil {
+			return err
+		}
+		t.tell(RunTopic(h.Run), OwnerTopic(owner))
+		_, err = t.exec(`UPDATE job SET deleted_at = $1, version = version + 1, epoch = epoch + 1, name = '', sequences = '[]', constraints = '' WHERE id = $2`, t.now, job)
+		return err
+	})
+}
+
+// Cancel stops a job: at once where it waits, within moments where it runs. The state returned is the one it has now.
+func (s *Store) Cancel(ctx context.Context, owner pleat.UserID, job pleat.JobID) (pleat.State, error) {
+	var state pleat.State
+	err := s.write(ctx, "cancel", func(t *tx) error {
+		h, err := t.own(owner, job)
+		if err != nil {
+			return err
+		}
+		if h.State.Terminal() {
+			return pleat.Errorf(pleat.CodeConflict, "the job has already ended: it is %s", h.State)
+		}
+		state, err = t.cancel(h.Run)
+		return err
+	})
+	return state, err
+}
+
+// cancel flags the task of a run, and ends the run where no worker holds it.
+func (t *tx) cancel(run pleat.RunID) (pleat.State, error) {
+	var id pleat.TaskID
+	var state pleat.TaskState
+	var worker pleat.WorkerID
+	err := t.row(`UPDATE task SET cancel = 1 WHERE subject = $1 AND state IN ('queued', 'waiting', 'running')
+		RETURNING id, state, worker_id`, []any{run}, &id, &state, &worker)
+	if err != nil {
+		return "", found(err, pleat.Errorf(pleat.CodeConflict, "the job has already ended"))
+	}
+	if state == pleat.TaskRunning {
+		t.tell(WorkerTopic(worker))
+		return pleat.StateRunning, nil
+	}
+	if _, err := t.exec("UPDATE task SET state = 'stopped', ended_at = $1 WHERE id = $2", t.now, id); err != nil {
+		return "", err
+	}
+	return pleat.StateStopped, t.endRun(run, ending{state: pleat.StateStopped, failure: pleat.Failed(pleat.FailCancelled, "stopped by its owner before it started")})
+}

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"pleat"
+)
+
+// LibraryItem is a file or folder of a user's library.
+type LibraryItem struct {
+	ID       string
+	Owner    pleat.UserID
+	Parent   string
+	Name     string
+	Type     string // file or folder
+	FileType string
+	Origin   string
+	Metadata json.RawMessage
+	Files    []LibraryFile
+	Children []LibraryItem // without files or children of their own
+	Created  time.Time
+	Updated  time.Time
+}
+
+// LibraryFile is one file of an item.
+type LibraryFile struct {
+	Name        string
+	ContentType string
+	Bytes       int64
+	SHA256      string
+	Key         string // where internal/blob keeps it
+	Created     time.Time
+}
+
+// ErrNoItem says that there is no such library item of the caller's.
+var ErrNoItem = pleat.Errorf(pleat.CodeNotFound, "Library item not found")
+
+const itemColumns = "i.id, i.account_id, i.parent_id, i.name, i.type, i.file_type, i.origin, i.metadata, i.created_at, i.updated_at"
+
+func scanItem(scan func(...any) error) (LibraryItem, error) {
+	var i LibraryItem
+	var meta string
+	var made, changed int64
+	err := scan(&i.ID, &i.Owner, &i.Parent, &i.Name, &i.Type, &i.FileType, &i.Origin, &meta, &made, &changed)
+	i.Metadata, i.Created, i.Updated = json.RawMessage(meta), stamp(made), stamp(changed)
+	return i, err
+}
+
+// CreateItem stores an item without files. Its parent, if it has one, must be a folder of the same owner's.
+func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, error) {
+	err := s.write(ctx, "create library item", func(t *tx) error {
+		if i.Parent != "" {
+			var kind string
+			err := t.row("SELECT type FROM library_item WHERE id = $1 AND account_id = $2 AND deleted_at = 0", []any{i.Parent, i.Owner}, &kind)
+			if err != nil {
+				return found(err, pleat.Errorf(pleat.CodeNotFound, "parent_id: Library item not found"))
+			}
+			if kind != "folder" {
+				return pleat.Invalidf("parent_id names a %s; it must name a folder", kind)
+			}
+		}
+		i.ID, i.Created, i.Updated = newID(), stamp(t.now), stamp(t.now)
+		_, err := t.exec(`INSERT INTO library_item (id, account_id, parent_id, name, type, file_type, origin, metadata, created_at, updated_at, deleted_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, 0)`, i.ID, i.Owner, i.Parent, i.Name, i.Type, i.FileType, i.Origin, string(i.Metadata), t.now)
+		return err
+	})
+	return i, err
+}
+
+// AddFile stores a file's row under an item, in place of one of the same name, unless the user's library would then hold more
+// than quota bytes.
+func (s *Store) AddFile(ctx context.Context, owner pleat.UserID, item string, f LibraryFile, quota int64) error {
+	return s.write(ctx, "add library file", func(t *tx) error {
+		// The account's row is locked so that two uploads do not both fit into the last of the room.
+		if _, err := t.exec("UPDATE account SET quota = quota WHERE id = $1", owner); err != nil {
+			return err
+		}
+		n, err := t.exec("UPDATE library_item SET updated_at = $1 WHERE id = $2 AND account_id = $3 AND type = 'file' AND deleted_at = 0", t.now, item, owner)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return ErrNoItem
+		}
+		var used int64
+		if err := t.row(`SELECT COALESCE(sum(l.bytes), 0) FROM library_file l JOIN library_item i ON i.id = l.item_id
+			WHERE i.account_id = $1 AND NOT (l.item_id = $2 AND l.name = $3)`, []any{owner, item, f.Name}, &used); err != nil {
+			return err
+		}
+		if used+f.Bytes > quota {
+			return pleat.Errorf(pleat.CodeTooLarge, "the library may hold %d bytes; it holds %d and this file has %d", quota, used, f.Bytes)
+		}
+		if _, err := t.exec("DELETE FROM library_file WHERE item_id = $1 AND name = $2", item, f.Name); err != nil {
+			return err
+		}
+		_, err = t.exec("INSERT INTO library_file (item_id, name, content_type, bytes, sha256, blob_key, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+			item, f.Name, f.ContentType, f.Bytes, f.SHA256, f.Key, t.now)
+		return err
+	})
+}
+
+// Item reads an item of a user's with its files and children; of anybody's where the owner is empty.
+func (s *Store) Item(ctx context.Context, owner pleat.UserID, id string) (LibraryItem, error) {
+	var i LibraryItem
+	n := 0
+	rows, err := s.read(ctx, "SELECT "+itemColumns+" FROM library_item i WHERE i.id = $1 AND ($2 = '' OR i.account_id = $2) AND i.deleted_at = 0", id, owner)
+	err = each(rows, err, func(scan func(...any) error) (err error) {
+		n++
+		i, err = scanItem(scan)
+		return err
+	})
+	if err == nil && n == 0 {
+		err = ErrNoItem
+	}
+	if err != nil {
+		return i, unavailable("read library item", err)
+	}
+	rows, err = s.read(ctx, "SELECT name, content_type, bytes, sha256, blob_key, created_at FROM library_file WHERE item_id = $1 ORDER BY created_at, name", id)
+	err = each(rows, err, func(scan func(...any) error) error {
+		var f LibraryFile
+		var at int64
+		if err := scan(&f.Name, &f.ContentType, &f.Bytes, &f.SHA256, &f.Key, &at); err != nil {
+			return err
+		}
+		f.Created = stamp(at)
+		i.Files = append(i.Files, f)
+		return nil
+	})
+	if err != nil {
+		return i, unavailable("read library item", err)
+	}
+	rows, err = s.read(ctx, "SELECT "+itemColumns+" FROM library_item i WHERE i.parent_id = $1 AND i.deleted_at = 0 ORDER BY i.id LIMIT 1000", id)
+	i.Children, err = scanItems(rows, err)
+	return i, unavailable("read library item", err)
+}
+
+// Items reads a page of a user's library, newest first.
+func (s *Store) Items(ctx context.Context, owner pleat.UserID, before string, limit int) ([]LibraryItem, error) {
+	rows, err := s.read(ctx, "SELECT "+itemColumns+" FROM library_item i WHERE i.account_id = $1 AND i.deleted_at = 0 AND ($2 = '' OR i.id < $2)"+fmt.Sprintf(" ORDER BY i.id DESC LIMIT %d", limit), owner, before)
+	out, err := scanItems(rows, err)
+	return out, unavailable("list library", err)
+}
+
+// DeleteItem removes an item and what is in it; the files go with the sweep.
+func (s *Store) DeleteItem(ctx context.Context, owner pleat.UserID, id string) error {
+	return s.write(ctx, "delete library item", func(t *tx) error {
+		n, err := t.exec("UPDATE library_item SET deleted_at = $1 WHERE id = $2 AND account_id = $3 AND deleted_at = 0", t.now, id, owner)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return ErrNoItem
+		}
+		const below = `WITH RECURSIVE below (id) AS (SELECT CAST($1 AS text) UNION ALL SELECT i.id FROM library_item i JOIN below b ON i.parent_id = b.id) `
+		if _, err := t.exec(below+"DELETE FROM library_file WHERE item_id IN (SELECT id FROM below)", id); err != nil {
+			return err
+		}
+		_, err = t.exec(below+"UPDATE library_item SET deleted_at = $2 WHERE id IN (SELECT id FROM below) AND deleted_at = 0", id, t.now)
+		return err
+	})
+}
+
+func scanItems(rows *sql.Rows, err error) ([]LibraryItem, error) {
+	out := []LibraryItem{}
+	err = each(rows, err, func(scan func(...any) error) error {
+		i, err := scanItem(scan)
+		out = append(out, i)
+		return err
+	})
+	return out, err
+}

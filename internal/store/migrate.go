@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrate brings the schema to the newest version and says from which to which. Several nodes may call it at once.
+func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
+	p, done, err := s.provider(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer done()
+	if from, err = p.GetDBVersion(ctx); err != nil {
+		return 0, 0, unavailable("migrate", err)
+	}
+	if _, err = p.Up(ctx); err != nil {
+		return from, from, fmt.Errorf("migrate: %w", err)
+	}
+	to, err = p.GetDBVersion(ctx)
+	return from, to, err
+}
+
+// Version is the schema's version; 0 before the first migration.
+func (s *Store) Version(ctx context.Context) (int64, error) {
+	tables := "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'goose_db_version'"
+	if s.dialect == "sqlite" {
+		tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'"
+	}
+	var n, v int64
+	if err := s.readRow(ctx, tables, nil, &n); err != nil || n == 0 {
+		return 0, err
+	}
+	err := s.readRow(ctx, "SELECT COALESCE(max(version_id), 0) FROM goose_db_version", nil, &v)
+	return v, err
+}
+
+// Latest is the version that this program needs.
+func Latest() int64 {
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		panic(err)
+	}
+	return int64(len(files))
+}
+
+func (s *Store) provider(ctx context.Context) (*goose.Provider, func(), error) {
+	dir, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.dialect == "postgres" {
+		locker, err := lock.NewPostgresSessionLocker()
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := goose.NewProvider(goose.DialectPostgres, s.db, dir, goose.WithSessionLocker(locker))
+		return p, func() {}, err
+	}
+	// goose wants a pool; the writer's connection is pinned, so it gets a handle of its own. SQLite's lock keeps two apart.
+	db, err := sql.Open("sqlite", s.sqlite.dsn)
+	if err != nil {
+		return nil, nil, err
+	}
+	db.SetMaxOpenConns(1)
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, dir)
+	return p, func() { _ = db.Close() }, err
+}

@@ -1,0 +1,225 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// channel is the NOTIFY channel over which processes wake each other.
+const channel = "pleat"
+
+// soonConns bounds the connections for claims and progress: few callers, short transactions.
+const soonConns = 4
+
+func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error {
+	s.dialect = "postgres"
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return errors.New("the PostgreSQL address cannot be read") // pgx's message may hold the password
+	}
+	if cfg.RuntimeParams["application_name"] == "" {
+		cfg.RuntimeParams["application_name"] = "pleat"
+	}
+	s.db = stdlib.OpenDB(*cfg)
+	// What need not survive a crash of the machine goes over connections that say so once, not before each transaction.
+	soon := cfg.Copy()
+	soon.RuntimeParams["synchronous_commit"] = "off"
+	s.soonDB = stdlib.OpenDB(*soon)
+	s.soonDB.SetMaxOpenConns(soonConns)
+	s.soonDB.SetMaxIdleConns(soonConns)
+	s.soonDB.SetConnMaxIdleTime(5 * time.Minute)
+	n := opt.ReadConns
+	if n == 0 {
+		n = max(16, 4*runtime.GOMAXPROCS(0))
+	}
+	s.db.SetMaxOpenConns(n)
+	s.db.SetMaxIdleConns(n)
+	s.db.SetConnMaxIdleTime(5 * time.Minute)
+	if err := s.agreeOnTime(ctx); err != nil {
+		_ = s.soonDB.Close()
+		_ = s.db.Close()
+		return err
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.notify = &notifier{s: s, cfg: cfg, cancel: cancel, kick: make(chan struct{}, 1), pending: map[string]bool{}}
+	s.notify.wg.Add(3)
+	go s.notify.sender(run)
+	go s.notify.listener(run)
+	go s.notify.timer(run)
+	return nil
+}
+
+// SyncClock measures again how far this machine's clock is from the database's. SQLite has no clock but the machine's.
+func (s *Store) SyncClock(ctx context.Context) error {
+	if s.dialect != "postgres" {
+		return nil
+	}
+	return unavailable("read the clock", s.agreeOnTime(ctx))
+}
+
+// agreeOnTime measures how far this machine's clock is from the database's, so that leases mean the same on every node.
+func (s *Store) agreeOnTime(ctx context.Context) error {
+	before := s.clock()
+	var db int64
+	if err := s.db.QueryRowContext(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&db); err != nil {
+		return err
+	}
+	after := s.clock()
+	middle := before.Add(after.Sub(before) / 2).UnixMicro()
+	s.offset.Store(db - middle)
+	return nil
+}
+
+func (s *Store) pgCommit(ctx context.Context, soon bool, fn func(*tx) error) ([]string, error) {
+	const tries = 4
+	for i := 1; ; i++ {
+		wake, err := s.pgOnce(ctx, soon, fn)
+		var pe *pgconn.PgError
+		if err == nil || i == tries || !errors.As(err, &pe) || pe.Code != "40001" && pe.Code != "40P01" {
+			return wake, err
+		}
+	}
+}
+
+func (s *Store) pgOnce(ctx context.Context, soon bool, fn func(*tx) error) ([]string, error) {
+	db := s.db
+	if soon {
+		db = s.soonDB
+	}
+	btx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = btx.Rollback() }() // after a commit it does nothing
+	t := &tx{ctx: ctx, s: s, pg: btx, now: s.now()}
+	if err := fn(t); err != nil {
+		return nil, err
+	}
+	if err := btx.Commit(); err != nil {
+		return nil, err
+	}
+	return t.wake, nil
+}
+
+// notifier carries wake-ups between processes by NOTIFY. It sends outside the transactions that cause them, since inside
+// one commits take a global lock and serialise, and joins those that wait into one message.
+type notifier struct {
+	s      *Store
+	cfg    *pgx.ConnConfig
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	pending map[string]bool
+	kick    chan struct{}
+}
+
+func (n *notifier) close() {
+	n.cancel()
+	n.wg.Wait()
+}
+
+func (n *notifier) send(topics []string) {
+	n.mu.Lock()
+	for _, t := range topics {
+		n.pending[t] = true
+	}
+	n.mu.Unlock()
+	select {
+	case n.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (n *notifier) sender(ctx context.Context) {
+	defer n.wg.Done()
+	const most = 7000 // NOTIFY takes 8,000 bytes
+	for {
+		select {
+		case <-n.kick:
+		case <-ctx.Done():
+			return
+		}
+		n.mu.Lock()
+		topics := make([]string, 0, len(n.pending))
+		for t := range n.pending {
+			topics = append(topics, t)
+		}
+		clear(n.pending)
+		n.mu.Unlock()
+		slices.Sort(topics)
+		for len(topics) > 0 {
+			k, size := 0, 0
+			for k < len(topics) && size+len(topics[k])+1 < most {
+				size += len(topics[k]) + 1
+				k++
+			}
+			if _, err := n.s.db.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel, strings.Join(topics[:k], "\n")); err != nil && ctx.Err() == nil {
+				n.s.log.Warn("store: notify failed; other processes notice by polling", "error", err)
+				break
+			}
+			topics = topics[k:]
+		}
+	}
+}
+
+func (n *notifier) listener(ctx context.Context) {
+	defer n.wg.Done()
+	for ctx.Err() == nil {
+		err := n.listen(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		n.s.log.Warn("store: lost the connection that listens; trying again", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (n *notifier) listen(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, n.cfg.Copy())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+		return err
+	}
+	n.s.hub.publishAll() // whatever was missed while nobody listened
+	for {
+		note, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		n.s.hub.publish(strings.Split(note.Payload, "\n")...)
+	}
+}
+
+// timer keeps the clocks agreed.
+func (n *notifier) timer(ctx context.Context) {
+	defer n.wg.Done()
+	tick := time.NewTicker(30 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := n.s.agreeOnTime(ctx); err != nil && ctx.Err() == nil {
+				n.s.log.Warn("store: cannot read the database's clock", "error", err)
+			}
+		}
+	}
+}

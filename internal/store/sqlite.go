@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// maxGroup bounds how many verbs share one commit.
+const maxGroup = 512
+
+func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error {
+	s.dialect = "sqlite"
+	if path == "" {
+		return errors.New("sqlite: needs a path")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	dsn := func(pragmas ...string) string {
+		v := url.Values{}
+		for _, p := range append([]string{"busy_timeout(10000)", "journal_mode(WAL)", "foreign_keys(1)", "cache_size(-8000)", "temp_store(2)"}, pragmas...) {
+			v.Add("_pragma", p)
+		}
+		return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + v.Encode()
+	}
+	writing := dsn("synchronous(FULL)", "wal_autocheckpoint(4000)")
+	wdb, err := sql.Open("sqlite", writing)
+	if err != nil {
+		return err
+	}
+	wdb.SetMaxOpenConns(1)
+	conn, err := wdb.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	s.db, err = sql.Open("sqlite", dsn("query_only(1)"))
+	if err != nil {
+		return err
+	}
+	n := opt.ReadConns
+	if n == 0 {
+		n = max(4, 2*runtime.GOMAXPROCS(0))
+	}
+	s.db.SetMaxOpenConns(n)
+	s.db.SetMaxIdleConns(n)
+	s.sqlite = &writer{s: s, dsn: writing, db: wdb, conn: conn, ops: make(chan *op, maxGroup), quit: make(chan struct{}), group: maxGroup}
+	if opt.CommitEach {
+		s.sqlite.group = 1
+	}
+	s.sqlite.wg.Add(1)
+	go s.sqlite.run()
+	return nil
+}
+
+// writer is SQLite's one writer. It commits in groups: verbs that arrive while a commit waits for the disk share the next
+// one, each in a savepoint of its own, so that one that fails takes nothing with it.
+type writer struct {
+	s     *Store
+	dsn   string
+	db    *sql.DB
+	conn  *sql.Conn
+	ops   chan *op
+	quit  chan struct{}
+	once  sync.Once
+	wg    sync.WaitGroup
+	group int
+	soft  bool // the connection's synchronous is NORMAL
+}
+
+// op is one verb on its way through the writer.
+type op struct {
+	ctx  context.Context
+	soon bool
+	fn   func(*tx) error
+	wake []string
+	err  error
+	done chan struct{}
+}
+
+var errClosed = errors.New("the store is closed")
+
+// do hands a verb to the writer and waits for its commit. A caller that gives up leaves the verb to its fate: it may still
+// be committed, as with any database whose answer is lost.
+func (w *writer) do(ctx context.Context, soon bool, fn func(*tx) error) ([]string, error) {
+	o := &op{ctx: ctx, soon: soon, fn: fn, done: make(chan struct{})}
+	select {
+	case w.ops <- o:
+	case <-w.quit:
+		return nil, errClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case <-o.done:
+		return o.wake, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (w *writer) close() {
+	w.once.Do(func() { close(w.quit) })
+	w.wg.Wait()
+	_ = w.conn.Close()
+	_ = w.db.Close()
+}
+
+func (w *writer) run() {
+	defer w.wg.Done()
+	t := &tx{s: w.s, conn: w.conn, stmt: map[string]*sql.Stmt{}}
+	batch := make([]*op, 0, maxGroup)
+	for {
+		batch = batch[:0]
+		select {
+		case o := <-w.ops:
+			batch = append(batch, o)
+		case <-w.quit:
+			w.refuse()
+			return
+		}
+	gather:
+		for len(batch) < w.group {
+			select {
+			case o := <-w.ops:
+				batch = append(batch, o)
+			default:
+				break gather
+			}
+		}
+		w.commit(t, batch)
+		for _, o := range batch {
+			close(o.done)
+		}
+	}
+}
+
+// refuse answers what still waits when the store closes.
+func (w *writer) refuse() {
+	for {
+		select {
+		case o := <-w.ops:
+			o.err = errClosed
+			close(o.done)
+		default:
+			return
+		}
+	}
+}
+
+// commit runs a batch in one transaction.
+func (w *writer) commit(t *tx, batch []*op) {
+	bg := context.Background()
+	t.ctx = bg
+	soon := true
+	for _, o := range batch {
+		soon = soon && o.soon
+	}
+	err := w.sync(bg, soon)
+	if err == nil {
+		_, err = t.exec("BEGIN IMMEDIATE")
+	}
+	if err != nil {
+		fail(batch, err)
+		return
+	}
+	t.now = w.s.now()
+	for _, o := range batch {
+		if o.err = o.ctx.Err(); o.err == nil {
+			o.err = w.one(t, o)
+		}
+	}
+	if _, err := t.exec("COMMIT"); err != nil {
+		_, _ = w.conn.ExecContext(bg, "ROLLBACK")
+		fail(batch, fmt.Errorf("commit: %w", err))
+	}
+}
+
+// sync chooses whether the next commit waits for the disk.
+func (w *writer) sync(ctx context.Context, soon bool) error {
+	if soon == w.soft {
+		return nil
+	}
+	mode := "FULL"
+	if soon {
+		mode = "NORMAL"
+	}
+	if _, err := w.conn.ExecContext(ctx, "PRAGMA synchronous="+mode); err != nil {
+		return err
+	}
+	w.soft = soon
+	return nil
+}
+
+func (w *writer) one(t *tx, o *op) (err error) {
+	if _, err := t.exec("SAVEPOINT verb"); err != nil {
+		return err
+	}
+	t.wake = nil
+	defer func() {
+		if r := recover(); r != nil {
+			w.s.log.Error("store: a verb panicked", "panic", r, "stack", stack())
+			err = fmt.Errorf("panic: %v", r)
+		}
+		if err != nil {
+			if _, back := t.exec("ROLLBACK TO verb"); back != nil {
+				err = errors.Join(err, back)
+			}
+		}
+		if _, rel := t.exec("RELEASE verb"); rel != nil && err == nil {
+			err = rel
+		}
+		o.wake = t.wake
+	}()
+	return o.fn(t)
+}
+
+func fail(batch []*op, err error) {
+	for _, o := range batch {
+		o.err = err
+	}
+}
+
+func stack() string {
+	b := make([]byte, 16<<10)
+	return strconv.Quote(string(b[:runtime.Stack(b, false)]))
+}

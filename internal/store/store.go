@@ -1,0 +1,229 @@
+// Package store owns every row: SQL for SQLite and PostgreSQL, migrations, and the verbs that move a job through its life.
+//
+// Each verb is one transaction and leaves the database consistent, or changes nothing; there is no Begin to call. It must
+// not execute work, touch artifacts' bytes or speak HTTP. Terminal states, their event and what they set off are written
+// together, by FinishRun and by the verbs that end a run without a worker.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pleat"
+)
+
+// Options tune a Store. The zero value serves.
+type Options struct {
+	Clock     func() time.Time // nil: time.Now
+	Log       *slog.Logger     // nil: discards
+	ReadConns int              // connections for reading; 0: chosen by the machine
+	// CommitEach ends every SQLite transaction by itself instead of grouping those that wait. It exists to be measured against.
+	CommitEach bool
+}
+
+// Store is a database with verbs. It is safe for use by many goroutines. Make one with Open.
+type Store struct {
+	dialect string
+	db      *sql.DB // reads on SQLite, everything on PostgreSQL
+	clock   func() time.Time
+	offset  atomic.Int64 // what to add to the clock so that all nodes agree, in microseconds
+	log     *slog.Logger
+	hub     hub
+	texts   sync.Map // SQL by its portable text
+
+	readersMu sync.RWMutex
+	readers   map[string]*sql.Stmt // SQLite's statements for reading, by their portable text
+
+	sqlite *writer   // SQLite's one writer
+	notify *notifier // PostgreSQL's bridge between processes
+	soonDB *sql.DB   // PostgreSQL's connections whose commits do not wait for the disk
+}
+
+// Open opens the database at url: «sqlite:PATH» or «postgres://…». It does not migrate.
+func Open(ctx context.Context, url string, opt Options) (*Store, error) {
+	s := &Store{clock: opt.Clock, log: opt.Log, readers: map[string]*sql.Stmt{}}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.hub.topics = map[string]map[chan struct{}]bool{}
+	var err error
+	switch {
+	case strings.HasPrefix(url, "sqlite:"):
+		err = s.openSQLite(ctx, strings.TrimPrefix(url, "sqlite:"), opt)
+	case strings.HasPrefix(url, "postgres://"), strings.HasPrefix(url, "postgresql://"):
+		err = s.openPostgres(ctx, url, opt)
+	default:
+		err = errors.New("a database is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return s, nil
+}
+
+// Dialect is "sqlite" or "postgres".
+func (s *Store) Dialect() string { return s.dialect }
+
+// Close waits for what is being written and closes the database.
+func (s *Store) Close() error {
+	if s.notify != nil {
+		s.notify.close()
+	}
+	if s.sqlite != nil {
+		s.sqlite.close()
+	}
+	if s.soonDB != nil {
+		_ = s.soonDB.Close()
+	}
+	return s.db.Close()
+}
+
+// Ping reports whether the database answers and can write.
+func (s *Store) Ping(ctx context.Context) error {
+	if _, err := s.Version(ctx); err != nil {
+		return unavailable("ping", err)
+	}
+	return nil
+}
+
+// now is the time all nodes agree on, in microseconds.
+func (s *Store) now() int64 { return s.clock().UnixMicro() + s.offset.Load() }
+
+// Now is the store's time: the database's, where it is shared.
+func (s *Store) Now() time.Time { return stamp(s.now()) }
+
+func stamp(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// unavailable marks a database that cannot serve now, so that the caller hears 503 and not 500. Refusals pass unchanged.
+func unavailable(verb string, err error) error {
+	var refusal *pleat.Error
+	if err == nil || errors.As(err, &refusal) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the database cannot serve this now; try again", Err: fmt.Errorf("%s: %w", verb, err)}
+}
+
+// text adapts portable SQL, whose parameters are $1, $2 …, to the dialect. SQLite's drivers number «$n» by first
+// appearance, so it gets «?n».
+func (s *Store) text(q string) string {
+	if s.dialect != "sqlite" {
+		return q
+	}
+	if t, ok := s.texts.Load(q); ok {
+		return t.(string)
+	}
+	b := []byte(q)
+	for i := 0; i+1 < len(b); i++ {
+		if b[i] == '$' && b[i+1] >= '1' && b[i+1] <= '9' {
+			b[i] = '?'
+		}
+	}
+	t := strings.ReplaceAll(string(b), "FOR UPDATE SKIP LOCKED", "")
+	s.texts.Store(q, t)
+	return t
+}
+
+// hub wakes goroutines that wait for news on a topic.
+type hub struct {
+	mu     sync.Mutex
+	topics map[string]map[chan struct{}]bool
+}
+
+// Subscribe returns a channel that holds a token after news on the topic, and a function to end it. Tokens coalesce: read
+// the channel, then look at the database.
+func (s *Store) Subscribe(topic string) (<-chan struct{}, func()) {
+	ch := make(chan struct{}, 1)
+	s.SubscribeTo(topic, ch)
+	return ch, func() { s.hub.remove(topic, ch) }
+}
+
+// SubscribeTo lets one channel hear of several topics.
+func (s *Store) SubscribeTo(topic string, ch chan struct{}) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	if s.hub.topics[topic] == nil {
+		s.hub.topics[topic] = map[chan struct{}]bool{}
+	}
+	s.hub.topics[topic][ch] = true
+}
+
+// Unsubscribe ends what SubscribeTo began.
+func (s *Store) Unsubscribe(topic string, ch chan struct{}) { s.hub.remove(topic, ch) }
+
+func (h *hub) remove(topic string, ch chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.topics[topic], ch)
+	if len(h.topics[topic]) == 0 {
+		delete(h.topics, topic)
+	}
+}
+
+func (h *hub) publish(topics ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range topics {
+		for ch := range h.topics[t] {
+			select {
+			case ch <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+func (h *hub) publishAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, chans := range h.topics {
+		for ch := range chans {
+			select {
+			case ch <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// LaneTopic has news when a lane gets work. The lanes of deliveries share one.
+func LaneTopic(lane string) string {
+	if strings.HasPrefix(lane, deliverLanes) {
+		return deliverTopic
+	}
+	return "lane:" + lane
+}
+
+// RunTopic has news when a run changes or tells of its progress.
+func RunTopic(run pleat.RunID) string { return "run:" + string(run) }
+
+// OwnerTopic has news when one of a user's runs changes.
+func OwnerTopic(user pleat.UserID) string { return "owner:" + string(user) }
+
+// WorkerTopic has news when a task that the worker holds is cancelled.
+func WorkerTopic(w pleat.WorkerID) string { return "worker:" + string(w) }

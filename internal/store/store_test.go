@@ -1,0 +1,580 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// Every test of this package runs on both databases.
+
+func user(t *testing.T, s *store.Store, name string) pleat.UserID {
+	t.Helper()
+	u, err := s.EnsureUser(context.Background(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.ID
+}
+
+func newJob(owner pleat.UserID, name string) store.NewJob {
+	return store.NewJob{
+		Job: pleat.Job{Owner: owner, Name: name, Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "GSGS", Chains: []string{"A"}, Count: 1}}},
+		Run: store.RunSpec{Model: "null", WeightSet: "w", Method: "m", Seed: "7", Lane: "fold/null",
+			Params: pleat.Params{Model: "null", Values: map[string]any{"seed": "7"}}},
+		Quota: 1000,
+	}
+}
+
+func create(t *testing.T, s *store.Store, owner pleat.UserID, name string) store.Created {
+	t.Helper()
+	c, err := s.CreateJob(context.Background(), newJob(owner, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func claim(t *testing.T, s *store.Store, w pleat.WorkerID, n int) []store.Claimed {
+	t.Helper()
+	c, err := s.Claim(context.Background(), w, []string{"fold/null"}, n, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func finish(c store.Claimed, state pleat.State) store.Finished {
+	f := store.Finished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: c.Task.Worker, State: state, Engine: "null 1", MSA: pleat.StatePending}
+	if state == pleat.StateCompleted {
+		plddt := 71.5
+		f.Result = &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &plddt}}, Timings: map[string]float64{"infer": 1}}
+		f.Artifacts = []pleat.Artifact{{Name: "model.cif", Kind: pleat.ArtifactCIF, ContentType: "chemical/x-mmcif", Bytes: 3, SHA256: "00", Key: "runs/x/1/model.cif"}}
+	} else {
+		f.Failure = pleat.Failed(pleat.FailInvalidInput, "no")
+	}
+	return f
+}
+
+func TestLife(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		c := create(t, s, u, "one")
+		if c.State != pleat.StateInitialized || len(c.Sequences) != 1 || c.Usage.Used != 1 {
+			t.Fatalf("created %+v", c)
+		}
+		got := claim(t, s, "w1", 5)
+		if len(got) != 1 || got[0].Fold.Run != c.Run || got[0].Task.Attempt != 1 || got[0].Fold.Seed != "7" {
+			t.Fatalf("claimed %+v", got)
+		}
+		v, err := s.View(ctx, c.Job)
+		if err != nil || v.Job.State != pleat.StateRunning || v.Run.StartedAt.IsZero() {
+			t.Fatalf("running view %+v %v", v, err)
+		}
+		if err := s.FinishRun(ctx, finish(got[0], pleat.StateCompleted)); err != nil {
+			t.Fatal(err)
+		}
+		v, err = s.View(ctx, c.Job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Job.State != pleat.StateCompleted || v.Run.Result == nil || *v.Run.Result.Predictions[0].MeanPLDDT != 71.5 || len(v.Artifacts) != 1 {
+			t.Fatalf("completed view %+v", v)
+		}
+		if diff := cmp.Diff(map[string]any{"seed": "7"}, v.Run.Params.Values); diff != "" {
+			t.Error(diff)
+		}
+		if err := s.FinishRun(ctx, finish(got[0], pleat.StateCompleted)); !errors.Is(err, pleat.ErrLost) {
+			t.Errorf("finishing twice: %v", err)
+		}
+		news, err := s.Progress(ctx, c.Run, 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var states []pleat.State
+		for i, p := range news {
+			if p.Seq != int64(i+1) {
+				t.Errorf("progress %d has sequence number %d", i, p.Seq)
+			}
+			if p.Kind == pleat.ProgressState {
+				states = append(states, p.State)
+			}
+		}
+		if diff := cmp.Diff([]pleat.State{pleat.StateRunning, pleat.StateCompleted}, states); diff != "" {
+			t.Error(diff)
+		}
+		if n := storetest.Count(t, s, "event"); n != 1 {
+			t.Errorf("%d events", n)
+		}
+		rows, err := s.ListJobs(ctx, u, store.Filter{Limit: 10, Query: "ON"})
+		if err != nil || len(rows) != 1 || rows[0].MeanPLDDT == nil {
+			t.Errorf("list %+v %v", rows, err)
+		}
+	})
+}
+
+func TestStaleWorkerIsRefused(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		c := create(t, s, u, "one")
+		first := claim(t, s, "w1", 1)[0]
+		clock.Advance(pleat.LeaseFor + time.Second)
+		r, err := s.Reap(ctx)
+		if err != nil || r.Requeued != 1 {
+			t.Fatalf("reaped %+v %v", r, err)
+		}
+		pulses, err := s.Beat(ctx, "w1", []pleat.Beat{{Task: first.Task.ID, Attempt: 1, Run: c.Run, Progress: []pleat.Progress{{Kind: pleat.ProgressLog, Line: "late"}}}})
+		if err != nil || !pulses[0].Lost {
+			t.Fatalf("pulse of a lost task %+v %v", pulses, err)
+		}
+		second := claim(t, s, "w2", 1)[0]
+		if second.Task.Attempt != 2 {
+			t.Fatalf("attempt %d", second.Task.Attempt)
+		}
+		for what, err := range map[string]error{
+			"finish":     s.FinishRun(ctx, finish(first, pleat.StateCompleted)),
+			"artifact":   s.AddArtifact(ctx, first.Task.ID, 1, "w1", pleat.Artifact{Name: "x"}),
+			"checkpoint": s.SaveCheckpoint(ctx, first.Task.ID, 1, "w1", pleat.Checkpoint{Key: "k", Step: 1}),
+			"release":    s.Release(ctx, first.Task.ID, 1, "w1"),
+		} {
+			if !errors.Is(err, pleat.ErrLost) {
+				t.Errorf("%s by a stale worker: %v", what, err)
+			}
+		}
+		if err := s.FinishRun(ctx, finish(second, pleat.StateCompleted)); err != nil {
+			t.Fatal(err)
+		}
+		if n := storetest.Count(t, s, "event"); n != 1 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
+func TestTriesRunOut(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		c := create(t, s, user(t, s, "ada"), "one")
+		for i := range store.DefaultTries {
+			if got := claim(t, s, "w", 1); len(got) != 1 {
+				t.Fatalf("try %d: nothing to claim", i)
+			}
+			clock.Advance(pleat.LeaseFor + time.Second)
+			if _, err := s.Reap(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v, err := s.View(ctx, c.Job)
+		if err != nil || v.Run.State != pleat.StateFailed || v.Run.Failure.Kind != pleat.FailCrashed {
+			t.Fatalf("%+v %v", v.Run, err)
+		}
+	})
+}
+
+func TestRetryWaits(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		c := create(t, s, user(t, s, "ada"), "one")
+		f := finish(claim(t, s, "w", 1)[0], pleat.StateFailed)
+		f.Failure = pleat.Failed(pleat.FailDeviceLost, "gone")
+		if err := s.FinishRun(ctx, f); err != nil {
+			t.Fatal(err)
+		}
+		if got := claim(t, s, "w", 1); len(got) != 0 {
+			t.Fatal("claimed before its pause was over")
+		}
+		clock.Advance(2 * time.Second)
+		if r, err := s.Reap(ctx); err != nil || r.Woken != 1 {
+			t.Fatalf("%+v %v", r, err)
+		}
+		got := claim(t, s, "w", 1)
+		if len(got) != 1 || got[0].Task.Attempt != 2 {
+			t.Fatalf("%+v", got)
+		}
+		if err := s.FinishRun(ctx, finish(got[0], pleat.StateCompleted)); err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := s.View(ctx, c.Job); v.Job.State != pleat.StateCompleted {
+			t.Fatal(v.Job.State)
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u, other := user(t, s, "ada"), user(t, s, "eve")
+		waiting := create(t, s, u, "waits")
+		if _, err := s.Cancel(ctx, other, waiting.Job); !errors.Is(err, pleat.ErrJobNotFound) {
+			t.Errorf("a stranger cancels: %v", err)
+		}
+		if st, err := s.Cancel(ctx, u, waiting.Job); err != nil || st != pleat.StateStopped {
+			t.Fatalf("%s %v", st, err)
+		}
+		if _, err := s.Cancel(ctx, u, waiting.Job); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("cancelling twice: %v", err)
+		}
+		if got := claim(t, s, "w", 1); len(got) != 0 {
+			t.Fatal("a stopped task was claimed")
+		}
+		running := create(t, s, u, "runs")
+		got := claim(t, s, "w", 1)
+		woken, end := s.Subscribe(store.WorkerTopic("w"))
+		defer end()
+		if st, err := s.Cancel(ctx, u, running.Job); err != nil || st != pleat.StateRunning {
+			t.Fatalf("%s %v", st, err)
+		}
+		select {
+		case <-woken:
+		case <-time.After(2 * time.Second):
+			t.Error("the worker was not woken")
+		}
+		ids, err := s.Cancels(ctx, "w")
+		if err != nil || len(ids) != 1 {
+			t.Fatalf("%v %v", ids, err)
+		}
+		// The worker finished before it noticed: the owner's word stands all the same.
+		if err := s.FinishRun(ctx, finish(got[0], pleat.StateCompleted)); err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.View(ctx, running.Job)
+		if err != nil || v.Job.State != pleat.StateStopped || v.Run.Result != nil || len(v.Artifacts) != 0 {
+			t.Fatalf("%+v %v", v, err)
+		}
+	})
+}
+
+func TestQuotaIsExact(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		n := newJob(u, "many")
+		n.Quota = 30
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		made, refused := 0, 0
+		for range 16 {
+			wg.Go(func() {
+				for range 5 {
+					_, err := s.CreateJob(ctx, n)
+					mu.Lock()
+					switch {
+					case err == nil:
+						made++
+					case err.Error() == "Daily quota exceeded. Limit: 30 calls per day. Current: 30 calls.":
+						refused++
+					default:
+						t.Error(err)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		if made != 30 || refused != 50 {
+			t.Errorf("made %d, refused %d", made, refused)
+		}
+		if n := storetest.Count(t, s, "job"); n != 30 {
+			t.Errorf("%d rows", n)
+		}
+		usage, err := s.Usage(ctx, u, 30)
+		if err != nil || usage.Used != 30 || usage.Reset.Before(s.Now()) || usage.Reset.Hour() != 0 {
+			t.Errorf("%+v %v", usage, err)
+		}
+		clock.Advance(24 * time.Hour)
+		if _, err := s.CreateJob(ctx, n); err != nil {
+			t.Errorf("the next day: %v", err)
+		}
+		if err := s.SetQuota(ctx, "ada", 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.CreateJob(ctx, n); err == nil || err.Error() != "Daily quota exceeded. Limit: 1 calls per day. Current: 1 calls." {
+			t.Errorf("own quota: %v", err)
+		}
+	})
+}
+
+func TestIdempotency(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		n := newJob(u, "once")
+		n.Key, n.Digest = "k", "d"
+		var wg sync.WaitGroup
+		ids := make([]pleat.JobID, 20)
+		for i := range ids {
+			wg.Go(func() {
+				c, err := s.CreateJob(ctx, n)
+				if err != nil {
+					t.Error(err)
+				}
+				ids[i] = c.Job
+			})
+		}
+		wg.Wait()
+		for _, id := range ids {
+			if id != ids[0] || id == "" {
+				t.Fatalf("answers differ: %v", ids)
+			}
+		}
+		if n := storetest.Count(t, s, "job"); n != 1 {
+			t.Errorf("%d jobs", n)
+		}
+		n.Digest = "other"
+		if _, err := s.CreateJob(ctx, n); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("another body: %v", err)
+		}
+		clock.Advance(25 * time.Hour)
+		if c, err := s.CreateJob(ctx, n); err != nil || c.Job == ids[0] || c.Replayed {
+			t.Errorf("a day later: %+v %v", c, err)
+		}
+	})
+}
+
+func TestTurnsAreFair(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		a, b := user(t, s, "thousand"), user(t, s, "one")
+		for i := range 40 {
+			create(t, s, a, fmt.Sprint(i))
+		}
+		for range 10 {
+			claim(t, s, "w", 1)
+		}
+		first, second := create(t, s, b, "first"), create(t, s, b, "second")
+		var place []int
+		for i := range 8 {
+			got := claim(t, s, "w", 1)[0]
+			if got.Fold.Run == first.Run || got.Fold.Run == second.Run {
+				place = append(place, i)
+			}
+		}
+		if diff := cmp.Diff([]int{1, 3}, place); diff != "" {
+			t.Errorf("b's jobs were claimed at the places %v; each should wait for one of a's", place)
+		}
+	})
+}
+
+func TestOneClaimEach(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		u := user(t, s, "ada")
+		for i := range 60 {
+			create(t, s, u, fmt.Sprint(i))
+		}
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		seen := map[pleat.TaskID]int{}
+		for w := range 8 {
+			wg.Go(func() {
+				for {
+					got := claim(t, s, pleat.WorkerID(fmt.Sprint(w)), 3)
+					if len(got) == 0 {
+						return
+					}
+					mu.Lock()
+					for _, c := range got {
+						seen[c.Task.ID]++
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		if len(seen) != 60 {
+			t.Errorf("%d tasks claimed of 60", len(seen))
+		}
+		for id, n := range seen {
+			if n != 1 {
+				t.Errorf("%s was claimed %d times", id, n)
+			}
+		}
+	})
+}
+
+func TestRestartFreesLeases(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		create(t, s, user(t, s, "ada"), "one")
+		w := pleat.Worker{ID: "node-1", Lanes: []string{"fold/null"}, Models: []pleat.Model{{Name: "null", Kind: pleat.TaskFold}}}
+		if err := s.RegisterWorker(ctx, w); err != nil {
+			t.Fatal(err)
+		}
+		claim(t, s, "node-1", 1)
+		if err := s.RegisterWorker(ctx, w); err != nil {
+			t.Fatal(err)
+		}
+		if got := claim(t, s, "node-1", 1); len(got) != 1 || got[0].Task.Attempt != 2 {
+			t.Fatalf("%+v", got)
+		}
+		models, err := s.Models(ctx)
+		if err != nil || len(models) != 1 || models[0].Name != "null" {
+			t.Errorf("%+v %v", models, err)
+		}
+	})
+}
+
+func TestVisibility(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		c := create(t, s, u, "one")
+		k, err := s.CreateKey(ctx, u, "pleat_abc", "hash", "laptop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := s.Head(ctx, c.Job, "hash")
+		if err != nil || h.Caller != u || h.Owner != u || h.Public {
+			t.Fatalf("%+v %v", h, err)
+		}
+		if h, _ := s.Head(ctx, c.Job, "wrong"); h.Caller != "" {
+			t.Error("a wrong key has a caller")
+		}
+		before := h
+		for _, public := range []bool{true, true, false} {
+			if err := s.SetPublic(ctx, u, c.Job, public); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h, _ = s.Head(ctx, c.Job, "hash")
+		if h.Version != before.Version+2 || h.Epoch != before.Epoch+1 {
+			t.Errorf("version %d → %d, epoch %d → %d", before.Version, h.Version, before.Epoch, h.Epoch)
+		}
+		if err := s.RevokeKey(ctx, u, k.ID); err != nil {
+			t.Fatal(err)
+		}
+		if h, _ = s.Head(ctx, c.Job, "hash"); h.Caller != "" {
+			t.Error("a revoked key has a caller")
+		}
+		if _, err := s.KeyByHash(ctx, "hash"); !errors.Is(err, pleat.ErrUnauthorized) {
+			t.Errorf("revoked key: %v", err)
+		}
+		if err := s.DeleteJob(ctx, u, c.Job); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Head(ctx, c.Job, ""); !errors.Is(err, pleat.ErrJobNotFound) {
+			t.Errorf("deleted job: %v", err)
+		}
+	})
+}
+
+func TestSessionDiesWithItsKey(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		k, err := s.CreateKey(ctx, u, "p", "h", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{"s1", "s2"} {
+			if err := s.CreateSession(ctx, id, k.ID, s.Now().Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p, err := s.SessionByHash(ctx, "s1"); err != nil || p.User != u {
+			t.Fatalf("%+v %v", p, err)
+		}
+		if err := s.RevokeKey(ctx, u, k.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SessionByHash(ctx, "s2"); !errors.Is(err, pleat.ErrUnauthorized) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestRerun(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		c := create(t, s, u, "one")
+		if _, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run, 100); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("rerun of a waiting job: %v", err)
+		}
+		if err := s.FinishRun(ctx, finish(claim(t, s, "w", 1)[0], pleat.StateCompleted)); err != nil {
+			t.Fatal(err)
+		}
+		again, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run, 100)
+		if err != nil || again.Run == c.Run || again.Usage.Used != 2 {
+			t.Fatalf("%+v %v", again, err)
+		}
+		v, err := s.View(ctx, c.Job)
+		if err != nil || v.Run.ID != again.Run || v.Run.Number != 2 || v.Job.State != pleat.StateInitialized || len(v.Artifacts) != 0 {
+			t.Fatalf("%+v %v", v, err)
+		}
+		if runs, err := s.Runs(ctx, c.Job); err != nil || len(runs) != 2 {
+			t.Errorf("%d runs %v", len(runs), err)
+		}
+	})
+}
+
+func TestPages(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		var want []pleat.JobID
+		for i := range 7 {
+			want = append([]pleat.JobID{create(t, s, u, fmt.Sprintf("job 100%%_%d", i)).Job}, want...)
+		}
+		create(t, s, user(t, s, "eve"), "hers")
+		var got []pleat.JobID
+		before := ""
+		for {
+			page, err := s.ListJobs(ctx, u, store.Filter{Limit: 3, Before: before})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(page) == 0 {
+				break
+			}
+			for _, r := range page {
+				got = append(got, r.ID)
+			}
+			before = string(got[len(got)-1])
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if rows, _ := s.ListJobs(ctx, u, store.Filter{Limit: 9, Query: "0%_3"}); len(rows) != 1 {
+			t.Errorf("%d rows match a literal pattern", len(rows))
+		}
+		if rows, _ := s.ListJobs(ctx, u, store.Filter{Limit: 9, State: pleat.StateCompleted}); len(rows) != 0 {
+			t.Errorf("%d completed", len(rows))
+		}
+	})
+}
+
+func TestSQLiteSurvivesReopening(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "deep", "pleat.db")
+	ctx := context.Background()
+	for i := range 3 {
+		s, err := store.Open(ctx, "sqlite:"+path, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, to, err := s.Migrate(ctx); err != nil || to != store.Latest() {
+			t.Fatalf("%d %v", to, err)
+		}
+		u := user(t, s, "ada")
+		create(t, s, u, fmt.Sprint(i))
+		if n := storetest.Count(t, s, "job"); n != i+1 {
+			t.Fatalf("%d jobs at opening %d", n, i)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v %v", info, err)
+	}
+}

@@ -1,0 +1,126 @@
+// Package storetest opens stores for tests: SQLite always, PostgreSQL where PLEAT_TEST_POSTGRES names a server (make test
+// starts one). It must not be imported by anything but tests and benches.
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pleat/internal/store"
+)
+
+// Clock runs with the machine's and can be moved.
+type Clock struct {
+	mu    sync.Mutex
+	ahead time.Duration
+}
+
+// Now is the machine's time plus what the clock was moved.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.ahead)
+}
+
+// Advance moves the clock.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += d
+}
+
+// Each runs fn on a fresh, migrated store of every database at hand.
+func Each(t *testing.T, fn func(t *testing.T, s *store.Store, clock *Clock)) {
+	t.Helper()
+	for name, fresh := range Databases() {
+		t.Run(name, func(t *testing.T) {
+			clock := &Clock{}
+			fn(t, OpenAt(t, fresh(t), clock), clock)
+		})
+	}
+}
+
+// Databases are the databases at hand: each makes an empty one and gives its address.
+func Databases() map[string]func(t testing.TB) string {
+	all := map[string]func(t testing.TB) string{"sqlite": func(t testing.TB) string {
+		return "sqlite:" + filepath.Join(t.TempDir(), "pleat.db")
+	}}
+	if os.Getenv("PLEAT_TEST_POSTGRES") != "" {
+		all["postgres"] = Postgres
+	}
+	return all
+}
+
+// OpenAt opens and migrates the store at an address; it is closed with the test.
+func OpenAt(t testing.TB, address string, clock *Clock) *store.Store {
+	t.Helper()
+	opt := store.Options{}
+	if clock != nil {
+		opt.Clock = clock.Now
+	}
+	s, err := store.Open(context.Background(), address, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if _, _, err := s.Migrate(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var made atomic.Int64
+
+// Postgres makes an empty database on the server named by PLEAT_TEST_POSTGRES; it is dropped with the test.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	server := os.Getenv("PLEAT_TEST_POSTGRES")
+	if server == "" {
+		t.Skip("PLEAT_TEST_POSTGRES names no server; make test starts one")
+	}
+	db, err := sql.Open("pgx", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprintf("pleat_%d_%d", os.Getpid(), made.Add(1))
+	if _, err := db.Exec("CREATE DATABASE " + name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := db.Exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+		_ = db.Close()
+	})
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// Count is how many rows a table has.
+func Count(t testing.TB, s *store.Store, table string) int {
+	t.Helper()
+	n, err := s.CountRows(context.Background(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Name is a short name of a database's address, for messages.
+func Name(address string) string {
+	name, _, _ := strings.Cut(address, ":")
+	return name
+}

@@ -1,0 +1,249 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pleat"
+)
+
+// tx is one verb's transaction: on SQLite a savepoint inside a group, on PostgreSQL a transaction of its own.
+type tx struct {
+	ctx  context.Context
+	s    *Store
+	conn *sql.Conn            // SQLite's writer
+	stmt map[string]*sql.Stmt // prepared on conn
+	pg   *sql.Tx
+	now  int64
+	wake []string
+}
+
+func (t *tx) exec(q string, args ...any) (int64, error) {
+	var res sql.Result
+	var err error
+	if t.pg != nil {
+		res, err = t.pg.ExecContext(t.ctx, q, args...)
+	} else {
+		var st *sql.Stmt
+		if st, err = t.prepare(q); err == nil {
+			res, err = st.ExecContext(t.ctx, args...)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+func (t *tx) query(q string, args ...any) (*sql.Rows, error) {
+	if t.pg != nil {
+		return t.pg.QueryContext(t.ctx, q, args...)
+	}
+	st, err := t.prepare(q)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(t.ctx, args...)
+}
+
+// row reads exactly one row into dst; sql.ErrNoRows where there is none.
+func (t *tx) row(q string, args []any, dst ...any) error {
+	rows, err := t.query(q, args...)
+	if err != nil {
+		return err
+	}
+	return one(rows, dst...)
+}
+
+func one(rows *sql.Rows, dst ...any) error {
+	defer rows.Close()
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		return sql.ErrNoRows
+	}
+	if err := rows.Scan(dst...); err != nil {
+		return err
+	}
+	return rows.Close()
+}
+
+// each calls fn for every row; fn scans it.
+func each(rows *sql.Rows, err error, fn func(scan func(...any) error) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := fn(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (t *tx) prepare(q string) (*sql.Stmt, error) {
+	if st, ok := t.stmt[q]; ok {
+		return st, nil
+	}
+	// The statement outlives this verb, so the verb's deadline must not be the statement's.
+	st, err := t.conn.PrepareContext(context.WithoutCancel(t.ctx), t.s.text(q))
+	if err != nil {
+		return nil, fmt.Errorf("prepare %q: %w", q, err)
+	}
+	t.stmt[q] = st
+	return st, nil
+}
+
+// tell wakes a topic once the transaction has been committed.
+func (t *tx) tell(topics ...string) {
+	for _, topic := range topics {
+		if !slices.Contains(t.wake, topic) {
+			t.wake = append(t.wake, topic)
+		}
+	}
+}
+
+// write runs fn in a durable transaction: when it returns nil, what fn did survives a crash of the machine.
+func (s *Store) write(ctx context.Context, verb string, fn func(t *tx) error) error {
+	return s.commit(ctx, verb, false, fn)
+}
+
+// writeSoon is write for what need not survive a crash of the machine, since work would only be done again: claims and
+// progress. It survives a crash of the process, and anything written after it that is durable makes it so too.
+func (s *Store) writeSoon(ctx context.Context, verb string, fn func(t *tx) error) error {
+	return s.commit(ctx, verb, true, fn)
+}
+
+func (s *Store) commit(ctx context.Context, verb string, soon bool, fn func(t *tx) error) error {
+	var wake []string
+	var err error
+	if s.sqlite != nil {
+		wake, err = s.sqlite.do(ctx, soon, fn)
+	} else {
+		wake, err = s.pgCommit(ctx, soon, fn)
+	}
+	if err != nil {
+		return unavailable(verb, err)
+	}
+	s.hub.publish(wake...)
+	if s.notify != nil && len(wake) > 0 {
+		s.notify.send(wake)
+	}
+	return nil
+}
+
+// read runs a query outside any transaction.
+func (s *Store) read(ctx context.Context, q string, args ...any) (*sql.Rows, error) {
+	st, err := s.reader(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if st == nil {
+		return s.db.QueryContext(ctx, s.text(q), args...)
+	}
+	return st.QueryContext(ctx, args...)
+}
+
+// readIn is read inside a transaction for reading.
+func (s *Store) readIn(ctx context.Context, rtx *sql.Tx, q string, args ...any) (*sql.Rows, error) {
+	st, err := s.reader(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if st == nil {
+		return rtx.QueryContext(ctx, s.text(q), args...)
+	}
+	return rtx.StmtContext(ctx, st).QueryContext(ctx, args...)
+}
+
+// maxReaders bounds the statements that are kept, since some hold a limit that the caller chose.
+const maxReaders = 256
+
+// reader is the kept statement of a query on SQLite, where parsing costs more than most queries do; nil where none is kept.
+// PostgreSQL's driver keeps its own.
+func (s *Store) reader(ctx context.Context, q string) (*sql.Stmt, error) {
+	if s.sqlite == nil {
+		return nil, nil
+	}
+	s.readersMu.RLock()
+	st, full := s.readers[q], len(s.readers) >= maxReaders
+	s.readersMu.RUnlock()
+	if st != nil || full {
+		return st, nil
+	}
+	st, err := s.db.PrepareContext(context.WithoutCancel(ctx), s.text(q))
+	if err != nil {
+		return nil, err
+	}
+	s.readersMu.Lock()
+	defer s.readersMu.Unlock()
+	if other := s.readers[q]; other != nil {
+		_ = st.Close() // it was never used
+		return other, nil
+	}
+	s.readers[q] = st
+	return st, nil
+}
+
+// readRow reads exactly one row.
+func (s *Store) readRow(ctx context.Context, q string, args []any, dst ...any) error {
+	if s.sqlite != nil {
+		// Watching for the end of ctx costs two goroutines, more than a row costs.
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		ctx = context.WithoutCancel(ctx)
+	}
+	rows, err := s.read(ctx, q, args...)
+	if err != nil {
+		return err
+	}
+	return one(rows, dst...)
+}
+
+// found turns the absence of a row into a refusal, or into nothing where that is nil.
+func found(err error, refusal *pleat.Error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		if refusal == nil {
+			return nil
+		}
+		return refusal
+	}
+	return err
+}
+
+// encode writes v as JSON text; a nil pointer is the empty text.
+func encode(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("store: encode: " + err.Error()) // our own types: cannot fail but by a bug
+	}
+	if string(b) == "null" {
+		return ""
+	}
+	return string(b)
+}
+
+// decode reads JSON text into v; the empty text leaves v as it is.
+func decode(text string, v any) error {
+	if text == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		return fmt.Errorf("decode a stored column: %w", err)
+	}
+	return nil
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,277 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"pleat"
+)
+
+const headColumns = "j.account_id, j.public, j.version, j.epoch, j.run_id, j.state"
+
+// Head reads what every request on a job checks first, and who the key with this hash stands for: one query, so that
+// ownership and credential are those of one moment. A hash that is empty, unknown or revoked leaves Caller empty.
+func (s *Store) Head(ctx context.Context, job pleat.JobID, keyHash string) (Head, error) {
+	return s.head(ctx, "COALESCE((SELECT k.account_id FROM api_key k WHERE k.hash = $2 AND k.revoked_at = 0), '')", job, keyHash)
+}
+
+// HeadBySession is Head for the hash of a session.
+func (s *Store) HeadBySession(ctx context.Context, job pleat.JobID, hash string) (Head, error) {
+	return s.head(ctx, `COALESCE((SELECT k.account_id FROM session e JOIN api_key k ON k.id = e.key_id
+		WHERE e.hash = $2 AND e.expires_at > $3 AND k.revoked_at = 0), '')`, job, hash, s.now())
+}
+
+func (s *Store) head(ctx context.Context, caller string, job pleat.JobID, args ...any) (Head, error) {
+	h := Head{Job: job}
+	var public int64
+	err := s.readRow(ctx, "SELECT "+headColumns+", "+caller+" FROM job j WHERE j.id = $1 AND j.deleted_at = 0",
+		append([]any{job}, args...), &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.Caller)
+	h.Public = public == 1
+	return h, unavailable("read job", found(err, pleat.ErrJobNotFound))
+}
+
+const jobColumns = "j.id, j.account_id, j.name, j.public, j.chat_id, j.library_item, j.sequences, j.constraints, j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at"
+
+const runColumns = "r.id, r.job_id, r.number, r.state, r.msa, r.model, r.weight_set, r.method, r.engine, r.seed, r.params, r.result, r.failure, r.created_at, r.started_at, r.finished_at, r.stage, r.done, r.total"
+
+const artifactColumns = "a.id, a.run_id, a.sequence_id, a.name, a.kind, a.content_type, a.bytes, a.sha256, a.blob_key, a.created_at"
+
+// View reads a job whole, in one snapshot.
+func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
+	var v View
+	rtx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshot(), ReadOnly: true})
+	if err != nil {
+		return v, unavailable("read job", err)
+	}
+	defer func() { _ = rtx.Rollback() }()
+	rows, err := s.readIn(ctx, rtx, "SELECT "+jobColumns+", "+runColumns+" FROM job j JOIN run r ON r.id = j.run_id WHERE j.id = $1 AND j.deleted_at = 0", job)
+	n := 0
+	err = each(rows, err, func(scan func(...any) error) error {
+		n++
+		return scanView(scan, &v)
+	})
+	if err == nil && n == 0 {
+		return v, pleat.ErrJobNotFound
+	}
+	if err != nil {
+		return v, unavailable("read job", err)
+	}
+	rows, err = s.readIn(ctx, rtx, "SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", v.Run.ID)
+	v.Artifacts, err = scanArtifacts(rows, err)
+	return v, unavailable("read job", err)
+}
+
+// scanView reads a job and one of its runs.
+func scanView(scan func(...any) error, v *View) error {
+	var jr jobRow
+	var rr runRow
+	if err := scan(append(jr.into(&v.Job), rr.into(&v.Run)...)...); err != nil {
+		return err
+	}
+	if err := errors.Join(jr.fill(&v.Job), rr.fill(&v.Run)); err != nil {
+		return err
+	}
+	v.Job.Params = v.Run.Params
+	return nil
+}
+
+// snapshot is the isolation under which several reads see one moment.
+func (s *Store) snapshot() sql.IsolationLevel {
+	if s.dialect == "postgres" {
+		return sql.LevelRepeatableRead
+	}
+	return sql.LevelDefault
+}
+
+type jobRow struct {
+	public, complex, created, updated int64
+	sequences, constraints            string
+}
+
+func (r *jobRow) into(j *pleat.Job) []any {
+	return []any{&j.ID, &j.Owner, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences, &r.constraints, &r.complex,
+		&j.State, &j.Version, &j.Epoch, &j.Run, &r.created, &r.updated}
+}
+
+func (r *jobRow) fill(j *pleat.Job) error {
+	j.Public, j.Complex = r.public == 1, r.complex == 1
+	j.CreatedAt, j.UpdatedAt = stamp(r.created), stamp(r.updated)
+	if err := decode(r.sequences, &j.Sequences); err != nil {
+		return err
+	}
+	for i := range j.Sequences {
+		j.Sequences[i].CreatedAt = j.CreatedAt
+	}
+	return decode(r.constraints, &j.Constraints)
+}
+
+type runRow struct {
+	params, result, failure    string
+	created, started, finished int64
+}
+
+func (r *runRow) into(u *pleat.Run) []any {
+	return []any{&u.ID, &u.Job, &u.Number, &u.State, &u.MSA, &u.Model, &u.WeightSet, &u.Method, &u.Engine, &u.Seed,
+		&r.params, &r.result, &r.failure, &r.created, &r.started, &r.finished, &u.Stage, &u.Done, &u.Total}
+}
+
+func (r *runRow) fill(u *pleat.Run) error {
+	u.CreatedAt, u.StartedAt, u.FinishedAt = stamp(r.created), stamp(r.started), stamp(r.finished)
+	if err := decode(r.params, &u.Params); err != nil {
+		return err
+	}
+	if err := decode(r.result, &u.Result); err != nil {
+		return err
+	}
+	return decode(r.failure, &u.Failure)
+}
+
+func scanArtifacts(rows *sql.Rows, err error) ([]pleat.Artifact, error) {
+	out := []pleat.Artifact{}
+	err = each(rows, err, func(scan func(...any) error) error {
+		var a pleat.Artifact
+		var at int64
+		if err := scan(&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key, &at); err != nil {
+			return err
+		}
+		a.CreatedAt = stamp(at)
+		out = append(out, a)
+		return nil
+	})
+	return out, err
+}
+
+// Runs lists a job's runs, newest first.
+func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) {
+	out := []pleat.Run{}
+	rows, err := s.read(ctx, "SELECT "+runColumns+" FROM run r WHERE r.job_id = $1 ORDER BY r.number DESC LIMIT 200", job)
+	err = each(rows, err, func(scan func(...any) error) error {
+		var u pleat.Run
+		var rr runRow
+		if err := scan(rr.into(&u)...); err != nil {
+			return err
+		}
+		out = append(out, u)
+		return rr.fill(&out[len(out)-1])
+	})
+	return out, unavailable("list runs", err)
+}
+
+// ListJobs reads a page of a user's jobs, newest first.
+func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]JobRow, error) {
+	q := `SELECT j.id, j.run_id, j.name, j.public, r.model, j.state, r.stage, r.done, r.total, r.result, r.failure,
+		j.created_at, j.updated_at, r.started_at, r.finished_at
+		FROM job j JOIN run r ON r.id = j.run_id WHERE j.deleted_at = 0 AND j.account_id = $1`
+	args := []any{owner}
+	add := func(clause string, v any) {
+		args = append(args, v)
+		q += fmt.Sprintf(clause, len(args))
+	}
+	if f.Before != "" {
+		add(" AND j.id < $%d", f.Before)
+	}
+	if f.State != "" {
+		add(" AND j.state = $%d", f.State)
+	}
+	if f.Query != "" {
+		add(` AND lower(j.name) LIKE $%d ESCAPE '\'`, "%"+likeEscape.Replace(strings.ToLower(f.Query))+"%")
+	}
+	add(" ORDER BY j.id DESC LIMIT $%d", f.Limit)
+	out := []JobRow{}
+	rows, err := s.read(ctx, q, args...)
+	err = each(rows, err, func(scan func(...any) error) error {
+		var r JobRow
+		var public, made, changed, started, finished int64
+		var result, failure string
+		if err := scan(&r.ID, &r.Run, &r.Name, &public, &r.Model, &r.State, &r.Stage, &r.Done, &r.Total, &result, &failure,
+			&made, &changed, &started, &finished); err != nil {
+			return err
+		}
+		r.Public = public == 1
+		r.CreatedAt, r.UpdatedAt, r.Started, r.Finished = stamp(made), stamp(changed), stamp(started), stamp(finished)
+		var res *pleat.Result
+		if err := decode(result, &res); err != nil {
+			return err
+		}
+		if res != nil && len(res.Predictions) > 0 {
+			r.MeanPLDDT = res.Predictions[0].MeanPLDDT
+		}
+		out = append(out, r)
+		return decode(failure, &out[len(out)-1].Failure)
+	})
+	return out, unavailable("list jobs", err)
+}
+
+// likeEscape makes a caller's text literal inside a LIKE pattern.
+var likeEscape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// Progress reads what a run told after a sequence number, oldest first.
+func (s *Store) Progress(ctx context.Context, run pleat.RunID, after int64, limit int) ([]pleat.Progress, error) {
+	out := []pleat.Progress{}
+	rows, err := s.read(ctx, "SELECT seq, body FROM run_event WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3", run, after, limit)
+	err = each(rows, err, func(scan func(...any) error) error {
+		var seq int64
+		var body string
+		if err := scan(&seq, &body); err != nil {
+			return err
+		}
+		var p pleat.Progress
+		if err := decode(body, &p); err != nil {
+			return err
+		}
+		p.Seq = seq
+		out = append(out, p)
+		return nil
+	})
+	return out, unavailable("read progress", err)
+}
+
+// Changes reads which of a user's runs have news at or after a moment (microseconds), oldest first. A reader asks again
+// from a little before the last moment it saw, since commits become visible out of order, and drops what it has seen.
+func (s *Store) Changes(ctx context.Context, owner pleat.UserID, since int64, limit int) ([]Change, error) {
+	out := []Change{}
+	rows, err := s.read(ctx, `SELECT r.changed_at, r.kind, r.job_id, r.id, COALESCE(j.version, w.version), COALESCE(j.name, w.name), r.state, r.stage, r.done, r.total, r.event_seq
+		FROM run r LEFT JOIN job j ON j.id = r.job_id LEFT JOIN workflow w ON w.id = r.job_id
+		WHERE r.account_id = $1 AND r.changed_at >= $2 AND COALESCE(j.deleted_at, w.deleted_at) = 0
+		ORDER BY r.changed_at LIMIT $3`, owner, since, limit)
+	err = each(rows, err, func(scan func(...any) error) error {
+		var c Change
+		if err := scan(&c.At, &c.Kind, &c.Job, &c.Run, &c.Version, &c.Name, &c.State, &c.Stage, &c.Done, &c.Total, &c.Seq); err != nil {
+			return err
+		}
+		out = append(out, c)
+		return nil
+	})
+	return out, unavailable("read changes", err)
+}
+
+// Artifact reads one file's row and the head of its job or workflow.
+func (s *Store) Artifact(ctx context.Context, id pleat.ArtifactID) (pleat.Artifact, Head, error) {
+	var a pleat.Artifact
+	var h Head
+	var at, public int64
+	err := s.readRow(ctx, "SELECT "+artifactColumns+`, a.job_id, COALESCE(j.account_id, w.account_id), COALESCE(j.public, w.public), COALESCE(j.version, w.version),
+			COALESCE(j.epoch, w.epoch), COALESCE(j.run_id, w.run_id), COALESCE(j.state, w.state)
+		FROM artifact a LEFT JOIN job j ON j.id = a.job_id LEFT JOIN workflow w ON w.id = a.job_id
+		WHERE a.id = $1 AND COALESCE(j.deleted_at, w.deleted_at) = 0`, []any{id},
+		&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key, &at,
+		&h.Job, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
+	a.CreatedAt, h.Public = stamp(at), public == 1
+	return a, h, unavailable("read artifact", found(err, pleat.Errorf(pleat.CodeNotFound, "Artifact not found")))
+}
+
+// QueuePosition is how many tasks of a waiting run's lane are to be claimed before it, counted up to a thousand; -1 where
+// it does not wait.
+func (s *Store) QueuePosition(ctx context.Context, run pleat.RunID) (int, error) {
+	n := -1
+	err := s.readRow(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM task o WHERE o.state = 'queued' AND o.lane = t.lane
+			AND (o.turn < t.turn OR o.turn = t.turn AND o.id < t.id) LIMIT 1000) AS ahead)
+		FROM task t WHERE t.subject = $1 AND t.state = 'queued'`, []any{run}, &n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return -1, nil
+	}
+	return n, unavailable("read queue", err)
+}

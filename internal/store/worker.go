@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"pleat"
+)
+
+// workersLast is how long a worker that was not heard of still counts as one that will come back: jobs for its models are
+// accepted and wait.
+const workersLast = 24 * 60 * 60 * 1_000_000
+
+// RegisterWorker says what a worker can run, and frees at once what an earlier life of it held.
+func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
+	return s.write(ctx, "register worker", func(t *tx) error {
+		lost, err := t.leased("worker_id = $1", w.ID)
+		if err != nil {
+			return err
+		}
+		var r Reaped
+		for _, l := range lost {
+			if err := t.lose(l, &r); err != nil {
+				return err
+			}
+		}
+		if _, err := t.exec("DELETE FROM worker WHERE id = $1 OR seen_at < $2", w.ID, t.now-workersLast); err != nil {
+			return err
+		}
+		_, err = t.exec("INSERT INTO worker (id, host, lanes, models, devices, memory, started_at, seen_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
+			w.ID, w.Host, encode(w.Lanes), encode(w.Models), encode(w.Devices), w.Memory, t.now)
+		return err
+	})
+}
+
+// SeeWorker notes that a worker lives.
+func (s *Store) SeeWorker(ctx context.Context, id pleat.WorkerID) error {
+	return s.writeSoon(ctx, "see worker", func(t *tx) error {
+		_, err := t.exec("UPDATE worker SET seen_at = $1 WHERE id = $2", t.now, id)
+		return err
+	})
+}
+
+// Workers lists the workers that live or may come back, newest news first.
+func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
+	out := []pleat.Worker{}
+	rows, err := s.read(ctx, "SELECT id, host, lanes, models, devices, memory, started_at, seen_at FROM worker WHERE seen_at >= $1 ORDER BY seen_at DESC", s.now()-workersLast)
+	err = each(rows, err, func(scan func(...any) error) error {
+		var w pleat.Worker
+		var lanes, models, devices string
+		var started, seen int64
+		if err := scan(&w.ID, &w.Host, &lanes, &models, &devices, &w.Memory, &started, &seen); err != nil {
+			return err
+		}
+		w.Started, w.SeenAt = stamp(started), stamp(seen)
+		err := errors.Join(decode(lanes, &w.Lanes), decode(models, &w.Models), decode(devices, &w.Devices))
+		out = append(out, w)
+		return err
+	})
+	return out, unavailable("list workers", err)
+}
+
+// Models lists what the workers can run, by name; where two differ, the one heard of last counts.
+func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
+	workers, err := s.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []pleat.Model{}
+	for _, w := range workers {
+		for _, m := range w.Models {
+			if !slices.ContainsFunc(out, func(o pleat.Model) bool { return o.Name == m.Name && o.Kind == m.Kind }) {
+				out = append(out, m)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b pleat.Model) int { return strings.Compare(string(a.Kind)+a.Name, string(b.Kind)+b.Name) })
+	return out, nil
+}
