@@ -1,0 +1,237 @@
+package webhook
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+
+	"pleat"
+)
+
+// MaxURL bounds the length of a target URL in bytes.
+const MaxURL = 2048
+
+// target is a URL whose host has one spelling only: a lower-case ASCII name, or an address as netip prints it.
+type target struct {
+	url  *url.URL
+	host string     // the name; empty where addr is set
+	addr netip.Addr // of an address in any spelling, unmapped
+	port uint16
+}
+
+// parseTarget reads a URL and gives its host one spelling, so that what is checked is what is dialled. It looks nothing up.
+func parseTarget(field, raw string) (target, error) {
+	if raw == "" {
+		return target{}, pleat.Invalidf("%s is empty; it must be an https URL", field)
+	}
+	if len(raw) > MaxURL {
+		return target{}, pleat.Invalidf("%s has %d bytes; at most %d are taken", field, len(raw), MaxURL)
+	}
+	if !utf8.ValidString(raw) {
+		return target{}, pleat.Invalidf("%s is not valid UTF-8", field)
+	}
+	for i, r := range raw {
+		if r <= ' ' || r == 0x7f || r == '\\' {
+			return target{}, pleat.Invalidf("%s has %q at position %d; a URL holds no spaces, control characters or backslashes", field, r, i+1)
+		}
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		// The parser's own words quote the URL, whose query may hold a secret.
+		return target{}, pleat.Invalidf("%s is not a URL; it must look like https://host/path", field)
+	}
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http":
+		return target{}, pleat.Invalidf("%s has the scheme %q; it must be https", field, pleat.Clip(u.Scheme))
+	case u.Opaque != "" || u.Host == "":
+		return target{}, pleat.Invalidf("%s names no host; it must look like https://host/path", field)
+	case u.User != nil:
+		return target{}, pleat.Invalidf("%s holds a user name or password; send credentials as the token instead", field)
+	case strings.Contains(raw, "#"):
+		return target{}, pleat.Invalidf("%s has a fragment (#…), which is never sent; leave it out", field)
+	}
+	t := target{url: u}
+	if t.port, err = portOf(field, u); err != nil {
+		return target{}, err
+	}
+	if err := t.readHost(field, u); err != nil {
+		return target{}, err
+	}
+	t.rewrite()
+	if n := len(t.url.String()); n > MaxURL {
+		return target{}, pleat.Invalidf("%s has %d bytes once escaped; at most %d are taken", field, n, MaxURL)
+	}
+	return t, nil
+}
+
+func portOf(field string, u *url.URL) (uint16, error) {
+	text := u.Port()
+	if text == "" {
+		if u.Scheme == "http" {
+			return 80, nil
+		}
+		return 443, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return 0, pleat.Invalidf("%s has the port %q; it must be a number from 1 to 65535", field, pleat.Clip(text))
+	}
+	return uint16(n), nil
+}
+
+// readHost tells names from addresses. Addresses in the spellings of inet_aton count as addresses, since some resolvers
+// take them: one number, two or three parts, octal and hexadecimal.
+func (t *target) readHost(field string, u *url.URL) error {
+	host := u.Hostname()
+	if strings.HasPrefix(u.Host, "[") {
+		a, err := netip.ParseAddr(host)
+		switch {
+		case err != nil || a.Is4():
+			return pleat.Invalidf("%s has %q in brackets, which is no IPv6 address", field, pleat.Clip(host))
+		case a.Zone() != "":
+			return pleat.Invalidf("%s has an IPv6 address with a zone; zones lead to this machine's own links and are not taken", field)
+		}
+		t.addr = a.Unmap()
+		return nil
+	}
+	if strings.ContainsAny(host, ":%[]") {
+		return pleat.Invalidf("%s has %q as its host, which is neither a name nor an address; IPv6 addresses stand in brackets", field, pleat.Clip(host))
+	}
+	name := host
+	if !ascii(name) {
+		mapped, err := idna.Lookup.ToASCII(name)
+		if err != nil {
+			return pleat.Invalidf("%s has %q as its host, which is not a valid international name; write it in its xn-- form", field, pleat.Clip(host))
+		}
+		name = mapped
+	}
+	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	if numeric(name) {
+		a, ok := parseIPv4(name)
+		if !ok {
+			return pleat.Invalidf("%s has %q as its host, which ends like an IPv4 address and is none", field, pleat.Clip(host))
+		}
+		t.addr = a
+		return nil
+	}
+	if !hostName(name) {
+		return pleat.Invalidf("%s has %q as its host, which is not a host name: labels of 1 to 63 letters, digits and hyphens, joined by dots", field, pleat.Clip(host))
+	}
+	t.host = name
+	return nil
+}
+
+// rewrite puts the one spelling into the URL.
+func (t *target) rewrite() {
+	host := t.host
+	if t.addr.IsValid() {
+		host = t.addr.String()
+		if t.addr.Is6() {
+			host = "[" + host + "]"
+		}
+	}
+	if t.url.Scheme == "http" && t.port != 80 || t.url.Scheme == "https" && t.port != 443 {
+		host = fmt.Sprintf("%s:%d", host, t.port)
+	}
+	t.url.Host = host
+}
+
+// local reports whether a name means this machine whatever a resolver says (RFC 6761, section 6.3).
+func (t *target) local() bool {
+	return t.host == "localhost" || strings.HasSuffix(t.host, ".localhost")
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// numeric is the «ends in a number» check of the URL standard (url.spec.whatwg.org, section 3.5): such a host is an IPv4
+// address or nothing.
+func numeric(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if last == "" {
+		return false
+	}
+	if strings.Trim(last, "0123456789") == "" {
+		return true
+	}
+	hex, ok := strings.CutPrefix(last, "0x")
+	return ok && strings.Trim(hex, "0123456789abcdef") == ""
+}
+
+// part reads one number of an IPv4 address: decimal, 0 for octal, 0x for hexadecimal.
+func part(s string) (uint64, bool) {
+	base := 10
+	switch {
+	case s == "":
+		return 0, false
+	case strings.HasPrefix(s, "0x"):
+		s, base = s[2:], 16
+	case len(s) > 1 && s[0] == '0':
+		s, base = s[1:], 8
+	}
+	if s == "" {
+		return 0, true
+	}
+	if s[0] == '+' || s[0] == '-' || strings.Contains(s, "_") {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, base, 64)
+	return n, err == nil
+}
+
+// parseIPv4 reads one to four numbers; the last fills the bytes that are left (URL standard, section 3.5).
+func parseIPv4(host string) (netip.Addr, bool) {
+	parts := strings.Split(host, ".")
+	if len(parts) > 4 {
+		return netip.Addr{}, false
+	}
+	var value uint64
+	for i, p := range parts {
+		n, ok := part(p)
+		if !ok {
+			return netip.Addr{}, false
+		}
+		if i < len(parts)-1 {
+			if n > 255 {
+				return netip.Addr{}, false
+			}
+			value |= n << (8 * (3 - i))
+			continue
+		}
+		if n >= 1<<(8*(5-len(parts))) {
+			return netip.Addr{}, false
+		}
+		value |= n
+	}
+	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), true
+}
+
+// hostName takes RFC 1123 names, and underscores, which container networks use.
+func hostName(s string) bool {
+	if s == "" || len(s) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for i := range len(label) {
+			c := label[i]
+			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,240 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Class says why an attempt failed; empty where it did not.
+type Class string
+
+const (
+	ClassStatus      Class = "status"      // an answer other than 2xx and 3xx
+	ClassRedirect    Class = "redirect"    // 3xx; never followed
+	ClassBlocked     Class = "blocked"     // the guard refused the address
+	ClassDNS         Class = "dns"         // the name cannot be looked up
+	ClassRefused     Class = "refused"     // nothing listens
+	ClassUnreachable Class = "unreachable" // no way to the address
+	ClassReset       Class = "reset"       // the connection ended before the answer did
+	ClassTLS         Class = "tls"         // no handshake, or a certificate that does not hold
+	ClassProtocol    Class = "protocol"    // what came back is not HTTP, or its header is too large
+	ClassInvalid     Class = "invalid"     // the request cannot be made from what is stored
+	ClassCancelled   Class = "cancelled"   // the sender stopped; nothing is known, and nothing is to be counted
+
+	ClassTimeoutDNS     Class = "timeout_dns"
+	ClassTimeoutConnect Class = "timeout_connect"
+	ClassTimeoutTLS     Class = "timeout_tls"
+	ClassTimeoutSend    Class = "timeout_send"
+	ClassTimeoutWait    Class = "timeout_wait" // the request was sent, no full header came
+	ClassTimeoutBody    Class = "timeout_body" // the answer began and did not end: a slow drip too
+)
+
+func (a *Attempt) fail(c Class, message string) { a.Error, a.Message = c, message }
+
+// judge reads status and header. Only 2xx is success.
+func (a *Attempt) judge(resp *http.Response, now time.Time) {
+	a.Status = resp.StatusCode
+	switch s := resp.StatusCode; {
+	case s >= 200 && s < 300:
+	case s >= 300 && s < 400 && s != http.StatusNotModified:
+		a.fail(ClassRedirect, fmt.Sprintf("the receiver answered %d; redirects are not followed: set the target to where it leads", s))
+	default:
+		a.fail(ClassStatus, fmt.Sprintf("the receiver answered %d; only 2xx counts as received", s))
+	}
+	wish := strings.ToLower(strings.TrimSpace(resp.Header.Get(HeaderDelivery)))
+	a.Disable = resp.StatusCode == http.StatusGone || wish == "disable"
+	if a.OK() {
+		return
+	}
+	a.Abort = wish == "abort-message"
+	a.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), now)
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusGatewayTimeout:
+		a.Throttled = true
+	}
+}
+
+// retryAfter reads both forms of the header (RFC 9110, section 10.2.3); 0 where it is absent, past or unreadable.
+func retryAfter(text string, now time.Time) time.Duration {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return 0
+	}
+	if strings.Trim(text, "0123456789") == "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n > int64(maxRetryAfter/time.Second) {
+			return maxRetryAfter
+		}
+		return time.Duration(n) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
+}
+
+// keptHeaders are those of an answer that help its owner and hold no secret by their nature.
+var keptHeaders = []string{"Content-Type", "Retry-After", "Server", HeaderDelivery}
+
+// keep stores the first bytes of the answer, so that they are safe to show and hold none of our secrets.
+func (a *Attempt) keep(h http.Header, body []byte, r Request) {
+	hide := hider(r)
+	a.Headers = map[string]string{}
+	for _, name := range keptHeaders {
+		if v := h.Get(name); v != "" {
+			a.Headers[strings.ToLower(name)] = printable(hide.Replace(v), 200)
+		}
+	}
+	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return // compressed bytes say nothing, and are never unpacked here
+	}
+	a.Answer = printable(hide.Replace(string(body)), answerCap)
+}
+
+// hider takes out what a receiver may echo: the token, and the secrets in every form they have.
+func hider(r Request) *strings.Replacer {
+	var pairs []string
+	add := func(secret string) {
+		if len(secret) >= 4 {
+			pairs = append(pairs, secret, "[redacted]", base64.StdEncoding.EncodeToString([]byte(secret)), "[redacted]")
+		}
+	}
+	if r.Token != "" {
+		add(r.Token)
+		if quoted := strconv.Quote(r.Token); quoted != `"`+r.Token+`"` {
+			add(strings.Trim(quoted, `"`))
+		}
+	}
+	for _, k := range r.Keys {
+		text := k.Text()
+		add(text)
+		_, bare, _ := strings.Cut(text, "_")
+		add(bare)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// printable is at most n bytes of valid UTF-8 in which nothing moves a terminal's cursor or turns the text around.
+func printable(s string, n int) string {
+	var b strings.Builder
+	for i, r := range s {
+		piece := s[i : i+max(utf8.RuneLen(r), 1)]
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			piece = "\uFFFD"
+		case r == '\n' || r == '\t':
+		case r < 0x80 && unicode.IsControl(r):
+			piece = fmt.Sprintf(`\x%02x`, r)
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == '\u2028', r == '\u2029':
+			piece = fmt.Sprintf(`\u{%x}`, r)
+		}
+		if b.Len()+len(piece) > n {
+			break
+		}
+		b.WriteString(piece)
+	}
+	return b.String()
+}
+
+// classify turns an error into a class and a sentence of ours. The error's own words stay out: they hold URLs, addresses
+// and names that a peer chose.
+func classify(err error, parent, ctx context.Context, at phase) (Class, string) {
+	var netErr net.Error
+	var dnsErr *net.DNSError
+	switch {
+	case parent.Err() != nil && errors.Is(parent.Err(), context.Canceled):
+		return ClassCancelled, "the attempt was cut short"
+	case errors.Is(err, errRequest):
+		return ClassInvalid, "the request cannot be made from what is stored"
+	case errors.Is(err, ErrBlocked):
+		return ClassBlocked, "the target leads to an address that is not permitted"
+	case ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
+		return timeoutClass(at)
+	case errors.As(err, &dnsErr):
+		return ClassDNS, "the host name cannot be looked up"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return ClassRefused, "the connection was refused"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
+		return ClassUnreachable, "there is no way to the address"
+	}
+	if why := tlsReason(err); why != "" {
+		return ClassTLS, why
+	}
+	for _, e := range []error{syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+		if errors.Is(err, e) {
+			return ClassReset, "the connection ended " + endedIn[at]
+		}
+	}
+	// The transport has no typed errors for these.
+	if strings.Contains(err.Error(), "invalid header field") {
+		return ClassInvalid, "the request cannot be made from what is stored"
+	}
+	if strings.Contains(err.Error(), "server closed idle connection") {
+		return ClassReset, "the connection ended " + endedIn[at]
+	}
+	return ClassProtocol, "what came back is not a valid HTTP answer of bounded size"
+}
+
+var endedIn = map[phase]string{
+	phaseDNS: "during the look-up", phaseConnect: "while connecting", phaseTLS: "during the TLS handshake",
+	phaseSend: "while the request was sent", phaseWait: "before the answer came", phaseBody: "in the middle of the answer",
+}
+
+func timeoutClass(at phase) (Class, string) {
+	switch at {
+	case phaseDNS:
+		return ClassTimeoutDNS, "the look-up of the host name took too long"
+	case phaseConnect:
+		return ClassTimeoutConnect, "connecting took too long"
+	case phaseTLS:
+		return ClassTimeoutTLS, "the TLS handshake took too long"
+	case phaseSend:
+		return ClassTimeoutSend, "the receiver took the request too slowly"
+	case phaseBody:
+		return ClassTimeoutBody, "the answer began and did not end in time"
+	}
+	return ClassTimeoutWait, "the answer took too long"
+}
+
+// tlsReason says what is wrong with a handshake, or "" where it is none of that.
+func tlsReason(err error) string {
+	var (
+		unknown x509.UnknownAuthorityError
+		host    x509.HostnameError
+		invalid x509.CertificateInvalidError
+		verify  *tls.CertificateVerificationError
+		record  tls.RecordHeaderError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		return "the certificate is signed by an unknown authority"
+	case errors.As(err, &host):
+		return "the certificate is for another host name"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the certificate has expired or is not valid yet"
+	case errors.As(err, &invalid), errors.As(err, &verify):
+		return "the certificate is not valid"
+	case strings.Contains(err.Error(), "remote error: tls: "): // an alert; its type is not exported
+		return "the receiver refused the TLS handshake"
+	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return "the receiver does not speak TLS on this port"
+	case strings.Contains(err.Error(), "tls: "):
+		return "the TLS handshake failed"
+	}
+	return ""
+}

@@ -1,0 +1,230 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"code.dny.dev/ssrf"
+
+	"pleat"
+)
+
+// ErrBlocked is what a dial ends with that the guard refused.
+var ErrBlocked = errors.New("the address is not permitted")
+
+// resolveFor bounds the look-up at save; a slow name server must not hold up the caller's request.
+const resolveFor = 3 * time.Second
+
+// extra is denied beside IANA's special-purpose registries: a cloud's host agent on a public address.
+var extra = netip.MustParsePrefix("168.63.129.16/32")
+
+// Guard decides where a delivery may go. It permits https to public addresses on the ports listed, and anything to the
+// networks that the operator allows. It is safe for concurrent use.
+type Guard struct {
+	allow    []netip.Prefix
+	ports    []uint16
+	resolver *net.Resolver
+	public   *ssrf.Guardian
+}
+
+// NewGuard makes a guard. Allow lists the networks that are permitted with http and any port; ports are those of https to
+// the public, none meaning 443; a nil resolver is the system's.
+func NewGuard(allow []netip.Prefix, ports []uint16, resolver *net.Resolver) *Guard {
+	if len(ports) == 0 {
+		ports = []uint16{443}
+	}
+	if resolver == nil {
+		resolver = net.DefaultResolver
+	}
+	return &Guard{
+		allow: slices.Clone(allow), ports: slices.Clone(ports), resolver: resolver,
+		public: ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(extra)),
+	}
+}
+
+// ParseAllow reads PLEAT_WEBHOOK_ALLOW: networks such as 10.1.0.0/16 or single addresses, joined by commas.
+func ParseAllow(text string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for item := range strings.SplitSeq(text, ",") {
+		item = strings.TrimSpace(item)
+		if item == "" {
+			continue
+		}
+		p, err := netip.ParsePrefix(item)
+		if err != nil {
+			a, err := netip.ParseAddr(item)
+			if err != nil || a.Zone() != "" {
+				return nil, pleat.Invalidf("PLEAT_WEBHOOK_ALLOW has %q, which is neither a network such as 10.1.0.0/16 nor an address", pleat.Clip(item))
+			}
+			a = a.Unmap()
+			p = netip.PrefixFrom(a, a.BitLen())
+		}
+		if p.Addr().Is4In6() {
+			return nil, pleat.Invalidf("PLEAT_WEBHOOK_ALLOW has %q; write the IPv4 network itself", pleat.Clip(item))
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
+}
+
+// Allowed reports whether the operator permits the address. Answers from such addresses are not stored.
+func (g *Guard) Allowed(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	return slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// CheckAddr is nil where a delivery may go to the address, else wraps ErrBlocked and says what the address is.
+func (g *Guard) CheckAddr(ip netip.Addr) error {
+	if !ip.IsValid() {
+		return fmt.Errorf("%w: no address", ErrBlocked)
+	}
+	ip = ip.Unmap()
+	if g.Allowed(ip) {
+		return nil
+	}
+	if ip.Zone() != "" {
+		return fmt.Errorf("%w: it has a zone", ErrBlocked)
+	}
+	if err := g.public.SafeAddr(ip); err != nil {
+		return fmt.Errorf("%w: it is %s", ErrBlocked, describe(ip))
+	}
+	if v4, ok := isatap(ip); ok && g.public.SafeAddr(v4) != nil {
+		return fmt.Errorf("%w: it carries %s", ErrBlocked, describe(v4))
+	}
+	return nil
+}
+
+// isatap is the IPv4 address that an interface identifier of RFC 5214, section 6.1, carries.
+func isatap(ip netip.Addr) (netip.Addr, bool) {
+	if !ip.Is6() {
+		return netip.Addr{}, false
+	}
+	b := ip.As16()
+	if b[8]&^2 != 0 || b[9] != 0 || b[10] != 0x5e || b[11] != 0xfe {
+		return netip.Addr{}, false
+	}
+	return netip.AddrFrom4([4]byte(b[12:])), true
+}
+
+// describe says in words what kind of address is refused.
+func describe(ip netip.Addr) string {
+	switch {
+	case ip.IsUnspecified():
+		return "the unspecified address"
+	case ip.IsLoopback():
+		return "a loopback address"
+	case ip.IsPrivate():
+		return "a private address"
+	case ip.IsLinkLocalUnicast():
+		return "a link-local address"
+	case ip.IsMulticast():
+		return "a multicast address"
+	}
+	return "an address for special purposes"
+}
+
+// CheckURL checks a target when it is saved and returns it with its host in one spelling. Names are looked up: one that
+// leads to an address which is not permitted is refused; one that cannot be looked up passes, since the dial is checked
+// again. Field names the input for the message, which never quotes the path or query.
+func (g *Guard) CheckURL(ctx context.Context, field, raw string) (*url.URL, error) {
+	t, err := parseTarget(field, raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.judge(field, t, g.addresses(ctx, t)); err != nil {
+		return nil, err
+	}
+	return t.url, nil
+}
+
+// addresses is where a target leads now; empty where it cannot be looked up.
+func (g *Guard) addresses(ctx context.Context, t target) []netip.Addr {
+	if t.addr.IsValid() {
+		return []netip.Addr{t.addr}
+	}
+	if t.local() {
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveFor)
+	defer cancel()
+	found, err := g.resolver.LookupNetIP(ctx, "ip", t.host)
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// judge holds a target against the rules. One allowed address vouches for a name, since the dial keeps to permitted ones.
+func (g *Guard) judge(field string, t target, addrs []netip.Addr) error {
+	if slices.ContainsFunc(addrs, g.Allowed) {
+		return nil
+	}
+	for _, a := range addrs {
+		err := g.CheckAddr(a)
+		if err == nil {
+			continue
+		}
+		what := strings.TrimPrefix(err.Error(), ErrBlocked.Error()+": it ")
+		if t.addr.IsValid() {
+			return pleat.Invalidf("%s leads to %s, which %s; only public addresses are taken, unless the operator names the network in PLEAT_WEBHOOK_ALLOW", field, a.Unmap(), what)
+		}
+		// Which address a name has inside is not the caller's to learn.
+		return pleat.Invalidf("%s: the host %s leads to an address that %s; only public addresses are taken, unless the operator names the network in PLEAT_WEBHOOK_ALLOW", field, pleat.Clip(t.host), what)
+	}
+	if t.url.Scheme != "https" {
+		return pleat.Invalidf("%s must be an https URL; http is taken only for networks that the operator names in PLEAT_WEBHOOK_ALLOW", field)
+	}
+	if !slices.Contains(g.ports, t.port) {
+		return pleat.Invalidf("%s has the port %d; it must be %s", field, t.port, portList(g.ports))
+	}
+	return nil
+}
+
+func portList(ports []uint16) string {
+	words := make([]string, len(ports))
+	for i, p := range ports {
+		words[i] = fmt.Sprint(p)
+	}
+	return strings.Join(words, " or ")
+}
+
+// Control is a net.Dialer's Control for https: it sees the address that is really dialled, after every look-up.
+func (g *Guard) Control(network, address string, _ syscall.RawConn) error {
+	return g.checkDial(network, address, false)
+}
+
+// ControlPlain is Control for http, which only allowed networks may have.
+func (g *Guard) ControlPlain(network, address string, _ syscall.RawConn) error {
+	return g.checkDial(network, address, true)
+}
+
+func (g *Guard) checkDial(network, address string, plain bool) error {
+	if network != "tcp4" && network != "tcp6" {
+		return fmt.Errorf("%w: the network is %s", ErrBlocked, network)
+	}
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: no address", ErrBlocked)
+	}
+	if g.Allowed(ap.Addr()) {
+		return nil
+	}
+	if err := g.CheckAddr(ap.Addr()); err != nil {
+		return err
+	}
+	if plain {
+		return fmt.Errorf("%w: http is for allowed networks only", ErrBlocked)
+	}
+	if !slices.Contains(g.ports, ap.Port()) {
+		return fmt.Errorf("%w: the port is %d", ErrBlocked, ap.Port())
+	}
+	return nil
+}

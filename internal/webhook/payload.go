@@ -1,0 +1,390 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"pleat"
+)
+
+// SchemaVersion of the delivered body. It rises when a field changes its meaning or goes; new fields do not raise it.
+const SchemaVersion = 1
+
+// MaxBody bounds a delivered body in bytes.
+const MaxBody = 20_000
+
+// Format is how a body is wrapped.
+type Format string
+
+const (
+	FormatPlain       Format = ""            // the body alone
+	FormatCloudEvents Format = "cloudevents" // CloudEvents 1.0, JSON format, structured mode
+)
+
+// Body is the delivered document. Timestamps are ISO 8601 with milliseconds and Z.
+type Body struct {
+	SchemaVersion int            `json:"schema_version"`
+	Event         BodyEvent      `json:"event"`
+	Mapping       map[string]any `json:"mapping"`
+	Source        any            `json:"source"` // *BodyFold, *BodyWorkflow, or {} where it could not be read
+	Problem       string         `json:"source_enrichment_error,omitempty"`
+	// Truncated lists the parts that were cut to keep the body under MaxBody; absent where nothing was.
+	Truncated []string `json:"truncated,omitempty"`
+}
+
+// BodyEvent is interface.md section 6.
+type BodyEvent struct {
+	ID         string         `json:"id"`
+	SourceKind string         `json:"source_kind"`
+	Name       string         `json:"event_name"`
+	Status     string         `json:"status"`
+	SourceID   string         `json:"source_id"`
+	OccurredAt string         `json:"occurred_at"`
+	Payload    map[string]any `json:"payload"`
+}
+
+// BodyFold is the source of a fold's event.
+type BodyFold struct {
+	Job     BodyJob      `json:"job"`
+	Run     BodyRun      `json:"job_run"`
+	Input   BodyInput    `json:"input"`
+	Results []BodyResult `json:"results"`
+}
+
+type BodyJob struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+}
+
+type BodyRun struct {
+	ID        string       `json:"id"`
+	Model     string       `json:"model_name"`
+	WeightSet string       `json:"weight_set"`
+	Failure   *BodyFailure `json:"failure,omitempty"`
+}
+
+type BodyFailure struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+}
+
+type BodyInput struct {
+	Constraints map[string]any `json:"constraints"`
+	Parameters  map[string]any `json:"parameters"`
+}
+
+// BodyResult is one predicted structure: of a sequence, or of the whole complex, whose sequence_id is null.
+type BodyResult struct {
+	SequenceID   *string           `json:"sequence_id"`
+	SequenceType string            `json:"sequence_type"` // protein, rna, dna, ligand, or complex
+	Prediction   BodyPrediction    `json:"prediction"`
+	Artifacts    map[string]string `json:"artifacts"` // cif_url, pae_plot_url, …
+}
+
+type BodyPrediction struct {
+	MeanPLDDT *float64 `json:"mean_plddt"`
+	PTM       *float64 `json:"ptm_score"`
+	IPTM      *float64 `json:"iptm_score"`
+}
+
+// BodyWorkflow is the source of a workflow's event.
+type BodyWorkflow struct {
+	Workflow BodyWorkflowHead `json:"workflow"`
+	Input    map[string]any   `json:"input"`
+	Tasks    []BodyTask       `json:"tasks"`
+	Metrics  map[string]any   `json:"metrics"`
+	Plots    []BodyPlot       `json:"plots"`
+}
+
+type BodyWorkflowHead struct {
+	ID             string `json:"id"`
+	Type           string `json:"workflow_type"`
+	Status         string `json:"status"`
+	TasksTotal     int    `json:"tasks_total"`
+	TasksCompleted int    `json:"tasks_completed"`
+}
+
+type BodyTask struct {
+	ID     string `json:"task_id"`
+	Type   string `json:"task_type"`
+	Status string `json:"status"`
+}
+
+type BodyPlot struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+// Delivery is what a body is built from. At most one of Fold and Workflow is set; where neither could be read, Problem says
+// why and the event goes alone.
+type Delivery struct {
+	Event    pleat.Event
+	Fold     *FoldSource
+	Workflow *WorkflowSource
+	Problem  string
+	Format   Format
+	Base     string // public base URL, of the CloudEvents source
+}
+
+// FoldSource is a job as it stood when its run ended.
+type FoldSource struct {
+	Job       pleat.Job
+	Run       pleat.Run
+	Artifacts []pleat.Artifact
+	// URL makes an artifact's link. It is called once per artifact and attempt, since links expire. Nil: no links.
+	URL func(pleat.Artifact) string
+}
+
+// WorkflowSource is a workflow as it stood when it ended.
+type WorkflowSource struct {
+	ID      pleat.WorkflowID
+	Type    string
+	Status  pleat.State
+	Input   json.RawMessage // workflow_input as given
+	Tasks   []BodyTask
+	Metrics json.RawMessage // an object
+	Plots   []BodyPlot
+}
+
+// Ping is the event of a test delivery: one that a receiver's usual code accepts, with payload.test true.
+func Ping(id pleat.EventID, at time.Time) Delivery {
+	return Delivery{Event: pleat.Event{
+		ID: id, Source: pleat.SourceFold, SourceID: "00000000-0000-0000-0000-000000000000",
+		Name: pleat.OnComplete, Status: pleat.StateCompleted, At: at, Payload: json.RawMessage(`{"test":true}`),
+	}}
+}
+
+// Build writes a delivery's body, under MaxBody bytes, and names its content type. It never fails on a source: what cannot
+// be carried is cut and named in truncated. No sequence, token or secret of the input is in it.
+func Build(d Delivery) (body []byte, contentType string, err error) {
+	c := cleaner{}
+	b := &Body{SchemaVersion: SchemaVersion, Mapping: map[string]any{}, Source: map[string]any{}, Problem: clip(d.Problem, 300)}
+	if d.Fold != nil {
+		c = newCleaner(d.Fold.Job.Sequences)
+		b.Source = foldBody(d.Fold, c)
+	} else if d.Workflow != nil {
+		b.Source = workflowBody(d.Workflow, c)
+	}
+	b.Event = BodyEvent{
+		ID: string(d.Event.ID), SourceKind: string(d.Event.Source), Name: string(d.Event.Name), Status: string(d.Event.Status),
+		SourceID: d.Event.SourceID, OccurredAt: stamp(d.Event.At), Payload: c.object(d.Event.Payload),
+	}
+	body, contentType, err = d.encode(b)
+	for _, cut := range b.cuts() {
+		for first := true; err == nil && len(body) >= MaxBody && cut.once(); first = false {
+			if first {
+				b.Truncated = append(b.Truncated, cut.part)
+			}
+			body, contentType, err = d.encode(b)
+		}
+	}
+	if err == nil && len(body) >= MaxBody {
+		err = errors.New("webhook: the body does not fit")
+	}
+	return body, contentType, err
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func foldBody(f *FoldSource, c cleaner) *BodyFold {
+	structural := f.Job.Constraints
+	structural.Webhooks = nil
+	raw, _ := json.Marshal(structural) // plain fields: cannot fail; what could leaves {}
+	constraints := c.object(raw)
+	if w := c.object(f.Job.Constraints.Webhooks); len(w) > 0 {
+		constraints["webhooks"] = w
+	}
+	params := map[string]any{}
+	for k, v := range f.Run.Params.Values {
+		params[k] = v
+	}
+	params["modelName"] = f.Run.Model
+	if f.Run.Seed != "" {
+		params["seed"] = f.Run.Seed
+	}
+	out := &BodyFold{
+		Job:     BodyJob{ID: string(f.Job.ID), Name: c.text(f.Job.Name), Status: string(f.Run.State)},
+		Run:     BodyRun{ID: string(f.Run.ID), Model: f.Run.Model, WeightSet: f.Run.WeightSet},
+		Input:   BodyInput{Constraints: constraints, Parameters: c.tree(params)},
+		Results: []BodyResult{},
+	}
+	if x := f.Run.Failure; x != nil {
+		out.Run.Failure = &BodyFailure{Kind: string(x.Kind), Message: clip(c.text(x.Message), 500)}
+	}
+	if f.Run.Result == nil {
+		return out
+	}
+	urls := f.links()
+	for _, p := range f.Run.Result.Predictions {
+		r := BodyResult{
+			SequenceType: "complex",
+			Prediction:   BodyPrediction{MeanPLDDT: finite(p.MeanPLDDT), PTM: finite(p.PTM), IPTM: finite(p.IPTM)},
+			Artifacts:    map[string]string{},
+		}
+		for k, v := range urls[""] {
+			r.Artifacts[k] = v
+		}
+		if p.Sequence != "" {
+			id := string(p.Sequence)
+			r.SequenceID = &id
+			r.SequenceType = ""
+			if i := slices.IndexFunc(f.Job.Sequences, func(s pleat.Sequence) bool { return s.ID == p.Sequence }); i >= 0 {
+				r.SequenceType = string(f.Job.Sequences[i].Kind)
+			}
+			for k, v := range urls[p.Sequence] {
+				r.Artifacts[k] = v
+			}
+		}
+		out.Results = append(out.Results, r)
+	}
+	return out
+}
+
+// links is one URL per kind for each sequence, and under "" those of the whole run. The first artifact of a kind wins.
+func (f *FoldSource) links() map[pleat.SequenceID]map[string]string {
+	out := map[pleat.SequenceID]map[string]string{}
+	if f.URL == nil {
+		return out
+	}
+	for _, a := range f.Artifacts {
+		if a.Kind == pleat.ArtifactOther {
+			continue
+		}
+		m := out[a.Sequence]
+		if m == nil {
+			m = map[string]string{}
+			out[a.Sequence] = m
+		}
+		key := string(a.Kind) + "_url"
+		if _, ok := m[key]; !ok {
+			m[key] = f.URL(a)
+		}
+	}
+	return out
+}
+
+func workflowBody(w *WorkflowSource, c cleaner) *BodyWorkflow {
+	done := 0
+	for _, t := range w.Tasks {
+		if t.Status == string(pleat.StateCompleted) {
+			done++
+		}
+	}
+	return &BodyWorkflow{
+		Workflow: BodyWorkflowHead{ID: string(w.ID), Type: w.Type, Status: string(w.Status), TasksTotal: len(w.Tasks), TasksCompleted: done},
+		Input:    c.object(w.Input), Tasks: append([]BodyTask{}, w.Tasks...), Metrics: c.object(w.Metrics), Plots: append([]BodyPlot{}, w.Plots...),
+	}
+}
+
+func finite(f *float64) *float64 {
+	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
+		return nil
+	}
+	return f
+}
+
+// cut is one way to make a body smaller; once is false where there is nothing left to cut.
+type cut struct {
+	part string
+	once func() bool
+}
+
+// cuts are in the order in which a receiver misses them least: what was asked goes before what came out.
+func (b *Body) cuts() []cut {
+	out := []cut{{"event.payload", emptied(&b.Event.Payload)}}
+	switch s := b.Source.(type) {
+	case *BodyFold:
+		out = append(out,
+			cut{"source.input.constraints", emptied(&s.Input.Constraints)},
+			cut{"source.input.parameters", emptied(&s.Input.Parameters)},
+			cut{"source.results.artifacts", s.dropArtifacts},
+			cut{"source.results", halved(&s.Results)})
+	case *BodyWorkflow:
+		out = append(out,
+			cut{"source.input", emptied(&s.Input)},
+			cut{"source.tasks", halved(&s.Tasks)},
+			cut{"source.metrics", emptied(&s.Metrics)},
+			cut{"source.plots", halved(&s.Plots)})
+	}
+	return out
+}
+
+func emptied(m *map[string]any) func() bool {
+	return func() bool {
+		if len(*m) == 0 {
+			return false
+		}
+		*m = map[string]any{}
+		return true
+	}
+}
+
+func halved[T any](s *[]T) func() bool {
+	return func() bool {
+		if len(*s) == 0 {
+			return false
+		}
+		*s = (*s)[:len(*s)/2]
+		return true
+	}
+}
+
+// dropArtifacts takes the links from half of the results that still have them, last ones first.
+func (f *BodyFold) dropArtifacts() bool {
+	var with []int
+	for i := range f.Results {
+		if len(f.Results[i].Artifacts) > 0 {
+			with = append(with, i)
+		}
+	}
+	for _, i := range with[len(with)/2:] {
+		f.Results[i].Artifacts = map[string]string{}
+	}
+	return len(with) > 0
+}
+
+// encode writes the body in the delivery's format. Letters of HTML stay as they are: links are easier to read so.
+func (d *Delivery) encode(b *Body) ([]byte, string, error) {
+	if d.Format != FormatCloudEvents {
+		raw, err := marshal(b)
+		return raw, "application/json", err
+	}
+	// CloudEvents 1.0, JSON event format, section 3.
+	raw, err := marshal(struct {
+		SpecVersion string `json:"specversion"`
+		ID          string `json:"id"`
+		Source      string `json:"source"`
+		Type        string `json:"type"`
+		Subject     string `json:"subject"`
+		Time        string `json:"time"`
+		ContentType string `json:"datacontenttype"`
+		Data        *Body  `json:"data"`
+	}{
+		"1.0", b.Event.ID, d.Base + "/v1/" + collection(d.Event.Source), fmt.Sprintf("pleat.%s.%s", b.Event.SourceKind, b.Event.Name),
+		b.Event.SourceID, b.Event.OccurredAt, "application/json", b,
+	})
+	return raw, "application/cloudevents+json; charset=utf-8", err
+}
+
+func collection(k pleat.SourceKind) string {
+	if k == pleat.SourceWorkflow {
+		return "workflows"
+	}
+	return "jobs"
+}
+
+func marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("write the delivered body: %w", err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,224 @@
+package webhook
+
+import (
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"pleat"
+)
+
+// Prefixes of keys as text, and of signatures, in the Standard Webhooks specification.
+const (
+	prefixHMAC    = "whsec_" // a shared secret
+	prefixPrivate = "whsk_"  // an Ed25519 private key
+	prefixPublic  = "whpk_"  // its public key
+	schemeHMAC    = "v1,"
+	schemeEd25519 = "v1a,"
+)
+
+// Tolerance is how far a delivery's timestamp may be from the receiver's clock.
+const Tolerance = 5 * time.Minute
+
+// The reasons why Verify refuses a delivery.
+var (
+	ErrNoSignature  = errors.New("webhook-id, webhook-timestamp or webhook-signature is missing")
+	ErrBadTimestamp = errors.New("webhook-timestamp is not a whole number of seconds")
+	ErrTooOld       = errors.New("webhook-timestamp is too old")
+	ErrTooNew       = errors.New("webhook-timestamp is in the future")
+	ErrBadSignature = errors.New("no signature matches")
+)
+
+// Key signs or verifies deliveries: a shared secret (v1) or an Ed25519 key (v1a). Its printed form hides it; Text gives it
+// away. The zero value signs nothing and verifies nothing.
+type Key struct {
+	secret  []byte
+	private ed25519.PrivateKey
+	public  ed25519.PublicKey
+}
+
+// NewKey makes a shared secret of 32 random bytes.
+func NewKey() Key {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails: crypto/rand ends the process instead
+	return Key{secret: b}
+}
+
+// NewKeyPair makes an Ed25519 key that signs. Its public half is what a receiver gets.
+func NewKeyPair() Key {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		panic("webhook: " + err.Error()) // crypto/rand does not fail
+	}
+	return Key{private: private, public: public}
+}
+
+// ParseKey reads whsec_, whsk_ or whpk_ followed by base64. Secrets hold 24 to 64 bytes, as the specification asks.
+func ParseKey(text string) (Key, error) {
+	prefix, body, _ := strings.Cut(text, "_")
+	b, err := base64.StdEncoding.DecodeString(body)
+	if err != nil {
+		b, err = base64.RawStdEncoding.DecodeString(body)
+	}
+	switch prefix += "_"; {
+	case prefix != prefixHMAC && prefix != prefixPrivate && prefix != prefixPublic:
+		return Key{}, pleat.Invalidf("a signing secret starts with %s, %s or %s", prefixHMAC, prefixPrivate, prefixPublic)
+	case err != nil:
+		return Key{}, pleat.Invalidf("a signing secret is base64 after its %s", prefix)
+	case prefix == prefixHMAC && len(b) >= 24 && len(b) <= 64:
+		return Key{secret: b}, nil
+	case prefix == prefixPublic && len(b) == ed25519.PublicKeySize:
+		return Key{public: b}, nil
+	case prefix == prefixPrivate && len(b) == ed25519.SeedSize:
+		private := ed25519.NewKeyFromSeed(b)
+		return Key{private: private, public: private.Public().(ed25519.PublicKey)}, nil
+	case prefix == prefixPrivate && len(b) == ed25519.PrivateKeySize:
+		private := ed25519.NewKeyFromSeed(b[:ed25519.SeedSize])
+		if !hmac.Equal(private, b) {
+			return Key{}, pleat.Invalidf("the two halves of the signing key do not belong together")
+		}
+		return Key{private: private, public: private.Public().(ed25519.PublicKey)}, nil
+	}
+	return Key{}, pleat.Invalidf("a signing secret with %s has %d bytes, which is not its length", prefix, len(b))
+}
+
+// Text is the key as a receiver or a sealed column holds it. It is the secret itself.
+func (k Key) Text() string {
+	switch {
+	case k.private != nil:
+		return prefixPrivate + base64.StdEncoding.EncodeToString(k.private)
+	case k.secret != nil:
+		return prefixHMAC + base64.StdEncoding.EncodeToString(k.secret)
+	}
+	return k.Public()
+}
+
+// Public is what a receiver needs to verify and cannot sign with; empty for a shared secret.
+func (k Key) Public() string {
+	if k.public == nil {
+		return ""
+	}
+	return prefixPublic + base64.StdEncoding.EncodeToString(k.public)
+}
+
+// String hides the key from logs and errors, whatever the verb.
+func (k Key) String() string { return "[signing secret]" }
+
+// GoString is String.
+func (k Key) GoString() string { return k.String() }
+
+// MarshalText hides the key from encoders.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// sign is one signature of the content, or "" where the key cannot sign.
+func (k Key) sign(content []byte) string {
+	switch {
+	case k.private != nil:
+		return schemeEd25519 + base64.StdEncoding.EncodeToString(ed25519.Sign(k.private, content))
+	case k.secret != nil:
+		mac := hmac.New(sha256.New, k.secret)
+		mac.Write(content)
+		return schemeHMAC + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	}
+	return ""
+}
+
+// content is what is signed: id.timestamp.body.
+func content(id, timestamp string, body []byte) []byte {
+	b := make([]byte, 0, len(id)+len(timestamp)+2+len(body))
+	b = append(append(b, id...), '.')
+	b = append(append(b, timestamp...), '.')
+	return append(b, body...)
+}
+
+// Sign is the value of webhook-signature: one signature per key, joined by spaces, so that a receiver with the old or the
+// new secret of a rotation accepts it.
+func Sign(id string, at time.Time, body []byte, keys ...Key) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	c := content(id, strconv.FormatInt(at.Unix(), 10), body)
+	var all []string
+	for _, k := range keys {
+		if s := k.sign(c); s != "" {
+			all = append(all, s)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// Verify is what a receiver does: it accepts a delivery that any of the keys signed and whose timestamp is within
+// tolerance of now. The errors are those above.
+func Verify(header http.Header, body []byte, now time.Time, tolerance time.Duration, keys ...Key) error {
+	id, timestamp, signatures := header.Get(HeaderID), header.Get(HeaderTimestamp), header.Get(HeaderSignature)
+	if id == "" || timestamp == "" || signatures == "" {
+		return ErrNoSignature
+	}
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil || seconds < 0 || seconds > 1<<40 {
+		return ErrBadTimestamp
+	}
+	switch at := time.Unix(seconds, 0); {
+	case now.Sub(at) > tolerance:
+		return ErrTooOld
+	case at.Sub(now) > tolerance:
+		return ErrTooNew
+	}
+	c := content(id, timestamp, body)
+	ok := 0
+	for n, s := range strings.Fields(signatures) {
+		if n == 16 { // more than any rotation needs: a stranger's header must not buy much work
+			break
+		}
+		for _, k := range keys {
+			ok |= k.matches(c, s)
+		}
+	}
+	if ok == 0 {
+		return ErrBadSignature
+	}
+	return nil
+}
+
+// matches is 1 where s is the key's signature of the content.
+func (k Key) matches(c []byte, s string) int {
+	if k.secret != nil {
+		return subtle.ConstantTimeCompare([]byte(k.sign(c)), []byte(s))
+	}
+	text, ok := strings.CutPrefix(s, schemeEd25519)
+	if !ok || k.public == nil {
+		return 0
+	}
+	sig, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(sig) != ed25519.SignatureSize || !ed25519.Verify(k.public, c, sig) {
+		return 0
+	}
+	return 1
+}
+
+// CheckToken refuses a token that cannot stand in a header: 1 to 1024 printable ASCII characters without spaces at the ends.
+func CheckToken(field, token string) error {
+	if token == "" {
+		return pleat.Invalidf("%s is empty; it must hold the token to send as %s", field, HeaderToken)
+	}
+	if len(token) > 1024 {
+		return pleat.Invalidf("%s has %d characters; at most 1024 are taken", field, len(token))
+	}
+	for i := range len(token) {
+		if token[i] < ' ' || token[i] > '~' {
+			return pleat.Invalidf("%s has a character at position %d that cannot stand in a header; printable ASCII is taken", field, i+1)
+		}
+	}
+	if strings.TrimSpace(token) != token {
+		return pleat.Invalidf("%s starts or ends with a space", field)
+	}
+	return nil
+}
