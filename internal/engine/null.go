@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"pleat"
+)
+
+// Null is an engine that does nothing, to measure and test the house around it. It predicts no structure and says so: its
+// scores are null. An operator has to ask for it; no default configuration has it.
+type Null struct {
+	// Began, if set, is told when a run starts.
+	Began func(pleat.RunID)
+}
+
+// Models has the one model, null. Its parameters make it take time and write files.
+func (Null) Models() []pleat.Model {
+	return []pleat.Model{{
+		Name: "null", Kind: pleat.TaskFold, Title: "Null, which predicts nothing", Engine: "null", Version: "1",
+		Method: "none", Licence: "Apache-2.0", Device: "cpu",
+		Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
+		Features: []pleat.Feature{pleat.FeatureConstraints, pleat.FeatureComplex, pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureAffinity, pleat.FeatureUnknown},
+		Params: []pleat.ParamSpec{
+			{Name: "seed", Type: pleat.ParamString, Doc: "Stored, without effect."},
+			{Name: "samplingSteps", Type: pleat.ParamInt, Doc: "How many milliseconds to take."},
+			{Name: "recyclingSteps", Type: pleat.ParamInt, Doc: "How many small files to write."},
+		},
+		Notice: "Predicts nothing. It exists to measure and test the service.",
+	}}
+}
+
+func (Null) files(w pleat.Work) ([]pleat.File, error) {
+	count, _ := w.Fold.Params.Values["recyclingSteps"].(float64)
+	var out []pleat.File
+	for i := range min(int(count), 100) {
+		name := "null-" + strconv.Itoa(i) + ".txt"
+		f := pleat.File{Kind: pleat.ArtifactOther, Name: name, Path: filepath.Join(w.Dir, name), ContentType: "text/plain; charset=utf-8"}
+		if err := os.WriteFile(f.Path, []byte("The null engine predicts nothing.\n"), 0o600); err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// Run waits as long as it is told and ends.
+func (n Null) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
+	if n.Began != nil {
+		n.Began(w.Fold.Run)
+	}
+	steps, _ := w.Fold.Params.Values["samplingSteps"].(float64) // parameters come back from the store as JSON
+	const step = 20
+	for left := int(steps); left > 0; left -= step {
+		sink.Progress("wait", int(steps)-left, int(steps))
+		select {
+		case <-ctx.Done():
+			return pleat.Output{Failure: Interrupted(ctx)}
+		case <-time.After(time.Duration(min(left, step)) * time.Millisecond):
+		}
+	}
+	files, err := n.files(w)
+	if err != nil {
+		return pleat.Output{Failure: pleat.Failed(pleat.FailStorage, clean(err))}
+	}
+	return pleat.Output{Engine: "null 1", MSA: pleat.StatePending, Files: files,
+		Result: &pleat.Result{Timings: map[string]float64{}, Notes: []string{"the null engine predicts nothing"}}}
+}

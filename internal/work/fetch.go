@@ -1,0 +1,93 @@
+package work
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/flow"
+)
+
+// Sources says where structures that are named by an id come from. The zero value fetches none.
+type Sources struct {
+	PDB     string        // address with {id} for the entry's id; empty: off
+	UniProt string        // address with {id} for the accession; empty: off
+	Timeout time.Duration // of one fetch; 0: a minute
+}
+
+const (
+	maxFetched = 64 << 20
+	redirects  = 3
+)
+
+// fetch brings a structure from the operator's source of it.
+func (b *bringer) fetch(ctx context.Context, s flow.Source) *pleat.Failure {
+	from, name := b.p.cfg.Sources.PDB, "PDB"
+	if s.Kind == flow.SourceUniProt {
+		from, name = b.p.cfg.Sources.UniProt, "UniProt"
+	}
+	if from == "" {
+		return pleat.Failed(pleat.FailUnsupported, fmt.Sprintf("the operator does not allow this service to fetch structures by %s id; put the file into the library and use targetSource library", name))
+	}
+	timeout := b.p.cfg.Sources.Timeout
+	if timeout == 0 {
+		timeout = time.Minute
+	}
+	ctx, done := context.WithTimeout(ctx, timeout)
+	defer done()
+	raw, status, err := get(ctx, strings.ReplaceAll(from, "{id}", s.ID))
+	switch {
+	case err != nil:
+		b.p.cfg.Log.Warn("a structure cannot be fetched", "kind", s.Kind, "error", err)
+		return &pleat.Failure{Kind: pleat.FailTimeout, Message: fmt.Sprintf("the source of %s structures did not answer", name), Retry: true}
+	case status == http.StatusNotFound || status == http.StatusGone:
+		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("there is no structure of the %s id %s", name, s.ID))
+	case status >= 500 || status == http.StatusTooManyRequests:
+		return &pleat.Failure{Kind: pleat.FailTimeout, Message: fmt.Sprintf("the source of %s structures answered %d", name, status), Retry: true}
+	case status != http.StatusOK:
+		return pleat.Failed(pleat.FailUnsupported, fmt.Sprintf("the source of %s structures answered %d; the operator has to check its address", name, status))
+	case len(raw) > maxFetched:
+		return pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("the structure has more than %d MiB", maxFetched>>20))
+	}
+	file := strings.ToLower(s.ID) + ".cif"
+	if !bytes.HasPrefix(bytes.TrimLeft(raw, "\r\n\t #"), []byte("data_")) {
+		file = strings.ToLower(s.ID) + ".pdb"
+	}
+	if err := os.WriteFile(filepath.Join(b.work.Dir, inputDir, file), raw, 0o600); err != nil {
+		return pleat.Failed(pleat.FailStorage, "the worker has no room to work in")
+	}
+	b.structure(file)
+	if b.work.QnA != nil {
+		b.work.QnA.Predicted = s.Kind == flow.SourceUniProt
+	}
+	return nil
+}
+
+// get reads a page. Redirects stay on the host they came from.
+func get(ctx context.Context, address string) ([]byte, int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	client := &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) > redirects || r.URL.Host != via[0].URL.Host {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, 0, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxFetched+1))
+	return raw, resp.StatusCode, errors.Join(err, resp.Body.Close())
+}

@@ -1,0 +1,131 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/engine"
+	"pleat/internal/store"
+)
+
+// execute runs one attempt at a task to its end, whatever that is.
+func (p *Pool) execute(h *held) {
+	defer p.drop(h)
+	dir, err := p.scratch(h.Claimed)
+	defer func() { _ = os.RemoveAll(dir) }()
+	var out pleat.Output
+	if err != nil {
+		out.Failure = pleat.Failed(pleat.FailStorage, "the worker has no room to work in")
+		p.cfg.Log.Error("no scratch folder", "error", err)
+	} else if h.Flow != nil {
+		out = p.flow(h, dir)
+	} else {
+		out = p.fold(h, dir)
+	}
+	cause := context.Cause(h.ctx)
+	switch {
+	case errors.Is(cause, errLost):
+		p.cfg.Log.Warn("a task was lost to another worker", "task", h.task.ID, "attempt", h.task.Attempt)
+	case errors.Is(cause, engine.ErrShutdown):
+		p.release(h)
+	default:
+		p.finish(h, p.finished(h, dir, out))
+	}
+}
+
+func (p *Pool) fold(h *held, dir string) pleat.Output {
+	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Lane], Fold: h.Fold, Dir: dir}
+	queued := p.cfg.Clock().Sub(h.Queued)
+	out := p.engines.Run(h.ctx, w, &sink{p: p, h: h, dir: dir})
+	if out.Result != nil && out.Result.Timings != nil {
+		out.Result.Timings["queue"] = max(queued.Seconds(), 0)
+	}
+	return out
+}
+
+// finished stores the files of an attempt and says how it ended.
+func (p *Pool) finished(h *held, dir string, out pleat.Output) store.Finished {
+	f := store.Finished{Task: h.task.ID, Attempt: h.task.Attempt, Worker: p.cfg.ID, Engine: out.Engine, MSA: out.MSA}
+	if out.Failure == nil {
+		for _, file := range out.Files {
+			a, err := p.keep(h, dir, file)
+			if err != nil {
+				p.cfg.Log.Error("a result could not be stored", "task", h.task.ID, "file", file.Name, "error", err)
+				out.Failure = pleat.Failed(pleat.FailStorage, "the results could not be stored")
+				break
+			}
+			f.Artifacts = append(f.Artifacts, a)
+		}
+	}
+	h.mu.Lock()
+	f.Progress, h.pending = h.pending, nil
+	h.mu.Unlock()
+	switch {
+	case out.Failure == nil:
+		f.State, f.Result = pleat.StateCompleted, out.Result
+	case errors.Is(context.Cause(h.ctx), errStopped):
+		f.State, f.Failure, f.Artifacts = pleat.StateStopped, pleat.Failed(pleat.FailCancelled, "stopped by its owner"), nil
+	default:
+		f.State, f.Failure, f.Artifacts = pleat.StateFailed, out.Failure, nil
+	}
+	return f
+}
+
+// keep puts a file of the attempt into the blob store. The key holds the attempt, so that two attempts never share one.
+func (p *Pool) keep(h *held, dir string, f pleat.File) (pleat.Artifact, error) {
+	if rel, err := filepath.Rel(dir, f.Path); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return pleat.Artifact{}, fmt.Errorf("%s is outside the folder of the work", f.Name)
+	}
+	in, err := os.Open(f.Path)
+	if err != nil {
+		return pleat.Artifact{}, err
+	}
+	defer in.Close()
+	key := fmt.Sprintf("runs/%s/%d/%s", h.task.Subject, h.task.Attempt, f.Name)
+	info, err := p.blobs.Put(context.WithoutCancel(h.ctx), key, in)
+	if err != nil {
+		return pleat.Artifact{}, err
+	}
+	return pleat.Artifact{Sequence: f.Sequence, Name: f.Name, Kind: f.Kind, ContentType: f.ContentType, Bytes: info.Bytes, SHA256: info.SHA256, Key: key}, nil
+}
+
+// finish ends the run in the database, trying until it listens: a result that was computed is not thrown away because the
+// database was away for a while. Fencing refuses it where another attempt has begun meanwhile.
+func (p *Pool) finish(h *held, f store.Finished) {
+	ctx := context.WithoutCancel(h.ctx)
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := p.store.FinishRun(ctx, f)
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, pleat.ErrLost):
+			p.cfg.Log.Warn("a result came too late: another worker has the task", "task", h.task.ID, "attempt", h.task.Attempt)
+			return
+		case pleat.CodeOf(err) != pleat.CodeUnavailable || errors.Is(context.Cause(h.ctx), engine.ErrShutdown):
+			p.cfg.Log.Error("a run could not be ended; its lease will run out", "task", h.task.ID, "error", err)
+			return
+		}
+		p.cfg.Log.Warn("a run could not be ended; trying again", "task", h.task.ID, "error", err)
+		select {
+		case <-h.ctx.Done():
+			if !errors.Is(context.Cause(h.ctx), errStopped) {
+				wait = 0 // one last try, then the lease is left to run out
+			}
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (p *Pool) release(h *held) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(h.ctx), 5*time.Second)
+	defer done()
+	if err := p.store.Release(ctx, h.task.ID, h.task.Attempt, p.cfg.ID); err != nil && !errors.Is(err, pleat.ErrLost) {
+		p.cfg.Log.Warn("a task could not be given back; its lease will run out", "task", h.task.ID, "error", err)
+	}
+}

@@ -1,0 +1,183 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+)
+
+// held is a task this worker has claimed and not ended yet.
+type held struct {
+	store.Claimed
+	task   pleat.Task
+	ctx    context.Context // of the attempt; lives as long as held does
+	cancel context.CancelCauseFunc
+	end    context.CancelFunc
+
+	mu      sync.Mutex
+	pending []pleat.Progress // not told yet
+	renewed time.Time
+}
+
+// The causes for which an attempt is broken off, besides a shutdown.
+var (
+	errStopped = errors.New("stopped by its owner")
+	errLost    = errors.New("another worker has the task")
+)
+
+func (p *Pool) take(run context.Context, c store.Claimed) *held {
+	whole, cancel := context.WithCancelCause(run)
+	ctx, end := context.WithTimeout(whole, p.cfg.Timeout)
+	h := &held{Claimed: c, task: c.Task, ctx: ctx, cancel: cancel, end: end, renewed: p.cfg.Clock()}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held[c.Task.ID] = h
+	return h
+}
+
+func (p *Pool) drop(h *held) {
+	h.end()
+	h.cancel(nil)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.held, h.task.ID)
+}
+
+// interrupt breaks off everything that runs.
+func (p *Pool) interrupt(cause error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.held {
+		h.cancel(cause)
+	}
+}
+
+// touch makes the next heartbeat renew everything at once.
+func (p *Pool) touch() {
+	p.mu.Lock()
+	for _, h := range p.held {
+		h.mu.Lock()
+		h.renewed = time.Time{}
+		h.mu.Unlock()
+	}
+	p.mu.Unlock()
+	select {
+	case p.beat <- struct{}{}:
+	default:
+	}
+}
+
+// keepLeases tells progress twice a second where there is any, renews leases every Heartbeat, and breaks off what was
+// cancelled or lost: at once where a wake-up comes, else within a poll.
+func (p *Pool) keepLeases(ctx context.Context) {
+	woken, end := p.store.Subscribe(store.WorkerTopic(p.cfg.ID))
+	defer end()
+	tell, poll, alive := time.NewTicker(tellEvery), time.NewTicker(pollEvery), time.NewTicker(pleat.Heartbeat)
+	defer tell.Stop()
+	defer poll.Stop()
+	defer alive.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tell.C:
+			p.pulse(ctx)
+		case <-p.beat:
+			p.pulse(ctx)
+		case <-woken:
+			p.lookForCancels(ctx)
+		case <-poll.C:
+			p.lookForCancels(ctx)
+		case <-alive.C:
+			if err := p.store.SeeWorker(ctx, p.cfg.ID); err != nil && ctx.Err() == nil {
+				p.cfg.Log.Warn("worker cannot say that it lives", "error", err)
+			}
+		}
+	}
+}
+
+func (p *Pool) lookForCancels(ctx context.Context) {
+	if p.idle() {
+		return
+	}
+	ids, err := p.store.Cancels(ctx, p.cfg.ID)
+	if err != nil {
+		if ctx.Err() == nil {
+			p.cfg.Log.Warn("worker cannot look for cancels", "error", err)
+		}
+		return
+	}
+	for _, id := range ids {
+		p.stop(id, errStopped)
+	}
+}
+
+func (p *Pool) idle() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.held) == 0
+}
+
+func (p *Pool) stop(id pleat.TaskID, cause error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := p.held[id]; h != nil {
+		h.cancel(cause)
+	}
+}
+
+// pulse sends what is due: progress that was not told, and leases older than a heartbeat.
+func (p *Pool) pulse(ctx context.Context) {
+	now := p.cfg.Clock()
+	var beats []pleat.Beat
+	var list []*held
+	p.mu.Lock()
+	for _, h := range p.held {
+		h.mu.Lock()
+		if len(h.pending) > 0 || now.Sub(h.renewed) >= pleat.Heartbeat {
+			b := pleat.Beat{Task: h.task.ID, Attempt: h.task.Attempt, Run: h.Run, Progress: h.pending}
+			h.pending = nil
+			beats, list = append(beats, b), append(list, h)
+		}
+		h.mu.Unlock()
+	}
+	p.mu.Unlock()
+	if len(beats) == 0 {
+		return
+	}
+	pulses, err := p.store.Beat(ctx, p.cfg.ID, beats)
+	if err != nil {
+		p.untold(beats, list)
+		if ctx.Err() == nil {
+			p.cfg.Log.Warn("worker cannot renew its leases", "error", err)
+		}
+		return
+	}
+	for i, h := range list {
+		h.mu.Lock()
+		h.renewed = now
+		h.mu.Unlock()
+		switch {
+		case pulses[i].Lost:
+			h.cancel(errLost)
+		case pulses[i].Cancel:
+			h.cancel(errStopped)
+		}
+	}
+}
+
+// untold puts progress back that could not be stored.
+func (p *Pool) untold(beats []pleat.Beat, list []*held) {
+	for i, h := range list {
+		h.mu.Lock()
+		h.pending = append(beats[i].Progress, h.pending...)
+		if most := len(h.pending) - maxPending; most > 0 {
+			h.pending = h.pending[most:]
+		}
+		h.mu.Unlock()
+	}
+}

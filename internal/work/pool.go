@@ -1,0 +1,236 @@
+// Package work moves tasks: it claims them, keeps their leases, hands them to the engines, stores what came of them and
+// ends their runs. One file per kind of task.
+//
+// A Pool is one worker. Any number may share a database, in one process or on many machines: what two of them must agree on
+// stands in the store. It owns no state that a crash could lose; it must not speak HTTP or know what an engine does.
+package work
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/engine"
+	"pleat/internal/store"
+)
+
+// Config of a Pool.
+type Config struct {
+	ID      pleat.WorkerID // the same after a restart, so that what it held is free at once; different from every other's
+	Host    string
+	Dir     string        // scratch, emptied at the start; nobody else's
+	Slots   int           // tasks at once; 0: 1
+	Memory  int64         // bytes that tasks may be expected to use together; 0: no bound
+	Timeout time.Duration // for one attempt; 0: a day
+	Devices []pleat.Device
+	Sources Sources          // of structures that workflows name by an id
+	Clock   func() time.Time // nil: time.Now
+	Log     *slog.Logger
+}
+
+// Pool is one worker. Make it with New, then call Run.
+type Pool struct {
+	cfg     Config
+	store   *store.Store
+	blobs   blob.Store
+	engines *engine.Registry
+	models  map[string]pleat.Model // by lane
+
+	mu   sync.Mutex
+	held map[pleat.TaskID]*held
+	beat chan struct{} // wakes the heartbeat
+
+	ready chan struct{} // closed once the database knows the worker
+}
+
+// New makes a Pool that serves the lanes of the engines.
+func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
+	if cfg.Slots == 0 {
+		cfg.Slots = 1
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 24 * time.Hour
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	p := &Pool{cfg: cfg, store: s, blobs: b, engines: e, models: map[string]pleat.Model{},
+		held: map[pleat.TaskID]*held{}, beat: make(chan struct{}, 1), ready: make(chan struct{})}
+	for _, m := range e.Models() {
+		p.models[pleat.Lane(m.Kind, m.Name)] = m
+	}
+	return p
+}
+
+const (
+	pollEvery  = time.Second            // where no wake-up comes
+	tellEvery  = 500 * time.Millisecond // progress, at most
+	sweepEvery = 10 * time.Minute
+	sweepAge   = time.Hour // far longer than from storing a file to naming it in the database
+)
+
+// Run works until ctx ends, then stops what runs, gives it back to the queue and returns. It fails only where the scratch
+// folder cannot be made; a database that is gone is waited for.
+func (p *Pool) Run(ctx context.Context) error {
+	if err := os.RemoveAll(p.cfg.Dir); err != nil {
+		return fmt.Errorf("empty the scratch folder: %w", err)
+	}
+	if err := os.MkdirAll(p.cfg.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the scratch folder: %w", err)
+	}
+	if !p.register(ctx) {
+		return nil
+	}
+	close(p.ready)
+	run, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	var duties, tasks sync.WaitGroup
+	duties.Go(func() { p.keepLeases(run) })
+	duties.Go(func() { reap(run, p.store, p.cfg.Clock, p.cfg.Log, p.touch) })
+	duties.Go(func() { p.sweepNow(run) })
+	duties.Go(func() { p.follow(run) })
+	p.claim(ctx, run, &tasks)
+	p.interrupt(engine.ErrShutdown)
+	tasks.Wait()
+	stop(engine.ErrShutdown)
+	duties.Wait()
+	return nil
+}
+
+// Ready is closed once Run has made the worker's models known, so that jobs for them are accepted.
+func (p *Pool) Ready() <-chan struct{} { return p.ready }
+
+// register tells the database about this worker, until it listens or ctx ends.
+func (p *Pool) register(ctx context.Context) bool {
+	w := pleat.Worker{ID: p.cfg.ID, Host: p.cfg.Host, Lanes: p.engines.Lanes(), Models: p.engines.Models(), Devices: p.cfg.Devices, Memory: p.cfg.Memory}
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := p.store.RegisterWorker(ctx, w)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		p.cfg.Log.Warn("worker cannot register; trying again", "error", err)
+		if !sleep(ctx, wait) {
+			return false
+		}
+	}
+}
+
+// claim takes tasks while there are free slots. Work runs under run, which outlives ctx, so that a shutdown is told to it
+// with its cause.
+func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup) {
+	lanes := p.engines.Lanes()
+	kick := make(chan struct{}, 1)
+	for _, l := range lanes {
+		p.store.SubscribeTo(store.LaneTopic(l), kick)
+		defer p.store.Unsubscribe(store.LaneTopic(l), kick)
+	}
+	ended := make(chan struct{}, p.cfg.Slots)
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for free, wait := p.cfg.Slots, time.Duration(0); ; {
+		if free > 0 && ctx.Err() == nil {
+			got, err := p.store.Claim(ctx, p.cfg.ID, lanes, free, p.memoryLeft())
+			if len(lanes) > 1 { // else work in the first lane could keep the others waiting for ever
+				lanes = append(lanes[1:], lanes[0])
+			}
+			for _, c := range got {
+				free--
+				h := p.take(run, c)
+				tasks.Go(func() {
+					defer func() { ended <- struct{}{} }()
+					p.execute(h)
+				})
+			}
+			switch {
+			case err == nil:
+				wait = 0
+			case ctx.Err() == nil:
+				wait = min(max(2*wait, 100*time.Millisecond), 5*time.Second)
+				p.cfg.Log.Warn("worker cannot claim; trying again", "error", err)
+				if !sleep(ctx, wait) {
+					return
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-kick:
+		case <-poll.C:
+		case <-ended:
+			free++
+		}
+	}
+}
+
+// memoryLeft is how much the next task may expect to use; 0 where there is no bound.
+func (p *Pool) memoryLeft() int64 {
+	if p.cfg.Memory == 0 {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := p.cfg.Memory
+	for _, h := range p.held {
+		left -= h.task.Memory
+	}
+	return max(left, 1)
+}
+
+// sweepNow removes, from time to time, files that nothing refers to.
+func (p *Pool) sweepNow(ctx context.Context) {
+	for sleep(ctx, sweepEvery) {
+		n, err := Sweep(ctx, p.store, p.blobs, p.cfg.Clock().Add(-sweepAge))
+		if err != nil && ctx.Err() == nil {
+			p.cfg.Log.Warn("sweep stopped", "error", err)
+		}
+		if n > 0 {
+			p.cfg.Log.Info("orphan files removed", "files", n)
+		}
+	}
+}
+
+// Sweep deletes the files stored before a moment that no artifact, no checkpoint and no library refers to, what a killed process left
+// unfinished among them, and says how many.
+func Sweep(ctx context.Context, s *store.Store, b blob.Store, before time.Time) (int, error) {
+	n := 0
+	for _, prefix := range []string{"runs/", "library/"} {
+		swept, err := blob.Sweep(ctx, b, prefix, before, s.Unnamed)
+		n += swept.Objects + swept.Temps
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// scratch makes the fresh, empty folder of one attempt.
+func (p *Pool) scratch(c store.Claimed) (string, error) {
+	dir := filepath.Join(p.cfg.Dir, fmt.Sprintf("%s-%d", c.Task.ID, c.Task.Attempt))
+	if os.Mkdir(dir, 0o700) == nil {
+		return dir, nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
