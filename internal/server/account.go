@@ -1,0 +1,151 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/seal"
+	"pleat/internal/store"
+)
+
+// usage is GET /v1/usage.
+func (s *Server) usage(ctx context.Context, c *call) (api.Usage, error) {
+	u, err := s.store.Usage(ctx, c.who.User, s.cfg.Quota)
+	return api.Usage{Limit: u.Limit, Used: u.Used, Remaining: max(0, u.Limit-u.Used), ResetAt: api.At(u.Reset)}, err
+}
+
+// listModels is GET /v1/models.
+func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], error) {
+	out := api.List[api.Model]{Data: []api.Model{}}
+	list, err := s.models.get(ctx, s, false)
+	for i := range list {
+		out.Data = append(out.Data, modelOut(&list[i]))
+	}
+	return out, err
+}
+
+func modelOut(m *pleat.Model) api.Model {
+	out := api.Model{
+		Name: m.Name, Kind: string(m.Kind), Title: m.Title, Engine: m.Engine, Version: m.Version, WeightSet: m.WeightSet, Method: m.Method,
+		Licence: m.Licence, Device: m.Device, Entities: []string{}, Features: []string{}, Params: []api.ParamSpec{}, Citations: []api.Citation{},
+		MinTokens: m.MinTokens, MaxTokens: m.MaxTokens, Memory: api.Cost(m.Memory), Speed: api.Cost(m.Speed), Confidence: m.Confidence, Notice: m.Notice,
+	}
+	for _, e := range m.Entities {
+		out.Entities = append(out.Entities, string(e))
+	}
+	for _, f := range m.Features {
+		out.Features = append(out.Features, string(f))
+	}
+	for _, p := range m.Params {
+		out.Params = append(out.Params, api.ParamSpec{Name: p.Name, Type: string(p.Type), Default: p.Default, Min: p.Min, Max: p.Max, Values: append([]string{}, p.Values...), Doc: p.Doc})
+	}
+	for _, c := range m.Citations {
+		out.Citations = append(out.Citations, api.Citation{Key: c.Key, BibTeX: c.BibTeX})
+	}
+	return out
+}
+
+// maxKeys bounds the valid keys of one user.
+const maxKeys = 100
+
+// listKeys is GET /v1/keys.
+func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], error) {
+	out := api.List[api.Key]{Data: []api.Key{}}
+	s.flushTouched(ctx)
+	list, err := s.store.Keys(ctx, c.who.User)
+	for i := range list {
+		out.Data = append(out.Data, keyOut(&list[i], c.who.Key))
+	}
+	return out, err
+}
+
+func keyOut(k *store.Key, current pleat.KeyID) api.Key {
+	return api.Key{ID: string(k.ID), Prefix: k.Prefix, Label: k.Label, CreatedAt: api.At(k.CreatedAt), LastUsedAt: maybe(k.LastUsedAt),
+		RevokedAt: maybe(k.RevokedAt), Current: k.ID == current}
+}
+
+// createKey is POST /v1/keys.
+func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api.NewKey, error) {
+	if in.Label != "" {
+		if err := pleat.CheckName("label", in.Label); err != nil {
+			return api.NewKey{}, err
+		}
+	}
+	list, err := s.store.Keys(ctx, c.who.User)
+	if err != nil {
+		return api.NewKey{}, err
+	}
+	valid := 0
+	for _, k := range list {
+		if k.RevokedAt.IsZero() {
+			valid++
+		}
+	}
+	if valid >= maxKeys {
+		return api.NewKey{}, pleat.Errorf(pleat.CodeConflict, "there are %d valid keys, the most a user may have; revoke one first", valid)
+	}
+	secret := seal.NewKey()
+	k, err := s.store.CreateKey(ctx, c.who.User, seal.Prefix(secret), seal.HashKey(secret), in.Label)
+	return api.NewKey{Key: keyOut(&k, c.who.Key), Secret: secret}, err
+}
+
+// revokeKey is DELETE /v1/keys/{id}.
+func (s *Server) revokeKey(ctx context.Context, c *call) (api.RevokedKey, error) {
+	id, err := c.uuid("id", pleat.Errorf(pleat.CodeNotFound, "Key not found"))
+	if err != nil {
+		return api.RevokedKey{}, err
+	}
+	return api.RevokedKey{ID: id, Revoked: true}, s.store.RevokeKey(ctx, c.who.User, pleat.KeyID(id))
+}
+
+// sessionFor is how long a browser's cookie lives.
+const sessionFor = 12 * time.Hour
+
+// openSession is POST /v1/session: a browser's event stream cannot send a header, so the page trades its key for a cookie
+// that scripts cannot read. The cookie's id is random, stored hashed, and dies with its key.
+func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) (api.Session, error) {
+	if !s.knownHost(c.r.Host) {
+		return api.Session{}, pleat.Invalidf("the Host %q is not one of this service; its operator can add it to the hosts", pleat.Clip(c.r.Host))
+	}
+	if c.r.Header.Get("Origin") != "" && !s.ownOrigin(c.r) {
+		return api.Session{}, pleat.ErrUnauthorized
+	}
+	if in.Key == "" {
+		return api.Session{}, pleat.Invalidf("key is required; it must be an API key")
+	}
+	who, err := s.identify(ctx, keyCredential(in.Key))
+	if err != nil {
+		return api.Session{}, err
+	}
+	id := seal.NewKey()
+	until := s.clock().Add(sessionFor)
+	if err := s.store.CreateSession(ctx, seal.HashKey(id), who.Key, until); err != nil {
+		return api.Session{}, err
+	}
+	http.SetCookie(c.w, s.cookie(id, int(sessionFor/time.Second)))
+	return api.Session{User: who.Name, ExpiresAt: api.At(until)}, nil
+}
+
+func (s *Server) cookie(value string, age int) *http.Cookie {
+	return &http.Cookie{Name: cookieName, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: s.public.Scheme == "https", SameSite: http.SameSiteStrictMode}
+}
+
+// closeSession is DELETE /v1/session. Ending a session that is not there is no error.
+func (s *Server) closeSession(ctx context.Context, c *call) (api.ClosedSession, error) {
+	cookie, err := c.r.Cookie(cookieName)
+	if errors.Is(err, http.ErrNoCookie) || cookie.Value == "" {
+		return api.ClosedSession{Closed: true}, nil
+	}
+	if !s.mayUseCookie(c.r) {
+		return api.ClosedSession{}, pleat.ErrUnauthorized
+	}
+	if err := s.store.DeleteSession(ctx, seal.HashKey(cookie.Value)); err != nil {
+		return api.ClosedSession{}, err
+	}
+	http.SetCookie(c.w, s.cookie("", -1))
+	return api.ClosedSession{Closed: true}, nil
+}

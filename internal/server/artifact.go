@@ -1,0 +1,148 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+)
+
+// link makes the address under which a file can be read without a credential.
+func (s *Server) link(a *pleat.Artifact, j *pleat.Job, hour time.Time) string {
+	return s.links.URL(a, j, hour)
+}
+
+// artifact is GET /v1/artifacts/{id}/{name}. Every fetch asks the database: what was deleted or hidden since the link was
+// made is gone.
+func (s *Server) artifact(ctx context.Context, c *call) error {
+	missing := pleat.Errorf(pleat.CodeNotFound, "Artifact not found")
+	id, err := c.uuid("id", missing)
+	if err != nil {
+		return err
+	}
+	a, head, err := s.store.Artifact(ctx, pleat.ArtifactID(id))
+	if err != nil {
+		return err
+	}
+	if c.r.PathValue("name") != a.Name {
+		return missing
+	}
+	if err := s.checkLink(c.r, &a, head); err != nil {
+		return err
+	}
+	h := c.w.Header()
+	if head.Public {
+		h.Set("Cache-Control", "public, max-age=300, must-revalidate")
+	} else {
+		h.Set("Cache-Control", "private, max-age=300, must-revalidate")
+	}
+	return s.file(ctx, c, &a, a.Name)
+}
+
+// checkLink checks a link's signature, end and epoch.
+func (s *Server) checkLink(r *http.Request, a *pleat.Artifact, head store.Head) error {
+	q := r.URL.Query()
+	until := q.Get("e")
+	if !s.links.Verify(a.ID, head.Epoch, until, q.Get("s")) {
+		return pleat.ErrUnauthorized
+	}
+	if until == "" {
+		if !head.Public {
+			return pleat.ErrUnauthorized
+		}
+		return nil
+	}
+	end, err := strconv.ParseInt(until, 10, 64)
+	if err != nil || s.clock().Unix() >= end {
+		return pleat.Errorf(pleat.CodeUnauthorized, "This link has ended; the job's results hold a new one")
+	}
+	return nil
+}
+
+// archive is GET /v1/jobs/{id}/archive.zip.
+func (s *Server) archive(ctx context.Context, c *call) error {
+	head, err := s.see(ctx, c)
+	if err != nil {
+		return err
+	}
+	v, err := s.viewFor(ctx, head)
+	if err != nil {
+		return err
+	}
+	for i := range v.Artifacts {
+		if a := &v.Artifacts[i]; a.Kind == pleat.ArtifactArchive {
+			c.w.Header().Set("Cache-Control", "no-store")
+			return s.file(ctx, c, a, string(v.Job.ID)+".zip")
+		}
+	}
+	if v.Run.State == pleat.StateCompleted {
+		return pleat.Errorf(pleat.CodeNotFound, "this run has no archive")
+	}
+	return pleat.Errorf(pleat.CodeConflict, "the job is %s; there is an archive once it is COMPLETED", v.Run.State)
+}
+
+// file streams a blob, in ranges where they are asked for. It is data from models and callers: a browser must neither
+// guess its type nor run it as a page of ours.
+func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name string) error {
+	f, info, err := s.blobs.Open(ctx, a.Key)
+	if err == nil && info.Bytes != a.Bytes {
+		err = errors.Join(fmt.Errorf("the file has %d bytes and its row says %d", info.Bytes, a.Bytes), f.Close())
+	}
+	if err != nil {
+		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now; try again", Err: fmt.Errorf("open artifact %s: %w", a.ID, err)}
+	}
+	defer func() { _ = f.Close() }()
+	h := c.w.Header()
+	h.Set("Content-Type", a.ContentType)
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	h.Set("ETag", `"`+a.SHA256+`"`)
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	const slowest = 64 << 10 // bytes per second of a reader that is still waited for
+	c.deadline(time.Minute + time.Duration(a.Bytes/slowest)*time.Second)
+	http.ServeContent(&sentence{answer: c.w}, c.r, "", a.CreatedAt, f)
+	return nil
+}
+
+// deadline gives a connection longer than the server's own limits.
+func (c *call) deadline(d time.Duration) {
+	rc := http.NewResponseController(c.w)
+	_ = rc.SetWriteDeadline(time.Now().Add(d))
+	_ = rc.SetReadDeadline(time.Time{})
+}
+
+// sentence turns the plain text that http.ServeContent writes for a bad range into our shape of errors.
+type sentence struct {
+	*answer
+	refused bool
+}
+
+func (a *sentence) WriteHeader(status int) {
+	if status < 400 {
+		a.answer.WriteHeader(status)
+		return
+	}
+	a.refused = true
+	message := "the request cannot be served: " + strings.ToLower(http.StatusText(status))
+	if status == http.StatusRequestedRangeNotSatisfiable {
+		message = "the Range is not inside the file"
+	}
+	if status == http.StatusPreconditionFailed {
+		message = "the file is not the one that If-Match names"
+	}
+	writeError(a.answer, status, message)
+}
+
+func (a *sentence) Write(b []byte) (int, error) {
+	if a.refused {
+		return len(b), nil
+	}
+	return a.answer.Write(b)
+}

@@ -1,0 +1,233 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"pleat/internal/server"
+)
+
+// The document is OpenAPI 3.1, its schemas are sound, and real requests and answers hold to them.
+func TestDocument(t *testing.T) {
+	h := newHouseWith(t, forHooks)
+	raw := h.ask("GET", "/openapi.json", nil)
+	if raw.status != 200 {
+		t.Fatal(raw.status)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(raw.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := compiler.AddResource("http://doc/openapi.json", parsed); err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		OpenAPI    string
+		Paths      map[string]map[string]struct{ Responses map[string]any }
+		Components struct{ Schemas map[string]any }
+	}
+	if err := json.Unmarshal([]byte(raw.body), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.OpenAPI != "3.1.0" {
+		t.Error(doc.OpenAPI)
+	}
+	schemas := map[string]*jsonschema.Schema{}
+	for name := range doc.Components.Schemas {
+		s, err := compiler.Compile("http://doc/openapi.json#/components/schemas/" + name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		schemas[name] = s
+	}
+	for _, ref := range regexp.MustCompile(`"#/components/schemas/([^"]+)"`).FindAllStringSubmatch(raw.body, -1) {
+		if schemas[ref[1]] == nil {
+			t.Errorf("%s leads nowhere", ref[0])
+		}
+	}
+	check := func(name, body string, good bool) {
+		t.Helper()
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schemas[name].Validate(v); (err == nil) != good {
+			t.Errorf("%s: valid %v, want %v: %v\n%s", name, err == nil, good, err, body)
+		}
+	}
+	complexJob := `{"name":"x","isPublic":null,"chatId":null,"sequences":[{"proteinChain":{"sequence":"ACDEF","count":2,"modifications":null}},{"ligandSequence":{"sequence":"CCO"}}],"params":{"modelName":"big","seed":null},
+		"constraints":{"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":2}],"webhooks":{"qna":{"enabled":true,"x":[1]}}}}`
+	check("CreateJob", trp, true)
+	check("CreateJob", complexJob, true)
+	check("CreateJob", strings.Replace(trp, `"label"`, `"lable"`, 1), false)
+	check("CreateJob", strings.Replace(trp, `"mini"`, `5`, 1), false)
+	check("CreateJob", `{"name":"x","params":{"modelName":"mini"},"sequences":[{"proteinChain":{"sequence":"A"},"ligandSequence":{"sequence":"C"}}]}`, false)
+	check("CreateJob", `{"name":"x","params":{"modelName":"mini"},"sequences":[{}]}`, false)
+
+	j := h.completed(trp)
+	k := h.create(complexJob)
+	visited := map[string]bool{}
+	visit := func(route, schema string, r reply, want int) {
+		t.Helper()
+		visited[route] = true
+		if r.status != want {
+			t.Errorf("%s: %d %s", route, r.status, r.body)
+			return
+		}
+		method, path, _ := strings.Cut(route, " ")
+		op, ok := doc.Paths[path][strings.ToLower(method)]
+		if !ok {
+			t.Errorf("%s is not in the document", route)
+		}
+		if _, ok := op.Responses[strconvI(want)]; !ok {
+			t.Errorf("%s: status %d is not in the document", route, want)
+		}
+		if schema != "" {
+			check(schema, r.body, true)
+		}
+	}
+	as := func(method, path string, body any, headers ...string) reply {
+		return h.as(h.key, method, path, body, headers...)
+	}
+	a := h.results(h.key, j.JobID).Artifacts[0]
+	job := "/v1/jobs/" + j.JobID
+	visit("POST /v1/jobs", "CreatedJob", as("POST", "/v1/jobs", trp), 200)
+	visit("POST /v1/jobs", "Error", as("POST", "/v1/jobs", "{}"), 400)
+	visit("POST /v1/jobs", "Error", h.ask("POST", "/v1/jobs", "{}"), 401)
+	visit("POST /v1/jobs/validate", "Validation", as("POST", "/v1/jobs/validate", trp), 200)
+	visit("GET /v1/jobs", "ListJobRow", as("GET", "/v1/jobs?limit=1", nil), 200)
+	visit("GET /v1/jobs/{id}", "JobView", as("GET", job, nil), 200)
+	visit("GET /v1/jobs/{id}", "JobView", as("GET", "/v1/jobs/"+k.JobID, nil), 200)
+	visit("GET /v1/jobs/{id}", "Error", h.ask("GET", job, nil), 401)
+	visit("GET /v1/jobs/{id}/results", "Results", as("GET", job+"/results", nil), 200)
+	visit("GET /v1/jobs/{id}/results", "Results", as("GET", "/v1/jobs/"+k.JobID+"/results", nil), 200)
+	visit("GET /v1/jobs/{id}/events", "", as("GET", job+"/events", nil), 200)
+	visit("GET /v1/jobs/{id}/archive.zip", "", as("GET", job+"/archive.zip", nil), 200)
+	visit("GET /v1/jobs/{id}/archive.zip", "Error", as("GET", "/v1/jobs/"+k.JobID+"/archive.zip", nil), 409)
+	visit("GET /v1/artifacts/{id}/{name}", "", h.ask("GET", a.URL, nil), 200)
+	visit("PATCH /v1/jobs/{id}/public", "Visibility", as("PATCH", job+"/public", `{"isPublic":true}`), 200)
+	visit("POST /v1/jobs/{id}/runs", "CreatedJob", as("POST", job+"/runs", `{"params":null}`), 200)
+	visit("POST /v1/jobs/{id}/cancel", "CancelledJob", as("POST", job+"/cancel", nil), 200)
+	visit("DELETE /v1/jobs/{id}", "DeletedJob", as("DELETE", job, nil), 200)
+	visit("GET /v1/models", "ListModel", h.ask("GET", "/v1/models", nil), 200)
+	visit("GET /v1/usage", "Usage", as("GET", "/v1/usage", nil), 200)
+	made := as("POST", "/v1/keys", nil)
+	visit("POST /v1/keys", "NewKey", made, 200)
+	visit("GET /v1/keys", "ListKey", as("GET", "/v1/keys", nil), 200)
+	id := regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(made.body)[1]
+	visit("DELETE /v1/keys/{id}", "RevokedKey", as("DELETE", "/v1/keys/"+id, nil), 200)
+	visit("POST /v1/session", "Session", h.ask("POST", "/v1/session", `{"key":"`+h.key+`"}`), 200)
+	visit("DELETE /v1/session", "ClosedSession", h.ask("DELETE", "/v1/session", nil), 200)
+	visitFlows(t, h, visit)
+	visitWebhooks(h, visit)
+	visit("GET /healthz", "Status", h.ask("GET", "/healthz", nil), 200)
+	visit("GET /readyz", "Status", h.ask("GET", "/readyz", nil), 200)
+	visit("GET /metrics", "", h.ask("GET", "/metrics", nil), 200)
+	visit("GET /openapi.json", "", raw, 200)
+	visit("GET /docs", "", h.ask("GET", "/docs", nil), 200)
+	visited["GET /v1/events"] = true // never ends; the stream's tests visit it
+	for path, ops := range doc.Paths {
+		for method := range ops {
+			if !visited[strings.ToUpper(method)+" "+path] {
+				t.Errorf("%s %s is documented and not tried", strings.ToUpper(method), path)
+			}
+		}
+	}
+}
+
+func strconvI(n int) string { b, _ := json.Marshal(n); return string(b) }
+
+// The page can be read without scripts and asks nobody else for anything.
+func TestDocs(t *testing.T) {
+	h := newHouse(t)
+	r := h.ask("GET", "/docs", nil)
+	if !strings.HasPrefix(r.header.Get("Content-Type"), "text/html") {
+		t.Error(r.header)
+	}
+	for _, want := range []string{"/v1/jobs/{id}/results", `id="CreateJob"`, "Idempotency-Key", "modelName", "Needs no credential."} {
+		if !strings.Contains(r.body, want) {
+			t.Errorf("%q is not on the page", want)
+		}
+	}
+	if m := regexp.MustCompile(`<script|<link|<img|@import|(?:src|href)="(?:https?:)?//`).FindString(r.body); m != "" {
+		t.Errorf("the page holds %q", m)
+	}
+	for _, m := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(r.body, -1) {
+		if !strings.Contains(r.body, `id="`+m[1]+`"`) {
+			t.Errorf("the link to #%s leads nowhere", m[1])
+		}
+	}
+	if r := h.ask("GET", "/", nil); r.status != 200 || !strings.Contains(r.body, "/docs") {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	h := newHouse(t, func(c *server.Config) { c.MetricsToken = "secret" })
+	if r := h.ask("GET", "/metrics", nil); r.status != 401 {
+		t.Errorf("%d", r.status)
+	}
+	h.create(trp)
+	for _, path := range []string{"/v1/a", "/v1/b?x=1", "/c"} {
+		h.as(h.key, "GET", path, nil)
+	}
+	r := h.as("secret", "GET", "/metrics", nil)
+	for _, want := range []string{
+		`pleat_tasks{lane="fold/mini",state="queued"} 1`, `pleat_runs_created_total{model="mini"} 1`,
+		`pleat_http_requests_total{route="POST /v1/jobs",status="200"} 1`, `pleat_http_requests_total{route="none",status="404"} 3`, `pleat_database_up 1`, "go_goroutines",
+	} {
+		if !strings.Contains(r.body, want) {
+			t.Errorf("%s is not in\n%s", want, r.body)
+		}
+	}
+}
+
+// Serve stops when told, lets requests finish and ends streams.
+func TestServe(t *testing.T) {
+	h := newHouse(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.srv.Serve(ctx, l) }()
+	stream := readStream(t, "http://"+l.Addr().String()+"/v1/events", "X-API-Key", h.key)
+	<-stream
+	cancel()
+	ends(t, stream, "the server stops")
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(12 * time.Second):
+		t.Fatal("Serve goes on")
+	}
+	if _, err := http.Get("http://" + l.Addr().String() + "/healthz"); err == nil {
+		t.Error("it still answers")
+	}
+	list, err := h.store.Keys(context.Background(), h.user)
+	if err != nil || list[0].LastUsedAt.IsZero() {
+		t.Error("the key's last use was not noted at the end")
+	}
+}
+
+func TestNewRefusesBadAddress(t *testing.T) {
+	for _, url := range []string{"", "fold.example.org", "ftp://x", "http://", "https://u:p@x", "https://x?y=1"} {
+		if _, err := server.New(server.Config{PublicURL: url}, server.Deps{}); err == nil {
+			t.Errorf("%q was taken", url)
+		}
+	}
+}

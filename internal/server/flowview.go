@@ -1,0 +1,354 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/flow"
+	"pleat/internal/store"
+)
+
+// seeFlow reads the workflow that the path names, if the caller may: it is theirs, or public. To whom it is not shown it does
+// not exist; to the anonymous it answers that a credential is needed.
+func (s *Server) seeFlow(ctx context.Context, c *call) (store.FlowView, bool, error) {
+	id, err := c.uuid("id", store.ErrNoWorkflow)
+	if err != nil {
+		return store.FlowView{}, false, s.blame(ctx, c, err)
+	}
+	v, err := s.store.FlowView(ctx, pleat.WorkflowID(id))
+	if err != nil {
+		if pleat.CodeOf(err) == pleat.CodeNotFound {
+			err = s.blame(ctx, c, err)
+		}
+		return v, false, err
+	}
+	var caller pleat.UserID
+	if c.cred.given {
+		who, err := s.identify(ctx, c.cred)
+		if err != nil && pleat.CodeOf(err) != pleat.CodeUnauthorized {
+			return v, false, err
+		}
+		caller = who.User
+	}
+	switch {
+	case caller != "" && caller == v.Workflow.Owner:
+		return v, true, nil
+	case v.Workflow.Public:
+		return v, false, nil
+	case caller == "":
+		return store.FlowView{}, false, pleat.ErrUnauthorized
+	}
+	return store.FlowView{}, false, store.ErrNoWorkflow
+}
+
+// viewFlow is GET /v1/workflows/{id} and GET /v1/workflows/public/{id}.
+func (s *Server) viewFlow(ctx context.Context, c *call) (api.Workflow, error) {
+	v, mine, err := s.seeFlow(ctx, c)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	return s.flowOut(&v, mine)
+}
+
+// flowOut writes a workflow as one reader sees it.
+func (s *Server) flowOut(v *store.FlowView, mine bool) (api.Workflow, error) {
+	w := &v.Workflow
+	out := api.Workflow{ID: string(w.ID), Status: string(w.State), Type: w.Type, Name: w.Name, Tasks: []api.WorkflowTask{}, IsPublic: w.Public,
+		IsOwner: mine, CreatedAt: api.At(w.Created), UpdatedAt: api.At(w.Updated)}
+	var err error
+	if out.Input, err = inputOut(w, mine); err != nil || v.Run == nil {
+		return out, err
+	}
+	out.Stage, out.Done, out.Total = stage(v.Run.State, v.Run.Stage), v.Run.Done, v.Run.Total
+	task, err := s.taskOut(v)
+	out.Tasks = append(out.Tasks, task)
+	return out, err
+}
+
+// inputOut is a workflow's input as given, isPublic being what holds now. Only the owner sees webhooks and who owns it.
+func inputOut(w *pleat.Workflow, mine bool) (json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(w.Input, &all); err != nil {
+		return nil, err
+	}
+	public := json.RawMessage("false")
+	if w.Public {
+		public = json.RawMessage("true")
+	}
+	delete(all, "is_public")
+	all["isPublic"] = public
+	if !mine {
+		for _, name := range []string{"webhooks", "sourceUserId", "source_user_id"} {
+			delete(all, name)
+		}
+	}
+	return encode(all)
+}
+
+// taskOut is a workflow's task with its result and the links in it.
+func (s *Server) taskOut(v *store.FlowView) (api.WorkflowTask, error) {
+	t := api.WorkflowTask{ID: string(v.Run.ID), Type: v.Workflow.TaskType(), Status: string(v.Run.State), Items: []string{}, Error: failureText(v.Run.Failure)}
+	if v.Run.State != pleat.StateCompleted || v.Run.Result == nil || len(v.Run.Result.Row) == 0 {
+		return t, nil
+	}
+	files := s.byName(v.Artifacts, flowAsJob(&v.Workflow))
+	var err error
+	t.Result, err = flow.WithURLs(v.Run.Result.Row, func(name string) string {
+		if a := files[name]; a != nil {
+			return a.URL
+		}
+		return ""
+	})
+	return t, err
+}
+
+// flowAsJob is what links to a workflow's files depend on.
+func flowAsJob(w *pleat.Workflow) *pleat.Job {
+	return &pleat.Job{Public: w.Public, Epoch: w.Epoch}
+}
+
+// flowStatus is GET /v1/workflows/status/{id}.
+func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatus, error) {
+	out := api.WorkflowStatus{Tasks: []api.TaskStatus{}}
+	v, _, err := s.seeFlow(ctx, c)
+	if err != nil {
+		return out, err
+	}
+	out.Status = string(v.Workflow.State)
+	if v.Run != nil {
+		out.Tasks = append(out.Tasks, api.TaskStatus{ID: string(v.Run.ID), Type: v.Workflow.TaskType(), Status: string(v.Run.State)})
+	}
+	return out, nil
+}
+
+// taskResults is GET /v1/workflows/task-results/{id}.
+func (s *Server) taskResults(ctx context.Context, c *call) (api.TasksResults, error) {
+	out := api.TasksResults{TasksResults: []api.WorkflowTask{}}
+	v, _, err := s.seeFlow(ctx, c)
+	if err != nil || v.Run == nil {
+		return out, err
+	}
+	t, err := s.taskOut(&v)
+	out.TasksResults = append(out.TasksResults, t)
+	return out, err
+}
+
+// flowLogs is GET /v1/workflows/logs/{id}: a line per thing that happened, for the owner alone.
+func (s *Server) flowLogs(ctx context.Context, c *call) error {
+	v, err := s.ownFlow(ctx, c, c.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for last, stage := int64(0), ""; v.Run != nil; {
+		batch, err := s.store.Progress(ctx, v.Run.ID, last, streamBatch)
+		if err != nil {
+			return err
+		}
+		for i := range batch {
+			p := &batch[i]
+			last = p.Seq
+			if p.Kind == pleat.ProgressStage && p.Stage == stage {
+				continue // only how far it is
+			}
+			stage = p.Stage
+			b.WriteString(p.At.UTC().Format("2006-01-02T15:04:05.000Z ") + logLine(p) + "\n")
+		}
+		if len(batch) < streamBatch {
+			break
+		}
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	c.w.WriteHeader(http.StatusOK)
+	_, err = c.w.Write([]byte(b.String()))
+	return quiet(c, err)
+}
+
+func logLine(p *pleat.Progress) string {
+	switch p.Kind {
+	case pleat.ProgressState:
+		return strings.TrimSpace("state " + string(p.State) + " " + p.Line)
+	case pleat.ProgressStage:
+		return "stage " + p.Stage
+	case pleat.ProgressArtifact:
+		return "file " + p.Line
+	}
+	return p.Line
+}
+
+// flowEvents is GET /v1/workflows/{id}/events.
+func (s *Server) flowEvents(ctx context.Context, c *call) error {
+	v, mine, err := s.seeFlow(ctx, c)
+	if err != nil {
+		return err
+	}
+	if v.Run == nil {
+		if v.Workflow.State.Terminal() {
+			c.w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
+		return pleat.Errorf(pleat.CodeConflict, "the workflow is a DRAFT; it has events once it is executed")
+	}
+	return s.follow(ctx, c, told{
+		run: v.Run.ID, state: v.Run.State, mine: mine, ids: api.Event{Workflow: string(v.Workflow.ID), Task: string(v.Run.ID)},
+		again: func(ctx context.Context) (told, error) {
+			now, mine, err := s.seeFlow(ctx, c)
+			return told{run: now.Workflow.Run, mine: mine}, err
+		},
+		files: func(ctx context.Context) (map[string]*api.Artifact, error) {
+			now, _, err := s.seeFlow(ctx, c)
+			return s.byName(now.Artifacts, flowAsJob(&now.Workflow)), err
+		},
+	})
+}
+
+// flowStates are those that a list of workflows may be narrowed to.
+var flowStates = []pleat.State{pleat.StateDraft, pleat.StateQueued, pleat.StateRunning, pleat.StateCompleted, pleat.StateFailed, pleat.StateStopped}
+
+// listFlows is GET /v1/workflows.
+func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowRow], error) {
+	out := api.List[api.WorkflowRow]{Data: []api.WorkflowRow{}}
+	limit, before, err := page(c.r)
+	if err != nil {
+		return out, err
+	}
+	q := c.r.URL.Query()
+	f := store.FlowFilter{Limit: limit + 1, Before: before, State: pleat.State(q.Get("status"))}
+	if f.State != "" && !slices.Contains(flowStates, f.State) {
+		return out, pleat.Invalidf("status is %q; it may be DRAFT, QUEUED, RUNNING, COMPLETED, FAILED or STOPPED", pleat.Clip(string(f.State)))
+	}
+	if t := q.Get("workflow_type"); t != "" {
+		_, kind, ok := pleat.WorkflowWord(t)
+		if !ok {
+			return out, pleat.Invalidf("workflow_type is %q; it may be qna_v1 or md", pleat.Clip(t))
+		}
+		f.Kind = kind
+	}
+	if f.Source, err = sourceQuery(c.r); err != nil {
+		return out, err
+	}
+	list, err := s.store.Workflows(ctx, c.who.User, f)
+	if err != nil {
+		return out, err
+	}
+	if len(list) > limit {
+		list = list[:limit]
+		next := base64.RawURLEncoding.EncodeToString([]byte(list[limit-1].Workflow.ID))
+		out.NextCursor = &next
+	}
+	for i := range list {
+		out.Data = append(out.Data, flowRow(&list[i]))
+	}
+	return out, nil
+}
+
+func flowRow(v *store.FlowView) api.WorkflowRow {
+	w := &v.Workflow
+	return api.WorkflowRow{ID: string(w.ID), Status: string(w.State), Type: w.Type, Name: w.Name, IsPublic: w.Public,
+		SourceJobID: text(string(w.Source.Job)), SourceJobRunID: text(string(w.Source.Run)), SourceSequenceID: text(string(w.Source.Sequence)),
+		Stage: stage(w.State, v.Run.Stage), Done: v.Run.Done, Total: v.Run.Total, Error: failureText(v.Run.Failure), CreatedAt: api.At(w.Created), UpdatedAt: api.At(w.Updated)}
+}
+
+// sourceQuery reads the ids of a fold from a query, in snake_case or camelCase.
+func sourceQuery(r *http.Request) (pleat.FoldRef, error) {
+	var ids [3]string
+	for i, names := range [][2]string{{"source_job_id", "sourceJobId"}, {"source_job_run_id", "sourceJobRunId"}, {"source_sequence_id", "sourceSequenceId"}} {
+		for _, name := range names {
+			v, err := uuidQuery(r, name)
+			if err != nil {
+				return pleat.FoldRef{}, err
+			}
+			if v != "" {
+				ids[i] = strings.ToLower(v)
+			}
+		}
+	}
+	return pleat.FoldRef{Job: pleat.JobID(ids[0]), Run: pleat.RunID(ids[1]), Sequence: pleat.SequenceID(ids[2])}, nil
+}
+
+// linkedFlows reads the caller's questions about a fold, newest first.
+func (s *Server) linkedFlows(ctx context.Context, c *call) ([]store.FlowView, error) {
+	limit, err := intQuery(c.r, "limit", 1, 200, 50)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := sourceQuery(c.r)
+	if err != nil {
+		return nil, err
+	}
+	if ref == (pleat.FoldRef{}) {
+		return nil, pleat.Invalidf("source_job_id is required, or source_job_run_id or source_sequence_id; it must be a UUID")
+	}
+	return s.store.Workflows(ctx, c.who.User, store.FlowFilter{Limit: limit, Kind: pleat.TaskQnA, Source: ref})
+}
+
+// linkedHistory is GET /v1/workflows/qna/linked-history.
+func (s *Server) linkedHistory(ctx context.Context, c *call) (api.List[api.LinkedWorkflow], error) {
+	out := api.List[api.LinkedWorkflow]{Data: []api.LinkedWorkflow{}}
+	list, err := s.linkedFlows(ctx, c)
+	for i := range list {
+		v := &list[i]
+		row := api.LinkedWorkflow{LinkedPreview: linkedPreview(v), LastQuestion: text(question(&v.Workflow))}
+		if v.Run.Result != nil {
+			var answer struct {
+				Answer *string `json:"answer"`
+			}
+			if err := json.Unmarshal(v.Run.Result.Row, &answer); err != nil {
+				return out, err
+			}
+			row.LastAnswer = answer.Answer
+		}
+		out.Data = append(out.Data, row)
+	}
+	return out, err
+}
+
+// linkedPreviews is GET /v1/workflows/qna/linked-previews.
+func (s *Server) linkedPreviews(ctx context.Context, c *call) (api.List[api.LinkedPreview], error) {
+	out := api.List[api.LinkedPreview]{Data: []api.LinkedPreview{}}
+	list, err := s.linkedFlows(ctx, c)
+	for i := range list {
+		out.Data = append(out.Data, linkedPreview(&list[i]))
+	}
+	return out, err
+}
+
+func linkedPreview(v *store.FlowView) api.LinkedPreview {
+	w := &v.Workflow
+	begin := []rune(strings.TrimSpace(question(w)))
+	if len(begin) > 120 {
+		begin = append(begin[:119:119], '…')
+	}
+	return api.LinkedPreview{WorkflowID: string(w.ID), WorkflowStatus: string(w.State), WorkflowType: w.Type, Name: w.Name, QuestionPreview: string(begin),
+		SourceJobID: text(string(w.Source.Job)), SourceJobRunID: text(string(w.Source.Run)), SourceSequenceID: text(string(w.Source.Sequence)),
+		CreatedAt: api.At(w.Created), UpdatedAt: api.At(w.Updated)}
+}
+
+// question is what a question's input asks; empty for a draft without.
+func question(w *pleat.Workflow) string {
+	var in struct {
+		Question string `json:"question"`
+	}
+	_ = json.Unmarshal(w.Input, &in) // it was checked when it was made
+	return in.Question
+}
+
+// linkedTo lists the workflows that look at a job: all for its owner, the public ones for others.
+func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, mine bool) ([]api.LinkedItem, error) {
+	out := []api.LinkedItem{}
+	list, err := s.store.Workflows(ctx, j.Owner, store.FlowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})
+	for i := range list {
+		if w := &list[i].Workflow; mine || w.Public {
+			out = append(out, api.LinkedItem{ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name})
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"pleat"
+	"pleat/api"
+)
+
+// The mapping of refusals to HTTP, as contract.md has it.
+func TestStatuses(t *testing.T) {
+	for code, want := range map[pleat.Code]int{
+		pleat.CodeInvalid: 400, pleat.CodeUnauthorized: 401, pleat.CodeNotFound: 404, pleat.CodeConflict: 409, pleat.CodeTooLarge: 413,
+		pleat.CodeNotJSON: 415, pleat.CodeLimited: 429, pleat.CodeUnavailable: 503, pleat.CodeInternal: 500, "unheard of": 500,
+	} {
+		cause := errors.New("a secret of ours")
+		status, message := refusal(fmt.Errorf("verb: %w", &pleat.Error{Code: code, Message: "said", Err: cause}))
+		if status != want {
+			t.Errorf("%s: %d, want %d", code, status, want)
+		}
+		if wantText := map[bool]string{true: "internal error", false: "said"}[want == 500]; message != wantText {
+			t.Errorf("%s: %q", code, message)
+		}
+	}
+	if status, message := refusal(errors.New("a secret of ours")); status != 500 || message != "internal error" {
+		t.Errorf("%d %s", status, message)
+	}
+	if status, message := refusal(fmt.Errorf("x: %w", &api.Refusal{Message: "said"})); status != 400 || message != "said" {
+		t.Errorf("%d %s", status, message)
+	}
+}
+
+// The cache holds what it may and no more, and lets go of what was not read for longest.
+func TestCacheIsBounded(t *testing.T) {
+	const most = 16 * (1000 + cachedOverhead)
+	c := newCache(most)
+	key := func(i int) cacheKey { return cacheKey{run: pleat.RunID(fmt.Sprint(i))} }
+	for i := range 100 {
+		c.put(key(i), make([]byte, 1000))
+		c.put(key(i), make([]byte, 1000))
+		c.get(key(0))
+		if c.size > most || c.order.Len() != len(c.at) {
+			t.Fatalf("%d bytes after %d", c.size, i)
+		}
+	}
+	if len(c.at) != 16 || c.get(key(0)) == nil || c.get(key(99)) == nil || c.get(key(50)) != nil {
+		t.Errorf("%d entries", len(c.at))
+	}
+	c.put(key(200), make([]byte, most))
+	if c.get(key(200)) != nil || len(c.at) != 16 {
+		t.Error("one entry threw out the others")
+	}
+	var none *cache
+	none.put(key(1), []byte("x"))
+	if none.get(key(1)) != nil {
+		t.Error("a cache of nothing holds something")
+	}
+}
+
+func TestFieldOf(t *testing.T) {
+	for message, want := range map[string]string{
+		"name is required and must not be empty": "name", "Unauthorized": "", "nameless": "",
+		"Invalid sequence format: sequences[3].rnaSequence.sequence is empty": "sequences[3].rnaSequence.sequence",
+		"params.modelName \"x\" is not a known model":                         "params.modelName",
+		"constraints: the model takes none":                                   "constraints",
+		"Daily quota exceeded. Limit: 1 calls per day.":                       "",
+	} {
+		if got := fieldOf(message); got != want {
+			t.Errorf("%q: %q, want %q", message, got, want)
+		}
+	}
+}

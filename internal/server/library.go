@@ -1,0 +1,213 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"unicode/utf8"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/store"
+)
+
+// maxMetadata bounds what a library item says of itself, in bytes.
+const maxMetadata = 32 << 10
+
+// createItem is POST /v1/library/create.
+func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (api.CreatedItem, error) {
+	i := store.LibraryItem{Owner: c.who.User, Name: in.Name, Type: in.Type, FileType: in.FileType, Origin: in.Origin, Parent: in.ParentID}
+	if i.Type == "" {
+		i.Type = "file"
+	}
+	if err := pleat.CheckName("name", in.Name); err != nil {
+		return api.CreatedItem{}, err
+	}
+	if i.Type != "file" && i.Type != "folder" {
+		return api.CreatedItem{}, pleat.Invalidf("type is %q; it may be file or folder", pleat.Clip(i.Type))
+	}
+	for _, f := range []struct {
+		name, value string
+		most        int
+	}{{"fileType", in.FileType, 64}, {"origin", in.Origin, 255}} {
+		if n := utf8.RuneCountInString(f.value); n > f.most {
+			return api.CreatedItem{}, pleat.Invalidf("%s has %d characters; at most %d are taken", f.name, n, f.most)
+		}
+	}
+	if i.Parent != "" && !pleat.IsUUID(i.Parent) {
+		return api.CreatedItem{}, pleat.Invalidf("parent_id is %q; it must be a UUID", pleat.Clip(i.Parent))
+	}
+	var err error
+	if i.Metadata, err = metadataOf(in.Metadata); err != nil {
+		return api.CreatedItem{}, err
+	}
+	i, err = s.store.CreateItem(ctx, i)
+	return api.CreatedItem{ID: i.ID}, err
+}
+
+// metadataOf is an item's metadata as kept: an object.
+func metadataOf(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	if len(raw) > maxMetadata {
+		return nil, pleat.Invalidf("metadata has %d bytes; at most %d are taken", len(raw), maxMetadata)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, pleat.Invalidf("metadata must be an object")
+	}
+	return raw, nil
+}
+
+// listLibrary is GET /v1/library.
+func (s *Server) listLibrary(ctx context.Context, c *call) (api.List[api.LibraryRow], error) {
+	out := api.List[api.LibraryRow]{Data: []api.LibraryRow{}}
+	limit, before, err := page(c.r)
+	if err != nil {
+		return out, err
+	}
+	list, err := s.store.Items(ctx, c.who.User, before, limit+1)
+	if err != nil {
+		return out, err
+	}
+	if len(list) > limit {
+		list = list[:limit]
+		next := base64.RawURLEncoding.EncodeToString([]byte(list[limit-1].ID))
+		out.NextCursor = &next
+	}
+	for i := range list {
+		out.Data = append(out.Data, libraryRow(&list[i]))
+	}
+	return out, nil
+}
+
+// page reads limit and cursor of a list.
+func page(r *http.Request) (limit int, before string, err error) {
+	if limit, err = intQuery(r, "limit", 1, 200, 50); err != nil {
+		return 0, "", err
+	}
+	if cur := r.URL.Query().Get("cursor"); cur != "" {
+		b, err := base64.RawURLEncoding.DecodeString(cur)
+		if err != nil || !pleat.IsUUID(string(b)) {
+			return 0, "", pleat.Invalidf("cursor is %q; it must be a next_cursor of this list", pleat.Clip(cur))
+		}
+		before = string(b)
+	}
+	return limit, before, nil
+}
+
+func libraryRow(i *store.LibraryItem) api.LibraryRow {
+	return api.LibraryRow{ID: i.ID, Name: i.Name, Type: i.Type, FileType: i.FileType, Origin: i.Origin, ParentID: text(i.Parent),
+		CreatedAt: api.At(i.Created), UpdatedAt: api.At(i.Updated)}
+}
+
+// item reads the item that the path names, if it is the caller's.
+func (s *Server) item(ctx context.Context, c *call) (store.LibraryItem, error) {
+	id, err := c.uuid("id", store.ErrNoItem)
+	if err != nil {
+		return store.LibraryItem{}, err
+	}
+	return s.store.Item(ctx, c.who.User, id)
+}
+
+// viewItem is GET /v1/library/{id}.
+func (s *Server) viewItem(ctx context.Context, c *call) (api.LibraryItem, error) {
+	i, err := s.item(ctx, c)
+	if err != nil {
+		return api.LibraryItem{}, err
+	}
+	out := api.LibraryItem{LibraryRow: libraryRow(&i), Children: []api.LibraryRow{}}
+	for k := range i.Children {
+		out.Children = append(out.Children, libraryRow(&i.Children[k]))
+	}
+	all := map[string]any{}
+	if err := json.Unmarshal(i.Metadata, &all); err != nil {
+		return out, err
+	}
+	files := []api.LibraryFile{}
+	for k := range i.Files {
+		files = append(files, libraryFile(&i.Files[k]))
+	}
+	all["files"] = files
+	out.Metadata, err = encode(all)
+	return out, err
+}
+
+func libraryFile(f *store.LibraryFile) api.LibraryFile {
+	return api.LibraryFile{FileName: f.Name, ContentType: f.ContentType, Bytes: f.Bytes, SHA256: f.SHA256, CreatedAt: api.At(f.Created)}
+}
+
+// deleteItem is DELETE /v1/library/{id}.
+func (s *Server) deleteItem(ctx context.Context, c *call) (api.DeletedItem, error) {
+	id, err := c.uuid("id", store.ErrNoItem)
+	if err != nil {
+		return api.DeletedItem{}, err
+	}
+	return api.DeletedItem{ID: id, Deleted: true}, s.store.DeleteItem(ctx, c.who.User, id)
+}
+
+// fileLabel is what the key that signs links to library files is derived for.
+const fileLabel = "library file"
+
+// fileLink makes the address under which a library file can be read without a credential, for a day at most. It dies with
+// the file, and when another takes its place.
+func (s *Server) fileLink(item string, f *store.LibraryFile) string {
+	until := strconv.FormatInt(s.clock().Add(s.cfg.LinkFor).Unix(), 10)
+	return s.cfg.PublicURL + "/v1/files/" + item + "/" + url.PathEscape(f.Name) + "?e=" + until + "&s=" + s.ring.Sign(fileLabel, item, f.Name, f.SHA256, until)
+}
+
+// libraryFileURL is GET /v1/library/file/{id}/{name}.
+func (s *Server) libraryFileURL(ctx context.Context, c *call) (string, error) {
+	i, err := s.item(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	f, err := fileNamed(&i, c.r.PathValue("name"))
+	if err != nil {
+		return "", err
+	}
+	return s.fileLink(i.ID, f), nil
+}
+
+func fileNamed(i *store.LibraryItem, name string) (*store.LibraryFile, error) {
+	for k := range i.Files {
+		if i.Files[k].Name == name {
+			return &i.Files[k], nil
+		}
+	}
+	return nil, pleat.Errorf(pleat.CodeNotFound, "the library item has no file of this name")
+}
+
+// libraryFileGet is GET /v1/files/{id}/{name}: a library file by its signed link.
+func (s *Server) libraryFileGet(ctx context.Context, c *call) error {
+	id, err := c.uuid("id", store.ErrNoItem)
+	if err != nil {
+		return err
+	}
+	q, name := c.r.URL.Query(), c.r.PathValue("name")
+	until := q.Get("e")
+	end, err := strconv.ParseInt(until, 10, 64)
+	if err != nil {
+		return pleat.ErrUnauthorized
+	}
+	i, err := s.store.Item(ctx, "", id)
+	if err != nil {
+		return err
+	}
+	f, err := fileNamed(&i, name)
+	if err != nil {
+		return err
+	}
+	if !s.ring.Verify(fileLabel, q.Get("s"), i.ID, f.Name, f.SHA256, until) {
+		return pleat.ErrUnauthorized
+	}
+	if s.clock().Unix() >= end {
+		return pleat.Errorf(pleat.CodeUnauthorized, "This link has ended; GET /v1/library/file/%s/… makes a new one", id)
+	}
+	c.w.Header().Set("Cache-Control", "private, max-age=300, must-revalidate")
+	return s.file(ctx, c, &pleat.Artifact{ID: pleat.ArtifactID(i.ID), ContentType: f.ContentType, Bytes: f.Bytes, SHA256: f.SHA256, Key: f.Key, CreatedAt: f.Created}, f.Name)
+}

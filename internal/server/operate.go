@@ -1,0 +1,168 @@
+package server
+
+import (
+	"context"
+	"crypto/subtle"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/store"
+)
+
+// Status is the answer to /healthz and /readyz.
+type Status struct {
+	Status  string `json:"status"`
+	Version string `json:"version" doc:"Of the service."`
+}
+
+// health is GET /healthz: the process lives. It asks nobody.
+func (s *Server) health(context.Context, *call) (Status, error) {
+	return Status{"ok", pleat.Version}, nil
+}
+
+// ready is GET /readyz: the database answers and has our schema, and files can be written.
+func (s *Server) ready(ctx context.Context, _ *call) (Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := s.store.Ping(ctx); err != nil {
+		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: "not ready: the database does not answer", Err: err}
+	}
+	v, err := s.store.Version(ctx)
+	if err != nil {
+		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: "not ready: the database does not answer", Err: err}
+	}
+	if v != store.Latest() {
+		return Status{}, pleat.Errorf(pleat.CodeUnavailable, "not ready: the database has schema %d and this version needs %d; run pleat migrate", v, store.Latest())
+	}
+	if err := s.probe.writable(ctx, s.blobs); err != nil {
+		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: "not ready: files cannot be written", Err: err}
+	}
+	return Status{"ready", pleat.Version}, nil
+}
+
+// probe tries the artifact store, at most once in a while: whoever asks must not be able to wear out the disk.
+type probe struct {
+	mu  sync.Mutex
+	at  time.Time
+	err error
+}
+
+const (
+	probeEvery = 5 * time.Second
+	probeKey   = "ready/probe"
+)
+
+func (p *probe) writable(ctx context.Context, b blob.Store) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.at.IsZero() && time.Since(p.at) < probeEvery {
+		return p.err
+	}
+	_, err := b.Put(ctx, probeKey, strings.NewReader("can be written\n"))
+	if err == nil {
+		err = b.Delete(ctx, probeKey)
+	}
+	p.at, p.err = time.Now(), err
+	return err
+}
+
+// meters are the figures of one server, in a registry of their own. Labels are routes, methods, status classes, lanes and
+// models: none that a stranger can multiply.
+type meters struct {
+	registry *prometheus.Registry
+	serve    http.Handler
+	requests *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+	flying   prometheus.Gauge
+	streams  prometheus.Gauge
+	cached   prometheus.Counter
+	created  *prometheus.CounterVec
+}
+
+func newMeters(s *Server) *meters {
+	m := &meters{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pleat_http_requests_total", Help: "Requests answered."}, []string{"route", "status"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pleat_http_request_seconds", Help: "Time to answer; streams are not counted.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}}, []string{"route"}),
+		flying:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "pleat_http_requests_in_flight", Help: "Requests being answered."}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pleat_event_streams", Help: "Event streams that are open."}),
+		cached:  prometheus.NewCounter(prometheus.CounterOpts{Name: "pleat_results_cached_total", Help: "Results answered from the cache."}),
+		created: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pleat_runs_created_total", Help: "Runs accepted by this server."}, []string{"model"}),
+	}
+	m.registry.MustRegister(m.requests, m.took, m.flying, m.streams, m.cached, m.created, &queueCollector{s: s},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.serve = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	return m
+}
+
+// done counts an answer. The route's pattern is the label, never the path.
+func (m *meters) done(route, _ string, status int, took time.Duration) {
+	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	if !strings.HasSuffix(route, "/events") {
+		m.took.WithLabelValues(route).Observe(took.Seconds())
+	}
+}
+
+// metrics is GET /metrics.
+func (s *Server) metrics(_ context.Context, c *call) error {
+	if want := s.cfg.MetricsToken; want != "" {
+		got := strings.TrimPrefix(c.r.Header.Get("Authorization"), "Bearer ")
+		if subtle.ConstantTimeCompare([]byte(got), []byte(want)) != 1 {
+			return pleat.ErrUnauthorized
+		}
+	}
+	s.meters.serve.ServeHTTP(c.w, c.r)
+	return nil
+}
+
+// queueCollector reads the queue's size when figures are asked for, at most once in a while.
+type queueCollector struct {
+	s    *Server
+	mu   sync.Mutex
+	at   time.Time
+	list []store.Counts
+	ok   bool
+}
+
+var (
+	queueDesc  = prometheus.NewDesc("pleat_tasks", "Tasks that have not ended, by lane and state.", []string{"lane", "state"}, nil)
+	oldestDesc = prometheus.NewDesc("pleat_task_oldest_seconds", "Age of the oldest task, by lane and state.", []string{"lane", "state"}, nil)
+	upDesc     = prometheus.NewDesc("pleat_database_up", "Whether the queue could be counted.", nil, nil)
+)
+
+func (q *queueCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- queueDesc
+	ch <- oldestDesc
+	ch <- upDesc
+}
+
+func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if time.Since(q.at) > 5*time.Second {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		list, err := q.s.store.Counts(ctx)
+		q.list, q.ok, q.at = list, err == nil, time.Now()
+	}
+	up := 0.0
+	if q.ok {
+		up = 1
+	}
+	ch <- prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, up)
+	now := q.s.clock()
+	for _, c := range q.list {
+		ch <- prometheus.MustNewConstMetric(queueDesc, prometheus.GaugeValue, float64(c.N), c.Lane, string(c.State))
+		ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, max(0, now.Sub(c.Oldest).Seconds()), c.Lane, string(c.State))
+	}
+}

@@ -1,0 +1,171 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"pleat"
+)
+
+type callKey struct{}
+
+// callOf is the call that outermost began for a request.
+func callOf(w http.ResponseWriter, r *http.Request) *call {
+	c := r.Context().Value(callKey{}).(*call)
+	c.r = r
+	return c
+}
+
+// outermost wraps every request: an id, the log, figures, panics, and the errors that the mux would write as plain text.
+func (s *Server) outermost(m *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		c := &call{w: &answer{ResponseWriter: w}, id: requestID(r)}
+		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+		c.r = r
+		h := w.Header()
+		h.Set("X-Request-ID", c.id)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		missing, pattern := m.Handler(r)
+		c.pattern = pattern
+		s.meters.flying.Inc()
+		defer func() {
+			s.meters.flying.Dec()
+			if p := recover(); p != nil {
+				s.panicked(c, p)
+			}
+			s.note(c, time.Since(began))
+		}()
+		if pattern == "" {
+			unrouted(c, missing)
+			return
+		}
+		m.ServeHTTP(c.w, r)
+	})
+}
+
+// panicked answers 500 where a handler broke, and breaks the connection where half an answer is out.
+func (s *Server) panicked(c *call, p any) {
+	if p != http.ErrAbortHandler {
+		s.log.Error("a handler panicked", "request", c.id, "route", c.pattern, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	}
+	if c.w.wrote {
+		s.note(c, 0)
+		panic(http.ErrAbortHandler)
+	}
+	writeError(c.w, http.StatusInternalServerError, "internal error")
+}
+
+// unrouted answers for the mux where it has no route: 404, or 405 with the methods that there are.
+func unrouted(c *call, mux http.Handler) {
+	rec := httptest.NewRecorder()
+	mux.ServeHTTP(rec, c.r)
+	if allow := rec.Header().Get("Allow"); rec.Code == http.StatusMethodNotAllowed {
+		c.w.Header().Set("Allow", allow)
+		writeError(c.w, rec.Code, fmt.Sprintf("%s is not a method of this path; it takes %s", pleat.Clip(c.r.Method), allow))
+		return
+	}
+	writeError(c.w, http.StatusNotFound, nothingHere)
+}
+
+// note writes the log line and counts. A query is never logged: it may hold a signature.
+func (s *Server) note(c *call, took time.Duration) {
+	status := c.w.status
+	if !c.w.wrote {
+		status = 499 // the caller went away
+	}
+	route := c.pattern
+	if route == "" {
+		route = "none"
+	}
+	s.meters.done(route, c.r.Method, status, took)
+	level := slog.LevelInfo
+	if status >= 500 {
+		level = slog.LevelError
+	}
+	ctx := c.r.Context()
+	if !s.log.Enabled(ctx, level) {
+		return
+	}
+	s.log.LogAttrs(ctx, level, "request", slog.String("request", c.id), slog.String("method", pleat.Clip(c.r.Method)),
+		slog.String("path", pleat.Clip(c.r.URL.Path)), slog.Int("status", status), slog.Int64("bytes", c.w.bytes),
+		slog.Duration("took", took), slog.String("user", string(c.who.User)), slog.String("from", remote(c.r)))
+}
+
+// requestID keeps a caller's own id where it is one, else makes one.
+func requestID(r *http.Request) string {
+	id := r.Header.Get("X-Request-ID")
+	ok := id != "" && len(id) <= 64
+	for i := 0; ok && i < len(id); i++ {
+		ch := id[i]
+		ok = ch >= '0' && ch <= '9' || ch >= 'a' && ch <= 'z' || ch >= 'A' && ch <= 'Z' || ch == '-' || ch == '_' || ch == '.'
+	}
+	if ok {
+		return id
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+func remote(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// limiter bounds requests per caller. It forgets callers in two generations, so that strangers cannot make it grow.
+type limiter struct {
+	mu       sync.Mutex
+	rate     rate.Limit
+	burst    int
+	now, old map[string]*rate.Limiter
+}
+
+const limiterMost = 10_000
+
+func newLimiter(perSecond float64, burst int) *limiter {
+	if perSecond <= 0 {
+		return nil
+	}
+	return &limiter{rate: rate.Limit(perSecond), burst: burst, now: map[string]*rate.Limiter{}}
+}
+
+func (l *limiter) allow(c *call, who string, now time.Time) error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	one := l.now[who]
+	if one == nil {
+		if one = l.old[who]; one == nil {
+			one = rate.NewLimiter(l.rate, l.burst)
+		}
+		if len(l.now) >= limiterMost {
+			l.now, l.old = map[string]*rate.Limiter{}, l.now
+		}
+		l.now[who] = one
+	}
+	l.mu.Unlock()
+	res := one.ReserveN(now, 1)
+	if wait := res.DelayFrom(now); wait > 0 {
+		res.CancelAt(now)
+		retryAfter(c.w.Header(), wait)
+		return pleat.Errorf(pleat.CodeLimited, "Too many requests; at most %g per second are served", float64(l.rate))
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/store"
+)
+
+// results is GET /v1/jobs/{id}/results. Who may read, and which version of the job they would read, is asked of the
+// database every time; the bytes of an ended run are kept, since only a change of version or the hour changes them.
+func (s *Server) results(ctx context.Context, c *call) error {
+	head, err := s.see(ctx, c)
+	if err != nil {
+		return err
+	}
+	hour := s.clock().Truncate(time.Hour)
+	key := cacheKey{head.Run, head.Version, head.Mine, hour.Unix()}
+	if head.State.Terminal() {
+		if b := s.cache.get(key); b != nil {
+			s.meters.cached.Inc()
+			c.raw(b)
+			return nil
+		}
+	}
+	v, err := s.viewFor(ctx, head)
+	if err != nil {
+		return err
+	}
+	out := s.resultsOf(&v, head.Mine, hour)
+	b, err := encode(out)
+	if err != nil {
+		return err
+	}
+	if v.Run.State.Terminal() {
+		key.run, key.version = v.Run.ID, v.Job.Version
+		s.cache.put(key, b)
+	}
+	c.raw(b)
+	return nil
+}
+
+// resultsOf writes a job's results as one reader sees them.
+func (s *Server) resultsOf(v *store.View, mine bool, hour time.Time) *api.Results {
+	j, r := &v.Job, &v.Run
+	out := &api.Results{
+		Job: jobOut(j), JobRunID: string(r.ID),
+		Parameters: api.Parameters{Count: len(j.Sequences), CreatedAt: api.At(r.CreatedAt), ModelName: r.Model, WeightSet: r.WeightSet, Method: r.Method,
+			RelaxPrediction: r.Params.Values["relaxPrediction"] == true},
+		Constraints: constraintsOut(&j.Constraints, mine), SequencesIDs: []string{}, Sequences: []api.ResultSequence{}, Artifacts: []api.Artifact{},
+	}
+	links := make([]string, len(v.Artifacts))
+	for i := range v.Artifacts {
+		links[i] = s.link(&v.Artifacts[i], j, hour)
+		out.Artifacts = append(out.Artifacts, artifactOut(&v.Artifacts[i], links[i]))
+	}
+	for i := range j.Sequences {
+		q := &j.Sequences[i]
+		item := api.ResultSequence{
+			ID: string(q.ID), CreatedAt: api.At(q.CreatedAt), UpdatedAt: api.At(j.UpdatedAt), Name: text(q.Label), Sequence: q.Text,
+			Type: string(q.Kind), SequenceType: string(q.Kind), JobRunID: string(r.ID),
+		}
+		if !j.Complex {
+			p := predictionOut(v, q.ID, links)
+			item.Prediction = &p
+		}
+		out.Sequences = append(out.Sequences, item)
+		out.SequencesIDs = append(out.SequencesIDs, string(q.ID))
+	}
+	if !j.Complex && len(out.Sequences) > 0 {
+		out.Prediction = *out.Sequences[0].Prediction
+	} else {
+		out.Prediction = predictionOut(v, "", links)
+	}
+	return out
+}
+
+func artifactOut(a *pleat.Artifact, link string) api.Artifact {
+	return api.Artifact{Name: a.Name, Kind: string(a.Kind), URL: link, ContentType: a.ContentType, Bytes: a.Bytes, SHA256: a.SHA256, SequenceID: string(a.Sequence)}
+}
+
+// predictionOut is the payload of one sequence, or of the complex where the id is empty.
+func predictionOut(v *store.View, id pleat.SequenceID, links []string) api.Prediction {
+	r := &v.Run
+	minutes := r.Seconds() / 60
+	out := api.Prediction{
+		PredictionStatus: string(r.State), JobRunStatus: string(r.State), MSAStatus: string(r.MSA), Error: failureText(r.Failure),
+		ExecutionMinutes: minutes, ExecutionSnake: minutes, Seed: r.Seed,
+	}
+	url := func(kind pleat.ArtifactKind) *string { return pick(v.Artifacts, links, kind, id) }
+	out.PDB, out.CIF, out.Coverage = url(pleat.ArtifactPDB), url(pleat.ArtifactCIF), url(pleat.ArtifactCoverage)
+	out.PAEPlot, out.PLDDTPlot, out.Metrics = url(pleat.ArtifactPAEPlot), url(pleat.ArtifactPLDDTPlot), url(pleat.ArtifactMetrics)
+	out.Config, out.Citations, out.Plots = url(pleat.ArtifactConfig), url(pleat.ArtifactCitations), url(pleat.ArtifactPlots)
+	if r.State != pleat.StateCompleted || r.Result == nil {
+		return out
+	}
+	for i := range r.Result.Predictions {
+		p := &r.Result.Predictions[i]
+		if p.Sequence == id || p.Sequence == "" && len(r.Result.Predictions) == 1 && len(v.Job.Sequences) == 1 {
+			out.Prediction, out.MeanPLLDT, out.PTM, out.IPTM, out.MaxPAE, out.Affinity = true, p.MeanPLDDT, p.PTM, p.IPTM, p.MaxPAE, affinity(p.Affinity)
+			break
+		}
+	}
+	return out
+}
+
+// pick finds the link to a file of a kind: the sequence's own, else the whole run's; of two, the PNG, which every reader
+// can show.
+func pick(all []pleat.Artifact, links []string, kind pleat.ArtifactKind, id pleat.SequenceID) *string {
+	best, score := -1, 0
+	for i := range all {
+		a := &all[i]
+		if a.Kind != kind || a.Sequence != "" && a.Sequence != id {
+			continue
+		}
+		n := 1
+		if a.Sequence == id {
+			n += 2
+		}
+		if a.ContentType == "image/png" {
+			n++
+		}
+		if n > score {
+			best, score = i, n
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	return &links[best]
+}
+
+// cacheKey names the bytes of a result: what they tell changes with the version, to whom with mine, their links with the
+// hour.
+type cacheKey struct {
+	run     pleat.RunID
+	version int64
+	mine    bool
+	hour    int64
+}
+
+// cache keeps encoded results, the most lately used ones, within a number of bytes. A nil cache keeps nothing.
+type cache struct {
+	mu         sync.Mutex
+	most, size int64
+	order      *list.List // of *cached, the latest first
+	at         map[cacheKey]*list.Element
+}
+
+type cached struct {
+	key  cacheKey
+	body []byte
+}
+
+const cachedOverhead = 256 // bytes of an entry besides its body
+
+func newCache(most int64) *cache {
+	if most <= 0 {
+		return nil
+	}
+	return &cache{most: most, order: list.New(), at: map[cacheKey]*list.Element{}}
+}
+
+func (c *cache) get(k cacheKey) []byte {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.at[k]
+	if e == nil {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*cached).body
+}
+
+func (c *cache) put(k cacheKey, body []byte) {
+	if c == nil || int64(len(body)) > c.most/8 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at[k] != nil {
+		return
+	}
+	c.at[k] = c.order.PushFront(&cached{k, body})
+	for c.size += int64(len(body)) + cachedOverhead; c.size > c.most; {
+		last := c.order.Back()
+		old := c.order.Remove(last).(*cached)
+		delete(c.at, old.key)
+		c.size -= int64(len(old.body)) + cachedOverhead
+	}
+}

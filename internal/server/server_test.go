@@ -1,0 +1,311 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/blob"
+	"pleat/internal/seal"
+	"pleat/internal/server"
+	"pleat/internal/store"
+)
+
+// house is a whole service but its workers: a real database, real files, real HTTP.
+type house struct {
+	t     testing.TB
+	store *store.Store
+	blobs blob.Store
+	srv   *server.Server
+	http  *httptest.Server
+	clock *clock
+	log   *lockedBuffer
+	key   string // of ann
+	user  pleat.UserID
+}
+
+// clock is a time that tests may move.
+type clock struct {
+	mu    sync.Mutex
+	moved time.Duration
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.moved)
+}
+
+func (c *clock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.moved += d
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func f(v float64) *float64 { return &v }
+
+// testModel folds proteins one by one; big folds everything together.
+var (
+	testModel = pleat.Model{
+		Name: "mini", Kind: pleat.TaskFold, Title: "Mini", Engine: "mini", Version: "1", WeightSet: "none", Method: "fragments", Licence: "Apache-2.0", Device: "cpu",
+		Entities: []pleat.EntityKind{pleat.Protein}, MinTokens: 5, MaxTokens: 200,
+		Params: []pleat.ParamSpec{{Name: "seed", Type: pleat.ParamString, Doc: "Seed."}, {Name: "samplingSteps", Type: pleat.ParamInt, Default: 400, Min: f(1), Max: f(5000), Doc: "Steps."}},
+		Memory: pleat.MemoryModel{Base: 1e6, Linear: 10}, Speed: pleat.SpeedModel{Base: 1, Linear: .5}, Confidence: "estimated", Notice: "Short chains only.",
+		Citations: []pleat.Citation{{Key: "x", BibTeX: "@misc{x}"}},
+	}
+	bigModel = pleat.Model{
+		Name: "big", Kind: pleat.TaskFold, Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand}, MaxTokens: 3000,
+		Features: []pleat.Feature{pleat.FeatureComplex, pleat.FeatureConstraints, pleat.FeatureAffinity, pleat.FeatureModifications, pleat.FeatureCyclic},
+	}
+)
+
+func newHouse(t testing.TB, change ...func(*server.Config)) *house {
+	t.Helper()
+	return newHouseWith(t, func(c *server.Config, _ *server.Deps) {
+		for _, fn := range change {
+			fn(c)
+		}
+	})
+}
+
+// newHouseWith is newHouse with what the server works with changed too.
+func newHouseWith(t testing.TB, change func(*server.Config, *server.Deps)) *house {
+	t.Helper()
+	ctx := context.Background()
+	h := &house{t: t, clock: &clock{}, log: &lockedBuffer{}}
+	dir := t.TempDir()
+	var err error
+	if h.store, err = store.Open(ctx, "sqlite:"+filepath.Join(dir, "pleat.db"), store.Options{Clock: h.clock.now}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.store.Close() })
+	if _, _, err := h.store.Migrate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if h.blobs, err = blob.OpenDir(filepath.Join(dir, "artifacts")); err != nil {
+		t.Fatal(err)
+	}
+	h.user, h.key = h.newUser("ann")
+	h.register(testModel, bigModel)
+
+	h.http = httptest.NewUnstartedServer(nil)
+	cfg := server.Config{PublicURL: "http://" + h.http.Listener.Addr().String(), Quota: 1000}
+	deps := server.Deps{Store: h.store, Blobs: h.blobs, Ring: newRing(t), Clock: h.clock.now,
+		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	change(&cfg, &deps)
+	if h.srv, err = server.New(cfg, deps); err != nil {
+		t.Fatal(err)
+	}
+	h.http.Config.Handler = h.srv.Handler()
+	h.http.Start()
+	t.Cleanup(func() {
+		h.srv.EndStreams()
+		h.http.Close()
+	})
+	return h
+}
+
+func (h *house) register(models ...pleat.Model) {
+	h.t.Helper()
+	w := pleat.Worker{ID: "w1", Host: "test", Models: models}
+	for _, m := range models {
+		w.Lanes = append(w.Lanes, pleat.Lane(m.Kind, m.Name))
+	}
+	if err := h.store.RegisterWorker(context.Background(), w); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) newUser(name string) (pleat.UserID, string) {
+	h.t.Helper()
+	u, err := h.store.EnsureUser(context.Background(), name)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	key := seal.NewKey()
+	if _, err := h.store.CreateKey(context.Background(), u.ID, seal.Prefix(key), seal.HashKey(key), "test"); err != nil {
+		h.t.Fatal(err)
+	}
+	return u.ID, key
+}
+
+func (h *house) client(key string) *api.Client {
+	return &api.Client{Base: h.http.URL, Key: key, Patience: 5 * time.Second}
+}
+
+// reply is an answer, read.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// message is the sentence of an error; it fails the test where the body is anything but {"message": …}.
+func (r reply) message(t *testing.T) string {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal([]byte(r.body), &m); err != nil || len(m) != 1 {
+		t.Fatalf("status %d: the body is not {\"message\": …}: %q", r.status, r.body)
+	}
+	s, ok := m["message"].(string)
+	if !ok || s == "" {
+		t.Fatalf("status %d: no message in %q", r.status, r.body)
+	}
+	if got := r.header.Get("Content-Type"); got != "application/json" {
+		t.Fatalf("status %d: Content-Type %q", r.status, got)
+	}
+	return s
+}
+
+// ask sends one request. A body of type string is sent as JSON; headers come in pairs.
+func (h *house) ask(method, path string, body any, headers ...string) reply {
+	h.t.Helper()
+	var r io.Reader
+	switch b := body.(type) {
+	case string:
+		r = strings.NewReader(b)
+	case io.Reader:
+		r = b
+	}
+	if !strings.HasPrefix(path, "http") {
+		path = h.http.URL + path
+	}
+	req, err := http.NewRequest(method, path, r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if r != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			req.Host = headers[i+1]
+			continue
+		}
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		h.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		h.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return reply{res.StatusCode, res.Header, string(b)}
+}
+
+// as is ask with a key.
+func (h *house) as(key, method, path string, body any, headers ...string) reply {
+	h.t.Helper()
+	return h.ask(method, path, body, append([]string{"Authorization", "Bearer " + key}, headers...)...)
+}
+
+const trp = `{"name":"Trp-cage","sequences":[{"proteinChain":{"sequence":"DAYAQWLKDGGPSSGRPPPS","label":"cage"}}],"params":{"modelName":"mini","seed":"7"}}`
+
+// create makes a job of ann's.
+func (h *house) create(body string) api.CreatedJob {
+	h.t.Helper()
+	r := h.as(h.key, "POST", "/v1/jobs", body)
+	var out api.CreatedJob
+	if r.status != 200 || json.Unmarshal([]byte(r.body), &out) != nil {
+		h.t.Fatalf("create: %d %s", r.status, r.body)
+	}
+	return out
+}
+
+// claim takes the oldest task as the worker would.
+func (h *house) claim() store.Claimed {
+	h.t.Helper()
+	got, err := h.store.Claim(context.Background(), "w1", []string{"fold/mini", "fold/big"}, 1, 0)
+	if err != nil || len(got) != 1 {
+		h.t.Fatalf("claim: %v, %d tasks", err, len(got))
+	}
+	return got[0]
+}
+
+// put stores a file and returns its artifact.
+func (h *house) put(c store.Claimed, kind pleat.ArtifactKind, name, contentType, body string, seq pleat.SequenceID) pleat.Artifact {
+	h.t.Helper()
+	key := "runs/" + string(c.Fold.Run) + "/1/" + name
+	if _, err := h.blobs.Put(context.Background(), key, strings.NewReader(body)); err != nil {
+		h.t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(body))
+	return pleat.Artifact{Kind: kind, Name: name, ContentType: contentType, Bytes: int64(len(body)), SHA256: hex.EncodeToString(sum[:]), Key: key, Sequence: seq}
+}
+
+const cif = "data_fold\n# a structure\n"
+
+// finish completes a claimed run with scores and files, as a worker would.
+func (h *house) finish(c store.Claimed) {
+	h.t.Helper()
+	seq := c.Fold.Sequences[0].ID
+	arts := []pleat.Artifact{
+		h.put(c, pleat.ArtifactCIF, "structure.cif", "chemical/x-mmcif", cif, seq),
+		h.put(c, pleat.ArtifactPAEPlot, "pae.svg", "image/svg+xml", "<svg/>", seq),
+		h.put(c, pleat.ArtifactPAEPlot, "pae.png", "image/png", "png", seq),
+		h.put(c, pleat.ArtifactCitations, "citations.bib", "text/plain", "@misc{x}", ""),
+		h.put(c, pleat.ArtifactArchive, "archive.zip", "application/zip", "PK-zip", ""),
+	}
+	err := h.store.FinishRun(context.Background(), store.Finished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "w1", State: pleat.StateCompleted,
+		Result: &pleat.Result{Predictions: []pleat.Prediction{{Sequence: seq, Chains: []string{"A"}, MeanPLDDT: f(81.5), PTM: f(.62), Confidence: "estimated"}},
+			Timings: map[string]float64{"infer": 1.5}},
+		Artifacts: arts, Engine: "mini 1"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// completed makes a job and completes it, and what waited before it.
+func (h *house) completed(body string) api.CreatedJob {
+	h.t.Helper()
+	j := h.create(body)
+	for {
+		c := h.claim()
+		h.finish(c)
+		if string(c.Fold.Job) == j.JobID {
+			return j
+		}
+	}
+}
+
+func (h *house) results(key, job string) api.Results {
+	h.t.Helper()
+	out, err := h.client(key).Results(context.Background(), job)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return out
+}

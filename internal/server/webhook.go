@@ -1,0 +1,375 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/store"
+	"pleat/internal/webhook"
+)
+
+// rotationOverlap is how long the old signing secret signs beside the new one.
+const rotationOverlap = 24 * time.Hour
+
+// webhookConfig is GET /v1/webhooks/custom-http-config.
+func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig, error) {
+	e, err := s.store.GlobalEndpoint(ctx, c.who.User)
+	if err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {
+		return api.WebhookConfig{}, err
+	}
+	e.Owner = c.who.User
+	return s.configOut(&e)
+}
+
+// putWebhookConfig is PUT /v1/webhooks/custom-http-config.
+func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebhookConfig) (api.WebhookConfig, error) {
+	var none api.WebhookConfig
+	if in.TargetURL == "" {
+		return none, pleat.Invalidf("target_url is required; it must be an https URL")
+	}
+	format := map[string]webhook.Format{"": webhook.FormatPlain, "plain": webhook.FormatPlain, "cloudevents": webhook.FormatCloudEvents}
+	if _, ok := format[in.Format]; !ok {
+		return none, pleat.Invalidf("format is %q; it may be plain or cloudevents", pleat.Clip(in.Format))
+	}
+	user := string(c.who.User)
+	token := ""
+	if in.TokenValue != "" {
+		if err := webhook.CheckToken("token_value", in.TokenValue); err != nil {
+			return none, err
+		}
+		token = s.ring.Seal(user, "token", []byte(in.TokenValue))
+	} else if e, err := s.store.GlobalEndpoint(ctx, c.who.User); err != nil || e.Token == "" {
+		if err == nil || pleat.CodeOf(err) == pleat.CodeNotFound {
+			err = pleat.Invalidf("token_value is required the first time; it is what X-Webhook-Token will carry")
+		}
+		return none, err
+	}
+	to, err := s.guard.CheckURL(ctx, "target_url", in.TargetURL)
+	if err != nil {
+		return none, err
+	}
+	secret := webhook.NewKey().Text()
+	sealed := s.ring.Seal(user, "secret", []byte(secret))
+	e, err := s.store.PutEndpoint(ctx, c.who.User, to.String(), token, sealed, string(format[in.Format]), in.EnabledByDefault)
+	if err != nil {
+		return none, err
+	}
+	out, err := s.configOut(&e)
+	if e.Secret == sealed { // made by this call
+		out.SigningSecret = secret
+	}
+	return out, err
+}
+
+func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
+	now := s.store.Now()
+	out := api.WebhookConfig{
+		UserID: string(e.Owner), IsActive: e.Active, IsConfigured: e.URL != "" && e.Token != "", IsPaused: e.Paused, EnabledByDefault: e.EnabledByDefault,
+		TargetURL: text(e.URL), Format: "plain", TokenHeader: webhook.HeaderToken, HTTPAuthMode: "x_webhook_token", HasToken: e.Token != "",
+		SignatureScheme: "v1", SecretRotatedAt: api.MomentAt(e.RotatedAt), UpdatedAt: api.MomentAt(e.UpdatedAt), DisabledReason: text(e.DisabledReason),
+	}
+	if e.Format != "" {
+		out.Format = e.Format
+	}
+	if e.OldSecret != "" && now.Before(e.OldSecretUntil) {
+		out.OldSecretUntil = api.MomentAt(e.OldSecretUntil)
+	}
+	if now.Before(e.ResumeAt) {
+		out.RestsUntil = api.MomentAt(e.ResumeAt)
+	}
+	if e.Token != "" {
+		token, err := s.ring.Open(string(e.Owner), "token", e.Token)
+		if err != nil {
+			return out, err
+		}
+		masked := mask(string(token))
+		out.TokenMasked = &masked
+	}
+	if e.Secret != "" {
+		plain, err := s.ring.Open(string(e.Owner), "secret", e.Secret)
+		if err != nil {
+			return out, err
+		}
+		if k, err := webhook.ParseKey(string(plain)); err == nil && k.Public() != "" {
+			public := k.Public()
+			out.SignatureScheme, out.VerificationKey = "v1a", &public
+		}
+	}
+	return out, nil
+}
+
+// mask shows the last letters of a token that is long enough for them to tell little.
+func mask(token string) string {
+	const dots = "••••••••"
+	if len(token) < 16 {
+		return dots
+	}
+	return dots + token[len(token)-4:]
+}
+
+// changeWebhook makes the endpoint of a path that does one thing to the caller's global endpoint.
+func changeWebhook(change store.EndpointChange) func(*Server, context.Context, *call) (api.WebhookConfig, error) {
+	return func(s *Server, ctx context.Context, c *call) (api.WebhookConfig, error) {
+		e, err := s.store.ChangeEndpoint(ctx, c.who.User, change)
+		if err != nil {
+			return api.WebhookConfig{}, err
+		}
+		return s.configOut(&e)
+	}
+}
+
+// rotateSecret is POST /v1/webhooks/custom-http-config/rotate-secret.
+func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret) (api.WebhookConfig, error) {
+	key := webhook.NewKey()
+	switch in.Scheme {
+	case "", "v1":
+	case "v1a":
+		key = webhook.NewKeyPair()
+	default:
+		return api.WebhookConfig{}, pleat.Invalidf("scheme is %q; it may be v1 or v1a", pleat.Clip(in.Scheme))
+	}
+	e, err := s.store.RotateSecret(ctx, c.who.User, s.ring.Seal(string(c.who.User), "secret", []byte(key.Text())), s.store.Now().Add(rotationOverlap))
+	if err != nil {
+		return api.WebhookConfig{}, err
+	}
+	out, err := s.configOut(&e)
+	if key.Public() == "" {
+		out.SigningSecret = key.Text()
+	}
+	return out, err
+}
+
+// subscriptions is GET /v1/webhooks/subscriptions.
+func (s *Server) subscriptions(ctx context.Context, c *call) (api.List[api.Subscription], error) {
+	out := api.List[api.Subscription]{Data: []api.Subscription{}}
+	limit, before, err := hookPage(c.r, 200)
+	if err != nil {
+		return out, err
+	}
+	rows, err := s.store.Subscriptions(ctx, c.who.User, before, limit+1)
+	if err != nil {
+		return out, err
+	}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		out.NextCursor = next(string(rows[limit-1].ID))
+	}
+	for _, r := range rows {
+		one := api.Subscription{ID: string(r.ID), Name: "fold:" + r.SourceID + ":" + r.Word, TargetType: r.TargetType, CreatedAt: api.Moment{Time: r.CreatedAt}}
+		if r.Source == pleat.SourceWorkflow {
+			one.Name = "workflow:" + r.SourceID + ":" + r.Word
+			one.InputMapping.SourceWorkflowID = r.SourceID
+		} else {
+			one.InputMapping.SourceJobID, one.InputMapping.SourceJobRunID = r.SourceID, string(r.Run)
+		}
+		out.Data = append(out.Data, one)
+	}
+	return out, nil
+}
+
+// hookPage reads limit and cursor of a list of webhooks.
+func hookPage(r *http.Request, def int) (limit int, before string, err error) {
+	if limit, err = intQuery(r, "limit", 1, 200, def); err != nil {
+		return 0, "", err
+	}
+	cur := r.URL.Query().Get("cursor")
+	if cur == "" {
+		return limit, "", nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(cur)
+	if err != nil || !pleat.IsUUID(string(b)) {
+		return 0, "", pleat.Invalidf("cursor is %q; it must be a next_cursor of this list", pleat.Clip(cur))
+	}
+	return limit, string(b), nil
+}
+
+func next(id string) *string {
+	c := base64.RawURLEncoding.EncodeToString([]byte(id))
+	return &c
+}
+
+// deliveryStatuses are what a delivery can be.
+var deliveryStatuses = []string{"PENDING", "RUNNING", "SUCCEEDED", "FAILED"}
+
+// deliveries is GET /v1/webhooks/deliveries.
+func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery], error) {
+	out := api.List[api.Delivery]{Data: []api.Delivery{}}
+	limit, before, err := hookPage(c.r, 50)
+	if err != nil {
+		return out, err
+	}
+	f := store.DeliveryFilter{Limit: limit + 1, Before: before, Status: c.r.URL.Query().Get("status")}
+	if f.Status != "" && !slices.Contains(deliveryStatuses, f.Status) {
+		return out, pleat.Invalidf("status is %q; it may be %s", pleat.Clip(f.Status), strings.Join(deliveryStatuses, ", "))
+	}
+	if f.SourceID, err = uuidQuery(c.r, "source_id"); err != nil {
+		return out, err
+	}
+	f.SourceID = strings.ToLower(f.SourceID)
+	rows, err := s.store.Deliveries(ctx, c.who.User, f)
+	if err != nil {
+		return out, err
+	}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		out.NextCursor = next(rows[limit-1].ID)
+	}
+	for i := range rows {
+		out.Data = append(out.Data, deliveryOut(&rows[i]))
+	}
+	return out, nil
+}
+
+func deliveryOut(d *store.Delivery) api.Delivery {
+	return api.Delivery{
+		ID: d.ID, EventID: string(d.Event), SubscriptionID: text(string(d.Subscription)), Destination: string(d.Destination), Status: d.Status,
+		TriggeredTarget: text(d.Triggered), SourceKind: string(d.Source), SourceID: d.SourceID, EventName: string(d.EventName), Attempts: d.Attempts,
+		NextAttemptAt: api.MomentAt(d.NextAt), ResponseStatus: status(d.ResponseStatus), Reason: text(d.Reason), CreatedAt: api.Moment{Time: d.CreatedAt},
+	}
+}
+
+func status(code int) *int {
+	if code == 0 {
+		return nil
+	}
+	return &code
+}
+
+// delivery is GET /v1/webhooks/deliveries/{id}.
+func (s *Server) delivery(ctx context.Context, c *call) (api.DeliveryDetail, error) {
+	id, err := c.uuid("id", store.ErrNoDelivery)
+	if err != nil {
+		return api.DeliveryDetail{}, err
+	}
+	d, tries, err := s.store.Delivery(ctx, c.who.User, id)
+	if err != nil {
+		return api.DeliveryDetail{}, err
+	}
+	out := api.DeliveryDetail{Delivery: deliveryOut(&d), AttemptLog: []api.DeliveryAttempt{}}
+	for i := range tries {
+		out.AttemptLog = append(out.AttemptLog, attemptOut(&tries[i]))
+	}
+	return out, nil
+}
+
+func attemptOut(t *store.DeliveryAttempt) api.DeliveryAttempt {
+	out := api.DeliveryAttempt{Number: t.Number, StartedAt: api.Moment{Time: t.StartedAt}, EndedAt: api.MomentAt(t.EndedAt), Outcome: t.Outcome, Headers: map[string]string{}}
+	if t.EndedAt.IsZero() {
+		out.Outcome = "running"
+	}
+	var a webhook.Attempt
+	if json.Unmarshal([]byte(t.Detail), &a) != nil {
+		return out // one that was lost says nothing
+	}
+	out.ResponseStatus, out.Error, out.Message, out.Answer = status(a.Status), text(string(a.Error)), text(a.Message), text(a.Answer)
+	if a.Headers != nil {
+		out.Headers = a.Headers
+	}
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	t2 := a.Timings
+	out.Timings = api.DeliveryTimings{DNS: ms(t2.DNS), Connect: ms(t2.Connect), TLS: ms(t2.TLS), Send: ms(t2.Send), Wait: ms(t2.Wait), Body: ms(t2.Body), Total: ms(t2.Total), Reused: t2.Reused}
+	return out
+}
+
+// redeliverOne is POST /v1/webhooks/deliveries/{id}/redeliver.
+func (s *Server) redeliverOne(ctx context.Context, c *call) (api.Delivery, error) {
+	id, err := c.uuid("id", store.ErrNoDelivery)
+	if err != nil {
+		return api.Delivery{}, err
+	}
+	if _, err := s.store.Redeliver(ctx, c.who.User, id, store.DeliveryFilter{Limit: 1}); err != nil {
+		return api.Delivery{}, err
+	}
+	d, _, err := s.store.Delivery(ctx, c.who.User, id)
+	return deliveryOut(&d), err
+}
+
+// redeliverMost is how many deliveries one call sends again.
+const redeliverMost = 1000
+
+// redeliver is POST /v1/webhooks/deliveries/redeliver.
+func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api.Redelivered, error) {
+	f := store.DeliveryFilter{Limit: redeliverMost, Status: in.Status, SourceID: strings.ToLower(in.SourceID)}
+	if *in == (api.Redeliver{}) {
+		return api.Redelivered{}, pleat.Invalidf("the request names no deliveries; give status, since or source_id, or several of them")
+	}
+	if in.Status != "" && in.Status != "SUCCEEDED" && in.Status != "FAILED" {
+		return api.Redelivered{}, pleat.Invalidf("status is %q; it may be SUCCEEDED or FAILED: what has not ended goes out by itself", pleat.Clip(in.Status))
+	}
+	if in.SourceID != "" && !pleat.IsUUID(in.SourceID) {
+		return api.Redelivered{}, pleat.Invalidf("source_id is %q; it must be a UUID", pleat.Clip(in.SourceID))
+	}
+	if in.Since != "" {
+		at, err := time.Parse(time.RFC3339Nano, in.Since)
+		if err != nil {
+			return api.Redelivered{}, pleat.Invalidf("since is %q; it must be a time such as 2026-01-02T15:04:05Z", pleat.Clip(in.Since))
+		}
+		f.Since = at
+	}
+	n, err := s.store.Redeliver(ctx, c.who.User, "", f)
+	return api.Redelivered{Redelivered: n, More: n == redeliverMost}, err
+}
+
+// testWebhook is POST /v1/webhooks/test.
+func (s *Server) testWebhook(ctx context.Context, c *call) (api.Delivery, error) {
+	id, err := s.store.PingEndpoint(ctx, c.who.User)
+	if err != nil {
+		return api.Delivery{}, err
+	}
+	d, _, err := s.store.Delivery(ctx, c.who.User, id)
+	return deliveryOut(&d), err
+}
+
+// headerIngest carries the operator's secret.
+const headerIngest = "X-Webhook-Ingest-Secret"
+
+// ingests is the endpoint of POST /v1/webhooks/events/ingest: who has not the secret is not read.
+func ingests() endpoint {
+	e := takes(small, (*Server).ingest)
+	read := e.serve
+	e.serve = func(s *Server, ctx context.Context, c *call) error {
+		// Digests have one length, so that comparing them tells nothing of the secret's.
+		got, want := sha256.Sum256([]byte(c.r.Header.Get(headerIngest))), sha256.Sum256([]byte(s.cfg.IngestSecret))
+		if subtle.ConstantTimeCompare(got[:], want[:])&subtle.ConstantTimeEq(int32(min(len(s.cfg.IngestSecret), 1)), 1) != 1 {
+			return pleat.ErrUnauthorized
+		}
+		return read(s, ctx, c)
+	}
+	return e
+}
+
+// ingest writes an event that an operator's system tells of.
+func (s *Server) ingest(ctx context.Context, _ *call, in *api.IngestEvent) (api.IngestedEvent, error) {
+	e := pleat.Event{Source: pleat.SourceKind(in.SourceKind), SourceID: strings.ToLower(in.SourceID), Name: pleat.EventName(in.EventName), Status: pleat.State(in.Status), Payload: in.Payload}
+	if string(in.Payload) == "null" {
+		e.Payload = nil
+	}
+	var object map[string]json.RawMessage
+	switch {
+	case e.Source != pleat.SourceFold && e.Source != pleat.SourceWorkflow:
+		return api.IngestedEvent{}, pleat.Invalidf("source_kind is %q; it may be fold_job or workflow", pleat.Clip(in.SourceKind))
+	case e.Name != pleat.OnComplete && e.Name != pleat.OnFailed:
+		return api.IngestedEvent{}, pleat.Invalidf("event_name is %q; it may be on_complete or on_failed", pleat.Clip(in.EventName))
+	case !e.Status.Terminal():
+		return api.IngestedEvent{}, pleat.Invalidf("status is %q; it may be COMPLETED, FAILED or STOPPED", pleat.Clip(in.Status))
+	case pleat.EventFor(e.Status) != e.Name:
+		return api.IngestedEvent{}, pleat.Invalidf("event_name is %s and status is %s; a run that is %s is told of as %s", e.Name, e.Status, e.Status, pleat.EventFor(e.Status))
+	case !pleat.IsUUID(in.SourceID):
+		return api.IngestedEvent{}, pleat.Invalidf("source_id is %q; it must be the id of a job or workflow", pleat.Clip(in.SourceID))
+	case len(in.ID) > 200:
+		return api.IngestedEvent{}, pleat.Invalidf("id has %d letters; at most 200 are taken", len(in.ID))
+	case len(e.Payload) > 0 && json.Unmarshal(e.Payload, &object) != nil:
+		return api.IngestedEvent{}, pleat.Invalidf("payload must be an object")
+	}
+	id, repeated, err := s.store.Ingest(ctx, in.ID, e)
+	return api.IngestedEvent{EventID: string(id), Repeated: repeated}, err
+}

@@ -1,0 +1,226 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/server"
+	"pleat/internal/store"
+	"pleat/internal/webhook"
+)
+
+const ingestSecret = "an operator's secret"
+
+// forHooks lets webhooks go to loopback, and events be ingested.
+func forHooks(c *server.Config, d *server.Deps) {
+	c.IngestSecret = ingestSecret
+	d.Guard = webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil, nil)
+}
+
+const putHook = `{"target_url":"http://127.0.0.1:9/hook","token_value":"a-token-0123456789","enabled_by_default":true}`
+
+// visitWebhooks tries every route of the webhooks against the document.
+func visitWebhooks(h *house, visit func(route, schema string, r reply, want int)) {
+	const base = "/v1/webhooks/custom-http-config"
+	as := func(method, path string, body any, headers ...string) reply {
+		return h.as(h.key, method, path, body, headers...)
+	}
+	visit("GET "+base, "WebhookConfig", as("GET", base, nil), 200)
+	visit("POST "+base+"/pause", "Error", as("POST", base+"/pause", nil), 404)
+	visit("PUT "+base, "Error", as("PUT", base, `{}`), 400)
+	visit("PUT "+base, "WebhookConfig", as("PUT", base, putHook), 200)
+	visit("GET "+base, "WebhookConfig", as("GET", base, nil), 200)
+	visit("POST "+base+"/pause", "WebhookConfig", as("POST", base+"/pause", nil), 200)
+	visit("POST "+base+"/resume", "WebhookConfig", as("POST", base+"/resume", nil), 200)
+	visit("POST "+base+"/rotate-secret", "WebhookConfig", as("POST", base+"/rotate-secret", nil), 200)
+	visit("POST "+base+"/rotate-secret", "WebhookConfig", as("POST", base+"/rotate-secret", `{"scheme":"v1a"}`), 200)
+	j := h.completed(trp)
+	visit("GET /v1/webhooks/subscriptions", "ListSubscription", as("GET", "/v1/webhooks/subscriptions", nil), 200)
+	list := as("GET", "/v1/webhooks/deliveries?source_id="+j.JobID, nil)
+	visit("GET /v1/webhooks/deliveries", "ListDelivery", list, 200)
+	id := regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(list.body)[1]
+	one := "/v1/webhooks/deliveries/" + id
+	visit("GET /v1/webhooks/deliveries/{id}", "DeliveryDetail", as("GET", one, nil), 200)
+	visit("POST /v1/webhooks/deliveries/{id}/redeliver", "Error", as("POST", one+"/redeliver", nil), 409)
+	h.deliver(webhook.Attempt{Status: 500, Error: webhook.ClassStatus, Message: "no", Answer: "broken", Headers: map[string]string{"Server": "x"}}, time.Time{})
+	visit("GET /v1/webhooks/deliveries/{id}", "DeliveryDetail", as("GET", one, nil), 200)
+	visit("POST /v1/webhooks/deliveries/{id}/redeliver", "Delivery", as("POST", one+"/redeliver", nil), 200)
+	visit("POST /v1/webhooks/deliveries/redeliver", "Redelivered", as("POST", "/v1/webhooks/deliveries/redeliver", `{"status":"FAILED"}`), 200)
+	visit("POST /v1/webhooks/test", "Delivery", as("POST", "/v1/webhooks/test", nil), 200)
+	event := `{"source_kind":"fold_job","event_name":"on_complete","status":"COMPLETED","source_id":"` + j.JobID + `","payload":{"x":1}}`
+	visit("POST /v1/webhooks/events/ingest", "Error", h.ask("POST", "/v1/webhooks/events/ingest", event), 401)
+	visit("POST /v1/webhooks/events/ingest", "IngestedEvent", h.ask("POST", "/v1/webhooks/events/ingest", event, "X-Webhook-Ingest-Secret", ingestSecret), 200)
+	visit("GET /v1/jobs/{id}", "JobView", as("GET", "/v1/jobs/"+j.JobID, nil), 200)
+	visit("DELETE "+base, "WebhookConfig", as("DELETE", base, nil), 200)
+}
+
+// deliver ends every delivery that is due, as a courier would.
+func (h *house) deliver(a webhook.Attempt, next time.Time) {
+	h.t.Helper()
+	ctx := context.Background()
+	got, _, err := h.store.ClaimDeliveries(ctx, "courier", "", 100, func(e store.Endpoint, _ time.Time, _ store.Load) (string, int, bool, time.Time) {
+		return e.Health, 100, false, time.Time{}
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	detail, err := json.Marshal(a)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var list []store.Delivered
+	for _, d := range got {
+		list = append(list, store.Delivered{Claimed: d, OK: a.OK(), Status: a.Status, Detail: string(detail), NextAt: next, Reason: "it failed"})
+	}
+	err = h.store.FinishDeliveries(ctx, "courier", list, func(e store.Endpoint, _ store.Delivered, _ time.Time) (string, time.Time, string) {
+		return e.Health, time.Time{}, ""
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func read[T any](t *testing.T, r reply) T {
+	t.Helper()
+	var v T
+	if r.status != 200 {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	if err := json.Unmarshal([]byte(r.body), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// Tokens and secrets are sealed where they are stored, and shown to nobody but at their making.
+func TestSecretsAreSealed(t *testing.T) {
+	h := newHouseWith(t, forHooks)
+	const base = "/v1/webhooks/custom-http-config"
+	first := read[api.WebhookConfig](t, h.as(h.key, "PUT", base, putHook))
+	if !strings.HasPrefix(first.SigningSecret, "whsec_") || first.TokenMasked == nil || *first.TokenMasked != "••••••••6789" {
+		t.Fatalf("%+v", first)
+	}
+	e, err := h.store.GlobalEndpoint(context.Background(), h.user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring := newRing(t)
+	if token, err := ring.Open(string(h.user), "token", e.Token); err != nil || string(token) != "a-token-0123456789" {
+		t.Errorf("%q %v", token, err)
+	}
+	if secret, err := ring.Open(string(h.user), "secret", e.Secret); err != nil || string(secret) != first.SigningSecret {
+		t.Errorf("%q %v", secret, err)
+	}
+	if strings.Contains(e.Token+e.Secret, "a-token") || strings.Contains(e.Secret, first.SigningSecret) {
+		t.Error("stored in the clear")
+	}
+	short := read[api.WebhookConfig](t, h.as(h.key, "PUT", base, `{"target_url":"http://127.0.0.1:9/hook","token_value":"short"}`))
+	if *short.TokenMasked != "••••••••" || short.SigningSecret != "" || !short.EnabledByDefault {
+		t.Errorf("%+v", short)
+	}
+	rotated := read[api.WebhookConfig](t, h.as(h.key, "POST", base+"/rotate-secret", nil))
+	if rotated.SigningSecret == first.SigningSecret || rotated.OldSecretUntil == nil {
+		t.Errorf("%+v", rotated)
+	}
+	e, _ = h.store.GlobalEndpoint(context.Background(), h.user)
+	if old, err := ring.Open(string(h.user), "secret", e.OldSecret); err != nil || string(old) != first.SigningSecret {
+		t.Errorf("the old secret: %q %v", old, err)
+	}
+	h.clock.move(25 * time.Hour)
+	if later := read[api.WebhookConfig](t, h.as(h.key, "GET", base, nil)); later.OldSecretUntil != nil {
+		t.Errorf("a day later the old secret still signs: %+v", later)
+	}
+	for _, hush := range []string{"a-token-0123456789", first.SigningSecret, rotated.SigningSecret} {
+		if strings.Contains(h.log.String(), hush) {
+			t.Errorf("the log has %s", hush)
+		}
+	}
+}
+
+// The default holds while its endpoint rests or was disabled by the service, and ends with DELETE.
+func TestDefaultIsResolvedAtCreation(t *testing.T) {
+	h := newHouseWith(t, forHooks)
+	const base = "/v1/webhooks/custom-http-config"
+	told := func(job string) int {
+		t.Helper()
+		return len(read[api.List[api.Delivery]](t, h.as(h.key, "GET", "/v1/webhooks/deliveries?source_id="+job, nil)).Data)
+	}
+	if n := told(h.completed(trp).JobID); n != 0 {
+		t.Errorf("%d before a configuration", n)
+	}
+	read[api.WebhookConfig](t, h.as(h.key, "PUT", base, putHook))
+	early := h.create(trp)
+	read[api.WebhookConfig](t, h.as(h.key, "DELETE", base, nil))
+	late := h.create(trp)
+	h.finish(h.claim())
+	h.finish(h.claim())
+	if a, b := told(early.JobID), told(late.JobID); a != 1 || b != 0 {
+		t.Errorf("created before DELETE %d, after it %d deliveries; want 1 and 0", a, b)
+	}
+	validation := read[api.Validation](t, h.as(h.key, "POST", "/v1/jobs/validate", strings.Replace(trp, `"name"`, `"constraints":{"webhooks":{"custom_http":{"enabled":true}}},"name"`, 1)))
+	if validation.Valid || !strings.Contains(validation.Errors[0].Message, "not active") || validation.Errors[0].Field != "constraints.webhooks.custom_http" {
+		t.Errorf("%+v", validation)
+	}
+}
+
+// An attempt's answer, headers and timings can be read; an attempt that says nothing does not break the page.
+func TestAttemptsAreShown(t *testing.T) {
+	h := newHouseWith(t, forHooks)
+	read[api.WebhookConfig](t, h.as(h.key, "PUT", "/v1/webhooks/custom-http-config", putHook))
+	j := h.completed(trp)
+	list := read[api.List[api.Delivery]](t, h.as(h.key, "GET", "/v1/webhooks/deliveries", nil))
+	id := list.Data[0].ID
+	h.deliver(webhook.Attempt{Status: 503, Error: webhook.ClassStatus, Message: "the receiver answered 503", Answer: "later", Headers: map[string]string{"Retry-After": "7"},
+		Timings: webhook.Timings{Wait: 1500 * time.Microsecond, Total: 2 * time.Millisecond, Reused: true}}, h.clock.now().Add(time.Second))
+	h.clock.move(2 * time.Second)
+	if _, err := h.store.Reap(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := h.store.ClaimDeliveries(context.Background(), "dies", "", 1, func(store.Endpoint, time.Time, store.Load) (string, int, bool, time.Time) {
+		return "", 1, false, time.Time{}
+	})
+	if err != nil || len(got) != 1 {
+		t.Fatal(len(got), err)
+	}
+	running := read[api.DeliveryDetail](t, h.as(h.key, "GET", "/v1/webhooks/deliveries/"+id, nil))
+	if running.Status != "RUNNING" || len(running.AttemptLog) != 2 || running.AttemptLog[1].Outcome != "running" || running.AttemptLog[1].EndedAt != nil {
+		t.Errorf("%+v", running)
+	}
+	if _, err := h.store.FreeTasks(context.Background(), "dies"); err != nil {
+		t.Fatal(err)
+	}
+	d := read[api.DeliveryDetail](t, h.as(h.key, "GET", "/v1/webhooks/deliveries/"+id, nil))
+	if d.SourceID != j.JobID || d.Attempts != 2 || d.Status != "PENDING" || len(d.AttemptLog) != 2 || d.AttemptLog[1].Outcome != "lost" {
+		t.Fatalf("%+v", d)
+	}
+	a := d.AttemptLog[0]
+	if *a.ResponseStatus != 503 || *a.Error != "status" || *a.Answer != "later" || a.Headers["Retry-After"] != "7" || a.Timings.Wait != 1.5 || a.Timings.Total != 2 || !a.Timings.Reused {
+		t.Errorf("%+v", a)
+	}
+}
+
+// The secret of ingest is asked for before the body is read, and an empty one opens nothing.
+func TestIngestSecret(t *testing.T) {
+	for name, secret := range map[string]string{"none": "", "set": ingestSecret} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouseWith(t, func(c *server.Config, _ *server.Deps) { c.IngestSecret = secret })
+			for _, given := range []string{"", "x", ingestSecret[:5], ingestSecret + "x", strings.ToUpper(ingestSecret)} {
+				r := h.ask("POST", "/v1/webhooks/events/ingest", `{`, "X-Webhook-Ingest-Secret", given)
+				if r.status != 401 || r.message(t) != pleat.ErrUnauthorized.Message {
+					t.Errorf("%q: %d %s", given, r.status, r.body)
+				}
+			}
+			r := h.ask("POST", "/v1/webhooks/events/ingest", `{`, "X-Webhook-Ingest-Secret", ingestSecret)
+			if want := map[bool]int{true: 401, false: 400}[secret == ""]; r.status != want {
+				t.Errorf("the right one: %d; want %d", r.status, want)
+			}
+		})
+	}
+}

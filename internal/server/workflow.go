@@ -1,0 +1,232 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/flow"
+	"pleat/internal/store"
+)
+
+// createWorkflow is POST /v1/workflows.
+func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWorkflow) (api.Workflow, error) {
+	if in.WorkflowName == "" {
+		return api.Workflow{}, pleat.Invalidf("workflow_name is required; it must be qna_v1 or md")
+	}
+	word, kind, ok := pleat.WorkflowWord(in.WorkflowName)
+	if !ok {
+		return api.Workflow{}, noWorkflowNamed(in.WorkflowName)
+	}
+	if err := pleat.CheckName("name", in.Name); err != nil {
+		return api.Workflow{}, err
+	}
+	if in.CreateMode != "" && in.CreateMode != "draft" {
+		return api.Workflow{}, pleat.Invalidf("create_mode is %q; it may be draft, or absent", pleat.Clip(in.CreateMode))
+	}
+	if len(in.Input) == 0 {
+		return api.Workflow{}, pleat.Invalidf("workflow_input is required; it must be an object")
+	}
+	draft := in.CreateMode == "draft"
+	p, err := flow.Parse(word, in.Input, draft)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	n := store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
+		Owner: c.who.User, Kind: kind, Word: word, Type: pleat.WorkflowType(word), Name: in.Name, Public: p.Public, Input: in.Input,
+	}}
+	if err := s.resolve(ctx, c.who.User, &p, draft); err != nil {
+		return api.Workflow{}, err
+	}
+	n.Workflow.Source = p.Source.Fold
+	if !draft {
+		if n.Run, err = s.flowSpec(ctx, &p); err != nil {
+			return api.Workflow{}, err
+		}
+	}
+	kept, subs, err := s.webhooks(ctx, c.who.User, p.Webhooks, "workflow_input.webhooks", true)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	n.Subs = subs
+	if n.Workflow.Input, err = edited(in.Input, "webhooks", kept); err != nil {
+		return api.Workflow{}, err
+	}
+	w, err := s.store.CreateWorkflow(ctx, n)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	if !draft {
+		s.meters.created.WithLabelValues(n.Run.Model).Inc()
+	}
+	return s.flowNow(ctx, w.ID)
+}
+
+func noWorkflowNamed(name string) error {
+	all := []string{"qna_v1", "md", "evolla_v1", "calvados_openmm_v1"}
+	if n := pleat.Nearest(name, all); n != "" {
+		return pleat.Invalidf("workflow_name %q is not a known workflow; did you mean %q?", pleat.Clip(name), n)
+	}
+	return pleat.Invalidf("workflow_name %q is not a known workflow; there are %s", pleat.Clip(name), strings.Join(all, ", "))
+}
+
+// edited is an object with one field set to a value, where that is not nil.
+func edited(input json.RawMessage, field string, value json.RawMessage) (json.RawMessage, error) {
+	if value == nil {
+		return input, nil
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(input, &all); err != nil {
+		return nil, err
+	}
+	all[field] = value
+	b, err := encode(all)
+	return json.RawMessage(strings.TrimSpace(string(b))), err
+}
+
+// flowSpec finds the engine for a plan. A seed that was not given is chosen here, and kept with the run.
+func (s *Server) flowSpec(ctx context.Context, p *flow.Plan) (store.RunSpec, error) {
+	models, err := s.models.get(ctx, s, false)
+	if err != nil {
+		return store.RunSpec{}, err
+	}
+	t, err := flow.Choose(p, models)
+	if err != nil {
+		if models, err = s.models.get(ctx, s, true); err != nil { // a worker may have come since
+			return store.RunSpec{}, err
+		}
+		if t, err = flow.Choose(p, models); err != nil {
+			return store.RunSpec{}, err
+		}
+	}
+	if t.Seed == "" {
+		var b [4]byte
+		_, _ = rand.Read(b[:]) // never fails
+		t.Seed = strconv.FormatUint(uint64(binary.LittleEndian.Uint32(b[:])), 10)
+	}
+	return store.RunSpec{Model: t.Model, WeightSet: t.WeightSet, Method: t.Method, Seed: t.Seed, Lane: t.Lane, Memory: t.Memory, Kind: p.Kind,
+		Params: pleat.Params{Model: t.Model}}, nil
+}
+
+// ownFlow reads a workflow of the caller's.
+func (s *Server) ownFlow(ctx context.Context, c *call, id string) (store.FlowView, error) {
+	if !pleat.IsUUID(id) {
+		return store.FlowView{}, store.ErrNoWorkflow
+	}
+	v, err := s.store.FlowView(ctx, pleat.WorkflowID(strings.ToLower(id)))
+	if err == nil && v.Workflow.Owner != c.who.User {
+		err = store.ErrNoWorkflow
+	}
+	return v, err
+}
+
+// executeWorkflow is POST /v1/workflows/execute: a draft is checked as a new workflow would be, and runs.
+func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWorkflow) (api.Workflow, error) {
+	if in.WorkflowID == "" {
+		return api.Workflow{}, pleat.Invalidf("workflowId is required; it must be the UUID of a draft")
+	}
+	v, err := s.ownFlow(ctx, c, in.WorkflowID)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	w := &v.Workflow
+	if w.State != pleat.StateDraft {
+		return api.Workflow{}, pleat.Errorf(pleat.CodeConflict, "the workflow is %s; only a DRAFT can be executed", w.State)
+	}
+	p, err := flow.Parse(w.Word, w.Input, false)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	if p.Source.Kind == flow.SourceFold {
+		p.Source.Fold = w.Source
+	}
+	if err := s.resolve(ctx, w.Owner, &p, false); err != nil {
+		return api.Workflow{}, err
+	}
+	spec, err := s.flowSpec(ctx, &p)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	if _, err := s.store.ExecuteWorkflow(ctx, w.Owner, w.ID, spec); err != nil {
+		return api.Workflow{}, err
+	}
+	s.meters.created.WithLabelValues(spec.Model).Inc()
+	return s.flowNow(ctx, w.ID)
+}
+
+// flowNow reads a workflow again for its owner, after a change.
+func (s *Server) flowNow(ctx context.Context, id pleat.WorkflowID) (api.Workflow, error) {
+	v, err := s.store.FlowView(ctx, id)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	return s.flowOut(&v, true)
+}
+
+// cancelWorkflow is POST /v1/workflows/{id}/cancel.
+func (s *Server) cancelWorkflow(ctx context.Context, c *call) (api.CancelledWorkflow, error) {
+	id, err := c.uuid("id", store.ErrNoWorkflow)
+	if err != nil {
+		return api.CancelledWorkflow{}, err
+	}
+	state, err := s.store.CancelWorkflow(ctx, c.who.User, pleat.WorkflowID(id))
+	return api.CancelledWorkflow{WorkflowID: id, Status: string(state)}, err
+}
+
+// setFlowPublic is PATCH /v1/workflows/{id}/public.
+func (s *Server) setFlowPublic(ctx context.Context, c *call, in *api.SetPublic) (api.WorkflowVisibility, error) {
+	id, err := c.uuid("id", store.ErrNoWorkflow)
+	if err != nil {
+		return api.WorkflowVisibility{}, err
+	}
+	if in.IsPublic == nil {
+		return api.WorkflowVisibility{}, pleat.Invalidf("isPublic is required; it must be true or false")
+	}
+	if err := s.store.SetFlowPublic(ctx, c.who.User, pleat.WorkflowID(id), *in.IsPublic); err != nil {
+		return api.WorkflowVisibility{}, err
+	}
+	return api.WorkflowVisibility{WorkflowID: id, IsPublic: *in.IsPublic}, nil
+}
+
+// draftQuestion is PATCH /v1/workflows/qna/{id}/draft-question.
+func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuestion) (api.Workflow, error) {
+	v, err := s.ownFlow(ctx, c, c.r.PathValue("id"))
+	if err == nil && v.Workflow.Kind != pleat.TaskQnA {
+		err = store.ErrNoWorkflow
+	}
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	if in.Question == nil {
+		return api.Workflow{}, pleat.Invalidf("question is required; it must be text")
+	}
+	if err := flow.CheckQuestion(*in.Question, "question"); err != nil {
+		return api.Workflow{}, err
+	}
+	quoted, err := encode(*in.Question)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	_, err = s.store.EditDraft(ctx, c.who.User, v.Workflow.ID, func(input json.RawMessage) (json.RawMessage, error) {
+		return edited(input, "question", quoted)
+	})
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	return s.flowNow(ctx, v.Workflow.ID)
+}
+
+// outputSchema is POST /v1/workflows/node/output-schema.
+func (s *Server) outputSchema(_ context.Context, _ *call, in *api.OutputSchemaRequest) (api.OutputSchema, error) {
+	out := api.OutputSchema{Available: []api.OutputField{}}
+	list, err := flow.Catalogue(in.TaskType, in.Input)
+	for _, f := range list {
+		out.Available = append(out.Available, api.OutputField{Name: f.Name, Type: f.Type})
+	}
+	return out, err
+}

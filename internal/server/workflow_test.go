@@ -1,0 +1,650 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/calvados"
+	"pleat/internal/flow"
+	"pleat/internal/store"
+	"pleat/internal/structure"
+)
+
+// The engines of workflows, as a worker tells of them.
+var (
+	analystModel  = pleat.Model{Name: "analyst", Kind: pleat.TaskQnA, Engine: "analyst", Version: "1"}
+	calvadosModel = pleat.Model{Name: "calvados", Kind: pleat.TaskMD, Engine: "calvados", Version: "1"}
+)
+
+// newFlowHouse is a house with engines for workflows.
+func newFlowHouse(t testing.TB) *house {
+	h := newHouse(t)
+	h.register(testModel, bigModel, analystModel, calvadosModel)
+	return h
+}
+
+// flow makes a workflow of ann's.
+func (h *house) flow(body string) api.Workflow {
+	h.t.Helper()
+	r := h.as(h.key, "POST", "/v1/workflows", body)
+	var out api.Workflow
+	if r.status != 200 || json.Unmarshal([]byte(r.body), &out) != nil {
+		h.t.Fatalf("create workflow: %d %s", r.status, r.body)
+	}
+	return out
+}
+
+func ask(job, question, rest string) string {
+	return `{"workflow_name":"qna_v1","name":"A question","workflow_input":{"targetSource":"fold_job","source_job_id":"` + job + `","question":"` + question + `"` + rest + `}}`
+}
+
+// claimFlow takes the oldest task of a lane as the worker would.
+func (h *house) claimFlow(lane string) store.Claimed {
+	h.t.Helper()
+	got, err := h.store.Claim(context.Background(), "w1", []string{lane}, 1, 0)
+	if err != nil || len(got) != 1 || got[0].Flow == nil {
+		h.t.Fatalf("claim %s: %v, %+v", lane, err, got)
+	}
+	return got[0]
+}
+
+func (h *house) finishFlow(c store.Claimed, row json.RawMessage, files ...pleat.Artifact) {
+	h.t.Helper()
+	err := h.store.FinishRun(context.Background(), store.Finished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "w1", State: pleat.StateCompleted,
+		Result: &pleat.Result{Row: row}, Artifacts: files, Engine: "test 1"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// answer completes the oldest question.
+func (h *house) answer(text string) {
+	h.t.Helper()
+	c := h.claimFlow("qna/analyst")
+	p, err := flow.Parse(c.Flow.Word, c.Flow.Input, false)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	p.QnA.File = "structure.cif"
+	row, err := flow.AnswerRow(p.QnA, text, "test 1", "job.yaml")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.finishFlow(c, row)
+}
+
+func TestQuestion(t *testing.T) {
+	h := newFlowHouse(t)
+	ctx, c := context.Background(), h.client(h.key)
+	j := h.completed(trp)
+	w := h.flow(ask(j.JobID, "How many helices?", `,"webhooks":{"custom_http":{"enabled":false,"x":1}},"kept":[1]`))
+	if w.Status != api.Queued || w.Type != "qna_v1" || len(w.Tasks) != 1 || w.Tasks[0].Type != "inference_qna" || w.Tasks[0].Status != api.Queued || string(w.Tasks[0].Result) != "null" || !w.IsOwner {
+		t.Fatalf("%+v", w)
+	}
+	var in map[string]any
+	if err := json.Unmarshal(w.Input, &in); err != nil || in["isPublic"] != false || in["question"] != "How many helices?" || in["kept"] == nil || in["webhooks"] == nil {
+		t.Errorf("input: %s", w.Input)
+	}
+	h.answer("One.")
+	got, err := c.TaskResults(ctx, w.ID)
+	if err != nil || len(got.TasksResults) != 1 {
+		t.Fatalf("%+v %v", got, err)
+	}
+	row := got.TasksResults[0]
+	var res api.QnAResult
+	if err := json.Unmarshal(row.Result, &res); err != nil || res.Answer != "One." || res.TargetSource != "fold_job" || row.Type != "inference_qna" || row.Status != api.Completed || len(row.Items) != 0 {
+		t.Errorf("%s %+v", row.Result, row)
+	}
+	st, err := c.WorkflowStatus(ctx, w.ID)
+	if err != nil || st.Status != api.Completed || len(st.Tasks) != 1 || st.Tasks[0].ID != w.Tasks[0].ID {
+		t.Errorf("%+v %v", st, err)
+	}
+
+	// the history of the job, by each of its names and aliases
+	other := h.flow(ask(j.JobID, "And strands?", ""))
+	for _, q := range []string{"source_job_id=" + j.JobID, "sourceJobId=" + j.JobID, "source_job_run_id=" + j.JobRunID, "sourceSequenceId=" + j.SequencesIDs[0],
+		"source_job_id=" + j.JobID + "&source_job_run_id=" + j.JobRunID + "&source_sequence_id=" + j.SequencesIDs[0]} {
+		for _, word := range []string{"qna", "evolla"} {
+			r := h.as(h.key, "GET", "/v1/workflows/"+word+"/linked-history?"+q, nil)
+			var list api.List[api.LinkedWorkflow]
+			if r.status != 200 || json.Unmarshal([]byte(r.body), &list) != nil || len(list.Data) != 2 || list.Data[0].WorkflowID != other.ID || list.Data[0].LastAnswer != nil ||
+				*list.Data[1].LastAnswer != "One." || *list.Data[1].LastQuestion != "How many helices?" {
+				t.Errorf("%s?%s: %d %s", word, q, r.status, r.body)
+			}
+		}
+	}
+	pre := h.as(h.key, "GET", "/v1/workflows/qna/linked-previews?limit=1&source_job_id="+j.JobID, nil)
+	if pre.status != 200 || strings.Contains(pre.body, "lastAnswer") || !strings.Contains(pre.body, `"questionPreview":"And strands?"`) || strings.Contains(pre.body, "How many") {
+		t.Errorf("%d %s", pre.status, pre.body)
+	}
+	v, err := c.Job(ctx, j.JobID)
+	if err != nil || len(v.Workflows) != 2 || v.Workflows[0].ID != other.ID || v.Workflows[0].Type != "qna_v1" {
+		t.Errorf("%+v %v", v.Workflows, err)
+	}
+	log, err := c.WorkflowLogs(ctx, w.ID)
+	if err != nil || !strings.Contains(log, "state COMPLETED") || !strings.Contains(log, "state RUNNING") {
+		t.Errorf("%q %v", log, err)
+	}
+	var last api.Event
+	if err := c.FollowWorkflow(ctx, w.ID, 0, func(e api.Event) error { last = e; return nil }); err != nil || last.State != api.Completed || last.Workflow != w.ID || last.Task != row.ID || last.JobID != "" {
+		t.Errorf("%+v %v", last, err)
+	}
+}
+
+// Who may see and do what, to a workflow and to the words of its paths.
+func TestFlowVisibility(t *testing.T) {
+	h := newFlowHouse(t)
+	ctx := context.Background()
+	_, ben := h.newUser("ben")
+	j := h.completed(trp)
+	w := h.flow(ask(j.JobID, "Which?", `,"sourceUserId":"me","webhooks":{"custom_http":{"enabled":false}}`))
+	h.answer("That.")
+	reads := []string{"", "/events"}
+	words := []string{"public", "status", "task-results"}
+	paths := func() (out []string) {
+		for _, p := range reads {
+			out = append(out, "/v1/workflows/"+w.ID+p)
+		}
+		for _, p := range words {
+			out = append(out, "/v1/workflows/"+p+"/"+w.ID)
+		}
+		return out
+	}
+	for _, p := range paths() {
+		for _, c := range []struct {
+			who    string
+			header []string
+			status int
+		}{{"owner", []string{"X-API-Key", h.key}, 200}, {"stranger", []string{"X-API-Key", ben}, 404}, {"anonymous", nil, 401}, {"bad key", []string{"X-API-Key", "x"}, 401}} {
+			if r := h.ask("GET", p, nil, c.header...); r.status != c.status {
+				t.Errorf("private: %s %s: %d, want %d: %s", c.who, p, r.status, c.status, r.body)
+			}
+		}
+	}
+	for _, c := range [][2]string{{"GET", "/v1/workflows/logs/" + w.ID}, {"POST", "/v1/workflows/" + w.ID + "/cancel"}} {
+		if r := h.as(ben, c[0], c[1], nil); r.status != 404 {
+			t.Errorf("%s %s by a stranger: %d", c[0], c[1], r.status)
+		}
+	}
+	if r := h.as(ben, "PATCH", "/v1/workflows/"+w.ID+"/public", `{"isPublic":true}`); r.status != 404 {
+		t.Errorf("shown by a stranger: %d", r.status)
+	}
+	if vis, err := h.client(h.key).SetWorkflowPublic(ctx, w.ID, true); err != nil || !vis.IsPublic || vis.WorkflowID != w.ID {
+		t.Errorf("%+v %v", vis, err)
+	}
+	for _, p := range paths() {
+		r := h.ask("GET", p, nil)
+		if r.status != 200 || strings.Contains(r.body, "webhooks") || strings.Contains(r.body, "sourceUserId") {
+			t.Errorf("public: %s: %d %s", p, r.status, r.body)
+		}
+	}
+	if got, err := h.client("").PublicWorkflow(ctx, w.ID); err != nil || !strings.Contains(string(got.Input), `"isPublic":true`) || got.IsOwner || !got.IsPublic {
+		t.Errorf("%+v %v", got, err)
+	}
+	if r := h.ask("GET", "/v1/workflows/logs/"+w.ID, nil); r.status != 401 {
+		t.Errorf("anonymous logs: %d", r.status)
+	}
+	// a public job shows others its public workflows alone
+	if _, err := h.client(h.key).SetPublic(ctx, j.JobID, true); err != nil {
+		t.Fatal(err)
+	}
+	h.flow(ask(j.JobID, "Secret?", ""))
+	for key, want := range map[string]int{h.key: 2, ben: 1, "": 1} {
+		v, err := h.client(key).Job(ctx, j.JobID)
+		if err != nil || len(v.Workflows) != want {
+			t.Errorf("%d linked workflows, want %d: %v", len(v.Workflows), want, err)
+		}
+	}
+	// ben may ask about ann's public job, and ann does not see that he does
+	if r := h.as(ben, "POST", "/v1/workflows", ask(j.JobID, "Mine?", "")); r.status != 200 {
+		t.Errorf("a question about a public job: %d %s", r.status, r.body)
+	}
+	if list, err := h.client(h.key).LinkedHistory(ctx, j.JobID, "", "", 0); err != nil || len(list.Data) != 2 {
+		t.Errorf("%+v %v", list, err)
+	}
+	// words that are no route of workflows
+	for _, p := range []string{"/v1/workflows/x/y", "/v1/workflows/public/events", "/v1/workflows/" + w.ID + "/nothing", "/v1/workflows/md/linked-history"} {
+		if r := h.as(h.key, "GET", p, nil); r.status != 404 {
+			t.Errorf("%s: %d %s", p, r.status, r.body)
+		}
+	}
+	if r := h.as(h.key, "GET", "/metrics", nil); !strings.Contains(r.body, `route="GET /v1/workflows/task-results/{id}"`) || strings.Contains(r.body, "{first}") && strings.Contains(r.body, `{first}/{second}",status="200"`) {
+		t.Error("the routes that share a pattern are not told apart in the figures")
+	}
+}
+
+func TestDraft(t *testing.T) {
+	h := newFlowHouse(t)
+	ctx, c := context.Background(), h.client(h.key)
+	j := h.create(trp) // not completed: a draft may wait for it
+	draft := strings.Replace(ask(j.JobID, "", ""), `{"workflow_name"`, `{"create_mode":"draft","workflow_name"`, 1)
+	w := h.flow(draft)
+	if w.Status != api.Draft || len(w.Tasks) != 0 {
+		t.Fatalf("%+v", w)
+	}
+	run := `{"workflowId":"` + w.ID + `"}`
+	if r := h.as(h.key, "POST", "/v1/workflows/execute", run); r.status != 400 || !strings.Contains(r.message(t), "question is required") {
+		t.Errorf("executed without a question: %d %s", r.status, r.body)
+	}
+	if got, err := c.SetDraftQuestion(ctx, w.ID, "Why?"); err != nil || !strings.Contains(string(got.Input), `"question":"Why?"`) {
+		t.Errorf("%+v %v", got, err)
+	}
+	if r := h.as(h.key, "POST", "/v1/workflows/execute", run); r.status != 409 {
+		t.Errorf("executed before the fold has ended: %d %s", r.status, r.body)
+	}
+	h.finish(h.claim())
+	got, err := c.ExecuteWorkflow(ctx, w.ID)
+	if err != nil || got.Status != api.Queued || len(got.Tasks) != 1 {
+		t.Fatalf("%+v %v", got, err)
+	}
+	for method, path := range map[string]string{"POST": "/v1/workflows/execute", "PATCH": "/v1/workflows/evolla/" + w.ID + "/draft-question"} {
+		body := map[string]string{"POST": run, "PATCH": `{"question":"x"}`}[method]
+		if r := h.as(h.key, method, path, body); r.status != 409 || !strings.Contains(r.message(t), "only a DRAFT") {
+			t.Errorf("%s after it was executed: %d %s", path, r.status, r.body)
+		}
+	}
+	h.answer("Because.")
+	if list, err := c.LinkedHistory(ctx, "", j.JobRunID, "", 0); err != nil || len(list.Data) != 1 || *list.Data[0].LastAnswer != "Because." {
+		t.Errorf("%+v %v", list, err)
+	}
+	// a draft that is cancelled has no events and cannot run
+	d := h.flow(draft)
+	if r := h.as(h.key, "GET", "/v1/workflows/"+d.ID+"/events", nil); r.status != 409 {
+		t.Errorf("events of a draft: %d", r.status)
+	}
+	if r, err := c.CancelWorkflow(ctx, d.ID); err != nil || r.Status != api.Stopped {
+		t.Errorf("%+v %v", r, err)
+	}
+	if r := h.as(h.key, "GET", "/v1/workflows/"+d.ID+"/events", nil); r.status != 204 {
+		t.Errorf("events of a stopped draft: %d", r.status)
+	}
+	if r := h.as(h.key, "POST", "/v1/workflows/"+d.ID+"/cancel", nil); r.status != 409 {
+		t.Errorf("cancelled twice: %d", r.status)
+	}
+}
+
+func TestListFlows(t *testing.T) {
+	h := newFlowHouse(t)
+	ctx, c := context.Background(), h.client(h.key)
+	j := h.completed(trp)
+	var ids []string
+	for i := range 3 {
+		ids = append(ids, h.flow(ask(j.JobID, fmt.Sprintf("Question %d?", i), "")).ID)
+	}
+	md := h.flow(`{"workflow_name":"calvados_openmm_v1","name":"sim","workflow_input":{"sequence":"GSGSGS","preset":"single_idr_fasta","isPublic":true}}`)
+	if md.Type != "calvados_openmm_v1" || md.Tasks[0].Type != "inference_calvados_openmm" || !md.IsPublic {
+		t.Errorf("%+v", md)
+	}
+	page, err := c.Workflows(ctx, api.WorkflowsFilter{Limit: 2})
+	if err != nil || len(page.Data) != 2 || page.Data[0].ID != md.ID || page.Data[1].ID != ids[2] || page.NextCursor == nil {
+		t.Fatalf("%+v %v", page, err)
+	}
+	page, err = c.Workflows(ctx, api.WorkflowsFilter{Limit: 2, Cursor: *page.NextCursor})
+	if err != nil || len(page.Data) != 2 || page.Data[1].ID != ids[0] || page.NextCursor != nil || *page.Data[1].SourceJobID != j.JobID {
+		t.Errorf("%+v %v", page, err)
+	}
+	for f, want := range map[api.WorkflowsFilter]int{{Type: "md"}: 1, {Type: "evolla_v1"}: 3, {SourceJob: j.JobID}: 3, {Status: api.Completed}: 0, {Status: api.Queued}: 4} {
+		if got, err := c.Workflows(ctx, f); err != nil || len(got.Data) != want {
+			t.Errorf("%+v: %d, want %d: %v", f, len(got.Data), want, err)
+		}
+	}
+	h.claimFlow("md/calvados")
+	if got, err := c.CancelWorkflow(ctx, md.ID); err != nil || got.Status != api.Running {
+		t.Errorf("cancel what runs: %+v %v", got, err)
+	}
+	// all news in one stream
+	stop := context.Canceled
+	var news []api.Change
+	err = c.Watch(ctx, 1, func(n api.Change) error {
+		if n.Workflow != "" {
+			if news = append(news, n); len(news) == 4 {
+				return stop
+			}
+		}
+		return nil
+	})
+	if err != stop || news[3].Name == "" || news[3].JobID != "" {
+		t.Errorf("%+v %v", news, err)
+	}
+}
+
+// A simulation's files have links, and any of its moments can be taken.
+func TestFrames(t *testing.T) {
+	h := newFlowHouse(t)
+	ctx, c := context.Background(), h.client(h.key)
+	dir, frames := simulate(t)
+	w := h.flow(`{"workflow_name":"md","name":"sim","workflow_input":{"sequence":"GSKEFAWRDG","preset":"single_idr_fasta","sim_length_ns":0.02,"step_size_ns":0.002}}`)
+	frame := api.ExtractFrame{TimeNs: f(0.0081)}
+	if _, err := c.ExtractFrame(ctx, w.ID, frame); err == nil || !strings.Contains(err.Error(), "QUEUED") {
+		t.Errorf("a frame of what waits: %v", err)
+	}
+	run := h.claimFlow("md/calvados")
+	var files []pleat.Artifact
+	var rows []flow.RowFile
+	for _, name := range []string{calvados.TopologyFile, calvados.TrajectoryFile} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := "runs/" + string(run.Run) + "/1/" + name
+		if _, err := h.blobs.Put(ctx, key, bytes.NewReader(b)); err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(b)
+		files = append(files, pleat.Artifact{Kind: pleat.ArtifactOther, Name: name, ContentType: "application/octet-stream", Bytes: int64(len(b)), SHA256: hex.EncodeToString(sum[:]), Key: key})
+		rows = append(rows, flow.RowFile{Path: name, SizeBytes: int64(len(b))})
+	}
+	row, err := flow.DynamicsRow(rows, flow.Metrics{Frames: frames})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.finishFlow(run, row, files...)
+	got, err := c.TaskResults(ctx, w.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var res api.MDResult
+	if err := json.Unmarshal(got.TasksResults[0].Result, &res); err != nil || len(res.Artifacts) != 2 {
+		t.Fatalf("%s %v", got.TasksResults[0].Result, err)
+	}
+	if r := h.ask("GET", res.Artifacts[1].URL, nil); r.status != 200 || int64(len(r.body)) != res.Artifacts[1].SizeBytes {
+		t.Errorf("the trajectory's link: %d", r.status)
+	}
+
+	frame.Selection, frame.OutputFilename = "resid 2:4 and name CA", "part.pdb"
+	one, err := c.ExtractFrame(ctx, w.ID, frame)
+	if err != nil || one.FrameIndex != 3 || one.AtomCount != 3 || one.RequestedTimeNs != 0.0081 || one.ActualTimeNs < 0.00799 || one.ActualTimeNs > 0.00801 || one.Path != "part.pdb" || one.TaskID != w.Tasks[0].ID {
+		t.Fatalf("%+v %v", one, err)
+	}
+	r := h.ask("GET", one.PDBURL, nil)
+	pdb, err := structure.ReadPDB(strings.NewReader(r.body), structure.Limits{})
+	if err != nil || r.status != 200 || len(pdb.Chains) != 1 || len(pdb.Chains[0].Residues) != 3 {
+		t.Errorf("%d %v\n%s", r.status, err, r.body)
+	}
+	item, err := c.LibraryItem(ctx, one.LibraryItemID)
+	if err != nil || item.Origin != "extract-frame" || !strings.Contains(string(item.Metadata), `"file_name":"part.pdb"`) || !strings.Contains(string(item.Metadata), w.ID) {
+		t.Errorf("%s %v", item.Metadata, err)
+	}
+	// the alias, and all atoms; a public workflow's links need no end, and die when it is hidden again
+	if r := h.as(h.key, "POST", "/v1/workflows/openmm/"+w.ID+"/extract-frame", `{"timeNs":0.002,"dtInPs":null}`); r.status != 200 || !strings.Contains(r.body, `"atomCount":10`) {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	for body, want := range map[string]string{
+		`{"timeNs":0.002,"selection":"resid 2:4 and nmae CA"}`:   "selection, character 15",
+		`{"timeNs":0.002,"selection":"resname TRP and resid 1"}`: "selection",
+		`{"timeNs":99}`:                "timeNs",
+		`{"timeNs":-1}`:                "timeNs is -1",
+		`{}`:                           "timeNs is required",
+		`{"timeNs":0.002,"dtInPs":-1}`: "dtInPs is -1",
+		`{"timeNs":0.002,"outputFilename":"../x.pdb"}`:                     "outputFilename",
+		`{"timeNs":0.002,"outputFilename":"x.cif"}`:                        "outputFilename",
+		`{"timeNs":0.002,"selection":"` + strings.Repeat("(", 1000) + `"}`: "selection",
+	} {
+		if r := h.as(h.key, "POST", "/v1/workflows/md/"+w.ID+"/extract-frame", body); r.status != 400 || !strings.Contains(r.message(t), want) {
+			t.Errorf("%s: %d %s; want %q", pleat.Clip(body), r.status, r.body, want)
+		}
+	}
+	if r := h.as(h.key, "PATCH", "/v1/workflows/"+w.ID+"/public", `{"isPublic":true}`); r.status != 200 {
+		t.Fatal(r.body)
+	}
+	open := h.ask("GET", "/v1/workflows/task-results/"+w.ID, nil)
+	if err := json.Unmarshal([]byte(open.body), &got); err != nil || json.Unmarshal(got.TasksResults[0].Result, &res) != nil {
+		t.Fatal(open.body)
+	}
+	link := res.Artifacts[0].URL
+	if r := h.ask("GET", link, nil); r.status != 200 || strings.Contains(link, "e=") {
+		t.Errorf("public link %s: %d", link, r.status)
+	}
+	h.as(h.key, "PATCH", "/v1/workflows/"+w.ID+"/public", `{"isPublic":false}`)
+	if r := h.ask("GET", link, nil); r.status != 401 {
+		t.Errorf("the public link after it was hidden: %d", r.status)
+	}
+}
+
+// simulate runs ten residues for ten frames and says where the files are.
+func simulate(t *testing.T) (dir string, frames int64) {
+	t.Helper()
+	dir = t.TempDir()
+	m, err := calvados.FromSequence("GSKEFAWRDG")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := calvados.Defaults()
+	p.Preset, p.LengthNs, p.SaveNs, p.Seed, p.Workers = calvados.SingleIDR, 0.02, 0.002, 1, 1
+	sys, err := calvados.NewSystem(p, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := calvados.Run(context.Background(), sys, dir, calvados.Hooks{})
+	if err != nil || res.Frames != 10 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	return dir, res.Frames
+}
+
+// Every refusal of the workflows' and the library's routes: its status and its whole sentence stand in
+// testdata/flowrefusals.txt.
+func TestFlowRefusals(t *testing.T) {
+	h := newFlowHouse(t)
+	benID, ben := h.newUser("ben")
+	_ = benID
+	good := []string{"Authorization", "Bearer " + h.key}
+	job, other := h.completed(trp), h.completed(trp)
+	waiting := h.create(trp)
+	r := h.as(ben, "POST", "/v1/jobs", trp)
+	var bens api.CreatedJob
+	if json.Unmarshal([]byte(r.body), &bens) != nil {
+		t.Fatal(r.body)
+	}
+	bensItem := h.item(ben, "x", "a.pdb", smallPDB)
+	empty, pdb := h.item(h.key, "x", ""), h.item(h.key, "x", "a.pdb", smallPDB)
+	none := "01234567-89ab-7def-8123-456789abcdef"
+	qna := func(in string) string { return `{"workflow_name":"qna_v1","name":"x","workflow_input":` + in + `}` }
+	about := func(id, rest string) string {
+		return qna(`{"targetSource":"fold_job","source_job_id":"` + id + `","question":"Why?"` + rest + `}`)
+	}
+	md := func(rest string) string {
+		return `{"workflow_name":"md","name":"x","workflow_input":{"preset":"single_idr_fasta","sequence":"GSGSGSGSGS"` + rest + `}}`
+	}
+	const flows = "/v1/workflows"
+	var out strings.Builder
+	for _, c := range []struct {
+		name, method, path string
+		body               any
+		headers            []string
+	}{
+		{"no key", "POST", flows, about(job.JobID, ""), nil},
+		{"no workflow", "POST", flows, `{"name":"x","workflow_input":{}}`, good},
+		{"unknown workflow", "POST", flows, `{"workflow_name":"qna_v2","name":"x","workflow_input":{}}`, good},
+		{"workflow of another world", "POST", flows, `{"workflow_name":"docking","name":"x","workflow_input":{}}`, good},
+		{"unknown field", "POST", flows, `{"workflowName":"qna_v1"}`, good},
+		{"no name", "POST", flows, `{"workflow_name":"qna_v1","workflow_input":{}}`, good},
+		{"no input", "POST", flows, `{"workflow_name":"qna_v1","name":"x"}`, good},
+		{"input is an array", "POST", flows, qna(`[]`), good},
+		{"unknown mode", "POST", flows, `{"workflow_name":"qna_v1","name":"x","create_mode":"later","workflow_input":{}}`, good},
+		{"no source", "POST", flows, qna(`{"question":"Why?"}`), good},
+		{"unknown source", "POST", flows, qna(`{"targetSource":"foldjob","question":"Why?"}`), good},
+		{"no question", "POST", flows, qna(`{"targetSource":"fold_job","source_job_id":"` + job.JobID + `"}`), good},
+		{"blank question", "POST", flows, qna(`{"targetSource":"fold_job","source_job_id":"` + job.JobID + `","question":" "}`), good},
+		{"question of 100 kB", "POST", flows, qna(`{"targetSource":"fold_job","source_job_id":"` + job.JobID + `","question":"` + strings.Repeat("why ", 25_000) + `"}`), good},
+		{"no such job", "POST", flows, about(none, ""), good},
+		{"somebody else's job", "POST", flows, about(bens.JobID, ""), good},
+		{"job is no UUID", "POST", flows, about("x", ""), good},
+		{"run of another job", "POST", flows, about(job.JobID, `,"source_job_run_id":"`+other.JobRunID+`"`), good},
+		{"sequence of another job", "POST", flows, about(job.JobID, `,"source_sequence_id":"`+other.SequencesIDs[0]+`"`), good},
+		{"one id in two spellings", "POST", flows, about(job.JobID, `,"sourceJobId":"`+job.JobID+`"`), good},
+		{"a fold that waits", "POST", flows, about(waiting.JobID, ""), good},
+		{"somebody else's item", "POST", flows, qna(`{"targetSource":"library","libraryItemId":"` + bensItem + `","question":"Why?"}`), good},
+		{"an item without files", "POST", flows, qna(`{"targetSource":"library","libraryItemId":"` + empty + `","question":"Why?"}`), good},
+		{"a file that is not there", "POST", flows, qna(`{"targetSource":"upload","files":{"pdb":{"libraryItemId":"` + pdb + `","fileName":"b.pdb"}},"question":"Why?"}`), good},
+		{"an upload without a file", "POST", flows, qna(`{"targetSource":"upload","question":"Why?"}`), good},
+		{"a PDB id, not allowed", "POST", flows, qna(`{"targetSource":"pdb","pdbId":"1UBQ","question":"Why?"}`), good},
+		{"a PDB id that is none", "POST", flows, qna(`{"targetSource":"pdb","pdbId":"ubiquitin","question":"Why?"}`), good},
+		{"a UniProt accession, not allowed", "POST", flows, qna(`{"targetSource":"uniprot","uniprotId":"P0CG47","question":"Why?"}`), good},
+		{"a follow-up of a workflow", "POST", flows, about(job.JobID, `,"webhooks":{"md":{"enabled":true}}`), good},
+		{"no endpoint is set up", "POST", flows, about(job.JobID, `,"webhooks":{"custom_http":{"enabled":true}}`), good},
+		{"dynamics without a source", "POST", flows, `{"workflow_name":"md","name":"x","workflow_input":{}}`, good},
+		{"dynamics of somebody else's job", "POST", flows, `{"workflow_name":"md","name":"x","workflow_input":{"sourceType":"fold_job","sourceJobId":"` + bens.JobID + `"}}`, good},
+		{"dynamics without PAE", "POST", flows, `{"workflow_name":"md","name":"x","workflow_input":{"files":{"pdb":{"libraryItemId":"` + pdb + `"}}}}`, good},
+		{"all atoms without an engine", "POST", flows, `{"workflow_name":"md","name":"x","workflow_input":{"preset":"all_atom","sourceType":"fold_job","sourceJobId":"` + job.JobID + `"}}`, good},
+		{"unknown preset", "POST", flows, strings.Replace(md(""), "single_idr_fasta", "single_idr", 1), good},
+		{"letter that is no residue", "POST", flows, strings.Replace(md(""), "GSGS", "GSGB", 1), good},
+		{"temperature of 0", "POST", flows, md(`,"temp":0`), good},
+		{"negative length", "POST", flows, md(`,"sim_length_ns":-1`), good},
+		{"negative step", "POST", flows, md(`,"step_size_ns":-0.01`), good},
+		{"10^9 steps", "POST", flows, md(`,"sim_length_ns":10000`), good},
+		{"box smaller than the chain", "POST", flows, strings.Replace(md(`,"box_length":10`), "GSGSGSGSGS", strings.Repeat("GS", 200), 1), good},
+		{"box of nothing", "POST", flows, md(`,"box_length":0`), good},
+		{"misspelt field", "POST", flows, md(`,"sim_lenght_ns":1`), good},
+		{"physics that would be ignored", "POST", flows, md(`,"config":{"box_eq":true}`), good},
+		{"temperature is text", "POST", flows, md(`,"temp":"warm"`), good},
+		{"no such workflow", "GET", flows + "/" + none, nil, good},
+		{"no such workflow, anonymous", "GET", flows + "/public/" + none, nil, nil},
+		{"id is no UUID", "GET", flows + "/1", nil, good},
+		{"id is no UUID, to cancel", "POST", flows + "/1/cancel", nil, good},
+		{"execute nothing", "POST", flows + "/execute", `{}`, good},
+		{"execute what is not there", "POST", flows + "/execute", `{"workflowId":"` + none + `"}`, good},
+		{"isPublic is missing", "PATCH", flows + "/" + none + "/public", `{}`, good},
+		{"question of a draft is missing", "PATCH", flows + "/qna/" + none + "/draft-question", `{}`, good},
+		{"linked to nothing", "GET", flows + "/qna/linked-history", nil, good},
+		{"linked to what is no UUID", "GET", flows + "/qna/linked-previews?source_job_id=1", nil, good},
+		{"limit is 201", "GET", flows + "/qna/linked-history?limit=201&source_job_id=" + job.JobID, nil, good},
+		{"bad status", "GET", flows + "?status=INITIALIZED", nil, good},
+		{"bad type", "GET", flows + "?workflow_type=fold", nil, good},
+		{"bad cursor", "GET", flows + "?cursor=!!", nil, good},
+		{"schema of a question", "POST", flows + "/node/output-schema", `{"workflowTaskTypeId":"inference_qna"}`, good},
+		{"schema of nothing", "POST", flows + "/node/output-schema", `{}`, good},
+		{"schema of something unknown", "POST", flows + "/node/output-schema", `{"workflowTaskTypeId":"inference_dm"}`, good},
+		{"schema of no designs", "POST", flows + "/node/output-schema", `{"workflowTaskTypeId":"pipeline_run_design_v1","inputPayload":{}}`, good},
+		{"schema of a million designs", "POST", flows + "/node/output-schema", `{"workflowTaskTypeId":"pipeline_run_design_v1","inputPayload":{"budget":1000000}}`, good},
+		{"frame of nothing", "POST", flows + "/md/" + none + "/extract-frame", `{"timeNs":1}`, good},
+		{"item without a name", "POST", "/v1/library/create", `{}`, good},
+		{"item of an unknown type", "POST", "/v1/library/create", `{"name":"x","type":"link"}`, good},
+		{"item with metadata that is text", "POST", "/v1/library/create", `{"name":"x","metadata":"y"}`, good},
+		{"item in a file", "POST", "/v1/library/create", `{"name":"x","parent_id":"` + pdb + `"}`, good},
+		{"item in nothing", "POST", "/v1/library/create", `{"name":"x","parent_id":"` + none + `"}`, good},
+		{"no such item", "GET", "/v1/library/" + none, nil, good},
+		{"no such file", "GET", "/v1/library/file/" + pdb + "/b.pdb", nil, good},
+		{"files without a form", "POST", "/v1/library/" + pdb + "/upload-files", `{}`, good},
+		{"library, anonymous", "GET", "/v1/library", nil, nil},
+	} {
+		r := h.ask(c.method, c.path, c.body, c.headers...)
+		if r.status < 400 || r.status == 422 {
+			t.Errorf("%s: %d %s", c.name, r.status, r.body)
+			continue
+		}
+		message := r.message(t)
+		for id, name := range map[string]string{job.JobID: "JOB", job.JobRunID: "RUN", other.JobRunID: "OTHER-RUN", other.SequencesIDs[0]: "OTHER-SEQUENCE", empty: "EMPTY", pdb: "PDB"} {
+			message = strings.ReplaceAll(message, id, name)
+		}
+		fmt.Fprintf(&out, "%-40s %d %s\n", c.name, r.status, message)
+	}
+	golden(t, "flowrefusals.txt", out.String())
+	if n, err := h.store.CountRows(context.Background(), "workflow"); err != nil || n != 0 {
+		t.Errorf("%d workflows were made by what was refused: %v", n, err)
+	}
+}
+
+func TestOutputSchema(t *testing.T) {
+	h := newFlowHouse(t)
+	c := h.client(h.key)
+	got, err := c.OutputSchema(context.Background(), "pipeline_run_design_v1", json.RawMessage(`{"budget":2}`))
+	if err != nil || len(got.Available) != 26 || got.Available[13] != (api.OutputField{Name: "designs[1].ptm", Type: "key/float"}) {
+		t.Errorf("%+v %v", got, err)
+	}
+	got, err = c.OutputSchema(context.Background(), "inference_md", nil)
+	if err != nil || len(got.Available) == 0 {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+// visitFlows tries every route of workflows and of the library, for the test of the document.
+func visitFlows(t *testing.T, h *house, visit func(route, schema string, r reply, want int)) {
+	t.Helper()
+	h.register(testModel, bigModel, analystModel, calvadosModel)
+	as := func(method, path string, body any) reply { return h.as(h.key, method, path, body) }
+	j := h.completed(trp)
+	const flows = "/v1/workflows"
+	made := as("POST", flows, ask(j.JobID, "Why?", `,"webhooks":null`))
+	visit("POST "+flows, "Workflow", made, 200)
+	visit("POST "+flows, "Error", as("POST", flows, "{}"), 400)
+	visit("POST "+flows, "Error", as("POST", flows, ask("01234567-89ab-7def-8123-456789abcdef", "Why?", "")), 404)
+	var w api.Workflow
+	if err := json.Unmarshal([]byte(made.body), &w); err != nil {
+		t.Fatal(err)
+	}
+	h.answer("So.")
+	draft := h.flow(strings.Replace(ask(j.JobID, "", ""), "{", `{"create_mode":"draft",`, 1))
+	md := h.flow(`{"workflow_name":"md","name":"sim","workflow_input":{"sequence":"GSGSGS"}}`)
+	visit("GET "+flows, "ListWorkflowRow", as("GET", flows+"?limit=2", nil), 200)
+	visit("GET "+flows+"/{id}", "Workflow", as("GET", flows+"/"+w.ID, nil), 200)
+	visit("GET "+flows+"/{id}", "Workflow", as("GET", flows+"/"+draft.ID, nil), 200)
+	visit("GET "+flows+"/{id}", "Error", h.ask("GET", flows+"/"+w.ID, nil), 401)
+	visit("GET "+flows+"/status/{id}", "WorkflowStatus", as("GET", flows+"/status/"+w.ID, nil), 200)
+	visit("GET "+flows+"/task-results/{id}", "TasksResults", as("GET", flows+"/task-results/"+w.ID, nil), 200)
+	visit("GET "+flows+"/logs/{id}", "", as("GET", flows+"/logs/"+w.ID, nil), 200)
+	visit("GET "+flows+"/{id}/events", "", as("GET", flows+"/"+w.ID+"/events", nil), 200)
+	visit("PATCH "+flows+"/{id}/public", "WorkflowVisibility", as("PATCH", flows+"/"+w.ID+"/public", `{"isPublic":true}`), 200)
+	visit("GET "+flows+"/public/{id}", "Workflow", h.ask("GET", flows+"/public/"+w.ID, nil), 200)
+	visit("GET "+flows+"/qna/linked-history", "ListLinkedWorkflow", as("GET", flows+"/qna/linked-history?source_job_id="+j.JobID, nil), 200)
+	visit("GET "+flows+"/qna/linked-previews", "ListLinkedPreview", as("GET", flows+"/qna/linked-previews?source_job_id="+j.JobID, nil), 200)
+	visit("PATCH "+flows+"/qna/{id}/draft-question", "Workflow", as("PATCH", flows+"/qna/"+draft.ID+"/draft-question", `{"question":"What?"}`), 200)
+	visit("POST "+flows+"/execute", "Workflow", as("POST", flows+"/execute", `{"workflowId":"`+draft.ID+`"}`), 200)
+	visit("POST "+flows+"/{id}/cancel", "CancelledWorkflow", as("POST", flows+"/"+draft.ID+"/cancel", nil), 200)
+	visit("POST "+flows+"/node/output-schema", "OutputSchema", as("POST", flows+"/node/output-schema", `{"workflowTaskTypeId":"inference_md","inputPayload":null}`), 200)
+	visit("POST "+flows+"/md/{id}/extract-frame", "Error", as("POST", flows+"/md/"+md.ID+"/extract-frame", `{"timeNs":1}`), 409)
+	item := as("POST", "/v1/library/create", `{"name":"x","type":"file","metadata":null}`)
+	visit("POST /v1/library/create", "CreatedItem", item, 201)
+	var i api.CreatedItem
+	if err := json.Unmarshal([]byte(item.body), &i); err != nil {
+		t.Fatal(err)
+	}
+	visit("POST /v1/library/{id}/upload-files", "UploadedFiles", h.upload(i.ID, [3]string{"files", "a.pdb", smallPDB}), 200)
+	visit("GET /v1/library", "ListLibraryRow", as("GET", "/v1/library", nil), 200)
+	visit("GET /v1/library/{id}", "LibraryItem", as("GET", "/v1/library/"+i.ID, nil), 200)
+	link := as("GET", "/v1/library/file/"+i.ID+"/a.pdb", nil)
+	visit("GET /v1/library/file/{id}/{name}", "", link, 200)
+	var to string
+	if err := json.Unmarshal([]byte(link.body), &to); err != nil {
+		t.Fatal(err)
+	}
+	visit("GET /v1/files/{id}/{name}", "", h.ask("GET", to, nil), 200)
+	visit("DELETE /v1/library/{id}", "DeletedItem", as("DELETE", "/v1/library/"+i.ID, nil), 200)
+}
+
+// No body makes the server answer anything but a workflow or one sentence about the request.
+func FuzzCreateWorkflow(fz *testing.F) {
+	h := newFlowHouse(fz)
+	j := h.completed(trp)
+	fz.Add([]byte(ask(j.JobID, "Why?", `,"webhooks":{"custom_http":{"enabled":false,"target_url":"x"}}`)))
+	fz.Add([]byte(`{"create_mode":"draft","workflow_name":"evolla_v1","name":"x","workflow_input":{"targetSource":"library","libraryItemId":"` + j.JobID + `"}}`))
+	fz.Add([]byte(`{"workflow_name":"calvados_openmm_v1","name":"x","workflow_input":{"sequence":"GSGS","config":{"box_eq":false,"pressure":[0,0,0]},"component_defaults":{"charge_termini":"N"},"isPublic":true}}`))
+	fz.Fuzz(func(t *testing.T, body []byte) {
+		r := httptest.NewRequest("POST", "/v1/workflows", bytes.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-API-Key", h.key)
+		w := httptest.NewRecorder()
+		h.srv.Handler().ServeHTTP(w, r)
+		switch w.Code {
+		case 200:
+			var made api.Workflow
+			if err := json.Unmarshal(w.Body.Bytes(), &made); err != nil || made.ID == "" {
+				t.Fatalf("%v %s", err, w.Body)
+			}
+		case 400, 404, 409:
+		default:
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	})
+}
