@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/api"
+)
+
+func askCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "ask JOB QUESTION",
+		Short: "Ask about a folded structure",
+		Long: `Asks a question about the structure of a job that has been folded, waits for the answer and prints it. Interrupting leaves the
+question to be answered.`,
+		Example: `  pleat ask 01890a5d-ac96-774b-bcce-b302099a8057 "Which residues are least certain?"`,
+		Args:    exactly("a job's identifier", "a question"),
+		RunE:    runAsk,
+	}
+	f := c.Flags()
+	f.String("sequence", "", "identifier of the sequence to ask about; absent: the job's first protein")
+	f.String("name", "", "name of the workflow; absent: the question")
+	f.Bool("public", false, "let anyone read question and answer")
+	f.Bool("no-wait", false, "print the workflow's identifier and do not wait")
+	f.Bool("json", false, "print the task's result as JSON")
+	addFlags(f, "client")
+	return c
+}
+
+func runAsk(cmd *cobra.Command, args []string) error {
+	job, err := jobID(args[0])
+	if err != nil {
+		return err
+	}
+	c, err := newClient(cmd, false)
+	if err != nil {
+		return err
+	}
+	f := cmd.Flags()
+	name, _ := f.GetString("name")
+	if name == "" {
+		name = oneLine(args[1])
+	}
+	input := map[string]any{"targetSource": "fold_job", "source_job_id": job, "question": args[1]}
+	if sequence, _ := f.GetString("sequence"); sequence != "" {
+		input["source_sequence_id"] = sequence
+	}
+	if public, _ := f.GetBool("public"); public {
+		input["isPublic"] = true
+	}
+	task, err := runWorkflow(cmd, c, "qna_v1", name, input)
+	if err != nil || task == nil {
+		return err
+	}
+	if asJSON, _ := f.GetBool("json"); asJSON {
+		return printJSON(cmd.OutOrStdout(), task.Result)
+	}
+	var r api.QnAResult
+	if err := json.Unmarshal(task.Result, &r); err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), printable(r.Answer))
+	return err
+}
+
+// runWorkflow creates a workflow, follows it to its end and returns its task; nil where it is not to be waited for.
+func runWorkflow(cmd *cobra.Command, c *api.Client, workflow, name string, input map[string]any) (*api.WorkflowTask, error) {
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.CreateWorkflow(cmd.Context(), api.CreateWorkflow{WorkflowName: workflow, Name: clip(name, pleat.MaxName), Input: raw})
+	if err != nil {
+		return nil, explain(c, err)
+	}
+	if noWait, _ := cmd.Flags().GetBool("no-wait"); noWait {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), w.ID)
+		return nil, err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "workflow %s: %s\n", w.ID, pleat.Clip(w.Name))
+	if _, err := followWorkflow(cmd, c, w.ID); err != nil {
+		return nil, err
+	}
+	return endedTask(cmd, c, w.ID)
+}
+
+// endedTask reads the task of a workflow that has ended; an error where it has no result.
+func endedTask(cmd *cobra.Command, c *api.Client, id string) (*api.WorkflowTask, error) {
+	w, err := c.Workflow(cmd.Context(), id)
+	if err != nil {
+		return nil, explain(c, err)
+	}
+	if w.Status == api.Completed && len(w.Tasks) == 1 {
+		return &w.Tasks[0], nil
+	}
+	why := "it gives no reason"
+	if len(w.Tasks) == 1 && w.Tasks[0].Error != nil {
+		why = *w.Tasks[0].Error
+	}
+	return nil, &exit{exitUnfinished, fmt.Errorf("the workflow %s ended %s: %s", id, w.Status, why)}
+}

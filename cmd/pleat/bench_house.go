@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/engine"
+	"pleat/internal/seal"
+	"pleat/internal/server"
+	"pleat/internal/store"
+	"pleat/internal/work"
+)
+
+// benchDatabase is where a part is measured. Every fresh is a new, empty database.
+type benchDatabase struct {
+	name   string
+	server string        // of PostgreSQL
+	sync   time.Duration // what an fsync takes
+}
+
+// fresh makes an empty database; end removes it.
+func (d benchDatabase) fresh(ctx context.Context, dir string) (address string, end func() error, err error) {
+	if d.server == "" {
+		return "sqlite:" + filepath.Join(dir, "pleat.db"), func() error { return nil }, nil
+	}
+	db, err := sql.Open("pgx", d.server)
+	if err != nil {
+		return "", nil, err
+	}
+	name := fmt.Sprintf("pleat_bench_%d_%d", os.Getpid(), time.Now().UnixNano())
+	if _, err := db.ExecContext(ctx, "CREATE DATABASE "+name); err != nil {
+		return "", nil, errors.Join(err, db.Close())
+	}
+	end = func() error {
+		_, err := db.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+name+" WITH (FORCE)")
+		return errors.Join(err, db.Close())
+	}
+	u, err := url.Parse(d.server)
+	if err != nil {
+		return "", nil, errors.Join(errors.New("PLEAT_TEST_POSTGRES is no postgres:// address"), end())
+	}
+	u.Path = "/" + name
+	return u.String(), end, nil
+}
+
+// benchHouse is a service over a fresh database: the server's own handler behind a listener on loopback, with its log
+// going to a file, and one user with a key per client.
+type benchHouse struct {
+	dir, database string
+	log           *slog.Logger
+	store         *store.Store
+	blobs         blob.Store
+	addr          string
+	users         []pleat.UserID
+	keys          []string
+	ends          []func() error
+}
+
+// house opens one; close it.
+func (b *bench) house(ctx context.Context, d benchDatabase, opt store.Options) (_ *benchHouse, err error) {
+	h := &benchHouse{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.close())
+		}
+	}()
+	if h.dir, err = os.MkdirTemp(b.dir, d.name+"-"); err != nil {
+		return h, err
+	}
+	h.ends = append(h.ends, func() error { return os.RemoveAll(h.dir) })
+	logFile, err := os.Create(filepath.Join(h.dir, "log"))
+	if err != nil {
+		return h, err
+	}
+	h.ends = append(h.ends, logFile.Close)
+	h.log = newLog(logFile, DefaultConfig())
+	address, drop, err := d.fresh(ctx, h.dir)
+	if err != nil {
+		return h, err
+	}
+	h.database, h.ends = address, append(h.ends, drop)
+	opt.Log = h.log
+	if h.store, err = store.Open(ctx, address, opt); err != nil {
+		return h, err
+	}
+	h.ends = append(h.ends, h.store.Close)
+	if _, _, err := h.store.Migrate(ctx); err != nil {
+		return h, err
+	}
+	if h.blobs, err = blob.Open(ctx, "dir:"+filepath.Join(h.dir, "blobs")); err != nil {
+		return h, err
+	}
+	for i := range benchClients {
+		name := fmt.Sprintf("bench-%02d", i)
+		key, err := createKey(ctx, h.store, name, "")
+		if err != nil {
+			return h, err
+		}
+		u, err := h.store.EnsureUser(ctx, name)
+		if err != nil {
+			return h, err
+		}
+		h.users, h.keys = append(h.users, u.ID), append(h.keys, key)
+	}
+	return h, h.serve(ctx)
+}
+
+// serve starts the server. No worker runs, but one is known, so that jobs for its model are taken.
+func (h *benchHouse) serve(ctx context.Context) error {
+	err := h.store.RegisterWorker(ctx, pleat.Worker{ID: "bench", Host: "bench", Lanes: []string{nullLane}, Models: engine.Null{}.Models()})
+	if err != nil {
+		return err
+	}
+	ring, err := seal.Load("", filepath.Join(h.dir, "secret.key"))
+	if err != nil {
+		return err
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	h.addr = l.Addr().String()
+	s, err := server.New(server.Config{PublicURL: "http://" + h.addr, Quota: 1 << 30}, server.Deps{Store: h.store, Blobs: h.blobs, Ring: ring, Log: h.log})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	h.ends = append(h.ends, func() error { stop(); return <-ended })
+	return nil
+}
+
+func (h *benchHouse) close() error {
+	var errs []error
+	for _, end := range slices.Backward(h.ends) {
+		errs = append(errs, end())
+	}
+	h.ends = nil
+	return errors.Join(errs...)
+}
+
+// pool is a worker of the null engine over a store.
+func benchPool(s *store.Store, blobs blob.Store, log *slog.Logger, dir string, began func(pleat.RunID)) (*work.Pool, error) {
+	engines, err := engine.New(log, engine.Null{Began: began})
+	if err != nil {
+		return nil, err
+	}
+	return work.New(work.Config{ID: pleat.WorkerID("bench-" + filepath.Base(dir)), Host: "bench", Dir: filepath.Join(dir, "scratch"), Slots: benchSlots, Log: log}, s, blobs, engines), nil
+}
+
+// benchSlots is how many jobs a worker of the bench has at once.
+const benchSlots = 4
+
+var nullLane = pleat.Lane(pleat.TaskFold, "null")
+
+// ubiquitin is human ubiquitin, UniProt P0CG48 residues 1 to 76: a job of ordinary size.
+const ubiquitin = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
+
+const benchBody = `{"name":"ubiquitin","sequences":[{"proteinChain":{"sequence":"` + ubiquitin + `"}}],"params":{"modelName":"null"}}`
+
+// benchJob is the job that benchBody makes, as the store gets it from the server.
+func benchJob(owner pleat.UserID) store.NewJob {
+	m := engine.Null{}.Models()[0]
+	return store.NewJob{
+		Job: pleat.Job{Owner: owner, Name: "ubiquitin", Params: pleat.Params{Model: m.Name, Values: map[string]any{}},
+			Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: ubiquitin, Chains: []string{"A"}, Count: 1}}},
+		Run:   store.RunSpec{Model: m.Name, WeightSet: m.WeightSet, Method: m.Method, Seed: "2718281828", Params: pleat.Params{Model: m.Name, Values: map[string]any{}}, Lane: nullLane},
+		Quota: 1 << 30,
+	}
+}

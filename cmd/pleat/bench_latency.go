@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/store"
+)
+
+// benchRate is how many jobs per second are created while the time to their start is measured.
+const benchRate = 50
+
+// latency measures the time from a creation's acknowledgement to the start of its work, by a worker in the process and,
+// on PostgreSQL, by one in a process of its own.
+func (b *bench) latency(ctx context.Context, d benchDatabase) error {
+	where := []struct {
+		what  string
+		p50   time.Duration
+		start func(h *benchHouse, ctx context.Context, began func(pleat.RunID, int64)) (stop func() error, err error)
+	}{
+		{"in the process", time.Millisecond, (*benchHouse).workHere},
+		{"across processes", 5 * time.Millisecond, (*benchHouse).workElsewhere},
+	}
+	if d.name == "sqlite" {
+		where = where[:1] // other processes find their work by polling
+	} else {
+		where[0].p50 = where[1].p50 // the database is another process all the same
+	}
+	for _, w := range where {
+		waits, err := b.waits(ctx, d, w.start)
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.what, err)
+		}
+		line := benchLine{database: d.name, beside: fmt.Sprintf("%d jobs at random, %d/s on average", len(waits), benchRate)}
+		line.what = "creation to start of work " + w.what + ", p50"
+		b.within(line, quantileTime(0.5, waits), w.p50)
+		line.what = "creation to start of work " + w.what + ", p99"
+		b.within(line, quantileTime(0.99, waits), 50*time.Millisecond)
+	}
+	return nil
+}
+
+// waits creates jobs as strangers do, whether or not those before have started, and returns how long each waited after it
+// was acknowledged.
+func (b *bench) waits(ctx context.Context, d benchDatabase, start func(*benchHouse, context.Context, func(pleat.RunID, int64)) (func() error, error)) (_ []time.Duration, err error) {
+	h, err := b.house(ctx, d, store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, h.close()) }()
+	var mu sync.Mutex
+	begun, acked := map[pleat.RunID]int64{}, map[pleat.RunID]int64{} // microseconds
+	stop, err := start(h, ctx, func(r pleat.RunID, at int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		begun[r] = at
+	})
+	if err != nil {
+		return nil, err
+	}
+	create := func(i int) error {
+		made, err := h.store.CreateJob(ctx, benchJob(h.users[i%len(h.users)]))
+		at := time.Now().UnixMicro()
+		mu.Lock()
+		defer mu.Unlock()
+		acked[made.Run] = at
+		return err
+	}
+	err = openLoop(ctx, int(max(20, 12*b.seconds*benchRate)), create)
+	for wait := 0; err == nil && wait < 500; wait++ { // what was created last may still have to start
+		mu.Lock()
+		n := len(acked) - len(begun)
+		mu.Unlock()
+		if n == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := errors.Join(err, stop()); err != nil {
+		return nil, err
+	}
+	var out []time.Duration
+	for run, at := range acked {
+		if begun[run] == 0 {
+			return nil, fmt.Errorf("run %s did not start within 5 s", run)
+		}
+		out = append(out, time.Duration(max(0, begun[run]-at))*time.Microsecond)
+	}
+	return out, nil
+}
+
+// openLoop calls create n times, at random moments, without waiting for the calls before.
+func openLoop(ctx context.Context, n int, create func(i int) error) error {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // arrivals, not secrets
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	next := time.Now()
+	for i := range n {
+		next = next.Add(time.Duration(random.ExpFloat64() / benchRate * float64(time.Second)))
+		time.Sleep(time.Until(next))
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() { errs[i] = create(i) })
+	}
+	wg.Wait()
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// workHere runs a worker over the house's own store.
+func (h *benchHouse) workHere(ctx context.Context, began func(pleat.RunID, int64)) (func() error, error) {
+	pool, err := benchPool(h.store, h.blobs, h.log, h.dir, func(r pleat.RunID) { began(r, time.Now().UnixMicro()) })
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- pool.Run(ctx) }()
+	<-pool.Ready()
+	return func() error { cancel(); return <-ended }, nil
+}
+
+// workElsewhere runs a worker in a process of its own, which says on its standard output what it has begun.
+func (h *benchHouse) workElsewhere(ctx context.Context, began func(pleat.RunID, int64)) (func() error, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, self, "bench", "--worker", h.dir)
+	c.Env = append(os.Environ(), "PLEAT_DATABASE="+h.database)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	ready, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			run, at, _ := strings.Cut(lines.Text(), " ")
+			if us, err := strconv.ParseInt(at, 10, 64); err == nil {
+				began(pleat.RunID(run), us)
+			} else if run == "ready" {
+				close(ready)
+			}
+		}
+	}()
+	select {
+	case <-ready:
+	case <-ended:
+	}
+	return func() error { _ = in.Close(); <-ended; return c.Wait() }, nil
+}
+
+// benchWork is the other process of workElsewhere: it works until its standard input ends.
+func benchWork(ctx context.Context, dir, database string, in io.Reader, out, stderr io.Writer) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { _, _ = io.Copy(io.Discard, in); stop() }() // ends with the parent, whatever ends that
+	quiet := DefaultConfig()
+	quiet.LogLevel = "warn"
+	log := newLog(stderr, quiet)
+	s, err := store.Open(ctx, database, store.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	blobs, err := blob.Open(ctx, "dir:"+filepath.Join(dir, "blobs"))
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	pool, err := benchPool(s, blobs, log, filepath.Join(dir, "elsewhere"), func(r pleat.RunID) {
+		at := time.Now().UnixMicro()
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(out, r, at)
+	})
+	if err != nil {
+		return err
+	}
+	go func() {
+		<-pool.Ready()
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(out, "ready")
+	}()
+	return pool.Run(ctx)
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"pleat/api"
+)
+
+// restFor is how long a server is left alone before its memory counts, where a slice is a second.
+const restFor = 8 * time.Second
+
+// memory reads how much a server holds at rest: a real process with the engine mini, after requests of many clients, and
+// again after a fold.
+func (b *bench) memory(ctx context.Context, d benchDatabase) (err error) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		b.lines = append(b.lines, benchLine{what: "server memory at rest", database: d.name, unmeasuredReason: "this system does not say"})
+		return nil
+	}
+	dir, err := os.MkdirTemp(b.dir, "memory-")
+	if err != nil {
+		return err
+	}
+	address, drop, err := d.fresh(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	s, err := startServer(ctx, dir, address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	return s.measure(ctx, b, d)
+}
+
+func (s *benchServer) measure(ctx context.Context, b *bench, d benchDatabase) error {
+	wires, hang, err := dialWires(ctx, strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		return err
+	}
+	defer hang()
+	check := rawRequest("POST", "/v1/jobs/validate", s.key, strings.Replace(benchBody, `"null"`, `"mini"`, 1))
+	list := rawRequest("GET", "/v1/jobs", s.key, "")
+	n, err := drive(ctx, 2*b.seconds, func(i int) error {
+		if err := wires[i].do(check, nil); err != nil {
+			return err
+		}
+		return wires[i].do(list, nil)
+	})
+	if err != nil {
+		return err
+	}
+	hang()
+	const most = 60_000_000
+	for _, after := range []string{fmt.Sprintf("%.0f requests of 64 clients", 4*b.seconds*n.rate), "a fold of Trp-cage too"} {
+		if strings.HasPrefix(after, "a fold") {
+			if err := s.fold(ctx); err != nil {
+				return err
+			}
+		}
+		time.Sleep(time.Duration(min(1, b.seconds) * float64(restFor)))
+		rss, err := residentBytes(s.cmd.Process.Pid)
+		if err != nil {
+			return err
+		}
+		b.lines = append(b.lines, benchLine{what: "memory of pleat serve at rest", database: d.name, figure: fmt.Sprintf("%.1f MB", float64(rss)/1e6),
+			beside: "after " + after, want: "≤ 60 MB", met: rss <= most})
+	}
+	return nil
+}
+
+// benchServer is pleat serve in a process of its own.
+type benchServer struct {
+	cmd      *exec.Cmd
+	url, key string
+}
+
+func startServer(ctx context.Context, dir, address string) (*benchServer, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	env := []string{"PLEAT_DATABASE=" + address, "PLEAT_DATA=" + dir, "PLEAT_ENGINES=mini", "PLEAT_LOG_LEVEL=warn", "PLEAT_SECRET_KEY=" + benchSecret(), "PATH=" + os.Getenv("PATH")}
+	keys := exec.CommandContext(ctx, self, "keys", "create", "--user", "bench")
+	keys.Env, keys.Stderr = env, os.Stderr
+	key, err := keys.Output()
+	if err != nil {
+		return nil, err
+	}
+	s := &benchServer{key: strings.TrimSpace(string(key))}
+	s.cmd = exec.CommandContext(ctx, self, "serve", "--addr", "127.0.0.1:0")
+	s.cmd.Env, s.cmd.Stderr = env, os.Stderr
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if err != nil || !ok {
+		return nil, errors.Join(fmt.Errorf("the server's first line is %q", line), s.stop())
+	}
+	s.url = addr
+	return s, nil
+}
+
+// benchSecret is a fresh secret, which a server on PostgreSQL demands.
+func benchSecret() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+func (s *benchServer) stop() error {
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return s.cmd.Wait()
+}
+
+// fold folds a small protein.
+func (s *benchServer) fold(ctx context.Context) error {
+	c := &api.Client{Base: s.url, Key: s.key}
+	seed := "1"
+	made, err := c.CreateJob(ctx, api.CreateJob{Name: "Trp-cage", Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: trpCage}}},
+		Params: &api.Params{ModelName: "mini", Seed: &seed}}, api.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	for range 600 {
+		r, err := c.Results(ctx, made.JobID)
+		switch {
+		case err != nil:
+			return err
+		case r.Job.Status == "COMPLETED":
+			return nil
+		case r.Job.Status == "FAILED" || r.Job.Status == "STOPPED":
+			return fmt.Errorf("the fold ended %s", r.Job.Status)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	return errors.New("the fold did not end within two minutes")
+}
+
+// residentBytes is how much memory a process holds.
+func residentBytes(pid int) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib int64
+		if n, _ := fmt.Sscanf(line, "VmRSS: %d kB", &kib); n == 1 {
+			return kib << 10, nil
+		}
+	}
+	return 0, errors.New("the process does not say how much memory it holds")
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"pleat/internal/store"
+)
+
+// fewRows is the size of the database that the large one is compared with.
+const fewRows = 1000
+
+// manyRows compares what requests cost one after the other in a large database and in a small one.
+func (b *bench) manyRows(ctx context.Context, d benchDatabase) (err error) {
+	var sides [2]*benchHouse
+	var wires [2]*wire
+	for i, rows := range []int{fewRows, b.rows} {
+		h, err := b.house(ctx, d, store.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, h.close()) }()
+		began := time.Now()
+		if err := h.store.Fill(ctx, h.users[0], rows); err != nil {
+			return fmt.Errorf("fill: %w", err)
+		}
+		fmt.Fprintf(b.say, "%d jobs were filled in within %s\n", rows, short(time.Since(began)))
+		sides[i] = h
+	}
+	for i, h := range sides {
+		all, hang, err := dialWires(ctx, h.addr)
+		if err != nil {
+			return err
+		}
+		defer hang()
+		wires[i] = all[0]
+	}
+	sizes := [2]int{fewRows, b.rows}
+	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // which jobs to read
+	for _, m := range []struct {
+		what    string
+		request func(side int) []byte
+	}{
+		{"creating a job", func(i int) []byte { return rawRequest("POST", "/v1/jobs", sides[i].keys[0], benchBody) }},
+		{"reading a job", func(i int) []byte {
+			return rawRequest("GET", "/v1/jobs/"+string(store.FilledJob(2*random.IntN(sizes[i]/2))), sides[i].keys[0], "")
+		}},
+		{"reading results", func(i int) []byte {
+			return rawRequest("GET", "/v1/jobs/"+string(store.FilledJob(2*random.IntN(sizes[i]/2)))+"/results", sides[i].keys[0], "")
+		}},
+		{"listing the newest page", func(i int) []byte { return rawRequest("GET", "/v1/jobs?limit=50", sides[i].keys[0], "") }},
+		{"listing some page", func(i int) []byte {
+			before := store.FilledJob(sizes[i]/10 + random.IntN(sizes[i]*9/10))
+			return rawRequest("GET", "/v1/jobs?limit=50&cursor="+base64.RawURLEncoding.EncodeToString([]byte(before)), sides[i].keys[0], "")
+		}},
+	} {
+		few, many, err := alternate(wires, m.request, int(max(20, 400*b.seconds)))
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.what, err)
+		}
+		b.atMost(benchLine{what: fmt.Sprintf("%s among %d", m.what, b.rows), database: d.name, figure: short(many), beside: fmt.Sprintf("among %d %s", fewRows, short(few))},
+			float64(many)/float64(few), 1.5)
+	}
+	return nil
+}
+
+// alternate sends requests to either side in turns and gives the medians of both.
+func alternate(wires [2]*wire, request func(side int) []byte, times int) (a, b time.Duration, err error) {
+	var took [2][]time.Duration
+	for n := range times + 10 {
+		for k := range 2 {
+			side := (n + k) % 2
+			r := request(side)
+			began := time.Now()
+			if err := wires[side].do(r, nil); err != nil {
+				return 0, 0, err
+			}
+			if n >= 10 {
+				took[side] = append(took[side], time.Since(began))
+			}
+		}
+	}
+	return quantileTime(0.5, took[0]), quantileTime(0.5, took[1]), nil
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/api"
+)
+
+// newClient is the client for the server that --url and --key name. Keyless says that the command works without a key.
+func newClient(cmd *cobra.Command, keyless bool) (*api.Client, error) {
+	c, err := configure(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if c.Key == "" && !keyless {
+		return nil, usagef("no API key is given; pass --key or set PLEAT_KEY. Make one beside the server with: pleat keys create --user NAME")
+	}
+	return &api.Client{Base: c.URL, Key: c.Key}, nil
+}
+
+// explain turns what a call failed with into a sentence that says what to do.
+func explain(c *api.Client, err error) error {
+	var refused *api.Error
+	var dial *net.OpError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		switch refused.Status {
+		case 401:
+			if c.Key == "" {
+				return fmt.Errorf("%s: this needs an API key; pass --key or set PLEAT_KEY", refused.Message)
+			}
+			return fmt.Errorf("%s: the server at %s does not know this API key", refused.Message, c.Base)
+		case 0:
+		default:
+			return err
+		}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("nothing listens at %s; start a server with: pleat serve", c.Base)
+	case errors.As(err, &dial):
+		return fmt.Errorf("cannot reach %s: %w", c.Base, dial.Err)
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		return fmt.Errorf("cannot reach %s: %w", c.Base, u.Err)
+	}
+	return err
+}
+
+// jobID refuses what cannot be a job before the server is asked.
+func jobID(arg string) (string, error) {
+	if !pleat.IsUUID(arg) {
+		return "", usagef("%q is not a job: a job's identifier is a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057", pleat.Clip(arg))
+	}
+	return arg, nil
+}
+
+// printJSON writes a value for programs.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// table writes rows in columns for people; the first row is the head. Text from a server cannot move the cursor.
+func table(w io.Writer, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = pleat.Clip(cell)
+		}
+		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+	}
+	return t.Flush()
+}
+
+// number writes a score, or a dash where the engine gives none.
+func number(v *float64, format string) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *v)
+}
+
+// download writes every artifact of some results into a folder, each under its name once its digest is right, and returns
+// the paths. Names come from a server, so nothing is written outside the folder.
+func download(cmd *cobra.Command, c *api.Client, artifacts []api.Artifact, dir string) ([]string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder for the results: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder for the results: %w", err)
+	}
+	defer root.Close()
+	var paths []string
+	for _, a := range artifacts {
+		if a.Name == "" || !filepath.IsLocal(a.Name) || strings.ContainsAny(a.Name, `/\`) {
+			return paths, fmt.Errorf("the server names a file %q, which is not a plain name", pleat.Clip(a.Name))
+		}
+		if err := fetch(cmd, c, a, root); err != nil {
+			return paths, err
+		}
+		paths = append(paths, filepath.Join(dir, a.Name))
+	}
+	return paths, nil
+}
+
+func fetch(cmd *cobra.Command, c *api.Client, a api.Artifact, root *os.Root) error {
+	part := "." + a.Name + ".part"
+	f, err := root.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", a.Name, err)
+	}
+	err = c.Download(cmd.Context(), a, f)
+	if cerr := f.Close(); err == nil && cerr != nil {
+		err = fmt.Errorf("write %s: %w", a.Name, cerr)
+	}
+	if err == nil {
+		err = root.Rename(part, a.Name)
+	}
+	if err != nil {
+		_ = root.Remove(part) // what failed says more
+		return err
+	}
+	return nil
+}

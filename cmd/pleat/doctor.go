@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pleat/internal/blob"
+	"pleat/internal/store"
+)
+
+func doctorCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check data, database, engines and machine, and say what to do",
+		Long:  "Checks the configuration, the data folder, the database and its schema, the artifacts, the workers and engines, the machine and its clock, and says what to do. It changes nothing. It exits with 1 if something has to be done.",
+		Args:  exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := configure(cmd)
+			if err != nil {
+				return err
+			}
+			d := &doctor{out: cmd.OutOrStdout(), cfg: c}
+			d.configuration()
+			d.machine()
+			d.folder()
+			d.database(cmd.Context())
+			d.artifacts(cmd.Context())
+			if d.wrong > 0 {
+				return fmt.Errorf("%d of the checks failed", d.wrong)
+			}
+			return nil
+		},
+	}
+	addFlags(c.Flags(), "store", "server", "node")
+	return c
+}
+
+// doctor writes one line per check: ok, note, or WRONG with what to do.
+type doctor struct {
+	out   io.Writer
+	cfg   Config
+	wrong int
+}
+
+func (d *doctor) say(mark, what, format string, args ...any) {
+	fmt.Fprintf(d.out, "%-6s %-14s %s\n", mark, what, strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
+}
+
+func (d *doctor) ok(what, format string, args ...any)   { d.say("ok", what, format, args...) }
+func (d *doctor) note(what, format string, args ...any) { d.say("note", what, format, args...) }
+func (d *doctor) bad(what, format string, args ...any) {
+	d.wrong++
+	d.say("WRONG", what, format, args...)
+}
+
+func (d *doctor) configuration() {
+	if len(d.cfg.origin) == 0 {
+		d.ok("settings", "all at their defaults")
+	}
+	for _, o := range d.cfg.options() {
+		if from := d.cfg.origin[o.key]; from != "" {
+			d.ok("settings", "%s = %s (%s)", o.key, o.safe(), from)
+		}
+	}
+	if d.cfg.Database != "" && !strings.HasPrefix(d.cfg.Database, "sqlite:") && d.cfg.SecretKey == "" {
+		d.bad("settings", "PLEAT_SECRET_KEY is not set, and every node of one PostgreSQL database needs the same: make one with openssl rand -hex 32")
+	}
+}
+
+func (d *doctor) machine() {
+	d.ok("machine", "%d cores, %s memory, %s/%s", runtime.NumCPU(), Bytes(machineMemory()), runtime.GOOS, runtime.GOARCH)
+	gpus, _ := filepath.Glob("/dev/nvidia[0-9]*") // the pattern is well formed
+	if len(gpus) > 0 {
+		d.ok("machine", "%d NVIDIA devices, which the embedded engines do not use", len(gpus))
+	}
+	engines, err := newEngines(d.cfg, newLog(io.Discard, d.cfg))
+	if err != nil {
+		d.bad("engines", "%v", err)
+		return
+	}
+	for _, m := range engines.Models() {
+		size := ""
+		if m.MaxTokens > 0 {
+			size = fmt.Sprintf(", %d to %d residues", m.MinTokens, m.MaxTokens)
+		}
+		d.ok("engines", "%s %s: %s model %s on %s%s", m.Engine, m.Version, m.Kind, m.Name, m.Device, size)
+	}
+	if len(engines.Models()) == 0 {
+		d.note("engines", "none is set here; jobs wait for pleat worker elsewhere")
+	}
+}
+
+const (
+	diskNote  = 5 << 30
+	diskWrong = 256 << 20
+)
+
+func (d *doctor) folder() {
+	info, err := os.Stat(d.cfg.Data)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		d.note("data folder", "%s does not exist yet; pleat serve makes it", d.cfg.Data)
+		return
+	case err != nil:
+		d.bad("data folder", "%v", err)
+		return
+	case !info.IsDir():
+		d.bad("data folder", "%s is not a folder; choose another with --data", d.cfg.Data)
+		return
+	}
+	f, err := os.CreateTemp(d.cfg.Data, ".doctor-*")
+	if err != nil {
+		d.bad("data folder", "cannot be written: %v; give it to the user that runs pleat", err)
+		return
+	}
+	_ = f.Close()
+	os.Remove(f.Name())
+	if info.Mode().Perm()&0o077 != 0 {
+		d.note("data folder", "%s can be read by other users of the machine; chmod 700 %s", d.cfg.Data, d.cfg.Data)
+	}
+	free, err := diskFree(d.cfg.Data)
+	switch {
+	case err != nil:
+		d.bad("disk", "%v", err)
+	case free < diskWrong:
+		d.bad("disk", "%s are left below %s; make room before jobs fail", Bytes(free), d.cfg.Data)
+	case free < diskNote:
+		d.note("disk", "%s are left below %s", Bytes(free), d.cfg.Data)
+	default:
+		d.ok("disk", "%s are left below %s", Bytes(free), d.cfg.Data)
+	}
+}
+
+func (d *doctor) database(ctx context.Context) {
+	if path, ok := strings.CutPrefix(d.cfg.databaseURL(), "sqlite:"); ok {
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			d.note("database", "%s does not exist yet; pleat serve makes it", path)
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	s, err := store.Open(ctx, d.cfg.databaseURL(), store.Options{})
+	if err != nil {
+		d.bad("database", "%v", err)
+		return
+	}
+	defer s.Close()
+	version, err := s.Version(ctx)
+	switch latest := store.Latest(); {
+	case err != nil:
+		d.bad("database", "%s does not answer: %v", s.Dialect(), err)
+		return
+	case version < latest:
+		d.bad("database", "%s at schema %d of %d; run: pleat migrate", s.Dialect(), version, latest)
+		return
+	case version > latest:
+		d.bad("database", "%s at schema %d, newer than this pleat's %d; run a newer pleat", s.Dialect(), version, latest)
+		return
+	}
+	d.ok("database", "%s at schema %d", s.Dialect(), version)
+	if off := time.Until(s.Now()).Abs(); off > time.Second {
+		d.note("clock", "this machine's is %s off the database's; the service goes by the database's", off.Round(time.Millisecond))
+	} else {
+		d.ok("clock", "agrees with the database's")
+	}
+	d.workers(ctx, s)
+}
+
+func (d *doctor) workers(ctx context.Context, s *store.Store) {
+	workers, err := s.Workers(ctx)
+	if err != nil {
+		d.bad("workers", "%v", err)
+		return
+	}
+	if len(workers) == 0 {
+		d.note("workers", "none was heard of lately; jobs are refused until pleat serve or pleat worker runs")
+	}
+	for _, w := range workers {
+		var models []string
+		for _, m := range w.Models {
+			models = append(models, m.Name)
+		}
+		slices.Sort(models)
+		d.ok("workers", "%s on %s runs %s, heard of %s ago", w.ID, w.Host, strings.Join(models, ", "), s.Now().Sub(w.SeenAt).Round(time.Second))
+	}
+	counts, err := s.Counts(ctx)
+	if err != nil {
+		d.bad("queue", "%v", err)
+		return
+	}
+	for _, c := range counts {
+		d.ok("queue", "%s: %d %s", c.Lane, c.N, c.State)
+	}
+}
+
+func (d *doctor) artifacts(ctx context.Context) {
+	address := d.cfg.blobAddress()
+	if path, ok := strings.CutPrefix(address, "dir:"); ok {
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			d.note("artifacts", "%s does not exist yet; pleat serve makes it", path)
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	if _, err := blob.Open(ctx, address); err != nil {
+		d.bad("artifacts", "%v", err)
+		return
+	}
+	d.ok("artifacts", "%s", address)
+}

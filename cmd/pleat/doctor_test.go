@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pleat/internal/store/storetest"
+)
+
+// run is the program in this process, with an environment of its own.
+func run(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	for k, v := range env {
+		t.Setenv(k, v)
+	}
+	var out, errs bytes.Buffer
+	code = Main(context.Background(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// Doctor tells a new folder from a broken one, changes nothing and keeps secrets to itself.
+func TestDoctor(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	code, out, _ := run(t, map[string]string{"PLEAT_DATA": dir, "PLEAT_SECRET_KEY": strings.Repeat("ab", 32), "PLEAT_DATABASE": ""}, "doctor")
+	if code != exitOK || !strings.Contains(out, "does not exist yet") || strings.Contains(out, "abab") || !strings.Contains(out, "secret-key = (set) (PLEAT_SECRET_KEY)") {
+		t.Errorf("code %d:\n%s", code, out)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("doctor made the data folder")
+	}
+
+	db := filepath.Join(t.TempDir(), "junk.db")
+	if err := os.WriteFile(db, bytes.Repeat([]byte("junk"), 2000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := run(t, map[string]string{"PLEAT_DATABASE": "sqlite:" + db}, "doctor")
+	if code != exitFailed || !strings.Contains(out, "WRONG  database") || !strings.Contains(errs, "1 of the checks failed") {
+		t.Errorf("code %d:\n%s%s", code, out, errs)
+	}
+
+	for name, fresh := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			address := fresh(t)
+			env := map[string]string{"PLEAT_DATABASE": address, "PLEAT_DATA": t.TempDir()}
+			if code, out, errs := run(t, env, "migrate"); code != exitOK {
+				t.Fatalf("migrate: %d %s%s", code, out, errs)
+			}
+			code, out, errs := run(t, env, "doctor")
+			if code != exitOK || !strings.Contains(out, name+" at schema ") || !strings.Contains(out, "none was heard of lately") {
+				t.Errorf("code %d:\n%s%s", code, out, errs)
+			}
+		})
+	}
+}
+
+// A database that is not there is said in one sentence, without its password.
+func TestDatabaseGone(t *testing.T) {
+	env := map[string]string{"PLEAT_DATABASE": "postgres://u:hushhush@127.0.0.1:1/none", "PLEAT_DATA": t.TempDir()}
+	for _, args := range [][]string{{"doctor"}, {"migrate"}, {"keys", "list"}, {"serve", "--addr", "127.0.0.1:0"}, {"worker"}} {
+		code, out, errs := run(t, env, args...)
+		if code != exitFailed || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "pleat: ") {
+			t.Errorf("%v: code %d: %q", args, code, errs)
+		}
+		if strings.Contains(out+errs, "hushhush") {
+			t.Errorf("%v shows the password: %s%s", args, out, errs)
+		}
+	}
+}
+
+// A folder that cannot be written, an address that is taken: one sentence each.
+func TestServeRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"serve", "--data", filepath.Join(file, "x")}, "data folder"},
+		{[]string{"serve", "--data", t.TempDir(), "--addr", "192.0.2.1:1"}, "cannot listen on 192.0.2.1:1"},
+		{[]string{"worker", "--data", t.TempDir(), "--blobs", "ftp://x"}, "ftp"},
+	} {
+		code, _, errs := run(t, map[string]string{"PLEAT_DATABASE": "", "PLEAT_LOG_LEVEL": "error"}, c.args...)
+		if code != exitFailed || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%v: code %d: %q; want %q", c.args, code, errs, c.want)
+		}
+	}
+}

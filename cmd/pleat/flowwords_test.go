@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"mime/multipart"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The words of scenarios about workflows and the library:
+//
+//	awaitflow WORKFLOW STATE as USER    poll a workflow until its state, for at most three minutes; the answer is the workflow
+//	upload ITEM FILE as USER            put a file into a library item, as a form
+func init() {
+	words["awaitflow"] = awaitflowWord
+	words["upload"] = uploadWord
+}
+
+func awaitflowWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 4, "awaitflow WORKFLOW STATE as USER")
+	until := time.Now().Add(3 * time.Minute)
+	for {
+		req, _ := request(ts, []string{"GET", "/v1/workflows/" + args[0], args[2], args[3]})
+		a, err := send(req)
+		ts.Check(err)
+		worldOf(ts).last = a
+		if a.status != http.StatusOK {
+			ts.Fatalf("the workflow answers %d: %s", a.status, excerpt(a.body))
+		}
+		v, err := field(ts, "status")
+		ts.Check(err)
+		switch state := plain(v); {
+		case state == args[1]:
+			return
+		case state == "COMPLETED" || state == "FAILED" || state == "STOPPED":
+			ts.Fatalf("the workflow ended %s; want %s: %s", state, args[1], excerpt(a.body))
+		case time.Now().After(until):
+			ts.Fatalf("the workflow is still %s; want %s\n%s", state, args[1], worldOf(ts).server.log)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func uploadWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 4, "upload ITEM FILE as USER")
+	var b bytes.Buffer
+	form := multipart.NewWriter(&b)
+	part, err := form.CreateFormFile("files", filepath.Base(args[1]))
+	ts.Check(err)
+	_, err = part.Write([]byte(ts.ReadFile(args[1])))
+	ts.Check(err)
+	ts.Check(form.Close())
+	req, _ := request(ts, []string{"POST", "/v1/library/" + args[0] + "/upload-files", args[2], args[3], "with", "Content-Type: " + form.FormDataContentType()})
+	raw, err := http.NewRequest(req.Method, req.URL.String(), &b)
+	ts.Check(err)
+	raw.Header = req.Header
+	a, err := send(raw)
+	ts.Check(err)
+	worldOf(ts).last = a
+	ts.Logf("%d %s", a.status, excerpt(a.body))
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"pleat/api"
+	"pleat/internal/store/storetest"
+)
+
+// Where PLEAT_TEST_FAULT is STEP:N, this program, which is the test binary, kills itself at the N-th time that a delivery
+// comes to the step. The program that users get has no such thing.
+func init() {
+	step, text, ok := strings.Cut(os.Getenv("PLEAT_TEST_FAULT"), ":")
+	at, err := strconv.ParseInt(text, 10, 64)
+	if !ok || err != nil {
+		return
+	}
+	var n atomic.Int64
+	courierStep = func(name string) {
+		if name == step && n.Add(1) == at {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+}
+
+// witness is a receiver that remembers everything it was told.
+type witness struct {
+	*httptest.Server
+	mu     sync.Mutex
+	posts  int
+	ids    map[string]map[string]bool // webhook-ids by event
+	killAt int                        // at which post to call kill before answering; 0: never
+	kill   func()
+}
+
+func newWitness(t *testing.T) *witness {
+	w := &witness{ids: map[string]map[string]bool{}}
+	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Event struct {
+				ID string `json:"id"`
+			} `json:"event"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.Event.ID == "" {
+			rw.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		w.mu.Lock()
+		w.posts++
+		if w.ids[body.Event.ID] == nil {
+			w.ids[body.Event.ID] = map[string]bool{}
+		}
+		w.ids[body.Event.ID][r.Header.Get("webhook-id")] = true
+		kill := w.kill
+		if w.posts != w.killAt {
+			kill = nil
+		}
+		w.mu.Unlock()
+		if kill != nil {
+			kill()
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(w.CloseClientConnections)
+	t.Cleanup(w.Close)
+	return w
+}
+
+// count is how many posts came, and how many of them told what had been told before.
+func (w *witness) count() (posts, repeats int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.posts, w.posts - len(w.ids)
+}
+
+// publishRate is how many events per second are published while the server is killed.
+const publishRate = 100
+
+// TestKilledCourierLosesNothing kills the server with SIGKILL at every step of a delivery's walk, and at random, while
+// events are published at 100 a second. Afterwards every acknowledged event must have been delivered, every repeat must carry
+// the webhook-id of the first, and no kill may have caused five repeats.
+func TestKilledCourierLosesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	for name, fresh := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) { killCourier(t, fresh(t)) })
+	}
+}
+
+func killCourier(t *testing.T, database string) {
+	n := newNode(t, database)
+	n.env = []string{"PLEAT_WEBHOOK_ALLOW=127.0.0.1", "PLEAT_INGEST_SECRET=secret"}
+	w := newWitness(t)
+	key := strings.TrimSpace(n.output("keys", "create", "--user", "ada"))
+	url := n.start("serve", "--addr", "127.0.0.1:0")
+	job := configureWitness(t, &api.Client{Base: url, Key: key}, w.URL)
+	n.stop()
+	acked := map[string]bool{}
+	for _, step := range []string{"claim:40", "claimed:25", "post:40", "during", "posted:40", "finish:25", "finishing:40", "finished:25", "random", "random", "random"} {
+		_, before := w.count()
+		fault := n.env
+		if strings.Contains(step, ":") {
+			fault = append(fault, "PLEAT_TEST_FAULT="+step)
+		}
+		n.env, fault = fault, n.env
+		url := n.start("serve", "--addr", "127.0.0.1:0")
+		n.env = fault
+		switch step {
+		case "during":
+			w.mu.Lock()
+			w.killAt, w.kill = w.posts+40, func() { _ = n.cmd.Process.Kill() }
+			w.mu.Unlock()
+		case "random":
+			process := n.cmd.Process
+			time.AfterFunc(time.Duration(200+time.Now().UnixNano()%700)*time.Millisecond, func() { _ = process.Kill() })
+		}
+		ids := publishUntilKilled(t, url, job)
+		for _, id := range ids {
+			acked[id] = true
+		}
+		_ = n.cmd.Wait()
+		n.cmd = nil
+		n.start("serve", "--addr", "127.0.0.1:0")
+		db := n.open()
+		waitUntil(t, time.Minute, "every delivery has ended after "+step, func() bool {
+			return count(t, db, "SELECT count(*) FROM delivery WHERE status <> 'SUCCEEDED'") == 0
+		})
+		n.stop()
+		_ = db.Close()
+		_, after := w.count()
+		t.Logf("%s: %d events acknowledged, %d told twice", step, len(ids), after-before)
+		if after-before >= 5 {
+			t.Errorf("%s: %d events were told twice", step, after-before)
+		}
+		if len(ids) < 10 {
+			t.Errorf("%s: only %d events were acknowledged; the kill proves little", step, len(ids))
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id := range acked {
+		if w.ids[id] == nil {
+			t.Errorf("event %s was acknowledged and never told", id)
+		}
+	}
+	for event, ids := range w.ids {
+		if len(ids) != 1 {
+			t.Errorf("event %s was told under %d webhook-ids", event, len(ids))
+		}
+	}
+	t.Logf("%d events acknowledged, %d told, %d posts", len(acked), len(w.ids), w.posts)
+}
+
+// configureWitness lets a user's runs tell the witness, and makes the job whose events are published.
+func configureWitness(t *testing.T, c *api.Client, to string) (job string) {
+	t.Helper()
+	ctx := context.Background()
+	yes := true
+	if _, err := c.PutWebhookConfig(ctx, api.PutWebhookConfig{TargetURL: to, TokenValue: "token", EnabledByDefault: &yes}); err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.CreateJob(ctx, api.CreateJob{Name: "told", Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "GSGS"}}}, Params: &api.Params{ModelName: "null"}}, api.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, time.Minute, "the first delivery", func() bool {
+		list, err := c.Deliveries(ctx, api.DeliveriesFilter{Status: "SUCCEEDED"})
+		return err == nil && len(list.Data) == 1
+	})
+	return made.JobID
+}
+
+// publishUntilKilled publishes events until the server is gone, and returns the events that it acknowledged.
+func publishUntilKilled(t *testing.T, url, job string) []string {
+	t.Helper()
+	var mu sync.Mutex
+	var ids []string
+	var wg sync.WaitGroup
+	gone := make(chan struct{})
+	var once sync.Once
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	defer client.CloseIdleConnections()
+	body := fmt.Sprintf(`{"source_kind":"fold_job","event_name":"on_complete","status":"COMPLETED","source_id":%q}`, job)
+	tick := time.NewTicker(time.Second / publishRate)
+	defer tick.Stop()
+	limit := time.After(time.Minute)
+	for {
+		select {
+		case <-gone:
+			wg.Wait()
+			return ids
+		case <-limit:
+			t.Fatal("the server was not killed within a minute")
+		case <-tick.C:
+		}
+		wg.Go(func() {
+			req, _ := http.NewRequest(http.MethodPost, url+"/v1/webhooks/events/ingest", strings.NewReader(body))
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("X-Webhook-Ingest-Secret", "secret")
+			res, err := client.Do(req)
+			if err != nil {
+				once.Do(func() { close(gone) })
+				return
+			}
+			answer, err := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			var told api.IngestedEvent
+			if err != nil {
+				return
+			}
+			if res.StatusCode != http.StatusOK || json.Unmarshal(answer, &told) != nil {
+				t.Errorf("%d %s", res.StatusCode, answer)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			ids = append(ids, told.EventID)
+		})
+	}
+}

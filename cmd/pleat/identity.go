@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"pleat"
+)
+
+// maxNodes bounds the processes that may share one data folder.
+const maxNodes = 1024
+
+// lockFile is a file held for as long as the process lives; the system lets go of it even after a kill.
+type lockFile struct{ f *os.File }
+
+// errHeld says that another process holds the file.
+var errHeld = errors.New("held by another process")
+
+// lock opens a file and takes it for this process alone.
+func lock(path string) (*lockFile, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errHeld
+		}
+		return nil, err
+	}
+	return &lockFile{f}, nil
+}
+
+func (l *lockFile) read() (string, error) {
+	b, err := io.ReadAll(io.NewSectionReader(l.f, 0, 1<<10))
+	return strings.TrimSpace(string(b)), err
+}
+
+func (l *lockFile) write(text string) error {
+	if err := l.f.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := l.f.WriteAt([]byte(text+"\n"), 0); err != nil {
+		return err
+	}
+	return l.f.Sync()
+}
+
+// release lets another process have the file. It stays, since removing it would let two processes hold one name.
+func (l *lockFile) release() {
+	if l != nil {
+		_ = l.f.Close()
+	}
+}
+
+// takeIdentity gives this process the first worker identity of the data folder that no other process holds. A process that
+// starts again finds its own, and so frees the work that its earlier life held; two processes on one folder differ.
+func takeIdentity(data string) (pleat.WorkerID, *lockFile, error) {
+	for n := range maxNodes {
+		l, err := lock(filepath.Join(data, fmt.Sprintf("node-%d.lock", n)))
+		if errors.Is(err, errHeld) {
+			continue
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("take a node's identity in %s: %w", data, err)
+		}
+		id, err := l.read()
+		if err == nil && !pleat.IsUUID(id) {
+			id = uuid.Must(uuid.NewV7()).String()
+			err = l.write(id)
+		}
+		if err != nil {
+			l.release()
+			return "", nil, fmt.Errorf("take a node's identity in %s: %w", data, err)
+		}
+		return pleat.WorkerID(id), l, nil
+	}
+	return "", nil, fmt.Errorf("%d processes use the data folder %s already", maxNodes, data)
+}
+
+// lockServer makes this process the one server of an SQLite database.
+func lockServer(database string) (*lockFile, error) {
+	path := database + ".lock"
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the database's folder: %w", err)
+	}
+	l, err := lock(path)
+	if errors.Is(err, errHeld) {
+		who := ""
+		if pid, err := os.ReadFile(path); err == nil && len(pid) > 1 && len(pid) < 20 {
+			who = " (process " + strings.TrimSpace(string(pid)) + ")"
+		}
+		return nil, fmt.Errorf("another pleat serve%s uses the database %s; stop it, choose another --data, or use PostgreSQL to run several servers", who, database)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the database: %w", err)
+	}
+	if err := l.write(fmt.Sprint(os.Getpid())); err != nil {
+		l.release()
+		return nil, fmt.Errorf("lock the database: %w", err)
+	}
+	return l, nil
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/api"
+)
+
+func jobsCmd() *cobra.Command {
+	return group("jobs", "List, read, cancel jobs and fetch their results", "", jobsList(), jobsGet(), jobsCancel(), jobsResults())
+}
+
+func jobsList() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List your jobs, newest first",
+		Args:  exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := newClient(cmd, false)
+			if err != nil {
+				return err
+			}
+			f := cmd.Flags()
+			var filter api.JobsFilter
+			filter.Limit, _ = f.GetInt("limit")
+			filter.Cursor, _ = f.GetString("cursor")
+			filter.Status, _ = f.GetString("status")
+			filter.Query, _ = f.GetString("query")
+			list, err := c.Jobs(cmd.Context(), filter)
+			if err != nil {
+				return explain(c, err)
+			}
+			if asJSON, _ := f.GetBool("json"); asJSON {
+				return printJSON(cmd.OutOrStdout(), list)
+			}
+			rows := [][]string{{"JOB", "STATUS", "MODEL", "PLDDT", "CREATED", "NAME"}}
+			for _, j := range list.Data {
+				rows = append(rows, []string{j.ID, j.Status, j.ModelName, number(j.MeanPLLDT, "%.1f"), j.Date.Format(time.DateTime), j.Name})
+			}
+			if err := table(cmd.OutOrStdout(), rows); err != nil {
+				return err
+			}
+			if list.NextCursor != nil && *list.NextCursor != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "there are more: --cursor %s\n", *list.NextCursor)
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.Int("limit", 50, "how many, at most 200")
+	f.String("cursor", "", "where the page before ended")
+	f.String("status", "", "only jobs in this state, such as RUNNING")
+	f.String("query", "", "only jobs whose name holds this")
+	f.Bool("json", false, "print JSON")
+	addFlags(f, "client")
+	return c
+}
+
+func jobsGet() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "get JOB",
+		Short: "Show where a job stands",
+		Args:  exactly("a job's identifier"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := jobID(args[0])
+			if err != nil {
+				return err
+			}
+			c, err := newClient(cmd, true)
+			if err != nil {
+				return err
+			}
+			v, err := c.Job(cmd.Context(), id)
+			if err != nil {
+				return explain(c, err)
+			}
+			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+				return printJSON(cmd.OutOrStdout(), v)
+			}
+			return table(cmd.OutOrStdout(), describe(v))
+		},
+	}
+	c.Flags().Bool("json", false, "print JSON")
+	addFlags(c.Flags(), "client")
+	return c
+}
+
+// describe is a job as lines of name and value.
+func describe(v api.JobView) [][]string {
+	rows := [][]string{
+		{"job", v.Job.ID}, {"name", v.Job.Name}, {"status", v.Job.Status}, {"model", v.Run.ModelName},
+		{"created", v.Job.Date.Format(time.DateTime)}, {"run", fmt.Sprintf("%d of %d", v.Run.Number, len(v.Runs))}, {"seed", v.Run.Seed},
+	}
+	if q := v.Progress.QueuePosition; q != nil {
+		rows = append(rows, []string{"place in queue", fmt.Sprint(*q)})
+	}
+	if v.Progress.Stage != "" && !api.Terminal(v.Run.Status) {
+		rows = append(rows, []string{"stage", fmt.Sprintf("%s %d/%d", v.Progress.Stage, v.Progress.Done, v.Progress.Total)})
+	}
+	if v.Run.Seconds > 0 {
+		rows = append(rows, []string{"seconds", fmt.Sprintf("%.1f", v.Run.Seconds)})
+	}
+	for _, p := range v.Predictions {
+		rows = append(rows, []string{"mean pLDDT", number(p.MeanPLLDT, "%.1f")}, []string{"pTM", number(p.PTM, "%.3f")})
+	}
+	if f := v.Run.Failure; f != nil {
+		rows = append(rows, []string{"failure", f.Kind + ": " + f.Message})
+	}
+	return rows
+}
+
+func jobsCancel() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "cancel JOB",
+		Short: "Stop a job",
+		Args:  exactly("a job's identifier"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := jobID(args[0])
+			if err != nil {
+				return err
+			}
+			c, err := newClient(cmd, false)
+			if err != nil {
+				return err
+			}
+			r, err := c.Cancel(cmd.Context(), id)
+			if err != nil {
+				return explain(c, err)
+			}
+			if r.JobStatus == string(pleat.StateRunning) {
+				fmt.Fprintln(cmd.OutOrStdout(), "stopping")
+				return nil
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), r.JobStatus)
+			return nil
+		},
+	}
+	addFlags(c.Flags(), "client")
+	return c
+}
+
+func jobsResults() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "results JOB",
+		Short: "Download a job's files",
+		Args:  exactly("a job's identifier"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := jobID(args[0])
+			if err != nil {
+				return err
+			}
+			c, err := newClient(cmd, true)
+			if err != nil {
+				return err
+			}
+			f := cmd.Flags()
+			wait, _ := f.GetBool("wait")
+			if wait {
+				if _, err := follow(cmd, c, id); err != nil {
+					return err
+				}
+			}
+			res, err := c.Results(cmd.Context(), id)
+			if err != nil {
+				return explain(c, err)
+			}
+			if asJSON, _ := f.GetBool("json"); asJSON {
+				return printJSON(cmd.OutOrStdout(), res)
+			}
+			if !api.Terminal(res.Job.Status) {
+				return fmt.Errorf("the job is %s, so there are no results yet; wait for them with --wait", res.Job.Status)
+			}
+			out, _ := f.GetString("out")
+			return deliver(cmd, c, id, out)
+		},
+	}
+	f := c.Flags()
+	f.String("out", "", "folder for the files; absent: fold-JOB")
+	f.Bool("wait", false, "follow the job to its end first")
+	f.Bool("json", false, "print the results as JSON and download nothing")
+	addFlags(f, "client")
+	return c
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/internal/seal"
+	"pleat/internal/store"
+)
+
+func keysCmd() *cobra.Command {
+	return group("keys", "Make, list and revoke API keys, beside the server's data", "", keysCreate(), keysList(), keysRevoke())
+}
+
+// withStore opens the database for a command that works beside a server.
+func withStore(cmd *cobra.Command, fn func(ctx context.Context, s *store.Store) error) error {
+	c, err := configure(cmd)
+	if err != nil {
+		return err
+	}
+	s, err := openMigrated(cmd.Context(), c, newLog(cmd.ErrOrStderr(), c))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return fn(cmd.Context(), s)
+}
+
+func keysCreate() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "create --user NAME",
+		Short: "Make a key and print it",
+		Long:  "Makes an API key for a user, who is made too where there is none of that name, and prints it alone on standard output. It is shown this once. A running server knows it at once.",
+		Example: `  export PLEAT_KEY=$(pleat keys create --user alice)
+  pleat keys create --user alice --label cluster --user-quota 500`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := needFlag(cmd, "user"); err != nil {
+				return err
+			}
+			f := cmd.Flags()
+			user, _ := f.GetString("user")
+			label, _ := f.GetString("label")
+			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+				key, err := createKey(ctx, s, user, label)
+				if err != nil {
+					return err
+				}
+				if f.Changed("user-quota") {
+					quota, _ := f.GetInt("user-quota")
+					if err := s.SetQuota(ctx, user, quota); err != nil {
+						return err
+					}
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), key)
+				return nil
+			})
+		},
+	}
+	f := c.Flags()
+	f.String("user", "", "whose key it is")
+	f.String("label", "", "what the key is for")
+	f.Int("user-quota", 0, "give the user a daily quota of their own; negative: the server's again")
+	addFlags(f, "store")
+	return c
+}
+
+// createKey makes a key for a user and returns it. Only its hash is stored.
+func createKey(ctx context.Context, s *store.Store, user, label string) (string, error) {
+	u, err := s.EnsureUser(ctx, user)
+	if err != nil {
+		return "", err
+	}
+	if label != "" {
+		if err := pleat.CheckName("label", label); err != nil {
+			return "", err
+		}
+	}
+	key := seal.NewKey()
+	_, err = s.CreateKey(ctx, u.ID, seal.Prefix(key), seal.HashKey(key), label)
+	return key, err
+}
+
+func keysList() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List keys by their first letters",
+		Args:  exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			user, _ := cmd.Flags().GetString("user")
+			asJSON, _ := cmd.Flags().GetBool("json")
+			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+				keys, err := keysOf(ctx, s, user)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), keys)
+				}
+				rows := [][]string{{"KEY", "USER", "BEGINS", "LABEL", "CREATED", "LAST USED", "REVOKED"}}
+				for _, k := range keys {
+					rows = append(rows, []string{k.ID, k.User, k.Prefix, k.Label, day(&k.CreatedAt), day(k.LastUsedAt), day(k.RevokedAt)})
+				}
+				return table(cmd.OutOrStdout(), rows)
+			})
+		},
+	}
+	f := c.Flags()
+	f.String("user", "", "only this user's")
+	f.Bool("json", false, "print JSON")
+	addFlags(f, "store")
+	return c
+}
+
+// keyRow is a key as keys list shows it.
+type keyRow struct {
+	ID         string     `json:"id"`
+	User       string     `json:"user"`
+	Prefix     string     `json:"prefix"`
+	Label      string     `json:"label"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt"`
+	RevokedAt  *time.Time `json:"revokedAt"`
+}
+
+// keysOf lists the keys of a user, or of all.
+func keysOf(ctx context.Context, s *store.Store, user string) ([]keyRow, error) {
+	keys, err := s.Keys(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	out := []keyRow{}
+	for _, k := range keys {
+		if user == "" || k.UserName == user {
+			out = append(out, keyRow{string(k.ID), k.UserName, k.Prefix, k.Label, k.CreatedAt, moment(k.LastUsedAt), moment(k.RevokedAt)})
+		}
+	}
+	return out, nil
+}
+
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func day(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.Format(time.DateTime)
+}
+
+func keysRevoke() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "revoke KEY",
+		Short: "Make a key worthless at once",
+		Long:  "Makes a key worthless at once. KEY is its identifier, or the key's first letters where they fit one key, as pleat keys list shows both.",
+		Args:  exactly("a key's identifier"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+				keys, err := s.Keys(ctx, "")
+				if err != nil {
+					return err
+				}
+				var match []store.Key
+				for _, k := range keys {
+					if string(k.ID) == args[0] || k.Prefix == args[0] {
+						match = append(match, k)
+					}
+				}
+				switch len(match) {
+				case 0:
+					return fmt.Errorf("there is no key %q; pleat keys list shows them", pleat.Clip(args[0]))
+				case 1:
+				default:
+					return fmt.Errorf("%d keys begin with %q; name one by its identifier", len(match), pleat.Clip(args[0]))
+				}
+				if err := s.RevokeKey(ctx, match[0].User, match[0].ID); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "revoked %s of %s\n", match[0].Prefix, pleat.Clip(match[0].UserName))
+				return nil
+			})
+		},
+	}
+	addFlags(c.Flags(), "store")
+	return c
+}

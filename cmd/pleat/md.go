@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pleat/api"
+)
+
+func mdCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "md JOB",
+		Short: "Simulate a folded structure, or a disordered chain",
+		Long: `Simulates the motion of a structure that has been folded, shows its progress and downloads the trajectory, the plots and the
+figures. With --sequence instead of a job, a disordered chain is simulated. Interrupting leaves the simulation running.
+
+Times are written with a unit: 500ps, 1ns, 0.5us.`,
+		Example: `  pleat md 01890a5d-ac96-774b-bcce-b302099a8057 --length 1ns --out dynamics
+  pleat md --sequence GSGSGSGSGSGSGSGS --length 10ns --ionic 0.05`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			given := cmd.Flags().Changed("sequence")
+			switch {
+			case len(args) > 1:
+				return usagef("pleat md takes one job, not %d", len(args))
+			case len(args) == 1 && given:
+				return usagef("give a job or --sequence, not both")
+			case len(args) == 0 && !given:
+				return usagef("pleat md needs a job's identifier or --sequence; see pleat md --help")
+			}
+			return nil
+		},
+		RunE: runMD,
+	}
+	f := c.Flags()
+	f.String("length", "200ps", "simulated time")
+	f.String("every", "", "time between saved frames; absent: a hundredth of the length, at least 10ps")
+	f.String("preset", "", "single_af_go holds a fold where its prediction is sure, single_idr_fasta lets a chain move freely; absent: the one that fits")
+	f.String("profile", "calvados2", "how residues attract each other: calvados2 or calvados3")
+	f.Float64("temp", 293.15, "temperature in K")
+	f.Float64("ionic", 0.15, "ionic strength in mol/L")
+	f.Float64("ph", 7.5, "pH")
+	f.Float64("box", 20, "edge of the box in nm")
+	f.String("sequence", "", "sequence to simulate instead of a job")
+	f.String("seed", "", "whole number; the same seed gives the same trajectory")
+	f.String("name", "", "name of the workflow")
+	f.String("out", "", "folder for the files; absent: md-WORKFLOW")
+	f.Bool("no-wait", false, "print the workflow's identifier and do not wait")
+	addFlags(f, "client")
+	return c
+}
+
+func runMD(cmd *cobra.Command, args []string) error {
+	input, name, err := mdInput(cmd, args)
+	if err != nil {
+		return err
+	}
+	c, err := newClient(cmd, false)
+	if err != nil {
+		return err
+	}
+	task, err := runWorkflow(cmd, c, "md", name, input)
+	if err != nil || task == nil {
+		return err
+	}
+	out, _ := cmd.Flags().GetString("out")
+	if out == "" {
+		out = "md-" + task.ID
+	}
+	return deliverMD(cmd, c, task, out)
+}
+
+// mdInput is the workflow_input that the command line describes.
+func mdInput(cmd *cobra.Command, args []string) (map[string]any, string, error) {
+	f := cmd.Flags()
+	length, err := nanoseconds(f.Lookup("length").Value.String(), "length")
+	if err != nil {
+		return nil, "", err
+	}
+	every := max(length/100, 0.01)
+	if f.Changed("every") {
+		if every, err = nanoseconds(f.Lookup("every").Value.String(), "every"); err != nil {
+			return nil, "", err
+		}
+	} else if every = float64(int(every*1000+0.5)) / 1000; length < every { // whole picoseconds
+		every = length
+	}
+	input := map[string]any{"sim_length_ns": length, "step_size_ns": every}
+	for flag, key := range map[string]string{"temp": "temp", "ionic": "ionic", "ph": "pH", "box": "box_length"} {
+		input[key], _ = f.GetFloat64(flag)
+	}
+	input["residue_profile"], _ = f.GetString("profile")
+	for _, flag := range []string{"preset", "sequence", "seed"} {
+		if v, _ := f.GetString(flag); v != "" {
+			input[flag] = v
+		}
+	}
+	name, _ := f.GetString("name")
+	if len(args) == 0 {
+		if name == "" {
+			name = "Dynamics of a chain"
+		}
+		return input, name, nil
+	}
+	job, err := jobID(args[0])
+	if err != nil {
+		return nil, "", err
+	}
+	if name == "" {
+		name = "Dynamics of " + job
+	}
+	input["sourceType"], input["sourceJobId"] = "fold_job", job
+	return input, name, nil
+}
+
+// nanoseconds reads a time with its unit.
+func nanoseconds(text, flag string) (float64, error) {
+	for _, u := range []struct {
+		name string
+		ns   float64
+	}{{"fs", 1e-6}, {"ps", 1e-3}, {"ns", 1}, {"us", 1e3}, {"µs", 1e3}} {
+		number, ok := strings.CutSuffix(text, u.name)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !(v > 0 && v < 1e12) {
+			break
+		}
+		return v * u.ns, nil
+	}
+	return 0, usagef("--%s is %q; it must be a time above 0 with its unit, such as 500ps, 1ns or 0.5us", flag, text)
+}
+
+// deliverMD downloads a simulation's files and prints what was measured and where they are.
+func deliverMD(cmd *cobra.Command, c *api.Client, task *api.WorkflowTask, dir string) error {
+	var r api.MDResult
+	if err := json.Unmarshal(task.Result, &r); err != nil {
+		return fmt.Errorf("read the result: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder for the results: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("open the folder for the results: %w", err)
+	}
+	defer root.Close()
+	var paths []string
+	for _, a := range r.Artifacts {
+		if a.URL == "" {
+			continue
+		}
+		if a.Path == "" || !filepath.IsLocal(a.Path) || strings.ContainsAny(a.Path, `/\`) {
+			return fmt.Errorf("the server names a file %q, which is not a plain name", clip(a.Path, 80))
+		}
+		if err := fetch(cmd, c, api.Artifact{Name: a.Path, URL: a.URL, Bytes: a.SizeBytes}, root); err != nil {
+			return err
+		}
+		paths = append(paths, filepath.Join(dir, a.Path))
+	}
+	if err := table(cmd.OutOrStdout(), measured(r.Metrics)); err != nil {
+		return err
+	}
+	for _, p := range paths {
+		fmt.Fprintln(cmd.OutOrStdout(), p)
+	}
+	return nil
+}
+
+// measured is the mean of each series that was measured.
+func measured(metrics json.RawMessage) [][]string {
+	rows := [][]string{{"MEASURED", "MEAN", "SD", "MIN", "MAX", "UNIT"}}
+	var all map[string]json.RawMessage
+	if json.Unmarshal(metrics, &all) != nil {
+		return rows
+	}
+	for _, name := range []string{"rmsd", "rmsf", "radius_of_gyration", "end_to_end"} {
+		var s struct {
+			Unit               string
+			Mean, SD, Min, Max *float64
+		}
+		if json.Unmarshal(all[name], &s) == nil && s.Mean != nil {
+			rows = append(rows, []string{name, number(s.Mean, "%.3f"), number(s.SD, "%.3f"), number(s.Min, "%.3f"), number(s.Max, "%.3f"), s.Unit})
+		}
+	}
+	return rows
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/engine"
+	"pleat/internal/seal"
+	"pleat/internal/store"
+	"pleat/internal/work"
+)
+
+// process is what a server and a worker have in common.
+type process struct {
+	cfg   Config
+	log   *slog.Logger
+	store *store.Store
+	blobs blob.Store
+	ring  *seal.Ring
+
+	id       pleat.WorkerID
+	identity *lockFile // of id
+	server   *lockFile // of an SQLite database
+}
+
+// openProcess opens the database, at this version's schema, the artifacts and the secret. A server of an SQLite database is
+// the only one.
+func openProcess(ctx context.Context, c Config, log *slog.Logger, serves bool) (_ *process, err error) {
+	p := &process{cfg: c, log: log}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data folder: %w", err)
+	}
+	if path, ok := strings.CutPrefix(c.databaseURL(), "sqlite:"); ok && serves {
+		if p.server, err = lockServer(path); err != nil {
+			return nil, err
+		}
+	}
+	if !strings.HasPrefix(c.databaseURL(), "sqlite:") && c.SecretKey == "" {
+		return nil, usagef("PLEAT_SECRET_KEY is not set, and every node of one PostgreSQL database needs the same; make one with: openssl rand -hex 32")
+	}
+	if p.store, err = openStore(ctx, c, log); err != nil {
+		return nil, err
+	}
+	from, to, err := migrate(ctx, p.store)
+	if err != nil {
+		return nil, err
+	}
+	if from != to {
+		log.Info("the database was migrated", "from", from, "to", to)
+	}
+	if p.blobs, err = blob.Open(ctx, c.blobAddress()); err != nil {
+		return nil, err
+	}
+	p.ring, err = seal.Load(c.SecretKey, filepath.Join(c.Data, "secret.key"))
+	return p, err
+}
+
+func (p *process) close() {
+	if p.store != nil {
+		if err := p.store.Close(); err != nil {
+			p.log.Warn("the database did not close well", "error", err)
+		}
+	}
+	p.identity.release()
+	p.server.release()
+}
+
+// node is this process's identity.
+func (p *process) node() (pleat.WorkerID, error) {
+	var err error
+	if p.identity == nil {
+		p.id, p.identity, err = takeIdentity(p.cfg.Data)
+	}
+	return p.id, err
+}
+
+// pool makes this process a worker.
+func (p *process) pool() (*work.Pool, error) {
+	engines, err := newEngines(p.cfg, p.log)
+	if err != nil {
+		return nil, err
+	}
+	id, err := p.node()
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return work.New(work.Config{
+		ID: id, Host: host, Dir: filepath.Join(p.cfg.Data, "scratch", string(id)),
+		Slots: p.cfg.Slots, Memory: p.cfg.memory(), Clock: time.Now, Log: p.log,
+		Sources: work.Sources{PDB: p.cfg.PDBURL, UniProt: p.cfg.UniProtURL},
+	}, p.store, p.blobs, engines), nil
+}
+
+// engineNames are what the setting engines may name.
+var engineNames = []string{"mini", "calvados", "analyst", "null"}
+
+func newEngines(c Config, log *slog.Logger) (*engine.Registry, error) {
+	var all []engine.Engine
+	for _, name := range c.Engines {
+		switch name {
+		case "mini":
+			all = append(all, engine.Mini{Workers: c.Threads})
+		case "calvados":
+			all = append(all, engine.Calvados{Workers: c.Threads, Every: time.Duration(c.Checkpoint) * time.Second})
+		case "analyst":
+			all = append(all, engine.Analyst{})
+		case "null":
+			all = append(all, engine.Null{})
+		}
+	}
+	if c.ChatURL != "" {
+		all = append(all, engine.Chat{URL: c.ChatURL, Model: c.ChatModel, Key: c.ChatKey, MaxTokens: c.ChatTokens, Timeout: time.Duration(c.ChatTimeout) * time.Second})
+	}
+	return engine.New(log, all...)
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// child is the program in a process of its own, serving or working.
+type child struct {
+	cmd  *exec.Cmd
+	url  string
+	log  *lockedBuffer
+	done chan error
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func (s *child) kill() {
+	_ = s.cmd.Process.Kill()
+	<-s.done
+}
+
+// only refuses a word that is negated or has the wrong number of arguments; n below 0 takes any.
+func only(ts *testscript.TestScript, neg bool, args []string, n int, usage string) {
+	if neg {
+		ts.Fatalf("this word cannot be negated")
+	}
+	if n >= 0 && len(args) != n {
+		ts.Fatalf("usage: %s", usage)
+	}
+}
+
+// start runs the program beside the scenario and gives the first line that it writes.
+func start(ts *testscript.TestScript, args ...string) (*child, <-chan string) {
+	s := &child{log: &lockedBuffer{}, done: make(chan error, 1)}
+	s.cmd = exec.Command(lookPath(ts, "pleat"), args...)
+	s.cmd.Env = []string{}
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "PLEAT_DATABASE", "PLEAT_DATA", "PLEAT_QUOTA", "PLEAT_SECRET_KEY", "PLEAT_WEBHOOK_ALLOW", "PLEAT_WEBHOOK_TIMEOUT",
+		"PLEAT_WEBHOOK_SECRET", "PLEAT_WEBHOOK_TOKEN", "PLEAT_INGEST_SECRET", "GOCOVERDIR"} {
+		if v := ts.Getenv(name); v != "" {
+			s.cmd.Env = append(s.cmd.Env, name+"="+v)
+		}
+	}
+	s.cmd.Dir = ts.Getenv("WORK")
+	s.cmd.Stderr = s.log
+	out, err := s.cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(s.cmd.Start())
+	line := make(chan string, 1)
+	go func() {
+		r := bufio.NewReader(out)
+		l, _ := r.ReadString('\n')
+		line <- strings.TrimSpace(l)
+		_, _ = io.Copy(s.log, r)
+		s.done <- s.cmd.Wait()
+	}()
+	return s, line
+}
+
+func serveWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, -1, "")
+	w := worldOf(ts)
+	if w.server != nil {
+		ts.Fatalf("a server runs already")
+	}
+	s, line := start(ts, append([]string{"serve", "--addr", "127.0.0.1:0", "--engines", "mini,null"}, args...)...)
+	w.server = s
+	select {
+	case l := <-line:
+		addr, ok := strings.CutPrefix(l, "listening on ")
+		if !ok {
+			ts.Fatalf("the server's first line is %q:\n%s", l, s.log)
+		}
+		s.url = addr
+	case <-time.After(60 * time.Second):
+		ts.Fatalf("the server does not listen:\n%s", s.log)
+	}
+	ts.Setenv("URL", s.url)
+	ts.Setenv("PLEAT_URL", s.url)
+}
+
+func workerWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 0, "worker")
+	s, _ := start(ts, "worker", "--engines", "mini,null")
+	worldOf(ts).workers = append(worldOf(ts).workers, s)
+}
+
+// lookPath finds a program on the scenario's PATH, which is not this process's.
+func lookPath(ts *testscript.TestScript, name string) string {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		p := filepath.Join(dir, name)
+		if info, err := os.Stat(p); err == nil && info.Mode()&0o111 != 0 {
+			return p
+		}
+	}
+	ts.Fatalf("%s is not on the PATH", name)
+	return ""
+}
+
+func stopWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 0, "stop")
+	w := worldOf(ts)
+	ts.Check(w.server.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case err := <-w.server.done:
+		if err != nil {
+			ts.Fatalf("the server ended with %v:\n%s", err, w.server.log)
+		}
+	case <-time.After(30 * time.Second):
+		ts.Fatalf("the server does not stop:\n%s", w.server.log)
+	}
+	if log := w.server.log.String(); strings.Contains(log, "DATA RACE") || strings.Contains(log, "panic") {
+		ts.Fatalf("the server has a fault:\n%s", log)
+	}
+	w.server = nil
+}
+
+func crashWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 0, "crash")
+	w := worldOf(ts)
+	w.server.kill()
+	w.server = nil
+}
+
+func keyWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 1, "key USER")
+	w := worldOf(ts)
+	ts.Check(ts.Exec("pleat", "keys", "create", "--user", args[0]))
+	key := strings.TrimSuffix(ts.ReadFile("stdout"), "\n")
+	if key == "" || strings.ContainsAny(key, " \n") {
+		ts.Fatalf("pleat keys create prints %q; want the key alone", key)
+	}
+	w.keys[args[0]] = key
+	ts.Setenv(args[0], key)
+}
+
+func codeWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, -1, "")
+	if len(args) < 2 {
+		ts.Fatalf("usage: code N PROGRAM [ARG...]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		code = ended.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("the exit code is %d; want %s", code, args[0])
+	}
+}
+
+func keepoutWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 2, "keepout NAME REGEXP")
+	re, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	m := re.FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(m) < 2 {
+		ts.Fatalf("stdout has no match of %q", args[1])
+	}
+	ts.Setenv(args[0], m[1])
+}
+
+func cmpdirWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 2, "cmpdir A B")
+	a, b := readDir(ts, args[0]), readDir(ts, args[1])
+	if len(a) == 0 {
+		ts.Fatalf("%s is empty", args[0])
+	}
+	for name, content := range a {
+		if other, ok := b[name]; !ok || other != content {
+			ts.Fatalf("%s is not the same in both folders", name)
+		}
+	}
+	if len(a) != len(b) {
+		ts.Fatalf("the folders hold %d and %d files", len(a), len(b))
+	}
+}
+
+func readDir(ts *testscript.TestScript, dir string) map[string]string {
+	out := map[string]string{}
+	root := ts.MkAbs(dir)
+	ts.Check(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		out[strings.TrimPrefix(path, root)] = string(b)
+		return err
+	}))
+	return out
+}
+
+func makeWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 3, "make FILE KIND N")
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	const item = `{"proteinChain": {"sequence": "GGG"}}`
+	body := ""
+	switch args[1] {
+	case "sequence":
+		body = `{"name": "x", "sequences": [{"proteinChain": {"sequence": "` + strings.Repeat("G", n) + `"}}], "params": {"modelName": "mini"}}`
+	case "items":
+		body = `{"name": "x", "sequences": [` + strings.Repeat(item+",", n-1) + item + `], "params": {"modelName": "mini"}}`
+	case "depth":
+		body = `{"name": "x", "sequences": ` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
+	case "bytes":
+		body = `{"name": "` + strings.Repeat("x", n) + `"}`
+	case "utf8":
+		body = `{"name": "` + "\xff\xfe" + `", "sequences": [` + item + `], "params": {"modelName": "mini"}}`
+	case "array":
+		body = "[" + strings.Repeat("0,", n/2) + "0]"
+	case "question":
+		body = `{"workflow_name": "qna_v1", "name": "x", "workflow_input": {"targetSource": "fold_job", "source_job_id": "$job", "question": "` + strings.Repeat("?", n) + `"}}`
+	default:
+		ts.Fatalf("make does not know %q", args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(body), 0o600))
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"pleat/internal/store/storetest"
+)
+
+// In the scenarios this test binary is the program.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"pleat": main})
+}
+
+// TestScenario runs every txtar file of testdata against a server of its own, HTTP in and HTTP out: on SQLite, and again on
+// PostgreSQL where PLEAT_TEST_POSTGRES names one. The words a scenario may use stand in words_test.go.
+func TestScenario(t *testing.T) {
+	for name, fresh := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) { runScenarios(t, name, fresh) })
+	}
+}
+
+func runScenarios(t *testing.T, dialect string, fresh func(testing.TB) string) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Deadline:            deadline(t),
+		Setup: func(e *testscript.Env) error {
+			w := &world{keys: map[string]string{}}
+			e.Values[worldKey{}] = w
+			e.Setenv("PLEAT_DATABASE", fresh(t))
+			e.Setenv("PLEAT_DATA", filepath.Join(e.WorkDir, "data"))
+			if dialect == "postgres" {
+				e.Setenv("PLEAT_SECRET_KEY", strings.Repeat("ab", 32))
+			}
+			e.Defer(w.close)
+			return nil
+		},
+		Cmds: words,
+		Condition: func(name string) (bool, error) {
+			switch name {
+			case "race":
+				return raceEnabled, nil
+			case "sqlite", "postgres":
+				return name == dialect, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
+		},
+	})
+}
+
+// deadline leaves a scenario time to say where it stood.
+func deadline(t *testing.T) time.Time {
+	if d, ok := t.Deadline(); ok {
+		return d.Add(-5 * time.Second)
+	}
+	return time.Time{}
+}
+
+// world is what one scenario has: its server, its keys and the last answer.
+type world struct {
+	server  *child
+	workers []*child
+	hooks   map[string]*child // receivers of webhooks
+	keys    map[string]string // by user
+	last    answer
+}
+
+type worldKey struct{}
+
+func worldOf(ts *testscript.TestScript) *world { return ts.Value(worldKey{}).(*world) }
+
+func (w *world) close() {
+	if w.server != nil {
+		w.server.kill()
+	}
+	for _, s := range w.workers {
+		s.kill()
+	}
+	for _, s := range w.hooks {
+		s.kill()
+	}
+}

@@ -1,0 +1,399 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The words of scenarios, beside those of testscript:
+//
+//	serve [FLAG...]                     start a server on the scenario's data and database; sets $URL and PLEAT_URL
+//	stop                                ask the server to stop; it must end well within 20 s
+//	crash                               kill the server
+//	key USER                            make a key; requests made «as USER» carry it, and $USER holds it
+//	http METHOD PATH [as USER] [send FILE] [with 'Name: value']...
+//	                                    one request; the next words look at its answer
+//	status CODE                         the answer's status
+//	message TEXT                        the answer is {"message": TEXT} and nothing else
+//	[!] body REGEXP                     the answer's body
+//	[!] header NAME REGEXP              a header of the answer
+//	[!] json PATH = VALUE               a field of the answer: a.b.0.c; count compares a length, ~ a pattern, > and < numbers
+//	keep NAME PATH                      put a field of the answer into $NAME
+//	await JOB STATE as USER             poll a job's results until its state, for at most three minutes
+//	artifacts N                         the last answer lists at least N artifacts; fetch each and check its type, length and sha256
+//	together N http ...                 send one request N times at once; the counts of the answers' statuses become the body
+//	until REGEXP http ...               repeat a request until its answer has the pattern, for at most a minute
+//	same URL URL                        two addresses give the same bytes
+//	code N PROGRAM [ARG...]             a program's exit code
+//	keepout NAME REGEXP                 put the first group of the pattern, found in the last program's stdout, into $NAME
+//	cmpdir A B                          two folders hold the same files
+//	worker                              start pleat worker on the scenario's database; it is killed when the scenario ends
+//	make FILE KIND N                    write a body: sequence of N residues, N items, N levels deep, N bytes, an array or a
+//	                                    question (about $job) of N bytes, or utf8 that is not
+var words = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"serve":     serveWord,
+	"stop":      stopWord,
+	"crash":     crashWord,
+	"key":       keyWord,
+	"http":      httpWord,
+	"status":    statusWord,
+	"message":   messageWord,
+	"body":      bodyWord,
+	"header":    headerWord,
+	"json":      jsonWord,
+	"keep":      keepWord,
+	"await":     awaitWord,
+	"artifacts": artifactsWord,
+	"together":  togetherWord,
+	"until":     untilWord,
+	"same":      sameWord,
+	"code":      codeWord,
+	"keepout":   keepoutWord,
+	"cmpdir":    cmpdirWord,
+	"worker":    workerWord,
+	"make":      makeWord,
+}
+
+// answer is what a request got.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+var client = &http.Client{
+	Timeout: 10 * time.Minute,
+	CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	},
+}
+
+// request reads METHOD PATH [as USER] [send FILE] [with HEADER]….
+func request(ts *testscript.TestScript, args []string) (*http.Request, []byte) {
+	w := worldOf(ts)
+	if len(args) < 2 || len(args)%2 != 0 {
+		ts.Fatalf("usage: http METHOD PATH [as USER] [send FILE] [with 'Name: value']...")
+	}
+	to := args[1]
+	if strings.HasPrefix(to, "/") {
+		to = ts.Getenv("URL") + to
+	}
+	var body []byte
+	header := http.Header{}
+	for i := 2; i < len(args); i += 2 {
+		switch args[i] {
+		case "as":
+			key, ok := w.keys[args[i+1]]
+			if !ok {
+				ts.Fatalf("%s has no key", args[i+1])
+			}
+			header.Set("Authorization", "Bearer "+key)
+		case "send":
+			body = []byte(os.Expand(ts.ReadFile(args[i+1]), ts.Getenv))
+			if header.Get("Content-Type") == "" {
+				header.Set("Content-Type", "application/json")
+			}
+		case "with":
+			name, value, _ := strings.Cut(args[i+1], ":")
+			header.Set(name, strings.TrimSpace(value))
+		default:
+			ts.Fatalf("http does not know %q", args[i])
+		}
+	}
+	req, err := http.NewRequest(args[0], to, bytes.NewReader(body))
+	ts.Check(err)
+	req.Header = header
+	return req, body
+}
+
+func send(req *http.Request) (answer, error) {
+	res, err := client.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<20))
+	return answer{res.StatusCode, res.Header, body}, err
+}
+
+func httpWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, -1, "")
+	req, _ := request(ts, args)
+	a, err := send(req)
+	ts.Check(err)
+	worldOf(ts).last = a
+	ts.Logf("%d %s", a.status, excerpt(a.body))
+}
+
+// excerpt is the beginning of a body, for a failing scenario's log.
+func excerpt(b []byte) string {
+	more := ""
+	if len(b) > 1000 {
+		b, more = b[:1000], "…"
+	}
+	if bytes.ContainsFunc(b, func(r rune) bool { return r == utf8.RuneError || r < ' ' && r != '\n' }) {
+		return fmt.Sprintf("%q", b) + more
+	}
+	return string(b) + more
+}
+
+func statusWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 1, "status CODE")
+	if got := strconv.Itoa(worldOf(ts).last.status); got != args[0] {
+		ts.Fatalf("the status is %s; want %s: %s", got, args[0], excerpt(worldOf(ts).last.body))
+	}
+}
+
+func messageWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 1, "message TEXT")
+	var got map[string]any
+	if err := json.Unmarshal(worldOf(ts).last.body, &got); err != nil {
+		ts.Fatalf("the answer is not JSON: %v", err)
+	}
+	if len(got) != 1 || got["message"] != args[0] {
+		ts.Fatalf("the answer is %v; want the message %q and nothing else", got, args[0])
+	}
+}
+
+func match(ts *testscript.TestScript, neg bool, what, pattern, got string) {
+	re, err := regexp.Compile("(?s)" + pattern)
+	ts.Check(err)
+	if re.MatchString(got) == neg {
+		ts.Fatalf("%s is %q; want match of %q to be %v", what, excerpt([]byte(got)), pattern, !neg)
+	}
+}
+
+func bodyWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, false, args, 1, "[!] body REGEXP")
+	match(ts, neg, "the body", args[0], string(worldOf(ts).last.body))
+}
+
+func headerWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, false, args, 2, "[!] header NAME REGEXP")
+	match(ts, neg, args[0], args[1], worldOf(ts).last.header.Get(args[0]))
+}
+
+// field walks a path such as data.0.name through the last answer.
+func field(ts *testscript.TestScript, path string) (any, error) {
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(worldOf(ts).last.body))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		return nil, fmt.Errorf("the answer is not JSON: %w", err)
+	}
+	if path == "." {
+		return v, nil
+	}
+	for _, step := range strings.Split(path, ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			next, ok := x[step]
+			if !ok {
+				return nil, fmt.Errorf("%s: there is no %q", path, step)
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(x) {
+				return nil, fmt.Errorf("%s: the list has %d entries", path, len(x))
+			}
+			v = x[i]
+		default:
+			return nil, fmt.Errorf("%s: %q is inside a plain value", path, step)
+		}
+	}
+	return v, nil
+}
+
+// plain writes a JSON value as a scenario does: strings without quotes.
+func plain(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, _ := json.Marshal(v) // it came from JSON
+	return string(b)
+}
+
+func jsonWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, false, args, 3, "[!] json PATH =|~|count|>|< VALUE")
+	v, err := field(ts, args[0])
+	ts.Check(err)
+	got, want := plain(v), args[2]
+	holds := false
+	switch args[1] {
+	case "=":
+		holds = got == want
+	case "~":
+		match(ts, neg, args[0], want, got)
+		return
+	case "count":
+		n := -1
+		switch x := v.(type) {
+		case []any:
+			n = len(x)
+		case map[string]any:
+			n = len(x)
+		}
+		got, holds = strconv.Itoa(n), strconv.Itoa(n) == want
+	case ">", "<":
+		a, err := strconv.ParseFloat(got, 64)
+		ts.Check(err)
+		b, err := strconv.ParseFloat(want, 64)
+		ts.Check(err)
+		holds = args[1] == ">" && a > b || args[1] == "<" && a < b
+	default:
+		ts.Fatalf("json does not know %q", args[1])
+	}
+	if holds == neg {
+		ts.Fatalf("%s is %s; want %s %s to be %v", args[0], got, args[1], want, !neg)
+	}
+}
+
+func keepWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 2, "keep NAME PATH")
+	v, err := field(ts, args[1])
+	ts.Check(err)
+	ts.Setenv(args[0], plain(v))
+}
+
+func awaitWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 4, "await JOB STATE as USER")
+	until := time.Now().Add(15 * time.Minute)
+	for {
+		req, _ := request(ts, []string{"GET", "/v1/jobs/" + args[0] + "/results", args[2], args[3]})
+		a, err := send(req)
+		ts.Check(err)
+		worldOf(ts).last = a
+		if a.status != http.StatusOK {
+			ts.Fatalf("the results answer %d: %s", a.status, excerpt(a.body))
+		}
+		v, err := field(ts, "job.status")
+		ts.Check(err)
+		switch state := plain(v); {
+		case state == args[1]:
+			return
+		case state == "COMPLETED" || state == "FAILED" || state == "STOPPED":
+			ts.Fatalf("the job ended %s; want %s: %s", state, args[1], excerpt(a.body))
+		case time.Now().After(until):
+			ts.Fatalf("the job is still %s; want %s\n%s", state, args[1], worldOf(ts).server.log)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func artifactsWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 1, "artifacts N")
+	least, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	var res struct {
+		Artifacts []struct {
+			Name, Kind, URL, ContentType, SHA256 string
+			Bytes                                int
+		}
+	}
+	ts.Check(json.Unmarshal(worldOf(ts).last.body, &res))
+	if len(res.Artifacts) < least {
+		ts.Fatalf("there are %d artifacts; want %d or more", len(res.Artifacts), least)
+	}
+	seen := map[string]bool{}
+	for _, a := range res.Artifacts {
+		if seen[a.Name] {
+			ts.Fatalf("two artifacts are named %s", a.Name)
+		}
+		seen[a.Name] = true
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, a.URL, nil)
+		ts.Check(err)
+		got, err := send(req)
+		ts.Check(err)
+		sum := sha256.Sum256(got.body)
+		switch {
+		case got.status != http.StatusOK:
+			ts.Fatalf("%s answers %d: %s", a.Name, got.status, excerpt(got.body))
+		case len(got.body) != a.Bytes || a.Bytes == 0:
+			ts.Fatalf("%s has %d bytes; the manifest says %d", a.Name, len(got.body), a.Bytes)
+		case hex.EncodeToString(sum[:]) != a.SHA256:
+			ts.Fatalf("%s has another sha256 than the manifest says", a.Name)
+		case got.header.Get("Content-Type") != a.ContentType:
+			ts.Fatalf("%s is sent as %s; the manifest says %s", a.Name, got.header.Get("Content-Type"), a.ContentType)
+		}
+	}
+}
+
+func togetherWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, -1, "")
+	if len(args) < 4 || args[1] != "http" {
+		ts.Fatalf("usage: together N http METHOD PATH ...")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	answers := make([]answer, n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		req, _ := request(ts, args[2:])
+		wg.Go(func() { answers[i], errs[i] = send(req) })
+	}
+	wg.Wait()
+	count := map[int]int{}
+	for i := range n {
+		ts.Check(errs[i])
+		count[answers[i].status]++
+	}
+	b, err := json.Marshal(count)
+	ts.Check(err)
+	worldOf(ts).last = answer{status: answers[0].status, header: answers[0].header, body: b}
+	ts.Logf("%s", b)
+}
+
+func sameWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, 2, "same URL URL")
+	var got [2]answer
+	for i, to := range args {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, to, nil)
+		ts.Check(err)
+		got[i], err = send(req)
+		ts.Check(err)
+		if got[i].status != http.StatusOK || len(got[i].body) == 0 {
+			ts.Fatalf("%s answers %d with %d bytes", to, got[i].status, len(got[i].body))
+		}
+	}
+	if !bytes.Equal(got[0].body, got[1].body) {
+		ts.Fatalf("the bytes differ: %s against %s", excerpt(got[0].body), excerpt(got[1].body))
+	}
+}
+
+func untilWord(ts *testscript.TestScript, neg bool, args []string) {
+	only(ts, neg, args, -1, "")
+	if len(args) < 4 || args[1] != "http" {
+		ts.Fatalf("usage: until REGEXP http METHOD PATH ...")
+	}
+	re, err := regexp.Compile(args[0])
+	ts.Check(err)
+	for end := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		req, _ := request(ts, args[2:])
+		a, err := send(req)
+		ts.Check(err)
+		worldOf(ts).last = a
+		if re.Match(a.body) {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("the answer is still %s", excerpt(a.body))
+		}
+	}
+}
