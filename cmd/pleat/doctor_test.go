@@ -59,7 +59,9 @@ func TestDoctor(t *testing.T) {
 
 // A database that is not there is said in one sentence, without its password.
 func TestDatabaseGone(t *testing.T) {
-	env := map[string]string{"PLEAT_DATABASE": "postgres://u:hushhush@127.0.0.1:1/none", "PLEAT_DATA": t.TempDir()}
+	env := map[string]string{
+		"PLEAT_DATABASE": "postgres://u:hushhush@127.0.0.1:1/none", "PLEAT_DATA": t.TempDir(), "PLEAT_SECRET_KEY": strings.Repeat("ab", 32),
+	}
 	for _, args := range [][]string{{"doctor"}, {"migrate"}, {"keys", "list"}, {"serve", "--addr", "127.0.0.1:0"}, {"worker"}} {
 		code, out, errs := run(t, env, args...)
 		if code != exitFailed || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "pleat: ") {
