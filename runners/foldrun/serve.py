@@ -1,0 +1,230 @@
+"""The process: who reads, who writes, who works.
+
+The main thread loads and predicts, since packages want signals and devices there. One thread reads what the service sends, so
+that a cancel is heard while the model runs; one tells the service that the process lives.
+"""
+
+import os
+import random
+import sys
+import threading
+import traceback
+from pathlib import Path
+from queue import SimpleQueue
+
+from . import wire
+from .job import Cancelled, Failure, Job, Load, Ready, Result
+
+LINGER = 5.0  # seconds that a job may take to stop once the service has gone
+
+
+class Runner:
+    """A model's runner. Subclass it; serve calls load once per model, then predict for each job, one at a time."""
+
+    engine = ""  # the manifest's engine, said in the answer to hello
+    kinds = ("fold",)  # what predict takes: fold, qna, md
+
+    def load(self, request: Load) -> Ready:
+        raise NotImplementedError
+
+    def predict(self, job: Job) -> Result:
+        raise NotImplementedError
+
+    def close(self):
+        """Called before the process ends in good order."""
+
+
+def serve(runner: Runner):
+    """Speaks the protocol on the descriptors that stdin and stdout were, until the service says shutdown or closes them.
+
+    From here on stdout is stderr and stdin is empty, so that no package can write into the protocol or read from it."""
+    incoming, outgoing = os.dup(0), os.dup(1)
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.stdout.flush()
+    Server(runner, incoming, outgoing).run()
+
+
+class Server:
+    """The protocol over two descriptors."""
+
+    def __init__(self, runner: Runner, incoming: int, outgoing: int):
+        self.runner, self.outgoing = runner, outgoing
+        self.incoming = os.fdopen(incoming, "rb")
+        self.work: SimpleQueue = SimpleQueue()
+        self.writing = threading.Lock()
+        self.state = threading.Lock()
+        self.jobs: dict = {}  # id → Job, of those not ended
+        self.grease = None
+        self.gone = threading.Event()
+
+    def send(self, message: dict):
+        """Writes one message whole."""
+        if self.grease:
+            message = greased(message, self.grease)
+        try:
+            line = wire.encode(message)
+        except (TypeError, ValueError, RecursionError) as e:
+            raise Failure("output_invalid", f"the {message['type']} message has no JSON form: {e}") from None
+        if len(line) > wire.MAX_FROM_RUNNER:
+            raise Failure("output_invalid", f"the {message['type']} message has {len(line)} bytes; the protocol takes {wire.MAX_FROM_RUNNER}")
+        with self.writing:
+            while line:
+                try:
+                    line = line[os.write(self.outgoing, line) :]
+                except OSError:  # the service has gone; the reader ends the process
+                    return
+        if self.grease and self.grease.random() < 0.3:
+            with self.writing:
+                os.write(self.outgoing, wire.encode({"type": f"x-{self.grease.random()}", "id": None, "any": [1, {}]}))
+
+    def run(self):
+        threading.Thread(target=self.read, name="foldrun-read", daemon=True).start()
+        while True:
+            message = self.work.get()
+            if message is None:
+                break
+            if message["type"] == "load":
+                self.load(message)
+            else:
+                self.predict(message)
+        if not self.gone.is_set():
+            self.runner.close()
+
+    def read(self):
+        """Takes messages until the end of input, which means that the service has gone or wants no more."""
+        try:
+            while line := self.incoming.readline(wire.MAX_TO_RUNNER + 1):
+                if len(line) > wire.MAX_TO_RUNNER:
+                    raise wire.WireError(f"a line has more than {wire.MAX_TO_RUNNER} bytes")
+                message = wire.decode(line, wire.TO_RUNNER)
+                if message is not None and self.take(message):
+                    return
+        except wire.WireError as e:
+            print(f"foldrun: the service broke the protocol: {e}", file=sys.stderr, flush=True)
+        self.gone.set()
+        with self.state:
+            for job in self.jobs.values():
+                job.cancel()
+        self.work.put(None)
+        late = threading.Timer(LINGER, lambda: os._exit(1))
+        late.daemon = True
+        late.start()
+
+    def take(self, message: dict) -> bool:
+        """Acts on one message; true where it was the last."""
+        kind = message["type"]
+        if kind == "hello":
+            self.hello(message)
+        elif kind == "ping":
+            self.pong({"n": message.get("n", 0)})
+        elif kind == "cancel":
+            with self.state:
+                job = self.jobs.get(message["id"])
+                if job:
+                    job.cancel()
+        elif kind == "shutdown":
+            self.work.put(None)
+            return True
+        else:
+            if kind == "predict":
+                with self.state:
+                    self.jobs[message["id"]] = Job(message, self.send)
+            self.work.put(message)
+        return False
+
+    def hello(self, message: dict):
+        if message.get("grease"):
+            self.grease = random.Random(message["grease"])
+        self.pong({"protocol": wire.PROTOCOL, "engine": self.runner.engine})
+        every = message.get("heartbeat_s") or 5
+
+        def beat():
+            while not self.gone.wait(every):
+                self.pong({})
+
+        threading.Thread(target=beat, name="foldrun-beat", daemon=True).start()
+
+    def pong(self, more: dict):
+        self.send({"type": "pong", "mem": memory(), **more})
+
+    def load(self, message: dict):
+        request = Load(message["model"], Path(message["weights_dir"]) if message.get("weights_dir") else None, message["device"], message.get("threads") or 0)
+        try:
+            r = self.runner.load(request)
+            answer = {"type": "ready", "engine_version": r.engine_version, "device": r.device or request.device, "mem": {**memory(), **r.mem}}
+            if r.weights_sha256:
+                answer["weights_sha256"] = r.weights_sha256
+            if r.detail:
+                answer["detail"] = r.detail
+            self.send(answer)
+        except (Exception, Cancelled) as e:
+            self.send(error(e, "load_failed"))
+
+    def predict(self, message: dict):
+        with self.state:
+            job = self.jobs[message["id"]]
+        try:
+            job.check()
+            if job.kind not in self.runner.kinds:
+                raise Failure("unsupported", f"this runner takes {', '.join(self.runner.kinds)}, not {job.kind}")
+            result = self.runner.predict(job)
+            job.check()
+            if not isinstance(result, Result):
+                raise Failure("internal", "the runner's predict returned no Result")
+            answer = {**job.message(result), "mem": memory()}
+        except (Exception, Cancelled) as e:
+            answer = {**error(e, "internal"), "id": job.id}
+        with self.state:
+            del self.jobs[job.id]
+        try:
+            self.send(answer)
+        except Failure as e:
+            self.send({**error(e, "output_invalid"), "id": job.id})
+
+
+def memory() -> dict:
+    """What this process uses, in bytes, where the system says."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as f:
+            return {"rss": int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")}
+    except (OSError, ValueError, IndexError):
+        return {}
+
+
+def error(e: BaseException, code: str) -> dict:
+    """An exception as the protocol's error. What is no Failure is classed by its name and text, and its traceback goes along for
+    the operator."""
+    detail, retryable = "", None
+    if isinstance(e, Failure):
+        code, message, detail, retryable = e.code, e.message, e.detail, e.retryable
+    elif isinstance(e, Cancelled):
+        code, message = "cancelled", "stopped by its owner"
+    else:
+        code = classify(e) or code
+        message = f"{type(e).__name__}: {e}" if str(e) else type(e).__name__
+        detail = "".join(traceback.format_exception(type(e), e, e.__traceback__))[-wire.MAX_DETAIL :]
+        print(detail, file=sys.stderr, flush=True)
+    out = {"type": "error", "code": code, "message": wire.clip(message, wire.MAX_MESSAGE), "detail": wire.clip(detail, wire.MAX_DETAIL)}
+    if retryable is not None:
+        out["retryable"] = retryable
+    return out
+
+
+def classify(e: BaseException) -> str:
+    """The code that an exception of a package means; empty where it tells nothing."""
+    text = str(e).lower()
+    if isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError" or "out of memory" in text:
+        return "oom"
+    if type(e).__name__ == "AcceleratorError" or "cuda error" in text or "cudnn error" in text or "cublas error" in text:
+        return "device_lost"
+    return ""
+
+
+def greased(message: dict, rng: random.Random) -> dict:
+    """The message with a field that nobody knows, to keep readers honest."""
+    items = list(message.items()) + [(f"x_{rng.randrange(1000)}", rng.choice([None, 1, "?", [], {"a": 1}]))]
+    rng.shuffle(items)
+    return dict(items)
