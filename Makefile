@@ -1,6 +1,6 @@
 # Everything begins here: `make` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test lint bench bench-mini bench-md test-engines test-webhooks bench-webhooks fuzz docs clean
+.PHONY: help build page demo run test test-page lint bench bench-mini bench-md test-engines test-webhooks bench-webhooks fuzz docs clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
@@ -8,8 +8,12 @@ FUZZTIME ?= 10s
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/pleat
+build: ## build bin/pleat, with the page where Node.js is installed
+	@scripts/page --optional
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X pleat.Version=$(VERSION)' -o bin/pleat ./cmd/pleat
+
+page: ## build the page alone, into internal/ui/dist
+	scripts/page
 
 demo: build ## fold Trp-cage through a server of its own; writes demo/
 	bin/pleat demo --out demo
@@ -25,6 +29,9 @@ test-engines: ## engines against reference programs from PyPI and in long runs; 
 
 test-webhooks: ## signatures against the official libraries of Go, Python and Node, and the receivers of the docs
 	scripts/test-webhooks
+
+test-page: ## the page in a browser against the real program; installs Debian's Chromium where it is missing
+	scripts/test-page
 
 lint: ## format, vet and lint alone
 	PLEAT_TEST_STEPS=lint scripts/test
@@ -48,4 +55,5 @@ docs: ## write the generated parts of the documentation
 	go generate ./...
 
 clean: ## remove what was built; data folders stay
-	rm -rf bin demo
+	rm -rf bin demo web/dist
+	find internal/ui/dist -mindepth 1 ! -name README.md -delete

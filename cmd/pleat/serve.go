@@ -13,6 +13,7 @@ import (
 
 	"pleat"
 	"pleat/internal/server"
+	"pleat/internal/ui"
 )
 
 func serveCmd() *cobra.Command {
@@ -68,7 +69,7 @@ func serve(ctx context.Context, c Config, log *slog.Logger, ready func(p *proces
 	s, err := server.New(server.Config{
 		PublicURL: public, Hosts: c.Hosts, Quota: c.Quota, MaxBody: int64(c.MaxBody), LibraryQuota: int64(c.Library), Rate: c.Rate, MetricsToken: c.Metrics, IngestSecret: c.Ingest,
 		FetchPDB: c.PDBURL != "", FetchUniProt: c.UniProtURL != "",
-	}, server.Deps{Store: p.store, Blobs: p.blobs, Ring: p.ring, Log: log, Guard: guard, Figures: courier.Collectors()})
+	}, server.Deps{Store: p.store, Blobs: p.blobs, Ring: p.ring, Log: log, UI: ui.Handler(), Guard: guard, Figures: courier.Collectors()})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,164 @@
+// What every end-to-end test stands on: the real program with the embedded engines, on a free port with fresh data, and a
+// page that must stay clean. Import test and expect from here.
+import { test as base, expect, type Page, type BrowserContext } from '@playwright/test'
+import AxeBuilder from '@axe-core/playwright'
+import { spawn, execFileSync, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { CreatedJob, CreateJob, JobView } from '../src/api'
+
+const program = resolve(import.meta.dirname ?? __dirname, '../../bin/pleat')
+
+export const trpCage = 'DAYAQWLKDGGPSSGRPPPS' // Protein Data Bank entry 2JOF
+
+/** A running server. Its user alice has the key. */
+export class Server {
+  url = ''
+  key = ''
+  private readonly data = mkdtempSync(join(tmpdir(), 'pleat-e2e-'))
+  private child?: ChildProcess
+  private log = ''
+
+  constructor(private readonly flags: string[] = []) {}
+
+  /** Starts it, after a stop on the port that it had. */
+  async start() {
+    const addr = this.url ? new URL(this.url).host : '127.0.0.1:0'
+    const child = spawn(program, ['serve', '--addr', addr, '--data', this.data, '--quota', '1000', '--log-level', 'warn',
+      '--webhook-allow', '127.0.0.0/8', ...this.flags], { stdio: ['ignore', 'pipe', 'pipe'] })
+    this.child = child
+    child.stderr!.on('data', (b: Buffer) => (this.log += b))
+    this.url = await new Promise<string>((ok, fail) => {
+      let out = ''
+      child.stdout!.on('data', (b: Buffer) => {
+        out += b
+        const m = /listening on (\S+)/.exec(out)
+        if (m) ok(m[1]!)
+      })
+      child.on('exit', (code) => fail(new Error(`the server ended with ${code}:\n${this.log}`)))
+    })
+    this.key ||= this.newKey('alice')
+  }
+
+  async stop() {
+    const child = this.child
+    if (!child || child.exitCode !== null) return
+    const ended = new Promise((ok) => child.once('exit', ok))
+    child.kill('SIGTERM')
+    await ended
+  }
+
+  async remove() {
+    await this.stop()
+    rmSync(this.data, { recursive: true, force: true })
+  }
+
+  newKey(user: string): string {
+    return execFileSync(program, ['keys', 'create', '--user', user, '--data', this.data], { encoding: 'utf8' }).trim()
+  }
+
+  /** Calls the service as a program would, with a key. */
+  async call<T>(method: string, path: string, body?: unknown, key = this.key): Promise<T> {
+    const r = await fetch(this.url + path, {
+      method, headers: { Authorization: 'Bearer ' + key, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    if (!r.ok) throw new Error(`${method} ${path}: ${r.status} ${await r.text()}`)
+    return (await r.json()) as T
+  }
+
+  create(job: Partial<CreateJob> = {}, key = this.key): Promise<CreatedJob> {
+    return this.call('POST', '/v1/jobs', { name: 'Trp-cage', sequences: [{ proteinChain: { sequence: trpCage } }], params: { modelName: 'mini', seed: '1' }, ...job }, key)
+  }
+
+  /** Folds and waits for the end. */
+  async folded(job: Partial<CreateJob> = {}, key = this.key): Promise<CreatedJob> {
+    const created = await this.create(job, key)
+    await expect.poll(async () => (await this.call<JobView>('GET', `/v1/jobs/${created.jobId}`, undefined, key)).job.status, { timeout: 90_000 }).toBe('COMPLETED')
+    return created
+  }
+}
+
+/** What a page may say on its console though it should say nothing. */
+export class Console {
+  private readonly lines: string[] = []
+  private readonly allowed: RegExp[] = []
+
+  allow(...patterns: RegExp[]) {
+    this.allowed.push(...patterns)
+  }
+
+  /** What was said against the rules. */
+  get faults() {
+    return this.lines.filter((l) => !this.allowed.some((p) => p.test(l)))
+  }
+
+  watch(context: BrowserContext) {
+    const page = (p: Page) => {
+      p.on('console', (m) => {
+        if (m.type() === 'error' || m.type() === 'warning') this.lines.push(`${m.type()}: ${m.text()} ${m.location().url}`)
+      })
+      p.on('pageerror', (e) => this.lines.push(`exception: ${e.stack ?? e.message}`))
+    }
+    context.pages().forEach(page)
+    context.on('page', page)
+    return context.addInitScript(() => {
+      addEventListener('securitypolicyviolation', (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`))
+    })
+  }
+}
+
+interface Each { console: Console; visit: (path: string, key?: string) => Promise<void> }
+
+export const test = base.extend<Each, { server: Server }>({
+  server: [async ({}, use) => {
+    const server = new Server()
+    await server.start()
+    await use(server)
+    await server.remove()
+  }, { scope: 'worker' }],
+
+  baseURL: async ({ server }, use) => use(server.url),
+
+  // Fails a test whose pages wrote errors or warnings, or were stopped by the policy.
+  console: [async ({ context }, use) => {
+    const said = new Console()
+    await said.watch(context)
+    await use(said)
+    expect(said.faults).toEqual([])
+  }, { auto: true }],
+
+  /** Opens an address of the page, signed in as alice or with another key. */
+  visit: async ({ page, server }, use) => {
+    await use(async (path, key = server.key) => {
+      await signIn(page, server, key)
+      await page.goto(path)
+    })
+  },
+})
+
+/** Signs a browser in without its dialog. */
+export async function signIn(page: Page, server: Server, key = server.key) {
+  const r = await page.request.post(server.url + '/v1/session', { data: { key } })
+  expect(r.status()).toBe(200)
+}
+
+/** Fails where axe finds what WCAG 2.2 AA forbids, in light and in dark. */
+export async function accessible(page: Page) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    const found = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']).analyze()
+    expect(found.violations.map((v) => `${colorScheme}: ${v.id}: ${v.nodes.map((n) => n.target.join(' ')).join(', ')}: ${v.help}`)).toEqual([])
+  }
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: null })
+}
+
+/** Writes a picture of the page for docs/images, where PLEAT_SCREENSHOTS asks for it. */
+export async function picture(page: Page, name: string) {
+  if (!process.env.PLEAT_SCREENSHOTS) return
+  await page.evaluate(() => document.fonts.ready)
+  await page.screenshot({ path: resolve(import.meta.dirname ?? __dirname, `../../docs/images/${name}.png`), animations: 'disabled' })
+}
+
+export { expect }

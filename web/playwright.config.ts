@@ -1,0 +1,19 @@
+import { defineConfig } from '@playwright/test'
+
+export default defineConfig({
+  testDir: 'e2e',
+  workers: 1, // one browser and one server at a time: both fold and draw on the machine's few cores
+  timeout: 120_000,
+  expect: { timeout: 45_000 },
+  reporter: [['list']],
+  forbidOnly: !!process.env.CI,
+  use: {
+    viewport: { width: 1280, height: 860 },
+    launchOptions: {
+      executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+      args: ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    },
+    trace: 'off',
+    video: 'off',
+  },
+})

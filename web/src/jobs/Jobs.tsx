@@ -1,0 +1,1 @@
+export function Jobs() { return <h1>Jobs</h1> }

@@ -1,0 +1,1 @@
+export function Models() { return <h1>Models</h1> }

@@ -1,0 +1,1 @@
+export function Result({ id }: { id: string }) { return <h1>Result {id}</h1> }

@@ -1,0 +1,1 @@
+export function Webhooks() { return <h1>Webhooks</h1> }

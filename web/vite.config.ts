@@ -1,0 +1,41 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { defineConfig, type Plugin } from 'vite'
+
+// Compresses what was built, once and as small as it gets. The plain files go: the program keeps the compressed ones alone.
+function compressed(): Plugin {
+  return {
+    name: 'compressed',
+    apply: 'build',
+    closeBundle() {
+      for (const entry of readdirSync('dist', { recursive: true, withFileTypes: true })) {
+        if (!entry.isFile() || !['.html', '.js', '.css', '.svg', '.txt', '.json'].includes(extname(entry.name))) continue
+        const name = join(entry.parentPath, entry.name)
+        const bytes = readFileSync(name)
+        writeFileSync(name + '.gz', gzipSync(bytes, { level: 9 }))
+        writeFileSync(name + '.br', brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }))
+        rmSync(name)
+      }
+    },
+  }
+}
+
+export default defineConfig({
+  base: '/ui/',
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  plugins: [compressed()],
+  server: { proxy: { '/v1': 'http://127.0.0.1:8080', '/docs': 'http://127.0.0.1:8080', '/openapi.json': 'http://127.0.0.1:8080' } },
+  build: {
+    target: 'es2023',
+    assetsInlineLimit: 0, // the policy allows no inline code, and a file is kept by its hash
+    chunkSizeWarningLimit: 4000,
+    license: { fileName: 'licences.txt' },
+    rolldownOptions: {
+      output: {
+        // The viewer is a file of its own, whose name changes only with the viewer.
+        codeSplitting: { groups: [{ name: 'molstar', test: /node_modules[\\/](molstar|rxjs|immutable|mutative|io-ts|fp-ts|h264-mp4-encoder)[\\/]/ }] },
+      },
+    },
+  },
+})
