@@ -92,6 +92,8 @@ type ViewSequence struct {
 	Sequence string   `json:"sequence"`
 	Chains   []string `json:"chains"`
 	Count    int      `json:"count"`
+
+	Item SequenceItem `json:"item" doc:"The item as POST /v1/jobs takes it, to fold it again."`
 }
 
 // ScoredChains is what one structure scored.

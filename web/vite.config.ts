@@ -21,11 +21,14 @@ function compressed(): Plugin {
   }
 }
 
+// Where the service is while the page is developed.
+const service = process.env.PLEAT_URL || 'http://127.0.0.1:8080'
+
 export default defineConfig({
   base: '/ui/',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   plugins: [compressed()],
-  server: { proxy: { '/v1': 'http://127.0.0.1:8080', '/docs': 'http://127.0.0.1:8080', '/openapi.json': 'http://127.0.0.1:8080' } },
+  server: { proxy: { '/v1': service, '/docs': service, '/openapi.json': service } },
   build: {
     target: 'es2023',
     assetsInlineLimit: 0, // the policy allows no inline code, and a file is kept by its hash

@@ -149,7 +149,7 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	}
 	for i := range v.Job.Sequences {
 		q := &v.Job.Sequences[i]
-		out.Sequences = append(out.Sequences, api.ViewSequence{ID: string(q.ID), Type: string(q.Kind), Name: text(q.Label), Sequence: q.Text, Chains: q.Chains, Count: q.Count})
+		out.Sequences = append(out.Sequences, api.ViewSequence{ID: string(q.ID), Type: string(q.Kind), Name: text(q.Label), Sequence: q.Text, Chains: q.Chains, Count: q.Count, Item: itemOut(q, head.Mine)})
 	}
 	if v.Run.Result != nil {
 		for i := range v.Run.Result.Predictions {
@@ -166,6 +166,35 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 		}
 	}
 	return out, nil
+}
+
+// itemOut is a sequence as it was asked for, in canonical form. Where it came from is its owner's to know.
+func itemOut(q *pleat.Sequence, mine bool) api.SequenceItem {
+	item := api.SequenceItem{}
+	if mine {
+		item.SourceSequenceID = q.Source
+	}
+	var count *int
+	if q.Count > 1 {
+		count = &q.Count
+	}
+	if q.Kind == pleat.Ligand {
+		item.LigandSequence = &api.LigandSequence{Sequence: q.Text, IsCCD: q.CCD, ChainID: q.ChainID, Label: q.Label, Count: count, PropertyType: q.PropertyType}
+		return item
+	}
+	chain := &api.Polymer{Sequence: q.Text, ChainID: q.ChainID, Label: q.Label, Count: count, PropertyType: q.PropertyType, Cyclic: q.Cyclic}
+	for _, m := range q.Modifications {
+		chain.Modifications = append(chain.Modifications, api.Modification{ResIdx: m.Residue, CCD: m.CCD})
+	}
+	switch q.Kind {
+	case pleat.RNA:
+		item.RNASequence = chain
+	case pleat.DNA:
+		item.DNASequence = chain
+	default:
+		item.ProteinChain = chain
+	}
+	return item
 }
 
 // viewFor reads a job for somebody who may see it, and looks again whether they still may: it could have been hidden

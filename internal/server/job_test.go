@@ -381,6 +381,29 @@ func TestCancelRerunDelete(t *testing.T) {
 	}
 }
 
+// What a job shows of its items makes the same job again.
+func TestItemsComeBack(t *testing.T) {
+	h := newHouse(t)
+	const sequences = `[{"proteinChain":{"sequence":"ACDEFGHIK","chain_id":"P","label":"bait","count":2,"cyclic":true,"modifications":[{"res_idx":2,"ccd":"SEP"}]},
+		"sourceSequenceId":"018f4c1a-5b1c-7d9e-8a54-1c0a3f2b9d10"},{"rnaSequence":{"sequence":"ACGU"}},{"dnaSequence":{"sequence":"ACGT"}},
+		{"ligandSequence":{"sequence":"ATP","is_ccd":true,"property_type":"affinity"}},{"ligandSequence":{"sequence":"CCO","label":"ethanol"}}]`
+	j := h.create(`{"name":"x","sequences":` + sequences + `,"params":{"modelName":"big"}}`)
+	var want, got []api.SequenceItem
+	if err := json.Unmarshal([]byte(sequences), &want); err != nil {
+		t.Fatal(err)
+	}
+	var v api.JobView
+	if err := json.Unmarshal([]byte(h.as(h.key, "GET", "/v1/jobs/"+j.JobID, nil).body), &v); err != nil {
+		t.Fatal(err)
+	}
+	for i := range v.Sequences {
+		got = append(got, v.Sequences[i].Item)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestAssociations(t *testing.T) {
 	h := newHouse(t)
 	const chat = "11111111-2222-4333-8444-555555555555"

@@ -46,7 +46,7 @@ export interface Run {
   failure?: { kind: string; message: string }
 }
 export interface Progress { stage: string; done: number; total: number; queuePosition: number | null }
-export interface ViewSequence { id: string; type: Kind; name: string | null; sequence: string; chains: string[]; count: number }
+export interface ViewSequence { id: string; type: Kind; name: string | null; sequence: string; chains: string[]; count: number; item: SequenceItem }
 export interface Affinity { affinity_pred_value: number; affinity_probability_binary: number }
 export interface PairScore { chainA: string; chainB: string; iptm: number | null; ipsae: number | null; pdockq2: number | null }
 export interface ScoredChains {

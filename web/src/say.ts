@@ -1,0 +1,54 @@
+// Numbers and times in words, the same on every page.
+import { at } from './api'
+
+export function duration(seconds: number): string {
+  if (!Number.isFinite(seconds) || seconds < 0) return ''
+  if (seconds < 10) return `${seconds.toFixed(1)} s`
+  if (seconds < 100) return `${Math.round(seconds)} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${String(Math.floor(seconds % 60)).padStart(2, '0')} s`
+  return `${Math.floor(seconds / 3600)} h ${String(Math.floor((seconds % 3600) / 60)).padStart(2, '0')} min`
+}
+
+/** A rough duration: what an estimate is worth. */
+export function about(seconds: number): string {
+  if (seconds < 1) return 'under a second'
+  if (seconds < 90) return `about ${Math.round(seconds)} s`
+  if (seconds < 5400) return `about ${Math.round(seconds / 60)} min`
+  return `about ${(seconds / 3600).toFixed(1)} h`
+}
+
+export function bytes(n: number): string {
+  for (const unit of ['B', 'kB', 'MB', 'GB']) {
+    if (n < 1000 || unit === 'GB') return `${n < 10 && unit !== 'B' ? n.toFixed(1) : Math.round(n)} ${unit}`
+    n /= 1000
+  }
+  return ''
+}
+
+export const plural = (n: number, one: string, many = one + 's') => `${n.toLocaleString('en')} ${n === 1 ? one : many}`
+
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+const year = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const full = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+
+/** When something was: minutes ago, the clock today, else the day. */
+export function when(t: string, now = Date.now()): string {
+  const d = at(t), ago = (now - d.getTime()) / 1000
+  if (ago >= -5 && ago < 45) return 'just now'
+  if (ago >= 0 && ago < 3600) return `${Math.max(1, Math.round(ago / 60))} min ago`
+  const today = new Date(now)
+  if (d.toDateString() === today.toDateString()) return clock.format(d)
+  return d.getFullYear() === today.getFullYear() ? `${day.format(d)}, ${clock.format(d)}` : year.format(d)
+}
+
+/** The whole moment, for a tooltip. */
+export const moment = (t: string) => full.format(at(t))
+
+/** AlphaFold's class of a pLDDT. */
+export function confidence(plddt: number): { name: string; class: string } {
+  if (plddt >= 90) return { name: 'very high', class: 'very-high' }
+  if (plddt >= 70) return { name: 'confident', class: 'high' }
+  if (plddt >= 50) return { name: 'low', class: 'low' }
+  return { name: 'very low', class: 'very-low' }
+}
