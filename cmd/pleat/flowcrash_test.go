@@ -71,7 +71,7 @@ func (n *flowNode) once() {
 		}
 	}
 	n.stop()
-	n.noOrphans(count(n.t, n.db, "SELECT (SELECT count(*) FROM artifact) + (SELECT count(*) FROM library_file) + (SELECT count(*) FROM task WHERE checkpoint <> '')"))
+	n.noOrphans(count(n.t, n.db, "SELECT count(*) FROM (SELECT blob_key FROM artifact UNION SELECT blob_key FROM library_file UNION SELECT checkpoint FROM task WHERE checkpoint <> '') x"))
 }
 
 const openFlows = "SELECT count(*) FROM workflow WHERE state NOT IN ('DRAFT', 'COMPLETED', 'FAILED', 'STOPPED')"

@@ -66,7 +66,7 @@ func (s *Server) flowOut(v *store.FlowView, mine bool) (api.Workflow, error) {
 		return out, err
 	}
 	out.Stage, out.Done, out.Total = stage(v.Run.State, v.Run.Stage), v.Run.Done, v.Run.Total
-	task, err := s.taskOut(v)
+	task, err := s.taskOut(v, mine)
 	out.Tasks = append(out.Tasks, task)
 	return out, err
 }
@@ -91,11 +91,14 @@ func inputOut(w *pleat.Workflow, mine bool) (json.RawMessage, error) {
 	return encode(all)
 }
 
-// taskOut is a workflow's task with its result and the links in it.
-func (s *Server) taskOut(v *store.FlowView) (api.WorkflowTask, error) {
+// taskOut is a workflow's task with its result and the links in it, and, for its owner, the library items that it made.
+func (s *Server) taskOut(v *store.FlowView, mine bool) (api.WorkflowTask, error) {
 	t := api.WorkflowTask{ID: string(v.Run.ID), Type: v.Workflow.TaskType(), Status: string(v.Run.State), Items: []string{}, Error: failureText(v.Run.Failure)}
 	if v.Run.State != pleat.StateCompleted || v.Run.Result == nil || len(v.Run.Result.Row) == 0 {
 		return t, nil
+	}
+	if mine {
+		t.Items = append(t.Items, v.Items...)
 	}
 	files := s.byName(v.Artifacts, flowAsJob(&v.Workflow))
 	var err error
@@ -130,11 +133,11 @@ func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatus, e
 // taskResults is GET /v1/workflows/task-results/{id}.
 func (s *Server) taskResults(ctx context.Context, c *call) (api.TasksResults, error) {
 	out := api.TasksResults{TasksResults: []api.WorkflowTask{}}
-	v, _, err := s.seeFlow(ctx, c)
+	v, mine, err := s.seeFlow(ctx, c)
 	if err != nil || v.Run == nil {
 		return out, err
 	}
-	t, err := s.taskOut(&v)
+	t, err := s.taskOut(&v, mine)
 	out.TasksResults = append(out.TasksResults, t)
 	return out, err
 }

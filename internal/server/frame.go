@@ -121,7 +121,7 @@ func (s *Server) keepFrame(ctx context.Context, owner pleat.UserID, v *store.Flo
 	if err != nil {
 		return "", nil, err
 	}
-	item, err := s.store.CreateItem(ctx, store.LibraryItem{Owner: owner, Name: in.OutputFilename, Type: "file", FileType: "pdb", Origin: "extract-frame", Metadata: about})
+	item, err := s.store.CreateItem(ctx, store.LibraryItem{Owner: owner, Name: in.OutputFilename, Type: "file", FileType: "pdb", Origin: "extract-frame", Workflow: v.Workflow.ID, Metadata: about})
 	if err != nil {
 		return "", nil, err
 	}

@@ -94,6 +94,11 @@ func (t *tx) endRun(run pleat.RunID, e ending) error {
 	if err := t.setState(run, e.state); err != nil {
 		return err
 	}
+	if kind == pleat.TaskMD && e.state == pleat.StateCompleted {
+		if err := t.shelve(pleat.WorkflowID(job), e.artifacts); err != nil {
+			return err
+		}
+	}
 	end := pleat.Progress{Kind: pleat.ProgressState, State: e.state}
 	if e.failure != nil {
 		end.Line = e.failure.Message

@@ -21,6 +21,7 @@ type FlowView struct {
 	Workflow  pleat.Workflow
 	Run       *pleat.Run
 	Artifacts []pleat.Artifact
+	Items     []string // of its owner's library that its task made
 }
 
 // ErrNoWorkflow says that there is no such workflow of the caller's.
@@ -206,7 +207,16 @@ func (s *Store) FlowView(ctx context.Context, id pleat.WorkflowID) (FlowView, er
 	}
 	v.Run = &u
 	rows, err := s.read(ctx, "SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", u.ID)
-	v.Artifacts, err = scanArtifacts(rows, err)
+	if v.Artifacts, err = scanArtifacts(rows, err); err != nil {
+		return v, unavailable("read workflow", err)
+	}
+	rows, err = s.read(ctx, "SELECT id FROM library_item WHERE workflow_id = $1 AND deleted_at = 0 ORDER BY id", id)
+	err = each(rows, err, func(scan func(...any) error) error {
+		var item string
+		err := scan(&item)
+		v.Items = append(v.Items, item)
+		return err
+	})
 	return v, unavailable("read workflow", err)
 }
 

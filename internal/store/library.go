@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"pleat"
@@ -19,6 +20,7 @@ type LibraryItem struct {
 	Type     string // file or folder
 	FileType string
 	Origin   string
+	Workflow pleat.WorkflowID // whose task made it; empty: uploaded
 	Metadata json.RawMessage
 	Files    []LibraryFile
 	Children []LibraryItem // without files or children of their own
@@ -39,13 +41,13 @@ type LibraryFile struct {
 // ErrNoItem says that there is no such library item of the caller's.
 var ErrNoItem = pleat.Errorf(pleat.CodeNotFound, "Library item not found")
 
-const itemColumns = "i.id, i.account_id, i.parent_id, i.name, i.type, i.file_type, i.origin, i.metadata, i.created_at, i.updated_at"
+const itemColumns = "i.id, i.account_id, i.parent_id, i.name, i.type, i.file_type, i.origin, i.workflow_id, i.metadata, i.created_at, i.updated_at"
 
 func scanItem(scan func(...any) error) (LibraryItem, error) {
 	var i LibraryItem
 	var meta string
 	var made, changed int64
-	err := scan(&i.ID, &i.Owner, &i.Parent, &i.Name, &i.Type, &i.FileType, &i.Origin, &meta, &made, &changed)
+	err := scan(&i.ID, &i.Owner, &i.Parent, &i.Name, &i.Type, &i.FileType, &i.Origin, &i.Workflow, &meta, &made, &changed)
 	i.Metadata, i.Created, i.Updated = json.RawMessage(meta), stamp(made), stamp(changed)
 	return i, err
 }
@@ -64,11 +66,39 @@ func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, err
 			}
 		}
 		i.ID, i.Created, i.Updated = newID(), stamp(t.now), stamp(t.now)
-		_, err := t.exec(`INSERT INTO library_item (id, account_id, parent_id, name, type, file_type, origin, metadata, created_at, updated_at, deleted_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, 0)`, i.ID, i.Owner, i.Parent, i.Name, i.Type, i.FileType, i.Origin, string(i.Metadata), t.now)
-		return err
+		return t.insertItem(i)
 	})
 	return i, err
+}
+
+func (t *tx) insertItem(i LibraryItem) error {
+	_, err := t.exec(`INSERT INTO library_item (id, account_id, parent_id, name, type, file_type, origin, workflow_id, metadata, created_at, updated_at, deleted_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, 0)`, i.ID, i.Owner, i.Parent, i.Name, i.Type, i.FileType, i.Origin, i.Workflow, string(i.Metadata), t.now)
+	return err
+}
+
+func (t *tx) insertFile(item string, f LibraryFile) error {
+	_, err := t.exec("INSERT INTO library_file (item_id, name, content_type, bytes, sha256, blob_key, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		item, f.Name, f.ContentType, f.Bytes, f.SHA256, f.Key, t.now)
+	return err
+}
+
+// shelve puts the structure that a simulation was run on into its owner's library, where another workflow can start from
+// it. It shares the artifact's blob, so no quota refuses it.
+func (t *tx) shelve(id pleat.WorkflowID, artifacts []pleat.Artifact) error {
+	at := slices.IndexFunc(artifacts, func(a pleat.Artifact) bool { return a.Kind == pleat.ArtifactTopology })
+	if at < 0 {
+		return nil
+	}
+	a := artifacts[at]
+	i := LibraryItem{ID: newID(), Type: "file", FileType: "pdb", Origin: "workflow", Workflow: id, Metadata: json.RawMessage("{}")}
+	if err := t.row("SELECT account_id, name FROM workflow WHERE id = $1", []any{id}, &i.Owner, &i.Name); err != nil {
+		return err
+	}
+	if err := t.insertItem(i); err != nil {
+		return err
+	}
+	return t.insertFile(i.ID, LibraryFile{Name: a.Name, ContentType: a.ContentType, Bytes: a.Bytes, SHA256: a.SHA256, Key: a.Key})
 }
 
 // AddFile stores a file's row under an item, in place of one of the same name, unless the user's library would then hold more
@@ -97,9 +127,7 @@ func (s *Store) AddFile(ctx context.Context, owner pleat.UserID, item string, f 
 		if _, err := t.exec("DELETE FROM library_file WHERE item_id = $1 AND name = $2", item, f.Name); err != nil {
 			return err
 		}
-		_, err = t.exec("INSERT INTO library_file (item_id, name, content_type, bytes, sha256, blob_key, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-			item, f.Name, f.ContentType, f.Bytes, f.SHA256, f.Key, t.now)
-		return err
+		return t.insertFile(item, f)
 	})
 }
 

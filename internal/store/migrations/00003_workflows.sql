@@ -35,12 +35,14 @@ CREATE TABLE library_item (
     type       text NOT NULL, -- file or folder
     file_type  text NOT NULL,
     origin     text NOT NULL,
+    workflow_id text NOT NULL, -- whose task made it; empty: uploaded
     metadata   text NOT NULL,
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,
     deleted_at bigint NOT NULL
 );
 CREATE INDEX library_page ON library_item (account_id, id) WHERE deleted_at = 0;
+CREATE INDEX library_made ON library_item (workflow_id) WHERE workflow_id <> '' AND deleted_at = 0;
 CREATE INDEX library_children ON library_item (parent_id) WHERE parent_id <> '' AND deleted_at = 0;
 
 CREATE TABLE library_file (
