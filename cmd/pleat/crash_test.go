@@ -119,6 +119,7 @@ func createUntilKilled(t *testing.T, url, key string, after time.Duration, kill 
 				mu.Lock()
 				ids = append(ids, created.JobID)
 				mu.Unlock()
+				time.Sleep(rand.N(200 * time.Millisecond)) // all of them have to be run in the end
 			}
 		})
 	}
@@ -139,6 +140,38 @@ func createUntilKilled(t *testing.T, url, key string, after time.Duration, kill 
 	return ids
 }
 
+// shipped builds the program as it is shipped, once: what kills processes measures minutes of work, which the race detector would
+// make tens of minutes. The scenarios run with the detector.
+var shipped = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "pleat-plain-")
+	if err != nil {
+		return "", err
+	}
+	shippedDir = dir
+	build := exec.Command("go", "build", "-o", dir, ".")
+	build.Env = append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	return filepath.Join(dir, "pleat"), nil
+})
+
+var shippedDir string // what TestMain removes in the end
+
+// itself is this test binary where testscript runs it as the program.
+func itself(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "pleat")
+	if err := os.Symlink(self, name); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 // node is a process of this program with a data folder and a database.
 type node struct {
 	t        *testing.T
@@ -151,15 +184,11 @@ type node struct {
 }
 
 func newNode(t *testing.T, database string) *node {
-	n := &node{t: t, dir: t.TempDir(), database: database, log: &bytes.Buffer{}}
-	self, err := os.Executable()
+	program, err := shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.program = filepath.Join(n.dir, "pleat") // testscript runs the program where this binary has its name
-	if err := os.Symlink(self, n.program); err != nil {
-		t.Fatal(err)
-	}
+	n := &node{t: t, dir: t.TempDir(), program: program, database: database, log: &bytes.Buffer{}}
 	t.Cleanup(func() {
 		n.kill()
 		if t.Failed() {

@@ -104,6 +104,7 @@ func TestKilledCourierLosesNothing(t *testing.T) {
 
 func killCourier(t *testing.T, database string) {
 	n := newNode(t, database)
+	n.program = itself(t) // it has the faults
 	n.env = []string{"PLEAT_WEBHOOK_ALLOW=127.0.0.1", "PLEAT_INGEST_SECRET=secret"}
 	w := newWitness(t)
 	key := strings.TrimSpace(n.output("keys", "create", "--user", "ada"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +15,15 @@ import (
 
 // In the scenarios this test binary is the program.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"pleat": main})
+	testscript.Main(tests{m}, map[string]func(){"pleat": main})
+}
+
+// tests removes in the end what all of them shared.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	defer func() { _ = os.RemoveAll(shippedDir) }() // os.RemoveAll("") does nothing
+	return t.M.Run()
 }
 
 // TestScenario runs every txtar file of testdata against a server of its own, HTTP in and HTTP out: on SQLite, and again on
