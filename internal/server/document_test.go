@@ -18,6 +18,7 @@ import (
 // The document is OpenAPI 3.1, its schemas are sound, and real requests and answers hold to them.
 func TestDocument(t *testing.T) {
 	h := newHouseWith(t, forHooks)
+	h.register(testModel, bigModel, analystModel, calvadosModel) // before the server reads what there is
 	raw := h.ask("GET", "/openapi.json", nil)
 	if raw.status != 200 {
 		t.Fatal(raw.status)

@@ -572,7 +572,6 @@ func TestOutputSchema(t *testing.T) {
 // visitFlows tries every route of workflows and of the library, for the test of the document.
 func visitFlows(t *testing.T, h *house, visit func(route, schema string, r reply, want int)) {
 	t.Helper()
-	h.register(testModel, bigModel, analystModel, calvadosModel)
 	as := func(method, path string, body any) reply { return h.as(h.key, method, path, body) }
 	j := h.completed(trp)
 	const flows = "/v1/workflows"
