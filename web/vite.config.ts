@@ -21,8 +21,9 @@ function compressed(): Plugin {
   }
 }
 
-// Where the service is while the page is developed.
-const service = process.env.PLEAT_URL || 'http://127.0.0.1:8080'
+// Where the service is while the page is developed. It must see the Host that the browser sees: a cookie may write only
+// from the page's own origin.
+const service = { target: process.env.PLEAT_URL || 'http://127.0.0.1:8080', changeOrigin: false }
 
 export default defineConfig({
   base: '/ui/',

@@ -28,16 +28,14 @@ export function Chain({ item, index }: { item: Item; index: number }) {
           </select>
         </label>
         <label class="grow"><span class="hush">Label of {title}</span><input type="text" placeholder="Label (optional)" maxLength={255} value={item.label} onInput={(e) => set((i) => { i.label = e.currentTarget.value })} /></label>
+        {item.kind !== 'ligand' && <span class="dim num small-text">{plural(letters(item.text).length, 'residue')}</span>}
         <label class="copies"><span>Copies</span><input type="number" min={1} max={512} value={item.count} onInput={(e) => set((i) => { i.count = Number(e.currentTarget.value) || 1 })} /></label>
         <button type="button" class="quiet small" onClick={() => edit((d) => { d.items.splice(index, 1) })} aria-label={`Remove ${title}`}>Remove</button>
       </div>
       {item.kind === 'ligand' ? <Molecule item={item} set={set} id={id} wrong={said.length > 0} /> : <Letters item={item} set={set} id={id} title={title} bad={bad} wrong={said.length > 0} />}
-      <div class="row between chain-foot">
-        <div id={`${id}-said`} class="grow">
-          {bad.length > 0 && <p class="wrong">{bad.slice(0, 3).map((b) => `“${b.letter}” at position ${b.position}`).join(', ')}{bad.length > 3 && ` and ${bad.length - 3} more`}: {item.kind === 'ligand' ? '' : `${kinds.find(([k]) => k === item.kind)![1]} letters are ${alphabet(item.kind, !!m?.features.includes('unknown'))}`}</p>}
-          {said.map((s) => <p class="wrong">{s}</p>)}
-        </div>
-        <span class="dim num">{item.kind === 'ligand' ? '' : plural(letters(item.text).length, 'residue')}</span>
+      <div id={`${id}-said`}>
+        {bad.length > 0 && <p class="wrong">{bad.slice(0, 3).map((b) => `“${b.letter}” at position ${b.position}`).join(', ')}{bad.length > 3 && ` and ${bad.length - 3} more`}: {item.kind === 'ligand' ? '' : `${kinds.find(([k]) => k === item.kind)![1]} letters are ${alphabet(item.kind, !!m?.features.includes('unknown'))}`}</p>}
+        {said.map((s) => <p class="wrong">{s}</p>)}
       </div>
       {item.kind !== 'ligand' && <More item={item} set={set} />}
     </article>

@@ -79,7 +79,6 @@ export function Constraints() {
   return (
     <details class="card more" open={rules.length > 0}>
       <summary>Constraints</summary>
-      {!takes && m && rules.length === 0 && <p class="dim small-text">{m.name} takes no constraints.</p>}
       {rules.map((r, k) => {
         const index = (seen[r.kind] = (seen[r.kind] ?? -1) + 1), w = ruleWords[r.kind]
         const set = (change: (r: Rule) => void) => edit((d) => change(d.rules[k]!))
@@ -123,7 +122,7 @@ export function FollowUps() {
       <label class="check"><input type="checkbox" checked={d.simulate} onChange={(e) => edit((x) => { x.simulate = e.currentTarget.checked })} /><span>Simulate its dynamics</span></label>
       {d.simulate && (
         <div class="grid-2">
-          {sim('length', 'Simulated time', 'ns')}
+          {sim('length', 'Time', 'ns')}
           {sim('every', 'Frame every', 'ns')}
           {sim('temp', 'Temperature', 'K')}
           {sim('ionic', 'Salt', 'mol/L')}

@@ -77,7 +77,7 @@ export function Submit() {
           <FromFile />
           {d.items.map((item, i) => <Chain key={item.key} item={item} index={i} />)}
           <Add take={take} drop={drop} first={d.items.length === 0} />
-          {d.items.length > 0 && <Constraints />}
+          {(d.rules.length > 0 || d.items.length > 0 && model.value?.features.includes('constraints')) && <Constraints />}
         </div>
         <Run />
       </div>
@@ -110,7 +110,7 @@ function Add({ take, drop, first }: { take: (text: string) => Promise<void>; dro
       <div class="row between">
         <div class="row">
           <button type="button" disabled={!text.trim()} onClick={() => add(text)}>Add</button>
-          <button type="button" class="quiet" onClick={() => edit((d) => { d.items.push(newItem('ligand')) })}>Add a ligand</button>
+          {model.value?.entities.includes('ligand') && <button type="button" class="quiet" onClick={() => edit((d) => { d.items.push(newItem('ligand')) })}>Add a ligand</button>}
           <button type="button" class="quiet" onClick={() => file.current!.click()}>Open a file…</button>
           <input ref={file} type="file" hidden accept=".fasta,.fa,.faa,.fna,.json,.yaml,.yml,.txt" onChange={(e) => { void drop(e.currentTarget.files); e.currentTarget.value = '' }} />
         </div>
@@ -119,7 +119,7 @@ function Add({ take, drop, first }: { take: (text: string) => Promise<void>; dro
       {first && (
         <div class="examples">
           <h3>Or begin with an example</h3>
-          <div class="example-list">{examples.map(([name, what, fasta]) => <button type="button" class="quiet example" onClick={() => add(fasta)}><strong>{name}</strong><span class="dim">{what}</span></button>)}</div>
+          <div class="example-list">{examples.map(([name, what, fasta]) => <button type="button" class="quiet example" onClick={() => { add(fasta); edit((d) => { d.name = name }) }}><strong>{name}</strong><span class="dim">{what}</span></button>)}</div>
         </div>
       )}
     </section>
@@ -199,9 +199,11 @@ function Run() {
       <FollowUps />
       <hr />
       <label class="check"><input type="checkbox" checked={d.isPublic} onChange={(e) => edit((x) => { x.isPublic = e.currentTarget.checked })} /><span>Public<small>Whoever has the link may read the results, without a key.</small></span></label>
+      <div class="run-foot">
       <Verdict />
       {wrong && <p class="refused" role="alert">{wrong}</p>}
       <button type="submit" class="wide" disabled={busy || !valid}>{busy ? 'Submitting…' : 'Fold'}</button>
+      </div>
       {d.items.length > 0 && (
         <details class="more curl"><summary>Show as curl</summary><pre tabIndex={0} aria-label="The same as a command">{curl(location.origin, b)}</pre><Copy text={() => curl(location.origin, b)} /></details>
       )}
@@ -219,9 +221,10 @@ function Verdict() {
     const rest = saidElse(), beside = v.errors.length - rest.length
     return <div class="refused" role="status" data-valid="no">{rest.map((s) => <div>{s}</div>)}{beside > 0 && <div>{plural(beside, 'thing')} to mend, said beside {beside === 1 ? 'its field' : 'their fields'}.</div>}</div>
   }
+  const together = model.value?.features.includes('complex') || v.chains.length === 1
   return (
     <div class="praise" role="status" data-valid="yes">
-      <strong>Ready.</strong> {plural(v.tokens, 'token')}{v.maxTokens > 0 && ` of at most ${v.maxTokens}`}{v.isComplex && ', one complex'}.
+      <strong>Ready.</strong> {plural(v.tokens, 'token')}{together ? v.maxTokens > 0 && ` of at most ${v.maxTokens}` : v.chains.length > 1 && `, ${v.chains.length} chains each on its own`}{v.isComplex && ', one complex'}.
       <div>{v.expectedSeconds > 0 && `${about(v.expectedSeconds)[0]!.toUpperCase()}${about(v.expectedSeconds).slice(1)} of one core, `}{bytes(v.expectedMemoryBytes)} of memory; {v.quotaRemaining} left today.</div>
     </div>
   )
