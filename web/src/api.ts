@@ -90,6 +90,19 @@ export interface Workflow {
   is_public: boolean; is_owner: boolean; created_at: string; updated_at: string; stage: string; done: number; total: number
 }
 
+export interface WorkflowRow {
+  workflow_id: string; status: FlowState; workflow_type: string; name: string; is_public: boolean; source_job_id: string | null; source_job_run_id: string | null
+  source_sequence_id: string | null; stage: string; done: number; total: number; error: string | null; created_at: string; updated_at: string
+}
+export interface LinkedQuestion {
+  workflowId: string; workflowStatus: FlowState; workflowType: string; name: string; questionPreview: string; sourceJobId: string | null
+  sourceJobRunId: string | null; sourceSequenceId: string | null; createdAt: string; updatedAt: string; lastQuestion: string | null; lastAnswer: string | null
+}
+export interface ExtractedFrame {
+  workflowId: string; taskId: string; pdbUrl: string; path: string; libraryItemId: string; frameIndex: number; requestedTimeNs: number; actualTimeNs: number
+  atomCount: number
+}
+
 // Models, quota, keys, session
 
 export interface ParamSpec { name: string; type: 'integer' | 'number' | 'boolean' | 'string'; default: unknown; min: number | null; max: number | null; values: string[]; doc: string }
@@ -200,6 +213,14 @@ export const api = {
   publicWorkflow: (id: string) => call<Workflow>('GET', `/v1/workflows/public/${part(id)}`),
   createWorkflow: (name: string, title: string, input: unknown, draft = false) =>
     call<Workflow>('POST', '/v1/workflows', { workflow_name: name, name: title, workflow_input: input, ...(draft && { create_mode: 'draft' }) }),
+  workflows: (filter: { limit?: number; cursor?: string; workflow_type?: string; source_job_id?: string }) => call<List<WorkflowRow>>('GET', '/v1/workflows?' + search(filter)),
+  questions: (filter: { source_job_id: string; source_job_run_id?: string; source_sequence_id?: string; limit?: number }) =>
+    call<List<LinkedQuestion>>('GET', '/v1/workflows/qna/linked-history?' + search(filter)),
+  draftQuestion: (id: string, question: string) => call<Workflow>('PATCH', `/v1/workflows/qna/${part(id)}/draft-question`, { question }),
+  extractFrame: (id: string, what: { timeNs: number; selection?: string; outputFilename?: string }) =>
+    call<ExtractedFrame>('POST', `/v1/workflows/md/${part(id)}/extract-frame`, what),
+  setFlowPublic: (id: string, isPublic: boolean) => call('PATCH', `/v1/workflows/${part(id)}/public`, { isPublic }),
+  flowLogs: async (id: string) => (await answer(`/v1/workflows/logs/${part(id)}`, {})).text(),
   executeWorkflow: (id: string) => call<Workflow>('POST', '/v1/workflows/execute', { workflowId: id }),
   cancelWorkflow: (id: string) => call('POST', `/v1/workflows/${part(id)}/cancel`),
   keys: () => call<List<Key>>('GET', '/v1/keys'),

@@ -1,0 +1,50 @@
+// Reads what a simulation leaves behind: which residues its beads are, and what was measured of them.
+import { type Chain, Table } from '../plots/residues'
+
+/** readBeads reads the topology: one CA atom for each residue, pLDDT in the column of the B-factor, 0 throughout where there was none. */
+export function readBeads(pdb: string): Table {
+  const chains: Chain[] = []
+  const byId = new Map<string, Chain>()
+  for (const line of pdb.split('\n')) {
+    if (!/^(?:ATOM  |HETATM)/.test(line)) continue
+    const id = line.slice(21, 22).trim()
+    let chain = byId.get(id)
+    if (!chain) {
+      chain = { id, kind: 'protein', residues: [] }
+      byId.set(id, chain)
+      chains.push(chain)
+    }
+    chain.residues.push({ number: Number(line.slice(22, 26)), name: line.slice(17, 20).trim(), plddt: Number(line.slice(60, 66)), tokens: 1 })
+  }
+  if (!chains.some((c) => c.residues.some((r) => r.plddt))) for (const c of chains) for (const r of c.residues) r.plddt = null
+  return new Table(chains)
+}
+
+export interface Series { time_ns: number[]; rmsd_nm?: number[]; radius_of_gyration_nm?: number[]; end_to_end_nm?: number[]; rmsf_nm?: number[] }
+
+export interface Measured { unit: string; mean: number; sd: number; error: number | null; min: number; max: number }
+
+export interface Answer {
+  artifacts: { path: string; sizeBytes: number; url: string }[]
+  metrics: Record<string, unknown>
+}
+
+const titles: Record<string, string> = { rmsd: 'RMSD', rmsf: 'RMSF', radius_of_gyration: 'Radius of gyration', end_to_end: 'End-to-end distance' }
+
+/** measured are the metrics that have a mean, with their names in words. */
+export function measured(metrics: Record<string, unknown>): [string, Measured][] {
+  return Object.entries(metrics)
+    .filter((e): e is [string, Measured] => typeof e[1] === 'object' && e[1] !== null && 'mean' in e[1])
+    .map(([k, v]) => [titles[k] ?? k.replaceAll('_', ' '), v])
+}
+
+/** figures are the metrics that are one number, with their names in words. */
+export function figures(metrics: Record<string, unknown>): [string, string][] {
+  const names: Record<string, string> = {
+    simulated_ns: 'Simulated', frames: 'Frames', steps: 'Steps', residues: 'Residues', restraints: 'Restraints', mean_temperature: 'Mean temperature', steps_per_second: 'Speed', resumed_from_step: 'Resumed from step',
+  }
+  const units: Record<string, string> = { simulated_ns: ' ns', mean_temperature: ' K', steps_per_second: ' steps/s' }
+  return Object.entries(names)
+    .filter(([k]) => typeof metrics[k] === 'number' && !(k === 'resumed_from_step' && metrics[k] === 0))
+    .map(([k, title]) => [title, Number(metrics[k]).toLocaleString() + (units[k] ?? '')])
+}

@@ -1,0 +1,85 @@
+// What every canvas needs: as many pixels as the screen has, drawn anew when its size, its data or the theme change.
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { RefObject } from 'preact'
+
+export interface Pen {
+  g: CanvasRenderingContext2D
+  width: number // CSS pixels
+  height: number
+  ink: string
+  dim: string
+  line: string
+}
+
+/** usePen gives a canvas whose drawing is kept up to date with what draw depends on. */
+export function usePen(draw: (pen: Pen) => void, deps: unknown[]): RefObject<HTMLCanvasElement | null> {
+  const ref = useRef<HTMLCanvasElement>(null)
+  const size = useSize(ref)
+  const theme = useTheme()
+  useEffect(() => {
+    const canvas = ref.current
+    if (!canvas || size.width === 0 || size.height === 0) return
+    const ratio = window.devicePixelRatio || 1
+    const width = Math.round(size.width * ratio)
+    const height = Math.round(size.height * ratio)
+    if (canvas.width !== width || canvas.height !== height) {
+      canvas.width = width
+      canvas.height = height
+    }
+    const g = canvas.getContext('2d')
+    if (!g) return
+    const style = getComputedStyle(canvas)
+    g.setTransform(ratio, 0, 0, ratio, 0, 0)
+    g.clearRect(0, 0, size.width, size.height)
+    g.font = `12px ${style.fontFamily}`
+    draw({ g, width: size.width, height: size.height, ink: colourOf('--ink'), dim: colourOf('--dim'), line: colourOf('--line') })
+    canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1)
+  }, [size.width, size.height, theme, ...deps])
+  return ref
+}
+
+function useSize(ref: RefObject<HTMLElement | null>) {
+  const [size, set] = useState({ width: 0, height: 0 })
+  useEffect(() => {
+    const element = ref.current!
+    const look = () => set((old) => (old.width === element.clientWidth && old.height === element.clientHeight ? old : { width: element.clientWidth, height: element.clientHeight }))
+    const watch = new ResizeObserver(look)
+    watch.observe(element)
+    look()
+    return () => watch.disconnect()
+  }, [])
+  return size
+}
+
+const darkness = matchMedia('(prefers-color-scheme: dark)')
+
+/** useTheme is whether the page is dark, now and later. */
+export function useTheme(): boolean {
+  const [dark, set] = useState(darkness.matches)
+  useEffect(() => {
+    const look = () => set(darkness.matches)
+    darkness.addEventListener('change', look)
+    return () => darkness.removeEventListener('change', look)
+  }, [])
+  return dark
+}
+
+// A canvas takes no light-dark(), so a hidden element works it out.
+function colourOf(name: string): string {
+  probe ??= document.body.appendChild(Object.assign(document.createElement('i'), { hidden: true }))
+  probe.style.color = `var(${name})`
+  return getComputedStyle(probe).color
+}
+
+let probe: HTMLElement | undefined
+
+/** ticks are round numbers from low to high, about as many as wanted. */
+export function ticks(low: number, high: number, wanted: number): number[] {
+  const span = Math.max(high - low, 1e-9)
+  const rough = span / Math.max(1, wanted)
+  const power = 10 ** Math.floor(Math.log10(rough))
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough)!
+  const out: number[] = []
+  for (let v = Math.ceil(low / step) * step; v <= high + 1e-9; v += step) out.push(Number(v.toFixed(10)))
+  return out
+}

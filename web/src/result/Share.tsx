@@ -1,0 +1,31 @@
+import { useState } from 'preact/hooks'
+import { Copy } from '../states'
+
+interface Props { isPublic: boolean; set(v: boolean): Promise<unknown>; done(v: boolean): void; what: string }
+
+/** PublicSwitch shows something to everyone who has its link, or to its owner alone. */
+export function PublicSwitch({ isPublic, set, done, what }: Props) {
+  const [busy, setBusy] = useState(false)
+  const [trouble, setTrouble] = useState('')
+  const change = async (v: boolean) => {
+    setBusy(true)
+    try {
+      await set(v)
+      setTrouble('')
+      done(v)
+    } catch (e) {
+      setTrouble((e as Error).message)
+    }
+    setBusy(false)
+  }
+  return (
+    <div class="share">
+      <label class="check">
+        <input type="checkbox" role="switch" checked={isPublic} disabled={busy} onChange={(e) => void change(e.currentTarget.checked)} />
+        <span>Public <span class="dim">{isPublic ? `whoever has the link sees this ${what}` : `only you see this ${what}`}</span></span>
+      </label>
+      {isPublic && <Copy text={() => location.origin + location.pathname} label="Copy the link" />}
+      {trouble && <p class="wrong" role="alert">{trouble}</p>}
+    </div>
+  )
+}
