@@ -274,6 +274,11 @@ type Session struct {
 	ExpiresAt Time   `json:"expiresAt"`
 }
 
+// SessionUser is the answer to GET /v1/session.
+type SessionUser struct {
+	User *string `json:"user" doc:"Whom the cookie stands for; null: nobody is signed in."`
+}
+
 // ClosedSession is the answer to DELETE /v1/session.
 type ClosedSession struct {
 	Closed bool `json:"closed"`

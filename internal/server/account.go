@@ -134,6 +134,20 @@ func (s *Server) cookie(value string, age int) *http.Cookie {
 	return &http.Cookie{Name: cookieName, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: s.public.Scheme == "https", SameSite: http.SameSiteStrictMode}
 }
 
+// readSession is GET /v1/session. The page cannot read its cookie, and asks so before it does anything else; a visitor
+// without one is no error.
+func (s *Server) readSession(ctx context.Context, c *call) (api.SessionUser, error) {
+	cred := s.credentialOf(c.r)
+	if !cred.session {
+		return api.SessionUser{}, nil
+	}
+	who, err := s.identify(ctx, cred)
+	if errors.Is(err, pleat.ErrUnauthorized) {
+		return api.SessionUser{}, nil
+	}
+	return api.SessionUser{User: text(who.Name)}, err
+}
+
 // closeSession is DELETE /v1/session. Ending a session that is not there is no error.
 func (s *Server) closeSession(ctx context.Context, c *call) (api.ClosedSession, error) {
 	cookie, err := c.r.Cookie(cookieName)

@@ -226,6 +226,16 @@ func TestSession(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", name, got.status, got.body, r.want)
 		}
 	}
+	stands := func(want string, headers ...string) {
+		t.Helper()
+		if r := h.ask("GET", "/v1/session", nil, headers...); r.status != 200 || strings.TrimSpace(r.body) != `{"user":`+want+`}` {
+			t.Errorf("who it stands for: %d %s, want %s", r.status, r.body, want)
+		}
+	}
+	stands(`"ann"`, "Cookie", cookie)
+	stands("null", "Cookie", cookie, "Host", "rebound.example")
+	stands("null", "Cookie", "pleat_session=nonsense")
+	stands("null")
 	if r := h.ask("POST", "/v1/session", `{"key":"`+key.Secret+`"}`, "Origin", "https://evil.example"); r.status != 401 {
 		t.Errorf("opened from elsewhere: %d", r.status)
 	}
@@ -236,6 +246,7 @@ func TestSession(t *testing.T) {
 	if r := h.ask("GET", "/v1/jobs", nil, "Cookie", cookie); r.status != 401 {
 		t.Errorf("after its end: %d", r.status)
 	}
+	stands("null", "Cookie", cookie)
 	if _, err := c.RevokeKey(context.Background(), key.ID); err != nil {
 		t.Fatal(err)
 	}

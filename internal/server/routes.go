@@ -81,6 +81,7 @@ func (s *Server) routes() []route {
 		{"Keys and session", "POST", "/v1/keys", user, "Make a key; it is shown this once", mayTake(small, (*Server).createKey), []int{409, 413, 415}, nil, nil},
 		{"Keys and session", "DELETE", "/v1/keys/{id}", user, "Revoke a key", gives((*Server).revokeKey), onJob, nil, nil},
 		{"Keys and session", "POST", "/v1/session", open, "Exchange a key for a browser's cookie", takes(small, (*Server).openSession), []int{401, 413, 415}, nil, nil},
+		{"Keys and session", "GET", "/v1/session", open, "Read who the cookie stands for", gives((*Server).readSession), nil, nil, nil},
 		{"Keys and session", "DELETE", "/v1/session", open, "End the cookie's session", gives((*Server).closeSession), nil, nil, nil},
 
 		{"Operation", "GET", "/healthz", open, "Whether the process lives", gives((*Server).health), nil, nil, nil},

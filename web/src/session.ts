@@ -1,22 +1,21 @@
-// Who looks. The key is traded for a cookie that scripts cannot read, so that only the service knows: its answer to the
-// quota says whether there is a session.
+// Who looks. The key is traded for a cookie that scripts cannot read, so that only the service knows whom it stands for.
 import { signal } from '@preact/signals'
-import { call, Refusal, type Session, type Usage } from './api'
+import { call, type Session, type Usage } from './api'
 
 export const signedIn = signal<boolean | null>(null) // null: not known yet
+export const user = signal('')
 export const usage = signal<Usage | null>(null)
 export const askToSignIn = signal(false)
 
-/** Asks the service for the quota, and thereby whether there is a session. */
+/** Asks the service who is signed in, and for their quota. */
 export async function look() {
   try {
-    usage.value = await call<Usage>('GET', '/v1/usage')
-    signedIn.value = true
-  } catch (e) {
-    if (e instanceof Refusal && e.status === 401) {
-      signedIn.value = false
-      usage.value = null
-    }
+    const name = (await call<{ user: string | null }>('GET', '/v1/session')).user
+    user.value = name ?? ''
+    signedIn.value = name !== null
+    usage.value = name === null ? null : await call<Usage>('GET', '/v1/usage')
+  } catch {
+    signedIn.value ??= false // the service is not there; the page says so where it asks for something
   }
 }
 

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { api, Refusal, type Workflow } from './api'
 import { stream } from './events'
 import { match, path } from './router'
-import { askToSignIn, look, signedIn, signOut, usage } from './session'
+import { askToSignIn, look, signedIn, signOut, usage, user } from './session'
 import { SignIn } from './signin'
 import { Failure, Loading } from './states'
 import { Submit } from './submit/Submit'
@@ -61,6 +61,7 @@ function Who() {
   return (
     <div class="who">
       {u && <a href="/ui/keys" class="quota" title={`${u.used} of ${u.limit} jobs created today (UTC)`}>{u.remaining} of {u.limit} left today</a>}
+      <span class="user" title="Signed in">{user.value}</span>
       <button type="button" class="quiet small" onClick={() => void signOut().catch(() => look())}>Sign out</button>
     </div>
   )

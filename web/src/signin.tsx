@@ -32,6 +32,7 @@ export function SignIn() {
       <form onSubmit={(e) => void submit(e)}>
         <h2 id="signin-title">Sign in</h2>
         <p class="dim">Your API key is sent once and exchanged for a cookie of 12 hours. This page does not keep it.</p>
+        <input type="text" name="username" autocomplete="username" value="api key" readOnly hidden />
         <label class="field">
           <span>API key</span>
           <input type="password" autocomplete="current-password" required maxLength={256} value={key} onInput={(e) => setKey(e.currentTarget.value)} aria-invalid={!!wrong} aria-describedby="signin-wrong" />

@@ -84,7 +84,7 @@ function Quota() {
   const part = u.limit > 0 ? Math.min(1, u.used / u.limit) : 1
   return (
     <section class="card">
-      <div class="row between"><h2>Today</h2><span class="dim small-text">begins anew {when(u.reset_at)} ({moment(u.reset_at)})</span></div>
+      <div class="row between"><h2>Today</h2><span class="dim small-text" title={moment(u.reset_at)}>begins anew {when(u.reset_at)}</span></div>
       <div class={`progress tall${part >= 0.9 ? ' nearly' : ''}`} role="progressbar" aria-label="Quota used today" aria-valuemin={0} aria-valuemax={u.limit} aria-valuenow={u.used}><i style={{ width: `${100 * part}%` }} /></div>
       <p class="num quota-words"><strong>{u.used}</strong> of {plural(u.limit, 'job')} created, <strong>{u.remaining}</strong> left. The day is UTC.</p>
     </section>
