@@ -39,6 +39,7 @@ type Model struct {
 	MaxTokens  int          `json:"max_tokens"` // per structure: a chain, or the whole where FeatureComplex is set
 	Memory     MemoryModel  `json:"memory"`
 	Speed      SpeedModel   `json:"speed"`
+	Room       int64        `json:"room"`       // bytes that one structure may take where the model runs; 0: not known
 	Confidence string       `json:"confidence"` // what its pLDDT is, in words
 	Notice     string       `json:"notice"`     // what a user should know before trusting it
 	Citations  []Citation   `json:"citations"`
@@ -56,6 +57,26 @@ type SpeedModel struct {
 	Base   float64 `json:"base"`
 	Linear float64 `json:"linear"`
 	Square float64 `json:"square"`
+}
+
+// Needs refuses a structure of n tokens that no device has room for.
+func (m *Model) Needs(n int) error {
+	need := m.Memory.Bytes(n)
+	if m.Room == 0 || need <= m.Room {
+		return nil
+	}
+	where := "the largest device"
+	if m.Device == "cpu" {
+		where = "the machine"
+	}
+	return Invalidf("sequences: %d tokens need about %s with the model %q; %s has %s", n, gigabytes(need), m.Name, where, gigabytes(m.Room))
+}
+
+func gigabytes(n int64) string {
+	if n < 10e9 {
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	}
+	return fmt.Sprintf("%.0f GB", float64(n)/1e9)
 }
 
 // Bytes is the memory expected for n tokens.

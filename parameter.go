@@ -169,6 +169,15 @@ func (s ParamSpec) normalise(v any) (any, error) {
 	return nil, Invalidf("params.%s must be %s %s", s.Name, article, s.Type)
 }
 
+// CheckDefault refuses a default that the specification itself would refuse.
+func (s ParamSpec) CheckDefault() error {
+	if s.Default == nil {
+		return nil
+	}
+	_, err := s.normalise(s.Default)
+	return err
+}
+
 func bounds(lo, hi float64) string {
 	if math.IsInf(hi, 1) || hi == math.MaxInt32 {
 		return fmt.Sprintf("%g or more", lo)

@@ -328,7 +328,7 @@ func (j *Job) checkTokens(m Model) error {
 	if n := j.Tokens(); m.Has(FeatureComplex) && m.MaxTokens > 0 && n > m.MaxTokens {
 		return Invalidf("sequences: the job has %d tokens; the model %q folds at most %d", n, m.Name, m.MaxTokens)
 	}
-	return nil
+	return m.Needs(j.Largest(m))
 }
 
 func entityNames(kinds []EntityKind) string {

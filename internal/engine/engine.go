@@ -1,5 +1,5 @@
 // Package engine is the only room that executes: Registry.Run takes a pleat.Work of any kind (a fold, a question, a
-// simulation) and answers with a pleat.Output. It owns the engines: those in the process and, later, runner processes.
+// simulation) and answers with a pleat.Output. It owns the engines: those in the process and the runner processes.
 //
 // It must not read or write jobs: it gets its input with the work, says how it is getting on to a pleat.Sink, and leaves
 // its files in the work's folder. A failure is data, never an error value or a panic that leaves this room.
@@ -55,6 +55,39 @@ func (r *Registry) Lanes() []string {
 		out = append(out, pleat.Lane(m.Kind, m.Name))
 	}
 	return out
+}
+
+// Group is lanes that share places to work in.
+type Group struct {
+	Lanes []string
+	Warm  *Warm // nil: the worker's own slots; else a place per accelerator
+}
+
+// Groups parts the lanes by what their work needs: the worker's own slots, or an accelerator.
+func (r *Registry) Groups() []Group {
+	var out []Group
+	for _, m := range r.models {
+		lane := pleat.Lane(m.Kind, m.Name)
+		var w *Warm
+		if run, ok := r.engines[lane].(*Runner); ok && m.Device == "cuda" {
+			w = run.Warm
+		}
+		i := slices.IndexFunc(out, func(g Group) bool { return g.Warm == w })
+		if i < 0 {
+			out, i = append(out, Group{Warm: w}), len(out)
+		}
+		out[i].Lanes = append(out[i].Lanes, lane)
+	}
+	return out
+}
+
+// Close ends what engines keep running between jobs. Work must have ended before.
+func (r *Registry) Close() {
+	for _, e := range r.engines {
+		if run, ok := e.(*Runner); ok {
+			run.Warm.Close()
+		}
+	}
 }
 
 // Run executes one attempt and always answers: an engine that panics, or that ends without files, result or failure, has

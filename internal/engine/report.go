@@ -30,6 +30,13 @@ type model struct {
 	ptm, iptm *float64
 	affinity  *pleat.Affinity
 	extra     map[string]any // into the metrics
+
+	// Of engines that count in tokens, or predict several samples.
+	bfactors  [][]float64  // what the files say of each residue; nil: plddt. A chain without, as a ligand, keeps its atoms' own
+	meanPLDDT *float64     // over tokens; nil: over residues
+	paeChains []plot.Chain // rows of the errors by chain; nil: residues
+	pairs     []pleat.PairScore
+	others    []pleat.File
 }
 
 // report turns what an engine predicted into the artifacts of a run.
@@ -39,6 +46,7 @@ type report struct {
 	models  []model
 	timings map[string]float64
 	notes   []string
+	about   map[string]any // what ran, in more detail; nil: nothing more
 
 	files  []pleat.File
 	result pleat.Result
@@ -88,6 +96,9 @@ func (r *report) writeModel(m *model) error {
 		ID: "pleat", Title: r.work.Fold.Name, Software: r.work.Model.Engine, Version: r.work.Model.Version,
 		Model: r.work.Model.Name, Disclaimer: r.work.Model.Notice, PLDDT: m.plddt,
 	}
+	if m.bfactors != nil {
+		meta.PLDDT = m.bfactors
+	}
 	err := r.file(m, pleat.ArtifactCIF, pre+"model.cif", "chemical/x-mmcif", func(w io.Writer) error {
 		return structure.WriteCIF(w, m.structure, meta)
 	})
@@ -112,19 +123,26 @@ func (r *report) writeModel(m *model) error {
 	if err := r.plots(m, pre); err != nil {
 		return err
 	}
+	for _, f := range m.others {
+		f.Sequence, f.Name = m.sequence.ID, pre+f.Name
+		r.files = append(r.files, f)
+	}
 	r.result.Predictions = append(r.result.Predictions, r.prediction(m))
 	return nil
 }
 
 // prediction sums a model up.
 func (r *report) prediction(m *model) pleat.Prediction {
-	p := pleat.Prediction{Sequence: m.sequence.ID, Chains: m.chains, PTM: rounded(m.ptm, 4), IPTM: rounded(m.iptm, 4), Affinity: m.affinity, Confidence: r.work.Model.Confidence}
+	p := pleat.Prediction{Sequence: m.sequence.ID, Chains: m.chains, PTM: rounded(m.ptm, 4), IPTM: rounded(m.iptm, 4), Affinity: m.affinity, Confidence: r.work.Model.Confidence, Pairs: m.pairs}
 	var all []float64
 	for _, c := range m.plddt {
 		all = append(all, c...)
 	}
 	if len(all) > 0 {
 		v := mean(all)
+		if m.meanPLDDT != nil {
+			v = *m.meanPLDDT
+		}
 		p.MeanPLDDT = rounded(&v, 2)
 	}
 	if m.pae != nil {
@@ -165,9 +183,11 @@ func (r *report) plots(m *model, pre string) error {
 	if m.pae == nil {
 		return nil
 	}
-	var chains []plot.Chain
-	for _, c := range m.structure.Chains {
-		chains = append(chains, plot.Chain{Name: c.ID, Length: len(c.Residues)})
+	chains := m.paeChains
+	if chains == nil {
+		for _, c := range m.structure.Chains {
+			chains = append(chains, plot.Chain{Name: c.ID, Length: len(c.Residues)})
+		}
 	}
 	fig, err := plot.PAE(labels, chains, func(i, j int) float64 { return float64(m.pae.V[i*m.pae.N+j]) })
 	if err != nil {
@@ -278,6 +298,7 @@ type configFile struct {
 	Method  string         `json:"method"`
 	Seed    string         `json:"seed"`
 	Params  map[string]any `json:"effective_params"`
+	Runner  map[string]any `json:"runner,omitempty"` // what ran in a process of its own
 	Request request        `json:"request"`
 }
 
@@ -308,7 +329,7 @@ func (r *report) config() configFile {
 	effective := f.Params.Effective(r.work.Model)
 	effective["seed"] = f.Seed
 	return configFile{Service: "pleat " + pleat.Version, Engine: r.engine, Model: r.work.Model.Name, Weights: r.work.Model.WeightSet,
-		Method: r.work.Model.Method, Seed: f.Seed, Params: effective, Request: req}
+		Method: r.work.Model.Method, Seed: f.Seed, Params: effective, Runner: r.about, Request: req}
 }
 
 func (r *report) citations(w io.Writer) error {

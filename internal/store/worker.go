@@ -62,7 +62,8 @@ func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	return out, unavailable("list workers", err)
 }
 
-// Models lists what the workers can run, by name; where two differ, the one heard of last counts.
+// Models lists what the workers can run, by name; where two differ, the one heard of last counts, but for the room: the most
+// that any of them has, since a job goes where it fits.
 func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
@@ -71,8 +72,12 @@ func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 	out := []pleat.Model{}
 	for _, w := range workers {
 		for _, m := range w.Models {
-			if !slices.ContainsFunc(out, func(o pleat.Model) bool { return o.Name == m.Name && o.Kind == m.Kind }) {
+			i := slices.IndexFunc(out, func(o pleat.Model) bool { return o.Name == m.Name && o.Kind == m.Kind })
+			switch {
+			case i < 0:
 				out = append(out, m)
+			case m.Room == 0 || out[i].Room != 0 && m.Room > out[i].Room:
+				out[i].Room = m.Room
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/engine"
 	"pleat/internal/store"
 )
 
@@ -17,6 +18,7 @@ type held struct {
 	ctx    context.Context // of the attempt; lives as long as held does
 	cancel context.CancelCauseFunc
 	end    context.CancelFunc
+	warm   *engine.Warm // that has an accelerator for it; nil: it has a slot of the worker's own
 
 	mu      sync.Mutex
 	pending []pleat.Progress // not told yet
@@ -29,10 +31,13 @@ var (
 	errLost    = errors.New("another worker has the task")
 )
 
-func (p *Pool) take(run context.Context, c store.Claimed) *held {
+func (p *Pool) take(run context.Context, c store.Claimed, g engine.Group) *held {
 	whole, cancel := context.WithCancelCause(run)
 	ctx, end := context.WithTimeout(whole, p.cfg.Timeout)
-	h := &held{Claimed: c, task: c.Task, ctx: ctx, cancel: cancel, end: end, renewed: p.cfg.Clock()}
+	h := &held{Claimed: c, task: c.Task, ctx: ctx, cancel: cancel, end: end, warm: g.Warm, renewed: p.cfg.Clock()}
+	if h.warm != nil {
+		h.warm.Expect(h.task.ID)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held[c.Task.ID] = h
@@ -42,6 +47,9 @@ func (p *Pool) take(run context.Context, c store.Claimed) *held {
 func (p *Pool) drop(h *held) {
 	h.end()
 	h.cancel(nil)
+	if h.warm != nil {
+		h.warm.Forget(h.task.ID)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.held, h.task.ID)

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -94,7 +95,12 @@ func (p *Pool) Run(ctx context.Context) error {
 	duties.Go(func() { reap(run, p.store, p.cfg.Clock, p.cfg.Log, p.touch) })
 	duties.Go(func() { p.sweepNow(run) })
 	duties.Go(func() { p.follow(run) })
-	p.claim(ctx, run, &tasks)
+	var claims sync.WaitGroup
+	for _, g := range p.engines.Groups() {
+		claims.Go(func() { p.claim(ctx, run, &tasks, g) })
+	}
+	<-ctx.Done()
+	claims.Wait()
 	p.interrupt(engine.ErrShutdown)
 	tasks.Wait()
 	stop(engine.ErrShutdown)
@@ -107,7 +113,13 @@ func (p *Pool) Ready() <-chan struct{} { return p.ready }
 
 // register tells the database about this worker, until it listens or ctx ends.
 func (p *Pool) register(ctx context.Context) bool {
-	w := pleat.Worker{ID: p.cfg.ID, Host: p.cfg.Host, Lanes: p.engines.Lanes(), Models: p.engines.Models(), Devices: p.cfg.Devices, Memory: p.cfg.Memory}
+	models := p.engines.Models()
+	for i := range models {
+		if models[i].Room == 0 && models[i].Device == "cpu" {
+			models[i].Room = p.cfg.Memory
+		}
+	}
+	w := pleat.Worker{ID: p.cfg.ID, Host: p.cfg.Host, Lanes: p.engines.Lanes(), Models: models, Devices: p.cfg.Devices, Memory: p.cfg.Memory}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := p.store.RegisterWorker(ctx, w)
 		if err == nil {
@@ -123,30 +135,37 @@ func (p *Pool) register(ctx context.Context) bool {
 	}
 }
 
-// claim takes tasks while there are free slots. Work runs under run, which outlives ctx, so that a shutdown is told to it
-// with its cause.
-func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup) {
-	lanes := p.engines.Lanes()
+// claim takes tasks of a group's lanes while it has places. Work runs under run, which outlives ctx, so that a shutdown is told
+// to it with its cause.
+func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g engine.Group) {
+	lanes := slices.Clone(g.Lanes)
 	kick := make(chan struct{}, 1)
 	for _, l := range lanes {
 		p.store.SubscribeTo(store.LaneTopic(l), kick)
 		defer p.store.Unsubscribe(store.LaneTopic(l), kick)
 	}
 	ended := make(chan struct{}, p.cfg.Slots)
+	var freed <-chan struct{}
+	if g.Warm != nil {
+		ended, freed = nil, g.Warm.Freed()
+	}
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
-	for free, wait := p.cfg.Slots, time.Duration(0); ; {
+	for left, wait := p.cfg.Slots, time.Duration(0); ; {
+		free, memory := p.room(g, left)
 		if free > 0 && ctx.Err() == nil {
-			got, err := p.store.Claim(ctx, p.cfg.ID, lanes, free, p.memoryLeft())
+			got, err := p.store.Claim(ctx, p.cfg.ID, lanes, free, memory)
 			if len(lanes) > 1 { // else work in the first lane could keep the others waiting for ever
 				lanes = append(lanes[1:], lanes[0])
 			}
 			for _, c := range got {
-				free--
-				h := p.take(run, c)
+				left--
+				h := p.take(run, c, g)
 				tasks.Go(func() {
-					defer func() { ended <- struct{}{} }()
 					p.execute(h)
+					if ended != nil {
+						ended <- struct{}{}
+					}
 				})
 			}
 			switch {
@@ -166,12 +185,21 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup) {
 		case <-kick:
 		case <-poll.C:
 		case <-ended:
-			free++
+			left++
+		case <-freed:
 		}
 	}
 }
 
-// memoryLeft is how much the next task may expect to use; 0 where there is no bound.
+// room is how many tasks of a group may be taken, and how much memory each may expect to use; 0 bytes where there is no bound.
+func (p *Pool) room(g engine.Group, left int) (free int, memory int64) {
+	if g.Warm != nil {
+		return g.Warm.Free()
+	}
+	return left, p.memoryLeft()
+}
+
+// memoryLeft is how much the next task in the worker's own slots may expect to use; 0 where there is no bound.
 func (p *Pool) memoryLeft() int64 {
 	if p.cfg.Memory == 0 {
 		return 0
@@ -180,7 +208,9 @@ func (p *Pool) memoryLeft() int64 {
 	defer p.mu.Unlock()
 	left := p.cfg.Memory
 	for _, h := range p.held {
-		left -= h.task.Memory
+		if h.warm == nil { // what runs on an accelerator has the memory of that
+			left -= h.task.Memory
+		}
 	}
 	return max(left, 1)
 }

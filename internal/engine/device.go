@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"pleat"
+)
+
+// FindDevices asks nvidia-smi for the accelerators of this machine. None where there is no such program, or where it finds none.
+func FindDevices(ctx context.Context) ([]pleat.Device, error) {
+	path, err := exec.LookPath("nvidia-smi")
+	if err != nil {
+		return nil, nil
+	}
+	ctx, done := context.WithTimeout(ctx, 20*time.Second)
+	defer done()
+	cmd := exec.CommandContext(ctx, path, "--query-gpu=uuid,name,memory.total", "--format=csv,noheader,nounits")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("nvidia-smi: %w", err)
+	}
+	return parseDevices(out)
+}
+
+// parseDevices reads lines of an id, a name and memory in MiB.
+func parseDevices(out []byte) ([]pleat.Device, error) {
+	rows := csv.NewReader(bytes.NewReader(out))
+	rows.TrimLeadingSpace, rows.FieldsPerRecord = true, 3
+	all, err := rows.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("nvidia-smi wrote what cannot be read: %w", err)
+	}
+	var list []pleat.Device
+	for _, r := range all {
+		mib, err := strconv.ParseInt(strings.TrimSpace(r[2]), 10, 64)
+		if err != nil { // such as [N/A], of devices that share the machine's memory
+			mib = 0
+		}
+		list = append(list, pleat.Device{ID: r[0], Name: r[1], Memory: mib << 20})
+	}
+	return list, nil
+}
+
+// ParseDevice reads a device as an operator writes it: an id as CUDA_VISIBLE_DEVICES takes it, then its memory, ID=48GB; the
+// size is read by parse.
+func ParseDevice(text string, parse func(string) (int64, error)) (pleat.Device, error) {
+	id, size, ok := strings.Cut(text, "=")
+	d := pleat.Device{ID: strings.TrimSpace(id), Name: strings.TrimSpace(id)}
+	if d.ID == "" || strings.ContainsFunc(d.ID, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '/' && r != ':'
+	}) {
+		return d, fmt.Errorf("%q is no device; write its index or UUID and its memory, such as 0=48GB", pleat.Clip(text))
+	}
+	if !ok {
+		return d, nil
+	}
+	var err error
+	d.Memory, err = parse(strings.TrimSpace(size))
+	return d, err
+}
