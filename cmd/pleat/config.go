@@ -26,7 +26,8 @@ import (
 
 // Config is everything that can be set, each key in three places: a YAML file, a variable PLEAT_…, a flag; later ones win.
 // The tags are the reference: docs/configuration.md is written from them. The groups say which commands take the flag:
-// store (whatever opens the database), node (serve and worker), server (serve alone), client (what speaks HTTP to a server).
+// store (whatever opens the database), node (serve and worker), engine (these and pleat engines), server (serve alone), client
+// (what speaks HTTP to a server).
 type Config struct {
 	Data     string `key:"data" group:"store" doc:"folder of the database, the artifacts and the node's identity, where nothing else is said"`
 	Database string `key:"database" group:"store" doc:"sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME; empty: SQLite in the data folder" secret:"url"`
@@ -54,10 +55,14 @@ type Config struct {
 	WebhookCertKey string   `key:"webhook-cert-key" group:"server" doc:"PEM file of that certificate's key"`
 
 	Blobs       string   `key:"blobs" group:"node" doc:"where artifacts are kept: a folder, or s3://BUCKET/PREFIX?endpoint=URL with the credentials in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; empty: blobs in the data folder"`
-	Engines     []string `key:"engines" group:"node" doc:"engines in this process, separated by commas: mini folds, calvados simulates, analyst answers questions; null predicts nothing and is for tests of the service. A chat endpoint answers besides, see chat-url"`
+	Engines     []string `key:"engines" group:"node" doc:"engines in this process, separated by commas: mini folds, calvados simulates, analyst answers questions; null predicts nothing and is for tests of the service; any other name is a folder of runners, an engine in processes of its own, see pleat engines. A chat endpoint answers besides, see chat-url"`
 	Slots       int      `key:"slots" group:"node" doc:"jobs worked on at once by this process"`
-	Threads     int      `key:"threads" group:"node" doc:"cores that one fold by mini or one simulation by calvados uses; 0: all"`
-	Memory      Bytes    `key:"memory" group:"node" doc:"memory that jobs in this process may be expected to use together; 0: four fifths of the machine's"`
+	Threads     int      `key:"threads" group:"engine" doc:"cores that one fold by mini, one simulation by calvados or one runner uses; 0: all"`
+	Memory      Bytes    `key:"memory" group:"engine" doc:"memory that jobs in this process may be expected to use together; 0: four fifths of the machine's"`
+	Runners     string   `key:"runners" group:"engine" doc:"folder of the runners, one folder each; empty: runners in the current folder, beside the program or in /usr/share/pleat"`
+	EngineData  string   `key:"engine-data" group:"engine" doc:"folder of the runners' virtual environments and caches, as pleat engines install makes them; empty: engines in the data folder"`
+	Weights     string   `key:"weights" group:"engine" doc:"folder of the models' weights, one folder per runner; empty: weights in the data folder"`
+	Devices     []string `key:"devices" group:"engine" doc:"accelerators for runners: auto asks nvidia-smi, none takes the CPU, else a list of indices or UUIDs with their memory, such as 0=48GB,1=48GB"`
 	Checkpoint  int      `key:"checkpoint-every" group:"node" doc:"seconds between the checkpoints of a simulation, from which another worker goes on"`
 	ChatURL     string   `key:"chat-url" group:"node" doc:"address of an OpenAI-compatible chat endpoint that answers questions about structures, such as http://127.0.0.1:11434/v1; it gets computed facts and the question, never the structure's file; empty: none"`
 	ChatModel   string   `key:"chat-model" group:"node" doc:"the model to ask there, as the endpoint calls it"`
@@ -86,7 +91,7 @@ func DefaultConfig() Config {
 	return Config{
 		Data: "pleat-data", Addr: "127.0.0.1:8080", Quota: 30, MaxBody: 10 << 20, Library: 1 << 30, Work: true,
 		Deliver: true, WebhookPorts: []string{"443"}, WebhookTimeout: 15, WebhookKeep: 90,
-		Engines: []string{"mini", "calvados", "analyst"}, ChatTokens: 1024, ChatTimeout: 120, Checkpoint: 20, Slots: 1, LogLevel: "info", LogFormat: "text", URL: "http://127.0.0.1:8080",
+		Engines: []string{"mini", "calvados", "analyst"}, Devices: []string{"auto"}, ChatTokens: 1024, ChatTimeout: 120, Checkpoint: 20, Slots: 1, LogLevel: "info", LogFormat: "text", URL: "http://127.0.0.1:8080",
 	}
 }
 
@@ -374,9 +379,12 @@ func (c *Config) check() error {
 		return c.bad("quota", "is %d; it must be 1 or more", c.Quota)
 	}
 	for _, e := range c.Engines {
-		if !slices.Contains(engineNames, e) {
-			return c.bad("engines", "names %q; there are %s", pleat.Clip(e), strings.Join(engineNames, ", "))
+		if !slices.Contains(engineNames, e) && !runnerName.MatchString(e) {
+			return c.bad("engines", "names %q; there are %s, and the folders of runners", pleat.Clip(e), strings.Join(engineNames, ", "))
 		}
+	}
+	if _, err := c.devices(nil); err != nil {
+		return err
 	}
 	if err := c.checkSources(); err != nil {
 		return err

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the generated pages of docs/ inst
 func allFlags(t *testing.T, args ...string) *pflag.FlagSet {
 	t.Helper()
 	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	addFlags(f, "store", "server", "node", "client")
+	addFlags(f, "store", "server", "node", "engine", "client")
 	if err := f.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,9 @@ func TestBadSettings(t *testing.T) {
 		{args: []string{"--max-body", "huge"}, want: `--max-body is "huge"; it must be a size such as 16MiB`},
 		{args: []string{"--max-body", "1"}, want: "--max-body is 1B; it must be 1KiB to 1GiB"},
 		{args: []string{"--rate", "fast"}, want: `--rate is "fast"; it must be a number from 0`},
-		{args: []string{"--engines", "mini,boltz"}, want: `--engines names "boltz"; there are mini, calvados, analyst, null`},
+		{args: []string{"--engines", "mini,Boltz!"}, want: `--engines names "Boltz!"; there are mini, calvados, analyst, null, and the folders of runners`},
+		{args: []string{"--devices", "0=plenty"}, want: `--devices cannot be used: "plenty" is no size such as 48GB`},
+		{args: []string{"--devices", "$(rm)=1GB"}, want: `is no device; write its index or UUID and its memory`},
 		{args: []string{"--threads", "-1"}, want: "--threads is -1; it must be 0 to 1024"},
 		{args: []string{"--database", "mysql://u:hush@h/d"}, want: "--database must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME"},
 		{args: []string{"--public-url", "fold.example.org"}, want: `--public-url is "fold.example.org"; it must be an address such as https://fold.example.org`},
@@ -194,6 +196,7 @@ users of a machine can read its command lines.
 	for _, g := range []struct{ group, title, text string }{
 		{"store", "Data", "Read by every command that opens the database: serve, worker, keys, doctor, migrate."},
 		{"node", "Node", "Read by `pleat serve` and `pleat worker`."},
+		{"engine", "Engines", "Read by `pleat serve`, `pleat worker` and `pleat engines`."},
 		{"server", "Server", "Read by `pleat serve`."},
 		{"client", "Client", "Read by the commands that call a server: fold, jobs, models."},
 	} {

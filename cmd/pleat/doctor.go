@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pleat"
 	"pleat/internal/blob"
+	"pleat/internal/engine"
 	"pleat/internal/store"
 )
 
@@ -41,7 +42,7 @@ func doctorCmd() *cobra.Command {
 			return nil
 		},
 	}
-	addFlags(c.Flags(), "store", "server", "node")
+	addFlags(c.Flags(), "store", "server", "node", "engine")
 	return c
 }
 
@@ -79,15 +80,19 @@ func (d *doctor) configuration() {
 
 func (d *doctor) machine() {
 	d.ok("machine", "%d cores, %s memory, %s/%s", runtime.NumCPU(), Bytes(machineMemory()), runtime.GOOS, runtime.GOARCH)
-	gpus, _ := filepath.Glob("/dev/nvidia[0-9]*") // the pattern is well formed
-	if len(gpus) > 0 {
-		d.ok("machine", "%d NVIDIA devices, which the embedded engines do not use", len(gpus))
+	devices, err := d.cfg.devices(func() ([]pleat.Device, error) { return engine.FindDevices(context.Background()) })
+	if err != nil {
+		d.bad("devices", "%v", err)
 	}
-	engines, err := newEngines(d.cfg, newLog(io.Discard, d.cfg))
+	for _, v := range devices {
+		d.ok("devices", "%s %s, %s", v.Name, v.ID, Bytes(v.Memory))
+	}
+	engines, _, err := newEngines(d.cfg, newLog(io.Discard, d.cfg))
 	if err != nil {
 		d.bad("engines", "%v", err)
 		return
 	}
+	defer engines.Close()
 	for _, m := range engines.Models() {
 		size := ""
 		if m.MaxTokens > 0 {

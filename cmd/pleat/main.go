@@ -87,7 +87,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the job ended wi
 
 func newRoot() *cobra.Command {
 	root := group("pleat", "Folds proteins with AI models, as a service of your own", about,
-		serveCmd(), workerCmd(), demoCmd(), foldCmd(), askCmd(), mdCmd(), jobsCmd(), workflowsCmd(), keysCmd(), modelsCmd(), webhooksCmd(), secretsCmd(), doctorCmd(), migrateCmd(), benchCmd())
+		serveCmd(), workerCmd(), demoCmd(), foldCmd(), askCmd(), mdCmd(), jobsCmd(), workflowsCmd(), keysCmd(), modelsCmd(), enginesCmd(), webhooksCmd(), secretsCmd(), doctorCmd(), migrateCmd(), benchCmd())
 	root.Version = pleat.Version
 	root.SetVersionTemplate("pleat {{.Version}}\n")
 	root.SilenceErrors, root.SilenceUsage = true, true

@@ -25,6 +25,8 @@ type process struct {
 	blobs blob.Store
 	ring  *seal.Ring
 
+	engines *engine.Registry // of a worker
+
 	id       pleat.WorkerID
 	identity *lockFile // of id
 	server   *lockFile // of an SQLite database
@@ -68,6 +70,9 @@ func openProcess(ctx context.Context, c Config, log *slog.Logger, serves bool) (
 }
 
 func (p *process) close() {
+	if p.engines != nil {
+		p.engines.Close()
+	}
 	if p.store != nil {
 		if err := p.store.Close(); err != nil {
 			p.log.Warn("the database did not close well", "error", err)
@@ -88,10 +93,11 @@ func (p *process) node() (pleat.WorkerID, error) {
 
 // pool makes this process a worker.
 func (p *process) pool() (*work.Pool, error) {
-	engines, err := newEngines(p.cfg, p.log)
+	engines, devices, err := newEngines(p.cfg, p.log)
 	if err != nil {
 		return nil, err
 	}
+	p.engines = engines
 	id, err := p.node()
 	if err != nil {
 		return nil, err
@@ -102,7 +108,7 @@ func (p *process) pool() (*work.Pool, error) {
 	}
 	return work.New(work.Config{
 		ID: id, Host: host, Dir: filepath.Join(p.cfg.Data, "scratch", string(id)),
-		Slots: p.cfg.Slots, Memory: p.cfg.memory(), Clock: time.Now, Log: p.log,
+		Slots: p.cfg.Slots, Memory: p.cfg.memory(), Clock: time.Now, Log: p.log, Devices: devices,
 		Sources: work.Sources{PDB: p.cfg.PDBURL, UniProt: p.cfg.UniProtURL},
 	}, p.store, p.blobs, engines), nil
 }
@@ -110,8 +116,11 @@ func (p *process) pool() (*work.Pool, error) {
 // engineNames are what the setting engines may name.
 var engineNames = []string{"mini", "calvados", "analyst", "null"}
 
-func newEngines(c Config, log *slog.Logger) (*engine.Registry, error) {
-	var all []engine.Engine
+func newEngines(c Config, log *slog.Logger) (*engine.Registry, []pleat.Device, error) {
+	all, devices, err := runnerEngines(c, log)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, name := range c.Engines {
 		switch name {
 		case "mini":
@@ -127,5 +136,6 @@ func newEngines(c Config, log *slog.Logger) (*engine.Registry, error) {
 	if c.ChatURL != "" {
 		all = append(all, engine.Chat{URL: c.ChatURL, Model: c.ChatModel, Key: c.ChatKey, MaxTokens: c.ChatTokens, Timeout: time.Duration(c.ChatTimeout) * time.Second})
 	}
-	return engine.New(log, all...)
+	r, err := engine.New(log, all...)
+	return r, devices, err
 }

@@ -36,7 +36,7 @@ the queue. Once it listens, it prints one line on standard output: listening on 
 			})
 		},
 	}
-	addFlags(c.Flags(), "store", "server", "node")
+	addFlags(c.Flags(), "store", "server", "node", "engine")
 	return c
 }
 

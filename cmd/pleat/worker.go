@@ -34,6 +34,6 @@ and the same PLEAT_SECRET_KEY.`,
 			return pool.Run(cmd.Context())
 		},
 	}
-	addFlags(c.Flags(), "store", "node")
+	addFlags(c.Flags(), "store", "node", "engine")
 	return c
 }

@@ -138,7 +138,10 @@ func (t *turn) final(f *pleat.Failure) *pleat.Failure {
 // predict runs one piece in the seat's process, which it starts and loads first where that is to be done.
 func (t *turn) predict(ctx context.Context, s *seat, c *piece) (*process, outcome) {
 	began := time.Now()
-	t.sink.Progress("load", 0, 1)
+	warm := t.Warm.has(s, t.Manifest, t.work.Model.Name)
+	if !warm {
+		t.sink.Progress("load", 0, 1)
+	}
 	p, f := s.process(ctx, t.launch())
 	if f != nil {
 		return nil, outcome{failure: f}
@@ -151,7 +154,9 @@ func (t *turn) predict(ctx context.Context, s *seat, c *piece) (*process, outcom
 		t.timings["load"] += time.Since(began).Seconds()
 	}
 	t.ready = p.ready
-	t.sink.Progress("load", 1, 1)
+	if !warm {
+		t.sink.Progress("load", 1, 1)
+	}
 	m, f := t.message(c)
 	if f != nil {
 		return p, outcome{failure: f}

@@ -218,6 +218,14 @@ func (s *slot) find(m *Manifest) *process {
 	return s.procs[i]
 }
 
+// has reports whether the seat has a living process with the model loaded.
+func (w *Warm) has(s *seat, m *Manifest, model string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := s.slot.find(m)
+	return p != nil && p.loaded == model
+}
+
 // process is the seat's process of an engine: the warm one, or a new one. Others that stay loaded make room first, the one
 // longest unused before the rest.
 func (s *seat) process(ctx context.Context, l launch) (*process, *pleat.Failure) {
