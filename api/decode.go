@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // MaxDepth is how deep arrays and objects may be nested in a request.
@@ -27,102 +26,32 @@ func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(form
 // refused with a *Refusal that names the place. Null leaves a field as it was. Keys are matched exactly. Fields of type
 // json.RawMessage are kept as given; a slice is bounded by its field's maxItems tag. It exists because encoding/json
 // forgives all of these, and names Go's fields and offsets where it refuses.
-func Decode(data []byte, v any) error {
+func Decode(data []byte, v any) error { return DecodeAs("the request body", data, v) }
+
+// DecodeAs is Decode for a document that is something else than a request; what names it in sentences, such as "the file".
+func DecodeAs(what string, data []byte, v any) error {
 	if at := badUTF8(data); at >= 0 {
-		return refuse("the request body is not valid UTF-8: byte %d", at+1)
+		return refuse("%s is not valid UTF-8: byte %d", what, at+1)
 	}
-	d := &decoder{data: data}
+	d := &decoder{root: &place{name: what}, data: data}
 	if d.space(); d.at == len(data) {
-		return refuse("the request body is empty; it must be a JSON object")
+		return refuse("%s is empty; it must be %s", what, shape(v))
 	}
-	if err := d.value(reflect.ValueOf(v).Elem(), nil, 0, 0); err != nil {
+	if err := d.value(reflect.ValueOf(v).Elem(), d.root, 0, 0); err != nil {
 		return err
 	}
 	if d.space(); d.at < len(data) {
-		return refuse("the request body goes on after its JSON document, at byte %d", d.at+1)
+		return refuse("%s goes on after its JSON document, at byte %d", what, d.at+1)
 	}
 	return nil
 }
 
-func badUTF8(data []byte) int {
-	if utf8.Valid(data) {
-		return -1
+// shape is what a document for v must be.
+func shape(v any) string {
+	if reflect.TypeOf(v).Elem().Kind() == reflect.Slice {
+		return "a JSON array"
 	}
-	for i := 0; i < len(data); {
-		r, n := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return -1
-}
-
-// place is where in the document a value stands; it becomes text only when something is wrong.
-type place struct {
-	up    *place
-	name  string
-	index int // of an array, where name is empty
-}
-
-func (p *place) String() string {
-	if p == nil {
-		return "the request body"
-	}
-	head := ""
-	if p.up != nil {
-		head = p.up.String()
-	}
-	switch {
-	case p.name == "":
-		return head + "[" + strconv.Itoa(p.index) + "]"
-	case head == "":
-		return clip(p.name)
-	}
-	return head + "." + clip(p.name)
-}
-
-type decoder struct {
-	data []byte
-	at   int
-}
-
-func (d *decoder) space() {
-	for d.at < len(d.data) {
-		switch d.data[d.at] {
-		case ' ', '\t', '\n', '\r':
-			d.at++
-		default:
-			return
-		}
-	}
-}
-
-// peek is the next byte after white space, 0 at the end.
-func (d *decoder) peek() byte {
-	if d.space(); d.at == len(d.data) {
-		return 0
-	}
-	return d.data[d.at]
-}
-
-// broken says that the text is not JSON here.
-func (d *decoder) broken() error {
-	if d.at >= len(d.data) {
-		return refuse("the request body is not JSON: it ends too early, after byte %d", len(d.data))
-	}
-	r, _ := utf8.DecodeRune(d.data[d.at:])
-	return refuse("the request body is not JSON: unexpected %q at byte %d", r, d.at+1)
-}
-
-func (d *decoder) literal(s string) error {
-	for i := range len(s) {
-		if d.at >= len(d.data) || d.data[d.at] != s[i] {
-			return d.broken()
-		}
-		d.at++
-	}
-	return nil
+	return "a JSON object"
 }
 
 // wrong refuses a value of another type than wanted, unless it is not even JSON.
@@ -130,8 +59,8 @@ func (d *decoder) wrong(p *place, want string) error {
 	if err := d.skip(p, 0); err != nil {
 		return err
 	}
-	if p == nil {
-		return refuse("the request body must be a JSON %s", strings.TrimPrefix(strings.TrimPrefix(want, "an "), "a "))
+	if p.whole() {
+		return refuse("%s must be a JSON %s", p, strings.TrimPrefix(strings.TrimPrefix(want, "an "), "a "))
 	}
 	return refuse("%s must be %s", p, want)
 }
@@ -142,10 +71,10 @@ var rawType = reflect.TypeFor[json.RawMessage]()
 func (d *decoder) value(v reflect.Value, p *place, depth, most int) error {
 	c := d.peek()
 	if c == 'n' {
-		if err := d.literal("null"); err != nil || p != nil {
+		if err := d.literal("null"); err != nil || !p.whole() {
 			return err
 		}
-		return refuse("the request body is null; it must be a JSON object")
+		return refuse("%s is null; it must be %s", p, shape(v.Addr().Interface()))
 	}
 	if v.Type() == rawType {
 		start := d.at
@@ -285,69 +214,6 @@ func (d *decoder) free(v reflect.Value, p *place, depth int) error {
 	return nil
 }
 
-// entries reads an object and calls each with every key, the cursor standing before its value.
-func (d *decoder) entries(p *place, depth int, each func(key string) error) error {
-	if depth >= MaxDepth {
-		return refuse("%s is nested more than %d levels deep", p, MaxDepth)
-	}
-	d.at++ // {
-	if d.peek() == '}' {
-		d.at++
-		return nil
-	}
-	for {
-		if d.peek() != '"' {
-			return d.broken()
-		}
-		key, err := d.str()
-		if err != nil {
-			return err
-		}
-		if d.peek() != ':' {
-			return d.broken()
-		}
-		d.at++
-		if err := each(key); err != nil {
-			return err
-		}
-		switch d.peek() {
-		case ',':
-			d.at++
-		case '}':
-			d.at++
-			return nil
-		default:
-			return d.broken()
-		}
-	}
-}
-
-// elements reads an array and calls each before every element.
-func (d *decoder) elements(p *place, depth int, each func(i int) error) error {
-	if depth >= MaxDepth {
-		return refuse("%s is nested more than %d levels deep", p, MaxDepth)
-	}
-	d.at++ // [
-	if d.peek() == ']' {
-		d.at++
-		return nil
-	}
-	for i := 0; ; i++ {
-		if err := each(i); err != nil {
-			return err
-		}
-		switch d.peek() {
-		case ',':
-			d.at++
-		case ']':
-			d.at++
-			return nil
-		default:
-			return d.broken()
-		}
-	}
-}
-
 func (d *decoder) object(v reflect.Value, p *place, depth int) error {
 	fields := fieldsOf(v.Type())
 	seen := make([]bool, len(fields.all))
@@ -426,177 +292,6 @@ func (d *decoder) array(v reflect.Value, p *place, depth, most int) error {
 	}
 	v.Set(out)
 	return err
-}
-
-// skip reads a value of any shape and keeps nothing of it but its rules.
-func (d *decoder) skip(p *place, depth int) error {
-	switch c := d.peek(); c {
-	case '{':
-		seen := map[string]bool{}
-		return d.entries(p, depth, func(key string) error {
-			if seen[key] {
-				return refuse("duplicate key %q in %s", clip(key), p)
-			}
-			seen[key] = true
-			return d.skip(&place{up: p, name: key}, depth+1)
-		})
-	case '[':
-		return d.elements(p, depth, func(i int) error { return d.skip(&place{up: p, index: i}, depth+1) })
-	case '"':
-		_, err := d.str()
-		return err
-	case 't':
-		return d.literal("true")
-	case 'f':
-		return d.literal("false")
-	case 'n':
-		return d.literal("null")
-	default:
-		if c == '-' || c >= '0' && c <= '9' {
-			_, err := d.number()
-			return err
-		}
-		return d.broken()
-	}
-}
-
-// number reads the text of a number, by the grammar of RFC 8259 section 6.
-func (d *decoder) number() (string, error) {
-	start := d.at
-	digits := func() bool {
-		from := d.at
-		for d.at < len(d.data) && d.data[d.at] >= '0' && d.data[d.at] <= '9' {
-			d.at++
-		}
-		return d.at > from
-	}
-	is := func(set string) bool { return d.at < len(d.data) && strings.IndexByte(set, d.data[d.at]) >= 0 }
-	if is("-") {
-		d.at++
-	}
-	if is("0") {
-		d.at++
-	} else if !digits() {
-		return "", d.broken()
-	}
-	if is(".") {
-		if d.at++; !digits() {
-			return "", d.broken()
-		}
-	}
-	if is("eE") {
-		if d.at++; is("+-") {
-			d.at++
-		}
-		if !digits() {
-			return "", d.broken()
-		}
-	}
-	return string(d.data[start:d.at]), nil
-}
-
-// str reads a string, the cursor on its opening quote.
-func (d *decoder) str() (string, error) {
-	d.at++
-	start := d.at
-	for d.at < len(d.data) {
-		switch c := d.data[d.at]; {
-		case c == '"':
-			s := string(d.data[start:d.at])
-			d.at++
-			return s, nil
-		case c == '\\':
-			return d.escaped(start)
-		case c < ' ':
-			return "", d.broken()
-		}
-		d.at++
-	}
-	return "", d.broken()
-}
-
-// escaped goes on with a string at its first backslash.
-func (d *decoder) escaped(start int) (string, error) {
-	b := append([]byte(nil), d.data[start:d.at]...)
-	for d.at < len(d.data) {
-		c := d.data[d.at]
-		switch {
-		case c == '"':
-			d.at++
-			return string(b), nil
-		case c < ' ':
-			return "", d.broken()
-		case c != '\\':
-			b = append(b, c)
-			d.at++
-			continue
-		}
-		if d.at++; d.at >= len(d.data) {
-			break
-		}
-		if d.data[d.at] == 'u' {
-			r, err := d.unicode()
-			if err != nil {
-				return "", err
-			}
-			b = utf8.AppendRune(b, r)
-			continue
-		}
-		i := strings.IndexByte(`"\/bfnrt`, d.data[d.at])
-		if i < 0 {
-			return "", d.broken()
-		}
-		b = append(b, "\"\\/\b\f\n\r\t"[i])
-		d.at++
-	}
-	return "", d.broken()
-}
-
-// unicode reads uXXXX, and a second one where the first is half of a pair.
-func (d *decoder) unicode() (rune, error) {
-	at := d.at
-	high, err := d.hex4()
-	if err != nil {
-		return 0, err
-	}
-	if high < 0xd800 || high > 0xdfff {
-		return high, nil
-	}
-	if high < 0xdc00 && d.at+1 < len(d.data) && d.data[d.at] == '\\' && d.data[d.at+1] == 'u' {
-		d.at++
-		low, err := d.hex4()
-		if err != nil {
-			return 0, err
-		}
-		if low >= 0xdc00 && low <= 0xdfff {
-			return (high-0xd800)<<10 + (low - 0xdc00) + 0x10000, nil
-		}
-	}
-	return 0, refuse("the request body has half of a surrogate pair at byte %d", at)
-}
-
-func (d *decoder) hex4() (rune, error) {
-	d.at++ // u
-	var r rune
-	for range 4 {
-		if d.at >= len(d.data) {
-			return 0, d.broken()
-		}
-		c := d.data[d.at]
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, d.broken()
-		}
-		r = r<<4 | rune(c)
-		d.at++
-	}
-	return r, nil
 }
 
 type field struct {

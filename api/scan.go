@@ -1,0 +1,327 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// badUTF8 is where the first invalid byte stands; -1: nowhere.
+func badUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// place is where in the document a value stands; it becomes text only when something is wrong.
+type place struct {
+	up    *place // nil: the whole document, which name says in words
+	name  string
+	index int // of an array, where name is empty
+}
+
+func (p *place) whole() bool { return p.up == nil }
+
+func (p *place) String() string {
+	if p.whole() {
+		return p.name
+	}
+	head := ""
+	if !p.up.whole() {
+		head = p.up.String()
+	}
+	switch {
+	case p.name == "":
+		return head + "[" + strconv.Itoa(p.index) + "]"
+	case head == "":
+		return clip(p.name)
+	}
+	return head + "." + clip(p.name)
+}
+
+// decoder is the cursor of a scan over one document.
+type decoder struct {
+	root *place // says what the document is
+	data []byte
+	at   int
+}
+
+func (d *decoder) space() {
+	for d.at < len(d.data) {
+		switch d.data[d.at] {
+		case ' ', '\t', '\n', '\r':
+			d.at++
+		default:
+			return
+		}
+	}
+}
+
+// peek is the next byte after white space, 0 at the end.
+func (d *decoder) peek() byte {
+	if d.space(); d.at == len(d.data) {
+		return 0
+	}
+	return d.data[d.at]
+}
+
+// broken says that the text is not JSON here.
+func (d *decoder) broken() error {
+	if d.at >= len(d.data) {
+		return refuse("%s is not JSON: it ends too early, after byte %d", d.root, len(d.data))
+	}
+	r, _ := utf8.DecodeRune(d.data[d.at:])
+	return refuse("%s is not JSON: unexpected %q at byte %d", d.root, r, d.at+1)
+}
+
+func (d *decoder) literal(s string) error {
+	for i := range len(s) {
+		if d.at >= len(d.data) || d.data[d.at] != s[i] {
+			return d.broken()
+		}
+		d.at++
+	}
+	return nil
+}
+
+// entries reads an object and calls each with every key, the cursor standing before its value.
+func (d *decoder) entries(p *place, depth int, each func(key string) error) error {
+	if depth >= MaxDepth {
+		return refuse("%s is nested more than %d levels deep", p, MaxDepth)
+	}
+	d.at++ // {
+	if d.peek() == '}' {
+		d.at++
+		return nil
+	}
+	for {
+		if d.peek() != '"' {
+			return d.broken()
+		}
+		key, err := d.str()
+		if err != nil {
+			return err
+		}
+		if d.peek() != ':' {
+			return d.broken()
+		}
+		d.at++
+		if err := each(key); err != nil {
+			return err
+		}
+		switch d.peek() {
+		case ',':
+			d.at++
+		case '}':
+			d.at++
+			return nil
+		default:
+			return d.broken()
+		}
+	}
+}
+
+// elements reads an array and calls each before every element.
+func (d *decoder) elements(p *place, depth int, each func(i int) error) error {
+	if depth >= MaxDepth {
+		return refuse("%s is nested more than %d levels deep", p, MaxDepth)
+	}
+	d.at++ // [
+	if d.peek() == ']' {
+		d.at++
+		return nil
+	}
+	for i := 0; ; i++ {
+		if err := each(i); err != nil {
+			return err
+		}
+		switch d.peek() {
+		case ',':
+			d.at++
+		case ']':
+			d.at++
+			return nil
+		default:
+			return d.broken()
+		}
+	}
+}
+
+// skip reads a value of any shape and keeps nothing of it but its rules.
+func (d *decoder) skip(p *place, depth int) error {
+	switch c := d.peek(); c {
+	case '{':
+		seen := map[string]bool{}
+		return d.entries(p, depth, func(key string) error {
+			if seen[key] {
+				return refuse("duplicate key %q in %s", clip(key), p)
+			}
+			seen[key] = true
+			return d.skip(&place{up: p, name: key}, depth+1)
+		})
+	case '[':
+		return d.elements(p, depth, func(i int) error { return d.skip(&place{up: p, index: i}, depth+1) })
+	case '"':
+		_, err := d.str()
+		return err
+	case 't':
+		return d.literal("true")
+	case 'f':
+		return d.literal("false")
+	case 'n':
+		return d.literal("null")
+	default:
+		if c == '-' || c >= '0' && c <= '9' {
+			_, err := d.number()
+			return err
+		}
+		return d.broken()
+	}
+}
+
+// number reads the text of a number, by the grammar of RFC 8259 section 6.
+func (d *decoder) number() (string, error) {
+	start := d.at
+	digits := func() bool {
+		from := d.at
+		for d.at < len(d.data) && d.data[d.at] >= '0' && d.data[d.at] <= '9' {
+			d.at++
+		}
+		return d.at > from
+	}
+	is := func(set string) bool { return d.at < len(d.data) && strings.IndexByte(set, d.data[d.at]) >= 0 }
+	if is("-") {
+		d.at++
+	}
+	if is("0") {
+		d.at++
+	} else if !digits() {
+		return "", d.broken()
+	}
+	if is(".") {
+		if d.at++; !digits() {
+			return "", d.broken()
+		}
+	}
+	if is("eE") {
+		if d.at++; is("+-") {
+			d.at++
+		}
+		if !digits() {
+			return "", d.broken()
+		}
+	}
+	return string(d.data[start:d.at]), nil
+}
+
+// str reads a string, the cursor on its opening quote.
+func (d *decoder) str() (string, error) {
+	d.at++
+	start := d.at
+	for d.at < len(d.data) {
+		switch c := d.data[d.at]; {
+		case c == '"':
+			s := string(d.data[start:d.at])
+			d.at++
+			return s, nil
+		case c == '\\':
+			return d.escaped(start)
+		case c < ' ':
+			return "", d.broken()
+		}
+		d.at++
+	}
+	return "", d.broken()
+}
+
+// escaped goes on with a string at its first backslash.
+func (d *decoder) escaped(start int) (string, error) {
+	b := append([]byte(nil), d.data[start:d.at]...)
+	for d.at < len(d.data) {
+		c := d.data[d.at]
+		switch {
+		case c == '"':
+			d.at++
+			return string(b), nil
+		case c < ' ':
+			return "", d.broken()
+		case c != '\\':
+			b = append(b, c)
+			d.at++
+			continue
+		}
+		if d.at++; d.at >= len(d.data) {
+			break
+		}
+		if d.data[d.at] == 'u' {
+			r, err := d.unicode()
+			if err != nil {
+				return "", err
+			}
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		i := strings.IndexByte(`"\/bfnrt`, d.data[d.at])
+		if i < 0 {
+			return "", d.broken()
+		}
+		b = append(b, "\"\\/\b\f\n\r\t"[i])
+		d.at++
+	}
+	return "", d.broken()
+}
+
+// unicode reads uXXXX, and a second one where the first is half of a pair.
+func (d *decoder) unicode() (rune, error) {
+	at := d.at
+	high, err := d.hex4()
+	if err != nil {
+		return 0, err
+	}
+	if high < 0xd800 || high > 0xdfff {
+		return high, nil
+	}
+	if high < 0xdc00 && d.at+1 < len(d.data) && d.data[d.at] == '\\' && d.data[d.at+1] == 'u' {
+		d.at++
+		low, err := d.hex4()
+		if err != nil {
+			return 0, err
+		}
+		if low >= 0xdc00 && low <= 0xdfff {
+			return (high-0xd800)<<10 + (low - 0xdc00) + 0x10000, nil
+		}
+	}
+	return 0, refuse("%s has half of a surrogate pair at byte %d", d.root, at)
+}
+
+func (d *decoder) hex4() (rune, error) {
+	d.at++ // u
+	var r rune
+	for range 4 {
+		if d.at >= len(d.data) {
+			return 0, d.broken()
+		}
+		c := d.data[d.at]
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, d.broken()
+		}
+		r = r<<4 | rune(c)
+		d.at++
+	}
+	return r, nil
+}
