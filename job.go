@@ -2,6 +2,7 @@ package pleat
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -40,6 +41,9 @@ type Sequence struct {
 
 // Polymer reports whether the sequence is a chain of residues.
 func (s *Sequence) Polymer() bool { return s.Kind != Ligand }
+
+// Place is where the sequence stands in a creation request, as item i of it.
+func (s *Sequence) Place(i int) string { return fmt.Sprintf("sequences[%d].%s", i, itemKeys[s.Kind]) }
 
 // Item is the sequence in the form of a creation request.
 func (s *Sequence) Item() map[string]any {

@@ -1,7 +1,6 @@
 package pleat
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,6 +23,9 @@ var letters = map[EntityKind]string{
 	RNA:     "ACGUN",
 	DNA:     "ACGTN",
 }
+
+// Letters are those that a polymer of a kind may hold; the last stands for an unknown residue.
+func Letters(k EntityKind) string { return letters[k] }
 
 // itemKeys are the wire names of the kinds, for messages.
 var itemKeys = map[EntityKind]string{
@@ -50,7 +52,7 @@ func (j *Job) Validate(m Model) error {
 			return err
 		}
 	}
-	if err := j.nameChains(); err != nil {
+	if err := j.NameChains(); err != nil {
 		return err
 	}
 	if err := j.checkTokens(m); err != nil {
@@ -87,7 +89,7 @@ func CheckName(field, s string) error {
 
 // clean checks one item and puts its text into canonical form.
 func (s *Sequence) clean(i int, m Model) error {
-	path := fmt.Sprintf("sequences[%d].%s", i, itemKeys[s.Kind])
+	path := s.Place(i)
 	if !m.Takes(s.Kind) {
 		return Invalidf("%s: the model %q folds %s only", path, m.Name, entityNames(m.Entities))
 	}
@@ -135,7 +137,7 @@ func (s *Sequence) cleanLigand(path string) error {
 	}
 	if s.CCD {
 		s.Text = strings.ToUpper(s.Text)
-		if !ccdCode(s.Text) {
+		if !IsCCD(s.Text) {
 			return Invalidf("Invalid sequence format: %s.sequence is %q; a CCD code has 1 to 5 letters and digits", path, Clip(s.Text))
 		}
 		return nil
@@ -157,7 +159,8 @@ func ligandForm(ccd bool) string {
 	return "a SMILES, or a CCD code with is_ccd true"
 }
 
-func ccdCode(s string) bool {
+// IsCCD reports whether s can be a code of the Chemical Component Dictionary: 1 to 5 capitals and digits.
+func IsCCD(s string) bool {
 	if len(s) < 1 || len(s) > 5 {
 		return false
 	}
@@ -183,7 +186,7 @@ func (s *Sequence) cleanPolymer(path string, m Model) error {
 		switch {
 		case mod.Residue < 1 || mod.Residue > len(text):
 			return Invalidf("%s.modifications[%d].res_idx is %d; the chain has residues 1 to %d", path, k, mod.Residue, len(text))
-		case !ccdCode(mod.CCD):
+		case !IsCCD(mod.CCD):
 			return Invalidf("%s.modifications[%d].ccd is %q; a CCD code has 1 to 5 letters and digits", path, k, Clip(mod.CCD))
 		case seen[mod.Residue]:
 			return Invalidf("%s.modifications[%d].res_idx %d is modified twice", path, k, mod.Residue)
@@ -222,19 +225,19 @@ func (s *Sequence) cleanLetters(path string, m Model) (string, error) {
 	return b.String(), nil
 }
 
-// nameChains gives every copy a chain name: the one asked for, else the next free letter.
-func (j *Job) nameChains() error {
+// NameChains gives every copy a chain name: the one asked for, else the next free letter. Counts must be 1 or more.
+func (j *Job) NameChains() error {
 	total, used := 0, map[string]int{}
 	for i := range j.Sequences {
 		s := &j.Sequences[i]
-		path := fmt.Sprintf("sequences[%d].%s", i, itemKeys[s.Kind])
+		path := s.Place(i)
 		if total += s.Count; total > MaxChains {
 			return Invalidf("%s: the job has more than %d chains, copies counted", path, MaxChains)
 		}
 		if s.ChainID == "" {
 			continue
 		}
-		if !chainName(s.ChainID) {
+		if !IsChainName(s.ChainID) {
 			return Invalidf("%s.chain_id is %q; a chain name has 1 to %d letters and digits", path, Clip(s.ChainID), MaxChainName)
 		}
 		if k, ok := used[s.ChainID]; ok {
@@ -261,7 +264,8 @@ func (j *Job) nameChains() error {
 	return nil
 }
 
-func chainName(s string) bool {
+// IsChainName reports whether a chain may be called s: 1 to 4 letters and digits.
+func IsChainName(s string) bool {
 	if len(s) < 1 || len(s) > MaxChainName {
 		return false
 	}
@@ -320,9 +324,9 @@ func (j *Job) checkTokens(m Model) error {
 	for i := range j.Sequences {
 		s := &j.Sequences[i]
 		if n := s.Tokens(); s.Polymer() && n < m.MinTokens {
-			return Invalidf("Invalid sequence format: sequences[%d].%s.sequence has %d residues; the model %q folds %d or more", i, itemKeys[s.Kind], n, m.Name, m.MinTokens)
+			return Invalidf("Invalid sequence format: %s.sequence has %d residues; the model %q folds %d or more", s.Place(i), n, m.Name, m.MinTokens)
 		} else if !m.Has(FeatureComplex) && m.MaxTokens > 0 && n > m.MaxTokens {
-			return Invalidf("Invalid sequence format: sequences[%d].%s.sequence has %d residues; the model %q folds at most %d", i, itemKeys[s.Kind], n, m.Name, m.MaxTokens)
+			return Invalidf("Invalid sequence format: %s.sequence has %d residues; the model %q folds at most %d", s.Place(i), n, m.Name, m.MaxTokens)
 		}
 	}
 	if n := j.Tokens(); m.Has(FeatureComplex) && m.MaxTokens > 0 && n > m.MaxTokens {
