@@ -15,7 +15,7 @@ var floors = [][]string{
 	{"cmd/pleat", "docs/receivers"},
 	{"internal/server", "internal/work", "internal/ui"},
 	{"internal/engine"},
-	{"internal/store", "internal/flow", "internal/msa", "internal/webhook", "internal/blob", "internal/plot", "internal/mini", "internal/calvados", "internal/analyst"},
+	{"internal/store", "internal/flow", "internal/msa", "internal/webhook", "internal/blob", "internal/plot", "internal/mini", "internal/calvados", "internal/analyst", "internal/format"},
 	{"internal/structure", "internal/seal"},
 	{""}, // package pleat
 }

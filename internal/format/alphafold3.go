@@ -1,0 +1,331 @@
+package format
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"pleat"
+	"pleat/api"
+)
+
+// af3Job is a job of AlphaFold 3: https://github.com/google-deepmind/alphafold3/blob/main/docs/input.md, versions 1 to 4.
+type af3Job struct {
+	Name        string    `json:"name"`
+	ModelSeeds  []any     `json:"modelSeeds"`
+	Sequences   []af3Item `json:"sequences" maxItems:"256"`
+	Bonds       [][][]any `json:"bondedAtomPairs,omitempty" maxItems:"1000"`
+	UserCCD     *string   `json:"userCCD,omitempty"`
+	UserCCDPath *string   `json:"userCCDPath,omitempty"`
+	Dialect     string    `json:"dialect"`
+	Version     *int      `json:"version"`
+}
+
+type af3Item struct {
+	Protein *af3Chain  `json:"protein,omitempty"`
+	RNA     *af3Chain  `json:"rna,omitempty"`
+	DNA     *af3Chain  `json:"dna,omitempty"`
+	Ligand  *af3Ligand `json:"ligand,omitempty"`
+}
+
+type af3Chain struct {
+	ID              any           `json:"id"` // a string, or a list of them
+	Sequence        string        `json:"sequence"`
+	Modifications   []replaced    `json:"modifications,omitempty"`
+	Description     string        `json:"description,omitempty"`
+	UnpairedMSA     *string       `json:"unpairedMsa,omitempty"`
+	UnpairedMSAPath *string       `json:"unpairedMsaPath,omitempty"`
+	PairedMSA       *string       `json:"pairedMsa,omitempty"`
+	PairedMSAPath   *string       `json:"pairedMsaPath,omitempty"`
+	Templates       []af3Template `json:"templates,omitempty"`
+}
+
+type af3Template struct {
+	CIF             *string `json:"mmcif,omitempty"`
+	CIFPath         *string `json:"mmcifPath,omitempty"`
+	QueryIndices    []int   `json:"queryIndices"`
+	TemplateIndices []int   `json:"templateIndices"`
+}
+
+type af3Ligand struct {
+	ID          any      `json:"id"`
+	CCDCodes    []string `json:"ccdCodes,omitempty"`
+	SMILES      *string  `json:"smiles,omitempty"`
+	Description string   `json:"description,omitempty"`
+}
+
+const af3Versions = 4
+
+func readAlphaFold3(text string, in *reading) error {
+	var j af3Job
+	if err := api.DecodeAs("the file", []byte(text), &j); err != nil {
+		return err
+	}
+	d := in.draft("")
+	switch {
+	case j.Dialect != "alphafold3":
+		return pleat.Invalidf("dialect is %q; it must be \"alphafold3\"", pleat.Clip(j.Dialect))
+	case j.Version == nil || *j.Version < 1 || *j.Version > af3Versions:
+		return pleat.Invalidf("version must be 1 to %d", af3Versions)
+	case j.UserCCDPath != nil:
+		return refusePath("userCCDPath", *j.UserCCDPath)
+	case j.UserCCD != nil && strings.TrimSpace(*j.UserCCD) != "":
+		return pleat.Invalidf("userCCD defines components of its own, which a job cannot: give those ligands as SMILES instead")
+	}
+	if err := d.seeds("modelSeeds", j.ModelSeeds); err != nil {
+		return err
+	}
+	for i := range j.Sequences {
+		if err := d.addAF3Item(fmt.Sprintf("sequences[%d]", i), &j.Sequences[i]); err != nil {
+			return err
+		}
+	}
+	if err := d.nameChains(); err != nil {
+		return err
+	}
+	for i, pair := range j.Bonds {
+		if err := d.addAF3Bond(fmt.Sprintf("bondedAtomPairs[%d]", i), pair); err != nil {
+			return err
+		}
+	}
+	return d.finish(j.Name)
+}
+
+func refusePath(at, path string) error {
+	return pleat.Invalidf("%s names the file %q; a job names no files: leave it out", at, pleat.Clip(path))
+}
+
+func (d *draft) addAF3Item(at string, item *af3Item) error {
+	var taken []string
+	var err error
+	chain := func(key string, kind pleat.EntityKind, c *af3Chain) {
+		if c == nil {
+			return
+		}
+		if taken = append(taken, key); len(taken) == 1 {
+			err = d.addAF3Chain(at+"."+key, kind, c)
+		}
+	}
+	chain("protein", pleat.Protein, item.Protein)
+	chain("rna", pleat.RNA, item.RNA)
+	chain("dna", pleat.DNA, item.DNA)
+	if item.Ligand != nil {
+		if taken = append(taken, "ligand"); len(taken) == 1 {
+			err = d.addAF3Ligand(at+".ligand", item.Ligand)
+		}
+	}
+	return exactlyOne(at, taken, err, "protein, rna, dna, ligand")
+}
+
+func (d *draft) addAF3Chain(at string, kind pleat.EntityKind, c *af3Chain) error {
+	ids, err := af3IDs(at+".id", c.ID)
+	if err != nil {
+		return err
+	}
+	if err := d.dropAlignments(at, c); err != nil {
+		return err
+	}
+	text, err := polymer(at+".sequence", kind, c.Sequence)
+	if err != nil {
+		return err
+	}
+	q := pleat.Sequence{Kind: kind, Text: text, Label: d.label(at+".description", c.Description)}
+	if err := modifyAll(&q, at, c.Modifications); err != nil {
+		return err
+	}
+	return d.add(entity{at, q, ids})
+}
+
+// dropAlignments notes what a chain brings of its own to the model, and refuses files.
+func (d *draft) dropAlignments(at string, c *af3Chain) error {
+	for _, p := range []struct {
+		field string
+		path  *string
+	}{{".unpairedMsaPath", c.UnpairedMSAPath}, {".pairedMsaPath", c.PairedMSAPath}} {
+		if p.path != nil {
+			return refusePath(at+p.field, *p.path)
+		}
+	}
+	for _, m := range []struct {
+		field string
+		msa   *string
+	}{{"unpairedMsa", c.UnpairedMSA}, {"pairedMsa", c.PairedMSA}} {
+		if m.msa != nil && *m.msa != "" {
+			d.note("%s.%s, an alignment of %d sequences, was dropped: a job brings no alignment of its own", at, m.field, strings.Count("\n"+*m.msa, "\n>"))
+		}
+	}
+	if c.UnpairedMSA != nil && *c.UnpairedMSA == "" && (c.PairedMSA == nil || *c.PairedMSA == "") {
+		d.note("%s.unpairedMsa is empty, which asks for no alignment; a job says that by the model's params.msaAlgorithm: dropped", at)
+	}
+	for i, t := range c.Templates {
+		if t.CIFPath != nil {
+			return refusePath(fmt.Sprintf("%s.templates[%d].mmcifPath", at, i), *t.CIFPath)
+		}
+	}
+	if n := len(c.Templates); n > 0 {
+		d.note("%s.templates, %d in number, was dropped: a job brings no templates of its own", at, n)
+	}
+	return nil
+}
+
+func (d *draft) addAF3Ligand(at string, l *af3Ligand) error {
+	ids, err := af3IDs(at+".id", l.ID)
+	if err != nil {
+		return err
+	}
+	var q pleat.Sequence
+	switch {
+	case (l.SMILES != nil) == (len(l.CCDCodes) > 0):
+		return pleat.Invalidf("%s must have exactly one of ccdCodes and smiles", at)
+	case len(l.CCDCodes) > 1:
+		return pleat.Invalidf("%s.ccdCodes holds %d codes; a ligand here is one component: give each a ligand of its own, and the bonds between them", at, len(l.CCDCodes))
+	case l.SMILES != nil:
+		q, err = ligand(at+".smiles", *l.SMILES, false)
+	default:
+		q, err = ligand(at+".ccdCodes[0]", l.CCDCodes[0], true)
+	}
+	if err != nil {
+		return err
+	}
+	q.Label = d.label(at+".description", l.Description)
+	return d.add(entity{at, q, ids})
+}
+
+// af3IDs reads the ids of an entity, one per copy.
+func af3IDs(at string, v any) ([]string, error) {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	var ids []string
+	for i, v := range list {
+		id, isText := v.(string)
+		switch {
+		case len(list) == 0 || !isText || id == "":
+			if ok {
+				at = fmt.Sprintf("%s[%d]", at, i)
+			}
+			return nil, pleat.Invalidf("%s must be the name of a chain, such as \"A\"", at)
+		case len(list) > pleat.MaxChains:
+			return nil, pleat.Invalidf("%s has %d names; at most %d are taken", at, len(list), pleat.MaxChains)
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		return nil, pleat.Invalidf("%s is empty; it must be the name of a chain, such as \"A\"", at)
+	}
+	return ids, nil
+}
+
+func (d *draft) addAF3Bond(at string, pair [][]any) error {
+	if len(pair) != 2 {
+		return pleat.Invalidf("%s must be two atoms, each a list of chain, residue and atom, such as [\"A\", 145, \"SG\"]", at)
+	}
+	var atoms [2]pleat.AtomRef
+	for i, a := range pair {
+		at := fmt.Sprintf("%s[%d]", at, i)
+		var chain, atom string
+		index, ok := 0, len(a) == 3
+		if ok {
+			chain, _ = a[0].(string)
+			atom, _ = a[2].(string)
+			n, isNumber := a[1].(json.Number)
+			k, err := strconv.Atoi(string(n))
+			index, ok = k, isNumber && err == nil && atom != ""
+		}
+		if !ok {
+			return pleat.Invalidf("%s must be a list of chain, residue and atom, such as [\"A\", 145, \"SG\"]", at)
+		}
+		r, err := d.residue(at, chain, index)
+		if err != nil {
+			return err
+		}
+		atoms[i] = pleat.AtomRef{Chain: r.Chain, Residue: r.Residue, Atom: atom}
+	}
+	d.job.Constraints.Bond = append(d.job.Constraints.Bond, pleat.Bond{Atom1: atoms[0], Atom2: atoms[1]})
+	return nil
+}
+
+func writeAlphaFold3(j *pleat.Job, out *writing) ([]byte, error) {
+	version := 1
+	seed, ok := j.Params.Seed()
+	if !ok {
+		seed = "1"
+		out.note("modelSeeds is [1]: AlphaFold 3 needs a seed and the job has none")
+	}
+	file := af3Job{Name: j.Name, ModelSeeds: []any{json.Number(seed)}, Sequences: []af3Item{}, Dialect: "alphafold3"}
+	names := out.capitals(j)
+	for i := range j.Sequences {
+		q := &j.Sequences[i]
+		if q.Label != "" {
+			version = 4 // the first with description
+		}
+		var ids []string
+		for _, c := range q.Chains {
+			ids = append(ids, names[c])
+		}
+		file.Sequences = append(file.Sequences, af3ItemOf(q, ids))
+		out.properties(q, i, "cyclic", "property_type")
+	}
+	for _, b := range j.Constraints.Bond {
+		var pair [][]any
+		for _, a := range []pleat.AtomRef{b.Atom1, b.Atom2} {
+			pair = append(pair, []any{names[a.Chain], a.Residue, a.Atom})
+		}
+		file.Bonds = append(file.Bonds, pair)
+	}
+	file.Version = &version
+	out.constraints(&j.Constraints, true)
+	out.params(j, true, nil)
+	return indented(file)
+}
+
+func af3ItemOf(q *pleat.Sequence, ids []string) af3Item {
+	var id any = ids
+	if len(ids) == 1 {
+		id = ids[0]
+	}
+	if q.Kind == pleat.Ligand {
+		l := &af3Ligand{ID: id, Description: q.Label}
+		if q.CCD {
+			l.CCDCodes = []string{q.Text}
+		} else {
+			l.SMILES = &q.Text
+		}
+		return af3Item{Ligand: l}
+	}
+	c := &af3Chain{ID: id, Sequence: q.Text, Modifications: replacedOf(q, ""), Description: q.Label}
+	switch q.Kind {
+	case pleat.RNA:
+		return af3Item{RNA: c}
+	case pleat.DNA:
+		return af3Item{DNA: c}
+	}
+	return af3Item{Protein: c}
+}
+
+// capitals names the chains as AlphaFold 3 takes them, in capital letters alone.
+func (w *writing) capitals(j *pleat.Job) map[string]string {
+	fits := func(name string) bool { return strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" }
+	var other pleat.Job // of one chain per name: those that fit keep theirs, the others get the next free one
+	var all []string
+	for i := range j.Sequences {
+		for _, c := range j.Sequences[i].Chains {
+			q := pleat.Sequence{Kind: pleat.Protein, Count: 1}
+			if fits(c) {
+				q.ChainID = c
+			}
+			all = append(all, c)
+			other.Sequences = append(other.Sequences, q)
+		}
+	}
+	names := map[string]string{}
+	_ = other.NameChains() // as many chains as the job has, and names of the job
+	for i, c := range all {
+		if names[c] = other.Sequences[i].Chains[0]; names[c] != c {
+			w.note("The chain %s is called %s in the file: AlphaFold 3 takes capital letters alone", c, names[c])
+		}
+	}
+	return names
+}

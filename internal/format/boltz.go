@@ -1,0 +1,492 @@
+package format
+
+import (
+	"bytes"
+
+	"go.yaml.in/yaml/v3"
+
+	"pleat"
+)
+
+// Boltz YAML, version 1: https://github.com/jwohlwend/boltz/blob/main/docs/prediction.md.
+
+// The distances that Boltz supports, in Å.
+const boltzNear, boltzFar = 4, 20
+
+const maxConstraints = 1000
+
+func readBoltz(text string, in *reading) error {
+	root, err := parseYAML(text)
+	if err != nil {
+		return err
+	}
+	f, err := root.fields("version", "sequences", "constraints", "templates", "properties")
+	if err != nil {
+		return err
+	}
+	if v, ok := f["version"]; ok && v.Value != "1" {
+		return v.wrong("1")
+	}
+	if t, ok := f["templates"]; ok && len(t.Content) > 0 {
+		return pleat.Invalidf("templates (line %d) names files; a job names no files: leave them out", t.Line)
+	}
+	d := in.draft("")
+	if _, ok := f["sequences"]; !ok {
+		return pleat.Invalidf("sequences is required; it must hold at least 1 item")
+	}
+	items, err := f["sequences"].list(pleat.MaxItems)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := d.addBoltzItem(item); err != nil {
+			return err
+		}
+	}
+	if err := d.nameChains(); err != nil {
+		return err
+	}
+	if err := eachOf(f["constraints"], d.addBoltzConstraint); err != nil {
+		return err
+	}
+	if err := eachOf(f["properties"], d.addBoltzProperty); err != nil {
+		return err
+	}
+	return d.finish("")
+}
+
+// eachOf calls do with every item of a list; an absent one has none.
+func eachOf(n node, do func(node) error) error {
+	if n.null() {
+		return nil
+	}
+	items, err := n.list(maxConstraints)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := do(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *draft) addBoltzItem(item node) error {
+	key, n, err := item.one("protein", "rna", "dna", "ligand")
+	if err != nil {
+		return err
+	}
+	if key == "ligand" {
+		return d.addBoltzLigand(n)
+	}
+	f, err := n.fields("id", "sequence", "msa", "modifications", "cyclic")
+	if err != nil {
+		return err
+	}
+	if err := d.dropBoltzMSA(f["msa"]); err != nil {
+		return err
+	}
+	ids, err := d.boltzIDs(n, f["id"])
+	if err != nil {
+		return err
+	}
+	text := ""
+	if s, ok := f["sequence"]; ok {
+		if text, err = s.text(&d.notes); err != nil {
+			return err
+		}
+	}
+	q := pleat.Sequence{Kind: pleat.EntityKind(key)}
+	if q.Text, err = polymer(n.at+".sequence", q.Kind, text); err != nil {
+		return err
+	}
+	if c, ok := f["cyclic"]; ok {
+		if q.Cyclic, err = c.truth(); err != nil {
+			return err
+		}
+	}
+	err = eachOf(f["modifications"], func(m node) error { return d.boltzModification(&q, m) })
+	if err != nil {
+		return err
+	}
+	return d.add(entity{n.at, q, ids})
+}
+
+func (d *draft) dropBoltzMSA(n node) error {
+	if n.null() {
+		return nil
+	}
+	msa, err := n.text(&d.notes)
+	switch {
+	case err != nil:
+		return err
+	case msa == "empty":
+		d.note("%s: empty asks for no alignment, which a job says by the model's params.msaAlgorithm: dropped", n.at)
+		return nil
+	case msa == "":
+		return nil
+	}
+	return refusePath(n.at, msa)
+}
+
+func (d *draft) boltzIDs(item, n node) ([]string, error) {
+	if n.null() {
+		return nil, pleat.Invalidf("%s.id (line %d) is required; it must be the name of a chain, or a list of them", item.at, item.Line)
+	}
+	list := []node{n}
+	if n.Kind == yaml.SequenceNode {
+		var err error
+		if list, err = n.list(pleat.MaxChains); err != nil {
+			return nil, err
+		}
+	}
+	var ids []string
+	for _, one := range list {
+		id, err := one.text(&d.notes)
+		if err == nil && id == "" {
+			err = one.wrong("the name of a chain")
+		}
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		return nil, n.wrong("the name of a chain, or a list of at least one")
+	}
+	return ids, nil
+}
+
+func (d *draft) boltzModification(q *pleat.Sequence, n node) error {
+	f, err := n.fields("position", "ccd")
+	if err != nil {
+		return err
+	}
+	for _, need := range []string{"position", "ccd"} {
+		if _, ok := f[need]; !ok {
+			return pleat.Invalidf("%s (line %d) must have position and ccd", n.at, n.Line)
+		}
+	}
+	index, err := f["position"].whole()
+	if err != nil {
+		return err
+	}
+	code, err := f["ccd"].text(&d.notes)
+	if err != nil {
+		return err
+	}
+	return modify(q, n.at, "position", "ccd", index, code)
+}
+
+func (d *draft) addBoltzLigand(n node) error {
+	f, err := n.fields("id", "smiles", "ccd")
+	if err != nil {
+		return err
+	}
+	ids, err := d.boltzIDs(n, f["id"])
+	if err != nil {
+		return err
+	}
+	what, ccd := f["ccd"]
+	if smiles, ok := f["smiles"]; ok == ccd {
+		return pleat.Invalidf("%s (line %d) must have exactly one of smiles and ccd", n.at, n.Line)
+	} else if ok {
+		what = smiles
+	}
+	text, err := what.text(&d.notes)
+	if err != nil {
+		return err
+	}
+	q, err := ligand(what.at, text, ccd)
+	if err != nil {
+		return err
+	}
+	return d.add(entity{n.at, q, ids})
+}
+
+func (d *draft) addBoltzConstraint(n node) error {
+	key, c, err := n.one("bond", "pocket", "contact")
+	if err != nil {
+		return err
+	}
+	switch key {
+	case "bond":
+		return d.addBoltzBond(c)
+	case "pocket":
+		return d.addBoltzPocket(c)
+	}
+	return d.addBoltzContact(c)
+}
+
+// needs reads a mapping in which some keys are required.
+func (n node) needs(required []string, optional ...string) (map[string]node, error) {
+	f, err := n.fields(append(required, optional...)...)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range required {
+		if _, ok := f[key]; !ok {
+			return nil, pleat.Invalidf("%s.%s (line %d) is required", n.at, key, n.Line)
+		}
+	}
+	return f, nil
+}
+
+func (d *draft) addBoltzBond(n node) error {
+	f, err := n.needs([]string{"atom1", "atom2"})
+	if err != nil {
+		return err
+	}
+	var atoms [2]pleat.AtomRef
+	for i, key := range []string{"atom1", "atom2"} {
+		v := f[key]
+		if v.Kind != yaml.SequenceNode || len(v.Content) != 3 {
+			return v.wrong("a list of chain, residue and atom, such as [A, 145, SG]")
+		}
+		parts, _ := v.list(3) // it is a list of three
+		id, err := parts[0].text(&d.notes)
+		if err != nil {
+			return err
+		}
+		index, err := parts[1].whole()
+		if err != nil {
+			return err
+		}
+		atom, err := parts[2].text(&d.notes)
+		if err != nil {
+			return err
+		}
+		r, err := d.residue(v.at, id, index)
+		if err != nil {
+			return err
+		}
+		atoms[i] = pleat.AtomRef{Chain: r.Chain, Residue: r.Residue, Atom: atom}
+	}
+	d.job.Constraints.Bond = append(d.job.Constraints.Bond, pleat.Bond{Atom1: atoms[0], Atom2: atoms[1]})
+	return nil
+}
+
+func (d *draft) addBoltzPocket(n node) error {
+	f, err := n.needs([]string{"binder", "contacts"}, "max_distance", "force")
+	if err != nil {
+		return err
+	}
+	id, err := f["binder"].text(&d.notes)
+	if err != nil {
+		return err
+	}
+	var p pleat.Pocket
+	if p.Binder.Chain, _, err = d.chain(f["binder"].at, id); err != nil {
+		return err
+	}
+	err = eachOf(f["contacts"], func(v node) error {
+		r, err := d.boltzToken(v)
+		p.Contacts = append(p.Contacts, r)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(p.Contacts) == 0 {
+		return f["contacts"].wrong("a list of at least one residue")
+	}
+	if v, ok := f["max_distance"]; ok {
+		far, err := v.number()
+		if err != nil {
+			return err
+		}
+		d.note("%s %g was dropped: a pocket of a job has no distance, so the model's own counts", v.at, far)
+	}
+	d.job.Constraints.Pocket = append(d.job.Constraints.Pocket, p)
+	return d.dropForce(f["force"])
+}
+
+func (d *draft) addBoltzContact(n node) error {
+	f, err := n.needs([]string{"token1", "token2"}, "max_distance", "force")
+	if err != nil {
+		return err
+	}
+	one, err := d.boltzToken(f["token1"])
+	if err != nil {
+		return err
+	}
+	two, err := d.boltzToken(f["token2"])
+	if err != nil {
+		return err
+	}
+	c := pleat.Contact{ChainA: one.Chain, ResidueA: one.Residue, ChainB: two.Chain, ResidueB: two.Residue}
+	if v, ok := f["max_distance"]; ok {
+		if c.Distance, err = v.number(); err != nil {
+			return err
+		}
+		if c.Distance <= 0 || c.Distance > 1000 {
+			return v.wrong("a length in Å above 0 and up to 1000")
+		}
+	}
+	d.job.Constraints.Contact = append(d.job.Constraints.Contact, c)
+	return d.dropForce(f["force"])
+}
+
+func (d *draft) dropForce(n node) error {
+	if n.null() {
+		return nil
+	}
+	force, err := n.truth()
+	if force {
+		d.note("%s true was dropped: how hard a constraint is held to is the model's own matter", n.at)
+	}
+	return err
+}
+
+// boltzToken reads a residue, or an atom of a ligand, which stands for the ligand here.
+func (d *draft) boltzToken(n node) (pleat.ResidueRef, error) {
+	if n.Kind != yaml.SequenceNode || len(n.Content) != 2 {
+		return pleat.ResidueRef{}, n.wrong("a list of chain and residue, such as [A, 145]")
+	}
+	parts, _ := n.list(2) // it is a list of two
+	id, err := parts[0].text(&d.notes)
+	if err != nil {
+		return pleat.ResidueRef{}, err
+	}
+	if !parts[1].isWhole() {
+		_, q, err := d.chain(n.at, id)
+		if err != nil {
+			return pleat.ResidueRef{}, err
+		}
+		if q.Polymer() || parts[1].Kind != yaml.ScalarNode {
+			return pleat.ResidueRef{}, parts[1].wrong("a residue's number, from 1")
+		}
+		d.note("%s names the atom %s of the ligand %s; constraints of a job name residues, so it became the whole ligand", n.at, pleat.Clip(parts[1].Value), pleat.Clip(id))
+		return d.residue(n.at, id, 1)
+	}
+	index, err := parts[1].whole()
+	if err != nil {
+		return pleat.ResidueRef{}, err
+	}
+	return d.residue(n.at, id, index)
+}
+
+func (d *draft) addBoltzProperty(n node) error {
+	_, a, err := n.one("affinity")
+	if err != nil {
+		return err
+	}
+	f, err := a.needs([]string{"binder"})
+	if err != nil {
+		return err
+	}
+	binder := f["binder"]
+	id, err := binder.text(&d.notes)
+	if err != nil {
+		return err
+	}
+	_, q, err := d.chain(binder.at, id)
+	switch {
+	case err != nil:
+		return err
+	case q.Polymer():
+		return pleat.Invalidf("%s names %s, a %s; affinity is predicted for a ligand", binder.at, pleat.Clip(id), q.Kind)
+	case q.Count > 1:
+		return pleat.Invalidf("%s names one of %d copies; affinity is predicted for a ligand in one copy", binder.at, q.Count)
+	}
+	q.PropertyType = "affinity"
+	return nil
+}
+
+// boltzOptions are the options of boltz predict that say what the file cannot.
+var boltzOptions = map[string]string{
+	"seed": "--seed %v", "recyclingSteps": "--recycling_steps %v", "samplingSteps": "--sampling_steps %v", "diffusionSample": "--diffusion_samples %v",
+	"stepScale": "--step_scale %v", "samplingStepsAffinity": "--sampling_steps_affinity %v", "diffusionSamplesAffinity": "--diffusion_samples_affinity %v",
+	"affinityMwCorrection": "--affinity_mw_correction",
+}
+
+func writeBoltz(j *pleat.Job, out *writing) ([]byte, error) {
+	out.note("name %q is not in the file: the format has no place for it, so the file is named after it", pleat.Clip(j.Name))
+	items, properties := yamlList(), yamlList()
+	for i := range j.Sequences {
+		q := &j.Sequences[i]
+		items.Content = append(items.Content, boltzItemOf(q))
+		if q.PropertyType != "affinity" {
+			continue
+		}
+		properties.Content = append(properties.Content, yamlMap("affinity", yamlMap("binder", yamlText(q.Chains[0]))))
+		if q.Count > 1 || len(properties.Content) > 1 {
+			out.note("%s.property_type: Boltz predicts affinity for one ligand in one copy and may refuse the file", q.Place(i))
+		}
+	}
+	out.labels(j)
+	out.params(j, false, boltzOptions)
+	file := yamlMap("version", yamlInt(1), "sequences", items, "constraints", boltzConstraints(&j.Constraints, out), "properties", filled(properties))
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(file); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), e.Close()
+}
+
+// filled is a list, nil where it is empty.
+func filled(l *yaml.Node) *yaml.Node {
+	if len(l.Content) == 0 {
+		return nil
+	}
+	return l
+}
+
+func boltzItemOf(q *pleat.Sequence) *yaml.Node {
+	id := yamlText(q.Chains[0])
+	if len(q.Chains) > 1 {
+		id = yamlRow()
+		for _, c := range q.Chains {
+			id.Content = append(id.Content, yamlText(c))
+		}
+	}
+	if q.Kind == pleat.Ligand {
+		key := "smiles"
+		if q.CCD {
+			key = "ccd"
+		}
+		return yamlMap("ligand", yamlMap("id", id, key, yamlText(q.Text)))
+	}
+	var cyclic *yaml.Node
+	if q.Cyclic {
+		cyclic = yamlTrue()
+	}
+	mods := yamlList()
+	for _, m := range q.Modifications {
+		mods.Content = append(mods.Content, yamlMap("position", yamlInt(m.Residue), "ccd", yamlText(m.CCD)))
+	}
+	return yamlMap(string(q.Kind), yamlMap("id", id, "sequence", yamlText(q.Text), "modifications", filled(mods), "cyclic", cyclic))
+}
+
+func boltzConstraints(c *pleat.Constraints, out *writing) *yaml.Node {
+	list := yamlList()
+	put := func(key string, v *yaml.Node) { list.Content = append(list.Content, yamlMap(key, v)) }
+	token := func(chain string, residue int) *yaml.Node { return yamlRow(yamlText(chain), yamlInt(residue)) }
+	atom := func(a pleat.AtomRef) *yaml.Node {
+		return yamlRow(yamlText(a.Chain), yamlInt(a.Residue), yamlText(a.Atom))
+	}
+	for _, b := range c.Bond {
+		put("bond", yamlMap("atom1", atom(b.Atom1), "atom2", atom(b.Atom2)))
+	}
+	for _, p := range c.Pocket {
+		row := yamlRow()
+		for _, r := range p.Contacts {
+			row.Content = append(row.Content, token(r.Chain, r.Residue))
+		}
+		put("pocket", yamlMap("binder", yamlText(p.Binder.Chain), "contacts", row))
+	}
+	for i, t := range c.Contact {
+		var far *yaml.Node
+		if t.Distance > 0 {
+			far = yamlFloat(t.Distance)
+			if t.Distance < boltzNear || t.Distance > boltzFar {
+				out.note("constraints.contact[%d].distance %g is outside the %d to %d Å that Boltz supports; it may refuse the file", i, t.Distance, boltzNear, boltzFar)
+			}
+		}
+		put("contact", yamlMap("token1", token(t.ChainA, t.ResidueA), "token2", token(t.ChainB, t.ResidueB), "max_distance", far))
+	}
+	return filled(list)
+}

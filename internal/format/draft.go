@@ -1,0 +1,310 @@
+package format
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"pleat"
+)
+
+// everything is a model that can do all that a job can ask for.
+var everything = pleat.Model{
+	Name: "any", Kind: pleat.TaskFold, Params: pleat.KnownParams(),
+	Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
+	Features: []pleat.Feature{pleat.FeatureAffinity, pleat.FeatureConstraints, pleat.FeatureModifications, pleat.FeatureCyclic,
+		pleat.FeatureComplex, pleat.FeatureUnknown},
+}
+
+// draft is a job while it is read. Entities come first; after nameChains, chains and residues can be looked up.
+type draft struct {
+	*reading
+	at       string // before every place: empty, or "[1]." in a list of jobs
+	job      pleat.Job
+	entities []entity
+	chains   map[string]string // of the job, by what the file calls them
+}
+
+// entity is one molecule of a file, in as many copies as it has ids.
+type entity struct {
+	at  string // where in the file
+	seq pleat.Sequence
+	ids []string // as the file names the copies; empty: the service chooses
+}
+
+func (in *reading) draft(at string) *draft {
+	return &draft{reading: in, at: at, chains: map[string]string{}}
+}
+
+// add takes an entity. Copies of a file without ids are so many empty ones.
+func (d *draft) add(e entity) error {
+	copies := len(e.ids)
+	for i := range d.entities {
+		copies += len(d.entities[i].ids)
+	}
+	switch {
+	case len(d.entities) == pleat.MaxItems:
+		return pleat.Invalidf("%s is one too many: a job has at most %d items", e.at, pleat.MaxItems)
+	case copies > pleat.MaxChains:
+		return pleat.Invalidf("%s: the job has more than %d chains, copies counted", e.at, pleat.MaxChains)
+	}
+	d.entities = append(d.entities, e)
+	return nil
+}
+
+// copies is so many ids that the service may choose. Nil count: one.
+func copies(at string, count *int) ([]string, error) {
+	if count == nil {
+		return []string{""}, nil
+	}
+	if *count < 1 || *count > pleat.MaxChains {
+		return nil, pleat.Invalidf("%s.count is %d; it must be 1 to %d", at, *count, pleat.MaxChains)
+	}
+	return make([]string, *count), nil
+}
+
+// nameChains lays the entities out as sequences of the job. The service names the copies of an item itself, so where the
+// file names them otherwise each copy becomes an item of its own.
+func (d *draft) nameChains() error {
+	taken := map[string]string{}
+	for _, e := range d.entities {
+		for _, id := range e.ids {
+			if first, ok := taken[id]; ok && id != "" {
+				return pleat.Invalidf("%s has the id %q, which %s has already", e.at, pleat.Clip(id), first)
+			}
+			taken[id] = e.at
+		}
+	}
+	alone := make([]bool, len(d.entities))
+	for again := true; again; {
+		again = false
+		from := d.layOut(alone)
+		if err := d.job.NameChains(); err != nil {
+			return err
+		}
+		clear(d.chains)
+		for i := range d.job.Sequences {
+			q := &d.job.Sequences[i]
+			for k, id := range from[i].ids {
+				if want := usable(id); want != "" && q.Chains[k] != want {
+					alone[from[i].entity], again = true, true
+				}
+				d.chains[id] = q.Chains[k]
+			}
+		}
+	}
+	for i, e := range d.entities {
+		for _, id := range e.ids {
+			if id != "" && usable(id) == "" {
+				d.note("%s: the id %q became %q, since chain names here have 1 to %d letters and digits", e.at, pleat.Clip(id), d.chains[id], pleat.MaxChainName)
+			}
+		}
+		if alone[i] {
+			d.note("%s: its %d copies became items of their own, since the service would name them otherwise than the file does", e.at, len(e.ids))
+		}
+	}
+	return nil
+}
+
+// part is the share of an entity that one sequence of the job holds.
+type part struct {
+	entity int
+	ids    []string
+}
+
+func (d *draft) layOut(alone []bool) []part {
+	var from []part
+	d.job.Sequences = d.job.Sequences[:0]
+	put := func(i int, ids []string) {
+		q := d.entities[i].seq
+		q.Modifications = slices.Clone(q.Modifications)
+		q.ChainID, q.Count = usable(ids[0]), len(ids)
+		d.job.Sequences = append(d.job.Sequences, q)
+		from = append(from, part{i, ids})
+	}
+	for i, e := range d.entities {
+		if !alone[i] {
+			put(i, e.ids)
+			continue
+		}
+		for k := range e.ids {
+			put(i, e.ids[k:k+1])
+		}
+	}
+	return from
+}
+
+// usable is an id that a chain may have here; empty where it may not.
+func usable(id string) string {
+	if pleat.IsChainName(id) {
+		return id
+	}
+	return ""
+}
+
+// chain finds the sequence that an id of the file stands for.
+func (d *draft) chain(at, id string) (string, *pleat.Sequence, error) {
+	name, ok := d.chains[id]
+	if !ok || id == "" {
+		return "", nil, pleat.Invalidf("%s names the chain %q, which the file does not have", at, pleat.Clip(id))
+	}
+	i := slices.IndexFunc(d.job.Sequences, func(q pleat.Sequence) bool { return slices.Contains(q.Chains, name) })
+	return name, &d.job.Sequences[i], nil
+}
+
+// residue finds a residue, counted from 1. A ligand is one residue.
+func (d *draft) residue(at, id string, index int) (pleat.ResidueRef, error) {
+	name, q, err := d.chain(at, id)
+	if err != nil {
+		return pleat.ResidueRef{}, err
+	}
+	n := 1
+	if q.Polymer() {
+		n = len(q.Text)
+	}
+	if index < 1 || index > n {
+		return pleat.ResidueRef{}, pleat.Invalidf("%s names residue %d; chain %s has residues 1 to %d", at, index, pleat.Clip(id), n)
+	}
+	return pleat.ResidueRef{Chain: name, Residue: index}, nil
+}
+
+// polymer is text as a sequence of a kind has it: capitals without white space.
+func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
+	allowed := pleat.Letters(kind)
+	var b strings.Builder
+	n := 0
+	for _, r := range text {
+		if unicode.IsSpace(r) {
+			continue
+		}
+		u := unicode.ToUpper(r)
+		switch n++; {
+		case n > pleat.MaxResidues:
+			return "", pleat.Invalidf("%s has more than %d residues", at, pleat.MaxResidues)
+		case u > 'Z' || strings.IndexByte(allowed, byte(u)) < 0:
+			return "", pleat.Invalidf("%s has %q at position %d; the letters of a %s are %s", at, r, n, kind, allowed)
+		}
+		b.WriteByte(byte(u))
+	}
+	if n == 0 {
+		return "", pleat.Invalidf("%s is empty; it must hold the letters of a %s", at, kind)
+	}
+	return b.String(), nil
+}
+
+// ligand is text as a ligand has it: a SMILES, or the code of a component.
+func ligand(at, text string, ccd bool) (pleat.Sequence, error) {
+	q := pleat.Sequence{Kind: pleat.Ligand, CCD: ccd, Text: strings.TrimSpace(text)}
+	if ccd {
+		code, err := component(at, q.Text)
+		q.Text = code
+		return q, err
+	}
+	switch at0 := strings.IndexFunc(q.Text, func(r rune) bool { return r <= ' ' || r > '~' }); {
+	case q.Text == "":
+		return q, pleat.Invalidf("%s is empty; it must be a SMILES", at)
+	case len(q.Text) > pleat.MaxSMILES:
+		return q, pleat.Invalidf("%s has %d letters; a SMILES may have %d", at, len(q.Text), pleat.MaxSMILES)
+	case at0 >= 0:
+		r, _ := utf8.DecodeRuneInString(q.Text[at0:])
+		return q, pleat.Invalidf("%s has %q at position %d; a SMILES has printable ASCII only", at, r, at0+1)
+	}
+	return q, nil
+}
+
+// component is a code of the Chemical Component Dictionary.
+func component(at, text string) (string, error) {
+	code := strings.ToUpper(strings.TrimSpace(text))
+	if !pleat.IsCCD(code) {
+		return "", pleat.Invalidf("%s is %q; a code of the Chemical Component Dictionary has 1 to 5 letters and digits", at, pleat.Clip(text))
+	}
+	return code, nil
+}
+
+// modify replaces a residue of a polymer.
+func modify(q *pleat.Sequence, at, position, kind string, index int, code string) error {
+	code, err := component(at+"."+kind, code)
+	switch {
+	case err != nil:
+		return err
+	case index < 1 || index > len(q.Text):
+		return pleat.Invalidf("%s.%s is %d; the chain has residues 1 to %d", at, position, index, len(q.Text))
+	case slices.ContainsFunc(q.Modifications, func(m pleat.Modification) bool { return m.Residue == index }):
+		return pleat.Invalidf("%s.%s is %d, which is modified twice", at, position, index)
+	}
+	q.Modifications = append(q.Modifications, pleat.Modification{Residue: index, CCD: code})
+	return nil
+}
+
+// seeds takes the first of a list of seeds.
+func (d *draft) seeds(at string, list []any) error {
+	for i, v := range list {
+		text := fmt.Sprint(v)
+		switch v.(type) {
+		case string, json.Number:
+		default:
+			text = "not a number"
+		}
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || n > pleat.MaxSeed {
+			return pleat.Invalidf("%s[%d] is %q; it must be a whole number from 0 to %d", at, i, pleat.Clip(text), uint64(pleat.MaxSeed))
+		}
+		if i == 0 {
+			d.job.Params = d.job.Params.With("seed", strconv.FormatUint(n, 10))
+		}
+	}
+	if len(list) > 1 {
+		d.note("%s has %d seeds and a job has one: the first was kept, %s; import again and change params.seed for the others", at, len(list), d.job.Params.Values["seed"])
+	}
+	return nil
+}
+
+// line is text on one line of at most so many characters, without what does not print.
+func line(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	s = strings.TrimSpace(s)
+	if r := []rune(s); len(r) > most {
+		s = strings.TrimSpace(string(r[:most]))
+	}
+	return s
+}
+
+// label is what a file calls a sequence.
+func (d *draft) label(at, text string) string {
+	s := line(text, pleat.MaxName)
+	if s != strings.TrimSpace(text) {
+		d.note("%s was shortened to one line of at most %d characters", at, pleat.MaxName)
+	}
+	return s
+}
+
+// finish checks the job and hands it over. An empty name is open.
+func (d *draft) finish(name string) error {
+	if d.job.Name = d.label(d.at+"name", name); d.job.Name == "" {
+		d.job.Name = line(d.def.Name, pleat.MaxName)
+	}
+	if d.job.Name == "" {
+		d.job.Name = "imported"
+	}
+	if len(d.job.Sequences) == 0 {
+		return pleat.Invalidf("%ssequences is empty; it must hold at least 1 item", d.at)
+	}
+	if len(d.jobs) == MaxJobs {
+		return pleat.Invalidf("the file holds more than %d jobs", MaxJobs)
+	}
+	d.job.Params.Model = d.def.Model
+	if err := d.job.Validate(everything); err != nil {
+		return pleat.Invalidf("no job can be made of the file: %s", err)
+	}
+	d.jobs = append(d.jobs, d.job)
+	return nil
+}

@@ -1,0 +1,263 @@
+package format
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"pleat"
+)
+
+// record is one entry of a FASTA file.
+type record struct {
+	line   int    // of its header
+	header string // without '>'
+	lines  []textLine
+	text   string // of the lines, without white space
+
+	// What the header says, where it says it: Boltz writes CHAIN|TYPE|MSA, Chai TYPE|name=NAME.
+	kind  string // protein, rna, dna, smiles or ccd; empty: it does not say
+	chain string
+	label string
+}
+
+// textLine is a line of a sequence and its number.
+type textLine struct {
+	number int
+	text   string
+}
+
+func (r *record) at() string { return fmt.Sprintf("the record at line %d", r.line) }
+
+// words that name a kind in a header, and what they stand for.
+var kinds = map[string]string{"protein": "protein", "rna": "rna", "dna": "dna", "smiles": "smiles", "ccd": "ccd", "ligand": "smiles", "glycan": "glycan"}
+
+func readFASTA(text string, in *reading) error {
+	records, err := splitFASTA(text)
+	if err != nil {
+		return err
+	}
+	complexes := false
+	for i := range records {
+		r := &records[i]
+		if err := r.readHeader(in); err != nil {
+			return err
+		}
+		if err := r.joinLines(in); err != nil {
+			return err
+		}
+		complexes = complexes || r.kind == "" && strings.Contains(r.text, ":")
+	}
+	if !complexes || len(records) == 1 {
+		return foldTogether(records, in)
+	}
+	in.note("A sequence has ':' between its chains, as ColabFold writes complexes, so each of the %d records became a job of its own", len(records))
+	for i := range records {
+		if err := foldTogether(records[i:i+1], in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// splitFASTA cuts a file into records.
+func splitFASTA(text string) ([]record, error) {
+	var out []record
+	n := 0
+	for l := range strings.Lines(text) {
+		n++
+		l = strings.TrimSpace(l)
+		switch {
+		case l == "" || l[0] == ';':
+		case l[0] == '>':
+			out = append(out, record{line: n, header: strings.TrimSpace(l[1:])})
+		default:
+			if len(out) == 0 {
+				out = append(out, record{line: n}) // a sequence without a header
+			}
+			r := &out[len(out)-1]
+			r.lines = append(r.lines, textLine{n, l})
+		}
+	}
+	if len(out) == 0 {
+		return nil, pleat.Invalidf("the file has no sequence; a FASTA record is a header that starts with '>' and lines of letters")
+	}
+	if len(out) > pleat.MaxItems {
+		return nil, pleat.Invalidf("the file has %d records; at most %d are taken", len(out), pleat.MaxItems)
+	}
+	return out, nil
+}
+
+// readHeader finds what the header says of chain and kind.
+func (r *record) readHeader(in *reading) error {
+	first, rest, _ := strings.Cut(r.header, " ")
+	fields := strings.Split(first, "|")
+	switch {
+	case len(fields) > 1 && kinds[strings.ToLower(fields[0])] != "": // Chai: the name may have spaces
+		_, r.label, _ = strings.Cut(r.header, "|")
+		r.label = strings.TrimPrefix(r.label, "name=")
+		r.kind = kinds[strings.ToLower(fields[0])]
+	case len(fields) > 1 && kinds[strings.ToLower(fields[1])] != "":
+		r.chain, r.kind, r.label = fields[0], kinds[strings.ToLower(fields[1])], strings.TrimSpace(rest)
+		if r.chain == "" {
+			return pleat.Invalidf("%s: the header names no chain before its first '|'", r.at())
+		}
+		if len(fields) > 2 && fields[2] == "empty" {
+			in.note("%s asks for no alignment, which a job says by the model's params.msaAlgorithm: dropped", r.at())
+		} else if len(fields) > 2 && fields[2] != "" {
+			return pleat.Invalidf("%s names the file %q; a job names no files: leave the third field of its header out", r.at(), pleat.Clip(fields[2]))
+		}
+	default:
+		r.label = r.header
+	}
+	if r.kind == "glycan" {
+		return pleat.Invalidf("%s is a glycan; glycans are not taken: write it as a SMILES, without its bond to the chain", r.at())
+	}
+	return nil
+}
+
+// joinLines takes the white space out of the sequence, and refuses by line and column what cannot stand in it.
+func (r *record) joinLines(in *reading) error {
+	var b strings.Builder
+	ligand := r.kind == "smiles" || r.kind == "ccd"
+	for _, l := range r.lines {
+		column := 0
+		for _, c := range l.text {
+			column++
+			switch {
+			case unicode.IsSpace(c):
+				continue
+			case ligand || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '*' || c == ':' && r.kind == "":
+			case c == '-' || c == '.':
+				return pleat.Invalidf("line %d, column %d: %q is a gap; give the sequence without its alignment", l.number, column, c)
+			default:
+				return pleat.Invalidf("line %d, column %d: want a letter, not %q", l.number, column, c)
+			}
+			b.WriteRune(c)
+		}
+	}
+	r.text = b.String()
+	if cut, ok := strings.CutSuffix(r.text, "*"); ok && !ligand {
+		r.text = cut
+		in.note("%s: the end sign * was dropped", r.at())
+	}
+	if at := strings.IndexByte(r.text, '*'); at >= 0 && !ligand {
+		return pleat.Invalidf("%s has '*' at position %d; it may only end a sequence", r.at(), at+1)
+	}
+	if r.text == "" {
+		return pleat.Invalidf("%s: no sequence follows the header", r.at())
+	}
+	return nil
+}
+
+// foldTogether makes one job of records.
+func foldTogether(records []record, in *reading) error {
+	d := in.draft("")
+	for i := range records {
+		if err := d.addRecord(&records[i]); err != nil {
+			return err
+		}
+	}
+	if err := d.nameChains(); err != nil {
+		return err
+	}
+	first := &records[0]
+	name, _, _ := strings.Cut(first.label, " ")
+	if first.kind != "" && in.def.Name != "" {
+		name = in.def.Name
+	}
+	return d.finish(name)
+}
+
+func (d *draft) addRecord(r *record) error {
+	label := d.label("the header of "+r.at(), r.label)
+	if r.kind == "smiles" || r.kind == "ccd" {
+		q, err := ligand(r.at(), r.text, r.kind == "ccd")
+		if err != nil {
+			return err
+		}
+		q.Label = label
+		return d.add(entity{r.at(), q, []string{r.chain}})
+	}
+	chains := []string{r.text}
+	if r.kind == "" {
+		chains = strings.Split(r.text, ":")
+	}
+	for i, text := range chains {
+		at := r.at()
+		if len(chains) > 1 {
+			at = fmt.Sprintf("%s, chain %d", at, i+1)
+		}
+		kind := pleat.EntityKind(r.kind)
+		if kind == "" {
+			kind = d.guessKind(at, text)
+		}
+		clean, err := polymer(at, kind, text)
+		if err != nil {
+			return err
+		}
+		q := pleat.Sequence{Kind: kind, Text: clean, Label: label}
+		if err := d.add(entity{at, q, []string{r.chain}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// likelyDNA is from which length on a sequence of A, C, G and T alone is taken to be DNA: a protein of 20 residues that
+// uses only these four of its letters is rare, and the guess is noted.
+const likelyDNA = 20
+
+// guessKind tells a polymer without a hint from its letters.
+func (d *draft) guessKind(at, text string) pleat.EntityKind {
+	text = strings.ToUpper(text)
+	only := func(letters string) bool { return strings.Trim(text, letters) == "" }
+	const hint = "a header such as >A|protein, >A|rna or >A|dna says it outright"
+	switch {
+	case only("ACGUN") && strings.Contains(text, "U"):
+		d.note("%s was taken as RNA, since it has U and no letter outside A, C, G, U, N; %s", at, hint)
+		return pleat.RNA
+	case only("ACGTN") && strings.Contains(text, "T") && len(text) >= likelyDNA:
+		d.note("%s was taken as DNA, since it has no letter outside A, C, G, T, N; %s", at, hint)
+		return pleat.DNA
+	case only("ACGTN"):
+		d.note("%s was taken as a protein, though its letters are those of DNA too; %s", at, hint)
+	}
+	return pleat.Protein
+}
+
+// width is how many letters a line has.
+const width = 80
+
+// writeFASTA writes a record per chain, under the headers of Boltz.
+func writeFASTA(j *pleat.Job, out *writing) ([]byte, error) {
+	var b strings.Builder
+	out.note("name %q is not in the file: the format has no place for it, so the file is named after it", pleat.Clip(j.Name))
+	for i := range j.Sequences {
+		q := &j.Sequences[i]
+		kind := string(q.Kind)
+		switch {
+		case q.Kind == pleat.Ligand && q.CCD:
+			kind = "ccd"
+		case q.Kind == pleat.Ligand:
+			kind = "smiles"
+		}
+		label := line(q.Label, pleat.MaxName)
+		if label != q.Label {
+			out.note("%s.label was written on one line", q.Place(i))
+		}
+		for _, chain := range q.Chains {
+			b.WriteString(strings.TrimSpace(">"+chain+"|"+kind+" "+label) + "\n")
+			text := q.Text
+			for q.Polymer() && len(text) > width {
+				b.WriteString(text[:width] + "\n")
+				text = text[width:]
+			}
+			b.WriteString(text + "\n")
+		}
+		out.properties(q, i, "modifications", "cyclic", "property_type")
+	}
+	out.constraints(&j.Constraints, false)
+	out.params(j, false, nil)
+	return []byte(b.String()), nil
+}

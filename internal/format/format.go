@@ -1,0 +1,286 @@
+// Package format reads the job files of other programs and writes them: FASTA as Boltz, Chai and ColabFold take it, the JSON
+// of the AlphaFold Server and of AlphaFold 3, and the YAML of Boltz.
+//
+// It owns what those files mean. What a file says and a job cannot, or a job says and a file cannot, becomes a note that
+// names the place. What would leave a molecule out, and whatever names a file or an address, is refused instead. It is
+// pure: no disk, no network, no model; whether a model folds what was read is for others to say.
+//
+//	draft.go       a job while it is read: chains, residues and letters as the file names them
+//	fasta.go       FASTA
+//	server.go      AlphaFold Server JSON
+//	alphafold3.go  AlphaFold 3 JSON
+//	boltz.go       Boltz YAML
+//	yaml.go        YAML without surprises
+package format
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pleat"
+)
+
+// Name is the name of a format on the wire.
+type Name string
+
+const (
+	FASTA      Name = "fasta"
+	Server     Name = "alphafold-server"
+	AlphaFold3 Name = "alphafold3"
+	Boltz      Name = "boltz"
+)
+
+// Bounds on what is read.
+const (
+	MaxBytes = 1 << 20 // of a file
+	MaxDepth = 32      // levels of arrays and objects
+	MaxJobs  = 100     // in one file
+	maxNotes = 500
+)
+
+// dialect is how a format is read and written.
+type dialect struct {
+	name  Name
+	ext   string // of a file's name, with its dot
+	media string
+	read  func(text string, into *reading) error
+	write func(j *pleat.Job, out *writing) ([]byte, error)
+}
+
+var dialects = []dialect{
+	{FASTA, ".fasta", "text/plain; charset=utf-8", readFASTA, writeFASTA},
+	{Server, ".json", "application/json", readServer, writeServer},
+	{AlphaFold3, ".json", "application/json", readAlphaFold3, writeAlphaFold3},
+	{Boltz, ".yaml", "application/yaml", readBoltz, writeBoltz},
+}
+
+// Names lists the formats.
+func Names() []string {
+	var out []string
+	for _, d := range dialects {
+		out = append(out, string(d.name))
+	}
+	return out
+}
+
+func find(name Name) (dialect, error) {
+	i := slices.IndexFunc(dialects, func(d dialect) bool { return d.name == name })
+	if i < 0 {
+		return dialect{}, pleat.Invalidf("format is %q; it may be %s", pleat.Clip(string(name)), strings.Join(Names(), ", "))
+	}
+	return dialects[i], nil
+}
+
+// Defaults are what a file may leave open.
+type Defaults struct {
+	Name  string // of the job; empty: "imported"
+	Model string // no format names one
+}
+
+// Imported is what a file says.
+type Imported struct {
+	Format Name
+	Jobs   []pleat.Job // checked against a model that can do everything; at least one
+	Notes  []string    // what was dropped, changed or guessed: one sentence each
+}
+
+// Import reads a file. An empty format is guessed from the text. The error is a refusal that names the place in the file.
+func Import(text string, as Name, def Defaults) (Imported, error) {
+	if len(text) > MaxBytes {
+		return Imported{}, pleat.Errorf(pleat.CodeTooLarge, "the file has %d bytes; at most %d are taken", len(text), MaxBytes)
+	}
+	text = strings.TrimPrefix(text, "\ufeff")
+	if strings.TrimSpace(text) == "" {
+		return Imported{}, pleat.Invalidf("the file is empty")
+	}
+	if as == "" {
+		var err error
+		if as, err = guess(text); err != nil {
+			return Imported{}, err
+		}
+	}
+	d, err := find(as)
+	if err != nil {
+		return Imported{}, err
+	}
+	in := &reading{def: def}
+	if err := d.read(text, in); err != nil {
+		return Imported{}, err
+	}
+	return Imported{Format: as, Jobs: in.jobs, Notes: in.all()}, nil
+}
+
+// File is a job written in a format.
+type File struct {
+	Name        string // safe as the name of a file anywhere
+	ContentType string
+	Text        []byte
+	Notes       []string // what the format could not say: one sentence each
+}
+
+// Export writes a validated job. The error is a refusal: the format has no word for one of its molecules.
+func Export(j *pleat.Job, as Name) (File, error) {
+	d, err := find(as)
+	if err != nil {
+		return File{}, err
+	}
+	out := &writing{}
+	text, err := d.write(j, out)
+	if err != nil {
+		return File{}, err
+	}
+	for i := range j.Sequences {
+		if q := &j.Sequences[i]; q.Source != "" {
+			out.note("sequences[%d].sourceSequenceId is not in the file: the format has no place for it", i)
+		}
+	}
+	if len(j.Constraints.Webhooks) > 0 && string(j.Constraints.Webhooks) != "null" {
+		out.note("constraints.webhooks is not in the file: the format has no place for it")
+	}
+	if j.Params.Model != "" {
+		out.note("params.modelName %q is not in the file: the format names no model", pleat.Clip(j.Params.Model))
+	}
+	return File{Name: fileName(j.Name) + d.ext, ContentType: d.media, Text: text, Notes: out.all()}, nil
+}
+
+// notes gathers sentences, within a bound.
+type notes struct {
+	list []string
+	more int
+}
+
+func (n *notes) note(format string, args ...any) {
+	if len(n.list) == maxNotes {
+		n.more++
+		return
+	}
+	n.list = append(n.list, fmt.Sprintf(format, args...))
+}
+
+func (n *notes) all() []string {
+	if n.more > 0 {
+		return append(n.list, fmt.Sprintf("There are %d more notes like these", n.more))
+	}
+	return append([]string{}, n.list...)
+}
+
+// reading is what a file has said so far.
+type reading struct {
+	notes
+	def  Defaults
+	jobs []pleat.Job
+}
+
+// writing is what a format could not say so far.
+type writing struct{ notes }
+
+// params notes every parameter that the file does not hold. Options says how to give one to the program instead.
+func (w *writing) params(j *pleat.Job, seed bool, options map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(j.Params.Values)) {
+		v := j.Params.Values[name]
+		if name == "seed" && seed || v == nil || v == false || v == "" {
+			continue
+		}
+		if option := options[name]; option != "" {
+			w.note("params.%s %v is not in the file: give the program %s", name, v, fmt.Sprintf(option, v))
+			continue
+		}
+		w.note("params.%s %v is not in the file: the format has no place for it", name, v)
+	}
+}
+
+// labels notes the labels of a job whose file has no place for them.
+func (w *writing) labels(j *pleat.Job) {
+	for i := range j.Sequences {
+		if q := &j.Sequences[i]; q.Label != "" {
+			w.note("%s.label %q is not in the file: the format has no place for it", q.Place(i), pleat.Clip(q.Label))
+		}
+	}
+}
+
+// constraints notes those that the file does not hold.
+func (w *writing) constraints(c *pleat.Constraints, bonds bool) {
+	const none = "is not in the file: the format has no place for it"
+	for i := range c.Pocket {
+		w.note("constraints.pocket[%d] "+none, i)
+	}
+	for i := range c.Bond {
+		if !bonds {
+			w.note("constraints.bond[%d] "+none, i)
+		}
+	}
+	for i := range c.Contact {
+		w.note("constraints.contact[%d] "+none, i)
+	}
+}
+
+// properties notes what is asked about a sequence and the file does not hold.
+func (w *writing) properties(q *pleat.Sequence, i int, what ...string) {
+	has := map[string]bool{"cyclic": q.Cyclic, "property_type": q.PropertyType != "", "modifications": len(q.Modifications) > 0}
+	for _, field := range what {
+		if has[field] {
+			w.note("%s.%s is not in the file: the format has no place for it", q.Place(i), field)
+		}
+	}
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// fileName makes a job's name into one that any system takes.
+func fileName(name string) string {
+	s := strings.Trim(notInNames.ReplaceAllString(name, "-"), "-")
+	if len(s) > 80 {
+		s = strings.Trim(s[:80], "-")
+	}
+	if s == "" {
+		return "job"
+	}
+	return s
+}
+
+var (
+	yamlJob  = regexp.MustCompile(`(?m)^["']?sequences["']?[ \t]*:`)
+	bareText = regexp.MustCompile(`^[A-Za-z:*\s]+$`)
+)
+
+// guess tells a file's format from its text.
+func guess(text string) (Name, error) {
+	start := strings.TrimSpace(text)
+	switch {
+	case start[0] == '>' || start[0] == ';':
+		return FASTA, nil
+	case start[0] == '[':
+		return Server, nil
+	case start[0] == '{':
+		return guessJSON(start)
+	case yamlJob.MatchString(text):
+		return Boltz, nil
+	case bareText.MatchString(start):
+		return FASTA, nil
+	}
+	return "", pleat.Invalidf("the file is in no format that is known here; name it in format: %s", strings.Join(Names(), ", "))
+}
+
+// guessJSON tells the JSON formats apart. What is not JSON after all is for the readers to say.
+func guessJSON(text string) (Name, error) {
+	var probe struct {
+		Dialect   any
+		Params    json.RawMessage
+		Sequences []map[string]json.RawMessage
+	}
+	_ = json.Unmarshal([]byte(text), &probe)
+	has := func(key string) bool {
+		return slices.ContainsFunc(probe.Sequences, func(item map[string]json.RawMessage) bool { _, ok := item[key]; return ok })
+	}
+	switch {
+	case probe.Params != nil:
+		return "", pleat.Invalidf("the file is a job of this service already; send it to POST /v1/jobs as it is")
+	case probe.Dialect == "alphafoldserver" || probe.Dialect == nil && (has("proteinChain") || has("rnaSequence") || has("dnaSequence")):
+		return Server, nil
+	}
+	return AlphaFold3, nil
+}

@@ -1,0 +1,309 @@
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pleat"
+	"pleat/api"
+)
+
+// serverJob is a job of the AlphaFold Server: https://github.com/google-deepmind/alphafold/tree/main/server.
+type serverJob struct {
+	Name       string       `json:"name"`
+	ModelSeeds []any        `json:"modelSeeds"`
+	Sequences  []serverItem `json:"sequences" maxItems:"256"`
+	Dialect    string       `json:"dialect,omitempty"`
+	Version    *int         `json:"version,omitempty"`
+}
+
+type serverItem struct {
+	ProteinChain *serverChain  `json:"proteinChain,omitempty"`
+	RNASequence  *serverChain  `json:"rnaSequence,omitempty"`
+	DNASequence  *serverChain  `json:"dnaSequence,omitempty"`
+	Ligand       *serverLigand `json:"ligand,omitempty"`
+	Ion          *serverIon    `json:"ion,omitempty"`
+}
+
+type serverChain struct {
+	Sequence        string         `json:"sequence"`
+	Glycans         []serverGlycan `json:"glycans,omitempty"`
+	Modifications   []replaced     `json:"modifications,omitempty"`
+	Count           *int           `json:"count"`
+	UseTemplate     *bool          `json:"useStructureTemplate,omitempty"`
+	MaxTemplateDate *string        `json:"maxTemplateDate,omitempty"`
+}
+
+type serverGlycan struct {
+	Residues string `json:"residues"`
+	Position int    `json:"position"`
+}
+
+type serverLigand struct {
+	Ligand string `json:"ligand"`
+	Count  *int   `json:"count"`
+}
+
+type serverIon struct {
+	Ion   string `json:"ion"`
+	Count *int   `json:"count"`
+}
+
+// replaced is a modified residue in both dialects of AlphaFold: of a protein the first two fields, of a nucleic acid the
+// others.
+type replaced struct {
+	PTMType      string `json:"ptmType,omitempty"`
+	PTMPosition  int    `json:"ptmPosition,omitempty"`
+	BaseType     string `json:"modificationType,omitempty"`
+	BasePosition int    `json:"basePosition,omitempty"`
+}
+
+func replacedOf(q *pleat.Sequence, prefix string) []replaced {
+	var out []replaced
+	for _, m := range q.Modifications {
+		if q.Kind == pleat.Protein {
+			out = append(out, replaced{PTMType: prefix + m.CCD, PTMPosition: m.Residue})
+		} else {
+			out = append(out, replaced{BaseType: prefix + m.CCD, BasePosition: m.Residue})
+		}
+	}
+	return out
+}
+
+// modifyAll replaces residues as the file says.
+func modifyAll(q *pleat.Sequence, at string, list []replaced) error {
+	for i, m := range list {
+		at := fmt.Sprintf("%s.modifications[%d]", at, i)
+		kind, position, code, index := "ptmType", "ptmPosition", m.PTMType, m.PTMPosition
+		wrong := m.BaseType != "" || m.BasePosition != 0
+		if q.Kind != pleat.Protein {
+			kind, position, code, index = "modificationType", "basePosition", m.BaseType, m.BasePosition
+			wrong = m.PTMType != "" || m.PTMPosition != 0
+		}
+		if wrong {
+			return pleat.Invalidf("%s must have %s and %s alone, since its chain is a %s", at, kind, position, q.Kind)
+		}
+		if err := modify(q, at, position, kind, index, strings.TrimPrefix(code, codePrefix)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// codePrefix stands before the codes of ligands and modifications in files of the AlphaFold Server.
+const codePrefix = "CCD_"
+
+func readServer(text string, in *reading) error {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		var one serverJob
+		if err := api.DecodeAs("the file", []byte(text), &one); err != nil {
+			return err
+		}
+		in.note("The file is one job instead of a list of jobs; the AlphaFold Server itself takes lists alone")
+		return readServerJob(&one, in.draft(""))
+	}
+	var jobs []serverJob
+	if err := api.DecodeAs("the file", []byte(text), &jobs); err != nil {
+		return err
+	}
+	if len(jobs) == 0 {
+		return pleat.Invalidf("the file is an empty list; it must hold at least 1 job")
+	}
+	for i := range jobs {
+		if err := readServerJob(&jobs[i], in.draft(fmt.Sprintf("[%d].", i))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readServerJob(j *serverJob, d *draft) error {
+	if j.Dialect != "" && j.Dialect != "alphafoldserver" {
+		return pleat.Invalidf("%sdialect is %q; it must be \"alphafoldserver\"", d.at, pleat.Clip(j.Dialect))
+	}
+	if j.Version != nil && *j.Version != 1 {
+		return pleat.Invalidf("%sversion is %d; it must be 1", d.at, *j.Version)
+	}
+	if err := d.seeds(d.at+"modelSeeds", j.ModelSeeds); err != nil {
+		return err
+	}
+	for i := range j.Sequences {
+		if err := d.addServerItem(fmt.Sprintf("%ssequences[%d]", d.at, i), &j.Sequences[i]); err != nil {
+			return err
+		}
+	}
+	if err := d.nameChains(); err != nil {
+		return err
+	}
+	return d.finish(j.Name)
+}
+
+func (d *draft) addServerItem(at string, item *serverItem) error {
+	var err error
+	var taken []string
+	take := func(key string, add func(at string) error) {
+		if taken = append(taken, key); len(taken) == 1 {
+			err = add(at + "." + key)
+		}
+	}
+	chain := func(kind pleat.EntityKind, c *serverChain) func(string) error {
+		return func(at string) error { return d.addServerChain(at, kind, c) }
+	}
+	if item.ProteinChain != nil {
+		take("proteinChain", chain(pleat.Protein, item.ProteinChain))
+	}
+	if item.RNASequence != nil {
+		take("rnaSequence", chain(pleat.RNA, item.RNASequence))
+	}
+	if item.DNASequence != nil {
+		take("dnaSequence", chain(pleat.DNA, item.DNASequence))
+	}
+	if l := item.Ligand; l != nil {
+		take("ligand", func(at string) error { return d.addComponent(at, at+".ligand", l.Ligand, l.Count) })
+	}
+	if l := item.Ion; l != nil {
+		take("ion", func(at string) error { return d.addComponent(at, at+".ion", l.Ion, l.Count) })
+	}
+	return exactlyOne(at, taken, err, "proteinChain, rnaSequence, dnaSequence, ligand, ion")
+}
+
+// exactlyOne refuses an item that is several kinds or none; err is what else is wrong with it.
+func exactlyOne(at string, taken []string, err error, all string) error {
+	switch {
+	case len(taken) == 0:
+		return pleat.Invalidf("%s must have exactly one of %s; it has none of them", at, all)
+	case len(taken) > 1:
+		return pleat.Invalidf("%s must have exactly one of %s; it has %s", at, all, strings.Join(taken, " and "))
+	}
+	return err
+}
+
+func (d *draft) addServerChain(at string, kind pleat.EntityKind, c *serverChain) error {
+	if len(c.Glycans) > 0 {
+		return pleat.Invalidf("%s.glycans[0] is %q; glycans are not taken: a job has no bonded sugars, so remove them to fold without", at, pleat.Clip(c.Glycans[0].Residues))
+	}
+	if c.UseTemplate != nil && !*c.UseTemplate {
+		d.note("%s.useStructureTemplate false was dropped: templates are the model's own matter", at)
+	}
+	if c.MaxTemplateDate != nil {
+		d.note("%s.maxTemplateDate %q was dropped: templates are the model's own matter", at, pleat.Clip(*c.MaxTemplateDate))
+	}
+	text, err := polymer(at+".sequence", kind, c.Sequence)
+	if err != nil {
+		return err
+	}
+	q := pleat.Sequence{Kind: kind, Text: text}
+	if err := modifyAll(&q, at, c.Modifications); err != nil {
+		return err
+	}
+	ids, err := copies(at, c.Count)
+	if err != nil {
+		return err
+	}
+	return d.add(entity{at, q, ids})
+}
+
+func (d *draft) addComponent(at, field, code string, count *int) error {
+	q, err := ligand(field, strings.TrimPrefix(code, codePrefix), true)
+	if err != nil {
+		return err
+	}
+	ids, err := copies(at, count)
+	if err != nil {
+		return err
+	}
+	return d.add(entity{at, q, ids})
+}
+
+// What the AlphaFold Server takes, as its documentation lists it.
+var (
+	serverIons          = strings.Fields("MG ZN CL CA NA MN K FE CU CO")
+	serverLigands       = strings.Fields("ADP ATP AMP GTP GDP FAD NAD NAP NDP HEM HEC PLM OLA MYR CIT CLA CHL BCL BCB")
+	serverModifications = map[pleat.EntityKind][]string{
+		pleat.Protein: strings.Fields("SEP TPO PTR NEP HIP ALY MLY M3L MLZ 2MR AGM MCS HYP HY3 LYZ AHB P1L SNN SNC TRF KCR CIR YHA"),
+		pleat.DNA:     strings.Fields("5CM C34 5HC 6OG 6MA 1CC 8OG 5FC 3DR"),
+		pleat.RNA:     strings.Fields("PSU 5MC OMC 4OC 5MU OMU UR3 A2M MA6 6MZ 2MG OMG 7MG RSQ"),
+	}
+)
+
+func writeServer(j *pleat.Job, out *writing) ([]byte, error) {
+	one := 1
+	file := serverJob{Name: j.Name, ModelSeeds: []any{}, Sequences: []serverItem{}, Dialect: "alphafoldserver", Version: &one}
+	if seed, ok := j.Params.Seed(); ok {
+		file.ModelSeeds = append(file.ModelSeeds, seed)
+	}
+	for i := range j.Sequences {
+		item, err := serverItemOf(&j.Sequences[i], i, out)
+		if err != nil {
+			return nil, err
+		}
+		file.Sequences = append(file.Sequences, item)
+	}
+	out.labels(j)
+	out.ownNames(j)
+	out.constraints(&j.Constraints, false)
+	out.params(j, true, nil)
+	return indented([]serverJob{file})
+}
+
+func serverItemOf(q *pleat.Sequence, i int, out *writing) (serverItem, error) {
+	count := q.Count
+	out.properties(q, i, "cyclic", "property_type")
+	if q.Kind == pleat.Ligand {
+		switch {
+		case !q.CCD:
+			return serverItem{}, pleat.Invalidf("%s is a SMILES; the AlphaFold Server takes ligands by their CCD code alone, so choose another format", q.Place(i))
+		case slices.Contains(serverIons, q.Text):
+			return serverItem{Ion: &serverIon{q.Text, &count}}, nil
+		case !slices.Contains(serverLigands, q.Text):
+			out.note("%s.sequence %s is not among the ligands that the AlphaFold Server's documentation lists; it may refuse the file", q.Place(i), q.Text)
+		}
+		return serverItem{Ligand: &serverLigand{codePrefix + q.Text, &count}}, nil
+	}
+	c := &serverChain{Sequence: q.Text, Modifications: replacedOf(q, codePrefix), Count: &count}
+	for k, m := range q.Modifications {
+		if !slices.Contains(serverModifications[q.Kind], m.CCD) {
+			out.note("%s.modifications[%d].ccd %s is not among those that the AlphaFold Server's documentation lists; it may refuse the file", q.Place(i), k, m.CCD)
+		}
+	}
+	all := pleat.Letters(q.Kind)
+	if unknown := all[len(all)-1:]; strings.Contains(q.Text, unknown) {
+		out.note("%s.sequence has the unknown residue %s, which the AlphaFold Server's documentation does not list; it may refuse the file", q.Place(i), unknown)
+	}
+	switch q.Kind {
+	case pleat.RNA:
+		return serverItem{RNASequence: c}, nil
+	case pleat.DNA:
+		return serverItem{DNASequence: c}, nil
+	}
+	return serverItem{ProteinChain: c}, nil
+}
+
+// ownNames notes chain names that a format without any would lose.
+func (w *writing) ownNames(j *pleat.Job) {
+	other := pleat.Job{Sequences: slices.Clone(j.Sequences)}
+	for i := range other.Sequences {
+		other.Sequences[i].ChainID = ""
+	}
+	if other.NameChains() != nil {
+		return
+	}
+	for i := range j.Sequences {
+		if q := &j.Sequences[i]; !slices.Equal(q.Chains, other.Sequences[i].Chains) {
+			w.note("%s.chain_id is not in the file: the format names chains itself, so %s may become %s", q.Place(i), strings.Join(q.Chains, ", "), strings.Join(other.Sequences[i].Chains, ", "))
+		}
+	}
+}
+
+// indented is JSON for people and programs.
+func indented(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return b.Bytes(), err
+}

@@ -1,0 +1,231 @@
+package format
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"pleat"
+)
+
+// node is a value of a YAML file and where it stands.
+type node struct {
+	*yaml.Node
+	at string // empty: the whole file
+}
+
+// parseYAML reads one document and takes nothing that stands for something else: no aliases, anchors, tags or merged keys.
+func parseYAML(text string) (node, error) {
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	var doc, more yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF) || err == nil && len(doc.Content) != 1:
+		return node{}, pleat.Invalidf("the file holds no YAML document")
+	case err != nil:
+		return node{}, pleat.Invalidf("the file is not YAML: %s", pleat.Clip(strings.TrimPrefix(err.Error(), "yaml: ")))
+	}
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		return node{}, pleat.Invalidf("the file goes on after its first YAML document; it must hold one")
+	}
+	root := node{doc.Content[0], ""}
+	return root, plain(root.Node, 1)
+}
+
+// plain refuses what stands for something else, and nesting that is too deep.
+func plain(n *yaml.Node, depth int) error {
+	switch {
+	case depth > MaxDepth:
+		return pleat.Invalidf("line %d is nested more than %d levels deep", n.Line, MaxDepth)
+	case n.Kind == yaml.AliasNode:
+		return pleat.Invalidf("line %d has the alias *%s; write out what it stands for", n.Line, pleat.Clip(n.Value))
+	case n.Anchor != "":
+		return pleat.Invalidf("line %d has the anchor &%s; anchors are not taken", n.Line, pleat.Clip(n.Anchor))
+	case n.Style&yaml.TaggedStyle != 0:
+		return pleat.Invalidf("line %d has the tag %s; tags are not taken", n.Line, pleat.Clip(n.Tag))
+	}
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Value == "<<" {
+			return pleat.Invalidf("line %d merges keys with <<; write them out", c.Line)
+		}
+		if err := plain(c, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n node) place() string {
+	if n.at == "" {
+		return "the file"
+	}
+	return n.at
+}
+
+// wrong refuses a value of another shape than wanted.
+func (n node) wrong(want string) error {
+	got := ""
+	if n.Kind == yaml.ScalarNode {
+		got = fmt.Sprintf(" is %q (line %d); it", pleat.Clip(n.Value), n.Line)
+	} else {
+		got = fmt.Sprintf(" (line %d)", n.Line)
+	}
+	return pleat.Invalidf("%s%s must be %s", n.place(), got, want)
+}
+
+func (n node) null() bool {
+	return n.Node == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
+}
+
+// fields reads a mapping that has no other keys than those named. A key without a value is absent.
+func (n node) fields(known ...string) (map[string]node, error) {
+	if n.Kind != yaml.MappingNode {
+		return nil, n.wrong("a mapping with " + strings.Join(known, ", "))
+	}
+	out := map[string]node{}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		switch {
+		case key.Kind != yaml.ScalarNode || !slices.Contains(known, key.Value):
+			hint := "; it may have " + strings.Join(known, ", ")
+			if near := pleat.Nearest(key.Value, known); near != "" {
+				hint = fmt.Sprintf("; did you mean %q?", near)
+			}
+			return nil, pleat.Invalidf("unknown field %q (line %d) in %s%s", pleat.Clip(key.Value), key.Line, n.place(), hint)
+		case seen[key.Value]:
+			return nil, pleat.Invalidf("duplicate key %q (line %d) in %s", key.Value, key.Line, n.place())
+		}
+		seen[key.Value] = true
+		at := key.Value
+		if n.at != "" {
+			at = n.at + "." + at
+		}
+		if v := (node{n.Content[i+1], at}); !v.null() {
+			out[key.Value] = v
+		}
+	}
+	return out, nil
+}
+
+// one reads a mapping with exactly one of the keys named.
+func (n node) one(known ...string) (string, node, error) {
+	f, err := n.fields(known...)
+	if err != nil {
+		return "", node{}, err
+	}
+	if len(f) != 1 {
+		return "", node{}, pleat.Invalidf("%s (line %d) must have exactly one of %s", n.place(), n.Line, strings.Join(known, ", "))
+	}
+	for key, v := range f {
+		return key, v, nil
+	}
+	return "", node{}, nil
+}
+
+// list reads a sequence of at most so many values.
+func (n node) list(most int) ([]node, error) {
+	if n.Kind != yaml.SequenceNode {
+		return nil, n.wrong("a list")
+	}
+	if len(n.Content) > most {
+		return nil, pleat.Invalidf("%s holds %d items; at most %d are taken", n.place(), len(n.Content), most)
+	}
+	var out []node
+	for i, c := range n.Content {
+		out = append(out, node{c, fmt.Sprintf("%s[%d]", n.at, i)})
+	}
+	return out, nil
+}
+
+// truthWords are what readers of YAML 1.1, Boltz among them, take for true or false where no quotes are.
+var truthWords = regexp.MustCompile(`^(?i:yes|no|on|off|true|false)$`)
+
+// text reads a scalar as it is written, whatever YAML takes it for: a chain called NO is NO and not false.
+func (n node) text(out *notes) (string, error) {
+	if n.Kind != yaml.ScalarNode {
+		return "", n.wrong("text")
+	}
+	if n.unquoted() && truthWords.MatchString(n.Value) {
+		out.note("%s is %s without quotes (line %d), which YAML 1.1 takes for a truth value; it was read as the text %q", n.place(), n.Value, n.Line, n.Value)
+	}
+	return n.Value, nil
+}
+
+func (n node) unquoted() bool {
+	return n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+}
+
+var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
+
+func (n node) isWhole() bool {
+	return n.Kind == yaml.ScalarNode && n.unquoted() && wholeNumber.MatchString(n.Value)
+}
+
+func (n node) whole() (int, error) {
+	if !n.isWhole() {
+		return 0, n.wrong("a whole number")
+	}
+	return strconv.Atoi(n.Value)
+}
+
+func (n node) number() (float64, error) {
+	f, err := strconv.ParseFloat(n.Value, 64)
+	if n.Kind != yaml.ScalarNode || !n.unquoted() || err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0, n.wrong("a number")
+	}
+	return f, nil
+}
+
+func (n node) truth() (bool, error) {
+	if n.Kind != yaml.ScalarNode || !n.unquoted() || !truthWords.MatchString(n.Value) {
+		return false, n.wrong("true or false")
+	}
+	return slices.Contains([]string{"yes", "on", "true"}, strings.ToLower(n.Value)), nil
+}
+
+// What is written below: text is always quoted, since YAML 1.1 takes many words for something else.
+
+func yamlText(s string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: s}
+}
+
+func yamlInt(n int) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n)}
+}
+
+func yamlFloat(f float64) *yaml.Node {
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: s}
+}
+
+func yamlTrue() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"} }
+
+// yamlMap is a mapping of keys and values in turn; pairs without a value are left out.
+func yamlMap(pairs ...any) *yaml.Node {
+	m := &yaml.Node{Kind: yaml.MappingNode}
+	for i := 0; i < len(pairs); i += 2 {
+		if v := pairs[i+1].(*yaml.Node); v != nil {
+			m.Content = append(m.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: pairs[i].(string)}, v)
+		}
+	}
+	return m
+}
+
+func yamlList(items ...*yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.SequenceNode, Content: items}
+}
+
+// yamlRow is a list on one line.
+func yamlRow(items ...*yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: items}
+}
