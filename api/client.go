@@ -61,6 +61,16 @@ func (c *Client) Validate(ctx context.Context, job CreateJob) (Validation, error
 	return do[Validation](ctx, c, http.MethodPost, "/v1/jobs/validate", nil, nil, job)
 }
 
+// Import reads the job file of another program and makes bodies for CreateJob of it. It creates nothing.
+func (c *Client) Import(ctx context.Context, file ImportJobs) (ImportedJobs, error) {
+	return do[ImportedJobs](ctx, c, http.MethodPost, "/v1/jobs/import", nil, nil, file)
+}
+
+// Export writes a job as a file for another program.
+func (c *Client) Export(ctx context.Context, job, format string) (ExportedJob, error) {
+	return do[ExportedJob](ctx, c, http.MethodGet, jobPath(job, "/export"), url.Values{"format": {format}, "as": {"json"}}, nil, nil)
+}
+
 // Results reads a job's results.
 func (c *Client) Results(ctx context.Context, job string) (Results, error) {
 	return do[Results](ctx, c, http.MethodGet, jobPath(job, "/results"), nil, nil, nil)

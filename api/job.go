@@ -171,6 +171,30 @@ type Rerun struct {
 	Params *Params `json:"params,omitempty" doc:"Parameters of the new run; absent: those of the job."`
 }
 
+// ImportJobs is the body of POST /v1/jobs/import.
+type ImportJobs struct {
+	Content   string `json:"content" doc:"Text of the file, at most 1 MiB. It may name no other file and no address." example:">peptide\nDAYAQWLKDGGPSSGRPPPS\n"`
+	Format    string `json:"format,omitempty" doc:"Format of the file; absent: told from its text." enum:"fasta,alphafold-server,alphafold3,boltz"`
+	ModelName string `json:"modelName,omitempty" doc:"Model to fold with; absent: one that runs here and takes the job, if there is one."`
+	Name      string `json:"name,omitempty" doc:"Name of the job where the file gives none." maxLength:"255"`
+}
+
+// ImportedJobs is the answer to ImportJobs. Nothing has been created.
+type ImportedJobs struct {
+	Format string      `json:"format" enum:"fasta,alphafold-server,alphafold3,boltz"`
+	Jobs   []CreateJob `json:"jobs" doc:"Bodies for POST /v1/jobs, one per job of the file."`
+	Notes  []string    `json:"notes" doc:"What was dropped, changed or guessed: one sentence each, with its place in the file."`
+}
+
+// ExportedJob is the answer to GET /v1/jobs/{id}/export with as=json: the file and what it does not say.
+type ExportedJob struct {
+	Format      string   `json:"format" enum:"fasta,alphafold-server,alphafold3,boltz"`
+	FileName    string   `json:"fileName"`
+	ContentType string   `json:"contentType"`
+	Content     string   `json:"content" doc:"Text of the file."`
+	Notes       []string `json:"notes" doc:"What the format could not say: one sentence each, with its place in the job."`
+}
+
 // SetPublic is the body of PATCH /v1/jobs/{id}/public.
 type SetPublic struct {
 	IsPublic *bool `json:"isPublic" doc:"Whether anyone may read the results."`

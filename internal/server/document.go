@@ -136,6 +136,10 @@ func content(reg huma.Registry, rt route) map[string]*huma.MediaType {
 		return map[string]*huma.MediaType{"application/json": {Schema: reg.Schema(rt.do.out, true, "")}}
 	case rt.path == "/v1/jobs/{id}/results":
 		return map[string]*huma.MediaType{"application/json": {Schema: reg.Schema(reflect.TypeFor[api.Results](), true, "")}}
+	case rt.path == "/v1/jobs/{id}/export":
+		text := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+		return map[string]*huma.MediaType{"text/plain": text, "application/yaml": text,
+			"application/json": {Schema: &huma.Schema{AnyOf: []*huma.Schema{reg.Schema(reflect.TypeFor[api.ExportedJob](), true, ""), {Description: "The file."}}}}}
 	case rt.path == "/v1/library/{id}/upload-files":
 		return map[string]*huma.MediaType{"application/json": {Schema: reg.Schema(reflect.TypeFor[api.UploadedFiles](), true, "")}}
 	case strings.HasSuffix(rt.path, "/{id}/events"):

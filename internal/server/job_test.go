@@ -152,7 +152,7 @@ func TestVisibility(t *testing.T) {
 		{"nobody", "", private, 401}, {"nobody", "", public, 200}, {"nobody", "", none, 404},
 		{"bad key", "nonsense", private, 401}, {"bad key", "nonsense", public, 200}, {"bad key", "nonsense", none, 401},
 	} {
-		for _, path := range []string{"/results", "", "/events", "/archive.zip"} {
+		for _, path := range []string{"/results", "", "/events", "/archive.zip", "/export?format=boltz"} {
 			var headers []string
 			if c.key != "" {
 				headers = []string{"X-API-Key", c.key}

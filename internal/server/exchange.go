@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/format"
+)
+
+// importJobs is POST /v1/jobs/import. It creates nothing and costs nothing; what it answers is for POST /v1/jobs.
+func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (api.ImportedJobs, error) {
+	if in.Name != "" {
+		if err := pleat.CheckName("name", in.Name); err != nil {
+			return api.ImportedJobs{}, err
+		}
+	}
+	if in.Content == "" {
+		return api.ImportedJobs{}, pleat.Invalidf("content is required; it must be the text of a file")
+	}
+	got, err := format.Import(in.Content, format.Name(in.Format), format.Defaults{Name: in.Name, Model: in.ModelName})
+	if err != nil {
+		return api.ImportedJobs{}, err
+	}
+	out := api.ImportedJobs{Format: string(got.Format), Jobs: []api.CreateJob{}, Notes: got.Notes}
+	for i := range got.Jobs {
+		j := &got.Jobs[i]
+		if in.ModelName == "" {
+			note, err := s.chooseModel(ctx, j)
+			if err != nil {
+				return out, err
+			}
+			out.Notes = append(out.Notes, fmt.Sprintf("jobs[%d].params.modelName: %s", i, note))
+		}
+		out.Jobs = append(out.Jobs, requestOf(j))
+	}
+	return out, nil
+}
+
+// chooseModel gives a job the first model here that takes it, and says in a note what it did.
+func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, err error) {
+	all, err := s.models.get(ctx, s, false)
+	if err != nil {
+		return "", err
+	}
+	var first error
+	for _, m := range all {
+		if m.Kind != pleat.TaskFold {
+			continue
+		}
+		p := prepared{job: *j}
+		p = p.clone()
+		if err = p.job.Validate(m); err == nil {
+			j.Params.Model = m.Name
+			return fmt.Sprintf("the file names no model; %q was chosen, the first here that takes the job", m.Name), nil
+		}
+		if first == nil {
+			first, j.Params.Model = err, m.Name
+		}
+	}
+	if first == nil {
+		return "no folding engine is running here; start one with pleat worker", nil
+	}
+	_, why := refusal(first)
+	return fmt.Sprintf("no model here takes the job; %q says: %s", j.Params.Model, why), nil
+}
+
+// requestOf is the request that would create a job.
+func requestOf(j *pleat.Job) api.CreateJob {
+	out := api.CreateJob{Name: j.Name, Params: &api.Params{ModelName: j.Params.Model}}
+	if seed, ok := j.Params.Seed(); ok {
+		out.Params.Seed = &seed
+	}
+	for i := range j.Sequences {
+		out.Sequences = append(out.Sequences, itemOf(&j.Sequences[i]))
+	}
+	out.Constraints = constraintsOut(&j.Constraints, false)
+	return out
+}
+
+func itemOf(q *pleat.Sequence) api.SequenceItem {
+	var count *int
+	if q.Count > 1 {
+		count = &q.Count
+	}
+	if q.Kind == pleat.Ligand {
+		return api.SequenceItem{LigandSequence: &api.LigandSequence{Sequence: q.Text, IsCCD: q.CCD, ChainID: q.ChainID, Label: q.Label, Count: count, PropertyType: q.PropertyType}}
+	}
+	p := &api.Polymer{Sequence: q.Text, ChainID: q.ChainID, Label: q.Label, Count: count, PropertyType: q.PropertyType, Cyclic: q.Cyclic}
+	for _, m := range q.Modifications {
+		p.Modifications = append(p.Modifications, api.Modification{ResIdx: m.Residue, CCD: m.CCD})
+	}
+	switch q.Kind {
+	case pleat.RNA:
+		return api.SequenceItem{RNASequence: p}
+	case pleat.DNA:
+		return api.SequenceItem{DNASequence: p}
+	}
+	return api.SequenceItem{ProteinChain: p}
+}
+
+// exportJob is GET /v1/jobs/{id}/export: the job as its latest run folds it, with the seed that run has.
+func (s *Server) exportJob(ctx context.Context, c *call) error {
+	head, err := s.see(ctx, c)
+	if err != nil {
+		return err
+	}
+	q := c.r.URL.Query()
+	as := q.Get("format")
+	if as == "" {
+		return pleat.Invalidf("format is required; it may be %s", strings.Join(format.Names(), ", "))
+	}
+	if form := q.Get("as"); !slices.Contains([]string{"", "json"}, form) {
+		return pleat.Invalidf("as is %q; it may be json, for the notes beside the file", pleat.Clip(form))
+	}
+	v, err := s.viewFor(ctx, head)
+	if err != nil {
+		return err
+	}
+	job := v.Job
+	job.Params = v.Run.Params
+	if v.Run.Seed != "" {
+		job.Params = job.Params.With("seed", v.Run.Seed)
+	}
+	if !head.Mine { // what others may not see is not spoken of either
+		job.Constraints.Webhooks = nil
+		job.Sequences = slices.Clone(job.Sequences)
+		for i := range job.Sequences {
+			job.Sequences[i].Source = ""
+		}
+	}
+	file, err := format.Export(&job, format.Name(as))
+	if err != nil {
+		return err
+	}
+	if q.Get("as") == "json" {
+		return c.json(api.ExportedJob{Format: as, FileName: file.Name, ContentType: file.ContentType, Content: string(file.Text), Notes: file.Notes})
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", file.ContentType)
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": file.Name}))
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(file.Text)))
+	h.Set("X-Pleat-Notes", strconv.Itoa(len(file.Notes)))
+	c.w.WriteHeader(http.StatusOK)
+	_, err = c.w.Write(file.Text)
+	return quiet(c, err)
+}
