@@ -1,28 +1,34 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/structure"
+	"pleat/internal/format"
 )
 
 func foldCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "fold [FILE.fasta]",
-		Short: "Fold a protein: submit, follow, download",
+		Use:   "fold [FILE]",
+		Short: "Fold proteins: submit, follow, download",
 		Long: `Submits a fold to a server, shows its progress, downloads every file of the result and checks each one's SHA-256.
 
-The file is FASTA; - reads standard input. Several sequences make one job: a model for complexes folds them together, any other
-each on its own. Interrupting leaves the job running.`,
+The file is FASTA, AlphaFold Server JSON, AlphaFold 3 JSON or Boltz YAML, told from its text; - reads standard input. What a job
+cannot say of it is printed as a note. Several FASTA records make one job: a model for complexes folds them together, any other
+each on its own. A file of several jobs makes them all. Interrupting leaves the jobs running.`,
 		Example: `  pleat fold protein.fasta --out result
+  pleat fold complex.yaml --model boltz-2
   pleat fold --sequence DAYAQWLKDGGPSSGRPPPS --name Trp-cage --seed 1`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed("sequence")
@@ -40,8 +46,9 @@ each on its own. Interrupting leaves the job running.`,
 	}
 	f := c.Flags()
 	f.String("sequence", "", "sequence to fold instead of a file")
-	f.String("name", "", "name of the job; absent: that of the first sequence or the file")
-	f.String("model", "mini", "model to fold with; pleat models lists them")
+	f.String("format", "", "format of the file: "+strings.Join(format.Names(), ", ")+"; absent: told from its text")
+	f.String("name", "", "name of the job; absent: that of the file's job, of its first sequence or of the file")
+	f.String("model", "", "model to fold with, as pleat models lists them; absent: mini for a sequence, for a file the first that takes it")
 	f.String("seed", "", "whole number; the same seed gives the same structure")
 	f.String("out", "", "folder for the files; absent: fold-JOBID")
 	f.Bool("public", false, "let anyone read the results")
@@ -55,65 +62,80 @@ func runFold(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	job, err := foldRequest(cmd, args)
+	jobs, err := foldRequests(cmd, c, args)
 	if err != nil {
 		return err
 	}
-	created, err := c.CreateJob(cmd.Context(), job, api.CreateOptions{})
-	if err != nil {
-		return explain(c, err)
+	f := cmd.Flags()
+	noWait, _ := f.GetBool("no-wait")
+	var ids []string
+	for _, job := range jobs {
+		created, err := c.CreateJob(cmd.Context(), job, api.CreateOptions{})
+		if err != nil {
+			return explain(c, err)
+		}
+		ids = append(ids, created.JobID)
+		if noWait {
+			fmt.Fprintln(cmd.OutOrStdout(), created.JobID)
+		} else {
+			fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", created.JobID, pleat.Clip(created.JobName))
+		}
 	}
-	if noWait, _ := cmd.Flags().GetBool("no-wait"); noWait {
-		fmt.Fprintln(cmd.OutOrStdout(), created.JobID)
+	if noWait {
 		return nil
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", created.JobID, pleat.Clip(created.JobName))
-	if _, err := follow(cmd, c, created.JobID); err != nil {
-		return err
+	out, _ := f.GetString("out")
+	for i, id := range ids {
+		if _, err := follow(cmd, c, id); err != nil {
+			return err
+		}
+		dir := out
+		if out != "" && len(ids) > 1 {
+			dir = filepath.Join(out, fmt.Sprint(i+1))
+		}
+		if err := deliver(cmd, c, id, dir); err != nil {
+			return err
+		}
 	}
-	out, _ := cmd.Flags().GetString("out")
-	return deliver(cmd, c, created.JobID, out)
+	return nil
 }
 
-// foldRequest makes the request that the command line describes.
-func foldRequest(cmd *cobra.Command, args []string) (api.CreateJob, error) {
+// foldRequests are the requests that the command line describes: one, unless the file holds several jobs.
+func foldRequests(cmd *cobra.Command, c *api.Client, args []string) ([]api.CreateJob, error) {
 	f := cmd.Flags()
-	sequence, _ := f.GetString("sequence")
+	name, _ := f.GetString("name")
 	model, _ := f.GetString("model")
-	job := api.CreateJob{Params: &api.Params{ModelName: model}}
-	job.Name, _ = f.GetString("name")
-	job.IsPublic, _ = f.GetBool("public")
-	if f.Changed("seed") {
-		seed, _ := f.GetString("seed")
-		job.Params.Seed = &seed
-	}
-	records := []structure.Record{{Sequence: sequence}}
+	var jobs []api.CreateJob
 	if len(args) == 1 {
 		var err error
-		if records, err = readFASTA(cmd.InOrStdin(), args[0]); err != nil {
-			return job, err
+		if jobs, err = importFile(cmd, c, args[0], model); err != nil {
+			return nil, err
 		}
-		if job.Name == "" {
-			job.Name = firstWord(records[0].Name)
+		if name != "" && len(jobs) > 1 {
+			return nil, usagef("--name names one job, and %s holds %d", args[0], len(jobs))
 		}
-		if job.Name == "" && args[0] != "-" {
-			job.Name = strings.TrimSuffix(filepath.Base(args[0]), filepath.Ext(args[0]))
+	} else {
+		sequence, _ := f.GetString("sequence")
+		jobs = []api.CreateJob{{Name: "fold", Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: sequence}}},
+			Params: &api.Params{ModelName: cmp.Or(model, "mini")}}}
+	}
+	for i := range jobs {
+		job := &jobs[i]
+		job.Name = clip(cmp.Or(name, job.Name), pleat.MaxName)
+		job.IsPublic, _ = f.GetBool("public")
+		if f.Changed("seed") {
+			seed, _ := f.GetString("seed")
+			job.Params.Seed = &seed
 		}
 	}
-	if job.Name == "" {
-		job.Name = "fold"
-	}
-	for _, r := range records {
-		job.Sequences = append(job.Sequences, api.SequenceItem{
-			ProteinChain: &api.Polymer{Sequence: r.Sequence, Label: clip(r.Name, pleat.MaxName)},
-		})
-	}
-	job.Name = clip(job.Name, pleat.MaxName)
-	return job, nil
+	return jobs, nil
 }
 
-func readFASTA(stdin io.Reader, path string) ([]structure.Record, error) {
-	in := stdin
+// importFile lets the server read a file, and prints what a job cannot say of it.
+func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.CreateJob, error) {
+	file := api.ImportJobs{ModelName: model}
+	file.Format, _ = cmd.Flags().GetString("format")
+	in := cmd.InOrStdin()
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
@@ -121,19 +143,37 @@ func readFASTA(stdin io.Reader, path string) ([]structure.Record, error) {
 		}
 		defer f.Close()
 		in = f
+		file.Name = clip(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), pleat.MaxName)
 	}
-	records, err := structure.ReadFASTA(in, structure.Limits{})
-	if err != nil {
+	b, err := io.ReadAll(io.LimitReader(in, format.MaxBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	case len(b) > format.MaxBytes:
+		return nil, fmt.Errorf("%s has more than the %d bytes that are taken", path, format.MaxBytes)
+	case !utf8.Valid(b):
+		return nil, fmt.Errorf("%s is not text in UTF-8", path)
+	case len(b) == 0:
+		return nil, fmt.Errorf("%s is empty", path)
+	}
+	file.Content = string(b)
+	got, err := c.Import(cmd.Context(), file)
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return records, nil
+	if err != nil {
+		return nil, explain(c, err)
+	}
+	printNotes(cmd, got.Notes)
+	return got.Jobs, nil
 }
 
-func firstWord(s string) string {
-	if f := strings.Fields(s); len(f) > 0 {
-		return f[0]
+// printNotes tells what a file and a job could not say of each other.
+func printNotes(cmd *cobra.Command, notes []string) {
+	for _, n := range notes {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", oneLine(printable(n)))
 	}
-	return ""
 }
 
 func clip(s string, runes int) string {

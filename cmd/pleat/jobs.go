@@ -2,16 +2,20 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/format"
 )
 
 func jobsCmd() *cobra.Command {
-	return group("jobs", "List, read, cancel jobs and fetch their results", "", jobsList(), jobsGet(), jobsCancel(), jobsResults())
+	return group("jobs", "List, read, cancel jobs, fetch their results and write them as files", "", jobsList(), jobsGet(), jobsCancel(), jobsResults(), jobsExport())
 }
 
 func jobsList() *cobra.Command {
@@ -182,6 +186,47 @@ func jobsResults() *cobra.Command {
 	f.String("out", "", "folder for the files; absent: fold-JOB")
 	f.Bool("wait", false, "follow the job to its end first")
 	f.Bool("json", false, "print the results as JSON and download nothing")
+	addFlags(f, "client")
+	return c
+}
+
+func jobsExport() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "export JOB",
+		Short: "Write a job as a file for another program",
+		Long: `Writes what a job folds as FASTA, AlphaFold Server JSON, AlphaFold 3 JSON or Boltz YAML. What the format cannot say is printed as
+a note; a molecule that it has no word for is refused.`,
+		Example: `  pleat jobs export 01890a5d-ac96-774b-bcce-b302099a8057 --format boltz > job.yaml`,
+		Args:    exactly("a job's identifier"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := jobID(args[0])
+			if err != nil {
+				return err
+			}
+			f := cmd.Flags()
+			as, _ := f.GetString("format")
+			if as == "" {
+				return usagef("%s needs --format: %s", cmd.CommandPath(), strings.Join(format.Names(), ", "))
+			}
+			c, err := newClient(cmd, true)
+			if err != nil {
+				return err
+			}
+			file, err := c.Export(cmd.Context(), id, as)
+			if err != nil {
+				return explain(c, err)
+			}
+			printNotes(cmd, file.Notes)
+			if out, _ := f.GetString("out"); out != "" {
+				return os.WriteFile(out, []byte(file.Content), 0o644)
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), printable(file.Content))
+			return err
+		},
+	}
+	f := c.Flags()
+	f.String("format", "", "format of the file: "+strings.Join(format.Names(), ", "))
+	f.String("out", "", "file to write; absent: standard output")
 	addFlags(f, "client")
 	return c
 }

@@ -21,6 +21,9 @@ type node struct {
 	at string // empty: the whole file
 }
 
+// The library is the one that the YAML project itself keeps. Its nodes are read here one by one, since decoding into types
+// would follow aliases and take words such as NO for what they are not.
+
 // parseYAML reads one document and takes nothing that stands for something else: no aliases, anchors, tags or merged keys.
 func parseYAML(text string) (node, error) {
 	dec := yaml.NewDecoder(strings.NewReader(text))
