@@ -56,7 +56,7 @@ type Config struct {
 
 	Blobs       string   `key:"blobs" group:"node" doc:"where artifacts are kept: a folder, or s3://BUCKET/PREFIX?endpoint=URL with the credentials in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; empty: blobs in the data folder"`
 	Engines     []string `key:"engines" group:"node" doc:"engines in this process, separated by commas: mini folds, calvados simulates, analyst answers questions; null predicts nothing and is for tests of the service; any other name is a folder of runners, an engine in processes of its own, see pleat engines. A chat endpoint answers besides, see chat-url"`
-	Slots       int      `key:"slots" group:"node" doc:"jobs worked on at once by this process"`
+	Slots       int      `key:"slots" group:"node" doc:"jobs of one kind (folds, questions, simulations) worked on at once by this process"`
 	Threads     int      `key:"threads" group:"engine" doc:"cores that one fold by mini, one simulation by calvados or one runner uses; 0: all"`
 	Memory      Bytes    `key:"memory" group:"engine" doc:"memory that jobs in this process may be expected to use together; 0: four fifths of the machine's"`
 	Runners     string   `key:"runners" group:"engine" doc:"folder of the runners, one folder each; empty: runners in the current folder, beside the program or in /usr/share/pleat"`

@@ -60,10 +60,12 @@ func (r *Registry) Lanes() []string {
 // Group is lanes that share places to work in.
 type Group struct {
 	Lanes []string
-	Warm  *Warm // nil: the worker's own slots; else a place per accelerator
+	Warm  *Warm          // nil: the worker's own slots; else a place per accelerator
+	kind  pleat.TaskKind // of work in the worker's own slots
 }
 
-// Groups parts the lanes by what their work needs: the worker's own slots, or an accelerator.
+// Groups parts the lanes by what their work needs: an accelerator, or the worker's own slots, of which each kind has its own, so
+// that a long simulation keeps no question waiting.
 func (r *Registry) Groups() []Group {
 	var out []Group
 	for _, m := range r.models {
@@ -72,9 +74,13 @@ func (r *Registry) Groups() []Group {
 		if run, ok := r.engines[lane].(*Runner); ok && m.Device == "cuda" {
 			w = run.Warm
 		}
-		i := slices.IndexFunc(out, func(g Group) bool { return g.Warm == w })
+		g := Group{Warm: w}
+		if w == nil {
+			g.kind = m.Kind
+		}
+		i := slices.IndexFunc(out, func(o Group) bool { return o.Warm == g.Warm && o.kind == g.kind })
 		if i < 0 {
-			out, i = append(out, Group{Warm: w}), len(out)
+			out, i = append(out, g), len(out)
 		}
 		out[i].Lanes = append(out[i].Lanes, lane)
 	}

@@ -26,7 +26,7 @@ type Config struct {
 	ID      pleat.WorkerID // the same after a restart, so that what it held is free at once; different from every other's
 	Host    string
 	Dir     string        // scratch, emptied at the start; nobody else's
-	Slots   int           // tasks at once; 0: 1
+	Slots   int           // tasks of one kind at once; 0: 1
 	Memory  int64         // bytes that tasks may be expected to use together; 0: no bound
 	Timeout time.Duration // for one attempt; 0: a day
 	Devices []pleat.Device
@@ -42,6 +42,8 @@ type Pool struct {
 	blobs   blob.Store
 	engines *engine.Registry
 	models  map[string]pleat.Model // by lane
+
+	claiming sync.Mutex
 
 	mu   sync.Mutex
 	held map[pleat.TaskID]*held
@@ -152,15 +154,13 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g engine.G
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for left, wait := p.cfg.Slots, time.Duration(0); ; {
-		free, memory := p.room(g, left)
-		if free > 0 && ctx.Err() == nil {
-			got, err := p.store.Claim(ctx, p.cfg.ID, lanes, free, memory)
+		if ctx.Err() == nil {
+			got, err := p.claimSome(ctx, run, g, lanes, left)
 			if len(lanes) > 1 { // else work in the first lane could keep the others waiting for ever
 				lanes = append(lanes[1:], lanes[0])
 			}
-			for _, c := range got {
+			for _, h := range got {
 				left--
-				h := p.take(run, c, g)
 				tasks.Go(func() {
 					p.execute(h)
 					if ended != nil {
@@ -187,6 +187,29 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g engine.G
 		case <-ended:
 			left++
 		case <-freed:
+		}
+	}
+}
+
+// claimSome claims what a group has room for: one group at a time, since two could both take the last of the memory.
+func (p *Pool) claimSome(ctx, run context.Context, g engine.Group, lanes []string, left int) ([]*held, error) {
+	p.claiming.Lock()
+	defer p.claiming.Unlock()
+	var out []*held
+	for {
+		free, memory := p.room(g, left-len(out))
+		if free <= 0 {
+			return out, nil
+		}
+		if memory != 0 && g.Warm == nil {
+			free = 1 // the next one has less
+		}
+		got, err := p.store.Claim(ctx, p.cfg.ID, lanes, free, memory)
+		for _, c := range got {
+			out = append(out, p.take(run, c, g))
+		}
+		if err != nil || len(got) == 0 || memory == 0 || g.Warm != nil {
+			return out, err
 		}
 	}
 }
