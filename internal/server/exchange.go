@@ -78,31 +78,10 @@ func requestOf(j *pleat.Job) api.CreateJob {
 		out.Params.Seed = &seed
 	}
 	for i := range j.Sequences {
-		out.Sequences = append(out.Sequences, itemOf(&j.Sequences[i]))
+		out.Sequences = append(out.Sequences, itemOut(&j.Sequences[i], false))
 	}
 	out.Constraints = constraintsOut(&j.Constraints, false)
 	return out
-}
-
-func itemOf(q *pleat.Sequence) api.SequenceItem {
-	var count *int
-	if q.Count > 1 {
-		count = &q.Count
-	}
-	if q.Kind == pleat.Ligand {
-		return api.SequenceItem{LigandSequence: &api.LigandSequence{Sequence: q.Text, IsCCD: q.CCD, ChainID: q.ChainID, Label: q.Label, Count: count, PropertyType: q.PropertyType}}
-	}
-	p := &api.Polymer{Sequence: q.Text, ChainID: q.ChainID, Label: q.Label, Count: count, PropertyType: q.PropertyType, Cyclic: q.Cyclic}
-	for _, m := range q.Modifications {
-		p.Modifications = append(p.Modifications, api.Modification{ResIdx: m.Residue, CCD: m.CCD})
-	}
-	switch q.Kind {
-	case pleat.RNA:
-		return api.SequenceItem{RNASequence: p}
-	case pleat.DNA:
-		return api.SequenceItem{DNASequence: p}
-	}
-	return api.SequenceItem{ProteinChain: p}
 }
 
 // exportJob is GET /v1/jobs/{id}/export: the job as its latest run folds it, with the seed that run has.
