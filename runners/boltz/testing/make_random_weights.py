@@ -3,7 +3,7 @@
 What it makes has the layout of a real cache (boltz2_conf.ckpt, boltz2_aff.ckpt, mols/, mols.tar; boltz1_conf.ckpt,
 ccd.pkl) and a few tens of megabytes. Random weights prove that data flows, never that a prediction is right.
 
-    python make_random_cache.py FOLDER [--seed 7] [--model boltz1|boltz2]...
+    python make_random_weights.py FOLDER [--seed 7] [--model boltz1|boltz2]
 """
 
 import argparse
@@ -197,10 +197,10 @@ def main():
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--model", action="append", choices=["boltz1", "boltz2"])
     options = parser.parse_args()
-    folder, models = options.folder, options.model or ["boltz2"]
+    folder, models = options.folder, options.model or ["boltz1", "boltz2"]
     folder.mkdir(parents=True, exist_ok=True)
     Chem.SetDefaultPickleProperties(Chem.PropertyPickleOptions.AllProps)
-    (folder / "RANDOM_WEIGHTS").write_text("Made by make_random_cache.py: no prediction of these weights means anything.\n")
+    (folder / "RANDOM_WEIGHTS").write_text("Made by make_random_weights.py: no prediction of these weights means anything.\n")
     mols = dictionary(options.seed)
     check(mols)
     if "boltz2" in models:
