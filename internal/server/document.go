@@ -92,19 +92,16 @@ func operation(reg huma.Registry, rt route, requests map[string]bool) *huma.Oper
 		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"multipart/form-data": {
 			Schema: &huma.Schema{Type: huma.TypeObject, Required: []string{"files"}, Properties: map[string]*huma.Schema{"files": files}}}}}
 	}
-	codes := append([]int{500, 503}, rt.also...)
+	codes := append([]int{400, 500, 503}, rt.also...) // any query may be malformed
 	switch rt.who {
 	case user:
 		op.Security = []map[string][]string{{"bearer": {}}, {"header": {}}, {"cookie": {}}}
-		codes = append(codes, 400, 401, 429)
+		codes = append(codes, 401, 429)
 	case reader, anyone:
 		op.Security = []map[string][]string{{}, {"bearer": {}}, {"header": {}}, {"cookie": {}}}
 		codes = append(codes, 401, 429)
 	case open:
 		op.Security = []map[string][]string{}
-		if rt.do.in != nil {
-			codes = append(codes, 400)
-		}
 		if rt.path == "/v1/artifacts/{id}/{name}" || rt.path == "/metrics" || rt.path == "/v1/session" {
 			codes = append(codes, 401)
 		}

@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 
+	"pleat"
 	"pleat/internal/store"
 )
 
@@ -45,7 +47,7 @@ func (s *Server) routes() []route {
 				{"status", "string", "Only jobs in this state."}, {"q", "string", "Only jobs whose name has this in it, in any case."}}, nil},
 		{fold, "POST", "/v1/jobs/validate", user, "Check a job without creating it", takes(large, (*Server).validate), []int{413, 415}, nil, nil},
 		{fold, "POST", "/v1/jobs/import", user, "Read a FASTA, AlphaFold Server, AlphaFold 3 or Boltz file as jobs, without creating them", takes(large, (*Server).importJobs), []int{413, 415}, nil, nil},
-		{fold, "GET", "/v1/jobs/{id}/export", reader, "Write a job as a file for another program", streams("application/octet-stream", (*Server).exportJob), []int{400, 404},
+		{fold, "GET", "/v1/jobs/{id}/export", reader, "Write a job as a file for another program", streams("application/octet-stream", (*Server).exportJob), []int{404},
 			[]param{{"format", "string", "fasta, alphafold-server, alphafold3 or boltz."}, {"as", "string", "json: an ExportedJob with the notes on what the file does not say; absent: the file itself, with the number of notes in X-Pleat-Notes."}}, nil},
 		{fold, "GET", "/v1/jobs/{id}", reader, "Read all about a job", gives((*Server).viewJob), onJob, nil, nil},
 		{fold, "DELETE", "/v1/jobs/{id}", user, "Delete a job and its files", gives((*Server).deleteJob), onJob, nil, nil},
@@ -135,6 +137,9 @@ func (s *Server) serve(rt route) http.Handler {
 		if err == nil {
 			err = s.admit(ctx, c, rt.who)
 		}
+		if err == nil {
+			err = checkQuery(r)
+		}
 		if err == nil && r.Method == http.MethodHead && rt.do.media == "text/event-stream" {
 			c.w.Header().Set("Content-Type", rt.do.media)
 			return
@@ -146,6 +151,14 @@ func (s *Server) serve(rt route) http.Handler {
 			s.fail(c, err)
 		}
 	})
+}
+
+// checkQuery refuses a query that cannot be read whole. Without it, what is malformed would be as if it were not there.
+func checkQuery(r *http.Request) error {
+	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
+		return pleat.Invalidf("the query of the address cannot be read: %s; a %% must be followed by two hexadecimal digits, and parameters are parted by &", pleat.Clip(err.Error()))
+	}
+	return nil
 }
 
 // answerWithin bounds what the database may take for one answer.
