@@ -21,27 +21,7 @@ func init() {
 
 func awaitflowWord(ts *testscript.TestScript, neg bool, args []string) {
 	only(ts, neg, args, 4, "awaitflow WORKFLOW STATE as USER")
-	until := time.Now().Add(3 * time.Minute)
-	for {
-		req, _ := request(ts, []string{"GET", "/v1/workflows/" + args[0], args[2], args[3]})
-		a, err := send(req)
-		ts.Check(err)
-		worldOf(ts).last = a
-		if a.status != http.StatusOK {
-			ts.Fatalf("the workflow answers %d: %s", a.status, excerpt(a.body))
-		}
-		v, err := field(ts, "status")
-		ts.Check(err)
-		switch state := plain(v); {
-		case state == args[1]:
-			return
-		case state == "COMPLETED" || state == "FAILED" || state == "STOPPED":
-			ts.Fatalf("the workflow ended %s; want %s: %s", state, args[1], excerpt(a.body))
-		case time.Now().After(until):
-			ts.Fatalf("the workflow is still %s; want %s\n%s", state, args[1], worldOf(ts).server.log)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	awaitState(ts, "/v1/workflows/"+args[0], "status", 3*time.Minute, args[1:])
 }
 
 func uploadWord(ts *testscript.TestScript, neg bool, args []string) {

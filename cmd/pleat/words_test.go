@@ -18,6 +18,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"pleat/api"
 )
 
 // The words of scenarios, beside those of testscript:
@@ -34,7 +36,7 @@ import (
 //	[!] header NAME REGEXP              a header of the answer
 //	[!] json PATH = VALUE               a field of the answer: a.b.0.c; count compares a length, ~ a pattern, > and < numbers
 //	keep NAME PATH                      put a field of the answer into $NAME
-//	await JOB STATE as USER             poll a job's results until its state, for at most three minutes
+//	await JOB STATE as USER             poll a job's results until its state, for at most a quarter of an hour
 //	artifacts N                         the last answer lists at least N artifacts; fetch each and check its type, length and sha256
 //	together N http ...                 send one request N times at once; the counts of the answers' statuses become the body
 //	until REGEXP http ...               repeat a request until its answer has the pattern, for at most a minute
@@ -273,26 +275,29 @@ func keepWord(ts *testscript.TestScript, neg bool, args []string) {
 
 func awaitWord(ts *testscript.TestScript, neg bool, args []string) {
 	only(ts, neg, args, 4, "await JOB STATE as USER")
-	until := time.Now().Add(15 * time.Minute)
-	for {
-		req, _ := request(ts, []string{"GET", "/v1/jobs/" + args[0] + "/results", args[2], args[3]})
+	awaitState(ts, "/v1/jobs/"+args[0]+"/results", "job.status", 15*time.Minute, args[1:])
+}
+
+// awaitState polls a path until a field of its answer is the state of «STATE as USER».
+func awaitState(ts *testscript.TestScript, path, at string, patience time.Duration, args []string) {
+	for until := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		req, _ := request(ts, []string{"GET", path, args[1], args[2]})
 		a, err := send(req)
 		ts.Check(err)
 		worldOf(ts).last = a
 		if a.status != http.StatusOK {
-			ts.Fatalf("the results answer %d: %s", a.status, excerpt(a.body))
+			ts.Fatalf("%s answers %d: %s", path, a.status, excerpt(a.body))
 		}
-		v, err := field(ts, "job.status")
+		v, err := field(ts, at)
 		ts.Check(err)
 		switch state := plain(v); {
-		case state == args[1]:
+		case state == args[0]:
 			return
-		case state == "COMPLETED" || state == "FAILED" || state == "STOPPED":
-			ts.Fatalf("the job ended %s; want %s: %s", state, args[1], excerpt(a.body))
+		case api.Terminal(state):
+			ts.Fatalf("%s ended %s; want %s: %s", path, state, args[0], excerpt(a.body))
 		case time.Now().After(until):
-			ts.Fatalf("the job is still %s; want %s\n%s", state, args[1], worldOf(ts).server.log)
+			ts.Fatalf("%s is still %s; want %s\n%s", path, state, args[0], worldOf(ts).server.log)
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 
