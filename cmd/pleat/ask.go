@@ -31,7 +31,7 @@ question to be answered.`,
 }
 
 func runAsk(cmd *cobra.Command, args []string) error {
-	job, err := jobID(args[0])
+	job, err := identifier("job", args[0])
 	if err != nil {
 		return err
 	}

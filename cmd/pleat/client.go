@@ -61,14 +61,6 @@ func explain(c *api.Client, err error) error {
 	return err
 }
 
-// jobID refuses what cannot be a job before the server is asked.
-func jobID(arg string) (string, error) {
-	if !pleat.IsUUID(arg) {
-		return "", usagef("%q is not a job: a job's identifier is a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057", pleat.Clip(arg))
-	}
-	return arg, nil
-}
-
 // printJSON writes a value for programs.
 func printJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pleat"
 	"pleat/api"
 	"pleat/internal/format"
 )
@@ -19,77 +18,40 @@ func jobsCmd() *cobra.Command {
 }
 
 func jobsList() *cobra.Command {
+	var filter api.JobsFilter
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List your jobs, newest first",
 		Args:  exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := newClient(cmd, false)
-			if err != nil {
-				return err
-			}
-			f := cmd.Flags()
-			var filter api.JobsFilter
-			filter.Limit, _ = f.GetInt("limit")
-			filter.Cursor, _ = f.GetString("cursor")
-			filter.Status, _ = f.GetString("status")
-			filter.Query, _ = f.GetString("query")
+		RunE: onServer(false, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 			list, err := c.Jobs(cmd.Context(), filter)
 			if err != nil {
-				return explain(c, err)
-			}
-			if asJSON, _ := f.GetBool("json"); asJSON {
-				return printJSON(cmd.OutOrStdout(), list)
-			}
-			rows := [][]string{{"JOB", "STATUS", "MODEL", "PLDDT", "CREATED", "NAME"}}
-			for _, j := range list.Data {
-				rows = append(rows, []string{j.ID, j.Status, j.ModelName, number(j.MeanPLLDT, "%.1f"), j.Date.Format(time.DateTime), j.Name})
-			}
-			if err := table(cmd.OutOrStdout(), rows); err != nil {
 				return err
 			}
-			if list.NextCursor != nil && *list.NextCursor != "" {
-				fmt.Fprintf(cmd.ErrOrStderr(), "there are more: --cursor %s\n", *list.NextCursor)
-			}
-			return nil
-		},
+			return showList(cmd, list, []string{"JOB", "STATUS", "MODEL", "PLDDT", "CREATED", "NAME"}, func(j api.JobRow) []string {
+				return []string{j.ID, j.Status, j.ModelName, number(j.MeanPLLDT, "%.1f"), j.Date.Format(time.DateTime), j.Name}
+			})
+		}),
 	}
 	f := c.Flags()
-	f.Int("limit", 50, "how many, at most 200")
-	f.String("cursor", "", "where the page before ended")
-	f.String("status", "", "only jobs in this state, such as RUNNING")
-	f.String("query", "", "only jobs whose name holds this")
+	f.IntVar(&filter.Limit, "limit", 50, "how many, at most 200")
+	f.StringVar(&filter.Cursor, "cursor", "", "where the page before ended")
+	f.StringVar(&filter.Status, "status", "", "only jobs in this state, such as RUNNING")
+	f.StringVar(&filter.Query, "query", "", "only jobs whose name holds this")
 	f.Bool("json", false, "print JSON")
 	addFlags(f, "client")
 	return c
 }
 
 func jobsGet() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "get JOB",
-		Short: "Show where a job stands",
-		Args:  exactly("a job's identifier"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := jobID(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := newClient(cmd, true)
-			if err != nil {
-				return err
-			}
-			v, err := c.Job(cmd.Context(), id)
-			if err != nil {
-				return explain(c, err)
-			}
-			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-				return printJSON(cmd.OutOrStdout(), v)
-			}
-			return table(cmd.OutOrStdout(), describe(v))
-		},
-	}
+	c := onOne(&cobra.Command{Use: "get JOB", Short: "Show where a job stands"}, "job", true, func(cmd *cobra.Command, c *api.Client, id string) error {
+		v, err := c.Job(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		return showOne(cmd, v, func() error { return table(cmd.OutOrStdout(), describe(v)) })
+	})
 	c.Flags().Bool("json", false, "print JSON")
-	addFlags(c.Flags(), "client")
 	return c
 }
 
@@ -118,115 +80,68 @@ func describe(v api.JobView) [][]string {
 }
 
 func jobsCancel() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "cancel JOB",
-		Short: "Stop a job",
-		Args:  exactly("a job's identifier"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := jobID(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := newClient(cmd, false)
-			if err != nil {
-				return err
-			}
-			r, err := c.Cancel(cmd.Context(), id)
-			if err != nil {
-				return explain(c, err)
-			}
-			if r.JobStatus == string(pleat.StateRunning) {
-				fmt.Fprintln(cmd.OutOrStdout(), "stopping")
-				return nil
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), r.JobStatus)
-			return nil
-		},
-	}
-	addFlags(c.Flags(), "client")
-	return c
+	return onOne(&cobra.Command{Use: "cancel JOB", Short: "Stop a job"}, "job", false, func(cmd *cobra.Command, c *api.Client, id string) error {
+		r, err := c.Cancel(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		return stopping(cmd, r.JobStatus)
+	})
 }
 
 func jobsResults() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "results JOB",
-		Short: "Download a job's files",
-		Args:  exactly("a job's identifier"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := jobID(args[0])
-			if err != nil {
+	c := onOne(&cobra.Command{Use: "results JOB", Short: "Download a job's files"}, "job", true, func(cmd *cobra.Command, c *api.Client, id string) error {
+		f := cmd.Flags()
+		if wait, _ := f.GetBool("wait"); wait {
+			if _, err := follow(cmd, c, id); err != nil {
 				return err
 			}
-			c, err := newClient(cmd, true)
-			if err != nil {
-				return err
-			}
-			f := cmd.Flags()
-			wait, _ := f.GetBool("wait")
-			if wait {
-				if _, err := follow(cmd, c, id); err != nil {
-					return err
-				}
-			}
-			res, err := c.Results(cmd.Context(), id)
-			if err != nil {
-				return explain(c, err)
-			}
-			if asJSON, _ := f.GetBool("json"); asJSON {
-				return printJSON(cmd.OutOrStdout(), res)
-			}
+		}
+		res, err := c.Results(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		return showOne(cmd, res, func() error {
 			if !api.Terminal(res.Job.Status) {
 				return fmt.Errorf("the job is %s, so there are no results yet; wait for them with --wait", res.Job.Status)
 			}
 			out, _ := f.GetString("out")
 			return deliver(cmd, c, id, out)
-		},
-	}
+		})
+	})
 	f := c.Flags()
 	f.String("out", "", "folder for the files; absent: fold-JOB")
 	f.Bool("wait", false, "follow the job to its end first")
 	f.Bool("json", false, "print the results as JSON and download nothing")
-	addFlags(f, "client")
 	return c
 }
 
 func jobsExport() *cobra.Command {
-	c := &cobra.Command{
+	c := onOne(&cobra.Command{
 		Use:   "export JOB",
 		Short: "Write a job as a file for another program",
 		Long: `Writes what a job folds as FASTA, AlphaFold Server JSON, AlphaFold 3 JSON or Boltz YAML. What the format cannot say is printed as
 a note; a molecule that it has no word for is refused.`,
 		Example: `  pleat jobs export 01890a5d-ac96-774b-bcce-b302099a8057 --format boltz > job.yaml`,
-		Args:    exactly("a job's identifier"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := jobID(args[0])
-			if err != nil {
-				return err
-			}
-			f := cmd.Flags()
-			as, _ := f.GetString("format")
-			if as == "" {
-				return usagef("%s needs --format: %s", cmd.CommandPath(), strings.Join(format.Names(), ", "))
-			}
-			c, err := newClient(cmd, true)
-			if err != nil {
-				return err
-			}
-			file, err := c.Export(cmd.Context(), id, as)
-			if err != nil {
-				return explain(c, err)
-			}
-			printNotes(cmd, file.Notes)
-			if out, _ := f.GetString("out"); out != "" {
-				return os.WriteFile(out, []byte(file.Content), 0o644)
-			}
-			_, err = io.WriteString(cmd.OutOrStdout(), printable(file.Content))
+	}, "job", true, func(cmd *cobra.Command, c *api.Client, id string) error {
+		f := cmd.Flags()
+		as, _ := f.GetString("format")
+		if as == "" {
+			return usagef("%s needs --format: %s", cmd.CommandPath(), strings.Join(format.Names(), ", "))
+		}
+		file, err := c.Export(cmd.Context(), id, as)
+		if err != nil {
 			return err
-		},
-	}
+		}
+		printNotes(cmd, file.Notes)
+		if out, _ := f.GetString("out"); out != "" {
+			return os.WriteFile(out, []byte(file.Content), 0o644)
+		}
+		_, err = io.WriteString(cmd.OutOrStdout(), printable(file.Content))
+		return err
+	})
 	f := c.Flags()
 	f.String("format", "", "format of the file: "+strings.Join(format.Names(), ", "))
 	f.String("out", "", "file to write; absent: standard output")
-	addFlags(f, "client")
 	return c
 }

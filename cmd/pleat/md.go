@@ -107,7 +107,7 @@ func mdInput(cmd *cobra.Command, args []string) (map[string]any, string, error) 
 		}
 		return input, name, nil
 	}
-	job, err := jobID(args[0])
+	job, err := identifier("job", args[0])
 	if err != nil {
 		return nil, "", err
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"pleat/api"
 )
 
 func modelsCmd() *cobra.Command {
@@ -12,28 +14,19 @@ func modelsCmd() *cobra.Command {
 		Use:   "models",
 		Short: "List the models that a server can run",
 		Args:  exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := newClient(cmd, true)
+		RunE: onServer(true, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+			list, err := c.Models(cmd.Context())
 			if err != nil {
 				return err
 			}
-			list, err := c.Models(cmd.Context())
-			if err != nil {
-				return explain(c, err)
-			}
-			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-				return printJSON(cmd.OutOrStdout(), list)
-			}
-			rows := [][]string{{"MODEL", "KIND", "ENGINE", "DEVICE", "TOKENS", "TAKES", "TITLE"}}
-			for _, m := range list.Data {
+			return showList(cmd, list, []string{"MODEL", "KIND", "ENGINE", "DEVICE", "TOKENS", "TAKES", "TITLE"}, func(m api.Model) []string {
 				tokens := "-"
 				if m.MaxTokens > 0 {
 					tokens = fmt.Sprintf("%d-%d", m.MinTokens, m.MaxTokens)
 				}
-				rows = append(rows, []string{m.Name, m.Kind, m.Engine + " " + m.Version, m.Device, tokens, strings.Join(m.Entities, ","), m.Title})
-			}
-			return table(cmd.OutOrStdout(), rows)
-		},
+				return []string{m.Name, m.Kind, m.Engine + " " + m.Version, m.Device, tokens, strings.Join(m.Entities, ","), m.Title}
+			})
+		}),
 	}
 	c.Flags().Bool("json", false, "print JSON")
 	addFlags(c.Flags(), "client")

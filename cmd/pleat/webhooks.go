@@ -219,60 +219,50 @@ func webhooksList() *cobra.Command {
 		Use:   "list [DELIVERY]",
 		Short: "List deliveries, newest first, or show one with its attempts",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := newClient(cmd, false)
-			if err != nil {
-				return err
-			}
-			asJSON, _ := cmd.Flags().GetBool("json")
+		RunE: onServer(false, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			if len(args) == 1 {
-				return showDelivery(cmd, c, args[0], asJSON)
+				return showDelivery(cmd, c, args[0])
 			}
 			list, err := c.Deliveries(cmd.Context(), f)
 			if err != nil {
-				return explain(c, err)
+				return err
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), list)
-			}
-			rows := [][]string{{"DELIVERY", "STATUS", "EVENT", "SOURCE", "TRIES", "ANSWER", "CREATED", "NEXT"}}
-			for _, d := range list.Data {
-				rows = append(rows, []string{d.ID, d.Status, d.EventName, d.SourceID, strconv.Itoa(d.Attempts), code(d.ResponseStatus), d.CreatedAt.Format(time.DateTime), at(d.NextAttemptAt)})
-			}
-			return table(cmd.OutOrStdout(), rows)
-		},
+			return showList(cmd, list, []string{"DELIVERY", "STATUS", "EVENT", "SOURCE", "TRIES", "ANSWER", "CREATED", "NEXT"}, func(d api.Delivery) []string {
+				return []string{d.ID, d.Status, d.EventName, d.SourceID, strconv.Itoa(d.Attempts), code(d.ResponseStatus), d.CreatedAt.Format(time.DateTime), at(d.NextAttemptAt)}
+			})
+		}),
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.Status, "status", "", "only those PENDING, RUNNING, SUCCEEDED or FAILED")
 	fl.StringVar(&f.SourceID, "job", "", "only those of this job")
-	fl.IntVar(&f.Limit, "limit", 50, "how many")
+	fl.IntVar(&f.Limit, "limit", 50, "how many, at most 200")
+	fl.StringVar(&f.Cursor, "cursor", "", "where the page before ended")
 	fl.Bool("json", false, "print JSON")
 	addFlags(fl, "client")
 	return c
 }
 
-func showDelivery(cmd *cobra.Command, c *api.Client, arg string, asJSON bool) error {
-	id, err := deliveryID(arg)
+func showDelivery(cmd *cobra.Command, c *api.Client, arg string) error {
+	id, err := identifier("delivery", arg)
 	if err != nil {
 		return err
 	}
 	d, err := c.Delivery(cmd.Context(), id)
 	if err != nil {
-		return explain(c, err)
+		return err
 	}
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), d)
-	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s\n", d.ID, d.Status, d.EventName)
-	rows := [][]string{{"ATTEMPT", "STARTED", "OUTCOME", "ANSWER", "TOOK", "WHY"}}
-	for _, a := range d.AttemptLog {
-		why := ""
-		if a.Message != nil {
-			why = *a.Message
+	return showOne(cmd, d, func() error {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s\n", d.ID, d.Status, d.EventName)
+		rows := [][]string{{"ATTEMPT", "STARTED", "OUTCOME", "ANSWER", "TOOK", "WHY"}}
+		for _, a := range d.AttemptLog {
+			why := ""
+			if a.Message != nil {
+				why = *a.Message
+			}
+			rows = append(rows, []string{strconv.Itoa(a.Number), a.StartedAt.Format(time.DateTime), a.Outcome, code(a.ResponseStatus), fmt.Sprintf("%.0f ms", a.Timings.Total), why})
 		}
-		rows = append(rows, []string{strconv.Itoa(a.Number), a.StartedAt.Format(time.DateTime), a.Outcome, code(a.ResponseStatus), fmt.Sprintf("%.0f ms", a.Timings.Total), why})
-	}
-	return table(cmd.OutOrStdout(), rows)
+		return table(cmd.OutOrStdout(), rows)
+	})
 }
 
 func code(status *int) string {
@@ -289,13 +279,6 @@ func at(m *api.Moment) string {
 	return m.Format(time.DateTime)
 }
 
-func deliveryID(arg string) (string, error) {
-	if !pleat.IsUUID(arg) {
-		return "", usagef("%q is not a delivery: a delivery's identifier is a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057", pleat.Clip(arg))
-	}
-	return arg, nil
-}
-
 func webhooksRedeliver() *cobra.Command {
 	var in api.Redeliver
 	c := &cobra.Command{
@@ -305,33 +288,27 @@ func webhooksRedeliver() *cobra.Command {
 		Example: `  pleat webhooks redeliver 01890a5d-ac96-774b-bcce-b302099a8057
   pleat webhooks redeliver --status FAILED --since 2026-01-02T15:04:05Z`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := newClient(cmd, false)
-			if err != nil {
-				return err
-			}
+		RunE: onServer(false, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			if len(args) == 0 {
 				out, err := c.Redeliver(cmd.Context(), in)
-				if err != nil {
-					return explain(c, err)
+				if err == nil {
+					fmt.Fprintf(cmd.OutOrStdout(), "%d deliveries go out again\n", out.Redelivered)
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%d deliveries go out again\n", out.Redelivered)
-				return nil
+				return err
 			}
 			if in != (api.Redeliver{}) {
 				return usagef("%s takes a delivery or flags that choose several, not both", cmd.CommandPath())
 			}
-			id, err := deliveryID(args[0])
+			id, err := identifier("delivery", args[0])
 			if err != nil {
 				return err
 			}
 			d, err := c.RedeliverOne(cmd.Context(), id)
-			if err != nil {
-				return explain(c, err)
+			if err == nil {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", d.ID, d.Status)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", d.ID, d.Status)
-			return nil
-		},
+			return err
+		}),
 	}
 	f := c.Flags()
 	f.StringVar(&in.Status, "status", "", "those SUCCEEDED or FAILED")
@@ -346,17 +323,13 @@ func webhooksTest() *cobra.Command {
 		Use:   "test",
 		Short: "Send a test delivery to your webhook and say how it went",
 		Args:  exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := newClient(cmd, false)
+		RunE: onServer(false, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+			d, err := c.TestWebhook(cmd.Context())
 			if err != nil {
 				return err
 			}
-			d, err := c.TestWebhook(cmd.Context())
-			if err != nil {
-				return explain(c, err)
-			}
 			return awaitAttempt(cmd, c, d.ID)
-		},
+		}),
 	}
 	addFlags(c.Flags(), "client")
 	return c
@@ -367,7 +340,7 @@ func awaitAttempt(cmd *cobra.Command, c *api.Client, id string) error {
 	for end := time.Now().Add(30 * time.Second); ; {
 		d, err := c.Delivery(cmd.Context(), id)
 		if err != nil {
-			return explain(c, err)
+			return err
 		}
 		if d.Attempts > 0 {
 			last := d.AttemptLog[len(d.AttemptLog)-1]
