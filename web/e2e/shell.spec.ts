@@ -1,14 +1,9 @@
-import { expect, test } from './server'
+import { accessible, expect, picture, signIn, test } from './server'
 
 const budget = 60 * 1024 // bytes of gzip before the viewer loads
 
 test('the shell is small and its files are kept', async ({ request, server }) => {
-  const get = async (path: string) => {
-    const r = await fetch(server.url + path, { headers: { 'Accept-Encoding': 'identity' } })
-    expect(r.status).toBe(200)
-    return r.text()
-  }
-  const html = await get('/ui/')
+  const html = await (await fetch(server.url + '/ui/', { headers: { 'Accept-Encoding': 'identity' } })).text()
   const first = [...html.matchAll(/(?:src|href)="(\/ui\/[^"]+)"/g)].map((m) => m[1]!)
   expect(first.length).toBeGreaterThan(1)
   let total = 0
@@ -23,6 +18,19 @@ test('the shell is small and its files are kept', async ({ request, server }) =>
   expect(total).toBeLessThan(budget)
 })
 
+test('no page but a result loads the viewer', async ({ page, visit }) => {
+  const loaded: string[] = []
+  page.on('response', (r) => loaded.push(r.url()))
+  await visit('/ui/')
+  for (const name of ['Jobs', 'Webhooks', 'Keys', 'Models']) {
+    await page.getByRole('link', { name, exact: true }).click()
+    await expect(page).toHaveTitle(`${name} · Pleat`)
+  }
+  await expect(page.locator('[data-ready]').first()).toBeVisible()
+  expect(loaded.some((u) => /\/assets\/Models-/.test(u))).toBe(true)
+  expect(loaded.filter((u) => /molstar|uplot/i.test(u))).toEqual([])
+})
+
 test('pages have addresses, and what has none says so', async ({ page, visit }) => {
   await visit('/ui/models')
   await expect(page).toHaveTitle('Models · Pleat')
@@ -33,4 +41,64 @@ test('pages have addresses, and what has none says so', async ({ page, visit }) 
   await expect(page).toHaveTitle('Models · Pleat')
   await page.goto('/ui/nowhere')
   await expect(page.getByRole('heading', { name: 'There is no such page' })).toBeVisible()
+  await accessible(page)
+})
+
+test('a key is traded for a cookie, a wrong one is refused', async ({ page, context, server, console }) => {
+  console.allow(/401 \(Unauthorized\).*\/v1\/session/) // how the browser tells of the wrong key
+  await page.goto('/ui/keys')
+  await expect(page.getByRole('dialog')).toBeVisible()
+  await accessible(page)
+  await picture(page, 'sign-in')
+  const key = page.getByLabel('API key', { exact: true })
+  await key.fill('pleat_nonsense')
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click()
+  await expect(page.getByRole('alert')).toHaveText(/This key is not valid here/)
+  await key.fill(server.key)
+  await key.press('Enter')
+  await expect(page.getByRole('heading', { name: 'Keys and usage' })).toBeVisible() // the address that was asked for
+  await expect(page.getByTitle('Signed in')).toHaveText('alice')
+  const cookie = (await context.cookies()).find((c) => c.name === 'pleat_session')
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' })
+  expect(cookie!.value).not.toContain(server.key)
+  expect(await page.evaluate(() => localStorage.length + sessionStorage.length)).toBe(0)
+  await page.reload()
+  await expect(page.getByTitle('Signed in')).toHaveText('alice')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await expect(page.getByRole('heading', { name: 'Sign in to go on' })).toBeVisible()
+  expect((await context.cookies()).some((c) => c.name === 'pleat_session')).toBe(false)
+})
+
+test('everything can be reached by keyboard', async ({ page, visit }) => {
+  await visit('/ui/models')
+  await expect(page.locator('[data-ready]').first()).toBeVisible()
+  await page.keyboard.press('Tab')
+  await expect(page.getByRole('link', { name: 'Skip to the content' })).toBeFocused()
+  await page.keyboard.press('Enter')
+  await expect(page.locator('main')).toBeFocused()
+  await page.keyboard.press('Tab')
+  await expect(page.getByText(/^To cite/).first()).toBeFocused()
+  await page.keyboard.press('Enter')
+  await expect(page.getByLabel('Citations of mini')).toContainText('@article')
+})
+
+test('models say what they take and what their answers are worth', async ({ page }) => {
+  await page.goto('/ui/models') // to anyone
+  const mini = page.getByRole('article', { name: 'mini' })
+  await expect(mini).toContainText('not a trained structure predictor')
+  await expect(mini).toContainText('Apache-2.0')
+  await expect(page.getByRole('article', { name: 'analyst' })).toBeVisible()
+  await expect(page.getByRole('article', { name: 'calvados' })).toBeVisible()
+  await accessible(page)
+  await picture(page, 'models')
+})
+
+test('no page is wider than a phone', async ({ page, server }) => {
+  await signIn(page, server)
+  await page.setViewportSize({ width: 360, height: 740 })
+  for (const path of ['/ui/', '/ui/jobs', '/ui/webhooks', '/ui/keys', '/ui/models', '/ui/nowhere']) {
+    await page.goto(path)
+    await expect(page.locator('main h1').first()).toBeVisible()
+    expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBeLessThanOrEqual(360)
+  }
 })

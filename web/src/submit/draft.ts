@@ -62,7 +62,7 @@ export function badLetters(item: Item, unknown: boolean): BadLetter[] {
 export function detect(text: string): Kind {
   const t = text.trim()
   const one = letters(t).toUpperCase()
-  if (!/\s/.test(t) && /[()=#@[\]\\/+0-9]/.test(t) && !/^[A-Z*-]+$/.test(t)) return 'ligand'
+  if (!/\s/.test(t) && (/[()=#@[\]\\/+]/.test(t) || /\d/.test(t) && /^[BCFHINOPSbclnopsr0-9%]+$/.test(t))) return 'ligand' // a SMILES
   if (/^[ACGUN]+$/.test(one) && one.includes('U')) return 'rna'
   if (/^[ACGTN]+$/.test(one) && one.includes('T') && one.length >= 6) return 'dna'
   return 'protein'

@@ -16,7 +16,7 @@ export function Webhooks() {
       <div class="head"><div><h1>Webhooks</h1><p class="dim">When a run ends, the service posts a signed JSON document to an address of yours.</p></div></div>
       <div class="two">
         <Deliveries news={sent} />
-        <Settings key={config.target_url} config={config} changed={(c) => setConfig(c)} tested={() => setSent(sent + 1)} />
+        <Settings config={config} changed={(c) => setConfig(c)} tested={() => setSent(sent + 1)} />
       </div>
     </>
   )

@@ -1,0 +1,117 @@
+import { accessible, expect, picture, signIn, test, trpCage } from './server'
+
+const ubiquitin = 'MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG'
+
+test('nobody has jobs at first', async ({ page, server, visit }) => {
+  await visit('/ui/jobs', server.newKey('newcomer'))
+  await expect(page.getByRole('heading', { name: 'Nothing folded yet' })).toBeVisible()
+  await accessible(page)
+  await page.getByRole('link', { name: 'Fold something' }).click()
+  await expect(page).toHaveURL(/\/ui\/$/)
+})
+
+test('rows live in two tabs at once', async ({ page, context, server }) => {
+  const key = server.newKey('bea')
+  await signIn(page, server, key)
+  await page.goto('/ui/jobs')
+  const other = await context.newPage()
+  await other.goto('/ui/jobs')
+  await expect(page.locator('[data-stream=live]')).toBeAttached()
+  await expect(other.locator('[data-stream=live]')).toBeAttached()
+  const long = await server.create({ name: 'Ubiquitin', sequences: [{ proteinChain: { sequence: ubiquitin } }] }, key)
+  const next = await server.create({ name: 'Chignolin', sequences: [{ proteinChain: { sequence: 'YYDPETGTWY' } }] }, key)
+  for (const tab of [page, other]) {
+    await expect(tab.locator(`[data-job="${long.jobId}"]`)).toHaveAttribute('data-state', 'RUNNING')
+    await expect(tab.locator(`[data-job="${next.jobId}"]`)).toContainText('next in the queue')
+  }
+  await other.getByRole('button', { name: 'Stop Ubiquitin' }).click()
+  for (const tab of [page, other]) {
+    await expect(tab.locator(`[data-job="${long.jobId}"]`)).toHaveAttribute('data-state', 'STOPPED')
+    await expect(tab.locator(`[data-job="${next.jobId}"]`)).toHaveAttribute('data-state', 'COMPLETED')
+  }
+  await expect(page.locator(`[data-job="${long.jobId}"]`).getByRole('link', { name: 'Change Ubiquitin and run it again' })).toHaveAttribute('href', `/ui/?again=${long.jobId}`)
+
+  // Search and filter stand in the address.
+  await page.getByLabel('Search by name').fill('chig')
+  await expect(page.locator('tbody tr')).toHaveCount(1)
+  await expect(page).toHaveURL(/q=chig/)
+  await page.getByRole('button', { name: 'Failed' }).click()
+  await expect(page.getByRole('heading', { name: 'No job is like that' })).toBeVisible()
+  await page.getByRole('button', { name: 'Show all jobs' }).click()
+  await expect(page.locator('tbody tr')).toHaveCount(2)
+
+  // Files of those chosen; then they go.
+  await page.getByLabel('Choose all').check()
+  const file = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download 1 archive' }).click()
+  expect((await file).suggestedFilename()).toMatch(/\.zip$/)
+  page.on('dialog', (d) => void d.accept())
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await expect(page.getByRole('heading', { name: 'Nothing folded yet' })).toBeVisible()
+})
+
+test('the list goes on', async ({ page, server }) => {
+  const key = server.newKey('carl')
+  for (let i = 0; i < 53; i++) {
+    const j = await server.create({ name: `number ${i}`, sequences: [{ proteinChain: { sequence: ubiquitin } }] }, key)
+    await server.call('POST', `/v1/jobs/${j.jobId}/cancel`, undefined, key)
+  }
+  await signIn(page, server, key)
+  await page.goto('/ui/jobs')
+  await expect(page.locator('tbody tr')).toHaveCount(50)
+  await page.getByRole('button', { name: 'Show older jobs' }).click()
+  await expect(page.locator('tbody tr')).toHaveCount(53)
+  await expect(page.getByRole('link', { name: 'number 0', exact: true })).toBeVisible()
+})
+
+test('a cut stream is said, bridged and restored', async ({ page, server, console }) => {
+  console.allow(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/)
+  const key = server.newKey('dora')
+  await signIn(page, server, key)
+  const job = await server.create({ sequences: [{ proteinChain: { sequence: trpCage } }] }, key)
+  await page.goto('/ui/jobs')
+  const row = page.locator(`[data-job="${job.jobId}"]`)
+  await expect(row).toHaveAttribute('data-state', 'RUNNING')
+  await server.stop()
+  await expect(page.locator('[data-stream=reconnecting]')).toBeAttached()
+  await expect(page.getByText('The connection for live news is lost')).toBeVisible()
+  await expect(row).toBeVisible() // what is known stays
+  await accessible(page)
+  await server.start()
+  await expect(page.locator('[data-stream=live]')).toBeAttached()
+  await expect(page.getByText('The connection for live news is lost')).toBeHidden()
+  await expect(row).toHaveAttribute('data-state', 'COMPLETED', { timeout: 90_000 })
+})
+
+test('without a stream the page asks by itself', async ({ page, server, console }) => {
+  console.allow(/ERR_FAILED.*\/v1\/events/)
+  const key = server.newKey('emil')
+  await page.route('**/v1/events', (r) => r.abort())
+  await signIn(page, server, key)
+  await page.goto('/ui/jobs')
+  await expect(page.locator('[data-stream=reconnecting]')).toBeAttached()
+  const job = await server.create({ sequences: [{ proteinChain: { sequence: 'YYDPETGTWY' } }] }, key)
+  await expect(page.locator(`[data-job="${job.jobId}"]`)).toHaveAttribute('data-state', 'COMPLETED', { timeout: 60_000 })
+})
+
+test('a list of jobs of all kinds', async ({ page, server }) => {
+  const key = server.newKey('fay')
+  const fold = (name: string, sequence: string, more = {}) => server.create({ name, sequences: [{ proteinChain: { sequence } }], ...more }, key)
+  await fold('Chignolin CLN025', 'YYDPETGTWY', { isPublic: true })
+  await fold('GB1 hairpin', 'GEWTYDDATKTFTVTE')
+  await fold('Trp-cage TC10b', trpCage)
+  const stopped = await fold('Ubiquitin', ubiquitin)
+  await server.call('POST', `/v1/jobs/${stopped.jobId}/cancel`, undefined, key)
+  const running = await fold('Engrailed homeodomain', 'RPRTAFSSEQLARLKREFNENRYLTERRRQQLSSELGLNEAQIKIWFQNKRAKI')
+  await fold('Villin headpiece HP36', 'MLSDEDFKAVFGMTRSAFANLPLWKQQNLKKEKGLF')
+  await signIn(page, server, key)
+  await page.goto('/ui/jobs')
+  await expect(page.locator(`[data-job="${running.jobId}"]`)).toHaveAttribute('data-state', 'RUNNING', { timeout: 90_000 })
+  await expect(page.locator(`[data-job="${running.jobId}"]`).getByText(/^usually /)).toBeVisible()
+  await expect.poll(async () => Number(await page.getByRole('progressbar').first().getAttribute('aria-valuenow'))).toBeGreaterThan(20)
+  await picture(page, 'jobs')
+  await accessible(page)
+  await page.setViewportSize({ width: 360, height: 740 })
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360)
+  await picture(page, 'jobs-phone')
+})

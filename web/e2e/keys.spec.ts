@@ -1,0 +1,25 @@
+import { accessible, expect, picture, signIn, test } from './server'
+
+test('keys are made, shown once, used and revoked', async ({ page, server }) => {
+  await signIn(page, server, server.newKey('hugo'))
+  await page.goto('/ui/keys')
+  await expect(page.getByRole('progressbar', { name: 'Quota used today' })).toHaveAttribute('aria-valuenow', '0')
+  await page.getByLabel('Label of a new key').fill('cluster')
+  await page.getByRole('button', { name: 'Create a key' }).click()
+  const secret = await page.locator('code.secret').textContent()
+  expect(secret).toMatch(/^pleat_/)
+  await picture(page, 'keys')
+  await accessible(page)
+  await server.create({}, secret!)
+  await page.reload()
+  await expect(page.getByRole('progressbar', { name: 'Quota used today' })).toHaveAttribute('aria-valuenow', '1')
+  expect(await page.content()).not.toContain(secret)
+  const row = page.getByRole('row').filter({ hasText: 'cluster' })
+  await expect(row).toContainText('just now')
+  page.on('dialog', (d) => void d.accept())
+  await row.getByRole('button', { name: 'Revoke cluster' }).click()
+  await expect(row).toContainText('revoked')
+  await expect(server.call('GET', '/v1/usage', undefined, secret!)).rejects.toThrow('401')
+  await page.getByRole('button', { name: /^Revoke pleat_/ }).click() // the session's own
+  await expect(page.getByRole('heading', { name: 'Sign in to go on' })).toBeVisible()
+})

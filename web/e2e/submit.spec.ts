@@ -1,0 +1,89 @@
+import { accessible, expect, picture, test, trpCage } from './server'
+
+const paste = async (page: import('@playwright/test').Page, text: string) => {
+  await page.getByRole('textbox', { name: 'Sequences' }).or(page.getByRole('textbox', { name: 'Add more' })).fill(text)
+  await page.getByRole('button', { name: 'Add', exact: true }).click()
+}
+
+test('from a pasted sequence to a folded job, live', async ({ page, visit }) => {
+  await visit('/ui/')
+  await expect(page.getByText('Add a sequence to begin.')).toBeVisible()
+  await picture(page, 'submit-empty')
+  await paste(page, `>Trp-cage\n${trpCage.slice(0, 7)}1${trpCage.slice(7)}`)
+
+  // The bad letter is marked where it stands, and nothing can be submitted.
+  const field = page.getByLabel('Sequence of Chain A')
+  await expect(field).toHaveAttribute('aria-invalid', 'true')
+  await expect(page.locator('.letters mark')).toHaveText('1')
+  await expect(page.getByText('“1” at position 8')).toBeVisible()
+  await expect(page.locator('[data-valid=no]')).toBeVisible()
+  await expect(page.getByRole('button', { name: 'Fold', exact: true })).toBeDisabled()
+
+  await field.fill(trpCage)
+  await field.blur()
+  await expect(field).toHaveValue('DAYAQWLKDG GPSSGRPPPS')
+  await expect(page.locator('[data-valid=yes]')).toContainText('20 tokens')
+  await expect(page.locator('[data-valid=yes]')).toContainText('of one core')
+  await page.getByText('Show as curl').click()
+  await expect(page.getByLabel('The same as a command')).toContainText(`"sequence": "${trpCage}"`)
+  await page.getByText('Show as curl').click()
+
+  await page.getByRole('button', { name: 'Fold', exact: true }).click()
+  await expect(page).toHaveURL(/\/ui\/jobs\/[0-9a-f-]{36}$/)
+  const id = page.url().split('/').at(-1)!
+  await page.getByRole('link', { name: 'Jobs', exact: true }).click()
+  const row = page.locator(`[data-job="${id}"]`)
+  await expect(row).toHaveAttribute('data-state', 'RUNNING')
+  await expect(row.getByRole('progressbar')).toBeVisible()
+  const before = Number(await row.getByRole('progressbar').getAttribute('aria-valuenow'))
+  await expect.poll(async () => Number(await row.getByRole('progressbar').getAttribute('aria-valuenow').catch(() => 1e9))).toBeGreaterThan(before)
+  await expect(row).toHaveAttribute('data-state', 'COMPLETED', { timeout: 90_000 })
+  await expect(row.locator('.score')).toHaveText(/^\d+\.\d$/)
+})
+
+test('an example with its follow-ups is checked and looks right', async ({ page, visit }) => {
+  await visit('/ui/')
+  await page.getByRole('button', { name: /^Insulin/ }).click()
+  await expect(page.getByRole('article')).toHaveCount(2)
+  await expect(page.getByLabel('Kind of Chain B')).toHaveValue('protein')
+  await page.getByLabel('Ask a question about it').check()
+  await page.getByLabel('The question').fill('Which residues are least certain?')
+  await page.getByLabel('Simulate its dynamics').check()
+  await expect(page.locator('[data-valid=yes]')).toBeVisible()
+  await picture(page, 'submit')
+  await accessible(page)
+  await page.getByLabel('Time (ns)').fill('-1')
+  await expect(page.locator('.follow .wrong')).toContainText('sim_length_ns')
+  await page.getByLabel('Time (ns)').fill('0.1')
+  await expect(page.locator('[data-valid=yes]')).toBeVisible()
+})
+
+test("the service's own words stand beside their field", async ({ page, visit }) => {
+  await visit('/ui/')
+  await paste(page, 'GG')
+  await expect(page.getByRole('article', { name: 'Chain A' })).toContainText('has 2 residues; the model "mini" folds 3 or more')
+  await paste(page, 'ACGUACGU') // mini folds no RNA
+  await expect(page.getByLabel('Kind of Chain B')).toHaveValue('rna')
+  await expect(page.getByRole('article', { name: 'Chain B' })).toContainText('folds protein only')
+  await page.getByText('Parameters').click()
+  await page.getByRole('textbox', { name: /^seed/ }).fill('minus one')
+  await expect(page.locator('.run .wrong')).toContainText('minus one')
+  await page.getByRole('button', { name: 'Remove Chain B' }).click()
+  await expect(page.getByRole('article')).toHaveCount(1)
+})
+
+test('a draft outlives a visit to another page, and an older job can be changed and run again', async ({ page, visit, server }) => {
+  const job = await server.create({ name: 'to stop', sequences: [{ proteinChain: { sequence: 'ACDEFGHIKL', label: 'bait', chain_id: 'Q' } }], params: { modelName: 'mini', seed: '5' } })
+  await server.call('POST', `/v1/jobs/${job.jobId}/cancel`)
+  await visit('/ui/')
+  await paste(page, trpCage)
+  await page.getByRole('link', { name: 'Jobs', exact: true }).click()
+  await page.getByRole('link', { name: 'Pleat' }).click()
+  await expect(page.getByLabel('Sequence of Chain A')).toHaveValue('DAYAQWLKDG GPSSGRPPPS')
+  await page.goto(`/ui/?again=${job.jobId}`)
+  await expect(page.getByLabel('Sequence of Chain Q')).toHaveValue('ACDEFGHIKL')
+  await expect(page.getByLabel('Label of Chain Q')).toHaveValue('bait')
+  await expect(page.getByLabel('Name', { exact: true })).toHaveValue('to stop')
+  await expect(page.getByRole('textbox', { name: /^seed/ })).toHaveValue('5')
+  await expect(page).toHaveURL(/\/ui\/$/)
+})

@@ -1,0 +1,86 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { accessible, expect, picture, signIn, test } from './server'
+
+/** A receiver on loopback that answers what it is told to. */
+async function receiver() {
+  const got: { headers: IncomingHttpHeaders; body: string }[] = []
+  const http = createServer((req, res) => {
+    let body = ''
+    req.on('data', (b) => (body += b))
+    req.on('end', () => {
+      got.push({ headers: req.headers, body })
+      res.writeHead(self.status).end('seen')
+    })
+  })
+  await new Promise<void>((ok) => http.listen(0, '127.0.0.1', ok))
+  const self = { got, status: 200, url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/hook`, close: () => new Promise((ok) => http.close(ok)) }
+  return self
+}
+
+test('an endpoint is set up, tested, told, and told again', async ({ page, server, console }) => {
+  console.allow(/400 \(Bad Request\).*custom-http-config/) // how the browser tells of the address that is refused
+  const to = await receiver(), key = server.newKey('gina')
+  await signIn(page, server, key)
+  await page.goto('/ui/webhooks')
+  await expect(page.getByText('Nothing is set up yet')).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'Nothing was sent yet' })).toBeVisible()
+  await accessible(page)
+
+  // What the service refuses is said in its words.
+  await page.getByLabel('Address').fill('http://10.0.0.1/x')
+  await page.getByLabel('Token').fill('a long random text')
+  await page.getByRole('button', { name: 'Set up' }).click()
+  await expect(page.getByRole('alert')).toContainText('target_url')
+
+  await page.getByLabel('Address').fill(to.url)
+  await page.getByLabel('Tell it of every run').check()
+  await page.getByRole('button', { name: 'Set up' }).click()
+  await expect(page.getByText(/^whsec_/)).toBeVisible()
+  await page.getByRole('button', { name: 'I have it' }).click()
+  await expect(page.locator('[data-hook=active]')).toBeVisible()
+  expect(await page.content()).not.toContain('whsec_')
+
+  await page.getByRole('button', { name: 'Send a test' }).click()
+  const first = page.locator('[data-delivery]').first()
+  await expect(first).toHaveAttribute('data-state', 'SUCCEEDED')
+  await expect(first).toContainText('Test')
+  expect(to.got).toHaveLength(1)
+  expect(to.got[0]!.headers['x-webhook-token']).toBe('a long random text')
+
+  // A run that ends is told of, and the same delivery goes out again.
+  const job = await server.create({ name: 'told' }, key)
+  await server.call('POST', `/v1/jobs/${job.jobId}/cancel`, undefined, key)
+  const told = page.locator('[data-delivery]').filter({ hasText: 'Fold failed' })
+  await expect(told).toHaveAttribute('data-state', 'SUCCEEDED')
+  await expect(told.getByRole('link', { name: 'Fold failed' })).toHaveAttribute('href', `/ui/jobs/${job.jobId}`)
+  await told.getByRole('button', { name: /^Details/ }).click()
+  await expect(page.getByText('accepted · 200')).toHaveCount(1)
+  await expect(page.getByText(/^\d+ ms$/)).toBeVisible()
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await expect(page.getByText('accepted · 200')).toHaveCount(2)
+  expect(to.got).toHaveLength(3)
+  expect(to.got[2]!.headers['webhook-id']).toBe(to.got[1]!.headers['webhook-id'])
+  expect(JSON.parse(to.got[2]!.body).event.source_id).toBe(job.jobId)
+  await picture(page, 'webhooks')
+  await accessible(page)
+
+  // One that fails waits for its repeat and says why.
+  to.status = 500
+  await page.getByRole('button', { name: 'Send a test' }).click()
+  await expect(page.locator('[data-delivery]').first()).toContainText('500')
+  await expect(page.locator('[data-delivery]').first()).toHaveAttribute('data-state', 'PENDING')
+  to.status = 200
+  await expect(page.locator('[data-delivery]').first()).toHaveAttribute('data-state', 'SUCCEEDED')
+
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await expect(page.locator('[data-hook=paused]')).toBeVisible()
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await expect(page.locator('[data-hook=active]')).toBeVisible()
+  page.on('dialog', (d) => void d.accept())
+  await page.getByRole('button', { name: 'New secret' }).click()
+  await expect(page.getByText(/^whsec_/)).toBeVisible()
+  await page.getByRole('button', { name: 'Deactivate' }).click()
+  await expect(page.locator('[data-hook=inactive]')).toBeVisible()
+  await to.close()
+})
