@@ -10,6 +10,9 @@ import type { CreatedJob, CreateJob, JobView } from '../src/api'
 
 const program = resolve(import.meta.dirname ?? __dirname, '../../bin/pleat')
 
+// The program's settings are its flags alone, whatever the environment of the tests has.
+const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PLEAT_')))
+
 export const trpCage = 'DAYAQWLKDGGPSSGRPPPS' // Protein Data Bank entry 2JOF
 
 /** A running server. Its user alice has the key. */
@@ -26,7 +29,7 @@ export class Server {
   async start() {
     const addr = this.url ? new URL(this.url).host : '127.0.0.1:0'
     const child = spawn(program, ['serve', '--addr', addr, '--data', this.data, '--quota', '1000', '--log-level', 'warn',
-      '--webhook-allow', '127.0.0.0/8', ...this.flags], { stdio: ['ignore', 'pipe', 'pipe'] })
+      '--webhook-allow', '127.0.0.0/8', ...this.flags], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     this.child = child
     child.stderr!.on('data', (b: Buffer) => (this.log += b))
     this.url = await new Promise<string>((ok, fail) => {
@@ -55,7 +58,7 @@ export class Server {
   }
 
   newKey(user: string): string {
-    return execFileSync(program, ['keys', 'create', '--user', user, '--data', this.data], { encoding: 'utf8' }).trim()
+    return execFileSync(program, ['keys', 'create', '--user', user, '--data', this.data], { encoding: 'utf8', env }).trim()
   }
 
   /** Calls the service as a program would, with a key. */

@@ -99,6 +99,7 @@ test('no page is wider than a phone', async ({ page, server }) => {
   for (const path of ['/ui/', '/ui/jobs', '/ui/webhooks', '/ui/keys', '/ui/models', '/ui/nowhere']) {
     await page.goto(path)
     await expect(page.locator('main h1').first()).toBeVisible()
+    await expect(page.locator('.loading')).toHaveCount(0)
     expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBeLessThanOrEqual(360)
   }
 })
