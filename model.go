@@ -37,6 +37,7 @@ type Model struct {
 	Params     []ParamSpec  `json:"params"`
 	MinTokens  int          `json:"min_tokens"` // per chain
 	MaxTokens  int          `json:"max_tokens"` // per structure: a chain, or the whole where FeatureComplex is set
+	Limits     Limits       `json:"limits,omitzero"`
 	Memory     MemoryModel  `json:"memory"`
 	Speed      SpeedModel   `json:"speed"`
 	Room       int64        `json:"room"`       // bytes that one structure may take where the model runs; 0: not known
@@ -95,6 +96,15 @@ func (m SpeedModel) Seconds(n int) float64 {
 type Citation struct {
 	Key    string `json:"key"`
 	BibTeX string `json:"bibtex"`
+}
+
+// Seeded reports whether a run of the model is given a seed. What runs here always is.
+func (m *Model) Seeded() bool { return m.TakesParam("seed") || m.Device != "remote" }
+
+// TakesParam reports whether a job may set the parameter.
+func (m *Model) TakesParam(name string) bool {
+	_, ok := m.param(name)
+	return ok
 }
 
 // Has reports whether the model has a feature.

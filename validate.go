@@ -64,6 +64,9 @@ func (j *Job) Validate(m Model) error {
 	if err := j.Constraints.check(j); err != nil {
 		return err
 	}
+	if err := m.Limits.check(j, &m); err != nil {
+		return err
+	}
 	j.Complex = m.Has(FeatureComplex) && j.chains() > 1
 	return j.Params.check(m)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -55,7 +56,7 @@ type Config struct {
 	WebhookCertKey string   `key:"webhook-cert-key" group:"server" doc:"PEM file of that certificate's key"`
 
 	Blobs       string   `key:"blobs" group:"node" doc:"where artifacts are kept: a folder, or s3://BUCKET/PREFIX?endpoint=URL with the credentials in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; empty: blobs in the data folder"`
-	Engines     []string `key:"engines" group:"node" doc:"engines in this process, separated by commas: mini folds, calvados simulates, analyst answers questions; null predicts nothing and is for tests of the service; any other name is a folder of runners, an engine in processes of its own, see pleat engines. A chat endpoint answers besides, see chat-url"`
+	Engines     []string `key:"engines" group:"node" doc:"engines in this process, separated by commas: mini folds, calvados simulates, analyst answers questions; null predicts nothing and is for tests of the service; any other name is a folder of runners, an engine in processes of its own, see pleat engines. A chat endpoint answers and a Boltz-2 endpoint folds besides, see chat-url and nim-url"`
 	Slots       int      `key:"slots" group:"node" doc:"jobs of one kind (folds, questions, simulations) worked on at once by this process"`
 	Threads     int      `key:"threads" group:"engine" doc:"cores that one fold by mini, one simulation by calvados or one runner uses; 0: all"`
 	Memory      Bytes    `key:"memory" group:"engine" doc:"memory that jobs in this process may be expected to use together; 0: four fifths of the machine's"`
@@ -69,6 +70,11 @@ type Config struct {
 	ChatKey     string   `key:"chat-key" group:"node" doc:"bearer token for the chat endpoint; empty: none" secret:"yes"`
 	ChatTokens  int      `key:"chat-tokens" group:"node" doc:"tokens that one answer may have"`
 	ChatTimeout int      `key:"chat-timeout" group:"node" doc:"seconds that one answer may take"`
+	NIMURL      string   `key:"nim-url" group:"node" doc:"address of a Boltz-2 container's HTTP interface (NVIDIA NIM) that folds, such as http://127.0.0.1:8000 or https://health.api.nvidia.com/v1; sequences and ligands are sent there; empty: none"`
+	NIMModel    string   `key:"nim-model" group:"node" doc:"name under which jobs ask for it; it must be another where the runner boltz is among the engines"`
+	NIMKey      string   `key:"nim-key" group:"node" doc:"bearer token for that endpoint; empty: none" secret:"yes"`
+	NIMTimeout  int      `key:"nim-timeout" group:"node" doc:"seconds that one fold there may take"`
+	NIMStatus   string   `key:"nim-status-url" group:"node" doc:"where the answer to a call that the endpoint put off (202) is asked for, {id} standing for the call; empty: that of NVIDIA's hosted functions for addresses of nvidia.com, else none"`
 	PDBURL      string   `key:"pdb-url" group:"node" doc:"where workflows fetch entries of the Protein Data Bank, {id} standing for the entry, such as https://files.rcsb.org/download/{id}.cif; empty: they may not"`
 	UniProtURL  string   `key:"uniprot-url" group:"node" doc:"where workflows fetch predicted structures by UniProt accession, {id} standing for it, such as https://alphafold.ebi.ac.uk/files/AF-{id}-F1-model_v4.cif; empty: they may not"`
 	SecretKey   string   `key:"secret-key" group:"node" doc:"what signatures and sealed secrets derive from: 32 bytes as 64 hexadecimal digits or in base64; several, separated by commas, when one replaces another, the current one first; empty: made once and kept in the data folder. Every node of one service needs the same" secret:"yes"`
@@ -91,7 +97,7 @@ func DefaultConfig() Config {
 	return Config{
 		Data: "pleat-data", Addr: "127.0.0.1:8080", Quota: 30, MaxBody: 10 << 20, Library: 1 << 30, Work: true,
 		Deliver: true, WebhookPorts: []string{"443"}, WebhookTimeout: 15, WebhookKeep: 90,
-		Engines: []string{"mini", "calvados", "analyst"}, Devices: []string{"auto"}, ChatTokens: 1024, ChatTimeout: 120, Checkpoint: 20, Slots: 1, LogLevel: "info", LogFormat: "text", URL: "http://127.0.0.1:8080",
+		Engines: []string{"mini", "calvados", "analyst"}, Devices: []string{"auto"}, ChatTokens: 1024, ChatTimeout: 120, NIMModel: "boltz-2", NIMTimeout: 1800, Checkpoint: 20, Slots: 1, LogLevel: "info", LogFormat: "text", URL: "http://127.0.0.1:8080",
 	}
 }
 
@@ -419,7 +425,10 @@ func (c *Config) check() error {
 	return nil
 }
 
-// checkSources refuses addresses of chat endpoints and structures that could not be called.
+// modelName is what a model of an endpoint may be called.
+var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`)
+
+// checkSources refuses addresses of endpoints and structures that could not be called.
 func (c *Config) checkSources() error {
 	address := func(text string) bool {
 		u, err := url.Parse(text)
@@ -427,7 +436,7 @@ func (c *Config) checkSources() error {
 	}
 	switch {
 	case c.ChatURL != "" && !address(c.ChatURL):
-		return c.bad("chat-url", "is %q; it must be an address such as http://127.0.0.1:11434/v1", pleat.Clip(c.ChatURL))
+		return c.bad("chat-url", "is %q; it must be an address such as http://127.0.0.1:11434/v1", redacted(c.ChatURL))
 	case c.ChatURL != "" && c.ChatModel == "":
 		return c.bad("chat-model", "is empty; chat-url needs the name of a model")
 	case c.ChatURL == "" && c.ChatModel != "":
@@ -440,13 +449,31 @@ func (c *Config) checkSources() error {
 		return c.bad("checkpoint-every", "is %d; it must be 1 to 3600 seconds", c.Checkpoint)
 	case c.ChatTimeout < 1 || c.ChatTimeout > 3600:
 		return c.bad("chat-timeout", "is %d; it must be 1 to 3600 seconds", c.ChatTimeout)
+	case c.NIMURL != "" && !address(c.NIMURL):
+		return c.bad("nim-url", "is %q; it must be an address such as http://127.0.0.1:8000, without a user", redacted(c.NIMURL))
+	case !modelName.MatchString(c.NIMModel):
+		return c.bad("nim-model", "is %q; it must be a name of 1 to 60 letters, digits, dots, dashes and underscores", pleat.Clip(c.NIMModel))
+	case c.NIMURL == "" && c.NIMKey != "":
+		return c.bad("nim-key", "is set without nim-url, and would have no effect")
+	case c.NIMURL == "" && c.NIMStatus != "":
+		return c.bad("nim-status-url", "is set without nim-url, and would have no effect")
+	case c.NIMTimeout < 1 || c.NIMTimeout > 86400:
+		return c.bad("nim-timeout", "is %d; it must be 1 to 86400 seconds", c.NIMTimeout)
 	}
-	for _, u := range []struct{ key, value string }{{"pdb-url", c.PDBURL}, {"uniprot-url", c.UniProtURL}} {
+	for _, u := range []struct{ key, value string }{{"pdb-url", c.PDBURL}, {"uniprot-url", c.UniProtURL}, {"nim-status-url", c.NIMStatus}} {
 		if u.value != "" && (!strings.Contains(u.value, "{id}") || !address(strings.ReplaceAll(u.value, "{id}", "1ABC"))) {
-			return c.bad(u.key, "is %q; it must be an address that holds {id}", pleat.Clip(u.value))
+			return c.bad(u.key, "is %q; it must be an address that holds {id}", redacted(u.value))
 		}
 	}
 	return nil
+}
+
+// redacted is an address fit for a message: without what stands before an @, a password perhaps.
+func redacted(text string) string {
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		text = "…" + text[at:]
+	}
+	return pleat.Clip(text)
 }
 
 // bad names the setting as the place that set it does.

@@ -136,6 +136,9 @@ func newEngines(c Config, log *slog.Logger) (*engine.Registry, []pleat.Device, e
 	if c.ChatURL != "" {
 		all = append(all, engine.Chat{URL: c.ChatURL, Model: c.ChatModel, Key: c.ChatKey, MaxTokens: c.ChatTokens, Timeout: time.Duration(c.ChatTimeout) * time.Second})
 	}
+	if c.NIMURL != "" {
+		all = append(all, engine.NIM{URL: c.NIMURL, Key: c.NIMKey, Status: c.NIMStatus, Model: c.NIMModel, Timeout: time.Duration(c.NIMTimeout) * time.Second})
+	}
 	r, err := engine.New(log, all...)
 	return r, devices, err
 }

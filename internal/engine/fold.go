@@ -33,18 +33,23 @@ func (c *piece) model() (*model, error) {
 	if err := c.arrays(f); err != nil {
 		return nil, err
 	}
-	if err := f.rename(c.result.ChainMap); err != nil {
+	return f.model(c.result, c.sequences, c.others())
+}
+
+// model is the prediction in the job's names and order, with its scores and further files.
+func (f *folded) model(r *wireResult, want []pleat.Sequence, others []pleat.File) (*model, error) {
+	if err := f.rename(r.ChainMap); err != nil {
 		return nil, err
 	}
-	if err := f.arrange(c.sequences); err != nil {
+	if err := f.arrange(want); err != nil {
 		return nil, err
 	}
-	m := &model{structure: f.Structure, extra: c.result.Metrics, others: c.others(), affinity: affinityOf(c.result.Scores)}
-	for _, q := range c.sequences {
+	m := &model{structure: f.Structure, extra: r.Metrics, others: others, affinity: affinityOf(r.Scores)}
+	for _, q := range want {
 		m.chains = append(m.chains, q.Chains...)
 	}
-	if len(c.sequences) == 1 {
-		m.sequence = c.sequences[0]
+	if len(want) == 1 {
+		m.sequence = want[0]
 	}
 	f.confidence(m)
 	if f.pae != nil {
@@ -55,13 +60,13 @@ func (c *piece) model() (*model, error) {
 		}
 		m.paeCap = float64(slices.Max(f.pae.V))
 	}
-	if sc := c.result.Scores; sc != nil {
+	if sc := r.Scores; sc != nil {
 		m.ptm, m.iptm = unit(sc.PTM), unit(sc.IPTM)
 		if sc.MaxPAE != nil && m.pae != nil {
 			m.paeCap = max(m.paeCap, *sc.MaxPAE)
 		}
 	}
-	m.pairs = f.pairs(c.result)
+	m.pairs = f.pairs(r)
 	return m, nil
 }
 

@@ -138,11 +138,11 @@ func (r *report) prediction(m *model) pleat.Prediction {
 	for _, c := range m.plddt {
 		all = append(all, c...)
 	}
-	if len(all) > 0 {
+	switch {
+	case m.meanPLDDT != nil:
+		p.MeanPLDDT = rounded(m.meanPLDDT, 2)
+	case len(all) > 0:
 		v := mean(all)
-		if m.meanPLDDT != nil {
-			v = *m.meanPLDDT
-		}
 		p.MeanPLDDT = rounded(&v, 2)
 	}
 	if m.pae != nil {
@@ -311,11 +311,13 @@ type request struct {
 
 func (r *report) config() configFile {
 	f := r.work.Fold
-	params := map[string]any{"modelName": r.work.Model.Name, "seed": f.Seed}
+	params := map[string]any{"modelName": r.work.Model.Name}
 	for k, v := range f.Params.Values {
-		if k != "seed" {
-			params[k] = v
-		}
+		params[k] = v
+	}
+	effective := f.Params.Effective(r.work.Model)
+	if r.work.Model.TakesParam("seed") {
+		params["seed"], effective["seed"] = f.Seed, f.Seed
 	}
 	req := request{Name: f.Name, Params: params}
 	for _, s := range f.Sequences {
@@ -326,8 +328,6 @@ func (r *report) config() configFile {
 		c.Webhooks = nil
 		req.Constraints = &c
 	}
-	effective := f.Params.Effective(r.work.Model)
-	effective["seed"] = f.Seed
 	return configFile{Service: "pleat " + pleat.Version, Engine: r.engine, Model: r.work.Model.Name, Weights: r.work.Model.WeightSet,
 		Method: r.work.Model.Method, Seed: f.Seed, Params: effective, Runner: r.about, Request: req}
 }

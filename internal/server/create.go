@@ -199,10 +199,11 @@ func (m *modelCache) get(ctx context.Context, s *Server, again bool) ([]pleat.Mo
 	return list, nil
 }
 
-// runSpec is what a run of a validated job needs. A seed that was not given is chosen here, and kept with the run.
+// runSpec is what a run of a validated job needs. A seed that was not given is chosen here, and kept with the run; a remote model
+// that takes none has none.
 func runSpec(j *pleat.Job, m pleat.Model) store.RunSpec {
 	seed, given := j.Params.Seed()
-	if !given {
+	if !given && m.Seeded() {
 		var b [4]byte
 		_, _ = rand.Read(b[:]) // never fails
 		seed = strconv.FormatUint(uint64(binary.LittleEndian.Uint32(b[:])), 10)
