@@ -1,7 +1,6 @@
 package pleat
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pleat/internal/words"
 )
 
 // Params are the folding parameters of a job: the model, and the values given by name. A name that is absent takes the
@@ -229,55 +230,7 @@ func (m *Model) paramNames() string {
 }
 
 // Nearest is the name most like got, or "" where none is near enough to be worth suggesting.
-func Nearest(got string, names []string) string {
-	best, at := "", max(3, len(got)/2+1)
-	for _, n := range names {
-		d := editDistance(strings.ToLower(got), strings.ToLower(n))
-		if strings.HasSuffix(strings.ToLower(n), strings.ToLower(got)) || strings.HasPrefix(strings.ToLower(n), strings.ToLower(got)) {
-			d = min(d, 2)
-		}
-		if d < at || d == at && best != "" && cmp.Less(n, best) {
-			best, at = n, d
-		}
-	}
-	return best
-}
-
-// editDistance is Levenshtein's, on bytes; arguments past 64 bytes count as far apart.
-func editDistance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		prev := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := prev
-			if a[i] != b[j] {
-				cost++
-			}
-			prev, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
+func Nearest(got string, names []string) string { return words.Nearest(got, names) }
 
 // Clip shortens a caller's text for a message and strips what would not print, so that it is safe in a sentence or a log line.
-func Clip(s string) string {
-	const most = 60
-	out := []rune{}
-	for _, r := range s {
-		if len(out) == most {
-			return string(out) + "…"
-		}
-		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' {
-			r = '\ufffd'
-		}
-		out = append(out, r)
-	}
-	return string(out)
-}
+func Clip(s string) string { return words.Clip(s) }

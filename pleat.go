@@ -2,7 +2,7 @@
 // pass through, what a valid request looks like and what a finished run sets off.
 //
 // It is pure: standard library only, no clock, no network, no disk. Every other room of the house imports it
-// and none is imported by it. Read it as the table of contents:
+// and, but for internal/words, which says things well, none is imported by it. Read it as the table of contents:
 //
 //	job.go         Job, Run, Sequence: what was asked and each go at it
 //	parameter.go   Params: the folding parameters and which model honours which

@@ -1,7 +1,7 @@
 // Package api is the wire of the service: the types of every request and answer, a strict JSON decoder for requests
 // and a typed Go client. Together with the OpenAPI document it is the only public promise of this module.
 //
-// It imports the standard library alone and knows nothing of how the service works; wire spellings live here and
+// It imports the standard library and internal/words alone and knows nothing of how the service works; wire spellings live here and
 // nowhere else. Read it as the interface document:
 //
 //	job.go       POST /v1/jobs and what it takes
@@ -9,7 +9,7 @@
 //	workflow.go  questions about structures, and dynamics
 //	library.go   files of the caller's own
 //	view.go      lists, one job, progress, models, usage, keys
-//	decode.go    Decode: JSON without surprises
+//	decode.go    Decode: JSON without surprises; scan.go reads its text
 //	client.go    Client: one method per endpoint
 //	stream.go    following progress, with reconnects
 package api
@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"pleat/internal/words"
 )
 
 // Time is a moment on the wire: UTC, ISO 8601, six fractional digits, no zone suffix. The zero value is written as null.
@@ -67,7 +69,7 @@ func (t *Time) UnmarshalText(b []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is not a time such as %q", clip(string(b)), timeForm)
+	return fmt.Errorf("%q is not a time such as %q", words.Clip(string(b)), timeForm)
 }
 
 // Error is a refusal: every answer that is not a success carries one, and nothing else.

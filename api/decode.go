@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"pleat/internal/words"
 )
 
 // MaxDepth is how deep arrays and objects may be nested in a request.
@@ -148,7 +150,7 @@ func (d *decoder) scalar(v reflect.Value, p *place, c byte) error {
 		}
 		f, err := strconv.ParseFloat(t, 64)
 		if err != nil {
-			return refuse("%s is %s; it must be a number of at most 1.8e308", p, clip(t))
+			return refuse("%s is %s; it must be a number of at most 1.8e308", p, words.Clip(t))
 		}
 		v.SetFloat(f)
 		return nil
@@ -171,14 +173,14 @@ func (d *decoder) integer(v reflect.Value, p *place, c byte) error {
 		f, ferr := strconv.ParseFloat(t, 64)
 		switch {
 		case !strings.ContainsAny(t, ".eE") || ferr != nil || f > exact || f < -exact:
-			return refuse("%s is %s; it must be an integer of at most 9007199254740992", p, clip(t))
+			return refuse("%s is %s; it must be an integer of at most 9007199254740992", p, words.Clip(t))
 		case f != float64(int64(f)):
 			return refuse("%s must be an integer", p)
 		}
 		n = int64(f)
 	}
 	if v.OverflowInt(n) {
-		return refuse("%s is %s; it does not fit", p, clip(t))
+		return refuse("%s is %s; it does not fit", p, words.Clip(t))
 	}
 	v.SetInt(n)
 	return nil
@@ -223,7 +225,7 @@ func (d *decoder) object(v reflect.Value, p *place, depth int) error {
 			return unknown(key, p, fields)
 		}
 		if seen[i] {
-			return refuse("duplicate key %q in %s", clip(key), p)
+			return refuse("duplicate key %q in %s", words.Clip(key), p)
 		}
 		seen[i] = true
 		f := fields.all[i]
@@ -243,10 +245,10 @@ func unknown(key string, p *place, fields *fieldTable) error {
 	for i, f := range fields.all {
 		names[i] = f.name
 	}
-	if near := nearest(key, names); near != "" {
-		return refuse("unknown field %q in %s; did you mean %q?", clip(key), p, near)
+	if near := words.Nearest(key, names); near != "" {
+		return refuse("unknown field %q in %s; did you mean %q?", words.Clip(key), p, near)
 	}
-	return refuse("unknown field %q in %s; it may have %s", clip(key), p, strings.Join(names, ", "))
+	return refuse("unknown field %q in %s; it may have %s", words.Clip(key), p, strings.Join(names, ", "))
 }
 
 func (d *decoder) mapping(v reflect.Value, p *place, depth int) error {
@@ -254,7 +256,7 @@ func (d *decoder) mapping(v reflect.Value, p *place, depth int) error {
 	err := d.entries(p, depth, func(key string) error {
 		k := reflect.ValueOf(key).Convert(v.Type().Key())
 		if m.MapIndex(k).IsValid() {
-			return refuse("duplicate key %q in %s", clip(key), p)
+			return refuse("duplicate key %q in %s", words.Clip(key), p)
 		}
 		e := reflect.New(v.Type().Elem()).Elem()
 		if err := d.value(e, &place{up: p, name: key}, depth+1, 0); err != nil {

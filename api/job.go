@@ -49,6 +49,15 @@ func (s *SequenceItem) check(path string) error {
 	return refuse("%s must have exactly one of %s; it has %s", path, all, and(has))
 }
 
+// and joins words for a sentence.
+func and(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
 // Polymer is a chain of residues, as Count copies.
 type Polymer struct {
 	Sequence      string         `json:"sequence" doc:"One letter per residue, at most 20,000; white space is ignored." example:"DAYAQWLKDGGPSSGRPPPS"`

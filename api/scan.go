@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"pleat/internal/words"
 )
 
 // badUTF8 is where the first invalid byte stands; -1: nowhere.
@@ -42,9 +44,9 @@ func (p *place) String() string {
 	case p.name == "":
 		return head + "[" + strconv.Itoa(p.index) + "]"
 	case head == "":
-		return clip(p.name)
+		return words.Clip(p.name)
 	}
-	return head + "." + clip(p.name)
+	return head + "." + words.Clip(p.name)
 }
 
 // decoder is the cursor of a scan over one document.
@@ -162,7 +164,7 @@ func (d *decoder) skip(p *place, depth int) error {
 		seen := map[string]bool{}
 		return d.entries(p, depth, func(key string) error {
 			if seen[key] {
-				return refuse("duplicate key %q in %s", clip(key), p)
+				return refuse("duplicate key %q in %s", words.Clip(key), p)
 			}
 			seen[key] = true
 			return d.skip(&place{up: p, name: key}, depth+1)

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"pleat/internal/words"
 )
 
 // Moment is a time in webhook documents: UTC, ISO 8601, milliseconds, Z. The zero value is written as null.
@@ -43,7 +45,7 @@ func (m Moment) MarshalJSON() ([]byte, error) {
 func (m *Moment) UnmarshalText(b []byte) error {
 	at, err := time.Parse(time.RFC3339Nano, string(b))
 	if err != nil {
-		return fmt.Errorf("%q is not a time such as %q", clip(string(b)), momentForm)
+		return fmt.Errorf("%q is not a time such as %q", words.Clip(string(b)), momentForm)
 	}
 	m.Time = at.UTC()
 	return nil

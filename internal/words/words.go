@@ -1,21 +1,22 @@
-package api
+// Package words makes sentences about what a caller wrote: which known name it resembles, and how to show it. It stands
+// below the domain and the wire types, which may not import each other and both refuse requests in words.
+package words
 
 import "strings"
 
-// The three functions below have twins in the root package, which this one may not import.
-
-// nearest is the name most like got, or "" where none is near enough to be worth suggesting.
-func nearest(got string, names []string) string {
+// Nearest is the name most like got, or "" where none is near enough to be worth suggesting. Of equally near ones it is the
+// first by the alphabet.
+func Nearest(got string, names []string) string {
 	got = strings.ToLower(got)
 	best, at := "", max(3, len(got)/2+1)
 	for _, n := range names {
 		low := strings.ToLower(n)
-		dist := distance(got, low)
-		if got != "" && (strings.HasPrefix(low, got) || strings.HasSuffix(low, got)) {
-			dist = min(dist, 2)
+		d := distance(got, low)
+		if strings.HasSuffix(low, got) || strings.HasPrefix(low, got) {
+			d = min(d, 2)
 		}
-		if dist < at {
-			best, at = n, dist
+		if d < at || d == at && best != "" && n < best {
+			best, at = n, d
 		}
 	}
 	return best
@@ -44,10 +45,10 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// clip makes a caller's text short and printable, for a sentence or a log line.
-func clip(s string) string {
+// Clip shortens a caller's text for a message and strips what would not print, so that it is safe in a sentence or a log line.
+func Clip(s string) string {
 	const most = 60
-	var out []rune
+	out := []rune{}
 	for _, r := range s {
 		if len(out) == most {
 			return string(out) + "…"
@@ -58,13 +59,4 @@ func clip(s string) string {
 		out = append(out, r)
 	}
 	return string(out)
-}
-
-// and joins words for a sentence.
-func and(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
