@@ -74,7 +74,7 @@ export function Ask({ id }: { id: string }) {
         </div>
         {flow.is_owner && <PublicSwitch isPublic={flow.is_public} set={(v) => api.setFlowPublic(id, v)} what="question" done={(v) => setFlow({ ...flow, is_public: v })} />}
       </div>
-      <div class={source ? 'two' : ''}>
+      <div class={source ? 'sides beside' : ''}>
         {source && (
           <div>
             {fold ? <Stage source={fold.prediction.source} table={table} colours={['plddt', 'continuous', 'chain', 'secondary', 'type']} name={fold.view.job.name} />

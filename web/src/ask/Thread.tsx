@@ -93,7 +93,7 @@ export function Answer({ state, text, table, error }: { state: FlowState; text: 
   const signature = /\n— (.+)$/.exec(text)
   const body = signature ? text.slice(0, signature.index) : text
   return (
-    <div class="answer" data-answer="">
+    <div class="reply" data-answer="">
       {body.split('\n').filter((p) => p.trim()).map((p) => <p><Said text={p} table={table} /></p>)}
       <p class="dim small engine">{signature ? 'Answered by ' + signature[1] : ''}</p>
     </div>

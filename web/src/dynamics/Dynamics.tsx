@@ -102,7 +102,13 @@ function Asked({ flow }: { flow: Workflow }) {
 
 const mostAtOnce = 128 << 20 // bytes of a trajectory that is loaded without being asked for
 
-interface Loaded { source: { topology: string; frames: Uint8Array<ArrayBuffer> }; table: Table; series: Series; notes: string[]; notice: string }
+interface Loaded { source: { topology: string; frames: Uint8Array<ArrayBuffer>; reach: number }; table: Table; series: Series; notes: string[]; notice: string }
+
+// How far residues get from the middle at most, in Å: half the longest stretch, or as far as a shape of this radius of gyration has any.
+function reachOf(s: Series): number {
+  const most = (list: number[] | undefined) => (list ?? []).reduce((a, b) => Math.max(a, b), 0)
+  return 10 * Math.max(most(s.end_to_end_nm) / 2, most(s.radius_of_gyration_nm) * 1.6)
+}
 
 function Moving({ flow, answer }: { flow: Workflow; answer: Answer }) {
   const file = (path: string) => answer.artifacts.find((a) => a.path === path)
@@ -128,7 +134,7 @@ function Moving({ flow, answer }: { flow: Workflow; answer: Answer }) {
         ])
         const table = readBeads(topology)
         colour.value = metrics.series.rmsf_nm ? 'rmsf' : 'chain'
-        setLoaded({ source: { topology, frames }, table, series: metrics.series, notes: metrics.notes ?? [], notice: metrics.notice ?? '' })
+        setLoaded({ source: { topology, frames, reach: reachOf(metrics.series) }, table, series: metrics.series, notes: metrics.notes ?? [], notice: metrics.notice ?? '' })
       } catch (e) {
         if (!stop.signal.aborted) setError(e as Error)
       }
@@ -153,21 +159,19 @@ function Moving({ flow, answer }: { flow: Workflow; answer: Answer }) {
     <>
       {loaded.notice && <p class="hint">{loaded.notice}</p>}
       {loaded.notes.map((t) => <p class="caution">{t}</p>)}
-      <div class="two">
+      <div class="sides">
         <div class="stack">
-          <div>
-            <Stage source={loaded.source} table={table} colours={colours} values={values} name={flow.name.replace(/[^\w.-]+/g, '-')} />
-            <Player n={n} times={series.time_ns} />
-          </div>
+          <Stage source={loaded.source} table={table} colours={colours} values={values} name={flow.name.replace(/[^\w.-]+/g, '-')} foot={<Player n={n} times={series.time_ns} />} />
+          {flow.is_owner && <Extract flow={flow} times={series.time_ns} />}
           {scored && colour.value !== 'rmsf' && <section class="card"><h2>Confidence of the structure it began from</h2><Plddt table={table} second={{}} continuous={colour.value === 'continuous'} /></section>}
         </div>
         <section class="card plots" aria-label="Curves">
-          {series.rmsd_nm && <Curve title="RMSD from the start" x={series.time_ns} y={series.rmsd_nm} yLabel="RMSD in nm" colour={0} point={point} />}
-          {series.radius_of_gyration_nm && <Curve title="Radius of gyration" x={series.time_ns} y={series.radius_of_gyration_nm} yLabel="Rg in nm" colour={2} point={point} />}
-          {series.end_to_end_nm && table.chains.length === 1 && <Curve title="End-to-end distance" x={series.time_ns} y={series.end_to_end_nm} yLabel="Distance in nm" colour={5} point={point} />}
+          {series.rmsd_nm && <Curve title="RMSD from the start" x={series.time_ns} y={series.rmsd_nm} colour={0} point={point} />}
+          {series.radius_of_gyration_nm && <Curve title="Radius of gyration" x={series.time_ns} y={series.radius_of_gyration_nm} colour={2} point={point} />}
+          {series.end_to_end_nm && table.chains.length === 1 && <Curve title="End-to-end distance" x={series.time_ns} y={series.end_to_end_nm} colour={5} point={point} />}
           {values && (
             <Lines
-              title="How much each residue moves" x={numbers} y={series.rmsf_nm!} xLabel="Residue" yLabel="RMSF in nm" at={over} colour={3}
+              title="How much each residue moves" x={numbers} y={series.rmsf_nm!} xLabel="Residue" unit="nm" place="residue" at={over} colour={3}
               onPoint={(i) => (hover.value = i === null ? [] : [table.residue(i)!])}
             />
           )}
@@ -179,7 +183,6 @@ function Moving({ flow, answer }: { flow: Workflow; answer: Answer }) {
           <Landscapes answer={answer} />
         </div>
         <div>
-          {flow.is_owner && <Extract flow={flow} times={series.time_ns} />}
           <Files answer={answer} />
         </div>
       </div>
@@ -187,18 +190,22 @@ function Moving({ flow, answer }: { flow: Workflow; answer: Answer }) {
   )
 }
 
-function Curve({ title, x, y, yLabel, colour, point }: { title: string; x: number[]; y: number[]; yLabel: string; colour: number; point(i: number | null): void }) {
-  return <Lines title={title} x={x} y={y} xLabel="Time in ns" yLabel={yLabel} at={frame.value} colour={colour} onPoint={point} />
+function Curve({ title, x, y, colour, point }: { title: string; x: number[]; y: number[]; colour: number; point(i: number | null): void }) {
+  return <Lines title={title} x={x} y={y} xLabel="Time in ns" unit="nm" place="ns" at={frame.value} colour={colour} onPoint={point} />
 }
 
 function Player({ n, times }: { n: number; times: number[] }) {
   const [playing, setPlaying] = useState(false)
   useEffect(() => {
     if (!playing) return
-    const timer = setInterval(() => {
-      frame.value = (frame.peek() + Math.max(1, Math.round(n / 600))) % n
-    }, 60)
-    return () => clearInterval(timer)
+    const first = frame.peek()
+    const began = performance.now()
+    const rate = Math.max(15, n / 30) / 1000 // frames a millisecond: all of a long run in half a minute
+    let next = requestAnimationFrame(function step(now) { // by the clock, so that a slow machine leaves frames out rather than lag
+      frame.value = (first + Math.floor(Math.max(0, now - began) * rate)) % n
+      next = requestAnimationFrame(step)
+    })
+    return () => cancelAnimationFrame(next)
   }, [playing, n])
   return (
     <div class="player" role="group" aria-label="Player">

@@ -17,7 +17,7 @@ export function Chains({ table, pairs, matrix, show, shown, touching }: Props) {
   if (!m) return <p class="dim">This engine gives no scores of pairs of chains.</p>
   const ids = table.chains.map((c) => c.id)
   return (
-    <div class="chains" data-plot="chains">
+    <div class="interfaces" data-plot="chains">
       <label class="inline">
         <span>Coloured by</span>
         <select value={m.name} onChange={(e) => setName(e.currentTarget.value)}>

@@ -5,18 +5,21 @@ import 'uplot/dist/uPlot.min.css'
 import { useTheme } from './canvas'
 import { chainColour, css } from './colour'
 
+const height = 158
+
 interface Props {
   title: string
   x: number[]
   y: (number | null)[]
   xLabel: string
-  yLabel: string
+  unit: string
+  place: 'ns' | 'residue' // what a value of x is
   at: number // the place that is marked, from 0; negative: none
   colour: number
   onPoint(i: number | null): void
 }
 
-export function Lines({ title, x, y, xLabel, yLabel, at, colour, onPoint }: Props) {
+export function Lines({ title, x, y, xLabel, unit, place, at, colour, onPoint }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const chart = useRef<uPlot | null>(null)
   const told = useRef(onPoint)
@@ -28,15 +31,15 @@ export function Lines({ title, x, y, xLabel, yLabel, at, colour, onPoint }: Prop
     const ink = style.color
     const line = getComputedStyle(element.parentElement!).borderTopColor
     let mine = false // setting the cursor calls back
-    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: `12px ${style.fontFamily}`, labelFont: `12px ${style.fontFamily}`, labelSize: 22 }
+    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: `12px ${style.fontFamily}`, labelFont: `12px ${style.fontFamily}` }
     const plot = new uPlot(
       {
         width: element.clientWidth || 300,
-        height: 190,
+        height,
         scales: { x: { time: false } },
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-        axes: [{ ...axis, label: xLabel }, { ...axis, label: yLabel, size: 54 }],
+        axes: [{ ...axis, label: xLabel, labelSize: 18, size: 32 }, { ...axis, size: 44 }],
         series: [{}, { stroke: css(chainColour(colour)), width: 1.6, points: { show: x.length < 60 } }],
         hooks: {
           setCursor: [(u) => {
@@ -55,7 +58,7 @@ export function Lines({ title, x, y, xLabel, yLabel, at, colour, onPoint }: Prop
     chart.current = plot
     Object.assign(plot, { show })
     const watch = new ResizeObserver(() => {
-      if (element.clientWidth > 0 && element.clientWidth !== plot.width) plot.setSize({ width: element.clientWidth, height: 190 })
+      if (element.clientWidth > 0 && element.clientWidth !== plot.width) plot.setSize({ width: element.clientWidth, height })
     })
     watch.observe(element)
     return () => {
@@ -63,17 +66,16 @@ export function Lines({ title, x, y, xLabel, yLabel, at, colour, onPoint }: Prop
       plot.destroy()
       chart.current = null
     }
-  }, [x, y, dark, xLabel, yLabel])
+  }, [x, y, dark, xLabel])
   useEffect(() => {
     const plot = chart.current as (uPlot & { show(i: number): void }) | null
-    if (plot && plot.cursor.idx !== at) plot.show(at)
+    plot?.show(at)
   }, [at, x, y, dark])
   const value = at >= 0 ? y[at] : undefined
   return (
     <figure class="plot lines">
-      <figcaption>{title}</figcaption>
-      <div class="chart" ref={host} role="img" aria-label={`${title}: ${yLabel} over ${xLabel}, ${x.length} values`} />
-      <output class="value">{value === undefined || value === null ? ' ' : `${xLabel} ${round(x[at]!)}: ${round(value)}`}</output>
+      <figcaption><strong>{title}</strong><output class="value">{value === undefined || value === null ? '' : `${round(value)} ${unit} at ${place === 'ns' ? `${round(x[at]!)} ns` : `${place} ${x[at]}`}`}</output></figcaption>
+      <div class="chart" ref={host} role="img" aria-label={`${title} in ${unit} by ${xLabel}, ${x.length} values`} />
     </figure>
   )
 }

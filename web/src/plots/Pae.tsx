@@ -7,7 +7,7 @@ import { css, error as errorColour, marks } from './colour'
 import type { Matrix } from './matrix'
 import type { Table } from './residues'
 
-const margin = { left: 46, top: 8, right: 12, bottom: 40 }
+const margin = { left: 46, top: 18, right: 12, bottom: 40 }
 
 interface Cell { row: number; column: number }
 
@@ -213,7 +213,7 @@ function drawImage(pen: Pen, picture: HTMLCanvasElement, m: Matrix, table: Table
     g.fillStyle = dim
     if (chain.kind !== 'ligand') {
       const last = chain.residues.length
-      for (const t of ticks(1, last, Math.max(1, Math.round((rows * scale) / 70)))) {
+      for (const t of ticks(1, last, Math.max(1, Math.round((rows * scale) / 45)))) {
         if (t < 1 || t > last || !Number.isInteger(t)) continue
         const at = (row + t - 0.5) * scale
         g.textAlign = 'center'
@@ -224,13 +224,11 @@ function drawImage(pen: Pen, picture: HTMLCanvasElement, m: Matrix, table: Table
         g.fillText(String(chain.residues[t - 1]!.number), x - 5, y + at)
       }
     }
-    if (table.chains.length > 1 && rows * scale > 12) {
+    if (table.chains.length > 1 && rows * scale > 9) {
       g.fillStyle = ink
-      g.font = g.font.replace(/^(\d|bold)/, (v) => (v === 'bold' ? v : 'bold ' + v))
       g.textAlign = 'center'
       g.textBaseline = 'bottom'
-      g.fillText(chain.id, x + (row + rows / 2) * scale, y + side - 3)
-      g.font = g.font.replace('bold ', '')
+      g.fillText(chain.id, x + (row + rows / 2) * scale, y - 3)
     }
     row += rows
   }

@@ -44,7 +44,7 @@ export function Structure({ view, results, sequence, children }: Props) {
   return (
     <>
       <Says p={p} />
-      <div class="two">
+      <div class="sides">
         <Stage source={p.source} table={table} colours={colours} name={view.job.name.replace(/[^\w.-]+/g, '-') || 'structure'} />
         <Panels p={p} />
       </div>

@@ -20,7 +20,7 @@ export function verdict(s: ScoredChains | null, table: Table | null): Verdict {
     mean > 90 ? 'main chain and most side chains can usually be relied on' : mean > 70 ? 'the main chain can usually be relied on, side chains less'
     : mean > 50 ? 'take the fold as a suggestion, not as a structure' : 'such parts are often disordered, and the shape shown means little'
   lines.push(`Mean pLDDT ${mean.toFixed(1)} of 100: ${advice}.`)
-  const known = table?.flat.map((f) => f.residue.plddt).filter((v) => v !== null) ?? []
+  const known = table?.flat.filter((f) => f.chain.kind !== 'ligand').map((f) => f.residue.plddt).filter((v) => v !== null) ?? []
   if (known.length > 0) {
     const low = known.filter((v) => v <= 70).length
     if (low === 0) lines.push(`All ${known.length} residues are above 70.`)
@@ -33,7 +33,8 @@ export function verdict(s: ScoredChains | null, table: Table | null): Verdict {
     if (s.ptm_score >= 0.5) lines.push(`pTM ${s.ptm_score.toFixed(2)}: the overall shape is probably right.`)
     else lines.push(`pTM ${s.ptm_score.toFixed(2)}: the overall shape is not certain${n > 0 && n < 50 ? ', though pTM is always low for so short a chain' : ''}.`)
   }
-  return { tone, head: tone === 'good' && worst(s) === 'poor' ? `${head}, uncertain interface` : head, lines }
+  const apart = tone === 'good' && worst(s) === 'poor'
+  return { tone: apart ? 'fair' : tone, head: apart ? `${head}, uncertain interface` : head, lines }
 }
 
 const level = (iptm: number) => (iptm > 0.8 ? 'confident' : iptm >= 0.6 ? 'uncertain' : 'not to be relied on')

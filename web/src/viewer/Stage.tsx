@@ -14,14 +14,14 @@ interface Props {
   colours: Colour[]
   values?: { at: Residue; value: number }[] // for the colour rmsf, in nm
   name: string // of the picture's file
-  children?: ComponentChildren // beside the controls
+  foot?: ComponentChildren // below the picture
 }
 
 const titles: Record<Colour, string> = {
   plddt: 'Confidence (pLDDT classes)', continuous: 'Confidence (continuous)', chain: 'Chain', secondary: 'Helices and strands', type: 'Residue type', rmsf: 'Movement (RMSF)',
 }
 
-export function Stage({ source, table, colours, values, name, children }: Props) {
+export function Stage({ source, table, colours, values, name, foot }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const viewer = useRef<Viewer | null>(null)
   const [ready, setReady] = useState(false)
@@ -93,7 +93,6 @@ export function Stage({ source, table, colours, values, name, children }: Props)
           </label>
         )}
         <span class="grow" />
-        {children}
         <button type="button" class="quiet small" disabled={!ready} onClick={() => viewer.current?.focus(range.value)} title="Show all, or what is selected">{range.value.length > 0 ? 'Zoom to selection' : 'Show all'}</button>
         <button type="button" class="quiet small" disabled={!ready} onClick={() => void viewer.current?.picture(name + '.png')}>Picture</button>
       </div>
@@ -103,6 +102,7 @@ export function Stage({ source, table, colours, values, name, children }: Props)
         {trouble && <div class="veil" role="status" data-trouble=""><div><strong>{trouble.head}</strong><p>{trouble.text} The plots and the files are there all the same.</p></div></div>}
         {ready && hover.value.length > 0 && table && <p class="tip">{hover.value.map((r) => tip(table, r)).join(' · ')}</p>}
       </div>
+      {foot}
       <Legend table={table} values={values} />
       <Selection table={table} marked={range.value} />
     </section>

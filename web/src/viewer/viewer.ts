@@ -28,8 +28,8 @@ export interface Paint {
   rgb: RGB
 }
 
-/** Source is what to draw: a structure's text, or a topology and the bytes of its frames. */
-export type Source = { format: 'mmcif' | 'pdb'; text: string } | { topology: string; frames: Uint8Array<ArrayBuffer> }
+/** Source is what to draw: a structure's text, or a topology and the bytes of its frames, and how far from its middle the molecule gets (Å). */
+export type Source = { format: 'mmcif' | 'pdb'; text: string } | { topology: string; frames: Uint8Array<ArrayBuffer>; reach: number }
 
 export interface Options {
   dark: boolean
@@ -66,6 +66,7 @@ export class Viewer {
   private overpaints: string[] = []
   private sticks?: Selector
   private colour: Colour
+  private reach = 0
   private values = new Map<string, number>()
   private range: [number, number] = [0, 1]
   private paints: Paint[] = []
@@ -125,13 +126,15 @@ export class Viewer {
       this.overpaints = []
       this.sticks = undefined
       this.wanted = -1
+      this.reach = 'topology' in source ? source.reach : 0
       const trajectory = 'text' in source ? await this.parse(source) : await this.join(source)
       this.frames = trajectory.obj?.data.frameCount ?? 1
       this.model = await plugin.builders.structure.createModel(trajectory)
       this.structure = await plugin.builders.structure.createStructure(this.model)
       await this.represent('topology' in source)
       await this.repaint()
-      this.fit(0)
+      if (this.frames === 1) plugin.managers.camera.orientAxes(undefined, 0) // its broad side to the front
+      else this.fit(0)
       await this.drawn()
       this.host.dataset.ready = 'true'
     })
@@ -192,8 +195,9 @@ export class Viewer {
         this.range = [Math.min(...all), Math.max(...all)]
       }
       const build = this.plugin.build()
+      const mine = this.themeName().startsWith('pleat-') // of the others Mol* knows the parameters itself
       for (const shape of this.shapes) {
-        build.to(shape).update((old) => ({ ...old, colorTheme: { name: this.themeName(), params: { version: ++version } } }))
+        build.to(shape).update((old) => ({ ...old, colorTheme: { name: this.themeName(), params: mine ? { version: ++version } : {} } }))
       }
       await build.commit()
     })
@@ -229,12 +233,12 @@ export class Viewer {
     const build = this.plugin.build()
     for (const ref of this.overpaints) build.delete(ref)
     this.overpaints = []
-    if (layers.length > 0) {
-      const params = Overpaint.toBundle({ kind: 'element-loci', layers })
-      for (const shape of this.shapes) {
-        const made = build.to(shape).apply(StateTransforms.Representation.OverpaintStructureRepresentation3DFromBundle, params)
-        this.overpaints.push(made.ref)
-      }
+    const whole = Overpaint.merge({ kind: 'element-loci', layers })
+    for (const shape of this.shapes) {
+      const part = Overpaint.filter(whole, shape.obj!.data.sourceData) // of the polymers, or of the ligands
+      if (part.layers.length === 0) continue
+      const params = Overpaint.toBundle(part as Overpaint<StructureElement.Loci>)
+      this.overpaints.push(build.to(shape).apply(StateTransforms.Representation.OverpaintStructureRepresentation3DFromBundle, params).ref)
     }
     await build.commit()
   }
@@ -281,8 +285,8 @@ export class Viewer {
 
   // A chain that moves freely grows out of the place it began in.
   private fit(durationMs: number) {
-    const all = StructureElement.Loci.all(this.structure!.obj!.data)
-    this.plugin.managers.camera.focusLoci(all, { durationMs, extraRadius: this.frames > 1 ? this.structure!.obj!.data.boundary.sphere.radius * 0.5 : 1 })
+    const { sphere } = this.structure!.obj!.data.boundary
+    this.plugin.managers.camera.focusSphere({ ...sphere, radius: Math.max(sphere.radius, this.reach) }, { durationMs, extraRadius: 1 })
   }
 
   /** frame shows one frame of a trajectory, from 0. Of several calls while one is drawn, the last counts. */
@@ -383,7 +387,7 @@ export class Viewer {
     }
     const factory = (_: ThemeDataContext, props: {}) => ({ factory, granularity: 'group' as const, preferSmoothing: true, color, props, description: name })
     return {
-      name, label: name, category: ColorThemeCategory.Misc, factory, getParams: () => ({}), defaultValues: {}, isApplicable: () => true,
+      name, label: name, category: ColorThemeCategory.Misc, factory, getParams: () => ({ version: ParamDefinition.Numeric(0) }), defaultValues: { version: 0 }, isApplicable: () => true,
       ensureCustomProperties: PLDDTConfidenceColorThemeProvider.ensureCustomProperties,
     } as unknown as ColorTheme.Provider<{}, string>
   }
