@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
@@ -85,12 +86,14 @@ type op struct {
 	wake []string
 	err  error
 	done chan struct{}
+	// settled is set by whoever comes first: the writer that runs the verb, or the caller that gives it up.
+	settled atomic.Bool
 }
 
 var errClosed = errors.New("the store is closed")
 
-// do hands a verb to the writer and waits for its commit. A caller that gives up leaves the verb to its fate: it may still
-// be committed, as with any database whose answer is lost.
+// do hands a verb to the writer and waits for its commit. A caller may give a verb up while it waits for its turn; once it runs,
+// its end is waited for, since it writes what the caller reads.
 func (w *writer) do(ctx context.Context, soon bool, fn func(*tx) error) ([]string, error) {
 	o := &op{ctx: ctx, soon: soon, fn: fn, done: make(chan struct{})}
 	select {
@@ -102,10 +105,13 @@ func (w *writer) do(ctx context.Context, soon bool, fn func(*tx) error) ([]strin
 	}
 	select {
 	case <-o.done:
-		return o.wake, o.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		if o.settled.CompareAndSwap(false, true) {
+			return nil, ctx.Err()
+		}
+		<-o.done
 	}
+	return o.wake, o.err
 }
 
 func (w *writer) close() {
@@ -175,7 +181,7 @@ func (w *writer) commit(t *tx, batch []*op) {
 	}
 	t.now = w.s.now()
 	for _, o := range batch {
-		if o.err = o.ctx.Err(); o.err == nil {
+		if o.err = o.ctx.Err(); o.err == nil && o.settled.CompareAndSwap(false, true) {
 			o.err = w.one(t, o)
 		}
 	}

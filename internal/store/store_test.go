@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -577,4 +578,33 @@ func TestSQLiteSurvivesReopening(t *testing.T) {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v", info, err)
 	}
+}
+
+// A caller that gives up has either waited in vain, and nothing is stored, or its verb was running, and it gets that one's answer.
+func TestGivingUp(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		u := user(t, s, "ada")
+		var made atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				for k := range 25 {
+					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(k)*200*time.Microsecond)
+					if _, err := s.CreateJob(ctx, newJob(u, fmt.Sprint(i, k))); err == nil {
+						made.Add(1)
+					}
+					cancel()
+				}
+			})
+		}
+		wg.Wait()
+		// On PostgreSQL an answer may be lost on its way; SQLite's writer is in the process.
+		n := int64(storetest.Count(t, s, "job"))
+		if sqlite := s.Dialect() == "sqlite"; n < made.Load() || sqlite && n != made.Load() {
+			t.Errorf("%d jobs are stored, %d callers were told so", n, made.Load())
+		}
+		if used := int64(storetest.Count(t, s, "run")); used != n {
+			t.Errorf("%d runs of %d jobs", used, n)
+		}
+	})
 }
