@@ -1,4 +1,4 @@
-import { accessible, expect, picture, test, trpCage } from './server'
+import { accessible, expect, picture, signIn, test, trpCage } from './server'
 
 const paste = async (page: import('@playwright/test').Page, text: string) => {
   await page.getByRole('textbox', { name: 'Sequences' }).or(page.getByRole('textbox', { name: 'Add more' })).fill(text)
@@ -86,4 +86,49 @@ test('a draft outlives a visit to another page, and an older job can be changed 
   await expect(page.getByLabel('Name', { exact: true })).toHaveValue('to stop')
   await expect(page.getByRole('textbox', { name: /^seed/ })).toHaveValue('5')
   await expect(page).toHaveURL(/\/ui\/$/)
+})
+
+const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
+
+test("another program's file becomes drafts, and says what was changed", async ({ page, visit, console }) => {
+  console.allow(/400 \(Bad Request\).*\/v1\/jobs(\/import)? ?/) // how the browser tells of what is refused
+  await visit('/ui/')
+  const open = page.locator('input[type=file]')
+  await open.setInputFiles(file('two.json', JSON.stringify([
+    { name: 'first of two', modelSeeds: ['7'], sequences: [{ proteinChain: { sequence: trpCage, count: 2 } }] },
+    { name: 'second of two', modelSeeds: [], sequences: [{ proteinChain: { sequence: 'YYDPETGTWY', count: 1 } }, { ligand: { ligand: 'CCD_ATP', count: 1 } }] },
+  ])))
+  const from = page.getByRole('region', { name: 'From a file' })
+  await expect(from).toContainText('From two.json')
+  await expect(from).toContainText('It holds 2 jobs')
+  await expect(page.getByLabel('Name', { exact: true })).toHaveValue('first of two')
+  await expect(page.getByLabel('Sequence of Chains A to B')).toHaveValue('DAYAQWLKDG GPSSGRPPPS')
+  await expect(page.getByRole('textbox', { name: /^seed/ })).toHaveValue('7')
+  await expect(page.locator('[data-valid=yes]')).toBeVisible()
+  await from.getByRole('button', { name: 'second of two' }).click()
+  await expect(page.getByLabel('CCD code', { exact: true }).last()).toHaveValue('ATP')
+  await expect(page.getByRole('article', { name: 'Chain B' })).toContainText('folds protein only')
+  await accessible(page)
+
+  await open.setInputFiles(file('dimer.yaml', `version: 1\nsequences:\n  - protein:\n      id: [X, Y]\n      sequence: ${trpCage}\n`))
+  await expect(page.getByRole('article')).toHaveCount(2)
+  await expect(page.getByRole('article', { name: 'Chain X' })).toBeVisible()
+  await expect(page.getByLabel('Name', { exact: true })).toHaveValue('dimer')
+
+  await open.setInputFiles(file('path.yaml', `version: 1\nsequences:\n  - protein:\n      id: A\n      sequence: ${trpCage}\n      msa: /etc/passwd\n`))
+  await expect(page.getByRole('alert')).toContainText('path.yaml could not be read')
+  await expect(page.getByRole('article', { name: 'Chain X' })).toBeVisible() // what was there stays
+  await open.setInputFiles(file('large.fasta', '>x\n' + 'A'.repeat(1 << 20)))
+  await expect(page.getByRole('alert')).toContainText('at most 1.0 MB are read')
+})
+
+test('all jobs of a file are folded at once', async ({ page, server }) => {
+  const key = server.newKey('ida')
+  await signIn(page, server, key)
+  await page.goto('/ui/')
+  const jobs = ['YYDPETGTWY', 'GEWTYDDATKTFTVTE'].map((sequence, i) => ({ name: `number ${i + 1}`, modelSeeds: ['1'], sequences: [{ proteinChain: { sequence, count: 1 } }] }))
+  await page.locator('input[type=file]').setInputFiles(file('jobs.json', JSON.stringify(jobs)))
+  await page.getByRole('button', { name: 'Fold all 2' }).click()
+  await expect(page).toHaveURL(/\/ui\/jobs$/)
+  for (const name of ['number 1', 'number 2']) await expect(page.getByRole('row').filter({ hasText: name })).toHaveAttribute('data-state', 'COMPLETED')
 })

@@ -30,7 +30,7 @@ export interface Validation {
   valid: boolean; errors: Blocking[]; modelName: string; params: Record<string, unknown>; isComplex: boolean; chains: ValidatedItem[]
   tokens: number; maxTokens: number; expectedMemoryBytes: number; expectedSeconds: number; quotaRemaining: number; confidence: string; notice: string
 }
-export interface Imported { jobs: CreateJob[]; notes: string[] }
+export interface Imported { format: string; jobs: CreateJob[]; notes: string[] }
 
 // Jobs: lists, one job, results
 
@@ -198,7 +198,7 @@ const part = encodeURIComponent
 export const api = {
   createJob: (job: CreateJob, key?: string) => call<CreatedJob>('POST', '/v1/jobs', job, key ? { headers: { 'Idempotency-Key': key } } : {}),
   validate: (job: unknown, signal?: AbortSignal) => call<Validation>('POST', '/v1/jobs/validate', job, signal ? { signal } : {}),
-  importFile: (content: string, format?: string) => call<Imported>('POST', '/v1/jobs/import', format ? { format, content } : { content }),
+  importFile: (content: string, name = '') => call<Imported>('POST', '/v1/jobs/import', { content, ...(name && { name }) }),
   jobs: (filter: { limit?: number; cursor?: string; status?: string; q?: string }, signal?: AbortSignal) =>
     call<List<JobRow>>('GET', '/v1/jobs?' + search(filter), undefined, signal ? { signal } : {}),
   job: (id: string) => call<JobView>('GET', `/v1/jobs/${part(id)}`),

@@ -2,13 +2,10 @@
 import { useRef } from 'preact/hooks'
 import type { Kind } from '../api'
 import { plural } from '../say'
-import { alphabet, badLetters, chainNames, type Item, letters } from './draft'
+import { alphabet, badLetters, chainNames, grouped, type Item, letters } from './draft'
 import { draft, edit, model, saidOf } from './state'
 
 const kinds: [Kind, string][] = [['protein', 'Protein'], ['rna', 'RNA'], ['dna', 'DNA'], ['ligand', 'Ligand']]
-
-/** Groups of ten, as sequences are read; white space does not count. */
-export const grouped = (text: string) => letters(text).replace(/(.{10})(?=.)/g, '$1 ')
 
 export function Chain({ item, index }: { item: Item; index: number }) {
   const set = (change: (i: Item) => void) => edit((d) => change(d.items[index]!))

@@ -5,10 +5,10 @@ import { go, query } from '../router'
 import { about, bytes, plural } from '../say'
 import { look } from '../session'
 import { Copy } from '../states'
-import { Chain, grouped } from './Chain'
-import { blank, curl, foreign, fromBody, newItem, nameOf, parseText, toBody } from './draft'
+import { Chain } from './Chain'
+import { blank, curl, foreign, fromBody, grouped, newItem, nameOf, parseText, toBody } from './draft'
 import { Constraints, FollowUps, ModelChoice } from './Settings'
-import { body, check, checking, draft, edit, imported, loadModels, loadWebhook, model, models, open, openJob, saidElse, saidOf, verdict } from './state'
+import { body, check, draft, edit, imported, loadModels, loadWebhook, model, models, open, openJob, saidElse, saidOf, verdict } from './state'
 
 const examples: [string, string, string][] = [
   ['Trp-cage', 'miniprotein, 20 residues, PDB 2JOF', '>Trp-cage\nDAYAQWLKDGGPSSGRPPPS'],
@@ -42,7 +42,7 @@ export function Submit() {
     setWrong('')
     try {
       if (file || foreign(text)) {
-        const got = await api.importFile(text)
+        const got = await api.importFile(text, file.replace(/\.[^.]*$/, '').slice(0, 255))
         if (got.jobs.length === 0) throw new Error('There is no job in it')
         open(fromBody(got.jobs[0]!))
         imported.value = { ...got, file: file || 'the pasted text' }
@@ -189,7 +189,7 @@ function Run() {
     setBusy(false)
   }
   const v = verdict.value
-  const valid = v !== null && !(v instanceof Error) && v.valid && !checking.value
+  const valid = v !== null && !(v instanceof Error) && v.valid // while it looks again, the last word stands; the service has the last one
   return (
     <form class="card run" aria-label="Settings" onSubmit={(e) => { e.preventDefault(); if (valid) void submit() }}>
       <label class="field"><span>Name</span><input type="text" maxLength={255} placeholder={nameOf({ ...d, name: '' })} value={d.name} onInput={(e) => edit((x) => { x.name = e.currentTarget.value })} /></label>

@@ -41,6 +41,9 @@ export const alphabet = (kind: Exclude<Kind, 'ligand'>, unknown: boolean) => unk
 /** Letters without white space, which does not count. */
 export const letters = (text: string) => text.replace(/\s+/g, '')
 
+/** Groups of ten, as sequences are read; white space does not count. */
+export const grouped = (text: string) => letters(text).replace(/(.{10})(?=.)/g, '$1 ')
+
 export interface BadLetter { at: number; position: number; letter: string } // at: index in the text; position: counted from 1, without white space
 
 /** The letters of a polymer that are none. */

@@ -1,7 +1,7 @@
 // The draft of this tab: it outlives a visit to another page, and nothing else.
 import { computed, signal } from '@preact/signals'
 import { api, type Blocking, type Imported, type Model, type Validation, type WebhookConfig } from '../api'
-import { blank, type Draft, fromBody, placeOf, type Place, toBody } from './draft'
+import { blank, type Draft, fromBody, grouped, placeOf, type Place, toBody } from './draft'
 
 export const draft = signal<Draft>(blank())
 export const models = signal<Model[] | Error | null>(null)
@@ -9,7 +9,6 @@ export const webhook = signal<WebhookConfig | null>(null)
 
 /** What the service says of the draft; null: nothing yet. */
 export const verdict = signal<Validation | Error | null>(null)
-export const checking = signal(false)
 
 /** A file that held several jobs, of which one is open. */
 export const imported = signal<(Imported & { file: string }) | null>(null)
@@ -64,6 +63,7 @@ export async function loadWebhook() {
 export function open(d: Draft) {
   const list = models.peek(), here = Array.isArray(list) ? list : []
   if (!here.some((m) => m.name === d.model)) d.model = draft.peek().model || here[0]?.name || d.model
+  for (const i of d.items) if (i.kind !== 'ligand') i.text = grouped(i.text)
   draft.value = d
 }
 
@@ -83,16 +83,13 @@ export async function check() {
   running?.abort()
   if (draft.peek().items.length === 0 || !draft.peek().model) {
     verdict.value = null
-    checking.value = false
     return
   }
   const mine = (running = new AbortController())
-  checking.value = true
   try {
-    verdict.value = await api.validate(body.peek(), mine.signal)
+    const said = await api.validate(body.peek(), mine.signal)
+    if (!mine.signal.aborted) verdict.value = said
   } catch (e) {
-    if (mine.signal.aborted) return
-    verdict.value = e as Error
+    if (!mine.signal.aborted) verdict.value = e as Error
   }
-  if (running === mine) checking.value = false
 }
