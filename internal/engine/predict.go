@@ -73,6 +73,7 @@ type prediction struct {
 	*process
 	message wirePredict
 	sink    pleat.Sink
+	heard   bool // anything of this job
 	lines   int
 	moved   time.Time // when it last said how far it is
 }
@@ -81,6 +82,8 @@ type prediction struct {
 type outcome struct {
 	result  *wireResult
 	failure *pleat.Failure
+	// untouched is set where a process that had done jobs before died without a word of this one: it may have been dead already.
+	untouched bool
 	// stopped is set where the process has yet to stop what it does, and closed once it has, or is gone.
 	stopped <-chan struct{}
 }
@@ -96,7 +99,7 @@ func (p *process) predict(ctx context.Context, m wirePredict, sink pleat.Sink) o
 	}()
 	j := &prediction{process: p, message: m, sink: sink, moved: time.Now()}
 	if f := p.send(m); f != nil {
-		return outcome{failure: f}
+		return outcome{failure: f, untouched: p.jobs > 0 && f.Kind == pleat.FailCrashed}
 	}
 	p.jobs++
 	ctx, done := context.WithTimeout(ctx, seconds(p.manifest.JobTimeout))
@@ -129,11 +132,12 @@ func (j *prediction) take(m any) *outcome {
 	switch m := m.(type) {
 	case *wireProgress:
 		if m.ID == j.message.ID {
-			j.moved = time.Now()
+			j.moved, j.heard = time.Now(), true
 			j.sink.Progress(j.manifest.stage(m.Stage), max(m.Done, 0), max(m.Total, 0))
 		}
 	case *wireLog:
 		if m.ID == j.message.ID {
+			j.heard = true
 			j.say(m)
 		}
 	case *wireCheckpoint:
@@ -213,7 +217,7 @@ func (j *prediction) last(from *listener) outcome {
 				return *out
 			}
 		default:
-			return outcome{failure: j.crashed("while it worked")}
+			return outcome{failure: j.crashed("while it worked"), untouched: j.jobs > 1 && !j.heard}
 		}
 	}
 }
@@ -279,6 +283,10 @@ func ends(m any, id string) bool {
 }
 
 // hide keeps the host's paths out of a sentence for the owner.
+func (j *prediction) hide(text string) string {
+	return j.process.hide(strings.ReplaceAll(text, j.message.Workdir, "…"))
+}
+
 func (p *process) hide(text string) string {
 	for _, root := range p.roots {
 		if root != "" && root != "/" {

@@ -196,7 +196,7 @@ func (p *process) wait(d time.Duration) bool {
 
 // close asks the process to end, and sees to it that it does.
 func (p *process) close(patience time.Duration) {
-	if p.send(wireCall{Type: "shutdown"}) != nil {
+	if !p.alive() || p.send(wireCall{Type: "shutdown"}) != nil {
 		patience = 0
 	}
 	p.kill(patience)

@@ -102,7 +102,7 @@ func (t *turn) predictAll(ctx context.Context, pieces []*piece) *pleat.Failure {
 	var stopped <-chan struct{}
 	defer func() { seat.leave(p, stopped) }()
 	for _, c := range pieces {
-		for {
+		for again := false; ; {
 			var out outcome
 			p, out = t.predict(ctx, seat, c)
 			if out.failure == nil {
@@ -113,6 +113,10 @@ func (t *turn) predictAll(ctx context.Context, pieces []*piece) *pleat.Failure {
 				dir := t.work.Dir
 				done := stopped
 				t.Warm.ending.Go(func() { <-done; _ = os.RemoveAll(dir) }) // what it wrote since the work was given up
+			}
+			if out.untouched && !again {
+				again = true
+				continue
 			}
 			if p != nil && (out.failure.Kind == pleat.FailDeviceLost || out.failure.Kind == pleat.FailCrashed) {
 				p.kill(0)

@@ -1,0 +1,399 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pleat"
+)
+
+// Each fault of a runner is one typed failure in bounded time, and the next job works.
+func TestRunnerFaults(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		kind  pleat.FailureKind
+		retry bool
+		says  string
+	}{
+		{"crash", pleat.FailCrashed, true, "exit status 3"},
+		{"exit0", pleat.FailCrashed, true, "it ended by itself"},
+		{"half", pleat.FailCrashed, true, "died"},
+		{"garbage", pleat.FailCrashed, true, "not the protocol"},
+		{"giant", pleat.FailCrashed, true, "not the protocol"},
+		{"mute", pleat.FailCrashed, true, "no sign of life for 0.6 s"},
+		{"hang", pleat.FailTimeout, false, "no progress for 1.2 s"},
+		{"child", pleat.FailCrashed, true, "died"},
+		{"none", pleat.FailOutputInvalid, false, "no structure"},
+		{"hash", pleat.FailOutputInvalid, false, "hash"},
+		{"outside", pleat.FailOutputInvalid, false, "outside the folder"},
+		{"link", pleat.FailOutputInvalid, false, "no plain file"},
+		{"absent", pleat.FailOutputInvalid, false, "does not exist"},
+		{"folder", pleat.FailOutputInvalid, false, "outside the folder"},
+		{"short", pleat.FailOutputInvalid, false, "announced"},
+		{"unreadable", pleat.FailOutputInvalid, false, "cannot be used"},
+		{"error invalid_input the SMILES is wrong", pleat.FailInvalidInput, false, "the SMILES is wrong"},
+		{"error device_lost the GPU fell off", pleat.FailDeviceLost, true, "fell off"},
+		{"error quantum new", pleat.FailInternal, false, "new"},
+		{"error oom too much", pleat.FailOOM, false, "one sample at a time"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, func(m *Manifest, _ *Runner) { m.Silence, m.StageTime = 0.6, 1.2 })
+			began := time.Now()
+			w := b.work(c.name)
+			out := b.Run(t.Context(), w, &heard{})
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			f := out.Failure
+			if f == nil || f.Kind != c.kind || f.Retry != c.retry || !strings.Contains(f.Message, c.says) {
+				t.Fatalf("got %+v; want %s, retry %v, that says %q", f, c.kind, c.retry, c.says)
+			}
+			if strings.Contains(f.Message, w.Dir) {
+				t.Errorf("the failure shows the host's path: %s", f.Message)
+			}
+			b.good("ok")
+		})
+	}
+}
+
+// The first job loads; the second finds the model loaded, in the same process.
+func TestRunnerStaysWarm(t *testing.T) {
+	b := newBench(t, nil)
+	first, second := b.work("ok"), b.work("ok")
+	cold := b.Run(t.Context(), first, &heard{})
+	warm := b.Run(t.Context(), second, &heard{})
+	if cold.Failure != nil || warm.Failure != nil {
+		t.Fatal(cold.Failure, warm.Failure)
+	}
+	if cold.Result.Timings["load"] <= 0 {
+		t.Errorf("the first run has the times %v; want one to load", cold.Result.Timings)
+	}
+	if s, ok := warm.Result.Timings["load"]; ok {
+		t.Errorf("the second run took %v s to load; want none", s)
+	}
+	for _, stage := range []string{"infer", "write"} {
+		if _, ok := warm.Result.Timings[stage]; !ok {
+			t.Errorf("the times %v lack %s", warm.Result.Timings, stage)
+		}
+	}
+	if cold.Engine != "fake 7" {
+		t.Errorf("the engine is called %q", cold.Engine)
+	}
+	if a, b := b.good("ok"), b.good("ok"); a["pid"] != b["pid"] || b["jobs"] != 4.0 {
+		t.Errorf("processes %v and %v, jobs %v", a["pid"], b["pid"], b["jobs"])
+	}
+}
+
+func TestRunnerFiles(t *testing.T) {
+	b := newBench(t, nil)
+	out := b.do("ok")
+	if out.Failure != nil {
+		t.Fatal(out.Failure)
+	}
+	var names []string
+	for _, f := range out.Files {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	if got := strings.Join(names, " "); got != "citations.bib config.json metrics.json model.cif model.pdb results.zip" {
+		t.Errorf("the files are %s", got)
+	}
+	if p := out.Result.Predictions[0]; p.MeanPLDDT != nil || p.PTM != nil || p.MaxPAE != nil {
+		t.Errorf("the runner gave no scores, and the prediction has %+v", p)
+	}
+}
+
+func TestRunnerGreased(t *testing.T) {
+	b := newBench(t, func(_ *Manifest, r *Runner) { r.Grease = 11 })
+	for range 5 {
+		b.good("ok")
+	}
+}
+
+func TestRunnerIgnoresOtherJobs(t *testing.T) { newBench(t, nil).good("stale") }
+
+func TestRunnerResultBeforeTheEnd(t *testing.T) {
+	b := newBench(t, nil)
+	a, c := b.good("exit-after"), b.good("ok")
+	if a["pid"] == c["pid"] {
+		t.Error("a process that ended was used again")
+	}
+}
+
+func TestRunnerOutOfMemoryOnce(t *testing.T) {
+	if got := newBench(t, nil).good("oom-once"); got["parallel"] != 1.0 {
+		t.Errorf("the second try had parallel %v; want 1", got["parallel"])
+	}
+}
+
+// A runner gets the variables that are named, and no secret of the service.
+func TestRunnerEnvironment(t *testing.T) {
+	t.Setenv("PLEAT_SECRET_KEY", "hush")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "hush")
+	t.Setenv("PLEAT_DATABASE", "postgres://u:hush@h/d")
+	got := newBench(t, func(m *Manifest, r *Runner) { m.Env["CACHE"], r.Threads = "{cache}/x", 3 }).good("ok")
+	var names []string
+	for _, e := range got["env"].([]any) {
+		name, value, _ := strings.Cut(e.(string), "=")
+		names = append(names, name)
+		if strings.Contains(value, "hush") {
+			t.Errorf("the runner sees %s", e)
+		}
+		if name == "CACHE" && !filepath.IsAbs(value) {
+			t.Errorf("CACHE is %q", value)
+		}
+		if name == "CUDA_VISIBLE_DEVICES" && value != "" || name == "OMP_NUM_THREADS" && value != "3" {
+			t.Errorf("%s", e)
+		}
+	}
+	for _, want := range []string{"HOME", "TMPDIR", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "CACHE"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("%s is not set", want)
+		}
+	}
+}
+
+func TestRunnerLogIsBounded(t *testing.T) {
+	b := newBench(t, nil)
+	h := &heard{}
+	w := b.work("chatty")
+	if out := b.Run(t.Context(), w, h); out.Failure != nil {
+		t.Fatal(out.Failure)
+	}
+	if len(h.lines) != maxJobLines {
+		t.Errorf("%d lines were kept; want %d", len(h.lines), maxJobLines)
+	}
+	if strings.ContainsAny(h.lines[0], "\x1b") || strings.Contains(h.lines[0], w.Dir) {
+		t.Errorf("the line is %q", h.lines[0])
+	}
+}
+
+// A cancel returns at once, whatever the runner does, and the slot is free again in bounded time.
+func TestRunnerCancel(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		same bool // the process goes on
+	}{{"cancellable", true}, {"late", true}, {"stubborn", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, nil)
+			before := b.good("ok")
+			ctx, cancel := context.WithCancel(t.Context())
+			h := &watched{progress: make(chan string, 10)}
+			w := b.work(c.name)
+			ended := make(chan pleat.Output, 1)
+			go func() { ended <- b.Run(ctx, w, h) }()
+			for stage := range h.progress {
+				if stage == "diffusion" {
+					break
+				}
+			}
+			began := time.Now()
+			cancel()
+			out := <-ended
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("the cancel took %v", took)
+			}
+			if out.Failure == nil || out.Failure.Kind != pleat.FailCancelled {
+				t.Fatalf("got %+v", out.Failure)
+			}
+			after := b.good("ok")
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("the next job was done after %v", took)
+			}
+			if (before["pid"] == after["pid"]) != c.same {
+				t.Errorf("the process was %v and is %v", before["pid"], after["pid"])
+			}
+		})
+	}
+}
+
+func TestRunnerKilled(t *testing.T) {
+	b := newBench(t, nil)
+	pid := int(b.good("ok")["pid"].(float64))
+	h := &watched{progress: make(chan string, 10)}
+	ended := make(chan pleat.Output, 1)
+	w := b.work("stubborn")
+	go func() { ended <- b.Run(t.Context(), w, h) }()
+	<-h.progress
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	out := <-ended
+	if out.Failure == nil || out.Failure.Kind != pleat.FailCrashed || !out.Failure.Retry || !strings.Contains(out.Failure.Message, "killed") {
+		t.Fatalf("got %+v", out.Failure)
+	}
+	if again := b.good("ok"); again["pid"] == float64(pid) {
+		t.Error("the process is the same")
+	}
+}
+
+// What a dead runner leaves behind dies with it.
+func TestRunnerGroupIsKilled(t *testing.T) {
+	var said bytes.Buffer
+	b := newBench(t, func(_ *Manifest, r *Runner) { r.Log = slog.New(slog.NewTextHandler(&said, nil)) })
+	if out := b.do("child"); out.Failure == nil || out.Failure.Kind != pleat.FailCrashed {
+		t.Fatalf("got %+v", out.Failure)
+	}
+	b.Warm.Close()
+	found := regexp.MustCompile(`child (\d+)`).FindStringSubmatch(said.String())
+	if found == nil {
+		t.Fatalf("the operator's log lacks the end of stderr: %s", &said)
+	}
+	child, _ := strconv.Atoi(found[1])
+	for end := time.Now().Add(5 * time.Second); !gone(child); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the process %d lives", child)
+		}
+	}
+}
+
+// gone reports whether a process has ended, though nobody may have taken notice of it.
+func gone(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
+}
+
+func TestRunnerLoad(t *testing.T) {
+	b := newBench(t, func(m *Manifest, _ *Runner) { m.LoadTimeout = 0.5 })
+	w := b.work("ok")
+	for i, want := range []pleat.FailureKind{"", pleat.FailTimeout, pleat.FailWeightsMissing} {
+		w.Model = b.Models()[i]
+		out := b.Run(t.Context(), w, &heard{})
+		if out.Failure == nil && want != "" || out.Failure != nil && out.Failure.Kind != want {
+			t.Errorf("%s: got %+v; want %s", w.Model.Name, out.Failure, want)
+		}
+		if out.Failure != nil && strings.Contains(out.Failure.Message, b.Weights) {
+			t.Errorf("the failure shows the host's path: %s", out.Failure.Message)
+		}
+	}
+	b = newBench(t, func(m *Manifest, _ *Runner) { m.LoadTimeout, m.Env["PLEAT_TEST_START"] = 0.5, "never" })
+	if out := b.do("ok"); out.Failure == nil || out.Failure.Kind != pleat.FailTimeout {
+		t.Errorf("a runner that says nothing gave %+v", out.Failure)
+	}
+	b = newBench(t, func(m *Manifest, _ *Runner) { m.Argv = []string{"/nonexistent"} })
+	if out := b.do("ok"); out.Failure == nil || out.Failure.Kind != pleat.FailLoad {
+		t.Errorf("a runner that is not there gave %+v", out.Failure)
+	}
+}
+
+func TestRunnerRecycles(t *testing.T) {
+	b := newBench(t, func(m *Manifest, _ *Runner) { m.RecycleJobs = 2 })
+	var pids []any
+	for range 4 {
+		pids = append(pids, b.good("ok")["pid"])
+	}
+	if pids[0] != pids[1] || pids[1] == pids[2] || pids[2] != pids[3] {
+		t.Errorf("with two jobs a process, the processes were %v", pids)
+	}
+	b = newBench(t, func(m *Manifest, _ *Runner) { m.RecycleRSS = 5 })
+	if a, c := b.good("grow")["pid"], b.good("ok")["pid"]; a == c {
+		t.Error("a process that had grown was used again")
+	}
+	off := false
+	b = newBench(t, func(m *Manifest, _ *Runner) { m.Warm = &off })
+	if a, c := b.good("ok")["pid"], b.good("ok")["pid"]; a == c {
+		t.Error("a process that was not to stay did")
+	}
+}
+
+func TestRunnerIdleEnds(t *testing.T) {
+	b := newBench(t, func(m *Manifest, _ *Runner) { m.IdleTTL = 0.1 })
+	pid := int(b.good("ok")["pid"].(float64))
+	for end := time.Now().Add(10 * time.Second); !gone(pid); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("an idle process lives on")
+		}
+	}
+	b.good("ok")
+}
+
+// Two engines that do not fit onto one device together make room for each other; where they do, both stay.
+func TestRunnerEviction(t *testing.T) {
+	for _, c := range []struct {
+		memory int64
+		stays  bool
+	}{{1.5e9, false}, {4e9, true}} {
+		log := slog.New(slog.NewTextHandler(t.Output(), nil))
+		warm := NewWarm([]pleat.Device{{ID: "GPU-1", Name: "test", Memory: c.memory}}, 1, 0, log)
+		t.Cleanup(warm.Close)
+		gpu := func(m *Manifest, r *Runner) { m.Device, r.Warm = "cuda", warm }
+		a, b := newBench(t, gpu), newBench(t, gpu)
+		if got := a.Models()[0]; got.Device != "cuda" || got.Room != c.memory {
+			t.Errorf("the model runs on %s with room for %d", got.Device, got.Room)
+		}
+		first := a.good("ok")
+		if !slices.Contains(first["env"].([]any), any("CUDA_VISIBLE_DEVICES=GPU-1")) {
+			t.Error("the process does not see its device alone")
+		}
+		b.good("ok")
+		if again := a.good("ok"); (again["pid"] == first["pid"]) != c.stays {
+			t.Errorf("with %d bytes the process was %v and is %v", c.memory, first["pid"], again["pid"])
+		}
+	}
+}
+
+func TestWarmClose(t *testing.T) {
+	b := newBench(t, nil)
+	pid := int(b.good("ok")["pid"].(float64))
+	began := time.Now()
+	b.Warm.Close()
+	if took := time.Since(began); took > 2*time.Second || !gone(pid) {
+		t.Errorf("closed after %v; the process has ended: %v", took, gone(pid))
+	}
+	if out := b.do("ok"); out.Failure == nil {
+		t.Error("a closed pool ran a job")
+	}
+}
+
+// Claims leave room for what was claimed before.
+func TestWarmFree(t *testing.T) {
+	w := NewWarm([]pleat.Device{{ID: "0", Memory: 10}, {ID: "1", Memory: 40}}, 1, 0, slog.New(slog.DiscardHandler))
+	defer w.Close()
+	m := &Manifest{Engine: "x", Device: "any"}
+	check := func(slots int, memory int64) {
+		t.Helper()
+		if s, b := w.Free(); s != slots || b != memory {
+			t.Errorf("%d free with %d bytes; want %d with %d", s, b, slots, memory)
+		}
+	}
+	check(2, 40)
+	w.Expect("a")
+	w.Expect("b")
+	check(0, 40)
+	w.Forget("b")
+	check(1, 40)
+	s, f := w.sit(t.Context(), "a", m, "x", 20)
+	if f != nil || s.slot.device.ID != "1" {
+		t.Fatalf("%+v, %v", s, f)
+	}
+	check(1, 10)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, f := w.sit(ctx, "c", m, "x", 20); f == nil {
+		t.Error("a job sat down where it does not fit")
+	}
+	s.leave(nil, nil)
+	check(2, 40)
+}
+
+func TestDevices(t *testing.T) {
+	got, err := parseDevices([]byte("GPU-11, NVIDIA H100 80GB HBM3, 81559\nGPU-22, NVIDIA GB10, [N/A]\n"))
+	if err != nil || len(got) != 2 || got[0].Memory != 81559<<20 || got[1].Memory != 0 || got[1].Name != "NVIDIA GB10" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := parseDevices([]byte("no devices were found\n")); err == nil {
+		t.Error("a sentence was taken for a list")
+	}
+}
