@@ -24,7 +24,8 @@ func enginesCmd() *cobra.Command {
 // engineEntry is one engine as pleat engines list shows it.
 type engineEntry struct {
 	Name    string   `json:"name"`
-	State   string   `json:"state"` // built in, installed, not installed, or what is wrong
+	State   string   `json:"state"` // built in, installed, needs nothing, not installed, cannot be used
+	Problem string   `json:"problem,omitempty"`
 	Device  string   `json:"device,omitempty"`
 	Models  []string `json:"models"`
 	Weights string   `json:"weights,omitempty"`
@@ -47,6 +48,9 @@ func enginesListCmd() *cobra.Command {
 			}
 			rows := [][]string{{"ENGINE", "STATE", "DEVICE", "WEIGHTS", "MODELS", "LICENCE"}}
 			for _, e := range all {
+				if e.Problem != "" {
+					fmt.Fprintln(cmd.ErrOrStderr(), e.Problem)
+				}
 				rows = append(rows, []string{e.Name, e.State, e.Device, dash(e.Weights), strings.Join(e.Models, ","), e.Licence})
 			}
 			return table(cmd.OutOrStdout(), rows)
@@ -90,7 +94,7 @@ func listEngines(c Config) []engineEntry {
 		out = append(out, e)
 	}
 	for _, name := range slices.Sorted(maps.Keys(wrong)) {
-		out = append(out, engineEntry{Name: name, State: "cannot be used: " + sentence(wrong[name])})
+		out = append(out, engineEntry{Name: name, State: "cannot be used", Problem: sentence(wrong[name]), Models: []string{}})
 	}
 	return out
 }

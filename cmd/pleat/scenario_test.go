@@ -35,6 +35,10 @@ func TestScenario(t *testing.T) {
 }
 
 func runScenarios(t *testing.T, dialect string, fresh func(testing.TB) string) {
+	house, err := filepath.Abs(filepath.Join("..", "..")) // the repository, for its runners
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
@@ -45,6 +49,7 @@ func runScenarios(t *testing.T, dialect string, fresh func(testing.TB) string) {
 			e.Values[worldKey{}] = w
 			e.Setenv("PLEAT_DATABASE", fresh(t))
 			e.Setenv("PLEAT_DATA", filepath.Join(e.WorkDir, "data"))
+			e.Setenv("HOUSE", house)
 			if dialect == "postgres" {
 				e.Setenv("PLEAT_SECRET_KEY", strings.Repeat("ab", 32))
 			}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pleat/internal/engine"
+)
+
+// A download goes on where it stopped, and only the right bytes get the file's name.
+func TestFetchWeights(t *testing.T) {
+	text := strings.Repeat("weights ", 1000)
+	sum := sha256.Sum256([]byte(text))
+	good := hex.EncodeToString(sum[:])
+	for _, c := range []struct {
+		name   string
+		part   string // what an earlier attempt left
+		file   engine.WeightFile
+		answer http.HandlerFunc
+		says   string // empty: it works
+		left   int    // bytes of the part afterwards
+	}{
+		{name: "from the start", file: engine.WeightFile{Bytes: 8000, SHA256: good}},
+		{name: "size not known", file: engine.WeightFile{}},
+		{name: "goes on", part: text[:3000], file: engine.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, r *http.Request) {
+			if got := r.Header.Get("Range"); got != "bytes=3000-" {
+				t.Errorf("the range is %q", got)
+			}
+			w.WriteHeader(http.StatusPartialContent)
+			fmt.Fprint(w, text[3000:])
+		}},
+		{name: "a server without ranges", part: "some of it", file: engine.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }},
+		{name: "all was there", part: text, file: engine.WeightFile{SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+		}},
+		{name: "breaks off", file: engine.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "8000")
+			fmt.Fprint(w, text[:5000])
+		}, says: "EOF", left: 5000},
+		{name: "wrong bytes", file: engine.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.ToUpper(text)) }, says: "what came is not the file"},
+		{name: "too many", file: engine.WeightFile{Bytes: 7000}, says: "more came than the 7000 bytes announced"},
+		{name: "refused", file: engine.WeightFile{}, answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }, says: "403 Forbidden"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.answer == nil {
+				c.answer = func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
+			}
+			s := httptest.NewServer(c.answer)
+			defer s.Close()
+			to := filepath.Join(t.TempDir(), "deep", "w.ckpt")
+			if c.part != "" {
+				if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(to+".part", []byte(c.part), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.file.URL = s.URL + "/w.ckpt"
+			err := fetchWeights(t.Context(), s.Client(), c.file, to)
+			if c.says == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := os.ReadFile(to); err != nil || string(got) != text {
+					t.Errorf("%d bytes, %v", len(got), err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v; want %q", err, c.says)
+			}
+			if _, err := os.Stat(to); err == nil {
+				t.Error("the file has its name")
+			}
+			if info, err := os.Stat(to + ".part"); c.left > 0 && (err != nil || info.Size() != int64(c.left)) {
+				t.Errorf("%v, %v; want %d bytes for the next attempt", info, err, c.left)
+			}
+		})
+	}
+}
