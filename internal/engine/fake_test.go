@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,9 +32,9 @@ func TestMain(m *testing.M) {
 type fake struct {
 	in   *bufio.Reader
 	mu   sync.Mutex
-	mute bool
+	mute atomic.Bool
 	jobs int
-	rss  int64
+	rss  atomic.Int64
 }
 
 func (f *fake) say(m any) {
@@ -48,8 +49,8 @@ func (f *fake) say(m any) {
 
 func (f *fake) beat() {
 	for range time.Tick(50 * time.Millisecond) {
-		if !f.mute {
-			f.say(wirePong{Type: "pong", Mem: &wireMem{RSS: f.rss}})
+		if !f.mute.Load() {
+			f.say(wirePong{Type: "pong", Mem: &wireMem{RSS: f.rss.Load()}})
 		}
 	}
 }
@@ -121,7 +122,7 @@ func (f *fake) predict(m *wirePredict, cancels <-chan string) {
 	case "hang": // alive, but no progress
 		select {}
 	case "mute": // not even a heartbeat
-		f.mute = true
+		f.mute.Store(true)
 		select {}
 	case "crash":
 		os.Exit(3)
@@ -134,6 +135,7 @@ func (f *fake) predict(m *wirePredict, cancels <-chan string) {
 		fmt.Println(`{"type":"log","line":"` + strings.Repeat("x", 4<<20) + `"}`)
 		select {}
 	case "half":
+		f.mu.Lock() // no heartbeat may end the line
 		fmt.Print(`{"type":"result","id":"` + m.ID + `"`)
 		os.Exit(0)
 	case "child": // leaves a process behind that holds the pipes
@@ -173,7 +175,7 @@ func (f *fake) predict(m *wirePredict, cancels <-chan string) {
 			f.say(wireLog{Type: "log", ID: m.ID, Line: fmt.Sprint("line ", i, "\x1b[31m ", m.Workdir)})
 		}
 	case "grow":
-		f.rss = 10e9
+		f.rss.Store(10e9)
 		time.Sleep(150 * time.Millisecond)
 	case "none": // a result without files
 		f.say(r)
