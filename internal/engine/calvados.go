@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -371,37 +370,11 @@ func (r *dynamics) writeAll(ctx context.Context) (json.RawMessage, error) {
 	if err := r.file(nil, pleat.ArtifactCitations, "citations.bib", "application/x-bibtex", r.citations); err != nil {
 		return nil, err
 	}
-	inside, sizes, err := r.inside()
+	rows, err := r.archive()
 	if err != nil {
 		return nil, err
 	}
-	if err := r.file(nil, pleat.ArtifactArchive, "results.zip", "application/zip", func(w io.Writer) error { return pack(w, inside) }); err != nil {
-		return nil, err
-	}
-	zip, err := sizeOf(r.files[len(r.files)-1])
-	if err != nil {
-		return nil, err
-	}
-	return flow.DynamicsRow(append(sizes, zip), r.metrics)
-}
-
-// inside is what goes into the archive, and the rows of all files so far.
-func (r *dynamics) inside() ([]pleat.File, []flow.RowFile, error) {
-	var files []pleat.File
-	var rows []flow.RowFile
-	for _, f := range r.files {
-		row, err := sizeOf(f)
-		if err != nil {
-			return nil, nil, err
-		}
-		rows = append(rows, row)
-		if f.Kind == pleat.ArtifactTrajectory && row.SizeBytes > maxZipped {
-			r.report.result.Notes = append(r.report.result.Notes, "results.zip is without the trajectory, which is large and has a link of its own.")
-			continue
-		}
-		files = append(files, f)
-	}
-	return files, rows, nil
+	return flow.DynamicsRow(rows, r.metrics)
 }
 
 func sizeOf(f pleat.File) (flow.RowFile, error) {

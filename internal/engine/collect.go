@@ -20,7 +20,6 @@ import (
 	"pleat"
 	"pleat/internal/analyst"
 	"pleat/internal/flow"
-	"pleat/internal/structure"
 )
 
 const maxResultFile = 8 << 30 // bytes of one file of a result
@@ -295,27 +294,16 @@ func (r *report) writeDynamics(c *piece, about map[string]any) (json.RawMessage,
 			return nil, fmt.Errorf("it has no %s", kind)
 		}
 	}
-	var metrics flow.Metrics
-	raw, err := json.Marshal(c.result.Metrics)
-	if err == nil {
-		err = json.Unmarshal(raw, &metrics)
-	}
-	if err != nil {
-		return nil, errors.New("its metrics are not those of a simulation")
-	}
-	top, err := readStructure(c.dir, must(c.file("topology", 0)).Path)
-	if err != nil {
+	top, _ := c.file("topology", 0)
+	if _, err := readStructure(c.dir, top.Path); err != nil {
 		return nil, fmt.Errorf("its topology cannot be read: %w", err)
 	}
-	if metrics.Residues == 0 {
-		for _, ch := range top.Chains {
-			if ch.Kind != structure.Water && ch.Kind != structure.Ion {
-				metrics.Residues += len(ch.Residues)
-			}
-		}
+	metrics, err := json.Marshal(c.result.Metrics)
+	if err != nil || len(c.result.Metrics) == 0 {
+		metrics = json.RawMessage("{}")
 	}
 	doc := map[string]any{"engine": r.engine, "model": r.work.Model.Name, "notice": r.work.Model.Notice, "notes": r.result.Notes, "timings_seconds": r.result.Timings,
-		"summary": metrics, "engine_metrics": c.result.Metrics, "runner": about}
+		"summary": json.RawMessage(metrics), "runner": about}
 	if err := r.json(pleat.ArtifactMetrics, flow.MetricsFile, doc); err != nil {
 		return nil, err
 	}
@@ -326,6 +314,16 @@ func (r *report) writeDynamics(c *piece, about map[string]any) (json.RawMessage,
 	if err := r.file(nil, pleat.ArtifactCitations, "citations.bib", "application/x-bibtex", r.citations); err != nil {
 		return nil, err
 	}
+	rows, err := r.archive()
+	if err != nil {
+		return nil, err
+	}
+	return flow.MeasuredRow(rows, metrics)
+}
+
+// archive packs the files so far, a large trajectory apart, and gives the rows of all of them.
+func (r *report) archive() ([]flow.RowFile, error) {
+	var inside []pleat.File
 	var rows []flow.RowFile
 	for _, f := range r.files {
 		row, err := sizeOf(f)
@@ -333,8 +331,15 @@ func (r *report) writeDynamics(c *piece, about map[string]any) (json.RawMessage,
 			return nil, err
 		}
 		rows = append(rows, row)
+		if f.Kind == pleat.ArtifactTrajectory && row.SizeBytes > maxZipped {
+			r.result.Notes = append(r.result.Notes, "results.zip is without the trajectory, which is large and has a link of its own.")
+			continue
+		}
+		inside = append(inside, f)
 	}
-	return flow.DynamicsRow(rows, metrics)
+	if err := r.file(nil, pleat.ArtifactArchive, "results.zip", "application/zip", func(w io.Writer) error { return pack(w, inside) }); err != nil {
+		return nil, err
+	}
+	zip, err := sizeOf(r.files[len(r.files)-1])
+	return append(rows, zip), err
 }
-
-func must(f wireFile, _ bool) wireFile { return f }

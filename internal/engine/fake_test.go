@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,6 +118,10 @@ func (f *fake) predict(m *wirePredict, cancels <-chan string) {
 	}
 	what, arg, _ := strings.Cut(in.Name, " ")
 	r := wireResult{Type: "result", ID: m.ID, Metrics: map[string]any{"pid": os.Getpid(), "jobs": f.jobs, "env": os.Environ(), "parallel": m.Parallel, "workdir": m.Workdir}}
+	if m.Kind != pleat.TaskFold {
+		f.flow(m, &r)
+		return
+	}
 	structureFile := func(name string) wireFile { return writeResult(m.Workdir, "structure", name, helixOf(in)) }
 	switch what {
 	case "hang": // alive, but no progress
@@ -198,6 +203,41 @@ func (f *fake) predict(m *wirePredict, cancels <-chan string) {
 	}
 }
 
+// flow answers questions and simulates, in a way.
+func (f *fake) flow(m *wirePredict, r *wireResult) {
+	var files []string
+	for _, v := range m.Files {
+		if _, err := os.Stat(filepath.Join(m.Workdir, v.Path)); err != nil {
+			os.Exit(9)
+		}
+		files = append(files, v.Kind)
+	}
+	if m.Kind == pleat.TaskQnA {
+		var in qnaInput
+		if err := json.Unmarshal(m.Input, &in); err != nil {
+			os.Exit(5)
+		}
+		r.Answer = in.Question + " It has " + strings.Join(files, " and ") + "."
+		f.say(*r)
+		return
+	}
+	from := int64(0)
+	if m.Resume != nil {
+		from = m.Resume.Step
+		if raw, err := os.ReadFile(filepath.Join(m.Workdir, m.Resume.Path)); err != nil || string(raw) != fmt.Sprint("state ", from) {
+			os.Exit(10)
+		}
+	}
+	writeResult(m.Workdir, "", "state", fmt.Sprint("state ", from+50))
+	f.say(wireCheckpoint{Type: "checkpoint", ID: m.ID, Path: "state", Step: from + 50})
+	f.say(wireCheckpoint{Type: "checkpoint", ID: m.ID, Path: "../state", Step: 1})
+	r.Metrics = map[string]any{"steps": from + 100, "resumed_from_step": from, "seed": m.Seed}
+	r.Files = append(r.Files,
+		writeResult(m.Workdir, "topology", "top.pdb", "ATOM      1  CA  ALA A   1       0.000   0.000   0.000  1.00  0.00           C\nEND\n"),
+		writeResult(m.Workdir, "trajectory", "traj.dcd", "frames"), writeResult(m.Workdir, "energies", "log.csv", "step\n"))
+	f.say(*r)
+}
+
 // wrongFile is a file that must not be believed.
 func (f *fake) wrongFile(what string, m *wirePredict, structureFile func(string) wireFile) wireFile {
 	switch what {
@@ -264,7 +304,7 @@ func newBench(t *testing.T, change func(*Manifest, *Runner)) *bench {
 	dir := t.TempDir()
 	raw := fmt.Sprintf(`{"engine": "fake", "version": "1", "protocol": 1, "argv": [%q], "env": {"PLEAT_TEST_RUNNER": "yes"}, "device": "cpu",
 		"entities": ["protein"], "load_timeout_s": 20, "job_timeout_s": 60, "stage_timeout_s": 30, "heartbeat_timeout_s": 30, "cancel_s": 1,
-		"mem_model": {"base_gb": 1}, "models": [{"name": "fake", "title": "Fake", "licence": "none"}, {"name": "slow", "title": "Slow", "licence": "none"},
+		"mem_model": {"base_gb": 1}, "models": [{"name": "asks", "kind": "qna", "title": "Asks", "licence": "none"}, {"name": "moves", "kind": "md", "title": "Moves", "licence": "none"}, {"name": "fake", "title": "Fake", "licence": "none"}, {"name": "slow", "title": "Slow", "licence": "none"},
 		{"name": "absent", "title": "Absent", "licence": "none"}]}`, exe)
 	if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte(raw), 0o600); err != nil {
 		t.Fatal(err)
@@ -299,8 +339,14 @@ func (h *watched) Progress(stage string, done, total int) {
 	}
 }
 
+func (b *bench) model(name string) pleat.Model {
+	all := b.Models()
+	i := slices.IndexFunc(all, func(m pleat.Model) bool { return m.Name == name })
+	return all[i]
+}
+
 func (b *bench) work(name string) pleat.Work {
-	w := pleat.Work{Kind: pleat.TaskFold, Task: "task", Attempt: 1, Model: b.Models()[0], Dir: b.t.TempDir(),
+	w := pleat.Work{Kind: pleat.TaskFold, Task: "task", Attempt: 1, Model: b.model("fake"), Dir: b.t.TempDir(),
 		Fold: &pleat.FoldInput{Name: name, Seed: "1", Sequences: []pleat.Sequence{{ID: "s", Kind: pleat.Protein, Text: "AGCKS", Chains: []string{"A"}, Count: 1}}}}
 	return w
 }

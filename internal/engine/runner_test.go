@@ -3,6 +3,8 @@ package engine
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/flow"
 )
 
 // Each fault of a runner is one typed failure in bounded time, and the next job works.
@@ -268,8 +271,8 @@ func gone(pid int) bool {
 func TestRunnerLoad(t *testing.T) {
 	b := newBench(t, func(m *Manifest, _ *Runner) { m.LoadTimeout = 0.5 })
 	w := b.work("ok")
-	for i, want := range []pleat.FailureKind{"", pleat.FailTimeout, pleat.FailWeightsMissing} {
-		w.Model = b.Models()[i]
+	for name, want := range map[string]pleat.FailureKind{"fake": "", "slow": pleat.FailTimeout, "absent": pleat.FailWeightsMissing} {
+		w.Model = b.model(name)
 		out := b.Run(t.Context(), w, &heard{})
 		if out.Failure == nil && want != "" || out.Failure != nil && out.Failure.Kind != want {
 			t.Errorf("%s: got %+v; want %s", w.Model.Name, out.Failure, want)
@@ -395,5 +398,81 @@ func TestDevices(t *testing.T) {
 	}
 	if _, err := parseDevices([]byte("no devices were found\n")); err == nil {
 		t.Error("a sentence was taken for a list")
+	}
+}
+
+// A runner answers a question; facts and files are those of every answering engine.
+func TestRunnerAnswers(t *testing.T) {
+	b := newBench(t, nil)
+	w := pleat.Work{Kind: pleat.TaskQnA, Task: "task", Attempt: 1, Model: b.model("asks"), Dir: t.TempDir(), QnA: &pleat.QnAInput{Question: "What is it?", Source: "upload", File: "input/a.cif"}}
+	inputOf(t, w, "input/a.cif", helixOf(foldInput{Sequences: []sequenceInput{{Text: "AGCKS", Chains: []string{"A"}}}}))
+	out := b.Run(t.Context(), w, &heard{})
+	if out.Failure != nil {
+		t.Fatal(out.Failure)
+	}
+	var row map[string]string
+	if err := json.Unmarshal(out.Row, &row); err != nil || row["answer"] != "What is it? It has structure." || row["question"] != "What is it?" {
+		t.Errorf("%s, %v", out.Row, err)
+	}
+	if len(out.Files) < 4 || out.Result.Timings["load"] <= 0 {
+		t.Errorf("%d files, times %v", len(out.Files), out.Result.Timings)
+	}
+}
+
+func inputOf(t *testing.T, w pleat.Work, name, text string) {
+	t.Helper()
+	path := filepath.Join(w.Dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A runner simulates; what it did not measure is absent, and an attempt goes on from the last one's checkpoint.
+func TestRunnerSimulates(t *testing.T) {
+	b := newBench(t, nil)
+	var kept []string
+	work := func() pleat.Work {
+		w := pleat.Work{Kind: pleat.TaskMD, Task: "task", Attempt: 1, Model: b.model("moves"), Dir: t.TempDir(), MD: &pleat.MDInput{Preset: "all_atom", File: "input/a.pdb", Seed: 1<<33 + 5}}
+		inputOf(t, w, "input/a.pdb", "END\n")
+		return w
+	}
+	sink := &heard{keep: func(path string, step int64) error {
+		raw, err := os.ReadFile(path)
+		kept = append(kept, fmt.Sprint(step, " ", string(raw)))
+		return err
+	}}
+	out := b.Run(t.Context(), work(), sink)
+	if out.Failure != nil {
+		t.Fatal(out.Failure)
+	}
+	var names []string
+	for _, f := range out.Files {
+		names = append(names, f.Name)
+	}
+	if got := strings.Join(names, " "); got != "top.pdb traj.dcd log.csv metrics.json config.json citations.bib results.zip" {
+		t.Errorf("the files are %s", got)
+	}
+	var row struct {
+		Artifacts []flow.RowFile
+		Metrics   map[string]any
+	}
+	if err := json.Unmarshal(out.Row, &row); err != nil || len(row.Artifacts) != 7 || len(row.Metrics) != 3 || row.Metrics["seed"] != 5.0 {
+		t.Errorf("%s, %v", out.Row, err)
+	}
+	if got := strings.Join(kept, ", "); got != "50 state 50" {
+		t.Errorf("the checkpoints are %s; want the one inside the folder", got)
+	}
+	if !slices.ContainsFunc(sink.lines, func(l string) bool { return strings.Contains(l, "outside the folder") }) {
+		t.Errorf("the log is %q", sink.lines)
+	}
+	w := work()
+	w.Resume, w.Step = filepath.Join(w.Dir, "resume.state"), 50
+	inputOf(t, w, "resume.state", "state 50")
+	out = b.Run(t.Context(), w, &heard{})
+	if out.Failure != nil || !bytes.Contains(out.Row, []byte(`"resumed_from_step":50`)) {
+		t.Errorf("%+v %s", out.Failure, out.Row)
 	}
 }

@@ -49,7 +49,13 @@ func DynamicsRow(files []RowFile, metrics Metrics) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(dynamicsRow{Artifacts: files, Metrics: m})
+	return MeasuredRow(files, m)
+}
+
+// MeasuredRow writes the row of a simulation that another program has measured: an object with what it gives of the fields of
+// Metrics, and whatever else.
+func MeasuredRow(files []RowFile, metrics json.RawMessage) (json.RawMessage, error) {
+	return encode(dynamicsRow{Artifacts: files, Metrics: metrics})
 }
 
 // WithURLs fills the links of a row: of each artifact, and metricsJson. Link answers the URL of the file of a name, or an empty

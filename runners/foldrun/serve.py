@@ -4,6 +4,7 @@ The main thread loads and predicts, since packages want signals and devices ther
 that a cancel is heard while the model runs; one tells the service that the process lives.
 """
 
+import gc
 import os
 import random
 import sys
@@ -177,12 +178,22 @@ class Server:
             answer = {**job.message(result), "mem": memory()}
         except (Exception, Cancelled) as e:
             answer = {**error(e, "internal"), "id": job.id}
+        if answer.get("code") == "oom":
+            release()
         with self.state:
             del self.jobs[job.id]
         try:
             self.send(answer)
         except Failure as e:
             self.send({**error(e, "output_invalid"), "id": job.id})
+
+
+def release():
+    """Gives back what a job that ran out of memory left, so that a smaller try has all of it."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def memory() -> dict:
