@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"pleat"
 	"pleat/internal/engine"
 	"pleat/internal/store"
@@ -53,14 +55,10 @@ func (p *Pool) fold(h *held, dir string) pleat.Output {
 func (p *Pool) finished(h *held, dir string, out pleat.Output) store.Finished {
 	f := store.Finished{Task: h.task.ID, Attempt: h.task.Attempt, Worker: p.cfg.ID, Engine: out.Engine, MSA: out.MSA}
 	if out.Failure == nil {
-		for _, file := range out.Files {
-			a, err := p.keep(h, dir, file)
-			if err != nil {
-				p.cfg.Log.Error("a result could not be stored", "task", h.task.ID, "file", file.Name, "error", err)
-				out.Failure = pleat.Failed(pleat.FailStorage, "the results could not be stored")
-				break
-			}
-			f.Artifacts = append(f.Artifacts, a)
+		var err error
+		if f.Artifacts, err = p.keepAll(h, dir, out.Files); err != nil {
+			p.cfg.Log.Error("a result could not be stored", "task", h.task.ID, "error", err)
+			out.Failure = pleat.Failed(pleat.FailStorage, "the results could not be stored")
 		}
 	}
 	h.mu.Lock()
@@ -75,6 +73,26 @@ func (p *Pool) finished(h *held, dir string, out pleat.Output) store.Finished {
 		f.State, f.Failure, f.Artifacts = pleat.StateFailed, out.Failure, nil
 	}
 	return f
+}
+
+// keepAtOnce is how many files are stored side by side: each waits for the disk, or for S3.
+const keepAtOnce = 8
+
+// keepAll stores the files of the attempt.
+func (p *Pool) keepAll(h *held, dir string, files []pleat.File) ([]pleat.Artifact, error) {
+	out := make([]pleat.Artifact, len(files))
+	var group errgroup.Group
+	group.SetLimit(keepAtOnce)
+	for i, f := range files {
+		group.Go(func() error {
+			var err error
+			if out[i], err = p.keep(h, dir, f); err != nil {
+				return fmt.Errorf("%s: %w", f.Name, err)
+			}
+			return nil
+		})
+	}
+	return out, group.Wait()
 }
 
 // keep puts a file of the attempt into the blob store. The key holds the attempt, so that two attempts never share one.
