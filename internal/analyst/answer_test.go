@@ -56,6 +56,9 @@ func digest(t testing.TB, name string) *Facts {
 
 type asked struct{ structure, question, key string }
 
+// tables of questions with their answers; each says when it was written.
+var tables = []string{"testdata/questions.txt", "testdata/heldout.txt"}
+
 func questionsOf(t testing.TB, path string) []asked {
 	f, err := os.Open(path)
 	if err != nil {
@@ -133,7 +136,7 @@ func TestQuestions(t *testing.T) {
 	want := expectations(t)
 	facts := map[string]*Facts{}
 	answered, abstained := 0, 0
-	for _, path := range []string{"testdata/questions.txt", "testdata/heldout.txt"} {
+	for _, path := range tables {
 		for _, q := range questionsOf(t, path) {
 			if facts[q.structure] == nil {
 				facts[q.structure] = digest(t, q.structure)

@@ -15,7 +15,8 @@ type item struct {
 	mention mention // @residue
 	name    string  // @chain, @atom, @ligand, @resname, @class
 	known   bool    // @chain, @ligand: the structure has it
-	value   float64 // @radius, @ph, @threshold
+	value   float64 // @radius, @ph, @threshold, @nth (-1: the last)
+	high    float64 // @band: from value to high
 	above   bool    // @threshold
 }
 
@@ -25,9 +26,12 @@ type mention struct {
 	lo, hi int    // numbers
 	names  []string
 	first  int // so many residues from the chain's beginning, or, if negative, before its end; 0: numbered
+	half   int // 1 or 2: the chain's first or second half; 0: none
 }
 
-func (m mention) single() bool { return m.first == 0 && m.lo == m.hi || m.first == 1 || m.first == -1 }
+func (m mention) single() bool {
+	return m.half == 0 && (m.first == 0 && m.lo == m.hi || m.first == 1 || m.first == -1)
+}
 
 // reader turns words into items by looking at what the structure holds.
 type reader struct {
@@ -60,7 +64,7 @@ func newReader(x *index) *reader {
 func (r *reader) read(words []word) []item {
 	r.words, r.at, r.items = words, 0, nil
 	for r.at < len(r.words) {
-		if low := r.words[r.at].low; (residueWords[low] || low == "amino") && r.residue() {
+		if low := r.words[r.at].low; r.stretch() || (residueWords[low] || low == "amino") && r.residue() {
 			continue
 		}
 		if c, n := lexicon.look(r.words[r.at:], 2); n > 0 {
@@ -155,20 +159,6 @@ func (r *reader) residue() bool {
 			return true
 		}
 	}
-	if w.low == "first" || w.low == "last" {
-		if n, ok := figure(r.peek(1)); ok && n > 0 && (residueWords[r.peek(2).low] || r.peek(2).low == "amino") {
-			take := 3
-			if r.peek(2).low == "amino" {
-				take = 4
-			}
-			if w.low == "last" {
-				n = -n
-			}
-			r.add(item{concept: "@residue", mention: mention{first: n}}, min(take, len(r.words)-r.at))
-			return true
-		}
-		return false
-	}
 	at := 0
 	switch {
 	case residueWords[w.low]:
@@ -197,6 +187,10 @@ func (r *reader) bare() bool {
 	}
 	if hi, ok := figure(r.peek(2)); ok && hi > 0 && r.peek(-1).low == "between" && r.peek(1).low == "and" { // between 19 and 26
 		lo, _ := figure(w)
+		if r.said("confidence") && !r.said("average") {
+			r.add(item{concept: "@band", value: float64(min(lo, hi)), high: float64(max(lo, hi))}, 3)
+			return true
+		}
 		r.add(item{concept: "@residue", mention: mention{lo: min(lo, hi), hi: max(lo, hi)}}, 3)
 		return true
 	}
@@ -243,6 +237,10 @@ func (r *reader) numbers(n int) bool {
 		}
 		if m.lo > m.hi {
 			m.lo, m.hi = m.hi, m.lo
+		}
+		if next := r.peek(n).low; next == "onward" || next == "onwards" || next == "on" && r.peek(-1).low == "from" {
+			_, m.hi = r.ends()
+			m.hi, n = max(m.hi, m.lo+1), n+1
 		}
 		r.add(item{concept: "@residue", mention: m}, n)
 		next := 0

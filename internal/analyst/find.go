@@ -15,6 +15,11 @@ func (q *query) find(m mention) (sites []int, problem string) {
 			continue
 		}
 		switch {
+		case m.half > 0:
+			middle := r.lo + (r.hi-r.lo)/2
+			for i := []int{r.lo, middle}[m.half-1]; i < []int{middle, r.hi}[m.half-1]; i++ {
+				sites = append(sites, i)
+			}
 		case m.first > 0:
 			for i := r.lo; i < min(r.hi, r.lo+m.first); i++ {
 				sites = append(sites, i)
@@ -73,15 +78,17 @@ func (q *query) missing(m mention) string {
 // sites are those all mentions mean together; the ends of chains where the question names them.
 func (q *query) sites() []int {
 	var out []int
+	seen := map[int]bool{}
 	add := func(list []int) {
 		for _, i := range list {
-			if !slices.Contains(out, i) {
+			if !seen[i] {
+				seen[i] = true
 				out = append(out, i)
 			}
 		}
 	}
 	mentions := q.residues
-	if len(mentions) == 2 && q.has["between"] && mentions[0].single() && mentions[1].single() && mentions[0].chain == mentions[1].chain && !q.has["&"] {
+	if len(mentions) == 2 && q.has["between"] && mentions[0].single() && mentions[1].single() && mentions[0].chain == mentions[1].chain {
 		a, b := mentions[0].lo, mentions[1].lo // between 10 and 20
 		mentions = []mention{{chain: mentions[0].chain, lo: min(a, b), hi: max(a, b)}}
 	}

@@ -1,6 +1,9 @@
 package analyst
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // intent is one kind of question: what it must speak of, what else it may speak of, and how it is answered. A question that
 // speaks of anything else is not understood.
@@ -8,14 +11,14 @@ type intent struct {
 	name  string
 	needs string // alternatives by '|', each a list of concepts that must all be there
 	takes string // concepts that may be there besides
-	never string // soft concepts that it does not put up with after all
+	never string // what it does not put up with after all: alternatives as in needs
 	loose bool   // answers for itself about chains and residues that do not exist
 	about string // what it answers, for people
 	reply func(*query) part
 
 	need [][]string
 	take map[string]bool
-	no   map[string]bool
+	no   [][]string
 }
 
 // where a question may point without changing what it asks.
@@ -25,51 +28,74 @@ var intents []*intent // filled by init: the answers about topics read it again
 
 var table = []*intent{
 	{name: "capability", needs: "capability", about: "what I can answer", reply: (*query).capability},
-	{name: "overview", needs: "overview", takes: where + "oligomer average", about: "a summary of the structure", reply: (*query).overview},
-	{name: "chains", needs: "howmany chain|which chain|list chain|what chain|chain|oligomer|rna|dna|nucleic|howmany protein", takes: "protein not bound rna dna nucleic oligomer", about: "chains and what they are", reply: (*query).chainList},
+	{name: "overview", needs: "overview", takes: "chain protein oligomer rna dna nucleic", about: "a summary of the structure", reply: (*query).overview},
+	{name: "chains", needs: "howmany chain|which chain|list chain|what chain|chain|oligomer|rna|dna|nucleic|howmany protein", takes: "protein rna dna nucleic oligomer", about: "chains and what they are", reply: (*query).chainList},
 	{name: "identical", needs: "identical", takes: where + "sequence residue not oligomer", about: "whether chains have the same sequence", reply: (*query).identicalChains},
-	{name: "length", needs: "howmany residue|howmany @residue|howlong|longest chain|shortest chain|average howlong", takes: where + "@residue average longest shortest", about: "the length of chains", reply: (*query).length},
+	{name: "length", needs: "howmany residue|howmany @residue|howlong|longest chain|shortest chain", takes: where + "@residue longest shortest modelled", about: "the length of chains", reply: (*query).length},
 	{name: "atoms", needs: "howmany atom|howmany hydrogen|howmany heavy", takes: where + "atom heavy hydrogen not", about: "numbers of atoms", reply: (*query).atomCount},
 	{name: "sequence", needs: "sequence", takes: where + "@residue", about: "the sequence of a chain", reply: (*query).sequence},
-	{name: "identity", needs: "@residue|@residue overview|@residue @resname|@residue @class|@residue what", takes: where + "@class", never: "howmany percent where", loose: true, about: "which residue stands at a position", reply: (*query).identity},
-	{name: "composition", needs: "composition|@resname|howmany @resname @residue|percent @class @residue|howmany @class @residue|@class|mostcommon|which absent", takes: where + "@residue @class @resname composition absent sequence not longest", about: "amino acid composition", reply: (*query).composition},
-	{name: "charge", needs: "charge|pi|charge whichph|@ph @class", takes: where + "charge pi @ph @class", about: "net charge and isoelectric point", reply: (*query).charge},
+	{name: "identity", needs: "@residue|@residue overview|@residue what", takes: where, never: "howmany|percent|where|not", loose: true, about: "which residue stands at a position", reply: (*query).identity},
+	{name: "yes or no", needs: "@residue @resname|@residue @class", takes: where, never: "howmany|percent|where|which|list|not", loose: true, about: "whether a residue is of a name or class", reply: (*query).identity},
+	{name: "residues", loose: true, about: "which residues, and how many, have the properties asked for: name, class, chain, range, secondary structure, exposure, confidence, distance", reply: (*query).residuesWith},
+	{name: "composition", needs: "composition|mostcommon|which absent", takes: where + "@residue sequence", about: "amino acid composition", reply: (*query).composition},
+	{name: "charge", needs: "charge|pi|charge whichph", takes: where + "@ph @residue", never: "which|howmany|list|percent|where|not", about: "net charge and isoelectric point", reply: (*query).charge},
 	{name: "weight", needs: "weight", takes: where, about: "molecular weight", reply: (*query).weight},
-	{name: "secondary structure", needs: "secondary|helix|strand|coil|turn|threeten|pihelix", takes: where + "secondary helix strand coil turn threeten pihelix @residue longest shortest nterm cterm composition not @threshold", about: "secondary structure (helices, strands, of a residue or range)", reply: (*query).secondaryStructure},
-	{name: "confidence", needs: "confidence|trust|doubt|sure|disorder|average confidence", takes: where + "confidence trust doubt sure disorder average predicted @residue @threshold longest shortest not nterm cterm score", about: "the model's confidence (pLDDT), of the whole or of a region", reply: (*query).confidence},
-	{name: "aligned error", needs: "pae|domain", takes: where + "pae domain trust confidence doubt sure average score between longest shortest not", about: "predicted aligned error and domains, where it was given", reply: (*query).alignedError},
+	{name: "secondary structure", needs: "secondary|helix|strand|coil|turn|threeten|pihelix", takes: where + "secondary helix strand coil turn threeten pihelix @residue longest shortest nterm cterm not", never: "@residue longest|@residue shortest", about: "secondary structure (helices, strands, of a residue or range)", reply: (*query).secondaryStructure},
+	{name: "confidence", needs: "confidence|trust|doubt|sure|disorder|average confidence", takes: where + "confidence trust doubt sure disorder average predicted @residue @threshold not nterm cterm", never: "@residue @threshold", about: "the model's confidence (pLDDT), of the whole or of a region", reply: (*query).confidence},
+	{name: "aligned error", needs: "pae|domain", takes: where + "pae domain trust confidence doubt sure average score", about: "predicted aligned error and domains, where it was given", reply: (*query).alignedError},
 	{name: "model scores", needs: "ptm|score", takes: where + "ptm score confidence interface sure", about: "pTM, ipTM and interface scores of a prediction", reply: (*query).modelScores},
-	{name: "size", needs: "gyration|size|compact|endtoend|distance nterm cterm|distance terminus|around nterm cterm|distance residue", takes: where + "gyration size compact endtoend around distance nterm cterm terminus longest nm not", about: "size: radius of gyration, longest dimension, end-to-end distance, compactness", reply: (*query).size},
-	{name: "residue contacts", needs: "@residue contact|@residue around|@residue closest|@residue @radius|@residue hbond|@residue bridge|@residue bind", takes: where + "@residue2 contact around closest @radius hbond bridge bind distance @class", about: "what a residue touches", reply: (*query).residueContacts},
+	{name: "size", needs: "gyration|size|compact|endtoend|distance nterm cterm|distance terminus|around nterm cterm|distance residue", takes: where + "gyration size compact endtoend around distance nterm cterm terminus longest nm", about: "size: radius of gyration, longest dimension, end-to-end distance, compactness", reply: (*query).size},
+	{name: "residue contacts", needs: "@residue contact|@residue around|@residue closest|@residue @radius|@residue hbond|@residue bridge|@residue bind", takes: where + "@residue2 contact around closest @radius hbond bridge bind distance", about: "what a residue touches", reply: (*query).residueContacts},
 	{name: "distance", needs: "distance @residue|distance @ligand|distance ligand|closest @residue @residue2|distance @atom|@residue2 @atom|closest @chain2|closest chain|@ligand2|@residue @ligand around|@residue @ligand closest|@residue nterm around|@residue cterm around|@residue nterm distance|@residue cterm distance|distance chain|distance @chain", takes: where + "@residue @residue2 @ligand2 @atom atom closest ligand @ligand nm around nterm cterm contact", about: "distances between residues, atoms, ligands or chains", reply: (*query).distance},
-	{name: "interface", needs: "interface|@chain2 contact|@chain2 around|@chain2 bind|chain contact|@chain2 hbond|@chain2 bridge|@chain2 bound|@chain2 buried|@chain2 area|chain hbond|chain bridge|@chain contact|@chain2 @radius", takes: where + "interface contact around bind bound hbond bridge area size score closest distance buried surface longest affinity @radius oligomer", about: "the interface between two chains", reply: (*query).interfaces},
-	{name: "ligands", needs: "ligand|ion|water|bound|@ligand", takes: where + "ligand ion water bound @ligand not absent longest", about: "which ligands, ions and waters there are", reply: (*query).ligandList},
-	{name: "ligand surroundings", needs: "ligand contact|ligand around|ligand bind|ligand closest|ligand bound residue|ligand hbond|ligand bridge|ligand @radius|ligand pocket|ion contact|ion around|ion bind|ion closest|ion @radius|@ligand contact|@ligand around|@ligand bind|@ligand closest|@ligand hbond|@ligand bridge|@ligand @radius|@ligand pocket|@ligand bound residue|site|@ligand where|@ligand residue which|ligand residue which|ligand where|ligand interface|@ligand interface", takes: where + "ligand ion @ligand contact around bind bound closest hbond @radius pocket site interface distance @class bridge buried", about: "what surrounds a ligand", reply: (*query).ligandSurroundings},
-	{name: "affinity", needs: "affinity|affinity bind|affinity ligand|affinity @ligand", takes: where + "predicted ligand @ligand bind bound score confidence", about: "the predicted affinity, where there is one", reply: (*query).affinity},
-	{name: "pockets", needs: "pocket|volume pocket", takes: where + "longest shortest volume around @residue ligand @ligand surface not size buried", about: "pockets and cavities, by geometry alone", reply: (*query).pocketList},
-	{name: "disulfides", needs: "disulfide|@resname free|free", takes: where + "disulfide free @resname not bound between @residue distance bridge contact", about: "disulfides and free cysteines", reply: (*query).disulfides},
-	{name: "salt bridges", needs: "bridge", takes: where + "@class contact closest longest not", about: "salt bridges", reply: (*query).saltBridges},
-	{name: "hydrogen bonds", needs: "hbond", takes: where + "contact hydrogen not", about: "candidates of hydrogen bonds", reply: (*query).hydrogenBonds},
-	{name: "termini", needs: "nterm|cterm|terminus", takes: where + "nterm cterm terminus sequence", about: "the first and last residues", reply: (*query).termini},
-	{name: "gaps", needs: "gap|absent residue|gap sequence", takes: where + "gap absent sequence @residue not coil nterm cterm number", loose: true, about: "gaps in the chains", reply: (*query).gapList},
-	{name: "surface", needs: "buried|exposed|area|surface|surface @residue", takes: where + "buried exposed area surface @residue not @resname", about: "accessible surface, buried and exposed residues", reply: (*query).surface},
-	{name: "hydrophobic patches", needs: "patch|exposed @class|surface @class", takes: where + "patch exposed surface @class longest", about: "hydrophobic patches on the surface", reply: (*query).patches},
+	{name: "interface", needs: "interface|@chain2 contact|@chain2 around|@chain2 bind|chain contact|@chain2 hbond|@chain2 bridge|@chain2 bound|chain hbond|chain bridge|@chain contact|@chain2 @radius", takes: where + "interface contact around bind bound hbond bridge size closest distance affinity @radius oligomer score", about: "the interface between two chains", reply: (*query).interfaces},
+	{name: "interface area", needs: "@chain2 area|@chain2 surface buried|interface area|interface size|interface surface|chain surface buried", takes: where + "contact bind bound buried", about: "how much surface an interface buries", reply: (*query).interfaces},
+	{name: "ligands", needs: "ligand|ion|water|bound|@ligand", takes: "chain protein ligand ion water bound @ligand absent", about: "which ligands, ions and waters there are", reply: (*query).ligandList},
+	{name: "ligand surroundings", needs: "ligand contact|ligand around|ligand bind|ligand closest|ligand bound residue|ligand hbond|ligand bridge|ligand @radius|ligand pocket|ion contact|ion around|ion bind|ion closest|ion @radius|@ligand contact|@ligand around|@ligand bind|@ligand closest|@ligand hbond|@ligand bridge|@ligand @radius|@ligand pocket|@ligand bound residue|site|@ligand where|@ligand residue which|ligand residue which|ligand where|ligand interface|@ligand interface", takes: "chain protein ligand ion @ligand contact around bind bound closest hbond @radius pocket site interface distance bridge", about: "what surrounds a ligand", reply: (*query).ligandSurroundings},
+	{name: "affinity", needs: "affinity|affinity bind|affinity ligand|affinity @ligand", takes: "chain protein predicted ligand @ligand bind bound score confidence", about: "the predicted affinity, where there is one", reply: (*query).affinity},
+	{name: "pockets", needs: "pocket|volume pocket", takes: where + "longest volume around @residue ligand @ligand surface", about: "pockets and cavities, by geometry alone", reply: (*query).pocketList},
+	{name: "disulfides", needs: "disulfide|@resname free|free", takes: where + "disulfide free @resname not bound between @residue distance bridge contact", never: "not @residue", about: "disulfides and free cysteines", reply: (*query).disulfides},
+	{name: "salt bridges", needs: "bridge", takes: where + "contact", about: "salt bridges", reply: (*query).saltBridges},
+	{name: "hydrogen bonds", needs: "hbond", takes: where + "contact hydrogen", about: "candidates of hydrogen bonds", reply: (*query).hydrogenBonds},
+	{name: "termini", needs: "nterm|cterm|terminus", takes: where + "nterm cterm terminus", about: "the first and last residues", reply: (*query).termini},
+	{name: "gaps", needs: "gap|absent residue|gap sequence", takes: where + "gap absent sequence @residue not coil nterm cterm number", loose: true, never: "not @residue", about: "gaps in the chains", reply: (*query).gapList},
+	{name: "surface", needs: "buried|exposed|area|surface|surface @residue", takes: where + "buried exposed area surface @residue not", never: "buried surface|buried exposed", about: "accessible surface, buried and exposed residues", reply: (*query).surface},
+	{name: "hydrophobic patches", needs: "patch", takes: where + "patch surface", about: "hydrophobic patches on the surface", reply: (*query).patches},
 	{name: "method", needs: "method|resolution|predicted", takes: where + "method resolution predicted not", about: "whether it is a prediction; method and resolution where given", reply: (*query).method},
-	{name: "modified residues", needs: "modified", takes: where + "not", about: "modified residues", reply: (*query).modified},
+	{name: "modified residues", needs: "modified", takes: where, about: "modified residues", reply: (*query).modified},
 }
+
+var chosenIntent *intent // the one of residues with properties: recognised by selection, not by concepts
 
 func init() {
 	intents = table
 	for _, in := range intents {
-		in.take, in.no = set(in.takes), set(in.never)
-		for _, alt := range strings.Split(in.needs, "|") {
-			concepts := strings.Fields(alt)
-			in.need = append(in.need, concepts)
-			for _, c := range concepts {
-				in.take[c] = true
-			}
+		if in.name == "residues" {
+			chosenIntent = in
+			continue
+		}
+		in.take, in.need = set(in.takes), alternatives(in.needs)
+		if in.never != "" {
+			in.no = alternatives(in.never)
+		}
+		for _, c := range slices.Concat(in.need...) {
+			in.take[c] = true
 		}
 	}
+}
+
+func alternatives(text string) (out [][]string) {
+	for _, alt := range strings.Split(text, "|") {
+		out = append(out, strings.Fields(alt))
+	}
+	return out
+}
+
+// understand finds how a query is answered; nil: something in it has no place.
+func (q *query) understand() *intent {
+	if q.chosen = q.selection(); q.chosen != nil {
+		return chosenIntent
+	}
+	return match(q.has)
 }
 
 // match finds the intent that speaks of everything the query speaks of, and of the most by need; nil: the query is not understood.
@@ -78,8 +104,8 @@ func match(has map[string]bool) *intent {
 	score := 0
 	for _, in := range intents {
 		covered := true
-		for c := range in.no {
-			covered = covered && !has[c]
+		for _, alt := range in.no {
+			covered = covered && slices.ContainsFunc(alt, func(c string) bool { return !has[c] })
 		}
 		for c := range has {
 			covered = covered && (soft[c] || in.take[c])

@@ -264,11 +264,8 @@ func (q *query) composition() part {
 	if len(list) == 0 {
 		return no("The structure has no polymer, so there is no composition.")
 	}
-	if len(q.residues) > 0 && len(q.names)+len(q.classes) == 0 {
+	if len(q.residues) > 0 {
 		return no("I count the composition of chains; of single residues or a range I count residues by name or class only.")
-	}
-	if len(q.names) > 0 || len(q.classes) > 0 {
-		return q.countNamed(list)
 	}
 	var said []string
 	for _, c := range head(list, maxSaid) {
@@ -311,62 +308,13 @@ func absentFrom(seq string) (out []string) {
 	return out
 }
 
-// countNamed counts residues by name or class, and says where they are.
-func (q *query) countNamed(list []Chain) part {
-	var said []string
-	var cited []ResidueRef
-	inverse := q.has["not"] && len(q.classes) == 1 && len(q.names) == 0
-	one := func(label string, pass func(*site) bool) {
-		all := q.sites()
-		if len(q.residues) == 0 {
-			all = nil
-			for _, c := range list {
-				for i := c.run.lo; i < c.run.hi; i++ {
-					all = append(all, i)
-				}
-			}
-		}
-		total := len(all)
-		sites := slices.DeleteFunc(all, func(i int) bool { return !pass(&q.x.sites[i]) })
-		text := fmt.Sprintf("%d of %d residues (%s) are %s", len(sites), total, percent(float64(len(sites))/float64(total)), label)
-		if len(sites) > 0 {
-			text += ": " + q.x.list(sites, 60)
-		}
-		said, cited = append(said, text+"."), append(cited, q.x.refs(head(sites, 60))...)
-	}
-	seen := map[string]bool{}
-	for _, name := range q.names {
-		base := strings.TrimPrefix(name, "D")
-		if len(base) == 1 {
-			if !seen[base] {
-				seen[base] = true
-				one(base, func(s *site) bool { return s.is([]string{base, "D" + base}) })
-			}
-			continue
-		}
-		one(name, func(s *site) bool { return s.is([]string{name}) })
-	}
-	for _, class := range q.classes {
-		var names []string
-		for _, l := range classOf(class) {
-			name, _ := structure.Component(structure.Protein, byte(l))
-			names = append(names, name)
-		}
-		label := fmt.Sprintf("%s (counted as such: %s)", class, strings.Join(names, ", "))
-		if inverse {
-			label = "not " + label
-		}
-		one(label, func(s *site) bool {
-			return s.kind == structure.Protein && inClass(s.letter, class) != inverse
-		})
-	}
-	return part{strings.Join(said, " "), cited, Measured}
-}
-
 func (q *query) charge() part {
 	list := q.proteins()
 	if len(list) == 0 {
 		return no("Net charge is computed for protein chains, and there is none here to compute it of.")
+	}
+	if len(q.residues) > 0 {
+		return q.chargeOfSites()
 	}
 	pH := 7.0
 	if q.ph != nil {
@@ -387,6 +335,26 @@ func (q *query) charge() part {
 		text += fmt.Sprintf("; together %+.2f e", sum)
 	}
 	return part{text: text + ". Computed from the residues with coordinates, free ends and pKa values of single residues; the surroundings in the fold are not taken into account.", sure: Measured}
+}
+
+// chargeOfSites counts charged side chains of residues or a range, where an isoelectric point or a pH has no meaning.
+func (q *query) chargeOfSites() part {
+	if q.ph != nil || q.has["pi"] || q.has["whichph"] {
+		return no("At a pH of choice, and for the isoelectric point, I compute the charge of whole chains only.")
+	}
+	sites := q.sites()
+	var plus, minus []int
+	for _, i := range sites {
+		switch s := &q.x.sites[i]; {
+		case s.kind == structure.Protein && inClass(s.letter, "positively charged"):
+			plus = append(plus, i)
+		case s.kind == structure.Protein && inClass(s.letter, "negatively charged"):
+			minus = append(minus, i)
+		}
+	}
+	first, last := q.x.sites[sites[0]].ref, q.x.sites[sites[len(sites)-1]].ref
+	text := fmt.Sprintf("By its side chains %s (%s) has a net charge of %+d: %d positive (LYS, ARG), %d negative (ASP, GLU)", span(first, last), count(len(sites), "residue", "residues"), len(plus)-len(minus), len(plus), len(minus))
+	return part{text + "; the chain's ends and pKa values are not looked at.", q.x.refs(head(append(plus, minus...), maxChosen)), Measured}
 }
 
 func (q *query) weight() part {
@@ -444,6 +412,9 @@ func (q *query) gapList() part {
 	if len(q.residues) > 0 {
 		lo, hi = math.MaxInt, math.MinInt
 		for _, m := range q.residues {
+			if m.first != 0 || m.half != 0 {
+				return no("Gaps are told between numbers, since residues that are not there cannot be counted; name the numbers, such as residues 1 to 30.")
+			}
 			lo, hi = min(lo, m.lo), max(hi, m.hi)
 		}
 	}
@@ -474,7 +445,11 @@ func (q *query) gapList() part {
 	if len(said) == 0 {
 		return part{fmt.Sprintf("There are no gaps inside %s %s: the numbering does not jump where a link is missing, and every link is there.", plural(len(list), "chain", "chains"), and(chainIDs(list), 20)) + tail, nil, Measured}
 	}
-	return part{capital(strings.Join(said, "; ")) + "." + tail, cited, Measured}
+	text := capital(strings.Join(said, "; "))
+	if len(q.residues) > 0 && lo < hi {
+		text = fmt.Sprintf("From %d to %d: %s", lo, hi, strings.Join(said, "; "))
+	}
+	return part{text + "." + tail, cited, Measured}
 }
 
 func (q *query) method() part {

@@ -35,7 +35,7 @@ func (q *query) residueContacts() part {
 	var cited []ResidueRef
 	cut := contactCut
 	if q.radius > 0 {
-		cut = min(q.radius, 20)
+		cut = q.radius
 	}
 	if len(q.residues) > 1 && q.has["contact"] && !q.has["which"] && !q.has["what"] && !q.has["howmany"] && !q.has["list"] {
 		return q.touch(cut)
@@ -82,9 +82,6 @@ func (q *query) neighbours(i int, cut float64) (string, []ResidueRef) {
 			next = append(next, q.x.sites[j].ref.Short())
 			continue
 		}
-		if len(q.classes) > 0 && (q.x.sites[j].kind != structure.Protein || !inClass(q.x.sites[j].letter, q.classes[0])) {
-			continue
-		}
 		p, _ := q.x.closest(i, j)
 		list = append(list, near{j, p})
 		bonds, bridge, bridged := q.x.polar(i, j)
@@ -103,15 +100,11 @@ func (q *query) neighbours(i int, cut float64) (string, []ResidueRef) {
 		names = append(names, fmt.Sprintf("%s at %s", n.pair.B, angstrom(n.pair.Distance)))
 		cited = append(cited, n.pair.B)
 	}
-	what := ""
-	if len(q.classes) > 0 {
-		what, next = q.classes[0]+" ", nil
-	}
 	text := fmt.Sprintf("Within %.1f Å of %s (heavy atoms, nearest first) %s", cut, q.x.sites[i].ref, plural(len(list), "is", "are"))
 	if len(names) == 0 {
-		text += " no " + what + "residue besides its neighbours in the chain"
+		text += " no residue besides its neighbours in the chain"
 	} else {
-		text += fmt.Sprintf(" %s: %s", count(len(list), what+"residue", what+"residues"), strings.Join(names, ", "))
+		text += fmt.Sprintf(" %s: %s", count(len(list), "residue", "residues"), strings.Join(names, ", "))
 	}
 	if len(next) > 0 {
 		text += fmt.Sprintf("; next to it in the chain: %s", strings.Join(next, ", "))
@@ -321,7 +314,7 @@ func (q *query) interfaces() part {
 		return no("There is only one polymer chain here, so there is no interface between chains.")
 	}
 	if q.radius > 0 {
-		return q.acrossWithin(min(q.radius, 20))
+		return q.acrossWithin(q.radius)
 	}
 	var list []Interface
 	for _, in := range q.f.Interfaces {
@@ -362,14 +355,17 @@ func (q *query) interfaces() part {
 
 // acrossWithin lists the residues of the chains asked about that come as near to another of them as the question says.
 func (q *query) acrossWithin(cut float64) part {
-	runs := q.runs()
+	runs, others := q.runs(), q.runs()
+	if len(runs) < 2 { // one chain is named: near any other
+		others = q.x.polymers
+	}
 	var said []string
 	var cited []ResidueRef
 	for _, r := range runs {
 		var near []int
 		for i := r.lo; i < r.hi; i++ {
 			if slices.ContainsFunc(q.x.around(i, cut), func(j int) bool {
-				return slices.ContainsFunc(runs, func(o run) bool { return o != r && o.lo <= j && j < o.hi })
+				return slices.ContainsFunc(others, func(o run) bool { return o != r && o.lo <= j && j < o.hi })
 			}) {
 				near = append(near, i)
 			}
@@ -481,7 +477,7 @@ func (q *query) anyMolecule() bool {
 func (q *query) surroundings(l *Ligand) (string, []ResidueRef) {
 	cut, near := contactCut, l.Neighbours
 	if q.radius > 0 {
-		cut, near = min(q.radius, 20), nil
+		cut, near = q.radius, nil
 		for _, j := range q.x.around(l.site, cut) {
 			if q.x.sites[j].kind.Polymer() {
 				p, _ := q.x.closest(j, l.site)
@@ -548,6 +544,9 @@ func (q *query) disulfides() part {
 		text += fmt.Sprintf(" Not in a disulfide: %s.", refList(free, 40))
 	} else {
 		text += " No cysteine is left outside a disulfide."
+	}
+	if sites := q.sites(); len(sites) > 0 {
+		text = fmt.Sprintf("Looking at those with an end in %s: %s", span(q.x.sites[sites[0]].ref, q.x.sites[sites[len(sites)-1]].ref), text)
 	}
 	return part{text, append(ends(head(bonds, 40)), append(ends(head(maybe, 20)), head(free, 40)...)...), Geometric}
 }

@@ -238,10 +238,7 @@ func band(v float64) string {
 
 func (q *query) confidence() part {
 	if !q.x.confOK {
-		if q.f.Predicted {
-			return no("No confidence values came with this prediction, so I cannot say how far to trust it.")
-		}
-		return no("No confidence of a model is known for this structure. If it is an experimental one, its B-factors are not a confidence, and I do not read them as one.")
+		return q.noConfidence()
 	}
 	if sites := q.sites(); len(sites) > 0 {
 		return q.confidenceOf(sites)
@@ -265,6 +262,13 @@ func (q *query) confidence() part {
 		text += " Very low values often go with disorder, but only an experiment shows it."
 	}
 	return part{text, cited, Estimated}
+}
+
+func (q *query) noConfidence() part {
+	if q.f.Predicted {
+		return no("No confidence values came with this prediction, so I cannot say how far to trust it.")
+	}
+	return no("No confidence of a model is known for this structure. If it is an experimental one, its B-factors are not a confidence, and I do not read them as one.")
 }
 
 // stretchesOf lists the regions on the side of a bound that the question asks for.

@@ -1,0 +1,232 @@
+package analyst
+
+import (
+	"fmt"
+	"slices"
+
+	"pleat/internal/structure"
+)
+
+// Distances as properties of residues: within 5 Å of Trp6, touching chain A, closest to the zinc.
+
+// vicinity is one such property while it is read.
+type vicinity struct {
+	at      int // item
+	words   map[string]bool
+	radius  float64
+	anchors []int // sites
+	chains  []string
+	label   string
+	found   bool
+}
+
+var nearWords = set("@radius contact around closest interface bind site")
+
+// between a word of distance and what it is measured to.
+var nearSkips = set("of between has all atom heavy unit distance residue protein chain structure number bound")
+
+// near finds the distances asked about and what each is measured to; false: one of them is measured to nothing that is named.
+func (p *picker) near() bool {
+	var list []*vicinity
+	var open *vicinity
+	for i := 0; i < len(p.q.items); i++ {
+		it := p.q.items[i]
+		switch {
+		case nearWords[it.concept]:
+			if open == nil {
+				open = &vicinity{at: i, words: map[string]bool{}}
+				list = append(list, open)
+			}
+			open.words[it.concept] = true
+			if it.concept == "@radius" {
+				if open.radius > 0 {
+					return false
+				}
+				open.radius = it.value
+			}
+			p.claimed[i] = true
+		case open != nil && anchorWords[it.concept] && p.not[i] == p.not[open.at]:
+			i = p.anchor(open, i)
+			open = nil
+		case it.concept != "" && !nearSkips[it.concept]:
+			open = nil
+		}
+	}
+	if list = p.merge(list); list == nil && slices.Contains(p.claimed, true) {
+		return false
+	}
+	for _, v := range list {
+		if !v.found && !p.elsewhere(v) || !p.within(v) {
+			return false
+		}
+	}
+	return true
+}
+
+var anchorWords = set("@residue @ligand ligand ion @chain @resname otherchain")
+
+// merge gives a radius that stands alone to the distance that has none: the residues of the interface, at 5 Å.
+func (p *picker) merge(list []*vicinity) []*vicinity {
+	alone := slices.IndexFunc(list, func(v *vicinity) bool { return !v.found && v.radius > 0 && len(v.words) == 1 })
+	if alone < 0 || len(list) != 2 {
+		return list
+	}
+	other := list[1-alone]
+	if other.radius > 0 {
+		return nil
+	}
+	other.radius = list[alone].radius
+	return []*vicinity{other}
+}
+
+// anchor claims the things at item i, joined by "and" or "or", that a distance is measured to; it gives the last item claimed.
+func (p *picker) anchor(v *vicinity, i int) int {
+	concept, last := p.q.items[i].concept, i
+	for ; i < len(p.q.items); i++ {
+		it := p.q.items[i]
+		switch {
+		case it.concept == concept:
+			p.claim(v, i)
+			last = i
+			if concept == "@residue" {
+				if j := p.q.beside(i, 1); j >= 0 {
+					p.claimed[j] = true
+					i, last = j, j
+				}
+			}
+		case it.concept == "or" || it.concept == "&" && it.text != "," || it.concept == "" || it.concept == "chain":
+		default:
+			return last
+		}
+	}
+	return last
+}
+
+// claim adds what one item names.
+func (p *picker) claim(v *vicinity, i int) {
+	q, it := p.q, p.q.items[i]
+	p.claimed[i], v.found = true, true
+	var sites []int
+	switch it.concept {
+	case "@residue":
+		k := 0
+		for _, before := range q.items[:i] {
+			if before.concept == "@residue" {
+				k++
+			}
+		}
+		var problem string
+		if sites, problem = q.find(q.own(i, k)); problem != "" {
+			p.problem = problem
+		} else if len(sites) > 1 && q.residues[k].single() {
+			p.problem = fmt.Sprintf("Residue %d is in several chains (%s); say which one you mean.", q.residues[k].lo, q.x.list(sites, 5))
+		}
+	case "@chain":
+		v.chains = distinct(v.chains, it.name)
+	case "otherchain":
+		for _, c := range q.f.Chains {
+			v.chains = append(v.chains, c.ID)
+		}
+	case "@resname":
+		for j := range q.x.sites {
+			if q.x.sites[j].is([]string{it.name}) {
+				sites = append(sites, j)
+			}
+		}
+	default:
+		for j := range q.x.sites {
+			s := &q.x.sites[j]
+			if !s.kind.Polymer() && (it.concept == "@ligand" && s.ref.Name == it.name || it.concept == "ligand" && s.kind != structure.Ion || it.concept == "ion" && s.kind == structure.Ion) {
+				sites = append(sites, j)
+			}
+		}
+	}
+	if len(sites) == 0 && len(v.chains) == 0 && p.problem == "" {
+		p.problem = fmt.Sprintf("There is no %s in this structure to measure from.", clip(it.text, 30))
+	}
+	v.anchors = append(v.anchors, sites...)
+}
+
+// own is the k-th residue named, at item i, with a chain only where it stands beside it: in a question about distances another
+// chain may be the one that is measured to.
+func (q *query) own(i, k int) mention {
+	m := q.residues[k]
+	if q.items[i].mention.chain == "" && q.beside(i, 1) < 0 && q.beside(i, -1) < 0 {
+		m.chain = ""
+	}
+	return m
+}
+
+// elsewhere finds what a distance is measured to where nothing follows it: what does Trp6 touch; residues at the interface.
+func (p *picker) elsewhere(v *vicinity) bool {
+	if v.words["interface"] {
+		for _, c := range p.q.f.Chains {
+			v.chains = append(v.chains, c.ID)
+		}
+		return true
+	}
+	at := -1
+	for i, it := range p.q.items {
+		if p.claimed[i] || it.concept != "@residue" && it.concept != "@ligand" && it.concept != "ligand" && it.concept != "ion" || it.concept == "@residue" && !it.mention.single() {
+			continue
+		}
+		if at >= 0 {
+			return false
+		}
+		at = i
+	}
+	if at < 0 {
+		return false
+	}
+	p.anchor(v, at)
+	return true
+}
+
+// within turns a distance into a condition.
+func (p *picker) within(v *vicinity) bool {
+	q := p.q
+	cut := contactCut
+	if v.radius > 0 {
+		cut = v.radius
+	}
+	if len(v.chains) > 0 && len(q.f.Chains) < 2 {
+		p.problem = "There is only one polymer chain here, so no residue is near another chain."
+	}
+	measured := map[int]bool{}
+	for _, a := range v.anchors {
+		measured[a] = true
+	}
+	for _, r := range q.x.polymers {
+		for i := r.lo; i < r.hi && slices.Contains(v.chains, q.x.s.Chains[r.chain].ID); i++ {
+			v.anchors = append(v.anchors, i)
+		}
+	}
+	v.label = "chain " + and(v.chains, 6)
+	if len(v.chains) == 0 {
+		v.label = q.x.list(v.anchors, 6)
+		p.sel.about = append(p.sel.about, q.x.refs(head(v.anchors, 6))...)
+	} else if len(v.chains) > 2 || v.words["interface"] {
+		v.label = "another chain"
+	}
+	if v.words["closest"] && v.radius == 0 {
+		if len(v.anchors) > 6 || p.not[v.at] > 0 || p.sel.nearest != nil {
+			return false
+		}
+		p.sel.nearest = v.anchors
+		return p.add(v.at, &condition{kind: "near", said: "closest to " + v.label, pass: func(i int) bool { return !measured[i] }})
+	}
+	in := map[int]bool{}
+	for _, a := range v.anchors {
+		for _, j := range q.x.around(a, cut) {
+			if len(v.chains) == 0 && len(v.anchors) == 1 && q.x.adjacent(a, j) && p.not[v.at] == 0 {
+				p.sel.beside = append(p.sel.beside, j)
+			} else if !measured[j] && (len(v.chains) == 0 || q.x.sites[j].chain != q.x.sites[a].chain) {
+				in[j] = true
+			}
+		}
+	}
+	if len(v.chains) == 2 && !v.words["interface"] || len(v.chains) == 2 && v.found {
+		p.joined = v.chains
+	}
+	return p.add(v.at, &condition{kind: "near", said: fmt.Sprintf("within %.1f Å of %s", cut, v.label), pass: func(i int) bool { return in[i] || measured[i] && p.not[v.at] > 0 }})
+}

@@ -1,0 +1,138 @@
+package analyst
+
+import "math"
+
+// Stretches of a chain that a question names without two numbers: the last ten residues, the second half, after residue 40,
+// the second helix.
+
+var (
+	beginWords  = set("first initial opening leading")
+	endWords    = set("last final closing trailing")
+	afterWords  = set("after past following")
+	beforeWords = set("before preceding")
+	ordinals    = map[string]float64{"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5, "sixth": 6, "6th": 6, "last": -1, "final": -1}
+)
+
+func (r *reader) stretch() bool { return r.end() || r.beside() || r.nth() }
+
+// end reads the first 20 residues, the last ten, the N-terminal 5 amino acids, the second half of the chain.
+func (r *reader) end() bool {
+	w, n, sign := r.peek(0).low, 1, 0
+	switch next := r.peek(1).low; {
+	case beginWords[w]:
+		sign = 1
+	case endWords[w]:
+		sign = -1
+	case (w == "n" || w == "amino") && (next == "terminal" || next == "term"):
+		n, sign = 2, 1
+	case (w == "c" || w == "carboxy" || w == "carboxyl") && (next == "terminal" || next == "term"):
+		n, sign = 2, -1
+	}
+	if r.peek(n).low == "half" && (sign != 0 || w == "second") {
+		half := 2
+		if sign > 0 {
+			half = 1
+		}
+		n++
+		if r.peek(n).low == "of" && r.peek(n+1).low == "the" && (r.peek(n+2).low == "sequence" || r.peek(n+2).low == "chain") {
+			n += 3
+			if r.chains[r.peek(n).raw] { // of the chain B
+				n--
+			}
+		}
+		r.add(item{concept: "@residue", mention: mention{half: half}}, n)
+		return true
+	}
+	k, ok := figure(r.peek(n))
+	if !ok || sign == 0 || k <= 0 {
+		return false
+	}
+	switch after := r.peek(n + 1).low; {
+	case after == "amino":
+		n += 2
+	case residueWords[after]:
+		n++
+	case after == "" || after == "," || r.peek(n).low == after || lexicon.entry[after] == "ask":
+	default:
+		return false // the first two helices
+	}
+	r.add(item{concept: "@residue", mention: mention{first: sign * k}}, min(n+1, len(r.words)-r.at))
+	return true
+}
+
+// beside reads after residue 16, before K48, up to position 30, beyond residue 20: all numbers on one side.
+func (r *reader) beside() bool {
+	w, n := r.peek(0).low, 1
+	after, before, upto := afterWords[w], beforeWords[w], false
+	switch next := r.peek(1).low; {
+	case w == "downstream" && next == "of":
+		after, n = true, 2
+	case w == "upstream" && next == "of" || w == "prior" && next == "to":
+		before, n = true, 2
+	case w == "up" && next == "to":
+		upto, n = true, 2
+	}
+	far := w == "beyond" || w == "above" || w == "over"
+	near := w == "below" || w == "under"
+	announced := false
+	for residueWords[r.peek(n).low] || r.peek(n).low == "number" {
+		announced = true
+		n++
+	}
+	if far || near {
+		after, before = far && announced, near && announced
+	}
+	at, _, ok := r.numberOrName(n)
+	if !ok || !after && !before && !upto || unitScale(r.peek(n+1)) > 0 {
+		return false
+	}
+	lo, hi := r.ends()
+	switch {
+	case after:
+		lo, hi = at+1, max(hi, at+1)
+	case before:
+		lo, hi = min(lo, at-1), at-1
+	default:
+		lo, hi = min(lo, at), at
+	}
+	r.add(item{concept: "@residue", mention: mention{lo: lo, hi: hi}}, n+1)
+	return true
+}
+
+// ends is the lowest and the highest number of a polymer's residue.
+func (r *reader) ends() (lo, hi int) {
+	lo, hi = math.MaxInt32, math.MinInt32
+	for _, p := range r.x.polymers {
+		for i := p.lo; i < p.hi; i++ {
+			lo, hi = min(lo, r.x.sites[i].ref.Number), max(hi, r.x.sites[i].ref.Number)
+		}
+	}
+	if lo > hi {
+		return 0, 0
+	}
+	return lo, hi
+}
+
+// nth reads the ordinal before a helix or strand.
+func (r *reader) nth() bool {
+	n, ok := ordinals[r.peek(0).low]
+	if !ok || r.at+1 >= len(r.words) {
+		return false
+	}
+	switch c, _ := lexicon.look(r.words[r.at+1:], 1); c {
+	case "helix", "strand", "threeten", "pihelix":
+		r.add(item{concept: "@nth", value: n}, 1)
+		return true
+	}
+	return false
+}
+
+// said says whether a concept was read before in this sentence.
+func (r *reader) said(concept string) bool {
+	for _, it := range r.items {
+		if it.concept == concept {
+			return true
+		}
+	}
+	return false
+}
