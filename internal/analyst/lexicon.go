@@ -108,7 +108,7 @@ var vocabulary = []struct{ concept, phrases string }{
 	{"domain", `domain, domains`},
 	{"ptm", `ptm, iptm, predicted tm score, interface ptm, predicted tm`},
 	{"gyration", `radius of gyration, gyration, rg, gyration radius, gyradius`},
-	{"size", `size, how big, how large, dimensions, dimension, diameter, extent, how wide, overall size, longest dimension, big, large, physical size, bulk, span, spans, widest, maximum extent`},
+	{"size", `largest dimension, longest dimension, greatest dimension, maximum dimension, largest diameter, longest axis, size, how big, how large, dimensions, dimension, diameter, extent, how wide, overall size, longest dimension, big, large, physical size, bulk, span, spans, widest, maximum extent`},
 	{"compact", `compact, compactness, globular, extended, elongated, tightly packed, loosely packed, how compact, packed`},
 	{"endtoend", `end to end, end to end distance, ends of the chain, from one end to the other, both ends, from end to end, the two ends, two ends, chain ends, one end, other end, opposite end, opposite ends`},
 	{"contact", `contact, contacts, touch, touches, touching, contacting, interact, interacts, interaction, interactions, interacting, in contact, packs against, pack against, contacted, meets, meet, interaction partners, partners of, bumps into, rest against`},

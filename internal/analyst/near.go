@@ -3,6 +3,7 @@ package analyst
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"pleat/internal/structure"
 )
@@ -17,8 +18,11 @@ type vicinity struct {
 	anchors []int // sites
 	chains  []string
 	label   string
+	link    string // the word before it, where it is no article
 	found   bool
 }
+
+var linking = set("a an the any either with to from by on in at of some")
 
 var nearWords = set("@radius contact around closest interface bind site")
 
@@ -48,8 +52,12 @@ func (p *picker) near() bool {
 		case open != nil && anchorWords[it.concept] && p.not[i] == p.not[open.at]:
 			i = p.anchor(open, i)
 			open = nil
-		case it.concept != "" && !nearSkips[it.concept]:
+		case it.concept != "" && !nearSkips[it.concept], it.concept == "" && !linking[strings.ToLower(it.text)]:
 			open = nil
+		case open != nil && it.text != "":
+			if w := strings.ToLower(it.text); !articles[w] {
+				open.link = w
+			}
 		}
 	}
 	if list = p.merge(list); list == nil && slices.Contains(p.claimed, true) {
@@ -188,6 +196,9 @@ func (p *picker) within(v *vicinity) bool {
 	cut := contactCut
 	if v.radius > 0 {
 		cut = v.radius
+	}
+	if v.words["interface"] && len(v.chains) == 1 && v.link != "with" && v.link != "to" {
+		return false // the interface of chain A: its own residues, or those that touch it?
 	}
 	if len(v.chains) > 0 && len(q.f.Chains) < 2 {
 		p.problem = "There is only one polymer chain here, so no residue is near another chain."

@@ -35,8 +35,8 @@ func (q *query) residuesWith() part {
 	if len(s.each) > 1 && s.compare {
 		said = append(said, q.difference(s.each[0].said, s.each[1].said, q.hits(s.with(0)), q.hits(s.with(1))))
 	}
-	if len(s.beside) > 0 && !s.strict {
-		said = append(said, "Its neighbours in the chain are not counted: "+q.x.list(s.beside, 2)+".")
+	if next := q.besideToo(); len(next) > 0 {
+		said = append(said, "Its neighbours in the chain are not counted: "+q.x.list(next, 2)+".")
 	}
 	slices.Sort(all)
 	cited := q.x.refs(head(slices.Compact(all), maxChosen))
@@ -46,6 +46,16 @@ func (q *query) residuesWith() part {
 		}
 	}
 	return part{strings.Join(said, " "), cited, s.sure()}
+}
+
+// besideToo are the neighbours in the chain that would fit, were they counted.
+func (q *query) besideToo() []int {
+	if q.chosen.strict {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(q.chosen.beside), func(i int) bool {
+		return !slices.Contains(q.chosen.scope, i) || slices.ContainsFunc(q.chosen.conds, func(c *condition) bool { return c.kind != "near" && !c.holds(i) })
+	})
 }
 
 // sure says what a selection rests on.
@@ -153,6 +163,7 @@ func (q *query) countOf(k int) (string, []int) {
 	if len(base) > 0 {
 		where += "of those that are " + strings.Join(base, " and ") + ", "
 	}
+	where = capital(where)
 	label := strings.Join(names, " and ")
 	if s.mean {
 		return q.meanOf(where, label, hits), hits

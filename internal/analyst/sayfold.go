@@ -297,13 +297,17 @@ func (q *query) stretchesOf(c Chain, cited *[]ResidueRef) string {
 		names = append(names, fmt.Sprintf("%s (mean %.1f)", span(s.From, s.To), s.Mean))
 		*cited = append(*cited, s.From, s.To)
 	}
-	lowest := c.run.lo
+	lowest, highest := c.run.lo, c.run.lo
 	for i := c.run.lo; i < c.run.hi; i++ {
 		if q.x.sites[i].plddt < q.x.sites[lowest].plddt {
 			lowest = i
 		}
+		if q.x.sites[i].plddt > q.x.sites[highest].plddt {
+			highest = i
+		}
 	}
-	return fmt.Sprintf("%d of %s %s %g: %s. The lowest is %s with %.1f.", n, count(c.Length, "residue is", "residues are"), word, limit, and(names, 40), q.x.sites[lowest].ref, q.x.sites[lowest].plddt)
+	return fmt.Sprintf("%d of %s %s %g: %s. The lowest is %s with %.1f, the highest %s with %.1f.", n, count(c.Length, "residue is", "residues are"), word, limit, and(names, 40),
+		q.x.sites[lowest].ref, q.x.sites[lowest].plddt, q.x.sites[highest].ref, q.x.sites[highest].plddt)
 }
 
 func (q *query) confidenceOf(sites []int) part {

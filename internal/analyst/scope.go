@@ -29,7 +29,7 @@ func (p *picker) agrees() bool {
 		return false
 	}
 	s.chains = s.chains || p.most
-	if len(s.each) > 0 || len(kinds) > 1 || has["@band"] || has["@nth"] || kinds["limit"] && has["score"] {
+	if len(s.each) > 0 || len(kinds) > 1 || has["@band"] || has["@nth"] || has["@threshold2"] || kinds["limit"] && has["score"] || len(s.about) > 0 && len(p.chains) > 0 {
 		return true
 	}
 	if len(kinds) == 0 {

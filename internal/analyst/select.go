@@ -32,7 +32,8 @@ type condition struct {
 	said string
 	pass func(i int) bool
 	not  bool
-	side int // 1: said after the verb
+	what string // of names: @resname or @class
+	side int    // 1: said after the verb
 }
 
 func (c *condition) holds(i int) bool { return c.pass(i) != c.not }
@@ -113,12 +114,21 @@ func (p *picker) scopes() {
 			}
 			asked = asked || it.concept != "ask"
 		case "&":
-			if it.text == "," {
+			if it.text == "," && !p.goesOn(i) {
 				current = 0
 			}
 		}
 		p.not[i], p.side[i] = current, side
 	}
+}
+
+// goesOn says whether a comma stands inside a list of one kind: not lysine, arginine or glutamate.
+func (p *picker) goesOn(i int) bool {
+	j := i + 1
+	for j < len(p.q.items) && p.q.items[j].concept == "" {
+		j++
+	}
+	return i > 0 && j < len(p.q.items) && kindOf[p.q.items[i-1].concept] == "what" && p.q.items[j].concept == p.q.items[i-1].concept
 }
 
 // take places one item; false: it has no place.
@@ -186,6 +196,9 @@ func (p *picker) add(i int, c *condition) bool {
 				return false
 			}
 		}
+	}
+	if c.kind == "name" && slices.ContainsFunc(p.sel.conds, func(o *condition) bool { return o.kind == "name" && o.not != c.not && o.what == c.what }) {
+		return false // lysines that are not arginines: nobody asks that
 	}
 	for _, old := range p.sel.conds { // prolines and glycines; neither helix nor strand
 		if old.kind == c.kind && old.not == c.not && c.kind != "near" && c.kind != "limit" {
@@ -259,7 +272,7 @@ func (p *picker) what(i int, it item) bool {
 			return p.q.x.sites[i].kind == structure.Protein && inClass(p.q.x.sites[i].letter, it.name)
 		}}
 	}
-	if p.not[i] > 0 {
+	if c.what = it.concept; p.not[i] > 0 {
 		return p.add(i, c)
 	}
 	if slices.ContainsFunc(p.sel.each, func(o *condition) bool { return o.said == c.said }) {

@@ -16,6 +16,7 @@ type talk struct {
 	read  *reader
 	texts []string
 	last  []item // entities of the part before
+	topic []item // what the part before was about
 	lost  bool   // some part was not understood
 	sure  []Certainty
 	notes []string
@@ -87,16 +88,17 @@ func (t *talk) sentence(items []item) {
 		return
 	}
 	groups := questions(pieces)
-	if len(groups) > 1 && t.apart(groups) {
+	leaning := slices.ContainsFunc(groups[1:], leans)
+	if len(groups) > 1 && !leaning && t.apart(groups) {
 		return
 	}
-	if whole != nil && (len(groups) < 2 || whole.in != chosenIntent || !whole.q.tangled(groups)) {
+	if whole != nil && !leaning && (len(groups) < 2 || whole.in != chosenIntent || !whole.q.tangled(groups)) {
 		t.say(whole)
 		return
 	}
 	narrowed := false
 	for _, g := range groups {
-		t.group(g, narrowed)
+		t.group(g, narrowed && !leans(g))
 		narrowed = narrowed || slices.ContainsFunc(g, narrowsIt)
 	}
 }
@@ -271,7 +273,7 @@ func questions(pieces [][]item) [][]item {
 	var out [][]item
 	asked := false
 	for _, p := range pieces {
-		if len(out) > 0 && (!asks(p) || !asked) {
+		if len(out) > 0 && (!asks(p) || !asked || predicate(p)) {
 			out[len(out)-1] = slices.Concat(out[len(out)-1], []item{{concept: "&", text: "and"}}, p)
 		} else {
 			out = append(out, p)
@@ -281,11 +283,45 @@ func questions(pieces [][]item) [][]item {
 	return out
 }
 
+// predicate says whether a piece is the verb of what stands before it: which lysines, apart from K48, are on the surface?
+func predicate(items []item) bool {
+	if items[0].concept != "ask" && items[0].concept != "has" || len(items) < 2 {
+		return false
+	}
+	next := items[1]
+	return kindOf[next.concept] != "" || next.concept == "not" || next.concept == "" && prepositions[strings.ToLower(next.text)]
+}
+
+var prepositions = set("in on at within inside near with by to from of")
+
+// leans says whether a question takes its subject from the one before it: and how many are in helices; which of them are buried.
+func leans(items []item) bool {
+	if len(items) < 2 || items[0].concept != "howmany" && items[0].concept != "which" || len(entities(items)) > 0 {
+		return false
+	}
+	if slices.ContainsFunc(items, func(it item) bool { return it.concept == "it" }) {
+		return false
+	}
+	next := items[1].concept
+	return next == "ask" || next == "has" || next == "of" && slices.ContainsFunc(items[:min(4, len(items))], func(it item) bool { return it.concept == "them" })
+}
+
+// subject is what a question that follows may lean on.
+func subject(items []item) []item {
+	return slices.DeleteFunc(slices.Clone(items), func(it item) bool { return kindOf[it.concept] != "what" && it.concept != "@chain" })
+}
+
 // weak concepts lean on what was said before: how long is the longest one.
 var weak = set("longest shortest average closest sure not nm them")
 
 // plan understands items as one question; nil where no intent takes all of them. Last is what "it" may mean.
 func (t *talk) plan(items, last []item) *step {
+	if leans(items) && len(t.texts) > 0 {
+		if len(t.topic) == 0 {
+			return nil
+		}
+		items = slices.Concat(t.topic, items)
+	}
 	q := newQuery(t.f, items)
 	in := q.understand()
 	if q.has["it"] && len(q.residues)+len(q.chains)+len(q.ligands) == 0 && len(last) > 0 {
@@ -321,6 +357,10 @@ func (t *talk) say(s *step) {
 	if p.sure == Nothing {
 		t.refuse(textOf(s.items), p.text)
 		return
+	}
+	t.topic = nil
+	if s.in == chosenIntent && !s.q.rich() {
+		t.topic = subject(s.items)
 	}
 	t.texts = append(t.texts, p.text)
 	t.sure = append(t.sure, p.sure)
