@@ -14,7 +14,7 @@ var soft = set("ask howmany which where what howlong list structure residue prot
 // vocabulary lists concepts with the phrases that stand for them. A phrase matches word by word, plural s aside, the longest
 // phrase first.
 var vocabulary = []struct{ concept, phrases string }{
-	{"", `a, an, the, this, that, these, some, any, every, such, various, certain, particular, in, on, at, to, for, from, into,
+	{"", `drop, drops, dip, dips, a, an, the, this, that, these, some, any, every, such, various, certain, particular, in, on, at, to, for, from, into,
 		onto, by, with, via, about, as, so, then, if, whether, among, amongst, along, within, inside, across, throughout,
 		upon, here, there, now, also, too, just, only, even, still, please, could, would, can, may, might, should, will,
 		shall, must, you, your, i, me, my, we, us, our, thanks, thank, hello, hi, hey, dear, kindly, ok, okay, well, do, does,

@@ -49,6 +49,10 @@ func (p *picker) near() bool {
 				open.radius = it.value
 			}
 			p.claimed[i] = true
+		case open != nil && it.concept == "@resname" && open.words["closest"] && open.link == "":
+			// the nearest lysine: what is looked for, not what it is near to
+		case open != nil && it.concept == "residue" && strings.HasPrefix(strings.ToLower(it.text), "side"):
+			return false // distances are between residues whole
 		case open != nil && anchorWords[it.concept] && p.not[i] == p.not[open.at]:
 			i = p.anchor(open, i)
 			open = nil

@@ -423,6 +423,7 @@ func (q *query) gapList() part {
 	}
 	var said []string
 	var cited []ResidueRef
+	missing, gaps := 0, 0
 	for _, c := range list {
 		for _, g := range head(c.Gaps, 20) {
 			if g.Before.Number <= lo || g.After.Number >= hi {
@@ -430,6 +431,7 @@ func (q *query) gapList() part {
 			}
 			text := fmt.Sprintf("between %s and %s the chain is broken (%s apart) without a jump in the numbers", g.After, g.Before, angstrom(g.Distance))
 			if g.Missing > 0 {
+				missing, gaps = missing+g.Missing, gaps+1
 				text = fmt.Sprintf("between %s and %s %s missing by the numbers", g.After, g.Before, count(g.Missing, "residue is", "residues are"))
 			}
 			said, cited = append(said, text), append(cited, g.After, g.Before)
@@ -444,6 +446,9 @@ func (q *query) gapList() part {
 	}
 	if len(said) == 0 {
 		return part{fmt.Sprintf("There are no gaps inside %s %s: the numbering does not jump where a link is missing, and every link is there.", plural(len(list), "chain", "chains"), and(chainIDs(list), 20)) + tail, nil, Measured}
+	}
+	if gaps > 1 {
+		said = append(said, fmt.Sprintf("together %d", missing))
 	}
 	text := capital(strings.Join(said, "; "))
 	if len(q.residues) > 0 && lo < hi {

@@ -90,7 +90,7 @@ func (q *query) unknowable() (part, bool) {
 			return no("Secondary structure is assigned to protein residues with a complete main chain, and there are none here."), false
 		case c.kind == "surface" && !protein:
 			return no("Buried and exposed are told of protein residues, and there are none here."), false
-		case c.kind == "name" && strings.Contains(c.said, "counted as such") && !protein:
+		case (c.kind == "name" || c.kind == "subject") && strings.Contains(c.said, "counted as such") && !protein:
 			return no("These classes are of amino acids, and there are none here."), false
 		}
 	}
@@ -116,7 +116,7 @@ func (s *selection) with(k int) []*condition {
 
 // rank is the order in which properties are said.
 func (c *condition) rank() int {
-	n := slices.Index([]string{"name", "state", "surface", "limit", "near", "range"}, c.kind)
+	n := slices.Index([]string{"subject", "name", "state", "surface", "limit", "near", "range"}, c.kind)
 	if c.not {
 		n += 10
 	}
@@ -236,5 +236,5 @@ func (q *query) nearestOf(where, label string, hits []int) string {
 			best = p
 		}
 	}
-	return where + fmt.Sprintf("the residue that is %s is %s: its %s is %s from %s of %s.", label, best.A, best.AtomA, angstrom(best.Distance), best.AtomB, best.B)
+	return capital(where + fmt.Sprintf("the residue that is %s is %s: its %s is %s from %s of %s.", label, best.A, best.AtomA, angstrom(best.Distance), best.AtomB, best.B))
 }

@@ -28,7 +28,7 @@ type selection struct {
 
 // condition is one property, said so that it can stand after "are".
 type condition struct {
-	kind string // name, class, state, limit, surface, near, range
+	kind string // subject, name, state, limit, surface, near, range
 	said string
 	pass func(i int) bool
 	not  bool
@@ -60,6 +60,7 @@ type picker struct {
 	score   bool // confidence was named
 	most    bool
 	absent  bool
+	leaning bool // what comes first is the subject of the question before
 	nth     float64
 	problem string
 }
@@ -68,6 +69,7 @@ type picker struct {
 func (q *query) selection() *selection {
 	p := &picker{q: q, sel: &selection{}, claimed: make([]bool, len(q.items)), not: make([]int, len(q.items)), side: make([]int, len(q.items))}
 	p.scopes()
+	p.leaning = q.has["ofthem"]
 	if !p.near() {
 		return nil
 	}
@@ -137,6 +139,9 @@ func (p *picker) take(i int, it item) bool {
 	case "", "&", "or", "ask", "not", "structure", "residue", "protein", "of", "has", "between", "number", "all", "chain", "rna", "dna", "nucleic", "modelled":
 		return true
 	case "it", "them":
+		return true
+	case "ofthem":
+		p.leaning = false
 		return true
 	case "which", "howmany", "list":
 		p.count = true
@@ -273,6 +278,10 @@ func (p *picker) what(i int, it item) bool {
 		}}
 	}
 	if c.what = it.concept; p.not[i] > 0 {
+		return p.add(i, c)
+	}
+	if p.leaning {
+		c.kind = "subject"
 		return p.add(i, c)
 	}
 	if slices.ContainsFunc(p.sel.each, func(o *condition) bool { return o.said == c.said }) {

@@ -257,15 +257,19 @@ func cut(items []item) [][]item {
 	})
 }
 
-// asks says whether a piece has a question word of its own.
+// asks says whether a piece has a question word of its own. A verb is one where a question begins with it: is it helical.
 func asks(items []item) bool {
-	return slices.ContainsFunc(items, func(it item) bool {
+	for i, it := range items {
 		switch it.concept {
-		case "ask", "howmany", "which", "where", "what", "howlong", "list", "distance":
+		case "ask":
+			if i == 0 || items[0].concept == "" && i == 1 {
+				return true
+			}
+		case "howmany", "which", "where", "what", "howlong", "list", "distance":
 			return true
 		}
-		return false
-	})
+	}
+	return false
 }
 
 // questions joins pieces so that each has a question word of its own; what stands before the first belongs to it.
@@ -320,7 +324,7 @@ func (t *talk) plan(items, last []item) *step {
 		if len(t.topic) == 0 {
 			return nil
 		}
-		items = slices.Concat(t.topic, items)
+		items = slices.Concat(t.topic, []item{{concept: "ofthem"}}, items)
 	}
 	q := newQuery(t.f, items)
 	in := q.understand()
