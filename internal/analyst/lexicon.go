@@ -27,7 +27,7 @@ var vocabulary = []struct{ concept, phrases string }{
 		participate, take part, engaged, engage, exactly, precisely, approximately, roughly, about how, around about,
 		currently, actually, really,  briefly, simply, basically, altogether, overall, total, in total, together,
 		respectively, maybe, perhaps, probably, very, quite, mostly, mainly, predominantly, largely, primarily, bit, little,
-		certainly, fully, either, each, itself, themselves, using, used, use, based, given, according, regard, regarding,
+		certainly, fully, either, itself, themselves, using, used, use, based, given, according, regard, regarding,
 		concerning, respect, terms, kind, kinds, sort, type, types, value, values, amount, figure, info, information, detail,
 		details, fact, facts, question, answer, compute, computed, calculate, calculated, calculation, determine, estimate,
 		estimated, work out, reported, report, measure, measured, identify, identified, predict, specify, whole, entire, full,

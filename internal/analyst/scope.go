@@ -23,6 +23,8 @@ func (p *picker) agrees() bool {
 		return false
 	case p.most && (!has["which"] || !has["chain"] || len(s.each) != 1 || s.compare):
 		return false
+	case p.tangled(), has["all"] && p.q.items[0].concept == "ask" && len(kinds) > 1: // are all lysines exposed?
+		return false
 	case s.nearest != nil && (len(s.each) > 1 || s.compare || p.most):
 		return false
 	case s.compare && !p.compares(), has["percent"] && len(kinds) > 1 && !p.shares(), p.aboutOne():
@@ -36,6 +38,26 @@ func (p *picker) agrees() bool {
 		return false
 	}
 	return negated || s.strict || s.mean || len(p.ranges) > 0 || kinds["state"] && has["howmany"] && has["residue"]
+}
+
+// tangled says whether a property stands between two names, so that it may be of one alone: lysines of chain A and arginines of B.
+func (p *picker) tangled() bool {
+	if len(p.sel.each) < 2 || p.sel.compare {
+		return false
+	}
+	between, seen := false, false
+	for i, it := range p.q.items {
+		switch {
+		case kindOf[it.concept] == "what" && p.not[i] == 0 && !p.claimed[i]:
+			if between {
+				return true
+			}
+			seen = true
+		case it.concept == "@chain" || kindOf[it.concept] != "":
+			between = between || seen
+		}
+	}
+	return false
 }
 
 // compares says whether two counts are there to compare: two names, or one name in two chains.

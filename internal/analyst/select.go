@@ -101,8 +101,13 @@ func (q *query) selection() *selection {
 // scopes finds how far each negation reaches (to the next comma or verb), and what stands before and after the verb.
 func (p *picker) scopes() {
 	number, current, side := 0, 0, 0
-	asked := false
+	asked, object := false, false // object: the negation has said of what
 	for i, it := range p.q.items {
+		low := strings.ToLower(it.text)
+		if object && (it.concept == "" && verbs[low] || (it.concept == "contact" || it.concept == "bind" || it.concept == "around") && verbs[low]) {
+			current = 0
+		}
+		object = current > 0 && (object || kindOf[it.concept] == "what" || it.concept == "@residue")
 		switch it.concept {
 		case "not":
 			if current == 0 || i > 0 && p.q.items[i-1].concept != "not" {
@@ -123,6 +128,9 @@ func (p *picker) scopes() {
 		p.not[i], p.side[i] = current, side
 	}
 }
+
+// verbs that end what a negation speaks of: which residues except lysines lie within 5 Å.
+var verbs = set("lie lies sit sits come comes fall falls found located contact contacts touch touches bind binds surround surrounds line lines interact interacts have has")
 
 // goesOn says whether a comma stands inside a list of one kind: not lysine, arginine or glutamate.
 func (p *picker) goesOn(i int) bool {

@@ -11,15 +11,16 @@ import (
 
 // talk collects the answers to one question.
 type talk struct {
-	f     *Facts
-	reply *Reply
-	read  *reader
-	texts []string
-	last  []item // entities of the part before
-	topic []item // what the part before was about
-	lost  bool   // some part was not understood
-	sure  []Certainty
-	notes []string
+	f      *Facts
+	reply  *Reply
+	read   *reader
+	texts  []string
+	last   []item // entities of the part before
+	topic  []item // what the part before was about
+	listed bool   // it was answered with a count and a list
+	lost   bool   // some part was not understood
+	sure   []Certainty
+	notes  []string
 }
 
 // step is one part of a question, understood.
@@ -97,10 +98,20 @@ func (t *talk) sentence(items []item) {
 		return
 	}
 	narrowed := false
-	for _, g := range groups {
+	for k, g := range groups {
+		if k > 0 && t.told(g) {
+			continue
+		}
 		t.group(g, narrowed && !leans(g))
 		narrowed = narrowed || slices.ContainsFunc(g, narrowsIt)
 	}
+}
+
+// told says whether a question only asks for what was just said: how many are charged, and which?
+func (t *talk) told(items []item) bool {
+	return t.listed && !slices.ContainsFunc(items, func(it item) bool {
+		return it.concept != "" && it.concept != "which" && it.concept != "howmany" && it.concept != "where" && it.concept != "list" && it.concept != "them"
+	})
 }
 
 // tangled says whether a selection mixes the properties of two questions: lysines in helices and prolines in strands.
@@ -300,6 +311,9 @@ var prepositions = set("in on at within inside near with by to from of")
 
 // leans says whether a question takes its subject from the one before it: and how many are in helices; which of them are buried.
 func leans(items []item) bool {
+	for len(items) > 0 && items[0].concept == "" {
+		items = items[1:]
+	}
 	if len(items) < 2 || items[0].concept != "howmany" && items[0].concept != "which" || len(entities(items)) > 0 {
 		return false
 	}
@@ -362,8 +376,8 @@ func (t *talk) say(s *step) {
 		t.refuse(textOf(s.items), p.text)
 		return
 	}
-	t.topic = nil
-	if s.in == chosenIntent && !s.q.rich() {
+	t.topic, t.listed = nil, s.in == chosenIntent
+	if t.listed && !s.q.rich() {
 		t.topic = subject(s.items)
 	}
 	t.texts = append(t.texts, p.text)
