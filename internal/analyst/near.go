@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"pleat/internal/structure"
 )
@@ -23,6 +24,8 @@ type vicinity struct {
 }
 
 var linking = set("a an the any either with to from by on in at of some")
+
+const maxDistances = 4 // in one question
 
 var nearWords = set("@radius contact around closest interface bind site")
 
@@ -64,7 +67,7 @@ func (p *picker) near() bool {
 			}
 		}
 	}
-	if list = p.merge(list); list == nil && slices.Contains(p.claimed, true) {
+	if list = p.merge(list); len(list) > maxDistances || list == nil && slices.Contains(p.claimed, true) {
 		return false
 	}
 	for _, v := range list {
@@ -146,17 +149,27 @@ func (p *picker) claim(v *vicinity, i int) {
 			}
 		}
 	default:
-		for j := range q.x.sites {
-			s := &q.x.sites[j]
-			if !s.kind.Polymer() && (it.concept == "@ligand" && s.ref.Name == it.name || it.concept == "ligand" && s.kind != structure.Ion || it.concept == "ion" && s.kind == structure.Ion) {
-				sites = append(sites, j)
-			}
-		}
+		sites = q.unpolymerised(it)
 	}
 	if len(sites) == 0 && len(v.chains) == 0 && p.problem == "" {
 		p.problem = fmt.Sprintf("There is no %s in this structure to measure from.", clip(it.text, 30))
 	}
 	v.anchors = append(v.anchors, sites...)
+}
+
+// unpolymerised are the ligands that an item means: those named, all molecules, or all ions.
+func (q *query) unpolymerised(it item) (sites []int) {
+	for j := range q.x.sites {
+		s := &q.x.sites[j]
+		meant := s.ref.Name == it.name
+		if it.concept != "@ligand" {
+			meant = (it.concept == "ion") == (s.kind == structure.Ion)
+		}
+		if meant && !s.kind.Polymer() {
+			sites = append(sites, j)
+		}
+	}
+	return sites
 }
 
 // own is the k-th residue named, at item i, with a chain only where it stands beside it: in a question about distances another
@@ -169,6 +182,8 @@ func (q *query) own(i, k int) mention {
 	return m
 }
 
+var loneAnchors = set("@residue @ligand ligand ion")
+
 // elsewhere finds what a distance is measured to where nothing follows it: what does Trp6 touch; residues at the interface.
 func (p *picker) elsewhere(v *vicinity) bool {
 	if v.words["interface"] {
@@ -179,7 +194,7 @@ func (p *picker) elsewhere(v *vicinity) bool {
 	}
 	at := -1
 	for i, it := range p.q.items {
-		if p.claimed[i] || it.concept != "@residue" && it.concept != "@ligand" && it.concept != "ligand" && it.concept != "ion" || it.concept == "@residue" && !it.mention.single() {
+		if p.claimed[i] || !loneAnchors[it.concept] || it.concept == "@residue" && !it.mention.single() {
 			continue
 		}
 		if at >= 0 {
@@ -230,18 +245,26 @@ func (p *picker) within(v *vicinity) bool {
 		p.sel.nearest = v.anchors
 		return p.add(v.at, &condition{kind: "near", said: "closest to " + v.label, pass: func(i int) bool { return !measured[i] }})
 	}
-	in := map[int]bool{}
-	for _, a := range v.anchors {
-		for _, j := range q.x.around(a, cut) {
-			if len(v.chains) == 0 && len(v.anchors) == 1 && q.x.adjacent(a, j) && p.not[v.at] == 0 {
-				p.sel.beside = append(p.sel.beside, j)
-			} else if !measured[j] && (len(v.chains) == 0 || q.x.sites[j].chain != q.x.sites[a].chain) {
-				in[j] = true
+	alone := len(v.chains) == 0 && len(v.anchors) == 1 && p.not[v.at] == 0
+	if alone {
+		p.sel.beside = slices.DeleteFunc(q.x.around(v.anchors[0], cut), func(j int) bool { return !q.x.adjacent(v.anchors[0], j) })
+	}
+	in := sync.OnceValue(func() map[int]bool { // only once the question is understood
+		in := map[int]bool{}
+		for _, a := range v.anchors {
+			for _, j := range q.x.around(a, cut) {
+				if !measured[j] && !(alone && q.x.adjacent(a, j)) && (len(v.chains) == 0 || q.x.sites[j].chain != q.x.sites[a].chain) {
+					in[j] = true
+				}
 			}
 		}
-	}
+		return in
+	})
 	if len(v.chains) == 2 && !v.words["interface"] || len(v.chains) == 2 && v.found {
 		p.joined = v.chains
 	}
-	return p.add(v.at, &condition{kind: "near", said: fmt.Sprintf("within %.1f Å of %s", cut, v.label), pass: func(i int) bool { return in[i] || measured[i] && p.not[v.at] > 0 }})
+	said := fmt.Sprintf("within %.1f Å of %s", cut, v.label)
+	return p.add(v.at, &condition{kind: "near", said: said, pass: func(i int) bool {
+		return in()[i] || measured[i] && p.not[v.at] > 0 // what is asked to be far from a residue is not that residue
+	}})
 }

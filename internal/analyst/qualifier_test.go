@@ -9,9 +9,9 @@ import (
 // A qualifier put into a question changes the answer or makes it an abstention: none is passed over in silence.
 func TestNoQualifierIsIgnored(t *testing.T) {
 	qualifiers := []struct{ text, stems string }{ // a question that has a stem says it already
-		{"in residues 5 to 8", ""}, {"in the first three residues", ""}, {"after residue 6", ""}, {"in the second half of the chain", ""},
+		{"in residues 5 to 8", ""}, {"in the first three residues", ""}, {"after residue 6", ""}, {"in the second half of the chain", "half"},
 		{"between positions 3 and 9", ""}, {"besides prolines", "prol"}, {"other than residue 3", ""}, {"without the glycines", "glyc"},
-		{"of the aromatic residues", "aromatic"}, {"that are not charged", "charged"}, {"in a helix", "heli alpha"}, {"outside strands", "heli"},
+		{"of the aromatic residues", "aromatic"}, {"that are not charged", "charged"}, {"in a helix", "heli alpha strand"}, {"outside strands", "heli strand"},
 		{"in the second helix", "heli"}, {"within 3 Å of residue 4", ""}, {"touching residue 9", ""}, {"at least 12 Å from residue 1", ""},
 		{"with a pLDDT below 60", ""}, {"that are buried", "buried"}, {"on the surface", "surface"}, {"of each glorb", ""}, {"at pH 3", ""},
 		{"in chain Q", ""}, {"in the longest helix", "heli"}, {"but only the two largest", "largest"}, {"per helix", "alpha"},

@@ -38,32 +38,7 @@ func newQuery(f *Facts, items []item) *query {
 			q.again(it.concept)
 			q.has[it.concept] = true
 		}
-		switch it.concept {
-		case "@chain":
-			q.chains = distinct(q.chains, it.name)
-			if !it.known && q.problem == "" {
-				q.problem = fmt.Sprintf("There is no chain %s. %s", clip(it.name, 8), f.chainNames())
-			}
-		case "@residue":
-			q.residues = append(q.residues, it.mention)
-		case "@atom":
-			q.atoms = append(q.atoms, it.name)
-		case "@ligand":
-			q.ligands = distinct(q.ligands, it.name)
-		case "@resname":
-			q.names = distinct(q.names, it.name)
-		case "@class":
-			q.classes = distinct(q.classes, it.name)
-		case "@radius":
-			q.radius = it.value
-			if it.value > maxRadius {
-				q.problem = fmt.Sprintf("I look at distances up to %d Å around a residue, ligand or chain; %g Å is more.", maxRadius, it.value)
-			}
-		case "@ph":
-			q.ph = &it.value
-		case "@threshold":
-			q.limit = &it
-		}
+		q.note(it)
 	}
 	if len(q.chains) > 1 {
 		q.has["@chain2"] = true
@@ -76,22 +51,63 @@ func newQuery(f *Facts, items []item) *query {
 	}
 	if q.has["overview"] { // describe the interface: a request, not a topic
 		for c := range q.has {
-			if c != "overview" && c != "@residue" && !soft[c] && !strings.Contains(" "+where+"oligomer average ", " "+c+" ") && c != "@chain2" {
+			if c != "overview" && c != "@residue" && !soft[c] && !strings.Contains(" "+where+"oligomer average ", " "+c+" ") {
 				delete(q.has, "overview")
 				break
 			}
 		}
 	}
 	q.bindChains()
-	if q.barred = q.problem; q.problem == "" {
-		for _, m := range q.residues {
-			if _, problem := q.find(m); problem != "" {
-				q.problem = problem
-				break
+	q.barred = q.problem
+	q.locate()
+	return q
+}
+
+// note keeps what an item names.
+func (q *query) note(it item) {
+	switch it.concept {
+	case "@chain":
+		q.chains = distinct(q.chains, it.name)
+		if !it.known && q.problem == "" {
+			q.problem = fmt.Sprintf("There is no chain %s. %s", clip(it.name, 8), q.f.chainNames())
+		}
+	case "@residue":
+		q.residues = append(q.residues, it.mention)
+	case "@atom":
+		q.atoms = append(q.atoms, it.name)
+	case "@ligand":
+		q.ligands = distinct(q.ligands, it.name)
+	case "@resname":
+		q.names = distinct(q.names, it.name)
+	case "@class":
+		q.classes = distinct(q.classes, it.name)
+	case "@radius":
+		q.radius = it.value
+		if it.value > maxRadius {
+			q.problem = fmt.Sprintf("I look at distances up to %d Å around a residue, ligand or chain; %g Å is more.", maxRadius, it.value)
+		}
+	case "@ph":
+		q.ph = &it.value
+	case "@threshold":
+		q.limit = &it
+	}
+}
+
+// locate finds what every residue and range named means, and whether these overlap.
+func (q *query) locate() {
+	seen := map[int]int{} // sites by the mention that meant them, 1 for the first
+	for k, m := range q.residues {
+		sites, problem := q.find(m)
+		if problem != "" && q.problem == "" {
+			q.problem = problem
+		}
+		for _, i := range sites {
+			if before := seen[i]; before > 0 && !(m.single() && q.residues[before-1].single()) {
+				q.has["@nested"] = true // one range within another: together, or the part in both?
 			}
+			seen[i] = k + 1
 		}
 	}
-	return q
 }
 
 // again marks a second bound of one kind: an intent that looks at one must not answer for both.

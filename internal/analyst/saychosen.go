@@ -54,7 +54,8 @@ func (q *query) besideToo() []int {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(q.chosen.beside), func(i int) bool {
-		return !slices.Contains(q.chosen.scope, i) || slices.ContainsFunc(q.chosen.conds, func(c *condition) bool { return c.kind != "near" && !c.holds(i) })
+		unfit := func(c *condition) bool { return c.kind != "near" && !c.holds(i) }
+		return !slices.Contains(q.chosen.scope, i) || slices.ContainsFunc(q.chosen.conds, unfit)
 	})
 }
 
@@ -171,7 +172,8 @@ func (q *query) countOf(k int) (string, []int) {
 	if s.nearest != nil {
 		return q.nearestOf(where, label, hits), hits
 	}
-	text := where + fmt.Sprintf("%d of %d residues (%s) are %s", len(hits), len(s.scope), percent(float64(len(hits))/float64(max(1, len(s.scope)))), label)
+	share := percent(float64(len(hits)) / float64(max(1, len(s.scope))))
+	text := where + fmt.Sprintf("%d of %d residues (%s) are %s", len(hits), len(s.scope), share, label)
 	if len(hits) > 0 {
 		text += ": " + q.x.list(hits, maxChosen)
 	}
@@ -200,7 +202,8 @@ func (q *query) byChain(hits []int) string {
 	}
 	text := " By chain: " + and(said, 20) + "."
 	if q.chosen.chains && len(ids) == 2 {
-		text = " By chain: " + and(said, 2) + ", a difference of " + fmt.Sprint(max(in[ids[0]], in[ids[1]])-min(in[ids[0]], in[ids[1]])) + "."
+		a, b := in[ids[0]], in[ids[1]]
+		text = fmt.Sprintf(" By chain: %s, a difference of %d.", and(said, 2), max(a, b)-min(a, b))
 	}
 	return text
 }
@@ -223,7 +226,8 @@ func (q *query) meanOf(where, label string, hits []int) string {
 	for _, i := range hits {
 		sum += q.x.sites[i].plddt
 	}
-	return where + fmt.Sprintf("%s %s: mean pLDDT %.1f (%s).", count(len(hits), "residue is", "residues are"), label, sum/float64(len(hits)), q.x.list(hits, maxChosen))
+	n := count(len(hits), "residue is", "residues are")
+	return where + fmt.Sprintf("%s %s: mean pLDDT %.1f (%s).", n, label, sum/float64(len(hits)), q.x.list(hits, maxChosen))
 }
 
 func (q *query) nearestOf(where, label string, hits []int) string {
@@ -236,5 +240,7 @@ func (q *query) nearestOf(where, label string, hits []int) string {
 			best = p
 		}
 	}
-	return capital(where + fmt.Sprintf("the residue that is %s is %s: its %s is %s from %s of %s.", label, best.A, best.AtomA, angstrom(best.Distance), best.AtomB, best.B))
+	text := fmt.Sprintf("the residue that is %s is %s: its %s is %s from %s of %s.",
+		label, best.A, best.AtomA, angstrom(best.Distance), best.AtomB, best.B)
+	return capital(where + text)
 }

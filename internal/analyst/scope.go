@@ -4,10 +4,6 @@ import "slices"
 
 // Whether what was read of a selection makes one question, and which residues it looks at.
 
-func (p *picker) has(kind string) bool {
-	return slices.ContainsFunc(p.sel.conds, func(c *condition) bool { return c.kind == kind })
-}
-
 // agrees says whether the properties make one question, and one that is about residues with properties.
 func (p *picker) agrees() bool {
 	s, has := p.sel, p.q.has
@@ -31,7 +27,10 @@ func (p *picker) agrees() bool {
 		return false
 	}
 	s.chains = s.chains || p.most
-	if len(s.each) > 0 || len(kinds) > 1 || has["@band"] || has["@nth"] || has["@threshold2"] || kinds["limit"] && has["score"] || len(s.about) > 0 && len(p.chains) > 0 {
+	switch {
+	case len(s.each) > 0, len(kinds) > 1, has["@band"], has["@nth"], has["@threshold2"]:
+		return true
+	case kinds["limit"] && has["score"], len(s.about) > 0 && len(p.chains) > 0:
 		return true
 	}
 	if len(kinds) == 0 {
@@ -98,7 +97,8 @@ func (p *picker) aboutOne() bool {
 // between is the range that two single residues stand for: between positions 10 and 40.
 func (p *picker) between() []mention {
 	r := p.ranges
-	if len(r) == 2 && p.q.has["between"] && r[0].single() && r[1].single() && r[0].first == 0 && r[1].first == 0 && r[0].chain == r[1].chain {
+	numbered := func(m mention) bool { return m.single() && m.first == 0 }
+	if len(r) == 2 && p.q.has["between"] && numbered(r[0]) && numbered(r[1]) && r[0].chain == r[1].chain {
 		return []mention{{chain: r[0].chain, lo: min(r[0].lo, r[1].lo), hi: max(r[0].hi, r[1].hi)}}
 	}
 	return nil
@@ -122,8 +122,8 @@ func (p *picker) placed() bool {
 		for _, i := range sites {
 			in[i] = true
 		}
-		if mixed := (m.half != 0 || m.first != 0) != (p.ranges[0].half != 0 || p.ranges[0].first != 0); mixed && (len(in) != size || k == 1 && len(sites) != size) {
-			return false // together, or one within the other? No telling
+		if k > 0 && len(in) < size+len(sites) && (len(in) != size || k > 1 || len(sites) != size) {
+			return false // one range within another: together, or the part in both?
 		}
 	}
 	bare := *p.q

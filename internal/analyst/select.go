@@ -67,7 +67,8 @@ type picker struct {
 
 // selection is nil where the question is not one of residues with properties, or says something that cannot be placed.
 func (q *query) selection() *selection {
-	p := &picker{q: q, sel: &selection{}, claimed: make([]bool, len(q.items)), not: make([]int, len(q.items)), side: make([]int, len(q.items))}
+	n := len(q.items)
+	p := &picker{q: q, sel: &selection{}, claimed: make([]bool, n), not: make([]int, n), side: make([]int, n)}
 	p.scopes()
 	p.leaning = q.has["ofthem"]
 	if !p.near() {
@@ -104,7 +105,7 @@ func (p *picker) scopes() {
 	asked, object := false, false // object: the negation has said of what
 	for i, it := range p.q.items {
 		low := strings.ToLower(it.text)
-		if object && (it.concept == "" && verbs[low] || (it.concept == "contact" || it.concept == "bind" || it.concept == "around") && verbs[low]) {
+		if object && verbs[low] {
 			current = 0
 		}
 		object = current > 0 && (object || kindOf[it.concept] == "what" || it.concept == "@residue")
@@ -130,7 +131,8 @@ func (p *picker) scopes() {
 }
 
 // verbs that end what a negation speaks of: which residues except lysines lie within 5 Å.
-var verbs = set("lie lies sit sits come comes fall falls found located contact contacts touch touches bind binds surround surrounds line lines interact interacts have has")
+var verbs = set("lie lies sit sits come comes fall falls found located contact contacts touch touches bind binds " +
+	"surround surrounds line lines interact interacts")
 
 // goesOn says whether a comma stands inside a list of one kind: not lysine, arginine or glutamate.
 func (p *picker) goesOn(i int) bool {
@@ -141,20 +143,24 @@ func (p *picker) goesOn(i int) bool {
 	return i > 0 && j < len(p.q.items) && kindOf[p.q.items[i-1].concept] == "what" && p.q.items[j].concept == p.q.items[i-1].concept
 }
 
+// idle concepts say nothing of a residue, or are looked at elsewhere: chains of a kind, negations, "between".
+var idle = func() map[string]bool {
+	out := set("& or ask not structure residue protein of has between number all chain rna dna nucleic modelled it them what where percent")
+	out[""] = true
+	return out
+}()
+
 // take places one item; false: it has no place.
 func (p *picker) take(i int, it item) bool {
+	if idle[it.concept] {
+		return true
+	}
 	switch it.concept {
-	case "", "&", "or", "ask", "not", "structure", "residue", "protein", "of", "has", "between", "number", "all", "chain", "rna", "dna", "nucleic", "modelled":
-		return true
-	case "it", "them":
-		return true
 	case "ofthem":
 		p.leaning = false
 		return true
 	case "which", "howmany", "list":
 		p.count = true
-		return true
-	case "what", "where", "percent":
 		return true
 	case "@chain":
 		return p.chain(i, it)
@@ -210,7 +216,8 @@ func (p *picker) add(i int, c *condition) bool {
 			}
 		}
 	}
-	if c.kind == "name" && slices.ContainsFunc(p.sel.conds, func(o *condition) bool { return o.kind == "name" && o.not != c.not && o.what == c.what }) {
+	opposite := func(o *condition) bool { return o.kind == "name" && o.not != c.not && o.what == c.what }
+	if c.kind == "name" && slices.ContainsFunc(p.sel.conds, opposite) {
 		return false // lysines that are not arginines: nobody asks that
 	}
 	for _, old := range p.sel.conds { // prolines and glycines; neither helix nor strand
@@ -281,9 +288,10 @@ func (p *picker) what(i int, it item) bool {
 			name, _ := structure.Component(structure.Protein, byte(l))
 			names = append(names, name)
 		}
-		c = &condition{kind: "name", said: fmt.Sprintf("%s (counted as such: %s)", it.name, strings.Join(names, ", ")), pass: func(i int) bool {
+		c.said = fmt.Sprintf("%s (counted as such: %s)", it.name, strings.Join(names, ", "))
+		c.pass = func(i int) bool {
 			return p.q.x.sites[i].kind == structure.Protein && inClass(p.q.x.sites[i].letter, it.name)
-		}}
+		}
 	}
 	if c.what = it.concept; p.not[i] > 0 {
 		return p.add(i, c)
@@ -337,7 +345,8 @@ func (p *picker) state(i int, it item) bool {
 			last--
 		}
 		before := p.q.items[last].concept
-		if adjective := strings.HasSuffix(strings.ToLower(it.text), "al"); !adjective && !p.residueNext(i) && (before == "&" || before == "or" && !p.stateBefore(i) || before == "howmany" || before == "which" || before == "list" || before == "what") {
+		adjective := strings.HasSuffix(strings.ToLower(it.text), "al")
+		if counted := asksFor[before] || before == "or" && !p.stateBefore(i); counted && !adjective && !p.residueNext(i) {
 			return false
 		}
 	}
@@ -351,10 +360,12 @@ func (p *picker) state(i int, it item) bool {
 	}})
 }
 
+var asksFor = set("& howmany which list what")
+
 var articles = set("a an the any its their")
 
 func (p *picker) residueNext(i int) bool {
-	return i+1 < len(p.q.items) && (p.q.items[i+1].concept == "residue" || p.q.items[i+1].concept == "@class" || p.q.items[i+1].concept == "@resname")
+	return i+1 < len(p.q.items) && (p.q.items[i+1].concept == "residue" || kindOf[p.q.items[i+1].concept] == "what")
 }
 
 func (p *picker) stateBefore(i int) bool {
@@ -368,7 +379,9 @@ func (p *picker) nthState(i int, states string) bool {
 		p.problem = "There are several protein chains; say which one's helix or strand you count."
 		return p.add(i, &condition{kind: "state", pass: func(int) bool { return false }})
 	}
-	segments := slices.DeleteFunc(slices.Clone(list[0].Secondary.Segments), func(g Segment) bool { return strings.IndexByte(states, g.State[0]) < 0 })
+	segments := slices.DeleteFunc(slices.Clone(list[0].Secondary.Segments), func(g Segment) bool {
+		return strings.IndexByte(states, g.State[0]) < 0
+	})
 	n := int(p.nth)
 	if n < 0 {
 		n = len(segments)
@@ -384,14 +397,16 @@ func (p *picker) nthState(i int, states string) bool {
 			in[r] = true
 		}
 	}
-	return p.add(i, &condition{kind: "state", said: fmt.Sprintf("in the %s %s", g.Kind(), span(g.From, g.To)), pass: func(i int) bool { return in[p.q.x.sites[i].ref] }})
+	said := fmt.Sprintf("in the %s %s", g.Kind(), span(g.From, g.To))
+	return p.add(i, &condition{kind: "state", said: said, pass: func(i int) bool { return in[p.q.x.sites[i].ref] }})
 }
 
 func (p *picker) exposure(i int, it item) bool {
 	if !p.q.x.surfOK {
 		p.problem = "The accessible surface was not computed for this structure."
 	}
-	if on := strings.ToLower(it.text); it.concept == "surface" && !strings.HasPrefix(on, "on ") && !strings.HasPrefix(on, "at ") && !p.residueNext(i) {
+	first, _, _ := strings.Cut(strings.ToLower(it.text), " ")
+	if it.concept == "surface" && first != "on" && first != "at" && !p.residueNext(i) {
 		return false // the surface itself
 	}
 	buried := it.concept == "buried"

@@ -10,7 +10,10 @@ var (
 	endWords    = set("last final closing trailing")
 	afterWords  = set("after past following")
 	beforeWords = set("before preceding")
-	ordinals    = map[string]float64{"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5, "sixth": 6, "6th": 6, "last": -1, "final": -1}
+	ordinals    = map[string]float64{
+		"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5,
+		"sixth": 6, "6th": 6, "last": -1, "final": -1,
+	}
 )
 
 func (r *reader) stretch() bool { return r.end() || r.beside() || r.nth() }

@@ -66,7 +66,8 @@ func points(items []item) bool {
 	some := false
 	for _, it := range items {
 		some = some || strings.HasPrefix(it.concept, "@")
-		if it.concept == "which" || it.concept == "what" || it.concept == "howmany" || it.concept == "ask" || !soft[it.concept] && it.concept != "" && it.concept != "chain" && kindOf[it.concept] == "" && it.concept != "@chain" && it.concept != "@ligand" && it.concept != "not" {
+		asking := it.concept == "which" || it.concept == "what" || it.concept == "howmany" || it.concept == "ask"
+		if asking || !idle[it.concept] && kindOf[it.concept] == "" && it.concept != "@chain" && it.concept != "@ligand" {
 			return false
 		}
 	}
@@ -110,7 +111,7 @@ func (t *talk) sentence(items []item) {
 // told says whether a question only asks for what was just said: how many are charged, and which?
 func (t *talk) told(items []item) bool {
 	return t.listed && !slices.ContainsFunc(items, func(it item) bool {
-		return it.concept != "" && it.concept != "which" && it.concept != "howmany" && it.concept != "where" && it.concept != "list" && it.concept != "them"
+		return it.concept != "which" && it.concept != "howmany" && it.concept != "list" && !idle[it.concept]
 	})
 }
 
@@ -175,7 +176,10 @@ func unhooked(steps []*step) bool {
 
 // rich says whether a selection has more properties than names.
 func (q *query) rich() bool {
-	return slices.ContainsFunc(q.chosen.conds, func(c *condition) bool { return c.kind != "name" || c.not }) || q.chosen.where != "" && len(q.residues) > 0
+	if q.chosen.where != "" && len(q.residues) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(q.chosen.conds, func(c *condition) bool { return c.kind != "name" || c.not })
 }
 
 func chainsOf(items []item) []item {
@@ -195,7 +199,8 @@ func withChains(items, chains []item) []item {
 func (t *talk) group(items []item, narrowed bool) {
 	if s := t.plan(items, t.last); s != nil {
 		if narrowed && s.in == chosenIntent && !s.q.rich() {
-			t.refuse(textOf(items), "I cannot tell how much of what was said before belongs to “"+clip(textOf(items), 80)+"” too; please ask it by itself.")
+			what := clip(textOf(items), 80)
+			t.refuse(what, "I cannot tell how much of what was said before belongs to “"+what+"” too; please ask it by itself.")
 			return
 		}
 		t.say(s)
@@ -321,7 +326,8 @@ func leans(items []item) bool {
 		return false
 	}
 	next := items[1].concept
-	return next == "ask" || next == "has" || next == "of" && slices.ContainsFunc(items[:min(4, len(items))], func(it item) bool { return it.concept == "them" })
+	them := slices.ContainsFunc(items[:min(4, len(items))], func(it item) bool { return it.concept == "them" })
+	return next == "ask" || next == "has" || next == "of" && them
 }
 
 // subject is what a question that follows may lean on.
