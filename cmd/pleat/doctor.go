@@ -13,9 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pleat"
 	"pleat/internal/blob"
-	"pleat/internal/engine"
 	"pleat/internal/store"
 )
 
@@ -80,7 +78,7 @@ func (d *doctor) configuration() {
 
 func (d *doctor) machine() {
 	d.ok("machine", "%d cores, %s memory, %s/%s", runtime.NumCPU(), Bytes(machineMemory()), runtime.GOOS, runtime.GOARCH)
-	devices, err := d.cfg.devices(func() ([]pleat.Device, error) { return engine.FindDevices(context.Background()) })
+	devices, err := d.cfg.devices(findDevices)
 	if err != nil {
 		d.bad("devices", "%v", err)
 	}
@@ -93,6 +91,16 @@ func (d *doctor) machine() {
 		return
 	}
 	defer engines.Close()
+	for _, name := range d.cfg.Engines {
+		if slices.Contains(engineNames, name) {
+			continue
+		}
+		if _, m, err := findRunner(d.cfg, name); err == nil {
+			if here, all := d.cfg.weightsHere(m); here < all {
+				d.note("engines", "%s has %d of %d files of weights in %s; run: pleat engines install %s", name, here, all, d.cfg.weightsDir(m), name)
+			}
+		}
+	}
 	for _, m := range engines.Models() {
 		size := ""
 		if m.MaxTokens > 0 {

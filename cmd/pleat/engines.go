@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -101,16 +100,11 @@ func listEngines(c Config) []engineEntry {
 
 // weightsState says how many of an engine's files of weights are there.
 func weightsState(c Config, m *engine.Manifest) string {
-	if len(m.Weights) == 0 {
+	here, all := c.weightsHere(m)
+	if all == 0 {
 		return ""
 	}
-	here := 0
-	for _, w := range m.Weights {
-		if _, err := os.Stat(filepath.Join(c.weightsDir(m), w.File)); err == nil {
-			here++
-		}
-	}
-	return fmt.Sprintf("%d of %d", here, len(m.Weights))
+	return fmt.Sprintf("%d of %d", here, all)
 }
 
 // findRunner is the folder of runners that a name means: its own, its engine's, or one of its models'.

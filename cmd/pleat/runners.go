@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -57,6 +58,16 @@ func (c *Config) weightsDir(m *engine.Manifest) string {
 	return place(c.Weights, c.Data, "weights", m.Engine)
 }
 
+// weightsHere counts the files of weights that are there, and all.
+func (c *Config) weightsHere(m *engine.Manifest) (here, all int) {
+	for _, w := range m.Weights {
+		if _, err := os.Stat(filepath.Join(c.weightsDir(m), w.File)); err == nil {
+			here++
+		}
+	}
+	return here, len(m.Weights)
+}
+
 // python is the interpreter of an engine, and whether its environment is there.
 func (c *Config) python(m *engine.Manifest) (string, bool) {
 	if m.Venv == "" {
@@ -95,6 +106,15 @@ func (c *Config) devices(find func() ([]pleat.Device, error)) ([]pleat.Device, e
 	return out, nil
 }
 
+// findDevices looks for the accelerators that this process may use.
+func findDevices() ([]pleat.Device, error) {
+	var visible *string
+	if v, ok := os.LookupEnv("CUDA_VISIBLE_DEVICES"); ok {
+		visible = &v
+	}
+	return engine.FindDevices(context.Background(), visible)
+}
+
 // runnerEngines makes the engines of those names that are no built-in engine's.
 func runnerEngines(c Config, log *slog.Logger) ([]engine.Engine, []pleat.Device, error) {
 	var names []string
@@ -106,7 +126,7 @@ func runnerEngines(c Config, log *slog.Logger) ([]engine.Engine, []pleat.Device,
 	if len(names) == 0 {
 		return nil, nil, nil
 	}
-	devices, err := c.devices(func() ([]pleat.Device, error) { return engine.FindDevices(context.Background()) })
+	devices, err := c.devices(findDevices)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,8 +170,15 @@ func (c *Config) runner(name string, warm *engine.Warm, log *slog.Logger) (*engi
 	if err != nil {
 		return nil, err
 	}
+	if here, all := c.weightsHere(m); here < all {
+		log.Warn("weights are missing; what needs them will fail until they are there", "engine", name, "here", here, "of", all, "folder", c.weightsDir(m))
+	}
+	threads := c.Threads
+	if threads == 0 {
+		threads = max(1, runtime.NumCPU()/c.Slots)
+	}
 	return &engine.Runner{Manifest: m, Warm: warm, Python: python, Weights: c.weightsDir(m), Cache: filepath.Join(c.engineDir(name), "cache"),
-		Threads: c.Threads, Hidden: []string{data, place(c.EngineData, c.Data, "engines"), dir}, Log: log}, nil
+		Threads: threads, Hidden: []string{data, place(c.EngineData, c.Data, "engines"), filepath.Dir(m.Dir)}, Log: log}, nil
 }
 
 func stop(hint string) string {

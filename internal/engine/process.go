@@ -142,6 +142,7 @@ func (p *process) spawn() error {
 		return errors.Join(err, inW.Close(), outR.Close(), errR.Close())
 	}
 	p.stdin = inW
+	p.offer()
 	var readers sync.WaitGroup
 	readers.Go(func() { p.read(outR) })
 	readers.Go(func() { p.readStderr(errR) })
@@ -159,6 +160,12 @@ func (p *process) spawn() error {
 		close(p.gone)
 	}()
 	return nil
+}
+
+// offer makes the kernel end the runner before the service where the machine's memory runs out. Where it cannot be offered the
+// kernel chooses by itself.
+func (p *process) offer() {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", p.cmd.Process.Pid), []byte("500"), 0)
 }
 
 // signal sends to the whole group, where there is one.

@@ -392,11 +392,25 @@ func TestWarmFree(t *testing.T) {
 }
 
 func TestDevices(t *testing.T) {
-	got, err := parseDevices([]byte("GPU-11, NVIDIA H100 80GB HBM3, 81559\nGPU-22, NVIDIA GB10, [N/A]\n"))
-	if err != nil || len(got) != 2 || got[0].Memory != 81559<<20 || got[1].Memory != 0 || got[1].Name != "NVIDIA GB10" {
-		t.Errorf("%+v, %v", got, err)
+	out := []byte("0, GPU-11, NVIDIA H100 80GB HBM3, 81559\n1, GPU-22, NVIDIA GB10, [N/A]\n")
+	for visible, want := range map[string]string{"all": "GPU-11 GPU-22", "": "", "1": "GPU-22", "GPU-22,0": "GPU-22 GPU-11", "0,-1,1": "GPU-11", "MIG-5": "MIG-5"} {
+		only := &visible
+		if visible == "all" {
+			only = nil
+		}
+		got, err := parseDevices(out, only)
+		var ids []string
+		for _, d := range got {
+			ids = append(ids, d.ID)
+			if d.Memory != map[string]int64{"GPU-11": 81559 << 20}[d.ID] {
+				t.Errorf("%+v", d)
+			}
+		}
+		if err != nil || strings.Join(ids, " ") != want {
+			t.Errorf("%q leaves %v, %v; want %s", visible, ids, err, want)
+		}
 	}
-	if _, err := parseDevices([]byte("no devices were found\n")); err == nil {
+	if _, err := parseDevices([]byte("no devices were found\n"), nil); err == nil {
 		t.Error("a sentence was taken for a list")
 	}
 }
