@@ -149,6 +149,8 @@ type Result struct {
 	Timings     map[string]float64 `json:"timings"`       // seconds per stage: queue, msa, load, infer, write
 	Row         json.RawMessage    `json:"row,omitempty"` // result_raw_json of a workflow's task
 	Notes       []string           `json:"notes,omitempty"`
+	// AnsweredFrom is the run that these results were computed by, or came through; empty: this one. The last of Notes says so.
+	AnsweredFrom RunID `json:"answered_from,omitempty"`
 }
 
 // Artifact is one file of a run, as the manifest lists it.

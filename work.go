@@ -12,6 +12,7 @@ type Work struct {
 	Fold    *FoldInput
 	QnA     *QnAInput
 	MD      *MDInput
+	Input   string // of a fold: InputHash of it; empty: not known
 	Dir     string // a fresh folder with the input's files: what the engine writes goes here
 	Resume  string // path of the last attempt's checkpoint; empty: from the start
 	Step    int64  // of that checkpoint

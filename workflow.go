@@ -56,6 +56,7 @@ func WorkflowType(word string) string { return aliases[word].target }
 // QnAInput is a question about a structure.
 type QnAInput struct {
 	Question   string
+	Name       string // of the job that predicted the structure; empty: the file's own title
 	Source     string // fold_job, library, upload, pdb, uniprot
 	Reference  string // the ids that tie the run to what it looks at
 	File       string // name of the structure's file, inside Work.Dir

@@ -42,6 +42,7 @@ func (c *Client) http() *http.Client { return cmp.Or(c.HTTP, plainHTTP) }
 type CreateOptions struct {
 	From           string // library item to associate with the job; empty: none
 	IdempotencyKey string // the same key and body within 24 h give the first answer; empty: none
+	NoCache        bool   // compute it, even where an earlier run of the same input could answer
 }
 
 // CreateJob asks for a fold.
@@ -52,6 +53,9 @@ func (c *Client) CreateJob(ctx context.Context, job CreateJob, opt CreateOptions
 	}
 	if opt.IdempotencyKey != "" {
 		h.Set("Idempotency-Key", opt.IdempotencyKey)
+	}
+	if opt.NoCache {
+		h.Set("Cache-Control", "no-cache")
 	}
 	return do[CreatedJob](ctx, c, http.MethodPost, "/v1/jobs", q, h, job)
 }
@@ -105,9 +109,18 @@ func (c *Client) Cancel(ctx context.Context, job string) (CancelledJob, error) {
 	return do[CancelledJob](ctx, c, http.MethodPost, jobPath(job, "/cancel"), nil, nil, nil)
 }
 
+// RerunOptions are what running a job again may carry beside its body.
+type RerunOptions struct {
+	NoCache bool // compute it, even where an earlier run of the same input could answer
+}
+
 // Rerun runs a job again; nil params are those of the job.
-func (c *Client) Rerun(ctx context.Context, job string, params *Params) (CreatedJob, error) {
-	return do[CreatedJob](ctx, c, http.MethodPost, jobPath(job, "/runs"), nil, nil, Rerun{Params: params})
+func (c *Client) Rerun(ctx context.Context, job string, params *Params, opt RerunOptions) (CreatedJob, error) {
+	h := http.Header{}
+	if opt.NoCache {
+		h.Set("Cache-Control", "no-cache")
+	}
+	return do[CreatedJob](ctx, c, http.MethodPost, jobPath(job, "/runs"), nil, h, Rerun{Params: params})
 }
 
 // Delete removes a job and its files.

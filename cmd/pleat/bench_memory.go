@@ -135,7 +135,7 @@ func (s *benchServer) fold(ctx context.Context) error {
 	c := &api.Client{Base: s.url, Key: s.key}
 	seed := "1"
 	made, err := c.CreateJob(ctx, api.CreateJob{Name: "Trp-cage", Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: trpCage}}},
-		Params: &api.Params{ModelName: "mini", Seed: &seed}}, api.CreateOptions{})
+		Params: &api.Params{ModelName: "mini", Seed: &seed}}, api.CreateOptions{NoCache: true})
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,7 @@ each on its own. A file of several jobs makes them all. Interrupting leaves the 
 	f.String("seed", "", "whole number; the same seed gives the same structure")
 	f.String("out", "", "folder for the files; absent: fold-JOBID")
 	f.Bool("public", false, "let anyone read the results")
+	f.Bool("no-cache", false, "compute it even where an earlier run of the same input, parameters and seed could answer")
 	f.Bool("no-wait", false, "print the job's identifier and do not wait")
 	addFlags(f, "client")
 	return c
@@ -68,9 +69,10 @@ func runFold(cmd *cobra.Command, args []string) error {
 	}
 	f := cmd.Flags()
 	noWait, _ := f.GetBool("no-wait")
+	noCache, _ := f.GetBool("no-cache")
 	var ids []string
 	for _, job := range jobs {
-		created, err := c.CreateJob(cmd.Context(), job, api.CreateOptions{})
+		created, err := c.CreateJob(cmd.Context(), job, api.CreateOptions{NoCache: noCache})
 		if err != nil {
 			return explain(c, err)
 		}

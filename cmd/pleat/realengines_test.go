@@ -68,6 +68,7 @@ func (l *lab) create(sequences, params, constraints string) (id string, refusal 
 	}
 	req.Header.Set("Authorization", "Bearer "+l.api.Key)
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Cache-Control", "no-cache") // the engine is to run, whatever it has answered before
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		l.t.Fatal(err)

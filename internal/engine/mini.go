@@ -84,7 +84,7 @@ func (e Mini) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outp
 		ptm, capPAE := res.PTM, res.MaxPAE
 		rep.models = append(rep.models, model{
 			sequence: w.Fold.Sequences[i], chains: s.Chains[:1],
-			structure: &structure.Structure{Title: w.Fold.Name, Chains: []structure.Chain{res.Chain}},
+			structure: &structure.Structure{Chains: []structure.Chain{res.Chain}},
 			plddt:     [][]float64{res.PLDDT}, pae: &res.PAE, paeCap: capPAE, ptm: &ptm,
 			extra: map[string]any{"trajectories": res.Decoys, "energy": res.Energy},
 		})

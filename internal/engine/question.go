@@ -93,6 +93,9 @@ func digest(w pleat.Work) (*analyst.Facts, []string, *pleat.Failure) {
 	if err != nil {
 		return nil, nil, unreadable("structure", err)
 	}
+	if q.Name != "" {
+		s.Title = q.Name
+	}
 	extra := analyst.Extra{Source: filepath.Base(q.File), Predicted: q.Predicted, Model: q.Model, PTM: q.PTM, IPTM: q.IPTM}
 	if q.Affinity != nil {
 		extra.Affinity = &analyst.Affinity{Value: q.Affinity.Value, Probability: q.Affinity.Probability}

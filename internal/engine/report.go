@@ -90,10 +90,25 @@ func (r *report) prefix(m *model) string {
 	return m.chains[0] + "-"
 }
 
+// chainsOf names the chains of a structure. The job's name is not in its files: equal jobs share them, whatever they are called.
+func chainsOf(s *structure.Structure) string {
+	var names []string
+	for i := range s.Chains[:min(len(s.Chains), 12)] {
+		names = append(names, s.Chains[i].ID)
+	}
+	if len(s.Chains) > 12 {
+		names = append(names, "…")
+	}
+	if len(names) == 1 {
+		return "chain " + names[0]
+	}
+	return "chains " + strings.Join(names, ", ")
+}
+
 func (r *report) writeModel(m *model) error {
 	pre := r.prefix(m)
 	meta := structure.Meta{
-		ID: "pleat", Title: r.work.Fold.Name, Software: r.work.Model.Engine, Version: r.work.Model.Version,
+		ID: "pleat", Title: fmt.Sprintf("Predicted structure of %s, by %s", chainsOf(m.structure), r.work.Model.Title), Software: r.work.Model.Engine, Version: r.work.Model.Version,
 		Model: r.work.Model.Name, Disclaimer: r.work.Model.Notice, PLDDT: m.plddt,
 	}
 	if m.bfactors != nil {
@@ -291,15 +306,18 @@ func round2(v []float64) []float64 {
 // configFile says what ran and holds the request that runs it again: sent to POST /v1/jobs of a service with the same
 // engine version, it gives the same bytes where the engine promises so.
 type configFile struct {
-	Service string         `json:"service"`
-	Engine  string         `json:"engine"`
-	Model   string         `json:"model"`
-	Weights string         `json:"weight_set"`
-	Method  string         `json:"method"`
-	Seed    string         `json:"seed"`
-	Params  map[string]any `json:"effective_params"`
-	Runner  map[string]any `json:"runner,omitempty"` // what ran in a process of its own
-	Request request        `json:"request"`
+	Service string `json:"service"`
+	// AnsweredFrom is set where nothing was computed: the run that the results came from.
+	AnsweredFrom pleat.RunID    `json:"answered_from,omitempty"`
+	Input        string         `json:"input_sha256"` // of all that the files depend on
+	Engine       string         `json:"engine"`
+	Model        string         `json:"model"`
+	Weights      string         `json:"weight_set"`
+	Method       string         `json:"method"`
+	Seed         string         `json:"seed"`
+	Params       map[string]any `json:"effective_params"`
+	Runner       map[string]any `json:"runner,omitempty"` // what ran in a process of its own
+	Request      request        `json:"request"`
 }
 
 type request struct {
@@ -309,15 +327,15 @@ type request struct {
 	Constraints *pleat.Constraints `json:"constraints,omitempty"`
 }
 
-func (r *report) config() configFile {
+// request is the job as it could be sent again.
+func (r *report) request() request {
 	f := r.work.Fold
 	params := map[string]any{"modelName": r.work.Model.Name}
 	for k, v := range f.Params.Values {
 		params[k] = v
 	}
-	effective := f.Params.Effective(r.work.Model)
 	if r.work.Model.TakesParam("seed") {
-		params["seed"], effective["seed"] = f.Seed, f.Seed
+		params["seed"] = f.Seed
 	}
 	req := request{Name: f.Name, Params: params}
 	for _, s := range f.Sequences {
@@ -328,8 +346,17 @@ func (r *report) config() configFile {
 		c.Webhooks = nil
 		req.Constraints = &c
 	}
-	return configFile{Service: "pleat " + pleat.Version, Engine: r.engine, Model: r.work.Model.Name, Weights: r.work.Model.WeightSet,
-		Method: r.work.Model.Method, Seed: f.Seed, Params: effective, Runner: r.about, Request: req}
+	return req
+}
+
+func (r *report) config() configFile {
+	f := r.work.Fold
+	effective := f.Params.Effective(r.work.Model)
+	if r.work.Model.TakesParam("seed") {
+		effective["seed"] = f.Seed
+	}
+	return configFile{Service: "pleat " + pleat.Version, Input: r.work.Input, Engine: r.engine, Model: r.work.Model.Name, Weights: r.work.Model.WeightSet,
+		Method: r.work.Model.Method, Seed: f.Seed, Params: effective, Runner: r.about, Request: r.request()}
 }
 
 func (r *report) citations(w io.Writer) error {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,8 +42,10 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 		}
 	}
 	p.job.Owner, p.job.LibraryItem = c.who.User, from
+	spec := runSpec(&p.job, p.model)
+	spec.Fresh = fresh(c.r)
 	made, err := s.store.CreateJob(ctx, store.NewJob{
-		Job: p.job, Run: runSpec(&p.job, p.model), Quota: s.cfg.Quota, Key: key, Digest: digest, Subs: p.subs,
+		Job: p.job, Run: spec, Quota: s.cfg.Quota, Key: key, Digest: digest, Subs: p.subs,
 	})
 	if err != nil {
 		return api.CreatedJob{}, s.spent(ctx, c, err)
@@ -199,6 +202,18 @@ func (m *modelCache) get(ctx context.Context, s *Server, again bool) ([]pleat.Mo
 	return list, nil
 }
 
+// fresh reports whether a request wants its run computed, whatever earlier runs gave: RFC 9111, section 5.2.1.
+func fresh(r *http.Request) bool {
+	for _, line := range r.Header.Values("Cache-Control") {
+		for d := range strings.SplitSeq(line, ",") {
+			if d = strings.ToLower(strings.TrimSpace(d)); d == "no-cache" || d == "no-store" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // runSpec is what a run of a validated job needs. A seed that was not given is chosen here, and kept with the run; a remote model
 // that takes none has none.
 func runSpec(j *pleat.Job, m pleat.Model) store.RunSpec {
@@ -323,7 +338,9 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 	if job.Complex != v.Job.Complex {
 		return api.CreatedJob{}, pleat.Invalidf("params.modelName: the model %q would fold the chains %s and the job's results are of the other form; create a new job for it", m.Name, map[bool]string{true: "together", false: "each on its own"}[job.Complex])
 	}
-	made, err := s.store.Rerun(ctx, c.who.User, id, runSpec(&job, m), s.cfg.Quota)
+	spec := runSpec(&job, m)
+	spec.Fresh = fresh(c.r)
+	made, err := s.store.Rerun(ctx, c.who.User, id, spec, s.cfg.Quota)
 	if err != nil {
 		return api.CreatedJob{}, s.spent(ctx, c, err)
 	}

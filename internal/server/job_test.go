@@ -345,12 +345,12 @@ func TestCancelRerunDelete(t *testing.T) {
 		t.Errorf("cancel twice: %d %s", r.status, r.body)
 	}
 	steps, seed := int64(50), "9"
-	again, err := c.Rerun(ctx, j.JobID, &api.Params{ModelName: "mini", SamplingSteps: &steps, Seed: &seed})
+	again, err := c.Rerun(ctx, j.JobID, &api.Params{ModelName: "mini", SamplingSteps: &steps, Seed: &seed}, api.RerunOptions{})
 	if err != nil || again.JobID != j.JobID || again.JobRunID == j.JobRunID || again.JobStatus != api.Initialized || len(again.SequencesIDs) != 1 {
 		t.Fatalf("%+v %v", again, err)
 	}
 	var refused *api.Error
-	if _, err := c.Rerun(ctx, j.JobID, nil); !errors.As(err, &refused) || refused.Status != 409 {
+	if _, err := c.Rerun(ctx, j.JobID, nil, api.RerunOptions{}); !errors.As(err, &refused) || refused.Status != 409 {
 		t.Errorf("run again while it waits: %v", err)
 	}
 	v, err := c.Job(ctx, j.JobID)

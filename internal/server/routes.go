@@ -29,6 +29,7 @@ type param struct{ name, kind, doc string }
 var (
 	lastEvent = []param{{"Last-Event-ID", "string", "Go on after this event."}}
 	onJob     = []int{404}
+	noCache   = param{"Cache-Control", "string", "no-cache: compute the run, even where an earlier one of the same input, parameters and seed could answer it."}
 )
 
 // routes is the whole interface of this service.
@@ -38,7 +39,7 @@ func (s *Server) routes() []route {
 		// interface.md 4.1; contract.md «Fold jobs», first paragraph
 		{fold, "POST", "/v1/jobs", user, "Create a job", takes(large, (*Server).createJob), []int{409, 413, 415},
 			[]param{{"from", "uuid", "Library item to associate with the job."}},
-			[]param{{"Idempotency-Key", "string", "The same key and body within 24 hours give the first answer; another body is refused with 409."}}},
+			[]param{{"Idempotency-Key", "string", "The same key and body within 24 hours give the first answer; another body is refused with 409."}, noCache}},
 		// interface.md 4.2; contract.md «Fold jobs», second paragraph
 		{fold, "GET", "/v1/jobs/{id}/results", reader, "Read a job's results", streams("application/json", (*Server).results), onJob, nil, nil},
 		// contract.md «Fold jobs», «Lists answer … Also»
@@ -55,7 +56,7 @@ func (s *Server) routes() []route {
 		{fold, "GET", "/v1/jobs/{id}/archive.zip", reader, "Download all files of a job's latest run", streams("application/zip", (*Server).archive), []int{404, 409}, nil, nil},
 		{fold, "PATCH", "/v1/jobs/{id}/public", user, "Make a job public or private", takes(small, (*Server).setPublic), []int{404, 413, 415}, nil, nil},
 		{fold, "POST", "/v1/jobs/{id}/cancel", user, "Stop a job", gives((*Server).cancelJob), []int{404, 409}, nil, nil},
-		{fold, "POST", "/v1/jobs/{id}/runs", user, "Run a job again", mayTake(small, (*Server).rerun), []int{404, 409, 413, 415}, nil, nil},
+		{fold, "POST", "/v1/jobs/{id}/runs", user, "Run a job again", mayTake(small, (*Server).rerun), []int{404, 409, 413, 415}, nil, []param{noCache}},
 		{fold, "GET", "/v1/events", user, "Follow all your jobs", streams("text/event-stream", (*Server).allEvents), nil, nil, lastEvent},
 		{fold, "GET", "/v1/models", anyone, "List the models that run here", gives((*Server).listModels), nil, nil, nil},
 		{fold, "GET", "/v1/usage", user, "Read today's quota", gives((*Server).usage), nil, nil, nil},

@@ -33,6 +33,13 @@ func (s *Store) FinishRun(ctx context.Context, f Finished) error {
 				return err
 			}
 		}
+		if e.state == pleat.StateCompleted {
+			if e.input = f.Input; f.Source != "" {
+				if err := t.holdSource(f.Source, run); err != nil {
+					return err
+				}
+			}
+		}
 		if err := t.endTask(f.Task, f.Attempt, e.state, e.failure); err != nil {
 			return err
 		}
@@ -49,6 +56,7 @@ type ending struct {
 	msa       pleat.State
 	artifacts []pleat.Artifact
 	attempt   int
+	input     string
 }
 
 var taskStates = map[pleat.State]pleat.TaskState{
@@ -75,9 +83,9 @@ func (t *tx) endRun(run pleat.RunID, e ending) error {
 	if e.msa == "" {
 		e.msa = pleat.StatePending
 	}
-	err := t.row(`UPDATE run SET state = $1, result = $2, failure = $3, engine = $4, msa = $5, finished_at = $6, changed_at = $6
+	err := t.row(`UPDATE run SET state = $1, result = $2, failure = $3, engine = $4, msa = $5, finished_at = $6, changed_at = $6, input = $8
 		WHERE id = $7 AND state NOT IN ('COMPLETED', 'FAILED', 'STOPPED') RETURNING job_id, account_id, kind`,
-		[]any{e.state, encode(e.result), encode(e.failure), e.engine, e.msa, t.now, run}, &job, &owner, &kind)
+		[]any{e.state, encode(e.result), encode(e.failure), e.engine, e.msa, t.now, run, e.input}, &job, &owner, &kind)
 	if err != nil {
 		return found(err, pleat.ErrLost)
 	}

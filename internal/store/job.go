@@ -101,9 +101,9 @@ func (t *tx) subscribe(kind pleat.SourceKind, source string, run pleat.RunID, ow
 
 // insertRun stores a run and its task.
 func (t *tx) insertRun(job pleat.JobID, run pleat.RunID, owner pleat.UserID, number int, spec RunSpec) error {
-	_, err := t.exec(`INSERT INTO run (id, job_id, account_id, number, state, msa, model, weight_set, method, engine, seed, params, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at, finished_at, changed_at, kind)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', $10, $11, '', '', '', 0, 0, 0, 0, $12, 0, 0, $12, $13)`,
-		run, job, owner, number, spec.state(), pleat.StatePending, spec.Model, spec.WeightSet, spec.Method, spec.Seed, encode(spec.Params), t.now, spec.kind())
+	_, err := t.exec(`INSERT INTO run (id, job_id, account_id, number, state, msa, model, weight_set, method, engine, seed, params, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at, finished_at, changed_at, kind, fresh)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', $10, $11, '', '', '', 0, 0, 0, 0, $12, 0, 0, $12, $13, $14)`,
+		run, job, owner, number, spec.state(), pleat.StatePending, spec.Model, spec.WeightSet, spec.Method, spec.Seed, encode(spec.Params), t.now, spec.kind(), bit(spec.Fresh))
 	if err != nil {
 		return err
 	}

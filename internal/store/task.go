@@ -86,8 +86,9 @@ func (t *tx) startFold(c *Claimed) error {
 	var u pleat.Run
 	var jr jobRow
 	var rr runRow
-	if err := t.row("SELECT "+jobColumns+", "+runColumns+" FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1", []any{c.Task.Subject},
-		append(jr.into(&j), rr.into(&u)...)...); err != nil {
+	var fresh int64
+	if err := t.row("SELECT "+jobColumns+", "+runColumns+", r.fresh FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1", []any{c.Task.Subject},
+		append(append(jr.into(&j), rr.into(&u)...), &fresh)...); err != nil {
 		return err
 	}
 	if err := errors.Join(jr.fill(&j), rr.fill(&u)); err != nil {
@@ -95,7 +96,7 @@ func (t *tx) startFold(c *Claimed) error {
 	}
 	c.Fold = &pleat.FoldInput{Job: j.ID, Run: u.ID, Name: j.Name, Sequences: j.Sequences, Params: u.Params, Seed: u.Seed,
 		Constraints: j.Constraints, Complex: j.Complex}
-	c.Queued, c.Run, c.Seed = u.CreatedAt, u.ID, u.Seed
+	c.Queued, c.Run, c.Seed, c.Fresh = u.CreatedAt, u.ID, u.Seed, fresh == 1
 	return t.running(u)
 }
 

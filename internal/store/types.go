@@ -62,6 +62,7 @@ type RunSpec struct {
 	Memory    int64          // bytes expected
 	Tries     int            // attempts before a crashing run fails; 0: DefaultTries
 	Kind      pleat.TaskKind // empty: fold
+	Fresh     bool           // no earlier run's results will do
 }
 
 func (r RunSpec) kind() pleat.TaskKind {
@@ -163,6 +164,7 @@ type Claimed struct {
 	Run    pleat.RunID      // of either
 	Seed   string
 	Queued time.Time // when the run was created
+	Fresh  bool      // no earlier run's results will do
 }
 
 // Finished is how an attempt at a run ended. Exactly one of Result and Failure is set.
@@ -177,6 +179,8 @@ type Finished struct {
 	Engine    string
 	MSA       pleat.State
 	Progress  []pleat.Progress // what was not told yet
+	Input     string           // hash under which later runs may have the results; empty: none may
+	Source    pleat.RunID      // the run whose files some Artifacts share; empty: none. It must still be readable, else ErrSourceGone
 }
 
 // Reaped counts what one pass of the reaper did.

@@ -193,7 +193,7 @@ func (b *bringer) fold(ctx context.Context, s flow.Source) *pleat.Failure {
 		b.pae(a.Name)
 	}
 	if q := b.work.QnA; q != nil {
-		q.Reference, q.Predicted, q.Model = s.Reference(), true, v.Run.Model
+		q.Reference, q.Predicted, q.Model, q.Name = s.Reference(), true, v.Run.Model, v.Job.Name
 		if p := predictionOf(v, seq.ID); p != nil {
 			q.PTM, q.IPTM, q.Affinity, q.Confidence = p.PTM, p.IPTM, p.Affinity, p.Confidence
 		}

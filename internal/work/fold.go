@@ -44,7 +44,11 @@ func (p *Pool) execute(h *held) {
 func (p *Pool) fold(h *held, dir string) pleat.Output {
 	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Lane], Fold: h.Fold, Dir: dir}
 	queued := p.cfg.Clock().Sub(h.Queued)
-	out := p.engines.Run(h.ctx, w, &sink{p: p, h: h, dir: dir})
+	w.Input = p.hashInput(&w)
+	out, answered := p.answer(h, &w)
+	if !answered {
+		out = p.engines.Run(h.ctx, w, &sink{p: p, h: h, dir: dir})
+	}
 	if out.Result != nil && out.Result.Timings != nil {
 		out.Result.Timings["queue"] = max(queued.Seconds(), 0)
 	}
@@ -67,6 +71,7 @@ func (p *Pool) finished(h *held, dir string, out pleat.Output) store.Finished {
 	switch {
 	case out.Failure == nil:
 		f.State, f.Result = pleat.StateCompleted, out.Result
+		f.Input, f.Source, f.Artifacts = h.reuse.input, h.reuse.source, append(f.Artifacts, h.reuse.shared...)
 	case errors.Is(context.Cause(h.ctx), errStopped):
 		f.State, f.Failure, f.Artifacts = pleat.StateStopped, pleat.Failed(pleat.FailCancelled, "stopped by its owner"), nil
 	default:
@@ -121,6 +126,10 @@ func (p *Pool) finish(h *held, f store.Finished) {
 		err := p.store.FinishRun(ctx, f)
 		switch {
 		case err == nil:
+			return
+		case errors.Is(err, store.ErrSourceGone):
+			p.cfg.Log.Info("the run that was to answer another is gone; that one is computed", "task", h.task.ID, "run", f.Source)
+			p.release(h)
 			return
 		case errors.Is(err, pleat.ErrLost):
 			p.cfg.Log.Warn("a result came too late: another worker has the task", "task", h.task.ID, "attempt", h.task.Attempt)

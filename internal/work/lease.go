@@ -19,6 +19,7 @@ type held struct {
 	cancel context.CancelCauseFunc
 	end    context.CancelFunc
 	warm   *engine.Warm // that has an accelerator for it; nil: it has a slot of the worker's own
+	reuse  reuse
 
 	mu      sync.Mutex
 	pending []pleat.Progress // not told yet

@@ -1,0 +1,169 @@
+package work
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pleat"
+	"pleat/internal/engine"
+	"pleat/internal/store"
+)
+
+// reuse is what an attempt at a fold knows of other runs of the same input.
+type reuse struct {
+	input  string           // the input's hash, where a later run may have the results
+	source pleat.RunID      // that answers this one; empty: none
+	shared []pleat.Artifact // of the source, as they are
+}
+
+// hashInput is the hash of all that a fold depends on, the files in its folder included: alignments, for one. Empty where it cannot
+// be told.
+func (p *Pool) hashInput(w *pleat.Work) string {
+	files := map[string]string{}
+	err := filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(w.Dir, path)
+		if err != nil {
+			return err
+		}
+		files[name], err = hashFile(path)
+		return err
+	})
+	hash := ""
+	if err == nil {
+		hash, err = w.InputHash(p.engines.Fingerprint(w.Kind, w.Model.Name), files)
+	}
+	if err != nil {
+		p.cfg.Log.Warn("the input of a fold could not be hashed", "task", w.Task, "error", err)
+		return ""
+	}
+	return hash
+}
+
+func hashFile(path string) (string, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, in)
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// answer ends a fold with the stored results of an earlier run of the same input, where there is one that its owner may see: one
+// of their own, or the one that a public job shows. Only a job that names its seed asks for the same answer twice; one that came with
+// Cache-Control: no-cache wants it computed. False: the engine has to run. Nothing of another's private job is looked at.
+func (p *Pool) answer(h *held, w *pleat.Work) (pleat.Output, bool) {
+	if !w.Model.TakesParam("seed") {
+		return pleat.Output{}, false
+	}
+	h.reuse.input = w.Input
+	if _, given := w.Fold.Params.Seed(); !given || h.Fresh || w.Input == "" {
+		return pleat.Output{}, false
+	}
+	began := p.cfg.Clock()
+	a, err := p.store.Answer(h.ctx, h.task.Owner, w.Input)
+	if err != nil {
+		p.cfg.Log.Warn("no look for an earlier run of the same input", "task", h.task.ID, "error", err)
+	}
+	if err != nil || a == nil {
+		return pleat.Output{}, false
+	}
+	out, err := p.share(h.ctx, h, w, a, began)
+	if err != nil {
+		if h.ctx.Err() == nil {
+			p.cfg.Log.Warn("the results of an earlier run cannot be used; the fold is computed", "task", h.task.ID, "run", a.Run, "error", err)
+		}
+		h.reuse.source, h.reuse.shared = "", nil
+		return pleat.Output{}, false
+	}
+	return out, true
+}
+
+// share makes the output of a run from another's files: those that say whose they are are written anew, the others are the same blobs.
+func (p *Pool) share(ctx context.Context, h *held, w *pleat.Work, a *store.Answer, began time.Time) (pleat.Output, error) {
+	from := engine.Source{Run: a.Run, Dir: filepath.Join(w.Dir, "answer"), Sequences: map[pleat.SequenceID]pleat.SequenceID{}}
+	if len(a.Sequences) != len(w.Fold.Sequences) {
+		return pleat.Output{}, errors.New("it has other sequences")
+	}
+	for i, id := range a.Sequences {
+		from.Sequences[id] = w.Fold.Sequences[i].ID
+	}
+	if err := os.Mkdir(from.Dir, 0o700); err != nil {
+		return pleat.Output{}, err
+	}
+	for i := range a.Artifacts {
+		f := &a.Artifacts[i]
+		if err := p.fetch(ctx, from.Dir, f); err != nil {
+			return pleat.Output{}, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		f.Sequence = from.Sequences[f.Sequence]
+		from.Files = append(from.Files, pleat.File{Kind: f.Kind, Name: f.Name, ContentType: f.ContentType, Sequence: f.Sequence})
+	}
+	result := *a.Result
+	result.Predictions = append([]pleat.Prediction(nil), a.Result.Predictions...)
+	for i := range result.Predictions {
+		result.Predictions[i].Sequence = from.Sequences[result.Predictions[i].Sequence]
+	}
+	notes := a.Result.Notes
+	if a.Result.AnsweredFrom != "" {
+		notes = notes[:len(notes)-1] // where that run had its answer from
+	}
+	at := a.Finished.UTC().Format("2006-01-02 15:04:05")
+	result.Notes = append(append([]string(nil), notes...), fmt.Sprintf("answered from run %s of %s UTC, which had the same input, parameters and seed; nothing was computed", a.Run, at))
+	result.AnsweredFrom = a.Run
+	result.Timings = map[string]float64{"answer": p.cfg.Clock().Sub(began).Seconds()}
+	files, err := engine.Reissue(*w, from, &result)
+	if err != nil {
+		return pleat.Output{}, err
+	}
+	anew := map[string]bool{}
+	for _, f := range files {
+		anew[f.Name] = true
+	}
+	for _, f := range a.Artifacts {
+		if !anew[f.Name] {
+			h.reuse.shared = append(h.reuse.shared, f)
+		}
+	}
+	h.reuse.source = a.Run
+	s := &sink{p: p, h: h, dir: w.Dir}
+	s.Log(fmt.Sprintf("answered from run %s of job %s of %s UTC, which had the same input, parameters and seed; send Cache-Control: no-cache to have it computed", a.Run, a.Job, at))
+	return pleat.Output{Files: files, Result: &result, Engine: a.Engine, MSA: a.MSA}, nil
+}
+
+// fetch brings a stored file into a folder and makes sure that it is what was stored.
+func (p *Pool) fetch(ctx context.Context, dir string, a *pleat.Artifact) error {
+	if a.Name != filepath.Base(a.Name) || !filepath.IsLocal(a.Name) {
+		return errors.New("it has no plain name")
+	}
+	in, _, err := p.blobs.Open(ctx, a.Key)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(filepath.Join(dir, a.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(out, sum), in)
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != a.SHA256 {
+		return errors.New("what is stored is not what was")
+	}
+	return nil
+}
