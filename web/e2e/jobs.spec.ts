@@ -22,7 +22,7 @@ test('rows live in two tabs at once', async ({ page, context, server }) => {
   const next = await server.create({ name: 'Chignolin', sequences: [{ proteinChain: { sequence: 'YYDPETGTWY' } }] }, key)
   for (const tab of [page, other]) {
     await expect(tab.locator(`[data-job="${long.jobId}"]`)).toHaveAttribute('data-state', 'RUNNING')
-    await expect(tab.locator(`[data-job="${next.jobId}"]`)).toContainText('next in the queue')
+    await expect(tab.locator(`[data-job="${next.jobId}"]`)).toContainText('next in line')
   }
   await other.getByRole('button', { name: 'Stop Ubiquitin' }).click()
   for (const tab of [page, other]) {

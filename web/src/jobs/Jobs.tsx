@@ -184,10 +184,10 @@ function Row({ row: r, place, usual, chosen, choose, stop }: RowProps) {
     <tr data-job={r.id} data-state={r.status}>
       <td class="pick"><input type="checkbox" aria-label={`Choose ${r.name}`} checked={chosen} onChange={(e) => choose(e.currentTarget.checked)} /></td>
       <td class="name"><a href={`/ui/jobs/${r.id}`}>{r.name}</a>{r.isPublic && <span class="chip plain public">public</span>}{r.error && <div class="dim clip" title={r.error}>{r.error}</div>}</td>
-      <td class="state-cell"><StateChip state={r.status} /><Standing row={r} place={place} usual={usual} /></td>
+      <td class="state-cell"><StateChip state={r.status} /><Standing row={r} place={place} /></td>
       <td class="dim wide-only">{r.modelName}</td>
-      <td class="right">{r.meanPLLDT === null ? <span class="dim">–</span> : <Score plddt={r.meanPLLDT} />}</td>
-      <td class="right num dim wide-only">{r.startedAt ? <Elapsed from={r.startedAt} to={r.finishedAt} /> : '–'}</td>
+      <td class="right plddt">{r.meanPLLDT === null ? <span class="dim">–</span> : <Score plddt={r.meanPLLDT} />}</td>
+      <td class="right num dim wide-only">{r.startedAt ? <Elapsed from={r.startedAt} to={r.finishedAt} /> : '–'}{r.status === 'RUNNING' && usual && <div class="small-text">usually {duration(usual)}</div>}</td>
       <td class="dim num wide-only" title={moment(r.date)}>{when(r.date, now.value)}</td>
       <td class="right actions">
         {live && <button type="button" class="quiet small" aria-label={`Stop ${r.name}`} onClick={stop}>Stop</button>}
@@ -199,19 +199,18 @@ function Row({ row: r, place, usual, chosen, choose, stop }: RowProps) {
 }
 
 /** Where a run stands, in words and as a bar. */
-function Standing({ row: r, place, usual }: { row: JobRow; place: number | undefined; usual: number | undefined }) {
-  if (r.status === 'INITIALIZED') return <span class="dim small-text standing">{place ? `${ordinal(place)} in the queue` : r.stage}</span>
+function Standing({ row: r, place }: { row: JobRow; place: number | undefined }) {
+  if (r.status === 'INITIALIZED') return <span class="dim small-text standing">{place ? `${ordinal(place)} in line` : r.stage === 'queued' ? '' : r.stage}</span>
   if (r.status !== 'RUNNING') return null
   return (
     <>
       <span class="small-text standing">{r.stage}{r.total > 0 && <span class="num dim"> {r.done} of {r.total}</span>}</span>
       {r.total > 0 && <div class="progress" role="progressbar" aria-label={`Progress of ${r.name}`} aria-valuemin={0} aria-valuemax={r.total} aria-valuenow={r.done}><i style={{ width: `${Math.min(100, (100 * r.done) / r.total)}%` }} /></div>}
-      {usual && <span class="dim small-text">usually {duration(usual)}</span>}
     </>
   )
 }
 
-const ordinal = (n: number) => (n === 1 ? 'next' : `number ${n}`)
+const ordinal = (n: number) => n === 1 ? 'next' : n + (n % 100 > 10 && n % 100 < 14 ? 'th' : (['th', 'st', 'nd', 'rd'][n % 10] ?? 'th'))
 
 function Elapsed({ from, to }: { from: string; to: string | null }) {
   const end = to ? at(to).getTime() : now.value
