@@ -187,7 +187,7 @@ function Row({ row: r, place, usual, chosen, choose, stop }: RowProps) {
       <td class="state-cell"><StateChip state={r.status} /><Standing row={r} place={place} /></td>
       <td class="dim wide-only">{r.modelName}</td>
       <td class="right plddt">{r.meanPLLDT === null ? <span class="dim">–</span> : <Score plddt={r.meanPLLDT} />}</td>
-      <td class="right num dim wide-only">{r.startedAt ? <Elapsed from={r.startedAt} to={r.finishedAt} /> : '–'}{r.status === 'RUNNING' && usual && <div class="small-text">usually {duration(usual)}</div>}</td>
+      <td class="right num dim wide-only">{r.startedAt ? <Elapsed from={r.startedAt} to={r.finishedAt} /> : '–'}{r.status === 'RUNNING' && usual && <div class="small-text" title={`The median of your folds by ${r.modelName} in this list`}>usually {duration(usual)}</div>}</td>
       <td class="dim num wide-only" title={moment(r.date)}>{when(r.date, now.value)}</td>
       <td class="right actions">
         {live && <button type="button" class="quiet small" aria-label={`Stop ${r.name}`} onClick={stop}>Stop</button>}
