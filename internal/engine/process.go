@@ -67,7 +67,7 @@ type process struct {
 	used   time.Time
 }
 
-// start starts a process and says hello to it.
+// start starts a process and says hello to it. A process that comes with a failure is to be ended.
 func start(ctx context.Context, l launch) (*process, *pleat.Failure) {
 	p := &process{launch: l, heard: time.Now(), dead: make(chan struct{}), gone: make(chan struct{})}
 	if l.grease != 0 {
@@ -82,7 +82,7 @@ func start(ctx context.Context, l launch) (*process, *pleat.Failure) {
 	ctx, done := context.WithTimeoutCause(ctx, seconds(l.manifest.LoadTimeout), errLoadTime)
 	defer done()
 	if f := p.send(wireHello{Type: "hello", Protocol: wireProtocol, Service: "pleat " + pleat.Version, Heartbeat: heartbeatEvery.Seconds(), Grease: l.grease}); f != nil {
-		return nil, p.giveUp(f)
+		return p, p.giveUp(f)
 	}
 	for {
 		select {
@@ -92,13 +92,13 @@ func start(ctx context.Context, l launch) (*process, *pleat.Failure) {
 				continue
 			}
 			if pong.Protocol != wireProtocol {
-				return nil, p.giveUp(pleat.Failed(pleat.FailLoad, fmt.Sprintf("the runner of %s speaks version %d of the protocol, and the service %d", l.manifest.Engine, pong.Protocol, wireProtocol)))
+				return p, p.giveUp(pleat.Failed(pleat.FailLoad, fmt.Sprintf("the runner of %s speaks version %d of the protocol, and the service %d", l.manifest.Engine, pong.Protocol, wireProtocol)))
 			}
 			return p, nil
 		case <-p.gone:
-			return nil, p.crashed("while it started")
+			return p, p.crashed("while it started")
 		case <-ctx.Done():
-			return nil, p.giveUp(p.late(ctx))
+			return p, p.giveUp(p.late(ctx))
 		}
 	}
 }
@@ -113,8 +113,14 @@ func (p *process) late(ctx context.Context) *pleat.Failure {
 	return Interrupted(ctx)
 }
 
+// giveUp makes a process one that nobody uses again, and asks it to end; whoever leaves its seat sees to it that it does.
 func (p *process) giveUp(f *pleat.Failure) *pleat.Failure {
-	p.kill(0)
+	p.mu.Lock()
+	if p.broken == nil {
+		p.broken = errors.New(f.Message)
+	}
+	p.mu.Unlock()
+	p.signal(syscall.SIGTERM)
 	return f
 }
 

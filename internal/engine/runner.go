@@ -124,7 +124,7 @@ func (t *turn) predictAll(ctx context.Context, pieces []*piece) *pleat.Failure {
 			if out.failure.Kind != pleat.FailOOM || t.small || ctx.Err() != nil {
 				return t.final(out.failure)
 			}
-			t.small = true
+			t.small, seat.need = true, seat.slot.device.Memory // nobody else stays beside it
 			t.sink.Log("out of memory; trying once more with one sample at a time")
 		}
 	}
@@ -275,7 +275,7 @@ func (t *Runner) launch() launch {
 		l.argv = append(l.argv, fill.Replace(a))
 	}
 	env := map[string]string{"HOME": home, "TMPDIR": filepath.Join(t.Cache, "tmp"), "XDG_CACHE_HOME": filepath.Join(home, ".cache"),
-		"PYTHONPATH": cmp.Or(t.Library, filepath.Dir(t.Manifest.Dir)), "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+		"PYTHONPATH": cmp.Or(t.Library, filepath.Dir(t.Manifest.Dir)), "PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1"}
 	for _, name := range inherited {
 		if v, ok := os.LookupEnv(name); ok {
 			env[name] = v

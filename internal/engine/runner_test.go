@@ -222,6 +222,29 @@ func TestRunnerCancel(t *testing.T) {
 	}
 }
 
+// So it does while the model loads; what loads is ended.
+func TestRunnerCancelWhileLoading(t *testing.T) {
+	b := newBench(t, nil)
+	pid := int(b.good("ok")["pid"].(float64))
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	w := b.work("ok")
+	w.Model = b.model("slow")
+	began := time.Now()
+	out := b.Run(ctx, w, &heard{})
+	if took := time.Since(began); took > time.Second || out.Failure == nil {
+		t.Errorf("%+v after %v", out.Failure, took)
+	}
+	if again := int(b.good("ok")["pid"].(float64)); again == pid {
+		t.Error("a process that was given up was used again")
+	}
+	for end := time.Now().Add(10 * time.Second); !gone(pid); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a process that was given up lives on")
+		}
+	}
+}
+
 func TestRunnerKilled(t *testing.T) {
 	b := newBench(t, nil)
 	pid := int(b.good("ok")["pid"].(float64))

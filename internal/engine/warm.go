@@ -159,7 +159,7 @@ func (w *Warm) tell() {
 type seat struct {
 	warm *Warm
 	slot *slot
-	need int64
+	need int64 // bytes; after an out of memory as much as there is
 }
 
 // sit waits for a free slot with room for need bytes, and takes the one that suits best: where the engine is loaded, then one
@@ -232,11 +232,14 @@ func (s *seat) process(ctx context.Context, l launch) (*process, *pleat.Failure)
 	w := s.warm
 	w.mu.Lock()
 	p := s.slot.find(l.manifest)
-	var ended []*process
-	s.slot.procs = slices.DeleteFunc(s.slot.procs, func(o *process) bool { return !o.alive() })
-	if p == nil {
-		ended = w.evict(s.slot, s.need)
-	}
+	s.slot.procs = slices.DeleteFunc(s.slot.procs, func(o *process) bool {
+		dead := !o.alive()
+		if dead {
+			w.end(o)
+		}
+		return dead
+	})
+	ended := w.evict(s.slot, p, s.need)
 	w.mu.Unlock()
 	for _, o := range ended { // their memory must be free before another process takes it
 		w.log.Info("a runner makes room", "engine", o.manifest.Engine, "device", s.slot.device.Name)
@@ -253,6 +256,9 @@ func (s *seat) process(ctx context.Context, l launch) (*process, *pleat.Failure)
 	l.env = append(slices.Clone(l.env), "CUDA_VISIBLE_DEVICES="+visible)
 	p, f := start(ctx, l)
 	if f != nil {
+		if p != nil {
+			w.end(p)
+		}
 		return nil, f
 	}
 	w.mu.Lock()
@@ -261,9 +267,9 @@ func (s *seat) process(ctx context.Context, l launch) (*process, *pleat.Failure)
 	return p, nil
 }
 
-// evict takes processes out of slots until there is room for need bytes. On the CPU idle processes of every slot count, since
-// they share the machine's memory.
-func (w *Warm) evict(at *slot, need int64) []*process {
+// evict takes processes other than stays out of slots until there is room for need bytes. On the CPU idle processes of every slot
+// count, since they share the machine's memory.
+func (w *Warm) evict(at *slot, stays *process, need int64) []*process {
 	if at.device.Memory == 0 {
 		return nil
 	}
@@ -278,8 +284,10 @@ func (w *Warm) evict(at *slot, need int64) []*process {
 			continue
 		}
 		for _, p := range s.procs {
-			idle = append(idle, resident{s, p})
-			used += p.resident()
+			if p != stays {
+				idle = append(idle, resident{s, p})
+				used += p.resident()
+			}
 		}
 	}
 	slices.SortFunc(idle, func(a, b resident) int { return a.p.used.Compare(b.p.used) })
