@@ -171,3 +171,26 @@ func TestClip(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A job is refused before it starts where no device has room for it.
+func TestValidateMemory(t *testing.T) {
+	m := full
+	m.Memory, m.Device = MemoryModel{Base: 1e9, Square: 60_000}, "cuda"
+	job := func() *Job { return &Job{Name: "x", Sequences: []Sequence{protein(strings.Repeat("A", 1000))}} }
+	for _, c := range []struct {
+		room   int64
+		device string
+		want   string
+	}{
+		{0, "cuda", ""},
+		{61e9, "cuda", ""},
+		{48e9, "cuda", `sequences: 1000 tokens need about 61 GB with the model "boltz-2"; the largest device has 48 GB`},
+		{7.5e9, "cpu", `sequences: 1000 tokens need about 61 GB with the model "boltz-2"; the machine has 7.5 GB`},
+	} {
+		m.Room, m.Device = c.room, c.device
+		err := job().Validate(m)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("with %d bytes on %s: %v; want %q", c.room, c.device, err, c.want)
+		}
+	}
+}

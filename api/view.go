@@ -198,6 +198,7 @@ type Model struct {
 	MaxTokens  int         `json:"maxTokens" doc:"Per structure; 0: not stated."`
 	Memory     Cost        `json:"memory" doc:"Bytes expected for n tokens."`
 	Speed      Cost        `json:"speed" doc:"Core-seconds expected for n tokens."`
+	Room       int64       `json:"room" doc:"Bytes that one structure may take where the model runs; 0: not known."`
 	Confidence string      `json:"confidence"`
 	Notice     string      `json:"notice"`
 	Citations  []Citation  `json:"citations"`

@@ -32,7 +32,7 @@ func modelOut(m *pleat.Model) api.Model {
 	out := api.Model{
 		Name: m.Name, Kind: string(m.Kind), Title: m.Title, Engine: m.Engine, Version: m.Version, WeightSet: m.WeightSet, Method: m.Method,
 		Licence: m.Licence, Device: m.Device, Entities: []string{}, Features: []string{}, Params: []api.ParamSpec{}, Citations: []api.Citation{},
-		MinTokens: m.MinTokens, MaxTokens: m.MaxTokens, Memory: api.Cost(m.Memory), Speed: api.Cost(m.Speed), Confidence: m.Confidence, Notice: m.Notice,
+		MinTokens: m.MinTokens, MaxTokens: m.MaxTokens, Memory: api.Cost(m.Memory), Speed: api.Cost(m.Speed), Room: m.Room, Confidence: m.Confidence, Notice: m.Notice,
 	}
 	for _, e := range m.Entities {
 		out.Entities = append(out.Entities, string(e))

@@ -425,6 +425,23 @@ func TestRestartFreesLeases(t *testing.T) {
 	})
 }
 
+// A job goes where it fits: of a model's workers the largest room counts, and one that does not know its own may have more.
+func TestModelsHaveTheLargestRoom(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		for i, c := range []struct{ room, want int64 }{{24e9, 24e9}, {80e9, 80e9}, {48e9, 80e9}, {0, 0}} {
+			w := pleat.Worker{ID: pleat.WorkerID(fmt.Sprint("node-", i)), Models: []pleat.Model{{Name: "boltz-2", Kind: pleat.TaskFold, Room: c.room}}}
+			if err := s.RegisterWorker(ctx, w); err != nil {
+				t.Fatal(err)
+			}
+			models, err := s.Models(ctx)
+			if err != nil || len(models) != 1 || models[0].Room != c.want {
+				t.Errorf("%+v, %v; want room for %d", models, err, c.want)
+			}
+		}
+	})
+}
+
 func TestVisibility(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
