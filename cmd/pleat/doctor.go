@@ -85,7 +85,7 @@ func (d *doctor) machine() {
 	for _, v := range devices {
 		d.ok("devices", "%s %s, %s", v.Name, v.ID, Bytes(v.Memory))
 	}
-	engines, _, err := newEngines(d.cfg, newLog(io.Discard, d.cfg))
+	engines, _, err := newEngines(d.cfg, newLog(io.Discard, d.cfg), nil)
 	if err != nil {
 		d.bad("engines", "%v", err)
 		return

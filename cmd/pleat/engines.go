@@ -168,7 +168,7 @@ times: the first run loads the model, the second has it. It needs no database an
 func checkEngine(cmd *cobra.Command, c Config, name, model string) error {
 	c.Engines, c.LogLevel = []string{name}, "info"
 	log := newLog(cmd.ErrOrStderr(), c)
-	engines, _, err := newEngines(c, log)
+	engines, _, err := newEngines(c, log, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

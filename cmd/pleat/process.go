@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -93,7 +94,7 @@ func (p *process) node() (pleat.WorkerID, error) {
 
 // pool makes this process a worker.
 func (p *process) pool() (*work.Pool, error) {
-	engines, devices, err := newEngines(p.cfg, p.log)
+	engines, devices, err := newEngines(p.cfg, p.log, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +117,9 @@ func (p *process) pool() (*work.Pool, error) {
 // engineNames are what the setting engines may name.
 var engineNames = []string{"mini", "calvados", "analyst", "null"}
 
-func newEngines(c Config, log *slog.Logger) (*engine.Registry, []pleat.Device, error) {
-	all, devices, err := runnerEngines(c, log)
+// newEngines makes the engines that are set. Stderr, if not nil, gets what runners write there.
+func newEngines(c Config, log *slog.Logger, stderr io.Writer) (*engine.Registry, []pleat.Device, error) {
+	all, devices, err := runnerEngines(c, log, stderr)
 	if err != nil {
 		return nil, nil, err
 	}

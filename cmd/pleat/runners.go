@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -116,7 +117,7 @@ func findDevices() ([]pleat.Device, error) {
 }
 
 // runnerEngines makes the engines of those names that are no built-in engine's.
-func runnerEngines(c Config, log *slog.Logger) ([]engine.Engine, []pleat.Device, error) {
+func runnerEngines(c Config, log *slog.Logger, stderr io.Writer) ([]engine.Engine, []pleat.Device, error) {
 	var names []string
 	for _, e := range c.Engines {
 		if !slices.Contains(engineNames, e) {
@@ -141,6 +142,7 @@ func runnerEngines(c Config, log *slog.Logger) ([]engine.Engine, []pleat.Device,
 			warm.Close()
 			return nil, nil, &exit{exitUsage, err}
 		}
+		r.Stderr = stderr
 		out = append(out, r)
 	}
 	return out, devices, nil

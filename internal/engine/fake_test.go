@@ -123,6 +123,36 @@ func (f *fake) predict(m *wirePredict, cancels <-chan string) {
 		return
 	}
 	structureFile := func(name string) wireFile { return writeResult(m.Workdir, "structure", name, helixOf(in)) }
+	f.ends(what, m)
+	if f.refuses(what, arg, m, cancels) {
+		return
+	}
+	switch what {
+	case "stale": // of another job, before this one's
+		f.say(wireResult{Type: "result", ID: "another", Scores: &wireScores{PTM: new(float64)}})
+		f.say(wireError{Type: "error", ID: "another", Code: "internal", Message: "of another job"})
+	case "chatty":
+		for i := range 2000 {
+			f.say(wireLog{Type: "log", ID: m.ID, Line: fmt.Sprint("line ", i, "\x1b[31m ", m.Workdir)})
+		}
+	case "grow":
+		f.rss.Store(10e9)
+		time.Sleep(150 * time.Millisecond)
+	case "none": // a result without files
+	case "hash", "outside", "link", "absent", "folder", "short", "unreadable":
+		r.Files = append(r.Files, f.wrongFile(what, m, structureFile))
+	}
+	if len(r.Files) == 0 && what != "none" {
+		r.Files = append(r.Files, structureFile("model.cif"))
+	}
+	f.say(r)
+	if what == "exit-after" {
+		os.Exit(0)
+	}
+}
+
+// ends does what leaves no answer.
+func (f *fake) ends(what string, m *wirePredict) {
 	switch what {
 	case "hang": // alive, but no progress
 		select {}
@@ -151,56 +181,35 @@ func (f *fake) predict(m *wirePredict, cancels <-chan string) {
 		}
 		fmt.Fprintln(os.Stderr, "child", cmd.Process.Pid)
 		os.Exit(0)
+	case "stubborn":
+		f.say(wireProgress{Type: "progress", ID: m.ID, Stage: "diffusion", Done: 1, Total: 9})
+		select {}
+	}
+}
+
+// refuses answers with an error, or waits for a cancel; false where a result is to follow.
+func (f *fake) refuses(what, arg string, m *wirePredict, cancels <-chan string) bool {
+	switch what {
 	case "cancellable":
 		f.say(wireProgress{Type: "progress", ID: m.ID, Stage: "diffusion", Done: 1, Total: 9})
 		<-cancels
 		f.say(wireError{Type: "error", ID: m.ID, Code: "cancelled", Message: "stopped"})
-		return
-	case "stubborn":
-		f.say(wireProgress{Type: "progress", ID: m.ID, Stage: "diffusion", Done: 1, Total: 9})
-		select {}
+		return true
 	case "late": // the result comes after the cancel
 		f.say(wireProgress{Type: "progress", ID: m.ID, Stage: "diffusion", Done: 1, Total: 9})
 		<-cancels
 		time.Sleep(300 * time.Millisecond)
-	case "stale": // of another job, before this one's
-		f.say(wireResult{Type: "result", ID: "another", Scores: &wireScores{PTM: new(float64)}})
-		f.say(wireError{Type: "error", ID: "another", Code: "internal", Message: "of another job"})
 	case "error":
 		code, message, _ := strings.Cut(arg, " ")
 		f.say(wireError{Type: "error", ID: m.ID, Code: code, Message: message + m.Workdir, Detail: "Traceback"})
-		return
+		return true
 	case "oom-once":
 		if m.Parallel == 0 {
 			f.say(wireError{Type: "error", ID: m.ID, Code: "oom", Message: "tried to allocate 20 GiB"})
-			return
+			return true
 		}
-	case "chatty":
-		for i := range 2000 {
-			f.say(wireLog{Type: "log", ID: m.ID, Line: fmt.Sprint("line ", i, "\x1b[31m ", m.Workdir)})
-		}
-	case "grow":
-		f.rss.Store(10e9)
-		time.Sleep(150 * time.Millisecond)
-	case "none": // a result without files
-		f.say(r)
-		return
-	case "hash":
-		v := structureFile("model.cif")
-		v.SHA256 = strings.Repeat("0", 64)
-		r.Files = append(r.Files, v)
-		f.say(r)
-		return
-	case "outside", "link", "absent", "folder", "short", "unreadable":
-		r.Files = append(r.Files, f.wrongFile(what, m, structureFile))
-		f.say(r)
-		return
 	}
-	r.Files = append(r.Files, structureFile("model.cif"))
-	f.say(r)
-	if what == "exit-after" {
-		os.Exit(0)
-	}
+	return false
 }
 
 // flow answers questions and simulates, in a way.
@@ -257,6 +266,10 @@ func (f *fake) wrongFile(what string, m *wirePredict, structureFile func(string)
 	case "short":
 		v := structureFile("model.cif")
 		v.Bytes++
+		return v
+	case "hash":
+		v := structureFile("model.cif")
+		v.SHA256 = strings.Repeat("0", 64)
 		return v
 	}
 	return writeResult(m.Workdir, "structure", "model.cif", "this is no structure")

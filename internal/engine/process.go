@@ -37,6 +37,7 @@ type launch struct {
 	roots    []string // paths of the host, which no owner should read
 	grease   uint64   // not 0: messages carry what nobody knows, in tests
 	log      *slog.Logger
+	stderr   io.Writer // gets what the process writes there too; nil: nobody
 }
 
 // process is a runner that is alive, or was. One goroutine reads what it sends, one what it writes to stderr, one waits for its
@@ -364,6 +365,9 @@ func (p *process) readStderr(in io.Reader) {
 	for {
 		n, err := in.Read(b)
 		p.keepTail(b[:n])
+		if p.stderr != nil && n > 0 {
+			_, _ = p.stderr.Write(b[:n]) // a terminal, which may be gone
+		}
 		if err != nil {
 			return
 		}

@@ -31,7 +31,8 @@ type Runner struct {
 	Threads  int      // cores of one process; 0: its own choice
 	Hidden   []string // further paths of the host that no owner should read
 	Log      *slog.Logger
-	Grease   uint64 // not 0: messages carry fields and types that nobody knows, in tests
+	Stderr   io.Writer // gets what its processes write there; nil: nobody. The last of it is in Log where one dies
+	Grease   uint64    // not 0: messages carry fields and types that nobody knows, in tests
 }
 
 // Models lists the manifest's models, with the device that they run on here. None where there is no such device.
@@ -269,7 +270,7 @@ func (t *Runner) launch() launch {
 	python := cmp.Or(t.Python, "python3")
 	home := filepath.Join(t.Cache, "home")
 	fill := strings.NewReplacer("{python}", python, "{weights}", t.Weights, "{cache}", t.Cache, "{threads}", strconv.Itoa(max(t.Threads, 1)))
-	l := launch{manifest: t.Manifest, weights: t.Weights, threads: t.Threads, grease: t.Grease, log: t.Log,
+	l := launch{manifest: t.Manifest, weights: t.Weights, threads: t.Threads, grease: t.Grease, log: t.Log, stderr: t.Stderr,
 		roots: append([]string{t.Manifest.Dir, t.Weights, t.Cache}, t.Hidden...)}
 	for _, a := range t.Manifest.Argv {
 		l.argv = append(l.argv, fill.Replace(a))
