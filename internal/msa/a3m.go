@@ -1,0 +1,208 @@
+package msa
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Bounds of one alignment. Beyond them Read answers an error.
+const (
+	MaxBytes = 256 << 20
+	MaxRows  = 500_000
+	maxName  = 1 << 10 // bytes of a row's name that are kept
+	maxLine  = 1 << 20
+)
+
+// Alignment is a multiple sequence alignment of a query, as A3M has it.
+type Alignment struct {
+	Rows []Row // the first is the query itself, without gaps or insertions
+}
+
+// Row is one aligned sequence. Text has one capital letter or hyphen per residue of the query, and insertions between them in
+// small letters.
+type Row struct {
+	Name string
+	Text string
+}
+
+// Query is the sequence that the rows are aligned to.
+func (a *Alignment) Query() string { return a.Rows[0].Text }
+
+// Read reads an A3M file. Its first row must be the query, or anything without gaps and insertions where query is empty.
+// Comments (#), empty lines and dots are dropped, and an asterisk becomes X. The error is one sentence that names the row or line.
+func Read(r io.Reader, query string) (*Alignment, error) {
+	b := builder{query: query}
+	bounded := &io.LimitedReader{R: r, N: MaxBytes + 1}
+	lines := bufio.NewScanner(bounded)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		if err := b.line(lines.Bytes()); err != nil {
+			return nil, fmt.Errorf("line %d %w", n, err)
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("line %d is longer than %d bytes", n+1, maxLine)
+	case err != nil:
+		return nil, err
+	case bounded.N <= 0:
+		return nil, fmt.Errorf("it has more than %d MiB", MaxBytes>>20)
+	}
+	if err := b.end(); err != nil {
+		return nil, err
+	}
+	if len(b.rows) == 0 {
+		return nil, errors.New("it has no sequence")
+	}
+	return &Alignment{Rows: b.rows}, nil
+}
+
+// builder collects rows, which may be wrapped over several lines.
+type builder struct {
+	query string
+	rows  []Row
+	open  bool // a name was read, and its row is being collected
+	name  string
+	text  strings.Builder
+}
+
+func (b *builder) line(line []byte) error {
+	line = trimEnd(line)
+	switch {
+	case len(line) == 0 || line[0] == '#':
+		return nil
+	case line[0] == '>':
+		if err := b.end(); err != nil {
+			return fmt.Errorf("begins a row after a bad one: %w", err)
+		}
+		b.open, b.name = true, cleanName(string(line[1:min(len(line), maxName)]))
+		return nil
+	case !b.open:
+		return errors.New("stands before the first name, which begins with >")
+	case b.text.Len()+len(line) > maxLine:
+		return fmt.Errorf("makes a row of more than %d letters", maxLine)
+	}
+	for i, c := range line {
+		switch {
+		case c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c == '-':
+			b.text.WriteByte(c)
+		case c == '.':
+		case c == '*':
+			b.text.WriteByte('X')
+		default:
+			return fmt.Errorf("has %q at position %d; an alignment has letters, hyphens and dots", c, i+1)
+		}
+	}
+	return nil
+}
+
+func trimEnd(line []byte) []byte {
+	for len(line) > 0 && (line[len(line)-1] == '\r' || line[len(line)-1] == ' ' || line[len(line)-1] == '\t') {
+		line = line[:len(line)-1]
+	}
+	return line
+}
+
+// cleanName keeps a name to one printable line.
+func cleanName(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return '\t' // separates the fields that search programs write
+		case r < ' ' || r == 0x7f || r == '\ufffd':
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+}
+
+// end checks the row that was being collected and keeps it.
+func (b *builder) end() error {
+	if !b.open {
+		return nil
+	}
+	text, n := b.text.String(), len(b.rows)+1
+	b.text.Reset()
+	b.open = false
+	if n > MaxRows {
+		return fmt.Errorf("it has more than %d rows", MaxRows)
+	}
+	if n == 1 {
+		if at := strings.IndexFunc(text, func(r rune) bool { return r < 'A' || r > 'Z' }); at >= 0 {
+			return fmt.Errorf("row 1 has %q at position %d; it must be the sequence itself, in capitals without gaps", text[at], at+1)
+		}
+		switch {
+		case text == "":
+			return errors.New("row 1 is empty; it must be the sequence itself")
+		case b.query == "":
+			b.query = text
+		case text != b.query:
+			return fmt.Errorf("row 1 is not the sequence itself: it has %d residues, the sequence %d%s", len(text), len(b.query), firstDifference(text, b.query))
+		}
+	} else if got := columns(text); got != len(b.query) {
+		return fmt.Errorf("row %d has %d columns; the sequence has %d residues", n, got, len(b.query))
+	}
+	b.rows = append(b.rows, Row{b.name, text})
+	return nil
+}
+
+func firstDifference(a, b string) string {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf(", and they differ at residue %d", i+1)
+		}
+	}
+	return ""
+}
+
+// columns counts the letters and gaps that stand at residues of the query.
+func columns(text string) int {
+	n := 0
+	for i := range len(text) {
+		if c := text[i]; c < 'a' || c > 'z' {
+			n++
+		}
+	}
+	return n
+}
+
+// Aligned is the row over the residues of the query: its insertions are taken out.
+func (r Row) Aligned() string {
+	if columns(r.Text) == len(r.Text) {
+		return r.Text
+	}
+	return strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' {
+			return -1
+		}
+		return c
+	}, r.Text)
+}
+
+// Identity is the share of the query's residues that an aligned row has alike, 0 to 1. A gap is not alike, and neither is an
+// unknown residue.
+func Identity(query, aligned string) float64 {
+	alike := 0
+	for i := range len(query) {
+		if query[i] == aligned[i] && query[i] != 'X' {
+			alike++
+		}
+	}
+	return float64(alike) / float64(len(query))
+}
+
+// WriteTo writes the alignment as A3M, two lines a row.
+func (a *Alignment) WriteTo(w io.Writer) (int64, error) {
+	out := bufio.NewWriter(w)
+	n := int64(0)
+	for _, r := range a.Rows {
+		k, _ := fmt.Fprintf(out, ">%s\n%s\n", r.Name, r.Text)
+		n += int64(k)
+	}
+	return n, out.Flush()
+}

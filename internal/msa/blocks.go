@@ -1,0 +1,89 @@
+package msa
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
+
+// firstID is the number that the first sequence of a search bears; the others count on. ColabFold's programs begin there.
+const firstID = 101
+
+// split sorts the blocks of a file of several alignments, which NUL bytes separate, by the number that each begins with. A
+// block for a number that was not asked for is refused.
+func split(file []byte, sequences []string) ([][]byte, error) {
+	out := make([][]byte, len(sequences))
+	for block := range bytes.SplitSeq(file, []byte{0}) {
+		block = bytes.TrimLeft(block, "\r\n")
+		if len(block) == 0 {
+			continue
+		}
+		head, _, _ := bytes.Cut(block, []byte("\n"))
+		name, ok := bytes.CutPrefix(bytes.TrimSpace(head), []byte(">"))
+		number, _, _ := bytes.Cut(name, []byte("\t"))
+		id, err := strconv.Atoi(string(number))
+		if !ok || err != nil || id < firstID || id >= firstID+len(sequences) {
+			return nil, fmt.Errorf("a block begins with %q, which is none of the sequences that were sent", clip(head))
+		}
+		if out[id-firstID] != nil {
+			return nil, fmt.Errorf("it has two blocks of the sequence %d", id)
+		}
+		out[id-firstID] = block
+	}
+	return out, nil
+}
+
+func clip(b []byte) string {
+	if len(b) > 40 {
+		b = b[:40]
+	}
+	return string(b)
+}
+
+// gather reads one alignment per sequence out of several such files, the rows of a later file after those of an earlier. Every
+// sequence must be in the first file.
+func gather(files [][]byte, sequences []string) ([]*Alignment, error) {
+	out := make([]*Alignment, len(sequences))
+	for k, file := range files {
+		blocks, err := split(file, sequences)
+		if err != nil {
+			return nil, err
+		}
+		for i, block := range blocks {
+			if block == nil {
+				if k == 0 {
+					return nil, fmt.Errorf("it has no alignment of the sequence %d", firstID+i)
+				}
+				continue
+			}
+			a, err := Read(bytes.NewReader(block), sequences[i])
+			if err != nil {
+				return nil, fmt.Errorf("the alignment of the sequence %d: %w", firstID+i, err)
+			}
+			if out[i] == nil {
+				out[i] = a
+			} else {
+				out[i].Rows = append(out[i].Rows, a.Rows[1:]...)
+			}
+			out[i].Rows[0].Name = strconv.Itoa(firstID + i)
+		}
+		files[k] = nil // the rows have what they need of it
+	}
+	for i, a := range out {
+		if len(a.Rows) > MaxRows {
+			return nil, fmt.Errorf("the alignment of the sequence %d has more than %d rows", firstID+i, MaxRows)
+		}
+	}
+	return out, nil
+}
+
+// checkPaired refuses paired alignments whose rows cannot belong to each other.
+func checkPaired(all []*Alignment) error {
+	for i, a := range all {
+		if len(a.Rows) != len(all[0].Rows) {
+			return fmt.Errorf("the paired alignment of the sequence %d has %d rows, that of the sequence %d has %d; rows are paired by their order",
+				firstID+i, len(a.Rows), firstID, len(all[0].Rows))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,307 @@
+package msa_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pleat/internal/msa"
+)
+
+const seqA, seqB = "MKTAYIAK", "GSHMLEDP"
+
+func search(t *testing.T, s *msa.Server, pairing msa.Pairing, sequences ...string) ([]*msa.Alignment, []string, error) {
+	t.Helper()
+	ctx, done := context.WithTimeout(context.Background(), 20*time.Second)
+	defer done()
+	var said []string
+	out, err := s.Search(ctx, sequences, pairing, func(line string) { said = append(said, line) })
+	return out, said, err
+}
+
+func texts(a *msa.Alignment) []string {
+	var out []string
+	for _, r := range a.Rows {
+		out = append(out, r.Text)
+	}
+	return out
+}
+
+func TestSearch(t *testing.T) {
+	for _, c := range []struct {
+		mode msa.Mode
+		want []string // rows of seqA
+	}{
+		{msa.ModeEnv, []string{seqA, "Mins-TAYIAK", "GGGGGGGG"}},
+		{msa.ModeAll, []string{seqA, "Mins-TAYIAK"}},
+		{msa.ModeEnvNoFilter, []string{seqA, "Mins-TAYIAK", "GGGGGGGG"}},
+		{msa.ModeNoFilter, []string{seqA, "Mins-TAYIAK"}},
+	} {
+		server := newColab(t)
+		s := server.client()
+		s.Mode = c.mode
+		out, _, err := search(t, s, msa.PairNone, seqB, seqA)
+		if err != nil {
+			t.Fatal(c.mode, err)
+		}
+		if d := cmp.Diff(c.want, texts(out[1])); d != "" {
+			t.Error(c.mode, d)
+		}
+		if out[0].Query() != seqB {
+			t.Errorf("%s: the first alignment is that of %s", c.mode, out[0].Query())
+		}
+		want := submission{"/ticket/msa", string(c.mode), []string{seqB, seqA}}
+		if len(server.tickets) != 1 || cmp.Diff(want, server.tickets[0], cmp.AllowUnexported(submission{})) != "" {
+			t.Errorf("%s: submitted %v", c.mode, server.tickets)
+		}
+		if len(server.agents) != 1 || server.agents["pleat/test"] == 0 {
+			t.Errorf("user agents are %v", server.agents)
+		}
+	}
+}
+
+func TestSearchForPairs(t *testing.T) {
+	for pairing, mode := range map[msa.Pairing]string{msa.PairGreedy: "pairgreedy", msa.PairComplete: "paircomplete"} {
+		server := newColab(t)
+		out, _, err := search(t, server.client(), pairing, seqA, seqB)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([][]string{{seqA, "Mins-TAYIAK"}, {seqB, "Gins-HMLEDP"}}, [][]string{texts(out[0]), texts(out[1])}); d != "" {
+			t.Error(d)
+		}
+		if s := server.tickets[0]; s.path != "/ticket/pair" || s.mode != mode {
+			t.Errorf("submitted %v", s)
+		}
+	}
+	server := newColab(t)
+	server.files = func(s submission) map[string]string {
+		f := answerFiles(s)
+		f["pair.a3m"] = strings.TrimSuffix(f["pair.a3m"], "\x00") + ">more\n--------\n\x00"
+		return f
+	}
+	_, _, err := search(t, server.client(), msa.PairGreedy, seqA, seqB)
+	wantError(t, err, "the paired alignment of the sequence 102 has 3 rows, that of the sequence 101 has 2", true)
+}
+
+func wantError(t *testing.T, err error, want string, retry bool) {
+	t.Helper()
+	var e *msa.Error
+	if !errors.As(err, &e) || !strings.Contains(e.Message, want) || e.Retry != retry {
+		t.Errorf("error is %#v; want %q, retry %v", err, want, retry)
+	}
+}
+
+func ticketOf(status string) answer {
+	return answer{body: fmt.Sprintf(`{"id":"ticket-0","status":%q}`, status)}
+}
+
+func times(n int, a answer) []answer {
+	var out []answer
+	for range n {
+		out = append(out, a)
+	}
+	return out
+}
+
+// What passes by itself is waited out, and said.
+func TestPatience(t *testing.T) {
+	limited := answer{code: 429, body: `{"status":"RATELIMIT","reason":"too much"}`}
+	for name, c := range map[string]struct {
+		submit, look, download []answer
+		said                   string
+		tickets                int
+	}{
+		"rate limit storm":   {submit: times(30, limited), said: "asks for patience", tickets: 1},
+		"rate limit by word": {submit: times(3, answer{body: `{"status":"RATELIMIT"}`}), said: "asks for patience", tickets: 1},
+		"bare 429":           {submit: times(3, answer{code: 429, body: "slow down"}), said: "asks for patience", tickets: 1},
+		"limited looks":      {look: times(20, limited), said: "asks for patience", tickets: 1},
+		"maintenance":        {submit: times(4, ticketOf("MAINTENANCE")), said: "in maintenance; trying again", tickets: 1},
+		"bad gateway":        {submit: times(4, answer{code: 502, body: "<html>"}), said: "answered 502; trying again", tickets: 1},
+		"unknown at first":   {submit: times(3, answer{body: `{"id":"","status":"UNKNOWN"}`}), tickets: 1},
+		"queued, running":    {look: []answer{ticketOf("PENDING"), ticketOf("RUNNING"), ticketOf("UNKNOWN"), ticketOf("RUNNING")}, said: "is searching", tickets: 1},
+		"no JSON":            {look: times(3, answer{body: "oops"}), said: "is no ticket; trying again", tickets: 1},
+		"lost ticket":        {look: times(9, ticketOf("UNKNOWN")), said: "has lost the search; asking again", tickets: 2},
+		"broken downloads":   {download: []answer{{code: 503}, {body: "no gzip"}, {body: ""}, {body: string(pack(map[string]string{"uniref.a3m": "x"})[:40])}}, said: "could not be fetched whole; trying again", tickets: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newColab(t)
+			server.submit, server.look, server.download = c.submit, c.look, c.download
+			out, said, err := search(t, server.client(), msa.PairNone, seqA)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(out[0].Rows) != 3 || !strings.Contains(strings.Join(said, "\n"), c.said) || len(server.tickets) != c.tickets {
+				t.Errorf("%d rows, %d tickets, said %q", len(out[0].Rows), len(server.tickets), said)
+			}
+			if len(said) > 6 {
+				t.Errorf("%d lines for one search: %q", len(said), said)
+			}
+		})
+	}
+}
+
+// What does not pass ends the search with one sentence.
+func TestServerFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		submit, look, download []answer
+		want                   string
+		retry                  bool
+	}{
+		"error at once":      {submit: times(1, ticketOf("ERROR")), want: "the alignment server refused the search", retry: true},
+		"error":              {look: times(1, ticketOf("ERROR")), want: "the alignment server failed on the search", retry: true},
+		"maintenance":        {submit: times(99, ticketOf("MAINTENANCE")), want: "the alignment server is in maintenance", retry: true},
+		"down":               {submit: times(99, answer{code: 500}), want: "the alignment server answered 500", retry: true},
+		"wrong address":      {submit: times(99, answer{code: 404}), want: "answered 404; the operator has to check its address"},
+		"never JSON":         {submit: times(99, answer{body: "<html>"}), want: "is no ticket", retry: true},
+		"new word":           {look: times(1, ticketOf("DANCING")), want: `has the status "DANCING"`},
+		"bad id":             {submit: times(1, answer{body: `{"id":"../../etc","status":"PENDING"}`}), want: "no id", retry: true},
+		"no id":              {submit: times(1, answer{body: `{"status":"PENDING"}`}), want: "no id", retry: true},
+		"always lost":        {look: times(999, ticketOf("UNKNOWN")), want: "lost the search again and again", retry: true},
+		"result gone":        {download: times(1, answer{code: 404}), want: "has no result: it answered 404", retry: true},
+		"always truncated":   {download: times(99, answer{body: string(pack(map[string]string{"uniref.a3m": strings.Repeat("x", 999)})[:60])}), want: "could not be fetched whole", retry: true},
+		"hangs":              {submit: times(99, answer{hang: true}), want: "cannot be reached", retry: true},
+		"download hangs":     {download: times(99, answer{hang: true}), want: "could not be fetched whole", retry: true},
+		"asks too much time": {submit: times(1, answer{code: 429, header: [2]string{"Retry-After", "86400"}}), want: "asks to wait 86400 seconds", retry: true},
+		"redirected":         {submit: times(1, answer{code: 302, header: [2]string{"Location", "http://127.0.0.1:1/"}}), want: "answered 302"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newColab(t)
+			server.submit, server.look, server.download = c.submit, c.look, c.download
+			_, _, err := search(t, server.client(), msa.PairNone, seqA)
+			wantError(t, err, c.want, c.retry)
+			if strings.Contains(err.Error(), server.URL) {
+				t.Errorf("the error %q names the address", err)
+			}
+		})
+	}
+}
+
+// entries packs tar entries as they are given.
+func entries(heads ...tar.Header) string {
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	w := tar.NewWriter(zipped)
+	for _, h := range heads {
+		_ = w.WriteHeader(&h)
+		_, _ = io.CopyN(w, zeros{}, h.Size)
+	}
+	_ = w.Close()
+	_ = zipped.Close()
+	return out.String()
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestBadArchives(t *testing.T) {
+	file := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg} }
+	many := make([]tar.Header, 65)
+	for i := range many {
+		many[i] = file(fmt.Sprintf("%d.txt", i))
+	}
+	of := func(files map[string]string) string { return string(pack(files)) }
+	for name, c := range map[string]struct {
+		body, want string
+		retry      bool
+	}{
+		"bomb":           {entries(tar.Header{Name: "uniref.a3m", Typeflag: tar.TypeReg, Size: 1<<20 + 1}), "the archive holds more than 1 MiB", false},
+		"bomb beside it": {entries(tar.Header{Name: "other", Typeflag: tar.TypeReg, Size: 1<<20 + 1}), "the archive holds more than 1 MiB", false},
+		"path":           {entries(file("../../etc/cron.d/x.a3m")), "names a file outside of its folder", false},
+		"inner path":     {entries(file("a/../../x.a3m")), "names a file outside of its folder", false},
+		"root":           {entries(file("/etc/x.a3m")), "names a file outside of its folder", false},
+		"many entries":   {entries(many...), "has more than 64 entries", false},
+		"twice":          {entries(file("uniref.a3m"), file("./uniref.a3m")), "two files of one name", false},
+		"link":           {entries(tar.Header{Name: "uniref.a3m", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), "it has no file uniref.a3m", true},
+		"empty":          {of(nil), "it has no file uniref.a3m", true},
+		"no env":         {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n"}), "can search without them by msa-mode all", true},
+		"other sequence": {of(map[string]string{"uniref.a3m": ">101\n" + seqB + "\n", "e.a3m": ""}), "row 1 is not the sequence itself", true},
+		"other number":   {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n\x00>107\nMK\n", "e.a3m": ""}), `a block begins with ">107"`, true},
+		"nothing in it":  {of(map[string]string{"uniref.a3m": "", "e.a3m": ""}), "it has no alignment of the sequence 101", true},
+		"twice the same": {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n\x00>101\n" + seqA + "\n", "e.a3m": ""}), "two blocks of the sequence 101", true},
+		"ragged":         {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n>x\nMK\n", "e.a3m": ""}), "row 2 has 2 columns; the sequence has 8 residues", true},
+		"binary":         {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n>x\n\x01\x02\n", "e.a3m": ""}), `line 4 has '\x01' at position 1`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newColab(t)
+			server.download = []answer{{body: c.body}}
+			s := server.client()
+			s.Bound(1 << 20)
+			_, _, err := search(t, s, msa.PairNone, seqA)
+			wantError(t, err, c.want, c.retry)
+			if server.downloads != 1 {
+				t.Errorf("%d downloads of what will not change", server.downloads)
+			}
+		})
+	}
+}
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	server := newColab(t)
+	server.submit = []answer{{code: 429, header: [2]string{"Retry-After", "1"}}}
+	began := time.Now()
+	if _, _, err := search(t, server.client(), msa.PairNone, seqA); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("came back after %v", took)
+	}
+}
+
+func TestCancelIsPrompt(t *testing.T) {
+	for name, script := range map[string]func(*colab){
+		"in a request":  func(c *colab) { c.submit = times(9, answer{hang: true}) },
+		"in a download": func(c *colab) { c.download = times(9, answer{hang: true}) },
+		"in a pause":    func(c *colab) { c.submit = times(9, answer{code: 429, header: [2]string{"Retry-After", "5"}}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newColab(t)
+			script(server)
+			stop := errors.New("stopped")
+			ctx, cancel := context.WithCancelCause(context.Background())
+			time.AfterFunc(100*time.Millisecond, func() { cancel(stop) })
+			s := server.client()
+			s.Hurry(time.Second)
+			began := time.Now()
+			_, err := s.Search(ctx, []string{seqA}, msa.PairNone, func(string) {})
+			if took := time.Since(began); took > 3*time.Second || !errors.Is(err, stop) {
+				t.Errorf("ended after %v with %v", took, err)
+			}
+		})
+	}
+}
+
+func TestPasswordInTheAddress(t *testing.T) {
+	server := newColab(t)
+	s := server.client()
+	s.URL = strings.Replace(server.URL, "http://", "http://ada:hush@", 1)
+	if _, _, err := search(t, s, msa.PairNone, seqA); err != nil {
+		t.Fatal(err)
+	}
+	if server.auth != "ada:hush" {
+		t.Errorf("authorised as %q", server.auth)
+	}
+	if strings.Contains(s.Database(), "hush") || s.Database() != server.client().Database() {
+		t.Errorf("the database is %q", s.Database())
+	}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	s.URL = strings.Replace(gone.URL, "http://", "http://ada:hush@", 1)
+	if _, _, err := search(t, s, msa.PairNone, seqA); err == nil || strings.Contains(err.Error(), "hush") {
+		t.Errorf("the error is %v", err)
+	}
+}
