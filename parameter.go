@@ -96,7 +96,15 @@ func (p Params) Effective(m Model) map[string]any {
 }
 
 // asksNothing reports whether a value requests no work of the model, so that every model honours it.
-func asksNothing(v any) bool { return v == nil || v == false || v == "" }
+func asksNothing(name string, v any) bool {
+	return v == nil || v == false || v == "" || name == "msaAlgorithm" && v == MSANone
+}
+
+// What msaAlgorithm may be: no alignment, and the search that the operator has set up.
+const (
+	MSANone    = "none"
+	MSAMMseqs2 = "mmseqs2"
+)
 
 // check refuses parameters that the model cannot honour, and drops those that ask for nothing of a model that lacks them.
 func (p *Params) check(m Model) error {
@@ -104,13 +112,13 @@ func (p *Params) check(m Model) error {
 		v := p.Values[name]
 		spec, ok := m.param(name)
 		if !ok {
-			if asksNothing(v) {
+			if asksNothing(name, v) {
 				delete(p.Values, name)
 				continue
 			}
 			return Invalidf("params.%s is not a parameter of the model %q; it takes %s", name, m.Name, m.paramNames())
 		}
-		if v == nil {
+		if v == nil || name == "msaAlgorithm" && v == "" {
 			delete(p.Values, name)
 			continue
 		}
@@ -134,6 +142,9 @@ func (s ParamSpec) normalise(v any) (any, error) {
 		if t, ok := v.(string); ok {
 			if s.Name == "seed" {
 				return normaliseSeed(t)
+			}
+			if s.Name == "msaAlgorithm" && t == MSAMMseqs2 && slices.Equal(s.Values, []string{MSANone}) {
+				return nil, Invalidf("params.msaAlgorithm is %q, but no alignments are made here: it must be %q or absent, unless the operator sets msa-server or msa-command", t, MSANone)
 			}
 			if len(s.Values) > 0 && !slices.Contains(s.Values, t) {
 				return nil, Invalidf("params.%s is %q; it must be one of %s", s.Name, Clip(t), strings.Join(s.Values, ", "))

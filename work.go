@@ -22,12 +22,23 @@ type Work struct {
 type FoldInput struct {
 	Job         JobID
 	Run         RunID
+	Owner       UserID
+	LibraryItem string // of the owner's, that the job was made from; empty: none
 	Name        string
 	Sequences   []Sequence
 	Params      Params
 	Seed        string
 	Constraints Constraints
 	Complex     bool
+	Alignments  []Alignment // in the order of the sequences; empty: none were made
+}
+
+// Alignment is what a sequence is aligned to: A3M files, named by their paths below Work.Dir. The first row of each is the
+// sequence itself.
+type Alignment struct {
+	Sequence int    // index into FoldInput.Sequences
+	File     string // rows of this sequence alone
+	Paired   string // rows that belong, by their order, to those of the other sequences' paired files; empty: none
 }
 
 // Output is how an attempt ended: files and a result, or a failure.

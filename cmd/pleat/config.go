@@ -77,6 +77,13 @@ type Config struct {
 	NIMStatus   string   `key:"nim-status-url" group:"node" doc:"where the answer to a call that the endpoint put off (202) is asked for, {id} standing for the call; empty: that of NVIDIA's hosted functions for addresses of nvidia.com, else none"`
 	PDBURL      string   `key:"pdb-url" group:"node" doc:"where workflows fetch entries of the Protein Data Bank, {id} standing for the entry, such as https://files.rcsb.org/download/{id}.cif; empty: they may not"`
 	UniProtURL  string   `key:"uniprot-url" group:"node" doc:"where workflows fetch predicted structures by UniProt accession, {id} standing for it, such as https://alphafold.ebi.ac.uk/files/AF-{id}-F1-model_v4.cif; empty: they may not"`
+	MSAServer   string   `key:"msa-server" group:"node" doc:"address of a server with ColabFold's interface that aligns proteins, such as https://api.colabfold.com, with a user and a password where it asks for them; every protein sequence of a job for a model that takes alignments is sent there. Empty: none is sent anywhere" secret:"url"`
+	MSACommand  string   `key:"msa-command" group:"node" doc:"path of colabfold_search or mmseqs, to align proteins on this machine instead; empty: neither"`
+	MSADatabase string   `key:"msa-database" group:"node" doc:"what msa-command searches: the folder of databases of colabfold_search, or the database of mmseqs"`
+	MSAMode     string   `key:"msa-mode" group:"node" doc:"env searches environmental sequences too, all does not; env-nofilter and nofilter keep rows that are much alike"`
+	MSAPairing  string   `key:"msa-pairing" group:"node" doc:"how the rows of a complex's chains are matched by organism: greedy takes what chains one has, complete those that have all, none matches nothing"`
+	MSATimeout  int      `key:"msa-timeout" group:"node" doc:"seconds that one search may take, with all waiting for the server"`
+	MSAKeep     int      `key:"msa-keep" group:"node" doc:"days that alignments are kept for further jobs with the same sequences; 0: for ever"`
 	SecretKey   string   `key:"secret-key" group:"node" doc:"what signatures and sealed secrets derive from: 32 bytes as 64 hexadecimal digits or in base64; several, separated by commas, when one replaces another, the current one first; empty: made once and kept in the data folder. Every node of one service needs the same" secret:"yes"`
 
 	LogLevel  string `key:"log-level" group:"node" doc:"debug, info, warn or error"`
@@ -97,7 +104,7 @@ func DefaultConfig() Config {
 	return Config{
 		Data: "pleat-data", Addr: "127.0.0.1:8080", Quota: 30, MaxBody: 10 << 20, Library: 1 << 30, Work: true,
 		Deliver: true, WebhookPorts: []string{"443"}, WebhookTimeout: 15, WebhookKeep: 90,
-		Engines: []string{"mini", "calvados", "analyst"}, Devices: []string{"auto"}, ChatTokens: 1024, ChatTimeout: 120, NIMModel: "boltz-2", NIMTimeout: 1800, Checkpoint: 20, Slots: 1, LogLevel: "info", LogFormat: "text", URL: "http://127.0.0.1:8080",
+		Engines: []string{"mini", "calvados", "analyst"}, Devices: []string{"auto"}, ChatTokens: 1024, ChatTimeout: 120, NIMModel: "boltz-2", NIMTimeout: 1800, Checkpoint: 20, Slots: 1, MSAMode: "env", MSAPairing: "greedy", MSATimeout: 1800, MSAKeep: 90, LogLevel: "info", LogFormat: "text", URL: "http://127.0.0.1:8080",
 	}
 }
 
@@ -393,6 +400,9 @@ func (c *Config) check() error {
 		return err
 	}
 	if err := c.checkSources(); err != nil {
+		return err
+	}
+	if err := c.checkAlignments(); err != nil {
 		return err
 	}
 	if c.Threads < 0 || c.Threads > 1024 {

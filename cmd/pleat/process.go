@@ -107,10 +107,12 @@ func (p *process) pool() (*work.Pool, error) {
 	if err != nil {
 		host = "unknown"
 	}
+	scratch := filepath.Join(p.cfg.Data, "scratch", string(id))
 	return work.New(work.Config{
-		ID: id, Host: host, Dir: filepath.Join(p.cfg.Data, "scratch", string(id)),
+		ID: id, Host: host, Dir: scratch,
 		Slots: p.cfg.Slots, Memory: p.cfg.memory(), Clock: time.Now, Log: p.log, Devices: devices,
 		Sources: work.Sources{PDB: p.cfg.PDBURL, UniProt: p.cfg.UniProtURL},
+		Aligner: p.cfg.aligner(filepath.Join(scratch, "search"), p.log), KeepAlignments: time.Duration(p.cfg.MSAKeep) * 24 * time.Hour,
 	}, p.store, p.blobs, engines), nil
 }
 

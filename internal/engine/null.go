@@ -23,7 +23,7 @@ func (Null) Models() []pleat.Model {
 		Name: "null", Kind: pleat.TaskFold, Title: "Null, which predicts nothing", Engine: "null", Version: "1",
 		Method: "none", Licence: "Apache-2.0", Device: "cpu",
 		Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
-		Features: []pleat.Feature{pleat.FeatureConstraints, pleat.FeatureComplex, pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureAffinity, pleat.FeatureUnknown},
+		Features: []pleat.Feature{pleat.FeatureConstraints, pleat.FeatureComplex, pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureUnknown},
 		Params: []pleat.ParamSpec{
 			{Name: "seed", Type: pleat.ParamString, Doc: "Stored, without effect."},
 			{Name: "samplingSteps", Type: pleat.ParamInt, Doc: "How many milliseconds to take."},

@@ -87,12 +87,34 @@ func (t *turn) folds() []*piece {
 		return &piece{input: v, sequences: all}
 	}
 	if t.work.Model.Has(pleat.FeatureComplex) {
-		return []*piece{in(f.Sequences, f.Complex)}
+		whole := in(f.Sequences, f.Complex)
+		for _, a := range f.Alignments {
+			whole.files = append(whole.files, alignmentFiles(a, a.Sequence)...)
+		}
+		return []*piece{whole}
 	}
 	var out []*piece
-	for _, s := range f.Sequences {
+	for i, s := range f.Sequences {
 		s.Chains = s.Chains[:1]
-		out = append(out, in([]pleat.Sequence{s}, false))
+		alone := in([]pleat.Sequence{s}, false)
+		for _, a := range f.Alignments {
+			if a.Sequence == i {
+				a.Paired = "" // with whom
+				alone.files = append(alone.files, alignmentFiles(a, 0)...)
+			}
+		}
+		out = append(out, alone)
+	}
+	return out
+}
+
+func alignmentFiles(a pleat.Alignment, sequence int) []inputFile {
+	var out []inputFile
+	if a.File != "" {
+		out = append(out, inputFile{kind: "msa", path: a.File, sequence: &sequence})
+	}
+	if a.Paired != "" {
+		out = append(out, inputFile{kind: "msa_paired", path: a.Paired, sequence: &sequence})
 	}
 	return out
 }

@@ -61,10 +61,14 @@ func (c *Command) mode() Mode {
 
 // Search runs the program in a fresh folder.
 func (c *Command) Search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment, error) {
-	if err := os.MkdirAll(c.Scratch, 0o700); err != nil {
-		return nil, &Error{Message: "the worker has no room to search in", Retry: true, Err: err}
+	scratch, err := filepath.Abs(c.Scratch) // the program runs in its folder
+	if err == nil {
+		err = os.MkdirAll(scratch, 0o700)
 	}
-	dir, err := os.MkdirTemp(c.Scratch, "msa-")
+	var dir string
+	if err == nil {
+		dir, err = os.MkdirTemp(scratch, "msa-")
+	}
 	if err != nil {
 		return nil, &Error{Message: "the worker has no room to search in", Retry: true, Err: err}
 	}

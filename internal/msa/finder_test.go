@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pleat/internal/msa"
+	"pleat/internal/msa/msatest"
 )
 
 // shelf keeps what a finder saves.
@@ -64,18 +65,18 @@ func find(t *testing.T, f *msa.Finder, together bool, sequences ...string) *msa.
 }
 
 func TestKeptAlignmentsAreNotSearchedAgain(t *testing.T) {
-	server := newColab(t)
-	f, kept := newFinder(t, server.client())
+	server := msatest.New(t)
+	f, kept := newFinder(t, client(server))
 	first := find(t, f, true, seqA, seqB)
 	if len(first.Unpaired) != 2 || len(first.Paired) != 2 || len(first.Unpaired[0].Rows) != 3 || len(first.Paired[1].Rows) != 2 {
 		t.Fatalf("%+v", first)
 	}
-	if n := len(server.tickets); n != 2 {
+	if n := len(server.Tickets); n != 2 {
 		t.Fatalf("%d tickets; want one for both sequences and one for the pair", n)
 	}
 	again := find(t, f, true, seqA, seqB)
-	if len(server.tickets) != 2 || fmt.Sprint(texts(again.Paired[0]), texts(again.Unpaired[1])) != fmt.Sprint(texts(first.Paired[0]), texts(first.Unpaired[1])) {
-		t.Errorf("%d tickets; %v", len(server.tickets), again)
+	if len(server.Tickets) != 2 || fmt.Sprint(texts(again.Paired[0]), texts(again.Unpaired[1])) != fmt.Sprint(texts(first.Paired[0]), texts(first.Unpaired[1])) {
+		t.Errorf("%d tickets; %v", len(server.Tickets), again)
 	}
 	for key := range kept.kept {
 		if !strings.HasPrefix(key, msa.Prefix) || strings.Contains(key, seqA) {
@@ -83,34 +84,34 @@ func TestKeptAlignmentsAreNotSearchedAgain(t *testing.T) {
 		}
 	}
 	// Pairs belong to an ordered set; alone, a sequence is the one that is kept.
-	if other := find(t, f, true, seqB, seqA); len(server.tickets) != 3 || other.Paired[0].Query() != seqB {
-		t.Errorf("%d tickets", len(server.tickets))
+	if other := find(t, f, true, seqB, seqA); len(server.Tickets) != 3 || other.Paired[0].Query() != seqB {
+		t.Errorf("%d tickets", len(server.Tickets))
 	}
 	find(t, f, false, seqB)
-	if len(server.tickets) != 3 {
-		t.Errorf("%d tickets", len(server.tickets))
+	if len(server.Tickets) != 3 {
+		t.Errorf("%d tickets", len(server.Tickets))
 	}
 	// Another database, another alignment.
-	other := server.client()
+	other := client(server)
 	other.Mode = msa.ModeAll
 	g := &msa.Finder{Source: other, Load: kept.load, Save: kept.save, Log: f.Log}
-	if a := find(t, g, false, seqA); len(server.tickets) != 4 || len(a.Unpaired[0].Rows) != 2 {
-		t.Errorf("%d tickets", len(server.tickets))
+	if a := find(t, g, false, seqA); len(server.Tickets) != 4 || len(a.Unpaired[0].Rows) != 2 {
+		t.Errorf("%d tickets", len(server.Tickets))
 	}
 }
 
 func TestNoPairing(t *testing.T) {
-	server := newColab(t)
-	f, _ := newFinder(t, server.client())
+	server := msatest.New(t)
+	f, _ := newFinder(t, client(server))
 	f.Pairing = msa.PairNone
-	if out := find(t, f, true, seqA, seqB); out.Paired != nil || len(server.tickets) != 1 {
-		t.Errorf("%d tickets", len(server.tickets))
+	if out := find(t, f, true, seqA, seqB); out.Paired != nil || len(server.Tickets) != 1 {
+		t.Errorf("%d tickets", len(server.Tickets))
 	}
 }
 
 func TestBrokenKeptAlignmentIsSearchedAgain(t *testing.T) {
-	server := newColab(t)
-	f, kept := newFinder(t, server.client())
+	server := msatest.New(t)
+	f, kept := newFinder(t, client(server))
 	find(t, f, false, seqA)
 	for key, whole := range kept.kept {
 		var other bytes.Buffer
@@ -119,8 +120,8 @@ func TestBrokenKeptAlignmentIsSearchedAgain(t *testing.T) {
 		z.Close()
 		for i, bad := range [][]byte{{}, []byte("no gzip"), whole[:len(whole)/2], other.Bytes()} {
 			kept.kept[key] = bad
-			if out := find(t, f, false, seqA); len(out.Unpaired[0].Rows) != 3 || len(server.tickets) != i+2 {
-				t.Errorf("%d: %d tickets", i, len(server.tickets))
+			if out := find(t, f, false, seqA); len(out.Unpaired[0].Rows) != 3 || len(server.Tickets) != i+2 {
+				t.Errorf("%d: %d tickets", i, len(server.Tickets))
 			}
 			if !bytes.Equal(kept.kept[key], whole) {
 				t.Errorf("%d: not kept again", i)
@@ -130,17 +131,17 @@ func TestBrokenKeptAlignmentIsSearchedAgain(t *testing.T) {
 }
 
 func TestAFullShelfIsNoFailure(t *testing.T) {
-	server := newColab(t)
-	f, _ := newFinder(t, server.client())
+	server := msatest.New(t)
+	f, _ := newFinder(t, client(server))
 	f.Save = func(context.Context, string, io.Reader) error { return errors.New("no space left") }
 	find(t, f, false, seqA)
 }
 
 // However many ask at a time, a sequence is searched for once.
 func TestOneFlightPerSequence(t *testing.T) {
-	server := newColab(t)
-	server.gate = make(chan struct{})
-	f, _ := newFinder(t, server.client())
+	server := msatest.New(t)
+	server.Gate = make(chan struct{})
+	f, _ := newFinder(t, client(server))
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	heard := 0
@@ -164,11 +165,11 @@ func TestOneFlightPerSequence(t *testing.T) {
 		})
 	}
 	time.Sleep(50 * time.Millisecond)
-	close(server.gate)
+	close(server.Gate)
 	group.Wait()
 	searched := map[string]int{}
-	for _, s := range server.tickets {
-		for _, q := range s.sequences {
+	for _, s := range server.Tickets {
+		for _, q := range s.Sequences {
 			searched[q]++
 		}
 	}
@@ -183,9 +184,9 @@ func TestOneFlightPerSequence(t *testing.T) {
 // Who asked first may leave; the search goes on for the others, and ends with the last.
 func TestLeaving(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	server := newColab(t)
-	server.gate = make(chan struct{})
-	f, kept := newFinder(t, server.client())
+	server := msatest.New(t)
+	server.Gate = make(chan struct{})
+	f, kept := newFinder(t, client(server))
 	ask := func(ctx context.Context) chan error {
 		done, began := make(chan error, 1), make(chan struct{}, 9)
 		go func() {
@@ -212,17 +213,17 @@ func TestLeaving(t *testing.T) {
 		t.Errorf("the first ended with %v", err)
 	}
 	three := ask(context.Background())
-	close(server.gate)
+	close(server.Gate)
 	if err := errors.Join(<-two, <-three); err != nil {
 		t.Error(err)
 	}
 	cancel2(nil)
-	if len(server.tickets) != 1 {
-		t.Errorf("%d tickets", len(server.tickets))
+	if len(server.Tickets) != 1 {
+		t.Errorf("%d tickets", len(server.Tickets))
 	}
 	// Now alone: leaving ends the search, and nothing of it is kept.
 	clear(kept.kept)
-	server.gate = make(chan struct{})
+	server.Gate = make(chan struct{})
 	ctx4, cancel4 := context.WithCancelCause(context.Background())
 	four := ask(ctx4)
 	cancel4(stopped)
@@ -233,24 +234,24 @@ func TestLeaving(t *testing.T) {
 	if len(kept.kept) != 0 {
 		t.Error("an alignment was kept of a search that nobody waited for")
 	}
-	close(server.gate)
+	close(server.Gate)
 	find(t, f, false, seqA)
-	if len(server.tickets) != 3 {
-		t.Errorf("%d tickets", len(server.tickets))
+	if len(server.Tickets) != 3 {
+		t.Errorf("%d tickets", len(server.Tickets))
 	}
 	server.Close()
 }
 
 func TestDeadline(t *testing.T) {
-	server := newColab(t)
-	server.gate = make(chan struct{})
-	f, kept := newFinder(t, server.client())
+	server := msatest.New(t)
+	server.Gate = make(chan struct{})
+	f, kept := newFinder(t, client(server))
 	f.Timeout = 50 * time.Millisecond
 	_, err := f.Find(context.Background(), []string{seqA}, false, quiet)
 	wantError(t, err, "no alignment was made within", true)
-	server.mu.Lock()
-	server.submit = times(9999, answer{code: 429})
-	server.mu.Unlock()
+	server.Lock()
+	server.Submit = times(9999, msatest.Answer{Code: 429})
+	server.Unlock()
 	_, err = f.Find(context.Background(), []string{seqA}, false, quiet)
 	wantError(t, err, "no alignment was made within", true)
 	if len(kept.kept) != 0 {
@@ -260,9 +261,9 @@ func TestDeadline(t *testing.T) {
 
 // A failure is everybody's who waited, and nobody's who comes later.
 func TestFailureIsNotKept(t *testing.T) {
-	server := newColab(t)
-	server.look = times(1, ticketOf("ERROR"))
-	f, _ := newFinder(t, server.client())
+	server := msatest.New(t)
+	server.Look = times(1, ticketOf("ERROR"))
+	f, _ := newFinder(t, client(server))
 	_, err := f.Find(context.Background(), []string{seqA}, false, quiet)
 	wantError(t, err, "failed on the search", true)
 	find(t, f, false, seqA)

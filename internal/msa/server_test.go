@@ -17,9 +17,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pleat/internal/msa"
+	"pleat/internal/msa/msatest"
 )
 
 const seqA, seqB = "MKTAYIAK", "GSHMLEDP"
+
+// client calls a server, its seconds being milliseconds.
+func client(c *msatest.Server) *msa.Server {
+	s := &msa.Server{URL: c.URL, Agent: "pleat/test"}
+	s.Hurry(time.Millisecond)
+	return s
+}
 
 func search(t *testing.T, s *msa.Server, pairing msa.Pairing, sequences ...string) ([]*msa.Alignment, []string, error) {
 	t.Helper()
@@ -48,8 +56,8 @@ func TestSearch(t *testing.T) {
 		{msa.ModeEnvNoFilter, []string{seqA, "Mins-TAYIAK", "GGGGGGGG"}},
 		{msa.ModeNoFilter, []string{seqA, "Mins-TAYIAK"}},
 	} {
-		server := newColab(t)
-		s := server.client()
+		server := msatest.New(t)
+		s := client(server)
 		s.Mode = c.mode
 		out, _, err := search(t, s, msa.PairNone, seqB, seqA)
 		if err != nil {
@@ -61,37 +69,37 @@ func TestSearch(t *testing.T) {
 		if out[0].Query() != seqB {
 			t.Errorf("%s: the first alignment is that of %s", c.mode, out[0].Query())
 		}
-		want := submission{"/ticket/msa", string(c.mode), []string{seqB, seqA}}
-		if len(server.tickets) != 1 || cmp.Diff(want, server.tickets[0], cmp.AllowUnexported(submission{})) != "" {
-			t.Errorf("%s: submitted %v", c.mode, server.tickets)
+		want := msatest.Submission{Path: "/ticket/msa", Mode: string(c.mode), Sequences: []string{seqB, seqA}}
+		if len(server.Tickets) != 1 || cmp.Diff(want, server.Tickets[0]) != "" {
+			t.Errorf("%s: submitted %v", c.mode, server.Tickets)
 		}
-		if len(server.agents) != 1 || server.agents["pleat/test"] == 0 {
-			t.Errorf("user agents are %v", server.agents)
+		if len(server.Agents) != 1 || server.Agents["pleat/test"] == 0 {
+			t.Errorf("user agents are %v", server.Agents)
 		}
 	}
 }
 
 func TestSearchForPairs(t *testing.T) {
 	for pairing, mode := range map[msa.Pairing]string{msa.PairGreedy: "pairgreedy", msa.PairComplete: "paircomplete"} {
-		server := newColab(t)
-		out, _, err := search(t, server.client(), pairing, seqA, seqB)
+		server := msatest.New(t)
+		out, _, err := search(t, client(server), pairing, seqA, seqB)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff([][]string{{seqA, "Mins-TAYIAK"}, {seqB, "Gins-HMLEDP"}}, [][]string{texts(out[0]), texts(out[1])}); d != "" {
 			t.Error(d)
 		}
-		if s := server.tickets[0]; s.path != "/ticket/pair" || s.mode != mode {
+		if s := server.Tickets[0]; s.Path != "/ticket/pair" || s.Mode != mode {
 			t.Errorf("submitted %v", s)
 		}
 	}
-	server := newColab(t)
-	server.files = func(s submission) map[string]string {
-		f := answerFiles(s)
+	server := msatest.New(t)
+	server.Files = func(s msatest.Submission) map[string]string {
+		f := msatest.Align(s)
 		f["pair.a3m"] = strings.TrimSuffix(f["pair.a3m"], "\x00") + ">more\n--------\n\x00"
 		return f
 	}
-	_, _, err := search(t, server.client(), msa.PairGreedy, seqA, seqB)
+	_, _, err := search(t, client(server), msa.PairGreedy, seqA, seqB)
 	wantError(t, err, "the paired alignment of the sequence 102 has 3 rows, that of the sequence 101 has 2", true)
 }
 
@@ -103,12 +111,12 @@ func wantError(t *testing.T, err error, want string, retry bool) {
 	}
 }
 
-func ticketOf(status string) answer {
-	return answer{body: fmt.Sprintf(`{"id":"ticket-0","status":%q}`, status)}
+func ticketOf(status string) msatest.Answer {
+	return msatest.Answer{Body: fmt.Sprintf(`{"id":"ticket-0","status":%q}`, status)}
 }
 
-func times(n int, a answer) []answer {
-	var out []answer
+func times(n int, a msatest.Answer) []msatest.Answer {
+	var out []msatest.Answer
 	for range n {
 		out = append(out, a)
 	}
@@ -117,34 +125,34 @@ func times(n int, a answer) []answer {
 
 // What passes by itself is waited out, and said.
 func TestPatience(t *testing.T) {
-	limited := answer{code: 429, body: `{"status":"RATELIMIT","reason":"too much"}`}
+	limited := msatest.Answer{Code: 429, Body: `{"status":"RATELIMIT","reason":"too much"}`}
 	for name, c := range map[string]struct {
-		submit, look, download []answer
+		submit, look, download []msatest.Answer
 		said                   string
 		tickets                int
 	}{
 		"rate limit storm":   {submit: times(30, limited), said: "asks for patience", tickets: 1},
-		"rate limit by word": {submit: times(3, answer{body: `{"status":"RATELIMIT"}`}), said: "asks for patience", tickets: 1},
-		"bare 429":           {submit: times(3, answer{code: 429, body: "slow down"}), said: "asks for patience", tickets: 1},
+		"rate limit by word": {submit: times(3, msatest.Answer{Body: `{"status":"RATELIMIT"}`}), said: "asks for patience", tickets: 1},
+		"bare 429":           {submit: times(3, msatest.Answer{Code: 429, Body: "slow down"}), said: "asks for patience", tickets: 1},
 		"limited looks":      {look: times(20, limited), said: "asks for patience", tickets: 1},
 		"maintenance":        {submit: times(4, ticketOf("MAINTENANCE")), said: "in maintenance; trying again", tickets: 1},
-		"bad gateway":        {submit: times(4, answer{code: 502, body: "<html>"}), said: "answered 502; trying again", tickets: 1},
-		"unknown at first":   {submit: times(3, answer{body: `{"id":"","status":"UNKNOWN"}`}), tickets: 1},
-		"queued, running":    {look: []answer{ticketOf("PENDING"), ticketOf("RUNNING"), ticketOf("UNKNOWN"), ticketOf("RUNNING")}, said: "is searching", tickets: 1},
-		"no JSON":            {look: times(3, answer{body: "oops"}), said: "is no ticket; trying again", tickets: 1},
+		"bad gateway":        {submit: times(4, msatest.Answer{Code: 502, Body: "<html>"}), said: "answered 502; trying again", tickets: 1},
+		"unknown at first":   {submit: times(3, msatest.Answer{Body: `{"id":"","status":"UNKNOWN"}`}), tickets: 1},
+		"queued, running":    {look: []msatest.Answer{ticketOf("PENDING"), ticketOf("RUNNING"), ticketOf("UNKNOWN"), ticketOf("RUNNING")}, said: "is searching", tickets: 1},
+		"no JSON":            {look: times(3, msatest.Answer{Body: "oops"}), said: "is no ticket; trying again", tickets: 1},
 		"lost ticket":        {look: times(9, ticketOf("UNKNOWN")), said: "has lost the search; asking again", tickets: 2},
-		"broken downloads":   {download: []answer{{code: 503}, {body: "no gzip"}, {body: ""}, {body: string(pack(map[string]string{"uniref.a3m": "x"})[:40])}}, said: "could not be fetched whole; trying again", tickets: 1},
+		"broken downloads":   {download: []msatest.Answer{{Code: 503}, {Body: "no gzip"}, {Body: ""}, {Body: string(msatest.Pack(map[string]string{"uniref.a3m": "x"})[:40])}}, said: "could not be fetched whole; trying again", tickets: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := newColab(t)
-			server.submit, server.look, server.download = c.submit, c.look, c.download
-			out, said, err := search(t, server.client(), msa.PairNone, seqA)
+			server := msatest.New(t)
+			server.Submit, server.Look, server.Download = c.submit, c.look, c.download
+			out, said, err := search(t, client(server), msa.PairNone, seqA)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(out[0].Rows) != 3 || !strings.Contains(strings.Join(said, "\n"), c.said) || len(server.tickets) != c.tickets {
-				t.Errorf("%d rows, %d tickets, said %q", len(out[0].Rows), len(server.tickets), said)
+			if len(out[0].Rows) != 3 || !strings.Contains(strings.Join(said, "\n"), c.said) || len(server.Tickets) != c.tickets {
+				t.Errorf("%d rows, %d tickets, said %q", len(out[0].Rows), len(server.Tickets), said)
 			}
 			if len(said) > 6 {
 				t.Errorf("%d lines for one search: %q", len(said), said)
@@ -156,32 +164,32 @@ func TestPatience(t *testing.T) {
 // What does not pass ends the search with one sentence.
 func TestServerFaults(t *testing.T) {
 	for name, c := range map[string]struct {
-		submit, look, download []answer
+		submit, look, download []msatest.Answer
 		want                   string
 		retry                  bool
 	}{
 		"error at once":      {submit: times(1, ticketOf("ERROR")), want: "the alignment server refused the search", retry: true},
 		"error":              {look: times(1, ticketOf("ERROR")), want: "the alignment server failed on the search", retry: true},
 		"maintenance":        {submit: times(99, ticketOf("MAINTENANCE")), want: "the alignment server is in maintenance", retry: true},
-		"down":               {submit: times(99, answer{code: 500}), want: "the alignment server answered 500", retry: true},
-		"wrong address":      {submit: times(99, answer{code: 404}), want: "answered 404; the operator has to check its address"},
-		"never JSON":         {submit: times(99, answer{body: "<html>"}), want: "is no ticket", retry: true},
+		"down":               {submit: times(99, msatest.Answer{Code: 500}), want: "the alignment server answered 500", retry: true},
+		"wrong address":      {submit: times(99, msatest.Answer{Code: 404}), want: "answered 404; the operator has to check its address"},
+		"never JSON":         {submit: times(99, msatest.Answer{Body: "<html>"}), want: "is no ticket", retry: true},
 		"new word":           {look: times(1, ticketOf("DANCING")), want: `has the status "DANCING"`},
-		"bad id":             {submit: times(1, answer{body: `{"id":"../../etc","status":"PENDING"}`}), want: "no id", retry: true},
-		"no id":              {submit: times(1, answer{body: `{"status":"PENDING"}`}), want: "no id", retry: true},
+		"bad id":             {submit: times(1, msatest.Answer{Body: `{"id":"../../etc","status":"PENDING"}`}), want: "no id", retry: true},
+		"no id":              {submit: times(1, msatest.Answer{Body: `{"status":"PENDING"}`}), want: "no id", retry: true},
 		"always lost":        {look: times(999, ticketOf("UNKNOWN")), want: "lost the search again and again", retry: true},
-		"result gone":        {download: times(1, answer{code: 404}), want: "has no result: it answered 404", retry: true},
-		"always truncated":   {download: times(99, answer{body: string(pack(map[string]string{"uniref.a3m": strings.Repeat("x", 999)})[:60])}), want: "could not be fetched whole", retry: true},
-		"hangs":              {submit: times(99, answer{hang: true}), want: "cannot be reached", retry: true},
-		"download hangs":     {download: times(99, answer{hang: true}), want: "could not be fetched whole", retry: true},
-		"asks too much time": {submit: times(1, answer{code: 429, header: [2]string{"Retry-After", "86400"}}), want: "asks to wait 86400 seconds", retry: true},
-		"redirected":         {submit: times(1, answer{code: 302, header: [2]string{"Location", "http://127.0.0.1:1/"}}), want: "answered 302"},
+		"result gone":        {download: times(1, msatest.Answer{Code: 404}), want: "has no result: it answered 404", retry: true},
+		"always truncated":   {download: times(99, msatest.Answer{Body: string(msatest.Pack(map[string]string{"uniref.a3m": strings.Repeat("x", 999)})[:60])}), want: "could not be fetched whole", retry: true},
+		"hangs":              {submit: times(99, msatest.Answer{Hang: true}), want: "cannot be reached", retry: true},
+		"download hangs":     {download: times(99, msatest.Answer{Hang: true}), want: "could not be fetched whole", retry: true},
+		"asks too much time": {submit: times(1, msatest.Answer{Code: 429, Header: [2]string{"Retry-After", "86400"}}), want: "asks to wait 86400 seconds", retry: true},
+		"redirected":         {submit: times(1, msatest.Answer{Code: 302, Header: [2]string{"Location", "http://127.0.0.1:1/"}}), want: "answered 302"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := newColab(t)
-			server.submit, server.look, server.download = c.submit, c.look, c.download
-			_, _, err := search(t, server.client(), msa.PairNone, seqA)
+			server := msatest.New(t)
+			server.Submit, server.Look, server.Download = c.submit, c.look, c.download
+			_, _, err := search(t, client(server), msa.PairNone, seqA)
 			wantError(t, err, c.want, c.retry)
 			if strings.Contains(err.Error(), server.URL) {
 				t.Errorf("the error %q names the address", err)
@@ -214,7 +222,7 @@ func TestBadArchives(t *testing.T) {
 	for i := range many {
 		many[i] = file(fmt.Sprintf("%d.txt", i))
 	}
-	of := func(files map[string]string) string { return string(pack(files)) }
+	of := func(files map[string]string) string { return string(msatest.Pack(files)) }
 	for name, c := range map[string]struct {
 		body, want string
 		retry      bool
@@ -237,24 +245,24 @@ func TestBadArchives(t *testing.T) {
 		"binary":         {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n>x\n\x01\x02\n", "e.a3m": ""}), `line 4 has '\x01' at position 1`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := newColab(t)
-			server.download = []answer{{body: c.body}}
-			s := server.client()
+			server := msatest.New(t)
+			server.Download = []msatest.Answer{{Body: c.body}}
+			s := client(server)
 			s.Bound(1 << 20)
 			_, _, err := search(t, s, msa.PairNone, seqA)
 			wantError(t, err, c.want, c.retry)
-			if server.downloads != 1 {
-				t.Errorf("%d downloads of what will not change", server.downloads)
+			if server.Fetched != 1 {
+				t.Errorf("%d downloads of what will not change", server.Fetched)
 			}
 		})
 	}
 }
 
 func TestRetryAfterIsHonoured(t *testing.T) {
-	server := newColab(t)
-	server.submit = []answer{{code: 429, header: [2]string{"Retry-After", "1"}}}
+	server := msatest.New(t)
+	server.Submit = []msatest.Answer{{Code: 429, Header: [2]string{"Retry-After", "1"}}}
 	began := time.Now()
-	if _, _, err := search(t, server.client(), msa.PairNone, seqA); err != nil {
+	if _, _, err := search(t, client(server), msa.PairNone, seqA); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took < time.Second {
@@ -263,18 +271,20 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 }
 
 func TestCancelIsPrompt(t *testing.T) {
-	for name, script := range map[string]func(*colab){
-		"in a request":  func(c *colab) { c.submit = times(9, answer{hang: true}) },
-		"in a download": func(c *colab) { c.download = times(9, answer{hang: true}) },
-		"in a pause":    func(c *colab) { c.submit = times(9, answer{code: 429, header: [2]string{"Retry-After", "5"}}) },
+	for name, script := range map[string]func(*msatest.Server){
+		"in a request":  func(c *msatest.Server) { c.Submit = times(9, msatest.Answer{Hang: true}) },
+		"in a download": func(c *msatest.Server) { c.Download = times(9, msatest.Answer{Hang: true}) },
+		"in a pause": func(c *msatest.Server) {
+			c.Submit = times(9, msatest.Answer{Code: 429, Header: [2]string{"Retry-After", "5"}})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := newColab(t)
+			server := msatest.New(t)
 			script(server)
 			stop := errors.New("stopped")
 			ctx, cancel := context.WithCancelCause(context.Background())
 			time.AfterFunc(100*time.Millisecond, func() { cancel(stop) })
-			s := server.client()
+			s := client(server)
 			s.Hurry(time.Second)
 			began := time.Now()
 			_, err := s.Search(ctx, []string{seqA}, msa.PairNone, func(string) {})
@@ -286,16 +296,16 @@ func TestCancelIsPrompt(t *testing.T) {
 }
 
 func TestPasswordInTheAddress(t *testing.T) {
-	server := newColab(t)
-	s := server.client()
+	server := msatest.New(t)
+	s := client(server)
 	s.URL = strings.Replace(server.URL, "http://", "http://ada:hush@", 1)
 	if _, _, err := search(t, s, msa.PairNone, seqA); err != nil {
 		t.Fatal(err)
 	}
-	if server.auth != "ada:hush" {
-		t.Errorf("authorised as %q", server.auth)
+	if server.Auth != "ada:hush" {
+		t.Errorf("authorised as %q", server.Auth)
 	}
-	if strings.Contains(s.Database(), "hush") || s.Database() != server.client().Database() {
+	if strings.Contains(s.Database(), "hush") || s.Database() != client(server).Database() {
 		t.Errorf("the database is %q", s.Database())
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())

@@ -22,6 +22,9 @@ type Row struct {
 type Block struct {
 	Name string
 	Rows []Row
+	// Start and Span say which residues the rows stand for, Span of them from Start, counted from 0; a row has gaps at all
+	// others. A Span of 0: all residues.
+	Start, Span int
 }
 
 // Coverage draws an alignment: each row in the colour of its identity to the query, sorted by it inside each block with the
@@ -130,9 +133,19 @@ func newDepth(n int, blocks []Block) (*depth, error) {
 	d.fine, d.coarse = newCover(n, d.rows, exactSide), newCover(n, d.rows, embedSide)
 	at := 0
 	for i, b := range blocks {
+		start, end := b.Start, b.Start+b.Span
+		if b.Span == 0 {
+			start, end = 0, n
+		}
+		if start < 0 || end < start || end > n {
+			return nil, fmt.Errorf("plot: coverage: block %d (%q) stands for residues %d to %d; the chains have 1 to %d", i+1, clean(b.Name), start+1, end, n)
+		}
 		for j, r := range b.Rows {
-			if len(r.Aligned) != n {
+			if b.Span == 0 && len(r.Aligned) != n {
 				return nil, fmt.Errorf("plot: coverage: block %d (%q), row %d has %d letters; the chains have %d residues", i+1, clean(b.Name), j+1, len(r.Aligned), n)
+			}
+			if len(r.Aligned) != end-start {
+				return nil, fmt.Errorf("plot: coverage: block %d (%q), row %d has %d letters; the block has %d residues", i+1, clean(b.Name), j+1, len(r.Aligned), end-start)
 			}
 			if !(r.Identity >= 0 && r.Identity <= 1) {
 				return nil, fmt.Errorf("plot: coverage: block %d (%q), row %d has identity %v; it takes a number from 0 to 1", i+1, clean(b.Name), j+1, r.Identity)
@@ -142,7 +155,7 @@ func newDepth(n int, blocks []Block) (*depth, error) {
 		slices.SortStableFunc(sorted, func(x, y Row) int { return cmp.Compare(y.Identity, x.Identity) })
 		for _, r := range sorted {
 			for col := range n {
-				covered := r.Aligned[col] != '-' && r.Aligned[col] != '.'
+				covered := col >= start && col < end && r.Aligned[col-start] != '-' && r.Aligned[col-start] != '.'
 				if covered {
 					d.count[col]++
 				}

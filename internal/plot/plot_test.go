@@ -224,7 +224,7 @@ func TestWords(t *testing.T) {
 			[]string{"My fold", "measured", "Residue", "pLDDT (0–100)", "Receptor", "Peptide", "Very high (> 90)", "Confident (70–90)", "Low (50–70)", "Very low (< 50)", "50", "70", "90", "100"}},
 		{"PAE", must(t)(PAE(Labels{}, chainsOf(two), func(i, j int) float64 { return 1 })),
 			[]string{"Predicted aligned error (PAE)", "Scored residue", "Aligned residue", "Expected position error (Å)", "Receptor", "Peptide", "30"}},
-		{"coverage", must(t)(Coverage(Labels{}, chainsOf(two), []Block{{"paired", []Row{{1, strings.Repeat("A", 16)}}}, {"unpaired", []Row{{0.5, "AAAAAAAAAA------"}}}})),
+		{"coverage", must(t)(Coverage(Labels{}, chainsOf(two), []Block{{Name: "paired", Rows: []Row{{1, strings.Repeat("A", 16)}}}, {Name: "unpaired", Rows: []Row{{0.5, "AAAAAAAAAA------"}}}})),
 			[]string{"Alignment coverage", "Residue", "Sequences", "Sequence identity to query", "paired", "unpaired", "Receptor", "1.0"}},
 		{"RMSD", must(t)(RMSD(Labels{}, []float64{0, 1}, []float64{0, 2}, Angstrom)), []string{"Time (ns)", "RMSD (Å)", "mean 1 Å"}},
 		{"Rg", must(t)(Rg(Labels{}, []float64{0, 1}, []float64{1.25, 1.75}, Nanometre)), []string{"Time (ns)", "Rg (nm)", "mean 1.5 nm"}},
@@ -360,7 +360,7 @@ func BenchmarkPAE1500(b *testing.B) {
 
 func TestCoverageCountsAndSorts(t *testing.T) {
 	rows := []Row{{0.2, "AA--"}, {1, "AAAA"}, {0.6, "-.AA"}}
-	d, err := newDepth(4, []Block{{"", rows}})
+	d, err := newDepth(4, []Block{{Rows: rows}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,6 +381,28 @@ func TestCoverageCountsAndSorts(t *testing.T) {
 	}
 	if rows[0].Identity != 0.2 {
 		t.Error("the caller's rows were reordered")
+	}
+}
+
+// A block that stands for a part of the residues has gaps at the others.
+func TestCoverageOfOneChain(t *testing.T) {
+	part, err := newDepth(4, []Block{{Rows: []Row{{1, "AC"}, {0.5, "-C"}}, Start: 2, Span: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := newDepth(4, []Block{{Rows: []Row{{1, "--AC"}, {0.5, "---C"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{0, 0, 1, 2}, part.count); diff != "" {
+		t.Error(diff)
+	}
+	for row := range 2 {
+		for col := range 4 {
+			if a, b := part.exact(4, 2).At(col, row), whole.exact(4, 2).At(col, row); a != b {
+				t.Errorf("row %d, column %d is %v, want %v", row, col, a, b)
+			}
+		}
 	}
 }
 
@@ -409,9 +431,12 @@ func TestRefusals(t *testing.T) {
 		{second(PAE(Labels{}, []Chain{{"A", math.MaxInt}, {"B", math.MaxInt}}, nil)), `plot: PAE has more than 20000 residues at chain 1 ("A")`},
 		{second(PAE(Labels{}, []Chain{{"A", -3}}, nil)), `plot: PAE: chain 1 ("A") has -3 residues; it takes at least one`},
 		{second(Coverage(Labels{}, one, nil)), `plot: coverage has no rows; it takes at least the query`},
-		{second(Coverage(Labels{}, one, []Block{{}, {"x", nil}})), `plot: coverage has no rows; it takes at least the query`},
-		{second(Coverage(Labels{}, one, []Block{{"x", []Row{{1, "AAA"}}}})), `plot: coverage: block 1 ("x"), row 1 has 3 letters; the chains have 2 residues`},
-		{second(Coverage(Labels{}, one, []Block{{"x", []Row{{nan, "AA"}}}})), `plot: coverage: block 1 ("x"), row 1 has identity NaN; it takes a number from 0 to 1`},
+		{second(Coverage(Labels{}, one, []Block{{}, {Name: "x"}})), `plot: coverage has no rows; it takes at least the query`},
+		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{1, "AAA"}}}})), `plot: coverage: block 1 ("x"), row 1 has 3 letters; the chains have 2 residues`},
+		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{1, "AA"}}, Start: 1, Span: 1}})), `plot: coverage: block 1 ("x"), row 1 has 2 letters; the block has 1 residues`},
+		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{1, "AA"}}, Start: 1, Span: 2}})), `plot: coverage: block 1 ("x") stands for residues 2 to 3; the chains have 1 to 2`},
+		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{1, "A"}}, Start: -1, Span: 1}})), `plot: coverage: block 1 ("x") stands for residues 0 to 0; the chains have 1 to 2`},
+		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{nan, "AA"}}}})), `plot: coverage: block 1 ("x"), row 1 has identity NaN; it takes a number from 0 to 1`},
 		{second(RMSD(Labels{}, nil, nil, Nanometre)), `plot: RMSD has no frames; it takes at least one`},
 		{second(RMSD(Labels{}, []float64{1}, nil, Nanometre)), `plot: RMSD has 1 times and 0 values; it takes as many of each`},
 		{second(RMSD(Labels{}, []float64{1, 0}, []float64{1, 1}, Nanometre)), `plot: RMSD: the time of frame 2 is 0; it takes times of at most 1e9 ns that do not fall`},

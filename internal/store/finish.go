@@ -80,10 +80,9 @@ func (t *tx) endRun(run pleat.RunID, e ending) error {
 	var job pleat.JobID // or the workflow
 	var owner pleat.UserID
 	var kind pleat.TaskKind
-	if e.msa == "" {
-		e.msa = pleat.StatePending
-	}
-	err := t.row(`UPDATE run SET state = $1, result = $2, failure = $3, engine = $4, msa = $5, finished_at = $6, changed_at = $6, input = $8
+	// An alignment that nobody tells the end of ended as the run does, if it had not ended before.
+	err := t.row(`UPDATE run SET state = $1, result = $2, failure = $3, engine = $4,
+		msa = CASE WHEN $5 <> '' THEN $5 WHEN msa = 'RUNNING' THEN $1 ELSE msa END, finished_at = $6, changed_at = $6, input = $8
 		WHERE id = $7 AND state NOT IN ('COMPLETED', 'FAILED', 'STOPPED') RETURNING job_id, account_id, kind`,
 		[]any{e.state, encode(e.result), encode(e.failure), e.engine, e.msa, t.now, run, e.input}, &job, &owner, &kind)
 	if err != nil {

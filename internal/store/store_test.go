@@ -147,6 +147,7 @@ func TestStaleWorkerIsRefused(t *testing.T) {
 		}
 		for what, err := range map[string]error{
 			"finish":     s.FinishRun(ctx, finish(first, pleat.StateCompleted)),
+			"alignment":  s.SetMSA(ctx, first.Task.ID, 1, "w1", pleat.StateCompleted),
 			"artifact":   s.AddArtifact(ctx, first.Task.ID, 1, "w1", pleat.Artifact{Name: "x"}),
 			"checkpoint": s.SaveCheckpoint(ctx, first.Task.ID, 1, "w1", pleat.Checkpoint{Key: "k", Step: 1}),
 			"release":    s.Release(ctx, first.Task.ID, 1, "w1"),

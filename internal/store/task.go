@@ -94,7 +94,7 @@ func (t *tx) startFold(c *Claimed) error {
 	if err := errors.Join(jr.fill(&j), rr.fill(&u)); err != nil {
 		return err
 	}
-	c.Fold = &pleat.FoldInput{Job: j.ID, Run: u.ID, Name: j.Name, Sequences: j.Sequences, Params: u.Params, Seed: u.Seed,
+	c.Fold = &pleat.FoldInput{Job: j.ID, Run: u.ID, Owner: j.Owner, LibraryItem: j.LibraryItem, Name: j.Name, Sequences: j.Sequences, Params: u.Params, Seed: u.Seed,
 		Constraints: j.Constraints, Complex: j.Complex}
 	c.Queued, c.Run, c.Seed, c.Fresh = u.CreatedAt, u.ID, u.Seed, fresh == 1
 	return t.running(u)
@@ -229,6 +229,21 @@ func (s *Store) Release(ctx context.Context, task pleat.TaskID, attempt int, wor
 			return err
 		}
 		return t.requeue(lostTask{id: task, attempt: attempt}, "released", 0)
+	})
+}
+
+// SetMSA says what becomes of the alignment of a run that has not ended.
+func (s *Store) SetMSA(ctx context.Context, task pleat.TaskID, attempt int, worker pleat.WorkerID, msa pleat.State) error {
+	return s.write(ctx, "set alignment state", func(t *tx) error {
+		subject, _, err := t.held(task, attempt, worker)
+		if err != nil {
+			return err
+		}
+		var state pleat.State
+		if err := t.row("UPDATE run SET msa = $1, changed_at = $2 WHERE id = $3 RETURNING state", []any{msa, t.now, subject}, &state); err != nil {
+			return found(err, pleat.ErrLost)
+		}
+		return t.setState(pleat.RunID(subject), state) // its readers see a new version
 	})
 }
 

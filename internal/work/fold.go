@@ -44,13 +44,22 @@ func (p *Pool) execute(h *held) {
 func (p *Pool) fold(h *held, dir string) pleat.Output {
 	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Lane], Fold: h.Fold, Dir: dir}
 	queued := p.cfg.Clock().Sub(h.Queued)
+	s := &sink{p: p, h: h, dir: dir}
+	a := aligning{p: p, h: h, work: &w, sink: s}
+	if f := a.run(h.ctx); f != nil {
+		return pleat.Output{Failure: f, MSA: a.state}
+	}
 	w.Input = p.hashInput(&w)
 	out, answered := p.answer(h, &w)
 	if !answered {
-		out = p.engines.Run(h.ctx, w, &sink{p: p, h: h, dir: dir})
+		out = p.engines.Run(h.ctx, w, s)
 	}
+	out.MSA = a.state
 	if out.Result != nil && out.Result.Timings != nil {
 		out.Result.Timings["queue"] = max(queued.Seconds(), 0)
+		if a.state != pleat.StatePending {
+			out.Result.Timings["msa"] = a.took.Seconds()
+		}
 	}
 	return out
 }

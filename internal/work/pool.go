@@ -18,6 +18,7 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/engine"
+	"pleat/internal/msa"
 	"pleat/internal/store"
 )
 
@@ -30,9 +31,12 @@ type Config struct {
 	Memory  int64         // bytes that tasks may be expected to use together; 0: no bound
 	Timeout time.Duration // for one attempt; 0: a day
 	Devices []pleat.Device
-	Sources Sources          // of structures that workflows name by an id
-	Clock   func() time.Time // nil: time.Now
-	Log     *slog.Logger
+	Sources Sources     // of structures that workflows name by an id
+	Aligner *msa.Finder // makes alignments; nil: none are made. New joins it to the blob store
+	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
+	KeepAlignments time.Duration
+	Clock          func() time.Time // nil: time.Now
+	Log            *slog.Logger
 }
 
 // Pool is one worker. Make it with New, then call Run.
@@ -65,9 +69,10 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 	}
 	p := &Pool{cfg: cfg, store: s, blobs: b, engines: e, models: map[string]pleat.Model{},
 		held: map[pleat.TaskID]*held{}, beat: make(chan struct{}, 1), ready: make(chan struct{})}
-	for _, m := range e.Models() {
+	for _, m := range p.offered() {
 		p.models[pleat.Lane(m.Kind, m.Name)] = m
 	}
+	p.joinAligner()
 	return p
 }
 
@@ -75,6 +80,7 @@ const (
 	pollEvery  = time.Second            // where no wake-up comes
 	tellEvery  = 500 * time.Millisecond // progress, at most
 	sweepEvery = 10 * time.Minute
+	ageEvery   = 6 * time.Hour
 	sweepAge   = time.Hour // far longer than from storing a file to naming it in the database
 )
 
@@ -97,6 +103,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	duties.Go(func() { reap(run, p.store, p.cfg.Clock, p.cfg.Log, p.touch) })
 	duties.Go(func() { p.sweepNow(run) })
 	duties.Go(func() { p.follow(run) })
+	duties.Go(func() { p.forgetAlignments(run) })
 	var claims sync.WaitGroup
 	for _, g := range p.engines.Groups() {
 		claims.Go(func() { p.claim(ctx, run, &tasks, g) })
@@ -107,6 +114,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	tasks.Wait()
 	stop(engine.ErrShutdown)
 	duties.Wait()
+	p.awaitSearches()
 	return nil
 }
 
@@ -115,7 +123,7 @@ func (p *Pool) Ready() <-chan struct{} { return p.ready }
 
 // register tells the database about this worker, until it listens or ctx ends.
 func (p *Pool) register(ctx context.Context) bool {
-	models := p.engines.Models()
+	models := p.offered()
 	for i := range models {
 		if models[i].Room == 0 && models[i].Device == "cpu" {
 			models[i].Room = p.cfg.Memory

@@ -60,11 +60,17 @@ func newBench(t *testing.T, s *store.Store, clock *storetest.Clock) *bench {
 // start runs a pool until the test, or the function returned, ends it.
 func (b *bench) start(id string, e engine.Engine) (stop func()) {
 	b.t.Helper()
+	return b.startWith(work.Config{}, id, e)
+}
+
+func (b *bench) startWith(cfg work.Config, id string, e engine.Engine) (stop func()) {
+	b.t.Helper()
 	reg, err := engine.New(slog.New(slog.DiscardHandler), e)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	p := work.New(work.Config{ID: pleat.WorkerID(id), Host: "test", Clock: b.clock.Now, Dir: filepath.Join(b.dir, "scratch-"+id), Slots: 2, Log: slog.New(slog.DiscardHandler)}, b.s, b.blobs, reg)
+	cfg.ID, cfg.Host, cfg.Clock, cfg.Dir, cfg.Slots, cfg.Log = pleat.WorkerID(id), "test", b.clock.Now, filepath.Join(b.dir, "scratch-"+id), 2, slog.New(slog.DiscardHandler)
+	p := work.New(cfg, b.s, b.blobs, reg)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -1,0 +1,309 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/engine"
+	"pleat/internal/msa"
+	"pleat/internal/store"
+)
+
+// offered is what the engines can run, with the alignments that this worker makes for them.
+func (p *Pool) offered() []pleat.Model {
+	all := p.engines.Models()
+	for i := range all {
+		m := &all[i]
+		if m.Kind != pleat.TaskFold || !m.Has(pleat.FeatureMSA) || slices.ContainsFunc(m.Params, func(s pleat.ParamSpec) bool { return s.Name == "msaAlgorithm" }) {
+			continue
+		}
+		s := pleat.ParamSpec{Name: "msaAlgorithm", Type: pleat.ParamString, Default: pleat.MSANone, Values: []string{pleat.MSANone},
+			Doc: "How alignments of proteins are made. This service makes none; the operator can change that."}
+		if p.cfg.Aligner != nil {
+			s.Default, s.Values = pleat.MSAMMseqs2, []string{pleat.MSAMMseqs2, pleat.MSANone}
+			s.Doc = "How alignments of proteins are made: mmseqs2 searches where the operator has chosen, none folds from the sequences alone."
+		}
+		m.Params = append([]pleat.ParamSpec{s}, m.Params...)
+	}
+	return all
+}
+
+// joinAligner has alignments kept in the blob store.
+func (p *Pool) joinAligner() {
+	a := p.cfg.Aligner
+	if a == nil {
+		return
+	}
+	a.Load = func(ctx context.Context, key string) (io.ReadCloser, error) {
+		in, _, err := p.blobs.Open(ctx, key)
+		if errors.Is(err, blob.ErrNotFound) {
+			return nil, nil
+		}
+		return in, err
+	}
+	a.Save = func(ctx context.Context, key string, r io.Reader) error {
+		_, err := p.blobs.Put(ctx, key, r)
+		return err
+	}
+}
+
+func (p *Pool) awaitSearches() {
+	if p.cfg.Aligner != nil {
+		p.cfg.Aligner.Wait()
+	}
+}
+
+// forgetAlignments deletes kept alignments once they are old: databases grow, and sequences should not lie around for ever.
+func (p *Pool) forgetAlignments(ctx context.Context) {
+	for p.cfg.KeepAlignments > 0 && sleep(ctx, ageEvery) {
+		n := 0
+		err := p.blobs.Walk(ctx, msa.Prefix, p.cfg.Clock().Add(-p.cfg.KeepAlignments), func(i blob.Info) error {
+			n++
+			return p.blobs.Delete(ctx, i.Key)
+		})
+		if err != nil && ctx.Err() == nil {
+			p.cfg.Log.Warn("old alignments cannot be deleted", "error", err)
+		}
+		if n > 0 {
+			p.cfg.Log.Info("old alignments deleted", "files", n)
+		}
+	}
+}
+
+// aligning makes or brings the alignments of one attempt at a fold.
+type aligning struct {
+	p     *Pool
+	h     *held
+	work  *pleat.Work
+	sink  *sink
+	state pleat.State
+	took  time.Duration
+
+	given map[string]*msa.Alignment // by sequence
+}
+
+// run puts an alignment of each protein into the folder of the work, where the model takes them and the job asks for them. Its
+// state is PENDING where none was made.
+func (a *aligning) run(ctx context.Context) *pleat.Failure {
+	a.state = pleat.StatePending
+	how, _ := a.work.Fold.Params.Effective(a.work.Model)["msaAlgorithm"].(string)
+	proteins := a.proteins()
+	if !a.work.Model.Has(pleat.FeatureMSA) || how == pleat.MSANone || len(proteins) == 0 {
+		return nil
+	}
+	began := time.Now()
+	if f := a.bring(ctx, proteins); f != nil {
+		return a.failed(ctx, f)
+	}
+	search := slices.DeleteFunc(slices.Clone(proteins), func(s string) bool { return a.given[s] != nil })
+	if a.p.cfg.Aligner == nil {
+		if how == pleat.MSAMMseqs2 && len(search) > 0 {
+			return a.failed(ctx, pleat.Failed(pleat.FailMSAUnavailable, "this worker makes no alignments"))
+		}
+		search = nil
+	}
+	if len(search)+len(a.given) == 0 {
+		return nil
+	}
+	a.state = pleat.StateRunning
+	a.sink.Progress("msa", 0, len(search)+len(a.given))
+	a.tell(ctx)
+	found := &msa.Found{}
+	if len(search) > 0 {
+		var err error
+		found, err = a.p.cfg.Aligner.Find(ctx, search, a.work.Fold.Complex, a.sink.Log)
+		if err != nil {
+			return a.failed(ctx, a.unavailable(err))
+		}
+		a.cite()
+	}
+	if f := a.write(search, found); f != nil {
+		return a.failed(ctx, f)
+	}
+	a.sink.Progress("msa", len(search)+len(a.given), len(search)+len(a.given))
+	a.state, a.took = pleat.StateCompleted, time.Since(began)
+	a.tell(ctx)
+	return nil
+}
+
+// proteins lists the job's different protein sequences.
+func (a *aligning) proteins() []string {
+	var out []string
+	for _, s := range a.work.Fold.Sequences {
+		if s.Kind == pleat.Protein && !slices.Contains(out, s.Text) {
+			out = append(out, s.Text)
+		}
+	}
+	return out
+}
+
+// tell makes the state known. That it cannot is no reason to stop: the end of the run tells it again.
+func (a *aligning) tell(ctx context.Context) {
+	err := a.p.store.SetMSA(ctx, a.h.task.ID, a.h.task.Attempt, a.p.cfg.ID, a.state)
+	if err != nil && ctx.Err() == nil {
+		a.p.cfg.Log.Warn("the state of an alignment cannot be told", "task", a.h.task.ID, "error", err)
+	}
+}
+
+func (a *aligning) failed(ctx context.Context, f *pleat.Failure) *pleat.Failure {
+	a.state = pleat.StateFailed
+	if ctx.Err() != nil {
+		f = engine.Interrupted(ctx)
+		if f.Kind == pleat.FailCancelled {
+			a.state = pleat.StateStopped
+		}
+	}
+	return f
+}
+
+// unavailable is the failure of a search. The fold does not go on without: its result would be a worse one, with nothing but a
+// state to say so.
+func (a *aligning) unavailable(err error) *pleat.Failure {
+	a.p.cfg.Log.Warn("no alignment was made", "task", a.h.task.ID, "error", err)
+	var e *msa.Error
+	if !errors.As(err, &e) {
+		return &pleat.Failure{Kind: pleat.FailMSAUnavailable, Message: "the search for related sequences failed", Retry: true}
+	}
+	return &pleat.Failure{Kind: pleat.FailMSAUnavailable, Retry: e.Retry,
+		Message: e.Message + `; run the job again later, or with params.msaAlgorithm "none"`}
+}
+
+// write puts the files where the engine and the owner find them, and draws them.
+func (a *aligning) write(search []string, found *msa.Found) *pleat.Failure {
+	trouble := func(err error) *pleat.Failure {
+		a.p.cfg.Log.Error("an alignment could not be stored", "task", a.h.task.ID, "error", err)
+		return pleat.Failed(pleat.FailStorage, "the alignment could not be stored")
+	}
+	all, paired := maps.Clone(a.given), map[string]*msa.Alignment{}
+	if all == nil {
+		all = map[string]*msa.Alignment{}
+	}
+	for i, s := range search {
+		all[s] = found.Unpaired[i]
+		if found.Paired != nil {
+			paired[s] = found.Paired[i]
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(a.work.Dir, inputDir), 0o700); err != nil {
+		return trouble(err)
+	}
+	a.work.Fold.Alignments = nil
+	several := len(a.work.Fold.Sequences) > 1
+	for i, s := range a.work.Fold.Sequences {
+		if s.Kind != pleat.Protein || all[s.Text] == nil {
+			continue
+		}
+		entry := pleat.Alignment{Sequence: i, File: filepath.Join(inputDir, fmt.Sprintf("msa-%d.a3m", i))}
+		pre := ""
+		if several {
+			pre = s.Chains[0] + "-"
+		}
+		a.sink.Log(fmt.Sprintf("chain %s: an alignment of %d sequences", s.Chains[0], len(all[s.Text].Rows)))
+		if err := a.file(all[s.Text], entry.File, pre+"msa.a3m", s.ID); err != nil {
+			return trouble(err)
+		}
+		if pair := paired[s.Text]; pair != nil {
+			entry.Paired = filepath.Join(inputDir, fmt.Sprintf("msa-paired-%d.a3m", i))
+			if err := a.file(pair, entry.Paired, pre+"msa-paired.a3m", s.ID); err != nil {
+				return trouble(err)
+			}
+		}
+		a.work.Fold.Alignments = append(a.work.Fold.Alignments, entry)
+	}
+	c := coverage{aligning: a, all: all, paired: paired}
+	if err := c.draw(); err != nil {
+		return trouble(err)
+	}
+	return nil
+}
+
+// file writes an alignment into the folder of the work and publishes it.
+func (a *aligning) file(m *msa.Alignment, to, name string, owner pleat.SequenceID) error {
+	full := filepath.Join(a.work.Dir, to)
+	out, err := os.OpenFile(full, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = m.WriteTo(out)
+	if err := errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return a.sink.Publish(pleat.File{Kind: pleat.ArtifactMSA, Name: name, Path: full, ContentType: "text/x-a3m", Sequence: owner})
+}
+
+// bring reads the alignments of the library item that the job was made from: each belongs to the sequence it begins with.
+func (a *aligning) bring(ctx context.Context, proteins []string) *pleat.Failure {
+	id := a.work.Fold.LibraryItem
+	if id == "" {
+		return nil
+	}
+	item, err := a.p.store.Item(ctx, a.work.Fold.Owner, id)
+	switch {
+	case pleat.CodeOf(err) == pleat.CodeNotFound:
+		a.sink.Log("the library item that the job was made from is gone; its alignments, if it had any, are not used")
+		return nil
+	case err != nil:
+		a.p.cfg.Log.Warn("a library item cannot be read", "item", id, "error", err)
+		return pleat.Failed(pleat.FailStorage, "the library item that the job was made from could not be read")
+	}
+	for _, f := range item.Files {
+		if strings.ToLower(path.Ext(f.Name)) != ".a3m" {
+			continue
+		}
+		if failure := a.take(ctx, f, proteins); failure != nil {
+			return failure
+		}
+	}
+	return nil
+}
+
+func (a *aligning) take(ctx context.Context, f store.LibraryFile, proteins []string) *pleat.Failure {
+	name := pleat.Clip(f.Name)
+	in, _, err := a.p.blobs.Open(ctx, f.Key)
+	if err != nil {
+		a.p.cfg.Log.Warn("an alignment of the library cannot be read", "key", f.Key, "error", err)
+		return pleat.Failed(pleat.FailStorage, fmt.Sprintf("the alignment %s of the library could not be read", name))
+	}
+	defer in.Close()
+	m, err := msa.Read(in, "")
+	switch {
+	case err != nil:
+		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library cannot be used: %s", name, err))
+	case !slices.Contains(proteins, m.Query()):
+		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library begins with none of the job's proteins", name))
+	case a.given[m.Query()] != nil:
+		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library is the second of its sequence", name))
+	}
+	if a.given == nil {
+		a.given = map[string]*msa.Alignment{}
+	}
+	a.given[m.Query()] = m
+	return nil
+}
+
+// cite adds those whose programs found the alignment to whom the results cite.
+func (a *aligning) cite() {
+	m := &a.work.Model
+	m.Citations = slices.Clone(m.Citations)
+	for _, c := range searchCitations {
+		if !slices.ContainsFunc(m.Citations, func(o pleat.Citation) bool { return o.Key == c.Key }) {
+			m.Citations = append(m.Citations, c)
+		}
+	}
+}
+
+var searchCitations = []pleat.Citation{
+	{Key: "mirdita2022colabfold", BibTeX: "@article{mirdita2022colabfold,\n  author  = {Mirdita, Milot and Sch{\\\"u}tze, Konstantin and Moriwaki, Yoshitaka and Heo, Lim and Ovchinnikov, Sergey and Steinegger, Martin},\n  title   = {{ColabFold}: making protein folding accessible to all},\n  journal = {Nature Methods},\n  volume  = {19},\n  pages   = {679--682},\n  year    = {2022},\n  doi     = {10.1038/s41592-022-01488-1}\n}"},
+	{Key: "steinegger2017mmseqs2", BibTeX: "@article{steinegger2017mmseqs2,\n  author  = {Steinegger, Martin and S{\\\"o}ding, Johannes},\n  title   = {{MMseqs2} enables sensitive protein sequence searching for the analysis of massive data sets},\n  journal = {Nature Biotechnology},\n  volume  = {35},\n  pages   = {1026--1028},\n  year    = {2017},\n  doi     = {10.1038/nbt.3988}\n}"},
+}
