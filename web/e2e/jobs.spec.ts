@@ -64,6 +64,23 @@ test('the list goes on', async ({ page, server }) => {
   await expect(page.getByRole('link', { name: 'number 0', exact: true })).toBeVisible()
 })
 
+test('questions and simulations have their list', async ({ page, server }) => {
+  const key = server.newKey('kim')
+  await signIn(page, server, key)
+  await page.goto('/ui/workflows')
+  await expect(page.getByRole('heading', { name: 'Nothing asked or simulated yet' })).toBeVisible()
+  await server.create({
+    name: 'Chignolin', sequences: [{ proteinChain: { sequence: 'YYDPETGTWY' } }],
+    constraints: { webhooks: { qna: { enabled: true, initial_question: 'How many residues does it have?' }, md: { enabled: true, sim_length_ns: 2, step_size_ns: 0.01 } } },
+  }, key)
+  const question = page.locator('[data-workflow]').filter({ hasText: 'Question about Chignolin' }), moves = page.locator('[data-workflow]').filter({ hasText: 'Dynamics of Chignolin' })
+  await expect(question).toHaveAttribute('data-state', 'COMPLETED')
+  await expect(moves).toHaveAttribute('data-state', /RUNNING|COMPLETED/)
+  await expect(moves).toHaveAttribute('data-state', 'COMPLETED')
+  await expect(question.getByRole('link', { name: 'its fold' })).toHaveAttribute('href', /^\/ui\/jobs\//)
+  await accessible(page)
+})
+
 test('a cut stream is said, bridged and restored', async ({ page, server, console }) => {
   console.allow(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/)
   const key = server.newKey('dora')

@@ -69,6 +69,24 @@ test('a key is traded for a cookie, a wrong one is refused', async ({ page, cont
   expect((await context.cookies()).some((c) => c.name === 'pleat_session')).toBe(false)
 })
 
+test('a session that ends asks for the key again and loses nothing', async ({ page, server, console }) => {
+  console.allow(/401 \(Unauthorized\)/)
+  const first = server.newKey('jo'), second = server.newKey('jo')
+  await signIn(page, server, first)
+  await page.goto('/ui/')
+  await page.getByRole('button', { name: /^Chignolin/ }).click()
+  await expect(page.locator('[data-valid=yes]')).toBeVisible()
+  const keys = await server.call<{ data: { id: string; prefix: string }[] }>('GET', '/v1/keys', undefined, second)
+  await server.call('DELETE', `/v1/keys/${keys.data.find((k) => first.startsWith(k.prefix))!.id}`, undefined, second)
+  await page.getByLabel('Name', { exact: true }).fill('another name')
+  await expect(page.getByRole('dialog')).toBeVisible()
+  await page.getByLabel('API key', { exact: true }).fill(second)
+  await page.keyboard.press('Enter')
+  await expect(page.getByLabel('Sequence of Chain A')).toHaveValue('YYDPETGTWY')
+  await expect(page.getByLabel('Name', { exact: true })).toHaveValue('another name')
+  await expect(page.locator('[data-valid=yes]')).toBeVisible()
+})
+
 test('everything can be reached by keyboard', async ({ page, visit }) => {
   await visit('/ui/models')
   await expect(page.locator('[data-ready]').first()).toBeVisible()
@@ -96,7 +114,7 @@ test('models say what they take and what their answers are worth', async ({ page
 test('no page is wider than a phone', async ({ page, server }) => {
   await signIn(page, server)
   await page.setViewportSize({ width: 360, height: 740 })
-  for (const path of ['/ui/', '/ui/jobs', '/ui/webhooks', '/ui/keys', '/ui/models', '/ui/nowhere']) {
+  for (const path of ['/ui/', '/ui/jobs', '/ui/workflows', '/ui/webhooks', '/ui/keys', '/ui/models', '/ui/nowhere']) {
     await page.goto(path)
     await expect(page.locator('main h1').first()).toBeVisible()
     await expect(page.locator('.loading')).toHaveCount(0)

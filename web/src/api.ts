@@ -144,6 +144,9 @@ export class Refusal extends Error {
   }
 }
 
+/** What is to happen when the service does not know the caller; session.ts says. */
+export const refused = { tell: () => {} }
+
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** Calls the service with the session's cookie. Throws a Refusal. */
@@ -187,6 +190,7 @@ async function answer(path: string, init: RequestInit): Promise<Response> {
   } catch {
     // not from the service itself, such as a proxy's page; the status says what there is to say
   }
+  if (r.status === 401) refused.tell()
   throw new Refusal(r.status, message, Number(r.headers.get('Retry-After')) || 0)
 }
 
@@ -213,7 +217,7 @@ export const api = {
   publicWorkflow: (id: string) => call<Workflow>('GET', `/v1/workflows/public/${part(id)}`),
   createWorkflow: (name: string, title: string, input: unknown, draft = false) =>
     call<Workflow>('POST', '/v1/workflows', { workflow_name: name, name: title, workflow_input: input, ...(draft && { create_mode: 'draft' }) }),
-  workflows: (filter: { limit?: number; cursor?: string; workflow_type?: string; source_job_id?: string }) => call<List<WorkflowRow>>('GET', '/v1/workflows?' + search(filter)),
+  workflows: (filter: { limit?: number; cursor?: string; status?: string; workflow_type?: string; source_job_id?: string }) => call<List<WorkflowRow>>('GET', '/v1/workflows?' + search(filter)),
   questions: (filter: { source_job_id: string; source_job_run_id?: string; source_sequence_id?: string; limit?: number }) =>
     call<List<LinkedQuestion>>('GET', '/v1/workflows/qna/linked-history?' + search(filter)),
   draftQuestion: (id: string, question: string) => call<Workflow>('PATCH', `/v1/workflows/qna/${part(id)}/draft-question`, { question }),

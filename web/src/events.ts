@@ -2,7 +2,7 @@
 // it is looked at again. While the stream is cut, pages are told to ask anew every few seconds.
 import { signal } from '@preact/signals'
 import type { Change } from './api'
-import { signedIn } from './session'
+import { look, signedIn } from './session'
 
 export type StreamState = 'off' | 'opening' | 'live' | 'reconnecting'
 
@@ -65,7 +65,12 @@ const askEvery = 4_000
 function setState(s: StreamState) {
   const was = stream.peek()
   stream.value = s
-  if (s === 'reconnecting') polling ??= setInterval(() => tell(null), askEvery)
+  if (s === 'reconnecting') {
+    polling ??= setInterval(() => {
+      void look() // it may be the session that has ended
+      tell(null)
+    }, askEvery)
+  }
   else {
     clearInterval(polling)
     polling = undefined

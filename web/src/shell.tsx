@@ -1,6 +1,6 @@
 // The frame of every page: where one can go, who is signed in, whether news come, and the page that the address names.
 import { Component, type ComponentChildren, type ComponentType } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, Refusal, type Workflow } from './api'
 import { stream } from './events'
 import { match, path } from './router'
@@ -17,6 +17,7 @@ const routes: Route[] = [
   { pattern: '/ui', title: 'Fold', page: Submit as Page },
   { pattern: '/ui/jobs', title: 'Jobs', load: async () => (await import('./jobs/Jobs')).Jobs as Page },
   { pattern: '/ui/jobs/:id', title: 'Result', load: async () => (await import('./result/Result')).Result, open: true },
+  { pattern: '/ui/workflows', title: 'Questions and simulations', load: async () => (await import('./jobs/Flows')).Flows as Page },
   { pattern: '/ui/workflows/:id', title: 'Workflow', page: WorkflowPage, open: true },
   { pattern: '/ui/webhooks', title: 'Webhooks', load: async () => (await import('./webhooks/Webhooks')).Webhooks as Page },
   { pattern: '/ui/keys', title: 'Keys', load: async () => (await import('./keys/Keys')).Keys as Page },
@@ -27,6 +28,11 @@ const nav: [string, string][] = [['/ui/', 'Fold'], ['/ui/jobs', 'Jobs'], ['/ui/w
 
 export function Shell() {
   const at = path.value
+  const was = useRef(at)
+  useEffect(() => { // who goes by keyboard or ear goes on from the new page's beginning
+    if (was.current !== at) document.getElementById('main')?.focus({ preventScroll: true })
+    was.current = at
+  }, [at])
   return (
     <>
       <a class="skip" href="#main">Skip to the content</a>
@@ -34,7 +40,7 @@ export function Shell() {
         <a class="brand" href="/ui/"><Mark />Pleat</a>
         <nav aria-label="Pages">
           {nav.map(([to, name]) => {
-            const current = at.replace(/(.)\/$/, '$1') === to.replace(/(.)\/$/, '$1') ? 'page' : to !== '/ui/' && at.startsWith(to + '/') ? 'true' : undefined
+            const current = at.replace(/(.)\/$/, '$1') === to.replace(/(.)\/$/, '$1') ? 'page' : to !== '/ui/' && at.startsWith(to + '/') || to === '/ui/jobs' && at.startsWith('/ui/workflows') ? 'true' : undefined
             return <a href={to} aria-current={current}>{name}</a>
           })}
           <a href="/docs" class="away">API</a>

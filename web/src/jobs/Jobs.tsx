@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, at, type Change, type JobRow, terminal } from '../api'
 import { onNews } from '../events'
-import { go, query } from '../router'
+import { go, path, query } from '../router'
 import { confidence, duration, moment, plural, when } from '../say'
 import { Empty, Failure, Loading, StateChip } from '../states'
 
@@ -106,6 +106,7 @@ export function Jobs() {
         <div><h1>Jobs</h1><p class="dim">What you have folded, and what is folding now.</p></div>
         <a class="button" href="/ui/">Fold</a>
       </div>
+      <Tabs />
       <div class="row filters">
         <label class="grow search"><span class="hush">Search by name</span><input type="search" placeholder="Search by name" value={q} onInput={(e) => filterBy({ q: e.currentTarget.value, status })} /></label>
         <div class="row segments" role="group" aria-label="State">
@@ -148,6 +149,13 @@ export function Jobs() {
     </>
   )
 }
+
+/** Folds, and what was done with their results. */
+export const Tabs = () => (
+  <nav class="tabs" aria-label="Kinds of runs">
+    {[['/ui/jobs', 'Folds'], ['/ui/workflows', 'Questions and simulations']].map(([to, name]) => <a href={to} aria-current={path.value === to ? 'page' : undefined}>{name}</a>)}
+  </nav>
+)
 
 function Nothing({ filtered }: { filtered: boolean }) {
   if (filtered) return <Empty title="No job is like that"><p>Another name or state may find it.</p><p><button type="button" class="quiet" onClick={() => filterBy({ q: '', status: '' })}>Show all jobs</button></p></Empty>
