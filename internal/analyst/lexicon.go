@@ -9,7 +9,7 @@ import (
 // own; one that starts with '!' is a matter that no structure can tell (see outside).
 
 // soft concepts only ask or point; every intent puts up with them.
-var soft = set("ask howmany which where what howlong list structure residue protein or of has between it number unit & percent all @residue2")
+var soft = set("ask howmany which where what howlong list structure residue protein or of has between it number unit & all @residue2")
 
 // vocabulary lists concepts with the phrases that stand for them. A phrase matches word by word, plural s aside, the longest
 // phrase first.
@@ -48,7 +48,7 @@ var vocabulary = []struct{ concept, phrases string }{
 	{"of", `of, out of`},
 	{"has", `has, have, having, had, possess, possesses, carry, carries, bear, bears, harbour, harbor, hold, holds`},
 	{"between", `between, from`},
-	{"it", `it, its, their, that one, the same one`},
+	{"it", `it, its, that one, the same one`},
 	{"all", `all, everything, complete list, every one`},
 	{"howmany", `how many, number of, count, counts, total number, how much, the number, quantify, tally`},
 	{"which", `which, whose, who`},
@@ -139,7 +139,7 @@ var vocabulary = []struct{ concept, phrases string }{
 	{"modified", `modified, modification, modifications, non standard, nonstandard, modified residues, selenomethionine, phosphorylated, unusual residues, unusual amino acids, non canonical, noncanonical, post translationally modified`},
 	{"not", `not, no, never, neither, nor, non, except, except for, outside, other than, excluding, apart from, aside from, besides, beside, but not, not counting, without counting, not including, leaving out, leaving aside, ignoring, disregarding, save for, exclude, leave out, rather than`},
 	{"more", `vs, versus, compared, more, fewer, less, than, outnumber, outnumbers, outnumbered, difference in, difference between the numbers of, by how many, more often, compared to, compared with`},
-	{"them", `they, them, those, these, one, ones, each other, one another, other one, others, the other, the others`},
+	{"them", `they, them, their, those, these, one, ones, each other, one another, other one, others, the other, the others`},
 	{"otherchain", `other chain, another chain, the other chain, other subunit, another subunit, partner chain, other chains, any other chain`},
 	{"inchain", `sequence neighbours, sequence neighbors, direct neighbours, direct neighbors, direct sequence neighbours, direct sequence neighbors, immediate neighbours, immediate neighbors, neighbours in the chain, neighbors in the chain, neighbours in sequence, neighbors in sequence, chain neighbours, chain neighbors, adjacent in sequence`},
 	{"modelled", `modelled, modeled, resolved, have coordinates, with coordinates`},

@@ -38,6 +38,10 @@ func (p *picker) near() bool {
 	var open *vicinity
 	for i := 0; i < len(p.q.items); i++ {
 		it := p.q.items[i]
+		if j := p.residueOf(i); open != nil && j > 0 { // chain A's residue 28
+			p.claimed[i] = true
+			i, it = j, p.q.items[j]
+		}
 		switch {
 		case nearWords[it.concept]:
 			if open == nil {
@@ -76,6 +80,22 @@ func (p *picker) near() bool {
 		}
 	}
 	return true
+}
+
+// residueOf is the item of the residue that the chain at item i stands before; 0: none.
+func (p *picker) residueOf(i int) int {
+	if p.q.items[i].concept != "@chain" {
+		return 0
+	}
+	for j := i + 1; j < len(p.q.items); j++ {
+		switch c := p.q.items[j].concept; {
+		case c == "@residue" && p.q.beside(j, 1) < 0 && p.q.beside(j, -1) == i:
+			return j
+		case c != "" && c != "chain":
+			return 0
+		}
+	}
+	return 0
 }
 
 var anchorWords = set("@residue @ligand ligand ion @chain @resname otherchain")

@@ -2,6 +2,7 @@ package analyst
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +41,7 @@ func newQuery(f *Facts, items []item) *query {
 		}
 		q.note(it)
 	}
+	q.spans()
 	if len(q.chains) > 1 {
 		q.has["@chain2"] = true
 	}
@@ -110,6 +112,21 @@ func (q *query) locate() {
 	}
 }
 
+// spans marks a stretch that is said to lie between things other than residues: between the helix and the third strand.
+func (q *query) spans() {
+	for i, it := range q.items {
+		j := i + 1
+		for j < len(q.items) && q.items[j].concept == "" {
+			j++
+		}
+		if it.concept == "between" && strings.EqualFold(it.text, "between") && j < len(q.items) {
+			if c := q.items[j].concept; kindOf[c] == "state" || c == "@nth" || c == "gap" || c == "pocket" {
+				q.has["@span"] = true
+			}
+		}
+	}
+}
+
 // again marks a second bound of one kind: an intent that looks at one must not answer for both.
 func (q *query) again(concept string) {
 	switch concept {
@@ -147,6 +164,16 @@ func (q *query) bindChains() {
 			q.residues[k].chain = q.items[j].name
 		} else if len(q.chains) == 1 {
 			q.residues[k].chain = q.chains[0]
+		} else if len(q.chains) > 1 {
+			q.has["@unbound"] = true // which chain the residue is of is not said
+		}
+	}
+	if len(q.residues) == 0 || len(q.chains) < 2 {
+		return
+	}
+	for _, c := range q.chains { // which residues of chain A touch Lys6 of chain B: A is no residue's
+		if !slices.ContainsFunc(q.residues, func(m mention) bool { return m.chain == c }) {
+			q.has["@unbound"] = true
 		}
 	}
 }

@@ -67,6 +67,9 @@ type picker struct {
 
 // selection is nil where the question is not one of residues with properties, or says something that cannot be placed.
 func (q *query) selection() *selection {
+	if q.has["@span"] {
+		return nil
+	}
 	n := len(q.items)
 	p := &picker{q: q, sel: &selection{}, claimed: make([]bool, n), not: make([]int, n), side: make([]int, n)}
 	p.scopes()
@@ -264,6 +267,9 @@ func (p *picker) stretch(i int, m mention) bool {
 		p.ranges = append(p.ranges, m)
 		return true
 	}
+	if i > 0 && strings.HasPrefix(strings.ToLower(p.q.items[i-1].text), "but") && len(p.sel.about) > 0 {
+		return false // near Lys27 but not Asp52: not that residue, or not near it?
+	}
 	sites, problem := p.q.find(m)
 	if problem != "" {
 		p.problem = problem
@@ -352,7 +358,7 @@ func (p *picker) state(i int, it item) bool {
 	}
 	k := stateKinds[it.concept]
 	if p.nth != 0 {
-		return p.nthState(i, k.states)
+		return p.nthState(i, it)
 	}
 	return p.add(i, &condition{kind: "state", said: k.said + " (DSSP)", pass: func(i int) bool {
 		s := p.q.x.sites[i].state
@@ -370,35 +376,6 @@ func (p *picker) residueNext(i int) bool {
 
 func (p *picker) stateBefore(i int) bool {
 	return slices.ContainsFunc(p.q.items[:i], func(it item) bool { return kindOf[it.concept] == "state" })
-}
-
-// nthState takes the n-th helix or strand of the one chain asked about.
-func (p *picker) nthState(i int, states string) bool {
-	list := slices.DeleteFunc(p.q.proteins(), func(c Chain) bool { return c.Secondary == nil })
-	if len(list) != 1 {
-		p.problem = "There are several protein chains; say which one's helix or strand you count."
-		return p.add(i, &condition{kind: "state", pass: func(int) bool { return false }})
-	}
-	segments := slices.DeleteFunc(slices.Clone(list[0].Secondary.Segments), func(g Segment) bool {
-		return strings.IndexByte(states, g.State[0]) < 0
-	})
-	n := int(p.nth)
-	if n < 0 {
-		n = len(segments)
-	}
-	if n > len(segments) || n == 0 {
-		p.problem = fmt.Sprintf("Chain %s has %d of these by DSSP, so there is no number %d.", list[0].ID, len(segments), n)
-		return p.add(i, &condition{kind: "state", pass: func(int) bool { return false }})
-	}
-	g := segments[n-1]
-	in := map[ResidueRef]bool{}
-	for s := list[0].run.lo; s < list[0].run.hi; s++ {
-		if r := p.q.x.sites[s].ref; g.From.Number <= r.Number && r.Number <= g.To.Number {
-			in[r] = true
-		}
-	}
-	said := fmt.Sprintf("in the %s %s", g.Kind(), span(g.From, g.To))
-	return p.add(i, &condition{kind: "state", said: said, pass: func(i int) bool { return in[p.q.x.sites[i].ref] }})
 }
 
 func (p *picker) exposure(i int, it item) bool {

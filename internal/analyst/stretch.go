@@ -1,6 +1,11 @@
 package analyst
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
 
 // Stretches of a chain that a question names without two numbers: the last ten residues, the second half, after residue 40,
 // the second helix.
@@ -138,4 +143,51 @@ func (r *reader) said(concept string) bool {
 		}
 	}
 	return false
+}
+
+// nthState takes the n-th helix or strand of the one chain asked about. Bridges of one residue are no strands that are counted;
+// where 3-10 helices make a difference, there is no telling which is meant.
+func (p *picker) nthState(i int, it item) bool {
+	none := &condition{kind: "state", pass: func(int) bool { return false }}
+	list := slices.DeleteFunc(p.q.proteins(), func(c Chain) bool { return c.Secondary == nil })
+	if len(list) != 1 {
+		p.problem = "There are several protein chains; say which one's helix or strand you count."
+		return p.add(i, none)
+	}
+	states := stateKinds[it.concept].states
+	switch {
+	case it.concept == "strand":
+		states = "E"
+	case it.concept == "helix" && strings.Contains(strings.ToLower(it.text), "alpha"):
+		states = "H"
+	}
+	g, found := nthSegment(list[0], states, p.nth)
+	if alpha, ok := nthSegment(list[0], "H", p.nth); it.concept == "helix" && (ok != found || alpha != g) {
+		p.problem = fmt.Sprintf("With the 3-10 helices of chain %s or without them another helix is meant; name its residues, or say α-helix.", list[0].ID)
+		return p.add(i, none)
+	}
+	if !found {
+		p.problem = fmt.Sprintf("By DSSP chain %s has no such helix or strand.", list[0].ID)
+		return p.add(i, none)
+	}
+	said := fmt.Sprintf("in the %s %s", g.Kind(), span(g.From, g.To))
+	return p.add(i, &condition{kind: "state", said: said, pass: func(i int) bool {
+		s := &p.q.x.sites[i]
+		return list[0].run.lo <= i && i < list[0].run.hi && g.From.Number <= s.ref.Number && s.ref.Number <= g.To.Number
+	}})
+}
+
+// nthSegment is the n-th segment in one of the states, or the last (-1).
+func nthSegment(c Chain, states string, n float64) (Segment, bool) {
+	list := slices.DeleteFunc(slices.Clone(c.Secondary.Segments), func(g Segment) bool {
+		return strings.IndexByte(states, g.State[0]) < 0
+	})
+	k := int(n) - 1
+	if n < 0 {
+		k = len(list) - 1
+	}
+	if k < 0 || k >= len(list) {
+		return Segment{}, false
+	}
+	return list[k], true
 }
