@@ -58,7 +58,7 @@ func digest(t testing.TB, name string) *Facts {
 type asked struct{ structure, question, key string }
 
 // tables of questions with their answers; each says when it was written.
-var tables = []string{"testdata/questions.txt", "testdata/heldout.txt", "testdata/qualified.txt", "testdata/heldout2.txt"}
+var tables = []string{"testdata/questions.txt", "testdata/heldout.txt", "testdata/qualified.txt", "testdata/heldout2.txt", "testdata/heldout3.txt"}
 
 func questionsOf(t testing.TB, path string) []asked {
 	f, err := os.Open(path)

@@ -13,6 +13,7 @@ var classes = []struct{ name, words, letters string }{
 	{"positively charged", "positively charged, positive, basic, cationic, positive charge, positive charges", "KR"},
 	{"negatively charged", "negatively charged, negative, acidic, anionic, negative charge, negative charges", "DE"},
 	{"aromatic", "aromatic, aromatics", "FWY"},
+	{"aliphatic", "aliphatic, aliphatics", "AVIL"},
 	{"charged", "charged, ionizable, ionisable", "DEKR"},
 	{"polar", "polar, uncharged polar, hydrophilic", "STNQHYC"},
 }

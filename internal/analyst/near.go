@@ -13,14 +13,20 @@ import (
 
 // vicinity is one such property while it is read.
 type vicinity struct {
-	at      int // item
-	words   map[string]bool
-	radius  float64
-	anchors []int // sites
-	chains  []string
-	label   string
-	link    string // the word before it, where it is no article
-	found   bool
+	at       int // item
+	words    map[string]bool
+	radius   float64
+	anchors  []int // sites
+	chains   []string
+	label    string
+	sequence bool   // the word can mean neighbours in the chain
+	link     string // the word before it, where it is no article
+	found    bool
+}
+
+var sequenceWords = map[string]bool{
+	"next to": true, "adjacent": true, "neighbour": true, "neighbor": true, "neighbours": true, "neighbors": true,
+	"neighbouring": true, "neighboring": true, "flank": true, "flanking": true,
 }
 
 var linking = set("a an the any either with to from by on in at of some")
@@ -49,6 +55,7 @@ func (p *picker) near() bool {
 				list = append(list, open)
 			}
 			open.words[it.concept] = true
+			open.sequence = open.sequence || sequenceWords[strings.ToLower(it.text)]
 			if it.concept == "@radius" {
 				if open.radius > 0 {
 					return false
@@ -58,6 +65,8 @@ func (p *picker) near() bool {
 			p.claimed[i] = true
 		case open != nil && it.concept == "@resname" && open.words["closest"] && open.link == "":
 			// the nearest lysine: what is looked for, not what it is near to
+		case open != nil && it.concept == "@resname" && open.sequence && open.radius == 0:
+			return false // next to a glutamine: in space, or in the chain?
 		case open != nil && it.concept == "residue" && strings.HasPrefix(strings.ToLower(it.text), "side"):
 			return false // distances are between residues whole
 		case open != nil && anchorWords[it.concept] && p.not[i] == p.not[open.at]:

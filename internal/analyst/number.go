@@ -37,6 +37,8 @@ var (
 	aboveWords = set("above over exceeding beyond")
 	lessWords  = set("less lower fewer smaller worse closer nearer")
 	moreWords  = set("greater more higher larger better least")
+	upWords    = set("more above higher greater better")
+	downWords  = set("less below lower worse")
 )
 
 // number reads figures that are not residues: a radius (within 5 Å), a pH, a threshold (below 70).
@@ -70,6 +72,12 @@ func (r *reader) number() bool {
 	if n > 0 {
 		if v, ok := decimalOf(r.peek(n)); ok {
 			r.bound(v, n, above, w.low == "within")
+			return true
+		}
+	}
+	if v, ok := decimalOf(w); ok && r.peek(1).low == "or" && r.said("confidence") { // 95 or more
+		if up, down := upWords[r.peek(2).low], downWords[r.peek(2).low]; up || down {
+			r.add(item{concept: "@threshold", value: v, above: up}, 3)
 			return true
 		}
 	}

@@ -1,6 +1,9 @@
 package analyst
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Whether what was read of a selection makes one question, and which residues it looks at.
 
@@ -19,7 +22,7 @@ func (p *picker) agrees() bool {
 		return false
 	case p.most && (!has["which"] || !has["chain"] || len(s.each) != 1 || s.compare):
 		return false
-	case p.tangled(), has["all"] && p.q.items[0].concept == "ask" && len(kinds) > 1: // are all lysines exposed?
+	case p.idleWords(), p.tangled(), has["all"] && p.q.items[0].concept == "ask" && len(kinds) > 1: // are all lysines exposed?
 		return false
 	case s.nearest != nil && (len(s.each) > 1 || s.compare || p.most):
 		return false
@@ -37,6 +40,22 @@ func (p *picker) agrees() bool {
 		return false
 	}
 	return negated || s.strict || s.mean || len(p.ranges) > 0 || kinds["state"] && has["howmany"] && has["residue"]
+}
+
+// idleWords says whether a negation negates nothing that was taken, or "between" has nothing to stand between.
+func (p *picker) idleWords() bool {
+	for i, it := range p.q.items {
+		switch {
+		case it.concept == "not" && !p.negated[p.not[i]]:
+			return true
+		case it.concept == "between" && strings.EqualFold(it.text, "between"):
+			near := slices.ContainsFunc(p.sel.conds, func(c *condition) bool { return c.kind == "near" })
+			if !near && len(p.ranges) == 0 && !p.q.has["@band"] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // tangled says whether a property stands between two names, so that it may be of one alone: lysines of chain A and arginines of B.

@@ -49,8 +49,9 @@ func (c *condition) String() string {
 type picker struct {
 	q       *query
 	sel     *selection
-	claimed []bool // items that belong to a distance
-	not     []int  // which negation an item stands under; 0: none
+	claimed []bool       // items that belong to a distance
+	negated map[int]bool // negations that a property, range or chain stands under
+	not     []int        // which negation an item stands under; 0: none
 	side    []int
 	chains  []string
 	without []string // chains
@@ -71,7 +72,7 @@ func (q *query) selection() *selection {
 		return nil
 	}
 	n := len(q.items)
-	p := &picker{q: q, sel: &selection{}, claimed: make([]bool, n), not: make([]int, n), side: make([]int, n)}
+	p := &picker{q: q, sel: &selection{}, negated: map[int]bool{}, claimed: make([]bool, n), not: make([]int, n), side: make([]int, n)}
 	p.scopes()
 	p.leaning = q.has["ofthem"]
 	if !p.near() {
@@ -199,7 +200,11 @@ func (p *picker) take(i int, it item) bool {
 		return true
 	case "inchain":
 		p.sel.strict = true
+		p.negated[p.not[i]] = true
 		return p.not[i] > 0
+	case "howlong":
+		p.count = true
+		return p.q.has["@nth"]
 	case "sequence":
 		return p.q.has["@resname"] || p.q.has["@class"]
 	case "heavy", "atom", "distance":
@@ -212,6 +217,7 @@ func (p *picker) take(i int, it item) bool {
 func (p *picker) add(i int, c *condition) bool {
 	n := p.not[i]
 	c.not, c.side = n > 0, p.side[i]
+	p.negated[n] = true
 	if n > 0 {
 		for j := range p.q.items[:i] {
 			if p.not[j] == n && kindOf[p.q.items[j].concept] != "" && kindOf[p.q.items[j].concept] != kindOf[p.q.items[i].concept] {
@@ -254,6 +260,7 @@ func (p *picker) chain(i int, it item) bool {
 		}
 	}
 	if p.not[i] > 0 {
+		p.negated[p.not[i]] = true
 		p.without = append(p.without, it.name)
 	} else {
 		p.chains = distinct(p.chains, it.name)

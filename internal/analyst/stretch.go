@@ -15,7 +15,10 @@ var (
 	endWords    = set("last final closing trailing")
 	afterWords  = set("after past following")
 	beforeWords = set("before preceding")
-	ordinals    = map[string]float64{
+
+	positionWords = set("position positions number numbers")
+
+	ordinals = map[string]float64{
 		"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5,
 		"sixth": 6, "6th": 6, "last": -1, "final": -1,
 	}
@@ -87,7 +90,8 @@ func (r *reader) beside() bool {
 		announced = true
 		n++
 	}
-	if far || near {
+	if far || near { // positions above 40; beyond residue 40
+		announced = announced || positionWords[r.peek(-1).low]
 		after, before = far && announced, near && announced
 	}
 	at, _, ok := r.numberOrName(n)
@@ -163,7 +167,8 @@ func (p *picker) nthState(i int, it item) bool {
 	}
 	g, found := nthSegment(list[0], states, p.nth)
 	if alpha, ok := nthSegment(list[0], "H", p.nth); it.concept == "helix" && (ok != found || alpha != g) {
-		p.problem = fmt.Sprintf("With the 3-10 helices of chain %s or without them another helix is meant; name its residues, or say α-helix.", list[0].ID)
+		p.problem = fmt.Sprintf("With the 3-10 helices of chain %s or without them another helix is meant; name its residues, or say α-helix.",
+			list[0].ID)
 		return p.add(i, none)
 	}
 	if !found {

@@ -319,14 +319,20 @@ func leans(items []item) bool {
 	for len(items) > 0 && items[0].concept == "" {
 		items = items[1:]
 	}
-	if len(items) < 2 || items[0].concept != "howmany" && items[0].concept != "which" || len(entities(items)) > 0 {
+	if len(items) < 2 || len(entities(items)) > 0 {
+		return false
+	}
+	them := slices.ContainsFunc(items[:min(4, len(items))], func(it item) bool { return it.concept == "them" })
+	if items[0].concept == "ask" && them {
+		return true
+	}
+	if items[0].concept != "howmany" && items[0].concept != "which" {
 		return false
 	}
 	if slices.ContainsFunc(items, func(it item) bool { return it.concept == "it" }) {
 		return false
 	}
 	next := items[1].concept
-	them := slices.ContainsFunc(items[:min(4, len(items))], func(it item) bool { return it.concept == "them" })
 	return next == "ask" || next == "has" || next == "of" && them
 }
 

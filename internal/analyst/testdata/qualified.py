@@ -1,4 +1,4 @@
-"""Computes what the questions of qualified.txt and heldout2.txt must be answered with, from the files themselves by the
+"""Computes what the questions of qualified.txt, heldout2.txt and heldout3.txt must be answered with, from the files themselves by the
 definitions written here; mdtraj gives secondary structure and surfaces. Run it in this folder, it writes qualified.json.
 A check is as in expected.py."""
 import json
@@ -9,6 +9,7 @@ import mdtraj
 NAMES = "1crn 1fme 1ubi 2jof cln025 dimer gapped ligand nucleic predicted".split()
 ONE = dict(zip("ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split(), "ARNDCQEGHILKMFPSTWYV"))
 FULL = dict(F=240, W=285, Y=263, R=274)  # Å², Tien et al. 2013
+HYDROPHOBIC = dict(A=129, V=174, I=197, L=201, M=224, F=240, W=285, P=159)
 MASS = dict(C=12.011, N=14.007, O=15.999, S=32.06)
 
 
@@ -109,6 +110,12 @@ longest = max((len(list(0 for _ in g)) for g in [[r for r in ubi if 23 <= r.numb
 
 OUT = {
     "1crn": {
+        "d01": {"n": [4, 1], "tol": 0, "r": [r.ref() for r in crn if charged(r)], "exact": True},
+        "d02": {"r": [r.ref() for r in crn if hydrophobic(r) and r.area / HYDROPHOBIC[r.letter] >= 0.22]},  # ILE 35 is on the bound
+        "d03": these([r for r in crn if 7 <= r.number <= 17]),
+        "d04": these([r for r in crn if r.letter == "P" and not helix(r)]),
+        "d05": these([r for r in crn[1:-1] if r.letter == "T"]),
+        "d06": these([r for r in within(crn, at("1crn", 44), 4) if r.letter in "STNQHYC"], [at("1crn", 44)]),
         "b01": these([r for r in crn[:20] if r.letter == "C"]),
         "b02": {**these([r for r in crn if r.letter == "P" and r.number != 5])},
         "b03": {"r": [r.ref() for r in crn if r.number in (16, 26)], "exact": True, "n": [math.dist(at("1crn", 16).atoms["SG"], at("1crn", 26).atoms["SG"])], "tol": 0.006},
@@ -125,12 +132,21 @@ OUT = {
         "c04": these([r for r in crn if r.letter == "R" and r.area / FULL["R"] < 0.2]),
     },
     "1fme": {
+        "d07": these([r for r in fme[14:] if r.letter in "KR"]),
+        "d08": said("Yes"),
+        "d09": these([r for r in fme if r.letter == "E" and helix(r)]),
         "b11": these([r for r in fme if r.letter in "KR" and 10 <= r.number <= 20]),
         "b12": these([r for r in fme if r.letter in "DE" and r.number > 16]),
         "b13": said("net charge of %+d" % sum((r.letter in "KR") - (r.letter in "DE") for r in fme[:14])),
         "b14": said("1 more LYS than ARG", n=[sum(r.letter == k for r in fme) for k in "KR"]),
     },
     "1ubi": {
+        "d10": these([r for r in ubi if r.letter == "L" and 50 <= r.number <= 76]),
+        "d11": these([r for r in ubi if r.letter == "T" and strand(r)]),
+        "d12": these([r for r in within(ubi, at("1ubi", 68), 6) if r.letter in "AVIL"], [at("1ubi", 68)]),
+        "d13": these([r for r in ubi[:34] if r.letter in "DE"]),
+        "d14": said("0 of 76"),
+        "d15": these([r for r in ubi if r.letter == "G" and r.number > 40]),
         "b15": these([r for r in ubi[1:] if r.letter == "M"]),
         "b16": these([r for r in ubi if r.letter == "K" and helix(r)]),
         "b17": said("".join(r.letter for r in ubi[40:50])),
@@ -148,6 +164,7 @@ OUT = {
         "c10": these([r for r in ubi if aromatic(r) and r.area / FULL[r.letter] >= 0.2]),
     },
     "2jof": {
+        "d16": these(within(cage, trp, 3.5), [trp]),
         "b24": these([r for r in cage[-5:] if r.letter == "P"]),
         "b25": these([r for r in cage[-10:] if r.letter not in "PG"]),
         "b26": these([r for r in cage if aromatic(r) and r.state == "H"]),
@@ -163,6 +180,8 @@ OUT = {
         "c14": said(n=[gap(cln[0], cln[-1])], tol=0.006),
     },
     "dimer": {
+        "d17": these([r for r in B if r.letter in "FW"]),
+        "d18": these([r for r in within(B, A, 4.5) if r.letter == "K"]),
         "b31": these([r for r in B if charged(r) and helix(r)]),
         "b32": said("the longest is chain A" if len(A) > len(B) else "chain B"),
         "b33": said("a difference of %d" % abs(sum(r.letter == "K" for r in A) - sum(r.letter == "K" for r in B))),
@@ -173,12 +192,14 @@ OUT = {
         "c17": said(n=[100 * sum(map(charged, x)) / len(x) for x in (A, B)], tol=0.06),
     },
     "gapped": {
+        "d19": said(gapped[0].name + " 1", gapped[-1].name + " 76"),
         "b36": {**said("1 residue is missing"), "r": [at("gapped", 49).ref(), at("gapped", 51).ref()], "exact": True},
         "b37": said("%d residues" % len(gapped)),
         "c18": said("together %d" % len(missing)),
         "c19": these([r for r in gapped if r.letter == "Q"]),
     },
     "ligand": {
+        "d20": these([r for r in within(lig, zn, 8) if r.letter == "R"], [zn]),
         "b38": these([r for r in within(lig, bnz, 4) if hydrophobic(r)], [bnz]),
         "b39": said("1 ion: ZN 202"),
         "b40": {"r": [min(lig, key=lambda r: gap(r, zn)).ref(), zn.ref()], "exact": True},
@@ -189,6 +210,8 @@ OUT = {
         "b42": said(dna),
     },
     "predicted": {
+        "d21": these([r for r in pred[:40] if r.b >= 95]),
+        "d22": said(n=[sum(r.b for r in pred[-10:]) / 10], tol=0.051),
         "b43": said(n=[sum(r.b for r in pred[4:12]) / 8], tol=0.051),
         "b44": these([r for r in pred if r.letter == "K" and r.b < 90]),
         "b45": these([r for r in pred if r.b < 50]),
