@@ -70,6 +70,11 @@ func TestReach(t *testing.T) {
 		{"gapped", "What share of the residues is missing?", "", "how to take “share of” here"},
 		{"1crn", "Which residues are not on the chain?", "", "I did not understand"},
 		{"1crn", "Which charged residues are there, and are any of them buried?", "residues", "1 of 46 residues (2.2 %) are charged"},
+		{"1ubi", "Which residues are at the end of the helix?", "", "how to take “end of” here"},
+		{"1ubi", "Which residues lie on one side of the helix?", "", "I did not understand"},
+		{"1ubi", "Which residues have zero accessibility?", "", "“zero”"},
+		{"1ubi", "Is every lysine exposed?", "", "I did not understand"},
+		{"dimer", "Which residues touch only chain B?", "", "“only”"},
 		{"1ubi", "Which prolines lie next to a glutamine?", "", "I did not understand"},
 	})
 }

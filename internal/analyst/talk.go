@@ -55,7 +55,10 @@ func joinSentences(all [][]item) [][]item {
 var narrowing = set("only just but not except excluding besides without ignore ignoring leave mean count")
 
 func narrows(items []item) bool {
-	if len(items) == 0 || !narrowing[strings.ToLower(items[0].text)] && items[0].concept != "not" {
+	if len(items) == 0 {
+		return false
+	}
+	if first, _, _ := strings.Cut(strings.ToLower(items[0].text), " "); !narrowing[first] && items[0].concept != "not" {
 		return false
 	}
 	return !asks(items) || slices.ContainsFunc(items, func(it item) bool { return it.concept == "them" })
