@@ -12,7 +12,7 @@ import (
 // version, its weights and kind of device, the parameters as they take effect with the seed, the entities with the names that
 // stand in the files, the constraints, and the content of the input files, by name. The job's name is not among them.
 // fingerprint tells apart states of the weights that share a version.
-func (w *Work) InputHash(fingerprint string, files map[string]string) (string, error) {
+func (w *Work) InputHash(fingerprint string) (string, error) {
 	type entity struct {
 		Kind                  EntityKind
 		Text, Label, Property string
@@ -30,8 +30,8 @@ func (w *Work) InputHash(fingerprint string, files map[string]string) (string, e
 	}
 	type file struct{ Name, SHA256 string }
 	var inputs []file
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		inputs = append(inputs, file{name, files[name]})
+	for _, name := range slices.Sorted(maps.Keys(w.Files)) {
+		inputs = append(inputs, file{name, w.Files[name]})
 	}
 	b, err := json.Marshal(struct {
 		Service, Model, Engine, Version, Weights, Fingerprint, Device string

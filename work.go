@@ -12,10 +12,11 @@ type Work struct {
 	Fold    *FoldInput
 	QnA     *QnAInput
 	MD      *MDInput
-	Input   string // of a fold: InputHash of it; empty: not known
-	Dir     string // a fresh folder with the input's files: what the engine writes goes here
-	Resume  string // path of the last attempt's checkpoint; empty: from the start
-	Step    int64  // of that checkpoint
+	Input   string            // of a fold: InputHash of it; empty: not known
+	Files   map[string]string // of a fold: SHA-256 in hex of the input files in Dir, alignments for one, by name
+	Dir     string            // a fresh folder with the input's files: what the engine writes goes here
+	Resume  string            // path of the last attempt's checkpoint; empty: from the start
+	Step    int64             // of that checkpoint
 }
 
 // FoldInput is what to fold. A model without FeatureComplex folds each sequence on its own.

@@ -248,7 +248,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 	b.WriteString("# Commands\n\n<!-- Written from the commands by make docs; a test compares the two. -->\n\n" +
 		"What a command reads besides its flags stands in [configuration.md](configuration.md).\n\n" +
 		"Exit codes: 0 done, 1 failed (one sentence on standard error says why), 2 wrong usage or configuration, 3 the job ended without\n" +
-		"a result, 130 interrupted.\n\n")
+		"a result, 4 a run that pleat verify repeated differs, 130 interrupted.\n\n")
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		if c.Runnable() && !c.HasSubCommands() {

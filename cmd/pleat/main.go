@@ -25,6 +25,7 @@ const (
 	exitFailed      = 1   // it did not work; one sentence on stderr says why
 	exitUsage       = 2   // the command line or the configuration is wrong
 	exitUnfinished  = 3   // the job ended FAILED or STOPPED
+	exitDiffers     = 4   // the run that was verified did not give the same again
 	exitInterrupted = 130 // interrupted; a job that was followed goes on
 )
 
@@ -83,11 +84,11 @@ const about = `pleat folds proteins with AI models, as a service of your own.
   pleat keys create --user NAME  make a key to call it with
 
 Settings come from a YAML file (--config), the environment (PLEAT_…) and flags; later ones win.
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the job ended without a result, 130 interrupted.`
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the job ended without a result, 4 a verified run differs, 130 interrupted.`
 
 func newRoot() *cobra.Command {
 	root := group("pleat", "Folds proteins with AI models, as a service of your own", about,
-		serveCmd(), workerCmd(), demoCmd(), foldCmd(), askCmd(), mdCmd(), jobsCmd(), workflowsCmd(), keysCmd(), modelsCmd(), enginesCmd(), webhooksCmd(), secretsCmd(), doctorCmd(), migrateCmd(), benchCmd())
+		serveCmd(), workerCmd(), demoCmd(), foldCmd(), askCmd(), mdCmd(), jobsCmd(), verifyCmd(), workflowsCmd(), keysCmd(), modelsCmd(), enginesCmd(), webhooksCmd(), secretsCmd(), doctorCmd(), migrateCmd(), benchCmd())
 	root.Version = pleat.Version
 	root.SetVersionTemplate("pleat {{.Version}}\n")
 	root.SilenceErrors, root.SilenceUsage = true, true

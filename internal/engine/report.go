@@ -308,16 +308,18 @@ func round2(v []float64) []float64 {
 type configFile struct {
 	Service string `json:"service"`
 	// AnsweredFrom is set where nothing was computed: the run that the results came from.
-	AnsweredFrom pleat.RunID    `json:"answered_from,omitempty"`
-	Input        string         `json:"input_sha256"` // of all that the files depend on
-	Engine       string         `json:"engine"`
-	Model        string         `json:"model"`
-	Weights      string         `json:"weight_set"`
-	Method       string         `json:"method"`
-	Seed         string         `json:"seed"`
-	Params       map[string]any `json:"effective_params"`
-	Runner       map[string]any `json:"runner,omitempty"` // what ran in a process of its own
-	Request      request        `json:"request"`
+	AnsweredFrom pleat.RunID       `json:"answered_from,omitempty"`
+	Input        string            `json:"input_sha256"` // of all that the files depend on
+	Files        map[string]string `json:"input_files"`  // SHA-256 of each: alignments, for one
+	Engine       string            `json:"engine"`
+	Model        string            `json:"model"`
+	Weights      string            `json:"weight_set"`
+	Method       string            `json:"method"`
+	Device       string            `json:"device"`
+	Seed         string            `json:"seed"`
+	Params       map[string]any    `json:"effective_params"`
+	Runner       map[string]any    `json:"runner,omitempty"` // what ran in a process of its own
+	Request      request           `json:"request"`
 }
 
 type request struct {
@@ -355,7 +357,7 @@ func (r *report) config() configFile {
 	if r.work.Model.TakesParam("seed") {
 		effective["seed"] = f.Seed
 	}
-	return configFile{Service: "pleat " + pleat.Version, Input: r.work.Input, Engine: r.engine, Model: r.work.Model.Name, Weights: r.work.Model.WeightSet,
+	return configFile{Service: "pleat " + pleat.Version, Input: r.work.Input, Files: r.work.Files, Device: r.work.Model.Device, Engine: r.engine, Model: r.work.Model.Name, Weights: r.work.Model.WeightSet,
 		Method: r.work.Model.Method, Seed: f.Seed, Params: effective, Runner: r.about, Request: r.request()}
 }
 

@@ -49,7 +49,7 @@ func (p *Pool) fold(h *held, dir string) pleat.Output {
 	if f := a.run(h.ctx); f != nil {
 		return pleat.Output{Failure: f, MSA: a.state}
 	}
-	w.Input = p.hashInput(&w)
+	p.hashInput(&w)
 	out, answered := p.answer(h, &w)
 	if !answered {
 		out = p.engines.Run(h.ctx, w, s)

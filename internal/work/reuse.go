@@ -24,10 +24,10 @@ type reuse struct {
 	shared []pleat.Artifact // of the source, as they are
 }
 
-// hashInput is the hash of all that a fold depends on, the files in its folder included: alignments, for one. Empty where it cannot
-// be told.
-func (p *Pool) hashInput(w *pleat.Work) string {
-	files := map[string]string{}
+// hashInput gives a fold the hash of all that it depends on, the files in its folder included: alignments, for one. None where it
+// cannot be told.
+func (p *Pool) hashInput(w *pleat.Work) {
+	w.Files = map[string]string{}
 	err := filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -36,18 +36,15 @@ func (p *Pool) hashInput(w *pleat.Work) string {
 		if err != nil {
 			return err
 		}
-		files[name], err = hashFile(path)
+		w.Files[name], err = hashFile(path)
 		return err
 	})
-	hash := ""
 	if err == nil {
-		hash, err = w.InputHash(p.engines.Fingerprint(w.Kind, w.Model.Name), files)
+		w.Input, err = w.InputHash(p.engines.Fingerprint(w.Kind, w.Model.Name))
 	}
 	if err != nil {
 		p.cfg.Log.Warn("the input of a fold could not be hashed", "task", w.Task, "error", err)
-		return ""
 	}
-	return hash
 }
 
 func hashFile(path string) (string, error) {

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"pleat/internal/structure"
+)
+
+func trpCageStructure(t *testing.T, names ...string) *structure.Structure {
+	t.Helper()
+	out := &structure.Structure{}
+	for i, name := range names {
+		in, err := os.Open("../../internal/structure/testdata/2jof.pdb")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := structure.ReadPDB(in, structure.Limits{})
+		_ = in.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := s.Chains[0]
+		c.ID = name
+		each(&c, func(a *structure.Atom) { a.Pos[0] += 30 * float64(i); a.B = 80 })
+		out.Chains = append(out.Chains, c)
+	}
+	return out
+}
+
+func each(c *structure.Chain, do func(a *structure.Atom)) {
+	for i := range c.Residues {
+		for j := range c.Residues[i].Atoms {
+			do(&c.Residues[i].Atoms[j])
+		}
+	}
+}
+
+// moved turns a chain by 90° about z and shifts it: the same structure elsewhere.
+func moved(c *structure.Chain) {
+	each(c, func(a *structure.Atom) { a.Pos = structure.Vec{-a.Pos[1] + 5, a.Pos[0] - 7, a.Pos[2] + 1} })
+}
+
+func verdict(a, b *structure.Structure, tolerance float64) comparison {
+	v := comparison{Tolerance: tolerance}
+	v.compare(map[string]predicted{"model.cif": {a, "1"}}, map[string]predicted{"model.cif": {b, "2"}})
+	return v
+}
+
+func TestVerdicts(t *testing.T) {
+	a := trpCageStructure(t, "A")
+	same := comparison{}
+	same.compare(map[string]predicted{"model.cif": {a, "1"}}, map[string]predicted{"model.cif": {a, "1"}})
+	if same.Verdict != verdictIdentical || !same.Files[0].Identical || *same.Files[0].RMSD != 0 {
+		t.Errorf("%+v", same)
+	}
+	b := trpCageStructure(t, "A")
+	moved(&b.Chains[0])
+	each(&b.Chains[0], func(a *structure.Atom) { a.B = 77 })
+	b.Chains[0].Residues[4].Atoms[0].B = 77 // all of a residue's atoms count alike
+	v := verdict(a, b, 0.1)
+	if f := v.Files[0]; v.Verdict != verdictReproduced || f.Identical || *f.RMSD > 1e-6 || math.Abs(*f.PLDDT+3) > 1e-9 || math.Abs(*f.MostPLDDT-3) > 1e-9 {
+		t.Errorf("%s %+v", v.Verdict, f)
+	}
+	// Every second residue 1 Å up, every other 1 Å down: about 1 Å, whatever the superposition.
+	for i := range b.Chains[0].Residues {
+		up := 1.0
+		if i%2 == 1 {
+			up = -1
+		}
+		for j := range b.Chains[0].Residues[i].Atoms {
+			b.Chains[0].Residues[i].Atoms[j].Pos[2] += up
+		}
+	}
+	if v = verdict(a, b, 0.1); v.Verdict != verdictDifferent || *v.Files[0].RMSD < 0.8 || *v.Files[0].RMSD > 1.05 {
+		t.Errorf("%s %v", v.Verdict, *v.Files[0].RMSD)
+	}
+	if v = verdict(a, b, 2); v.Verdict != verdictReproduced {
+		t.Error(v.Verdict)
+	}
+}
+
+// Chains that are each the same and stand otherwise are another complex.
+func TestVerdictOnComplexes(t *testing.T) {
+	a, b := trpCageStructure(t, "A", "B"), trpCageStructure(t, "A", "B")
+	if v := verdict(a, b, 0.1); v.Verdict != verdictReproduced || len(v.Files) != 3 || v.Files[2].Chain != "" || *v.Files[2].RMSD > 1e-6 || v.Files[2].Residues != 40 {
+		t.Errorf("%+v", v)
+	}
+	moved(&b.Chains[1])
+	if v := verdict(a, b, 0.1); v.Verdict != verdictDifferent || *v.Files[1].RMSD > 1e-6 || *v.Files[2].RMSD < 5 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// What cannot be compared is different, and says why.
+func TestVerdictOnOthers(t *testing.T) {
+	a := trpCageStructure(t, "A")
+	short := trpCageStructure(t, "A")
+	short.Chains[0].Residues = short.Chains[0].Residues[:10]
+	bare := trpCageStructure(t, "A")
+	bare.Chains[0].Residues[3].Atoms = nil
+	for what, b := range map[string]*structure.Structure{"another chain": trpCageStructure(t, "B"), "fewer residues": short, "one more chain": trpCageStructure(t, "A", "B"), "no atoms": bare} {
+		v := verdict(a, b, 1000)
+		last := v.Files[len(v.Files)-1]
+		if v.Verdict != verdictDifferent || last.Why == "" {
+			t.Errorf("%s: %+v", what, v)
+		}
+	}
+	v := comparison{}
+	v.compare(map[string]predicted{"model.cif": {a, "1"}}, map[string]predicted{"A-model.cif": {a, "1"}})
+	if v.Verdict != verdictDifferent || len(v.Files) != 2 {
+		t.Errorf("%+v", v)
+	}
+	each(&a.Chains[0], func(a *structure.Atom) { a.B = 0 })
+	if mean, most := plddtChange(&a.Chains[0], &a.Chains[0]); mean != nil || most != nil {
+		t.Error("a confidence was made up")
+	}
+}
