@@ -11,12 +11,12 @@ import (
 )
 
 // Analysis is what is measured on a trajectory. Slices over time have one value per
-// frame, those over beads one per bead in order.
+// frame, those over sites (beads, or the atoms that stand for residues) one per site in order.
 type Analysis struct {
 	TimesNs     []float64
-	RMSDNm      []float64 // from the given structure, or the first frame of a disordered chain
-	RgNm        []float64 // mass-weighted radius of gyration of all chains together
-	EndToEndNm  []float64 // first to last bead of the first chain
+	RMSDNm      []float64 // from the given structure, or the first frame where none is given
+	RgNm        []float64 // mass-weighted radius of gyration of all atoms
+	EndToEndNm  []float64 // first to last site of the first chain
 	RMSFNm      []float64 // about the mean structure
 	PC1Nm       []float64 // projection on the first principal component
 	PC2Nm       []float64
@@ -29,105 +29,147 @@ type Analysis struct {
 // frames are then projected on them.
 const maxPCAFrames = 2000
 
-// Analyse measures a trajectory of the system. Superposition is least-squares over
-// all beads with equal weight (see structure.Superpose); the mean structure for RMSF
-// and principal components is superposed on until it stands, two rounds. A
-// trajectory without frames, or of another number of beads, is refused.
+// Subject is what Measure measures a trajectory of: any molecule of which some atoms stand for its residues.
+type Subject struct {
+	Reference []structure.Vec // Å, of every site: what RMSD is from; nil: the first frame
+	Sites     []int           // atoms that stand for a residue each, in order; nil: all
+	Masses    []float64       // of every atom of the trajectory
+	End       int             // the site that ends the first chain
+	FramePs   float64         // time between frames; the first comes after as much
+	Temp      float64         // K
+}
+
+// Analyse measures a trajectory of the system, see Measure.
 func Analyse(ctx context.Context, s *System, t *Trajectory) (*Analysis, error) {
+	v := &Subject{Masses: s.Masses(), FramePs: float64(s.params.Every()) * s.params.Step, Temp: s.params.Temp}
+	for i, b := range s.beads {
+		if b.chain == 0 {
+			v.End = i
+		}
+	}
+	if s.params.Preset != SingleIDR {
+		for _, p := range s.start {
+			v.Reference = append(v.Reference, structure.Vec{p[0] * 10, p[1] * 10, p[2] * 10})
+		}
+	}
+	return Measure(ctx, v, t)
+}
+
+// Measure analyses a trajectory. Superposition is least-squares over all sites with
+// equal weight (see structure.Superpose); the mean structure for RMSF and principal
+// components is superposed on until it stands, two rounds. A trajectory without
+// frames, or of another number of atoms, is refused.
+func Measure(ctx context.Context, s *Subject, t *Trajectory) (*Analysis, error) {
 	if t.Frames() == 0 {
 		return nil, pleat.Invalidf("the trajectory has no frames to analyse")
 	}
-	if t.Atoms() != s.Len() {
-		return nil, pleat.Invalidf("the trajectory is of %d beads and the system of %d; they do not belong together", t.Atoms(), s.Len())
+	if t.Atoms() != len(s.Masses) {
+		return nil, pleat.Invalidf("the trajectory is of %d atoms and the system of %d; they do not belong together", t.Atoms(), len(s.Masses))
 	}
 	a := &Analysis{}
-	reference := make([]structure.Vec, s.Len())
-	for i, p := range s.start {
-		reference[i] = structure.Vec{p[0] * 10, p[1] * 10, p[2] * 10}
-	}
-	if s.params.Preset == SingleIDR {
-		var err error
-		if reference, err = t.Read(0, nil); err != nil {
+	f := &frames{t, s.Sites}
+	reference := s.Reference
+	if reference == nil {
+		first, err := t.Read(0, nil)
+		if err != nil {
 			return nil, err
 		}
+		reference = f.sitesOf(first, nil)
 	}
-	if err := a.series(ctx, t, s, reference); err != nil {
+	if err := a.series(ctx, f, s, reference); err != nil {
 		return nil, err
 	}
-	mean, err := a.fluctuations(ctx, t, reference)
+	mean, err := a.fluctuations(ctx, f, reference)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.components(ctx, t, mean); err != nil {
+	if err := a.components(ctx, f, mean); err != nil {
 		return nil, err
 	}
-	kT := gas * s.params.Temp
+	kT := gas * s.Temp
 	a.ByRMSDAndRg = NewLandscape("RMSD (nm)", a.RMSDNm, "Radius of gyration (nm)", a.RgNm, kT)
 	a.ByPC = NewLandscape("First principal component (nm)", a.PC1Nm, "Second principal component (nm)", a.PC2Nm, kT)
 	return a, nil
 }
 
-// eachFrame reads every step-th frame of a trajectory in turn; x holds until the next.
-func eachFrame(ctx context.Context, t *Trajectory, step int, f func(i int, x []structure.Vec)) error {
-	var x []structure.Vec
-	for i := 0; i < t.Frames(); i += step {
+// frames are a trajectory's, of which sites are looked at.
+type frames struct {
+	*Trajectory
+	sites []int // nil: every atom
+}
+
+// sitesOf picks the sites of a frame, into dst where there is a choice to make.
+func (f *frames) sitesOf(all, dst []structure.Vec) []structure.Vec {
+	if f.sites == nil {
+		return all
+	}
+	dst = dst[:0]
+	for _, i := range f.sites {
+		dst = append(dst, all[i])
+	}
+	return dst
+}
+
+// each reads every step-th frame in turn: its sites, and all of its atoms. Both hold until the next.
+func (f *frames) each(ctx context.Context, step int, do func(i int, x, all []structure.Vec)) error {
+	var x, all []structure.Vec
+	for i := 0; i < f.Frames(); i += step {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		var err error
-		if x, err = t.Read(i, x); err != nil {
+		if all, err = f.Read(i, all); err != nil {
 			return err
 		}
-		f(i, x)
+		x = f.sitesOf(all, x)
+		do(i, x, all)
 	}
 	return nil
 }
 
-func (a *Analysis) series(ctx context.Context, t *Trajectory, s *System, reference []structure.Vec) error {
-	last := 0
-	for last+1 < s.Len() && s.beads[last+1].chain == 0 {
-		last++
-	}
-	return eachFrame(ctx, t, 1, func(i int, x []structure.Vec) {
-		a.TimesNs = append(a.TimesNs, math.Round(float64(i+1)*float64(s.params.Every())*s.params.Step*1e6)/1e9)
+func (a *Analysis) series(ctx context.Context, t *frames, s *Subject, reference []structure.Vec) error {
+	return t.each(ctx, 1, func(i int, x, all []structure.Vec) {
+		a.TimesNs = append(a.TimesNs, math.Round(float64(i+1)*s.FramePs*1e6)/1e9)
 		a.RMSDNm = append(a.RMSDNm, structure.RMSD(x, reference)/10)
-		a.RgNm = append(a.RgNm, s.gyration(x)/10)
-		a.EndToEndNm = append(a.EndToEndNm, structure.Distance(x[0], x[last])/10)
+		a.RgNm = append(a.RgNm, gyration(s.Masses, all)/10)
+		a.EndToEndNm = append(a.EndToEndNm, structure.Distance(x[0], x[s.End])/10)
 	})
 }
 
 // gyration is the mass-weighted radius of gyration in the units of x.
-func (s *System) gyration(x []structure.Vec) float64 {
+func gyration(masses []float64, x []structure.Vec) float64 {
 	var mid structure.Vec
-	for i := range x {
+	total := 0.0
+	for i, m := range masses {
+		total += m
 		for k := range mid {
-			mid[k] += s.beads[i].mass * x[i][k] / s.totalMass
+			mid[k] += m * x[i][k]
 		}
 	}
 	sum := 0.0
-	for i := range x {
+	for i, m := range masses {
 		for k := range mid {
-			d := x[i][k] - mid[k]
-			sum += s.beads[i].mass * d * d
+			d := x[i][k] - mid[k]/total
+			sum += m * d * d
 		}
 	}
-	return math.Sqrt(sum / s.totalMass)
+	return math.Sqrt(sum / total)
 }
 
 // fluctuations finds the mean structure, superposed on itself, and each bead's root
 // mean square deviation from it.
-func (a *Analysis) fluctuations(ctx context.Context, t *Trajectory, reference []structure.Vec) ([]structure.Vec, error) {
-	n, frames := len(reference), float64(t.Frames())
+func (a *Analysis) fluctuations(ctx context.Context, t *frames, reference []structure.Vec) ([]structure.Vec, error) {
+	n, count := len(reference), float64(t.Frames())
 	mean := reference
 	for range 2 {
 		next := make([]structure.Vec, n)
 		target := mean
-		err := eachFrame(ctx, t, 1, func(_ int, x []structure.Vec) {
+		err := t.each(ctx, 1, func(_ int, x, _ []structure.Vec) {
 			rot, trans, _ := structure.Superpose(x, target)
 			for i := range x {
 				p := structure.Apply(rot, trans, x[i])
 				for k := range p {
-					next[i][k] += p[k] / frames
+					next[i][k] += p[k] / count
 				}
 			}
 		})
@@ -137,11 +179,11 @@ func (a *Analysis) fluctuations(ctx context.Context, t *Trajectory, reference []
 		mean = next
 	}
 	a.RMSFNm = make([]float64, n)
-	err := eachFrame(ctx, t, 1, func(_ int, x []structure.Vec) {
+	err := t.each(ctx, 1, func(_ int, x, _ []structure.Vec) {
 		rot, trans, _ := structure.Superpose(x, mean)
 		for i := range x {
 			d := structure.Distance(structure.Apply(rot, trans, x[i]), mean[i]) / 10
-			a.RMSFNm[i] += d * d / frames
+			a.RMSFNm[i] += d * d / count
 		}
 	})
 	for i := range a.RMSFNm {

@@ -114,7 +114,7 @@ func TestGyration(t *testing.T) {
 	for i, w := range m {
 		want += w / total * (x[i][0] - mid/total) * (x[i][0] - mid/total)
 	}
-	if got := s.gyration(x); math.Abs(got-math.Sqrt(want)) > 1e-12 {
+	if got := gyration(m, x); math.Abs(got-math.Sqrt(want)) > 1e-12 {
 		t.Errorf("radius of gyration %v, want %v", got, math.Sqrt(want))
 	}
 }

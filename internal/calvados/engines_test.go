@@ -334,7 +334,7 @@ func TestHistatin5(t *testing.T) {
 					d.Advance(1000)
 					x := make([]structure.Vec, len(d.x))
 					copy(x, d.x)
-					rg[k] += d.s.gyration(x) / frames
+					rg[k] += gyration(d.s.Masses(), x) / frames
 					r := d.s.distance(d.x, 0, len(d.x)-1)
 					ends[k] += r * r / frames
 				}

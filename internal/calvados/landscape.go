@@ -96,12 +96,12 @@ func (a Axis) bin(v float64) int {
 // components finds the two directions of largest fluctuation about the mean, in
 // frames superposed on it, and each frame's place along them in nm (of the whole
 // molecule: the square root of the sum over beads).
-func (a *Analysis) components(ctx context.Context, t *Trajectory, mean []structure.Vec) error {
+func (a *Analysis) components(ctx context.Context, t *frames, mean []structure.Vec) error {
 	step := (t.Frames() + maxPCAFrames - 1) / maxPCAFrames
 	rows := (t.Frames() + step - 1) / step
 	n := 3 * len(mean)
 	x := mat.NewDense(rows, n, nil)
-	err := eachFrame(ctx, t, step, func(i int, frame []structure.Vec) { displacement(x.RawRowView(i/step), frame, mean) })
+	err := t.each(ctx, step, func(i int, frame, _ []structure.Vec) { displacement(x.RawRowView(i/step), frame, mean) })
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (a *Analysis) components(ctx context.Context, t *Trajectory, mean []structu
 	}
 	a.PCShare = share
 	row := make([]float64, n)
-	return eachFrame(ctx, t, 1, func(_ int, frame []structure.Vec) {
+	return t.each(ctx, 1, func(_ int, frame, _ []structure.Vec) {
 		displacement(row, frame, mean)
 		var p [2]float64
 		for i, v := range row {

@@ -44,20 +44,19 @@ type sticky struct {
 // System is a molecule ready to be simulated: its beads, what holds between them,
 // and where they start. It does not change once made and may be shared.
 type System struct {
-	params    Params
-	molecule  *Molecule
-	beads     []bead
-	bonds     []bond
-	contacts  []contact
-	faints    []faint
-	excluded  [][]int32 // partners j > i that take no full-strength ordinary term, in ascending order
-	start     []vec
-	coulombA  float64 // kJ·nm/mol
-	kappa     float64 // 1/nm
-	dhShift   float64 // e^(−κr)/r at the cutoff
-	table     [20][20]sticky
-	hot       [20][32]quad // of the table, what the kernel reads; 32 as no index of five bits is out of it
-	totalMass float64
+	params   Params
+	molecule *Molecule
+	beads    []bead
+	bonds    []bond
+	contacts []contact
+	faints   []faint
+	excluded [][]int32 // partners j > i that take no full-strength ordinary term, in ascending order
+	start    []vec
+	coulombA float64 // kJ·nm/mol
+	kappa    float64 // 1/nm
+	dhShift  float64 // e^(−κr)/r at the cutoff
+	table    [20][20]sticky
+	hot      [20][32]quad // of the table, what the kernel reads; 32 as no index of five bits is out of it
 }
 
 // NewSystem checks the parameters, builds the molecule's beads, bonds and
@@ -79,9 +78,6 @@ func NewSystem(p Params, m *Molecule) (*System, error) {
 	if bytes := p.Frames() * frameBytes(len(s.beads)); bytes > MaxBytes {
 		return nil, pleat.Invalidf("%d frames of %d residues make a trajectory of %d MiB; at most %d MiB are written: raise step_size_ns or lower sim_length_ns",
 			p.Frames(), len(s.beads), bytes>>20, MaxBytes>>20)
-	}
-	for i := range s.beads {
-		s.totalMass += s.beads[i].mass
 	}
 	s.coulombA, s.kappa = screening(p.Temp, p.Ionic)
 	s.dhShift = math.Exp(-s.kappa*cutDH) / cutDH

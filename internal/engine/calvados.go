@@ -2,15 +2,12 @@ package engine
 
 import (
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"time"
 
 	"pleat"
@@ -287,62 +284,14 @@ func (r *dynamics) notes() []string {
 
 // measure sums the analysis up.
 func (r *dynamics) measure(took time.Duration) {
-	a := r.analysis
-	r.metrics = flow.Metrics{
-		RMSD: series(a.RMSDNm, "rmsd"), RMSF: series(a.RMSFNm, "rmsf"), Rg: series(a.RgNm, "radius_of_gyration"), EndToEnd: series(a.EndToEndNm, ""),
-		Landscape: landscape(a.ByRMSDAndRg, "free_energy"), Temperature: r.temperature(),
-		SimulatedNs: r.work.MD.LengthNs, Frames: r.result.Frames, Steps: r.result.Steps, Residues: r.system.Len(), Restraints: r.restraints(), ResumedSteps: r.result.Resumed,
-	}
-	// Residues are no series in time: their mean has no error of that kind.
-	r.metrics.RMSF.Error = nil
-	pc := landscape(a.ByPC, "free_energy_pca")
-	r.metrics.PCA = &pc
+	r.metrics = summary(r.analysis)
+	m := &r.metrics
+	m.Temperature, m.SimulatedNs = temperature(filepath.Join(r.work.Dir, calvados.EnergyFile)), r.work.MD.LengthNs
+	m.Frames, m.Steps, m.ResumedSteps = r.result.Frames, r.result.Steps, r.result.Resumed
+	m.Residues, m.Restraints = r.system.Len(), r.restraints()
 	if s := took.Seconds(); s > 0 {
 		r.metrics.StepsPerSec = math.Round(float64(r.result.Steps-r.result.Resumed) / s)
 	}
-}
-
-func series(v []float64, figure string) flow.Series {
-	s := calvados.NewStatistic(v)
-	out := flow.Series{Unit: "nm", Mean: digits(s.Mean), SD: digits(s.SD), Min: digits(slices.Min(v)), Max: digits(slices.Max(v))}
-	if !math.IsNaN(s.Error) {
-		e := digits(s.Error)
-		out.Error = &e
-	}
-	if figure != "" {
-		out.Plot = figure + ".svg"
-	}
-	return out
-}
-
-// digits keeps what a length in nm can mean, and is finite.
-func digits(v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0
-	}
-	return math.Round(v*1e5) / 1e5
-}
-
-func landscape(l calvados.Landscape, figure string) flow.LandscapeSummary {
-	out := flow.LandscapeSummary{Unit: "kJ/mol", X: l.X.Label, Y: l.Y.Label, Plot: figure + ".svg"}
-	seen, lowest := 0, math.Inf(1)
-	for i, e := range l.Energy {
-		if math.IsInf(e, 0) || math.IsNaN(e) {
-			continue
-		}
-		seen++
-		out.Highest = max(out.Highest, digits(e))
-		if e < lowest {
-			lowest = e
-			out.MinX, out.MinY = centre(l.X, i%l.X.Bins), centre(l.Y, i/l.X.Bins)
-		}
-	}
-	out.Visited = digits(float64(seen) / float64(len(l.Energy)))
-	return out
-}
-
-func centre(a calvados.Axis, bin int) float64 {
-	return digits(a.Min + (float64(bin)+0.5)*(a.Max-a.Min)/float64(a.Bins))
 }
 
 // writeAll writes every file but those the simulation wrote, and the row.
@@ -355,7 +304,13 @@ func (r *dynamics) writeAll(ctx context.Context) (json.RawMessage, error) {
 		f.Path = filepath.Join(r.work.Dir, f.Name)
 		r.files = append(r.files, f)
 	}
-	if err := r.figures(); err != nil {
+	in, at := r.work.MD, 0
+	var profiles []plot.Profile
+	for _, c := range r.system.Molecule().Chains {
+		profiles = append(profiles, plot.Profile{Name: c.ID, Values: r.analysis.RMSFNm[at : at+len(c.Sites)]})
+		at += len(c.Sites)
+	}
+	if err := r.drawDynamics(fmt.Sprintf("%s, %s, %v K, %v ns; coarse-grained", in.Preset, in.Profile, in.Temp, in.LengthNs), r.analysis, profiles); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
@@ -385,63 +340,12 @@ func sizeOf(f pleat.File) (flow.RowFile, error) {
 	return flow.RowFile{Path: f.Name, SizeBytes: info.Size()}, nil
 }
 
-func (r *dynamics) figures() error {
-	a := r.analysis
-	in := r.work.MD
-	l := plot.Labels{Subtitle: fmt.Sprintf("%s, %s, %v K, %v ns; coarse-grained", in.Preset, in.Profile, in.Temp, in.LengthNs)}
-	var profiles []plot.Profile
-	at := 0
-	for _, c := range r.system.Molecule().Chains {
-		profiles = append(profiles, plot.Profile{Name: c.ID, Values: a.RMSFNm[at : at+len(c.Sites)]})
-		at += len(c.Sites)
-	}
-	axis := func(x calvados.Axis) plot.Axis {
-		return plot.Axis{Label: x.Label, Min: x.Min, Max: x.Max, Bins: x.Bins}
-	}
-	for _, d := range []struct {
-		name string
-		draw func() (*plot.Figure, error)
-	}{
-		{"rmsd", func() (*plot.Figure, error) { return plot.RMSD(l, a.TimesNs, a.RMSDNm, plot.Nanometre) }},
-		{"rmsf", func() (*plot.Figure, error) { return plot.RMSF(l, profiles, plot.Nanometre) }},
-		{"radius_of_gyration", func() (*plot.Figure, error) { return plot.Rg(l, a.TimesNs, a.RgNm, plot.Nanometre) }},
-		{"free_energy", func() (*plot.Figure, error) {
-			return plot.FreeEnergy(l, axis(a.ByRMSDAndRg.X), axis(a.ByRMSDAndRg.Y), a.ByRMSDAndRg.Energy)
-		}},
-		{"free_energy_pca", func() (*plot.Figure, error) {
-			return plot.FreeEnergy(l, axis(a.ByPC.X), axis(a.ByPC.Y), a.ByPC.Energy)
-		}},
-	} {
-		fig, err := d.draw()
-		if err != nil {
-			return err
-		}
-		if err := r.figure(nil, pleat.ArtifactDynamics, d.name, fig); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // document is metrics.json: the summary, then the series that it sums up.
 func (r *dynamics) document() map[string]any {
-	a := r.analysis
-	return map[string]any{
+	return detail(r.analysis, map[string]any{
 		"engine": r.report.engine, "model": r.work.Model.Name, "notice": r.work.Model.Notice, "notes": r.report.result.Notes, "timings_seconds": r.report.result.Timings,
 		"summary": r.metrics,
-		"series": map[string]any{"time_ns": a.TimesNs, "rmsd_nm": lengths(a.RMSDNm), "radius_of_gyration_nm": lengths(a.RgNm), "end_to_end_nm": lengths(a.EndToEndNm),
-			"rmsf_nm": lengths(a.RMSFNm), "pc1_nm": lengths(a.PC1Nm), "pc2_nm": lengths(a.PC2Nm)},
-		"principal_component_shares": []float64{digits(a.PCShare[0]), digits(a.PCShare[1])},
-		"free_energy_landscape":      map[string]any{"rmsd_by_radius_of_gyration": a.ByRMSDAndRg, "principal_components": a.ByPC},
-	}
-}
-
-func lengths(v []float64) []float64 {
-	out := make([]float64, len(v))
-	for i, x := range v {
-		out[i] = digits(x)
-	}
-	return out
+	})
 }
 
 // settings is config.json: what ran, every parameter in its effective value.
@@ -456,36 +360,4 @@ func (r *dynamics) settings() map[string]any {
 		"service": "pleat " + pleat.Version, "engine": r.report.engine, "model": r.work.Model.Name,
 		"parameters": parameters, "friction_per_ps": p.Friction, "step_ps": p.Step, "steps": p.Steps(), "frames": p.Frames(), "residues": r.system.Len(),
 	}
-}
-
-// temperature is the mean kinetic temperature over the frames, in K, as the table of energies has it.
-func (r *dynamics) temperature() float64 {
-	in, err := os.Open(filepath.Join(r.work.Dir, calvados.EnergyFile))
-	if err != nil {
-		return 0
-	}
-	defer in.Close()
-	rows := csv.NewReader(in)
-	rows.ReuseRecord = true
-	sum, n, column := 0.0, 0, -1
-	for {
-		rec, err := rows.Read()
-		if err != nil {
-			break
-		}
-		if column < 0 {
-			if column = slices.Index(rec, "temperature_k"); column < 0 {
-				return 0
-			}
-			continue
-		}
-		if v, err := strconv.ParseFloat(rec[column], 64); err == nil {
-			sum += v
-			n++
-		}
-	}
-	if n == 0 {
-		return 0
-	}
-	return math.Round(sum/float64(n)*100) / 100
 }

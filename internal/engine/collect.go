@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +48,7 @@ func (t *turn) collect(ctx context.Context, pieces []*piece) pleat.Output {
 	case pleat.TaskQnA:
 		return t.answer(ctx, pieces[0])
 	case pleat.TaskMD:
-		return t.dynamics(pieces[0])
+		return t.dynamics(ctx, pieces[0])
 	}
 	rep := &report{work: t.work, engine: t.name(), timings: t.timings, about: t.about()}
 	for _, c := range pieces {
@@ -193,11 +192,12 @@ func float32s(in io.Reader, shape []int) ([]float32, error) {
 // ours are the names that the service gives to files of its own.
 var ours = []string{"model.cif", "model.pdb", "pae.json", "pae.svg", "pae.png", "plddt.svg", "plddt.png", "metrics.json", "config.json", "citations.bib", "plots.zip", "results.zip"}
 
-// others are the files that are handed on as they are: further samples, and kinds that the service has no use for itself.
-func (c *piece) others() []pleat.File {
+// others are the files that are handed on as they are: further samples, and kinds that the service has no use for itself. They get
+// none of the reserved names.
+func (c *piece) others(reserved ...string) []pleat.File {
 	var out []pleat.File
 	taken := map[string]bool{}
-	for _, name := range ours {
+	for _, name := range append(slices.Clone(ours), reserved...) {
 		taken[name] = true
 	}
 	for _, f := range c.result.Files {
@@ -276,49 +276,6 @@ func (t *turn) answer(ctx context.Context, c *piece) pleat.Output {
 		out.Result.Notes = append(out.Result.Notes, t.notes...)
 	}
 	return out
-}
-
-// dynamics makes the output of a simulation that a runner has done and measured.
-func (t *turn) dynamics(c *piece) pleat.Output {
-	rep := &report{work: t.work, engine: t.name(), result: pleat.Result{Timings: t.timings, Notes: t.notes}, files: c.others()}
-	row, err := rep.writeDynamics(c, t.about())
-	if err != nil {
-		return pleat.Output{Failure: invalidOutput(err), Engine: t.name()}
-	}
-	return pleat.Output{Files: rep.files, Result: &rep.result, Row: row, Engine: rep.engine, MSA: pleat.StatePending}
-}
-
-func (r *report) writeDynamics(c *piece, about map[string]any) (json.RawMessage, error) {
-	for _, kind := range []string{"topology", "trajectory"} {
-		if _, ok := c.file(kind, 0); !ok {
-			return nil, fmt.Errorf("it has no %s", kind)
-		}
-	}
-	top, _ := c.file("topology", 0)
-	if _, err := readStructure(c.dir, top.Path); err != nil {
-		return nil, fmt.Errorf("its topology cannot be read: %w", err)
-	}
-	metrics, err := json.Marshal(c.result.Metrics)
-	if err != nil || len(c.result.Metrics) == 0 {
-		metrics = json.RawMessage("{}")
-	}
-	doc := map[string]any{"engine": r.engine, "model": r.work.Model.Name, "notice": r.work.Model.Notice, "notes": r.result.Notes, "timings_seconds": r.result.Timings,
-		"summary": json.RawMessage(metrics), "runner": about}
-	if err := r.json(pleat.ArtifactMetrics, flow.MetricsFile, doc); err != nil {
-		return nil, err
-	}
-	set := map[string]any{"service": "pleat " + pleat.Version, "engine": r.engine, "model": r.work.Model.Name, "parameters": r.work.MD.Parameters, "seed": fmt.Sprint(r.work.MD.Seed), "runner": about}
-	if err := r.json(pleat.ArtifactConfig, "config.json", set); err != nil {
-		return nil, err
-	}
-	if err := r.file(nil, pleat.ArtifactCitations, "citations.bib", "application/x-bibtex", r.citations); err != nil {
-		return nil, err
-	}
-	rows, err := r.archive()
-	if err != nil {
-		return nil, err
-	}
-	return flow.MeasuredRow(rows, metrics)
 }
 
 // archive packs the files so far, a large trajectory apart, and gives the rows of all of them.

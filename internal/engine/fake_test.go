@@ -3,10 +3,12 @@ package engine
 import (
 	"bufio"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -242,8 +244,11 @@ func (f *fake) flow(m *wirePredict, r *wireResult) {
 	f.say(wireCheckpoint{Type: "checkpoint", ID: m.ID, Path: "../state", Step: 1})
 	r.Metrics = map[string]any{"steps": from + 100, "resumed_from_step": from, "seed": m.Seed}
 	r.Files = append(r.Files,
-		writeResult(m.Workdir, "topology", "top.pdb", "ATOM      1  CA  ALA A   1       0.000   0.000   0.000  1.00  0.00           C\nEND\n"),
-		writeResult(m.Workdir, "trajectory", "traj.dcd", "frames"), writeResult(m.Workdir, "energies", "log.csv", "step\n"))
+		writeResult(m.Workdir, "topology", "top.pdb", fakeTopology), writeResult(m.Workdir, "trajectory", "traj.dcd", fakeTrajectory()),
+		writeResult(m.Workdir, "energies", "log.csv", "time_ns,temperature_k\n0.01,290\n0.02,310\n"))
+	if m.Attempt > 1 {
+		r.Metrics["rmsd"] = map[string]any{"unit": "nm", "mean": 0.25} // it has measured
+	}
 	f.say(*r)
 }
 
@@ -391,4 +396,33 @@ func (b *bench) good(name string) map[string]any {
 		b.t.Fatalf("%s: %v", raw, err)
 	}
 	return doc.Predictions[0].Extra
+}
+
+// Two residues of two atoms each; in the second frame the second residue's side chain has moved by 5 Å, and everything by 7 Å.
+const fakeTopology = `ATOM      1  CA  ALA A   1       0.000   0.000   0.000  1.00  0.00           C
+ATOM      2  CB  ALA A   1       1.500   0.000   0.000  1.00  0.00           C
+ATOM      3  CA  ALA B   1       0.000   3.800   0.000  1.00  0.00           C
+ATOM      4  CB  ALA B   1       0.000   3.800   1.500  1.00  0.00           C
+END
+`
+
+func fakeTrajectory() string {
+	le := binary.LittleEndian
+	rec := func(b []byte) []byte {
+		n := le.AppendUint32(nil, uint32(len(b)))
+		return slices.Concat(n, b, n)
+	}
+	head := make([]byte, 84)
+	copy(head, "CORD")
+	out := slices.Concat(rec(head), rec(make([]byte, 4)), rec(le.AppendUint32(nil, 4)))
+	for _, frame := range [][3][4]float32{{{0, 1.5, 0, 0}, {0, 0, 3.8, 3.8}, {0, 0, 0, 1.5}}, {{7, 8.5, 7, 7}, {0, 0, 3.8, 3.8}, {0, 0, 0, 6.5}}} {
+		for _, row := range frame {
+			var b []byte
+			for _, v := range row {
+				b = le.AppendUint32(b, math.Float32bits(v))
+			}
+			out = append(out, rec(b)...)
+		}
+	}
+	return string(out)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -475,12 +476,12 @@ func inputOf(t *testing.T, w pleat.Work, name, text string) {
 	}
 }
 
-// A runner simulates; what it did not measure is absent, and an attempt goes on from the last one's checkpoint.
+// A runner simulates and the service measures, unless the runner has; an attempt goes on from the last one's checkpoint.
 func TestRunnerSimulates(t *testing.T) {
 	b := newBench(t, nil)
 	var kept []string
 	work := func() pleat.Work {
-		w := pleat.Work{Kind: pleat.TaskMD, Task: "task", Attempt: 1, Model: b.model("moves"), Dir: t.TempDir(), MD: &pleat.MDInput{Preset: "all_atom", File: "input/a.pdb", Seed: 1<<33 + 5}}
+		w := pleat.Work{Kind: pleat.TaskMD, Task: "task", Attempt: 1, Model: b.model("moves"), Dir: t.TempDir(), MD: &pleat.MDInput{Preset: "all_atom", File: "input/a.pdb", Seed: 1<<33 + 5, Temp: 300, StepNs: 0.01, LengthNs: 0.02}}
 		inputOf(t, w, "input/a.pdb", "END\n")
 		return w
 	}
@@ -497,15 +498,25 @@ func TestRunnerSimulates(t *testing.T) {
 	for _, f := range out.Files {
 		names = append(names, f.Name)
 	}
-	if got := strings.Join(names, " "); got != "top.pdb traj.dcd log.csv metrics.json config.json citations.bib results.zip" {
+	if got := strings.Join(names, " "); got != "top.pdb traj.dcd log.csv rmsd.svg rmsd.png rmsf.svg rmsf.png radius_of_gyration.svg radius_of_gyration.png "+
+		"free_energy.svg free_energy.png free_energy_pca.svg free_energy_pca.png metrics.json config.json citations.bib results.zip" {
 		t.Errorf("the files are %s", got)
 	}
 	var row struct {
 		Artifacts []flow.RowFile
-		Metrics   map[string]any
+		Metrics   struct {
+			flow.Metrics
+			Seed float64
+		}
 	}
-	if err := json.Unmarshal(out.Row, &row); err != nil || len(row.Artifacts) != 7 || len(row.Metrics) != 3 || row.Metrics["seed"] != 5.0 {
+	if err := json.Unmarshal(out.Row, &row); err != nil || len(row.Artifacts) != 17 || row.Metrics.Seed != 5 || row.Metrics.Steps != 100 {
 		t.Errorf("%s, %v", out.Row, err)
+	}
+	// The residues keep their distance and their side chains move: nothing of it is in the RMSD and RMSF of alpha carbons, all of
+	// it in the radius of gyration. Of the four atoms of one mass at (0,0,0), (1.5,0,0), (0,3.8,0) and (0,3.8,1.5) Å it is 2.11 Å.
+	if m := row.Metrics; m.RMSD.Max > 1e-4 || m.RMSF.Max > 1e-4 || math.Abs(m.Rg.Min-0.21104) > 1e-4 || m.Rg.Max < m.Rg.Min+0.1 || m.EndToEnd.Max != 0 ||
+		m.Frames != 2 || m.Residues != 2 || m.Temperature != 300 {
+		t.Errorf("measured: %+v", m)
 	}
 	if got := strings.Join(kept, ", "); got != "50 state 50" {
 		t.Errorf("the checkpoints are %s; want the one inside the folder", got)
@@ -514,10 +525,11 @@ func TestRunnerSimulates(t *testing.T) {
 		t.Errorf("the log is %q", sink.lines)
 	}
 	w := work()
+	w.Attempt = 2
 	w.Resume, w.Step = filepath.Join(w.Dir, "resume.state"), 50
 	inputOf(t, w, "resume.state", "state 50")
 	out = b.Run(t.Context(), w, &heard{})
-	if out.Failure != nil || !bytes.Contains(out.Row, []byte(`"resumed_from_step":50`)) {
-		t.Errorf("%+v %s", out.Failure, out.Row)
+	if out.Failure != nil || !bytes.Contains(out.Row, []byte(`"resumed_from_step":50`)) || bytes.Contains(out.Row, []byte(`"rmsf"`)) || bytes.Contains(out.Row, []byte(`rmsd.svg`)) {
+		t.Errorf("what a runner has measured is not measured again: %+v %s", out.Failure, out.Row)
 	}
 }
