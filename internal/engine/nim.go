@@ -52,7 +52,7 @@ func (n NIM) Models() []pleat.Model {
 		Engine: nimName, Version: "1", WeightSet: "boltz-2, as the endpoint has it", Method: "diffusion model over a pair representation, with an affinity model",
 		Licence: "MIT, code and weights; the endpoint has its own terms", Device: "remote",
 		Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
-		Features: []pleat.Feature{pleat.FeatureAffinity, pleat.FeatureConstraints, pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex},
+		Features: []pleat.Feature{pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureConstraints, pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex},
 		Params: []pleat.ParamSpec{
 			{Name: "recyclingSteps", Type: pleat.ParamInt, Default: int64(3), Min: f(1), Max: f(10), Doc: "Passes through the trunk after the first."},
 			{Name: "samplingSteps", Type: pleat.ParamInt, Default: int64(50), Min: f(10), Max: f(1000), Doc: "Steps of the diffusion."},

@@ -545,6 +545,40 @@ func TestNIMFlood(t *testing.T) {
 	}
 }
 
+// Alignments go with the chains of their sequence; pairs across chains stay, and that is said.
+func TestNIMAlignments(t *testing.T) {
+	s := newNIMServer(t, "")
+	s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
+		answerWith(w, map[string]any{"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0), nimChain(t, "B", 40))}}})
+	}
+	n, sink := NIM{URL: s.URL}, &heard{}
+	w := nimWork(t, n, foldOne())
+	w.Fold.Sequences[0].Chains, w.Fold.Complex = []string{"A", "B"}, true
+	const a3m = ">query\nDAYAQWLKDGGPSSGRPPPS\n>hit\nDAYAQWLKDGGP----PPPS\n"
+	if err := os.WriteFile(filepath.Join(w.Dir, "msa-0.a3m"), []byte(a3m), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.Fold.Alignments = []pleat.Alignment{{Sequence: 0, File: "msa-0.a3m", Paired: "msa-paired-0.a3m"}}
+	out := registry(t, n).Run(context.Background(), w, sink)
+	if out.Failure != nil {
+		t.Fatal(out.Failure)
+	}
+	if len(out.Result.Notes) == 0 || !strings.Contains(out.Result.Notes[0], "paired across chains were not sent") {
+		t.Errorf("notes %q", out.Result.Notes)
+	}
+	in := <-s.requests
+	want := map[string]map[string]nimAlignment{"pleat": {"a3m": {Alignment: a3m, Format: "a3m"}}}
+	for _, p := range in.Polymers {
+		if diff := cmp.Diff(want, p.MSA); diff != "" {
+			t.Error(diff)
+		}
+	}
+	w.Dir = t.TempDir()
+	if out := registry(t, n).Run(context.Background(), w, sink); out.Failure == nil || !strings.Contains(out.Failure.Message, "alignment cannot be read") || strings.Contains(out.Failure.Message, w.Dir) {
+		t.Errorf("%v", out.Failure)
+	}
+}
+
 func TestNIMTwice(t *testing.T) {
 	if _, err := New(slog.New(slog.DiscardHandler), NIM{URL: "http://a"}, NIM{URL: "http://b"}); err == nil {
 		t.Error("two engines serve one model")

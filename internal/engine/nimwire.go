@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -33,11 +34,18 @@ type nimRequest struct {
 }
 
 type nimPolymer struct {
-	ID            string            `json:"id"`
-	Type          string            `json:"molecule_type"`
-	Sequence      string            `json:"sequence"`
-	Cyclic        bool              `json:"cyclic"`
-	Modifications []nimModification `json:"modifications,omitempty"`
+	ID            string                             `json:"id"`
+	Type          string                             `json:"molecule_type"`
+	Sequence      string                             `json:"sequence"`
+	Cyclic        bool                               `json:"cyclic"`
+	Modifications []nimModification                  `json:"modifications,omitempty"`
+	MSA           map[string]map[string]nimAlignment `json:"msa,omitempty"` // by database, then format
+}
+
+type nimAlignment struct {
+	Alignment string `json:"alignment"`
+	Format    string `json:"format"`
+	Rank      int    `json:"rank"`
 }
 
 type nimModification struct {
@@ -74,6 +82,8 @@ type nimQuery struct {
 	notes    []string
 }
 
+const maxNIMAlignments = 128 << 20 // bytes of all together
+
 // maxNIMErrors bounds the predicted errors that are asked for: they come as text, about 20 bytes each.
 const maxNIMErrors = 8_000_000
 
@@ -82,6 +92,10 @@ const maxNIMErrors = 8_000_000
 func newNIMQuery(w pleat.Work) (*nimQuery, *pleat.Failure) {
 	q := &nimQuery{names: map[string]string{}}
 	q.parameters(w)
+	alignments, failure := q.alignments(w)
+	if failure != nil {
+		return nil, failure
+	}
 	r, ids := &q.request, map[string]string{}
 	for i := range w.Fold.Sequences {
 		s := &w.Fold.Sequences[i]
@@ -101,7 +115,7 @@ func newNIMQuery(w pleat.Work) (*nimQuery, *pleat.Failure) {
 				r.Ligands = append(r.Ligands, l)
 				continue
 			}
-			p := nimPolymer{ID: id, Type: string(s.Kind), Sequence: s.Text, Cyclic: s.Cyclic}
+			p := nimPolymer{ID: id, Type: string(s.Kind), Sequence: s.Text, Cyclic: s.Cyclic, MSA: alignments[i]}
 			if len(s.Text) > nimResidues {
 				return nil, pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("chain %s has %d residues; the Boltz-2 endpoint folds at most %d in a chain", chain, len(s.Text), nimResidues))
 			}
@@ -120,6 +134,35 @@ func newNIMQuery(w pleat.Work) (*nimQuery, *pleat.Failure) {
 		return nil, pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("the job has %d ligands; the Boltz-2 endpoint takes at most %d", len(r.Ligands), nimLigands))
 	}
 	return q, q.constrain(&w.Fold.Constraints, ids)
+}
+
+// alignments reads the work's, by the index of their sequence. The interface pairs rows by a format of its own, so rows that belong
+// together across chains are sent as those of each chain.
+func (q *nimQuery) alignments(w pleat.Work) (map[int]map[string]map[string]nimAlignment, *pleat.Failure) {
+	out := map[int]map[string]map[string]nimAlignment{}
+	left, paired := int64(maxNIMAlignments), false
+	for _, a := range w.Fold.Alignments {
+		paired = paired || a.Paired != ""
+		if a.File == "" {
+			continue
+		}
+		in, err := os.Open(filepath.Join(w.Dir, a.File))
+		if err != nil {
+			return nil, pleat.Failed(pleat.FailStorage, "the alignment cannot be read: "+clean(err))
+		}
+		raw, err := io.ReadAll(io.LimitReader(in, left+1))
+		if err = errors.Join(err, in.Close()); err != nil {
+			return nil, pleat.Failed(pleat.FailStorage, "the alignment cannot be read: "+clean(err))
+		}
+		if left -= int64(len(raw)); left < 0 {
+			return nil, pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("the alignments have more than %d MiB; the Boltz-2 endpoint is not sent more", maxNIMAlignments>>20))
+		}
+		out[a.Sequence] = map[string]map[string]nimAlignment{"pleat": {"a3m": {Alignment: string(raw), Format: "a3m"}}}
+	}
+	if paired {
+		q.notes = append(q.notes, "rows that are paired across chains were not sent to the endpoint; each chain has its own alignment")
+	}
+	return out, nil
 }
 
 func (q *nimQuery) parameters(w pleat.Work) {
