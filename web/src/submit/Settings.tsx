@@ -54,7 +54,7 @@ function Param({ spec }: { spec: ParamSpec }) {
       </div>
     )
   }
-  const bounds = [spec.min !== null && `from ${spec.min}`, spec.max !== null && `to ${spec.max}`].filter(Boolean).join(' ')
+  const bounds = spec.min !== null && spec.max !== null ? `${spec.min} to ${spec.max}.` : spec.min !== null ? `${spec.min} or more.` : spec.max !== null ? `At most ${spec.max}.` : ''
   return (
     <label class="field"><span class="mono">{spec.name}</span>
       {spec.values.length > 0

@@ -1,0 +1,69 @@
+// Submit with a model that takes everything a job can hold.
+import { test } from './made'
+import { accessible, expect, signIn, trpCage } from './server'
+
+test('ligands, modifications, constraints and parameters go out as they were typed', async ({ page, server }) => {
+  await signIn(page, server)
+  await page.goto('/ui/')
+  await page.getByRole('combobox', { name: 'Model' }).selectOption('made-up')
+  await page.getByRole('textbox', { name: 'Sequences' }).fill(`>bait\n${trpCage}\n`)
+  await page.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.getByRole('spinbutton', { name: 'Copies' }).fill('2')
+  await expect(page.getByLabel('Sequence of Chains A to B')).toBeVisible()
+  const bait = page.getByRole('article').first()
+  await bait.getByText('Options').click()
+  await bait.getByLabel('Cyclic').check()
+  await bait.getByRole('button', { name: 'Add a modified residue' }).click()
+  await bait.getByLabel('Residue of modification 1').fill('24')
+  await bait.getByLabel('CCD code of modification 1').fill('SEP')
+  await expect(bait).toContainText('res_idx is 24; the chain has residues 1 to 20')
+  await bait.getByLabel('Residue of modification 1').fill('13')
+  await expect(bait.locator('.wrong')).toHaveCount(0)
+
+  await page.getByRole('button', { name: 'Add a ligand' }).click()
+  const ligand = page.getByRole('article', { name: 'Chain C' })
+  await ligand.getByRole('radio', { name: 'SMILES' }).check()
+  await ligand.getByRole('textbox', { name: 'SMILES' }).fill('c1ccccc1')
+  await ligand.getByLabel('Predict its affinity').check()
+
+  await page.getByText('Constraints', { exact: true }).click()
+  await page.getByRole('button', { name: 'Add a pocket' }).click()
+  await page.getByLabel('Binder chain').fill('C')
+  await page.getByLabel('Residues of the pocket').fill('A:6 A:99')
+  await expect(page.locator('.rule .wrong')).toContainText('99')
+  await page.getByLabel('Residues of the pocket').fill('A:6 A:12')
+  await expect(page.locator('.rule .wrong')).toHaveCount(0)
+  await page.getByRole('button', { name: 'Add a contact' }).click()
+  await page.getByLabel('First of Contact 1').fill('A:3')
+  await page.getByLabel('Second of Contact 1').fill('B:7')
+  await page.getByLabel('Distance of contact 1 in Å').fill('8')
+
+  await page.locator('.run').getByText('Parameters').click()
+  await page.getByRole('textbox', { name: /^recyclingSteps/ }).fill('9')
+  await expect(page.locator('.run .wrong')).toContainText('recyclingSteps')
+  await page.getByRole('textbox', { name: /^recyclingSteps/ }).fill('1')
+  await page.getByLabel('Name', { exact: true }).fill('bait with benzene')
+  await page.getByLabel('Public').check()
+  await expect(page.locator('[data-valid=yes]')).toContainText('one complex')
+  await accessible(page)
+
+  await page.getByRole('button', { name: 'Fold', exact: true }).click()
+  await expect(page).toHaveURL(/\/ui\/jobs\//)
+  const view = await server.call<Record<string, unknown> & { sequences: { item: unknown }[] }>('GET', `/v1/jobs/${page.url().split('/').at(-1)}`)
+  expect(view.sequences.map((s) => s.item)).toEqual([
+    { proteinChain: { sequence: trpCage, label: 'bait', count: 2, cyclic: true, modifications: [{ res_idx: 13, ccd: 'SEP' }] } },
+    { ligandSequence: { sequence: 'c1ccccc1', property_type: 'affinity' } },
+  ])
+  expect(view.params).toEqual({ modelName: 'made-up', recyclingSteps: 1 })
+  expect(view.job).toMatchObject({ name: 'bait with benzene', isPublic: true, isComplex: true })
+  expect(view.constraints).toMatchObject({
+    pocket: [{ binder: { chain_id: 'C' }, contacts: [{ chain_id: 'A', res_idx: 6 }, { chain_id: 'A', res_idx: 12 }] }], contact: [{ chainA: 'A', res_idxA: 3, chainB: 'B', res_idxB: 7, distance: 8 }],
+  })
+
+  // The same draft comes back from the job.
+  await page.goto(`/ui/?again=${page.url().split('/').at(-1)}`)
+  await expect(page.getByLabel('Residues of the pocket')).toHaveValue('A:6 A:12')
+  await expect(page.getByLabel('Residue of modification 1')).toHaveValue('13')
+  await expect(page.getByRole('combobox', { name: 'Model' })).toHaveValue('made-up')
+  await expect(page.locator('[data-valid=yes]')).toBeVisible()
+})
