@@ -1,6 +1,6 @@
 # Everything begins here: `make` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test test-page lint bench bench-mini bench-md test-engines test-webhooks bench-webhooks fuzz docs clean
+.PHONY: help build page demo run test test-page lint bench bench-engines bench-mini bench-md test-engines test-webhooks bench-webhooks fuzz docs clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
@@ -24,7 +24,8 @@ run: build ## serve on 127.0.0.1:8080 with the data in ./pleat-data
 test: ## everything that must pass: format, vet, lint, races, both databases, documentation
 	scripts/test
 
-test-engines: ## engines against reference programs from PyPI and in long runs; minutes
+test-engines: ## the real engines with random weights, end to end, and engines against reference programs; minutes, 25 GB of disk
+	scripts/with-engines go test -count=1 -timeout 60m -v -run RealEngines ./cmd/pleat
 	PLEAT_TEST_ENGINES=1 go test -count=1 -timeout 60m -v -run 'OpenMM|OtherReaders|Histatin5' ./internal/calvados
 
 test-webhooks: ## signatures against the official libraries of Go, Python and Node, and the receivers of the docs
@@ -41,6 +42,9 @@ bench: ## speed of the service, each figure as a ratio to a ceiling measured bes
 
 bench-webhooks: ## speed of deliveries, alone, beside an endpoint that hangs, and with a long queue
 	scripts/with-postgres go run ./cmd/pleat bench --only webhook-speed,webhook-delay,webhook-neighbour,webhook-memory
+
+bench-engines: ## ten small jobs through the service against ten calls of boltz predict, and what the service adds to a warm one
+	WITH_ENGINES=boltz PLEAT_TEST_BENCH=1 scripts/with-engines go test -count=1 -timeout 60m -v -run BenchEngines ./cmd/pleat
 
 bench-mini: ## accuracy and time of the engine mini on the tuning structures
 	go run ./internal/mini/bench

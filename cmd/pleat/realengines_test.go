@@ -28,7 +28,7 @@ type lab struct {
 	api *api.Client
 }
 
-func newLab(t *testing.T, engine string) *lab {
+func newLab(t *testing.T, engine string, beside ...string) *lab {
 	if os.Getenv("PLEAT_TEST_ENGINES") == "" {
 		t.Skip("needs real engines: scripts/with-engines go test -run RealEngines ./cmd/pleat")
 	}
@@ -51,7 +51,7 @@ func newLab(t *testing.T, engine string) *lab {
 	if err := os.Symlink(filepath.Join(data, engine, "venv"), filepath.Join(own, engine, "venv")); err != nil {
 		t.Fatal(err)
 	}
-	l.env = append(l.env, "PLEAT_ENGINES="+engine, "PLEAT_RUNNERS="+runners, "PLEAT_ENGINE_DATA="+own, "PLEAT_WEIGHTS="+weights,
+	l.env = append(l.env, "PLEAT_ENGINES="+strings.Join(append([]string{engine}, beside...), ","), "PLEAT_RUNNERS="+runners, "PLEAT_ENGINE_DATA="+own, "PLEAT_WEIGHTS="+weights,
 		"PLEAT_DEVICES=none", "PLEAT_THREADS=1", "PLEAT_SLOTS=2")
 	key := strings.TrimSpace(l.output("keys", "create", "--user", "ada"))
 	l.api = &api.Client{Base: l.start("serve", "--addr", "127.0.0.1:0"), Key: key}
@@ -439,4 +439,68 @@ func TestRealEnginesESMFold(t *testing.T) {
 	if id, message := l.create(`{"proteinChain":{"sequence":"GSXM"}}`, params, ""); id != "" || message == "" {
 		t.Errorf("an unknown residue was taken: %q", message)
 	}
+}
+
+// TestRealEnginesEvolla has transformers' Evolla answer a question about a structure that the service folded.
+func TestRealEnginesEvolla(t *testing.T) {
+	l := newLab(t, "evolla", "mini")
+	id, refusal := l.create(trp, `"modelName":"mini","seed":"1"`, "")
+	if id == "" {
+		t.Fatal(refusal)
+	}
+	if v := l.ended(id); v.Run.Status != "COMPLETED" {
+		t.Fatalf("%+v", v.Run.Failure)
+	}
+	first, took := l.ask(id, "What does the protein bind?")
+	if first == "" {
+		t.Error("an empty answer")
+	}
+	again, warm := l.ask(id, "What does the protein bind?")
+	if again != first {
+		t.Errorf("the same question had the answers %q and %q", first, again)
+	}
+	if other, _ := l.ask(id, "How many residues does it have?"); other == first {
+		t.Errorf("two questions had one answer: %q", first)
+	}
+	t.Logf("answered after %v and, warm, after %v: %q", took, warm, first)
+	if warm > took/2 {
+		t.Errorf("the second answer took %v, the first %v: the model was loaded twice", warm, took)
+	}
+}
+
+// ask puts a question about a job's structure and returns the answer, and how long it took.
+func (l *lab) ask(job, question string) (answer string, took time.Duration) {
+	l.t.Helper()
+	input, err := json.Marshal(map[string]any{"targetSource": "fold_job", "source_job_id": job, "question": question})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	began := time.Now()
+	w, err := l.api.CreateWorkflow(context.Background(), api.CreateWorkflow{WorkflowName: "evolla_v1", Name: "lab", Input: input})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	waitUntil(l.t, 10*time.Minute, "the question is answered", func() bool {
+		s, err := l.api.WorkflowStatus(context.Background(), w.ID)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if s.Status == "FAILED" {
+			log, err := l.api.WorkflowLogs(context.Background(), w.ID)
+			l.t.Fatalf("%s %v", log, err)
+		}
+		return s.Status == "COMPLETED"
+	})
+	took = time.Since(began)
+	res, err := l.api.TaskResults(context.Background(), w.ID)
+	if err != nil || len(res.TasksResults) != 1 {
+		l.t.Fatalf("%+v %v", res, err)
+	}
+	var row struct {
+		Answer string `json:"answer"`
+	}
+	if err := json.Unmarshal(res.TasksResults[0].Result, &row); err != nil {
+		l.t.Fatal(err)
+	}
+	return row.Answer, took
 }

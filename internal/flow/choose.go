@@ -17,8 +17,8 @@ type Task struct {
 	Seed      string
 }
 
-// answering are the engines that answer questions, the best first.
-var answering = []string{"chat", "analyst"}
+// answering are the engines that answer questions, the best first. An operator who runs evolla has installed it for that.
+var answering = []string{"evolla", "chat", "analyst"}
 
 // simulating says which engine runs a preset.
 var simulating = map[string]string{PresetIDR: "calvados", PresetGo: "calvados", PresetAllAtom: "openmm"}
