@@ -52,7 +52,7 @@ func newLab(t *testing.T, engine string, beside ...string) *lab {
 		t.Fatal(err)
 	}
 	l.env = append(l.env, "PLEAT_ENGINES="+strings.Join(append([]string{engine}, beside...), ","), "PLEAT_RUNNERS="+runners, "PLEAT_ENGINE_DATA="+own, "PLEAT_WEIGHTS="+weights,
-		"PLEAT_DEVICES=none", "PLEAT_THREADS=1", "PLEAT_SLOTS=2")
+		"PLEAT_DEVICES=none", "PLEAT_THREADS=1", "PLEAT_SLOTS=2", "PLEAT_MEMORY=64GB") // the manifests expect the released weights
 	key := strings.TrimSpace(l.output("keys", "create", "--user", "ada"))
 	l.api = &api.Client{Base: l.start("serve", "--addr", "127.0.0.1:0"), Key: key}
 	return l

@@ -43,12 +43,18 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	if p.Kind == pleat.TaskMD {
 		wanted = []string{simulating[p.MD.Preset]}
 	}
+	var large error
 	for _, name := range wanted {
-		if m, ok := byName[name]; ok {
+		m, ok := byName[name]
+		if need := m.Memory.Bytes(p.tokens()); ok && m.Room > 0 && need > m.Room {
+			large = pleat.Invalidf("the engine %s needs about %.0f GB of memory; where it runs there are %.0f GB", name, float64(need)/1e9, float64(m.Room)/1e9)
+		} else if ok {
 			return p.task(m), nil
 		}
 	}
 	switch {
+	case large != nil: // it would wait for ever
+		return Task{}, large
 	case len(here) == 0:
 		return Task{}, pleat.Invalidf("no engine for %s is running here; start one with pleat worker", p.Kind)
 	case p.Kind == pleat.TaskMD:

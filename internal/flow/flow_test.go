@@ -203,6 +203,7 @@ func TestChoose(t *testing.T) {
 		}
 		return append(out, pleat.Model{Name: "mini", Kind: pleat.TaskFold})
 	}
+	large := pleat.Model{Name: "evolla", Kind: pleat.TaskQnA, Memory: pleat.MemoryModel{Base: 24e9}, Room: 16e9}
 	q := &Plan{Kind: pleat.TaskQnA, QnA: &pleat.QnAInput{}}
 	md := func(preset string) *Plan {
 		return &Plan{Kind: pleat.TaskMD, MD: &pleat.MDInput{Preset: preset}, Seed: "3"}
@@ -214,6 +215,9 @@ func TestChoose(t *testing.T) {
 	}{
 		{q, models("analyst", "calvados"), "qna/analyst", ""},
 		{q, models("analyst", "chat"), "qna/chat", ""},
+		{q, models("analyst", "chat", "evolla"), "qna/evolla", ""},
+		{q, append(models("analyst"), large), "qna/analyst", ""},
+		{q, append(models(), large), "", "evolla needs about 24 GB of memory; where it runs there are 16 GB"},
 		{q, models("oracle"), "qna/oracle", ""},
 		{q, models("calvados"), "", "no engine for qna is running here"},
 		{md(PresetGo), models("analyst", "calvados"), "md/calvados", ""},
