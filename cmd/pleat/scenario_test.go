@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pleat/internal/msa/msatest"
 	"pleat/internal/store/storetest"
 )
 
@@ -82,6 +83,7 @@ type world struct {
 	server  *child
 	workers []*child
 	hooks   map[string]*child // receivers of webhooks
+	aligner *msatest.Server
 	keys    map[string]string // by user
 	last    answer
 }

@@ -35,6 +35,25 @@ func (a *Alignment) Query() string { return a.Rows[0].Text }
 // Comments (#), empty lines and dots are dropped, and an asterisk becomes X. The error is one sentence that names the row or line.
 func Read(r io.Reader, query string) (*Alignment, error) {
 	b := builder{query: query}
+	if err := b.read(r); err != nil {
+		return nil, err
+	}
+	return &Alignment{Rows: b.rows}, nil
+}
+
+// Check reads an A3M file as Read does, and keeps nothing of it.
+func Check(r io.Reader) error {
+	return (&builder{drop: true}).read(r)
+}
+
+// ReadQuery reads the first row of an A3M file alone.
+func ReadQuery(r io.Reader) (string, error) {
+	b := builder{drop: true, first: true}
+	err := b.read(r)
+	return b.query, err
+}
+
+func (b *builder) read(r io.Reader) error {
 	bounded := &io.LimitedReader{R: r, N: MaxBytes + 1}
 	lines := bufio.NewScanner(bounded)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -42,29 +61,35 @@ func Read(r io.Reader, query string) (*Alignment, error) {
 	for lines.Scan() {
 		n++
 		if err := b.line(lines.Bytes()); err != nil {
-			return nil, fmt.Errorf("line %d %w", n, err)
+			return fmt.Errorf("line %d %w", n, err)
+		}
+		if b.first && b.n == 1 {
+			return nil
 		}
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, fmt.Errorf("line %d is longer than %d bytes", n+1, maxLine)
+		return fmt.Errorf("line %d is longer than %d bytes", n+1, maxLine)
 	case err != nil:
-		return nil, err
+		return err
 	case bounded.N <= 0:
-		return nil, fmt.Errorf("it has more than %d MiB", MaxBytes>>20)
+		return fmt.Errorf("it has more than %d MiB", MaxBytes>>20)
 	}
 	if err := b.end(); err != nil {
-		return nil, err
+		return err
 	}
-	if len(b.rows) == 0 {
-		return nil, errors.New("it has no sequence")
+	if b.n == 0 {
+		return errors.New("it has no sequence")
 	}
-	return &Alignment{Rows: b.rows}, nil
+	return nil
 }
 
 // builder collects rows, which may be wrapped over several lines.
 type builder struct {
 	query string
+	drop  bool // keep no rows
+	first bool // end with the first row
+	n     int  // rows that have ended
 	rows  []Row
 	open  bool // a name was read, and its row is being collected
 	name  string
@@ -126,7 +151,7 @@ func (b *builder) end() error {
 	if !b.open {
 		return nil
 	}
-	text, n := b.text.String(), len(b.rows)+1
+	text, n := b.text.String(), b.n+1
 	b.text.Reset()
 	b.open = false
 	if n > MaxRows {
@@ -147,7 +172,10 @@ func (b *builder) end() error {
 	} else if got := columns(text); got != len(b.query) {
 		return fmt.Errorf("row %d has %d columns; the sequence has %d residues", n, got, len(b.query))
 	}
-	b.rows = append(b.rows, Row{b.name, text})
+	b.n = n
+	if !b.drop {
+		b.rows = append(b.rows, Row{b.name, text})
+	}
 	return nil
 }
 

@@ -64,6 +64,24 @@ func TestReadRefuses(t *testing.T) {
 		if _, err := msa.Read(strings.NewReader(c.text), c.query); err == nil || err.Error() != c.want {
 			t.Errorf("%.40q: error is %v; want %s", c.text, err, c.want)
 		}
+		if err := msa.Check(strings.NewReader(c.text)); err == nil && c.query == "" {
+			t.Errorf("%.40q passes the check", c.text)
+		}
+	}
+}
+
+func TestReadQuery(t *testing.T) {
+	if q, err := msa.ReadQuery(strings.NewReader("# x\n>a\nMK\nTA\n>b\nragged")); q != "MKTA" || err != nil {
+		t.Errorf("%q, %v", q, err)
+	}
+	if q, err := msa.ReadQuery(strings.NewReader(">a\nMKTA")); q != "MKTA" || err != nil {
+		t.Errorf("%q, %v", q, err)
+	}
+	if _, err := msa.ReadQuery(strings.NewReader(">a\nM-TA\n>b\n")); err == nil {
+		t.Error("a query with a gap")
+	}
+	if err := msa.Check(strings.NewReader(">a\nMK\n>b\nM-\n")); err != nil {
+		t.Error(err)
 	}
 }
 

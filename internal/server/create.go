@@ -37,7 +37,11 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 		return api.CreatedJob{}, err
 	}
 	if from != "" {
-		if _, err := s.store.Item(ctx, c.who.User, from); err != nil {
+		item, err := s.store.Item(ctx, c.who.User, from)
+		if err != nil {
+			return api.CreatedJob{}, err
+		}
+		if err := s.checkAlignments(ctx, &item, &p); err != nil {
 			return api.CreatedJob{}, err
 		}
 	}

@@ -134,7 +134,7 @@ func TestUploads(t *testing.T) {
 	item := h.item(h.key, "x", "")
 	good := map[string]string{
 		"a.pdb": smallPDB, "a.ENT": smallPDB, "pae.json": `{"predicted_aligned_error":[[0,1],[1,0]]}`, "seq.fasta": ">x\nGSGS\n", "seq.fa": ">x\nGSGS\n",
-		"aln.a3m": "#1\n>x\nGSGS\n>y\nG-aSGS\n", "b.cif": "data_x\nloop_\n_atom_site.group_PDB\n_atom_site.id\n_atom_site.type_symbol\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\nATOM 1 C CA GLY A 1 0.0 0.0 0.0\n",
+		"aln.a3m": "#1\n>x\nGSGS\n>y\nG-aGS\n", "b.cif": "data_x\nloop_\n_atom_site.group_PDB\n_atom_site.id\n_atom_site.type_symbol\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\nATOM 1 C CA GLY A 1 0.0 0.0 0.0\n",
 	}
 	for name, content := range good {
 		if r := h.upload(item, [3]string{"files", name, content}); r.status != 200 {
@@ -154,6 +154,7 @@ func TestUploads(t *testing.T) {
 		{"a.json", strings.Repeat("[", 100), "levels deep", 400},
 		{"a.fasta", "GS\x00GS", "not what its name says", 400},
 		{"a.a3m", "GSGS\n", "before the first name", 400},
+		{"a.a3m", ">x\nGSGS\n>y\nGS\n", "row 2 has 2 columns; the sequence has 4 residues", 400},
 		{"a.a3m", ">x\nGS GS\n", "position 3", 400},
 		{"a.pdb", "", "is empty", 400},
 		{"a.exe", "MZ", "of no known type", 400},

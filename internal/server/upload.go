@@ -20,6 +20,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/blob"
+	"pleat/internal/msa"
 	"pleat/internal/store"
 	"pleat/internal/structure"
 )
@@ -50,7 +51,7 @@ var fileKinds = map[string]fileKind{
 	".fasta": {"text/x-fasta", isFASTA},
 	".fa":    {"text/x-fasta", isFASTA},
 	".faa":   {"text/x-fasta", isFASTA},
-	".a3m":   {"text/x-a3m", isA3M},
+	".a3m":   {"text/x-a3m", msa.Check},
 }
 
 const fileEndings = ".pdb, .ent, .cif, .mmcif, .json, .fasta, .fa, .faa and .a3m"
@@ -104,36 +105,6 @@ func notJSON(d *json.Decoder, err error) error {
 		return fmt.Errorf("it is not JSON: it ends too early, after byte %d", d.InputOffset())
 	}
 	return fmt.Errorf("it is not JSON, at byte %d", d.InputOffset())
-}
-
-// isA3M looks at an alignment's letters: records of a name after > and rows of letters, gaps and insertions.
-func isA3M(r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	n, named := 0, false
-	for lines.Scan() {
-		line := strings.TrimRight(lines.Text(), "\r")
-		switch n++; {
-		case line == "" || line[0] == '#':
-		case line[0] == '>':
-			named = true
-		case !named:
-			return fmt.Errorf("line %d stands before the first name, which begins with >", n)
-		default:
-			for i := range len(line) {
-				if ch := line[i]; (ch < 'A' || ch > 'Z') && (ch < 'a' || ch > 'z') && ch != '-' && ch != '.' && ch != '*' {
-					return fmt.Errorf("line %d has %q at position %d; an alignment has letters, hyphens and dots", n, ch, i+1)
-				}
-			}
-		}
-	}
-	switch {
-	case lines.Err() != nil:
-		return fmt.Errorf("line %d is longer than 1 MiB", n+1)
-	case !named:
-		return errors.New("it has no sequence")
-	}
-	return nil
 }
 
 // fileName checks the name of an uploaded file and finds its kind.

@@ -29,7 +29,7 @@ func (p *Pool) offered() []pleat.Model {
 			continue
 		}
 		s := pleat.ParamSpec{Name: "msaAlgorithm", Type: pleat.ParamString, Default: pleat.MSANone, Values: []string{pleat.MSANone},
-			Doc: "How alignments of proteins are made. This service makes none; the operator can change that."}
+			Doc: "How alignments of proteins are made. This service makes none, unless the operator sets it up; the job's library item may bring some."}
 		if p.cfg.Aligner != nil {
 			s.Default, s.Values = pleat.MSAMMseqs2, []string{pleat.MSAMMseqs2, pleat.MSANone}
 			s.Doc = "How alignments of proteins are made: mmseqs2 searches where the operator has chosen, none folds from the sequences alone."
@@ -99,16 +99,19 @@ func (a *aligning) run(ctx context.Context) *pleat.Failure {
 	a.state = pleat.StatePending
 	how, _ := a.work.Fold.Params.Effective(a.work.Model)["msaAlgorithm"].(string)
 	proteins := a.proteins()
-	if !a.work.Model.Has(pleat.FeatureMSA) || how == pleat.MSANone || len(proteins) == 0 {
-		return nil
+	if !a.work.Model.Has(pleat.FeatureMSA) || a.work.Fold.Params.Values["msaAlgorithm"] == pleat.MSANone || len(proteins) == 0 {
+		return nil // where none is the default, and not asked for, a given alignment is used all the same
 	}
 	began := time.Now()
 	if f := a.bring(ctx, proteins); f != nil {
 		return a.failed(ctx, f)
 	}
 	search := slices.DeleteFunc(slices.Clone(proteins), func(s string) bool { return a.given[s] != nil })
-	if a.p.cfg.Aligner == nil {
-		if how == pleat.MSAMMseqs2 && len(search) > 0 {
+	switch {
+	case how == pleat.MSANone:
+		search = nil
+	case a.p.cfg.Aligner == nil && len(search) > 0:
+		if _, asked := a.work.Fold.Params.Values["msaAlgorithm"]; asked {
 			return a.failed(ctx, pleat.Failed(pleat.FailMSAUnavailable, "this worker makes no alignments"))
 		}
 		search = nil
