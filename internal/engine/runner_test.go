@@ -379,6 +379,31 @@ func TestRunnerEviction(t *testing.T) {
 	}
 }
 
+// On the CPU the slots share the machine's memory: what runs, and what is idle in other slots, counts.
+func TestWarmSharesTheMachine(t *testing.T) {
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	warm := NewWarm(nil, 2, 10e9, log)
+	t.Cleanup(warm.Close)
+	idle := func(rss int64) *process {
+		return &process{launch: launch{manifest: &Manifest{}, device: "cpu"}, mem: wireMem{RSS: rss}}
+	}
+	a, b := warm.slots[0], warm.slots[1]
+	old, young := idle(3e9), idle(4e9)
+	old.used, young.used = time.Unix(1, 0), time.Unix(2, 0)
+	b.procs = []*process{young, old}
+	if got := warm.evict(a, nil, 3e9); len(got) != 0 {
+		t.Errorf("%d processes went though there was room", len(got))
+	}
+	if got := warm.evict(a, nil, 4e9); len(got) != 1 || got[0] != old {
+		t.Errorf("%d processes went; want the one longest unused", len(got))
+	}
+	b.busy, b.need, a.procs = true, 8e9, []*process{idle(1e9)}
+	if got := warm.evict(a, nil, 2e9); len(got) != 1 {
+		t.Errorf("beside a job of 8 GB %d processes went; want the idle one", len(got))
+	}
+	a.procs, b.procs = nil, nil
+}
+
 func TestWarmClose(t *testing.T) {
 	b := newBench(t, nil)
 	pid := int(b.good("ok")["pid"].(float64))

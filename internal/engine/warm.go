@@ -31,6 +31,7 @@ type slot struct {
 	device pleat.Device
 	cpu    bool
 	busy   bool
+	need   int64 // bytes that its job may take
 	procs  []*process
 }
 
@@ -168,7 +169,7 @@ func (w *Warm) sit(ctx context.Context, task pleat.TaskID, m *Manifest, model st
 	for {
 		w.mu.Lock()
 		if s := w.pick(m, model, need); s != nil && !w.closed {
-			s.busy = true
+			s.busy, s.need = true, need
 			delete(w.coming, task)
 			w.mu.Unlock()
 			return &seat{w, s, need}, nil
@@ -280,7 +281,11 @@ func (w *Warm) evict(at *slot, stays *process, need int64) []*process {
 	var idle []resident
 	used := int64(0)
 	for _, s := range w.slots {
-		if s != at && (!at.cpu || !s.cpu || s.busy) {
+		if s != at && (!at.cpu || !s.cpu) {
+			continue
+		}
+		if s != at && s.busy {
+			used += s.need
 			continue
 		}
 		for _, p := range s.procs {
@@ -332,7 +337,7 @@ func (s *seat) leave(p *process, stopped <-chan struct{}) {
 			w.end(p)
 		}
 	}
-	s.slot.busy = false
+	s.slot.busy, s.slot.need = false, 0
 	w.tell()
 }
 

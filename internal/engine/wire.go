@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -178,7 +179,7 @@ func (e *wireError) failure() *pleat.Failure {
 	if !slices.Contains(wireCodes, kind) {
 		kind = pleat.FailInternal
 	}
-	f := pleat.Failed(kind, oneLine(e.Message, maxWireText))
+	f := pleat.Failed(kind, cmp.Or(oneLine(e.Message, maxWireText), "the engine gave no reason"))
 	if e.Retry != nil {
 		f.Retry = *e.Retry
 	}
