@@ -99,7 +99,7 @@ func (b *bench) create(params map[string]any) store.Created {
 
 func (b *bench) await(job pleat.JobID, want pleat.State) store.View {
 	b.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		v, err := b.s.View(context.Background(), job)
 		if err != nil {
 			b.t.Fatal(err)
