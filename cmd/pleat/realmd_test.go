@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pleat/api"
+	"pleat/internal/calvados"
+	"pleat/internal/structure"
+)
+
+// TestRealEnginesOpenMM has OpenMM, installed from PyPI, simulate a peptide with all atoms: from a file of the library to a
+// trajectory, over HTTP.
+func TestRealEnginesOpenMM(t *testing.T) {
+	l := newLab(t, "openmm")
+	t.Run("the runner's own tests", func(t *testing.T) { l.t = t; ownTests(t, "openmm") })
+	t.Run("peptide", func(t *testing.T) { l.t = t; l.peptide(t) })
+	t.Run("refusals", func(t *testing.T) { l.t = t; l.immovable(t) })
+	t.Run("cancel", func(t *testing.T) { l.t = t; l.cancelledMD(t) })
+	t.Run("killed runner", func(t *testing.T) { l.t = t; l.killedMD(t) })
+	l.t = t
+}
+
+// ownTests runs the unit tests of a runner in its own environment.
+func ownTests(t *testing.T, engine string) {
+	python := filepath.Join(os.Getenv("PLEAT_ENGINE_DATA"), engine, "venv", "bin", "python")
+	cmd := exec.CommandContext(t.Context(), python, "-m", "unittest", "discover", "-s", "tests", "-t", ".")
+	cmd.Dir = filepath.Join("..", "..", "runners", engine)
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func peptidePDB(t *testing.T) string {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "runners", "openmm", "testing", "peptide.pdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// simulate uploads a structure and starts a simulation of it.
+func (l *lab) simulate(pdb string, lengthNs, stepNs float64) string {
+	l.t.Helper()
+	ctx := context.Background()
+	item, err := l.api.CreateItem(ctx, api.CreateItem{Name: "peptide"})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if _, err := l.api.UploadFile(ctx, item.ID, "peptide.pdb", strings.NewReader(pdb)); err != nil {
+		l.t.Fatal(err)
+	}
+	in, err := json.Marshal(map[string]any{"preset": "all_atom", "force_field_family": "amber", "sim_length_ns": lengthNs, "step_size_ns": stepNs, "temp": 300, "seed": 5,
+		"sourceType": "library", "files": map[string]any{"pdb": map[string]any{"libraryItemId": item.ID, "fileName": "peptide.pdb"}}})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	w, err := l.api.CreateWorkflow(ctx, api.CreateWorkflow{WorkflowName: "md", Name: "peptide", Input: in})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return w.ID
+}
+
+func (l *lab) workflow(id string) api.Workflow {
+	l.t.Helper()
+	w, err := l.api.Workflow(context.Background(), id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return w
+}
+
+// wanted waits until a workflow has ended, in the state that is wanted.
+func (l *lab) wanted(id, status string) api.Workflow {
+	l.t.Helper()
+	var w api.Workflow
+	waitUntil(l.t, 10*time.Minute, "the simulation has ended", func() bool {
+		w = l.workflow(id)
+		return slices.Contains([]string{api.Completed, api.Failed, api.Stopped}, w.Status)
+	})
+	if w.Status != status {
+		text := "no error"
+		if e := w.Tasks[0].Error; e != nil {
+			text = *e
+		}
+		l.t.Fatalf("the simulation is %s, want %s: %s", w.Status, status, text)
+	}
+	return w
+}
+
+// mdMetrics are those of a simulation's row that every engine gives.
+type mdMetrics struct {
+	RMSD, RMSF, Rg, EndToEnd struct {
+		Mean, Min, Max float64
+		Plot           string
+	}
+	Temperature float64 `json:"mean_temperature"`
+	Frames      int
+	Steps       int
+	Residues    int
+	Atoms       int
+	Resumed     int64 `json:"resumed_from_step"`
+}
+
+func (l *lab) moved(w api.Workflow) (api.MDResult, mdMetrics) {
+	l.t.Helper()
+	var res api.MDResult
+	var m mdMetrics
+	if err := json.Unmarshal(w.Tasks[0].Result, &res); err != nil {
+		l.t.Fatal(err)
+	}
+	raw := bytes.ReplaceAll(bytes.ReplaceAll(res.Metrics, []byte(`"radius_of_gyration"`), []byte(`"Rg"`)), []byte(`"end_to_end"`), []byte(`"EndToEnd"`))
+	if err := json.Unmarshal(raw, &m); err != nil {
+		l.t.Fatal(err)
+	}
+	return res, m
+}
+
+func (l *lab) artifact(res api.MDResult, name string) []byte {
+	l.t.Helper()
+	i := slices.IndexFunc(res.Artifacts, func(a api.MDArtifact) bool { return a.Path == name })
+	if i < 0 {
+		l.t.Fatalf("no artifact %s", name)
+	}
+	var b bytes.Buffer
+	if err := l.api.Download(context.Background(), api.Artifact{Name: name, URL: res.Artifacts[i].URL, Bytes: res.Artifacts[i].SizeBytes}, &b); err != nil {
+		l.t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// peptide simulates, reads what came of it, and takes a frame out.
+func (l *lab) peptide(t *testing.T) {
+	w := l.wanted(l.simulate(peptidePDB(t), 0.0004, 0.0001), api.Completed)
+	res, m := l.moved(w)
+	top, err := structure.ReadPDB(bytes.NewReader(l.artifact(res, "topology.pdb")), structure.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dcd := l.artifact(res, "trajectory.dcd")
+	tr, err := calvados.OpenTrajectory(bytes.NewReader(dcd), int64(len(dcd)))
+	if err != nil || tr.Frames() != 4 || tr.Atoms() != top.Atoms() || tr.TimeNs(0, 0) != 0.0001 || tr.TimeNs(3, 0) != 0.0004 {
+		t.Fatalf("%v: %d frames of %d atoms from %v to %v ns, and a topology of %d", err, tr.Frames(), tr.Atoms(), tr.TimeNs(0, 0), tr.TimeNs(3, 0), top.Atoms())
+	}
+	if m.Frames != 4 || m.Steps != 200 || m.Residues != 5 || m.Atoms != top.Atoms() || m.Atoms < 70 {
+		t.Errorf("%+v", m)
+	}
+	// Bonds are what they should be in every frame, and the atoms have moved, but not far in 0.4 ps.
+	if m.RMSD.Min <= 0 || m.RMSD.Max > 0.3 || m.RMSF.Max <= 0 || m.RMSF.Max > 0.3 || m.Rg.Min < 0.2 || m.Rg.Max > 1 || m.Temperature < 50 || m.Temperature > 500 || m.RMSD.Plot != "rmsd.svg" {
+		t.Errorf("%+v", m)
+	}
+	x, err := tr.Read(3, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for _, r := range top.Chains[0].Residues {
+		where := map[string]structure.Vec{}
+		for _, a := range r.Atoms {
+			where[a.Name] = x[at]
+			at++
+		}
+		for _, b := range [][3]any{{"N", "CA", 1.46}, {"CA", "C", 1.52}, {"C", "O", 1.23}} {
+			want := b[2].(float64)
+			if d := structure.Distance(where[b[0].(string)], where[b[1].(string)]); d < want-0.25 || d > want+0.25 {
+				t.Errorf("%s %d: %s and %s are %.2f Å apart, want about %.2f", r.Comp, r.Seq, b[0], b[1], d, want)
+			}
+		}
+	}
+	for _, name := range []string{"energies.csv", "rmsf.svg", "free_energy.png", "metrics.json", "config.json", "citations.bib", "results.zip"} {
+		if len(l.artifact(res, name)) < 100 {
+			t.Errorf("%s is empty", name)
+		}
+	}
+	when := 0.0003
+	frame, err := l.api.ExtractFrame(context.Background(), w.ID, api.ExtractFrame{TimeNs: &when, Selection: "name CA"})
+	if err != nil || frame.FrameIndex != 2 || frame.AtomCount != 5 {
+		t.Errorf("%+v %v", frame, err)
+	}
+	if bib := string(l.artifact(res, "citations.bib")); !strings.Contains(bib, "10.1021/acs.jpcb.3c06662") || !strings.Contains(bib, "ff14SB") {
+		t.Error("the citations lack OpenMM or its force field")
+	}
+}
+
+// immovable are structures that cannot be simulated: a clean failure, and the process stays for the next.
+func (l *lab) immovable(t *testing.T) {
+	whole := peptidePDB(t)
+	var gap, noise strings.Builder
+	for i, line := range strings.SplitAfter(whole, "\n") {
+		if !strings.HasPrefix(line, "ATOM") || line[22:26] != "   3" {
+			gap.WriteString(line)
+		}
+		if strings.HasPrefix(line, "ATOM") { // as random weights fold: atoms anywhere within 20 Å
+			line = line[:30] + "  " + strings.Join([]string{pad(i * 7919), pad(i * 104729), pad(i * 1299709)}, "  ") + line[54:]
+		}
+		noise.WriteString(line)
+	}
+	for name, c := range map[string]struct{ pdb, says string }{
+		"gap":       {gap.String(), "the chain is broken between ALA 2 of chain A and ALA 4 of chain A"},
+		"no fold":   {noise.String(), "Å apart"},
+		"only zinc": {"HETATM    1 ZN    ZN A   1       1.000   1.000   1.000  1.00  0.00          ZN\nEND\n", "0 residues of protein"},
+	} {
+		w := l.wanted(l.simulate(c.pdb, 0.0004, 0.0001), api.Failed)
+		if e := w.Tasks[0].Error; e == nil || !strings.Contains(*e, c.says) || strings.Contains(*e, "/") || w.Tasks[0].Result != nil && string(w.Tasks[0].Result) != "null" {
+			t.Errorf("%s: %v %s", name, deref(e), w.Tasks[0].Result)
+		}
+	}
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return "no error"
+	}
+	return *s
+}
+
+// pad is a coordinate from 0 to 19.999 in six columns.
+func pad(n int) string {
+	s := "      " + fmt.Sprintf("%.3f", float64(n%20000)/1000)
+	return s[len(s)-6:]
+}
+
+// moving starts a simulation of some minutes and waits until a checkpoint of it is kept.
+func (l *lab) moving(lengthNs float64) string {
+	l.t.Helper()
+	id := l.simulate(peptidePDB(l.t), lengthNs, 0.001)
+	db := l.open()
+	waitUntil(l.t, 5*time.Minute, "a checkpoint is kept", func() bool {
+		if w := l.workflow(id); w.Status == api.Completed || w.Status == api.Failed {
+			l.t.Fatalf("it ended first: %s", w.Status)
+		}
+		var step int64
+		_ = db.QueryRow("SELECT coalesce(max(checkpoint_step), 0) FROM task WHERE state = 'running'").Scan(&step)
+		return step > 0
+	})
+	return id
+}
+
+func (l *lab) cancelledMD(t *testing.T) {
+	id := l.moving(10)
+	before := l.runner()
+	if _, err := l.api.CancelWorkflow(context.Background(), id); err != nil {
+		t.Fatal(err)
+	}
+	l.wanted(id, api.Stopped)
+	l.wanted(l.simulate(peptidePDB(t), 0.0002, 0.0001), api.Completed)
+	if l.runner() != before {
+		t.Error("the cancel cost the process")
+	}
+}
+
+// killedMD kills the runner after a checkpoint: the next attempt goes on from it, in another process.
+func (l *lab) killedMD(t *testing.T) {
+	id := l.moving(0.03)
+	before := l.runner()
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	res, m := l.moved(l.wanted(id, api.Completed))
+	if m.Resumed < 1 || m.Steps != 15000 || m.Frames != 30 {
+		t.Errorf("it did not go on from its checkpoint: %+v", m)
+	}
+	if l.runner() == before {
+		t.Error("it completed in the process that was killed")
+	}
+	if rows := bytes.Count(l.artifact(res, "energies.csv"), []byte("\n")); rows != 31 {
+		t.Errorf("the table of energies has %d lines, want 31", rows)
+	}
+	t.Logf("resumed from step %d", m.Resumed)
+}
