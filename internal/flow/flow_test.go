@@ -76,8 +76,9 @@ func TestParseMD(t *testing.T) {
 	if err != nil || p.Source.Structure.Item != item || p.Source.PAE != (FileRef{pae, "pae.json"}) || p.MD.Preset != PresetGo {
 		t.Errorf("%+v %v", p.Source, err)
 	}
-	if _, err := Parse("md", json.RawMessage(`{"preset":"all_atom","sourceJobId":"`+job+`","config":{"box_eq":true,"pressure":[1,1,1]}}`), false); err != nil {
-		t.Errorf("all_atom has a box: %v", err)
+	p, err = Parse("md", json.RawMessage(`{"preset":"all_atom","sourceJobId":"`+job+`","force_field_family":"amber","config":{"box_eq":false,"pressure":[0,0,0]}}`), false)
+	if err != nil || p.MD.Preset != PresetAllAtom || p.MD.Parameters["force_field_family"] != "amber" {
+		t.Errorf("%+v %v", p.MD, err)
 	}
 }
 
@@ -113,6 +114,9 @@ func TestRefusals(t *testing.T) {
 		{"md", `{` + fold + `"temperature":310}`, `did you mean "temp"?`},
 		{"md", `{` + fold + `"PH":7}`, `did you mean "pH"?`},
 		{"md", `{` + fold + `"config":{"box_eq":true}}`, "config.box_eq is true, but preset single_af_go keeps its box"},
+		{"md", `{` + fold + `"preset":"all_atom","config":{"box_eq":true}}`, "config.box_eq is true, but preset all_atom has no box"},
+		{"md", `{` + fold + `"preset":"all_atom","config":{"pressure":[1,1,1]}}`, "config.pressure would be ignored: preset all_atom"},
+		{"md", `{` + fold + `"preset":"all_atom","component_defaults":{"charge_termini":"N"}}`, "charge_termini is \"N\", but preset all_atom charges both ends"},
 		{"md", `{` + fold + `"config":{"pressure":[1,0,0]}}`, "config.pressure would be ignored"},
 		{"md", `{` + fold + `"config":{"pressure":1}}`, "must be a list of three numbers"},
 		{"md", `{` + fold + `"config":{"presure":[1,0,0]}}`, `unknown field "presure" in workflow_input.config; did you mean "pressure"?`},

@@ -172,21 +172,27 @@ func checkSource(f *fields, p *Plan) {
 	}
 }
 
-// readEngine reads what only some engines do. The coarse-grained one keeps its box and simulates one molecule in it, so
-// where that stands is all the same to it.
+// readEngine reads what only some engines do. None here has a barostat: the coarse-grained one keeps its box and simulates one
+// molecule in it, so where that stands is all the same to it; the one with all atoms has implicit solvent and no box.
 func readEngine(f *fields, p *Plan) {
-	coarse := p.MD.Preset != PresetAllAtom
 	f.word("topol", "center", []string{"center", "single", "grid", "random"})
 	if c := f.object("config"); c != nil {
-		if c.flag("box_eq", false) && coarse {
-			f.fail("%s is true, but preset %s keeps its box; leave it out", c.where("box_eq"), p.MD.Preset)
+		if c.flag("box_eq", false) {
+			box := "keeps its box"
+			if p.MD.Preset == PresetAllAtom {
+				box = "has no box"
+			}
+			f.fail("%s is true, but preset %s %s; leave it out", c.where("box_eq"), p.MD.Preset, box)
 		}
-		readPressure(c, p.MD.Preset, coarse)
-		refuseIgnored(c, p.MD.Preset, coarse)
+		readPressure(c, p.MD.Preset)
+		refuseIgnored(c, p.MD.Preset)
 	}
 	p.MD.Termini = "both"
 	if c := f.object("component_defaults"); c != nil {
 		p.MD.Termini = c.word("charge_termini", "both", []string{"both", "N", "C", "none"})
+		if p.MD.Preset == PresetAllAtom && p.MD.Termini != "both" {
+			f.fail("%s is %q, but preset %s charges both ends of a chain; leave it out", c.where("charge_termini"), p.MD.Termini, p.MD.Preset)
+		}
 		for name, want := range map[string]any{"molecule_type": "protein", "nmol": 1.0, "restraint": p.MD.Preset == PresetGo, "restraint_type": "go", "use_com": true} {
 			var got any
 			raw := c.raw(name)
@@ -195,11 +201,11 @@ func readEngine(f *fields, p *Plan) {
 			}
 			f.fail("%s is %s; preset %s is for %v", c.where(name), clip(raw), p.MD.Preset, want)
 		}
-		refuseIgnored(c, p.MD.Preset, coarse)
+		refuseIgnored(c, p.MD.Preset)
 	}
 }
 
-func readPressure(c *fields, preset string, coarse bool) {
+func readPressure(c *fields, preset string) {
 	raw := c.raw("pressure")
 	if raw == nil {
 		return
@@ -208,16 +214,16 @@ func readPressure(c *fields, preset string, coarse bool) {
 	if json.Unmarshal(raw, &v) != nil || len(v) != 3 {
 		c.fail("%s is %s; it must be a list of three numbers", c.where("pressure"), clip(raw))
 	}
-	if coarse && slices.ContainsFunc(v, func(x float64) bool { return x != 0 }) {
+	if slices.ContainsFunc(v, func(x float64) bool { return x != 0 }) {
 		c.fail("%s would be ignored: preset %s runs at constant volume; leave it out", c.where("pressure"), preset)
 	}
 }
 
-func refuseIgnored(c *fields, preset string, coarse bool) {
+func refuseIgnored(c *fields, preset string) {
 	for _, name := range c.unknown() {
 		if hint := misspells(name, c.known); hint != "" {
 			c.fail("unknown field %q in %s; did you mean %q?", pleat.Clip(name), c.path, hint)
-		} else if coarse {
+		} else {
 			c.fail("%s would be ignored: preset %s has no such setting", c.where(pleat.Clip(name)), preset)
 		}
 	}
