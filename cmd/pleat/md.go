@@ -40,7 +40,7 @@ Times are written with a unit: 500ps, 1ns, 0.5us.`,
 	f := c.Flags()
 	f.String("length", "200ps", "simulated time")
 	f.String("every", "", "time between saved frames; absent: a hundredth of the length, at least 10ps")
-	f.String("preset", "", "single_af_go holds a fold where its prediction is sure, single_idr_fasta lets a chain move freely; absent: the one that fits")
+	f.String("preset", "", "single_af_go holds a fold where its prediction is sure, single_idr_fasta lets a chain move freely, all_atom moves every atom (engine openmm); absent: the one that fits")
 	f.String("profile", "calvados2", "how residues attract each other: calvados2 or calvados3")
 	f.Float64("temp", 293.15, "temperature in K")
 	f.Float64("ionic", 0.15, "ionic strength in mol/L")
