@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"pleat/internal/msa/msatest"
+)
+
+// TestRealEnginesTakeAlignments has Boltz fold a complex from alignments, unpaired and paired. The server of alignments makes them
+// up and the weights are random: what is proved is that they reach the model, which gives another structure for the same seed.
+func TestRealEnginesTakeAlignments(t *testing.T) {
+	server := msatest.New(t)
+	server.Known = true
+	t.Setenv("PLEAT_MSA_SERVER", server.URL)
+	l := newLab(t, "boltz")
+	pair := trp + `,{"proteinChain":{"sequence":"GSHMKTAYIAKQ"}}`
+	alone := func(notes []string) bool {
+		return slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "without an alignment") })
+	}
+	with := l.fold(pair, quick, "")
+	if with.Run.MSAStatus != "COMPLETED" || with.Run.Timings["msa"] <= 0 || alone(with.Run.Notes) {
+		t.Errorf("the alignment is %s, timings %v, notes %q", with.Run.MSAStatus, with.Run.Timings, with.Run.Notes)
+	}
+	if len(server.Tickets) != 2 || server.Tickets[1].Mode != "pairgreedy" {
+		t.Errorf("submitted %v", server.Tickets)
+	}
+	res, err := l.api.Results(context.Background(), with.Job.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Prediction.Coverage == nil || !strings.Contains(*res.Prediction.Coverage, "coverage.png") {
+		t.Errorf("the plot is at %v", res.Prediction.Coverage)
+	}
+	if bib := l.file(with.Job.ID, "citations_bibtex"); !bytes.Contains(bib, []byte("steinegger2017mmseqs2")) {
+		t.Errorf("the search is not cited:\n%s", bib)
+	}
+	without := l.fold(pair, quick+`,"msaAlgorithm":"none"`, "")
+	if without.Run.MSAStatus != "PENDING" || !alone(without.Run.Notes) {
+		t.Errorf("the alignment is %s, notes %q", without.Run.MSAStatus, without.Run.Notes)
+	}
+	if bytes.Equal(l.file(with.Job.ID, "cif"), l.file(without.Job.ID, "cif")) {
+		t.Error("the structure is the same with alignments and without: they did not reach the model")
+	}
+}
