@@ -19,7 +19,10 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
   const marked = range.value
   const over = hover.value
 
-  const image = usePen((pen) => drawImage(pen, picture, matrix, table), [picture, table])
+  const image = usePen((pen) => {
+    drawImage(pen, picture, matrix, table)
+    performance.mark('pleat:matrix')
+  }, [picture, table])
   const overlay = usePen((pen) => drawOverlay(pen, matrix, table, marked, cell), [matrix, table, marked, cell])
 
   // What another part hovers over moves the cross here.

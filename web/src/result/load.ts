@@ -58,7 +58,11 @@ export async function load(view: JobView, results: Results, sequence: string, si
   }
   const [text, matrix, metrics, alignment] = await Promise.all([
     download(cif.url, signal).then((r) => r.text()),
-    optional('pae_json', async (r) => parseMatrix(new Uint8Array(await r.arrayBuffer()))),
+    optional('pae_json', async (r) => {
+      const bytes = new Uint8Array(await r.arrayBuffer())
+      performance.mark('pleat:arrived')
+      return parseMatrix(bytes)
+    }),
     optional('metrics_json', async (r) => (await r.json()) as Metrics),
     optional('msa', async (r) => {
       if (Number(r.headers.get('Content-Length')) > mostAlignment) throw new Error('the alignment is too large to be drawn')

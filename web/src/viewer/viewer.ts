@@ -10,6 +10,7 @@ import { PluginContext } from 'molstar/lib/mol-plugin/context.js'
 import { PluginSpec } from 'molstar/lib/mol-plugin/spec.js'
 import { PluginConfig } from 'molstar/lib/mol-plugin/config.js'
 import { HighlightLoci } from 'molstar/lib/mol-plugin/behavior/dynamic/representation.js'
+import { changeCameraRotation, structureLayingTransform } from 'molstar/lib/mol-plugin-state/manager/focus-camera/orient-axes.js'
 import { StateTransforms } from 'molstar/lib/mol-plugin-state/transforms.js'
 import type { PluginStateObject } from 'molstar/lib/mol-plugin-state/objects.js'
 import type { StateObjectSelector } from 'molstar/lib/mol-state/index.js'
@@ -46,11 +47,12 @@ export class NoWebGL extends Error {
 /** Shape is how polymers are drawn. */
 export type Shape = 'cartoon' | 'sticks' | 'surface'
 
-/** canDraw reports whether the browser has WebGL at all. */
-export function canDraw(): boolean {
+// Whether the browser has WebGL at all, and whether a processor stands in for the graphics card.
+function graphics(): { there: boolean; slow: boolean } {
   const gl = document.createElement('canvas').getContext('webgl2')
+  const name = gl?.getExtension('WEBGL_debug_renderer_info') ? String(gl.getParameter(37446)) : '' // UNMASKED_RENDERER_WEBGL
   gl?.getExtension('WEBGL_lose_context')?.loseContext()
-  return gl !== null
+  return { there: gl !== null, slow: /swiftshader|llvmpipe|softpipe|software/i.test(name) }
 }
 
 type Selector = StateObjectSelector<PluginStateObject.Molecule.Structure>
@@ -74,13 +76,14 @@ export class Viewer {
   private wanted = -1 // the frame asked for last
   private gone = false
 
-  private constructor(private readonly plugin: PluginContext, private readonly host: HTMLElement, private readonly options: Options) {
+  private constructor(private readonly plugin: PluginContext, private readonly host: HTMLElement, private readonly options: Options, private readonly slow: boolean) {
     this.colour = options.colour
   }
 
   /** open makes a viewer that fills the host, which must have a size and position. It fails with NoWebGL. */
   static async open(host: HTMLElement, options: Options): Promise<Viewer> {
-    if (!canDraw()) throw new NoWebGL('This browser offers no WebGL, so the structure cannot be drawn.')
+    const { there, slow } = graphics()
+    if (!there) throw new NoWebGL('This browser offers no WebGL, so the structure cannot be drawn.')
     const plugin = new PluginContext({
       actions: [],
       animations: [],
@@ -92,7 +95,7 @@ export class Viewer {
     plugin.customModelProperties.register(QualityAssessmentProvider, true)
     const themes = plugin.representation.structure.themes.colorThemeRegistry
     themes.add(PLDDTConfidenceColorThemeProvider)
-    const viewer = new Viewer(plugin, host, options)
+    const viewer = new Viewer(plugin, host, options, slow)
     themes.add(viewer.theme('pleat-smooth', (at) => {
       const v = plddt(at)
       return v === undefined ? none : smooth(v / 100)
@@ -133,8 +136,8 @@ export class Viewer {
       this.structure = await plugin.builders.structure.createStructure(this.model)
       await this.represent('topology' in source)
       await this.repaint()
-      if (this.frames === 1) plugin.managers.camera.orientAxes(undefined, 0) // its broad side to the front
-      else this.fit(0)
+      performance.mark('pleat:structure') // what comes now is the graphics card's
+      this.fit(0)
       await this.drawn()
       this.host.dataset.ready = 'true'
     })
@@ -283,10 +286,15 @@ export class Viewer {
     else this.plugin.managers.camera.focusLoci(loci, { durationMs, minRadius: 8, extraRadius: 4 })
   }
 
-  // A chain that moves freely grows out of the place it began in.
+  // Shows everything, its broad side to the front. A chain that moves freely grows out of the place it began in.
   private fit(durationMs: number) {
-    const { sphere } = this.structure!.obj!.data.boundary
-    this.plugin.managers.camera.focusSphere({ ...sphere, radius: Math.max(sphere.radius, this.reach) }, { durationMs, extraRadius: 1 })
+    const canvas = this.plugin.canvas3d
+    const structure = this.structure?.obj?.data
+    if (!canvas || !structure) return
+    const { center, radius } = structure.boundary.sphere
+    const focus = canvas.camera.getFocus(center, Math.max(radius, this.reach) + 1)
+    const { rotation } = structureLayingTransform([structure])
+    canvas.requestCameraReset({ snapshot: changeCameraRotation({ ...canvas.camera.getSnapshot(), ...focus }, rotation), durationMs })
   }
 
   /** frame shows one frame of a trajectory, from 0. Of several calls while one is drawn, the last counts. */
@@ -314,7 +322,9 @@ export class Viewer {
         outline: { name: 'on', params: { scale: 1, threshold: 0.33, color: Color(dark ? 0x0b0e12 : 0x2a3340), includeTransparent: false } },
         occlusion: { name: 'off', params: {} },
         shadow: { name: 'off', params: {} },
+        ...(this.slow && { antialiasing: { name: 'off', params: {} } }),
       },
+      ...(this.slow && { multiSample: { mode: 'off' } }), // else each change is drawn several times over
       trackball: { animate: { name: 'off', params: {} } },
     })
   }
@@ -359,13 +369,13 @@ export class Viewer {
     const canvas = this.plugin.canvas3d
     if (!canvas) return Promise.resolve()
     return new Promise((resolve) => {
-      const before = canvas.didDraw.value
+      let before: number | undefined // when it was drawn last before everything was there
       const look = () => {
         if (this.gone) return resolve()
-        if (canvas.commitQueueSize.value === 0) {
-          if (canvas.didDraw.value !== before) return resolve()
+        if (before === undefined && canvas.commitQueueSize.value === 0 && canvas.reprCount.value > 0) {
+          before = canvas.didDraw.value
           canvas.requestDraw()
-        }
+        } else if (before !== undefined && canvas.didDraw.value !== before) return resolve()
         requestAnimationFrame(look)
       }
       requestAnimationFrame(look)

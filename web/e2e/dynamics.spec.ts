@@ -1,0 +1,96 @@
+import { driver, test } from './made'
+import { counted, drawn } from './pixels'
+import { accessible, expect, picture, type Server } from './server'
+import type { Workflow } from '../src/api'
+
+test.describe.configure({ timeout: 400_000 }) // a processor draws in place of a graphics card, and may have much else to do
+
+test.beforeEach(({ console: said }) => said.allow(driver))
+
+const ended = (server: Server, id: string) => expect.poll(async () => (await server.call<Workflow>('GET', '/v1/workflows/' + id)).status).toBe('COMPLETED')
+
+test('a simulation is started from a result, played, and a moment of it taken', async ({ page, server, visit }) => {
+  const { jobId } = await server.folded()
+  await visit('/ui/jobs/' + jobId)
+  await page.getByText('Start a simulation').click()
+  await page.getByLabel('Length in ns').fill('0.05')
+  await page.getByLabel('A frame each').fill('0.001')
+  await page.getByRole('button', { name: 'Simulate' }).click()
+  await expect(page).toHaveURL(/\/ui\/workflows\//)
+  await drawn(page)
+  await expect(page.locator('.player output')).toContainText('frame 1 of 50')
+
+  // Playing moves on; the curves' cursor and the slider set the frame.
+  const host = page.locator('[data-viewer]')
+  await page.getByRole('button', { name: 'Play' }).click()
+  await expect.poll(async () => Number(await host.getAttribute('data-frame'))).toBeGreaterThan(2)
+  await page.getByRole('button', { name: 'Pause' }).click()
+  const curve = page.locator('.chart .u-over').first()
+  await curve.hover({ position: { x: 1, y: 20 } })
+  await expect(page.locator('.player output')).toHaveAttribute('data-frame', '0')
+  const box = (await curve.boundingBox())!
+  await curve.hover({ position: { x: box.width - 1, y: 20 } })
+  await expect(page.locator('.player output')).toHaveAttribute('data-frame', '49')
+  await expect(host).toHaveAttribute('data-frame', '49')
+  await page.getByLabel('Frame', { exact: true }).focus()
+  await page.keyboard.press('ArrowLeft')
+  await expect(page.locator('.player output')).toContainText('frame 49 of 50')
+  await expect(page.locator('.lines').first().locator('output')).toContainText('nm at 0.049 ns')
+
+  // What was measured is what the service says.
+  const id = page.url().split('/').at(-1)!
+  const flow = await server.call<Workflow>('GET', '/v1/workflows/' + id)
+  const { metrics } = flow.tasks[0]!.result_raw_json as { metrics: { rmsd: { mean: number } } }
+  await expect(page.getByRole('row', { name: /^RMSD/ })).toContainText(metrics.rmsd.mean.toFixed(3))
+  await expect(page.getByRole('img', { name: /Free energy over RMSD/ })).toBeVisible()
+
+  // The frame that is shown, as a file.
+  await page.getByLabel('Which residues').fill('resid 5:12')
+  await page.getByRole('button', { name: 'Take it' }).click()
+  const link = page.getByRole('link', { name: 'frame.pdb' })
+  await expect(link).toBeVisible()
+  const pdb = await (await page.request.get((await link.getAttribute('href'))!)).text()
+  expect(pdb.match(/^ATOM/gm)).toHaveLength(8)
+  await page.getByLabel('Which residues').fill('resid 5 to nowhere')
+  await page.getByRole('button', { name: 'Take it' }).click()
+  await expect(page.getByRole('region', { name: 'Take this moment' }).getByRole('alert')).toBeVisible()
+  await accessible(page)
+  await picture(page, 'dynamics')
+}, )
+
+test('a structure of one’s own is simulated and coloured by its confidence', async ({ page, server, visit }) => {
+  // A helix whose B-factors run through all four classes, as a library's file.
+  const lines = Array.from({ length: 60 }, (_, i) => {
+    const a = (100 * i * Math.PI) / 180
+    const [x, y, z] = [2.3 * Math.cos(a), 2.3 * Math.sin(a), 1.5 * i].map((v) => v.toFixed(3).padStart(8))
+    return `ATOM  ${String(i + 1).padStart(5)}  CA  ALA A${String(i + 1).padStart(4)}    ${x}${y}${z}  1.00${(30 + i * 1.15).toFixed(2).padStart(6)}           C  `
+  })
+  const item = await server.call<{ id: string }>('POST', '/v1/library/create', { name: 'helix', type: 'file', fileType: 'pdb', origin: 'upload', metadata: {} })
+  const form = new FormData()
+  form.append('files', new Blob([lines.join('\n') + '\nEND\n']), 'helix.pdb')
+  const uploaded = await fetch(`${server.url}/v1/library/${item.id}/upload-files`, { method: 'POST', headers: { Authorization: 'Bearer ' + server.key }, body: form })
+  expect(uploaded.status).toBe(200)
+  const flow = await server.call<Workflow>('POST', '/v1/workflows', {
+    workflow_name: 'md', name: 'Helix', workflow_input: { preset: 'single_af_go', files: { pdb: { libraryItemId: item.id, fileName: 'helix.pdb' } }, sim_length_ns: 0.01, step_size_ns: 0.001, seed: '1' },
+  })
+  await ended(server, flow.workflow_id)
+  await visit('/ui/workflows/' + flow.workflow_id)
+  await drawn(page)
+  await page.getByRole('combobox', { name: 'Colour' }).selectOption('plddt')
+  await expect.poll(async () => {
+    const c = await counted(page)
+    return Math.min(c['very high'], c.confident, c.low, c['very low'])
+  }).toBeGreaterThan(60)
+})
+
+test('a simulation that runs shows how far it is, and can be stopped', async ({ page, server, visit }) => {
+  const flow = await server.call<Workflow>('POST', '/v1/workflows', {
+    workflow_name: 'md', name: 'Long', workflow_input: { preset: 'single_idr_fasta', sequence: 'GS'.repeat(100), sim_length_ns: 500, step_size_ns: 1, box_length: 40 },
+  })
+  await visit('/ui/workflows/' + flow.workflow_id)
+  await expect(page.getByRole('region', { name: 'Progress' })).toContainText('Simulating')
+  await expect(page.getByRole('progressbar')).toHaveAttribute('aria-valuenow', /\d/)
+  await accessible(page)
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await expect(page.getByText('This simulation was stopped')).toBeVisible()
+})

@@ -1,0 +1,20 @@
+import { test } from './made'
+import { accessible, expect } from './server'
+
+test.describe.configure({ timeout: 400_000 }) // a processor draws in place of a graphics card, and may have much else to do
+
+test.use({ launchOptions: { executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-3d-apis'] } })
+
+test('without WebGL the page says so, and the plots still work', async ({ page, server, visit }) => {
+  const { jobId } = await server.folded({ name: 'Flat', sequences: [{ proteinChain: { sequence: 'ALEKVQRISTDF' } }], params: { modelName: 'made-up' } })
+  await visit('/ui/jobs/' + jobId)
+  await expect(page.locator('[data-trouble]')).toContainText('no WebGL')
+  const profile = page.locator('[data-plot=plddt]')
+  await profile.focus()
+  await page.keyboard.press('ArrowRight')
+  await page.keyboard.press('Shift+ArrowRight')
+  await expect(page.locator('[data-selection]')).toHaveAttribute('data-selection', 'picked:A:2-3')
+  await expect(page.locator('.pae output')).toContainText('Scored')
+  await expect(page.getByRole('link', { name: 'model.cif' })).toBeVisible()
+  await accessible(page)
+})

@@ -1,0 +1,217 @@
+import { complex, driver, protein, test } from './made'
+import { counted, drawn } from './pixels'
+import { accessible, expect, picture, signIn, trpCage } from './server'
+import type { Results } from '../src/api'
+
+test.describe.configure({ timeout: 400_000 }) // a processor draws in place of a graphics card, and may have much else to do
+
+test.beforeEach(({ console: said }) => said.allow(driver))
+
+const selection = '[data-selection]'
+
+test('a fold is drawn, explained and taken away', async ({ page, server, visit }) => {
+  const { jobId } = await server.folded()
+  await visit('/ui/jobs/' + jobId)
+  await expect(page.getByRole('heading', { level: 1, name: 'Trp-cage' })).toBeVisible()
+  await drawn(page)
+
+  // As many pixels of a class as there are residues of it: none, or many.
+  const results = await server.call<Results>('GET', `/v1/jobs/${jobId}/results`)
+  const metrics = (await (await fetch(results.artifacts.find((a) => a.kind === 'metrics_json')!.url)).json()) as { predictions: { plddt: { A: number[] }; mean_plddt: number }[] }
+  const plddt = metrics.predictions[0]!.plddt.A
+  const classes: [keyof Awaited<ReturnType<typeof counted>>, number][] = [
+    ['very high', plddt.filter((v) => v > 90).length], ['confident', plddt.filter((v) => v > 70 && v <= 90).length],
+    ['low', plddt.filter((v) => v > 50 && v <= 70).length], ['very low', plddt.filter((v) => v <= 50).length],
+  ]
+  const pixels = await counted(page)
+  expect(classes.filter((c) => c[1] > 1).length).toBeGreaterThan(0)
+  for (const [name, residues] of classes) {
+    if (residues > 1) expect(pixels[name], name).toBeGreaterThan(300)
+    else if (residues === 0) expect(pixels[name], name).toBeLessThan(50)
+  }
+
+  // The verdict names the score it rests on, and what the engine says of itself.
+  const verdict = page.getByRole('region', { name: 'Verdict' })
+  await expect(verdict).toContainText(`Mean pLDDT ${metrics.predictions[0]!.mean_plddt.toFixed(1)}`)
+  await expect(verdict).toContainText('not a trained structure predictor')
+  await expect(page.getByRole('region', { name: 'Scores' })).toContainText('ensemble agreement, calibrated')
+
+  // Every file of the manifest is there, and a link gives the bytes that it promises.
+  for (const a of results.artifacts) await expect(page.getByRole('link', { name: a.name, exact: true }).first()).toBeVisible()
+  const coming = page.waitForEvent('download')
+  await page.getByRole('region', { name: 'Files' }).getByRole('link', { name: 'model.cif' }).click()
+  expect((await coming).suggestedFilename()).toBe('model.cif')
+  await expect(page.getByLabel('BibTeX of what this run used')).toContainText('@article{')
+  await accessible(page)
+  await picture(page, 'result')
+})
+
+test('the matrix, the profile, the chains and the structure select together', async ({ page, server, visit }) => {
+  const { jobId } = await server.folded(complex)
+  await visit('/ui/jobs/' + jobId)
+  await drawn(page)
+  const before = await counted(page)
+  for (const name of ['very high', 'confident', 'low', 'very low'] as const) expect(before[name], name).toBeGreaterThan(200)
+  expect(before.scored + before.aligned).toBeLessThan(50)
+
+  // A region of the matrix is two stretches, in the structure and on the profile.
+  const matrix = page.locator('[data-plot=pae]')
+  const box = (await matrix.boundingBox())!
+  await page.mouse.move(box.x + 100, box.y + 240)
+  await page.mouse.down()
+  await page.mouse.move(box.x + 150, box.y + 290, { steps: 3 })
+  await page.mouse.up()
+  await page.mouse.move(box.x + 10, box.y - 40)
+  await expect(page.locator(selection)).toHaveAttribute('data-selection', /^scored:A:\d+-\d+ aligned:B:\d+-\d+$/)
+  await expect.poll(() => counted(page).then((c) => Math.min(c.scored, c.aligned))).toBeGreaterThan(100)
+  await expect(page.locator('.pae output')).toContainText('Å on average')
+
+  // The keyboard does as much.
+  await matrix.focus()
+  await page.keyboard.press('Escape')
+  await expect(page.locator(selection)).toHaveCount(0)
+  await page.keyboard.press('ArrowRight')
+  await page.keyboard.press('ArrowDown')
+  await expect(page.locator('.pae output')).toHaveText(/Scored Leu2 \(chain A\), aligned Leu2 \(chain A\): 0\.0 Å/)
+  await expect(page.locator('.profile output').first()).toContainText('Leu2 (chain A): pLDDT')
+  await page.keyboard.press('Shift+ArrowRight')
+  await page.keyboard.press('Shift+ArrowRight')
+  await expect(page.locator(selection)).toHaveAttribute('data-selection', 'scored:A:2-4 aligned:A:2-2')
+  await page.keyboard.press('Escape')
+
+  // What is pointed at and clicked in the structure shows in the plots.
+  const view = (await page.locator('[data-viewer]').boundingBox())!
+  const hit = await findAtom(page)
+  await page.mouse.move(view.x + hit.x, view.y + hit.y)
+  await expect(page.locator('.view .tip')).toContainText(/chain [ABC]\)/)
+  const named = (await page.locator('.view .tip').textContent())!.split(',')[0]!
+  await expect(page.locator('.pae output')).toContainText(`Scored ${named}, aligned ${named}`)
+  await page.mouse.click(view.x + hit.x, view.y + hit.y)
+  await expect(page.locator(selection)).toHaveAttribute('data-selection', /^picked:/)
+  await page.getByRole('button', { name: 'Clear' }).click()
+
+  // A pair of chains shows its interface, from the coordinates.
+  await page.getByRole('tab', { name: 'Chains' }).click()
+  await page.getByRole('button', { name: /between chains A and B/ }).first().click()
+  await expect(page.locator(selection)).toHaveAttribute('data-selection', /scored:A:.*aligned:B:/)
+  await expect(page.getByText(/\d+ residues have atoms within 5 Å/)).toBeVisible()
+  await expect(page.locator('[data-affinity]')).toContainText('0.92')
+  await accessible(page)
+  await picture(page, 'complex')
+})
+
+test('sequences that were folded each on its own have a tab each', async ({ page, server, visit }) => {
+  const { jobId } = await server.folded({ name: 'Two', sequences: [{ proteinChain: { sequence: trpCage, label: 'first' } }, { proteinChain: { sequence: 'GYDPETGTWG', label: 'second' } }] })
+  await visit('/ui/jobs/' + jobId)
+  await drawn(page)
+  await expect(page.getByRole('tab', { name: 'first' })).toHaveAttribute('aria-selected', 'true')
+  await expect(page.locator('[data-plot=pae] canvas').first()).toHaveAttribute('aria-label', /20 by 20/)
+  await page.getByRole('tab', { name: 'first' }).focus()
+  await page.keyboard.press('ArrowRight')
+  await expect(page.getByRole('tab', { name: 'second' })).toHaveAttribute('aria-selected', 'true')
+  await expect(page.locator('[data-plot=pae] canvas').first()).toHaveAttribute('aria-label', /10 by 10/)
+  await drawn(page)
+})
+
+test('a run is followed to its end, and its place in the queue is told', async ({ page, server, visit }) => {
+  const first = await server.create({ name: 'First', sequences: [protein(30)], params: { modelName: 'made-up', samplingSteps: 60 } })
+  const second = await server.create({ name: 'Second', sequences: [protein(30)], params: { modelName: 'made-up', samplingSteps: 20 } })
+  await visit('/ui/jobs/' + second.jobId)
+  await expect(page.getByRole('region', { name: 'Progress' })).toContainText(/queue/i)
+  await page.goto('/ui/jobs/' + first.jobId)
+  await expect(page.getByRole('region', { name: 'Progress' })).toContainText('Diffusion')
+  await expect(page.getByRole('log')).toContainText(/step \d0 of 60/)
+  await accessible(page)
+  await drawn(page) // without a reload
+  await expect(page.getByRole('region', { name: 'Progress' })).toHaveCount(0)
+})
+
+test('a run that failed says why, with its log, and can be changed', async ({ page, server, visit }) => {
+  const { jobId } = await server.create({ name: 'Too much', sequences: [protein(30)], params: { modelName: 'made-up', samplingSteps: 12, recyclingSteps: 3 } })
+  await visit('/ui/jobs/' + jobId)
+  const alert = page.locator('[data-failure]')
+  await expect(alert).toContainText('Chain A has a residue that this engine does not like.')
+  await expect(alert.getByRole('log')).toContainText('step 10 of 12')
+  await accessible(page)
+  await alert.getByRole('link', { name: 'Change and run again' }).click()
+  await expect(page).toHaveURL(new RegExp(`/ui/\\?from=${jobId}`))
+})
+
+test('what is private stays so, and what is public shows nothing private', async ({ page, server, visit, console: said }) => {
+  said.allow(/status of 40[14]/)
+  const { jobId } = await server.folded({ name: 'Mine', sequences: [protein(12)], params: { modelName: 'made-up' } })
+  await server.call('POST', '/v1/workflows', { workflow_name: 'qna_v1', name: 'secret question', workflow_input: { targetSource: 'fold_job', source_job_id: jobId, question: 'Describe this structure' } })
+  await page.goto('/ui/jobs/' + jobId)
+  await expect(page.getByRole('heading', { name: 'This job is private' })).toBeVisible()
+  await page.getByRole('alert').getByRole('button', { name: 'Sign in' }).click()
+  await expect(page.getByRole('dialog')).toBeVisible()
+  await accessible(page)
+
+  await page.goto('/ui/jobs/00000000-0000-7000-8000-000000000000')
+  await expect(page.getByRole('heading', { name: 'There is no such job' })).toBeVisible()
+
+  const bob = server.newKey('bob')
+  await visit('/ui/jobs/' + jobId, bob)
+  await expect(page.getByRole('heading', { name: 'There is no such job' })).toBeVisible()
+
+  await signIn(page, server)
+  await page.goto('/ui/jobs/' + jobId)
+  await page.getByRole('switch', { name: /Public/ }).check()
+  await expect(page.getByRole('button', { name: 'Copy the link' })).toBeVisible()
+
+  await page.context().clearCookies()
+  await page.goto('/ui/jobs/' + jobId)
+  await drawn(page)
+  await expect(page.getByRole('heading', { level: 1, name: 'Mine' })).toBeVisible()
+  for (const name of ['Delete', 'Run again', 'Ask']) await expect(page.getByRole('button', { name, exact: true })).toHaveCount(0)
+  await expect(page.getByText('secret question')).toHaveCount(0)
+  await expect(page.getByText('Describe this structure')).toHaveCount(0)
+  await accessible(page)
+})
+
+test('fifteen hundred residues and their matrix are drawn soon after they arrive', async ({ page, server, visit }) => {
+  const { jobId } = await server.folded({ name: 'Large', sequences: [protein(1500)], params: { modelName: 'made-up' } })
+  await visit('/ui/jobs/' + jobId)
+  await expect(page.locator('[data-plot=pae] canvas').first()).toHaveAttribute('aria-label', /1500 by 1500/)
+  await drawn(page)
+  const at = await page.evaluate(() => Object.fromEntries(performance.getEntriesByType('mark').filter((m) => m.name.startsWith('pleat:')).reverse().map((m) => [m.name.slice(6), m.startTime])))
+  const matrix = at.matrix! - at.arrived!, structure = at.structure! - at.arrived!
+  console.log(`      1,500 residues: matrix ${Math.round(matrix)} ms, structure ${Math.round(structure)} ms after arriving, without the drawing of the graphics driver`)
+  expect(matrix).toBeLessThan(1500)
+  expect(structure).toBeLessThan(3000)
+})
+
+test('twenty viewers come and go', async ({ page, server, visit }) => {
+  const { jobId } = await server.folded({ name: 'Small', sequences: [protein(12)], params: { modelName: 'made-up' } })
+  await visit('/ui/models')
+  for (let i = 0; i < 20; i++) {
+    await page.evaluate((to) => { // the page's own way of going somewhere
+      const a = document.createElement('a')
+      a.href = to
+      document.querySelector('main')!.append(a)
+      a.click()
+      a.remove()
+    }, '/ui/jobs/' + jobId)
+    await drawn(page)
+    await page.getByRole('link', { name: 'Models', exact: true }).click()
+    await expect(page.locator('[data-viewer]')).toHaveCount(0)
+  }
+  expect(await page.locator('canvas').count()).toBe(0)
+}) // the browser warns of the seventeenth context if the others were not let go
+
+/** Where the structure is on its canvas. */
+async function findAtom(page: import('@playwright/test').Page): Promise<{ x: number; y: number }> {
+  return page.locator('[data-viewer] canvas').first().evaluate((canvas: HTMLCanvasElement) => {
+    const copy = document.createElement('canvas')
+    const width = (copy.width = canvas.clientWidth), height = (copy.height = canvas.clientHeight)
+    const g = copy.getContext('2d')!
+    g.drawImage(canvas, 0, 0, width, height)
+    const { data } = g.getImageData(0, 0, width, height)
+    const ground = [data[0]!, data[1]!, data[2]!]
+    const full = (x: number, y: number) => [0, 1, 2].some((k) => Math.abs(data[(y * width + x) * 4 + k]! - ground[k]!) > 60)
+    for (let y = 4; y < height - 4; y += 2) for (let x = 4; x < width - 4; x += 2) {
+      if ([-3, 0, 3].every((dx) => [-3, 0, 3].every((dy) => full(x + dx, y + dy)))) return { x, y }
+    }
+    throw new Error('the canvas is empty')
+  })
+}
