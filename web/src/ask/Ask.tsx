@@ -3,10 +3,11 @@ import { useEffect, useState } from 'preact/hooks'
 import { api, type JobView, type Results, terminal, type Workflow } from '../api'
 import { onNews } from '../events'
 import { load, type Prediction } from '../result/load'
+import { coloursOf } from '../result/colours'
 import { PublicSwitch } from '../result/Share'
 import { signedIn } from '../session'
 import { Failure, Loading, StateChip } from '../states'
-import { reset } from '../store'
+import { colour, reset } from '../store'
 import { Stage } from '../viewer/Stage'
 import { sourceOf } from './source'
 import { Answer, Said, Thread } from './Thread'
@@ -49,6 +50,8 @@ export function Ask({ id }: { id: string }) {
         const [view, results]: [JobView, Results] = await Promise.all([api.job(source.job), api.results(source.job)])
         const sequence = view.job.isComplex ? '' : source.sequence || view.sequences.find((s) => s.type === 'protein')?.id || ''
         const prediction = await load(view, results, sequence, stop.signal)
+        const offered = coloursOf(prediction)
+        if (!offered.includes(colour.peek())) colour.value = offered[0]!
         setFold({ view, prediction })
       } catch (e) {
         if (!stop.signal.aborted) setFoldError((e as Error).message)
@@ -77,7 +80,8 @@ export function Ask({ id }: { id: string }) {
       <div class={source ? 'sides beside' : ''}>
         {source && (
           <div>
-            {fold ? <Stage source={fold.prediction.source} table={table} colours={['plddt', 'continuous', 'chain', 'secondary', 'type']} name={fold.view.job.name} />
+            {fold && source.run && source.run !== fold.view.run.id && <p class="caution">The question was about an earlier run. Shown is the structure of the latest.</p>}
+            {fold ? <Stage source={fold.prediction.source} table={table} colours={coloursOf(fold.prediction)} name={fold.view.job.name} />
               : foldError ? <p class="caution">The structure cannot be shown: {foldError}</p> : <Loading what="Loading the structure" />}
           </div>
         )}

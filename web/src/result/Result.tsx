@@ -7,6 +7,7 @@ import { askToSignIn, signedIn } from '../session'
 import { Failure, Loading, StateChip } from '../states'
 import { reset } from '../store'
 import { Citation, Files, Reproduce } from './Files'
+import { Early } from './Early'
 import { Linked, Simulate } from './Follow'
 import { Log, Progress, useRun } from './Live'
 import { items } from './load'
@@ -21,11 +22,13 @@ export function Result({ id }: { id: string }) {
   const [error, setError] = useState<Error>()
   const who = signedIn.value
   const alive = useRef(true)
+  const known = useRef<JobView | null>(null)
   const read = useCallback(async () => {
     try {
       const [view, results] = await Promise.all([api.job(id), api.results(id)])
       if (!alive.current) return
-      setLoaded((old) => (old && old.view.run.id === view.run.id && terminal(old.view.run.status) ? { view, results: steady(old.results, results) } : { view, results }))
+      known.current = view
+      setLoaded({ view, results })
       setError(undefined)
     } catch (e) {
       if (alive.current) setError(e as Error)
@@ -35,9 +38,14 @@ export function Result({ id }: { id: string }) {
     alive.current = true
     if (who === null) return
     void read()
-    const stop = onNews((change) => { if (!change || change.jobId === id || change.workflowId) void read() })
+    const stop = onNews((change) => {
+      // Of workflows, those that are new or whose state is another: of their progress there is much news.
+      if (!change || change.jobId === id || (change.workflowId && known.current?.workflows.find((w) => w.id === change.workflowId)?.status !== change.status)) void read()
+    })
+    const renew = setInterval(() => void read(), 6 * 3600_000) // links end after a day
     return () => {
       alive.current = false
+      clearInterval(renew)
       stop()
     }
   }, [id, who, read])
@@ -72,12 +80,6 @@ export function Result({ id }: { id: string }) {
       {running && <Asked view={view} results={results} />}
     </article>
   )
-}
-
-// Links are renewed with every reading; what is drawn stays as long as the files are the same.
-function steady(old: Results, now: Results): Results {
-  const same = old.artifacts.length === now.artifacts.length && old.artifacts.every((a, i) => a.sha256 === now.artifacts[i]!.sha256)
-  return same ? { ...now, artifacts: old.artifacts } : now
 }
 
 function NotShown({ error, again }: { error: Error; again(): void }) {
@@ -205,5 +207,10 @@ function Shown({ view, results }: Loaded) {
 
 // What is known before there is a result.
 function Asked({ view, results }: Loaded) {
-  return <div class="columns"><Reproduce view={view} results={results} />{results.artifacts.length > 0 && <Files view={view} results={results} />}</div>
+  return (
+    <>
+      <Early results={results} />
+      <div class="columns"><Reproduce view={view} results={results} />{results.artifacts.length > 0 && <Files view={view} results={results} />}</div>
+    </>
+  )
 }

@@ -8,8 +8,9 @@ import { Coverage } from '../plots/Coverage'
 import { Pae } from '../plots/Pae'
 import { Plddt } from '../plots/Plddt'
 import { Failure, Loading } from '../states'
-import { type Colour, colour, type Marked, range, reset, type Stretch } from '../store'
+import { colour, type Marked, range, reset, type Stretch } from '../store'
 import { Stage } from '../viewer/Stage'
+import { coloursOf } from './colours'
 import { load, type Prediction } from './load'
 import { Picture } from './Picture'
 import { Scores } from './Scores'
@@ -22,30 +23,32 @@ export function Structure({ view, results, sequence, children }: Props) {
   const [p, setP] = useState<Prediction>()
   const [error, setError] = useState<Error>()
   const [tries, setTries] = useState(0)
+  const files = results.artifacts.map((a) => a.sha256).join() // links are other ones with every reading; files are the same
   useEffect(() => {
     const stop = new AbortController()
     reset()
     setError(undefined)
     load(view, results, sequence, stop.signal).then(
       (v) => {
-        colour.value = v.scores?.meanPLLDT == null ? 'chain' : v.model.table.chains.length > 1 && colour.peek() === 'chain' ? 'chain' : 'plddt'
+        if (stop.signal.aborted) return
+        const offered = coloursOf(v)
+        if (!offered.includes(colour.peek())) colour.value = offered[0]!
         setP(v)
       },
       (e: Error) => stop.signal.aborted || setError(e),
     )
     return () => stop.abort()
-  }, [view.run.id, sequence, results.artifacts, tries])
+  }, [view.run.id, sequence, files, tries])
   if (error) return <Failure title="The structure cannot be shown" error={error} again={() => setTries(tries + 1)} />
   if (!p) return <Loading what="Loading the structure" />
   const { table } = p.model
   const scored = p.scores?.meanPLLDT != null
-  const colours: Colour[] = scored ? ['plddt', 'continuous', 'chain', 'secondary', 'type'] : ['chain', 'secondary', 'type']
   const source = { job: view.job.id, run: view.run.id, sequence }
   return (
     <>
       <Says p={p} />
       <div class="sides">
-        <Stage source={p.source} table={table} colours={colours} name={view.job.name.replace(/[^\w.-]+/g, '-') || 'structure'} />
+        <Stage source={p.source} table={table} colours={coloursOf(p)} name={view.job.name.replace(/[^\w.-]+/g, '-') || 'structure'} />
         <Panels p={p} />
       </div>
       {scored && (

@@ -37,7 +37,8 @@ export function of(files: Artifact[], kind: string, sequence: string): Artifact 
   return mine.find((f) => f.sequenceId === sequence) ?? mine[0]
 }
 
-const mostAlignment = 64 << 20 // bytes
+/** mostAlignment is the largest alignment that is drawn, in bytes. */
+export const mostAlignment = 64 << 20 // bytes
 
 /** load reads a structure with everything that is drawn beside it. It fails where the structure itself cannot be read. */
 export async function load(view: JobView, results: Results, sequence: string, signal: AbortSignal): Promise<Prediction> {
@@ -65,7 +66,7 @@ export async function load(view: JobView, results: Results, sequence: string, si
     }),
     optional('metrics_json', async (r) => (await r.json()) as Metrics),
     optional('msa', async (r) => {
-      if (Number(r.headers.get('Content-Length')) > mostAlignment) throw new Error('the alignment is too large to be drawn')
+      if ((of(files, 'msa', sequence)?.bytes ?? 0) > mostAlignment) throw new Error('the alignment is too large to be drawn')
       return r.text()
     }),
   ])
