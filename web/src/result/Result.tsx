@@ -67,7 +67,7 @@ export function Result({ id }: { id: string }) {
   const state = view.run.status
   return (
     <article data-job={view.job.id} data-state={state}>
-      <Head view={view} read={() => void read()} />
+      <Head view={view} read={read} />
       {error && <p class="caution" role="status">{error.message}</p>}
       {running && (
         <Progress
@@ -104,14 +104,14 @@ function NotShown({ error, again }: { error: Error; again(): void }) {
   return <Failure title="The result cannot be shown" error={error} again={again} />
 }
 
-function Head({ view, read }: { view: JobView; read(): void }) {
+function Head({ view, read }: { view: JobView; read(): Promise<void> }) {
   const { job, run } = view
   const [trouble, setTrouble] = useState('')
   const act = async (what: () => Promise<unknown>) => {
     try {
       await what()
       setTrouble('')
-      read()
+      await read()
     } catch (e) {
       setTrouble((e as Error).message)
     }
@@ -128,7 +128,7 @@ function Head({ view, read }: { view: JobView; read(): void }) {
       </div>
       {job.isOwner && (
         <div class="acts">
-          <PublicSwitch isPublic={job.isPublic} set={(v) => api.setPublic(job.id, v)} done={read} what="result" />
+          <PublicSwitch isPublic={job.isPublic} set={(v) => api.setPublic(job.id, v).then(read)} done={() => undefined} what="result" />
           <div class="row">
             {!terminal(run.status) && <button type="button" class="quiet small" onClick={() => void act(() => api.cancelJob(job.id))}>Stop</button>}
             {terminal(run.status) && <button type="button" class="quiet small" onClick={() => void act(() => api.rerun(job.id))}>Run again</button>}

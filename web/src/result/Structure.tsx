@@ -26,6 +26,7 @@ export function Structure({ view, results, sequence, children }: Props) {
   const files = results.artifacts.map((a) => a.sha256).join() // links are other ones with every reading; files are the same
   useEffect(() => {
     const stop = new AbortController()
+    void import('../viewer/viewer').catch(() => undefined) // comes with the files; the stage says it where it does not come
     reset()
     setError(undefined)
     load(view, results, sequence, stop.signal).then(
