@@ -50,7 +50,7 @@ class Chai(foldrun.Runner):
             pairs.write_text(table)
         candidates = self.infer(job, source, pairs)
         result = self.hand_in(job, candidates)
-        result.timings = {"trunk and diffusion": time.monotonic() - began}
+        result.timings = {"predict": time.monotonic() - began}
         return result
 
     def infer(self, job, source, pairs):
@@ -89,7 +89,8 @@ class Chai(foldrun.Runner):
                                for i, a in enumerate(names) for j, b in enumerate(names) if i < j]  # fmt: skip
         ranked = [{"aggregate_score": r.aggregate_score.item(), "ptm": r.ptm_scores.complex_ptm.item()} for r in candidates.ranking_data]
         names = {v: k for k, v in letters(job.input["sequences"]).items() if v != k}
-        return foldrun.Result(scores=scores, chain_map=names, metrics={"samples": ranked}, notes=["Chai-1 folded without alignments, from single sequences and their language-model embeddings."])
+        note = "Chai-1 folded without alignments, from single sequences and their language-model embeddings."
+        return foldrun.Result(scores=scores, chain_map=names, metrics={"samples": ranked}, notes=[note])
 
 
 def followed(job):

@@ -11,7 +11,10 @@ HERE = Path(__file__).parent.parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 import openmm  # noqa: E402
-import prepare  # noqa: E402
+try:
+    import prepare  # noqa: E402
+except ImportError as e:
+    raise unittest.SkipTest(f"needs the packages of this runner: {e}") from None
 import runner  # noqa: E402
 import simulate  # noqa: E402
 from foldrun import Cancelled, Failure  # noqa: E402
