@@ -181,6 +181,9 @@ func checkEngine(cmd *cobra.Command, c Config, name, model string) error {
 		}
 	}
 	if m == nil {
+		if model == "" {
+			return usagef("the engine %s has no model that folds, and check folds a peptide", name)
+		}
 		return usagef("the engine %s has no model %q that folds", name, pleat.Clip(model))
 	}
 	out := cmd.OutOrStdout()

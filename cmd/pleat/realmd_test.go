@@ -22,9 +22,10 @@ import (
 // TestRealEnginesOpenMM has OpenMM, installed from PyPI, simulate a peptide with all atoms: from a file of the library to a
 // trajectory, over HTTP.
 func TestRealEnginesOpenMM(t *testing.T) {
-	l := newLab(t, "openmm")
+	l := newLab(t, "openmm", "mini")
 	t.Run("the runner's own tests", func(t *testing.T) { l.t = t; ownTests(t, "openmm") })
 	t.Run("peptide", func(t *testing.T) { l.t = t; l.peptide(t) })
+	t.Run("fold", func(t *testing.T) { l.t = t; l.foldedMD(t) })
 	t.Run("refusals", func(t *testing.T) { l.t = t; l.immovable(t) })
 	t.Run("cancel", func(t *testing.T) { l.t = t; l.cancelledMD(t) })
 	t.Run("killed runner", func(t *testing.T) { l.t = t; l.killedMD(t) })
@@ -191,6 +192,25 @@ func (l *lab) peptide(t *testing.T) {
 	}
 	if bib := string(l.artifact(res, "citations.bib")); !strings.Contains(bib, "10.1021/acs.jpcb.3c06662") || !strings.Contains(bib, "ff14SB") {
 		t.Error("the citations lack OpenMM or its force field")
+	}
+}
+
+// foldedMD simulates what another engine has folded.
+func (l *lab) foldedMD(t *testing.T) {
+	id, refusal := l.create(`{"proteinChain":{"sequence":"DAYAQW"}}`, `"modelName":"mini","seed":"1"`, "")
+	if id == "" {
+		t.Fatal(refusal)
+	}
+	if v := l.ended(id); v.Run.Status != "COMPLETED" {
+		t.Fatalf("%s: %+v", v.Run.Status, v.Run.Failure)
+	}
+	in := fmt.Sprintf(`{"preset":"all_atom","sourceType":"fold_job","sourceJobId":%q,"sim_length_ns":0.0002,"step_size_ns":0.0001}`, id)
+	w, err := l.api.CreateWorkflow(context.Background(), api.CreateWorkflow{WorkflowName: "md", Name: "fold", Input: json.RawMessage(in)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, m := l.moved(l.wanted(w.ID, api.Completed)); m.Residues != 6 || m.Frames != 2 {
+		t.Errorf("%+v", m)
 	}
 }
 

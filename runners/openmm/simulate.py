@@ -15,7 +15,7 @@ STEP_PS = 0.002
 FRICTION = 1.0  # 1/ps
 TOLERANCE = 10.0  # kJ/mol/nm, of the minimisation
 TOO_HIGH = 20.0  # kJ/mol an atom after the minimisation; a protein has less than 0
-MAX_TRAJECTORY = 4 << 30  # bytes
+MAX_TRAJECTORY = 1 << 30  # bytes
 
 TOPOLOGY, TRAJECTORY, ENERGIES = "topology.pdb", "trajectory.dcd", "energies.csv"
 HEADER = "time_ns,potential_kj_mol,kinetic_kj_mol,temperature_k\n"

@@ -1,12 +1,12 @@
 // Reads what a simulation leaves behind: which residues its beads are, and what was measured of them.
 import { type Chain, Table } from '../plots/residues'
 
-/** readBeads reads the topology: one CA atom for each residue, pLDDT in the column of the B-factor, 0 throughout where there was none. */
+/** readBeads reads the topology: the residues, by their CA atoms. pLDDT is in the column of the B-factor, 0 throughout where there was none. */
 export function readBeads(pdb: string): Table {
   const chains: Chain[] = []
   const byId = new Map<string, Chain>()
   for (const line of pdb.split('\n')) {
-    if (!/^(?:ATOM  |HETATM)/.test(line)) continue
+    if (!/^(?:ATOM  |HETATM)/.test(line) || line.slice(12, 16).trim() !== 'CA') continue // with all atoms, the others are of the same residue
     const id = line.slice(21, 22).trim()
     let chain = byId.get(id)
     if (!chain) {
