@@ -1,14 +1,21 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"pleat"
+	"pleat/api"
 	"pleat/internal/msa"
 )
 
@@ -53,11 +60,77 @@ func list[T ~string](words []T) string {
 	return strings.Join(out, ", ")
 }
 
+// alignments says where sequences go.
+func (d *doctor) alignments() {
+	switch {
+	case d.cfg.MSAServer != "":
+		u, _ := url.Parse(d.cfg.MSAServer) // was checked
+		d.note("alignments", "the protein sequences of jobs for models that take alignments are sent to %s", u.Host)
+	case d.cfg.MSACommand != "":
+		if _, err := exec.LookPath(d.cfg.MSACommand); err != nil {
+			d.bad("alignments", "%s cannot be run: %v", d.cfg.MSACommand, err)
+		} else if _, err := os.Stat(d.cfg.MSADatabase); err != nil {
+			d.bad("alignments", "there is nothing to search: %v", err)
+		} else {
+			d.ok("alignments", "%s searches %s", d.cfg.MSACommand, d.cfg.MSADatabase)
+		}
+	default:
+		d.ok("alignments", "none are made, and no sequence leaves this machine for them")
+	}
+}
+
+// bringAlignments puts the files of --alignment into a new item of the caller's library, from which the job is made; empty where
+// there are none.
+func bringAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (string, error) {
+	paths, _ := cmd.Flags().GetStringArray("alignment")
+	if len(paths) == 0 {
+		return "", nil
+	}
+	if len(jobs) != 1 {
+		return "", usagef("--alignment is for one job, and the file holds %d", len(jobs))
+	}
+	for _, p := range paths { // before anything is made
+		in, err := os.Open(p)
+		if err != nil {
+			return "", err
+		}
+		err = msa.Check(in)
+		in.Close()
+		if err != nil {
+			return "", fmt.Errorf("%s is no alignment: %w", p, err)
+		}
+	}
+	item, err := c.CreateItem(cmd.Context(), api.CreateItem{Name: clip("alignment of "+jobs[0].Name, pleat.MaxName), FileType: "a3m", Origin: "pleat fold"})
+	if err != nil {
+		return "", explain(c, err)
+	}
+	for i, p := range paths {
+		if err := upload(cmd, c, item.ID, fmt.Sprintf("%d.a3m", i+1), p); err != nil {
+			_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item.ID)
+			return "", explain(c, err)
+		}
+	}
+	return item.ID, nil
+}
+
+func upload(cmd *cobra.Command, c *api.Client, item, name, path string) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = c.UploadFile(cmd.Context(), item, name, in)
+	return err
+}
+
 // aligner is what makes alignments, its programs in a folder below scratch; nil where nothing does.
 func (c *Config) aligner(scratch string, log *slog.Logger) *msa.Finder {
 	f := &msa.Finder{Pairing: msa.Pairing(c.MSAPairing), Timeout: time.Duration(c.MSATimeout) * time.Second, Log: log}
 	switch {
 	case c.MSAServer != "":
+		if u, err := url.Parse(c.MSAServer); err == nil {
+			log.Info("protein sequences are sent away for alignments", "to", u.Host)
+		}
 		f.Source = &msa.Server{URL: c.MSAServer, Mode: msa.Mode(c.MSAMode), Agent: "pleat/" + pleat.Version}
 	case c.MSACommand != "":
 		f.Source = &msa.Command{Program: c.MSACommand, Target: c.MSADatabase, Mode: msa.Mode(c.MSAMode), Threads: c.Threads, Scratch: scratch}

@@ -31,6 +31,7 @@ func doctorCmd() *cobra.Command {
 			d := &doctor{out: cmd.OutOrStdout(), cfg: c}
 			d.configuration()
 			d.machine()
+			d.alignments()
 			d.folder()
 			d.database(cmd.Context())
 			d.artifacts(cmd.Context())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ cannot say of it is printed as a note. Several FASTA records make one job: a mod
 each on its own. A file of several jobs makes them all. Interrupting leaves the jobs running.`,
 		Example: `  pleat fold protein.fasta --out result
   pleat fold complex.yaml --model boltz-2
+  pleat fold protein.fasta --model boltz-2 --alignment protein.a3m
   pleat fold --sequence DAYAQWLKDGGPSSGRPPPS --name Trp-cage --seed 1`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed("sequence")
@@ -50,6 +52,7 @@ each on its own. A file of several jobs makes them all. Interrupting leaves the 
 	f.String("name", "", "name of the job; absent: that of the file's job, of its first sequence or of the file")
 	f.String("model", "", "model to fold with, as pleat models lists them; absent: mini for a sequence, for a file the first that takes it")
 	f.String("seed", "", "whole number; the same seed gives the same structure")
+	f.StringArray("alignment", nil, "A3M file whose first row is a protein of the job, used in place of a search; may be given once per protein, and goes into your library")
 	f.String("out", "", "folder for the files; absent: fold-JOBID")
 	f.Bool("public", false, "let anyone read the results")
 	f.Bool("no-cache", false, "compute it even where an earlier run of the same input, parameters and seed could answer")
@@ -70,10 +73,17 @@ func runFold(cmd *cobra.Command, args []string) error {
 	f := cmd.Flags()
 	noWait, _ := f.GetBool("no-wait")
 	noCache, _ := f.GetBool("no-cache")
+	item, err := bringAlignments(cmd, c, jobs)
+	if err != nil {
+		return err
+	}
 	var ids []string
 	for _, job := range jobs {
-		created, err := c.CreateJob(cmd.Context(), job, api.CreateOptions{NoCache: noCache})
+		created, err := c.CreateJob(cmd.Context(), job, api.CreateOptions{NoCache: noCache, From: item})
 		if err != nil {
+			if item != "" { // it was for this job alone
+				_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item)
+			}
 			return explain(c, err)
 		}
 		ids = append(ids, created.JobID)

@@ -38,7 +38,7 @@ func (s *Server) routes() []route {
 	return append([]route{
 		// interface.md 4.1; contract.md «Fold jobs», first paragraph
 		{fold, "POST", "/v1/jobs", user, "Create a job", takes(large, (*Server).createJob), []int{409, 413, 415},
-			[]param{{"from", "uuid", "Library item to associate with the job."}},
+			[]param{{"from", "uuid", "Library item to associate with the job. Where it holds alignments (.a3m), they stand in for the search of the proteins that they begin with, for models that take alignments."}},
 			[]param{{"Idempotency-Key", "string", "The same key and body within 24 hours give the first answer; another body is refused with 409."}, noCache}},
 		// interface.md 4.2; contract.md «Fold jobs», second paragraph
 		{fold, "GET", "/v1/jobs/{id}/results", reader, "Read a job's results", streams("application/json", (*Server).results), onJob, nil, nil},
