@@ -71,7 +71,21 @@ export class Server {
     return (await r.json()) as T
   }
 
+  private readonly keys = new Set<string>()
+
+  /** Stops what tests have left unfinished, so that the next one need not wait for it. */
+  async tidy() {
+    for (const key of this.keys) {
+      for (const status of ['INITIALIZED', 'RUNNING']) {
+        const list = await this.call<{ data: { id: string }[] }>('GET', `/v1/jobs?limit=200&status=${status}`, undefined, key).catch(() => ({ data: [] })) // the key may be revoked
+        for (const job of list.data) await this.call('POST', `/v1/jobs/${job.id}/cancel`, undefined, key).catch(() => {}) // it may have ended
+      }
+    }
+    this.keys.clear()
+  }
+
   create(job: Partial<CreateJob> = {}, key = this.key): Promise<CreatedJob> {
+    this.keys.add(key)
     return this.call('POST', '/v1/jobs', { name: 'Trp-cage', sequences: [{ proteinChain: { sequence: trpCage } }], params: { modelName: 'mini', seed: '1' }, ...job }, key)
   }
 
@@ -112,7 +126,7 @@ export class Console {
   }
 }
 
-interface Each { console: Console; visit: (path: string, key?: string) => Promise<void> }
+interface Each { tidy: void; console: Console; visit: (path: string, key?: string) => Promise<void> }
 
 export const test = base.extend<Each, { server: Server }>({
   server: [async ({}, use) => {
@@ -123,6 +137,11 @@ export const test = base.extend<Each, { server: Server }>({
   }, { scope: 'worker' }],
 
   baseURL: async ({ server }, use) => use(server.url),
+
+  tidy: [async ({ server }, use) => {
+    await use()
+    await server.tidy()
+  }, { auto: true }],
 
   // Fails a test whose pages wrote errors or warnings, or were stopped by the policy.
   console: [async ({ context }, use) => {
