@@ -3,6 +3,7 @@ import { defineConfig } from '@playwright/test'
 export default defineConfig({
   testDir: 'e2e',
   workers: 1, // one browser and one server at a time: both fold and draw on the machine's few cores
+  retries: 1, // what passes at the second try is reported as flaky
   timeout: 120_000,
   expect: { timeout: 45_000 },
   reporter: [['list']],
