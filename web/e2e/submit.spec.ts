@@ -1,3 +1,4 @@
+import type { CreatedJob, JobView } from '../src/api'
 import { accessible, expect, picture, signIn, test, trpCage } from './server'
 
 const paste = async (page: import('@playwright/test').Page, text: string) => {
@@ -76,7 +77,8 @@ test("the service's own words stand beside their field", async ({ page, visit })
 })
 
 test('a draft outlives a visit to another page, and an older job can be changed and run again', async ({ page, visit, server }) => {
-  const job = await server.create({ name: 'to stop', sequences: [{ proteinChain: { sequence: 'ACDEFGHIKL', label: 'bait', chain_id: 'Q' } }], params: { modelName: 'mini', seed: '5' } })
+  const item = await server.call<{ id: string }>('POST', '/v1/library/create', { name: 'alignments', type: 'folder' })
+  const job = await server.call<CreatedJob>('POST', `/v1/jobs?from=${item.id}`, { name: 'to stop', sequences: [{ proteinChain: { sequence: 'ACDEFGHIKL', label: 'bait', chain_id: 'Q' } }], params: { modelName: 'mini', seed: '5' } })
   await server.call('POST', `/v1/jobs/${job.jobId}/cancel`)
   await visit('/ui/')
   await paste(page, trpCage)
@@ -89,6 +91,12 @@ test('a draft outlives a visit to another page, and an older job can be changed 
   await expect(page.getByLabel('Name', { exact: true })).toHaveValue('to stop')
   await expect(page.getByRole('textbox', { name: /^seed/ })).toHaveValue('5')
   await expect(page).toHaveURL(/\/ui\/$/)
+  await expect(page.getByText('With the library item of the job before it')).toBeVisible()
+  await page.getByRole('button', { name: 'Fold', exact: true }).click()
+  await expect(page).toHaveURL(/\/ui\/jobs\//)
+  const view = await server.call<JobView>('GET', `/v1/jobs/${page.url().split('/').at(-1)}`)
+  expect(view.job.libraryItemId).toBe(item.id)
+  await server.call('POST', `/v1/jobs/${view.job.id}/cancel`)
 })
 
 const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })

@@ -200,7 +200,7 @@ export const at = (t: string) => new Date(/[Z+]/.test(t) ? t : t + 'Z')
 const part = encodeURIComponent
 
 export const api = {
-  createJob: (job: CreateJob, key?: string) => call<CreatedJob>('POST', '/v1/jobs', job, key ? { headers: { 'Idempotency-Key': key } } : {}),
+  createJob: (job: CreateJob, key?: string, from = '') => call<CreatedJob>('POST', '/v1/jobs' + (from && '?from=' + part(from)), job, key ? { headers: { 'Idempotency-Key': key } } : {}),
   validate: (job: unknown, signal?: AbortSignal) => call<Validation>('POST', '/v1/jobs/validate', job, signal ? { signal } : {}),
   importFile: (content: string, name = '') => call<Imported>('POST', '/v1/jobs/import', { content, ...(name && { name }) }),
   jobs: (filter: { limit?: number; cursor?: string; status?: string; q?: string }, signal?: AbortSignal) =>

@@ -174,10 +174,10 @@ function Run() {
   const submit = async () => {
     setBusy(true)
     setWrong('')
-    const text = JSON.stringify(b)
+    const text = JSON.stringify([b, d.from])
     if (once.current.body !== text) once.current = { body: text, key: onceKey() }
     try {
-      const made = await api.createJob(b, once.current.key)
+      const made = await api.createJob(b, once.current.key, d.from)
       draft.value = { ...blank(), model: d.model }
       imported.value = null
       void look()
@@ -195,6 +195,7 @@ function Run() {
       <label class="field"><span>Name</span><input type="text" maxLength={255} placeholder={nameOf({ ...d, name: '' })} value={d.name} onInput={(e) => edit((x) => { x.name = e.currentTarget.value })} /></label>
       {saidOf((p) => p.part === 'name').map((s) => <p class="wrong">{s}</p>)}
       <ModelChoice />
+      {d.from && <p class="hint">With the library item of the job before it, such as its alignments. <button type="button" class="bare" onClick={() => edit((x) => { x.from = '' })}>Without it</button></p>}
       <hr />
       <FollowUps />
       <hr />
@@ -205,7 +206,7 @@ function Run() {
       <button type="submit" class="wide" disabled={busy || !valid}>{busy ? 'Submitting…' : 'Fold'}</button>
       </div>
       {d.items.length > 0 && (
-        <details class="more curl"><summary>Show as curl</summary><pre tabIndex={0} aria-label="The same as a command">{curl(location.origin, b)}</pre><Copy text={() => curl(location.origin, b)} /></details>
+        <details class="more curl"><summary>Show as curl</summary><pre tabIndex={0} aria-label="The same as a command">{curl(location.origin, b, d.from)}</pre><Copy text={() => curl(location.origin, b, d.from)} /></details>
       )}
     </form>
   )

@@ -18,6 +18,7 @@ export interface Draft {
   name: string; isPublic: boolean; items: Item[]; model: string; params: Record<string, string | boolean>; rules: Rule[]
   ask: boolean; question: string; simulate: boolean; simulation: Simulation; notify: boolean | null // null: as the webhook's default says
   chatId: string
+  from: string // library item that the job is associated with, such as alignments of its own; beside the body, in the address
 }
 
 export const usual: Simulation = { preset: 'single_af_go', length: '0.2', every: '0.01', temp: '293.15', ionic: '0.15', pH: '7.5', profile: 'calvados2' }
@@ -26,7 +27,7 @@ let keys = 0
 export const nextKey = () => ++keys
 
 export const blank = (): Draft => ({
-  name: '', isPublic: false, items: [], model: '', params: {}, rules: [], ask: false, question: '', simulate: false, simulation: { ...usual }, notify: null, chatId: '',
+  name: '', isPublic: false, items: [], model: '', params: {}, rules: [], ask: false, question: '', simulate: false, simulation: { ...usual }, notify: null, chatId: '', from: '',
 })
 
 export const newItem = (kind: Kind, text = ''): Item => ({
@@ -271,7 +272,7 @@ export function placeOf(field: string): Place {
 }
 
 /** A command that sends a body, for a shell. */
-export function curl(origin: string, body: CreateJob): string {
+export function curl(origin: string, body: CreateJob, from = ''): string {
   const json = JSON.stringify(body, null, 2).replaceAll("'", "'\\''")
-  return `curl -sS ${origin}/v1/jobs \\\n  -H "Authorization: Bearer $PLEAT_KEY" -H 'Content-Type: application/json' \\\n  -d '${json}'`
+  return `curl -sS ${origin}/v1/jobs${from && '?from=' + from} \\\n  -H "Authorization: Bearer $PLEAT_KEY" -H 'Content-Type: application/json' \\\n  -d '${json}'`
 }

@@ -70,10 +70,12 @@ export function open(d: Draft) {
 /** Opens an older job to run it changed. */
 export async function openJob(id: string) {
   const view = await api.job(id)
-  open(fromBody({
+  const d = fromBody({
     name: view.job.name, isPublic: view.job.isPublic, sequences: view.sequences.map((s) => s.item), params: view.params as never,
     ...(view.constraints && { constraints: view.constraints }), ...(view.job.chatId && { chatId: view.job.chatId }),
-  }))
+  })
+  d.from = view.job.libraryItemId ?? ''
+  open(d)
 }
 
 let running: AbortController | undefined
