@@ -6,6 +6,7 @@ import { PLDDTConfidenceColorThemeProvider } from 'molstar/lib/extensions/model-
 import { OrderedSet, SortedArray } from 'molstar/lib/mol-data/int.js'
 import { Bond, Structure, StructureElement, StructureProperties, Unit } from 'molstar/lib/mol-model/structure.js'
 import type { Location } from 'molstar/lib/mol-model/location.js'
+import { Vec2 } from 'molstar/lib/mol-math/linear-algebra.js'
 import { PluginContext } from 'molstar/lib/mol-plugin/context.js'
 import { PluginSpec } from 'molstar/lib/mol-plugin/spec.js'
 import { PluginConfig } from 'molstar/lib/mol-plugin/config.js'
@@ -75,6 +76,7 @@ export class Viewer {
   private turn: Promise<unknown> = Promise.resolve() // the state takes one change at a time
   private wanted = -1 // the frame asked for last
   private gone = false
+  private readonly ended = new AbortController()
 
   private constructor(private readonly plugin: PluginContext, private readonly host: HTMLElement, private readonly options: Options, private readonly slow: boolean) {
     this.colour = options.colour
@@ -336,6 +338,7 @@ export class Viewer {
 
   dispose(): void {
     this.gone = true
+    this.ended.abort()
     this.plugin.dispose()
     delete this.host.dataset.ready
     delete this.host.dataset.frame
@@ -344,16 +347,41 @@ export class Viewer {
   private listen() {
     const { behaviors } = this.plugin
     let last = ''
-    behaviors.interaction.hover.subscribe(({ current }) => {
-      const at = lociPlace(current.loci)
+    const over = (at: Residue | null) => {
       const now = at ? key(at) : ''
       if (now === last) return
       last = now
       this.options.onHover(at)
-    })
+    }
+    if (this.slow) this.feel(over)
+    else behaviors.interaction.hover.subscribe(({ current }) => over(lociPlace(current.loci)))
     behaviors.interaction.click.subscribe(({ current, modifiers, button }) => {
       if (button === 1) this.options.onPick(lociPlace(current.loci), modifiers.shift || modifiers.control || modifiers.meta)
     })
+  }
+
+  // What is under the pointer, where a processor draws: Mol* looks in the background and gives up after five frames, which is too
+  // soon there. So it is asked outright, once the pointer rests.
+  private feel(over: (at: Residue | null) => void) {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    this.host.addEventListener('pointermove', (e) => {
+      clearTimeout(timer)
+      if (e.buttons !== 0) return
+      const box = this.host.getBoundingClientRect()
+      let tries = 0
+      const look = () => {
+        const canvas = this.plugin.canvas3d
+        if (this.gone || !canvas) return
+        const found = canvas.identify(Vec2.create(e.clientX - box.left, e.clientY - box.top))
+        over(found ? lociPlace(canvas.getLoci(found.id).loci) : null)
+        if (!found && ++tries < 12) timer = setTimeout(look, 100) // as long as Mol* itself looks, there is nothing to be found
+      }
+      timer = setTimeout(look, 60)
+    }, { signal: this.ended.signal })
+    this.host.addEventListener('pointerleave', () => {
+      clearTimeout(timer)
+      over(null)
+    }, { signal: this.ended.signal })
   }
 
   private queue<T>(act: () => Promise<T>): Promise<T | void> & Promise<void> {
