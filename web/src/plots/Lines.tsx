@@ -24,6 +24,8 @@ export function Lines({ title, x, y, xLabel, unit, place, at, colour, onPoint }:
   const chart = useRef<uPlot | null>(null)
   const told = useRef(onPoint)
   told.current = onPoint
+  const marked = useRef(at)
+  marked.current = at
   const dark = useTheme()
   useEffect(() => {
     const element = host.current!
@@ -42,6 +44,7 @@ export function Lines({ title, x, y, xLabel, unit, place, at, colour, onPoint }:
         axes: [{ ...axis, label: xLabel, labelSize: 18, size: 32 }, { ...axis, size: 44 }],
         series: [{}, { stroke: css(chainColour(colour)), width: 1.6, points: { show: x.length < 60 } }],
         hooks: {
+          ready: [() => show(marked.current)], // before it is laid out, no value has a place
           setCursor: [(u) => {
             if (!mine && u.cursor.event) told.current(u.cursor.idx ?? null)
           }],
