@@ -245,8 +245,8 @@ class Prediction:
         return self.step(model, self.batch)
 
     def step(self, model, batch) -> dict:
-        # The command line folds with Boltz-2 in mixed precision and with Boltz-1 in single precision.
-        with torch.autocast(self.runner.device.type, torch.bfloat16, enabled=self.two):
+        # As the command line does: without any bookkeeping for gradients, Boltz-2 in mixed precision and Boltz-1 in single.
+        with torch.inference_mode(), torch.autocast(self.runner.device.type, torch.bfloat16, enabled=self.two):
             prediction = model.predict_step(batch, 0)
         if prediction["exception"]:
             raise MemoryError("the package ran out of memory and skipped the job")
