@@ -23,7 +23,7 @@ const (
 	wantShare     = 0.05
 	wantAdded     = 100 * time.Millisecond
 	benchParams   = `"modelName":"boltz-2","seed":"1","recyclingSteps":1,"samplingSteps":20` // small: commandLine has the same
-	benchWarm     = `"modelName":"boltz-2","seed":"1"` // the package's defaults: 3 recycles, 200 steps
+	benchWarm     = `"modelName":"boltz-2","seed":"1"`                                       // the package's defaults: 3 recycles, 200 steps
 	benchWarmJobs = 5
 	benchSequence = "NLYIQWLKDGGPSSGRPPPS"
 )
