@@ -56,6 +56,7 @@ test('a simulation is started from a result, played, and a moment of it taken', 
   await page.getByRole('button', { name: 'Take it' }).click()
   await expect(page.getByRole('region', { name: 'Take this moment' }).getByRole('alert')).toBeVisible()
   await accessible(page)
+  await page.evaluate(() => scrollTo(0, 0))
   await picture(page, 'dynamics')
 })
 

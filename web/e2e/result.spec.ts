@@ -43,6 +43,7 @@ test('a fold is drawn, explained and taken away', async ({ page, server, visit }
   expect((await coming).suggestedFilename()).toBe('model.cif')
   await expect(page.getByLabel('BibTeX of what this run used')).toContainText('@article{')
   await accessible(page)
+  await page.evaluate(() => scrollTo(0, 0))
   await picture(page, 'result')
 })
 
@@ -101,6 +102,7 @@ test('the matrix, the profile, the chains and the structure select together', as
   await expect(page.getByText(/\d+ residues have atoms within 5 Å/)).toBeVisible()
   await expect(page.locator('[data-affinity]')).toContainText('0.92')
   await accessible(page)
+  await page.evaluate(() => scrollTo(0, 0))
   await picture(page, 'complex')
 })
 

@@ -14,7 +14,12 @@ interface Cell { row: number; column: number }
 export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
   const top = Math.max(matrix.max, 1)
   const picture = useMemo(() => paint(matrix, top), [matrix])
-  const [cell, setCell] = useState<Cell | null>(null) // of the pointer or the keyboard
+  const [cell, setShown] = useState<Cell | null>(null) // of the pointer or the keyboard
+  const cursor = useRef<Cell | null>(null) // the same, for keys that come faster than the page is drawn
+  const setCell = (c: Cell | null) => {
+    cursor.current = c
+    setShown(c)
+  }
   const start = useRef<Cell | null>(null)
   const marked = range.value
   const over = hover.value
@@ -31,10 +36,9 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
     const scored = table.index(over[0]!)
     const aligned = table.index(over[1] ?? over[0]!)
     if (scored < 0 || aligned < 0) return
-    setCell((old) => {
-      if (old && table.ofRow(old.column) === scored && table.ofRow(old.row) === aligned) return old
-      return { row: table.rowsOf(aligned)[0], column: table.rowsOf(scored)[0] }
-    })
+    const old = cursor.current
+    if (old && table.ofRow(old.column) === scored && table.ofRow(old.row) === aligned) return
+    setCell({ row: table.rowsOf(aligned)[0], column: table.rowsOf(scored)[0] })
   }, [over, table])
 
   const show = (c: Cell | null) => {
@@ -62,7 +66,7 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
     } else if (step) {
       e.preventDefault()
       const far = e.ctrlKey || e.altKey ? Math.max(2, Math.round(matrix.n / 20)) : 1
-      const from = cell ?? { row: 0, column: 0 }
+      const from = cursor.current ?? { row: 0, column: 0 }
       const to = { row: Math.max(0, Math.min(matrix.n - 1, from.row + step[0]! * far)), column: Math.max(0, Math.min(matrix.n - 1, from.column + step[1]! * far)) }
       if (e.shiftKey) {
         anchor.current ??= from

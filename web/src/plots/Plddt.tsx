@@ -1,5 +1,5 @@
 // The profile of confidence along the chains, one bar for each residue in the colour of its class, over the secondary structure.
-import { useRef, useState } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import { hover, pick, range } from '../store'
 import { type Pen, ticks, usePen } from './canvas'
 import { band, bands, css, marks, none, smooth } from './colour'
@@ -12,7 +12,7 @@ export function Plddt({ table, second, continuous }: { table: Table; second: Rec
   const marked = range.value
   const over = hover.value
   const start = useRef(-1)
-  const [cursor, setCursor] = useState(-1) // of the keyboard
+  const cursor = useRef(-1) // of the keyboard
   const anchor = useRef(-1)
   const n = table.flat.length
 
@@ -65,13 +65,13 @@ export function Plddt({ table, second, continuous }: { table: Table; second: Rec
     const by = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0
     if (!by) return
     e.preventDefault()
-    const from = cursor < 0 ? 0 : cursor
+    const from = Math.max(0, cursor.current)
     const to = Math.max(0, Math.min(n - 1, from + by * (e.ctrlKey || e.altKey ? 10 : 1)))
     if (e.shiftKey) {
       if (anchor.current < 0) anchor.current = from
       pick(table.stretches(anchor.current, to))
     } else anchor.current = -1
-    setCursor(to)
+    cursor.current = to
     show(to)
   }
 
