@@ -1,10 +1,11 @@
 // The questions of one structure with their answers, and the form for the next. Residues in an answer are chips: they show
 // themselves in the structure. What is selected there goes with the question.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { api, at, type FlowState, type LinkedQuestion, Refusal, terminal } from '../api'
+import { api, type FlowState, type LinkedQuestion, Refusal, terminal } from '../api'
 import { onNews } from '../events'
 import type { Table } from '../plots/residues'
 import { StateChip } from '../states'
+import { moment } from '../say'
 import { hover, pick, range, type Stretch } from '../store'
 import { attached, pieces, words } from './residues'
 
@@ -81,7 +82,7 @@ function Entry({ row, table, current, again }: { row: LinkedQuestion; table: Tab
           <Answer state={row.workflowStatus} text={row.lastAnswer} table={table} error={why} />
         </>
       )}
-      <p class="dim small"><time dateTime={row.createdAt}>{at(row.createdAt).toLocaleString()}</time> · <a href={`/ui/workflows/${row.workflowId}`}>link</a></p>
+      <p class="dim small"><time dateTime={row.createdAt}>{moment(row.createdAt)}</time> · <a href={`/ui/workflows/${row.workflowId}`}>link</a></p>
     </li>
   )
 }

@@ -1,6 +1,6 @@
 // A simulation: the molecule as it moves, bound to the curves of what was measured.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { api, at, download, here, terminal, type Workflow } from '../api'
+import { api, download, here, terminal, type Workflow } from '../api'
 import { sourceOf } from '../ask/source'
 import { onNews } from '../events'
 import { Lines } from '../plots/Lines'
@@ -10,6 +10,7 @@ import { size } from '../result/Files'
 import { Log, Progress, useRun } from '../result/Live'
 import { Picture } from '../result/Picture'
 import { PublicSwitch } from '../result/Share'
+import { moment } from '../say'
 import { signedIn } from '../session'
 import { Copy, Failure, Loading, StateChip } from '../states'
 import { type Colour, colour, frame, hover, reset } from '../store'
@@ -54,7 +55,7 @@ export function Dynamics({ id }: { id: string }) {
       <header class="head">
         <div class="grow">
           <h1>{flow.name}</h1>
-          <p class="dim"><StateChip state={flow.status} /> <time dateTime={flow.created_at}>{at(flow.created_at).toLocaleString()}</time>{source && <> · <a href={`/ui/jobs/${source.job}`}>the result it began from</a></>}</p>
+          <p class="dim"><StateChip state={flow.status} /> <time dateTime={flow.created_at}>{moment(flow.created_at)}</time>{source && <> · <a href={`/ui/jobs/${source.job}`}>the result it began from</a></>}</p>
         </div>
         {flow.is_owner && (
           <div class="acts">

@@ -1,6 +1,7 @@
 // What came of a run to take away, what it ran with, and what to cite.
 import { useEffect, useState } from 'preact/hooks'
-import { api, type Artifact, at, download, here, type JobView, type Results } from '../api'
+import { api, type Artifact, download, here, type JobView, type Results } from '../api'
+import { moment } from '../say'
 import { Copy } from '../states'
 
 const kinds: Record<string, string> = {
@@ -63,7 +64,7 @@ export function Reproduce({ view, results }: { view: JobView; results: Results }
   const rows: [string, string][] = [
     ['Model', run.modelName], ['Engine', run.engine || 'not known yet'], ['Weights', run.weightSet || 'none'], ['Method', run.method], ['Seed', run.seed],
     ...params.map(([k, v]): [string, string] => [k, JSON.stringify(v)]),
-    ['Run', `${run.number} of ${view.runs.length}`], ['Created', at(run.createdAt).toLocaleString()],
+    ['Run', `${run.number} of ${view.runs.length}`], ['Created', moment(run.createdAt)],
     ...(run.executionSeconds > 0 ? [['Took', `${run.executionSeconds.toFixed(1)} s`] as [string, string]] : []),
     ...Object.entries(run.timings).map(([k, v]): [string, string] => ['– ' + k, `${v.toFixed(1)} s`]),
   ]

@@ -1,8 +1,9 @@
 // A job: what came of it, or how it is getting on, or why nothing came.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { api, at, type JobView, Refusal, type Results, terminal } from '../api'
+import { api, type JobView, Refusal, type Results, terminal } from '../api'
 import { onNews } from '../events'
 import { go } from '../router'
+import { moment } from '../say'
 import { askToSignIn, signedIn } from '../session'
 import { Failure, Loading, StateChip } from '../states'
 import { reset } from '../store'
@@ -122,7 +123,7 @@ function Head({ view, read }: { view: JobView; read(): Promise<void> }) {
       <div class="grow">
         <h1>{job.name}</h1>
         <p class="dim">
-          <StateChip state={run.status} /> {run.modelName} · <time dateTime={job.date}>{at(job.date).toLocaleString()}</time>{view.runs.length > 1 && ` · run ${run.number}`}
+          <StateChip state={run.status} /> {run.modelName} · <time dateTime={job.date}>{moment(job.date)}</time>{view.runs.length > 1 && ` · run ${run.number}`}
           {!job.isOwner && ' · public'}
         </p>
       </div>
