@@ -39,15 +39,17 @@ func quick(t *testing.T, runs *atomic.Int64) engine.Engine {
 	return scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
 		runs.Add(1)
 		out := pleat.Output{Engine: "quick", Result: &pleat.Result{Timings: map[string]float64{"infer": 0}, Predictions: []pleat.Prediction{{Sequence: w.Fold.Sequences[0].ID}}}}
-		for name, f := range map[string]struct {
+		// In this order, since tests spoil the second when the first is read.
+		for _, f := range []struct {
+			name string
 			kind pleat.ArtifactKind
 			text string
-		}{"model.cif": {pleat.ArtifactCIF, "data_" + w.Fold.Seed}, "model.pdb": {pleat.ArtifactPDB, "TITLE " + w.Fold.Seed}, "config.json": {pleat.ArtifactConfig, "{}"}} {
-			path := filepath.Join(w.Dir, name)
+		}{{"model.cif", pleat.ArtifactCIF, "data_" + w.Fold.Seed}, {"model.pdb", pleat.ArtifactPDB, "TITLE " + w.Fold.Seed}, {"config.json", pleat.ArtifactConfig, "{}"}} {
+			path := filepath.Join(w.Dir, f.name)
 			if err := os.WriteFile(path, []byte(f.text), 0o600); err != nil {
 				t.Error(err)
 			}
-			out.Files = append(out.Files, pleat.File{Kind: f.kind, Name: name, Path: path, Sequence: w.Fold.Sequences[0].ID})
+			out.Files = append(out.Files, pleat.File{Kind: f.kind, Name: f.name, Path: path, Sequence: w.Fold.Sequences[0].ID})
 		}
 		return out
 	}}
