@@ -32,6 +32,7 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
 
   // What another part hovers over moves the cross here.
   useEffect(() => {
+    if (hover.peek() !== over) return // a key has moved on before this ran
     if (over.length === 0) return setCell(null)
     const scored = table.index(over[0]!)
     const aligned = table.index(over[1] ?? over[0]!)
