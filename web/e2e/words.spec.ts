@@ -2,6 +2,7 @@
 import { expect, test } from '@playwright/test'
 import { attached, pieces } from '../src/ask/residues'
 import type { ScoredChains } from '../src/api'
+import { held } from '../src/dynamics/beads'
 import { parseMatrix } from '../src/plots/matrix'
 import { Table } from '../src/plots/residues'
 import { contacts, readCif } from '../src/result/structure'
@@ -59,4 +60,27 @@ test('the verdict names what it rests on, and is silent of what is not given', (
   expect(verdict({ ...s, pairs: [], iptm_score: null }, null).lines).toContain('How the chains lie to each other is not rated by this engine.')
   const none = verdict({ ...s, meanPLLDT: null, pairs: [], iptm_score: null, chains: ['A'] }, null)
   expect([none.tone, none.head, none.lines.length]).toEqual(['unknown', 'No confidence given', 1])
+})
+
+test('a molecule that drifts stays in the picture, and keeps its shape', () => {
+  const parts: DataView[] = []
+  const record = (bytes: number, fill: (v: DataView) => void) => {
+    const v = new DataView(new ArrayBuffer(bytes + 8))
+    v.setUint32(0, bytes, true), v.setUint32(bytes + 4, bytes, true)
+    fill(v)
+    parts.push(v)
+  }
+  record(84, (v) => { v.setUint32(4, 0x44524f43, true); v.setUint32(48, 1, true) })
+  record(84, () => {})
+  record(4, (v) => v.setUint32(4, 2, true))
+  for (const drift of [0, 10]) {
+    record(48, () => {})
+    for (const axis of [0, 1, 2]) record(8, (v) => { v.setFloat32(4, drift + axis, true); v.setFloat32(8, drift + axis + 2 + drift, true) })
+  }
+  const dcd = new Uint8Array(parts.flatMap((v) => [...new Uint8Array(v.buffer)]))
+  const last = dcd.length - 16 // the third axis of the second frame
+  const out = new DataView(held(dcd.slice()).buffer)
+  expect([out.getFloat32(last + 4, true), out.getFloat32(last + 8, true)]).toEqual([-3, 9]) // it was 12 and 24 around 18, and 2 and 4 around 3 before
+  expect(held(dcd.slice(0, 300)).length).toBe(300)
+  expect(held(new Uint8Array([1, 2, 3]))).toEqual(new Uint8Array([1, 2, 3]))
 })

@@ -15,7 +15,7 @@ import { signedIn } from '../session'
 import { Copy, Failure, Loading, StateChip } from '../states'
 import { type Colour, colour, frame, hover, reset } from '../store'
 import { Stage } from '../viewer/Stage'
-import { type Answer, figures, measured, readBeads, type Series } from './beads'
+import { type Answer, figures, held, measured, readBeads, type Series } from './beads'
 import '../result/result.css'
 
 export function Dynamics({ id }: { id: string }) {
@@ -135,7 +135,7 @@ function Moving({ flow, answer }: { flow: Workflow; answer: Answer }) {
         ])
         const table = readBeads(topology)
         colour.value = metrics.series.rmsf_nm ? 'rmsf' : 'chain'
-        setLoaded({ source: { topology, frames, reach: reachOf(metrics.series) }, table, series: metrics.series, notes: metrics.notes ?? [], notice: metrics.notice ?? '' })
+        setLoaded({ source: { topology, frames: held(frames), reach: reachOf(metrics.series) }, table, series: metrics.series, notes: metrics.notes ?? [], notice: metrics.notice ?? '' })
       } catch (e) {
         if (!stop.signal.aborted) setError(e as Error)
       }

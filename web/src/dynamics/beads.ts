@@ -20,6 +20,33 @@ export function readBeads(pdb: string): Table {
   return new Table(chains)
 }
 
+/**
+ * held keeps the middle of every frame of a DCD where it is in the first, in place: a molecule drifts through its box, and would
+ * leave the picture. What is no DCD stays as it is; the viewer says so.
+ */
+export function held(dcd: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const v = new DataView(dcd.buffer, dcd.byteOffset, dcd.byteLength)
+  const next = (o: number) => o + 8 + v.getUint32(o, true) // a record stands between its length and its length
+  if (v.byteLength < 92 || v.getUint32(0, true) !== 84 || v.getUint32(4, true) !== 0x44524f43) return dcd // 'CORD'
+  const cells = v.getUint32(48, true) !== 0
+  const first: number[] = []
+  let o = next(next(next(0))) // header, titles, number of atoms
+  while (o + 8 < v.byteLength) {
+    if (cells) o = next(o)
+    for (let axis = 0; axis < 3 && o + 8 < v.byteLength; axis++) {
+      const from = o + 4, to = next(o) - 4
+      if (to > v.byteLength) return dcd
+      let sum = 0
+      for (let k = from; k < to; k += 4) sum += v.getFloat32(k, true)
+      const middle = (sum / (to - from)) * 4
+      const drift = middle - (first[axis] ??= middle)
+      for (let k = from; k < to; k += 4) v.setFloat32(k, v.getFloat32(k, true) - drift, true)
+      o = next(o)
+    }
+  }
+  return dcd
+}
+
 export interface Series { time_ns: number[]; rmsd_nm?: number[]; radius_of_gyration_nm?: number[]; end_to_end_nm?: number[]; rmsf_nm?: number[] }
 
 export interface Measured { unit: string; mean: number; sd: number; error: number | null; min: number; max: number }
