@@ -105,12 +105,6 @@ const mostAtOnce = 128 << 20 // bytes of a trajectory that is loaded without bei
 
 interface Loaded { source: { topology: string; frames: Uint8Array<ArrayBuffer>; reach: number }; table: Table; series: Series; notes: string[]; notice: string }
 
-// How far residues get from the middle at most, in Å: half the longest stretch, or as far as a shape of this radius of gyration has any.
-function reachOf(s: Series): number {
-  const most = (list: number[] | undefined) => (list ?? []).reduce((a, b) => Math.max(a, b), 0)
-  return 10 * Math.max(most(s.end_to_end_nm) / 2, most(s.radius_of_gyration_nm) * 1.6)
-}
-
 function Moving({ flow, answer }: { flow: Workflow; answer: Answer }) {
   const file = (path: string) => answer.artifacts.find((a) => a.path === path)
   const [loaded, setLoaded] = useState<Loaded>()
@@ -135,7 +129,7 @@ function Moving({ flow, answer }: { flow: Workflow; answer: Answer }) {
         ])
         const table = readBeads(topology)
         colour.value = metrics.series.rmsf_nm ? 'rmsf' : 'chain'
-        setLoaded({ source: { topology, frames: held(frames), reach: reachOf(metrics.series) }, table, series: metrics.series, notes: metrics.notes ?? [], notice: metrics.notice ?? '' })
+        setLoaded({ source: { topology, frames, reach: held(frames) }, table, series: metrics.series, notes: metrics.notes ?? [], notice: metrics.notice ?? '' })
       } catch (e) {
         if (!stop.signal.aborted) setError(e as Error)
       }

@@ -22,29 +22,36 @@ export function readBeads(pdb: string): Table {
 
 /**
  * held keeps the middle of every frame of a DCD where it is in the first, in place: a molecule drifts through its box, and would
- * leave the picture. What is no DCD stays as it is; the viewer says so.
+ * leave the picture. It answers how far from the middle any atom gets, in Å. What is no DCD stays as it is; the viewer says so.
  */
-export function held(dcd: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+export function held(dcd: Uint8Array<ArrayBuffer>): number {
   const v = new DataView(dcd.buffer, dcd.byteOffset, dcd.byteLength)
   const next = (o: number) => o + 8 + v.getUint32(o, true) // a record stands between its length and its length
-  if (v.byteLength < 92 || v.getUint32(0, true) !== 84 || v.getUint32(4, true) !== 0x44524f43) return dcd // 'CORD'
+  if (v.byteLength < 200 || v.getUint32(0, true) !== 84 || v.getUint32(4, true) !== 0x44524f43) return 0 // 'CORD'
   const cells = v.getUint32(48, true) !== 0
   const first: number[] = []
-  let o = next(next(next(0))) // header, titles, number of atoms
-  while (o + 8 < v.byteLength) {
-    if (cells) o = next(o)
-    for (let axis = 0; axis < 3 && o + 8 < v.byteLength; axis++) {
-      const from = o + 4, to = next(o) - 4
-      if (to > v.byteLength) return dcd
+  let o = next(92), reach = 0 // after the header, the titles
+  if (o + 12 > v.byteLength) return 0
+  const atoms = v.getUint32(o + 4, true), record = 4 * atoms + 8
+  o += 12
+  const far = new Float64Array(Math.min(atoms, v.byteLength / 4)) // squared
+  while (o + (cells ? 56 : 0) + 3 * record <= v.byteLength) {
+    if (cells) o += 56
+    far.fill(0)
+    for (let axis = 0; axis < 3; axis++, o += record) {
       let sum = 0
-      for (let k = from; k < to; k += 4) sum += v.getFloat32(k, true)
-      const middle = (sum / (to - from)) * 4
+      for (let k = 0; k < atoms; k++) sum += v.getFloat32(o + 4 + 4 * k, true)
+      const middle = sum / atoms
       const drift = middle - (first[axis] ??= middle)
-      for (let k = from; k < to; k += 4) v.setFloat32(k, v.getFloat32(k, true) - drift, true)
-      o = next(o)
+      for (let k = 0; k < atoms; k++) {
+        const x = v.getFloat32(o + 4 + 4 * k, true)
+        far[k]! += (x - middle) ** 2
+        v.setFloat32(o + 4 + 4 * k, x - drift, true)
+      }
     }
+    for (const d of far) reach = Math.max(reach, d)
   }
-  return dcd
+  return Math.sqrt(reach)
 }
 
 export interface Series { time_ns: number[]; rmsd_nm?: number[]; radius_of_gyration_nm?: number[]; end_to_end_nm?: number[]; rmsf_nm?: number[] }
