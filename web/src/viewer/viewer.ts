@@ -294,7 +294,7 @@ export class Viewer {
     const structure = this.structure?.obj?.data
     if (!canvas || !structure) return
     const { center, radius } = structure.boundary.sphere
-    const focus = canvas.camera.getFocus(center, Math.max(radius, this.reach) + 1)
+    const focus = canvas.camera.getFocus(center, Math.max(radius, this.reach * 1.3) + 1) // the middle of the sphere is not that of the mass
     const { rotation } = structureLayingTransform([structure])
     canvas.requestCameraReset({ snapshot: changeCameraRotation({ ...canvas.camera.getSnapshot(), ...focus }, rotation), durationMs })
   }
