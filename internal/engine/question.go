@@ -149,7 +149,7 @@ const (
 // writeAnswer writes the answer, the facts that it rests on and what describes the run, and gives the row.
 func (r *report) writeAnswer(facts *analyst.Facts, a reply) ([]byte, error) {
 	q := r.work.QnA
-	sum, size, err := hashFile(filepath.Join(r.work.Dir, q.File))
+	sum, size, err := HashFile(filepath.Join(r.work.Dir, q.File))
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,8 @@ func (r *report) writeAnswer(facts *analyst.Facts, a reply) ([]byte, error) {
 	return flow.AnswerRow(q, a.text, r.engine, filepath.Join(filepath.Base(r.work.Dir), metadataFile))
 }
 
-func hashFile(path string) (sum string, size int64, err error) {
+// HashFile is a file's SHA-256, in hex, and its size.
+func HashFile(path string) (sum string, size int64, err error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return "", 0, err

@@ -36,7 +36,7 @@ func (p *Pool) hashInput(w *pleat.Work) {
 		if err != nil {
 			return err
 		}
-		w.Files[name], err = hashFile(path)
+		w.Files[name], _, err = engine.HashFile(path)
 		return err
 	})
 	if err == nil {
@@ -45,17 +45,6 @@ func (p *Pool) hashInput(w *pleat.Work) {
 	if err != nil {
 		p.cfg.Log.Warn("the input of a fold could not be hashed", "task", w.Task, "error", err)
 	}
-}
-
-func hashFile(path string) (string, error) {
-	in, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer in.Close()
-	sum := sha256.New()
-	_, err = io.Copy(sum, in)
-	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // answer ends a fold with the stored results of an earlier run of the same input, where there is one that its owner may see: one

@@ -5,11 +5,9 @@ device after every job. What the command line prints and passes over is a failur
 """
 
 import gc
-import hashlib
 import json
 import sys
 import tarfile
-import threading
 import traceback
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -68,7 +66,7 @@ class Boltz(foldrun.Runner):
         self.name, self.cache, self.device = request.model, request.weights_dir, torch.device(request.device)
         self.model = self.affinity = None
         self.find_weights()
-        digest = Digest([self.cache / f for f in FILES[self.name] if f.endswith(".ckpt")])
+        digest = foldrun.Digest([self.cache / f for f in FILES[self.name] if f.endswith(".ckpt")])
         self.watch = Watch(torch.cuda.synchronize if self.device.type == "cuda" else lambda: None)
         self.dictionary = chemistry.Dictionary(self.cache, folder=self.name == "boltz-2")
         self.model = self.checkpoint(FILES[self.name][0], {})
@@ -368,25 +366,6 @@ def kernels(device) -> bool:
     except ImportError:
         return False
     return True
-
-
-class Digest:
-    """The SHA-256 of files in their order, computed beside the loading."""
-
-    def __init__(self, files: list):
-        self.files, self.hash = files, hashlib.sha256()
-        self.thread = threading.Thread(target=self.read, daemon=True)
-        self.thread.start()
-
-    def read(self):
-        for path in self.files:
-            with open(path, "rb") as f:
-                while block := f.read(1 << 20):
-                    self.hash.update(block)
-
-    def hex(self) -> str:
-        self.thread.join()
-        return self.hash.hexdigest()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """The runner of ESMFold, as the transformers package has it: one protein chain, without an alignment."""
 
-import hashlib
-import threading
 import time
 from importlib.metadata import version
 
@@ -38,7 +36,7 @@ class ESMFold(foldrun.Runner):
         found = [folder / f for f in WEIGHTS if folder and (folder / f).is_file()]
         if not found or not (folder / "config.json").is_file():
             raise Failure("weights_missing", f"the weights of {request.model} are not complete: config.json and {' or '.join(WEIGHTS)} are needed")
-        self.random, digest = (folder / RANDOM).exists(), Digest(found[0])
+        self.random, digest = (folder / RANDOM).exists(), foldrun.Digest([found[0]])
         self.model = EsmForProteinFolding.from_pretrained(folder, local_files_only=True).eval()
         if self.device.type == "cpu":
             self.model = self.model.float()  # the language model's half precision is a GPU's
@@ -103,24 +101,6 @@ class ESMFold(foldrun.Runner):
         job.array("plddt", (per_atom * exists).sum(1) / exists.sum(1))
         job.array("pae", out["predicted_aligned_error"][0].float())
         return foldrun.Result(scores={"ptm": out["ptm"].item(), "pae_max": out["max_predicted_aligned_error"].item()})
-
-
-class Digest:
-    """The SHA-256 of a file, computed beside the loading."""
-
-    def __init__(self, path):
-        self.path, self.hash = path, hashlib.sha256()
-        self.thread = threading.Thread(target=self.read, daemon=True)
-        self.thread.start()
-
-    def read(self):
-        with open(self.path, "rb") as f:
-            while block := f.read(1 << 20):
-                self.hash.update(block)
-
-    def hex(self) -> str:
-        self.thread.join()
-        return self.hash.hexdigest()
 
 
 if __name__ == "__main__":

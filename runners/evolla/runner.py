@@ -1,8 +1,6 @@
 """The runner of Evolla, as the transformers package has it: answers a question about one protein chain from its sequence and the
 states of the structural alphabet 3Di."""
 
-import hashlib
-import threading
 import time
 from importlib.metadata import version
 
@@ -33,7 +31,7 @@ class Evolla(foldrun.Runner):
         found = sorted(folder.glob("*.safetensors")) if folder and folder.is_dir() else []
         if not found or not (folder / "config.json").is_file():
             raise Failure("weights_missing", "the weights of evolla are not complete: config.json and the .safetensors files are needed")
-        self.random, digest = (folder / RANDOM).exists(), Digest(found)
+        self.random, digest = (folder / RANDOM).exists(), foldrun.Digest(found)
         kind = torch.bfloat16 if self.device.type == "cuda" else torch.float32
         self.processor = EvollaProcessor.from_pretrained(folder, local_files_only=True)
         self.model = EvollaForProteinText2Text.from_pretrained(folder, dtype=kind, local_files_only=True).eval().to(self.device)
@@ -91,25 +89,6 @@ class Evolla(foldrun.Runner):
         if not answer:
             raise Failure("output_invalid", "evolla gave an empty answer")
         return answer, int(own.shape[0])
-
-
-class Digest:
-    """The SHA-256 of files in their order, computed beside the loading."""
-
-    def __init__(self, files):
-        self.files, self.hash = files, hashlib.sha256()
-        self.thread = threading.Thread(target=self.read, daemon=True)
-        self.thread.start()
-
-    def read(self):
-        for path in self.files:
-            with open(path, "rb") as f:
-                while block := f.read(1 << 20):
-                    self.hash.update(block)
-
-    def hex(self) -> str:
-        self.thread.join()
-        return self.hash.hexdigest()
 
 
 if __name__ == "__main__":

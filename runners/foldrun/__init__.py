@@ -23,8 +23,9 @@ protocol is in docs/runner-protocol.md; this package speaks it, so that a runner
 Standard library only, Python 3.10 or newer. It must not import a model's packages: each runner has an environment of its own.
 """
 
+from .digest import Digest
 from .job import Cancelled, Failure, Job, Load, Ready, Result
 from .serve import Runner, serve
 from .wire import CODES, PROTOCOL, WireError
 
-__all__ = ["CODES", "PROTOCOL", "Cancelled", "Failure", "Job", "Load", "Ready", "Result", "Runner", "WireError", "serve"]
+__all__ = ["CODES", "PROTOCOL", "Cancelled", "Digest", "Failure", "Job", "Load", "Ready", "Result", "Runner", "WireError", "serve"]
