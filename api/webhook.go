@@ -127,6 +127,7 @@ type Delivery struct {
 	SourceKind      string  `json:"source_kind" enum:"fold_job,workflow,test"`
 	SourceID        string  `json:"source_id"`
 	EventName       string  `json:"event_name" enum:"on_complete,on_failed"`
+	EventStatus     string  `json:"event_status" enum:"COMPLETED,FAILED,STOPPED" doc:"How the run ended."`
 	Attempts        int     `json:"attempts" doc:"How many were made."`
 	NextAttemptAt   *Moment `json:"next_attempt_at" doc:"Null where none is due."`
 	ResponseStatus  *int    `json:"response_status" doc:"Of the last answer; null: none came."`

@@ -232,7 +232,7 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 func deliveryOut(d *store.Delivery) api.Delivery {
 	return api.Delivery{
 		ID: d.ID, EventID: string(d.Event), SubscriptionID: text(string(d.Subscription)), Destination: string(d.Destination), Status: d.Status,
-		TriggeredTarget: text(d.Triggered), SourceKind: string(d.Source), SourceID: d.SourceID, EventName: string(d.EventName), Attempts: d.Attempts,
+		TriggeredTarget: text(d.Triggered), SourceKind: string(d.Source), SourceID: d.SourceID, EventName: string(d.EventName), EventStatus: string(d.EventStatus), Attempts: d.Attempts,
 		NextAttemptAt: api.MomentAt(d.NextAt), ResponseStatus: status(d.ResponseStatus), Reason: text(d.Reason), CreatedAt: api.Moment{Time: d.CreatedAt},
 	}
 }

@@ -36,8 +36,9 @@ type Delivery struct {
 	SourceID       string
 	Run            pleat.RunID
 	EventName      pleat.EventName
-	Status         string // PENDING, RUNNING, SUCCEEDED, FAILED
-	Triggered      string // the workflow that a follow-up started
+	EventStatus    pleat.State // of the run when it ended; empty in a delivery that was claimed, which has its event beside it
+	Status         string      // PENDING, RUNNING, SUCCEEDED, FAILED
+	Triggered      string      // the workflow that a follow-up started
 	Attempts       int
 	NextAt         time.Time // zero where none is due
 	ResponseStatus int       // 0: no answer yet
@@ -106,13 +107,14 @@ type DeliveryFilter struct {
 }
 
 const deliveryColumns = `d.id, d.event_id, d.subscription_id, d.destination, d.source_kind, d.source_id, d.run_id, d.event_name,
+	COALESCE((SELECT v.status FROM event v WHERE v.id = d.event_id), ''),
 	CASE WHEN d.status = 'PENDING' AND EXISTS (SELECT 1 FROM task k WHERE k.subject = d.id AND k.state = 'running') THEN 'RUNNING' ELSE d.status END,
 	d.triggered, d.attempts, d.next_at, d.response_status, d.reason, d.created_at`
 
 func scanDelivery(scan func(...any) error) (Delivery, error) {
 	var d Delivery
 	var next, made int64
-	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Destination, &d.Source, &d.SourceID, &d.Run, &d.EventName, &d.Status, &d.Triggered,
+	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Destination, &d.Source, &d.SourceID, &d.Run, &d.EventName, &d.EventStatus, &d.Status, &d.Triggered,
 		&d.Attempts, &next, &d.ResponseStatus, &d.Reason, &made)
 	d.NextAt, d.CreatedAt = stamp(next), stamp(made)
 	return d, err

@@ -140,7 +140,10 @@ test('a run that failed says why, with its log, and can be changed', async ({ pa
   await expect(alert.getByRole('log')).toContainText('step 10 of 12')
   await accessible(page)
   await alert.getByRole('link', { name: 'Change and run again' }).click()
-  await expect(page).toHaveURL(new RegExp(`/ui/\\?from=${jobId}`))
+  await expect(page).toHaveURL(/\/ui\/$/)
+  await expect(page.getByLabel('Name', { exact: true })).toHaveValue('Too much')
+  await expect(page.getByLabel('Sequence of Chain A')).toHaveValue(/^ALEKVQRIST /)
+  await expect(page.getByRole('textbox', { name: /^samplingSteps/ })).toHaveValue('12')
 })
 
 test('what is private stays so, and what is public shows nothing private', async ({ page, server, visit, console: said }) => {

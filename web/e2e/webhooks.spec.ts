@@ -51,9 +51,9 @@ test('an endpoint is set up, tested, told, and told again', async ({ page, serve
   // A run that ends is told of, and the same delivery goes out again.
   const job = await server.create({ name: 'told' }, key)
   await server.call('POST', `/v1/jobs/${job.jobId}/cancel`, undefined, key)
-  const told = page.locator('[data-delivery]').filter({ hasText: 'Fold failed' })
+  const told = page.locator('[data-delivery]').filter({ hasText: 'Fold stopped' })
   await expect(told).toHaveAttribute('data-state', 'SUCCEEDED')
-  await expect(told.getByRole('link', { name: 'Fold failed' })).toHaveAttribute('href', `/ui/jobs/${job.jobId}`)
+  await expect(told.getByRole('link', { name: 'Fold stopped' })).toHaveAttribute('href', `/ui/jobs/${job.jobId}`)
   await told.getByRole('button', { name: /^Details/ }).click()
   await expect(page.getByText('accepted · 200')).toHaveCount(1)
   await expect(page.getByText(/^\d+ ms$/)).toBeVisible()

@@ -127,7 +127,7 @@ export interface WebhookConfig {
 }
 export interface Delivery {
   id: string; event_id: string; subscription_id: string | null; destination: string; status: 'PENDING' | 'RUNNING' | 'SUCCEEDED' | 'FAILED'
-  triggered_target_id: string | null; source_kind: string; source_id: string; event_name: string; attempts: number; next_attempt_at: string | null
+  triggered_target_id: string | null; source_kind: string; source_id: string; event_name: string; event_status: State | ''; attempts: number; next_attempt_at: string | null
   response_status: number | null; reason: string | null; created_at: string
 }
 export interface DeliveryAttempt {

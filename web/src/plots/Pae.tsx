@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { hover, type Marked, range } from '../store'
 import { type Pen, ticks, usePen } from './canvas'
 import { css, error as errorColour, marks } from './colour'
+import { useDrag } from './drag'
 import type { Matrix } from './matrix'
 import type { Table } from './residues'
 
@@ -20,7 +21,6 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
     cursor.current = c
     setShown(c)
   }
-  const start = useRef<Cell | null>(null)
   const marked = range.value
   const over = hover.value
 
@@ -57,6 +57,7 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
     const clip = (v: number) => Math.max(0, Math.min(matrix.n - 1, Math.floor((v / side) * matrix.n)))
     return { row: clip(e.clientY - box.top - margin.top), column: clip(e.clientX - box.left - margin.left) }
   }
+  const pointer = useDrag(at, (a, b) => a.row === b.row && a.column === b.column, { over: show, drag: select, click: () => (range.value = []) })
   const anchor = useRef<Cell | null>(null) // where a region of the keyboard began
   const onKey = (e: KeyboardEvent) => {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[e.key]
@@ -82,24 +83,7 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
       <div
         class="square" tabIndex={0} role="group" data-plot="pae"
         aria-label="Predicted aligned error. Arrow keys move from residue to residue, with shift they select a region, escape lets it go."
-        onKeyDown={onKey}
-        onPointerDown={(e) => {
-          if (e.button !== 0) return
-          e.currentTarget.setPointerCapture(e.pointerId)
-          start.current = at(e)
-        }}
-        onPointerMove={(e) => {
-          const c = at(e)
-          show(c)
-          if (start.current && (start.current.row !== c.row || start.current.column !== c.column)) select(start.current, c)
-        }}
-        onPointerUp={(e) => {
-          const c = at(e)
-          if (start.current && start.current.row === c.row && start.current.column === c.column) range.value = []
-          start.current = null
-        }}
-        onPointerCancel={() => (start.current = null)}
-        onPointerLeave={() => start.current || show(null)}
+        onKeyDown={onKey} {...pointer}
       >
         <canvas ref={image} role="img" aria-label={`Matrix of ${matrix.n} by ${matrix.n} expected position errors, from ${errorRange(matrix)} Å`} />
         <canvas ref={overlay} class="over" aria-hidden="true" />

@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks'
 import { hover, pick, range } from '../store'
 import { type Pen, ticks, usePen } from './canvas'
 import { band, bands, css, marks, none, smooth } from './colour'
+import { useDrag } from './drag'
 import type { Table } from './residues'
 
 const margin = { left: 46, top: 10, right: 12, bottom: 46 }
@@ -11,7 +12,6 @@ const margin = { left: 46, top: 10, right: 12, bottom: 46 }
 export function Plddt({ table, second, continuous }: { table: Table; second: Record<string, string>; continuous: boolean }) {
   const marked = range.value
   const over = hover.value
-  const start = useRef(-1)
   const cursor = useRef(-1) // of the keyboard
   const anchor = useRef(-1)
   const n = table.flat.length
@@ -52,10 +52,11 @@ export function Plddt({ table, second, continuous }: { table: Table; second: Rec
     const v = ((e.clientX - box.left - margin.left) / (box.width - margin.left - margin.right)) * n
     return Math.max(0, Math.min(n - 1, Math.floor(v)))
   }
-  const show = (i: number) => {
-    const r = table.residue(i)
+  const show = (i: number | null) => {
+    const r = i === null ? undefined : table.residue(i)
     hover.value = r ? [r] : []
   }
+  const pointer = useDrag(at, (a, b) => a === b, { over: show, drag: (a, b) => pick(table.stretches(a, b)), click: (i) => pick(range.value.length > 0 ? [] : table.stretches(i, i)) })
   const onKey = (e: KeyboardEvent) => {
     if (e.key === 'Escape') {
       pick([])
@@ -80,24 +81,7 @@ export function Plddt({ table, second, continuous }: { table: Table; second: Rec
       <div
         class="wide" tabIndex={0} role="group" data-plot="plddt"
         aria-label="pLDDT of each residue. Arrow keys move from residue to residue, with shift they select, escape lets go."
-        onKeyDown={onKey}
-        onPointerDown={(e) => {
-          if (e.button !== 0) return
-          e.currentTarget.setPointerCapture(e.pointerId)
-          start.current = at(e)
-        }}
-        onPointerMove={(e) => {
-          const i = at(e)
-          show(i)
-          if (start.current >= 0 && i !== start.current) pick(table.stretches(start.current, i))
-        }}
-        onPointerUp={(e) => {
-          const i = at(e)
-          if (i === start.current) pick(range.value.length > 0 ? [] : table.stretches(i, i))
-          start.current = -1
-        }}
-        onPointerCancel={() => (start.current = -1)}
-        onPointerLeave={() => start.current < 0 && (hover.value = [])}
+        onKeyDown={onKey} {...pointer}
       >
         <canvas ref={image} role="img" aria-label={summary(table)} />
         <canvas ref={overlay} class="over" aria-hidden="true" />

@@ -4,6 +4,8 @@ import { api, type JobView } from '../api'
 import { go } from '../router'
 import { StateChip } from '../states'
 
+const target: Record<string, string> = { custom_http: 'Post to your endpoint', qna: 'Start of a question', md: 'Start of a simulation' }
+
 export function Linked({ view }: { view: JobView }) {
   const flows = view.workflows.filter((w) => !/qna|evolla/.test(w.type))
   const kind = (type: string) => (/qna|evolla/.test(type) ? 'Question' : /md|openmm/.test(type) ? 'Simulation' : type)
@@ -19,7 +21,7 @@ export function Linked({ view }: { view: JobView }) {
         <>
           <h3>Deliveries</h3>
           <ul class="linked" aria-label="Deliveries of this job">
-            {view.deliveries.map((d) => <li><a href={`/ui/webhooks?delivery=${d.id}`}>{d.name || d.type}</a> <StateChip state={d.status} /></li>)}
+            {view.deliveries.map((d) => <li><a href={`/ui/webhooks?delivery=${d.id}`}>{target[d.type] ?? d.type}</a> <StateChip state={d.status} /></li>)}
           </ul>
         </>
       )}

@@ -133,7 +133,7 @@ function Head({ view, read }: { view: JobView; read(): Promise<void> }) {
           <div class="row">
             {!terminal(run.status) && <button type="button" class="quiet small" onClick={() => void act(() => api.cancelJob(job.id))}>Stop</button>}
             {terminal(run.status) && <button type="button" class="quiet small" onClick={() => void act(() => api.rerun(job.id))}>Run again</button>}
-            <a class="button quiet small" href={`/ui/?from=${job.id}`}>Change and run again</a>
+            <a class="button quiet small" href={`/ui/?again=${job.id}`}>Change and run again</a>
             <button type="button" class="danger small" onClick={() => { if (confirm(`Delete “${job.name}” with its files? This cannot be undone.`)) void act(async () => { await api.deleteJob(job.id); go('/ui/jobs') }) }}>Delete</button>
           </div>
         </div>
@@ -157,7 +157,7 @@ function Failed({ view }: { view: JobView }) {
       <h2>{stopped ? 'This run was stopped' : reasons[failure?.kind ?? ''] ?? 'This run failed'}</h2>
       {failure && !stopped && <p>{sentence(failure.message)}</p>}
       {told.lines.length > 0 && <><h3>The end of its log</h3><Log lines={told.lines.slice(-40)} /></>}
-      {view.job.isOwner && <p class="row"><a class="button small" href={`/ui/?from=${view.job.id}`}>Change and run again</a> <span class="dim">The form opens with this input.</span></p>}
+      {view.job.isOwner && <p class="row"><a class="button small" href={`/ui/?again=${view.job.id}`}>Change and run again</a> <span class="dim">The form opens with this input.</span></p>}
     </section>
   )
 }

@@ -2,17 +2,19 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type Delivery, type DeliveryAttempt, type DeliveryDetail } from '../api'
 import { onNews } from '../events'
+import { query } from '../router'
 import { moment, when } from '../say'
 import { Empty, Failure, Loading, StateChip } from '../states'
 
 const states: [string, string][] = [['', 'All'], ['PENDING', 'Waiting'], ['SUCCEEDED', 'Delivered'], ['FAILED', 'Failed']]
-const events: Record<string, string> = { on_complete: 'completed', on_failed: 'failed' }
+const ends: Record<string, string> = { COMPLETED: 'completed', FAILED: 'failed', STOPPED: 'stopped' }
 const sources: Record<string, string> = { fold_job: 'Fold', workflow: 'Workflow', test: 'Test' }
 
 const askEvery = 2_000 // while something is under way: deliveries send no news of their own
 
 export function Deliveries({ news }: { news: number }) {
-  const [list, setList] = useState<{ rows: Delivery[]; next: string | null } | Error>(), [status, setStatus] = useState(''), [open, setOpen] = useState('')
+  const wanted = query.value.get('delivery') ?? '' // the one that a result's link leads to
+  const [list, setList] = useState<{ rows: Delivery[]; next: string | null } | Error>(), [status, setStatus] = useState(''), [open, setOpen] = useState(wanted), [one, setOne] = useState<Delivery>()
   const latest = useRef(0), shown = useRef(50)
   const read = async () => {
     const mine = ++latest.current
@@ -29,7 +31,9 @@ export function Deliveries({ news }: { news: number }) {
     const off = onNews((c) => { if (!c || c.status === 'COMPLETED' || c.status === 'FAILED' || c.status === 'STOPPED') { clearTimeout(timer); timer = setTimeout(() => void read(), 400) } })
     return () => { off(); clearTimeout(timer); latest.current++ }
   }, [status, news])
-  const rows = list && !(list instanceof Error) ? list.rows : []
+  useEffect(() => { if (wanted) void api.delivery(wanted).then(setOne, () => undefined) }, [wanted])
+  const listed = list && !(list instanceof Error) ? list.rows : []
+  const rows = one && !status && !listed.some((r) => r.id === one.id) ? [one, ...listed] : listed // it may be older than those listed
   const soon = rows.some((r) => r.status === 'RUNNING' || (r.status === 'PENDING' && r.next_attempt_at !== null && Date.parse(r.next_attempt_at) < Date.now() + 15_000))
   useEffect(() => {
     if (!soon) return
@@ -67,7 +71,7 @@ const target: Record<string, string> = { custom_http: 'to your endpoint', qna: '
 
 function Row({ row: r, open, toggle, changed }: { row: Delivery; open: boolean; toggle: () => void; changed: () => void }) {
   const link = r.source_kind === 'fold_job' ? `/ui/jobs/${r.source_id}` : r.source_kind === 'workflow' ? `/ui/workflows/${r.source_id}` : ''
-  const what = `${sources[r.source_kind] ?? r.source_kind}${r.source_kind === 'test' ? '' : ` ${events[r.event_name] ?? r.event_name}`}`
+  const what = `${sources[r.source_kind] ?? r.source_kind}${r.source_kind === 'test' ? '' : ` ${ends[r.event_status] ?? 'ended'}`}`
   return (
     <>
       <tr data-delivery={r.id} data-state={r.status}>
