@@ -98,8 +98,8 @@ func (d *Dir) put(ctx context.Context, key string, r io.Reader) (info Info, err 
 	return Info{Key: key, Bytes: n, SHA256: hexSum(sum)}, nil
 }
 
-// placeTries bounds how often move makes a folder again; a Delete would have to hit each of them.
-const placeTries = 100
+// placePatience bounds how long move makes a folder again; Deletes would have to hit every try of that time.
+const placePatience = 10 * time.Second
 
 // place moves a finished file to its key, durably.
 func (d *Dir) place(temp, key string) error {
@@ -114,26 +114,35 @@ func (d *Dir) place(temp, key string) error {
 }
 
 // move renames a file to its key and makes the folder for it. A Delete beside it may take away the folder that was just made
-// and is still empty; then it is made again. MkdirAll says "exists" where the folder went between its two looks.
+// and is still empty; then it is made again. MkdirAll says "exists" where the folder went between its two looks, and where
+// there is an object of its name.
 func (d *Dir) move(temp, key string) error {
-	var err error
-	for range placeTries {
-		err = d.root.MkdirAll(path.Dir(key), 0o700)
-		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-			continue
+	for end := time.Now().Add(placePatience); ; {
+		err := d.root.MkdirAll(path.Dir(key), 0o700)
+		again := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) && !d.objectAbove(key)
+		if err == nil {
+			err = d.root.Rename(temp, key)
+			again = errors.Is(err, fs.ErrNotExist) && d.holds(temp)
 		}
-		if err != nil {
-			return err
-		}
-		err = d.root.Rename(temp, key)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if _, gone := d.root.Lstat(temp); gone != nil {
+		if !again || time.Now().After(end) {
 			return err
 		}
 	}
-	return err
+}
+
+// objectAbove says whether a folder of the key's path is an object.
+func (d *Dir) objectAbove(key string) bool {
+	for folder := path.Dir(key); folder != "."; folder = path.Dir(folder) {
+		if stat, err := d.root.Lstat(folder); err == nil && !stat.IsDir() {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Dir) holds(name string) bool {
+	_, err := d.root.Lstat(name)
+	return err == nil
 }
 
 // syncFolders makes the entries of a folder durable, and the folder itself in those above it. Those above are synced even
