@@ -24,7 +24,7 @@ import boltz.main as package
 import chemistry
 import document
 import outcome
-from alignment import Broken, rows, table
+from alignment import table
 from boltz.data.module.inference import BoltzInferenceDataModule
 from boltz.data.module.inference import PredictionDataset as Dataset1
 from boltz.data.module.inference import collate as collate1
@@ -37,6 +37,7 @@ from boltz.model.models.boltz1 import Boltz1
 from boltz.model.models.boltz2 import Boltz2
 from document import Refused
 from foldrun import Failure
+from foldrun.alignment import Broken, rows
 from watch import Watch
 
 FILES = {"boltz-2": ["boltz2_conf.ckpt", "boltz2_aff.ckpt"], "boltz": ["boltz1_conf.ckpt", "ccd.pkl"]}

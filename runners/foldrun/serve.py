@@ -227,9 +227,9 @@ def error(e: BaseException, code: str) -> dict:
 def classify(e: BaseException) -> str:
     """The code that an exception of a package means; empty where it tells nothing."""
     text = str(e).lower()
-    if isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError" or "out of memory" in text:
+    if isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError" or "out of memory" in text or "resource_exhausted" in text:
         return "oom"
-    if type(e).__name__ == "AcceleratorError" or "cuda error" in text or "cudnn error" in text or "cublas error" in text:
+    if type(e).__name__ == "AcceleratorError" or "cuda error" in text or "cuda_error" in text or "cudnn error" in text or "cublas error" in text:
         return "device_lost"
     return ""
 

@@ -11,6 +11,8 @@ import time
 import unittest
 from pathlib import Path
 
+from foldrun.serve import classify
+
 RUNNERS = Path(__file__).resolve().parents[2]
 
 BODY = """
@@ -203,6 +205,17 @@ class Serve(unittest.TestCase):
         r.receive("progress")
         r.p.send_signal(signal.SIGTERM)
         self.assertEqual(r.end(), -signal.SIGTERM)
+
+    def test_what_exceptions_mean(self):
+        for text, code in (
+            ("CUDA out of memory. Tried to allocate 20.00 GiB", "oom"),
+            ("RESOURCE_EXHAUSTED: Failed to allocate request for 36.06GiB", "oom"),
+            ("CUDA error: an illegal memory access was encountered", "device_lost"),
+            ("INTERNAL: CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", "device_lost"),
+            ("bad magic number", ""),
+        ):
+            with self.subTest(text):
+                self.assertEqual(classify(RuntimeError(text)), code)
 
 
 if __name__ == "__main__":
