@@ -36,9 +36,8 @@ from boltz.data.write.writer import BoltzAffinityWriter, BoltzWriter
 from boltz.model.models.boltz1 import Boltz1
 from boltz.model.models.boltz2 import Boltz2
 from document import Refused
-from foldrun import Failure
+from foldrun import Failure, Watch
 from foldrun.alignment import Broken, rows
-from watch import Watch
 
 FILES = {"boltz-2": ["boltz2_conf.ckpt", "boltz2_aff.ckpt"], "boltz": ["boltz1_conf.ckpt", "ccd.pkl"]}
 # Samples at once where the service sets no bound; the package's own default.
@@ -103,7 +102,7 @@ class Boltz(foldrun.Runner):
         model.eval()
         model.setup("predict")
         model.to(self.device)
-        self.watch.attach(model)
+        self.watch.attach(model, trunk=model.pairformer_module, diffusion=model.structure_module.score_model, confidence=model.confidence_module)
         return model
 
     def affinity_model(self):
@@ -261,7 +260,7 @@ class Prediction:
 
     def predict_affinity(self) -> dict:
         p, watch = self.params, self.watch
-        watch.affinity = True
+        watch.all_is = "affinity"
         steps, samples = int(p.get("samplingStepsAffinity") or 200), int(p.get("diffusionSamplesAffinity") or 5)
         watch.say("affinity")
         model = self.runner.affinity_model()
@@ -279,7 +278,7 @@ class Prediction:
         prediction = self.step(model, batch)
         writer = BoltzAffinityWriter(self.out / "processed" / "structures", self.out / "predictions")
         writer.write_on_batch_end(None, model, prediction, [0], batch, 0, 0)
-        watch.affinity = False
+        watch.all_is = ""
         return outcome.affinity(self.predictions, NAME)
 
 

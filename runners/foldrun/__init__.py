@@ -26,6 +26,7 @@ Standard library only, Python 3.10 or newer. It must not import a model's packag
 from .digest import Digest
 from .job import Cancelled, Failure, Job, Load, Ready, Result
 from .serve import Runner, serve
+from .watch import Watch
 from .wire import CODES, PROTOCOL, WireError
 
-__all__ = ["CODES", "PROTOCOL", "Cancelled", "Digest", "Failure", "Job", "Load", "Ready", "Result", "Runner", "WireError", "serve"]
+__all__ = ["CODES", "PROTOCOL", "Cancelled", "Digest", "Failure", "Job", "Load", "Ready", "Result", "Runner", "Watch", "WireError", "serve"]

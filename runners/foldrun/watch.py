@@ -1,4 +1,4 @@
-"""Hooks inside a model: how far it is, how long each stage took, and whether its job was cancelled."""
+"""Hooks inside a model of PyTorch: how far it is, how long each stage took, and whether its job was cancelled."""
 
 import time
 from contextlib import contextmanager
@@ -10,13 +10,13 @@ class Watch:
     def __init__(self, settle=lambda: None):
         self.settle = settle  # waits for the device, so that a stage's time is its own
         self.job = None
-        self.affinity = False
+        self.all_is = ""  # a stage that every module counts for, while it is set
         self.counts, self.totals, self.seconds = {}, {}, {}
         self.stage, self.since = "", 0.0
 
     @contextmanager
     def follow(self, job):
-        self.job, self.affinity = job, False
+        self.job, self.all_is = job, ""
         self.counts, self.totals, self.seconds = {}, {}, {}
         self.stage, self.since = "", time.monotonic()
         try:
@@ -39,10 +39,10 @@ class Watch:
         self.job.progress(stage, done, total)
 
     def step(self, stage: str):
-        """One more unit of a stage begins. All of the affinity's model is one stage."""
+        """One more unit of a stage begins."""
         if self.job is None:
             return
-        stage = "affinity" if self.affinity else stage
+        stage = self.all_is or stage
         done = self.counts.get(stage, 0)
         self.counts[stage] = done + 1
         total = self.totals.get(stage, 0)
@@ -52,11 +52,11 @@ class Watch:
         if self.job is not None:
             self.job.check()
 
-    def attach(self, model):
-        """Hooks a model of the package. Every block looks at the cancel, since one pass of the trunk may take minutes."""
-        model.pairformer_module.register_forward_pre_hook(lambda *_: self.step("trunk"))
-        model.structure_module.score_model.register_forward_pre_hook(lambda *_: self.step("diffusion"))
-        model.confidence_module.register_forward_pre_hook(lambda *_: self.step("confidence"))
+    def attach(self, model, **stages):
+        """Hooks a model. stages: name of a stage → the module whose every pass is a unit of it. Every block looks at the cancel too,
+        since one pass of a trunk may take minutes."""
+        for stage, module in stages.items():
+            module.register_forward_pre_hook(lambda *_, stage=stage: self.step(stage))
         for name, module in model.named_modules():
             if name.rpartition(".")[2].isdigit():
                 module.register_forward_pre_hook(lambda *_: self.check())
