@@ -11,11 +11,13 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +30,10 @@ func TestMain(m *testing.M) {
 		(&fake{in: bufio.NewReader(os.Stdin)}).run()
 		return
 	}
+	if dir := os.Getenv("PLEAT_TEST_SERVICE"); dir != "" {
+		service(dir)
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -36,6 +42,7 @@ type fake struct {
 	in   *bufio.Reader
 	mu   sync.Mutex
 	mute atomic.Bool
+	deaf atomic.Bool // to the end of its input
 	jobs int
 	rss  atomic.Int64
 }
@@ -65,6 +72,9 @@ func (f *fake) run() {
 		for {
 			line, err := readLine(f.in, maxToRunner)
 			if err != nil {
+				if f.deaf.Load() {
+					select {}
+				}
 				os.Exit(0)
 			}
 			m, err := decodeWire(line)
@@ -183,6 +193,15 @@ func (f *fake) ends(what string, m *wirePredict) {
 		}
 		fmt.Fprintln(os.Stderr, "child", cmd.Process.Pid)
 		os.Exit(0)
+	case "stuck": // in C code, as it were: it hears nothing any more, and has a child
+		f.deaf.Store(true)
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+		cmd := exec.Command("sleep", "600")
+		if err := cmd.Start(); err != nil {
+			os.Exit(6)
+		}
+		f.say(wireLog{Type: "log", ID: m.ID, Line: fmt.Sprint("stuck ", os.Getpid(), " ", cmd.Process.Pid)})
+		select {}
 	case "stubborn":
 		f.say(wireProgress{Type: "progress", ID: m.ID, Stage: "diffusion", Done: 1, Total: 9})
 		select {}

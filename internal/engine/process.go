@@ -150,12 +150,17 @@ func (p *process) spawn() error {
 	}
 	p.stdin = inW
 	p.offer()
+	g, err := protect(p.cmd.Process.Pid)
+	if err != nil { // the end of its input still ends a runner that looks at it
+		p.log.Warn("a runner may outlive the service where that is killed", "engine", p.manifest.Engine, "error", err)
+	}
 	var readers sync.WaitGroup
 	readers.Go(func() { p.read(outR) })
 	readers.Go(func() { p.readStderr(errR) })
 	go func() {
 		err := p.cmd.Wait()
 		p.signal(syscall.SIGKILL) // what it left behind
+		g.end()
 		p.mu.Lock()
 		p.ended, p.reaped = err, true
 		p.mu.Unlock()
