@@ -5,9 +5,12 @@ import { resolve } from 'node:path'
 import type { CreateJob } from '../src/api'
 import { Server, test as base } from './server'
 
+/** The flags that bring the runner in. */
+export const engines = ['--engines', 'mini,calvados,analyst,made', '--runners', resolve(import.meta.dirname ?? __dirname, 'runners')]
+
 export const test = base.extend<object, { server: Server }>({
   server: [async ({}, use) => {
-    const server = new Server(['--engines', 'mini,calvados,analyst,made', '--runners', resolve(import.meta.dirname ?? __dirname, 'runners')])
+    const server = new Server(engines)
     await server.start()
     await use(server)
     await server.remove()

@@ -134,6 +134,7 @@ test("another program's file becomes drafts, and says what was changed", async (
 })
 
 test('all jobs of a file are folded at once', async ({ page, server }) => {
+  test.setTimeout(300_000) // two folds, on a machine that may have much else to do
   const key = server.newKey('ida')
   await signIn(page, server, key)
   await page.goto('/ui/')
@@ -141,5 +142,5 @@ test('all jobs of a file are folded at once', async ({ page, server }) => {
   await page.locator('input[type=file]').setInputFiles(file('jobs.json', JSON.stringify(jobs)))
   await page.getByRole('button', { name: 'Fold all 2' }).click()
   await expect(page).toHaveURL(/\/ui\/jobs$/)
-  for (const name of ['number 1', 'number 2']) await expect(page.getByRole('row').filter({ hasText: name })).toHaveAttribute('data-state', 'COMPLETED')
+  for (const name of ['number 1', 'number 2']) await expect(page.getByRole('row').filter({ hasText: name })).toHaveAttribute('data-state', 'COMPLETED', { timeout: 120_000 })
 })

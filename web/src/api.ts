@@ -212,6 +212,15 @@ export const api = {
   rerun: (id: string, params?: Params) => call<CreatedJob>('POST', `/v1/jobs/${part(id)}/runs`, params ? { params } : {}),
   setPublic: (id: string, isPublic: boolean) => call('PATCH', `/v1/jobs/${part(id)}/public`, { isPublic }),
   archive: (id: string) => `/v1/jobs/${part(id)}/archive.zip`,
+  createItem: (name: string, fileType: string) => call<{ id: string }>('POST', '/v1/library/create', { name, type: 'file', fileType, origin: 'page' }),
+  uploadFile: (item: string, name: string, file: Blob) => {
+    const form = new FormData()
+    form.append('files', file, name)
+    return call('POST', `/v1/library/${part(item)}/upload-files`, form)
+  },
+  item: (id: string) => call<{ metadata: { files?: { file_name: string; size_bytes: number }[] } }>('GET', `/v1/library/${part(id)}`),
+  fileUrl: (item: string, name: string) => call<string>('GET', `/v1/library/file/${part(item)}/${part(name)}`),
+  deleteItem: (id: string) => call('DELETE', `/v1/library/${part(id)}`),
   models: () => call<List<Model>>('GET', '/v1/models'),
   workflow: (id: string) => call<Workflow>('GET', `/v1/workflows/${part(id)}`),
   publicWorkflow: (id: string) => call<Workflow>('GET', `/v1/workflows/public/${part(id)}`),

@@ -1,9 +1,9 @@
 // The card of one entity: its kind, its letters with bad ones marked where they stand, copies, modifications.
-import { useRef } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { Kind } from '../api'
 import { plural } from '../say'
-import { alphabet, badLetters, chainNames, grouped, type Item, letters } from './draft'
-import { draft, edit, model, saidOf } from './state'
+import { aligns, alphabet, badLetters, chainNames, grouped, type Item, letters, misaligned } from './draft'
+import { align, draft, edit, model, saidOf } from './state'
 
 const kinds: [Kind, string][] = [['protein', 'Protein'], ['rna', 'RNA'], ['dna', 'DNA'], ['ligand', 'Ligand']]
 
@@ -34,8 +34,43 @@ export function Chain({ item, index }: { item: Item; index: number }) {
         {bad.length > 0 && <p class="wrong">{bad.slice(0, 3).map((b) => `“${b.letter}” at position ${b.position}`).join(', ')}{bad.length > 3 && ` and ${bad.length - 3} more`}: {item.kind === 'ligand' ? '' : `${kinds.find(([k]) => k === item.kind)![1]} letters are ${alphabet(item.kind, !!m?.features.includes('unknown'))}`}</p>}
         {said.map((s) => <p class="wrong">{s}</p>)}
       </div>
+      {item.kind === 'protein' && (item.alignment || m?.features.includes('msa')) && <Alignment item={item} title={title} />}
       {item.kind !== 'ligand' && <More item={item} set={set} />}
     </article>
+  )
+}
+
+/** An alignment of the user's own in place of a search. */
+function Alignment({ item, title }: { item: Item; title: string }) {
+  const [wrong, setWrong] = useState(''), [busy, setBusy] = useState(false)
+  const file = useRef<HTMLInputElement>(null)
+  const take = async (f: File | undefined) => {
+    if (!f) return
+    setBusy(true)
+    setWrong(await align(f, item.key).then(() => '', (e: Error) => e.message))
+    setBusy(false)
+  }
+  const remove = () => {
+    setWrong('')
+    edit((d) => {
+      d.from = ''
+      d.items.find((i) => i.key === item.key)!.alignment = null
+    })
+  }
+  const a = item.alignment, other = misaligned(item), m = model.value
+  return (
+    <div class="alignment" data-alignment={a ? a.rows : ''}>
+      <div class="row">
+        {a && <span class="small-text"><span class="dim">Alignment</span> {a.name}<span class="dim num">, {plural(a.rows, 'sequence')}</span></span>}
+        <button type="button" class="bare" disabled={busy} aria-label={`${a ? 'Another' : 'Own'} alignment of ${title}`} onClick={() => file.current!.click()}>{busy ? 'Reading…' : a ? 'Another…' : 'Own alignment…'}</button>
+        {a && <button type="button" class="bare" aria-label={`Remove the alignment of ${title}`} onClick={remove}>Remove</button>}
+        {!a && <span class="dim small-text">an A3M file, used in place of a search</span>}
+        <input ref={file} type="file" hidden accept=".a3m" aria-label={`Alignment file of ${title}`} onChange={(e) => { void take(e.currentTarget.files?.[0]); e.currentTarget.value = '' }} />
+      </div>
+      {wrong && <p class="wrong" role="alert">{wrong}</p>}
+      {a && other && <p class="wrong">{a.name} {other}.</p>}
+      {a && !other && m && !aligns(draft.value, m) && <p class="dim small-text">{m.features.includes('msa') ? 'Not used, since msaAlgorithm is none.' : `Not used: ${m.name} takes no alignments.`}</p>}
+    </div>
   )
 }
 

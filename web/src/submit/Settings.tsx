@@ -58,7 +58,7 @@ function Param({ spec }: { spec: ParamSpec }) {
   return (
     <label class="field"><span class="mono">{spec.name}</span>
       {spec.values.length > 0
-        ? <select value={String(v ?? '')} onChange={(e) => set(e.currentTarget.value)}><option value="">{usual}</option>{spec.values.map((o) => <option value={o}>{o}</option>)}</select>
+        ? <select value={String(v ?? '')} onChange={(e) => set(e.currentTarget.value)}><option value="">{usual}</option>{spec.values.filter((o) => o !== usual || o === v).map((o) => <option value={o}>{o}</option>)}</select>
         : <input type="text" inputMode={spec.type === 'string' ? 'text' : 'decimal'} placeholder={usual} aria-invalid={said.length > 0} value={String(v ?? '')} onInput={(e) => set(e.currentTarget.value)} />}
       <small>{spec.doc} {bounds}</small>
       <Said of={said} />

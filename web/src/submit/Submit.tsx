@@ -6,9 +6,9 @@ import { about, bytes, plural } from '../say'
 import { look } from '../session'
 import { Copy } from '../states'
 import { Chain } from './Chain'
-import { blank, curl, foreign, fromBody, grouped, newItem, nameOf, parseText, toBody } from './draft'
+import { alignmentsOf, blank, curl, foreign, fromBody, grouped, newItem, nameOf, parseText, toBody } from './draft'
 import { Constraints, FollowUps, ModelChoice } from './Settings'
-import { body, check, draft, edit, imported, loadModels, loadWebhook, model, models, open, openJob, saidElse, saidOf, verdict } from './state'
+import { align, body, bring, check, draft, edit, imported, loadModels, loadWebhook, misfits, model, models, open, openJob, saidElse, saidOf, takeBack, verdict } from './state'
 
 const examples: [string, string, string][] = [
   ['Trp-cage', 'miniprotein, 20 residues, PDB 2JOF', '>Trp-cage\nDAYAQWLKDGGPSSGRPPPS'],
@@ -57,7 +57,13 @@ export function Submit() {
     }
   }
   const drop = async (files?: FileList | null) => {
-    const file = files?.[0]
+    const all = [...(files ?? [])], file = all.find((f) => !/\.a3m$/i.test(f.name))
+    setWrong('')
+    try {
+      for (const f of all) if (f !== file && /\.a3m$/i.test(f.name)) await align(f)
+    } catch (e) {
+      setWrong((e as Error).message)
+    }
     if (!file) return
     if (file.size > maxFile) return setWrong(`${file.name} has ${bytes(file.size)}; at most ${bytes(maxFile)} are read`)
     await take(await file.text(), file.name)
@@ -112,9 +118,9 @@ function Add({ take, drop, first }: { take: (text: string) => Promise<void>; dro
           <button type="button" disabled={!text.trim()} onClick={() => add(text)}>Add</button>
           {model.value?.entities.includes('ligand') && <button type="button" class="quiet" onClick={() => edit((d) => { d.items.push(newItem('ligand')) })}>Add a ligand</button>}
           <button type="button" class="quiet" onClick={() => file.current!.click()}>Open a file…</button>
-          <input ref={file} type="file" hidden accept=".fasta,.fa,.faa,.fna,.json,.yaml,.yml,.txt" onChange={(e) => { void drop(e.currentTarget.files); e.currentTarget.value = '' }} />
+          <input ref={file} type="file" hidden multiple accept=".fasta,.fa,.faa,.fna,.json,.yaml,.yml,.txt,.a3m" onChange={(e) => { void drop(e.currentTarget.files); e.currentTarget.value = '' }} />
         </div>
-        <span class="dim small-text">or drop one here: FASTA, AlphaFold Server, AlphaFold 3, Boltz</span>
+        <span class="dim small-text">or drop one here: FASTA, AlphaFold Server, AlphaFold 3, Boltz, A3M</span>
       </div>
       {first && (
         <div class="examples">
@@ -174,28 +180,34 @@ function Run() {
   const submit = async () => {
     setBusy(true)
     setWrong('')
-    const text = JSON.stringify([b, d.from])
-    if (once.current.body !== text) once.current = { body: text, key: onceKey() }
+    let item = ''
     try {
-      const made = await api.createJob(b, once.current.key, d.from)
+      item = await bring(d)
+      const text = JSON.stringify([b, item])
+      if (once.current.body !== text) once.current = { body: text, key: onceKey() }
+      const made = await api.createJob(b, once.current.key, item)
       draft.value = { ...blank(), model: d.model }
       imported.value = null
       void look()
       go(`/ui/jobs/${made.jobId}`)
     } catch (e) {
       setWrong((e as Error).message)
-      if (e instanceof Refusal && e.status !== 0) void check()
+      if (e instanceof Refusal && e.status !== 0) {
+        void takeBack(item)
+        void check()
+      }
     }
     setBusy(false)
   }
   const v = verdict.value
-  const valid = v !== null && !(v instanceof Error) && v.valid // while it looks again, the last word stands; the service has the last one
+  const command = curl(location.origin, b, d.from, d.from ? [] : alignmentsOf(d, model.value).map((a) => a.name))
+  const valid = v !== null && !(v instanceof Error) && v.valid && misfits.value === 0 // while it looks again, the last word stands; the service has the last one
   return (
     <form class="card run" aria-label="Settings" onSubmit={(e) => { e.preventDefault(); if (valid) void submit() }}>
       <label class="field"><span>Name</span><input type="text" maxLength={255} placeholder={nameOf({ ...d, name: '' })} value={d.name} onInput={(e) => edit((x) => { x.name = e.currentTarget.value })} /></label>
       {saidOf((p) => p.part === 'name').map((s) => <p class="wrong">{s}</p>)}
       <ModelChoice />
-      {d.from && <p class="hint">With the library item of the job before it, such as its alignments. <button type="button" class="bare" onClick={() => edit((x) => { x.from = '' })}>Without it</button></p>}
+      {d.from && <p class="hint">With the library item of the job before it{d.items.some((i) => i.alignment) && ', which has its alignments'}. <button type="button" class="bare" onClick={() => edit((x) => { x.from = ''; for (const i of x.items) i.alignment = null })}>Without it</button></p>}
       <hr />
       <FollowUps />
       <hr />
@@ -203,10 +215,10 @@ function Run() {
       <div class="run-foot">
       <Verdict />
       {wrong && <p class="refused" role="alert">{wrong}</p>}
-      <button type="submit" class="wide" disabled={busy || !valid}>{busy ? 'Submitting…' : 'Fold'}</button>
+      <button type="submit" class="wide" disabled={busy || !valid}>{busy ? d.items.some((i) => i.alignment) ? 'Sending the alignments…' : 'Submitting…' : 'Fold'}</button>
       </div>
       {d.items.length > 0 && (
-        <details class="more curl"><summary>Show as curl</summary><pre tabIndex={0} aria-label="The same as a command">{curl(location.origin, b, d.from)}</pre><Copy text={() => curl(location.origin, b, d.from)} /></details>
+        <details class="more curl"><summary>Show as curl</summary><pre tabIndex={0} aria-label="The same as a command">{command}</pre><Copy text={command} /></details>
       )}
     </form>
   )
@@ -218,8 +230,8 @@ function Verdict() {
   if (d.items.length === 0) return <p class="hint" role="status">Add a sequence to begin.</p>
   if (v instanceof Error) return <p class="refused" role="status">It could not be checked: {v.message}</p>
   if (!v) return <p class="hint" role="status">Checking…</p>
-  if (!v.valid) {
-    const rest = saidElse(), beside = v.errors.length - rest.length
+  if (!v.valid || misfits.value > 0) {
+    const rest = saidElse(), beside = v.errors.length - rest.length + misfits.value
     return <div class="refused" role="status" data-valid="no">{rest.map((s) => <div>{s}</div>)}{beside > 0 && <div>{plural(beside, 'thing')} to mend, said beside {beside === 1 ? 'its field' : 'their fields'}.</div>}</div>
   }
   const together = model.value?.features.includes('complex') || v.chains.length === 1

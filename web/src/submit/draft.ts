@@ -1,12 +1,16 @@
 // What is being written on the Submit page, and how it becomes the body of POST /v1/jobs and back. Nothing here touches
 // the page or the network.
 import type { Bond, Constraints, Contact, CreateJob, Kind, Ligand, Model, Params, Pocket, Polymer, SequenceItem } from '../api'
+import { misfit, type Read, storedName } from './alignment'
 
 /** One entity to fold. Text is as it was typed. */
 export interface Item {
   key: number; kind: Kind; text: string; label: string; count: number; chain: string
   ccd: boolean; affinity: boolean; cyclic: boolean; mods: Mod[]; source: string
+  alignment: Alignment | null // of the user's own
 }
+/** An alignment of the user's own. The file is a handle: its text is not copied with the draft. */
+export interface Alignment extends Read { key: number; name: string; file: Blob }
 export interface Mod { residue: string; ccd: string }
 
 /** A constraint as its fields were typed: residues as A:12, atoms as A:12:SG. */
@@ -18,7 +22,7 @@ export interface Draft {
   name: string; isPublic: boolean; items: Item[]; model: string; params: Record<string, string | boolean>; rules: Rule[]
   ask: boolean; question: string; simulate: boolean; simulation: Simulation; notify: boolean | null // null: as the webhook's default says
   chatId: string
-  from: string // library item that the job is associated with, such as alignments of its own; beside the body, in the address
+  from: string // library item that the job is associated with, as it is: an older job's. Beside the body, in the address
 }
 
 export const usual: Simulation = { preset: 'single_af_go', length: '0.2', every: '0.01', temp: '293.15', ionic: '0.15', pH: '7.5', profile: 'calvados2' }
@@ -31,7 +35,7 @@ export const blank = (): Draft => ({
 })
 
 export const newItem = (kind: Kind, text = ''): Item => ({
-  key: nextKey(), kind, text, label: '', count: 1, chain: '', ccd: kind === 'ligand', affinity: false, cyclic: false, mods: [], source: '',
+  key: nextKey(), kind, text, label: '', count: 1, chain: '', ccd: kind === 'ligand', affinity: false, cyclic: false, mods: [], source: '', alignment: null,
 })
 
 // Letters, as the service takes them. The last of each stands for an unknown residue, which only some models take.
@@ -271,8 +275,35 @@ export function placeOf(field: string): Place {
   return field === 'name' ? { part: 'name' } : { part: 'none' }
 }
 
-/** A command that sends a body, for a shell. */
-export function curl(origin: string, body: CreateJob, from = ''): string {
-  const json = JSON.stringify(body, null, 2).replaceAll("'", "'\\''")
-  return `curl -sS ${origin}/v1/jobs${from && '?from=' + from} \\\n  -H "Authorization: Bearer $PLEAT_KEY" -H 'Content-Type: application/json' \\\n  -d '${json}'`
+/** Whether a model makes use of alignments, as the draft's parameters stand. */
+export const aligns = (d: Draft, model?: Model) => !!model?.features.includes('msa') && d.params.msaAlgorithm !== 'none'
+
+/** The alignments that go out with a job, each with a name of its own. */
+export function alignmentsOf(d: Draft, model?: Model): (Alignment & { stored: string })[] {
+  const names = new Set<string>()
+  return (aligns(d, model) ? d.items : []).flatMap((i, k) => {
+    if (!i.alignment || i.kind !== 'protein') return []
+    let stored = storedName(i.alignment.name)
+    if (names.has(stored)) stored = `${k + 1}-${stored}`
+    names.add(stored)
+    return [{ ...i.alignment, stored }]
+  })
+}
+
+/** What is wrong with an entity's alignment; empty: nothing. */
+export const misaligned = (i: Item) => (i.alignment && i.kind === 'protein' ? misfit(i.alignment.query, letters(i.text).toUpperCase()) : '')
+
+const quoted = (s: string) => `'${s.replaceAll("'", "'\\''")}'`
+
+/** Commands that send a body, for a shell; files are alignments that go into the library first. */
+export function curl(origin: string, body: CreateJob, from = '', files: string[] = []): string {
+  const key = '-H "Authorization: Bearer $PLEAT_KEY"', json = "-H 'Content-Type: application/json'"
+  const post = (path: string, more: string) => `curl -sS ${origin}${path} \\\n  ${key} ${more}`
+  const create = (path: string) => post(path, `${json} \\\n  -d ${quoted(JSON.stringify(body, null, 2))}`)
+  if (files.length === 0) return create('/v1/jobs' + (from && '?from=' + from))
+  return [
+    `ITEM=$(${post('/v1/library/create', `${json} \\\n  -d '{"name": "alignments", "type": "file", "fileType": "a3m"}'`)} | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
+    ...files.map((f) => post('/v1/library/$ITEM/upload-files', `-F ${quoted('files=@' + f)}`)),
+    create('/v1/jobs?from=$ITEM'),
+  ].join('\n')
 }

@@ -1,7 +1,9 @@
 // The draft of this tab: it outlives a visit to another page, and nothing else.
 import { computed, signal } from '@preact/signals'
-import { api, type Blocking, type Imported, type Model, type Validation, type WebhookConfig } from '../api'
-import { blank, type Draft, fromBody, grouped, placeOf, type Place, toBody } from './draft'
+import { api, type Blocking, download, type Imported, type Model, type Validation, type WebhookConfig } from '../api'
+import { bytes } from '../say'
+import { mostBytes, readA3M } from './alignment'
+import { type Alignment, alignmentsOf, blank, type Draft, fromBody, grouped, letters, misaligned, newItem, nextKey, nameOf, placeOf, type Place, toBody } from './draft'
 
 export const draft = signal<Draft>(blank())
 export const models = signal<Model[] | Error | null>(null)
@@ -75,8 +77,71 @@ export async function openJob(id: string) {
     ...(view.constraints && { constraints: view.constraints }), ...(view.job.chatId && { chatId: view.job.chatId }),
   })
   d.from = view.job.libraryItemId ?? ''
+  if (d.from) await takeStored(d)
   open(d)
 }
+
+// The alignments that an older job was made with stand on its chains again.
+async function takeStored(d: Draft) {
+  const item = await api.item(d.from).catch(() => null)
+  if (!item) d.from = '' // deleted since
+  for (const f of item?.metadata.files ?? []) {
+    if (!/\.a3m$/i.test(f.file_name) || f.size_bytes > mostBytes) continue
+    const a = await api.fileUrl(d.from, f.file_name).then(download).then((r) => r.blob()).then((b) => readFile(f.file_name, b)).catch(() => null)
+    const fits = d.items.find((i) => a && i.kind === 'protein' && letters(i.text) === a.query)
+    if (fits) fits.alignment = a
+  }
+}
+
+async function readFile(name: string, file: Blob): Promise<Alignment> {
+  if (file.size > mostBytes) throw new Error(`${name} has ${bytes(file.size)}; an alignment may have ${bytes(mostBytes)}`)
+  try {
+    return { ...readA3M(await file.text()), key: nextKey(), name, file }
+  } catch (e) {
+    throw new Error(`${name} is no alignment: ${(e as Error).message}`)
+  }
+}
+
+/** Puts an alignment on the chain that is meant, or on the one whose sequence it is of; where there is none yet, the sequence comes with it. */
+export async function align(file: File, key?: number) {
+  const a = await readFile(file.name, file)
+  const d = draft.peek()
+  const to = d.items.find((i) => (key === undefined ? i.kind === 'protein' && letters(i.text).toUpperCase() === a.query : i.key === key))
+  if (!to && d.items.length > 0) throw new Error(`${file.name} is of none of the chains: its first row has ${a.query.length} residues and begins with ${a.query.slice(0, 12)}`)
+  edit((n) => {
+    n.from = '' // from now on the alignments of this draft are its own
+    if (to) n.items.find((i) => i.key === to.key)!.alignment = a
+    else n.items.push({ ...newItem('protein', grouped(a.query)), alignment: a })
+  })
+}
+
+let brought = { keys: '', item: '' }
+
+/** The library item that the job is made from: its own alignments, which are put there first, or that of an older job. */
+export async function bring(d: Draft): Promise<string> {
+  const files = alignmentsOf(d, model.peek()), keys = files.map((f) => f.key).join()
+  if (d.from || files.length === 0) return d.from
+  if (brought.keys === keys) return brought.item
+  const { id } = await api.createItem(`Alignments of ${nameOf(d)}`.slice(0, 255), 'a3m')
+  try {
+    for (const f of files) await api.uploadFile(id, f.stored, f.file)
+  } catch (e) {
+    await api.deleteItem(id).catch(() => undefined)
+    throw e
+  }
+  brought = { keys, item: id }
+  return id
+}
+
+/** Takes back what was brought for a job that was refused. */
+export async function takeBack(item: string) {
+  if (item !== brought.item || !item) return
+  brought = { keys: '', item: '' }
+  await api.deleteItem(item).catch(() => undefined)
+}
+
+/** How many chains have an alignment that is not theirs. */
+export const misfits = computed(() => draft.value.items.filter((i) => misaligned(i) !== '').length)
 
 let running: AbortController | undefined
 
