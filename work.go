@@ -17,6 +17,9 @@ type Work struct {
 	Dir     string            // a fresh folder with the input's files: what the engine writes goes here
 	Resume  string            // path of the last attempt's checkpoint; empty: from the start
 	Step    int64             // of that checkpoint
+	// Computed, if not nil, is called once all is computed and only files are left to be written: what computed it is free for the
+	// next task. An engine need not call it.
+	Computed func()
 }
 
 // FoldInput is what to fold. A model without FeatureComplex folds each sequence on its own.

@@ -54,6 +54,9 @@ func (r *Runner) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.O
 	if f != nil {
 		return pleat.Output{Failure: f, Engine: t.name()}
 	}
+	if w.Computed != nil {
+		w.Computed()
+	}
 	return t.collect(ctx, pieces)
 }
 

@@ -126,6 +126,17 @@ func (w *Warm) Free() (slots int, memory int64) {
 	return max(slots-len(w.coming), 0), memory
 }
 
+// Accelerators is how many there are.
+func (w *Warm) Accelerators() int {
+	n := 0
+	for _, s := range w.slots {
+		if !s.cpu {
+			n++
+		}
+	}
+	return n
+}
+
 // Expect keeps an accelerator for a task that was claimed for one.
 func (w *Warm) Expect(task pleat.TaskID) {
 	w.mu.Lock()

@@ -27,7 +27,7 @@ const inputDir = "input"
 
 // flow runs one attempt at a workflow's task.
 func (p *Pool) flow(h *held, dir string) pleat.Output {
-	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Lane], Dir: dir}
+	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Lane], Dir: dir, Computed: func() { p.computed(h) }}
 	plan, err := flow.Parse(h.Flow.Word, h.Flow.Input, false)
 	if err != nil {
 		return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, err.Error())}

@@ -42,7 +42,7 @@ func (p *Pool) execute(h *held) {
 }
 
 func (p *Pool) fold(h *held, dir string) pleat.Output {
-	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Lane], Fold: h.Fold, Dir: dir}
+	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Lane], Fold: h.Fold, Dir: dir, Computed: func() { p.computed(h) }}
 	queued := p.cfg.Clock().Sub(h.Queued)
 	s := &sink{p: p, h: h, dir: dir}
 	a := aligning{p: p, h: h, work: &w, sink: s}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/engine"
 	"pleat/internal/store"
 )
 
@@ -18,8 +17,10 @@ type held struct {
 	ctx    context.Context // of the attempt; lives as long as held does
 	cancel context.CancelCauseFunc
 	end    context.CancelFunc
-	warm   *engine.Warm // that has an accelerator for it; nil: it has a slot of the worker's own
+	group  *group
 	reuse  reuse
+
+	writing bool // all is computed, its place is another's; of the pool's mu
 
 	mu      sync.Mutex
 	pending []pleat.Progress // not told yet
@@ -32,12 +33,12 @@ var (
 	errLost    = errors.New("another worker has the task")
 )
 
-func (p *Pool) take(run context.Context, c store.Claimed, g engine.Group) *held {
+func (p *Pool) take(run context.Context, c store.Claimed, g *group) *held {
 	whole, cancel := context.WithCancelCause(run)
 	ctx, end := context.WithTimeout(whole, p.cfg.Timeout)
-	h := &held{Claimed: c, task: c.Task, ctx: ctx, cancel: cancel, end: end, warm: g.Warm, renewed: p.cfg.Clock()}
-	if h.warm != nil {
-		h.warm.Expect(h.task.ID)
+	h := &held{Claimed: c, task: c.Task, ctx: ctx, cancel: cancel, end: end, group: g, renewed: p.cfg.Clock()}
+	if g.Warm != nil {
+		g.Warm.Expect(h.task.ID)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,12 +49,23 @@ func (p *Pool) take(run context.Context, c store.Claimed, g engine.Group) *held 
 func (p *Pool) drop(h *held) {
 	h.end()
 	h.cancel(nil)
-	if h.warm != nil {
-		h.warm.Forget(h.task.ID)
+	if h.group.Warm != nil {
+		h.group.Warm.Forget(h.task.ID)
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.held, h.task.ID)
+	if p.held[h.task.ID] == h { // else this worker has a later attempt at it by now
+		delete(p.held, h.task.ID)
+	}
+	p.mu.Unlock()
+	h.group.tell()
+}
+
+// computed gives a task's place to the next one. The task stays held, its lease renewed, until its files are stored and it has ended.
+func (p *Pool) computed(h *held) {
+	p.mu.Lock()
+	h.writing = true
+	p.mu.Unlock()
+	h.group.tell()
 }
 
 // interrupt breaks off everything that runs.

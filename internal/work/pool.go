@@ -106,7 +106,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	duties.Go(func() { p.forgetAlignments(run) })
 	var claims sync.WaitGroup
 	for _, g := range p.engines.Groups() {
-		claims.Go(func() { p.claim(ctx, run, &tasks, g) })
+		claims.Go(func() { p.claim(ctx, run, &tasks, &group{g, make(chan struct{}, 1)}) })
 	}
 	<-ctx.Done()
 	claims.Wait()
@@ -145,36 +145,46 @@ func (p *Pool) register(ctx context.Context) bool {
 	}
 }
 
+// group is lanes that share places, and hears when one may have become free.
+type group struct {
+	engine.Group
+	freed chan struct{}
+}
+
+func (g *group) tell() {
+	select {
+	case g.freed <- struct{}{}:
+	default:
+	}
+}
+
+// writingEach is how many results are written at once for each place to compute in. More wait in their places, so that a store
+// that is slow does not have results pile up before it.
+const writingEach = 4
+
 // claim takes tasks of a group's lanes while it has places. Work runs under run, which outlives ctx, so that a shutdown is told
 // to it with its cause.
-func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g engine.Group) {
+func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *group) {
 	lanes := slices.Clone(g.Lanes)
 	kick := make(chan struct{}, 1)
 	for _, l := range lanes {
 		p.store.SubscribeTo(store.LaneTopic(l), kick)
 		defer p.store.Unsubscribe(store.LaneTopic(l), kick)
 	}
-	ended := make(chan struct{}, p.cfg.Slots)
-	var freed <-chan struct{}
+	var device <-chan struct{}
 	if g.Warm != nil {
-		ended, freed = nil, g.Warm.Freed()
+		device = g.Warm.Freed()
 	}
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
-	for left, wait := p.cfg.Slots, time.Duration(0); ; {
+	for wait := time.Duration(0); ; {
 		if ctx.Err() == nil {
-			got, err := p.claimSome(ctx, run, g, lanes, left)
+			got, err := p.claimSome(ctx, run, g, lanes)
 			if len(lanes) > 1 { // else work in the first lane could keep the others waiting for ever
 				lanes = append(lanes[1:], lanes[0])
 			}
 			for _, h := range got {
-				left--
-				tasks.Go(func() {
-					p.execute(h)
-					if ended != nil {
-						ended <- struct{}{}
-					}
-				})
+				tasks.Go(func() { p.execute(h) })
 			}
 			switch {
 			case err == nil:
@@ -192,20 +202,19 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g engine.G
 			return
 		case <-kick:
 		case <-poll.C:
-		case <-ended:
-			left++
-		case <-freed:
+		case <-g.freed:
+		case <-device:
 		}
 	}
 }
 
 // claimSome claims what a group has room for: one group at a time, since two could both take the last of the memory.
-func (p *Pool) claimSome(ctx, run context.Context, g engine.Group, lanes []string, left int) ([]*held, error) {
+func (p *Pool) claimSome(ctx, run context.Context, g *group, lanes []string) ([]*held, error) {
 	p.claiming.Lock()
 	defer p.claiming.Unlock()
 	var out []*held
 	for {
-		free, memory := p.room(g, left-len(out))
+		free, memory := p.room(g)
 		if free <= 0 {
 			return out, nil
 		}
@@ -223,23 +232,41 @@ func (p *Pool) claimSome(ctx, run context.Context, g engine.Group, lanes []strin
 }
 
 // room is how many tasks of a group may be taken, and how much memory each may expect to use; 0 bytes where there is no bound.
-func (p *Pool) room(g engine.Group, left int) (free int, memory int64) {
-	if g.Warm != nil {
-		return g.Warm.Free()
+func (p *Pool) room(g *group) (free int, memory int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	computing, writing := 0, 0
+	for _, h := range p.held {
+		switch {
+		case h.group != g:
+		case h.writing:
+			writing++
+		default:
+			computing++
+		}
 	}
-	return left, p.memoryLeft()
+	places := p.cfg.Slots
+	if g.Warm != nil {
+		places = g.Warm.Accelerators()
+		free, memory = g.Warm.Free()
+	} else {
+		free, memory = places-computing, p.memoryLeft()
+	}
+	if writing >= writingEach*places {
+		free = 0
+	}
+	return free, memory
 }
 
-// memoryLeft is how much the next task in the worker's own slots may expect to use; 0 where there is no bound.
+// memoryLeft is how much the next task in the worker's own slots may expect to use; 0 where there is no bound. The caller
+// holds mu.
 func (p *Pool) memoryLeft() int64 {
 	if p.cfg.Memory == 0 {
 		return 0
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	left := p.cfg.Memory
 	for _, h := range p.held {
-		if h.warm == nil { // what runs on an accelerator has the memory of that
+		if h.group.Warm == nil && !h.writing { // what runs on an accelerator has the memory of that
 			left -= h.task.Memory
 		}
 	}
