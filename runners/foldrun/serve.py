@@ -227,7 +227,7 @@ def error(e: BaseException, code: str) -> dict:
 def classify(e: BaseException) -> str:
     """The code that an exception of a package means; empty where it tells nothing."""
     text = str(e).lower()
-    if isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError" or "out of memory" in text or "resource_exhausted" in text:
+    if isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError" or any(w in text for w in ("out of memory", "can't allocate memory", "resource_exhausted")):
         return "oom"
     if type(e).__name__ == "AcceleratorError" or "cuda error" in text or "cuda_error" in text or "cudnn error" in text or "cublas error" in text:
         return "device_lost"
