@@ -1,6 +1,7 @@
 """What the runner puts right in the package's own reading of a job. It needs the package, not its weights."""
 
 import sys
+import tempfile
 import unittest
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,8 @@ if HERE:
     import torch
     from features import Dataset
     from openfold3.projects.of3_all_atom.config.inference_query_format import Query
-    from runner import Parts
+    from foldrun import Failure, Load
+    from runner import CHECKPOINT, OpenFold3, Parts
 
 
 @unittest.skipUnless(HERE, "the package is not installed")
@@ -61,6 +63,14 @@ class Package(unittest.TestCase):
         }.items():
             with self.subTest(says), self.assertRaisesRegex(Refused, rf"^sequences\[1\].*{says}"):
                 chemistry.check([good, s])
+
+    def test_weights_that_are_not_there_or_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for code in ("weights_missing", "load_failed"):
+                with self.assertRaisesRegex(Failure, CHECKPOINT) as e:
+                    OpenFold3().load(Load("openfold3", Path(folder), "cpu"))
+                self.assertEqual(e.exception.code, code)
+                (Path(folder) / CHECKPOINT).write_bytes(b"no weights")
 
     def test_parts(self):
         class Sampler:
