@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"pleat/internal/msa/msatest"
+)
+
+const (
+	alone    = `"modelName":"monomer","seed":"1","msaAlgorithm":"none","recyclingSteps":1,"numTrunkSamples":2`
+	together = `"modelName":"multimer","seed":"1","recyclingSteps":1,"numTrunkSamples":2`
+)
+
+// TestRealEnginesColabFold has AlphaFold 2 by ColabFold, installed from PyPI, fold chains alone and together in one process. Every
+// size is compiled once, which is most of the time; so the sizes are few. The alignments are made up, as the weights are.
+func TestRealEnginesColabFold(t *testing.T) {
+	server := msatest.New(t)
+	server.Known = true
+	t.Setenv("PLEAT_MSA_SERVER", server.URL)
+	l := newLab(t, "colabfold")
+	t.Run("chains alone", func(t *testing.T) { l.t = t; l.monomer(t) })
+	t.Run("refusals", func(t *testing.T) { l.t = t; l.notForAlphaFold(t) })
+	t.Run("cancel", func(t *testing.T) { l.t = t; l.cancelledRecycling(t) })
+	t.Run("complex", func(t *testing.T) { l.t = t; l.multimer(t) })
+	l.t = t
+}
+
+// samples reads how the engine ranked its structures, and the rows of alignment that it read.
+func (l *lab) samples(id string) (ranking []float64, rows int) {
+	l.t.Helper()
+	var v struct {
+		Predictions []struct {
+			Engine struct {
+				Rows    int `json:"alignment_rows"`
+				Samples []struct {
+					Ranking float64 `json:"ranking_confidence"`
+				} `json:"samples"`
+			} `json:"engine_metrics"`
+		} `json:"predictions"`
+	}
+	if err := json.Unmarshal(l.file(id, "metrics_json"), &v); err != nil || len(v.Predictions) != 1 {
+		l.t.Fatalf("%d predictions: %v", len(v.Predictions), err)
+	}
+	for _, s := range v.Predictions[0].Engine.Samples {
+		ranking = append(ranking, s.Ranking)
+	}
+	return ranking, v.Predictions[0].Engine.Rows
+}
+
+// monomer folds two chains, each on its own, then one of them again: nothing is loaded or compiled, and the bytes are the same.
+func (l *lab) monomer(t *testing.T) {
+	first := l.fold(trp+`,{"proteinChain":{"sequence":"GSHMKT"}}`, alone, "")
+	if len(first.Predictions) != 2 {
+		t.Fatalf("%d predictions", len(first.Predictions))
+	}
+	for _, p := range first.Predictions {
+		confident(t, p, false)
+	}
+	if first.Run.Timings["load"] <= 0 || !strings.HasPrefix(first.Run.Engine, "colabfold 1.") {
+		t.Errorf("engine %q, timings %v", first.Run.Engine, first.Run.Timings)
+	}
+	second := l.fold(trp, alone, "")
+	if load, ok := second.Run.Timings["load"]; ok {
+		t.Errorf("the second job loaded for %.1f s", load)
+	}
+	t.Logf("first %v, second %v", first.Run.Timings, second.Run.Timings)
+	l.wantChains(second.Job.ID, "A "+trp3)
+	if ranking, rows := l.samples(second.Job.ID); len(ranking) != 2 || ranking[0] < ranking[1] || rows != 1 {
+		t.Errorf("ranked %v, from %d rows", ranking, rows)
+	}
+	third := l.fold(trp, strings.Replace(alone, `"numTrunkSamples":2`, `"numTrunkSamples":1,"numModelSeeds":2`, 1), "")
+	again := l.fold(trp, alone, "")
+	if !bytes.Equal(l.file(second.Job.ID, "cif"), l.file(again.Job.ID, "cif")) {
+		t.Error("the same seed gave two structures")
+	}
+	if ranking, _ := l.samples(third.Job.ID); len(ranking) != 2 {
+		t.Errorf("two seeds of one model gave %d structures", len(ranking))
+	}
+}
+
+func (l *lab) notForAlphaFold(t *testing.T) {
+	for sequences, says := range map[string]string{
+		`{"proteinChain":{"sequence":"GSXM"}}`:                                             "X",
+		trp + `,{"ligandSequence":{"sequence":"CCO"}}`:                                     "ligand",
+		`{"proteinChain":{"sequence":"GSHM","cyclic":true}}`:                               "cyclic",
+		`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"SEP"}]}}`: "modif",
+	} {
+		if id, message := l.create(sequences, together, ""); id != "" || !strings.Contains(message, says) {
+			t.Errorf("%s: %q", sequences, message)
+		}
+	}
+	if id, message := l.create(trp, strings.Replace(alone, `"numTrunkSamples":2`, `"samplingSteps":5`, 1), ""); id != "" || !strings.Contains(message, "recyclingSteps") {
+		t.Errorf("sampling steps of AlphaFold: %q", message)
+	}
+}
+
+// cancelledRecycling stops a job between two passes; the process stays.
+func (l *lab) cancelledRecycling(t *testing.T) {
+	id, refusal := l.create(trp, `"modelName":"monomer","msaAlgorithm":"none","recyclingSteps":50,"numModelSeeds":10`, "")
+	if id == "" {
+		t.Fatal(refusal)
+	}
+	waitUntil(t, 5*time.Minute, "the job recycles", func() bool {
+		v := l.view(id)
+		return v.Progress.Stage == "trunk" && v.Progress.Done > 2 && v.Progress.Total == 5*10*51
+	})
+	before := l.runner()
+	if _, err := l.api.Cancel(context.Background(), id); err != nil {
+		t.Fatal(err)
+	}
+	if v := l.ended(id); v.Run.Status != "STOPPED" {
+		t.Fatalf("%s %+v", v.Run.Status, v.Run.Failure)
+	}
+	if v := l.fold(trp, alone, ""); v.Run.Timings["load"] != 0 || l.runner() != before {
+		t.Error("the cancel cost the process")
+	}
+}
+
+// multimer folds three chains of two sequences from alignments, paired and not, in an order that the package changes.
+func (l *lab) multimer(t *testing.T) {
+	v := l.fold(`{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"H"}},{"proteinChain":{"sequence":"NLYIQWLK","chain_id":"B"}},
+		{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"A"}}`, together, "")
+	l.wantChains(v.Job.ID, "H GLY SER HIS MET LYS THR ALA TYR", "B ASN LEU TYR ILE GLN TRP LEU LYS", "A GLY SER HIS MET LYS THR ALA TYR")
+	confident(t, v.Predictions[0], true)
+	var pae []struct {
+		Error [][]float64 `json:"predicted_aligned_error"`
+	}
+	if err := json.Unmarshal(l.file(v.Job.ID, "pae_json"), &pae); err != nil || len(pae) != 1 || len(pae[0].Error) != 24 {
+		t.Errorf("the PAE is not 24 by 24: %v", err)
+	}
+	if ranking, rows := l.samples(v.Job.ID); len(ranking) != 2 || ranking[0] < ranking[1] || rows < 4 {
+		t.Errorf("ranked %v, from %d rows: the alignments did not reach the model", ranking, rows)
+	}
+	for _, n := range v.Run.Notes {
+		if strings.Contains(n, "Without an alignment") {
+			t.Errorf("a chain had no alignment: %q", n)
+		}
+	}
+	t.Logf("%v", v.Run.Timings)
+}
