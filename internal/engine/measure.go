@@ -105,22 +105,21 @@ func (r *report) drawDynamics(subtitle string, a *calvados.Analysis, profiles []
 		}
 		return plot.FreeEnergy(l, axis(v.X), axis(v.Y), v.Energy)
 	}
-	for i, draw := range []func() (*plot.Figure, error){
+	var all []drawing
+	for i, figure := range []func() (*plot.Figure, error){
 		func() (*plot.Figure, error) { return plot.RMSD(l, a.TimesNs, a.RMSDNm, plot.Nanometre) },
 		func() (*plot.Figure, error) { return plot.RMSF(l, profiles, plot.Nanometre) },
 		func() (*plot.Figure, error) { return plot.Rg(l, a.TimesNs, a.RgNm, plot.Nanometre) },
 		func() (*plot.Figure, error) { return energy(a.ByRMSDAndRg) },
 		func() (*plot.Figure, error) { return energy(a.ByPC) },
 	} {
-		fig, err := draw()
+		fig, err := figure()
 		if err != nil {
 			return err
 		}
-		if err := r.figure(nil, pleat.ArtifactDynamics, dynamicsFigures[i], fig); err != nil {
-			return err
-		}
+		all = append(all, drawing{pleat.ArtifactDynamics, dynamicsFigures[i], fig})
 	}
-	return nil
+	return r.draw(nil, all)
 }
 
 // temperature is the mean kinetic temperature over the frames, in K, as a table of energies has it; 0 where it has none.

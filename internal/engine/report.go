@@ -182,6 +182,7 @@ func rounded(v *float64, digits int) *float64 {
 
 func (r *report) plots(m *model, pre string) error {
 	labels := plot.Labels{Subtitle: r.work.Model.Title + ": " + r.work.Model.Confidence}
+	var all []drawing
 	if m.plddt != nil {
 		var profiles []plot.Profile
 		for i, c := range m.plddt {
@@ -191,42 +192,22 @@ func (r *report) plots(m *model, pre string) error {
 		if err != nil {
 			return err
 		}
-		if err := r.figure(m, pleat.ArtifactPLDDTPlot, pre+"plddt", fig); err != nil {
-			return err
-		}
+		all = append(all, drawing{pleat.ArtifactPLDDTPlot, pre + "plddt", fig})
 	}
-	if m.pae == nil {
-		return nil
-	}
-	chains := m.paeChains
-	if chains == nil {
-		for _, c := range m.structure.Chains {
-			chains = append(chains, plot.Chain{Name: c.ID, Length: len(c.Residues)})
-		}
-	}
-	fig, err := plot.PAE(labels, chains, func(i, j int) float64 { return float64(m.pae.V[i*m.pae.N+j]) })
-	if err != nil {
-		return err
-	}
-	return r.figure(m, pleat.ArtifactPAEPlot, pre+"pae", fig)
-}
-
-func (r *report) figure(m *model, kind pleat.ArtifactKind, name string, fig *plot.Figure) error {
-	for _, form := range []struct {
-		ext, typ string
-		draw     func() ([]byte, error)
-	}{{".svg", "image/svg+xml", fig.SVG}, {".png", "image/png", fig.PNG}} {
-		if err := r.file(m, kind, name+form.ext, form.typ, func(w io.Writer) error {
-			b, err := form.draw()
-			if err == nil {
-				_, err = w.Write(b)
+	if m.pae != nil {
+		chains := m.paeChains
+		if chains == nil {
+			for _, c := range m.structure.Chains {
+				chains = append(chains, plot.Chain{Name: c.ID, Length: len(c.Residues)})
 			}
-			return err
-		}); err != nil {
+		}
+		fig, err := plot.PAE(labels, chains, func(i, j int) float64 { return float64(m.pae.V[i*m.pae.N+j]) })
+		if err != nil {
 			return err
 		}
+		all = append(all, drawing{pleat.ArtifactPAEPlot, pre + "pae", fig})
 	}
-	return nil
+	return r.draw(m, all)
 }
 
 // writeRun makes the files of the whole run: metrics, configuration, citations, and the archives.

@@ -79,10 +79,14 @@ func (f *Figure) Size() (width, height int) {
 // Description says in a sentence or two what the figure shows, as its SVG does to a screen reader.
 func (f *Figure) Description() string { return f.desc }
 
+// quick takes half the time of the default level. Lines and text come out 5 % larger, a heat map of hundreds of residues up to
+// twice as large.
+var quick = png.Encoder{CompressionLevel: png.BestSpeed}
+
 // PNG encodes the figure as an opaque bitmap of Size pixels.
 func (f *Figure) PNG() ([]byte, error) {
 	var out bytes.Buffer
-	if err := png.Encode(&out, f.bitmap()); err != nil {
+	if err := quick.Encode(&out, f.bitmap()); err != nil {
 		return nil, fmt.Errorf("plot: encode PNG: %w", err)
 	}
 	return out.Bytes(), nil
