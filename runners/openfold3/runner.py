@@ -164,7 +164,8 @@ class Prediction:
             layout = outcome.Layout(sample["atom_array"])
             outcome.check(layout, job.input["sequences"], self.doc)
             if layout.count < LEAST:
-                raise document.unsupported(f"OpenFold3 takes {LEAST} tokens or more, which are residues, and atoms of ligands; the number in this job is {layout.count}")
+                said = f"OpenFold3 takes {LEAST} tokens or more, which are residues, and atoms of ligands; the number in this job is {layout.count}"
+                raise document.unsupported(said)
             if n == 0:
                 job.log(f"{layout.count} tokens, {len(layout.atoms)} atoms in {len(layout.chains)} chains")
             found += self.infer(sample, seed, layout)

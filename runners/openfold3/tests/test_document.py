@@ -30,8 +30,8 @@ SEP = [{"res_idx": 2, "ccd": "SEP"}]
 
 class Chains(unittest.TestCase):
     def test_every_kind(self):
-        doc = written(protein("GSHM", "H", "kinase", modifications=SEP), polymer("rna", "GACU", "R"), polymer("dna", "GACT", "D", cyclic=True), ligand("CCO", "L"),
-                      ligand("EDO", "E", is_ccd=True))  # fmt: skip
+        doc = written(protein("GSHM", "H", "kinase", modifications=SEP), polymer("rna", "GACU", "R"), polymer("dna", "GACT", "D", cyclic=True),
+                      ligand("CCO", "L"), ligand("EDO", "E", is_ccd=True))  # fmt: skip
         self.assertEqual(
             doc.query["chains"],
             [
@@ -54,8 +54,8 @@ class Chains(unittest.TestCase):
 
     def test_copies(self):
         """The package takes what has one sequence for copies, whatever it is."""
-        doc = written(protein("GACU", "A", "B"), polymer("rna", "GACU", "C"), protein("GACU", "D", modifications=SEP), protein("GACU", "E"), protein("GACU", "F", cyclic=True),
-                      ligand("MG", "G", is_ccd=True), ligand("MG", "H"))  # fmt: skip
+        doc = written(protein("GACU", "A", "B"), polymer("rna", "GACU", "C"), protein("GACU", "D", modifications=SEP), protein("GACU", "E"),
+                      protein("GACU", "F", cyclic=True), ligand("MG", "G", is_ccd=True), ligand("MG", "H"))  # fmt: skip
         self.assertEqual(doc.entities, {"A": 1, "B": 1, "C": 2, "D": 3, "E": 1, "F": 4, "G": 5, "H": 6})
 
     def test_refusals(self):

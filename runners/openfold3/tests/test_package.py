@@ -1,10 +1,13 @@
 """What the runner puts right in the package's own reading of a job. It needs the package, not its weights."""
 
+import json
+import os
 import sys
 import tempfile
 import unittest
 from importlib.util import find_spec
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -15,10 +18,12 @@ if HERE:
     import chemistry
     import outcome
     import torch
-    from features import Dataset
+    from features import Dataset, InferenceDataset
+    from foldrun.job import Job
     from openfold3.projects.of3_all_atom.config.inference_query_format import Query
     from foldrun import Failure, Load
-    from runner import CHECKPOINT, OpenFold3, Parts
+    from pytorch_lightning import seed_everything
+    from runner import CHECKPOINT, NAME, OpenFold3, Parts
 
 
 @unittest.skipUnless(HERE, "the package is not installed")
@@ -84,6 +89,59 @@ class Package(unittest.TestCase):
             drawn, parts.most = [], most
             self.assertEqual(sampler.forward(batch=None, no_rollout_samples=5).shape, (1, 5, 4, 3))
             self.assertEqual(drawn, expected)
+
+    @unittest.skipUnless(os.environ.get("PLEAT_WEIGHTS"), "there are no weights")
+    def test_the_package_itself_gives_the_same(self):
+        """The runner's way beside that of `run_openfold predict`, from one state of every generator: its loaders seed them otherwise."""
+        runner, original = OpenFold3(), InferenceDataset.create_all_features
+
+        def seeded(self, query):
+            seed_everything(7, verbose=False)
+            return original(self, query)
+
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(InferenceDataset, "create_all_features", seeded):
+            runner.load(Load("openfold3", Path(os.environ["PLEAT_WEIGHTS"]) / "openfold3", "cpu", 1))
+            sequences = [{"kind": "protein", "sequence": "GSHMKTAYIAKQ", "chains": ["A", "B"], "modifications": [{"res_idx": 2, "ccd": "SEP"}]},
+                         {"kind": "rna", "sequence": "GACU", "chains": ["C"]}, {"kind": "ligand", "sequence": "CC(=O)Oc1ccccc1C(=O)O", "chains": ["D"]}]  # fmt: skip
+            pocket = {"pocket": [{"binder": {"chain_id": "D"}, "contacts": [{"chain_id": "A", "res_idx": 3}]}]}
+            Path(folder, "msa.a3m").write_text(">q\nGSHMKTAYIAKQ\n>b\nGSHaaMKTAYIA-Q\n>c\nGTHMRTAYIAKQ\n")
+            job = Job(
+                {"id": "1", "attempt": 1, "workdir": folder, "kind": "fold", "input": {"sequences": sequences, "constraints": pocket}, "seed": 7,
+                 "files": [{"kind": "msa", "path": "msa.a3m", "sequence": 0}], "params": {"recyclingSteps": 1, "samplingSteps": 4, "diffusionSample": 1}},
+                lambda message: None,
+            )  # fmt: skip
+            ours = runner.predict(job)
+            theirs, values = self.own(runner.experiment, Path(folder, "own"))
+            pae = torch.frombuffer(bytearray(Path(folder, "pae.f32").read_bytes()), dtype=torch.float32)
+            positions = coordinates(Path(folder, "openfold3", "model_0.cif"))
+            self.assertEqual(positions, coordinates(next(Path(folder, "own").rglob("*_model.cif"))))
+            runner.close()
+        self.assertGreater(len(positions), 250)
+        # The package writes six decimals.
+        self.assertLess((pae - torch.tensor(values["pae"]).flatten()).abs().max(), 1e-5)
+        for name in ("ptm", "iptm"):
+            self.assertAlmostEqual(ours.scores[name], theirs[name], 5)
+        self.assertEqual({f"({p['chain_a']}, {p['chain_b']})" for p in ours.scores["pairs"]}, set(theirs["chain_pair_iptm"]))
+        for p in ours.scores["pairs"]:
+            self.assertAlmostEqual(p["iptm"], theirs["chain_pair_iptm"][f"({p['chain_a']}, {p['chain_b']})"], 5)
+        self.assertAlmostEqual(ours.metrics["samples"][0]["sample_ranking_score"], theirs["sample_ranking_score"], 4)
+
+    def own(self, experiment, out: Path):
+        """What the package's experiment writes for the query that it had last."""
+        experiment.experiment_config.experiment_settings.output_dir = out
+        experiment.data_module_args.num_workers, experiment.data_module_args.multiprocessing_context = 0, None
+        for kept in ("output_dir", "log_dir", "callbacks", "trainer", "data_module_config", "lightning_data_module"):
+            experiment.__dict__.pop(kept, None)
+        experiment.run(experiment.inference_query_set)
+        (aggregated,) = out.glob(f"{NAME}/*/*_confidences_aggregated.json")
+        (full,) = out.glob(f"{NAME}/*/*_confidences.json")
+        return json.loads(aggregated.read_text()), json.loads(full.read_text())
+
+
+def coordinates(path: Path) -> list:
+    """Atoms of a structure file: name, residue, chain, number, confidence and place, as they are written."""
+    rows = [line.split() for line in path.read_text().splitlines() if line.startswith(("ATOM", "HETATM"))]
+    return [[r[2], r[4], r[5], r[7], r[13], *r[15:18]] for r in rows]
 
 
 if __name__ == "__main__":
