@@ -24,7 +24,6 @@ import boltz.main as package
 import chemistry
 import document
 import outcome
-from alignment import table
 from boltz.data.module.inference import BoltzInferenceDataModule
 from boltz.data.module.inference import PredictionDataset as Dataset1
 from boltz.data.module.inference import collate as collate1
@@ -37,7 +36,7 @@ from boltz.model.models.boltz1 import Boltz1
 from boltz.model.models.boltz2 import Boltz2
 from document import Refused
 from foldrun import Failure, Watch
-from foldrun.alignment import Broken, rows
+from foldrun.alignment import Broken, rows, table
 
 FILES = {"boltz-2": ["boltz2_conf.ckpt", "boltz2_aff.ckpt"], "boltz": ["boltz1_conf.ckpt", "ccd.pkl"]}
 # Samples at once where the service sets no bound; the package's own default.

@@ -1,4 +1,4 @@
-"""The rows of an alignment file."""
+"""The rows of an alignment file, and the table that some packages read."""
 
 LETTERS = set("ACDEFGHIKLMNPQRSTVWYX-")
 MOST_ROWS = 16_384  # no model here looks at more
@@ -36,3 +36,14 @@ def rows(text: str, query: str) -> list:
 
 def clean(row: str) -> str:
     return "".join(c if c.islower() or c in LETTERS else "X" for c in row)
+
+
+def table(unpaired: list, paired: list) -> str:
+    """The rows as CSV, which Boltz and the packages that come from it read: rows with one key in several chains are of one organism;
+    -1 is unpaired. The query comes first, once."""
+    lines = ["key,sequence"]
+    for key, row in enumerate(paired):
+        if any(c not in "-" for c in row):
+            lines.append(f"{key},{row}")
+    lines += [f"-1,{row}" for row in (unpaired[1:] if paired else unpaired)]
+    return "\n".join(lines) + "\n"

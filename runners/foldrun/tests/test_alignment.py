@@ -1,8 +1,8 @@
-"""The rows of alignment files."""
+"""The rows of alignment files, and their table."""
 
 import unittest
 
-from foldrun.alignment import Broken, rows
+from foldrun.alignment import Broken, rows, table
 
 
 class Alignment(unittest.TestCase):
@@ -21,6 +21,10 @@ class Alignment(unittest.TestCase):
         ):
             with self.subTest(reason), self.assertRaisesRegex(Broken, reason):
                 rows(text, "GSHM")
+
+    def test_table(self):
+        self.assertEqual(table(["GSHM", "GTHM"], []), "key,sequence\n-1,GSHM\n-1,GTHM\n")
+        self.assertEqual(table(["GSHM", "GTHM"], ["GSHM", "----", "GAHM"]), "key,sequence\n0,GSHM\n2,GAHM\n-1,GTHM\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,38 @@
+"""What SimpleFold is given, and what is refused."""
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from sequence import Refused, fasta  # noqa: E402
+
+
+def chain(**more):
+    return {"kind": "protein", "sequence": "GSHM", "chains": ["B"]} | more
+
+
+class Sequence(unittest.TestCase):
+    def test_one_chain(self):
+        self.assertEqual(fasta("fold", [chain()]), (">A\nGSHM\n", "B"))
+
+    def test_refused(self):
+        for sequences, code, says in (
+            ([chain(), chain(chains=["C"])], "unsupported", "one protein chain"),
+            ([chain(chains=["B", "C"])], "unsupported", "one protein chain"),
+            ([chain(kind="rna", sequence="GACU")], "unsupported", "one protein chain"),
+            ([chain(cyclic=True)], "unsupported", "cyclic"),
+            ([chain(modifications=[{"res_idx": 2, "ccd": "SEP"}])], "unsupported", "modified"),
+            ([chain(sequence="GSXM")], "invalid_input", "residue 3 is 'X'"),
+        ):
+            with self.assertRaises(Refused) as caught:
+                fasta("fold", sequences)
+            self.assertEqual(caught.exception.code, code)
+            self.assertIn(says, caught.exception.message)
+        with self.assertRaises(Refused):
+            fasta("md", [chain()])
+
+
+if __name__ == "__main__":
+    unittest.main()
