@@ -200,7 +200,11 @@ func itemOut(q *pleat.Sequence, mine bool) api.SequenceItem {
 // viewFor reads a job for somebody who may see it, and looks again whether they still may: it could have been hidden
 // between the two reads.
 func (s *Server) viewFor(ctx context.Context, head seen) (store.View, error) {
-	v, err := s.store.View(ctx, head.Job)
+	read := s.store.View
+	if head.State.Terminal() {
+		read = s.store.EndedView
+	}
+	v, err := read(ctx, head.Job)
 	if err != nil {
 		return v, err
 	}

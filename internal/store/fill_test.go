@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pleat"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
@@ -50,6 +52,58 @@ func TestReadOfAGoneCaller(t *testing.T) {
 		gone()
 		if _, err := s.Head(ctx, made.Job, ""); !errors.Is(err, context.Canceled) {
 			t.Errorf("read for a caller that has gone: %v", err)
+		}
+	})
+}
+
+// A view in two reads says what one moment's says, whatever becomes of the job, and never that it has ended without its files.
+func TestEndedView(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		same := func(job pleat.JobID, state pleat.State, files int) {
+			t.Helper()
+			whole, err := s.View(ctx, job)
+			got, two := s.EndedView(ctx, job)
+			if err != nil || two != nil || got.Run.State != state || len(got.Artifacts) != files {
+				t.Fatalf("%+v, %v, %v; it should be %s with %d files", got, err, two, state, files)
+			}
+			if diff := cmp.Diff(whole, got); diff != "" {
+				t.Error(diff)
+			}
+		}
+		made := create(t, s, u, "one")
+		same(made.Job, pleat.StateInitialized, 0)
+		claimed := claim(t, s, "w1", 1)
+		same(made.Job, pleat.StateRunning, 0)
+		if err := s.FinishRun(ctx, finish(claimed[0], pleat.StateCompleted)); err != nil {
+			t.Fatal(err)
+		}
+		same(made.Job, pleat.StateCompleted, 1)
+		stopped := create(t, s, u, "two")
+		if _, err := s.Cancel(ctx, u, stopped.Job); err != nil {
+			t.Fatal(err)
+		}
+		same(stopped.Job, pleat.StateStopped, 0)
+		if err := s.Fill(ctx, u, 41); err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i <= 40; i += 2 { // every second job is the user's
+			job, deleted := store.FilledJob(i), make(chan error, 1)
+			go func() { deleted <- s.DeleteJob(ctx, u, job) }()
+			for over := false; !over; {
+				select {
+				case err := <-deleted:
+					if over = true; err != nil {
+						t.Fatal(err)
+					}
+				default:
+				}
+				v, err := s.EndedView(ctx, job)
+				if missing := errors.Is(err, pleat.ErrJobNotFound); !missing && (over || err != nil || len(v.Artifacts) != 1) {
+					t.Fatalf("deleted %t: %+v, %v", over, v, err)
+				}
+			}
 		}
 	})
 }

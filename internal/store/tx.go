@@ -191,14 +191,20 @@ func (s *Store) reader(ctx context.Context, q string) (*sql.Stmt, error) {
 	return st, nil
 }
 
+// brief is a context for reading a few rows by their keys. On SQLite nothing watches for its end, since that costs two
+// goroutines a query, more than the rows cost.
+func (s *Store) brief(ctx context.Context) (context.Context, error) {
+	if s.sqlite == nil {
+		return ctx, nil
+	}
+	return context.WithoutCancel(ctx), ctx.Err()
+}
+
 // readRow reads exactly one row.
 func (s *Store) readRow(ctx context.Context, q string, args []any, dst ...any) error {
-	if s.sqlite != nil {
-		// Watching for the end of ctx costs two goroutines, more than a row costs.
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		ctx = context.WithoutCancel(ctx)
+	ctx, err := s.brief(ctx)
+	if err != nil {
+		return err
 	}
 	rows, err := s.read(ctx, q, args...)
 	if err != nil {

@@ -39,15 +39,39 @@ const runColumns = "r.id, r.job_id, r.number, r.state, r.msa, r.model, r.weight_
 
 const artifactColumns = "a.id, a.run_id, a.sequence_id, a.name, a.kind, a.content_type, a.bytes, a.sha256, a.blob_key, a.created_at"
 
-// View reads a job whole, in one snapshot.
+// View reads a job with its latest run and that run's files, all of one moment.
 func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
-	var v View
+	ctx, err := s.brief(ctx)
+	if err != nil {
+		return View{}, unavailable("read job", err)
+	}
 	rtx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshot(), ReadOnly: true})
 	if err != nil {
-		return v, unavailable("read job", err)
+		return View{}, unavailable("read job", err)
 	}
 	defer func() { _ = rtx.Rollback() }()
-	rows, err := s.readIn(ctx, rtx, "SELECT "+jobColumns+", "+runColumns+" FROM job j JOIN run r ON r.id = j.run_id WHERE j.id = $1 AND j.deleted_at = 0", job)
+	return s.view(job, func(q string, args ...any) (*sql.Rows, error) { return s.readIn(ctx, rtx, q, args...) })
+}
+
+// EndedView is View at less cost where the latest run has ended, and View itself where it has not. An ended run keeps its
+// files until its job is deleted, which takes them all at once: two reads that find both see what one moment has. What
+// database/sql adds to a transaction, goroutines that watch for its end, costs more than the reads.
+func (s *Store) EndedView(ctx context.Context, job pleat.JobID) (View, error) {
+	reading, err := s.brief(ctx)
+	if err != nil {
+		return View{}, unavailable("read job", err)
+	}
+	v, err := s.view(job, func(q string, args ...any) (*sql.Rows, error) { return s.read(reading, q, args...) })
+	if err != nil || v.Run.State.Terminal() && len(v.Artifacts) > 0 {
+		return v, err
+	}
+	return s.View(ctx, job)
+}
+
+// view reads what View does in two reads.
+func (s *Store) view(job pleat.JobID, read func(q string, args ...any) (*sql.Rows, error)) (View, error) {
+	var v View
+	rows, err := read("SELECT "+jobColumns+", "+runColumns+" FROM job j JOIN run r ON r.id = j.run_id WHERE j.id = $1 AND j.deleted_at = 0", job)
 	n := 0
 	err = each(rows, err, func(scan func(...any) error) error {
 		n++
@@ -59,7 +83,7 @@ func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 	if err != nil {
 		return v, unavailable("read job", err)
 	}
-	rows, err = s.readIn(ctx, rtx, "SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", v.Run.ID)
+	rows, err = read("SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", v.Run.ID)
 	v.Artifacts, err = scanArtifacts(rows, err)
 	return v, unavailable("read job", err)
 }
@@ -147,6 +171,10 @@ func scanArtifacts(rows *sql.Rows, err error) ([]pleat.Artifact, error) {
 // Runs lists a job's runs, newest first.
 func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) {
 	out := []pleat.Run{}
+	ctx, err := s.brief(ctx)
+	if err != nil {
+		return out, unavailable("list runs", err)
+	}
 	rows, err := s.read(ctx, "SELECT "+runColumns+" FROM run r WHERE r.job_id = $1 ORDER BY r.number DESC LIMIT 200", job)
 	err = each(rows, err, func(scan func(...any) error) error {
 		var u pleat.Run
