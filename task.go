@@ -1,6 +1,10 @@
 package pleat
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // TaskKind is what a task does. Folds, workflow tasks and deliveries share one table and one attempt history.
 type TaskKind string
@@ -60,6 +64,24 @@ func Lane(kind TaskKind, model string) string {
 		return string(kind)
 	}
 	return string(kind) + "/" + model
+}
+
+// SearchLane names the queue of folds by a model that have their alignments searched for first.
+func SearchLane(model string) string { return searchLanes + model }
+
+const searchLanes = "search/"
+
+// Searches reports whether the task's next step is a search for alignments, after which it goes into the lane of its fold.
+func (t *Task) Searches() bool { return strings.HasPrefix(t.Lane, searchLanes) }
+
+// FirstLane is where a fold by a model begins: where searches wait, if the alignment of a protein is to be searched for.
+func (j *Job) FirstLane(m Model) string {
+	how, _ := j.Params.Effective(m)["msaAlgorithm"].(string)
+	protein := func(s Sequence) bool { return s.Kind == Protein }
+	if m.Has(FeatureMSA) && how != "" && how != MSANone && slices.ContainsFunc(j.Sequences, protein) {
+		return SearchLane(m.Name)
+	}
+	return Lane(TaskFold, m.Name)
 }
 
 // Lease and heartbeat of a claimed task, and how long a lost one is left before another try.

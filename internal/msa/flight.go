@@ -146,13 +146,19 @@ func (f *flights) listen(joined []*flight, say func(string)) func() {
 var errLeft = errors.New("nobody waits for the alignment any more")
 
 // turn waits until no other search is under way; release ends one's own.
-func (f *flights) turn(ctx context.Context) (release func(), err error) {
+func (f *flights) turn(ctx context.Context, say func(string)) (release func(), err error) {
 	f.mu.Lock()
 	if f.seat == nil {
 		f.seat = make(chan struct{}, 1)
 	}
 	seat := f.seat
 	f.mu.Unlock()
+	select {
+	case seat <- struct{}{}:
+		return func() { <-seat }, nil
+	default:
+		say("waiting for another search to end")
+	}
 	select {
 	case seat <- struct{}{}:
 		return func() { <-seat }, nil

@@ -77,7 +77,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type Finder struct {
 	Source  Source
 	Pairing Pairing       // empty: PairGreedy
-	Timeout time.Duration // of one search, with all its waiting; 0: half an hour
+	Timeout time.Duration // of one search, with all its waiting for the source, but not for other searches; 0: half an hour
 	// Load opens what is kept under a key, and Save keeps it. Load answers nil and no error where there is nothing.
 	Load func(ctx context.Context, key string) (io.ReadCloser, error)
 	Save func(ctx context.Context, key string, r io.Reader) error
@@ -153,12 +153,6 @@ func (f *Finder) key(a ask) string {
 
 // fetch answers what is kept, and searches for the rest: the sequences together in one search, each set to pair in another.
 func (f *Finder) fetch(ctx context.Context, asked []ask, say func(string)) ([][]*Alignment, error) {
-	timeout := f.Timeout
-	if timeout == 0 {
-		timeout = 30 * time.Minute
-	}
-	ctx, done := context.WithTimeoutCause(ctx, timeout, &Error{Message: fmt.Sprintf("no alignment was made within %.3g minutes", timeout.Minutes()), Retry: true})
-	defer done()
 	out := make([][]*Alignment, len(asked))
 	var missing []string
 	for i, a := range asked {
@@ -194,11 +188,17 @@ func (f *Finder) fetch(ctx context.Context, asked []ask, say func(string)) ([][]
 }
 
 func (f *Finder) search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment, error) {
-	release, err := f.flights.turn(ctx)
+	release, err := f.flights.turn(ctx, say)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
+	timeout := f.Timeout
+	if timeout == 0 {
+		timeout = 30 * time.Minute
+	}
+	ctx, done := context.WithTimeoutCause(ctx, timeout, &Error{Message: fmt.Sprintf("no alignment was made within %.3g minutes", timeout.Minutes()), Retry: true})
+	defer done()
 	all, err := f.Source.Search(ctx, sequences, pairing, say)
 	if err == nil && len(all) != len(sequences) {
 		err = fmt.Errorf("%d alignments of %d sequences", len(all), len(sequences))

@@ -229,7 +229,7 @@ func runSpec(j *pleat.Job, m pleat.Model) store.RunSpec {
 	}
 	return store.RunSpec{
 		Model: m.Name, WeightSet: m.WeightSet, Method: m.Method, Seed: seed, Params: j.Params,
-		Lane: pleat.Lane(pleat.TaskFold, m.Name), Memory: m.Memory.Bytes(j.Largest(m)),
+		Lane: j.FirstLane(m), Memory: m.Memory.Bytes(j.Largest(m)),
 	}
 }
 

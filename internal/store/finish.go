@@ -89,7 +89,8 @@ func (t *tx) endRun(run pleat.RunID, e ending) error {
 		return found(err, pleat.ErrLost)
 	}
 	if e.state == pleat.StateCompleted {
-		if _, err := t.exec("DELETE FROM artifact WHERE run_id = $1 AND attempt <> $2", run, e.attempt); err != nil {
+		if _, err := t.exec(`DELETE FROM artifact WHERE run_id = $1 AND attempt <> $2
+			AND attempt NOT IN (SELECT o.number FROM attempt o JOIN task k ON k.id = o.task_id WHERE k.subject = $1 AND o.outcome = '`+searched+`')`, run, e.attempt); err != nil {
 			return err
 		}
 		for _, a := range e.artifacts {

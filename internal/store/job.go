@@ -122,11 +122,17 @@ func (t *tx) insertTask(kind pleat.TaskKind, lane string, owner pleat.UserID, sh
 		SELECT $1, $2, $3, $4, $5,
 			CASE WHEN own >= served THEN own + 1 ELSE served END,
 			$6, 'queued', 0, 0, $7, $8, $9, 0, '', 0, '', 0, $9, 0
-		FROM (SELECT COALESCE((SELECT max(turn) FROM task WHERE state = 'queued' AND lane = $3 AND share = $5), -1) AS own,
-			COALESCE((SELECT min(turn) FROM task WHERE state = 'queued' AND lane = $3), 0) AS served) AS place`,
+		FROM `+place("$3", "$5"),
 		newID(), kind, lane, owner, share, subject, tries, memory, t.now)
 	t.tell(LaneTopic(lane))
 	return err
+}
+
+// place is, as text for a query, where a lane stands: the last turn that a share waits for there, -1 where it waits for none, and the
+// turn that is served now.
+func place(lane, share string) string {
+	return `(SELECT COALESCE((SELECT max(q.turn) FROM task q WHERE q.state = 'queued' AND q.lane = ` + lane + ` AND q.share = ` + share + `), -1) AS own,
+		COALESCE((SELECT min(q.turn) FROM task q WHERE q.state = 'queued' AND q.lane = ` + lane + `), 0) AS served) AS place`
 }
 
 // Rerun starts another run of a job whose latest has ended, and counts it against the quota.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"pleat"
 )
@@ -97,7 +98,34 @@ func (t *tx) startFold(c *Claimed) error {
 	c.Fold = &pleat.FoldInput{Job: j.ID, Run: u.ID, Owner: j.Owner, LibraryItem: j.LibraryItem, Name: j.Name, Sequences: j.Sequences, Params: u.Params, Seed: u.Seed,
 		Constraints: j.Constraints, Complex: j.Complex}
 	c.Queued, c.Run, c.Seed, c.Fresh = u.CreatedAt, u.ID, u.Seed, fresh == 1
+	if err := t.aligned(c); err != nil {
+		return err
+	}
 	return t.running(u)
+}
+
+// searched is the outcome of an attempt whose files belong to the run, whichever attempt ends it.
+const searched = "searched"
+
+// aligned reads what an earlier attempt has searched for.
+func (t *tx) aligned(c *Claimed) error {
+	if c.Task.Attempt == 1 {
+		return nil
+	}
+	var number int
+	var began, ended int64
+	err := t.row("SELECT number, started_at, ended_at FROM attempt WHERE task_id = $1 AND outcome = '"+searched+"' ORDER BY number DESC LIMIT 1",
+		[]any{c.Task.ID}, &number, &began, &ended)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.Searched = time.Duration(ended-began) * time.Microsecond
+	rows, err := t.query("SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 AND a.attempt = $2 ORDER BY a.id", c.Task.Subject, number)
+	c.Aligned, err = scanArtifacts(rows, err)
+	return err
 }
 
 // running moves a run and what it belongs to to RUNNING, the first time it is claimed.
@@ -229,6 +257,35 @@ func (s *Store) Release(ctx context.Context, task pleat.TaskID, attempt int, wor
 			return err
 		}
 		return t.requeue(lostTask{id: task, attempt: attempt}, "released", 0)
+	})
+}
+
+// EndSearch sends a task on from its search to its fold, at the end of its owner's queue there and with all its tries. What the search
+// published stays with the run. A task that its owner has cancelled ends STOPPED. ErrLost where another attempt has begun.
+func (s *Store) EndSearch(ctx context.Context, f Searched) error {
+	return s.write(ctx, "end search", func(t *tx) error {
+		subject, cancel, err := t.held(f.Task, f.Attempt, f.Worker)
+		if err != nil {
+			return err
+		}
+		run := pleat.RunID(subject)
+		if len(f.Progress) > 0 {
+			if err := t.progress(run, f.Progress); err != nil {
+				return err
+			}
+		}
+		if cancel {
+			why := pleat.Failed(pleat.FailCancelled, "stopped by its owner")
+			if err := t.endTask(f.Task, f.Attempt, pleat.StateStopped, why); err != nil {
+				return err
+			}
+			return t.endRun(run, ending{state: pleat.StateStopped, failure: why})
+		}
+		if _, err := t.exec(`UPDATE task SET lane = $1, tries = 0, turn = (SELECT CASE WHEN own >= served THEN own + 1 ELSE served END FROM `+place("$1", "task.share")+`)
+			WHERE id = $2`, f.Lane, f.Task); err != nil {
+			return err
+		}
+		return t.requeue(lostTask{id: f.Task, attempt: f.Attempt}, searched, 0)
 	})
 }
 

@@ -165,6 +165,19 @@ type Claimed struct {
 	Seed   string
 	Queued time.Time // when the run was created
 	Fresh  bool      // no earlier run's results will do
+	// Aligned are the files that a fold's search for alignments has published, and Searched how long it took. None: there was no
+	// search, or nothing to search for.
+	Aligned  []pleat.Artifact
+	Searched time.Duration
+}
+
+// Searched is how a search for alignments ended well.
+type Searched struct {
+	Task     pleat.TaskID
+	Attempt  int
+	Worker   pleat.WorkerID
+	Lane     string           // of the fold
+	Progress []pleat.Progress // what was not told yet
 }
 
 // Finished is how an attempt at a run ended. Exactly one of Result and Failure is set.

@@ -81,7 +81,23 @@ func (p *Pool) forgetAlignments(ctx context.Context) {
 	}
 }
 
-// aligning makes or brings the alignments of one attempt at a fold.
+// search is an attempt at the step before a fold: it finds the alignments that the fold needs, and publishes them for it.
+func (p *Pool) search(h *held, dir string) pleat.Output {
+	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Lane], Fold: h.Fold, Dir: dir}
+	a := aligning{p: p, h: h, work: &w, sink: &sink{p: p, h: h, dir: dir}}
+	f := a.run(h.ctx, true)
+	if f == nil {
+		a.sink.Progress("queue", 0, 0) // for its fold
+	}
+	return pleat.Output{Failure: f, MSA: a.state}
+}
+
+// searched sends a task on to its fold.
+func (p *Pool) searched(h *held) store.Searched {
+	return store.Searched{Task: h.task.ID, Attempt: h.task.Attempt, Worker: p.cfg.ID, Lane: pleat.Lane(h.task.Kind, p.models[h.task.Lane].Name), Progress: h.untold()}
+}
+
+// aligning makes or brings the alignments of one attempt at a fold, or at the search before it.
 type aligning struct {
 	p     *Pool
 	h     *held
@@ -94,8 +110,10 @@ type aligning struct {
 }
 
 // run puts an alignment of each protein into the folder of the work, where the model takes them and the job asks for them. Its
-// state is PENDING where none was made.
-func (a *aligning) run(ctx context.Context) *pleat.Failure {
+// state is PENDING where none was made. What the search before a fold has found is taken as it is; a fold that had no such search,
+// since it was queued by a version that knew none, or passed through a worker that makes no alignments, searches by itself. A search
+// that has nothing to look for leaves all to the fold.
+func (a *aligning) run(ctx context.Context, searches bool) *pleat.Failure {
 	a.state = pleat.StatePending
 	how, _ := a.work.Fold.Params.Effective(a.work.Model)["msaAlgorithm"].(string)
 	proteins := a.proteins()
@@ -103,6 +121,10 @@ func (a *aligning) run(ctx context.Context) *pleat.Failure {
 		return nil // where none is the default, and not asked for, a given alignment is used all the same
 	}
 	began := time.Now()
+	if !searches && len(a.h.Aligned) > 0 {
+		a.state, a.took = pleat.StateCompleted, a.h.Searched
+		return a.found(ctx)
+	}
 	if f := a.bring(ctx, proteins); f != nil {
 		return a.failed(ctx, f)
 	}
@@ -116,9 +138,19 @@ func (a *aligning) run(ctx context.Context) *pleat.Failure {
 		}
 		search = nil
 	}
-	if len(search)+len(a.given) == 0 {
+	if len(search)+len(a.given) == 0 || searches && len(search) == 0 {
 		return nil
 	}
+	if f := a.make(ctx, search); f != nil {
+		return a.failed(ctx, f)
+	}
+	a.state, a.took = pleat.StateCompleted, time.Since(began)
+	a.tell(ctx)
+	return nil
+}
+
+// make searches for alignments and puts them, with those that were given, where they belong.
+func (a *aligning) make(ctx context.Context, search []string) *pleat.Failure {
 	a.state = pleat.StateRunning
 	a.sink.Progress("msa", 0, len(search)+len(a.given))
 	a.tell(ctx)
@@ -127,17 +159,66 @@ func (a *aligning) run(ctx context.Context) *pleat.Failure {
 		var err error
 		found, err = a.p.cfg.Aligner.Find(ctx, search, a.work.Fold.Complex, a.sink.Log)
 		if err != nil {
-			return a.failed(ctx, a.unavailable(err))
+			return a.unavailable(err)
 		}
 		a.cite()
 	}
 	if f := a.write(search, found); f != nil {
-		return a.failed(ctx, f)
+		return f
 	}
 	a.sink.Progress("msa", len(search)+len(a.given), len(search)+len(a.given))
-	a.state, a.took = pleat.StateCompleted, time.Since(began)
-	a.tell(ctx)
 	return nil
+}
+
+// found takes the alignments that the search before this fold has published.
+func (a *aligning) found(ctx context.Context) *pleat.Failure {
+	a.cite()
+	dir := filepath.Join(a.work.Dir, inputDir)
+	err := os.MkdirAll(dir, 0o700)
+	take := func(name, as string) (string, error) {
+		i := slices.IndexFunc(a.h.Aligned, func(f pleat.Artifact) bool { return f.Name == name })
+		if i < 0 {
+			return "", nil
+		}
+		f := a.h.Aligned[i]
+		f.Name = as
+		return filepath.Join(inputDir, as), a.p.fetch(ctx, dir, &f)
+	}
+	a.work.Fold.Alignments = nil
+	for i, s := range a.work.Fold.Sequences {
+		if err != nil || s.Kind != pleat.Protein {
+			continue
+		}
+		entry := pleat.Alignment{Sequence: i}
+		var paired error
+		entry.File, err = take(a.prefix(s)+msaFile, fmt.Sprintf("msa-%d.a3m", i))
+		entry.Paired, paired = take(a.prefix(s)+pairedFile, fmt.Sprintf("msa-paired-%d.a3m", i))
+		if err = errors.Join(err, paired); entry.File != "" {
+			a.work.Fold.Alignments = append(a.work.Fold.Alignments, entry)
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return engine.Interrupted(ctx)
+	}
+	a.p.cfg.Log.Error("an alignment that was searched for cannot be read", "task", a.h.task.ID, "error", err)
+	return pleat.Failed(pleat.FailStorage, "the alignment that was searched for could not be read")
+}
+
+// The names of the alignments as artifacts, behind the prefix of their sequence.
+const (
+	msaFile    = "msa.a3m"
+	pairedFile = "msa-paired.a3m"
+)
+
+// prefix is what the names of a sequence's artifacts begin with.
+func (a *aligning) prefix(s pleat.Sequence) string {
+	if len(a.work.Fold.Sequences) > 1 {
+		return s.Chains[0] + "-"
+	}
+	return ""
 }
 
 // proteins lists the job's different protein sequences.
@@ -202,23 +283,18 @@ func (a *aligning) write(search []string, found *msa.Found) *pleat.Failure {
 		return trouble(err)
 	}
 	a.work.Fold.Alignments = nil
-	several := len(a.work.Fold.Sequences) > 1
 	for i, s := range a.work.Fold.Sequences {
 		if s.Kind != pleat.Protein || all[s.Text] == nil {
 			continue
 		}
 		entry := pleat.Alignment{Sequence: i, File: filepath.Join(inputDir, fmt.Sprintf("msa-%d.a3m", i))}
-		pre := ""
-		if several {
-			pre = s.Chains[0] + "-"
-		}
 		a.sink.Log(fmt.Sprintf("chain %s: an alignment of %d sequences", s.Chains[0], len(all[s.Text].Rows)))
-		if err := a.file(all[s.Text], entry.File, pre+"msa.a3m", s.ID); err != nil {
+		if err := a.file(all[s.Text], entry.File, a.prefix(s)+msaFile, s.ID); err != nil {
 			return trouble(err)
 		}
 		if pair := paired[s.Text]; pair != nil {
 			entry.Paired = filepath.Join(inputDir, fmt.Sprintf("msa-paired-%d.a3m", i))
-			if err := a.file(pair, entry.Paired, pre+"msa-paired.a3m", s.ID); err != nil {
+			if err := a.file(pair, entry.Paired, a.prefix(s)+pairedFile, s.ID); err != nil {
 				return trouble(err)
 			}
 		}

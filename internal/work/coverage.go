@@ -29,11 +29,7 @@ func (c *coverage) draw() error {
 		return c.figure(aligned, "", "")
 	}
 	for _, s := range aligned {
-		pre := ""
-		if len(c.work.Fold.Sequences) > 1 {
-			pre = s.Chains[0] + "-"
-		}
-		if err := c.figure([]pleat.Sequence{s}, pre, s.ID); err != nil {
+		if err := c.figure([]pleat.Sequence{s}, c.prefix(s), s.ID); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,8 @@ func (p *Pool) execute(h *held) {
 		p.cfg.Log.Error("no scratch folder", "error", err)
 	} else if h.Flow != nil {
 		out = p.flow(h, dir)
+	} else if h.task.Searches() {
+		out = p.search(h, dir)
 	} else {
 		out = p.fold(h, dir)
 	}
@@ -36,17 +38,20 @@ func (p *Pool) execute(h *held) {
 		p.cfg.Log.Warn("a task was lost to another worker", "task", h.task.ID, "attempt", h.task.Attempt)
 	case errors.Is(cause, engine.ErrShutdown):
 		p.release(h)
+	case h.task.Searches() && out.Failure == nil:
+		p.persist(h, func(ctx context.Context) error { return p.store.EndSearch(ctx, p.searched(h)) })
 	default:
-		p.finish(h, p.finished(h, dir, out))
+		f := p.finished(h, dir, out)
+		p.persist(h, func(ctx context.Context) error { return p.store.FinishRun(ctx, f) })
 	}
 }
 
 func (p *Pool) fold(h *held, dir string) pleat.Output {
 	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Lane], Fold: h.Fold, Dir: dir, Computed: func() { p.computed(h) }}
-	queued := p.cfg.Clock().Sub(h.Queued)
+	queued := p.cfg.Clock().Sub(h.Queued) - h.Searched
 	s := &sink{p: p, h: h, dir: dir}
 	a := aligning{p: p, h: h, work: &w, sink: s}
-	if f := a.run(h.ctx); f != nil {
+	if f := a.run(h.ctx, false); f != nil {
 		return pleat.Output{Failure: f, MSA: a.state}
 	}
 	p.hashInput(&w)
@@ -74,9 +79,7 @@ func (p *Pool) finished(h *held, dir string, out pleat.Output) store.Finished {
 			out.Failure = pleat.Failed(pleat.FailStorage, "the results could not be stored")
 		}
 	}
-	h.mu.Lock()
-	f.Progress, h.pending = h.pending, nil
-	h.mu.Unlock()
+	f.Progress = h.untold()
 	switch {
 	case out.Failure == nil:
 		f.State, f.Result = pleat.StateCompleted, out.Result
@@ -127,27 +130,27 @@ func (p *Pool) keep(h *held, dir string, f pleat.File) (pleat.Artifact, error) {
 	return pleat.Artifact{Sequence: f.Sequence, Name: f.Name, Kind: f.Kind, ContentType: f.ContentType, Bytes: info.Bytes, SHA256: info.SHA256, Key: key}, nil
 }
 
-// finish ends the run in the database, trying until it listens: a result that was computed is not thrown away because the
-// database was away for a while. Fencing refuses it where another attempt has begun meanwhile.
-func (p *Pool) finish(h *held, f store.Finished) {
+// persist writes down how an attempt ended, trying until the database listens: a result that was computed is not thrown away because
+// it was away for a while. Fencing refuses it where another attempt has begun meanwhile.
+func (p *Pool) persist(h *held, write func(ctx context.Context) error) {
 	ctx := context.WithoutCancel(h.ctx)
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := p.store.FinishRun(ctx, f)
+		err := write(ctx)
 		switch {
 		case err == nil:
 			return
 		case errors.Is(err, store.ErrSourceGone):
-			p.cfg.Log.Info("the run that was to answer another is gone; that one is computed", "task", h.task.ID, "run", f.Source)
+			p.cfg.Log.Info("the run that was to answer another is gone; that one is computed", "task", h.task.ID, "run", h.reuse.source)
 			p.release(h)
 			return
 		case errors.Is(err, pleat.ErrLost):
 			p.cfg.Log.Warn("a result came too late: another worker has the task", "task", h.task.ID, "attempt", h.task.Attempt)
 			return
 		case pleat.CodeOf(err) != pleat.CodeUnavailable || errors.Is(context.Cause(h.ctx), engine.ErrShutdown):
-			p.cfg.Log.Error("a run could not be ended; its lease will run out", "task", h.task.ID, "error", err)
+			p.cfg.Log.Error("a task could not be ended; its lease will run out", "task", h.task.ID, "error", err)
 			return
 		}
-		p.cfg.Log.Warn("a run could not be ended; trying again", "task", h.task.ID, "error", err)
+		p.cfg.Log.Warn("a task could not be ended; trying again", "task", h.task.ID, "error", err)
 		select {
 		case <-h.ctx.Done():
 			if !errors.Is(context.Cause(h.ctx), errStopped) {

@@ -33,6 +33,15 @@ var (
 	errLost    = errors.New("another worker has the task")
 )
 
+// untold takes the progress that was not told yet.
+func (h *held) untold() []pleat.Progress {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := h.pending
+	h.pending = nil
+	return out
+}
+
 func (p *Pool) take(run context.Context, c store.Claimed, g *group) *held {
 	whole, cancel := context.WithCancelCause(run)
 	ctx, end := context.WithTimeout(whole, p.cfg.Timeout)

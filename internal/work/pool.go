@@ -27,7 +27,7 @@ type Config struct {
 	ID      pleat.WorkerID // the same after a restart, so that what it held is free at once; different from every other's
 	Host    string
 	Dir     string        // scratch, emptied at the start; nobody else's
-	Slots   int           // tasks of one kind at once; 0: 1
+	Slots   int           // tasks of one kind at once; 0: 1. Searches for alignments have places of their own
 	Memory  int64         // bytes that tasks may be expected to use together; 0: no bound
 	Timeout time.Duration // for one attempt; 0: a day
 	Devices []pleat.Device
@@ -46,6 +46,8 @@ type Pool struct {
 	blobs   blob.Store
 	engines *engine.Registry
 	models  map[string]pleat.Model // by lane
+
+	searches engine.Group // the lanes in which folds wait for a search
 
 	claiming sync.Mutex
 
@@ -71,10 +73,18 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 		held: map[pleat.TaskID]*held{}, beat: make(chan struct{}, 1), ready: make(chan struct{})}
 	for _, m := range p.offered() {
 		p.models[pleat.Lane(m.Kind, m.Name)] = m
+		if m.Kind == pleat.TaskFold && m.Has(pleat.FeatureMSA) {
+			p.models[pleat.SearchLane(m.Name)] = m
+			p.searches.Lanes = append(p.searches.Lanes, pleat.SearchLane(m.Name))
+		}
 	}
 	p.joinAligner()
 	return p
 }
+
+// searchesAtOnce is how many searches a worker takes. They go to the server, or to the program, one by one (msa.Finder sees to that);
+// the other places are for those whose alignment is kept or on its way, which need not wait for another's.
+const searchesAtOnce = 32
 
 const (
 	pollEvery  = time.Second            // where no wake-up comes
@@ -105,8 +115,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	duties.Go(func() { p.follow(run) })
 	duties.Go(func() { p.forgetAlignments(run) })
 	var claims sync.WaitGroup
-	for _, g := range p.engines.Groups() {
-		claims.Go(func() { p.claim(ctx, run, &tasks, &group{g, make(chan struct{}, 1)}) })
+	for _, g := range p.groups() {
+		claims.Go(func() { p.claim(ctx, run, &tasks, g) })
 	}
 	<-ctx.Done()
 	claims.Wait()
@@ -129,7 +139,7 @@ func (p *Pool) register(ctx context.Context) bool {
 			models[i].Room = p.cfg.Memory
 		}
 	}
-	w := pleat.Worker{ID: p.cfg.ID, Host: p.cfg.Host, Lanes: p.engines.Lanes(), Models: models, Devices: p.cfg.Devices, Memory: p.cfg.Memory}
+	w := pleat.Worker{ID: p.cfg.ID, Host: p.cfg.Host, Lanes: append(p.engines.Lanes(), p.searches.Lanes...), Models: models, Devices: p.cfg.Devices, Memory: p.cfg.Memory}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := p.store.RegisterWorker(ctx, w)
 		if err == nil {
@@ -148,7 +158,21 @@ func (p *Pool) register(ctx context.Context) bool {
 // group is lanes that share places, and hears when one may have become free.
 type group struct {
 	engine.Group
-	freed chan struct{}
+	slots  int  // where it has no accelerators
+	search bool // what is in its lanes expects no memory yet
+	freed  chan struct{}
+}
+
+// groups are those of the engines' work, and one of searches.
+func (p *Pool) groups() []*group {
+	var out []*group
+	for _, g := range p.engines.Groups() {
+		out = append(out, &group{Group: g, slots: p.cfg.Slots, freed: make(chan struct{}, 1)})
+	}
+	if len(p.searches.Lanes) > 0 {
+		out = append(out, &group{Group: p.searches, slots: searchesAtOnce, search: true, freed: make(chan struct{}, 1)})
+	}
+	return out
 }
 
 func (g *group) tell() {
@@ -245,12 +269,15 @@ func (p *Pool) room(g *group) (free int, memory int64) {
 			computing++
 		}
 	}
-	places := p.cfg.Slots
+	places := g.slots
 	if g.Warm != nil {
 		places = g.Warm.Accelerators()
 		free, memory = g.Warm.Free()
 	} else {
 		free, memory = places-computing, p.memoryLeft()
+	}
+	if g.search {
+		memory = 0
 	}
 	if writing >= writingEach*places {
 		free = 0
@@ -266,7 +293,7 @@ func (p *Pool) memoryLeft() int64 {
 	}
 	left := p.cfg.Memory
 	for _, h := range p.held {
-		if h.group.Warm == nil && !h.writing { // what runs on an accelerator has the memory of that
+		if h.group.Warm == nil && !h.writing && !h.group.search { // what runs on an accelerator has the memory of that
 			left -= h.task.Memory
 		}
 	}
