@@ -194,3 +194,31 @@ func TestValidateMemory(t *testing.T) {
 		}
 	}
 }
+
+func TestFirstLane(t *testing.T) {
+	with := func(def string) Model {
+		return Model{Name: "m", Features: []Feature{FeatureMSA}, Params: []ParamSpec{{Name: "msaAlgorithm", Type: ParamString, Default: def}}}
+	}
+	protein, dna := []Sequence{{Kind: DNA}, {Kind: Protein}}, []Sequence{{Kind: DNA}}
+	for _, c := range []struct {
+		model Model
+		seqs  []Sequence
+		asked any
+		want  string
+	}{
+		{with(MSAMMseqs2), protein, nil, "search/m"},
+		{with(MSAMMseqs2), protein, MSANone, "fold/m"},
+		{with(MSAMMseqs2), dna, nil, "fold/m"},
+		{with(MSANone), protein, nil, "fold/m"},
+		{with(MSANone), protein, MSAMMseqs2, "search/m"},
+		{Model{Name: "m"}, protein, nil, "fold/m"},
+	} {
+		j := Job{Sequences: c.seqs}
+		if c.asked != nil {
+			j.Params = j.Params.With("msaAlgorithm", c.asked)
+		}
+		if got := j.FirstLane(c.model); got != c.want {
+			t.Errorf("%v, %v: %s", c.model.Params, c.asked, got)
+		}
+	}
+}

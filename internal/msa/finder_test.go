@@ -268,3 +268,49 @@ func TestFailureIsNotKept(t *testing.T) {
 	wantError(t, err, "failed on the search", true)
 	find(t, f, false, seqA)
 }
+
+// patient is a source whose first search ends when it is told to, and which notes how long each may take.
+type patient struct {
+	end   chan struct{}
+	ended time.Time
+	until []time.Time
+}
+
+func (p *patient) Database() string { return "patient" }
+func (p *patient) Pairs() bool      { return false }
+
+func (p *patient) Search(ctx context.Context, sequences []string, _ msa.Pairing, _ func(string)) ([]*msa.Alignment, error) {
+	until, _ := ctx.Deadline()
+	if p.until = append(p.until, until); len(p.until) == 1 {
+		<-p.end
+		p.ended = time.Now()
+	}
+	a, err := msa.Read(strings.NewReader(">q\n"+sequences[0]+"\n"), sequences[0])
+	return []*msa.Alignment{a}, err
+}
+
+// The time that a search may take begins when the one before it has ended.
+func TestWaitingForAnotherSearch(t *testing.T) {
+	p := &patient{end: make(chan struct{})}
+	f, _ := newFinder(t, p)
+	var all sync.WaitGroup
+	waits := make(chan struct{}, 2)
+	for _, s := range []string{seqA, seqB} {
+		all.Go(func() {
+			_, err := f.Find(context.Background(), []string{s}, false, func(line string) {
+				if line == "waiting for another search to end" {
+					waits <- struct{}{}
+				}
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	<-waits
+	close(p.end)
+	all.Wait()
+	if len(p.until) != 2 || p.until[1].Before(p.ended.Add(f.Timeout)) {
+		t.Errorf("searches had until %v; the first ended at %v", p.until, p.ended)
+	}
+}

@@ -30,12 +30,13 @@ type aligned struct {
 	*bench
 	server *msatest.Server
 	see    func(w pleat.Work)
+	lane   string // where folds begin
 }
 
 func newAligned(t *testing.T, s *store.Store, clock *storetest.Clock) *aligned {
-	a := &aligned{bench: newBench(t, s, clock), server: msatest.New(t)}
+	a := &aligned{bench: newBench(t, s, clock), server: msatest.New(t), lane: pleat.SearchLane("null")}
 	a.server.Known = true
-	a.startWith(work.Config{Aligner: &msa.Finder{Source: &msa.Server{URL: a.server.URL, Agent: "pleat/test"}, Log: slog.New(slog.DiscardHandler), Timeout: time.Minute}}, "w",
+	a.startWith(work.Config{Aligner: finder(a.server)}, "w",
 		scripted{func(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 			if a.see != nil {
 				a.see(w)
@@ -43,6 +44,10 @@ func newAligned(t *testing.T, s *store.Store, clock *storetest.Clock) *aligned {
 			return engine.Null{}.Run(ctx, w, sink)
 		}})
 	return a
+}
+
+func finder(server *msatest.Server) *msa.Finder {
+	return &msa.Finder{Source: &msa.Server{URL: server.URL, Agent: "pleat/test"}, Log: slog.New(slog.DiscardHandler), Timeout: time.Minute}
 }
 
 func protein(text string, chains ...string) pleat.Sequence {
@@ -53,7 +58,7 @@ func (a *aligned) fold(item string, params map[string]any, sequences ...pleat.Se
 	a.t.Helper()
 	c, err := a.s.CreateJob(context.Background(), store.NewJob{
 		Job: pleat.Job{Owner: a.owner, Name: "j", LibraryItem: item, Sequences: sequences, Complex: len(sequences) > 1},
-		Run: store.RunSpec{Model: "null", Seed: "1", Lane: "fold/null", Params: pleat.Params{Model: "null", Values: params}}, Quota: 1000,
+		Run: store.RunSpec{Model: "null", Seed: "1", Lane: a.lane, Params: pleat.Params{Model: "null", Values: params}}, Quota: 1000,
 	})
 	if err != nil {
 		a.t.Fatal(err)

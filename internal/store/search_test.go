@@ -1,0 +1,180 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+const searchLane = "search/null"
+
+// toSearch creates a job whose fold begins with a search, and claims that.
+func toSearch(t *testing.T, s *store.Store, owner pleat.UserID) (store.Created, store.Claimed) {
+	t.Helper()
+	n := newJob(owner, "searched")
+	n.Run.Lane = searchLane
+	c, err := s.CreateJob(context.Background(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, claimSearch(t, s, "w1")
+}
+
+func claimSearch(t *testing.T, s *store.Store, w pleat.WorkerID) store.Claimed {
+	t.Helper()
+	got, err := s.Claim(context.Background(), w, []string{searchLane}, 1, 0)
+	if err != nil || len(got) != 1 {
+		t.Fatalf("claimed %+v, %v", got, err)
+	}
+	return got[0]
+}
+
+func endSearch(c store.Claimed) store.Searched {
+	return store.Searched{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: c.Task.Worker, Lane: "fold/null"}
+}
+
+func publish(t *testing.T, s *store.Store, c store.Claimed, name, key string) {
+	t.Helper()
+	a := pleat.Artifact{Name: name, Kind: pleat.ArtifactMSA, ContentType: "text/x-a3m", Bytes: 3, SHA256: "00", Key: key}
+	if err := s.AddArtifact(context.Background(), c.Task.ID, c.Task.Attempt, c.Task.Worker, a); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A search sends its task on; what it published stays with the run, under the same ids, through a lost attempt at the fold.
+func TestSearchThenFold(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		c, search := toSearch(t, s, u)
+		if search.Task.Attempt != 1 || search.Aligned != nil || !search.Task.Searches() || len(claim(t, s, "w2", 1)) != 0 {
+			t.Fatalf("claimed %+v", search)
+		}
+		clock.Advance(3 * time.Second)
+		publish(t, s, search, "msa.a3m", "runs/x/1/msa.a3m")
+		e := endSearch(search)
+		e.Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "found"}}
+		if err := s.EndSearch(ctx, e); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.EndSearch(ctx, e); !errors.Is(err, pleat.ErrLost) {
+			t.Errorf("ending twice: %v", err)
+		}
+		shown, err := s.View(ctx, c.Job)
+		if err != nil || shown.Run.State != pleat.StateRunning || len(shown.Artifacts) != 1 {
+			t.Fatalf("between the steps %+v, %v", shown, err)
+		}
+		lost := claim(t, s, "w1", 1)[0]
+		publish(t, s, lost, "early.txt", "runs/x/2/early.txt")
+		clock.Advance(pleat.LeaseFor + time.Second)
+		if r, err := s.Reap(ctx); err != nil || r.Requeued != 1 {
+			t.Fatalf("reaped %+v %v", r, err)
+		}
+		fold := claim(t, s, "w2", 1)[0]
+		if fold.Task.Attempt != 3 || fold.Task.Tries != 1 || fold.Task.Searches() || len(fold.Aligned) != 1 || fold.Aligned[0].Key != "runs/x/1/msa.a3m" ||
+			fold.Searched < 3*time.Second || fold.Searched > time.Minute {
+			t.Fatalf("the fold is %+v", fold)
+		}
+		if err := s.FinishRun(ctx, finish(fold, pleat.StateCompleted)); err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.View(ctx, c.Job)
+		if err != nil || len(v.Artifacts) != 2 || v.Artifacts[0].ID != shown.Artifacts[0].ID || v.Artifacts[0].Name != "msa.a3m" || v.Artifacts[1].Name != "model.cif" {
+			t.Errorf("the files are %+v, %v", v.Artifacts, err)
+		}
+		news, err := s.Progress(ctx, c.Run, 0, 100)
+		if err != nil || news[2].Line != "found" {
+			t.Errorf("told %+v, %v", news, err)
+		}
+	})
+}
+
+// A search that is lost begins anew, and the worker that lost it can no longer end it.
+func TestLostSearch(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		_, first := toSearch(t, s, user(t, s, "ada"))
+		publish(t, s, first, "msa.a3m", "runs/x/1/msa.a3m")
+		clock.Advance(pleat.LeaseFor + time.Second)
+		if r, err := s.Reap(ctx); err != nil || r.Requeued != 1 {
+			t.Fatalf("reaped %+v %v", r, err)
+		}
+		if err := s.EndSearch(ctx, endSearch(first)); !errors.Is(err, pleat.ErrLost) {
+			t.Errorf("a stale worker ended a search: %v", err)
+		}
+		second := claimSearch(t, s, "w2")
+		if second.Task.Attempt != 2 || second.Task.Tries != 1 || second.Aligned != nil {
+			t.Fatalf("the second attempt is %+v", second)
+		}
+		if err := s.EndSearch(ctx, endSearch(second)); err != nil { // it found that there is nothing to search for
+			t.Fatal(err)
+		}
+		if fold := claim(t, s, "w2", 1)[0]; len(fold.Aligned) != 0 || fold.Task.Tries != 0 {
+			t.Errorf("the fold is %+v", fold)
+		}
+	})
+}
+
+// A cancel ends a job in its search, as the search ends, and between the search and the fold.
+func TestCancelAroundASearch(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := user(t, s, "ada")
+		c, search := toSearch(t, s, u)
+		if _, err := s.Cancel(ctx, u, c.Job); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.EndSearch(ctx, endSearch(search)); err != nil {
+			t.Fatal(err)
+		}
+		between, search := toSearch(t, s, u)
+		if err := s.SetMSA(ctx, search.Task.ID, search.Task.Attempt, search.Task.Worker, pleat.StateCompleted); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.EndSearch(ctx, endSearch(search)); err != nil {
+			t.Fatal(err)
+		}
+		if state, err := s.Cancel(ctx, u, between.Job); err != nil || state != pleat.StateStopped {
+			t.Errorf("cancelled to %s, %v", state, err)
+		}
+		for job, msa := range map[pleat.JobID]pleat.State{c.Job: pleat.StatePending, between.Job: pleat.StateCompleted} {
+			v, err := s.View(ctx, job)
+			if err != nil || v.Job.State != pleat.StateStopped || v.Run.Failure.Kind != pleat.FailCancelled || v.Run.MSA != msa {
+				t.Errorf("%s %s %v, %v", v.Job.State, v.Run.MSA, v.Run.Failure, err)
+			}
+		}
+		if len(claim(t, s, "w1", 9)) != 0 || storetest.Count(t, s, "event") != 2 {
+			t.Error("something is left, or was not told")
+		}
+	})
+}
+
+// What comes from a search takes its turn behind its owner's, and not behind everybody's.
+func TestTurnAfterASearch(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ada, bob := user(t, s, "ada"), user(t, s, "bob")
+		for range 3 {
+			create(t, s, ada, "hers")
+		}
+		his, search := toSearch(t, s, bob)
+		if err := s.EndSearch(context.Background(), endSearch(search)); err != nil {
+			t.Fatal(err)
+		}
+		hers, search := toSearch(t, s, ada)
+		if err := s.EndSearch(context.Background(), endSearch(search)); err != nil {
+			t.Fatal(err)
+		}
+		var order []pleat.JobID
+		for range 5 {
+			order = append(order, claim(t, s, "w1", 1)[0].Fold.Job)
+		}
+		if order[0] != his.Job && order[1] != his.Job || order[4] != hers.Job {
+			t.Errorf("the order is %v; his is %s, her last %s", order, his.Job, hers.Job)
+		}
+	})
+}
