@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,10 +23,13 @@ import (
 func verifyCmd() *cobra.Command {
 	c := onOne(&cobra.Command{
 		Use:   "verify JOB",
-		Short: "Run a job again with the same seed and compare the structures",
-		Long: `Runs a completed job of yours again, with the same parameters and seed and without answers from earlier runs, and compares the
-structures: by their SHA-256, else by the distance of their CA atoms (C1' in nucleic acids) after superposition, for each chain and as a
-whole, and by their pLDDT. The new run counts against the quota, becomes the job's latest, and starts its follow-ups again.
+		Short: "Fold a job once more and compare the structures",
+		Long: `Folds a completed job once more, yours or a public one, and compares the structures: by their SHA-256, else by the distance of their CA
+atoms (C1' in nucleic acids) after superposition, for each chain and as a whole, and by their pLDDT.
+
+What is folded is a new job, private and named «Verification of …», made from the receipt of the run, its config.json: the same entities,
+parameters and seed, and the alignments that the run had, unless their rows were paired. It is computed, not answered from earlier runs; it
+counts against the quota, starts no follow-ups and tells no webhook. The job itself stays as it is.
 
 It ends with 0 where the structures are identical, or as near as --tolerance asks; with 4 where they differ.`,
 		Example: `  pleat verify 01890a5d-ac96-774b-bcce-b302099a8057`,
@@ -38,14 +43,21 @@ It ends with 0 where the structures are identical, or as near as --tolerance ask
 // comparison is what came of running a job again.
 type comparison struct {
 	Job       string     `json:"job"`
-	Run       string     `json:"run"`   // that was there
-	Again     string     `json:"again"` // that was made
+	Run       string     `json:"run"`      // that was there
+	JobAgain  string     `json:"jobAgain"` // that was made
+	Again     string     `json:"again"`
 	Seed      string     `json:"seed"`
-	Engine    string     `json:"engine"`
-	EngineNow string     `json:"engineAgain"`
+	Changed   []change   `json:"changed"` // between the receipts
 	Verdict   string     `json:"verdict"` // identical, reproduced or different
 	Files     []sameness `json:"structures"`
 	Tolerance float64    `json:"tolerance"`
+}
+
+// change is something that the receipts of the two runs do not agree in.
+type change struct {
+	What string `json:"what"`
+	Was  string `json:"was"`
+	Is   string `json:"is"`
 }
 
 // sameness compares one structure, or one chain of it. What cannot be compared is nil.
@@ -73,44 +85,23 @@ func runVerify(cmd *cobra.Command, c *api.Client, id string) error {
 	if !(tolerance >= 0) {
 		return usagef("--tolerance is %g; it must be 0 Å or more", tolerance)
 	}
-	was, err := c.Job(ctx, id)
+	was, err := completed(ctx, c, id)
 	if err != nil {
 		return err
 	}
-	before, err := completed(ctx, c, id)
+	if len(was.structures) == 0 {
+		return fmt.Errorf("the job %s has no structure to compare: %s predicts none", id, was.Parameters.ModelName)
+	}
+	made, err := repeat(cmd, c, was)
 	if err != nil {
 		return err
 	}
-	switch {
-	case !was.Job.IsOwner:
-		return fmt.Errorf("the job %s is somebody else's; its config.json holds the request to send yourself", id)
-	case len(before) == 0:
-		return fmt.Errorf("the job %s has no structure to compare: %s predicts none", id, was.Run.ModelName)
-	}
-	params, err := paramsOf(ctx, c, &was)
+	now, err := completed(ctx, c, made)
 	if err != nil {
 		return err
 	}
-	made, err := c.Rerun(ctx, id, params, api.RerunOptions{NoCache: true})
-	if err != nil {
-		return err
-	}
-	if _, err := follow(cmd, c, id); err != nil {
-		return err
-	}
-	after, err := completed(ctx, c, id)
-	if err != nil {
-		return err
-	}
-	now, err := c.Job(ctx, id)
-	if err != nil {
-		return err
-	}
-	if now.Run.ID != made.JobRunID {
-		return fmt.Errorf("the job %s was run again by somebody else meanwhile; nothing was compared", id)
-	}
-	v := comparison{Job: id, Run: was.Run.ID, Again: now.Run.ID, Seed: was.Run.Seed, Engine: was.Run.Engine, EngineNow: now.Run.Engine, Tolerance: tolerance}
-	v.compare(before, after)
+	v := comparison{Job: id, Run: was.JobRunID, JobAgain: made, Again: now.JobRunID, Seed: was.receipt.Seed, Changed: was.receipt.changes(&now.receipt), Tolerance: tolerance}
+	v.compare(was.structures, now.structures)
 	if err := showOne(cmd, v, func() error { return v.print(cmd) }); err != nil {
 		return err
 	}
@@ -120,29 +111,153 @@ func runVerify(cmd *cobra.Command, c *api.Client, id string) error {
 	return nil
 }
 
-// paramsOf are the parameters of a run, its seed among them where the model takes one.
-func paramsOf(ctx context.Context, c *api.Client, v *api.JobView) (*api.Params, error) {
-	raw, err := json.Marshal(v.Params)
+// repeat folds what a run folded in a job of its own, waits for its end and says which job that is.
+func repeat(cmd *cobra.Command, c *api.Client, was *ended) (string, error) {
+	ctx := cmd.Context()
+	job, err := was.request()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	p := &api.Params{}
-	if err := json.Unmarshal(raw, p); err != nil {
-		return nil, fmt.Errorf("read the job's parameters: %w", err)
-	}
-	models, err := c.Models(ctx)
+	from, lent, err := was.alignments(ctx, c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	i := slices.IndexFunc(models.Data, func(m api.Model) bool { return m.Name == v.Run.ModelName })
-	if i >= 0 && slices.ContainsFunc(models.Data[i].Params, func(s api.ParamSpec) bool { return s.Name == "seed" }) {
-		p.Seed = &v.Run.Seed
+	made, err := c.CreateJob(ctx, *job, api.CreateOptions{NoCache: true, From: from})
+	if err == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", made.JobID, pleat.Clip(made.JobName))
+		if _, err = follow(cmd, c, made.JobID); err != nil {
+			return "", err // the job goes on, and needs what it was lent
+		}
 	}
-	return p, nil
+	if lent {
+		_, _ = c.DeleteItem(context.WithoutCancel(ctx), from)
+	}
+	return made.JobID, err
 }
 
-// completed are the structures of a job's latest run, by the names of their files.
-func completed(ctx context.Context, c *api.Client, id string) (map[string]predicted, error) {
+// ended is a completed run: its results, receipt, and structures by the names of their files.
+type ended struct {
+	api.Results
+	receipt    receipt
+	structures map[string]predicted
+}
+
+// receipt is what is read of a run's config.json.
+type receipt struct {
+	Service string            `json:"service"`
+	Input   string            `json:"input_sha256"`
+	Files   map[string]string `json:"input_files"`
+	Engine  string            `json:"engine"`
+	Model   string            `json:"model"`
+	Weights string            `json:"weight_set"`
+	Device  string            `json:"device"`
+	Seed    string            `json:"seed"`
+	Params  json.RawMessage   `json:"effective_params"`
+	Request api.CreateJob     `json:"request"`
+}
+
+// changes lists what another receipt says otherwise.
+func (r *receipt) changes(now *receipt) []change {
+	out := []change{}
+	add := func(what, was, is string) {
+		if was != is {
+			out = append(out, change{what, was, is})
+		}
+	}
+	add("service", r.Service, now.Service)
+	add("engine", r.Engine, now.Engine)
+	add("weights", r.Weights, now.Weights)
+	add("device", r.Device, now.Device)
+	all := maps.Clone(r.Files)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, now.Files)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		add(name, r.Files[name], now.Files[name])
+	}
+	if len(out) == 0 && r.Input != "" && r.Seed == now.Seed { // else the model takes no seed, and has another each time
+		add("the program of the engine, its weights or what they are given", r.Input, now.Input)
+	}
+	return out
+}
+
+// request is what folds the run once more: with its parameters as they took effect, since defaults may have changed, in a job that is the
+// caller's alone and tells nobody.
+func (e *ended) request() (*api.CreateJob, error) {
+	r := e.receipt.Request
+	if r.Params == nil || len(r.Sequences) == 0 {
+		return nil, fmt.Errorf("the receipt of the run %s holds no request; a version of pleat that wrote none made it", e.JobRunID)
+	}
+	asked := r.Params.MSAAlgorithm
+	if len(e.receipt.Params) > 0 {
+		if err := json.Unmarshal(e.receipt.Params, r.Params); err != nil {
+			return nil, fmt.Errorf("read the receipt of the run %s: %w", e.JobRunID, err)
+		}
+	}
+	switch none := pleat.MSANone; {
+	case len(e.kind(pleat.ArtifactMSA)) > 0: // where all are lent, the service need not be able to search
+		r.Params.MSAAlgorithm = asked
+	case r.Params.MSAAlgorithm != nil: // the run had none, whatever it would have now
+		r.Params.MSAAlgorithm = &none
+	}
+	r.Name, r.IsPublic, r.ChatID = clip("Verification of "+r.Name, pleat.MaxName), false, ""
+	if r.Constraints == nil {
+		r.Constraints = &api.Constraints{}
+	}
+	r.Constraints.Webhooks = json.RawMessage(`{"custom_http": {"enabled": false}}`) // absent, it would be the account's default
+	return &r, nil
+}
+
+func (e *ended) kind(k pleat.ArtifactKind) []api.Artifact {
+	return slices.DeleteFunc(slices.Clone(e.Artifacts), func(a api.Artifact) bool { return a.Kind != string(k) })
+}
+
+// alignments puts those that the run had into a library item from which a job can be made, and says so. Rows that are paired across
+// chains cannot be given: such a run is repeated from the item that its own job was made from, if any, and the rest is searched for.
+func (e *ended) alignments(ctx context.Context, c *api.Client) (item string, lent bool, err error) {
+	had := e.kind(pleat.ArtifactMSA)
+	if slices.ContainsFunc(had, func(a api.Artifact) bool { return strings.HasSuffix(a.Name, "msa-paired.a3m") }) {
+		v, err := c.Job(ctx, e.Job.ID)
+		if err != nil || v.Job.LibraryItemID == nil || !v.Job.IsOwner {
+			return "", false, err
+		}
+		if _, err := c.LibraryItem(ctx, *v.Job.LibraryItemID); err != nil {
+			var gone *api.Error
+			if errors.As(err, &gone) && gone.Status == http.StatusNotFound {
+				err = nil
+			}
+			return "", false, err
+		}
+		return *v.Job.LibraryItemID, false, nil
+	}
+	if len(had) == 0 {
+		return "", false, nil
+	}
+	made, err := c.CreateItem(ctx, api.CreateItem{Name: clip("alignments of "+e.Job.Name, pleat.MaxName), FileType: "a3m", Origin: "pleat verify"})
+	if err != nil {
+		return "", false, err
+	}
+	seen := map[string]bool{} // chains of one sequence have one alignment
+	for i, a := range had {
+		if seen[a.SHA256] {
+			continue
+		}
+		seen[a.SHA256] = true
+		var b bytes.Buffer
+		if err = c.Download(ctx, a, &b); err == nil {
+			_, err = c.UploadFile(ctx, made.ID, fmt.Sprintf("%d.a3m", i+1), &b)
+		}
+		if err != nil {
+			_, _ = c.DeleteItem(context.WithoutCancel(ctx), made.ID)
+			return "", false, err
+		}
+	}
+	return made.ID, true, nil
+}
+
+// completed reads the latest run of a job, which must have completed.
+func completed(ctx context.Context, c *api.Client, id string) (*ended, error) {
 	res, err := c.Results(ctx, id)
 	if err != nil {
 		return nil, err
@@ -154,20 +269,27 @@ func completed(ctx context.Context, c *api.Client, id string) (map[string]predic
 		}
 		return nil, &exit{exitUnfinished, fmt.Errorf("the job %s is %s, and only what is COMPLETED can be compared%s", id, res.Job.Status, why)}
 	}
-	out := map[string]predicted{}
+	out := &ended{Results: res, structures: map[string]predicted{}}
 	for _, a := range res.Artifacts {
-		if a.Kind != string(pleat.ArtifactCIF) {
-			continue
-		}
 		var b bytes.Buffer
-		if err := c.Download(ctx, a, &b); err != nil {
-			return nil, err
+		switch a.Kind {
+		case string(pleat.ArtifactCIF):
+			if err := c.Download(ctx, a, &b); err != nil {
+				return nil, err
+			}
+			s, err := structure.ReadCIF(&b, structure.Limits{})
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", a.Name, err)
+			}
+			out.structures[a.Name] = predicted{s, a.SHA256}
+		case string(pleat.ArtifactConfig):
+			if err := c.Download(ctx, a, &b); err != nil {
+				return nil, err
+			}
+			if err := json.Unmarshal(b.Bytes(), &out.receipt); err != nil {
+				return nil, fmt.Errorf("read %s: %w", a.Name, err)
+			}
 		}
-		s, err := structure.ReadCIF(&b, structure.Limits{})
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", a.Name, err)
-		}
-		out[a.Name] = predicted{s, a.SHA256}
 	}
 	return out, nil
 }
@@ -301,8 +423,8 @@ func (v *comparison) print(cmd *cobra.Command) error {
 	if err := table(out, rows); err != nil {
 		return err
 	}
-	if v.Engine != v.EngineNow {
-		fmt.Fprintf(out, "the engine was %s and is %s\n", pleat.Clip(v.Engine), pleat.Clip(v.EngineNow))
+	for _, c := range v.Changed {
+		fmt.Fprintf(out, "%s: was %s, is %s\n", pleat.Clip(c.What), pleat.Clip(cmp.Or(c.Was, "-")), pleat.Clip(cmp.Or(c.Is, "-")))
 	}
 	if v.Seed == "" {
 		fmt.Fprintln(out, "the model takes no seed, so a run need not give the same again")

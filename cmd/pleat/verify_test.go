@@ -1,10 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"math"
 	"os"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"pleat"
+	"pleat/api"
 	"pleat/internal/structure"
 )
 
@@ -115,5 +120,63 @@ func TestVerdictOnOthers(t *testing.T) {
 	each(&a.Chains[0], func(a *structure.Atom) { a.B = 0 })
 	if mean, most := plddtChange(&a.Chains[0], &a.Chains[0]); mean != nil || most != nil {
 		t.Error("a confidence was made up")
+	}
+}
+
+// What is sent again is the receipt's request, with the parameters as they took effect, in a job that nobody hears of.
+func TestRequestOfAReceipt(t *testing.T) {
+	read := func(text string, kinds ...pleat.ArtifactKind) *ended {
+		e := &ended{}
+		if err := json.Unmarshal([]byte(text), &e.receipt); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range kinds {
+			e.Artifacts = append(e.Artifacts, api.Artifact{Kind: string(k)})
+		}
+		return e
+	}
+	const receipt = `{"seed": "7", "effective_params": {"seed": "7", "samplingSteps": 200, "msaAlgorithm": "mmseqs2"},
+		"request": {"name": "x", "sequences": [{"proteinChain": {"sequence": "GGG", "chain_id": "Q"}}], "params": {"modelName": "m", "seed": "7"},
+			"constraints": {"contact": [{"chainA": "Q", "res_idxA": 1, "chainB": "Q", "res_idxB": 3}]}}}`
+	none := pleat.MSANone
+	for what, c := range map[string]struct {
+		e   *ended
+		msa *string
+	}{"searched": {read(receipt, pleat.ArtifactMSA), nil}, "without": {read(receipt), &none}} {
+		r, err := c.e.request()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Name != "Verification of x" || r.IsPublic || r.Params.ModelName != "m" || *r.Params.Seed != "7" || *r.Params.SamplingSteps != 200 ||
+			r.Sequences[0].ProteinChain.ChainID != "Q" || len(r.Constraints.Contact) != 1 || string(r.Constraints.Webhooks) != `{"custom_http": {"enabled": false}}` {
+			t.Errorf("%s: %+v", what, r)
+		}
+		if d := cmp.Diff(c.msa, r.Params.MSAAlgorithm); d != "" {
+			t.Errorf("%s: %s", what, d)
+		}
+	}
+	if _, err := read(`{}`).request(); err == nil {
+		t.Error("a receipt without a request was taken")
+	}
+}
+
+func TestChangesBetweenReceipts(t *testing.T) {
+	a := receipt{Engine: "m 1", Seed: "7", Input: "1", Files: map[string]string{"input/msa-0.a3m": "aa"}}
+	b := a
+	if got := a.changes(&b); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	b.Input = "2"
+	if got := a.changes(&b); len(got) != 1 || got[0].Is != "2" {
+		t.Errorf("%v", got)
+	}
+	b.Seed = "8"
+	if got := a.changes(&b); len(got) != 0 {
+		t.Errorf("a model that takes no seed: %v", got)
+	}
+	b.Engine, b.Files = "m 2", map[string]string{"input/msa-1.a3m": "bb"}
+	want := []change{{"engine", "m 1", "m 2"}, {"input/msa-0.a3m", "aa", ""}, {"input/msa-1.a3m", "", "bb"}}
+	if d := cmp.Diff(want, a.changes(&b)); d != "" {
+		t.Error(d)
 	}
 }
