@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,9 @@ import (
 	"pleat/internal/msa"
 )
 
+// headerName is what a header may be called: a token of RFC 9110, section 5.6.2, of letters, digits and dashes.
+var headerName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,63}$`)
+
 // checkAlignments refuses settings with which no alignment could be made, and those that would have no effect.
 func (c *Config) checkAlignments() error {
 	u, err := url.Parse(c.MSAServer)
@@ -27,6 +31,14 @@ func (c *Config) checkAlignments() error {
 		return c.bad("msa-server", "must be an address such as https://api.colabfold.com") // the value may hold a password
 	case c.MSAServer != "" && c.MSACommand != "":
 		return c.bad("msa-command", "is set beside msa-server; alignments are made by one of them")
+	case c.MSAServer == "" && c.MSAKey != "":
+		return c.bad("msa-key", "is set without msa-server, and would have no effect")
+	case strings.ContainsFunc(c.MSAKey, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return c.bad("msa-key", "must hold printable ASCII without spaces") // its text is not shown
+	case !headerName.MatchString(c.MSAHeader):
+		return c.bad("msa-key-header", "is %q; it must be the name of a header, such as X-API-Key or Authorization", pleat.Clip(c.MSAHeader))
+	case c.MSAKey != "" && u.User != nil && strings.EqualFold(c.MSAHeader, "Authorization"):
+		return c.bad("msa-key-header", "is Authorization, where the user and password of msa-server go; take one of them away")
 	case c.MSACommand != "" && c.MSADatabase == "":
 		return c.bad("msa-database", "is empty; msa-command needs something to search")
 	case c.MSACommand == "" && c.MSADatabase != "":
@@ -131,7 +143,7 @@ func (c *Config) aligner(scratch string, log *slog.Logger) *msa.Finder {
 		if u, err := url.Parse(c.MSAServer); err == nil {
 			log.Info("protein sequences are sent away for alignments", "to", u.Host)
 		}
-		f.Source = &msa.Server{URL: c.MSAServer, Mode: msa.Mode(c.MSAMode), Agent: "pleat/" + pleat.Version}
+		f.Source = &msa.Server{URL: c.MSAServer, Mode: msa.Mode(c.MSAMode), Agent: "pleat/" + pleat.Version, Key: c.MSAKey, KeyHeader: c.MSAHeader}
 	case c.MSACommand != "":
 		f.Source = &msa.Command{Program: c.MSACommand, Target: c.MSADatabase, Mode: msa.Mode(c.MSAMode), Threads: c.Threads, Scratch: scratch}
 	default:

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pleat"
+	"pleat/internal/msa"
 	"pleat/internal/seal"
 )
 
@@ -78,6 +79,8 @@ type Config struct {
 	PDBURL      string   `key:"pdb-url" group:"node" doc:"where workflows fetch entries of the Protein Data Bank, {id} standing for the entry, such as https://files.rcsb.org/download/{id}.cif; empty: they may not"`
 	UniProtURL  string   `key:"uniprot-url" group:"node" doc:"where workflows fetch predicted structures by UniProt accession, {id} standing for it, such as https://alphafold.ebi.ac.uk/files/AF-{id}-F1-model_v4.cif; empty: they may not"`
 	MSAServer   string   `key:"msa-server" group:"node" doc:"address of a server with ColabFold's interface that aligns proteins, such as https://api.colabfold.com, with a user and a password where it asks for them; every protein sequence of a job for a model that takes alignments is sent there. Empty: none is sent anywhere" secret:"url"`
+	MSAKey      string   `key:"msa-key" group:"node" doc:"key for that server, sent to it alone; empty: none" secret:"yes"`
+	MSAHeader   string   `key:"msa-key-header" group:"node" doc:"header that the key goes in: as a bearer token in Authorization, as it is in any other"`
 	MSACommand  string   `key:"msa-command" group:"node" doc:"path of colabfold_search or mmseqs, to align proteins on this machine instead; empty: neither"`
 	MSADatabase string   `key:"msa-database" group:"node" doc:"what msa-command searches: the folder of databases of colabfold_search, or the database of mmseqs"`
 	MSAMode     string   `key:"msa-mode" group:"node" doc:"env searches environmental sequences too, all does not; env-nofilter and nofilter keep rows that are much alike"`
@@ -104,7 +107,7 @@ func DefaultConfig() Config {
 	return Config{
 		Data: "pleat-data", Addr: "127.0.0.1:8080", Quota: 30, MaxBody: 10 << 20, Library: 1 << 30, Work: true,
 		Deliver: true, WebhookPorts: []string{"443"}, WebhookTimeout: 15, WebhookKeep: 90,
-		Engines: []string{"mini", "calvados", "analyst"}, Devices: []string{"auto"}, ChatTokens: 1024, ChatTimeout: 120, NIMModel: "boltz-2", NIMTimeout: 1800, Checkpoint: 20, Slots: 1, MSAMode: "env", MSAPairing: "greedy", MSATimeout: 1800, MSAKeep: 90, LogLevel: "info", LogFormat: "text", URL: "http://127.0.0.1:8080",
+		Engines: []string{"mini", "calvados", "analyst"}, Devices: []string{"auto"}, ChatTokens: 1024, ChatTimeout: 120, NIMModel: "boltz-2", NIMTimeout: 1800, Checkpoint: 20, Slots: 1, MSAHeader: msa.DefaultKeyHeader, MSAMode: "env", MSAPairing: "greedy", MSATimeout: 1800, MSAKeep: 90, LogLevel: "info", LogFormat: "text", URL: "http://127.0.0.1:8080",
 	}
 }
 

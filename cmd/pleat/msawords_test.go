@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -11,7 +12,8 @@ import (
 
 // The words of scenarios about alignments:
 //
-//	colabfold                           start a server with ColabFold's interface, whose alignments are made up; sets $COLABFOLD
+//	colabfold [KEY]                     start a server with ColabFold's interface, whose alignments are made up and which may ask
+//	                                    for a key; sets $COLABFOLD
 //	refuse CODE BODY                    its answer to the next submission
 //	hold                                its tickets stay RUNNING until the word release
 //	release
@@ -33,9 +35,11 @@ func alignerOf(ts *testscript.TestScript) *msatest.Server {
 }
 
 func colabfoldWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 0, "colabfold")
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: colabfold [KEY]")
+	}
 	s := msatest.Start()
-	s.Known = true
+	s.Known, s.Key = true, strings.Join(args, "")
 	ts.Defer(s.Close)
 	worldOf(ts).aligner = s
 	ts.Setenv("COLABFOLD", s.URL)

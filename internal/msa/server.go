@@ -25,12 +25,18 @@ type Server struct {
 	Mode  Mode   // empty: ModeEnv
 	Agent string // User-Agent: a name, a version and where to ask
 
-	Client *http.Client // nil: one that keeps to the server's host
+	// Key, if not empty, goes with every request, in the header KeyHeader: as a bearer token in Authorization, as it is in any other. It
+	// never leaves the server's origin.
+	Key       string
+	KeyHeader string // empty: DefaultKeyHeader
 
 	// For tests: how long a second lasts, and how much an archive may hold; 0: a second, maxUnpacked.
 	unit time.Duration
 	most int64
 }
+
+// DefaultKeyHeader is where the gateways before such servers commonly look for a key.
+const DefaultKeyHeader = "X-API-Key"
 
 // Bounds of how patiently a server is waited for, in seconds.
 const (
@@ -74,11 +80,8 @@ func (s *Server) mode() Mode {
 
 // Search sends the sequences, waits and reads the result.
 func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment, error) {
-	v := visit{Server: s, client: s.Client, say: say, pairing: pairing, wait: cmp.Or(s.unit, time.Second)}
-	if v.client == nil {
-		v.client = &http.Client{CheckRedirect: sameHost}
-		defer v.client.CloseIdleConnections()
-	}
+	v := visit{Server: s, client: &http.Client{CheckRedirect: sameHost}, say: say, pairing: pairing, wait: cmp.Or(s.unit, time.Second)}
+	defer v.client.CloseIdleConnections()
 	for range maxTickets {
 		id, err := v.ticket(ctx, sequences)
 		if err != nil {
@@ -101,7 +104,7 @@ func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing
 	return nil, &Error{Message: "the alignment server lost the search again and again", Retry: true}
 }
 
-// sameHost keeps redirects on the host they came from.
+// sameHost keeps redirects on the origin they came from: the sequences and the key are for that alone.
 func sameHost(r *http.Request, via []*http.Request) error {
 	if len(via) > 3 || r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme {
 		return http.ErrUseLastResponse
@@ -256,6 +259,8 @@ func (v *visit) ask(ctx context.Context, method, path, form string) (ticket, err
 			err = v.refused(ctx, "the alignment server is in maintenance", after, nil)
 		case status >= 500 || status == http.StatusRequestTimeout:
 			err = v.refused(ctx, fmt.Sprintf("the alignment server answered %d", status), after, nil)
+		case status == http.StatusUnauthorized || status == http.StatusForbidden:
+			return t, &Error{Message: fmt.Sprintf("the alignment server answered %d; the operator has to check what it asks for: a key, or a user and a password", status)}
 		case status != http.StatusOK:
 			return t, &Error{Message: fmt.Sprintf("the alignment server answered %d; the operator has to check its address", status)}
 		case t.Status == "":
@@ -326,6 +331,13 @@ func (v *visit) send(ctx context.Context, method, path, form string) (*http.Resp
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	req.Header.Set("User-Agent", v.Agent)
+	if v.Key != "" {
+		name, value := cmp.Or(v.KeyHeader, DefaultKeyHeader), v.Key
+		if http.CanonicalHeaderKey(name) == "Authorization" {
+			value = "Bearer " + value
+		}
+		req.Header.Set(name, value)
+	}
 	resp, err := v.client.Do(req)
 	if err != nil {
 		var u *url.Error

@@ -315,3 +315,41 @@ func TestPasswordInTheAddress(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// A key goes with every request, and to nobody but the server: neither into an error nor after a redirect.
+func TestKey(t *testing.T) {
+	server := msatest.New(t)
+	server.Key = "hush"
+	s := client(server)
+	_, _, err := search(t, s, msa.PairNone, seqA)
+	wantError(t, err, "answered 401; the operator has to check what it asks for", false)
+	s.Key = "hush"
+	if _, _, err := search(t, s, msa.PairNone, seqA); err != nil || server.Fetched != 1 {
+		t.Error(err)
+	}
+	if strings.Contains(s.Database(), "hush") {
+		t.Errorf("the database is %q", s.Database())
+	}
+
+	var bearer string
+	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed to another origin") }))
+	defer stranger.Close()
+	for _, code := range []int{http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		moved := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			bearer = r.Header.Get("Authorization")
+			http.Redirect(w, r, stranger.URL, code)
+		}))
+		s.URL, s.KeyHeader = moved.URL, "authorization"
+		_, _, err = search(t, s, msa.PairNone, seqA)
+		moved.Close()
+		if wantError(t, err, fmt.Sprintf("answered %d", code), false); strings.Contains(fmt.Sprint(err), "hush") || bearer != "Bearer hush" {
+			t.Errorf("%v, authorised by %q", err, bearer)
+		}
+	}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	s.URL = gone.URL
+	if _, _, err := search(t, s, msa.PairNone, seqA); err == nil || strings.Contains(err.Error(), "hush") {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -26,6 +26,7 @@ type Server struct {
 	Tickets  []Submission   // what was submitted
 	Agents   map[string]int // requests by User-Agent
 	Auth     string         // user:password of the last request
+	Key      string         // if set, a request without it in X-API-Key is answered 401
 	Fetched  int            // downloads
 	Known    bool           // a ticket is complete as soon as it is asked for, as where others asked before
 	Gate     chan struct{}  // if set, tickets are RUNNING until it is closed
@@ -108,6 +109,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var a Answer
 	var scripted bool
 	switch {
+	case s.Key != "" && r.Header.Get("X-API-Key") != s.Key:
+		a = Answer{Code: http.StatusUnauthorized}
 	case r.Method == http.MethodPost:
 		if a, scripted = next(&s.Submit); !scripted {
 			a = s.accept(r)
