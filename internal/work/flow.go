@@ -47,12 +47,11 @@ func (p *Pool) flow(h *held, dir string) pleat.Output {
 		return pleat.Output{Failure: f}
 	}
 	p.checkpoint(h, &w, s)
-	queued := p.cfg.Clock().Sub(h.Queued)
 	out := p.engines.Run(h.ctx, w, s)
 	if out.Result != nil {
 		out.Result.Row = out.Row
 		if out.Result.Timings != nil {
-			out.Result.Timings["queue"] = max(queued.Seconds(), 0)
+			out.Result.Timings["queue"] = h.waited().Seconds()
 		}
 	}
 	return out

@@ -48,7 +48,6 @@ func (p *Pool) execute(h *held) {
 
 func (p *Pool) fold(h *held, dir string) pleat.Output {
 	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Lane], Fold: h.Fold, Dir: dir, Computed: func() { p.computed(h) }}
-	queued := p.cfg.Clock().Sub(h.Queued) - h.Searched
 	s := &sink{p: p, h: h, dir: dir}
 	a := aligning{p: p, h: h, work: &w, sink: s}
 	if f := a.run(h.ctx, false); f != nil {
@@ -61,7 +60,7 @@ func (p *Pool) fold(h *held, dir string) pleat.Output {
 	}
 	out.MSA = a.state
 	if out.Result != nil && out.Result.Timings != nil {
-		out.Result.Timings["queue"] = max(queued.Seconds(), 0)
+		out.Result.Timings["queue"] = h.waited().Seconds()
 		if a.state != pleat.StatePending {
 			out.Result.Timings["msa"] = a.took.Seconds()
 		}

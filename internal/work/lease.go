@@ -33,6 +33,11 @@ var (
 	errLost    = errors.New("another worker has the task")
 )
 
+// waited is how long the task has been in the queue until this attempt: by the database's clock, as all that it is reckoned from.
+func (h *held) waited() time.Duration {
+	return max(h.task.Lease.Add(-pleat.LeaseFor).Sub(h.Queued)-h.Searched, 0)
+}
+
 // untold takes the progress that was not told yet.
 func (h *held) untold() []pleat.Progress {
 	h.mu.Lock()
