@@ -558,3 +558,27 @@ func TestRunnerSimulates(t *testing.T) {
 		t.Errorf("what a runner has measured is not measured again: %+v %s", out.Failure, out.Row)
 	}
 }
+
+// The device is free, and no file is written, when the runner says that all is computed.
+func TestRunnerTellsWhenItHasComputed(t *testing.T) {
+	b := newBench(t, nil)
+	w := b.work("ok")
+	told := 0
+	w.Computed = func() {
+		told++
+		b.Warm.mu.Lock()
+		defer b.Warm.mu.Unlock()
+		if b.Warm.slots[0].busy {
+			t.Error("the slot is taken")
+		}
+		if _, err := os.Stat(filepath.Join(w.Dir, "metrics.json")); err == nil {
+			t.Error("the files are written")
+		}
+	}
+	if out := b.Run(t.Context(), w, &heard{}); out.Failure != nil || told != 1 {
+		t.Errorf("it told %d times; %+v", told, out.Failure)
+	}
+	w = b.work("crash")
+	w.Computed = func() { t.Error("it told of what failed") }
+	b.Run(t.Context(), w, &heard{})
+}

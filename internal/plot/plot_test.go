@@ -23,6 +23,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/vgimg"
 	"pgregory.net/rapid"
 )
 
@@ -517,4 +518,40 @@ func TestThinKeepsTheExtremes(t *testing.T) {
 			t.Fatal("an extreme or an end is missing")
 		}
 	})
+}
+
+// A long line drawn in stretches is the line drawn at once: no gap and no blot where two stretches join.
+func TestLongLine(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	pts := make([]vg.Point, 3*stretchPoints+7)
+	for i := range pts {
+		pts[i] = vg.Point{X: 5 + vg.Length(i)*1.5, Y: 10 + 80*vg.Length(r.Float64())}
+	}
+	size := vg.Point{X: pts[len(pts)-1].X + 5, Y: 100}
+	draw := func(stroke func(*pen)) *image.RGBA {
+		c := vgimg.NewWith(vgimg.UseWH(size.X, size.Y), vgimg.UseDPI(72*PixelsPerPoint), vgimg.UseBackgroundColor(white))
+		stroke(&pen{Canvas: c, width: size.X, height: size.Y, bitmap: c.Image()})
+		return c.Image().(*image.RGBA)
+	}
+	got := draw(func(p *pen) { p.line(1.1, ink, nil, pts...) })
+	want := draw(func(p *pen) {
+		var path vg.Path
+		path.Move(pts[0])
+		for _, pt := range pts[1:] {
+			path.Line(pt)
+		}
+		p.SetLineWidth(1.1)
+		p.SetColor(ink)
+		p.Stroke(path)
+	})
+	most, inked := 0, 0
+	for i := range got.Pix {
+		most = max(most, max(int(got.Pix[i]), int(want.Pix[i]))-min(int(got.Pix[i]), int(want.Pix[i])))
+		if want.Pix[i] < 128 {
+			inked++
+		}
+	}
+	if most > 96 || inked < 1000 {
+		t.Errorf("the two differ by up to %d of 255; %d values are dark", most, inked)
+	}
 }
