@@ -83,8 +83,9 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 }
 
 // searchesAtOnce is how many searches a worker takes. They go to the server, or to the program, one by one (msa.Finder sees to that);
-// the other places are for those whose alignment is kept or on its way, which need not wait for another's.
-const searchesAtOnce = 32
+// the other places are for those whose alignment is kept or on its way, which need not wait for another's. They are few, since a worker
+// that dies costs each of them a try.
+const searchesAtOnce = 8
 
 const (
 	pollEvery  = time.Second            // where no wake-up comes
