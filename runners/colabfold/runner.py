@@ -151,6 +151,8 @@ class Prediction:
                 raise Refused("invalid_input", f"the alignment of sequences[{e.first}] cannot be used: {x}") from None
         self.sequence = "".join(e.sequence * len(e.chains) for e in entities)
         self.several = sum(len(e.chains) for e in entities) > 1
+        if self.several and self.runner.name == "monomer":
+            raise Refused("unsupported", "the model monomer folds one protein chain at a time")
         return entities
 
     def features(self):

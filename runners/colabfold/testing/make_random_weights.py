@@ -8,6 +8,7 @@ weights prove that data flows, never that a prediction is right.
 
 import argparse
 import os
+import tarfile
 from pathlib import Path
 
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -18,9 +19,13 @@ from alphafold.model import config, model
 from colabfold import batch
 
 SEQUENCE = "GSHMKT"  # of what the shapes are computed for; no parameter depends on it
-TYPES = {"monomer": ("alphafold2_ptm", "ptm"), "multimer": ("alphafold2_multimer_v3", "multimer_v3")}
-# Spread of the weights, and what they are rounded to so that the files compress.
-SPREAD, STEP = 0.06, 1 / 512
+TYPES = {
+    "monomer": ("alphafold2_ptm", "ptm", "alphafold_params_2021-07-14.tar"),
+    "multimer": ("alphafold2_multimer_v3", "multimer_v3", "alphafold_params_colab_2022-12-06.tar"),
+}
+# Gains of a layer and of the heads, chosen so that confidences differ between residues and between models. Numbers are rounded, so
+# that the files compress.
+GAIN, HEADS, STEP = 2.0, {"predicted_aligned_error_head": 0.1, "predicted_lddt_head": 4.0}, 1 / 1024
 
 
 def shapes(name: str, kind: str, blocks: int) -> dict:
@@ -44,9 +49,17 @@ def shapes(name: str, kind: str, blocks: int) -> dict:
     return {module: {k: v.shape for k, v in arrays.items()} for module, arrays in found.items()}
 
 
-def values(name: str, shape: tuple, rng) -> np.ndarray:
-    noise = np.round(rng.standard_normal(shape, dtype=np.float32) * SPREAD / STEP) * np.float32(STEP)
-    return noise + np.float32(name == "scale")  # of a layer norm
+def values(module: str, name: str, shape: tuple, rng) -> np.ndarray:
+    noise = rng.standard_normal(shape, dtype=np.float32)
+    own = shape[1:] if "evoformer_iteration" in module or "extra_msa_stack" in module else shape  # the blocks of a stack come first
+    if name == "scale":  # of a layer norm
+        noise = 1 + noise / 10
+    elif name in ("bias", "offset") or name.endswith("_b"):
+        noise /= 20
+    elif len(own) > 1:
+        inputs = np.prod(own[:-1]) if name == "output_w" else own[0]
+        noise *= next((gain for head, gain in HEADS.items() if head in module), GAIN) / np.sqrt(inputs)
+    return (np.round(noise / STEP) * STEP).astype(np.float32)
 
 
 def main():
@@ -60,11 +73,12 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     (options.folder / "RANDOM_WEIGHTS").write_text("Made by make_random_weights.py: no prediction of these weights means anything.\n")
     for chosen in options.model or TYPES:
-        kind, suffix = TYPES[chosen]
+        kind, suffix, archive = TYPES[chosen]
+        tarfile.open(options.folder / archive, "w").close()  # the released files come in it, and the service looks for it
         layout = shapes(f"model_3_{suffix}", kind, options.blocks)
         for number in range(1, 6):
             rng = np.random.default_rng([options.seed, number])
-            arrays = {f"{m}//{k}": values(k, shape, rng) for m, found in sorted(layout.items()) for k, shape in sorted(found.items())}
+            arrays = {f"{m}//{k}": values(m, k, shape, rng) for m, found in sorted(layout.items()) for k, shape in sorted(found.items())}
             np.savez_compressed(out / f"params_model_{number}_{suffix}.npz", **arrays)
 
 
