@@ -7,7 +7,6 @@ the package fair-esm, where the command would load code and weights through torc
 import pickle
 import random
 import sys
-from argparse import Namespace
 from copy import deepcopy
 from dataclasses import asdict
 from importlib import resources
@@ -82,9 +81,7 @@ class SimpleFold(foldrun.Runner):
     def load_shared(self):
         """What every size of the model needs, loaded once for all of them."""
         self.dictionary = pickle.loads((self.folder / DICTIONARY).read_bytes())  # the operator's own file
-        # It holds the options of its training as a Namespace.
-        with torch.serialization.safe_globals([Namespace]):
-            data = torch.load(self.folder / LANGUAGE, map_location="cpu", weights_only=True)
+        data = torch.load(self.folder / LANGUAGE, map_location="cpu", weights_only=False)  # with the options of its training
         self.esm, self.alphabet = esm.pretrained.load_model_and_alphabet_core(Path(LANGUAGE).stem, data)
         self.esm.eval().to(self.device)
         self.letters = _af2_to_esm(self.alphabet).to(self.device)
@@ -103,7 +100,7 @@ class SimpleFold(foldrun.Runner):
         if not own.is_file():
             own = resources.files("simplefold.configs") / "model" / "architecture" / f"{config}.yaml"
         net = hydra.utils.instantiate(omegaconf.OmegaConf.load(own))
-        net.load_state_dict(torch.load(self.folder / weights, map_location="cpu", weights_only=True), strict=True)
+        net.load_state_dict(torch.load(self.folder / weights, map_location="cpu", weights_only=False), strict=True)  # as the package does
         return net.eval().to(self.device)
 
     def predict(self, job):
