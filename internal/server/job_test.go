@@ -478,6 +478,11 @@ func TestValidate(t *testing.T) {
 	if err != nil || unknown.Valid || unknown.Errors[0].Field != "params.modelName" {
 		t.Errorf("%+v %v", unknown, err)
 	}
+	// what is too much together is said once, with its own number
+	large, err := c.Validate(ctx, mustJob(t, `{"name":"x","sequences":[{"proteinChain":{"sequence":"`+strings.Repeat("A", 1600)+`","count":2}},{"rnaSequence":{"sequence":"ACGU"}}],"params":{"modelName":"big"}}`))
+	if err != nil || len(large.Errors) != 1 || !strings.Contains(large.Errors[0].Message, "the job has 3204 tokens") {
+		t.Errorf("%+v %v", large.Errors, err)
+	}
 	if list, err := c.Jobs(ctx, api.JobsFilter{}); err != nil || len(list.Data) != 0 {
 		t.Error("validate created a job")
 	}

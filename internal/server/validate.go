@@ -92,9 +92,14 @@ func blockings(p prepared, first error) []api.Blocking {
 		if len(q.job.Sequences) > 1 && tooMany(&q.job, p.model) {
 			break // the whole will say so
 		}
-		add(q.job.Validate(p.model))
+		if err := q.job.Validate(p.model); err == nil || len(q.job.Sequences) == 1 || blocking(err).Field != "sequences" {
+			add(err) // what is wrong with all of them together is asked below
+		}
 	}
 	q := p.clone()
+	q.job.Name, q.job.ChatID, q.job.Params.Values, q.job.Constraints = "x", "", nil, pleat.Constraints{}
+	add(q.job.Validate(p.model)) // all sequences together
+	q = p.clone()
 	q.job.Name, q.job.Sequences, q.job.Constraints = "x", []pleat.Sequence{right}, pleat.Constraints{}
 	add(q.job.Validate(p.model)) // chatId and params
 	add(first)

@@ -1,5 +1,6 @@
 // Submit with a model that takes everything a job can hold.
-import { test } from './made'
+import { driver, test } from './made'
+import { drawn } from './pixels'
 import { accessible, expect, signIn, trpCage } from './server'
 
 test('ligands, modifications, constraints and parameters go out as they were typed', async ({ page, server }) => {
@@ -66,4 +67,55 @@ test('ligands, modifications, constraints and parameters go out as they were typ
   await expect(page.getByLabel('Residue of modification 1')).toHaveValue('13')
   await expect(page.getByRole('combobox', { name: 'Model' })).toHaveValue('made-up')
   await expect(page.locator('[data-valid=yes]')).toBeVisible()
+})
+
+test("a model is shown as its manifest has it: parameters, licence, bounds, memory", async ({ page, server }) => {
+  await signIn(page, server)
+  await page.goto('/ui/')
+  const run = page.getByRole('form', { name: 'Settings' })
+  await page.getByRole('combobox', { name: 'Model' }).selectOption('made-up')
+  await expect(run.locator('[data-licence=""]')).toHaveText('Licence: Apache-2.0')
+  await page.getByRole('combobox', { name: 'Model' }).selectOption('made-bare')
+  await expect(run.locator('[data-licence=bound]')).toContainText('for academic research only, not for commercial use')
+  await expect(run).toContainText('up to 3,000 tokens')
+  await run.getByText('Parameters').click()
+  await expect(run.getByRole('textbox', { name: /^numModelSeeds/ })).toHaveAttribute('placeholder', '3')
+  await expect(run.getByText('Structures drawn. 1 to 5.')).toBeVisible()
+  await expect(run.getByRole('checkbox', { name: /^relaxPrediction/ })).toBeChecked()
+  await expect(run.getByRole('combobox', { name: /^msaAlgorithm/ }).locator('option')).toHaveText(['quick', 'thorough'])
+
+  // What is out of bounds, and what has no room in memory, is said; «Show» leads to it.
+  await page.getByRole('textbox', { name: 'Sequences' }).fill(trpCage)
+  await page.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.getByRole('spinbutton', { name: 'Copies' }).fill('145')
+  await run.getByRole('textbox', { name: /^stepScale/ }).fill('9')
+  await expect(run.locator('[data-valid=no]')).toContainText('2900 tokens need about')
+  await expect(run.locator('[data-valid=no]')).toContainText('1 thing to mend')
+  await run.getByText('Parameters').click() // closed
+  await run.getByRole('button', { name: 'Show' }).click()
+  await expect(run.getByText('stepScale is 9; it must be 0 to 5')).toBeVisible()
+  await expect(run.getByRole('textbox', { name: /^stepScale/ })).toBeFocused()
+  await accessible(page)
+})
+
+test('a result without any score has no empty panel', async ({ page, server, visit, console: said }) => {
+  said.allow(driver)
+  test.setTimeout(300_000)
+  const { jobId } = await server.folded({ name: 'Bare', params: { modelName: 'made-bare' } })
+  await visit('/ui/jobs/' + jobId)
+  await drawn(page)
+  await expect(page.getByRole('region', { name: 'Verdict' })).toContainText('This engine gives no pLDDT')
+  await expect(page.getByRole('region', { name: 'Scores' })).toContainText('Not given by this engine: mean pLDDT, pTM, largest aligned error.')
+  await expect(page.locator('[data-plot]')).toHaveCount(0)
+  await expect(page.getByRole('region', { name: 'Files' })).toContainText('Another sample, ranked 3')
+  await expect(page.locator('main')).not.toContainText(/NaN|undefined|null/)
+  await accessible(page)
+
+  // Of two chains there is what can be measured.
+  const two = await server.folded({ name: 'Bare pair', sequences: [{ proteinChain: { sequence: trpCage, count: 2 } }], params: { modelName: 'made-bare' } })
+  await page.goto('/ui/jobs/' + two.jobId)
+  await drawn(page)
+  await expect(page.getByLabel('Coloured by')).toHaveValue('contact')
+  await expect(page.getByRole('button', { name: /^\d+ between chains A and B/ })).toBeVisible()
+  await expect(page.locator('main')).not.toContainText(/NaN|undefined|null/)
 })

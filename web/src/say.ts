@@ -52,3 +52,20 @@ export function confidence(plddt: number): { name: string; class: string } {
   if (plddt >= 50) return { name: 'low', class: 'low' }
   return { name: 'very low', class: 'very-low' }
 }
+
+/** The values that a parameter takes, as a sentence; empty: any. */
+export function boundsOf({ min, max, values }: { min: number | null; max: number | null; values: string[] }): string {
+  if (values.length > 0) return `One of ${values.join(', ')}.`
+  if (min === null) return max === null ? '' : `At most ${max}.`
+  return max === null ? `${min} or more.` : `${min} to ${max}.`
+}
+
+const stages: Record<string, string> = {
+  queue: 'Waiting', wait: 'Waiting', fetch: 'Fetching the structure', msa: 'Searching for related sequences', features: 'Preparing the input', prepare: 'Preparing', load: 'Loading the model', infer: 'Folding',
+  diffusion: 'Diffusion', confidence: 'Estimating the confidence', affinity: 'Predicting the affinity', local: 'Finding local shapes', sample: 'Sampling folds',
+  select: 'Choosing among them', sidechains: 'Placing side chains', relax: 'Relaxing', minimise: 'Relaxing', score: 'Scoring', check: 'Checking the result', write: 'Writing the files', simulate: 'Simulating',
+  analyse: 'Measuring', digest: 'Computing facts', answer: 'Answering',
+}
+
+/** A stage of a run in words; an engine's own name where it has one of its own. */
+export const stageName = (stage: string) => stages[stage] ?? stage.charAt(0).toUpperCase() + stage.slice(1).replaceAll('_', ' ')

@@ -206,7 +206,7 @@ function Player({ n, times }: { n: number; times: number[] }) {
     <div class="player" role="group" aria-label="Player">
       <button type="button" class="small" aria-pressed={playing} onClick={() => setPlaying(!playing)}>{playing ? 'Pause' : 'Play'}</button>
       <input type="range" min={0} max={n - 1} step={1} value={frame.value} aria-label="Frame" aria-valuetext={`${times[frame.value]} ns`} onInput={(e) => { setPlaying(false); frame.value = Number(e.currentTarget.value) }} />
-      <output data-frame={frame.value}>{times[frame.value]?.toPrecision(4)} ns · frame {frame.value + 1} of {n}</output>
+      <output data-frame={frame.value}>{times[frame.value] !== undefined && `${Number(times[frame.value]!.toPrecision(4))} ns`} · frame {frame.value + 1} of {n}</output>
     </div>
   )
 }

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type Change, type FlowState, terminal, type WorkflowRow } from '../api'
 import { onNews } from '../events'
-import { moment, when } from '../say'
+import { moment, stageName, when } from '../say'
 import { Empty, Failure, Loading, StateChip } from '../states'
 import { Tabs } from './Jobs'
 
@@ -87,7 +87,7 @@ function Row({ row: r, stop }: { row: WorkflowRow; stop: () => void }) {
       <td class="name"><a href={`/ui/workflows/${r.workflow_id}`}>{r.name}</a>{r.is_public && <span class="chip plain public">public</span>}{r.error && <div class="dim clip" title={r.error}>{r.error}</div>}</td>
       <td class="state-cell">
         <StateChip state={r.status} />
-        {r.status === 'RUNNING' && <span class="small-text standing">{r.stage}{r.total > 0 && <span class="dim num"> {Math.round((100 * r.done) / r.total)} %</span>}</span>}
+        {r.status === 'RUNNING' && <span class="small-text standing">{stageName(r.stage)}{r.total > 0 && <span class="dim num"> {Math.round((100 * r.done) / r.total)} %</span>}</span>}
         {r.status === 'RUNNING' && r.total > 0 && <div class="progress" role="progressbar" aria-label={`Progress of ${r.name}`} aria-valuemin={0} aria-valuemax={r.total} aria-valuenow={r.done}><i style={{ width: `${Math.min(100, (100 * r.done) / r.total)}%` }} /></div>}
       </td>
       <td class="dim wide-only">{kindOf(r.workflow_type)}</td>

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, at, type Change, type JobRow, terminal } from '../api'
 import { onNews } from '../events'
 import { go, path, query } from '../router'
-import { confidence, duration, moment, plural, when } from '../say'
+import { confidence, duration, moment, plural, stageName, when } from '../say'
 import { Empty, Failure, Loading, StateChip } from '../states'
 
 const now = signal(Date.now())
@@ -208,11 +208,11 @@ function Row({ row: r, place, usual, chosen, choose, stop }: RowProps) {
 
 /** Where a run stands, in words and as a bar. */
 function Standing({ row: r, place }: { row: JobRow; place: number | undefined }) {
-  if (r.status === 'INITIALIZED') return <span class="dim small-text standing">{place ? `${ordinal(place)} in line` : r.stage === 'queued' ? '' : r.stage}</span>
+  if (r.status === 'INITIALIZED') return <span class="dim small-text standing">{place ? `${ordinal(place)} in line` : r.stage === 'queued' ? '' : stageName(r.stage)}</span>
   if (r.status !== 'RUNNING') return null
   return (
     <>
-      <span class="small-text standing">{r.stage}{r.total > 0 && <span class="num dim"> {r.done} of {r.total}</span>}</span>
+      <span class="small-text standing">{stageName(r.stage)}{r.total > 0 && <span class="num dim"> {r.done} of {r.total}</span>}</span>
       {r.total > 0 && <div class="progress" role="progressbar" aria-label={`Progress of ${r.name}`} aria-valuemin={0} aria-valuemax={r.total} aria-valuenow={r.done}><i style={{ width: `${Math.min(100, (100 * r.done) / r.total)}%` }} /></div>}
     </>
   )

@@ -1,7 +1,7 @@
 // What runs here, as each model's manifest has it.
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Model } from '../api'
-import { about, bytes } from '../say'
+import { about, boundsOf, bytes } from '../say'
 import { Copy, Empty, Failure, Loading } from '../states'
 
 const kinds: Record<Model['kind'], { title: string; what: string }> = {
@@ -59,8 +59,8 @@ function Card({ model: m }: { model: Model }) {
         <dt>Takes</dt><dd>{[m.minTokens > 1 && `chains from ${m.minTokens} residues`, m.maxTokens > 0 && `up to ${m.maxTokens.toLocaleString('en')} tokens${m.kind === 'fold' ? m.features.includes('complex') ? ' in one structure' : ' per chain' : ''}`, m.kind === 'fold' && !m.features.includes('complex') && 'each chain folded on its own'].filter(Boolean).join(', ') || 'any size'}</dd>
         {m.features.length > 0 && <><dt>Can</dt><dd>{m.features.map((f) => feature[f] ?? f).join(' · ')}</dd></>}
         {m.confidence && <><dt>Confidence</dt><dd>{m.confidence}</dd></>}
-        {told.length > 0 && <><dt>Costs</dt><dd class="num">{told.map((n) => `${n} residues: ${about(cost(m.speed, n))} of one core, ${bytes(cost(m.memory, n))}`).join(' · ')}</dd></>}
-        {m.params.length > 0 && <><dt>Parameters</dt><dd><dl class="params">{m.params.map((p) => <><dt><code>{p.name}</code></dt><dd class="dim">{p.doc}{p.default !== null && p.default !== undefined && ` Default: ${String(p.default)}.`}</dd></>)}</dl></dd></>}
+        {told.length > 0 && <><dt>Costs</dt><dd class="num">{told.map((n) => [`${n} residues: ${about(cost(m.speed, n))}${m.device === 'cpu' ? ' of one core' : ''}`, cost(m.memory, n) > 0 && bytes(cost(m.memory, n))].filter(Boolean).join(', ')).join(' · ')}</dd></>}
+        {m.params.length > 0 && <><dt>Parameters</dt><dd><dl class="params">{m.params.map((p) => <><dt><code>{p.name}</code></dt><dd class="dim">{[p.doc, boundsOf(p), p.default !== null && p.default !== undefined && `Default: ${String(p.default)}.`].filter(Boolean).join(' ')}</dd></>)}</dl></dd></>}
         <dt>Version</dt><dd>{m.engine} {m.version}{m.weightSet && m.weightSet !== 'none' && `, weights ${m.weightSet}`}</dd>
         <dt>Licence</dt><dd>{m.licence || 'not stated'}</dd>
       </dl>

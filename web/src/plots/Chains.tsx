@@ -8,13 +8,12 @@ import type { Table } from './residues'
 
 interface Measure { name: string; title: string; says: string; unit: string; digits: number; of(a: string, b: string): number | null; rgb(v: number): RGB }
 
-interface Props { table: Table; pairs: PairScore[]; matrix: Matrix | null; show(a: string, b: string): void; shown: [string, string] | null; touching: number | null }
+interface Props { table: Table; pairs: PairScore[]; matrix: Matrix | null; touch(a: string, b: string): number; show(a: string, b: string): void; shown: [string, string] | null; touching: number | null }
 
-export function Chains({ table, pairs, matrix, show, shown, touching }: Props) {
-  const measures = useMemo(() => measuresOf(table, pairs, matrix), [table, pairs, matrix])
+export function Chains({ table, pairs, matrix, touch, show, shown, touching }: Props) {
+  const measures = useMemo(() => [...measuresOf(table, pairs, matrix), contact(touch)], [table, pairs, matrix])
   const [name, setName] = useState(measures[0]?.name)
-  const m = measures.find((v) => v.name === name) ?? measures[0]
-  if (!m) return <p class="dim">This engine gives no scores of pairs of chains.</p>
+  const m = measures.find((v) => v.name === name) ?? measures[0]!
   const ids = table.chains.map((c) => c.id)
   return (
     <div class="interfaces" data-plot="chains">
@@ -72,6 +71,21 @@ function Cell({ value, measure }: { value: number | null; measure: Measure }) {
       <span class="num">{value === null ? '–' : value.toFixed(measure.digits)}</span>
     </>
   )
+}
+
+/** What can be measured on any model, and is no score. */
+function contact(touch: Props['touch']): Measure {
+  const known = new Map<string, number>()
+  return {
+    name: 'contact', title: 'Residues in contact', unit: '', digits: 0, rgb: (v) => smooth(Math.min(1, v / 40)),
+    says: 'How many residues of the two chains have atoms within 5 Å of the other. Measured on the model: it does not say whether the contact is real.',
+    of(a, b) {
+      if (a === b) return null
+      const pair = [a, b].sort().join('|')
+      if (!known.has(pair)) known.set(pair, touch(a, b))
+      return known.get(pair)!
+    },
+  }
 }
 
 function measuresOf(table: Table, pairs: PairScore[], matrix: Matrix | null): Measure[] {

@@ -1,7 +1,7 @@
 // What came of a run to take away, what it ran with, and what to cite.
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Artifact, download, here, type JobView, type Results } from '../api'
-import { moment } from '../say'
+import { duration, moment, stageName } from '../say'
 import { Copy } from '../states'
 
 const kinds: Record<string, string> = {
@@ -14,7 +14,8 @@ export const size = (bytes: number) => (bytes < 1024 ? `${bytes} B` : bytes < 1 
 export function Files({ view, results }: { view: JobView; results: Results }) {
   const label = (a: Artifact) => {
     const of = a.sequenceId && view.sequences.length > 1 ? view.sequences.findIndex((s) => s.id === a.sequenceId) : -1
-    return (kinds[a.kind] ?? a.kind.replaceAll('_', ' ')) + (of >= 0 ? `, ${view.sequences[of]!.name ?? `sequence ${of + 1}`}` : '')
+    const sample = /(?:^|-)sample-(\d+)\.cif$/.exec(a.name)?.[1]
+    return (sample ? `Another sample, ranked ${Number(sample) + 1}` : kinds[a.kind] ?? a.kind.replaceAll('_', ' ')) + (of >= 0 ? `, ${view.sequences[of]!.name ?? `sequence ${of + 1}`}` : '')
   }
   return (
     <section class="card" aria-labelledby="files-title">
@@ -65,8 +66,9 @@ export function Reproduce({ view, results }: { view: JobView; results: Results }
     ['Model', run.modelName], ['Engine', run.engine || 'not known yet'], ['Weights', run.weightSet || 'none'], ['Method', run.method], ['Seed', run.seed],
     ...params.map(([k, v]): [string, string] => [k, JSON.stringify(v)]),
     ['Run', `${run.number} of ${view.runs.length}`], ['Created', moment(run.createdAt)],
-    ...(run.executionSeconds > 0 ? [['Took', `${run.executionSeconds.toFixed(1)} s`] as [string, string]] : []),
-    ...Object.entries(run.timings).map(([k, v]): [string, string] => ['– ' + k, `${v.toFixed(1)} s`]),
+    ...((run.timings.queue ?? 0) >= 0.05 ? [['Waited', duration(run.timings.queue!)] as [string, string]] : []),
+    ...(run.executionSeconds > 0 ? [['Took', duration(run.executionSeconds)] as [string, string]] : []),
+    ...Object.entries(run.timings).filter(([k, v]) => k !== 'queue' && v >= 0.05).sort(([, a], [, b]) => b - a).map(([k, v]): [string, string] => ['– ' + stageName(k).toLowerCase(), duration(v)]),
   ]
   const config = results.artifacts.find((a) => a.kind === 'config_json')
   return (

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { at, type RunEvent, terminal } from '../api'
 import { follow, type StreamState } from '../events'
+import { stageName } from '../say'
 
 export interface Told { stage: string; done: number; total: number; state: string; lines: string[]; error: string }
 
@@ -40,12 +41,6 @@ export function useRun(path: string, open: boolean, news: (e: RunEvent) => void)
   return { told, stream }
 }
 
-const stages: Record<string, string> = {
-  queue: 'Waiting', fetch: 'Fetching the structure', msa: 'Searching for related sequences', features: 'Preparing the input', infer: 'Folding', local: 'Finding local shapes', sample: 'Sampling folds',
-  select: 'Choosing among them', sidechains: 'Placing side chains', relax: 'Relaxing', score: 'Scoring', write: 'Writing the files', simulate: 'Simulating', analyse: 'Measuring',
-  digest: 'Computing facts', answer: 'Answering', diffusion: 'Diffusion', wait: 'Waiting',
-}
-
 interface Props { stage: string; done: number; total: number; queue: number | null; started: string | null; created: string; lines: string[]; running: boolean; stream: StreamState }
 
 export function Progress({ stage, done, total, queue, started, created, lines, running, stream }: Props) {
@@ -56,7 +51,7 @@ export function Progress({ stage, done, total, queue, started, created, lines, r
   }, [])
   const since = started ?? created
   const elapsed = Math.max(0, Math.round((Date.now() - at(since).getTime()) / 1000))
-  const words = running ? (stages[stage] ?? stage) || 'Starting' : queue !== null ? (queue > 1 ? `In the queue at place ${queue}` : 'Next in the queue') : 'In the queue'
+  const words = running ? stageName(stage) || 'Starting' : queue !== null ? (queue > 1 ? `In the queue at place ${queue}` : 'Next in the queue') : 'In the queue'
   const share = total > 0 ? Math.min(100, (done / total) * 100) : null
   return (
     <section class="card live" aria-label="Progress" data-stage={stage}>

@@ -15,18 +15,20 @@ export function Scores({ p, model }: { p: Prediction; model: string }) {
     { name: 'Radius of gyration', value: fixed(p.radius, 2), unit: 'Å', says: 'How compact the shape is. Measured on the model, so no score.' },
   ]
   const single = (s?.chains.length ?? 1) === 1
+  const missing = rows.filter((r) => r.value === null && r.name !== 'Radius of gyration' && !(single && r.name === 'ipTM')).map((r) => r.name.replace(/^[ML]/, (c) => c.toLowerCase()))
   return (
     <section class="card" aria-labelledby="scores-title">
       <h2 id="scores-title">Scores</h2>
       <dl class="scores">
-        {rows.filter((r) => !(single && r.name === 'ipTM' && r.value === null)).map((r) => (
+        {rows.filter((r) => r.value !== null).map((r) => (
           <div>
             <dt>{r.name}</dt>
-            <dd>{r.value === null ? <span class="dim">not given by this engine</span> : <><strong class="num">{r.value}</strong> <span class="dim">{r.unit}</span></>}</dd>
+            <dd><strong class="num">{r.value}</strong> <span class="dim">{r.unit}</span></dd>
             <dd class="says">{r.says}</dd>
           </div>
         ))}
       </dl>
+      {missing.length > 0 && <p class="dim not-given">Not given by this engine: {missing.join(', ')}.</p>}
       {s?.confidence && <p class="hint">What the confidence is: {s.confidence}, as the engine states it itself. It is an estimate, not a measurement.</p>}
       {s?.affinity_result_raw_json && <AffinityCard s={s} model={model} />}
     </section>

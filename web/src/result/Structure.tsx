@@ -50,7 +50,7 @@ export function Structure({ view, results, sequence, children }: Props) {
       <Says p={p} />
       <div class="sides">
         <Stage source={p.source} table={table} colours={coloursOf(p)} name={view.job.name.replace(/[^\w.-]+/g, '-') || 'structure'} />
-        <Panels p={p} />
+        {panelsOf(p).length > 0 ? <Panels p={p} /> : <Scores p={p} model={view.run.modelName} />}
       </div>
       {scored && (
         <section class="card" aria-labelledby="plddt-title">
@@ -59,8 +59,8 @@ export function Structure({ view, results, sequence, children }: Props) {
         </section>
       )}
       {p.trouble.map((t) => <p class="caution">{t}</p>)}
-      <div class="columns">
-        <Scores p={p} model={view.run.modelName} />
+      <div class={panelsOf(p).length > 0 ? 'columns' : ''}>
+        {panelsOf(p).length > 0 && <Scores p={p} model={view.run.modelName} />}
         <section class="card" aria-labelledby="next-title">
           <h2 id="next-title">Questions and simulations</h2>
           {view.job.isOwner ? <Thread source={source} table={table} most={3} /> : <p class="dim">The owner of this result can ask about it and simulate it.</p>}
@@ -83,27 +83,29 @@ function Says({ p }: { p: Prediction }) {
   )
 }
 
+/** The plots that there is something for. */
+const panelsOf = (p: Prediction) => [
+  ...(p.matrix ? [{ name: 'pae', title: 'Aligned error' }] : []),
+  ...(p.model.table.chains.length > 1 ? [{ name: 'chains', title: 'Chains' }] : []),
+  ...(p.alignment || p.coverage ? [{ name: 'coverage', title: 'Alignment' }] : []),
+]
+
 function Panels({ p }: { p: Prediction }) {
   const { table } = p.model
   const [shown, setShown] = useState<{ pair: [string, string]; touching: number } | null>(null)
-  const several = table.chains.length > 1
-  const panels = [
-    ...(p.matrix ? [{ name: 'pae', title: 'Aligned error' }] : []),
-    ...(several ? [{ name: 'chains', title: 'Chains' }] : []),
-    ...(p.alignment || p.coverage ? [{ name: 'coverage', title: 'Alignment' }] : []),
-  ]
+  const panels = panelsOf(p)
   const [name, setName] = useState(panels[0]?.name ?? '')
   useEffect(() => { // the matrix shows no pair once something else is selected
     if (!range.value.some((m) => m.as === 'scored')) setShown(null)
   }, [range.value])
+  const size = (list: Stretch[]) => list.reduce((n, s) => n + s.to - s.from + 1, 0)
+  const touch = (a: string, b: string) => size(contacts(p.model, a, b).flat())
   const show = (a: string, b: string) => {
     const [left, right] = contacts(p.model, a, b)
     const mark = (as: Marked['as']) => (s: Stretch): Marked => ({ ...s, as })
     range.value = [...left.map(mark('scored')), ...right.map(mark('aligned'))]
-    const count = [...left, ...right].reduce((n, s) => n + s.to - s.from + 1, 0)
-    setShown({ pair: [a, b], touching: count })
+    setShown({ pair: [a, b], touching: size([...left, ...right]) })
   }
-  if (panels.length === 0) return <section class="card"><p class="dim">This engine gives no matrix of errors, and there is one chain alone.</p></section>
   return (
     <section class="card panels" aria-label="Plots">
       <div class="tabs" role="tablist" aria-label="Plots">
@@ -122,7 +124,7 @@ function Panels({ p }: { p: Prediction }) {
       </div>
       <div id="panel" role="tabpanel" aria-labelledby={`panel-${name}`}>
         {name === 'pae' && p.matrix && <Pae matrix={p.matrix} table={table} />}
-        {name === 'chains' && <Chains table={table} pairs={p.scores?.pairs ?? []} matrix={p.matrix} show={show} shown={shown?.pair ?? null} touching={shown?.touching ?? null} />}
+        {name === 'chains' && <Chains table={table} pairs={p.scores?.pairs ?? []} matrix={p.matrix} touch={touch} show={show} shown={shown?.pair ?? null} touching={shown?.touching ?? null} />}
         {name === 'coverage' && (p.alignment ? <Coverage text={p.alignment} /> : p.coverage && <Picture file={p.coverage} alt="How many sequences of the alignment cover each residue" />)}
       </div>
     </section>

@@ -1,5 +1,6 @@
 // What a fold runs with: the model and its parameters, constraints, and what its end sets off.
 import type { Model, ParamSpec } from '../api'
+import { boundsOf } from '../say'
 import { type Rule, nextKey } from './draft'
 import { draft, edit, model, models, saidOf, webhook } from './state'
 
@@ -11,6 +12,7 @@ export function ModelChoice() {
   if (list instanceof Error) return <p class="refused">The models could not be listed: {list.message}</p>
   if (list.length === 0) return <p class="caution">No folding engine is running here at the moment. The operator starts one with <code>pleat worker</code>.</p>
   const m = model.value
+  const choices = m?.params.filter((p) => p.values.length !== 1 || p.default !== p.values[0] || !!draft.value.params[p.name]) ?? [] // of one value there is nothing to choose
   return (
     <>
       <label class="field"><span>Model</span>
@@ -20,10 +22,10 @@ export function ModelChoice() {
       </label>
       <Said of={saidOf((p) => p.part === 'param' && p.name === 'modelName')} />
       {m && <Facts model={m} />}
-      {m && m.params.length > 0 && (
+      {m && choices.length > 0 && (
         <details class="more" open={Object.values(draft.value.params).some((v) => v !== '')}>
           <summary>Parameters</summary>
-          {m.params.map((p) => <Param spec={p} />)}
+          {choices.map((p) => <Param spec={p} />)}
         </details>
       )}
     </>
@@ -32,10 +34,17 @@ export function ModelChoice() {
 
 const entities: Record<string, string> = { protein: 'protein', rna: 'RNA', dna: 'DNA', ligand: 'ligands' }
 
+// What the words of a licence have that does not allow every use.
+const bound = /non-?commercial|\bNC\b|research|academic|evaluation|restrict/i
+
 function Facts({ model: m }: { model: Model }) {
+  const search = m.params.find((p) => p.name === 'msaAlgorithm'), how = draft.value.params.msaAlgorithm || search?.default
+  const searches = search && how && how !== 'none' ? 'Proteins without an alignment of your own are searched for relatives, where the operator has chosen. msaAlgorithm none keeps their sequences here.' : ''
   return (
     <>
-      <p class="dim small-text">Folds {m.entities.map((e) => entities[e] ?? e).join(', ')}{m.maxTokens > 0 && `, up to ${m.maxTokens} tokens`}{m.features.includes('complex') ? ', several chains together' : ', each chain on its own'}.</p>
+      <p class="dim small-text">Folds {m.entities.map((e) => entities[e] ?? e).join(', ')}{m.minTokens > 1 && `, from ${m.minTokens}`}{m.maxTokens > 0 && `${m.minTokens > 1 ? '' : ','} up to ${m.maxTokens.toLocaleString('en')} tokens`}{m.features.includes('complex') ? ', several chains together' : ', each chain on its own'}.</p>
+      {bound.test(m.licence) ? <p class="caution" data-licence="bound">{m.name} may not be used for everything. Its licence: {m.licence.replace(/\.?$/, '.')}</p> : <p class="dim small-text" data-licence="">Licence: {m.licence || 'not stated'}</p>}
+      {searches && <p class="dim small-text">{searches}</p>}
       {m.notice && <details class="more"><summary>What to know of {m.name}</summary><p class="small-text">{m.notice}</p></details>}
     </>
   )
@@ -54,13 +63,12 @@ function Param({ spec }: { spec: ParamSpec }) {
       </div>
     )
   }
-  const bounds = spec.min !== null && spec.max !== null ? `${spec.min} to ${spec.max}.` : spec.min !== null ? `${spec.min} or more.` : spec.max !== null ? `At most ${spec.max}.` : ''
   return (
     <label class="field"><span class="mono">{spec.name}</span>
       {spec.values.length > 0
         ? <select value={String(v ?? '')} onChange={(e) => set(e.currentTarget.value)}><option value="">{usual}</option>{spec.values.filter((o) => o !== usual || o === v).map((o) => <option value={o}>{o}</option>)}</select>
         : <input type="text" inputMode={spec.type === 'string' ? 'text' : 'decimal'} placeholder={usual} aria-invalid={said.length > 0} value={String(v ?? '')} onInput={(e) => set(e.currentTarget.value)} />}
-      <small>{spec.doc} {bounds}</small>
+      <small>{spec.doc} {spec.values.length === 0 && boundsOf(spec)}</small>
       <Said of={said} />
     </label>
   )

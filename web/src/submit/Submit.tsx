@@ -224,6 +224,15 @@ function Run() {
   )
 }
 
+/** Brings the first thing that is wrong into sight, opening what hides it, and goes to its field. */
+function showWrong() {
+  const wrong = document.querySelector('.submit .wrong:not(:empty)')
+  for (let up = wrong?.parentElement; up; up = up.parentElement) if (up instanceof HTMLDetailsElement) up.open = true
+  wrong?.scrollIntoView({ block: 'center' })
+  const near = wrong?.closest('.field, .rule, .alignment, .mod, .chain, .follow')
+  near?.querySelector<HTMLElement>('[aria-invalid=true], input:not([hidden]), textarea, button')?.focus({ preventScroll: true })
+}
+
 /** What the service says: ready with what it will take, or what is wrong. */
 function Verdict() {
   const d = draft.value, v = verdict.value
@@ -232,13 +241,16 @@ function Verdict() {
   if (!v) return <p class="hint" role="status">Checking…</p>
   if (!v.valid || misfits.value > 0) {
     const rest = saidElse(), beside = v.errors.length - rest.length + misfits.value
-    return <div class="refused" role="status" data-valid="no">{rest.map((s) => <div>{s}</div>)}{beside > 0 && <div>{plural(beside, 'thing')} to mend, said beside {beside === 1 ? 'its field' : 'their fields'}.</div>}</div>
+    return <div class="refused" role="status" data-valid="no">{rest.map((s) => <div>{s}</div>)}{beside > 0 && <div>{plural(beside, 'thing')} to mend, said beside {beside === 1 ? 'its field' : 'their fields'}. <button type="button" class="bare" onClick={showWrong}>Show</button></div>}</div>
   }
   const together = model.value?.features.includes('complex') || v.chains.length === 1
+  const cost = [
+    v.expectedSeconds > 0 && about(v.expectedSeconds) + (model.value?.device === 'cpu' ? ' of one core' : ''), v.expectedMemoryBytes > 0 && `${bytes(v.expectedMemoryBytes)} of memory`,
+  ].filter(Boolean).join(', ')
   return (
     <div class="praise" role="status" data-valid="yes">
       <strong>Ready.</strong> {plural(v.tokens, 'token')}{together ? v.maxTokens > 0 && ` of at most ${v.maxTokens}` : v.chains.length > 1 && `, ${v.chains.length} chains each on its own`}{v.isComplex && ', one complex'}.
-      <div>{v.expectedSeconds > 0 && `${about(v.expectedSeconds)[0]!.toUpperCase()}${about(v.expectedSeconds).slice(1)} of one core, `}{bytes(v.expectedMemoryBytes)} of memory; {v.quotaRemaining} left today.</div>
+      <div>{cost && `${cost[0]!.toUpperCase()}${cost.slice(1)}. `}{plural(v.quotaRemaining, 'job')} left today.</div>
     </div>
   )
 }

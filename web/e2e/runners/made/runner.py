@@ -21,18 +21,19 @@ class Made(foldrun.Runner):
     engine = "made"
 
     def load(self, request):
+        self.bare = request.model == "made-bare"
         return foldrun.Ready(engine_version="1")
 
     def predict(self, job):
-        steps = job.params["samplingSteps"]
+        steps = job.params.get("samplingSteps", 1)
         for i in range(steps):
             job.progress("diffusion", i, steps)
             if i % 10 == 0:
                 job.log(f"step {i} of {steps}")
             time.sleep(0.1)
-        if job.params["recyclingSteps"] == 2:
+        if job.params.get("recyclingSteps") == 2:
             job.fail("oom", "the device has no memory left for this many tokens")
-        if job.params["recyclingSteps"] == 3:
+        if job.params.get("recyclingSteps") == 3:
             job.fail("invalid_input", "chain A has a residue that this engine does not like")
         rows, plddt, chains = [], [], []  # chains: the chain of each token
         entities, polymers, column = [], [], 0
@@ -71,6 +72,12 @@ class Made(foldrun.Runner):
         path = job.path("model.cif")
         path.write_text(cif, encoding="utf-8")
         job.file("structure", path)
+        if self.bare:  # as engines that give a structure alone, and several samples of it
+            for rank in range(1, job.params["numModelSeeds"]):
+                path = job.path(f"model-{rank}.cif")
+                path.write_text(cif, encoding="utf-8")
+                job.file("structure", path, rank=rank)
+            return foldrun.Result(timings={"trunk": 1.5, "diffusion": 0.25})
         job.array("plddt", plddt)
         n = len(chains)
         errors = array.array("f", bytes(4 * n * n))
