@@ -82,5 +82,9 @@ test('an endpoint is set up, tested, told, and told again', async ({ page, serve
   await expect(page.getByText(/^whsec_/)).toBeVisible()
   await page.getByRole('button', { name: 'Deactivate' }).click()
   await expect(page.locator('[data-hook=inactive]')).toBeVisible()
+
+  // A result's link leads to its delivery, opened.
+  await page.goto('/ui/webhooks?delivery=' + (await told.getAttribute('data-delivery')))
+  await expect(page.getByText('accepted · 200')).toHaveCount(2)
   await to.close()
 })
