@@ -240,7 +240,7 @@ func TestChat(t *testing.T) {
 			t.Errorf("%d %.20q: %v", k.status, k.body, f)
 		}
 	}
-	c.URL = "http://127.0.0.1:1/v1"
+	c.URL, c.Timeout = "http://127.0.0.1:1/v1", 20*time.Second
 	if out := registry(t, c).Run(context.Background(), question(dir, "q", c), &heard{}); out.Failure == nil || !out.Failure.Retry || !strings.Contains(out.Failure.Message, "cannot be reached") {
 		t.Error(out.Failure)
 	}
