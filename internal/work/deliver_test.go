@@ -411,7 +411,7 @@ func TestSlowReceiverKeepsItsLease(t *testing.T) {
 		p.fold(u, global(e))
 		until(t, "the post", func() bool { return len(r.all()) == 1 })
 		time.Sleep(pleat.Heartbeat + 1500*time.Millisecond)
-		clock.Advance(pleat.LeaseFor - 4*time.Second) // by now the first lease would have ended, the renewed one has not
+		clock.Advance(pleat.LeaseFor - 5500*time.Millisecond) // by now the first lease would have ended, the renewed one has not
 		time.Sleep(1500 * time.Millisecond)
 		close(release)
 		d := p.ended(u, "SUCCEEDED", 1)[0]
@@ -560,7 +560,7 @@ func TestRateOfOneEndpoint(t *testing.T) {
 		p.courier(func(c *work.CourierConfig) { c.Rate = 4 })
 		p.ended(u, "SUCCEEDED", 16)
 		got := r.all()
-		if took := got[len(got)-1].at.Sub(got[0].at); took < 2500*time.Millisecond {
+		if took := got[len(got)-1].at.Sub(got[0].at); took < 1500*time.Millisecond {
 			t.Errorf("16 deliveries at 4 a second, 4 at once, took %v", took)
 		}
 	})
