@@ -34,8 +34,8 @@ export function ModelChoice() {
 
 const entities: Record<string, string> = { protein: 'protein', rna: 'RNA', dna: 'DNA', ligand: 'ligands' }
 
-// What the words of a licence have that does not allow every use.
-const bound = /non-?commercial|\bNC\b|research|academic|evaluation|restrict/i
+// What the words of a licence have that does not allow every use, or that is to be read first.
+const bound = /non-?commercial|\bNC\b|research|academic|evaluation|restrict|\bown\b|\bread (its|their) page/i
 
 function Facts({ model: m }: { model: Model }) {
   const search = m.params.find((p) => p.name === 'msaAlgorithm'), how = draft.value.params.msaAlgorithm || search?.default
@@ -43,7 +43,7 @@ function Facts({ model: m }: { model: Model }) {
   return (
     <>
       <p class="dim small-text">Folds {m.entities.map((e) => entities[e] ?? e).join(', ')}{m.minTokens > 1 && `, from ${m.minTokens}`}{m.maxTokens > 0 && `${m.minTokens > 1 ? '' : ','} up to ${m.maxTokens.toLocaleString('en')} tokens`}{m.features.includes('complex') ? ', several chains together' : ', each chain on its own'}.</p>
-      {bound.test(m.licence) ? <p class="caution" data-licence="bound">{m.name} may not be used for everything. Its licence: {m.licence.replace(/\.?$/, '.')}</p> : <p class="dim small-text" data-licence="">Licence: {m.licence || 'not stated'}</p>}
+      {bound.test(m.licence) ? <p class="caution" data-licence="bound">Mind the licence of {m.name}: {m.licence.replace(/\.?$/, '.')}</p> : <p class="dim small-text" data-licence="">Licence: {m.licence || 'not stated'}</p>}
       {searches && <p class="dim small-text">{searches}</p>}
       {m.notice && <details class="more"><summary>What to know of {m.name}</summary><p class="small-text">{m.notice}</p></details>}
     </>
