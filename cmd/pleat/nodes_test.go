@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +25,8 @@ type fleet struct {
 	key string
 	api *node
 	db  *sql.DB
+
+	made atomic.Int64 // jobs; each has a seed of its own, or the result of one would be that of the next
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -46,13 +49,14 @@ func (f *fleet) serve() {
 // worker starts a worker with a data folder of its own.
 func (f *fleet) worker() *node {
 	n := newNode(f.t, f.api.database)
-	n.start("worker")
 	db := n.open()
-	waitUntil(f.t, 20*time.Second, "the worker is known", func() bool {
-		var known int
-		_ = db.QueryRow("SELECT count(*) FROM worker").Scan(&known)
-		return known > 0
-	})
+	known := func() (workers int) { // 0 until there are tables
+		_ = db.QueryRow("SELECT count(*) FROM worker").Scan(&workers)
+		return workers
+	}
+	before := known()
+	n.start("worker")
+	waitUntil(f.t, 30*time.Second, "the worker is known", func() bool { return known() > before })
 	return n
 }
 
@@ -82,7 +86,7 @@ func (f *fleet) call(method, path, body string) map[string]any {
 
 func (f *fleet) create(ms int) string {
 	f.t.Helper()
-	out := f.call("POST", "/v1/jobs", fmt.Sprintf(`{"name":"x","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null","samplingSteps":%d}}`, ms))
+	out := f.call("POST", "/v1/jobs", fmt.Sprintf(`{"name":"x","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null","seed":"%d","samplingSteps":%d}}`, f.made.Add(1), ms))
 	id, _ := out["jobId"].(string)
 	if id == "" {
 		f.t.Fatal(out)
@@ -108,7 +112,7 @@ func TestWorkersShareTheWork(t *testing.T) {
 	f.worker()
 	f.serve()
 	var jobs []string
-	for range 40 {
+	for range 20 {
 		jobs = append(jobs, f.create(200))
 	}
 	for _, j := range jobs {
