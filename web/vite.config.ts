@@ -10,11 +10,15 @@ function compressed(): Plugin {
     apply: 'build',
     closeBundle() {
       for (const entry of readdirSync('dist', { recursive: true, withFileTypes: true })) {
-        if (!entry.isFile() || !['.html', '.js', '.css', '.svg', '.txt', '.json'].includes(extname(entry.name))) continue
+        if (!entry.isFile() || !['.html', '.js', '.css', '.svg', '.txt', '.json'].includes(extname(entry.name)))
+          continue
         const name = join(entry.parentPath, entry.name)
         const bytes = readFileSync(name)
         writeFileSync(name + '.gz', gzipSync(bytes, { level: 9 }))
-        writeFileSync(name + '.br', brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }))
+        writeFileSync(
+          name + '.br',
+          brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }),
+        )
         rmSync(name)
       }
     },
@@ -38,7 +42,14 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         // The viewer is a file of its own, whose name changes only with the viewer.
-        codeSplitting: { groups: [{ name: 'molstar', test: /node_modules[\\/](molstar|rxjs|immutable|mutative|io-ts|fp-ts|h264-mp4-encoder)[\\/]/ }] },
+        codeSplitting: {
+          groups: [
+            {
+              name: 'molstar',
+              test: /node_modules[\\/](molstar|rxjs|immutable|mutative|io-ts|fp-ts|h264-mp4-encoder)[\\/]/,
+            },
+          ],
+        },
       },
     },
   },

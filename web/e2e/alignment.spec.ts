@@ -1,27 +1,30 @@
 // Alignments: one's own on Submit, and one that is searched for, by a server that makes them up. Both are drawn on the result.
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import type { Locator, Page } from '@playwright/test'
 import type { CreatedJob, JobView } from '../src/api'
-import { driver, engines, test as base } from './made'
+import { test as base, driver, engines } from './made'
 import { accessible, expect, Server, signIn, trpCage } from './server'
 
 const aligner = resolve(import.meta.dirname ?? __dirname, '../../bin/msatest')
 
 const test = base.extend<object, { server: Server }>({
-  server: [async ({}, use) => {
-    let search: ChildProcess | undefined
-    const url = await new Promise<string>((ok, fail) => {
-      search = spawn(aligner, { stdio: ['pipe', 'pipe', 'inherit'] })
-      search.stdout!.once('data', (b: Buffer) => ok(String(b).trim()))
-      search.once('error', fail)
-    })
-    const server = new Server([...engines, '--msa-server', url])
-    await server.start()
-    await use(server)
-    await server.remove()
-    search!.stdin!.end()
-  }, { scope: 'worker' }],
+  server: [
+    async ({}, use) => {
+      let search: ChildProcess | undefined
+      const url = await new Promise<string>((ok, fail) => {
+        search = spawn(aligner, { stdio: ['pipe', 'pipe', 'inherit'] })
+        search.stdout!.once('data', (b: Buffer) => ok(String(b).trim()))
+        search.once('error', fail)
+      })
+      const server = new Server([...engines, '--msa-server', url])
+      await server.start()
+      await use(server)
+      await server.remove()
+      search!.stdin!.end()
+    },
+    { scope: 'worker' },
+  ],
 })
 
 test.describe.configure({ timeout: 400_000 })
@@ -31,20 +34,25 @@ test.beforeEach(({ console: said }) => said.allow(driver))
 const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
 
 // Twenty rows: as like the query as their number says, every fourth without the second half.
-const rows = Array.from({ length: 20 }, (_, i) => [...trpCage].map((c, k) => (i % 4 === 3 && k >= 10 ? '-' : k < i ? 'G' : c)).join(''))
-const a3m = (query = trpCage) => `>query\n${query}\n` + rows.map((r, i) => `>row ${i}\n${r.slice(0, 5)}ins${r.slice(5)}\n`).join('')
+const rows = Array.from({ length: 20 }, (_, i) =>
+  [...trpCage].map((c, k) => (i % 4 === 3 && k >= 10 ? '-' : k < i ? 'G' : c)).join(''),
+)
+const a3m = (query = trpCage) =>
+  `>query\n${query}\n` + rows.map((r, i) => `>row ${i}\n${r.slice(0, 5)}ins${r.slice(5)}\n`).join('')
 
 /** How many colours are on the plot of the coverage, and how much of it is drawn on. */
-const painted = (plot: Locator) => plot.locator('canvas').evaluate((c: HTMLCanvasElement) => {
-  const { data } = c.getContext('2d')!.getImageData(0, 0, c.width, c.height)
-  const colours = new Set<number>()
-  let full = 0
-  for (let i = 0; i < data.length; i += 4) if (data[i + 3]! === 255) {
-    full++
-    colours.add((data[i]! << 16) | (data[i + 1]! << 8) | data[i + 2]!)
-  }
-  return { colours: colours.size, share: full / (c.width * c.height) }
-})
+const painted = (plot: Locator) =>
+  plot.locator('canvas').evaluate((c: HTMLCanvasElement) => {
+    const { data } = c.getContext('2d')!.getImageData(0, 0, c.width, c.height)
+    const colours = new Set<number>()
+    let full = 0
+    for (let i = 0; i < data.length; i += 4)
+      if (data[i + 3]! === 255) {
+        full++
+        colours.add((data[i]! << 16) | (data[i + 1]! << 8) | data[i + 2]!)
+      }
+    return { colours: colours.size, share: full / (c.width * c.height) }
+  })
 
 const begin = async (page: Page) => {
   await page.goto('/ui/')
@@ -63,10 +71,26 @@ test("an alignment of one's own is read, refused where it is none, sent, and dra
 
   // What is none is refused, with its place, and changes nothing.
   for (const [name, text, said] of [
-    ['ragged.a3m', `>q\n${trpCage}\n>x\nDAYAQW\n`, 'ragged.a3m is no alignment: row 2 has 6 columns; the first row has 20 residues'],
-    ['text.a3m', 'Dear colleague', 'text.a3m is no alignment: line 1 stands before the first name, which begins with >'],
-    ['gaps.a3m', '>q\nDAY-QW\n', 'gaps.a3m is no alignment: its first row has “-” at position 4; it must be the sequence itself, in capitals without gaps'],
-    ['digits.a3m', `>q\n${trpCage}\n>x\nDAY1QWLKDGGPSSGRPPPS\n`, 'digits.a3m is no alignment: line 4 has “1” at position 4'],
+    [
+      'ragged.a3m',
+      `>q\n${trpCage}\n>x\nDAYAQW\n`,
+      'ragged.a3m is no alignment: row 2 has 6 columns; the first row has 20 residues',
+    ],
+    [
+      'text.a3m',
+      'Dear colleague',
+      'text.a3m is no alignment: line 1 stands before the first name, which begins with >',
+    ],
+    [
+      'gaps.a3m',
+      '>q\nDAY-QW\n',
+      'gaps.a3m is no alignment: its first row has “-” at position 4; it must be the sequence itself, in capitals without gaps',
+    ],
+    [
+      'digits.a3m',
+      `>q\n${trpCage}\n>x\nDAY1QWLKDGGPSSGRPPPS\n`,
+      'digits.a3m is no alignment: line 4 has “1” at position 4',
+    ],
     ['pfam.a3m', '# STOCKHOLM 1.0\n', 'pfam.a3m is no alignment: it is in the format STOCKHOLM'],
     ['none.a3m', '\n', 'none.a3m is no alignment: it has no sequence'],
   ] as const) {
@@ -122,11 +146,14 @@ test('a dropped alignment brings its sequence, or finds its chain', async ({ pag
   await page.goto('/ui/')
   await page.getByRole('combobox', { name: 'Model' }).selectOption('made-up')
   const drop = async (name: string, text: string) => {
-    const data = await page.evaluateHandle(([n, t]) => {
-      const d = new DataTransfer()
-      d.items.add(new File([t!], n!))
-      return d
-    }, [name, text])
+    const data = await page.evaluateHandle(
+      ([n, t]) => {
+        const d = new DataTransfer()
+        d.items.add(new File([t!], n!))
+        return d
+      },
+      [name, text],
+    )
     await page.locator('.submit').dispatchEvent('drop', { dataTransfer: data })
   }
   await drop('first.a3m', a3m())
@@ -140,7 +167,11 @@ test('a dropped alignment brings its sequence, or finds its chain', async ({ pag
 })
 
 test('an alignment that is searched for is drawn while the fold goes on', async ({ page, server, visit }) => {
-  const job = await server.call<CreatedJob>('POST', '/v1/jobs', { name: 'Searched', sequences: [{ proteinChain: { sequence: trpCage } }], params: { modelName: 'made-up', samplingSteps: 3000 } })
+  const job = await server.call<CreatedJob>('POST', '/v1/jobs', {
+    name: 'Searched',
+    sequences: [{ proteinChain: { sequence: trpCage } }],
+    params: { modelName: 'made-up', samplingSteps: 3000 },
+  })
   await visit('/ui/jobs/' + job.jobId)
   const plot = page.getByRole('region', { name: 'Alignment' }).locator('[data-plot=coverage]')
   await expect(plot.locator('canvas')).toHaveAttribute('aria-label', /^Alignment of \d+ sequences over 20 residues$/)

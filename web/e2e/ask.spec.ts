@@ -1,17 +1,24 @@
+import type { CreatedJob, Workflow } from '../src/api'
 import { driver, test } from './made'
 import { counted, drawn } from './pixels'
 import { accessible, expect, picture, trpCage } from './server'
-import type { CreatedJob, Workflow } from '../src/api'
 
 test.describe.configure({ timeout: 400_000 }) // a processor draws in place of a graphics card, and may have much else to do
 
 let job: CreatedJob
 
-test.beforeAll(async ({ server }) => { job = await server.folded({ sequences: [{ proteinChain: { sequence: trpCage } }] }) })
+test.beforeAll(async ({ server }) => {
+  job = await server.folded({ sequences: [{ proteinChain: { sequence: trpCage } }] })
+})
 test.beforeEach(({ console: said }) => said.allow(driver))
 
 const ask = (server: { call<T>(m: string, p: string, b?: unknown): Promise<T> }, question: string, more: object = {}) =>
-  server.call<Workflow>('POST', '/v1/workflows', { workflow_name: 'qna_v1', name: question, workflow_input: { targetSource: 'fold_job', source_job_id: job.jobId, question }, ...more })
+  server.call<Workflow>('POST', '/v1/workflows', {
+    workflow_name: 'qna_v1',
+    name: question,
+    workflow_input: { targetSource: 'fold_job', source_job_id: job.jobId, question },
+    ...more,
+  })
 
 test('a question is answered beside the result, and its residues show themselves', async ({ page, visit }) => {
   await visit('/ui/jobs/' + job.jobId)
@@ -34,7 +41,11 @@ test('a question is answered beside the result, and its residues show themselves
   await expect(page.locator('[data-answer]').last()).toContainText('accessible surface')
 })
 
-test('the thread has all questions, a draft can be changed until it is asked, and a link leads to one', async ({ page, server, visit }) => {
+test('the thread has all questions, a draft can be changed until it is asked, and a link leads to one', async ({
+  page,
+  server,
+  visit,
+}) => {
   const first = await ask(server, 'Which residues are least certain?')
   const draft = await ask(server, 'Where are the strands?', { create_mode: 'draft' })
   await visit('/ui/workflows/' + draft.workflow_id)
@@ -59,7 +70,9 @@ test('a public question is read without a session, and alone', async ({ page, se
   said.allow(/status of 40[14]/)
   const shown = await ask(server, 'Describe this structure')
   const other = await ask(server, 'How many atoms are there?')
-  await expect.poll(async () => (await server.call<Workflow>('GET', '/v1/workflows/' + shown.workflow_id)).status).toBe('COMPLETED')
+  await expect
+    .poll(async () => (await server.call<Workflow>('GET', '/v1/workflows/' + shown.workflow_id)).status)
+    .toBe('COMPLETED')
   await server.call('PATCH', `/v1/workflows/${shown.workflow_id}/public`, { isPublic: true })
   await page.goto('/ui/workflows/' + shown.workflow_id)
   await expect(page.locator('[data-answer]')).toContainText('1 chain with 20 residues')

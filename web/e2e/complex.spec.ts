@@ -50,15 +50,35 @@ test('ligands, modifications, constraints and parameters go out as they were typ
 
   await page.getByRole('button', { name: 'Fold', exact: true }).click()
   await expect(page).toHaveURL(/\/ui\/jobs\//)
-  const view = await server.call<Record<string, unknown> & { sequences: { item: unknown }[] }>('GET', `/v1/jobs/${page.url().split('/').at(-1)}`)
+  const view = await server.call<Record<string, unknown> & { sequences: { item: unknown }[] }>(
+    'GET',
+    `/v1/jobs/${page.url().split('/').at(-1)}`,
+  )
   expect(view.sequences.map((s) => s.item)).toEqual([
-    { proteinChain: { sequence: trpCage, label: 'bait', count: 2, cyclic: true, modifications: [{ res_idx: 13, ccd: 'SEP' }] } },
+    {
+      proteinChain: {
+        sequence: trpCage,
+        label: 'bait',
+        count: 2,
+        cyclic: true,
+        modifications: [{ res_idx: 13, ccd: 'SEP' }],
+      },
+    },
     { ligandSequence: { sequence: 'c1ccccc1', property_type: 'affinity' } },
   ])
   expect(view.params).toEqual({ modelName: 'made-up', recyclingSteps: 1 })
   expect(view.job).toMatchObject({ name: 'bait with benzene', isPublic: true, isComplex: true })
   expect(view.constraints).toMatchObject({
-    pocket: [{ binder: { chain_id: 'C' }, contacts: [{ chain_id: 'A', res_idx: 6 }, { chain_id: 'A', res_idx: 12 }] }], contact: [{ chainA: 'A', res_idxA: 3, chainB: 'B', res_idxB: 7, distance: 8 }],
+    pocket: [
+      {
+        binder: { chain_id: 'C' },
+        contacts: [
+          { chain_id: 'A', res_idx: 6 },
+          { chain_id: 'A', res_idx: 12 },
+        ],
+      },
+    ],
+    contact: [{ chainA: 'A', res_idxA: 3, chainB: 'B', res_idxB: 7, distance: 8 }],
   })
 
   // The same draft comes back from the job.
@@ -69,7 +89,7 @@ test('ligands, modifications, constraints and parameters go out as they were typ
   await expect(page.locator('[data-valid=yes]')).toBeVisible()
 })
 
-test("a model is shown as its manifest has it: parameters, licence, bounds, memory", async ({ page, server }) => {
+test('a model is shown as its manifest has it: parameters, licence, bounds, memory', async ({ page, server }) => {
   await signIn(page, server)
   await page.goto('/ui/')
   const run = page.getByRole('form', { name: 'Settings' })
@@ -105,14 +125,20 @@ test('a result without any score has no empty panel', async ({ page, server, vis
   await visit('/ui/jobs/' + jobId)
   await drawn(page)
   await expect(page.getByRole('region', { name: 'Verdict' })).toContainText('This engine gives no pLDDT')
-  await expect(page.getByRole('region', { name: 'Scores' })).toContainText('Not given by this engine: mean pLDDT, pTM, largest aligned error.')
+  await expect(page.getByRole('region', { name: 'Scores' })).toContainText(
+    'Not given by this engine: mean pLDDT, pTM, largest aligned error.',
+  )
   await expect(page.locator('[data-plot]')).toHaveCount(0)
   await expect(page.getByRole('region', { name: 'Files' })).toContainText('Another sample, ranked 3')
   await expect(page.locator('main')).not.toContainText(/NaN|undefined|null/)
   await accessible(page)
 
   // Of two chains there is what can be measured.
-  const two = await server.folded({ name: 'Bare pair', sequences: [{ proteinChain: { sequence: trpCage, count: 2 } }], params: { modelName: 'made-bare' } })
+  const two = await server.folded({
+    name: 'Bare pair',
+    sequences: [{ proteinChain: { sequence: trpCage, count: 2 } }],
+    params: { modelName: 'made-bare' },
+  })
   await page.goto('/ui/jobs/' + two.jobId)
   await drawn(page)
   await expect(page.getByLabel('Coloured by')).toHaveValue('contact')

@@ -1,15 +1,21 @@
+import type { Workflow } from '../src/api'
 import { driver, test } from './made'
 import { counted, drawn } from './pixels'
 import { accessible, expect, picture, type Server } from './server'
-import type { Workflow } from '../src/api'
 
 test.describe.configure({ timeout: 400_000 }) // a processor draws in place of a graphics card, and may have much else to do
 
 test.beforeEach(({ console: said }) => said.allow(driver))
 
-const ended = (server: Server, id: string) => expect.poll(async () => (await server.call<Workflow>('GET', '/v1/workflows/' + id)).status).toBe('COMPLETED')
+const ended = (server: Server, id: string) =>
+  expect.poll(async () => (await server.call<Workflow>('GET', '/v1/workflows/' + id)).status).toBe('COMPLETED')
 
-test('a simulation is started from a result, played, and a moment of it taken', async ({ page, server, visit, console: said }) => {
+test('a simulation is started from a result, played, and a moment of it taken', async ({
+  page,
+  server,
+  visit,
+  console: said,
+}) => {
   said.allow(/status of 400/) // a selection that is no selection, at the end
   const { jobId } = await server.folded()
   await visit('/ui/jobs/' + jobId)
@@ -68,31 +74,63 @@ test('a structure of one’s own is simulated and coloured by its confidence', a
     return `ATOM  ${String(i + 1).padStart(5)}  CA  ALA A${String(i + 1).padStart(4)}    ${x}${y}${z}  1.00${(30 + i * 1.15).toFixed(2).padStart(6)}           C  `
   })
   const put = async (fileName: string, fileType: string, text: string) => {
-    const { id } = await server.call<{ id: string }>('POST', '/v1/library/create', { name: fileName, type: 'file', fileType })
+    const { id } = await server.call<{ id: string }>('POST', '/v1/library/create', {
+      name: fileName,
+      type: 'file',
+      fileType,
+    })
     const form = new FormData()
     form.append('files', new Blob([text]), fileName)
-    const uploaded = await fetch(`${server.url}/v1/library/${id}/upload-files`, { method: 'POST', headers: { Authorization: 'Bearer ' + server.key }, body: form })
+    const uploaded = await fetch(`${server.url}/v1/library/${id}/upload-files`, {
+      method: 'POST',
+      headers: { Authorization: 'Bearer ' + server.key },
+      body: form,
+    })
     expect(uploaded.status).toBe(200)
     return { libraryItemId: id, fileName }
   }
   const pdb = await put('helix.pdb', 'pdb', lines.join('\n') + '\nEND\n')
-  const pae = await put('pae.json', 'json', JSON.stringify([{ predicted_aligned_error: lines.map((_, i) => lines.map((_, j) => Math.min(20, Math.abs(i - j)))) }]))
+  const pae = await put(
+    'pae.json',
+    'json',
+    JSON.stringify([
+      { predicted_aligned_error: lines.map((_, i) => lines.map((_, j) => Math.min(20, Math.abs(i - j)))) },
+    ]),
+  )
   const flow = await server.call<Workflow>('POST', '/v1/workflows', {
-    workflow_name: 'md', name: 'Helix', workflow_input: { preset: 'single_af_go', files: { pdb, pae }, sim_length_ns: 0.01, step_size_ns: 0.001, seed: '1' },
+    workflow_name: 'md',
+    name: 'Helix',
+    workflow_input: {
+      preset: 'single_af_go',
+      files: { pdb, pae },
+      sim_length_ns: 0.01,
+      step_size_ns: 0.001,
+      seed: '1',
+    },
   })
   await ended(server, flow.workflow_id)
   await visit('/ui/workflows/' + flow.workflow_id)
   await drawn(page)
   await page.getByRole('combobox', { name: 'Colour' }).selectOption('plddt')
-  await expect.poll(async () => {
-    const c = await counted(page)
-    return Math.min(c['very high'], c.confident, c.low, c['very low'])
-  }).toBeGreaterThan(60)
+  await expect
+    .poll(async () => {
+      const c = await counted(page)
+      return Math.min(c['very high'], c.confident, c.low, c['very low'])
+    })
+    .toBeGreaterThan(60)
 })
 
 test('a simulation that runs shows how far it is, and can be stopped', async ({ page, server, visit }) => {
   const flow = await server.call<Workflow>('POST', '/v1/workflows', {
-    workflow_name: 'md', name: 'Long', workflow_input: { preset: 'single_idr_fasta', sequence: 'GS'.repeat(100), sim_length_ns: 500, step_size_ns: 1, box_length: 40 },
+    workflow_name: 'md',
+    name: 'Long',
+    workflow_input: {
+      preset: 'single_idr_fasta',
+      sequence: 'GS'.repeat(100),
+      sim_length_ns: 500,
+      step_size_ns: 1,
+      box_length: 40,
+    },
   })
   await visit('/ui/workflows/' + flow.workflow_id)
   await expect(page.getByRole('region', { name: 'Progress' })).toContainText('Simulating')

@@ -19,7 +19,10 @@ test('rows live in two tabs at once', async ({ page, context, server }) => {
   await expect(page.locator('[data-stream=live]')).toBeAttached()
   await expect(other.locator('[data-stream=live]')).toBeAttached()
   const long = await server.create({ name: 'Ubiquitin', sequences: [{ proteinChain: { sequence: ubiquitin } }] }, key)
-  const next = await server.create({ name: 'Chignolin', sequences: [{ proteinChain: { sequence: 'YYDPETGTWY' } }] }, key)
+  const next = await server.create(
+    { name: 'Chignolin', sequences: [{ proteinChain: { sequence: 'YYDPETGTWY' } }] },
+    key,
+  )
   for (const tab of [page, other]) {
     await expect(tab.locator(`[data-job="${long.jobId}"]`)).toHaveAttribute('data-state', 'RUNNING')
     await expect(tab.locator(`[data-job="${next.jobId}"]`)).toContainText('next in line')
@@ -29,7 +32,9 @@ test('rows live in two tabs at once', async ({ page, context, server }) => {
     await expect(tab.locator(`[data-job="${long.jobId}"]`)).toHaveAttribute('data-state', 'STOPPED')
     await expect(tab.locator(`[data-job="${next.jobId}"]`)).toHaveAttribute('data-state', 'COMPLETED')
   }
-  await expect(page.locator(`[data-job="${long.jobId}"]`).getByRole('link', { name: 'Change Ubiquitin and run it again' })).toHaveAttribute('href', `/ui/?again=${long.jobId}`)
+  await expect(
+    page.locator(`[data-job="${long.jobId}"]`).getByRole('link', { name: 'Change Ubiquitin and run it again' }),
+  ).toHaveAttribute('href', `/ui/?again=${long.jobId}`)
 
   // Search and filter stand in the address.
   await page.getByLabel('Search by name').fill('chig')
@@ -69,11 +74,21 @@ test('questions and simulations have their list', async ({ page, server }) => {
   await signIn(page, server, key)
   await page.goto('/ui/workflows')
   await expect(page.getByRole('heading', { name: 'Nothing asked or simulated yet' })).toBeVisible()
-  await server.create({
-    name: 'Chignolin', sequences: [{ proteinChain: { sequence: 'YYDPETGTWY' } }],
-    constraints: { webhooks: { qna: { enabled: true, initial_question: 'How many residues does it have?' }, md: { enabled: true, sim_length_ns: 2, step_size_ns: 0.01 } } },
-  }, key)
-  const question = page.locator('[data-workflow]').filter({ hasText: 'Question about Chignolin' }), moves = page.locator('[data-workflow]').filter({ hasText: 'Dynamics of Chignolin' })
+  await server.create(
+    {
+      name: 'Chignolin',
+      sequences: [{ proteinChain: { sequence: 'YYDPETGTWY' } }],
+      constraints: {
+        webhooks: {
+          qna: { enabled: true, initial_question: 'How many residues does it have?' },
+          md: { enabled: true, sim_length_ns: 2, step_size_ns: 0.01 },
+        },
+      },
+    },
+    key,
+  )
+  const question = page.locator('[data-workflow]').filter({ hasText: 'Question about Chignolin' }),
+    moves = page.locator('[data-workflow]').filter({ hasText: 'Dynamics of Chignolin' })
   await expect(question).toHaveAttribute('data-state', 'COMPLETED')
   await expect(moves).toHaveAttribute('data-state', /RUNNING|COMPLETED/)
   await expect(moves).toHaveAttribute('data-state', 'COMPLETED')
@@ -108,12 +123,15 @@ test('without a stream the page asks by itself', async ({ page, server, console 
   await page.goto('/ui/jobs')
   await expect(page.locator('[data-stream=reconnecting]')).toBeAttached()
   const job = await server.create({ sequences: [{ proteinChain: { sequence: 'YYDPETGTWY' } }] }, key)
-  await expect(page.locator(`[data-job="${job.jobId}"]`)).toHaveAttribute('data-state', 'COMPLETED', { timeout: 60_000 })
+  await expect(page.locator(`[data-job="${job.jobId}"]`)).toHaveAttribute('data-state', 'COMPLETED', {
+    timeout: 60_000,
+  })
 })
 
 test('a list of jobs of all kinds', async ({ page, server }) => {
   const key = server.newKey('fay')
-  const fold = (name: string, sequence: string, more = {}) => server.create({ name, sequences: [{ proteinChain: { sequence } }], ...more }, key)
+  const fold = (name: string, sequence: string, more = {}) =>
+    server.create({ name, sequences: [{ proteinChain: { sequence } }], ...more }, key)
   await fold('Chignolin CLN025', 'YYDPETGTWY', { isPublic: true })
   await fold('GB1 hairpin', 'GEWTYDDATKTFTVTE')
   await fold('Trp-cage TC10b', trpCage)
@@ -123,9 +141,13 @@ test('a list of jobs of all kinds', async ({ page, server }) => {
   await fold('Villin headpiece HP36', 'MLSDEDFKAVFGMTRSAFANLPLWKQQNLKKEKGLF')
   await signIn(page, server, key)
   await page.goto('/ui/jobs')
-  await expect(page.locator(`[data-job="${running.jobId}"]`)).toHaveAttribute('data-state', 'RUNNING', { timeout: 90_000 })
+  await expect(page.locator(`[data-job="${running.jobId}"]`)).toHaveAttribute('data-state', 'RUNNING', {
+    timeout: 90_000,
+  })
   await expect(page.locator(`[data-job="${running.jobId}"]`).getByText(/^usually /)).toBeVisible()
-  await expect.poll(async () => Number(await page.getByRole('progressbar').first().getAttribute('aria-valuenow'))).toBeGreaterThan(20)
+  await expect
+    .poll(async () => Number(await page.getByRole('progressbar').first().getAttribute('aria-valuenow')))
+    .toBeGreaterThan(20)
   await picture(page, 'jobs')
   await accessible(page)
   await page.setViewportSize({ width: 360, height: 740 })

@@ -3,10 +3,19 @@ import { accessible, expect } from './server'
 
 test.describe.configure({ timeout: 400_000 }) // a processor draws in place of a graphics card, and may have much else to do
 
-test.use({ launchOptions: { executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-3d-apis'] } })
+test.use({
+  launchOptions: {
+    executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-3d-apis'],
+  },
+})
 
 test('without WebGL the page says so, and the plots still work', async ({ page, server, visit }) => {
-  const { jobId } = await server.folded({ name: 'Flat', sequences: [{ proteinChain: { sequence: 'ALEKVQRISTDF' } }], params: { modelName: 'made-up' } })
+  const { jobId } = await server.folded({
+    name: 'Flat',
+    sequences: [{ proteinChain: { sequence: 'ALEKVQRISTDF' } }],
+    params: { modelName: 'made-up' },
+  })
   await visit('/ui/jobs/' + jobId)
   await expect(page.locator('[data-trouble]')).toContainText('no WebGL')
   const profile = page.locator('[data-plot=plddt]')

@@ -1,7 +1,7 @@
+import type { Results } from '../src/api'
 import { complex, driver, protein, test } from './made'
 import { counted, drawn } from './pixels'
 import { accessible, expect, picture, signIn, trpCage } from './server'
-import type { Results } from '../src/api'
 
 test.describe.configure({ timeout: 400_000 }) // a processor draws in place of a graphics card, and may have much else to do
 
@@ -17,11 +17,15 @@ test('a fold is drawn, explained and taken away', async ({ page, server, visit }
 
   // As many pixels of a class as there are residues of it: none, or many.
   const results = await server.call<Results>('GET', `/v1/jobs/${jobId}/results`)
-  const metrics = (await (await fetch(results.artifacts.find((a) => a.kind === 'metrics_json')!.url)).json()) as { predictions: { plddt: { A: number[] }; mean_plddt: number }[] }
+  const metrics = (await (await fetch(results.artifacts.find((a) => a.kind === 'metrics_json')!.url)).json()) as {
+    predictions: { plddt: { A: number[] }; mean_plddt: number }[]
+  }
   const plddt = metrics.predictions[0]!.plddt.A
   const classes: [keyof Awaited<ReturnType<typeof counted>>, number][] = [
-    ['very high', plddt.filter((v) => v > 90).length], ['confident', plddt.filter((v) => v > 70 && v <= 90).length],
-    ['low', plddt.filter((v) => v > 50 && v <= 70).length], ['very low', plddt.filter((v) => v <= 50).length],
+    ['very high', plddt.filter((v) => v > 90).length],
+    ['confident', plddt.filter((v) => v > 70 && v <= 90).length],
+    ['low', plddt.filter((v) => v > 50 && v <= 70).length],
+    ['very low', plddt.filter((v) => v <= 50).length],
   ]
   const pixels = await counted(page)
   expect(classes.filter((c) => c[1] > 1).length).toBeGreaterThan(0)
@@ -37,7 +41,8 @@ test('a fold is drawn, explained and taken away', async ({ page, server, visit }
   await expect(page.getByRole('region', { name: 'Scores' })).toContainText('ensemble agreement, calibrated')
 
   // Every file of the manifest is there, and a link gives the bytes that it promises.
-  for (const a of results.artifacts) await expect(page.getByRole('link', { name: a.name, exact: true }).first()).toBeVisible()
+  for (const a of results.artifacts)
+    await expect(page.getByRole('link', { name: a.name, exact: true }).first()).toBeVisible()
   const coming = page.waitForEvent('download')
   await page.getByRole('region', { name: 'Files' }).getByRole('link', { name: 'model.cif' }).click()
   expect((await coming).suggestedFilename()).toBe('model.cif')
@@ -52,7 +57,8 @@ test('the matrix, the profile, the chains and the structure select together', as
   await visit('/ui/jobs/' + jobId)
   await drawn(page)
   const before = await counted(page)
-  for (const name of ['very high', 'confident', 'low', 'very low'] as const) expect(before[name], name).toBeGreaterThan(200)
+  for (const name of ['very high', 'confident', 'low', 'very low'] as const)
+    expect(before[name], name).toBeGreaterThan(200)
   expect(before.scored + before.aligned).toBeLessThan(50)
 
   // A region of the matrix is two stretches, in the structure and on the profile.
@@ -84,7 +90,8 @@ test('the matrix, the profile, the chains and the structure select together', as
   await page.locator('.stage').evaluate((e) => e.scrollIntoView())
   const view = (await page.locator('[data-viewer]').boundingBox())!
   const hit = await findAtom(page)
-  await expect(async () => { // a hand moves on; one move may come while the picture is still being made
+  await expect(async () => {
+    // a hand moves on; one move may come while the picture is still being made
     await page.mouse.move(view.x + hit.x + 1, view.y + hit.y)
     await page.mouse.move(view.x + hit.x, view.y + hit.y)
     await expect(page.locator('.view .tip')).toContainText(/chain [ABC]\)/, { timeout: 3000 })
@@ -97,7 +104,10 @@ test('the matrix, the profile, the chains and the structure select together', as
 
   // A pair of chains shows its interface, from the coordinates.
   await page.getByRole('tab', { name: 'Chains' }).click()
-  await page.getByRole('button', { name: /between chains A and B/ }).first().click()
+  await page
+    .getByRole('button', { name: /between chains A and B/ })
+    .first()
+    .click()
   await expect(page.locator(selection)).toHaveAttribute('data-selection', /scored:A:.*aligned:B:/)
   await expect(page.getByText(/\d+ residues have atoms within 5 Å/)).toBeVisible()
   await expect(page.locator('[data-affinity]')).toContainText('0.92')
@@ -107,7 +117,13 @@ test('the matrix, the profile, the chains and the structure select together', as
 })
 
 test('sequences that were folded each on its own have a tab each', async ({ page, server, visit }) => {
-  const { jobId } = await server.folded({ name: 'Two', sequences: [{ proteinChain: { sequence: trpCage, label: 'first' } }, { proteinChain: { sequence: 'GYDPETGTWG', label: 'second' } }] })
+  const { jobId } = await server.folded({
+    name: 'Two',
+    sequences: [
+      { proteinChain: { sequence: trpCage, label: 'first' } },
+      { proteinChain: { sequence: 'GYDPETGTWG', label: 'second' } },
+    ],
+  })
   await visit('/ui/jobs/' + jobId)
   await drawn(page)
   await expect(page.getByRole('tab', { name: 'first' })).toHaveAttribute('aria-selected', 'true')
@@ -120,8 +136,16 @@ test('sequences that were folded each on its own have a tab each', async ({ page
 })
 
 test('a run is followed to its end, and its place in the queue is told', async ({ page, server, visit }) => {
-  const first = await server.create({ name: 'First', sequences: [protein(30)], params: { modelName: 'made-up', samplingSteps: 60 } })
-  const second = await server.create({ name: 'Second', sequences: [protein(30)], params: { modelName: 'made-up', samplingSteps: 20 } })
+  const first = await server.create({
+    name: 'First',
+    sequences: [protein(30)],
+    params: { modelName: 'made-up', samplingSteps: 60 },
+  })
+  const second = await server.create({
+    name: 'Second',
+    sequences: [protein(30)],
+    params: { modelName: 'made-up', samplingSteps: 20 },
+  })
   await visit('/ui/jobs/' + second.jobId)
   await expect(page.getByRole('region', { name: 'Progress' })).toContainText(/queue/i)
   await page.goto('/ui/jobs/' + first.jobId)
@@ -133,7 +157,11 @@ test('a run is followed to its end, and its place in the queue is told', async (
 })
 
 test('a run that failed says why, with its log, and can be changed', async ({ page, server, visit }) => {
-  const { jobId } = await server.create({ name: 'Too much', sequences: [protein(30)], params: { modelName: 'made-up', samplingSteps: 12, recyclingSteps: 3 } })
+  const { jobId } = await server.create({
+    name: 'Too much',
+    sequences: [protein(30)],
+    params: { modelName: 'made-up', samplingSteps: 12, recyclingSteps: 3 },
+  })
   await visit('/ui/jobs/' + jobId)
   const alert = page.locator('[data-failure]')
   await expect(alert).toContainText('Chain A has a residue that this engine does not like.')
@@ -146,10 +174,19 @@ test('a run that failed says why, with its log, and can be changed', async ({ pa
   await expect(page.getByRole('textbox', { name: /^samplingSteps/ })).toHaveValue('12')
 })
 
-test('what is private stays so, and what is public shows nothing private', async ({ page, server, visit, console: said }) => {
+test('what is private stays so, and what is public shows nothing private', async ({
+  page,
+  server,
+  visit,
+  console: said,
+}) => {
   said.allow(/status of 40[14]/)
   const { jobId } = await server.folded({ name: 'Mine', sequences: [protein(12)], params: { modelName: 'made-up' } })
-  await server.call('POST', '/v1/workflows', { workflow_name: 'qna_v1', name: 'secret question', workflow_input: { targetSource: 'fold_job', source_job_id: jobId, question: 'Describe this structure' } })
+  await server.call('POST', '/v1/workflows', {
+    workflow_name: 'qna_v1',
+    name: 'secret question',
+    workflow_input: { targetSource: 'fold_job', source_job_id: jobId, question: 'Describe this structure' },
+  })
   await page.goto('/ui/jobs/' + jobId)
   await expect(page.getByRole('heading', { name: 'This job is private' })).toBeVisible()
   await page.getByRole('alert').getByRole('button', { name: 'Sign in' }).click()
@@ -172,7 +209,8 @@ test('what is private stays so, and what is public shows nothing private', async
   await page.goto('/ui/jobs/' + jobId)
   await drawn(page)
   await expect(page.getByRole('heading', { level: 1, name: 'Mine' })).toBeVisible()
-  for (const name of ['Delete', 'Run again', 'Ask']) await expect(page.getByRole('button', { name, exact: true })).toHaveCount(0)
+  for (const name of ['Delete', 'Run again', 'Ask'])
+    await expect(page.getByRole('button', { name, exact: true })).toHaveCount(0)
   await expect(page.getByText('secret question')).toHaveCount(0)
   await expect(page.getByText('Describe this structure')).toHaveCount(0)
   await accessible(page)
@@ -184,16 +222,27 @@ test('fifteen hundred residues and their matrix are drawn soon after they arrive
   // busy machine does not count.
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' })
-  const spent = async () => (await cdp.send('Performance.getMetrics')).metrics.find((m) => m.name === 'TaskDuration')!.value * 1000
+  const spent = async () =>
+    (await cdp.send('Performance.getMetrics')).metrics.find((m) => m.name === 'TaskDuration')!.value * 1000
   await visit('/ui/models') // the shell is there already
   const before = await spent()
   await page.goto('/ui/jobs/' + jobId)
   await expect(page.locator('[data-plot=pae] canvas').first()).toHaveAttribute('aria-label', /1500 by 1500/)
   await drawn(page)
   const all = (await spent()) - before
-  const at = await page.evaluate(() => Object.fromEntries(performance.getEntriesByType('mark').filter((m) => m.name.startsWith('pleat:')).reverse().map((m) => [m.name.slice(6), m.startTime])))
+  const at = await page.evaluate(() =>
+    Object.fromEntries(
+      performance
+        .getEntriesByType('mark')
+        .filter((m) => m.name.startsWith('pleat:'))
+        .reverse()
+        .map((m) => [m.name.slice(6), m.startTime]),
+    ),
+  )
   const matrix = at.matrix! - at.arrived!
-  console.log(`      1,500 residues: ${Math.round(all)} ms of work in all; the matrix stood ${Math.round(matrix)} ms after it arrived, the structure ${Math.round(at.structure! - at.arrived!)} ms`)
+  console.log(
+    `      1,500 residues: ${Math.round(all)} ms of work in all; the matrix stood ${Math.round(matrix)} ms after it arrived, the structure ${Math.round(at.structure! - at.arrived!)} ms`,
+  )
   expect(matrix).toBeLessThan(3000)
   expect(all).toBeLessThan(3000)
 })
@@ -202,7 +251,8 @@ test('twenty viewers come and go', async ({ page, server, visit }) => {
   const { jobId } = await server.folded({ name: 'Small', sequences: [protein(12)], params: { modelName: 'made-up' } })
   await visit('/ui/models')
   for (let i = 0; i < 20; i++) {
-    await page.evaluate((to) => { // the page's own way of going somewhere
+    await page.evaluate((to) => {
+      // the page's own way of going somewhere
       const a = document.createElement('a')
       a.href = to
       document.querySelector('main')!.append(a)
@@ -218,17 +268,23 @@ test('twenty viewers come and go', async ({ page, server, visit }) => {
 
 /** Where the structure is on its canvas. */
 async function findAtom(page: import('@playwright/test').Page): Promise<{ x: number; y: number }> {
-  return page.locator('[data-viewer] canvas').first().evaluate((canvas: HTMLCanvasElement) => {
-    const copy = document.createElement('canvas')
-    const width = (copy.width = canvas.clientWidth), height = (copy.height = canvas.clientHeight)
-    const g = copy.getContext('2d')!
-    g.drawImage(canvas, 0, 0, width, height)
-    const { data } = g.getImageData(0, 0, width, height)
-    const ground = [data[0]!, data[1]!, data[2]!]
-    const full = (x: number, y: number) => [0, 1, 2].some((k) => Math.abs(data[(y * width + x) * 4 + k]! - ground[k]!) > 60)
-    for (let y = 4; y < height - 4; y += 2) for (let x = 4; x < width - 4; x += 2) {
-      if ([-3, 0, 3].every((dx) => [-3, 0, 3].every((dy) => full(x + dx, y + dy)))) return { x, y }
-    }
-    throw new Error('the canvas is empty')
-  })
+  return page
+    .locator('[data-viewer] canvas')
+    .first()
+    .evaluate((canvas: HTMLCanvasElement) => {
+      const copy = document.createElement('canvas')
+      const width = (copy.width = canvas.clientWidth),
+        height = (copy.height = canvas.clientHeight)
+      const g = copy.getContext('2d')!
+      g.drawImage(canvas, 0, 0, width, height)
+      const { data } = g.getImageData(0, 0, width, height)
+      const ground = [data[0]!, data[1]!, data[2]!]
+      const full = (x: number, y: number) =>
+        [0, 1, 2].some((k) => Math.abs(data[(y * width + x) * 4 + k]! - ground[k]!) > 60)
+      for (let y = 4; y < height - 4; y += 2)
+        for (let x = 4; x < width - 4; x += 2) {
+          if ([-3, 0, 3].every((dx) => [-3, 0, 3].every((dy) => full(x + dx, y + dy)))) return { x, y }
+        }
+      throw new Error('the canvas is empty')
+    })
 }

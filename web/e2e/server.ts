@@ -1,11 +1,12 @@
 // What every end-to-end test stands on: the real program with the embedded engines, on a free port with fresh data, and a
 // page that must stay clean. Import test and expect from here.
-import { test as base, expect, type Page, type BrowserContext } from '@playwright/test'
-import AxeBuilder from '@axe-core/playwright'
-import { spawn, execFileSync, type ChildProcess } from 'node:child_process'
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import AxeBuilder from '@axe-core/playwright'
+import { type BrowserContext, test as base, expect, type Page } from '@playwright/test'
 import type { CreatedJob, CreateJob, JobView } from '../src/api'
 
 const program = resolve(import.meta.dirname ?? __dirname, '../../bin/pleat')
@@ -28,8 +29,24 @@ export class Server {
   /** Starts it, after a stop on the port that it had. */
   async start() {
     const addr = this.url ? new URL(this.url).host : '127.0.0.1:0'
-    const child = spawn(program, ['serve', '--addr', addr, '--data', this.data, '--quota', '1000', '--log-level', 'warn',
-      '--webhook-allow', '127.0.0.0/8', ...this.flags], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(
+      program,
+      [
+        'serve',
+        '--addr',
+        addr,
+        '--data',
+        this.data,
+        '--quota',
+        '1000',
+        '--log-level',
+        'warn',
+        '--webhook-allow',
+        '127.0.0.0/8',
+        ...this.flags,
+      ],
+      { env, stdio: ['ignore', 'pipe', 'pipe'] },
+    )
     this.child = child
     child.stderr!.on('data', (b: Buffer) => (this.log += b))
     this.url = await new Promise<string>((ok, fail) => {
@@ -58,13 +75,17 @@ export class Server {
   }
 
   newKey(user: string): string {
-    return execFileSync(program, ['keys', 'create', '--user', user, '--data', this.data], { encoding: 'utf8', env }).trim()
+    return execFileSync(program, ['keys', 'create', '--user', user, '--data', this.data], {
+      encoding: 'utf8',
+      env,
+    }).trim()
   }
 
   /** Calls the service as a program would, with a key. */
   async call<T>(method: string, path: string, body?: unknown, key = this.key): Promise<T> {
     const r = await fetch(this.url + path, {
-      method, headers: { Authorization: 'Bearer ' + key, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+      method,
+      headers: { Authorization: 'Bearer ' + key, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
     if (!r.ok) throw new Error(`${method} ${path}: ${r.status} ${await r.text()}`)
@@ -77,8 +98,14 @@ export class Server {
   async tidy() {
     for (const key of this.keys) {
       for (const status of ['INITIALIZED', 'RUNNING']) {
-        const list = await this.call<{ data: { id: string }[] }>('GET', `/v1/jobs?limit=200&status=${status}`, undefined, key).catch(() => ({ data: [] })) // the key may be revoked
-        for (const job of list.data) await this.call('POST', `/v1/jobs/${job.id}/cancel`, undefined, key).catch(() => {}) // it may have ended
+        const list = await this.call<{ data: { id: string }[] }>(
+          'GET',
+          `/v1/jobs?limit=200&status=${status}`,
+          undefined,
+          key,
+        ).catch(() => ({ data: [] })) // the key may be revoked
+        for (const job of list.data)
+          await this.call('POST', `/v1/jobs/${job.id}/cancel`, undefined, key).catch(() => {}) // it may have ended
       }
     }
     this.keys.clear()
@@ -86,13 +113,27 @@ export class Server {
 
   create(job: Partial<CreateJob> = {}, key = this.key): Promise<CreatedJob> {
     this.keys.add(key)
-    return this.call('POST', '/v1/jobs', { name: 'Trp-cage', sequences: [{ proteinChain: { sequence: trpCage } }], params: { modelName: 'mini', seed: '1' }, ...job }, key)
+    return this.call(
+      'POST',
+      '/v1/jobs',
+      {
+        name: 'Trp-cage',
+        sequences: [{ proteinChain: { sequence: trpCage } }],
+        params: { modelName: 'mini', seed: '1' },
+        ...job,
+      },
+      key,
+    )
   }
 
   /** Folds and waits for the end. */
   async folded(job: Partial<CreateJob> = {}, key = this.key): Promise<CreatedJob> {
     const created = await this.create(job, key)
-    await expect.poll(async () => (await this.call<JobView>('GET', `/v1/jobs/${created.jobId}`, undefined, key)).job.status, { timeout: 90_000 }).toBe('COMPLETED')
+    await expect
+      .poll(async () => (await this.call<JobView>('GET', `/v1/jobs/${created.jobId}`, undefined, key)).job.status, {
+        timeout: 90_000,
+      })
+      .toBe('COMPLETED')
     return created
   }
 }
@@ -114,42 +155,58 @@ export class Console {
   watch(context: BrowserContext) {
     const page = (p: Page) => {
       p.on('console', (m) => {
-        if (m.type() === 'error' || m.type() === 'warning') this.lines.push(`${m.type()}: ${m.text()} ${m.location().url}`)
+        if (m.type() === 'error' || m.type() === 'warning')
+          this.lines.push(`${m.type()}: ${m.text()} ${m.location().url}`)
       })
       p.on('pageerror', (e) => this.lines.push(`exception: ${e.stack ?? e.message}`))
     }
     context.pages().forEach(page)
     context.on('page', page)
     return context.addInitScript(() => {
-      addEventListener('securitypolicyviolation', (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`))
+      addEventListener('securitypolicyviolation', (e) =>
+        console.error(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`),
+      )
     })
   }
 }
 
-interface Each { tidy: void; console: Console; visit: (path: string, key?: string) => Promise<void> }
+interface Each {
+  tidy: void
+  console: Console
+  visit: (path: string, key?: string) => Promise<void>
+}
 
 export const test = base.extend<Each, { server: Server }>({
-  server: [async ({}, use) => {
-    const server = new Server()
-    await server.start()
-    await use(server)
-    await server.remove()
-  }, { scope: 'worker' }],
+  server: [
+    async ({}, use) => {
+      const server = new Server()
+      await server.start()
+      await use(server)
+      await server.remove()
+    },
+    { scope: 'worker' },
+  ],
 
   baseURL: async ({ server }, use) => use(server.url),
 
-  tidy: [async ({ server }, use) => {
-    await use()
-    await server.tidy()
-  }, { auto: true }],
+  tidy: [
+    async ({ server }, use) => {
+      await use()
+      await server.tidy()
+    },
+    { auto: true },
+  ],
 
   // Fails a test whose pages wrote errors or warnings, or were stopped by the policy.
-  console: [async ({ context }, use) => {
-    const said = new Console()
-    await said.watch(context)
-    await use(said)
-    expect(said.faults).toEqual([])
-  }, { auto: true }],
+  console: [
+    async ({ context }, use) => {
+      const said = new Console()
+      await said.watch(context)
+      await use(said)
+      expect(said.faults).toEqual([])
+    },
+    { auto: true },
+  ],
 
   /** Opens an address of the page, signed in as alice or with another key. */
   visit: async ({ page, server }, use) => {
@@ -170,8 +227,14 @@ export async function signIn(page: Page, server: Server, key = server.key) {
 export async function accessible(page: Page) {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    const found = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']).analyze()
-    expect(found.violations.map((v) => `${colorScheme}: ${v.id}: ${v.nodes.map((n) => n.target.join(' ')).join(', ')}: ${v.help}`)).toEqual([])
+    const found = await new AxeBuilder({ page })
+      .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
+      .analyze()
+    expect(
+      found.violations.map(
+        (v) => `${colorScheme}: ${v.id}: ${v.nodes.map((n) => n.target.join(' ')).join(', ')}: ${v.help}`,
+      ),
+    ).toEqual([])
   }
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: null })
 }
@@ -180,7 +243,10 @@ export async function accessible(page: Page) {
 export async function picture(page: Page, name: string) {
   if (!process.env.PLEAT_SCREENSHOTS) return
   await page.evaluate(() => document.fonts.ready)
-  await page.screenshot({ path: resolve(import.meta.dirname ?? __dirname, `../../docs/images/${name}.png`), animations: 'disabled' })
+  await page.screenshot({
+    path: resolve(import.meta.dirname ?? __dirname, `../../docs/images/${name}.png`),
+    animations: 'disabled',
+  })
 }
 
 export { expect }

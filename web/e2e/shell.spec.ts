@@ -71,7 +71,8 @@ test('a key is traded for a cookie, a wrong one is refused', async ({ page, cont
 
 test('a session that ends asks for the key again and loses nothing', async ({ page, server, console }) => {
   console.allow(/401 \(Unauthorized\)/)
-  const first = server.newKey('jo'), second = server.newKey('jo')
+  const first = server.newKey('jo'),
+    second = server.newKey('jo')
   await signIn(page, server, first)
   await page.goto('/ui/')
   await page.getByRole('button', { name: /^Chignolin/ }).click()

@@ -2,7 +2,10 @@ import type { CreatedJob, JobView } from '../src/api'
 import { accessible, expect, picture, signIn, test, trpCage } from './server'
 
 const paste = async (page: import('@playwright/test').Page, text: string) => {
-  await page.getByRole('textbox', { name: 'Sequences' }).or(page.getByRole('textbox', { name: 'Add more' })).fill(text)
+  await page
+    .getByRole('textbox', { name: 'Sequences' })
+    .or(page.getByRole('textbox', { name: 'Add more' }))
+    .fill(text)
   await page.getByRole('button', { name: 'Add', exact: true }).click()
 }
 
@@ -37,10 +40,15 @@ test('from a pasted sequence to a folded job, live', async ({ page, visit }) => 
   await expect(row).toHaveAttribute('data-state', 'RUNNING')
   await expect(row.getByRole('progressbar')).toBeVisible()
   const seen = new Set<string>() // stages with how much of each is done
-  await expect.poll(async () => {
-    for (const t of await row.locator('.standing').allInnerTexts()) seen.add(t)
-    return seen.size
-  }, { intervals: [200] }).toBeGreaterThan(3)
+  await expect
+    .poll(
+      async () => {
+        for (const t of await row.locator('.standing').allInnerTexts()) seen.add(t)
+        return seen.size
+      },
+      { intervals: [200] },
+    )
+    .toBeGreaterThan(3)
   await expect(row).toHaveAttribute('data-state', 'COMPLETED', { timeout: 90_000 })
   await expect(row.locator('.score')).toHaveText(/^\d+\.\d$/)
 })
@@ -65,7 +73,9 @@ test('an example with its follow-ups is checked and looks right', async ({ page,
 test("the service's own words stand beside their field", async ({ page, visit }) => {
   await visit('/ui/')
   await paste(page, 'GG')
-  await expect(page.getByRole('article', { name: 'Chain A' })).toContainText('has 2 residues; the model "mini" folds 3 or more')
+  await expect(page.getByRole('article', { name: 'Chain A' })).toContainText(
+    'has 2 residues; the model "mini" folds 3 or more',
+  )
   await paste(page, 'ACGUACGU') // mini folds no RNA
   await expect(page.getByLabel('Kind of Chain B')).toHaveValue('rna')
   await expect(page.getByRole('article', { name: 'Chain B' })).toContainText('folds protein only')
@@ -76,9 +86,17 @@ test("the service's own words stand beside their field", async ({ page, visit })
   await expect(page.getByRole('article')).toHaveCount(1)
 })
 
-test('a draft outlives a visit to another page, and an older job can be changed and run again', async ({ page, visit, server }) => {
+test('a draft outlives a visit to another page, and an older job can be changed and run again', async ({
+  page,
+  visit,
+  server,
+}) => {
   const item = await server.call<{ id: string }>('POST', '/v1/library/create', { name: 'alignments', type: 'folder' })
-  const job = await server.call<CreatedJob>('POST', `/v1/jobs?from=${item.id}`, { name: 'to stop', sequences: [{ proteinChain: { sequence: 'ACDEFGHIKL', label: 'bait', chain_id: 'Q' } }], params: { modelName: 'mini', seed: '5' } })
+  const job = await server.call<CreatedJob>('POST', `/v1/jobs?from=${item.id}`, {
+    name: 'to stop',
+    sequences: [{ proteinChain: { sequence: 'ACDEFGHIKL', label: 'bait', chain_id: 'Q' } }],
+    params: { modelName: 'mini', seed: '5' },
+  })
   await server.call('POST', `/v1/jobs/${job.jobId}/cancel`)
   await visit('/ui/')
   await paste(page, trpCage)
@@ -105,10 +123,22 @@ test("another program's file becomes drafts, and says what was changed", async (
   console.allow(/400 \(Bad Request\).*\/v1\/jobs(\/import)? ?/) // how the browser tells of what is refused
   await visit('/ui/')
   const open = page.locator('input[type=file]')
-  await open.setInputFiles(file('two.json', JSON.stringify([
-    { name: 'first of two', modelSeeds: ['7'], sequences: [{ proteinChain: { sequence: trpCage, count: 2 } }] },
-    { name: 'second of two', modelSeeds: [], sequences: [{ proteinChain: { sequence: 'YYDPETGTWY', count: 1 } }, { ligand: { ligand: 'CCD_ATP', count: 1 } }] },
-  ])))
+  await open.setInputFiles(
+    file(
+      'two.json',
+      JSON.stringify([
+        { name: 'first of two', modelSeeds: ['7'], sequences: [{ proteinChain: { sequence: trpCage, count: 2 } }] },
+        {
+          name: 'second of two',
+          modelSeeds: [],
+          sequences: [
+            { proteinChain: { sequence: 'YYDPETGTWY', count: 1 } },
+            { ligand: { ligand: 'CCD_ATP', count: 1 } },
+          ],
+        },
+      ]),
+    ),
+  )
   const from = page.getByRole('region', { name: 'From a file' })
   await expect(from).toContainText('From two.json')
   await expect(from).toContainText('It holds 2 jobs')
@@ -121,12 +151,19 @@ test("another program's file becomes drafts, and says what was changed", async (
   await expect(page.getByRole('article', { name: 'Chain B' })).toContainText('folds protein only')
   await accessible(page)
 
-  await open.setInputFiles(file('dimer.yaml', `version: 1\nsequences:\n  - protein:\n      id: [X, Y]\n      sequence: ${trpCage}\n`))
+  await open.setInputFiles(
+    file('dimer.yaml', `version: 1\nsequences:\n  - protein:\n      id: [X, Y]\n      sequence: ${trpCage}\n`),
+  )
   await expect(page.getByRole('article')).toHaveCount(2)
   await expect(page.getByRole('article', { name: 'Chain X' })).toBeVisible()
   await expect(page.getByLabel('Name', { exact: true })).toHaveValue('dimer')
 
-  await open.setInputFiles(file('path.yaml', `version: 1\nsequences:\n  - protein:\n      id: A\n      sequence: ${trpCage}\n      msa: /etc/passwd\n`))
+  await open.setInputFiles(
+    file(
+      'path.yaml',
+      `version: 1\nsequences:\n  - protein:\n      id: A\n      sequence: ${trpCage}\n      msa: /etc/passwd\n`,
+    ),
+  )
   await expect(page.getByRole('alert')).toContainText('path.yaml could not be read')
   await expect(page.getByRole('article', { name: 'Chain X' })).toBeVisible() // what was there stays
   await open.setInputFiles(file('large.fasta', '>x\n' + 'A'.repeat(1 << 20)))
@@ -138,9 +175,16 @@ test('all jobs of a file are folded at once', async ({ page, server }) => {
   const key = server.newKey('ida')
   await signIn(page, server, key)
   await page.goto('/ui/')
-  const jobs = ['YYDPETGTWY', 'GEWTYDDATKTFTVTE'].map((sequence, i) => ({ name: `number ${i + 1}`, modelSeeds: ['1'], sequences: [{ proteinChain: { sequence, count: 1 } }] }))
+  const jobs = ['YYDPETGTWY', 'GEWTYDDATKTFTVTE'].map((sequence, i) => ({
+    name: `number ${i + 1}`,
+    modelSeeds: ['1'],
+    sequences: [{ proteinChain: { sequence, count: 1 } }],
+  }))
   await page.locator('input[type=file]').setInputFiles(file('jobs.json', JSON.stringify(jobs)))
   await page.getByRole('button', { name: 'Fold all 2' }).click()
   await expect(page).toHaveURL(/\/ui\/jobs$/)
-  for (const name of ['number 1', 'number 2']) await expect(page.getByRole('row').filter({ hasText: name })).toHaveAttribute('data-state', 'COMPLETED', { timeout: 120_000 })
+  for (const name of ['number 1', 'number 2'])
+    await expect(page.getByRole('row').filter({ hasText: name })).toHaveAttribute('data-state', 'COMPLETED', {
+      timeout: 120_000,
+    })
 })

@@ -14,13 +14,19 @@ async function receiver() {
     })
   })
   await new Promise<void>((ok) => http.listen(0, '127.0.0.1', ok))
-  const self = { got, status: 200, url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/hook`, close: () => new Promise((ok) => http.close(ok)) }
+  const self = {
+    got,
+    status: 200,
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/hook`,
+    close: () => new Promise((ok) => http.close(ok)),
+  }
   return self
 }
 
 test('an endpoint is set up, tested, told, and told again', async ({ page, server, console }) => {
   console.allow(/400 \(Bad Request\).*custom-http-config/) // how the browser tells of the address that is refused
-  const to = await receiver(), key = server.newKey('gina')
+  const to = await receiver(),
+    key = server.newKey('gina')
   await signIn(page, server, key)
   await page.goto('/ui/webhooks')
   await expect(page.getByText('Nothing is set up yet')).toBeVisible()

@@ -22,7 +22,9 @@ export function onNews(listener: Listener): () => void {
 
 const tell = (change: Change | null) => listeners.forEach((l) => l(change))
 
-export interface Stream { close(): void }
+export interface Stream {
+  close(): void
+}
 
 /** How long to wait before another try: longer each time, and not all tabs at once. */
 const pause = (tries: number) => Math.min(15_000, 500 * 2 ** tries) * (0.75 + Math.random() / 2)
@@ -31,8 +33,14 @@ const pause = (tries: number) => Math.min(15_000, 500 * 2 ** tries) * (0.75 + Ma
  * Follows a stream of the service and opens it again where it breaks, from the last event on. EventSource does so itself
  * after a cut, but gives up after an answer that is no stream, such as one of a proxy while the service starts.
  */
-export function follow(path: string, names: string[], on: { event(name: string, data: unknown): void; state(s: StreamState): void }): Stream {
-  let source: EventSource | undefined, timer: ReturnType<typeof setTimeout> | undefined, tries = 0
+export function follow(
+  path: string,
+  names: string[],
+  on: { event(name: string, data: unknown): void; state(s: StreamState): void },
+): Stream {
+  let source: EventSource | undefined,
+    timer: ReturnType<typeof setTimeout> | undefined,
+    tries = 0
   const open = () => {
     source = new EventSource(path)
     source.onopen = () => {
@@ -70,8 +78,7 @@ function setState(s: StreamState) {
       void look() // it may be the session that has ended
       tell(null)
     }, askEvery)
-  }
-  else {
+  } else {
     clearInterval(polling)
     polling = undefined
   }

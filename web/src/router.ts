@@ -14,7 +14,13 @@ addEventListener('popstate', () => (address.value = here()))
 document.addEventListener('click', (e) => {
   const link = (e.target as Element).closest?.('a')
   if (!link || e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return
-  if (link.target || link.hasAttribute('download') || link.origin !== location.origin || !link.pathname.startsWith('/ui/')) return
+  if (
+    link.target ||
+    link.hasAttribute('download') ||
+    link.origin !== location.origin ||
+    !link.pathname.startsWith('/ui/')
+  )
+    return
   if (link.hash && link.pathname === location.pathname && link.search === location.search) return // a place on this page
   e.preventDefault()
   go(link.pathname + link.search + link.hash)
@@ -31,7 +37,8 @@ export function go(to: string, { replace = false } = {}) {
 
 /** The parts of a path that fit a pattern such as /ui/jobs/:id; undefined where it does not fit. */
 export function match(pattern: string, at: string): Record<string, string> | undefined {
-  const want = pattern.split('/'), have = at.replace(/(.)\/$/, '$1').split('/')
+  const want = pattern.split('/'),
+    have = at.replace(/(.)\/$/, '$1').split('/')
   if (want.at(-1) === '') want.pop()
   if (want.length !== have.length) return undefined
   const out: Record<string, string> = {}

@@ -34,7 +34,8 @@ const full = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 
 
 /** When something was: minutes ago, the clock today, else the day. */
 export function when(t: string, now = Date.now()): string {
-  const d = at(t), ago = (now - d.getTime()) / 1000
+  const d = at(t),
+    ago = (now - d.getTime()) / 1000
   if (ago >= -5 && ago < 45) return 'just now'
   if (ago >= 0 && ago < 3600) return `${Math.max(1, Math.round(ago / 60))} min ago`
   const today = new Date(now)
@@ -61,11 +62,32 @@ export function boundsOf({ min, max, values }: { min: number | null; max: number
 }
 
 const stages: Record<string, string> = {
-  queue: 'Waiting', wait: 'Waiting', fetch: 'Fetching the structure', msa: 'Searching for related sequences', features: 'Preparing the input', prepare: 'Preparing', load: 'Loading the model', infer: 'Folding',
-  diffusion: 'Diffusion', confidence: 'Estimating the confidence', affinity: 'Predicting the affinity', local: 'Finding local shapes', sample: 'Sampling folds',
-  select: 'Choosing among them', sidechains: 'Placing side chains', relax: 'Relaxing', minimise: 'Relaxing', score: 'Scoring', check: 'Checking the result', write: 'Writing the files', simulate: 'Simulating',
-  analyse: 'Measuring', digest: 'Computing facts', answer: 'Answering',
+  queue: 'Waiting',
+  wait: 'Waiting',
+  fetch: 'Fetching the structure',
+  msa: 'Searching for related sequences',
+  features: 'Preparing the input',
+  prepare: 'Preparing',
+  load: 'Loading the model',
+  infer: 'Folding',
+  diffusion: 'Diffusion',
+  confidence: 'Estimating the confidence',
+  affinity: 'Predicting the affinity',
+  local: 'Finding local shapes',
+  sample: 'Sampling folds',
+  select: 'Choosing among them',
+  sidechains: 'Placing side chains',
+  relax: 'Relaxing',
+  minimise: 'Relaxing',
+  score: 'Scoring',
+  check: 'Checking the result',
+  write: 'Writing the files',
+  simulate: 'Simulating',
+  analyse: 'Measuring',
+  digest: 'Computing facts',
+  answer: 'Answering',
 }
 
 /** A stage of a run in words; an engine's own name where it has one of its own. */
-export const stageName = (stage: string) => stages[stage] ?? stage.charAt(0).toUpperCase() + stage.slice(1).replaceAll('_', ' ')
+export const stageName = (stage: string) =>
+  stages[stage] ?? stage.charAt(0).toUpperCase() + stage.slice(1).replaceAll('_', ' ')

@@ -20,11 +20,14 @@ export async function look() {
 }
 
 // A session ends after 12 hours, and with its key. What was being written stays for whoever signs in again.
-refused.tell = () => { if (signedIn.peek()) void look() }
+refused.tell = () => {
+  if (signedIn.peek()) void look()
+}
 
 /** Trades a key for a session; throws a Refusal where the key is wrong. */
 export async function signIn(key: string): Promise<Session> {
-  const before = user.peek(), session = await call<Session>('POST', '/v1/session', { key })
+  const before = user.peek(),
+    session = await call<Session>('POST', '/v1/session', { key })
   if (before !== '' && before !== session.user) location.reload() // what this tab holds is another's
   await look()
   askToSignIn.value = false

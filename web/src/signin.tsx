@@ -5,7 +5,9 @@ import { askToSignIn, signIn } from './session'
 /** The dialog that trades a key for a session. */
 export function SignIn() {
   const dialog = useRef<HTMLDialogElement>(null)
-  const [key, setKey] = useState(''), [wrong, setWrong] = useState(''), [busy, setBusy] = useState(false)
+  const [key, setKey] = useState(''),
+    [wrong, setWrong] = useState(''),
+    [busy, setBusy] = useState(false)
   const open = askToSignIn.value
   useEffect(() => {
     const d = dialog.current!
@@ -23,7 +25,11 @@ export function SignIn() {
     try {
       await signIn(key.trim())
     } catch (err) {
-      setWrong(err instanceof Refusal && err.status === 401 ? 'This key is not valid here. It may have been revoked, or belong to another service.' : (err as Error).message)
+      setWrong(
+        err instanceof Refusal && err.status === 401
+          ? 'This key is not valid here. It may have been revoked, or belong to another service.'
+          : (err as Error).message,
+      )
     }
     setBusy(false)
   }
@@ -35,13 +41,30 @@ export function SignIn() {
         <input type="text" name="username" autocomplete="username" value="api key" readOnly hidden />
         <label class="field">
           <span>API key</span>
-          <input type="password" autocomplete="current-password" required maxLength={256} value={key} onInput={(e) => setKey(e.currentTarget.value)} aria-invalid={!!wrong} aria-describedby="signin-wrong" />
+          <input
+            type="password"
+            autocomplete="current-password"
+            required
+            maxLength={256}
+            value={key}
+            onInput={(e) => setKey(e.currentTarget.value)}
+            aria-invalid={!!wrong}
+            aria-describedby="signin-wrong"
+          />
         </label>
-        <p id="signin-wrong" class="wrong" role="alert">{wrong}</p>
-        <p class="dim">No key yet? Whoever runs the service makes one: <code>pleat keys create --user NAME</code></p>
+        <p id="signin-wrong" class="wrong" role="alert">
+          {wrong}
+        </p>
+        <p class="dim">
+          No key yet? Whoever runs the service makes one: <code>pleat keys create --user NAME</code>
+        </p>
         <div class="row end">
-          <button type="button" class="quiet" onClick={() => (askToSignIn.value = false)}>Cancel</button>
-          <button type="submit" disabled={busy || !key.trim()}>{busy ? 'Signing in…' : 'Sign in'}</button>
+          <button type="button" class="quiet" onClick={() => (askToSignIn.value = false)}>
+            Cancel
+          </button>
+          <button type="submit" disabled={busy || !key.trim()}>
+            {busy ? 'Signing in…' : 'Sign in'}
+          </button>
         </div>
       </form>
     </dialog>

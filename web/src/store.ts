@@ -2,13 +2,22 @@
 import { signal } from '@preact/signals'
 
 /** A residue by its chain and its number in the sequence, counted from 1. */
-export interface Residue { chain: string; residue: number }
+export interface Residue {
+  chain: string
+  residue: number
+}
 
 /** Residues of one chain from one to another, both counted in. */
-export interface Stretch { chain: string; from: number; to: number }
+export interface Stretch {
+  chain: string
+  from: number
+  to: number
+}
 
 /** A selected stretch: picked by itself, or as one side of a region of the matrix of errors. */
-export interface Marked extends Stretch { as: 'picked' | 'scored' | 'aligned' }
+export interface Marked extends Stretch {
+  as: 'picked' | 'scored' | 'aligned'
+}
 
 /** pLDDT in AlphaFold's four classes, pLDDT as a continuous colour-blind scale, chains, helices and strands, residue types, or how much each residue moves. */
 export type Colour = 'plddt' | 'continuous' | 'chain' | 'secondary' | 'type' | 'rmsf'

@@ -2,8 +2,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api, type JobView, type Results, terminal, type Workflow } from '../api'
 import { onNews } from '../events'
-import { load, type Prediction } from '../result/load'
 import { coloursOf } from '../result/colours'
+import { load, type Prediction } from '../result/load'
 import { PublicSwitch } from '../result/Share'
 import { signedIn } from '../session'
 import { Failure, Loading, StateChip } from '../states'
@@ -13,7 +13,12 @@ import { sourceOf } from './source'
 import { Answer, Said, Thread } from './Thread'
 import '../result/result.css'
 
-interface Answered { question: string; answer: string; image: string; targetRef: unknown }
+interface Answered {
+  question: string
+  answer: string
+  image: string
+  targetRef: unknown
+}
 
 export function Ask({ id }: { id: string }) {
   const [flow, setFlow] = useState<Workflow>()
@@ -25,9 +30,15 @@ export function Ask({ id }: { id: string }) {
   useEffect(() => {
     if (who === null) return
     let gone = false
-    const read = () => (who ? api.workflow(id).catch(() => api.publicWorkflow(id)) : api.publicWorkflow(id)).then((f) => gone || setFlow(f), (e: Error) => gone || setError(e))
+    const read = () =>
+      (who ? api.workflow(id).catch(() => api.publicWorkflow(id)) : api.publicWorkflow(id)).then(
+        (f) => gone || setFlow(f),
+        (e: Error) => gone || setError(e),
+      )
     void read()
-    const stop = onNews((change) => { if (!change || change.workflowId === id) void read() })
+    const stop = onNews((change) => {
+      if (!change || change.workflowId === id) void read()
+    })
     return () => {
       gone = true
       stop()
@@ -36,7 +47,10 @@ export function Ask({ id }: { id: string }) {
   const open = flow && !terminal(flow.status) && flow.status !== 'DRAFT'
   useEffect(() => {
     if (!open) return
-    const timer = setInterval(() => void (who ? api.workflow(id) : api.publicWorkflow(id)).then(setFlow, () => undefined), 2000)
+    const timer = setInterval(
+      () => void (who ? api.workflow(id) : api.publicWorkflow(id)).then(setFlow, () => undefined),
+      2000,
+    )
     return () => clearInterval(timer)
   }, [open, id])
 
@@ -48,7 +62,9 @@ export function Ask({ id }: { id: string }) {
     void (async () => {
       try {
         const [view, results]: [JobView, Results] = await Promise.all([api.job(source.job), api.results(source.job)])
-        const sequence = view.job.isComplex ? '' : source.sequence || view.sequences.find((s) => s.type === 'protein')?.id || ''
+        const sequence = view.job.isComplex
+          ? ''
+          : source.sequence || view.sequences.find((s) => s.type === 'protein')?.id || ''
         const prediction = await load(view, results, sequence, stop.signal)
         const offered = coloursOf(prediction)
         if (!offered.includes(colour.peek())) colour.value = offered[0]!
@@ -73,24 +89,63 @@ export function Ask({ id }: { id: string }) {
       <div class="head">
         <div>
           <h1>Questions{fold ? ` about ${fold.view.job.name}` : ''}</h1>
-          <p class="dim">{source ? <a href={`/ui/jobs/${source.job}`}>Back to the result</a> : `About ${String(flow.input_payload.pdbId ?? flow.input_payload.uniprotId ?? 'a file of the library')}`} <StateChip state={flow.status} /></p>
+          <p class="dim">
+            {source ? (
+              <a href={`/ui/jobs/${source.job}`}>Back to the result</a>
+            ) : (
+              `About ${String(flow.input_payload.pdbId ?? flow.input_payload.uniprotId ?? 'a file of the library')}`
+            )}{' '}
+            <StateChip state={flow.status} />
+          </p>
         </div>
-        {flow.is_owner && <PublicSwitch isPublic={flow.is_public} set={(v) => api.setFlowPublic(id, v)} what="question" done={(v) => setFlow({ ...flow, is_public: v })} />}
+        {flow.is_owner && (
+          <PublicSwitch
+            isPublic={flow.is_public}
+            set={(v) => api.setFlowPublic(id, v)}
+            what="question"
+            done={(v) => setFlow({ ...flow, is_public: v })}
+          />
+        )}
       </div>
       <div class={source ? 'sides beside' : ''}>
         {source && (
           <div>
-            {fold && source.run && source.run !== fold.view.run.id && <p class="caution">The question was about an earlier run. Shown is the structure of the latest.</p>}
-            {fold ? <Stage source={fold.prediction.source} table={table} colours={coloursOf(fold.prediction)} name={fold.view.job.name} />
-              : foldError ? <p class="caution">The structure cannot be shown: {foldError}</p> : <Loading what="Loading the structure" />}
+            {fold && source.run && source.run !== fold.view.run.id && (
+              <p class="caution">The question was about an earlier run. Shown is the structure of the latest.</p>
+            )}
+            {fold ? (
+              <Stage
+                source={fold.prediction.source}
+                table={table}
+                colours={coloursOf(fold.prediction)}
+                name={fold.view.job.name}
+              />
+            ) : foldError ? (
+              <p class="caution">The structure cannot be shown: {foldError}</p>
+            ) : (
+              <Loading what="Loading the structure" />
+            )}
           </div>
         )}
         <section class="card" aria-label="Thread">
-          {linked ? <Thread source={{ ...source, run: source.run || fold?.view.run.id || '' }} table={table} current={id} /> : (
-            <div class="thread"><ol aria-label="Questions and answers"><li class="entry current" data-question={id}>
-              <p class="question"><Said text={answered?.question ?? String(flow.input_payload.question ?? '')} table={table} /></p>
-              <Answer state={flow.status} text={answered?.answer ?? null} table={table} error={flow.tasks[0]?.error ?? null} />
-            </li></ol></div>
+          {linked ? (
+            <Thread source={{ ...source, run: source.run || fold?.view.run.id || '' }} table={table} current={id} />
+          ) : (
+            <div class="thread">
+              <ol aria-label="Questions and answers">
+                <li class="entry current" data-question={id}>
+                  <p class="question">
+                    <Said text={answered?.question ?? String(flow.input_payload.question ?? '')} table={table} />
+                  </p>
+                  <Answer
+                    state={flow.status}
+                    text={answered?.answer ?? null}
+                    table={table}
+                    error={flow.tasks[0]?.error ?? null}
+                  />
+                </li>
+              </ol>
+            </div>
           )}
         </section>
       </div>

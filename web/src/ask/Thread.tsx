@@ -4,12 +4,16 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { api, type FlowState, type LinkedQuestion, Refusal, terminal } from '../api'
 import { onNews } from '../events'
 import type { Table } from '../plots/residues'
-import { StateChip } from '../states'
 import { moment } from '../say'
+import { StateChip } from '../states'
 import { hover, pick, range, type Stretch } from '../store'
 import { attached, pieces, words } from './residues'
 
-export interface Source { job: string; run: string; sequence: string }
+export interface Source {
+  job: string
+  run: string
+  sequence: string
+}
 
 interface Props {
   source: Source
@@ -25,7 +29,9 @@ export function Thread({ source, table, most = 200, current }: Props) {
   const read = async () => {
     try {
       const list = await api.questions({ source_job_id: source.job, source_job_run_id: source.run, limit: 200 })
-      const mine = list.data.filter((r) => !source.sequence || !r.sourceSequenceId || r.sourceSequenceId === source.sequence)
+      const mine = list.data.filter(
+        (r) => !source.sequence || !r.sourceSequenceId || r.sourceSequenceId === source.sequence,
+      )
       known.current = new Set(mine.map((r) => r.workflowId))
       setRows(mine.reverse())
       setTrouble('')
@@ -40,7 +46,8 @@ export function Thread({ source, table, most = 200, current }: Props) {
     })
   }, [source.job, source.run, source.sequence])
   const running = rows?.some((r) => !terminal(r.workflowStatus) && r.workflowStatus !== 'DRAFT')
-  useEffect(() => { // news may have passed before the question was known here
+  useEffect(() => {
+    // news may have passed before the question was known here
     if (!running) return
     const timer = setInterval(() => void read(), 2000)
     return () => clearInterval(timer)
@@ -51,51 +58,127 @@ export function Thread({ source, table, most = 200, current }: Props) {
 
   const list = useRef<HTMLOListElement>(null)
   const count = rows?.length
-  useEffect(() => { // the newest stands at the end
+  useEffect(() => {
+    // the newest stands at the end
     if (!current && list.current) list.current.scrollTop = list.current.scrollHeight
   }, [count, running])
   const shown = rows?.slice(-most) ?? []
   return (
     <div class="thread">
-      {rows && rows.length > shown.length && <p><a href={`/ui/workflows/${rows[rows.length - 1]!.workflowId}`}>All {rows.length} questions</a></p>}
+      {rows && rows.length > shown.length && (
+        <p>
+          <a href={`/ui/workflows/${rows[rows.length - 1]!.workflowId}`}>All {rows.length} questions</a>
+        </p>
+      )}
       {rows?.length === 0 && <p class="dim">Nothing has been asked about this structure yet.</p>}
       <ol aria-label="Questions and answers" tabIndex={0} ref={list}>
-        {shown.map((r) => <Entry row={r} table={table} current={r.workflowId === current} again={() => void read()} />)}
+        {shown.map((r) => (
+          <Entry row={r} table={table} current={r.workflowId === current} again={() => void read()} />
+        ))}
       </ol>
-      {trouble && <p class="refused" role="alert">{trouble}</p>}
-      <Composer source={source} table={table} asked={(id) => { known.current.add(id); void read() }} />
+      {trouble && (
+        <p class="refused" role="alert">
+          {trouble}
+        </p>
+      )}
+      <Composer
+        source={source}
+        table={table}
+        asked={(id) => {
+          known.current.add(id)
+          void read()
+        }}
+      />
     </div>
   )
 }
 
-function Entry({ row, table, current, again }: { row: LinkedQuestion; table: Table | null; current: boolean; again(): void }) {
+function Entry({
+  row,
+  table,
+  current,
+  again,
+}: {
+  row: LinkedQuestion
+  table: Table | null
+  current: boolean
+  again(): void
+}) {
   const draft = row.workflowStatus === 'DRAFT'
   const [why, setWhy] = useState<string | null>(null)
-  useEffect(() => { // the list does not say why a question failed
-    if (row.workflowStatus === 'FAILED') void api.workflow(row.workflowId).then((w) => setWhy(w.tasks[0]?.error ?? null), () => undefined)
+  useEffect(() => {
+    // the list does not say why a question failed
+    if (row.workflowStatus === 'FAILED')
+      void api.workflow(row.workflowId).then(
+        (w) => setWhy(w.tasks[0]?.error ?? null),
+        () => undefined,
+      )
   }, [row.workflowId, row.workflowStatus])
   return (
-    <li id={'q-' + row.workflowId} class={current ? 'entry current' : 'entry'} aria-current={current ? 'true' : undefined} data-question={row.workflowId}>
-      {draft ? <Draft row={row} again={again} /> : (
+    <li
+      id={'q-' + row.workflowId}
+      class={current ? 'entry current' : 'entry'}
+      aria-current={current ? 'true' : undefined}
+      data-question={row.workflowId}
+    >
+      {draft ? (
+        <Draft row={row} again={again} />
+      ) : (
         <>
-          <p class="question"><Said text={row.lastQuestion ?? ''} table={table} /></p>
+          <p class="question">
+            <Said text={row.lastQuestion ?? ''} table={table} />
+          </p>
           <Answer state={row.workflowStatus} text={row.lastAnswer} table={table} error={why} />
         </>
       )}
-      <p class="dim small"><time dateTime={row.createdAt}>{moment(row.createdAt)}</time> · <a href={`/ui/workflows/${row.workflowId}`}>link</a></p>
+      <p class="dim small">
+        <time dateTime={row.createdAt}>{moment(row.createdAt)}</time> ·{' '}
+        <a href={`/ui/workflows/${row.workflowId}`}>link</a>
+      </p>
     </li>
   )
 }
 
 /** Answer is a reply with its residues as chips, and who gave it. */
-export function Answer({ state, text, table, error }: { state: FlowState; text: string | null; table: Table | null; error?: string | null }) {
-  if (state === 'FAILED' || state === 'STOPPED') return <p class="refused">{error || (state === 'STOPPED' ? 'The question was stopped before it was answered.' : 'The question could not be answered.')} <StateChip state={state} /></p>
-  if (!text) return <p class="dim" aria-busy="true">{state === 'RUNNING' ? 'Being answered…' : 'Waiting to be answered…'}</p>
+export function Answer({
+  state,
+  text,
+  table,
+  error,
+}: {
+  state: FlowState
+  text: string | null
+  table: Table | null
+  error?: string | null
+}) {
+  if (state === 'FAILED' || state === 'STOPPED')
+    return (
+      <p class="refused">
+        {error ||
+          (state === 'STOPPED'
+            ? 'The question was stopped before it was answered.'
+            : 'The question could not be answered.')}{' '}
+        <StateChip state={state} />
+      </p>
+    )
+  if (!text)
+    return (
+      <p class="dim" aria-busy="true">
+        {state === 'RUNNING' ? 'Being answered…' : 'Waiting to be answered…'}
+      </p>
+    )
   const signature = /\n— (.+)$/.exec(text)
   const body = signature ? text.slice(0, signature.index) : text
   return (
     <div class="reply" data-answer="">
-      {body.split('\n').filter((p) => p.trim()).map((p) => <p><Said text={p} table={table} /></p>)}
+      {body
+        .split('\n')
+        .filter((p) => p.trim())
+        .map((p) => (
+          <p>
+            <Said text={p} table={table} />
+          </p>
+        ))}
       <p class="dim small engine">{signature ? 'Answered by ' + signature[1] : ''}</p>
     </div>
   )
@@ -115,9 +198,17 @@ function Chip({ text, stretches }: { text: string; stretches: Stretch[] }) {
   }
   return (
     <button
-      type="button" class="residue" aria-pressed={on} title="Show it in the structure" data-residue={`${s.chain}:${s.from}-${s.to}`}
-      onMouseEnter={show} onMouseLeave={() => (hover.value = [])} onClick={() => pick(on ? [] : stretches)}
-    >{text}</button>
+      type="button"
+      class="residue"
+      aria-pressed={on}
+      title="Show it in the structure"
+      data-residue={`${s.chain}:${s.from}-${s.to}`}
+      onMouseEnter={show}
+      onMouseLeave={() => (hover.value = [])}
+      onClick={() => pick(on ? [] : stretches)}
+    >
+      {text}
+    </button>
   )
 }
 
@@ -135,12 +226,34 @@ function Draft({ row, again }: { row: LinkedQuestion; again(): void }) {
     }
   }
   return (
-    <form class="draft" onSubmit={(e) => { e.preventDefault(); void act(true) }}>
-      <label class="field"><span>Draft</span><textarea rows={2} value={text} maxLength={8192} onInput={(e) => setText(e.currentTarget.value)} /></label>
-      {trouble && <p class="refused" role="alert">{trouble}</p>}
+    <form
+      class="draft"
+      onSubmit={(e) => {
+        e.preventDefault()
+        void act(true)
+      }}
+    >
+      <label class="field">
+        <span>Draft</span>
+        <textarea rows={2} value={text} maxLength={8192} onInput={(e) => setText(e.currentTarget.value)} />
+      </label>
+      {trouble && (
+        <p class="refused" role="alert">
+          {trouble}
+        </p>
+      )}
       <div class="row">
-        <button type="submit" class="small" disabled={!text.trim()}>Ask it</button>
-        <button type="button" class="quiet small" disabled={text === (row.lastQuestion ?? '') || !text.trim()} onClick={() => void act(false)}>Keep the change</button>
+        <button type="submit" class="small" disabled={!text.trim()}>
+          Ask it
+        </button>
+        <button
+          type="button"
+          class="quiet small"
+          disabled={text === (row.lastQuestion ?? '') || !text.trim()}
+          onClick={() => void act(false)}
+        >
+          Keep the change
+        </button>
       </div>
     </form>
   )
@@ -158,9 +271,18 @@ function Composer({ source, table, asked }: { source: Source; table: Table | nul
     if (!what) return
     setBusy(true)
     try {
-      const made = await api.createWorkflow('qna_v1', what.slice(0, 120), {
-        targetSource: 'fold_job', source_job_id: source.job, source_job_run_id: source.run, ...(source.sequence && { source_sequence_id: source.sequence }), question: what,
-      }, draft)
+      const made = await api.createWorkflow(
+        'qna_v1',
+        what.slice(0, 120),
+        {
+          targetSource: 'fold_job',
+          source_job_id: source.job,
+          source_job_run_id: source.run,
+          ...(source.sequence && { source_sequence_id: source.sequence }),
+          question: what,
+        },
+        draft,
+      )
       setText('')
       setTrouble('')
       asked(made.workflow_id)
@@ -170,11 +292,20 @@ function Composer({ source, table, asked }: { source: Source; table: Table | nul
     setBusy(false)
   }
   return (
-    <form class="composer" onSubmit={(e) => { e.preventDefault(); void send(question, false) }}>
+    <form
+      class="composer"
+      onSubmit={(e) => {
+        e.preventDefault()
+        void send(question, false)
+      }}
+    >
       <label class="field">
         <span>Ask about this structure</span>
         <textarea
-          rows={2} value={text} maxLength={8000} placeholder="What does Trp6 touch?"
+          rows={2}
+          value={text}
+          maxLength={8000}
+          placeholder="What does Trp6 touch?"
           onInput={(e) => setText(e.currentTarget.value)}
           onKeyDown={(e) => {
             if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) {
@@ -187,16 +318,38 @@ function Composer({ source, table, asked }: { source: Source; table: Table | nul
       {selected.length > 0 && table && (
         <label class="check">
           <input type="checkbox" checked={attach} onChange={(e) => setAttach(e.currentTarget.checked)} />
-          <span>About what is selected: {words(selected, table)}{attach && text.trim() && <small>Asked will be: “{question}”</small>}</span>
+          <span>
+            About what is selected: {words(selected, table)}
+            {attach && text.trim() && <small>Asked will be: “{question}”</small>}
+          </span>
         </label>
       )}
       <ul class="suggestions" aria-label="Questions to begin with">
-        {suggestions(table, selected).map((s) => <li><button type="button" class="quiet small" disabled={busy} onClick={() => void send(s, false)}>{s}</button></li>)}
+        {suggestions(table, selected).map((s) => (
+          <li>
+            <button type="button" class="quiet small" disabled={busy} onClick={() => void send(s, false)}>
+              {s}
+            </button>
+          </li>
+        ))}
       </ul>
-      {trouble && <p class="refused" role="alert">{trouble}</p>}
+      {trouble && (
+        <p class="refused" role="alert">
+          {trouble}
+        </p>
+      )}
       <div class="row">
-        <button type="submit" class="small" disabled={busy || !text.trim()}>Ask</button>
-        <button type="button" class="quiet small" disabled={busy || !text.trim()} onClick={() => void send(question, true)}>Keep as draft</button>
+        <button type="submit" class="small" disabled={busy || !text.trim()}>
+          Ask
+        </button>
+        <button
+          type="button"
+          class="quiet small"
+          disabled={busy || !text.trim()}
+          onClick={() => void send(question, true)}
+        >
+          Keep as draft
+        </button>
       </div>
     </form>
   )
@@ -204,19 +357,27 @@ function Composer({ source, table, asked }: { source: Source; table: Table | nul
 
 function stretchesOf(marked: Stretch[]): Stretch[] {
   const seen = new Set<string>()
-  return marked.map(({ chain, from, to }) => ({ chain, from, to })).filter((s) => !seen.has(`${s.chain}${s.from}-${s.to}`) && seen.add(`${s.chain}${s.from}-${s.to}`)).slice(0, 8)
+  return marked
+    .map(({ chain, from, to }) => ({ chain, from, to }))
+    .filter((s) => !seen.has(`${s.chain}${s.from}-${s.to}`) && seen.add(`${s.chain}${s.from}-${s.to}`))
+    .slice(0, 8)
 }
 
 function suggestions(table: Table | null, selected: Stretch[]): string[] {
   if (!table) return []
   if (selected.length > 0) {
     const about = words(selected.slice(0, 1), table)
-    return [`How sure is the model of ${about}?`, `What does ${about} touch?`, `What is the secondary structure of ${about}?`].map((q) => (selected[0]!.from < selected[0]!.to ? q.replace('What does', 'What do') : q))
+    return [
+      `How sure is the model of ${about}?`,
+      `What does ${about} touch?`,
+      `What is the secondary structure of ${about}?`,
+    ].map((q) => (selected[0]!.from < selected[0]!.to ? q.replace('What does', 'What do') : q))
   }
   const out = ['Describe this structure', 'Which residues are least certain?', 'Where are the helices and strands?']
   const polymers = table.chains.filter((c) => c.kind !== 'ligand')
   const ligand = table.chains.find((c) => c.kind === 'ligand')
-  if (polymers.length > 1) out.push(`Which residues form the interface between chain ${polymers[0]!.id} and chain ${polymers[1]!.id}?`)
+  if (polymers.length > 1)
+    out.push(`Which residues form the interface between chain ${polymers[0]!.id} and chain ${polymers[1]!.id}?`)
   if (ligand) out.push(`What surrounds ${ligand.residues[0]?.name ?? 'the ligand'}?`)
   return out
 }

@@ -7,7 +7,9 @@ export type Piece = string | { text: string; stretches: Stretch[] }
 
 const codes = Object.keys(letters)
 const one = Object.fromEntries(Object.entries(letters).map(([code, letter]) => [letter, code]))
-const any = codes.map((c) => c[0] + '[' + c[1] + c[1]!.toLowerCase() + '][' + c[2] + c[2]!.toLowerCase() + ']').join('|')
+const any = codes
+  .map((c) => c[0] + '[' + c[1] + c[1]!.toLowerCase() + '][' + c[2] + c[2]!.toLowerCase() + ']')
+  .join('|')
 
 const name = `(?:${any})[ -]?\\d{1,5}`
 const joint = '(?:\\s+(?:to|through)\\s+|\\s*[–—-]\\s*)'
@@ -29,7 +31,9 @@ export function pieces(text: string, table: Table): Piece[] {
   let chain = '' // the one spoken of last
   for (const m of text.matchAll(pattern)) {
     const g = m.groups!
-    const told = [m[2], m[3], m[5], m[6], g.before, m[10], m[11], g.whole].find((c) => c !== undefined && table.chains.some((k) => k.id === c))
+    const told = [m[2], m[3], m[5], m[6], g.before, m[10], m[11], g.whole].find(
+      (c) => c !== undefined && table.chains.some((k) => k.id === c),
+    )
     if (told) chain = told
     if (g.whole) continue
     const stretch = stretchOf(g, told ?? '', chain, table)
@@ -43,7 +47,9 @@ export function pieces(text: string, table: Table): Piece[] {
 
 function stretchOf(g: Record<string, string | undefined>, told: string, last: string, table: Table): Stretch | null {
   const ends: { code?: string; number: number }[] = []
-  if (g.first) for (const v of [g.first, g.last ?? g.first]) ends.push({ code: v.slice(0, 3).toUpperCase(), number: Number(v.replace(/\D/g, '')) })
+  if (g.first)
+    for (const v of [g.first, g.last ?? g.first])
+      ends.push({ code: v.slice(0, 3).toUpperCase(), number: Number(v.replace(/\D/g, '')) })
   else if (g.from) ends.push({ number: Number(g.from) }, { number: Number(g.to ?? g.from) })
   else ends.push({ code: one[g.letter!]!, number: Number(g.at) }, { code: one[g.letter!]!, number: Number(g.at) })
   const fits = (chain: string) =>
@@ -51,7 +57,11 @@ function stretchOf(g: Record<string, string | undefined>, told: string, last: st
       const f = table.flat[table.index({ chain, residue: e.number })]
       return f && (!e.code || f.residue.name === e.code)
     })
-  const of = (chain: string): Stretch => ({ chain, from: Math.min(ends[0]!.number, ends[1]!.number), to: Math.max(ends[0]!.number, ends[1]!.number) })
+  const of = (chain: string): Stretch => ({
+    chain,
+    from: Math.min(ends[0]!.number, ends[1]!.number),
+    to: Math.max(ends[0]!.number, ends[1]!.number),
+  })
   if (told) return fits(told) ? of(told) : null
   const all = table.chains.map((c) => c.id).filter(fits)
   if (last && all.includes(last)) return of(last)
@@ -73,7 +83,8 @@ export function words(list: Stretch[], table: Table): string {
 export function attached(question: string, list: Stretch[], table: Table): string {
   if (list.length === 0) return question
   const about = words(list, table)
-  const pronoun = /\b(?:these|those|this|the selected|the highlighted|selected)(?: (?:residues?|stretch(?:es)?|region|selection))\b|\bthe selection\b/i
+  const pronoun =
+    /\b(?:these|those|this|the selected|the highlighted|selected)(?: (?:residues?|stretch(?:es)?|region|selection))\b|\bthe selection\b/i
   if (pronoun.test(question)) return question.replace(pronoun, about)
   const end = /[?.!\s]*$/.exec(question)!
   return `${question.slice(0, end.index)}, of ${about}${/\?/.test(end[0]) ? '?' : end[0].trim() || '?'}`

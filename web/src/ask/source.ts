@@ -5,5 +5,11 @@ export function sourceOf(flow: Workflow): { job: string; run: string; sequence: 
   const p = flow.input_payload
   const text = (...names: string[]) => names.map((n) => p[n]).find((v): v is string => typeof v === 'string') ?? ''
   const job = text('source_job_id', 'sourceJobId')
-  return job ? { job, run: text('source_job_run_id', 'sourceJobRunId'), sequence: text('source_sequence_id', 'sourceSequenceId') } : undefined
+  return job
+    ? {
+        job,
+        run: text('source_job_run_id', 'sourceJobRunId'),
+        sequence: text('source_sequence_id', 'sourceSequenceId'),
+      }
+    : undefined
 }

@@ -14,9 +14,15 @@ export function readBeads(pdb: string): Table {
       byId.set(id, chain)
       chains.push(chain)
     }
-    chain.residues.push({ number: Number(line.slice(22, 26)), name: line.slice(17, 20).trim(), plddt: Number(line.slice(60, 66)), tokens: 1 })
+    chain.residues.push({
+      number: Number(line.slice(22, 26)),
+      name: line.slice(17, 20).trim(),
+      plddt: Number(line.slice(60, 66)),
+      tokens: 1,
+    })
   }
-  if (!chains.some((c) => c.residues.some((r) => r.plddt))) for (const c of chains) for (const r of c.residues) r.plddt = null
+  if (!chains.some((c) => c.residues.some((r) => r.plddt)))
+    for (const c of chains) for (const r of c.residues) r.plddt = null
   return new Table(chains)
 }
 
@@ -30,9 +36,11 @@ export function held(dcd: Uint8Array<ArrayBuffer>): number {
   if (v.byteLength < 200 || v.getUint32(0, true) !== 84 || v.getUint32(4, true) !== 0x44524f43) return 0 // 'CORD'
   const cells = v.getUint32(48, true) !== 0
   const first: number[] = []
-  let o = next(92), reach = 0 // after the header, the titles
+  let o = next(92),
+    reach = 0 // after the header, the titles
   if (o + 12 > v.byteLength) return 0
-  const atoms = v.getUint32(o + 4, true), record = 4 * atoms + 8
+  const atoms = v.getUint32(o + 4, true),
+    record = 4 * atoms + 8
   o += 12
   const far = new Float64Array(Math.min(atoms, v.byteLength / 4)) // squared
   while (o + (cells ? 56 : 0) + 3 * record <= v.byteLength) {
@@ -54,16 +62,34 @@ export function held(dcd: Uint8Array<ArrayBuffer>): number {
   return Math.sqrt(reach)
 }
 
-export interface Series { time_ns: number[]; rmsd_nm?: number[]; radius_of_gyration_nm?: number[]; end_to_end_nm?: number[]; rmsf_nm?: number[] }
+export interface Series {
+  time_ns: number[]
+  rmsd_nm?: number[]
+  radius_of_gyration_nm?: number[]
+  end_to_end_nm?: number[]
+  rmsf_nm?: number[]
+}
 
-export interface Measured { unit: string; mean: number; sd: number; error: number | null; min: number; max: number }
+export interface Measured {
+  unit: string
+  mean: number
+  sd: number
+  error: number | null
+  min: number
+  max: number
+}
 
 export interface Answer {
   artifacts: { path: string; sizeBytes: number; url: string }[]
   metrics: Record<string, unknown>
 }
 
-const titles: Record<string, string> = { rmsd: 'RMSD', rmsf: 'RMSF', radius_of_gyration: 'Radius of gyration', end_to_end: 'End-to-end distance' }
+const titles: Record<string, string> = {
+  rmsd: 'RMSD',
+  rmsf: 'RMSF',
+  radius_of_gyration: 'Radius of gyration',
+  end_to_end: 'End-to-end distance',
+}
 
 /** measured are the metrics that have a mean, with their names in words. */
 export function measured(metrics: Record<string, unknown>): [string, Measured][] {
@@ -75,7 +101,14 @@ export function measured(metrics: Record<string, unknown>): [string, Measured][]
 /** figures are the metrics that are one number, with their names in words. */
 export function figures(metrics: Record<string, unknown>): [string, string][] {
   const names: Record<string, string> = {
-    simulated_ns: 'Simulated', frames: 'Frames', steps: 'Steps', residues: 'Residues', restraints: 'Restraints', mean_temperature: 'Mean temperature', steps_per_second: 'Speed', resumed_from_step: 'Resumed from step',
+    simulated_ns: 'Simulated',
+    frames: 'Frames',
+    steps: 'Steps',
+    residues: 'Residues',
+    restraints: 'Restraints',
+    mean_temperature: 'Mean temperature',
+    steps_per_second: 'Speed',
+    resumed_from_step: 'Resumed from step',
   }
   const units: Record<string, string> = { simulated_ns: ' ns', mean_temperature: ' K', steps_per_second: ' steps/s' }
   return Object.entries(names)

@@ -9,11 +9,16 @@ import { Tabs } from './Jobs'
 const pageSize = 50
 const kindOf = (type: string) => (/qna|evolla/.test(type) ? 'Question' : 'Simulation')
 
-interface Page { rows: WorkflowRow[]; next: string | null }
+interface Page {
+  rows: WorkflowRow[]
+  next: string | null
+}
 
 export function Flows() {
-  const [page, setPage] = useState<Page | Error>(), [said, setSaid] = useState('')
-  const held = useRef<Page | undefined>(undefined), latest = useRef(0)
+  const [page, setPage] = useState<Page | Error>(),
+    [said, setSaid] = useState('')
+  const held = useRef<Page | undefined>(undefined),
+    latest = useRef(0)
   const keep = (p: Page | Error) => {
     if (!(p instanceof Error)) held.current = p
     setPage(p)
@@ -31,11 +36,15 @@ export function Flows() {
     void read()
     let timer: ReturnType<typeof setTimeout>
     const off = onNews((c) => {
-      if (c && !c.workflowId || c && apply(held.current, c, keep)) return
+      if ((c && !c.workflowId) || (c && apply(held.current, c, keep))) return
       clearTimeout(timer)
       timer = setTimeout(() => void read(), 200)
     })
-    return () => { off(); clearTimeout(timer); latest.current++ }
+    return () => {
+      off()
+      clearTimeout(timer)
+      latest.current++
+    }
   }, [])
   const older = async () => {
     const p = held.current
@@ -54,20 +63,61 @@ export function Flows() {
   }
   return (
     <>
-      <div class="head"><div><h1>Jobs</h1><p class="dim">What you have asked about structures, and what you have simulated.</p></div></div>
+      <div class="head">
+        <div>
+          <h1>Jobs</h1>
+          <p class="dim">What you have asked about structures, and what you have simulated.</p>
+        </div>
+      </div>
       <Tabs />
-      {said && <p class="refused" role="alert">{said}</p>}
-      {page === undefined ? <Loading /> : page instanceof Error ? <Failure title="They cannot be listed" error={page} again={() => void read()} />
-        : page.rows.length === 0 ? <Empty title="Nothing asked or simulated yet"><p>Open a result to ask about it or to simulate it.</p><p><a class="button" href="/ui/jobs">Your folds</a></p></Empty>
-          : (
-            <div class="card flush">
-              <table class="table jobs flows" data-ready>
-                <thead><tr><th>Name</th><th>State</th><th class="wide-only">Kind</th><th class="wide-only">Of</th><th class="wide-only">Created</th><th><span class="hush">Actions</span></th></tr></thead>
-                <tbody>{page.rows.map((r) => <Row key={r.workflow_id} row={r} stop={() => void stop(r.workflow_id)} />)}</tbody>
-              </table>
-            </div>
-          )}
-      {page && !(page instanceof Error) && page.next && <p class="row more-row"><button type="button" class="quiet" onClick={() => void older()}>Show older ones</button></p>}
+      {said && (
+        <p class="refused" role="alert">
+          {said}
+        </p>
+      )}
+      {page === undefined ? (
+        <Loading />
+      ) : page instanceof Error ? (
+        <Failure title="They cannot be listed" error={page} again={() => void read()} />
+      ) : page.rows.length === 0 ? (
+        <Empty title="Nothing asked or simulated yet">
+          <p>Open a result to ask about it or to simulate it.</p>
+          <p>
+            <a class="button" href="/ui/jobs">
+              Your folds
+            </a>
+          </p>
+        </Empty>
+      ) : (
+        <div class="card flush">
+          <table class="table jobs flows" data-ready>
+            <thead>
+              <tr>
+                <th>Name</th>
+                <th>State</th>
+                <th class="wide-only">Kind</th>
+                <th class="wide-only">Of</th>
+                <th class="wide-only">Created</th>
+                <th>
+                  <span class="hush">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {page.rows.map((r) => (
+                <Row key={r.workflow_id} row={r} stop={() => void stop(r.workflow_id)} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {page && !(page instanceof Error) && page.next && (
+        <p class="row more-row">
+          <button type="button" class="quiet" onClick={() => void older()}>
+            Show older ones
+          </button>
+        </p>
+      )}
     </>
   )
 }
@@ -76,7 +126,16 @@ export function Flows() {
 function apply(p: Page | undefined, c: Change, keep: (p: Page) => void): boolean {
   const i = p?.rows.findIndex((r) => r.workflow_id === c.workflowId) ?? -1
   if (!p || i < 0) return false
-  keep({ ...p, rows: p.rows.with(i, { ...p.rows[i]!, status: c.status as FlowState, stage: c.stage, done: c.done, total: c.total }) })
+  keep({
+    ...p,
+    rows: p.rows.with(i, {
+      ...p.rows[i]!,
+      status: c.status as FlowState,
+      stage: c.stage,
+      done: c.done,
+      total: c.total,
+    }),
+  })
   return !terminal(c.status)
 }
 
@@ -84,16 +143,50 @@ function Row({ row: r, stop }: { row: WorkflowRow; stop: () => void }) {
   const live = !terminal(r.status) && r.status !== 'DRAFT'
   return (
     <tr data-workflow={r.workflow_id} data-state={r.status}>
-      <td class="name"><a href={`/ui/workflows/${r.workflow_id}`}>{r.name}</a>{r.is_public && <span class="chip plain public">public</span>}{r.error && <div class="dim clip" title={r.error}>{r.error}</div>}</td>
+      <td class="name">
+        <a href={`/ui/workflows/${r.workflow_id}`}>{r.name}</a>
+        {r.is_public && <span class="chip plain public">public</span>}
+        {r.error && (
+          <div class="dim clip" title={r.error}>
+            {r.error}
+          </div>
+        )}
+      </td>
       <td class="state-cell">
         <StateChip state={r.status} />
-        {r.status === 'RUNNING' && <span class="small-text standing">{stageName(r.stage)}{r.total > 0 && <span class="dim num"> {Math.round((100 * r.done) / r.total)} %</span>}</span>}
-        {r.status === 'RUNNING' && r.total > 0 && <div class="progress" role="progressbar" aria-label={`Progress of ${r.name}`} aria-valuemin={0} aria-valuemax={r.total} aria-valuenow={r.done}><i style={{ width: `${Math.min(100, (100 * r.done) / r.total)}%` }} /></div>}
+        {r.status === 'RUNNING' && (
+          <span class="small-text standing">
+            {stageName(r.stage)}
+            {r.total > 0 && <span class="dim num"> {Math.round((100 * r.done) / r.total)} %</span>}
+          </span>
+        )}
+        {r.status === 'RUNNING' && r.total > 0 && (
+          <div
+            class="progress"
+            role="progressbar"
+            aria-label={`Progress of ${r.name}`}
+            aria-valuemin={0}
+            aria-valuemax={r.total}
+            aria-valuenow={r.done}
+          >
+            <i style={{ width: `${Math.min(100, (100 * r.done) / r.total)}%` }} />
+          </div>
+        )}
       </td>
       <td class="dim wide-only">{kindOf(r.workflow_type)}</td>
-      <td class="wide-only">{r.source_job_id ? <a href={`/ui/jobs/${r.source_job_id}`}>its fold</a> : <span class="dim">–</span>}</td>
-      <td class="dim num wide-only" title={moment(r.created_at)}>{when(r.created_at)}</td>
-      <td class="right actions">{live && <button type="button" class="quiet small" aria-label={`Stop ${r.name}`} onClick={stop}>Stop</button>}</td>
+      <td class="wide-only">
+        {r.source_job_id ? <a href={`/ui/jobs/${r.source_job_id}`}>its fold</a> : <span class="dim">–</span>}
+      </td>
+      <td class="dim num wide-only" title={moment(r.created_at)}>
+        {when(r.created_at)}
+      </td>
+      <td class="right actions">
+        {live && (
+          <button type="button" class="quiet small" aria-label={`Stop ${r.name}`} onClick={stop}>
+            Stop
+          </button>
+        )}
+      </td>
     </tr>
   )
 }

@@ -6,7 +6,12 @@ import { smooth } from './colour'
 const margin = { left: 56, top: 8, right: 12, bottom: 36 }
 const mostRows = 20_000
 
-interface Alignment { length: number; rows: { identity: number; covered: Uint8Array }[]; depth: number; left: number }
+interface Alignment {
+  length: number
+  rows: { identity: number; covered: Uint8Array }[]
+  depth: number
+  left: number
+}
 
 export function Coverage({ text }: { text: string }) {
   const alignment = useMemo(() => read(text), [text])
@@ -15,7 +20,13 @@ export function Coverage({ text }: { text: string }) {
   const low = alignment.rows.length === 0 ? 0 : Math.min(...counts(alignment))
   return (
     <figure class="plot profile">
-      <div class="wide tall" data-plot="coverage"><canvas ref={canvas} role="img" aria-label={`Alignment of ${alignment.depth} sequences over ${alignment.length} residues`} /></div>
+      <div class="wide tall" data-plot="coverage">
+        <canvas
+          ref={canvas}
+          role="img"
+          aria-label={`Alignment of ${alignment.depth} sequences over ${alignment.length} residues`}
+        />
+      </div>
       <output class="value">
         {alignment.depth} sequences over {alignment.length} residues; the least covered residue has {low}.
         {alignment.left > 0 && ` Drawn are the first ${alignment.rows.length}.`}
@@ -105,7 +116,8 @@ function draw(pen: Pen, a: Alignment) {
   for (const t of ticks(0, high, 4)) g.fillText(String(t), margin.left - 5, margin.top + height * (1 - t / high))
   g.textAlign = 'center'
   g.textBaseline = 'top'
-  for (const t of ticks(1, a.length, width / 70)) if (t >= 1) g.fillText(String(t), margin.left + (width * (t - 0.5)) / a.length, margin.top + height + 4)
+  for (const t of ticks(1, a.length, width / 70))
+    if (t >= 1) g.fillText(String(t), margin.left + (width * (t - 0.5)) / a.length, margin.top + height + 4)
   g.fillStyle = ink
   g.textBaseline = 'bottom'
   g.fillText('Residue', margin.left + width / 2, pen.height - 1)

@@ -33,7 +33,13 @@ export function Lines({ title, x, y, xLabel, unit, place, at, colour, onPoint }:
     const ink = style.color
     const line = getComputedStyle(element.parentElement!).borderTopColor
     let mine = false // setting the cursor calls back
-    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: `12px ${style.fontFamily}`, labelFont: `12px ${style.fontFamily}` }
+    const axis = {
+      stroke: ink,
+      grid: { stroke: line, width: 1 },
+      ticks: { stroke: line, width: 1 },
+      font: `12px ${style.fontFamily}`,
+      labelFont: `12px ${style.fontFamily}`,
+    }
     const plot = new uPlot(
       {
         width: element.clientWidth || 300,
@@ -41,13 +47,18 @@ export function Lines({ title, x, y, xLabel, unit, place, at, colour, onPoint }:
         scales: { x: { time: false } },
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-        axes: [{ ...axis, label: xLabel, labelSize: 18, size: 32 }, { ...axis, size: 44 }],
+        axes: [
+          { ...axis, label: xLabel, labelSize: 18, size: 32 },
+          { ...axis, size: 44 },
+        ],
         series: [{}, { stroke: css(chainColour(colour)), width: 1.6, points: { show: x.length < 60 } }],
         hooks: {
           ready: [() => show(marked.current)], // before it is laid out, no value has a place
-          setCursor: [(u) => {
-            if (!mine && u.cursor.event) told.current(u.cursor.idx ?? null)
-          }],
+          setCursor: [
+            (u) => {
+              if (!mine && u.cursor.event) told.current(u.cursor.idx ?? null)
+            },
+          ],
         },
       },
       [x, y],
@@ -61,7 +72,8 @@ export function Lines({ title, x, y, xLabel, unit, place, at, colour, onPoint }:
     chart.current = plot
     Object.assign(plot, { show })
     const watch = new ResizeObserver(() => {
-      if (element.clientWidth > 0 && element.clientWidth !== plot.width) plot.setSize({ width: element.clientWidth, height })
+      if (element.clientWidth > 0 && element.clientWidth !== plot.width)
+        plot.setSize({ width: element.clientWidth, height })
     })
     watch.observe(element)
     return () => {
@@ -77,7 +89,14 @@ export function Lines({ title, x, y, xLabel, unit, place, at, colour, onPoint }:
   const value = at >= 0 ? y[at] : undefined
   return (
     <figure class="plot lines">
-      <figcaption><strong>{title}</strong><output class="value">{value === undefined || value === null ? '' : `${round(value)} ${unit} at ${place === 'ns' ? `${round(x[at]!)} ns` : `${place} ${x[at]}`}`}</output></figcaption>
+      <figcaption>
+        <strong>{title}</strong>
+        <output class="value">
+          {value === undefined || value === null
+            ? ''
+            : `${round(value)} ${unit} at ${place === 'ns' ? `${round(x[at]!)} ns` : `${place} ${x[at]}`}`}
+        </output>
+      </figcaption>
       <div class="chart" ref={host} role="img" aria-label={`${title} in ${unit} by ${xLabel}, ${x.length} values`} />
     </figure>
   )

@@ -10,7 +10,10 @@ import type { Table } from './residues'
 
 const margin = { left: 46, top: 18, right: 12, bottom: 40 }
 
-interface Cell { row: number; column: number }
+interface Cell {
+  row: number
+  column: number
+}
 
 export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
   const top = Math.max(matrix.max, 1)
@@ -24,10 +27,13 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
   const marked = range.value
   const over = hover.value
 
-  const image = usePen((pen) => {
-    drawImage(pen, picture, matrix, table)
-    performance.mark('pleat:matrix')
-  }, [picture, table])
+  const image = usePen(
+    (pen) => {
+      drawImage(pen, picture, matrix, table)
+      performance.mark('pleat:matrix')
+    },
+    [picture, table],
+  )
   const overlay = usePen((pen) => drawOverlay(pen, matrix, table, marked, cell), [matrix, table, marked, cell])
 
   // What another part hovers over moves the cross here.
@@ -49,7 +55,10 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
   const select = (a: Cell, b: Cell) => {
     const scored = table.stretches(table.ofRow(a.column), table.ofRow(b.column))
     const aligned = table.stretches(table.ofRow(a.row), table.ofRow(b.row))
-    range.value = [...scored.map((s): Marked => ({ ...s, as: 'scored' })), ...aligned.map((s): Marked => ({ ...s, as: 'aligned' }))]
+    range.value = [
+      ...scored.map((s): Marked => ({ ...s, as: 'scored' })),
+      ...aligned.map((s): Marked => ({ ...s, as: 'aligned' })),
+    ]
   }
   const at = (e: PointerEvent): Cell => {
     const box = (e.currentTarget as HTMLElement).getBoundingClientRect()
@@ -57,7 +66,11 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
     const clip = (v: number) => Math.max(0, Math.min(matrix.n - 1, Math.floor((v / side) * matrix.n)))
     return { row: clip(e.clientY - box.top - margin.top), column: clip(e.clientX - box.left - margin.left) }
   }
-  const pointer = useDrag(at, (a, b) => a.row === b.row && a.column === b.column, { over: show, drag: select, click: () => (range.value = []) })
+  const pointer = useDrag(at, (a, b) => a.row === b.row && a.column === b.column, {
+    over: show,
+    drag: select,
+    click: () => (range.value = []),
+  })
   const anchor = useRef<Cell | null>(null) // where a region of the keyboard began
   const onKey = (e: KeyboardEvent) => {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[e.key]
@@ -69,7 +82,10 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
       e.preventDefault()
       const far = e.ctrlKey || e.altKey ? Math.max(2, Math.round(matrix.n / 20)) : 1
       const from = cursor.current ?? { row: 0, column: 0 }
-      const to = { row: Math.max(0, Math.min(matrix.n - 1, from.row + step[0]! * far)), column: Math.max(0, Math.min(matrix.n - 1, from.column + step[1]! * far)) }
+      const to = {
+        row: Math.max(0, Math.min(matrix.n - 1, from.row + step[0]! * far)),
+        column: Math.max(0, Math.min(matrix.n - 1, from.column + step[1]! * far)),
+      }
       if (e.shiftKey) {
         anchor.current ??= from
         select(anchor.current, to)
@@ -81,15 +97,25 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
   return (
     <figure class="plot pae">
       <div
-        class="square" tabIndex={0} role="group" data-plot="pae"
+        class="square"
+        tabIndex={0}
+        role="group"
+        data-plot="pae"
         aria-label="Predicted aligned error. Arrow keys move from residue to residue, with shift they select a region, escape lets it go."
-        onKeyDown={onKey} {...pointer}
+        onKeyDown={onKey}
+        {...pointer}
       >
-        <canvas ref={image} role="img" aria-label={`Matrix of ${matrix.n} by ${matrix.n} expected position errors, from ${errorRange(matrix)} Å`} />
+        <canvas
+          ref={image}
+          role="img"
+          aria-label={`Matrix of ${matrix.n} by ${matrix.n} expected position errors, from ${errorRange(matrix)} Å`}
+        />
         <canvas ref={overlay} class="over" aria-hidden="true" />
       </div>
       <Key top={top} />
-      <output class="value" aria-live="polite">{sentence(matrix, table, cell, marked)}</output>
+      <output class="value" aria-live="polite">
+        {sentence(matrix, table, cell, marked)}
+      </output>
     </figure>
   )
 }
@@ -124,7 +150,8 @@ function sentence(m: Matrix, table: Table, cell: Cell | null, marked: Marked[]):
   if (cell) {
     const scored = table.residue(table.ofRow(cell.column))
     const aligned = table.residue(table.ofRow(cell.row))
-    if (scored && aligned) return `Scored ${table.label(scored)}, aligned ${table.label(aligned)}: ${m.at(cell.row, cell.column).toFixed(1)} Å`
+    if (scored && aligned)
+      return `Scored ${table.label(scored)}, aligned ${table.label(aligned)}: ${m.at(cell.row, cell.column).toFixed(1)} Å`
   }
   const blocks = rectangles(table, marked)
   if (blocks.length > 0) {
@@ -141,7 +168,10 @@ function sentence(m: Matrix, table: Table, cell: Cell | null, marked: Marked[]):
   return 'Point at a pair of residues, or drag over a region to see it in the structure.'
 }
 
-interface Block { rows: [number, number]; columns: [number, number] }
+interface Block {
+  rows: [number, number]
+  columns: [number, number]
+}
 
 function rectangles(table: Table, marked: Marked[]): Block[] {
   const rowsOf = (s: Marked): [number, number] | null => {
@@ -152,11 +182,12 @@ function rectangles(table: Table, marked: Marked[]): Block[] {
   const scored = marked.filter((s) => s.as === 'scored')
   const aligned = marked.filter((s) => s.as === 'aligned')
   const out: Block[] = []
-  for (const a of aligned) for (const s of scored) {
-    const rows = rowsOf(a)
-    const columns = rowsOf(s)
-    if (rows && columns) out.push({ rows, columns })
-  }
+  for (const a of aligned)
+    for (const s of scored) {
+      const rows = rowsOf(a)
+      const columns = rowsOf(s)
+      if (rows && columns) out.push({ rows, columns })
+    }
   return out
 }
 

@@ -9,7 +9,15 @@ import type { Table } from './residues'
 const margin = { left: 46, top: 10, right: 12, bottom: 46 }
 
 /** second is the secondary structure by chain, in DSSP's letters. */
-export function Plddt({ table, second, continuous }: { table: Table; second: Record<string, string>; continuous: boolean }) {
+export function Plddt({
+  table,
+  second,
+  continuous,
+}: {
+  table: Table
+  second: Record<string, string>
+  continuous: boolean
+}) {
   const marked = range.value
   const over = hover.value
   const cursor = useRef(-1) // of the keyboard
@@ -56,7 +64,11 @@ export function Plddt({ table, second, continuous }: { table: Table; second: Rec
     const r = i === null ? undefined : table.residue(i)
     hover.value = r ? [r] : []
   }
-  const pointer = useDrag(at, (a, b) => a === b, { over: show, drag: (a, b) => pick(table.stretches(a, b)), click: (i) => pick(range.value.length > 0 ? [] : table.stretches(i, i)) })
+  const pointer = useDrag(at, (a, b) => a === b, {
+    over: show,
+    drag: (a, b) => pick(table.stretches(a, b)),
+    click: (i) => pick(range.value.length > 0 ? [] : table.stretches(i, i)),
+  })
   const onKey = (e: KeyboardEvent) => {
     if (e.key === 'Escape') {
       pick([])
@@ -79,14 +91,20 @@ export function Plddt({ table, second, continuous }: { table: Table; second: Rec
   return (
     <figure class="plot profile">
       <div
-        class="wide" tabIndex={0} role="group" data-plot="plddt"
+        class="wide"
+        tabIndex={0}
+        role="group"
+        data-plot="plddt"
         aria-label="pLDDT of each residue. Arrow keys move from residue to residue, with shift they select, escape lets go."
-        onKeyDown={onKey} {...pointer}
+        onKeyDown={onKey}
+        {...pointer}
       >
         <canvas ref={image} role="img" aria-label={summary(table)} />
         <canvas ref={overlay} class="over" aria-hidden="true" />
       </div>
-      <output class="value" aria-live="polite">{sentence(table, over[0] && table.index(over[0]), second)}</output>
+      <output class="value" aria-live="polite">
+        {sentence(table, over[0] && table.index(over[0]), second)}
+      </output>
     </figure>
   )
 }
@@ -96,7 +114,10 @@ export function Bands() {
   return (
     <ul class="bands">
       {bands.map((b) => (
-        <li><i class={`swatch plddt-${b.label.toLowerCase().replace(' ', '-')}`} />{b.label} <span class="dim">{b.range}</span></li>
+        <li>
+          <i class={`swatch plddt-${b.label.toLowerCase().replace(' ', '-')}`} />
+          {b.label} <span class="dim">{b.range}</span>
+        </li>
       ))}
     </ul>
   )
@@ -105,18 +126,32 @@ export function Bands() {
 function summary(table: Table): string {
   const known = table.flat.map((f) => f.residue.plddt).filter((v) => v !== null)
   if (known.length === 0) return 'pLDDT is not given by this engine'
-  const part = bands.map((b) => `${b.label.toLowerCase()} ${Math.round((known.filter((v) => band(v) === b).length / known.length) * 100)} %`)
+  const part = bands.map(
+    (b) => `${b.label.toLowerCase()} ${Math.round((known.filter((v) => band(v) === b).length / known.length) * 100)} %`,
+  )
   return `pLDDT of ${known.length} residues: ${part.join(', ')}`
 }
 
-const shapes: Record<string, string> = { H: 'α-helix', G: '3-10 helix', I: 'π-helix', E: 'strand', B: 'bridge', T: 'turn', S: 'bend', P: 'polyproline helix' }
+const shapes: Record<string, string> = {
+  H: 'α-helix',
+  G: '3-10 helix',
+  I: 'π-helix',
+  E: 'strand',
+  B: 'bridge',
+  T: 'turn',
+  S: 'bend',
+  P: 'polyproline helix',
+}
 
 function sentence(table: Table, index: number | undefined, second: Record<string, string>): string {
   const f = index === undefined ? undefined : table.flat[index]
   if (!f) return 'Point at a residue, or drag over a stretch to see it in the structure.'
   const label = table.label(table.residue(index!)!)
   const shape = shapes[second[f.chain.id]?.[f.chain.residues.indexOf(f.residue)] ?? '']
-  const value = f.residue.plddt === null ? 'no pLDDT given' : `pLDDT ${f.residue.plddt.toFixed(1)}, ${band(f.residue.plddt).label.toLowerCase()}`
+  const value =
+    f.residue.plddt === null
+      ? 'no pLDDT given'
+      : `pLDDT ${f.residue.plddt.toFixed(1)}, ${band(f.residue.plddt).label.toLowerCase()}`
   return `${label}: ${value}${shape ? `, ${shape}` : ''}`
 }
 
@@ -156,7 +191,8 @@ function drawProfile(pen: Pen, table: Table, second: Record<string, string>, con
       g.globalAlpha = 1
     }
   })
-  if (!outline) { // the outline that each bar is too thin for
+  if (!outline) {
+    // the outline that each bar is too thin for
     g.strokeStyle = ink
     g.globalAlpha = 0.6
     g.beginPath()
@@ -208,7 +244,8 @@ function drawAxis(pen: Pen, table: Table, second: Record<string, string>) {
     g.textBaseline = 'top'
     if (chain.kind !== 'ligand') {
       for (const t of ticks(1, n, Math.max(1, Math.round((n * step) / 60)))) {
-        if (t >= 1 && t <= n && Number.isInteger(t)) g.fillText(String(chain.residues[t - 1]!.number), x + (from + t - 0.5) * step, bottom + 15)
+        if (t >= 1 && t <= n && Number.isInteger(t))
+          g.fillText(String(chain.residues[t - 1]!.number), x + (from + t - 0.5) * step, bottom + 15)
       }
     }
     if (table.chains.length > 1 && n * step > 14) {

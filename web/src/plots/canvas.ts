@@ -1,6 +1,7 @@
 // What every canvas needs: as many pixels as the screen has, drawn anew when its size, its data or the theme change.
-import { useEffect, useRef, useState } from 'preact/hooks'
+
 import type { RefObject } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
 
 export interface Pen {
   g: CanvasRenderingContext2D
@@ -32,7 +33,14 @@ export function usePen(draw: (pen: Pen) => void, deps: unknown[]): RefObject<HTM
     g.setTransform(ratio, 0, 0, ratio, 0, 0)
     g.clearRect(0, 0, size.width, size.height)
     g.font = `12px ${style.fontFamily}`
-    draw({ g, width: size.width, height: size.height, ink: colourOf('--ink'), dim: colourOf('--dim'), line: colourOf('--line') })
+    draw({
+      g,
+      width: size.width,
+      height: size.height,
+      ink: colourOf('--ink'),
+      dim: colourOf('--dim'),
+      line: colourOf('--line'),
+    })
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1)
   }, [size.width, size.height, theme, ...deps])
   return ref
@@ -42,7 +50,12 @@ function useSize(ref: RefObject<HTMLElement | null>) {
   const [size, set] = useState({ width: 0, height: 0 })
   useEffect(() => {
     const element = ref.current!
-    const look = () => set((old) => (old.width === element.clientWidth && old.height === element.clientHeight ? old : { width: element.clientWidth, height: element.clientHeight }))
+    const look = () =>
+      set((old) =>
+        old.width === element.clientWidth && old.height === element.clientHeight
+          ? old
+          : { width: element.clientWidth, height: element.clientHeight },
+      )
     const watch = new ResizeObserver(look)
     watch.observe(element)
     look()

@@ -1,7 +1,11 @@
 import { useRef } from 'preact/hooks'
 
 /** useDrag gives a plot's handlers of the pointer: it is over places, drags from one to another, or clicks one. */
-export function useDrag<P>(at: (e: PointerEvent) => P, same: (a: P, b: P) => boolean, on: { over(p: P | null): void; drag(from: P, to: P): void; click(p: P): void }) {
+export function useDrag<P>(
+  at: (e: PointerEvent) => P,
+  same: (a: P, b: P) => boolean,
+  on: { over(p: P | null): void; drag(from: P, to: P): void; click(p: P): void },
+) {
   const start = useRef<[P] | null>(null)
   const moved = (p: P) => start.current && !same(start.current[0], p)
   return {

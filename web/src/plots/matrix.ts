@@ -4,7 +4,11 @@
 
 export class Matrix {
   /** values are hundredths of an Å, row by row. */
-  constructor(readonly n: number, readonly values: Uint16Array, readonly max: number) {}
+  constructor(
+    readonly n: number,
+    readonly values: Uint16Array,
+    readonly max: number,
+  ) {}
 
   /** at is the error in Å of a scored residue where the structures are aligned on another. */
   at(aligned: number, scored: number): number {
@@ -14,7 +18,8 @@ export class Matrix {
   /** mean is that of a block, both ends included. */
   mean(rows: [number, number], columns: [number, number]): number {
     let sum = 0
-    for (let i = rows[0]; i <= rows[1]; i++) for (let j = columns[0]; j <= columns[1]; j++) sum += this.values[i * this.n + j]!
+    for (let i = rows[0]; i <= rows[1]; i++)
+      for (let j = columns[0]; j <= columns[1]; j++) sum += this.values[i * this.n + j]!
     return sum / 100 / ((rows[1] - rows[0] + 1) * (columns[1] - columns[0] + 1))
   }
 }
@@ -31,7 +36,8 @@ export function parseMatrix(bytes: Uint8Array): Matrix {
   let n = 0
   for (let k = i + 1; k < bytes.length && bytes[k] !== close; k++) if (bytes[k] === comma) n++
   n++
-  if (n > mostRows) throw new Error(`The matrix has ${n} rows; the page draws up to ${mostRows}. The file is among the downloads.`)
+  if (n > mostRows)
+    throw new Error(`The matrix has ${n} rows; the page draws up to ${mostRows}. The file is among the downloads.`)
   const values = new Uint16Array(n * n)
   let count = 0
   let depth = 0
@@ -61,7 +67,8 @@ export function parseMatrix(bytes: Uint8Array): Matrix {
       count++
     }
   }
-  if (count !== n * n) throw new Error(`The matrix is not square: its first row has ${n} errors, and there are ${count}.`)
+  if (count !== n * n)
+    throw new Error(`The matrix is not square: its first row has ${n} errors, and there are ${count}.`)
   return new Matrix(n, values, most / 100)
 }
 

@@ -110,10 +110,29 @@ export function same(a: Residue | null, b: Residue | null): boolean {
   return a === b || (!!a && !!b && a.chain === b.chain && a.residue === b.residue)
 }
 
-const title = (name: string) => (/^[A-Z]{3}$/.test(name) && letters[name] ? name[0] + name.slice(1).toLowerCase() : name)
+const title = (name: string) =>
+  /^[A-Z]{3}$/.test(name) && letters[name] ? name[0] + name.slice(1).toLowerCase() : name
 
 /** letters are the one-letter codes of the amino acids. */
 export const letters: Record<string, string> = {
-  ALA: 'A', ARG: 'R', ASN: 'N', ASP: 'D', CYS: 'C', GLN: 'Q', GLU: 'E', GLY: 'G', HIS: 'H', ILE: 'I', LEU: 'L', LYS: 'K',
-  MET: 'M', PHE: 'F', PRO: 'P', SER: 'S', THR: 'T', TRP: 'W', TYR: 'Y', VAL: 'V',
+  ALA: 'A',
+  ARG: 'R',
+  ASN: 'N',
+  ASP: 'D',
+  CYS: 'C',
+  GLN: 'Q',
+  GLU: 'E',
+  GLY: 'G',
+  HIS: 'H',
+  ILE: 'I',
+  LEU: 'L',
+  LYS: 'K',
+  MET: 'M',
+  PHE: 'F',
+  PRO: 'P',
+  SER: 'S',
+  THR: 'T',
+  TRP: 'W',
+  TYR: 'Y',
+  VAL: 'V',
 }

@@ -12,14 +12,20 @@ export function Early({ results }: { results: Results }) {
   useEffect(() => {
     if (!file || file.bytes > mostAlignment) return
     const stop = new AbortController()
-    void download(file.url, stop.signal).then(async (r) => setText(await r.text())).catch(() => undefined) // the result shows it again
+    void download(file.url, stop.signal)
+      .then(async (r) => setText(await r.text()))
+      .catch(() => undefined) // the result shows it again
     return () => stop.abort()
   }, [file?.sha256])
   if (!text && !image) return null
   return (
     <section class="card" aria-labelledby="early-title">
       <h2 id="early-title">Alignment</h2>
-      {text ? <Coverage text={text} /> : image && <Picture file={image} alt="How many sequences of the alignment cover each residue" />}
+      {text ? (
+        <Coverage text={text} />
+      ) : (
+        image && <Picture file={image} alt="How many sequences of the alignment cover each residue" />
+      )}
     </section>
   )
 }

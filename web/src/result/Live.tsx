@@ -4,7 +4,14 @@ import { at, type RunEvent, terminal } from '../api'
 import { follow, type StreamState } from '../events'
 import { stageName } from '../say'
 
-export interface Told { stage: string; done: number; total: number; state: string; lines: string[]; error: string }
+export interface Told {
+  stage: string
+  done: number
+  total: number
+  state: string
+  lines: string[]
+  error: string
+}
 
 const mostLines = 200
 
@@ -26,10 +33,14 @@ export function useRun(path: string, open: boolean, news: (e: RunEvent) => void)
         seen.last = e.seq
         setTold((old) => {
           switch (e.kind) {
-            case 'stage': return { ...old, stage: e.stage ?? '', done: e.done ?? 0, total: e.total ?? 0 }
-            case 'log': return { ...old, lines: [...old.lines, e.line ?? ''].slice(-mostLines) }
-            case 'state': return { ...old, state: e.state ?? '', error: e.error ?? '' }
-            default: return old
+            case 'stage':
+              return { ...old, stage: e.stage ?? '', done: e.done ?? 0, total: e.total ?? 0 }
+            case 'log':
+              return { ...old, lines: [...old.lines, e.line ?? ''].slice(-mostLines) }
+            case 'state':
+              return { ...old, state: e.state ?? '', error: e.error ?? '' }
+            default:
+              return old
           }
         })
         tell.current(e)
@@ -41,7 +52,17 @@ export function useRun(path: string, open: boolean, news: (e: RunEvent) => void)
   return { told, stream }
 }
 
-interface Props { stage: string; done: number; total: number; queue: number | null; started: string | null; created: string; lines: string[]; running: boolean; stream: StreamState }
+interface Props {
+  stage: string
+  done: number
+  total: number
+  queue: number | null
+  started: string | null
+  created: string
+  lines: string[]
+  running: boolean
+  stream: StreamState
+}
 
 export function Progress({ stage, done, total, queue, started, created, lines, running, stream }: Props) {
   const [, tick] = useState(0)
@@ -51,15 +72,38 @@ export function Progress({ stage, done, total, queue, started, created, lines, r
   }, [])
   const since = started ?? created
   const elapsed = Math.max(0, Math.round((Date.now() - at(since).getTime()) / 1000))
-  const words = running ? stageName(stage) || 'Starting' : queue !== null ? (queue > 1 ? `In the queue at place ${queue}` : 'Next in the queue') : 'In the queue'
+  const words = running
+    ? stageName(stage) || 'Starting'
+    : queue !== null
+      ? queue > 1
+        ? `In the queue at place ${queue}`
+        : 'Next in the queue'
+      : 'In the queue'
   const share = total > 0 ? Math.min(100, (done / total) * 100) : null
   return (
     <section class="card live" aria-label="Progress" data-stage={stage}>
       <div class="row between">
-        <h2><span role="status">{words}</span>{running && total > 1 && <span class="dim num"> {done} of {total}</span>}</h2>
-        <span class="dim num" title={started ? 'since it started' : 'since it was created'}>{clock(elapsed)}</span>
+        <h2>
+          <span role="status">{words}</span>
+          {running && total > 1 && (
+            <span class="dim num">
+              {' '}
+              {done} of {total}
+            </span>
+          )}
+        </h2>
+        <span class="dim num" title={started ? 'since it started' : 'since it was created'}>
+          {clock(elapsed)}
+        </span>
       </div>
-      <div class={share === null ? 'progress unknown' : 'progress'} role="progressbar" aria-label={words} aria-valuemin={0} aria-valuemax={100} aria-valuenow={share === null ? undefined : Math.round(share)}>
+      <div
+        class={share === null ? 'progress unknown' : 'progress'}
+        role="progressbar"
+        aria-label={words}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={share === null ? undefined : Math.round(share)}
+      >
         <i style={{ width: share === null ? '100%' : share + '%' }} />
       </div>
       {stream === 'reconnecting' && <p class="caution">The connection for live news is lost. Reconnecting…</p>}
@@ -74,7 +118,11 @@ export function Log({ lines }: { lines: string[] }) {
     const e = end.current
     if (e && e.scrollHeight - e.scrollTop - e.clientHeight < 80) e.scrollTop = e.scrollHeight
   }, [lines])
-  return <pre class="log" ref={end} tabIndex={0} role="log" aria-label="The run’s log">{lines.join('\n')}</pre>
+  return (
+    <pre class="log" ref={end} tabIndex={0} role="log" aria-label="The run’s log">
+      {lines.join('\n')}
+    </pre>
+  )
 }
 
 export function clock(seconds: number): string {

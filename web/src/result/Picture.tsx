@@ -7,15 +7,22 @@ export function Picture({ file, alt }: { file: Pick<Artifact, 'url'>; alt: strin
   useEffect(() => {
     let made = ''
     let gone = false
-    void download(file.url).then(async (r) => {
-      const blob = await r.blob()
-      if (gone) return
-      setUrl((made = URL.createObjectURL(blob)))
-    }, () => undefined)
+    void download(file.url).then(
+      async (r) => {
+        const blob = await r.blob()
+        if (gone) return
+        setUrl((made = URL.createObjectURL(blob)))
+      },
+      () => undefined,
+    )
     return () => {
       gone = true
       if (made) URL.revokeObjectURL(made)
     }
   }, [file.url])
-  return url ? <a href={here(file.url)}><img class="picture" src={url} alt={alt} /></a> : null
+  return url ? (
+    <a href={here(file.url)}>
+      <img class="picture" src={url} alt={alt} />
+    </a>
+  ) : null
 }

@@ -7,8 +7,8 @@ import { moment } from '../say'
 import { askToSignIn, signedIn } from '../session'
 import { Failure, Loading, StateChip } from '../states'
 import { reset } from '../store'
-import { Citation, Files, Reproduce } from './Files'
 import { Early } from './Early'
+import { Citation, Files, Reproduce } from './Files'
 import { Linked, Simulate } from './Follow'
 import { Log, Progress, useRun } from './Live'
 import { items } from './load'
@@ -16,7 +16,10 @@ import { PublicSwitch } from './Share'
 import { Structure } from './Structure'
 import './result.css'
 
-interface Loaded { view: JobView; results: Results }
+interface Loaded {
+  view: JobView
+  results: Results
+}
 
 export function Result({ id }: { id: string }) {
   const [loaded, setLoaded] = useState<Loaded>()
@@ -41,7 +44,13 @@ export function Result({ id }: { id: string }) {
     void read()
     const stop = onNews((change) => {
       // Of workflows, those that are new or whose state is another: of their progress there is much news.
-      if (!change || change.jobId === id || (change.workflowId && known.current?.workflows.find((w) => w.id === change.workflowId)?.status !== change.status)) void read()
+      if (
+        !change ||
+        change.jobId === id ||
+        (change.workflowId &&
+          known.current?.workflows.find((w) => w.id === change.workflowId)?.status !== change.status)
+      )
+        void read()
     })
     const renew = setInterval(() => void read(), 6 * 3600_000) // links end after a day
     return () => {
@@ -56,7 +65,8 @@ export function Result({ id }: { id: string }) {
   const { told, stream } = useRun(`/v1/jobs/${encodeURIComponent(id)}/events`, running, (e) => {
     if (e.kind === 'artifact' || (e.kind === 'state' && e.state)) void read()
   })
-  useEffect(() => { // should a stream be refused, or the end be missed
+  useEffect(() => {
+    // should a stream be refused, or the end be missed
     if (!running) return
     const timer = setInterval(() => void read(), 5000)
     return () => clearInterval(timer)
@@ -69,11 +79,22 @@ export function Result({ id }: { id: string }) {
   return (
     <article data-job={view.job.id} data-state={state}>
       <Head view={view} read={read} />
-      {error && <p class="caution" role="status">{error.message}</p>}
+      {error && (
+        <p class="caution" role="status">
+          {error.message}
+        </p>
+      )}
       {running && (
         <Progress
-          stage={told.stage || view.progress.stage} done={told.stage ? told.done : view.progress.done} total={told.stage ? told.total : view.progress.total}
-          queue={view.progress.queuePosition} started={view.run.startedAt} created={view.run.createdAt} lines={told.lines} running={state === 'RUNNING' || !!told.stage} stream={stream}
+          stage={told.stage || view.progress.stage}
+          done={told.stage ? told.done : view.progress.done}
+          total={told.stage ? told.total : view.progress.total}
+          queue={view.progress.queuePosition}
+          started={view.run.startedAt}
+          created={view.run.createdAt}
+          lines={told.lines}
+          running={state === 'RUNNING' || !!told.stage}
+          stream={stream}
         />
       )}
       {(state === 'FAILED' || state === 'STOPPED') && <Failed view={view} />}
@@ -89,7 +110,11 @@ function NotShown({ error, again }: { error: Error; again(): void }) {
       <section class="state" role="alert">
         <h1>This job is private</h1>
         <p>Its owner has not made it public. If it is yours, sign in with a key of yours.</p>
-        <p><button type="button" onClick={() => (askToSignIn.value = true)}>Sign in</button></p>
+        <p>
+          <button type="button" onClick={() => (askToSignIn.value = true)}>
+            Sign in
+          </button>
+        </p>
       </section>
     )
   }
@@ -98,7 +123,14 @@ function NotShown({ error, again }: { error: Error; again(): void }) {
       <section class="state" role="alert">
         <h1>There is no such job</h1>
         <p>It may have been deleted, belong to somebody else, or the address may be cut short.</p>
-        <p><a class="button" href="/ui/jobs">Your jobs</a> <a class="button quiet" href="/ui/">Fold something</a></p>
+        <p>
+          <a class="button" href="/ui/jobs">
+            Your jobs
+          </a>{' '}
+          <a class="button quiet" href="/ui/">
+            Fold something
+          </a>
+        </p>
       </section>
     )
   }
@@ -117,35 +149,78 @@ function Head({ view, read }: { view: JobView; read(): Promise<void> }) {
       setTrouble((e as Error).message)
     }
   }
-  useEffect(() => { document.title = `${job.name} · Pleat` }, [job.name])
+  useEffect(() => {
+    document.title = `${job.name} · Pleat`
+  }, [job.name])
   return (
     <header class="head">
       <div class="grow">
         <h1>{job.name}</h1>
         <p class="dim">
-          <StateChip state={run.status} /> {run.modelName} · <time dateTime={job.date}>{moment(job.date)}</time>{view.runs.length > 1 && ` · run ${run.number}`}
+          <StateChip state={run.status} /> {run.modelName} · <time dateTime={job.date}>{moment(job.date)}</time>
+          {view.runs.length > 1 && ` · run ${run.number}`}
           {!job.isOwner && ' · public'}
         </p>
       </div>
       {job.isOwner && (
         <div class="acts">
-          <PublicSwitch isPublic={job.isPublic} set={(v) => api.setPublic(job.id, v).then(read)} done={() => undefined} what="result" />
+          <PublicSwitch
+            isPublic={job.isPublic}
+            set={(v) => api.setPublic(job.id, v).then(read)}
+            done={() => undefined}
+            what="result"
+          />
           <div class="row">
-            {!terminal(run.status) && <button type="button" class="quiet small" onClick={() => void act(() => api.cancelJob(job.id))}>Stop</button>}
-            {terminal(run.status) && <button type="button" class="quiet small" onClick={() => void act(() => api.rerun(job.id))}>Run again</button>}
-            <a class="button quiet small" href={`/ui/?again=${job.id}`}>Change and run again</a>
-            <button type="button" class="danger small" onClick={() => { if (confirm(`Delete “${job.name}” with its files? This cannot be undone.`)) void act(async () => { await api.deleteJob(job.id); go('/ui/jobs') }) }}>Delete</button>
+            {!terminal(run.status) && (
+              <button type="button" class="quiet small" onClick={() => void act(() => api.cancelJob(job.id))}>
+                Stop
+              </button>
+            )}
+            {terminal(run.status) && (
+              <button type="button" class="quiet small" onClick={() => void act(() => api.rerun(job.id))}>
+                Run again
+              </button>
+            )}
+            <a class="button quiet small" href={`/ui/?again=${job.id}`}>
+              Change and run again
+            </a>
+            <button
+              type="button"
+              class="danger small"
+              onClick={() => {
+                if (confirm(`Delete “${job.name}” with its files? This cannot be undone.`))
+                  void act(async () => {
+                    await api.deleteJob(job.id)
+                    go('/ui/jobs')
+                  })
+              }}
+            >
+              Delete
+            </button>
           </div>
         </div>
       )}
-      {trouble && <p class="refused" role="alert">{trouble}</p>}
+      {trouble && (
+        <p class="refused" role="alert">
+          {trouble}
+        </p>
+      )}
     </header>
   )
 }
 
 const reasons: Record<string, string> = {
-  oom: 'There was not enough memory', timeout: 'It took longer than allowed', invalid_input: 'The input could not be used', invalid: 'The input could not be used', unsupported: 'The engine cannot do this',
-  internal: 'The engine failed', storage: 'The results could not be stored', crashed: 'The worker stopped', runner_crashed: 'The engine stopped', output_invalid: 'The engine gave no usable result', cancelled: 'It was stopped',
+  oom: 'There was not enough memory',
+  timeout: 'It took longer than allowed',
+  invalid_input: 'The input could not be used',
+  invalid: 'The input could not be used',
+  unsupported: 'The engine cannot do this',
+  internal: 'The engine failed',
+  storage: 'The results could not be stored',
+  crashed: 'The worker stopped',
+  runner_crashed: 'The engine stopped',
+  output_invalid: 'The engine gave no usable result',
+  cancelled: 'It was stopped',
 }
 
 function Failed({ view }: { view: JobView }) {
@@ -154,10 +229,22 @@ function Failed({ view }: { view: JobView }) {
   const stopped = view.run.status === 'STOPPED'
   return (
     <section class={stopped ? 'card' : 'card failed'} role="alert" data-failure={failure?.kind ?? ''}>
-      <h2>{stopped ? 'This run was stopped' : reasons[failure?.kind ?? ''] ?? 'This run failed'}</h2>
+      <h2>{stopped ? 'This run was stopped' : (reasons[failure?.kind ?? ''] ?? 'This run failed')}</h2>
       {failure && !stopped && <p>{sentence(failure.message)}</p>}
-      {told.lines.length > 0 && <><h3>The end of its log</h3><Log lines={told.lines.slice(-40)} /></>}
-      {view.job.isOwner && <p class="row"><a class="button small" href={`/ui/?again=${view.job.id}`}>Change and run again</a> <span class="dim">The form opens with this input.</span></p>}
+      {told.lines.length > 0 && (
+        <>
+          <h3>The end of its log</h3>
+          <Log lines={told.lines.slice(-40)} />
+        </>
+      )}
+      {view.job.isOwner && (
+        <p class="row">
+          <a class="button small" href={`/ui/?again=${view.job.id}`}>
+            Change and run again
+          </a>{' '}
+          <span class="dim">The form opens with this input.</span>
+        </p>
+      )}
     </section>
   )
 }
@@ -177,7 +264,13 @@ function Shown({ view, results }: Loaded) {
         <div class="tabs" role="tablist" aria-label="Structures of this job">
           {tabs.map((t, i) => (
             <button
-              type="button" role="tab" id={`tab-${i}`} aria-controls="structure" aria-selected={t.sequence === sequence} tabIndex={t.sequence === sequence ? 0 : -1} onClick={() => choose(t.sequence)}
+              type="button"
+              role="tab"
+              id={`tab-${i}`}
+              aria-controls="structure"
+              aria-selected={t.sequence === sequence}
+              tabIndex={t.sequence === sequence ? 0 : -1}
+              onClick={() => choose(t.sequence)}
               onKeyDown={(e) => {
                 const by = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0
                 if (!by) return
@@ -185,11 +278,17 @@ function Shown({ view, results }: Loaded) {
                 choose(next.sequence)
                 ;(e.currentTarget.parentElement!.children[tabs.indexOf(next)] as HTMLElement).focus()
               }}
-            >{t.label}</button>
+            >
+              {t.label}
+            </button>
           ))}
         </div>
       )}
-      <div id="structure" role={tabs.length > 1 ? 'tabpanel' : undefined} aria-labelledby={tabs.length > 1 ? `tab-${tabs.findIndex((t) => t.sequence === sequence)}` : undefined}>
+      <div
+        id="structure"
+        role={tabs.length > 1 ? 'tabpanel' : undefined}
+        aria-labelledby={tabs.length > 1 ? `tab-${tabs.findIndex((t) => t.sequence === sequence)}` : undefined}
+      >
         <Structure key={view.run.id + sequence} view={view} results={results} sequence={sequence}>
           <Linked view={view} />
           {view.job.isOwner && <Simulate view={view} sequence={sequence} />}
@@ -211,7 +310,10 @@ function Asked({ view, results }: Loaded) {
   return (
     <>
       <Early results={results} />
-      <div class="columns"><Reproduce view={view} results={results} />{results.artifacts.length > 0 && <Files view={view} results={results} />}</div>
+      <div class="columns">
+        <Reproduce view={view} results={results} />
+        {results.artifacts.length > 0 && <Files view={view} results={results} />}
+      </div>
     </>
   )
 }

@@ -17,7 +17,12 @@ import { Scores } from './Scores'
 import { contacts } from './structure'
 import { verdict } from './verdict'
 
-interface Props { view: JobView; results: Results; sequence: string; children: ComponentChildren }
+interface Props {
+  view: JobView
+  results: Results
+  sequence: string
+  children: ComponentChildren
+}
 
 export function Structure({ view, results, sequence, children }: Props) {
   const [p, setP] = useState<Prediction>()
@@ -49,7 +54,12 @@ export function Structure({ view, results, sequence, children }: Props) {
     <>
       <Says p={p} />
       <div class="sides">
-        <Stage source={p.source} table={table} colours={coloursOf(p)} name={view.job.name.replace(/[^\w.-]+/g, '-') || 'structure'} />
+        <Stage
+          source={p.source}
+          table={table}
+          colours={coloursOf(p)}
+          name={view.job.name.replace(/[^\w.-]+/g, '-') || 'structure'}
+        />
         {panelsOf(p).length > 0 ? <Panels p={p} /> : <Scores p={p} model={view.run.modelName} />}
       </div>
       {scored && (
@@ -58,12 +68,18 @@ export function Structure({ view, results, sequence, children }: Props) {
           <Plddt table={table} second={p.second} continuous={colour.value === 'continuous'} />
         </section>
       )}
-      {p.trouble.map((t) => <p class="caution">{t}</p>)}
+      {p.trouble.map((t) => (
+        <p class="caution">{t}</p>
+      ))}
       <div class={panelsOf(p).length > 0 ? 'columns' : ''}>
         {panelsOf(p).length > 0 && <Scores p={p} model={view.run.modelName} />}
         <section class="card" aria-labelledby="next-title">
           <h2 id="next-title">Questions and simulations</h2>
-          {view.job.isOwner ? <Thread source={source} table={table} most={3} /> : <p class="dim">The owner of this result can ask about it and simulate it.</p>}
+          {view.job.isOwner ? (
+            <Thread source={source} table={table} most={3} />
+          ) : (
+            <p class="dim">The owner of this result can ask about it and simulate it.</p>
+          )}
           {children}
         </section>
       </div>
@@ -78,7 +94,9 @@ function Says({ p }: { p: Prediction }) {
       <h2>{v.head}</h2>
       <p>{v.lines.join(' ')}</p>
       {p.notice && <p class="dim">{p.notice}</p>}
-      {p.notes.map((n) => <p class="dim">{n}</p>)}
+      {p.notes.map((n) => (
+        <p class="dim">{n}</p>
+      ))}
     </section>
   )
 }
@@ -95,14 +113,17 @@ function Panels({ p }: { p: Prediction }) {
   const [shown, setShown] = useState<{ pair: [string, string]; touching: number } | null>(null)
   const panels = panelsOf(p)
   const [name, setName] = useState(panels[0]?.name ?? '')
-  useEffect(() => { // the matrix shows no pair once something else is selected
+  useEffect(() => {
+    // the matrix shows no pair once something else is selected
     if (!range.value.some((m) => m.as === 'scored')) setShown(null)
   }, [range.value])
   const size = (list: Stretch[]) => list.reduce((n, s) => n + s.to - s.from + 1, 0)
   const touch = (a: string, b: string) => size(contacts(p.model, a, b).flat())
   const show = (a: string, b: string) => {
     const [left, right] = contacts(p.model, a, b)
-    const mark = (as: Marked['as']) => (s: Stretch): Marked => ({ ...s, as })
+    const mark =
+      (as: Marked['as']) =>
+      (s: Stretch): Marked => ({ ...s, as })
     range.value = [...left.map(mark('scored')), ...right.map(mark('aligned'))]
     setShown({ pair: [a, b], touching: size([...left, ...right]) })
   }
@@ -111,7 +132,13 @@ function Panels({ p }: { p: Prediction }) {
       <div class="tabs" role="tablist" aria-label="Plots">
         {panels.map((t, i) => (
           <button
-            type="button" role="tab" id={`panel-${t.name}`} aria-controls="panel" aria-selected={t.name === name} tabIndex={t.name === name ? 0 : -1} onClick={() => setName(t.name)}
+            type="button"
+            role="tab"
+            id={`panel-${t.name}`}
+            aria-controls="panel"
+            aria-selected={t.name === name}
+            tabIndex={t.name === name ? 0 : -1}
+            onClick={() => setName(t.name)}
             onKeyDown={(e) => {
               const by = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0
               if (!by) return
@@ -119,13 +146,30 @@ function Panels({ p }: { p: Prediction }) {
               setName(panels[next]!.name)
               ;(e.currentTarget.parentElement!.children[next] as HTMLElement).focus()
             }}
-          >{t.title}</button>
+          >
+            {t.title}
+          </button>
         ))}
       </div>
       <div id="panel" role="tabpanel" aria-labelledby={`panel-${name}`}>
         {name === 'pae' && p.matrix && <Pae matrix={p.matrix} table={table} />}
-        {name === 'chains' && <Chains table={table} pairs={p.scores?.pairs ?? []} matrix={p.matrix} touch={touch} show={show} shown={shown?.pair ?? null} touching={shown?.touching ?? null} />}
-        {name === 'coverage' && (p.alignment ? <Coverage text={p.alignment} /> : p.coverage && <Picture file={p.coverage} alt="How many sequences of the alignment cover each residue" />)}
+        {name === 'chains' && (
+          <Chains
+            table={table}
+            pairs={p.scores?.pairs ?? []}
+            matrix={p.matrix}
+            touch={touch}
+            show={show}
+            shown={shown?.pair ?? null}
+            touching={shown?.touching ?? null}
+          />
+        )}
+        {name === 'coverage' &&
+          (p.alignment ? (
+            <Coverage text={p.alignment} />
+          ) : (
+            p.coverage && <Picture file={p.coverage} alt="How many sequences of the alignment cover each residue" />
+          ))}
       </div>
     </section>
   )

@@ -22,7 +22,12 @@ export interface Prediction {
 interface Metrics {
   notice?: string
   notes?: string[]
-  predictions?: { sequence_id?: string; plddt?: Record<string, number[]>; secondary_structure?: Record<string, string>; radius_of_gyration_angstrom?: number }[]
+  predictions?: {
+    sequence_id?: string
+    plddt?: Record<string, number[]>
+    secondary_structure?: Record<string, string>
+    radius_of_gyration_angstrom?: number
+  }[]
 }
 
 /** items are the structures of a job, as tabs show them. */
@@ -41,7 +46,12 @@ export function of(files: Artifact[], kind: string, sequence: string): Artifact 
 export const mostAlignment = 64 << 20 // bytes
 
 /** load reads a structure with everything that is drawn beside it. It fails where the structure itself cannot be read. */
-export async function load(view: JobView, results: Results, sequence: string, signal: AbortSignal): Promise<Prediction> {
+export async function load(
+  view: JobView,
+  results: Results,
+  sequence: string,
+  signal: AbortSignal,
+): Promise<Prediction> {
   const files = results.artifacts
   const cif = of(files, 'cif', sequence)
   if (!cif) throw new Error('This run has no structure.')
@@ -66,12 +76,17 @@ export async function load(view: JobView, results: Results, sequence: string, si
     }),
     optional('metrics_json', async (r) => (await r.json()) as Metrics),
     optional('msa', async (r) => {
-      if ((of(files, 'msa', sequence)?.bytes ?? 0) > mostAlignment) throw new Error('the alignment is too large to be drawn')
+      if ((of(files, 'msa', sequence)?.bytes ?? 0) > mostAlignment)
+        throw new Error('the alignment is too large to be drawn')
       return r.text()
     }),
   ])
-  const scores = view.predictions.find((p) => (p.sequenceId ?? '') === sequence) ?? (view.predictions.length === 1 ? view.predictions[0]! : null)
-  const mine = metrics?.predictions?.find((p) => (p.sequence_id ?? '') === sequence) ?? (metrics?.predictions?.length === 1 ? metrics.predictions[0] : undefined)
+  const scores =
+    view.predictions.find((p) => (p.sequenceId ?? '') === sequence) ??
+    (view.predictions.length === 1 ? view.predictions[0]! : null)
+  const mine =
+    metrics?.predictions?.find((p) => (p.sequence_id ?? '') === sequence) ??
+    (metrics?.predictions?.length === 1 ? metrics.predictions[0] : undefined)
   const kinds = new Map<string, Kind>(view.sequences.flatMap((s) => s.chains.map((c) => [c, s.type] as const)))
   const model = readCif(text, kinds, mine?.plddt ?? {})
   let fitting = matrix
@@ -79,12 +94,24 @@ export async function load(view: JobView, results: Results, sequence: string, si
     const other = withoutLigandAtoms(model.table)
     if (other.rows === matrix.n) model.table = other
     else {
-      trouble.push(`The matrix of errors has ${matrix.n} rows, and the structure ${model.table.rows}: they do not belong together, so the matrix is not drawn.`)
+      trouble.push(
+        `The matrix of errors has ${matrix.n} rows, and the structure ${model.table.rows}: they do not belong together, so the matrix is not drawn.`,
+      )
       fitting = null
     }
   }
   return {
-    sequence, scores, source: { format: 'mmcif', text }, model, matrix: fitting, trouble, second: mine?.secondary_structure ?? {}, radius: mine?.radius_of_gyration_angstrom ?? null,
-    notice: metrics?.notice ?? '', notes: metrics?.notes ?? view.run.notes, alignment, coverage: of(files, 'msa_coverage_plot', sequence) ?? null,
+    sequence,
+    scores,
+    source: { format: 'mmcif', text },
+    model,
+    matrix: fitting,
+    trouble,
+    second: mine?.secondary_structure ?? {},
+    radius: mine?.radius_of_gyration_angstrom ?? null,
+    notice: metrics?.notice ?? '',
+    notes: metrics?.notes ?? view.run.notes,
+    alignment,
+    coverage: of(files, 'msa_coverage_plot', sequence) ?? null,
   }
 }

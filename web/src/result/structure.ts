@@ -10,14 +10,29 @@ export interface Model {
 }
 
 /** Atoms are the heavy atoms, each with the residue it belongs to, as a position in the table. */
-interface Atoms { residue: number[]; x: number[]; y: number[]; z: number[] }
+interface Atoms {
+  residue: number[]
+  x: number[]
+  y: number[]
+  z: number[]
+}
 
 /** readCif reads the first model of an mmCIF file as the service writes it. plddt is by chain and residue. */
 export function readCif(text: string, kinds: Map<string, Kind>, plddt: Record<string, (number | null)[]>): Model {
   const { names, rows } = atomSite(text)
   const column = (name: string) => names.indexOf('_atom_site.' + name)
-  const [symbol, comp, chainAt, number, x, y, z, model] = ['type_symbol', 'label_comp_id', 'auth_asym_id', 'auth_seq_id', 'Cartn_x', 'Cartn_y', 'Cartn_z', 'pdbx_PDB_model_num'].map(column) as [number, number, number, number, number, number, number, number]
-  if ([symbol, comp, chainAt, number, x, y, z].some((i) => i < 0)) throw new Error('The structure’s file has no atoms that can be read.')
+  const [symbol, comp, chainAt, number, x, y, z, model] = [
+    'type_symbol',
+    'label_comp_id',
+    'auth_asym_id',
+    'auth_seq_id',
+    'Cartn_x',
+    'Cartn_y',
+    'Cartn_z',
+    'pdbx_PDB_model_num',
+  ].map(column) as [number, number, number, number, number, number, number, number]
+  if ([symbol, comp, chainAt, number, x, y, z].some((i) => i < 0))
+    throw new Error('The structure’s file has no atoms that can be read.')
   const chains: Chain[] = []
   const byId = new Map<string, Chain>()
   const places = new Map<string, { chain: Chain; index: number; heavy: number }>()
@@ -39,14 +54,20 @@ export function readCif(text: string, kinds: Map<string, Kind>, plddt: Record<st
         chains.push(chain)
       }
       const index = chain.residues.length
-      chain.residues.push({ number: Number(row[number]), name: row[comp]!, plddt: plddt[id]?.[index] ?? null, tokens: 1 })
+      chain.residues.push({
+        number: Number(row[number]),
+        name: row[comp]!,
+        plddt: plddt[id]?.[index] ?? null,
+        tokens: 1,
+      })
       places.set(key, (place = { chain, index, heavy: 0 }))
     }
     if (row[symbol] === 'H' || row[symbol] === 'D') continue
     place.heavy++
     found.push({ key, x: Number(row[x]), y: Number(row[y]), z: Number(row[z]) })
   }
-  for (const { chain, index, heavy } of places.values()) if (chain.kind === 'ligand') chain.residues[index]!.tokens = Math.max(1, heavy)
+  for (const { chain, index, heavy } of places.values())
+    if (chain.kind === 'ligand') chain.residues[index]!.tokens = Math.max(1, heavy)
   const table = new Table(chains)
   const atoms: Atoms = { residue: [], x: [], y: [], z: [] }
   for (const a of found) {
@@ -67,7 +88,8 @@ export function withoutLigandAtoms(table: Table): Table {
 /** contacts are the residues of two chains that have heavy atoms within a distance (Å) of the other chain. */
 export function contacts(m: Model, a: string, b: string, within = 5): [Stretch[], Stretch[]] {
   const { table, atoms } = m
-  const cell = (i: number) => [Math.floor(atoms.x[i]! / within), Math.floor(atoms.y[i]! / within), Math.floor(atoms.z[i]! / within)] as const
+  const cell = (i: number) =>
+    [Math.floor(atoms.x[i]! / within), Math.floor(atoms.y[i]! / within), Math.floor(atoms.z[i]! / within)] as const
   const grid = new Map<string, number[]>()
   const of = (i: number) => table.flat[atoms.residue[i]!]!.chain.id
   for (let i = 0; i < atoms.residue.length; i++) {
@@ -82,14 +104,17 @@ export function contacts(m: Model, a: string, b: string, within = 5): [Stretch[]
   for (let i = 0; i < atoms.residue.length; i++) {
     if (of(i) !== a) continue
     const [cx, cy, cz] = cell(i)
-    for (let dx = -1; dx <= 1; dx++) for (let dy = -1; dy <= 1; dy++) for (let dz = -1; dz <= 1; dz++) {
-      for (const j of grid.get([cx + dx, cy + dy, cz + dz].join()) ?? []) {
-        const d = (atoms.x[i]! - atoms.x[j]!) ** 2 + (atoms.y[i]! - atoms.y[j]!) ** 2 + (atoms.z[i]! - atoms.z[j]!) ** 2
-        if (d > within * within) continue
-        left.add(atoms.residue[i]!)
-        right.add(atoms.residue[j]!)
-      }
-    }
+    for (let dx = -1; dx <= 1; dx++)
+      for (let dy = -1; dy <= 1; dy++)
+        for (let dz = -1; dz <= 1; dz++) {
+          for (const j of grid.get([cx + dx, cy + dy, cz + dz].join()) ?? []) {
+            const d =
+              (atoms.x[i]! - atoms.x[j]!) ** 2 + (atoms.y[i]! - atoms.y[j]!) ** 2 + (atoms.z[i]! - atoms.z[j]!) ** 2
+            if (d > within * within) continue
+            left.add(atoms.residue[i]!)
+            right.add(atoms.residue[j]!)
+          }
+        }
   }
   return [runs(table, left), runs(table, right)]
 }
@@ -120,9 +145,20 @@ function atomSite(text: string): { names: string[]; rows: string[][] } {
     const line = text.slice(at, end).trimEnd()
     at = end + 1
     if (line.startsWith('_atom_site.')) names.push(line.trim())
-    else if (line === '' || line.startsWith('#') || line.startsWith('_') || line.startsWith('loop_') || line.startsWith('data_')) break
+    else if (
+      line === '' ||
+      line.startsWith('#') ||
+      line.startsWith('_') ||
+      line.startsWith('loop_') ||
+      line.startsWith('data_')
+    )
+      break
     else {
-      const row = /["']/.test(line) ? (line.match(/"[^"]*"(?=\s|$)|'(?:[^']|'(?=\S))*'(?=\s|$)|\S+/g) ?? []).map((v) => (/^(["']).*\1$/.test(v) ? v.slice(1, -1) : v)) : line.split(/\s+/)
+      const row = /["']/.test(line)
+        ? (line.match(/"[^"]*"(?=\s|$)|'(?:[^']|'(?=\S))*'(?=\s|$)|\S+/g) ?? []).map((v) =>
+            /^(["']).*\1$/.test(v) ? v.slice(1, -1) : v,
+          )
+        : line.split(/\s+/)
       if (row.length === names.length) rows.push(row)
     }
   }

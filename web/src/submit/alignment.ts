@@ -4,7 +4,10 @@
 export const mostBytes = 64 << 20
 
 /** What is known of an alignment's file. */
-export interface Read { query: string; rows: number } // query: the first row; rows with it
+export interface Read {
+  query: string
+  rows: number
+} // query: the first row; rows with it
 
 /**
  * Reads an A3M file: the first row is the sequence itself, capitals and hyphens of the others stand at its residues, small letters
@@ -12,17 +15,26 @@ export interface Read { query: string; rows: number } // query: the first row; r
  */
 export function readA3M(text: string): Read {
   const foreign = /^(?:# STOCKHOLM|CLUSTAL)/.exec(text)?.[0].replace('# ', '')
-  if (foreign) throw new Error(`it is in the format ${foreign}; convert it to A3M, for example with reformat.pl of HH-suite`)
-  let query = '', rows = 0, columns = 0, row = '', open = false
+  if (foreign)
+    throw new Error(`it is in the format ${foreign}; convert it to A3M, for example with reformat.pl of HH-suite`)
+  let query = '',
+    rows = 0,
+    columns = 0,
+    row = '',
+    open = false
   const end = () => {
     if (!open) return
     rows++
     if (rows === 1) {
       const at = row.search(/[^A-Z]/)
-      if (at >= 0) throw new Error(`its first row has “${row[at]}” at position ${at + 1}; it must be the sequence itself, in capitals without gaps`)
+      if (at >= 0)
+        throw new Error(
+          `its first row has “${row[at]}” at position ${at + 1}; it must be the sequence itself, in capitals without gaps`,
+        )
       if (!row) throw new Error('its first row is empty; it must be the sequence itself')
       query = row
-    } else if ((columns = row.replace(/[a-z]+/g, '').length) !== query.length) throw new Error(`row ${rows} has ${columns} columns; the first row has ${query.length} residues`)
+    } else if ((columns = row.replace(/[a-z]+/g, '').length) !== query.length)
+      throw new Error(`row ${rows} has ${columns} columns; the first row has ${query.length} residues`)
   }
   let number = 0
   for (let at = 0; at < text.length; ) {
@@ -40,7 +52,10 @@ export function readA3M(text: string): Read {
     }
     if (!open) throw new Error(`line ${number} stands before the first name, which begins with >`)
     const odd = line.search(/[^A-Za-z.*-]/)
-    if (odd >= 0) throw new Error(`line ${number} has “${line.slice(odd, odd + 1)}” at position ${odd + 1}; an alignment has letters, hyphens and dots`)
+    if (odd >= 0)
+      throw new Error(
+        `line ${number} has “${line.slice(odd, odd + 1)}” at position ${odd + 1}; an alignment has letters, hyphens and dots`,
+      )
     row += line.replace(/\./g, '').replace(/\*/g, 'X')
   }
   end()
@@ -53,9 +68,15 @@ export function misfit(query: string, sequence: string): string {
   if (query === sequence) return ''
   let at = 0
   while (at < query.length && query[at] === sequence[at]) at++
-  const lengths = query.length === sequence.length ? '' : `: it has ${query.length} residues, the chain ${sequence.length}`
+  const lengths =
+    query.length === sequence.length ? '' : `: it has ${query.length} residues, the chain ${sequence.length}`
   return `is of another sequence${lengths}${at < Math.min(query.length, sequence.length) ? `${lengths ? ', and' : ':'} they differ at residue ${at + 1}` : ''}`
 }
 
 /** The name that a file has in the library: what may stand there, and an ending that says what it is. */
-export const storedName = (name: string) => (name.replace(/\.a3m$/i, '').replace(/[^\w.-]+/g, '_').replace(/^\.+/, '').slice(0, 100) || 'alignment') + '.a3m'
+export const storedName = (name: string) =>
+  (name
+    .replace(/\.a3m$/i, '')
+    .replace(/[^\w.-]+/g, '_')
+    .replace(/^\.+/, '')
+    .slice(0, 100) || 'alignment') + '.a3m'

@@ -3,7 +3,22 @@ import { computed, signal } from '@preact/signals'
 import { api, type Blocking, download, type Imported, type Model, type Validation, type WebhookConfig } from '../api'
 import { bytes } from '../say'
 import { mostBytes, readA3M } from './alignment'
-import { type Alignment, alignmentsOf, blank, type Draft, fromBody, grouped, letters, misaligned, newItem, nextKey, nameOf, placeOf, type Place, toBody } from './draft'
+import {
+  type Alignment,
+  alignmentsOf,
+  blank,
+  type Draft,
+  fromBody,
+  grouped,
+  letters,
+  misaligned,
+  nameOf,
+  newItem,
+  nextKey,
+  type Place,
+  placeOf,
+  toBody,
+} from './draft'
 
 export const draft = signal<Draft>(blank())
 export const models = signal<Model[] | Error | null>(null)
@@ -22,7 +37,9 @@ export function edit(change: (d: Draft) => void) {
   draft.value = d
 }
 
-export const model = computed(() => (Array.isArray(models.value) ? models.value.find((m) => m.name === draft.value.model) : undefined))
+export const model = computed(() =>
+  Array.isArray(models.value) ? models.value.find((m) => m.name === draft.value.model) : undefined,
+)
 
 export const body = computed(() => toBody(draft.value, model.value))
 
@@ -32,7 +49,8 @@ const errors = computed<{ blocking: Blocking; place: Place }[]>(() => {
 })
 
 /** What the service says of one part of the draft. */
-export const saidOf = (is: (p: Place) => boolean): string[] => errors.value.filter((e) => is(e.place)).map((e) => plain(e.blocking))
+export const saidOf = (is: (p: Place) => boolean): string[] =>
+  errors.value.filter((e) => is(e.place)).map((e) => plain(e.blocking))
 
 /** What it says of none that is shown, or of the whole. */
 export const saidElse = () => saidOf((p) => p.part === 'none')
@@ -42,8 +60,13 @@ function plain(b: Blocking): string {
   const text = b.message.replace(/^Invalid sequence format: /, '')
   if (!b.field || !text.startsWith(b.field)) return text
   const rest = text.slice(b.field.length).replace(/^:?\s*/, '')
-  const name = b.field.split('.').at(-1)!.replace(/^\w+\[\d+\]$/, '')
-  return /^(is|has|must|holds|are) /.test(rest) && name ? `${name} ${rest}` : rest.charAt(0).toUpperCase() + rest.slice(1)
+  const name = b.field
+    .split('.')
+    .at(-1)!
+    .replace(/^\w+\[\d+\]$/, '')
+  return /^(is|has|must|holds|are) /.test(rest) && name
+    ? `${name} ${rest}`
+    : rest.charAt(0).toUpperCase() + rest.slice(1)
 }
 
 /** Reads once what the page needs besides the draft. */
@@ -51,7 +74,10 @@ export async function loadModels() {
   try {
     const list = (await api.models()).data.filter((m) => m.kind === 'fold')
     models.value = list
-    if (!draft.peek().model && list[0]) edit((d) => { d.model = list[0]!.name })
+    if (!draft.peek().model && list[0])
+      edit((d) => {
+        d.model = list[0]!.name
+      })
   } catch (e) {
     models.value = e as Error
   }
@@ -63,7 +89,8 @@ export async function loadWebhook() {
 
 /** Opens a job as a draft, with the model that is chosen where it names none that runs here. */
 export function open(d: Draft) {
-  const list = models.peek(), here = Array.isArray(list) ? list : []
+  const list = models.peek(),
+    here = Array.isArray(list) ? list : []
   if (!here.some((m) => m.name === d.model)) d.model = draft.peek().model || here[0]?.name || d.model
   for (const i of d.items) if (i.kind !== 'ligand') i.text = grouped(i.text)
   draft.value = d
@@ -73,8 +100,12 @@ export function open(d: Draft) {
 export async function openJob(id: string) {
   const view = await api.job(id)
   const d = fromBody({
-    name: view.job.name, isPublic: view.job.isPublic, sequences: view.sequences.map((s) => s.item), params: view.params as never,
-    ...(view.constraints && { constraints: view.constraints }), ...(view.job.chatId && { chatId: view.job.chatId }),
+    name: view.job.name,
+    isPublic: view.job.isPublic,
+    sequences: view.sequences.map((s) => s.item),
+    params: view.params as never,
+    ...(view.constraints && { constraints: view.constraints }),
+    ...(view.job.chatId && { chatId: view.job.chatId }),
   })
   d.from = view.job.libraryItemId ?? ''
   if (d.from) await takeStored(d)
@@ -87,14 +118,20 @@ async function takeStored(d: Draft) {
   if (!item) d.from = '' // deleted since
   for (const f of item?.metadata.files ?? []) {
     if (!/\.a3m$/i.test(f.file_name) || f.size_bytes > mostBytes) continue
-    const a = await api.fileUrl(d.from, f.file_name).then(download).then((r) => r.blob()).then((b) => readFile(f.file_name, b)).catch(() => null)
+    const a = await api
+      .fileUrl(d.from, f.file_name)
+      .then(download)
+      .then((r) => r.blob())
+      .then((b) => readFile(f.file_name, b))
+      .catch(() => null)
     const fits = d.items.find((i) => a && i.kind === 'protein' && letters(i.text) === a.query)
     if (fits) fits.alignment = a
   }
 }
 
 async function readFile(name: string, file: Blob): Promise<Alignment> {
-  if (file.size > mostBytes) throw new Error(`${name} has ${bytes(file.size)}; an alignment may have ${bytes(mostBytes)}`)
+  if (file.size > mostBytes)
+    throw new Error(`${name} has ${bytes(file.size)}; an alignment may have ${bytes(mostBytes)}`)
   try {
     return { ...readA3M(await file.text()), key: nextKey(), name, file }
   } catch (e) {
@@ -106,8 +143,13 @@ async function readFile(name: string, file: Blob): Promise<Alignment> {
 export async function align(file: File, key?: number) {
   const a = await readFile(file.name, file)
   const d = draft.peek()
-  const to = d.items.find((i) => (key === undefined ? i.kind === 'protein' && letters(i.text).toUpperCase() === a.query : i.key === key))
-  if (!to && d.items.length > 0) throw new Error(`${file.name} is of none of the chains: its first row has ${a.query.length} residues and begins with ${a.query.slice(0, 12)}`)
+  const to = d.items.find((i) =>
+    key === undefined ? i.kind === 'protein' && letters(i.text).toUpperCase() === a.query : i.key === key,
+  )
+  if (!to && d.items.length > 0)
+    throw new Error(
+      `${file.name} is of none of the chains: its first row has ${a.query.length} residues and begins with ${a.query.slice(0, 12)}`,
+    )
   edit((n) => {
     n.from = '' // from now on the alignments of this draft are its own
     if (to) n.items.find((i) => i.key === to.key)!.alignment = a
@@ -119,7 +161,8 @@ let brought = { keys: '', item: '' }
 
 /** The library item that the job is made from: its own alignments, which are put there first, or that of an older job. */
 export async function bring(d: Draft): Promise<string> {
-  const files = alignmentsOf(d, model.peek()), keys = files.map((f) => f.key).join()
+  const files = alignmentsOf(d, model.peek()),
+    keys = files.map((f) => f.key).join()
   if (d.from || files.length === 0) return d.from
   if (brought.keys === keys) return brought.item
   const { id } = await api.createItem(`Alignments of ${nameOf(d)}`.slice(0, 255), 'a3m')

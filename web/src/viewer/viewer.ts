@@ -1,26 +1,29 @@
 // The viewer draws a structure or a trajectory. It alone knows Mol*: everything that goes in or comes out is a chain's name
 // and a residue's number. It is loaded when it is needed, since Mol* is far larger than the rest of the page.
 
-import { QualityAssessmentProvider } from 'molstar/lib/extensions/model-archive/quality-assessment/prop.js'
 import { PLDDTConfidenceColorThemeProvider } from 'molstar/lib/extensions/model-archive/quality-assessment/color/plddt.js'
+import { QualityAssessmentProvider } from 'molstar/lib/extensions/model-archive/quality-assessment/prop.js'
 import { OrderedSet, SortedArray } from 'molstar/lib/mol-data/int.js'
-import { Bond, Structure, StructureElement, StructureProperties, Unit } from 'molstar/lib/mol-model/structure.js'
-import type { Location } from 'molstar/lib/mol-model/location.js'
 import { Vec2 } from 'molstar/lib/mol-math/linear-algebra.js'
+import type { Location } from 'molstar/lib/mol-model/location.js'
+import { Bond, Structure, StructureElement, StructureProperties, Unit } from 'molstar/lib/mol-model/structure.js'
+import { HighlightLoci } from 'molstar/lib/mol-plugin/behavior/dynamic/representation.js'
+import { PluginConfig } from 'molstar/lib/mol-plugin/config.js'
 import { PluginContext } from 'molstar/lib/mol-plugin/context.js'
 import { PluginSpec } from 'molstar/lib/mol-plugin/spec.js'
-import { PluginConfig } from 'molstar/lib/mol-plugin/config.js'
-import { HighlightLoci } from 'molstar/lib/mol-plugin/behavior/dynamic/representation.js'
-import { changeCameraRotation, structureLayingTransform } from 'molstar/lib/mol-plugin-state/manager/focus-camera/orient-axes.js'
-import { StateTransforms } from 'molstar/lib/mol-plugin-state/transforms.js'
+import {
+  changeCameraRotation,
+  structureLayingTransform,
+} from 'molstar/lib/mol-plugin-state/manager/focus-camera/orient-axes.js'
 import type { PluginStateObject } from 'molstar/lib/mol-plugin-state/objects.js'
+import { StateTransforms } from 'molstar/lib/mol-plugin-state/transforms.js'
 import type { StateObjectSelector } from 'molstar/lib/mol-state/index.js'
-import { Overpaint } from 'molstar/lib/mol-theme/overpaint.js'
-import type { ColorTheme } from 'molstar/lib/mol-theme/color.js'
-import type { ThemeDataContext } from 'molstar/lib/mol-theme/theme.js'
 import { ColorThemeCategory } from 'molstar/lib/mol-theme/color/categories.js'
-import { ParamDefinition } from 'molstar/lib/mol-util/param-definition.js'
+import type { ColorTheme } from 'molstar/lib/mol-theme/color.js'
+import { Overpaint } from 'molstar/lib/mol-theme/overpaint.js'
+import type { ThemeDataContext } from 'molstar/lib/mol-theme/theme.js'
 import { Color } from 'molstar/lib/mol-util/color/index.js'
+import { ParamDefinition } from 'molstar/lib/mol-util/param-definition.js'
 import { chainColour, none, type RGB, smooth, toHex } from '../plots/colour'
 import type { Colour, Residue, Stretch } from '../store'
 
@@ -31,7 +34,9 @@ export interface Paint {
 }
 
 /** Source is what to draw: a structure's text, or a topology and the bytes of its frames, and how far from its middle the molecule gets (Å). */
-export type Source = { format: 'mmcif' | 'pdb'; text: string } | { topology: string; frames: Uint8Array<ArrayBuffer>; reach: number }
+export type Source =
+  | { format: 'mmcif' | 'pdb'; text: string }
+  | { topology: string; frames: Uint8Array<ArrayBuffer>; reach: number }
 
 export interface Options {
   dark: boolean
@@ -78,7 +83,12 @@ export class Viewer {
   private gone = false
   private readonly ended = new AbortController()
 
-  private constructor(private readonly plugin: PluginContext, private readonly host: HTMLElement, private readonly options: Options, private readonly slow: boolean) {
+  private constructor(
+    private readonly plugin: PluginContext,
+    private readonly host: HTMLElement,
+    private readonly options: Options,
+    private readonly slow: boolean,
+  ) {
     this.colour = options.colour
   }
 
@@ -98,20 +108,26 @@ export class Viewer {
     const themes = plugin.representation.structure.themes.colorThemeRegistry
     themes.add(PLDDTConfidenceColorThemeProvider)
     const viewer = new Viewer(plugin, host, options, slow)
-    themes.add(viewer.theme('pleat-smooth', (at) => {
-      const v = plddt(at)
-      return v === undefined ? none : smooth(v / 100)
-    }))
-    themes.add(viewer.theme('pleat-values', (at) => {
-      const v = viewer.values.get(key(placeOf(at)))
-      return v === undefined ? none : smooth((v - viewer.range[0]) / (viewer.range[1] - viewer.range[0] || 1))
-    }))
+    themes.add(
+      viewer.theme('pleat-smooth', (at) => {
+        const v = plddt(at)
+        return v === undefined ? none : smooth(v / 100)
+      }),
+    )
+    themes.add(
+      viewer.theme('pleat-values', (at) => {
+        const v = viewer.values.get(key(placeOf(at)))
+        return v === undefined ? none : smooth((v - viewer.range[0]) / (viewer.range[1] - viewer.range[0] || 1))
+      }),
+    )
     const chains = new Map<string, number>()
-    themes.add(viewer.theme('pleat-chain', (at) => {
-      const id = placeOf(at).chain
-      if (!chains.has(id)) chains.set(id, chains.size)
-      return chainColour(chains.get(id)!)
-    }))
+    themes.add(
+      viewer.theme('pleat-chain', (at) => {
+        const id = placeOf(at).chain
+        if (!chains.has(id)) chains.set(id, chains.size)
+        return chainColour(chains.get(id)!)
+      }),
+    )
     if (!(await plugin.mountAsync(host))) {
       plugin.dispose()
       throw new NoWebGL('The graphics of this browser could not be started.')
@@ -159,7 +175,11 @@ export class Viewer {
     return plugin
       .build()
       .toRoot()
-      .apply(StateTransforms.Model.TrajectoryFromModelAndCoordinates, { modelRef: model.ref, coordinatesRef: coordinates.ref }, { dependsOn: [model.ref, coordinates.ref] })
+      .apply(
+        StateTransforms.Model.TrajectoryFromModelAndCoordinates,
+        { modelRef: model.ref, coordinatesRef: coordinates.ref },
+        { dependsOn: [model.ref, coordinates.ref] },
+      )
       .commit()
   }
 
@@ -170,12 +190,18 @@ export class Viewer {
     const polymer = await builders.structure.tryCreateComponentStatic(this.structure!, 'polymer')
     this.polymer = undefined
     if (polymer) {
-      this.polymer = await builders.structure.representation.addRepresentation(polymer, { type: kinds[beads ? 'cartoon' : this.kind], color })
+      this.polymer = await builders.structure.representation.addRepresentation(polymer, {
+        type: kinds[beads ? 'cartoon' : this.kind],
+        color,
+      })
       this.shapes.push(this.polymer)
     }
     for (const part of ['ligand', 'ion', 'branched'] as const) {
       const component = await builders.structure.tryCreateComponentStatic(this.structure!, part)
-      if (component) this.shapes.push(await builders.structure.representation.addRepresentation(component, { type: 'ball-and-stick', color }))
+      if (component)
+        this.shapes.push(
+          await builders.structure.representation.addRepresentation(component, { type: 'ball-and-stick', color }),
+        )
     }
   }
 
@@ -186,7 +212,11 @@ export class Viewer {
       this.kind = kind
       const type = this.plugin.representation.structure.registry.get(kinds[kind])
       const params = type.getParams(this.plugin.representation.structure.themes, this.structure!.obj!.data)
-      await this.plugin.build().to(this.polymer).update((old) => ({ ...old, type: { name: kinds[kind], params: ParamDefinition.getDefaultValues(params) } })).commit()
+      await this.plugin
+        .build()
+        .to(this.polymer)
+        .update((old) => ({ ...old, type: { name: kinds[kind], params: ParamDefinition.getDefaultValues(params) } }))
+        .commit()
     })
   }
 
@@ -202,7 +232,10 @@ export class Viewer {
       const build = this.plugin.build()
       const mine = this.themeName().startsWith('pleat-') // of the others Mol* knows the parameters itself
       for (const shape of this.shapes) {
-        build.to(shape).update((old) => ({ ...old, colorTheme: { name: this.themeName(), params: mine ? { version: ++version } : {} } }))
+        build.to(shape).update((old) => ({
+          ...old,
+          colorTheme: { name: this.themeName(), params: mine ? { version: ++version } : {} },
+        }))
       }
       await build.commit()
     })
@@ -210,12 +243,18 @@ export class Viewer {
 
   private themeName(): string {
     switch (this.colour) {
-      case 'plddt': return 'plddt-confidence'
-      case 'continuous': return 'pleat-smooth'
-      case 'chain': return 'pleat-chain'
-      case 'secondary': return 'secondary-structure'
-      case 'type': return 'residue-name'
-      case 'rmsf': return 'pleat-values'
+      case 'plddt':
+        return 'plddt-confidence'
+      case 'continuous':
+        return 'pleat-smooth'
+      case 'chain':
+        return 'pleat-chain'
+      case 'secondary':
+        return 'secondary-structure'
+      case 'type':
+        return 'residue-name'
+      case 'rmsf':
+        return 'pleat-values'
     }
   }
 
@@ -243,7 +282,9 @@ export class Viewer {
       const part = Overpaint.filter(whole, shape.obj!.data.sourceData) // of the polymers, or of the ligands
       if (part.layers.length === 0) continue
       const params = Overpaint.toBundle(part as Overpaint<StructureElement.Loci>)
-      this.overpaints.push(build.to(shape).apply(StateTransforms.Representation.OverpaintStructureRepresentation3DFromBundle, params).ref)
+      this.overpaints.push(
+        build.to(shape).apply(StateTransforms.Representation.OverpaintStructureRepresentation3DFromBundle, params).ref,
+      )
     }
     await build.commit()
   }
@@ -262,10 +303,17 @@ export class Viewer {
     this.sticks = await plugin
       .build()
       .to(this.structure)
-      .apply(StateTransforms.Model.StructureSelectionFromBundle, { bundle: StructureElement.Bundle.fromLoci(loci), label: 'picked' })
+      .apply(StateTransforms.Model.StructureSelectionFromBundle, {
+        bundle: StructureElement.Bundle.fromLoci(loci),
+        label: 'picked',
+      })
       .commit()
     await plugin.builders.structure.representation.addRepresentation(this.sticks, {
-      type: 'ball-and-stick', color: 'element-symbol', colorParams: { carbonColor: { name: 'uniform', params: { value: Color(0xc8ccd2), saturation: 0, lightness: 0 } } },
+      type: 'ball-and-stick',
+      color: 'element-symbol',
+      colorParams: {
+        carbonColor: { name: 'uniform', params: { value: Color(0xc8ccd2), saturation: 0, lightness: 0 } },
+      },
       typeParams: { sizeFactor: 0.18, sizeAspectRatio: 0.8 },
     })
   }
@@ -274,7 +322,10 @@ export class Viewer {
   highlight(at: Residue[]): void {
     const structure = this.structure?.obj?.data
     if (this.gone || !structure) return
-    const loci = lociOf(structure, at.map((r) => ({ chain: r.chain, from: r.residue, to: r.residue })))
+    const loci = lociOf(
+      structure,
+      at.map((r) => ({ chain: r.chain, from: r.residue, to: r.residue })),
+    )
     this.plugin.managers.interactivity.lociHighlights.highlightOnly({ loci })
   }
 
@@ -296,7 +347,10 @@ export class Viewer {
     const { center, radius } = structure.boundary.sphere
     const focus = canvas.camera.getFocus(center, Math.max(radius, this.reach * 1.3) + 1) // the middle of the sphere is not that of the mass
     const { rotation } = structureLayingTransform([structure])
-    canvas.requestCameraReset({ snapshot: changeCameraRotation({ ...canvas.camera.getSnapshot(), ...focus }, rotation), durationMs })
+    canvas.requestCameraReset({
+      snapshot: changeCameraRotation({ ...canvas.camera.getSnapshot(), ...focus }, rotation),
+      durationMs,
+    })
   }
 
   /** frame shows one frame of a trajectory, from 0. Of several calls while one is drawn, the last counts. */
@@ -305,7 +359,11 @@ export class Viewer {
     const mine = this.wanted
     return this.queue(async () => {
       if (mine !== this.wanted || !this.model) return
-      await this.plugin.build().to(this.model).update(StateTransforms.Model.ModelFromTrajectory, () => ({ modelIndex: mine })).commit()
+      await this.plugin
+        .build()
+        .to(this.model)
+        .update(StateTransforms.Model.ModelFromTrajectory, () => ({ modelIndex: mine }))
+        .commit()
       this.host.dataset.frame = String(mine)
     })
   }
@@ -315,13 +373,17 @@ export class Viewer {
     this.plugin.canvas3d?.setProps({
       renderer: {
         backgroundColor: Color(dark ? 0x3a424d : 0xdde3ea),
-        highlightColor: Color(0xffffff), selectColor: Color(0xffffff),
+        highlightColor: Color(0xffffff),
+        selectColor: Color(0xffffff),
         highlightStrength: 0.6,
       },
       camera: { helper: { axes: { name: 'off', params: {} } } },
       cameraFog: { name: 'on', params: { intensity: 20 } },
       postprocessing: {
-        outline: { name: 'on', params: { scale: 1, threshold: 0.33, color: Color(dark ? 0x0b0e12 : 0x2a3340), includeTransparent: false } },
+        outline: {
+          name: 'on',
+          params: { scale: 1, threshold: 0.33, color: Color(dark ? 0x0b0e12 : 0x2a3340), includeTransparent: false },
+        },
         occlusion: { name: 'off', params: {} },
         shadow: { name: 'off', params: {} },
         ...(this.slow && { antialiasing: { name: 'off', params: {} } }),
@@ -356,7 +418,8 @@ export class Viewer {
     if (this.slow) this.feel(over)
     else behaviors.interaction.hover.subscribe(({ current }) => over(lociPlace(current.loci)))
     behaviors.interaction.click.subscribe(({ current, modifiers, button }) => {
-      if (button === 1) this.options.onPick(lociPlace(current.loci), modifiers.shift || modifiers.control || modifiers.meta)
+      if (button === 1)
+        this.options.onPick(lociPlace(current.loci), modifiers.shift || modifiers.control || modifiers.meta)
     })
   }
 
@@ -364,24 +427,32 @@ export class Viewer {
   // soon there. So it is asked outright, once the pointer rests.
   private feel(over: (at: Residue | null) => void) {
     let timer: ReturnType<typeof setTimeout> | undefined
-    this.host.addEventListener('pointermove', (e) => {
-      clearTimeout(timer)
-      if (e.buttons !== 0) return
-      const box = this.host.getBoundingClientRect()
-      let tries = 0
-      const look = () => {
-        const canvas = this.plugin.canvas3d
-        if (this.gone || !canvas) return
-        const found = canvas.identify(Vec2.create(e.clientX - box.left, e.clientY - box.top))
-        over(found ? lociPlace(canvas.getLoci(found.id).loci) : null)
-        if (!found && ++tries < 12) timer = setTimeout(look, 100) // as long as Mol* itself looks, there is nothing to be found
-      }
-      timer = setTimeout(look, 60)
-    }, { signal: this.ended.signal })
-    this.host.addEventListener('pointerleave', () => {
-      clearTimeout(timer)
-      over(null)
-    }, { signal: this.ended.signal })
+    this.host.addEventListener(
+      'pointermove',
+      (e) => {
+        clearTimeout(timer)
+        if (e.buttons !== 0) return
+        const box = this.host.getBoundingClientRect()
+        let tries = 0
+        const look = () => {
+          const canvas = this.plugin.canvas3d
+          if (this.gone || !canvas) return
+          const found = canvas.identify(Vec2.create(e.clientX - box.left, e.clientY - box.top))
+          over(found ? lociPlace(canvas.getLoci(found.id).loci) : null)
+          if (!found && ++tries < 12) timer = setTimeout(look, 100) // as long as Mol* itself looks, there is nothing to be found
+        }
+        timer = setTimeout(look, 60)
+      },
+      { signal: this.ended.signal },
+    )
+    this.host.addEventListener(
+      'pointerleave',
+      () => {
+        clearTimeout(timer)
+        over(null)
+      },
+      { signal: this.ended.signal },
+    )
   }
 
   private queue<T>(act: () => Promise<T>): Promise<T | void> & Promise<void> {
@@ -423,9 +494,22 @@ export class Viewer {
       }
       return Color(toHex(none))
     }
-    const factory = (_: ThemeDataContext, props: {}) => ({ factory, granularity: 'group' as const, preferSmoothing: true, color, props, description: name })
+    const factory = (_: ThemeDataContext, props: {}) => ({
+      factory,
+      granularity: 'group' as const,
+      preferSmoothing: true,
+      color,
+      props,
+      description: name,
+    })
     return {
-      name, label: name, category: ColorThemeCategory.Misc, factory, getParams: () => ({ version: ParamDefinition.Numeric(0) }), defaultValues: { version: 0 }, isApplicable: () => true,
+      name,
+      label: name,
+      category: ColorThemeCategory.Misc,
+      factory,
+      getParams: () => ({ version: ParamDefinition.Numeric(0) }),
+      defaultValues: { version: 0 },
+      isApplicable: () => true,
       ensureCustomProperties: PLDDTConfidenceColorThemeProvider.ensureCustomProperties,
     } as unknown as ColorTheme.Provider<{}, string>
   }
@@ -452,7 +536,9 @@ function lociPlace(loci: unknown): Residue | null {
 function plddt(at: StructureElement.Location): number | undefined {
   if (!Unit.isAtomic(at.unit)) return undefined
   const residue = at.unit.model.atomicHierarchy.residueAtomSegments.index[at.element]!
-  const v = QualityAssessmentProvider.get(at.unit.model).value?.pLDDT?.get(residue) ?? at.unit.model.atomicConformation.B_iso_or_equiv.value(at.element)
+  const v =
+    QualityAssessmentProvider.get(at.unit.model).value?.pLDDT?.get(residue) ??
+    at.unit.model.atomicConformation.B_iso_or_equiv.value(at.element)
   return v < 0 ? undefined : v
 }
 
@@ -475,7 +561,11 @@ function lociOf(structure: Structure, stretches: Stretch[]): StructureElement.Lo
       }
       if (inside) found.push(i)
     }
-    if (found.length > 0) elements.push({ unit, indices: SortedArray.ofSortedArray(found) as unknown as OrderedSet<StructureElement.UnitIndex> })
+    if (found.length > 0)
+      elements.push({
+        unit,
+        indices: SortedArray.ofSortedArray(found) as unknown as OrderedSet<StructureElement.UnitIndex>,
+      })
   }
   return StructureElement.Loci(structure, elements)
 }
