@@ -26,9 +26,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// serveS3 starts an S3 server in memory, on loopback. It is a double at the edge of the process: it speaks the protocol, but
-// checks no signature and keeps nothing, so it proves our use of the client and not a real server's durability. Without TLS the
-// client signs the body in chunks, which the double does not understand for parts and empty objects.
+// serveS3 starts an S3 server in memory, on loopback. It is a double at the edge of the process: it speaks the
+// protocol, but checks no signature and keeps nothing, so it proves our use of the client and not a real server's
+// durability. Without TLS the client signs the body in chunks, which the double does not understand for parts and
+// empty objects.
 func serveS3(t *testing.T, bucket string, secure bool) *httptest.Server {
 	t.Helper()
 	backend := s3mem.New()
@@ -129,7 +130,9 @@ func conform(t *testing.T, open func(t *testing.T) Store) {
 		for i := range large {
 			large[i] = byte(rand.Uint32())
 		}
-		for name, content := range map[string][]byte{"empty": {}, "one": {7}, "exact": make([]byte, inMemory), "large": large} {
+		for name, content := range map[string][]byte{
+			"empty": {}, "one": {7}, "exact": make([]byte, inMemory), "large": large,
+		} {
 			key := "runs/0198/1/" + name
 			put(t, s, key, content)
 			if got := get(t, s, key); !bytes.Equal(got, content) {
@@ -209,8 +212,10 @@ func conform(t *testing.T, open func(t *testing.T) Store) {
 			prefix string
 			want   []string
 		}{
-			{"", all}, {"runs/", all[1:5]}, {"runs/1", all[1:4]}, {"runs/1/", all[1:3]}, {"ru", all[1:5]}, {"runs/1/2/model.cif", all[2:3]},
-			{"absent/", nil}, {"runs/1/1/pae.png/", nil}, {"..", nil}, {"../", nil}, {"/", nil}, {".tmp/", nil}, {"runs//", nil},
+			{"", all}, {"runs/", all[1:5]}, {"runs/1", all[1:4]}, {"runs/1/", all[1:3]}, {"ru", all[1:5]},
+			{"runs/1/2/model.cif", all[2:3]},
+			{"absent/", nil}, {"runs/1/1/pae.png/", nil}, {"..", nil}, {"../", nil}, {"/", nil}, {".tmp/", nil},
+			{"runs//", nil},
 		} {
 			if diff := cmp.Diff(c.want, keys(t, s, c.prefix, time.Time{})); diff != "" {
 				t.Errorf("%q: %s", c.prefix, diff)
@@ -224,10 +229,13 @@ func conform(t *testing.T, open func(t *testing.T) Store) {
 		}
 		stop := errors.New("stop")
 		n := 0
-		if err := s.Walk(t.Context(), "", time.Time{}, func(Info) error { n++; return stop }); !errors.Is(err, stop) || n != 1 {
+		if err := s.Walk(t.Context(), "", time.Time{}, func(Info) error { n++; return stop }); !errors.Is(err, stop) ||
+			n != 1 {
 			t.Errorf("%v after %d calls, want the error of the first", err, n)
 		}
-		if err := s.Walk(t.Context(), "", time.Time{}, func(i Info) error { return s.Delete(t.Context(), i.Key) }); err != nil {
+		if err := s.Walk(t.Context(), "", time.Time{}, func(i Info) error {
+			return s.Delete(t.Context(), i.Key)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if got := keys(t, s, "", time.Time{}); got != nil {
@@ -239,17 +247,19 @@ func conform(t *testing.T, open func(t *testing.T) Store) {
 		put(t, s, "a/x", []byte("old"))
 		broken := errors.New("the source broke")
 		for _, size := range []int{0, 10, 6 << 20} {
-			_, err := s.Put(t.Context(), "a/x", io.MultiReader(bytes.NewReader(make([]byte, size)), iotest.ErrReader(broken)))
+			_, err := s.Put(t.Context(), "a/x",
+				io.MultiReader(bytes.NewReader(make([]byte, size)), iotest.ErrReader(broken)))
 			if !errors.Is(err, broken) || !strings.Contains(err.Error(), "a/x") {
 				t.Errorf("%d bytes: %v, want the reader's error and the key", size, err)
 			}
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancelled := errors.New("the run was cancelled")
-		_, err := s.Put(ctx, "a/x", io.MultiReader(bytes.NewReader(make([]byte, 1000)), readerFunc(func(p []byte) (int, error) {
-			cancel(cancelled)
-			return copy(p, "more"), nil
-		})))
+		_, err := s.Put(ctx, "a/x",
+			io.MultiReader(bytes.NewReader(make([]byte, 1000)), readerFunc(func(p []byte) (int, error) {
+				cancel(cancelled)
+				return copy(p, "more"), nil
+			})))
 		if !errors.Is(err, cancelled) {
 			t.Errorf("%v, want the cause of the cancel", err)
 		}
@@ -309,7 +319,8 @@ func conform(t *testing.T, open func(t *testing.T) Store) {
 		for worker := range 4 {
 			group.Go(func() {
 				for range 10 {
-					if _, err := s.Put(t.Context(), "same", bytes.NewReader(bytes.Repeat([]byte{byte('a' + worker)}, 5000))); err != nil {
+					if _, err := s.Put(t.Context(), "same",
+						bytes.NewReader(bytes.Repeat([]byte{byte('a' + worker)}, 5000))); err != nil {
 						t.Error(err)
 					}
 				}
@@ -333,7 +344,8 @@ func conform(t *testing.T, open func(t *testing.T) Store) {
 			}
 			return slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return k == "runs/7/x" }), nil
 		}
-		if got, err := Sweep(t.Context(), s, "runs/", time.Now().Add(-time.Hour), orphans); err != nil || got != (Swept{}) {
+		if got, err := Sweep(t.Context(), s, "runs/", time.Now().Add(-time.Hour), orphans); err != nil ||
+			got != (Swept{}) {
 			t.Errorf("young objects: %+v, %v", got, err)
 		}
 		got, err := Sweep(t.Context(), s, "runs/", time.Now().Add(time.Hour), orphans)
@@ -344,7 +356,8 @@ func conform(t *testing.T, open func(t *testing.T) Store) {
 			t.Errorf("left: %q", got)
 		}
 		down := errors.New("database is down")
-		if _, err := Sweep(t.Context(), s, "", time.Now().Add(time.Hour), func(context.Context, []string) ([]string, error) { return nil, down }); !errors.Is(err, down) {
+		if _, err := Sweep(t.Context(), s, "", time.Now().Add(time.Hour),
+			func(context.Context, []string) ([]string, error) { return nil, down }); !errors.Is(err, down) {
 			t.Errorf("%v, want the database's error", err)
 		}
 	})
@@ -355,8 +368,10 @@ type readerFunc func(p []byte) (int, error)
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 var badKeys = []string{
-	"", "/", "//", ".", "..", "../x", "a/../b", "a/..", "a/./b", "./a", "/etc/passwd", "a//b", "a/", "/a", ".tmp/x", "a/.hidden", "...",
-	`a\b`, `..\x`, "a b", "a\x00b", "a\nb", "ä", "a%2e%2e", "a:b", "C:/x", "~/x", "a*", "a?b", "a#b", "\u2024\u2024/x", "a/\xff",
+	"", "/", "//", ".", "..", "../x", "a/../b", "a/..", "a/./b", "./a", "/etc/passwd", "a//b", "a/", "/a", ".tmp/x",
+	"a/.hidden", "...",
+	`a\b`, `..\x`, "a b", "a\x00b", "a\nb", "ä", "a%2e%2e", "a:b", "C:/x", "~/x", "a*", "a?b", "a#b", "\u2024\u2024/x",
+	"a/\xff",
 	strings.Repeat("a", MaxSegment+1), strings.Repeat("a/", MaxKey/2) + "a",
 }
 
@@ -376,7 +391,8 @@ func FuzzCheckKey(f *testing.F) {
 
 func TestGoodKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		key := strings.Join(rapid.SliceOfN(rapid.StringMatching(`[A-Za-z0-9_-][A-Za-z0-9._-]{0,60}`), 1, 8).Draw(t, "names"), "/")
+		key := strings.Join(rapid.SliceOfN(rapid.StringMatching(`[A-Za-z0-9_-][A-Za-z0-9._-]{0,60}`), 1, 8).Draw(t,
+			"names"), "/")
 		if err := CheckKey(key); err != nil {
 			t.Fatal(err)
 		}
@@ -411,7 +427,8 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	if _, err := Open(t.Context(), "s3://pleat?endpoint="+endpoint); err == nil || !strings.Contains(err.Error(), "AWS_SECRET_ACCESS_KEY") {
+	if _, err := Open(t.Context(), "s3://pleat?endpoint="+endpoint); err == nil ||
+		!strings.Contains(err.Error(), "AWS_SECRET_ACCESS_KEY") {
 		t.Errorf("without credentials: %v", err)
 	}
 }
@@ -437,7 +454,8 @@ func TestBucketGone(t *testing.T) {
 func TestBucketSweepsUploadsInParts(t *testing.T) {
 	b := openS3(t)
 	core := minio.Core{Client: b.client}
-	if _, err := core.NewMultipartUpload(t.Context(), b.bucket, b.prefix+"runs/1/big", minio.PutObjectOptions{}); err != nil {
+	if _, err := core.NewMultipartUpload(t.Context(), b.bucket, b.prefix+"runs/1/big",
+		minio.PutObjectOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	none := func(context.Context, []string) ([]string, error) { return nil, nil }

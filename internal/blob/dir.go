@@ -17,14 +17,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is a Store in a directory: an object is the file of its key's path. It works inside an os.Root, so that no link planted
-// in the folder leads out of it. Two keys of which one is a folder of the other ("a" and "a/b") exclude each other.
+// Dir is a Store in a directory: an object is the file of its key's path. It works inside an os.Root, so that no link
+// planted in the folder leads out of it. Two keys of which one is a folder of the other ("a" and "a/b") exclude each
+// other.
 type Dir struct {
 	root *os.Root
 }
 
-// temps is the folder of unfinished Puts. It lies inside the root, so that a rename never crosses file systems; no key begins
-// with a dot.
+// temps is the folder of unfinished Puts. It lies inside the root, so that a rename never crosses file systems; no key
+// begins with a dot.
 const temps = ".tmp"
 
 // OpenDir opens a directory as a Store, making it where it is missing, readable by its owner alone.
@@ -113,9 +114,9 @@ func (d *Dir) place(temp, key string) error {
 	return nil
 }
 
-// move renames a file to its key and makes the folder for it. A Delete beside it may take away the folder that was just made
-// and is still empty; then it is made again. MkdirAll says "exists" where the folder went between its two looks, and where
-// there is an object of its name.
+// move renames a file to its key and makes the folder for it. A Delete beside it may take away the folder that was
+// just made and is still empty; then it is made again. MkdirAll says "exists" where the folder went between its two
+// looks, and where there is an object of its name.
 func (d *Dir) move(temp, key string) error {
 	for end := time.Now().Add(placePatience); ; {
 		err := d.root.MkdirAll(path.Dir(key), 0o700)
@@ -145,8 +146,8 @@ func (d *Dir) holds(name string) bool {
 	return err == nil
 }
 
-// syncFolders makes the entries of a folder durable, and the folder itself in those above it. Those above are synced even
-// where they were there before: another Put may have made them and not yet come to its own sync.
+// syncFolders makes the entries of a folder durable, and the folder itself in those above it. Those above are synced
+// even where they were there before: another Put may have made them and not yet come to its own sync.
 func (d *Dir) syncFolders(folder string) error {
 	for {
 		f, err := d.root.Open(folder)
@@ -205,18 +206,20 @@ func (d *Dir) Delete(ctx context.Context, key string) error {
 	}
 	err := d.unlink(key, 0)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EISDIR), errors.Is(err, unix.EPERM) && d.isFolder(key):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EISDIR),
+		errors.Is(err, unix.EPERM) && d.isFolder(key):
 		return nil // absent, or a folder of other keys
 	case err != nil:
 		return fmt.Errorf("blob: delete %s: %w", key, err)
 	}
-	for folder := path.Dir(key); folder != "." && d.unlink(folder, unix.AT_REMOVEDIR) == nil; folder = path.Dir(folder) {
+	for folder := path.Dir(key); folder != "." &&
+		d.unlink(folder, unix.AT_REMOVEDIR) == nil; folder = path.Dir(folder) {
 	}
 	return nil
 }
 
-// unlink removes a file, or with AT_REMOVEDIR an empty folder, and never the one for the other: a Put may turn the name of a
-// folder that has just gone into an object, which os.Root.Remove would take too.
+// unlink removes a file, or with AT_REMOVEDIR an empty folder, and never the one for the other: a Put may turn the
+// name of a folder that has just gone into an object, which os.Root.Remove would take too.
 func (d *Dir) unlink(name string, flags int) error {
 	parent, err := d.root.Open(path.Dir(name))
 	if err != nil {

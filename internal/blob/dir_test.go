@@ -204,7 +204,9 @@ func TestFolderTakenAway(t *testing.T) {
 func TestFailedPutLeavesNothing(t *testing.T) {
 	d := openDir(t)
 	broken := errors.New("broken")
-	if _, err := d.Put(t.Context(), "a/b", io.MultiReader(strings.NewReader("x"), readerFunc(func([]byte) (int, error) { return 0, broken }))); !errors.Is(err, broken) {
+	if _, err := d.Put(t.Context(), "a/b",
+		io.MultiReader(strings.NewReader("x"), readerFunc(func([]byte) (int, error) { return 0, broken }))); !errors.Is(
+		err, broken) {
 		t.Fatal(err)
 	}
 	put(t, d, "file", nil)
@@ -240,7 +242,8 @@ func TestFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "true {Key: Bytes:0 SHA256: ModTime:0001-01-01 00:00:00 +0000 UTC} blob: put runs/1/x: no space left in the artifact store: "; !strings.HasPrefix(string(out), want) {
+	if want := "true {Key: Bytes:0 SHA256: ModTime:0001-01-01 00:00:00 +0000 UTC} blob: put runs/1/x: no space left " +
+		"in the artifact store: "; !strings.HasPrefix(string(out), want) {
 		t.Errorf("got  %s\nwant %s…", out, want)
 	}
 	d, err := OpenDir(dir)
@@ -267,7 +270,8 @@ func TestFullFileSystem(t *testing.T) {
 	}
 	defer d.Close()
 	put(t, d, "small", []byte("x"))
-	if _, err := d.Put(t.Context(), "big", bytes.NewReader(make([]byte, 1<<20))); !errors.Is(err, ErrFull) || !errors.Is(err, syscall.ENOSPC) {
+	if _, err := d.Put(t.Context(), "big", bytes.NewReader(make([]byte, 1<<20))); !errors.Is(err, ErrFull) ||
+		!errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%v, want ErrFull", err)
 	}
 	wantNoTemps(t, d)

@@ -17,16 +17,17 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// Bucket is a Store in an S3 bucket, under a prefix. An object becomes visible whole: what is uploaded in parts appears when
-// the last one is joined.
+// Bucket is a Store in an S3 bucket, under a prefix. An object becomes visible whole: what is uploaded in parts
+// appears when the last one is joined.
 type Bucket struct {
 	client *minio.Client
 	bucket string
 	prefix string // "" or ends with a slash
 }
 
-// S3Options say where a bucket is. Credentials nil takes those of the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
-// and AWS_SESSION_TOKEN, or the role that AWS_WEB_IDENTITY_TOKEN_FILE or AWS_CONTAINER_CREDENTIALS_… name.
+// S3Options say where a bucket is. Credentials nil takes those of the environment: AWS_ACCESS_KEY_ID,
+// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the role that AWS_WEB_IDENTITY_TOKEN_FILE or
+// AWS_CONTAINER_CREDENTIALS_… name.
 type S3Options struct {
 	Bucket      string
 	Prefix      string // without slashes at its ends; empty for the whole bucket
@@ -40,7 +41,8 @@ type S3Options struct {
 func parseS3(u *url.URL) (S3Options, error) {
 	o := S3Options{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/")}
 	if u.User != nil {
-		return o, errors.New("blob: the s3 address holds a user or password; credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+		return o, errors.New("blob: the s3 address holds a user or password; credentials come from AWS_ACCESS_KEY_ID " +
+			"and AWS_SECRET_ACCESS_KEY")
 	}
 	if o.Bucket == "" {
 		return o, errors.New("blob: the s3 address has no bucket; it takes s3://bucket/prefix")
@@ -64,7 +66,8 @@ func parseS3(u *url.URL) (S3Options, error) {
 		case "region":
 			o.Region = values[0]
 		default:
-			return o, fmt.Errorf("blob: the s3 address has the unknown parameter %q; it takes endpoint and region", name)
+			return o, fmt.Errorf("blob: the s3 address has the unknown parameter %q; it takes endpoint and region",
+				name)
 		}
 	}
 	return o, nil
@@ -78,8 +81,10 @@ func OpenBucket(ctx context.Context, o S3Options) (*Bucket, error) {
 	host, secure := "s3.amazonaws.com", true
 	if o.Endpoint != "" {
 		u, err := url.Parse(o.Endpoint)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-			return nil, errors.New("blob: the s3 endpoint is malformed; it takes https://host or https://host:port, without a path")
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+			strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+			return nil, errors.New(
+				"blob: the s3 endpoint is malformed; it takes https://host or https://host:port, without a path")
 		}
 		host, secure = u.Host, u.Scheme == "https"
 	}
@@ -94,7 +99,13 @@ func OpenBucket(ctx context.Context, o S3Options) (*Bucket, error) {
 	if region == "" {
 		region = os.Getenv("AWS_REGION")
 	}
-	client, err := minio.New(host, &minio.Options{Creds: creds, Secure: secure, Region: region, MaxRetries: retries, Transport: o.Transport})
+	client, err := minio.New(host, &minio.Options{
+		Creds:      creds,
+		Secure:     secure,
+		Region:     region,
+		MaxRetries: retries,
+		Transport:  o.Transport,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("blob: s3 endpoint: %w", err)
 	}
@@ -116,7 +127,8 @@ func fromEnvironment() (*credentials.Credentials, error) {
 	switch {
 	case os.Getenv("AWS_ACCESS_KEY_ID") != "" && os.Getenv("AWS_SECRET_ACCESS_KEY") != "":
 		return credentials.NewEnvAWS(), nil
-	case os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "", os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "", os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
+	case os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "", os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "",
+		os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
 		return credentials.NewIAM(""), nil
 	}
 	return nil, errors.New("blob: no credentials for s3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set")
@@ -125,8 +137,8 @@ func fromEnvironment() (*credentials.Credentials, error) {
 // shaField is the metadata in which an object carries its SHA-256.
 const shaField = "Sha256"
 
-// Put gathers r first, in memory where small and in a temporary file else, so that nothing is sent before r has been read to
-// its end and its hash is known; the hash is kept beside the object.
+// Put gathers r first, in memory where small and in a temporary file else, so that nothing is sent before r has been
+// read to its end and its hash is known; the hash is kept beside the object.
 func (b *Bucket) Put(ctx context.Context, key string, r io.Reader) (Info, error) {
 	if err := CheckKey(key); err != nil {
 		return Info{}, err
@@ -138,7 +150,9 @@ func (b *Bucket) Put(ctx context.Context, key string, r io.Reader) (Info, error)
 	defer whole.Close()
 	info.Key = key
 	_, err = b.client.PutObject(ctx, b.bucket, b.prefix+key, whole.ReadSeeker, info.Bytes, minio.PutObjectOptions{
-		ContentType: "application/octet-stream", SendContentMd5: true, UserMetadata: map[string]string{shaField: info.SHA256},
+		ContentType: "application/octet-stream", SendContentMd5: true, UserMetadata: map[string]string{
+			shaField: info.SHA256,
+		},
 	})
 	if err != nil {
 		return Info{}, b.fail("put", key, err)
@@ -211,7 +225,12 @@ func (b *Bucket) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info,
 		object.Close()
 		return nil, Info{}, b.fail("open", key, err)
 	}
-	return object, Info{Key: key, Bytes: stat.Size, SHA256: stat.UserMetadata[shaField], ModTime: stat.LastModified}, nil
+	return object, Info{
+		Key:     key,
+		Bytes:   stat.Size,
+		SHA256:  stat.UserMetadata[shaField],
+		ModTime: stat.LastModified,
+	}, nil
 }
 
 // Delete removes the object.
@@ -228,7 +247,9 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 
 // Walk lists the bucket below prefix. Objects that no Put of ours can have made are passed over.
 func (b *Bucket) Walk(ctx context.Context, prefix string, before time.Time, fn func(Info) error) error {
-	for o := range b.client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true}) {
+	for o := range b.client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{
+		Prefix: b.prefix + prefix, Recursive: true,
+	}) {
 		if o.Err != nil {
 			return fmt.Errorf("blob: walk: s3 bucket %q: %w", b.bucket, o.Err)
 		}
@@ -262,7 +283,8 @@ func (b *Bucket) sweepTemps(ctx context.Context, before time.Time) (int, error) 
 		if !u.Initiated.Before(before) {
 			continue
 		}
-		if err := core.AbortMultipartUpload(ctx, b.bucket, u.Key, u.UploadID); err != nil && minio.ToErrorResponse(err).Code != minio.NoSuchUpload {
+		if err := core.AbortMultipartUpload(ctx, b.bucket, u.Key, u.UploadID); err != nil &&
+			minio.ToErrorResponse(err).Code != minio.NoSuchUpload {
 			return removed, fmt.Errorf("blob: sweep: s3 bucket %q: %w", b.bucket, err)
 		}
 		removed++
@@ -278,7 +300,8 @@ func (b *Bucket) fail(verb, key string, err error) error {
 	var answer minio.ErrorResponse
 	if errors.As(err, &answer) {
 		switch {
-		case answer.Code == minio.NoSuchKey || answer.StatusCode == http.StatusNotFound && answer.Code != minio.NoSuchBucket:
+		case answer.Code == minio.NoSuchKey || answer.StatusCode == http.StatusNotFound &&
+			answer.Code != minio.NoSuchBucket:
 			return fmt.Errorf("blob: %s %s: %w", verb, key, ErrNotFound)
 		case answer.StatusCode == http.StatusInsufficientStorage || answer.Code == "XMinioStorageFull":
 			return fmt.Errorf("blob: %s %s: %w: %w", verb, key, ErrFull, err)

@@ -64,7 +64,8 @@ func Measure(ctx context.Context, s *Subject, t *Trajectory) (*Analysis, error) 
 		return nil, pleat.Invalidf("the trajectory has no frames to analyse")
 	}
 	if t.Atoms() != len(s.Masses) {
-		return nil, pleat.Invalidf("the trajectory is of %d atoms and the system of %d; they do not belong together", t.Atoms(), len(s.Masses))
+		return nil, pleat.Invalidf("the trajectory is of %d atoms and the system of %d; they do not belong together",
+			t.Atoms(), len(s.Masses))
 	}
 	a := &Analysis{}
 	f := &frames{t, s.Sites}

@@ -38,7 +38,8 @@ func opened(tb testing.TB, s *System, frames [][]vec) *Trajectory {
 	return tr
 }
 
-// A structure that tumbles and of which one bead swings between two places: everything about it can be worked out by hand.
+// A structure that tumbles and of which one bead swings between two places: everything about it can be worked out by
+// hand.
 func TestAnalyseSwing(t *testing.T) {
 	r := newNoise(21)
 	p := Defaults()

@@ -101,12 +101,14 @@ func (p *Params) Check() error {
 		return pleat.Invalidf("preset is %q; this engine runs %q and %q", clip(string(p.Preset)), SingleIDR, SingleGo)
 	}
 	if p.Residues != Calvados2 && p.Residues != Calvados3 {
-		return pleat.Invalidf("residue_profile is %q; it must be %q or %q", clip(string(p.Residues)), Calvados2, Calvados3)
+		return pleat.Invalidf("residue_profile is %q; it must be %q or %q", clip(string(p.Residues)), Calvados2,
+			Calvados3)
 	}
 	switch p.Termini {
 	case "", TerminiBoth, TerminiN, TerminiC, TerminiNone:
 	default:
-		return pleat.Invalidf("charge_termini is %q; it must be %q, %q, %q or %q", clip(string(p.Termini)), TerminiBoth, TerminiN, TerminiC, TerminiNone)
+		return pleat.Invalidf("charge_termini is %q; it must be %q, %q, %q or %q", clip(string(p.Termini)), TerminiBoth,
+			TerminiN, TerminiC, TerminiNone)
 	}
 	for _, f := range []struct {
 		name   string
@@ -146,13 +148,16 @@ func (p *Params) checkTimes() error {
 	}
 	every := p.SaveNs * 1000 / p.Step
 	if every < 0.5 || math.Abs(every-math.Round(every)) > 1e-6*every {
-		return pleat.Invalidf("step_size_ns is %v; it must be a whole number of integration steps of %v ns", p.SaveNs, p.Step/1000)
+		return pleat.Invalidf("step_size_ns is %v; it must be a whole number of integration steps of %v ns", p.SaveNs,
+			p.Step/1000)
 	}
 	if p.Steps() < p.Every() {
-		return pleat.Invalidf("sim_length_ns is %v, shorter than step_size_ns, %v; no frame would be saved", p.LengthNs, p.SaveNs)
+		return pleat.Invalidf("sim_length_ns is %v, shorter than step_size_ns, %v; no frame would be saved", p.LengthNs,
+			p.SaveNs)
 	}
 	if n := p.Frames(); n > MaxFrames {
-		return pleat.Invalidf("sim_length_ns %v at step_size_ns %v makes %d frames; at most %d are saved", p.LengthNs, p.SaveNs, n, MaxFrames)
+		return pleat.Invalidf("sim_length_ns %v at step_size_ns %v makes %d frames; at most %d are saved", p.LengthNs,
+			p.SaveNs, n, MaxFrames)
 	}
 	return nil
 }

@@ -23,31 +23,35 @@ func TestParamsRefuse(t *testing.T) {
 		change func(p *Params)
 		want   string
 	}{
-		"temperature of 0":    {func(p *Params) { p.Temp = 0 }, "temp is 0 K; it must be from 250 to 400 K"},
-		"temperature nan":     {func(p *Params) { p.Temp = nan }, "temp is NaN"},
-		"negative salt":       {func(p *Params) { p.Ionic = -0.1 }, "ionic is -0.1"},
-		"pH":                  {func(p *Params) { p.PH = 15 }, "pH is 15; it must be from 0 to 14"},
-		"small box":           {func(p *Params) { p.Box = 7.9 }, "box_length is 7.9 nm; it must be from 8"},
-		"infinite box":        {func(p *Params) { p.Box = inf }, "box_length is +Inf"},
-		"negative friction":   {func(p *Params) { p.Friction = -1 }, "friction"},
-		"negative length":     {func(p *Params) { p.LengthNs = -1 }, "sim_length_ns is -1"},
-		"negative save":       {func(p *Params) { p.SaveNs = -0.01 }, "step_size_ns is -0.01"},
-		"no length":           {func(p *Params) { p.LengthNs = nan }, "sim_length_ns is NaN"},
-		"infinite save":       {func(p *Params) { p.SaveNs = inf }, "step_size_ns is +Inf"},
-		"1e9 steps":           {func(p *Params) { p.LengthNs, p.SaveNs = 10_000, 1 }, "1e+09 steps"},
-		"huge":                {func(p *Params) { p.LengthNs = math.MaxFloat64 }, "sim_length_ns"},
-		"too many frames":     {func(p *Params) { p.LengthNs, p.SaveNs = 100, 0.0001 }, "makes 1000000 frames; at most 100000"},
-		"no frame":            {func(p *Params) { p.LengthNs = 0.005 }, "shorter than step_size_ns"},
-		"between two steps":   {func(p *Params) { p.SaveNs = 0.0100042 }, "whole number of integration steps"},
-		"less than a step":    {func(p *Params) { p.SaveNs = 0.000001 }, "whole number"},
-		"preset":              {func(p *Params) { p.Preset = "all_atom" }, `preset is "all_atom"`},
-		"profile":             {func(p *Params) { p.Residues = Profile(strings.Repeat("x", 90)) }, "residue_profile"},
-		"termini":             {func(p *Params) { p.Termini = "left" }, "charge_termini"},
-		"long steps":          {func(p *Params) { p.Step = 0.1 }, "integration step"},
-		"workers":             {func(p *Params) { p.Workers = -1 }, "workers"},
-		"box below the chain": {func(p *Params) { p.Box = 8 }, "box_length is 8 nm, smaller than the chain of 150 residues"},
-		"too many bytes":      {func(p *Params) { p.LengthNs, p.SaveNs = 2000, 0.02 }, "MiB"},
-		"Gō of a sequence":    {func(p *Params) { p.Preset = SingleGo }, "needs a predicted structure"},
+		"temperature of 0":  {func(p *Params) { p.Temp = 0 }, "temp is 0 K; it must be from 250 to 400 K"},
+		"temperature nan":   {func(p *Params) { p.Temp = nan }, "temp is NaN"},
+		"negative salt":     {func(p *Params) { p.Ionic = -0.1 }, "ionic is -0.1"},
+		"pH":                {func(p *Params) { p.PH = 15 }, "pH is 15; it must be from 0 to 14"},
+		"small box":         {func(p *Params) { p.Box = 7.9 }, "box_length is 7.9 nm; it must be from 8"},
+		"infinite box":      {func(p *Params) { p.Box = inf }, "box_length is +Inf"},
+		"negative friction": {func(p *Params) { p.Friction = -1 }, "friction"},
+		"negative length":   {func(p *Params) { p.LengthNs = -1 }, "sim_length_ns is -1"},
+		"negative save":     {func(p *Params) { p.SaveNs = -0.01 }, "step_size_ns is -0.01"},
+		"no length":         {func(p *Params) { p.LengthNs = nan }, "sim_length_ns is NaN"},
+		"infinite save":     {func(p *Params) { p.SaveNs = inf }, "step_size_ns is +Inf"},
+		"1e9 steps":         {func(p *Params) { p.LengthNs, p.SaveNs = 10_000, 1 }, "1e+09 steps"},
+		"huge":              {func(p *Params) { p.LengthNs = math.MaxFloat64 }, "sim_length_ns"},
+		"too many frames": {func(p *Params) {
+			p.LengthNs, p.SaveNs = 100, 0.0001
+		}, "makes 1000000 frames; at most 100000"},
+		"no frame":          {func(p *Params) { p.LengthNs = 0.005 }, "shorter than step_size_ns"},
+		"between two steps": {func(p *Params) { p.SaveNs = 0.0100042 }, "whole number of integration steps"},
+		"less than a step":  {func(p *Params) { p.SaveNs = 0.000001 }, "whole number"},
+		"preset":            {func(p *Params) { p.Preset = "all_atom" }, `preset is "all_atom"`},
+		"profile":           {func(p *Params) { p.Residues = Profile(strings.Repeat("x", 90)) }, "residue_profile"},
+		"termini":           {func(p *Params) { p.Termini = "left" }, "charge_termini"},
+		"long steps":        {func(p *Params) { p.Step = 0.1 }, "integration step"},
+		"workers":           {func(p *Params) { p.Workers = -1 }, "workers"},
+		"box below the chain": {func(p *Params) {
+			p.Box = 8
+		}, "box_length is 8 nm, smaller than the chain of 150 residues"},
+		"too many bytes":   {func(p *Params) { p.LengthNs, p.SaveNs = 2000, 0.02 }, "MiB"},
+		"Gō of a sequence": {func(p *Params) { p.Preset = SingleGo }, "needs a predicted structure"},
 	} {
 		p := Defaults()
 		c.change(&p)
@@ -58,7 +62,8 @@ func TestParamsRefuse(t *testing.T) {
 		}
 		_, err := NewSystem(p, mustSequence(t, mixture(n)))
 		var refusal *pleat.Error
-		if !errors.As(err, &refusal) || refusal.Code != pleat.CodeInvalid || !strings.Contains(refusal.Message, c.want) || len(refusal.Message) > 250 {
+		if !errors.As(err, &refusal) || refusal.Code != pleat.CodeInvalid ||
+			!strings.Contains(refusal.Message, c.want) || len(refusal.Message) > 250 {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
@@ -73,7 +78,8 @@ func TestSequenceRefused(t *testing.T) {
 		"AC\xff":                    "position 3",
 		strings.Repeat("A", 10_000): "at most 5000",
 	} {
-		if _, err := FromSequence(sequence); pleat.CodeOf(err) != pleat.CodeInvalid || !strings.Contains(err.Error(), want) {
+		if _, err := FromSequence(sequence); pleat.CodeOf(err) != pleat.CodeInvalid ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%.10q: %v, want %q", sequence, err, want)
 		}
 	}
@@ -90,7 +96,9 @@ func threeResidues() *structure.Structure {
 			{Comp: "TRP", Seq: 2, Auth: 6, Atoms: []structure.Atom{atom("CA", "C", 5, 70)}},
 			{Comp: "ALA", Seq: 3, Auth: 7, Atoms: []structure.Atom{atom("CA", "C", 9, 70), atom("H", "H", 10, 40)}},
 		}},
-		{ID: "L", Kind: structure.Ligand, Residues: []structure.Residue{{Comp: "HEM", Auth: 1, Atoms: []structure.Atom{atom("FE", "FE", 0, 50)}}}},
+		{ID: "L", Kind: structure.Ligand, Residues: []structure.Residue{
+			{Comp: "HEM", Auth: 1, Atoms: []structure.Atom{atom("FE", "FE", 0, 50)}},
+		}},
 	}}
 }
 
@@ -111,7 +119,8 @@ func TestFromStructure(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	first := m.Chains[0].Sites[0]
-	if want := 1.4 * 12.011 / (12.011 + 14.007); math.Abs(first.Pos[0]-want) > 1e-12 || first.PLDDT != 85 || first.Letter != 'G' || first.Number != 5 {
+	if want := 1.4 * 12.011 / (12.011 + 14.007); math.Abs(first.Pos[0]-want) > 1e-12 || first.PLDDT != 85 ||
+		first.Letter != 'G' || first.Number != 5 {
 		t.Errorf("%+v, want x %v", first, want)
 	}
 	if last := m.Chains[0].Sites[2]; math.Abs(last.Pos[0]-(9*12.011+10*1.008)/13.019) > 1e-12 || last.PLDDT != 55 {
@@ -121,9 +130,13 @@ func TestFromStructure(t *testing.T) {
 		change func(s *structure.Structure, pae *structure.Matrix)
 		want   string
 	}{
-		"unknown residue": {func(s *structure.Structure, _ *structure.Matrix) { s.Chains[0].Residues[1].Comp = "UNK" }, `residue 6 of chain A is "UNK"`},
-		"gap":             {func(s *structure.Structure, _ *structure.Matrix) { s.Chains[0].Residues[2].Seq = 5 }, "jumps from residue 6 to 7"},
-		"no atoms":        {func(s *structure.Structure, _ *structure.Matrix) { s.Chains[0].Residues[1].Atoms = nil }, "has no atoms"},
+		"unknown residue": {func(s *structure.Structure, _ *structure.Matrix) { s.Chains[0].Residues[1].Comp = "UNK" },
+			`residue 6 of chain A is "UNK"`},
+		"gap": {func(s *structure.Structure, _ *structure.Matrix) {
+			s.Chains[0].Residues[2].Seq = 5
+		}, "jumps from residue 6 to 7"},
+		"no atoms": {func(s *structure.Structure, _ *structure.Matrix) { s.Chains[0].Residues[1].Atoms = nil },
+			"has no atoms"},
 		"no position": {func(s *structure.Structure, _ *structure.Matrix) {
 			s.Chains[0].Residues[1].Atoms[0].Pos[1] = math.NaN()
 		}, "no finite position"},
@@ -134,16 +147,25 @@ func TestFromStructure(t *testing.T) {
 				}
 			}
 		}, "no residue has a mean B-factor above 1"},
-		"B-factors":   {func(s *structure.Structure, _ *structure.Matrix) { s.Chains[0].Residues[1].Atoms[0].B = 130 }, "reads it as pLDDT"},
-		"other PAE":   {func(_ *structure.Structure, pae *structure.Matrix) { *pae = flat(4, 1) }, "4 × 4 values for 3 protein residues"},
-		"no PAE":      {func(_ *structure.Structure, pae *structure.Matrix) { *pae = structure.Matrix{} }, "0 × 0"},
-		"PAE of NaN":  {func(_ *structure.Structure, pae *structure.Matrix) { pae.V[5] = float32(math.NaN()) }, "residues 2 and 3 is NaN"},
-		"no protein":  {func(s *structure.Structure, _ *structure.Matrix) { s.Chains = s.Chains[1:] }, "0 protein residues"},
-		"one residue": {func(s *structure.Structure, _ *structure.Matrix) { s.Chains[0].Residues = s.Chains[0].Residues[:1] }, "1 residues"},
+		"B-factors": {func(s *structure.Structure, _ *structure.Matrix) { s.Chains[0].Residues[1].Atoms[0].B = 130 },
+			"reads it as pLDDT"},
+		"other PAE": {func(_ *structure.Structure, pae *structure.Matrix) {
+			*pae = flat(4, 1)
+		}, "4 × 4 values for 3 protein residues"},
+		"no PAE": {func(_ *structure.Structure, pae *structure.Matrix) { *pae = structure.Matrix{} }, "0 × 0"},
+		"PAE of NaN": {func(_ *structure.Structure, pae *structure.Matrix) { pae.V[5] = float32(math.NaN()) },
+			"residues 2 and 3 is NaN"},
+		"no protein": {func(s *structure.Structure, _ *structure.Matrix) {
+			s.Chains = s.Chains[1:]
+		}, "0 protein residues"},
+		"one residue": {func(s *structure.Structure, _ *structure.Matrix) {
+			s.Chains[0].Residues = s.Chains[0].Residues[:1]
+		}, "1 residues"},
 	} {
 		s, pae := threeResidues(), flat(3, 1)
 		c.change(s, &pae)
-		if _, err := FromStructure(s, pae); pleat.CodeOf(err) != pleat.CodeInvalid || !strings.Contains(err.Error(), c.want) {
+		if _, err := FromStructure(s, pae); pleat.CodeOf(err) != pleat.CodeInvalid ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
@@ -155,7 +177,8 @@ func TestFromStructure(t *testing.T) {
 	}
 	p := Defaults()
 	p.Preset = SingleGo
-	if _, err := NewSystem(p, m); err == nil || !strings.Contains(err.Error(), "TRP 6 of chain A and ALA 7 of chain A lie within 0.1 Å") {
+	if _, err := NewSystem(p, m); err == nil ||
+		!strings.Contains(err.Error(), "TRP 6 of chain A and ALA 7 of chain A lie within 0.1 Å") {
 		t.Errorf("residues on one another: %v", err)
 	}
 }

@@ -39,7 +39,16 @@ const checkpointMagic = "PLCV\x01\x00\x00\x00"
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func (d *Dynamics) checkpoint(frames, energy int64) *checkpoint {
-	return &checkpoint{digest: d.s.digest(), step: d.step, frames: frames, energy: energy, noise: d.noise, x: d.x, v: d.v, listRef: d.field.lists.ref}
+	return &checkpoint{
+		digest:  d.s.digest(),
+		step:    d.step,
+		frames:  frames,
+		energy:  energy,
+		noise:   d.noise,
+		x:       d.x,
+		v:       d.v,
+		listRef: d.field.lists.ref,
+	}
 }
 
 // restore puts d where the checkpoint was taken.
@@ -75,7 +84,8 @@ func (c *checkpoint) encode() []byte {
 func decodeCheckpoint(b []byte) (*checkpoint, bool) {
 	const head = 8 + 32 + 3*8 + 4*8 + 4
 	le := binary.LittleEndian
-	if len(b) < head+4 || string(b[:8]) != checkpointMagic || crc32.Checksum(b[:len(b)-4], castagnoli) != le.Uint32(b[len(b)-4:]) {
+	if len(b) < head+4 || string(b[:8]) != checkpointMagic ||
+		crc32.Checksum(b[:len(b)-4], castagnoli) != le.Uint32(b[len(b)-4:]) {
 		return nil, false
 	}
 	c := &checkpoint{digest: [32]byte(b[8:40])}
@@ -138,7 +148,8 @@ func loadCheckpoint(dir string, s *System) (*checkpoint, error) {
 		return nil, nil
 	}
 	if c.digest != s.digest() || len(c.x) != s.Len() || c.frames != c.step/s.params.Every() {
-		return nil, pleat.Errorf(pleat.CodeConflict, "the folder holds the checkpoint of another simulation; a run continues only its own")
+		return nil, pleat.Errorf(pleat.CodeConflict,
+			"the folder holds the checkpoint of another simulation; a run continues only its own")
 	}
 	for _, f := range []struct {
 		name string
@@ -181,7 +192,8 @@ func Pack(w io.Writer, dir string) error {
 		name string
 		size int64
 	}{
-		{TopologyFile, top.Size()}, {TrajectoryFile, dcdStart + c.frames*frameBytes(len(c.x))}, {EnergyFile, c.energy}, {CheckpointFile, int64(len(b))},
+		{TopologyFile, top.Size()}, {TrajectoryFile, dcdStart + c.frames*frameBytes(len(c.x))}, {EnergyFile, c.energy},
+		{CheckpointFile, int64(len(b))},
 	} {
 		if err := packFile(t, dir, f.name, f.size); err != nil {
 			return fmt.Errorf("pack %s: %w", f.name, err)

@@ -103,11 +103,13 @@ func OpenTrajectory(r io.ReaderAt, size int64) (*Trajectory, error) {
 	t := &Trajectory{r: r}
 	h, at, err := readRecord(r, size, 0, 84)
 	if err != nil || len(h) != 84 || string(h[:4]) != "CORD" {
-		return nil, pleat.Invalidf("the trajectory is not a little-endian DCD file: it does not begin with a CORD record of 84 bytes")
+		return nil, pleat.Invalidf(
+			"the trajectory is not a little-endian DCD file: it does not begin with a CORD record of 84 bytes")
 	}
 	le := binary.LittleEndian
 	if le.Uint32(h[36:]) != 0 || le.Uint32(h[48:]) != 0 {
-		return nil, pleat.Invalidf("the trajectory is a DCD file with fixed atoms or a fourth dimension, which is not read here")
+		return nil, pleat.Invalidf(
+			"the trajectory is a DCD file with fixed atoms or a fourth dimension, which is not read here")
 	}
 	t.cell = le.Uint32(h[44:]) != 0
 	step := float64(math.Float32frombits(le.Uint32(h[40:]))) * akma
@@ -191,7 +193,8 @@ func (t *Trajectory) Nearest(timeNs, dtPs float64) (int, error) {
 		return 0, pleat.Invalidf("the trajectory has no frames")
 	}
 	if !(dtPs >= 0) || math.IsInf(dtPs, 0) {
-		return 0, pleat.Invalidf("dtInPs is %v; it must be the time between frames in ps, or 0 to take the trajectory's own", dtPs)
+		return 0, pleat.Invalidf(
+			"dtInPs is %v; it must be the time between frames in ps, or 0 to take the trajectory's own", dtPs)
 	}
 	if dtPs == 0 {
 		dtPs = t.StepPs()

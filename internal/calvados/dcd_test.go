@@ -54,7 +54,8 @@ func TestTrajectory(t *testing.T) {
 	for _, c := range []struct {
 		time, dt float64
 		want     int
-	}{{0.01, 0, 0}, {0.034, 0, 2}, {0.036, 0, 3}, {0.07, 0, 6}, {0.0749, 0, 6}, {0, 0, 0}, {3, 1000, 2}, {0.07, 10, 6}} {
+	}{{0.01, 0, 0}, {0.034, 0, 2}, {0.036, 0, 3}, {0.07, 0, 6}, {0.0749, 0, 6}, {0, 0, 0}, {3, 1000, 2},
+		{0.07, 10, 6}} {
 		if got, err := tr.Nearest(c.time, c.dt); err != nil || got != c.want {
 			t.Errorf("nearest to %v ns at dt %v: %d, %v; want %d", c.time, c.dt, got, err, c.want)
 		}
@@ -62,7 +63,8 @@ func TestTrajectory(t *testing.T) {
 	if got := tr.TimeNs(2, 0); got != 0.03 {
 		t.Errorf("frame 2 is at %v ns", got)
 	}
-	for _, c := range []struct{ time, dt float64 }{{-1, 0}, {0.08, 0}, {math.NaN(), 0}, {0.01, -1}, {0.01, math.NaN()}, {math.Inf(1), 0}} {
+	for _, c := range []struct{ time, dt float64 }{{-1, 0}, {0.08, 0}, {math.NaN(), 0}, {0.01, -1}, {0.01, math.NaN()},
+		{math.Inf(1), 0}} {
 		if got, err := tr.Nearest(c.time, c.dt); err == nil {
 			t.Errorf("nearest to %v ns at dt %v: %d, want a refusal", c.time, c.dt, got)
 		}
@@ -81,7 +83,8 @@ func TestTrajectoryRefuses(t *testing.T) {
 		"title length": func(b []byte) []byte { b[dcdHeader+3] = 0x7f; return b },
 	} {
 		b := change(bytes.Clone(good))
-		if _, err := OpenTrajectory(bytes.NewReader(b), int64(len(b))); err == nil || !strings.Contains(err.Error(), "trajectory") {
+		if _, err := OpenTrajectory(bytes.NewReader(b), int64(len(b))); err == nil ||
+			!strings.Contains(err.Error(), "trajectory") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

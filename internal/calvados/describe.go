@@ -62,7 +62,9 @@ func (s *System) Describe() Description {
 		Restraints: []RestraintInfo{}, Scaled: []ScaledPairInfo{},
 	}
 	for _, b := range s.beads {
-		out.Beads = append(out.Beads, BeadInfo{residues[b.kind].name, int(b.chain), b.mass, b.charge, b.sigma, b.lambda})
+		out.Beads = append(out.Beads, BeadInfo{
+			residues[b.kind].name, int(b.chain), b.mass, b.charge, b.sigma, b.lambda,
+		})
 	}
 	for _, b := range s.bonds {
 		out.Bonds = append(out.Bonds, BondInfo{int(b.i), int(b.j), b.r0})

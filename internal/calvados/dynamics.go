@@ -32,7 +32,14 @@ type Dynamics struct {
 // NewDynamics places the system at its start, at rest.
 func NewDynamics(s *System) *Dynamics {
 	n := len(s.beads)
-	d := &Dynamics{s: s, field: newField(s), noise: newNoise(s.params.Seed), x: append([]vec(nil), s.start...), v: make([]vec, n), xi: make([]vec, n)}
+	d := &Dynamics{
+		s:     s,
+		field: newField(s),
+		noise: newNoise(s.params.Seed),
+		x:     append([]vec(nil), s.start...),
+		v:     make([]vec, n),
+		xi:    make([]vec, n),
+	}
 	dt := s.params.Step
 	d.keep = math.Exp(-s.params.Friction * dt)
 	kT := gas * s.params.Temp
@@ -132,7 +139,8 @@ func (d *Dynamics) Temperature() float64 {
 func (d *Dynamics) finite() error {
 	for i, p := range d.x {
 		if !(math.Abs(p[0])+math.Abs(p[1])+math.Abs(p[2]) < 1e7) {
-			return pleat.Errorf(pleat.CodeInternal, "the run became unstable before step %d: residue %s left for infinity", d.step, d.s.site(i))
+			return pleat.Errorf(pleat.CodeInternal,
+				"the run became unstable before step %d: residue %s left for infinity", d.step, d.s.site(i))
 		}
 	}
 	return nil

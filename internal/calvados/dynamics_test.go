@@ -27,7 +27,8 @@ func TestNoise(t *testing.T) {
 	if math.Abs(mean) > 5/math.Sqrt(n) || math.Abs(sd-1) > 5/math.Sqrt(2*n) {
 		t.Errorf("mean %v, standard deviation %v", mean, sd)
 	}
-	if skew, kurt := stat.Skew(v, nil), stat.ExKurtosis(v, nil); math.Abs(skew) > 5*math.Sqrt(6.0/n) || math.Abs(kurt) > 5*math.Sqrt(24.0/n) {
+	if skew, kurt := stat.Skew(v, nil), stat.ExKurtosis(v, nil); math.Abs(skew) > 5*math.Sqrt(6.0/n) ||
+		math.Abs(kurt) > 5*math.Sqrt(24.0/n) {
 		t.Errorf("skewness %v, excess kurtosis %v", skew, kurt)
 	}
 	for k, lim := range []float64{1, 2, 4} {
@@ -37,7 +38,9 @@ func TestNoise(t *testing.T) {
 	}
 	// The stream is fixed: what a seed gives today it gives in the next version.
 	fixed := noise{[4]uint64{1, 2, 3, 4}}
-	if got := []uint64{fixed.bits(), fixed.bits(), fixed.bits()}; !slices.Equal(got, []uint64{41943041, 58720359, 3588806011781223}) {
+	if got := []uint64{
+		fixed.bits(), fixed.bits(), fixed.bits(),
+	}; !slices.Equal(got, []uint64{41943041, 58720359, 3588806011781223}) {
 		t.Errorf("xoshiro256++ from state 1, 2, 3, 4 gives %v", got)
 	}
 }
@@ -76,7 +79,8 @@ func TestMinimise(t *testing.T) {
 	}
 }
 
-// At zero friction the energy of leap-frog, its kinetic part from the mean of the velocities about a step, does not drift.
+// At zero friction the energy of leap-frog, its kinetic part from the mean of the velocities about a step, does not
+// drift.
 func TestConstantEnergy(t *testing.T) {
 	r := newNoise(4)
 	p := Defaults()
@@ -109,7 +113,8 @@ func TestConstantEnergy(t *testing.T) {
 	kT := gas * p.Temp
 	dof := 3 * float64(d.s.Len())
 	perNs := drift / (0.8 * steps * p.Step / 1000) / dof / kT
-	t.Logf("drift %.2g kT per degree of freedom and ns; standard deviation %.3g kJ/mol", perNs, stat.StdDev(energy, nil))
+	t.Logf("drift %.2g kT per degree of freedom and ns; standard deviation %.3g kJ/mol", perNs,
+		stat.StdDev(energy, nil))
 	if math.Abs(perNs) > 5e-3 {
 		t.Errorf("energy drifts by %.2g kT per degree of freedom and ns", perNs)
 	}
@@ -144,8 +149,8 @@ func TestTemperature(t *testing.T) {
 	}
 }
 
-// Without attraction, repulsion and charge a chain of n beads is ideal: the mean square of its ends' distance is n−1 times
-// that of a bond, and a bond's is that of a harmonic spring in three dimensions.
+// Without attraction, repulsion and charge a chain of n beads is ideal: the mean square of its ends' distance is n−1
+// times that of a bond, and a bond's is that of a harmonic spring in three dimensions.
 func TestIdealChain(t *testing.T) {
 	p := Defaults()
 	p.Friction, p.Seed = 0.1, 9
@@ -175,7 +180,8 @@ func TestIdealChain(t *testing.T) {
 	v, r0 := gas*p.Temp/bondK, bondLength
 	bond := (r0*r0*r0*r0 + 6*r0*r0*v + 3*v*v) / (r0*r0 + v)
 	b, e := NewStatistic(bonds), NewStatistic(ends)
-	t.Logf("bond² %.6f ± %.6f, ideal %.6f; end-to-end² %.4f ± %.4f, ideal %.4f", b.Mean, b.Error, bond, e.Mean, e.Error, bond*(n-1))
+	t.Logf("bond² %.6f ± %.6f, ideal %.6f; end-to-end² %.4f ± %.4f, ideal %.4f", b.Mean, b.Error, bond, e.Mean, e.Error,
+		bond*(n-1))
 	if math.Abs(b.Mean-bond) > max(4*b.Error, 2e-4*bond) || b.Error > 0.01*bond {
 		t.Errorf("mean square bond %v ± %v, ideal %v", b.Mean, b.Error, bond)
 	}

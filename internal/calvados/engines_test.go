@@ -19,8 +19,8 @@ import (
 // The tests of this file hold the engine against programs that are not in the repository. They run with
 // PLEAT_TEST_ENGINES=1 (make test-engines) and take some minutes.
 
-// python gives an interpreter with OpenMM, MDTraj and MDAnalysis: PLEAT_PYTHON's, or one in a virtual environment in the
-// user's cache folder, made once from PyPI.
+// python gives an interpreter with OpenMM, MDTraj and MDAnalysis: PLEAT_PYTHON's, or one in a virtual environment in
+// the user's cache folder, made once from PyPI.
 func python(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("PLEAT_TEST_ENGINES") == "" {
@@ -81,9 +81,10 @@ type evaluation struct {
 	Forces []vec      `json:"forces"`
 }
 
-// against compares the engine's energies and forces with OpenMM's, and gives the largest differences: of a term over the
-// sum of the terms' sizes, of a force over their rms.
-func against(t *testing.T, name string, s *System, configurations [][]vec, answers []evaluation, energy, force float64) {
+// against compares the engine's energies and forces with OpenMM's, and gives the largest differences: of a term over
+// the sum of the terms' sizes, of a force over their rms.
+func against(t *testing.T, name string, s *System, configurations [][]vec, answers []evaluation, energy,
+	force float64) {
 	t.Helper()
 	if len(answers) != len(configurations) {
 		t.Fatalf("%d answers for %d configurations", len(answers), len(configurations))
@@ -98,9 +99,11 @@ func against(t *testing.T, name string, s *System, configurations [][]vec, answe
 		}
 		worstF = max(worstF, worstForce(s.Forces(x), answers[k].Forces))
 	}
-	t.Logf("%s: %d configurations; max |ΔE|/Σ|terms| %.2g, max |ΔF|/rms %.2g", name, len(configurations), worstE, worstF)
+	t.Logf("%s: %d configurations; max |ΔE|/Σ|terms| %.2g, max |ΔF|/rms %.2g", name, len(configurations), worstE,
+		worstF)
 	if !(worstE <= energy) || !(worstF <= force) {
-		t.Errorf("%s: differs from OpenMM by %.2g in energy and %.2g in force; allowed %v and %v", name, worstE, worstF, energy, force)
+		t.Errorf("%s: differs from OpenMM by %.2g in energy and %.2g in force; allowed %v and %v", name, worstE, worstF,
+			energy, force)
 	}
 }
 
@@ -148,7 +151,12 @@ func fullAtoms(r *noise, m *Molecule) *structure.Structure {
 		for k, site := range c.Sites {
 			res := structure.Residue{Comp: residues[byLetter[site.Letter]].name, Seq: k + 1, Auth: k + 1}
 			for i, name := range []string{"N", "CA", "C", "O", "CB", "HA"} {
-				a := structure.Atom{Name: name, Element: name[:1], Occupancy: 1, B: min(99, max(1, site.PLDDT+3*r.gauss()))}
+				a := structure.Atom{
+					Name:      name,
+					Element:   name[:1],
+					Occupancy: 1,
+					B:         min(99, max(1, site.PLDDT+3*r.gauss())),
+				}
 				for x := range a.Pos {
 					a.Pos[x] = site.Pos[x] + r.gauss()
 				}
@@ -200,15 +208,16 @@ func TestOpenMMFromPDB(t *testing.T) {
 		}
 		var answers []evaluation
 		script(t, python, &answers, "testdata/openmm_system.py", "pdb", jsonFile(t, map[string]any{
-			"pdb": text, "pae": pae, "profile": c.profile, "temp": p.Temp, "ionic": p.Ionic, "pH": p.PH, "box": p.Box, "configurations": configurations,
+			"pdb": text, "pae": pae, "profile": c.profile, "temp": p.Temp, "ionic": p.Ionic, "pH": p.PH, "box": p.Box,
+			"configurations": configurations,
 		}))
 		t.Logf("%d restraints, %d scaled pairs", len(s.contacts), len(s.faints))
 		against(t, fmt.Sprint("from PDB, chains of ", c.lengths), s, configurations, answers, 1e-6, 1e-5)
 	}
 }
 
-// MDTraj and MDAnalysis read a run's files and measure on them what Analyse does (but MDTraj's radius of gyration, which is
-// about the unweighted middle).
+// MDTraj and MDAnalysis read a run's files and measure on them what Analyse does (but MDTraj's radius of gyration,
+// which is about the unweighted middle).
 func TestOtherReaders(t *testing.T) {
 	python := python(t)
 	r := newNoise(79)
@@ -224,7 +233,8 @@ func TestOtherReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	selections := []string{
-		"all", "protein", "name CA", "resid 3:9 20", "resname A* or resname GLY", "not resid 1:10 and resname L?? or resid 2",
+		"all", "protein", "name CA", "resid 3:9 20", "resname A* or resname GLY",
+		"not resid 1:10 and resname L?? or resid 2",
 		"not (resname ALA or resid 5:30) and chainID A", "resid 1 or resid 2 and resid 3", "chainID B",
 	}
 	type measured struct {
@@ -240,13 +250,17 @@ func TestOtherReaders(t *testing.T) {
 		Selections [][]int   `json:"selections"`
 	}
 	var got map[string]measured
-	script(t, python, &got, "testdata/read_trajectory.py", dir, jsonFile(t, map[string]any{"masses": s.Masses(), "reference": s.Start(), "selections": selections}))
+	script(t, python, &got, "testdata/read_trajectory.py", dir,
+		jsonFile(t, map[string]any{"masses": s.Masses(), "reference": s.Start(), "selections": selections}))
 	for name, m := range got {
 		if m.Frames != 100 || m.Atoms != s.Len() {
 			t.Fatalf("%s reads %d frames of %d atoms", name, m.Frames, m.Atoms)
 		}
-		for series, pair := range map[string][2][]float64{"Rg": {m.Rg, a.RgNm}, "RMSD": {m.RMSD, a.RMSDNm}, "end-to-end": {m.Ends, a.EndToEndNm}} {
-			if pair[0] == nil && (name == "mdtraj" && series == "Rg" || name == "mdanalysis" && series == "end-to-end") {
+		for series, pair := range map[string][2][]float64{
+			"Rg": {m.Rg, a.RgNm}, "RMSD": {m.RMSD, a.RMSDNm}, "end-to-end": {m.Ends, a.EndToEndNm},
+		} {
+			if pair[0] == nil && (name == "mdtraj" && series == "Rg" || name == "mdanalysis" &&
+				series == "end-to-end") {
 				continue
 			}
 			if len(pair[0]) != len(pair[1]) {

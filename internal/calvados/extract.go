@@ -19,9 +19,11 @@ type Frame struct {
 // whose chains hold them in that order. dtPs is the time between frames in ps, 0: as
 // the trajectory says. Refused: a time outside the trajectory (see
 // Trajectory.Nearest), another number of atoms, a selection that takes none.
-func Extract(w io.Writer, top *structure.Structure, t *Trajectory, timeNs, dtPs float64, sel *Selection) (Frame, error) {
+func Extract(w io.Writer, top *structure.Structure, t *Trajectory, timeNs, dtPs float64, sel *Selection) (Frame,
+	error) {
 	if n := top.Atoms(); n != t.Atoms() {
-		return Frame{}, pleat.Invalidf("the topology has %d atoms and the trajectory %d; they do not belong together", n, t.Atoms())
+		return Frame{}, pleat.Invalidf("the topology has %d atoms and the trajectory %d; they do not belong together",
+			n, t.Atoms())
 	}
 	index, err := t.Nearest(timeNs, dtPs)
 	if err != nil {

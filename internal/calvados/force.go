@@ -39,7 +39,13 @@ func shardCount(n int) int {
 
 func newField(s *System) *field {
 	n := len(s.beads)
-	f := &field{s: s, x: make([]quad, n+1), force: make([]quad, n+1), decay: newDecay(s.kappa), cost: make([]float64, n)}
+	f := &field{
+		s:     s,
+		x:     make([]quad, n+1),
+		force: make([]quad, n+1),
+		decay: newDecay(s.kappa),
+		cost:  make([]float64, n),
+	}
 	for i := range s.beads {
 		f.x[i][3] = s.beads[i].charge
 	}

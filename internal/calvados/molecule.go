@@ -54,7 +54,8 @@ func FromSequence(sequence string) (*Molecule, error) {
 	sites := make([]Site, len(sequence))
 	for i := range len(sequence) {
 		if byLetter[sequence[i]] < 0 {
-			return nil, pleat.Invalidf("sequence: %q at position %d; the model knows ACDEFGHIKLMNPQRSTVWY", sequence[i], i+1)
+			return nil, pleat.Invalidf("sequence: %q at position %d; the model knows ACDEFGHIKLMNPQRSTVWY", sequence[i],
+				i+1)
 		}
 		sites[i] = Site{Letter: sequence[i], Number: i + 1}
 	}
@@ -97,14 +98,17 @@ func chainOf(c *structure.Chain) (Chain, error) {
 		r := &c.Residues[i]
 		letter, ok := byName[strings.ToUpper(r.Comp)]
 		if !ok {
-			return out, pleat.Invalidf("residue %d of chain %s is %q; the model knows the 20 standard amino acids", r.Auth, c.ID, clip(r.Comp))
+			return out, pleat.Invalidf("residue %d of chain %s is %q; the model knows the 20 standard amino acids",
+				r.Auth, c.ID, clip(r.Comp))
 		}
 		if len(r.Atoms) == 0 {
-			return out, pleat.Invalidf("residue %s %d of chain %s has no atoms; dynamics needs every residue", r.Comp, r.Auth, c.ID)
+			return out, pleat.Invalidf("residue %s %d of chain %s has no atoms; dynamics needs every residue", r.Comp,
+				r.Auth, c.ID)
 		}
 		if i > 0 {
 			if p := &c.Residues[i-1]; p.Seq > 0 && r.Seq > 0 && r.Seq != p.Seq+1 {
-				return out, pleat.Invalidf("chain %s jumps from residue %d to %d; dynamics needs every residue between", c.ID, p.Auth, r.Auth)
+				return out, pleat.Invalidf("chain %s jumps from residue %d to %d; dynamics needs every residue between",
+					c.ID, p.Auth, r.Auth)
 			}
 		}
 		site := Site{Letter: letter, Number: r.Auth, Ins: r.Ins, Pos: structure.CentreOfMass(r.Atoms)}
@@ -117,7 +121,8 @@ func chainOf(c *structure.Chain) (Chain, error) {
 		out.Sites = append(out.Sites, site)
 	}
 	if len(out.Sites) < 2 {
-		return out, pleat.Invalidf("chain %s has %d residues; dynamics takes at least 2 in each protein chain", c.ID, len(out.Sites))
+		return out, pleat.Invalidf("chain %s has %d residues; dynamics takes at least 2 in each protein chain", c.ID,
+			len(out.Sites))
 	}
 	return out, nil
 }
@@ -128,16 +133,21 @@ func (m *Molecule) checkConfidence() error {
 		for i := range m.Chains[c].Sites {
 			s := &m.Chains[c].Sites[i]
 			if !(s.PLDDT >= 0 && s.PLDDT <= 100.5) {
-				return pleat.Invalidf("residue %d of chain %s has a mean B-factor of %v; preset %s reads it as pLDDT, from 0 to 100", s.Number, m.Chains[c].ID, s.PLDDT, SingleGo)
+				return pleat.Invalidf(
+					"residue %d of chain %s has a mean B-factor of %v; preset %s reads it as pLDDT, from 0 to 100",
+					s.Number, m.Chains[c].ID, s.PLDDT, SingleGo)
 			}
 			highest = max(highest, s.PLDDT)
 		}
 	}
 	if highest <= 1 {
-		return pleat.Invalidf("no residue has a mean B-factor above 1; preset %s reads it as pLDDT, from 0 to 100", SingleGo)
+		return pleat.Invalidf("no residue has a mean B-factor above 1; preset %s reads it as pLDDT, from 0 to 100",
+			SingleGo)
 	}
 	if m.PAE.N != n || len(m.PAE.V) != n*n {
-		return pleat.Invalidf("the PAE has %d × %d values for %d protein residues; preset %s needs one row and column per residue", m.PAE.N, m.PAE.N, n, SingleGo)
+		return pleat.Invalidf(
+			"the PAE has %d × %d values for %d protein residues; preset %s needs one row and column per residue",
+			m.PAE.N, m.PAE.N, n, SingleGo)
 	}
 	for k, v := range m.PAE.V {
 		if !(v >= 0 && v < 1000) {

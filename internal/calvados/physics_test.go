@@ -48,7 +48,12 @@ func TestEndsAndHistidine(t *testing.T) {
 func TestTrust(t *testing.T) {
 	m := &Molecule{placed: true, Chains: []Chain{{ID: "A"}}}
 	for i, plddt := range []float64{95, 95, 90, 76, 40} {
-		m.Chains[0].Sites = append(m.Chains[0].Sites, Site{Letter: 'A', Number: i + 1, PLDDT: plddt, Pos: structure.Vec{4 * float64(i), 0.3 * float64(i*i), 0}})
+		m.Chains[0].Sites = append(m.Chains[0].Sites, Site{
+			Letter: 'A',
+			Number: i + 1,
+			PLDDT:  plddt,
+			Pos:    structure.Vec{4 * float64(i), 0.3 * float64(i*i), 0},
+		})
 	}
 	m.PAE = structure.Matrix{N: 5, V: make([]float32, 25)}
 	for k := range m.PAE.V {
@@ -76,7 +81,8 @@ func TestTrust(t *testing.T) {
 	if len(s.contacts) != 2 || len(s.faints) != 1 {
 		t.Fatalf("%d restraints and %d scaled pairs, want 2 and 1: %+v", len(s.contacts), len(s.faints), s.contacts)
 	}
-	if c := s.contacts[0]; c.i != 0 || c.j != 2 || math.Abs(c.k-15*sig(50*(0.9-0.8))*sig(-15*(0.1-0.3))) > 1e-12 || c.d != d(0, 2) {
+	if c := s.contacts[0]; c.i != 0 || c.j != 2 || math.Abs(c.k-15*sig(50*(0.9-0.8))*sig(-15*(0.1-0.3))) > 1e-12 ||
+		c.d != d(0, 2) {
 		t.Errorf("restraint %+v", c)
 	}
 	if f := s.faints[0]; f.i != 1 || f.j != 3 || math.Abs(f.b-b13) > 1e-12 {
@@ -124,7 +130,8 @@ func naive(d *Description, x []vec) (e Energy, size float64, force []vec) {
 			}
 			if z.k != 0 {
 				q := z.d / r
-				term(&e.Restraint, z.k*(5*math.Pow(q, 12)-6*math.Pow(q, 10)), z.k*60*(math.Pow(q, 10)-math.Pow(q, 12))/r)
+				term(&e.Restraint, z.k*(5*math.Pow(q, 12)-6*math.Pow(q, 10)),
+					z.k*60*(math.Pow(q, 10)-math.Pow(q, 12))/r)
 				if z.b == 0 {
 					continue
 				}
@@ -358,7 +365,8 @@ func walk(r *noise, x []vec, n int, middle vec, radius float64) []vec {
 		}
 		ok := math.Hypot(math.Hypot(p[0]-middle[0], p[1]-middle[1]), p[2]-middle[2]) < radius
 		for j := range x {
-			ok = ok && (j == len(x)-1 && len(x) > first || math.Hypot(math.Hypot(p[0]-x[j][0], p[1]-x[j][1]), p[2]-x[j][2]) > 0.42)
+			ok = ok && (j == len(x)-1 && len(x) > first ||
+				math.Hypot(math.Hypot(p[0]-x[j][0], p[1]-x[j][1]), p[2]-x[j][2]) > 0.42)
 		}
 		if ok {
 			x = append(x, p)
@@ -396,7 +404,12 @@ func randomFold(r *noise, lengths []int) *Molecule {
 		letters := randomSequence(r, l)
 		for i := range l {
 			p := x[from+i]
-			chain.Sites = append(chain.Sites, Site{Letter: letters[i], Number: i + 1, PLDDT: 70 + 25*r.uniform(), Pos: structure.Vec{p[0] * 10, p[1] * 10, p[2] * 10}})
+			chain.Sites = append(chain.Sites, Site{
+				Letter: letters[i],
+				Number: i + 1,
+				PLDDT:  70 + 25*r.uniform(),
+				Pos:    structure.Vec{p[0] * 10, p[1] * 10, p[2] * 10},
+			})
 		}
 		m.Chains = append(m.Chains, chain)
 	}

@@ -8,10 +8,11 @@ import (
 
 // Constants of the model: energies in kJ/mol, lengths in nm.
 const (
-	gas        = 8.3145e-3 // kJ/mol/K
-	avogadro   = 0.602214076
-	coulomb    = 1.6021766 * 1.6021766 * 6.02214076 * 1000 / (4 * math.Pi * 8.854188) // e²N_A/(4πε₀) in kJ·nm/mol, by the figures the model was fitted with
-	bondK      = 8033.0                                                               // kJ/mol/nm²
+	gas      = 8.3145e-3 // kJ/mol/K
+	avogadro = 0.602214076
+	// e²N_A/(4πε₀) in kJ·nm/mol, by the figures the model was fitted with
+	coulomb    = 1.6021766 * 1.6021766 * 6.02214076 * 1000 / (4 * math.Pi * 8.854188)
+	bondK      = 8033.0 // kJ/mol/nm²
 	bondLength = 0.38
 	epsilon    = 0.8368
 	cutAH      = 2.0
@@ -115,10 +116,18 @@ func makeBeads(p *Params, m *Molecule) ([]bead, error) {
 		for i := range sites {
 			k := byLetter[sites[i].Letter]
 			if k < 0 {
-				return nil, pleat.Invalidf("residue %d of chain %s is %q; the model knows the 20 standard amino acids", i+1, m.Chains[c].ID, sites[i].Letter)
+				return nil, pleat.Invalidf("residue %d of chain %s is %q; the model knows the 20 standard amino acids",
+					i+1, m.Chains[c].ID, sites[i].Letter)
 			}
 			r := &residues[k]
-			out = append(out, bead{kind: uint8(k), chain: int32(c), mass: r.mass, charge: r.at(p.PH), sigma: r.sigma, lambda: r.lambda[profile]})
+			out = append(out, bead{
+				kind:   uint8(k),
+				chain:  int32(c),
+				mass:   r.mass,
+				charge: r.at(p.PH),
+				sigma:  r.sigma,
+				lambda: r.lambda[profile],
+			})
 		}
 		last := len(out) - 1
 		out[first].mass += massN

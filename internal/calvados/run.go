@@ -93,7 +93,9 @@ type runner struct {
 // open makes the run's files, or cuts them to what the checkpoint vouches for.
 func (r *runner) open(from *checkpoint) error {
 	var top bytes.Buffer
-	if err := structure.WritePDB(&top, r.s.Structure(r.s.start), structure.Meta{Software: "pleat calvados", Model: string(r.s.params.Residues)}); err != nil {
+	if err := structure.WritePDB(&top, r.s.Structure(r.s.start), structure.Meta{
+		Software: "pleat calvados", Model: string(r.s.params.Residues),
+	}); err != nil {
 		return fmt.Errorf("write topology: %w", err)
 	}
 	if err := writeDurable(filepath.Join(r.dir, TopologyFile), top.Bytes()); err != nil {
@@ -188,7 +190,8 @@ func (r *runner) frame() error {
 	e, kinetic := r.d.Energy(), r.d.Kinetic()
 	row := r.buf[:0]
 	time := math.Round(float64(r.d.step)*r.s.params.Step*1e6) / 1e9
-	for k, v := range []float64{time, e.Bond, e.AshbaughHatch, e.DebyeHuckel, e.Restraint, e.Total(), kinetic, r.d.Temperature()} {
+	for k, v := range []float64{time, e.Bond, e.AshbaughHatch, e.DebyeHuckel, e.Restraint, e.Total(), kinetic,
+		r.d.Temperature()} {
 		if k > 0 {
 			row = append(row, ',')
 		}
@@ -211,7 +214,8 @@ func (r *runner) checkpoint(tell bool) error {
 	if err := errors.Join(r.head(), r.trajectory.Sync(), r.energies.Sync()); err != nil {
 		return fmt.Errorf("write trajectory: %w", err)
 	}
-	if err := writeDurable(filepath.Join(r.dir, CheckpointFile), r.d.checkpoint(r.frames, r.energyLen).encode()); err != nil {
+	if err := writeDurable(filepath.Join(r.dir, CheckpointFile),
+		r.d.checkpoint(r.frames, r.energyLen).encode()); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	r.saved = r.d.step
@@ -273,8 +277,14 @@ func (s *System) Structure(x [][3]float64) *structure.Structure {
 		}
 		for k, site := range m.Chains[c].Sites {
 			chain.Residues = append(chain.Residues, structure.Residue{
-				Comp: residues[s.beads[i].kind].name, Seq: k + 1, Auth: site.Number, Ins: site.Ins,
-				Atoms: []structure.Atom{{Name: "CA", Element: "C", Pos: structure.Vec{x[i][0] * 10, x[i][1] * 10, x[i][2] * 10}, B: site.PLDDT, Occupancy: 1}},
+				Comp: residues[s.beads[i].kind].name,
+				Seq:  k + 1,
+				Auth: site.Number,
+				Ins:  site.Ins,
+				Atoms: []structure.Atom{
+					{Name: "CA", Element: "C", Pos: structure.Vec{x[i][0] * 10, x[i][1] * 10, x[i][2] * 10},
+						B: site.PLDDT, Occupancy: 1},
+				},
 			})
 			i++
 		}

@@ -174,7 +174,8 @@ func TestCancelIsPrompt(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if took := time.Since(at); took > 20*time.Second { // 100 ms on a quiet machine, the run an hour; the figure is logged
+	// 100 ms on a quiet machine, the run an hour; the figure is logged
+	if took := time.Since(at); took > 20*time.Second {
 		t.Errorf("stopped %v after cancel", took)
 	} else {
 		t.Logf("stopped %v after cancel", took)

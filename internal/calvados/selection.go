@@ -154,7 +154,8 @@ func (p *selectionParser) operand(depth int) (func(*candidate) bool, error) {
 		return func(*candidate) bool { return true }, nil
 	case "protein":
 		return func(c *candidate) bool {
-			return c.chain.Kind == structure.Protein || c.chain.Kind == "" && structure.Letter(structure.Protein, c.residue.Comp) != 'X'
+			return c.chain.Kind == structure.Protein || c.chain.Kind == "" &&
+				structure.Letter(structure.Protein, c.residue.Comp) != 'X'
 		}, nil
 	case "name":
 		return p.names(w, func(c *candidate) string { return c.atom.Name })
@@ -167,7 +168,9 @@ func (p *selectionParser) operand(depth int) (func(*candidate) bool, error) {
 	case "":
 		return nil, p.errorf(w, "expected a selection, found the end")
 	}
-	return nil, p.errorf(w, "%q is not known; the words are all, protein, name, resname, resid, chainID, and, or, not and parentheses", clip(w.text))
+	return nil, p.errorf(w,
+		"%q is not known; the words are all, protein, name, resname, resid, chainID, and, or, not and parentheses",
+		clip(w.text))
 }
 
 var keywords = map[string]bool{

@@ -109,7 +109,8 @@ func TestSelectionRefuses(t *testing.T) {
 	} {
 		_, err := ParseSelection(expr)
 		var refusal *pleat.Error
-		if !errors.As(err, &refusal) || refusal.Code != pleat.CodeInvalid || !strings.Contains(refusal.Message, want) || !strings.HasPrefix(refusal.Message, "selection") {
+		if !errors.As(err, &refusal) || refusal.Code != pleat.CodeInvalid || !strings.Contains(refusal.Message, want) ||
+			!strings.HasPrefix(refusal.Message, "selection") {
 			t.Errorf("%.40q: %v, want %q", expr, err, want)
 		}
 	}

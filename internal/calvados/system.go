@@ -76,7 +76,8 @@ func NewSystem(p Params, m *Molecule) (*System, error) {
 		return nil, err
 	}
 	if bytes := p.Frames() * frameBytes(len(s.beads)); bytes > MaxBytes {
-		return nil, pleat.Invalidf("%d frames of %d residues make a trajectory of %d MiB; at most %d MiB are written: raise step_size_ns or lower sim_length_ns",
+		return nil, pleat.Invalidf("%d frames of %d residues make a trajectory of %d MiB; at most %d MiB are "+
+			"written: raise step_size_ns or lower sim_length_ns",
 			p.Frames(), len(s.beads), bytes>>20, MaxBytes>>20)
 	}
 	s.coulombA, s.kappa = screening(p.Temp, p.Ionic)
@@ -97,11 +98,13 @@ func (s *System) checkMolecule() error {
 	case s.params.Preset == SingleIDR && len(m.Chains) != 1:
 		return pleat.Invalidf("preset %s simulates one chain; the molecule has %d", SingleIDR, len(m.Chains))
 	case s.params.Preset == SingleGo && !m.placed:
-		return pleat.Invalidf("preset %s needs a predicted structure and its PAE; preset %s starts from a sequence", SingleGo, SingleIDR)
+		return pleat.Invalidf("preset %s needs a predicted structure and its PAE; preset %s starts from a sequence",
+			SingleGo, SingleIDR)
 	}
 	for i := range m.Chains {
 		if len(m.Chains[i].Sites) < 2 {
-			return pleat.Invalidf("chain %s has %d residues; dynamics takes at least 2 in each chain", m.Chains[i].ID, len(m.Chains[i].Sites))
+			return pleat.Invalidf("chain %s has %d residues; dynamics takes at least 2 in each chain", m.Chains[i].ID,
+				len(m.Chains[i].Sites))
 		}
 	}
 	return nil
@@ -155,7 +158,8 @@ func (s *System) place() error {
 		need = max(need, 0.55*math.Pow(float64(len(s.beads)), 0.6))
 	}
 	if need > s.params.Box {
-		return pleat.Invalidf("box_length is %v nm, smaller than the chain of %d residues, which spans about %.1f nm; it must be at least %.0f nm",
+		return pleat.Invalidf("box_length is %v nm, smaller than the chain of %d residues, which spans about %.1f "+
+			"nm; it must be at least %.0f nm",
 			s.params.Box, len(s.beads), need, math.Ceil(need))
 	}
 	for i := range s.start {
@@ -170,7 +174,8 @@ func (s *System) checkOverlap() error {
 	for i := range s.start {
 		for j := range i {
 			if s.distance(s.start, j, i) < 0.01 {
-				return pleat.Invalidf("residues %s and %s lie within 0.1 Å of one another; dynamics cannot start there", s.site(j), s.site(i))
+				return pleat.Invalidf("residues %s and %s lie within 0.1 Å of one another; dynamics cannot start there",
+					s.site(j), s.site(i))
 			}
 		}
 	}
@@ -193,7 +198,9 @@ func (s *System) connect() {
 				s.bonds = append(s.bonds, bond{int32(i), int32(j), restLength(sure, d)})
 			} else if sure >= 0.05 && d <= 0.9 {
 				k := 15 * sure
-				s.contacts = append(s.contacts, contact{int32(i), int32(j), d, k, 60 * k * math.Pow(d, 12), 60 * k * math.Pow(d, 10)})
+				s.contacts = append(s.contacts, contact{
+					int32(i), int32(j), d, k, 60 * k * math.Pow(d, 12), 60 * k * math.Pow(d, 10),
+				})
 				if sure < 0.15 {
 					s.faints = append(s.faints, faint{int32(i), int32(j), fading(sure)})
 				}
@@ -241,7 +248,8 @@ func (s *System) siteOf(i int) *Site {
 }
 
 func (s *System) site(i int) string {
-	return fmt.Sprintf("%s %d of chain %s", residues[s.beads[i].kind].name, s.siteOf(i).Number, s.molecule.Chains[s.beads[i].chain].ID)
+	return fmt.Sprintf("%s %d of chain %s", residues[s.beads[i].kind].name, s.siteOf(i).Number,
+		s.molecule.Chains[s.beads[i].chain].ID)
 }
 
 // distance between beads i and j of x by the nearest image, in nm.
@@ -284,7 +292,8 @@ func (s *System) Start() [][3]float64 { return append([]vec(nil), s.start...) }
 func (s *System) digest() [32]byte {
 	h := sha256.New()
 	p := &s.params
-	fmt.Fprintf(h, "calvados 1 %s %s %s %v %v %v %v %v %v %d %d\n", p.Preset, p.Residues, p.Termini, p.Temp, p.Ionic, p.PH, p.Box, p.Friction, p.Step, p.Every(), p.Seed)
+	fmt.Fprintf(h, "calvados 1 %s %s %s %v %v %v %v %v %v %d %d\n", p.Preset, p.Residues, p.Termini, p.Temp, p.Ionic,
+		p.PH, p.Box, p.Friction, p.Step, p.Every(), p.Seed)
 	for i := range s.beads {
 		b := &s.beads[i]
 		writeFloats(h, float64(b.kind), float64(b.chain), b.mass, b.charge, s.start[i][0], s.start[i][1], s.start[i][2])

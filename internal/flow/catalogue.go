@@ -48,11 +48,13 @@ func Catalogue(taskType string, payload json.RawMessage) ([]Field, error) {
 	if n := pleat.Nearest(taskType, catalogued); n != "" {
 		return nil, pleat.Invalidf("workflowTaskTypeId is %q; did you mean %q?", pleat.Clip(taskType), n)
 	}
-	return nil, pleat.Invalidf("workflowTaskTypeId is %q; there are catalogues for %s", pleat.Clip(taskType), strings.Join(catalogued, ", "))
+	return nil, pleat.Invalidf("workflowTaskTypeId is %q; there are catalogues for %s", pleat.Clip(taskType),
+		strings.Join(catalogued, ", "))
 }
 
 // DynamicsFiles are the files of a simulation that its catalogue offers, by their paths.
-var DynamicsFiles = []string{"topology.pdb", "trajectory.dcd", "energies.csv", MetricsFile, "config.json", "results.zip"}
+var DynamicsFiles = []string{"topology.pdb", "trajectory.dcd", "energies.csv", MetricsFile, "config.json",
+	"results.zip"}
 
 func dynamicsOutputs() []Field {
 	var out []Field
@@ -82,8 +84,10 @@ func dynamicsOutputs() []Field {
 }
 
 var designFields = []Field{
-	{"ptm", typeFloat}, {"iptm", typeFloat}, {"design_ptm", typeFloat}, {"design_iptm", typeFloat}, {"design_to_target_iptm", typeFloat},
-	{"min_interaction_pae", typeFloat}, {"plddt", typeFloat}, {"designed_sequence", typeString}, {"helix", typeFloat}, {"sheet", typeFloat},
+	{"ptm", typeFloat}, {"iptm", typeFloat}, {"design_ptm", typeFloat}, {"design_iptm", typeFloat},
+	{"design_to_target_iptm", typeFloat},
+	{"min_interaction_pae", typeFloat}, {"plddt", typeFloat}, {"designed_sequence", typeString}, {"helix", typeFloat},
+	{"sheet", typeFloat},
 	{"loop", typeFloat}, {"quality_score", typeFloat}, {"final_rank", typeInteger},
 }
 

@@ -17,13 +17,15 @@ type Task struct {
 	Seed      string
 }
 
-// answering are the engines that answer questions, the best first. An operator who runs evolla has installed it for that.
+// answering are the engines that answer questions, the best first. An operator who runs evolla has installed it for
+// that.
 var answering = []string{"evolla", "chat", "analyst"}
 
 // simulating says which engine runs a preset.
 var simulating = map[string]string{PresetIDR: "calvados", PresetGo: "calvados", PresetAllAtom: "openmm"}
 
-// Builtin are the engines that every worker has unless its operator says otherwise; what waits for one of them will find it.
+// Builtin are the engines that every worker has unless its operator says otherwise; what waits for one of them will
+// find it.
 func Builtin() []pleat.Model {
 	return []pleat.Model{{Name: "analyst", Kind: pleat.TaskQnA}, {Name: "calvados", Kind: pleat.TaskMD}}
 }
@@ -47,7 +49,8 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	for _, name := range wanted {
 		m, ok := byName[name]
 		if need := m.Memory.Bytes(p.tokens()); ok && m.Room > 0 && need > m.Room {
-			large = pleat.Invalidf("the engine %s needs about %.0f GB of memory; where it runs there are %.0f GB", name, float64(need)/1e9, float64(m.Room)/1e9)
+			large = pleat.Invalidf("the engine %s needs about %.0f GB of memory; where it runs there are %.0f GB", name,
+				float64(need)/1e9, float64(m.Room)/1e9)
 		} else if ok {
 			return p.task(m), nil
 		}
@@ -64,13 +67,22 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 				can = append(can, preset)
 			}
 		}
-		return Task{}, pleat.Invalidf("workflow_input.preset %s needs the engine %s, which is not running here; presets here: %s", p.MD.Preset, simulating[p.MD.Preset], strings.Join(can, ", "))
+		return Task{}, pleat.Invalidf(
+			"workflow_input.preset %s needs the engine %s, which is not running here; presets here: %s", p.MD.Preset,
+			simulating[p.MD.Preset], strings.Join(can, ", "))
 	}
 	return p.task(byName[here[0]]), nil
 }
 
 func (p *Plan) task(m pleat.Model) Task {
-	return Task{Model: m.Name, WeightSet: m.WeightSet, Method: m.Method, Lane: pleat.Lane(m.Kind, m.Name), Memory: m.Memory.Bytes(p.tokens()), Seed: p.Seed}
+	return Task{
+		Model:     m.Name,
+		WeightSet: m.WeightSet,
+		Method:    m.Method,
+		Lane:      pleat.Lane(m.Kind, m.Name),
+		Memory:    m.Memory.Bytes(p.tokens()),
+		Seed:      p.Seed,
+	}
 }
 
 // tokens is how large the work is: known of a sequence, else a generous guess.

@@ -1,5 +1,6 @@
-// Package flow knows the two workflows, questions about a structure (qna) and dynamics (md): what their input may hold,
-// which engine serves them, what a fold hands to its follow-ups, what the result's row looks like and which outputs there are.
+// Package flow knows the two workflows, questions about a structure (qna) and dynamics (md): what their input may
+// hold, which engine serves them, what a fold hands to its follow-ups, what the result's row looks like and which
+// outputs there are.
 //
 // It is pure: no file, clock, network, database or chance. It decides what is asked; internal/engine answers it, and
 // internal/work brings the files that a Source names.
@@ -55,8 +56,8 @@ func (s Source) Reference() string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "/")
 }
 
-// Plan is a workflow_input read and checked. Exactly one of QnA and MD is set, the one of Kind; the names of their files are
-// empty until the source has been brought into a folder.
+// Plan is a workflow_input read and checked. Exactly one of QnA and MD is set, the one of Kind; the names of their
+// files are empty until the source has been brought into a folder.
 type Plan struct {
 	Kind     pleat.TaskKind
 	Word     string
@@ -74,9 +75,10 @@ const (
 	MaxQuestion = 8 << 10   // bytes of a question
 )
 
-// Parse reads the workflow_input of a workflow by its word (qna, evolla, md, openmm). Keys are read in snake_case and in
-// camelCase; null equals absent; unknown ones are left alone, but in md one that misspells a known field, or asks for physics
-// that the engine does not do, is refused. Only a draft's question may be empty. A refusal is one sentence.
+// Parse reads the workflow_input of a workflow by its word (qna, evolla, md, openmm). Keys are read in snake_case and
+// in camelCase; null equals absent; unknown ones are left alone, but in md one that misspells a known field, or asks
+// for physics that the engine does not do, is refused. Only a draft's question may be empty. A refusal is one
+// sentence.
 func Parse(word string, input json.RawMessage, draft bool) (Plan, error) {
 	return parse(word, input, draft, "workflow_input")
 }
@@ -87,7 +89,8 @@ func parse(word string, input json.RawMessage, draft bool, path string) (Plan, e
 	}
 	_, kind, ok := pleat.WorkflowWord(word)
 	if !ok {
-		return Plan{}, pleat.Invalidf("workflow_name is %q; it must be qna_v1, md, evolla_v1 or calvados_openmm_v1", pleat.Clip(word))
+		return Plan{}, pleat.Invalidf("workflow_name is %q; it must be qna_v1, md, evolla_v1 or calvados_openmm_v1",
+			pleat.Clip(word))
 	}
 	f := open(input, path)
 	p := Plan{Kind: kind, Word: word, Public: f.flag("isPublic", false)}
@@ -133,5 +136,6 @@ func readFile(files *fields, name string) FileRef {
 
 // safeName reports whether s is a file name without path.
 func safeName(s string) bool {
-	return s != "." && s != ".." && !strings.ContainsAny(s, "/\\") && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return s != "." && s != ".." && !strings.ContainsAny(s, "/\\") &&
+		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

@@ -27,17 +27,30 @@ func TestParseQnA(t *testing.T) {
 		want  Source
 		ref   string
 	}{
-		"fold, snake": {`{"targetSource":"fold_job","source_job_id":"` + job + `","source_job_run_id":"` + run + `","source_sequence_id":"` + seq + `","question":"why?"}`, false,
-			Source{Kind: SourceFold, Fold: pleat.FoldRef{Job: job, Run: run, Sequence: seq}}, "fold_job/" + job + "/" + run + "/" + seq},
-		"fold, camel, spelled with a space": {`{"targetSource":"fold job","sourceJobId":"` + strings.ToUpper(job) + `","sourceJobRunId":null,"question":"why?"}`, false,
+		"fold, snake": {`{"targetSource":"fold_job","source_job_id":"` + job + `","source_job_run_id":"` + run +
+			`","source_sequence_id":"` + seq + `","question":"why?"}`, false,
+			Source{Kind: SourceFold, Fold: pleat.FoldRef{Job: job, Run: run, Sequence: seq}}, "fold_job/" + job + "/" +
+				run + "/" + seq},
+		"fold, camel, spelled with a space": {`{"targetSource":"fold job","sourceJobId":"` + strings.ToUpper(job) +
+			`","sourceJobRunId":null,"question":"why?"}`, false,
 			Source{Kind: SourceFold, Fold: pleat.FoldRef{Job: job}}, "fold_job/" + job},
-		"inferred":          {`{"pdb_id":"1ubq","question":"why?","mood":"kept"}`, false, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
-		"uniprot":           {`{"targetSource":"uniprot","uniprotId":" p0cg47 ","question":"why?"}`, false, Source{Kind: SourceUniProt, ID: "P0CG47"}, "uniprot/P0CG47"},
-		"long pdb":          {`{"pdbId":"pdb_00001ubq","question":"why?"}`, false, Source{Kind: SourcePDB, ID: "PDB_00001UBQ"}, "pdb/PDB_00001UBQ"},
-		"library":           {`{"targetSource":"library","libraryItemId":"` + item + `","question":"why?"}`, false, Source{Kind: SourceLibrary, Structure: FileRef{Item: item}}, "library/" + item},
-		"upload":            {`{"targetSource":"upload","files":{"pdb":{"libraryItemId":"` + item + `","fileName":"a b.pdb"}},"question":"why?"}`, false, Source{Kind: SourceUpload, Structure: FileRef{item, "a b.pdb"}}, "upload/" + item + "/a b.pdb"},
-		"draft, empty":      {`{"pdbId":"1UBQ"}`, true, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
-		"other ids ignored": {`{"targetSource":"pdb","pdbId":"1UBQ","source_job_id":"` + job + `","question":"q"}`, false, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
+		"inferred": {
+			`{"pdb_id":"1ubq","question":"why?","mood":"kept"}`, false, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ",
+		},
+		"uniprot": {`{"targetSource":"uniprot","uniprotId":" p0cg47 ","question":"why?"}`, false,
+			Source{Kind: SourceUniProt, ID: "P0CG47"}, "uniprot/P0CG47"},
+		"long pdb": {
+			`{"pdbId":"pdb_00001ubq","question":"why?"}`, false, Source{Kind: SourcePDB, ID: "PDB_00001UBQ"},
+			"pdb/PDB_00001UBQ",
+		},
+		"library": {`{"targetSource":"library","libraryItemId":"` + item + `","question":"why?"}`, false,
+			Source{Kind: SourceLibrary, Structure: FileRef{Item: item}}, "library/" + item},
+		"upload": {`{"targetSource":"upload","files":{"pdb":{"libraryItemId":"` + item +
+			`","fileName":"a b.pdb"}},"question":"why?"}`, false,
+			Source{Kind: SourceUpload, Structure: FileRef{item, "a b.pdb"}}, "upload/" + item + "/a b.pdb"},
+		"draft, empty": {`{"pdbId":"1UBQ"}`, true, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
+		"other ids ignored": {`{"targetSource":"pdb","pdbId":"1UBQ","source_job_id":"` + job + `","question":"q"}`,
+			false, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Parse("evolla", json.RawMessage(c.input), c.draft)
@@ -47,7 +60,8 @@ func TestParseQnA(t *testing.T) {
 			if d := cmp.Diff(c.want, p.Source); d != "" {
 				t.Error(d)
 			}
-			if p.Kind != pleat.TaskQnA || p.MD != nil || p.QnA.Reference != c.ref || p.QnA.Source != string(c.want.Kind) {
+			if p.Kind != pleat.TaskQnA || p.MD != nil || p.QnA.Reference != c.ref ||
+				p.QnA.Source != string(c.want.Kind) {
 				t.Errorf("%+v", p.QnA)
 			}
 		})
@@ -55,28 +69,36 @@ func TestParseQnA(t *testing.T) {
 }
 
 func TestParseMD(t *testing.T) {
-	p, err := Parse("openmm", json.RawMessage(`{"sourceType":"fold_job","sourceJobId":"`+job+`","preset":"single_af_go","residue_profile":"calvados3","temp":310,"ionic":0.1,"pH":7,
+	p, err := Parse("openmm", json.RawMessage(`{"sourceType":"fold_job","sourceJobId":"`+job+
+		`","preset":"single_af_go","residue_profile":"calvados3","temp":310,"ionic":0.1,"pH":7,
 		"step_size_ns":0.001,"simLengthNs":0.05,"box_length":15,"config":{"box_eq":false,"pressure":[0,0,0]},"component_defaults":{"charge_termini":"N","restraint":true,"nmol":1},
 		"topol":"center","isPublic":true,"note to self":"kept","seed":7,"webhooks":{"custom_http":{"enabled":false}}}`), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := p.MD
-	if m.Preset != PresetGo || m.Profile != "calvados3" || m.Temp != 310 || m.PH != 7 || m.StepNs != 0.001 || m.LengthNs != 0.05 || m.BoxNm != 15 || m.Termini != "N" || m.Seed != 7 || p.Seed != "7" || !p.Public || p.Webhooks == nil {
+	if m.Preset != PresetGo || m.Profile != "calvados3" || m.Temp != 310 || m.PH != 7 || m.StepNs != 0.001 ||
+		m.LengthNs != 0.05 || m.BoxNm != 15 || m.Termini != "N" || m.Seed != 7 || p.Seed != "7" || !p.Public ||
+		p.Webhooks == nil {
 		t.Errorf("%+v %+v", p, m)
 	}
 	p, err = Parse("md", json.RawMessage(`{"sequence":"dsh akr\nHHGYKRKFHEKHHSHRGY"}`), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := p.MD; m.Preset != PresetIDR || m.Sequence != "DSHAKRHHGYKRKFHEKHHSHRGY" || m.Temp != 293.15 || m.Ionic != 0.15 || m.PH != 7.5 || m.StepNs != 0.01 || m.LengthNs != 0.2 || m.BoxNm != 20 || m.Termini != "both" || m.Profile != "calvados2" || p.Source.Kind != SourceNone {
+	if m := p.MD; m.Preset != PresetIDR || m.Sequence != "DSHAKRHHGYKRKFHEKHHSHRGY" || m.Temp != 293.15 ||
+		m.Ionic != 0.15 || m.PH != 7.5 || m.StepNs != 0.01 || m.LengthNs != 0.2 || m.BoxNm != 20 ||
+		m.Termini != "both" || m.Profile != "calvados2" || p.Source.Kind != SourceNone {
 		t.Errorf("defaults: %+v", m)
 	}
-	p, err = Parse("md", json.RawMessage(`{"files":{"pdb":{"libraryItemId":"`+item+`"},"pae":{"library_item_id":"`+pae+`","file_name":"pae.json"}}}`), false)
-	if err != nil || p.Source.Structure.Item != item || p.Source.PAE != (FileRef{pae, "pae.json"}) || p.MD.Preset != PresetGo {
+	p, err = Parse("md", json.RawMessage(`{"files":{"pdb":{"libraryItemId":"`+item+`"},"pae":{"library_item_id":"`+pae+
+		`","file_name":"pae.json"}}}`), false)
+	if err != nil || p.Source.Structure.Item != item || p.Source.PAE != (FileRef{pae, "pae.json"}) ||
+		p.MD.Preset != PresetGo {
 		t.Errorf("%+v %v", p.Source, err)
 	}
-	p, err = Parse("md", json.RawMessage(`{"preset":"all_atom","sourceJobId":"`+job+`","force_field_family":"amber","config":{"box_eq":false,"pressure":[0,0,0]}}`), false)
+	p, err = Parse("md", json.RawMessage(`{"preset":"all_atom","sourceJobId":"`+job+
+		`","force_field_family":"amber","config":{"box_eq":false,"pressure":[0,0,0]}}`), false)
 	if err != nil || p.MD.Preset != PresetAllAtom || p.MD.Parameters["force_field_family"] != "amber" {
 		t.Errorf("%+v %v", p.MD, err)
 	}
@@ -92,34 +114,46 @@ func TestRefusals(t *testing.T) {
 		{"qna", `{"question":"q"}`, "targetSource is required; it must be fold_job"},
 		{"qna", `{"question":"q","targetSource":"librery"}`, `did you mean "library"?`},
 		{"qna", `{"question":"q","targetSource":"http://x"}`, "it must be fold_job, library, upload, pdb, uniprot"},
-		{"qna", `{"question":"q","targetSource":"fold_job"}`, "source_job_id is required where the source is \"fold_job\""},
-		{"qna", `{"question":"q","targetSource":"fold_job","source_job_id":"7"}`, `source_job_id is "7"; it must be a UUID`},
+		{"qna", `{"question":"q","targetSource":"fold_job"}`,
+			"source_job_id is required where the source is \"fold_job\""},
+		{"qna", `{"question":"q","targetSource":"fold_job","source_job_id":"7"}`,
+			`source_job_id is "7"; it must be a UUID`},
 		{"qna", `{"question":"q","targetSource":"pdb"}`, "pdbId is required"},
 		{"qna", `{"question":"q","targetSource":"pdb","pdbId":"../x"}`, "must be a PDB id such as 1UBQ"},
 		{"qna", `{"question":"q","targetSource":"uniprot","uniprotId":"P0CG4"}`, "must be a UniProt accession"},
 		{"qna", `{"question":"q","targetSource":"library"}`, "libraryItemId is required"},
 		{"qna", `{"question":"q","targetSource":"upload"}`, "files.pdb.libraryItemId is required"},
-		{"qna", `{"question":"q","targetSource":"upload","files":{"pdb":{"libraryItemId":"` + item + `","fileName":"../a"}}}`, "must be the plain name of a file"},
+		{"qna", `{"question":"q","targetSource":"upload","files":{"pdb":{"libraryItemId":"` + item +
+			`","fileName":"../a"}}}`, "must be the plain name of a file"},
 		{"qna", `{"question":"q","pdbId":"1UBQ","pdb_id":"1UBI"}`, "names one field twice: pdb_id and pdbId"},
-		{"qna", `{"question":"q","pdbId":"1UBQ","source_job_id":"` + job + `"}`, "targetSource is required where the ids of fold_job and pdb are given"},
+		{"qna", `{"question":"q","pdbId":"1UBQ","source_job_id":"` + job + `"}`,
+			"targetSource is required where the ids of fold_job and pdb are given"},
 		{"qna", `{"pdbId":"1UBQ"}`, "question is required and must not be empty"},
 		{"qna", `{"pdbId":"1UBQ","question":"   "}`, "question is required"},
 		{"qna", `{"pdbId":"1UBQ","question":7}`, "question is 7; it must be a string"},
-		{"qna", `{"pdbId":"1UBQ","question":"` + strings.Repeat("why ", 2100) + `"}`, "question has 8400 bytes; at most 8192 are taken"},
+		{"qna", `{"pdbId":"1UBQ","question":"` + strings.Repeat("why ", 2100) + `"}`,
+			"question has 8400 bytes; at most 8192 are taken"},
 		{"qna", `{"pdbId":"1UBQ","question":"a\u0000b"}`, `holds '\x00' at byte 2`},
-		{"qna", `{"pdbId":"1UBQ","question":"q","webhooks":{"qna":{"enabled":true}}}`, "workflow_input.webhooks; it may be custom_http"},
+		{"qna", `{"pdbId":"1UBQ","question":"q","webhooks":{"qna":{"enabled":true}}}`,
+			"workflow_input.webhooks; it may be custom_http"},
 		{"qna", `{"pdbId":"1UBQ","question":"q","isPublic":"yes"}`, "isPublic is \"yes\"; it must be true or false"},
 		{"md", `{}`, "sourceJobId is required for preset single_af_go"},
-		{"md", `{` + fold + `"sim_lenght_ns":1}`, `unknown field "sim_lenght_ns" in workflow_input; did you mean "sim_length_ns"?`},
+		{"md", `{` + fold + `"sim_lenght_ns":1}`,
+			`unknown field "sim_lenght_ns" in workflow_input; did you mean "sim_length_ns"?`},
 		{"md", `{` + fold + `"temperature":310}`, `did you mean "temp"?`},
 		{"md", `{` + fold + `"PH":7}`, `did you mean "pH"?`},
-		{"md", `{` + fold + `"config":{"box_eq":true}}`, "config.box_eq is true, but preset single_af_go keeps its box"},
-		{"md", `{` + fold + `"preset":"all_atom","config":{"box_eq":true}}`, "config.box_eq is true, but preset all_atom has no box"},
-		{"md", `{` + fold + `"preset":"all_atom","config":{"pressure":[1,1,1]}}`, "config.pressure would be ignored: preset all_atom"},
-		{"md", `{` + fold + `"preset":"all_atom","component_defaults":{"charge_termini":"N"}}`, "charge_termini is \"N\", but preset all_atom charges both ends"},
+		{"md", `{` + fold + `"config":{"box_eq":true}}`,
+			"config.box_eq is true, but preset single_af_go keeps its box"},
+		{"md", `{` + fold + `"preset":"all_atom","config":{"box_eq":true}}`,
+			"config.box_eq is true, but preset all_atom has no box"},
+		{"md", `{` + fold + `"preset":"all_atom","config":{"pressure":[1,1,1]}}`,
+			"config.pressure would be ignored: preset all_atom"},
+		{"md", `{` + fold + `"preset":"all_atom","component_defaults":{"charge_termini":"N"}}`,
+			"charge_termini is \"N\", but preset all_atom charges both ends"},
 		{"md", `{` + fold + `"config":{"pressure":[1,0,0]}}`, "config.pressure would be ignored"},
 		{"md", `{` + fold + `"config":{"pressure":1}}`, "must be a list of three numbers"},
-		{"md", `{` + fold + `"config":{"presure":[1,0,0]}}`, `unknown field "presure" in workflow_input.config; did you mean "pressure"?`},
+		{"md", `{` + fold + `"config":{"presure":[1,0,0]}}`,
+			`unknown field "presure" in workflow_input.config; did you mean "pressure"?`},
 		{"md", `{` + fold + `"config":{"slab_eq":true}}`, "config.slab_eq would be ignored"},
 		{"md", `{` + fold + `"component_defaults":{"charge_termini":"all"}}`, "charge_termini is \"all\""},
 		{"md", `{` + fold + `"component_defaults":{"nmol":5}}`, "component_defaults.nmol is 5"},
@@ -133,17 +167,21 @@ func TestRefusals(t *testing.T) {
 		{"md", `{` + fold + `"ionic":-1}`, "ionic is -1 mol/L"},
 		{"md", `{` + fold + `"pH":15}`, "pH is 15; it must be from 0 to 14"},
 		{"md", `{` + fold + `"box_length":7.9}`, "box_length is 7.9 nm; it must be from 8"},
-		{"md", `{` + fold + `"step_size_ns":-0.01}`, "step_size_ns is -0.01; the time between saved frames must be above 0"},
+		{"md", `{` + fold + `"step_size_ns":-0.01}`,
+			"step_size_ns is -0.01; the time between saved frames must be above 0"},
 		{"md", `{` + fold + `"sim_length_ns":-1}`, "sim_length_ns is -1; the simulated time must be above 0"},
-		{"md", `{` + fold + `"sim_length_ns":10000,"step_size_ns":1}`, "1e+09 steps of 10 fs; at most 100000000 steps (1000 ns)"},
+		{"md", `{` + fold + `"sim_length_ns":10000,"step_size_ns":1}`,
+			"1e+09 steps of 10 fs; at most 100000000 steps (1000 ns)"},
 		{"md", `{` + fold + `"sim_length_ns":100,"step_size_ns":0.0001}`, "makes 1000000 frames; at most 100000"},
 		{"md", `{` + fold + `"step_size_ns":0.000015}`, "must be a whole number of steps"},
 		{"md", `{` + fold + `"sim_length_ns":0.001}`, "shorter than step_size_ns"},
 		{"md", `{"preset":"single_idr_fasta"}`, "sequence is required for preset single_idr_fasta"},
 		{"md", `{"sequence":"DSHB"}`, `sequence: "B" at position 4`},
 		{"md", `{"sequence":"D"}`, "sequence has 1 residues; dynamics takes 2 to 5000"},
-		{"md", `{` + `"sequence":"` + strings.Repeat("A", 1500) + `","box_length":20}`, "smaller than the chain of 1500 residues"},
-		{"md", `{` + idr + `"preset":"single_idr_fasta","files":{"pdb":{"libraryItemId":"` + item + `"}}}`, "files would be ignored"},
+		{"md", `{` + `"sequence":"` + strings.Repeat("A", 1500) + `","box_length":20}`,
+			"smaller than the chain of 1500 residues"},
+		{"md", `{` + idr + `"preset":"single_idr_fasta","files":{"pdb":{"libraryItemId":"` + item + `"}}}`,
+			"files would be ignored"},
 		{"md", `{"files":{"pdb":{"libraryItemId":"` + item + `"}}}`, "files.pae.libraryItemId is required"},
 		{"md", `{"files":{"pdb":{}}}`, "files.pdb.libraryItemId is required; POST"},
 		{"md", `{` + fold + `"files":{"pdb":{"libraryItemId":"` + item + `"}}}`, "names a fold job and files"},
@@ -173,25 +211,34 @@ func TestFromFold(t *testing.T) {
 			t.Errorf("%s: %+v %v", settings, f, err)
 		}
 	}
-	f, err = FromFold("md", json.RawMessage(`{"enabled":true,"residue_profile":"calvados3","temp":300,"sim_length_ns":0.1,"step_size_ns":0.001,"pH":6,"ionic":0.2,"source_job_id":"`+item+`","tint":"kept"}`), fold)
+	f, err = FromFold("md",
+		json.RawMessage(
+			`{"enabled":true,"residue_profile":"calvados3","temp":300,"sim_length_ns":0.1,"step_size_ns":0.001,"pH":6,"ionic":0.2,"source_job_id":"`+item+`","tint":"kept"}`), fold)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err = Parse("md", f.Input, false)
-	if err != nil || p.Source.Fold != fold.Ref || p.MD.Preset != PresetGo || p.MD.Temp != 300 || p.MD.LengthNs != 0.1 || p.MD.Profile != "calvados3" || p.MD.PH != 6 || p.MD.Ionic != 0.2 || !strings.Contains(string(f.Input), `"tint":"kept"`) || strings.Contains(string(f.Input), "enabled") {
+	if err != nil || p.Source.Fold != fold.Ref || p.MD.Preset != PresetGo || p.MD.Temp != 300 || p.MD.LengthNs != 0.1 ||
+		p.MD.Profile != "calvados3" || p.MD.PH != 6 || p.MD.Ionic != 0.2 ||
+		!strings.Contains(string(f.Input), `"tint":"kept"`) || strings.Contains(string(f.Input), "enabled") {
 		t.Errorf("%+v %s %v", p.MD, f.Input, err)
 	}
 	f, err = FromFold("openmm", json.RawMessage(`{"preset":"single_idr_fasta"}`), fold)
 	if err != nil || !strings.Contains(string(f.Input), "single_idr_fasta") {
 		t.Errorf("%+v %v", f, err)
 	}
-	if err := CheckSettings("openmm", json.RawMessage(`{"temp":-5}`), "constraints.webhooks.openmm"); err == nil || !strings.HasPrefix(err.Error(), "constraints.webhooks.openmm.temp is -5 K") {
+	if err := CheckSettings("openmm", json.RawMessage(`{"temp":-5}`), "constraints.webhooks.openmm"); err == nil ||
+		!strings.HasPrefix(err.Error(), "constraints.webhooks.openmm.temp is -5 K") {
 		t.Error(err)
 	}
-	if err := CheckSettings("qna", json.RawMessage(`{"webhooks":{"custom_http":{"enabled":true,"target_url":"https://x","token_value":"t"}}}`), "constraints.webhooks.qna"); err == nil || !strings.Contains(err.Error(), "webhooks.custom_http.target_url is not taken here") {
+	if err := CheckSettings("qna",
+		json.RawMessage(`{"webhooks":{"custom_http":{"enabled":true,"target_url":"https://x","token_value":"t"}}}`),
+		"constraints.webhooks.qna"); err == nil ||
+		!strings.Contains(err.Error(), "webhooks.custom_http.target_url is not taken here") {
 		t.Error(err)
 	}
-	if err := CheckSettings("qna", json.RawMessage(`{"initial_question":"`+strings.Repeat("x", 9000)+`"}`), "constraints.webhooks.qna"); err == nil || !strings.Contains(err.Error(), "initial_question has 9000 bytes") {
+	if err := CheckSettings("qna", json.RawMessage(`{"initial_question":"`+strings.Repeat("x", 9000)+`"}`),
+		"constraints.webhooks.qna"); err == nil || !strings.Contains(err.Error(), "initial_question has 9000 bytes") {
 		t.Error(err)
 	}
 }
@@ -225,12 +272,14 @@ func TestChoose(t *testing.T) {
 		{q, models("oracle"), "qna/oracle", ""},
 		{q, models("calvados"), "", "no engine for qna is running here"},
 		{md(PresetGo), models("analyst", "calvados"), "md/calvados", ""},
-		{md(PresetAllAtom), models("calvados"), "", "all_atom needs the engine openmm, which is not running here; presets here: single_af_go, single_idr_fasta"},
+		{md(PresetAllAtom), models("calvados"), "", "all_atom needs the engine openmm, which is not running here; " +
+			"presets here: single_af_go, single_idr_fasta"},
 		{md(PresetAllAtom), models("calvados", "openmm"), "md/openmm", ""},
 		{md(PresetGo), models("analyst"), "", "no engine for md is running here"},
 	} {
 		got, err := Choose(c.p, c.models)
-		if got.Lane != c.lane || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) || c.want == "" && err != nil {
+		if got.Lane != c.lane || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) ||
+			c.want == "" && err != nil {
 			t.Errorf("%+v: %+v %v", c, got, err)
 		}
 	}
@@ -240,7 +289,12 @@ func TestChoose(t *testing.T) {
 }
 
 func TestRows(t *testing.T) {
-	row, err := AnswerRow(&pleat.QnAInput{Question: "a<b?", Source: "pdb", Reference: "pdb/1UBQ", File: "input/1ubq.cif"}, "yes", "analyst 1", "t-1/job.yaml")
+	row, err := AnswerRow(&pleat.QnAInput{
+		Question:  "a<b?",
+		Source:    "pdb",
+		Reference: "pdb/1UBQ",
+		File:      "input/1ubq.cif",
+	}, "yes", "analyst 1", "t-1/job.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,15 +305,19 @@ func TestRows(t *testing.T) {
 	if same, err := WithURLs(row, func(string) string { return "x" }); err != nil || string(same) != want {
 		t.Error(string(same), err)
 	}
-	row, err = DynamicsRow([]RowFile{{Path: "trajectory.dcd", SizeBytes: 9}, {Path: MetricsFile, SizeBytes: 3}}, Metrics{Frames: 20})
+	row, err = DynamicsRow([]RowFile{{Path: "trajectory.dcd", SizeBytes: 9}, {Path: MetricsFile, SizeBytes: 3}},
+		Metrics{Frames: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(string(row), `{"artifacts":[{"path":"trajectory.dcd","sizeBytes":9,"url":null}`) || !strings.HasSuffix(string(row), `"metricsJson":null}`) {
+	if !strings.HasPrefix(string(row), `{"artifacts":[{"path":"trajectory.dcd","sizeBytes":9,"url":null}`) ||
+		!strings.HasSuffix(string(row), `"metricsJson":null}`) {
 		t.Error(string(row))
 	}
 	linked, err := WithURLs(row, func(name string) string { return "http://h/" + name + "?a=1&b=2" })
-	if err != nil || !strings.Contains(string(linked), `"url":"http://h/trajectory.dcd?a=1&b=2"`) || !strings.Contains(string(linked), `"metricsJson":"http://h/metrics.json?a=1&b=2"`) || !strings.Contains(string(linked), `"frames":20`) {
+	if err != nil || !strings.Contains(string(linked), `"url":"http://h/trajectory.dcd?a=1&b=2"`) ||
+		!strings.Contains(string(linked), `"metricsJson":"http://h/metrics.json?a=1&b=2"`) ||
+		!strings.Contains(string(linked), `"frames":20`) {
 		t.Error(string(linked), err)
 	}
 }
@@ -274,10 +332,12 @@ func TestCatalogue(t *testing.T) {
 		t.Error(d, err)
 	}
 	got, err := Catalogue("pipeline_run_design_v1", json.RawMessage(`{"budget":2}`))
-	if err != nil || len(got) != 26 || got[0] != (Field{"designs[0].ptm", "key/float"}) || got[25] != (Field{"designs[1].final_rank", "key/integer"}) {
+	if err != nil || len(got) != 26 || got[0] != (Field{"designs[0].ptm", "key/float"}) ||
+		got[25] != (Field{"designs[1].final_rank", "key/integer"}) {
 		t.Errorf("%v %v", got, err)
 	}
-	if got, err := Catalogue("pipeline_run_design_v1", json.RawMessage(`{"num_designs":3}`)); err != nil || len(got) != 39 {
+	if got, err := Catalogue("pipeline_run_design_v1", json.RawMessage(`{"num_designs":3}`)); err != nil ||
+		len(got) != 39 {
 		t.Errorf("%v %v", got, err)
 	}
 	for _, c := range []struct{ task, payload, want string }{
@@ -291,7 +351,8 @@ func TestCatalogue(t *testing.T) {
 		{"pipeline_run_design_v1", `{"numDesigns":1e300}`, "numDesigns is 1e+300"},
 		{"pipeline_run_design_v1", `{"budget":"3"}`, "it must be a number"},
 	} {
-		if _, err := Catalogue(c.task, json.RawMessage(c.payload)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Catalogue(c.task, json.RawMessage(c.payload)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v", c.task, c.payload, err)
 		}
 	}

@@ -22,17 +22,19 @@ type Follow struct {
 	Draft bool
 }
 
-// FromFold is the workflow that a destination of a fold (qna, md or another word for them) starts, by the settings it was
-// given. A question that is absent or empty makes a draft. What md's settings hold passes through; the preset is
+// FromFold is the workflow that a destination of a fold (qna, md or another word for them) starts, by the settings it
+// was given. A question that is absent or empty makes a draft. What md's settings hold passes through; the preset is
 // single_af_go where they name none. The input is checked as a caller's would be.
 func FromFold(word string, settings json.RawMessage, fold Fold) (Follow, error) {
 	return fromFold(word, settings, fold, "webhooks."+word)
 }
 
-// CheckSettings refuses, at a fold's creation, settings of a follow-up that could not start. Path names them in the message.
+// CheckSettings refuses, at a fold's creation, settings of a follow-up that could not start. Path names them in the
+// message.
 func CheckSettings(word string, settings json.RawMessage, path string) error {
 	const id = "00000000-0000-7000-8000-000000000000"
-	_, err := fromFold(word, settings, Fold{Ref: pleat.FoldRef{Job: id, Run: id, Sequence: id}, Name: "fold", Owner: id}, path)
+	_, err := fromFold(word, settings, Fold{Ref: pleat.FoldRef{Job: id, Run: id, Sequence: id}, Name: "fold",
+		Owner: id}, path)
 	return err
 }
 
@@ -44,7 +46,8 @@ func fromFold(word string, settings json.RawMessage, fold Fold, path string) (Fo
 	_, kind, _ := pleat.WorkflowWord(word)
 	f := open(settingsOf(settings), path)
 	out := Follow{}
-	input := map[string]any{"source_job_id": fold.Ref.Job, "source_job_run_id": fold.Ref.Run, "source_sequence_id": fold.Ref.Sequence, "sourceUserId": fold.Owner}
+	input := map[string]any{"source_job_id": fold.Ref.Job, "source_job_run_id": fold.Ref.Run,
+		"source_sequence_id": fold.Ref.Sequence, "sourceUserId": fold.Owner}
 	if kind == pleat.TaskQnA {
 		question := f.text("initial_question", MaxQuestion)
 		input["targetSource"], input["question"], out.Draft = SourceFold, question, question == ""
@@ -55,7 +58,8 @@ func fromFold(word string, settings json.RawMessage, fold Fold, path string) (Fo
 		f.noSecrets()
 	} else {
 		// The fold is the source whatever the settings say.
-		for _, n := range []string{"source_job_id", "source_job_run_id", "source_run_id", "source_sequence_id", "sourceUserId", "sourceType", "targetSource", "files", "libraryItemId"} {
+		for _, n := range []string{"source_job_id", "source_job_run_id", "source_run_id", "source_sequence_id",
+			"sourceUserId", "sourceType", "targetSource", "files", "libraryItemId"} {
 			for _, s := range spellings(n) {
 				delete(given, s)
 			}
@@ -89,7 +93,8 @@ func (f *fields) noSecrets() {
 	}
 	for _, name := range []string{"target_url", "token_value"} {
 		if custom.raw(name) != nil {
-			f.fail("%s is not taken here: a follow-up tells the endpoint of PUT /v1/webhooks/custom-http-config", custom.where(name))
+			f.fail("%s is not taken here: a follow-up tells the endpoint of PUT /v1/webhooks/custom-http-config",
+				custom.where(name))
 		}
 	}
 }

@@ -37,16 +37,24 @@ const aminoAcids = "ACDEFGHIKLMNPQRSTVWY"
 // meant are names that others give to the fields of md. What they ask for would be ignored, so they are refused.
 var meant = map[string]string{
 	"temperature": "temp", "temp_k": "temp", "ionic_strength": "ionic", "salt": "ionic", "ph_value": "pH",
-	"length_ns": "sim_length_ns", "simulation_length_ns": "sim_length_ns", "simulation_time_ns": "sim_length_ns", "sim_time_ns": "sim_length_ns", "n_steps": "sim_length_ns", "steps": "sim_length_ns",
+	"length_ns": "sim_length_ns", "simulation_length_ns": "sim_length_ns", "simulation_time_ns": "sim_length_ns",
+	"sim_time_ns": "sim_length_ns", "n_steps": "sim_length_ns", "steps": "sim_length_ns",
 	"step_ns": "step_size_ns", "save_interval_ns": "step_size_ns", "frame_interval_ns": "step_size_ns",
 	"box": "box_length", "box_size": "box_length", "charge_termini": "component_defaults.charge_termini",
-	"box_eq": "config.box_eq", "pressure": "config.pressure", "force_field": "force_field_family", "forcefield": "force_field_family",
+	"box_eq": "config.box_eq", "pressure": "config.pressure", "force_field": "force_field_family",
+	"forcefield": "force_field_family",
 }
 
 // readMD reads what to simulate.
 func readMD(f *fields, p *Plan) {
-	m := &pleat.MDInput{Temp: f.number("temp", 293.15), Ionic: f.number("ionic", 0.15), PH: f.number("pH", 7.5),
-		StepNs: f.number("step_size_ns", 0.01), LengthNs: f.number("sim_length_ns", 0.2), BoxNm: f.number("box_length", 20)}
+	m := &pleat.MDInput{
+		Temp:     f.number("temp", 293.15),
+		Ionic:    f.number("ionic", 0.15),
+		PH:       f.number("pH", 7.5),
+		StepNs:   f.number("step_size_ns", 0.01),
+		LengthNs: f.number("sim_length_ns", 0.2),
+		BoxNm:    f.number("box_length", 20),
+	}
 	p.MD = m
 	m.Profile = f.word("residue_profile", "calvados2", []string{"calvados2", "calvados3"})
 	m.Sequence = readSequence(f)
@@ -75,8 +83,10 @@ func readMD(f *fields, p *Plan) {
 			f.fail("unknown field %q in %s; did you mean %q?", pleat.Clip(name), f.path, hint)
 		}
 	}
-	m.Parameters = map[string]any{"preset": m.Preset, "force_field_family": family, "residue_profile": m.Profile, "temp": m.Temp, "ionic": m.Ionic, "pH": m.PH,
-		"step_size_ns": m.StepNs, "sim_length_ns": m.LengthNs, "box_length": m.BoxNm, "charge_termini": m.Termini, "source": p.Source.Reference()}
+	m.Parameters = map[string]any{"preset": m.Preset, "force_field_family": family, "residue_profile": m.Profile,
+		"temp": m.Temp, "ionic": m.Ionic, "pH": m.PH,
+		"step_size_ns": m.StepNs, "sim_length_ns": m.LengthNs, "box_length": m.BoxNm, "charge_termini": m.Termini,
+		"source": p.Source.Reference()}
 }
 
 func firstOf(a, b string) string {
@@ -91,7 +101,8 @@ func readSequence(f *fields) string {
 	s := strings.ToUpper(strings.Join(strings.Fields(f.text("sequence", 100_000)), ""))
 	for i := range len(s) {
 		if strings.IndexByte(aminoAcids, s[i]) < 0 {
-			f.fail("%s: %q at position %d; dynamics knows the letters %s", f.where("sequence"), s[i:i+1], i+1, aminoAcids)
+			f.fail("%s: %q at position %d; dynamics knows the letters %s", f.where("sequence"), s[i:i+1], i+1,
+				aminoAcids)
 			break
 		}
 	}
@@ -160,10 +171,12 @@ func checkSource(f *fields, p *Plan) {
 		}
 	case PresetGo:
 		if p.Source.Kind == SourceNone {
-			f.fail("%s is required for preset %s: a fold job, or files.pdb and files.pae", f.where("sourceJobId"), PresetGo)
+			f.fail("%s is required for preset %s: a fold job, or files.pdb and files.pae", f.where("sourceJobId"),
+				PresetGo)
 		}
 		if files && p.Source.PAE.Item == "" {
-			f.fail("%s.libraryItemId is required for preset %s: the predicted aligned errors say what is held", f.where("files.pae"), PresetGo)
+			f.fail("%s.libraryItemId is required for preset %s: the predicted aligned errors say what is held",
+				f.where("files.pae"), PresetGo)
 		}
 	case PresetAllAtom:
 		if p.Source.Kind == SourceNone {
@@ -172,8 +185,9 @@ func checkSource(f *fields, p *Plan) {
 	}
 }
 
-// readEngine reads what only some engines do. None here has a barostat: the coarse-grained one keeps its box and simulates one
-// molecule in it, so where that stands is all the same to it; the one with all atoms has implicit solvent and no box.
+// readEngine reads what only some engines do. None here has a barostat: the coarse-grained one keeps its box and
+// simulates one molecule in it, so where that stands is all the same to it; the one with all atoms has implicit
+// solvent and no box.
 func readEngine(f *fields, p *Plan) {
 	f.word("topol", "center", []string{"center", "single", "grid", "random"})
 	if c := f.object("config"); c != nil {
@@ -191,9 +205,13 @@ func readEngine(f *fields, p *Plan) {
 	if c := f.object("component_defaults"); c != nil {
 		p.MD.Termini = c.word("charge_termini", "both", []string{"both", "N", "C", "none"})
 		if p.MD.Preset == PresetAllAtom && p.MD.Termini != "both" {
-			f.fail("%s is %q, but preset %s charges both ends of a chain; leave it out", c.where("charge_termini"), p.MD.Termini, p.MD.Preset)
+			f.fail("%s is %q, but preset %s charges both ends of a chain; leave it out", c.where("charge_termini"),
+				p.MD.Termini, p.MD.Preset)
 		}
-		for name, want := range map[string]any{"molecule_type": "protein", "nmol": 1.0, "restraint": p.MD.Preset == PresetGo, "restraint_type": "go", "use_com": true} {
+		for name, want := range map[string]any{
+			"molecule_type": "protein", "nmol": 1.0, "restraint": p.MD.Preset == PresetGo, "restraint_type": "go",
+			"use_com": true,
+		} {
 			var got any
 			raw := c.raw(name)
 			if raw == nil || json.Unmarshal(raw, &got) == nil && got == want {
@@ -235,7 +253,8 @@ func checkPhysics(f *fields, m *pleat.MDInput) {
 		name      string
 		v, lo, hi float64
 		unit      string
-	}{{"temp", m.Temp, minTemp, maxTemp, " K"}, {"ionic", m.Ionic, 0, maxIonic, " mol/L"}, {"pH", m.PH, 0, 14, ""}, {"box_length", m.BoxNm, minBox, maxBox, " nm"}} {
+	}{{"temp", m.Temp, minTemp, maxTemp, " K"}, {"ionic", m.Ionic, 0, maxIonic, " mol/L"}, {"pH", m.PH, 0, 14, ""},
+		{"box_length", m.BoxNm, minBox, maxBox, " nm"}} {
 		if !(n.v >= n.lo && n.v <= n.hi) {
 			f.fail("%s is %v%s; it must be from %v to %v%s", f.where(n.name), n.v, n.unit, n.lo, n.hi, n.unit)
 		}
@@ -252,21 +271,25 @@ func checkPhysics(f *fields, m *pleat.MDInput) {
 	every := m.StepNs / stepNs
 	switch steps := m.LengthNs / stepNs; {
 	case steps > MaxSteps*(1+1e-9):
-		f.fail("%s is %v ns, which is %.3g steps of 10 fs; at most %d steps (%v ns) are taken", f.where("sim_length_ns"), m.LengthNs, steps, MaxSteps, math.Round(MaxSteps*stepNs))
+		f.fail("%s is %v ns, which is %.3g steps of 10 fs; at most %d steps (%v ns) are taken",
+			f.where("sim_length_ns"), m.LengthNs, steps, MaxSteps, math.Round(MaxSteps*stepNs))
 	case every < 0.5 || math.Abs(every-math.Round(every)) > 1e-6*every:
 		f.fail("%s is %v; it must be a whole number of steps of %v ns", f.where("step_size_ns"), m.StepNs, stepNs)
 	case m.LengthNs < m.StepNs*(1-1e-9):
-		f.fail("%s is %v, shorter than step_size_ns, %v; no frame would be saved", f.where("sim_length_ns"), m.LengthNs, m.StepNs)
+		f.fail("%s is %v, shorter than step_size_ns, %v; no frame would be saved", f.where("sim_length_ns"), m.LengthNs,
+			m.StepNs)
 	case m.LengthNs/m.StepNs > MaxFrames+0.5:
-		f.fail("%s %v at step_size_ns %v makes %.0f frames; at most %d are saved", f.where("sim_length_ns"), m.LengthNs, m.StepNs, m.LengthNs/m.StepNs, MaxFrames)
+		f.fail("%s %v at step_size_ns %v makes %.0f frames; at most %d are saved", f.where("sim_length_ns"), m.LengthNs,
+			m.StepNs, m.LengthNs/m.StepNs, MaxFrames)
 	}
 	if need := extent(len(m.Sequence)); m.Preset == PresetIDR && m.BoxNm < need {
-		f.fail("%s is %v nm, smaller than the chain of %d residues; it must be at least %v nm", f.where("box_length"), m.BoxNm, len(m.Sequence), math.Ceil(need))
+		f.fail("%s is %v nm, smaller than the chain of %d residues; it must be at least %v nm", f.where("box_length"),
+			m.BoxNm, len(m.Sequence), math.Ceil(need))
 	}
 }
 
-// extent is about how far a disordered chain of n residues reaches in nm: the end-to-end distance of a self-avoiding walk, or
-// the spiral it starts from.
+// extent is about how far a disordered chain of n residues reaches in nm: the end-to-end distance of a self-avoiding
+// walk, or the spiral it starts from.
 func extent(n int) float64 {
 	if n == 0 {
 		return 0

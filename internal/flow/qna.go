@@ -16,7 +16,8 @@ var (
 func readQnA(f *fields, p *Plan, draft bool) {
 	q := &pleat.QnAInput{Question: f.text("question", MaxQuestion)}
 	p.QnA = q
-	if err := CheckQuestion(q.Question, f.where("question")); err != nil && (!draft || strings.TrimSpace(q.Question) != "") {
+	if err := CheckQuestion(q.Question, f.where("question")); err != nil &&
+		(!draft || strings.TrimSpace(q.Question) != "") {
 		f.fail("%s", err.Error())
 	}
 	fold := readFold(f)
@@ -68,7 +69,8 @@ func readQnA(f *fields, p *Plan, draft bool) {
 // CheckQuestion refuses a question that is empty, too long or not text. Field names it in the message.
 func CheckQuestion(question, field string) error {
 	if strings.TrimSpace(question) == "" {
-		return pleat.Invalidf("%s is required and must not be empty; create_mode \"draft\" takes a workflow without", field)
+		return pleat.Invalidf("%s is required and must not be empty; create_mode \"draft\" takes a workflow without",
+			field)
 	}
 	if len(question) > MaxQuestion {
 		return pleat.Invalidf("%s has %d bytes; at most %d are taken", field, len(question), MaxQuestion)

@@ -20,11 +20,19 @@ type answerRow struct {
 	JobYAMLPath  string `json:"job_yaml_path"`
 }
 
-// AnswerRow writes the row of an answered question. Engine is the name and version of what answered: engines in the process
-// run in no container, so that is what stands for the image. Metadata is the path, on the worker, of the file that describes
-// the run.
+// AnswerRow writes the row of an answered question. Engine is the name and version of what answered: engines in the
+// process run in no container, so that is what stands for the image. Metadata is the path, on the worker, of the file
+// that describes the run.
 func AnswerRow(q *pleat.QnAInput, answer, engine, metadata string) (json.RawMessage, error) {
-	return encode(answerRow{Question: q.Question, Answer: answer, TargetSource: q.Source, TargetRef: q.Reference, FileName: path.Base(q.File), Image: "pleat " + engine, JobYAMLPath: metadata})
+	return encode(answerRow{
+		Question:     q.Question,
+		Answer:       answer,
+		TargetSource: q.Source,
+		TargetRef:    q.Reference,
+		FileName:     path.Base(q.File),
+		Image:        "pleat " + engine,
+		JobYAMLPath:  metadata,
+	})
 }
 
 // RowFile is one file in the row of dynamics. URL is empty as stored: links are made per read, by WithURLs.
@@ -52,14 +60,14 @@ func DynamicsRow(files []RowFile, metrics Metrics) (json.RawMessage, error) {
 	return MeasuredRow(files, m)
 }
 
-// MeasuredRow writes the row of a simulation that another program has measured: an object with what it gives of the fields of
-// Metrics, and whatever else.
+// MeasuredRow writes the row of a simulation that another program has measured: an object with what it gives of the
+// fields of Metrics, and whatever else.
 func MeasuredRow(files []RowFile, metrics json.RawMessage) (json.RawMessage, error) {
 	return encode(dynamicsRow{Artifacts: files, Metrics: metrics})
 }
 
-// WithURLs fills the links of a row: of each artifact, and metricsJson. Link answers the URL of the file of a name, or an empty
-// string. A row without artifacts (a question's) comes back as it is.
+// WithURLs fills the links of a row: of each artifact, and metricsJson. Link answers the URL of the file of a name, or
+// an empty string. A row without artifacts (a question's) comes back as it is.
 func WithURLs(row json.RawMessage, link func(name string) string) (json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(row, &all); err != nil || all["artifacts"] == nil {
@@ -99,7 +107,8 @@ type Metrics struct {
 	ResumedSteps int64             `json:"resumed_from_step"`
 }
 
-// Series sums up values in one unit. Error is the standard error of the mean, nil where the series is too short to tell.
+// Series sums up values in one unit. Error is the standard error of the mean, nil where the series is too short to
+// tell.
 type Series struct {
 	Unit  string   `json:"unit"`
 	Mean  float64  `json:"mean"`

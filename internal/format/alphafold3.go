@@ -10,7 +10,8 @@ import (
 	"pleat/api"
 )
 
-// af3Job is a job of AlphaFold 3: https://github.com/google-deepmind/alphafold3/blob/main/docs/input.md, versions 1 to 4.
+// af3Job is a job of AlphaFold 3: https://github.com/google-deepmind/alphafold3/blob/main/docs/input.md, versions 1 to
+// 4.
 type af3Job struct {
 	Name        string    `json:"name"`
 	ModelSeeds  []any     `json:"modelSeeds"`
@@ -71,7 +72,8 @@ func readAlphaFold3(text string, in *reading) error {
 	case j.UserCCDPath != nil:
 		return refusePath("userCCDPath", *j.UserCCDPath)
 	case j.UserCCD != nil && strings.TrimSpace(*j.UserCCD) != "":
-		return pleat.Invalidf("userCCD defines components of its own, which a job cannot: give those ligands as SMILES instead")
+		return pleat.Invalidf(
+			"userCCD defines components of its own, which a job cannot: give those ligands as SMILES instead")
 	}
 	if err := d.seeds("modelSeeds", j.ModelSeeds); err != nil {
 		return err
@@ -152,11 +154,13 @@ func (d *draft) dropAlignments(at string, c *af3Chain) error {
 		msa   *string
 	}{{"unpairedMsa", c.UnpairedMSA}, {"pairedMsa", c.PairedMSA}} {
 		if m.msa != nil && *m.msa != "" {
-			d.note("%s.%s, an alignment of %d sequences, was dropped: a job brings no alignment of its own", at, m.field, strings.Count("\n"+*m.msa, "\n>"))
+			d.note("%s.%s, an alignment of %d sequences, was dropped: a job brings no alignment of its own", at,
+				m.field, strings.Count("\n"+*m.msa, "\n>"))
 		}
 	}
 	if c.UnpairedMSA != nil && *c.UnpairedMSA == "" && (c.PairedMSA == nil || *c.PairedMSA == "") {
-		d.note("%s.unpairedMsa is empty, which asks for no alignment; a job says that by the model's params.msaAlgorithm: dropped", at)
+		d.note("%s.unpairedMsa is empty, which asks for no alignment; a job says that by the model's "+
+			"params.msaAlgorithm: dropped", at)
 	}
 	for i, t := range c.Templates {
 		if t.CIFPath != nil {
@@ -179,7 +183,8 @@ func (d *draft) addAF3Ligand(at string, l *af3Ligand) error {
 	case (l.SMILES != nil) == (len(l.CCDCodes) > 0):
 		return pleat.Invalidf("%s must have exactly one of ccdCodes and smiles", at)
 	case len(l.CCDCodes) > 1:
-		return pleat.Invalidf("%s.ccdCodes holds %d codes; a ligand here is one component: give each a ligand of its own, and the bonds between them", at, len(l.CCDCodes))
+		return pleat.Invalidf("%s.ccdCodes holds %d codes; a ligand here is one component: give each a ligand of its "+
+			"own, and the bonds between them", at, len(l.CCDCodes))
 	case l.SMILES != nil:
 		q, err = ligand(at+".smiles", *l.SMILES, false)
 	default:
@@ -220,7 +225,8 @@ func af3IDs(at string, v any) ([]string, error) {
 
 func (d *draft) addAF3Bond(at string, pair [][]any) error {
 	if len(pair) != 2 {
-		return pleat.Invalidf("%s must be two atoms, each a list of chain, residue and atom, such as [\"A\", 145, \"SG\"]", at)
+		return pleat.Invalidf(
+			"%s must be two atoms, each a list of chain, residue and atom, such as [\"A\", 145, \"SG\"]", at)
 	}
 	var atoms [2]pleat.AtomRef
 	for i, a := range pair {

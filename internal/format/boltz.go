@@ -132,7 +132,8 @@ func (d *draft) dropBoltzMSA(n node) error {
 
 func (d *draft) boltzIDs(item, n node) ([]string, error) {
 	if n.null() {
-		return nil, pleat.Invalidf("%s.id (line %d) is required; it must be the name of a chain, or a list of them", item.at, item.Line)
+		return nil, pleat.Invalidf("%s.id (line %d) is required; it must be the name of a chain, or a list of them",
+			item.at, item.Line)
 	}
 	list := []node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -357,7 +358,8 @@ func (d *draft) boltzToken(n node) (pleat.ResidueRef, error) {
 		if q.Polymer() || parts[1].Kind != yaml.ScalarNode {
 			return pleat.ResidueRef{}, parts[1].wrong("a residue's number, from 1")
 		}
-		d.note("%s names the atom %s of the ligand %s; constraints of a job name residues, so it became the whole ligand", n.at, pleat.Clip(parts[1].Value), pleat.Clip(id))
+		d.note("%s names the atom %s of the ligand %s; constraints of a job name residues, so it became the whole "+
+			"ligand", n.at, pleat.Clip(parts[1].Value), pleat.Clip(id))
 		return d.residue(n.at, id, 1)
 	}
 	index, err := parts[1].whole()
@@ -386,9 +388,11 @@ func (d *draft) addBoltzProperty(n node) error {
 	case err != nil:
 		return err
 	case q.Polymer():
-		return pleat.Invalidf("%s names %s, a %s; affinity is predicted for a ligand", binder.at, pleat.Clip(id), q.Kind)
+		return pleat.Invalidf("%s names %s, a %s; affinity is predicted for a ligand", binder.at, pleat.Clip(id),
+			q.Kind)
 	case q.Count > 1:
-		return pleat.Invalidf("%s names one of %d copies; affinity is predicted for a ligand in one copy", binder.at, q.Count)
+		return pleat.Invalidf("%s names one of %d copies; affinity is predicted for a ligand in one copy", binder.at,
+			q.Count)
 	}
 	q.PropertyType = "affinity"
 	return nil
@@ -396,13 +400,16 @@ func (d *draft) addBoltzProperty(n node) error {
 
 // boltzOptions are the options of boltz predict that say what the file cannot.
 var boltzOptions = map[string]string{
-	"seed": "--seed %v", "recyclingSteps": "--recycling_steps %v", "samplingSteps": "--sampling_steps %v", "diffusionSample": "--diffusion_samples %v",
-	"stepScale": "--step_scale %v", "samplingStepsAffinity": "--sampling_steps_affinity %v", "diffusionSamplesAffinity": "--diffusion_samples_affinity %v",
-	"affinityMwCorrection": "--affinity_mw_correction",
+	"seed": "--seed %v", "recyclingSteps": "--recycling_steps %v", "samplingSteps": "--sampling_steps %v",
+	"diffusionSample": "--diffusion_samples %v",
+	"stepScale":       "--step_scale %v", "samplingStepsAffinity": "--sampling_steps_affinity %v",
+	"diffusionSamplesAffinity": "--diffusion_samples_affinity %v",
+	"affinityMwCorrection":     "--affinity_mw_correction",
 }
 
 func writeBoltz(j *pleat.Job, out *writing) ([]byte, error) {
-	out.note("name %q is not in the file: the format has no place for it, so the file is named after it", pleat.Clip(j.Name))
+	out.note("name %q is not in the file: the format has no place for it, so the file is named after it",
+		pleat.Clip(j.Name))
 	items, properties := yamlList(), yamlList()
 	for i := range j.Sequences {
 		q := &j.Sequences[i]
@@ -412,12 +419,14 @@ func writeBoltz(j *pleat.Job, out *writing) ([]byte, error) {
 		}
 		properties.Content = append(properties.Content, yamlMap("affinity", yamlMap("binder", yamlText(q.Chains[0]))))
 		if q.Count > 1 || len(properties.Content) > 1 {
-			out.note("%s.property_type: Boltz predicts affinity for one ligand in one copy and may refuse the file", q.Place(i))
+			out.note("%s.property_type: Boltz predicts affinity for one ligand in one copy and may refuse the file",
+				q.Place(i))
 		}
 	}
 	out.labels(j)
 	out.params(j, false, boltzOptions)
-	file := yamlMap("version", yamlInt(1), "sequences", items, "constraints", boltzConstraints(&j.Constraints, out), "properties", filled(properties))
+	file := yamlMap("version", yamlInt(1), "sequences", items, "constraints", boltzConstraints(&j.Constraints, out),
+		"properties", filled(properties))
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
@@ -458,7 +467,8 @@ func boltzItemOf(q *pleat.Sequence) *yaml.Node {
 	for _, m := range q.Modifications {
 		mods.Content = append(mods.Content, yamlMap("position", yamlInt(m.Residue), "ccd", yamlText(m.CCD)))
 	}
-	return yamlMap(string(q.Kind), yamlMap("id", id, "sequence", yamlText(q.Text), "modifications", filled(mods), "cyclic", cyclic))
+	return yamlMap(string(q.Kind), yamlMap("id", id, "sequence", yamlText(q.Text), "modifications", filled(mods),
+		"cyclic", cyclic))
 }
 
 func boltzConstraints(c *pleat.Constraints, out *writing) *yaml.Node {
@@ -483,10 +493,12 @@ func boltzConstraints(c *pleat.Constraints, out *writing) *yaml.Node {
 		if t.Distance > 0 {
 			far = yamlFloat(t.Distance)
 			if t.Distance < boltzNear || t.Distance > boltzFar {
-				out.note("constraints.contact[%d].distance %g is outside the %d to %d Å that Boltz supports; it may refuse the file", i, t.Distance, boltzNear, boltzFar)
+				out.note("constraints.contact[%d].distance %g is outside the %d to %d Å that Boltz supports; it may "+
+					"refuse the file", i, t.Distance, boltzNear, boltzFar)
 			}
 		}
-		put("contact", yamlMap("token1", token(t.ChainA, t.ResidueA), "token2", token(t.ChainB, t.ResidueB), "max_distance", far))
+		put("contact", yamlMap("token1", token(t.ChainA, t.ResidueA), "token2", token(t.ChainB, t.ResidueB),
+			"max_distance", far))
 	}
 	return filled(list)
 }

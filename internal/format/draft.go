@@ -14,9 +14,12 @@ import (
 
 // everything is a model that can do all that a job can ask for.
 var everything = pleat.Model{
-	Name: "any", Kind: pleat.TaskFold, Params: pleat.KnownParams(),
+	Name:     "any",
+	Kind:     pleat.TaskFold,
+	Params:   pleat.KnownParams(),
 	Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
-	Features: []pleat.Feature{pleat.FeatureAffinity, pleat.FeatureConstraints, pleat.FeatureModifications, pleat.FeatureCyclic,
+	Features: []pleat.Feature{pleat.FeatureAffinity, pleat.FeatureConstraints, pleat.FeatureModifications,
+		pleat.FeatureCyclic,
 		pleat.FeatureComplex, pleat.FeatureUnknown},
 }
 
@@ -67,8 +70,8 @@ func copies(at string, count *int) ([]string, error) {
 	return make([]string, *count), nil
 }
 
-// nameChains lays the entities out as sequences of the job. The service names the copies of an item itself, so where the
-// file names them otherwise each copy becomes an item of its own.
+// nameChains lays the entities out as sequences of the job. The service names the copies of an item itself, so where
+// the file names them otherwise each copy becomes an item of its own.
 func (d *draft) nameChains() error {
 	taken := map[string]string{}
 	for _, e := range d.entities {
@@ -100,11 +103,13 @@ func (d *draft) nameChains() error {
 	for i, e := range d.entities {
 		for _, id := range e.ids {
 			if id != "" && usable(id) == "" {
-				d.note("%s: the id %q became %q, since chain names here have 1 to %d letters and digits", e.at, pleat.Clip(id), d.chains[id], pleat.MaxChainName)
+				d.note("%s: the id %q became %q, since chain names here have 1 to %d letters and digits", e.at,
+					pleat.Clip(id), d.chains[id], pleat.MaxChainName)
 			}
 		}
 		if alone[i] {
-			d.note("%s: its %d copies became items of their own, since the service would name them otherwise than the file does", e.at, len(e.ids))
+			d.note("%s: its %d copies became items of their own, since the service would name them otherwise than "+
+				"the file does", e.at, len(e.ids))
 		}
 	}
 	return nil
@@ -167,7 +172,8 @@ func (d *draft) residue(at, id string, index int) (pleat.ResidueRef, error) {
 		n = len(q.Text)
 	}
 	if index < 1 || index > n {
-		return pleat.ResidueRef{}, pleat.Invalidf("%s names residue %d; chain %s has residues 1 to %d", at, index, pleat.Clip(id), n)
+		return pleat.ResidueRef{}, pleat.Invalidf("%s names residue %d; chain %s has residues 1 to %d", at, index,
+			pleat.Clip(id), n)
 	}
 	return pleat.ResidueRef{Chain: name, Residue: index}, nil
 }
@@ -220,7 +226,8 @@ func ligand(at, text string, ccd bool) (pleat.Sequence, error) {
 func component(at, text string) (string, error) {
 	code := strings.ToUpper(strings.TrimSpace(text))
 	if !pleat.IsCCD(code) {
-		return "", pleat.Invalidf("%s is %q; a code of the Chemical Component Dictionary has 1 to 5 letters and digits", at, pleat.Clip(text))
+		return "", pleat.Invalidf("%s is %q; a code of the Chemical Component Dictionary has 1 to 5 letters and digits",
+			at, pleat.Clip(text))
 	}
 	return code, nil
 }
@@ -251,14 +258,16 @@ func (d *draft) seeds(at string, list []any) error {
 		}
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil || n > pleat.MaxSeed {
-			return pleat.Invalidf("%s[%d] is %q; it must be a whole number from 0 to %d", at, i, pleat.Clip(text), uint64(pleat.MaxSeed))
+			return pleat.Invalidf("%s[%d] is %q; it must be a whole number from 0 to %d", at, i, pleat.Clip(text),
+				uint64(pleat.MaxSeed))
 		}
 		if i == 0 {
 			d.job.Params = d.job.Params.With("seed", strconv.FormatUint(n, 10))
 		}
 	}
 	if len(list) > 1 {
-		d.note("%s has %d seeds and a job has one: the first was kept, %s; import again and change params.seed for the others", at, len(list), d.job.Params.Values["seed"])
+		d.note("%s has %d seeds and a job has one: the first was kept, %s; import again and change params.seed for "+
+			"the others", at, len(list), d.job.Params.Values["seed"])
 	}
 	return nil
 }

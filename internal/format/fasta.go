@@ -30,7 +30,8 @@ type textLine struct {
 func (r *record) at() string { return fmt.Sprintf("the record at line %d", r.line) }
 
 // words that name a kind in a header, and what they stand for.
-var kinds = map[string]string{"protein": "protein", "rna": "rna", "dna": "dna", "smiles": "smiles", "ccd": "ccd", "ligand": "smiles", "glycan": "glycan"}
+var kinds = map[string]string{"protein": "protein", "rna": "rna", "dna": "dna", "smiles": "smiles", "ccd": "ccd",
+	"ligand": "smiles", "glycan": "glycan"}
 
 func readFASTA(text string, in *reading) error {
 	records, err := splitFASTA(text)
@@ -51,7 +52,8 @@ func readFASTA(text string, in *reading) error {
 	if !complexes || len(records) == 1 {
 		return foldTogether(records, in)
 	}
-	in.note("A sequence has ':' between its chains, as ColabFold writes complexes, so each of the %d records became a job of its own", len(records))
+	in.note("A sequence has ':' between its chains, as ColabFold writes complexes, so each of the %d records became "+
+		"a job of its own", len(records))
 	for i := range records {
 		if err := foldTogether(records[i:i+1], in); err != nil {
 			return err
@@ -80,7 +82,8 @@ func splitFASTA(text string) ([]record, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, pleat.Invalidf("the file has no sequence; a FASTA record is a header that starts with '>' and lines of letters")
+		return nil, pleat.Invalidf(
+			"the file has no sequence; a FASTA record is a header that starts with '>' and lines of letters")
 	}
 	if len(out) > pleat.MaxItems {
 		return nil, pleat.Invalidf("the file has %d records; at most %d are taken", len(out), pleat.MaxItems)
@@ -105,13 +108,15 @@ func (r *record) readHeader(in *reading) error {
 		if len(fields) > 2 && fields[2] == "empty" {
 			in.note("%s asks for no alignment, which a job says by the model's params.msaAlgorithm: dropped", r.at())
 		} else if len(fields) > 2 && fields[2] != "" {
-			return pleat.Invalidf("%s names the file %q; a job names no files: leave the third field of its header out", r.at(), pleat.Clip(fields[2]))
+			return pleat.Invalidf("%s names the file %q; a job names no files: leave the third field of its header out",
+				r.at(), pleat.Clip(fields[2]))
 		}
 	default:
 		r.label = r.header
 	}
 	if r.kind == "glycan" {
-		return pleat.Invalidf("%s is a glycan; glycans are not taken: write it as a SMILES, without its bond to the chain", r.at())
+		return pleat.Invalidf(
+			"%s is a glycan; glycans are not taken: write it as a SMILES, without its bond to the chain", r.at())
 	}
 	return nil
 }
@@ -129,7 +134,8 @@ func (r *record) joinLines(in *reading) error {
 				continue
 			case ligand || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '*' || c == ':' && r.kind == "":
 			case c == '-' || c == '.':
-				return pleat.Invalidf("line %d, column %d: %q is a gap; give the sequence without its alignment", l.number, column, c)
+				return pleat.Invalidf("line %d, column %d: %q is a gap; give the sequence without its alignment",
+					l.number, column, c)
 			default:
 				return pleat.Invalidf("line %d, column %d: want a letter, not %q", l.number, column, c)
 			}
@@ -232,7 +238,8 @@ const width = 80
 // writeFASTA writes a record per chain, under the headers of Boltz.
 func writeFASTA(j *pleat.Job, out *writing) ([]byte, error) {
 	var b strings.Builder
-	out.note("name %q is not in the file: the format has no place for it, so the file is named after it", pleat.Clip(j.Name))
+	out.note("name %q is not in the file: the format has no place for it, so the file is named after it",
+		pleat.Clip(j.Name))
 	for i := range j.Sequences {
 		q := &j.Sequences[i]
 		kind := string(q.Kind)

@@ -1,9 +1,9 @@
-// Package format reads the job files of other programs and writes them: FASTA as Boltz, Chai and ColabFold take it, the JSON
-// of the AlphaFold Server and of AlphaFold 3, and the YAML of Boltz.
+// Package format reads the job files of other programs and writes them: FASTA as Boltz, Chai and ColabFold take it,
+// the JSON of the AlphaFold Server and of AlphaFold 3, and the YAML of Boltz.
 //
-// It owns what those files mean. What a file says and a job cannot, or a job says and a file cannot, becomes a note that
-// names the place. What would leave a molecule out, and whatever names a file or an address, is refused instead. It is
-// pure: no disk, no network, no model; whether a model folds what was read is for others to say.
+// It owns what those files mean. What a file says and a job cannot, or a job says and a file cannot, becomes a note
+// that names the place. What would leave a molecule out, and whatever names a file or an address, is refused instead.
+// It is pure: no disk, no network, no model; whether a model folds what was read is for others to say.
 //
 //	draft.go       a job while it is read: chains, residues and letters as the file names them
 //	fasta.go       FASTA
@@ -70,7 +70,8 @@ func Names() []string {
 func find(name Name) (dialect, error) {
 	i := slices.IndexFunc(dialects, func(d dialect) bool { return d.name == name })
 	if i < 0 {
-		return dialect{}, pleat.Invalidf("format is %q; it may be %s", pleat.Clip(string(name)), strings.Join(Names(), ", "))
+		return dialect{}, pleat.Invalidf("format is %q; it may be %s", pleat.Clip(string(name)),
+			strings.Join(Names(), ", "))
 	}
 	return dialects[i], nil
 }
@@ -88,10 +89,12 @@ type Imported struct {
 	Notes  []string    // what was dropped, changed or guessed: one sentence each
 }
 
-// Import reads a file. An empty format is guessed from the text. The error is a refusal that names the place in the file.
+// Import reads a file. An empty format is guessed from the text. The error is a refusal that names the place in the
+// file.
 func Import(text string, as Name, def Defaults) (Imported, error) {
 	if len(text) > MaxBytes {
-		return Imported{}, pleat.Errorf(pleat.CodeTooLarge, "the file has %d bytes; at most %d are taken", len(text), MaxBytes)
+		return Imported{}, pleat.Errorf(pleat.CodeTooLarge, "the file has %d bytes; at most %d are taken", len(text),
+			MaxBytes)
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
 	if strings.TrimSpace(text) == "" {
@@ -220,7 +223,9 @@ func (w *writing) constraints(c *pleat.Constraints, bonds bool) {
 
 // properties notes what is asked about a sequence and the file does not hold.
 func (w *writing) properties(q *pleat.Sequence, i int, what ...string) {
-	has := map[string]bool{"cyclic": q.Cyclic, "property_type": q.PropertyType != "", "modifications": len(q.Modifications) > 0}
+	has := map[string]bool{
+		"cyclic": q.Cyclic, "property_type": q.PropertyType != "", "modifications": len(q.Modifications) > 0,
+	}
 	for _, field := range what {
 		if has[field] {
 			w.note("%s.%s is not in the file: the format has no place for it", q.Place(i), field)
@@ -262,7 +267,8 @@ func guess(text string) (Name, error) {
 	case bareText.MatchString(start):
 		return FASTA, nil
 	}
-	return "", pleat.Invalidf("the file is in no format that is known here; name it in format: %s", strings.Join(Names(), ", "))
+	return "", pleat.Invalidf("the file is in no format that is known here; name it in format: %s",
+		strings.Join(Names(), ", "))
 }
 
 // guessJSON tells the JSON formats apart. What is not JSON after all is for the readers to say.
@@ -274,12 +280,16 @@ func guessJSON(text string) (Name, error) {
 	}
 	_ = json.Unmarshal([]byte(text), &probe)
 	has := func(key string) bool {
-		return slices.ContainsFunc(probe.Sequences, func(item map[string]json.RawMessage) bool { _, ok := item[key]; return ok })
+		return slices.ContainsFunc(probe.Sequences, func(item map[string]json.RawMessage) bool {
+			_, ok := item[key]
+			return ok
+		})
 	}
 	switch {
 	case probe.Params != nil:
 		return "", pleat.Invalidf("the file is a job of this service already; send it to POST /v1/jobs as it is")
-	case probe.Dialect == "alphafoldserver" || probe.Dialect == nil && (has("proteinChain") || has("rnaSequence") || has("dnaSequence")):
+	case probe.Dialect == "alphafoldserver" || probe.Dialect == nil &&
+		(has("proteinChain") || has("rnaSequence") || has("dnaSequence")):
 		return Server, nil
 	}
 	return AlphaFold3, nil

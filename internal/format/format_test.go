@@ -19,7 +19,9 @@ func said(j *pleat.Job) []string {
 		for _, m := range q.Modifications {
 			s += " " + m.CCD + "@" + itoa(m.Residue)
 		}
-		for word, on := range map[string]bool{"ccd": q.CCD, "cyclic": q.Cyclic, "affinity": q.PropertyType == "affinity"} {
+		for word, on := range map[string]bool{
+			"ccd": q.CCD, "cyclic": q.Cyclic, "affinity": q.PropertyType == "affinity",
+		} {
 			if on {
 				s += " " + word
 			}
@@ -40,7 +42,8 @@ func said(j *pleat.Job) []string {
 		out = append(out, s)
 	}
 	for _, b := range j.Constraints.Bond {
-		out = append(out, "bond "+b.Atom1.Chain+itoa(b.Atom1.Residue)+b.Atom1.Atom+" "+b.Atom2.Chain+itoa(b.Atom2.Residue)+b.Atom2.Atom)
+		out = append(out, "bond "+b.Atom1.Chain+itoa(b.Atom1.Residue)+b.Atom1.Atom+" "+b.Atom2.Chain+
+			itoa(b.Atom2.Residue)+b.Atom2.Atom)
 	}
 	for _, c := range j.Constraints.Contact {
 		out = append(out, "contact "+c.ChainA+itoa(c.ResidueA)+" "+c.ChainB+itoa(c.ResidueB)+" "+itoa(int(c.Distance)))
@@ -100,31 +103,95 @@ func check(t *testing.T, cases []read) {
 
 func TestFASTA(t *testing.T) {
 	check(t, []read{
-		{name: "one record", text: ">sp|P01308|INS_HUMAN Insulin OS=Homo sapiens\r\nMALWMRLLPL\r\nlalwgpdpaa*\r\n", want: FASTA,
-			jobs:  [][]string{{"sp|P01308|INS_HUMAN", "protein A MALWMRLLPLLALWGPDPAA (sp|P01308|INS_HUMAN Insulin OS=Homo sapiens)"}},
-			notes: []string{"the record at line 1: the end sign * was dropped"}},
-		{name: "no header", text: "\n  DAYAQWLKDG\nGPSSGRPPPS \n", want: FASTA, jobs: [][]string{{"given", "protein A DAYAQWLKDGGPSSGRPPPS"}}},
-		{name: "several records are one job", text: "; of two chains\n>heavy\nEVQLVESGG\n\n>light\nDIQMTQSPS\n", want: FASTA,
-			jobs: [][]string{{"heavy", "protein A EVQLVESGG (heavy)", "protein B DIQMTQSPS (light)"}}},
-		{name: "Boltz headers", text: ">H|protein the heavy chain\nEVQLVESGG\n>R|rna\nGGCC\n>D|DNA|\nGATTACA\n>L|smiles\nN[C@@H](Cc1ccc(O)cc1)C(=O)O\n>Z|ccd\nsah\n", want: FASTA,
-			jobs: [][]string{{"given", "protein H EVQLVESGG (the heavy chain)", "rna R GGCC", "dna D GATTACA", "ligand L N[C@@H](Cc1ccc(O)cc1)C(=O)O", "ligand Z SAH ccd"}}},
-		{name: "Boltz without an alignment", text: ">A|protein|empty\nMVTPEGNVSL\n", want: FASTA, jobs: [][]string{{"given", "protein A MVTPEGNVSL"}},
-			notes: []string{"the record at line 1 asks for no alignment"}},
-		{name: "Chai headers", text: ">protein|name=example of a peptide\nGAAL\n>ligand|name=ethanol\nCCO\n>rna|name=short\nACUG\n", want: FASTA,
-			jobs: [][]string{{"given", "protein A GAAL (example of a peptide)", "ligand B CCO (ethanol)", "rna C ACUG (short)"}}},
-		{name: "ColabFold complex", text: ">1BJP homotrimer\nPIAQIHILEG:PIAQIHILEG:PIAQIHILEG\n", want: FASTA,
-			jobs: [][]string{{"1BJP", "protein A PIAQIHILEG (1BJP homotrimer)", "protein B PIAQIHILEG (1BJP homotrimer)", "protein C PIAQIHILEG (1BJP homotrimer)"}}},
-		{name: "ColabFold batch", text: ">one\nPIAQIHILEG:MKTAYIAKQR\n>two\nMKTAYIAKQR\n", want: FASTA,
-			jobs:  [][]string{{"one", "protein A PIAQIHILEG (one)", "protein B MKTAYIAKQR (one)"}, {"two", "protein A MKTAYIAKQR (two)"}},
-			notes: []string{"each of the 2 records became a job"}},
-		{name: "letters of nucleic acids", text: ">r\nGGCUAUN\n>d\nGATTACAGATTACAGATTACA\n>p\nGATTACA\n>g\nGGG\n", want: FASTA,
-			jobs: [][]string{{"r", "rna A GGCUAUN (r)", "dna B GATTACAGATTACAGATTACA (d)", "protein C GATTACA (p)", "protein D GGG (g)"}},
-			notes: []string{"line 1 was taken as RNA", "line 3 was taken as DNA", "line 5 was taken as a protein, though its letters are those of DNA",
-				"line 7 was taken as a protein, though its letters are those of DNA"}},
-		{name: "a long header", text: ">x " + strings.Repeat("y", 300) + "\nMKT\n", want: FASTA, jobs: [][]string{{"x", "protein A MKT (x " + strings.Repeat("y", 253) + ")"}},
-			notes: []string{"the header of the record at line 1 was shortened"}},
-		{name: "a chain name that is too long", text: ">heavy|protein\nEVQLVESGG\n>A|protein\nMKT\n", want: FASTA,
-			jobs: [][]string{{"given", "protein B EVQLVESGG", "protein A MKT"}}, notes: []string{`the id "heavy" became "B"`}},
+		{
+			name: "one record",
+			text: ">sp|P01308|INS_HUMAN Insulin OS=Homo sapiens\r\nMALWMRLLPL\r\nlalwgpdpaa*\r\n",
+			want: FASTA,
+			jobs: [][]string{
+				{"sp|P01308|INS_HUMAN", "protein A MALWMRLLPLLALWGPDPAA (sp|P01308|INS_HUMAN Insulin OS=Homo sapiens)"},
+			},
+			notes: []string{"the record at line 1: the end sign * was dropped"},
+		},
+		{
+			name: "no header",
+			text: "\n  DAYAQWLKDG\nGPSSGRPPPS \n",
+			want: FASTA,
+			jobs: [][]string{{"given", "protein A DAYAQWLKDGGPSSGRPPPS"}},
+		},
+		{
+			name: "several records are one job",
+			text: "; of two chains\n>heavy\nEVQLVESGG\n\n>light\nDIQMTQSPS\n",
+			want: FASTA,
+			jobs: [][]string{{"heavy", "protein A EVQLVESGG (heavy)", "protein B DIQMTQSPS (light)"}},
+		},
+		{
+			name: "Boltz headers",
+			text: ">H|protein the heavy " +
+				"chain\nEVQLVESGG\n>R|rna\nGGCC\n>D|DNA|\nGATTACA\n>L|smiles\nN[C@@H](Cc1ccc(O)cc1)C(=O)O\n>Z|ccd\nsah\n",
+			want: FASTA,
+			jobs: [][]string{
+				{"given", "protein H EVQLVESGG (the heavy chain)", "rna R GGCC", "dna D GATTACA",
+					"ligand L N[C@@H](Cc1ccc(O)cc1)C(=O)O", "ligand Z SAH ccd"},
+			},
+		},
+		{
+			name:  "Boltz without an alignment",
+			text:  ">A|protein|empty\nMVTPEGNVSL\n",
+			want:  FASTA,
+			jobs:  [][]string{{"given", "protein A MVTPEGNVSL"}},
+			notes: []string{"the record at line 1 asks for no alignment"},
+		},
+		{
+			name: "Chai headers",
+			text: ">protein|name=example of a peptide\nGAAL\n>ligand|name=ethanol\nCCO\n>rna|name=short\nACUG\n",
+			want: FASTA,
+			jobs: [][]string{
+				{"given", "protein A GAAL (example of a peptide)", "ligand B CCO (ethanol)", "rna C ACUG (short)"},
+			},
+		},
+		{
+			name: "ColabFold complex",
+			text: ">1BJP homotrimer\nPIAQIHILEG:PIAQIHILEG:PIAQIHILEG\n",
+			want: FASTA,
+			jobs: [][]string{
+				{"1BJP", "protein A PIAQIHILEG (1BJP homotrimer)", "protein B PIAQIHILEG (1BJP homotrimer)",
+					"protein C PIAQIHILEG (1BJP homotrimer)"},
+			},
+		},
+		{
+			name: "ColabFold batch",
+			text: ">one\nPIAQIHILEG:MKTAYIAKQR\n>two\nMKTAYIAKQR\n",
+			want: FASTA,
+			jobs: [][]string{{"one", "protein A PIAQIHILEG (one)", "protein B MKTAYIAKQR (one)"},
+				{"two", "protein A MKTAYIAKQR (two)"}},
+			notes: []string{"each of the 2 records became a job"},
+		},
+		{
+			name: "letters of nucleic acids",
+			text: ">r\nGGCUAUN\n>d\nGATTACAGATTACAGATTACA\n>p\nGATTACA\n>g\nGGG\n",
+			want: FASTA,
+			jobs: [][]string{
+				{"r", "rna A GGCUAUN (r)", "dna B GATTACAGATTACAGATTACA (d)", "protein C GATTACA (p)",
+					"protein D GGG (g)"},
+			},
+			notes: []string{"line 1 was taken as RNA", "line 3 was taken as DNA",
+				"line 5 was taken as a protein, though its letters are those of DNA",
+				"line 7 was taken as a protein, though its letters are those of DNA"},
+		},
+		{
+			name:  "a long header",
+			text:  ">x " + strings.Repeat("y", 300) + "\nMKT\n",
+			want:  FASTA,
+			jobs:  [][]string{{"x", "protein A MKT (x " + strings.Repeat("y", 253) + ")"}},
+			notes: []string{"the header of the record at line 1 was shortened"},
+		},
+		{
+			name:  "a chain name that is too long",
+			text:  ">heavy|protein\nEVQLVESGG\n>A|protein\nMKT\n",
+			want:  FASTA,
+			jobs:  [][]string{{"given", "protein B EVQLVESGG", "protein A MKT"}},
+			notes: []string{`the id "heavy" became "B"`},
+		},
 		{name: "a byte order mark", text: "\ufeff>x\nMKT\n", want: FASTA, jobs: [][]string{{"x", "protein A MKT (x)"}}},
 	})
 }
@@ -145,13 +212,25 @@ const serverFile = `[
 
 func TestServer(t *testing.T) {
 	check(t, []read{
-		{name: "two jobs", text: serverFile, want: Server,
+		{
+			name: "two jobs",
+			text: serverFile,
+			want: Server,
 			jobs: [][]string{
-				{"Test Fold Job Number One", "protein A,B PREACHINGS HY3@1 P1L@5", "protein C REACHER", "dna D GATTACA 6OG@1", "rna E GUAC 2MG@1", "ligand F ATP ccd", "ligand G,H MG ccd", "seed 1593933729"},
+				{"Test Fold Job Number One", "protein A,B PREACHINGS HY3@1 P1L@5", "protein C REACHER",
+					"dna D GATTACA 6OG@1", "rna E GUAC 2MG@1", "ligand F ATP ccd", "ligand G,H MG ccd",
+					"seed 1593933729"},
 				{"Test Fold Job Number Two", "protein A TEACHINGS", "dna B,C TAGCTA"}},
-			notes: []string{"[0].modelSeeds has 2 seeds", "[0].sequences[0].proteinChain.maxTemplateDate", "[0].sequences[1].proteinChain.useStructureTemplate false was dropped"}},
-		{name: "not a list", text: `{"name": "", "modelSeeds": [7], "sequences": [{"proteinChain": {"sequence": "MKT"}}]}`, want: Server,
-			jobs: [][]string{{"given", "protein A MKT", "seed 7"}}, notes: []string{"one job instead of a list"}},
+			notes: []string{"[0].modelSeeds has 2 seeds", "[0].sequences[0].proteinChain.maxTemplateDate",
+				"[0].sequences[1].proteinChain.useStructureTemplate false was dropped"},
+		},
+		{
+			name:  "not a list",
+			text:  `{"name": "", "modelSeeds": [7], "sequences": [{"proteinChain": {"sequence": "MKT"}}]}`,
+			want:  Server,
+			jobs:  [][]string{{"given", "protein A MKT", "seed 7"}},
+			notes: []string{"one job instead of a list"},
+		},
 	})
 }
 
@@ -169,14 +248,31 @@ const af3File = `{
 
 func TestAlphaFold3(t *testing.T) {
 	check(t, []read{
-		{name: "all of it", text: af3File, want: AlphaFold3,
-			jobs: [][]string{{"Covalent", "protein A,B PVLSCGEWQL HY3@1 (the target)", "rna R AGCU 5MC@4", "dna D GACCTCT", "ligand G ATP ccd", "ligand H ATP ccd",
+		{
+			name: "all of it",
+			text: af3File,
+			want: AlphaFold3,
+			jobs: [][]string{{"Covalent", "protein A,B PVLSCGEWQL HY3@1 (the target)", "rna R AGCU 5MC@4",
+				"dna D GACCTCT", "ligand G ATP ccd", "ligand H ATP ccd",
 				`ligand L CCC[C@@H](O)CC\C=C\C=C`, "seed 10", "bond A5SG G1C04"}},
-			notes: []string{"modelSeeds has 2 seeds", "sequences[0].protein.unpairedMsa, an alignment of 2 sequences, was dropped", "sequences[0].protein.templates", "sequences[1].rna.unpairedMsa is empty",
-				"sequences[3].ligand: its 2 copies became items of their own"}},
-		{name: "not indented", text: "{\n\"dialect\": \"alphafold3\", \"version\": 3, \"name\": \"x\",\n\"sequences\": [{\"dna\": {\"id\": \"A\", \"sequence\": \"GAT\"}}]}", want: AlphaFold3, jobs: [][]string{{"x", "dna A GAT"}}},
-		{name: "version 1", text: `{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 1, "sequences": [{"protein": {"id": "A", "sequence": "MKT", "unpairedMsa": null, "templates": []}}]}`,
-			want: AlphaFold3, jobs: [][]string{{"x", "protein A MKT", "seed 1"}}},
+			notes: []string{"modelSeeds has 2 seeds",
+				"sequences[0].protein.unpairedMsa, an alignment of 2 sequences, was dropped",
+				"sequences[0].protein.templates", "sequences[1].rna.unpairedMsa is empty",
+				"sequences[3].ligand: its 2 copies became items of their own"},
+		},
+		{
+			name: "not indented",
+			text: "{\n\"dialect\": \"alphafold3\", \"version\": 3, \"name\": \"x\",\n\"sequences\": [{\"dna\": " +
+				"{\"id\": \"A\", \"sequence\": \"GAT\"}}]}",
+			want: AlphaFold3,
+			jobs: [][]string{{"x", "dna A GAT"}},
+		},
+		{
+			name: "version 1",
+			text: `{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 1, "sequences": [{"protein": {"id": "A", "sequence": "MKT", "unpairedMsa": null, "templates": []}}]}`,
+			want: AlphaFold3,
+			jobs: [][]string{{"x", "protein A MKT", "seed 1"}},
+		},
 	})
 }
 
@@ -219,25 +315,42 @@ templates:
 
 func TestBoltz(t *testing.T) {
 	check(t, []read{
-		{name: "all of it", text: boltzFile, want: Boltz,
-			jobs: [][]string{{"given", "protein A,B MVTPEGNVSLVDESLLVGVTDEDRAVRSAHQ SEP@2 cyclic", "protein NO MKTAYIAKQRQISFVKSHFS", "ligand C 0E5 ccd",
-				"ligand 1 N[C@@H](Cc1ccc(O)cc1)C(=O)O affinity", "rna D GGCU", "pocket C A3 B4 11", "bond A1N C1C1", "contact A1 NO20 7"}},
-			notes: []string{"msa: empty asks for no alignment", "sequences[1].protein.id is NO without quotes", `"LONGNAME" became "D"`,
-				"constraints[1].pocket.contacts[2] names the atom C7", "constraints[1].pocket.max_distance 8 was dropped", "constraints[2].contact.token2[0] is NO without quotes",
-				"constraints[2].contact.force true was dropped"}},
-		{name: "JSON is YAML", as: Boltz, text: `{"sequences": [{"protein": {"id": "A", "sequence": "MKT"}}]}`, want: Boltz, jobs: [][]string{{"given", "protein A MKT"}}},
+		{
+			name: "all of it",
+			text: boltzFile,
+			want: Boltz,
+			jobs: [][]string{{"given", "protein A,B MVTPEGNVSLVDESLLVGVTDEDRAVRSAHQ SEP@2 cyclic",
+				"protein NO MKTAYIAKQRQISFVKSHFS", "ligand C 0E5 ccd",
+				"ligand 1 N[C@@H](Cc1ccc(O)cc1)C(=O)O affinity", "rna D GGCU", "pocket C A3 B4 11", "bond A1N C1C1",
+				"contact A1 NO20 7"}},
+			notes: []string{"msa: empty asks for no alignment", "sequences[1].protein.id is NO without quotes",
+				`"LONGNAME" became "D"`,
+				"constraints[1].pocket.contacts[2] names the atom C7",
+				"constraints[1].pocket.max_distance 8 was dropped",
+				"constraints[2].contact.token2[0] is NO without quotes",
+				"constraints[2].contact.force true was dropped"},
+		},
+		{
+			name: "JSON is YAML",
+			as:   Boltz,
+			text: `{"sequences": [{"protein": {"id": "A", "sequence": "MKT"}}]}`,
+			want: Boltz,
+			jobs: [][]string{{"given", "protein A MKT"}},
+		},
 	})
 }
 
 // Every refusal is one sentence that names the place.
 func TestRefusals(t *testing.T) {
 	af3 := func(sequences, more string) string {
-		return `{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 2, "sequences": [` + sequences + `]` + more + `}`
+		return `{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 2, "sequences": [` + sequences +
+			`]` + more + `}`
 	}
 	server := func(sequences string) string {
 		return `[{"name": "x", "modelSeeds": [], "sequences": [` + sequences + `]}]`
 	}
-	const chain, boltz = `{"protein": {"id": "A", "sequence": "MKT"}}`, "sequences:\n- protein: {id: A, sequence: MKT}\n"
+	const chain, boltz = `{"protein": {"id": "A", "sequence": "MKT"}}`,
+		"sequences:\n- protein: {id: A, sequence: MKT}\n"
 	for _, c := range []struct {
 		text string
 		as   Name
@@ -246,7 +359,8 @@ func TestRefusals(t *testing.T) {
 		{" \n", "", "the file is empty"},
 		{"?", "", "no format that is known here; name it in format: fasta, alphafold-server, alphafold3, boltz"},
 		{"x", "pdb", `format is "pdb"; it may be fasta`},
-		{`{"name": "x", "sequences": [{"proteinChain": {"sequence": "M"}}], "params": {"modelName": "mini"}}`, "", "a job of this service already"},
+		{`{"name": "x", "sequences": [{"proteinChain": {"sequence": "M"}}], "params": {"modelName": "mini"}}`, "",
+			"a job of this service already"},
 		{">x\n", "", "the record at line 1: no sequence follows the header"},
 		{">x\n>y\nMKT", "", "the record at line 1: no sequence"},
 		{">x\nMK?T", "", "line 2, column 3: want a letter, not '?'"},
@@ -254,9 +368,11 @@ func TestRefusals(t *testing.T) {
 		{">x\nMK*T", "", "'*' at position 3"},
 		{">x\nMKJT", "", "the record at line 1 has 'J' at position 3; the letters of a protein are ACDEF"},
 		{">x\nMKT::MKT", "", "the record at line 1, chain 2 is empty"},
-		{">A|protein|../../etc/passwd\nMKT", "", `the record at line 1 names the file "../../etc/passwd"; a job names no files`},
+		{">A|protein|../../etc/passwd\nMKT", "",
+			`the record at line 1 names the file "../../etc/passwd"; a job names no files`},
 		{">A|rna\nACGT", "", "has 'T' at position 4; the letters of a rna"},
-		{">A|protein\nM\n>A|protein\nM", "", `the record at line 3 has the id "A", which the record at line 1 has already`},
+		{">A|protein\nM\n>A|protein\nM", "",
+			`the record at line 3 has the id "A", which the record at line 1 has already`},
 		{">|protein\nM", "", "names no chain"},
 		{">glycan|name=x\nNAG(4-1 NAG)", "", "is a glycan"},
 		{strings.Repeat(">x\nM\n", 300), "", "the file has 300 records; at most 256"},
@@ -264,40 +380,58 @@ func TestRefusals(t *testing.T) {
 		{"[null]", "", "[0] is null"},
 		{`[{"name": "x"`, "", "the file is not JSON: it ends too early"},
 		{strings.Repeat("[", 100_000), "", "nested more than 32 levels"},
-		{server(`{"proteinChain": {"sequence": "MKT", "count": 0}}`), "", "[0].sequences[0].proteinChain.count is 0; it must be 1 to 512"},
-		{server(`{"proteinChain": {"sequence": "MKT", "count": 300}}, {"ion": {"ion": "MG", "count": 300}}`), "", "[0].sequences[1].ion: the job has more than 512 chains"},
-		{server(`{"proteinChain": {"sequence": "MKT", "glycans": [{"residues": "NAG(NAG)", "position": 1}]}}`), "", `glycans[0] is "NAG(NAG)"; glycans are not taken`},
-		{server(`{"proteinChain": {"sequence": "MKT"}, "ion": {"ion": "MG"}}`), "", "[0].sequences[0] must have exactly one of proteinChain, rnaSequence, dnaSequence, ligand, ion; it has proteinChain and ion"},
+		{server(`{"proteinChain": {"sequence": "MKT", "count": 0}}`), "",
+			"[0].sequences[0].proteinChain.count is 0; it must be 1 to 512"},
+		{server(`{"proteinChain": {"sequence": "MKT", "count": 300}}, {"ion": {"ion": "MG", "count": 300}}`), "",
+			"[0].sequences[1].ion: the job has more than 512 chains"},
+		{server(`{"proteinChain": {"sequence": "MKT", "glycans": [{"residues": "NAG(NAG)", "position": 1}]}}`), "",
+			`glycans[0] is "NAG(NAG)"; glycans are not taken`},
+		{server(`{"proteinChain": {"sequence": "MKT"}, "ion": {"ion": "MG"}}`), "", "[0].sequences[0] must have " +
+			"exactly one of proteinChain, rnaSequence, dnaSequence, ligand, ion; it has proteinChain and ion"},
 		{server(`{}`), "", "it has none of them"},
 		{server(``), "", "[0].sequences is empty"},
-		{server(`{"proteinChain": {"sequence": "MKT", "sequense": 1}}`), "", `unknown field "sequense" in [0].sequences[0].proteinChain; did you mean "sequence"?`},
+		{server(`{"proteinChain": {"sequence": "MKT", "sequense": 1}}`), "",
+			`unknown field "sequense" in [0].sequences[0].proteinChain; did you mean "sequence"?`},
 		{server(`{"proteinChain": {"sequence": "MKT", "modifications": [{"modificationType": "CCD_SEP", "basePosition": 1}]}}`), "", "modifications[0] must have ptmType and ptmPosition alone"},
 		{server(`{"ligand": {"ligand": "CCD_not a code"}}`), "", `[0].sequences[0].ligand.ligand is "not a code"`},
-		{`[{"name": "x", "modelSeeds": [-1], "sequences": []}]`, "", `[0].modelSeeds[0] is "-1"; it must be a whole number from 0 to 4294967295`},
+		{`[{"name": "x", "modelSeeds": [-1], "sequences": []}]`, "",
+			`[0].modelSeeds[0] is "-1"; it must be a whole number from 0 to 4294967295`},
 		{`[{"name": "x", "dialect": "alphafold3", "sequences": []}]`, "", `[0].dialect is "alphafold3"`},
 		{af3(``, ``), "", "sequences is empty"},
 		{af3(chain+","+chain, ``), "", `sequences[1].protein has the id "A", which sequences[0].protein has already`},
-		{af3(`{"protein": {"id": 7, "sequence": "MKT"}}`, ``), "", "sequences[0].protein.id must be the name of a chain"},
-		{af3(`{"protein": {"id": ["A", null], "sequence": "MKT"}}`, ``), "", "sequences[0].protein.id[1] must be the name of a chain"},
+		{af3(`{"protein": {"id": 7, "sequence": "MKT"}}`, ``), "",
+			"sequences[0].protein.id must be the name of a chain"},
+		{af3(`{"protein": {"id": ["A", null], "sequence": "MKT"}}`, ``), "",
+			"sequences[0].protein.id[1] must be the name of a chain"},
 		{af3(`{"protein": {"id": [], "sequence": "MKT"}}`, ``), "", "sequences[0].protein.id is empty"},
 		{af3(`{"protein": {"sequence": "MKT"}}`, ``), "", "sequences[0].protein.id must be"},
-		{af3(`{"protein": {"id": "A", "sequence": "MKT", "unpairedMsaPath": "/etc/passwd"}}`, ``), "", `sequences[0].protein.unpairedMsaPath names the file "/etc/passwd"`},
-		{af3(`{"protein": {"id": "A", "sequence": "MKT", "templates": [{"mmcifPath": "gs://b/x.cif"}]}}`, ``), "", `templates[0].mmcifPath names the file "gs://b/x.cif"`},
+		{af3(`{"protein": {"id": "A", "sequence": "MKT", "unpairedMsaPath": "/etc/passwd"}}`, ``), "",
+			`sequences[0].protein.unpairedMsaPath names the file "/etc/passwd"`},
+		{af3(`{"protein": {"id": "A", "sequence": "MKT", "templates": [{"mmcifPath": "gs://b/x.cif"}]}}`, ``), "",
+			`templates[0].mmcifPath names the file "gs://b/x.cif"`},
 		{af3(chain, `, "userCCDPath": "x.cif"`), "", "userCCDPath names the file"},
 		{af3(chain, `, "userCCD": "data_LIG"`), "", "userCCD defines components"},
 		{af3(chain, `, "name": "y"`), "", `duplicate key "name" in the file`},
-		{af3(chain, `, "bondedAtomPairs": [[["A", 4, "SG"], ["A", 1, "CA"]]]`), "", "bondedAtomPairs[0][0] names residue 4; chain A has residues 1 to 3"},
-		{af3(chain, `, "bondedAtomPairs": [[["Z", 4, "SG"], ["A", 1, "CA"]]]`), "", `bondedAtomPairs[0][0] names the chain "Z", which the file does not have`},
+		{af3(chain, `, "bondedAtomPairs": [[["A", 4, "SG"], ["A", 1, "CA"]]]`), "",
+			"bondedAtomPairs[0][0] names residue 4; chain A has residues 1 to 3"},
+		{af3(chain, `, "bondedAtomPairs": [[["Z", 4, "SG"], ["A", 1, "CA"]]]`), "",
+			`bondedAtomPairs[0][0] names the chain "Z", which the file does not have`},
 		{af3(chain, `, "bondedAtomPairs": [[["A", 1, "SG"]]]`), "", "bondedAtomPairs[0] must be two atoms"},
-		{af3(chain, `, "bondedAtomPairs": [[["A", "1", "SG"], ["A", 1, "CA"]]]`), "", "bondedAtomPairs[0][0] must be a list of chain, residue and atom"},
-		{af3(`{"ligand": {"id": "L", "ccdCodes": ["NAG", "NAG"]}}`, ``), "", "sequences[0].ligand.ccdCodes holds 2 codes"},
-		{af3(`{"ligand": {"id": "L", "ccdCodes": ["NAG"], "smiles": "C"}}`, ``), "", "sequences[0].ligand must have exactly one of ccdCodes and smiles"},
+		{af3(chain, `, "bondedAtomPairs": [[["A", "1", "SG"], ["A", 1, "CA"]]]`), "",
+			"bondedAtomPairs[0][0] must be a list of chain, residue and atom"},
+		{af3(`{"ligand": {"id": "L", "ccdCodes": ["NAG", "NAG"]}}`, ``), "",
+			"sequences[0].ligand.ccdCodes holds 2 codes"},
+		{af3(`{"ligand": {"id": "L", "ccdCodes": ["NAG"], "smiles": "C"}}`, ``), "",
+			"sequences[0].ligand must have exactly one of ccdCodes and smiles"},
 		{af3(`{"ligand": {"id": "L", "smiles": "C C"}}`, ``), "", "sequences[0].ligand.smiles has ' ' at position 2"},
 		{af3(`{"rna": {"id": "R", "sequence": "ACG", "modifications": [{"modificationType": "5MC", "basePosition": 4}]}}`, ``), "", "sequences[0].rna.modifications[0].basePosition is 4; the chain has residues 1 to 3"},
 		{`{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "sequences": []}`, "", "version must be 1 to 4"},
-		{`{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 5, "sequences": []}`, "", "version must be 1 to 4"},
-		{`{"name": "x", "modelSeeds": [1.5], "dialect": "alphafold3", "version": 1, "sequences": []}`, "", `modelSeeds[0] is "1.5"`},
-		{`{"name": "x", "version": 1, "sequences": [{"protein": {"id": "A", "sequence": "M"}}]}`, "", `dialect is ""; it must be "alphafold3"`},
+		{`{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 5, "sequences": []}`, "",
+			"version must be 1 to 4"},
+		{`{"name": "x", "modelSeeds": [1.5], "dialect": "alphafold3", "version": 1, "sequences": []}`, "",
+			`modelSeeds[0] is "1.5"`},
+		{`{"name": "x", "version": 1, "sequences": [{"protein": {"id": "A", "sequence": "M"}}]}`, "",
+			`dialect is ""; it must be "alphafold3"`},
 		{"sequences: [", "", "the file is not YAML: line 1"},
 		{"sequences:\n", "", "sequences is required"},
 		{"sequences: []\n", "", "sequences is empty"},
@@ -309,23 +443,33 @@ func TestRefusals(t *testing.T) {
 		{"sequences:\n- protein: {<<: {id: A}, sequence: MKT}\n", "", "line 2 merges keys with <<"},
 		{"sequences: !!python/object x\n", "", "line 1 has the tag !!python/object"},
 		{"sequences:\n- protein: {id: A, sequence: !!binary TUtU}\n", "", "line 2 has the tag !!binary"},
-		{"sequences:\n- protein: {id: A, id: B, sequence: MKT}\n", "", `duplicate key "id" (line 2) in sequences[0].protein`},
+		{"sequences:\n- protein: {id: A, id: B, sequence: MKT}\n", "",
+			`duplicate key "id" (line 2) in sequences[0].protein`},
 		{"sequences: " + strings.Repeat("[", 40) + strings.Repeat("]", 40), "", "line 1 is nested more than 32 levels"},
 		{"version: 2\n" + boltz, "", `version is "2" (line 1); it must be 1`},
 		{boltz + "templates:\n- cif: a.cif\n", "", "templates (line 4) names files"},
 		{boltz + "template: x\n", "", `unknown field "template" (line 3) in the file; did you mean "templates"?`},
-		{"sequences:\n- protein: {id: A, sequence: MKT, msa: http://x/a.a3m}\n", "", `sequences[0].protein.msa names the file "http://x/a.a3m"`},
+		{"sequences:\n- protein: {id: A, sequence: MKT, msa: http://x/a.a3m}\n", "",
+			`sequences[0].protein.msa names the file "http://x/a.a3m"`},
 		{"sequences:\n- protein: {sequence: MKT}\n", "", "sequences[0].protein.id (line 2) is required"},
-		{"sequences:\n- protein: {id: [], sequence: MKT}\n", "", "sequences[0].protein.id (line 2) must be the name of a chain"},
+		{"sequences:\n- protein: {id: [], sequence: MKT}\n", "",
+			"sequences[0].protein.id (line 2) must be the name of a chain"},
 		{"sequences:\n- protein: {id: A}\n", "", "sequences[0].protein.sequence is empty"},
-		{"sequences:\n- protein: {id: A, sequence: MKT, cyclic: 1}\n", "", `sequences[0].protein.cyclic is "1" (line 2); it must be true or false`},
-		{"sequences:\n- protein: {id: A, sequence: MKT, modifications: [{position: 010, ccd: SEP}]}\n", "", `modifications[0].position is "010" (line 2); it must be a whole number`},
-		{"sequences:\n- protein: {id: A, sequence: MKT, modifications: [{position: 1}]}\n", "", "modifications[0] (line 2) must have position and ccd"},
-		{"sequences:\n- ligand: {id: A, ccd: ATP, smiles: C}\n", "", "sequences[0].ligand (line 2) must have exactly one of smiles and ccd"},
+		{"sequences:\n- protein: {id: A, sequence: MKT, cyclic: 1}\n", "",
+			`sequences[0].protein.cyclic is "1" (line 2); it must be true or false`},
+		{"sequences:\n- protein: {id: A, sequence: MKT, modifications: [{position: 010, ccd: SEP}]}\n", "",
+			`modifications[0].position is "010" (line 2); it must be a whole number`},
+		{"sequences:\n- protein: {id: A, sequence: MKT, modifications: [{position: 1}]}\n", "",
+			"modifications[0] (line 2) must have position and ccd"},
+		{"sequences:\n- ligand: {id: A, ccd: ATP, smiles: C}\n", "",
+			"sequences[0].ligand (line 2) must have exactly one of smiles and ccd"},
 		{boltz + "constraints:\n- bond: {atom1: [A, 1, N]}\n", "", "constraints[0].bond.atom2 (line 4) is required"},
-		{boltz + "constraints:\n- pocket: {binder: B, contacts: [[A, 1]]}\n", "", `constraints[0].pocket.binder names the chain "B"`},
-		{boltz + "constraints:\n- contact: {token1: [A, 1], token2: [A, CA]}\n", "", `constraints[0].contact.token2[1] is "CA" (line 4); it must be a residue's number`},
-		{boltz + "constraints:\n- contact: {token1: [A, 1], token2: [A, 9]}\n", "", "constraints[0].contact.token2 names residue 9; chain A has residues 1 to 3"},
+		{boltz + "constraints:\n- pocket: {binder: B, contacts: [[A, 1]]}\n", "",
+			`constraints[0].pocket.binder names the chain "B"`},
+		{boltz + "constraints:\n- contact: {token1: [A, 1], token2: [A, CA]}\n", "",
+			`constraints[0].contact.token2[1] is "CA" (line 4); it must be a residue's number`},
+		{boltz + "constraints:\n- contact: {token1: [A, 1], token2: [A, 9]}\n", "",
+			"constraints[0].contact.token2 names residue 9; chain A has residues 1 to 3"},
 		{boltz + "constraints:\n- contact: {token1: [A, 1], token2: [A, 2], max_distance: .inf}\n", "", "max_distance"},
 		{boltz + "properties:\n- affinity: {binder: A}\n", "", "properties[0].affinity.binder names A, a protein"},
 		{boltz + "properties:\n- solubility: {}\n", "", `unknown field "solubility"`},
@@ -347,17 +491,30 @@ func TestRefusals(t *testing.T) {
 
 // What a format cannot say becomes a note, or a refusal where a molecule would be left out.
 func TestExportNotes(t *testing.T) {
-	j := pleat.Job{Name: "Ünder / test", Params: pleat.Params{Model: "boltz-2", Values: map[string]any{"seed": "7", "recyclingSteps": int64(3), "relaxPrediction": false}},
+	j := pleat.Job{
+		Name: "Ünder / test",
+		Params: pleat.Params{
+			Model: "boltz-2", Values: map[string]any{"seed": "7", "recyclingSteps": int64(3), "relaxPrediction": false},
+		},
 		Sequences: []pleat.Sequence{
-			{Kind: pleat.Protein, Text: "MKTAYX", ChainID: "h1", Count: 1, Label: "heavy", Cyclic: true, Modifications: []pleat.Modification{{Residue: 2, CCD: "XYZ"}}, Source: "01890a5d-ac96-774b-bcce-b302099a8057"},
+			{Kind: pleat.Protein, Text: "MKTAYX", ChainID: "h1", Count: 1, Label: "heavy", Cyclic: true,
+				Modifications: []pleat.Modification{{Residue: 2, CCD: "XYZ"}},
+				Source:        "01890a5d-ac96-774b-bcce-b302099a8057"},
 			{Kind: pleat.Ligand, Text: "SAH", CCD: true, Count: 1, PropertyType: "affinity"},
 		},
 		Constraints: pleat.Constraints{
-			Pocket:   []pleat.Pocket{{Binder: pleat.ChainRef{Chain: "A"}, Contacts: []pleat.ResidueRef{{Chain: "h1", Residue: 1}}}},
-			Bond:     []pleat.Bond{{Atom1: pleat.AtomRef{Chain: "h1", Residue: 1, Atom: "N"}, Atom2: pleat.AtomRef{Chain: "A", Residue: 1, Atom: "C1"}}},
+			Pocket: []pleat.Pocket{
+				{Binder: pleat.ChainRef{Chain: "A"}, Contacts: []pleat.ResidueRef{{Chain: "h1", Residue: 1}}},
+			},
+			Bond: []pleat.Bond{
+				{Atom1: pleat.AtomRef{Chain: "h1", Residue: 1, Atom: "N"}, Atom2: pleat.AtomRef{
+					Chain: "A", Residue: 1, Atom: "C1",
+				}},
+			},
 			Contact:  []pleat.Contact{{ChainA: "h1", ResidueA: 1, ChainB: "h1", ResidueB: 2, Distance: 30}},
 			Webhooks: []byte(`{"qna":{"enabled":true}}`),
-		}}
+		},
+	}
 	if err := j.Validate(everything); err != nil {
 		t.Fatal(err)
 	}
@@ -368,15 +525,26 @@ func TestExportNotes(t *testing.T) {
 		notes []string
 	}{
 		{FASTA, "nder-test.fasta", []string{">h1|protein heavy\nMKTAYX\n>A|ccd\nSAH\n"},
-			[]string{"name", "sequences[0].proteinChain.modifications", "sequences[0].proteinChain.cyclic", "sequences[1].ligandSequence.property_type", "constraints.pocket[0]", "constraints.bond[0]",
-				"constraints.contact[0]", "params.recyclingSteps 3", "params.seed 7", "sequences[0].sourceSequenceId", "constraints.webhooks", "params.modelName"}},
+			[]string{"name", "sequences[0].proteinChain.modifications", "sequences[0].proteinChain.cyclic",
+				"sequences[1].ligandSequence.property_type", "constraints.pocket[0]", "constraints.bond[0]",
+				"constraints.contact[0]", "params.recyclingSteps 3", "params.seed 7", "sequences[0].sourceSequenceId",
+				"constraints.webhooks", "params.modelName"}},
 		{Server, "nder-test.json", []string{`"modelSeeds": [`, `"7"`, `"CCD_SAH"`, `"CCD_XYZ"`},
-			[]string{"cyclic", "modifications[0].ccd XYZ", "unknown residue X", "property_type", "SAH is not among", "label", "sequences[0].proteinChain.chain_id", "sequences[1].ligandSequence.chain_id", "pocket", "bond", "contact",
+			[]string{"cyclic", "modifications[0].ccd XYZ", "unknown residue X", "property_type", "SAH is not among",
+				"label", "sequences[0].proteinChain.chain_id", "sequences[1].ligandSequence.chain_id", "pocket", "bond",
+				"contact",
 				"recyclingSteps", "sourceSequenceId", "webhooks", "modelName"}},
-		{AlphaFold3, "nder-test.json", []string{`"version": 4`, `"description": "heavy"`, `"id": "B"`, `"bondedAtomPairs"`},
-			[]string{"The chain h1 is called B", "cyclic", "property_type", "pocket", "contact", "recyclingSteps", "sourceSequenceId", "webhooks", "modelName"}},
-		{Boltz, "nder-test.yaml", []string{"max_distance: 30.0", `binder: "A"`, `atom1: ["h1", 1, "N"]`, "cyclic: true"},
-			[]string{"name", "label", "params.recyclingSteps 3 is not in the file: give the program --recycling_steps 3", "--seed 7", "30 is outside the 4 to 20 Å", "sourceSequenceId", "webhooks", "modelName"}},
+		{AlphaFold3, "nder-test.json", []string{
+			`"version": 4`, `"description": "heavy"`, `"id": "B"`, `"bondedAtomPairs"`,
+		},
+			[]string{"The chain h1 is called B", "cyclic", "property_type", "pocket", "contact", "recyclingSteps",
+				"sourceSequenceId", "webhooks", "modelName"}},
+		{Boltz, "nder-test.yaml", []string{
+			"max_distance: 30.0", `binder: "A"`, `atom1: ["h1", 1, "N"]`, "cyclic: true",
+		},
+			[]string{"name", "label",
+				"params.recyclingSteps 3 is not in the file: give the program --recycling_steps 3", "--seed 7",
+				"30 is outside the 4 to 20 Å", "sourceSequenceId", "webhooks", "modelName"}},
 	} {
 		f, err := Export(&j, c.as)
 		if err != nil {
@@ -400,7 +568,8 @@ func TestExportNotes(t *testing.T) {
 		}
 	}
 	j.Sequences[1].CCD, j.Sequences[1].Text = false, "CCO"
-	if _, err := Export(&j, Server); err == nil || !strings.Contains(err.Error(), "sequences[1].ligandSequence is a SMILES") {
+	if _, err := Export(&j, Server); err == nil ||
+		!strings.Contains(err.Error(), "sequences[1].ligandSequence is a SMILES") {
 		t.Error(err)
 	}
 	if _, err := Export(&j, "pdb"); err == nil {

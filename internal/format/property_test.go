@@ -34,7 +34,10 @@ func anyJob(t *rapid.T, c can) pleat.Job {
 	}
 	kinds := []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand}
 	for range rapid.IntRange(1, 4).Draw(t, "items") {
-		q := pleat.Sequence{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), ChainID: pick(), Count: rapid.IntRange(1, 3).Draw(t, "count")}
+		q := pleat.Sequence{
+			Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), ChainID: pick(),
+			Count: rapid.IntRange(1, 3).Draw(t, "count"),
+		}
 		if c.labels && rapid.Bool().Draw(t, "labelled") {
 			q.Label = name.Draw(t, "label")
 		}
@@ -60,7 +63,9 @@ func anyJob(t *rapid.T, c can) pleat.Job {
 
 func anyLigand(t *rapid.T, q *pleat.Sequence, c can) {
 	q.CCD = !c.smiles || rapid.Bool().Draw(t, "ccd")
-	q.Text = rapid.SampledFrom([]string{"C", "N[C@@H](Cc1ccc(O)cc1)C(=O)O", `C/C=C\C`, "[Na+].[Cl-]", "c1ccccc1:c"}).Draw(t, "smiles")
+	q.Text = rapid.SampledFrom([]string{
+		"C", "N[C@@H](Cc1ccc(O)cc1)C(=O)O", `C/C=C\C`, "[Na+].[Cl-]", "c1ccccc1:c",
+	}).Draw(t, "smiles")
 	if q.CCD {
 		q.Text = rapid.SampledFrom([]string{"ATP", "MG", "NO", "0E5", "004", "1PE", "A1BCD"}).Draw(t, "code")
 	}
@@ -73,7 +78,9 @@ func anyPolymer(t *rapid.T, q *pleat.Sequence, c can) {
 	q.Text = rapid.StringOfN(rapid.SampledFrom([]rune(pleat.Letters(q.Kind))), 1, 200, -1).Draw(t, "sequence")
 	q.Cyclic = c.cyclic && rapid.Bool().Draw(t, "cyclic")
 	for i := 1; c.mods && i <= len(q.Text); i += rapid.IntRange(1, 100).Draw(t, "step") {
-		q.Modifications = append(q.Modifications, pleat.Modification{Residue: i, CCD: rapid.SampledFrom([]string{"SEP", "NO", "5MC", "2E1"}).Draw(t, "ccd")})
+		q.Modifications = append(q.Modifications, pleat.Modification{
+			Residue: i, CCD: rapid.SampledFrom([]string{"SEP", "NO", "5MC", "2E1"}).Draw(t, "ccd"),
+		})
 	}
 }
 
@@ -90,7 +97,10 @@ func anyConstraints(t *rapid.T, j *pleat.Job, c can) {
 	residue := rapid.SampledFrom(all)
 	atom := func() pleat.AtomRef {
 		r := residue.Draw(t, "residue")
-		return pleat.AtomRef{Chain: r.Chain, Residue: r.Residue, Atom: rapid.SampledFrom([]string{"CA", "NO", "O5'", "1"}).Draw(t, "atom")}
+		return pleat.AtomRef{
+			Chain: r.Chain, Residue: r.Residue, Atom: rapid.SampledFrom([]string{"CA", "NO", "O5'", "1"}).Draw(t,
+				"atom"),
+		}
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "bonds") {
 		if c.bonds {
@@ -102,9 +112,16 @@ func anyConstraints(t *rapid.T, j *pleat.Job, c can) {
 			continue
 		}
 		a, b := residue.Draw(t, "a"), residue.Draw(t, "b")
-		j.Constraints.Pocket = append(j.Constraints.Pocket, pleat.Pocket{Binder: pleat.ChainRef{Chain: a.Chain}, Contacts: []pleat.ResidueRef{a, b}})
-		j.Constraints.Contact = append(j.Constraints.Contact, pleat.Contact{ChainA: a.Chain, ResidueA: a.Residue, ChainB: b.Chain, ResidueB: b.Residue,
-			Distance: rapid.SampledFrom([]float64{0, 4, 6.5, 20}).Draw(t, "distance")})
+		j.Constraints.Pocket = append(j.Constraints.Pocket, pleat.Pocket{
+			Binder: pleat.ChainRef{Chain: a.Chain}, Contacts: []pleat.ResidueRef{a, b},
+		})
+		j.Constraints.Contact = append(j.Constraints.Contact, pleat.Contact{
+			ChainA:   a.Chain,
+			ResidueA: a.Residue,
+			ChainB:   b.Chain,
+			ResidueB: b.Residue,
+			Distance: rapid.SampledFrom([]float64{0, 4, 6.5, 20}).Draw(t, "distance"),
+		})
 	}
 }
 
@@ -128,7 +145,8 @@ func chainwise(j pleat.Job) any {
 // dropped are the notes that say no more than that a format names no model and no job.
 func dropped(all []string) []string {
 	return slices.DeleteFunc(all, func(n string) bool {
-		return strings.HasPrefix(n, "params.modelName") || strings.HasPrefix(n, "name ") || strings.HasSuffix(n, "may refuse the file")
+		return strings.HasPrefix(n, "params.modelName") || strings.HasPrefix(n, "name ") ||
+			strings.HasSuffix(n, "may refuse the file")
 	})
 }
 
@@ -170,8 +188,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// fuzz holds a reader to its promises: it ends soon, refuses with a sentence or gives jobs that are valid, and what it gave
-// can be written and read again.
+// fuzz holds a reader to its promises: it ends soon, refuses with a sentence or gives jobs that are valid, and what it
+// gave can be written and read again.
 func fuzz(f *testing.F, as Name, seeds ...string) {
 	for _, s := range seeds {
 		f.Add(s)
@@ -213,13 +231,15 @@ func fuzz(f *testing.F, as Name, seeds ...string) {
 }
 
 func FuzzFASTA(f *testing.F) {
-	fuzz(f, FASTA, ">x\nMKT\n", ">A|protein|empty\nMKT*\n>L|smiles\nC1CC1\n>Z|ccd\nATP\n", ">c\nMKT:GGG:ACGU\n>d\nMKT", "MKT")
+	fuzz(f, FASTA, ">x\nMKT\n", ">A|protein|empty\nMKT*\n>L|smiles\nC1CC1\n>Z|ccd\nATP\n", ">c\nMKT:GGG:ACGU\n>d\nMKT",
+		"MKT")
 }
 func FuzzServer(f *testing.F) {
 	fuzz(f, Server, serverFile, "[]", `{"sequences": [{"ion": {"ion": "MG", "count": 2}}]}`)
 }
 func FuzzAlphaFold3(f *testing.F) { fuzz(f, AlphaFold3, af3File, "{}") }
 func FuzzBoltz(f *testing.F) {
-	fuzz(f, Boltz, boltzFile, "sequences: [{protein: {id: A, sequence: MKT}}]", "a: &a [*a, *a]", "[[[[", "? ? ? ?", "- - - -\n- -")
+	fuzz(f, Boltz, boltzFile, "sequences: [{protein: {id: A, sequence: MKT}}]", "a: &a [*a, *a]", "[[[[", "? ? ? ?",
+		"- - - -\n- -")
 }
 func FuzzGuess(f *testing.F) { fuzz(f, "", ">x\nMKT", serverFile, af3File, boltzFile) }

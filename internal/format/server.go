@@ -52,8 +52,8 @@ type serverIon struct {
 	Count *int   `json:"count"`
 }
 
-// replaced is a modified residue in both dialects of AlphaFold: of a protein the first two fields, of a nucleic acid the
-// others.
+// replaced is a modified residue in both dialects of AlphaFold: of a protein the first two fields, of a nucleic acid
+// the others.
 type replaced struct {
 	PTMType      string `json:"ptmType,omitempty"`
 	PTMPosition  int    `json:"ptmPosition,omitempty"`
@@ -183,13 +183,16 @@ func exactlyOne(at string, taken []string, err error, all string) error {
 
 func (d *draft) addServerChain(at string, kind pleat.EntityKind, c *serverChain) error {
 	if len(c.Glycans) > 0 {
-		return pleat.Invalidf("%s.glycans[0] is %q; glycans are not taken: a job has no bonded sugars, so remove them to fold without", at, pleat.Clip(c.Glycans[0].Residues))
+		return pleat.Invalidf(
+			"%s.glycans[0] is %q; glycans are not taken: a job has no bonded sugars, so remove them to fold without",
+			at, pleat.Clip(c.Glycans[0].Residues))
 	}
 	if c.UseTemplate != nil && !*c.UseTemplate {
 		d.note("%s.useStructureTemplate false was dropped: templates are the model's own matter", at)
 	}
 	if c.MaxTemplateDate != nil {
-		d.note("%s.maxTemplateDate %q was dropped: templates are the model's own matter", at, pleat.Clip(*c.MaxTemplateDate))
+		d.note("%s.maxTemplateDate %q was dropped: templates are the model's own matter", at,
+			pleat.Clip(*c.MaxTemplateDate))
 	}
 	text, err := polymer(at+".sequence", kind, c.Sequence)
 	if err != nil {
@@ -223,15 +226,22 @@ var (
 	serverIons          = strings.Fields("MG ZN CL CA NA MN K FE CU CO")
 	serverLigands       = strings.Fields("ADP ATP AMP GTP GDP FAD NAD NAP NDP HEM HEC PLM OLA MYR CIT CLA CHL BCL BCB")
 	serverModifications = map[pleat.EntityKind][]string{
-		pleat.Protein: strings.Fields("SEP TPO PTR NEP HIP ALY MLY M3L MLZ 2MR AGM MCS HYP HY3 LYZ AHB P1L SNN SNC TRF KCR CIR YHA"),
-		pleat.DNA:     strings.Fields("5CM C34 5HC 6OG 6MA 1CC 8OG 5FC 3DR"),
-		pleat.RNA:     strings.Fields("PSU 5MC OMC 4OC 5MU OMU UR3 A2M MA6 6MZ 2MG OMG 7MG RSQ"),
+		pleat.Protein: strings.Fields(
+			"SEP TPO PTR NEP HIP ALY MLY M3L MLZ 2MR AGM MCS HYP HY3 LYZ AHB P1L SNN SNC TRF KCR CIR YHA"),
+		pleat.DNA: strings.Fields("5CM C34 5HC 6OG 6MA 1CC 8OG 5FC 3DR"),
+		pleat.RNA: strings.Fields("PSU 5MC OMC 4OC 5MU OMU UR3 A2M MA6 6MZ 2MG OMG 7MG RSQ"),
 	}
 )
 
 func writeServer(j *pleat.Job, out *writing) ([]byte, error) {
 	one := 1
-	file := serverJob{Name: j.Name, ModelSeeds: []any{}, Sequences: []serverItem{}, Dialect: "alphafoldserver", Version: &one}
+	file := serverJob{
+		Name:       j.Name,
+		ModelSeeds: []any{},
+		Sequences:  []serverItem{},
+		Dialect:    "alphafoldserver",
+		Version:    &one,
+	}
 	if seed, ok := j.Params.Seed(); ok {
 		file.ModelSeeds = append(file.ModelSeeds, seed)
 	}
@@ -255,23 +265,27 @@ func serverItemOf(q *pleat.Sequence, i int, out *writing) (serverItem, error) {
 	if q.Kind == pleat.Ligand {
 		switch {
 		case !q.CCD:
-			return serverItem{}, pleat.Invalidf("%s is a SMILES; the AlphaFold Server takes ligands by their CCD code alone, so choose another format", q.Place(i))
+			return serverItem{}, pleat.Invalidf("%s is a SMILES; the AlphaFold Server takes ligands by their CCD "+
+				"code alone, so choose another format", q.Place(i))
 		case slices.Contains(serverIons, q.Text):
 			return serverItem{Ion: &serverIon{q.Text, &count}}, nil
 		case !slices.Contains(serverLigands, q.Text):
-			out.note("%s.sequence %s is not among the ligands that the AlphaFold Server's documentation lists; it may refuse the file", q.Place(i), q.Text)
+			out.note("%s.sequence %s is not among the ligands that the AlphaFold Server's documentation lists; it "+
+				"may refuse the file", q.Place(i), q.Text)
 		}
 		return serverItem{Ligand: &serverLigand{codePrefix + q.Text, &count}}, nil
 	}
 	c := &serverChain{Sequence: q.Text, Modifications: replacedOf(q, codePrefix), Count: &count}
 	for k, m := range q.Modifications {
 		if !slices.Contains(serverModifications[q.Kind], m.CCD) {
-			out.note("%s.modifications[%d].ccd %s is not among those that the AlphaFold Server's documentation lists; it may refuse the file", q.Place(i), k, m.CCD)
+			out.note("%s.modifications[%d].ccd %s is not among those that the AlphaFold Server's documentation "+
+				"lists; it may refuse the file", q.Place(i), k, m.CCD)
 		}
 	}
 	all := pleat.Letters(q.Kind)
 	if unknown := all[len(all)-1:]; strings.Contains(q.Text, unknown) {
-		out.note("%s.sequence has the unknown residue %s, which the AlphaFold Server's documentation does not list; it may refuse the file", q.Place(i), unknown)
+		out.note("%s.sequence has the unknown residue %s, which the AlphaFold Server's documentation does not list; "+
+			"it may refuse the file", q.Place(i), unknown)
 	}
 	switch q.Kind {
 	case pleat.RNA:
@@ -293,7 +307,8 @@ func (w *writing) ownNames(j *pleat.Job) {
 	}
 	for i := range j.Sequences {
 		if q := &j.Sequences[i]; !slices.Equal(q.Chains, other.Sequences[i].Chains) {
-			w.note("%s.chain_id is not in the file: the format names chains itself, so %s may become %s", q.Place(i), strings.Join(q.Chains, ", "), strings.Join(other.Sequences[i].Chains, ", "))
+			w.note("%s.chain_id is not in the file: the format names chains itself, so %s may become %s", q.Place(i),
+				strings.Join(q.Chains, ", "), strings.Join(other.Sequences[i].Chains, ", "))
 		}
 	}
 }

@@ -21,10 +21,11 @@ type node struct {
 	at string // empty: the whole file
 }
 
-// The library is the one that the YAML project itself keeps. Its nodes are read here one by one, since decoding into types
-// would follow aliases and take words such as NO for what they are not.
+// The library is the one that the YAML project itself keeps. Its nodes are read here one by one, since decoding into
+// types would follow aliases and take words such as NO for what they are not.
 
-// parseYAML reads one document and takes nothing that stands for something else: no aliases, anchors, tags or merged keys.
+// parseYAML reads one document and takes nothing that stands for something else: no aliases, anchors, tags or merged
+// keys.
 func parseYAML(text string) (node, error) {
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	var doc, more yaml.Node
@@ -101,7 +102,8 @@ func (n node) fields(known ...string) (map[string]node, error) {
 			if near := pleat.Nearest(key.Value, known); near != "" {
 				hint = fmt.Sprintf("; did you mean %q?", near)
 			}
-			return nil, pleat.Invalidf("unknown field %q (line %d) in %s%s", pleat.Clip(key.Value), key.Line, n.place(), hint)
+			return nil, pleat.Invalidf("unknown field %q (line %d) in %s%s", pleat.Clip(key.Value), key.Line, n.place(),
+				hint)
 		case seen[key.Value]:
 			return nil, pleat.Invalidf("duplicate key %q (line %d) in %s", key.Value, key.Line, n.place())
 		}
@@ -124,7 +126,8 @@ func (n node) one(known ...string) (string, node, error) {
 		return "", node{}, err
 	}
 	if len(f) != 1 {
-		return "", node{}, pleat.Invalidf("%s (line %d) must have exactly one of %s", n.place(), n.Line, strings.Join(known, ", "))
+		return "", node{}, pleat.Invalidf("%s (line %d) must have exactly one of %s", n.place(), n.Line,
+			strings.Join(known, ", "))
 	}
 	for key, v := range f {
 		return key, v, nil

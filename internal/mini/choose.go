@@ -82,7 +82,8 @@ func points(ca []v3) []structure.Vec {
 	return out
 }
 
-// Calibration of agreement c to expected lDDT: a line fitted on the nineteen tuning chains, and bounds that were chosen.
+// Calibration of agreement c to expected lDDT: a line fitted on the nineteen tuning chains, and bounds that were
+// chosen.
 const (
 	confidenceSlope = 0.925
 	confidenceShift = -0.006

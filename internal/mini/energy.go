@@ -105,7 +105,8 @@ func hydrogenBond(donor, acceptor *residue) float64 {
 	if on > 36 {
 		return 0
 	}
-	e := 27.9 * (1/math.Sqrt(on) + 1/math.Sqrt(dist2(acceptor.c, donor.h)) - 1/math.Sqrt(dist2(acceptor.o, donor.h)) - 1/math.Sqrt(dist2(acceptor.c, donor.n)))
+	e := 27.9 * (1/math.Sqrt(on) + 1/math.Sqrt(dist2(acceptor.c, donor.h)) - 1/math.Sqrt(
+		dist2(acceptor.o, donor.h)) - 1/math.Sqrt(dist2(acceptor.c, donor.n)))
 	if e > -0.2 {
 		return 0
 	}

@@ -15,7 +15,8 @@ func (a v3) dot(b v3) float64 {
 	return float64(a.x*b.x) + float64(a.y*b.y) + float64(a.z*b.z)
 }
 func (a v3) cross(b v3) v3 {
-	return v3{float64(a.y*b.z) - float64(a.z*b.y), float64(a.z*b.x) - float64(a.x*b.z), float64(a.x*b.y) - float64(a.y*b.x)}
+	return v3{float64(a.y*b.z) - float64(a.z*b.y), float64(a.z*b.x) - float64(a.x*b.z),
+		float64(a.x*b.y) - float64(a.y*b.x)}
 }
 func (a v3) norm() float64 { return math.Sqrt(a.dot(a)) }
 func (a v3) unit() v3      { return a.scale(1 / a.norm()) }

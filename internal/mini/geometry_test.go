@@ -72,7 +72,9 @@ func bondFits(a, b string, d float64) error {
 	if a > b {
 		a, b = b, a
 	}
-	span, ok := map[string][2]float64{"CC": {1.34, 1.56}, "CN": {1.30, 1.50}, "CO": {1.21, 1.45}, "CS": {1.77, 1.83}}[a+b]
+	span, ok := map[string][2]float64{
+		"CC": {1.34, 1.56}, "CN": {1.30, 1.50}, "CO": {1.21, 1.45}, "CS": {1.77, 1.83},
+	}[a+b]
 	if !ok || d < span[0] || d > span[1] {
 		return fmt.Errorf("a bond of %s and %s of %.3f Å", a, b, d)
 	}
@@ -124,7 +126,8 @@ func TestChiralityAndPeptides(t *testing.T) {
 			within(t, i, "C-N", structure.Distance(prev["C"], at["N"]), 1.329, 0.01)
 			within(t, i, "CA-C-N", degrees(structure.Angle(prev["CA"], prev["C"], at["N"])), 117, 2)
 			within(t, i, "C-N-CA", degrees(structure.Angle(prev["C"], at["N"], at["CA"])), 121.7, 2)
-			within(t, i, "omega", math.Abs(degrees(structure.Dihedral(prev["CA"], prev["C"], at["N"], at["CA"]))), 180, 1)
+			within(t, i, "omega", math.Abs(degrees(structure.Dihedral(prev["CA"], prev["C"], at["N"], at["CA"]))), 180,
+				1)
 			within(t, i, "O-C-N", degrees(structure.Angle(prev["O"], prev["C"], at["N"])), 122, 2.5)
 		}
 		prev = at

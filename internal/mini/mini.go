@@ -71,10 +71,12 @@ func Check(seq string) error {
 	}
 	for i, r := range seq {
 		if r >= 128 {
-			return fmt.Errorf("%s folds the twenty standard amino acids, one upper-case letter each; %q at position %d is none of them", Model, r, i+1)
+			return fmt.Errorf("%s folds the twenty standard amino acids, one upper-case letter each; %q at position "+
+				"%d is none of them", Model, r, i+1)
 		}
 		if _, ok := local.Index(seq[i : i+1]); !ok {
-			return fmt.Errorf("%s folds the twenty standard amino acids (%s); %q at position %d is none of them", Model, local.Letters, r, i+1)
+			return fmt.Errorf("%s folds the twenty standard amino acids (%s); %q at position %d is none of them", Model,
+				local.Letters, r, i+1)
 		}
 	}
 	if len(seq) < MinLength {

@@ -41,7 +41,8 @@ func TestCheckSaysWhatAndWhere(t *testing.T) {
 		{"ACDX", "mini folds the twenty standard amino acids (ACDEFGHIKLMNPQRSTVWY); 'X' at position 4 is none of them"},
 		{"aCD", "mini folds the twenty standard amino acids (ACDEFGHIKLMNPQRSTVWY); 'a' at position 1 is none of them"},
 		{"AC é", "mini folds the twenty standard amino acids (ACDEFGHIKLMNPQRSTVWY); ' ' at position 3 is none of them"},
-		{"ACé", "mini folds the twenty standard amino acids, one upper-case letter each; 'é' at position 3 is none of them"},
+		{"ACé", "mini folds the twenty standard amino acids, one upper-case letter each; 'é' at position 3 is none " +
+			"of them"},
 		{"ACD", ""},
 		{strings.Repeat("A", 400), ""},
 	} {
@@ -53,7 +54,8 @@ func TestCheckSaysWhatAndWhere(t *testing.T) {
 			t.Errorf("Check(%.10q): %q, want %q", c.seq, got, c.want)
 		}
 	}
-	if _, err := Fold(t.Context(), "ACDEF", Options{Decoys: -1}, nil); err == nil || !strings.Contains(err.Error(), "decoys is -1") {
+	if _, err := Fold(t.Context(), "ACDEF", Options{Decoys: -1}, nil); err == nil ||
+		!strings.Contains(err.Error(), "decoys is -1") {
 		t.Errorf("negative decoys: %v", err)
 	}
 }
@@ -81,7 +83,8 @@ func TestResultIsWhole(t *testing.T) {
 		}
 		for _, a := range r.Chain.Residues[i].Atoms {
 			if a.B != v || a.Occupancy != 1 {
-				t.Fatalf("atom %s of residue %d has B %g and occupancy %g, pLDDT is %g", a.Name, i+1, a.B, a.Occupancy, v)
+				t.Fatalf("atom %s of residue %d has B %g and occupancy %g, pLDDT is %g", a.Name, i+1, a.B, a.Occupancy,
+					v)
 			}
 		}
 	}

@@ -59,7 +59,8 @@ func dressUp(w *walk, stop func() bool) (chain structure.Chain, overlap float64,
 	for i := range sides {
 		for j := range sides {
 			// 2.5 Å covers the backbone around CB.
-			if i != j && math.Sqrt(dist2(sides[i].centre, sides[j].centre)) < sides[i].reach+max(2.5, sides[j].reach)+3.2 {
+			if i != j && math.Sqrt(dist2(sides[i].centre, sides[j].centre)) < sides[i].reach+max(2.5, sides[j].reach)+
+				3.2 {
 				sides[i].neighbor = append(sides[i].neighbor, j)
 			}
 		}
@@ -251,7 +252,12 @@ func assemble(w *walk, sides []side) structure.Chain {
 		s := &sides[i]
 		r := structure.Residue{Comp: s.t.comp, Seq: i + 1, Auth: i + 1}
 		put := func(name, element string, p v3) {
-			r.Atoms = append(r.Atoms, structure.Atom{Name: name, Element: element, Pos: structure.Vec{p.x, p.y, p.z}, Occupancy: 1})
+			r.Atoms = append(r.Atoms, structure.Atom{
+				Name:      name,
+				Element:   element,
+				Pos:       structure.Vec{p.x, p.y, p.z},
+				Occupancy: 1,
+			})
 		}
 		put("N", "N", s.at[0])
 		put("CA", "C", s.at[1])

@@ -77,7 +77,8 @@ type template struct {
 	chis     int
 }
 
-var names = [20]string{"ALA", "CYS", "ASP", "GLU", "PHE", "GLY", "HIS", "ILE", "LYS", "LEU", "MET", "ASN", "PRO", "GLN", "ARG", "SER", "THR", "VAL", "TRP", "TYR"}
+var names = [20]string{"ALA", "CYS", "ASP", "GLU", "PHE", "GLY", "HIS", "ILE", "LYS", "LEU", "MET", "ASN", "PRO", "GLN",
+	"ARG", "SER", "THR", "VAL", "TRP", "TYR"}
 
 var templates = parseTemplates()
 

@@ -167,7 +167,9 @@ func (w *walk) try(a, b int, t float64) bool {
 	w.bend(a, b)
 	lcl := 0.0
 	for i := a; i <= b; i++ {
-		lcl += float64(weightLocal * (w.l.energy[i*cells+cell(w.phi[i], w.psi[i])] - w.l.energy[i*cells+cell(w.old.phi[i], w.old.psi[i])]))
+		lcl += float64(
+			weightLocal * (w.l.energy[i*cells+cell(w.phi[i], w.psi[i])] - w.l.energy[i*cells+
+				cell(w.old.phi[i], w.old.psi[i])]))
 	}
 	rad := w.radius()
 	// What the rest may cost at most; a step already beyond it by more than all attraction left is refused

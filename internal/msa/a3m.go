@@ -21,8 +21,8 @@ type Alignment struct {
 	Rows []Row // the first is the query itself, without gaps or insertions
 }
 
-// Row is one aligned sequence. Text has one capital letter or hyphen per residue of the query, and insertions between them in
-// small letters.
+// Row is one aligned sequence. Text has one capital letter or hyphen per residue of the query, and insertions between
+// them in small letters.
 type Row struct {
 	Name string
 	Text string
@@ -31,8 +31,9 @@ type Row struct {
 // Query is the sequence that the rows are aligned to.
 func (a *Alignment) Query() string { return a.Rows[0].Text }
 
-// Read reads an A3M file. Its first row must be the query, or anything without gaps and insertions where query is empty.
-// Comments (#), empty lines and dots are dropped, and an asterisk becomes X. The error is one sentence that names the row or line.
+// Read reads an A3M file. Its first row must be the query, or anything without gaps and insertions where query is
+// empty. Comments (#), empty lines and dots are dropped, and an asterisk becomes X. The error is one sentence that
+// names the row or line.
 func Read(r io.Reader, query string) (*Alignment, error) {
 	b := builder{query: query}
 	if err := b.read(r); err != nil {
@@ -159,7 +160,8 @@ func (b *builder) end() error {
 	}
 	if n == 1 {
 		if at := strings.IndexFunc(text, func(r rune) bool { return r < 'A' || r > 'Z' }); at >= 0 {
-			return fmt.Errorf("row 1 has %q at position %d; it must be the sequence itself, in capitals without gaps", text[at], at+1)
+			return fmt.Errorf("row 1 has %q at position %d; it must be the sequence itself, in capitals without gaps",
+				text[at], at+1)
 		}
 		switch {
 		case text == "":
@@ -167,7 +169,8 @@ func (b *builder) end() error {
 		case b.query == "":
 			b.query = text
 		case text != b.query:
-			return fmt.Errorf("row 1 is not the sequence itself: it has %d residues, the sequence %d%s", len(text), len(b.query), firstDifference(text, b.query))
+			return fmt.Errorf("row 1 is not the sequence itself: it has %d residues, the sequence %d%s", len(text),
+				len(b.query), firstDifference(text, b.query))
 		}
 	} else if got := columns(text); got != len(b.query) {
 		return fmt.Errorf("row %d has %d columns; the sequence has %d residues", n, got, len(b.query))
@@ -212,8 +215,8 @@ func (r Row) Aligned() string {
 	}, r.Text)
 }
 
-// Identity is the share of the query's residues that an aligned row has alike, 0 to 1. A gap is not alike, and neither is an
-// unknown residue.
+// Identity is the share of the query's residues that an aligned row has alike, 0 to 1. A gap is not alike, and neither
+// is an unknown residue.
 func Identity(query, aligned string) float64 {
 	alike := 0
 	for i := range len(query) {

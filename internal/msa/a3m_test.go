@@ -13,7 +13,8 @@ import (
 )
 
 func TestRead(t *testing.T) {
-	a, err := msa.Read(strings.NewReader("#5\t1\n>101\r\nMKTA\nY\n\n>hit one\t77\t0.5\nM-TacA-\n>\x1b[31mred\n.....*KT.AY\n"), "MKTAY")
+	a, err := msa.Read(
+		strings.NewReader("#5\t1\n>101\r\nMKTA\nY\n\n>hit one\t77\t0.5\nM-TacA-\n>\x1b[31mred\n.....*KT.AY\n"), "MKTAY")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +54,16 @@ func TestReadRefuses(t *testing.T) {
 		{">a\n\n>b\nMK\n", "MK", "line 3 begins a row after a bad one: row 1 is empty; it must be the sequence itself"},
 		{">a\nM-\n", "MK", `row 1 has '-' at position 2; it must be the sequence itself, in capitals without gaps`},
 		{">a\nMk\n", "", `row 1 has 'k' at position 2; it must be the sequence itself, in capitals without gaps`},
-		{">a\nMR\n", "MK", "row 1 is not the sequence itself: it has 2 residues, the sequence 2, and they differ at residue 2"},
+		{">a\nMR\n", "MK",
+			"row 1 is not the sequence itself: it has 2 residues, the sequence 2, and they differ at residue 2"},
 		{">a\nMKA\n", "MK", "row 1 is not the sequence itself: it has 3 residues, the sequence 2"},
 		{">a\nMK\n>b\nMKA\n", "MK", "row 2 has 3 columns; the sequence has 2 residues"},
-		{">a\nMK\n>b\nM\n>c\nMK\n", "MK", "line 5 begins a row after a bad one: row 2 has 1 columns; the sequence has 2 residues"},
+		{">a\nMK\n>b\nM\n>c\nMK\n", "MK",
+			"line 5 begins a row after a bad one: row 2 has 1 columns; the sequence has 2 residues"},
 		{">a\nMK\n>b\nM1\n", "MK", `line 4 has '1' at position 2; an alignment has letters, hyphens and dots`},
 		{">a\nMK\n>b\nM" + strings.Repeat("a", 1<<20) + "K\n", "MK", "line 4 is longer than 1048576 bytes"},
-		{">a\nMK\n>b\nM\n" + strings.Repeat(strings.Repeat("a", 1<<19)+"\n", 2), "MK", "line 6 makes a row of more than 1048576 letters"},
+		{">a\nMK\n>b\nM\n" + strings.Repeat(strings.Repeat("a", 1<<19)+"\n", 2), "MK",
+			"line 6 makes a row of more than 1048576 letters"},
 	} {
 		if _, err := msa.Read(strings.NewReader(c.text), c.query); err == nil || err.Error() != c.want {
 			t.Errorf("%.40q: error is %v; want %s", c.text, err, c.want)
@@ -100,7 +104,8 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestReadIsBounded(t *testing.T) {
 	e := &endless{}
-	if _, err := msa.Read(e, "MK"); err == nil || err.Error() != fmt.Sprintf("it has more than %d MiB", msa.MaxBytes>>20) {
+	if _, err := msa.Read(e, "MK"); err == nil ||
+		err.Error() != fmt.Sprintf("it has more than %d MiB", msa.MaxBytes>>20) {
 		t.Errorf("error is %v", err)
 	}
 	if e.n > msa.MaxBytes+1<<20 {

@@ -19,9 +19,9 @@ const (
 
 var errArchive = errors.New("the archive is broken")
 
-// unpack reads the alignments, files that end in .a3m, out of a gzipped tar archive. Nothing is written to disk. A name that
-// leads out of the archive's folder, a file larger than max bytes together with the others, and more than maxEntries
-// entries are refused; an archive that ends early is errArchive.
+// unpack reads the alignments, files that end in .a3m, out of a gzipped tar archive. Nothing is written to disk. A
+// name that leads out of the archive's folder, a file larger than max bytes together with the others, and more than
+// maxEntries entries are refused; an archive that ends early is errArchive.
 func unpack(r io.Reader, most int64) (map[string][]byte, error) {
 	zipped, err := gzip.NewReader(r)
 	if err != nil {
@@ -46,7 +46,8 @@ func unpack(r io.Reader, most int64) (map[string][]byte, error) {
 			return nil, fmt.Errorf("the archive has more than %d entries", maxEntries)
 		}
 		name := strings.TrimPrefix(head.Name, "./")
-		if name == ".." || strings.HasPrefix(name, "../") || strings.Contains(name, "/../") || path.IsAbs(name) || strings.ContainsAny(name, "\\\x00") {
+		if name == ".." || strings.HasPrefix(name, "../") || strings.Contains(name, "/../") || path.IsAbs(name) ||
+			strings.ContainsAny(name, "\\\x00") {
 			return nil, errors.New("the archive names a file outside of its folder")
 		}
 		if head.Typeflag != tar.TypeReg || !strings.HasSuffix(name, ".a3m") {

@@ -6,11 +6,12 @@ import (
 	"strconv"
 )
 
-// firstID is the number that the first sequence of a search bears; the others count on. ColabFold's programs begin there.
+// firstID is the number that the first sequence of a search bears; the others count on. ColabFold's programs begin
+// there.
 const firstID = 101
 
-// split sorts the blocks of a file of several alignments, which NUL bytes separate, by the number that each begins with. A
-// block for a number that was not asked for is refused.
+// split sorts the blocks of a file of several alignments, which NUL bytes separate, by the number that each begins
+// with. A block for a number that was not asked for is refused.
 func split(file []byte, sequences []string) ([][]byte, error) {
 	out := make([][]byte, len(sequences))
 	for block := range bytes.SplitSeq(file, []byte{0}) {
@@ -40,8 +41,8 @@ func clip(b []byte) string {
 	return string(b)
 }
 
-// gather reads one alignment per sequence out of several such files, the rows of a later file after those of an earlier. Every
-// sequence must be in the first file.
+// gather reads one alignment per sequence out of several such files, the rows of a later file after those of an
+// earlier. Every sequence must be in the first file.
 func gather(files [][]byte, sequences []string) ([]*Alignment, error) {
 	out := make([]*Alignment, len(sequences))
 	for k, file := range files {
@@ -81,7 +82,8 @@ func gather(files [][]byte, sequences []string) ([]*Alignment, error) {
 func checkPaired(all []*Alignment) error {
 	for i, a := range all {
 		if len(a.Rows) != len(all[0].Rows) {
-			return fmt.Errorf("the paired alignment of the sequence %d has %d rows, that of the sequence %d has %d; rows are paired by their order",
+			return fmt.Errorf("the paired alignment of the sequence %d has %d rows, that of the sequence %d has %d; "+
+				"rows are paired by their order",
 				firstID+i, len(a.Rows), firstID, len(all[0].Rows))
 		}
 	}

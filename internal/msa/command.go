@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Command searches on this machine, by ColabFold's colabfold_search or by mmseqs alone. No shell is involved, and what the
-// program gets from a job is a file with its sequences.
+// Command searches on this machine, by ColabFold's colabfold_search or by mmseqs alone. No shell is involved, and what
+// the program gets from a job is a file with its sequences.
 type Command struct {
 	Program string // path of colabfold_search, or of mmseqs
 	Target  string // what it searches: colabfold_search's folder of databases, or mmseqs' database
@@ -60,7 +60,8 @@ func (c *Command) mode() Mode {
 }
 
 // Search runs the program in a fresh folder.
-func (c *Command) Search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment, error) {
+func (c *Command) Search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment,
+	error) {
 	scratch, err := filepath.Abs(c.Scratch) // the program runs in its folder
 	if err == nil {
 		err = os.MkdirAll(scratch, 0o700)
@@ -136,7 +137,8 @@ func (r *run) search(ctx context.Context, together bool, more ...string) error {
 	if m := r.mode(); m == ModeNoFilter || m == ModeEnvNoFilter {
 		filter = "0"
 	}
-	args := append([]string{r.path("query.fasta"), r.Target, r.path("out"), "--use-env", env, "--filter", filter}, more...)
+	args := append([]string{r.path("query.fasta"), r.Target, r.path("out"), "--use-env", env, "--filter", filter},
+		more...)
 	return r.exec(ctx, append(args, r.threads()...)...)
 }
 
@@ -172,9 +174,11 @@ func (r *run) mmseqs(ctx context.Context) ([]*Alignment, error) {
 	q, res, tmp, all := r.path("query"), r.path("result"), r.path("tmp"), r.path("all")
 	for _, args := range [][]string{
 		{"createdb", r.path("query.fasta"), q, "--shuffle", "0", "--dbtype", "1"},
-		slices.Concat([]string{"search", q, r.Target, res, tmp, "--num-iterations", "3", "-a", "-e", "0.1", "--max-seqs", "10000"}, r.threads()),
+		slices.Concat([]string{"search", q, r.Target, res, tmp, "--num-iterations", "3", "-a", "-e", "0.1",
+			"--max-seqs", "10000"}, r.threads()),
 		slices.Concat([]string{"result2msa", q, r.Target, res, all, "--msa-format-mode", "6"}, r.threads()),
-		slices.Concat([]string{"unpackdb", all, r.path("out"), "--unpack-name-mode", "0", "--unpack-suffix", ".a3m"}, r.threads()),
+		slices.Concat([]string{"unpackdb", all, r.path("out"), "--unpack-name-mode", "0", "--unpack-suffix", ".a3m"},
+			r.threads()),
 	} {
 		if err := r.exec(ctx, args...); err != nil {
 			return nil, err
@@ -215,7 +219,8 @@ func (s skipNUL) Read(p []byte) (int, error) {
 	return len(slices.DeleteFunc(p[:n], func(c byte) bool { return c == 0 })), err
 }
 
-// cut takes rows that run through several sequences apart. Rows that cover one sequence alone are no pairs and are left out.
+// cut takes rows that run through several sequences apart. Rows that cover one sequence alone are no pairs and are
+// left out.
 func cut(whole *Alignment, sequences []string) []*Alignment {
 	out := make([]*Alignment, len(sequences))
 	for i := range out {

@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// pretend answers as colabfold_search does: one file per record, chains of a complex joined. The folder of databases names a fault.
+// pretend answers as colabfold_search does: one file per record, chains of a complex joined. The folder of databases
+// names a fault.
 func pretend(args []string) int {
 	if len(args) < 7 || args[3] != "--use-env" || args[5] != "--filter" {
 		fmt.Fprintln(os.Stderr, "bad arguments", args)
@@ -80,14 +81,20 @@ func newCommand(t *testing.T, target string) *msa.Command {
 	if err := os.Symlink(self, program); err != nil {
 		t.Fatal(err)
 	}
-	return &msa.Command{Program: program, Target: filepath.Join(dir, target), Scratch: filepath.Join(dir, "scratch"), Threads: 1}
+	return &msa.Command{
+		Program: program,
+		Target:  filepath.Join(dir, target),
+		Scratch: filepath.Join(dir, "scratch"),
+		Threads: 1,
+	}
 }
 
 func TestColabfoldSearch(t *testing.T) {
 	t.Setenv("PLEAT_SECRET_KEY", "hush")
 	for mode, want := range map[msa.Mode]string{
 		"": "--use-env 1 --filter 1 --threads 1", msa.ModeAll: "--use-env 0 --filter 1 --threads 1",
-		msa.ModeNoFilter: "--use-env 0 --filter 0 --threads 1", msa.ModeEnvNoFilter: "--use-env 1 --filter 0 --threads 1",
+		msa.ModeNoFilter:    "--use-env 0 --filter 0 --threads 1",
+		msa.ModeEnvNoFilter: "--use-env 1 --filter 0 --threads 1",
 	} {
 		c := newCommand(t, "db")
 		c.Mode = mode
@@ -95,7 +102,8 @@ func TestColabfoldSearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff([]msa.Row{{Name: "102", Text: seqB}, {Name: "hit", Text: "Gins-HMLEDP"}, {Name: want, Text: "--------"}}, out[1].Rows); d != "" {
+		if d := cmp.Diff([]msa.Row{{Name: "102", Text: seqB}, {Name: "hit", Text: "Gins-HMLEDP"},
+			{Name: want, Text: "--------"}}, out[1].Rows); d != "" {
 			t.Error(d)
 		}
 		left, err := os.ReadDir(c.Scratch)
@@ -186,7 +194,8 @@ func TestRealMMseqs(t *testing.T) {
 	const nedd8 = "MLIKVKTLTGKEIEIDIEPTDKVERIKERVEEKEGIPPQQQRLIYSGKQMNDEKTAADYKILGGSVLHLVLALRGG"
 	const villin = "LSDEDFKAVFGMTRSAFANLPLWKQQNLKKEKGLF"
 	fasta := filepath.Join(dir, "db.fasta")
-	if err := os.WriteFile(fasta, []byte(">ubiquitin\n"+ubiquitin+"\n>nedd8\n"+nedd8+"\n>villin\n"+villin+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(fasta, []byte(">ubiquitin\n"+ubiquitin+"\n>nedd8\n"+nedd8+"\n>villin\n"+villin+"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	target := filepath.Join(dir, "db")

@@ -48,7 +48,13 @@ func (s *shelf) save(_ context.Context, key string, r io.Reader) error {
 
 func newFinder(t *testing.T, source msa.Source) (*msa.Finder, *shelf) {
 	s := &shelf{kept: map[string][]byte{}}
-	f := &msa.Finder{Source: source, Load: s.load, Save: s.save, Log: slog.New(slog.DiscardHandler), Timeout: time.Minute}
+	f := &msa.Finder{
+		Source:  source,
+		Load:    s.load,
+		Save:    s.save,
+		Log:     slog.New(slog.DiscardHandler),
+		Timeout: time.Minute,
+	}
 	t.Cleanup(f.Wait)
 	return f, s
 }
@@ -68,14 +74,17 @@ func TestKeptAlignmentsAreNotSearchedAgain(t *testing.T) {
 	server := msatest.New(t)
 	f, kept := newFinder(t, client(server))
 	first := find(t, f, true, seqA, seqB)
-	if len(first.Unpaired) != 2 || len(first.Paired) != 2 || len(first.Unpaired[0].Rows) != 3 || len(first.Paired[1].Rows) != 2 {
+	if len(first.Unpaired) != 2 || len(first.Paired) != 2 || len(first.Unpaired[0].Rows) != 3 ||
+		len(first.Paired[1].Rows) != 2 {
 		t.Fatalf("%+v", first)
 	}
 	if n := len(server.Tickets); n != 2 {
 		t.Fatalf("%d tickets; want one for both sequences and one for the pair", n)
 	}
 	again := find(t, f, true, seqA, seqB)
-	if len(server.Tickets) != 2 || fmt.Sprint(texts(again.Paired[0]), texts(again.Unpaired[1])) != fmt.Sprint(texts(first.Paired[0]), texts(first.Unpaired[1])) {
+	if len(server.Tickets) != 2 ||
+		fmt.Sprint(texts(again.Paired[0]), texts(again.Unpaired[1])) != fmt.Sprint(texts(first.Paired[0]),
+			texts(first.Unpaired[1])) {
 		t.Errorf("%d tickets; %v", len(server.Tickets), again)
 	}
 	for key := range kept.kept {
@@ -159,7 +168,8 @@ func TestOneFlightPerSequence(t *testing.T) {
 				}
 				first = false
 			})
-			if err != nil || len(out.Unpaired) != len(asked) || out.Unpaired[len(asked)-1].Query() != asked[len(asked)-1] {
+			if err != nil || len(out.Unpaired) != len(asked) ||
+				out.Unpaired[len(asked)-1].Query() != asked[len(asked)-1] {
 				t.Errorf("%v, %v", out, err)
 			}
 		})
@@ -279,7 +289,8 @@ type patient struct {
 func (p *patient) Database() string { return "patient" }
 func (p *patient) Pairs() bool      { return false }
 
-func (p *patient) Search(ctx context.Context, sequences []string, _ msa.Pairing, _ func(string)) ([]*msa.Alignment, error) {
+func (p *patient) Search(ctx context.Context, sequences []string, _ msa.Pairing, _ func(string)) ([]*msa.Alignment,
+	error) {
 	until, _ := ctx.Deadline()
 	if p.until = append(p.until, until); len(p.until) == 1 {
 		<-p.end

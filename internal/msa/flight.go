@@ -30,9 +30,10 @@ type flight struct {
 	err   error
 }
 
-// do answers for all that is asked: it joins what is on its way and fetches the rest, in one batch. The calls to say end
-// before it returns. Where ctx ends, it returns at once, and what nobody waits for any more is given up.
-func (f *flights) do(ctx context.Context, asked []ask, fetch func(context.Context, []ask, func(string)) ([][]*Alignment, error), say func(string)) ([][]*Alignment, error) {
+// do answers for all that is asked: it joins what is on its way and fetches the rest, in one batch. The calls to say
+// end before it returns. Where ctx ends, it returns at once, and what nobody waits for any more is given up.
+func (f *flights) do(ctx context.Context, asked []ask, fetch func(context.Context, []ask, func(string)) ([][]*Alignment,
+	error), say func(string)) ([][]*Alignment, error) {
 	joined, leave := f.join(ctx, asked, fetch, say)
 	defer leave()
 	out := make([][]*Alignment, len(asked))
@@ -50,7 +51,8 @@ func (f *flights) do(ctx context.Context, asked []ask, fetch func(context.Contex
 	return out, nil
 }
 
-func (f *flights) join(ctx context.Context, asked []ask, fetch func(context.Context, []ask, func(string)) ([][]*Alignment, error), say func(string)) ([]*flight, func()) {
+func (f *flights) join(ctx context.Context, asked []ask,
+	fetch func(context.Context, []ask, func(string)) ([][]*Alignment, error), say func(string)) ([]*flight, func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.flying == nil {
@@ -83,7 +85,8 @@ func (f *flights) join(ctx context.Context, asked []ask, fetch func(context.Cont
 }
 
 // fly fetches a batch and lands it.
-func (f *flights) fly(ctx context.Context, b *batch, own []ask, parts []*flight, fetch func(context.Context, []ask, func(string)) ([][]*Alignment, error)) {
+func (f *flights) fly(ctx context.Context, b *batch, own []ask, parts []*flight,
+	fetch func(context.Context, []ask, func(string)) ([][]*Alignment, error)) {
 	found, err := fetch(ctx, own, func(line string) { f.tell(b, line) })
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +111,8 @@ func (f *flights) tell(b *batch, line string) {
 	}
 }
 
-// listen subscribes to the batches of the flights; the function it returns ends that, and gives up what nobody waits for.
+// listen subscribes to the batches of the flights; the function it returns ends that, and gives up what nobody waits
+// for.
 func (f *flights) listen(joined []*flight, say func(string)) func() {
 	type ear struct {
 		b  *batch

@@ -1,8 +1,8 @@
-// Package msa makes multiple sequence alignments: it asks a server that speaks ColabFold's interface, or runs a search program
-// on this machine, keeps what came of it, and searches for a sequence once however many ask at a time.
+// Package msa makes multiple sequence alignments: it asks a server that speaks ColabFold's interface, or runs a search
+// program on this machine, keeps what came of it, and searches for a sequence once however many ask at a time.
 //
-// It owns the form of alignments (A3M) and the manners towards servers. It knows nothing of jobs, artifacts or where the kept
-// alignments lie: internal/work joins these.
+// It owns the form of alignments (A3M) and the manners towards servers. It knows nothing of jobs, artifacts or where
+// the kept alignments lie: internal/work joins these.
 package msa
 
 import (
@@ -49,8 +49,8 @@ var Pairings = []Pairing{PairGreedy, PairComplete, PairNone}
 type Source interface {
 	// Database names what is searched, and how, so that what one database gave is never taken for another's.
 	Database() string
-	// Search aligns each of the sequences, which differ, and tells how it is getting on. Where pairing is not PairNone, the
-	// rows of the alignments belong together by their order.
+	// Search aligns each of the sequences, which differ, and tells how it is getting on. Where pairing is not
+	// PairNone, the rows of the alignments belong together by their order.
 	Search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment, error)
 	// Pairs reports whether the source can pair rows.
 	Pairs() bool
@@ -72,12 +72,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Finder answers with alignments that are kept, or searches for them, one search at a time. Its fields are set before the first
-// call and then left alone.
+// Finder answers with alignments that are kept, or searches for them, one search at a time. Its fields are set before
+// the first call and then left alone.
 type Finder struct {
 	Source  Source
-	Pairing Pairing       // empty: PairGreedy
-	Timeout time.Duration // of one search, with all its waiting for the source, but not for other searches; 0: half an hour
+	Pairing Pairing // empty: PairGreedy
+	// of one search, with all its waiting for the source, but not for other searches; 0: half an hour
+	Timeout time.Duration
 	// Load opens what is kept under a key, and Save keeps it. Load answers nil and no error where there is nothing.
 	Load func(ctx context.Context, key string) (io.ReadCloser, error)
 	Save func(ctx context.Context, key string, r io.Reader) error
@@ -151,7 +152,8 @@ func (f *Finder) key(a ask) string {
 	return Prefix + name[:2] + "/" + name + ".a3m.gz"
 }
 
-// fetch answers what is kept, and searches for the rest: the sequences together in one search, each set to pair in another.
+// fetch answers what is kept, and searches for the rest: the sequences together in one search, each set to pair in
+// another.
 func (f *Finder) fetch(ctx context.Context, asked []ask, say func(string)) ([][]*Alignment, error) {
 	out := make([][]*Alignment, len(asked))
 	var missing []string
@@ -187,7 +189,8 @@ func (f *Finder) fetch(ctx context.Context, asked []ask, say func(string)) ([][]
 	return out, nil
 }
 
-func (f *Finder) search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment, error) {
+func (f *Finder) search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment,
+	error) {
 	release, err := f.flights.turn(ctx, say)
 	if err != nil {
 		return nil, err
@@ -197,7 +200,9 @@ func (f *Finder) search(ctx context.Context, sequences []string, pairing Pairing
 	if timeout == 0 {
 		timeout = 30 * time.Minute
 	}
-	ctx, done := context.WithTimeoutCause(ctx, timeout, &Error{Message: fmt.Sprintf("no alignment was made within %.3g minutes", timeout.Minutes()), Retry: true})
+	ctx, done := context.WithTimeoutCause(ctx, timeout, &Error{
+		Message: fmt.Sprintf("no alignment was made within %.3g minutes", timeout.Minutes()), Retry: true,
+	})
 	defer done()
 	all, err := f.Source.Search(ctx, sequences, pairing, say)
 	if err == nil && len(all) != len(sequences) {

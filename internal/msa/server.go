@@ -17,16 +17,16 @@ import (
 	"time"
 )
 
-// Server searches through ColabFold's HTTP interface: a ticket is asked for, looked at until it is complete, and its result
-// fetched. It waits as long as the server asks it to, and never asks for a second ticket before the first is done (Finder
-// sees to that).
+// Server searches through ColabFold's HTTP interface: a ticket is asked for, looked at until it is complete, and its
+// result fetched. It waits as long as the server asks it to, and never asks for a second ticket before the first is
+// done (Finder sees to that).
 type Server struct {
 	URL   string // may hold a user and a password
 	Mode  Mode   // empty: ModeEnv
 	Agent string // User-Agent: a name, a version and where to ask
 
-	// Key, if not empty, goes with every request, in the header KeyHeader: as a bearer token in Authorization, as it is in any other. It
-	// never leaves the server's origin.
+	// Key, if not empty, goes with every request, in the header KeyHeader: as a bearer token in Authorization, as it
+	// is in any other. It never leaves the server's origin.
 	Key       string
 	KeyHeader string // empty: DefaultKeyHeader
 
@@ -79,8 +79,15 @@ func (s *Server) mode() Mode {
 }
 
 // Search sends the sequences, waits and reads the result.
-func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment, error) {
-	v := visit{Server: s, client: &http.Client{CheckRedirect: sameHost}, say: say, pairing: pairing, wait: cmp.Or(s.unit, time.Second)}
+func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment,
+	error) {
+	v := visit{
+		Server:  s,
+		client:  &http.Client{CheckRedirect: sameHost},
+		say:     say,
+		pairing: pairing,
+		wait:    cmp.Or(s.unit, time.Second),
+	}
 	defer v.client.CloseIdleConnections()
 	for range maxTickets {
 		id, err := v.ticket(ctx, sequences)
@@ -137,7 +144,8 @@ func (s *Server) read(files map[string][]byte, sequences []string, pairing Pairi
 	}
 	slices.Sort(more)
 	if without, env := map[Mode]Mode{ModeEnv: ModeAll, ModeEnvNoFilter: ModeNoFilter}[s.mode()]; env && len(more) == 0 {
-		return nil, fmt.Errorf("it has no environmental sequences; the operator can search without them by msa-mode %s", without)
+		return nil, fmt.Errorf("it has no environmental sequences; the operator can search without them by msa-mode %s",
+			without)
 	}
 	for _, name := range more {
 		list = append(list, files[name])
@@ -189,7 +197,11 @@ func (v *visit) ticket(ctx context.Context, sequences []string) (string, error) 
 				return "", nil
 			}
 		default:
-			return "", &Error{Message: fmt.Sprintf("the alignment server's answer has the status %q, which is none of its interface's", clip([]byte(t.Status)))}
+			return "", &Error{
+				Message: fmt.Sprintf(
+					"the alignment server's answer has the status %q, which is none of its interface's",
+					clip([]byte(t.Status))),
+			}
 		}
 		if t.Status != "UNKNOWN" {
 			unknown = 0
@@ -234,8 +246,8 @@ func (v *visit) submit(ctx context.Context, sequences []string) (ticket, error) 
 	}
 }
 
-// ask makes a request that is answered with a ticket, again and again while the server cannot be reached, is in maintenance,
-// or asks for patience.
+// ask makes a request that is answered with a ticket, again and again while the server cannot be reached, is in
+// maintenance, or asks for patience.
 func (v *visit) ask(ctx context.Context, method, path, form string) (ticket, error) {
 	for {
 		var t ticket
@@ -260,9 +272,12 @@ func (v *visit) ask(ctx context.Context, method, path, form string) (ticket, err
 		case status >= 500 || status == http.StatusRequestTimeout:
 			err = v.refused(ctx, fmt.Sprintf("the alignment server answered %d", status), after, nil)
 		case status == http.StatusUnauthorized || status == http.StatusForbidden:
-			return t, &Error{Message: fmt.Sprintf("the alignment server answered %d; the operator has to check what it asks for: a key, or a user and a password", status)}
+			return t, &Error{Message: fmt.Sprintf("the alignment server answered %d; the operator has to check what "+
+				"it asks for: a key, or a user and a password", status)}
 		case status != http.StatusOK:
-			return t, &Error{Message: fmt.Sprintf("the alignment server answered %d; the operator has to check its address", status)}
+			return t, &Error{
+				Message: fmt.Sprintf("the alignment server answered %d; the operator has to check its address", status),
+			}
 		case t.Status == "":
 			err = v.refused(ctx, "the alignment server's answer is no ticket", after, nil)
 		default:
@@ -291,7 +306,9 @@ func (v *visit) rest(ctx context.Context, after time.Duration) error {
 		return v.sleep(ctx, v.pause)
 	}
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < after {
-		return &Error{Message: fmt.Sprintf("the alignment server asks to wait %.0f seconds, longer than a search may take here", after.Seconds()), Retry: true}
+		return &Error{Message: fmt.Sprintf(
+			"the alignment server asks to wait %.0f seconds, longer than a search may take here", after.Seconds()),
+			Retry: true}
 	}
 	return v.sleep(ctx, after.Seconds()/v.wait.Seconds())
 }
@@ -310,7 +327,8 @@ func (v *visit) sleep(ctx context.Context, seconds float64) error {
 }
 
 // request sends one request and reads its short answer. An answer of any status is no error.
-func (v *visit) request(ctx context.Context, method, path, form string) (status int, after time.Duration, body []byte, err error) {
+func (v *visit) request(ctx context.Context, method, path, form string) (status int, after time.Duration, body []byte,
+	err error) {
 	ctx, done := context.WithTimeout(ctx, requestTime*v.wait)
 	defer done()
 	resp, err := v.send(ctx, method, path, form)
@@ -394,13 +412,17 @@ func (v *visit) download(ctx context.Context, id string) (map[string][]byte, tim
 	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
 		return nil, after, fmt.Errorf("the server answered %d", resp.StatusCode)
 	case resp.StatusCode != http.StatusOK:
-		return nil, 0, &Error{Message: fmt.Sprintf("the alignment server has no result: it answered %d", resp.StatusCode), Retry: true}
+		return nil, 0, &Error{
+			Message: fmt.Sprintf("the alignment server has no result: it answered %d", resp.StatusCode), Retry: true,
+		}
 	}
 	bounded := &io.LimitedReader{R: resp.Body, N: maxArchive + 1}
 	files, err := unpack(bounded, cmp.Or(v.most, maxUnpacked))
 	switch {
 	case bounded.N <= 0:
-		return nil, 0, &Error{Message: fmt.Sprintf("the alignment server's answer has more than %d MiB", maxArchive>>20)}
+		return nil, 0, &Error{
+			Message: fmt.Sprintf("the alignment server's answer has more than %d MiB", maxArchive>>20),
+		}
 	case err == nil || errors.Is(err, errArchive):
 		return files, after, err
 	}

@@ -86,7 +86,8 @@ func TestSearchForPairs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff([][]string{{seqA, "Mins-TAYIAK"}, {seqB, "Gins-HMLEDP"}}, [][]string{texts(out[0]), texts(out[1])}); d != "" {
+		if d := cmp.Diff([][]string{{seqA, "Mins-TAYIAK"}, {seqB, "Gins-HMLEDP"}},
+			[][]string{texts(out[0]), texts(out[1])}); d != "" {
 			t.Error(d)
 		}
 		if s := server.Tickets[0]; s.Path != "/ticket/pair" || s.Mode != mode {
@@ -131,17 +132,32 @@ func TestPatience(t *testing.T) {
 		said                   string
 		tickets                int
 	}{
-		"rate limit storm":   {submit: times(30, limited), said: "asks for patience", tickets: 1},
-		"rate limit by word": {submit: times(3, msatest.Answer{Body: `{"status":"RATELIMIT"}`}), said: "asks for patience", tickets: 1},
-		"bare 429":           {submit: times(3, msatest.Answer{Code: 429, Body: "slow down"}), said: "asks for patience", tickets: 1},
-		"limited looks":      {look: times(20, limited), said: "asks for patience", tickets: 1},
-		"maintenance":        {submit: times(4, ticketOf("MAINTENANCE")), said: "in maintenance; trying again", tickets: 1},
-		"bad gateway":        {submit: times(4, msatest.Answer{Code: 502, Body: "<html>"}), said: "answered 502; trying again", tickets: 1},
-		"unknown at first":   {submit: times(3, msatest.Answer{Body: `{"id":"","status":"UNKNOWN"}`}), tickets: 1},
-		"queued, running":    {look: []msatest.Answer{ticketOf("PENDING"), ticketOf("RUNNING"), ticketOf("UNKNOWN"), ticketOf("RUNNING")}, said: "is searching", tickets: 1},
-		"no JSON":            {look: times(3, msatest.Answer{Body: "oops"}), said: "is no ticket; trying again", tickets: 1},
-		"lost ticket":        {look: times(9, ticketOf("UNKNOWN")), said: "has lost the search; asking again", tickets: 2},
-		"broken downloads":   {download: []msatest.Answer{{Code: 503}, {Body: "no gzip"}, {Body: ""}, {Body: string(msatest.Pack(map[string]string{"uniref.a3m": "x"})[:40])}}, said: "could not be fetched whole; trying again", tickets: 1},
+		"rate limit storm": {submit: times(30, limited), said: "asks for patience", tickets: 1},
+		"rate limit by word": {
+			submit: times(3, msatest.Answer{Body: `{"status":"RATELIMIT"}`}), said: "asks for patience", tickets: 1,
+		},
+		"bare 429": {submit: times(3, msatest.Answer{Code: 429, Body: "slow down"}), said: "asks for patience",
+			tickets: 1},
+		"limited looks": {look: times(20, limited), said: "asks for patience", tickets: 1},
+		"maintenance": {submit: times(4, ticketOf("MAINTENANCE")), said: "in maintenance; trying again",
+			tickets: 1},
+		"bad gateway": {
+			submit: times(4, msatest.Answer{Code: 502, Body: "<html>"}), said: "answered 502; trying again", tickets: 1,
+		},
+		"unknown at first": {submit: times(3, msatest.Answer{Body: `{"id":"","status":"UNKNOWN"}`}), tickets: 1},
+		"queued, running": {
+			look: []msatest.Answer{ticketOf("PENDING"), ticketOf("RUNNING"), ticketOf("UNKNOWN"), ticketOf("RUNNING")},
+			said: "is searching", tickets: 1,
+		},
+		"no JSON": {look: times(3, msatest.Answer{Body: "oops"}), said: "is no ticket; trying again",
+			tickets: 1},
+		"lost ticket": {look: times(9, ticketOf("UNKNOWN")), said: "has lost the search; asking again",
+			tickets: 2},
+		"broken downloads": {
+			download: []msatest.Answer{{Code: 503}, {Body: "no gzip"}, {Body: ""},
+				{Body: string(msatest.Pack(map[string]string{"uniref.a3m": "x"})[:40])}},
+			said: "could not be fetched whole; trying again", tickets: 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +167,8 @@ func TestPatience(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(out[0].Rows) != 3 || !strings.Contains(strings.Join(said, "\n"), c.said) || len(server.Tickets) != c.tickets {
+			if len(out[0].Rows) != 3 || !strings.Contains(strings.Join(said, "\n"), c.said) ||
+				len(server.Tickets) != c.tickets {
 				t.Errorf("%d rows, %d tickets, said %q", len(out[0].Rows), len(server.Tickets), said)
 			}
 			if len(said) > 6 {
@@ -168,22 +185,42 @@ func TestServerFaults(t *testing.T) {
 		want                   string
 		retry                  bool
 	}{
-		"error at once":      {submit: times(1, ticketOf("ERROR")), want: "the alignment server refused the search", retry: true},
-		"error":              {look: times(1, ticketOf("ERROR")), want: "the alignment server failed on the search", retry: true},
-		"maintenance":        {submit: times(99, ticketOf("MAINTENANCE")), want: "the alignment server is in maintenance", retry: true},
-		"down":               {submit: times(99, msatest.Answer{Code: 500}), want: "the alignment server answered 500", retry: true},
-		"wrong address":      {submit: times(99, msatest.Answer{Code: 404}), want: "answered 404; the operator has to check its address"},
-		"never JSON":         {submit: times(99, msatest.Answer{Body: "<html>"}), want: "is no ticket", retry: true},
-		"new word":           {look: times(1, ticketOf("DANCING")), want: `has the status "DANCING"`},
-		"bad id":             {submit: times(1, msatest.Answer{Body: `{"id":"../../etc","status":"PENDING"}`}), want: "no id", retry: true},
-		"no id":              {submit: times(1, msatest.Answer{Body: `{"status":"PENDING"}`}), want: "no id", retry: true},
-		"always lost":        {look: times(999, ticketOf("UNKNOWN")), want: "lost the search again and again", retry: true},
-		"result gone":        {download: times(1, msatest.Answer{Code: 404}), want: "has no result: it answered 404", retry: true},
-		"always truncated":   {download: times(99, msatest.Answer{Body: string(msatest.Pack(map[string]string{"uniref.a3m": strings.Repeat("x", 999)})[:60])}), want: "could not be fetched whole", retry: true},
-		"hangs":              {submit: times(99, msatest.Answer{Hang: true}), want: "cannot be reached", retry: true},
-		"download hangs":     {download: times(99, msatest.Answer{Hang: true}), want: "could not be fetched whole", retry: true},
-		"asks too much time": {submit: times(1, msatest.Answer{Code: 429, Header: [2]string{"Retry-After", "86400"}}), want: "asks to wait 86400 seconds", retry: true},
-		"redirected":         {submit: times(1, msatest.Answer{Code: 302, Header: [2]string{"Location", "http://127.0.0.1:1/"}}), want: "answered 302"},
+		"error at once": {submit: times(1, ticketOf("ERROR")), want: "the alignment server refused the search",
+			retry: true},
+		"error": {look: times(1, ticketOf("ERROR")), want: "the alignment server failed on the search",
+			retry: true},
+		"maintenance": {
+			submit: times(99, ticketOf("MAINTENANCE")), want: "the alignment server is in maintenance", retry: true,
+		},
+		"down": {submit: times(99, msatest.Answer{Code: 500}), want: "the alignment server answered 500",
+			retry: true},
+		"wrong address": {
+			submit: times(99, msatest.Answer{Code: 404}), want: "answered 404; the operator has to check its address",
+		},
+		"never JSON": {submit: times(99, msatest.Answer{Body: "<html>"}), want: "is no ticket", retry: true},
+		"new word":   {look: times(1, ticketOf("DANCING")), want: `has the status "DANCING"`},
+		"bad id": {submit: times(1, msatest.Answer{Body: `{"id":"../../etc","status":"PENDING"}`}),
+			want: "no id", retry: true},
+		"no id": {submit: times(1, msatest.Answer{Body: `{"status":"PENDING"}`}), want: "no id",
+			retry: true},
+		"always lost": {look: times(999, ticketOf("UNKNOWN")), want: "lost the search again and again",
+			retry: true},
+		"result gone": {download: times(1, msatest.Answer{Code: 404}), want: "has no result: it answered 404",
+			retry: true},
+		"always truncated": {
+			download: times(99, msatest.Answer{
+				Body: string(msatest.Pack(map[string]string{"uniref.a3m": strings.Repeat("x", 999)})[:60]),
+			}), want: "could not be fetched whole", retry: true,
+		},
+		"hangs": {submit: times(99, msatest.Answer{Hang: true}), want: "cannot be reached", retry: true},
+		"download hangs": {download: times(99, msatest.Answer{Hang: true}), want: "could not be fetched whole",
+			retry: true},
+		"asks too much time": {submit: times(1, msatest.Answer{Code: 429, Header: [2]string{"Retry-After", "86400"}}),
+			want: "asks to wait 86400 seconds", retry: true},
+		"redirected": {
+			submit: times(1, msatest.Answer{Code: 302, Header: [2]string{"Location", "http://127.0.0.1:1/"}}),
+			want:   "answered 302",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -227,22 +264,37 @@ func TestBadArchives(t *testing.T) {
 		body, want string
 		retry      bool
 	}{
-		"bomb":           {entries(tar.Header{Name: "uniref.a3m", Typeflag: tar.TypeReg, Size: 1<<20 + 1}), "the archive holds more than 1 MiB", false},
-		"bomb beside it": {entries(tar.Header{Name: "other", Typeflag: tar.TypeReg, Size: 1<<20 + 1}), "the archive holds more than 1 MiB", false},
-		"path":           {entries(file("../../etc/cron.d/x.a3m")), "names a file outside of its folder", false},
-		"inner path":     {entries(file("a/../../x.a3m")), "names a file outside of its folder", false},
-		"root":           {entries(file("/etc/x.a3m")), "names a file outside of its folder", false},
-		"many entries":   {entries(many...), "has more than 64 entries", false},
-		"twice":          {entries(file("uniref.a3m"), file("./uniref.a3m")), "two files of one name", false},
-		"link":           {entries(tar.Header{Name: "uniref.a3m", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), "it has no file uniref.a3m", true},
-		"empty":          {of(nil), "it has no file uniref.a3m", true},
-		"no env":         {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n"}), "can search without them by msa-mode all", true},
-		"other sequence": {of(map[string]string{"uniref.a3m": ">101\n" + seqB + "\n", "e.a3m": ""}), "row 1 is not the sequence itself", true},
-		"other number":   {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n\x00>107\nMK\n", "e.a3m": ""}), `a block begins with ">107"`, true},
-		"nothing in it":  {of(map[string]string{"uniref.a3m": "", "e.a3m": ""}), "it has no alignment of the sequence 101", true},
-		"twice the same": {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n\x00>101\n" + seqA + "\n", "e.a3m": ""}), "two blocks of the sequence 101", true},
-		"ragged":         {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n>x\nMK\n", "e.a3m": ""}), "row 2 has 2 columns; the sequence has 8 residues", true},
-		"binary":         {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n>x\n\x01\x02\n", "e.a3m": ""}), `line 4 has '\x01' at position 1`, true},
+		"bomb": {entries(tar.Header{Name: "uniref.a3m", Typeflag: tar.TypeReg, Size: 1<<20 + 1}),
+			"the archive holds more than 1 MiB", false},
+		"bomb beside it": {entries(tar.Header{Name: "other", Typeflag: tar.TypeReg, Size: 1<<20 + 1}),
+			"the archive holds more than 1 MiB", false},
+		"path":         {entries(file("../../etc/cron.d/x.a3m")), "names a file outside of its folder", false},
+		"inner path":   {entries(file("a/../../x.a3m")), "names a file outside of its folder", false},
+		"root":         {entries(file("/etc/x.a3m")), "names a file outside of its folder", false},
+		"many entries": {entries(many...), "has more than 64 entries", false},
+		"twice":        {entries(file("uniref.a3m"), file("./uniref.a3m")), "two files of one name", false},
+		"link": {entries(tar.Header{Name: "uniref.a3m", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}),
+			"it has no file uniref.a3m", true},
+		"empty": {of(nil), "it has no file uniref.a3m", true},
+		"no env": {
+			of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n"}), "can search without them by msa-mode all",
+			true,
+		},
+		"other sequence": {of(map[string]string{"uniref.a3m": ">101\n" + seqB + "\n", "e.a3m": ""}),
+			"row 1 is not the sequence itself", true},
+		"other number": {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n\x00>107\nMK\n", "e.a3m": ""}),
+			`a block begins with ">107"`, true},
+		"nothing in it": {
+			of(map[string]string{"uniref.a3m": "", "e.a3m": ""}), "it has no alignment of the sequence 101", true,
+		},
+		"twice the same": {
+			of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n\x00>101\n" + seqA + "\n", "e.a3m": ""}),
+			"two blocks of the sequence 101", true,
+		},
+		"ragged": {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n>x\nMK\n", "e.a3m": ""}),
+			"row 2 has 2 columns; the sequence has 8 residues", true},
+		"binary": {of(map[string]string{"uniref.a3m": ">101\n" + seqA + "\n>x\n\x01\x02\n", "e.a3m": ""}),
+			`line 4 has '\x01' at position 1`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := msatest.New(t)
@@ -332,7 +384,9 @@ func TestKey(t *testing.T) {
 	}
 
 	var bearer string
-	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed to another origin") }))
+	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("a redirect was followed to another origin")
+	}))
 	defer stranger.Close()
 	for _, code := range []int{http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 		moved := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -342,7 +396,8 @@ func TestKey(t *testing.T) {
 		s.URL, s.KeyHeader = moved.URL, "authorization"
 		_, _, err = search(t, s, msa.PairNone, seqA)
 		moved.Close()
-		if wantError(t, err, fmt.Sprintf("answered %d", code), false); strings.Contains(fmt.Sprint(err), "hush") || bearer != "Bearer hush" {
+		if wantError(t, err, fmt.Sprintf("answered %d", code), false); strings.Contains(fmt.Sprint(err), "hush") ||
+			bearer != "Bearer hush" {
 			t.Errorf("%v, authorised by %q", err, bearer)
 		}
 	}

@@ -51,7 +51,8 @@ func FuzzUnpack(f *testing.F) {
 // A hole in a sparse file costs the sender nothing: it counts as what it is.
 func TestSparseFileIsBounded(t *testing.T) {
 	sparse := sparseArchive(t, 1<<30)
-	if h, err := tar.NewReader(bytes.NewReader(sparse)).Next(); err != nil || h.Size != 1<<30 || h.Name != "uniref.a3m" {
+	if h, err := tar.NewReader(bytes.NewReader(sparse)).Next(); err != nil || h.Size != 1<<30 ||
+		h.Name != "uniref.a3m" {
 		t.Fatalf("the archive of the test is wrong: %+v, %v", h, err)
 	}
 	var zipped bytes.Buffer
@@ -63,21 +64,29 @@ func TestSparseFileIsBounded(t *testing.T) {
 	}
 }
 
-// sparseArchive is a tar archive with a file of one byte and a hole before it, in the format PAX 1.0: the map stands before the data.
-// The writer does not make such, so the PAX record that it writes is replaced.
+// sparseArchive is a tar archive with a file of one byte and a hole before it, in the format PAX 1.0: the map stands
+// before the data. The writer does not make such, so the PAX record that it writes is replaced.
 func sparseArchive(t *testing.T, size int) []byte {
 	body := fmt.Sprintf("1\n%d\n1\n", size-1)
 	body += strings.Repeat("\x00", 512-len(body)) + "x"
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	head := tar.Header{Name: "x", Typeflag: tar.TypeReg, Size: int64(len(body)), Mode: 0o600, Format: tar.FormatPAX, PAXRecords: map[string]string{"VENDOR.x": "y"}}
+	head := tar.Header{
+		Name:       "x",
+		Typeflag:   tar.TypeReg,
+		Size:       int64(len(body)),
+		Mode:       0o600,
+		Format:     tar.FormatPAX,
+		PAXRecords: map[string]string{"VENDOR.x": "y"},
+	}
 	if err := w.WriteHeader(&head); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = w.Write([]byte(body))
 	_ = w.Close()
 	doc, records := out.Bytes(), ""
-	for _, kv := range []string{"GNU.sparse.major=1", "GNU.sparse.minor=0", fmt.Sprintf("GNU.sparse.realsize=%d", size), "GNU.sparse.name=uniref.a3m"} {
+	for _, kv := range []string{"GNU.sparse.major=1", "GNU.sparse.minor=0", fmt.Sprintf("GNU.sparse.realsize=%d", size),
+		"GNU.sparse.name=uniref.a3m"} {
 		records += fmt.Sprintf("%02d %s\n", len(kv)+4, kv)
 	}
 	copy(doc[512:1024], append([]byte(records), make([]byte, 512-len(records))...))

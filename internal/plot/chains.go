@@ -23,9 +23,9 @@ type nameAt struct {
 	row   int
 }
 
-// placeNames sets each chain's name over its middle, long chains first, in the lowest line where it touches no other; a name
-// that finds no room is left out (the description names every chain). The chains lie between from and to, the names between
-// lo and hi.
+// placeNames sets each chain's name over its middle, long chains first, in the lowest line where it touches no other;
+// a name that finds no room is left out (the description names every chain). The chains lie between from and to, the
+// names between lo and hi.
 func placeNames(chains []Chain, total int, from, to, lo, hi vg.Length) (names []nameAt, rows int) {
 	if len(chains) < 2 {
 		return nil, 0
@@ -75,7 +75,11 @@ func (a panel) chainStrip(chains []Chain, names []nameAt) {
 	y := a.Max.Y + 2
 	at := 0
 	for i, c := range chains {
-		r := vg.Rectangle{Min: vg.Point{X: a.x(float64(at) + 0.5), Y: y}, Max: vg.Point{X: a.x(float64(at+c.Length) + 0.5), Y: y + stripHeight}}
+		r := vg.Rectangle{
+			Min: vg.Point{X: a.x(float64(at) + 0.5), Y: y}, Max: vg.Point{
+				X: a.x(float64(at+c.Length) + 0.5), Y: y + stripHeight,
+			},
+		}
 		at += c.Length
 		if i%2 == 0 {
 			a.fill(r, chainA)

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Row is one aligned sequence: its identity to the query, 0 to 1, and its letters over the residues of all chains in their
-// order, '-' or '.' where it has none. Insertions have been taken out.
+// Row is one aligned sequence: its identity to the query, 0 to 1, and its letters over the residues of all chains in
+// their order, '-' or '.' where it has none. Insertions have been taken out.
 type Row struct {
 	Identity float64
 	Aligned  string
@@ -22,14 +22,15 @@ type Row struct {
 type Block struct {
 	Name string
 	Rows []Row
-	// Start and Span say which residues the rows stand for, Span of them from Start, counted from 0; a row has gaps at all
-	// others. A Span of 0: all residues.
+	// Start and Span say which residues the rows stand for, Span of them from Start, counted from 0; a row has gaps at
+	// all others. A Span of 0: all residues.
 	Start, Span int
 }
 
-// Coverage draws an alignment: each row in the colour of its identity to the query, sorted by it inside each block with the
-// likest on top, white where it has a gap; over them, in black, how many rows cover each position. Blocks stand below each
-// other in their order. An alignment without rows, a row of another length and an identity outside 0 to 1 are refused.
+// Coverage draws an alignment: each row in the colour of its identity to the query, sorted by it inside each block
+// with the likest on top, white where it has a gap; over them, in black, how many rows cover each position. Blocks
+// stand below each other in their order. An alignment without rows, a row of another length and an identity outside 0
+// to 1 are refused.
 func Coverage(l Labels, chains []Chain, blocks []Block) (*Figure, error) {
 	chains, n, err := checkChains("coverage", chains)
 	if err != nil {
@@ -50,9 +51,14 @@ func Coverage(l Labels, chains []Chain, blocks []Block) (*Figure, error) {
 	area := vg.Rectangle{Min: vg.Point{X: left, Y: 46}, Max: vg.Point{X: figureWidth - 80 - gutter, Y: 46 + 230}}
 	names, rows := placeNames(chains, n, area.Min.X, area.Max.X, 12, figureWidth-12)
 	lo, hi := slices.Min(d.count), slices.Max(d.count)
-	f := &Figure{width: figureWidth, height: area.Max.Y + stripRoom(chains, rows) + headerHeight(l), title: l.Title,
-		desc: fmt.Sprintf("Alignment of %d sequences over the residues of %s, coloured by identity to the query. Between %d and %d sequences cover a position.%s",
-			d.rows, describe(chains), lo, hi, sentence(l.Subtitle))}
+	f := &Figure{
+		width:  figureWidth,
+		height: area.Max.Y + stripRoom(chains, rows) + headerHeight(l),
+		title:  l.Title,
+		desc: fmt.Sprintf("Alignment of %d sequences over the residues of %s, coloured by identity to the query. "+
+			"Between %d and %d sequences cover a position.%s",
+			d.rows, describe(chains), lo, hi, sentence(l.Subtitle)),
+	}
 	f.paint = func(p *pen) {
 		a := panel{p, area, 0.5, float64(n) + 0.5, 0, float64(d.rows)}
 		p.header(l, left)
@@ -76,8 +82,8 @@ func Coverage(l Labels, chains []Chain, blocks []Block) (*Figure, error) {
 	return f, nil
 }
 
-// blockLines separates the blocks and writes their names to the right, each beside its own rows; one that would touch the
-// name above is left out.
+// blockLines separates the blocks and writes their names to the right, each beside its own rows; one that would touch
+// the name above is left out.
 func (a panel) blockLines(d *depth) {
 	size := min(sizeNote, max(7, (a.Max.Y-a.Min.Y)/vg.Length(len(d.blocks))/1.15))
 	above := a.Max.Y + size
@@ -138,17 +144,25 @@ func newDepth(n int, blocks []Block) (*depth, error) {
 			start, end = 0, n
 		}
 		if start < 0 || end < start || end > n {
-			return nil, fmt.Errorf("plot: coverage: block %d (%q) stands for residues %d to %d; the chains have 1 to %d", i+1, clean(b.Name), start+1, end, n)
+			return nil, fmt.Errorf(
+				"plot: coverage: block %d (%q) stands for residues %d to %d; the chains have 1 to %d", i+1,
+				clean(b.Name), start+1, end, n)
 		}
 		for j, r := range b.Rows {
 			if b.Span == 0 && len(r.Aligned) != n {
-				return nil, fmt.Errorf("plot: coverage: block %d (%q), row %d has %d letters; the chains have %d residues", i+1, clean(b.Name), j+1, len(r.Aligned), n)
+				return nil, fmt.Errorf(
+					"plot: coverage: block %d (%q), row %d has %d letters; the chains have %d residues", i+1,
+					clean(b.Name), j+1, len(r.Aligned), n)
 			}
 			if len(r.Aligned) != end-start {
-				return nil, fmt.Errorf("plot: coverage: block %d (%q), row %d has %d letters; the block has %d residues", i+1, clean(b.Name), j+1, len(r.Aligned), end-start)
+				return nil, fmt.Errorf(
+					"plot: coverage: block %d (%q), row %d has %d letters; the block has %d residues", i+1,
+					clean(b.Name), j+1, len(r.Aligned), end-start)
 			}
 			if !(r.Identity >= 0 && r.Identity <= 1) {
-				return nil, fmt.Errorf("plot: coverage: block %d (%q), row %d has identity %v; it takes a number from 0 to 1", i+1, clean(b.Name), j+1, r.Identity)
+				return nil, fmt.Errorf(
+					"plot: coverage: block %d (%q), row %d has identity %v; it takes a number from 0 to 1", i+1,
+					clean(b.Name), j+1, r.Identity)
 			}
 		}
 		sorted := slices.Clone(b.Rows)

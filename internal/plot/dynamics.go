@@ -7,19 +7,20 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// RMSD draws the deviation from a reference over time: values[i] in unit at timesNs[i]. Times may not fall. Negative values,
-// infinities and NaN are refused.
+// RMSD draws the deviation from a reference over time: values[i] in unit at timesNs[i]. Times may not fall. Negative
+// values, infinities and NaN are refused.
 func RMSD(l Labels, timesNs, values []float64, unit Unit) (*Figure, error) {
 	if err := checkSeries("RMSD", timesNs, values, unit); err != nil {
 		return nil, err
 	}
 	lo, hi := rangeFromZero(values)
 	l = l.withDefault("Deviation from the start (RMSD)")
-	return seriesFigure(l, "root-mean-square deviation", timesNs, values, lo, hi, fmt.Sprintf("RMSD (%s)", unit), unit), nil
+	return seriesFigure(l, "root-mean-square deviation", timesNs, values, lo, hi, fmt.Sprintf("RMSD (%s)", unit), unit),
+		nil
 }
 
-// Rg draws the radius of gyration over time, with its mean: values[i] in unit at timesNs[i]. Times may not fall. Negative
-// values, infinities and NaN are refused.
+// Rg draws the radius of gyration over time, with its mean: values[i] in unit at timesNs[i]. Times may not fall.
+// Negative values, infinities and NaN are refused.
 func Rg(l Labels, timesNs, values []float64, unit Unit) (*Figure, error) {
 	if err := checkSeries("Rg", timesNs, values, unit); err != nil {
 		return nil, err
@@ -30,7 +31,8 @@ func Rg(l Labels, timesNs, values []float64, unit Unit) (*Figure, error) {
 		pad = max(hi*0.05, 0.05)
 	}
 	l = l.withDefault("Radius of gyration (Rg)")
-	return seriesFigure(l, "radius of gyration", timesNs, values, max(0, lo-pad), hi+pad, fmt.Sprintf("Rg (%s)", unit), unit), nil
+	return seriesFigure(l, "radius of gyration", timesNs, values, max(0, lo-pad), hi+pad, fmt.Sprintf("Rg (%s)", unit),
+		unit), nil
 }
 
 func checkSeries(what string, times, values []float64, unit Unit) error {
@@ -38,7 +40,8 @@ func checkSeries(what string, times, values []float64, unit Unit) error {
 		return err
 	}
 	if len(times) != len(values) {
-		return fmt.Errorf("plot: %s has %d times and %d values; it takes as many of each", what, len(times), len(values))
+		return fmt.Errorf("plot: %s has %d times and %d values; it takes as many of each", what, len(times),
+			len(values))
 	}
 	if len(times) == 0 {
 		return fmt.Errorf("plot: %s has no frames; it takes at least one", what)
@@ -51,7 +54,8 @@ func checkSeries(what string, times, values []float64, unit Unit) error {
 			return fmt.Errorf("plot: %s: frame %d is %v; it takes a number from 0 to 1e9", what, i+1, v)
 		}
 		if t := times[i]; !(math.Abs(t) <= MaxValue) || i > 0 && t < times[i-1] {
-			return fmt.Errorf("plot: %s: the time of frame %d is %v; it takes times of at most 1e9 ns that do not fall", what, i+1, t)
+			return fmt.Errorf("plot: %s: the time of frame %d is %v; it takes times of at most 1e9 ns that do not fall",
+				what, i+1, t)
 		}
 	}
 	return nil
@@ -101,7 +105,8 @@ func seriesFigure(l Labels, name string, times, values []float64, lo, hi float64
 	return f
 }
 
-// thin copies a series, keeping at most the first, lowest, highest and last point of each of n/4 stretches: the drawn line covers the same pixels.
+// thin copies a series, keeping at most the first, lowest, highest and last point of each of n/4 stretches: the drawn
+// line covers the same pixels.
 func thin(times, values []float64, n int) (ts, vs []float64) {
 	if len(times) <= n {
 		return append(ts, times...), append(vs, values...)
@@ -128,16 +133,17 @@ func thin(times, values []float64, n int) (ts, vs []float64) {
 	return ts, vs
 }
 
-// Axis is one side of a free-energy grid: its name with unit as shown, the values at its two ends, and its number of bins.
+// Axis is one side of a free-energy grid: its name with unit as shown, the values at its two ends, and its number of
+// bins.
 type Axis struct {
 	Label    string
 	Min, Max float64
 	Bins     int
 }
 
-// FreeEnergy draws a free-energy landscape in kJ/mol over two coordinates: energy[iy*x.Bins+ix] belongs to bin ix along x and
-// iy along y. +Inf is a bin that was never visited, and is left blank. NaN, −Inf and a grid that was never visited are
-// refused.
+// FreeEnergy draws a free-energy landscape in kJ/mol over two coordinates: energy[iy*x.Bins+ix] belongs to bin ix
+// along x and iy along y. +Inf is a bin that was never visited, and is left blank. NaN, −Inf and a grid that was never
+// visited are refused.
 func FreeEnergy(l Labels, x, y Axis, energy []float64) (*Figure, error) {
 	for _, a := range []struct {
 		name string
@@ -147,20 +153,24 @@ func FreeEnergy(l Labels, x, y Axis, energy []float64) (*Figure, error) {
 		if a.Bins < 1 || a.Bins > MaxBins {
 			return nil, fmt.Errorf("plot: free energy: axis %s has %d bins; it takes 1 to %d", a.name, a.Bins, MaxBins)
 		}
-		if least := max(1e-9, 1e-9*max(math.Abs(a.Min), math.Abs(a.Max))); !(a.Min >= -MaxValue && a.Max <= MaxValue && a.Max-a.Min >= least) {
-			return nil, fmt.Errorf("plot: free energy: axis %s runs from %v to %v; it takes two ends of at most 1e9, the first the lower", a.name, a.Min, a.Max)
+		if least := max(1e-9, 1e-9*max(math.Abs(a.Min), math.Abs(a.Max))); !(a.Min >= -MaxValue && a.Max <= MaxValue &&
+			a.Max-a.Min >= least) {
+			return nil, fmt.Errorf("plot: free energy: axis %s runs from %v to %v; it takes two ends of at most 1e9, "+
+				"the first the lower", a.name, a.Min, a.Max)
 		}
 		if a.Label == "" {
 			return nil, fmt.Errorf("plot: free energy: axis %s has no label", a.name)
 		}
 	}
 	if len(energy) != x.Bins*y.Bins {
-		return nil, fmt.Errorf("plot: free energy has %d values; the axes have %d × %d bins", len(energy), x.Bins, y.Bins)
+		return nil, fmt.Errorf("plot: free energy has %d values; the axes have %d × %d bins", len(energy), x.Bins,
+			y.Bins)
 	}
 	lo, hi, visited := math.Inf(1), math.Inf(-1), 0
 	for i, e := range energy {
 		if math.IsNaN(e) || e < -MaxValue || e > MaxValue && !math.IsInf(e, 1) {
-			return nil, fmt.Errorf("plot: free energy: bin %d along x, %d along y is %v; it takes a number of kJ/mol of at most 1e9, or +Inf where never visited", i%x.Bins+1, i/x.Bins+1, e)
+			return nil, fmt.Errorf("plot: free energy: bin %d along x, %d along y is %v; it takes a number of kJ/mol "+
+				"of at most 1e9, or +Inf where never visited", i%x.Bins+1, i/x.Bins+1, e)
 		}
 		if !math.IsInf(e, 1) {
 			lo, hi, visited = min(lo, e), max(hi, e), visited+1
@@ -179,7 +189,8 @@ func FreeEnergy(l Labels, x, y Axis, energy []float64) (*Figure, error) {
 		}
 	}
 	l = l.withDefault("Free-energy landscape")
-	desc := fmt.Sprintf("Heat map of the free energy over %s and %s, from %.3g to %.3g kJ/mol; %d of %d bins were visited.%s",
+	desc := fmt.Sprintf(
+		"Heat map of the free energy over %s and %s, from %.3g to %.3g kJ/mol; %d of %d bins were visited.%s",
 		x.Label, y.Label, lo, hi, visited, len(energy), sentence(l.Subtitle))
 	return energyFigure(l, desc, x, y, h, visited < len(energy)), nil
 }

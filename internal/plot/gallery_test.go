@@ -13,7 +13,8 @@ import (
 
 var galleryDir = flag.String("gallery", "", "write every figure of TestGallery into this folder, to be looked at")
 
-// Figures of made-up arrays, in the shapes that have gone wrong in plots: one residue, few, many, many chains, long names.
+// Figures of made-up arrays, in the shapes that have gone wrong in plots: one residue, few, many, many chains, long
+// names.
 
 func fakeProfile(r *rand.Rand, name string, n int) Profile {
 	v, at := make([]float64, n), 80.0
@@ -101,10 +102,13 @@ type shot struct {
 
 func gallery() []shot {
 	r := rand.New(rand.NewPCG(1, 2))
-	trimer := []Profile{fakeProfile(r, "Heavy chain of a rather long-named antibody", 220), fakeProfile(r, "Light", 214), fakeProfile(r, "ATP", 31)}
+	trimer := []Profile{fakeProfile(r, "Heavy chain of a rather long-named antibody", 220),
+		fakeProfile(r, "Light", 214), fakeProfile(r, "ATP", 31)}
 	many := manyProfiles(r, 26, 40)
-	one, twenty, long := []Profile{fakeProfile(r, "A", 1)}, []Profile{fakeProfile(r, "A", 20)}, []Profile{fakeProfile(r, "A", 1500)}
-	tiny := []Profile{fakeProfile(r, "Receptor", 900), fakeProfile(r, "Peptide", 9), fakeProfile(r, "Zn", 1), fakeProfile(r, "Mg", 1), fakeProfile(r, "ATP", 31)}
+	one, twenty, long := []Profile{fakeProfile(r, "A", 1)}, []Profile{fakeProfile(r, "A", 20)},
+		[]Profile{fakeProfile(r, "A", 1500)}
+	tiny := []Profile{fakeProfile(r, "Receptor", 900), fakeProfile(r, "Peptide", 9), fakeProfile(r, "Zn", 1),
+		fakeProfile(r, "Mg", 1), fakeProfile(r, "ATP", 31)}
 	agreement := Labels{Subtitle: "ensemble agreement, calibrated; not a trained head"}
 	x, y := Axis{Label: "RMSD (nm)", Min: 0, Max: 1.2, Bins: 60}, Axis{Label: "Rg (nm)", Min: 1.1, Max: 2.4, Bins: 50}
 	var out []shot
@@ -151,7 +155,9 @@ func gallery() []shot {
 		t, v := fakeSeries(r, n, 0.01, 0.8)
 		out = append(out,
 			shot{fmt.Sprintf("rmsd-%d", n), func() (*Figure, error) { return RMSD(Labels{}, t, v, Nanometre) }},
-			shot{fmt.Sprintf("rg-%d", n), func() (*Figure, error) { return Rg(Labels{Subtitle: "CALVADOS 2, 293 K"}, t, v, Angstrom) }})
+			shot{fmt.Sprintf("rg-%d", n), func() (*Figure, error) {
+				return Rg(Labels{Subtitle: "CALVADOS 2, 293 K"}, t, v, Angstrom)
+			}})
 	}
 	out = append(out,
 		shot{"coverage-query", func() (*Figure, error) {
@@ -161,10 +167,13 @@ func gallery() []shot {
 			return FreeEnergy(Labels{Subtitle: "293 K, 20 000 frames"}, x, y, fakeEnergy(x, y))
 		}},
 		shot{"energy-one", func() (*Figure, error) {
-			return FreeEnergy(Labels{}, Axis{"PC 1 (nm)", -1e-3, 1e-3, 1}, Axis{"PC 2 (nm)", -250, 1250, 1}, []float64{0})
+			return FreeEnergy(Labels{}, Axis{"PC 1 (nm)", -1e-3, 1e-3, 1}, Axis{"PC 2 (nm)", -250, 1250, 1},
+				[]float64{0})
 		}},
 		shot{"long-title", func() (*Figure, error) {
-			return PLDDT(Labels{strings.Repeat("A very long title ", 12), strings.Repeat("and a longer subtitle <&> ", 12)}, twenty)
+			return PLDDT(Labels{
+				strings.Repeat("A very long title ", 12), strings.Repeat("and a longer subtitle <&> ", 12),
+			}, twenty)
 		}})
 	return out
 }

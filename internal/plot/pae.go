@@ -10,13 +10,14 @@ import (
 // paeSide is the side of the square of a PAE plot, in points.
 const paeSide vg.Length = 330
 
-// paeScale is the end of the scale of the models: the last of 64 bins of 0.5 Å ends at 31.75 (Jumper et al. 2021, SI 1.9.7).
+// paeScale is the end of the scale of the models: the last of 64 bins of 0.5 Å ends at 31.75 (Jumper et al. 2021, SI
+// 1.9.7).
 const paeScale = 31.75
 
-// PAE draws the predicted aligned error in Å: at(i, j) is the error at scored residue j when aligned on residue i, both counted
-// from 0 through all chains. The first residues are at the top left, as in the AlphaFold database. The scale ends at 31.75 Å,
-// or at the next five above a larger value. `at` is called once for each pair before PAE returns. Negative values,
-// infinities and NaN are refused.
+// PAE draws the predicted aligned error in Å: at(i, j) is the error at scored residue j when aligned on residue i,
+// both counted from 0 through all chains. The first residues are at the top left, as in the AlphaFold database. The
+// scale ends at 31.75 Å, or at the next five above a larger value. `at` is called once for each pair before PAE
+// returns. Negative values, infinities and NaN are refused.
 func PAE(l Labels, chains []Chain, at func(aligned, scored int) float64) (*Figure, error) {
 	chains, n, err := checkChains("PAE", chains)
 	if err != nil {
@@ -28,7 +29,9 @@ func PAE(l Labels, chains []Chain, at func(aligned, scored int) float64) (*Figur
 		for j := range n {
 			v := at(i, j)
 			if !(v >= 0 && v <= MaxValue) {
-				return nil, fmt.Errorf("plot: PAE: aligned residue %d, scored residue %d is %v; it takes a number of Å from 0 to 1e9", i+1, j+1, v)
+				return nil, fmt.Errorf(
+					"plot: PAE: aligned residue %d, scored residue %d is %v; it takes a number of Å from 0 to 1e9", i+1,
+					j+1, v)
 			}
 			h.add(j, i, v)
 			sum, top = sum+v, max(top, v)
@@ -45,9 +48,14 @@ func PAE(l Labels, chains []Chain, at func(aligned, scored int) float64) (*Figur
 	area := vg.Rectangle{Min: vg.Point{X: left, Y: 46}, Max: vg.Point{X: left + paeSide, Y: 46 + paeSide}}
 	width := area.Max.X + 78
 	names, rows := placeNames(chains, n, area.Min.X, area.Max.X, 12, width-12)
-	f := &Figure{width: width, height: area.Max.Y + stripRoom(chains, rows) + headerHeight(l), title: l.Title,
-		desc: fmt.Sprintf("Heat map of the expected position error in Å of each scored residue (across) aligned on each other (down), of %s. Mean %.1f, highest %.1f.%s",
-			describe(chains), sum/float64(n)/float64(n), top, sentence(l.Subtitle))}
+	f := &Figure{
+		width:  width,
+		height: area.Max.Y + stripRoom(chains, rows) + headerHeight(l),
+		title:  l.Title,
+		desc: fmt.Sprintf("Heat map of the expected position error in Å of each scored residue (across) aligned on "+
+			"each other (down), of %s. Mean %.1f, highest %.1f.%s",
+			describe(chains), sum/float64(n)/float64(n), top, sentence(l.Subtitle)),
+	}
 	f.paint = func(p *pen) {
 		a := panel{p, area, 0.5, float64(n) + 0.5, float64(n) + 0.5, 0.5}
 		p.header(l, left)

@@ -164,12 +164,14 @@ func (p *pen) line(width vg.Length, c color.RGBA, dashes []vg.Length, pts ...vg.
 	}
 }
 
-// stretchPoints is how many points of a line are drawn at once in a bitmap: the library's time grows with the square of them where
-// the line goes up and down: 0.36 s for 1,000 residues. Two stretches share a segment, so that they join.
+// stretchPoints is how many points of a line are drawn at once in a bitmap: the library's time grows with the square
+// of them where the line goes up and down: 0.36 s for 1,000 residues. Two stretches share a segment, so that they
+// join.
 const stretchPoints = 64
 
 func (p *pen) frame(r vg.Rectangle) {
-	p.line(0.8, ink, nil, r.Min, vg.Point{X: r.Max.X, Y: r.Min.Y}, r.Max, vg.Point{X: r.Min.X, Y: r.Max.Y}, r.Min, vg.Point{X: r.Max.X, Y: r.Min.Y})
+	p.line(0.8, ink, nil, r.Min, vg.Point{X: r.Max.X, Y: r.Min.Y}, r.Max, vg.Point{X: r.Min.X, Y: r.Max.Y}, r.Min,
+		vg.Point{X: r.Max.X, Y: r.Min.Y})
 }
 
 // image lays a raster over r, whose sides are whole points. In a bitmap each pixel is computed in place, without any
@@ -230,7 +232,8 @@ func (a panel) xAxis(label string, ticks []tick) {
 		a.line(0.8, ink, nil, vg.Point{X: x, Y: a.Min.Y}, vg.Point{X: x, Y: a.Min.Y - n})
 		a.text(x, a.Min.Y-6-sizeTick*0.75, t.label, style{sizeTick, false, ink}, middle)
 	}
-	a.text((a.Min.X+a.Max.X)/2, a.Min.Y-31, shorten(label, sizeAxis, false, a.Max.X-a.Min.X), style{sizeAxis, false, ink}, middle)
+	a.text((a.Min.X+a.Max.X)/2, a.Min.Y-31, shorten(label, sizeAxis, false, a.Max.X-a.Min.X),
+		style{sizeAxis, false, ink}, middle)
 }
 
 func (a panel) yAxis(label string, ticks []tick) {
@@ -244,7 +247,8 @@ func (a panel) yAxis(label string, ticks []tick) {
 		a.text(a.Min.X-6.5, y-sizeTick*0.34, t.label, style{sizeTick, false, ink}, end)
 		widest = max(widest, textWidth(t.label, sizeTick, false))
 	}
-	a.upright(a.Min.X-widest-14, (a.Min.Y+a.Max.Y)/2, shorten(label, sizeAxis, false, a.Max.Y-a.Min.Y), style{sizeAxis, false, ink})
+	a.upright(a.Min.X-widest-14, (a.Min.Y+a.Max.Y)/2, shorten(label, sizeAxis, false, a.Max.Y-a.Min.Y),
+		style{sizeAxis, false, ink})
 }
 
 // leftMargin is the room that a y axis takes.
@@ -258,7 +262,8 @@ func leftMargin(ticks []tick) vg.Length {
 
 // colourBar draws a scale to the right of the panel, its lower value below.
 func (a panel) colourBar(x vg.Length, r ramp, lo, hi float64, label string, ticks []tick) {
-	bar := panel{a.pen, vg.Rectangle{Min: vg.Point{X: x, Y: a.Min.Y}, Max: vg.Point{X: x + 13, Y: a.Max.Y}}, 0, 1, lo, hi}
+	bar := panel{a.pen, vg.Rectangle{Min: vg.Point{X: x, Y: a.Min.Y}, Max: vg.Point{X: x + 13, Y: a.Max.Y}}, 0, 1, lo,
+		hi}
 	a.image(bar.Rectangle, scale{r})
 	a.frame(bar.Rectangle)
 	var widest vg.Length

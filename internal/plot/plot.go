@@ -1,9 +1,9 @@
-// Package plot draws the figures of a run from plain arrays: confidence per residue (pLDDT), predicted aligned error (PAE),
-// alignment coverage, and the curves and landscapes of dynamics. A Figure is written as SVG or PNG; the same input gives the
-// same bytes, and no font, display or file of the host is needed.
+// Package plot draws the figures of a run from plain arrays: confidence per residue (pLDDT), predicted aligned error
+// (PAE), alignment coverage, and the curves and landscapes of dynamics. A Figure is written as SVG or PNG; the same
+// input gives the same bytes, and no font, display or file of the host is needed.
 //
-// It owns how a figure looks. It computes no score, reads no file, and knows nothing of jobs: alignments, structures and
-// trajectories are turned into arrays by their own packages.
+// It owns how a figure looks. It computes no score, reads no file, and knows nothing of jobs: alignments, structures
+// and trajectories are turned into arrays by their own packages.
 package plot
 
 import (
@@ -22,7 +22,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// PixelsPerPoint is the scale of a PNG: three pixels a point are 216 dots an inch, and every whole point falls on a pixel.
+// PixelsPerPoint is the scale of a PNG: three pixels a point are 216 dots an inch, and every whole point falls on a
+// pixel.
 const PixelsPerPoint = 3
 
 // Bounds of what one figure takes. Beyond them the constructors answer an error.
@@ -35,8 +36,8 @@ const (
 	MaxValue    = 1e9   // of a length, an energy, a time or the end of an axis, in its unit
 )
 
-// Labels are the words above a figure. An empty Title takes the plot's own; an empty Subtitle is left out. Either is shortened
-// with an ellipsis where it is wider than the figure.
+// Labels are the words above a figure. An empty Title takes the plot's own; an empty Subtitle is left out. Either is
+// shortened with an ellipsis where it is wider than the figure.
 type Labels struct {
 	Title    string
 	Subtitle string // such as "ensemble agreement, calibrated; not a trained head"
@@ -63,8 +64,8 @@ const (
 	Angstrom  Unit = "Å"
 )
 
-// Figure is a finished plot, ready to be written. It holds its own copy of what it draws, and may be written any number of
-// times and from several goroutines.
+// Figure is a finished plot, ready to be written. It holds its own copy of what it draws, and may be written any
+// number of times and from several goroutines.
 type Figure struct {
 	width, height vg.Length
 	title, desc   string
@@ -79,8 +80,8 @@ func (f *Figure) Size() (width, height int) {
 // Description says in a sentence or two what the figure shows, as its SVG does to a screen reader.
 func (f *Figure) Description() string { return f.desc }
 
-// quick takes half the time of the default level. Lines and text come out 5 % larger, a heat map of hundreds of residues up to
-// twice as large.
+// quick takes half the time of the default level. Lines and text come out 5 % larger, a heat map of hundreds of
+// residues up to twice as large.
 var quick = png.Encoder{CompressionLevel: png.BestSpeed}
 
 // PNG encodes the figure as an opaque bitmap of Size pixels.
@@ -93,14 +94,15 @@ func (f *Figure) PNG() ([]byte, error) {
 }
 
 func (f *Figure) bitmap() image.Image {
-	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(72*PixelsPerPoint), vgimg.UseBackgroundColor(color.White))
+	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(72*PixelsPerPoint),
+		vgimg.UseBackgroundColor(color.White))
 	f.paint(&pen{Canvas: c, width: f.width, height: f.height, bitmap: c.Image()})
 	return c.Image()
 }
 
-// SVG encodes the figure as a document on a white ground, with its title and description for screen readers. Heat maps are
-// embedded as PNG, so that the size does not grow with the square of the residues. Text stays text, in Liberation Sans or what
-// the reader has of the same widths (Arial, Helvetica).
+// SVG encodes the figure as a document on a white ground, with its title and description for screen readers. Heat maps
+// are embedded as PNG, so that the size does not grow with the square of the residues. Text stays text, in Liberation
+// Sans or what the reader has of the same widths (Arial, Helvetica).
 func (f *Figure) SVG() ([]byte, error) {
 	c := vgsvg.New(f.width, f.height)
 	p := &pen{Canvas: c, width: f.width, height: f.height}
@@ -113,8 +115,8 @@ func (f *Figure) SVG() ([]byte, error) {
 	return f.dress(out.Bytes())
 }
 
-// dress replaces the head that vgsvg writes, which has no title and no role, and mends two of its habits: it names a single
-// font without fallback and calls PNG data JPEG.
+// dress replaces the head that vgsvg writes, which has no title and no role, and mends two of its habits: it names a
+// single font without fallback and calls PNG data JPEG.
 func (f *Figure) dress(doc []byte) ([]byte, error) {
 	_, body, ok := bytes.Cut(doc, []byte(`xmlns:xlink="http://www.w3.org/1999/xlink">`))
 	if !ok {
@@ -126,8 +128,10 @@ func (f *Figure) dress(doc []byte) ([]byte, error) {
 <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" width="%gpt" height="%gpt" viewBox="0 0 %g %g" stroke-linejoin="round">
 <title>%s</title>
 <desc>%s</desc>`, f.width.Points(), f.height.Points(), f.width.Points(), f.height.Points(), html.EscapeString(f.title), html.EscapeString(f.desc))
-	body = bytes.ReplaceAll(body, []byte(`font-family:Liberation Sans;font-variant:normal;`), []byte(`font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`))
-	body = bytes.ReplaceAll(body, []byte(`xlink:href="data:image/jpg;base64,`), []byte(`style="image-rendering:pixelated" preserveAspectRatio="none" xlink:href="data:image/png;base64,`))
+	body = bytes.ReplaceAll(body, []byte(`font-family:Liberation Sans;font-variant:normal;`),
+		[]byte(`font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`))
+	body = bytes.ReplaceAll(body, []byte(`xlink:href="data:image/jpg;base64,`),
+		[]byte(`style="image-rendering:pixelated" preserveAspectRatio="none" xlink:href="data:image/png;base64,`))
 	out.Write(body)
 	return out.Bytes(), nil
 }
@@ -167,10 +171,12 @@ func checkChains(what string, chains []Chain) ([]Chain, int, error) {
 	for i, c := range chains {
 		out[i] = Chain{Name: clean(c.Name), Length: c.Length}
 		if c.Length < 1 {
-			return nil, 0, fmt.Errorf("plot: %s: chain %d (%q) has %d residues; it takes at least one", what, i+1, out[i].Name, c.Length)
+			return nil, 0, fmt.Errorf("plot: %s: chain %d (%q) has %d residues; it takes at least one", what, i+1,
+				out[i].Name, c.Length)
 		}
 		if c.Length > MaxResidues-total {
-			return nil, 0, fmt.Errorf("plot: %s has more than %d residues at chain %d (%q)", what, MaxResidues, i+1, out[i].Name)
+			return nil, 0, fmt.Errorf("plot: %s has more than %d residues at chain %d (%q)", what, MaxResidues, i+1,
+				out[i].Name)
 		}
 		total += c.Length
 	}
@@ -191,7 +197,8 @@ func checkProfiles(what string, profiles []Profile, lo, hi float64, want string)
 	for i, p := range profiles {
 		for j, v := range p.Values {
 			if !(v >= lo && v <= hi) {
-				return nil, nil, fmt.Errorf("plot: %s: chain %d (%q), residue %d is %v; it takes %s", what, i+1, chains[i].Name, j+1, v, want)
+				return nil, nil, fmt.Errorf("plot: %s: chain %d (%q), residue %d is %v; it takes %s", what, i+1,
+					chains[i].Name, j+1, v, want)
 			}
 		}
 		values = append(values, p.Values...)

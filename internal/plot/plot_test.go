@@ -92,7 +92,8 @@ func words(t testing.TB, svg string) []string {
 	}
 }
 
-var levelText = regexp.MustCompile(`<text x="([-0-9.e+]+)" y="([-0-9.e+]+)" transform="scale\(1, -1\)"\s+style="([^"]*)">([^<]*)</text>`)
+var levelText = regexp.MustCompile(
+	`<text x="([-0-9.e+]+)" y="([-0-9.e+]+)" transform="scale\(1, -1\)"\s+style="([^"]*)">([^<]*)</text>`)
 
 type box struct {
 	text                     string
@@ -110,7 +111,8 @@ func boxes(t testing.TB, svg string) []box {
 		if err != nil {
 			t.Fatal(err)
 		}
-		width := textWidth(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(m[4]), vg.Length(size), strings.Contains(m[3], "bold")).Points()
+		width := textWidth(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(m[4]), vg.Length(size),
+			strings.Contains(m[3], "bold")).Points()
 		if x == 0 || strings.HasPrefix(m[1], "-") {
 			continue // a turned text: its place is in the group around it
 		}
@@ -119,8 +121,8 @@ func boxes(t testing.TB, svg string) []box {
 	return out
 }
 
-// Every figure of the gallery: the document is well formed and says what it is, both forms have the size promised, no letter
-// touches another, and nothing comes near the edge.
+// Every figure of the gallery: the document is well formed and says what it is, both forms have the size promised, no
+// letter touches another, and nothing comes near the edge.
 func TestFigures(t *testing.T) {
 	for _, s := range gallery() {
 		t.Run(s.name, func(t *testing.T) {
@@ -131,7 +133,8 @@ func TestFigures(t *testing.T) {
 			if err := xml.Unmarshal([]byte(svg), &doc); err != nil {
 				t.Fatalf("SVG is not XML: %v", err)
 			}
-			if doc.Role != "img" || doc.Title == "" || doc.Desc != f.Description() || !strings.HasSuffix(doc.Desc, ".") {
+			if doc.Role != "img" || doc.Title == "" || doc.Desc != f.Description() ||
+				!strings.HasSuffix(doc.Desc, ".") {
 				t.Errorf("role %q, title %q, desc %q", doc.Role, doc.Title, doc.Desc)
 			}
 			pix, ok := img.(*image.RGBA)
@@ -149,7 +152,8 @@ func TestFigures(t *testing.T) {
 					row = append(slices.Clone(row[:4*margin]), row[4*(w-margin):]...)
 				}
 				if bytes.Count(row, []byte{0xFF}) != len(row) {
-					t.Fatalf("ink within %d pixels of the edge, in line %d of %d: something is cut or nearly so", margin, y, h)
+					t.Fatalf("ink within %d pixels of the edge, in line %d of %d: something is cut or nearly so",
+						margin, y, h)
 				}
 			}
 			bs := boxes(t, svg)
@@ -214,7 +218,9 @@ func TestFromSeveralGoroutines(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	two := []Profile{{"Receptor", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}, {"Peptide", []float64{11, 12, 13, 14, 15, 16}}}
+	two := []Profile{
+		{"Receptor", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}, {"Peptide", []float64{11, 12, 13, 14, 15, 16}},
+	}
 	grid := Axis{"RMSD (nm)", 0, 1, 2}
 	for _, c := range []struct {
 		name string
@@ -222,13 +228,21 @@ func TestWords(t *testing.T) {
 		want []string
 	}{
 		{"pLDDT", must(t)(PLDDT(Labels{"My fold", "measured"}, two)),
-			[]string{"My fold", "measured", "Residue", "pLDDT (0–100)", "Receptor", "Peptide", "Very high (> 90)", "Confident (70–90)", "Low (50–70)", "Very low (< 50)", "50", "70", "90", "100"}},
+			[]string{"My fold", "measured", "Residue", "pLDDT (0–100)", "Receptor", "Peptide", "Very high (> 90)",
+				"Confident (70–90)", "Low (50–70)", "Very low (< 50)", "50", "70", "90", "100"}},
 		{"PAE", must(t)(PAE(Labels{}, chainsOf(two), func(i, j int) float64 { return 1 })),
-			[]string{"Predicted aligned error (PAE)", "Scored residue", "Aligned residue", "Expected position error (Å)", "Receptor", "Peptide", "30"}},
-		{"coverage", must(t)(Coverage(Labels{}, chainsOf(two), []Block{{Name: "paired", Rows: []Row{{1, strings.Repeat("A", 16)}}}, {Name: "unpaired", Rows: []Row{{0.5, "AAAAAAAAAA------"}}}})),
-			[]string{"Alignment coverage", "Residue", "Sequences", "Sequence identity to query", "paired", "unpaired", "Receptor", "1.0"}},
-		{"RMSD", must(t)(RMSD(Labels{}, []float64{0, 1}, []float64{0, 2}, Angstrom)), []string{"Time (ns)", "RMSD (Å)", "mean 1 Å"}},
-		{"Rg", must(t)(Rg(Labels{}, []float64{0, 1}, []float64{1.25, 1.75}, Nanometre)), []string{"Time (ns)", "Rg (nm)", "mean 1.5 nm"}},
+			[]string{"Predicted aligned error (PAE)", "Scored residue", "Aligned residue",
+				"Expected position error (Å)", "Receptor", "Peptide", "30"}},
+		{"coverage", must(t)(Coverage(Labels{}, chainsOf(two), []Block{
+			{Name: "paired", Rows: []Row{{1, strings.Repeat("A", 16)}}},
+			{Name: "unpaired", Rows: []Row{{0.5, "AAAAAAAAAA------"}}},
+		})),
+			[]string{"Alignment coverage", "Residue", "Sequences", "Sequence identity to query", "paired", "unpaired",
+				"Receptor", "1.0"}},
+		{"RMSD", must(t)(RMSD(Labels{}, []float64{0, 1}, []float64{0, 2}, Angstrom)),
+			[]string{"Time (ns)", "RMSD (Å)", "mean 1 Å"}},
+		{"Rg", must(t)(Rg(Labels{}, []float64{0, 1}, []float64{1.25, 1.75}, Nanometre)),
+			[]string{"Time (ns)", "Rg (nm)", "mean 1.5 nm"}},
 		{"RMSF", must(t)(RMSF(Labels{}, two, Nanometre)), []string{"Residue", "RMSF (nm)", "Peptide"}},
 		{"energy", must(t)(FreeEnergy(Labels{}, grid, Axis{"Rg (nm)", 1, 2, 2}, []float64{0, 1, 2, math.Inf(1)})),
 			[]string{"Free-energy landscape", "RMSD (nm)", "Rg (nm)", "Free energy (kJ/mol)", "not visited"}},
@@ -335,7 +349,8 @@ func TestLargePAE(t *testing.T) {
 	f.bitmap()
 	took := time.Since(began)
 	runtime.ReadMemStats(&after)
-	t.Logf("%d residues of noise: %v, SVG %d bytes, %d MB allocated", n, took, len(svg), (after.TotalAlloc-before.TotalAlloc)>>20)
+	t.Logf("%d residues of noise: %v, SVG %d bytes, %d MB allocated", n, took, len(svg),
+		(after.TotalAlloc-before.TotalAlloc)>>20)
 	if len(svg) > 300_000 {
 		t.Errorf("SVG has %d bytes, want at most 300,000", len(svg))
 	}
@@ -421,37 +436,73 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		{second(PLDDT(Labels{}, nil)), `plot: pLDDT has no chains; it takes at least one`},
-		{second(PLDDT(Labels{}, []Profile{{"A", nil}})), `plot: pLDDT: chain 1 ("A") has 0 residues; it takes at least one`},
-		{second(PLDDT(Labels{}, []Profile{{"A", []float64{1}}, {"B", []float64{3, nan}}})), `plot: pLDDT: chain 2 ("B"), residue 2 is NaN; it takes a number from 0 to 100`},
-		{second(PLDDT(Labels{}, []Profile{{"A", []float64{101}}})), `plot: pLDDT: chain 1 ("A"), residue 1 is 101; it takes a number from 0 to 100`},
+		{second(PLDDT(Labels{}, []Profile{{"A", nil}})),
+			`plot: pLDDT: chain 1 ("A") has 0 residues; it takes at least one`},
+		{second(PLDDT(Labels{}, []Profile{{"A", []float64{1}}, {"B", []float64{3, nan}}})),
+			`plot: pLDDT: chain 2 ("B"), residue 2 is NaN; it takes a number from 0 to 100`},
+		{second(PLDDT(Labels{}, []Profile{{"A", []float64{101}}})),
+			`plot: pLDDT: chain 1 ("A"), residue 1 is 101; it takes a number from 0 to 100`},
 		{second(PLDDT(Labels{}, make([]Profile, MaxChains+1))), `plot: pLDDT has 513 chains; it takes at most 512`},
-		{second(PLDDT(Labels{}, []Profile{{"A", make([]float64, MaxResidues+1)}})), `plot: pLDDT has more than 20000 residues at chain 1 ("A")`},
+		{second(PLDDT(Labels{}, []Profile{{"A", make([]float64, MaxResidues+1)}})),
+			`plot: pLDDT has more than 20000 residues at chain 1 ("A")`},
 		{pae(nan), `plot: PAE: aligned residue 1, scored residue 1 is NaN; it takes a number of Å from 0 to 1e9`},
 		{pae(-1), `plot: PAE: aligned residue 1, scored residue 1 is -1; it takes a number of Å from 0 to 1e9`},
 		{pae(inf), `plot: PAE: aligned residue 1, scored residue 1 is +Inf; it takes a number of Å from 0 to 1e9`},
-		{second(PAE(Labels{}, []Chain{{"A", math.MaxInt}, {"B", math.MaxInt}}, nil)), `plot: PAE has more than 20000 residues at chain 1 ("A")`},
-		{second(PAE(Labels{}, []Chain{{"A", -3}}, nil)), `plot: PAE: chain 1 ("A") has -3 residues; it takes at least one`},
+		{second(PAE(Labels{}, []Chain{{"A", math.MaxInt}, {"B", math.MaxInt}}, nil)),
+			`plot: PAE has more than 20000 residues at chain 1 ("A")`},
+		{second(PAE(Labels{}, []Chain{{"A", -3}}, nil)),
+			`plot: PAE: chain 1 ("A") has -3 residues; it takes at least one`},
 		{second(Coverage(Labels{}, one, nil)), `plot: coverage has no rows; it takes at least the query`},
-		{second(Coverage(Labels{}, one, []Block{{}, {Name: "x"}})), `plot: coverage has no rows; it takes at least the query`},
-		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{1, "AAA"}}}})), `plot: coverage: block 1 ("x"), row 1 has 3 letters; the chains have 2 residues`},
-		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{1, "AA"}}, Start: 1, Span: 1}})), `plot: coverage: block 1 ("x"), row 1 has 2 letters; the block has 1 residues`},
-		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{1, "AA"}}, Start: 1, Span: 2}})), `plot: coverage: block 1 ("x") stands for residues 2 to 3; the chains have 1 to 2`},
-		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{1, "A"}}, Start: -1, Span: 1}})), `plot: coverage: block 1 ("x") stands for residues 0 to 0; the chains have 1 to 2`},
-		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{nan, "AA"}}}})), `plot: coverage: block 1 ("x"), row 1 has identity NaN; it takes a number from 0 to 1`},
+		{second(Coverage(Labels{}, one, []Block{{}, {Name: "x"}})),
+			`plot: coverage has no rows; it takes at least the query`},
+		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{1, "AAA"}}}})),
+			`plot: coverage: block 1 ("x"), row 1 has 3 letters; the chains have 2 residues`},
+		{second(Coverage(Labels{}, one, []Block{{
+			Name:  "x",
+			Rows:  []Row{{1, "AA"}},
+			Start: 1,
+			Span:  1,
+		}})), `plot: coverage: block 1 ("x"), row 1 has 2 letters; the block has 1 residues`},
+		{second(Coverage(Labels{}, one, []Block{{
+			Name:  "x",
+			Rows:  []Row{{1, "AA"}},
+			Start: 1,
+			Span:  2,
+		}})), `plot: coverage: block 1 ("x") stands for residues 2 to 3; the chains have 1 to 2`},
+		{second(Coverage(Labels{}, one, []Block{{
+			Name:  "x",
+			Rows:  []Row{{1, "A"}},
+			Start: -1,
+			Span:  1,
+		}})), `plot: coverage: block 1 ("x") stands for residues 0 to 0; the chains have 1 to 2`},
+		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{nan, "AA"}}}})),
+			`plot: coverage: block 1 ("x"), row 1 has identity NaN; it takes a number from 0 to 1`},
 		{second(RMSD(Labels{}, nil, nil, Nanometre)), `plot: RMSD has no frames; it takes at least one`},
-		{second(RMSD(Labels{}, []float64{1}, nil, Nanometre)), `plot: RMSD has 1 times and 0 values; it takes as many of each`},
-		{second(RMSD(Labels{}, []float64{1, 0}, []float64{1, 1}, Nanometre)), `plot: RMSD: the time of frame 2 is 0; it takes times of at most 1e9 ns that do not fall`},
-		{second(RMSD(Labels{}, []float64{nan}, []float64{1}, Nanometre)), `plot: RMSD: the time of frame 1 is NaN; it takes times of at most 1e9 ns that do not fall`},
-		{second(RMSD(Labels{}, []float64{1}, []float64{nan}, Nanometre)), `plot: RMSD: frame 1 is NaN; it takes a number from 0 to 1e9`},
-		{second(Rg(Labels{}, []float64{1}, []float64{1}, "inch")), `plot: Rg: unit "inch" is unknown; it takes "nm" or "Å"`},
-		{second(RMSF(Labels{}, []Profile{{"A", []float64{inf}}}, Nanometre)), `plot: RMSF: chain 1 ("A"), residue 1 is +Inf; it takes a number from 0 to 1e9`},
-		{second(FreeEnergy(Labels{}, ok, Axis{"y", 0, 1, 0}, nil)), `plot: free energy: axis y has 0 bins; it takes 1 to 4096`},
-		{second(FreeEnergy(Labels{}, Axis{"x", 1, 1, 2}, ok, nil)), `plot: free energy: axis x runs from 1 to 1; it takes two ends of at most 1e9, the first the lower`},
-		{second(FreeEnergy(Labels{}, Axis{"x", nan, 1, 2}, ok, nil)), `plot: free energy: axis x runs from NaN to 1; it takes two ends of at most 1e9, the first the lower`},
+		{second(RMSD(Labels{}, []float64{1}, nil, Nanometre)),
+			`plot: RMSD has 1 times and 0 values; it takes as many of each`},
+		{second(RMSD(Labels{}, []float64{1, 0}, []float64{1, 1}, Nanometre)),
+			`plot: RMSD: the time of frame 2 is 0; it takes times of at most 1e9 ns that do not fall`},
+		{second(RMSD(Labels{}, []float64{nan}, []float64{1}, Nanometre)),
+			`plot: RMSD: the time of frame 1 is NaN; it takes times of at most 1e9 ns that do not fall`},
+		{second(RMSD(Labels{}, []float64{1}, []float64{nan}, Nanometre)),
+			`plot: RMSD: frame 1 is NaN; it takes a number from 0 to 1e9`},
+		{second(Rg(Labels{}, []float64{1}, []float64{1}, "inch")),
+			`plot: Rg: unit "inch" is unknown; it takes "nm" or "Å"`},
+		{second(RMSF(Labels{}, []Profile{{"A", []float64{inf}}}, Nanometre)),
+			`plot: RMSF: chain 1 ("A"), residue 1 is +Inf; it takes a number from 0 to 1e9`},
+		{second(FreeEnergy(Labels{}, ok, Axis{"y", 0, 1, 0}, nil)),
+			`plot: free energy: axis y has 0 bins; it takes 1 to 4096`},
+		{second(FreeEnergy(Labels{}, Axis{"x", 1, 1, 2}, ok, nil)),
+			`plot: free energy: axis x runs from 1 to 1; it takes two ends of at most 1e9, the first the lower`},
+		{second(FreeEnergy(Labels{}, Axis{"x", nan, 1, 2}, ok, nil)),
+			`plot: free energy: axis x runs from NaN to 1; it takes two ends of at most 1e9, the first the lower`},
 		{second(FreeEnergy(Labels{}, ok, Axis{"", 0, 1, 2}, nil)), `plot: free energy: axis y has no label`},
-		{second(FreeEnergy(Labels{}, ok, ok, []float64{1})), `plot: free energy has 1 values; the axes have 2 × 2 bins`},
-		{second(FreeEnergy(Labels{}, ok, ok, []float64{1, nan, 1, 1})), `plot: free energy: bin 2 along x, 1 along y is NaN; it takes a number of kJ/mol of at most 1e9, or +Inf where never visited`},
-		{second(FreeEnergy(Labels{}, ok, ok, []float64{inf, inf, inf, inf})), `plot: free energy: none of the 4 bins was visited`},
+		{second(FreeEnergy(Labels{}, ok, ok, []float64{1})),
+			`plot: free energy has 1 values; the axes have 2 × 2 bins`},
+		{second(FreeEnergy(Labels{}, ok, ok, []float64{1, nan, 1, 1})),
+			`plot: free energy: bin 2 along x, 1 along y is NaN; it takes a number of kJ/mol of at most 1e9, or +Inf where never visited`},
+		{second(FreeEnergy(Labels{}, ok, ok, []float64{inf, inf, inf, inf})),
+			`plot: free energy: none of the 4 bins was visited`},
 	} {
 		if c.err == nil || c.err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", c.err, c.want)
@@ -469,7 +520,9 @@ func TestAnyInput(t *testing.T) {
 			return Profile{text.Draw(t, "name"), rapid.SliceOfN(number, 1, 20).Draw(t, "values")}
 		}), 1, 8).Draw(t, "chains")
 		values := rapid.SliceOfN(number, 1, 20).Draw(t, "series")
-		times := slices.Sorted(slices.Values(rapid.SliceOfN(rapid.Float64Range(-MaxValue, MaxValue), len(values), len(values)).Draw(t, "times")))
+		times := slices.Sorted(
+			slices.Values(rapid.SliceOfN(rapid.Float64Range(-MaxValue, MaxValue), len(values), len(values)).Draw(t,
+				"times")))
 		lo := rapid.Float64Range(-MaxValue, MaxValue).Draw(t, "lo")
 		hi := rapid.Float64Range(-MaxValue, MaxValue).Filter(func(v float64) bool { return v-lo > 2 }).Draw(t, "hi")
 		draw := rapid.SampledFrom([]func() (*Figure, error){
@@ -514,7 +567,8 @@ func TestThinKeepsTheExtremes(t *testing.T) {
 				t.Fatalf("point %d was moved", i)
 			}
 		}
-		if slices.Max(vs) != slices.Max(values) || slices.Min(vs) != slices.Min(values) || ts[0] != 0 || ts[len(ts)-1] != float64(len(values)-1) {
+		if slices.Max(vs) != slices.Max(values) || slices.Min(vs) != slices.Min(values) || ts[0] != 0 ||
+			ts[len(ts)-1] != float64(len(values)-1) {
 			t.Fatal("an extreme or an end is missing")
 		}
 	})
@@ -529,7 +583,8 @@ func TestLongLine(t *testing.T) {
 	}
 	size := vg.Point{X: pts[len(pts)-1].X + 5, Y: 100}
 	draw := func(stroke func(*pen)) *image.RGBA {
-		c := vgimg.NewWith(vgimg.UseWH(size.X, size.Y), vgimg.UseDPI(72*PixelsPerPoint), vgimg.UseBackgroundColor(white))
+		c := vgimg.NewWith(vgimg.UseWH(size.X, size.Y), vgimg.UseDPI(72*PixelsPerPoint),
+			vgimg.UseBackgroundColor(white))
 		stroke(&pen{Canvas: c, width: size.X, height: size.Y, bitmap: c.Image()})
 		return c.Image().(*image.RGBA)
 	}

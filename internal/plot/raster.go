@@ -25,7 +25,8 @@ var (
 	// viridis is monotone in lightness, and reads the same with any colour vision.
 	viridis = ramps(0x440154, 0x472D7B, 0x3B528B, 0x2C728E, 0x21918C, 0x28AE80, 0x5EC962, 0xADDC30, 0xFDE725)
 	// depths is viridis turned round, so that what is most alike is darkest and nothing fades into the white of a gap.
-	depths = ramp{viridis[8], viridis[7], viridis[6], viridis[5], viridis[4], viridis[3], viridis[2], viridis[1], viridis[0]}
+	depths = ramp{viridis[8], viridis[7], viridis[6], viridis[5], viridis[4], viridis[3], viridis[2], viridis[1],
+		viridis[0]}
 )
 
 // at is the colour at t from 0 to 1.
@@ -134,7 +135,8 @@ func (h *heat) paint(g *grid, width, height, levels int) *image.Paletted {
 	return g.spread(cells, pal, width, height)
 }
 
-// spread paints the points of the grid, as indices of a palette, over a picture of any size, each pixel in the colour of one.
+// spread paints the points of the grid, as indices of a palette, over a picture of any size, each pixel in the colour
+// of one.
 func (g *grid) spread(cells []uint8, pal color.Palette, width, height int) *image.Paletted {
 	img := image.NewPaletted(image.Rect(0, 0, width, height), pal)
 	for y := range height {

@@ -23,28 +23,33 @@ var bands = []struct {
 
 const figureWidth vg.Length = 560
 
-// PLDDT draws confidence per residue, 0 to 100, over the four bands of the AlphaFold database. Residues are numbered through
-// all chains in their order. Values outside 0 to 100, and NaN, are refused.
+// PLDDT draws confidence per residue, 0 to 100, over the four bands of the AlphaFold database. Residues are numbered
+// through all chains in their order. Values outside 0 to 100, and NaN, are refused.
 func PLDDT(l Labels, chains []Profile) (*Figure, error) {
 	cs, values, err := checkProfiles("pLDDT", chains, 0, 100, "a number from 0 to 100")
 	if err != nil {
 		return nil, err
 	}
 	l = l.withDefault("Predicted confidence per residue (pLDDT)")
-	ticks := []tick{{0, "0"}, {10, ""}, {20, ""}, {30, ""}, {40, ""}, {50, "50"}, {60, ""}, {70, "70"}, {80, ""}, {90, "90"}, {100, "100"}}
-	f := &Figure{title: l.Title, desc: fmt.Sprintf("Line of pLDDT (0 to 100) along the residues of %s. Mean %.1f, lowest %.1f, highest %.1f.%s",
-		describe(cs), mean(values), lowest(values), highest(values), sentence(l.Subtitle))}
+	ticks := []tick{{0, "0"}, {10, ""}, {20, ""}, {30, ""}, {40, ""}, {50, "50"}, {60, ""}, {70, "70"}, {80, ""},
+		{90, "90"}, {100, "100"}}
+	f := &Figure{title: l.Title,
+		desc: fmt.Sprintf("Line of pLDDT (0 to 100) along the residues of %s. Mean %.1f, lowest %.1f, highest %.1f.%s",
+			describe(cs), mean(values), lowest(values), highest(values), sentence(l.Subtitle))}
 	return residueFigure(f, l, cs, values, 0, 100, "pLDDT (0–100)", ticks, 112, func(a panel) {
 		for _, b := range bands {
-			a.fill(vg.Rectangle{Min: vg.Point{X: a.Min.X, Y: a.y(b.lo)}, Max: vg.Point{X: a.Max.X, Y: a.y(b.hi)}}, tint(b.col, 0.2))
-			a.fill(vg.Rectangle{Min: vg.Point{X: a.Max.X + 4, Y: a.y(b.lo) + 0.5}, Max: vg.Point{X: a.Max.X + 11, Y: a.y(b.hi) - 0.5}}, b.col)
+			a.fill(vg.Rectangle{Min: vg.Point{X: a.Min.X, Y: a.y(b.lo)}, Max: vg.Point{X: a.Max.X, Y: a.y(b.hi)}},
+				tint(b.col, 0.2))
+			a.fill(vg.Rectangle{
+				Min: vg.Point{X: a.Max.X + 4, Y: a.y(b.lo) + 0.5}, Max: vg.Point{X: a.Max.X + 11, Y: a.y(b.hi) - 0.5},
+			}, b.col)
 			a.text(a.Max.X+16, a.y((b.lo+b.hi)/2)-sizeNote*0.34, b.name, style{sizeNote, false, ink}, start)
 		}
 	}), nil
 }
 
-// RMSF draws the fluctuation of each residue about its mean position, in the given unit. Residues are numbered through all
-// chains in their order. Negative values, infinities and NaN are refused.
+// RMSF draws the fluctuation of each residue about its mean position, in the given unit. Residues are numbered through
+// all chains in their order. Negative values, infinities and NaN are refused.
 func RMSF(l Labels, chains []Profile, unit Unit) (*Figure, error) {
 	if err := unit.check("RMSF"); err != nil {
 		return nil, err
@@ -55,14 +60,19 @@ func RMSF(l Labels, chains []Profile, unit Unit) (*Figure, error) {
 	}
 	l = l.withDefault("Fluctuation per residue (RMSF)")
 	lo, hi := rangeFromZero(values)
-	f := &Figure{title: l.Title, desc: fmt.Sprintf("Line of the root-mean-square fluctuation in %s along the residues of %s. Mean %.3g, highest %.3g.%s",
-		unit, describe(cs), mean(values), highest(values), sentence(l.Subtitle))}
+	f := &Figure{title: l.Title,
+		desc: fmt.Sprintf(
+			"Line of the root-mean-square fluctuation in %s along the residues of %s. Mean %.3g, highest %.3g.%s",
+			unit, describe(cs), mean(values), highest(values), sentence(l.Subtitle))}
 	ticks := niceTicks(lo, hi, 6)
-	return residueFigure(f, l, cs, values, lo, hi, fmt.Sprintf("RMSF (%s)", unit), ticks, 20, func(a panel) { a.gridLines(ticks) }), nil
+	return residueFigure(f, l, cs, values, lo, hi, fmt.Sprintf("RMSF (%s)", unit), ticks, 20, func(a panel) {
+		a.gridLines(ticks)
+	}), nil
 }
 
 // residueFigure lays out a line along residues: ground is drawn first, under the chain borders and the line.
-func residueFigure(f *Figure, l Labels, chains []Chain, values []float64, lo, hi float64, label string, yTicks []tick, right vg.Length, ground func(panel)) *Figure {
+func residueFigure(f *Figure, l Labels, chains []Chain, values []float64, lo, hi float64, label string, yTicks []tick,
+	right vg.Length, ground func(panel)) *Figure {
 	left := leftMargin(yTicks)
 	area := vg.Rectangle{Min: vg.Point{X: left, Y: 46}, Max: vg.Point{X: figureWidth - right, Y: 46 + 196}}
 	names, rows := placeNames(chains, len(values), area.Min.X, area.Max.X, 12, figureWidth-12)

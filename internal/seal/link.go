@@ -18,8 +18,8 @@ type Links struct {
 	For  time.Duration // how long a link to a private file lives at most
 }
 
-// URL is the address of a file. That of a private one ends within For, counted from a full hour, so that bytes made in one
-// hour stay the same.
+// URL is the address of a file. That of a private one ends within For, counted from a full hour, so that bytes made in
+// one hour stay the same.
 func (l Links) URL(a *pleat.Artifact, j *pleat.Job, now time.Time) string {
 	until := ""
 	if !j.Public {

@@ -1,8 +1,8 @@
 // Package seal keeps secrets: a ring of master keys from which one key is derived per use, values sealed at rest,
 // signatures over what must not be forged, and the API keys and webhook secrets that the service hands out.
 //
-// It never stores or prints a plain secret. Everything here is the standard library's cryptography: HKDF (RFC 5869) with
-// SHA-256, AES-256-GCM with random nonces, HMAC-SHA-256.
+// It never stores or prints a plain secret. Everything here is the standard library's cryptography: HKDF (RFC 5869)
+// with SHA-256, AES-256-GCM with random nonces, HMAC-SHA-256.
 package seal
 
 import (
@@ -25,8 +25,8 @@ import (
 	"sync"
 )
 
-// Ring holds the master keys: the first seals and signs, all open and verify, so that a key can be replaced. Make one with
-// Load or Parse; the zero value holds none and panics when it is asked to sign or seal.
+// Ring holds the master keys: the first seals and signs, all open and verify, so that a key can be replaced. Make one
+// with Load or Parse; the zero value holds none and panics when it is asked to sign or seal.
 type Ring struct{ masters []master }
 
 type master struct {
@@ -35,8 +35,8 @@ type master struct {
 	derived *sync.Map // what was derived from it, by its use: there are few, and deriving costs more than using
 }
 
-// Load reads the ring from text (PLEAT_SECRET_KEY), or where that is empty from a file, which is made once with mode 0600.
-// Two processes that start at once agree on one key: the file is linked into place whole or not at all.
+// Load reads the ring from text (PLEAT_SECRET_KEY), or where that is empty from a file, which is made once with mode
+// 0600. Two processes that start at once agree on one key: the file is linked into place whole or not at all.
 func Load(text, file string) (*Ring, error) {
 	if text != "" {
 		return Parse(text)
@@ -56,13 +56,14 @@ func Load(text, file string) (*Ring, error) {
 	}
 	r, err := Parse(strings.TrimSpace(string(b)))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; put the one of your backup back, or remove it, which ends every link and every webhook secret given out", file, err)
+		return nil, fmt.Errorf("%s: %w; put the one of your backup back, or remove it, which ends every link and "+
+			"every webhook secret given out", file, err)
 	}
 	return r, nil
 }
 
-// Parse reads one or more master keys, separated by commas, the current one first: each 32 bytes as 64 hexadecimal digits or
-// in base64. The error never repeats the text.
+// Parse reads one or more master keys, separated by commas, the current one first: each 32 bytes as 64 hexadecimal
+// digits or in base64. The error never repeats the text.
 func Parse(text string) (*Ring, error) {
 	r := &Ring{}
 	for part := range strings.SplitSeq(text, ",") {
@@ -159,7 +160,8 @@ func (r *Ring) Open(user, column, sealed string) ([]byte, error) {
 	return nil, ErrSealed
 }
 
-// Reseal seals a value under the current key. It returns the value unchanged, and false, where it is under that key already.
+// Reseal seals a value under the current key. It returns the value unchanged, and false, where it is under that key
+// already.
 func (r *Ring) Reseal(user, column, sealed string) (string, bool, error) {
 	plain, err := r.Open(user, column, sealed)
 	if err != nil {
@@ -229,14 +231,15 @@ func NewKey() string {
 // Prefix is what may be shown of a key: enough to tell keys apart, too little to guess the rest.
 func Prefix(key string) string { return key[:min(len(key), len(keyStart)+6)] }
 
-// HashKey is how a key is stored and looked up: its SHA-256 in hexadecimal. A key has 256 random bits, so that no slow hash
-// is needed.
+// HashKey is how a key is stored and looked up: its SHA-256 in hexadecimal. A key has 256 random bits, so that no slow
+// hash is needed.
 func HashKey(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
 }
 
-// WebhookSecret makes a signing secret in the form of the Standard Webhooks specification: «whsec_» and 32 random bytes in base64.
+// WebhookSecret makes a signing secret in the form of the Standard Webhooks specification: «whsec_» and 32 random
+// bytes in base64.
 func WebhookSecret() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:])

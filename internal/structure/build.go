@@ -118,7 +118,14 @@ func (b *builder) flush() error {
 // taken from another one of the same component.
 func (b *builder) resolve() Residue {
 	first := &b.pending[0]
-	r := Residue{Comp: first.comp, Seq: b.key.seq, Auth: b.key.auth, Ins: b.key.ins, Het: first.het, Atoms: make([]Atom, 0, len(b.pending))}
+	r := Residue{
+		Comp:  first.comp,
+		Seq:   b.key.seq,
+		Auth:  b.key.auth,
+		Ins:   b.key.ins,
+		Het:   first.het,
+		Atoms: make([]Atom, 0, len(b.pending)),
+	}
 	chosen := b.chooseAlternative()
 	if chosen == "" {
 		for i := range b.pending {
@@ -219,7 +226,10 @@ func (b *builder) structure(e entities) (*Structure, error) {
 			s.Chains[i].Name, s.Chains[i].Entity = e.name[entity], entityNumber(entity)
 		}
 		if len(s.Chains) > b.in.lim.Chains {
-			return nil, &ParseError{Format: b.in.format, Reason: "there are more than the " + strconv.Itoa(b.in.lim.Chains) + " chains and ligands allowed", Limit: true}
+			return nil, &ParseError{
+				Format: b.in.format, Reason: "there are more than the " + strconv.Itoa(b.in.lim.Chains) +
+					" chains and ligands allowed", Limit: true,
+			}
 		}
 	}
 	for i := range s.Chains {
@@ -444,7 +454,8 @@ func (s *Structure) entitiesHold() bool {
 		if c.Entity <= 0 {
 			return false
 		}
-		if k, ok := kind[c.Entity]; ok && (k != c.Kind || !k.Polymer() && k != Water && size[c.Entity] != len(c.Residues)) {
+		if k, ok := kind[c.Entity]; ok &&
+			(k != c.Kind || !k.Polymer() && k != Water && size[c.Entity] != len(c.Residues)) {
 			return false
 		}
 		kind[c.Entity], size[c.Entity] = c.Kind, len(c.Residues)

@@ -55,7 +55,9 @@ func PTM(pae Matrix) float64 {
 // Source: Evans et al., Protein complex prediction with AlphaFold-Multimer (2021).
 func IPTM(pae Matrix, chain []int) float64 {
 	pae.check(len(chain))
-	return bestRow(pae, ptmD0(pae.N), func(int) bool { return true }, func(i, j int) bool { return chain[i] != chain[j] })
+	return bestRow(pae, ptmD0(pae.N), func(int) bool {
+		return true
+	}, func(i, j int) bool { return chain[i] != chain[j] })
 }
 
 // bestRow is the largest of the rows' means over the columns they take.

@@ -35,7 +35,14 @@ const (
 func DSSP(bb []Backbone) []byte { return newDSSP(bb).state }
 
 func newDSSP(bb []Backbone) *dssp {
-	d := &dssp{bb: bb, n: len(bb), state: make([]byte, len(bb)), from: make([]int, len(bb)), accept: make([][2]bond, len(bb)), donate: make([][2]bond, len(bb))}
+	d := &dssp{
+		bb:     bb,
+		n:      len(bb),
+		state:  make([]byte, len(bb)),
+		from:   make([]int, len(bb)),
+		accept: make([][2]bond, len(bb)),
+		donate: make([][2]bond, len(bb)),
+	}
 	for i := range bb {
 		d.state[i] = Coil
 		d.from[i] = i
@@ -353,7 +360,9 @@ func (d *dssp) ladders() []ladder {
 			}
 		}
 	}
-	slices.SortFunc(candidates, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	slices.SortFunc(candidates, func(a, b [2]int) int {
+		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+	})
 	candidates = slices.Compact(candidates)
 	type end struct {
 		i, j int

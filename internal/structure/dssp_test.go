@@ -69,7 +69,8 @@ func TestDSSPCrowded(t *testing.T) {
 	}
 	start := time.Now()
 	DSSP(bb)
-	if d := time.Since(start); d > 90*time.Second { // 2.4 s alone and without the race detector; a search of all pairs takes many minutes
+	// 2.4 s alone and without the race detector; a search of all pairs takes many minutes
+	if d := time.Since(start); d > 90*time.Second {
 		t.Errorf("took %v", d)
 	}
 }

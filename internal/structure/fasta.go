@@ -76,7 +76,9 @@ func (f *fastaReader) finish() error {
 	}
 	last := &f.records[len(f.records)-1]
 	if f.seq.Len() == 0 {
-		return &ParseError{Format: "FASTA", Line: f.header, Reason: "no sequence follows the header " + excerpt(last.Name)}
+		return &ParseError{
+			Format: "FASTA", Line: f.header, Reason: "no sequence follows the header " + excerpt(last.Name),
+		}
 	}
 	last.Sequence = f.seq.String()
 	f.seq.Reset()

@@ -15,7 +15,8 @@ var fuzzLimits = Limits{Bytes: 1 << 20, Line: 1 << 14, Atoms: 5000, Residues: 20
 
 // roundTrip holds what is written once to be read back identically, and written
 // again to the same bytes.
-func roundTrip(t *testing.T, s *Structure, write func(io.Writer, *Structure, Meta) error, read func(io.Reader, Limits) (*Structure, error)) {
+func roundTrip(t *testing.T, s *Structure, write func(io.Writer, *Structure, Meta) error,
+	read func(io.Reader, Limits) (*Structure, error)) {
 	var first, again bytes.Buffer
 	err := write(&first, s, Meta{})
 	var limit *PDBLimitError
@@ -69,7 +70,8 @@ func FuzzReadPDB(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b[:81*40])
-	f.Add([]byte("TITLE     X\nATOM      1  CA AALA A  -1A      1.000   2.000   3.000  0.30 10.00           C1+\nTER\nHETATM    2 ZN    ZN A   2       1.000   2.000   3.000\n"))
+	f.Add([]byte("TITLE     X\nATOM      1  CA AALA A  -1A      1.000   2.000   3.000  0.30 10.00           " +
+		"C1+\nTER\nHETATM    2 ZN    ZN A   2       1.000   2.000   3.000\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := ReadPDB(bytes.NewReader(b), fuzzLimits)
 		if err != nil {

@@ -23,7 +23,12 @@ func NewGrid(points []Vec, cell float64) *Grid {
 	if !(cell > 0) || math.IsInf(cell, 0) {
 		cell = 8
 	}
-	g := &Grid{points: points, cell: cell, head: make(map[[3]int32]int32, len(points)/4), next: make([]int32, len(points))}
+	g := &Grid{
+		points: points,
+		cell:   cell,
+		head:   make(map[[3]int32]int32, len(points)/4),
+		next:   make([]int32, len(points)),
+	}
 	for i := len(points) - 1; i >= 0; i-- { // backwards, so that a cell lists its points in order
 		g.next[i] = -1
 		if !finite(points[i]) {

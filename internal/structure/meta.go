@@ -56,7 +56,8 @@ func (m *Meta) check(s *Structure) error {
 			continue
 		}
 		if len(chain) != len(c.Residues) {
-			return fmt.Errorf("write structure: pLDDT for %d residues of chain %s, want %d", len(chain), c.ID, len(c.Residues))
+			return fmt.Errorf("write structure: pLDDT for %d residues of chain %s, want %d", len(chain), c.ID,
+				len(c.Residues))
 		}
 		for j, v := range chain {
 			if !(v >= 0 && v <= 100) {
@@ -84,7 +85,8 @@ func (m *Meta) id() string {
 	out := make([]byte, 0, len(m.ID))
 	for i := range len(m.ID) {
 		switch b := m.ID[i]; {
-		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', b == '-', b == '_', b == '.' && len(out) > 0:
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', b == '-', b == '_', b == '.' &&
+			len(out) > 0:
 			out = append(out, b)
 		}
 	}
@@ -113,28 +115,36 @@ func checkAtoms(s *Structure) error {
 	n := 0
 	for i := range s.Chains {
 		c := &s.Chains[i]
-		if len(c.ID) > 64 || !printable([]byte(c.ID)) || c.ID == "" || len(c.Label) > 64 || !printable([]byte(c.Label)) {
-			return fmt.Errorf("write structure: chain %d has the id %s, want printable ASCII without spaces", i+1, excerpt(c.ID+c.Label))
+		if len(c.ID) > 64 || !printable([]byte(c.ID)) || c.ID == "" || len(c.Label) > 64 ||
+			!printable([]byte(c.Label)) {
+			return fmt.Errorf("write structure: chain %d has the id %s, want printable ASCII without spaces", i+1,
+				excerpt(c.ID+c.Label))
 		}
 		before := 0
 		for j := range c.Residues {
 			r := &c.Residues[j]
 			if c.Kind.Polymer() && r.Seq <= before {
-				return fmt.Errorf("write structure: residue %d of chain %s has position %d in the sequence, want more than %d", j+1, c.ID, r.Seq, before)
+				return fmt.Errorf(
+					"write structure: residue %d of chain %s has position %d in the sequence, want more than %d", j+1,
+					c.ID, r.Seq, before)
 			}
 			before = r.Seq
-			if !printable([]byte(r.Comp)) || r.Comp == "" || len(r.Comp) > 32 || !printable([]byte(r.Ins)) || len(r.Ins) > 1 {
-				return fmt.Errorf("write structure: residue %d of chain %s has the component %s and insertion code %s, want printable ASCII without spaces", j+1, c.ID, excerpt(r.Comp), excerpt(r.Ins))
+			if !printable([]byte(r.Comp)) || r.Comp == "" || len(r.Comp) > 32 || !printable([]byte(r.Ins)) ||
+				len(r.Ins) > 1 {
+				return fmt.Errorf("write structure: residue %d of chain %s has the component %s and insertion code "+
+					"%s, want printable ASCII without spaces", j+1, c.ID, excerpt(r.Comp), excerpt(r.Ins))
 			}
 			for k := range r.Atoms {
 				a := &r.Atoms[k]
 				n++
 				if !printable([]byte(a.Name)) || a.Name == "" || len(a.Name) > 32 {
-					return fmt.Errorf("write structure: atom %d of residue %d of chain %s is named %s, want printable ASCII without spaces", k+1, j+1, c.ID, excerpt(a.Name))
+					return fmt.Errorf("write structure: atom %d of residue %d of chain %s is named %s, want "+
+						"printable ASCII without spaces", k+1, j+1, c.ID, excerpt(a.Name))
 				}
 				for _, v := range [...]float64{a.Pos[0], a.Pos[1], a.Pos[2], a.B, a.Occupancy} {
 					if math.IsNaN(v) || math.Abs(v) > 1e6 {
-						return fmt.Errorf("write structure: atom %s of residue %d of chain %s has the value %v, want numbers between −1,000,000 and 1,000,000", a.Name, j+1, c.ID, v)
+						return fmt.Errorf("write structure: atom %s of residue %d of chain %s has the value %v, want "+
+							"numbers between −1,000,000 and 1,000,000", a.Name, j+1, c.ID, v)
 					}
 				}
 			}

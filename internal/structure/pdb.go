@@ -150,7 +150,8 @@ func (p *pdbReader) float(line []byte, what string, from, to int, missing float6
 	}
 	f, err := parseFloat(v)
 	if err != nil {
-		return 0, p.in.errorf("columns %d–%d: %s is %s, want a number between −1,000,000 and 1,000,000", from, to, what, excerpt(v))
+		return 0, p.in.errorf("columns %d–%d: %s is %s, want a number between −1,000,000 and 1,000,000", from, to, what,
+			excerpt(v))
 	}
 	return f, nil
 }
@@ -189,7 +190,8 @@ func (p *pdbReader) element(line []byte, a *pendingAtom) string {
 	if len(a.Name) == 4 && polymerKind(a.comp) != "" && a.Name[0] == 'H' {
 		return "H"
 	}
-	if two := strings.ToUpper(string(field(line, 13, 14))); len(two) == 2 && masses[two] > 0 && polymerKind(a.comp) == "" {
+	if two := strings.ToUpper(string(field(line, 13, 14))); len(two) == 2 && masses[two] > 0 &&
+		polymerKind(a.comp) == "" {
 		return two
 	}
 	return elementOf("", a.Name, a.comp)
@@ -331,7 +333,8 @@ func wrap(text string, width int) []string {
 
 func (p *pdbWriter) head() {
 	if !p.m.Date.IsZero() {
-		p.out.WriteString(pad(fmt.Sprintf("HEADER    %40s%9s", "", strings.ToUpper(p.m.Date.UTC().Format("02-Jan-06")))))
+		p.out.WriteString(
+			pad(fmt.Sprintf("HEADER    %40s%9s", "", strings.ToUpper(p.m.Date.UTC().Format("02-Jan-06")))))
 	}
 	for i, line := range wrap(p.m.title(p.s), 69) {
 		if i == 0 {
@@ -382,10 +385,14 @@ func (p *pdbWriter) chain(i int) error {
 	for j := range c.Residues {
 		r := &c.Residues[j]
 		if len(r.Comp) > 3 {
-			return &PDBLimitError{fmt.Sprintf("component %s of chain %s has a code of more than three characters", r.Comp, c.ID)}
+			return &PDBLimitError{
+				fmt.Sprintf("component %s of chain %s has a code of more than three characters", r.Comp, c.ID),
+			}
 		}
 		if auth[j] < -999 || auth[j] > 9999 {
-			return &PDBLimitError{fmt.Sprintf("chain %s has a residue numbered %d, outside −999 to 9999", c.ID, auth[j])}
+			return &PDBLimitError{
+				fmt.Sprintf("chain %s has a residue numbered %d, outside −999 to 9999", c.ID, auth[j]),
+			}
 		}
 		record := "ATOM  "
 		if r.Het || !c.Kind.Polymer() {
@@ -420,7 +427,10 @@ func (p *pdbWriter) atom(record string, c *Chain, r *Residue, auth int, a *Atom,
 		return err
 	}
 	if len(a.Name) > 4 {
-		return &PDBLimitError{fmt.Sprintf("atom %s of residue %d of chain %s has a name of more than four characters", a.Name, auth, c.ID)}
+		return &PDBLimitError{
+			fmt.Sprintf("atom %s of residue %d of chain %s has a name of more than four characters", a.Name, auth,
+				c.ID),
+		}
 	}
 	element := elementOf(a.Element, a.Name, r.Comp)
 	name := a.Name
@@ -431,7 +441,9 @@ func (p *pdbWriter) atom(record string, c *Chain, r *Residue, auth int, a *Atom,
 	for k, x := range a.Pos {
 		start := len(b)
 		if b = appendFixed(b, x, 3); len(b)-start > 8 {
-			return &PDBLimitError{fmt.Sprintf("atom %s of residue %d of chain %s has the %c coordinate %.3f, outside −999.999 to 9999.999", a.Name, auth, c.ID, 'x'+k, x)}
+			return &PDBLimitError{
+				fmt.Sprintf("atom %s of residue %d of chain %s has the %c coordinate %.3f, outside −999.999 to 9999.999", a.Name, auth, c.ID, 'x'+k, x),
+			}
 		}
 		b = flushRight(b, start, 8)
 	}
@@ -441,14 +453,20 @@ func (p *pdbWriter) atom(record string, c *Chain, r *Residue, auth int, a *Atom,
 	}{{"occupancy", a.Occupancy}, {"B-factor", bfactor}} {
 		start := len(b)
 		if b = appendFixed(b, v.value, 2); len(b)-start > 6 {
-			return &PDBLimitError{fmt.Sprintf("atom %s of residue %d of chain %s has the %s %.2f, outside −99.99 to 999.99", a.Name, auth, c.ID, v.name, v.value)}
+			return &PDBLimitError{
+				fmt.Sprintf("atom %s of residue %d of chain %s has the %s %.2f, outside −99.99 to 999.99", a.Name, auth,
+					c.ID, v.name, v.value),
+			}
 		}
 		b = flushRight(b, start, 6)
 	}
 	charge := "  "
 	switch {
 	case a.Charge < -9 || a.Charge > 9:
-		return &PDBLimitError{fmt.Sprintf("atom %s of residue %d of chain %s has the charge %d, outside −9 to 9", a.Name, auth, c.ID, a.Charge)}
+		return &PDBLimitError{
+			fmt.Sprintf("atom %s of residue %d of chain %s has the charge %d, outside −9 to 9", a.Name, auth, c.ID,
+				a.Charge),
+		}
 	case a.Charge > 0:
 		charge = strconv.Itoa(a.Charge) + "+"
 	case a.Charge < 0:
@@ -499,5 +517,7 @@ func Read(r io.Reader, lim Limits) (*Structure, error) {
 	return nil, &ParseError{Reason: "it is empty"}
 }
 
-var pdbRecords = []string{"ATOM", "HETATM", "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "SOURCE", "KEYWDS", "EXPDTA", "NUMMDL", "MDLTYP",
-	"AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK", "DBREF", "SEQRES", "MODRES", "HET", "HELIX", "SHEET", "CRYST1", "ORIGX", "SCALE", "MODEL", "PARENT", "USER"}
+var pdbRecords = []string{"ATOM", "HETATM", "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "SOURCE",
+	"KEYWDS", "EXPDTA", "NUMMDL", "MDLTYP",
+	"AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK", "DBREF", "SEQRES", "MODRES", "HET", "HELIX", "SHEET", "CRYST1",
+	"ORIGX", "SCALE", "MODEL", "PARENT", "USER"}

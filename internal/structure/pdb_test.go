@@ -49,7 +49,8 @@ ATOM      1  CA  ALA A  -1       9.000   2.000   3.000  0.30 10.00           C
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"A protein ALA-1 GLY5A MSE5B", "B dna DA1", "C rna U1", "A ligand GLU200", "A ion CA201", "D ligand LIG1", "A water HOH301 HOH302"}
+	want := []string{"A protein ALA-1 GLY5A MSE5B", "B dna DA1", "C rna U1", "A ligand GLU200", "A ion CA201",
+		"D ligand LIG1", "A water HOH301 HOH302"}
 	if diff := cmp.Diff(want, summary(s)); diff != "" {
 		t.Error(diff)
 	}
@@ -59,8 +60,9 @@ ATOM      1  CA  ALA A  -1       9.000   2.000   3.000  0.30 10.00           C
 	if got := s.Chains[0].Residues[0].Atoms; len(got) != 1 || got[0].Pos[0] != 1.5 {
 		t.Errorf("alternative: %+v", got)
 	}
-	for name, got := range map[string]string{"SE": s.Chains[0].Residues[2].Atoms[0].Element, "CA": s.Chains[4].Residues[0].Atoms[0].Element,
-		"C": s.Chains[5].Residues[0].Atoms[0].Element} {
+	for name, got := range map[string]string{"SE": s.Chains[0].Residues[2].Atoms[0].Element,
+		"CA": s.Chains[4].Residues[0].Atoms[0].Element,
+		"C":  s.Chains[5].Residues[0].Atoms[0].Element} {
 		if got != name {
 			t.Errorf("element %s, want %s", got, name)
 		}
@@ -97,13 +99,19 @@ func TestReadPDBErrors(t *testing.T) {
 		{"END", "PDB file: there are no atoms"},
 		{"ATOM", "PDB file, line 2: columns 13–16: the atom has no name"},
 		{"ATOM      1  CA  ALA A", "PDB file, line 2: columns 23–26: the residue number is \"\", want a whole number"},
-		{"ATOM      1  CA  ALA A  1.", "PDB file, line 2: columns 23–26: the residue number is \"1.\", want a whole number"},
-		{"ATOM      1  CA  ALA A   1       1.000   2.000", "PDB file, line 2: columns 47–54: the atom has no z coordinate"},
-		{"ATOM      1  CA  ALA A   1       1.000   2.x00   3.000", "PDB file, line 2: columns 39–46: y is \"2.x00\", want a number between −1,000,000 and 1,000,000"},
-		{"ATOM      1  CA  ALA A   1       1.000   2.000   3.000  ****", "PDB file, line 2: columns 55–60: the occupancy is \"****\", want a number between −1,000,000 and 1,000,000"},
-		{"ATOM      1  C\x01  ALA A   1       1.000   2.000   3.000", "PDB file, line 2: columns 13–16: the atom name is \"C\\x01\", want printable ASCII"},
+		{"ATOM      1  CA  ALA A  1.",
+			"PDB file, line 2: columns 23–26: the residue number is \"1.\", want a whole number"},
+		{"ATOM      1  CA  ALA A   1       1.000   2.000",
+			"PDB file, line 2: columns 47–54: the atom has no z coordinate"},
+		{"ATOM      1  CA  ALA A   1       1.000   2.x00   3.000",
+			"PDB file, line 2: columns 39–46: y is \"2.x00\", want a number between −1,000,000 and 1,000,000"},
+		{"ATOM      1  CA  ALA A   1       1.000   2.000   3.000  ****", "PDB file, line 2: columns 55–60: the " +
+			"occupancy is \"****\", want a number between −1,000,000 and 1,000,000"},
+		{"ATOM      1  C\x01  ALA A   1       1.000   2.000   3.000",
+			"PDB file, line 2: columns 13–16: the atom name is \"C\\x01\", want printable ASCII"},
 	} {
-		if _, err := ReadPDB(strings.NewReader("REMARK\n"+test.line+"\n"), Limits{}); err == nil || err.Error() != test.want {
+		if _, err := ReadPDB(strings.NewReader("REMARK\n"+test.line+"\n"), Limits{}); err == nil ||
+			err.Error() != test.want {
 			t.Errorf("%q:\n got %v\nwant %s", test.line, err, test.want)
 		}
 	}
@@ -137,7 +145,8 @@ func TestLetterName(t *testing.T) {
 }
 
 func TestReadFASTA(t *testing.T) {
-	got, err := ReadFASTA(strings.NewReader("; old comment\r\n>sp|P1|A  first \r\nmkv LLA\r\n\r\nGG*\r\n>\nACGU\n"), Limits{})
+	got, err := ReadFASTA(strings.NewReader("; old comment\r\n>sp|P1|A  first \r\nmkv LLA\r\n\r\nGG*\r\n>\nACGU\n"),
+		Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

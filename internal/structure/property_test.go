@@ -12,7 +12,8 @@ import (
 // anyStructure draws a structure as the readers promise it, with names and texts
 // that are hard to quote.
 func anyStructure(t *rapid.T) *Structure {
-	odd := rapid.SampledFrom([]string{"A", "B", "AA", "a'", `"b`, "_c", "#", "data_", "loop_", ".", "?", ";", "O5'", "H'", `x"y'z`, "$", "[1]", "1"})
+	odd := rapid.SampledFrom([]string{"A", "B", "AA", "a'", `"b`, "_c", "#", "data_", "loop_", ".", "?", ";", "O5'",
+		"H'", `x"y'z`, "$", "[1]", "1"})
 	text := rapid.Map(rapid.StringMatching(`[a-z' "#;_\n\t\\éµ]{0,30}`), func(s string) string { return oneLine(s) })
 	number := func(low, high, decimals int) float64 {
 		scale := math.Pow(10, float64(decimals))
@@ -40,13 +41,19 @@ func anyStructure(t *rapid.T) *Structure {
 				r.Seq, r.Het = 0, true
 			}
 			for range rapid.IntRange(1, 3).Draw(t, "atoms") {
-				r.Atoms = append(r.Atoms, Atom{Name: odd.Draw(t, "atom"), Element: rapid.SampledFrom([]string{"C", "ZN", "X"}).Draw(t, "element"),
-					Pos: Vec{number(-999, 9999, 3), number(-999, 9999, 3), number(-1, 1, 3)}, B: number(0, 100, 2),
-					Occupancy: number(0, 1, 2), Charge: rapid.IntRange(-3, 3).Draw(t, "charge")})
+				r.Atoms = append(r.Atoms, Atom{
+					Name:      odd.Draw(t, "atom"),
+					Element:   rapid.SampledFrom([]string{"C", "ZN", "X"}).Draw(t, "element"),
+					Pos:       Vec{number(-999, 9999, 3), number(-999, 9999, 3), number(-1, 1, 3)},
+					B:         number(0, 100, 2),
+					Occupancy: number(0, 1, 2),
+					Charge:    rapid.IntRange(-3, 3).Draw(t, "charge"),
+				})
 			}
 			c.Residues = append(c.Residues, r)
 		}
-		if c.Kind == Ligand && c.Residues[0].guessKind() != Ligand { // what a ligand of such a name becomes depends on its atoms
+		// what a ligand of such a name becomes depends on its atoms
+		if c.Kind == Ligand && c.Residues[0].guessKind() != Ligand {
 			c.Kind = Water
 		}
 		c.tidy()

@@ -33,8 +33,10 @@ func ReadCIF(r io.Reader, lim Limits) (*Structure, error) {
 }
 
 // Items of _atom_site, in the order of the constants below.
-var atomItems = []string{"group_pdb", "type_symbol", "label_atom_id", "auth_atom_id", "label_alt_id", "label_comp_id", "auth_comp_id",
-	"label_asym_id", "auth_asym_id", "label_entity_id", "label_seq_id", "auth_seq_id", "pdbx_pdb_ins_code", "cartn_x", "cartn_y", "cartn_z",
+var atomItems = []string{"group_pdb", "type_symbol", "label_atom_id", "auth_atom_id", "label_alt_id", "label_comp_id",
+	"auth_comp_id",
+	"label_asym_id", "auth_asym_id", "label_entity_id", "label_seq_id", "auth_seq_id", "pdbx_pdb_ins_code", "cartn_x",
+	"cartn_y", "cartn_z",
 	"occupancy", "b_iso_or_equiv", "pdbx_formal_charge", "pdbx_pdb_model_num"}
 
 const (
@@ -247,7 +249,8 @@ func (c *cifReader) name(item string, longest int, values ...[]byte) (string, er
 			continue
 		}
 		if len(v) > longest || !printable(v) {
-			return "", c.build.in.errorf("%s is %s, want 1 to %d printable ASCII characters without spaces", item, excerpt(v), longest)
+			return "", c.build.in.errorf("%s is %s, want 1 to %d printable ASCII characters without spaces", item,
+				excerpt(v), longest)
 		}
 		return c.build.intern(v), nil
 	}

@@ -76,23 +76,56 @@ _struct.title other
 
 func TestReadCIFOdd(t *testing.T) {
 	want := &Structure{Title: `The structure of a dog's "tail"`, Chains: []Chain{
-		{ID: "H", Label: "A", Kind: Protein, Entity: 1, Name: "a dog's tail", Residues: []Residue{
-			{Comp: "GLY", Seq: 3, Auth: -1, Atoms: []Atom{
-				{Name: "N", Element: "N", Pos: Vec{1, 2, 3}, B: 10, Occupancy: 1},
-				{Name: "CA", Element: "C", Pos: Vec{1.5, 2, 3}, Occupancy: 1}}},
-			{Comp: "MSE", Seq: 4, Het: true, Atoms: []Atom{{Name: "SE", Element: "SE", Pos: Vec{4, 4, 4}, B: 20, Occupancy: 1}}},
-			{Comp: "PRO", Seq: 5, Ins: "A", Atoms: []Atom{{Name: "CA", Element: "C", Pos: Vec{6, 5, 5}, B: 21, Occupancy: 0.6}}},
-			{Comp: "LEU", Seq: 6, Auth: 1, Atoms: []Atom{
-				{Name: "CA", Element: "C", Pos: Vec{7, 7, 7}, B: 20, Occupancy: 0.5},
-				{Name: "CB", Element: "C", Pos: Vec{7, 7, 9}, B: 20, Occupancy: 0.5}}},
-		}},
-		{ID: "H", Label: "B", Kind: Ion, Entity: 2, Name: "ZINC ION", Residues: []Residue{
-			{Comp: "ZN", Auth: 901, Het: true, Atoms: []Atom{{Name: "ZN", Element: "ZN", Pos: Vec{9, 9, 9}, B: 30, Occupancy: 1, Charge: 2}}}}},
-		{ID: "H", Label: "C", Kind: Water, Entity: 3, Name: "water", Residues: []Residue{
-			{Comp: "HOH", Auth: 1001, Het: true, Atoms: []Atom{{Name: "O", Element: "O", Pos: Vec{1, 1, 1}, B: 30, Occupancy: 1}}},
-			{Comp: "HOH", Auth: 1002, Het: true, Atoms: []Atom{{Name: "O", Element: "O", Pos: Vec{2, 1, 1}, B: 30, Occupancy: 1}}}}},
+		{
+			ID:     "H",
+			Label:  "A",
+			Kind:   Protein,
+			Entity: 1,
+			Name:   "a dog's tail",
+			Residues: []Residue{
+				{Comp: "GLY", Seq: 3, Auth: -1, Atoms: []Atom{
+					{Name: "N", Element: "N", Pos: Vec{1, 2, 3}, B: 10, Occupancy: 1},
+					{Name: "CA", Element: "C", Pos: Vec{1.5, 2, 3}, Occupancy: 1}}},
+				{Comp: "MSE", Seq: 4, Het: true, Atoms: []Atom{
+					{Name: "SE", Element: "SE", Pos: Vec{4, 4, 4}, B: 20, Occupancy: 1},
+				}},
+				{Comp: "PRO", Seq: 5, Ins: "A", Atoms: []Atom{
+					{Name: "CA", Element: "C", Pos: Vec{6, 5, 5}, B: 21, Occupancy: 0.6},
+				}},
+				{Comp: "LEU", Seq: 6, Auth: 1, Atoms: []Atom{
+					{Name: "CA", Element: "C", Pos: Vec{7, 7, 7}, B: 20, Occupancy: 0.5},
+					{Name: "CB", Element: "C", Pos: Vec{7, 7, 9}, B: 20, Occupancy: 0.5}}},
+			},
+		},
+		{
+			ID:     "H",
+			Label:  "B",
+			Kind:   Ion,
+			Entity: 2,
+			Name:   "ZINC ION",
+			Residues: []Residue{
+				{Comp: "ZN", Auth: 901, Het: true, Atoms: []Atom{
+					{Name: "ZN", Element: "ZN", Pos: Vec{9, 9, 9}, B: 30, Occupancy: 1, Charge: 2},
+				}}},
+		},
+		{
+			ID:     "H",
+			Label:  "C",
+			Kind:   Water,
+			Entity: 3,
+			Name:   "water",
+			Residues: []Residue{
+				{Comp: "HOH", Auth: 1001, Het: true, Atoms: []Atom{
+					{Name: "O", Element: "O", Pos: Vec{1, 1, 1}, B: 30, Occupancy: 1},
+				}},
+				{Comp: "HOH", Auth: 1002, Het: true, Atoms: []Atom{
+					{Name: "O", Element: "O", Pos: Vec{2, 1, 1}, B: 30, Occupancy: 1},
+				}}},
+		},
 	}}
-	for name, text := range map[string]string{"LF": odd, "CRLF": strings.ReplaceAll(odd, "\n", "\r\n"), "BOM": "\ufeff" + odd} {
+	for name, text := range map[string]string{
+		"LF": odd, "CRLF": strings.ReplaceAll(odd, "\n", "\r\n"), "BOM": "\ufeff" + odd,
+	} {
 		got, err := Read(strings.NewReader(text), Limits{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -129,7 +162,8 @@ O HOH A 301 5 5 5
 	}
 	var got []string
 	for _, c := range s.Chains {
-		got = append(got, fmt.Sprintf("%s/%s %s %d %s", c.ID, c.Label, c.Kind, c.Entity, c.Residues[0].Atoms[0].Element))
+		got = append(got, fmt.Sprintf("%s/%s %s %d %s", c.ID, c.Label, c.Kind, c.Entity,
+			c.Residues[0].Atoms[0].Element))
 	}
 	want := []string{"A/ protein 1 N", "B/ dna 2 C", "A/C ion 3 CA", "A/D water 4 O"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -145,14 +179,20 @@ func TestReadCIFErrors(t *testing.T) {
 		{"empty", "", "mmCIF file: there are no atoms"},
 		{"no data", "hello", `mmCIF file, line 1: want "data_" at the start, not "hello"`},
 		{"no atoms", "data_x\n_struct.title t\n", "mmCIF file: there are no atoms"},
-		{"number", site + "CA ALA A 1 0 zero 0\n", `mmCIF file, line 10: Cartn_y is "zero", want a number between −1,000,000 and 1,000,000`},
-		{"not finite", site + "CA ALA A 1 0 nan 0\n", `mmCIF file, line 10: Cartn_y is "nan", want a number between −1,000,000 and 1,000,000`},
+		{"number", site + "CA ALA A 1 0 zero 0\n",
+			`mmCIF file, line 10: Cartn_y is "zero", want a number between −1,000,000 and 1,000,000`},
+		{"not finite", site + "CA ALA A 1 0 nan 0\n",
+			`mmCIF file, line 10: Cartn_y is "nan", want a number between −1,000,000 and 1,000,000`},
 		{"no coordinate", site + "CA ALA A 1 0 0 ?\n", "mmCIF file, line 10: the atom has no Cartn_z"},
 		{"sequence", site + "CA ALA A one 0 0 0\n", `mmCIF file, line 10: label_seq_id is "one", want a whole number`},
-		{"no chain", site + "CA ALA . 1 0 0 0\n", "mmCIF file, line 10: the atom has neither label_asym_id nor auth_asym_id"},
-		{"no name", site + ". ALA A 1 0 0 0\n", "mmCIF file, line 10: the atom has no name or no component (label_atom_id, label_comp_id)"},
-		{"spaces", site + "'C A' ALA A 1 0 0 0\n", `mmCIF file, line 10: label_atom_id is "C A", want 1 to 32 printable ASCII characters without spaces`},
-		{"torn row", site + "CA ALA A 1 0 0\n_x.y z\n", "mmCIF file, line 11: the loop ends within a row: 6 of 7 values"},
+		{"no chain", site + "CA ALA . 1 0 0 0\n",
+			"mmCIF file, line 10: the atom has neither label_asym_id nor auth_asym_id"},
+		{"no name", site + ". ALA A 1 0 0 0\n",
+			"mmCIF file, line 10: the atom has no name or no component (label_atom_id, label_comp_id)"},
+		{"spaces", site + "'C A' ALA A 1 0 0 0\n",
+			`mmCIF file, line 10: label_atom_id is "C A", want 1 to 32 printable ASCII characters without spaces`},
+		{"torn row", site + "CA ALA A 1 0 0\n_x.y z\n",
+			"mmCIF file, line 11: the loop ends within a row: 6 of 7 values"},
 		{"no items", "data_x\nloop_\n1 2 3", "mmCIF file, line 3: the loop names no items"},
 		{"no value", "data_x\n_a.b\n_c.d 1\n", "mmCIF file, line 2: the item named here has no value"},
 		{"stray", "data_x\n_a.b 1 2\n", `mmCIF file, line 2: the value "2" belongs to no item`},
@@ -181,7 +221,8 @@ func TestReadLimits(t *testing.T) {
 	fasta := func(text string) func(Limits) error {
 		return func(l Limits) error { _, err := ReadFASTA(strings.NewReader(text), l); return err }
 	}
-	atoms := "ATOM      1  CA  ALA A   1       0.000   0.000   0.000\nATOM      2  CA  ALA B   2       0.000   0.000   0.000\n"
+	atoms := "ATOM      1  CA  ALA A   1       0.000   0.000   0.000\nATOM      2  CA  ALA B   2       0.000   0.000 " +
+		"  0.000\n"
 	for _, test := range []struct {
 		name string
 		read func(Limits) error
@@ -189,17 +230,23 @@ func TestReadLimits(t *testing.T) {
 		want string
 	}{
 		{"bytes", cif(odd), Limits{Bytes: 100}, "mmCIF file, line 9: the file is larger than the 100 bytes allowed"},
-		{"line", cif("data_x " + strings.Repeat("y", 100_000)), Limits{Line: 70_000}, "mmCIF file, line 1: the line is longer than the 70000 bytes allowed"},
-		{"text", cif("data_x\n_a.b\n;" + strings.Repeat("y\n", 100)), Limits{Line: 50}, "mmCIF file, line 28: the text is longer than the 50 bytes allowed"},
+		{"line", cif("data_x " + strings.Repeat("y", 100_000)), Limits{Line: 70_000},
+			"mmCIF file, line 1: the line is longer than the 70000 bytes allowed"},
+		{"text", cif("data_x\n_a.b\n;" + strings.Repeat("y\n", 100)), Limits{Line: 50},
+			"mmCIF file, line 28: the text is longer than the 50 bytes allowed"},
 		{"atoms", cif(odd), Limits{Atoms: 3}, "mmCIF file, line 45: there are more than the 3 atoms allowed"},
 		{"chains", cif(odd), Limits{Chains: 2}, "mmCIF file, line 14: there are more than the 2 entities allowed"},
 		{"residues", cif(odd), Limits{Residues: 2}, "mmCIF file, line 48: there are more than the 2 residues allowed"},
-		{"columns", cif("data_x\nloop_\n" + strings.Repeat("_a.b\n", 2000)), Limits{}, "mmCIF file, line 1003: the loop has more than the 1000 columns allowed"},
+		{"columns", cif("data_x\nloop_\n" + strings.Repeat("_a.b\n", 2000)), Limits{},
+			"mmCIF file, line 1003: the loop has more than the 1000 columns allowed"},
 		{"PDB atoms", pdb(atoms), Limits{Atoms: 1}, "PDB file, line 2: there are more than the 1 atoms allowed"},
 		{"PDB chains", pdb(atoms), Limits{Chains: 1}, "PDB file, line 2: there are more than the 1 chains allowed"},
-		{"PDB residues", pdb(atoms), Limits{Residues: 1}, "PDB file, line 2: there are more than the 1 residues allowed"},
-		{"FASTA records", fasta(">a\nA\n>b\nA\n"), Limits{Chains: 1}, "FASTA file, line 3: there are more than the 1 sequences allowed"},
-		{"FASTA residues", fasta(">a\nAAA\nAA\n"), Limits{Residues: 4}, "FASTA file, line 3: the sequences are longer than the 4 residues allowed"},
+		{"PDB residues", pdb(atoms), Limits{Residues: 1},
+			"PDB file, line 2: there are more than the 1 residues allowed"},
+		{"FASTA records", fasta(">a\nA\n>b\nA\n"), Limits{Chains: 1},
+			"FASTA file, line 3: there are more than the 1 sequences allowed"},
+		{"FASTA residues", fasta(">a\nAAA\nAA\n"), Limits{Residues: 4},
+			"FASTA file, line 3: the sequences are longer than the 4 residues allowed"},
 	} {
 		err := test.read(test.lim)
 		var parse *ParseError
@@ -213,7 +260,8 @@ func TestReadLimits(t *testing.T) {
 func TestReadLarge(t *testing.T) {
 	var chains, alternatives, ligands bytes.Buffer
 	chains.WriteString(site)
-	alternatives.WriteString(strings.Replace(site, "_atom_site.Cartn_x", "_atom_site.label_alt_id\n_atom_site.Cartn_x", 1))
+	alternatives.WriteString(strings.Replace(site, "_atom_site.Cartn_x", "_atom_site.label_alt_id\n_atom_site.Cartn_x",
+		1))
 	for i := range 4000 {
 		fmt.Fprintf(&chains, "CA ALA c%d 1 0 0 0\n", i)
 	}
@@ -223,7 +271,9 @@ func TestReadLarge(t *testing.T) {
 	for i := range 4999 {
 		fmt.Fprintf(&ligands, "HETATM    1 NA    NA A%4d       0.000   0.000   0.000\n", i)
 	}
-	for name, b := range map[string]*bytes.Buffer{"chains": &chains, "alternatives": &alternatives, "ligands": &ligands} {
+	for name, b := range map[string]*bytes.Buffer{
+		"chains": &chains, "alternatives": &alternatives, "ligands": &ligands,
+	} {
 		start := time.Now()
 		s, err := Read(b, Limits{})
 		if err != nil {

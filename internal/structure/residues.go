@@ -6,19 +6,26 @@ import "strings"
 const Unknown = 'X'
 
 var aminoNames = map[byte]string{
-	'A': "ALA", 'R': "ARG", 'N': "ASN", 'D': "ASP", 'C': "CYS", 'Q': "GLN", 'E': "GLU", 'G': "GLY", 'H': "HIS", 'I': "ILE",
-	'L': "LEU", 'K': "LYS", 'M': "MET", 'F': "PHE", 'P': "PRO", 'S': "SER", 'T': "THR", 'W': "TRP", 'Y': "TYR", 'V': "VAL",
+	'A': "ALA", 'R': "ARG", 'N': "ASN", 'D': "ASP", 'C': "CYS", 'Q': "GLN", 'E': "GLU", 'G': "GLY", 'H': "HIS",
+	'I': "ILE",
+	'L': "LEU", 'K': "LYS", 'M': "MET", 'F': "PHE", 'P': "PRO", 'S': "SER", 'T': "THR", 'W': "TRP", 'Y': "TYR",
+	'V': "VAL",
 	'B': "ASX", 'Z': "GLX", 'U': "SEC", 'O': "PYL", 'X': "UNK",
 }
 
 // compNames are the names of standard components.
 var compNames = map[string]string{
-	"ALA": "ALANINE", "ARG": "ARGININE", "ASN": "ASPARAGINE", "ASP": "ASPARTIC ACID", "CYS": "CYSTEINE", "GLN": "GLUTAMINE",
-	"GLU": "GLUTAMIC ACID", "GLY": "GLYCINE", "HIS": "HISTIDINE", "ILE": "ISOLEUCINE", "LEU": "LEUCINE", "LYS": "LYSINE",
-	"MET": "METHIONINE", "PHE": "PHENYLALANINE", "PRO": "PROLINE", "SER": "SERINE", "THR": "THREONINE", "TRP": "TRYPTOPHAN",
+	"ALA": "ALANINE", "ARG": "ARGININE", "ASN": "ASPARAGINE", "ASP": "ASPARTIC ACID", "CYS": "CYSTEINE",
+	"GLN": "GLUTAMINE",
+	"GLU": "GLUTAMIC ACID", "GLY": "GLYCINE", "HIS": "HISTIDINE", "ILE": "ISOLEUCINE", "LEU": "LEUCINE",
+	"LYS": "LYSINE",
+	"MET": "METHIONINE", "PHE": "PHENYLALANINE", "PRO": "PROLINE", "SER": "SERINE", "THR": "THREONINE",
+	"TRP": "TRYPTOPHAN",
 	"TYR": "TYROSINE", "VAL": "VALINE",
-	"A": "ADENOSINE-5'-MONOPHOSPHATE", "C": "CYTIDINE-5'-MONOPHOSPHATE", "G": "GUANOSINE-5'-MONOPHOSPHATE", "U": "URIDINE-5'-MONOPHOSPHATE",
-	"DA": "2'-DEOXYADENOSINE-5'-MONOPHOSPHATE", "DC": "2'-DEOXYCYTIDINE-5'-MONOPHOSPHATE", "DG": "2'-DEOXYGUANOSINE-5'-MONOPHOSPHATE",
+	"A": "ADENOSINE-5'-MONOPHOSPHATE", "C": "CYTIDINE-5'-MONOPHOSPHATE", "G": "GUANOSINE-5'-MONOPHOSPHATE",
+	"U":  "URIDINE-5'-MONOPHOSPHATE",
+	"DA": "2'-DEOXYADENOSINE-5'-MONOPHOSPHATE", "DC": "2'-DEOXYCYTIDINE-5'-MONOPHOSPHATE",
+	"DG": "2'-DEOXYGUANOSINE-5'-MONOPHOSPHATE",
 	"DT": "THYMIDINE-5'-MONOPHOSPHATE",
 }
 
@@ -26,26 +33,36 @@ var compNames = map[string]string{
 // of aminoNames, the common modified ones to their parent, and the names that
 // molecular dynamics programs give to states of protonation.
 var letters = map[string]byte{
-	"MSE": 'M', "SEP": 'S', "TPO": 'T', "PTR": 'Y', "CSO": 'C', "CSD": 'C', "CSX": 'C', "CSS": 'C', "CME": 'C', "OCS": 'C',
-	"SCY": 'C', "CAS": 'C', "YCM": 'C', "SMC": 'C', "CYX": 'C', "CYM": 'C', "KCX": 'K', "MLY": 'K', "MLZ": 'K', "M3L": 'K',
-	"ALY": 'K', "LLP": 'K', "LYN": 'K', "HYP": 'P', "PCA": 'Q', "CGU": 'E', "GLH": 'E', "ASH": 'D', "BHD": 'D', "PHD": 'D',
-	"HIC": 'H', "HSD": 'H', "HSE": 'H', "HSP": 'H', "HID": 'H', "HIE": 'H', "HIP": 'H', "TYS": 'Y', "NEP": 'H', "FME": 'M',
-	"MHO": 'M', "SAC": 'S', "AIB": 'A', "MEN": 'N', "AGM": 'R', "CIR": 'R', "MVA": 'V', "MLE": 'L', "NLE": 'L', "TRQ": 'W',
-	"DAL": 'A', "DAR": 'R', "DSG": 'N', "DAS": 'D', "DCY": 'C', "DGN": 'Q', "DGL": 'E', "DHI": 'H', "DIL": 'I', "DLE": 'L',
+	"MSE": 'M', "SEP": 'S', "TPO": 'T', "PTR": 'Y', "CSO": 'C', "CSD": 'C', "CSX": 'C', "CSS": 'C', "CME": 'C',
+	"OCS": 'C',
+	"SCY": 'C', "CAS": 'C', "YCM": 'C', "SMC": 'C', "CYX": 'C', "CYM": 'C', "KCX": 'K', "MLY": 'K', "MLZ": 'K',
+	"M3L": 'K',
+	"ALY": 'K', "LLP": 'K', "LYN": 'K', "HYP": 'P', "PCA": 'Q', "CGU": 'E', "GLH": 'E', "ASH": 'D', "BHD": 'D',
+	"PHD": 'D',
+	"HIC": 'H', "HSD": 'H', "HSE": 'H', "HSP": 'H', "HID": 'H', "HIE": 'H', "HIP": 'H', "TYS": 'Y', "NEP": 'H',
+	"FME": 'M',
+	"MHO": 'M', "SAC": 'S', "AIB": 'A', "MEN": 'N', "AGM": 'R', "CIR": 'R', "MVA": 'V', "MLE": 'L', "NLE": 'L',
+	"TRQ": 'W',
+	"DAL": 'A', "DAR": 'R', "DSG": 'N', "DAS": 'D', "DCY": 'C', "DGN": 'Q', "DGL": 'E', "DHI": 'H', "DIL": 'I',
+	"DLE": 'L',
 	"DLY": 'K', "MED": 'M', "DPN": 'F', "DPR": 'P', "DSN": 'S', "DTH": 'T', "DTR": 'W', "DTY": 'Y', "DVA": 'V',
 }
 
 // rnaLetters and dnaLetters map component codes of nucleotides to letters.
 var rnaLetters = map[string]byte{
-	"A": 'A', "C": 'C', "G": 'G', "U": 'U', "I": 'I', "N": 'N', "PSU": 'U', "5MU": 'U', "H2U": 'U', "4SU": 'U', "OMU": 'U', "5MC": 'C', "OMC": 'C',
-	"OMG": 'G', "2MG": 'G', "7MG": 'G', "M2G": 'G', "YYG": 'G', "YG": 'G', "1MA": 'A', "6MZ": 'A', "A2M": 'A', "RA": 'A', "RC": 'C', "RG": 'G', "RU": 'U',
+	"A": 'A', "C": 'C', "G": 'G', "U": 'U', "I": 'I', "N": 'N', "PSU": 'U', "5MU": 'U', "H2U": 'U', "4SU": 'U',
+	"OMU": 'U', "5MC": 'C', "OMC": 'C',
+	"OMG": 'G', "2MG": 'G', "7MG": 'G', "M2G": 'G', "YYG": 'G', "YG": 'G', "1MA": 'A', "6MZ": 'A', "A2M": 'A',
+	"RA": 'A', "RC": 'C', "RG": 'G', "RU": 'U',
 }
 
 var dnaLetters = map[string]byte{
-	"DA": 'A', "DC": 'C', "DG": 'G', "DT": 'T', "DU": 'U', "DI": 'I', "DN": 'N', "5CM": 'C', "BRU": 'U', "6OG": 'G', "8OG": 'G', "T": 'T',
+	"DA": 'A', "DC": 'C', "DG": 'G', "DT": 'T', "DU": 'U', "DI": 'I', "DN": 'N', "5CM": 'C', "BRU": 'U', "6OG": 'G',
+	"8OG": 'G', "T": 'T',
 }
 
-var waters = map[string]bool{"HOH": true, "WAT": true, "DOD": true, "H2O": true, "SOL": true, "TIP": true, "TIP3": true, "TP3": true, "SPC": true}
+var waters = map[string]bool{"HOH": true, "WAT": true, "DOD": true, "H2O": true, "SOL": true, "TIP": true, "TIP3": true,
+	"TP3": true, "SPC": true}
 
 func init() {
 	for letter, name := range aminoNames {
@@ -128,7 +145,8 @@ func (r *Residue) guessKind() Kind {
 	}
 	has := func(name string) bool { _, ok := r.Atom(name); return ok }
 	switch {
-	case has("N") && has("CA") && has("C"), !r.Het && len(r.Atoms) == 1 && r.Atoms[0].Name == "CA" && r.Atoms[0].Element != "CA":
+	case has("N") && has("CA") && has("C"), !r.Het && len(r.Atoms) == 1 && r.Atoms[0].Name == "CA" &&
+		r.Atoms[0].Element != "CA":
 		return Protein
 	case has("C1'") && has("C3'") && has("O3'"), !r.Het && len(r.Atoms) == 1 && r.Atoms[0].Name == "P":
 		if has("O2'") {

@@ -28,7 +28,8 @@ func axisAngle(axis Vec, angle float64) (m [3][3]float64) {
 	for k := range 3 {
 		e := Vec{}
 		e[k] = 1
-		c := add(add(scale(e, math.Cos(angle)), scale(cross(u, e), math.Sin(angle))), scale(u, dot(u, e)*(1-math.Cos(angle))))
+		c := add(add(scale(e, math.Cos(angle)), scale(cross(u, e), math.Sin(angle))),
+			scale(u, dot(u, e)*(1-math.Cos(angle))))
 		for j := range 3 {
 			m[j][k] = c[j]
 		}
@@ -39,7 +40,8 @@ func axisAngle(axis Vec, angle float64) (m [3][3]float64) {
 func TestSuperposeRecoversAMove(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := points(t, rapid.IntRange(1, 12).Draw(t, "n"))
-		axis := Vec{rapid.Float64Range(0.1, 1).Draw(t, "u"), rapid.Float64Range(-1, 1).Draw(t, "v"), rapid.Float64Range(-1, 1).Draw(t, "w")}
+		axis := Vec{rapid.Float64Range(0.1, 1).Draw(t, "u"), rapid.Float64Range(-1, 1).Draw(t, "v"),
+			rapid.Float64Range(-1, 1).Draw(t, "w")}
 		turned := axisAngle(axis, rapid.Float64Range(-math.Pi, math.Pi).Draw(t, "angle"))
 		move := points(t, 1)[0]
 		q := make([]Vec, len(p))
@@ -130,7 +132,9 @@ func TestGeometryAgainstBiotite(t *testing.T) {
 }
 
 func TestCentreOfMass(t *testing.T) {
-	c := CentreOfMass([]Atom{{Element: "O", Pos: Vec{0, 0, 0}}, {Element: "H", Pos: Vec{1, 0, 0}}, {Element: "H", Pos: Vec{0, 1, 0}}})
+	c := CentreOfMass([]Atom{
+		{Element: "O", Pos: Vec{0, 0, 0}}, {Element: "H", Pos: Vec{1, 0, 0}}, {Element: "H", Pos: Vec{0, 1, 0}},
+	})
 	near(t, "x", c[0], 1.008/18.015, 1e-9)
 	near(t, "y", c[1], 1.008/18.015, 1e-9)
 	if got := CentreOfMass(nil); got != (Vec{}) {

@@ -26,7 +26,9 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]*Structure{"1ubi": load(t, "1ubi"), "1crn": load(t, "1crn"), "2jof": load(t, "2jof"), "odd": s} {
+	for name, s := range map[string]*Structure{
+		"1ubi": load(t, "1ubi"), "1crn": load(t, "1crn"), "2jof": load(t, "2jof"), "odd": s,
+	} {
 		first := write(t, WriteCIF, s, Meta{})
 		got, err := ReadCIF(bytes.NewReader(first), Limits{})
 		if err != nil {
@@ -76,11 +78,28 @@ func predicted() (*Structure, Meta) {
 			{Comp: "ALA", Seq: 1, Atoms: []Atom{{Name: "CA", Pos: Vec{0, 5, 2}, Occupancy: 1}}},
 			{Comp: "SEP", Seq: 2, Atoms: []Atom{{Name: "CA", Pos: Vec{3.8, 5, 2}, Occupancy: 1}}},
 		}},
-		{ID: "C", Kind: RNA, Residues: []Residue{{Comp: "U", Seq: 1, Atoms: []Atom{{Name: "O5'", Pos: Vec{9, 9, 9}, Occupancy: 1}}}}},
-		{ID: "L", Kind: Ligand, Residues: []Residue{{Comp: "LIG", Atoms: []Atom{{Name: "CL1", Element: "CL", Pos: Vec{1, 1, 1}, B: 33, Occupancy: 1, Charge: -1}}}}},
+		{ID: "C", Kind: RNA, Residues: []Residue{
+			{Comp: "U", Seq: 1, Atoms: []Atom{{Name: "O5'", Pos: Vec{9, 9, 9}, Occupancy: 1}}},
+		}},
+		{ID: "L", Kind: Ligand, Residues: []Residue{{Comp: "LIG", Atoms: []Atom{{
+			Name:      "CL1",
+			Element:   "CL",
+			Pos:       Vec{1, 1, 1},
+			B:         33,
+			Occupancy: 1,
+			Charge:    -1,
+		}}}}},
 	}}
-	return s, Meta{ID: "job 1", Title: "Toxin", Software: "pleat", Version: "0.1", Model: "mini", Disclaimer: "Computed; not an experiment.",
-		Date: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), PLDDT: [][]float64{{91.25, 50}, {90, 40}, {30}, nil}}
+	return s, Meta{
+		ID:         "job 1",
+		Title:      "Toxin",
+		Software:   "pleat",
+		Version:    "0.1",
+		Model:      "mini",
+		Disclaimer: "Computed; not an experiment.",
+		Date:       time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		PLDDT:      [][]float64{{91.25, 50}, {90, 40}, {30}, nil},
+	}
 }
 
 func TestWriteCIF(t *testing.T) {
@@ -97,7 +116,8 @@ func TestWriteCIF(t *testing.T) {
 		"_ma_qa_metric.type\n",
 		"\n2 local pLDDT 1 pLDDT ",
 		"_ma_qa_metric_global.metric_value\n1 1 1 60.25\n",
-		"_ma_qa_metric_local.metric_value\n1 1 A 1 ALA 2 91.25\n2 1 A 2 SEP 2 50.00\n3 1 B 1 ALA 2 90.00\n4 1 B 2 SEP 2 40.00\n5 1 C 1 U 2 30.00\n#\n",
+		"_ma_qa_metric_local.metric_value\n1 1 A 1 ALA 2 91.25\n2 1 A 2 SEP 2 50.00\n3 1 B 1 ALA 2 90.00\n4 1 B 2 " +
+			"SEP 2 40.00\n5 1 C 1 U 2 30.00\n#\n",
 		"\nATOM 1 C CA . ALA A 1 1 ? 0.000 1.000 2.000 1.00 91.25 ? 1 ALA A CA 1\n",
 		"\nATOM 5 O \"O5'\" . U C 2 1 ? 9.000 9.000 9.000 1.00 30.00 ? 1 U C \"O5'\" 1\n",
 		"\nHETATM 6 CL CL1 . LIG L 3 . ? 1.000 1.000 1.000 1.00 33.00 -1 0 LIG L CL1 1\n",
@@ -121,21 +141,32 @@ func TestWriteRefuses(t *testing.T) {
 		change func(*Structure, *Meta)
 		want   string
 	}{
-		{"chains", func(_ *Structure, m *Meta) { m.PLDDT = m.PLDDT[:1] }, "write structure: pLDDT for 1 chains, want 4"},
-		{"residues", func(_ *Structure, m *Meta) { m.PLDDT[1] = nil }, "write structure: pLDDT for 0 residues of chain B, want 2"},
-		{"range", func(_ *Structure, m *Meta) { m.PLDDT[1][1] = 100.5 }, "write structure: pLDDT of residue 2 of chain B is 100.5, want 0 to 100"},
+		{"chains", func(_ *Structure, m *Meta) {
+			m.PLDDT = m.PLDDT[:1]
+		}, "write structure: pLDDT for 1 chains, want 4"},
+		{"residues", func(_ *Structure, m *Meta) {
+			m.PLDDT[1] = nil
+		}, "write structure: pLDDT for 0 residues of chain B, want 2"},
+		{"range", func(_ *Structure, m *Meta) {
+			m.PLDDT[1][1] = 100.5
+		}, "write structure: pLDDT of residue 2 of chain B is 100.5, want 0 to 100"},
 		{"fractions", func(_ *Structure, m *Meta) { m.PLDDT = [][]float64{{0.9, 0.8}, {0.7, 1}, {0.5}, nil} },
 			"write structure: pLDDT is nowhere above 1; it looks like fractions, want 0 to 100"},
 		{"coordinate", func(s *Structure, _ *Meta) { s.Chains[0].Residues[1].Atoms[0].Pos[1] = math.NaN() },
-			"write structure: atom CA of residue 2 of chain A has the value NaN, want numbers between −1,000,000 and 1,000,000"},
+			"write structure: atom CA of residue 2 of chain A has the value NaN, want numbers between −1,000,000 and " +
+				"1,000,000"},
 		{"order", func(s *Structure, _ *Meta) { s.Chains[0].Residues[1].Seq = 1 },
 			"write structure: residue 2 of chain A has position 1 in the sequence, want more than 1"},
 		{"name", func(s *Structure, _ *Meta) { s.Chains[0].Residues[1].Atoms[0].Name = "C A" },
 			`write structure: atom 1 of residue 2 of chain A is named "C A", want printable ASCII without spaces`},
 		{"component", func(s *Structure, _ *Meta) { s.Chains[0].Residues[1].Comp = "" },
 			`write structure: residue 2 of chain A has the component "" and insertion code "", want printable ASCII without spaces`},
-		{"chain", func(s *Structure, _ *Meta) { s.Chains[0].ID = "" }, `write structure: chain 1 has the id "", want printable ASCII without spaces`},
-		{"nothing", func(s *Structure, m *Meta) { *s, m.PLDDT = Structure{}, nil }, "write structure: there are no atoms"},
+		{"chain", func(s *Structure, _ *Meta) {
+			s.Chains[0].ID = ""
+		}, `write structure: chain 1 has the id "", want printable ASCII without spaces`},
+		{"nothing", func(s *Structure, m *Meta) {
+			*s, m.PLDDT = Structure{}, nil
+		}, "write structure: there are no atoms"},
 	} {
 		for _, f := range []func(io.Writer, *Structure, Meta) error{WriteCIF, WritePDB} {
 			s, m := predicted()
@@ -190,9 +221,15 @@ func TestWritePDBLimits(t *testing.T) {
 		want   string
 	}{
 		{"chain id", func(s *Structure) { s.Chains[0].ID = "AA" }, `chain "AA" has an id of more than one character`},
-		{"component", func(s *Structure) { s.Chains[3].Residues[0].Comp = "A1ABC" }, "component A1ABC of chain L has a code of more than three characters"},
-		{"atom name", func(s *Structure) { s.Chains[3].Residues[0].Atoms[0].Name = "CL100" }, "atom CL100 of residue 0 of chain L has a name of more than four characters"},
-		{"number", func(s *Structure) { s.Chains[0].Residues[1].Auth = 10000 }, "chain A has a residue numbered 10000, outside −999 to 9999"},
+		{"component", func(s *Structure) {
+			s.Chains[3].Residues[0].Comp = "A1ABC"
+		}, "component A1ABC of chain L has a code of more than three characters"},
+		{"atom name", func(s *Structure) {
+			s.Chains[3].Residues[0].Atoms[0].Name = "CL100"
+		}, "atom CL100 of residue 0 of chain L has a name of more than four characters"},
+		{"number", func(s *Structure) {
+			s.Chains[0].Residues[1].Auth = 10000
+		}, "chain A has a residue numbered 10000, outside −999 to 9999"},
 		{"coordinate", func(s *Structure) { s.Chains[0].Residues[0].Atoms[0].Pos[2] = -1000 },
 			"atom CA of residue 0 of chain A has the z coordinate -1000.000, outside −999.999 to 9999.999"},
 		{"occupancy", func(s *Structure) { s.Chains[0].Residues[0].Atoms[0].Occupancy = 1000 },
@@ -222,14 +259,16 @@ func TestWritePDBLimits(t *testing.T) {
 }
 
 func TestCIFQuote(t *testing.T) {
-	for _, text := range []string{"a", "", ".", "?", "a b", "it's", `say "x"`, `it's a "x" y' "z" `, "_a", "#a", "$a", "'", `"`, ";a", "[a]", "data_x",
+	for _, text := range []string{"a", "", ".", "?", "a b", "it's", `say "x"`, `it's a "x" y' "z" `, "_a", "#a", "$a",
+		"'", `"`, ";a", "[a]", "data_x",
 		"LOOP_", "save_", "stop_", "global_", "a#b", "line\nline", "line\n;line", "é", "loop_1", "a' b\" c"} {
 		scan := &cifScanner{in: newLines("mmCIF", strings.NewReader(cifLine(text)+"\nend"), Limits{}.defaults())}
 		kind, got, err := scan.next()
 		if text == "line\n;line" {
 			text = "line\n ;line" // a text cannot hold this; a space is added
 		}
-		if err != nil || kind != cifValue || string(got) != text && !(text == "" && scan.null) || text != "" && scan.null {
+		if err != nil || kind != cifValue || string(got) != text && !(text == "" && scan.null) || text != "" &&
+			scan.null {
 			t.Errorf("%q is read back as %q (%v)", text, got, err)
 		}
 	}

@@ -207,7 +207,8 @@ func (c *cifWriter) ligands() {
 }
 
 func (c *cifWriter) sequences() {
-	c.loop("entity_poly", "entity_id", "type", "nstd_linkage", "nstd_monomer", "pdbx_seq_one_letter_code", "pdbx_seq_one_letter_code_can", "pdbx_strand_id")
+	c.loop("entity_poly", "entity_id", "type", "nstd_linkage", "nstd_monomer", "pdbx_seq_one_letter_code",
+		"pdbx_seq_one_letter_code_can", "pdbx_strand_id")
 	for _, p := range c.poly {
 		chain := &c.s.Chains[p.chain]
 		var strands []string
@@ -215,7 +216,9 @@ func (c *cifWriter) sequences() {
 			strands = append(strands, c.s.Chains[k].ID)
 		}
 		one, can, odd := p.letters(chain.Kind)
-		kind := map[Kind]string{Protein: "polypeptide(L)", RNA: "polyribonucleotide", DNA: "polydeoxyribonucleotide"}[chain.Kind]
+		kind := map[Kind]string{
+			Protein: "polypeptide(L)", RNA: "polyribonucleotide", DNA: "polydeoxyribonucleotide",
+		}[chain.Kind]
 		c.row(strconv.Itoa(p.entity), kind, "no", odd, one, can, strings.Join(strands, ","))
 	}
 	c.end()
@@ -333,7 +336,8 @@ func (c *cifWriter) model() {
 	if name == "" {
 		name = c.m.software()
 	}
-	c.loop("ma_model_list", "ordinal_id", "model_id", "model_group_id", "model_name", "model_group_name", "data_id", "model_type")
+	c.loop("ma_model_list", "ordinal_id", "model_id", "model_group_id", "model_name", "model_group_name", "data_id",
+		"model_type")
 	c.row("1", "1", "1", name, name, strconv.Itoa(c.targetCount()+1), "Ab initio model")
 	c.end()
 	c.loop("ma_protocol_step", "ordinal_id", "protocol_id", "step_id", "method_type", "step_name", "software_group_id",
@@ -412,7 +416,8 @@ func (c *cifWriter) confidence() {
 	c.loop("ma_qa_metric_global", "ordinal_id", "model_id", "metric_id", "metric_value")
 	c.row("1", "1", "1", strconv.FormatFloat(sum/float64(n), 'f', 2, 64))
 	c.end()
-	c.loop("ma_qa_metric_local", "ordinal_id", "model_id", "label_asym_id", "label_seq_id", "label_comp_id", "metric_id", "metric_value")
+	c.loop("ma_qa_metric_local", "ordinal_id", "model_id", "label_asym_id", "label_seq_id", "label_comp_id",
+		"metric_id", "metric_value")
 	ordinal := 0
 	for i := range c.s.Chains {
 		chain := &c.s.Chains[i]
@@ -422,7 +427,8 @@ func (c *cifWriter) confidence() {
 		for j := range chain.Residues {
 			ordinal++
 			r := &chain.Residues[j]
-			c.row(strconv.Itoa(ordinal), "1", c.labels[i], strconv.Itoa(r.Seq), r.Comp, "2", strconv.FormatFloat(c.m.PLDDT[i][j], 'f', 2, 64))
+			c.row(strconv.Itoa(ordinal), "1", c.labels[i], strconv.Itoa(r.Seq), r.Comp, "2",
+				strconv.FormatFloat(c.m.PLDDT[i][j], 'f', 2, 64))
 		}
 	}
 	c.end()
@@ -433,7 +439,8 @@ func (c *cifWriter) scheme() {
 	if len(c.poly) == 0 {
 		return
 	}
-	c.loop("pdbx_poly_seq_scheme", "asym_id", "entity_id", "seq_id", "mon_id", "ndb_seq_num", "pdb_seq_num", "auth_seq_num",
+	c.loop("pdbx_poly_seq_scheme", "asym_id", "entity_id", "seq_id", "mon_id", "ndb_seq_num", "pdb_seq_num",
+		"auth_seq_num",
 		"pdb_mon_id", "auth_mon_id", "pdb_strand_id", "pdb_ins_code", "hetero")
 	for i := range c.s.Chains {
 		chain := &c.s.Chains[i]
@@ -443,7 +450,8 @@ func (c *cifWriter) scheme() {
 		for j, auth := range c.auth[i] {
 			r := &chain.Residues[j]
 			seq, number := strconv.Itoa(r.Seq), strconv.Itoa(auth)
-			c.row(c.labels[i], strconv.Itoa(c.entity[i]), seq, r.Comp, seq, number, number, r.Comp, r.Comp, chain.ID, dotted(r.Ins), "n")
+			c.row(c.labels[i], strconv.Itoa(c.entity[i]), seq, r.Comp, seq, number, number, r.Comp, r.Comp, chain.ID,
+				dotted(r.Ins), "n")
 		}
 	}
 	c.end()
@@ -477,8 +485,10 @@ func (c *cifWriter) elements() {
 // sites writes the atoms.
 func (c *cifWriter) sites() {
 	c.elements()
-	c.loop("atom_site", "group_PDB", "id", "type_symbol", "label_atom_id", "label_alt_id", "label_comp_id", "label_asym_id", "label_entity_id",
-		"label_seq_id", "pdbx_PDB_ins_code", "Cartn_x", "Cartn_y", "Cartn_z", "occupancy", "B_iso_or_equiv", "pdbx_formal_charge",
+	c.loop("atom_site", "group_PDB", "id", "type_symbol", "label_atom_id", "label_alt_id", "label_comp_id",
+		"label_asym_id", "label_entity_id",
+		"label_seq_id", "pdbx_PDB_ins_code", "Cartn_x", "Cartn_y", "Cartn_z", "occupancy", "B_iso_or_equiv",
+		"pdbx_formal_charge",
 		"auth_seq_id", "auth_comp_id", "auth_asym_id", "auth_atom_id", "pdbx_PDB_model_num")
 	serial := 0
 	b := c.line
@@ -500,7 +510,8 @@ func (c *cifWriter) sites() {
 				name := cifQuote(a.Name)
 				b = append(append(b[:0], group...), ' ')
 				b = strconv.AppendInt(b, int64(serial), 10)
-				b = appendFields(b, elementOf(a.Element, a.Name, r.Comp), name, ".", comp, label, entity, seq, cifQuote(r.Ins))
+				b = appendFields(b, elementOf(a.Element, a.Name, r.Comp), name, ".", comp, label, entity, seq,
+					cifQuote(r.Ins))
 				for _, x := range a.Pos {
 					b = appendFixed(append(b, ' '), x, 3)
 				}
@@ -546,11 +557,14 @@ func (c *cifWriter) secondary() {
 		c.loop("struct_conf_type", "id", "criteria", "reference")
 		c.row("HELX_P", "DSSP", "")
 		c.end()
-		c.loop("struct_conf", append([]string{"conf_type_id", "id", "pdbx_PDB_helix_id", "pdbx_PDB_helix_class", "pdbx_PDB_helix_length"}, rangeItems...)...)
+		c.loop("struct_conf",
+			append([]string{"conf_type_id", "id", "pdbx_PDB_helix_id", "pdbx_PDB_helix_class", "pdbx_PDB_helix_length"},
+				rangeItems...)...)
 		class := map[byte]string{AlphaHelix: "1", PiHelix: "3", Helix310: "5"}
 		for k, r := range helices {
 			n := strconv.Itoa(k + 1)
-			c.row(append([]string{"HELX_P", "HELX_P" + n, n, class[r.state], strconv.Itoa(r.to - r.from + 1)}, c.ends(r)...)...)
+			c.row(append([]string{"HELX_P", "HELX_P" + n, n, class[r.state], strconv.Itoa(r.to - r.from + 1)},
+				c.ends(r)...)...)
 		}
 		c.end()
 	}
@@ -576,8 +590,10 @@ func (c *cifWriter) secondary() {
 	c.end()
 }
 
-var rangeItems = []string{"beg_label_comp_id", "beg_label_asym_id", "beg_label_seq_id", "pdbx_beg_PDB_ins_code", "end_label_comp_id",
-	"end_label_asym_id", "end_label_seq_id", "pdbx_end_PDB_ins_code", "beg_auth_comp_id", "beg_auth_asym_id", "beg_auth_seq_id",
+var rangeItems = []string{"beg_label_comp_id", "beg_label_asym_id", "beg_label_seq_id", "pdbx_beg_PDB_ins_code",
+	"end_label_comp_id",
+	"end_label_asym_id", "end_label_seq_id", "pdbx_end_PDB_ins_code", "beg_auth_comp_id", "beg_auth_asym_id",
+	"beg_auth_seq_id",
 	"end_auth_comp_id", "end_auth_asym_id", "end_auth_seq_id"}
 
 func (c *cifWriter) ends(r run) []string {

@@ -1,8 +1,8 @@
 // Package ui is the page: what scripts/page built of web/, embedded, and the handler that serves it.
 //
-// It owns how the page's files go over HTTP: which policy they run under, how long they are kept, how they are compressed.
-// The page itself calls /v1 only, so that this package knows nothing of the service. A program built without the page
-// compiles and serves a plain one that says how to build it.
+// It owns how the page's files go over HTTP: which policy they run under, how long they are kept, how they are
+// compressed. The page itself calls /v1 only, so that this package knows nothing of the service. A program built
+// without the page compiles and serves a plain one that says how to build it.
 package ui
 
 import (
@@ -78,8 +78,10 @@ func handler(dist fs.FS) http.Handler {
 
 // media are the kinds of files that the page is made of. What is none of them is not served.
 var media = map[string]string{
-	"html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml",
-	"png": "image/png", "woff2": "font/woff2", "json": "application/json", "txt": "text/plain; charset=utf-8", "wasm": "application/wasm",
+	"html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
+	"svg": "image/svg+xml",
+	"png": "image/png", "woff2": "font/woff2", "json": "application/json", "txt": "text/plain; charset=utf-8",
+	"wasm": "application/wasm",
 }
 
 func (p page) add(name string, b []byte) {

@@ -66,18 +66,24 @@ func TestServes(t *testing.T) {
 		{"/ui/jobs/0189-a", "", 200, "<p>page</p>", "", "no-cache", "text/html; charset=utf-8"},
 		{"/ui/", "gzip, deflate, br", 200, "brotli of the page", "br", "no-cache", "text/html; charset=utf-8"},
 		{"/ui/", "br;q=0, gzip;q=0", 200, "<p>page</p>", "", "no-cache", "text/html; charset=utf-8"},
-		{"/ui/assets/a-1f.js", "br;q=0.5", 200, "brotli of run", "br", "public, max-age=31536000, immutable", "text/javascript; charset=utf-8"},
-		{"/ui/assets/a-1f.js", "identity", 200, "run()", "", "public, max-age=31536000, immutable", "text/javascript; charset=utf-8"},
+		{"/ui/assets/a-1f.js", "br;q=0.5", 200, "brotli of run", "br", "public, max-age=31536000, immutable",
+			"text/javascript; charset=utf-8"},
+		{"/ui/assets/a-1f.js", "identity", 200, "run()", "", "public, max-age=31536000, immutable",
+			"text/javascript; charset=utf-8"},
 		{"/ui/assets/b-2e.png", "br", 200, "picture", "", "public, max-age=31536000, immutable", "image/png"},
-		{"/ui/assets/gone.js", "br", 404, `{"message":"there is no such file of the page"}` + "\n", "", "", "application/json"},
-		{"/ui/README.md", "", 404, `{"message":"there is no such file of the page"}` + "\n", "", "", "application/json"},
-		{"/ui/assets/a-1f.js.gz", "", 404, `{"message":"there is no such file of the page"}` + "\n", "", "", "application/json"},
+		{"/ui/assets/gone.js", "br", 404, `{"message":"there is no such file of the page"}` + "\n", "", "",
+			"application/json"},
+		{"/ui/README.md", "", 404, `{"message":"there is no such file of the page"}` + "\n", "", "",
+			"application/json"},
+		{"/ui/assets/a-1f.js.gz", "", 404, `{"message":"there is no such file of the page"}` + "\n", "", "",
+			"application/json"},
 	} {
 		r := get(t, h, "GET", c.path, "Accept-Encoding", c.accept)
 		if got := body(t, r); r.StatusCode != c.code || got != c.body {
 			t.Errorf("%s with %q: %d %q, want %d %q", c.path, c.accept, r.StatusCode, got, c.code, c.body)
 		}
-		for name, want := range map[string]string{"Content-Encoding": c.coding, "Cache-Control": c.kept, "Content-Type": c.media,
+		for name, want := range map[string]string{"Content-Encoding": c.coding, "Cache-Control": c.kept,
+			"Content-Type":            c.media,
 			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"} {
 			if got := r.Header.Get(name); got != want {
 				t.Errorf("%s with %q: %s is %q, want %q", c.path, c.accept, name, got, want)
@@ -97,13 +103,15 @@ func TestServes(t *testing.T) {
 func TestRevalidates(t *testing.T) {
 	h := built(t)
 	tag := get(t, h, "GET", "/ui/", "Accept-Encoding", "br").Header.Get("ETag")
-	if r := get(t, h, "GET", "/ui/x", "Accept-Encoding", "br", "If-None-Match", tag); r.StatusCode != 304 || body(t, r) != "" {
+	if r := get(t, h, "GET", "/ui/x", "Accept-Encoding", "br", "If-None-Match", tag); r.StatusCode != 304 ||
+		body(t, r) != "" {
 		t.Errorf("the same file again: %d", r.StatusCode)
 	}
 	if r := get(t, h, "GET", "/ui/", "If-None-Match", tag); r.StatusCode != 200 {
 		t.Errorf("another coding under the tag of brotli: %d", r.StatusCode)
 	}
-	if r := get(t, h, "HEAD", "/ui/", "Accept-Encoding", "br"); body(t, r) != "" || r.Header.Get("Content-Length") != "18" {
+	if r := get(t, h, "HEAD", "/ui/", "Accept-Encoding", "br"); body(t, r) != "" ||
+		r.Header.Get("Content-Length") != "18" {
 		t.Errorf("HEAD: Content-Length %s", r.Header.Get("Content-Length"))
 	}
 }

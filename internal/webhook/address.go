@@ -24,7 +24,8 @@ type target struct {
 	port uint16
 }
 
-// parseTarget reads a URL and gives its host one spelling, so that what is checked is what is dialled. It looks nothing up.
+// parseTarget reads a URL and gives its host one spelling, so that what is checked is what is dialled. It looks
+// nothing up.
 func parseTarget(field, raw string) (target, error) {
 	if raw == "" {
 		return target{}, pleat.Invalidf("%s is empty; it must be an https URL", field)
@@ -37,7 +38,9 @@ func parseTarget(field, raw string) (target, error) {
 	}
 	for i, r := range raw {
 		if r <= ' ' || r == 0x7f || r == '\\' {
-			return target{}, pleat.Invalidf("%s has %q at position %d; a URL holds no spaces, control characters or backslashes", field, r, i+1)
+			return target{},
+				pleat.Invalidf("%s has %q at position %d; a URL holds no spaces, control characters or backslashes",
+					field, r, i+1)
 		}
 	}
 	u, err := url.Parse(raw)
@@ -51,7 +54,8 @@ func parseTarget(field, raw string) (target, error) {
 	case u.Opaque != "" || u.Host == "":
 		return target{}, pleat.Invalidf("%s names no host; it must look like https://host/path", field)
 	case u.User != nil:
-		return target{}, pleat.Invalidf("%s holds a user name or password; send credentials as the token instead", field)
+		return target{}, pleat.Invalidf("%s holds a user name or password; send credentials as the token instead",
+			field)
 	case strings.Contains(raw, "#"):
 		return target{}, pleat.Invalidf("%s has a fragment (#…), which is never sent; leave it out", field)
 	}
@@ -94,19 +98,24 @@ func (t *target) readHost(field string, u *url.URL) error {
 		case err != nil || a.Is4():
 			return pleat.Invalidf("%s has %q in brackets, which is no IPv6 address", field, pleat.Clip(host))
 		case a.Zone() != "":
-			return pleat.Invalidf("%s has an IPv6 address with a zone; zones lead to this machine's own links and are not taken", field)
+			return pleat.Invalidf(
+				"%s has an IPv6 address with a zone; zones lead to this machine's own links and are not taken", field)
 		}
 		t.addr = a.Unmap()
 		return nil
 	}
 	if strings.ContainsAny(host, ":%[]") {
-		return pleat.Invalidf("%s has %q as its host, which is neither a name nor an address; IPv6 addresses stand in brackets", field, pleat.Clip(host))
+		return pleat.Invalidf(
+			"%s has %q as its host, which is neither a name nor an address; IPv6 addresses stand in brackets", field,
+			pleat.Clip(host))
 	}
 	name := host
 	if !ascii(name) {
 		mapped, err := idna.Lookup.ToASCII(name)
 		if err != nil {
-			return pleat.Invalidf("%s has %q as its host, which is not a valid international name; write it in its xn-- form", field, pleat.Clip(host))
+			return pleat.Invalidf(
+				"%s has %q as its host, which is not a valid international name; write it in its xn-- form", field,
+				pleat.Clip(host))
 		}
 		name = mapped
 	}
@@ -114,13 +123,15 @@ func (t *target) readHost(field string, u *url.URL) error {
 	if numeric(name) {
 		a, ok := parseIPv4(name)
 		if !ok {
-			return pleat.Invalidf("%s has %q as its host, which ends like an IPv4 address and is none", field, pleat.Clip(host))
+			return pleat.Invalidf("%s has %q as its host, which ends like an IPv4 address and is none", field,
+				pleat.Clip(host))
 		}
 		t.addr = a
 		return nil
 	}
 	if !hostName(name) {
-		return pleat.Invalidf("%s has %q as its host, which is not a host name: labels of 1 to 63 letters, digits and hyphens, joined by dots", field, pleat.Clip(host))
+		return pleat.Invalidf("%s has %q as its host, which is not a host name: labels of 1 to 63 letters, digits "+
+			"and hyphens, joined by dots", field, pleat.Clip(host))
 	}
 	t.host = name
 	return nil
@@ -155,8 +166,8 @@ func ascii(s string) bool {
 	return true
 }
 
-// numeric is the «ends in a number» check of the URL standard (url.spec.whatwg.org, section 3.5): such a host is an IPv4
-// address or nothing.
+// numeric is the «ends in a number» check of the URL standard (url.spec.whatwg.org, section 3.5): such a host is an
+// IPv4 address or nothing.
 func numeric(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if last == "" {

@@ -51,7 +51,8 @@ func (a *Attempt) judge(resp *http.Response, now time.Time) {
 	switch s := resp.StatusCode; {
 	case s >= 200 && s < 300:
 	case s >= 300 && s < 400 && s != http.StatusNotModified:
-		a.fail(ClassRedirect, fmt.Sprintf("the receiver answered %d; redirects are not followed: set the target to where it leads", s))
+		a.fail(ClassRedirect,
+			fmt.Sprintf("the receiver answered %d; redirects are not followed: set the target to where it leads", s))
 	default:
 		a.fail(ClassStatus, fmt.Sprintf("the receiver answered %d; only 2xx counts as received", s))
 	}
@@ -151,8 +152,8 @@ func printable(s string, n int) string {
 	return b.String()
 }
 
-// classify turns an error into a class and a sentence of ours. The error's own words stay out: they hold URLs, addresses
-// and names that a peer chose.
+// classify turns an error into a class and a sentence of ours. The error's own words stay out: they hold URLs,
+// addresses and names that a peer chose.
 func classify(err error, parent, ctx context.Context, at phase) (Class, string) {
 	var netErr net.Error
 	var dnsErr *net.DNSError
@@ -169,13 +170,15 @@ func classify(err error, parent, ctx context.Context, at phase) (Class, string) 
 		return ClassDNS, "the host name cannot be looked up"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return ClassRefused, "the connection was refused"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH),
+		errors.Is(err, syscall.EADDRNOTAVAIL):
 		return ClassUnreachable, "there is no way to the address"
 	}
 	if why := tlsReason(err); why != "" {
 		return ClassTLS, why
 	}
-	for _, e := range []error{syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+	for _, e := range []error{syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED, io.EOF, io.ErrUnexpectedEOF,
+		net.ErrClosed} {
 		if errors.Is(err, e) {
 			return ClassReset, "the connection ended " + endedIn[at]
 		}
@@ -191,8 +194,12 @@ func classify(err error, parent, ctx context.Context, at phase) (Class, string) 
 }
 
 var endedIn = map[phase]string{
-	phaseDNS: "during the look-up", phaseConnect: "while connecting", phaseTLS: "during the TLS handshake",
-	phaseSend: "while the request was sent", phaseWait: "before the answer came", phaseBody: "in the middle of the answer",
+	phaseDNS:     "during the look-up",
+	phaseConnect: "while connecting",
+	phaseTLS:     "during the TLS handshake",
+	phaseSend:    "while the request was sent",
+	phaseWait:    "before the answer came",
+	phaseBody:    "in the middle of the answer",
 }
 
 func timeoutClass(at phase) (Class, string) {

@@ -9,8 +9,8 @@ const (
 	MaxPause      = time.Hour
 	FirstThrottle = time.Second // after 429, 502 or 504 without Retry-After
 	DisableAfter  = 5 * 24 * time.Hour
-	// ProbeFor is how long a probe may be out before another is sent; a process that dies holding one must not close the
-	// road for good.
+	// ProbeFor is how long a probe may be out before another is sent; a process that dies holding one must not close
+	// the road for good.
 	ProbeFor = 30 * time.Second
 )
 
@@ -68,8 +68,8 @@ type Verdict struct {
 	Disable bool // it has failed for DisableAfter without one success: disable it and tell its owner
 }
 
-// Record takes an attempt's outcome. Results of attempts that went out before an opening neither lengthen nor repeat it,
-// but a success always closes.
+// Record takes an attempt's outcome. Results of attempts that went out before an opening neither lengthen nor repeat
+// it, but a success always closes.
 func (b Breaker) Record(now time.Time, o Outcome) (Breaker, Verdict) {
 	if o.OK {
 		return Breaker{State: Closed}, Verdict{Closed: b.State == Open || b.State == HalfOpen}

@@ -24,7 +24,13 @@ func TestBreakerOpensAtTen(t *testing.T) {
 		t.Fatalf("after %d failures: %+v", Trip-1, a)
 	}
 	b, v := b.Record(epoch, Outcome{})
-	want := Breaker{State: Open, Failures: Trip, Pause: 30 * time.Second, Until: epoch.Add(30 * time.Second), FailingSince: epoch}
+	want := Breaker{
+		State:        Open,
+		Failures:     Trip,
+		Pause:        30 * time.Second,
+		Until:        epoch.Add(30 * time.Second),
+		FailingSince: epoch,
+	}
 	if d := cmp.Diff(want, b); d != "" || !v.Opened {
 		t.Fatalf("opening: %+v %s", v, d)
 	}
@@ -97,10 +103,13 @@ func TestBreakerThrottles(t *testing.T) {
 	if b, _ = b.Record(b.Until, Outcome{Throttled: true, Refusal: true, Probe: true}); b.Pause != 2*time.Second {
 		t.Errorf("429 again: %s", b.Pause)
 	}
-	if b, _ = (Breaker{}).Record(epoch, Outcome{Throttled: true, Refusal: true, RetryAfter: time.Minute}); b.Pause != time.Minute {
+	if b, _ = (Breaker{}).Record(epoch, Outcome{
+		Throttled: true, Refusal: true, RetryAfter: time.Minute,
+	}); b.Pause != time.Minute {
 		t.Errorf("429 with Retry-After: %s", b.Pause)
 	}
-	if b, _ = (Breaker{}).Record(epoch, Outcome{Throttled: true, RetryAfter: 20 * time.Hour}); b.Pause != MaxPause || b.Failures != 1 {
+	if b, _ = (Breaker{}).Record(epoch, Outcome{Throttled: true, RetryAfter: 20 * time.Hour}); b.Pause != MaxPause ||
+		b.Failures != 1 {
 		t.Errorf("502 with a long Retry-After: %+v", b)
 	}
 	if b, _ = failing(Breaker{}, epoch, Trip-1).Record(epoch, Outcome{Throttled: true}); b.Pause != FirstPause {
@@ -161,7 +170,8 @@ func TestBreakerProperties(t *testing.T) {
 			if b, _ = b.Record(now, o); b.State == HalfOpen {
 				t.Fatalf("a recorded probe leaves %+v", b)
 			}
-			if b.State == Open && (b.Pause < FirstThrottle || b.Pause > MaxPause || b.Failures >= Trip && b.Pause < FirstPause) {
+			if b.State == Open && (b.Pause < FirstThrottle || b.Pause > MaxPause || b.Failures >= Trip &&
+				b.Pause < FirstPause) {
 				t.Fatalf("pause %s after %d failures", b.Pause, b.Failures)
 			}
 			if o.OK && b != (Breaker{State: Closed}) {

@@ -107,8 +107,8 @@ func clip(s string, n int) string {
 	return strings.ToValidUTF8(s[:n-3], "") + "…"
 }
 
-// hidden reports whether a field may not be delivered, by its snake_case name. Numbers and booleans under such names say
-// nothing secret («max_tokens», «has_token»).
+// hidden reports whether a field may not be delivered, by its snake_case name. Numbers and booleans under such names
+// say nothing secret («max_tokens», «has_token»).
 func hidden(name string, v any) bool {
 	words := strings.Split(name, "_")
 	last := words[len(words)-1]
@@ -118,7 +118,8 @@ func hidden(name string, v any) bool {
 	}
 	for i, w := range words {
 		switch w {
-		case "token", "tokens", "secret", "secrets", "password", "passwd", "authorization", "credential", "credentials", "apikey":
+		case "token", "tokens", "secret", "secrets", "password", "passwd", "authorization", "credential", "credentials",
+			"apikey":
 			return true
 		case "key":
 			if i > 0 && (words[i-1] == "api" || words[i-1] == "private" || words[i-1] == "access") {

@@ -35,8 +35,8 @@ type Guard struct {
 	public   *ssrf.Guardian
 }
 
-// NewGuard makes a guard. Allow lists the networks that are permitted with http and any port; ports are those of https to
-// the public, none meaning 443; a nil resolver is the system's.
+// NewGuard makes a guard. Allow lists the networks that are permitted with http and any port; ports are those of https
+// to the public, none meaning 443; a nil resolver is the system's.
 func NewGuard(allow []netip.Prefix, ports []uint16, resolver *net.Resolver) *Guard {
 	if len(ports) == 0 {
 		ports = []uint16{443}
@@ -62,7 +62,9 @@ func ParseAllow(text string) ([]netip.Prefix, error) {
 		if err != nil {
 			a, err := netip.ParseAddr(item)
 			if err != nil || a.Zone() != "" {
-				return nil, pleat.Invalidf("PLEAT_WEBHOOK_ALLOW has %q, which is neither a network such as 10.1.0.0/16 nor an address", pleat.Clip(item))
+				return nil, pleat.Invalidf(
+					"PLEAT_WEBHOOK_ALLOW has %q, which is neither a network such as 10.1.0.0/16 nor an address",
+					pleat.Clip(item))
 			}
 			a = a.Unmap()
 			p = netip.PrefixFrom(a, a.BitLen())
@@ -162,7 +164,8 @@ func (g *Guard) addresses(ctx context.Context, t target) []netip.Addr {
 	return found
 }
 
-// judge holds a target against the rules. One allowed address vouches for a name, since the dial keeps to permitted ones.
+// judge holds a target against the rules. One allowed address vouches for a name, since the dial keeps to permitted
+// ones.
 func (g *Guard) judge(field string, t target, addrs []netip.Addr) error {
 	if slices.ContainsFunc(addrs, g.Allowed) {
 		return nil
@@ -174,13 +177,16 @@ func (g *Guard) judge(field string, t target, addrs []netip.Addr) error {
 		}
 		what := strings.TrimPrefix(err.Error(), ErrBlocked.Error()+": it ")
 		if t.addr.IsValid() {
-			return pleat.Invalidf("%s leads to %s, which %s; only public addresses are taken, unless the operator names the network in PLEAT_WEBHOOK_ALLOW", field, a.Unmap(), what)
+			return pleat.Invalidf("%s leads to %s, which %s; only public addresses are taken, unless the operator "+
+				"names the network in PLEAT_WEBHOOK_ALLOW", field, a.Unmap(), what)
 		}
 		// Which address a name has inside is not the caller's to learn.
-		return pleat.Invalidf("%s: the host %s leads to an address that %s; only public addresses are taken, unless the operator names the network in PLEAT_WEBHOOK_ALLOW", field, pleat.Clip(t.host), what)
+		return pleat.Invalidf("%s: the host %s leads to an address that %s; only public addresses are taken, unless "+
+			"the operator names the network in PLEAT_WEBHOOK_ALLOW", field, pleat.Clip(t.host), what)
 	}
 	if t.url.Scheme != "https" {
-		return pleat.Invalidf("%s must be an https URL; http is taken only for networks that the operator names in PLEAT_WEBHOOK_ALLOW", field)
+		return pleat.Invalidf("%s must be an https URL; http is taken only for networks that the operator names in "+
+			"PLEAT_WEBHOOK_ALLOW", field)
 	}
 	if !slices.Contains(g.ports, t.port) {
 		return pleat.Invalidf("%s has the port %d; it must be %s", field, t.port, portList(g.ports))

@@ -184,7 +184,8 @@ func TestGuardRefusesAddresses(t *testing.T) {
 			t.Errorf("%s passes as %s", s.url, u)
 			continue
 		}
-		if pleat.CodeOf(err) != pleat.CodeInvalid || !strings.HasPrefix(err.Error(), "target_url") || !strings.Contains(err.Error(), s.why) {
+		if pleat.CodeOf(err) != pleat.CodeInvalid || !strings.HasPrefix(err.Error(), "target_url") ||
+			!strings.Contains(err.Error(), s.why) {
 			t.Errorf("%s: %v; want «%s»", s.url, err, s.why)
 		}
 	}
@@ -207,8 +208,10 @@ func TestGuardRefusesForms(t *testing.T) {
 
 func TestGuardTakes(t *testing.T) {
 	n := newNames(t, map[string]string{
-		"hooks.example.org": "8.8.8.8 2606:4700::1", "inside.example.org": "8.8.8.8 10.0.0.7", "inside6.example.org": "fd00::1",
-		"mapped.example.org": "::ffff:127.0.0.1", "lan.example.org": "192.168.7.7 fd00::7", "xn--bcher-kva.example": "9.9.9.9",
+		"hooks.example.org": "8.8.8.8 2606:4700::1", "inside.example.org": "8.8.8.8 10.0.0.7",
+		"inside6.example.org": "fd00::1",
+		"mapped.example.org":  "::ffff:127.0.0.1", "lan.example.org": "192.168.7.7 fd00::7",
+		"xn--bcher-kva.example": "9.9.9.9",
 	})
 	open := NewGuard(nil, []uint16{443, 8443}, n.resolver())
 	lan, err := ParseAllow("192.168.7.0/24, 127.0.0.0/8")
@@ -323,7 +326,8 @@ func TestParseAllow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("192.168.1.1/32"), netip.MustParsePrefix("fd00::/8")}
+	want := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("192.168.1.1/32"),
+		netip.MustParsePrefix("fd00::/8")}
 	if len(got) != len(want) {
 		t.Fatalf("got %v", got)
 	}
@@ -335,7 +339,9 @@ func TestParseAllow(t *testing.T) {
 	if none, err := ParseAllow(""); err != nil || len(none) != 0 {
 		t.Errorf("nothing reads as %v, %v", none, err)
 	}
-	for _, bad := range []string{"10.0.0.0/33", "localhost", "10.0.0.0-10.0.0.9", "fe80::1%eth0", "::ffff:10.0.0.0/104"} {
+	for _, bad := range []string{
+		"10.0.0.0/33", "localhost", "10.0.0.0-10.0.0.9", "fe80::1%eth0", "::ffff:10.0.0.0/104",
+	} {
 		if _, err := ParseAllow(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}

@@ -121,8 +121,8 @@ type BodyPlot struct {
 	URL  string `json:"url"`
 }
 
-// Delivery is what a body is built from. At most one of Fold and Workflow is set; where neither could be read, Problem says
-// why and the event goes alone.
+// Delivery is what a body is built from. At most one of Fold and Workflow is set; where neither could be read, Problem
+// says why and the event goes alone.
 type Delivery struct {
 	Event    pleat.Event
 	Fold     *FoldSource
@@ -160,11 +160,16 @@ func Ping(id pleat.EventID, at time.Time) Delivery {
 	}}
 }
 
-// Build writes a delivery's body, under MaxBody bytes, and names its content type. It never fails on a source: what cannot
-// be carried is cut and named in truncated. No sequence, token or secret of the input is in it.
+// Build writes a delivery's body, under MaxBody bytes, and names its content type. It never fails on a source: what
+// cannot be carried is cut and named in truncated. No sequence, token or secret of the input is in it.
 func Build(d Delivery) (body []byte, contentType string, err error) {
 	c := cleaner{}
-	b := &Body{SchemaVersion: SchemaVersion, Mapping: map[string]any{}, Source: map[string]any{}, Problem: clip(d.Problem, 300)}
+	b := &Body{
+		SchemaVersion: SchemaVersion,
+		Mapping:       map[string]any{},
+		Source:        map[string]any{},
+		Problem:       clip(d.Problem, 300),
+	}
 	if d.Fold != nil {
 		c = newCleaner(d.Fold.Job.Sequences)
 		b.Source = foldBody(d.Fold, c)
@@ -172,8 +177,13 @@ func Build(d Delivery) (body []byte, contentType string, err error) {
 		b.Source = workflowBody(d.Workflow, c)
 	}
 	b.Event = BodyEvent{
-		ID: string(d.Event.ID), SourceKind: string(d.Event.Source), Name: string(d.Event.Name), Status: string(d.Event.Status),
-		SourceID: d.Event.SourceID, OccurredAt: stamp(d.Event.At), Payload: c.object(d.Event.Payload),
+		ID:         string(d.Event.ID),
+		SourceKind: string(d.Event.Source),
+		Name:       string(d.Event.Name),
+		Status:     string(d.Event.Status),
+		SourceID:   d.Event.SourceID,
+		OccurredAt: stamp(d.Event.At),
+		Payload:    c.object(d.Event.Payload),
 	}
 	body, contentType, err = d.encode(b)
 	for _, cut := range b.cuts() {
@@ -234,7 +244,9 @@ func foldBody(f *FoldSource, c cleaner) *BodyFold {
 			id := string(p.Sequence)
 			r.SequenceID = &id
 			r.SequenceType = ""
-			if i := slices.IndexFunc(f.Job.Sequences, func(s pleat.Sequence) bool { return s.ID == p.Sequence }); i >= 0 {
+			if i := slices.IndexFunc(f.Job.Sequences, func(s pleat.Sequence) bool {
+				return s.ID == p.Sequence
+			}); i >= 0 {
 				r.SequenceType = string(f.Job.Sequences[i].Kind)
 			}
 			for k, v := range urls[p.Sequence] {
@@ -277,8 +289,12 @@ func workflowBody(w *WorkflowSource, c cleaner) *BodyWorkflow {
 		}
 	}
 	return &BodyWorkflow{
-		Workflow: BodyWorkflowHead{ID: string(w.ID), Type: w.Type, Status: string(w.Status), TasksTotal: len(w.Tasks), TasksCompleted: done},
-		Input:    c.object(w.Input), Tasks: append([]BodyTask{}, w.Tasks...), Metrics: c.object(w.Metrics), Plots: append([]BodyPlot{}, w.Plots...),
+		Workflow: BodyWorkflowHead{ID: string(w.ID), Type: w.Type, Status: string(w.Status), TasksTotal: len(w.Tasks),
+			TasksCompleted: done},
+		Input:   c.object(w.Input),
+		Tasks:   append([]BodyTask{}, w.Tasks...),
+		Metrics: c.object(w.Metrics),
+		Plots:   append([]BodyPlot{}, w.Plots...),
 	}
 }
 
@@ -366,7 +382,8 @@ func (d *Delivery) encode(b *Body) ([]byte, string, error) {
 		ContentType string `json:"datacontenttype"`
 		Data        *Body  `json:"data"`
 	}{
-		"1.0", b.Event.ID, d.Base + "/v1/" + collection(d.Event.Source), fmt.Sprintf("pleat.%s.%s", b.Event.SourceKind, b.Event.Name),
+		"1.0", b.Event.ID, d.Base + "/v1/" + collection(d.Event.Source),
+		fmt.Sprintf("pleat.%s.%s", b.Event.SourceKind, b.Event.Name),
 		b.Event.SourceID, b.Event.OccurredAt, "application/json", b,
 	})
 	return raw, "application/cloudevents+json; charset=utf-8", err

@@ -27,21 +27,35 @@ func ptr(f float64) *float64 { return &f }
 func foldDelivery() Delivery {
 	at := time.Date(2026, 3, 1, 12, 30, 45, 123456000, time.UTC)
 	job := pleat.Job{
-		ID: "018f0000-0000-7000-8000-00000000000a", Name: "lysozyme & friends", Complex: false,
+		ID:      "018f0000-0000-7000-8000-00000000000a",
+		Name:    "lysozyme & friends",
+		Complex: false,
 		Sequences: []pleat.Sequence{
-			{ID: "018f0000-0000-7000-8000-0000000000c1", Kind: pleat.Protein, Text: peptide, Chains: []string{"A"}, Count: 1},
-			{ID: "018f0000-0000-7000-8000-0000000000c2", Kind: pleat.Ligand, Text: "CC(=O)OC1=CC=CC=C1C(=O)O", Chains: []string{"B"}, Count: 1},
+			{ID: "018f0000-0000-7000-8000-0000000000c1", Kind: pleat.Protein, Text: peptide, Chains: []string{"A"},
+				Count: 1},
+			{ID: "018f0000-0000-7000-8000-0000000000c2", Kind: pleat.Ligand, Text: "CC(=O)OC1=CC=CC=C1C(=O)O",
+				Chains: []string{"B"}, Count: 1},
 		},
 		Constraints: pleat.Constraints{
 			Contact: []pleat.Contact{{ChainA: "A", ResidueA: 3, ChainB: "B", ResidueB: 1, Distance: 4}},
-			Webhooks: json.RawMessage(`{"custom_http":{"enabled":true,"target_url":"https://h.example/?k=q9","token_value":"tok-3141","note":"kept"},
+			Webhooks: json.RawMessage(
+				`{"custom_http":{"enabled":true,"target_url":"https://h.example/?k=q9","token_value":"tok-3141","note":"kept"},
 				"md":{"enabled":true,"pH":7,"preset":"single_af_go","sequence":"` + peptide + `","apiKey":"k-2718"},
 				"qna":{"enabled":true,"initial_question":"What folds like ` + strings.ToLower(peptide[:20]+`\n`+peptide[20:]) + `?"}}`),
 		},
 	}
 	run := pleat.Run{
-		ID: "018f0000-0000-7000-8000-00000000000b", Job: job.ID, State: pleat.StateCompleted, Model: "mini-fold", WeightSet: "mini-1", Seed: "7",
-		Params: pleat.Params{Model: "mini-fold", Values: map[string]any{"recyclingSteps": int64(3), "stepScale": 1.5, "affinityMwCorrection": false}},
+		ID:        "018f0000-0000-7000-8000-00000000000b",
+		Job:       job.ID,
+		State:     pleat.StateCompleted,
+		Model:     "mini-fold",
+		WeightSet: "mini-1",
+		Seed:      "7",
+		Params: pleat.Params{
+			Model: "mini-fold", Values: map[string]any{
+				"recyclingSteps": int64(3), "stepScale": 1.5, "affinityMwCorrection": false,
+			},
+		},
 		Result: &pleat.Result{Predictions: []pleat.Prediction{
 			{Sequence: job.Sequences[0].ID, MeanPLDDT: ptr(81.25), PTM: ptr(0.5)},
 			{Sequence: job.Sequences[1].ID, MeanPLDDT: ptr(math.NaN())},
@@ -69,14 +83,22 @@ func foldDelivery() Delivery {
 func workflowDelivery() Delivery {
 	return Delivery{
 		Event: pleat.Event{
-			ID: "018f0000-0000-7000-8000-00000000001e", Source: pleat.SourceWorkflow, SourceID: "018f0000-0000-7000-8000-00000000001a",
-			Name: pleat.OnFailed, Status: pleat.StateStopped, At: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
-			Payload: json.RawMessage(`{"fromOutside":true,"secret":"s-1618"}`),
+			ID:       "018f0000-0000-7000-8000-00000000001e",
+			Source:   pleat.SourceWorkflow,
+			SourceID: "018f0000-0000-7000-8000-00000000001a",
+			Name:     pleat.OnFailed,
+			Status:   pleat.StateStopped,
+			At:       time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
+			Payload:  json.RawMessage(`{"fromOutside":true,"secret":"s-1618"}`),
 		},
 		Workflow: &WorkflowSource{
-			ID: "018f0000-0000-7000-8000-00000000001a", Type: "md", Status: pleat.StateStopped,
-			Input:   json.RawMessage(`{"preset":"single_idr_fasta","sequence":"` + peptide + `","sim_length_ns":0.2,"sourceJobId":"x","webhooks":{"custom_http":{"enabled":true,"token_value":"tok-3141"}}}`),
-			Tasks:   []BodyTask{{"018f0000-0000-7000-8000-00000000001b", "inference_md", "COMPLETED"}, {"018f0000-0000-7000-8000-00000000001c", "inference_qna", "STOPPED"}},
+			ID:     "018f0000-0000-7000-8000-00000000001a",
+			Type:   "md",
+			Status: pleat.StateStopped,
+			Input: json.RawMessage(`{"preset":"single_idr_fasta","sequence":"` + peptide +
+				`","sim_length_ns":0.2,"sourceJobId":"x","webhooks":{"custom_http":{"enabled":true,"token_value":"tok-3141"}}}`),
+			Tasks: []BodyTask{{"018f0000-0000-7000-8000-00000000001b", "inference_md", "COMPLETED"},
+				{"018f0000-0000-7000-8000-00000000001c", "inference_qna", "STOPPED"}},
 			Metrics: json.RawMessage(`{"rmsd":{"mean":1.25},"radius_of_gyration":[1,2]}`),
 			Plots:   []BodyPlot{{"rmsd", "https://fold.example/plots/rmsd"}},
 		},
@@ -92,7 +114,9 @@ func TestBuildGolden(t *testing.T) {
 	failed.Fold.Run.Failure = pleat.Failed(pleat.FailOOM, "33 residues of "+peptide+" need 9 GB; 8 GB are free")
 	complexFold := foldDelivery()
 	complexFold.Fold.Job.Complex = true
-	complexFold.Fold.Run.Result = &pleat.Result{Predictions: []pleat.Prediction{{MeanPLDDT: ptr(70), PTM: ptr(0.25), IPTM: ptr(0.125)}}}
+	complexFold.Fold.Run.Result = &pleat.Result{
+		Predictions: []pleat.Prediction{{MeanPLDDT: ptr(70), PTM: ptr(0.25), IPTM: ptr(0.125)}},
+	}
 	lost := Delivery{Event: fold.Event, Problem: "the job was deleted"}
 	events := foldDelivery()
 	events.Format = FormatCloudEvents
@@ -141,7 +165,8 @@ func TestBuildGolden(t *testing.T) {
 // noSecrets looks for what foldDelivery and workflowDelivery hide.
 func noSecrets(t interface{ Errorf(string, ...any) }, raw []byte) {
 	s := strings.ToUpper(string(raw))
-	for _, hidden := range []string{peptide, peptide[20:], "CC(=O)OC1", "TOK-3141", "K-2718", "S-1618", "H.EXAMPLE", "Q9"} {
+	for _, hidden := range []string{peptide, peptide[20:], "CC(=O)OC1", "TOK-3141", "K-2718", "S-1618", "H.EXAMPLE",
+		"Q9"} {
 		if strings.Contains(s, strings.ToUpper(hidden)) {
 			t.Errorf("%q is in the body", hidden)
 		}
@@ -159,16 +184,26 @@ func TestBuildFits(t *testing.T) {
 		d.Fold.Run.Result.Predictions = nil
 		for i := range n {
 			id := pleat.SequenceID(fmt.Sprintf("018f0000-0000-7000-8000-%012d", i))
-			d.Fold.Run.Result.Predictions = append(d.Fold.Run.Result.Predictions, pleat.Prediction{Sequence: id, MeanPLDDT: ptr(float64(i))})
+			d.Fold.Run.Result.Predictions = append(d.Fold.Run.Result.Predictions,
+				pleat.Prediction{Sequence: id, MeanPLDDT: ptr(float64(i))})
 			if rapid.IntRange(0, 3).Draw(t, "links") > 0 {
 				d.Fold.Artifacts = append(d.Fold.Artifacts, pleat.Artifact{Kind: pleat.ArtifactCIF, Sequence: id})
 			}
 		}
 		for range rapid.IntRange(0, 900).Draw(t, "contacts") {
-			d.Fold.Job.Constraints.Contact = append(d.Fold.Job.Constraints.Contact, pleat.Contact{ChainA: "A", ResidueA: 1, ChainB: "B", ResidueB: 1})
+			d.Fold.Job.Constraints.Contact = append(d.Fold.Job.Constraints.Contact, pleat.Contact{
+				ChainA:   "A",
+				ResidueA: 1,
+				ChainB:   "B",
+				ResidueB: 1,
+			})
 		}
-		d.Fold.Job.Name = strings.Repeat(rapid.SampledFrom([]string{"a", "é", "\x01", "\"", "🧬", "<"}).Draw(t, "letter"), 255)
-		payload, _ := json.Marshal(map[string]any{"x": strings.Repeat("y", rapid.IntRange(0, 50_000).Draw(t, "payload")), "list": make([]int, rapid.IntRange(0, 4_000).Draw(t, "list"))})
+		d.Fold.Job.Name = strings.Repeat(rapid.SampledFrom([]string{"a", "é", "\x01", "\"", "🧬", "<"}).Draw(t,
+			"letter"), 255)
+		payload, _ := json.Marshal(map[string]any{
+			"x":    strings.Repeat("y", rapid.IntRange(0, 50_000).Draw(t, "payload")),
+			"list": make([]int, rapid.IntRange(0, 4_000).Draw(t, "list")),
+		})
 		d.Event.Payload = payload
 		raw, _, err := Build(d)
 		if err != nil {
@@ -201,7 +236,9 @@ func TestBuildFits(t *testing.T) {
 func TestBuildWorkflowFits(t *testing.T) {
 	d := workflowDelivery()
 	for i := range 500 {
-		d.Workflow.Plots = append(d.Workflow.Plots, BodyPlot{fmt.Sprint(i), "https://fold.example/" + strings.Repeat("p", 100)})
+		d.Workflow.Plots = append(d.Workflow.Plots, BodyPlot{
+			fmt.Sprint(i), "https://fold.example/" + strings.Repeat("p", 100),
+		})
 		d.Workflow.Tasks = append(d.Workflow.Tasks, BodyTask{fmt.Sprint(i), "inference_md", "COMPLETED"})
 	}
 	raw, _, err := Build(d)
@@ -218,15 +255,18 @@ func TestBuildWorkflowFits(t *testing.T) {
 	if b.Source.Workflow.TasksTotal != 502 || b.Source.Workflow.TasksCompleted != 501 || len(b.Source.Plots) == 0 {
 		t.Errorf("%+v, %d plots", b.Source.Workflow, len(b.Source.Plots))
 	}
-	if d := cmp.Diff([]string{"event.payload", "source.input", "source.tasks", "source.metrics", "source.plots"}, b.Truncated); d != "" {
+	if d := cmp.Diff([]string{"event.payload", "source.input", "source.tasks", "source.metrics", "source.plots"},
+		b.Truncated); d != "" {
 		t.Error(d)
 	}
 }
 
 func TestSnake(t *testing.T) {
 	for in, want := range map[string]string{
-		"modelName": "model_name", "pH": "ph", "res_idxA": "res_idx_a", "chainA": "chain_a", "affinityMwCorrection": "affinity_mw_correction",
-		"meanPLDDT": "mean_plddt", "sourceJobId": "source_job_id", "already_snake": "already_snake", "HTTPServer": "http_server",
+		"modelName": "model_name", "pH": "ph", "res_idxA": "res_idx_a", "chainA": "chain_a",
+		"affinityMwCorrection": "affinity_mw_correction",
+		"meanPLDDT":            "mean_plddt", "sourceJobId": "source_job_id", "already_snake": "already_snake",
+		"HTTPServer":   "http_server",
 		"step-size ns": "step_size_ns", "": "", "X": "x", "sim2D": "sim2_d",
 	} {
 		if got := snake(in); got != want {
@@ -244,7 +284,8 @@ func TestHidden(t *testing.T) {
 		"target_url":"X","deep":{"er":[{"password":"X","kept":1}]},"` + peptide + `":1,
 		"a_b":"snake wins","aB":"X","text":"see ` + peptide + ` there"}`))
 	want := map[string]any{
-		"source_sequence_id": "kept", "sequence_type": "kept", "sequence_count": json.Number("2"), "max_tokens": json.Number("5"), "has_token": true,
+		"source_sequence_id": "kept", "sequence_type": "kept", "sequence_count": json.Number("2"),
+		"max_tokens": json.Number("5"), "has_token": true,
 		"monkey": "kept", "deep": map[string]any{"er": []any{map[string]any{"kept": json.Number("1")}}},
 		"a_b": "snake wins", "text": removed,
 	}
@@ -280,7 +321,8 @@ func FuzzBuild(f *testing.F) {
 		}
 		d = foldDelivery()
 		d.Fold.Job.Name, d.Fold.Job.Constraints.Webhooks = name[:min(len(name), 1000)], input
-		if raw, _, err := Build(d); err != nil || len(raw) >= MaxBody || bytes.Contains(bytes.ToUpper(raw), []byte(peptide)) {
+		if raw, _, err := Build(d); err != nil || len(raw) >= MaxBody ||
+			bytes.Contains(bytes.ToUpper(raw), []byte(peptide)) {
 			t.Fatalf("%d bytes, %v: %s", len(raw), err, raw)
 		}
 	})

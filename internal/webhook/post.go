@@ -32,8 +32,8 @@ type Config struct {
 	Timeout      time.Duration     // over look-up, connect, TLS, request, header and body together; 0: DefaultTimeout
 	Roots        *x509.CertPool    // who may sign a receiver's certificate; nil: the system's
 	Certificates []tls.Certificate // shown to receivers that ask (mTLS)
-	// Proxy is an egress proxy that every delivery goes through. It does the dialling, so it must refuse private addresses
-	// itself; the guard can only check what the name leads to from here.
+	// Proxy is an egress proxy that every delivery goes through. It does the dialling, so it must refuse private
+	// addresses itself; the guard can only check what the name leads to from here.
 	Proxy    *url.URL
 	IdleEach int              // idle connections kept per host; 0: 64
 	Clock    func() time.Time // nil: time.Now
@@ -136,7 +136,8 @@ type Attempt struct {
 	RetryAfter time.Duration `json:"retry_after,omitempty"`
 	Throttled  bool          `json:"throttled,omitempty"` // 429, 502, 504: leave the endpoint alone for a while
 	Disable    bool          `json:"disable,omitempty"`   // 410, or webhook-delivery: disable
-	Abort      bool          `json:"abort,omitempty"`     // webhook-delivery: abort-message: no further attempt of this one
+	// webhook-delivery: abort-message: no further attempt of this one
+	Abort bool `json:"abort,omitempty"`
 }
 
 // OK reports whether the receiver has the delivery.
@@ -150,8 +151,8 @@ func (a Attempt) Outcome(probe bool) Outcome {
 	}
 }
 
-// Post makes one attempt. It never follows a redirect, reads at most 16 KiB and ends within the sender's timeout. The only
-// retry inside is that of a kept connection which the receiver had closed before any byte of an answer.
+// Post makes one attempt. It never follows a redirect, reads at most 16 KiB and ends within the sender's timeout. The
+// only retry inside is that of a kept connection which the receiver had closed before any byte of an answer.
 func (s *Sender) Post(parent context.Context, r Request) (a Attempt) {
 	start := s.clock()
 	a = Attempt{At: start}
@@ -206,7 +207,8 @@ func (s *Sender) preflight(ctx context.Context, t target) (private bool, err err
 }
 
 func (s *Sender) send(ctx context.Context, tr *trace, u *url.URL, r Request, at time.Time) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, tr.hooks()), http.MethodPost, u.String(), bytes.NewReader(r.Body))
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, tr.hooks()), http.MethodPost, u.String(),
+		bytes.NewReader(r.Body))
 	if err != nil {
 		return nil, errRequest
 	}
@@ -225,8 +227,8 @@ func (s *Sender) send(ctx context.Context, tr *trace, u *url.URL, r Request, at 
 	if sig := Sign(r.ID, at, r.Body, r.Keys...); sig != "" {
 		h.Set(HeaderSignature, sig)
 	}
-	// An empty list is not sent; it tells the transport that this POST may be repeated on a fresh connection when a kept
-	// one turns out closed, which is true: receivers know repeats by their webhook-id.
+	// An empty list is not sent; it tells the transport that this POST may be repeated on a fresh connection when a
+	// kept one turns out closed, which is true: receivers know repeats by their webhook-id.
 	h["Idempotency-Key"] = nil
 	if u.Scheme == "http" {
 		return s.plain.RoundTrip(req)

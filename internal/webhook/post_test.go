@@ -29,7 +29,8 @@ import (
 // The standard library's look-ups go on for some seconds after their caller has left; they are the only ones that may.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net.dnsPacketRoundTrip"),
-		goleak.IgnoreAnyFunction("net.(*Resolver).goLookupIPCNAMEOrder"), goleak.IgnoreAnyFunction("net.(*Resolver).lookupIPAddr.func2"))
+		goleak.IgnoreAnyFunction("net.(*Resolver).goLookupIPCNAMEOrder"),
+		goleak.IgnoreAnyFunction("net.(*Resolver).lookupIPAddr.func2"))
 }
 
 const (
@@ -40,7 +41,13 @@ const (
 
 // request is a delivery whose every secret must stay out of the attempt.
 func request(target string) Request {
-	return Request{URL: target, ID: "018f0000-0000-7000-8000-00000000000e", Token: token, Keys: []Key{NewKey(), NewKeyPair()}, Body: []byte(`{"a":1}`)}
+	return Request{
+		URL:   target,
+		ID:    "018f0000-0000-7000-8000-00000000000e",
+		Token: token,
+		Keys:  []Key{NewKey(), NewKeyPair()},
+		Body:  []byte(`{"a":1}`),
+	}
 }
 
 // holdsNoSecret checks everything that would be stored or logged of an attempt.
@@ -92,7 +99,8 @@ func TestPostSends(t *testing.T) {
 		h := req.Header
 		h.Del(HeaderSignature)
 		want := http.Header{
-			"Content-Type": {"application/json"}, "Content-Length": {"7"}, "Accept": {"*/*"}, "X-Webhook-Token": {token}, "Webhook-Id": {r.ID},
+			"Content-Type": {"application/json"}, "Content-Length": {"7"}, "Accept": {"*/*"},
+			"X-Webhook-Token": {token}, "Webhook-Id": {r.ID},
 			"Webhook-Timestamp": {"1760000000"}, "User-Agent": {"Pleat-Webhooks/" + pleat.Version},
 		}
 		if d := cmp.Diff(want, h); d != "" {
@@ -109,7 +117,8 @@ func TestPostAnswers(t *testing.T) {
 	elsewhere := listen(t, nil, answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	status := func(code int, headers ...string) string {
-		return fmt.Sprintf("HTTP/1.1 %d X\r\nContent-Length: 0\r\n%s\r\n", code, strings.Join(append(headers, ""), "\r\n"))
+		return fmt.Sprintf("HTTP/1.1 %d X\r\nContent-Length: 0\r\n%s\r\n", code,
+			strings.Join(append(headers, ""), "\r\n"))
 	}
 	type want struct {
 		class                     Class
@@ -145,7 +154,8 @@ func TestPostAnswers(t *testing.T) {
 		{status(422, "webhook-delivery: Abort-Message"), want{class: ClassStatus, abort: true}},
 		{status(429), want{class: ClassStatus, throttled: true}},
 		{status(429, "Retry-After: 120"), want{class: ClassStatus, throttled: true, after: 2 * time.Minute}},
-		{status(429, "Retry-After: Sun, 01 Mar 2026 12:10:00 GMT"), want{class: ClassStatus, throttled: true, after: 10 * time.Minute}},
+		{status(429, "Retry-After: Sun, 01 Mar 2026 12:10:00 GMT"),
+			want{class: ClassStatus, throttled: true, after: 10 * time.Minute}},
 		{status(429, "Retry-After: soon"), want{class: ClassStatus, throttled: true}},
 		{status(500), want{class: ClassStatus}},
 		{status(500, "webhook-delivery: disable"), want{class: ClassStatus, disable: true}},
@@ -161,7 +171,8 @@ func TestPostAnswers(t *testing.T) {
 		{"HTTP/1.1 2x0 OK\r\n\r\n", want{class: ClassProtocol}},
 		{"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", want{class: ClassProtocol}},
 		{"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("y", 20<<10) + "\r\n\r\n", want{class: ClassProtocol}},
-		{strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=x\r\n\r\n", 2000) + status(200), want{class: ClassProtocol}},
+		{strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=x\r\n\r\n", 2000) + status(200),
+			want{class: ClassProtocol}},
 	}
 	s := newSender(t, Config{Guard: loopback(nil), Timeout: patient, Clock: func() time.Time { return at }})
 	for _, tt := range tests {
@@ -229,22 +240,37 @@ func TestPostFaults(t *testing.T) {
 			hang(c)
 		})), patient, 0, ClassTLS},
 		{"good certificate", at("https", listen(t, good, ok)), patient, 0, ""},
-		{"certificate of an unknown authority", at("https", listen(t, newAuthority(t).server(t, far, "127.0.0.1"), ok)), patient, 0, ClassTLS},
-		{"certificate for another name", at("https", listen(t, ca.server(t, far, "other.example"), ok)), patient, 0, ClassTLS},
-		{"expired certificate", at("https", listen(t, ca.server(t, time.Now().Add(-time.Minute), "127.0.0.1"), ok)), patient, 0, ClassTLS},
+		{"certificate of an unknown authority", at("https", listen(t, newAuthority(t).server(t, far, "127.0.0.1"), ok)),
+			patient, 0, ClassTLS},
+		{"certificate for another name", at("https", listen(t, ca.server(t, far, "other.example"), ok)), patient, 0,
+			ClassTLS},
+		{"expired certificate", at("https", listen(t, ca.server(t, time.Now().Add(-time.Minute), "127.0.0.1"), ok)),
+			patient, 0, ClassTLS},
 		{"TLS 1.1", at("https", listen(t, old, ok)), patient, 0, ClassTLS},
 		{"asks for a certificate that we lack", at("https", listen(t, strict, ok)), patient, 0, ClassTLS},
-		{"takes the body slowly", at("http", listen(t, nil, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)); time.Sleep(2 * hasty) })), hasty, 32 << 20, ClassTimeoutSend},
+		{"takes the body slowly",
+			at("http", listen(t, nil, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)); time.Sleep(2 * hasty) })),
+			hasty, 32 << 20, ClassTimeoutSend},
 		{"resets before the answer", at("http", listen(t, nil, then(head(""), reset))), patient, 0, ClassReset},
 		{"closes before the answer", at("http", listen(t, nil, head(""))), patient, 0, ClassReset},
 		{"hangs before the answer", at("http", listen(t, nil, hang)), hasty, 0, ClassTimeoutWait},
-		{"hangs in the header", at("http", listen(t, nil, then(head("HTTP/1.1 200 OK\r\nX-Slow:"), hang))), hasty, 0, ClassTimeoutWait},
-		{"closes in the header", at("http", listen(t, nil, head("HTTP/1.1 200 OK\r\nX-Slow:"))), patient, 0, ClassReset},
-		{"hangs in the body", at("http", listen(t, nil, then(head("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), hang))), hasty, 0, ClassTimeoutBody},
-		{"closes in the body", at("http", listen(t, nil, head("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"))), patient, 0, ClassReset},
-		{"drips the header", at("http", listen(t, nil, then(head("HTTP/1.1 200 OK\r\n"), drip("X: y\r\n")))), hasty, 0, ClassTimeoutWait},
-		{"drips the body", at("http", listen(t, nil, then(head("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"), drip("z")))), hasty, 0, ClassTimeoutBody},
-		{"drips an error", at("http", listen(t, nil, then(head("HTTP/1.1 500 No\r\nContent-Length: 9999\r\n\r\n"), drip("z")))), hasty, 0, ClassStatus},
+		{"hangs in the header", at("http", listen(t, nil, then(head("HTTP/1.1 200 OK\r\nX-Slow:"), hang))), hasty, 0,
+			ClassTimeoutWait},
+		{"closes in the header", at("http", listen(t, nil, head("HTTP/1.1 200 OK\r\nX-Slow:"))), patient, 0,
+			ClassReset},
+		{"hangs in the body",
+			at("http", listen(t, nil, then(head("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), hang))), hasty, 0,
+			ClassTimeoutBody},
+		{"closes in the body", at("http", listen(t, nil, head("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"))),
+			patient, 0, ClassReset},
+		{"drips the header", at("http", listen(t, nil, then(head("HTTP/1.1 200 OK\r\n"), drip("X: y\r\n")))), hasty, 0,
+			ClassTimeoutWait},
+		{"drips the body",
+			at("http", listen(t, nil, then(head("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"), drip("z")))), hasty,
+			0, ClassTimeoutBody},
+		{"drips an error",
+			at("http", listen(t, nil, then(head("HTTP/1.1 500 No\r\nContent-Length: 9999\r\n\r\n"), drip("z")))), hasty,
+			0, ClassStatus},
 		{"ends the body by closing", at("http", listen(t, nil, head("HTTP/1.0 200 OK\r\n\r\nfine"))), patient, 0, ""},
 		{"a target that is none", "https://user:q-2718@[::1/", patient, 0, ClassInvalid},
 		{"a target by another scheme", "ftp://q-2718.example/", patient, 0, ClassInvalid},
@@ -354,7 +380,8 @@ func TestPostRebinding(t *testing.T) {
 	// Both at once: only the permitted address may be reached.
 	dns.set("both.example", "10.255.255.1 127.0.0.1")
 	ok := listen(t, nil, answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
-	a = newSender(t, Config{Guard: loopback(dns.resolver()), Timeout: patient}).Post(t.Context(), request("http://both.example:"+port(ok)+"/"))
+	a = newSender(t, Config{Guard: loopback(dns.resolver()), Timeout: patient}).Post(t.Context(),
+		request("http://both.example:"+port(ok)+"/"))
 	if !a.OK() {
 		t.Errorf("%+v", a)
 	}
@@ -427,7 +454,9 @@ func TestPostKeepsAnswer(t *testing.T) {
 		}
 	})
 	t.Run("long", func(t *testing.T) {
-		a, _ := post(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("é", 40<<10)) })
+		a, _ := post(t, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat("é", 40<<10))
+		})
 		if len(a.Answer) != answerCap || !a.OK() {
 			t.Errorf("%d bytes, %s", len(a.Answer), a.Error)
 		}
@@ -457,7 +486,12 @@ func TestPostMutualTLS(t *testing.T) {
 	config := ca.server(t, time.Now().Add(time.Hour), "127.0.0.1")
 	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, ca.pool
 	r := listen(t, config, answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
-	s := newSender(t, Config{Guard: loopback(nil), Timeout: patient, Roots: ca.pool, Certificates: ca.server(t, time.Now().Add(time.Hour), "sender").Certificates})
+	s := newSender(t, Config{
+		Guard:        loopback(nil),
+		Timeout:      patient,
+		Roots:        ca.pool,
+		Certificates: ca.server(t, time.Now().Add(time.Hour), "sender").Certificates,
+	})
 	if a := s.Post(t.Context(), request("https://"+r.addr)); !a.OK() {
 		t.Errorf("%+v", a)
 	}
@@ -519,7 +553,8 @@ func TestPostHangingNeighbour(t *testing.T) {
 
 func TestPostThroughProxy(t *testing.T) {
 	ca := newAuthority(t)
-	sink := listen(t, ca.server(t, time.Now().Add(time.Hour), "hooks.example", "inside.example"), answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+	sink := listen(t, ca.server(t, time.Now().Add(time.Hour), "hooks.example", "inside.example"),
+		answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
 	dns := newNames(t, map[string]string{"hooks.example": "8.8.8.8", "inside.example": "10.0.0.1"})
 	asked := make(chan string, 9)
 	proxy := listen(t, nil, func(c net.Conn) {
@@ -537,7 +572,12 @@ func TestPostThroughProxy(t *testing.T) {
 		go func() { defer out.Close(); _, _ = io.Copy(out, c) }()
 		_, _ = io.Copy(c, out)
 	})
-	s := newSender(t, Config{Guard: NewGuard(nil, nil, dns.resolver()), Timeout: patient, Roots: ca.pool, Proxy: &url.URL{Scheme: "http", Host: proxy.addr}})
+	s := newSender(t, Config{
+		Guard:   NewGuard(nil, nil, dns.resolver()),
+		Timeout: patient,
+		Roots:   ca.pool,
+		Proxy:   &url.URL{Scheme: "http", Host: proxy.addr},
+	})
 	a := s.Post(t.Context(), request("https://hooks.example/"))
 	if !a.OK() || a.Answer != "ok" || <-asked != "CONNECT hooks.example:443" {
 		t.Errorf("%+v", a)
@@ -557,7 +597,8 @@ func TestPostIgnoresEnvironment(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:9")
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:9")
 	r := listen(t, nil, answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
-	if a := newSender(t, Config{Guard: loopback(nil), Timeout: patient}).Post(t.Context(), request("http://"+r.addr)); !a.OK() {
+	if a := newSender(t, Config{Guard: loopback(nil), Timeout: patient}).Post(t.Context(),
+		request("http://"+r.addr)); !a.OK() {
 		t.Errorf("%+v", a)
 	}
 }

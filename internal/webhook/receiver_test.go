@@ -100,8 +100,13 @@ func newAuthority(t testing.TB) *authority {
 	t.Helper()
 	a := &authority{pool: x509.NewCertPool()}
 	der := a.issue(t, &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "test authority"},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign,
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
 	})
 	a.cert, a.key = der.Leaf, der.PrivateKey.(*ecdsa.PrivateKey)
 	a.pool.AddCert(a.cert)
@@ -133,8 +138,11 @@ func (a *authority) issue(t testing.TB, template *x509.Certificate) tls.Certific
 // server is the TLS configuration of a receiver for the names and addresses given.
 func (a *authority) server(t testing.TB, until time.Time, hosts ...string) *tls.Config {
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "receiver"}, NotBefore: until.Add(-2 * time.Hour), NotAfter: until,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: big.NewInt(2),
+		Subject:      pkix.Name{CommonName: "receiver"},
+		NotBefore:    until.Add(-2 * time.Hour),
+		NotAfter:     until,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, h := range hosts {
 		if ip := net.ParseIP(h); ip != nil {
@@ -151,9 +159,11 @@ func loopback(r *net.Resolver) *Guard {
 	return NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil, r)
 }
 
-// asPublic is a guard for which 127.0.0.0/8 is a public network, so that a test can see what is stored of public answers.
+// asPublic is a guard for which 127.0.0.0/8 is a public network, so that a test can see what is stored of public
+// answers.
 func asPublic(port uint16) *Guard {
-	return &Guard{ports: []uint16{port}, resolver: net.DefaultResolver, public: ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(netip.MustParsePrefix("127.0.0.0/8")))}
+	return &Guard{ports: []uint16{port}, resolver: net.DefaultResolver,
+		public: ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(netip.MustParsePrefix("127.0.0.0/8")))}
 }
 
 func newSender(t testing.TB, c Config) *Sender {

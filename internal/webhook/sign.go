@@ -37,8 +37,8 @@ var (
 	ErrBadSignature = errors.New("no signature matches")
 )
 
-// Key signs or verifies deliveries: a shared secret (v1) or an Ed25519 key (v1a). Its printed form hides it; Text gives it
-// away. The zero value signs nothing and verifies nothing.
+// Key signs or verifies deliveries: a shared secret (v1) or an Ed25519 key (v1a). Its printed form hides it; Text
+// gives it away. The zero value signs nothing and verifies nothing.
 type Key struct {
 	secret  []byte
 	private ed25519.PrivateKey
@@ -70,7 +70,8 @@ func ParseKey(text string) (Key, error) {
 	}
 	switch prefix += "_"; {
 	case prefix != prefixHMAC && prefix != prefixPrivate && prefix != prefixPublic:
-		return Key{}, pleat.Invalidf("a signing secret starts with %s, %s or %s", prefixHMAC, prefixPrivate, prefixPublic)
+		return Key{}, pleat.Invalidf("a signing secret starts with %s, %s or %s", prefixHMAC, prefixPrivate,
+			prefixPublic)
 	case err != nil:
 		return Key{}, pleat.Invalidf("a signing secret is base64 after its %s", prefix)
 	case prefix == prefixHMAC && len(b) >= 24 && len(b) <= 64:
@@ -139,8 +140,8 @@ func content(id, timestamp string, body []byte) []byte {
 	return append(b, body...)
 }
 
-// Sign is the value of webhook-signature: one signature per key, joined by spaces, so that a receiver with the old or the
-// new secret of a rotation accepts it.
+// Sign is the value of webhook-signature: one signature per key, joined by spaces, so that a receiver with the old or
+// the new secret of a rotation accepts it.
 func Sign(id string, at time.Time, body []byte, keys ...Key) string {
 	if len(keys) == 0 {
 		return ""
@@ -204,7 +205,8 @@ func (k Key) matches(c []byte, s string) int {
 	return 1
 }
 
-// CheckToken refuses a token that cannot stand in a header: 1 to 1024 printable ASCII characters without spaces at the ends.
+// CheckToken refuses a token that cannot stand in a header: 1 to 1024 printable ASCII characters without spaces at the
+// ends.
 func CheckToken(field, token string) error {
 	if token == "" {
 		return pleat.Invalidf("%s is empty; it must hold the token to send as %s", field, HeaderToken)
@@ -214,7 +216,8 @@ func CheckToken(field, token string) error {
 	}
 	for i := range len(token) {
 		if token[i] < ' ' || token[i] > '~' {
-			return pleat.Invalidf("%s has a character at position %d that cannot stand in a header; printable ASCII is taken", field, i+1)
+			return pleat.Invalidf(
+				"%s has a character at position %d that cannot stand in a header; printable ASCII is taken", field, i+1)
 		}
 	}
 	if strings.TrimSpace(token) != token {

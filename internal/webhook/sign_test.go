@@ -104,8 +104,8 @@ func TestOfficialGo(t *testing.T) {
 	})
 }
 
-// Official libraries of other languages, where they are installed: `make test-webhooks` names a Python interpreter and a
-// folder with node_modules that have them.
+// Official libraries of other languages, where they are installed: `make test-webhooks` names a Python interpreter and
+// a folder with node_modules that have them.
 func TestOfficialElsewhere(t *testing.T) {
 	tools := map[string][]string{}
 	if p := os.Getenv("STANDARDWEBHOOKS_PYTHON"); p != "" {
@@ -191,19 +191,56 @@ func TestVerify(t *testing.T) {
 		{name: "no key", want: ErrBadSignature},
 		{name: "the zero key", keys: []Key{{}}, want: ErrBadSignature},
 		{name: "another body", body: `{"a":2}`, keys: []Key{k}, want: ErrBadSignature},
-		{name: "another id", change: func(h http.Header) { h.Set(HeaderID, "id2") }, keys: []Key{k}, want: ErrBadSignature},
+		{
+			name:   "another id",
+			change: func(h http.Header) { h.Set(HeaderID, "id2") },
+			keys:   []Key{k},
+			want:   ErrBadSignature,
+		},
 		{name: "no id", change: func(h http.Header) { h.Del(HeaderID) }, keys: []Key{k}, want: ErrNoSignature},
-		{name: "no signature", change: func(h http.Header) { h.Del(HeaderSignature) }, keys: []Key{k}, want: ErrNoSignature},
-		{name: "no timestamp", change: func(h http.Header) { h.Del(HeaderTimestamp) }, keys: []Key{k}, want: ErrNoSignature},
-		{name: "a timestamp of letters", change: func(h http.Header) { h.Set(HeaderTimestamp, "soon") }, keys: []Key{k}, want: ErrBadTimestamp},
-		{name: "a vast timestamp", change: func(h http.Header) { h.Set(HeaderTimestamp, "9223372036854775807") }, keys: []Key{k}, want: ErrBadTimestamp},
-		{name: "a negative timestamp", change: func(h http.Header) { h.Set(HeaderTimestamp, "-1") }, keys: []Key{k}, want: ErrBadTimestamp},
-		{name: "the same second, written otherwise", change: func(h http.Header) { h.Set(HeaderTimestamp, "+1760000000") }, keys: []Key{k}, want: ErrBadSignature},
+		{
+			name:   "no signature",
+			change: func(h http.Header) { h.Del(HeaderSignature) },
+			keys:   []Key{k},
+			want:   ErrNoSignature,
+		},
+		{
+			name:   "no timestamp",
+			change: func(h http.Header) { h.Del(HeaderTimestamp) },
+			keys:   []Key{k},
+			want:   ErrNoSignature,
+		},
+		{
+			name:   "a timestamp of letters",
+			change: func(h http.Header) { h.Set(HeaderTimestamp, "soon") },
+			keys:   []Key{k},
+			want:   ErrBadTimestamp,
+		},
+		{
+			name:   "a vast timestamp",
+			change: func(h http.Header) { h.Set(HeaderTimestamp, "9223372036854775807") },
+			keys:   []Key{k},
+			want:   ErrBadTimestamp,
+		},
+		{
+			name:   "a negative timestamp",
+			change: func(h http.Header) { h.Set(HeaderTimestamp, "-1") },
+			keys:   []Key{k},
+			want:   ErrBadTimestamp,
+		},
+		{
+			name:   "the same second, written otherwise",
+			change: func(h http.Header) { h.Set(HeaderTimestamp, "+1760000000") },
+			keys:   []Key{k},
+			want:   ErrBadSignature,
+		},
 		{name: "clock 5 min ahead", at: now.Add(Tolerance), keys: []Key{k}},
 		{name: "clock more than 5 min ahead", at: now.Add(Tolerance + time.Second), keys: []Key{k}, want: ErrTooOld},
 		{name: "clock 5 min behind", at: now.Add(-Tolerance), keys: []Key{k}},
 		{name: "clock more than 5 min behind", at: now.Add(-Tolerance - time.Second), keys: []Key{k}, want: ErrTooNew},
-		{name: "garbage beside the signature", change: func(h http.Header) { h.Set(HeaderSignature, "v0,x v1a,!! v1 "+h.Get(HeaderSignature)) }, keys: []Key{k}},
+		{name: "garbage beside the signature", change: func(h http.Header) {
+			h.Set(HeaderSignature, "v0,x v1a,!! v1 "+h.Get(HeaderSignature))
+		}, keys: []Key{k}},
 		{name: "a secret's signature named v1a", change: func(h http.Header) {
 			h.Set(HeaderSignature, strings.ReplaceAll(h.Get(HeaderSignature), "v1,", "v1a,"))
 		}, keys: []Key{k}, want: ErrBadSignature},
@@ -265,7 +302,9 @@ func TestKeyHidesItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []string{fmt.Sprint(k), fmt.Sprintf("%v %+v %#v %s %q", k, k, k, k, k), fmt.Sprintf("%v", []Key{k}), string(raw)} {
+	for _, s := range []string{
+		fmt.Sprint(k), fmt.Sprintf("%v %+v %#v %s %q", k, k, k, k, k), fmt.Sprintf("%v", []Key{k}), string(raw),
+	} {
 		if strings.Contains(s, strings.TrimPrefix(k.Text(), "whsec_")) || strings.Contains(s, fmt.Sprint(k.secret)) {
 			t.Errorf("the secret shows in %s", s)
 		}

@@ -4,8 +4,8 @@ package words
 
 import "strings"
 
-// Nearest is the name most like got, or "" where none is near enough to be worth suggesting. Of equally near ones it is the
-// first by the alphabet.
+// Nearest is the name most like got, or "" where none is near enough to be worth suggesting. Of equally near ones it
+// is the first by the alphabet.
 func Nearest(got string, names []string) string {
 	got = strings.ToLower(got)
 	best, at := "", max(3, len(got)/2+1)
@@ -45,7 +45,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Clip shortens a caller's text for a message and strips what would not print, so that it is safe in a sentence or a log line.
+// Clip shortens a caller's text for a message and strips what would not print, so that it is safe in a sentence or a
+// log line.
 func Clip(s string) string {
 	const most = 60
 	out := []rune{}

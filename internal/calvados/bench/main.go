@@ -29,7 +29,8 @@ const slice = 0.01 // s
 
 func main() {
 	seconds := flag.Float64("seconds", 3, "measure each system for so long")
-	script := flag.String("openmm", "internal/calvados/testdata/openmm_system.py", "script that builds the system in OpenMM")
+	script := flag.String("openmm", "internal/calvados/testdata/openmm_system.py",
+		"script that builds the system in OpenMM")
 	flag.Parse()
 	if err := run(os.Stdout, *seconds, *script); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -39,7 +40,8 @@ func main() {
 
 func run(w io.Writer, seconds float64, script string) error {
 	python, openmm := findOpenMM()
-	fmt.Fprintf(w, "%s/%s, %d cores, %s; OpenMM: %s\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), openmm)
+	fmt.Fprintf(w, "%s/%s, %d cores, %s; OpenMM: %s\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(),
+		runtime.Version(), openmm)
 	fmt.Fprintln(w, "| beads | cores | steps/s | ns/day | OpenMM CPU steps/s | ratio | target |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
 	var missed []string
@@ -65,7 +67,8 @@ func run(w io.Writer, seconds float64, script string) error {
 				}
 				other, ratio = fmt.Sprintf("%.0f", theirs[k]), fmt.Sprintf("%.1f", ours[k]/theirs[k])
 			}
-			fmt.Fprintf(w, "| %d | %d | %.0f | %.0f | %s | %s | %.0f |\n", n, cores, ours[k], ours[k]*0.01/1000*86400, other, ratio, target)
+			fmt.Fprintf(w, "| %d | %d | %.0f | %.0f | %s | %s | %.0f |\n", n, cores, ours[k], ours[k]*0.01/1000*86400,
+				other, ratio, target)
 		}
 		if python != "" {
 			if r := max(ours[0], ours[1]) / max(theirs[0], theirs[1]); r < target {
@@ -136,7 +139,8 @@ func findOpenMM() (python, version string) {
 	return python, strings.TrimSpace(string(out))
 }
 
-func measureOpenMM(python, script string, s *calvados.System, where [][3]float64, cores int, seconds float64) (float64, error) {
+func measureOpenMM(python, script string, s *calvados.System, where [][3]float64, cores int, seconds float64) (float64,
+	error) {
 	dir, err := os.MkdirTemp("", "pleat-bench")
 	if err != nil {
 		return 0, err

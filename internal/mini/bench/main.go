@@ -56,7 +56,8 @@ func run(ctx context.Context, opt mini.Options) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	fmt.Printf("Engine %s %s, seed %d, %d processors, %s/%s.\n\n", mini.Model, mini.Version, opt.Seed, runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH)
+	fmt.Printf("Engine %s %s, seed %d, %d processors, %s/%s.\n\n", mini.Model, mini.Version, opt.Seed,
+		runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH)
 	fmt.Println("| target | residues | decoys | RMSD Å | TM | lDDT-CA | stated | error | pTM | s |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|")
 	var sum [7]float64
@@ -68,12 +69,14 @@ func run(ctx context.Context, opt mini.Options) (bool, error) {
 		}
 		row := judge(t, r)
 		row[6] = time.Since(began).Seconds()
-		fmt.Printf("| %s | %d | %d | %.2f | %.2f | %.3f | %.3f | %.3f | %.2f | %.1f |\n", t.name, len(t.seq), r.Decoys, row[0], row[1], row[2], row[3], row[4], row[5], row[6])
+		fmt.Printf("| %s | %d | %d | %.2f | %.2f | %.3f | %.3f | %.3f | %.2f | %.1f |\n", t.name, len(t.seq), r.Decoys,
+			row[0], row[1], row[2], row[3], row[4], row[5], row[6])
 		for i := range sum {
 			sum[i] += row[i] / float64(len(targets))
 		}
 	}
-	fmt.Printf("| mean | | | %.2f | %.2f | %.3f | %.3f | %.3f | %.2f | %.1f |\n\n", sum[0], sum[1], sum[2], sum[3], sum[4], sum[5], sum[6])
+	fmt.Printf("| mean | | | %.2f | %.2f | %.3f | %.3f | %.3f | %.2f | %.1f |\n\n", sum[0], sum[1], sum[2], sum[3],
+		sum[4], sum[5], sum[6])
 	ok := sum[2] >= leastLDDT && sum[4] <= mostError
 	verdict := "held"
 	if !ok {

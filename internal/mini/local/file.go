@@ -88,7 +88,8 @@ func Decode(data []byte) (*Model, error) {
 		for _, part := range []struct {
 			to        *[]float32
 			rows, row int
-		}{{&n.In, h.Shape.Rows(), h.Shape.Hidden}, {&n.Bias, 1, h.Shape.Hidden}, {&n.Out, h.Shape.Hidden, h.Shape.K}, {&n.OutBias, 1, h.Shape.K}} {
+		}{{&n.In, h.Shape.Rows(), h.Shape.Hidden}, {&n.Bias, 1, h.Shape.Hidden}, {&n.Out, h.Shape.Hidden, h.Shape.K},
+			{&n.OutBias, 1, h.Shape.K}} {
 			if len(body) < part.rows*(part.row+4) {
 				return nil, fmt.Errorf("decode local model: the weights are cut short")
 			}

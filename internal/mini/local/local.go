@@ -168,7 +168,13 @@ type Reader struct {
 
 // Read prepares the sequence aa.
 func (m *Model) Read(aa []int) *Reader {
-	r := &Reader{m: m, n: len(aa), base: make([]float32, len(m.Nets)*len(aa)*m.Hidden), act: make([]float32, m.Hidden), p: make([]float64, m.K)}
+	r := &Reader{
+		m:    m,
+		n:    len(aa),
+		base: make([]float32, len(m.Nets)*len(aa)*m.Hidden),
+		act:  make([]float32, m.Hidden),
+		p:    make([]float64, m.K),
+	}
 	for k := range m.Nets {
 		for i := range aa {
 			b := r.base[(k*r.n+i)*m.Hidden:][:m.Hidden]

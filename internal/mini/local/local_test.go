@@ -101,7 +101,8 @@ func TestDrawsFollowTheClusters(t *testing.T) {
 		c := r.Draw(rand.New(rand.NewPCG(k, 4)), 1)
 		for i, x := range c.Cluster {
 			cl := m.Clusters[x]
-			if a, b := math.Abs(Wrap(c.Phi[i]-cl.Phi)), math.Abs(Wrap(c.Psi[i]-cl.Psi)); a > 3*cl.SigmaPhi || b > 3*cl.SigmaPsi {
+			if a, b := math.Abs(Wrap(c.Phi[i]-cl.Phi)), math.Abs(Wrap(c.Psi[i]-cl.Psi)); a > 3*cl.SigmaPhi ||
+				b > 3*cl.SigmaPsi {
 				t.Errorf("%.0f, %.0f drawn for the cluster at %.0f, %.0f", c.Phi[i], c.Psi[i], cl.Phi, cl.Psi)
 			}
 			if c.Phi[i] <= -180 || c.Phi[i] > 180 || c.Psi[i] <= -180 || c.Psi[i] > 180 {

@@ -171,7 +171,8 @@ func (c *chain) bonds() (helix, strand []bool) {
 			if a-d < 2 && d-a < 2 || local.Letters[c.aa[d]] == 'P' || distance(c.ca[a], c.ca[d]) > 9 {
 				continue
 			}
-			e := 27.9 * (1/distance(o[a], c.n[d]) + 1/distance(c.c[a], h[d]) - 1/distance(o[a], h[d]) - 1/distance(c.c[a], c.n[d]))
+			e := 27.9 * (1/distance(o[a], c.n[d]) + 1/distance(c.c[a], h[d]) - 1/distance(o[a],
+				h[d]) - 1/distance(c.c[a], c.n[d]))
 			bond[d][a] = e < -0.5
 		}
 	}

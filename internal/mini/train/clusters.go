@@ -77,7 +77,13 @@ func gaussian(pts [][2]float64, part []int, j, state int, at [2]float64) local.C
 			xx, yy, xy, n = xx+x*x, yy+y*y, xy+x*y, n+1
 		}
 	}
-	c := local.Cluster{State: state, Phi: round(at[0]), Psi: round(at[1]), SigmaPhi: round(math.Sqrt(xx/n) + 1), SigmaPsi: round(math.Sqrt(yy/n) + 1)}
+	c := local.Cluster{
+		State:    state,
+		Phi:      round(at[0]),
+		Psi:      round(at[1]),
+		SigmaPhi: round(math.Sqrt(xx/n) + 1),
+		SigmaPsi: round(math.Sqrt(yy/n) + 1),
+	}
 	c.Rho = round(max(-0.9, min(0.9, xy/n/(c.SigmaPhi*c.SigmaPsi))))
 	return c
 }

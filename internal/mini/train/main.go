@@ -33,7 +33,8 @@ func main() {
 	flag.IntVar(&l.epochs, "epochs", 30, "passes over the data")
 	flag.IntVar(&l.batch, "batch", 128, "lessons a step")
 	rate := flag.Float64("rate", 0.002, "greatest rate of learning")
-	helix := flag.Float64("helix", -0.4, "added to the logit of helix after training: small folds have fewer than the data")
+	helix := flag.Float64("helix", -0.4,
+		"added to the logit of helix after training: small folds have fewer than the data")
 	decay := flag.Float64("decay", 0.01, "weight decay")
 	flag.Float64Var(&l.dropIn, "drop-in", 0.05, "share of sequence rows dropped")
 	flag.Float64Var(&l.dropHistory, "drop-history", 0.3, "share of history rows dropped")
@@ -75,7 +76,8 @@ func run(out, check string, hold, nets int, helix float32, s local.Shape, l lear
 			}
 		}
 	}
-	fmt.Printf("%d chains, %d lessons, %d clusters, %d weights a member\n", len(learn), len(lessons), s.K, s.Rows()*s.Hidden+s.Hidden*s.K)
+	fmt.Printf("%d chains, %d lessons, %d clusters, %d weights a member\n", len(learn), len(lessons), s.K,
+		s.Rows()*s.Hidden+s.Hidden*s.K)
 	began := time.Now()
 	m := &local.Model{Shape: s, Clusters: clusters, Nets: make([]local.Net, nets)}
 	var wait sync.WaitGroup
@@ -195,8 +197,10 @@ func measure(name string, m *local.Model, chains []*chain) {
 			}
 		}
 	}
-	fmt.Printf("helix drawn %.3f true %.3f strand drawn %.3f true %.3f\n", mark[0]/seen, mark[1]/seen, mark[2]/seen, mark[3]/seen)
-	fmt.Printf("%s: loss %.4f Q3 %.3f; 9-windows best %.3f mean %.3f; 3-windows best %.3f mean %.3f\n", name, loss/n, right/seen,
+	fmt.Printf("helix drawn %.3f true %.3f strand drawn %.3f true %.3f\n", mark[0]/seen, mark[1]/seen, mark[2]/seen,
+		mark[3]/seen)
+	fmt.Printf("%s: loss %.4f Q3 %.3f; 9-windows best %.3f mean %.3f; 3-windows best %.3f mean %.3f\n", name, loss/n,
+		right/seen,
 		best[0]/windows[0], mid[0]/windows[0], best[1]/windows[1], mid[1]/windows[1])
 }
 

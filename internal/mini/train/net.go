@@ -36,7 +36,12 @@ type teacher struct {
 }
 
 func newNet(s local.Shape) local.Net {
-	return local.Net{In: make([]float32, s.Rows()*s.Hidden), Bias: make([]float32, s.Hidden), Out: make([]float32, s.Hidden*s.K), OutBias: make([]float32, s.K)}
+	return local.Net{
+		In:      make([]float32, s.Rows()*s.Hidden),
+		Bias:    make([]float32, s.Hidden),
+		Out:     make([]float32, s.Hidden*s.K),
+		OutBias: make([]float32, s.K),
+	}
 }
 
 func parts(n *local.Net) [][]float32 { return [][]float32{n.In, n.Bias, n.Out, n.OutBias} }
@@ -48,8 +53,18 @@ type lesson struct {
 }
 
 func train(s local.Shape, l learning, lessons []lesson, clusters []local.Cluster, seed uint64) local.Net {
-	t := &teacher{shape: s, l: l, net: newNet(s), grad: newNet(s), m: newNet(s), v: newNet(s), rng: rand.New(rand.NewPCG(seed, 11)),
-		act: make([]float32, s.Hidden), back: make([]float32, s.Hidden), out: make([]float32, s.K)}
+	t := &teacher{
+		shape: s,
+		l:     l,
+		net:   newNet(s),
+		grad:  newNet(s),
+		m:     newNet(s),
+		v:     newNet(s),
+		rng:   rand.New(rand.NewPCG(seed, 11)),
+		act:   make([]float32, s.Hidden),
+		back:  make([]float32, s.Hidden),
+		out:   make([]float32, s.K),
+	}
 	for _, c := range clusters {
 		t.states = append(t.states, c.State)
 	}

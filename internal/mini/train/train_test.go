@@ -75,7 +75,14 @@ func TestTrainingLearnsAndRepeatsItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clusters := []local.Cluster{{State: local.Helix, Phi: -63, Psi: -42, SigmaPhi: 8, SigmaPsi: 8}, {State: local.Alpha, Phi: -80, Psi: -20, SigmaPhi: 8, SigmaPsi: 8}, {State: local.Beta, Phi: -120, Psi: 135, SigmaPhi: 20, SigmaPsi: 20}}
+	clusters := []local.Cluster{{
+		State:    local.Helix,
+		Phi:      -63,
+		Psi:      -42,
+		SigmaPhi: 8,
+		SigmaPsi: 8,
+	}, {State: local.Alpha, Phi: -80, Psi: -20, SigmaPhi: 8, SigmaPsi: 8},
+		{State: local.Beta, Phi: -120, Psi: 135, SigmaPhi: 20, SigmaPsi: 20}}
 	s := local.Shape{Half: 2, Full: 1, Coarse: 1, Hidden: 8, K: len(clusters)}
 	l := learning{epochs: 60, rate: 0.01, batch: 8, dropIn: 0.1, dropHistory: 0.3, dropHidden: 0.1, substitute: 0.1}
 	var files [2][]byte

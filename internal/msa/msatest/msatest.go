@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// Server speaks ColabFold's interface. Each list of answers is used up one by one; where it is empty, all goes well. Change its
-// fields under Lock once it is in use.
+// Server speaks ColabFold's interface. Each list of answers is used up one by one; where it is empty, all goes well.
+// Change its fields under Lock once it is in use.
 type Server struct {
 	*httptest.Server
 	sync.Mutex
