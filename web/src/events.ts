@@ -1,46 +1,48 @@
-// News. A tab keeps one stream, /v1/events; browsers allow few connections, so a hidden tab lets it go and catches up when
-// it is looked at again. While the stream is cut, pages are told to ask anew every few seconds.
+// Server-sent events. Each tab keeps one stream, /v1/events. Browsers allow only a few connections per server, so a hidden
+// tab closes its stream and catches up when it becomes visible. While the stream is interrupted, the pages poll.
 import { signal } from '@preact/signals'
 import type { Change } from './api'
-import { look, signedIn } from './session'
+import { refreshSession, signedIn } from './session'
 
 export type StreamState = 'off' | 'opening' | 'live' | 'reconnecting'
 
-/** How the tab's stream is. */
-export const stream = signal<StreamState>('off')
+/** The state of this tab's stream. */
+export const streamState = signal<StreamState>('off')
 
-/** Gets a change of one job or workflow, or null: anything may have changed, ask anew. */
+/** Receives a change of one job or workflow, or null: anything may have changed, so read everything again. */
 export type Listener = (change: Change | null) => void
 
-const listeners = new Set<Listener>()
+const subscribers = new Set<Listener>()
 
-/** Calls a listener with news until the function returned is called. */
-export function onNews(listener: Listener): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
+/** Subscribes to changes. Returns the function that ends the subscription. */
+export function onChange(listener: Listener): () => void {
+  subscribers.add(listener)
+  return () => subscribers.delete(listener)
 }
 
-const tell = (change: Change | null) => listeners.forEach((l) => l(change))
+function notify(change: Change | null) {
+  for (const subscriber of subscribers) subscriber(change)
+}
 
 export interface Stream {
   close(): void
 }
 
-/** How long to wait before another try: longer each time, and not all tabs at once. */
-const pause = (tries: number) => Math.min(15_000, 500 * 2 ** tries) * (0.75 + Math.random() / 2)
+/** The delay before a retry, in ms: exponential, with jitter so that the tabs do not reconnect all at once. */
+const retryDelay = (tries: number) => Math.min(15_000, 500 * 2 ** tries) * (0.75 + Math.random() / 2)
 
 /**
- * Follows a stream of the service and opens it again where it breaks, from the last event on. EventSource does so itself
- * after a cut, but gives up after an answer that is no stream, such as one of a proxy while the service starts.
+ * Opens an event stream and reopens it after an error, from the last event on. EventSource itself reconnects after a
+ * network error, but gives up after an answer that is not a stream, such as a proxy's while the service starts.
  */
-export function follow(
+export function openStream(
   path: string,
   names: string[],
   on: { event(name: string, data: unknown): void; state(s: StreamState): void },
 ): Stream {
-  let source: EventSource | undefined,
-    timer: ReturnType<typeof setTimeout> | undefined,
-    tries = 0
+  let source: EventSource | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let tries = 0
   const open = () => {
     source = new EventSource(path)
     source.onopen = () => {
@@ -51,7 +53,7 @@ export function follow(
       on.state('reconnecting')
       if (source?.readyState !== EventSource.CLOSED) return
       clearTimeout(timer)
-      timer = setTimeout(open, pause(tries++))
+      timer = setTimeout(open, retryDelay(tries++))
     }
     for (const name of names) source.addEventListener(name, (e) => on.event(name, JSON.parse(e.data)))
   }
@@ -66,38 +68,42 @@ export function follow(
   }
 }
 
-let current: Stream | undefined, polling: ReturnType<typeof setInterval> | undefined
+let current: Stream | undefined
+let polling: ReturnType<typeof setInterval> | undefined
 
-const askEvery = 4_000
+const pollInterval = 4_000 // ms
 
-function setState(s: StreamState) {
-  const was = stream.peek()
-  stream.value = s
-  if (s === 'reconnecting') {
+function setState(state: StreamState) {
+  const previous = streamState.peek()
+  streamState.value = state
+  if (state === 'reconnecting') {
     polling ??= setInterval(() => {
-      void look() // it may be the session that has ended
-      tell(null)
-    }, askEvery)
+      void refreshSession() // the session may have ended
+      notify(null)
+    }, pollInterval)
   } else {
     clearInterval(polling)
     polling = undefined
   }
-  if (s === 'live' && was === 'reconnecting') tell(null)
+  if (state === 'live' && previous === 'reconnecting') notify(null)
 }
 
-/** Keeps the stream while somebody is signed in and the tab is in sight. */
-export function listen() {
-  const settle = () => {
+/** Keeps the stream open while a user is signed in and the tab is visible. */
+export function startStream() {
+  const update = () => {
     const wanted = signedIn.value === true && document.visibilityState === 'visible'
     if (wanted && !current) {
-      const again = stream.peek() === 'off' && listeners.size > 0
-      current = follow('/v1/events', ['job', 'workflow'], { event: (_, data) => tell(data as Change), state: setState })
-      if (again) tell(null)
+      const wasClosed = streamState.peek() === 'off' && subscribers.size > 0
+      current = openStream('/v1/events', ['job', 'workflow'], {
+        event: (_, data) => notify(data as Change),
+        state: setState,
+      })
+      if (wasClosed) notify(null)
     } else if (!wanted && current) {
       current.close()
       current = undefined
     }
   }
-  signedIn.subscribe(settle)
-  document.addEventListener('visibilitychange', settle)
+  signedIn.subscribe(update)
+  document.addEventListener('visibilitychange', update)
 }

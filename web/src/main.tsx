@@ -1,10 +1,10 @@
 import { render } from 'preact'
-import { listen } from './events'
-import { look } from './session'
+import { startStream } from './events'
+import { refreshSession } from './session'
 import { Shell } from './shell'
 
 const app = document.getElementById('app')!
 app.replaceChildren()
-void look()
-listen()
+void refreshSession()
+startStream()
 render(<Shell />, app)

@@ -1,5 +1,5 @@
 // Numbers and times in words, the same on every page.
-import { at } from './api'
+import { parseTime } from './api'
 
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds) || seconds < 0) return ''
@@ -34,7 +34,7 @@ const full = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 
 
 /** When something was: minutes ago, the clock today, else the day. */
 export function when(t: string, now = Date.now()): string {
-  const d = at(t),
+  const d = parseTime(t),
     ago = (now - d.getTime()) / 1000
   if (ago >= -5 && ago < 45) return 'just now'
   if (ago >= 0 && ago < 3600) return `${Math.max(1, Math.round(ago / 60))} min ago`
@@ -44,7 +44,7 @@ export function when(t: string, now = Date.now()): string {
 }
 
 /** The whole moment, for a tooltip. */
-export const moment = (t: string) => full.format(at(t))
+export const moment = (t: string) => full.format(parseTime(t))
 
 /** AlphaFold's class of a pLDDT. */
 export function confidence(plddt: number): { name: string; class: string } {

@@ -1,41 +1,43 @@
-// Who looks. The key is traded for a cookie that scripts cannot read, so that only the service knows whom it stands for.
+// The signed-in user. The page exchanges the API key for a cookie that scripts cannot read and does not keep the key.
 import { signal } from '@preact/signals'
-import { call, refused, type Session, type Usage } from './api'
+import { listeners, request, type Session, type SessionUser, type Usage } from './api'
 
-export const signedIn = signal<boolean | null>(null) // null: not known yet
+/** Whether somebody is signed in; null until the service has answered. */
+export const signedIn = signal<boolean | null>(null)
 export const user = signal('')
 export const usage = signal<Usage | null>(null)
+/** Whether the sign-in dialog is open. */
 export const askToSignIn = signal(false)
 
-/** Asks the service who is signed in, and for their quota. */
-export async function look() {
+/** Reads from the service who is signed in, and the user's quota. */
+export async function refreshSession() {
   try {
-    const name = (await call<{ user: string | null }>('GET', '/v1/session')).user
+    const name = (await request<SessionUser>('GET', '/v1/session')).user
     if (name !== null) user.value = name
     signedIn.value = name !== null
-    usage.value = name === null ? null : await call<Usage>('GET', '/v1/usage')
+    usage.value = name === null ? null : await request<Usage>('GET', '/v1/usage')
   } catch {
-    signedIn.value ??= false // the service is not there; the page says so where it asks for something
+    signedIn.value ??= false // the service is unreachable; the part of the page that needs it reports the error
   }
 }
 
-// A session ends after 12 hours, and with its key. What was being written stays for whoever signs in again.
-refused.tell = () => {
-  if (signedIn.peek()) void look()
+// A session ends after 12 hours, or when its key is revoked. The draft stays, for the user to sign in again.
+listeners.unauthorized = () => {
+  if (signedIn.peek()) void refreshSession()
 }
 
-/** Trades a key for a session; throws a Refusal where the key is wrong. */
+/** Exchanges an API key for a session. Throws ServiceError if the key is invalid. */
 export async function signIn(key: string): Promise<Session> {
-  const before = user.peek(),
-    session = await call<Session>('POST', '/v1/session', { key })
-  if (before !== '' && before !== session.user) location.reload() // what this tab holds is another's
-  await look()
+  const previous = user.peek()
+  const session = await request<Session>('POST', '/v1/session', { key })
+  if (previous !== '' && previous !== session.user) location.reload() // this tab holds the data of another user
+  await refreshSession()
   askToSignIn.value = false
   return session
 }
 
-/** Ends the session. The tab begins anew, so that nothing of its user stays in it. */
+/** Ends the session and loads the page again, so that no data of the user stays in the tab. */
 export async function signOut() {
-  await call('DELETE', '/v1/session')
+  await request('DELETE', '/v1/session')
   location.assign('/ui/')
 }

@@ -1,10 +1,10 @@
 // The frame of every page: where one can go, who is signed in, whether news come, and the page that the address names.
 import { Component, type ComponentChildren, type ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { api, Refusal, type Workflow } from './api'
-import { stream } from './events'
+import { api, ServiceError, type Workflow } from './api'
+import { streamState } from './events'
 import { match, path } from './router'
-import { askToSignIn, look, signedIn, signOut, usage, user } from './session'
+import { askToSignIn, refreshSession, signedIn, signOut, usage, user } from './session'
 import { SignIn } from './signin'
 import { Failure, Loading } from './states'
 import { Submit } from './submit/Submit'
@@ -126,7 +126,7 @@ function Who() {
       <span class="user" title="Signed in">
         {user.value}
       </span>
-      <button type="button" class="quiet small" onClick={() => void signOut().catch(() => look())}>
+      <button type="button" class="quiet small" onClick={() => void signOut().catch(() => refreshSession())}>
         Sign out
       </button>
     </div>
@@ -135,7 +135,7 @@ function Who() {
 
 function StreamNote() {
   const [late, setLate] = useState(false)
-  const lost = stream.value === 'reconnecting'
+  const lost = streamState.value === 'reconnecting'
   useEffect(() => {
     // a cut of a moment is nobody's business
     setLate(false)
@@ -144,7 +144,7 @@ function StreamNote() {
     return () => clearTimeout(timer)
   }, [lost])
   return (
-    <div role="status" class={lost && late ? 'notice' : 'none'} data-stream={stream.value}>
+    <div role="status" class={lost && late ? 'notice' : 'none'} data-stream={streamState.value}>
       {lost &&
         late &&
         'The connection for live news is lost. Reconnecting; until then this page asks every few seconds.'}
@@ -263,7 +263,7 @@ function WorkflowPage({ id }: { id: string }) {
     let gone = false
     const read = who
       ? api.workflow(id).catch((e) => {
-          if (e instanceof Refusal && e.status === 404) return api.publicWorkflow(id)
+          if (e instanceof ServiceError && e.status === 404) return api.publicWorkflow(id)
           throw e
         })
       : api.publicWorkflow(id)

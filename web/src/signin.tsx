@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Refusal } from './api'
+import { ServiceError } from './api'
 import { askToSignIn, signIn } from './session'
 
 /** The dialog that trades a key for a session. */
@@ -26,7 +26,7 @@ export function SignIn() {
       await signIn(key.trim())
     } catch (err) {
       setWrong(
-        err instanceof Refusal && err.status === 401
+        err instanceof ServiceError && err.status === 401
           ? 'This key is not valid here. It may have been revoked, or belong to another service.'
           : (err as Error).message,
       )

@@ -1,7 +1,7 @@
 // What a page shows when it has nothing to show yet, or nothing at all, and small things that every page has.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { Refusal } from './api'
+import { ServiceError } from './api'
 import { askToSignIn } from './session'
 
 export const Loading = ({ what = 'Loading' }: { what?: string }) => (
@@ -12,7 +12,7 @@ export const Loading = ({ what = 'Loading' }: { what?: string }) => (
 
 /** An error of a whole page or part, in the service's words, with what can be done. */
 export function Failure({ title, error, again }: { title: string; error: Error; again?: () => void }) {
-  const refused = error instanceof Refusal && error.status === 401
+  const refused = error instanceof ServiceError && error.status === 401
   return (
     <section class="state failure" role="alert">
       <h2>{title}</h2>

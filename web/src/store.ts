@@ -1,44 +1,49 @@
-// What the plots, the matrix, the question and the structure share: whichever of them sets a signal, all follow.
+// The state that the plots, the PAE matrix, the questions and the 3D viewer share: whichever sets a signal, all follow.
 import { signal } from '@preact/signals'
 
-/** A residue by its chain and its number in the sequence, counted from 1. */
+/** A residue: its chain and its number in the sequence, counted from 1. */
 export interface Residue {
   chain: string
   residue: number
 }
 
-/** Residues of one chain from one to another, both counted in. */
+/** A range of residues of one chain; both ends are included. */
 export interface Stretch {
   chain: string
   from: number
   to: number
 }
 
-/** A selected stretch: picked by itself, or as one side of a region of the matrix of errors. */
+/** A selected range: picked on its own, or one side of a region of the PAE matrix. */
 export interface Marked extends Stretch {
   as: 'picked' | 'scored' | 'aligned'
 }
 
-/** pLDDT in AlphaFold's four classes, pLDDT as a continuous colour-blind scale, chains, helices and strands, residue types, or how much each residue moves. */
+/**
+ * A colour scheme: pLDDT in AlphaFold's four classes, pLDDT as a continuous colour-blind scale, chains, secondary
+ * structure, residue types, or RMSF.
+ */
 export type Colour = 'plddt' | 'continuous' | 'chain' | 'secondary' | 'type' | 'rmsf'
 
-/** What is under the pointer or the keyboard's cursor: a residue, or the two of a place in the matrix of errors. */
+/** The residue under the pointer or keyboard cursor, or the two residues of a cell of the PAE matrix. */
 export const hover = signal<Residue[]>([])
 
-/** What is selected; empty: nothing. */
-export const range = signal<Marked[]>([])
+/** The selection; empty: nothing is selected. */
+export const selection = signal<Marked[]>([])
 
 export const colour = signal<Colour>('plddt')
 
 /** The frame of a trajectory, counted from 0. */
 export const frame = signal(0)
 
-/** Selects stretches; nothing where there are none. */
-export const pick = (list: Stretch[]) => (range.value = list.map((s) => ({ ...s, as: 'picked' })))
+/** Replaces the selection. */
+export function select(list: Stretch[]) {
+  selection.value = list.map((s) => ({ ...s, as: 'picked' }))
+}
 
-/** Forgets what belongs to a structure; a page that shows another calls it. */
+/** Clears what refers to the structure shown. A page that shows another structure calls it. */
 export function reset() {
   hover.value = []
-  range.value = []
+  selection.value = []
   frame.value = 0
 }

@@ -1,7 +1,7 @@
 // A question about a structure, in the thread of all that were asked about it, beside the structure itself.
 import { useEffect, useState } from 'preact/hooks'
-import { api, type JobView, type Results, terminal, type Workflow } from '../api'
-import { onNews } from '../events'
+import { api, isTerminal, type JobView, type Results, type Workflow } from '../api'
+import { onChange } from '../events'
 import { coloursOf } from '../result/colours'
 import { load, type Prediction } from '../result/load'
 import { PublicSwitch } from '../result/Share'
@@ -36,7 +36,7 @@ export function Ask({ id }: { id: string }) {
         (e: Error) => gone || setError(e),
       )
     void read()
-    const stop = onNews((change) => {
+    const stop = onChange((change) => {
       if (!change || change.workflowId === id) void read()
     })
     return () => {
@@ -44,7 +44,7 @@ export function Ask({ id }: { id: string }) {
       stop()
     }
   }, [id, who])
-  const open = flow && !terminal(flow.status) && flow.status !== 'DRAFT'
+  const open = flow && !isTerminal(flow.status) && flow.status !== 'DRAFT'
   useEffect(() => {
     if (!open) return
     const timer = setInterval(
@@ -101,7 +101,7 @@ export function Ask({ id }: { id: string }) {
         {flow.is_owner && (
           <PublicSwitch
             isPublic={flow.is_public}
-            set={(v) => api.setFlowPublic(id, v)}
+            set={(v) => api.setWorkflowPublic(id, v)}
             what="question"
             done={(v) => setFlow({ ...flow, is_public: v })}
           />

@@ -1,12 +1,12 @@
 // The questions of one structure with their answers, and the form for the next. Residues in an answer are chips: they show
 // themselves in the structure. What is selected there goes with the question.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { api, type FlowState, type LinkedQuestion, Refusal, terminal } from '../api'
-import { onNews } from '../events'
+import { api, isTerminal, type LinkedWorkflow, ServiceError, type WorkflowState } from '../api'
+import { onChange } from '../events'
 import type { Table } from '../plots/residues'
 import { moment } from '../say'
 import { StateChip } from '../states'
-import { hover, pick, range, type Stretch } from '../store'
+import { hover, type Stretch, select, selection } from '../store'
 import { attached, pieces, words } from './residues'
 
 export interface Source {
@@ -23,7 +23,7 @@ interface Props {
 }
 
 export function Thread({ source, table, most = 200, current }: Props) {
-  const [rows, setRows] = useState<LinkedQuestion[]>()
+  const [rows, setRows] = useState<LinkedWorkflow[]>()
   const [trouble, setTrouble] = useState('')
   const known = useRef(new Set<string>())
   const read = async () => {
@@ -41,11 +41,11 @@ export function Thread({ source, table, most = 200, current }: Props) {
   }
   useEffect(() => {
     void read()
-    return onNews((change) => {
+    return onChange((change) => {
       if (!change || (change.workflowId && known.current.has(change.workflowId))) void read()
     })
   }, [source.job, source.run, source.sequence])
-  const running = rows?.some((r) => !terminal(r.workflowStatus) && r.workflowStatus !== 'DRAFT')
+  const running = rows?.some((r) => !isTerminal(r.workflowStatus) && r.workflowStatus !== 'DRAFT')
   useEffect(() => {
     // news may have passed before the question was known here
     if (!running) return
@@ -99,7 +99,7 @@ function Entry({
   current,
   again,
 }: {
-  row: LinkedQuestion
+  row: LinkedWorkflow
   table: Table | null
   current: boolean
   again(): void
@@ -128,7 +128,7 @@ function Entry({
           <p class="question">
             <Said text={row.lastQuestion ?? ''} table={table} />
           </p>
-          <Answer state={row.workflowStatus} text={row.lastAnswer} table={table} error={why} />
+          <Answer state={row.workflowStatus as WorkflowState} text={row.lastAnswer} table={table} error={why} />
         </>
       )}
       <p class="dim small">
@@ -146,7 +146,7 @@ export function Answer({
   table,
   error,
 }: {
-  state: FlowState
+  state: WorkflowState
   text: string | null
   table: Table | null
   error?: string | null
@@ -192,7 +192,7 @@ export function Said({ text, table }: { text: string; table: Table | null }) {
 
 function Chip({ text, stretches }: { text: string; stretches: Stretch[] }) {
   const s = stretches[0]!
-  const on = range.value.some((m) => m.as === 'picked' && m.chain === s.chain && m.from === s.from && m.to === s.to)
+  const on = selection.value.some((m) => m.as === 'picked' && m.chain === s.chain && m.from === s.from && m.to === s.to)
   const show = () => {
     hover.value = [{ chain: s.chain, residue: s.from }, ...(s.to > s.from ? [{ chain: s.chain, residue: s.to }] : [])]
   }
@@ -205,14 +205,14 @@ function Chip({ text, stretches }: { text: string; stretches: Stretch[] }) {
       data-residue={`${s.chain}:${s.from}-${s.to}`}
       onMouseEnter={show}
       onMouseLeave={() => (hover.value = [])}
-      onClick={() => pick(on ? [] : stretches)}
+      onClick={() => select(on ? [] : stretches)}
     >
       {text}
     </button>
   )
 }
 
-function Draft({ row, again }: { row: LinkedQuestion; again(): void }) {
+function Draft({ row, again }: { row: LinkedWorkflow; again(): void }) {
   const [text, setText] = useState(row.lastQuestion ?? '')
   const [trouble, setTrouble] = useState('')
   const act = async (run: boolean) => {
@@ -264,7 +264,7 @@ function Composer({ source, table, asked }: { source: Source; table: Table | nul
   const [attach, setAttach] = useState(true)
   const [busy, setBusy] = useState(false)
   const [trouble, setTrouble] = useState('')
-  const marked = range.value
+  const marked = selection.value
   const selected = table ? stretchesOf(marked) : []
   const question = table && attach ? attached(text.trim(), selected, table) : text.trim()
   const send = async (what: string, draft: boolean) => {
@@ -287,7 +287,7 @@ function Composer({ source, table, asked }: { source: Source; table: Table | nul
       setTrouble('')
       asked(made.workflow_id)
     } catch (e) {
-      setTrouble(e instanceof Refusal && e.status === 401 ? 'Sign in to ask.' : (e as Error).message)
+      setTrouble(e instanceof ServiceError && e.status === 401 ? 'Sign in to ask.' : (e as Error).message)
     }
     setBusy(false)
   }

@@ -1,8 +1,8 @@
 // A simulation: the molecule as it moves, bound to the curves of what was measured.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { api, download, here, terminal, type Workflow } from '../api'
+import { api, download, isTerminal, sameOrigin, type Workflow } from '../api'
 import { sourceOf } from '../ask/source'
-import { onNews } from '../events'
+import { onChange } from '../events'
 import { Lines } from '../plots/Lines'
 import { Plddt } from '../plots/Plddt'
 import type { Table } from '../plots/residues'
@@ -33,13 +33,13 @@ export function Dynamics({ id }: { id: string }) {
   useEffect(() => {
     if (who === null) return
     void read()
-    return onNews((change) => {
+    return onChange((change) => {
       if (!change || change.workflowId === id) void read()
     })
   }, [id, who])
   useEffect(() => reset, [id])
-  const running = !!flow && !terminal(flow.status) && flow.status !== 'DRAFT'
-  const { told, stream } = useRun(`/v1/workflows/${encodeURIComponent(id)}/events`, running, (e) => {
+  const running = !!flow && !isTerminal(flow.status) && flow.status !== 'DRAFT'
+  const { told, streamState } = useRun(`/v1/workflows/${encodeURIComponent(id)}/events`, running, (e) => {
     if (e.kind === 'state') void read()
   })
   useEffect(() => {
@@ -75,7 +75,7 @@ export function Dynamics({ id }: { id: string }) {
           <div class="acts">
             <PublicSwitch
               isPublic={flow.is_public}
-              set={(v) => api.setFlowPublic(id, v)}
+              set={(v) => api.setWorkflowPublic(id, v)}
               done={(v) => setFlow({ ...flow, is_public: v })}
               what="simulation"
             />
@@ -106,7 +106,7 @@ export function Dynamics({ id }: { id: string }) {
           created={flow.created_at}
           lines={told.lines}
           running={flow.status === 'RUNNING' || !!told.stage}
-          stream={stream}
+          streamState={streamState}
         />
       )}
       {(flow.status === 'FAILED' || flow.status === 'STOPPED') && <Ended flow={flow} />}
@@ -133,7 +133,7 @@ export function Dynamics({ id }: { id: string }) {
 function Ended({ flow }: { flow: Workflow }) {
   const [log, setLog] = useState('')
   useEffect(() => {
-    if (flow.is_owner) void api.flowLogs(flow.workflow_id).then(setLog, () => undefined)
+    if (flow.is_owner) void api.workflowLog(flow.workflow_id).then(setLog, () => undefined)
   }, [flow.workflow_id])
   return (
     <section class="card failed" role="alert">
@@ -466,7 +466,7 @@ function Extract({ flow, times }: { flow: Workflow; times: number[] }) {
     try {
       const f = await api.extractFrame(flow.workflow_id, { timeNs: time, selection, outputFilename: name })
       setMade({
-        url: here(f.pdbUrl),
+        url: sameOrigin(f.pdbUrl),
         path: f.path,
         words: `Frame ${f.frameIndex + 1} at ${f.actualTimeNs} ns, ${f.atomCount} atoms. It is in your library too.`,
       })
@@ -555,7 +555,7 @@ function Files({ answer }: { answer: Answer }) {
             {answer.artifacts.map((a) => (
               <tr>
                 <td>
-                  <a href={here(a.url)} download={a.path}>
+                  <a href={sameOrigin(a.url)} download={a.path}>
                     {a.path}
                   </a>
                 </td>

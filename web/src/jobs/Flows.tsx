@@ -1,7 +1,7 @@
 // Questions about structures and simulations of them, newest first.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { api, type Change, type FlowState, terminal, type WorkflowRow } from '../api'
-import { onNews } from '../events'
+import { api, type Change, isTerminal, type WorkflowRow, type WorkflowState } from '../api'
+import { onChange } from '../events'
 import { moment, stageName, when } from '../say'
 import { Empty, Failure, Loading, StateChip } from '../states'
 import { Tabs } from './Jobs'
@@ -35,7 +35,7 @@ export function Flows() {
   useEffect(() => {
     void read()
     let timer: ReturnType<typeof setTimeout>
-    const off = onNews((c) => {
+    const off = onChange((c) => {
       if ((c && !c.workflowId) || (c && apply(held.current, c, keep))) return
       clearTimeout(timer)
       timer = setTimeout(() => void read(), 200)
@@ -130,17 +130,17 @@ function apply(p: Page | undefined, c: Change, keep: (p: Page) => void): boolean
     ...p,
     rows: p.rows.with(i, {
       ...p.rows[i]!,
-      status: c.status as FlowState,
+      status: c.status as WorkflowState,
       stage: c.stage,
       done: c.done,
       total: c.total,
     }),
   })
-  return !terminal(c.status)
+  return !isTerminal(c.status)
 }
 
 function Row({ row: r, stop }: { row: WorkflowRow; stop: () => void }) {
-  const live = !terminal(r.status) && r.status !== 'DRAFT'
+  const live = !isTerminal(r.status) && r.status !== 'DRAFT'
   return (
     <tr data-workflow={r.workflow_id} data-state={r.status}>
       <td class="name">

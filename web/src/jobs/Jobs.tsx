@@ -1,9 +1,9 @@
 // The jobs of whoever is signed in, newest first, each row as it is now.
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { api, at, type Change, type JobRow, terminal } from '../api'
-import { onNews } from '../events'
-import { go, path, query } from '../router'
+import { api, type Change, isTerminal, type JobRow, parseTime } from '../api'
+import { onChange } from '../events'
+import { navigate, path, query } from '../router'
 import { confidence, duration, moment, plural, stageName, when } from '../say'
 import { Empty, Failure, Loading, StateChip } from '../states'
 
@@ -67,10 +67,10 @@ export function Jobs() {
     readSoon(q ? 200 : 0)
   }, [q, status])
   useEffect(() => {
-    const off = onNews((c) => {
+    const off = onChange((c) => {
       if (!c) return readSoon(0)
       if (c.jobId && !apply(held.current, c, keep)) readSoon(150)
-      else if (c.jobId && terminal(c.status)) readSoon(300) // its scores
+      else if (c.jobId && isTerminal(c.status)) readSoon(300) // its scores
     })
     const timer = setInterval(() => (now.value = Date.now()), 1000)
     return () => {
@@ -87,7 +87,7 @@ export function Jobs() {
     .slice(-placesShown)
     .map((r) => r.id)
     .join(' ')
-  const ended = rows.filter((r) => terminal(r.status)).length
+  const ended = rows.filter((r) => isTerminal(r.status)).length
   useEffect(() => {
     // a place changes when another job ends
     let gone = false
@@ -135,7 +135,7 @@ export function Jobs() {
   }
   const picked = rows.filter((r) => chosen.has(r.id))
   const files = picked.filter((r) => r.status === 'COMPLETED'),
-    live = picked.filter((r) => !terminal(r.status))
+    live = picked.filter((r) => !isTerminal(r.status))
   const usual = usually(rows)
   return (
     <>
@@ -318,7 +318,7 @@ function Nothing({ filtered }: { filtered: boolean }) {
 
 function filterBy({ q, status }: { q: string; status: string }) {
   const p = new URLSearchParams({ ...(q && { q }), ...(status && { status }) }).toString()
-  go('/ui/jobs' + (p && '?' + p), { replace: true })
+  navigate('/ui/jobs' + (p && '?' + p), { replace: true })
 }
 
 /** Writes a change into the rows; false: there is no such row. */
@@ -336,7 +336,7 @@ function usually(rows: JobRow[]): Record<string, number> {
   const took: Record<string, number[]> = {}
   for (const r of rows)
     if (r.status === 'COMPLETED' && r.startedAt && r.finishedAt)
-      (took[r.modelName] ??= []).push((at(r.finishedAt).getTime() - at(r.startedAt).getTime()) / 1000)
+      (took[r.modelName] ??= []).push((parseTime(r.finishedAt).getTime() - parseTime(r.startedAt).getTime()) / 1000)
   return Object.fromEntries(
     Object.entries(took)
       .filter(([, t]) => t.length >= 3)
@@ -354,7 +354,7 @@ interface RowProps {
 }
 
 function Row({ row: r, place, usual, chosen, choose, stop }: RowProps) {
-  const live = !terminal(r.status)
+  const live = !isTerminal(r.status)
   return (
     <tr data-job={r.id} data-state={r.status}>
       <td class="pick">
@@ -457,8 +457,8 @@ const ordinal = (n: number) =>
   n === 1 ? 'next' : n + (n % 100 > 10 && n % 100 < 14 ? 'th' : (['th', 'st', 'nd', 'rd'][n % 10] ?? 'th'))
 
 function Elapsed({ from, to }: { from: string; to: string | null }) {
-  const end = to ? at(to).getTime() : now.value
-  return <>{duration(Math.max(0, (end - at(from).getTime()) / 1000))}</>
+  const end = to ? parseTime(to).getTime() : now.value
+  return <>{duration(Math.max(0, (end - parseTime(from).getTime()) / 1000))}</>
 }
 
 /** A mean pLDDT with AlphaFold's colour beside it. */

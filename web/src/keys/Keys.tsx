@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Key, type NewKey } from '../api'
 import { moment, plural, when } from '../say'
-import { look, signedIn, usage } from '../session'
+import { refreshSession, signedIn, usage } from '../session'
 import { Copy, Failure, Loading } from '../states'
 
 export function Keys() {
@@ -17,7 +17,7 @@ export function Keys() {
     )
   useEffect(() => {
     void read()
-    void look()
+    void refreshSession()
   }, [])
   const create = async (e: Event) => {
     e.preventDefault()

@@ -1,7 +1,7 @@
 // The predicted aligned error: columns are scored residues, rows are aligned residues, and the colour is the error in Å that
 // the engine expects for the one when the structures are laid over each other at the other.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { hover, type Marked, range } from '../store'
+import { hover, type Marked, selection } from '../store'
 import { type Pen, ticks, usePen } from './canvas'
 import { css, error as errorColour, marks } from './colour'
 import { useDrag } from './drag'
@@ -24,7 +24,7 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
     cursor.current = c
     setShown(c)
   }
-  const marked = range.value
+  const marked = selection.value
   const over = hover.value
 
   const image = usePen(
@@ -55,7 +55,7 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
   const select = (a: Cell, b: Cell) => {
     const scored = table.stretches(table.ofRow(a.column), table.ofRow(b.column))
     const aligned = table.stretches(table.ofRow(a.row), table.ofRow(b.row))
-    range.value = [
+    selection.value = [
       ...scored.map((s): Marked => ({ ...s, as: 'scored' })),
       ...aligned.map((s): Marked => ({ ...s, as: 'aligned' })),
     ]
@@ -69,14 +69,14 @@ export function Pae({ matrix, table }: { matrix: Matrix; table: Table }) {
   const pointer = useDrag(at, (a, b) => a.row === b.row && a.column === b.column, {
     over: show,
     drag: select,
-    click: () => (range.value = []),
+    click: () => (selection.value = []),
   })
   const anchor = useRef<Cell | null>(null) // where a region of the keyboard began
   const onKey = (e: KeyboardEvent) => {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[e.key]
     if (e.key === 'Escape') {
       anchor.current = null
-      range.value = []
+      selection.value = []
       show(null)
     } else if (step) {
       e.preventDefault()

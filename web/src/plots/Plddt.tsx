@@ -1,6 +1,6 @@
 // The profile of confidence along the chains, one bar for each residue in the colour of its class, over the secondary structure.
 import { useRef } from 'preact/hooks'
-import { hover, pick, range } from '../store'
+import { hover, select, selection } from '../store'
 import { type Pen, ticks, usePen } from './canvas'
 import { band, bands, css, marks, none, smooth } from './colour'
 import { useDrag } from './drag'
@@ -18,7 +18,7 @@ export function Plddt({
   second: Record<string, string>
   continuous: boolean
 }) {
-  const marked = range.value
+  const marked = selection.value
   const over = hover.value
   const cursor = useRef(-1) // of the keyboard
   const anchor = useRef(-1)
@@ -66,12 +66,12 @@ export function Plddt({
   }
   const pointer = useDrag(at, (a, b) => a === b, {
     over: show,
-    drag: (a, b) => pick(table.stretches(a, b)),
-    click: (i) => pick(range.value.length > 0 ? [] : table.stretches(i, i)),
+    drag: (a, b) => select(table.stretches(a, b)),
+    click: (i) => select(selection.value.length > 0 ? [] : table.stretches(i, i)),
   })
   const onKey = (e: KeyboardEvent) => {
     if (e.key === 'Escape') {
-      pick([])
+      select([])
       hover.value = []
       anchor.current = -1
     }
@@ -82,7 +82,7 @@ export function Plddt({
     const to = Math.max(0, Math.min(n - 1, from + by * (e.ctrlKey || e.altKey ? 10 : 1)))
     if (e.shiftKey) {
       if (anchor.current < 0) anchor.current = from
-      pick(table.stretches(anchor.current, to))
+      select(table.stretches(anchor.current, to))
     } else anchor.current = -1
     cursor.current = to
     show(to)

@@ -50,15 +50,15 @@ function useSize(ref: RefObject<HTMLElement | null>) {
   const [size, set] = useState({ width: 0, height: 0 })
   useEffect(() => {
     const element = ref.current!
-    const look = () =>
+    const measure = () =>
       set((old) =>
         old.width === element.clientWidth && old.height === element.clientHeight
           ? old
           : { width: element.clientWidth, height: element.clientHeight },
       )
-    const watch = new ResizeObserver(look)
+    const watch = new ResizeObserver(measure)
     watch.observe(element)
-    look()
+    measure()
     return () => watch.disconnect()
   }, [])
   return size
@@ -70,9 +70,9 @@ const darkness = matchMedia('(prefers-color-scheme: dark)')
 export function useTheme(): boolean {
   const [dark, set] = useState(darkness.matches)
   useEffect(() => {
-    const look = () => set(darkness.matches)
-    darkness.addEventListener('change', look)
-    return () => darkness.removeEventListener('change', look)
+    const update = () => set(darkness.matches)
+    darkness.addEventListener('change', update)
+    return () => darkness.removeEventListener('change', update)
   }, [])
   return dark
 }

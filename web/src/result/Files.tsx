@@ -1,6 +1,6 @@
 // What came of a run to take away, what it ran with, and what to cite.
 import { useEffect, useState } from 'preact/hooks'
-import { type Artifact, api, download, here, type JobView, type Results } from '../api'
+import { type Artifact, api, download, type JobView, type Results, sameOrigin } from '../api'
 import { duration, moment, stageName } from '../say'
 import { Copy } from '../states'
 
@@ -57,7 +57,7 @@ export function Files({ view, results }: { view: JobView; results: Results }) {
             {results.artifacts.map((a) => (
               <tr>
                 <td>
-                  <a href={here(a.url)} download={a.name}>
+                  <a href={sameOrigin(a.url)} download={a.name}>
                     {a.name}
                   </a>
                 </td>
@@ -152,7 +152,7 @@ export function Reproduce({ view, results }: { view: JobView; results: Results }
       {config && (
         <p class="dim">
           The same seed, sequence and engine version give the same bytes where the engine promises so.{' '}
-          <a href={here(config.url)} download={config.name}>
+          <a href={sameOrigin(config.url)} download={config.name}>
             {config.name}
           </a>{' '}
           holds the request that runs it again.

@@ -1,7 +1,7 @@
 // What goes on from a result: questions, simulations, deliveries.
 import { useState } from 'preact/hooks'
 import { api, type JobView } from '../api'
-import { go } from '../router'
+import { navigate } from '../router'
 import { StateChip } from '../states'
 
 const target: Record<string, string> = {
@@ -98,7 +98,7 @@ export function Simulate({ view, sequence, open }: { view: JobView; sequence: st
       for (const f of fields) input[f.name] = Number(values[f.name])
       if (seed.trim()) input.seed = seed.trim()
       const made = await api.createWorkflow('md', `Dynamics of ${view.job.name}`.slice(0, 255), input)
-      go(`/ui/workflows/${made.workflow_id}`)
+      navigate(`/ui/workflows/${made.workflow_id}`)
     } catch (e) {
       setTrouble((e as Error).message)
     }

@@ -1,7 +1,7 @@
 // A run that has not ended: where it stands and what it says, as it says it.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { at, type RunEvent, terminal } from '../api'
-import { follow, type StreamState } from '../events'
+import { isTerminal, parseTime, type RunEvent } from '../api'
+import { openStream, type StreamState } from '../events'
 import { stageName } from '../say'
 
 export interface Told {
@@ -16,17 +16,21 @@ export interface Told {
 const mostLines = 200
 
 /** useRun follows a run's events while open is true. ended is called when the run has ended, or anything became readable. */
-export function useRun(path: string, open: boolean, news: (e: RunEvent) => void): { told: Told; stream: StreamState } {
+export function useRun(
+  path: string,
+  open: boolean,
+  news: (e: RunEvent) => void,
+): { told: Told; streamState: StreamState } {
   const [told, setTold] = useState<Told>({ stage: '', done: 0, total: 0, state: '', lines: [], error: '' })
-  const [stream, setStream] = useState<StreamState>('off')
+  const [streamState, setStreamState] = useState<StreamState>('off')
   const tell = useRef(news)
   tell.current = news
   useEffect(() => {
     if (!open) return
     setTold({ stage: '', done: 0, total: 0, state: '', lines: [], error: '' })
     const seen = { last: 0 }
-    const s = follow(path, ['state', 'stage', 'log', 'artifact'], {
-      state: setStream,
+    const s = openStream(path, ['state', 'stage', 'log', 'artifact'], {
+      state: setStreamState,
       event(_, data) {
         const e = data as RunEvent
         if (e.seq <= seen.last) return // a stream that was opened again tells from the start
@@ -44,12 +48,12 @@ export function useRun(path: string, open: boolean, news: (e: RunEvent) => void)
           }
         })
         tell.current(e)
-        if (e.kind === 'state' && e.state && terminal(e.state)) s.close()
+        if (e.kind === 'state' && e.state && isTerminal(e.state)) s.close()
       },
     })
     return () => s.close()
   }, [path, open])
-  return { told, stream }
+  return { told, streamState }
 }
 
 interface Props {
@@ -61,17 +65,17 @@ interface Props {
   created: string
   lines: string[]
   running: boolean
-  stream: StreamState
+  streamState: StreamState
 }
 
-export function Progress({ stage, done, total, queue, started, created, lines, running, stream }: Props) {
+export function Progress({ stage, done, total, queue, started, created, lines, running, streamState }: Props) {
   const [, tick] = useState(0)
   useEffect(() => {
     const timer = setInterval(() => tick((n) => n + 1), 1000)
     return () => clearInterval(timer)
   }, [])
   const since = started ?? created
-  const elapsed = Math.max(0, Math.round((Date.now() - at(since).getTime()) / 1000))
+  const elapsed = Math.max(0, Math.round((Date.now() - parseTime(since).getTime()) / 1000))
   const words = running
     ? stageName(stage) || 'Starting'
     : queue !== null
@@ -106,7 +110,7 @@ export function Progress({ stage, done, total, queue, started, created, lines, r
       >
         <i style={{ width: share === null ? '100%' : share + '%' }} />
       </div>
-      {stream === 'reconnecting' && <p class="caution">The connection for live news is lost. Reconnecting…</p>}
+      {streamState === 'reconnecting' && <p class="caution">The connection for live news is lost. Reconnecting…</p>}
       {lines.length > 0 && <Log lines={lines} />}
     </section>
   )

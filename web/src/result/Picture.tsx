@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { type Artifact, download, here } from '../api'
+import { type Artifact, download, sameOrigin } from '../api'
 
 /** Picture is an image of a run, fetched as a file, since files are served as downloads. */
 export function Picture({ file, alt }: { file: Pick<Artifact, 'url'>; alt: string }) {
@@ -21,7 +21,7 @@ export function Picture({ file, alt }: { file: Pick<Artifact, 'url'>; alt: strin
     }
   }, [file.url])
   return url ? (
-    <a href={here(file.url)}>
+    <a href={sameOrigin(file.url)}>
       <img class="picture" src={url} alt={alt} />
     </a>
   ) : null

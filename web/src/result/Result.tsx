@@ -1,8 +1,8 @@
 // A job: what came of it, or how it is getting on, or why nothing came.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { api, type JobView, Refusal, type Results, terminal } from '../api'
-import { onNews } from '../events'
-import { go } from '../router'
+import { api, isTerminal, type JobView, type Results, ServiceError } from '../api'
+import { onChange } from '../events'
+import { navigate } from '../router'
 import { moment } from '../say'
 import { askToSignIn, signedIn } from '../session'
 import { Failure, Loading, StateChip } from '../states'
@@ -42,7 +42,7 @@ export function Result({ id }: { id: string }) {
     alive.current = true
     if (who === null) return
     void read()
-    const stop = onNews((change) => {
+    const stop = onChange((change) => {
       // Of workflows, those that are new or whose state is another: of their progress there is much news.
       if (
         !change ||
@@ -61,8 +61,8 @@ export function Result({ id }: { id: string }) {
   }, [id, who, read])
   useEffect(() => reset, [id])
 
-  const running = !!loaded && !terminal(loaded.view.run.status)
-  const { told, stream } = useRun(`/v1/jobs/${encodeURIComponent(id)}/events`, running, (e) => {
+  const running = !!loaded && !isTerminal(loaded.view.run.status)
+  const { told, streamState } = useRun(`/v1/jobs/${encodeURIComponent(id)}/events`, running, (e) => {
     if (e.kind === 'artifact' || (e.kind === 'state' && e.state)) void read()
   })
   useEffect(() => {
@@ -94,7 +94,7 @@ export function Result({ id }: { id: string }) {
           created={view.run.createdAt}
           lines={told.lines}
           running={state === 'RUNNING' || !!told.stage}
-          stream={stream}
+          streamState={streamState}
         />
       )}
       {(state === 'FAILED' || state === 'STOPPED') && <Failed view={view} />}
@@ -105,7 +105,7 @@ export function Result({ id }: { id: string }) {
 }
 
 function NotShown({ error, again }: { error: Error; again(): void }) {
-  if (error instanceof Refusal && error.status === 401) {
+  if (error instanceof ServiceError && error.status === 401) {
     return (
       <section class="state" role="alert">
         <h1>This job is private</h1>
@@ -118,7 +118,7 @@ function NotShown({ error, again }: { error: Error; again(): void }) {
       </section>
     )
   }
-  if (error instanceof Refusal && (error.status === 404 || error.status === 400)) {
+  if (error instanceof ServiceError && (error.status === 404 || error.status === 400)) {
     return (
       <section class="state" role="alert">
         <h1>There is no such job</h1>
@@ -171,12 +171,12 @@ function Head({ view, read }: { view: JobView; read(): Promise<void> }) {
             what="result"
           />
           <div class="row">
-            {!terminal(run.status) && (
+            {!isTerminal(run.status) && (
               <button type="button" class="quiet small" onClick={() => void act(() => api.cancelJob(job.id))}>
                 Stop
               </button>
             )}
-            {terminal(run.status) && (
+            {isTerminal(run.status) && (
               <button type="button" class="quiet small" onClick={() => void act(() => api.rerun(job.id))}>
                 Run again
               </button>
@@ -191,7 +191,7 @@ function Head({ view, read }: { view: JobView; read(): Promise<void> }) {
                 if (confirm(`Delete “${job.name}” with its files? This cannot be undone.`))
                   void act(async () => {
                     await api.deleteJob(job.id)
-                    go('/ui/jobs')
+                    navigate('/ui/jobs')
                   })
               }}
             >

@@ -8,7 +8,7 @@ import { Coverage } from '../plots/Coverage'
 import { Pae } from '../plots/Pae'
 import { Plddt } from '../plots/Plddt'
 import { Failure, Loading } from '../states'
-import { colour, type Marked, range, reset, type Stretch } from '../store'
+import { colour, type Marked, reset, type Stretch, selection } from '../store'
 import { Stage } from '../viewer/Stage'
 import { coloursOf } from './colours'
 import { load, type Prediction } from './load'
@@ -115,8 +115,8 @@ function Panels({ p }: { p: Prediction }) {
   const [name, setName] = useState(panels[0]?.name ?? '')
   useEffect(() => {
     // the matrix shows no pair once something else is selected
-    if (!range.value.some((m) => m.as === 'scored')) setShown(null)
-  }, [range.value])
+    if (!selection.value.some((m) => m.as === 'scored')) setShown(null)
+  }, [selection.value])
   const size = (list: Stretch[]) => list.reduce((n, s) => n + s.to - s.from + 1, 0)
   const touch = (a: string, b: string) => size(contacts(p.model, a, b).flat())
   const show = (a: string, b: string) => {
@@ -124,7 +124,7 @@ function Panels({ p }: { p: Prediction }) {
     const mark =
       (as: Marked['as']) =>
       (s: Stretch): Marked => ({ ...s, as })
-    range.value = [...left.map(mark('scored')), ...right.map(mark('aligned'))]
+    selection.value = [...left.map(mark('scored')), ...right.map(mark('aligned'))]
     setShown({ pair: [a, b], touching: size([...left, ...right]) })
   }
   return (

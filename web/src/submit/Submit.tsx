@@ -1,9 +1,9 @@
 // Where a fold begins: sequences on the left, what to do with them on the right.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { api, Refusal } from '../api'
-import { go, query } from '../router'
+import { api, ServiceError } from '../api'
+import { navigate, query } from '../router'
 import { about, bytes, plural } from '../say'
-import { look } from '../session'
+import { refreshSession } from '../session'
 import { Copy } from '../states'
 import { Chain } from './Chain'
 import { alignmentsOf, blank, curl, foreign, fromBody, grouped, nameOf, newItem, parseText, toBody } from './draft'
@@ -56,7 +56,7 @@ export function Submit() {
   const again = query.value.get('again')
   useEffect(() => {
     if (!again) return
-    go('/ui/', { replace: true })
+    navigate('/ui/', { replace: true })
     openJob(again).catch((e: Error) => setWrong(`The job to run again could not be opened: ${e.message}`))
   }, [again])
   // The service looks at the draft a moment after each change.
@@ -277,9 +277,9 @@ function FromFile() {
         return setWrong(`${i} of ${got.jobs.length} were created. “${job.name}”: ${(e as Error).message}`)
       }
     }
-    void look()
+    void refreshSession()
     imported.value = null
-    go('/ui/jobs')
+    navigate('/ui/jobs')
   }
   return (
     <section class="card" aria-label="From a file">
@@ -345,11 +345,11 @@ function Run() {
       const made = await api.createJob(b, once.current.key, item)
       draft.value = { ...blank(), model: d.model }
       imported.value = null
-      void look()
-      go(`/ui/jobs/${made.jobId}`)
+      void refreshSession()
+      navigate(`/ui/jobs/${made.jobId}`)
     } catch (e) {
       setWrong((e as Error).message)
-      if (e instanceof Refusal && e.status !== 0) {
+      if (e instanceof ServiceError && e.status !== 0) {
         void takeBack(item)
         void check()
       }

@@ -6,7 +6,7 @@ import type {
   Contact,
   CreateJob,
   Kind,
-  Ligand,
+  LigandSequence,
   Model,
   Params,
   Pocket,
@@ -262,7 +262,7 @@ function itemBody(i: Item): SequenceItem {
   }
   const source = i.source ? { sourceSequenceId: i.source } : {}
   if (i.kind === 'ligand') {
-    const ligand: Ligand = {
+    const ligand: LigandSequence = {
       sequence: i.text.trim(),
       ...(i.ccd && { is_ccd: true }),
       ...common,

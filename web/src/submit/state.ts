@@ -1,6 +1,14 @@
 // The draft of this tab: it outlives a visit to another page, and nothing else.
 import { computed, signal } from '@preact/signals'
-import { api, type Blocking, download, type Imported, type Model, type Validation, type WebhookConfig } from '../api'
+import {
+  api,
+  type Blocking,
+  download,
+  type ImportedJobs,
+  type Model,
+  type Validation,
+  type WebhookConfig,
+} from '../api'
 import { bytes } from '../say'
 import { mostBytes, readA3M } from './alignment'
 import {
@@ -28,7 +36,7 @@ export const webhook = signal<WebhookConfig | null>(null)
 export const verdict = signal<Validation | Error | null>(null)
 
 /** A file that held several jobs, of which one is open. */
-export const imported = signal<(Imported & { file: string }) | null>(null)
+export const imported = signal<(ImportedJobs & { file: string }) | null>(null)
 
 /** Changes the draft. */
 export function edit(change: (d: Draft) => void) {

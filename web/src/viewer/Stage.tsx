@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useTheme } from '../plots/canvas'
 import { bands, chainColour, css, marks, smooth } from '../plots/colour'
 import type { Table } from '../plots/residues'
-import { type Colour, colour, frame, hover, type Marked, pick, type Residue, range } from '../store'
+import { type Colour, colour, frame, hover, type Marked, type Residue, select, selection } from '../store'
 import type { Shape, Source, Viewer } from './viewer'
 
 interface Props {
@@ -79,10 +79,10 @@ export function Stage({ source, table, colours, values, name, foot }: Props) {
   on(
     (v) =>
       v.paint(
-        paintsOf(range.value),
-        range.value.some((m) => m.as === 'picked'),
+        paintsOf(selection.value),
+        selection.value.some((m) => m.as === 'picked'),
       ),
-    [range.value],
+    [selection.value],
   )
   on((v) => (trajectory ? v.frame(frame.value) : undefined), [frame.value])
 
@@ -112,10 +112,10 @@ export function Stage({ source, table, colours, values, name, foot }: Props) {
           type="button"
           class="quiet small"
           disabled={!ready}
-          onClick={() => viewer.current?.focus(range.value)}
+          onClick={() => viewer.current?.focus(selection.value)}
           title="Show all, or what is selected"
         >
-          {range.value.length > 0 ? 'Zoom to selection' : 'Show all'}
+          {selection.value.length > 0 ? 'Zoom to selection' : 'Show all'}
         </button>
         <button
           type="button"
@@ -147,19 +147,19 @@ export function Stage({ source, table, colours, values, name, foot }: Props) {
       </div>
       {foot}
       <Legend table={table} values={values} />
-      <Selection table={table} marked={range.value} />
+      <Selection table={table} marked={selection.value} />
     </section>
   )
 }
 
 function picked(at: Residue | null, extend: boolean) {
-  if (!at) return extend ? undefined : void pick([])
+  if (!at) return extend ? undefined : void select([])
   const one = { chain: at.chain, from: at.residue, to: at.residue }
-  const old = range.peek().filter((m) => m.as === 'picked')
+  const old = selection.peek().filter((m) => m.as === 'picked')
   const is = old.some((m) => m.chain === one.chain && m.from === one.from && m.to === one.to)
   if (extend)
-    pick(is ? old.filter((m) => m.chain !== one.chain || m.from !== one.from || m.to !== one.to) : [...old, one])
-  else pick(is && old.length === 1 ? [] : [one])
+    select(is ? old.filter((m) => m.chain !== one.chain || m.from !== one.from || m.to !== one.to) : [...old, one])
+  else select(is && old.length === 1 ? [] : [one])
 }
 
 function paintsOf(marked: Marked[]) {
@@ -264,7 +264,7 @@ function Selection({ table, marked }: { table: Table | null; marked: Marked[] })
           Aligned: {table.spans(part('aligned'))}
         </span>
       )}
-      <button type="button" class="bare" onClick={() => pick([])}>
+      <button type="button" class="bare" onClick={() => select([])}>
         Clear
       </button>
     </p>

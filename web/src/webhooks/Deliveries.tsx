@@ -1,7 +1,7 @@
 // The log of deliveries: each with its attempts, what was answered, and a way to send it again.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type Delivery, type DeliveryAttempt, type DeliveryDetail } from '../api'
-import { onNews } from '../events'
+import { onChange } from '../events'
 import { query } from '../router'
 import { moment, when } from '../say'
 import { Empty, Failure, Loading, StateChip } from '../states'
@@ -37,7 +37,7 @@ export function Deliveries({ news }: { news: number }) {
   useEffect(() => {
     void read()
     let timer: ReturnType<typeof setTimeout>
-    const off = onNews((c) => {
+    const off = onChange((c) => {
       if (!c || c.status === 'COMPLETED' || c.status === 'FAILED' || c.status === 'STOPPED') {
         clearTimeout(timer)
         timer = setTimeout(() => void read(), 400)

@@ -1,12 +1,12 @@
 // What of the results is words and numbers, without a browser.
-import { expect, test } from '@playwright/test'
-import type { ScoredChains } from '../src/api'
-import { attached, pieces } from '../src/ask/residues'
-import { held } from '../src/dynamics/beads'
-import { parseMatrix } from '../src/plots/matrix'
-import { Table } from '../src/plots/residues'
-import { contacts, readCif } from '../src/result/structure'
-import { verdict } from '../src/result/verdict'
+import { expect, test } from 'vitest'
+import type { ScoredChains } from './api'
+import { attached, pieces } from './ask/residues'
+import { held } from './dynamics/beads'
+import { parseMatrix } from './plots/matrix'
+import { Table } from './plots/residues'
+import { contacts, readCif } from './result/structure'
+import { verdict } from './result/verdict'
 
 const chain = (id: string, names: string) => ({
   id,
