@@ -9,7 +9,7 @@ import (
 // CreateJob is the body of POST /v1/jobs. In all requests null equals absent.
 type CreateJob struct {
 	Name        string         `json:"name" doc:"Name of the job." minLength:"1" maxLength:"255" example:"Trp-cage"`
-	IsPublic    bool           `json:"isPublic,omitempty" doc:"Whether anyone may read the results." default:"false"`
+	IsPublic    bool           `json:"isPublic,omitempty" doc:"Whether anyone may read the results; absent: false."`
 	Sequences   []SequenceItem `json:"sequences" doc:"What to fold." minItems:"1" maxItems:"256"`
 	Params      *Params        `json:"params" doc:"The model and its parameters."`
 	Constraints *Constraints   `json:"constraints,omitempty" doc:"What the fold must respect, and what its end sets off."`
@@ -63,9 +63,9 @@ type Polymer struct {
 	Sequence      string         `json:"sequence" doc:"One letter per residue, at most 20,000; white space is ignored." example:"DAYAQWLKDGGPSSGRPPPS"`
 	ChainID       string         `json:"chain_id,omitempty" doc:"Name of the chain: 1 to 4 letters and digits. Absent: A, B, C… in order." maxLength:"4"`
 	Label         string         `json:"label,omitempty" doc:"What to call it in results." maxLength:"255"`
-	Count         *int           `json:"count,omitempty" doc:"How many copies to fold together." minimum:"1" maximum:"512" default:"1"`
+	Count         *int           `json:"count,omitempty" doc:"How many copies to fold together; absent: 1." minimum:"1" maximum:"512"`
 	PropertyType  string         `json:"property_type,omitempty" doc:"A property to predict besides the structure."`
-	Cyclic        bool           `json:"cyclic,omitempty" doc:"Whether the ends of the chain are bound to each other." default:"false"`
+	Cyclic        bool           `json:"cyclic,omitempty" doc:"Whether the ends of the chain are bound to each other; absent: false."`
 	Modifications []Modification `json:"modifications,omitempty" doc:"Residues replaced by chemical components." maxItems:"20000"`
 }
 
@@ -78,10 +78,10 @@ type Modification struct {
 // LigandSequence is a small molecule, as Count copies.
 type LigandSequence struct {
 	Sequence     string `json:"sequence" doc:"A SMILES, or a code of the Chemical Component Dictionary where is_ccd is true." maxLength:"2000" example:"CC(=O)Oc1ccccc1C(=O)O"`
-	IsCCD        bool   `json:"is_ccd,omitempty" doc:"Whether sequence is a code of the Chemical Component Dictionary." default:"false"`
+	IsCCD        bool   `json:"is_ccd,omitempty" doc:"Whether sequence is a code of the Chemical Component Dictionary; absent: false."`
 	ChainID      string `json:"chain_id,omitempty" doc:"Name of the chain." maxLength:"4"`
 	Label        string `json:"label,omitempty" doc:"What to call it in results." maxLength:"255"`
-	Count        *int   `json:"count,omitempty" doc:"How many copies." minimum:"1" maximum:"512" default:"1"`
+	Count        *int   `json:"count,omitempty" doc:"How many copies; absent: 1." minimum:"1" maximum:"512"`
 	PropertyType string `json:"property_type,omitempty" doc:"affinity asks for a prediction of how strongly it binds." enum:"affinity"`
 }
 
@@ -90,7 +90,7 @@ type LigandSequence struct {
 type Params struct {
 	ModelName                string   `json:"modelName" doc:"Name of the folding model, as GET /v1/models lists them." example:"mini"`
 	MSAAlgorithm             *string  `json:"msaAlgorithm,omitempty" doc:"How alignments are made."`
-	RelaxPrediction          *bool    `json:"relaxPrediction,omitempty" doc:"Whether to relax the structure in a force field." default:"false"`
+	RelaxPrediction          *bool    `json:"relaxPrediction,omitempty" doc:"Whether to relax the structure in a force field; absent: false."`
 	Seed                     *string  `json:"seed,omitempty" doc:"A whole number from 0 to 4294967295. The same seed gives the same structure. Absent: the service chooses." example:"42"`
 	RecyclingSteps           *int64   `json:"recyclingSteps,omitempty" minimum:"1"`
 	SamplingSteps            *int64   `json:"samplingSteps,omitempty" minimum:"1"`
@@ -171,7 +171,7 @@ type CreatedJob struct {
 	JobID        string   `json:"jobId" format:"uuid"`
 	JobRunID     string   `json:"jobRunId" format:"uuid"`
 	JobName      string   `json:"jobName"`
-	JobStatus    string   `json:"jobStatus" example:"INITIALIZED"`
+	JobStatus    string   `json:"jobStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	SequencesIDs []string `json:"sequencesIds" doc:"One per item of sequences, in order."`
 }
 

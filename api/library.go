@@ -15,7 +15,7 @@ import (
 // CreateItem is the body of POST /v1/library/create.
 type CreateItem struct {
 	Name     string          `json:"name" doc:"Name of the item." minLength:"1" maxLength:"255" example:"my-structure"`
-	Type     string          `json:"type,omitempty" doc:"file, or a folder of items." enum:"file,folder" default:"file"`
+	Type     string          `json:"type,omitempty" doc:"file, or a folder of items; absent: file." enum:"file,folder"`
 	FileType string          `json:"fileType,omitempty" doc:"What its file will be." maxLength:"64" example:"pdb"`
 	Origin   string          `json:"origin,omitempty" doc:"Where it came from, in the caller's words." maxLength:"255" example:"upload"`
 	Metadata json.RawMessage `json:"metadata,omitempty" doc:"An object of the caller's, kept as given; files in it is the service's."`

@@ -54,8 +54,8 @@ type JobDetail struct {
 type Run struct {
 	ID         string             `json:"id" format:"uuid"`
 	Number     int                `json:"number" doc:"1 for the first."`
-	Status     string             `json:"status"`
-	MSAStatus  string             `json:"msaStatus"`
+	Status     string             `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	MSAStatus  string             `json:"msaStatus" doc:"PENDING where no alignment was made." enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	ModelName  string             `json:"modelName"`
 	WeightSet  string             `json:"weightSet"`
 	Method     string             `json:"method"`
@@ -136,7 +136,7 @@ type JobLinks struct {
 // CancelledJob is the answer to POST /v1/jobs/{id}/cancel. A running job shows RUNNING until its engine has stopped.
 type CancelledJob struct {
 	JobID     string `json:"jobId" format:"uuid"`
-	JobStatus string `json:"jobStatus"`
+	JobStatus string `json:"jobStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 }
 
 // DeletedJob is the answer to DELETE /v1/jobs/{id}.

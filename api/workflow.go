@@ -72,14 +72,14 @@ type MDArtifact struct {
 	URL       string `json:"url"`
 }
 
-// WorkflowStatus is the answer to GET /v1/workflows/status/{id}.
-type WorkflowStatus struct {
-	Status string       `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
-	Tasks  []TaskStatus `json:"tasks"`
+// WorkflowStatusView is the answer to GET /v1/workflows/status/{id}.
+type WorkflowStatusView struct {
+	Status string           `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Tasks  []TaskStatusView `json:"tasks"`
 }
 
-// TaskStatus is where a workflow's task stands.
-type TaskStatus struct {
+// TaskStatusView is where a workflow's task stands.
+type TaskStatusView struct {
 	ID     string `json:"task_id" format:"uuid"`
 	Type   string `json:"task_type"`
 	Status string `json:"status" enum:"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
@@ -93,7 +93,7 @@ type TasksResults struct {
 // WorkflowRow is a workflow in GET /v1/workflows.
 type WorkflowRow struct {
 	ID               string  `json:"workflow_id" format:"uuid"`
-	Status           string  `json:"status"`
+	Status           string  `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	Type             string  `json:"workflow_type"`
 	Name             string  `json:"name"`
 	IsPublic         bool    `json:"is_public"`
@@ -131,7 +131,7 @@ type WorkflowVisibility struct {
 // CancelledWorkflow is the answer to POST /v1/workflows/{id}/cancel. A running one shows RUNNING until its engine has stopped.
 type CancelledWorkflow struct {
 	WorkflowID string `json:"workflowId" format:"uuid"`
-	Status     string `json:"status"`
+	Status     string `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
 }
 
 // DraftQuestion is the body of PATCH /v1/workflows/qna/{id}/draft-question.
@@ -149,7 +149,7 @@ type LinkedWorkflow struct {
 // LinkedPreview is LinkedWorkflow without its long texts: GET /v1/workflows/qna/linked-previews lists them.
 type LinkedPreview struct {
 	WorkflowID       string  `json:"workflowId" format:"uuid"`
-	WorkflowStatus   string  `json:"workflowStatus"`
+	WorkflowStatus   string  `json:"workflowStatus" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	WorkflowType     string  `json:"workflowType"`
 	Name             string  `json:"name"`
 	QuestionPreview  string  `json:"questionPreview" doc:"How the question begins, at most 120 characters."`
@@ -180,8 +180,8 @@ type OutputField struct {
 // ExtractFrame is the body of POST /v1/workflows/md/{id}/extract-frame.
 type ExtractFrame struct {
 	TimeNs         *float64 `json:"timeNs" doc:"Which moment, in ns; the frame nearest to it is taken."`
-	Selection      string   `json:"selection,omitempty" doc:"Which atoms, as in MDAnalysis: all, protein, name, resname, resid a:b, chainID, and, or, not, parentheses." default:"all" example:"chainID A and resid 5:12"`
-	OutputFilename string   `json:"outputFilename,omitempty" doc:"Name of the PDB file: letters, digits, dot, underscore and hyphen, then .pdb." default:"frame.pdb"`
+	Selection      string   `json:"selection,omitempty" doc:"Which atoms, as in MDAnalysis: all, protein, name, resname, resid a:b, chainID, and, or, not, parentheses; absent: all." example:"chainID A and resid 5:12"`
+	OutputFilename string   `json:"outputFilename,omitempty" doc:"Name of the PDB file: letters, digits, dot, underscore and hyphen, then .pdb; absent: frame.pdb."`
 	DtInPs         *float64 `json:"dtInPs,omitempty" doc:"Time between frames in ps; 0 or absent: as the trajectory says."`
 }
 
@@ -216,8 +216,8 @@ func (c *Client) PublicWorkflow(ctx context.Context, id string) (Workflow, error
 }
 
 // WorkflowStatus reads where a workflow and its task stand.
-func (c *Client) WorkflowStatus(ctx context.Context, id string) (WorkflowStatus, error) {
-	return do[WorkflowStatus](ctx, c, http.MethodGet, workflowPath("status", "/"+url.PathEscape(id)), nil, nil, nil)
+func (c *Client) WorkflowStatus(ctx context.Context, id string) (WorkflowStatusView, error) {
+	return do[WorkflowStatusView](ctx, c, http.MethodGet, workflowPath("status", "/"+url.PathEscape(id)), nil, nil, nil)
 }
 
 // TaskResults reads what came of a workflow's task.

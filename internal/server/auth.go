@@ -138,8 +138,8 @@ func (s *Server) caller(c *call) string {
 	return remote(c.r)
 }
 
-// admit checks a route's demand and fills in who calls.
-func (s *Server) admit(ctx context.Context, c *call, need access) error {
+// authorize checks a route's demand and fills in who calls.
+func (s *Server) authorize(ctx context.Context, c *call, need access) error {
 	if need == open || need == reader {
 		return nil
 	}

@@ -2,13 +2,13 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -22,22 +22,34 @@ import (
 type call struct {
 	w       *answer
 	r       *http.Request
+	pattern string // of the route, where several share one of the mux; empty: that of r
 	id      string // of the request, in the log and in X-Request-ID
-	pattern string // the route's
 	cred    credential
 	status  int             // of a success; 0: 200
 	who     store.Principal // zero unless the route demands a user or a good credential came along
 }
 
-// answer remembers what was written.
+// route returns the pattern of the route that serves the call.
+func (c *call) route() string { return cmp.Or(c.pattern, c.r.Pattern, noRoute) }
+
+// answer is the response writer of a call. It records what was written, and replaces the mux's own plain-text errors.
 type answer struct {
 	http.ResponseWriter
-	status int
-	bytes  int64
-	wrote  bool
+	c        *call
+	status   int
+	bytes    int64
+	wrote    bool
+	replaced bool // what the mux writes after its status is dropped
 }
 
 func (a *answer) WriteHeader(status int) {
+	// A request that matched no route has no pattern.
+	if !a.wrote && a.c.r.Pattern == "" && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {
+		a.c.r.Pattern = noRoute // so that writeError gets through
+		noRouteMatches(a, status)
+		a.replaced = true
+		return
+	}
 	if !a.wrote {
 		a.wrote, a.status = true, status
 	}
@@ -45,6 +57,9 @@ func (a *answer) WriteHeader(status int) {
 }
 
 func (a *answer) Write(b []byte) (int, error) {
+	if a.replaced {
+		return len(b), nil
+	}
 	if !a.wrote {
 		a.wrote, a.status = true, http.StatusOK
 	}
@@ -56,19 +71,27 @@ func (a *answer) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// endpoint is a handler together with the types it reads and writes, which the document is made of.
+// endpoint is the handler of a route together with the schema of its request and response.
 type endpoint struct {
-	in, out  reflect.Type // nil: none
-	optional bool         // the body may be left out
-	media    string       // of an answer that is not JSON
-	status   int          // of a success; 0: 200
-	slow     bool         // it reads for as long as its caller sends
-	serve    func(s *Server, ctx context.Context, c *call) error
+	request  body    // nil: it reads none
+	optional bool    // the body may be absent
+	response content // of a success
+	status   int     // of a success; 0: 200
+
+	ownDeadline bool // it takes as long as its client sends or reads
+	eventStream bool // it sends server-sent events until the client leaves
+	serve       func(s *Server, ctx context.Context, c *call) error
 }
 
-// gives makes an endpoint of a function without a body.
-func gives[Out any](fn func(*Server, context.Context, *call) (Out, error)) endpoint {
-	return endpoint{out: reflect.TypeFor[Out](), serve: func(s *Server, ctx context.Context, c *call) error {
+// handlerFunc handles a request without a body. Out is the response's JSON.
+type handlerFunc[Out any] func(s *Server, ctx context.Context, c *call) (Out, error)
+
+// bodyHandlerFunc handles a request with a JSON body. Out is the response's JSON.
+type bodyHandlerFunc[In, Out any] func(s *Server, ctx context.Context, c *call, in *In) (Out, error)
+
+// noBody makes an endpoint of a handler that reads no body.
+func noBody[Out any](fn handlerFunc[Out]) endpoint {
+	return endpoint{response: jsonOf[Out](), serve: func(s *Server, ctx context.Context, c *call) error {
 		out, err := fn(s, ctx, c)
 		if err != nil {
 			return err
@@ -77,32 +100,38 @@ func gives[Out any](fn func(*Server, context.Context, *call) (Out, error)) endpo
 	}}
 }
 
-// takes makes an endpoint of a function with a JSON body of at most the bytes that limit allows.
-func takes[In, Out any](limit func(*Server) int64, fn func(*Server, context.Context, *call, *In) (Out, error)) endpoint {
-	return endpoint{in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), serve: func(s *Server, ctx context.Context, c *call) error {
-		body, err := c.body(limit(s), false)
-		if err != nil {
-			return err
-		}
-		return decodeAnd(s, ctx, c, body, fn)
-	}}
+// jsonBody makes an endpoint of a handler whose JSON body has at most the bytes that limit allows.
+func jsonBody[In, Out any](limit func(*Server) int64, fn bodyHandlerFunc[In, Out]) endpoint {
+	return endpoint{
+		request:  jsonRequest[In](),
+		response: jsonOf[Out](),
+		serve: func(s *Server, ctx context.Context, c *call) error {
+			body, err := c.body(limit(s), false)
+			if err != nil {
+				return err
+			}
+			return decodeAndServe(s, ctx, c, body, fn)
+		},
+	}
 }
 
-// mayTake is takes for a body that may be left out, which leaves In zero.
-func mayTake[In, Out any](limit func(*Server) int64, fn func(*Server, context.Context, *call, *In) (Out, error)) endpoint {
-	e := takes(limit, fn)
+// optionalBody is jsonBody for a body that may be absent; In is zero then.
+func optionalBody[In, Out any](limit func(*Server) int64, fn bodyHandlerFunc[In, Out]) endpoint {
+	e := jsonBody(limit, fn)
 	e.optional = true
 	e.serve = func(s *Server, ctx context.Context, c *call) error {
 		body, err := c.body(limit(s), true)
 		if err != nil {
 			return err
 		}
-		return decodeAnd(s, ctx, c, body, fn)
+		return decodeAndServe(s, ctx, c, body, fn)
 	}
 	return e
 }
 
-func decodeAnd[In, Out any](s *Server, ctx context.Context, c *call, body []byte, fn func(*Server, context.Context, *call, *In) (Out, error)) error {
+func decodeAndServe[In, Out any](
+	s *Server, ctx context.Context, c *call, body []byte, fn bodyHandlerFunc[In, Out],
+) error {
 	in := new(In)
 	if body != nil {
 		if err := api.Decode(body, in); err != nil {
@@ -116,17 +145,30 @@ func decodeAnd[In, Out any](s *Server, ctx context.Context, c *call, body []byte
 	return c.json(out)
 }
 
-// streams makes an endpoint of a function that writes its own answer.
-func streams(media string, fn func(*Server, context.Context, *call) error) endpoint {
-	return endpoint{media: media, serve: fn}
+// writerFunc handles a request and writes the response itself.
+type writerFunc func(s *Server, ctx context.Context, c *call) error
+
+// answers makes an endpoint of a function that writes a whole response itself.
+func answers(response content, fn writerFunc) endpoint {
+	return endpoint{response: response, serve: fn}
 }
 
-// uploads makes an endpoint of a function that reads a long body of its own form and answers JSON.
-func uploads(fn func(*Server, context.Context, *call) error) endpoint {
-	return endpoint{media: "application/json", slow: true, serve: fn}
+// streams makes an endpoint of a function that writes for as long as its client reads.
+func streams(response content, fn writerFunc) endpoint {
+	return endpoint{response: response, ownDeadline: true, serve: fn}
 }
 
-// created makes an endpoint's success 201.
+// eventStream makes an endpoint of a function that sends server-sent events.
+func eventStream(response content, fn writerFunc) endpoint {
+	return endpoint{response: response, ownDeadline: true, eventStream: true, serve: fn}
+}
+
+// uploads makes an endpoint of a function that reads files of a multipart form and answers with Out.
+func uploads[Out any](fn writerFunc) endpoint {
+	return endpoint{request: filesRequest, response: jsonOf[Out](), ownDeadline: true, serve: fn}
+}
+
+// created makes the status of a success 201.
 func (e endpoint) created() endpoint {
 	serve := e.serve
 	e.status = http.StatusCreated

@@ -50,7 +50,7 @@ func (s *Server) fail(c *call, err error) {
 	}
 	status, message := refusal(err)
 	if status >= 500 {
-		s.log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request", c.id), slog.String("route", c.pattern), slog.Any("err", err))
+		s.log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request", c.id), slog.String("route", c.route()), slog.Any("err", err))
 	}
 	if c.w.wrote {
 		panic(http.ErrAbortHandler) // the only way left to say that the answer is not whole

@@ -117,15 +117,15 @@ func flowAsJob(w *pleat.Workflow) *pleat.Job {
 }
 
 // flowStatus is GET /v1/workflows/status/{id}.
-func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatus, error) {
-	out := api.WorkflowStatus{Tasks: []api.TaskStatus{}}
+func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatusView, error) {
+	out := api.WorkflowStatusView{Tasks: []api.TaskStatusView{}}
 	v, _, err := s.seeFlow(ctx, c)
 	if err != nil {
 		return out, err
 	}
 	out.Status = string(v.Workflow.State)
 	if v.Run != nil {
-		out.Tasks = append(out.Tasks, api.TaskStatus{ID: string(v.Run.ID), Type: v.Workflow.TaskType(), Status: string(v.Run.State)})
+		out.Tasks = append(out.Tasks, api.TaskStatusView{ID: string(v.Run.ID), Type: v.Workflow.TaskType(), Status: string(v.Run.State)})
 	}
 	return out, nil
 }

@@ -2,159 +2,155 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"pleat"
-	"pleat/internal/store"
 )
 
-// route is one line of the interface.
+// route is one operation of the HTTP interface: everything that the mux and the OpenAPI document need to know of it.
 type route struct {
-	section string // of the interface or the contract that it comes from
-	method  string
-	path    string
-	who     access
-	summary string
-	do      endpoint
-	also    []int // statuses it may answer besides 200 and those that every route has
+	id      string   // operation id, unique in the document
+	section string   // heading of docs/interface.md that promises the route; its tag in the document
+	pattern string   // method and path, as http.ServeMux reads them
+	access  access   // what credential it demands
+	summary string   // one sentence without a full stop
+	handler endpoint // reads the request, writes the response, and carries the schema of both
+	errors  []int    // statuses that it may answer besides those that follow from access, path and body
 	query   []param
-	header  []param
+	headers []param
 }
 
-// param is a query parameter or request header, for the document.
-type param struct{ name, kind, doc string }
+// method returns the HTTP method of the route.
+func (rt route) method() string {
+	method, _, _ := strings.Cut(rt.pattern, " ")
+	return method
+}
+
+// path returns the path of the route, with placeholders such as {id}.
+func (rt route) path() string {
+	_, path, _ := strings.Cut(rt.pattern, " ")
+	return path
+}
+
+// param is a query parameter or a request header, as the document describes it.
+type param struct {
+	name string
+	kind string // a JSON type, uuid, or the name of a schema
+	doc  string
+}
 
 var (
-	lastEvent = []param{{"Last-Event-ID", "string", "Go on after this event."}}
-	onJob     = []int{404}
-	noCache   = param{"Cache-Control", "string", "no-cache: compute the run, even where an earlier one of the same input, parameters and seed could answer it."}
+	lastEventHeader   = param{name: "Last-Event-ID", kind: "string", doc: "Continue after this event."}
+	idempotencyHeader = param{
+		name: "Idempotency-Key", kind: "string",
+		doc: "The same key and body within 24 hours return the first answer; another body is refused with 409.",
+	}
+	cacheControlHeader = param{
+		name: "Cache-Control", kind: "string",
+		doc: "no-cache: compute the run even if an earlier run with the same input, parameters and seed has the result.",
+	}
 )
 
-// routes is the whole interface of this service.
-func (s *Server) routes() []route {
-	const fold, hooks = "Fold jobs", "Webhooks"
-	return append([]route{
-		// interface.md 4.1; contract.md «Fold jobs», first paragraph
-		{fold, "POST", "/v1/jobs", user, "Create a job", takes(large, (*Server).createJob), []int{409, 413, 415},
-			[]param{{"from", "uuid", "Library item to associate with the job. Where it holds alignments (.a3m), they stand in for the search of the proteins that they begin with, for models that take alignments."}},
-			[]param{{"Idempotency-Key", "string", "The same key and body within 24 hours give the first answer; another body is refused with 409."}, noCache}},
-		// interface.md 4.2; contract.md «Fold jobs», second paragraph
-		{fold, "GET", "/v1/jobs/{id}/results", reader, "Read a job's results", streams("application/json", (*Server).results), onJob, nil, nil},
-		// contract.md «Fold jobs», «Lists answer … Also»
-		{fold, "GET", "/v1/jobs", user, "List your jobs, newest first", gives((*Server).listJobs), nil,
-			[]param{{"limit", "integer", "1 to 200; 50 by default."}, {"cursor", "string", "next_cursor of the page before."},
-				{"status", "string", "Only jobs in this state."}, {"q", "string", "Only jobs whose name has this in it, in any case."}}, nil},
-		{fold, "POST", "/v1/jobs/validate", user, "Check a job without creating it", takes(large, (*Server).validate), []int{413, 415}, nil, nil},
-		{fold, "POST", "/v1/jobs/import", user, "Read a FASTA, AlphaFold Server, AlphaFold 3 or Boltz file as jobs, without creating them", takes(large, (*Server).importJobs), []int{413, 415}, nil, nil},
-		{fold, "GET", "/v1/jobs/{id}/export", reader, "Write a job as a file for another program", streams("application/octet-stream", (*Server).exportJob), []int{404},
-			[]param{{"format", "string", "fasta, alphafold-server, alphafold3 or boltz."}, {"as", "string", "json: an ExportedJob with the notes on what the file does not say; absent: the file itself, with the number of notes in X-Pleat-Notes."}}, nil},
-		{fold, "GET", "/v1/jobs/{id}", reader, "Read all about a job", gives((*Server).viewJob), onJob, nil, nil},
-		{fold, "DELETE", "/v1/jobs/{id}", user, "Delete a job and its files", gives((*Server).deleteJob), onJob, nil, nil},
-		{fold, "GET", "/v1/jobs/{id}/events", reader, "Follow a job's latest run", streams("text/event-stream", (*Server).jobEvents), onJob, nil, lastEvent},
-		{fold, "GET", "/v1/jobs/{id}/archive.zip", reader, "Download all files of a job's latest run", streams("application/zip", (*Server).archive), []int{404, 409}, nil, nil},
-		{fold, "PATCH", "/v1/jobs/{id}/public", user, "Make a job public or private", takes(small, (*Server).setPublic), []int{404, 413, 415}, nil, nil},
-		{fold, "POST", "/v1/jobs/{id}/cancel", user, "Stop a job", gives((*Server).cancelJob), []int{404, 409}, nil, nil},
-		{fold, "POST", "/v1/jobs/{id}/runs", user, "Run a job again", mayTake(small, (*Server).rerun), []int{404, 409, 413, 415}, nil, []param{noCache}},
-		{fold, "GET", "/v1/events", user, "Follow all your jobs", streams("text/event-stream", (*Server).allEvents), nil, nil, lastEvent},
-		{fold, "GET", "/v1/models", anyone, "List the models that run here", gives((*Server).listModels), nil, nil, nil},
-		{fold, "GET", "/v1/usage", user, "Read today's quota", gives((*Server).usage), nil, nil, nil},
-		// contract.md «Fold jobs», paragraph on artifacts
-		{fold, "GET", "/v1/artifacts/{id}/{name}", open, "Download a file by its signed link", streams("application/octet-stream", (*Server).artifact), onJob,
-			[]param{{"e", "integer", "When the link ends, in seconds since 1970; absent from links to public files."}, {"s", "string", "The link's signature."}}, nil},
-
-		// interface.md 4.9 and 4.10; contract.md «Webhooks»
-		{hooks, "GET", "/v1/webhooks/custom-http-config", user, "Read your webhook configuration", gives((*Server).webhookConfig), nil, nil, nil},
-		{hooks, "PUT", "/v1/webhooks/custom-http-config", user, "Configure your webhook; the signing secret is shown this once", takes(small, (*Server).putWebhookConfig), []int{413, 415}, nil, nil},
-		{hooks, "DELETE", "/v1/webhooks/custom-http-config", user, "Deactivate your webhook", gives(changeWebhook(store.EndpointDelete)), onJob, nil, nil},
-		{hooks, "POST", "/v1/webhooks/custom-http-config/rotate-secret", user, "Make a new signing secret; the old one signs beside it for a day", mayTake(small, (*Server).rotateSecret), []int{404, 413, 415}, nil, nil},
-		{hooks, "POST", "/v1/webhooks/custom-http-config/pause", user, "Let deliveries wait", gives(changeWebhook(store.EndpointPause)), onJob, nil, nil},
-		{hooks, "POST", "/v1/webhooks/custom-http-config/resume", user, "Let deliveries go again", gives(changeWebhook(store.EndpointResume)), onJob, nil, nil},
-		{hooks, "GET", "/v1/webhooks/subscriptions", user, "List what your runs have subscribed to, newest first", gives((*Server).subscriptions), nil,
-			[]param{{"limit", "integer", "1 to 200; 200 by default."}, {"cursor", "string", "next_cursor of the page before."}}, nil},
-		{hooks, "GET", "/v1/webhooks/deliveries", user, "List your deliveries, newest first", gives((*Server).deliveries), nil,
-			[]param{{"limit", "integer", "1 to 200; 50 by default."}, {"cursor", "string", "next_cursor of the page before."},
-				{"status", "string", "Only those in this state: PENDING, RUNNING, SUCCEEDED or FAILED."}, {"source_id", "uuid", "Only those of this job or workflow."}}, nil},
-		{hooks, "GET", "/v1/webhooks/deliveries/{id}", user, "Read a delivery with its attempts", gives((*Server).delivery), onJob, nil, nil},
-		{hooks, "POST", "/v1/webhooks/deliveries/{id}/redeliver", user, "Send an ended delivery again, under the same webhook-id", gives((*Server).redeliverOne), []int{404, 409}, nil, nil},
-		{hooks, "POST", "/v1/webhooks/deliveries/redeliver", user, "Send ended deliveries again", takes(small, (*Server).redeliver), []int{413, 415}, nil, nil},
-		{hooks, "POST", "/v1/webhooks/test", user, "Send a test delivery", gives((*Server).testWebhook), []int{404, 409}, nil, nil},
-		{hooks, "POST", "/v1/webhooks/events/ingest", open, "Tell of an event; for operators", ingests(), []int{401, 413, 415}, nil,
-			[]param{{headerIngest, "string", "The operator's secret."}}},
-
-		{"Keys and session", "GET", "/v1/keys", user, "List your keys", gives((*Server).listKeys), nil, nil, nil},
-		{"Keys and session", "POST", "/v1/keys", user, "Make a key; it is shown this once", mayTake(small, (*Server).createKey), []int{409, 413, 415}, nil, nil},
-		{"Keys and session", "DELETE", "/v1/keys/{id}", user, "Revoke a key", gives((*Server).revokeKey), onJob, nil, nil},
-		{"Keys and session", "POST", "/v1/session", open, "Exchange a key for a browser's cookie", takes(small, (*Server).openSession), []int{401, 413, 415}, nil, nil},
-		{"Keys and session", "GET", "/v1/session", open, "Read who the cookie stands for", gives((*Server).readSession), nil, nil, nil},
-		{"Keys and session", "DELETE", "/v1/session", open, "End the cookie's session", gives((*Server).closeSession), nil, nil, nil},
-
-		{"Operation", "GET", "/healthz", open, "Whether the process lives", gives((*Server).health), nil, nil, nil},
-		{"Operation", "GET", "/readyz", open, "Whether it can serve", gives((*Server).ready), []int{503}, nil, nil},
-		{"Operation", "GET", "/metrics", open, "Figures for Prometheus", streams("text/plain", (*Server).metrics), nil, nil, nil},
-		{"Operation", "GET", "/openapi.json", open, "This document", streams("application/json", (*Server).openAPI), nil, nil, nil},
-		{"Operation", "GET", "/docs", open, "This document, to read", streams("text/html", (*Server).readDocs), nil, nil, nil},
-	}, flowRoutes()...)
+// limitParam describes the limit of a list whose default is def.
+func limitParam(def int) param {
+	return param{name: "limit", kind: "integer", doc: fmt.Sprintf("1 to 200; %d by default.", def)}
 }
 
-// mux joins the routes with the page, which is handed in.
+// pageOf describes the parameters of a list in pages of def entries by default.
+func pageOf(def int) []param {
+	return []param{limitParam(def), {name: "cursor", kind: "string", doc: "next_cursor of the previous page."}}
+}
+
+// signature describes the parameters of a signed link; expiry says what the parameter e means.
+func signature(expiry string) []param {
+	return []param{
+		{name: "e", kind: "integer", doc: expiry},
+		{name: "s", kind: "string", doc: "The link's signature."},
+	}
+}
+
+// inSection sets the section of routes.
+func inSection(name string, routes []route) []route {
+	for i := range routes {
+		routes[i].section = name
+	}
+	return routes
+}
+
+// sections are the tags of the document, in its order.
+var sections = []string{"Fold jobs", "Workflows", "Library", "Webhooks", "Keys and session", "Operation"}
+
+// allRoutes returns the whole interface of the service.
+func allRoutes() []route {
+	return slices.Concat(
+		jobRoutes(), workflowRoutes(), libraryRoutes(), webhookRoutes(), accountRoutes(), operationRoutes())
+}
+
+// mux registers the routes, and the page, which New receives as a handler; nil: a line of HTML instead.
 func (s *Server) mux(routes []route, page http.Handler) http.Handler {
 	m := http.NewServeMux()
 	var sharing []route
 	for _, rt := range routes {
-		if shared(rt) {
+		if sharesPattern(rt) {
 			sharing = append(sharing, rt)
 			continue
 		}
-		for _, path := range spellings(rt.path) {
-			m.Handle(rt.method+" "+path, s.serve(rt))
+		for _, path := range aliasPaths(rt.path()) {
+			m.Handle(rt.method()+" "+path, s.serve(rt))
 		}
 	}
-	m.Handle(sharedPattern, s.byWords(sharing))
+	m.Handle(sharedPattern, s.sharedHandler(sharing))
 	if page == nil {
-		page = http.HandlerFunc(frontDoor)
+		page = http.HandlerFunc(placeholderPage)
 	} else {
 		m.Handle("GET /ui/", page)
 	}
 	m.Handle("GET /{$}", page)
-	return s.outermost(m)
+	return s.middleware(m)
 }
 
-// serve makes a handler of a route.
+// serve returns the handler of a route: credentials, rate limit and deadline, then the route's own handler.
 func (s *Server) serve(rt route) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := callOf(w, r)
-		if rt.who != open {
+	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		c := callOf(r)
+		if rt.access != open {
 			c.cred = s.credentialOf(r)
 		}
 		ctx := r.Context()
-		if !rt.do.slow && (rt.do.media == "" || rt.do.media == "application/json") { // what streams ends otherwise
+		if !rt.handler.ownDeadline {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, answerWithin)
+			ctx, cancel = context.WithTimeout(ctx, responseTimeout)
 			defer cancel()
 		}
-		err := s.limits.allow(c, s.caller(c), s.clock())
-		if err == nil {
-			err = s.admit(ctx, c, rt.who)
-		}
-		if err == nil {
-			err = checkQuery(r)
-		}
-		if err == nil && r.Method == http.MethodHead && rt.do.media == "text/event-stream" {
-			c.w.Header().Set("Content-Type", rt.do.media)
-			return
-		}
-		if err == nil {
-			err = rt.do.serve(s, ctx, c)
-		}
-		if err != nil {
+		if err := s.serveCall(ctx, c, rt); err != nil {
 			s.fail(c, err)
 		}
 	})
 }
 
-// checkQuery refuses a query that cannot be read whole. Without it, what is malformed would be as if it were not there.
+func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
+	if err := s.limits.allow(c, s.caller(c), s.clock()); err != nil {
+		return err
+	}
+	if err := s.authorize(ctx, c, rt.access); err != nil {
+		return err
+	}
+	if err := checkQuery(c.r); err != nil {
+		return err
+	}
+	if c.r.Method == http.MethodHead && rt.handler.eventStream {
+		c.w.Header().Set("Content-Type", "text/event-stream")
+		return nil
+	}
+	return rt.handler.serve(s, ctx, c)
+}
+
+// checkQuery refuses a query that cannot be parsed completely; the standard library would drop the malformed part.
 func checkQuery(r *http.Request) error {
 	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
 		return pleat.Invalidf("the query of the address cannot be read: %s; a %% must be followed by two hexadecimal digits, and parameters are parted by &", pleat.Clip(err.Error()))
@@ -162,11 +158,11 @@ func checkQuery(r *http.Request) error {
 	return nil
 }
 
-// answerWithin bounds what the database may take for one answer.
-const answerWithin = 30 * time.Second
+// responseTimeout bounds the work for one response that is not streamed.
+const responseTimeout = 30 * time.Second
 
-// frontDoor stands where the page would.
-func frontDoor(w http.ResponseWriter, _ *http.Request) {
+// placeholderPage answers / where no page is built in.
+func placeholderPage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write([]byte(`<!doctype html><html lang="en"><meta charset="utf-8"><title>Pleat</title><p>This is Pleat, a service that folds proteins. <a href="/docs">Its interface</a> is at /docs.</p></html>` + "\n"))
 }

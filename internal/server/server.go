@@ -5,28 +5,36 @@
 // Requests are decoded by api.Decode, so that every sentence about a bad one is ours; huma's registry makes the OpenAPI
 // document from the same types.
 //
-//	routes.go     every route, beside its section of the contract
-//	outer.go      what wraps them all: ids, log, panics, 404 and 405, rates
-//	call.go       one request: body in, answer out
-//	errors.go     the one mapping of refusals to HTTP
-//	auth.go       keys, sessions, who may see a job
-//	create.go     POST /v1/jobs and runs
-//	validate.go   POST /v1/jobs/validate
-//	job.go        lists, one job, cancel, visibility, deletion
-//	result.go     results and their cache
-//	artifact.go   signed links and files
-//	workflow.go   workflows: create, execute, change
-//	flowview.go   workflows: read, list, linked rows
-//	source.go     what a workflow looks at, and whether its owner may
-//	frame.go      a moment of a simulation as a structure
-//	library.go    files of the caller's own, and links to them
-//	upload.go     uploads and what they may hold
-//	stream.go     server-sent events
-//	settings.go   whom a run's end is to tell
-//	webhook.go    endpoints, subscriptions, deliveries, ingest
-//	account.go    keys, quota, session, models
-//	document.go   OpenAPI and /docs
-//	operate.go    health, readiness, metrics
+//	server.go            Config, New, Serve
+//	routes.go            what a route is; the mux
+//	routes_jobs.go       routes of fold jobs and models
+//	routes_workflows.go  routes of workflows and the library
+//	routes_webhooks.go   routes of webhooks
+//	routes_service.go    routes of keys, sessions and operation
+//	middleware.go        what wraps every request: request id, log, panics, 404 and 405, rate limit
+//	call.go              one request: body in, response out
+//	errors.go            the mapping of errors to HTTP
+//	auth.go              keys, sessions, who may see a job
+//	create.go            POST /v1/jobs and runs
+//	validate.go          POST /v1/jobs/validate
+//	exchange.go          import and export of other programs' files
+//	align.go             alignments of a library item that a job uses
+//	job.go               lists, one job, cancel, visibility, deletion
+//	result.go            results and their cache
+//	artifact.go          signed links and files
+//	workflow.go          workflows: create, execute, change
+//	flowview.go          workflows: read, list, linked rows
+//	source.go            the structure that a workflow works on
+//	frame.go             a frame of a simulation as a structure
+//	library.go           the callers' files, and links to them
+//	upload.go            uploads and what they may hold
+//	stream.go            server-sent events
+//	settings.go          who is notified when a run ends
+//	webhook.go           endpoints, subscriptions, deliveries, ingest
+//	account.go           keys, quota, session, models
+//	openapi.go           the OpenAPI document
+//	docs.go              the page of it, /docs
+//	operate.go           health, readiness, metrics
 package server
 
 import (
@@ -139,7 +147,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s.meters = newMeters(s)
 	s.meters.registry.MustRegister(d.Figures...)
-	routes := s.routes()
+	routes := allRoutes()
 	if s.document, err = document(s.cfg.PublicURL, routes); err != nil {
 		return nil, fmt.Errorf("make the OpenAPI document: %w", err)
 	}

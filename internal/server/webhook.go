@@ -334,7 +334,7 @@ const headerIngest = "X-Webhook-Ingest-Secret"
 
 // ingests is the endpoint of POST /v1/webhooks/events/ingest: who has not the secret is not read.
 func ingests() endpoint {
-	e := takes(small, (*Server).ingest)
+	e := jsonBody(small, (*Server).ingest)
 	read := e.serve
 	e.serve = func(s *Server, ctx context.Context, c *call) error {
 		// Digests have one length, so that comparing them tells nothing of the secret's.

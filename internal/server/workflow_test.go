@@ -590,7 +590,7 @@ func visitFlows(t *testing.T, h *house, visit func(route, schema string, r reply
 	visit("GET "+flows+"/{id}", "Workflow", as("GET", flows+"/"+w.ID, nil), 200)
 	visit("GET "+flows+"/{id}", "Workflow", as("GET", flows+"/"+draft.ID, nil), 200)
 	visit("GET "+flows+"/{id}", "Error", h.ask("GET", flows+"/"+w.ID, nil), 401)
-	visit("GET "+flows+"/status/{id}", "WorkflowStatus", as("GET", flows+"/status/"+w.ID, nil), 200)
+	visit("GET "+flows+"/status/{id}", "WorkflowStatusView", as("GET", flows+"/status/"+w.ID, nil), 200)
 	visit("GET "+flows+"/task-results/{id}", "TasksResults", as("GET", flows+"/task-results/"+w.ID, nil), 200)
 	visit("GET "+flows+"/logs/{id}", "", as("GET", flows+"/logs/"+w.ID, nil), 200)
 	visit("GET "+flows+"/{id}/events", "", as("GET", flows+"/"+w.ID+"/events", nil), 200)

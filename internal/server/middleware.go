@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -20,26 +19,20 @@ import (
 
 type callKey struct{}
 
-// callOf is the call that outermost began for a request.
-func callOf(w http.ResponseWriter, r *http.Request) *call {
-	c := r.Context().Value(callKey{}).(*call)
-	c.r = r
-	return c
-}
+// callOf returns the call that middleware began for a request.
+func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call) }
 
-// outermost wraps every request: an id, the log, figures, panics, and the errors that the mux would write as plain text.
-func (s *Server) outermost(m *http.ServeMux) http.Handler {
+// middleware wraps the mux for every request: request id, log, metrics, panics, and the mux's errors as JSON.
+func (s *Server) middleware(m *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		c := &call{w: &answer{ResponseWriter: w}, id: requestID(r)}
-		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
-		c.r = r
+		c := &call{id: requestID(r)}
+		c.w = &answer{ResponseWriter: w, c: c}
+		c.r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 		h := w.Header()
 		h.Set("X-Request-ID", c.id)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
-		missing, pattern := m.Handler(r)
-		c.pattern = pattern
 		s.meters.flying.Inc()
 		defer func() {
 			s.meters.flying.Dec()
@@ -48,18 +41,14 @@ func (s *Server) outermost(m *http.ServeMux) http.Handler {
 			}
 			s.note(c, time.Since(began))
 		}()
-		if pattern == "" {
-			unrouted(c, missing)
-			return
-		}
-		m.ServeHTTP(c.w, r)
+		m.ServeHTTP(c.w, c.r)
 	})
 }
 
 // panicked answers 500 where a handler broke, and breaks the connection where half an answer is out.
 func (s *Server) panicked(c *call, p any) {
 	if p != http.ErrAbortHandler {
-		s.log.Error("a handler panicked", "request", c.id, "route", c.pattern, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		s.log.Error("a handler panicked", "request", c.id, "route", c.route(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	}
 	if c.w.wrote {
 		s.note(c, 0)
@@ -68,16 +57,17 @@ func (s *Server) panicked(c *call, p any) {
 	writeError(c.w, http.StatusInternalServerError, "internal error")
 }
 
-// unrouted answers for the mux where it has no route: 404, or 405 with the methods that there are.
-func unrouted(c *call, mux http.Handler) {
-	rec := httptest.NewRecorder()
-	mux.ServeHTTP(rec, c.r)
-	if allow := rec.Header().Get("Allow"); rec.Code == http.StatusMethodNotAllowed {
-		c.w.Header().Set("Allow", allow)
-		writeError(c.w, rec.Code, fmt.Sprintf("%s is not a method of this path; it takes %s", pleat.Clip(c.r.Method), allow))
+// noRoute is the name of requests that matched no route, in metrics.
+const noRoute = "none"
+
+// noRouteMatches answers for the mux: 404, or 405 with the methods that the path has.
+func noRouteMatches(w *answer, status int) {
+	if status == http.StatusMethodNotAllowed {
+		allow := w.Header().Get("Allow")
+		writeError(w, status, fmt.Sprintf("%s is not a method of this path; it takes %s", pleat.Clip(w.c.r.Method), allow))
 		return
 	}
-	writeError(c.w, http.StatusNotFound, nothingHere)
+	writeError(w, status, notFoundMessage)
 }
 
 // note writes the log line and counts. A query is never logged: it may hold a signature.
@@ -86,11 +76,7 @@ func (s *Server) note(c *call, took time.Duration) {
 	if !c.w.wrote {
 		status = 499 // the caller went away
 	}
-	route := c.pattern
-	if route == "" {
-		route = "none"
-	}
-	s.meters.done(route, c.r.Method, status, took)
+	s.meters.done(c.route(), c.r.Method, status, took)
 	level := slog.LevelInfo
 	if status >= 500 {
 		level = slog.LevelError

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"regexp"
@@ -149,6 +150,91 @@ func TestDocument(t *testing.T) {
 		for method := range ops {
 			if !visited[strings.ToUpper(method)+" "+path] {
 				t.Errorf("%s %s is documented and not tried", strings.ToUpper(method), path)
+			}
+		}
+	}
+}
+
+// TestDocumentShape checks what code generators need: unique operation ids, references that resolve, enumerations and
+// objects by name, no defaults in requests, a schema for every response, and examples that are valid.
+func TestDocumentShape(t *testing.T) {
+	h := newHouse(t)
+	raw := h.ask("GET", "/openapi.json", nil).body
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			Summary     string
+			Responses   map[string]struct{ Content map[string]struct{ Schema map[string]any } }
+		}
+		Components struct {
+			Schemas map[string]struct {
+				Enum       []any
+				Properties map[string]map[string]any
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(raw), &doc); err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := compiler.AddResource("http://doc/openapi.json", parsed); err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`^[a-z]+([A-Z][a-z]*|API)*$`)
+	seen := map[string]string{}
+	for path, ops := range doc.Paths {
+		for method, op := range ops {
+			where := method + " " + path
+			if other := seen[op.OperationID]; other != "" || !named.MatchString(op.OperationID) {
+				t.Errorf("%s: the operation id is %q; also of %q", where, op.OperationID, other)
+			}
+			seen[op.OperationID] = where
+			if op.Summary == "" || strings.HasSuffix(op.Summary, ".") {
+				t.Errorf("%s: the summary is %q", where, op.Summary)
+			}
+			for status, r := range op.Responses {
+				for media, c := range r.Content {
+					if len(c.Schema) == 0 {
+						t.Errorf("%s: %s %s has no schema", where, status, media)
+					}
+				}
+			}
+		}
+	}
+	enums := map[string]string{}
+	for name, s := range doc.Components.Schemas {
+		if len(s.Enum) > 0 {
+			values := fmt.Sprint(s.Enum)
+			if other := enums[values]; other != "" {
+				t.Errorf("%s and %s are one enumeration", name, other)
+			}
+			enums[values] = name
+		}
+		for field, p := range s.Properties {
+			if p["enum"] != nil {
+				t.Errorf("%s.%s is an enumeration without a name", name, field)
+			}
+			if p["default"] != nil {
+				t.Errorf("%s.%s has a default: generators would make the field required", name, field)
+			}
+			examples, _ := p["examples"].([]any)
+			if len(examples) == 0 {
+				continue
+			}
+			compiled, err := compiler.Compile("http://doc/openapi.json#/components/schemas/" + name + "/properties/" + field)
+			if err != nil {
+				t.Errorf("%s.%s: %v", name, field, err)
+				continue
+			}
+			for _, e := range examples {
+				if err := compiled.Validate(e); err != nil {
+					t.Errorf("%s.%s: the example %v: %v", name, field, e, err)
+				}
 			}
 		}
 	}

@@ -1,0 +1,153 @@
+package server
+
+import (
+	"pleat/api"
+)
+
+// jobRoutes returns the routes of fold jobs, their files and the models.
+func jobRoutes() []route {
+	return inSection("Fold jobs", []route{
+		{
+			id:      "createJob",
+			pattern: "POST /v1/jobs",
+			access:  user,
+			summary: "Create a job",
+			handler: jsonBody(large, (*Server).createJob),
+			errors:  []int{409},
+			query: []param{{
+				name: "from", kind: "uuid",
+				doc: "Library item to associate with the job. If it holds alignments (.a3m), the models that use " +
+					"alignments take them instead of searching for the proteins with which they begin.",
+			}},
+			headers: []param{idempotencyHeader, cacheControlHeader},
+		},
+		{
+			id:      "getJobResults",
+			pattern: "GET /v1/jobs/{id}/results",
+			access:  reader,
+			summary: "Read a job's results",
+			handler: answers(jsonOf[api.Results](), (*Server).results),
+		},
+		{
+			id:      "listJobs",
+			pattern: "GET /v1/jobs",
+			access:  user,
+			summary: "List your jobs, newest first",
+			handler: noBody((*Server).listJobs),
+			query: append(pageOf(50),
+				param{name: "status", kind: "JobStatus", doc: "Only jobs in this state."},
+				param{name: "q", kind: "string", doc: "Only jobs whose name contains this text, in any case."}),
+		},
+		{
+			id:      "validateJob",
+			pattern: "POST /v1/jobs/validate",
+			access:  user,
+			summary: "Check a job without creating it",
+			handler: jsonBody(large, (*Server).validate),
+		},
+		{
+			id:      "importJobs",
+			pattern: "POST /v1/jobs/import",
+			access:  user,
+			summary: "Read a FASTA, AlphaFold Server, AlphaFold 3 or Boltz file as jobs, without creating them",
+			handler: jsonBody(large, (*Server).importJobs),
+		},
+		{
+			id:      "exportJob",
+			pattern: "GET /v1/jobs/{id}/export",
+			access:  reader,
+			summary: "Write a job as a file for another program",
+			handler: streams(exportedFile, (*Server).exportJob),
+			query: []param{
+				{name: "format", kind: "JobFileFormat", doc: "Format of the file."},
+				{name: "as", kind: "string", doc: "json: an ExportedJob with notes on what the file cannot express. " +
+					"Absent: the file itself, with the number of notes in X-Pleat-Notes."},
+			},
+		},
+		{
+			id:      "getJob",
+			pattern: "GET /v1/jobs/{id}",
+			access:  reader,
+			summary: "Read everything about a job",
+			handler: noBody((*Server).viewJob),
+		},
+		{
+			id:      "deleteJob",
+			pattern: "DELETE /v1/jobs/{id}",
+			access:  user,
+			summary: "Delete a job and its files",
+			handler: noBody((*Server).deleteJob),
+		},
+		{
+			id:      "streamJobEvents",
+			pattern: "GET /v1/jobs/{id}/events",
+			access:  reader,
+			summary: "Follow a job's latest run",
+			handler: eventStream(runEvents, (*Server).jobEvents),
+			headers: []param{lastEventHeader},
+		},
+		{
+			id:      "downloadJobArchive",
+			pattern: "GET /v1/jobs/{id}/archive.zip",
+			access:  reader,
+			summary: "Download all files of a job's latest run",
+			handler: streams(fileOf("application/zip"), (*Server).archive),
+			errors:  []int{409},
+		},
+		{
+			id:      "setJobVisibility",
+			pattern: "PATCH /v1/jobs/{id}/public",
+			access:  user,
+			summary: "Make a job public or private",
+			handler: jsonBody(small, (*Server).setPublic),
+		},
+		{
+			id:      "cancelJob",
+			pattern: "POST /v1/jobs/{id}/cancel",
+			access:  user,
+			summary: "Stop a job",
+			handler: noBody((*Server).cancelJob),
+			errors:  []int{409},
+		},
+		{
+			id:      "rerunJob",
+			pattern: "POST /v1/jobs/{id}/runs",
+			access:  user,
+			summary: "Run a job again",
+			handler: optionalBody(small, (*Server).rerun),
+			errors:  []int{409},
+			headers: []param{cacheControlHeader},
+		},
+		{
+			id:      "streamEvents",
+			pattern: "GET /v1/events",
+			access:  user,
+			summary: "Follow all your jobs and workflows",
+			handler: eventStream(changeEvents, (*Server).allEvents),
+			headers: []param{lastEventHeader},
+		},
+		{
+			id:      "listModels",
+			pattern: "GET /v1/models",
+			access:  anyone,
+			summary: "List the models that run here",
+			handler: noBody((*Server).listModels),
+		},
+		{
+			id:      "getUsage",
+			pattern: "GET /v1/usage",
+			access:  user,
+			summary: "Read today's quota",
+			handler: noBody((*Server).usage),
+		},
+		{
+			id:      "downloadArtifact",
+			pattern: "GET /v1/artifacts/{id}/{name}",
+			access:  open,
+			summary: "Download a file by its signed link",
+			handler: streams(fileOf("application/octet-stream"), (*Server).artifact),
+			errors:  []int{401},
+			query:   signature("When the link ends, in seconds since 1970; absent from links to public files."),
+		},
+	})
+}

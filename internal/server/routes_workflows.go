@@ -1,0 +1,276 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"pleat"
+	"pleat/api"
+)
+
+// ofSource are the query parameters that narrow a list of workflows to those about one fold.
+var ofSource = []param{
+	{name: "source_job_id", kind: "uuid", doc: "Only workflows about this job; sourceJobId is an alias."},
+	{name: "source_job_run_id", kind: "uuid", doc: "Only workflows about this run."},
+	{name: "source_sequence_id", kind: "uuid", doc: "Only workflows about this sequence."},
+}
+
+// linkedQuery are the query parameters of the lists of questions about a fold.
+var linkedQuery = append([]param{limitParam(50)}, ofSource...)
+
+// workflowRoutes returns the routes of workflows.
+func workflowRoutes() []route {
+	return inSection("Workflows", []route{
+		{
+			id:      "createWorkflow",
+			pattern: "POST /v1/workflows",
+			access:  user,
+			summary: "Ask a question, start a simulation, or make a draft",
+			handler: jsonBody(large, (*Server).createWorkflow),
+			errors:  []int{404, 409},
+		},
+		{
+			id:      "listWorkflows",
+			pattern: "GET /v1/workflows",
+			access:  user,
+			summary: "List your workflows, newest first",
+			handler: noBody((*Server).listFlows),
+			query: slices.Concat(pageOf(50), []param{
+				{name: "status", kind: "WorkflowStatus", doc: "Only workflows in this state."},
+				{name: "workflow_type", kind: "string", doc: "Only this type, such as qna_v1 or md."},
+			}, ofSource),
+		},
+		{
+			id:      "getWorkflow",
+			pattern: "GET /v1/workflows/{id}",
+			access:  reader,
+			summary: "Read a workflow with its task",
+			handler: noBody((*Server).viewFlow),
+		},
+		{
+			id:      "getPublicWorkflow",
+			pattern: "GET /v1/workflows/public/{id}",
+			access:  reader,
+			summary: "Read a public workflow",
+			handler: noBody((*Server).viewFlow),
+		},
+		{
+			id:      "getWorkflowStatus",
+			pattern: "GET /v1/workflows/status/{id}",
+			access:  reader,
+			summary: "Read a workflow's status",
+			handler: noBody((*Server).flowStatus),
+		},
+		{
+			id:      "getWorkflowResults",
+			pattern: "GET /v1/workflows/task-results/{id}",
+			access:  reader,
+			summary: "Read the result of a workflow's task",
+			handler: noBody((*Server).taskResults),
+		},
+		{
+			id:      "getWorkflowLog",
+			pattern: "GET /v1/workflows/logs/{id}",
+			access:  user,
+			summary: "Read a workflow's log",
+			handler: streams(plainText("text/plain", ""), (*Server).flowLogs),
+		},
+		{
+			id:      "streamWorkflowEvents",
+			pattern: "GET /v1/workflows/{id}/events",
+			access:  reader,
+			summary: "Follow a workflow's task",
+			handler: eventStream(runEvents, (*Server).flowEvents),
+			errors:  []int{409},
+			headers: []param{lastEventHeader},
+		},
+		{
+			id:      "setWorkflowVisibility",
+			pattern: "PATCH /v1/workflows/{id}/public",
+			access:  user,
+			summary: "Make a workflow public or private",
+			handler: jsonBody(small, (*Server).setFlowPublic),
+		},
+		{
+			id:      "cancelWorkflow",
+			pattern: "POST /v1/workflows/{id}/cancel",
+			access:  user,
+			summary: "Stop a workflow",
+			handler: noBody((*Server).cancelWorkflow),
+			errors:  []int{409},
+		},
+		{
+			id:      "executeWorkflow",
+			pattern: "POST /v1/workflows/execute",
+			access:  user,
+			summary: "Run a draft",
+			handler: jsonBody(small, (*Server).executeWorkflow),
+			errors:  []int{404, 409},
+		},
+		{
+			id:      "listQuestions",
+			pattern: "GET /v1/workflows/qna/linked-history",
+			access:  user,
+			summary: "List your questions about a fold, newest first",
+			handler: noBody((*Server).linkedHistory),
+			query:   linkedQuery,
+		},
+		{
+			id:      "listQuestionPreviews",
+			pattern: "GET /v1/workflows/qna/linked-previews",
+			access:  user,
+			summary: "List your questions about a fold without their texts",
+			handler: noBody((*Server).linkedPreviews),
+			query:   linkedQuery,
+		},
+		{
+			id:      "setDraftQuestion",
+			pattern: "PATCH /v1/workflows/qna/{id}/draft-question",
+			access:  user,
+			summary: "Change the question of a draft",
+			handler: jsonBody(large, (*Server).draftQuestion),
+			errors:  []int{409},
+		},
+		{
+			id:      "getOutputSchema",
+			pattern: "POST /v1/workflows/node/output-schema",
+			access:  user,
+			summary: "List the outputs of a task type",
+			handler: jsonBody(large, (*Server).outputSchema),
+		},
+		{
+			id:      "extractFrame",
+			pattern: "POST /v1/workflows/md/{id}/extract-frame",
+			access:  user,
+			summary: "Extract one frame of a simulation as a structure",
+			handler: jsonBody(small, (*Server).extractFrame),
+			errors:  []int{409},
+		},
+	})
+}
+
+// libraryRoutes returns the routes of the callers' libraries of files.
+func libraryRoutes() []route {
+	return inSection("Library", []route{
+		{
+			id:      "createLibraryItem",
+			pattern: "POST /v1/library/create",
+			access:  user,
+			summary: "Create an item in your library",
+			handler: jsonBody(small, (*Server).createItem).created(),
+			errors:  []int{404},
+		},
+		{
+			id:      "listLibraryItems",
+			pattern: "GET /v1/library",
+			access:  user,
+			summary: "List your library, newest first",
+			handler: noBody((*Server).listLibrary),
+			query:   pageOf(50),
+		},
+		{
+			id:      "getLibraryItem",
+			pattern: "GET /v1/library/{id}",
+			access:  user,
+			summary: "Read an item",
+			handler: noBody((*Server).viewItem),
+		},
+		{
+			id:      "deleteLibraryItem",
+			pattern: "DELETE /v1/library/{id}",
+			access:  user,
+			summary: "Delete an item with its files",
+			handler: noBody((*Server).deleteItem),
+		},
+		{
+			id:      "uploadLibraryFiles",
+			pattern: "POST /v1/library/{id}/upload-files",
+			access:  user,
+			summary: "Upload files into an item, as multipart/form-data in the field files",
+			handler: uploads[api.UploadedFiles]((*Server).uploadFiles),
+		},
+		{
+			id:      "getLibraryFileLink",
+			pattern: "GET /v1/library/file/{id}/{name}",
+			access:  user,
+			summary: "Get a download link for a file, valid for a day at most",
+			handler: noBody((*Server).libraryFileURL),
+		},
+		{
+			id:      "downloadLibraryFile",
+			pattern: "GET /v1/files/{id}/{name}",
+			access:  open,
+			summary: "Download a library file by its signed link",
+			handler: streams(fileOf("application/octet-stream"), (*Server).libraryFileGet),
+			errors:  []int{401},
+			query:   signature("When the link ends, in seconds since 1970."),
+		},
+	})
+}
+
+// aliasPaths returns the paths of a route: the name of a workflow in it may be any of its aliases.
+func aliasPaths(path string) []string {
+	out := []string{path}
+	for _, word := range []string{"qna", "md"} {
+		head := "/v1/workflows/" + word + "/"
+		rest, ok := strings.CutPrefix(path, head)
+		if !ok {
+			continue
+		}
+		for _, alias := range pleat.Spellings(word) {
+			if alias != word {
+				out = append(out, "/v1/workflows/"+alias+"/"+rest)
+			}
+		}
+	}
+	return out
+}
+
+// sharedPattern is one pattern for all routes such as …/public/{id} and …/{id}/events: the mux refuses two patterns of
+// which neither is more specific than the other. sharedHandler tells the routes apart by their fixed word.
+const sharedPattern = "GET /v1/workflows/{first}/{second}"
+
+// sharesPattern reports whether a route is served by sharedPattern.
+func sharesPattern(rt route) bool {
+	parts := strings.Split(rt.path(), "/")
+	return rt.method() == http.MethodGet && len(parts) == 5 &&
+		strings.HasPrefix(rt.path(), "/v1/workflows/") && strings.Contains(rt.path(), "{")
+}
+
+// sharedHandler serves the routes that share a pattern.
+func (s *Server) sharedHandler(routes []route) http.Handler {
+	type choice struct {
+		pattern string
+		handler http.Handler
+	}
+	first, second := map[string]choice{}, map[string]choice{}
+	for _, rt := range routes {
+		parts := strings.Split(rt.path(), "/")
+		c := choice{rt.pattern, s.serve(rt)}
+		if parts[4] == "{id}" {
+			first[parts[3]] = c
+		} else {
+			second[parts[4]] = c
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a, b := r.PathValue("first"), r.PathValue("second")
+		chosen, ok := first[a]
+		id := b
+		if !ok {
+			chosen, ok = second[b]
+			id = a
+		}
+		c := callOf(r)
+		if !ok {
+			writeError(w, http.StatusNotFound, notFoundMessage)
+			return
+		}
+		c.pattern = chosen.pattern
+		r.SetPathValue("id", id)
+		chosen.handler.ServeHTTP(w, r)
+	})
+}
+
+const notFoundMessage = "There is nothing at this path; /docs says what there is"
