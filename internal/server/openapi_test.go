@@ -164,7 +164,9 @@ func TestDocumentShape(t *testing.T) {
 		Paths map[string]map[string]struct {
 			OperationID string
 			Summary     string
-			Responses   map[string]struct{ Content map[string]struct{ Schema map[string]any } }
+			Responses   map[string]struct {
+				Content map[string]struct{ Schema map[string]any }
+			}
 		}
 		Components struct {
 			Schemas map[string]struct {
