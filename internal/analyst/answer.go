@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
+
+	"pleat/internal/facts"
 )
 
 // Certainty says what an answer rests on.
@@ -22,12 +23,12 @@ var certainties = []Certainty{Measured, Geometric, Estimated}
 
 // Reply is the answer to one question.
 type Reply struct {
-	Text       string       `json:"text"`       // plain sentences; names the engine
-	Topics     []string     `json:"topics"`     // the intents that answered
-	Cited      []ResidueRef `json:"cited"`      // residues the text names, in order, without repeats
-	Abstained  bool         `json:"abstained"`  // nothing of the question was answered
-	Unanswered []string     `json:"unanswered"` // parts of the question that were not
-	Confidence Certainty    `json:"confidence"`
+	Text       string             `json:"text"`       // plain sentences; names the engine
+	Topics     []string           `json:"topics"`     // the intents that answered
+	Cited      []facts.ResidueRef `json:"cited"`      // residues the text names, in order, without repeats
+	Abstained  bool               `json:"abstained"`  // nothing of the question was answered
+	Unanswered []string           `json:"unanswered"` // parts of the question that were not
+	Confidence Certainty          `json:"confidence"`
 }
 
 const (
@@ -39,7 +40,7 @@ const (
 // part is the answer of one intent.
 type part struct {
 	text  string
-	cited []ResidueRef
+	cited []facts.ResidueRef
 	sure  Certainty // Nothing: text says why there is no answer
 }
 
@@ -49,24 +50,24 @@ func no(format string, a ...any) part { return part{text: fmt.Sprintf(format, a.
 // made in this process. A question longer than 8 KiB is refused. It never fails, takes
 // time in proportion to the question's length, and the same question and facts give the
 // same reply.
-func Answer(f *Facts, question string) Reply {
+func Answer(f *facts.Facts, question string) Reply {
 	r := &Reply{}
 	t := &talk{f: f, reply: r}
 	switch {
-	case f == nil || f.index == nil:
+	case f == nil || f.Index() == nil:
 		t.refuse("", "These facts came without coordinates, so that no question can be answered from them.")
 	case len(question) > maxQuestion:
 		t.refuse("", fmt.Sprintf("The question has %d bytes; ask one of at most %d.", len(question), maxQuestion))
 	case strings.TrimSpace(question) == "":
 		t.refuse("", "There is no question.")
 	default:
-		t.read = newReader(f.index)
+		t.read = newReader(f.Index())
 		all := sentences(strings.ToValidUTF8(question, " "))
 		if len(all) > maxSentences {
 			t.refuse("", fmt.Sprintf("I read the first %d sentences; please ask the others apart.", maxSentences))
 		}
 		var read [][]item
-		for _, s := range head(all, maxSentences) {
+		for _, s := range facts.Head(all, maxSentences) {
 			read = append(read, t.read.read(s))
 		}
 		for _, s := range joinSentences(read) {
@@ -81,7 +82,7 @@ func Answer(f *Facts, question string) Reply {
 
 func (t *talk) refuse(what, why string) {
 	t.texts = append(t.texts, why)
-	t.reply.Unanswered = append(t.reply.Unanswered, clip(what, 200))
+	t.reply.Unanswered = append(t.reply.Unanswered, facts.Clip(what, 200))
 }
 
 // close puts the reply together.
@@ -95,7 +96,7 @@ func (t *talk) close() Reply {
 		}
 	}
 	r.Topics = slices.Compact(r.Topics)
-	texts := slices.Concat(head(t.notes, 5), t.texts)
+	texts := slices.Concat(facts.Head(t.notes, 5), t.texts)
 	if t.lost || r.Abstained {
 		texts = append(texts, "I can answer about: "+topics()+".")
 	}
@@ -121,21 +122,6 @@ func textOf(items []item) string {
 		}
 	}
 	return strings.Join(out, " ")
-}
-
-// clip shortens text to n runes that can be printed.
-func clip(text string, n int) string {
-	out := make([]rune, 0, n)
-	for _, c := range text {
-		if !unicode.IsPrint(c) {
-			c = ' '
-		}
-		if len(out) == n {
-			return string(out) + "…"
-		}
-		out = append(out, c)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 func distinct(list []string, name string) []string {

@@ -2,6 +2,7 @@ package analyst
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"pleat/internal/facts"
 	"pleat/internal/structure"
 )
 
@@ -46,11 +48,11 @@ func load(t testing.TB, name string) *structure.Structure {
 
 var digests sync.Map // by structure; answering changes no facts
 
-func digest(t testing.TB, name string) *Facts {
+func digest(t testing.TB, name string) *facts.Facts {
 	if f, ok := digests.Load(name); ok {
-		return f.(*Facts)
+		return f.(*facts.Facts)
 	}
-	f := Digest(load(t, name), Extra{Source: name + ".pdb"})
+	f := mustDigest(t, load(t, name), facts.Extra{Source: name + ".pdb"})
 	digests.Store(name, f)
 	return f
 }
@@ -144,7 +146,7 @@ func fault(r Reply, want check) string {
 // Answers agree with what other programs computed, and what cannot be known is not answered.
 func TestQuestions(t *testing.T) {
 	want := expectations(t)
-	facts := map[string]*Facts{}
+	facts := map[string]*facts.Facts{}
 	answered, abstained := 0, 0
 	for _, path := range tables {
 		for _, q := range questionsOf(t, path) {
@@ -179,4 +181,13 @@ func TestQuestions(t *testing.T) {
 	if answered < 80 || abstained < 20 || len(facts) < 10 {
 		t.Errorf("%d questions to answer and %d to abstain from over %d structures; want at least 80, 20 and 10", answered, abstained, len(facts))
 	}
+}
+
+func mustDigest(t testing.TB, s *structure.Structure, extra facts.Extra) *facts.Facts {
+	t.Helper()
+	f, err := facts.Digest(context.Background(), s, extra)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pleat/internal/facts"
 	"pleat/internal/structure"
 )
 
@@ -35,7 +36,7 @@ func (m mention) single() bool {
 
 // reader turns words into items by looking at what the structure holds.
 type reader struct {
-	x       *index
+	x       *facts.Index
 	chains  map[string]bool
 	ligands map[string]bool
 	atoms   map[string]bool
@@ -44,17 +45,17 @@ type reader struct {
 	items   []item
 }
 
-func newReader(x *index) *reader {
+func newReader(x *facts.Index) *reader {
 	r := &reader{x: x, chains: map[string]bool{}, ligands: map[string]bool{}, atoms: map[string]bool{}}
-	for _, p := range x.polymers {
-		r.chains[x.s.Chains[p.chain].ID] = true
+	for _, p := range x.Polymers {
+		r.chains[x.Structure.Chains[p.Chain].ID] = true
 	}
-	for i := range x.sites {
-		if !x.sites[i].kind.Polymer() {
-			r.ligands[x.sites[i].ref.Name] = true
+	for i := range x.Sites {
+		if !x.Sites[i].Kind.Polymer() {
+			r.ligands[x.Sites[i].Ref.Name] = true
 		}
 	}
-	for _, a := range x.atoms {
+	for _, a := range x.Atoms {
 		r.atoms[a.Name] = true
 	}
 	return r
@@ -239,7 +240,7 @@ func (r *reader) numbers(n int) bool {
 			m.lo, m.hi = m.hi, m.lo
 		}
 		if next := r.peek(n).low; next == "onward" || next == "onwards" || next == "on" && r.peek(-1).low == "from" {
-			_, m.hi = r.ends()
+			_, m.hi = r.pairRefs()
 			m.hi, n = max(m.hi, m.lo+1), n+1
 		}
 		r.add(item{concept: "@residue", mention: m}, n)
@@ -377,8 +378,8 @@ func (r *reader) drop(names []string) {
 }
 
 func (r *reader) exists(names []string, number int) bool {
-	for i := range r.x.sites {
-		if s := &r.x.sites[i]; s.kind.Polymer() && s.ref.Number == number && slices.Contains(names, s.ref.Name) {
+	for i := range r.x.Sites {
+		if s := &r.x.Sites[i]; s.Kind.Polymer() && s.Ref.Number == number && slices.Contains(names, s.Ref.Name) {
 			return true
 		}
 	}

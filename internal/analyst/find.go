@@ -5,32 +5,33 @@ import (
 	"slices"
 	"strings"
 
+	"pleat/internal/facts"
 	"pleat/internal/structure"
 )
 
 // find is the sites a mention means, or why there are none.
 func (q *query) find(m mention) (sites []int, problem string) {
-	for _, r := range q.x.polymers {
-		if id := q.x.s.Chains[r.chain].ID; m.chain != "" && id != m.chain {
+	for _, r := range q.x.Polymers {
+		if id := q.x.Structure.Chains[r.Chain].ID; m.chain != "" && id != m.chain {
 			continue
 		}
 		switch {
 		case m.half > 0:
-			middle := r.lo + (r.hi-r.lo)/2
-			for i := []int{r.lo, middle}[m.half-1]; i < []int{middle, r.hi}[m.half-1]; i++ {
+			middle := r.Lo + (r.Hi-r.Lo)/2
+			for i := []int{r.Lo, middle}[m.half-1]; i < []int{middle, r.Hi}[m.half-1]; i++ {
 				sites = append(sites, i)
 			}
 		case m.first > 0:
-			for i := r.lo; i < min(r.hi, r.lo+m.first); i++ {
+			for i := r.Lo; i < min(r.Hi, r.Lo+m.first); i++ {
 				sites = append(sites, i)
 			}
 		case m.first < 0:
-			for i := max(r.lo, r.hi+m.first); i < r.hi; i++ {
+			for i := max(r.Lo, r.Hi+m.first); i < r.Hi; i++ {
 				sites = append(sites, i)
 			}
 		default:
-			for i := r.lo; i < r.hi; i++ {
-				if n := q.x.sites[i].ref.Number; m.lo <= n && n <= m.hi {
+			for i := r.Lo; i < r.Hi; i++ {
+				if n := q.x.Sites[i].Ref.Number; m.lo <= n && n <= m.hi {
 					sites = append(sites, i)
 				}
 			}
@@ -42,20 +43,11 @@ func (q *query) find(m mention) (sites []int, problem string) {
 	if m.names == nil {
 		return sites, ""
 	}
-	named := slices.DeleteFunc(slices.Clone(sites), func(i int) bool { return !q.x.sites[i].is(m.names) })
+	named := slices.DeleteFunc(slices.Clone(sites), func(i int) bool { return !q.x.Sites[i].Is(m.names) })
 	if len(named) == 0 {
-		return sites, fmt.Sprintf("Residue %d is not %s: it is %s.", m.lo, m.names[0], q.x.list(sites, 4))
+		return sites, fmt.Sprintf("Residue %d is not %s: it is %s.", m.lo, m.names[0], q.x.List(sites, 4))
 	}
 	return named, ""
-}
-
-// is says whether a site, or its unmodified parent, has one of the names.
-func (s *site) is(names []string) bool {
-	if slices.Contains(names, s.ref.Name) {
-		return true
-	}
-	std, ok := structure.Component(s.kind, s.letter)
-	return ok && slices.Contains(names, std)
 }
 
 func (q *query) missing(m mention) string {
@@ -72,7 +64,7 @@ func (q *query) missing(m mention) string {
 	if len(ranges) == 0 {
 		return "There is no " + what + ": the structure has no such polymer."
 	}
-	return fmt.Sprintf("There is no %s with coordinates: %s.", what, and(ranges, 6))
+	return fmt.Sprintf("There is no %s with coordinates: %s.", what, facts.Join(ranges, 6))
 }
 
 // sites are those all mentions mean together; the ends of chains where the question names them.
@@ -99,10 +91,10 @@ func (q *query) sites() []int {
 	if len(mentions) == 0 {
 		for _, r := range q.runs() {
 			if q.has["nterm"] {
-				add([]int{r.lo})
+				add([]int{r.Lo})
 			}
 			if q.has["cterm"] {
-				add([]int{r.hi - 1})
+				add([]int{r.Hi - 1})
 			}
 		}
 	}
@@ -119,23 +111,23 @@ func (q *query) points(id string, kind structure.Kind) bool {
 }
 
 // runs are the polymers the question is about.
-func (q *query) runs() []run {
-	return slices.DeleteFunc(slices.Clone(q.x.polymers), func(r run) bool {
-		return !q.points(q.x.s.Chains[r.chain].ID, q.x.s.Chains[r.chain].Kind)
+func (q *query) runs() []facts.Polymer {
+	return slices.DeleteFunc(slices.Clone(q.x.Polymers), func(r facts.Polymer) bool {
+		return !q.points(q.x.Structure.Chains[r.Chain].ID, q.x.Structure.Chains[r.Chain].Kind)
 	})
 }
 
 // about is the facts of the polymers the question is about.
-func (q *query) about() []Chain {
-	return slices.DeleteFunc(slices.Clone(q.f.Chains), func(c Chain) bool { return !q.points(c.ID, c.Kind) })
+func (q *query) about() []facts.Chain {
+	return slices.DeleteFunc(slices.Clone(q.f.Chains), func(c facts.Chain) bool { return !q.points(c.ID, c.Kind) })
 }
 
 // proteins among them.
-func (q *query) proteins() []Chain {
-	return slices.DeleteFunc(q.about(), func(c Chain) bool { return c.Kind != structure.Protein })
+func (q *query) proteins() []facts.Chain {
+	return slices.DeleteFunc(q.about(), func(c facts.Chain) bool { return c.Kind != structure.Protein })
 }
 
-func (f *Facts) chainNames() string {
+func chainNames(f *facts.Facts) string {
 	var ids []string
 	for _, c := range f.Chains {
 		ids = append(ids, c.ID)
@@ -143,7 +135,7 @@ func (f *Facts) chainNames() string {
 	if len(ids) == 0 {
 		return "The structure has no polymer chain."
 	}
-	return fmt.Sprintf("The structure has %s %s.", plural(len(ids), "chain", "chains"), and(ids, 20))
+	return fmt.Sprintf("The structure has %s %s.", facts.Plural(len(ids), "chain", "chains"), facts.Join(ids, 20))
 }
 
 // classOf gives the letters of a class.
@@ -157,59 +149,3 @@ func classOf(name string) string {
 }
 
 func inClass(letter byte, name string) bool { return strings.IndexByte(classOf(name), letter) >= 0 }
-
-// Words.
-
-func angstrom(d float64) string { return fmt.Sprintf("%.2f Å", d) }
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-func count(n int, one, many string) string { return fmt.Sprintf("%d %s", n, plural(n, one, many)) }
-
-func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
-
-// and joins at most n phrases: a, b and c.
-func and(list []string, n int) string {
-	if len(list) > n {
-		return strings.Join(list[:n], ", ") + fmt.Sprintf(" and %d more", len(list)-n)
-	}
-	if len(list) < 2 {
-		return strings.Join(list, "")
-	}
-	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
-}
-
-// refList names at most n residues, each chain once.
-func refList(refs []ResidueRef, n int) string {
-	var groups []string
-	for i := 0; i < min(n, len(refs)); {
-		j := i
-		var names []string
-		for j < min(n, len(refs)) && refs[j].Chain == refs[i].Chain {
-			names = append(names, refs[j].Short())
-			j++
-		}
-		groups = append(groups, fmt.Sprintf("%s (chain %s)", strings.Join(names, ", "), refs[i].Chain))
-		i = j
-	}
-	out := strings.Join(groups, "; ")
-	if len(refs) > n {
-		out += fmt.Sprintf(" and %d more", len(refs)-n)
-	}
-	return out
-}
-
-func (x *index) list(sites []int, n int) string { return refList(x.refs(sites), n) }
-
-// span names a stretch.
-func span(from, to ResidueRef) string {
-	if from == to {
-		return from.String()
-	}
-	return fmt.Sprintf("%s to %s", from.Short(), to)
-}

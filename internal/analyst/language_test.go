@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"pleat/internal/facts"
 )
 
 // What is not understood whole, or not in the facts, is not answered; and what is answered says only what was asked.
@@ -88,7 +90,7 @@ func FuzzAnswer(f *testing.F) {
 			f.Add(q.question)
 		}
 	}
-	var facts []*Facts
+	var facts []*facts.Facts
 	for _, name := range []string{"dimer", "ligand", "nucleic", "predicted"} {
 		facts = append(facts, digest(f, name))
 	}

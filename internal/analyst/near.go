@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"pleat/internal/facts"
 	"pleat/internal/structure"
 )
 
@@ -163,7 +164,7 @@ func (p *picker) claim(v *vicinity, i int) {
 		if sites, problem = q.find(q.own(i, k)); problem != "" {
 			p.problem = problem
 		} else if len(sites) > 1 && q.residues[k].single() {
-			p.problem = fmt.Sprintf("Residue %d is in several chains (%s); say which one you mean.", q.residues[k].lo, q.x.list(sites, 5))
+			p.problem = fmt.Sprintf("Residue %d is in several chains (%s); say which one you mean.", q.residues[k].lo, q.x.List(sites, 5))
 		}
 	case "@chain":
 		v.chains = distinct(v.chains, it.name)
@@ -172,8 +173,8 @@ func (p *picker) claim(v *vicinity, i int) {
 			v.chains = append(v.chains, c.ID)
 		}
 	case "@resname":
-		for j := range q.x.sites {
-			if q.x.sites[j].is([]string{it.name}) {
+		for j := range q.x.Sites {
+			if q.x.Sites[j].Is([]string{it.name}) {
 				sites = append(sites, j)
 			}
 		}
@@ -181,20 +182,20 @@ func (p *picker) claim(v *vicinity, i int) {
 		sites = q.unpolymerised(it)
 	}
 	if len(sites) == 0 && len(v.chains) == 0 && p.problem == "" {
-		p.problem = fmt.Sprintf("There is no %s in this structure to measure from.", clip(it.text, 30))
+		p.problem = fmt.Sprintf("There is no %s in this structure to measure from.", facts.Clip(it.text, 30))
 	}
 	v.anchors = append(v.anchors, sites...)
 }
 
 // unpolymerised are the ligands that an item means: those named, all molecules, or all ions.
 func (q *query) unpolymerised(it item) (sites []int) {
-	for j := range q.x.sites {
-		s := &q.x.sites[j]
-		meant := s.ref.Name == it.name
+	for j := range q.x.Sites {
+		s := &q.x.Sites[j]
+		meant := s.Ref.Name == it.name
 		if it.concept != "@ligand" {
-			meant = (it.concept == "ion") == (s.kind == structure.Ion)
+			meant = (it.concept == "ion") == (s.Kind == structure.Ion)
 		}
-		if meant && !s.kind.Polymer() {
+		if meant && !s.Kind.Polymer() {
 			sites = append(sites, j)
 		}
 	}
@@ -241,7 +242,7 @@ func (p *picker) elsewhere(v *vicinity) bool {
 // within turns a distance into a condition.
 func (p *picker) within(v *vicinity) bool {
 	q := p.q
-	cut := contactCut
+	cut := facts.ContactDistance
 	if v.radius > 0 {
 		cut = v.radius
 	}
@@ -255,15 +256,15 @@ func (p *picker) within(v *vicinity) bool {
 	for _, a := range v.anchors {
 		measured[a] = true
 	}
-	for _, r := range q.x.polymers {
-		for i := r.lo; i < r.hi && slices.Contains(v.chains, q.x.s.Chains[r.chain].ID); i++ {
+	for _, r := range q.x.Polymers {
+		for i := r.Lo; i < r.Hi && slices.Contains(v.chains, q.x.Structure.Chains[r.Chain].ID); i++ {
 			v.anchors = append(v.anchors, i)
 		}
 	}
-	v.label = "chain " + and(v.chains, 6)
+	v.label = "chain " + facts.Join(v.chains, 6)
 	if len(v.chains) == 0 {
-		v.label = q.x.list(v.anchors, 6)
-		p.sel.about = append(p.sel.about, q.x.refs(head(v.anchors, 6))...)
+		v.label = q.x.List(v.anchors, 6)
+		p.sel.about = append(p.sel.about, q.x.Refs(facts.Head(v.anchors, 6))...)
 	} else if len(v.chains) > 2 || v.words["interface"] {
 		v.label = "another chain"
 	}
@@ -276,13 +277,13 @@ func (p *picker) within(v *vicinity) bool {
 	}
 	alone := len(v.chains) == 0 && len(v.anchors) == 1 && p.not[v.at] == 0
 	if alone {
-		p.sel.beside = slices.DeleteFunc(q.x.around(v.anchors[0], cut), func(j int) bool { return !q.x.adjacent(v.anchors[0], j) })
+		p.sel.beside = slices.DeleteFunc(q.x.Around(v.anchors[0], cut), func(j int) bool { return !q.x.Adjacent(v.anchors[0], j) })
 	}
 	in := sync.OnceValue(func() map[int]bool { // only once the question is understood
 		in := map[int]bool{}
 		for _, a := range v.anchors {
-			for _, j := range q.x.around(a, cut) {
-				if !measured[j] && !(alone && q.x.adjacent(a, j)) && (len(v.chains) == 0 || q.x.sites[j].chain != q.x.sites[a].chain) {
+			for _, j := range q.x.Around(a, cut) {
+				if !measured[j] && !(alone && q.x.Adjacent(a, j)) && (len(v.chains) == 0 || q.x.Sites[j].Chain != q.x.Sites[a].Chain) {
 					in[j] = true
 				}
 			}

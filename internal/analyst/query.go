@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pleat/internal/facts"
 )
 
 const maxRadius = 20 // Å
 
 // query is one part of a question, taken apart.
 type query struct {
-	f        *Facts
-	x        *index
+	f        *facts.Facts
+	x        *facts.Index
 	items    []item
 	has      map[string]bool
 	chains   []string
@@ -29,8 +31,8 @@ type query struct {
 }
 
 // newQuery sorts items into what the intents look at.
-func newQuery(f *Facts, items []item) *query {
-	q := &query{f: f, x: f.index, items: items, has: map[string]bool{}}
+func newQuery(f *facts.Facts, items []item) *query {
+	q := &query{f: f, x: f.Index(), items: items, has: map[string]bool{}}
 	for _, it := range items {
 		if it.concept == "them" && q.speaks() { // the lysines, and where they are
 			continue
@@ -71,7 +73,7 @@ func (q *query) note(it item) {
 	case "@chain":
 		q.chains = distinct(q.chains, it.name)
 		if !it.known && q.problem == "" {
-			q.problem = fmt.Sprintf("There is no chain %s. %s", clip(it.name, 8), q.f.chainNames())
+			q.problem = fmt.Sprintf("There is no chain %s. %s", facts.Clip(it.name, 8), chainNames(q.f))
 		}
 	case "@residue":
 		q.residues = append(q.residues, it.mention)

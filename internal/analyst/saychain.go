@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pleat/internal/facts"
 	"pleat/internal/structure"
 )
 
@@ -21,12 +22,12 @@ func (q *query) overview() part {
 	if len(q.residues) > 0 {
 		return q.identity()
 	}
-	text, cited := q.f.summary()
-	return part{text, cited, q.f.basis()}
+	text, cited := q.f.Summary()
+	return part{text, cited, basis(q.f)}
 }
 
 // basis of statements that include a model's estimates.
-func (f *Facts) basis() Certainty {
+func basis(f *facts.Facts) Certainty {
 	if f.Confidence != nil {
 		return Estimated
 	}
@@ -36,34 +37,27 @@ func (f *Facts) basis() Certainty {
 func (q *query) chainList() part {
 	kinds := map[structure.Kind][]string{}
 	for _, c := range q.f.Chains {
-		kinds[c.Kind] = append(kinds[c.Kind], fmt.Sprintf("%s (%s)", c.ID, count(c.Length, "residue", "residues")))
+		kinds[c.Kind] = append(kinds[c.Kind], fmt.Sprintf("%s (%s)", c.ID, facts.Quantity(c.Length, "residue", "residues")))
 	}
 	var said []string
 	for _, k := range []structure.Kind{structure.Protein, structure.RNA, structure.DNA} {
 		if len(kinds[k]) > 0 {
-			said = append(said, count(len(kinds[k]), kindName(k)+" chain", kindName(k)+" chains")+": "+and(kinds[k], 20))
+			said = append(said, facts.Quantity(len(kinds[k]), facts.KindName(k)+" chain", facts.KindName(k)+" chains")+": "+facts.Join(kinds[k], 20))
 		}
 	}
 	if len(said) == 0 {
 		return part{text: "The structure has 0 polymer chains.", sure: Measured}
 	}
-	text := fmt.Sprintf("The structure has %s: %s.", count(len(q.f.Chains), "chain", "chains"), strings.Join(said, "; "))
+	text := fmt.Sprintf("The structure has %s: %s.", facts.Quantity(len(q.f.Chains), "chain", "chains"), strings.Join(said, "; "))
 	for _, k := range []structure.Kind{structure.RNA, structure.DNA} {
 		if len(kinds[k]) == 0 && (q.has["nucleic"] || q.has[string(k)]) {
-			text += fmt.Sprintf(" It has no %s chain.", kindName(k))
+			text += fmt.Sprintf(" It has no %s chain.", facts.KindName(k))
 		}
 	}
 	if q.has["oligomer"] {
 		text += " Whether this is how the molecule assembles in solution, the structure alone cannot tell."
 	}
 	return part{text: text, sure: Measured}
-}
-
-func kindName(k structure.Kind) string {
-	if k == structure.RNA || k == structure.DNA {
-		return strings.ToUpper(string(k))
-	}
-	return string(k)
 }
 
 func (q *query) identicalChains() part {
@@ -83,18 +77,18 @@ func (q *query) identicalChains() part {
 	var said []string
 	for _, key := range order {
 		if ids := groups[key]; len(ids) > 1 {
-			said = append(said, fmt.Sprintf("chains %s have the same sequence", and(ids, 20)))
+			said = append(said, fmt.Sprintf("chains %s have the same sequence", facts.Join(ids, 20)))
 		} else {
 			said = append(said, fmt.Sprintf("chain %s has a sequence of its own", ids[0]))
 		}
 	}
 	if len(order) == len(list) {
-		return part{text: fmt.Sprintf("No two of the chains %s have the same sequence.", and(chainIDs(list), 20)), sure: Measured}
+		return part{text: fmt.Sprintf("No two of the chains %s have the same sequence.", facts.Join(chainIDs(list), 20)), sure: Measured}
 	}
-	return part{text: "By the residues that have coordinates, " + and(said, 20) + ".", sure: Measured}
+	return part{text: "By the residues that have coordinates, " + facts.Join(said, 20) + ".", sure: Measured}
 }
 
-func chainIDs(list []Chain) []string {
+func chainIDs(list []facts.Chain) []string {
 	var ids []string
 	for _, c := range list {
 		ids = append(ids, c.ID)
@@ -109,28 +103,28 @@ func (q *query) length() part {
 	}
 	if len(q.residues) > 0 {
 		sites := q.sites()
-		first, last := q.x.sites[sites[0]].ref, q.x.sites[sites[len(sites)-1]].ref
-		text := fmt.Sprintf("%s with coordinates, the ends counted", count(len(sites), "residue", "residues"))
+		first, last := q.x.Sites[sites[0]].Ref, q.x.Sites[sites[len(sites)-1]].Ref
+		text := fmt.Sprintf("%s with coordinates, the ends counted", facts.Quantity(len(sites), "residue", "residues"))
 		if len(q.residues) == 2 && q.residues[0].single() && q.residues[1].single() && q.has["between"] {
-			text = fmt.Sprintf("%s with coordinates and %d between them", count(len(sites), "residue", "residues"), max(0, len(sites)-2))
+			text = fmt.Sprintf("%s with coordinates and %d between them", facts.Quantity(len(sites), "residue", "residues"), max(0, len(sites)-2))
 		}
-		return part{fmt.Sprintf("%s: %s.", span(first, last), text), []ResidueRef{first, last}, Measured}
+		return part{fmt.Sprintf("%s: %s.", facts.Span(first, last), text), []facts.ResidueRef{first, last}, Measured}
 	}
 	var said []string
 	total := 0
 	longest := list[0]
 	for _, c := range list {
-		said = append(said, fmt.Sprintf("chain %s has %s (%s %d to %s %d)", c.ID, count(c.Length, "residue", "residues"), c.First.Name, c.First.Number, c.Last.Name, c.Last.Number))
+		said = append(said, fmt.Sprintf("chain %s has %s (%s %d to %s %d)", c.ID, facts.Quantity(c.Length, "residue", "residues"), c.First.Name, c.First.Number, c.Last.Name, c.Last.Number))
 		total += c.Length
 		if c.Length > longest.Length {
 			longest = c
 		}
 	}
-	text := capital(and(said, maxSaid)) + "."
+	text := capital(facts.Join(said, maxSaid)) + "."
 	if len(list) > 1 {
 		text += fmt.Sprintf(" Together they have %d residues; the longest is chain %s.", total, longest.ID)
 	}
-	if slices.ContainsFunc(list, func(c Chain) bool { return len(c.Gaps) > 0 }) {
+	if slices.ContainsFunc(list, func(c facts.Chain) bool { return len(c.Gaps) > 0 }) {
 		text += " Residues without coordinates are not counted."
 	}
 	return part{text: text, sure: Measured}
@@ -147,20 +141,20 @@ func (q *query) atomCount() part {
 	if len(q.chains) == 0 {
 		text := fmt.Sprintf("The structure has %d atoms, of which %d are heavy (not hydrogen) and %d hydrogen", q.f.Atoms, q.f.HeavyAtoms, q.f.Atoms-q.f.HeavyAtoms)
 		if q.f.Waters > 0 {
-			text += fmt.Sprintf("; %s are counted in", count(q.f.Waters, "water molecule", "water molecules"))
+			text += fmt.Sprintf("; %s are counted in", facts.Quantity(q.f.Waters, "water molecule", "water molecules"))
 		}
 		return part{text: text + ".", sure: Measured}
 	}
 	var said []string
 	for _, r := range q.runs() {
 		all, heavy := 0, 0
-		for i := r.lo; i < r.hi; i++ {
-			all += len(q.x.sites[i].res.Atoms)
-			heavy += q.x.sites[i].hi - q.x.sites[i].lo
+		for i := r.Lo; i < r.Hi; i++ {
+			all += len(q.x.Sites[i].Residue.Atoms)
+			heavy += q.x.Sites[i].Hi - q.x.Sites[i].Lo
 		}
-		said = append(said, fmt.Sprintf("chain %s has %d atoms, of which %d are heavy and %d hydrogen", q.x.s.Chains[r.chain].ID, all, heavy, all-heavy))
+		said = append(said, fmt.Sprintf("chain %s has %d atoms, of which %d are heavy and %d hydrogen", q.x.Structure.Chains[r.Chain].ID, all, heavy, all-heavy))
 	}
-	return part{text: capital(and(said, maxSaid)) + ".", sure: Measured}
+	return part{text: capital(facts.Join(said, maxSaid)) + ".", sure: Measured}
 }
 
 const maxLetters = 1200
@@ -169,23 +163,23 @@ func (q *query) sequence() part {
 	if len(q.residues) > 0 {
 		sites := q.sites()
 		letters := make([]byte, 0, len(sites))
-		for _, i := range head(sites, maxLetters) {
-			letters = append(letters, q.x.sites[i].letter)
+		for _, i := range facts.Head(sites, maxLetters) {
+			letters = append(letters, q.x.Sites[i].Letter)
 		}
-		return part{fmt.Sprintf("From %s the sequence is %s.", span(q.x.sites[sites[0]].ref, q.x.sites[sites[len(sites)-1]].ref), letters),
-			[]ResidueRef{q.x.sites[sites[0]].ref, q.x.sites[sites[len(sites)-1]].ref}, Measured}
+		return part{fmt.Sprintf("From %s the sequence is %s.", facts.Span(q.x.Sites[sites[0]].Ref, q.x.Sites[sites[len(sites)-1]].Ref), letters),
+			[]facts.ResidueRef{q.x.Sites[sites[0]].Ref, q.x.Sites[sites[len(sites)-1]].Ref}, Measured}
 	}
 	list := q.about()
 	if len(list) == 0 {
 		return no("The structure has no polymer, so there is no sequence.")
 	}
 	var said []string
-	for _, c := range head(list, maxSaid) {
+	for _, c := range facts.Head(list, maxSaid) {
 		s := c.Sequence
 		if len(s) > maxLetters {
 			s = s[:maxLetters] + fmt.Sprintf("… (the first %d of %d letters)", maxLetters, c.Length)
 		}
-		said = append(said, fmt.Sprintf("Chain %s (%s, %s): %s.", c.ID, c.Kind, count(c.Length, "residue", "residues"), s))
+		said = append(said, fmt.Sprintf("Chain %s (%s, %s): %s.", c.ID, c.Kind, facts.Quantity(c.Length, "residue", "residues"), s))
 	}
 	if len(list) > maxSaid {
 		said = append(said, fmt.Sprintf("%d more chains are not written out.", len(list)-maxSaid))
@@ -196,8 +190,8 @@ func (q *query) sequence() part {
 // identity says what stands at a position, and whether it is what the question says.
 func (q *query) identity() part {
 	var said []string
-	var cited []ResidueRef
-	for _, m := range head(q.residues, maxSaid) {
+	var cited []facts.ResidueRef
+	for _, m := range facts.Head(q.residues, maxSaid) {
 		plain := m
 		plain.names = nil
 		sites, problem := q.find(plain)
@@ -205,30 +199,30 @@ func (q *query) identity() part {
 			return no("%s", problem)
 		}
 		wanted := q.names
-		if wrong := slices.DeleteFunc(slices.Clone(sites), func(i int) bool { return !q.x.sites[i].is(m.names) }); m.names != nil && len(wrong) == 0 {
+		if wrong := slices.DeleteFunc(slices.Clone(sites), func(i int) bool { return !q.x.Sites[i].Is(m.names) }); m.names != nil && len(wrong) == 0 {
 			wanted = m.names
 		}
 		letters := make([]byte, 0, len(sites))
-		for _, i := range head(sites, maxLetters) {
-			letters = append(letters, q.x.sites[i].letter)
+		for _, i := range facts.Head(sites, maxLetters) {
+			letters = append(letters, q.x.Sites[i].Letter)
 		}
-		for _, i := range head(sites, 30) {
-			s := &q.x.sites[i]
-			text := s.ref.String()
+		for _, i := range facts.Head(sites, 30) {
+			s := &q.x.Sites[i]
+			text := s.Ref.String()
 			switch {
-			case len(wanted) > 0 && s.is(wanted):
+			case len(wanted) > 0 && s.Is(wanted):
 				text = "yes: " + text
 			case len(wanted) > 0:
 				text = "no: it is " + text + ", not " + wanted[0]
-			case len(q.classes) > 0 && inClass(s.letter, q.classes[0]):
+			case len(q.classes) > 0 && inClass(s.Letter, q.classes[0]):
 				text = "yes: " + text + " is " + q.classes[0]
 			case len(q.classes) > 0:
 				text = "no: " + text + " is not " + q.classes[0]
 			}
 			if q.has["overview"] || len(sites) == 1 && len(wanted)+len(q.classes) == 0 {
-				text += q.x.remarks(i)
+				text += remarks(q.x, i)
 			}
-			said, cited = append(said, text), append(cited, s.ref)
+			said, cited = append(said, text), append(cited, s.Ref)
 		}
 		if len(sites) > 30 {
 			said = append(said, fmt.Sprintf("and %d more", len(sites)-30))
@@ -241,17 +235,17 @@ func (q *query) identity() part {
 }
 
 // remarks are the facts of one residue.
-func (x *index) remarks(i int) string {
-	s := &x.sites[i]
+func remarks(x *facts.Index, i int) string {
+	s := &x.Sites[i]
 	var out []string
-	if s.state != 0 {
-		out = append(out, "in "+stateNames[s.state])
+	if s.State != 0 {
+		out = append(out, "in "+facts.StateName(s.State))
 	}
-	if share, ok := s.accessible(); ok && x.surfOK {
-		out = append(out, percent(share)+" accessible")
+	if share, ok := s.Accessible(); ok && x.HasSurface {
+		out = append(out, facts.Percent(share)+" accessible")
 	}
-	if x.confOK && !math.IsNaN(s.plddt) {
-		out = append(out, fmt.Sprintf("pLDDT %.1f", s.plddt))
+	if x.HasConfidence && !math.IsNaN(s.PLDDT) {
+		out = append(out, fmt.Sprintf("pLDDT %.1f", s.PLDDT))
 	}
 	if len(out) == 0 {
 		return ""
@@ -268,10 +262,10 @@ func (q *query) composition() part {
 		return no("I count the composition of chains; of single residues or a range I count residues by name or class only.")
 	}
 	var said []string
-	for _, c := range head(list, maxSaid) {
+	for _, c := range facts.Head(list, maxSaid) {
 		var counts []string
 		for _, n := range c.Composition {
-			counts = append(counts, fmt.Sprintf("%s %d (%s)", n.Name, n.N, percent(float64(n.N)/float64(c.Length))))
+			counts = append(counts, fmt.Sprintf("%s %d (%s)", n.Name, n.N, facts.Percent(float64(n.N)/float64(c.Length))))
 		}
 		top, low := extremes(c.Composition)
 		text := fmt.Sprintf("Chain %s is made of %s. Most common: %s; least common: %s.", c.ID, strings.Join(counts, ", "), top, low)
@@ -285,7 +279,7 @@ func (q *query) composition() part {
 	return part{text: strings.Join(said, "\n"), sure: Measured}
 }
 
-func extremes(list []Count) (top, low string) {
+func extremes(list []facts.Count) (top, low string) {
 	var tops, lows []string
 	for _, n := range list {
 		if n.N == list[0].N {
@@ -295,7 +289,7 @@ func extremes(list []Count) (top, low string) {
 			lows = append(lows, n.Name)
 		}
 	}
-	return fmt.Sprintf("%s (%d)", and(tops, 20), list[0].N), fmt.Sprintf("%s (%d)", and(lows, 20), list[len(list)-1].N)
+	return fmt.Sprintf("%s (%d)", facts.Join(tops, 20), list[0].N), fmt.Sprintf("%s (%d)", facts.Join(lows, 20), list[len(list)-1].N)
 }
 
 func absentFrom(seq string) (out []string) {
@@ -326,11 +320,11 @@ func (q *query) charge() part {
 	var said []string
 	sum := 0.0
 	for _, c := range list {
-		z := chargeAt(c.Sequence, q.x.bondedIn(c.run), pH)
+		z := facts.ChargeAt(c.Sequence, q.x.BondedIn(c.Polymer), pH)
 		sum += z
 		said = append(said, fmt.Sprintf("chain %s has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f", c.ID, z, pH, c.Isoelectric))
 	}
-	text := capital(and(said, maxSaid))
+	text := capital(facts.Join(said, maxSaid))
 	if len(list) > 1 {
 		text += fmt.Sprintf("; together %+.2f e", sum)
 	}
@@ -345,16 +339,16 @@ func (q *query) chargeOfSites() part {
 	sites := q.sites()
 	var plus, minus []int
 	for _, i := range sites {
-		switch s := &q.x.sites[i]; {
-		case s.kind == structure.Protein && inClass(s.letter, "positively charged"):
+		switch s := &q.x.Sites[i]; {
+		case s.Kind == structure.Protein && inClass(s.Letter, "positively charged"):
 			plus = append(plus, i)
-		case s.kind == structure.Protein && inClass(s.letter, "negatively charged"):
+		case s.Kind == structure.Protein && inClass(s.Letter, "negatively charged"):
 			minus = append(minus, i)
 		}
 	}
-	first, last := q.x.sites[sites[0]].ref, q.x.sites[sites[len(sites)-1]].ref
-	text := fmt.Sprintf("By its side chains %s (%s) has a net charge of %+d: %d positive (LYS, ARG), %d negative (ASP, GLU)", span(first, last), count(len(sites), "residue", "residues"), len(plus)-len(minus), len(plus), len(minus))
-	return part{text + "; the chain's ends and pKa values are not looked at.", q.x.refs(head(append(plus, minus...), maxChosen)), Measured}
+	first, last := q.x.Sites[sites[0]].Ref, q.x.Sites[sites[len(sites)-1]].Ref
+	text := fmt.Sprintf("By its side chains %s (%s) has a net charge of %+d: %d positive (LYS, ARG), %d negative (ASP, GLU)", facts.Span(first, last), facts.Quantity(len(sites), "residue", "residues"), len(plus)-len(minus), len(plus), len(minus))
+	return part{text + "; the chain's ends and pKa values are not looked at.", q.x.Refs(facts.Head(append(plus, minus...), maxChosen)), Measured}
 }
 
 func (q *query) weight() part {
@@ -368,11 +362,11 @@ func (q *query) weight() part {
 		sum += c.Mass
 		text := fmt.Sprintf("chain %s weighs %.1f Da (%.2f kDa)", c.ID, c.Mass, c.Mass/1000)
 		if c.Unweighed > 0 {
-			text += fmt.Sprintf(" without %s of unknown mass", count(c.Unweighed, "residue", "residues"))
+			text += fmt.Sprintf(" without %s of unknown mass", facts.Quantity(c.Unweighed, "residue", "residues"))
 		}
 		said = append(said, text)
 	}
-	text := capital(and(said, maxSaid))
+	text := capital(facts.Join(said, maxSaid))
 	if len(list) > 1 {
 		text += fmt.Sprintf("; together %.1f Da", sum)
 	}
@@ -381,8 +375,8 @@ func (q *query) weight() part {
 
 func (q *query) termini() part {
 	var said []string
-	var cited []ResidueRef
-	for _, c := range head(q.about(), maxSaid) {
+	var cited []facts.ResidueRef
+	for _, c := range facts.Head(q.about(), maxSaid) {
 		first, last := "N-terminal", "C-terminal"
 		if c.Kind != structure.Protein {
 			first, last = "first (5')", "last (3')"
@@ -406,7 +400,7 @@ func (q *query) termini() part {
 func (q *query) gapList() part {
 	list := q.about()
 	if len(list) == 0 || q.problem != "" && len(q.residues) == 0 {
-		return no("%s", q.f.chainNames())
+		return no("%s", chainNames(q.f))
 	}
 	lo, hi := math.MinInt, math.MaxInt // the numbers asked about
 	if len(q.residues) > 0 {
@@ -419,20 +413,20 @@ func (q *query) gapList() part {
 		}
 	}
 	if sites := q.sites(); lo == hi && len(sites) > 0 {
-		return part{fmt.Sprintf("%s: coordinates are there.", q.x.list(sites, 20)), q.x.refs(head(sites, 20)), Measured}
+		return part{fmt.Sprintf("%s: coordinates are there.", q.x.List(sites, 20)), q.x.Refs(facts.Head(sites, 20)), Measured}
 	}
 	var said []string
-	var cited []ResidueRef
+	var cited []facts.ResidueRef
 	missing, gaps := 0, 0
 	for _, c := range list {
-		for _, g := range head(c.Gaps, 20) {
+		for _, g := range facts.Head(c.Gaps, 20) {
 			if g.Before.Number <= lo || g.After.Number >= hi {
 				continue
 			}
-			text := fmt.Sprintf("between %s and %s the chain is broken (%s apart) without a jump in the numbers", g.After, g.Before, angstrom(g.Distance))
+			text := fmt.Sprintf("between %s and %s the chain is broken (%s apart) without a jump in the numbers", g.After, g.Before, facts.Angstrom(g.Distance))
 			if g.Missing > 0 {
 				missing, gaps = missing+g.Missing, gaps+1
-				text = fmt.Sprintf("between %s and %s %s missing by the numbers", g.After, g.Before, count(g.Missing, "residue is", "residues are"))
+				text = fmt.Sprintf("between %s and %s %s missing by the numbers", g.After, g.Before, facts.Quantity(g.Missing, "residue is", "residues are"))
 			}
 			said, cited = append(said, text), append(cited, g.After, g.Before)
 		}
@@ -445,7 +439,7 @@ func (q *query) gapList() part {
 		return part{fmt.Sprintf("From %d to %d no residue is missing.", lo, hi), nil, Measured}
 	}
 	if len(said) == 0 {
-		return part{fmt.Sprintf("There are no gaps inside %s %s: the numbering does not jump where a link is missing, and every link is there.", plural(len(list), "chain", "chains"), and(chainIDs(list), 20)) + tail, nil, Measured}
+		return part{fmt.Sprintf("There are no gaps inside %s %s: the numbering does not jump where a link is missing, and every link is there.", facts.Plural(len(list), "chain", "chains"), facts.Join(chainIDs(list), 20)) + tail, nil, Measured}
 	}
 	if gaps > 1 {
 		said = append(said, fmt.Sprintf("together %d", missing))
@@ -481,12 +475,12 @@ func (q *query) method() part {
 }
 
 func (q *query) modified() part {
-	var refs []ResidueRef
+	var refs []facts.ResidueRef
 	for _, c := range q.about() {
 		refs = append(refs, c.Modified...)
 	}
 	if len(refs) == 0 {
 		return part{text: "All residues of the polymers are standard ones; by their component codes none is modified.", sure: Measured}
 	}
-	return part{fmt.Sprintf("%s not standard: %s.", count(len(refs), "residue is", "residues are"), refList(refs, 40)), head(refs, 40), Measured}
+	return part{fmt.Sprintf("%s not standard: %s.", facts.Quantity(len(refs), "residue is", "residues are"), facts.RefList(refs, 40)), facts.Head(refs, 40), Measured}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pleat/internal/facts"
 	"pleat/internal/structure"
 )
 
@@ -36,10 +37,10 @@ func (q *query) residuesWith() part {
 		said = append(said, q.difference(s.each[0].said, s.each[1].said, q.hits(s.with(0)), q.hits(s.with(1))))
 	}
 	if next := q.besideToo(); len(next) > 0 {
-		said = append(said, "Its neighbours in the chain are not counted: "+q.x.list(next, 2)+".")
+		said = append(said, "Its neighbours in the chain are not counted: "+q.x.List(next, 2)+".")
 	}
 	slices.Sort(all)
-	cited := q.x.refs(head(slices.Compact(all), maxChosen))
+	cited := q.x.Refs(facts.Head(slices.Compact(all), maxChosen))
 	for _, r := range s.about {
 		if !slices.Contains(cited, r) {
 			cited = append(cited, r)
@@ -79,15 +80,15 @@ func (s *selection) sure() Certainty {
 // unknowable says why a property cannot be told here.
 func (q *query) unknowable() (part, bool) {
 	s := q.chosen
-	any := func(pass func(*site) bool) bool {
-		return slices.ContainsFunc(s.scope, func(i int) bool { return pass(&q.x.sites[i]) })
+	any := func(pass func(*facts.Site) bool) bool {
+		return slices.ContainsFunc(s.scope, func(i int) bool { return pass(&q.x.Sites[i]) })
 	}
-	protein := any(func(t *site) bool { return t.kind == structure.Protein })
+	protein := any(func(t *facts.Site) bool { return t.Kind == structure.Protein })
 	for _, c := range s.conds {
 		switch {
-		case c.kind == "limit" && !q.x.confOK:
+		case c.kind == "limit" && !q.x.HasConfidence:
 			return q.noConfidence(), false
-		case c.kind == "state" && !any(func(t *site) bool { return t.state != 0 }):
+		case c.kind == "state" && !any(func(t *facts.Site) bool { return t.State != 0 }):
 			return no("Secondary structure is assigned to protein residues with a complete main chain, and there are none here."), false
 		case c.kind == "surface" && !protein:
 			return no("Buried and exposed are told of protein residues, and there are none here."), false
@@ -95,7 +96,7 @@ func (q *query) unknowable() (part, bool) {
 			return no("These classes are of amino acids, and there are none here."), false
 		}
 	}
-	if s.mean && !q.x.confOK {
+	if s.mean && !q.x.HasConfidence {
 		return q.noConfidence(), false
 	}
 	return part{}, true
@@ -135,7 +136,7 @@ func (q *query) hits(conds []*condition) []int {
 	best, at := math.Inf(1), -1
 	for _, i := range out {
 		for _, a := range q.chosen.nearest {
-			if p, ok := q.x.closest(i, a); ok && p.Distance < best {
+			if p, ok := q.x.Closest(i, a); ok && p.Distance < best {
 				best, at = p.Distance, i
 			}
 		}
@@ -172,10 +173,10 @@ func (q *query) countOf(k int) (string, []int) {
 	if s.nearest != nil {
 		return q.nearestOf(where, label, hits), hits
 	}
-	share := percent(float64(len(hits)) / float64(max(1, len(s.scope))))
+	share := facts.Percent(float64(len(hits)) / float64(max(1, len(s.scope))))
 	text := where + fmt.Sprintf("%d of %d residues (%s) are %s", len(hits), len(s.scope), share, label)
 	if len(hits) > 0 {
-		text += ": " + q.x.list(hits, maxChosen)
+		text += ": " + q.x.List(hits, maxChosen)
 	}
 	return text + "." + q.byChain(hits), hits
 }
@@ -185,7 +186,7 @@ func (q *query) byChain(hits []int) string {
 	var ids []string
 	in, of := map[string]int{}, map[string]int{}
 	for _, i := range q.chosen.scope {
-		id := q.x.sites[i].ref.Chain
+		id := q.x.Sites[i].Ref.Chain
 		if of[id]++; of[id] == 1 {
 			ids = append(ids, id)
 		}
@@ -194,16 +195,16 @@ func (q *query) byChain(hits []int) string {
 		return ""
 	}
 	for _, i := range hits {
-		in[q.x.sites[i].ref.Chain]++
+		in[q.x.Sites[i].Ref.Chain]++
 	}
 	var said []string
 	for _, id := range ids {
 		said = append(said, fmt.Sprintf("chain %s has %d", id, in[id]))
 	}
-	text := " By chain: " + and(said, 20) + "."
+	text := " By chain: " + facts.Join(said, 20) + "."
 	if q.chosen.chains && len(ids) == 2 {
 		a, b := in[ids[0]], in[ids[1]]
-		text = fmt.Sprintf(" By chain: %s, a difference of %d.", and(said, 2), max(a, b)-min(a, b))
+		text = fmt.Sprintf(" By chain: %s, a difference of %d.", facts.Join(said, 2), max(a, b)-min(a, b))
 	}
 	return text
 }
@@ -224,23 +225,23 @@ func (q *query) meanOf(where, label string, hits []int) string {
 	}
 	sum := 0.0
 	for _, i := range hits {
-		sum += q.x.sites[i].plddt
+		sum += q.x.Sites[i].PLDDT
 	}
-	n := count(len(hits), "residue is", "residues are")
-	return where + fmt.Sprintf("%s %s: mean pLDDT %.1f (%s).", n, label, sum/float64(len(hits)), q.x.list(hits, maxChosen))
+	n := facts.Quantity(len(hits), "residue is", "residues are")
+	return where + fmt.Sprintf("%s %s: mean pLDDT %.1f (%s).", n, label, sum/float64(len(hits)), q.x.List(hits, maxChosen))
 }
 
 func (q *query) nearestOf(where, label string, hits []int) string {
 	if len(hits) == 0 {
 		return where + "no residue is there that could be " + label + "."
 	}
-	var best AtomPair
+	var best facts.AtomPair
 	for k, a := range q.chosen.nearest {
-		if p, ok := q.x.closest(hits[0], a); ok && (k == 0 || p.Distance < best.Distance) {
+		if p, ok := q.x.Closest(hits[0], a); ok && (k == 0 || p.Distance < best.Distance) {
 			best = p
 		}
 	}
 	text := fmt.Sprintf("the residue that is %s is %s: its %s is %s from %s of %s.",
-		label, best.A, best.AtomA, angstrom(best.Distance), best.AtomB, best.B)
+		label, best.A, best.AtomA, facts.Angstrom(best.Distance), best.AtomB, best.B)
 	return capital(where + text)
 }

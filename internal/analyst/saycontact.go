@@ -7,40 +7,23 @@ import (
 	"slices"
 	"strings"
 
+	"pleat/internal/facts"
 	"pleat/internal/structure"
 )
 
 // Answers about what is near what.
 
-func pairList(list []AtomPair, n int) string {
-	var names []string
-	for _, p := range list {
-		names = append(names, p.String())
-	}
-	if len(names) > n {
-		return strings.Join(names[:n], "; ") + fmt.Sprintf("; and %d more", len(names)-n)
-	}
-	return strings.Join(names, "; ")
-}
-
-func ends(list []AtomPair) (out []ResidueRef) {
-	for _, p := range list {
-		out = append(out, p.A, p.B)
-	}
-	return out
-}
-
 func (q *query) residueContacts() part {
 	var said []string
-	var cited []ResidueRef
-	cut := contactCut
+	var cited []facts.ResidueRef
+	cut := facts.ContactDistance
 	if q.radius > 0 {
 		cut = q.radius
 	}
 	if len(q.residues) > 1 && q.has["contact"] && !q.has["which"] && !q.has["what"] && !q.has["howmany"] && !q.has["list"] {
 		return q.touch(cut)
 	}
-	for _, i := range head(q.sites(), 10) {
+	for _, i := range facts.Head(q.sites(), 10) {
 		text, refs := q.neighbours(i, cut)
 		said, cited = append(said, text), append(cited, refs...)
 	}
@@ -54,76 +37,69 @@ func (q *query) residueContacts() part {
 func (q *query) touch(cut float64) part {
 	sites := q.sites()
 	var said []string
-	for _, j := range head(sites[1:], 20) {
-		p, ok := q.x.closest(sites[0], j)
+	for _, j := range facts.Head(sites[1:], 20) {
+		p, ok := q.x.Closest(sites[0], j)
 		if !ok {
 			continue
 		}
 		word := map[bool]string{true: "touch", false: "do not touch"}[p.Distance <= cut]
-		said = append(said, fmt.Sprintf("%s and %s %s: their closest heavy atoms (%s and %s) are %s apart", p.A, p.B, word, p.AtomA, p.AtomB, angstrom(p.Distance)))
+		said = append(said, fmt.Sprintf("%s and %s %s: their closest heavy atoms (%s and %s) are %s apart", p.A, p.B, word, p.AtomA, p.AtomB, facts.Angstrom(p.Distance)))
 	}
 	if len(said) == 0 {
 		return no("There are no two residues with coordinates to compare.")
 	}
-	return part{fmt.Sprintf("%s (touching: within %.1f Å).", strings.Join(said, "; "), cut), q.x.refs(head(sites, 21)), Measured}
+	return part{fmt.Sprintf("%s (touching: within %.1f Å).", strings.Join(said, "; "), cut), q.x.Refs(facts.Head(sites, 21)), Measured}
 }
 
 // neighbours lists what is within the cut of one residue, nearest first, those next in the chain apart.
-func (q *query) neighbours(i int, cut float64) (string, []ResidueRef) {
+func (q *query) neighbours(i int, cut float64) (string, []facts.ResidueRef) {
 	type near struct {
 		site int
-		pair AtomPair
+		pair facts.AtomPair
 	}
 	var list []near
 	var next []string
-	var polar, bridges []AtomPair
-	for _, j := range q.x.around(i, cut) {
-		if q.x.adjacent(i, j) {
-			next = append(next, q.x.sites[j].ref.Short())
+	var polar, bridges []facts.AtomPair
+	for _, j := range q.x.Around(i, cut) {
+		if q.x.Adjacent(i, j) {
+			next = append(next, q.x.Sites[j].Ref.Short())
 			continue
 		}
-		p, _ := q.x.closest(i, j)
+		p, _ := q.x.Closest(i, j)
 		list = append(list, near{j, p})
-		bonds, bridge, bridged := q.x.polar(i, j)
+		bonds, bridge, bridged := q.x.Polar(i, j)
 		polar = append(polar, bonds...)
 		if bridged {
 			bridges = append(bridges, bridge)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b near) int { return cmp.Compare(a.pair.Distance, b.pair.Distance) })
-	cited := []ResidueRef{q.x.sites[i].ref}
+	cited := []facts.ResidueRef{q.x.Sites[i].Ref}
 	if q.has["closest"] && !q.has["@radius"] {
-		list = head(list, 1)
+		list = facts.Head(list, 1)
 	}
 	var names []string
-	for _, n := range head(list, maxNear) {
-		names = append(names, fmt.Sprintf("%s at %s", n.pair.B, angstrom(n.pair.Distance)))
+	for _, n := range facts.Head(list, facts.MaxNear) {
+		names = append(names, fmt.Sprintf("%s at %s", n.pair.B, facts.Angstrom(n.pair.Distance)))
 		cited = append(cited, n.pair.B)
 	}
-	text := fmt.Sprintf("Within %.1f Å of %s (heavy atoms, nearest first) %s", cut, q.x.sites[i].ref, plural(len(list), "is", "are"))
+	text := fmt.Sprintf("Within %.1f Å of %s (heavy atoms, nearest first) %s", cut, q.x.Sites[i].Ref, facts.Plural(len(list), "is", "are"))
 	if len(names) == 0 {
 		text += " no residue besides its neighbours in the chain"
 	} else {
-		text += fmt.Sprintf(" %s: %s", count(len(list), "residue", "residues"), strings.Join(names, ", "))
+		text += fmt.Sprintf(" %s: %s", facts.Quantity(len(list), "residue", "residues"), strings.Join(names, ", "))
 	}
 	if len(next) > 0 {
 		text += fmt.Sprintf("; next to it in the chain: %s", strings.Join(next, ", "))
 	}
 	text += "."
 	if q.has["hbond"] || len(polar) > 0 {
-		text += " Hydrogen-bond candidates (N or O within 3.5 Å): " + orNone(pairList(polar, 20)) + "."
+		text += " Hydrogen-bond candidates (N or O within 3.5 Å): " + facts.OrNone(facts.PairList(polar, 20)) + "."
 	}
 	if q.has["bridge"] || len(bridges) > 0 {
-		text += " Salt bridges (within 4.0 Å): " + orNone(pairList(bridges, 20)) + "."
+		text += " Salt bridges (within 4.0 Å): " + facts.OrNone(facts.PairList(bridges, 20)) + "."
 	}
 	return text, cited
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }
 
 // group is a set of atoms that distances are taken from.
@@ -178,7 +154,7 @@ func (q *query) residueEnds() (groups []group, problem string) {
 			return nil, "I cannot tell which atom belongs to which residue; name one atom per residue."
 		}
 		if len(sites) > 1 && m.single() {
-			return nil, fmt.Sprintf("Residue %d is in several chains (%s); say which one you mean.", m.lo, q.x.list(sites, 5))
+			return nil, fmt.Sprintf("Residue %d is in several chains (%s); say which one you mean.", m.lo, q.x.List(sites, 5))
 		}
 		g, problem := q.group(sites, atom)
 		if problem != "" {
@@ -202,7 +178,7 @@ func (q *query) ligandEnds() (groups []group, problem string) {
 		var sites []int
 		for _, l := range q.f.Ligands {
 			if code == "" || l.Ref.Name == code {
-				sites = append(sites, l.site)
+				sites = append(sites, l.Site)
 			}
 		}
 		if len(sites) == 0 {
@@ -235,22 +211,22 @@ func (q *query) chainEnds() (groups []group, problem string) {
 		return nil, ""
 	}
 	for _, r := range q.runs() {
-		sites := make([]int, 0, r.hi-r.lo)
-		for i := r.lo; i < r.hi; i++ {
+		sites := make([]int, 0, r.Hi-r.Lo)
+		for i := r.Lo; i < r.Hi; i++ {
 			sites = append(sites, i)
 		}
 		g, _ := q.group(sites, "")
-		g.label = "chain " + q.x.s.Chains[r.chain].ID
+		g.label = "chain " + q.x.Structure.Chains[r.Chain].ID
 		groups = append(groups, g)
 	}
 	return groups, ""
 }
 
 func (q *query) group(sites []int, atom string) (group, string) {
-	g := group{sites: sites, label: q.x.list(sites, 4)}
+	g := group{sites: sites, label: q.x.List(sites, 4)}
 	for _, i := range sites {
-		for p := q.x.sites[i].lo; p < q.x.sites[i].hi; p++ {
-			if atom == "" || q.x.atoms[p].Name == atom {
+		for p := q.x.Sites[i].Lo; p < q.x.Sites[i].Hi; p++ {
+			if atom == "" || q.x.Atoms[p].Name == atom {
 				g.atoms = append(g.atoms, p)
 			}
 		}
@@ -265,38 +241,38 @@ func (q *query) group(sites []int, atom string) (group, string) {
 }
 
 func (q *query) between(a, b group) part {
-	length := angstrom
+	length := facts.Angstrom
 	if q.has["nm"] {
 		length = func(d float64) string { return fmt.Sprintf("%.3f nm", d/10) }
 	}
 	points := make([]structure.Vec, len(b.atoms))
 	for i, p := range b.atoms {
-		points[i] = q.x.points[p]
+		points[i] = q.x.Points[p]
 	}
 	if len(a.atoms)*len(points) > 100_000_000 {
 		return no("These are too large to measure between; name smaller parts.")
 	}
-	best, at := math.Inf(1), AtomPair{}
+	best, at := math.Inf(1), facts.AtomPair{}
 	for _, p := range a.atoms {
 		for i, v := range points {
-			if d := structure.Distance(q.x.points[p], v); d < best {
-				best, at = d, q.x.pair(p, b.atoms[i])
+			if d := structure.Distance(q.x.Points[p], v); d < best {
+				best, at = d, q.x.Pair(p, b.atoms[i])
 			}
 		}
 	}
 	if math.IsInf(best, 1) {
 		return no("One of these has no coordinates.")
 	}
-	cited := []ResidueRef{at.A, at.B}
+	cited := []facts.ResidueRef{at.A, at.B}
 	if len(a.atoms) == 1 && len(b.atoms) == 1 {
 		return part{fmt.Sprintf("The distance between %s and %s is %s.", a.label, b.label, length(best)), cited, Measured}
 	}
 	text := fmt.Sprintf("The closest heavy atoms of %s and %s are %s %s and %s %s, %s apart.", a.label, b.label, at.A, at.AtomA, at.B, at.AtomB, length(best))
 	if len(a.sites) == 1 && len(b.sites) == 1 {
-		u, okU := q.x.sites[a.sites[0]].res.Centre()
-		v, okV := q.x.sites[b.sites[0]].res.Centre()
+		u, okU := q.x.Sites[a.sites[0]].Residue.Centre()
+		v, okV := q.x.Sites[b.sites[0]].Residue.Centre()
 		if okU && okV {
-			text += fmt.Sprintf(" Their centres (%s) are %s apart.", centreName(q.x.sites[a.sites[0]].kind), length(structure.Distance(u, v)))
+			text += fmt.Sprintf(" Their centres (%s) are %s apart.", centreName(q.x.Sites[a.sites[0]].Kind), length(structure.Distance(u, v)))
 		}
 	}
 	return part{text, cited, Measured}
@@ -316,7 +292,7 @@ func (q *query) interfaces() part {
 	if q.radius > 0 {
 		return q.acrossWithin(q.radius)
 	}
-	var list []Interface
+	var list []facts.Interface
 	for _, in := range q.f.Interfaces {
 		a, b := slices.Contains(q.chains, in.A), slices.Contains(q.chains, in.B)
 		if len(q.chains) == 0 || len(q.chains) == 1 && (a || b) || a && b {
@@ -324,21 +300,21 @@ func (q *query) interfaces() part {
 		}
 	}
 	if len(list) == 0 {
-		return part{text: fmt.Sprintf("No residues of %s come within 4.5 Å of each other, so there is no interface.", map[bool]string{true: "chains " + and(q.chains, 10), false: "different chains"}[len(q.chains) > 1]), sure: Measured}
+		return part{text: fmt.Sprintf("No residues of %s come within 4.5 Å of each other, so there is no interface.", map[bool]string{true: "chains " + facts.Join(q.chains, 10), false: "different chains"}[len(q.chains) > 1]), sure: Measured}
 	}
 	var said []string
-	var cited []ResidueRef
-	for _, in := range head(list, 6) {
+	var cited []facts.ResidueRef
+	for _, in := range facts.Head(list, 6) {
 		text := fmt.Sprintf("Chains %s and %s touch with %d and %d residues in %s within 4.5 Å (%d of them between buried residues) and bury %.0f Å² of surface (both sides together). On chain %s: %s. On chain %s: %s. Closest: %s. Hydrogen-bond candidates: %d%s. Salt bridges: %s.",
-			in.A, in.B, in.CountA, in.CountB, count(in.Contacts, "residue pair", "residue pairs"), in.Core, in.Buried,
-			in.A, names(in.ResiduesA, 60), in.B, names(in.ResiduesB, 60), in.Closest, in.HBondN, lead(pairList(in.HBonds, 8)), orNone(pairList(in.Bridges, 8)))
+			in.A, in.B, in.CountA, in.CountB, facts.Quantity(in.Contacts, "residue pair", "residue pairs"), in.Core, in.Buried,
+			in.A, facts.ShortRefs(in.ResiduesA, 60), in.B, facts.ShortRefs(in.ResiduesB, 60), in.Closest, in.HBondN, lead(facts.PairList(in.HBonds, 8)), facts.OrNone(facts.PairList(in.Bridges, 8)))
 		if in.Scores != nil {
 			text += fmt.Sprintf(" Scores: %s.", in.Scores)
 		}
 		said = append(said, text)
-		cited = append(cited, head(in.ResiduesA, 60)...)
-		cited = append(cited, head(in.ResiduesB, 60)...)
-		cited = append(cited, ends(append(head(in.HBonds, 8), head(in.Bridges, 8)...))...)
+		cited = append(cited, facts.Head(in.ResiduesA, 60)...)
+		cited = append(cited, facts.Head(in.ResiduesB, 60)...)
+		cited = append(cited, facts.PairRefs(append(facts.Head(in.HBonds, 8), facts.Head(in.Bridges, 8)...))...)
 	}
 	if len(list) > 6 {
 		said = append(said, fmt.Sprintf("%d more pairs of chains touch.", len(list)-6))
@@ -357,21 +333,21 @@ func (q *query) interfaces() part {
 func (q *query) acrossWithin(cut float64) part {
 	runs, others := q.runs(), q.runs()
 	if len(runs) < 2 { // one chain is named: near any other
-		others = q.x.polymers
+		others = q.x.Polymers
 	}
 	var said []string
-	var cited []ResidueRef
+	var cited []facts.ResidueRef
 	for _, r := range runs {
 		var near []int
-		for i := r.lo; i < r.hi; i++ {
-			if slices.ContainsFunc(q.x.around(i, cut), func(j int) bool {
-				return slices.ContainsFunc(others, func(o run) bool { return o != r && o.lo <= j && j < o.hi })
+		for i := r.Lo; i < r.Hi; i++ {
+			if slices.ContainsFunc(q.x.Around(i, cut), func(j int) bool {
+				return slices.ContainsFunc(others, func(o facts.Polymer) bool { return o != r && o.Lo <= j && j < o.Hi })
 			}) {
 				near = append(near, i)
 			}
 		}
-		said = append(said, fmt.Sprintf("chain %s: %s", q.x.s.Chains[r.chain].ID, orNone(names(q.x.refs(near), 60))))
-		cited = append(cited, q.x.refs(head(near, 60))...)
+		said = append(said, fmt.Sprintf("chain %s: %s", q.x.Structure.Chains[r.Chain].ID, facts.OrNone(facts.ShortRefs(q.x.Refs(near), 60))))
+		cited = append(cited, q.x.Refs(facts.Head(near, 60))...)
 	}
 	return part{fmt.Sprintf("Residues with a heavy atom within %.1f Å of another of these chains: %s.", cut, strings.Join(said, "; ")), cited, Measured}
 }
@@ -383,25 +359,16 @@ func lead(s string) string {
 	return " (" + s + ")"
 }
 
-// names lists residues whose chain was said before.
-func names(refs []ResidueRef, n int) string {
-	var out []string
-	for _, r := range refs {
-		out = append(out, r.Short())
-	}
-	return and(out, n)
-}
-
 func (q *query) ligandList() part {
 	if len(q.ligands) > 0 {
 		return q.hasLigand()
 	}
 	var ligands, ions []string
-	var cited []ResidueRef
+	var cited []facts.ResidueRef
 	for _, l := range q.f.Ligands {
-		name := fmt.Sprintf("%s (%s)", l.Ref, count(l.Atoms, "heavy atom", "heavy atoms"))
+		name := fmt.Sprintf("%s (%s)", l.Ref, facts.Quantity(l.Atoms, "heavy atom", "heavy atoms"))
 		if l.Name != "" {
-			name = fmt.Sprintf("%s, %s (%s)", l.Ref, l.Name, count(l.Atoms, "heavy atom", "heavy atoms"))
+			name = fmt.Sprintf("%s, %s (%s)", l.Ref, l.Name, facts.Quantity(l.Atoms, "heavy atom", "heavy atoms"))
 		}
 		if l.Kind == structure.Ion {
 			ions = append(ions, l.Ref.String())
@@ -414,17 +381,17 @@ func (q *query) ligandList() part {
 		if len(list) == 0 {
 			return "no " + many
 		}
-		return count(len(list), one, many) + ": " + and(list, 30)
+		return facts.Quantity(len(list), one, many) + ": " + facts.Join(list, 30)
 	}
-	return part{fmt.Sprintf("The structure holds %s; %s; and %s.", of(ligands, "ligand", "ligands"), of(ions, "ion", "ions"), count(q.f.Waters, "water molecule", "water molecules")), head(cited, 60), Measured}
+	return part{fmt.Sprintf("The structure holds %s; %s; and %s.", of(ligands, "ligand", "ligands"), of(ions, "ion", "ions"), facts.Quantity(q.f.Waters, "water molecule", "water molecules")), facts.Head(cited, 60), Measured}
 }
 
 // hasLigand says whether the ligands named are there.
 func (q *query) hasLigand() part {
 	var said []string
-	var cited []ResidueRef
+	var cited []facts.ResidueRef
 	for _, code := range q.ligands {
-		var refs []ResidueRef
+		var refs []facts.ResidueRef
 		for _, l := range q.f.Ligands {
 			if l.Ref.Name == code {
 				refs = append(refs, l.Ref)
@@ -433,7 +400,7 @@ func (q *query) hasLigand() part {
 		if len(refs) == 0 {
 			said = append(said, fmt.Sprintf("There is no %s in this structure.", code))
 		} else {
-			said, cited = append(said, fmt.Sprintf("%s is there %s: %s.", code, count(len(refs), "time", "times"), refList(refs, 30))), append(cited, head(refs, 30)...)
+			said, cited = append(said, fmt.Sprintf("%s is there %s: %s.", code, facts.Quantity(len(refs), "time", "times"), facts.RefList(refs, 30))), append(cited, facts.Head(refs, 30)...)
 		}
 	}
 	return part{strings.Join(said, " "), cited, Measured}
@@ -441,7 +408,7 @@ func (q *query) hasLigand() part {
 
 func (q *query) ligandSurroundings() part {
 	var said []string
-	var cited []ResidueRef
+	var cited []facts.ResidueRef
 	shown := 0
 	for i := range q.f.Ligands {
 		l := &q.f.Ligands[i]
@@ -463,7 +430,7 @@ func (q *query) ligandSurroundings() part {
 	case shown > 5:
 		said = append(said, fmt.Sprintf("%d more ligands were not spoken of; name the one you mean.", shown-5))
 	case shown == 0 && len(q.ligands) > 0:
-		return no("There is no %s in this structure, and where one would bind I do not guess.", and(q.ligands, 5))
+		return no("There is no %s in this structure, and where one would bind I do not guess.", facts.Join(q.ligands, 5))
 	case shown == 0:
 		return no("There is no ligand in this structure, so what binds one cannot be seen. Pockets found by geometry can be asked for.")
 	}
@@ -471,36 +438,36 @@ func (q *query) ligandSurroundings() part {
 }
 
 func (q *query) anyMolecule() bool {
-	return slices.ContainsFunc(q.f.Ligands, func(l Ligand) bool { return l.Kind != structure.Ion })
+	return slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return l.Kind != structure.Ion })
 }
 
-func (q *query) surroundings(l *Ligand) (string, []ResidueRef) {
-	cut, near := contactCut, l.Neighbours
+func (q *query) surroundings(l *facts.Ligand) (string, []facts.ResidueRef) {
+	cut, near := facts.ContactDistance, l.Neighbours
 	if q.radius > 0 {
 		cut, near = q.radius, nil
-		for _, j := range q.x.around(l.site, cut) {
-			if q.x.sites[j].kind.Polymer() {
-				p, _ := q.x.closest(j, l.site)
-				near = append(near, Neighbour{q.x.sites[j].ref, p.AtomA, p.AtomB, p.Distance})
+		for _, j := range q.x.Around(l.Site, cut) {
+			if q.x.Sites[j].Kind.Polymer() {
+				p, _ := q.x.Closest(j, l.Site)
+				near = append(near, facts.Neighbour{Residue: q.x.Sites[j].Ref, Atom: p.AtomA, Ligand: p.AtomB, Distance: p.Distance})
 			}
 		}
-		slices.SortStableFunc(near, func(a, b Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
+		slices.SortStableFunc(near, func(a, b facts.Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
 	}
-	cited := []ResidueRef{l.Ref}
+	cited := []facts.ResidueRef{l.Ref}
 	if len(near) == 0 {
 		return fmt.Sprintf("No residue comes within %.1f Å of %s.", cut, l.Ref), cited
 	}
 	var names []string
-	for _, n := range head(near, maxNear) {
-		names = append(names, fmt.Sprintf("%s at %s", n.Residue, angstrom(n.Distance)))
+	for _, n := range facts.Head(near, facts.MaxNear) {
+		names = append(names, fmt.Sprintf("%s at %s", n.Residue, facts.Angstrom(n.Distance)))
 		cited = append(cited, n.Residue)
 	}
 	total := len(near)
 	if q.radius == 0 {
 		total = l.Count
 	}
-	text := fmt.Sprintf("Within %.1f Å of %s (heavy atoms, nearest first) %s: %s. Closest: %s %s to its %s, %s.", cut, l.Ref, count(total, "residue is", "residues are"), strings.Join(names, ", "), near[0].Residue, near[0].Atom, near[0].Ligand, angstrom(near[0].Distance))
-	return text + " Hydrogen-bond candidates: " + orNone(pairList(l.Polar, 10)) + ".", cited
+	text := fmt.Sprintf("Within %.1f Å of %s (heavy atoms, nearest first) %s: %s. Closest: %s %s to its %s, %s.", cut, l.Ref, facts.Quantity(total, "residue is", "residues are"), strings.Join(names, ", "), near[0].Residue, near[0].Atom, near[0].Ligand, facts.Angstrom(near[0].Distance))
+	return text + " Hydrogen-bond candidates: " + facts.OrNone(facts.PairList(l.Polar, 10)) + ".", cited
 }
 
 func (q *query) affinity() part {
@@ -517,13 +484,13 @@ func (q *query) disulfides() part {
 			return no("Disulfides and free sulfurs are a matter of cysteines, not of %s.", n)
 		}
 	}
-	keep := func(r ResidueRef) bool {
+	keep := func(r facts.ResidueRef) bool {
 		if len(q.residues) > 0 {
-			return slices.ContainsFunc(q.sites(), func(i int) bool { return q.x.sites[i].ref == r })
+			return slices.ContainsFunc(q.sites(), func(i int) bool { return q.x.Sites[i].Ref == r })
 		}
 		return len(q.chains) == 0 || slices.Contains(q.chains, r.Chain)
 	}
-	pick := func(list []AtomPair) (out []AtomPair) {
+	pick := func(list []facts.AtomPair) (out []facts.AtomPair) {
 		for _, p := range list {
 			if keep(p.A) || keep(p.B) {
 				out = append(out, p)
@@ -532,27 +499,27 @@ func (q *query) disulfides() part {
 		return out
 	}
 	bonds, maybe := pick(q.f.Disulfides), pick(q.f.MaybeSS)
-	free := slices.DeleteFunc(slices.Clone(q.f.FreeCys), func(r ResidueRef) bool { return !keep(r) })
+	free := slices.DeleteFunc(slices.Clone(q.f.FreeCys), func(r facts.ResidueRef) bool { return !keep(r) })
 	text := "There are no disulfides by distance (SG–SG from 1.8 to 2.5 Å)."
 	if len(bonds) > 0 {
-		text = fmt.Sprintf("%s by distance (SG–SG from 1.8 to 2.5 Å): %s.", count(len(bonds), "disulfide", "disulfides"), pairList(bonds, 40))
+		text = fmt.Sprintf("%s by distance (SG–SG from 1.8 to 2.5 Å): %s.", facts.Quantity(len(bonds), "disulfide", "disulfides"), facts.PairList(bonds, 40))
 	}
 	if len(maybe) > 0 {
-		text += fmt.Sprintf(" Close, but longer than a bond: %s.", pairList(maybe, 20))
+		text += fmt.Sprintf(" Close, but longer than a bond: %s.", facts.PairList(maybe, 20))
 	}
 	if len(free) > 0 {
-		text += fmt.Sprintf(" Not in a disulfide: %s.", refList(free, 40))
+		text += fmt.Sprintf(" Not in a disulfide: %s.", facts.RefList(free, 40))
 	} else {
 		text += " No cysteine is left outside a disulfide."
 	}
 	if sites := q.sites(); len(sites) > 0 {
-		text = fmt.Sprintf("Looking at those with an end in %s: %s", span(q.x.sites[sites[0]].ref, q.x.sites[sites[len(sites)-1]].ref), text)
+		text = fmt.Sprintf("Looking at those with an end in %s: %s", facts.Span(q.x.Sites[sites[0]].Ref, q.x.Sites[sites[len(sites)-1]].Ref), text)
 	}
-	return part{text, append(ends(head(bonds, 40)), append(ends(head(maybe, 20)), head(free, 40)...)...), Geometric}
+	return part{text, append(facts.PairRefs(facts.Head(bonds, 40)), append(facts.PairRefs(facts.Head(maybe, 20)), facts.Head(free, 40)...)...), Geometric}
 }
 
 func (q *query) saltBridges() part {
-	list := slices.DeleteFunc(slices.Clone(q.f.Bridges), func(p AtomPair) bool {
+	list := slices.DeleteFunc(slices.Clone(q.f.Bridges), func(p facts.AtomPair) bool {
 		return len(q.chains) > 0 && !slices.Contains(q.chains, p.A.Chain) && !slices.Contains(q.chains, p.B.Chain)
 	})
 	rule := " (ASP or GLU oxygen within 4.0 Å of a LYS or ARG side-chain nitrogen)"
@@ -563,7 +530,7 @@ func (q *query) saltBridges() part {
 	if len(q.chains) == 0 {
 		n = q.f.BridgeN
 	}
-	return part{fmt.Sprintf("%s%s: %s.", count(n, "salt bridge", "salt bridges"), rule, pairList(list, 40)), ends(head(list, 40)), Geometric}
+	return part{fmt.Sprintf("%s%s: %s.", facts.Quantity(n, "salt bridge", "salt bridges"), rule, facts.PairList(list, 40)), facts.PairRefs(facts.Head(list, 40)), Geometric}
 }
 
 func (q *query) hydrogenBonds() part {

@@ -3,6 +3,8 @@ package analyst
 import (
 	"slices"
 	"strings"
+
+	"pleat/internal/facts"
 )
 
 // Whether what was read of a selection makes one question, and which residues it looks at.
@@ -148,7 +150,7 @@ func (p *picker) placed() bool {
 	bare := *p.q
 	bare.chains = p.chains
 	for _, r := range bare.runs() {
-		for i := r.lo; i < r.hi && !slices.Contains(p.without, p.q.x.s.Chains[r.chain].ID); i++ {
+		for i := r.Lo; i < r.Hi && !slices.Contains(p.without, p.q.x.Structure.Chains[r.Chain].ID); i++ {
 			if in[i] || len(p.ranges) == 0 {
 				p.sel.scope = append(p.sel.scope, i)
 			}
@@ -164,16 +166,16 @@ func (p *picker) place() string {
 	switch {
 	case n == 0:
 		if p.problem == "" {
-			p.problem = "There is no residue with coordinates where the question points. " + p.q.f.chainNames()
+			p.problem = "There is no residue with coordinates where the question points. " + chainNames(p.q.f)
 		}
 	case len(p.ranges) > 0 && scope[n-1]-scope[0] == n-1:
-		return "Of " + span(p.q.x.sites[scope[0]].ref, p.q.x.sites[scope[n-1]].ref) + ", "
+		return "Of " + facts.Span(p.q.x.Sites[scope[0]].Ref, p.q.x.Sites[scope[n-1]].Ref) + ", "
 	case len(p.ranges) > 0:
-		return "Of " + p.q.x.list(scope, 6) + ", "
+		return "Of " + p.q.x.List(scope, 6) + ", "
 	case len(p.chains) > 0:
-		return "In " + plural(len(p.chains), "chain ", "chains ") + and(p.chains, 6) + ", "
+		return "In " + facts.Plural(len(p.chains), "chain ", "chains ") + facts.Join(p.chains, 6) + ", "
 	case len(p.without) > 0:
-		return "Outside " + plural(len(p.without), "chain ", "chains ") + and(p.without, 6) + ", "
+		return "Outside " + facts.Plural(len(p.without), "chain ", "chains ") + facts.Join(p.without, 6) + ", "
 	}
 	return ""
 }

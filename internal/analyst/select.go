@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pleat/internal/facts"
 	"pleat/internal/structure"
 )
 
@@ -13,16 +14,16 @@ import (
 type selection struct {
 	scope   []int // residues looked at: the chains and ranges named
 	where   string
-	conds   []*condition // all must hold
-	each    []*condition // names and classes, told one by one where there are several
-	base    []*condition // those of conds that say of what a share is asked
-	nearest []int        // sites of which only the closest residue is asked for; nil: all
-	about   []ResidueRef // what distances are measured to
-	strict  bool         // without the neighbours in the chain
-	beside  []int        // neighbours in the chain of the residue that distances are measured to
-	compare bool         // two counts are to be compared
-	chains  bool         // chain by chain
-	mean    bool         // their mean confidence is asked for
+	conds   []*condition       // all must hold
+	each    []*condition       // names and classes, told one by one where there are several
+	base    []*condition       // those of conds that say of what a share is asked
+	nearest []int              // sites of which only the closest residue is asked for; nil: all
+	about   []facts.ResidueRef // what distances are measured to
+	strict  bool               // without the neighbours in the chain
+	beside  []int              // neighbours in the chain of the residue that distances are measured to
+	compare bool               // two counts are to be compared
+	chains  bool               // chain by chain
+	mean    bool               // their mean confidence is asked for
 	problem string
 }
 
@@ -285,15 +286,15 @@ func (p *picker) stretch(i int, m mention) bool {
 	for _, s := range sites {
 		in[s] = true
 	}
-	return p.add(i, &condition{kind: "range", said: "one of " + p.q.x.list(sites, 6), pass: func(i int) bool { return in[i] }})
+	return p.add(i, &condition{kind: "range", said: "one of " + p.q.x.List(sites, 6), pass: func(i int) bool { return in[i] }})
 }
 
 // what takes a residue's name or a class. Several side by side are told one by one; where they may mean one thing that is
 // both (polar aromatic), there is no telling.
 func (p *picker) what(i int, it item) bool {
-	c := &condition{kind: "name", said: it.name, pass: func(i int) bool { return p.q.x.sites[i].is([]string{it.name}) }}
+	c := &condition{kind: "name", said: it.name, pass: func(i int) bool { return p.q.x.Sites[i].Is([]string{it.name}) }}
 	if base := strings.TrimPrefix(it.name, "D"); len(base) == 1 {
-		c.said, c.pass = base, func(i int) bool { return p.q.x.sites[i].is([]string{base, "D" + base}) }
+		c.said, c.pass = base, func(i int) bool { return p.q.x.Sites[i].Is([]string{base, "D" + base}) }
 	}
 	if it.concept == "@class" {
 		var names []string
@@ -303,7 +304,7 @@ func (p *picker) what(i int, it item) bool {
 		}
 		c.said = fmt.Sprintf("%s (counted as such: %s)", it.name, strings.Join(names, ", "))
 		c.pass = func(i int) bool {
-			return p.q.x.sites[i].kind == structure.Protein && inClass(p.q.x.sites[i].letter, it.name)
+			return p.q.x.Sites[i].Kind == structure.Protein && inClass(p.q.x.Sites[i].Letter, it.name)
 		}
 	}
 	if c.what = it.concept; p.not[i] > 0 {
@@ -368,7 +369,7 @@ func (p *picker) state(i int, it item) bool {
 		return p.nthState(i, it)
 	}
 	return p.add(i, &condition{kind: "state", said: k.said + " (DSSP)", pass: func(i int) bool {
-		s := p.q.x.sites[i].state
+		s := p.q.x.Sites[i].State
 		return s != 0 && strings.IndexByte(k.states, s) >= 0
 	}})
 }
@@ -386,7 +387,7 @@ func (p *picker) stateBefore(i int) bool {
 }
 
 func (p *picker) exposure(i int, it item) bool {
-	if !p.q.x.surfOK {
+	if !p.q.x.HasSurface {
 		p.problem = "The accessible surface was not computed for this structure."
 	}
 	first, _, _ := strings.Cut(strings.ToLower(it.text), " ")
@@ -396,18 +397,18 @@ func (p *picker) exposure(i int, it item) bool {
 	buried := it.concept == "buried"
 	said := map[bool]string{true: "buried (less than 20 % accessible)", false: "exposed (20 % accessible or more)"}[buried]
 	return p.add(i, &condition{kind: "surface", said: said, pass: func(i int) bool {
-		share, ok := p.q.x.sites[i].accessible()
-		return ok && share < buriedBelow == buried
+		share, ok := p.q.x.Sites[i].Accessible()
+		return ok && share < facts.BuriedBelow == buried
 	}})
 }
 
 // limit takes a bound on the confidence.
 func (p *picker) limit(i int, it item) bool {
 	said := fmt.Sprintf("at a pLDDT %s %g", map[bool]string{true: "of at least", false: "below"}[it.above], it.value)
-	pass := func(i int) bool { v := p.q.x.sites[i].plddt; return !math.IsNaN(v) && v < it.value != it.above }
+	pass := func(i int) bool { v := p.q.x.Sites[i].PLDDT; return !math.IsNaN(v) && v < it.value != it.above }
 	if it.concept == "@band" {
 		said = fmt.Sprintf("at a pLDDT from %g to %g", it.value, it.high)
-		pass = func(i int) bool { v := p.q.x.sites[i].plddt; return it.value <= v && v <= it.high }
+		pass = func(i int) bool { v := p.q.x.Sites[i].PLDDT; return it.value <= v && v <= it.high }
 	}
 	return p.add(i, &condition{kind: "limit", said: said, pass: pass})
 }

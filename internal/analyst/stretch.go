@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"pleat/internal/facts"
 )
 
 // Stretches of a chain that a question names without two numbers: the last ten residues, the second half, after residue 40,
@@ -98,7 +100,7 @@ func (r *reader) beside() bool {
 	if !ok || !after && !before && !upto || unitScale(r.peek(n+1)) > 0 {
 		return false
 	}
-	lo, hi := r.ends()
+	lo, hi := r.pairRefs()
 	switch {
 	case after:
 		lo, hi = at+1, max(hi, at+1)
@@ -112,11 +114,11 @@ func (r *reader) beside() bool {
 }
 
 // ends is the lowest and the highest number of a polymer's residue.
-func (r *reader) ends() (lo, hi int) {
+func (r *reader) pairRefs() (lo, hi int) {
 	lo, hi = math.MaxInt32, math.MinInt32
-	for _, p := range r.x.polymers {
-		for i := p.lo; i < p.hi; i++ {
-			lo, hi = min(lo, r.x.sites[i].ref.Number), max(hi, r.x.sites[i].ref.Number)
+	for _, p := range r.x.Polymers {
+		for i := p.Lo; i < p.Hi; i++ {
+			lo, hi = min(lo, r.x.Sites[i].Ref.Number), max(hi, r.x.Sites[i].Ref.Number)
 		}
 	}
 	if lo > hi {
@@ -153,7 +155,7 @@ func (r *reader) said(concept string) bool {
 // where 3-10 helices make a difference, there is no telling which is meant.
 func (p *picker) nthState(i int, it item) bool {
 	none := &condition{kind: "state", pass: func(int) bool { return false }}
-	list := slices.DeleteFunc(p.q.proteins(), func(c Chain) bool { return c.Secondary == nil })
+	list := slices.DeleteFunc(p.q.proteins(), func(c facts.Chain) bool { return c.Secondary == nil })
 	if len(list) != 1 {
 		p.problem = "There are several protein chains; say which one's helix or strand you count."
 		return p.add(i, none)
@@ -175,16 +177,16 @@ func (p *picker) nthState(i int, it item) bool {
 		p.problem = fmt.Sprintf("By DSSP chain %s has no such helix or strand.", list[0].ID)
 		return p.add(i, none)
 	}
-	said := fmt.Sprintf("in the %s %s", g.Kind(), span(g.From, g.To))
+	said := fmt.Sprintf("in the %s %s", g.Kind(), facts.Span(g.From, g.To))
 	return p.add(i, &condition{kind: "state", said: said, pass: func(i int) bool {
-		s := &p.q.x.sites[i]
-		return list[0].run.lo <= i && i < list[0].run.hi && g.From.Number <= s.ref.Number && s.ref.Number <= g.To.Number
+		s := &p.q.x.Sites[i]
+		return list[0].Polymer.Lo <= i && i < list[0].Polymer.Hi && g.From.Number <= s.Ref.Number && s.Ref.Number <= g.To.Number
 	}})
 }
 
 // nthSegment is the n-th segment in one of the states, or the last (-1).
-func nthSegment(c Chain, states string, n float64) (Segment, bool) {
-	list := slices.DeleteFunc(slices.Clone(c.Secondary.Segments), func(g Segment) bool {
+func nthSegment(c facts.Chain, states string, n float64) (facts.Segment, bool) {
+	list := slices.DeleteFunc(slices.Clone(c.Secondary.Segments), func(g facts.Segment) bool {
 		return strings.IndexByte(states, g.State[0]) < 0
 	})
 	k := int(n) - 1
@@ -192,7 +194,7 @@ func nthSegment(c Chain, states string, n float64) (Segment, bool) {
 		k = len(list) - 1
 	}
 	if k < 0 || k >= len(list) {
-		return Segment{}, false
+		return facts.Segment{}, false
 	}
 	return list[k], true
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pleat/internal/facts"
 )
 
 // How a question of several parts is taken apart. The rule: nothing that is said may be dropped. A part is understood whole or
@@ -11,7 +13,7 @@ import (
 
 // talk collects the answers to one question.
 type talk struct {
-	f      *Facts
+	f      *facts.Facts
 	reply  *Reply
 	read   *reader
 	texts  []string
@@ -202,7 +204,7 @@ func withChains(items, chains []item) []item {
 func (t *talk) group(items []item, narrowed bool) {
 	if s := t.plan(items, t.last); s != nil {
 		if narrowed && s.in == chosenIntent && !s.q.rich() {
-			what := clip(textOf(items), 80)
+			what := facts.Clip(textOf(items), 80)
 			t.refuse(what, "I cannot tell how much of what was said before belongs to “"+what+"” too; please ask it by itself.")
 			return
 		}
@@ -378,7 +380,7 @@ func (t *talk) say(s *step) {
 	}
 	for _, it := range s.items {
 		if it.name != "" && it.concept != "" && !strings.HasPrefix(it.concept, "@") && it.name != it.text {
-			t.notes = append(t.notes, fmt.Sprintf("I read “%s” as “%s”.", clip(it.text, 30), it.name))
+			t.notes = append(t.notes, fmt.Sprintf("I read “%s” as “%s”.", facts.Clip(it.text, 30), it.name))
 		}
 	}
 	p := part{}
@@ -413,15 +415,15 @@ func (t *talk) only(items []item) (*query, *intent) {
 			continue
 		}
 		m := mention{}
-		for j := range t.f.index.sites {
-			s := &t.f.index.sites[j]
-			if !s.kind.Polymer() || !s.is([]string{it.name}) {
+		for j := range t.f.Index().Sites {
+			s := &t.f.Index().Sites[j]
+			if !s.Kind.Polymer() || !s.Is([]string{it.name}) {
 				continue
 			}
 			if m.names != nil {
 				return nil, nil
 			}
-			m = mention{chain: s.ref.Chain, lo: s.ref.Number, hi: s.ref.Number, names: []string{it.name}}
+			m = mention{chain: s.Ref.Chain, lo: s.Ref.Number, hi: s.Ref.Number, names: []string{it.name}}
 		}
 		if m.names == nil {
 			return nil, nil
@@ -440,16 +442,16 @@ func (t *talk) giveUp(items []item) {
 			t.refuse(textOf(items), "I cannot tell "+why+".")
 			return
 		}
-		if name := "“" + clip(it.text, 30) + "”"; it.concept == "?" && len(unknown) < 5 && !slices.Contains(unknown, name) {
+		if name := "“" + facts.Clip(it.text, 30) + "”"; it.concept == "?" && len(unknown) < 5 && !slices.Contains(unknown, name) {
 			unknown = append(unknown, name)
 		}
 	}
 	t.lost = true
-	text := "I did not understand “" + clip(textOf(items), 120) + "”"
+	text := "I did not understand “" + facts.Clip(textOf(items), 120) + "”"
 	if len(unknown) > 0 {
 		text += ": I do not know " + strings.Join(unknown, ", ")
 	} else if word := t.misplaced(items); word != "" {
-		text += ": I do not know how to take “" + clip(word, 30) + "” here"
+		text += ": I do not know how to take “" + facts.Clip(word, 30) + "” here"
 	}
 	t.refuse(textOf(items), text+". I would rather not guess.")
 }

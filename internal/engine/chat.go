@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"pleat"
-	"pleat/internal/analyst"
+	"pleat/internal/facts"
 )
 
 // Chat is an answering engine behind an OpenAI-compatible chat endpoint: a hosted one, or a local one such as vLLM, llama.cpp
@@ -53,7 +53,7 @@ func (c Chat) Models() []pleat.Model {
 
 // Run answers the question.
 func (c Chat) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
-	return ask(ctx, w, sink, func(ctx context.Context, f *analyst.Facts) (reply, *pleat.Failure) {
+	return ask(ctx, w, sink, func(ctx context.Context, f *facts.Facts) (reply, *pleat.Failure) {
 		facts := f.Text(orDefault(c.MaxFacts, 24<<10))
 		r, failure := c.complete(ctx, facts, w.QnA.Question)
 		if failure == nil && r.Usage.Total > 0 {

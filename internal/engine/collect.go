@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/analyst"
+	"pleat/internal/facts"
 	"pleat/internal/flow"
 )
 
@@ -268,7 +268,7 @@ func (t *turn) answer(ctx context.Context, c *piece) pleat.Output {
 	if c.result.Answer == "" {
 		return pleat.Output{Failure: invalidOutput(errors.New("it has no answer")), Engine: t.name()}
 	}
-	out := ask(ctx, t.work, t.sink, func(context.Context, *analyst.Facts) (reply, *pleat.Failure) {
+	out := ask(ctx, t.work, t.sink, func(context.Context, *facts.Facts) (reply, *pleat.Failure) {
 		return reply{text: c.result.Answer, detail: map[string]any{"runner": t.about(), "metrics": c.result.Metrics}}, nil
 	})
 	if out.Result != nil {

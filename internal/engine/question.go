@@ -15,6 +15,7 @@ import (
 
 	"pleat"
 	"pleat/internal/analyst"
+	"pleat/internal/facts"
 	"pleat/internal/flow"
 	"pleat/internal/structure"
 )
@@ -41,7 +42,7 @@ func (Analyst) Models() []pleat.Model {
 
 // Run answers the question.
 func (Analyst) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
-	return ask(ctx, w, sink, func(_ context.Context, f *analyst.Facts) (reply, *pleat.Failure) {
+	return ask(ctx, w, sink, func(_ context.Context, f *facts.Facts) (reply, *pleat.Failure) {
 		r := analyst.Answer(f, w.QnA.Question)
 		return reply{text: r.Text, detail: r}, nil
 	})
@@ -54,11 +55,11 @@ type reply struct {
 }
 
 // ask reads the structure, computes its facts, has an engine answer from them and writes the result.
-func ask(ctx context.Context, w pleat.Work, sink pleat.Sink, answer func(context.Context, *analyst.Facts) (reply, *pleat.Failure)) pleat.Output {
+func ask(ctx context.Context, w pleat.Work, sink pleat.Sink, answer func(context.Context, *facts.Facts) (reply, *pleat.Failure)) pleat.Output {
 	engine := w.Model.Name + " " + w.Model.Version
 	began := time.Now()
 	sink.Progress("digest", 0, 3)
-	facts, notes, failure := digest(w)
+	facts, notes, failure := digest(ctx, w)
 	if failure != nil {
 		return pleat.Output{Failure: failure}
 	}
@@ -87,7 +88,7 @@ func ask(ctx context.Context, w pleat.Work, sink pleat.Sink, answer func(context
 }
 
 // digest reads the files of a question and computes the facts.
-func digest(w pleat.Work) (*analyst.Facts, []string, *pleat.Failure) {
+func digest(ctx context.Context, w pleat.Work) (*facts.Facts, []string, *pleat.Failure) {
 	q := w.QnA
 	s, err := readStructure(w.Dir, q.File)
 	if err != nil {
@@ -96,9 +97,9 @@ func digest(w pleat.Work) (*analyst.Facts, []string, *pleat.Failure) {
 	if q.Name != "" {
 		s.Title = q.Name
 	}
-	extra := analyst.Extra{Source: filepath.Base(q.File), Predicted: q.Predicted, Model: q.Model, PTM: q.PTM, IPTM: q.IPTM}
+	extra := facts.Extra{Source: filepath.Base(q.File), Predicted: q.Predicted, Model: q.Model, PTM: q.PTM, IPTM: q.IPTM}
 	if q.Affinity != nil {
-		extra.Affinity = &analyst.Affinity{Value: q.Affinity.Value, Probability: q.Affinity.Probability}
+		extra.Affinity = &facts.Affinity{Value: q.Affinity.Value, Probability: q.Affinity.Probability}
 	}
 	var notes []string
 	if q.PAE != "" {
@@ -106,7 +107,11 @@ func digest(w pleat.Work) (*analyst.Facts, []string, *pleat.Failure) {
 			notes = append(notes, "The predicted aligned errors were left out: "+clean(err)+".")
 		}
 	}
-	return analyst.Digest(s, extra), notes, nil
+	f, err := facts.Digest(ctx, s, extra)
+	if err != nil {
+		return nil, nil, Interrupted(ctx)
+	}
+	return f, notes, nil
 }
 
 // readStructure reads a file inside the work's folder.
@@ -147,7 +152,7 @@ const (
 )
 
 // writeAnswer writes the answer, the facts that it rests on and what describes the run, and gives the row.
-func (r *report) writeAnswer(facts *analyst.Facts, a reply) ([]byte, error) {
+func (r *report) writeAnswer(facts *facts.Facts, a reply) ([]byte, error) {
 	q := r.work.QnA
 	sum, size, err := HashFile(filepath.Join(r.work.Dir, q.File))
 	if err != nil {

@@ -1,4 +1,4 @@
-package analyst
+package facts
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ type Chain struct {
 	Gyration    float64        `json:"radius_of_gyration_A"`
 	EndToEnd    float64        `json:"end_to_end_A"` // between the centres of the first and last residue
 
-	run run
+	Polymer Polymer `json:"-"` // its residues in Index.Sites
 }
 
 // Count is how often a component occurs.
@@ -47,30 +47,30 @@ type Gap struct {
 	Distance float64    `json:"distance_A"`
 }
 
-func (x *index) chain(r run) Chain {
-	ch := &x.s.Chains[r.chain]
-	sites := x.sites[r.lo:r.hi]
+func (x *Index) chainFacts(r Polymer) Chain {
+	ch := &x.Structure.Chains[r.Chain]
+	sites := x.Sites[r.Lo:r.Hi]
 	seq := ch.Sequence()
 	c := Chain{
-		ID: ch.ID, Kind: ch.Kind, Name: ch.Name, Length: len(sites), First: sites[0].ref, Last: sites[len(sites)-1].ref,
-		Sequence: seq, Composition: composition(ch.Kind, seq), run: r,
+		ID: ch.ID, Kind: ch.Kind, Name: ch.Name, Length: len(sites), First: sites[0].Ref, Last: sites[len(sites)-1].Ref,
+		Sequence: seq, Composition: composition(ch.Kind, seq), Polymer: r,
 	}
 	for i := range sites {
-		if std, ok := structure.Component(ch.Kind, sites[i].letter); (!ok || std != sites[i].ref.Name) && len(c.Modified) < maxList {
-			c.Modified = append(c.Modified, sites[i].ref)
+		if std, ok := structure.Component(ch.Kind, sites[i].Letter); (!ok || std != sites[i].Ref.Name) && len(c.Modified) < maxList {
+			c.Modified = append(c.Modified, sites[i].Ref)
 		}
 	}
 	c.Mass, c.Unweighed = polymerMass(ch.Kind, seq)
 	if ch.Kind == structure.Protein {
-		c.Charge = round(chargeAt(seq, x.bondedIn(r), 7), 2)
-		c.Isoelectric = round(isoelectric(seq, x.bondedIn(r)), 2)
+		c.Charge = round(ChargeAt(seq, x.BondedIn(r), 7), 2)
+		c.Isoelectric = round(isoelectric(seq, x.BondedIn(r)), 2)
 		c.Secondary = x.secondary(r)
 	}
-	c.Confidence = x.confidence(r.lo, r.hi)
-	c.Gaps = head(x.gaps(r), maxList)
-	c.Gyration = round(x.gyration(sites[0].lo, sites[len(sites)-1].hi), 2)
-	a, okA := sites[0].res.Centre()
-	b, okB := sites[len(sites)-1].res.Centre()
+	c.Confidence = x.confidence(r.Lo, r.Hi)
+	c.Gaps = Head(x.gaps(r), maxList)
+	c.Gyration = round(x.gyration(sites[0].Lo, sites[len(sites)-1].Hi), 2)
+	a, okA := sites[0].Residue.Centre()
+	b, okB := sites[len(sites)-1].Residue.Centre()
 	if okA && okB {
 		c.EndToEnd = round(structure.Distance(a, b), 2)
 	}
@@ -96,10 +96,10 @@ func composition(kind structure.Kind, seq string) []Count {
 	return out
 }
 
-func (x *index) bondedIn(r run) int {
+func (x *Index) BondedIn(r Polymer) int {
 	n := 0
-	for i := r.lo; i < r.hi; i++ {
-		if x.sites[i].bonded {
+	for i := r.Lo; i < r.Hi; i++ {
+		if x.Sites[i].Bonded {
 			n++
 		}
 	}
@@ -152,7 +152,7 @@ var (
 const firstPK, lastPK = 7.5, 3.55
 
 // chargeAt is the net charge of a protein with free ends by Henderson–Hasselbalch; bonded cysteines carry none.
-func chargeAt(seq string, bonded int, pH float64) float64 {
+func ChargeAt(seq string, bonded int, pH float64) float64 {
 	if seq == "" {
 		return 0
 	}
@@ -180,7 +180,7 @@ func chargeAt(seq string, bonded int, pH float64) float64 {
 func isoelectric(seq string, bonded int) float64 {
 	lo, hi := 0.0, 14.0
 	for range 40 {
-		if mid := (lo + hi) / 2; chargeAt(seq, bonded, mid) > 0 {
+		if mid := (lo + hi) / 2; ChargeAt(seq, bonded, mid) > 0 {
 			lo = mid
 		} else {
 			hi = mid
@@ -190,28 +190,28 @@ func isoelectric(seq string, bonded int) float64 {
 }
 
 // gaps finds where a chain is broken: by numbers that jump and by links that are too long.
-func (x *index) gaps(r run) []Gap {
+func (x *Index) gaps(r Polymer) []Gap {
 	from, to, limit := "C", "N", 2.5
-	if x.s.Chains[r.chain].Kind != structure.Protein {
+	if x.Structure.Chains[r.Chain].Kind != structure.Protein {
 		from, to = "O3'", "P"
 	}
 	var out []Gap
-	for i := r.lo + 1; i < r.hi; i++ {
-		a, b := x.sites[i-1].res, x.sites[i].res
+	for i := r.Lo + 1; i < r.Hi; i++ {
+		a, b := x.Sites[i-1].Residue, x.Sites[i].Residue
 		missing := max(b.Auth-a.Auth, b.Seq-a.Seq) - 1
 		p, okA := a.Atom(from)
 		q, okB := b.Atom(to)
 		if okA && okB {
 			d := structure.Distance(p.Pos, q.Pos)
 			if d > limit {
-				out = append(out, Gap{x.sites[i-1].ref, x.sites[i].ref, max(missing, 0), round(d, 2)})
+				out = append(out, Gap{x.Sites[i-1].Ref, x.Sites[i].Ref, max(missing, 0), round(d, 2)})
 			}
 			continue
 		}
 		u, okA := a.Centre()
 		v, okB := b.Centre()
 		if missing > 0 && okA && okB { // without the linking atoms only the numbers can tell
-			out = append(out, Gap{x.sites[i-1].ref, x.sites[i].ref, missing, round(structure.Distance(u, v), 2)})
+			out = append(out, Gap{x.Sites[i-1].Ref, x.Sites[i].Ref, missing, round(structure.Distance(u, v), 2)})
 		}
 	}
 	return out

@@ -1,7 +1,8 @@
-package analyst
+package facts
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -28,7 +29,7 @@ type Patch struct {
 const (
 	probe       = 1.4
 	spherePoint = 100
-	buriedBelow = 0.20
+	BuriedBelow = 0.20
 	hydrophobic = "AVILMFWP"
 )
 
@@ -52,12 +53,12 @@ var fullArea = map[byte]float64{
 }
 
 // accessible is the share of a protein residue's surface that a water can reach.
-func (s *site) accessible() (float64, bool) {
-	full, ok := fullArea[s.letter]
-	if !ok || s.kind != structure.Protein || s.hi == s.lo {
+func (s *Site) Accessible() (float64, bool) {
+	full, ok := fullArea[s.Letter]
+	if !ok || s.Kind != structure.Protein || s.Hi == s.Lo {
 		return 0, false
 	}
-	return s.area / full, true
+	return s.Area / full, true
 }
 
 var sphere = func() (out [spherePoint]structure.Vec) {
@@ -70,8 +71,8 @@ var sphere = func() (out [spherePoint]structure.Vec) {
 }()
 
 // reach is one atom's accessible area among those that count: Shrake and Rupley, J. Mol. Biol. 79, 351 (1973).
-func (x *index) reach(p int, near []int, counts func(int) bool) float64 {
-	r := radius(x.atoms[p].Element) + probe
+func (x *Index) reach(p int, near []int, counts func(int) bool) float64 {
+	r := radius(x.Atoms[p].Element) + probe
 	var blockers []int
 	for _, q := range near {
 		if q != p && counts(q) {
@@ -80,10 +81,10 @@ func (x *index) reach(p int, near []int, counts func(int) bool) float64 {
 	}
 	free, last := 0, 0
 	for _, u := range sphere {
-		v := structure.Vec{x.points[p][0] + r*u[0], x.points[p][1] + r*u[1], x.points[p][2] + r*u[2]}
+		v := structure.Vec{x.Points[p][0] + r*u[0], x.Points[p][1] + r*u[1], x.Points[p][2] + r*u[2]}
 		blocked := func(q int) bool {
-			s := radius(x.atoms[q].Element) + probe
-			dx, dy, dz := v[0]-x.points[q][0], v[1]-x.points[q][1], v[2]-x.points[q][2]
+			s := radius(x.Atoms[q].Element) + probe
+			dx, dy, dz := v[0]-x.Points[q][0], v[1]-x.Points[q][1], v[2]-x.Points[q][2]
 			return dx*dx+dy*dy+dz*dz < s*s
 		}
 		hit := last < len(blockers) && blocked(blockers[last]) // the next point is mostly hidden by the same atom
@@ -101,27 +102,31 @@ func (x *index) reach(p int, near []int, counts func(int) bool) float64 {
 
 const surfaceReach = 2 * (1.80 + probe)
 
-// surface computes every site's accessible area, ligands hiding what they touch, and on the way which sites touch.
-func (x *index) surface() {
+// surface computes the accessible area of every site, with ligands present, and in the same pass which sites touch.
+func (x *Index) surface(ctx context.Context) error {
 	found := links{}
 	var buf []int
-	for p := range x.points {
-		buf = x.grid.Near(buf[:0], x.points[p], surfaceReach)
-		x.sites[x.owner[p]].area += x.reach(p, buf, func(int) bool { return true })
-		found.take(x, p, buf)
+	for p := range x.Points {
+		if p%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		buf = x.grid.Near(buf[:0], x.Points[p], surfaceReach)
+		x.Sites[x.Owner[p]].Area += x.reach(p, buf, func(int) bool { return true })
+		found.add(x, p, buf)
 	}
-	x.linked, x.surfOK = found.sorted(), true
+	x.linked, x.HasSurface = found.sorted(), true
+	return nil
 }
 
 // buriedArea is what two chains hide of each other: the areas of both alone less that of the pair.
-func (x *index) buriedArea(a, b run) float64 {
-	inside := func(r run, q int) bool { o := int(x.owner[q]); return r.lo <= o && o < r.hi }
+func (x *Index) buriedArea(a, b Polymer) float64 {
+	inside := func(r Polymer, q int) bool { o := int(x.Owner[q]); return r.Lo <= o && o < r.Hi }
 	hidden := 0.0
 	var buf []int
-	for _, side := range [2][2]run{{a, b}, {b, a}} {
+	for _, side := range [2][2]Polymer{{a, b}, {b, a}} {
 		own, other := side[0], side[1]
-		for p := x.sites[own.lo].lo; p < x.sites[own.hi-1].hi; p++ {
-			buf = x.grid.Near(buf[:0], x.points[p], surfaceReach)
+		for p := x.Sites[own.Lo].Lo; p < x.Sites[own.Hi-1].Hi; p++ {
+			buf = x.grid.Near(buf[:0], x.Points[p], surfaceReach)
 			if !slices.ContainsFunc(buf, func(q int) bool { return inside(other, q) }) {
 				continue
 			}
@@ -133,11 +138,11 @@ func (x *index) buriedArea(a, b run) float64 {
 }
 
 // gyration of the atoms from lo to hi, weighed by mass.
-func (x *index) gyration(lo, hi int) float64 {
+func (x *Index) gyration(lo, hi int) float64 {
 	var m float64
 	var c structure.Vec
 	weigh := func(p int) float64 {
-		if w, ok := structure.Mass(x.atoms[p].Element); ok {
+		if w, ok := structure.Mass(x.Atoms[p].Element); ok {
 			return w
 		}
 		w, _ := structure.Mass("C")
@@ -147,7 +152,7 @@ func (x *index) gyration(lo, hi int) float64 {
 		w := weigh(p)
 		m += w
 		for k := range c {
-			c[k] += w * x.points[p][k]
+			c[k] += w * x.Points[p][k]
 		}
 	}
 	if m == 0 {
@@ -158,7 +163,7 @@ func (x *index) gyration(lo, hi int) float64 {
 	}
 	sum := 0.0
 	for p := lo; p < hi; p++ {
-		d := structure.Distance(x.points[p], c)
+		d := structure.Distance(x.Points[p], c)
 		sum += weigh(p) * d * d
 	}
 	return math.Sqrt(sum / m)
@@ -167,30 +172,30 @@ func (x *index) gyration(lo, hi int) float64 {
 // shape measures the polymers together.
 func (f *Facts) shape() {
 	x := f.index
-	if len(x.polymers) == 0 {
+	if len(x.Polymers) == 0 {
 		return
 	}
 	var centres []structure.Vec
 	var owners []int
-	whole := &index{}
-	for _, r := range x.polymers {
-		for i := r.lo; i < r.hi; i++ {
-			s := &x.sites[i]
-			if v, ok := s.res.Centre(); ok {
+	whole := &Index{}
+	for _, r := range x.Polymers {
+		for i := r.Lo; i < r.Hi; i++ {
+			s := &x.Sites[i]
+			if v, ok := s.Residue.Centre(); ok {
 				centres, owners = append(centres, v), append(owners, i)
 			}
-			f.Shape.Area += s.area
-			if share, ok := s.accessible(); ok && share < buriedBelow {
+			f.Shape.Area += s.Area
+			if share, ok := s.Accessible(); ok && share < BuriedBelow {
 				f.Shape.Buried++
 			} else if ok {
 				f.Shape.Exposed++
 			}
 		}
-		lo, hi := x.sites[r.lo].lo, x.sites[r.hi-1].hi
-		whole.atoms, whole.points = append(whole.atoms, x.atoms[lo:hi]...), append(whole.points, x.points[lo:hi]...)
+		lo, hi := x.Sites[r.Lo].Lo, x.Sites[r.Hi-1].Hi
+		whole.Atoms, whole.Points = append(whole.Atoms, x.Atoms[lo:hi]...), append(whole.Points, x.Points[lo:hi]...)
 	}
 	f.Shape.Area = round(f.Shape.Area, 0)
-	f.Shape.Gyration = round(whole.gyration(0, len(whole.points)), 2)
+	f.Shape.Gyration = round(whole.gyration(0, len(whole.Points)), 2)
 	if len(centres) > 10_000 {
 		return
 	}
@@ -199,7 +204,7 @@ func (f *Facts) shape() {
 			u, v := &centres[i], &centres[j]
 			dx, dy, dz := u[0]-v[0], u[1]-v[1], u[2]-v[2]
 			if d := dx*dx + dy*dy + dz*dz; d > f.Shape.Longest { // squared until the end
-				f.Shape.Longest, f.Shape.LongestA, f.Shape.LongestB = d, x.sites[owners[i]].ref, x.sites[owners[j]].ref
+				f.Shape.Longest, f.Shape.LongestA, f.Shape.LongestB = d, x.Sites[owners[i]].Ref, x.Sites[owners[j]].Ref
 			}
 		}
 	}
@@ -210,18 +215,18 @@ func (f *Facts) shape() {
 func (f *Facts) patches() {
 	x := f.index
 	member := func(i int) bool {
-		share, ok := x.sites[i].accessible()
-		return ok && share >= buriedBelow && slices.Contains([]byte(hydrophobic), x.sites[i].letter)
+		share, ok := x.Sites[i].Accessible()
+		return ok && share >= BuriedBelow && slices.Contains([]byte(hydrophobic), x.Sites[i].Letter)
 	}
-	seen := make([]bool, len(x.sites))
-	for i := range x.sites {
+	seen := make([]bool, len(x.Sites))
+	for i := range x.Sites {
 		if seen[i] || !member(i) {
 			continue
 		}
 		seen[i] = true
 		group := []int{i}
 		for k := 0; k < len(group); k++ {
-			for _, j := range x.around(group[k], contactCut) {
+			for _, j := range x.Around(group[k], ContactDistance) {
 				if !seen[j] && member(j) {
 					seen[j] = true
 					group = append(group, j)
@@ -232,13 +237,13 @@ func (f *Facts) patches() {
 			continue
 		}
 		slices.Sort(group)
-		p := Patch{Residues: x.refs(head(group, maxNear))}
+		p := Patch{Residues: x.Refs(Head(group, MaxNear))}
 		for _, j := range group {
-			p.Area += x.sites[j].area
+			p.Area += x.Sites[j].Area
 		}
 		p.Area = round(p.Area, 0)
 		f.Patches = append(f.Patches, p)
 	}
 	slices.SortStableFunc(f.Patches, func(a, b Patch) int { return cmp.Compare(b.Area, a.Area) })
-	f.Patches = head(f.Patches, 10)
+	f.Patches = Head(f.Patches, 10)
 }

@@ -1,9 +1,13 @@
-package analyst
+package facts
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -25,15 +29,46 @@ func shell(radius float64) *structure.Structure {
 	return &structure.Structure{Chains: []structure.Chain{{ID: "A", Kind: structure.Protein, Residues: []structure.Residue{res}}}}
 }
 
+// load reads one of the structures of the analyst's tests.
+func load(t testing.TB, name string) *structure.Structure {
+	t.Helper()
+	f, err := os.Open("../analyst/testdata/" + name + ".pdb")
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = os.Open("../structure/testdata/" + name + ".pdb")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := structure.Read(f, structure.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func digestOf(t testing.TB, s *structure.Structure, extra Extra) *Facts {
+	t.Helper()
+	f, err := Digest(context.Background(), s, extra)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func digest(t testing.TB, name string) *Facts {
+	return digestOf(t, load(t, name), Extra{Source: name + ".pdb"})
+}
+
 func TestPocketOfAHollowBall(t *testing.T) {
 	for _, radius := range []float64{6, 7.5} { // wide enough for a probe, narrower than the widest cleft
-		f := Digest(shell(radius), Extra{})
+		f := digestOf(t, shell(radius), Extra{})
 		want := 4. / 3 * math.Pi * math.Pow(radius-pocketClear, 3)
 		if len(f.Pockets) != 1 || math.Abs(f.Pockets[0].Volume-want) > 0.15*want {
 			t.Errorf("radius %g: pockets %+v; want one of %.0f Å³", radius, f.Pockets, want)
 		}
 	}
-	if f := Digest(shell(4.5), Extra{}); len(f.Pockets) != 0 {
+	if f := digestOf(t, shell(4.5), Extra{}); len(f.Pockets) != 0 {
 		t.Errorf("a ball without room has pockets: %+v", f.Pockets)
 	}
 }
@@ -55,7 +90,7 @@ func matrix(n, cut int, inside, across float32) structure.Matrix {
 
 func TestAlignedErrors(t *testing.T) {
 	s := load(t, "predicted")
-	f := Digest(s, Extra{PAE: matrix(76, 40, 2, 20)})
+	f := digestOf(t, s, Extra{PAE: matrix(76, 40, 2, 20)})
 	var got []string
 	for _, d := range f.PAE.Domains {
 		got = append(got, fmt.Sprintf("%d-%d %.1f", d.From.Number, d.To.Number, d.Mean))
@@ -63,13 +98,10 @@ func TestAlignedErrors(t *testing.T) {
 	if diff := cmp.Diff([]string{"1-40 2.0", "41-76 2.0"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if r := Answer(f, "Does the protein have domains?"); r.Abstained || !strings.Contains(r.Text, "MET 1 to GLN 40 (chain A)") {
-		t.Errorf("domains: %+v", r)
-	}
-	if f := Digest(s, Extra{PAE: matrix(76, 40, 2, 8)}); len(f.PAE.Domains) != 0 {
+	if f := digestOf(t, s, Extra{PAE: matrix(76, 40, 2, 8)}); len(f.PAE.Domains) != 0 {
 		t.Errorf("8 Å across makes domains: %+v", f.PAE.Domains)
 	}
-	if f := Digest(s, Extra{PAE: matrix(75, 40, 2, 8)}); f.PAE != nil || len(f.Notes) == 0 {
+	if f := digestOf(t, s, Extra{PAE: matrix(75, 40, 2, 8)}); f.PAE != nil || len(f.Notes) == 0 {
 		t.Errorf("a matrix that does not fit: %+v, notes %q", f.PAE, f.Notes)
 	}
 }
@@ -83,21 +115,9 @@ func TestScoresOfAPredictedComplex(t *testing.T) {
 		}
 	}
 	ptm, iptm := 0.8, 0.7
-	f := Digest(s, Extra{PLDDT: plddt, PAE: matrix(104, 76, 2, 4), PTM: &ptm, IPTM: &iptm, Affinity: &Affinity{Value: -1, Probability: 0.9}})
+	f := digestOf(t, s, Extra{PLDDT: plddt, PAE: matrix(104, 76, 2, 4), PTM: &ptm, IPTM: &iptm, Affinity: &Affinity{Value: -1, Probability: 0.9}})
 	if len(f.Interfaces) != 1 || f.Interfaces[0].Scores == nil || f.Interfaces[0].Scores.MinPAE != 4 {
 		t.Fatalf("interfaces: %+v", f.Interfaces)
-	}
-	for question, want := range map[string]string{
-		"What is the ipTM?": "ipTM of 0.70",
-		"How confident is the placement of chains A and B?":   "",
-		"What is the mean pLDDT of chain B?":                  "mean pLDDT of 90.0",
-		"What affinity was predicted?":                        "about 0.1 µM",
-		"What's the PAE between A and B?":                     "Between chains A and B it is 4.0 Å",
-		"What scores does the interface between A and B get?": "pDockQ",
-	} {
-		if r := Answer(f, question); want != "" && (r.Abstained || !strings.Contains(r.Text, want) || r.Confidence != Estimated) {
-			t.Errorf("%q: %s %s; want %q", question, r.Confidence, r.Text, want)
-		}
 	}
 }
 
@@ -113,9 +133,6 @@ func TestDigestEncodesAndStaysBounded(t *testing.T) {
 	}
 	if diff := cmp.Diff(f.Text(1<<20), back.Text(1<<20)); diff != "" {
 		t.Error(diff)
-	}
-	if r := Answer(&back, "How many chains?"); !r.Abstained {
-		t.Error("facts without coordinates answer")
 	}
 	for n := 0; n < 6000; n += 7 {
 		if text := f.Text(n); len(text) > n || !utf8.ValidString(text) {
@@ -150,7 +167,7 @@ func copies(t testing.TB, n int) *structure.Structure {
 
 func TestDigestOfManyChains(t *testing.T) {
 	const n = 12
-	f := Digest(copies(t, n), Extra{})
+	f := digestOf(t, copies(t, n), Extra{})
 	if raw, err := json.Marshal(f); err != nil || len(raw) > 1<<20 {
 		t.Errorf("the digest has %d bytes: %v", len(raw), err)
 	}
@@ -163,7 +180,7 @@ func TestDigestOfManyChains(t *testing.T) {
 func BenchmarkDigest5000(b *testing.B) {
 	s := copies(b, 66)
 	for b.Loop() {
-		if f := Digest(s, Extra{}); f.Residues != 66*76 {
+		if f := digestOf(b, s, Extra{}); f.Residues != 66*76 {
 			b.Fatal(f.Residues)
 		}
 	}
@@ -176,29 +193,51 @@ func TestOddStructures(t *testing.T) {
 	far := load(t, "2jof")
 	far.Chains[0].Residues[19].Atoms[0].Pos[0] = 1e12
 	for name, s := range map[string]*structure.Structure{"nil": nil, "empty": {}, "not finite": nan, "far": far} {
-		f := Digest(s, Extra{Predicted: true})
+		f := digestOf(t, s, Extra{Predicted: true})
 		if _, err := json.Marshal(f); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for _, q := range questionsOf(t, "testdata/questions.txt") {
-			Answer(f, q.question)
-		}
-	}
-	if r := Answer(nil, "How many chains?"); !r.Abstained {
-		t.Error("nil facts answer")
 	}
 }
 
 // B-factors of an experiment are not a confidence.
 func TestConfidenceOnlyOfPredictions(t *testing.T) {
 	s := load(t, "1crn")
-	if f := Digest(s, Extra{}); f.Confidence != nil {
+	if f := digestOf(t, s, Extra{}); f.Confidence != nil {
 		t.Errorf("an experiment has confidence %+v", f.Confidence)
 	}
-	if f := Digest(s, Extra{Predicted: true}); f.Confidence == nil {
+	if f := digestOf(t, s, Extra{Predicted: true}); f.Confidence == nil {
 		t.Error("a prediction has no confidence")
 	}
-	if f := Digest(s, Extra{PLDDT: [][]float64{{1, 2}}}); len(f.Notes) == 0 {
+	if f := digestOf(t, s, Extra{PLDDT: [][]float64{{1, 2}}}); len(f.Notes) == 0 {
 		t.Error("pLDDT of another length passes without a note")
+	}
+}
+
+// Hostile coordinates are refused before any work that is quadratic in them, and a cancelled digest ends.
+func TestCrowdedStructures(t *testing.T) {
+	point := structure.Residue{Comp: "ALA", Seq: 1, Auth: 1}
+	cube := &structure.Structure{Chains: []structure.Chain{{ID: "A", Kind: structure.Protein}}}
+	for i := range 25_000 { // within a cube of 30 Å
+		at := structure.Vec{float64(i % 30), float64(i / 30 % 30), float64(i) / 834}
+		cube.Chains[0].Residues = append(cube.Chains[0].Residues, structure.Residue{
+			Comp: "ALA", Seq: i + 1, Auth: i + 1,
+			Atoms: []structure.Atom{{Name: "CA", Element: "C", Pos: at}},
+		})
+	}
+	for i := range 9_000 { // on one point
+		point.Atoms = append(point.Atoms, structure.Atom{Name: fmt.Sprintf("C%d", i), Element: "C"})
+	}
+	chain := structure.Chain{ID: "A", Kind: structure.Protein, Residues: []structure.Residue{point}}
+	for name, s := range map[string]*structure.Structure{"cube": cube, "point": {Chains: []structure.Chain{chain}}} {
+		f := digestOf(t, s, Extra{})
+		if !f.Index().Crowded || f.Index().HasSurface || len(f.Notes) == 0 {
+			t.Errorf("%s: the geometry was computed; notes %q", name, f.Notes)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Digest(ctx, load(t, "1ubi"), Extra{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled digest: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package analyst
+package facts
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ type Ligand struct {
 	Count      int            `json:"neighbour_count"`
 	Polar      []AtomPair     `json:"hydrogen_bond_candidates,omitempty"`
 
-	site int
+	Site int `json:"-"` // in Index.Sites
 }
 
 // Neighbour is a residue near a ligand, with the closest pair of atoms.
@@ -30,28 +30,28 @@ type Neighbour struct {
 
 func (f *Facts) ligands() {
 	x := f.index
-	for i := range x.sites {
-		if x.sites[i].kind.Polymer() {
+	for i := range x.Sites {
+		if x.Sites[i].Kind.Polymer() {
 			continue
 		}
 		if len(f.Ligands) == maxList {
 			f.Notes = append(f.Notes, "More ligands than listed.")
 			return
 		}
-		l := Ligand{Ref: x.sites[i].ref, Kind: x.sites[i].kind, Name: x.s.Chains[x.sites[i].chain].Name, Atoms: x.sites[i].hi - x.sites[i].lo, site: i}
-		for _, j := range x.around(i, contactCut) {
-			if !x.sites[j].kind.Polymer() {
+		l := Ligand{Ref: x.Sites[i].Ref, Kind: x.Sites[i].Kind, Name: x.Structure.Chains[x.Sites[i].Chain].Name, Atoms: x.Sites[i].Hi - x.Sites[i].Lo, Site: i}
+		for _, j := range x.Around(i, ContactDistance) {
+			if !x.Sites[j].Kind.Polymer() {
 				continue
 			}
-			p, _ := x.closest(j, i)
-			l.Neighbours = append(l.Neighbours, Neighbour{x.sites[j].ref, p.AtomA, p.AtomB, round(p.Distance, 2)})
-			bonds, _, _ := x.polar(j, i)
+			p, _ := x.Closest(j, i)
+			l.Neighbours = append(l.Neighbours, Neighbour{x.Sites[j].Ref, p.AtomA, p.AtomB, round(p.Distance, 2)})
+			bonds, _, _ := x.Polar(j, i)
 			l.Polar = append(l.Polar, bonds...)
 		}
 		l.Count = len(l.Neighbours)
 		slices.SortStableFunc(l.Neighbours, func(a, b Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
 		slices.SortStableFunc(l.Polar, func(a, b AtomPair) int { return cmp.Compare(a.Distance, b.Distance) })
-		l.Neighbours, l.Polar = head(l.Neighbours, maxNear), head(l.Polar, maxNear)
+		l.Neighbours, l.Polar = Head(l.Neighbours, MaxNear), Head(l.Polar, MaxNear)
 		f.Ligands = append(f.Ligands, l)
 	}
 }

@@ -1,4 +1,4 @@
-package analyst
+package facts
 
 import (
 	"cmp"
@@ -67,19 +67,19 @@ func (f *Facts) pockets() {
 		}
 	}
 	slices.SortStableFunc(f.Pockets, func(a, b Pocket) int { return cmp.Compare(b.Volume, a.Volume) })
-	f.Pockets = head(f.Pockets, 10)
+	f.Pockets = Head(f.Pockets, 10)
 }
 
 func (l *lattice) open(c int) bool { return !l.full[c] && l.closed[c] >= pocketSides }
 
-func (x *index) lattice() (*lattice, bool) {
+func (x *Index) lattice() (*lattice, bool) {
 	lo, hi := structure.Vec{math.Inf(1), math.Inf(1), math.Inf(1)}, structure.Vec{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
 	var atoms []structure.Vec
-	for _, r := range x.polymers {
-		for p := x.sites[r.lo].lo; p < x.sites[r.hi-1].hi; p++ {
-			atoms = append(atoms, x.points[p])
+	for _, r := range x.Polymers {
+		for p := x.Sites[r.Lo].Lo; p < x.Sites[r.Hi-1].Hi; p++ {
+			atoms = append(atoms, x.Points[p])
 			for k := range lo {
-				lo[k], hi[k] = min(lo[k], x.points[p][k]), max(hi[k], x.points[p][k])
+				lo[k], hi[k] = min(lo[k], x.Points[p][k]), max(hi[k], x.Points[p][k])
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func (l *lattice) flood(c int, seen []bool) []int {
 	return cells
 }
 
-func (x *index) pocket(l *lattice, cells []int, volume float64) Pocket {
+func (x *Index) pocket(l *lattice, cells []int, volume float64) Pocket {
 	p := Pocket{Volume: round(volume, 0)}
 	touched, filled := map[int]bool{}, map[int]bool{}
 	var buf []int
@@ -187,11 +187,11 @@ func (x *index) pocket(l *lattice, cells []int, volume float64) Pocket {
 		for k := range v {
 			p.Centre[k] += v[k] / float64(len(cells))
 		}
-		buf = x.grid.Near(buf[:0], v, contactCut)
+		buf = x.grid.Near(buf[:0], v, ContactDistance)
 		for _, q := range buf {
-			if o := int(x.owner[q]); x.sites[o].kind.Polymer() {
+			if o := int(x.Owner[q]); x.Sites[o].Kind.Polymer() {
 				touched[o] = true
-			} else if structure.Distance(v, x.points[q]) <= 2 {
+			} else if structure.Distance(v, x.Points[q]) <= 2 {
 				filled[o] = true
 			}
 		}
@@ -207,6 +207,6 @@ func (x *index) pocket(l *lattice, cells []int, volume float64) Pocket {
 		return out
 	}
 	p.Count = len(touched)
-	p.Residues, p.Ligands = x.refs(head(list(touched), maxNear)), x.refs(list(filled))
+	p.Residues, p.Ligands = x.Refs(Head(list(touched), MaxNear)), x.Refs(list(filled))
 	return p
 }

@@ -1,4 +1,4 @@
-package analyst
+package facts
 
 import (
 	"math"
@@ -18,7 +18,7 @@ type Confidence struct {
 	Doubtful  []Stretch `json:"stretches_below_70,omitempty"`
 }
 
-// Stretch is a run of residues of one chain and its mean pLDDT.
+// Stretch is a Polymer of residues of one chain and its mean pLDDT.
 type Stretch struct {
 	From   ResidueRef `json:"from"`
 	To     ResidueRef `json:"to"`
@@ -50,23 +50,23 @@ type Domain struct {
 }
 
 // assignConfidence takes pLDDT as given, or else from the B-factors, and notes what does not fit.
-func (x *index) assignConfidence(given [][]float64) (notes []string) {
+func (x *Index) assignConfidence(given [][]float64) (notes []string) {
 	if given != nil && !x.fits(given) {
 		notes, given = append(notes, "The pLDDT values given do not match the chains of the structure and were left out; its B-factors were read instead."), nil
 	}
 	values := given
 	if values == nil {
-		values = structure.PLDDTFromB(x.s)
+		values = structure.PLDDTFromB(x.Structure)
 	}
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, r := range x.polymers {
-		for _, v := range values[r.chain][:r.hi-r.lo] {
+	for _, r := range x.Polymers {
+		for _, v := range values[r.Chain][:r.Hi-r.Lo] {
 			low, high = min(low, v), max(high, v)
 		}
 	}
 	scale := 1.0
 	switch {
-	case len(x.polymers) == 0:
+	case len(x.Polymers) == 0:
 		return notes
 	case math.IsNaN(low) || low < 0 || high > 100 || high == 0:
 		return append(notes, "The structure is called a prediction, but its confidence values are not between 0 and 100; none is reported.")
@@ -74,21 +74,21 @@ func (x *index) assignConfidence(given [][]float64) (notes []string) {
 		scale = 100
 		notes = append(notes, "Confidence values from 0 to 1 were read as pLDDT from 0 to 100.")
 	}
-	for _, r := range x.polymers {
-		for i := r.lo; i < r.hi; i++ {
-			x.sites[i].plddt = scale * values[r.chain][i-r.lo]
+	for _, r := range x.Polymers {
+		for i := r.Lo; i < r.Hi; i++ {
+			x.Sites[i].PLDDT = scale * values[r.Chain][i-r.Lo]
 		}
 	}
-	x.confOK = true
+	x.HasConfidence = true
 	return notes
 }
 
-func (x *index) fits(given [][]float64) bool {
-	if len(given) != len(x.s.Chains) {
+func (x *Index) fits(given [][]float64) bool {
+	if len(given) != len(x.Structure.Chains) {
 		return false
 	}
-	for _, r := range x.polymers {
-		if len(given[r.chain]) != r.hi-r.lo {
+	for _, r := range x.Polymers {
+		if len(given[r.Chain]) != r.Hi-r.Lo {
 			return false
 		}
 	}
@@ -96,14 +96,14 @@ func (x *index) fits(given [][]float64) bool {
 }
 
 // confidence of the sites from lo to hi; nil where there is none.
-func (x *index) confidence(lo, hi int) *Confidence {
-	if !x.confOK {
+func (x *Index) confidence(lo, hi int) *Confidence {
+	if !x.HasConfidence {
 		return nil
 	}
 	c := &Confidence{Min: math.Inf(1), Max: math.Inf(-1)}
 	n, sum := 0.0, 0.0
 	for i := lo; i < hi; i++ {
-		v := x.sites[i].plddt
+		v := x.Sites[i].PLDDT
 		if math.IsNaN(v) {
 			continue
 		}
@@ -127,41 +127,41 @@ func (x *index) confidence(lo, hi int) *Confidence {
 	for _, share := range []*float64{&c.VeryHigh, &c.Confident, &c.Low, &c.VeryLow} {
 		*share = round(*share/n, 4)
 	}
-	c.Doubtful = head(x.stretches(lo, hi, func(v float64) bool { return v < 70 }), maxList)
+	c.Doubtful = Head(x.Stretches(lo, hi, func(v float64) bool { return v < 70 }), maxList)
 	return c
 }
 
 // stretches are the runs of residues whose pLDDT passes, chain by chain.
-func (x *index) stretches(lo, hi int, pass func(float64) bool) []Stretch {
+func (x *Index) Stretches(lo, hi int, pass func(float64) bool) []Stretch {
 	var out []Stretch
 	for i := lo; i < hi; i++ {
-		v := x.sites[i].plddt
+		v := x.Sites[i].PLDDT
 		if math.IsNaN(v) || !pass(v) {
 			continue
 		}
 		j, sum := i, 0.0
-		for j < hi && x.sites[j].chain == x.sites[i].chain && !math.IsNaN(x.sites[j].plddt) && pass(x.sites[j].plddt) {
-			sum += x.sites[j].plddt
+		for j < hi && x.Sites[j].Chain == x.Sites[i].Chain && !math.IsNaN(x.Sites[j].PLDDT) && pass(x.Sites[j].PLDDT) {
+			sum += x.Sites[j].PLDDT
 			j++
 		}
-		out = append(out, Stretch{x.sites[i].ref, x.sites[j-1].ref, j - i, round(sum/float64(j-i), 2)})
+		out = append(out, Stretch{x.Sites[i].Ref, x.Sites[j-1].Ref, j - i, round(sum/float64(j-i), 2)})
 		i = j - 1
 	}
 	return out
 }
 
 // tokens gives the matrix row of each polymer's first residue, or false where the matrix does not fit.
-func (x *index) tokens(n int) ([]int, bool) {
+func (x *Index) tokens(n int) ([]int, bool) {
 	var residues, tokens []int // rows of first residues, without and with ligands
 	nr, nt, last := 0, 0, -1
-	for i := range x.sites {
-		s := &x.sites[i]
-		if !s.kind.Polymer() {
-			nt += s.hi - s.lo
+	for i := range x.Sites {
+		s := &x.Sites[i]
+		if !s.Kind.Polymer() {
+			nt += s.Hi - s.Lo
 			continue
 		}
-		if s.chain != last {
-			residues, tokens, last = append(residues, nr), append(tokens, nt), s.chain
+		if s.Chain != last {
+			residues, tokens, last = append(residues, nr), append(tokens, nt), s.Chain
 		}
 		nr, nt = nr+1, nt+1
 	}
@@ -187,14 +187,14 @@ func (f *Facts) readPAE(m structure.Matrix) {
 		sum += float64(v)
 	}
 	p.Mean = round(sum/float64(len(m.V)), 2)
-	for i, a := range x.polymers {
-		for j, b := range x.polymers[i:] {
+	for i, a := range x.Polymers {
+		for j, b := range x.Polymers[i:] {
 			j += i
 			if len(p.Within)+len(p.Between) > maxList {
 				break
 			}
-			e := blockError(m, first[i], a.hi-a.lo, first[j], b.hi-b.lo)
-			e.A, e.B = x.s.Chains[a.chain].ID, x.s.Chains[b.chain].ID
+			e := blockError(m, first[i], a.Hi-a.Lo, first[j], b.Hi-b.Lo)
+			e.A, e.B = x.Structure.Chains[a.Chain].ID, x.Structure.Chains[b.Chain].ID
 			if i == j {
 				p.Within = append(p.Within, e)
 			} else {
@@ -203,7 +203,7 @@ func (f *Facts) readPAE(m structure.Matrix) {
 		}
 		p.Domains = append(p.Domains, x.domains(m, a, first[i])...)
 	}
-	p.Domains = head(p.Domains, maxList)
+	p.Domains = Head(p.Domains, maxList)
 	f.PAE = p
 }
 
@@ -227,8 +227,8 @@ func blockError(m structure.Matrix, a, na, b, nb int) PairError {
 
 // domains cuts a chain where the error across the cut is largest, as long as it is at least 10 Å and twice that within the
 // parts, each at least 30 residues long. Domains made of several stretches are not found.
-func (x *index) domains(m structure.Matrix, r run, first int) []Domain {
-	n := r.hi - r.lo
+func (x *Index) domains(m structure.Matrix, r Polymer, first int) []Domain {
+	n := r.Hi - r.Lo
 	bin := max(1, (n+799)/800) // prefix sums of at most 800² blocks
 	k := n / bin
 	if n < 60 || k == 0 {
@@ -266,7 +266,7 @@ func (x *index) domains(m structure.Matrix, r run, first int) []Domain {
 			if b == k {
 				to = n - 1
 			}
-			out = append(out, Domain{x.sites[r.lo+a*bin].ref, x.sites[r.lo+to].ref, round(mean(a, b, a, b), 2)})
+			out = append(out, Domain{x.Sites[r.Lo+a*bin].Ref, x.Sites[r.Lo+to].Ref, round(mean(a, b, a, b), 2)})
 			return
 		}
 		cut(a, at)
@@ -277,4 +277,17 @@ func (x *index) domains(m structure.Matrix, r run, first int) []Domain {
 		return nil
 	}
 	return out
+}
+
+// Band is the word of the AlphaFold database for a pLDDT.
+func Band(v float64) string {
+	switch {
+	case v >= 90:
+		return "very high"
+	case v >= 70:
+		return "confident"
+	case v >= 50:
+		return "low"
+	}
+	return "very low"
 }

@@ -1,7 +1,8 @@
-package analyst
+package facts
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -25,7 +26,7 @@ type Interface struct {
 	Bridges   []AtomPair   `json:"salt_bridges,omitempty"`
 	Scores    *Scores      `json:"scores,omitempty"`
 
-	runA, runB int
+	polymerA, polymerB int
 }
 
 // Scores of an interface of a prediction. Zero where what they need was not given.
@@ -47,15 +48,15 @@ type link struct {
 // links collects pairs of sites within the contact distance, with their closest atoms.
 type links map[[2]int32]link
 
-// take looks at the atoms near atom p that come after it.
-func (l links) take(x *index, p int, near []int) {
+// add records the sites of the atoms near atom p that come after it.
+func (l links) add(x *Index, p int, near []int) {
 	for _, q := range near {
-		a, b := x.owner[p], x.owner[q]
+		a, b := x.Owner[p], x.Owner[q]
 		if q <= p || a == b {
 			continue
 		}
-		d := structure.Distance(x.points[p], x.points[q])
-		if d > contactCut {
+		d := structure.Distance(x.Points[p], x.Points[q])
+		if d > ContactDistance {
 			continue
 		}
 		if old, ok := l[[2]int32{a, b}]; !ok || d < old.d {
@@ -73,12 +74,12 @@ func (f *Facts) contacts() {
 	x := f.index
 	byPair := map[[2]int]*Interface{}
 	sides := map[[2]int]map[int]bool{}
-	runs := make([]int, len(x.sites))
+	runs := make([]int, len(x.Sites))
 	for i := range runs {
 		runs[i] = -1
 	}
-	for k, r := range x.polymers {
-		for i := r.lo; i < r.hi; i++ {
+	for k, r := range x.Polymers {
+		for i := r.Lo; i < r.Hi; i++ {
 			runs[i] = k
 		}
 	}
@@ -87,8 +88,8 @@ func (f *Facts) contacts() {
 		if ra < 0 || rb < 0 {
 			continue
 		}
-		bonds, bridge, bridged := x.polar(l.a, l.b)
-		if !x.adjacent(l.a, l.b) {
+		bonds, bridge, bridged := x.Polar(l.a, l.b)
+		if !x.Adjacent(l.a, l.b) {
 			f.HBonds += len(bonds)
 		}
 		if bridged {
@@ -101,73 +102,73 @@ func (f *Facts) contacts() {
 		key := [2]int{ra, rb}
 		in := byPair[key]
 		if in == nil {
-			in = &Interface{A: x.sites[l.a].ref.Chain, B: x.sites[l.b].ref.Chain, Closest: x.pair(l.pair[0], l.pair[1]), runA: ra, runB: rb}
+			in = &Interface{A: x.Sites[l.a].Ref.Chain, B: x.Sites[l.b].Ref.Chain, Closest: x.Pair(l.pair[0], l.pair[1]), polymerA: ra, polymerB: rb}
 			byPair[key], sides[key] = in, map[int]bool{}
 		}
-		in.take(x, l, bonds, bridge, bridged)
+		in.add(x, l, bonds, bridge, bridged)
 		sides[key][l.a], sides[key][l.b] = true, true
 	}
-	f.Bridges = head(f.Bridges, maxList)
+	f.Bridges = Head(f.Bridges, maxList)
 	for key, in := range byPair {
 		in.finish(x, sides[key])
 		f.Interfaces = append(f.Interfaces, *in)
 	}
-	slices.SortFunc(f.Interfaces, func(a, b Interface) int { return cmp.Or(a.runA-b.runA, a.runB-b.runB) })
-	f.Interfaces = head(f.Interfaces, maxList)
+	slices.SortFunc(f.Interfaces, func(a, b Interface) int { return cmp.Or(a.polymerA-b.polymerA, a.polymerB-b.polymerB) })
+	f.Interfaces = Head(f.Interfaces, maxList)
 }
 
-func (in *Interface) take(x *index, l link, bonds []AtomPair, bridge AtomPair, bridged bool) {
+func (in *Interface) add(x *Index, l link, bonds []AtomPair, bridge AtomPair, bridged bool) {
 	in.Contacts++
 	if l.d < in.Closest.Distance {
-		in.Closest = x.pair(l.pair[0], l.pair[1])
+		in.Closest = x.Pair(l.pair[0], l.pair[1])
 	}
 	in.HBondN += len(bonds)
 	in.HBonds = append(in.HBonds, bonds...)
 	if bridged {
 		in.Bridges = append(in.Bridges, bridge)
 	}
-	ra, okA := x.sites[l.a].accessible()
-	rb, okB := x.sites[l.b].accessible()
-	if okA && okB && ra < buriedBelow && rb < buriedBelow {
+	ra, okA := x.Sites[l.a].Accessible()
+	rb, okB := x.Sites[l.b].Accessible()
+	if okA && okB && ra < BuriedBelow && rb < BuriedBelow {
 		in.Core++
 	}
 }
 
-func (in *Interface) finish(x *index, touched map[int]bool) {
-	ra, rb := x.polymers[in.runA], x.polymers[in.runB]
+func (in *Interface) finish(x *Index, touched map[int]bool) {
+	ra, rb := x.Polymers[in.polymerA], x.Polymers[in.polymerB]
 	for _, side := range []struct {
-		r    run
+		r    Polymer
 		refs *[]ResidueRef
 		n    *int
 	}{{ra, &in.ResiduesA, &in.CountA}, {rb, &in.ResiduesB, &in.CountB}} {
-		for i := side.r.lo; i < side.r.hi; i++ {
+		for i := side.r.Lo; i < side.r.Hi; i++ {
 			if touched[i] {
 				*side.n++
-				if len(*side.refs) < maxNear {
-					*side.refs = append(*side.refs, x.sites[i].ref)
+				if len(*side.refs) < MaxNear {
+					*side.refs = append(*side.refs, x.Sites[i].Ref)
 				}
 			}
 		}
 	}
 	slices.SortStableFunc(in.HBonds, func(a, b AtomPair) int { return cmp.Compare(a.Distance, b.Distance) })
-	in.HBonds, in.Bridges = head(in.HBonds, maxNear), head(in.Bridges, maxNear)
+	in.HBonds, in.Bridges = Head(in.HBonds, MaxNear), Head(in.Bridges, MaxNear)
 	in.Buried = round(x.buriedArea(ra, rb), 1)
 }
 
 // polar lists the hydrogen-bond candidates between two sites, and the salt bridge where the charged atoms are near enough.
-func (x *index) polar(i, j int) (bonds []AtomPair, bridge AtomPair, bridged bool) {
-	for p := x.sites[i].lo; p < x.sites[i].hi; p++ {
-		for q := x.sites[j].lo; q < x.sites[j].hi; q++ {
-			d := structure.Distance(x.points[p], x.points[q])
+func (x *Index) Polar(i, j int) (bonds []AtomPair, bridge AtomPair, bridged bool) {
+	for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
+		for q := x.Sites[j].Lo; q < x.Sites[j].Hi; q++ {
+			d := structure.Distance(x.Points[p], x.Points[q])
 			if d > bridgeCut {
 				continue
 			}
-			if d <= hbondCut && mayBond(&x.sites[i], x.atoms[p], &x.sites[j], x.atoms[q]) {
-				bonds = append(bonds, x.pair(p, q))
+			if d <= hbondCut && mayBond(&x.Sites[i], x.Atoms[p], &x.Sites[j], x.Atoms[q]) {
+				bonds = append(bonds, x.Pair(p, q))
 			}
-			qp, qq := chargeOf(&x.sites[i], x.atoms[p].Name), chargeOf(&x.sites[j], x.atoms[q].Name)
+			qp, qq := chargeOf(&x.Sites[i], x.Atoms[p].Name), chargeOf(&x.Sites[j], x.Atoms[q].Name)
 			if qp*qq < 0 && (!bridged || d < bridge.Distance) {
-				bridge, bridged = x.pair(p, q), true
+				bridge, bridged = x.Pair(p, q), true
 			}
 		}
 	}
@@ -179,22 +180,22 @@ var charged = map[string]int{
 	"D/OD1": -1, "D/OD2": -1, "E/OE1": -1, "E/OE2": -1, "K/NZ": 1, "R/NE": 1, "R/NH1": 1, "R/NH2": 1,
 }
 
-func chargeOf(s *site, atom string) int {
-	if s.kind != structure.Protein {
+func chargeOf(s *Site, atom string) int {
+	if s.Kind != structure.Protein {
 		return 0
 	}
-	return charged[string(s.letter)+"/"+atom]
+	return charged[string(s.Letter)+"/"+atom]
 }
 
 // mayBond says whether one of two atoms can give a hydrogen that the other can take.
-func mayBond(s *site, a *structure.Atom, t *site, b *structure.Atom) bool {
+func mayBond(s *Site, a *structure.Atom, t *Site, b *structure.Atom) bool {
 	giveA, takeA := roles(s, a)
 	giveB, takeB := roles(t, b)
 	return giveA && takeB || giveB && takeA
 }
 
 // roles of an atom. Where the chemistry is not known (bases, ligands) an N or O may be both.
-func roles(s *site, a *structure.Atom) (gives, takes bool) {
+func roles(s *Site, a *structure.Atom) (gives, takes bool) {
 	el := a.Element
 	if el == "" {
 		el = a.Name[:min(1, len(a.Name))]
@@ -202,12 +203,12 @@ func roles(s *site, a *structure.Atom) (gives, takes bool) {
 	if el != "N" && el != "O" {
 		return false, false
 	}
-	if s.kind != structure.Protein {
+	if s.Kind != structure.Protein {
 		return true, true
 	}
 	if el == "N" {
-		ring := s.letter == 'H' && a.Name != "N"
-		return a.Name != "N" || s.letter != 'P', ring
+		ring := s.Letter == 'H' && a.Name != "N"
+		return a.Name != "N" || s.Letter != 'P', ring
 	}
 	return a.Name == "OG" || a.Name == "OG1" || a.Name == "OH", true
 }
@@ -216,35 +217,35 @@ func roles(s *site, a *structure.Atom) (gives, takes bool) {
 func (f *Facts) sulfurs() {
 	x := f.index
 	var at []int
-	for i := range x.sites {
-		if x.sites[i].kind != structure.Protein || x.sites[i].letter != 'C' {
+	for i := range x.Sites {
+		if x.Sites[i].Kind != structure.Protein || x.Sites[i].Letter != 'C' {
 			continue
 		}
-		for p := x.sites[i].lo; p < x.sites[i].hi; p++ {
-			if x.atoms[p].Name == "SG" {
+		for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
+			if x.Atoms[p].Name == "SG" {
 				at = append(at, p)
 			}
 		}
 	}
 	points := make([]structure.Vec, len(at))
 	for i, p := range at {
-		points[i] = x.points[p]
+		points[i] = x.Points[p]
 	}
 	for _, c := range structure.Contacts(points, points, sulfurMaybe) {
 		if c.A >= c.B || c.Distance < sulfurLow {
 			continue
 		}
-		p := x.pair(at[c.A], at[c.B])
+		p := x.Pair(at[c.A], at[c.B])
 		if c.Distance <= sulfurBond {
 			f.Disulfides = append(f.Disulfides, p)
-			x.sites[x.owner[at[c.A]]].bonded, x.sites[x.owner[at[c.B]]].bonded = true, true
+			x.Sites[x.Owner[at[c.A]]].Bonded, x.Sites[x.Owner[at[c.B]]].Bonded = true, true
 		} else {
 			f.MaybeSS = append(f.MaybeSS, p)
 		}
 	}
-	for i := range x.sites {
-		if s := &x.sites[i]; s.kind == structure.Protein && s.letter == 'C' && !s.bonded {
-			f.FreeCys = append(f.FreeCys, s.ref)
+	for i := range x.Sites {
+		if s := &x.Sites[i]; s.Kind == structure.Protein && s.Letter == 'C' && !s.Bonded {
+			f.FreeCys = append(f.FreeCys, s.Ref)
 		}
 	}
 }
@@ -253,26 +254,26 @@ func (f *Facts) sulfurs() {
 func (f *Facts) scoreInterfaces(pae structure.Matrix) {
 	x := f.index
 	n := 0
-	for _, r := range x.polymers {
-		n += r.hi - r.lo
+	for _, r := range x.Polymers {
+		n += r.Hi - r.Lo
 	}
-	if !x.confOK || len(f.Interfaces) == 0 || n > 6000 {
+	if !x.HasConfidence || len(f.Interfaces) == 0 || n > 6000 {
 		return
 	}
 	c := structure.Complex{}
 	var rows []int
 	first, ok := x.tokens(pae.N)
 	ok = ok && pae.N > 0 && len(pae.V) == pae.N*pae.N
-	for k, r := range x.polymers {
-		for i := r.lo; i < r.hi; i++ {
-			beta, has := x.sites[i].res.Beta()
+	for k, r := range x.Polymers {
+		for i := r.Lo; i < r.Hi; i++ {
+			beta, has := x.Sites[i].Residue.Beta()
 			if !has {
 				return
 			}
-			c.Chain, c.Beta, c.PLDDT = append(c.Chain, k), append(c.Beta, beta), append(c.PLDDT, x.sites[i].plddt)
-			c.Nucleic = append(c.Nucleic, x.sites[i].kind != structure.Protein)
+			c.Chain, c.Beta, c.PLDDT = append(c.Chain, k), append(c.Beta, beta), append(c.PLDDT, x.Sites[i].PLDDT)
+			c.Nucleic = append(c.Nucleic, x.Sites[i].Kind != structure.Protein)
 			if ok {
-				rows = append(rows, first[k]+i-r.lo)
+				rows = append(rows, first[k]+i-r.Lo)
 			}
 		}
 	}
@@ -281,7 +282,7 @@ func (f *Facts) scoreInterfaces(pae structure.Matrix) {
 	}
 	for _, s := range c.Interfaces() {
 		for i := range f.Interfaces {
-			if in := &f.Interfaces[i]; in.runA == s.A && in.runB == s.B {
+			if in := &f.Interfaces[i]; in.polymerA == s.A && in.polymerB == s.B {
 				in.Scores = &Scores{round(s.IPTM, 4), round(s.IPSAE, 4), round(s.PDockQ, 4), round(s.PDockQ2, 4), round(s.MinPAE, 2), ok}
 			}
 		}
@@ -297,6 +298,16 @@ func submatrix(m structure.Matrix, rows []int) structure.Matrix {
 		for _, j := range rows {
 			out.V = append(out.V, m.V[i*m.N+j])
 		}
+	}
+	return out
+}
+
+// String lists the scores; those that need the predicted aligned error only where it was given.
+func (s *Scores) String() string {
+	out := fmt.Sprintf("pDockQ %.3f", s.PDockQ)
+	if s.HasPAE {
+		out += fmt.Sprintf(", ipTM of the pair %.3f, ipSAE %.3f, pDockQ2 %.3f, lowest error between them %.1f Å",
+			s.IPTM, s.IPSAE, s.PDockQ2, s.MinPAE)
 	}
 	return out
 }

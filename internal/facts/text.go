@@ -1,4 +1,4 @@
-package analyst
+package facts
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// summary is the overview in sentences.
-func (f *Facts) summary() (string, []ResidueRef) {
+// Summary is the overview in sentences.
+func (f *Facts) Summary() (string, []ResidueRef) {
 	lines, cited := f.lines(6)
 	return strings.Join(lines, "\n"), cited
 }
@@ -50,22 +50,22 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 		name = f.Source
 	}
 	if name != "" {
-		kind += " “" + clip(name, 120) + "”"
+		kind += " “" + Clip(name, 120) + "”"
 	}
-	say("The %s has %s with %d residues, %s and %s.", kind, count(len(f.Chains), "chain", "chains"), f.Residues, count(len(f.Ligands), "ligand or ion", "ligands or ions"), count(f.Waters, "water molecule", "water molecules"))
-	for _, c := range head(f.Chains, n) {
-		text := fmt.Sprintf("Chain %s: %s, %s (%s to %s), %.2f kDa, radius of gyration %s", c.ID, c.Kind, count(c.Length, "residue", "residues"), c.First.Short(), c.Last.Short(), c.Mass/1000, angstrom(c.Gyration))
+	say("The %s has %s with %d residues, %s and %s.", kind, Quantity(len(f.Chains), "chain", "chains"), f.Residues, Quantity(len(f.Ligands), "ligand or ion", "ligands or ions"), Quantity(f.Waters, "water molecule", "water molecules"))
+	for _, c := range Head(f.Chains, n) {
+		text := fmt.Sprintf("Chain %s: %s, %s (%s to %s), %.2f kDa, radius of gyration %s", c.ID, c.Kind, Quantity(c.Length, "residue", "residues"), c.First.Short(), c.Last.Short(), c.Mass/1000, Angstrom(c.Gyration))
 		if c.Kind == "protein" {
 			text += fmt.Sprintf(", net charge %+.1f e at pH 7", c.Charge)
 		}
 		if s := c.Secondary; s != nil {
-			text += fmt.Sprintf("; %s helix, %s strand (%s)", percent(s.Helix), percent(s.Strand), character(s))
+			text += fmt.Sprintf("; %s helix, %s strand (%s)", Percent(s.Helix), Percent(s.Strand), s.Character())
 		}
 		if k := c.Confidence; k != nil {
-			text += fmt.Sprintf("; mean pLDDT %.1f (%s), %s of residues below 70", k.Mean, band(k.Mean), percent(k.Low+k.VeryLow))
+			text += fmt.Sprintf("; mean pLDDT %.1f (%s), %s of residues below 70", k.Mean, Band(k.Mean), Percent(k.Low+k.VeryLow))
 		}
 		if len(c.Gaps) > 0 {
-			text += fmt.Sprintf("; %s", count(len(c.Gaps), "gap", "gaps"))
+			text += fmt.Sprintf("; %s", Quantity(len(c.Gaps), "gap", "gaps"))
 		}
 		say("%s.", text)
 		cited = append(cited, c.First, c.Last)
@@ -90,72 +90,72 @@ func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRe
 	if p := f.PAE; p != nil {
 		say("Mean predicted aligned error %.1f Å; stretches placed as units: %d.", p.Mean, len(p.Domains))
 	}
-	for _, l := range head(f.Ligands, n) {
+	for _, l := range Head(f.Ligands, n) {
 		near := l.Neighbours
 		if len(near) == 0 {
 			say("%s: no residue within 4.5 Å.", l.Ref)
 			continue
 		}
-		say("%s: %s within 4.5 Å, the closest %s at %s.", l.Ref, count(l.Count, "residue", "residues"), near[0].Residue, angstrom(near[0].Distance))
+		say("%s: %s within 4.5 Å, the closest %s at %s.", l.Ref, Quantity(l.Count, "residue", "residues"), near[0].Residue, Angstrom(near[0].Distance))
 		*cited = append(*cited, l.Ref, near[0].Residue)
 	}
 	if a := f.Affinity; a != nil {
 		say("Predicted affinity: value %.3f (log10 of an IC50 in µM), probability of binding %.3f.", a.Value, a.Probability)
 	}
-	for _, in := range head(f.Interfaces, n) {
+	for _, in := range Head(f.Interfaces, n) {
 		say("Chains %s and %s touch with %d and %d residues and bury %.0f Å²; %d hydrogen-bond candidates, %d salt bridges.", in.A, in.B, in.CountA, in.CountB, in.Buried, in.HBondN, len(in.Bridges))
 	}
 	if len(f.Disulfides) > 0 {
-		say("%s by distance: %s.", count(len(f.Disulfides), "disulfide", "disulfides"), pairList(f.Disulfides, n))
-		*cited = append(*cited, ends(head(f.Disulfides, n))...)
+		say("%s by distance: %s.", Quantity(len(f.Disulfides), "disulfide", "disulfides"), PairList(f.Disulfides, n))
+		*cited = append(*cited, PairRefs(Head(f.Disulfides, n))...)
 	}
 	if f.BridgeN > 0 {
-		say("%s by distance.", count(f.BridgeN, "salt bridge", "salt bridges"))
+		say("%s by distance.", Quantity(f.BridgeN, "salt bridge", "salt bridges"))
 	}
 	if len(f.Pockets) > 0 {
-		say("%s by geometry alone, the largest %.0f Å³.", count(len(f.Pockets), "pocket", "pockets"), f.Pockets[0].Volume)
+		say("%s by geometry alone, the largest %.0f Å³.", Quantity(len(f.Pockets), "pocket", "pockets"), f.Pockets[0].Volume)
 	}
 }
 
 func (f *Facts) detailLines(n int, say func(string, ...any)) {
-	for _, c := range head(f.Chains, n) {
-		say("Sequence of chain %s: %s", c.ID, clip(c.Sequence, 3000))
+	for _, c := range Head(f.Chains, n) {
+		say("Sequence of chain %s: %s", c.ID, Clip(c.Sequence, 3000))
 		if c.Secondary != nil {
 			var list []string
 			for _, g := range c.Secondary.Segments {
 				list = append(list, fmt.Sprintf("%s %d–%d", g.Kind(), g.From.Number, g.To.Number))
 			}
-			say("Secondary structure of chain %s: %s.", c.ID, orNone(and(list, n)))
+			say("Secondary structure of chain %s: %s.", c.ID, OrNone(Join(list, n)))
 		}
 		if c.Confidence != nil {
 			var list []string
 			for _, s := range c.Confidence.Doubtful {
 				list = append(list, fmt.Sprintf("%d–%d (mean %.0f)", s.From.Number, s.To.Number, s.Mean))
 			}
-			say("pLDDT below 70 in chain %s: %s.", c.ID, orNone(and(list, n)))
+			say("pLDDT below 70 in chain %s: %s.", c.ID, OrNone(Join(list, n)))
 		}
-		for _, g := range head(c.Gaps, n) {
+		for _, g := range Head(c.Gaps, n) {
 			say("Gap between %s and %s, %d missing by the numbers.", g.After, g.Before, g.Missing)
 		}
 	}
-	for _, l := range head(f.Ligands, n) {
+	for _, l := range Head(f.Ligands, n) {
 		var list []string
 		for _, v := range l.Neighbours {
-			list = append(list, fmt.Sprintf("%s %s", v.Residue, angstrom(v.Distance)))
+			list = append(list, fmt.Sprintf("%s %s", v.Residue, Angstrom(v.Distance)))
 		}
-		say("Around %s: %s.", l.Ref, orNone(and(list, 30)))
+		say("Around %s: %s.", l.Ref, OrNone(Join(list, 30)))
 	}
-	for _, in := range head(f.Interfaces, n) {
-		say("Interface %s–%s: chain %s %s; chain %s %s.", in.A, in.B, in.A, names(in.ResiduesA, 60), in.B, names(in.ResiduesB, 60))
+	for _, in := range Head(f.Interfaces, n) {
+		say("Interface %s–%s: chain %s %s; chain %s %s.", in.A, in.B, in.A, ShortRefs(in.ResiduesA, 60), in.B, ShortRefs(in.ResiduesB, 60))
 	}
 	if len(f.Bridges) > 0 {
-		say("Salt bridges: %s.", pairList(f.Bridges, n))
+		say("Salt bridges: %s.", PairList(f.Bridges, n))
 	}
-	for i, p := range head(f.Pockets, 5) {
-		say("Pocket %d: %.0f Å³, %s.", i+1, p.Volume, refList(p.Residues, 40))
+	for i, p := range Head(f.Pockets, 5) {
+		say("Pocket %d: %.0f Å³, %s.", i+1, p.Volume, RefList(p.Residues, 40))
 	}
-	for _, p := range head(f.Patches, 5) {
-		say("Hydrophobic patch: %s.", refList(p.Residues, 30))
+	for _, p := range Head(f.Patches, 5) {
+		say("Hydrophobic patch: %s.", RefList(p.Residues, 30))
 	}
 	say("Accessible surface %.0f Å²; %d residues buried, %d exposed.", f.Shape.Area, f.Shape.Buried, f.Shape.Exposed)
 }

@@ -1,0 +1,236 @@
+// Package facts computes what the coordinates of one structure say: chains and their composition, secondary structure, contacts,
+// interfaces, surface, pockets, ligands and their surroundings, and how confident a prediction is of its parts.
+//
+// It owns the digest of facts (Digest, Facts), its residue-level view (Index), and how both are written in sentences. It must
+// not read files, keep state, interpret questions, or say anything that needs an experiment (function, affinity, effects of
+// mutations).
+//
+// Files: facts.go the digest; index.go sites and atoms; chain.go composition, charge, mass, gaps; secondary.go; confidence.go
+// pLDDT and aligned errors; contact.go interfaces, salt bridges, hydrogen-bond candidates, disulfides; surface.go accessible
+// surface, shape, hydrophobic patches; pocket.go; ligand.go; text.go the digest as lines; format.go figures and lists.
+package facts
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"pleat/internal/structure"
+)
+
+// Bounds of what a digest holds; counts beside the lists are always of everything.
+const (
+	maxList     = 200     // entries of one list
+	MaxNear     = 80      // residues around one ligand, or on one side of an interface
+	maxGeometry = 400_000 // heavy atoms beyond which contacts, surface and pockets are left out
+
+	maxCrowd     = 400  // heavy atoms in a cube of 8 Å
+	maxSiteAtoms = 2000 // heavy atoms of one residue or ligand
+)
+
+// Distances in Å. Heavy atoms only, since most structures carry no hydrogens.
+const (
+	ContactDistance = 4.5 // two residues touch
+	hbondCut        = 3.5 // a donor and an acceptor may share a hydrogen
+	bridgeCut       = 4.0 // carboxylate O to side-chain N, Barlow and Thornton, J. Mol. Biol. 168, 867 (1983)
+	sulfurLow       = 1.8
+	sulfurBond      = 2.5
+	sulfurMaybe     = 3.0
+)
+
+// Extra is what is known of a structure beside its coordinates. The zero value: nothing.
+type Extra struct {
+	Source    string           // how the structure is called: a file name, a job; may be empty
+	Predicted bool             // a model made it, so that its B-factors are pLDDT unless PLDDT is given
+	Model     string           // which model
+	PLDDT     [][]float64      // 0 to 100, by chain and residue of the structure
+	PAE       structure.Matrix // one row per polymer residue, or per residue and heavy atom of a ligand
+	PTM, IPTM *float64
+	Affinity  *Affinity
+	Method    string  // experiment, when known: X-RAY DIFFRACTION
+	Resolved  float64 // resolution in Å; 0: not known
+}
+
+// Affinity is a model's estimate of how a ligand binds, as interface.md names it.
+type Affinity struct {
+	Value       float64 `json:"affinity_pred_value"`         // log10 of an IC50 in µM, as Boltz-2 gives it
+	Probability float64 `json:"affinity_probability_binary"` // that the ligand binds at all, 0 to 1
+}
+
+// ResidueRef names one residue as PDB files do.
+type ResidueRef struct {
+	Chain  string `json:"chain"`
+	Number int    `json:"number"`
+	Ins    string `json:"insertion_code,omitempty"`
+	Name   string `json:"name"` // component code: ASP
+}
+
+func (r ResidueRef) String() string {
+	return fmt.Sprintf("%s (chain %s)", r.Short(), r.Chain)
+}
+
+// Short leaves out the chain.
+func (r ResidueRef) Short() string { return fmt.Sprintf("%s %d%s", r.Name, r.Number, r.Ins) }
+
+// AtomPair is two atoms and the distance between them in Å.
+type AtomPair struct {
+	A        ResidueRef `json:"a"`
+	AtomA    string     `json:"atom_a"`
+	B        ResidueRef `json:"b"`
+	AtomB    string     `json:"atom_b"`
+	Distance float64    `json:"distance_A"`
+}
+
+func (p AtomPair) String() string {
+	return fmt.Sprintf("%s %s – %s %s %s", p.A, p.AtomA, p.B, p.AtomB, Angstrom(p.Distance))
+}
+
+// Facts is the digest of one structure: what was computed, in plain numbers. Lists
+// are bounded; the counts beside them are not. Lengths are in Å. It encodes as JSON;
+// one that was decoded again has lost the coordinates that questions about single
+// residues need.
+type Facts struct {
+	Source     string       `json:"source,omitempty"`
+	Title      string       `json:"title,omitempty"`
+	Method     string       `json:"method,omitempty"`
+	Resolution float64      `json:"resolution_A,omitempty"`
+	Predicted  bool         `json:"predicted"`
+	Model      string       `json:"model,omitempty"`
+	PTM        *float64     `json:"ptm,omitempty"`
+	IPTM       *float64     `json:"iptm,omitempty"`
+	Residues   int          `json:"residues"` // of polymers
+	Atoms      int          `json:"atoms"`    // every atom of the file's first model
+	HeavyAtoms int          `json:"heavy_atoms"`
+	Waters     int          `json:"waters"`
+	Chains     []Chain      `json:"chains"` // polymers
+	Ligands    []Ligand     `json:"ligands,omitempty"`
+	Confidence *Confidence  `json:"confidence,omitempty"`
+	PAE        *PAE         `json:"pae,omitempty"`
+	Shape      Shape        `json:"shape"`
+	Interfaces []Interface  `json:"interfaces,omitempty"`
+	Disulfides []AtomPair   `json:"disulfides,omitempty"`         // S–S 1.8 to 2.5 Å
+	MaybeSS    []AtomPair   `json:"close_sulfur_pairs,omitempty"` // up to 3.0 Å
+	FreeCys    []ResidueRef `json:"free_cysteines,omitempty"`
+	Bridges    []AtomPair   `json:"salt_bridges,omitempty"`
+	BridgeN    int          `json:"salt_bridge_count"`
+	HBonds     int          `json:"hydrogen_bond_candidates"` // between residues not next to each other
+	Pockets    []Pocket     `json:"pockets,omitempty"`        // by geometry alone
+	Patches    []Patch      `json:"hydrophobic_patches,omitempty"`
+	Affinity   *Affinity    `json:"affinity,omitempty"`
+	Notes      []string     `json:"notes,omitempty"` // what was left out, and why
+
+	index *Index
+}
+
+// Digest computes the facts of a structure. What cannot be computed is left out, with a note where a reader could expect it;
+// the only error is that of ctx, once it ends. A nil structure has no chains. The structure must not change while the facts are
+// in use.
+//
+// Contacts, surface and pockets are left out of structures with more than 400,000 heavy atoms, and of those whose atoms lie so
+// close together that every atom has thousands of neighbours: no molecule is packed like that, and the work would be quadratic.
+func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, error) {
+	if s == nil {
+		s = &structure.Structure{}
+	}
+	x := newIndex(s)
+	f := &Facts{
+		Source:     extra.Source,
+		Title:      s.Title,
+		Method:     extra.Method,
+		Resolution: extra.Resolved,
+		Model:      extra.Model,
+		PTM:        extra.PTM,
+		IPTM:       extra.IPTM,
+		Affinity:   extra.Affinity,
+		Atoms:      s.Atoms(),
+		HeavyAtoms: x.heavy,
+		Waters:     x.waters,
+		index:      x,
+	}
+	f.Predicted = extra.Predicted || extra.PLDDT != nil || extra.PAE.N > 0 || titleOfPrediction(s.Title)
+	x.assignStates()
+	if f.Predicted {
+		f.Notes = append(f.Notes, x.assignConfidence(extra.PLDDT)...)
+	}
+	for _, p := range x.Polymers {
+		f.Residues += p.Hi - p.Lo
+	}
+	if why := x.crowding(); why != "" {
+		x.Crowded = true
+		f.Notes = append(f.Notes, why)
+	} else if len(x.Points) > maxGeometry {
+		f.Notes = append(f.Notes, fmt.Sprintf(
+			"The structure has %d heavy atoms; contacts, surface and pockets are computed up to %d.", len(x.Points), maxGeometry))
+	} else if err := f.geometry(ctx); err != nil {
+		return nil, err
+	}
+	for _, p := range x.Polymers {
+		f.Chains = append(f.Chains, x.chainFacts(p))
+	}
+	f.Confidence = x.confidence(0, len(x.Sites))
+	if extra.PAE.N > 0 {
+		f.readPAE(extra.PAE)
+	}
+	f.scoreInterfaces(extra.PAE)
+	return f, ctx.Err()
+}
+
+// geometry fills in what needs neighbours in space.
+func (f *Facts) geometry(ctx context.Context) error {
+	f.sulfurs()
+	if err := f.index.surface(ctx); err != nil {
+		return err
+	}
+	for _, compute := range []func(){f.contacts, f.ligands, f.shape, f.patches, f.pockets} {
+		compute()
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// crowding says why neighbours in space cannot be computed in reasonable time; empty where they can. A protein has about 50
+// heavy atoms in a cube of 8 Å, diamond 90.
+func (x *Index) crowding() string {
+	const edge = 8.0
+	cells := map[[3]int32]int{}
+	for _, v := range x.Points {
+		var cell [3]int32
+		for k := range v {
+			cell[k] = int32(min(max(math.Floor(v[k]/edge), -1<<30), 1<<30))
+		}
+		if cells[cell]++; cells[cell] > maxCrowd {
+			return fmt.Sprintf("Atoms lie on one another: more than %d heavy atoms share a cube of 8 Å. "+
+				"Contacts, surface and pockets were not computed.", maxCrowd)
+		}
+	}
+	for i := range x.Sites {
+		if n := x.Sites[i].Hi - x.Sites[i].Lo; n > maxSiteAtoms {
+			return fmt.Sprintf("%s has %d heavy atoms. Contacts, surface and pockets are computed of residues and ligands "+
+				"with at most %d.", x.Sites[i].Ref, n, maxSiteAtoms)
+		}
+	}
+	return ""
+}
+
+// titleOfPrediction knows the titles that databases of predictions write.
+func titleOfPrediction(title string) bool {
+	t := strings.ToUpper(title)
+	for _, word := range [...]string{"ALPHAFOLD", "ESMFOLD", "PREDICTED STRUCTURE", "PREDICTION FOR", "COMPUTED STRUCTURE MODEL"} {
+		if strings.Contains(t, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// round keeps n decimals, so that the digest stays short.
+func round(x float64, n int) float64 {
+	p := math.Pow10(n)
+	return math.Round(x*p) / p
+}
+
+// Index returns the residue-level view, or nil where the facts were decoded from JSON.
+func (f *Facts) Index() *Index { return f.index }

@@ -1,0 +1,130 @@
+package facts
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"pleat/internal/structure"
+)
+
+// How facts are written in sentences. Lengths are in Å, residues as in LYS 48 (chain A).
+
+// Angstrom writes a length with two decimals.
+func Angstrom(d float64) string { return fmt.Sprintf("%.2f Å", d) }
+
+// Plural returns one where n is 1, many otherwise.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// Quantity writes a number and its noun: 1 chain, 3 chains.
+func Quantity(n int, one, many string) string { return fmt.Sprintf("%d %s", n, Plural(n, one, many)) }
+
+// Percent writes a share from 0 to 1 as a percentage with one decimal.
+func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+// Join joins at most n phrases: a, b and c. It says how many it leaves out.
+func Join(list []string, n int) string {
+	if len(list) > n {
+		return strings.Join(list[:n], ", ") + fmt.Sprintf(" and %d more", len(list)-n)
+	}
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+}
+
+// RefList names at most n residues, each chain once: LYS 6, LYS 8 (chain A); GLU 2 (chain B).
+func RefList(refs []ResidueRef, n int) string {
+	var groups []string
+	for i := 0; i < min(n, len(refs)); {
+		j := i
+		var names []string
+		for j < min(n, len(refs)) && refs[j].Chain == refs[i].Chain {
+			names = append(names, refs[j].Short())
+			j++
+		}
+		groups = append(groups, fmt.Sprintf("%s (chain %s)", strings.Join(names, ", "), refs[i].Chain))
+		i = j
+	}
+	out := strings.Join(groups, "; ")
+	if len(refs) > n {
+		out += fmt.Sprintf(" and %d more", len(refs)-n)
+	}
+	return out
+}
+
+// ShortRefs names at most n residues without their chain.
+func ShortRefs(refs []ResidueRef, n int) string {
+	var out []string
+	for _, r := range refs {
+		out = append(out, r.Short())
+	}
+	return Join(out, n)
+}
+
+// Span names a stretch of a chain by its ends.
+func Span(from, to ResidueRef) string {
+	if from == to {
+		return from.String()
+	}
+	return fmt.Sprintf("%s to %s", from.Short(), to)
+}
+
+// PairList names at most n pairs of atoms with their distances.
+func PairList(list []AtomPair, n int) string {
+	var names []string
+	for _, p := range list {
+		names = append(names, p.String())
+	}
+	if len(names) > n {
+		return strings.Join(names[:n], "; ") + fmt.Sprintf("; and %d more", len(names)-n)
+	}
+	return strings.Join(names, "; ")
+}
+
+// PairRefs returns the residues at both ends of each pair.
+func PairRefs(list []AtomPair) (out []ResidueRef) {
+	for _, p := range list {
+		out = append(out, p.A, p.B)
+	}
+	return out
+}
+
+// OrNone returns s, or the word none where s is empty.
+func OrNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// KindName is the word for a kind of polymer: protein, RNA, DNA.
+func KindName(k structure.Kind) string {
+	if k == structure.RNA || k == structure.DNA {
+		return strings.ToUpper(string(k))
+	}
+	return string(k)
+}
+
+// Clip shortens text to n printable runes.
+func Clip(text string, n int) string {
+	out := make([]rune, 0, n)
+	for _, c := range text {
+		if !unicode.IsPrint(c) {
+			c = ' '
+		}
+		if len(out) == n {
+			return string(out) + "…"
+		}
+		out = append(out, c)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Head returns the first n entries of a list.
+func Head[T any](list []T, n int) []T { return list[:min(n, len(list))] }

@@ -1,0 +1,174 @@
+package facts
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"pleat/internal/structure"
+)
+
+// Site is one residue, ligand or ion, with the facts that belong to it alone.
+type Site struct {
+	Ref     ResidueRef
+	Residue *structure.Residue
+	Chain   int            // index into Index.Structure.Chains
+	Kind    structure.Kind // of the chain
+	Letter  byte           // one-letter code of the standard parent residue; 0 outside polymers
+	Lo, Hi  int            // its heavy atoms: Index.Atoms[Lo:Hi] and Index.Points[Lo:Hi]
+	State   byte           // secondary structure, a letter of DSSP; 0: not assigned
+	PLDDT   float64        // from 0 to 100; NaN: not known
+	Area    float64        // accessible surface in Å²; meaningful where Index.HasSurface
+	Bonded  bool           // a cysteine in a disulfide
+}
+
+// Is says whether the residue, or the standard residue that it is a modification of, has one of the component codes.
+func (s *Site) Is(names []string) bool {
+	if slices.Contains(names, s.Ref.Name) {
+		return true
+	}
+	std, ok := structure.Component(s.Kind, s.Letter)
+	return ok && slices.Contains(names, std)
+}
+
+// Polymer is the range of one chain's residues: Index.Sites[Lo:Hi].
+type Polymer struct{ Chain, Lo, Hi int }
+
+// Index is the residue-level view of a structure from which the facts are computed: sites in file order, and the heavy atoms of
+// everything but water, site by site. Readers must not change it.
+type Index struct {
+	Structure     *structure.Structure
+	Sites         []Site
+	Polymers      []Polymer
+	Atoms         []*structure.Atom
+	Owner         []int32 // site of each atom
+	Points        []structure.Vec
+	HasConfidence bool // Site.PLDDT is set
+	HasSurface    bool // Site.Area is set
+	Crowded       bool // atoms lie on one another: neighbours must not be searched for
+
+	grid   *structure.Grid
+	heavy  int // heavy atoms, those of waters included
+	waters int
+	linked []link // sites that touch; set together with the surface
+}
+
+func newIndex(s *structure.Structure) *Index {
+	x := &Index{Structure: s}
+	for c := range s.Chains {
+		ch := &s.Chains[c]
+		from := len(x.Sites)
+		for r := range ch.Residues {
+			res := &ch.Residues[r]
+			if ch.Kind != structure.Water {
+				x.add(c, ch, res)
+				continue
+			}
+			x.waters++
+			for i := range res.Atoms {
+				if !hydrogen(&res.Atoms[i]) {
+					x.heavy++
+				}
+			}
+		}
+		if ch.Kind.Polymer() && len(x.Sites) > from {
+			x.Polymers = append(x.Polymers, Polymer{c, from, len(x.Sites)})
+		}
+	}
+	x.heavy += len(x.Atoms)
+	x.grid = structure.NewGrid(x.Points, surfaceReach)
+	return x
+}
+
+func (x *Index) add(chain int, ch *structure.Chain, res *structure.Residue) {
+	site := Site{
+		Ref:     ResidueRef{Chain: ch.ID, Number: res.Auth, Ins: res.Ins, Name: res.Comp},
+		Residue: res,
+		Chain:   chain,
+		Kind:    ch.Kind,
+		Lo:      len(x.Atoms),
+		PLDDT:   math.NaN(),
+	}
+	if ch.Kind.Polymer() {
+		site.Letter = structure.Letter(ch.Kind, res.Comp)
+	}
+	for i := range res.Atoms {
+		a := &res.Atoms[i]
+		if sum := a.Pos[0] + a.Pos[1] + a.Pos[2]; hydrogen(a) || math.IsNaN(sum) || math.IsInf(sum, 0) {
+			continue
+		}
+		x.Atoms = append(x.Atoms, a)
+		x.Owner = append(x.Owner, int32(len(x.Sites)))
+		x.Points = append(x.Points, a.Pos)
+	}
+	site.Hi = len(x.Atoms)
+	x.Sites = append(x.Sites, site)
+}
+
+func hydrogen(a *structure.Atom) bool {
+	if a.Element != "" {
+		return a.Element == "H" || a.Element == "D"
+	}
+	return strings.HasPrefix(strings.TrimLeft(a.Name, "0123456789"), "H")
+}
+
+// Adjacent says whether two sites follow each other in one chain.
+func (x *Index) Adjacent(i, j int) bool {
+	return x.Sites[i].Kind.Polymer() && x.Sites[i].Chain == x.Sites[j].Chain && (j-i == 1 || i-j == 1)
+}
+
+// Closest returns the pair of heavy atoms of two sites that are nearest to each other, and false where one site has none.
+func (x *Index) Closest(i, j int) (AtomPair, bool) {
+	a, b := &x.Sites[i], &x.Sites[j]
+	best, at := math.Inf(1), [2]int{}
+	for p := a.Lo; p < a.Hi; p++ {
+		for q := b.Lo; q < b.Hi; q++ {
+			if d := structure.Distance(x.Points[p], x.Points[q]); d < best {
+				best, at = d, [2]int{p, q}
+			}
+		}
+	}
+	if math.IsInf(best, 1) {
+		return AtomPair{}, false
+	}
+	return x.Pair(at[0], at[1]), true
+}
+
+// Pair describes two atoms, given by their positions in Atoms, and the distance between them.
+func (x *Index) Pair(p, q int) AtomPair {
+	return AtomPair{
+		A:        x.Sites[x.Owner[p]].Ref,
+		AtomA:    x.Atoms[p].Name,
+		B:        x.Sites[x.Owner[q]].Ref,
+		AtomB:    x.Atoms[q].Name,
+		Distance: structure.Distance(x.Points[p], x.Points[q]),
+	}
+}
+
+// Around lists the sites with a heavy atom within radius Å of one of site i, without i itself, in no particular order.
+func (x *Index) Around(i int, radius float64) []int {
+	seen := map[int]bool{i: true}
+	var out, buf []int
+	for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
+		buf = x.grid.Near(buf[:0], x.Points[p], radius)
+		for _, q := range buf {
+			if o := int(x.Owner[q]); !seen[o] {
+				seen[o] = true
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// Refs returns the names of sites.
+func (x *Index) Refs(sites []int) []ResidueRef {
+	out := make([]ResidueRef, len(sites))
+	for i, s := range sites {
+		out[i] = x.Sites[s].Ref
+	}
+	return out
+}
+
+// List names at most n sites in a sentence.
+func (x *Index) List(sites []int, n int) string { return RefList(x.Refs(sites), n) }

@@ -1,0 +1,128 @@
+package facts
+
+import "pleat/internal/structure"
+
+// Secondary is one chain's secondary structure by DSSP.
+type Secondary struct {
+	States   string    `json:"states"` // one letter per residue, '?' where the main chain is incomplete
+	Assigned int       `json:"assigned"`
+	Helix    float64   `json:"helix"`  // share of assigned residues in H, G or I
+	Strand   float64   `json:"strand"` // in E or B
+	Other    float64   `json:"other"`
+	Segments []Segment `json:"segments"` // helices and strands
+}
+
+// Segment is a Polymer of residues in one state.
+type Segment struct {
+	State  string     `json:"state"` // H, G, I, E or B
+	From   ResidueRef `json:"from"`
+	To     ResidueRef `json:"to"`
+	Length int        `json:"length"`
+}
+
+// StateName is the word for a letter of DSSP: H is an α-helix.
+func StateName(state byte) string {
+	switch state {
+	case 'H':
+		return "α-helix"
+	case 'G':
+		return "3-10 helix"
+	case 'I':
+		return "π-helix"
+	case 'E':
+		return "β-strand"
+	case 'B':
+		return "isolated β-bridge"
+	case 'T':
+		return "turn"
+	case 'S':
+		return "bend"
+	case '-':
+		return "coil"
+	}
+	return "not assigned"
+}
+
+// Kind is the segment's state in words.
+func (s Segment) Kind() string { return StateName(s.State[0]) }
+
+func (x *Index) assignStates() {
+	all := x.Structure.SecondaryStructure()
+	for _, r := range x.Polymers {
+		for i := r.Lo; i < r.Hi; i++ {
+			x.Sites[i].State = all[r.Chain][i-r.Lo]
+		}
+	}
+}
+
+func (x *Index) secondary(r Polymer) *Secondary {
+	out := &Secondary{}
+	states := make([]byte, 0, r.Hi-r.Lo)
+	var n [3]int
+	for i := r.Lo; i < r.Hi; i++ {
+		state := x.Sites[i].State
+		if state == 0 {
+			states = append(states, '?')
+			continue
+		}
+		states = append(states, state)
+		out.Assigned++
+		switch structure.ThreeState(state) {
+		case 'H':
+			n[0]++
+		case 'E':
+			n[1]++
+		default:
+			n[2]++
+		}
+	}
+	if out.Assigned == 0 {
+		return nil
+	}
+	out.States = string(states)
+	share := func(k int) float64 { return round(float64(k)/float64(out.Assigned), 4) }
+	out.Helix, out.Strand, out.Other = share(n[0]), share(n[1]), share(n[2])
+	for i := 0; i < len(states); {
+		j := i + 1
+		for j < len(states) && states[j] == states[i] {
+			j++
+		}
+		if k := states[i]; k != '?' && structure.ThreeState(k) != '-' {
+			out.Segments = append(out.Segments, Segment{string(k), x.Sites[r.Lo+i].Ref, x.Sites[r.Lo+j-1].Ref, j - i})
+		}
+		i = j
+	}
+	return out
+}
+
+// Character describes the secondary structure in a few words: «mostly» from half of the residues on, «partly» from a tenth on.
+func (s *Secondary) Character() string {
+	switch {
+	case s.Helix >= 0.5:
+		return "mostly helical"
+	case s.Strand >= 0.5:
+		return "mostly strands"
+	case s.Helix >= 0.1 && s.Strand >= 0.1:
+		return "mixed, neither makes up half"
+	case s.Helix >= 0.1:
+		return "partly helical, the larger part neither helix nor strand"
+	case s.Strand >= 0.1:
+		return "partly strands, the larger part neither helix nor strand"
+	}
+	return "mostly without helix or strand"
+}
+
+// SegmentAt returns the first and the last site of the run of equal states around a site.
+func (x *Index) SegmentAt(i int) (first, last int) {
+	first, last = i, i
+	same := func(j int) bool {
+		return j >= 0 && j < len(x.Sites) && x.Sites[j].Chain == x.Sites[i].Chain && x.Sites[j].State == x.Sites[i].State
+	}
+	for same(first - 1) {
+		first--
+	}
+	for same(last + 1) {
+		last++
+	}
+	return first, last
+}
