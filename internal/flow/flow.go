@@ -67,6 +67,8 @@ type Plan struct {
 	Seed     string // as given; empty: to be chosen
 	Public   bool
 	Webhooks json.RawMessage // as given, checked; nil: none
+
+	Destinations []pleat.Setting // Webhooks, parsed
 }
 
 // Bounds of an input.
@@ -103,7 +105,8 @@ func parse(word string, input json.RawMessage, draft bool, path string) (Plan, e
 	if *f.err != nil {
 		return Plan{}, *f.err
 	}
-	if _, err := pleat.ParseWebhooks(p.Webhooks, path+".webhooks", true); err != nil {
+	var err error
+	if p.Destinations, err = pleat.ParseWebhooks(p.Webhooks, path+".webhooks", true); err != nil {
 		return Plan{}, err
 	}
 	return p, nil

@@ -15,11 +15,12 @@ type Fold struct {
 	Owner pleat.UserID
 }
 
-// Follow is the workflow that a fold sets off.
+// Follow is the workflow that a fold starts.
 type Follow struct {
 	Name  string
 	Input json.RawMessage
 	Draft bool
+	Plan  Plan // Input, parsed
 }
 
 // FromFold is the workflow that a destination of a fold (qna, md or another word for them) starts, by the settings it
@@ -81,7 +82,7 @@ func fromFold(word string, settings json.RawMessage, fold Fold, path string) (Fo
 	if out.Input, err = json.Marshal(input); err != nil {
 		return out, err
 	}
-	_, err = parse(word, out.Input, out.Draft, path)
+	out.Plan, err = parse(word, out.Input, out.Draft, path)
 	return out, err
 }
 

@@ -21,7 +21,7 @@ func (s *Server) usage(ctx context.Context, c *call) (api.Usage, error) {
 // listModels is GET /v1/models.
 func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], error) {
 	out := api.List[api.Model]{Data: []api.Model{}}
-	list, err := s.models.get(ctx, s, false)
+	list, err := s.resolver.Models(ctx)
 	for i := range list {
 		out.Data = append(out.Data, modelOut(&list[i]))
 	}

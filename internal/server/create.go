@@ -2,20 +2,17 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"pleat"
 	"pleat/api"
 	"pleat/internal/store"
+	"pleat/internal/submit"
 )
 
 // createJob is POST /v1/jobs. Whatever is refused before the store is asked costs no quota.
@@ -46,7 +43,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 		}
 	}
 	p.job.Owner, p.job.LibraryItem = c.who.User, from
-	spec := runSpec(&p.job, p.model)
+	spec := submit.JobRun(&p.job, p.model)
 	spec.Fresh = fresh(c.r)
 	made, err := s.store.CreateJob(ctx, store.NewJob{
 		Job: p.job, Run: spec, Quota: s.cfg.Quota, Key: key, Digest: digest, Subs: p.subs,
@@ -148,9 +145,11 @@ func (s *Server) draft(ctx context.Context, owner pleat.UserID, in *api.CreateJo
 		return prepared{}, err
 	}
 	p := prepared{job: job}
-	if p.job.Constraints.Webhooks, p.subs, err = s.webhooks(ctx, owner, job.Constraints.Webhooks, "constraints.webhooks", false); err != nil {
+	hooks, err := s.resolver.JobWebhooks(ctx, owner, job.Constraints.Webhooks)
+	if err != nil {
 		return p, err
 	}
+	p.job.Constraints.Webhooks, p.subs = hooks.Settings, hooks.Subscriptions
 	p.model, err = s.model(ctx, in.Params)
 	return p, err
 }
@@ -163,47 +162,17 @@ func (s *Server) model(ctx context.Context, in *api.Params) (pleat.Model, error)
 	if in.ModelName == "" {
 		return pleat.Model{}, pleat.Invalidf("params.modelName is required; GET /v1/models lists what there is")
 	}
-	all, err := s.models.get(ctx, s, false)
+	all, err := s.resolver.Models(ctx)
 	if err != nil {
 		return pleat.Model{}, err
 	}
 	if m, err := pleat.FindModel(all, in.ModelName); err == nil {
 		return m, nil
 	}
-	if all, err = s.models.get(ctx, s, true); err != nil { // a worker may have come since
+	if all, err = s.resolver.RecentModels(ctx); err != nil { // a worker may have come since
 		return pleat.Model{}, err
 	}
 	return pleat.FindModel(all, in.ModelName)
-}
-
-// modelCache keeps the workers' models for a second: every creation needs them and they rarely change.
-type modelCache struct {
-	mu   sync.Mutex
-	at   time.Time
-	list []pleat.Model
-}
-
-const (
-	modelsFresh = time.Second
-	modelsAgain = 100 * time.Millisecond // for names that are not there
-)
-
-func (m *modelCache) get(ctx context.Context, s *Server, again bool) ([]pleat.Model, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	fresh := modelsFresh
-	if again {
-		fresh = modelsAgain
-	}
-	if age := time.Since(m.at); len(m.list) > 0 && age < fresh {
-		return m.list, nil
-	}
-	list, err := s.store.Models(ctx)
-	if err != nil {
-		return nil, err
-	}
-	m.list, m.at = list, time.Now()
-	return list, nil
 }
 
 // fresh reports whether a request wants its run computed, whatever earlier runs gave: RFC 9111, section 5.2.1.
@@ -216,21 +185,6 @@ func fresh(r *http.Request) bool {
 		}
 	}
 	return false
-}
-
-// runSpec is what a run of a validated job needs. A seed that was not given is chosen here, and kept with the run; a remote model
-// that takes none has none.
-func runSpec(j *pleat.Job, m pleat.Model) store.RunSpec {
-	seed, given := j.Params.Seed()
-	if !given && m.Seeded() {
-		var b [4]byte
-		_, _ = rand.Read(b[:]) // never fails
-		seed = strconv.FormatUint(uint64(binary.LittleEndian.Uint32(b[:])), 10)
-	}
-	return store.RunSpec{
-		Model: m.Name, WeightSet: m.WeightSet, Method: m.Method, Seed: seed, Params: j.Params,
-		Lane: j.FirstLane(m), Memory: m.Memory.Bytes(j.Largest(m)),
-	}
 }
 
 // jobOf turns the wire's spelling into the domain's.
@@ -342,7 +296,7 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 	if job.Complex != v.Job.Complex {
 		return api.CreatedJob{}, pleat.Invalidf("params.modelName: the model %q would fold the chains %s and the job's results are of the other form; create a new job for it", m.Name, map[bool]string{true: "together", false: "each on its own"}[job.Complex])
 	}
-	spec := runSpec(&job, m)
+	spec := submit.JobRun(&job, m)
 	spec.Fresh = fresh(c.r)
 	made, err := s.store.Rerun(ctx, c.who.User, id, spec, s.cfg.Quota)
 	if err != nil {

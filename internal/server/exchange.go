@@ -45,7 +45,7 @@ func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (a
 
 // chooseModel gives a job the first model here that takes it, and says in a note what it did.
 func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, err error) {
-	all, err := s.models.get(ctx, s, false)
+	all, err := s.resolver.Models(ctx)
 	if err != nil {
 		return "", err
 	}

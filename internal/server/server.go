@@ -24,12 +24,10 @@
 //	artifact.go          signed links and files
 //	workflow.go          workflows: create, execute, change
 //	flowview.go          workflows: read, list, linked rows
-//	source.go            the structure that a workflow works on
 //	frame.go             a frame of a simulation as a structure
 //	library.go           the callers' files, and links to them
 //	upload.go            uploads and what they may hold
 //	stream.go            server-sent events
-//	settings.go          who is notified when a run ends
 //	webhook.go           endpoints, subscriptions, deliveries, ingest
 //	account.go           keys, quota, session, models
 //	openapi.go           the OpenAPI document
@@ -55,6 +53,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/submit"
 	"pleat/internal/webhook"
 )
 
@@ -93,7 +92,7 @@ type Server struct {
 	document []byte // OpenAPI
 	docs     []byte // the page of it
 	cache    *cache
-	models   modelCache
+	resolver *submit.Resolver // decisions that workers share
 	limits   *limiter
 	streams  streamCount
 	checks   chan struct{} // bounds looks at uploaded files
@@ -144,6 +143,13 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.limits = newLimiter(cfg.Rate, cfg.Burst)
 	if s.guard = d.Guard; s.guard == nil {
 		s.guard = webhook.NewGuard(nil, nil, nil)
+	}
+	s.resolver = &submit.Resolver{
+		Store:        s.store,
+		Guard:        s.guard,
+		Ring:         s.ring,
+		FetchPDB:     cfg.FetchPDB,
+		FetchUniProt: cfg.FetchUniProt,
 	}
 	s.meters = newMeters(s)
 	s.meters.registry.MustRegister(d.Figures...)

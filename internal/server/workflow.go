@@ -2,10 +2,7 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"pleat"
@@ -16,45 +13,38 @@ import (
 
 // createWorkflow is POST /v1/workflows.
 func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWorkflow) (api.Workflow, error) {
-	if in.WorkflowName == "" {
-		return api.Workflow{}, pleat.Invalidf("workflow_name is required; it must be qna_v1 or md")
-	}
-	word, kind, ok := pleat.WorkflowWord(in.WorkflowName)
-	if !ok {
-		return api.Workflow{}, noWorkflowNamed(in.WorkflowName)
-	}
-	if err := pleat.CheckName("name", in.Name); err != nil {
+	word, err := checkCreateWorkflow(in)
+	if err != nil {
 		return api.Workflow{}, err
-	}
-	if in.CreateMode != "" && in.CreateMode != "draft" {
-		return api.Workflow{}, pleat.Invalidf("create_mode is %q; it may be draft, or absent", pleat.Clip(in.CreateMode))
-	}
-	if len(in.Input) == 0 {
-		return api.Workflow{}, pleat.Invalidf("workflow_input is required; it must be an object")
 	}
 	draft := in.CreateMode == "draft"
 	p, err := flow.Parse(word, in.Input, draft)
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	n := store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
-		Owner: c.who.User, Kind: kind, Word: word, Type: pleat.WorkflowType(word), Name: in.Name, Public: p.Public, Input: in.Input,
-	}}
-	if err := s.resolve(ctx, c.who.User, &p, draft); err != nil {
+	if err := s.resolver.CheckSource(ctx, c.who.User, &p, draft); err != nil {
 		return api.Workflow{}, err
 	}
-	n.Workflow.Source = p.Source.Fold
+	n := store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
+		Owner:  c.who.User,
+		Kind:   p.Kind,
+		Word:   word,
+		Type:   pleat.WorkflowType(word),
+		Name:   in.Name,
+		Public: p.Public,
+		Source: p.Source.Fold,
+	}}
 	if !draft {
-		if n.Run, err = s.flowSpec(ctx, &p); err != nil {
+		if n.Run, err = s.resolver.WorkflowRun(ctx, &p); err != nil {
 			return api.Workflow{}, err
 		}
 	}
-	kept, subs, err := s.webhooks(ctx, c.who.User, p.Webhooks, "workflow_input.webhooks", true)
+	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.who.User, &p)
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	n.Subs = subs
-	if n.Workflow.Input, err = edited(in.Input, "webhooks", kept); err != nil {
+	n.Subs = hooks.Subscriptions
+	if n.Workflow.Input, err = withField(in.Input, "webhooks", hooks.Settings); err != nil {
 		return api.Workflow{}, err
 	}
 	w, err := s.store.CreateWorkflow(ctx, n)
@@ -64,10 +54,31 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	if !draft {
 		s.meters.created.WithLabelValues(n.Run.Model).Inc()
 	}
-	return s.flowNow(ctx, w.ID)
+	return s.readFlow(ctx, w.ID)
 }
 
-func noWorkflowNamed(name string) error {
+// checkCreateWorkflow checks everything about a request but its input, and returns the word for the workflow.
+func checkCreateWorkflow(in *api.CreateWorkflow) (word string, err error) {
+	if in.WorkflowName == "" {
+		return "", pleat.Invalidf("workflow_name is required; it must be qna_v1 or md")
+	}
+	word, _, ok := pleat.WorkflowWord(in.WorkflowName)
+	if !ok {
+		return "", unknownWorkflow(in.WorkflowName)
+	}
+	if err := pleat.CheckName("name", in.Name); err != nil {
+		return "", err
+	}
+	if in.CreateMode != "" && in.CreateMode != "draft" {
+		return "", pleat.Invalidf("create_mode is %q; it may be draft, or absent", pleat.Clip(in.CreateMode))
+	}
+	if len(in.Input) == 0 {
+		return "", pleat.Invalidf("workflow_input is required; it must be an object")
+	}
+	return word, nil
+}
+
+func unknownWorkflow(name string) error {
 	all := []string{"qna_v1", "md", "evolla_v1", "calvados_openmm_v1"}
 	if n := pleat.Nearest(name, all); n != "" {
 		return pleat.Invalidf("workflow_name %q is not a known workflow; did you mean %q?", pleat.Clip(name), n)
@@ -75,8 +86,8 @@ func noWorkflowNamed(name string) error {
 	return pleat.Invalidf("workflow_name %q is not a known workflow; there are %s", pleat.Clip(name), strings.Join(all, ", "))
 }
 
-// edited is an object with one field set to a value, where that is not nil.
-func edited(input json.RawMessage, field string, value json.RawMessage) (json.RawMessage, error) {
+// withField returns an object with one field set to a value; a nil value changes nothing.
+func withField(input json.RawMessage, field string, value json.RawMessage) (json.RawMessage, error) {
 	if value == nil {
 		return input, nil
 	}
@@ -87,30 +98,6 @@ func edited(input json.RawMessage, field string, value json.RawMessage) (json.Ra
 	all[field] = value
 	b, err := encode(all)
 	return json.RawMessage(strings.TrimSpace(string(b))), err
-}
-
-// flowSpec finds the engine for a plan. A seed that was not given is chosen here, and kept with the run.
-func (s *Server) flowSpec(ctx context.Context, p *flow.Plan) (store.RunSpec, error) {
-	models, err := s.models.get(ctx, s, false)
-	if err != nil {
-		return store.RunSpec{}, err
-	}
-	t, err := flow.Choose(p, models)
-	if err != nil {
-		if models, err = s.models.get(ctx, s, true); err != nil { // a worker may have come since
-			return store.RunSpec{}, err
-		}
-		if t, err = flow.Choose(p, models); err != nil {
-			return store.RunSpec{}, err
-		}
-	}
-	if t.Seed == "" {
-		var b [4]byte
-		_, _ = rand.Read(b[:]) // never fails
-		t.Seed = strconv.FormatUint(uint64(binary.LittleEndian.Uint32(b[:])), 10)
-	}
-	return store.RunSpec{Model: t.Model, WeightSet: t.WeightSet, Method: t.Method, Seed: t.Seed, Lane: t.Lane, Memory: t.Memory, Kind: p.Kind,
-		Params: pleat.Params{Model: t.Model}}, nil
 }
 
 // ownFlow reads a workflow of the caller's.
@@ -145,10 +132,10 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if p.Source.Kind == flow.SourceFold {
 		p.Source.Fold = w.Source
 	}
-	if err := s.resolve(ctx, w.Owner, &p, false); err != nil {
+	if err := s.resolver.CheckSource(ctx, w.Owner, &p, false); err != nil {
 		return api.Workflow{}, err
 	}
-	spec, err := s.flowSpec(ctx, &p)
+	spec, err := s.resolver.WorkflowRun(ctx, &p)
 	if err != nil {
 		return api.Workflow{}, err
 	}
@@ -156,11 +143,11 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 		return api.Workflow{}, err
 	}
 	s.meters.created.WithLabelValues(spec.Model).Inc()
-	return s.flowNow(ctx, w.ID)
+	return s.readFlow(ctx, w.ID)
 }
 
-// flowNow reads a workflow again for its owner, after a change.
-func (s *Server) flowNow(ctx context.Context, id pleat.WorkflowID) (api.Workflow, error) {
+// readFlow reads a workflow for its owner after a change.
+func (s *Server) readFlow(ctx context.Context, id pleat.WorkflowID) (api.Workflow, error) {
 	v, err := s.store.FlowView(ctx, id)
 	if err != nil {
 		return api.Workflow{}, err
@@ -213,12 +200,12 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 		return api.Workflow{}, err
 	}
 	_, err = s.store.EditDraft(ctx, c.who.User, v.Workflow.ID, func(input json.RawMessage) (json.RawMessage, error) {
-		return edited(input, "question", quoted)
+		return withField(input, "question", quoted)
 	})
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	return s.flowNow(ctx, v.Workflow.ID)
+	return s.readFlow(ctx, v.Workflow.ID)
 }
 
 // outputSchema is POST /v1/workflows/node/output-schema.

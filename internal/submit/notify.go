@@ -1,0 +1,193 @@
+package submit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"pleat"
+	"pleat/internal/flow"
+	"pleat/internal/webhook"
+)
+
+// maxWebhooks bounds the webhook settings that are stored with a run, in bytes.
+const maxWebhooks = 64 << 10
+
+// Webhooks is what the webhook settings of a run lead to.
+type Webhooks struct {
+	Settings      json.RawMessage      // to store with the run: as given, without addresses and tokens
+	Subscriptions []pleat.Subscription // to create with the run
+}
+
+// JobWebhooks reads constraints.webhooks of a job.
+func (r *Resolver) JobWebhooks(ctx context.Context, owner pleat.UserID, raw json.RawMessage) (Webhooks, error) {
+	const path = "constraints.webhooks"
+	if err := checkLength(raw, path); err != nil {
+		return Webhooks{}, err
+	}
+	settings, err := pleat.ParseWebhooks(raw, path, false)
+	if err != nil {
+		return Webhooks{}, err
+	}
+	return r.webhooks(ctx, owner, webhookInput{raw, settings, path})
+}
+
+// WorkflowWebhooks resolves the webhook settings of a plan.
+func (r *Resolver) WorkflowWebhooks(ctx context.Context, owner pleat.UserID, p *flow.Plan) (Webhooks, error) {
+	const path = "workflow_input.webhooks"
+	if err := checkLength(p.Webhooks, path); err != nil {
+		return Webhooks{}, err
+	}
+	return r.webhooks(ctx, owner, webhookInput{p.Webhooks, p.Destinations, path})
+}
+
+func checkLength(raw json.RawMessage, path string) error {
+	if len(raw) > maxWebhooks {
+		return pleat.Invalidf("%s has %d bytes; at most %d are taken", path, len(raw), maxWebhooks)
+	}
+	return nil
+}
+
+// webhookInput is the settings of a run, raw and parsed. Path names them in messages.
+type webhookInput struct {
+	raw      json.RawMessage
+	settings []pleat.Setting
+	path     string
+}
+
+func (r *Resolver) webhooks(ctx context.Context, owner pleat.UserID, in webhookInput) (Webhooks, error) {
+	out := Webhooks{Settings: in.raw}
+	custom := pleat.Setting{Destination: pleat.DestCustom, Word: "custom_http", TargetType: "custom_http"}
+	var err error
+	for _, set := range in.settings {
+		if set.Destination == pleat.DestCustom {
+			custom = set
+			if out.Settings, err = withoutSecrets(in.raw, set); err != nil {
+				return Webhooks{}, err
+			}
+			continue
+		}
+		if !set.Enabled {
+			continue
+		}
+		if err := flow.CheckSettings(set.Word, set.Raw, in.path+"."+set.Word); err != nil {
+			return Webhooks{}, err
+		}
+		out.Subscriptions = append(out.Subscriptions, pleat.Subscription{
+			Destination: set.Destination,
+			Word:        set.Word,
+			TargetType:  set.TargetType,
+			Settings:    set.Raw,
+		})
+	}
+	sub, err := r.subscriber(ctx, owner, custom, in.path+"."+custom.Word)
+	if sub != nil {
+		out.Subscriptions = append(out.Subscriptions, *sub)
+	}
+	return out, err
+}
+
+// customSettings is what custom_http may hold.
+type customSettings struct {
+	Enabled *bool   `json:"enabled"`
+	URL     *string `json:"target_url"`
+	Token   *string `json:"token_value"`
+}
+
+// subscriber returns the endpoint to notify when a run ends: the one in the run's own custom_http, else the owner's if
+// the owner has enabled it by default; nil: none. An error with CodeInvalid names what is wrong with the setting.
+func (r *Resolver) subscriber(
+	ctx context.Context, owner pleat.UserID, set pleat.Setting, path string,
+) (*pleat.Subscription, error) {
+	var own customSettings
+	if len(set.Raw) > 0 && json.Unmarshal(set.Raw, &own) != nil {
+		return nil, pleat.Invalidf("%s must be an object; target_url and token_value are strings", path)
+	}
+	sub := &pleat.Subscription{Destination: set.Destination, Word: set.Word, TargetType: set.TargetType}
+	switch {
+	case own.Enabled != nil && !*own.Enabled:
+		return nil, nil
+	case own.URL != nil || own.Token != nil:
+		target, err := r.ownTarget(ctx, owner, own, path)
+		sub.Own = target
+		return sub, err
+	case own.Enabled == nil:
+		id, err := r.Store.DefaultEndpoint(ctx, owner)
+		if id == "" || err != nil {
+			return nil, err
+		}
+		sub.Endpoint = id
+		return sub, nil
+	}
+	e, err := r.Store.GlobalEndpoint(ctx, owner)
+	switch {
+	case err != nil && pleat.CodeOf(err) == pleat.CodeNotFound:
+		return nil, pleat.Invalidf("%s is enabled but no endpoint is set up; PUT /v1/webhooks/custom-http-config "+
+			"sets one", path)
+	case err != nil:
+		return nil, err
+	case e.Deactivated(): // an endpoint that the service itself disabled still collects events
+		return nil, pleat.Invalidf("%s is enabled but the endpoint is not active: %s; PUT "+
+			"/v1/webhooks/custom-http-config or POST /v1/webhooks/custom-http-config/resume activates it",
+			path, e.DisabledReason)
+	}
+	sub.Endpoint = e.ID
+	return sub, nil
+}
+
+// ownTarget checks the address that a run brings, like that of the owner's endpoint, and seals its token.
+func (r *Resolver) ownTarget(
+	ctx context.Context, owner pleat.UserID, own customSettings, path string,
+) (*pleat.Target, error) {
+	switch {
+	case own.URL == nil || own.Token == nil:
+		given, missing := "target_url", "token_value"
+		if own.URL == nil {
+			given, missing = missing, given
+		}
+		return nil, pleat.Invalidf("%s.%s is given without %s; give both, or neither for the endpoint of "+
+			"PUT /v1/webhooks/custom-http-config", path, given, missing)
+	case own.Enabled == nil:
+		return nil, pleat.Invalidf("%s.enabled is required beside target_url; it must be true or false", path)
+	case r.Guard == nil:
+		return nil, pleat.Invalidf("%s.target_url is not allowed here", path)
+	}
+	if err := webhook.CheckToken(path+".token_value", *own.Token); err != nil {
+		return nil, err
+	}
+	to, err := r.Guard.CheckURL(ctx, path+".target_url", *own.URL)
+	if err != nil {
+		return nil, err
+	}
+	return &pleat.Target{URL: to.String(), Token: r.Ring.Seal(string(owner), "token", []byte(*own.Token))}, nil
+}
+
+// withoutSecrets removes the address and the token of one destination from webhook settings.
+func withoutSecrets(raw json.RawMessage, set pleat.Setting) (json.RawMessage, error) {
+	var all, custom map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(raw, &all), json.Unmarshal(set.Raw, &custom)); err != nil {
+		return nil, err
+	}
+	before := len(custom)
+	for _, secret := range []string{"target_url", "token_value"} {
+		delete(custom, secret)
+	}
+	if len(custom) == before {
+		return raw, nil
+	}
+	var err error
+	if all[set.Word], err = json.Marshal(custom); err != nil {
+		return nil, err
+	}
+	return json.Marshal(all)
+}
+
+// FollowUpWebhooks is WorkflowWebhooks for a workflow that a fold started. The setting was checked when the fold was
+// created; if its endpoint is no longer there, nobody is notified.
+func (r *Resolver) FollowUpWebhooks(ctx context.Context, owner pleat.UserID, p *flow.Plan) (Webhooks, error) {
+	w, err := r.WorkflowWebhooks(ctx, owner, p)
+	if pleat.CodeOf(err) == pleat.CodeInvalid {
+		return Webhooks{Settings: p.Webhooks}, nil
+	}
+	return w, err
+}

@@ -1,0 +1,67 @@
+package submit
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+
+	"pleat"
+	"pleat/internal/flow"
+	"pleat/internal/store"
+)
+
+// JobRun returns what a run of a validated job needs. If the job names no seed, a random one is chosen and recorded
+// with the run; a remote model that takes no seed gets none.
+func JobRun(j *pleat.Job, m pleat.Model) store.RunSpec {
+	seed, given := j.Params.Seed()
+	if !given && m.Seeded() {
+		seed = randomSeed()
+	}
+	return store.RunSpec{
+		Model:     m.Name,
+		WeightSet: m.WeightSet,
+		Method:    m.Method,
+		Seed:      seed,
+		Params:    j.Params,
+		Lane:      j.FirstLane(m),
+		Memory:    m.Memory.Bytes(j.Largest(m)),
+	}
+}
+
+// WorkflowRun returns what a run of a workflow needs: the engine is the best that runs here, or one of fallback if none
+// does. If the plan names no seed, a random one is chosen and recorded with the run. An error with CodeInvalid says that
+// no engine can execute the plan.
+func (r *Resolver) WorkflowRun(ctx context.Context, p *flow.Plan, fallback ...pleat.Model) (store.RunSpec, error) {
+	models, err := r.Models(ctx)
+	if err != nil {
+		return store.RunSpec{}, err
+	}
+	t, err := flow.Choose(p, models)
+	if err != nil {
+		if models, err = r.RecentModels(ctx); err != nil {
+			return store.RunSpec{}, err
+		}
+		t, err = flow.Choose(p, models)
+	}
+	if err != nil && len(fallback) > 0 {
+		t, err = flow.Choose(p, append(models[:len(models):len(models)], fallback...))
+	}
+	if err != nil {
+		return store.RunSpec{}, err
+	}
+	if t.Seed == "" {
+		t.Seed = randomSeed()
+	}
+	return store.RunSpec{
+		Model:     t.Model,
+		WeightSet: t.WeightSet,
+		Method:    t.Method,
+		Seed:      t.Seed,
+		Lane:      t.Lane,
+		Memory:    t.Memory,
+		Kind:      p.Kind,
+		Params:    pleat.Params{Model: t.Model},
+	}, nil
+}
+
+func randomSeed() string { return strconv.FormatUint(uint64(rand.Uint32()), 10) }

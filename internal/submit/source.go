@@ -1,0 +1,175 @@
+package submit
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"pleat"
+	"pleat/internal/flow"
+	"pleat/internal/store"
+)
+
+// CheckSource checks that the source of a workflow exists and that owner may read it, and completes the ids of a fold in
+// the plan. If the fold has not finished, only a draft is accepted.
+func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.Plan, draft bool) error {
+	switch src := &p.Source; src.Kind {
+	case flow.SourceFold:
+		fold, err := r.Fold(ctx, owner, src.Fold)
+		if err != nil {
+			return err
+		}
+		if !draft {
+			if err := fold.CheckCompleted(); err != nil {
+				return err
+			}
+		}
+		src.Fold.Run, src.Fold.Sequence = fold.View.Run.ID, fold.Sequence.ID
+		if p.QnA != nil {
+			p.QnA.Reference = src.Reference()
+		}
+	case flow.SourceLibrary, flow.SourceUpload:
+		if _, err := r.File(ctx, owner, src.Structure, StructureFile); err != nil || src.PAE.Item == "" {
+			return err
+		}
+		_, err := r.File(ctx, owner, src.PAE, PAEFile)
+		return err
+	case flow.SourcePDB:
+		if !r.FetchPDB {
+			return pleat.Invalidf("workflow_input.targetSource is pdb, but the operator does not allow this service " +
+				"to fetch from the Protein Data Bank; upload the file to the library and use targetSource library")
+		}
+	case flow.SourceUniProt:
+		if !r.FetchUniProt {
+			return pleat.Invalidf("workflow_input.targetSource is uniprot, but the operator does not allow this " +
+				"service to fetch predicted structures by UniProt accession; upload the file to the library and use " +
+				"targetSource library")
+		}
+	}
+	return nil
+}
+
+// Fold is one run of a fold job and the protein in it that a workflow works on.
+type Fold struct {
+	View     *store.View // the job as of the run, with the run's artifacts
+	Sequence pleat.Sequence
+}
+
+// Fold finds the run and the sequence that ref names: the latest run if it names none, the first protein if it names no
+// sequence. A job that owner may not read is pleat.ErrJobNotFound. The run may be in any state.
+func (r *Resolver) Fold(ctx context.Context, owner pleat.UserID, ref pleat.FoldRef) (Fold, error) {
+	v, err := r.Store.View(ctx, ref.Job)
+	if err != nil {
+		return Fold{}, err
+	}
+	if v.Job.Owner != owner && !v.Job.Public {
+		return Fold{}, pleat.ErrJobNotFound
+	}
+	if ref.Run != "" && ref.Run != v.Run.ID {
+		views, err := r.Store.RunViews(ctx, []pleat.RunID{ref.Run})
+		if err != nil {
+			return Fold{}, err
+		}
+		older := views[ref.Run]
+		if older == nil || older.Job.ID != ref.Job {
+			return Fold{}, pleat.Invalidf("workflow_input.source_job_run_id is %s, which is not a run of the job %s; "+
+				"its latest is %s", ref.Run, ref.Job, v.Run.ID)
+		}
+		v = *older
+	}
+	q, err := foldSequence(ref, v.Job.Sequences)
+	return Fold{View: &v, Sequence: q}, err
+}
+
+// foldSequence returns the protein that ref names, or the first.
+func foldSequence(ref pleat.FoldRef, all []pleat.Sequence) (pleat.Sequence, error) {
+	if ref.Sequence == "" {
+		first, ok := flow.FirstProtein(all)
+		if !ok {
+			return first, pleat.Invalidf("workflow_input.source_job_id: the job %s has no protein sequence", ref.Job)
+		}
+		return first, nil
+	}
+	i := slices.IndexFunc(all, func(q pleat.Sequence) bool { return q.ID == ref.Sequence })
+	switch {
+	case i < 0:
+		return pleat.Sequence{}, pleat.Invalidf("workflow_input.source_sequence_id is %s, which is not a sequence of "+
+			"the job %s", ref.Sequence, ref.Job)
+	case all[i].Kind != pleat.Protein:
+		return pleat.Sequence{}, pleat.Invalidf("workflow_input.source_sequence_id names a %s; it must be a protein "+
+			"of the job", all[i].Kind)
+	}
+	return all[i], nil
+}
+
+// CheckCompleted returns an error with CodeConflict if the run has no result.
+func (f Fold) CheckCompleted() error {
+	if state := f.View.Run.State; state != pleat.StateCompleted {
+		return pleat.Errorf(pleat.CodeConflict, "the fold is %s; a workflow can use it once it is COMPLETED", state)
+	}
+	return nil
+}
+
+// Artifact returns the first file of a kind that belongs to the sequence, or else to the whole run; nil: there is none.
+func (f Fold) Artifact(kind pleat.ArtifactKind) *pleat.Artifact {
+	for _, owner := range []pleat.SequenceID{f.Sequence.ID, ""} {
+		for i := range f.View.Artifacts {
+			if a := &f.View.Artifacts[i]; a.Kind == kind && a.Sequence == owner {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+// Prediction returns the scores of the structure that holds the sequence; nil: there are none.
+func (f Fold) Prediction() *pleat.Prediction {
+	if f.View.Run.Result == nil {
+		return nil
+	}
+	all := f.View.Run.Result.Predictions
+	for _, owner := range []pleat.SequenceID{f.Sequence.ID, ""} {
+		for i := range all {
+			if all[i].Sequence == owner {
+				return &all[i]
+			}
+		}
+	}
+	return nil
+}
+
+// FileRole is what a workflow reads from a library file.
+type FileRole struct {
+	Name    string   // for messages
+	Endings []string // of file names, in lower case
+}
+
+var (
+	StructureFile = FileRole{Name: "structure", Endings: []string{".pdb", ".ent", ".cif", ".mmcif"}}
+	PAEFile       = FileRole{Name: "PAE", Endings: []string{".json"}}
+)
+
+// File returns the file of owner's library that ref names, or the first of the item that fits the role.
+func (r *Resolver) File(
+	ctx context.Context, owner pleat.UserID, ref flow.FileRef, role FileRole,
+) (store.LibraryFile, error) {
+	item, err := r.Store.Item(ctx, owner, ref.Item)
+	if err != nil {
+		return store.LibraryFile{}, err
+	}
+	fits := func(f store.LibraryFile) bool {
+		return (ref.Name == "" || f.Name == ref.Name) &&
+			slices.Contains(role.Endings, strings.ToLower(path.Ext(f.Name)))
+	}
+	if i := slices.IndexFunc(item.Files, fits); i >= 0 {
+		return item.Files[i], nil
+	}
+	endings := strings.Join(role.Endings, ", ")
+	if ref.Name != "" {
+		return store.LibraryFile{}, pleat.Invalidf("workflow_input: the library item %s has no %s file named %q; "+
+			"names end in %s", item.ID, role.Name, pleat.Clip(ref.Name), endings)
+	}
+	return store.LibraryFile{}, pleat.Invalidf("workflow_input: the library item %s has no %s file; "+
+		"POST /v1/library/%s/upload-files adds one, ending in %s", item.ID, role.Name, item.ID, endings)
+}

@@ -1,0 +1,31 @@
+// Package submit makes the decisions that a request and a worker share: which model, seed, queue and memory a run gets,
+// which run and sequence of a fold a workflow works on, which file of a library item fits, and who is notified when a
+// run ends.
+//
+// It reads the store and writes nothing. It must not know HTTP, and it does not move files or execute anything.
+//
+//	submit.go   Resolver
+//	models.go   the models that run here, cached
+//	run.go      what the queue needs to know of a job or a workflow
+//	source.go   the fold or file that a workflow works on
+//	notify.go   webhook settings: who is notified when a run ends
+package submit
+
+import (
+	"pleat/internal/seal"
+	"pleat/internal/store"
+	"pleat/internal/webhook"
+)
+
+// Resolver makes decisions for new runs. Store must be set, before first use. It is safe for many goroutines and must
+// not be copied.
+type Resolver struct {
+	Store *store.Store
+	Guard *webhook.Guard // checks the addresses that runs bring for their webhooks; nil: they are refused
+	Ring  *seal.Ring     // seals the tokens of those addresses; nil only if Guard is
+
+	FetchPDB     bool // whether workflows may name an entry of the Protein Data Bank
+	FetchUniProt bool // whether workflows may name a UniProt accession
+
+	models modelCache
+}
