@@ -8,32 +8,32 @@ import (
 	"strings"
 )
 
-// Bounds of one alignment. Beyond them Read answers an error.
+// Limits of one alignment. Read returns an error beyond them.
 const (
 	MaxBytes = 256 << 20
 	MaxRows  = 500_000
-	maxName  = 1 << 10 // bytes of a row's name that are kept
-	maxLine  = 1 << 20
+	maxName  = 1 << 10 // bytes of a row's name; the rest is cut off
+	maxLine  = 1 << 20 // bytes of a line, and of a row
 )
 
-// Alignment is a multiple sequence alignment of a query, as A3M has it.
+// Alignment is a multiple sequence alignment of a query in the form of A3M.
 type Alignment struct {
 	Rows []Row // the first is the query itself, without gaps or insertions
 }
 
-// Row is one aligned sequence. Text has one capital letter or hyphen per residue of the query, and insertions between
-// them in small letters.
+// Row is one aligned sequence. Text has one upper-case letter or hyphen for each residue of the query; lower-case
+// letters between them are insertions.
 type Row struct {
 	Name string
 	Text string
 }
 
-// Query is the sequence that the rows are aligned to.
+// Query returns the sequence to which the rows are aligned.
 func (a *Alignment) Query() string { return a.Rows[0].Text }
 
-// Read reads an A3M file. Its first row must be the query, or anything without gaps and insertions where query is
-// empty. Comments (#), empty lines and dots are dropped, and an asterisk becomes X. The error is one sentence that
-// names the row or line.
+// Read parses an A3M file. Its first row must equal query; if query is empty, it must have no gaps and no insertions.
+// Comments (#), empty lines and dots are ignored, and an asterisk becomes X. The error is one sentence that names the
+// row or line.
 func Read(r io.Reader, query string) (*Alignment, error) {
 	b := builder{query: query}
 	if err := b.read(r); err != nil {
@@ -42,12 +42,12 @@ func Read(r io.Reader, query string) (*Alignment, error) {
 	return &Alignment{Rows: b.rows}, nil
 }
 
-// Check reads an A3M file as Read does, and keeps nothing of it.
+// Check validates an A3M file as Read does, without keeping the rows in memory.
 func Check(r io.Reader) error {
 	return (&builder{drop: true}).read(r)
 }
 
-// ReadQuery reads the first row of an A3M file alone.
+// ReadQuery returns the first row of an A3M file.
 func ReadQuery(r io.Reader) (string, error) {
 	b := builder{drop: true, first: true}
 	err := b.read(r)
@@ -85,14 +85,14 @@ func (b *builder) read(r io.Reader) error {
 	return nil
 }
 
-// builder collects rows, which may be wrapped over several lines.
+// builder collects rows. A row may span several lines.
 type builder struct {
 	query string
 	drop  bool // keep no rows
 	first bool // end with the first row
-	n     int  // rows that have ended
+	n     int  // complete rows
 	rows  []Row
-	open  bool // a name was read, and its row is being collected
+	open  bool // the lines of a row are being collected
 	name  string
 	text  strings.Builder
 }
@@ -109,7 +109,7 @@ func (b *builder) line(line []byte) error {
 		b.open, b.name = true, cleanName(string(line[1:min(len(line), maxName)]))
 		return nil
 	case !b.open:
-		return errors.New("stands before the first name, which begins with >")
+		return errors.New("comes before the first name, which begins with >")
 	case b.text.Len()+len(line) > maxLine:
 		return fmt.Errorf("makes a row of more than %d letters", maxLine)
 	}
@@ -134,7 +134,7 @@ func trimEnd(line []byte) []byte {
 	return line
 }
 
-// cleanName keeps a name to one printable line.
+// cleanName returns a name as one printable line.
 func cleanName(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -147,7 +147,7 @@ func cleanName(s string) string {
 	}, strings.ToValidUTF8(s, ""))
 }
 
-// end checks the row that was being collected and keeps it.
+// end validates the current row and adds it.
 func (b *builder) end() error {
 	if !b.open {
 		return nil
@@ -191,7 +191,7 @@ func firstDifference(a, b string) string {
 	return ""
 }
 
-// columns counts the letters and gaps that stand at residues of the query.
+// columns counts the letters and gaps that are aligned to residues of the query.
 func columns(text string) int {
 	n := 0
 	for i := range len(text) {
@@ -202,7 +202,7 @@ func columns(text string) int {
 	return n
 }
 
-// Aligned is the row over the residues of the query: its insertions are taken out.
+// Aligned returns the row without its insertions: one letter or hyphen for each residue of the query.
 func (r Row) Aligned() string {
 	if columns(r.Text) == len(r.Text) {
 		return r.Text
@@ -215,8 +215,8 @@ func (r Row) Aligned() string {
 	}, r.Text)
 }
 
-// Identity is the share of the query's residues that an aligned row has alike, 0 to 1. A gap is not alike, and neither
-// is an unknown residue.
+// Identity returns the fraction of the query's residues that are equal in an aligned row, 0 to 1. Gaps and unknown
+// residues (X) count as different.
 func Identity(query, aligned string) float64 {
 	alike := 0
 	for i := range len(query) {
@@ -227,7 +227,7 @@ func Identity(query, aligned string) float64 {
 	return float64(alike) / float64(len(query))
 }
 
-// WriteTo writes the alignment as A3M, two lines a row.
+// WriteTo writes the alignment as A3M with two lines for each row.
 func (a *Alignment) WriteTo(w io.Writer) (int64, error) {
 	out := bufio.NewWriter(w)
 	n := int64(0)

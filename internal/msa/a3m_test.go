@@ -50,7 +50,7 @@ func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ text, query, want string }{
 		{"", "MK", "it has no sequence"},
 		{"#1\t1\n", "MK", "it has no sequence"},
-		{"MK\n", "MK", "line 1 stands before the first name, which begins with >"},
+		{"MK\n", "MK", "line 1 comes before the first name, which begins with >"},
 		{">a\n\n>b\nMK\n", "MK", "line 3 begins a row after a bad one: row 1 is empty; it must be the sequence itself"},
 		{">a\nM-\n", "MK", `row 1 has '-' at position 2; it must be the sequence itself, in capitals without gaps`},
 		{">a\nMk\n", "", `row 1 has 'k' at position 2; it must be the sequence itself, in capitals without gaps`},

@@ -6,12 +6,11 @@ import (
 	"strconv"
 )
 
-// firstID is the number that the first sequence of a search bears; the others count on. ColabFold's programs begin
-// there.
+// firstID is the number of the first sequence of a search; the others follow. ColabFold's programs start there too.
 const firstID = 101
 
-// split sorts the blocks of a file of several alignments, which NUL bytes separate, by the number that each begins
-// with. A block for a number that was not asked for is refused.
+// split returns the blocks of a file of several alignments by the number in their first line. NUL bytes separate the
+// blocks. A block with a number that was not requested is an error.
 func split(file []byte, sequences []string) ([][]byte, error) {
 	out := make([][]byte, len(sequences))
 	for block := range bytes.SplitSeq(file, []byte{0}) {
@@ -24,7 +23,8 @@ func split(file []byte, sequences []string) ([][]byte, error) {
 		number, _, _ := bytes.Cut(name, []byte("\t"))
 		id, err := strconv.Atoi(string(number))
 		if !ok || err != nil || id < firstID || id >= firstID+len(sequences) {
-			return nil, fmt.Errorf("a block begins with %q, which is none of the sequences that were sent", clip(head))
+			return nil, fmt.Errorf("a block begins with %q, which is not one of the sequences that were sent",
+				clip(head))
 		}
 		if out[id-firstID] != nil {
 			return nil, fmt.Errorf("it has two blocks of the sequence %d", id)
@@ -34,6 +34,7 @@ func split(file []byte, sequences []string) ([][]byte, error) {
 	return out, nil
 }
 
+// clip returns at most 40 bytes for a message.
 func clip(b []byte) string {
 	if len(b) > 40 {
 		b = b[:40]
@@ -41,8 +42,8 @@ func clip(b []byte) string {
 	return string(b)
 }
 
-// gather reads one alignment per sequence out of several such files, the rows of a later file after those of an
-// earlier. Every sequence must be in the first file.
+// gather reads one alignment for each sequence from several such files. Rows of later files follow those of earlier
+// ones. The first file must contain every sequence. It sets the entries of files to nil to free memory.
 func gather(files [][]byte, sequences []string) ([]*Alignment, error) {
 	out := make([]*Alignment, len(sequences))
 	for k, file := range files {
@@ -68,7 +69,7 @@ func gather(files [][]byte, sequences []string) ([]*Alignment, error) {
 			}
 			out[i].Rows[0].Name = strconv.Itoa(firstID + i)
 		}
-		files[k] = nil // the rows have what they need of it
+		files[k] = nil
 	}
 	for i, a := range out {
 		if len(a.Rows) > MaxRows {
@@ -78,7 +79,7 @@ func gather(files [][]byte, sequences []string) ([]*Alignment, error) {
 	return out, nil
 }
 
-// checkPaired refuses paired alignments whose rows cannot belong to each other.
+// checkPaired returns an error if paired alignments differ in their number of rows.
 func checkPaired(all []*Alignment) error {
 	for i, a := range all {
 		if len(a.Rows) != len(all[0].Rows) {

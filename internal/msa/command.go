@@ -16,22 +16,22 @@ import (
 	"time"
 )
 
-// Command searches on this machine, by ColabFold's colabfold_search or by mmseqs alone. No shell is involved, and what
-// the program gets from a job is a file with its sequences.
+// Command searches on this machine with ColabFold's colabfold_search or with mmseqs. It uses no shell; of a job, the
+// program gets a file with the sequences only.
 type Command struct {
 	Program string // path of colabfold_search, or of mmseqs
-	Target  string // what it searches: colabfold_search's folder of databases, or mmseqs' database
-	Mode    Mode   // empty: ModeEnv; of no meaning to mmseqs
+	Target  string // the folder of databases for colabfold_search, or the database for mmseqs
+	Mode    Mode   // empty: ModeEnv; mmseqs ignores it
 	Threads int    // 0: one per core
-	Scratch string // folder below which each search has a folder of its own, removed in the end
+	Scratch string // each search creates a folder in it and removes it at the end
 }
 
-// colabfold reports which of the two programs it is.
+// colabfold reports whether the program is colabfold_search.
 func (c *Command) colabfold() bool {
 	return strings.HasPrefix(filepath.Base(c.Program), "colabfold_search")
 }
 
-// CheckProgram refuses a path that names neither program.
+// CheckProgram returns an error if a path names neither program.
 func CheckProgram(path string) error {
 	base := filepath.Base(path)
 	if !strings.HasPrefix(base, "colabfold_search") && !strings.HasPrefix(base, "mmseqs") {
@@ -40,7 +40,7 @@ func CheckProgram(path string) error {
 	return nil
 }
 
-// Database names the program, what it searches and the mode.
+// Database returns the program, the target and the mode.
 func (c *Command) Database() string {
 	name := filepath.Base(c.Program) + " " + c.Target
 	if c.colabfold() {
@@ -49,7 +49,7 @@ func (c *Command) Database() string {
 	return name
 }
 
-// Pairs reports whether rows can be paired: mmseqs alone knows no organisms.
+// Pairs reports whether rows can be paired; mmseqs does not know the organism of a row.
 func (c *Command) Pairs() bool { return c.colabfold() }
 
 func (c *Command) mode() Mode {
@@ -59,8 +59,8 @@ func (c *Command) mode() Mode {
 	return c.Mode
 }
 
-// Search runs the program in a fresh folder.
-func (c *Command) Search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment,
+// Search runs the program in a new folder.
+func (c *Command) Search(ctx context.Context, sequences []string, pairing Pairing, report func(string)) ([]*Alignment,
 	error) {
 	scratch, err := filepath.Abs(c.Scratch) // the program runs in its folder
 	if err == nil {
@@ -71,10 +71,10 @@ func (c *Command) Search(ctx context.Context, sequences []string, pairing Pairin
 		dir, err = os.MkdirTemp(scratch, "msa-")
 	}
 	if err != nil {
-		return nil, &Error{Message: "the worker has no room to search in", Retry: true, Err: err}
+		return nil, &Error{Message: "the worker cannot create a folder for the search", Retry: true, Err: err}
 	}
 	defer os.RemoveAll(dir)
-	say("searching for related sequences")
+	report("searching for related sequences")
 	r := run{Command: c, dir: dir, sequences: sequences}
 	var out []*Alignment
 	switch {
@@ -85,13 +85,13 @@ func (c *Command) Search(ctx context.Context, sequences []string, pairing Pairin
 	default:
 		out, err = r.colabfold(ctx)
 	}
-	var told *Error
+	var known *Error
 	switch {
 	case err == nil:
 		return out, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.As(err, &told):
+	case errors.As(err, &known):
 		return nil, err
 	}
 	return nil, &Error{Message: "the search program's alignment cannot be used", Err: err}
@@ -106,15 +106,11 @@ type run struct {
 
 func (r *run) path(name string) string { return filepath.Join(r.dir, name) }
 
-// query writes the sequences, one record each, or all in one record as the chains of a complex.
-func (r *run) query(together bool) error {
+// writeQuery writes the query file, one record for each element of records.
+func (r *run) writeQuery(records []string) error {
 	var b strings.Builder
-	if together {
-		fmt.Fprintf(&b, ">%d\n%s\n", firstID, strings.Join(r.sequences, ":"))
-	} else {
-		for i, s := range r.sequences {
-			fmt.Fprintf(&b, ">%d\n%s\n", firstID+i, s)
-		}
+	for i, s := range records {
+		fmt.Fprintf(&b, ">%d\n%s\n", firstID+i, s)
 	}
 	return os.WriteFile(r.path("query.fasta"), []byte(b.String()), 0o600)
 }
@@ -126,8 +122,9 @@ func (r *run) threads() []string {
 	return []string{"--threads", strconv.Itoa(r.Threads)}
 }
 
-func (r *run) search(ctx context.Context, together bool, more ...string) error {
-	if err := r.query(together); err != nil {
+// search runs colabfold_search on the records. Chains of a complex are one record, separated by colons.
+func (r *run) search(ctx context.Context, records []string, more ...string) error {
+	if err := r.writeQuery(records); err != nil {
 		return err
 	}
 	env, filter := "0", "1"
@@ -142,33 +139,34 @@ func (r *run) search(ctx context.Context, together bool, more ...string) error {
 	return r.exec(ctx, append(args, r.threads()...)...)
 }
 
-// colabfold finds one file per record, named by it.
+// colabfold searches for each sequence. The program writes one file for each record.
 func (r *run) colabfold(ctx context.Context) ([]*Alignment, error) {
-	if err := r.search(ctx, false); err != nil {
+	if err := r.search(ctx, r.sequences); err != nil {
 		return nil, err
 	}
-	return r.each(func(i int) string { return filepath.Join("out", strconv.Itoa(firstID+i)+".a3m") })
+	return r.readAll(func(i int) string { return filepath.Join("out", strconv.Itoa(firstID+i)+".a3m") })
 }
 
-// pair finds one file whose rows run through all chains.
+// pair searches for paired rows. The program writes one file whose rows span all chains.
 func (r *run) pair(ctx context.Context, pairing Pairing) ([]*Alignment, error) {
 	strategy := "0"
 	if pairing == PairComplete {
 		strategy = "1"
 	}
-	if err := r.search(ctx, true, "--pair-mode", "paired", "--pairing_strategy", strategy); err != nil {
+	if err := r.search(ctx, []string{strings.Join(r.sequences, ":")}, "--pair-mode", "paired", "--pairing_strategy",
+		strategy); err != nil {
 		return nil, err
 	}
 	whole, err := r.read(filepath.Join("out", strconv.Itoa(firstID)+".a3m"), strings.Join(r.sequences, ""))
 	if err != nil {
 		return nil, err
 	}
-	return cut(whole, r.sequences), nil
+	return splitChains(whole, r.sequences), nil
 }
 
-// mmseqs searches in three rounds, as ColabFold does in its first database, and writes one file per query.
+// mmseqs searches in three iterations, as ColabFold does in its first database, and writes one file for each query.
 func (r *run) mmseqs(ctx context.Context) ([]*Alignment, error) {
-	if err := r.query(false); err != nil {
+	if err := r.writeQuery(r.sequences); err != nil {
 		return nil, err
 	}
 	q, res, tmp, all := r.path("query"), r.path("result"), r.path("tmp"), r.path("all")
@@ -184,10 +182,11 @@ func (r *run) mmseqs(ctx context.Context) ([]*Alignment, error) {
 			return nil, err
 		}
 	}
-	return r.each(func(i int) string { return filepath.Join("out", strconv.Itoa(i)+".a3m") })
+	return r.readAll(func(i int) string { return filepath.Join("out", strconv.Itoa(i)+".a3m") })
 }
 
-func (r *run) each(name func(i int) string) ([]*Alignment, error) {
+// readAll reads the alignment of every sequence from the file that name returns for its index.
+func (r *run) readAll(name func(i int) string) ([]*Alignment, error) {
 	out := make([]*Alignment, len(r.sequences))
 	for i, s := range r.sequences {
 		var err error
@@ -211,7 +210,7 @@ func (r *run) read(name, query string) (*Alignment, error) {
 	return Read(skipNUL{in}, query)
 }
 
-// skipNUL drops the bytes with which mmseqs ends an entry.
+// skipNUL removes the NUL bytes with which mmseqs ends an entry.
 type skipNUL struct{ r io.Reader }
 
 func (s skipNUL) Read(p []byte) (int, error) {
@@ -219,9 +218,9 @@ func (s skipNUL) Read(p []byte) (int, error) {
 	return len(slices.DeleteFunc(p[:n], func(c byte) bool { return c == 0 })), err
 }
 
-// cut takes rows that run through several sequences apart. Rows that cover one sequence alone are no pairs and are
-// left out.
-func cut(whole *Alignment, sequences []string) []*Alignment {
+// splitChains splits rows that span several sequences into one alignment for each sequence. It drops rows that cover
+// only one sequence, which are not pairs.
+func splitChains(whole *Alignment, sequences []string) []*Alignment {
 	out := make([]*Alignment, len(sequences))
 	for i := range out {
 		out[i] = &Alignment{}
@@ -249,7 +248,8 @@ func cut(whole *Alignment, sequences []string) []*Alignment {
 	return out
 }
 
-// columnEnd is where the first n columns of a row end; insertions that follow belong to them where they are the last.
+// columnEnd returns the index in text after its first n columns. For the last sequence of a row it is the end of text,
+// because insertions that follow belong to it.
 func columnEnd(text string, n int, last bool) int {
 	if last {
 		return len(text)
@@ -264,7 +264,7 @@ func columnEnd(text string, n int, last bool) int {
 	return len(text)
 }
 
-// environment is what the program sees of the service's own: nothing secret.
+// environment returns the variables for the program: no secrets of the service.
 func (r *run) environment() []string {
 	env := []string{"HOME=" + r.dir, "TMPDIR=" + r.dir, "LANG=C.UTF-8"}
 	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"} {
@@ -275,11 +275,11 @@ func (r *run) environment() []string {
 	return env
 }
 
-// exec runs the program to its end, or ends it with all that it started.
+// exec runs the program. When ctx ends, it kills the whole process group.
 func (r *run) exec(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, r.Program, args...)
-	var said tail
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.dir, r.environment(), &said, &said
+	var output tail
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.dir, r.environment(), &output, &output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 2 * time.Second
@@ -288,26 +288,29 @@ func (r *run) exec(ctx context.Context, args ...string) error {
 		return nil
 	}
 	if cmd.Process != nil {
-		_ = cmd.Cancel() // what it started may outlive it
+		_ = cmd.Cancel() // its children may outlive it
 	}
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 		return &Error{Message: "the search program cannot be started", Err: err}
 	}
-	return &Error{Message: "the search program failed", Retry: true, Err: fmt.Errorf("%w: %s", err, said.text())}
+	return &Error{Message: "the search program failed", Retry: true, Err: fmt.Errorf("%w: %s", err, output.String())}
 }
 
-// tail keeps the end of what a program says.
-type tail struct{ kept []byte }
+// tail is a writer that keeps the last tailBytes bytes.
+type tail struct{ last []byte }
 
 const tailBytes = 4 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p[max(0, len(p)-tailBytes):]...)
-	if extra := len(t.kept) - tailBytes; extra > 0 {
-		t.kept = t.kept[extra:]
+	t.last = append(t.last, p[max(0, len(p)-tailBytes):]...)
+	if extra := len(t.last) - tailBytes; extra > 0 {
+		t.last = t.last[extra:]
 	}
 	return len(p), nil
 }
 
-func (t *tail) text() string { return string(bytes.ToValidUTF8(bytes.TrimSpace(t.kept), []byte("?"))) }
+// String returns the bytes as trimmed, valid UTF-8.
+func (t *tail) String() string {
+	return string(bytes.ToValidUTF8(bytes.TrimSpace(t.last), []byte("?")))
+}

@@ -61,9 +61,18 @@ func newFinder(t *testing.T, source msa.Source) (*msa.Finder, *shelf) {
 
 func quiet(string) {}
 
-func find(t *testing.T, f *msa.Finder, together bool, sequences ...string) *msa.Found {
+func find(t *testing.T, f *msa.Finder, sequences ...string) *msa.Found {
 	t.Helper()
-	out, err := f.Find(context.Background(), sequences, together, quiet)
+	out, err := f.Find(context.Background(), sequences, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func findPaired(t *testing.T, f *msa.Finder, sequences ...string) *msa.Found {
+	t.Helper()
+	out, err := f.FindPaired(context.Background(), sequences, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +82,7 @@ func find(t *testing.T, f *msa.Finder, together bool, sequences ...string) *msa.
 func TestKeptAlignmentsAreNotSearchedAgain(t *testing.T) {
 	server := msatest.New(t)
 	f, kept := newFinder(t, client(server))
-	first := find(t, f, true, seqA, seqB)
+	first := findPaired(t, f, seqA, seqB)
 	if len(first.Unpaired) != 2 || len(first.Paired) != 2 || len(first.Unpaired[0].Rows) != 3 ||
 		len(first.Paired[1].Rows) != 2 {
 		t.Fatalf("%+v", first)
@@ -81,7 +90,7 @@ func TestKeptAlignmentsAreNotSearchedAgain(t *testing.T) {
 	if n := len(server.Tickets); n != 2 {
 		t.Fatalf("%d tickets; want one for both sequences and one for the pair", n)
 	}
-	again := find(t, f, true, seqA, seqB)
+	again := findPaired(t, f, seqA, seqB)
 	if len(server.Tickets) != 2 ||
 		fmt.Sprint(texts(again.Paired[0]), texts(again.Unpaired[1])) != fmt.Sprint(texts(first.Paired[0]),
 			texts(first.Unpaired[1])) {
@@ -93,10 +102,10 @@ func TestKeptAlignmentsAreNotSearchedAgain(t *testing.T) {
 		}
 	}
 	// Pairs belong to an ordered set; alone, a sequence is the one that is kept.
-	if other := find(t, f, true, seqB, seqA); len(server.Tickets) != 3 || other.Paired[0].Query() != seqB {
+	if other := findPaired(t, f, seqB, seqA); len(server.Tickets) != 3 || other.Paired[0].Query() != seqB {
 		t.Errorf("%d tickets", len(server.Tickets))
 	}
-	find(t, f, false, seqB)
+	find(t, f, seqB)
 	if len(server.Tickets) != 3 {
 		t.Errorf("%d tickets", len(server.Tickets))
 	}
@@ -104,7 +113,7 @@ func TestKeptAlignmentsAreNotSearchedAgain(t *testing.T) {
 	other := client(server)
 	other.Mode = msa.ModeAll
 	g := &msa.Finder{Source: other, Load: kept.load, Save: kept.save, Log: f.Log}
-	if a := find(t, g, false, seqA); len(server.Tickets) != 4 || len(a.Unpaired[0].Rows) != 2 {
+	if a := find(t, g, seqA); len(server.Tickets) != 4 || len(a.Unpaired[0].Rows) != 2 {
 		t.Errorf("%d tickets", len(server.Tickets))
 	}
 }
@@ -113,7 +122,7 @@ func TestNoPairing(t *testing.T) {
 	server := msatest.New(t)
 	f, _ := newFinder(t, client(server))
 	f.Pairing = msa.PairNone
-	if out := find(t, f, true, seqA, seqB); out.Paired != nil || len(server.Tickets) != 1 {
+	if out := findPaired(t, f, seqA, seqB); out.Paired != nil || len(server.Tickets) != 1 {
 		t.Errorf("%d tickets", len(server.Tickets))
 	}
 }
@@ -121,7 +130,7 @@ func TestNoPairing(t *testing.T) {
 func TestBrokenKeptAlignmentIsSearchedAgain(t *testing.T) {
 	server := msatest.New(t)
 	f, kept := newFinder(t, client(server))
-	find(t, f, false, seqA)
+	find(t, f, seqA)
 	for key, whole := range kept.kept {
 		var other bytes.Buffer
 		z := gzip.NewWriter(&other)
@@ -129,7 +138,7 @@ func TestBrokenKeptAlignmentIsSearchedAgain(t *testing.T) {
 		z.Close()
 		for i, bad := range [][]byte{{}, []byte("no gzip"), whole[:len(whole)/2], other.Bytes()} {
 			kept.kept[key] = bad
-			if out := find(t, f, false, seqA); len(out.Unpaired[0].Rows) != 3 || len(server.Tickets) != i+2 {
+			if out := find(t, f, seqA); len(out.Unpaired[0].Rows) != 3 || len(server.Tickets) != i+2 {
 				t.Errorf("%d: %d tickets", i, len(server.Tickets))
 			}
 			if !bytes.Equal(kept.kept[key], whole) {
@@ -143,7 +152,7 @@ func TestAFullShelfIsNoFailure(t *testing.T) {
 	server := msatest.New(t)
 	f, _ := newFinder(t, client(server))
 	f.Save = func(context.Context, string, io.Reader) error { return errors.New("no space left") }
-	find(t, f, false, seqA)
+	find(t, f, seqA)
 }
 
 // However many ask at a time, a sequence is searched for once.
@@ -160,7 +169,7 @@ func TestOneFlightPerSequence(t *testing.T) {
 			if i%2 == 1 {
 				asked = []string{seqA, seqB}
 			}
-			out, err := f.Find(context.Background(), asked, false, func(string) {
+			out, err := f.Find(context.Background(), asked, func(string) {
 				if first {
 					mu.Lock()
 					heard++
@@ -200,7 +209,7 @@ func TestLeaving(t *testing.T) {
 	ask := func(ctx context.Context) chan error {
 		done, began := make(chan error, 1), make(chan struct{}, 9)
 		go func() {
-			_, err := f.Find(ctx, []string{seqA}, false, func(string) {
+			_, err := f.Find(ctx, []string{seqA}, func(string) {
 				select {
 				case began <- struct{}{}:
 				default:
@@ -245,7 +254,7 @@ func TestLeaving(t *testing.T) {
 		t.Error("an alignment was kept of a search that nobody waited for")
 	}
 	close(server.Gate)
-	find(t, f, false, seqA)
+	find(t, f, seqA)
 	if len(server.Tickets) != 3 {
 		t.Errorf("%d tickets", len(server.Tickets))
 	}
@@ -257,12 +266,12 @@ func TestDeadline(t *testing.T) {
 	server.Gate = make(chan struct{})
 	f, kept := newFinder(t, client(server))
 	f.Timeout = 50 * time.Millisecond
-	_, err := f.Find(context.Background(), []string{seqA}, false, quiet)
+	_, err := f.Find(context.Background(), []string{seqA}, quiet)
 	wantError(t, err, "no alignment was made within", true)
 	server.Lock()
 	server.Submit = times(9999, msatest.Answer{Code: 429})
 	server.Unlock()
-	_, err = f.Find(context.Background(), []string{seqA}, false, quiet)
+	_, err = f.Find(context.Background(), []string{seqA}, quiet)
 	wantError(t, err, "no alignment was made within", true)
 	if len(kept.kept) != 0 {
 		t.Error("something was kept")
@@ -274,9 +283,9 @@ func TestFailureIsNotKept(t *testing.T) {
 	server := msatest.New(t)
 	server.Look = times(1, ticketOf("ERROR"))
 	f, _ := newFinder(t, client(server))
-	_, err := f.Find(context.Background(), []string{seqA}, false, quiet)
+	_, err := f.Find(context.Background(), []string{seqA}, quiet)
 	wantError(t, err, "failed on the search", true)
-	find(t, f, false, seqA)
+	find(t, f, seqA)
 }
 
 // patient is a source whose first search ends when it is told to, and which notes how long each may take.
@@ -308,7 +317,7 @@ func TestWaitingForAnotherSearch(t *testing.T) {
 	waits := make(chan struct{}, 2)
 	for _, s := range []string{seqA, seqB} {
 		all.Go(func() {
-			_, err := f.Find(context.Background(), []string{s}, false, func(line string) {
+			_, err := f.Find(context.Background(), []string{s}, func(line string) {
 				if line == "waiting for another search to end" {
 					waits <- struct{}{}
 				}

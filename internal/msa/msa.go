@@ -1,8 +1,17 @@
-// Package msa makes multiple sequence alignments: it asks a server that speaks ColabFold's interface, or runs a search
-// program on this machine, keeps what came of it, and searches for a sequence once however many ask at a time.
+// Package msa makes multiple sequence alignments (MSA). It queries a server with ColabFold's interface or runs a search
+// program on this machine, caches the results, and runs one search for a sequence however many callers request it at
+// the same time.
 //
-// It owns the form of alignments (A3M) and the manners towards servers. It knows nothing of jobs, artifacts or where
-// the kept alignments lie: internal/work joins these.
+// It owns the A3M format and the rate at which servers are queried. It must not know jobs, artifacts or where cached
+// alignments are stored: internal/work connects these.
+//
+//	msa.go      Finder: cached alignments, or a search for them
+//	pending.go  one search for each sequence at a time, shared by its callers
+//	server.go   Server: a search by ColabFold's HTTP interface
+//	command.go  Command: a search by colabfold_search or mmseqs on this machine
+//	a3m.go      Alignment: reading and writing A3M
+//	blocks.go   files that hold the alignments of several sequences
+//	archive.go  the archive that a server sends
 package msa
 
 import (
@@ -18,10 +27,10 @@ import (
 	"time"
 )
 
-// Mode says in which databases to search and whether to thin the rows out, in the words of ColabFold's interface.
+// Mode selects the databases and whether similar rows are filtered out. The values are those of ColabFold's interface.
 type Mode string
 
-// The modes: with environmental sequences or without; the rows filtered or not.
+// ModeEnv and ModeEnvNoFilter include environmental sequences; ModeEnv and ModeAll filter the rows.
 const (
 	ModeEnv         Mode = "env"
 	ModeAll         Mode = "all"
@@ -29,37 +38,37 @@ const (
 	ModeNoFilter    Mode = "nofilter"
 )
 
-// Modes lists them.
+// Modes lists every mode.
 var Modes = []Mode{ModeEnv, ModeAll, ModeEnvNoFilter, ModeNoFilter}
 
-// Pairing says how rows of several chains are matched by their organism.
+// Pairing selects how rows of several chains are paired by their organism.
 type Pairing string
 
-// The pairings: whatever chains an organism has; only organisms that have all chains; none.
+// PairGreedy pairs whichever chains an organism has; PairComplete takes only organisms that have all chains.
 const (
 	PairGreedy   Pairing = "greedy"
 	PairComplete Pairing = "complete"
 	PairNone     Pairing = "none"
 )
 
-// Pairings lists them.
+// Pairings lists every pairing.
 var Pairings = []Pairing{PairGreedy, PairComplete, PairNone}
 
 // Source makes alignments: a Server or a Command.
 type Source interface {
-	// Database names what is searched, and how, so that what one database gave is never taken for another's.
+	// Database identifies the database and the mode. It is part of the cache key.
 	Database() string
-	// Search aligns each of the sequences, which differ, and tells how it is getting on. Where pairing is not
-	// PairNone, the rows of the alignments belong together by their order.
-	Search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment, error)
+	// Search returns one alignment for each sequence; the sequences must differ. It calls report with lines of
+	// progress. Unless pairing is PairNone, rows with the same index belong to the same organism.
+	Search(ctx context.Context, sequences []string, pairing Pairing, report func(string)) ([]*Alignment, error)
 	// Pairs reports whether the source can pair rows.
 	Pairs() bool
 }
 
-// Error says why there is no alignment.
+// Error is the reason why there is no alignment.
 type Error struct {
 	Message string // one sentence for the job's owner, without addresses or paths
-	Retry   bool   // it may pass
+	Retry   bool   // another attempt may succeed
 	Err     error  // for the operator's log; may be nil
 }
 
@@ -72,49 +81,62 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Finder answers with alignments that are kept, or searches for them, one search at a time. Its fields are set before
-// the first call and then left alone.
+// Finder returns cached alignments or searches for them, one search at a time. Its fields must not change after the
+// first call. It is safe for concurrent use.
 type Finder struct {
 	Source  Source
 	Pairing Pairing // empty: PairGreedy
-	// of one search, with all its waiting for the source, but not for other searches; 0: half an hour
+	// Timeout of one search, including the time in the source's queue but not the wait for other searches of this
+	// process; 0: half an hour.
 	Timeout time.Duration
-	// Load opens what is kept under a key, and Save keeps it. Load answers nil and no error where there is nothing.
+	// Load opens the cache entry of a key; it returns nil and no error if there is none. Save writes it.
 	Load func(ctx context.Context, key string) (io.ReadCloser, error)
 	Save func(ctx context.Context, key string, r io.Reader) error
 	Log  *slog.Logger
 
-	flights flights
+	searches pendingSearches
 }
 
-// Found is what Find answers with, in the order of the sequences.
+// Found is the result of Find, in the order of the sequences.
 type Found struct {
 	Unpaired []*Alignment
-	Paired   []*Alignment // nil: none were asked for, or the source cannot
+	Paired   []*Alignment // nil: none were requested, or the source cannot pair
 }
 
-// Find aligns sequences, which must differ. Where together is set and there are several, it pairs their rows too.
-func (f *Finder) Find(ctx context.Context, sequences []string, together bool, say func(string)) (*Found, error) {
-	var asked []ask
+// Find returns an alignment of each sequence. The sequences must differ. It calls report with lines of progress.
+func (f *Finder) Find(ctx context.Context, sequences []string, report func(string)) (*Found, error) {
+	return f.find(ctx, f.unpaired(sequences), len(sequences), report)
+}
+
+// FindPaired returns what Find returns and, if there are several sequences and the source can pair, paired alignments.
+func (f *Finder) FindPaired(ctx context.Context, sequences []string, report func(string)) (*Found, error) {
+	requests := f.unpaired(sequences)
+	if f.pairs() && len(sequences) > 1 {
+		requests = append(requests, f.request(sequences, f.pairing()))
+	}
+	return f.find(ctx, requests, len(sequences), report)
+}
+
+func (f *Finder) unpaired(sequences []string) []request {
+	var requests []request
 	for _, s := range sequences {
-		asked = append(asked, ask{sequences: []string{s}, pairing: PairNone})
+		requests = append(requests, f.request([]string{s}, PairNone))
 	}
-	if together && f.pairs() && len(sequences) > 1 {
-		asked = append(asked, ask{sequences: sequences, pairing: f.pairing()})
-	}
-	for i := range asked {
-		asked[i].key = f.key(asked[i])
-	}
-	all, err := f.flights.do(ctx, asked, f.fetch, say)
+	return requests
+}
+
+// find resolves the requests of n single sequences and, after them, at most one for paired alignments.
+func (f *Finder) find(ctx context.Context, requests []request, n int, report func(string)) (*Found, error) {
+	all, err := f.searches.do(ctx, requests, f.fetch, report)
 	if err != nil {
 		return nil, err
 	}
 	out := &Found{}
-	for i := range sequences {
+	for i := range n {
 		out.Unpaired = append(out.Unpaired, all[i][0])
 	}
-	if len(all) > len(sequences) {
-		out.Paired = all[len(sequences)]
+	if len(all) > n {
+		out.Paired = all[n]
 	}
 	return out, nil
 }
@@ -128,58 +150,59 @@ func (f *Finder) pairing() Pairing {
 
 func (f *Finder) pairs() bool { return f.Source.Pairs() && f.pairing() != PairNone }
 
-// Wait returns once no search goes on. Searches that nobody waits for have been told to end.
-func (f *Finder) Wait() { f.flights.flown.Wait() }
+// Wait returns when no search is running. Searches that no caller waits for are cancelled already.
+func (f *Finder) Wait() { f.searches.running.Wait() }
 
-// Database names what is searched.
+// Database identifies the database and the mode of the source.
 func (f *Finder) Database() string { return f.Source.Database() }
 
-// ask is one thing to look for: the alignment of one sequence, or the paired ones of several, in their order.
-type ask struct {
+// request is one alignment to find: that of one sequence, or the paired ones of several in their order.
+type request struct {
 	sequences []string
 	pairing   Pairing
 	key       string
 }
 
-// Prefix is what the keys of kept alignments begin with.
+// Prefix begins every cache key.
 const Prefix = "msa/"
 
-// key names what is kept of a search by what was asked.
-func (f *Finder) key(a ask) string {
+// request builds a request. Its cache key is a hash of the database, the pairing and the sequences.
+func (f *Finder) request(sequences []string, pairing Pairing) request {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "pleat msa 1\n%s\n%s\n%s", f.Source.Database(), a.pairing, strings.Join(a.sequences, "\n"))
+	fmt.Fprintf(sum, "pleat msa 1\n%s\n%s\n%s", f.Source.Database(), pairing, strings.Join(sequences, "\n"))
 	name := hex.EncodeToString(sum.Sum(nil))
-	return Prefix + name[:2] + "/" + name + ".a3m.gz"
+	key := Prefix + name[:2] + "/" + name + ".a3m.gz"
+	return request{sequences: sequences, pairing: pairing, key: key}
 }
 
-// fetch answers what is kept, and searches for the rest: the sequences together in one search, each set to pair in
-// another.
-func (f *Finder) fetch(ctx context.Context, asked []ask, say func(string)) ([][]*Alignment, error) {
-	out := make([][]*Alignment, len(asked))
+// fetch returns cached alignments and searches for the others: all single sequences in one search, and each paired
+// request in a search of its own.
+func (f *Finder) fetch(ctx context.Context, requests []request, report func(string)) ([][]*Alignment, error) {
+	out := make([][]*Alignment, len(requests))
 	var missing []string
-	for i, a := range asked {
+	for i, a := range requests {
 		if out[i] = f.load(ctx, a); out[i] == nil && a.pairing == PairNone {
 			missing = append(missing, a.sequences[0])
 		}
 	}
 	if len(missing) > 0 {
-		all, err := f.search(ctx, missing, PairNone, say)
+		all, err := f.search(ctx, missing, PairNone, report)
 		if err != nil {
 			return nil, err
 		}
-		for i, k := 0, 0; i < len(asked); i++ {
-			if out[i] == nil && asked[i].pairing == PairNone {
+		for i, k := 0, 0; i < len(requests); i++ {
+			if out[i] == nil && requests[i].pairing == PairNone {
 				out[i] = all[k : k+1]
 				k++
-				f.save(ctx, asked[i], out[i])
+				f.save(ctx, requests[i], out[i])
 			}
 		}
 	}
-	for i, a := range asked {
+	for i, a := range requests {
 		if out[i] != nil {
 			continue
 		}
-		all, err := f.search(ctx, a.sequences, a.pairing, say)
+		all, err := f.search(ctx, a.sequences, a.pairing, report)
 		if err != nil {
 			return nil, err
 		}
@@ -189,9 +212,9 @@ func (f *Finder) fetch(ctx context.Context, asked []ask, say func(string)) ([][]
 	return out, nil
 }
 
-func (f *Finder) search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment,
+func (f *Finder) search(ctx context.Context, sequences []string, pairing Pairing, report func(string)) ([]*Alignment,
 	error) {
-	release, err := f.flights.turn(ctx, say)
+	release, err := f.searches.acquire(ctx, report)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +227,7 @@ func (f *Finder) search(ctx context.Context, sequences []string, pairing Pairing
 		Message: fmt.Sprintf("no alignment was made within %.3g minutes", timeout.Minutes()), Retry: true,
 	})
 	defer done()
-	all, err := f.Source.Search(ctx, sequences, pairing, say)
+	all, err := f.Source.Search(ctx, sequences, pairing, report)
 	if err == nil && len(all) != len(sequences) {
 		err = fmt.Errorf("%d alignments of %d sequences", len(all), len(sequences))
 	}
@@ -214,25 +237,25 @@ func (f *Finder) search(ctx context.Context, sequences []string, pairing Pairing
 	return all, err
 }
 
-// load answers what is kept, or nil. What cannot be read is searched for anew.
-func (f *Finder) load(ctx context.Context, a ask) []*Alignment {
-	in, err := f.Load(ctx, a.key)
+// load returns the cached alignments of a request; nil if there are none or they cannot be read.
+func (f *Finder) load(ctx context.Context, r request) []*Alignment {
+	in, err := f.Load(ctx, r.key)
 	if in == nil && err == nil {
 		return nil
 	}
 	var out []*Alignment
 	if err == nil {
-		out, err = readKept(in, a.sequences)
+		out, err = readCached(in, r.sequences)
 		err = errors.Join(err, in.Close())
 	}
 	if err != nil {
-		f.Log.Warn("a kept alignment cannot be read; searching again", "key", a.key, "error", err)
+		f.Log.Warn("a cached alignment cannot be read; searching again", "key", r.key, "error", err)
 		return nil
 	}
 	return out
 }
 
-func readKept(r io.Reader, sequences []string) ([]*Alignment, error) {
+func readCached(r io.Reader, sequences []string) ([]*Alignment, error) {
 	zipped, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, err
@@ -248,20 +271,20 @@ func readKept(r io.Reader, sequences []string) ([]*Alignment, error) {
 	return gather([][]byte{raw}, sequences)
 }
 
-// save keeps alignments. That it fails costs the next job a search, and this one nothing.
-func (f *Finder) save(ctx context.Context, a ask, all []*Alignment) {
+// save writes alignments to the cache. A failure is logged only: the next job searches again.
+func (f *Finder) save(ctx context.Context, req request, all []*Alignment) {
 	r, w := io.Pipe()
 	go func() { // ends with the pipe, which Save reads to its end or the next line closes
-		w.CloseWithError(writeKept(w, all))
+		w.CloseWithError(writeCached(w, all))
 	}()
-	err := f.Save(context.WithoutCancel(ctx), a.key, r)
+	err := f.Save(context.WithoutCancel(ctx), req.key, r)
 	_ = r.Close()
 	if err != nil {
-		f.Log.Warn("an alignment cannot be kept", "key", a.key, "error", err)
+		f.Log.Warn("an alignment cannot be cached", "key", req.key, "error", err)
 	}
 }
 
-func writeKept(w io.Writer, all []*Alignment) error {
+func writeCached(w io.Writer, all []*Alignment) error {
 	zipped := gzip.NewWriter(w)
 	for i, a := range all {
 		if i > 0 {

@@ -17,48 +17,48 @@ import (
 	"time"
 )
 
-// Server searches through ColabFold's HTTP interface: a ticket is asked for, looked at until it is complete, and its
-// result fetched. It waits as long as the server asks it to, and never asks for a second ticket before the first is
-// done (Finder sees to that).
+// Server searches through ColabFold's HTTP interface: it requests a ticket, polls it until it is complete, and fetches
+// its result. It honours the waiting times that the server asks for. Finder makes sure that one process has at most one
+// ticket at a time.
 type Server struct {
 	URL   string // may hold a user and a password
 	Mode  Mode   // empty: ModeEnv
-	Agent string // User-Agent: a name, a version and where to ask
+	Agent string // User-Agent: name, version and contact
 
-	// Key, if not empty, goes with every request, in the header KeyHeader: as a bearer token in Authorization, as it
-	// is in any other. It never leaves the server's origin.
+	// Key, if not empty, is sent with every request in the header KeyHeader: as a bearer token if that is
+	// Authorization, unchanged otherwise. It is sent to the origin of URL only.
 	Key       string
 	KeyHeader string // empty: DefaultKeyHeader
 
-	// For tests: how long a second lasts, and how much an archive may hold; 0: a second, maxUnpacked.
+	// Tests set these: the length of a second, and the limit of an archive in bytes; 0: a second, maxUnpacked.
 	unit time.Duration
 	most int64
 }
 
-// DefaultKeyHeader is where the gateways before such servers commonly look for a key.
+// DefaultKeyHeader is the header in which gateways in front of such servers commonly expect a key.
 const DefaultKeyHeader = "X-API-Key"
 
-// Bounds of how patiently a server is waited for, in seconds.
+// Times and limits of one search at a server. Times are in seconds.
 const (
-	requestTime   = 60  // of asking for a ticket or after it
-	downloadTime  = 900 // of fetching a result
-	firstLook     = 1   // pauses between looks at a ticket grow from this
-	lastLook      = 10  // to this
-	firstPause    = 5   // pauses after a refusal double from this
-	lastPause     = 60  // to this
-	maxTrouble    = 6   // refusals one after another before the server counts as away; a rate limit is waited out
-	maxUnknown    = 8   // looks at a ticket that the server does not know, before another is asked for
-	maxTickets    = 3   // of one search
+	requestTime   = 60  // timeout of requesting or polling a ticket
+	downloadTime  = 900 // timeout of fetching a result
+	firstPoll     = 1   // first interval between polls of a ticket
+	lastPoll      = 10  // longest interval between polls
+	firstPause    = 5   // first pause after a failure; it doubles each time
+	lastPause     = 60  // longest pause after a failure
+	maxFailures   = 6   // consecutive failures before the search fails; a rate limit is not a failure
+	maxUnknown    = 8   // polls of a ticket that the server does not know, before a new ticket is requested
+	maxTickets    = 3   // tickets for one search
 	maxTicketBody = 64 << 10
 )
 
-// ticket is what the server answers to a submission and to every look at it.
+// ticket is the server's answer to a submission and to every poll.
 type ticket struct {
 	ID     string `json:"id"`
 	Status string `json:"status"`
 }
 
-// Database names the server and the mode; a password is no part of it.
+// Database returns the address of the server without a password, and the mode.
 func (s *Server) Database() string {
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Server) Database() string {
 	return strings.TrimRight(u.String(), "/") + " " + string(s.mode())
 }
 
-// Pairs is true: the interface has tickets for pairs.
+// Pairs returns true: the interface has tickets for paired alignments.
 func (s *Server) Pairs() bool { return true }
 
 func (s *Server) mode() Mode {
@@ -78,15 +78,15 @@ func (s *Server) mode() Mode {
 	return s.Mode
 }
 
-// Search sends the sequences, waits and reads the result.
-func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing, say func(string)) ([]*Alignment,
+// Search implements Source.
+func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing, report func(string)) ([]*Alignment,
 	error) {
-	v := visit{
-		Server:  s,
-		client:  &http.Client{CheckRedirect: sameHost},
-		say:     say,
-		pairing: pairing,
-		wait:    cmp.Or(s.unit, time.Second),
+	v := serverSearch{
+		Server:   s,
+		client:   &http.Client{CheckRedirect: sameHost},
+		progress: report,
+		pairing:  pairing,
+		second:   cmp.Or(s.unit, time.Second),
 	}
 	defer v.client.CloseIdleConnections()
 	for range maxTickets {
@@ -95,7 +95,7 @@ func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing
 			return nil, err
 		}
 		if id == "" {
-			say("the alignment server has lost the search; asking again")
+			report("the alignment server has lost the search; submitting it again")
 			continue
 		}
 		files, err := v.result(ctx, id)
@@ -108,10 +108,10 @@ func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing
 		}
 		return out, nil
 	}
-	return nil, &Error{Message: "the alignment server lost the search again and again", Retry: true}
+	return nil, &Error{Message: "the alignment server lost the search several times", Retry: true}
 }
 
-// sameHost keeps redirects on the origin they came from: the sequences and the key are for that alone.
+// sameHost follows redirects within one origin only, because the sequences and the key are meant for that origin.
 func sameHost(r *http.Request, via []*http.Request) error {
 	if len(via) > 3 || r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme {
 		return http.ErrUseLastResponse
@@ -119,7 +119,7 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// read finds the alignments in a result's files.
+// read extracts the alignments from the files of a result.
 func (s *Server) read(files map[string][]byte, sequences []string, pairing Pairing) ([]*Alignment, error) {
 	first := "uniref.a3m"
 	if pairing != PairNone {
@@ -153,35 +153,35 @@ func (s *Server) read(files map[string][]byte, sequences []string, pairing Pairi
 	return gather(list, sequences)
 }
 
-// visit is one search at the server.
-type visit struct {
+// serverSearch is one search at the server.
+type serverSearch struct {
 	*Server
-	client  *http.Client
-	say     func(string)
-	wait    time.Duration // a second
-	pairing Pairing
-	said    string
-	trouble int
-	pause   float64 // seconds, of the last refusal
+	client   *http.Client
+	progress func(string)
+	second   time.Duration
+	pairing  Pairing
+	lastLine string
+	failures int
+	pause    float64 // seconds, after the last failure
 }
 
-// tell says what is new.
-func (v *visit) tell(line string) {
-	if line != v.said {
-		v.said = line
-		v.say(line)
+// report sends a line of progress unless it equals the previous one.
+func (v *serverSearch) report(line string) {
+	if line != v.lastLine {
+		v.lastLine = line
+		v.progress(line)
 	}
 }
 
 var ticketID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
-// ticket asks for a search and waits until it is complete. The id is empty where the server lost it.
-func (v *visit) ticket(ctx context.Context, sequences []string) (string, error) {
+// ticket submits the sequences and waits until the search is complete. The id is empty if the server has lost it.
+func (v *serverSearch) ticket(ctx context.Context, sequences []string) (string, error) {
 	t, err := v.submit(ctx, sequences)
 	if err != nil {
 		return "", err
 	}
-	id, look, unknown := t.ID, float64(firstLook), 0
+	id, interval, unknown := t.ID, float64(firstPoll), 0
 	for {
 		switch t.Status {
 		case "COMPLETE":
@@ -189,9 +189,9 @@ func (v *visit) ticket(ctx context.Context, sequences []string) (string, error) 
 		case "ERROR":
 			return "", &Error{Message: "the alignment server failed on the search", Retry: true}
 		case "PENDING":
-			v.tell("the alignment server has queued the search")
+			v.report("the alignment server has queued the search")
 		case "RUNNING":
-			v.tell("the alignment server is searching")
+			v.report("the alignment server is searching")
 		case "UNKNOWN":
 			if unknown++; unknown > maxUnknown {
 				return "", nil
@@ -199,25 +199,25 @@ func (v *visit) ticket(ctx context.Context, sequences []string) (string, error) 
 		default:
 			return "", &Error{
 				Message: fmt.Sprintf(
-					"the alignment server's answer has the status %q, which is none of its interface's",
+					"the alignment server's answer has the status %q, which its interface does not define",
 					clip([]byte(t.Status))),
 			}
 		}
 		if t.Status != "UNKNOWN" {
 			unknown = 0
 		}
-		if err := v.sleep(ctx, look); err != nil {
+		if err := v.sleep(ctx, interval); err != nil {
 			return "", err
 		}
-		look = min(look*1.5, lastLook)
+		interval = min(interval*1.5, lastPoll)
 		if t, err = v.ask(ctx, http.MethodGet, "ticket/"+id, ""); err != nil {
 			return "", err
 		}
 	}
 }
 
-// submit sends the sequences until the server takes them.
-func (v *visit) submit(ctx context.Context, sequences []string) (ticket, error) {
+// submit sends the sequences until the server accepts them.
+func (v *serverSearch) submit(ctx context.Context, sequences []string) (ticket, error) {
 	path, mode := "ticket/msa", string(v.mode())
 	if v.pairing != PairNone {
 		path, mode = "ticket/pair", "pair"+string(v.pairing)
@@ -232,7 +232,7 @@ func (v *visit) submit(ctx context.Context, sequences []string) (ticket, error) 
 		switch {
 		case err != nil:
 			return t, err
-		case t.Status == "UNKNOWN" && unknown < maxUnknown: // it means: try again
+		case t.Status == "UNKNOWN" && unknown < maxUnknown: // the server means: try again
 			if err := v.sleep(ctx, firstPause); err != nil {
 				return t, err
 			}
@@ -240,15 +240,15 @@ func (v *visit) submit(ctx context.Context, sequences []string) (ticket, error) 
 		case t.Status == "ERROR":
 			return t, &Error{Message: "the alignment server refused the search", Retry: true}
 		case !ticketID.MatchString(t.ID):
-			return t, &Error{Message: "the alignment server's answer has no id that could be asked after", Retry: true}
+			return t, &Error{Message: "the alignment server's answer has no valid ticket id", Retry: true}
 		}
 		return t, nil
 	}
 }
 
-// ask makes a request that is answered with a ticket, again and again while the server cannot be reached, is in
-// maintenance, or asks for patience.
-func (v *visit) ask(ctx context.Context, method, path, form string) (ticket, error) {
+// ask sends a request whose answer is a ticket. It retries while the server is unreachable, in maintenance or limits
+// the rate.
+func (v *serverSearch) ask(ctx context.Context, method, path, form string) (ticket, error) {
 	for {
 		var t ticket
 		status, after, raw, err := v.request(ctx, method, path, form)
@@ -262,15 +262,15 @@ func (v *visit) ask(ctx context.Context, method, path, form string) (ticket, err
 		case ctx.Err() != nil:
 			return t, context.Cause(ctx)
 		case err != nil:
-			err = v.refused(ctx, "the alignment server cannot be reached", 0, err)
+			err = v.retryLater(ctx, "the alignment server cannot be reached", 0, err)
 		case t.Status == "RATELIMIT" || status == http.StatusTooManyRequests:
-			v.tell("the alignment server asks for patience: too many searches at a time")
-			v.trouble = 0
-			err = v.rest(ctx, after)
+			v.report("the alignment server limits the rate; waiting")
+			v.failures = 0
+			err = v.backOff(ctx, after)
 		case t.Status == "MAINTENANCE":
-			err = v.refused(ctx, "the alignment server is in maintenance", after, nil)
+			err = v.retryLater(ctx, "the alignment server is in maintenance", after, nil)
 		case status >= 500 || status == http.StatusRequestTimeout:
-			err = v.refused(ctx, fmt.Sprintf("the alignment server answered %d", status), after, nil)
+			err = v.retryLater(ctx, fmt.Sprintf("the alignment server answered %d", status), after, nil)
 		case status == http.StatusUnauthorized || status == http.StatusForbidden:
 			return t, &Error{Message: fmt.Sprintf("the alignment server answered %d; the operator has to check what "+
 				"it asks for: a key, or a user and a password", status)}
@@ -279,9 +279,9 @@ func (v *visit) ask(ctx context.Context, method, path, form string) (ticket, err
 				Message: fmt.Sprintf("the alignment server answered %d; the operator has to check its address", status),
 			}
 		case t.Status == "":
-			err = v.refused(ctx, "the alignment server's answer is no ticket", after, nil)
+			err = v.retryLater(ctx, "the alignment server's answer is no ticket", after, nil)
 		default:
-			v.trouble, v.pause = 0, 0
+			v.failures, v.pause = 0, 0
 			return t, nil
 		}
 		if err != nil {
@@ -290,17 +290,17 @@ func (v *visit) ask(ctx context.Context, method, path, form string) (ticket, err
 	}
 }
 
-// refused waits after a refusal, and gives up after maxTrouble of them.
-func (v *visit) refused(ctx context.Context, why string, after time.Duration, err error) error {
-	if v.trouble++; v.trouble >= maxTrouble {
+// retryLater waits after a failure. It returns an error after maxFailures consecutive failures.
+func (v *serverSearch) retryLater(ctx context.Context, why string, after time.Duration, err error) error {
+	if v.failures++; v.failures >= maxFailures {
 		return &Error{Message: why, Retry: true, Err: err}
 	}
-	v.tell(why + "; trying again")
-	return v.rest(ctx, after)
+	v.report(why + "; trying again")
+	return v.backOff(ctx, after)
 }
 
-// rest waits as long as the server asked for, or twice as long as the last time.
-func (v *visit) rest(ctx context.Context, after time.Duration) error {
+// backOff waits as long as the server asked for, or else twice as long as the last time.
+func (v *serverSearch) backOff(ctx context.Context, after time.Duration) error {
 	v.pause = min(max(2*v.pause, firstPause), lastPause)
 	if after <= 0 {
 		return v.sleep(ctx, v.pause)
@@ -310,13 +310,13 @@ func (v *visit) rest(ctx context.Context, after time.Duration) error {
 			"the alignment server asks to wait %.0f seconds, longer than a search may take here", after.Seconds()),
 			Retry: true}
 	}
-	return v.sleep(ctx, after.Seconds()/v.wait.Seconds())
+	return v.sleep(ctx, after.Seconds()/v.second.Seconds())
 }
 
-// sleep waits so many seconds and up to half as many more, so that workers which were refused together do not come back
-// together.
-func (v *visit) sleep(ctx context.Context, seconds float64) error {
-	t := time.NewTimer(time.Duration(seconds * (1 + rand.Float64()/2) * float64(v.wait)))
+// sleep waits the given number of seconds plus a random part of up to half of it, so that workers do not retry at the
+// same moment.
+func (v *serverSearch) sleep(ctx context.Context, seconds float64) error {
+	t := time.NewTimer(time.Duration(seconds * (1 + rand.Float64()/2) * float64(v.second)))
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
@@ -326,10 +326,11 @@ func (v *visit) sleep(ctx context.Context, seconds float64) error {
 	}
 }
 
-// request sends one request and reads its short answer. An answer of any status is no error.
-func (v *visit) request(ctx context.Context, method, path, form string) (status int, after time.Duration, body []byte,
+// request sends one request and reads its short answer. The status of an answer is not an error.
+func (v *serverSearch) request(ctx context.Context, method, path, form string) (status int, after time.Duration,
+	body []byte,
 	err error) {
-	ctx, done := context.WithTimeout(ctx, requestTime*v.wait)
+	ctx, done := context.WithTimeout(ctx, requestTime*v.second)
 	defer done()
 	resp, err := v.send(ctx, method, path, form)
 	if err != nil {
@@ -340,7 +341,7 @@ func (v *visit) request(ctx context.Context, method, path, form string) (status 
 	return resp.StatusCode, retryAfter(resp.Header, time.Now()), body, err
 }
 
-func (v *visit) send(ctx context.Context, method, path, form string) (*http.Response, error) {
+func (v *serverSearch) send(ctx context.Context, method, path, form string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(v.URL, "/")+"/"+path, strings.NewReader(form))
 	if err != nil {
 		return nil, err
@@ -359,7 +360,7 @@ func (v *visit) send(ctx context.Context, method, path, form string) (*http.Resp
 	resp, err := v.client.Do(req)
 	if err != nil {
 		var u *url.Error
-		if errors.As(err, &u) { // its text holds the address, and what is in it
+		if errors.As(err, &u) { // its text contains the address and its password
 			err = u.Err
 		}
 		return nil, err
@@ -367,7 +368,7 @@ func (v *visit) send(ctx context.Context, method, path, form string) (*http.Resp
 	return resp, nil
 }
 
-// retryAfter reads the header, which holds seconds or a date; 0 where it is absent or makes no sense.
+// retryAfter parses the header Retry-After, seconds or a date. It returns 0 if the header is absent or invalid.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.Atoi(text); err == nil && n > 0 && n < 1e6 {
@@ -379,9 +380,9 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// result fetches and unpacks what a ticket found, again where the transfer broke.
-func (v *visit) result(ctx context.Context, id string) (map[string][]byte, error) {
-	v.tell("fetching the alignment")
+// result fetches and unpacks the result of a ticket. It retries an interrupted transfer.
+func (v *serverSearch) result(ctx context.Context, id string) (map[string][]byte, error) {
+	v.report("fetching the alignment")
 	for {
 		files, after, err := v.download(ctx, id)
 		var final *Error
@@ -393,14 +394,14 @@ func (v *visit) result(ctx context.Context, id string) (map[string][]byte, error
 		case errors.As(err, &final):
 			return nil, err
 		}
-		if err := v.refused(ctx, "the alignment could not be fetched whole", after, err); err != nil {
+		if err := v.retryLater(ctx, "the alignment could not be fetched whole", after, err); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (v *visit) download(ctx context.Context, id string) (map[string][]byte, time.Duration, error) {
-	ctx, done := context.WithTimeout(ctx, downloadTime*v.wait)
+func (v *serverSearch) download(ctx context.Context, id string) (map[string][]byte, time.Duration, error) {
+	ctx, done := context.WithTimeout(ctx, downloadTime*v.second)
 	defer done()
 	resp, err := v.send(ctx, http.MethodGet, "result/download/"+id, "")
 	if err != nil {

@@ -141,7 +141,11 @@ func (a *aligning) make(ctx context.Context, search []string) *pleat.Failure {
 	found := &msa.Found{}
 	if len(search) > 0 {
 		var err error
-		found, err = a.p.cfg.Aligner.Find(ctx, search, a.work.Fold.Complex, a.sink.Log)
+		find := a.p.cfg.Aligner.Find
+		if a.work.Fold.Complex {
+			find = a.p.cfg.Aligner.FindPaired
+		}
+		found, err = find(ctx, search, a.sink.Log)
 		if err != nil {
 			return a.unavailable(err)
 		}
