@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +16,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/engine"
 	"pleat/internal/flow"
-	"pleat/internal/store"
+	"pleat/internal/submit"
 )
 
 // maxSource bounds a file that a workflow looks at.
@@ -121,6 +121,8 @@ func (b *bringer) trouble(err error, missing string) *pleat.Failure {
 	switch {
 	case pleat.CodeOf(err) == pleat.CodeNotFound, errors.Is(err, blob.ErrNotFound):
 		return pleat.Failed(pleat.FailInvalidInput, missing)
+	case pleat.CodeOf(err) == pleat.CodeInvalid, pleat.CodeOf(err) == pleat.CodeConflict:
+		return pleat.Failed(pleat.FailInvalidInput, err.Error())
 	case errors.Is(err, errTooLarge):
 		return pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("the file to look at has more than %d MiB", maxSource>>20))
 	}
@@ -128,112 +130,44 @@ func (b *bringer) trouble(err error, missing string) *pleat.Failure {
 	return pleat.Failed(pleat.FailStorage, "what the workflow looks at could not be read")
 }
 
-// view reads the run of a fold that the workflow's owner may see.
-func (b *bringer) view(ctx context.Context, ref pleat.FoldRef) (*store.View, *pleat.Failure) {
-	missing := fmt.Sprintf("the fold job %s is gone, or is not the caller's", ref.Job)
-	v, err := b.p.store.View(ctx, ref.Job)
-	if err != nil {
-		return nil, b.trouble(err, missing)
-	}
-	if v.Job.Owner != b.flow.Owner && !v.Job.Public {
-		return nil, pleat.Failed(pleat.FailInvalidInput, missing)
-	}
-	if ref.Run != "" && ref.Run != v.Run.ID {
-		all, err := b.p.store.RunViews(ctx, []pleat.RunID{ref.Run})
-		if err != nil {
-			return nil, b.trouble(err, missing)
-		}
-		other := all[ref.Run]
-		if other == nil || other.Job.ID != ref.Job {
-			return nil, pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the run %s is no run of the fold job %s", ref.Run, ref.Job))
-		}
-		v = *other
-	}
-	if v.Run.State != pleat.StateCompleted {
-		return nil, pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the fold is %s; it has a structure once it is COMPLETED", v.Run.State))
-	}
-	return &v, nil
-}
-
-// fold brings the structure that a fold predicted for a sequence, or for the complex that holds it, and what the model says
-// of its own errors.
+// fold fetches the structure that a fold predicted for a sequence, or for the complex that contains it, with the
+// model's predicted errors.
 func (b *bringer) fold(ctx context.Context, s flow.Source) *pleat.Failure {
-	v, f := b.view(ctx, s.Fold)
-	if f != nil {
-		return f
+	missing := fmt.Sprintf("the fold job %s is gone, or is not the caller's", s.Fold.Job)
+	fold, err := b.p.resolver.Fold(ctx, b.flow.Owner, s.Fold)
+	if err == nil {
+		err = fold.CheckCompleted()
 	}
-	seq, ok := sequenceOf(v, s.Fold.Sequence)
-	if !ok {
-		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the fold job %s has no such protein sequence", s.Fold.Job))
+	if err != nil {
+		return b.trouble(err, missing)
 	}
-	s.Fold.Run, s.Fold.Sequence = v.Run.ID, seq.ID
+	s.Fold.Run, s.Fold.Sequence = fold.View.Run.ID, fold.Sequence.ID
 	if m := b.work.MD; m != nil {
 		m.Parameters["source"] = s.Reference()
 		if m.Preset == flow.PresetIDR {
-			m.Sequence = seq.Text
+			m.Sequence = fold.Sequence.Text
 			return nil
 		}
 	}
-	found := artifactOf(v, pleat.ArtifactCIF, seq.ID)
-	if found == nil {
-		found = artifactOf(v, pleat.ArtifactPDB, seq.ID)
+	structure := cmp.Or(fold.Artifact(pleat.ArtifactCIF), fold.Artifact(pleat.ArtifactPDB))
+	if structure == nil {
+		return pleat.Failed(pleat.FailInvalidInput,
+			"the fold has no structure of this sequence; the model it ran with predicts none")
 	}
-	if found == nil {
-		return pleat.Failed(pleat.FailInvalidInput, "the fold has no structure of this sequence; the model it ran with predicts none")
-	}
-	if f := b.artifact(ctx, found); f != nil {
+	if f := b.artifact(ctx, structure); f != nil {
 		return f
 	}
-	b.structure(found.Name)
-	if a := artifactOf(v, pleat.ArtifactPAE, seq.ID); a != nil {
-		if f := b.artifact(ctx, a); f != nil {
+	b.structure(structure.Name)
+	if pae := fold.Artifact(pleat.ArtifactPAE); pae != nil {
+		if f := b.artifact(ctx, pae); f != nil {
 			return f
 		}
-		b.pae(a.Name)
+		b.pae(pae.Name)
 	}
 	if q := b.work.QnA; q != nil {
-		q.Reference, q.Predicted, q.Model, q.Name = s.Reference(), true, v.Run.Model, v.Job.Name
-		if p := predictionOf(v, seq.ID); p != nil {
+		q.Reference, q.Predicted, q.Model, q.Name = s.Reference(), true, fold.View.Run.Model, fold.View.Job.Name
+		if p := fold.Prediction(); p != nil {
 			q.PTM, q.IPTM, q.Affinity, q.Confidence = p.PTM, p.IPTM, p.Affinity, p.Confidence
-		}
-	}
-	return nil
-}
-
-// sequenceOf is the named sequence of a job, or its first protein.
-func sequenceOf(v *store.View, id pleat.SequenceID) (pleat.Sequence, bool) {
-	if id == "" {
-		return flow.FirstProtein(v.Job.Sequences)
-	}
-	i := slices.IndexFunc(v.Job.Sequences, func(s pleat.Sequence) bool { return s.ID == id && s.Kind == pleat.Protein })
-	if i < 0 {
-		return pleat.Sequence{}, false
-	}
-	return v.Job.Sequences[i], true
-}
-
-// artifactOf is the first file of a kind that belongs to a sequence, or to the whole run.
-func artifactOf(v *store.View, kind pleat.ArtifactKind, seq pleat.SequenceID) *pleat.Artifact {
-	for _, owner := range []pleat.SequenceID{seq, ""} {
-		for i := range v.Artifacts {
-			if a := &v.Artifacts[i]; a.Kind == kind && a.Sequence == owner {
-				return a
-			}
-		}
-	}
-	return nil
-}
-
-func predictionOf(v *store.View, seq pleat.SequenceID) *pleat.Prediction {
-	if v.Run.Result == nil {
-		return nil
-	}
-	all := v.Run.Result.Predictions
-	for _, owner := range []pleat.SequenceID{seq, ""} {
-		for i := range all {
-			if all[i].Sequence == owner {
-				return &all[i]
-			}
 		}
 	}
 	return nil
@@ -246,9 +180,9 @@ func (b *bringer) artifact(ctx context.Context, a *pleat.Artifact) *pleat.Failur
 	return nil
 }
 
-// library brings files of the owner's library.
+// library fetches files of the owner's library.
 func (b *bringer) library(ctx context.Context, s flow.Source) *pleat.Failure {
-	name, f := b.item(ctx, s.Structure, "structure", ".cif", ".mmcif", ".pdb", ".ent")
+	name, f := b.file(ctx, s.Structure, submit.StructureFile)
 	if f != nil {
 		return f
 	}
@@ -256,27 +190,21 @@ func (b *bringer) library(ctx context.Context, s flow.Source) *pleat.Failure {
 	if s.PAE.Item == "" {
 		return nil
 	}
-	if name, f = b.item(ctx, s.PAE, "PAE", ".json"); f == nil {
+	if name, f = b.file(ctx, s.PAE, submit.PAEFile); f == nil {
 		b.pae(name)
 	}
 	return f
 }
 
-// item brings the named file of a library item, or its first of a fitting kind.
-func (b *bringer) item(ctx context.Context, ref flow.FileRef, what string, endings ...string) (string, *pleat.Failure) {
-	i, err := b.p.store.Item(ctx, b.flow.Owner, ref.Item)
+// file fetches the file of a library item and returns its name in the input folder.
+func (b *bringer) file(ctx context.Context, ref flow.FileRef, role submit.FileRole) (string, *pleat.Failure) {
+	file, err := b.p.resolver.File(ctx, b.flow.Owner, ref, role)
 	if err != nil {
 		return "", b.trouble(err, fmt.Sprintf("the library item %s is gone, or is not the caller's", ref.Item))
 	}
-	at := slices.IndexFunc(i.Files, func(f store.LibraryFile) bool {
-		return (ref.Name == "" || f.Name == ref.Name) && slices.Contains(endings, strings.ToLower(path.Ext(f.Name)))
-	})
-	if at < 0 {
-		return "", pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the library item %s has no %s file %s; names end in %s", ref.Item, what, pleat.Clip(ref.Name), strings.Join(endings, ", ")))
-	}
-	// The caller chose the name: on the disk it is ours.
-	name := strings.ToLower(what) + strings.ToLower(path.Ext(i.Files[at].Name))
-	if err := b.p.fetchBlob(ctx, i.Files[at].Key, filepath.Join(b.work.Dir, inputDir, name)); err != nil {
+	// The caller chose the file's name; on disk it gets one of ours.
+	name := strings.ToLower(role.Name) + strings.ToLower(path.Ext(file.Name))
+	if err := b.p.fetchBlob(ctx, file.Key, filepath.Join(b.work.Dir, inputDir, name)); err != nil {
 		return "", b.trouble(err, fmt.Sprintf("the file of the library item %s is gone", ref.Item))
 	}
 	return name, nil

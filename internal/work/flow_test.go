@@ -189,7 +189,7 @@ func TestWorkflowsOfAFold(t *testing.T) {
 		}
 		b.ended(b.ask(eve.ID, pleat.TaskQnA, fmt.Sprintf(`{"question":"How many chains are there?","source_job_id":%q}`, public.Job)), pleat.StateCompleted)
 		v, _ = b.ended(b.ask(b.owner, pleat.TaskQnA, fmt.Sprintf(`{"question":"What?","source_job_id":%q,"source_job_run_id":%q}`, private.Job, public.Run)), pleat.StateFailed)
-		if !strings.Contains(v.Run.Failure.Message, "is no run of the fold job") {
+		if !strings.Contains(v.Run.Failure.Message, "which is not a run of the job") {
 			t.Error(v.Run.Failure)
 		}
 	})
@@ -264,7 +264,7 @@ func TestWorkflowsOfFiles(t *testing.T) {
 			`{"question":"q","targetSource":"pdb","pdbId":"9XYZ"}`:                                               "there is no structure of the PDB id 9XYZ",
 			`{"question":"q","targetSource":"pdb","pdbId":"9BIG"}`:                                               "answered 302",
 			`{"question":"q","targetSource":"uniprot","uniprotId":"P0CG47"}`:                                     "does not allow this service to fetch structures by UniProt id",
-			fmt.Sprintf(`{"question":"q","files":{"pdb":{"libraryItemId":%q,"fileName":"other.pdb"}}}`, item.ID): "has no structure file other.pdb",
+			fmt.Sprintf(`{"question":"q","files":{"pdb":{"libraryItemId":%q,"fileName":"other.pdb"}}}`, item.ID): `has no structure file named "other.pdb"`,
 		} {
 			if v, _ := b.ended(b.ask(b.owner, pleat.TaskQnA, input), pleat.StateFailed); !strings.Contains(v.Run.Failure.Message, want) {
 				t.Errorf("%s: %v", input, v.Run.Failure)

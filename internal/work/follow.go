@@ -2,10 +2,7 @@ package work
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"pleat"
@@ -75,40 +72,25 @@ func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkfl
 	if err != nil {
 		return nil, err.Error(), nil
 	}
-	plan, err := flow.Parse(f.Word, made.Input, made.Draft)
-	if err != nil {
-		return nil, err.Error(), nil
-	}
-	n := &store.NewWorkflow{Draft: made.Draft, Workflow: pleat.Workflow{Owner: v.Job.Owner, Kind: plan.Kind, Word: f.Word, Type: pleat.WorkflowType(f.Word),
-		Name: made.Name, Public: plan.Public, Input: made.Input, Source: ref}}
-	if !made.Draft {
-		if n.Run, err = p.spec(ctx, &plan); err != nil {
+	plan := &made.Plan
+	n := &store.NewWorkflow{Draft: made.Draft, Workflow: pleat.Workflow{
+		Owner:  v.Job.Owner,
+		Kind:   plan.Kind,
+		Word:   f.Word,
+		Type:   pleat.WorkflowType(f.Word),
+		Name:   made.Name,
+		Public: plan.Public,
+		Input:  made.Input,
+		Source: ref,
+	}}
+	if !made.Draft { // if no engine is known now, the task waits for the built-in one
+		if n.Run, err = p.resolver.WorkflowRun(ctx, plan, flow.Builtin()...); err != nil {
 			return nil, err.Error(), ifUnavailable(err)
 		}
 	}
-	sub, err := p.tells(ctx, v.Job.Owner, plan.Webhooks)
-	if sub != nil {
-		n.Subs = []pleat.Subscription{*sub}
-	}
+	hooks, err := p.resolver.FollowUpWebhooks(ctx, v.Job.Owner, plan)
+	n.Subs = hooks.Subscriptions
 	return n, "", err
-}
-
-// spec is what the queue needs to know. Where no engine is heard of now, the work waits for the built-in one.
-func (p *Pool) spec(ctx context.Context, plan *flow.Plan) (store.RunSpec, error) {
-	models, err := p.store.Models(ctx)
-	if err != nil {
-		return store.RunSpec{}, err
-	}
-	t, err := flow.Choose(plan, models)
-	if err != nil {
-		if t, err = flow.Choose(plan, append(models, flow.Builtin()...)); err != nil {
-			return store.RunSpec{}, err
-		}
-	}
-	if t.Seed == "" {
-		t.Seed = strconv.FormatUint(uint64(rand.Uint32()), 10)
-	}
-	return store.RunSpec{Model: t.Model, WeightSet: t.WeightSet, Method: t.Method, Seed: t.Seed, Lane: t.Lane, Memory: t.Memory, Kind: plan.Kind, Params: pleat.Params{Model: t.Model}}, nil
 }
 
 // ifUnavailable keeps an error that will pass; a refusal is a reason and no error.
@@ -117,29 +99,4 @@ func ifUnavailable(err error) error {
 		return err
 	}
 	return nil
-}
-
-// tells is whom the follow-up's own end is to tell: its settings' word wins, and without one the owner's default holds.
-func (p *Pool) tells(ctx context.Context, owner pleat.UserID, webhooks json.RawMessage) (*pleat.Subscription, error) {
-	sub := &pleat.Subscription{Destination: pleat.DestCustom, Word: string(pleat.DestCustom), TargetType: string(pleat.DestCustom)}
-	settings, err := pleat.ParseWebhooks(webhooks, "webhooks", true)
-	if err != nil {
-		return nil, err // parsed before
-	}
-	if len(settings) > 0 { // one destination is all that a workflow has
-		if !settings[0].Enabled {
-			return nil, nil
-		}
-		e, err := p.store.GlobalEndpoint(ctx, owner)
-		if pleat.CodeOf(err) == pleat.CodeNotFound && err != nil || err == nil && e.Deactivated() {
-			return nil, nil
-		}
-		sub.Endpoint = e.ID
-		return sub, err
-	}
-	sub.Endpoint, err = p.store.DefaultEndpoint(ctx, owner)
-	if err != nil || sub.Endpoint == "" {
-		return nil, err
-	}
-	return sub, nil
 }

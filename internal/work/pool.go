@@ -20,6 +20,7 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/msa"
 	"pleat/internal/store"
+	"pleat/internal/submit"
 )
 
 // Config of a Pool.
@@ -47,6 +48,8 @@ type Pool struct {
 	engines *engine.Registry
 	models  map[string]pleat.Model // by lane
 
+	resolver *submit.Resolver // decisions that requests share
+
 	searches engine.Group // the lanes in which folds wait for a search
 
 	claiming sync.Mutex
@@ -70,7 +73,8 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 		cfg.Clock = time.Now
 	}
 	p := &Pool{cfg: cfg, store: s, blobs: b, engines: e, models: map[string]pleat.Model{},
-		held: map[pleat.TaskID]*held{}, beat: make(chan struct{}, 1), ready: make(chan struct{})}
+		resolver: &submit.Resolver{Store: s},
+		held:     map[pleat.TaskID]*held{}, beat: make(chan struct{}, 1), ready: make(chan struct{})}
 	for _, m := range p.offered() {
 		p.models[pleat.Lane(m.Kind, m.Name)] = m
 		if m.Kind == pleat.TaskFold && m.Has(pleat.FeatureMSA) {
