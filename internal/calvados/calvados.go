@@ -52,18 +52,20 @@ const (
 	TerminiNone Termini = "none"
 )
 
-// Bounds on a simulation, whatever the machine.
+// Bounds on a simulation, whatever the machine. Requests are checked against them before they are queued.
 const (
 	MaxBeads  = 5000        // residues of all chains together
-	MaxSteps  = 200_000_000 // 2 µs at 10 fs
+	MaxSteps  = 100_000_000 // 1 µs at 10 fs
 	MaxFrames = 100_000     // frames of a trajectory
 	MaxBytes  = 1 << 30     // bytes of a trajectory
 
-	minBox, maxBox   = 8.0, 500.0 // nm
-	minTemp, maxTemp = 250.0, 400.0
-	maxIonic         = 5.0 // mol/L
-	maxFriction      = 1000.0
-	maxStep          = 0.02 // ps
+	MinBox, MaxBox   = 8.0, 500.0   // nm
+	MinTemp, MaxTemp = 250.0, 400.0 // K
+	MaxIonic         = 5.0          // mol/L
+	DefaultStep      = 0.01         // ps
+
+	maxFriction = 1000.0 // 1/ps
+	maxStep     = 0.02   // ps
 )
 
 // Params is what may be chosen about a simulation. The zero value is refused;
@@ -89,7 +91,7 @@ type Params struct {
 func Defaults() Params {
 	return Params{
 		Preset: SingleIDR, Residues: Calvados2, Termini: TerminiBoth, Temp: 293.15, Ionic: 0.15, PH: 7.5, Box: 20,
-		Friction: 0.01, Step: 0.01, SaveNs: 0.01, LengthNs: 0.2,
+		Friction: 0.01, Step: DefaultStep, SaveNs: 0.01, LengthNs: 0.2,
 	}
 }
 
@@ -116,10 +118,10 @@ func (p *Params) Check() error {
 		lo, hi float64
 		unit   string
 	}{
-		{"temp", p.Temp, minTemp, maxTemp, " K"},
-		{"ionic", p.Ionic, 0, maxIonic, " mol/L"},
+		{"temp", p.Temp, MinTemp, MaxTemp, " K"},
+		{"ionic", p.Ionic, 0, MaxIonic, " mol/L"},
 		{"pH", p.PH, 0, 14, ""},
-		{"box_length", p.Box, minBox, maxBox, " nm"},
+		{"box_length", p.Box, MinBox, MaxBox, " nm"},
 		{"friction", p.Friction, 0, maxFriction, " 1/ps"},
 	} {
 		if !(f.v >= f.lo && f.v <= f.hi) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pleat"
+	"pleat/internal/calvados"
 )
 
 const (
@@ -373,7 +374,8 @@ func FuzzParse(f *testing.F) {
 		if (p.QnA == nil) == (p.MD == nil) {
 			t.Errorf("%+v", p)
 		}
-		if p.MD != nil && !(p.MD.Temp >= minTemp && p.MD.LengthNs > 0 && p.MD.LengthNs/stepNs <= MaxSteps*1.01) {
+		if p.MD != nil && !(p.MD.Temp >= calvados.MinTemp && p.MD.LengthNs > 0 &&
+			p.MD.LengthNs/stepNs <= calvados.MaxSteps*1.01) {
 			t.Errorf("%+v", p.MD)
 		}
 		_ = fmt.Sprint(p.Source.Reference())

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pleat"
+	"pleat/internal/calvados"
 )
 
 // The presets of dynamics.
@@ -20,17 +21,8 @@ const (
 
 var presets = []string{PresetGo, PresetIDR, PresetAllAtom}
 
-// Bounds of dynamics.
-const (
-	MaxSteps    = 100_000_000 // 1 µs at 10 fs
-	MaxFrames   = 100_000
-	MaxResidues = 5000
-
-	stepNs           = 1e-5 // the coarse-grained engine's step
-	minBox, maxBox   = 8.0, 500.0
-	minTemp, maxTemp = 250.0, 400.0
-	maxIonic         = 5.0
-)
+// stepNs is the integration step of dynamics in ns.
+const stepNs = calvados.DefaultStep / 1000
 
 const aminoAcids = "ACDEFGHIKLMNPQRSTVWY"
 
@@ -106,8 +98,8 @@ func readSequence(f *fields) string {
 			break
 		}
 	}
-	if s != "" && (len(s) < 2 || len(s) > MaxResidues) {
-		f.fail("%s has %d residues; dynamics takes 2 to %d", f.where("sequence"), len(s), MaxResidues)
+	if s != "" && (len(s) < 2 || len(s) > calvados.MaxBeads) {
+		f.fail("%s has %d residues; dynamics takes 2 to %d", f.where("sequence"), len(s), calvados.MaxBeads)
 	}
 	return s
 }
@@ -253,8 +245,12 @@ func checkPhysics(f *fields, m *pleat.MDInput) {
 		name      string
 		v, lo, hi float64
 		unit      string
-	}{{"temp", m.Temp, minTemp, maxTemp, " K"}, {"ionic", m.Ionic, 0, maxIonic, " mol/L"}, {"pH", m.PH, 0, 14, ""},
-		{"box_length", m.BoxNm, minBox, maxBox, " nm"}} {
+	}{
+		{"temp", m.Temp, calvados.MinTemp, calvados.MaxTemp, " K"},
+		{"ionic", m.Ionic, 0, calvados.MaxIonic, " mol/L"},
+		{"pH", m.PH, 0, 14, ""},
+		{"box_length", m.BoxNm, calvados.MinBox, calvados.MaxBox, " nm"},
+	} {
 		if !(n.v >= n.lo && n.v <= n.hi) {
 			f.fail("%s is %v%s; it must be from %v to %v%s", f.where(n.name), n.v, n.unit, n.lo, n.hi, n.unit)
 		}
@@ -270,17 +266,17 @@ func checkPhysics(f *fields, m *pleat.MDInput) {
 	}
 	every := m.StepNs / stepNs
 	switch steps := m.LengthNs / stepNs; {
-	case steps > MaxSteps*(1+1e-9):
+	case steps > calvados.MaxSteps*(1+1e-9):
 		f.fail("%s is %v ns, which is %.3g steps of 10 fs; at most %d steps (%v ns) are taken",
-			f.where("sim_length_ns"), m.LengthNs, steps, MaxSteps, math.Round(MaxSteps*stepNs))
+			f.where("sim_length_ns"), m.LengthNs, steps, calvados.MaxSteps, math.Round(calvados.MaxSteps*stepNs))
 	case every < 0.5 || math.Abs(every-math.Round(every)) > 1e-6*every:
 		f.fail("%s is %v; it must be a whole number of steps of %v ns", f.where("step_size_ns"), m.StepNs, stepNs)
 	case m.LengthNs < m.StepNs*(1-1e-9):
 		f.fail("%s is %v, shorter than step_size_ns, %v; no frame would be saved", f.where("sim_length_ns"), m.LengthNs,
 			m.StepNs)
-	case m.LengthNs/m.StepNs > MaxFrames+0.5:
+	case m.LengthNs/m.StepNs > calvados.MaxFrames+0.5:
 		f.fail("%s %v at step_size_ns %v makes %.0f frames; at most %d are saved", f.where("sim_length_ns"), m.LengthNs,
-			m.StepNs, m.LengthNs/m.StepNs, MaxFrames)
+			m.StepNs, m.LengthNs/m.StepNs, calvados.MaxFrames)
 	}
 	if need := extent(len(m.Sequence)); m.Preset == PresetIDR && m.BoxNm < need {
 		f.fail("%s is %v nm, smaller than the chain of %d residues; it must be at least %v nm", f.where("box_length"),
