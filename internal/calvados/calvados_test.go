@@ -50,7 +50,7 @@ func TestParamsRefuse(t *testing.T) {
 		"box below the chain": {func(p *Params) {
 			p.Box = 8
 		}, "box_length is 8 nm, smaller than the chain of 150 residues"},
-		"too many bytes":   {func(p *Params) { p.LengthNs, p.SaveNs = 2000, 0.02 }, "MiB"},
+		"too many bytes":   {func(p *Params) { p.LengthNs, p.SaveNs = 1000, 0.01 }, "MiB"},
 		"Gō of a sequence": {func(p *Params) { p.Preset = SingleGo }, "needs a predicted structure"},
 	} {
 		p := Defaults()
