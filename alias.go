@@ -2,7 +2,7 @@ package pleat
 
 // Engines in the wild lend their names to keys. This table is the only place that knows: a word is accepted wherever its
 // canonical key stands, and it is stored with the run, since it names the rows that the run makes.
-var aliases = map[string]struct {
+var aliasTable = map[string]struct {
 	destination Destination
 	target      string // workflow name and subscription target_type
 	task        string // task type of the workflow's task
@@ -15,13 +15,13 @@ var aliases = map[string]struct {
 }
 
 // Words lists the keys under which destinations may be named, canonical ones first.
-func Words() []string { return []string{"qna", "md", "custom_http", "evolla", "openmm"} }
+func Aliases() []string { return []string{"qna", "md", "custom_http", "evolla", "openmm"} }
 
 // Spellings lists the keys that stand for the same destination as word, itself included.
-func Spellings(word string) []string {
+func AliasesOf(word string) []string {
 	var out []string
-	for _, w := range Words() {
-		if aliases[w].destination == aliases[word].destination {
+	for _, w := range Aliases() {
+		if aliasTable[w].destination == aliasTable[word].destination {
 			out = append(out, w)
 		}
 	}

@@ -57,22 +57,22 @@ const (
 type Subscription struct {
 	ID          SubscriptionID
 	Destination Destination
-	Word        string          // as the caller spelled it: qna, evolla, md, openmm, custom_http
+	Alias       string          // as the caller spelled it: qna, evolla, md, openmm, custom_http
 	TargetType  string          // qna_v1, evolla_v1, md, calvados_openmm_v1, custom_http
 	Settings    json.RawMessage // the destination's object, secrets removed
 	Endpoint    string          // which endpoint custom_http goes to; the store knows it by this
-	Own         *Target         // an endpoint that this run brings; nil: the global one
+	Custom      *CustomTarget   // an endpoint that this run brings; nil: the global one
 }
 
 // Target is where a run wants its own events: a URL, and a token that is sealed.
-type Target struct {
+type CustomTarget struct {
 	URL   string
 	Token string
 }
 
 // SetOff is which of a run's subscriptions its end sets off: a custom endpoint hears of every end, a follow-up starts
 // only on completion.
-func SetOff(e Event, subs []Subscription) []Subscription {
+func SubscriptionsFor(e Event, subs []Subscription) []Subscription {
 	var out []Subscription
 	for _, s := range subs {
 		if s.Destination == DestCustom || e.Name == OnComplete {
@@ -83,9 +83,9 @@ func SetOff(e Event, subs []Subscription) []Subscription {
 }
 
 // Setting is one destination of constraints.webhooks or workflow_input.webhooks, as given.
-type Setting struct {
+type DestinationSetting struct {
 	Destination Destination
-	Word        string
+	Alias       string
 	TargetType  string
 	Enabled     bool
 	Raw         json.RawMessage
@@ -93,7 +93,7 @@ type Setting struct {
 
 // ParseWebhooks reads webhook settings. Unknown destinations are refused; unknown fields inside one are kept. A null
 // destination counts as absent. Path names the object for messages; workflows take custom_http alone.
-func ParseWebhooks(raw json.RawMessage, path string, workflow bool) ([]Setting, error) {
+func ParseWebhooks(raw json.RawMessage, path string, workflow bool) ([]DestinationSetting, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
@@ -101,12 +101,12 @@ func ParseWebhooks(raw json.RawMessage, path string, workflow bool) ([]Setting, 
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, Invalidf("%s must be an object", path)
 	}
-	var out []Setting
+	var out []DestinationSetting
 	seen := map[Destination]string{}
 	for _, word := range slices.Sorted(maps.Keys(all)) {
-		a, ok := aliases[word]
+		a, ok := aliasTable[word]
 		if !ok || workflow && a.destination != DestCustom {
-			words := Words()
+			words := Aliases()
 			if workflow {
 				words = []string{"custom_http"}
 			}
@@ -128,8 +128,8 @@ func ParseWebhooks(raw json.RawMessage, path string, workflow bool) ([]Setting, 
 			return nil, Invalidf("%s names one destination twice: %s and %s", path, other, word)
 		}
 		seen[a.destination] = word
-		out = append(out, Setting{
-			Destination: a.destination, Word: word, TargetType: a.target,
+		out = append(out, DestinationSetting{
+			Destination: a.destination, Alias: word, TargetType: a.target,
 			Enabled: head.Enabled != nil && *head.Enabled, Raw: all[word],
 		})
 	}

@@ -31,23 +31,23 @@ const (
 
 // Task is queued work. Lane is what a worker must be able to do («fold/mini»); Turn is its place in the fair order.
 type Task struct {
-	ID       TaskID
-	Kind     TaskKind
-	Lane     string
-	Owner    UserID
-	Share    string // whose turn it takes: the owner for folds, the endpoint for deliveries
-	Turn     int64
-	Subject  string // the run, workflow task or delivery it works on
-	State    TaskState
-	Attempt  int // fence: counts claims, 1 for the first
-	Tries    int // how many of MaxTries are spent
-	MaxTries int
-	Memory   int64 // bytes expected
-	RunAt    time.Time
-	Lease    time.Time
-	Worker   WorkerID
-	Cancel   bool
-	Created  time.Time
+	ID         TaskID
+	Kind       TaskKind
+	Queue      string
+	Owner      UserID
+	Tenant     string // whose turn it takes: the owner for folds, the endpoint for deliveries
+	Position   int64
+	Subject    string // the run, workflow task or delivery it works on
+	State      TaskState
+	Attempt    int // fence: counts claims, 1 for the first
+	Tries      int // how many of MaxTries are spent
+	MaxTries   int
+	Memory     int64 // bytes expected
+	RunAt      time.Time
+	LeaseUntil time.Time
+	Worker     WorkerID
+	Cancel     bool
+	Created    time.Time
 	// Checkpoint is where the last attempt got to; Key is empty where there is none.
 	Checkpoint Checkpoint
 }
@@ -59,7 +59,7 @@ type Checkpoint struct {
 }
 
 // Lane names the queue of a kind and model: a worker claims from the lanes it can serve.
-func Lane(kind TaskKind, model string) string {
+func Queue(kind TaskKind, model string) string {
 	if model == "" {
 		return string(kind)
 	}
@@ -67,31 +67,31 @@ func Lane(kind TaskKind, model string) string {
 }
 
 // SearchLane names the queue of folds by a model that have their alignments searched for first.
-func SearchLane(model string) string { return searchLanes + model }
+func SearchQueue(model string) string { return searchQueuePrefix + model }
 
-const searchLanes = "search/"
+const searchQueuePrefix = "search/"
 
 // Searches reports whether the task's next step is a search for alignments, after which it goes into the lane of its fold.
-func (t *Task) Searches() bool { return strings.HasPrefix(t.Lane, searchLanes) }
+func (t *Task) NeedsSearch() bool { return strings.HasPrefix(t.Queue, searchQueuePrefix) }
 
 // FirstLane is where a fold by a model begins: where searches wait, if the alignment of a protein is to be searched for.
-func (j *Job) FirstLane(m Model) string {
+func (j *Job) FirstQueue(m Model) string {
 	how, _ := j.Params.Effective(m)["msaAlgorithm"].(string)
 	protein := func(s Sequence) bool { return s.Kind == Protein }
 	if m.Has(FeatureMSA) && how != "" && how != MSANone && slices.ContainsFunc(j.Sequences, protein) {
-		return SearchLane(m.Name)
+		return SearchQueue(m.Name)
 	}
-	return Lane(TaskFold, m.Name)
+	return Queue(TaskFold, m.Name)
 }
 
 // Lease and heartbeat of a claimed task, and how long a lost one is left before another try.
 const (
-	LeaseFor  = 15 * time.Second
-	Heartbeat = 5 * time.Second
+	LeaseDuration     = 15 * time.Second
+	HeartbeatInterval = 5 * time.Second
 )
 
 // Beat is what a worker tells about one task it holds.
-type Beat struct {
+type Heartbeat struct {
 	Task     TaskID
 	Attempt  int
 	Run      RunID // whose progress it is; empty: none
@@ -99,7 +99,7 @@ type Beat struct {
 }
 
 // Pulse is the answer to a Beat: whether the owner wants the task to stop, or another worker has it.
-type Pulse struct {
+type HeartbeatReply struct {
 	Task   TaskID
 	Cancel bool
 	Lost   bool
@@ -109,7 +109,7 @@ type Pulse struct {
 type Worker struct {
 	ID      WorkerID
 	Host    string
-	Lanes   []string
+	Queues  []string
 	Models  []Model
 	Devices []Device
 	Memory  int64 // bytes it may use at once; 0: unknown

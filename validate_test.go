@@ -158,10 +158,10 @@ func TestParseWebhooks(t *testing.T) {
 
 func TestSetOff(t *testing.T) {
 	subs := []Subscription{{Destination: DestQnA}, {Destination: DestMD}, {Destination: DestCustom}}
-	if n := len(SetOff(Event{Name: OnComplete}, subs)); n != 3 {
+	if n := len(SubscriptionsFor(Event{Name: OnComplete}, subs)); n != 3 {
 		t.Errorf("completion sets off %d", n)
 	}
-	if got := SetOff(Event{Name: OnFailed}, subs); len(got) != 1 || got[0].Destination != DestCustom {
+	if got := SubscriptionsFor(Event{Name: OnFailed}, subs); len(got) != 1 || got[0].Destination != DestCustom {
 		t.Errorf("failure sets off %+v", got)
 	}
 }
@@ -217,7 +217,7 @@ func TestFirstLane(t *testing.T) {
 		if c.asked != nil {
 			j.Params = j.Params.With("msaAlgorithm", c.asked)
 		}
-		if got := j.FirstLane(c.model); got != c.want {
+		if got := j.FirstQueue(c.model); got != c.want {
 			t.Errorf("%v, %v: %s", c.model.Params, c.asked, got)
 		}
 	}

@@ -11,7 +11,7 @@ type Workflow struct {
 	ID      WorkflowID
 	Owner   UserID
 	Kind    TaskKind // qna or md
-	Word    string   // as the caller spelled it: qna, evolla, md, openmm
+	Alias   string   // as the caller spelled it: qna, evolla, md, openmm
 	Type    string   // the workflow's name on the wire: qna_v1, evolla_v1, md, calvados_openmm_v1
 	Name    string
 	Public  bool
@@ -26,7 +26,7 @@ type Workflow struct {
 }
 
 // TaskType is the type of the workflow's task on the wire.
-func (w *Workflow) TaskType() string { return aliases[w.Word].task }
+func (w *Workflow) TaskType() string { return aliasTable[w.Alias].task }
 
 // FoldRef names the fold that a workflow looks at; the zero value: none.
 type FoldRef struct {
@@ -36,9 +36,9 @@ type FoldRef struct {
 }
 
 // WorkflowWord finds the word that a workflow's name stands for («evolla_v1» → «evolla»), or the word itself.
-func WorkflowWord(name string) (word string, kind TaskKind, ok bool) {
-	for _, w := range Words() {
-		a := aliases[w]
+func WorkflowAlias(name string) (word string, kind TaskKind, ok bool) {
+	for _, w := range Aliases() {
+		a := aliasTable[w]
 		if a.task == "" || name != a.target && name != w && name != w+"_v1" {
 			continue
 		}
@@ -51,7 +51,7 @@ func WorkflowWord(name string) (word string, kind TaskKind, ok bool) {
 }
 
 // WorkflowType is the workflow's name on the wire for a word: qna_v1, evolla_v1, md, calvados_openmm_v1.
-func WorkflowType(word string) string { return aliases[word].target }
+func WorkflowType(word string) string { return aliasTable[word].target }
 
 // QnAInput is a question about a structure.
 type QnAInput struct {

@@ -118,7 +118,7 @@ func (b *bench) house(ctx context.Context, d benchDatabase, opt store.Options) (
 
 // serve starts the server. No worker runs, but one is known, so that jobs for its model are taken.
 func (h *benchHouse) serve(ctx context.Context) error {
-	err := h.store.RegisterWorker(ctx, pleat.Worker{ID: "bench", Host: "bench", Lanes: []string{nullLane}, Models: engine.Null{}.Models()})
+	err := h.store.RegisterWorker(ctx, pleat.Worker{ID: "bench", Host: "bench", Queues: []string{nullLane}, Models: engine.Null{}.Models()})
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func benchPool(s *store.Store, blobs blob.Store, log *slog.Logger, dir string, b
 // benchSlots is how many jobs a worker of the bench has at once.
 const benchSlots = 4
 
-var nullLane = pleat.Lane(pleat.TaskFold, "null")
+var nullLane = pleat.Queue(pleat.TaskFold, "null")
 
 // ubiquitin is human ubiquitin, UniProt P0CG48 residues 1 to 76: a job of ordinary size.
 const ubiquitin = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
@@ -176,7 +176,7 @@ func benchJob(owner pleat.UserID) store.NewJob {
 	return store.NewJob{
 		Job: pleat.Job{Owner: owner, Name: "ubiquitin", Params: pleat.Params{Model: m.Name, Values: map[string]any{}},
 			Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: ubiquitin, Chains: []string{"A"}, Count: 1}}},
-		Run:   store.RunSpec{Model: m.Name, WeightSet: m.WeightSet, Method: m.Method, Seed: "2718281828", Params: pleat.Params{Model: m.Name, Values: map[string]any{}}, Lane: nullLane},
+		Run:   store.RunSpec{Model: m.Name, WeightSet: m.WeightSet, Method: m.Method, Seed: "2718281828", Params: pleat.Params{Model: m.Name, Values: map[string]any{}}, Queue: nullLane},
 		Quota: 1 << 30,
 	}
 }

@@ -159,7 +159,7 @@ func (h *benchHouse) finished(ctx context.Context) ([]pleat.JobID, error) {
 	}
 	plddt, ptm, pae := 71.53, 0.5471, 21.4
 	for _, c := range claimed {
-		f := store.Finished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "bench", State: pleat.StateCompleted, Engine: "null 1", MSA: pleat.StatePending,
+		f := store.RunFinished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "bench", State: pleat.StateCompleted, Engine: "null 1", MSA: pleat.StatePending,
 			Result: &pleat.Result{Timings: map[string]float64{"queue": 0.01, "infer": 12.5, "write": 0.2},
 				Predictions: []pleat.Prediction{{Sequence: c.Fold.Sequences[0].ID, Chains: []string{"A"}, MeanPLDDT: &plddt, PTM: &ptm, MaxPAE: &pae}}}}
 		for _, a := range benchFiles {

@@ -136,17 +136,17 @@ func (h *hookHouse) deliver(ctx context.Context) (stop func() error) {
 }
 
 // claimed makes n jobs of users and claims them, so that all that is left is to end their runs.
-func (h *hookHouse) claimed(ctx context.Context, n int, user func(i int) int) ([]store.Claimed, error) {
+func (h *hookHouse) claimed(ctx context.Context, n int, user func(i int) int) ([]store.ClaimedTask, error) {
 	err := inParallel(n, func(i int) error {
 		u := user(i)
 		j := benchJob(h.users[u])
-		j.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Word: "custom_http", TargetType: "custom_http", Endpoint: h.ends[u].ID}}
+		j.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http", Endpoint: h.ends[u].ID}}
 		_, err := h.store.CreateJob(ctx, j)
 		return err
 	})
-	var out []store.Claimed
+	var out []store.ClaimedTask
 	for err == nil && len(out) < n {
-		var got []store.Claimed
+		var got []store.ClaimedTask
 		got, err = h.store.Claim(ctx, "bench", []string{nullLane}, 256, 0)
 		if err == nil && len(got) == 0 {
 			err = fmt.Errorf("%d of %d jobs were claimed", len(out), n)
@@ -157,9 +157,9 @@ func (h *hookHouse) claimed(ctx context.Context, n int, user func(i int) int) ([
 }
 
 // end ends a claimed run with a result of ordinary size, which publishes its event.
-func (h *hookHouse) end(ctx context.Context, c store.Claimed) error {
+func (h *hookHouse) end(ctx context.Context, c store.ClaimedTask) error {
 	score := 71.53
-	f := store.Finished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "bench", State: pleat.StateCompleted, Engine: "null 1",
+	f := store.RunFinished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "bench", State: pleat.StateCompleted, Engine: "null 1",
 		Result: &pleat.Result{Predictions: []pleat.Prediction{{Sequence: c.Fold.Sequences[0].ID, Chains: []string{"A"}, MeanPLDDT: &score}}}}
 	for _, kind := range []pleat.ArtifactKind{pleat.ArtifactCIF, pleat.ArtifactPAE, pleat.ArtifactPLDDTPlot, pleat.ArtifactMetrics} {
 		f.Artifacts = append(f.Artifacts, pleat.Artifact{Sequence: c.Fold.Sequences[0].ID, Name: string(kind), Kind: kind, ContentType: "text/plain", Bytes: 1, SHA256: strings.Repeat("0", 64), Key: "runs/" + string(c.Fold.Run) + "/1/" + string(kind)})
@@ -242,7 +242,7 @@ func (h *hookHouse) await(ctx context.Context, n int64) error {
 
 // openHooks ends the runs at a steady rate whatever becomes of them, and returns what each commit took and how long after
 // its beginning the endpoint was told. Runs of the user who hangs are not looked at.
-func (h *hookHouse) openHooks(ctx context.Context, runs []store.Claimed, rate float64, watch bool) (commits, delays []time.Duration, err error) {
+func (h *hookHouse) openHooks(ctx context.Context, runs []store.ClaimedTask, rate float64, watch bool) (commits, delays []time.Duration, err error) {
 	began := make([]time.Time, len(runs))
 	commits = make([]time.Duration, len(runs))
 	errs := make([]error, len(runs))
@@ -346,7 +346,7 @@ func (b *bench) hookBeside(ctx context.Context, d benchDatabase, hang bool) (p99
 	if err != nil {
 		return 0, 0, err
 	}
-	var hanging []store.Claimed
+	var hanging []store.ClaimedTask
 	if hang {
 		if hanging, err = h.claimed(ctx, b.hookSpan()*hookHanging/hookRate, func(int) int { return 1 }); err != nil {
 			return 0, 0, err
@@ -398,7 +398,7 @@ func (b *bench) hookMemory(ctx context.Context, d benchDatabase) (err error) {
 }
 
 // peak queues deliveries and returns the most memory that the process held while it delivered them, for at most a while.
-func (h *hookHouse) peak(ctx context.Context, runs []store.Claimed, queued int, limit time.Duration) (int64, error) {
+func (h *hookHouse) peak(ctx context.Context, runs []store.ClaimedTask, queued int, limit time.Duration) (int64, error) {
 	if err := h.refill(ctx, runs, queued); err != nil {
 		return 0, err
 	}
@@ -417,7 +417,7 @@ func (h *hookHouse) peak(ctx context.Context, runs []store.Claimed, queued int, 
 }
 
 // refill queues deliveries, spread over the endpoints. What an earlier filling left is forgotten first.
-func (h *hookHouse) refill(ctx context.Context, runs []store.Claimed, queued int) error {
+func (h *hookHouse) refill(ctx context.Context, runs []store.ClaimedTask, queued int) error {
 	for {
 		n, err := h.store.ForgetDeliveries(ctx, h.store.Now().Add(time.Hour), 1000)
 		if err != nil {
@@ -427,7 +427,7 @@ func (h *hookHouse) refill(ctx context.Context, runs []store.Claimed, queued int
 			break
 		}
 	}
-	byUser := map[pleat.UserID]store.Claimed{}
+	byUser := map[pleat.UserID]store.ClaimedTask{}
 	for _, c := range runs {
 		byUser[c.Task.Owner] = c
 	}

@@ -291,7 +291,7 @@ func (n *node) noOrphans(named int) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	removed, err := work.Sweep(ctx, s, blobs, time.Now().Add(time.Hour))
+	removed, err := work.CollectGarbage(ctx, s, blobs, time.Now().Add(time.Hour))
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -208,13 +208,13 @@ func (d *doctor) workers(ctx context.Context, s *store.Store) {
 		slices.Sort(models)
 		d.ok("workers", "%s on %s runs %s, heard of %s ago", w.ID, w.Host, strings.Join(models, ", "), s.Now().Sub(w.SeenAt).Round(time.Second))
 	}
-	counts, err := s.Counts(ctx)
+	counts, err := s.QueueCounts(ctx)
 	if err != nil {
 		d.bad("queue", "%v", err)
 		return
 	}
 	for _, c := range counts {
-		d.ok("queue", "%s: %d %s", c.Lane, c.N, c.State)
+		d.ok("queue", "%s: %d %s", c.Queue, c.N, c.State)
 	}
 }
 

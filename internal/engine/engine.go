@@ -34,7 +34,7 @@ func New(log *slog.Logger, engines ...Engine) (*Registry, error) {
 	r := &Registry{engines: map[string]Engine{}, log: log}
 	for _, e := range engines {
 		for _, m := range e.Models() {
-			lane := pleat.Lane(m.Kind, m.Name)
+			lane := pleat.Queue(m.Kind, m.Name)
 			if r.engines[lane] != nil {
 				return nil, fmt.Errorf("two engines run the %s model %q", m.Kind, m.Name)
 			}
@@ -49,19 +49,19 @@ func New(log *slog.Logger, engines ...Engine) (*Registry, error) {
 func (r *Registry) Models() []pleat.Model { return slices.Clone(r.models) }
 
 // Lanes lists the lanes of the queue that the registry can serve.
-func (r *Registry) Lanes() []string {
+func (r *Registry) Queues() []string {
 	var out []string
 	for _, m := range r.models {
-		out = append(out, pleat.Lane(m.Kind, m.Name))
+		out = append(out, pleat.Queue(m.Kind, m.Name))
 	}
 	return out
 }
 
 // Group is lanes that share places to work in.
 type Group struct {
-	Lanes []string
-	Warm  *Warm          // nil: the worker's own slots; else a place per accelerator
-	kind  pleat.TaskKind // of work in the worker's own slots
+	Queues []string
+	Warm   *Warm          // nil: the worker's own slots; else a place per accelerator
+	kind   pleat.TaskKind // of work in the worker's own slots
 }
 
 // Groups parts the lanes by what their work needs: an accelerator, or the worker's own slots, of which each kind has its own, so
@@ -69,7 +69,7 @@ type Group struct {
 func (r *Registry) Groups() []Group {
 	var out []Group
 	for _, m := range r.models {
-		lane := pleat.Lane(m.Kind, m.Name)
+		lane := pleat.Queue(m.Kind, m.Name)
 		var w *Warm
 		if run, ok := r.engines[lane].(*Runner); ok && m.Device == "cuda" {
 			w = run.Warm
@@ -82,7 +82,7 @@ func (r *Registry) Groups() []Group {
 		if i < 0 {
 			out, i = append(out, g), len(out)
 		}
-		out[i].Lanes = append(out[i].Lanes, lane)
+		out[i].Queues = append(out[i].Queues, lane)
 	}
 	return out
 }
@@ -99,7 +99,7 @@ func (r *Registry) Close() {
 // Run executes one attempt and always answers: an engine that panics, or that ends without files, result or failure, has
 // failed. Files outside the work's folder are refused.
 func (r *Registry) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) (out pleat.Output) {
-	e := r.engines[pleat.Lane(w.Kind, w.Model.Name)]
+	e := r.engines[pleat.Queue(w.Kind, w.Model.Name)]
 	if e == nil {
 		return pleat.Output{Failure: pleat.Failed(pleat.FailUnsupported, fmt.Sprintf("this worker has no engine for %s", w.Model.Name))}
 	}

@@ -94,7 +94,7 @@ func readDocument(path string, into any) error {
 
 // Fingerprint tells apart states of a model's program and weights that share a version; empty where the version says all.
 func (r *Registry) Fingerprint(kind pleat.TaskKind, model string) string {
-	if run, ok := r.engines[pleat.Lane(kind, model)].(*Runner); ok {
+	if run, ok := r.engines[pleat.Queue(kind, model)].(*Runner); ok {
 		return run.fingerprint()
 	}
 	return ""

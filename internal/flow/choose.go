@@ -12,7 +12,7 @@ type Task struct {
 	Model     string
 	WeightSet string
 	Method    string
-	Lane      string
+	Queue     string
 	Memory    int64 // bytes expected
 	Seed      string
 }
@@ -79,7 +79,7 @@ func (p *Plan) task(m pleat.Model) Task {
 		Model:     m.Name,
 		WeightSet: m.WeightSet,
 		Method:    m.Method,
-		Lane:      pleat.Lane(m.Kind, m.Name),
+		Queue:     pleat.Queue(m.Kind, m.Name),
 		Memory:    m.Memory.Bytes(p.tokens()),
 		Seed:      p.Seed,
 	}

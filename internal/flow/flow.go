@@ -68,7 +68,7 @@ type Plan struct {
 	Public   bool
 	Webhooks json.RawMessage // as given, checked; nil: none
 
-	Destinations []pleat.Setting // Webhooks, parsed
+	Destinations []pleat.DestinationSetting // Webhooks, parsed
 }
 
 // Bounds of an input.
@@ -89,7 +89,7 @@ func parse(word string, input json.RawMessage, draft bool, path string) (Plan, e
 	if len(input) > MaxInput {
 		return Plan{}, pleat.Invalidf("%s has %d bytes; at most %d are taken", path, len(input), MaxInput)
 	}
-	_, kind, ok := pleat.WorkflowWord(word)
+	_, kind, ok := pleat.WorkflowAlias(word)
 	if !ok {
 		return Plan{}, pleat.Invalidf("workflow_name is %q; it must be qna_v1, md, evolla_v1 or calvados_openmm_v1",
 			pleat.Clip(word))

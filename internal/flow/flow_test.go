@@ -279,7 +279,7 @@ func TestChoose(t *testing.T) {
 		{md(PresetGo), models("analyst"), "", "no engine for md is running here"},
 	} {
 		got, err := Choose(c.p, c.models)
-		if got.Lane != c.lane || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) ||
+		if got.Queue != c.lane || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) ||
 			c.want == "" && err != nil {
 			t.Errorf("%+v: %+v %v", c, got, err)
 		}

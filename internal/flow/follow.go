@@ -44,7 +44,7 @@ func fromFold(word string, settings json.RawMessage, fold Fold, path string) (Fo
 	if len(settings) > 0 && json.Unmarshal(settings, &given) != nil {
 		return Follow{}, pleat.Invalidf("%s must be an object", path)
 	}
-	_, kind, _ := pleat.WorkflowWord(word)
+	_, kind, _ := pleat.WorkflowAlias(word)
 	f := open(settingsOf(settings), path)
 	out := Follow{}
 	input := map[string]any{"source_job_id": fold.Ref.Job, "source_job_run_id": fold.Ref.Run,

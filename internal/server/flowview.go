@@ -16,12 +16,12 @@ import (
 
 // seeFlow reads the workflow that the path names, if the caller may: it is theirs, or public. To whom it is not shown it does
 // not exist; to the anonymous it answers that a credential is needed.
-func (s *Server) seeFlow(ctx context.Context, c *call) (store.FlowView, bool, error) {
+func (s *Server) seeFlow(ctx context.Context, c *call) (store.WorkflowView, bool, error) {
 	id, err := c.uuid("id", store.ErrNoWorkflow)
 	if err != nil {
-		return store.FlowView{}, false, s.blame(ctx, c, err)
+		return store.WorkflowView{}, false, s.blame(ctx, c, err)
 	}
-	v, err := s.store.FlowView(ctx, pleat.WorkflowID(id))
+	v, err := s.store.WorkflowView(ctx, pleat.WorkflowID(id))
 	if err != nil {
 		if pleat.CodeOf(err) == pleat.CodeNotFound {
 			err = s.blame(ctx, c, err)
@@ -42,9 +42,9 @@ func (s *Server) seeFlow(ctx context.Context, c *call) (store.FlowView, bool, er
 	case v.Workflow.Public:
 		return v, false, nil
 	case caller == "":
-		return store.FlowView{}, false, pleat.ErrUnauthorized
+		return store.WorkflowView{}, false, pleat.ErrUnauthorized
 	}
-	return store.FlowView{}, false, store.ErrNoWorkflow
+	return store.WorkflowView{}, false, store.ErrNoWorkflow
 }
 
 // viewFlow is GET /v1/workflows/{id} and GET /v1/workflows/public/{id}.
@@ -57,7 +57,7 @@ func (s *Server) viewFlow(ctx context.Context, c *call) (api.Workflow, error) {
 }
 
 // flowOut writes a workflow as one reader sees it.
-func (s *Server) flowOut(v *store.FlowView, mine bool) (api.Workflow, error) {
+func (s *Server) flowOut(v *store.WorkflowView, mine bool) (api.Workflow, error) {
 	w := &v.Workflow
 	out := api.Workflow{ID: string(w.ID), Status: string(w.State), Type: w.Type, Name: w.Name, Tasks: []api.WorkflowTask{}, IsPublic: w.Public,
 		IsOwner: mine, CreatedAt: api.At(w.Created), UpdatedAt: api.At(w.Updated)}
@@ -92,7 +92,7 @@ func inputOut(w *pleat.Workflow, mine bool) (json.RawMessage, error) {
 }
 
 // taskOut is a workflow's task with its result and the links in it, and, for its owner, the library items that it made.
-func (s *Server) taskOut(v *store.FlowView, mine bool) (api.WorkflowTask, error) {
+func (s *Server) taskOut(v *store.WorkflowView, mine bool) (api.WorkflowTask, error) {
 	t := api.WorkflowTask{ID: string(v.Run.ID), Type: v.Workflow.TaskType(), Status: string(v.Run.State), Items: []string{}, Error: failureText(v.Run.Failure)}
 	if v.Run.State != pleat.StateCompleted || v.Run.Result == nil || len(v.Run.Result.Row) == 0 {
 		return t, nil
@@ -224,12 +224,12 @@ func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowR
 		return out, err
 	}
 	q := c.r.URL.Query()
-	f := store.FlowFilter{Limit: limit + 1, Before: before, State: pleat.State(q.Get("status"))}
+	f := store.WorkflowFilter{Limit: limit + 1, Before: before, State: pleat.State(q.Get("status"))}
 	if f.State != "" && !slices.Contains(flowStates, f.State) {
 		return out, pleat.Invalidf("status is %q; it may be DRAFT, QUEUED, RUNNING, COMPLETED, FAILED or STOPPED", pleat.Clip(string(f.State)))
 	}
 	if t := q.Get("workflow_type"); t != "" {
-		_, kind, ok := pleat.WorkflowWord(t)
+		_, kind, ok := pleat.WorkflowAlias(t)
 		if !ok {
 			return out, pleat.Invalidf("workflow_type is %q; it may be qna_v1 or md", pleat.Clip(t))
 		}
@@ -253,7 +253,7 @@ func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowR
 	return out, nil
 }
 
-func flowRow(v *store.FlowView) api.WorkflowRow {
+func flowRow(v *store.WorkflowView) api.WorkflowRow {
 	w := &v.Workflow
 	return api.WorkflowRow{ID: string(w.ID), Status: string(w.State), Type: w.Type, Name: w.Name, IsPublic: w.Public,
 		SourceJobID: text(string(w.Source.Job)), SourceJobRunID: text(string(w.Source.Run)), SourceSequenceID: text(string(w.Source.Sequence)),
@@ -278,7 +278,7 @@ func sourceQuery(r *http.Request) (pleat.FoldRef, error) {
 }
 
 // linkedFlows reads the caller's questions about a fold, newest first.
-func (s *Server) linkedFlows(ctx context.Context, c *call) ([]store.FlowView, error) {
+func (s *Server) linkedFlows(ctx context.Context, c *call) ([]store.WorkflowView, error) {
 	limit, err := intQuery(c.r, "limit", 1, 200, 50)
 	if err != nil {
 		return nil, err
@@ -290,7 +290,7 @@ func (s *Server) linkedFlows(ctx context.Context, c *call) ([]store.FlowView, er
 	if ref == (pleat.FoldRef{}) {
 		return nil, pleat.Invalidf("source_job_id is required, or source_job_run_id or source_sequence_id; it must be a UUID")
 	}
-	return s.store.Workflows(ctx, c.who.User, store.FlowFilter{Limit: limit, Kind: pleat.TaskQnA, Source: ref})
+	return s.store.Workflows(ctx, c.who.User, store.WorkflowFilter{Limit: limit, Kind: pleat.TaskQnA, Source: ref})
 }
 
 // linkedHistory is GET /v1/workflows/qna/linked-history.
@@ -324,7 +324,7 @@ func (s *Server) linkedPreviews(ctx context.Context, c *call) (api.List[api.Link
 	return out, err
 }
 
-func linkedPreview(v *store.FlowView) api.LinkedPreview {
+func linkedPreview(v *store.WorkflowView) api.LinkedPreview {
 	w := &v.Workflow
 	begin := []rune(strings.TrimSpace(question(w)))
 	if len(begin) > 120 {
@@ -347,7 +347,7 @@ func question(w *pleat.Workflow) string {
 // linkedTo lists the workflows that look at a job: all for its owner, the public ones for others.
 func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, mine bool) ([]api.LinkedItem, error) {
 	out := []api.LinkedItem{}
-	list, err := s.store.Workflows(ctx, j.Owner, store.FlowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})
+	list, err := s.store.Workflows(ctx, j.Owner, store.WorkflowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})
 	for i := range list {
 		if w := &list[i].Workflow; mine || w.Public {
 			out = append(out, api.LinkedItem{ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name})

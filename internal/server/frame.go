@@ -79,7 +79,7 @@ func frameAsked(in *api.ExtractFrame) (timeNs, dtPs float64, sel *calvados.Selec
 }
 
 // frameOf writes the frame of a simulation as PDB.
-func (s *Server) frameOf(ctx context.Context, v *store.FlowView, w io.Writer, timeNs, dtPs float64, sel *calvados.Selection) (calvados.Frame, error) {
+func (s *Server) frameOf(ctx context.Context, v *store.WorkflowView, w io.Writer, timeNs, dtPs float64, sel *calvados.Selection) (calvados.Frame, error) {
 	var frame calvados.Frame
 	top, _, err := s.openArtifact(ctx, v, calvados.TopologyFile)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Server) frameOf(ctx context.Context, v *store.FlowView, w io.Writer, ti
 }
 
 // openArtifact opens a file of a workflow.
-func (s *Server) openArtifact(ctx context.Context, v *store.FlowView, name string) (io.ReadSeekCloser, int64, error) {
+func (s *Server) openArtifact(ctx context.Context, v *store.WorkflowView, name string) (io.ReadSeekCloser, int64, error) {
 	i := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
 	if i < 0 {
 		return nil, 0, pleat.Errorf(pleat.CodeConflict, "the workflow has no %s, so no frame can be taken from it", name)
@@ -116,7 +116,7 @@ func (s *Server) openArtifact(ctx context.Context, v *store.FlowView, name strin
 }
 
 // keepFrame puts a frame into the library.
-func (s *Server) keepFrame(ctx context.Context, owner pleat.UserID, v *store.FlowView, in *api.ExtractFrame, frame calvados.Frame, pdb io.Reader) (string, *store.LibraryFile, error) {
+func (s *Server) keepFrame(ctx context.Context, owner pleat.UserID, v *store.WorkflowView, in *api.ExtractFrame, frame calvados.Frame, pdb io.Reader) (string, *store.LibraryFile, error) {
 	about, err := json.Marshal(map[string]any{"workflowId": v.Workflow.ID, "taskId": v.Run.ID, "frameIndex": frame.Index, "timeNs": frame.TimeNs, "selection": in.Selection})
 	if err != nil {
 		return "", nil, err

@@ -101,7 +101,7 @@ func TestComplexResults(t *testing.T) {
 		"constraints":{"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":5,"distance":8.5}],"pocket":[{"binder":{"chain_id":"C"},"contacts":[{"chain_id":"A","res_idx":2}]}],
 		"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"SG"},"atom2":{"chain_id":"C","res_idx":1,"atom_name":"C1"}}]}}`)
 	c := h.claim()
-	err := h.store.FinishRun(context.Background(), store.Finished{Task: c.Task.ID, Attempt: 1, Worker: "w1", State: pleat.StateCompleted,
+	err := h.store.FinishRun(context.Background(), store.RunFinished{Task: c.Task.ID, Attempt: 1, Worker: "w1", State: pleat.StateCompleted,
 		Result:    &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A", "B", "C"}, MeanPLDDT: f(70), IPTM: f(.5), Affinity: &pleat.Affinity{Value: -1.5, Probability: .9}}}},
 		Artifacts: []pleat.Artifact{h.put(c, pleat.ArtifactCIF, "complex.cif", "chemical/x-mmcif", cif, "")}})
 	if err != nil {
@@ -123,7 +123,7 @@ func TestFailedRun(t *testing.T) {
 	h := newHouse(t)
 	j := h.create(trp)
 	c := h.claim()
-	if err := h.store.FinishRun(context.Background(), store.Finished{Task: c.Task.ID, Attempt: 1, Worker: "w1", State: pleat.StateFailed, Failure: pleat.Failed(pleat.FailOOM, "out of memory at 20 residues")}); err != nil {
+	if err := h.store.FinishRun(context.Background(), store.RunFinished{Task: c.Task.ID, Attempt: 1, Worker: "w1", State: pleat.StateFailed, Failure: pleat.Failed(pleat.FailOOM, "out of memory at 20 residues")}); err != nil {
 		t.Fatal(err)
 	}
 	got := h.results(h.key, j.JobID)

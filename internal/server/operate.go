@@ -130,7 +130,7 @@ type queueCollector struct {
 	s    *Server
 	mu   sync.Mutex
 	at   time.Time
-	list []store.Counts
+	list []store.QueueCount
 	ok   bool
 }
 
@@ -152,7 +152,7 @@ func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
 	if time.Since(q.at) > 5*time.Second {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
-		list, err := q.s.store.Counts(ctx)
+		list, err := q.s.store.QueueCounts(ctx)
 		q.list, q.ok, q.at = list, err == nil, time.Now()
 	}
 	up := 0.0
@@ -162,7 +162,7 @@ func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, up)
 	now := q.s.clock()
 	for _, c := range q.list {
-		ch <- prometheus.MustNewConstMetric(queueDesc, prometheus.GaugeValue, float64(c.N), c.Lane, string(c.State))
-		ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, max(0, now.Sub(c.Oldest).Seconds()), c.Lane, string(c.State))
+		ch <- prometheus.MustNewConstMetric(queueDesc, prometheus.GaugeValue, float64(c.N), c.Queue, string(c.State))
+		ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, max(0, now.Sub(c.Oldest).Seconds()), c.Queue, string(c.State))
 	}
 }

@@ -218,7 +218,7 @@ func aliasPaths(path string) []string {
 		if !ok {
 			continue
 		}
-		for _, alias := range pleat.Spellings(word) {
+		for _, alias := range pleat.AliasesOf(word) {
 			if alias != word {
 				out = append(out, "/v1/workflows/"+alias+"/"+rest)
 			}

@@ -139,7 +139,7 @@ func (h *house) register(models ...pleat.Model) {
 	h.t.Helper()
 	w := pleat.Worker{ID: "w1", Host: "test", Models: models}
 	for _, m := range models {
-		w.Lanes = append(w.Lanes, pleat.Lane(m.Kind, m.Name))
+		w.Queues = append(w.Queues, pleat.Queue(m.Kind, m.Name))
 	}
 	if err := h.store.RegisterWorker(context.Background(), w); err != nil {
 		h.t.Fatal(err)
@@ -246,7 +246,7 @@ func (h *house) create(body string) api.CreatedJob {
 }
 
 // claim takes the oldest task as the worker would.
-func (h *house) claim() store.Claimed {
+func (h *house) claim() store.ClaimedTask {
 	h.t.Helper()
 	got, err := h.store.Claim(context.Background(), "w1", []string{"fold/mini", "fold/big"}, 1, 0)
 	if err != nil || len(got) != 1 {
@@ -256,7 +256,7 @@ func (h *house) claim() store.Claimed {
 }
 
 // put stores a file and returns its artifact.
-func (h *house) put(c store.Claimed, kind pleat.ArtifactKind, name, contentType, body string, seq pleat.SequenceID) pleat.Artifact {
+func (h *house) put(c store.ClaimedTask, kind pleat.ArtifactKind, name, contentType, body string, seq pleat.SequenceID) pleat.Artifact {
 	h.t.Helper()
 	key := "runs/" + string(c.Fold.Run) + "/1/" + name
 	if _, err := h.blobs.Put(context.Background(), key, strings.NewReader(body)); err != nil {
@@ -269,7 +269,7 @@ func (h *house) put(c store.Claimed, kind pleat.ArtifactKind, name, contentType,
 const cif = "data_fold\n# a structure\n"
 
 // finish completes a claimed run with scores and files, as a worker would.
-func (h *house) finish(c store.Claimed) {
+func (h *house) finish(c store.ClaimedTask) {
 	h.t.Helper()
 	seq := c.Fold.Sequences[0].ID
 	arts := []pleat.Artifact{
@@ -279,7 +279,7 @@ func (h *house) finish(c store.Claimed) {
 		h.put(c, pleat.ArtifactCitations, "citations.bib", "text/plain", "@misc{x}", ""),
 		h.put(c, pleat.ArtifactArchive, "archive.zip", "application/zip", "PK-zip", ""),
 	}
-	err := h.store.FinishRun(context.Background(), store.Finished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "w1", State: pleat.StateCompleted,
+	err := h.store.FinishRun(context.Background(), store.RunFinished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "w1", State: pleat.StateCompleted,
 		Result: &pleat.Result{Predictions: []pleat.Prediction{{Sequence: seq, Chains: []string{"A"}, MeanPLDDT: f(81.5), PTM: f(.62), Confidence: "estimated"}},
 			Timings: map[string]float64{"infer": 1.5}},
 		Artifacts: arts, Engine: "mini 1"})

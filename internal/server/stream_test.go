@@ -47,9 +47,9 @@ func (e *events) next(t *testing.T) api.Event {
 	return api.Event{}
 }
 
-func (h *house) beat(c store.Claimed, p ...pleat.Progress) {
+func (h *house) beat(c store.ClaimedTask, p ...pleat.Progress) {
 	h.t.Helper()
-	if _, err := h.store.Beat(context.Background(), "w1", []pleat.Beat{{Task: c.Task.ID, Attempt: c.Task.Attempt, Run: c.Fold.Run, Progress: p}}); err != nil {
+	if _, err := h.store.Heartbeat(context.Background(), "w1", []pleat.Heartbeat{{Task: c.Task.ID, Attempt: c.Task.Attempt, Run: c.Fold.Run, Progress: p}}); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -164,9 +164,9 @@ func (s *Server) subscriptions(ctx context.Context, c *call) (api.List[api.Subsc
 		out.NextCursor = next(string(rows[limit-1].ID))
 	}
 	for _, r := range rows {
-		one := api.Subscription{ID: string(r.ID), Name: "fold:" + r.SourceID + ":" + r.Word, TargetType: r.TargetType, CreatedAt: api.Moment{Time: r.CreatedAt}}
+		one := api.Subscription{ID: string(r.ID), Name: "fold:" + r.SourceID + ":" + r.Alias, TargetType: r.TargetType, CreatedAt: api.Moment{Time: r.CreatedAt}}
 		if r.Source == pleat.SourceWorkflow {
-			one.Name = "workflow:" + r.SourceID + ":" + r.Word
+			one.Name = "workflow:" + r.SourceID + ":" + r.Alias
 			one.InputMapping.SourceWorkflowID = r.SourceID
 		} else {
 			one.InputMapping.SourceJobID, one.InputMapping.SourceJobRunID = r.SourceID, string(r.Run)

@@ -65,7 +65,7 @@ func visitWebhooks(h *house, visit func(route, schema string, r reply, want int)
 func (h *house) deliver(a webhook.Attempt, next time.Time) {
 	h.t.Helper()
 	ctx := context.Background()
-	got, _, err := h.store.ClaimDeliveries(ctx, "courier", "", 100, func(e store.Endpoint, _ time.Time, _ store.Load) (string, int, bool, time.Time) {
+	got, _, err := h.store.ClaimDeliveries(ctx, "courier", "", 100, func(e store.Endpoint, _ time.Time, _ store.InFlight) (string, int, bool, time.Time) {
 		return e.Health, 100, false, time.Time{}
 	})
 	if err != nil {
@@ -183,7 +183,7 @@ func TestAttemptsAreShown(t *testing.T) {
 	if _, err := h.store.Reap(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := h.store.ClaimDeliveries(context.Background(), "dies", "", 1, func(store.Endpoint, time.Time, store.Load) (string, int, bool, time.Time) {
+	got, _, err := h.store.ClaimDeliveries(context.Background(), "dies", "", 1, func(store.Endpoint, time.Time, store.InFlight) (string, int, bool, time.Time) {
 		return "", 1, false, time.Time{}
 	})
 	if err != nil || len(got) != 1 {

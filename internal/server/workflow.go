@@ -28,7 +28,7 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	n := store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
 		Owner:  c.who.User,
 		Kind:   p.Kind,
-		Word:   word,
+		Alias:  word,
 		Type:   pleat.WorkflowType(word),
 		Name:   in.Name,
 		Public: p.Public,
@@ -62,7 +62,7 @@ func checkCreateWorkflow(in *api.CreateWorkflow) (word string, err error) {
 	if in.WorkflowName == "" {
 		return "", pleat.Invalidf("workflow_name is required; it must be qna_v1 or md")
 	}
-	word, _, ok := pleat.WorkflowWord(in.WorkflowName)
+	word, _, ok := pleat.WorkflowAlias(in.WorkflowName)
 	if !ok {
 		return "", unknownWorkflow(in.WorkflowName)
 	}
@@ -101,11 +101,11 @@ func withField(input json.RawMessage, field string, value json.RawMessage) (json
 }
 
 // ownFlow reads a workflow of the caller's.
-func (s *Server) ownFlow(ctx context.Context, c *call, id string) (store.FlowView, error) {
+func (s *Server) ownFlow(ctx context.Context, c *call, id string) (store.WorkflowView, error) {
 	if !pleat.IsUUID(id) {
-		return store.FlowView{}, store.ErrNoWorkflow
+		return store.WorkflowView{}, store.ErrNoWorkflow
 	}
-	v, err := s.store.FlowView(ctx, pleat.WorkflowID(strings.ToLower(id)))
+	v, err := s.store.WorkflowView(ctx, pleat.WorkflowID(strings.ToLower(id)))
 	if err == nil && v.Workflow.Owner != c.who.User {
 		err = store.ErrNoWorkflow
 	}
@@ -125,7 +125,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if w.State != pleat.StateDraft {
 		return api.Workflow{}, pleat.Errorf(pleat.CodeConflict, "the workflow is %s; only a DRAFT can be executed", w.State)
 	}
-	p, err := flow.Parse(w.Word, w.Input, false)
+	p, err := flow.Parse(w.Alias, w.Input, false)
 	if err != nil {
 		return api.Workflow{}, err
 	}
@@ -148,7 +148,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 
 // readFlow reads a workflow for its owner after a change.
 func (s *Server) readFlow(ctx context.Context, id pleat.WorkflowID) (api.Workflow, error) {
-	v, err := s.store.FlowView(ctx, id)
+	v, err := s.store.WorkflowView(ctx, id)
 	if err != nil {
 		return api.Workflow{}, err
 	}
@@ -174,7 +174,7 @@ func (s *Server) setFlowPublic(ctx context.Context, c *call, in *api.SetPublic) 
 	if in.IsPublic == nil {
 		return api.WorkflowVisibility{}, pleat.Invalidf("isPublic is required; it must be true or false")
 	}
-	if err := s.store.SetFlowPublic(ctx, c.who.User, pleat.WorkflowID(id), *in.IsPublic); err != nil {
+	if err := s.store.SetWorkflowPublic(ctx, c.who.User, pleat.WorkflowID(id), *in.IsPublic); err != nil {
 		return api.WorkflowVisibility{}, err
 	}
 	return api.WorkflowVisibility{WorkflowID: id, IsPublic: *in.IsPublic}, nil

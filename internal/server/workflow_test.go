@@ -50,18 +50,18 @@ func ask(job, question, rest string) string {
 }
 
 // claimFlow takes the oldest task of a lane as the worker would.
-func (h *house) claimFlow(lane string) store.Claimed {
+func (h *house) claimFlow(lane string) store.ClaimedTask {
 	h.t.Helper()
 	got, err := h.store.Claim(context.Background(), "w1", []string{lane}, 1, 0)
-	if err != nil || len(got) != 1 || got[0].Flow == nil {
+	if err != nil || len(got) != 1 || got[0].Workflow == nil {
 		h.t.Fatalf("claim %s: %v, %+v", lane, err, got)
 	}
 	return got[0]
 }
 
-func (h *house) finishFlow(c store.Claimed, row json.RawMessage, files ...pleat.Artifact) {
+func (h *house) finishFlow(c store.ClaimedTask, row json.RawMessage, files ...pleat.Artifact) {
 	h.t.Helper()
-	err := h.store.FinishRun(context.Background(), store.Finished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "w1", State: pleat.StateCompleted,
+	err := h.store.FinishRun(context.Background(), store.RunFinished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "w1", State: pleat.StateCompleted,
 		Result: &pleat.Result{Row: row}, Artifacts: files, Engine: "test 1"})
 	if err != nil {
 		h.t.Fatal(err)
@@ -72,7 +72,7 @@ func (h *house) finishFlow(c store.Claimed, row json.RawMessage, files ...pleat.
 func (h *house) answer(text string) {
 	h.t.Helper()
 	c := h.claimFlow("qna/analyst")
-	p, err := flow.Parse(c.Flow.Word, c.Flow.Input, false)
+	p, err := flow.Parse(c.Workflow.Alias, c.Workflow.Input, false)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func (s *Store) EnsureUser(ctx context.Context, name string) (User, error) {
 		}
 		var at int64
 		err := t.row("SELECT id, name, quota, created_at FROM account WHERE name = $1", []any{name}, &u.ID, &u.Name, &u.Quota, &at)
-		u.CreatedAt = stamp(at)
+		u.CreatedAt = fromMicros(at)
 		return err
 	})
 	return u, err
@@ -40,9 +40,9 @@ func (s *Store) SetQuota(ctx context.Context, name string, quota int) error {
 func (s *Store) CreateKey(ctx context.Context, user pleat.UserID, prefix, hash, label string) (Key, error) {
 	k := Key{ID: pleat.KeyID(newID()), User: user, Prefix: prefix, Label: label}
 	err := s.write(ctx, "create key", func(t *tx) error {
-		k.CreatedAt = stamp(t.now)
+		k.CreatedAt = fromMicros(t.now)
 		if err := t.row("SELECT name FROM account WHERE id = $1", []any{user}, &k.UserName); err != nil {
-			return found(err, pleat.Errorf(pleat.CodeNotFound, "there is no such user"))
+			return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "there is no such user"))
 		}
 		_, err := t.exec("INSERT INTO api_key (id, account_id, prefix, hash, label, created_at, last_used_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, 0, 0)",
 			k.ID, user, prefix, hash, label, t.now)
@@ -56,13 +56,13 @@ func (s *Store) Keys(ctx context.Context, user pleat.UserID) ([]Key, error) {
 	out := []Key{}
 	rows, err := s.read(ctx, `SELECT k.id, k.account_id, a.name, k.prefix, k.label, k.created_at, k.last_used_at, k.revoked_at
 		FROM api_key k JOIN account a ON a.id = k.account_id WHERE $1 = '' OR k.account_id = $1 ORDER BY k.id DESC`, user)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var k Key
 		var made, used, gone int64
 		if err := scan(&k.ID, &k.User, &k.UserName, &k.Prefix, &k.Label, &made, &used, &gone); err != nil {
 			return err
 		}
-		k.CreatedAt, k.LastUsedAt, k.RevokedAt = stamp(made), stamp(used), stamp(gone)
+		k.CreatedAt, k.LastUsedAt, k.RevokedAt = fromMicros(made), fromMicros(used), fromMicros(gone)
 		out = append(out, k)
 		return nil
 	})
@@ -89,7 +89,7 @@ func (s *Store) KeyByHash(ctx context.Context, hash string) (Principal, error) {
 	var p Principal
 	err := s.readRow(ctx, `SELECT a.id, a.name, k.id, a.quota FROM api_key k JOIN account a ON a.id = k.account_id
 		WHERE k.hash = $1 AND k.revoked_at = 0`, []any{hash}, &p.User, &p.Name, &p.Key, &p.Quota)
-	return p, unavailable("find key", found(err, pleat.ErrUnauthorized))
+	return p, unavailable("find key", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
 // TouchKeys notes when keys were last used.
@@ -97,9 +97,9 @@ func (s *Store) TouchKeys(ctx context.Context, used map[pleat.KeyID]time.Time) e
 	if len(used) == 0 {
 		return nil
 	}
-	return s.writeSoon(ctx, "touch keys", func(t *tx) error {
+	return s.writeAsync(ctx, "touch keys", func(t *tx) error {
 		for k, at := range used {
-			if _, err := t.exec("UPDATE api_key SET last_used_at = $1 WHERE id = $2 AND last_used_at < $1", micros(at), k); err != nil {
+			if _, err := t.exec("UPDATE api_key SET last_used_at = $1 WHERE id = $2 AND last_used_at < $1", toMicros(at), k); err != nil {
 				return err
 			}
 		}
@@ -110,7 +110,7 @@ func (s *Store) TouchKeys(ctx context.Context, used map[pleat.KeyID]time.Time) e
 // CreateSession stores a session by the hash of its id; it lives until then, or as long as its key.
 func (s *Store) CreateSession(ctx context.Context, hash string, key pleat.KeyID, until time.Time) error {
 	return s.write(ctx, "create session", func(t *tx) error {
-		_, err := t.exec("INSERT INTO session (hash, key_id, expires_at) VALUES ($1, $2, $3)", hash, key, micros(until))
+		_, err := t.exec("INSERT INTO session (hash, key_id, expires_at) VALUES ($1, $2, $3)", hash, key, toMicros(until))
 		return err
 	})
 }
@@ -120,7 +120,7 @@ func (s *Store) SessionByHash(ctx context.Context, hash string) (Principal, erro
 	var p Principal
 	err := s.readRow(ctx, `SELECT a.id, a.name, k.id, a.quota FROM session s JOIN api_key k ON k.id = s.key_id JOIN account a ON a.id = k.account_id
 		WHERE s.hash = $1 AND s.expires_at > $2 AND k.revoked_at = 0`, []any{hash, s.now()}, &p.User, &p.Name, &p.Key, &p.Quota)
-	return p, unavailable("find session", found(err, pleat.ErrUnauthorized))
+	return p, unavailable("find session", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
 // DeleteSession ends a session.
@@ -136,7 +136,7 @@ const microsPerDay = 24 * 60 * 60 * 1_000_000
 // Usage is what a user has spent of today's quota.
 func (s *Store) Usage(ctx context.Context, user pleat.UserID, quota int) (Usage, error) {
 	now := s.now()
-	u := Usage{Reset: stamp((now/microsPerDay + 1) * microsPerDay)}
+	u := Usage{Reset: fromMicros((now/microsPerDay + 1) * microsPerDay)}
 	var own int
 	err := s.readRow(ctx, `SELECT a.quota, COALESCE((SELECT used FROM quota_day q WHERE q.account_id = a.id AND q.day = $2), 0)
 		FROM account a WHERE a.id = $1`, []any{user, now / microsPerDay}, &own, &u.Used)
@@ -144,15 +144,15 @@ func (s *Store) Usage(ctx context.Context, user pleat.UserID, quota int) (Usage,
 	if own >= 0 {
 		u.Limit = own
 	}
-	return u, unavailable("read usage", found(err, pleat.ErrUnauthorized))
+	return u, unavailable("read usage", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
 // spend counts one call against today's quota, or refuses it. The row's lock makes it exact between concurrent calls.
-func (t *tx) spend(user pleat.UserID, quota int) (Usage, error) {
-	u := Usage{Limit: quota, Reset: stamp((t.now/microsPerDay + 1) * microsPerDay)}
+func (t *tx) chargeQuota(user pleat.UserID, quota int) (Usage, error) {
+	u := Usage{Limit: quota, Reset: fromMicros((t.now/microsPerDay + 1) * microsPerDay)}
 	var own int
 	if err := t.row("SELECT quota FROM account WHERE id = $1", []any{user}, &own); err != nil {
-		return u, found(err, pleat.ErrUnauthorized)
+		return u, mapNoRows(err, pleat.ErrUnauthorized)
 	}
 	if own >= 0 {
 		u.Limit = own

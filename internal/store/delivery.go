@@ -12,13 +12,13 @@ import (
 // A delivery to a custom endpoint is a task in the endpoint's own lane, so that endpoints never wait for each other; a
 // follow-up is a task in the lane «follow».
 const (
-	deliverLanes = "deliver/"
-	deliverTopic = "deliver"
-	followLane   = string(pleat.TaskFollow)
+	deliveryQueuePrefix = "deliver/"
+	deliveryTopic       = "deliver"
+	followUpQueue       = string(pleat.TaskFollow)
 )
 
 // DeliverTopic has news when there is something to deliver.
-func DeliverTopic() string { return deliverTopic }
+func DeliveryTopic() string { return deliveryTopic }
 
 // DeliveryTries is how many attempts a delivery has before it fails for good, and again after each redelivery.
 const DeliveryTries = 10
@@ -56,13 +56,13 @@ type DeliveryAttempt struct {
 }
 
 // setOff writes what an event leads to: a delivery row and a task per destination, once each.
-func (t *tx) setOff(e pleat.Event) error {
+func (t *tx) insertDeliveries(e pleat.Event) error {
 	var subs []pleat.Subscription
 	rows, err := t.query("SELECT id, destination, word, target_type, settings, endpoint_id FROM subscription WHERE source_id = $1 AND (run_id = $2 OR run_id = '') ORDER BY id", e.SourceID, e.Run)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var s pleat.Subscription
 		var settings string
-		if err := scan(&s.ID, &s.Destination, &s.Word, &s.TargetType, &settings, &s.Endpoint); err != nil {
+		if err := scan(&s.ID, &s.Destination, &s.Alias, &s.TargetType, &settings, &s.Endpoint); err != nil {
 			return err
 		}
 		subs = append(subs, s)
@@ -71,7 +71,7 @@ func (t *tx) setOff(e pleat.Event) error {
 	if err != nil {
 		return err
 	}
-	for _, sub := range pleat.SetOff(e, subs) {
+	for _, sub := range pleat.SubscriptionsFor(e, subs) {
 		if err := t.insertDelivery(e, sub); err != nil {
 			return err
 		}
@@ -81,10 +81,10 @@ func (t *tx) setOff(e pleat.Event) error {
 
 func (t *tx) insertDelivery(e pleat.Event, sub pleat.Subscription) error {
 	once := fmt.Sprintf("event:%s:%s", e.ID, sub.Destination)
-	lane, share, kind := deliverLanes+sub.Endpoint, sub.Endpoint, pleat.TaskDeliver
+	lane, share, kind := deliveryQueuePrefix+sub.Endpoint, sub.Endpoint, pleat.TaskDeliver
 	if sub.Destination != pleat.DestCustom {
 		once = fmt.Sprintf("run:%s:%s", e.Run, sub.Destination)
-		lane, share, kind = followLane, string(e.Owner), pleat.TaskFollow
+		lane, share, kind = followUpQueue, string(e.Owner), pleat.TaskFollow
 	}
 	id := newID()
 	n, err := t.exec(`INSERT INTO delivery (id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id, run_id, event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at, updated_at)
@@ -93,7 +93,7 @@ func (t *tx) insertDelivery(e pleat.Event, sub pleat.Subscription) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	t.tell(deliverTopic)
+	t.notify(deliveryTopic)
 	return t.insertTask(kind, lane, e.Owner, share, id, 0, DeliveryTries)
 }
 
@@ -116,7 +116,7 @@ func scanDelivery(scan func(...any) error) (Delivery, error) {
 	var next, made int64
 	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Destination, &d.Source, &d.SourceID, &d.Run, &d.EventName, &d.EventStatus, &d.Status, &d.Triggered,
 		&d.Attempts, &next, &d.ResponseStatus, &d.Reason, &made)
-	d.NextAt, d.CreatedAt = stamp(next), stamp(made)
+	d.NextAt, d.CreatedAt = fromMicros(next), fromMicros(made)
 	return d, err
 }
 
@@ -145,7 +145,7 @@ func (f DeliveryFilter) where(owner pleat.UserID) (string, []any) {
 		add(" AND d.source_id = $%d", f.SourceID)
 	}
 	if !f.Since.IsZero() {
-		add(" AND d.created_at >= $%d", micros(f.Since))
+		add(" AND d.created_at >= $%d", toMicros(f.Since))
 	}
 	return b.String(), args
 }
@@ -155,7 +155,7 @@ func (s *Store) Deliveries(ctx context.Context, owner pleat.UserID, f DeliveryFi
 	where, args := f.where(owner)
 	out := []Delivery{}
 	rows, err := s.read(ctx, "SELECT "+deliveryColumns+" FROM delivery d WHERE "+where+fmt.Sprintf(" ORDER BY d.id DESC LIMIT %d", f.Limit), args...)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		d, err := scanDelivery(scan)
 		out = append(out, d)
 		return err
@@ -171,7 +171,7 @@ func (s *Store) Delivery(ctx context.Context, owner pleat.UserID, id string) (De
 	rows, err := s.read(ctx, "SELECT "+deliveryColumns+" FROM delivery d WHERE d.account_id = $1 AND d.id = $2", owner, id)
 	var d Delivery
 	n := 0
-	err = each(rows, err, func(scan func(...any) error) (err error) {
+	err = forEachRow(rows, err, func(scan func(...any) error) (err error) {
 		n++
 		d, err = scanDelivery(scan)
 		return err
@@ -185,14 +185,14 @@ func (s *Store) Delivery(ctx context.Context, owner pleat.UserID, id string) (De
 	tries := []DeliveryAttempt{}
 	rows, err = s.read(ctx, `SELECT a.number, a.started_at, a.ended_at, a.outcome, a.detail FROM attempt a JOIN task k ON k.id = a.task_id
 		WHERE k.subject = $1 ORDER BY k.id, a.number LIMIT 500`, id)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var a DeliveryAttempt
 		var began, ended int64
 		if err := scan(&a.Number, &began, &ended, &a.Outcome, &a.Detail); err != nil {
 			return err
 		}
 		a.Number = len(tries) + 1
-		a.StartedAt, a.EndedAt = stamp(began), stamp(ended)
+		a.StartedAt, a.EndedAt = fromMicros(began), fromMicros(ended)
 		tries = append(tries, a)
 		return nil
 	})
@@ -232,7 +232,7 @@ func (s *Store) Redeliver(ctx context.Context, owner pleat.UserID, id string, f 
 			if k == 0 { // another call was faster
 				continue
 			}
-			if err := t.insertTask(pleat.TaskDeliver, deliverLanes+r.endpoint, owner, r.endpoint, r.id, 0, DeliveryTries); err != nil {
+			if err := t.insertTask(pleat.TaskDeliver, deliveryQueuePrefix+r.endpoint, owner, r.endpoint, r.id, 0, DeliveryTries); err != nil {
 				return err
 			}
 			n++
@@ -247,7 +247,7 @@ type endedDelivery struct{ id, endpoint, status, destination string }
 func (t *tx) ended(where string, args []any) ([]endedDelivery, error) {
 	var list []endedDelivery
 	rows, err := t.query("SELECT d.id, d.endpoint_id, d.status, d.destination FROM delivery d WHERE "+where, args...)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r endedDelivery
 		err := scan(&r.id, &r.endpoint, &r.status, &r.destination)
 		list = append(list, r)
@@ -283,13 +283,13 @@ func (s *Store) Subscriptions(ctx context.Context, owner pleat.UserID, before st
 	out := []SubscriptionRow{}
 	rows, err := s.read(ctx, `SELECT id, source_kind, source_id, run_id, destination, word, target_type, created_at FROM subscription
 		WHERE account_id = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3`, owner, before, limit)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r SubscriptionRow
 		var at int64
-		if err := scan(&r.ID, &r.Source, &r.SourceID, &r.Run, &r.Destination, &r.Word, &r.TargetType, &at); err != nil {
+		if err := scan(&r.ID, &r.Source, &r.SourceID, &r.Run, &r.Destination, &r.Alias, &r.TargetType, &at); err != nil {
 			return err
 		}
-		r.CreatedAt = stamp(at)
+		r.CreatedAt = fromMicros(at)
 		out = append(out, r)
 		return nil
 	})
@@ -324,7 +324,7 @@ func (t *tx) owner(e *pleat.Event) error {
 	if !ok {
 		return none
 	}
-	return found(t.row("SELECT account_id, run_id FROM "+table+" WHERE id = $1 AND deleted_at = 0", []any{e.SourceID}, &e.Owner, &e.Run), none)
+	return mapNoRows(t.row("SELECT account_id, run_id FROM "+table+" WHERE id = $1 AND deleted_at = 0", []any{e.SourceID}, &e.Owner, &e.Run), none)
 }
 
 // PingEndpoint queues a test delivery to a user's global endpoint, under an event of its own.

@@ -27,7 +27,7 @@ func global(t *testing.T, s *store.Store, owner pleat.UserID, byDefault bool) st
 
 // toEndpoint is a subscription of a run to an endpoint.
 func toEndpoint(e store.Endpoint) pleat.Subscription {
-	return pleat.Subscription{Destination: pleat.DestCustom, Word: "custom_http", TargetType: "custom_http", Endpoint: e.ID}
+	return pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http", Endpoint: e.ID}
 }
 
 // fold makes a job with subscriptions and ends its run.
@@ -51,7 +51,7 @@ func fold(t *testing.T, s *store.Store, owner pleat.UserID, end pleat.State, sub
 
 // admitN lets n deliveries per endpoint go at once.
 func admitN(n int) store.Admit {
-	return func(e store.Endpoint, _ time.Time, out store.Load) (string, int, bool, time.Time) {
+	return func(e store.Endpoint, _ time.Time, out store.InFlight) (string, int, bool, time.Time) {
 		return e.Health, n - out.Endpoint, false, time.Time{}
 	}
 }
@@ -93,7 +93,7 @@ func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		e := global(t, s, u, true)
-		qna := pleat.Subscription{Destination: pleat.DestQnA, Word: "evolla", TargetType: "evolla_v1", Settings: json.RawMessage(`{"enabled":true}`)}
+		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "evolla", TargetType: "evolla_v1", Settings: json.RawMessage(`{"enabled":true}`)}
 		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
 		list := deliveries(t, s, u, store.DeliveryFilter{})
 		if len(list) != 2 {
@@ -210,7 +210,7 @@ func TestLostDeliveries(t *testing.T) {
 			}
 			id = got[0].Delivery.ID
 			if i%2 == 0 { // half of them are found by their lease, half by the courier's next life
-				clock.Advance(pleat.LeaseFor + time.Second)
+				clock.Advance(pleat.LeaseDuration + time.Second)
 				if r, err := s.Reap(ctx); err != nil || r.Requeued+r.Failed != 1 {
 					t.Fatalf("round %d: %+v %v", i, r, err)
 				}
@@ -241,7 +241,7 @@ func TestRedeliver(t *testing.T) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		e := global(t, s, u, false)
-		qna := pleat.Subscription{Destination: pleat.DestQnA, Word: "qna", TargetType: "qna_v1"}
+		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "qna", TargetType: "qna_v1"}
 		for range 4 {
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
 		}
@@ -488,7 +488,7 @@ func TestJudge(t *testing.T) {
 		}
 		clock.Advance(31 * time.Second)
 		_, _ = s.Reap(ctx)
-		more, _, err := s.ClaimDeliveries(ctx, "c", "", 1, func(e store.Endpoint, _ time.Time, _ store.Load) (string, int, bool, time.Time) {
+		more, _, err := s.ClaimDeliveries(ctx, "c", "", 1, func(e store.Endpoint, _ time.Time, _ store.InFlight) (string, int, bool, time.Time) {
 			return e.Health + "probe", 1, true, time.Time{}
 		})
 		if err != nil || len(more) != 1 || !more[0].Probe || more[0].Endpoint.Health != "xxprobe" {
@@ -524,7 +524,7 @@ func TestOwnEndpoint(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
-		own := pleat.Subscription{Destination: pleat.DestCustom, Word: "custom_http", TargetType: "custom_http", Own: &pleat.Target{URL: "https://own.example.org", Token: "s1.own"}}
+		own := pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http", Custom: &pleat.CustomTarget{URL: "https://own.example.org", Token: "s1.own"}}
 		c := fold(t, s, u, pleat.StateCompleted, own)
 		if _, _, err := s.Ingest(ctx, "again", pleat.Event{Source: pleat.SourceFold, SourceID: string(c.Job), Name: pleat.OnComplete, Status: pleat.StateCompleted}); err != nil {
 			t.Fatal(err)
@@ -559,7 +559,7 @@ func TestIngest(t *testing.T) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		e := global(t, s, u, false)
-		qna := pleat.Subscription{Destination: pleat.DestQnA, Word: "qna", TargetType: "qna_v1"}
+		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "qna", TargetType: "qna_v1"}
 		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
 		event := pleat.Event{Source: pleat.SourceFold, SourceID: string(c.Job), Name: pleat.OnComplete, Status: pleat.StateCompleted, Payload: json.RawMessage(`{"a":1}`)}
 		first, repeated, err := s.Ingest(ctx, "id-1", event)
@@ -694,7 +694,7 @@ func TestForgetDeliveries(t *testing.T) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		e := global(t, s, u, false)
-		qna := pleat.Subscription{Destination: pleat.DestQnA, Word: "qna", TargetType: "qna_v1"}
+		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "qna", TargetType: "qna_v1"}
 		for range 5 {
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
 		}
@@ -728,8 +728,8 @@ func TestCountsJoinDeliveries(t *testing.T) {
 			u := user(t, s, fmt.Sprint("u", i))
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
 		}
-		counts, err := s.Counts(context.Background())
-		if err != nil || len(counts) != 1 || counts[0].Lane != "deliver" || counts[0].N != 3 {
+		counts, err := s.QueueCounts(context.Background())
+		if err != nil || len(counts) != 1 || counts[0].Queue != "deliver" || counts[0].N != 3 {
 			t.Errorf("%+v %v", counts, err)
 		}
 	})
@@ -740,7 +740,7 @@ func TestDeliverTopic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
-		news, end := s.Subscribe(store.DeliverTopic())
+		news, end := s.Subscribe(store.DeliveryTopic())
 		defer end()
 		heard := func(what string) {
 			t.Helper()

@@ -29,10 +29,10 @@ type Endpoint struct {
 }
 
 // ownersWish is the reason of an endpoint that its owner has deactivated.
-const ownersWish = "deactivated by its owner"
+const deactivatedByOwner = "deactivated by its owner"
 
 // Deactivated reports whether the owner has taken the endpoint out of use. One that the service has disabled is not.
-func (e *Endpoint) Deactivated() bool { return !e.Active && e.DisabledReason == ownersWish }
+func (e *Endpoint) Deactivated() bool { return !e.Active && e.DisabledReason == deactivatedByOwner }
 
 const endpointColumns = `e.id, e.account_id, e.run_source, e.url, e.token, e.secret, e.old_secret, e.old_secret_until, e.format, e.active, e.paused,
 	e.enabled_by_default, e.disabled_reason, e.health, e.resume_at, e.rotated_at, e.updated_at`
@@ -48,7 +48,7 @@ func (r *endpointRow) into(e *Endpoint) []any {
 
 func (r *endpointRow) fill(e *Endpoint) {
 	e.Active, e.Paused, e.EnabledByDefault = r.active == 1, r.paused == 1, r.byDefault == 1
-	e.OldSecretUntil, e.ResumeAt, e.RotatedAt, e.UpdatedAt = stamp(r.until), stamp(r.resume), stamp(r.rotated), stamp(r.updated)
+	e.OldSecretUntil, e.ResumeAt, e.RotatedAt, e.UpdatedAt = fromMicros(r.until), fromMicros(r.resume), fromMicros(r.rotated), fromMicros(r.updated)
 }
 
 // ErrNoEndpoint says that a user has never configured a webhook.
@@ -60,7 +60,7 @@ func (s *Store) GlobalEndpoint(ctx context.Context, user pleat.UserID) (Endpoint
 	var r endpointRow
 	err := s.readRow(ctx, "SELECT "+endpointColumns+" FROM endpoint e WHERE e.account_id = $1 AND e.run_source = ''", []any{user}, r.into(&e)...)
 	r.fill(&e)
-	return e, unavailable("read endpoint", found(err, ErrNoEndpoint))
+	return e, unavailable("read endpoint", mapNoRows(err, ErrNoEndpoint))
 }
 
 // DefaultEndpoint is the endpoint that a user's runs tell where they say nothing of it; empty: none. One that the service has
@@ -68,7 +68,7 @@ func (s *Store) GlobalEndpoint(ctx context.Context, user pleat.UserID) (Endpoint
 func (s *Store) DefaultEndpoint(ctx context.Context, user pleat.UserID) (string, error) {
 	var id string
 	err := s.readRow(ctx, "SELECT id FROM endpoint WHERE account_id = $1 AND run_source = '' AND enabled_by_default = 1", []any{user}, &id)
-	return id, unavailable("read endpoint", found(err, nil))
+	return id, unavailable("read endpoint", mapNoRows(err, nil))
 }
 
 // PutEndpoint stores a user's global endpoint and makes it active and healthy. An empty Token or Secret leaves what is
@@ -85,7 +85,7 @@ func (s *Store) PutEndpoint(ctx context.Context, user pleat.UserID, url, token, 
 			return err
 		}
 		if byDefault != nil {
-			if _, err := t.exec("UPDATE endpoint SET enabled_by_default = $1 WHERE account_id = $2 AND run_source = ''", bit(*byDefault), user); err != nil {
+			if _, err := t.exec("UPDATE endpoint SET enabled_by_default = $1 WHERE account_id = $2 AND run_source = ''", boolToInt(*byDefault), user); err != nil {
 				return err
 			}
 		}
@@ -98,8 +98,8 @@ func (t *tx) globalEndpoint(user pleat.UserID, e *Endpoint) error {
 	var r endpointRow
 	err := t.row("SELECT "+endpointColumns+" FROM endpoint e WHERE e.account_id = $1 AND e.run_source = ''", []any{user}, r.into(e)...)
 	r.fill(e)
-	t.tell(deliverTopic)
-	return found(err, ErrNoEndpoint)
+	t.notify(deliveryTopic)
+	return mapNoRows(err, ErrNoEndpoint)
 }
 
 // EndpointChange is one thing done to a user's global endpoint.
@@ -116,7 +116,7 @@ func (s *Store) ChangeEndpoint(ctx context.Context, user pleat.UserID, change En
 	set := map[EndpointChange]string{
 		EndpointPause:  "paused = 1",
 		EndpointResume: "paused = 0, active = 1, disabled_reason = '', health = '', resume_at = 0",
-		EndpointDelete: "active = 0, enabled_by_default = 0, disabled_reason = '" + ownersWish + "'",
+		EndpointDelete: "active = 0, enabled_by_default = 0, disabled_reason = '" + deactivatedByOwner + "'",
 	}[change]
 	var e Endpoint
 	err := s.write(ctx, string(change)+" endpoint", func(t *tx) error {
@@ -133,7 +133,7 @@ func (s *Store) RotateSecret(ctx context.Context, user pleat.UserID, secret stri
 	var e Endpoint
 	err := s.write(ctx, "rotate secret", func(t *tx) error {
 		if _, err := t.exec("UPDATE endpoint SET old_secret = secret, old_secret_until = $1, secret = $2, rotated_at = $3, updated_at = $3 WHERE account_id = $4 AND run_source = ''",
-			micros(until), secret, t.now, user); err != nil {
+			toMicros(until), secret, t.now, user); err != nil {
 			return err
 		}
 		return t.globalEndpoint(user, &e)
@@ -149,7 +149,7 @@ func (s *Store) Reseal(ctx context.Context, fn func(user pleat.UserID, column, s
 		changed = 0
 		var all []Endpoint
 		rows, err := t.query("SELECT " + endpointColumns + " FROM endpoint e ORDER BY e.id")
-		err = each(rows, err, func(scan func(...any) error) error {
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
 			var e Endpoint
 			var r endpointRow
 			defer func() { all = append(all, e) }()

@@ -87,7 +87,7 @@ func (s *Store) FillDeliveries(ctx context.Context, e Endpoint, job pleat.JobID,
 	)
 	first := e.ID[:24]
 	return s.write(ctx, "fill deliveries", func(t *tx) error {
-		t.tell(deliverTopic)
+		t.notify(deliveryTopic)
 		for _, q := range []struct {
 			text string
 			args []any

@@ -11,7 +11,7 @@ import (
 // state, scores, artifacts, event and whatever the end sets off. A failure that may pass is tried again while tries are
 // left, later each time. What its owner has cancelled ends STOPPED whatever the worker brought. ErrLost where another
 // attempt has begun: nothing is changed then.
-func (s *Store) FinishRun(ctx context.Context, f Finished) error {
+func (s *Store) FinishRun(ctx context.Context, f RunFinished) error {
 	return s.write(ctx, "finish run", func(t *tx) error {
 		subject, cancel, err := t.held(f.Task, f.Attempt, f.Worker)
 		if err != nil {
@@ -28,14 +28,14 @@ func (s *Store) FinishRun(ctx context.Context, f Finished) error {
 			e.state, e.result, e.artifacts, e.failure = pleat.StateStopped, nil, nil, pleat.Failed(pleat.FailCancelled, "stopped by its owner")
 		}
 		if e.state == pleat.StateFailed && e.failure != nil && e.failure.Retry {
-			again, err := t.retry(lostTask{id: f.Task, attempt: f.Attempt, run: run}, e.failure)
+			again, err := t.retry(endedAttempt{id: f.Task, attempt: f.Attempt, run: run}, e.failure)
 			if again || err != nil {
 				return err
 			}
 		}
 		if e.state == pleat.StateCompleted {
-			if e.input = f.Input; f.Source != "" {
-				if err := t.holdSource(f.Source, run); err != nil {
+			if e.input = f.InputHash; f.Source != "" {
+				if err := t.lockSource(f.Source, run); err != nil {
 					return err
 				}
 			}
@@ -84,13 +84,13 @@ func (t *tx) endRun(run pleat.RunID, e ending) error {
 	err := t.row(`UPDATE run SET state = $1, result = $2, failure = $3, engine = $4,
 		msa = CASE WHEN $5 <> '' THEN $5 WHEN msa = 'RUNNING' THEN $1 ELSE msa END, finished_at = $6, changed_at = $6, input = $8
 		WHERE id = $7 AND state NOT IN ('COMPLETED', 'FAILED', 'STOPPED') RETURNING job_id, account_id, kind`,
-		[]any{e.state, encode(e.result), encode(e.failure), e.engine, e.msa, t.now, run, e.input}, &job, &owner, &kind)
+		[]any{e.state, encodeJSON(e.result), encodeJSON(e.failure), e.engine, e.msa, t.now, run, e.input}, &job, &owner, &kind)
 	if err != nil {
-		return found(err, pleat.ErrLost)
+		return mapNoRows(err, pleat.ErrLost)
 	}
 	if e.state == pleat.StateCompleted {
 		if _, err := t.exec(`DELETE FROM artifact WHERE run_id = $1 AND attempt <> $2
-			AND attempt NOT IN (SELECT o.number FROM attempt o JOIN task k ON k.id = o.task_id WHERE k.subject = $1 AND o.outcome = '`+searched+`')`, run, e.attempt); err != nil {
+			AND attempt NOT IN (SELECT o.number FROM attempt o JOIN task k ON k.id = o.task_id WHERE k.subject = $1 AND o.outcome = '`+outcomeSearched+`')`, run, e.attempt); err != nil {
 			return err
 		}
 		for _, a := range e.artifacts {
@@ -103,7 +103,7 @@ func (t *tx) endRun(run pleat.RunID, e ending) error {
 		return err
 	}
 	if kind == pleat.TaskMD && e.state == pleat.StateCompleted {
-		if err := t.shelve(pleat.WorkflowID(job), e.artifacts); err != nil {
+		if err := t.addToLibrary(pleat.WorkflowID(job), e.artifacts); err != nil {
 			return err
 		}
 	}
@@ -130,11 +130,11 @@ func (t *tx) emit(e pleat.Event, ingestID string) (pleat.EventID, error) {
 	if err != nil || n == 0 {
 		return "", err
 	}
-	return e.ID, t.setOff(e)
+	return e.ID, t.insertDeliveries(e)
 }
 
 // lostTask is a task that ended an attempt without a result.
-type lostTask struct {
+type endedAttempt struct {
 	id      pleat.TaskID
 	attempt int
 	kind    pleat.TaskKind
@@ -150,7 +150,7 @@ func (t *tx) spendTry(id pleat.TaskID) (tries, most int, err error) {
 
 // retry spends one try of a task and queues it again, at once or after a pause that doubles with each; false where no try
 // is left.
-func (t *tx) retry(l lostTask, why *pleat.Failure) (bool, error) {
+func (t *tx) retry(l endedAttempt, why *pleat.Failure) (bool, error) {
 	tries, most, err := t.spendTry(l.id)
 	if err != nil {
 		return false, err
@@ -165,7 +165,7 @@ func (t *tx) retry(l lostTask, why *pleat.Failure) (bool, error) {
 }
 
 // requeue puts a running task back into the queue at its turn.
-func (t *tx) requeue(l lostTask, outcome string, pause time.Duration) error {
+func (t *tx) requeue(l endedAttempt, outcome string, pause time.Duration) error {
 	state := pleat.TaskQueued
 	if pause > 0 {
 		state = pleat.TaskWaiting
@@ -175,13 +175,13 @@ func (t *tx) requeue(l lostTask, outcome string, pause time.Duration) error {
 		[]any{state, t.now + pause.Microseconds(), l.id}, &lane); err != nil {
 		return err
 	}
-	t.tell(LaneTopic(lane))
+	t.notify(QueueTopic(lane))
 	return t.endAttempt(l.id, l.attempt, outcome, "")
 }
 
 // lose ends an attempt whose worker is gone: the task is tried again, or ends where it has no tries left or its owner
 // has cancelled it.
-func (t *tx) lose(l lostTask, r *Reaped) error {
+func (t *tx) onLeaseExpired(l endedAttempt, r *Reaped) error {
 	if l.cancel {
 		r.Stopped++
 		if err := t.endTask(l.id, l.attempt, pleat.StateStopped, nil); err != nil {
@@ -194,7 +194,7 @@ func (t *tx) lose(l lostTask, r *Reaped) error {
 		return err
 	}
 	if l.kind == pleat.TaskDeliver {
-		if err := t.loseDelivery(string(l.run), tries < most); err != nil {
+		if err := t.onDeliveryLeaseExpired(string(l.run), tries < most); err != nil {
 			return err
 		}
 	}
@@ -216,7 +216,7 @@ func (t *tx) lose(l lostTask, r *Reaped) error {
 }
 
 // endSubject ends what a task worked on when no worker can.
-func (t *tx) endSubject(l lostTask, e ending) error {
+func (t *tx) endSubject(l endedAttempt, e ending) error {
 	switch l.kind {
 	case pleat.TaskFold, pleat.TaskQnA, pleat.TaskMD:
 		return t.endRun(l.run, e)
@@ -238,24 +238,24 @@ func (s *Store) Reap(ctx context.Context) (Reaped, error) {
 	err = s.write(ctx, "reap", func(t *tx) error {
 		r = Reaped{}
 		rows, err := t.query("UPDATE task SET state = 'queued' WHERE id IN (SELECT id FROM task WHERE state = 'waiting' AND run_at <= $1 ORDER BY run_at LIMIT 1000 FOR UPDATE SKIP LOCKED) RETURNING lane", t.now)
-		err = each(rows, err, func(scan func(...any) error) error {
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
 			var lane string
 			r.Woken++
 			if err := scan(&lane); err != nil {
 				return err
 			}
-			t.tell(LaneTopic(lane))
+			t.notify(QueueTopic(lane))
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		lost, err := t.leased("lease_until < $1", t.now)
+		lost, err := t.selectExpired("lease_until < $1", t.now)
 		if err != nil {
 			return err
 		}
 		for _, l := range lost {
-			if err := t.lose(l, &r); err != nil {
+			if err := t.onLeaseExpired(l, &r); err != nil {
 				return err
 			}
 		}
@@ -282,11 +282,11 @@ func (s *Store) due(ctx context.Context) (bool, error) {
 }
 
 // leased locks running tasks by a condition on one parameter.
-func (t *tx) leased(where string, arg any) ([]lostTask, error) {
-	var out []lostTask
+func (t *tx) selectExpired(where string, arg any) ([]endedAttempt, error) {
+	var out []endedAttempt
 	rows, err := t.query("SELECT id, attempt, kind, subject, cancel FROM task WHERE state = 'running' AND "+where+" ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED", arg)
-	err = each(rows, err, func(scan func(...any) error) error {
-		var l lostTask
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var l endedAttempt
 		var cancel int64
 		if err := scan(&l.id, &l.attempt, &l.kind, &l.run, &cancel); err != nil {
 			return err

@@ -17,7 +17,7 @@ type NewWorkflow struct {
 }
 
 // FlowView is a workflow whole: its task's run, where it has one, and the files of it, read in one snapshot.
-type FlowView struct {
+type WorkflowView struct {
 	Workflow  pleat.Workflow
 	Run       *pleat.Run
 	Artifacts []pleat.Artifact
@@ -27,22 +27,22 @@ type FlowView struct {
 // ErrNoWorkflow says that there is no such workflow of the caller's.
 var ErrNoWorkflow = pleat.Errorf(pleat.CodeNotFound, "Workflow not found")
 
-const flowColumns = `w.id, w.account_id, w.kind, w.word, w.workflow_name, w.name, w.public, w.state, w.version, w.epoch, w.run_id, w.input,
+const workflowColumns = `w.id, w.account_id, w.kind, w.word, w.workflow_name, w.name, w.public, w.state, w.version, w.epoch, w.run_id, w.input,
 	w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
 
-type flowRow struct {
+type workflowRow struct {
 	public, created, updated int64
 	input                    string
 }
 
-func (r *flowRow) into(w *pleat.Workflow) []any {
-	return []any{&w.ID, &w.Owner, &w.Kind, &w.Word, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch, &w.Run, &r.input,
+func (r *workflowRow) into(w *pleat.Workflow) []any {
+	return []any{&w.ID, &w.Owner, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch, &w.Run, &r.input,
 		&w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created, &r.updated}
 }
 
-func (r *flowRow) fill(w *pleat.Workflow) {
+func (r *workflowRow) fill(w *pleat.Workflow) {
 	w.Public, w.Input = r.public == 1, json.RawMessage(r.input)
-	w.Created, w.Updated = stamp(r.created), stamp(r.updated)
+	w.Created, w.Updated = fromMicros(r.created), fromMicros(r.updated)
 }
 
 // CreateWorkflow stores a workflow: a draft, or with the task that will execute it.
@@ -58,13 +58,13 @@ func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workfl
 func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
 	w := n.Workflow
 	w.ID, w.State, w.Version, w.Epoch = pleat.WorkflowID(newID()), pleat.StateDraft, 1, 1
-	w.Created, w.Updated = stamp(t.now), stamp(t.now)
+	w.Created, w.Updated = fromMicros(t.now), fromMicros(t.now)
 	if !n.Draft {
 		w.State, w.Run = pleat.StateQueued, pleat.RunID(newID())
 	}
 	_, err := t.exec(`INSERT INTO workflow (id, account_id, kind, word, workflow_name, name, public, state, version, epoch, run_id, input, source_job, source_run, source_sequence, created_at, updated_at, deleted_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $14, 0)`,
-		w.ID, w.Owner, w.Kind, w.Word, w.Type, w.Name, bit(w.Public), w.State, w.Run, string(w.Input), w.Source.Job, w.Source.Run, w.Source.Sequence, t.now)
+		w.ID, w.Owner, w.Kind, w.Alias, w.Type, w.Name, boolToInt(w.Public), w.State, w.Run, string(w.Input), w.Source.Job, w.Source.Run, w.Source.Sequence, t.now)
 	if err != nil {
 		return w, err
 	}
@@ -82,7 +82,7 @@ func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
 func (s *Store) ExecuteWorkflow(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, spec RunSpec) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.write(ctx, "execute workflow", func(t *tx) error {
-		if err := t.ownFlow(owner, id, &w); err != nil {
+		if err := t.lockWorkflow(owner, id, &w); err != nil {
 			return err
 		}
 		if w.State != pleat.StateDraft {
@@ -101,22 +101,22 @@ func (s *Store) ExecuteWorkflow(ctx context.Context, owner pleat.UserID, id plea
 }
 
 // ownFlow locks a workflow of the owner's.
-func (t *tx) ownFlow(owner pleat.UserID, id pleat.WorkflowID, w *pleat.Workflow) error {
-	q := "SELECT " + flowColumns + " FROM workflow w WHERE w.id = $1 AND w.account_id = $2 AND w.deleted_at = 0"
+func (t *tx) lockWorkflow(owner pleat.UserID, id pleat.WorkflowID, w *pleat.Workflow) error {
+	q := "SELECT " + workflowColumns + " FROM workflow w WHERE w.id = $1 AND w.account_id = $2 AND w.deleted_at = 0"
 	if t.pg != nil {
 		q += " FOR UPDATE"
 	}
-	var r flowRow
+	var r workflowRow
 	err := t.row(q, []any{id, owner}, r.into(w)...)
 	r.fill(w)
-	return found(err, ErrNoWorkflow)
+	return mapNoRows(err, ErrNoWorkflow)
 }
 
 // EditDraft puts another input in the place of a draft's; CodeConflict once it has left DRAFT.
 func (s *Store) EditDraft(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, edit func(input json.RawMessage) (json.RawMessage, error)) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.write(ctx, "edit draft", func(t *tx) error {
-		if err := t.ownFlow(owner, id, &w); err != nil {
+		if err := t.lockWorkflow(owner, id, &w); err != nil {
 			return err
 		}
 		if w.State != pleat.StateDraft {
@@ -134,13 +134,13 @@ func (s *Store) EditDraft(ctx context.Context, owner pleat.UserID, id pleat.Work
 }
 
 // SetFlowPublic shows a workflow to everybody, or hides it again and kills the links that were given out.
-func (s *Store) SetFlowPublic(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, public bool) error {
+func (s *Store) SetWorkflowPublic(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, public bool) error {
 	return s.write(ctx, "set workflow public", func(t *tx) error {
 		var w pleat.Workflow
-		if err := t.ownFlow(owner, id, &w); err != nil || w.Public == public {
+		if err := t.lockWorkflow(owner, id, &w); err != nil || w.Public == public {
 			return err
 		}
-		_, err := t.exec("UPDATE workflow SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4", bit(public), bit(!public), t.now, id)
+		_, err := t.exec("UPDATE workflow SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4", boolToInt(public), boolToInt(!public), t.now, id)
 		return err
 	})
 }
@@ -150,7 +150,7 @@ func (s *Store) CancelWorkflow(ctx context.Context, owner pleat.UserID, id pleat
 	var state pleat.State
 	err := s.write(ctx, "cancel workflow", func(t *tx) error {
 		var w pleat.Workflow
-		if err := t.ownFlow(owner, id, &w); err != nil {
+		if err := t.lockWorkflow(owner, id, &w); err != nil {
 			return err
 		}
 		switch {
@@ -169,12 +169,12 @@ func (s *Store) CancelWorkflow(ctx context.Context, owner pleat.UserID, id pleat
 }
 
 // startFlow reads the workflow that a claimed task executes.
-func (t *tx) startFlow(c *Claimed) error {
+func (t *tx) startWorkflow(c *ClaimedTask) error {
 	var w pleat.Workflow
 	var u pleat.Run
-	var fr flowRow
+	var fr workflowRow
 	var rr runRow
-	if err := t.row("SELECT "+flowColumns+", "+runColumns+" FROM run r JOIN workflow w ON w.id = r.job_id WHERE r.id = $1", []any{c.Task.Subject},
+	if err := t.row("SELECT "+workflowColumns+", "+runColumns+" FROM run r JOIN workflow w ON w.id = r.job_id WHERE r.id = $1", []any{c.Task.Subject},
 		append(fr.into(&w), rr.into(&u)...)...); err != nil {
 		return err
 	}
@@ -182,16 +182,16 @@ func (t *tx) startFlow(c *Claimed) error {
 	if err := rr.fill(&u); err != nil {
 		return err
 	}
-	c.Flow, c.Queued, c.Run, c.Seed = &w, u.CreatedAt, u.ID, u.Seed
-	return t.running(u)
+	c.Workflow, c.Queued, c.Run, c.Seed = &w, u.CreatedAt, u.ID, u.Seed
+	return t.setRunning(u)
 }
 
 // FlowView reads a workflow whole.
-func (s *Store) FlowView(ctx context.Context, id pleat.WorkflowID) (FlowView, error) {
-	var v FlowView
-	var r flowRow
-	if err := s.readRow(ctx, "SELECT "+flowColumns+" FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0", []any{id}, r.into(&v.Workflow)...); err != nil {
-		return v, unavailable("read workflow", found(err, ErrNoWorkflow))
+func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (WorkflowView, error) {
+	var v WorkflowView
+	var r workflowRow
+	if err := s.readRow(ctx, "SELECT "+workflowColumns+" FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0", []any{id}, r.into(&v.Workflow)...); err != nil {
+		return v, unavailable("read workflow", mapNoRows(err, ErrNoWorkflow))
 	}
 	r.fill(&v.Workflow)
 	if v.Workflow.Run == "" {
@@ -211,7 +211,7 @@ func (s *Store) FlowView(ctx context.Context, id pleat.WorkflowID) (FlowView, er
 		return v, unavailable("read workflow", err)
 	}
 	rows, err = s.read(ctx, "SELECT id FROM library_item WHERE workflow_id = $1 AND deleted_at = 0 ORDER BY id", id)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var item string
 		err := scan(&item)
 		v.Items = append(v.Items, item)
@@ -221,7 +221,7 @@ func (s *Store) FlowView(ctx context.Context, id pleat.WorkflowID) (FlowView, er
 }
 
 // FlowFilter narrows a list of workflows.
-type FlowFilter struct {
+type WorkflowFilter struct {
 	Limit  int
 	Before string
 	State  pleat.State
@@ -230,8 +230,8 @@ type FlowFilter struct {
 }
 
 // Workflows reads a page of a user's workflows with their runs, newest first, without their files.
-func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f FlowFilter) ([]FlowView, error) {
-	q := "SELECT " + flowColumns + ", COALESCE(r.result, ''), COALESCE(r.failure, ''), COALESCE(r.stage, ''), COALESCE(r.done, 0), COALESCE(r.total, 0) FROM workflow w LEFT JOIN run r ON r.id = w.run_id WHERE w.deleted_at = 0 AND w.account_id = $1"
+func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f WorkflowFilter) ([]WorkflowView, error) {
+	q := "SELECT " + workflowColumns + ", COALESCE(r.result, ''), COALESCE(r.failure, ''), COALESCE(r.stage, ''), COALESCE(r.done, 0), COALESCE(r.total, 0) FROM workflow w LEFT JOIN run r ON r.id = w.run_id WHERE w.deleted_at = 0 AND w.account_id = $1"
 	args := []any{owner}
 	add := func(clause, v string) {
 		if v != "" {
@@ -245,11 +245,11 @@ func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f FlowFilter)
 	add(" AND w.source_job = $%d", string(f.Source.Job))
 	add(" AND w.source_run = $%d", string(f.Source.Run))
 	add(" AND w.source_sequence = $%d", string(f.Source.Sequence))
-	out := []FlowView{}
+	out := []WorkflowView{}
 	rows, err := s.read(ctx, q+fmt.Sprintf(" ORDER BY w.id DESC LIMIT %d", f.Limit), args...)
-	err = each(rows, err, func(scan func(...any) error) error {
-		v := FlowView{Run: &pleat.Run{}}
-		var r flowRow
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		v := WorkflowView{Run: &pleat.Run{}}
+		var r workflowRow
 		var rr runRow
 		if err := scan(append(r.into(&v.Workflow), &rr.result, &rr.failure, &v.Run.Stage, &v.Run.Done, &v.Run.Total)...); err != nil {
 			return err
@@ -266,16 +266,16 @@ func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f FlowFilter)
 type FollowUp struct {
 	Task     pleat.Task
 	Delivery Delivery
-	Word     string
+	Alias    string
 	Settings json.RawMessage // the destination's object, as given
 }
 
 // ClaimFollowUps takes up to n follow-ups.
 func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int) ([]FollowUp, error) {
 	var out []FollowUp
-	err := s.writeSoon(ctx, "claim follow-ups", func(t *tx) error {
+	err := s.writeAsync(ctx, "claim follow-ups", func(t *tx) error {
 		out = nil
-		tasks, err := t.claim(worker, followLane, n, 0)
+		tasks, err := t.claim(worker, followUpQueue, n, 0)
 		if err != nil {
 			return err
 		}
@@ -286,7 +286,7 @@ func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int
 			f := FollowUp{Task: c.Task}
 			var settings string
 			err := t.row(`SELECT d.id, d.destination, d.source_id, d.run_id, u.word, u.settings FROM delivery d JOIN subscription u ON u.id = d.subscription_id WHERE d.id = $1`,
-				[]any{c.Task.Subject}, &f.Delivery.ID, &f.Delivery.Destination, &f.Delivery.SourceID, &f.Delivery.Run, &f.Word, &settings)
+				[]any{c.Task.Subject}, &f.Delivery.ID, &f.Delivery.Destination, &f.Delivery.SourceID, &f.Delivery.Run, &f.Alias, &settings)
 			if err != nil {
 				return err
 			}

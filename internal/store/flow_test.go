@@ -13,8 +13,8 @@ import (
 )
 
 func newFlow(owner pleat.UserID, draft bool) store.NewWorkflow {
-	return store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{Owner: owner, Kind: pleat.TaskQnA, Word: "evolla", Type: "evolla_v1", Name: "q",
-		Input: json.RawMessage(`{"question":"why?"}`), Source: pleat.FoldRef{Job: "j1", Run: "r1", Sequence: "s1"}}, Run: store.RunSpec{Lane: "qna/analyst", Model: "analyst"}}
+	return store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{Owner: owner, Kind: pleat.TaskQnA, Alias: "evolla", Type: "evolla_v1", Name: "q",
+		Input: json.RawMessage(`{"question":"why?"}`), Source: pleat.FoldRef{Job: "j1", Run: "r1", Sequence: "s1"}}, Run: store.RunSpec{Queue: "qna/analyst", Model: "analyst"}}
 }
 
 func TestFlowLife(t *testing.T) {
@@ -39,19 +39,19 @@ func TestFlowLife(t *testing.T) {
 			t.Errorf("executed twice: %v", err)
 		}
 		got, err := s.Claim(ctx, "w", []string{"qna/analyst"}, 1, 0)
-		if err != nil || len(got) != 1 || got[0].Flow == nil || string(got[0].Flow.Input) != `{"question":"how?"}` {
+		if err != nil || len(got) != 1 || got[0].Workflow == nil || string(got[0].Workflow.Input) != `{"question":"how?"}` {
 			t.Fatalf("%+v %v", got, err)
 		}
-		if v, _ := s.FlowView(ctx, w.ID); v.Workflow.State != pleat.StateRunning {
+		if v, _ := s.WorkflowView(ctx, w.ID); v.Workflow.State != pleat.StateRunning {
 			t.Error(v.Workflow.State)
 		}
-		err = s.FinishRun(ctx, store.Finished{Task: got[0].Task.ID, Attempt: 1, Worker: "w", State: pleat.StateCompleted,
+		err = s.FinishRun(ctx, store.RunFinished{Task: got[0].Task.ID, Attempt: 1, Worker: "w", State: pleat.StateCompleted,
 			Result:    &pleat.Result{Row: json.RawMessage(`{"answer":"so"}`)},
 			Artifacts: []pleat.Artifact{{Name: "a.txt", Key: "runs/f/1/a.txt"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := s.FlowView(ctx, w.ID)
+		v, err := s.WorkflowView(ctx, w.ID)
 		if err != nil || v.Workflow.State != pleat.StateCompleted || string(v.Run.Result.Row) != `{"answer":"so"}` || len(v.Artifacts) != 1 {
 			t.Fatalf("%+v %v", v, err)
 		}
@@ -61,7 +61,7 @@ func TestFlowLife(t *testing.T) {
 		if c, err := s.Changes(ctx, u, 0, 9); err != nil || len(c) != 1 || c[0].Kind != pleat.TaskQnA || string(c[0].Job) != string(w.ID) {
 			t.Errorf("%+v %v", c, err)
 		}
-		list, err := s.Workflows(ctx, u, store.FlowFilter{Limit: 5, Source: pleat.FoldRef{Job: "j1", Run: "r1"}})
+		list, err := s.Workflows(ctx, u, store.WorkflowFilter{Limit: 5, Source: pleat.FoldRef{Job: "j1", Run: "r1"}})
 		if err != nil || len(list) != 1 || list[0].Run.Result == nil {
 			t.Errorf("%+v %v", list, err)
 		}
@@ -76,7 +76,7 @@ func TestFollowUpStartsOnce(t *testing.T) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		n := newJob(u, "fold")
-		n.Subs = []pleat.Subscription{{Destination: pleat.DestQnA, Word: "evolla", TargetType: "evolla_v1", Settings: json.RawMessage(`{"enabled":true}`)}}
+		n.Subs = []pleat.Subscription{{Destination: pleat.DestQnA, Alias: "evolla", TargetType: "evolla_v1", Settings: json.RawMessage(`{"enabled":true}`)}}
 		if _, err := s.CreateJob(ctx, n); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestFollowUpStartsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, err := s.ClaimFollowUps(ctx, "w", 5)
-		if err != nil || len(f) != 1 || f[0].Word != "evolla" {
+		if err != nil || len(f) != 1 || f[0].Alias != "evolla" {
 			t.Fatalf("%+v %v", f, err)
 		}
 		flow := newFlow(u, false)
@@ -107,7 +107,7 @@ func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		n := newJob(u, "fold")
-		n.Subs = []pleat.Subscription{{Destination: pleat.DestMD, Word: "md", TargetType: "md", Settings: json.RawMessage(`{"enabled":true}`)}}
+		n.Subs = []pleat.Subscription{{Destination: pleat.DestMD, Alias: "md", TargetType: "md", Settings: json.RawMessage(`{"enabled":true}`)}}
 		if _, err := s.CreateJob(ctx, n); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 			if f, err := s.ClaimFollowUps(ctx, "w", 5); err != nil || len(f) != 1 {
 				t.Fatalf("%+v %v", f, err)
 			}
-			clock.Advance(pleat.LeaseFor + time.Second)
+			clock.Advance(pleat.LeaseDuration + time.Second)
 			if _, err := s.Reap(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +160,7 @@ func TestLibrary(t *testing.T) {
 		if err != nil || len(got.Children) != 1 || got.Children[0].ID != item.ID {
 			t.Fatalf("%+v %v", got, err)
 		}
-		if dead, _ := s.Unnamed(ctx, []string{"library/a"}); len(dead) != 0 {
+		if dead, _ := s.UnreferencedBlobs(ctx, []string{"library/a"}); len(dead) != 0 {
 			t.Error("a library file counts as an orphan")
 		}
 		if err := s.DeleteItem(ctx, u, folder.ID); err != nil {
@@ -169,7 +169,7 @@ func TestLibrary(t *testing.T) {
 		if _, err := s.Item(ctx, u, item.ID); !errors.Is(err, store.ErrNoItem) {
 			t.Errorf("a child outlived its folder: %v", err)
 		}
-		if dead, _ := s.Unnamed(ctx, []string{"library/a"}); len(dead) != 1 {
+		if dead, _ := s.UnreferencedBlobs(ctx, []string{"library/a"}); len(dead) != 1 {
 			t.Error("a deleted file is still named")
 		}
 	})

@@ -19,7 +19,7 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 				return err
 			}
 		}
-		usage, err := t.spend(n.Job.Owner, n.Quota)
+		usage, err := t.chargeQuota(n.Job.Owner, n.Quota)
 		if err != nil {
 			return err
 		}
@@ -28,7 +28,7 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 		}
 		c.Usage = usage
 		if n.Key != "" {
-			_, err = t.exec("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", encode(c), n.Job.Owner, n.Key)
+			_, err = t.exec("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", encodeJSON(c), n.Job.Owner, n.Key)
 		}
 		return err
 	})
@@ -68,7 +68,7 @@ func (t *tx) insertJob(n *NewJob, c *Created) error {
 	}
 	_, err := t.exec(`INSERT INTO job (id, account_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch, run_id, runs, created_at, updated_at, deleted_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 1, $11, 1, $12, $12, 0)`,
-		c.Job, j.Owner, j.Name, bit(j.Public), j.ChatID, j.LibraryItem, encode(j.Sequences), encode(j.Constraints), bit(j.Complex), c.State, c.Run, t.now)
+		c.Job, j.Owner, j.Name, boolToInt(j.Public), j.ChatID, j.LibraryItem, encodeJSON(j.Sequences), encodeJSON(j.Constraints), boolToInt(j.Complex), c.State, c.Run, t.now)
 	if err != nil {
 		return err
 	}
@@ -82,16 +82,16 @@ func (t *tx) insertJob(n *NewJob, c *Created) error {
 func (t *tx) subscribe(kind pleat.SourceKind, source string, run pleat.RunID, owner pleat.UserID, subs []pleat.Subscription) error {
 	for _, sub := range subs {
 		id := newID()
-		if sub.Own != nil {
+		if sub.Custom != nil {
 			sub.Endpoint = newID()
 			if _, err := t.exec(`INSERT INTO endpoint (id, account_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused, enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at)
-				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`, sub.Endpoint, owner, source, sub.Own.URL, sub.Own.Token, t.now); err != nil {
+				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`, sub.Endpoint, owner, source, sub.Custom.URL, sub.Custom.Token, t.now); err != nil {
 				return err
 			}
 		}
 		_, err := t.exec(`INSERT INTO subscription (id, account_id, source_kind, source_id, run_id, destination, word, target_type, settings, endpoint_id, created_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-			id, owner, kind, source, run, sub.Destination, sub.Word, sub.TargetType, string(sub.Settings), sub.Endpoint, t.now)
+			id, owner, kind, source, run, sub.Destination, sub.Alias, sub.TargetType, string(sub.Settings), sub.Endpoint, t.now)
 		if err != nil {
 			return err
 		}
@@ -103,13 +103,13 @@ func (t *tx) subscribe(kind pleat.SourceKind, source string, run pleat.RunID, ow
 func (t *tx) insertRun(job pleat.JobID, run pleat.RunID, owner pleat.UserID, number int, spec RunSpec) error {
 	_, err := t.exec(`INSERT INTO run (id, job_id, account_id, number, state, msa, model, weight_set, method, engine, seed, params, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at, finished_at, changed_at, kind, fresh)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', $10, $11, '', '', '', 0, 0, 0, 0, $12, 0, 0, $12, $13, $14)`,
-		run, job, owner, number, spec.state(), pleat.StatePending, spec.Model, spec.WeightSet, spec.Method, spec.Seed, encode(spec.Params), t.now, spec.kind(), bit(spec.Fresh))
+		run, job, owner, number, spec.state(), pleat.StatePending, spec.Model, spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), t.now, spec.kind(), boolToInt(spec.Fresh))
 	if err != nil {
 		return err
 	}
-	t.tell(OwnerTopic(owner))
+	t.notify(OwnerTopic(owner))
 	kind := spec.kind()
-	return t.insertTask(kind, spec.Lane, owner, string(owner), string(run), spec.Memory, spec.Tries)
+	return t.insertTask(kind, spec.Queue, owner, string(owner), string(run), spec.Memory, spec.Tries)
 }
 
 // insertTask queues work. Its turn keeps shares even: behind the share's own queue, but not behind anybody else's. A share
@@ -122,15 +122,15 @@ func (t *tx) insertTask(kind pleat.TaskKind, lane string, owner pleat.UserID, sh
 		SELECT $1, $2, $3, $4, $5,
 			CASE WHEN own >= served THEN own + 1 ELSE served END,
 			$6, 'queued', 0, 0, $7, $8, $9, 0, '', 0, '', 0, $9, 0
-		FROM `+place("$3", "$5"),
+		FROM `+fairOrderSQL("$3", "$5"),
 		newID(), kind, lane, owner, share, subject, tries, memory, t.now)
-	t.tell(LaneTopic(lane))
+	t.notify(QueueTopic(lane))
 	return err
 }
 
 // place is, as text for a query, where a lane stands: the last turn that a share waits for there, -1 where it waits for none, and the
 // turn that is served now.
-func place(lane, share string) string {
+func fairOrderSQL(lane, share string) string {
 	return `(SELECT COALESCE((SELECT max(q.turn) FROM task q WHERE q.state = 'queued' AND q.lane = ` + lane + ` AND q.share = ` + share + `), -1) AS own,
 		COALESCE((SELECT min(q.turn) FROM task q WHERE q.state = 'queued' AND q.lane = ` + lane + `), 0) AS served) AS place`
 }
@@ -139,7 +139,7 @@ func place(lane, share string) string {
 func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, spec RunSpec, quota int) (Created, error) {
 	var c Created
 	err := s.write(ctx, "rerun", func(t *tx) error {
-		h, err := t.own(owner, job)
+		h, err := t.lockJob(owner, job)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 			return pleat.Errorf(pleat.CodeConflict, "the job is %s; it can be run again once it has ended", h.State)
 		}
 		c = Created{Job: job, Run: pleat.RunID(newID()), State: pleat.StateInitialized}
-		if c.Usage, err = t.spend(owner, quota); err != nil {
+		if c.Usage, err = t.chargeQuota(owner, quota); err != nil {
 			return err
 		}
 		var runs int
@@ -157,7 +157,7 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 			return err
 		}
 		var list []pleat.Sequence
-		if err := decode(seqs, &list); err != nil {
+		if err := decodeJSON(seqs, &list); err != nil {
 			return err
 		}
 		for _, q := range list {
@@ -173,7 +173,7 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 }
 
 // own locks a job of the owner's and reads its head.
-func (t *tx) own(owner pleat.UserID, job pleat.JobID) (Head, error) {
+func (t *tx) lockJob(owner pleat.UserID, job pleat.JobID) (Head, error) {
 	q := "SELECT account_id, public, version, epoch, run_id, state FROM job WHERE id = $1 AND account_id = $2 AND deleted_at = 0"
 	if t.pg != nil {
 		q += " FOR UPDATE"
@@ -182,19 +182,19 @@ func (t *tx) own(owner pleat.UserID, job pleat.JobID) (Head, error) {
 	var public int64
 	err := t.row(q, []any{job, owner}, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
 	h.Public = public == 1
-	return h, found(err, pleat.ErrJobNotFound)
+	return h, mapNoRows(err, pleat.ErrJobNotFound)
 }
 
 // SetPublic shows a job to everybody, or hides it again; hiding it kills the links that were given out.
 func (s *Store) SetPublic(ctx context.Context, owner pleat.UserID, job pleat.JobID, public bool) error {
 	return s.write(ctx, "set public", func(t *tx) error {
-		h, err := t.own(owner, job)
+		h, err := t.lockJob(owner, job)
 		if err != nil || h.Public == public {
 			return err
 		}
-		t.tell(RunTopic(h.Run), OwnerTopic(owner))
+		t.notify(RunTopic(h.Run), OwnerTopic(owner))
 		_, err = t.exec("UPDATE job SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4",
-			bit(public), bit(!public), t.now, job)
+			boolToInt(public), boolToInt(!public), t.now, job)
 		return err
 	})
 }
@@ -202,7 +202,7 @@ func (s *Store) SetPublic(ctx context.Context, owner pleat.UserID, job pleat.Job
 // DeleteJob takes a job from every reader at once, stops its run, and leaves its files to the sweep.
 func (s *Store) DeleteJob(ctx context.Context, owner pleat.UserID, job pleat.JobID) error {
 	return s.write(ctx, "delete job", func(t *tx) error {
-		h, err := t.own(owner, job)
+		h, err := t.lockJob(owner, job)
 		if err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (s *Store) DeleteJob(ctx context.Context, owner pleat.UserID, job pleat.Job
 		if _, err := t.exec("DELETE FROM run_event WHERE run_id IN (SELECT id FROM run WHERE job_id = $1)", job); err != nil {
 			return err
 		}
-		t.tell(RunTopic(h.Run), OwnerTopic(owner))
+		t.notify(RunTopic(h.Run), OwnerTopic(owner))
 		_, err = t.exec(`UPDATE job SET deleted_at = $1, version = version + 1, epoch = epoch + 1, name = '', sequences = '[]', constraints = '' WHERE id = $2`, t.now, job)
 		return err
 	})
@@ -227,7 +227,7 @@ func (s *Store) DeleteJob(ctx context.Context, owner pleat.UserID, job pleat.Job
 func (s *Store) Cancel(ctx context.Context, owner pleat.UserID, job pleat.JobID) (pleat.State, error) {
 	var state pleat.State
 	err := s.write(ctx, "cancel", func(t *tx) error {
-		h, err := t.own(owner, job)
+		h, err := t.lockJob(owner, job)
 		if err != nil {
 			return err
 		}
@@ -248,10 +248,10 @@ func (t *tx) cancel(run pleat.RunID) (pleat.State, error) {
 	err := t.row(`UPDATE task SET cancel = 1 WHERE subject = $1 AND state IN ('queued', 'waiting', 'running')
 		RETURNING id, state, worker_id`, []any{run}, &id, &state, &worker)
 	if err != nil {
-		return "", found(err, pleat.Errorf(pleat.CodeConflict, "the job has already ended"))
+		return "", mapNoRows(err, pleat.Errorf(pleat.CodeConflict, "the job has already ended"))
 	}
 	if state == pleat.TaskRunning {
-		t.tell(WorkerTopic(worker))
+		t.notify(WorkerTopic(worker))
 		return pleat.StateRunning, nil
 	}
 	if _, err := t.exec("UPDATE task SET state = 'stopped', ended_at = $1 WHERE id = $2", t.now, id); err != nil {

@@ -48,7 +48,7 @@ func scanItem(scan func(...any) error) (LibraryItem, error) {
 	var meta string
 	var made, changed int64
 	err := scan(&i.ID, &i.Owner, &i.Parent, &i.Name, &i.Type, &i.FileType, &i.Origin, &i.Workflow, &meta, &made, &changed)
-	i.Metadata, i.Created, i.Updated = json.RawMessage(meta), stamp(made), stamp(changed)
+	i.Metadata, i.Created, i.Updated = json.RawMessage(meta), fromMicros(made), fromMicros(changed)
 	return i, err
 }
 
@@ -59,13 +59,13 @@ func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, err
 			var kind string
 			err := t.row("SELECT type FROM library_item WHERE id = $1 AND account_id = $2 AND deleted_at = 0", []any{i.Parent, i.Owner}, &kind)
 			if err != nil {
-				return found(err, pleat.Errorf(pleat.CodeNotFound, "parent_id: Library item not found"))
+				return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "parent_id: Library item not found"))
 			}
 			if kind != "folder" {
 				return pleat.Invalidf("parent_id names a %s; it must name a folder", kind)
 			}
 		}
-		i.ID, i.Created, i.Updated = newID(), stamp(t.now), stamp(t.now)
+		i.ID, i.Created, i.Updated = newID(), fromMicros(t.now), fromMicros(t.now)
 		return t.insertItem(i)
 	})
 	return i, err
@@ -85,7 +85,7 @@ func (t *tx) insertFile(item string, f LibraryFile) error {
 
 // shelve puts the structure that a simulation was run on into its owner's library, where another workflow can start from
 // it. It shares the artifact's blob, so no quota refuses it.
-func (t *tx) shelve(id pleat.WorkflowID, artifacts []pleat.Artifact) error {
+func (t *tx) addToLibrary(id pleat.WorkflowID, artifacts []pleat.Artifact) error {
 	at := slices.IndexFunc(artifacts, func(a pleat.Artifact) bool { return a.Kind == pleat.ArtifactTopology })
 	if at < 0 {
 		return nil
@@ -136,7 +136,7 @@ func (s *Store) Item(ctx context.Context, owner pleat.UserID, id string) (Librar
 	var i LibraryItem
 	n := 0
 	rows, err := s.read(ctx, "SELECT "+itemColumns+" FROM library_item i WHERE i.id = $1 AND ($2 = '' OR i.account_id = $2) AND i.deleted_at = 0", id, owner)
-	err = each(rows, err, func(scan func(...any) error) (err error) {
+	err = forEachRow(rows, err, func(scan func(...any) error) (err error) {
 		n++
 		i, err = scanItem(scan)
 		return err
@@ -148,13 +148,13 @@ func (s *Store) Item(ctx context.Context, owner pleat.UserID, id string) (Librar
 		return i, unavailable("read library item", err)
 	}
 	rows, err = s.read(ctx, "SELECT name, content_type, bytes, sha256, blob_key, created_at FROM library_file WHERE item_id = $1 ORDER BY created_at, name", id)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var f LibraryFile
 		var at int64
 		if err := scan(&f.Name, &f.ContentType, &f.Bytes, &f.SHA256, &f.Key, &at); err != nil {
 			return err
 		}
-		f.Created = stamp(at)
+		f.Created = fromMicros(at)
 		i.Files = append(i.Files, f)
 		return nil
 	})
@@ -194,7 +194,7 @@ func (s *Store) DeleteItem(ctx context.Context, owner pleat.UserID, id string) e
 
 func scanItems(rows *sql.Rows, err error) ([]LibraryItem, error) {
 	out := []LibraryItem{}
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		i, err := scanItem(scan)
 		out = append(out, i)
 		return err

@@ -19,7 +19,7 @@ import (
 const channel = "pleat"
 
 // soonConns bounds the connections for claims and progress: few callers, short transactions.
-const soonConns = 4
+const asyncConns = 4
 
 func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error {
 	s.dialect = "postgres"
@@ -34,10 +34,10 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 	// What need not survive a crash of the machine goes over connections that say so once, not before each transaction.
 	soon := cfg.Copy()
 	soon.RuntimeParams["synchronous_commit"] = "off"
-	s.soonDB = stdlib.OpenDB(*soon)
-	s.soonDB.SetMaxOpenConns(soonConns)
-	s.soonDB.SetMaxIdleConns(soonConns)
-	s.soonDB.SetConnMaxIdleTime(5 * time.Minute)
+	s.asyncDB = stdlib.OpenDB(*soon)
+	s.asyncDB.SetMaxOpenConns(asyncConns)
+	s.asyncDB.SetMaxIdleConns(asyncConns)
+	s.asyncDB.SetConnMaxIdleTime(5 * time.Minute)
 	n := opt.ReadConns
 	if n == 0 {
 		n = max(16, 4*runtime.GOMAXPROCS(0))
@@ -46,12 +46,12 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 	s.db.SetMaxIdleConns(n)
 	s.db.SetConnMaxIdleTime(5 * time.Minute)
 	if err := s.agreeOnTime(ctx); err != nil {
-		_ = s.soonDB.Close()
+		_ = s.asyncDB.Close()
 		_ = s.db.Close()
 		return err
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s.notify = &notifier{s: s, cfg: cfg, cancel: cancel, kick: make(chan struct{}, 1), pending: map[string]bool{}}
+	s.notify = &notifier{s: s, cfg: cfg, cancel: cancel, wake: make(chan struct{}, 1), pending: map[string]bool{}}
 	s.notify.wg.Add(3)
 	go s.notify.sender(run)
 	go s.notify.listener(run)
@@ -94,7 +94,7 @@ func (s *Store) pgCommit(ctx context.Context, soon bool, fn func(*tx) error) ([]
 func (s *Store) pgOnce(ctx context.Context, soon bool, fn func(*tx) error) ([]string, error) {
 	db := s.db
 	if soon {
-		db = s.soonDB
+		db = s.asyncDB
 	}
 	btx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
@@ -121,7 +121,7 @@ type notifier struct {
 
 	mu      sync.Mutex
 	pending map[string]bool
-	kick    chan struct{}
+	wake    chan struct{}
 }
 
 func (n *notifier) close() {
@@ -136,7 +136,7 @@ func (n *notifier) send(topics []string) {
 	}
 	n.mu.Unlock()
 	select {
-	case n.kick <- struct{}{}:
+	case n.wake <- struct{}{}:
 	default:
 	}
 }
@@ -146,7 +146,7 @@ func (n *notifier) sender(ctx context.Context) {
 	const most = 7000 // NOTIFY takes 8,000 bytes
 	for {
 		select {
-		case <-n.kick:
+		case <-n.wake:
 		case <-ctx.Done():
 			return
 		}

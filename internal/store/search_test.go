@@ -14,10 +14,10 @@ import (
 const searchLane = "search/null"
 
 // toSearch creates a job whose fold begins with a search, and claims that.
-func toSearch(t *testing.T, s *store.Store, owner pleat.UserID) (store.Created, store.Claimed) {
+func toSearch(t *testing.T, s *store.Store, owner pleat.UserID) (store.Created, store.ClaimedTask) {
 	t.Helper()
 	n := newJob(owner, "searched")
-	n.Run.Lane = searchLane
+	n.Run.Queue = searchLane
 	c, err := s.CreateJob(context.Background(), n)
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func toSearch(t *testing.T, s *store.Store, owner pleat.UserID) (store.Created, 
 	return c, claimSearch(t, s, "w1")
 }
 
-func claimSearch(t *testing.T, s *store.Store, w pleat.WorkerID) store.Claimed {
+func claimSearch(t *testing.T, s *store.Store, w pleat.WorkerID) store.ClaimedTask {
 	t.Helper()
 	got, err := s.Claim(context.Background(), w, []string{searchLane}, 1, 0)
 	if err != nil || len(got) != 1 {
@@ -34,11 +34,11 @@ func claimSearch(t *testing.T, s *store.Store, w pleat.WorkerID) store.Claimed {
 	return got[0]
 }
 
-func endSearch(c store.Claimed) store.Searched {
-	return store.Searched{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: c.Task.Worker, Lane: "fold/null"}
+func endSearch(c store.ClaimedTask) store.SearchCompleted {
+	return store.SearchCompleted{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: c.Task.Worker, FoldQueue: "fold/null"}
 }
 
-func publish(t *testing.T, s *store.Store, c store.Claimed, name, key string) {
+func publish(t *testing.T, s *store.Store, c store.ClaimedTask, name, key string) {
 	t.Helper()
 	a := pleat.Artifact{Name: name, Kind: pleat.ArtifactMSA, ContentType: "text/x-a3m", Bytes: 3, SHA256: "00", Key: key}
 	if err := s.AddArtifact(context.Background(), c.Task.ID, c.Task.Attempt, c.Task.Worker, a); err != nil {
@@ -52,17 +52,17 @@ func TestSearchThenFold(t *testing.T) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		c, search := toSearch(t, s, u)
-		if search.Task.Attempt != 1 || search.Aligned != nil || !search.Task.Searches() || len(claim(t, s, "w2", 1)) != 0 {
+		if search.Task.Attempt != 1 || search.Alignments != nil || !search.Task.NeedsSearch() || len(claim(t, s, "w2", 1)) != 0 {
 			t.Fatalf("claimed %+v", search)
 		}
 		clock.Advance(3 * time.Second)
 		publish(t, s, search, "msa.a3m", "runs/x/1/msa.a3m")
 		e := endSearch(search)
 		e.Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "found"}}
-		if err := s.EndSearch(ctx, e); err != nil {
+		if err := s.FinishSearch(ctx, e); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.EndSearch(ctx, e); !errors.Is(err, pleat.ErrLost) {
+		if err := s.FinishSearch(ctx, e); !errors.Is(err, pleat.ErrLost) {
 			t.Errorf("ending twice: %v", err)
 		}
 		shown, err := s.View(ctx, c.Job)
@@ -71,13 +71,13 @@ func TestSearchThenFold(t *testing.T) {
 		}
 		lost := claim(t, s, "w1", 1)[0]
 		publish(t, s, lost, "early.txt", "runs/x/2/early.txt")
-		clock.Advance(pleat.LeaseFor + time.Second)
+		clock.Advance(pleat.LeaseDuration + time.Second)
 		if r, err := s.Reap(ctx); err != nil || r.Requeued != 1 {
 			t.Fatalf("reaped %+v %v", r, err)
 		}
 		fold := claim(t, s, "w2", 1)[0]
-		if fold.Task.Attempt != 3 || fold.Task.Tries != 1 || fold.Task.Searches() || len(fold.Aligned) != 1 || fold.Aligned[0].Key != "runs/x/1/msa.a3m" ||
-			fold.Searched < 3*time.Second || fold.Searched > time.Minute {
+		if fold.Task.Attempt != 3 || fold.Task.Tries != 1 || fold.Task.NeedsSearch() || len(fold.Alignments) != 1 || fold.Alignments[0].Key != "runs/x/1/msa.a3m" ||
+			fold.SearchDuration < 3*time.Second || fold.SearchDuration > time.Minute {
 			t.Fatalf("the fold is %+v", fold)
 		}
 		if err := s.FinishRun(ctx, finish(fold, pleat.StateCompleted)); err != nil {
@@ -100,21 +100,21 @@ func TestLostSearch(t *testing.T) {
 		ctx := context.Background()
 		_, first := toSearch(t, s, user(t, s, "ada"))
 		publish(t, s, first, "msa.a3m", "runs/x/1/msa.a3m")
-		clock.Advance(pleat.LeaseFor + time.Second)
+		clock.Advance(pleat.LeaseDuration + time.Second)
 		if r, err := s.Reap(ctx); err != nil || r.Requeued != 1 {
 			t.Fatalf("reaped %+v %v", r, err)
 		}
-		if err := s.EndSearch(ctx, endSearch(first)); !errors.Is(err, pleat.ErrLost) {
+		if err := s.FinishSearch(ctx, endSearch(first)); !errors.Is(err, pleat.ErrLost) {
 			t.Errorf("a stale worker ended a search: %v", err)
 		}
 		second := claimSearch(t, s, "w2")
-		if second.Task.Attempt != 2 || second.Task.Tries != 1 || second.Aligned != nil {
+		if second.Task.Attempt != 2 || second.Task.Tries != 1 || second.Alignments != nil {
 			t.Fatalf("the second attempt is %+v", second)
 		}
-		if err := s.EndSearch(ctx, endSearch(second)); err != nil { // it found that there is nothing to search for
+		if err := s.FinishSearch(ctx, endSearch(second)); err != nil { // it found that there is nothing to search for
 			t.Fatal(err)
 		}
-		if fold := claim(t, s, "w2", 1)[0]; len(fold.Aligned) != 0 || fold.Task.Tries != 0 {
+		if fold := claim(t, s, "w2", 1)[0]; len(fold.Alignments) != 0 || fold.Task.Tries != 0 {
 			t.Errorf("the fold is %+v", fold)
 		}
 	})
@@ -129,14 +129,14 @@ func TestCancelAroundASearch(t *testing.T) {
 		if _, err := s.Cancel(ctx, u, c.Job); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.EndSearch(ctx, endSearch(search)); err != nil {
+		if err := s.FinishSearch(ctx, endSearch(search)); err != nil {
 			t.Fatal(err)
 		}
 		between, search := toSearch(t, s, u)
 		if err := s.SetMSA(ctx, search.Task.ID, search.Task.Attempt, search.Task.Worker, pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.EndSearch(ctx, endSearch(search)); err != nil {
+		if err := s.FinishSearch(ctx, endSearch(search)); err != nil {
 			t.Fatal(err)
 		}
 		if state, err := s.Cancel(ctx, u, between.Job); err != nil || state != pleat.StateStopped {
@@ -162,11 +162,11 @@ func TestTurnAfterASearch(t *testing.T) {
 			create(t, s, ada, "hers")
 		}
 		his, search := toSearch(t, s, bob)
-		if err := s.EndSearch(context.Background(), endSearch(search)); err != nil {
+		if err := s.FinishSearch(context.Background(), endSearch(search)); err != nil {
 			t.Fatal(err)
 		}
 		hers, search := toSearch(t, s, ada)
-		if err := s.EndSearch(context.Background(), endSearch(search)); err != nil {
+		if err := s.FinishSearch(context.Background(), endSearch(search)); err != nil {
 			t.Fatal(err)
 		}
 		var order []pleat.JobID

@@ -22,14 +22,14 @@ type ClaimedDelivery struct {
 }
 
 // Load is how many deliveries are under way already, on all nodes: to one endpoint, and to all of its owner's.
-type Load struct{ Endpoint, Owner int }
+type InFlight struct{ Endpoint, Owner int }
 
 // Admit asks how many deliveries may go to an endpoint; 0 with a moment not to ask again before (zero: none). It gives the
 // breaker back as it is to be stored.
-type Admit func(e Endpoint, now time.Time, out Load) (health string, n int, probe bool, resume time.Time)
+type Admit func(e Endpoint, now time.Time, out InFlight) (health string, n int, probe bool, resume time.Time)
 
 // scanEndpoints bounds how many endpoints' queues one claim looks at.
-const scanEndpoints = 256
+const maxEndpointsScanned = 256
 
 // ClaimDeliveries takes up to most deliveries, round the endpoints from a cursor on, so that none waits for another's
 // queue. The attempt is noted before anything goes out. It returns the cursor for the next call; empty means that all
@@ -37,14 +37,14 @@ const scanEndpoints = 256
 func (s *Store) ClaimDeliveries(ctx context.Context, worker pleat.WorkerID, cursor string, most int, admit Admit) ([]ClaimedDelivery, string, error) {
 	var out []ClaimedDelivery
 	next := ""
-	err := s.writeSoon(ctx, "claim deliveries", func(t *tx) error {
+	err := s.writeAsync(ctx, "claim deliveries", func(t *tx) error {
 		out, next = nil, ""
 		ends, last, err := t.endpointsWaiting(cursor)
 		if err != nil || len(ends) == 0 {
 			next = last
 			return err
 		}
-		busy, err := t.busy()
+		busy, err := t.inFlight()
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, worker pleat.WorkerID, curs
 				break
 			}
 			e := &ends[i]
-			w, err := t.admit(e, Load{busy[e.ID], busy[string(e.Owner)]}, left, admit)
+			w, err := t.admit(e, InFlight{busy[e.ID], busy[string(e.Owner)]}, left, admit)
 			if err != nil {
 				return err
 			}
@@ -96,9 +96,9 @@ func (t *tx) endpointsWaiting(after string) (ends []Endpoint, last string, err e
 			SELECT (SELECT min(k.share) FROM task k WHERE k.state = 'queued' AND k.kind = 'deliver' AND k.share > ends.id), ends.n + 1
 			FROM ends WHERE ends.id IS NOT NULL AND ends.n < $2)
 		SELECT ends.id, EXISTS (SELECT 1 FROM endpoint e WHERE e.id = ends.id AND e.active = 1 AND e.paused = 0 AND e.resume_at <= $3) FROM ends WHERE ends.id IS NOT NULL`,
-		after, scanEndpoints, t.now)
+		after, maxEndpointsScanned, t.now)
 	n := 0
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		n++
 		var may bool
 		if err := scan(&last, &may); err != nil {
@@ -109,7 +109,7 @@ func (t *tx) endpointsWaiting(after string) (ends []Endpoint, last string, err e
 		}
 		return nil
 	})
-	if n < scanEndpoints {
+	if n < maxEndpointsScanned {
 		last = ""
 	}
 	if err != nil {
@@ -122,9 +122,9 @@ func (t *tx) endpointsWaiting(after string) (ends []Endpoint, last string, err e
 // endpoints reads endpoints by their ids, in the order of the ids.
 func (t *tx) endpoints(ids []any, lock string) ([]Endpoint, error) {
 	var out []Endpoint
-	for part := range slices.Chunk(ids, maxRows) {
+	for part := range slices.Chunk(ids, maxStatementRows) {
 		rows, err := t.query("SELECT "+endpointColumns+" FROM endpoint e WHERE e.id IN ("+params(1, padded(len(part)))+") ORDER BY e.id"+lock, pad(part)...)
-		err = each(rows, err, func(scan func(...any) error) error {
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
 			var e Endpoint
 			var r endpointRow
 			if err := scan(r.into(&e)...); err != nil {
@@ -142,10 +142,10 @@ func (t *tx) endpoints(ids []any, lock string) ([]Endpoint, error) {
 }
 
 // busy counts the deliveries under way by endpoint and by owner.
-func (t *tx) busy() (map[string]int, error) {
+func (t *tx) inFlight() (map[string]int, error) {
 	out := map[string]int{}
 	rows, err := t.query("SELECT share, account_id, count(*) FROM task WHERE state = 'running' AND kind = 'deliver' GROUP BY share, account_id")
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var end, owner string
 		var n int
 		if err := scan(&end, &owner, &n); err != nil {
@@ -159,11 +159,11 @@ func (t *tx) busy() (map[string]int, error) {
 }
 
 // admit asks the breaker of an endpoint and stores what it says.
-func (t *tx) admit(e *Endpoint, out Load, most int, admit Admit) (want, error) {
-	health, n, probe, resume := admit(*e, stamp(t.now), out)
+func (t *tx) admit(e *Endpoint, out InFlight, most int, admit Admit) (want, error) {
+	health, n, probe, resume := admit(*e, fromMicros(t.now), out)
 	if health != e.Health || !resume.IsZero() {
 		// What an attempt that ended meanwhile has stored wins.
-		k, err := t.exec("UPDATE endpoint SET health = $1, resume_at = $2 WHERE id = $3 AND health = $4", health, micros(resume), e.ID, e.Health)
+		k, err := t.exec("UPDATE endpoint SET health = $1, resume_at = $2 WHERE id = $3 AND health = $4", health, toMicros(resume), e.ID, e.Health)
 		if err != nil || k == 0 {
 			return want{}, err
 		}
@@ -178,7 +178,7 @@ func (t *tx) claimFrom(worker pleat.WorkerID, wants []want) ([]ClaimedDelivery, 
 	var out []ClaimedDelivery
 	if t.pg == nil {
 		for _, w := range wants {
-			tasks, err := t.claim(worker, deliverLanes+w.end.ID, w.n, 0)
+			tasks, err := t.claim(worker, deliveryQueuePrefix+w.end.ID, w.n, 0)
 			if err != nil {
 				return nil, err
 			}
@@ -192,7 +192,7 @@ func (t *tx) claimFrom(worker pleat.WorkerID, wants []want) ([]ClaimedDelivery, 
 	var args []any
 	for _, w := range wants {
 		at[w.end.ID] = w
-		args = append(args, deliverLanes+w.end.ID, w.n)
+		args = append(args, deliveryQueuePrefix+w.end.ID, w.n)
 	}
 	for part := range inRows(args, 2, false) {
 		tasks, err := t.claimWhere(`SELECT k.id FROM (`+values(3, len(part)/2, "text", "bigint")+`) AS v CROSS JOIN LATERAL
@@ -201,7 +201,7 @@ func (t *tx) claimFrom(worker pleat.WorkerID, wants []want) ([]ClaimedDelivery, 
 			return nil, err
 		}
 		for _, c := range tasks {
-			w := at[c.Task.Share]
+			w := at[c.Task.Tenant]
 			out = append(out, ClaimedDelivery{Task: c.Task, Endpoint: *w.end, Probe: w.probe})
 		}
 	}
@@ -224,11 +224,11 @@ func (t *tx) startDeliveries(list []ClaimedDelivery) error {
 			return err
 		}
 	}
-	for part := range slices.Chunk(ids, maxRows) {
+	for part := range slices.Chunk(ids, maxStatementRows) {
 		rows, err := t.query(`SELECT d.id, d.event_id, d.subscription_id, d.destination, d.source_kind, d.source_id, d.run_id, d.event_name, d.attempts, d.created_at,
 				v.account_id, v.status, v.payload, v.occurred_at, COALESCE(u.settings, '')
 			FROM delivery d JOIN event v ON v.id = d.event_id LEFT JOIN subscription u ON u.id = d.subscription_id WHERE d.id IN (`+params(1, padded(len(part)))+")", pad(part)...)
-		if err := each(rows, err, func(scan func(...any) error) error { return scanClaimed(scan, at) }); err != nil {
+		if err := forEachRow(rows, err, func(scan func(...any) error) error { return scanClaimed(scan, at) }); err != nil {
 			return err
 		}
 	}
@@ -244,9 +244,9 @@ func scanClaimed(scan func(...any) error, at map[string]*ClaimedDelivery) error 
 		&v.Owner, &v.Status, &payload, &occurred, &settings); err != nil {
 		return err
 	}
-	d.CreatedAt, d.Status = stamp(made), "RUNNING"
+	d.CreatedAt, d.Status = fromMicros(made), "RUNNING"
 	v.ID, v.Source, v.SourceID, v.Run, v.Name = d.Event, d.Source, d.SourceID, d.Run, d.EventName
-	v.At, v.Payload = stamp(occurred), []byte(payload)
+	v.At, v.Payload = fromMicros(occurred), []byte(payload)
 	c := at[d.ID]
 	c.Delivery, c.Event, c.Settings = d, v, settings
 	return nil
@@ -286,7 +286,7 @@ func (s *Store) FinishDeliveries(ctx context.Context, worker pleat.WorkerID, lis
 			switch {
 			case d.Aborted:
 				outcome = "released"
-				t.tell(deliverTopic)
+				t.notify(deliveryTopic)
 			case d.OK:
 				outcome = "done"
 			}
@@ -295,7 +295,7 @@ func (s *Store) FinishDeliveries(ctx context.Context, worker pleat.WorkerID, lis
 				continue
 			}
 			status, _ := d.ending()
-			deliveries = append(deliveries, d.Claimed.Delivery.ID, status, micros(d.NextAt), d.Status, d.Reason)
+			deliveries = append(deliveries, d.Claimed.Delivery.ID, status, toMicros(d.NextAt), d.Status, d.Reason)
 			kept = append(kept, d)
 			if !slices.Contains(ends, any(d.Claimed.Endpoint.ID)) {
 				ends = append(ends, d.Claimed.Endpoint.ID)
@@ -342,14 +342,14 @@ func (t *tx) endDeliveryTasks(worker pleat.WorkerID, list []Delivered) (map[plea
 		if state == pleat.TaskQueued || state == pleat.TaskWaiting {
 			ended = 0
 		}
-		args = append(args, string(d.Claimed.Task.ID), d.Claimed.Task.Attempt, string(state), micros(d.NextAt), spent, ended)
+		args = append(args, string(d.Claimed.Task.ID), d.Claimed.Task.Attempt, string(state), toMicros(d.NextAt), spent, ended)
 	}
 	held := map[pleat.TaskID]bool{}
 	for part := range inRows(args, 6, t.pg != nil) {
 		rows, err := t.query("UPDATE task SET state = v.column3, run_at = v.column4, tries = tries + v.column5, ended_at = v.column6, lease_until = 0, worker_id = '' FROM ("+
 			values(2, len(part)/6, "text", "bigint", "text", "bigint", "bigint", "bigint")+
 			") AS v WHERE task.id = v.column1 AND task.attempt = v.column2 AND task.worker_id = $1 AND task.state = 'running' RETURNING id", append([]any{worker}, part...)...)
-		err = each(rows, err, func(scan func(...any) error) error {
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
 			var id pleat.TaskID
 			defer func() { held[id] = true }()
 			return scan(&id)
@@ -378,14 +378,14 @@ func (t *tx) judge(ids []any, list []Delivered, judge Judge) error {
 				continue
 			}
 			var why string
-			if e.Health, e.ResumeAt, why = judge(e, d, stamp(t.now)); why != "" {
+			if e.Health, e.ResumeAt, why = judge(e, d, fromMicros(t.now)); why != "" {
 				disabled = why
 			}
 		}
 		if e.Health == was.Health && e.ResumeAt.Equal(was.ResumeAt) && disabled == "" {
 			continue
 		}
-		if _, err := t.exec("UPDATE endpoint SET health = $1, resume_at = $2 WHERE id = $3", e.Health, micros(e.ResumeAt), e.ID); err != nil {
+		if _, err := t.exec("UPDATE endpoint SET health = $1, resume_at = $2 WHERE id = $3", e.Health, toMicros(e.ResumeAt), e.ID); err != nil {
 			return err
 		}
 		if disabled != "" && e.Active {
@@ -403,7 +403,7 @@ func (t *tx) disable(e Endpoint, why string) error {
 	if _, err := t.exec("UPDATE endpoint SET active = 0, disabled_reason = $1, updated_at = $2 WHERE id = $3", why, t.now, e.ID); err != nil || e.Source == "" {
 		return err
 	}
-	if _, err := t.exec("UPDATE task SET state = 'failed', ended_at = $1 WHERE share = $2 AND lane = $3 AND state IN ('queued', 'waiting')", t.now, e.ID, deliverLanes+e.ID); err != nil {
+	if _, err := t.exec("UPDATE task SET state = 'failed', ended_at = $1 WHERE share = $2 AND lane = $3 AND state IN ('queued', 'waiting')", t.now, e.ID, deliveryQueuePrefix+e.ID); err != nil {
 		return err
 	}
 	_, err := t.exec(`UPDATE delivery SET status = 'FAILED', reason = $1, next_at = 0, updated_at = $2 WHERE endpoint_id = $3 AND status = 'PENDING'
@@ -412,7 +412,7 @@ func (t *tx) disable(e Endpoint, why string) error {
 }
 
 // loseDelivery counts an attempt whose process died, and ends the delivery where it has no tries left.
-func (t *tx) loseDelivery(id string, again bool) error {
+func (t *tx) onDeliveryLeaseExpired(id string, again bool) error {
 	if again {
 		_, err := t.exec("UPDATE delivery SET attempts = attempts + 1, next_at = $1, updated_at = $1 WHERE id = $2", t.now, id)
 		return err
@@ -426,12 +426,12 @@ func (s *Store) FreeTasks(ctx context.Context, worker pleat.WorkerID) (Reaped, e
 	var r Reaped
 	err := s.write(ctx, "free tasks", func(t *tx) error {
 		r = Reaped{}
-		lost, err := t.leased("worker_id = $1", worker)
+		lost, err := t.selectExpired("worker_id = $1", worker)
 		if err != nil {
 			return err
 		}
 		for _, l := range lost {
-			if err := t.lose(l, &r); err != nil {
+			if err := t.onLeaseExpired(l, &r); err != nil {
 				return err
 			}
 		}
@@ -446,8 +446,8 @@ func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, most int
 	n := 0
 	err := s.write(ctx, "forget deliveries", func(t *tx) error {
 		var ids []any
-		rows, err := t.query("SELECT id FROM delivery WHERE status <> 'PENDING' AND updated_at < $1 AND destination = 'custom_http' ORDER BY updated_at LIMIT $2", micros(before), most)
-		err = each(rows, err, func(scan func(...any) error) error {
+		rows, err := t.query("SELECT id FROM delivery WHERE status <> 'PENDING' AND updated_at < $1 AND destination = 'custom_http' ORDER BY updated_at LIMIT $2", toMicros(before), most)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
 			var id string
 			defer func() { ids = append(ids, id) }()
 			return scan(&id)
@@ -456,7 +456,7 @@ func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, most int
 			return err
 		}
 		n = len(ids)
-		for part := range slices.Chunk(ids, maxRows) {
+		for part := range slices.Chunk(ids, maxStatementRows) {
 			in := "(" + params(1, padded(len(part))) + ")"
 			for _, q := range []string{
 				"DELETE FROM attempt WHERE task_id IN (SELECT id FROM task WHERE subject IN " + in + ")",
@@ -475,7 +475,7 @@ func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, most int
 
 // maxRows is how many rows one statement handles at most. Lists are cut into few different lengths, so that few statements
 // are prepared.
-const maxRows = 128
+const maxStatementRows = 128
 
 // padded is the next power of two.
 func padded(n int) int {
@@ -500,7 +500,7 @@ func pad(ids []any) []any {
 func inRows(args []any, columns int, again bool) func(yield func([]any) bool) {
 	return func(yield func([]any) bool) {
 		if again {
-			for part := range slices.Chunk(args, maxRows*columns) {
+			for part := range slices.Chunk(args, maxStatementRows*columns) {
 				row := part[len(part)-columns:]
 				part = slices.Clip(part)
 				for n := padded(len(part)/columns) * columns; len(part) < n; {
@@ -512,7 +512,7 @@ func inRows(args []any, columns int, again bool) func(yield func([]any) bool) {
 			}
 			return
 		}
-		for size := maxRows; size > 0; size /= 2 {
+		for size := maxStatementRows; size > 0; size /= 2 {
 			for len(args) >= size*columns {
 				if !yield(args[: size*columns : size*columns]) {
 					return
@@ -570,10 +570,10 @@ func (s *Store) RunViews(ctx context.Context, runs []pleat.RunID) (map[pleat.Run
 			ids = append(ids, string(r))
 		}
 	}
-	for part := range slices.Chunk(ids, maxRows) {
+	for part := range slices.Chunk(ids, maxStatementRows) {
 		in := " IN (" + params(1, padded(len(part))) + ")"
 		rows, err := s.readIn(ctx, rtx, "SELECT "+jobColumns+", "+runColumns+" FROM run r JOIN job j ON j.id = r.job_id WHERE j.deleted_at = 0 AND r.id"+in, pad(part)...)
-		err = each(rows, err, func(scan func(...any) error) error {
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
 			v := &View{}
 			if err := scanView(scan, v); err != nil {
 				return err

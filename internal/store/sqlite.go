@@ -66,26 +66,26 @@ func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error 
 // writer is SQLite's one writer. It commits in groups: verbs that arrive while a commit waits for the disk share the next
 // one, each in a savepoint of its own, so that one that fails takes nothing with it.
 type writer struct {
-	s     *Store
-	dsn   string
-	db    *sql.DB
-	conn  *sql.Conn
-	ops   chan *op
-	quit  chan struct{}
-	once  sync.Once
-	wg    sync.WaitGroup
-	group int
-	soft  bool // the connection's synchronous is NORMAL
+	s         *Store
+	dsn       string
+	db        *sql.DB
+	conn      *sql.Conn
+	ops       chan *op
+	quit      chan struct{}
+	once      sync.Once
+	wg        sync.WaitGroup
+	group     int
+	asyncMode bool // the connection's synchronous is NORMAL
 }
 
 // op is one verb on its way through the writer.
 type op struct {
-	ctx  context.Context
-	soon bool
-	fn   func(*tx) error
-	wake []string
-	err  error
-	done chan struct{}
+	ctx   context.Context
+	async bool
+	fn    func(*tx) error
+	wake  []string
+	err   error
+	done  chan struct{}
 	// settled is set by whoever comes first: the writer that runs the verb, or the caller that gives it up.
 	settled atomic.Bool
 }
@@ -94,8 +94,8 @@ var errClosed = errors.New("the store is closed")
 
 // do hands a verb to the writer and waits for its commit. A caller may give a verb up while it waits for its turn; once it runs,
 // its end is waited for, since it writes what the caller reads.
-func (w *writer) do(ctx context.Context, soon bool, fn func(*tx) error) ([]string, error) {
-	o := &op{ctx: ctx, soon: soon, fn: fn, done: make(chan struct{})}
+func (w *writer) submit(ctx context.Context, soon bool, fn func(*tx) error) ([]string, error) {
+	o := &op{ctx: ctx, async: soon, fn: fn, done: make(chan struct{})}
 	select {
 	case w.ops <- o:
 	case <-w.quit:
@@ -131,7 +131,7 @@ func (w *writer) run() {
 		case o := <-w.ops:
 			batch = append(batch, o)
 		case <-w.quit:
-			w.refuse()
+			w.rejectPending()
 			return
 		}
 	gather:
@@ -151,7 +151,7 @@ func (w *writer) run() {
 }
 
 // refuse answers what still waits when the store closes.
-func (w *writer) refuse() {
+func (w *writer) rejectPending() {
 	for {
 		select {
 		case o := <-w.ops:
@@ -169,7 +169,7 @@ func (w *writer) commit(t *tx, batch []*op) {
 	t.ctx = bg
 	soon := true
 	for _, o := range batch {
-		soon = soon && o.soon
+		soon = soon && o.async
 	}
 	err := w.sync(bg, soon)
 	if err == nil {
@@ -182,7 +182,7 @@ func (w *writer) commit(t *tx, batch []*op) {
 	t.now = w.s.now()
 	for _, o := range batch {
 		if o.err = o.ctx.Err(); o.err == nil && o.settled.CompareAndSwap(false, true) {
-			o.err = w.one(t, o)
+			o.err = w.runInSavepoint(t, o)
 		}
 	}
 	if _, err := t.exec("COMMIT"); err != nil {
@@ -193,7 +193,7 @@ func (w *writer) commit(t *tx, batch []*op) {
 
 // sync chooses whether the next commit waits for the disk.
 func (w *writer) sync(ctx context.Context, soon bool) error {
-	if soon == w.soft {
+	if soon == w.asyncMode {
 		return nil
 	}
 	mode := "FULL"
@@ -203,11 +203,11 @@ func (w *writer) sync(ctx context.Context, soon bool) error {
 	if _, err := w.conn.ExecContext(ctx, "PRAGMA synchronous="+mode); err != nil {
 		return err
 	}
-	w.soft = soon
+	w.asyncMode = soon
 	return nil
 }
 
-func (w *writer) one(t *tx, o *op) (err error) {
+func (w *writer) runInSavepoint(t *tx, o *op) (err error) {
 	if _, err := t.exec("SAVEPOINT verb"); err != nil {
 		return err
 	}

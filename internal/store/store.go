@@ -32,20 +32,20 @@ type Options struct {
 
 // Store is a database with verbs. It is safe for use by many goroutines. Make one with Open.
 type Store struct {
-	dialect string
-	db      *sql.DB // reads on SQLite, everything on PostgreSQL
-	clock   func() time.Time
-	offset  atomic.Int64 // what to add to the clock so that all nodes agree, in microseconds
-	log     *slog.Logger
-	hub     hub
-	texts   sync.Map // SQL by its portable text
+	dialect    string
+	db         *sql.DB // reads on SQLite, everything on PostgreSQL
+	clock      func() time.Time
+	offset     atomic.Int64 // what to add to the clock so that all nodes agree, in microseconds
+	log        *slog.Logger
+	hub        hub
+	translated sync.Map // SQL by its portable text
 
 	readersMu sync.RWMutex
 	readers   map[string]*sql.Stmt // SQLite's statements for reading, by their portable text
 
-	sqlite *writer   // SQLite's one writer
-	notify *notifier // PostgreSQL's bridge between processes
-	soonDB *sql.DB   // PostgreSQL's connections whose commits do not wait for the disk
+	sqlite  *writer   // SQLite's one writer
+	notify  *notifier // PostgreSQL's bridge between processes
+	asyncDB *sql.DB   // PostgreSQL's connections whose commits do not wait for the disk
 }
 
 // Open opens the database at url: «sqlite:PATH» or «postgres://…». It does not migrate.
@@ -84,8 +84,8 @@ func (s *Store) Close() error {
 	if s.sqlite != nil {
 		s.sqlite.close()
 	}
-	if s.soonDB != nil {
-		_ = s.soonDB.Close()
+	if s.asyncDB != nil {
+		_ = s.asyncDB.Close()
 	}
 	return s.db.Close()
 }
@@ -102,16 +102,16 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) now() int64 { return s.clock().UnixMicro() + s.offset.Load() }
 
 // Now is the store's time: the database's, where it is shared.
-func (s *Store) Now() time.Time { return stamp(s.now()) }
+func (s *Store) Now() time.Time { return fromMicros(s.now()) }
 
-func stamp(us int64) time.Time {
+func fromMicros(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}
 	}
 	return time.UnixMicro(us).UTC()
 }
 
-func micros(t time.Time) int64 {
+func toMicros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
@@ -131,11 +131,11 @@ func unavailable(verb string, err error) error {
 
 // text adapts portable SQL, whose parameters are $1, $2 …, to the dialect. SQLite's drivers number «$n» by first
 // appearance, so it gets «?n».
-func (s *Store) text(q string) string {
+func (s *Store) translate(q string) string {
 	if s.dialect != "sqlite" {
 		return q
 	}
-	if t, ok := s.texts.Load(q); ok {
+	if t, ok := s.translated.Load(q); ok {
 		return t.(string)
 	}
 	b := []byte(q)
@@ -145,7 +145,7 @@ func (s *Store) text(q string) string {
 		}
 	}
 	t := strings.ReplaceAll(string(b), "FOR UPDATE SKIP LOCKED", "")
-	s.texts.Store(q, t)
+	s.translated.Store(q, t)
 	return t
 }
 
@@ -212,9 +212,9 @@ func (h *hub) publishAll() {
 }
 
 // LaneTopic has news when a lane gets work. The lanes of deliveries share one.
-func LaneTopic(lane string) string {
-	if strings.HasPrefix(lane, deliverLanes) {
-		return deliverTopic
+func QueueTopic(lane string) string {
+	if strings.HasPrefix(lane, deliveryQueuePrefix) {
+		return deliveryTopic
 	}
 	return "lane:" + lane
 }

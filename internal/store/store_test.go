@@ -32,7 +32,7 @@ func user(t *testing.T, s *store.Store, name string) pleat.UserID {
 func newJob(owner pleat.UserID, name string) store.NewJob {
 	return store.NewJob{
 		Job: pleat.Job{Owner: owner, Name: name, Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "GSGS", Chains: []string{"A"}, Count: 1}}},
-		Run: store.RunSpec{Model: "null", WeightSet: "w", Method: "m", Seed: "7", Lane: "fold/null",
+		Run: store.RunSpec{Model: "null", WeightSet: "w", Method: "m", Seed: "7", Queue: "fold/null",
 			Params: pleat.Params{Model: "null", Values: map[string]any{"seed": "7"}}},
 		Quota: 1000,
 	}
@@ -47,7 +47,7 @@ func create(t *testing.T, s *store.Store, owner pleat.UserID, name string) store
 	return c
 }
 
-func claim(t *testing.T, s *store.Store, w pleat.WorkerID, n int) []store.Claimed {
+func claim(t *testing.T, s *store.Store, w pleat.WorkerID, n int) []store.ClaimedTask {
 	t.Helper()
 	c, err := s.Claim(context.Background(), w, []string{"fold/null"}, n, 0)
 	if err != nil {
@@ -56,8 +56,8 @@ func claim(t *testing.T, s *store.Store, w pleat.WorkerID, n int) []store.Claime
 	return c
 }
 
-func finish(c store.Claimed, state pleat.State) store.Finished {
-	f := store.Finished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: c.Task.Worker, State: state, Engine: "null 1", MSA: pleat.StatePending}
+func finish(c store.ClaimedTask, state pleat.State) store.RunFinished {
+	f := store.RunFinished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: c.Task.Worker, State: state, Engine: "null 1", MSA: pleat.StatePending}
 	if state == pleat.StateCompleted {
 		plddt := 71.5
 		f.Result = &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &plddt}}, Timings: map[string]float64{"infer": 1}}
@@ -132,12 +132,12 @@ func TestStaleWorkerIsRefused(t *testing.T) {
 		u := user(t, s, "ada")
 		c := create(t, s, u, "one")
 		first := claim(t, s, "w1", 1)[0]
-		clock.Advance(pleat.LeaseFor + time.Second)
+		clock.Advance(pleat.LeaseDuration + time.Second)
 		r, err := s.Reap(ctx)
 		if err != nil || r.Requeued != 1 {
 			t.Fatalf("reaped %+v %v", r, err)
 		}
-		pulses, err := s.Beat(ctx, "w1", []pleat.Beat{{Task: first.Task.ID, Attempt: 1, Run: c.Run, Progress: []pleat.Progress{{Kind: pleat.ProgressLog, Line: "late"}}}})
+		pulses, err := s.Heartbeat(ctx, "w1", []pleat.Heartbeat{{Task: first.Task.ID, Attempt: 1, Run: c.Run, Progress: []pleat.Progress{{Kind: pleat.ProgressLog, Line: "late"}}}})
 		if err != nil || !pulses[0].Lost {
 			t.Fatalf("pulse of a lost task %+v %v", pulses, err)
 		}
@@ -173,7 +173,7 @@ func TestTriesRunOut(t *testing.T) {
 			if got := claim(t, s, "w", 1); len(got) != 1 {
 				t.Fatalf("try %d: nothing to claim", i)
 			}
-			clock.Advance(pleat.LeaseFor + time.Second)
+			clock.Advance(pleat.LeaseDuration + time.Second)
 			if _, err := s.Reap(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -243,7 +243,7 @@ func TestCancel(t *testing.T) {
 		case <-time.After(2 * time.Second):
 			t.Error("the worker was not woken")
 		}
-		ids, err := s.Cancels(ctx, "w")
+		ids, err := s.CancelledTasks(ctx, "w")
 		if err != nil || len(ids) != 1 {
 			t.Fatalf("%v %v", ids, err)
 		}
@@ -408,7 +408,7 @@ func TestRestartFreesLeases(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		create(t, s, user(t, s, "ada"), "one")
-		w := pleat.Worker{ID: "node-1", Lanes: []string{"fold/null"}, Models: []pleat.Model{{Name: "null", Kind: pleat.TaskFold}}}
+		w := pleat.Worker{ID: "node-1", Queues: []string{"fold/null"}, Models: []pleat.Model{{Name: "null", Kind: pleat.TaskFold}}}
 		if err := s.RegisterWorker(ctx, w); err != nil {
 			t.Fatal(err)
 		}

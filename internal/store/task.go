@@ -9,14 +9,14 @@ import (
 	"pleat"
 )
 
-const leaseMicros = int64(pleat.LeaseFor / 1000)
+const leaseMicros = int64(pleat.LeaseDuration / 1000)
 
 // Claim takes up to n queued tasks from the lanes, in fair order, for a worker: each gets the next attempt number and a
 // lease. Tasks that expect more than memory bytes are left; 0 takes any. What a task works on is read in the same
 // transaction. The claim itself need not survive a crash of the machine: the task would be queued again, as it should.
-func (s *Store) Claim(ctx context.Context, worker pleat.WorkerID, lanes []string, n int, memory int64) ([]Claimed, error) {
-	var out []Claimed
-	err := s.writeSoon(ctx, "claim", func(t *tx) error {
+func (s *Store) Claim(ctx context.Context, worker pleat.WorkerID, lanes []string, n int, memory int64) ([]ClaimedTask, error) {
+	var out []ClaimedTask
+	err := s.writeAsync(ctx, "claim", func(t *tx) error {
 		out = nil
 		for _, lane := range lanes {
 			if len(out) >= n {
@@ -41,26 +41,26 @@ func (s *Store) Claim(ctx context.Context, worker pleat.WorkerID, lanes []string
 	return out, nil
 }
 
-func (t *tx) claim(worker pleat.WorkerID, lane string, n int, memory int64) ([]Claimed, error) {
+func (t *tx) claim(worker pleat.WorkerID, lane string, n int, memory int64) ([]ClaimedTask, error) {
 	return t.claimWhere("SELECT id FROM task WHERE state = 'queued' AND lane = $3 AND (CAST($4 AS bigint) = 0 OR memory <= CAST($4 AS bigint)) ORDER BY turn, id LIMIT $5 FOR UPDATE SKIP LOCKED",
 		worker, lane, memory, n)
 }
 
 // claimWhere claims the tasks whose ids a query gives. Its parameters begin at $3.
-func (t *tx) claimWhere(ids string, worker pleat.WorkerID, args ...any) ([]Claimed, error) {
-	var out []Claimed
+func (t *tx) claimWhere(ids string, worker pleat.WorkerID, args ...any) ([]ClaimedTask, error) {
+	var out []ClaimedTask
 	rows, err := t.query("UPDATE task SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2 WHERE id IN ("+ids+`)
 		RETURNING id, kind, lane, account_id, share, turn, subject, attempt, tries, max_tries, memory, cancel, checkpoint, checkpoint_step, created_at`,
 		append([]any{worker, t.now + leaseMicros}, args...)...)
-	err = each(rows, err, func(scan func(...any) error) error {
-		c := Claimed{Task: pleat.Task{State: pleat.TaskRunning, Worker: worker, Lease: stamp(t.now + leaseMicros)}}
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		c := ClaimedTask{Task: pleat.Task{State: pleat.TaskRunning, Worker: worker, LeaseUntil: fromMicros(t.now + leaseMicros)}}
 		k := &c.Task
 		var cancel, made int64
-		if err := scan(&k.ID, &k.Kind, &k.Lane, &k.Owner, &k.Share, &k.Turn, &k.Subject, &k.Attempt, &k.Tries, &k.MaxTries, &k.Memory,
+		if err := scan(&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Subject, &k.Attempt, &k.Tries, &k.MaxTries, &k.Memory,
 			&cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &made); err != nil {
 			return err
 		}
-		k.Cancel, k.Created = cancel == 1, stamp(made)
+		k.Cancel, k.Created = cancel == 1, fromMicros(made)
 		out = append(out, c)
 		return nil
 	})
@@ -68,7 +68,7 @@ func (t *tx) claimWhere(ids string, worker pleat.WorkerID, args ...any) ([]Claim
 }
 
 // start notes the attempt and moves what the task works on to RUNNING.
-func (t *tx) start(c *Claimed) error {
+func (t *tx) start(c *ClaimedTask) error {
 	if _, err := t.exec("INSERT INTO attempt (task_id, number, worker_id, started_at, ended_at, outcome, detail) VALUES ($1, $2, $3, $4, 0, '', '')",
 		c.Task.ID, c.Task.Attempt, c.Task.Worker, t.now); err != nil {
 		return err
@@ -77,12 +77,12 @@ func (t *tx) start(c *Claimed) error {
 	case pleat.TaskFold:
 		return t.startFold(c)
 	case pleat.TaskQnA, pleat.TaskMD:
-		return t.startFlow(c)
+		return t.startWorkflow(c)
 	}
 	return nil
 }
 
-func (t *tx) startFold(c *Claimed) error {
+func (t *tx) startFold(c *ClaimedTask) error {
 	var j pleat.Job
 	var u pleat.Run
 	var jr jobRow
@@ -98,23 +98,23 @@ func (t *tx) startFold(c *Claimed) error {
 	c.Fold = &pleat.FoldInput{Job: j.ID, Run: u.ID, Owner: j.Owner, LibraryItem: j.LibraryItem, Name: j.Name, Sequences: j.Sequences, Params: u.Params, Seed: u.Seed,
 		Constraints: j.Constraints, Complex: j.Complex}
 	c.Queued, c.Run, c.Seed, c.Fresh = u.CreatedAt, u.ID, u.Seed, fresh == 1
-	if err := t.aligned(c); err != nil {
+	if err := t.loadAlignments(c); err != nil {
 		return err
 	}
-	return t.running(u)
+	return t.setRunning(u)
 }
 
 // searched is the outcome of an attempt whose files belong to the run, whichever attempt ends it.
-const searched = "searched"
+const outcomeSearched = "searched"
 
 // aligned reads what an earlier attempt has searched for.
-func (t *tx) aligned(c *Claimed) error {
+func (t *tx) loadAlignments(c *ClaimedTask) error {
 	if c.Task.Attempt == 1 {
 		return nil
 	}
 	var number int
 	var began, ended int64
-	err := t.row("SELECT number, started_at, ended_at FROM attempt WHERE task_id = $1 AND outcome = '"+searched+"' ORDER BY number DESC LIMIT 1",
+	err := t.row("SELECT number, started_at, ended_at FROM attempt WHERE task_id = $1 AND outcome = '"+outcomeSearched+"' ORDER BY number DESC LIMIT 1",
 		[]any{c.Task.ID}, &number, &began, &ended)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -122,14 +122,14 @@ func (t *tx) aligned(c *Claimed) error {
 	if err != nil {
 		return err
 	}
-	c.Searched = time.Duration(ended-began) * time.Microsecond
+	c.SearchDuration = time.Duration(ended-began) * time.Microsecond
 	rows, err := t.query("SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 AND a.attempt = $2 ORDER BY a.id", c.Task.Subject, number)
-	c.Aligned, err = scanArtifacts(rows, err)
+	c.Alignments, err = scanArtifacts(rows, err)
 	return err
 }
 
 // running moves a run and what it belongs to to RUNNING, the first time it is claimed.
-func (t *tx) running(u pleat.Run) error {
+func (t *tx) setRunning(u pleat.Run) error {
 	if u.State == pleat.StateRunning {
 		return nil
 	}
@@ -158,16 +158,16 @@ func (t *tx) held(id pleat.TaskID, attempt int, worker pleat.WorkerID) (subject 
 	var c int64
 	err = t.row("UPDATE task SET lease_until = $1 WHERE id = $2 AND attempt = $3 AND worker_id = $4 AND state = 'running' RETURNING subject, cancel",
 		[]any{t.now + leaseMicros, id, attempt, worker}, &subject, &c)
-	return subject, c == 1, found(err, pleat.ErrLost)
+	return subject, c == 1, mapNoRows(err, pleat.ErrLost)
 }
 
 // Beat renews the leases of tasks, stores their progress and brings back which are cancelled or lost.
-func (s *Store) Beat(ctx context.Context, worker pleat.WorkerID, beats []pleat.Beat) ([]pleat.Pulse, error) {
-	var out []pleat.Pulse
-	err := s.writeSoon(ctx, "beat", func(t *tx) error {
+func (s *Store) Heartbeat(ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat) ([]pleat.HeartbeatReply, error) {
+	var out []pleat.HeartbeatReply
+	err := s.writeAsync(ctx, "beat", func(t *tx) error {
 		out = nil
 		for _, b := range beats {
-			p := pleat.Pulse{Task: b.Task}
+			p := pleat.HeartbeatReply{Task: b.Task}
 			_, cancel, err := t.held(b.Task, b.Attempt, worker)
 			switch {
 			case errors.Is(err, pleat.ErrLost):
@@ -209,7 +209,7 @@ func (t *tx) progress(run pleat.RunID, list []pleat.Progress) error {
 	for _, p := range list {
 		seq++
 		if p.At.IsZero() {
-			p.At = stamp(t.now)
+			p.At = fromMicros(t.now)
 		}
 		switch p.Kind {
 		case pleat.ProgressLog:
@@ -222,11 +222,11 @@ func (t *tx) progress(run pleat.RunID, list []pleat.Progress) error {
 			stage, done, total = p.Stage, p.Done, p.Total
 		}
 		p.Seq = 0
-		if _, err := t.exec("INSERT INTO run_event (run_id, seq, body) VALUES ($1, $2, $3)", run, seq, encode(p)); err != nil {
+		if _, err := t.exec("INSERT INTO run_event (run_id, seq, body) VALUES ($1, $2, $3)", run, seq, encodeJSON(p)); err != nil {
 			return err
 		}
 	}
-	t.tell(RunTopic(run), OwnerTopic(owner))
+	t.notify(RunTopic(run), OwnerTopic(owner))
 	if stage == oldStage && done == oldDone && total == oldTotal && lines == oldLines {
 		return nil
 	}
@@ -235,10 +235,10 @@ func (t *tx) progress(run pleat.RunID, list []pleat.Progress) error {
 }
 
 // Cancels lists the tasks that a worker holds and whose owner wants them stopped.
-func (s *Store) Cancels(ctx context.Context, worker pleat.WorkerID) ([]pleat.TaskID, error) {
+func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pleat.TaskID, error) {
 	var out []pleat.TaskID
 	rows, err := s.read(ctx, "SELECT id FROM task WHERE state = 'running' AND worker_id = $1 AND cancel = 1", worker)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var id pleat.TaskID
 		if err := scan(&id); err != nil {
 			return err
@@ -256,13 +256,13 @@ func (s *Store) Release(ctx context.Context, task pleat.TaskID, attempt int, wor
 		if _, _, err := t.held(task, attempt, worker); err != nil {
 			return err
 		}
-		return t.requeue(lostTask{id: task, attempt: attempt}, "released", 0)
+		return t.requeue(endedAttempt{id: task, attempt: attempt}, "released", 0)
 	})
 }
 
 // EndSearch sends a task on from its search to its fold, at the end of its owner's queue there and with all its tries. What the search
 // published stays with the run. A task that its owner has cancelled ends STOPPED. ErrLost where another attempt has begun.
-func (s *Store) EndSearch(ctx context.Context, f Searched) error {
+func (s *Store) FinishSearch(ctx context.Context, f SearchCompleted) error {
 	return s.write(ctx, "end search", func(t *tx) error {
 		subject, cancel, err := t.held(f.Task, f.Attempt, f.Worker)
 		if err != nil {
@@ -281,11 +281,11 @@ func (s *Store) EndSearch(ctx context.Context, f Searched) error {
 			}
 			return t.endRun(run, ending{state: pleat.StateStopped, failure: why})
 		}
-		if _, err := t.exec(`UPDATE task SET lane = $1, tries = 0, turn = (SELECT CASE WHEN own >= served THEN own + 1 ELSE served END FROM `+place("$1", "task.share")+`)
-			WHERE id = $2`, f.Lane, f.Task); err != nil {
+		if _, err := t.exec(`UPDATE task SET lane = $1, tries = 0, turn = (SELECT CASE WHEN own >= served THEN own + 1 ELSE served END FROM `+fairOrderSQL("$1", "task.share")+`)
+			WHERE id = $2`, f.FoldQueue, f.Task); err != nil {
 			return err
 		}
-		return t.requeue(lostTask{id: f.Task, attempt: f.Attempt}, searched, 0)
+		return t.requeue(endedAttempt{id: f.Task, attempt: f.Attempt}, outcomeSearched, 0)
 	})
 }
 
@@ -298,7 +298,7 @@ func (s *Store) SetMSA(ctx context.Context, task pleat.TaskID, attempt int, work
 		}
 		var state pleat.State
 		if err := t.row("UPDATE run SET msa = $1, changed_at = $2 WHERE id = $3 RETURNING state", []any{msa, t.now, subject}, &state); err != nil {
-			return found(err, pleat.ErrLost)
+			return mapNoRows(err, pleat.ErrLost)
 		}
 		return t.setState(pleat.RunID(subject), state) // its readers see a new version
 	})
@@ -315,7 +315,7 @@ func (s *Store) AddArtifact(ctx context.Context, task pleat.TaskID, attempt int,
 		var job pleat.JobID
 		var state pleat.State
 		if err := t.row("SELECT job_id, state FROM run WHERE id = $1", []any{run}, &job, &state); err != nil {
-			return found(err, pleat.ErrLost)
+			return mapNoRows(err, pleat.ErrLost)
 		}
 		if err := t.setState(run, state); err != nil {
 			return err
@@ -349,7 +349,7 @@ func (s *Store) SaveCheckpoint(ctx context.Context, task pleat.TaskID, attempt i
 }
 
 // Unnamed tells which of the blob keys no artifact and no checkpoint refers to.
-func (s *Store) Unnamed(ctx context.Context, keys []string) ([]string, error) {
+func (s *Store) UnreferencedBlobs(ctx context.Context, keys []string) ([]string, error) {
 	var out []string
 	for _, k := range keys {
 		var one int
@@ -366,21 +366,21 @@ func (s *Store) Unnamed(ctx context.Context, keys []string) ([]string, error) {
 
 // Counts is the size of the queue by lane and state; ended tasks are not counted. All deliveries count as one lane, since
 // there are as many of theirs as endpoints.
-func (s *Store) Counts(ctx context.Context) ([]Counts, error) {
-	out := []Counts{}
+func (s *Store) QueueCounts(ctx context.Context) ([]QueueCount, error) {
+	out := []QueueCount{}
 	const (
 		lane  = "CASE WHEN kind = 'deliver' THEN 'deliver' ELSE lane END"
 		each1 = "SELECT " + lane + ", state, count(*), min(created_at) FROM task WHERE state = "
 		by    = " GROUP BY " + lane + ", state"
 	)
 	rows, err := s.read(ctx, each1+"'queued'"+by+" UNION ALL "+each1+"'waiting'"+by+" UNION ALL "+each1+"'running'"+by)
-	err = each(rows, err, func(scan func(...any) error) error {
-		var c Counts
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var c QueueCount
 		var at int64
-		if err := scan(&c.Lane, &c.State, &c.N, &at); err != nil {
+		if err := scan(&c.Queue, &c.State, &c.N, &at); err != nil {
 			return err
 		}
-		c.Oldest = stamp(at)
+		c.Oldest = fromMicros(at)
 		out = append(out, c)
 		return nil
 	})

@@ -56,10 +56,10 @@ func (t *tx) row(q string, args []any, dst ...any) error {
 	if err != nil {
 		return err
 	}
-	return one(rows, dst...)
+	return scanOne(rows, dst...)
 }
 
-func one(rows *sql.Rows, dst ...any) error {
+func scanOne(rows *sql.Rows, dst ...any) error {
 	defer rows.Close()
 	if !rows.Next() {
 		if err := rows.Err(); err != nil {
@@ -74,7 +74,7 @@ func one(rows *sql.Rows, dst ...any) error {
 }
 
 // each calls fn for every row; fn scans it.
-func each(rows *sql.Rows, err error, fn func(scan func(...any) error) error) error {
+func forEachRow(rows *sql.Rows, err error, fn func(scan func(...any) error) error) error {
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (t *tx) prepare(q string) (*sql.Stmt, error) {
 		return st, nil
 	}
 	// The statement outlives this verb, so the verb's deadline must not be the statement's.
-	st, err := t.conn.PrepareContext(context.WithoutCancel(t.ctx), t.s.text(q))
+	st, err := t.conn.PrepareContext(context.WithoutCancel(t.ctx), t.s.translate(q))
 	if err != nil {
 		return nil, fmt.Errorf("prepare %q: %w", q, err)
 	}
@@ -101,7 +101,7 @@ func (t *tx) prepare(q string) (*sql.Stmt, error) {
 }
 
 // tell wakes a topic once the transaction has been committed.
-func (t *tx) tell(topics ...string) {
+func (t *tx) notify(topics ...string) {
 	for _, topic := range topics {
 		if !slices.Contains(t.wake, topic) {
 			t.wake = append(t.wake, topic)
@@ -116,7 +116,7 @@ func (s *Store) write(ctx context.Context, verb string, fn func(t *tx) error) er
 
 // writeSoon is write for what need not survive a crash of the machine, since work would only be done again: claims and
 // progress. It survives a crash of the process, and anything written after it that is durable makes it so too.
-func (s *Store) writeSoon(ctx context.Context, verb string, fn func(t *tx) error) error {
+func (s *Store) writeAsync(ctx context.Context, verb string, fn func(t *tx) error) error {
 	return s.commit(ctx, verb, true, fn)
 }
 
@@ -124,7 +124,7 @@ func (s *Store) commit(ctx context.Context, verb string, soon bool, fn func(t *t
 	var wake []string
 	var err error
 	if s.sqlite != nil {
-		wake, err = s.sqlite.do(ctx, soon, fn)
+		wake, err = s.sqlite.submit(ctx, soon, fn)
 	} else {
 		wake, err = s.pgCommit(ctx, soon, fn)
 	}
@@ -145,7 +145,7 @@ func (s *Store) read(ctx context.Context, q string, args ...any) (*sql.Rows, err
 		return nil, err
 	}
 	if st == nil {
-		return s.db.QueryContext(ctx, s.text(q), args...)
+		return s.db.QueryContext(ctx, s.translate(q), args...)
 	}
 	return st.QueryContext(ctx, args...)
 }
@@ -157,7 +157,7 @@ func (s *Store) readIn(ctx context.Context, rtx *sql.Tx, q string, args ...any) 
 		return nil, err
 	}
 	if st == nil {
-		return rtx.QueryContext(ctx, s.text(q), args...)
+		return rtx.QueryContext(ctx, s.translate(q), args...)
 	}
 	return rtx.StmtContext(ctx, st).QueryContext(ctx, args...)
 }
@@ -177,7 +177,7 @@ func (s *Store) reader(ctx context.Context, q string) (*sql.Stmt, error) {
 	if st != nil || full {
 		return st, nil
 	}
-	st, err := s.db.PrepareContext(context.WithoutCancel(ctx), s.text(q))
+	st, err := s.db.PrepareContext(context.WithoutCancel(ctx), s.translate(q))
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (s *Store) reader(ctx context.Context, q string) (*sql.Stmt, error) {
 
 // brief is a context for reading a few rows by their keys. On SQLite nothing watches for its end, since that costs two
 // goroutines a query, more than the rows cost.
-func (s *Store) brief(ctx context.Context) (context.Context, error) {
+func (s *Store) withoutCancel(ctx context.Context) (context.Context, error) {
 	if s.sqlite == nil {
 		return ctx, nil
 	}
@@ -202,7 +202,7 @@ func (s *Store) brief(ctx context.Context) (context.Context, error) {
 
 // readRow reads exactly one row.
 func (s *Store) readRow(ctx context.Context, q string, args []any, dst ...any) error {
-	ctx, err := s.brief(ctx)
+	ctx, err := s.withoutCancel(ctx)
 	if err != nil {
 		return err
 	}
@@ -210,11 +210,11 @@ func (s *Store) readRow(ctx context.Context, q string, args []any, dst ...any) e
 	if err != nil {
 		return err
 	}
-	return one(rows, dst...)
+	return scanOne(rows, dst...)
 }
 
 // found turns the absence of a row into a refusal, or into nothing where that is nil.
-func found(err error, refusal *pleat.Error) error {
+func mapNoRows(err error, refusal *pleat.Error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		if refusal == nil {
 			return nil
@@ -225,7 +225,7 @@ func found(err error, refusal *pleat.Error) error {
 }
 
 // encode writes v as JSON text; a nil pointer is the empty text.
-func encode(v any) string {
+func encodeJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("store: encode: " + err.Error()) // our own types: cannot fail but by a bug
@@ -237,7 +237,7 @@ func encode(v any) string {
 }
 
 // decode reads JSON text into v; the empty text leaves v as it is.
-func decode(text string, v any) error {
+func decodeJSON(text string, v any) error {
 	if text == "" {
 		return nil
 	}
@@ -247,7 +247,7 @@ func decode(text string, v any) error {
 	return nil
 }
 
-func bit(b bool) int64 {
+func boolToInt(b bool) int64 {
 	if b {
 		return 1
 	}

@@ -58,7 +58,7 @@ type RunSpec struct {
 	Method    string
 	Seed      string
 	Params    pleat.Params
-	Lane      string
+	Queue     string
 	Memory    int64          // bytes expected
 	Tries     int            // attempts before a crashing run fails; 0: DefaultTries
 	Kind      pleat.TaskKind // empty: fold
@@ -157,31 +157,31 @@ type Change struct {
 }
 
 // Claimed is a task with what it works on, read in the transaction that claimed it.
-type Claimed struct {
-	Task   pleat.Task
-	Fold   *pleat.FoldInput // of a fold
-	Flow   *pleat.Workflow  // of a workflow's task
-	Run    pleat.RunID      // of either
-	Seed   string
-	Queued time.Time // when the run was created
-	Fresh  bool      // no earlier run's results will do
+type ClaimedTask struct {
+	Task     pleat.Task
+	Fold     *pleat.FoldInput // of a fold
+	Workflow *pleat.Workflow  // of a workflow's task
+	Run      pleat.RunID      // of either
+	Seed     string
+	Queued   time.Time // when the run was created
+	Fresh    bool      // no earlier run's results will do
 	// Aligned are the files that a fold's search for alignments has published, and Searched how long it took. None: there was no
 	// search, or nothing to search for.
-	Aligned  []pleat.Artifact
-	Searched time.Duration
+	Alignments     []pleat.Artifact
+	SearchDuration time.Duration
 }
 
 // Searched is how a search for alignments ended well.
-type Searched struct {
-	Task     pleat.TaskID
-	Attempt  int
-	Worker   pleat.WorkerID
-	Lane     string           // of the fold
-	Progress []pleat.Progress // what was not told yet
+type SearchCompleted struct {
+	Task      pleat.TaskID
+	Attempt   int
+	Worker    pleat.WorkerID
+	FoldQueue string           // of the fold
+	Progress  []pleat.Progress // what was not told yet
 }
 
 // Finished is how an attempt at a run ended. Exactly one of Result and Failure is set.
-type Finished struct {
+type RunFinished struct {
 	Task      pleat.TaskID
 	Attempt   int
 	Worker    pleat.WorkerID
@@ -192,7 +192,7 @@ type Finished struct {
 	Engine    string
 	MSA       pleat.State
 	Progress  []pleat.Progress // what was not told yet
-	Input     string           // hash under which later runs may have the results; empty: none may
+	InputHash string           // hash under which later runs may have the results; empty: none may
 	Source    pleat.RunID      // the run whose files some Artifacts share; empty: none. It must still be readable, else ErrSourceGone
 }
 
@@ -206,8 +206,8 @@ type Reaped struct {
 }
 
 // Counts is the size of the queue, for metrics.
-type Counts struct {
-	Lane   string
+type QueueCount struct {
+	Queue  string
 	State  pleat.TaskState
 	N      int
 	Oldest time.Time

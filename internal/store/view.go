@@ -30,7 +30,7 @@ func (s *Store) head(ctx context.Context, caller string, job pleat.JobID, args .
 	err := s.readRow(ctx, "SELECT "+headColumns+", "+caller+" FROM job j WHERE j.id = $1 AND j.deleted_at = 0",
 		append([]any{job}, args...), &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.Caller)
 	h.Public = public == 1
-	return h, unavailable("read job", found(err, pleat.ErrJobNotFound))
+	return h, unavailable("read job", mapNoRows(err, pleat.ErrJobNotFound))
 }
 
 const jobColumns = "j.id, j.account_id, j.name, j.public, j.chat_id, j.library_item, j.sequences, j.constraints, j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at"
@@ -41,7 +41,7 @@ const artifactColumns = "a.id, a.run_id, a.sequence_id, a.name, a.kind, a.conten
 
 // View reads a job with its latest run and that run's files, all of one moment.
 func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
-	ctx, err := s.brief(ctx)
+	ctx, err := s.withoutCancel(ctx)
 	if err != nil {
 		return View{}, unavailable("read job", err)
 	}
@@ -57,7 +57,7 @@ func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 // files until its job is deleted, which takes them all at once: two reads that find both see what one moment has. What
 // database/sql adds to a transaction, goroutines that watch for its end, costs more than the reads.
 func (s *Store) EndedView(ctx context.Context, job pleat.JobID) (View, error) {
-	reading, err := s.brief(ctx)
+	reading, err := s.withoutCancel(ctx)
 	if err != nil {
 		return View{}, unavailable("read job", err)
 	}
@@ -73,7 +73,7 @@ func (s *Store) view(job pleat.JobID, read func(q string, args ...any) (*sql.Row
 	var v View
 	rows, err := read("SELECT "+jobColumns+", "+runColumns+" FROM job j JOIN run r ON r.id = j.run_id WHERE j.id = $1 AND j.deleted_at = 0", job)
 	n := 0
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		n++
 		return scanView(scan, &v)
 	})
@@ -122,14 +122,14 @@ func (r *jobRow) into(j *pleat.Job) []any {
 
 func (r *jobRow) fill(j *pleat.Job) error {
 	j.Public, j.Complex = r.public == 1, r.complex == 1
-	j.CreatedAt, j.UpdatedAt = stamp(r.created), stamp(r.updated)
-	if err := decode(r.sequences, &j.Sequences); err != nil {
+	j.CreatedAt, j.UpdatedAt = fromMicros(r.created), fromMicros(r.updated)
+	if err := decodeJSON(r.sequences, &j.Sequences); err != nil {
 		return err
 	}
 	for i := range j.Sequences {
 		j.Sequences[i].CreatedAt = j.CreatedAt
 	}
-	return decode(r.constraints, &j.Constraints)
+	return decodeJSON(r.constraints, &j.Constraints)
 }
 
 type runRow struct {
@@ -143,25 +143,25 @@ func (r *runRow) into(u *pleat.Run) []any {
 }
 
 func (r *runRow) fill(u *pleat.Run) error {
-	u.CreatedAt, u.StartedAt, u.FinishedAt = stamp(r.created), stamp(r.started), stamp(r.finished)
-	if err := decode(r.params, &u.Params); err != nil {
+	u.CreatedAt, u.StartedAt, u.FinishedAt = fromMicros(r.created), fromMicros(r.started), fromMicros(r.finished)
+	if err := decodeJSON(r.params, &u.Params); err != nil {
 		return err
 	}
-	if err := decode(r.result, &u.Result); err != nil {
+	if err := decodeJSON(r.result, &u.Result); err != nil {
 		return err
 	}
-	return decode(r.failure, &u.Failure)
+	return decodeJSON(r.failure, &u.Failure)
 }
 
 func scanArtifacts(rows *sql.Rows, err error) ([]pleat.Artifact, error) {
 	out := []pleat.Artifact{}
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var a pleat.Artifact
 		var at int64
 		if err := scan(&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key, &at); err != nil {
 			return err
 		}
-		a.CreatedAt = stamp(at)
+		a.CreatedAt = fromMicros(at)
 		out = append(out, a)
 		return nil
 	})
@@ -171,12 +171,12 @@ func scanArtifacts(rows *sql.Rows, err error) ([]pleat.Artifact, error) {
 // Runs lists a job's runs, newest first.
 func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) {
 	out := []pleat.Run{}
-	ctx, err := s.brief(ctx)
+	ctx, err := s.withoutCancel(ctx)
 	if err != nil {
 		return out, unavailable("list runs", err)
 	}
 	rows, err := s.read(ctx, "SELECT "+runColumns+" FROM run r WHERE r.job_id = $1 ORDER BY r.number DESC LIMIT 200", job)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var u pleat.Run
 		var rr runRow
 		if err := scan(rr.into(&u)...); err != nil {
@@ -210,7 +210,7 @@ func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]J
 	add(" ORDER BY j.id DESC LIMIT $%d", f.Limit)
 	out := []JobRow{}
 	rows, err := s.read(ctx, q, args...)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r JobRow
 		var public, made, changed, started, finished int64
 		var result, failure string
@@ -219,16 +219,16 @@ func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]J
 			return err
 		}
 		r.Public = public == 1
-		r.CreatedAt, r.UpdatedAt, r.Started, r.Finished = stamp(made), stamp(changed), stamp(started), stamp(finished)
+		r.CreatedAt, r.UpdatedAt, r.Started, r.Finished = fromMicros(made), fromMicros(changed), fromMicros(started), fromMicros(finished)
 		var res *pleat.Result
-		if err := decode(result, &res); err != nil {
+		if err := decodeJSON(result, &res); err != nil {
 			return err
 		}
 		if res != nil && len(res.Predictions) > 0 {
 			r.MeanPLDDT = res.Predictions[0].MeanPLDDT
 		}
 		out = append(out, r)
-		return decode(failure, &out[len(out)-1].Failure)
+		return decodeJSON(failure, &out[len(out)-1].Failure)
 	})
 	return out, unavailable("list jobs", err)
 }
@@ -240,14 +240,14 @@ var likeEscape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 func (s *Store) Progress(ctx context.Context, run pleat.RunID, after int64, limit int) ([]pleat.Progress, error) {
 	out := []pleat.Progress{}
 	rows, err := s.read(ctx, "SELECT seq, body FROM run_event WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3", run, after, limit)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var seq int64
 		var body string
 		if err := scan(&seq, &body); err != nil {
 			return err
 		}
 		var p pleat.Progress
-		if err := decode(body, &p); err != nil {
+		if err := decodeJSON(body, &p); err != nil {
 			return err
 		}
 		p.Seq = seq
@@ -265,7 +265,7 @@ func (s *Store) Changes(ctx context.Context, owner pleat.UserID, since int64, li
 		FROM run r LEFT JOIN job j ON j.id = r.job_id LEFT JOIN workflow w ON w.id = r.job_id
 		WHERE r.account_id = $1 AND r.changed_at >= $2 AND COALESCE(j.deleted_at, w.deleted_at) = 0
 		ORDER BY r.changed_at LIMIT $3`, owner, since, limit)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var c Change
 		if err := scan(&c.At, &c.Kind, &c.Job, &c.Run, &c.Version, &c.Name, &c.State, &c.Stage, &c.Done, &c.Total, &c.Seq); err != nil {
 			return err
@@ -287,8 +287,8 @@ func (s *Store) Artifact(ctx context.Context, id pleat.ArtifactID) (pleat.Artifa
 		WHERE a.id = $1 AND COALESCE(j.deleted_at, w.deleted_at) = 0`, []any{id},
 		&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key, &at,
 		&h.Job, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
-	a.CreatedAt, h.Public = stamp(at), public == 1
-	return a, h, unavailable("read artifact", found(err, pleat.Errorf(pleat.CodeNotFound, "Artifact not found")))
+	a.CreatedAt, h.Public = fromMicros(at), public == 1
+	return a, h, unavailable("read artifact", mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Artifact not found")))
 }
 
 // QueuePosition is how many tasks of a waiting run's lane are to be claimed before it, counted up to a thousand; -1 where

@@ -16,13 +16,13 @@ const workersLast = 24 * 60 * 60 * 1_000_000
 // RegisterWorker says what a worker can run, and frees at once what an earlier life of it held.
 func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 	return s.write(ctx, "register worker", func(t *tx) error {
-		lost, err := t.leased("worker_id = $1", w.ID)
+		lost, err := t.selectExpired("worker_id = $1", w.ID)
 		if err != nil {
 			return err
 		}
 		var r Reaped
 		for _, l := range lost {
-			if err := t.lose(l, &r); err != nil {
+			if err := t.onLeaseExpired(l, &r); err != nil {
 				return err
 			}
 		}
@@ -30,14 +30,14 @@ func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 			return err
 		}
 		_, err = t.exec("INSERT INTO worker (id, host, lanes, models, devices, memory, started_at, seen_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
-			w.ID, w.Host, encode(w.Lanes), encode(w.Models), encode(w.Devices), w.Memory, t.now)
+			w.ID, w.Host, encodeJSON(w.Queues), encodeJSON(w.Models), encodeJSON(w.Devices), w.Memory, t.now)
 		return err
 	})
 }
 
 // SeeWorker notes that a worker lives.
-func (s *Store) SeeWorker(ctx context.Context, id pleat.WorkerID) error {
-	return s.writeSoon(ctx, "see worker", func(t *tx) error {
+func (s *Store) TouchWorker(ctx context.Context, id pleat.WorkerID) error {
+	return s.writeAsync(ctx, "see worker", func(t *tx) error {
 		_, err := t.exec("UPDATE worker SET seen_at = $1 WHERE id = $2", t.now, id)
 		return err
 	})
@@ -47,15 +47,15 @@ func (s *Store) SeeWorker(ctx context.Context, id pleat.WorkerID) error {
 func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	out := []pleat.Worker{}
 	rows, err := s.read(ctx, "SELECT id, host, lanes, models, devices, memory, started_at, seen_at FROM worker WHERE seen_at >= $1 ORDER BY seen_at DESC", s.now()-workersLast)
-	err = each(rows, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var w pleat.Worker
 		var lanes, models, devices string
 		var started, seen int64
 		if err := scan(&w.ID, &w.Host, &lanes, &models, &devices, &w.Memory, &started, &seen); err != nil {
 			return err
 		}
-		w.Started, w.SeenAt = stamp(started), stamp(seen)
-		err := errors.Join(decode(lanes, &w.Lanes), decode(models, &w.Models), decode(devices, &w.Devices))
+		w.Started, w.SeenAt = fromMicros(started), fromMicros(seen)
+		err := errors.Join(decodeJSON(lanes, &w.Queues), decodeJSON(models, &w.Models), decodeJSON(devices, &w.Devices))
 		out = append(out, w)
 		return err
 	})

@@ -51,13 +51,13 @@ func checkLength(raw json.RawMessage, path string) error {
 // webhookInput is the settings of a run, raw and parsed. Path names them in messages.
 type webhookInput struct {
 	raw      json.RawMessage
-	settings []pleat.Setting
+	settings []pleat.DestinationSetting
 	path     string
 }
 
 func (r *Resolver) webhooks(ctx context.Context, owner pleat.UserID, in webhookInput) (Webhooks, error) {
 	out := Webhooks{Settings: in.raw}
-	custom := pleat.Setting{Destination: pleat.DestCustom, Word: "custom_http", TargetType: "custom_http"}
+	custom := pleat.DestinationSetting{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http"}
 	var err error
 	for _, set := range in.settings {
 		if set.Destination == pleat.DestCustom {
@@ -70,17 +70,17 @@ func (r *Resolver) webhooks(ctx context.Context, owner pleat.UserID, in webhookI
 		if !set.Enabled {
 			continue
 		}
-		if err := flow.CheckSettings(set.Word, set.Raw, in.path+"."+set.Word); err != nil {
+		if err := flow.CheckSettings(set.Alias, set.Raw, in.path+"."+set.Alias); err != nil {
 			return Webhooks{}, err
 		}
 		out.Subscriptions = append(out.Subscriptions, pleat.Subscription{
 			Destination: set.Destination,
-			Word:        set.Word,
+			Alias:       set.Alias,
 			TargetType:  set.TargetType,
 			Settings:    set.Raw,
 		})
 	}
-	sub, err := r.subscriber(ctx, owner, custom, in.path+"."+custom.Word)
+	sub, err := r.subscriber(ctx, owner, custom, in.path+"."+custom.Alias)
 	if sub != nil {
 		out.Subscriptions = append(out.Subscriptions, *sub)
 	}
@@ -97,19 +97,19 @@ type customSettings struct {
 // subscriber returns the endpoint to notify when a run ends: the one in the run's own custom_http, else the owner's if
 // the owner has enabled it by default; nil: none. An error with CodeInvalid names what is wrong with the setting.
 func (r *Resolver) subscriber(
-	ctx context.Context, owner pleat.UserID, set pleat.Setting, path string,
+	ctx context.Context, owner pleat.UserID, set pleat.DestinationSetting, path string,
 ) (*pleat.Subscription, error) {
 	var own customSettings
 	if len(set.Raw) > 0 && json.Unmarshal(set.Raw, &own) != nil {
 		return nil, pleat.Invalidf("%s must be an object; target_url and token_value are strings", path)
 	}
-	sub := &pleat.Subscription{Destination: set.Destination, Word: set.Word, TargetType: set.TargetType}
+	sub := &pleat.Subscription{Destination: set.Destination, Alias: set.Alias, TargetType: set.TargetType}
 	switch {
 	case own.Enabled != nil && !*own.Enabled:
 		return nil, nil
 	case own.URL != nil || own.Token != nil:
 		target, err := r.ownTarget(ctx, owner, own, path)
-		sub.Own = target
+		sub.Custom = target
 		return sub, err
 	case own.Enabled == nil:
 		id, err := r.Store.DefaultEndpoint(ctx, owner)
@@ -138,7 +138,7 @@ func (r *Resolver) subscriber(
 // ownTarget checks the address that a run brings, like that of the owner's endpoint, and seals its token.
 func (r *Resolver) ownTarget(
 	ctx context.Context, owner pleat.UserID, own customSettings, path string,
-) (*pleat.Target, error) {
+) (*pleat.CustomTarget, error) {
 	switch {
 	case own.URL == nil || own.Token == nil:
 		given, missing := "target_url", "token_value"
@@ -159,11 +159,11 @@ func (r *Resolver) ownTarget(
 	if err != nil {
 		return nil, err
 	}
-	return &pleat.Target{URL: to.String(), Token: r.Ring.Seal(string(owner), "token", []byte(*own.Token))}, nil
+	return &pleat.CustomTarget{URL: to.String(), Token: r.Ring.Seal(string(owner), "token", []byte(*own.Token))}, nil
 }
 
 // withoutSecrets removes the address and the token of one destination from webhook settings.
-func withoutSecrets(raw json.RawMessage, set pleat.Setting) (json.RawMessage, error) {
+func withoutSecrets(raw json.RawMessage, set pleat.DestinationSetting) (json.RawMessage, error) {
 	var all, custom map[string]json.RawMessage
 	if err := errors.Join(json.Unmarshal(raw, &all), json.Unmarshal(set.Raw, &custom)); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func withoutSecrets(raw json.RawMessage, set pleat.Setting) (json.RawMessage, er
 		return raw, nil
 	}
 	var err error
-	if all[set.Word], err = json.Marshal(custom); err != nil {
+	if all[set.Alias], err = json.Marshal(custom); err != nil {
 		return nil, err
 	}
 	return json.Marshal(all)

@@ -23,7 +23,7 @@ func JobRun(j *pleat.Job, m pleat.Model) store.RunSpec {
 		Method:    m.Method,
 		Seed:      seed,
 		Params:    j.Params,
-		Lane:      j.FirstLane(m),
+		Queue:     j.FirstQueue(m),
 		Memory:    m.Memory.Bytes(j.Largest(m)),
 	}
 }
@@ -57,7 +57,7 @@ func (r *Resolver) WorkflowRun(ctx context.Context, p *flow.Plan, fallback ...pl
 		WeightSet: t.WeightSet,
 		Method:    t.Method,
 		Seed:      t.Seed,
-		Lane:      t.Lane,
+		Queue:     t.Queue,
 		Memory:    t.Memory,
 		Kind:      p.Kind,
 		Params:    pleat.Params{Model: t.Model},

@@ -21,7 +21,7 @@ import (
 )
 
 // offered is what the engines can run, with the alignments that this worker makes for them.
-func (p *Pool) offered() []pleat.Model {
+func (p *Pool) offeredModels() []pleat.Model {
 	all := p.engines.Models()
 	for i := range all {
 		m := &all[i]
@@ -66,7 +66,7 @@ func (p *Pool) awaitSearches() {
 
 // forgetAlignments deletes kept alignments once they are old: databases grow, and sequences should not lie around for ever.
 func (p *Pool) forgetAlignments(ctx context.Context) {
-	for p.cfg.KeepAlignments > 0 && sleep(ctx, ageEvery) {
+	for p.cfg.KeepAlignments > 0 && sleep(ctx, alignmentAgeInterval) {
 		n := 0
 		err := p.blobs.Walk(ctx, msa.Prefix, p.cfg.Clock().Add(-p.cfg.KeepAlignments), func(i blob.Info) error {
 			n++
@@ -82,22 +82,22 @@ func (p *Pool) forgetAlignments(ctx context.Context) {
 }
 
 // aligning makes or brings the alignments of one attempt at a fold, or at the search before it.
-type aligning struct {
+type alignmentStage struct {
 	p     *Pool
-	h     *held
+	h     *runningTask
 	work  *pleat.Work
 	sink  *sink
 	state pleat.State
 	took  time.Duration
 
-	given map[string]*msa.Alignment // by sequence
+	fromLibrary map[string]*msa.Alignment // by sequence
 }
 
 // run puts an alignment of each protein into the folder of the work, where the model takes them and the job asks for them. Its
 // state is PENDING where none was made. What the search before a fold has found is taken as it is; a fold that had no such search,
 // since it was queued by a version that knew none, or passed through a worker that makes no alignments, searches by itself. A search
 // that has nothing to look for leaves all to the fold.
-func (a *aligning) run(ctx context.Context, searches bool) *pleat.Failure {
+func (a *alignmentStage) run(ctx context.Context, searches bool) *pleat.Failure {
 	a.state = pleat.StatePending
 	how, _ := a.work.Fold.Params.Effective(a.work.Model)["msaAlgorithm"].(string)
 	proteins := a.proteins()
@@ -105,14 +105,14 @@ func (a *aligning) run(ctx context.Context, searches bool) *pleat.Failure {
 		return nil // where none is the default, and not asked for, a given alignment is used all the same
 	}
 	began := time.Now()
-	if !searches && len(a.h.Aligned) > 0 {
-		a.state, a.took = pleat.StateCompleted, a.h.Searched
-		return a.found(ctx)
+	if !searches && len(a.h.Alignments) > 0 {
+		a.state, a.took = pleat.StateCompleted, a.h.SearchDuration
+		return a.useSearchResults(ctx)
 	}
-	if f := a.bring(ctx, proteins); f != nil {
+	if f := a.readLibrary(ctx, proteins); f != nil {
 		return a.failed(ctx, f)
 	}
-	search := slices.DeleteFunc(slices.Clone(proteins), func(s string) bool { return a.given[s] != nil })
+	search := slices.DeleteFunc(slices.Clone(proteins), func(s string) bool { return a.fromLibrary[s] != nil })
 	switch {
 	case how == pleat.MSANone:
 		search = nil
@@ -122,22 +122,22 @@ func (a *aligning) run(ctx context.Context, searches bool) *pleat.Failure {
 		}
 		search = nil
 	}
-	if len(search)+len(a.given) == 0 || searches && len(search) == 0 {
+	if len(search)+len(a.fromLibrary) == 0 || searches && len(search) == 0 {
 		return nil
 	}
-	if f := a.make(ctx, search); f != nil {
+	if f := a.search(ctx, search); f != nil {
 		return a.failed(ctx, f)
 	}
 	a.state, a.took = pleat.StateCompleted, time.Since(began)
-	a.tell(ctx)
+	a.reportState(ctx)
 	return nil
 }
 
 // make searches for alignments and puts them, with those that were given, where they belong.
-func (a *aligning) make(ctx context.Context, search []string) *pleat.Failure {
+func (a *alignmentStage) search(ctx context.Context, search []string) *pleat.Failure {
 	a.state = pleat.StateRunning
-	a.sink.Progress("msa", 0, len(search)+len(a.given))
-	a.tell(ctx)
+	a.sink.Progress("msa", 0, len(search)+len(a.fromLibrary))
+	a.reportState(ctx)
 	found := &msa.Found{}
 	if len(search) > 0 {
 		var err error
@@ -147,14 +147,14 @@ func (a *aligning) make(ctx context.Context, search []string) *pleat.Failure {
 		}
 		found, err = find(ctx, search, a.sink.Log)
 		if err != nil {
-			return a.unavailable(err)
+			return a.searchFailure(err)
 		}
 		a.cite()
 	}
-	if f := a.write(search, found); f != nil {
+	if f := a.writeFiles(search, found); f != nil {
 		return f
 	}
-	a.sink.Progress("msa", len(search)+len(a.given), len(search)+len(a.given))
+	a.sink.Progress("msa", len(search)+len(a.fromLibrary), len(search)+len(a.fromLibrary))
 	return nil
 }
 
@@ -165,7 +165,7 @@ const (
 )
 
 // prefix is what the names of a sequence's artifacts begin with.
-func (a *aligning) prefix(s pleat.Sequence) string {
+func (a *alignmentStage) prefix(s pleat.Sequence) string {
 	if len(a.work.Fold.Sequences) > 1 {
 		return s.Chains[0] + "-"
 	}
@@ -173,7 +173,7 @@ func (a *aligning) prefix(s pleat.Sequence) string {
 }
 
 // proteins lists the job's different protein sequences.
-func (a *aligning) proteins() []string {
+func (a *alignmentStage) proteins() []string {
 	var out []string
 	for _, s := range a.work.Fold.Sequences {
 		if s.Kind == pleat.Protein && !slices.Contains(out, s.Text) {
@@ -184,14 +184,14 @@ func (a *aligning) proteins() []string {
 }
 
 // tell makes the state known. That it cannot is no reason to stop: the end of the run tells it again.
-func (a *aligning) tell(ctx context.Context) {
+func (a *alignmentStage) reportState(ctx context.Context) {
 	err := a.p.store.SetMSA(ctx, a.h.task.ID, a.h.task.Attempt, a.p.cfg.ID, a.state)
 	if err != nil && ctx.Err() == nil {
 		a.p.cfg.Log.Warn("the state of an alignment cannot be told", "task", a.h.task.ID, "error", err)
 	}
 }
 
-func (a *aligning) failed(ctx context.Context, f *pleat.Failure) *pleat.Failure {
+func (a *alignmentStage) failed(ctx context.Context, f *pleat.Failure) *pleat.Failure {
 	a.state = pleat.StateFailed
 	if ctx.Err() != nil {
 		f = engine.Interrupted(ctx)
@@ -204,7 +204,7 @@ func (a *aligning) failed(ctx context.Context, f *pleat.Failure) *pleat.Failure 
 
 // unavailable is the failure of a search. The fold does not go on without: its result would be a worse one, with nothing but a
 // state to say so.
-func (a *aligning) unavailable(err error) *pleat.Failure {
+func (a *alignmentStage) searchFailure(err error) *pleat.Failure {
 	a.p.cfg.Log.Warn("no alignment was made", "task", a.h.task.ID, "error", err)
 	var e *msa.Error
 	if !errors.As(err, &e) {
@@ -215,12 +215,12 @@ func (a *aligning) unavailable(err error) *pleat.Failure {
 }
 
 // write puts the files where the engine and the owner find them, and draws them.
-func (a *aligning) write(search []string, found *msa.Found) *pleat.Failure {
+func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Failure {
 	trouble := func(err error) *pleat.Failure {
 		a.p.cfg.Log.Error("an alignment could not be stored", "task", a.h.task.ID, "error", err)
 		return pleat.Failed(pleat.FailStorage, "the alignment could not be stored")
 	}
-	all, paired := maps.Clone(a.given), map[string]*msa.Alignment{}
+	all, paired := maps.Clone(a.fromLibrary), map[string]*msa.Alignment{}
 	if all == nil {
 		all = map[string]*msa.Alignment{}
 	}
@@ -240,18 +240,18 @@ func (a *aligning) write(search []string, found *msa.Found) *pleat.Failure {
 		}
 		entry := pleat.Alignment{Sequence: i, File: filepath.Join(inputDir, fmt.Sprintf("msa-%d.a3m", i))}
 		a.sink.Log(fmt.Sprintf("chain %s: an alignment of %d sequences", s.Chains[0], len(all[s.Text].Rows)))
-		if err := a.file(all[s.Text], entry.File, a.prefix(s)+msaFile, s.ID); err != nil {
+		if err := a.publishAlignment(all[s.Text], entry.File, a.prefix(s)+msaFile, s.ID); err != nil {
 			return trouble(err)
 		}
 		if pair := paired[s.Text]; pair != nil {
 			entry.Paired = filepath.Join(inputDir, fmt.Sprintf("msa-paired-%d.a3m", i))
-			if err := a.file(pair, entry.Paired, a.prefix(s)+pairedFile, s.ID); err != nil {
+			if err := a.publishAlignment(pair, entry.Paired, a.prefix(s)+pairedFile, s.ID); err != nil {
 				return trouble(err)
 			}
 		}
 		a.work.Fold.Alignments = append(a.work.Fold.Alignments, entry)
 	}
-	c := coverage{aligning: a, all: all, paired: paired}
+	c := coverage{alignmentStage: a, all: all, paired: paired}
 	if err := c.draw(); err != nil {
 		return trouble(err)
 	}
@@ -259,7 +259,7 @@ func (a *aligning) write(search []string, found *msa.Found) *pleat.Failure {
 }
 
 // file writes an alignment into the folder of the work and publishes it.
-func (a *aligning) file(m *msa.Alignment, to, name string, owner pleat.SequenceID) error {
+func (a *alignmentStage) publishAlignment(m *msa.Alignment, to, name string, owner pleat.SequenceID) error {
 	full := filepath.Join(a.work.Dir, to)
 	out, err := os.OpenFile(full, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -273,7 +273,7 @@ func (a *aligning) file(m *msa.Alignment, to, name string, owner pleat.SequenceI
 }
 
 // bring reads the alignments of the library item that the job was made from: each belongs to the sequence it begins with.
-func (a *aligning) bring(ctx context.Context, proteins []string) *pleat.Failure {
+func (a *alignmentStage) readLibrary(ctx context.Context, proteins []string) *pleat.Failure {
 	id := a.work.Fold.LibraryItem
 	if id == "" {
 		return nil
@@ -291,14 +291,14 @@ func (a *aligning) bring(ctx context.Context, proteins []string) *pleat.Failure 
 		if strings.ToLower(path.Ext(f.Name)) != ".a3m" {
 			continue
 		}
-		if failure := a.take(ctx, f, proteins); failure != nil {
+		if failure := a.readLibraryFile(ctx, f, proteins); failure != nil {
 			return failure
 		}
 	}
 	return nil
 }
 
-func (a *aligning) take(ctx context.Context, f store.LibraryFile, proteins []string) *pleat.Failure {
+func (a *alignmentStage) readLibraryFile(ctx context.Context, f store.LibraryFile, proteins []string) *pleat.Failure {
 	name := pleat.Clip(f.Name)
 	in, _, err := a.p.blobs.Open(ctx, f.Key)
 	if err != nil {
@@ -312,18 +312,18 @@ func (a *aligning) take(ctx context.Context, f store.LibraryFile, proteins []str
 		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library cannot be used: %s", name, err))
 	case !slices.Contains(proteins, m.Query()):
 		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library begins with none of the job's proteins", name))
-	case a.given[m.Query()] != nil:
+	case a.fromLibrary[m.Query()] != nil:
 		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library is the second of its sequence", name))
 	}
-	if a.given == nil {
-		a.given = map[string]*msa.Alignment{}
+	if a.fromLibrary == nil {
+		a.fromLibrary = map[string]*msa.Alignment{}
 	}
-	a.given[m.Query()] = m
+	a.fromLibrary[m.Query()] = m
 	return nil
 }
 
 // cite adds those whose programs found the alignment to whom the results cite.
-func (a *aligning) cite() {
+func (a *alignmentStage) cite() {
 	m := &a.work.Model
 	m.Citations = slices.Clone(m.Citations)
 	for _, c := range searchCitations {

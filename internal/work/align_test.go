@@ -34,7 +34,7 @@ type aligned struct {
 }
 
 func newAligned(t *testing.T, s *store.Store, clock *storetest.Clock) *aligned {
-	a := &aligned{bench: newBench(t, s, clock), server: msatest.New(t), lane: pleat.SearchLane("null")}
+	a := &aligned{bench: newBench(t, s, clock), server: msatest.New(t), lane: pleat.SearchQueue("null")}
 	a.server.Known = true
 	a.startWith(work.Config{Aligner: finder(a.server)}, "w",
 		scripted{func(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
@@ -58,7 +58,7 @@ func (a *aligned) fold(item string, params map[string]any, sequences ...pleat.Se
 	a.t.Helper()
 	c, err := a.s.CreateJob(context.Background(), store.NewJob{
 		Job: pleat.Job{Owner: a.owner, Name: "j", LibraryItem: item, Sequences: sequences, Complex: len(sequences) > 1},
-		Run: store.RunSpec{Model: "null", Seed: "1", Lane: a.lane, Params: pleat.Params{Model: "null", Values: params}}, Quota: 1000,
+		Run: store.RunSpec{Model: "null", Seed: "1", Queue: a.lane, Params: pleat.Params{Model: "null", Values: params}}, Quota: 1000,
 	})
 	if err != nil {
 		a.t.Fatal(err)

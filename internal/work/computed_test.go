@@ -55,7 +55,7 @@ func TestComputedGivesItsPlaceAway(t *testing.T) {
 		for range 6 {
 			c, err := s.CreateJob(context.Background(), store.NewJob{Quota: 1000,
 				Job: pleat.Job{Owner: b.owner, Name: "j", Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "GSGS", Chains: []string{"A"}, Count: 1}}},
-				Run: store.RunSpec{Model: "null", Seed: "1", Lane: "fold/null", Memory: 60, Params: pleat.Params{Model: "null"}}})
+				Run: store.RunSpec{Model: "null", Seed: "1", Queue: "fold/null", Memory: 60, Params: pleat.Params{Model: "null"}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -48,7 +48,7 @@ func (c *Courier) request(ctx context.Context, d store.ClaimedDelivery, v *store
 
 // workflow reads the workflow that an event tells of, as a body shows it.
 func (c *Courier) workflow(ctx context.Context, e pleat.Event, now time.Time) (*webhook.WorkflowSource, error) {
-	v, err := c.store.FlowView(ctx, pleat.WorkflowID(e.SourceID))
+	v, err := c.store.WorkflowView(ctx, pleat.WorkflowID(e.SourceID))
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (c *Courier) window(endpoint string, failures int) int {
 // admit says how many deliveries may go to an endpoint now: as its breaker, its rate, and what is under way to it and to its
 // owner's other endpoints allow. One that fails gets fewer at once with each failure, so that endpoints which hang cannot
 // take the courier's hands.
-func (c *Courier) admit(e store.Endpoint, now time.Time, out store.Load) (string, int, bool, time.Time) {
+func (c *Courier) admit(e store.Endpoint, now time.Time, out store.InFlight) (string, int, bool, time.Time) {
 	h := readHealth(e.Health)
 	n := min(c.window(e.ID, h.Failures)-out.Endpoint, c.cfg.Owner-out.Owner)
 	if n <= 0 {

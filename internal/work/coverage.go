@@ -13,7 +13,7 @@ import (
 
 // coverage draws the alignments of a fold.
 type coverage struct {
-	*aligning
+	*alignmentStage
 	all, paired map[string]*msa.Alignment // by sequence
 }
 

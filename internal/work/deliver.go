@@ -41,7 +41,7 @@ type Courier struct {
 	meters *courierMeters
 
 	mu   sync.Mutex
-	held map[pleat.TaskID]*carried
+	held map[pleat.TaskID]*inFlight
 	pace map[string]time.Duration // what an endpoint's answers take lately, by its id
 
 	ended chan result   // how attempts ended, for the one who stores it
@@ -49,7 +49,7 @@ type Courier struct {
 }
 
 // carried is a delivery under way.
-type carried struct {
+type inFlight struct {
 	attempt int
 	renewed time.Time
 	cancel  context.CancelFunc
@@ -81,7 +81,7 @@ func NewCourier(cfg CourierConfig, s *store.Store, ring *seal.Ring, sender *webh
 		cfg.Step = func(string) {}
 	}
 	return &Courier{cfg: cfg, store: s, ring: ring, sender: sender, meters: newCourierMeters(),
-		held: map[pleat.TaskID]*carried{}, pace: map[string]time.Duration{}, ended: make(chan result, cfg.Parallel), freed: make(chan struct{}, 1)}
+		held: map[pleat.TaskID]*inFlight{}, pace: map[string]time.Duration{}, ended: make(chan result, cfg.Parallel), freed: make(chan struct{}, 1)}
 }
 
 const (
@@ -136,9 +136,9 @@ func (c *Courier) Run(ctx context.Context) error {
 
 // claim takes deliveries while there is room, round the endpoints. What it took goes out under posts, which outlives ctx.
 func (c *Courier) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
-	kick, end := c.store.Subscribe(store.DeliverTopic())
+	kick, end := c.store.Subscribe(store.DeliveryTopic())
 	defer end()
-	poll := time.NewTicker(pollEvery)
+	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
 	cursor := ""
 	for {
@@ -152,7 +152,7 @@ func (c *Courier) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
 			if err != nil {
 				if ctx.Err() == nil {
 					c.cfg.Log.Warn("the courier cannot claim; trying again", "error", err)
-					sleep(ctx, pollEvery)
+					sleep(ctx, pollInterval)
 				}
 				break
 			}
@@ -190,7 +190,7 @@ func (c *Courier) take(posts context.Context, got []store.ClaimedDelivery, tasks
 	for i := range got {
 		ctx, cancel := context.WithCancel(posts)
 		ctxs[i] = ctx
-		c.held[got[i].Task.ID] = &carried{attempt: got[i].Task.Attempt, renewed: now, cancel: cancel}
+		c.held[got[i].Task.ID] = &inFlight{attempt: got[i].Task.Attempt, renewed: now, cancel: cancel}
 	}
 	c.mu.Unlock()
 	c.meters.underway.Add(float64(len(got)))
@@ -320,7 +320,7 @@ func (c *Courier) keep(ctx context.Context, batch []result) {
 
 // keepLeases renews the leases of deliveries that take long, and breaks off those that another courier has.
 func (c *Courier) keepLeases(ctx context.Context) {
-	tick := time.NewTicker(pleat.Heartbeat)
+	tick := time.NewTicker(pleat.HeartbeatInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -328,19 +328,19 @@ func (c *Courier) keepLeases(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		var beats []pleat.Beat
+		var beats []pleat.Heartbeat
 		now := c.cfg.Clock()
 		c.mu.Lock()
 		for id, h := range c.held {
-			if now.Sub(h.renewed).Abs() >= pleat.Heartbeat/2 {
-				beats = append(beats, pleat.Beat{Task: id, Attempt: h.attempt})
+			if now.Sub(h.renewed).Abs() >= pleat.HeartbeatInterval/2 {
+				beats = append(beats, pleat.Heartbeat{Task: id, Attempt: h.attempt})
 			}
 		}
 		c.mu.Unlock()
 		if len(beats) == 0 {
 			continue
 		}
-		pulses, err := c.store.Beat(ctx, c.cfg.ID, beats)
+		pulses, err := c.store.Heartbeat(ctx, c.cfg.ID, beats)
 		if err != nil {
 			if ctx.Err() == nil {
 				c.cfg.Log.Warn("the courier cannot renew its leases", "error", err)
@@ -378,7 +378,7 @@ func (c *Courier) forget(ctx context.Context) {
 		}
 		wait := forgetEvery
 		if n == forgetMost {
-			wait = pollEvery
+			wait = pollInterval
 		}
 		if !sleep(ctx, wait) {
 			return

@@ -120,13 +120,13 @@ func (p *post) user(name, url string) (pleat.UserID, store.Endpoint) {
 }
 
 func global(e store.Endpoint) pleat.Subscription {
-	return pleat.Subscription{Destination: pleat.DestCustom, Word: "custom_http", TargetType: "custom_http", Endpoint: e.ID}
+	return pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http", Endpoint: e.ID}
 }
 
 // own is a subscription that brings its endpoint.
 func (p *post) own(owner pleat.UserID, url string) pleat.Subscription {
-	return pleat.Subscription{Destination: pleat.DestCustom, Word: "custom_http", TargetType: "custom_http",
-		Own: &pleat.Target{URL: url, Token: p.ring.Seal(string(owner), "token", []byte("own-token"))}}
+	return pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http",
+		Custom: &pleat.CustomTarget{URL: url, Token: p.ring.Seal(string(owner), "token", []byte("own-token"))}}
 }
 
 // fold makes a job and ends its run, as a worker would.
@@ -135,7 +135,7 @@ func (p *post) fold(owner pleat.UserID, subs ...pleat.Subscription) store.Create
 	ctx := context.Background()
 	c, err := p.s.CreateJob(ctx, store.NewJob{
 		Job: pleat.Job{Owner: owner, Name: "told", Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "GSGSGSGSGSGS", Chains: []string{"A"}, Count: 1}}},
-		Run: store.RunSpec{Model: "null", Seed: "1", Lane: "fold/null", Params: pleat.Params{Model: "null"}}, Quota: 100000, Subs: subs,
+		Run: store.RunSpec{Model: "null", Seed: "1", Queue: "fold/null", Params: pleat.Params{Model: "null"}}, Quota: 100000, Subs: subs,
 	})
 	if err != nil {
 		p.t.Fatal(err)
@@ -145,7 +145,7 @@ func (p *post) fold(owner pleat.UserID, subs ...pleat.Subscription) store.Create
 		p.t.Fatal(len(got), err)
 	}
 	score := 71.5
-	err = p.s.FinishRun(ctx, store.Finished{Task: got[0].Task.ID, Attempt: got[0].Task.Attempt, Worker: "w", State: pleat.StateCompleted,
+	err = p.s.FinishRun(ctx, store.RunFinished{Task: got[0].Task.ID, Attempt: got[0].Task.Attempt, Worker: "w", State: pleat.StateCompleted,
 		Result:    &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &score}}},
 		Artifacts: []pleat.Artifact{{Name: "model.cif", Kind: pleat.ArtifactCIF, ContentType: "chemical/x-mmcif", Bytes: 3, SHA256: "00", Key: "runs/x/1/model.cif"}}})
 	if err != nil {
@@ -410,8 +410,8 @@ func TestSlowReceiverKeepsItsLease(t *testing.T) {
 		p.courier()
 		p.fold(u, global(e))
 		until(t, "the post", func() bool { return len(r.all()) == 1 })
-		time.Sleep(pleat.Heartbeat + 1500*time.Millisecond)
-		clock.Advance(pleat.LeaseFor - 5500*time.Millisecond) // by now the first lease would have ended, the renewed one has not
+		time.Sleep(pleat.HeartbeatInterval + 1500*time.Millisecond)
+		clock.Advance(pleat.LeaseDuration - 5500*time.Millisecond) // by now the first lease would have ended, the renewed one has not
 		time.Sleep(1500 * time.Millisecond)
 		close(release)
 		d := p.ended(u, "SUCCEEDED", 1)[0]
@@ -491,7 +491,7 @@ func TestSourcesAndSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := p.fold(u, global(e))
-		if _, err := s.Rerun(ctx, u, again.Job, store.RunSpec{Model: "null", Lane: "fold/null"}, 1000); err != nil {
+		if _, err := s.Rerun(ctx, u, again.Job, store.RunSpec{Model: "null", Queue: "fold/null"}, 1000); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := s.Claim(ctx, "w", []string{"fold/null"}, 1, 0); err != nil || len(got) != 1 { // it runs on

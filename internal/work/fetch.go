@@ -29,7 +29,7 @@ const (
 )
 
 // fetch brings a structure from the operator's source of it.
-func (b *bringer) fetch(ctx context.Context, s flow.Source) *pleat.Failure {
+func (b *inputFetcher) fetch(ctx context.Context, s flow.Source) *pleat.Failure {
 	from, name := b.p.cfg.Sources.PDB, "PDB"
 	if s.Kind == flow.SourceUniProt {
 		from, name = b.p.cfg.Sources.UniProt, "UniProt"

@@ -26,9 +26,9 @@ const maxSource = 256 << 20
 const inputDir = "input"
 
 // flow runs one attempt at a workflow's task.
-func (p *Pool) flow(h *held, dir string) pleat.Output {
-	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Lane], Dir: dir, Computed: func() { p.computed(h) }}
-	plan, err := flow.Parse(h.Flow.Word, h.Flow.Input, false)
+func (p *Pool) flow(h *runningTask, dir string) pleat.Output {
+	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Queue], Dir: dir, Computed: func() { p.releaseSlot(h) }}
+	plan, err := flow.Parse(h.Workflow.Alias, h.Workflow.Input, false)
 	if err != nil {
 		return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, err.Error())}
 	}
@@ -39,8 +39,8 @@ func (p *Pool) flow(h *held, dir string) pleat.Output {
 	}
 	s := &sink{p: p, h: h, dir: dir}
 	s.Progress("fetch", 0, 1)
-	b := bringer{p: p, flow: h.Flow, work: &w}
-	if f := b.bring(h.ctx, plan.Source); f != nil {
+	b := inputFetcher{p: p, flow: h.Workflow, work: &w}
+	if f := b.fetchSource(h.ctx, plan.Source); f != nil {
 		if h.ctx.Err() != nil {
 			f = engine.Interrupted(h.ctx)
 		}
@@ -58,7 +58,7 @@ func (p *Pool) flow(h *held, dir string) pleat.Output {
 }
 
 // checkpoint brings what the last attempt got to. Without it the work starts anew.
-func (p *Pool) checkpoint(h *held, w *pleat.Work, s *sink) {
+func (p *Pool) checkpoint(h *runningTask, w *pleat.Work, s *sink) {
 	c := h.task.Checkpoint
 	if c.Key == "" {
 		return
@@ -73,13 +73,13 @@ func (p *Pool) checkpoint(h *held, w *pleat.Work, s *sink) {
 }
 
 // bringer puts the files of a source into the folder of an attempt.
-type bringer struct {
+type inputFetcher struct {
 	p    *Pool
 	flow *pleat.Workflow
 	work *pleat.Work
 }
 
-func (b *bringer) bring(ctx context.Context, s flow.Source) *pleat.Failure {
+func (b *inputFetcher) fetchSource(ctx context.Context, s flow.Source) *pleat.Failure {
 	if err := os.MkdirAll(filepath.Join(b.work.Dir, inputDir), 0o700); err != nil {
 		return pleat.Failed(pleat.FailStorage, "the worker has no room to work in")
 	}
@@ -98,7 +98,7 @@ func (b *bringer) bring(ctx context.Context, s flow.Source) *pleat.Failure {
 }
 
 // structure and pae name the files for the engine.
-func (b *bringer) structure(name string) {
+func (b *inputFetcher) structure(name string) {
 	name = filepath.Join(inputDir, name)
 	if b.work.QnA != nil {
 		b.work.QnA.File = name
@@ -107,7 +107,7 @@ func (b *bringer) structure(name string) {
 	}
 }
 
-func (b *bringer) pae(name string) {
+func (b *inputFetcher) pae(name string) {
 	name = filepath.Join(inputDir, name)
 	if b.work.QnA != nil {
 		b.work.QnA.PAE = name
@@ -117,7 +117,7 @@ func (b *bringer) pae(name string) {
 }
 
 // trouble is the failure of a read: what the owner did wrong, or what may be well the next time.
-func (b *bringer) trouble(err error, missing string) *pleat.Failure {
+func (b *inputFetcher) readFailure(err error, missing string) *pleat.Failure {
 	switch {
 	case pleat.CodeOf(err) == pleat.CodeNotFound, errors.Is(err, blob.ErrNotFound):
 		return pleat.Failed(pleat.FailInvalidInput, missing)
@@ -132,14 +132,14 @@ func (b *bringer) trouble(err error, missing string) *pleat.Failure {
 
 // fold fetches the structure that a fold predicted for a sequence, or for the complex that contains it, with the
 // model's predicted errors.
-func (b *bringer) fold(ctx context.Context, s flow.Source) *pleat.Failure {
+func (b *inputFetcher) fold(ctx context.Context, s flow.Source) *pleat.Failure {
 	missing := fmt.Sprintf("the fold job %s is gone, or is not the caller's", s.Fold.Job)
 	fold, err := b.p.resolver.Fold(ctx, b.flow.Owner, s.Fold)
 	if err == nil {
 		err = fold.CheckCompleted()
 	}
 	if err != nil {
-		return b.trouble(err, missing)
+		return b.readFailure(err, missing)
 	}
 	s.Fold.Run, s.Fold.Sequence = fold.View.Run.ID, fold.Sequence.ID
 	if m := b.work.MD; m != nil {
@@ -173,15 +173,15 @@ func (b *bringer) fold(ctx context.Context, s flow.Source) *pleat.Failure {
 	return nil
 }
 
-func (b *bringer) artifact(ctx context.Context, a *pleat.Artifact) *pleat.Failure {
+func (b *inputFetcher) artifact(ctx context.Context, a *pleat.Artifact) *pleat.Failure {
 	if err := b.p.fetchBlob(ctx, a.Key, filepath.Join(b.work.Dir, inputDir, a.Name)); err != nil {
-		return b.trouble(err, fmt.Sprintf("the fold's file %s is gone", a.Name))
+		return b.readFailure(err, fmt.Sprintf("the fold's file %s is gone", a.Name))
 	}
 	return nil
 }
 
 // library fetches files of the owner's library.
-func (b *bringer) library(ctx context.Context, s flow.Source) *pleat.Failure {
+func (b *inputFetcher) library(ctx context.Context, s flow.Source) *pleat.Failure {
 	name, f := b.file(ctx, s.Structure, submit.StructureFile)
 	if f != nil {
 		return f
@@ -197,15 +197,15 @@ func (b *bringer) library(ctx context.Context, s flow.Source) *pleat.Failure {
 }
 
 // file fetches the file of a library item and returns its name in the input folder.
-func (b *bringer) file(ctx context.Context, ref flow.FileRef, role submit.FileRole) (string, *pleat.Failure) {
+func (b *inputFetcher) file(ctx context.Context, ref flow.FileRef, role submit.FileRole) (string, *pleat.Failure) {
 	file, err := b.p.resolver.File(ctx, b.flow.Owner, ref, role)
 	if err != nil {
-		return "", b.trouble(err, fmt.Sprintf("the library item %s is gone, or is not the caller's", ref.Item))
+		return "", b.readFailure(err, fmt.Sprintf("the library item %s is gone, or is not the caller's", ref.Item))
 	}
 	// The caller chose the file's name; on disk it gets one of ours.
 	name := strings.ToLower(role.Name) + strings.ToLower(path.Ext(file.Name))
 	if err := b.p.fetchBlob(ctx, file.Key, filepath.Join(b.work.Dir, inputDir, name)); err != nil {
-		return "", b.trouble(err, fmt.Sprintf("the file of the library item %s is gone", ref.Item))
+		return "", b.readFailure(err, fmt.Sprintf("the file of the library item %s is gone", ref.Item))
 	}
 	return name, nil
 }

@@ -99,7 +99,7 @@ func (b *bench) fold(name string, public bool, subs ...pleat.Subscription) store
 	b.t.Helper()
 	c, err := b.s.CreateJob(context.Background(), store.NewJob{Quota: 1000, Subs: subs,
 		Job: pleat.Job{Owner: b.owner, Name: name, Public: public, Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: trpCage, Chains: []string{"A"}, Count: 1}}},
-		Run: store.RunSpec{Model: "null", Seed: "1", Lane: "fold/null", Params: pleat.Params{Model: "null"}}})
+		Run: store.RunSpec{Model: "null", Seed: "1", Queue: "fold/null", Params: pleat.Params{Model: "null"}}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -113,8 +113,8 @@ func (b *bench) ask(owner pleat.UserID, kind pleat.TaskKind, input string) pleat
 		word, lane = "md", "md/calvados"
 	}
 	w, err := b.s.CreateWorkflow(context.Background(), store.NewWorkflow{
-		Workflow: pleat.Workflow{Owner: owner, Kind: kind, Word: word, Type: pleat.WorkflowType(word), Name: "w", Input: json.RawMessage(input)},
-		Run:      store.RunSpec{Lane: lane, Model: "m", Seed: "11"}})
+		Workflow: pleat.Workflow{Owner: owner, Kind: kind, Alias: word, Type: pleat.WorkflowType(word), Name: "w", Input: json.RawMessage(input)},
+		Run:      store.RunSpec{Queue: lane, Model: "m", Seed: "11"}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -122,10 +122,10 @@ func (b *bench) ask(owner pleat.UserID, kind pleat.TaskKind, input string) pleat
 }
 
 // ended waits for a workflow's end and gives its row.
-func (b *bench) ended(id pleat.WorkflowID, want pleat.State) (store.FlowView, map[string]any) {
+func (b *bench) ended(id pleat.WorkflowID, want pleat.State) (store.WorkflowView, map[string]any) {
 	b.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		v, err := b.s.FlowView(context.Background(), id)
+		v, err := b.s.WorkflowView(context.Background(), id)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestDynamicsMovesToAnotherWorker(t *testing.T) {
 			t.Fatal("no checkpoint")
 		}
 		stop()
-		if v, err := s.FlowView(context.Background(), id); err != nil || v.Workflow.State != pleat.StateRunning {
+		if v, err := s.WorkflowView(context.Background(), id); err != nil || v.Workflow.State != pleat.StateRunning {
 			t.Fatalf("after the shutdown it is %s, %v", v.Workflow.State, err)
 		}
 		b.pool("second", nil, engine.Calvados{Workers: 1})
@@ -348,7 +348,7 @@ func TestCheckpointOfADeadWorker(t *testing.T) {
 		if err := s.SaveCheckpoint(ctx, got[0].Task.ID, 1, "dead", pleat.Checkpoint{Key: key, Step: 7}); err != nil {
 			t.Fatal(err)
 		}
-		clock.Advance(pleat.LeaseFor + time.Second)
+		clock.Advance(pleat.LeaseDuration + time.Second)
 		b.pool("next", nil, simulator{func(w pleat.Work) pleat.Output {
 			if raw, err := os.ReadFile(w.Resume); err != nil || string(raw) != "so far" || w.Step != 7 || w.Attempt != 2 {
 				return pleat.Output{Failure: pleat.Failed(pleat.FailInternal, fmt.Sprintf("%q %d %d %v", raw, w.Step, w.Attempt, err))}
@@ -376,7 +376,7 @@ func TestFollowUpsStartOnce(t *testing.T) {
 			b.pool(id, nil, folder(t), engine.Analyst{}, engine.Calvados{Workers: 1})
 		}
 		sub := func(dest pleat.Destination, word, settings string) pleat.Subscription {
-			return pleat.Subscription{Destination: dest, Word: word, TargetType: pleat.WorkflowType(word), Settings: json.RawMessage(settings)}
+			return pleat.Subscription{Destination: dest, Alias: word, TargetType: pleat.WorkflowType(word), Settings: json.RawMessage(settings)}
 		}
 		const md = `{"enabled":true,"preset":"single_idr_fasta","temp":300,"step_size_ns":0.0005,"sim_length_ns":0.005}`
 		c := b.fold("good", false, sub(pleat.DestQnA, "evolla", `{"enabled":true,"initial_question":"How many residues does the protein have?"}`), sub(pleat.DestMD, "md", md))
@@ -417,7 +417,7 @@ func TestFollowUpsStartOnce(t *testing.T) {
 					t.Errorf("%v", row)
 				}
 			case string(draft.Job) + " qna":
-				if v, err := s.FlowView(ctx, pleat.WorkflowID(d[i].Triggered)); err != nil || v.Workflow.State != pleat.StateDraft {
+				if v, err := s.WorkflowView(ctx, pleat.WorkflowID(d[i].Triggered)); err != nil || v.Workflow.State != pleat.StateDraft {
 					t.Errorf("%+v %v", v.Workflow, err)
 				}
 			case string(draft.Job) + " md":

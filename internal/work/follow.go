@@ -15,10 +15,10 @@ const followMost = 16
 
 // follow starts the workflows that completed folds have set off, until ctx ends. The claim leases a follow-up and the start
 // is one transaction with its end, so that however many workers do this, each starts once.
-func (p *Pool) follow(ctx context.Context) {
-	kick, end := p.store.Subscribe(store.LaneTopic(string(pleat.TaskFollow)))
+func (p *Pool) startFollowUps(ctx context.Context) {
+	kick, end := p.store.Subscribe(store.QueueTopic(string(pleat.TaskFollow)))
 	defer end()
-	poll := time.NewTicker(pollEvery)
+	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
 	for {
 		got, err := p.store.ClaimFollowUps(ctx, p.cfg.ID, followMost)
@@ -68,7 +68,7 @@ func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkfl
 		return nil, "the job has no protein sequence", nil
 	}
 	ref := pleat.FoldRef{Job: v.Job.ID, Run: v.Run.ID, Sequence: seq.ID}
-	made, err := flow.FromFold(f.Word, f.Settings, flow.Fold{Ref: ref, Name: v.Job.Name, Owner: v.Job.Owner})
+	made, err := flow.FromFold(f.Alias, f.Settings, flow.Fold{Ref: ref, Name: v.Job.Name, Owner: v.Job.Owner})
 	if err != nil {
 		return nil, err.Error(), nil
 	}
@@ -76,8 +76,8 @@ func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkfl
 	n := &store.NewWorkflow{Draft: made.Draft, Workflow: pleat.Workflow{
 		Owner:  v.Job.Owner,
 		Kind:   plan.Kind,
-		Word:   f.Word,
-		Type:   pleat.WorkflowType(f.Word),
+		Alias:  f.Alias,
+		Type:   pleat.WorkflowType(f.Alias),
 		Name:   made.Name,
 		Public: plan.Public,
 		Input:  made.Input,

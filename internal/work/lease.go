@@ -11,13 +11,13 @@ import (
 )
 
 // held is a task this worker has claimed and not ended yet.
-type held struct {
-	store.Claimed
+type runningTask struct {
+	store.ClaimedTask
 	task   pleat.Task
 	ctx    context.Context // of the attempt; lives as long as held does
 	cancel context.CancelCauseFunc
 	end    context.CancelFunc
-	group  *group
+	group  *slotGroup
 	reuse  reuse
 
 	writing bool // all is computed, its place is another's; of the pool's mu
@@ -34,12 +34,12 @@ var (
 )
 
 // waited is how long the task has been in the queue until this attempt: by the database's clock, as all that it is reckoned from.
-func (h *held) waited() time.Duration {
-	return max(h.task.Lease.Add(-pleat.LeaseFor).Sub(h.Queued)-h.Searched, 0)
+func (h *runningTask) waited() time.Duration {
+	return max(h.task.LeaseUntil.Add(-pleat.LeaseDuration).Sub(h.Queued)-h.SearchDuration, 0)
 }
 
 // untold takes the progress that was not told yet.
-func (h *held) untold() []pleat.Progress {
+func (h *runningTask) drainProgress() []pleat.Progress {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := h.pending
@@ -47,54 +47,54 @@ func (h *held) untold() []pleat.Progress {
 	return out
 }
 
-func (p *Pool) take(run context.Context, c store.Claimed, g *group) *held {
+func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGroup) *runningTask {
 	whole, cancel := context.WithCancelCause(run)
 	ctx, end := context.WithTimeout(whole, p.cfg.Timeout)
-	h := &held{Claimed: c, task: c.Task, ctx: ctx, cancel: cancel, end: end, group: g, renewed: p.cfg.Clock()}
+	h := &runningTask{ClaimedTask: c, task: c.Task, ctx: ctx, cancel: cancel, end: end, group: g, renewed: p.cfg.Clock()}
 	if g.Warm != nil {
 		g.Warm.Expect(h.task.ID)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held[c.Task.ID] = h
+	p.running[c.Task.ID] = h
 	return h
 }
 
-func (p *Pool) drop(h *held) {
+func (p *Pool) endAttempt(h *runningTask) {
 	h.end()
 	h.cancel(nil)
 	if h.group.Warm != nil {
 		h.group.Warm.Forget(h.task.ID)
 	}
 	p.mu.Lock()
-	if p.held[h.task.ID] == h { // else this worker has a later attempt at it by now
-		delete(p.held, h.task.ID)
+	if p.running[h.task.ID] == h { // else this worker has a later attempt at it by now
+		delete(p.running, h.task.ID)
 	}
 	p.mu.Unlock()
-	h.group.tell()
+	h.group.notifyFreed()
 }
 
 // computed gives a task's place to the next one. The task stays held, its lease renewed, until its files are stored and it has ended.
-func (p *Pool) computed(h *held) {
+func (p *Pool) releaseSlot(h *runningTask) {
 	p.mu.Lock()
 	h.writing = true
 	p.mu.Unlock()
-	h.group.tell()
+	h.group.notifyFreed()
 }
 
 // interrupt breaks off everything that runs.
 func (p *Pool) interrupt(cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, h := range p.held {
+	for _, h := range p.running {
 		h.cancel(cause)
 	}
 }
 
 // touch makes the next heartbeat renew everything at once.
-func (p *Pool) touch() {
+func (p *Pool) renewNow() {
 	p.mu.Lock()
-	for _, h := range p.held {
+	for _, h := range p.running {
 		h.mu.Lock()
 		h.renewed = time.Time{}
 		h.mu.Unlock()
@@ -111,7 +111,7 @@ func (p *Pool) touch() {
 func (p *Pool) keepLeases(ctx context.Context) {
 	woken, end := p.store.Subscribe(store.WorkerTopic(p.cfg.ID))
 	defer end()
-	tell, poll, alive := time.NewTicker(tellEvery), time.NewTicker(pollEvery), time.NewTicker(pleat.Heartbeat)
+	tell, poll, alive := time.NewTicker(progressInterval), time.NewTicker(pollInterval), time.NewTicker(pleat.HeartbeatInterval)
 	defer tell.Stop()
 	defer poll.Stop()
 	defer alive.Stop()
@@ -120,15 +120,15 @@ func (p *Pool) keepLeases(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tell.C:
-			p.pulse(ctx)
+			p.sendHeartbeats(ctx)
 		case <-p.beat:
-			p.pulse(ctx)
+			p.sendHeartbeats(ctx)
 		case <-woken:
 			p.lookForCancels(ctx)
 		case <-poll.C:
 			p.lookForCancels(ctx)
 		case <-alive.C:
-			if err := p.store.SeeWorker(ctx, p.cfg.ID); err != nil && ctx.Err() == nil {
+			if err := p.store.TouchWorker(ctx, p.cfg.ID); err != nil && ctx.Err() == nil {
 				p.cfg.Log.Warn("worker cannot say that it lives", "error", err)
 			}
 		}
@@ -139,7 +139,7 @@ func (p *Pool) lookForCancels(ctx context.Context) {
 	if p.idle() {
 		return
 	}
-	ids, err := p.store.Cancels(ctx, p.cfg.ID)
+	ids, err := p.store.CancelledTasks(ctx, p.cfg.ID)
 	if err != nil {
 		if ctx.Err() == nil {
 			p.cfg.Log.Warn("worker cannot look for cancels", "error", err)
@@ -154,27 +154,27 @@ func (p *Pool) lookForCancels(ctx context.Context) {
 func (p *Pool) idle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.held) == 0
+	return len(p.running) == 0
 }
 
 func (p *Pool) stop(id pleat.TaskID, cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h := p.held[id]; h != nil {
+	if h := p.running[id]; h != nil {
 		h.cancel(cause)
 	}
 }
 
 // pulse sends what is due: progress that was not told, and leases older than a heartbeat.
-func (p *Pool) pulse(ctx context.Context) {
+func (p *Pool) sendHeartbeats(ctx context.Context) {
 	now := p.cfg.Clock()
-	var beats []pleat.Beat
-	var list []*held
+	var beats []pleat.Heartbeat
+	var list []*runningTask
 	p.mu.Lock()
-	for _, h := range p.held {
+	for _, h := range p.running {
 		h.mu.Lock()
-		if len(h.pending) > 0 || now.Sub(h.renewed) >= pleat.Heartbeat {
-			b := pleat.Beat{Task: h.task.ID, Attempt: h.task.Attempt, Run: h.Run, Progress: h.pending}
+		if len(h.pending) > 0 || now.Sub(h.renewed) >= pleat.HeartbeatInterval {
+			b := pleat.Heartbeat{Task: h.task.ID, Attempt: h.task.Attempt, Run: h.Run, Progress: h.pending}
 			h.pending = nil
 			beats, list = append(beats, b), append(list, h)
 		}
@@ -184,9 +184,9 @@ func (p *Pool) pulse(ctx context.Context) {
 	if len(beats) == 0 {
 		return
 	}
-	pulses, err := p.store.Beat(ctx, p.cfg.ID, beats)
+	pulses, err := p.store.Heartbeat(ctx, p.cfg.ID, beats)
 	if err != nil {
-		p.untold(beats, list)
+		p.restoreProgress(beats, list)
 		if ctx.Err() == nil {
 			p.cfg.Log.Warn("worker cannot renew its leases", "error", err)
 		}
@@ -206,7 +206,7 @@ func (p *Pool) pulse(ctx context.Context) {
 }
 
 // untold puts progress back that could not be stored.
-func (p *Pool) untold(beats []pleat.Beat, list []*held) {
+func (p *Pool) restoreProgress(beats []pleat.Heartbeat, list []*runningTask) {
 	for i, h := range list {
 		h.mu.Lock()
 		h.pending = append(beats[i].Progress, h.pending...)

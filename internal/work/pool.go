@@ -54,9 +54,9 @@ type Pool struct {
 
 	claiming sync.Mutex
 
-	mu   sync.Mutex
-	held map[pleat.TaskID]*held
-	beat chan struct{} // wakes the heartbeat
+	mu      sync.Mutex
+	running map[pleat.TaskID]*runningTask
+	beat    chan struct{} // wakes the heartbeat
 
 	ready chan struct{} // closed once the database knows the worker
 }
@@ -74,12 +74,12 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 	}
 	p := &Pool{cfg: cfg, store: s, blobs: b, engines: e, models: map[string]pleat.Model{},
 		resolver: &submit.Resolver{Store: s},
-		held:     map[pleat.TaskID]*held{}, beat: make(chan struct{}, 1), ready: make(chan struct{})}
-	for _, m := range p.offered() {
-		p.models[pleat.Lane(m.Kind, m.Name)] = m
+		running:  map[pleat.TaskID]*runningTask{}, beat: make(chan struct{}, 1), ready: make(chan struct{})}
+	for _, m := range p.offeredModels() {
+		p.models[pleat.Queue(m.Kind, m.Name)] = m
 		if m.Kind == pleat.TaskFold && m.Has(pleat.FeatureMSA) {
-			p.models[pleat.SearchLane(m.Name)] = m
-			p.searches.Lanes = append(p.searches.Lanes, pleat.SearchLane(m.Name))
+			p.models[pleat.SearchQueue(m.Name)] = m
+			p.searches.Queues = append(p.searches.Queues, pleat.SearchQueue(m.Name))
 		}
 	}
 	p.joinAligner()
@@ -92,11 +92,11 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 const searchesAtOnce = 8
 
 const (
-	pollEvery  = time.Second            // where no wake-up comes
-	tellEvery  = 500 * time.Millisecond // progress, at most
-	sweepEvery = 10 * time.Minute
-	ageEvery   = 6 * time.Hour
-	sweepAge   = time.Hour // far longer than from storing a file to naming it in the database
+	pollInterval         = time.Second            // where no wake-up comes
+	progressInterval     = 500 * time.Millisecond // progress, at most
+	garbageInterval      = 10 * time.Minute
+	alignmentAgeInterval = 6 * time.Hour
+	garbageAge           = time.Hour // far longer than from storing a file to naming it in the database
 )
 
 // Run works until ctx ends, then stops what runs, gives it back to the queue and returns. It fails only where the scratch
@@ -115,12 +115,12 @@ func (p *Pool) Run(ctx context.Context) error {
 	run, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	var duties, tasks sync.WaitGroup
 	duties.Go(func() { p.keepLeases(run) })
-	duties.Go(func() { reap(run, p.store, p.cfg.Clock, p.cfg.Log, p.touch) })
-	duties.Go(func() { p.sweepNow(run) })
-	duties.Go(func() { p.follow(run) })
+	duties.Go(func() { reap(run, p.store, p.cfg.Clock, p.cfg.Log, p.renewNow) })
+	duties.Go(func() { p.collectGarbage(run) })
+	duties.Go(func() { p.startFollowUps(run) })
 	duties.Go(func() { p.forgetAlignments(run) })
 	var claims sync.WaitGroup
-	for _, g := range p.groups() {
+	for _, g := range p.slotGroups() {
 		claims.Go(func() { p.claim(ctx, run, &tasks, g) })
 	}
 	<-ctx.Done()
@@ -138,13 +138,13 @@ func (p *Pool) Ready() <-chan struct{} { return p.ready }
 
 // register tells the database about this worker, until it listens or ctx ends.
 func (p *Pool) register(ctx context.Context) bool {
-	models := p.offered()
+	models := p.offeredModels()
 	for i := range models {
 		if models[i].Room == 0 && models[i].Device == "cpu" {
 			models[i].Room = p.cfg.Memory
 		}
 	}
-	w := pleat.Worker{ID: p.cfg.ID, Host: p.cfg.Host, Lanes: append(p.engines.Lanes(), p.searches.Lanes...), Models: models, Devices: p.cfg.Devices, Memory: p.cfg.Memory}
+	w := pleat.Worker{ID: p.cfg.ID, Host: p.cfg.Host, Queues: append(p.engines.Queues(), p.searches.Queues...), Models: models, Devices: p.cfg.Devices, Memory: p.cfg.Memory}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := p.store.RegisterWorker(ctx, w)
 		if err == nil {
@@ -161,7 +161,7 @@ func (p *Pool) register(ctx context.Context) bool {
 }
 
 // group is lanes that share places, and hears when one may have become free.
-type group struct {
+type slotGroup struct {
 	engine.Group
 	slots  int  // where it has no accelerators
 	search bool // what is in its lanes expects no memory yet
@@ -169,18 +169,18 @@ type group struct {
 }
 
 // groups are those of the engines' work, and one of searches.
-func (p *Pool) groups() []*group {
-	var out []*group
+func (p *Pool) slotGroups() []*slotGroup {
+	var out []*slotGroup
 	for _, g := range p.engines.Groups() {
-		out = append(out, &group{Group: g, slots: p.cfg.Slots, freed: make(chan struct{}, 1)})
+		out = append(out, &slotGroup{Group: g, slots: p.cfg.Slots, freed: make(chan struct{}, 1)})
 	}
-	if len(p.searches.Lanes) > 0 {
-		out = append(out, &group{Group: p.searches, slots: searchesAtOnce, search: true, freed: make(chan struct{}, 1)})
+	if len(p.searches.Queues) > 0 {
+		out = append(out, &slotGroup{Group: p.searches, slots: searchesAtOnce, search: true, freed: make(chan struct{}, 1)})
 	}
 	return out
 }
 
-func (g *group) tell() {
+func (g *slotGroup) notifyFreed() {
 	select {
 	case g.freed <- struct{}{}:
 	default:
@@ -193,18 +193,18 @@ const writingEach = 4
 
 // claim takes tasks of a group's lanes while it has places. Work runs under run, which outlives ctx, so that a shutdown is told
 // to it with its cause.
-func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *group) {
-	lanes := slices.Clone(g.Lanes)
+func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGroup) {
+	lanes := slices.Clone(g.Queues)
 	kick := make(chan struct{}, 1)
 	for _, l := range lanes {
-		p.store.SubscribeTo(store.LaneTopic(l), kick)
-		defer p.store.Unsubscribe(store.LaneTopic(l), kick)
+		p.store.SubscribeTo(store.QueueTopic(l), kick)
+		defer p.store.Unsubscribe(store.QueueTopic(l), kick)
 	}
 	var device <-chan struct{}
 	if g.Warm != nil {
 		device = g.Warm.Freed()
 	}
-	poll := time.NewTicker(pollEvery)
+	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
 	for wait := time.Duration(0); ; {
 		if ctx.Err() == nil {
@@ -238,10 +238,10 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *group) 
 }
 
 // claimSome claims what a group has room for: one group at a time, since two could both take the last of the memory.
-func (p *Pool) claimSome(ctx, run context.Context, g *group, lanes []string) ([]*held, error) {
+func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, lanes []string) ([]*runningTask, error) {
 	p.claiming.Lock()
 	defer p.claiming.Unlock()
-	var out []*held
+	var out []*runningTask
 	for {
 		free, memory := p.room(g)
 		if free <= 0 {
@@ -252,7 +252,7 @@ func (p *Pool) claimSome(ctx, run context.Context, g *group, lanes []string) ([]
 		}
 		got, err := p.store.Claim(ctx, p.cfg.ID, lanes, free, memory)
 		for _, c := range got {
-			out = append(out, p.take(run, c, g))
+			out = append(out, p.startAttempt(run, c, g))
 		}
 		if err != nil || len(got) == 0 || memory == 0 || g.Warm != nil {
 			return out, err
@@ -261,11 +261,11 @@ func (p *Pool) claimSome(ctx, run context.Context, g *group, lanes []string) ([]
 }
 
 // room is how many tasks of a group may be taken, and how much memory each may expect to use; 0 bytes where there is no bound.
-func (p *Pool) room(g *group) (free int, memory int64) {
+func (p *Pool) room(g *slotGroup) (free int, memory int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	computing, writing := 0, 0
-	for _, h := range p.held {
+	for _, h := range p.running {
 		switch {
 		case h.group != g:
 		case h.writing:
@@ -297,7 +297,7 @@ func (p *Pool) memoryLeft() int64 {
 		return 0
 	}
 	left := p.cfg.Memory
-	for _, h := range p.held {
+	for _, h := range p.running {
 		if h.group.Warm == nil && !h.writing && !h.group.search { // what runs on an accelerator has the memory of that
 			left -= h.task.Memory
 		}
@@ -306,9 +306,9 @@ func (p *Pool) memoryLeft() int64 {
 }
 
 // sweepNow removes, from time to time, files that nothing refers to.
-func (p *Pool) sweepNow(ctx context.Context) {
-	for sleep(ctx, sweepEvery) {
-		n, err := Sweep(ctx, p.store, p.blobs, p.cfg.Clock().Add(-sweepAge))
+func (p *Pool) collectGarbage(ctx context.Context) {
+	for sleep(ctx, garbageInterval) {
+		n, err := CollectGarbage(ctx, p.store, p.blobs, p.cfg.Clock().Add(-garbageAge))
 		if err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("sweep stopped", "error", err)
 		}
@@ -320,10 +320,10 @@ func (p *Pool) sweepNow(ctx context.Context) {
 
 // Sweep deletes the files stored before a moment that no artifact, no checkpoint and no library refers to, what a killed process left
 // unfinished among them, and says how many.
-func Sweep(ctx context.Context, s *store.Store, b blob.Store, before time.Time) (int, error) {
+func CollectGarbage(ctx context.Context, s *store.Store, b blob.Store, before time.Time) (int, error) {
 	n := 0
 	for _, prefix := range []string{"runs/", "library/"} {
-		swept, err := blob.Sweep(ctx, b, prefix, before, s.Unnamed)
+		swept, err := blob.Sweep(ctx, b, prefix, before, s.UnreferencedBlobs)
 		n += swept.Objects + swept.Temps
 		if err != nil {
 			return n, err
@@ -333,7 +333,7 @@ func Sweep(ctx context.Context, s *store.Store, b blob.Store, before time.Time) 
 }
 
 // scratch makes the fresh, empty folder of one attempt.
-func (p *Pool) scratch(c store.Claimed) (string, error) {
+func (p *Pool) scratch(c store.ClaimedTask) (string, error) {
 	dir := filepath.Join(p.cfg.Dir, fmt.Sprintf("%s-%d", c.Task.ID, c.Task.Attempt))
 	if os.Mkdir(dir, 0o700) == nil {
 		return dir, nil

@@ -89,7 +89,7 @@ func (b *bench) create(params map[string]any) store.Created {
 	b.t.Helper()
 	c, err := b.s.CreateJob(context.Background(), store.NewJob{
 		Job: pleat.Job{Owner: b.owner, Name: "j", Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "GSGS", Chains: []string{"A"}, Count: 1}}},
-		Run: store.RunSpec{Model: "null", Seed: "1", Lane: "fold/null", Params: pleat.Params{Model: "null", Values: params}}, Quota: 1000,
+		Run: store.RunSpec{Model: "null", Seed: "1", Queue: "fold/null", Params: pleat.Params{Model: "null", Values: params}}, Quota: 1000,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -274,7 +274,7 @@ func TestSweepLeavesWhatIsNamed(t *testing.T) {
 		if _, err := b.blobs.Put(ctx, "runs/orphan/1/x", strings.NewReader("x")); err != nil {
 			t.Fatal(err)
 		}
-		n, err := work.Sweep(ctx, s, b.blobs, time.Now().Add(time.Minute))
+		n, err := work.CollectGarbage(ctx, s, b.blobs, time.Now().Add(time.Minute))
 		if err != nil || n != 1 {
 			t.Fatalf("swept %d, %v", n, err)
 		}
@@ -286,7 +286,7 @@ func TestSweepLeavesWhatIsNamed(t *testing.T) {
 		if err := s.DeleteJob(ctx, b.owner, v.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := work.Sweep(ctx, s, b.blobs, time.Now().Add(time.Minute)); err != nil || n != 1 {
+		if n, err := work.CollectGarbage(ctx, s, b.blobs, time.Now().Add(time.Minute)); err != nil || n != 1 {
 			t.Errorf("after the delete %d, %v", n, err)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 // reap runs the store's reaper once a second. After a jump of the clock it first has touch renew this process's leases and lets others renew theirs, since
 // they only seem to have run out.
 func reap(ctx context.Context, s *store.Store, clock func() time.Time, log *slog.Logger, touch func()) {
-	tick := time.NewTicker(pollEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	wall, steady, resume := clock().Round(0), time.Now(), time.Now()
 	for {
@@ -30,7 +30,7 @@ func reap(ctx context.Context, s *store.Store, clock func() time.Time, log *slog
 				log.Warn("this process cannot read the database's clock", "error", err)
 			}
 			touch()
-			resume = steady.Add(2 * pleat.Heartbeat)
+			resume = steady.Add(2 * pleat.HeartbeatInterval)
 		}
 		if steady.Before(resume) {
 			continue

@@ -50,7 +50,7 @@ func (p *Pool) hashInput(w *pleat.Work) {
 // answer ends a fold with the stored results of an earlier run of the same input, where there is one that its owner may see: one
 // of their own, or the one that a public job shows. Only a job that names its seed asks for the same answer twice; one that came with
 // Cache-Control: no-cache wants it computed. False: the engine has to run. Nothing of another's private job is looked at.
-func (p *Pool) answer(h *held, w *pleat.Work) (pleat.Output, bool) {
+func (p *Pool) useCachedResult(h *runningTask, w *pleat.Work) (pleat.Output, bool) {
 	if !w.Model.TakesParam("seed") {
 		return pleat.Output{}, false
 	}
@@ -59,14 +59,14 @@ func (p *Pool) answer(h *held, w *pleat.Work) (pleat.Output, bool) {
 		return pleat.Output{}, false
 	}
 	began := p.cfg.Clock()
-	a, err := p.store.Answer(h.ctx, h.task.Owner, w.Input)
+	a, err := p.store.CachedResult(h.ctx, h.task.Owner, w.Input)
 	if err != nil {
 		p.cfg.Log.Warn("no look for an earlier run of the same input", "task", h.task.ID, "error", err)
 	}
 	if err != nil || a == nil {
 		return pleat.Output{}, false
 	}
-	out, err := p.share(h.ctx, h, w, a, began)
+	out, err := p.shareResults(h.ctx, h, w, a, began)
 	if err != nil {
 		if h.ctx.Err() == nil {
 			p.cfg.Log.Warn("the results of an earlier run cannot be used; the fold is computed", "task", h.task.ID, "run", a.Run, "error", err)
@@ -78,7 +78,7 @@ func (p *Pool) answer(h *held, w *pleat.Work) (pleat.Output, bool) {
 }
 
 // share makes the output of a run from another's files: those that say whose they are are written anew, the others are the same blobs.
-func (p *Pool) share(ctx context.Context, h *held, w *pleat.Work, a *store.Answer, began time.Time) (pleat.Output, error) {
+func (p *Pool) shareResults(ctx context.Context, h *runningTask, w *pleat.Work, a *store.CachedResult, began time.Time) (pleat.Output, error) {
 	from := engine.Source{Run: a.Run, Dir: filepath.Join(w.Dir, "answer"), Sequences: map[pleat.SequenceID]pleat.SequenceID{}}
 	if len(a.Sequences) != len(w.Fold.Sequences) {
 		return pleat.Output{}, errors.New("it has other sequences")
@@ -91,7 +91,7 @@ func (p *Pool) share(ctx context.Context, h *held, w *pleat.Work, a *store.Answe
 	}
 	for i := range a.Artifacts {
 		f := &a.Artifacts[i]
-		if err := p.fetch(ctx, from.Dir, f); err != nil {
+		if err := p.fetchArtifact(ctx, from.Dir, f); err != nil {
 			return pleat.Output{}, fmt.Errorf("%s: %w", f.Name, err)
 		}
 		f.Sequence = from.Sequences[f.Sequence]
@@ -130,7 +130,7 @@ func (p *Pool) share(ctx context.Context, h *held, w *pleat.Work, a *store.Answe
 }
 
 // fetch brings a stored file into a folder and makes sure that it is what was stored.
-func (p *Pool) fetch(ctx context.Context, dir string, a *pleat.Artifact) error {
+func (p *Pool) fetchArtifact(ctx context.Context, dir string, a *pleat.Artifact) error {
 	if a.Name != filepath.Base(a.Name) || !filepath.IsLocal(a.Name) {
 		return errors.New("it has no plain name")
 	}

@@ -87,7 +87,7 @@ func (b *bench) order(a ask) store.Created {
 	c, err := b.s.CreateJob(context.Background(), store.NewJob{
 		Job: pleat.Job{Owner: a.owner, Name: a.name, Public: a.public, Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "GAG", Chains: []string{a.chain}, Count: 1, Label: a.label}},
 			Params: pleat.Params{Model: a.model, Values: params}},
-		Run: store.RunSpec{Model: a.model, Seed: seed, Lane: "fold/" + a.model, Params: pleat.Params{Model: a.model, Values: params}, Fresh: a.fresh}, Quota: 1000,
+		Run: store.RunSpec{Model: a.model, Seed: seed, Queue: "fold/" + a.model, Params: pleat.Params{Model: a.model, Values: params}, Fresh: a.fresh}, Quota: 1000,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -300,7 +300,7 @@ func TestAnswersArePrivate(t *testing.T) {
 		if err := s.SetPublic(ctx, b.owner, adas.Job.ID, true); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Rerun(ctx, b.owner, adas.Job.ID, store.RunSpec{Model: "null", Seed: "8", Lane: "fold/null", Params: pleat.Params{Model: "null", Values: map[string]any{"seed": "8"}}}, 1000); err != nil {
+		if _, err := s.Rerun(ctx, b.owner, adas.Job.ID, store.RunSpec{Model: "null", Seed: "8", Queue: "fold/null", Params: pleat.Params{Model: "null", Values: map[string]any{"seed": "8"}}}, 1000); err != nil {
 			t.Fatal(err)
 		}
 		b.await(adas.Job.ID, pleat.StateCompleted)
@@ -314,7 +314,7 @@ func TestAnswersArePrivate(t *testing.T) {
 		if err := s.DeleteJob(ctx, b.owner, adas.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		n, err := work.Sweep(ctx, s, b.blobs, time.Now().Add(time.Hour))
+		n, err := work.CollectGarbage(ctx, s, b.blobs, time.Now().Add(time.Hour))
 		if err != nil || n == 0 {
 			t.Fatalf("swept %d, %v", n, err)
 		}

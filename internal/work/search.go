@@ -14,9 +14,9 @@ import (
 )
 
 // search is an attempt at the step before a fold: it finds the alignments that the fold needs, and publishes them for it.
-func (p *Pool) search(h *held, dir string) pleat.Output {
-	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Lane], Fold: h.Fold, Dir: dir}
-	a := aligning{p: p, h: h, work: &w, sink: &sink{p: p, h: h, dir: dir}}
+func (p *Pool) search(h *runningTask, dir string) pleat.Output {
+	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Queue], Fold: h.Fold, Dir: dir}
+	a := alignmentStage{p: p, h: h, work: &w, sink: &sink{p: p, h: h, dir: dir}}
 	f := a.run(h.ctx, true)
 	if f == nil {
 		a.sink.Progress("queue", 0, 0) // for its fold
@@ -25,23 +25,23 @@ func (p *Pool) search(h *held, dir string) pleat.Output {
 }
 
 // searched sends a task on to its fold.
-func (p *Pool) searched(h *held) store.Searched {
-	return store.Searched{Task: h.task.ID, Attempt: h.task.Attempt, Worker: p.cfg.ID, Lane: pleat.Lane(h.task.Kind, p.models[h.task.Lane].Name), Progress: h.untold()}
+func (p *Pool) searched(h *runningTask) store.SearchCompleted {
+	return store.SearchCompleted{Task: h.task.ID, Attempt: h.task.Attempt, Worker: p.cfg.ID, FoldQueue: pleat.Queue(h.task.Kind, p.models[h.task.Queue].Name), Progress: h.drainProgress()}
 }
 
 // found takes the alignments that the search before this fold has published.
-func (a *aligning) found(ctx context.Context) *pleat.Failure {
+func (a *alignmentStage) useSearchResults(ctx context.Context) *pleat.Failure {
 	a.cite()
 	dir := filepath.Join(a.work.Dir, inputDir)
 	err := os.MkdirAll(dir, 0o700)
 	take := func(name, as string) (string, error) {
-		i := slices.IndexFunc(a.h.Aligned, func(f pleat.Artifact) bool { return f.Name == name })
+		i := slices.IndexFunc(a.h.Alignments, func(f pleat.Artifact) bool { return f.Name == name })
 		if i < 0 {
 			return "", nil
 		}
-		f := a.h.Aligned[i]
+		f := a.h.Alignments[i]
 		f.Name = as
-		return filepath.Join(inputDir, as), a.p.fetch(ctx, dir, &f)
+		return filepath.Join(inputDir, as), a.p.fetchArtifact(ctx, dir, &f)
 	}
 	a.work.Fold.Alignments = nil
 	for i, s := range a.work.Fold.Sequences {

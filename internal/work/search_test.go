@@ -17,7 +17,7 @@ import (
 
 // gated is a worker with one slot and memory for one fold, beside a server that answers no search until its gate is opened.
 func gated(t *testing.T, s *store.Store, clock *storetest.Clock) (a *aligned, open, stop func()) {
-	a = &aligned{bench: newBench(t, s, clock), server: msatest.New(t), lane: pleat.SearchLane("null")}
+	a = &aligned{bench: newBench(t, s, clock), server: msatest.New(t), lane: pleat.SearchQueue("null")}
 	a.server.Gate = make(chan struct{})
 	open = func() { close(a.server.Gate) }
 	return a, open, a.worker("w")
@@ -32,7 +32,7 @@ func (a *aligned) large(lane, text string, params map[string]any) store.Created 
 	a.t.Helper()
 	c, err := a.s.CreateJob(context.Background(), store.NewJob{Quota: 1000,
 		Job: pleat.Job{Owner: a.owner, Name: "j", Sequences: []pleat.Sequence{protein(text, "A")}},
-		Run: store.RunSpec{Model: "null", Seed: "1", Lane: lane, Memory: 100, Params: pleat.Params{Model: "null", Values: params}}})
+		Run: store.RunSpec{Model: "null", Seed: "1", Queue: lane, Memory: 100, Params: pleat.Params{Model: "null", Values: params}}})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -109,13 +109,13 @@ func TestFoldOfAnotherMaking(t *testing.T) {
 		open()
 		c := a.large(a.lane, seqA, nil)
 		for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-			counts, err := s.Counts(context.Background())
+			counts, err := s.QueueCounts(context.Background())
 			if err != nil {
 				t.Fatal(err)
 			}
 			waits := false
 			for _, n := range counts {
-				waits = waits || n.Lane == "fold/null" && n.State == pleat.TaskQueued
+				waits = waits || n.Queue == "fold/null" && n.State == pleat.TaskQueued
 			}
 			if waits {
 				break

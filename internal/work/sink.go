@@ -20,7 +20,7 @@ const (
 // sink takes what an engine says about one attempt and keeps it for the next heartbeat.
 type sink struct {
 	p   *Pool
-	h   *held
+	h   *runningTask
 	dir string
 }
 
@@ -56,7 +56,7 @@ func (s *sink) add(n pleat.Progress) {
 
 // Publish stores a file and makes it readable at once.
 func (s *sink) Publish(f pleat.File) error {
-	a, err := s.p.keep(s.h, s.dir, f)
+	a, err := s.p.storeFile(s.h, s.dir, f)
 	if err != nil {
 		return err
 	}
