@@ -30,9 +30,26 @@ func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], 
 
 func modelOut(m *pleat.Model) api.Model {
 	out := api.Model{
-		Name: m.Name, Kind: string(m.Kind), Title: m.Title, Engine: m.Engine, Version: m.Version, WeightSet: m.WeightSet, Method: m.Method,
-		Licence: m.Licence, Device: m.Device, Entities: []string{}, Features: []string{}, Params: []api.ParamSpec{}, Citations: []api.Citation{},
-		MinTokens: m.MinTokens, MaxTokens: m.MaxTokens, Memory: api.Cost(m.Memory), Speed: api.Cost(m.Speed), Room: m.Room, Confidence: m.Confidence, Notice: m.Notice,
+		Name:       m.Name,
+		Kind:       string(m.Kind),
+		Title:      m.Title,
+		Engine:     m.Engine,
+		Version:    m.Version,
+		WeightSet:  m.WeightSet,
+		Method:     m.Method,
+		Licence:    m.Licence,
+		Device:     m.Device,
+		Entities:   []string{},
+		Features:   []string{},
+		Params:     []api.ParamSpec{},
+		Citations:  []api.Citation{},
+		MinTokens:  m.MinTokens,
+		MaxTokens:  m.MaxTokens,
+		Memory:     api.Cost(m.Memory),
+		Speed:      api.Cost(m.Speed),
+		Room:       m.Room,
+		Confidence: m.Confidence,
+		Notice:     m.Notice,
 	}
 	for _, e := range m.Entities {
 		out.Entities = append(out.Entities, string(e))
@@ -41,7 +58,15 @@ func modelOut(m *pleat.Model) api.Model {
 		out.Features = append(out.Features, string(f))
 	}
 	for _, p := range m.Params {
-		out.Params = append(out.Params, api.ParamSpec{Name: p.Name, Type: string(p.Type), Default: p.Default, Min: p.Min, Max: p.Max, Values: append([]string{}, p.Values...), Doc: p.Doc})
+		out.Params = append(out.Params, api.ParamSpec{
+			Name:    p.Name,
+			Type:    string(p.Type),
+			Default: p.Default,
+			Min:     p.Min,
+			Max:     p.Max,
+			Values:  append([]string{}, p.Values...),
+			Doc:     p.Doc,
+		})
 	}
 	for _, c := range m.Citations {
 		out.Citations = append(out.Citations, api.Citation{Key: c.Key, BibTeX: c.BibTeX})
@@ -64,8 +89,15 @@ func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], erro
 }
 
 func keyOut(k *store.Key, current pleat.KeyID) api.Key {
-	return api.Key{ID: string(k.ID), Prefix: k.Prefix, Label: k.Label, CreatedAt: api.At(k.CreatedAt), LastUsedAt: maybe(k.LastUsedAt),
-		RevokedAt: maybe(k.RevokedAt), Current: k.ID == current}
+	return api.Key{
+		ID:         string(k.ID),
+		Prefix:     k.Prefix,
+		Label:      k.Label,
+		CreatedAt:  api.At(k.CreatedAt),
+		LastUsedAt: maybe(k.LastUsedAt),
+		RevokedAt:  maybe(k.RevokedAt),
+		Current:    k.ID == current,
+	}
 }
 
 // createKey is POST /v1/keys.
@@ -86,7 +118,9 @@ func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api
 		}
 	}
 	if valid >= maxKeys {
-		return api.NewKey{}, pleat.Errorf(pleat.CodeConflict, "there are %d valid keys, the most a user may have; revoke one first", valid)
+		return api.NewKey{},
+			pleat.Errorf(pleat.CodeConflict, "there are %d valid keys, the most a user may have; revoke one first",
+				valid)
 	}
 	secret := seal.NewKey()
 	k, err := s.store.CreateKey(ctx, c.who.User, seal.Prefix(secret), seal.HashKey(secret), in.Label)
@@ -105,11 +139,13 @@ func (s *Server) revokeKey(ctx context.Context, c *call) (api.RevokedKey, error)
 // sessionFor is how long a browser's cookie lives.
 const sessionFor = 12 * time.Hour
 
-// openSession is POST /v1/session: a browser's event stream cannot send a header, so the page trades its key for a cookie
-// that scripts cannot read. The cookie's id is random, stored hashed, and dies with its key.
+// openSession is POST /v1/session: a browser's event stream cannot send a header, so the page trades its key for a
+// cookie that scripts cannot read. The cookie's id is random, stored hashed, and dies with its key.
 func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) (api.Session, error) {
 	if !s.knownHost(c.r.Host) {
-		return api.Session{}, pleat.Invalidf("the Host %q is not one of this service; its operator can add it to the hosts", pleat.Clip(c.r.Host))
+		return api.Session{},
+			pleat.Invalidf("the Host %q is not one of this service; its operator can add it to the hosts",
+				pleat.Clip(c.r.Host))
 	}
 	if c.r.Header.Get("Origin") != "" && !s.ownOrigin(c.r) {
 		return api.Session{}, pleat.ErrUnauthorized
@@ -131,7 +167,15 @@ func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) 
 }
 
 func (s *Server) cookie(value string, age int) *http.Cookie {
-	return &http.Cookie{Name: cookieName, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: s.public.Scheme == "https", SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{
+		Name:     cookieName,
+		Value:    value,
+		Path:     "/",
+		MaxAge:   age,
+		HttpOnly: true,
+		Secure:   s.public.Scheme == "https",
+		SameSite: http.SameSiteStrictMode,
+	}
 }
 
 // readSession is GET /v1/session. The page cannot read its cookie, and asks so before it does anything else; a visitor

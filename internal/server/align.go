@@ -13,8 +13,8 @@ import (
 	"pleat/internal/store"
 )
 
-// checkAlignments refuses a job whose library item holds an alignment of none of its proteins, where the model would use it. The
-// files were read when they were uploaded; only their first rows are looked at here.
+// checkAlignments refuses a job whose library item holds an alignment of none of its proteins, where the model would
+// use it. The files were read when they were uploaded; only their first rows are looked at here.
 func (s *Server) checkAlignments(ctx context.Context, item *store.LibraryItem, p *prepared) error {
 	if !p.model.Has(pleat.FeatureMSA) || p.job.Params.Values["msaAlgorithm"] == pleat.MSANone {
 		return nil
@@ -29,11 +29,15 @@ func (s *Server) checkAlignments(ctx context.Context, item *store.LibraryItem, p
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(p.job.Sequences, func(q pleat.Sequence) bool { return q.Kind == pleat.Protein && q.Text == query }) {
-			return pleat.Invalidf("from: the alignment %s of the library item begins with none of the job's proteins; its first row must be the sequence itself, or params.msaAlgorithm %q", name, pleat.MSANone)
+		if !slices.ContainsFunc(p.job.Sequences, func(q pleat.Sequence) bool {
+			return q.Kind == pleat.Protein && q.Text == query
+		}) {
+			return pleat.Invalidf("from: the alignment %s of the library item begins with none of the job's "+
+				"proteins; its first row must be the sequence itself, or params.msaAlgorithm %q", name, pleat.MSANone)
 		}
 		if other := taken[query]; other != "" {
-			return pleat.Invalidf("from: the alignments %s and %s of the library item are of one sequence; one can be used", other, name)
+			return pleat.Invalidf(
+				"from: the alignments %s and %s of the library item are of one sequence; one can be used", other, name)
 		}
 		taken[query] = name
 	}

@@ -19,8 +19,8 @@ func (s *Server) link(a *pleat.Artifact, j *pleat.Job, hour time.Time) string {
 	return s.links.URL(a, j, hour)
 }
 
-// artifact is GET /v1/artifacts/{id}/{name}. Every fetch asks the database: what was deleted or hidden since the link was
-// made is gone.
+// artifact is GET /v1/artifacts/{id}/{name}. Every fetch asks the database: what was deleted or hidden since the link
+// was made is gone.
 func (s *Server) artifact(ctx context.Context, c *call) error {
 	missing := pleat.Errorf(pleat.CodeNotFound, "Artifact not found")
 	id, err := c.uuid("id", missing)
@@ -96,7 +96,8 @@ func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name stri
 		err = errors.Join(fmt.Errorf("the file has %d bytes and its row says %d", info.Bytes, a.Bytes), f.Close())
 	}
 	if err != nil {
-		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now; try again", Err: fmt.Errorf("open artifact %s: %w", a.ID, err)}
+		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now; try again",
+			Err: fmt.Errorf("open artifact %s: %w", a.ID, err)}
 	}
 	defer func() { _ = f.Close() }()
 	h := c.w.Header()

@@ -35,9 +35,12 @@ func TestDownload(t *testing.T) {
 	}
 	r := h.ask("GET", a.URL, nil)
 	for name, want := range map[string]string{
-		"Content-Type": "chemical/x-mmcif", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'",
-		"Content-Disposition": "attachment; filename=structure.cif", "ETag": `"` + a.SHA256 + `"`, "Content-Length": "24",
-		"Cache-Control": "private, max-age=300, must-revalidate", "Accept-Ranges": "bytes", "Referrer-Policy": "no-referrer",
+		"Content-Type": "chemical/x-mmcif", "X-Content-Type-Options": "nosniff",
+		"Content-Security-Policy": "sandbox; default-src 'none'",
+		"Content-Disposition":     "attachment; filename=structure.cif", "ETag": `"` + a.SHA256 + `"`,
+		"Content-Length": "24",
+		"Cache-Control":  "private, max-age=300, must-revalidate", "Accept-Ranges": "bytes",
+		"Referrer-Policy": "no-referrer",
 	} {
 		if got := r.header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -46,7 +49,8 @@ func TestDownload(t *testing.T) {
 	if r := h.ask("GET", a.URL, nil, "Range", "bytes=5-8"); r.status != 206 || r.body != "fold" {
 		t.Errorf("a range: %d %q", r.status, r.body)
 	}
-	if r := h.ask("GET", a.URL, nil, "Range", "bytes=99-"); r.status != 416 || r.message(t) != "the Range is not inside the file" {
+	if r := h.ask("GET", a.URL, nil, "Range", "bytes=99-"); r.status != 416 ||
+		r.message(t) != "the Range is not inside the file" {
 		t.Errorf("a range outside: %d %q", r.status, r.body)
 	}
 	if r := h.ask("GET", a.URL, nil, "If-None-Match", `"`+a.SHA256+`"`); r.status != 304 || r.body != "" {
@@ -62,7 +66,8 @@ func TestDownload(t *testing.T) {
 	if err := c.Archive(ctx, j.JobID, &b); err != nil || b.String() != "PK-zip" {
 		t.Errorf("%v %q", err, b.String())
 	}
-	if strings.Contains(h.log.String(), a.URL[strings.LastIndex(a.URL, "s=")+2:]) || strings.Contains(h.log.String(), h.key) {
+	if strings.Contains(h.log.String(), a.URL[strings.LastIndex(a.URL, "s=")+2:]) ||
+		strings.Contains(h.log.String(), h.key) {
 		t.Error("the log holds a signature or a key")
 	}
 	wrong := a
@@ -128,7 +133,8 @@ func TestLinksCannotBeForged(t *testing.T) {
 	if !strings.HasPrefix(a.URL, h.http.URL+"/v1/artifacts/") {
 		t.Error("the link is not on the public address")
 	}
-	if r := h.as(h.key, "GET", "/v1/jobs/"+j.JobID+"/results", nil, "Host", "evil.example"); strings.Contains(r.body, "evil") {
+	if r := h.as(h.key, "GET", "/v1/jobs/"+j.JobID+"/results", nil, "Host", "evil.example"); strings.Contains(r.body,
+		"evil") {
 		t.Error("a link follows the Host header")
 	}
 	h.clock.move(22 * time.Hour)
@@ -136,10 +142,12 @@ func TestLinksCannotBeForged(t *testing.T) {
 		t.Errorf("after 22 hours: %d", r.status)
 	}
 	h.clock.move(2 * time.Hour)
-	if r := h.ask("GET", a.URL, nil); r.status != 401 || r.message(t) != "This link has ended; the job's results hold a new one" {
+	if r := h.ask("GET", a.URL, nil); r.status != 401 ||
+		r.message(t) != "This link has ended; the job's results hold a new one" {
 		t.Errorf("after 24 hours: %d %s", r.status, r.body)
 	}
-	if fresh := artifact(t, h.results(h.key, j.JobID), "structure.cif"); fresh.URL == a.URL || h.ask("GET", fresh.URL, nil).status != 200 {
+	if fresh := artifact(t, h.results(h.key, j.JobID), "structure.cif"); fresh.URL == a.URL ||
+		h.ask("GET", fresh.URL, nil).status != 200 {
 		t.Error("the results hold no fresh link")
 	}
 }
@@ -158,7 +166,8 @@ func TestLinksDie(t *testing.T) {
 		t.Errorf("a public link ends: %s", public)
 	}
 	h.clock.move(23 * time.Hour)
-	if r := h.ask("GET", public, nil); r.status != 200 || r.header.Get("Cache-Control") != "public, max-age=300, must-revalidate" {
+	if r := h.ask("GET", public, nil); r.status != 200 ||
+		r.header.Get("Cache-Control") != "public, max-age=300, must-revalidate" {
 		t.Errorf("%d %v", r.status, r.header)
 	}
 	if _, err := c.SetPublic(ctx, j.JobID, false); err != nil {
@@ -210,25 +219,29 @@ func TestSession(t *testing.T) {
 		headers      []string
 		want         int
 	}{
-		"read":                      {"GET", "/v1/jobs", nil, 200},
-		"read a job":                {"GET", path + "/results", nil, 200},
-		"stream":                    {"GET", path + "/events", nil, 200},
-		"read under another name":   {"GET", "/v1/jobs", []string{"Host", "rebound.example"}, 401},
-		"write without an Origin":   {"POST", again + "/runs", nil, 401},
-		"write from elsewhere":      {"POST", again + "/runs", []string{"Origin", "https://evil.example"}, 401},
-		"write from null":           {"POST", again + "/runs", []string{"Origin", "null"}, 401},
-		"write from our page":       {"POST", again + "/runs", []string{"Origin", h.http.URL}, 200},
-		"write, both names rebound": {"POST", again + "/runs", []string{"Origin", "http://rebound.example", "Host", "rebound.example"}, 401},
-		"wrong cookie":              {"GET", "/v1/jobs", []string{"Cookie", "pleat_session=nonsense"}, 401},
-		"end it from elsewhere":     {"DELETE", "/v1/session", []string{"Origin", "https://evil.example"}, 401},
+		"read":                    {"GET", "/v1/jobs", nil, 200},
+		"read a job":              {"GET", path + "/results", nil, 200},
+		"stream":                  {"GET", path + "/events", nil, 200},
+		"read under another name": {"GET", "/v1/jobs", []string{"Host", "rebound.example"}, 401},
+		"write without an Origin": {"POST", again + "/runs", nil, 401},
+		"write from elsewhere":    {"POST", again + "/runs", []string{"Origin", "https://evil.example"}, 401},
+		"write from null":         {"POST", again + "/runs", []string{"Origin", "null"}, 401},
+		"write from our page":     {"POST", again + "/runs", []string{"Origin", h.http.URL}, 200},
+		"write, both names rebound": {
+			"POST", again + "/runs", []string{"Origin", "http://rebound.example", "Host", "rebound.example"}, 401,
+		},
+		"wrong cookie":          {"GET", "/v1/jobs", []string{"Cookie", "pleat_session=nonsense"}, 401},
+		"end it from elsewhere": {"DELETE", "/v1/session", []string{"Origin", "https://evil.example"}, 401},
 	} {
-		if got := h.ask(r.method, r.path, nil, append([]string{"Cookie", cookie}, r.headers...)...); got.status != r.want {
+		if got := h.ask(r.method, r.path, nil,
+			append([]string{"Cookie", cookie}, r.headers...)...); got.status != r.want {
 			t.Errorf("%s: %d %s, want %d", name, got.status, got.body, r.want)
 		}
 	}
 	stands := func(want string, headers ...string) {
 		t.Helper()
-		if r := h.ask("GET", "/v1/session", nil, headers...); r.status != 200 || strings.TrimSpace(r.body) != `{"user":`+want+`}` {
+		if r := h.ask("GET", "/v1/session", nil, headers...); r.status != 200 ||
+			strings.TrimSpace(r.body) != `{"user":`+want+`}` {
 			t.Errorf("who it stands for: %d %s, want %s", r.status, r.body, want)
 		}
 	}
@@ -236,11 +249,13 @@ func TestSession(t *testing.T) {
 	stands("null", "Cookie", cookie, "Host", "rebound.example")
 	stands("null", "Cookie", "pleat_session=nonsense")
 	stands("null")
-	if r := h.ask("POST", "/v1/session", `{"key":"`+key.Secret+`"}`, "Origin", "https://evil.example"); r.status != 401 {
+	if r := h.ask("POST", "/v1/session", `{"key":"`+key.Secret+`"}`, "Origin",
+		"https://evil.example"); r.status != 401 {
 		t.Errorf("opened from elsewhere: %d", r.status)
 	}
 	second, _, _ := strings.Cut(h.ask("POST", "/v1/session", `{"key":"`+key.Secret+`"}`).header.Get("Set-Cookie"), ";")
-	if r := h.ask("DELETE", "/v1/session", nil, "Cookie", cookie, "Origin", h.http.URL); r.status != 200 || !strings.Contains(r.header.Get("Set-Cookie"), "Max-Age=0") {
+	if r := h.ask("DELETE", "/v1/session", nil, "Cookie", cookie, "Origin", h.http.URL); r.status != 200 ||
+		!strings.Contains(r.header.Get("Set-Cookie"), "Max-Age=0") {
 		t.Errorf("%d %v", r.status, r.header)
 	}
 	if r := h.ask("GET", "/v1/jobs", nil, "Cookie", cookie); r.status != 401 {
@@ -261,14 +276,19 @@ func TestSession(t *testing.T) {
 }
 
 func TestSecureCookie(t *testing.T) {
-	h := newHouse(t, func(c *server.Config) { c.PublicURL, c.Hosts = "https://fold.example.org", []string{"fold.internal"} })
-	for host, origin := range map[string]string{"fold.example.org": "https://fold.example.org", "fold.internal:8080": "http://fold.internal:8080"} {
+	h := newHouse(t, func(c *server.Config) {
+		c.PublicURL, c.Hosts = "https://fold.example.org", []string{"fold.internal"}
+	})
+	for host, origin := range map[string]string{
+		"fold.example.org": "https://fold.example.org", "fold.internal:8080": "http://fold.internal:8080",
+	} {
 		r := h.ask("POST", "/v1/session", `{"key":"`+h.key+`"}`, "Host", host, "Origin", origin)
 		if r.status != 200 || !strings.Contains(r.header.Get("Set-Cookie"), "Secure") {
 			t.Errorf("%s: %d %v", host, r.status, r.header)
 		}
 	}
-	if r := h.ask("POST", "/v1/session", `{"key":"`+h.key+`"}`, "Host", "fold.example.org", "Origin", "http://fold.example.org"); r.status != 401 {
+	if r := h.ask("POST", "/v1/session", `{"key":"`+h.key+`"}`, "Host", "fold.example.org", "Origin",
+		"http://fold.example.org"); r.status != 401 {
 		t.Errorf("an insecure origin: %d", r.status)
 	}
 }
@@ -284,7 +304,8 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := c.Keys(ctx)
-	if err != nil || len(list.Data) != 2 || list.Data[0].Label != "laptop" || list.Data[0].LastUsedAt == nil || !list.Data[1].Current {
+	if err != nil || len(list.Data) != 2 || list.Data[0].Label != "laptop" || list.Data[0].LastUsedAt == nil ||
+		!list.Data[1].Current {
 		t.Errorf("%+v %v", list, err)
 	}
 	if r := h.as(h.key, "GET", "/v1/keys", nil); strings.Contains(r.body, made.Secret) {
@@ -306,7 +327,8 @@ func TestKeys(t *testing.T) {
 	if _, err := c.RevokeKey(ctx, made.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.client(made.Secret).Usage(ctx); err == nil || err.(*api.Error).Status != http.StatusUnauthorized || err.Error() != "Unauthorized" {
+	if _, err := h.client(made.Secret).Usage(ctx); err == nil || err.(*api.Error).Status != http.StatusUnauthorized ||
+		err.Error() != "Unauthorized" {
 		t.Errorf("revoked: %v", err)
 	}
 }

@@ -16,7 +16,8 @@ import (
 func (s *Server) readDocs(_ context.Context, c *call) error {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("Cache-Control", "public, max-age=300")
 	_, err := c.w.Write(s.docs)
 	return quiet(c, err)

@@ -14,8 +14,8 @@ import (
 	"pleat/internal/store"
 )
 
-// seeFlow reads the workflow that the path names, if the caller may: it is theirs, or public. To whom it is not shown it does
-// not exist; to the anonymous it answers that a credential is needed.
+// seeFlow reads the workflow that the path names, if the caller may: it is theirs, or public. To whom it is not shown
+// it does not exist; to the anonymous it answers that a credential is needed.
 func (s *Server) seeFlow(ctx context.Context, c *call) (store.WorkflowView, bool, error) {
 	id, err := c.uuid("id", store.ErrNoWorkflow)
 	if err != nil {
@@ -59,8 +59,17 @@ func (s *Server) viewFlow(ctx context.Context, c *call) (api.Workflow, error) {
 // flowOut writes a workflow as one reader sees it.
 func (s *Server) flowOut(v *store.WorkflowView, mine bool) (api.Workflow, error) {
 	w := &v.Workflow
-	out := api.Workflow{ID: string(w.ID), Status: string(w.State), Type: w.Type, Name: w.Name, Tasks: []api.WorkflowTask{}, IsPublic: w.Public,
-		IsOwner: mine, CreatedAt: api.At(w.Created), UpdatedAt: api.At(w.Updated)}
+	out := api.Workflow{
+		ID:        string(w.ID),
+		Status:    string(w.State),
+		Type:      w.Type,
+		Name:      w.Name,
+		Tasks:     []api.WorkflowTask{},
+		IsPublic:  w.Public,
+		IsOwner:   mine,
+		CreatedAt: api.At(w.Created),
+		UpdatedAt: api.At(w.Updated),
+	}
 	var err error
 	if out.Input, err = inputOut(w, mine); err != nil || v.Run == nil {
 		return out, err
@@ -93,7 +102,13 @@ func inputOut(w *pleat.Workflow, mine bool) (json.RawMessage, error) {
 
 // taskOut is a workflow's task with its result and the links in it, and, for its owner, the library items that it made.
 func (s *Server) taskOut(v *store.WorkflowView, mine bool) (api.WorkflowTask, error) {
-	t := api.WorkflowTask{ID: string(v.Run.ID), Type: v.Workflow.TaskType(), Status: string(v.Run.State), Items: []string{}, Error: failureText(v.Run.Failure)}
+	t := api.WorkflowTask{
+		ID:     string(v.Run.ID),
+		Type:   v.Workflow.TaskType(),
+		Status: string(v.Run.State),
+		Items:  []string{},
+		Error:  failureText(v.Run.Failure),
+	}
 	if v.Run.State != pleat.StateCompleted || v.Run.Result == nil || len(v.Run.Result.Row) == 0 {
 		return t, nil
 	}
@@ -125,7 +140,9 @@ func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatusVie
 	}
 	out.Status = string(v.Workflow.State)
 	if v.Run != nil {
-		out.Tasks = append(out.Tasks, api.TaskStatusView{ID: string(v.Run.ID), Type: v.Workflow.TaskType(), Status: string(v.Run.State)})
+		out.Tasks = append(out.Tasks, api.TaskStatusView{
+			ID: string(v.Run.ID), Type: v.Workflow.TaskType(), Status: string(v.Run.State),
+		})
 	}
 	return out, nil
 }
@@ -201,7 +218,10 @@ func (s *Server) flowEvents(ctx context.Context, c *call) error {
 		return pleat.Errorf(pleat.CodeConflict, "the workflow is a DRAFT; it has events once it is executed")
 	}
 	return s.follow(ctx, c, told{
-		run: v.Run.ID, state: v.Run.State, mine: mine, ids: api.Event{Workflow: string(v.Workflow.ID), Task: string(v.Run.ID)},
+		run:   v.Run.ID,
+		state: v.Run.State,
+		mine:  mine,
+		ids:   api.Event{Workflow: string(v.Workflow.ID), Task: string(v.Run.ID)},
 		again: func(ctx context.Context) (told, error) {
 			now, mine, err := s.seeFlow(ctx, c)
 			return told{run: now.Workflow.Run, mine: mine}, err
@@ -214,7 +234,8 @@ func (s *Server) flowEvents(ctx context.Context, c *call) error {
 }
 
 // flowStates are those that a list of workflows may be narrowed to.
-var flowStates = []pleat.State{pleat.StateDraft, pleat.StateQueued, pleat.StateRunning, pleat.StateCompleted, pleat.StateFailed, pleat.StateStopped}
+var flowStates = []pleat.State{pleat.StateDraft, pleat.StateQueued, pleat.StateRunning, pleat.StateCompleted,
+	pleat.StateFailed, pleat.StateStopped}
 
 // listFlows is GET /v1/workflows.
 func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowRow], error) {
@@ -226,7 +247,8 @@ func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowR
 	q := c.r.URL.Query()
 	f := store.WorkflowFilter{Limit: limit + 1, Before: before, State: pleat.State(q.Get("status"))}
 	if f.State != "" && !slices.Contains(flowStates, f.State) {
-		return out, pleat.Invalidf("status is %q; it may be DRAFT, QUEUED, RUNNING, COMPLETED, FAILED or STOPPED", pleat.Clip(string(f.State)))
+		return out, pleat.Invalidf("status is %q; it may be DRAFT, QUEUED, RUNNING, COMPLETED, FAILED or STOPPED",
+			pleat.Clip(string(f.State)))
 	}
 	if t := q.Get("workflow_type"); t != "" {
 		_, kind, ok := pleat.WorkflowAlias(t)
@@ -255,15 +277,29 @@ func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowR
 
 func flowRow(v *store.WorkflowView) api.WorkflowRow {
 	w := &v.Workflow
-	return api.WorkflowRow{ID: string(w.ID), Status: string(w.State), Type: w.Type, Name: w.Name, IsPublic: w.Public,
-		SourceJobID: text(string(w.Source.Job)), SourceJobRunID: text(string(w.Source.Run)), SourceSequenceID: text(string(w.Source.Sequence)),
-		Stage: stage(w.State, v.Run.Stage), Done: v.Run.Done, Total: v.Run.Total, Error: failureText(v.Run.Failure), CreatedAt: api.At(w.Created), UpdatedAt: api.At(w.Updated)}
+	return api.WorkflowRow{
+		ID:               string(w.ID),
+		Status:           string(w.State),
+		Type:             w.Type,
+		Name:             w.Name,
+		IsPublic:         w.Public,
+		SourceJobID:      text(string(w.Source.Job)),
+		SourceJobRunID:   text(string(w.Source.Run)),
+		SourceSequenceID: text(string(w.Source.Sequence)),
+		Stage:            stage(w.State, v.Run.Stage),
+		Done:             v.Run.Done,
+		Total:            v.Run.Total,
+		Error:            failureText(v.Run.Failure),
+		CreatedAt:        api.At(w.Created),
+		UpdatedAt:        api.At(w.Updated),
+	}
 }
 
 // sourceQuery reads the ids of a fold from a query, in snake_case or camelCase.
 func sourceQuery(r *http.Request) (pleat.FoldRef, error) {
 	var ids [3]string
-	for i, names := range [][2]string{{"source_job_id", "sourceJobId"}, {"source_job_run_id", "sourceJobRunId"}, {"source_sequence_id", "sourceSequenceId"}} {
+	for i, names := range [][2]string{{"source_job_id", "sourceJobId"}, {"source_job_run_id", "sourceJobRunId"},
+		{"source_sequence_id", "sourceSequenceId"}} {
 		for _, name := range names {
 			v, err := uuidQuery(r, name)
 			if err != nil {
@@ -288,7 +324,8 @@ func (s *Server) linkedFlows(ctx context.Context, c *call) ([]store.WorkflowView
 		return nil, err
 	}
 	if ref == (pleat.FoldRef{}) {
-		return nil, pleat.Invalidf("source_job_id is required, or source_job_run_id or source_sequence_id; it must be a UUID")
+		return nil, pleat.Invalidf(
+			"source_job_id is required, or source_job_run_id or source_sequence_id; it must be a UUID")
 	}
 	return s.store.Workflows(ctx, c.who.User, store.WorkflowFilter{Limit: limit, Kind: pleat.TaskQnA, Source: ref})
 }
@@ -330,9 +367,18 @@ func linkedPreview(v *store.WorkflowView) api.LinkedPreview {
 	if len(begin) > 120 {
 		begin = append(begin[:119:119], '…')
 	}
-	return api.LinkedPreview{WorkflowID: string(w.ID), WorkflowStatus: string(w.State), WorkflowType: w.Type, Name: w.Name, QuestionPreview: string(begin),
-		SourceJobID: text(string(w.Source.Job)), SourceJobRunID: text(string(w.Source.Run)), SourceSequenceID: text(string(w.Source.Sequence)),
-		CreatedAt: api.At(w.Created), UpdatedAt: api.At(w.Updated)}
+	return api.LinkedPreview{
+		WorkflowID:       string(w.ID),
+		WorkflowStatus:   string(w.State),
+		WorkflowType:     w.Type,
+		Name:             w.Name,
+		QuestionPreview:  string(begin),
+		SourceJobID:      text(string(w.Source.Job)),
+		SourceJobRunID:   text(string(w.Source.Run)),
+		SourceSequenceID: text(string(w.Source.Sequence)),
+		CreatedAt:        api.At(w.Created),
+		UpdatedAt:        api.At(w.Updated),
+	}
 }
 
 // question is what a question's input asks; empty for a draft without.

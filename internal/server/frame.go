@@ -37,7 +37,8 @@ func (s *Server) extractFrame(ctx context.Context, c *call, in *api.ExtractFrame
 		return api.ExtractedFrame{}, err
 	}
 	if v.Workflow.State != pleat.StateCompleted {
-		return api.ExtractedFrame{}, pleat.Errorf(pleat.CodeConflict, "the workflow is %s; it has frames once it is COMPLETED", v.Workflow.State)
+		return api.ExtractedFrame{},
+			pleat.Errorf(pleat.CodeConflict, "the workflow is %s; it has frames once it is COMPLETED", v.Workflow.State)
 	}
 	var pdb bytes.Buffer
 	frame, err := s.frameOf(ctx, &v, &pdb, timeNs, dtPs, sel)
@@ -48,8 +49,17 @@ func (s *Server) extractFrame(ctx context.Context, c *call, in *api.ExtractFrame
 	if err != nil {
 		return api.ExtractedFrame{}, err
 	}
-	return api.ExtractedFrame{WorkflowID: string(v.Workflow.ID), TaskID: string(v.Run.ID), PDBURL: s.fileLink(item, file), Path: file.Name, LibraryItemID: item,
-		FrameIndex: frame.Index, RequestedTimeNs: timeNs, ActualTimeNs: frame.TimeNs, AtomCount: frame.Atoms}, nil
+	return api.ExtractedFrame{
+		WorkflowID:      string(v.Workflow.ID),
+		TaskID:          string(v.Run.ID),
+		PDBURL:          s.fileLink(item, file),
+		Path:            file.Name,
+		LibraryItemID:   item,
+		FrameIndex:      frame.Index,
+		RequestedTimeNs: timeNs,
+		ActualTimeNs:    frame.TimeNs,
+		AtomCount:       frame.Atoms,
+	}, nil
 }
 
 // frameAsked checks what is asked for.
@@ -62,11 +72,15 @@ func frameAsked(in *api.ExtractFrame) (timeNs, dtPs float64, sel *calvados.Selec
 	}
 	if in.DtInPs != nil {
 		if dtPs = *in.DtInPs; dtPs < 0 || dtPs > 1e9 || math.IsNaN(dtPs) {
-			return 0, 0, nil, pleat.Invalidf("dtInPs is %v; it must be 0, for the trajectory's own, or the time between frames in ps", dtPs)
+			return 0, 0, nil,
+				pleat.Invalidf("dtInPs is %v; it must be 0, for the trajectory's own, or the time between frames in ps",
+					dtPs)
 		}
 	}
 	if !frameName.MatchString(in.OutputFilename) {
-		return 0, 0, nil, pleat.Invalidf("outputFilename is %q; it must be letters, digits, dot, underscore and hyphen, then .pdb", pleat.Clip(in.OutputFilename))
+		return 0, 0, nil,
+			pleat.Invalidf("outputFilename is %q; it must be letters, digits, dot, underscore and hyphen, then .pdb",
+				pleat.Clip(in.OutputFilename))
 	}
 	expr := in.Selection
 	if expr == "" {
@@ -79,7 +93,8 @@ func frameAsked(in *api.ExtractFrame) (timeNs, dtPs float64, sel *calvados.Selec
 }
 
 // frameOf writes the frame of a simulation as PDB.
-func (s *Server) frameOf(ctx context.Context, v *store.WorkflowView, w io.Writer, timeNs, dtPs float64, sel *calvados.Selection) (calvados.Frame, error) {
+func (s *Server) frameOf(ctx context.Context, v *store.WorkflowView, w io.Writer, timeNs, dtPs float64,
+	sel *calvados.Selection) (calvados.Frame, error) {
 	var frame calvados.Frame
 	top, _, err := s.openArtifact(ctx, v, calvados.TopologyFile)
 	if err != nil {
@@ -103,25 +118,40 @@ func (s *Server) frameOf(ctx context.Context, v *store.WorkflowView, w io.Writer
 }
 
 // openArtifact opens a file of a workflow.
-func (s *Server) openArtifact(ctx context.Context, v *store.WorkflowView, name string) (io.ReadSeekCloser, int64, error) {
+func (s *Server) openArtifact(ctx context.Context, v *store.WorkflowView, name string) (io.ReadSeekCloser, int64,
+	error) {
 	i := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
 	if i < 0 {
-		return nil, 0, pleat.Errorf(pleat.CodeConflict, "the workflow has no %s, so no frame can be taken from it", name)
+		return nil, 0, pleat.Errorf(pleat.CodeConflict, "the workflow has no %s, so no frame can be taken from it",
+			name)
 	}
 	f, info, err := s.blobs.Open(ctx, v.Artifacts[i].Key)
 	if err != nil {
-		return nil, 0, &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now; try again", Err: err}
+		return nil, 0, &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now; try again",
+			Err: err}
 	}
 	return f, info.Bytes, nil
 }
 
 // keepFrame puts a frame into the library.
-func (s *Server) keepFrame(ctx context.Context, owner pleat.UserID, v *store.WorkflowView, in *api.ExtractFrame, frame calvados.Frame, pdb io.Reader) (string, *store.LibraryFile, error) {
-	about, err := json.Marshal(map[string]any{"workflowId": v.Workflow.ID, "taskId": v.Run.ID, "frameIndex": frame.Index, "timeNs": frame.TimeNs, "selection": in.Selection})
+func (s *Server) keepFrame(ctx context.Context, owner pleat.UserID, v *store.WorkflowView, in *api.ExtractFrame,
+	frame calvados.Frame, pdb io.Reader) (string, *store.LibraryFile, error) {
+	about, err := json.Marshal(map[string]any{
+		"workflowId": v.Workflow.ID, "taskId": v.Run.ID, "frameIndex": frame.Index, "timeNs": frame.TimeNs,
+		"selection": in.Selection,
+	})
 	if err != nil {
 		return "", nil, err
 	}
-	item, err := s.store.CreateItem(ctx, store.LibraryItem{Owner: owner, Name: in.OutputFilename, Type: "file", FileType: "pdb", Origin: "extract-frame", Workflow: v.Workflow.ID, Metadata: about})
+	item, err := s.store.CreateItem(ctx, store.LibraryItem{
+		Owner:    owner,
+		Name:     in.OutputFilename,
+		Type:     "file",
+		FileType: "pdb",
+		Origin:   "extract-frame",
+		Workflow: v.Workflow.ID,
+		Metadata: about,
+	})
 	if err != nil {
 		return "", nil, err
 	}

@@ -53,7 +53,8 @@ func jobsFilter(r *http.Request) (store.Filter, error) {
 	}
 	f.State = pleat.State(q.Get("status"))
 	if f.State != "" && !slices.Contains(pleat.JobStates(), f.State) {
-		return f, pleat.Invalidf("status is %q; it may be PENDING, INITIALIZED, RUNNING, COMPLETED, FAILED or STOPPED", pleat.Clip(string(f.State)))
+		return f, pleat.Invalidf("status is %q; it may be PENDING, INITIALIZED, RUNNING, COMPLETED, FAILED or STOPPED",
+			pleat.Clip(string(f.State)))
 	}
 	f.Query = q.Get("q")
 	if !utf8.ValidString(f.Query) || len(f.Query) > 4*pleat.MaxName {
@@ -66,9 +67,21 @@ func cursorOf(id pleat.JobID) string { return base64.RawURLEncoding.EncodeToStri
 
 func jobRow(r *store.JobRow) api.JobRow {
 	return api.JobRow{
-		ID: string(r.ID), JobRunID: string(r.Run), Name: r.Name, Status: string(r.State), IsPublic: r.Public, ModelName: r.Model,
-		Stage: stage(r.State, r.Stage), Done: r.Done, Total: r.Total, MeanPLLDT: r.MeanPLDDT, Error: failureText(r.Failure),
-		Date: api.At(r.CreatedAt), UpdatedAt: api.At(r.UpdatedAt), StartedAt: maybe(r.Started), FinishedAt: maybe(r.Finished),
+		ID:         string(r.ID),
+		JobRunID:   string(r.Run),
+		Name:       r.Name,
+		Status:     string(r.State),
+		IsPublic:   r.Public,
+		ModelName:  r.Model,
+		Stage:      stage(r.State, r.Stage),
+		Done:       r.Done,
+		Total:      r.Total,
+		MeanPLLDT:  r.MeanPLDDT,
+		Error:      failureText(r.Failure),
+		Date:       api.At(r.CreatedAt),
+		UpdatedAt:  api.At(r.UpdatedAt),
+		StartedAt:  maybe(r.Started),
+		FinishedAt: maybe(r.Finished),
 	}
 }
 
@@ -138,7 +151,12 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 			return out, err
 		}
 		for i := range list {
-			out.Deliveries = append(out.Deliveries, api.LinkedItem{ID: list[i].ID, Type: string(list[i].Destination), Status: list[i].Status, Name: string(list[i].EventName)})
+			out.Deliveries = append(out.Deliveries, api.LinkedItem{
+				ID:     list[i].ID,
+				Type:   string(list[i].Destination),
+				Status: list[i].Status,
+				Name:   string(list[i].EventName),
+			})
 		}
 	}
 	if out.Workflows, err = s.linkedTo(ctx, &v.Job, head.Mine); err != nil {
@@ -149,7 +167,15 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	}
 	for i := range v.Job.Sequences {
 		q := &v.Job.Sequences[i]
-		out.Sequences = append(out.Sequences, api.ViewSequence{ID: string(q.ID), Type: string(q.Kind), Name: text(q.Label), Sequence: q.Text, Chains: q.Chains, Count: q.Count, Item: itemOut(q, head.Mine)})
+		out.Sequences = append(out.Sequences, api.ViewSequence{
+			ID:       string(q.ID),
+			Type:     string(q.Kind),
+			Name:     text(q.Label),
+			Sequence: q.Text,
+			Chains:   q.Chains,
+			Count:    q.Count,
+			Item:     itemOut(q, head.Mine),
+		})
 	}
 	if v.Run.Result != nil {
 		for i := range v.Run.Result.Predictions {
@@ -179,10 +205,24 @@ func itemOut(q *pleat.Sequence, mine bool) api.SequenceItem {
 		count = &q.Count
 	}
 	if q.Kind == pleat.Ligand {
-		item.LigandSequence = &api.LigandSequence{Sequence: q.Text, IsCCD: q.CCD, ChainID: q.ChainID, Label: q.Label, Count: count, PropertyType: q.PropertyType}
+		item.LigandSequence = &api.LigandSequence{
+			Sequence:     q.Text,
+			IsCCD:        q.CCD,
+			ChainID:      q.ChainID,
+			Label:        q.Label,
+			Count:        count,
+			PropertyType: q.PropertyType,
+		}
 		return item
 	}
-	chain := &api.Polymer{Sequence: q.Text, ChainID: q.ChainID, Label: q.Label, Count: count, PropertyType: q.PropertyType, Cyclic: q.Cyclic}
+	chain := &api.Polymer{
+		Sequence:     q.Text,
+		ChainID:      q.ChainID,
+		Label:        q.Label,
+		Count:        count,
+		PropertyType: q.PropertyType,
+		Cyclic:       q.Cyclic,
+	}
 	for _, m := range q.Modifications {
 		chain.Modifications = append(chain.Modifications, api.Modification{ResIdx: m.Residue, CCD: m.CCD})
 	}
@@ -219,16 +259,34 @@ func (s *Server) viewFor(ctx context.Context, head seen) (store.View, error) {
 
 func jobOut(j *pleat.Job) api.Job {
 	return api.Job{
-		ID: string(j.ID), Status: string(j.State), Name: j.Name, Date: api.At(j.CreatedAt), UpdatedAt: api.At(j.UpdatedAt),
-		IsComplex: j.Complex, IsPublic: j.Public, JobRunID: string(j.Run),
+		ID:        string(j.ID),
+		Status:    string(j.State),
+		Name:      j.Name,
+		Date:      api.At(j.CreatedAt),
+		UpdatedAt: api.At(j.UpdatedAt),
+		IsComplex: j.Complex,
+		IsPublic:  j.Public,
+		JobRunID:  string(j.Run),
 	}
 }
 
 func runOut(r *pleat.Run) api.Run {
 	out := api.Run{
-		ID: string(r.ID), Number: r.Number, Status: string(r.State), MSAStatus: string(r.MSA), ModelName: r.Model, WeightSet: r.WeightSet,
-		Method: r.Method, Engine: r.Engine, Seed: r.Seed, CreatedAt: api.At(r.CreatedAt), StartedAt: maybe(r.StartedAt), FinishedAt: maybe(r.FinishedAt),
-		Seconds: r.Seconds(), Timings: map[string]float64{}, Notes: []string{},
+		ID:         string(r.ID),
+		Number:     r.Number,
+		Status:     string(r.State),
+		MSAStatus:  string(r.MSA),
+		ModelName:  r.Model,
+		WeightSet:  r.WeightSet,
+		Method:     r.Method,
+		Engine:     r.Engine,
+		Seed:       r.Seed,
+		CreatedAt:  api.At(r.CreatedAt),
+		StartedAt:  maybe(r.StartedAt),
+		FinishedAt: maybe(r.FinishedAt),
+		Seconds:    r.Seconds(),
+		Timings:    map[string]float64{},
+		Notes:      []string{},
 	}
 	if r.Result != nil {
 		if r.Result.Timings != nil {
@@ -243,8 +301,17 @@ func runOut(r *pleat.Run) api.Run {
 }
 
 func scored(p *pleat.Prediction) api.ScoredChains {
-	out := api.ScoredChains{SequenceID: string(p.Sequence), Chains: append([]string{}, p.Chains...), MeanPLLDT: p.MeanPLDDT, PTM: p.PTM, IPTM: p.IPTM,
-		MaxPAE: p.MaxPAE, Confidence: p.Confidence, Pairs: []api.PairScore{}, Affinity: affinity(p.Affinity)}
+	out := api.ScoredChains{
+		SequenceID: string(p.Sequence),
+		Chains:     append([]string{}, p.Chains...),
+		MeanPLLDT:  p.MeanPLDDT,
+		PTM:        p.PTM,
+		IPTM:       p.IPTM,
+		MaxPAE:     p.MaxPAE,
+		Confidence: p.Confidence,
+		Pairs:      []api.PairScore{},
+		Affinity:   affinity(p.Affinity),
+	}
 	for _, q := range p.Pairs {
 		out.Pairs = append(out.Pairs, api.PairScore{A: q.A, B: q.B, IPTM: q.IPTM, IPSAE: q.IPSAE, PDockQ2: q.PDockQ2})
 	}

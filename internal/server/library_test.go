@@ -42,18 +42,25 @@ func TestLibrary(t *testing.T) {
 	h := newFlowHouse(t)
 	ctx, c := context.Background(), h.client(h.key)
 	_, ben := h.newUser("ben")
-	made := h.as(h.key, "POST", "/v1/library/create", `{"name":"structures","type":"folder","metadata":{"project":"x","files":"mine"}}`)
+	made := h.as(h.key, "POST", "/v1/library/create",
+		`{"name":"structures","type":"folder","metadata":{"project":"x","files":"mine"}}`)
 	var folder api.CreatedItem
 	if made.status != 201 || json.Unmarshal([]byte(made.body), &folder) != nil {
 		t.Fatalf("%d %s", made.status, made.body)
 	}
-	item, err := c.CreateItem(ctx, api.CreateItem{Name: "small", FileType: "pdb", Origin: "upload", ParentID: folder.ID})
+	item, err := c.CreateItem(ctx, api.CreateItem{
+		Name:     "small",
+		FileType: "pdb",
+		Origin:   "upload",
+		ParentID: folder.ID,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	up, err := c.UploadFile(ctx, item.ID, "my structure.pdb", strings.NewReader(smallPDB))
 	sum := sha256.Sum256([]byte(smallPDB))
-	if err != nil || len(up.Files) != 1 || up.Files[0].SHA256 != hex.EncodeToString(sum[:]) || up.Files[0].ContentType != "chemical/x-pdb" {
+	if err != nil || len(up.Files) != 1 || up.Files[0].SHA256 != hex.EncodeToString(sum[:]) ||
+		up.Files[0].ContentType != "chemical/x-pdb" {
 		t.Fatalf("%+v %v", up, err)
 	}
 	view := h.as(h.key, "GET", "/v1/library/"+item.ID, nil)
@@ -65,27 +72,33 @@ func TestLibrary(t *testing.T) {
 		}
 		ParentID string `json:"parent_id"`
 	}
-	if json.Unmarshal([]byte(view.body), &got) != nil || len(got.Metadata.Files) != 1 || got.Metadata.Files[0].FileName != "my structure.pdb" || got.ParentID != folder.ID {
+	if json.Unmarshal([]byte(view.body), &got) != nil || len(got.Metadata.Files) != 1 ||
+		got.Metadata.Files[0].FileName != "my structure.pdb" || got.ParentID != folder.ID {
 		t.Errorf("%s", view.body)
 	}
-	if v, err := c.LibraryItem(ctx, folder.ID); err != nil || len(v.Children) != 1 || v.Children[0].ID != item.ID || !strings.Contains(string(v.Metadata), `"project":"x"`) {
+	if v, err := c.LibraryItem(ctx, folder.ID); err != nil || len(v.Children) != 1 || v.Children[0].ID != item.ID ||
+		!strings.Contains(string(v.Metadata), `"project":"x"`) {
 		t.Errorf("%+v %v", v, err)
 	}
 	link, err := c.LibraryFileURL(ctx, item.ID, "my structure.pdb")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := h.ask("GET", link, nil); r.status != 200 || r.body != smallPDB || r.header.Get("Content-Type") != "chemical/x-pdb" {
+	if r := h.ask("GET", link, nil); r.status != 200 || r.body != smallPDB ||
+		r.header.Get("Content-Type") != "chemical/x-pdb" {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	for _, bad := range []string{strings.Replace(link, "s=", "s=x", 1), strings.Replace(link, "e=", "e=9", 1), strings.Split(link, "?")[0]} {
+	for _, bad := range []string{strings.Replace(link, "s=", "s=x", 1), strings.Replace(link, "e=", "e=9", 1),
+		strings.Split(link, "?")[0]} {
 		if r := h.ask("GET", bad, nil); r.status != 401 {
 			t.Errorf("%s: %d", bad, r.status)
 		}
 	}
 	// strangers, and what does not fit
-	for _, r := range []reply{h.as(ben, "GET", "/v1/library/"+item.ID, nil), h.as(ben, "DELETE", "/v1/library/"+item.ID, nil),
-		h.as(ben, "GET", "/v1/library/file/"+item.ID+"/my%20structure.pdb", nil), h.as(ben, "POST", "/v1/library/create", `{"name":"x","parent_id":"`+folder.ID+`"}`)} {
+	for _, r := range []reply{h.as(ben, "GET", "/v1/library/"+item.ID, nil),
+		h.as(ben, "DELETE", "/v1/library/"+item.ID, nil),
+		h.as(ben, "GET", "/v1/library/file/"+item.ID+"/my%20structure.pdb", nil),
+		h.as(ben, "POST", "/v1/library/create", `{"name":"x","parent_id":"`+folder.ID+`"}`)} {
 		if r.status != 404 || !strings.Contains(r.message(t), "Library item not found") {
 			t.Errorf("a stranger: %d %s", r.status, r.body)
 		}
@@ -94,7 +107,8 @@ func TestLibrary(t *testing.T) {
 		t.Errorf("%+v %v", list, err)
 	}
 	// another file of the same name kills the old link; deletion kills all
-	if _, err := c.UploadFile(ctx, item.ID, "my structure.pdb", strings.NewReader(strings.Replace(smallPDB, "SER", "ALA", 1))); err != nil {
+	if _, err := c.UploadFile(ctx, item.ID, "my structure.pdb",
+		strings.NewReader(strings.Replace(smallPDB, "SER", "ALA", 1))); err != nil {
 		t.Fatal(err)
 	}
 	if r := h.ask("GET", link, nil); r.status != 401 {
@@ -133,8 +147,10 @@ func TestUploads(t *testing.T) {
 	h := newFlowHouse(t)
 	item := h.item(h.key, "x", "")
 	good := map[string]string{
-		"a.pdb": smallPDB, "a.ENT": smallPDB, "pae.json": `{"predicted_aligned_error":[[0,1],[1,0]]}`, "seq.fasta": ">x\nGSGS\n", "seq.fa": ">x\nGSGS\n",
-		"aln.a3m": "#1\n>x\nGSGS\n>y\nG-aGS\n", "b.cif": "data_x\nloop_\n_atom_site.group_PDB\n_atom_site.id\n_atom_site.type_symbol\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\nATOM 1 C CA GLY A 1 0.0 0.0 0.0\n",
+		"a.pdb": smallPDB, "a.ENT": smallPDB, "pae.json": `{"predicted_aligned_error":[[0,1],[1,0]]}`,
+		"seq.fasta": ">x\nGSGS\n", "seq.fa": ">x\nGSGS\n",
+		"aln.a3m": "#1\n>x\nGSGS\n>y\nG-aGS\n",
+		"b.cif":   "data_x\nloop_\n_atom_site.group_PDB\n_atom_site.id\n_atom_site.type_symbol\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\nATOM 1 C CA GLY A 1 0.0 0.0 0.0\n",
 	}
 	for name, content := range good {
 		if r := h.upload(item, [3]string{"files", name, content}); r.status != 200 {
@@ -167,7 +183,8 @@ func TestUploads(t *testing.T) {
 			t.Errorf("%s %q: %d %s; want %q", pleat.Clip(c.name), pleat.Clip(c.content), r.status, r.body, c.want)
 		}
 	}
-	if r := h.upload(item, [3]string{"file", "a.pdb", smallPDB}); r.status != 400 || !strings.Contains(r.message(t), `unknown field "file"`) {
+	if r := h.upload(item, [3]string{"file", "a.pdb", smallPDB}); r.status != 400 ||
+		!strings.Contains(r.message(t), `unknown field "file"`) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	if r := h.upload(item); r.status != 400 {
@@ -176,12 +193,17 @@ func TestUploads(t *testing.T) {
 	if r := h.as(h.key, "POST", "/v1/library/"+item+"/upload-files", `{}`); r.status != 415 {
 		t.Errorf("JSON: %d %s", r.status, r.body)
 	}
-	if r := h.as(h.key, "POST", "/v1/library/"+item+"/upload-files", "--x\r\nContent-Disposition: form-data; name=\"files\"; filename=\"a.pdb\"\r\n\r\nATOM", "Content-Type", "multipart/form-data; boundary=x"); r.status != 400 {
+	if r := h.as(h.key, "POST", "/v1/library/"+item+"/upload-files",
+		"--x\r\nContent-Disposition: form-data; name=\"files\"; filename=\"a.pdb\"\r\n\r\nATOM", "Content-Type",
+		"multipart/form-data; boundary=x"); r.status != 400 {
 		t.Errorf("a torn form: %d %s", r.status, r.body)
 	}
 	// nothing that was refused is left in the store of files
 	n := 0
-	if err := h.blobs.Walk(context.Background(), "library/", time.Time{}, func(blob.Info) error { n++; return nil }); err != nil || n != len(good) {
+	if err := h.blobs.Walk(context.Background(), "library/", time.Time{}, func(blob.Info) error {
+		n++
+		return nil
+	}); err != nil || n != len(good) {
 		t.Errorf("%d files are left, want %d: %v", n, len(good), err)
 	}
 }
@@ -189,20 +211,24 @@ func TestUploads(t *testing.T) {
 func TestLibraryQuota(t *testing.T) {
 	h := newHouse(t, func(c *server.Config) { c.LibraryQuota = int64(len(smallPDB)) + 10 })
 	item := h.item(h.key, "x", "a.pdb", smallPDB)
-	if r := h.upload(item, [3]string{"files", "b.pdb", smallPDB}); r.status != 413 || !strings.Contains(r.message(t), "the library may hold") {
+	if r := h.upload(item, [3]string{"files", "b.pdb", smallPDB}); r.status != 413 ||
+		!strings.Contains(r.message(t), "the library may hold") {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	if r := h.upload(item, [3]string{"files", "a.pdb", smallPDB}); r.status != 200 {
 		t.Errorf("in place of itself: %d %s", r.status, r.body)
 	}
-	if r := h.upload(item, [3]string{"files", "big.pdb", strings.Repeat("x", 64<<20+1)}); r.status != http.StatusRequestEntityTooLarge {
+	if r := h.upload(item, [3]string{
+		"files", "big.pdb", strings.Repeat("x", 64<<20+1),
+	}); r.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 }
 
 // No file that is uploaded makes the server answer anything but that it is kept or one sentence about it.
 func FuzzUpload(fz *testing.F) {
-	for name, content := range map[string]string{"a.pdb": smallPDB, "a.cif": "data_x\n", "a.json": `[[0]]`, "a.fa": ">x\nGS\n", "a.a3m": ">x\nG-s\n", "../x": "\x00"} {
+	for name, content := range map[string]string{"a.pdb": smallPDB, "a.cif": "data_x\n", "a.json": `[[0]]`,
+		"a.fa": ">x\nGS\n", "a.a3m": ">x\nG-s\n", "../x": "\x00"} {
 		fz.Add(name, []byte(content))
 	}
 	h := newFlowHouse(fz)

@@ -100,7 +100,8 @@ var (
 		"Server-sent events named job or workflow; their data is a Change.")
 )
 
-// enumNames are the names of the enumerations, by their values in order. Each becomes one component, wherever it is used.
+// enumNames are the names of the enumerations, by their values in order. Each becomes one component, wherever it is
+// used.
 var enumNames = map[string]string{
 	"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED": "JobStatus",
 	"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED":        "WorkflowStatus",
@@ -178,7 +179,9 @@ func operation(reg huma.Registry, rt route, requests map[string]bool) *huma.Oper
 		Parameters:  parameters(rt),
 		Security:    security(rt.access),
 		Responses: map[string]*huma.Response{
-			strconv.Itoa(success): {Description: http.StatusText(success), Content: mediaTypes(reg, rt.handler.response)},
+			strconv.Itoa(success): {
+				Description: http.StatusText(success), Content: mediaTypes(reg, rt.handler.response),
+			},
 		},
 	}
 	if req := rt.handler.request; req.schema != nil {

@@ -74,7 +74,8 @@ func TestDocument(t *testing.T) {
 	check("CreateJob", complexJob, true)
 	check("CreateJob", strings.Replace(trp, `"label"`, `"lable"`, 1), false)
 	check("CreateJob", strings.Replace(trp, `"mini"`, `5`, 1), false)
-	check("CreateJob", `{"name":"x","params":{"modelName":"mini"},"sequences":[{"proteinChain":{"sequence":"A"},"ligandSequence":{"sequence":"C"}}]}`, false)
+	check("CreateJob",
+		`{"name":"x","params":{"modelName":"mini"},"sequences":[{"proteinChain":{"sequence":"A"},"ligandSequence":{"sequence":"C"}}]}`, false)
 	check("CreateJob", `{"name":"x","params":{"modelName":"mini"},"sequences":[{}]}`, false)
 
 	j := h.completed(trp)
@@ -228,7 +229,8 @@ func TestDocumentShape(t *testing.T) {
 			if len(examples) == 0 {
 				continue
 			}
-			compiled, err := compiler.Compile("http://doc/openapi.json#/components/schemas/" + name + "/properties/" + field)
+			compiled, err := compiler.Compile("http://doc/openapi.json#/components/schemas/" + name + "/properties/" +
+				field)
 			if err != nil {
 				t.Errorf("%s.%s: %v", name, field, err)
 				continue
@@ -251,7 +253,8 @@ func TestDocs(t *testing.T) {
 	if !strings.HasPrefix(r.header.Get("Content-Type"), "text/html") {
 		t.Error(r.header)
 	}
-	for _, want := range []string{"/v1/jobs/{id}/results", `id="CreateJob"`, "Idempotency-Key", "modelName", "Needs no credential."} {
+	for _, want := range []string{"/v1/jobs/{id}/results", `id="CreateJob"`, "Idempotency-Key", "modelName",
+		"Needs no credential."} {
 		if !strings.Contains(r.body, want) {
 			t.Errorf("%q is not on the page", want)
 		}
@@ -281,7 +284,8 @@ func TestMetrics(t *testing.T) {
 	r := h.as("secret", "GET", "/metrics", nil)
 	for _, want := range []string{
 		`pleat_tasks{lane="fold/mini",state="queued"} 1`, `pleat_runs_created_total{model="mini"} 1`,
-		`pleat_http_requests_total{route="POST /v1/jobs",status="200"} 1`, `pleat_http_requests_total{route="none",status="404"} 3`, `pleat_database_up 1`, "go_goroutines",
+		`pleat_http_requests_total{route="POST /v1/jobs",status="200"} 1`,
+		`pleat_http_requests_total{route="none",status="404"} 3`, `pleat_database_up 1`, "go_goroutines",
 	} {
 		if !strings.Contains(r.body, want) {
 			t.Errorf("%s is not in\n%s", want, r.body)

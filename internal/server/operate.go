@@ -34,17 +34,21 @@ func (s *Server) ready(ctx context.Context, _ *call) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := s.store.Ping(ctx); err != nil {
-		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: "not ready: the database does not answer", Err: err}
+		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: "not ready: the database does not answer",
+			Err: err}
 	}
 	v, err := s.store.Version(ctx)
 	if err != nil {
-		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: "not ready: the database does not answer", Err: err}
+		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: "not ready: the database does not answer",
+			Err: err}
 	}
 	if v != store.Latest() {
-		return Status{}, pleat.Errorf(pleat.CodeUnavailable, "not ready: the database has schema %d and this version needs %d; run pleat migrate", v, store.Latest())
+		return Status{}, pleat.Errorf(pleat.CodeUnavailable,
+			"not ready: the database has schema %d and this version needs %d; run pleat migrate", v, store.Latest())
 	}
 	if err := s.probe.writable(ctx, s.blobs); err != nil {
-		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: "not ready: files cannot be written", Err: err}
+		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: "not ready: files cannot be written",
+			Err: err}
 	}
 	return Status{"ready", pleat.Version}, nil
 }
@@ -75,8 +79,8 @@ func (p *probe) writable(ctx context.Context, b blob.Store) error {
 	return err
 }
 
-// meters are the figures of one server, in a registry of their own. Labels are routes, methods, status classes, lanes and
-// models: none that a stranger can multiply.
+// meters are the figures of one server, in a registry of their own. Labels are routes, methods, status classes, lanes
+// and models: none that a stranger can multiply.
 type meters struct {
 	registry *prometheus.Registry
 	serve    http.Handler
@@ -91,13 +95,25 @@ type meters struct {
 func newMeters(s *Server) *meters {
 	m := &meters{
 		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pleat_http_requests_total", Help: "Requests answered."}, []string{"route", "status"}),
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pleat_http_request_seconds", Help: "Time to answer; streams are not counted.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}}, []string{"route"}),
-		flying:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "pleat_http_requests_in_flight", Help: "Requests being answered."}),
-		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pleat_event_streams", Help: "Event streams that are open."}),
-		cached:  prometheus.NewCounter(prometheus.CounterOpts{Name: "pleat_results_cached_total", Help: "Results answered from the cache."}),
-		created: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pleat_runs_created_total", Help: "Runs accepted by this server."}, []string{"model"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pleat_http_requests_total", Help: "Requests answered.",
+		}, []string{"route", "status"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pleat_http_request_seconds",
+			Help:    "Time to answer; streams are not counted.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}},
+			[]string{"route"}),
+		flying: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "pleat_http_requests_in_flight", Help: "Requests being answered.",
+		}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "pleat_event_streams", Help: "Event streams that are open.",
+		}),
+		cached: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "pleat_results_cached_total", Help: "Results answered from the cache.",
+		}),
+		created: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pleat_runs_created_total", Help: "Runs accepted by this server.",
+		}, []string{"model"}),
 	}
 	m.registry.MustRegister(m.requests, m.took, m.flying, m.streams, m.cached, m.created, &queueCollector{s: s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -135,9 +151,11 @@ type queueCollector struct {
 }
 
 var (
-	queueDesc  = prometheus.NewDesc("pleat_tasks", "Tasks that have not ended, by lane and state.", []string{"lane", "state"}, nil)
-	oldestDesc = prometheus.NewDesc("pleat_task_oldest_seconds", "Age of the oldest task, by lane and state.", []string{"lane", "state"}, nil)
-	upDesc     = prometheus.NewDesc("pleat_database_up", "Whether the queue could be counted.", nil, nil)
+	queueDesc = prometheus.NewDesc("pleat_tasks", "Tasks that have not ended, by lane and state.",
+		[]string{"lane", "state"}, nil)
+	oldestDesc = prometheus.NewDesc("pleat_task_oldest_seconds", "Age of the oldest task, by lane and state.",
+		[]string{"lane", "state"}, nil)
+	upDesc = prometheus.NewDesc("pleat_database_up", "Whether the queue could be counted.", nil, nil)
 )
 
 func (q *queueCollector) Describe(ch chan<- *prometheus.Desc) {
@@ -163,6 +181,7 @@ func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
 	now := q.s.clock()
 	for _, c := range q.list {
 		ch <- prometheus.MustNewConstMetric(queueDesc, prometheus.GaugeValue, float64(c.N), c.Queue, string(c.State))
-		ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, max(0, now.Sub(c.Oldest).Seconds()), c.Queue, string(c.State))
+		ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, max(0, now.Sub(c.Oldest).Seconds()),
+			c.Queue, string(c.State))
 	}
 }

@@ -48,10 +48,15 @@ func (s *Server) results(ctx context.Context, c *call) error {
 func (s *Server) resultsOf(v *store.View, mine bool, hour time.Time) *api.Results {
 	j, r := &v.Job, &v.Run
 	out := &api.Results{
-		Job: jobOut(j), JobRunID: string(r.ID),
-		Parameters: api.Parameters{Count: len(j.Sequences), CreatedAt: api.At(r.CreatedAt), ModelName: r.Model, WeightSet: r.WeightSet, Method: r.Method,
+		Job:      jobOut(j),
+		JobRunID: string(r.ID),
+		Parameters: api.Parameters{Count: len(j.Sequences), CreatedAt: api.At(r.CreatedAt), ModelName: r.Model,
+			WeightSet: r.WeightSet, Method: r.Method,
 			RelaxPrediction: r.Params.Values["relaxPrediction"] == true},
-		Constraints: constraintsOut(&j.Constraints, mine), SequencesIDs: []string{}, Sequences: []api.ResultSequence{}, Artifacts: []api.Artifact{},
+		Constraints:  constraintsOut(&j.Constraints, mine),
+		SequencesIDs: []string{},
+		Sequences:    []api.ResultSequence{},
+		Artifacts:    []api.Artifact{},
 	}
 	links := make([]string, len(v.Artifacts))
 	for i := range v.Artifacts {
@@ -61,8 +66,14 @@ func (s *Server) resultsOf(v *store.View, mine bool, hour time.Time) *api.Result
 	for i := range j.Sequences {
 		q := &j.Sequences[i]
 		item := api.ResultSequence{
-			ID: string(q.ID), CreatedAt: api.At(q.CreatedAt), UpdatedAt: api.At(j.UpdatedAt), Name: text(q.Label), Sequence: q.Text,
-			Type: string(q.Kind), SequenceType: string(q.Kind), JobRunID: string(r.ID),
+			ID:           string(q.ID),
+			CreatedAt:    api.At(q.CreatedAt),
+			UpdatedAt:    api.At(j.UpdatedAt),
+			Name:         text(q.Label),
+			Sequence:     q.Text,
+			Type:         string(q.Kind),
+			SequenceType: string(q.Kind),
+			JobRunID:     string(r.ID),
 		}
 		if !j.Complex {
 			p := predictionOut(v, q.ID, links)
@@ -80,7 +91,15 @@ func (s *Server) resultsOf(v *store.View, mine bool, hour time.Time) *api.Result
 }
 
 func artifactOut(a *pleat.Artifact, link string) api.Artifact {
-	return api.Artifact{Name: a.Name, Kind: string(a.Kind), URL: link, ContentType: a.ContentType, Bytes: a.Bytes, SHA256: a.SHA256, SequenceID: string(a.Sequence)}
+	return api.Artifact{
+		Name:        a.Name,
+		Kind:        string(a.Kind),
+		URL:         link,
+		ContentType: a.ContentType,
+		Bytes:       a.Bytes,
+		SHA256:      a.SHA256,
+		SequenceID:  string(a.Sequence),
+	}
 }
 
 // predictionOut is the payload of one sequence, or of the complex where the id is empty.
@@ -88,28 +107,36 @@ func predictionOut(v *store.View, id pleat.SequenceID, links []string) api.Predi
 	r := &v.Run
 	minutes := r.Seconds() / 60
 	out := api.Prediction{
-		PredictionStatus: string(r.State), JobRunStatus: string(r.State), MSAStatus: string(r.MSA), Error: failureText(r.Failure),
-		ExecutionMinutes: minutes, ExecutionSnake: minutes, Seed: r.Seed,
+		PredictionStatus: string(r.State),
+		JobRunStatus:     string(r.State),
+		MSAStatus:        string(r.MSA),
+		Error:            failureText(r.Failure),
+		ExecutionMinutes: minutes,
+		ExecutionSnake:   minutes,
+		Seed:             r.Seed,
 	}
 	url := func(kind pleat.ArtifactKind) *string { return pick(v.Artifacts, links, kind, id) }
 	out.PDB, out.CIF, out.Coverage = url(pleat.ArtifactPDB), url(pleat.ArtifactCIF), url(pleat.ArtifactCoverage)
-	out.PAEPlot, out.PLDDTPlot, out.Metrics = url(pleat.ArtifactPAEPlot), url(pleat.ArtifactPLDDTPlot), url(pleat.ArtifactMetrics)
-	out.Config, out.Citations, out.Plots = url(pleat.ArtifactConfig), url(pleat.ArtifactCitations), url(pleat.ArtifactPlots)
+	out.PAEPlot, out.PLDDTPlot, out.Metrics = url(pleat.ArtifactPAEPlot), url(pleat.ArtifactPLDDTPlot),
+		url(pleat.ArtifactMetrics)
+	out.Config, out.Citations, out.Plots = url(pleat.ArtifactConfig), url(pleat.ArtifactCitations),
+		url(pleat.ArtifactPlots)
 	if r.State != pleat.StateCompleted || r.Result == nil {
 		return out
 	}
 	for i := range r.Result.Predictions {
 		p := &r.Result.Predictions[i]
 		if p.Sequence == id || p.Sequence == "" && len(r.Result.Predictions) == 1 && len(v.Job.Sequences) == 1 {
-			out.Prediction, out.MeanPLLDT, out.PTM, out.IPTM, out.MaxPAE, out.Affinity = true, p.MeanPLDDT, p.PTM, p.IPTM, p.MaxPAE, affinity(p.Affinity)
+			out.Prediction, out.MeanPLLDT, out.PTM, out.IPTM, out.MaxPAE, out.Affinity = true, p.MeanPLDDT, p.PTM,
+				p.IPTM, p.MaxPAE, affinity(p.Affinity)
 			break
 		}
 	}
 	return out
 }
 
-// pick finds the link to a file of a kind: the sequence's own, else the whole run's; of two, the PNG, which every reader
-// can show.
+// pick finds the link to a file of a kind: the sequence's own, else the whole run's; of two, the PNG, which every
+// reader can show.
 func pick(all []pleat.Artifact, links []string, kind pleat.ArtifactKind, id pleat.SequenceID) *string {
 	best, score := -1, 0
 	for i := range all {
@@ -134,8 +161,8 @@ func pick(all []pleat.Artifact, links []string, kind pleat.ArtifactKind, id plea
 	return &links[best]
 }
 
-// cacheKey names the bytes of a result: what they tell changes with the version, to whom with mine, their links with the
-// hour.
+// cacheKey names the bytes of a result: what they tell changes with the version, to whom with mine, their links with
+// the hour.
 type cacheKey struct {
 	run     pleat.RunID
 	version int64

@@ -153,7 +153,8 @@ func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 // checkQuery refuses a query that cannot be parsed completely; the standard library would drop the malformed part.
 func checkQuery(r *http.Request) error {
 	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
-		return pleat.Invalidf("the query of the address cannot be read: %s; a %% must be followed by two hexadecimal digits, and parameters are parted by &", pleat.Clip(err.Error()))
+		return pleat.Invalidf("the query of the address cannot be read: %s; a %% must be followed by two hexadecimal "+
+			"digits, and parameters are parted by &", pleat.Clip(err.Error()))
 	}
 	return nil
 }
@@ -164,5 +165,6 @@ const responseTimeout = 30 * time.Second
 // placeholderPage answers / where no page is built in.
 func placeholderPage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write([]byte(`<!doctype html><html lang="en"><meta charset="utf-8"><title>Pleat</title><p>This is Pleat, a service that folds proteins. <a href="/docs">Its interface</a> is at /docs.</p></html>` + "\n"))
+	_, _ = w.Write(
+		[]byte(`<!doctype html><html lang="en"><meta charset="utf-8"><title>Pleat</title><p>This is Pleat, a service that folds proteins. <a href="/docs">Its interface</a> is at /docs.</p></html>` + "\n"))
 }

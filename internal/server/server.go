@@ -59,18 +59,20 @@ import (
 
 // Config is what a server must know. The zero value of each field but PublicURL serves.
 type Config struct {
-	PublicURL    string        // where the world reaches it, such as https://fold.example.org; links are made of it, never of Host
-	Hosts        []string      // further names under which browsers may use their cookie; loopback always counts
-	Quota        int           // creations per user and day (UTC), where the user has no quota of their own; 0: 30
-	MaxBody      int64         // bytes of a job's body; 0: 10 MB
-	CacheBytes   int64         // for encoded results; 0: 16 MiB, negative: none
-	Streams      int           // open event streams per caller; 0: 32
-	Rate         float64       // requests per second and caller; 0: unlimited
-	Burst        int           // how many of those may come at once; 0: twice Rate
-	MetricsToken string        // bearer token that /metrics demands; empty: none
-	IngestSecret string        // what POST /v1/webhooks/events/ingest demands; empty: it refuses everything
-	FetchPDB     bool          // whether workflows may name an entry of the Protein Data Bank, which a worker fetches
-	FetchUniProt bool          // whether workflows may name a UniProt accession, whose predicted structure a worker fetches
+	// where the world reaches it, such as https://fold.example.org; links are made of it, never of Host
+	PublicURL    string
+	Hosts        []string // further names under which browsers may use their cookie; loopback always counts
+	Quota        int      // creations per user and day (UTC), where the user has no quota of their own; 0: 30
+	MaxBody      int64    // bytes of a job's body; 0: 10 MB
+	CacheBytes   int64    // for encoded results; 0: 16 MiB, negative: none
+	Streams      int      // open event streams per caller; 0: 32
+	Rate         float64  // requests per second and caller; 0: unlimited
+	Burst        int      // how many of those may come at once; 0: twice Rate
+	MetricsToken string   // bearer token that /metrics demands; empty: none
+	IngestSecret string   // what POST /v1/webhooks/events/ingest demands; empty: it refuses everything
+	FetchPDB     bool     // whether workflows may name an entry of the Protein Data Bank, which a worker fetches
+	// whether workflows may name a UniProt accession, whose predicted structure a worker fetches
+	FetchUniProt bool
 	LibraryQuota int64         // bytes that a user's library may hold; 0: 1 GiB
 	LinkFor      time.Duration // how long a link to a private artifact lives at most: 2 to 24 h; 0: 24 h
 }
@@ -121,12 +123,22 @@ type Deps struct {
 // New makes a server.
 func New(cfg Config, d Deps) (*Server, error) {
 	u, err := url.Parse(cfg.PublicURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" ||
+		u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("the public address is %q; it must look like https://fold.example.org", cfg.PublicURL)
 	}
 	defaults(&cfg)
-	s := &Server{cfg: cfg, public: u, store: d.Store, blobs: d.Blobs, ring: d.Ring, clock: d.Clock, log: d.Log, stop: make(chan struct{}),
-		checks: make(chan struct{}, uploadChecks)}
+	s := &Server{
+		cfg:    cfg,
+		public: u,
+		store:  d.Store,
+		blobs:  d.Blobs,
+		ring:   d.Ring,
+		clock:  d.Clock,
+		log:    d.Log,
+		stop:   make(chan struct{}),
+		checks: make(chan struct{}, uploadChecks),
+	}
 	if s.clock == nil {
 		s.clock = time.Now
 	}

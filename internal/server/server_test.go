@@ -77,15 +77,33 @@ func f(v float64) *float64 { return &v }
 // testModel folds proteins one by one; big folds everything together.
 var (
 	testModel = pleat.Model{
-		Name: "mini", Kind: pleat.TaskFold, Title: "Mini", Engine: "mini", Version: "1", WeightSet: "none", Method: "fragments", Licence: "Apache-2.0", Device: "cpu",
-		Entities: []pleat.EntityKind{pleat.Protein}, MinTokens: 5, MaxTokens: 200,
-		Params: []pleat.ParamSpec{{Name: "seed", Type: pleat.ParamString, Doc: "Seed."}, {Name: "samplingSteps", Type: pleat.ParamInt, Default: 400, Min: f(1), Max: f(5000), Doc: "Steps."}},
-		Memory: pleat.MemoryModel{Base: 1e6, Linear: 10}, Speed: pleat.SpeedModel{Base: 1, Linear: .5}, Confidence: "estimated", Notice: "Short chains only.",
-		Citations: []pleat.Citation{{Key: "x", BibTeX: "@misc{x}"}},
+		Name:      "mini",
+		Kind:      pleat.TaskFold,
+		Title:     "Mini",
+		Engine:    "mini",
+		Version:   "1",
+		WeightSet: "none",
+		Method:    "fragments",
+		Licence:   "Apache-2.0",
+		Device:    "cpu",
+		Entities:  []pleat.EntityKind{pleat.Protein},
+		MinTokens: 5,
+		MaxTokens: 200,
+		Params: []pleat.ParamSpec{{Name: "seed", Type: pleat.ParamString, Doc: "Seed."},
+			{Name: "samplingSteps", Type: pleat.ParamInt, Default: 400, Min: f(1), Max: f(5000), Doc: "Steps."}},
+		Memory:     pleat.MemoryModel{Base: 1e6, Linear: 10},
+		Speed:      pleat.SpeedModel{Base: 1, Linear: .5},
+		Confidence: "estimated",
+		Notice:     "Short chains only.",
+		Citations:  []pleat.Citation{{Key: "x", BibTeX: "@misc{x}"}},
 	}
 	bigModel = pleat.Model{
-		Name: "big", Kind: pleat.TaskFold, Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand}, MaxTokens: 3000,
-		Features: []pleat.Feature{pleat.FeatureComplex, pleat.FeatureConstraints, pleat.FeatureAffinity, pleat.FeatureModifications, pleat.FeatureCyclic},
+		Name:      "big",
+		Kind:      pleat.TaskFold,
+		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
+		MaxTokens: 3000,
+		Features: []pleat.Feature{pleat.FeatureComplex, pleat.FeatureConstraints, pleat.FeatureAffinity,
+			pleat.FeatureModifications, pleat.FeatureCyclic},
 	}
 )
 
@@ -105,7 +123,8 @@ func newHouseWith(t testing.TB, change func(*server.Config, *server.Deps)) *hous
 	h := &house{t: t, clock: &clock{}, log: &lockedBuffer{}}
 	dir := t.TempDir()
 	var err error
-	if h.store, err = store.Open(ctx, "sqlite:"+filepath.Join(dir, "pleat.db"), store.Options{Clock: h.clock.now}); err != nil {
+	if h.store, err = store.Open(ctx, "sqlite:"+filepath.Join(dir, "pleat.db"),
+		store.Options{Clock: h.clock.now}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.store.Close() })
@@ -153,7 +172,8 @@ func (h *house) newUser(name string) (pleat.UserID, string) {
 		h.t.Fatal(err)
 	}
 	key := seal.NewKey()
-	if _, err := h.store.CreateKey(context.Background(), u.ID, seal.Prefix(key), seal.HashKey(key), "test"); err != nil {
+	if _, err := h.store.CreateKey(context.Background(), u.ID, seal.Prefix(key), seal.HashKey(key),
+		"test"); err != nil {
 		h.t.Fatal(err)
 	}
 	return u.ID, key
@@ -256,14 +276,23 @@ func (h *house) claim() store.ClaimedTask {
 }
 
 // put stores a file and returns its artifact.
-func (h *house) put(c store.ClaimedTask, kind pleat.ArtifactKind, name, contentType, body string, seq pleat.SequenceID) pleat.Artifact {
+func (h *house) put(c store.ClaimedTask, kind pleat.ArtifactKind, name, contentType, body string,
+	seq pleat.SequenceID) pleat.Artifact {
 	h.t.Helper()
 	key := "runs/" + string(c.Fold.Run) + "/1/" + name
 	if _, err := h.blobs.Put(context.Background(), key, strings.NewReader(body)); err != nil {
 		h.t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(body))
-	return pleat.Artifact{Kind: kind, Name: name, ContentType: contentType, Bytes: int64(len(body)), SHA256: hex.EncodeToString(sum[:]), Key: key, Sequence: seq}
+	return pleat.Artifact{
+		Kind:        kind,
+		Name:        name,
+		ContentType: contentType,
+		Bytes:       int64(len(body)),
+		SHA256:      hex.EncodeToString(sum[:]),
+		Key:         key,
+		Sequence:    seq,
+	}
 }
 
 const cif = "data_fold\n# a structure\n"
@@ -279,10 +308,18 @@ func (h *house) finish(c store.ClaimedTask) {
 		h.put(c, pleat.ArtifactCitations, "citations.bib", "text/plain", "@misc{x}", ""),
 		h.put(c, pleat.ArtifactArchive, "archive.zip", "application/zip", "PK-zip", ""),
 	}
-	err := h.store.FinishRun(context.Background(), store.RunFinished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "w1", State: pleat.StateCompleted,
-		Result: &pleat.Result{Predictions: []pleat.Prediction{{Sequence: seq, Chains: []string{"A"}, MeanPLDDT: f(81.5), PTM: f(.62), Confidence: "estimated"}},
+	err := h.store.FinishRun(context.Background(), store.RunFinished{
+		Task:    c.Task.ID,
+		Attempt: c.Task.Attempt,
+		Worker:  "w1",
+		State:   pleat.StateCompleted,
+		Result: &pleat.Result{Predictions: []pleat.Prediction{
+			{Sequence: seq, Chains: []string{"A"}, MeanPLDDT: f(81.5), PTM: f(.62), Confidence: "estimated"},
+		},
 			Timings: map[string]float64{"infer": 1.5}},
-		Artifacts: arts, Engine: "mini 1"})
+		Artifacts: arts,
+		Engine:    "mini 1",
+	})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -65,7 +65,8 @@ type sse struct {
 func (s *Server) openStream(c *call) (stream *sse, closed func(), err error) {
 	who := s.caller(c)
 	if !s.streams.enter(who, s.cfg.Streams) {
-		return nil, nil, pleat.Errorf(pleat.CodeLimited, "Too many event streams are open; at most %d may be", s.cfg.Streams)
+		return nil, nil, pleat.Errorf(pleat.CodeLimited, "Too many event streams are open; at most %d may be",
+			s.cfg.Streams)
 	}
 	s.meters.streams.Inc()
 	closed = func() {
@@ -142,7 +143,10 @@ func (s *Server) jobEvents(ctx context.Context, c *call) error {
 
 func (s *Server) toldOf(c *call, head seen) told {
 	return told{
-		run: head.Run, state: head.State, mine: head.Mine, ids: api.Event{JobID: string(head.Job), JobRunID: string(head.Run)},
+		run:   head.Run,
+		state: head.State,
+		mine:  head.Mine,
+		ids:   api.Event{JobID: string(head.Job), JobRunID: string(head.Run)},
 		again: func(ctx context.Context) (told, error) {
 			now, err := s.seeJob(ctx, c, head.Job)
 			return told{run: now.Run, mine: now.Mine}, err
@@ -199,7 +203,8 @@ func quiet(c *call, err error) error {
 }
 
 // tellRun writes a run's events as they come.
-func (s *Server) tellRun(ctx context.Context, st *sse, of told, batch []pleat.Progress, last int64, news <-chan struct{}) error {
+func (s *Server) tellRun(ctx context.Context, st *sse, of told, batch []pleat.Progress, last int64,
+	news <-chan struct{}) error {
 	beat, tick := time.NewTicker(heartbeat), time.NewTicker(poll)
 	defer beat.Stop()
 	defer tick.Stop()
@@ -255,7 +260,8 @@ func writeProgress(ctx context.Context, st *sse, of told, batch []pleat.Progress
 			continue
 		}
 		e := of.ids
-		e.Seq, e.At, e.Kind, e.State, e.Stage, e.Done, e.Total = p.Seq, api.At(p.At), string(p.Kind), string(p.State), p.Stage, p.Done, p.Total
+		e.Seq, e.At, e.Kind, e.State, e.Stage, e.Done, e.Total = p.Seq, api.At(p.At), string(p.Kind), string(p.State),
+			p.Stage, p.Done, p.Total
 		switch p.Kind {
 		case pleat.ProgressState:
 			e.Error = p.Line
@@ -329,7 +335,8 @@ type toldChanges struct {
 
 type changeMark struct{ at, seq, version int64 }
 
-// writeChanges tells what is new. It asks from a little before the last cursor, since commits become visible out of order.
+// writeChanges tells what is new. It asks from a little before the last cursor, since commits become visible out of
+// order.
 func (s *Server) writeChanges(ctx context.Context, c *call, st *sse, t *toldChanges) error {
 	since := max(t.from, t.last-changeOverlap.Microseconds())
 	for {
@@ -348,7 +355,14 @@ func (s *Server) writeChanges(ctx context.Context, c *call, st *sse, t *toldChan
 			}
 			t.seen[n.Run] = mark
 			t.last = max(t.last, n.At)
-			e := api.Change{Cursor: t.last, Status: string(n.State), Stage: stage(n.State, n.Stage), Done: n.Done, Total: n.Total, Version: n.Version}
+			e := api.Change{
+				Cursor:  t.last,
+				Status:  string(n.State),
+				Stage:   stage(n.State, n.Stage),
+				Done:    n.Done,
+				Total:   n.Total,
+				Version: n.Version,
+			}
 			name := "job"
 			if n.Kind == pleat.TaskFold {
 				e.JobID, e.JobRunID, e.JobName = string(n.Job), string(n.Run), n.Name

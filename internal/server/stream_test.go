@@ -49,7 +49,12 @@ func (e *events) next(t *testing.T) api.Event {
 
 func (h *house) beat(c store.ClaimedTask, p ...pleat.Progress) {
 	h.t.Helper()
-	if _, err := h.store.Heartbeat(context.Background(), "w1", []pleat.Heartbeat{{Task: c.Task.ID, Attempt: c.Task.Attempt, Run: c.Fold.Run, Progress: p}}); err != nil {
+	if _, err := h.store.Heartbeat(context.Background(), "w1", []pleat.Heartbeat{{
+		Task:     c.Task.ID,
+		Attempt:  c.Task.Attempt,
+		Run:      c.Fold.Run,
+		Progress: p,
+	}}); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -60,7 +65,8 @@ func TestFollow(t *testing.T) {
 	ctx, c := t.Context(), h.client(h.key)
 	mine, theirs := follow(ctx, c, j.JobID, 0), follow(ctx, h.client(""), j.JobID, 0)
 	task := h.claim()
-	if e := mine.next(t); e.Kind != "state" || e.State != api.Running || e.JobID != j.JobID || e.JobRunID != j.JobRunID || e.Seq != 1 || e.At.IsZero() {
+	if e := mine.next(t); e.Kind != "state" || e.State != api.Running || e.JobID != j.JobID ||
+		e.JobRunID != j.JobRunID || e.Seq != 1 || e.At.IsZero() {
 		t.Errorf("%+v", e)
 	}
 	best := time.Hour
@@ -79,7 +85,8 @@ func TestFollow(t *testing.T) {
 	if e := mine.next(t); e.Kind != "log" || e.Line != "a word" {
 		t.Errorf("%+v", e)
 	}
-	err := h.store.AddArtifact(ctx, task.Task.ID, 1, "w1", h.put(task, pleat.ArtifactCoverage, "coverage.png", "image/png", "png", ""))
+	err := h.store.AddArtifact(ctx, task.Task.ID, 1, "w1",
+		h.put(task, pleat.ArtifactCoverage, "coverage.png", "image/png", "png", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,10 +125,13 @@ func TestFollow(t *testing.T) {
 	if e := again.next(t); e.Seq != 3 {
 		t.Errorf("resumed with %+v", e)
 	}
-	if err := c.Follow(ctx, j.JobID, last.Seq, func(api.Event) error { return errors.New("an event after the last") }); err != nil {
+	if err := c.Follow(ctx, j.JobID, last.Seq, func(api.Event) error {
+		return errors.New("an event after the last")
+	}); err != nil {
 		t.Error(err)
 	}
-	if r := h.as(h.key, "GET", "/v1/jobs/"+j.JobID+"/events", nil, "Last-Event-ID", "999"); r.status != http.StatusNoContent {
+	if r := h.as(h.key, "GET", "/v1/jobs/"+j.JobID+"/events", nil, "Last-Event-ID",
+		"999"); r.status != http.StatusNoContent {
 		t.Errorf("past the end: %d", r.status)
 	}
 }
@@ -131,7 +141,9 @@ func TestStreamOnTheWire(t *testing.T) {
 	h := newHouse(t)
 	j := h.completed(trp)
 	r := h.as(h.key, "GET", "/v1/jobs/"+j.JobID+"/events", nil)
-	if r.header.Get("Content-Type") != "text/event-stream" || !strings.HasPrefix(r.body, ": open\n\nevent: state\nid: 1\ndata: {\"seq\":1,") || !strings.HasSuffix(r.body, "}\n\n") {
+	if r.header.Get("Content-Type") != "text/event-stream" ||
+		!strings.HasPrefix(r.body, ": open\n\nevent: state\nid: 1\ndata: {\"seq\":1,") ||
+		!strings.HasSuffix(r.body, "}\n\n") {
 		t.Errorf("%v\n%s", r.header, r.body)
 	}
 	if strings.Count(r.body, "event: state\n") != 2 {
@@ -227,7 +239,8 @@ func TestStreamsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, all := readStream(t, url, "X-API-Key", key.Secret), readStream(t, h.http.URL+"/v1/events", "X-API-Key", key.Secret)
+	one, all := readStream(t, url, "X-API-Key", key.Secret),
+		readStream(t, h.http.URL+"/v1/events", "X-API-Key", key.Secret)
 	beats := 0
 	for line := range one {
 		if line == ": here" {
@@ -313,7 +326,8 @@ func TestRate(t *testing.T) {
 			t.Fatal(r.body)
 		}
 	}
-	if r := h.as(h.key, "GET", "/v1/usage", nil); r.status != 429 || r.message(t) == "" || r.header.Get("Retry-After") != "2" {
+	if r := h.as(h.key, "GET", "/v1/usage", nil); r.status != 429 || r.message(t) == "" ||
+		r.header.Get("Retry-After") != "2" {
 		t.Errorf("%d %s %v", r.status, r.body, r.header)
 	}
 }

@@ -49,14 +49,23 @@ func visitWebhooks(h *house, visit func(route, schema string, r reply, want int)
 	one := "/v1/webhooks/deliveries/" + id
 	visit("GET /v1/webhooks/deliveries/{id}", "DeliveryDetail", as("GET", one, nil), 200)
 	visit("POST /v1/webhooks/deliveries/{id}/redeliver", "Error", as("POST", one+"/redeliver", nil), 409)
-	h.deliver(webhook.Attempt{Status: 500, Error: webhook.ClassStatus, Message: "no", Answer: "broken", Headers: map[string]string{"Server": "x"}}, time.Time{})
+	h.deliver(webhook.Attempt{
+		Status:  500,
+		Error:   webhook.ClassStatus,
+		Message: "no",
+		Answer:  "broken",
+		Headers: map[string]string{"Server": "x"},
+	}, time.Time{})
 	visit("GET /v1/webhooks/deliveries/{id}", "DeliveryDetail", as("GET", one, nil), 200)
 	visit("POST /v1/webhooks/deliveries/{id}/redeliver", "Delivery", as("POST", one+"/redeliver", nil), 200)
-	visit("POST /v1/webhooks/deliveries/redeliver", "Redelivered", as("POST", "/v1/webhooks/deliveries/redeliver", `{"status":"FAILED"}`), 200)
+	visit("POST /v1/webhooks/deliveries/redeliver", "Redelivered",
+		as("POST", "/v1/webhooks/deliveries/redeliver", `{"status":"FAILED"}`), 200)
 	visit("POST /v1/webhooks/test", "Delivery", as("POST", "/v1/webhooks/test", nil), 200)
-	event := `{"source_kind":"fold_job","event_name":"on_complete","status":"COMPLETED","source_id":"` + j.JobID + `","payload":{"x":1}}`
+	event := `{"source_kind":"fold_job","event_name":"on_complete","status":"COMPLETED","source_id":"` + j.JobID +
+		`","payload":{"x":1}}`
 	visit("POST /v1/webhooks/events/ingest", "Error", h.ask("POST", "/v1/webhooks/events/ingest", event), 401)
-	visit("POST /v1/webhooks/events/ingest", "IngestedEvent", h.ask("POST", "/v1/webhooks/events/ingest", event, "X-Webhook-Ingest-Secret", ingestSecret), 200)
+	visit("POST /v1/webhooks/events/ingest", "IngestedEvent",
+		h.ask("POST", "/v1/webhooks/events/ingest", event, "X-Webhook-Ingest-Secret", ingestSecret), 200)
 	visit("GET /v1/jobs/{id}", "JobView", as("GET", "/v1/jobs/"+j.JobID, nil), 200)
 	visit("DELETE "+base, "WebhookConfig", as("DELETE", base, nil), 200)
 }
@@ -65,9 +74,10 @@ func visitWebhooks(h *house, visit func(route, schema string, r reply, want int)
 func (h *house) deliver(a webhook.Attempt, next time.Time) {
 	h.t.Helper()
 	ctx := context.Background()
-	got, _, err := h.store.ClaimDeliveries(ctx, "courier", "", 100, func(e store.Endpoint, _ time.Time, _ store.InFlight) (string, int, bool, time.Time) {
-		return e.Health, 100, false, time.Time{}
-	})
+	got, _, err := h.store.ClaimDeliveries(ctx, "courier", "", 100,
+		func(e store.Endpoint, _ time.Time, _ store.InFlight) (string, int, bool, time.Time) {
+			return e.Health, 100, false, time.Time{}
+		})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -77,9 +87,17 @@ func (h *house) deliver(a webhook.Attempt, next time.Time) {
 	}
 	var list []store.Delivered
 	for _, d := range got {
-		list = append(list, store.Delivered{Claimed: d, OK: a.OK(), Status: a.Status, Detail: string(detail), NextAt: next, Reason: "it failed"})
+		list = append(list, store.Delivered{
+			Claimed: d,
+			OK:      a.OK(),
+			Status:  a.Status,
+			Detail:  string(detail),
+			NextAt:  next,
+			Reason:  "it failed",
+		})
 	}
-	err = h.store.FinishDeliveries(ctx, "courier", list, func(e store.Endpoint, _ store.Delivered, _ time.Time) (string, time.Time, string) {
+	err = h.store.FinishDeliveries(ctx, "courier", list, func(e store.Endpoint, _ store.Delivered, _ time.Time) (string,
+		time.Time, string) {
 		return e.Health, time.Time{}, ""
 	})
 	if err != nil {
@@ -104,7 +122,8 @@ func TestSecretsAreSealed(t *testing.T) {
 	h := newHouseWith(t, forHooks)
 	const base = "/v1/webhooks/custom-http-config"
 	first := read[api.WebhookConfig](t, h.as(h.key, "PUT", base, putHook))
-	if !strings.HasPrefix(first.SigningSecret, "whsec_") || first.TokenMasked == nil || *first.TokenMasked != "••••••••6789" {
+	if !strings.HasPrefix(first.SigningSecret, "whsec_") || first.TokenMasked == nil ||
+		*first.TokenMasked != "••••••••6789" {
 		t.Fatalf("%+v", first)
 	}
 	e, err := h.store.GlobalEndpoint(context.Background(), h.user)
@@ -115,13 +134,15 @@ func TestSecretsAreSealed(t *testing.T) {
 	if token, err := ring.Open(string(h.user), "token", e.Token); err != nil || string(token) != "a-token-0123456789" {
 		t.Errorf("%q %v", token, err)
 	}
-	if secret, err := ring.Open(string(h.user), "secret", e.Secret); err != nil || string(secret) != first.SigningSecret {
+	if secret, err := ring.Open(string(h.user), "secret", e.Secret); err != nil ||
+		string(secret) != first.SigningSecret {
 		t.Errorf("%q %v", secret, err)
 	}
 	if strings.Contains(e.Token+e.Secret, "a-token") || strings.Contains(e.Secret, first.SigningSecret) {
 		t.Error("stored in the clear")
 	}
-	short := read[api.WebhookConfig](t, h.as(h.key, "PUT", base, `{"target_url":"http://127.0.0.1:9/hook","token_value":"short"}`))
+	short := read[api.WebhookConfig](t,
+		h.as(h.key, "PUT", base, `{"target_url":"http://127.0.0.1:9/hook","token_value":"short"}`))
 	if *short.TokenMasked != "••••••••" || short.SigningSecret != "" || !short.EnabledByDefault {
 		t.Errorf("%+v", short)
 	}
@@ -150,7 +171,8 @@ func TestDefaultIsResolvedAtCreation(t *testing.T) {
 	const base = "/v1/webhooks/custom-http-config"
 	told := func(job string) int {
 		t.Helper()
-		return len(read[api.List[api.Delivery]](t, h.as(h.key, "GET", "/v1/webhooks/deliveries?source_id="+job, nil)).Data)
+		return len(read[api.List[api.Delivery]](t,
+			h.as(h.key, "GET", "/v1/webhooks/deliveries?source_id="+job, nil)).Data)
 	}
 	if n := told(h.completed(trp).JobID); n != 0 {
 		t.Errorf("%d before a configuration", n)
@@ -164,8 +186,10 @@ func TestDefaultIsResolvedAtCreation(t *testing.T) {
 	if a, b := told(early.JobID), told(late.JobID); a != 1 || b != 0 {
 		t.Errorf("created before DELETE %d, after it %d deliveries; want 1 and 0", a, b)
 	}
-	validation := read[api.Validation](t, h.as(h.key, "POST", "/v1/jobs/validate", strings.Replace(trp, `"name"`, `"constraints":{"webhooks":{"custom_http":{"enabled":true}}},"name"`, 1)))
-	if validation.Valid || !strings.Contains(validation.Errors[0].Message, "not active") || validation.Errors[0].Field != "constraints.webhooks.custom_http" {
+	validation := read[api.Validation](t, h.as(h.key, "POST", "/v1/jobs/validate",
+		strings.Replace(trp, `"name"`, `"constraints":{"webhooks":{"custom_http":{"enabled":true}}},"name"`, 1)))
+	if validation.Valid || !strings.Contains(validation.Errors[0].Message, "not active") ||
+		validation.Errors[0].Field != "constraints.webhooks.custom_http" {
 		t.Errorf("%+v", validation)
 	}
 }
@@ -177,31 +201,41 @@ func TestAttemptsAreShown(t *testing.T) {
 	j := h.completed(trp)
 	list := read[api.List[api.Delivery]](t, h.as(h.key, "GET", "/v1/webhooks/deliveries", nil))
 	id := list.Data[0].ID
-	h.deliver(webhook.Attempt{Status: 503, Error: webhook.ClassStatus, Message: "the receiver answered 503", Answer: "later", Headers: map[string]string{"Retry-After": "7"},
-		Timings: webhook.Timings{Wait: 1500 * time.Microsecond, Total: 2 * time.Millisecond, Reused: true}}, h.clock.now().Add(time.Second))
+	h.deliver(webhook.Attempt{
+		Status:  503,
+		Error:   webhook.ClassStatus,
+		Message: "the receiver answered 503",
+		Answer:  "later",
+		Headers: map[string]string{"Retry-After": "7"},
+		Timings: webhook.Timings{Wait: 1500 * time.Microsecond, Total: 2 * time.Millisecond, Reused: true},
+	}, h.clock.now().Add(time.Second))
 	h.clock.move(2 * time.Second)
 	if _, err := h.store.Reap(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := h.store.ClaimDeliveries(context.Background(), "dies", "", 1, func(store.Endpoint, time.Time, store.InFlight) (string, int, bool, time.Time) {
-		return "", 1, false, time.Time{}
-	})
+	got, _, err := h.store.ClaimDeliveries(context.Background(), "dies", "", 1,
+		func(store.Endpoint, time.Time, store.InFlight) (string, int, bool, time.Time) {
+			return "", 1, false, time.Time{}
+		})
 	if err != nil || len(got) != 1 {
 		t.Fatal(len(got), err)
 	}
 	running := read[api.DeliveryDetail](t, h.as(h.key, "GET", "/v1/webhooks/deliveries/"+id, nil))
-	if running.Status != "RUNNING" || len(running.AttemptLog) != 2 || running.AttemptLog[1].Outcome != "running" || running.AttemptLog[1].EndedAt != nil {
+	if running.Status != "RUNNING" || len(running.AttemptLog) != 2 || running.AttemptLog[1].Outcome != "running" ||
+		running.AttemptLog[1].EndedAt != nil {
 		t.Errorf("%+v", running)
 	}
 	if _, err := h.store.FreeTasks(context.Background(), "dies"); err != nil {
 		t.Fatal(err)
 	}
 	d := read[api.DeliveryDetail](t, h.as(h.key, "GET", "/v1/webhooks/deliveries/"+id, nil))
-	if d.SourceID != j.JobID || d.Attempts != 2 || d.Status != "PENDING" || len(d.AttemptLog) != 2 || d.AttemptLog[1].Outcome != "lost" {
+	if d.SourceID != j.JobID || d.Attempts != 2 || d.Status != "PENDING" || len(d.AttemptLog) != 2 ||
+		d.AttemptLog[1].Outcome != "lost" {
 		t.Fatalf("%+v", d)
 	}
 	a := d.AttemptLog[0]
-	if *a.ResponseStatus != 503 || *a.Error != "status" || *a.Answer != "later" || a.Headers["Retry-After"] != "7" || a.Timings.Wait != 1.5 || a.Timings.Total != 2 || !a.Timings.Reused {
+	if *a.ResponseStatus != 503 || *a.Error != "status" || *a.Answer != "later" || a.Headers["Retry-After"] != "7" ||
+		a.Timings.Wait != 1.5 || a.Timings.Total != 2 || !a.Timings.Reused {
 		t.Errorf("%+v", a)
 	}
 }
@@ -211,7 +245,9 @@ func TestIngestSecret(t *testing.T) {
 	for name, secret := range map[string]string{"none": "", "set": ingestSecret} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouseWith(t, func(c *server.Config, _ *server.Deps) { c.IngestSecret = secret })
-			for _, given := range []string{"", "x", ingestSecret[:5], ingestSecret + "x", strings.ToUpper(ingestSecret)} {
+			for _, given := range []string{
+				"", "x", ingestSecret[:5], ingestSecret + "x", strings.ToUpper(ingestSecret),
+			} {
 				r := h.ask("POST", "/v1/webhooks/events/ingest", `{`, "X-Webhook-Ingest-Secret", given)
 				if r.status != 401 || r.message(t) != pleat.ErrUnauthorized.Message {
 					t.Errorf("%q: %d %s", given, r.status, r.body)

@@ -83,7 +83,8 @@ func unknownWorkflow(name string) error {
 	if n := pleat.Nearest(name, all); n != "" {
 		return pleat.Invalidf("workflow_name %q is not a known workflow; did you mean %q?", pleat.Clip(name), n)
 	}
-	return pleat.Invalidf("workflow_name %q is not a known workflow; there are %s", pleat.Clip(name), strings.Join(all, ", "))
+	return pleat.Invalidf("workflow_name %q is not a known workflow; there are %s", pleat.Clip(name),
+		strings.Join(all, ", "))
 }
 
 // withField returns an object with one field set to a value; a nil value changes nothing.
@@ -123,7 +124,8 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	}
 	w := &v.Workflow
 	if w.State != pleat.StateDraft {
-		return api.Workflow{}, pleat.Errorf(pleat.CodeConflict, "the workflow is %s; only a DRAFT can be executed", w.State)
+		return api.Workflow{}, pleat.Errorf(pleat.CodeConflict, "the workflow is %s; only a DRAFT can be executed",
+			w.State)
 	}
 	p, err := flow.Parse(w.Alias, w.Input, false)
 	if err != nil {

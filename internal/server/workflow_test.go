@@ -61,8 +61,15 @@ func (h *house) claimFlow(lane string) store.ClaimedTask {
 
 func (h *house) finishFlow(c store.ClaimedTask, row json.RawMessage, files ...pleat.Artifact) {
 	h.t.Helper()
-	err := h.store.FinishRun(context.Background(), store.RunFinished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "w1", State: pleat.StateCompleted,
-		Result: &pleat.Result{Row: row}, Artifacts: files, Engine: "test 1"})
+	err := h.store.FinishRun(context.Background(), store.RunFinished{
+		Task:      c.Task.ID,
+		Attempt:   c.Task.Attempt,
+		Worker:    "w1",
+		State:     pleat.StateCompleted,
+		Result:    &pleat.Result{Row: row},
+		Artifacts: files,
+		Engine:    "test 1",
+	})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -89,11 +96,13 @@ func TestQuestion(t *testing.T) {
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(trp)
 	w := h.flow(ask(j.JobID, "How many helices?", `,"webhooks":{"custom_http":{"enabled":false,"x":1}},"kept":[1]`))
-	if w.Status != api.Queued || w.Type != "qna_v1" || len(w.Tasks) != 1 || w.Tasks[0].Type != "inference_qna" || w.Tasks[0].Status != api.Queued || string(w.Tasks[0].Result) != "null" || !w.IsOwner {
+	if w.Status != api.Queued || w.Type != "qna_v1" || len(w.Tasks) != 1 || w.Tasks[0].Type != "inference_qna" ||
+		w.Tasks[0].Status != api.Queued || string(w.Tasks[0].Result) != "null" || !w.IsOwner {
 		t.Fatalf("%+v", w)
 	}
 	var in map[string]any
-	if err := json.Unmarshal(w.Input, &in); err != nil || in["isPublic"] != false || in["question"] != "How many helices?" || in["kept"] == nil || in["webhooks"] == nil {
+	if err := json.Unmarshal(w.Input, &in); err != nil || in["isPublic"] != false ||
+		in["question"] != "How many helices?" || in["kept"] == nil || in["webhooks"] == nil {
 		t.Errorf("input: %s", w.Input)
 	}
 	h.answer("One.")
@@ -103,7 +112,8 @@ func TestQuestion(t *testing.T) {
 	}
 	row := got.TasksResults[0]
 	var res api.QnAResult
-	if err := json.Unmarshal(row.Result, &res); err != nil || res.Answer != "One." || res.TargetSource != "fold_job" || row.Type != "inference_qna" || row.Status != api.Completed || len(row.Items) != 0 {
+	if err := json.Unmarshal(row.Result, &res); err != nil || res.Answer != "One." || res.TargetSource != "fold_job" ||
+		row.Type != "inference_qna" || row.Status != api.Completed || len(row.Items) != 0 {
 		t.Errorf("%s %+v", row.Result, row)
 	}
 	st, err := c.WorkflowStatus(ctx, w.ID)
@@ -113,19 +123,22 @@ func TestQuestion(t *testing.T) {
 
 	// the history of the job, by each of its names and aliases
 	other := h.flow(ask(j.JobID, "And strands?", ""))
-	for _, q := range []string{"source_job_id=" + j.JobID, "sourceJobId=" + j.JobID, "source_job_run_id=" + j.JobRunID, "sourceSequenceId=" + j.SequencesIDs[0],
+	for _, q := range []string{"source_job_id=" + j.JobID, "sourceJobId=" + j.JobID, "source_job_run_id=" + j.JobRunID,
+		"sourceSequenceId=" + j.SequencesIDs[0],
 		"source_job_id=" + j.JobID + "&source_job_run_id=" + j.JobRunID + "&source_sequence_id=" + j.SequencesIDs[0]} {
 		for _, word := range []string{"qna", "evolla"} {
 			r := h.as(h.key, "GET", "/v1/workflows/"+word+"/linked-history?"+q, nil)
 			var list api.List[api.LinkedWorkflow]
-			if r.status != 200 || json.Unmarshal([]byte(r.body), &list) != nil || len(list.Data) != 2 || list.Data[0].WorkflowID != other.ID || list.Data[0].LastAnswer != nil ||
+			if r.status != 200 || json.Unmarshal([]byte(r.body), &list) != nil || len(list.Data) != 2 ||
+				list.Data[0].WorkflowID != other.ID || list.Data[0].LastAnswer != nil ||
 				*list.Data[1].LastAnswer != "One." || *list.Data[1].LastQuestion != "How many helices?" {
 				t.Errorf("%s?%s: %d %s", word, q, r.status, r.body)
 			}
 		}
 	}
 	pre := h.as(h.key, "GET", "/v1/workflows/qna/linked-previews?limit=1&source_job_id="+j.JobID, nil)
-	if pre.status != 200 || strings.Contains(pre.body, "lastAnswer") || !strings.Contains(pre.body, `"questionPreview":"And strands?"`) || strings.Contains(pre.body, "How many") {
+	if pre.status != 200 || strings.Contains(pre.body, "lastAnswer") ||
+		!strings.Contains(pre.body, `"questionPreview":"And strands?"`) || strings.Contains(pre.body, "How many") {
 		t.Errorf("%d %s", pre.status, pre.body)
 	}
 	v, err := c.Job(ctx, j.JobID)
@@ -137,7 +150,8 @@ func TestQuestion(t *testing.T) {
 		t.Errorf("%q %v", log, err)
 	}
 	var last api.Event
-	if err := c.FollowWorkflow(ctx, w.ID, 0, func(e api.Event) error { last = e; return nil }); err != nil || last.State != api.Completed || last.Workflow != w.ID || last.Task != row.ID || last.JobID != "" {
+	if err := c.FollowWorkflow(ctx, w.ID, 0, func(e api.Event) error { last = e; return nil }); err != nil ||
+		last.State != api.Completed || last.Workflow != w.ID || last.Task != row.ID || last.JobID != "" {
 		t.Errorf("%+v %v", last, err)
 	}
 }
@@ -166,13 +180,16 @@ func TestFlowVisibility(t *testing.T) {
 			who    string
 			header []string
 			status int
-		}{{"owner", []string{"X-API-Key", h.key}, 200}, {"stranger", []string{"X-API-Key", ben}, 404}, {"anonymous", nil, 401}, {"bad key", []string{"X-API-Key", "x"}, 401}} {
+		}{{"owner", []string{"X-API-Key", h.key}, 200}, {"stranger", []string{"X-API-Key", ben}, 404},
+			{"anonymous", nil, 401}, {"bad key", []string{"X-API-Key", "x"}, 401}} {
 			if r := h.ask("GET", p, nil, c.header...); r.status != c.status {
 				t.Errorf("private: %s %s: %d, want %d: %s", c.who, p, r.status, c.status, r.body)
 			}
 		}
 	}
-	for _, c := range [][2]string{{"GET", "/v1/workflows/logs/" + w.ID}, {"POST", "/v1/workflows/" + w.ID + "/cancel"}} {
+	for _, c := range [][2]string{
+		{"GET", "/v1/workflows/logs/" + w.ID}, {"POST", "/v1/workflows/" + w.ID + "/cancel"},
+	} {
 		if r := h.as(ben, c[0], c[1], nil); r.status != 404 {
 			t.Errorf("%s %s by a stranger: %d", c[0], c[1], r.status)
 		}
@@ -180,7 +197,8 @@ func TestFlowVisibility(t *testing.T) {
 	if r := h.as(ben, "PATCH", "/v1/workflows/"+w.ID+"/public", `{"isPublic":true}`); r.status != 404 {
 		t.Errorf("shown by a stranger: %d", r.status)
 	}
-	if vis, err := h.client(h.key).SetWorkflowPublic(ctx, w.ID, true); err != nil || !vis.IsPublic || vis.WorkflowID != w.ID {
+	if vis, err := h.client(h.key).SetWorkflowPublic(ctx, w.ID, true); err != nil || !vis.IsPublic ||
+		vis.WorkflowID != w.ID {
 		t.Errorf("%+v %v", vis, err)
 	}
 	for _, p := range paths() {
@@ -189,7 +207,8 @@ func TestFlowVisibility(t *testing.T) {
 			t.Errorf("public: %s: %d %s", p, r.status, r.body)
 		}
 	}
-	if got, err := h.client("").PublicWorkflow(ctx, w.ID); err != nil || !strings.Contains(string(got.Input), `"isPublic":true`) || got.IsOwner || !got.IsPublic {
+	if got, err := h.client("").PublicWorkflow(ctx, w.ID); err != nil ||
+		!strings.Contains(string(got.Input), `"isPublic":true`) || got.IsOwner || !got.IsPublic {
 		t.Errorf("%+v %v", got, err)
 	}
 	if r := h.ask("GET", "/v1/workflows/logs/"+w.ID, nil); r.status != 401 {
@@ -214,12 +233,15 @@ func TestFlowVisibility(t *testing.T) {
 		t.Errorf("%+v %v", list, err)
 	}
 	// words that are no route of workflows
-	for _, p := range []string{"/v1/workflows/x/y", "/v1/workflows/public/events", "/v1/workflows/" + w.ID + "/nothing", "/v1/workflows/md/linked-history"} {
+	for _, p := range []string{"/v1/workflows/x/y", "/v1/workflows/public/events", "/v1/workflows/" + w.ID + "/nothing",
+		"/v1/workflows/md/linked-history"} {
 		if r := h.as(h.key, "GET", p, nil); r.status != 404 {
 			t.Errorf("%s: %d %s", p, r.status, r.body)
 		}
 	}
-	if r := h.as(h.key, "GET", "/metrics", nil); !strings.Contains(r.body, `route="GET /v1/workflows/task-results/{id}"`) || strings.Contains(r.body, "{first}") && strings.Contains(r.body, `{first}/{second}",status="200"`) {
+	if r := h.as(h.key, "GET", "/metrics", nil); !strings.Contains(r.body,
+		`route="GET /v1/workflows/task-results/{id}"`) || strings.Contains(r.body, "{first}") &&
+		strings.Contains(r.body, `{first}/{second}",status="200"`) {
 		t.Error("the routes that share a pattern are not told apart in the figures")
 	}
 }
@@ -234,10 +256,12 @@ func TestDraft(t *testing.T) {
 		t.Fatalf("%+v", w)
 	}
 	run := `{"workflowId":"` + w.ID + `"}`
-	if r := h.as(h.key, "POST", "/v1/workflows/execute", run); r.status != 400 || !strings.Contains(r.message(t), "question is required") {
+	if r := h.as(h.key, "POST", "/v1/workflows/execute", run); r.status != 400 ||
+		!strings.Contains(r.message(t), "question is required") {
 		t.Errorf("executed without a question: %d %s", r.status, r.body)
 	}
-	if got, err := c.SetDraftQuestion(ctx, w.ID, "Why?"); err != nil || !strings.Contains(string(got.Input), `"question":"Why?"`) {
+	if got, err := c.SetDraftQuestion(ctx, w.ID, "Why?"); err != nil ||
+		!strings.Contains(string(got.Input), `"question":"Why?"`) {
 		t.Errorf("%+v %v", got, err)
 	}
 	if r := h.as(h.key, "POST", "/v1/workflows/execute", run); r.status != 409 {
@@ -248,14 +272,17 @@ func TestDraft(t *testing.T) {
 	if err != nil || got.Status != api.Queued || len(got.Tasks) != 1 {
 		t.Fatalf("%+v %v", got, err)
 	}
-	for method, path := range map[string]string{"POST": "/v1/workflows/execute", "PATCH": "/v1/workflows/evolla/" + w.ID + "/draft-question"} {
+	for method, path := range map[string]string{
+		"POST": "/v1/workflows/execute", "PATCH": "/v1/workflows/evolla/" + w.ID + "/draft-question",
+	} {
 		body := map[string]string{"POST": run, "PATCH": `{"question":"x"}`}[method]
 		if r := h.as(h.key, method, path, body); r.status != 409 || !strings.Contains(r.message(t), "only a DRAFT") {
 			t.Errorf("%s after it was executed: %d %s", path, r.status, r.body)
 		}
 	}
 	h.answer("Because.")
-	if list, err := c.LinkedHistory(ctx, "", j.JobRunID, "", 0); err != nil || len(list.Data) != 1 || *list.Data[0].LastAnswer != "Because." {
+	if list, err := c.LinkedHistory(ctx, "", j.JobRunID, "", 0); err != nil || len(list.Data) != 1 ||
+		*list.Data[0].LastAnswer != "Because." {
 		t.Errorf("%+v %v", list, err)
 	}
 	// a draft that is cancelled has no events and cannot run
@@ -287,14 +314,17 @@ func TestListFlows(t *testing.T) {
 		t.Errorf("%+v", md)
 	}
 	page, err := c.Workflows(ctx, api.WorkflowsFilter{Limit: 2})
-	if err != nil || len(page.Data) != 2 || page.Data[0].ID != md.ID || page.Data[1].ID != ids[2] || page.NextCursor == nil {
+	if err != nil || len(page.Data) != 2 || page.Data[0].ID != md.ID || page.Data[1].ID != ids[2] ||
+		page.NextCursor == nil {
 		t.Fatalf("%+v %v", page, err)
 	}
 	page, err = c.Workflows(ctx, api.WorkflowsFilter{Limit: 2, Cursor: *page.NextCursor})
-	if err != nil || len(page.Data) != 2 || page.Data[1].ID != ids[0] || page.NextCursor != nil || *page.Data[1].SourceJobID != j.JobID {
+	if err != nil || len(page.Data) != 2 || page.Data[1].ID != ids[0] || page.NextCursor != nil ||
+		*page.Data[1].SourceJobID != j.JobID {
 		t.Errorf("%+v %v", page, err)
 	}
-	for f, want := range map[api.WorkflowsFilter]int{{Type: "md"}: 1, {Type: "evolla_v1"}: 3, {SourceJob: j.JobID}: 3, {Status: api.Completed}: 0, {Status: api.Queued}: 4} {
+	for f, want := range map[api.WorkflowsFilter]int{{Type: "md"}: 1, {Type: "evolla_v1"}: 3, {SourceJob: j.JobID}: 3,
+		{Status: api.Completed}: 0, {Status: api.Queued}: 4} {
 		if got, err := c.Workflows(ctx, f); err != nil || len(got.Data) != want {
 			t.Errorf("%+v: %d, want %d: %v", f, len(got.Data), want, err)
 		}
@@ -342,7 +372,14 @@ func TestFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		sum := sha256.Sum256(b)
-		files = append(files, pleat.Artifact{Kind: pleat.ArtifactOther, Name: name, ContentType: "application/octet-stream", Bytes: int64(len(b)), SHA256: hex.EncodeToString(sum[:]), Key: key})
+		files = append(files, pleat.Artifact{
+			Kind:        pleat.ArtifactOther,
+			Name:        name,
+			ContentType: "application/octet-stream",
+			Bytes:       int64(len(b)),
+			SHA256:      hex.EncodeToString(sum[:]),
+			Key:         key,
+		})
 		rows = append(rows, flow.RowFile{Path: name, SizeBytes: int64(len(b))})
 	}
 	row, err := flow.DynamicsRow(rows, flow.Metrics{Frames: frames})
@@ -358,13 +395,16 @@ func TestFrames(t *testing.T) {
 	if err := json.Unmarshal(got.TasksResults[0].Result, &res); err != nil || len(res.Artifacts) != 2 {
 		t.Fatalf("%s %v", got.TasksResults[0].Result, err)
 	}
-	if r := h.ask("GET", res.Artifacts[1].URL, nil); r.status != 200 || int64(len(r.body)) != res.Artifacts[1].SizeBytes {
+	if r := h.ask("GET", res.Artifacts[1].URL, nil); r.status != 200 ||
+		int64(len(r.body)) != res.Artifacts[1].SizeBytes {
 		t.Errorf("the trajectory's link: %d", r.status)
 	}
 
 	frame.Selection, frame.OutputFilename = "resid 2:4 and name CA", "part.pdb"
 	one, err := c.ExtractFrame(ctx, w.ID, frame)
-	if err != nil || one.FrameIndex != 3 || one.AtomCount != 3 || one.RequestedTimeNs != 0.0081 || one.ActualTimeNs < 0.00799 || one.ActualTimeNs > 0.00801 || one.Path != "part.pdb" || one.TaskID != w.Tasks[0].ID {
+	if err != nil || one.FrameIndex != 3 || one.AtomCount != 3 || one.RequestedTimeNs != 0.0081 ||
+		one.ActualTimeNs < 0.00799 || one.ActualTimeNs > 0.00801 || one.Path != "part.pdb" ||
+		one.TaskID != w.Tasks[0].ID {
 		t.Fatalf("%+v %v", one, err)
 	}
 	r := h.ask("GET", one.PDBURL, nil)
@@ -373,11 +413,14 @@ func TestFrames(t *testing.T) {
 		t.Errorf("%d %v\n%s", r.status, err, r.body)
 	}
 	item, err := c.LibraryItem(ctx, one.LibraryItemID)
-	if err != nil || item.Origin != "extract-frame" || !strings.Contains(string(item.Metadata), `"file_name":"part.pdb"`) || !strings.Contains(string(item.Metadata), w.ID) {
+	if err != nil || item.Origin != "extract-frame" ||
+		!strings.Contains(string(item.Metadata), `"file_name":"part.pdb"`) ||
+		!strings.Contains(string(item.Metadata), w.ID) {
 		t.Errorf("%s %v", item.Metadata, err)
 	}
 	// the alias, and all atoms; a public workflow's links need no end, and die when it is hidden again
-	if r := h.as(h.key, "POST", "/v1/workflows/openmm/"+w.ID+"/extract-frame", `{"timeNs":0.002,"dtInPs":null}`); r.status != 200 || !strings.Contains(r.body, `"atomCount":10`) {
+	if r := h.as(h.key, "POST", "/v1/workflows/openmm/"+w.ID+"/extract-frame",
+		`{"timeNs":0.002,"dtInPs":null}`); r.status != 200 || !strings.Contains(r.body, `"atomCount":10`) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	for body, want := range map[string]string{
@@ -391,7 +434,8 @@ func TestFrames(t *testing.T) {
 		`{"timeNs":0.002,"outputFilename":"x.cif"}`:                        "outputFilename",
 		`{"timeNs":0.002,"selection":"` + strings.Repeat("(", 1000) + `"}`: "selection",
 	} {
-		if r := h.as(h.key, "POST", "/v1/workflows/md/"+w.ID+"/extract-frame", body); r.status != 400 || !strings.Contains(r.message(t), want) {
+		if r := h.as(h.key, "POST", "/v1/workflows/md/"+w.ID+"/extract-frame", body); r.status != 400 ||
+			!strings.Contains(r.message(t), want) {
 			t.Errorf("%s: %d %s; want %q", pleat.Clip(body), r.status, r.body, want)
 		}
 	}
@@ -399,7 +443,8 @@ func TestFrames(t *testing.T) {
 		t.Fatal(r.body)
 	}
 	open := h.ask("GET", "/v1/workflows/task-results/"+w.ID, nil)
-	if err := json.Unmarshal([]byte(open.body), &got); err != nil || json.Unmarshal(got.TasksResults[0].Result, &res) != nil {
+	if err := json.Unmarshal([]byte(open.body), &got); err != nil ||
+		json.Unmarshal(got.TasksResults[0].Result, &res) != nil {
 		t.Fatal(open.body)
 	}
 	link := res.Artifacts[0].URL
@@ -467,44 +512,63 @@ func TestFlowRefusals(t *testing.T) {
 		{"no key", "POST", flows, about(job.JobID, ""), nil},
 		{"no workflow", "POST", flows, `{"name":"x","workflow_input":{}}`, good},
 		{"unknown workflow", "POST", flows, `{"workflow_name":"qna_v2","name":"x","workflow_input":{}}`, good},
-		{"workflow of another world", "POST", flows, `{"workflow_name":"docking","name":"x","workflow_input":{}}`, good},
+		{"workflow of another world", "POST", flows, `{"workflow_name":"docking","name":"x","workflow_input":{}}`,
+			good},
 		{"unknown field", "POST", flows, `{"workflowName":"qna_v1"}`, good},
 		{"no name", "POST", flows, `{"workflow_name":"qna_v1","workflow_input":{}}`, good},
 		{"no input", "POST", flows, `{"workflow_name":"qna_v1","name":"x"}`, good},
 		{"input is an array", "POST", flows, qna(`[]`), good},
-		{"unknown mode", "POST", flows, `{"workflow_name":"qna_v1","name":"x","create_mode":"later","workflow_input":{}}`, good},
+		{"unknown mode", "POST", flows,
+			`{"workflow_name":"qna_v1","name":"x","create_mode":"later","workflow_input":{}}`, good},
 		{"no source", "POST", flows, qna(`{"question":"Why?"}`), good},
 		{"unknown source", "POST", flows, qna(`{"targetSource":"foldjob","question":"Why?"}`), good},
 		{"no question", "POST", flows, qna(`{"targetSource":"fold_job","source_job_id":"` + job.JobID + `"}`), good},
-		{"blank question", "POST", flows, qna(`{"targetSource":"fold_job","source_job_id":"` + job.JobID + `","question":" "}`), good},
-		{"question of 100 kB", "POST", flows, qna(`{"targetSource":"fold_job","source_job_id":"` + job.JobID + `","question":"` + strings.Repeat("why ", 25_000) + `"}`), good},
+		{"blank question", "POST", flows,
+			qna(`{"targetSource":"fold_job","source_job_id":"` + job.JobID + `","question":" "}`), good},
+		{"question of 100 kB", "POST", flows,
+			qna(`{"targetSource":"fold_job","source_job_id":"` + job.JobID + `","question":"` +
+				strings.Repeat("why ", 25_000) + `"}`), good},
 		{"no such job", "POST", flows, about(none, ""), good},
 		{"somebody else's job", "POST", flows, about(bens.JobID, ""), good},
 		{"job is no UUID", "POST", flows, about("x", ""), good},
 		{"run of another job", "POST", flows, about(job.JobID, `,"source_job_run_id":"`+other.JobRunID+`"`), good},
-		{"sequence of another job", "POST", flows, about(job.JobID, `,"source_sequence_id":"`+other.SequencesIDs[0]+`"`), good},
+		{"sequence of another job", "POST", flows,
+			about(job.JobID, `,"source_sequence_id":"`+other.SequencesIDs[0]+`"`), good},
 		{"one id in two spellings", "POST", flows, about(job.JobID, `,"sourceJobId":"`+job.JobID+`"`), good},
 		{"a fold that waits", "POST", flows, about(waiting.JobID, ""), good},
-		{"somebody else's item", "POST", flows, qna(`{"targetSource":"library","libraryItemId":"` + bensItem + `","question":"Why?"}`), good},
-		{"an item without files", "POST", flows, qna(`{"targetSource":"library","libraryItemId":"` + empty + `","question":"Why?"}`), good},
-		{"a file that is not there", "POST", flows, qna(`{"targetSource":"upload","files":{"pdb":{"libraryItemId":"` + pdb + `","fileName":"b.pdb"}},"question":"Why?"}`), good},
+		{"somebody else's item", "POST", flows,
+			qna(`{"targetSource":"library","libraryItemId":"` + bensItem + `","question":"Why?"}`), good},
+		{"an item without files", "POST", flows,
+			qna(`{"targetSource":"library","libraryItemId":"` + empty + `","question":"Why?"}`), good},
+		{"a file that is not there", "POST", flows,
+			qna(`{"targetSource":"upload","files":{"pdb":{"libraryItemId":"` + pdb +
+				`","fileName":"b.pdb"}},"question":"Why?"}`), good},
 		{"an upload without a file", "POST", flows, qna(`{"targetSource":"upload","question":"Why?"}`), good},
 		{"a PDB id, not allowed", "POST", flows, qna(`{"targetSource":"pdb","pdbId":"1UBQ","question":"Why?"}`), good},
-		{"a PDB id that is none", "POST", flows, qna(`{"targetSource":"pdb","pdbId":"ubiquitin","question":"Why?"}`), good},
-		{"a UniProt accession, not allowed", "POST", flows, qna(`{"targetSource":"uniprot","uniprotId":"P0CG47","question":"Why?"}`), good},
+		{"a PDB id that is none", "POST", flows, qna(`{"targetSource":"pdb","pdbId":"ubiquitin","question":"Why?"}`),
+			good},
+		{"a UniProt accession, not allowed", "POST", flows,
+			qna(`{"targetSource":"uniprot","uniprotId":"P0CG47","question":"Why?"}`), good},
 		{"a follow-up of a workflow", "POST", flows, about(job.JobID, `,"webhooks":{"md":{"enabled":true}}`), good},
-		{"no endpoint is set up", "POST", flows, about(job.JobID, `,"webhooks":{"custom_http":{"enabled":true}}`), good},
+		{"no endpoint is set up", "POST", flows, about(job.JobID, `,"webhooks":{"custom_http":{"enabled":true}}`),
+			good},
 		{"dynamics without a source", "POST", flows, `{"workflow_name":"md","name":"x","workflow_input":{}}`, good},
-		{"dynamics of somebody else's job", "POST", flows, `{"workflow_name":"md","name":"x","workflow_input":{"sourceType":"fold_job","sourceJobId":"` + bens.JobID + `"}}`, good},
-		{"dynamics without PAE", "POST", flows, `{"workflow_name":"md","name":"x","workflow_input":{"files":{"pdb":{"libraryItemId":"` + pdb + `"}}}}`, good},
-		{"all atoms without an engine", "POST", flows, `{"workflow_name":"md","name":"x","workflow_input":{"preset":"all_atom","sourceType":"fold_job","sourceJobId":"` + job.JobID + `"}}`, good},
+		{"dynamics of somebody else's job", "POST", flows,
+			`{"workflow_name":"md","name":"x","workflow_input":{"sourceType":"fold_job","sourceJobId":"` + bens.JobID +
+				`"}}`, good},
+		{"dynamics without PAE", "POST", flows,
+			`{"workflow_name":"md","name":"x","workflow_input":{"files":{"pdb":{"libraryItemId":"` + pdb + `"}}}}`,
+			good},
+		{"all atoms without an engine", "POST", flows,
+			`{"workflow_name":"md","name":"x","workflow_input":{"preset":"all_atom","sourceType":"fold_job","sourceJobId":"` + job.JobID + `"}}`, good},
 		{"unknown preset", "POST", flows, strings.Replace(md(""), "single_idr_fasta", "single_idr", 1), good},
 		{"letter that is no residue", "POST", flows, strings.Replace(md(""), "GSGS", "GSGB", 1), good},
 		{"temperature of 0", "POST", flows, md(`,"temp":0`), good},
 		{"negative length", "POST", flows, md(`,"sim_length_ns":-1`), good},
 		{"negative step", "POST", flows, md(`,"step_size_ns":-0.01`), good},
 		{"10^9 steps", "POST", flows, md(`,"sim_length_ns":10000`), good},
-		{"box smaller than the chain", "POST", flows, strings.Replace(md(`,"box_length":10`), "GSGSGSGSGS", strings.Repeat("GS", 200), 1), good},
+		{"box smaller than the chain", "POST", flows,
+			strings.Replace(md(`,"box_length":10`), "GSGSGSGSGS", strings.Repeat("GS", 200), 1), good},
 		{"box of nothing", "POST", flows, md(`,"box_length":0`), good},
 		{"misspelt field", "POST", flows, md(`,"sim_lenght_ns":1`), good},
 		{"physics that would be ignored", "POST", flows, md(`,"config":{"box_eq":true}`), good},
@@ -525,9 +589,12 @@ func TestFlowRefusals(t *testing.T) {
 		{"bad cursor", "GET", flows + "?cursor=!!", nil, good},
 		{"schema of a question", "POST", flows + "/node/output-schema", `{"workflowTaskTypeId":"inference_qna"}`, good},
 		{"schema of nothing", "POST", flows + "/node/output-schema", `{}`, good},
-		{"schema of something unknown", "POST", flows + "/node/output-schema", `{"workflowTaskTypeId":"inference_dm"}`, good},
-		{"schema of no designs", "POST", flows + "/node/output-schema", `{"workflowTaskTypeId":"pipeline_run_design_v1","inputPayload":{}}`, good},
-		{"schema of a million designs", "POST", flows + "/node/output-schema", `{"workflowTaskTypeId":"pipeline_run_design_v1","inputPayload":{"budget":1000000}}`, good},
+		{"schema of something unknown", "POST", flows + "/node/output-schema", `{"workflowTaskTypeId":"inference_dm"}`,
+			good},
+		{"schema of no designs", "POST", flows + "/node/output-schema",
+			`{"workflowTaskTypeId":"pipeline_run_design_v1","inputPayload":{}}`, good},
+		{"schema of a million designs", "POST", flows + "/node/output-schema",
+			`{"workflowTaskTypeId":"pipeline_run_design_v1","inputPayload":{"budget":1000000}}`, good},
 		{"frame of nothing", "POST", flows + "/md/" + none + "/extract-frame", `{"timeNs":1}`, good},
 		{"item without a name", "POST", "/v1/library/create", `{}`, good},
 		{"item of an unknown type", "POST", "/v1/library/create", `{"name":"x","type":"link"}`, good},
@@ -545,7 +612,8 @@ func TestFlowRefusals(t *testing.T) {
 			continue
 		}
 		message := r.message(t)
-		for id, name := range map[string]string{job.JobID: "JOB", job.JobRunID: "RUN", other.JobRunID: "OTHER-RUN", other.SequencesIDs[0]: "OTHER-SEQUENCE", empty: "EMPTY", pdb: "PDB"} {
+		for id, name := range map[string]string{job.JobID: "JOB", job.JobRunID: "RUN", other.JobRunID: "OTHER-RUN",
+			other.SequencesIDs[0]: "OTHER-SEQUENCE", empty: "EMPTY", pdb: "PDB"} {
 			message = strings.ReplaceAll(message, id, name)
 		}
 		fmt.Fprintf(&out, "%-40s %d %s\n", c.name, r.status, message)
@@ -560,7 +628,8 @@ func TestOutputSchema(t *testing.T) {
 	h := newFlowHouse(t)
 	c := h.client(h.key)
 	got, err := c.OutputSchema(context.Background(), "pipeline_run_design_v1", json.RawMessage(`{"budget":2}`))
-	if err != nil || len(got.Available) != 26 || got.Available[13] != (api.OutputField{Name: "designs[1].ptm", Type: "key/float"}) {
+	if err != nil || len(got.Available) != 26 ||
+		got.Available[13] != (api.OutputField{Name: "designs[1].ptm", Type: "key/float"}) {
 		t.Errorf("%+v %v", got, err)
 	}
 	got, err = c.OutputSchema(context.Background(), "inference_md", nil)
@@ -594,22 +663,29 @@ func visitFlows(t *testing.T, h *house, visit func(route, schema string, r reply
 	visit("GET "+flows+"/task-results/{id}", "TasksResults", as("GET", flows+"/task-results/"+w.ID, nil), 200)
 	visit("GET "+flows+"/logs/{id}", "", as("GET", flows+"/logs/"+w.ID, nil), 200)
 	visit("GET "+flows+"/{id}/events", "", as("GET", flows+"/"+w.ID+"/events", nil), 200)
-	visit("PATCH "+flows+"/{id}/public", "WorkflowVisibility", as("PATCH", flows+"/"+w.ID+"/public", `{"isPublic":true}`), 200)
+	visit("PATCH "+flows+"/{id}/public", "WorkflowVisibility",
+		as("PATCH", flows+"/"+w.ID+"/public", `{"isPublic":true}`), 200)
 	visit("GET "+flows+"/public/{id}", "Workflow", h.ask("GET", flows+"/public/"+w.ID, nil), 200)
-	visit("GET "+flows+"/qna/linked-history", "ListLinkedWorkflow", as("GET", flows+"/qna/linked-history?source_job_id="+j.JobID, nil), 200)
-	visit("GET "+flows+"/qna/linked-previews", "ListLinkedPreview", as("GET", flows+"/qna/linked-previews?source_job_id="+j.JobID, nil), 200)
-	visit("PATCH "+flows+"/qna/{id}/draft-question", "Workflow", as("PATCH", flows+"/qna/"+draft.ID+"/draft-question", `{"question":"What?"}`), 200)
+	visit("GET "+flows+"/qna/linked-history", "ListLinkedWorkflow",
+		as("GET", flows+"/qna/linked-history?source_job_id="+j.JobID, nil), 200)
+	visit("GET "+flows+"/qna/linked-previews", "ListLinkedPreview",
+		as("GET", flows+"/qna/linked-previews?source_job_id="+j.JobID, nil), 200)
+	visit("PATCH "+flows+"/qna/{id}/draft-question", "Workflow",
+		as("PATCH", flows+"/qna/"+draft.ID+"/draft-question", `{"question":"What?"}`), 200)
 	visit("POST "+flows+"/execute", "Workflow", as("POST", flows+"/execute", `{"workflowId":"`+draft.ID+`"}`), 200)
 	visit("POST "+flows+"/{id}/cancel", "CancelledWorkflow", as("POST", flows+"/"+draft.ID+"/cancel", nil), 200)
-	visit("POST "+flows+"/node/output-schema", "OutputSchema", as("POST", flows+"/node/output-schema", `{"workflowTaskTypeId":"inference_md","inputPayload":null}`), 200)
-	visit("POST "+flows+"/md/{id}/extract-frame", "Error", as("POST", flows+"/md/"+md.ID+"/extract-frame", `{"timeNs":1}`), 409)
+	visit("POST "+flows+"/node/output-schema", "OutputSchema",
+		as("POST", flows+"/node/output-schema", `{"workflowTaskTypeId":"inference_md","inputPayload":null}`), 200)
+	visit("POST "+flows+"/md/{id}/extract-frame", "Error",
+		as("POST", flows+"/md/"+md.ID+"/extract-frame", `{"timeNs":1}`), 409)
 	item := as("POST", "/v1/library/create", `{"name":"x","type":"file","metadata":null}`)
 	visit("POST /v1/library/create", "CreatedItem", item, 201)
 	var i api.CreatedItem
 	if err := json.Unmarshal([]byte(item.body), &i); err != nil {
 		t.Fatal(err)
 	}
-	visit("POST /v1/library/{id}/upload-files", "UploadedFiles", h.upload(i.ID, [3]string{"files", "a.pdb", smallPDB}), 200)
+	visit("POST /v1/library/{id}/upload-files", "UploadedFiles", h.upload(i.ID, [3]string{"files", "a.pdb", smallPDB}),
+		200)
 	visit("GET /v1/library", "ListLibraryRow", as("GET", "/v1/library", nil), 200)
 	visit("GET /v1/library/{id}", "LibraryItem", as("GET", "/v1/library/"+i.ID, nil), 200)
 	link := as("GET", "/v1/library/file/"+i.ID+"/a.pdb", nil)

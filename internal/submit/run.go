@@ -28,9 +28,9 @@ func JobRun(j *pleat.Job, m pleat.Model) store.RunSpec {
 	}
 }
 
-// WorkflowRun returns what a run of a workflow needs: the engine is the best that runs here, or one of fallback if none
-// does. If the plan names no seed, a random one is chosen and recorded with the run. An error with CodeInvalid says that
-// no engine can execute the plan.
+// WorkflowRun returns what a run of a workflow needs: the engine is the best that runs here, or one of fallback if
+// none does. If the plan names no seed, a random one is chosen and recorded with the run. An error with CodeInvalid
+// says that no engine can execute the plan.
 func (r *Resolver) WorkflowRun(ctx context.Context, p *flow.Plan, fallback ...pleat.Model) (store.RunSpec, error) {
 	models, err := r.Models(ctx)
 	if err != nil {

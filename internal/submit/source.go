@@ -11,8 +11,8 @@ import (
 	"pleat/internal/store"
 )
 
-// CheckSource checks that the source of a workflow exists and that owner may read it, and completes the ids of a fold in
-// the plan. If the fold has not finished, only a draft is accepted.
+// CheckSource checks that the source of a workflow exists and that owner may read it, and completes the ids of a fold
+// in the plan. If the fold has not finished, only a draft is accepted.
 func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.Plan, draft bool) error {
 	switch src := &p.Source; src.Kind {
 	case flow.SourceFold:
