@@ -10,8 +10,8 @@ import (
 	"pleat/api"
 )
 
-// af3Job is a job of AlphaFold 3: https://github.com/google-deepmind/alphafold3/blob/main/docs/input.md, versions 1 to
-// 4.
+// af3Job is a job of AlphaFold 3, versions 1 to 4:
+// https://github.com/google-deepmind/alphafold3/blob/main/docs/input.md
 type af3Job struct {
 	Name        string    `json:"name"`
 	ModelSeeds  []any     `json:"modelSeeds"`
@@ -31,7 +31,7 @@ type af3Item struct {
 }
 
 type af3Chain struct {
-	ID              any           `json:"id"` // a string, or a list of them
+	ID              any           `json:"id"` // a string, or a list of strings
 	Sequence        string        `json:"sequence"`
 	Modifications   []replaced    `json:"modifications,omitempty"`
 	Description     string        `json:"description,omitempty"`
@@ -139,7 +139,7 @@ func (d *draft) addAF3Chain(at string, kind pleat.EntityKind, c *af3Chain) error
 	return d.add(entity{at, q, ids})
 }
 
-// dropAlignments notes what a chain brings of its own to the model, and refuses files.
+// dropAlignments records that the alignments of a chain are ignored, and refuses references to files.
 func (d *draft) dropAlignments(at string, c *af3Chain) error {
 	for _, p := range []struct {
 		field string
@@ -154,12 +154,12 @@ func (d *draft) dropAlignments(at string, c *af3Chain) error {
 		msa   *string
 	}{{"unpairedMsa", c.UnpairedMSA}, {"pairedMsa", c.PairedMSA}} {
 		if m.msa != nil && *m.msa != "" {
-			d.note("%s.%s, an alignment of %d sequences, was dropped: a job brings no alignment of its own", at,
+			d.addNote("%s.%s, an alignment of %d sequences, was dropped: a job brings no alignment of its own", at,
 				m.field, strings.Count("\n"+*m.msa, "\n>"))
 		}
 	}
 	if c.UnpairedMSA != nil && *c.UnpairedMSA == "" && (c.PairedMSA == nil || *c.PairedMSA == "") {
-		d.note("%s.unpairedMsa is empty, which asks for no alignment; a job says that by the model's "+
+		d.addNote("%s.unpairedMsa is empty, which asks for no alignment; a job says that by the model's "+
 			"params.msaAlgorithm: dropped", at)
 	}
 	for i, t := range c.Templates {
@@ -168,7 +168,7 @@ func (d *draft) dropAlignments(at string, c *af3Chain) error {
 		}
 	}
 	if n := len(c.Templates); n > 0 {
-		d.note("%s.templates, %d in number, was dropped: a job brings no templates of its own", at, n)
+		d.addNote("%s.templates, %d in number, was dropped: a job brings no templates of its own", at, n)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (d *draft) addAF3Ligand(at string, l *af3Ligand) error {
 	return d.add(entity{at, q, ids})
 }
 
-// af3IDs reads the ids of an entity, one per copy.
+// af3IDs returns the ids of an entity, one for each copy.
 func af3IDs(at string, v any) ([]string, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -258,14 +258,14 @@ func writeAlphaFold3(j *pleat.Job, out *writing) ([]byte, error) {
 	seed, ok := j.Params.Seed()
 	if !ok {
 		seed = "1"
-		out.note("modelSeeds is [1]: AlphaFold 3 needs a seed and the job has none")
+		out.addNote("modelSeeds is [1]: AlphaFold 3 needs a seed and the job has none")
 	}
 	file := af3Job{Name: j.Name, ModelSeeds: []any{json.Number(seed)}, Sequences: []af3Item{}, Dialect: "alphafold3"}
 	names := out.capitals(j)
 	for i := range j.Sequences {
 		q := &j.Sequences[i]
 		if q.Label != "" {
-			version = 4 // the first with description
+			version = 4 // the first version with description
 		}
 		var ids []string
 		for _, c := range q.Chains {
@@ -311,10 +311,10 @@ func af3ItemOf(q *pleat.Sequence, ids []string) af3Item {
 	return af3Item{Protein: c}
 }
 
-// capitals names the chains as AlphaFold 3 takes them, in capital letters alone.
+// capitals returns chain names in the form of AlphaFold 3, which takes capital letters only.
 func (w *writing) capitals(j *pleat.Job) map[string]string {
 	fits := func(name string) bool { return strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" }
-	var other pleat.Job // of one chain per name: those that fit keep theirs, the others get the next free one
+	var other pleat.Job // has one chain for each name: valid names are kept, the others get the next free name
 	var all []string
 	for i := range j.Sequences {
 		for _, c := range j.Sequences[i].Chains {
@@ -327,10 +327,10 @@ func (w *writing) capitals(j *pleat.Job) map[string]string {
 		}
 	}
 	names := map[string]string{}
-	_ = other.NameChains() // as many chains as the job has, and names of the job
+	_ = other.NameChains() // the number and the names of the chains are valid
 	for i, c := range all {
 		if names[c] = other.Sequences[i].Chains[0]; names[c] != c {
-			w.note("The chain %s is called %s in the file: AlphaFold 3 takes capital letters alone", c, names[c])
+			w.addNote("The chain %s is called %s in the file: AlphaFold 3 takes capital letters alone", c, names[c])
 		}
 	}
 	return names

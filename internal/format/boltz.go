@@ -10,7 +10,7 @@ import (
 
 // Boltz YAML, version 1: https://github.com/jwohlwend/boltz/blob/main/docs/prediction.md.
 
-// The distances that Boltz supports, in Å.
+// The range of distances in Å that Boltz supports.
 const boltzNear, boltzFar = 4, 20
 
 const maxConstraints = 1000
@@ -55,7 +55,7 @@ func readBoltz(text string, in *reading) error {
 	return d.finish("")
 }
 
-// eachOf calls do with every item of a list; an absent one has none.
+// eachOf calls do for every item of a list. An absent list has no items.
 func eachOf(n node, do func(node) error) error {
 	if n.null() {
 		return nil
@@ -73,7 +73,7 @@ func eachOf(n node, do func(node) error) error {
 }
 
 func (d *draft) addBoltzItem(item node) error {
-	key, n, err := item.one("protein", "rna", "dna", "ligand")
+	key, n, err := item.exactlyOneKey("protein", "rna", "dna", "ligand")
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (d *draft) addBoltzItem(item node) error {
 	}
 	text := ""
 	if s, ok := f["sequence"]; ok {
-		if text, err = s.text(&d.notes); err != nil {
+		if text, err = s.scalar(&d.notes); err != nil {
 			return err
 		}
 	}
@@ -117,12 +117,12 @@ func (d *draft) dropBoltzMSA(n node) error {
 	if n.null() {
 		return nil
 	}
-	msa, err := n.text(&d.notes)
+	msa, err := n.scalar(&d.notes)
 	switch {
 	case err != nil:
 		return err
 	case msa == "empty":
-		d.note("%s: empty asks for no alignment, which a job says by the model's params.msaAlgorithm: dropped", n.at)
+		d.addNote("%s: empty asks for no alignment, which a job says by the model's params.msaAlgorithm: dropped", n.at)
 		return nil
 	case msa == "":
 		return nil
@@ -144,7 +144,7 @@ func (d *draft) boltzIDs(item, n node) ([]string, error) {
 	}
 	var ids []string
 	for _, one := range list {
-		id, err := one.text(&d.notes)
+		id, err := one.scalar(&d.notes)
 		if err == nil && id == "" {
 			err = one.wrong("the name of a chain")
 		}
@@ -173,7 +173,7 @@ func (d *draft) boltzModification(q *pleat.Sequence, n node) error {
 	if err != nil {
 		return err
 	}
-	code, err := f["ccd"].text(&d.notes)
+	code, err := f["ccd"].scalar(&d.notes)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (d *draft) addBoltzLigand(n node) error {
 	} else if ok {
 		what = smiles
 	}
-	text, err := what.text(&d.notes)
+	text, err := what.scalar(&d.notes)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (d *draft) addBoltzLigand(n node) error {
 }
 
 func (d *draft) addBoltzConstraint(n node) error {
-	key, c, err := n.one("bond", "pocket", "contact")
+	key, c, err := n.exactlyOneKey("bond", "pocket", "contact")
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (d *draft) addBoltzConstraint(n node) error {
 	return d.addBoltzContact(c)
 }
 
-// needs reads a mapping in which some keys are required.
+// needs reads a mapping with required and optional keys.
 func (n node) needs(required []string, optional ...string) (map[string]node, error) {
 	f, err := n.fields(append(required, optional...)...)
 	if err != nil {
@@ -245,8 +245,8 @@ func (d *draft) addBoltzBond(n node) error {
 		if v.Kind != yaml.SequenceNode || len(v.Content) != 3 {
 			return v.wrong("a list of chain, residue and atom, such as [A, 145, SG]")
 		}
-		parts, _ := v.list(3) // it is a list of three
-		id, err := parts[0].text(&d.notes)
+		parts, _ := v.list(3) // v was checked: a list of three
+		id, err := parts[0].scalar(&d.notes)
 		if err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func (d *draft) addBoltzBond(n node) error {
 		if err != nil {
 			return err
 		}
-		atom, err := parts[2].text(&d.notes)
+		atom, err := parts[2].scalar(&d.notes)
 		if err != nil {
 			return err
 		}
@@ -273,7 +273,7 @@ func (d *draft) addBoltzPocket(n node) error {
 	if err != nil {
 		return err
 	}
-	id, err := f["binder"].text(&d.notes)
+	id, err := f["binder"].scalar(&d.notes)
 	if err != nil {
 		return err
 	}
@@ -297,7 +297,7 @@ func (d *draft) addBoltzPocket(n node) error {
 		if err != nil {
 			return err
 		}
-		d.note("%s %g was dropped: a pocket of a job has no distance, so the model's own counts", v.at, far)
+		d.addNote("%s %g was dropped: a pocket of a job has no distance, so the model's own counts", v.at, far)
 	}
 	d.job.Constraints.Pocket = append(d.job.Constraints.Pocket, p)
 	return d.dropForce(f["force"])
@@ -335,18 +335,18 @@ func (d *draft) dropForce(n node) error {
 	}
 	force, err := n.truth()
 	if force {
-		d.note("%s true was dropped: how hard a constraint is held to is the model's own matter", n.at)
+		d.addNote("%s true was dropped: how hard a constraint is held to is the model's own matter", n.at)
 	}
 	return err
 }
 
-// boltzToken reads a residue, or an atom of a ligand, which stands for the ligand here.
+// boltzToken reads a residue, or an atom of a ligand, which identifies the ligand here.
 func (d *draft) boltzToken(n node) (pleat.ResidueRef, error) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) != 2 {
 		return pleat.ResidueRef{}, n.wrong("a list of chain and residue, such as [A, 145]")
 	}
-	parts, _ := n.list(2) // it is a list of two
-	id, err := parts[0].text(&d.notes)
+	parts, _ := n.list(2) // n was checked: a list of two
+	id, err := parts[0].scalar(&d.notes)
 	if err != nil {
 		return pleat.ResidueRef{}, err
 	}
@@ -358,7 +358,7 @@ func (d *draft) boltzToken(n node) (pleat.ResidueRef, error) {
 		if q.Polymer() || parts[1].Kind != yaml.ScalarNode {
 			return pleat.ResidueRef{}, parts[1].wrong("a residue's number, from 1")
 		}
-		d.note("%s names the atom %s of the ligand %s; constraints of a job name residues, so it became the whole "+
+		d.addNote("%s names the atom %s of the ligand %s; constraints of a job name residues, so it became the whole "+
 			"ligand", n.at, pleat.Clip(parts[1].Value), pleat.Clip(id))
 		return d.residue(n.at, id, 1)
 	}
@@ -370,7 +370,7 @@ func (d *draft) boltzToken(n node) (pleat.ResidueRef, error) {
 }
 
 func (d *draft) addBoltzProperty(n node) error {
-	_, a, err := n.one("affinity")
+	_, a, err := n.exactlyOneKey("affinity")
 	if err != nil {
 		return err
 	}
@@ -379,7 +379,7 @@ func (d *draft) addBoltzProperty(n node) error {
 		return err
 	}
 	binder := f["binder"]
-	id, err := binder.text(&d.notes)
+	id, err := binder.scalar(&d.notes)
 	if err != nil {
 		return err
 	}
@@ -398,7 +398,7 @@ func (d *draft) addBoltzProperty(n node) error {
 	return nil
 }
 
-// boltzOptions are the options of boltz predict that say what the file cannot.
+// boltzOptions maps parameters that the file cannot express to options of boltz predict.
 var boltzOptions = map[string]string{
 	"seed": "--seed %v", "recyclingSteps": "--recycling_steps %v", "samplingSteps": "--sampling_steps %v",
 	"diffusionSample": "--diffusion_samples %v",
@@ -408,7 +408,7 @@ var boltzOptions = map[string]string{
 }
 
 func writeBoltz(j *pleat.Job, out *writing) ([]byte, error) {
-	out.note("name %q is not in the file: the format has no place for it, so the file is named after it",
+	out.addNote("name %q is not in the file: the format has no place for it, so the file is named after it",
 		pleat.Clip(j.Name))
 	items, properties := yamlList(), yamlList()
 	for i := range j.Sequences {
@@ -419,7 +419,7 @@ func writeBoltz(j *pleat.Job, out *writing) ([]byte, error) {
 		}
 		properties.Content = append(properties.Content, yamlMap("affinity", yamlMap("binder", yamlText(q.Chains[0]))))
 		if q.Count > 1 || len(properties.Content) > 1 {
-			out.note("%s.property_type: Boltz predicts affinity for one ligand in one copy and may refuse the file",
+			out.addNote("%s.property_type: Boltz predicts affinity for one ligand in one copy and may refuse the file",
 				q.Place(i))
 		}
 	}
@@ -436,7 +436,7 @@ func writeBoltz(j *pleat.Job, out *writing) ([]byte, error) {
 	return b.Bytes(), e.Close()
 }
 
-// filled is a list, nil where it is empty.
+// filled returns a list, or nil if it is empty.
 func filled(l *yaml.Node) *yaml.Node {
 	if len(l.Content) == 0 {
 		return nil
@@ -493,7 +493,7 @@ func boltzConstraints(c *pleat.Constraints, out *writing) *yaml.Node {
 		if t.Distance > 0 {
 			far = yamlFloat(t.Distance)
 			if t.Distance < boltzNear || t.Distance > boltzFar {
-				out.note("constraints.contact[%d].distance %g is outside the %d to %d Å that Boltz supports; it may "+
+				out.addNote("constraints.contact[%d].distance %g is outside the %d to %d Å that Boltz supports; it may "+
 					"refuse the file", i, t.Distance, boltzNear, boltzFar)
 			}
 		}

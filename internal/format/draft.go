@@ -12,7 +12,7 @@ import (
 	"pleat"
 )
 
-// everything is a model that can do all that a job can ask for.
+// everything is a model that supports every feature of a job.
 var everything = pleat.Model{
 	Name:     "any",
 	Kind:     pleat.TaskFold,
@@ -23,27 +23,28 @@ var everything = pleat.Model{
 		pleat.FeatureComplex, pleat.FeatureUnknown},
 }
 
-// draft is a job while it is read. Entities come first; after nameChains, chains and residues can be looked up.
+// draft is a job under construction. All entities are added first; after nameChains, chains and residues can be looked
+// up.
 type draft struct {
 	*reading
-	at       string // before every place: empty, or "[1]." in a list of jobs
+	at       string // prefix of every path in messages: empty, or "[1]." in a list of jobs
 	job      pleat.Job
 	entities []entity
-	chains   map[string]string // of the job, by what the file calls them
+	chains   map[string]string // maps ids of the file to chain names of the job
 }
 
-// entity is one molecule of a file, in as many copies as it has ids.
+// entity is one molecule of a file, in one copy for each id.
 type entity struct {
-	at  string // where in the file
+	at  string // path in the file
 	seq pleat.Sequence
-	ids []string // as the file names the copies; empty: the service chooses
+	ids []string // ids of the copies in the file; empty: the service chooses
 }
 
 func (in *reading) draft(at string) *draft {
 	return &draft{reading: in, at: at, chains: map[string]string{}}
 }
 
-// add takes an entity. Copies of a file without ids are so many empty ones.
+// add adds an entity. Copies of a file without ids have empty ids.
 func (d *draft) add(e entity) error {
 	copies := len(e.ids)
 	for i := range d.entities {
@@ -59,7 +60,7 @@ func (d *draft) add(e entity) error {
 	return nil
 }
 
-// copies is so many ids that the service may choose. Nil count: one.
+// copies returns the given number of empty ids. A nil count means one.
 func copies(at string, count *int) ([]string, error) {
 	if count == nil {
 		return []string{""}, nil
@@ -70,8 +71,8 @@ func copies(at string, count *int) ([]string, error) {
 	return make([]string, *count), nil
 }
 
-// nameChains lays the entities out as sequences of the job. The service names the copies of an item itself, so where
-// the file names them otherwise each copy becomes an item of its own.
+// nameChains turns the entities into sequences of the job. The service names the copies of an item in order; where the
+// file names them differently, each copy becomes an item of its own.
 func (d *draft) nameChains() error {
 	taken := map[string]string{}
 	for _, e := range d.entities {
@@ -103,19 +104,19 @@ func (d *draft) nameChains() error {
 	for i, e := range d.entities {
 		for _, id := range e.ids {
 			if id != "" && usable(id) == "" {
-				d.note("%s: the id %q became %q, since chain names here have 1 to %d letters and digits", e.at,
+				d.addNote("%s: the id %q became %q, since chain names here have 1 to %d letters and digits", e.at,
 					pleat.Clip(id), d.chains[id], pleat.MaxChainName)
 			}
 		}
 		if alone[i] {
-			d.note("%s: its %d copies became items of their own, since the service would name them otherwise than "+
+			d.addNote("%s: its %d copies became items of their own, since the service would name them otherwise than "+
 				"the file does", e.at, len(e.ids))
 		}
 	}
 	return nil
 }
 
-// part is the share of an entity that one sequence of the job holds.
+// part is the subset of an entity's copies that one sequence of the job holds.
 type part struct {
 	entity int
 	ids    []string
@@ -143,7 +144,7 @@ func (d *draft) layOut(alone []bool) []part {
 	return from
 }
 
-// usable is an id that a chain may have here; empty where it may not.
+// usable returns an id if it is a valid chain name, else an empty string.
 func usable(id string) string {
 	if pleat.IsChainName(id) {
 		return id
@@ -151,7 +152,7 @@ func usable(id string) string {
 	return ""
 }
 
-// chain finds the sequence that an id of the file stands for.
+// chain returns the sequence for an id of the file.
 func (d *draft) chain(at, id string) (string, *pleat.Sequence, error) {
 	name, ok := d.chains[id]
 	if !ok || id == "" {
@@ -161,7 +162,7 @@ func (d *draft) chain(at, id string) (string, *pleat.Sequence, error) {
 	return name, &d.job.Sequences[i], nil
 }
 
-// residue finds a residue, counted from 1. A ligand is one residue.
+// residue returns a residue, counted from 1. A ligand is one residue.
 func (d *draft) residue(at, id string, index int) (pleat.ResidueRef, error) {
 	name, q, err := d.chain(at, id)
 	if err != nil {
@@ -178,7 +179,7 @@ func (d *draft) residue(at, id string, index int) (pleat.ResidueRef, error) {
 	return pleat.ResidueRef{Chain: name, Residue: index}, nil
 }
 
-// polymer is text as a sequence of a kind has it: capitals without white space.
+// polymer returns the text of a polymer in upper case without white space.
 func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
 	allowed := pleat.Letters(kind)
 	var b strings.Builder
@@ -202,7 +203,7 @@ func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
 	return b.String(), nil
 }
 
-// ligand is text as a ligand has it: a SMILES, or the code of a component.
+// ligand returns a ligand from a SMILES string or a CCD code.
 func ligand(at, text string, ccd bool) (pleat.Sequence, error) {
 	q := pleat.Sequence{Kind: pleat.Ligand, CCD: ccd, Text: strings.TrimSpace(text)}
 	if ccd {
@@ -222,7 +223,7 @@ func ligand(at, text string, ccd bool) (pleat.Sequence, error) {
 	return q, nil
 }
 
-// component is a code of the Chemical Component Dictionary.
+// component returns a code of the Chemical Component Dictionary (CCD).
 func component(at, text string) (string, error) {
 	code := strings.ToUpper(strings.TrimSpace(text))
 	if !pleat.IsCCD(code) {
@@ -232,7 +233,7 @@ func component(at, text string) (string, error) {
 	return code, nil
 }
 
-// modify replaces a residue of a polymer.
+// modify replaces a residue of a polymer by a chemical component.
 func modify(q *pleat.Sequence, at, position, kind string, index int, code string) error {
 	code, err := component(at+"."+kind, code)
 	switch {
@@ -247,7 +248,7 @@ func modify(q *pleat.Sequence, at, position, kind string, index int, code string
 	return nil
 }
 
-// seeds takes the first of a list of seeds.
+// seeds sets the first of a list of seeds.
 func (d *draft) seeds(at string, list []any) error {
 	for i, v := range list {
 		text := fmt.Sprint(v)
@@ -266,13 +267,13 @@ func (d *draft) seeds(at string, list []any) error {
 		}
 	}
 	if len(list) > 1 {
-		d.note("%s has %d seeds and a job has one: the first was kept, %s; import again and change params.seed for "+
+		d.addNote("%s has %d seeds and a job has one: the first was kept, %s; import again and change params.seed for "+
 			"the others", at, len(list), d.job.Params.Values["seed"])
 	}
 	return nil
 }
 
-// line is text on one line of at most so many characters, without what does not print.
+// line returns text on one line of at most the given number of characters, without control characters.
 func line(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -287,16 +288,16 @@ func line(s string, most int) string {
 	return s
 }
 
-// label is what a file calls a sequence.
+// label sets the name of a sequence in the file as its label.
 func (d *draft) label(at, text string) string {
 	s := line(text, pleat.MaxName)
 	if s != strings.TrimSpace(text) {
-		d.note("%s was shortened to one line of at most %d characters", at, pleat.MaxName)
+		d.addNote("%s was shortened to one line of at most %d characters", at, pleat.MaxName)
 	}
 	return s
 }
 
-// finish checks the job and hands it over. An empty name is open.
+// finish validates the job and appends it. An empty name takes the default.
 func (d *draft) finish(name string) error {
 	if d.job.Name = d.label(d.at+"name", name); d.job.Name == "" {
 		d.job.Name = line(d.def.Name, pleat.MaxName)

@@ -9,14 +9,14 @@ import (
 )
 
 // record is one entry of a FASTA file.
-type record struct {
+type record struct { // of its header
 	line   int    // of its header
 	header string // without '>'
 	lines  []textLine
 	text   string // of the lines, without white space
 
-	// What the header says, where it says it: Boltz writes CHAIN|TYPE|MSA, Chai TYPE|name=NAME.
-	kind  string // protein, rna, dna, smiles or ccd; empty: it does not say
+	// From the header, if it has them: Boltz writes CHAIN|TYPE|MSA, Chai writes TYPE|name=NAME.
+	kind  string // protein, rna, dna, smiles or ccd; empty: not stated
 	chain string
 	label string
 }
@@ -29,7 +29,7 @@ type textLine struct {
 
 func (r *record) at() string { return fmt.Sprintf("the record at line %d", r.line) }
 
-// words that name a kind in a header, and what they stand for.
+// kinds maps the words for a kind in a header to the kind.
 var kinds = map[string]string{"protein": "protein", "rna": "rna", "dna": "dna", "smiles": "smiles", "ccd": "ccd",
 	"ligand": "smiles", "glycan": "glycan"}
 
@@ -52,7 +52,7 @@ func readFASTA(text string, in *reading) error {
 	if !complexes || len(records) == 1 {
 		return foldTogether(records, in)
 	}
-	in.note("A sequence has ':' between its chains, as ColabFold writes complexes, so each of the %d records became "+
+	in.addNote("A sequence has ':' between its chains, as ColabFold writes complexes, so each of the %d records became "+
 		"a job of its own", len(records))
 	for i := range records {
 		if err := foldTogether(records[i:i+1], in); err != nil {
@@ -62,7 +62,7 @@ func readFASTA(text string, in *reading) error {
 	return nil
 }
 
-// splitFASTA cuts a file into records.
+// splitFASTA splits a file into records.
 func splitFASTA(text string) ([]record, error) {
 	var out []record
 	n := 0
@@ -91,7 +91,7 @@ func splitFASTA(text string) ([]record, error) {
 	return out, nil
 }
 
-// readHeader finds what the header says of chain and kind.
+// readHeader reads the chain and the kind from the header.
 func (r *record) readHeader(in *reading) error {
 	first, rest, _ := strings.Cut(r.header, " ")
 	fields := strings.Split(first, "|")
@@ -106,7 +106,7 @@ func (r *record) readHeader(in *reading) error {
 			return pleat.Invalidf("%s: the header names no chain before its first '|'", r.at())
 		}
 		if len(fields) > 2 && fields[2] == "empty" {
-			in.note("%s asks for no alignment, which a job says by the model's params.msaAlgorithm: dropped", r.at())
+			in.addNote("%s asks for no alignment, which a job says by the model's params.msaAlgorithm: dropped", r.at())
 		} else if len(fields) > 2 && fields[2] != "" {
 			return pleat.Invalidf("%s names the file %q; a job names no files: leave the third field of its header out",
 				r.at(), pleat.Clip(fields[2]))
@@ -121,7 +121,7 @@ func (r *record) readHeader(in *reading) error {
 	return nil
 }
 
-// joinLines takes the white space out of the sequence, and refuses by line and column what cannot stand in it.
+// joinLines joins the lines of the sequence without white space. An error names the line and the column.
 func (r *record) joinLines(in *reading) error {
 	var b strings.Builder
 	ligand := r.kind == "smiles" || r.kind == "ccd"
@@ -145,7 +145,7 @@ func (r *record) joinLines(in *reading) error {
 	r.text = b.String()
 	if cut, ok := strings.CutSuffix(r.text, "*"); ok && !ligand {
 		r.text = cut
-		in.note("%s: the end sign * was dropped", r.at())
+		in.addNote("%s: the end sign * was dropped", r.at())
 	}
 	if at := strings.IndexByte(r.text, '*'); at >= 0 && !ligand {
 		return pleat.Invalidf("%s has '*' at position %d; it may only end a sequence", r.at(), at+1)
@@ -156,7 +156,7 @@ func (r *record) joinLines(in *reading) error {
 	return nil
 }
 
-// foldTogether makes one job of records.
+// foldTogether makes one job of all records.
 func foldTogether(records []record, in *reading) error {
 	d := in.draft("")
 	for i := range records {
@@ -210,35 +210,35 @@ func (d *draft) addRecord(r *record) error {
 	return nil
 }
 
-// likelyDNA is from which length on a sequence of A, C, G and T alone is taken to be DNA: a protein of 20 residues that
-// uses only these four of its letters is rare, and the guess is noted.
+// likelyDNA is the length from which a sequence of only A, C, G and T is assumed to be DNA. A protein of 20 residues
+// with only these four letters is rare, and a note reports the assumption.
 const likelyDNA = 20
 
-// guessKind tells a polymer without a hint from its letters.
+// guessKind derives the kind of a polymer from its letters.
 func (d *draft) guessKind(at, text string) pleat.EntityKind {
 	text = strings.ToUpper(text)
 	only := func(letters string) bool { return strings.Trim(text, letters) == "" }
 	const hint = "a header such as >A|protein, >A|rna or >A|dna says it outright"
 	switch {
 	case only("ACGUN") && strings.Contains(text, "U"):
-		d.note("%s was taken as RNA, since it has U and no letter outside A, C, G, U, N; %s", at, hint)
+		d.addNote("%s was taken as RNA, since it has U and no letter outside A, C, G, U, N; %s", at, hint)
 		return pleat.RNA
 	case only("ACGTN") && strings.Contains(text, "T") && len(text) >= likelyDNA:
-		d.note("%s was taken as DNA, since it has no letter outside A, C, G, T, N; %s", at, hint)
+		d.addNote("%s was taken as DNA, since it has no letter outside A, C, G, T, N; %s", at, hint)
 		return pleat.DNA
 	case only("ACGTN"):
-		d.note("%s was taken as a protein, though its letters are those of DNA too; %s", at, hint)
+		d.addNote("%s was taken as a protein, though its letters are those of DNA too; %s", at, hint)
 	}
 	return pleat.Protein
 }
 
-// width is how many letters a line has.
+// width is the number of letters on a line.
 const width = 80
 
-// writeFASTA writes a record per chain, under the headers of Boltz.
+// writeFASTA writes one record for each chain, with headers in the form of Boltz.
 func writeFASTA(j *pleat.Job, out *writing) ([]byte, error) {
 	var b strings.Builder
-	out.note("name %q is not in the file: the format has no place for it, so the file is named after it",
+	out.addNote("name %q is not in the file: the format has no place for it, so the file is named after it",
 		pleat.Clip(j.Name))
 	for i := range j.Sequences {
 		q := &j.Sequences[i]
@@ -251,7 +251,7 @@ func writeFASTA(j *pleat.Job, out *writing) ([]byte, error) {
 		}
 		label := line(q.Label, pleat.MaxName)
 		if label != q.Label {
-			out.note("%s.label was written on one line", q.Place(i))
+			out.addNote("%s.label was written on one line", q.Place(i))
 		}
 		for _, chain := range q.Chains {
 			b.WriteString(strings.TrimSpace(">"+chain+"|"+kind+" "+label) + "\n")

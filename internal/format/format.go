@@ -1,9 +1,9 @@
-// Package format reads the job files of other programs and writes them: FASTA as Boltz, Chai and ColabFold take it,
-// the JSON of the AlphaFold Server and of AlphaFold 3, and the YAML of Boltz.
+// Package format reads and writes the job files of other programs: FASTA of Boltz, Chai and ColabFold, JSON of the
+// AlphaFold Server and of AlphaFold 3, and YAML of Boltz.
 //
-// It owns what those files mean. What a file says and a job cannot, or a job says and a file cannot, becomes a note
-// that names the place. What would leave a molecule out, and whatever names a file or an address, is refused instead.
-// It is pure: no disk, no network, no model; whether a model folds what was read is for others to say.
+// It owns the meaning of these files. Content that a job or a file cannot express becomes a note with its path. Content
+// whose loss would change the molecules, file names and addresses are refused. It must not use disk, network or models;
+// the caller checks whether a model can fold the job.
 //
 //	draft.go       a job while it is read: chains, residues and letters as the file names them
 //	fasta.go       FASTA
@@ -34,18 +34,18 @@ const (
 	Boltz      Name = "boltz"
 )
 
-// Bounds on what is read.
+// Limits of imported files.
 const (
-	MaxBytes = 1 << 20 // of a file
-	MaxDepth = 32      // levels of arrays and objects
-	MaxJobs  = 100     // in one file
+	MaxBytes = 1 << 20 // bytes of a file
+	MaxDepth = 32      // nested arrays and objects
+	MaxJobs  = 100     // jobs in one file
 	maxNotes = 500
 )
 
-// dialect is how a format is read and written.
+// dialect holds the reader and the writer of a format.
 type dialect struct {
 	name  Name
-	ext   string // of a file's name, with its dot
+	ext   string // extension of a file name, with its dot
 	media string
 	read  func(text string, into *reading) error
 	write func(j *pleat.Job, out *writing) ([]byte, error)
@@ -58,7 +58,7 @@ var dialects = []dialect{
 	{Boltz, ".yaml", "application/yaml", readBoltz, writeBoltz},
 }
 
-// Names lists the formats.
+// Names returns the names of all formats.
 func Names() []string {
 	var out []string
 	for _, d := range dialects {
@@ -67,7 +67,8 @@ func Names() []string {
 	return out
 }
 
-func find(name Name) (dialect, error) {
+// dialectOf returns the dialect of a format.
+func dialectOf(name Name) (dialect, error) {
 	i := slices.IndexFunc(dialects, func(d dialect) bool { return d.name == name })
 	if i < 0 {
 		return dialect{}, pleat.Invalidf("format is %q; it may be %s", pleat.Clip(string(name)),
@@ -76,20 +77,20 @@ func find(name Name) (dialect, error) {
 	return dialects[i], nil
 }
 
-// Defaults are what a file may leave open.
+// Defaults are the values for what a file does not state.
 type Defaults struct {
 	Name  string // of the job; empty: "imported"
-	Model string // no format names one
+	Model string // no format names a model
 }
 
-// Imported is what a file says.
+// Imported is the content of a file.
 type Imported struct {
 	Format Name
-	Jobs   []pleat.Job // checked against a model that can do everything; at least one
-	Notes  []string    // what was dropped, changed or guessed: one sentence each
+	Jobs   []pleat.Job // valid for a model that supports every feature; at least one
+	Notes  []string    // what was dropped, changed or assumed: one sentence each
 }
 
-// Import reads a file. An empty format is guessed from the text. The error is a refusal that names the place in the
+// Import reads a file. An empty format is detected from the text. The error is a pleat.Error that names the path in the
 // file.
 func Import(text string, as Name, def Defaults) (Imported, error) {
 	if len(text) > MaxBytes {
@@ -106,7 +107,7 @@ func Import(text string, as Name, def Defaults) (Imported, error) {
 			return Imported{}, err
 		}
 	}
-	d, err := find(as)
+	d, err := dialectOf(as)
 	if err != nil {
 		return Imported{}, err
 	}
@@ -117,17 +118,17 @@ func Import(text string, as Name, def Defaults) (Imported, error) {
 	return Imported{Format: as, Jobs: in.jobs, Notes: in.all()}, nil
 }
 
-// File is a job written in a format.
+// File is a job in a format.
 type File struct {
-	Name        string // safe as the name of a file anywhere
+	Name        string // a valid file name on every system
 	ContentType string
 	Text        []byte
-	Notes       []string // what the format could not say: one sentence each
+	Notes       []string // what the format cannot express: one sentence each
 }
 
-// Export writes a validated job. The error is a refusal: the format has no word for one of its molecules.
+// Export writes a valid job. It returns an error if the format cannot express one of its molecules.
 func Export(j *pleat.Job, as Name) (File, error) {
-	d, err := find(as)
+	d, err := dialectOf(as)
 	if err != nil {
 		return File{}, err
 	}
@@ -138,25 +139,25 @@ func Export(j *pleat.Job, as Name) (File, error) {
 	}
 	for i := range j.Sequences {
 		if q := &j.Sequences[i]; q.Source != "" {
-			out.note("sequences[%d].sourceSequenceId is not in the file: the format has no place for it", i)
+			out.addNote("sequences[%d].sourceSequenceId is not in the file: the format has no place for it", i)
 		}
 	}
 	if len(j.Constraints.Webhooks) > 0 && string(j.Constraints.Webhooks) != "null" {
-		out.note("constraints.webhooks is not in the file: the format has no place for it")
+		out.addNote("constraints.webhooks is not in the file: the format has no place for it")
 	}
 	if j.Params.Model != "" {
-		out.note("params.modelName %q is not in the file: the format names no model", pleat.Clip(j.Params.Model))
+		out.addNote("params.modelName %q is not in the file: the format names no model", pleat.Clip(j.Params.Model))
 	}
 	return File{Name: fileName(j.Name) + d.ext, ContentType: d.media, Text: text, Notes: out.all()}, nil
 }
 
-// notes gathers sentences, within a bound.
+// notes collects sentences up to a limit.
 type notes struct {
 	list []string
 	more int
 }
 
-func (n *notes) note(format string, args ...any) {
+func (n *notes) addNote(format string, args ...any) {
 	if len(n.list) == maxNotes {
 		n.more++
 		return
@@ -171,17 +172,18 @@ func (n *notes) all() []string {
 	return append([]string{}, n.list...)
 }
 
-// reading is what a file has said so far.
+// reading is the state of an import.
 type reading struct {
 	notes
 	def  Defaults
 	jobs []pleat.Job
 }
 
-// writing is what a format could not say so far.
+// writing is the state of an export.
 type writing struct{ notes }
 
-// params notes every parameter that the file does not hold. Options says how to give one to the program instead.
+// params adds a note for every parameter that the file does not hold. Options maps a parameter to the program's option
+// for it.
 func (w *writing) params(j *pleat.Job, seed bool, options map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(j.Params.Values)) {
 		v := j.Params.Values[name]
@@ -189,53 +191,53 @@ func (w *writing) params(j *pleat.Job, seed bool, options map[string]string) {
 			continue
 		}
 		if option := options[name]; option != "" {
-			w.note("params.%s %v is not in the file: give the program %s", name, v, fmt.Sprintf(option, v))
+			w.addNote("params.%s %v is not in the file: give the program %s", name, v, fmt.Sprintf(option, v))
 			continue
 		}
-		w.note("params.%s %v is not in the file: the format has no place for it", name, v)
+		w.addNote("params.%s %v is not in the file: the format has no place for it", name, v)
 	}
 }
 
-// labels notes the labels of a job whose file has no place for them.
+// labels adds a note for each label of a job whose format has no labels.
 func (w *writing) labels(j *pleat.Job) {
 	for i := range j.Sequences {
 		if q := &j.Sequences[i]; q.Label != "" {
-			w.note("%s.label %q is not in the file: the format has no place for it", q.Place(i), pleat.Clip(q.Label))
+			w.addNote("%s.label %q is not in the file: the format has no place for it", q.Place(i), pleat.Clip(q.Label))
 		}
 	}
 }
 
-// constraints notes those that the file does not hold.
+// constraints adds notes for constraints that the file does not hold.
 func (w *writing) constraints(c *pleat.Constraints, bonds bool) {
 	const none = "is not in the file: the format has no place for it"
 	for i := range c.Pocket {
-		w.note("constraints.pocket[%d] "+none, i)
+		w.addNote("constraints.pocket[%d] "+none, i)
 	}
 	for i := range c.Bond {
 		if !bonds {
-			w.note("constraints.bond[%d] "+none, i)
+			w.addNote("constraints.bond[%d] "+none, i)
 		}
 	}
 	for i := range c.Contact {
-		w.note("constraints.contact[%d] "+none, i)
+		w.addNote("constraints.contact[%d] "+none, i)
 	}
 }
 
-// properties notes what is asked about a sequence and the file does not hold.
+// properties adds notes for properties of a sequence that the file does not hold.
 func (w *writing) properties(q *pleat.Sequence, i int, what ...string) {
 	has := map[string]bool{
 		"cyclic": q.Cyclic, "property_type": q.PropertyType != "", "modifications": len(q.Modifications) > 0,
 	}
 	for _, field := range what {
 		if has[field] {
-			w.note("%s.%s is not in the file: the format has no place for it", q.Place(i), field)
+			w.addNote("%s.%s is not in the file: the format has no place for it", q.Place(i), field)
 		}
 	}
 }
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// fileName makes a job's name into one that any system takes.
+// fileName turns a job's name into a file name that is valid on every system.
 func fileName(name string) string {
 	s := strings.Trim(notInNames.ReplaceAllString(name, "-"), "-")
 	if len(s) > 80 {
@@ -252,7 +254,7 @@ var (
 	bareText = regexp.MustCompile(`^[A-Za-z:*\s]+$`)
 )
 
-// guess tells a file's format from its text.
+// guess detects a file's format from its text.
 func guess(text string) (Name, error) {
 	start := strings.TrimSpace(text)
 	switch {
@@ -271,7 +273,7 @@ func guess(text string) (Name, error) {
 		strings.Join(Names(), ", "))
 }
 
-// guessJSON tells the JSON formats apart. What is not JSON after all is for the readers to say.
+// guessJSON tells the JSON formats apart. It does not check the syntax; the readers do.
 func guessJSON(text string) (Name, error) {
 	var probe struct {
 		Dialect   any

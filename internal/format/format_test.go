@@ -10,8 +10,8 @@ import (
 	"pleat"
 )
 
-// said is a job as the tables below write it: a line per item, then its seed and constraints.
-func said(j *pleat.Job) []string {
+// describe renders a job for comparison: one line for each item, then its seed and constraints.
+func describe(j *pleat.Job) []string {
 	out := []string{j.Name}
 	for i := range j.Sequences {
 		q := &j.Sequences[i]
@@ -84,7 +84,7 @@ func check(t *testing.T, cases []read) {
 				if got.Jobs[i].Params.Model != "m" {
 					t.Error("the model is lost")
 				}
-				jobs = append(jobs, said(&got.Jobs[i]))
+				jobs = append(jobs, describe(&got.Jobs[i]))
 			}
 			if diff := cmp.Diff(c.jobs, jobs); diff != "" {
 				t.Error(diff)

@@ -52,8 +52,8 @@ type serverIon struct {
 	Count *int   `json:"count"`
 }
 
-// replaced is a modified residue in both dialects of AlphaFold: of a protein the first two fields, of a nucleic acid
-// the others.
+// replaced is a modified residue in both dialects of AlphaFold. Proteins use the first two fields, nucleic acids the
+// others.
 type replaced struct {
 	PTMType      string `json:"ptmType,omitempty"`
 	PTMPosition  int    `json:"ptmPosition,omitempty"`
@@ -73,7 +73,7 @@ func replacedOf(q *pleat.Sequence, prefix string) []replaced {
 	return out
 }
 
-// modifyAll replaces residues as the file says.
+// modifyAll replaces residues as the file states.
 func modifyAll(q *pleat.Sequence, at string, list []replaced) error {
 	for i, m := range list {
 		at := fmt.Sprintf("%s.modifications[%d]", at, i)
@@ -93,7 +93,7 @@ func modifyAll(q *pleat.Sequence, at string, list []replaced) error {
 	return nil
 }
 
-// codePrefix stands before the codes of ligands and modifications in files of the AlphaFold Server.
+// codePrefix precedes codes of ligands and modifications in files of the AlphaFold Server.
 const codePrefix = "CCD_"
 
 func readServer(text string, in *reading) error {
@@ -102,7 +102,7 @@ func readServer(text string, in *reading) error {
 		if err := api.DecodeAs("the file", []byte(text), &one); err != nil {
 			return err
 		}
-		in.note("The file is one job instead of a list of jobs; the AlphaFold Server itself takes lists alone")
+		in.addNote("The file is one job instead of a list of jobs; the AlphaFold Server itself takes lists alone")
 		return readServerJob(&one, in.draft(""))
 	}
 	var jobs []serverJob
@@ -170,7 +170,7 @@ func (d *draft) addServerItem(at string, item *serverItem) error {
 	return exactlyOne(at, taken, err, "proteinChain, rnaSequence, dnaSequence, ligand, ion")
 }
 
-// exactlyOne refuses an item that is several kinds or none; err is what else is wrong with it.
+// exactlyOne returns an error for an item of several kinds or none; err is another fault of the item.
 func exactlyOne(at string, taken []string, err error, all string) error {
 	switch {
 	case len(taken) == 0:
@@ -188,10 +188,10 @@ func (d *draft) addServerChain(at string, kind pleat.EntityKind, c *serverChain)
 			at, pleat.Clip(c.Glycans[0].Residues))
 	}
 	if c.UseTemplate != nil && !*c.UseTemplate {
-		d.note("%s.useStructureTemplate false was dropped: templates are the model's own matter", at)
+		d.addNote("%s.useStructureTemplate false was dropped: templates are the model's own matter", at)
 	}
 	if c.MaxTemplateDate != nil {
-		d.note("%s.maxTemplateDate %q was dropped: templates are the model's own matter", at,
+		d.addNote("%s.maxTemplateDate %q was dropped: templates are the model's own matter", at,
 			pleat.Clip(*c.MaxTemplateDate))
 	}
 	text, err := polymer(at+".sequence", kind, c.Sequence)
@@ -221,7 +221,7 @@ func (d *draft) addComponent(at, field, code string, count *int) error {
 	return d.add(entity{at, q, ids})
 }
 
-// What the AlphaFold Server takes, as its documentation lists it.
+// The components that the AlphaFold Server accepts by its documentation.
 var (
 	serverIons          = strings.Fields("MG ZN CL CA NA MN K FE CU CO")
 	serverLigands       = strings.Fields("ADP ATP AMP GTP GDP FAD NAD NAP NDP HEM HEC PLM OLA MYR CIT CLA CHL BCL BCB")
@@ -270,7 +270,7 @@ func serverItemOf(q *pleat.Sequence, i int, out *writing) (serverItem, error) {
 		case slices.Contains(serverIons, q.Text):
 			return serverItem{Ion: &serverIon{q.Text, &count}}, nil
 		case !slices.Contains(serverLigands, q.Text):
-			out.note("%s.sequence %s is not among the ligands that the AlphaFold Server's documentation lists; it "+
+			out.addNote("%s.sequence %s is not among the ligands that the AlphaFold Server's documentation lists; it "+
 				"may refuse the file", q.Place(i), q.Text)
 		}
 		return serverItem{Ligand: &serverLigand{codePrefix + q.Text, &count}}, nil
@@ -278,13 +278,13 @@ func serverItemOf(q *pleat.Sequence, i int, out *writing) (serverItem, error) {
 	c := &serverChain{Sequence: q.Text, Modifications: replacedOf(q, codePrefix), Count: &count}
 	for k, m := range q.Modifications {
 		if !slices.Contains(serverModifications[q.Kind], m.CCD) {
-			out.note("%s.modifications[%d].ccd %s is not among those that the AlphaFold Server's documentation "+
+			out.addNote("%s.modifications[%d].ccd %s is not among those that the AlphaFold Server's documentation "+
 				"lists; it may refuse the file", q.Place(i), k, m.CCD)
 		}
 	}
 	all := pleat.Letters(q.Kind)
 	if unknown := all[len(all)-1:]; strings.Contains(q.Text, unknown) {
-		out.note("%s.sequence has the unknown residue %s, which the AlphaFold Server's documentation does not list; "+
+		out.addNote("%s.sequence has the unknown residue %s, which the AlphaFold Server's documentation does not list; "+
 			"it may refuse the file", q.Place(i), unknown)
 	}
 	switch q.Kind {
@@ -296,7 +296,7 @@ func serverItemOf(q *pleat.Sequence, i int, out *writing) (serverItem, error) {
 	return serverItem{ProteinChain: c}, nil
 }
 
-// ownNames notes chain names that a format without any would lose.
+// ownNames adds notes for chain names that a format without names would lose.
 func (w *writing) ownNames(j *pleat.Job) {
 	other := pleat.Job{Sequences: slices.Clone(j.Sequences)}
 	for i := range other.Sequences {
@@ -307,13 +307,13 @@ func (w *writing) ownNames(j *pleat.Job) {
 	}
 	for i := range j.Sequences {
 		if q := &j.Sequences[i]; !slices.Equal(q.Chains, other.Sequences[i].Chains) {
-			w.note("%s.chain_id is not in the file: the format names chains itself, so %s may become %s", q.Place(i),
+			w.addNote("%s.chain_id is not in the file: the format names chains itself, so %s may become %s", q.Place(i),
 				strings.Join(q.Chains, ", "), strings.Join(other.Sequences[i].Chains, ", "))
 		}
 	}
 }
 
-// indented is JSON for people and programs.
+// indented returns indented JSON.
 func indented(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

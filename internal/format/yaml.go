@@ -15,17 +15,16 @@ import (
 	"pleat"
 )
 
-// node is a value of a YAML file and where it stands.
+// node is a value of a YAML file and its path.
 type node struct {
 	*yaml.Node
-	at string // empty: the whole file
+	at string // path; empty: the whole file
 }
 
-// The library is the one that the YAML project itself keeps. Its nodes are read here one by one, since decoding into
-// types would follow aliases and take words such as NO for what they are not.
+// go.yaml.in/yaml is the library that the YAML project maintains. This file reads its nodes one by one, because
+// decoding into types would follow aliases and convert words such as NO to booleans.
 
-// parseYAML reads one document and takes nothing that stands for something else: no aliases, anchors, tags or merged
-// keys.
+// parseYAML reads one document. It refuses aliases, anchors, tags and merged keys.
 func parseYAML(text string) (node, error) {
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	var doc, more yaml.Node
@@ -42,7 +41,7 @@ func parseYAML(text string) (node, error) {
 	return root, plain(root.Node, 1)
 }
 
-// plain refuses what stands for something else, and nesting that is too deep.
+// plain refuses references and tags, and nesting that is too deep.
 func plain(n *yaml.Node, depth int) error {
 	switch {
 	case depth > MaxDepth:
@@ -65,14 +64,14 @@ func plain(n *yaml.Node, depth int) error {
 	return nil
 }
 
-func (n node) place() string {
+func (n node) position() string {
 	if n.at == "" {
 		return "the file"
 	}
 	return n.at
 }
 
-// wrong refuses a value of another shape than wanted.
+// wrong returns the error for a value of an unexpected shape.
 func (n node) wrong(want string) error {
 	got := ""
 	if n.Kind == yaml.ScalarNode {
@@ -80,14 +79,14 @@ func (n node) wrong(want string) error {
 	} else {
 		got = fmt.Sprintf(" (line %d)", n.Line)
 	}
-	return pleat.Invalidf("%s%s must be %s", n.place(), got, want)
+	return pleat.Invalidf("%s%s must be %s", n.position(), got, want)
 }
 
 func (n node) null() bool {
 	return n.Node == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
-// fields reads a mapping that has no other keys than those named. A key without a value is absent.
+// fields reads a mapping that may have only the given keys. A key without a value is absent.
 func (n node) fields(known ...string) (map[string]node, error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, n.wrong("a mapping with " + strings.Join(known, ", "))
@@ -102,10 +101,11 @@ func (n node) fields(known ...string) (map[string]node, error) {
 			if near := pleat.Nearest(key.Value, known); near != "" {
 				hint = fmt.Sprintf("; did you mean %q?", near)
 			}
-			return nil, pleat.Invalidf("unknown field %q (line %d) in %s%s", pleat.Clip(key.Value), key.Line, n.place(),
+			return nil, pleat.Invalidf("unknown field %q (line %d) in %s%s", pleat.Clip(key.Value), key.Line,
+				n.position(),
 				hint)
 		case seen[key.Value]:
-			return nil, pleat.Invalidf("duplicate key %q (line %d) in %s", key.Value, key.Line, n.place())
+			return nil, pleat.Invalidf("duplicate key %q (line %d) in %s", key.Value, key.Line, n.position())
 		}
 		seen[key.Value] = true
 		at := key.Value
@@ -119,14 +119,14 @@ func (n node) fields(known ...string) (map[string]node, error) {
 	return out, nil
 }
 
-// one reads a mapping with exactly one of the keys named.
-func (n node) one(known ...string) (string, node, error) {
+// exactlyOneKey reads a mapping with exactly one of the given keys.
+func (n node) exactlyOneKey(known ...string) (string, node, error) {
 	f, err := n.fields(known...)
 	if err != nil {
 		return "", node{}, err
 	}
 	if len(f) != 1 {
-		return "", node{}, pleat.Invalidf("%s (line %d) must have exactly one of %s", n.place(), n.Line,
+		return "", node{}, pleat.Invalidf("%s (line %d) must have exactly one of %s", n.position(), n.Line,
 			strings.Join(known, ", "))
 	}
 	for key, v := range f {
@@ -135,13 +135,13 @@ func (n node) one(known ...string) (string, node, error) {
 	return "", node{}, nil
 }
 
-// list reads a sequence of at most so many values.
+// list reads a sequence of at most the given number of values.
 func (n node) list(most int) ([]node, error) {
 	if n.Kind != yaml.SequenceNode {
 		return nil, n.wrong("a list")
 	}
 	if len(n.Content) > most {
-		return nil, pleat.Invalidf("%s holds %d items; at most %d are taken", n.place(), len(n.Content), most)
+		return nil, pleat.Invalidf("%s holds %d items; at most %d are taken", n.position(), len(n.Content), most)
 	}
 	var out []node
 	for i, c := range n.Content {
@@ -150,16 +150,16 @@ func (n node) list(most int) ([]node, error) {
 	return out, nil
 }
 
-// truthWords are what readers of YAML 1.1, Boltz among them, take for true or false where no quotes are.
+// truthWords matches the words that readers of YAML 1.1, such as Boltz, convert to booleans when they are not quoted.
 var truthWords = regexp.MustCompile(`^(?i:yes|no|on|off|true|false)$`)
 
-// text reads a scalar as it is written, whatever YAML takes it for: a chain called NO is NO and not false.
-func (n node) text(out *notes) (string, error) {
+// scalar returns a scalar as it is written, without conversion: a chain called NO is NO and not false.
+func (n node) scalar(out *notes) (string, error) {
 	if n.Kind != yaml.ScalarNode {
 		return "", n.wrong("text")
 	}
 	if n.unquoted() && truthWords.MatchString(n.Value) {
-		out.note("%s is %s without quotes (line %d), which YAML 1.1 takes for a truth value; it was read as the text %q", n.place(), n.Value, n.Line, n.Value)
+		out.addNote("%s is %s without quotes (line %d), which YAML 1.1 takes for a truth value; it was read as the text %q", n.position(), n.Value, n.Line, n.Value)
 	}
 	return n.Value, nil
 }
@@ -196,7 +196,7 @@ func (n node) truth() (bool, error) {
 	return slices.Contains([]string{"yes", "on", "true"}, strings.ToLower(n.Value)), nil
 }
 
-// What is written below: text is always quoted, since YAML 1.1 takes many words for something else.
+// Written text is always quoted, because YAML 1.1 converts many words.
 
 func yamlText(s string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: s}
@@ -216,7 +216,7 @@ func yamlFloat(f float64) *yaml.Node {
 
 func yamlTrue() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"} }
 
-// yamlMap is a mapping of keys and values in turn; pairs without a value are left out.
+// yamlMap returns a mapping from alternating keys and values. Pairs without a value are omitted.
 func yamlMap(pairs ...any) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i < len(pairs); i += 2 {
@@ -231,7 +231,7 @@ func yamlList(items ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.SequenceNode, Content: items}
 }
 
-// yamlRow is a list on one line.
+// yamlRow returns a list on one line.
 func yamlRow(items ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: items}
 }
