@@ -15,6 +15,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/server/openapi"
 	"pleat/internal/store"
 )
 
@@ -73,10 +74,10 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // endpoint is the handler of a route together with the schema of its request and response.
 type endpoint struct {
-	request  body    // nil: it reads none
-	optional bool    // the body may be absent
-	response content // of a success
-	status   int     // of a success; 0: 200
+	request  openapi.Body    // nil: it reads none
+	optional bool            // the body may be absent
+	response openapi.Content // of a success
+	status   int             // of a success; 0: 200
 
 	ownDeadline bool // it takes as long as its client sends or reads
 	eventStream bool // it sends server-sent events until the client leaves
@@ -91,7 +92,7 @@ type bodyHandlerFunc[In, Out any] func(s *Server, ctx context.Context, c *call, 
 
 // noBody makes an endpoint of a handler that reads no body.
 func noBody[Out any](fn handlerFunc[Out]) endpoint {
-	return endpoint{response: jsonOf[Out](), serve: func(s *Server, ctx context.Context, c *call) error {
+	return endpoint{response: openapi.JSON[Out](), serve: func(s *Server, ctx context.Context, c *call) error {
 		out, err := fn(s, ctx, c)
 		if err != nil {
 			return err
@@ -103,8 +104,8 @@ func noBody[Out any](fn handlerFunc[Out]) endpoint {
 // jsonBody makes an endpoint of a handler whose JSON body has at most the bytes that limit allows.
 func jsonBody[In, Out any](limit func(*Server) int64, fn bodyHandlerFunc[In, Out]) endpoint {
 	return endpoint{
-		request:  jsonRequest[In](),
-		response: jsonOf[Out](),
+		request:  openapi.JSONRequest[In](),
+		response: openapi.JSON[Out](),
 		serve: func(s *Server, ctx context.Context, c *call) error {
 			body, err := c.body(limit(s), false)
 			if err != nil {
@@ -149,23 +150,23 @@ func decodeAndServe[In, Out any](
 type writerFunc func(s *Server, ctx context.Context, c *call) error
 
 // answers makes an endpoint of a function that writes a whole response itself.
-func answers(response content, fn writerFunc) endpoint {
+func answers(response openapi.Content, fn writerFunc) endpoint {
 	return endpoint{response: response, serve: fn}
 }
 
 // streams makes an endpoint of a function that writes for as long as its client reads.
-func streams(response content, fn writerFunc) endpoint {
+func streams(response openapi.Content, fn writerFunc) endpoint {
 	return endpoint{response: response, ownDeadline: true, serve: fn}
 }
 
 // eventStream makes an endpoint of a function that sends server-sent events.
-func eventStream(response content, fn writerFunc) endpoint {
+func eventStream(response openapi.Content, fn writerFunc) endpoint {
 	return endpoint{response: response, ownDeadline: true, eventStream: true, serve: fn}
 }
 
 // uploads makes an endpoint of a function that reads files of a multipart form and answers with Out.
 func uploads[Out any](fn writerFunc) endpoint {
-	return endpoint{request: filesRequest, response: jsonOf[Out](), ownDeadline: true, serve: fn}
+	return endpoint{request: openapi.Files, response: openapi.JSON[Out](), ownDeadline: true, serve: fn}
 }
 
 // created makes the status of a success 201.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/server/openapi"
 )
 
 // route is one operation of the HTTP interface: everything that the mux and the OpenAPI document need to know of it.
@@ -21,8 +22,8 @@ type route struct {
 	summary string   // one sentence without a full stop
 	handler endpoint // reads the request, writes the response, and carries the schema of both
 	errors  []int    // statuses that it may answer besides those that follow from access, path and body
-	query   []param
-	headers []param
+	query   []openapi.Param
+	headers []openapi.Param
 }
 
 // method returns the HTTP method of the route.
@@ -37,40 +38,68 @@ func (rt route) path() string {
 	return path
 }
 
-// param is a query parameter or a request header, as the document describes it.
-type param struct {
-	name string
-	kind string // a JSON type, uuid, or the name of a schema
-	doc  string
+// operation returns what the OpenAPI document says about the route.
+func (rt route) operation() openapi.Operation {
+	credentials := map[access]openapi.Access{
+		open:   openapi.NoCredential,
+		anyone: openapi.OptionalCredential,
+		reader: openapi.OptionalCredential,
+		user:   openapi.CredentialRequired,
+	}
+	return openapi.Operation{
+		ID:       rt.id,
+		Section:  rt.section,
+		Method:   rt.method(),
+		Path:     rt.path(),
+		Summary:  rt.summary,
+		Access:   credentials[rt.access],
+		Request:  rt.handler.request,
+		Optional: rt.handler.optional,
+		Status:   rt.handler.status,
+		Response: rt.handler.response,
+		Errors:   rt.errors,
+		Query:    rt.query,
+		Headers:  rt.headers,
+	}
+}
+
+// document makes the OpenAPI document of routes.
+func document(publicURL string, routes []route) ([]byte, error) {
+	operations := make([]openapi.Operation, 0, len(routes))
+	for _, rt := range routes {
+		operations = append(operations, rt.operation())
+	}
+	return openapi.Document(openapi.Info{PublicURL: publicURL, Cookie: cookieName, Sections: sections}, operations)
 }
 
 var (
-	lastEventHeader   = param{name: "Last-Event-ID", kind: "string", doc: "Continue after this event."}
-	idempotencyHeader = param{
-		name: "Idempotency-Key", kind: "string",
-		doc: "The same key and body within 24 hours return the first answer; another body is refused with 409.",
+	lastEventHeader   = openapi.Param{Name: "Last-Event-ID", Kind: "string", Doc: "Continue after this event."}
+	idempotencyHeader = openapi.Param{
+		Name: "Idempotency-Key", Kind: "string",
+		Doc: "The same key and body within 24 hours return the first answer; another body is refused with 409.",
 	}
-	cacheControlHeader = param{
-		name: "Cache-Control", kind: "string",
-		doc: "no-cache: compute the run even if an earlier run with the same input, parameters and seed has the result.",
+	cacheControlHeader = openapi.Param{
+		Name: "Cache-Control", Kind: "string",
+		Doc: "no-cache: compute the run even if an earlier run with the same input, parameters and seed has the " +
+			"result.",
 	}
 )
 
 // limitParam describes the limit of a list whose default is def.
-func limitParam(def int) param {
-	return param{name: "limit", kind: "integer", doc: fmt.Sprintf("1 to 200; %d by default.", def)}
+func limitParam(def int) openapi.Param {
+	return openapi.Param{Name: "limit", Kind: "integer", Doc: fmt.Sprintf("1 to 200; %d by default.", def)}
 }
 
 // pageOf describes the parameters of a list in pages of def entries by default.
-func pageOf(def int) []param {
-	return []param{limitParam(def), {name: "cursor", kind: "string", doc: "next_cursor of the previous page."}}
+func pageOf(def int) []openapi.Param {
+	return []openapi.Param{limitParam(def), {Name: "cursor", Kind: "string", Doc: "next_cursor of the previous page."}}
 }
 
 // signature describes the parameters of a signed link; expiry says what the parameter e means.
-func signature(expiry string) []param {
-	return []param{
-		{name: "e", kind: "integer", doc: expiry},
-		{name: "s", kind: "string", doc: "The link's signature."},
+func signature(expiry string) []openapi.Param {
+	return []openapi.Param{
+		{Name: "e", Kind: "integer", Doc: expiry},
+		{Name: "s", Kind: "string", Doc: "The link's signature."},
 	}
 }
 
@@ -165,6 +194,7 @@ const responseTimeout = 30 * time.Second
 // placeholderPage answers / where no page is built in.
 func placeholderPage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(
-		[]byte(`<!doctype html><html lang="en"><meta charset="utf-8"><title>Pleat</title><p>This is Pleat, a service that folds proteins. <a href="/docs">Its interface</a> is at /docs.</p></html>` + "\n"))
+	_, _ = w.Write([]byte(`<!doctype html><html lang="en"><meta charset="utf-8"><title>Pleat</title>` +
+		`<p>This is Pleat, a service that folds proteins. <a href="/docs">Its interface</a> is at /docs.</p></html>` +
+		"\n"))
 }

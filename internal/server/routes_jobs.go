@@ -2,6 +2,7 @@ package server
 
 import (
 	"pleat/api"
+	"pleat/internal/server/openapi"
 )
 
 // jobRoutes returns the routes of fold jobs, their files and the models.
@@ -14,19 +15,19 @@ func jobRoutes() []route {
 			summary: "Create a job",
 			handler: jsonBody(large, (*Server).createJob),
 			errors:  []int{409},
-			query: []param{{
-				name: "from", kind: "uuid",
-				doc: "Library item to associate with the job. If it holds alignments (.a3m), the models that use " +
+			query: []openapi.Param{{
+				Name: "from", Kind: "uuid",
+				Doc: "Library item to associate with the job. If it holds alignments (.a3m), the models that use " +
 					"alignments take them instead of searching for the proteins with which they begin.",
 			}},
-			headers: []param{idempotencyHeader, cacheControlHeader},
+			headers: []openapi.Param{idempotencyHeader, cacheControlHeader},
 		},
 		{
 			id:      "getJobResults",
 			pattern: "GET /v1/jobs/{id}/results",
 			access:  reader,
 			summary: "Read a job's results",
-			handler: answers(jsonOf[api.Results](), (*Server).results),
+			handler: answers(openapi.JSON[api.Results](), (*Server).results),
 		},
 		{
 			id:      "listJobs",
@@ -35,8 +36,8 @@ func jobRoutes() []route {
 			summary: "List your jobs, newest first",
 			handler: noBody((*Server).listJobs),
 			query: append(pageOf(50),
-				param{name: "status", kind: "JobStatus", doc: "Only jobs in this state."},
-				param{name: "q", kind: "string", doc: "Only jobs whose name contains this text, in any case."}),
+				openapi.Param{Name: "status", Kind: "JobStatus", Doc: "Only jobs in this state."},
+				openapi.Param{Name: "q", Kind: "string", Doc: "Only jobs whose name contains this text, in any case."}),
 		},
 		{
 			id:      "validateJob",
@@ -57,10 +58,10 @@ func jobRoutes() []route {
 			pattern: "GET /v1/jobs/{id}/export",
 			access:  reader,
 			summary: "Write a job as a file for another program",
-			handler: streams(exportedFile, (*Server).exportJob),
-			query: []param{
-				{name: "format", kind: "JobFileFormat", doc: "Format of the file."},
-				{name: "as", kind: "string", doc: "json: an ExportedJob with notes on what the file cannot express. " +
+			handler: streams(openapi.ExportedFile, (*Server).exportJob),
+			query: []openapi.Param{
+				{Name: "format", Kind: "JobFileFormat", Doc: "Format of the file."},
+				{Name: "as", Kind: "string", Doc: "json: an ExportedJob with notes on what the file cannot express. " +
 					"Absent: the file itself, with the number of notes in X-Pleat-Notes."},
 			},
 		},
@@ -83,15 +84,15 @@ func jobRoutes() []route {
 			pattern: "GET /v1/jobs/{id}/events",
 			access:  reader,
 			summary: "Follow a job's latest run",
-			handler: eventStream(runEvents, (*Server).jobEvents),
-			headers: []param{lastEventHeader},
+			handler: eventStream(openapi.RunEvents, (*Server).jobEvents),
+			headers: []openapi.Param{lastEventHeader},
 		},
 		{
 			id:      "downloadJobArchive",
 			pattern: "GET /v1/jobs/{id}/archive.zip",
 			access:  reader,
 			summary: "Download all files of a job's latest run",
-			handler: streams(fileOf("application/zip"), (*Server).archive),
+			handler: streams(openapi.Binary("application/zip"), (*Server).archive),
 			errors:  []int{409},
 		},
 		{
@@ -116,15 +117,15 @@ func jobRoutes() []route {
 			summary: "Run a job again",
 			handler: optionalBody(small, (*Server).rerun),
 			errors:  []int{409},
-			headers: []param{cacheControlHeader},
+			headers: []openapi.Param{cacheControlHeader},
 		},
 		{
 			id:      "streamEvents",
 			pattern: "GET /v1/events",
 			access:  user,
 			summary: "Follow all your jobs and workflows",
-			handler: eventStream(changeEvents, (*Server).allEvents),
-			headers: []param{lastEventHeader},
+			handler: eventStream(openapi.ChangeEvents, (*Server).allEvents),
+			headers: []openapi.Param{lastEventHeader},
 		},
 		{
 			id:      "listModels",
@@ -145,7 +146,7 @@ func jobRoutes() []route {
 			pattern: "GET /v1/artifacts/{id}/{name}",
 			access:  open,
 			summary: "Download a file by its signed link",
-			handler: streams(fileOf("application/octet-stream"), (*Server).artifact),
+			handler: streams(openapi.Binary("application/octet-stream"), (*Server).artifact),
 			errors:  []int{401},
 			query:   signature("When the link ends, in seconds since 1970; absent from links to public files."),
 		},

@@ -1,5 +1,7 @@
 package server
 
+import "pleat/internal/server/openapi"
+
 // accountRoutes returns the routes of API keys and browser sessions.
 func accountRoutes() []route {
 	return inSection("Keys and session", []route{
@@ -75,7 +77,7 @@ func operationRoutes() []route {
 			pattern: "GET /metrics",
 			access:  open,
 			summary: "Read metrics for Prometheus",
-			handler: streams(plainText("text/plain", ""), (*Server).metrics),
+			handler: streams(openapi.Text("text/plain", ""), (*Server).metrics),
 			errors:  []int{401},
 		},
 		{
@@ -83,14 +85,14 @@ func operationRoutes() []route {
 			pattern: "GET /openapi.json",
 			access:  open,
 			summary: "Read this document",
-			handler: answers(anyObject, (*Server).openAPI),
+			handler: answers(openapi.AnyObject, (*Server).openAPI),
 		},
 		{
 			id:      "getDocs",
 			pattern: "GET /docs",
 			access:  open,
 			summary: "Read this document as a page",
-			handler: streams(plainText("text/html", ""), (*Server).readDocs),
+			handler: streams(openapi.Text("text/html", ""), (*Server).readDocs),
 		},
 	})
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"pleat/internal/server/openapi"
 	"pleat/internal/store"
 )
 
@@ -68,8 +69,8 @@ func webhookRoutes() []route {
 			summary: "List your deliveries, newest first",
 			handler: noBody((*Server).deliveries),
 			query: append(pageOf(50),
-				param{name: "status", kind: "DeliveryStatus", doc: "Only deliveries in this state."},
-				param{name: "source_id", kind: "uuid", doc: "Only deliveries of this job or workflow."}),
+				openapi.Param{Name: "status", Kind: "DeliveryStatus", Doc: "Only deliveries in this state."},
+				openapi.Param{Name: "source_id", Kind: "uuid", Doc: "Only deliveries of this job or workflow."}),
 		},
 		{
 			id:      "getDelivery",
@@ -108,7 +109,7 @@ func webhookRoutes() []route {
 			summary: "Report an event from another system; for operators",
 			handler: ingests(),
 			errors:  []int{401},
-			headers: []param{{name: headerIngest, kind: "string", doc: "The operator's secret."}},
+			headers: []openapi.Param{{Name: headerIngest, Kind: "string", Doc: "The operator's secret."}},
 		},
 	})
 }

@@ -7,17 +7,18 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/server/openapi"
 )
 
 // ofSource are the query parameters that narrow a list of workflows to those about one fold.
-var ofSource = []param{
-	{name: "source_job_id", kind: "uuid", doc: "Only workflows about this job; sourceJobId is an alias."},
-	{name: "source_job_run_id", kind: "uuid", doc: "Only workflows about this run."},
-	{name: "source_sequence_id", kind: "uuid", doc: "Only workflows about this sequence."},
+var ofSource = []openapi.Param{
+	{Name: "source_job_id", Kind: "uuid", Doc: "Only workflows about this job; sourceJobId is an alias."},
+	{Name: "source_job_run_id", Kind: "uuid", Doc: "Only workflows about this run."},
+	{Name: "source_sequence_id", Kind: "uuid", Doc: "Only workflows about this sequence."},
 }
 
 // linkedQuery are the query parameters of the lists of questions about a fold.
-var linkedQuery = append([]param{limitParam(50)}, ofSource...)
+var linkedQuery = append([]openapi.Param{limitParam(50)}, ofSource...)
 
 // workflowRoutes returns the routes of workflows.
 func workflowRoutes() []route {
@@ -36,9 +37,9 @@ func workflowRoutes() []route {
 			access:  user,
 			summary: "List your workflows, newest first",
 			handler: noBody((*Server).listFlows),
-			query: slices.Concat(pageOf(50), []param{
-				{name: "status", kind: "WorkflowStatus", doc: "Only workflows in this state."},
-				{name: "workflow_type", kind: "string", doc: "Only this type, such as qna_v1 or md."},
+			query: slices.Concat(pageOf(50), []openapi.Param{
+				{Name: "status", Kind: "WorkflowStatus", Doc: "Only workflows in this state."},
+				{Name: "workflow_type", Kind: "string", Doc: "Only this type, such as qna_v1 or md."},
 			}, ofSource),
 		},
 		{
@@ -74,16 +75,16 @@ func workflowRoutes() []route {
 			pattern: "GET /v1/workflows/logs/{id}",
 			access:  user,
 			summary: "Read a workflow's log",
-			handler: streams(plainText("text/plain", ""), (*Server).flowLogs),
+			handler: streams(openapi.Text("text/plain", ""), (*Server).flowLogs),
 		},
 		{
 			id:      "streamWorkflowEvents",
 			pattern: "GET /v1/workflows/{id}/events",
 			access:  reader,
 			summary: "Follow a workflow's task",
-			handler: eventStream(runEvents, (*Server).flowEvents),
+			handler: eventStream(openapi.RunEvents, (*Server).flowEvents),
 			errors:  []int{409},
-			headers: []param{lastEventHeader},
+			headers: []openapi.Param{lastEventHeader},
 		},
 		{
 			id:      "setWorkflowVisibility",
@@ -202,7 +203,7 @@ func libraryRoutes() []route {
 			pattern: "GET /v1/files/{id}/{name}",
 			access:  open,
 			summary: "Download a library file by its signed link",
-			handler: streams(fileOf("application/octet-stream"), (*Server).libraryFileGet),
+			handler: streams(openapi.Binary("application/octet-stream"), (*Server).libraryFileGet),
 			errors:  []int{401},
 			query:   signature("When the link ends, in seconds since 1970."),
 		},

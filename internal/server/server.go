@@ -5,6 +5,8 @@
 // Requests are decoded by api.Decode, so that every sentence about a bad one is ours; huma's registry makes the OpenAPI
 // document from the same types.
 //
+// Package openapi, in a folder of this one, makes the document.
+//
 //	server.go            Config, New, Serve
 //	routes.go            what a route is; the mux
 //	routes_jobs.go       routes of fold jobs and models
@@ -30,8 +32,7 @@
 //	stream.go            server-sent events
 //	webhook.go           endpoints, subscriptions, deliveries, ingest
 //	account.go           keys, quota, session, models
-//	openapi.go           the OpenAPI document
-//	docs.go              the page of it, /docs
+//	docs.go              GET /openapi.json and /docs
 //	operate.go           health, readiness, metrics
 package server
 
@@ -52,6 +53,7 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/seal"
+	"pleat/internal/server/openapi"
 	"pleat/internal/store"
 	"pleat/internal/submit"
 	"pleat/internal/webhook"
@@ -169,7 +171,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	if s.document, err = document(s.cfg.PublicURL, routes); err != nil {
 		return nil, fmt.Errorf("make the OpenAPI document: %w", err)
 	}
-	if s.docs, err = docsPage(s.document); err != nil {
+	if s.docs, err = openapi.Page(s.document); err != nil {
 		return nil, fmt.Errorf("make /docs: %w", err)
 	}
 	s.handler = s.mux(routes, d.UI)

@@ -1,0 +1,324 @@
+// Package openapi makes the OpenAPI 3.1 document of the service, and its page, from a list of operations and the Go types
+// of their requests and responses.
+//
+// It owns the names of components and what the schemas say beyond the types. It must not know handlers or serve HTTP.
+//
+//	document.go  Document: operations to paths and components
+//	content.go   what requests and responses hold
+//	page.go      Page: the document as HTML
+package openapi
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"pleat"
+	"pleat/api"
+)
+
+const schemaPrefix = "#/components/schemas/"
+
+// enumNames are the names of the enumerations, by their values in order. Each becomes one component, wherever it is
+// used.
+var enumNames = map[string]string{
+	"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED": "JobStatus",
+	"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED":        "WorkflowStatus",
+	"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED":              "TaskStatus",
+	"COMPLETED,FAILED,STOPPED":                             "FinalStatus",
+	"PENDING,RUNNING,SUCCEEDED,FAILED":                     "DeliveryStatus",
+	"SUCCEEDED,FAILED":                                     "FinishedDeliveryStatus",
+	"running,done,failed,released,lost":                    "AttemptOutcome",
+	"protein,rna,dna,ligand":                               "EntityType",
+	"state,stage,log,artifact":                             "EventKind",
+	"fold,qna,md":                                          "ModelKind",
+	"integer,number,boolean,string":                        "ParamType",
+	"fasta,alphafold-server,alphafold3,boltz":              "JobFileFormat",
+	"plain,cloudevents":                                    "PayloadFormat",
+	"v1,v1a":                                               "SignatureScheme",
+	"custom_http,qna,md":                                   "DestinationType",
+	"fold_job,workflow,test":                               "DeliverySource",
+	"fold_job,workflow":                                    "EventSource",
+	"on_complete,on_failed":                                "EventName",
+	"file,folder":                                          "LibraryItemType",
+	"draft":                                                "CreateMode",
+	"affinity":                                             "LigandProperty",
+}
+
+// Operation is one method of one path, as the document describes it.
+type Operation struct {
+	ID       string // unique; generators name their functions after it
+	Section  string // its tag
+	Method   string
+	Path     string // with placeholders such as {id}
+	Summary  string // one sentence without a full stop
+	Access   Access
+	Request  Body // zero: none
+	Optional bool // the body may be absent
+	Status   int  // of a success; 0: 200
+	Response Content
+	Errors   []int // statuses besides those that follow from Access, Path and Request
+	Query    []Param
+	Headers  []Param
+}
+
+// Access says whether an operation takes a credential.
+type Access int
+
+const (
+	NoCredential       Access = iota // credentials are not read
+	OptionalCredential               // the response depends on the caller
+	CredentialRequired
+)
+
+// Param is a query parameter or a request header.
+type Param struct {
+	Name string
+	Kind string // string, integer, uuid, or the name of a component
+	Doc  string
+}
+
+// Info is what the document says about the service.
+type Info struct {
+	PublicURL string   // of the server
+	Cookie    string   // name of the cookie that holds a browser's session
+	Sections  []string // tags, in order
+}
+
+// Document makes the OpenAPI 3.1 document. It fails if an enumeration has no name.
+func Document(info Info, operations []Operation) ([]byte, error) {
+	reg := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
+	doc := &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title:       "Pleat",
+			Version:     pleat.Version,
+			Description: intro,
+			License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+		},
+		Servers: []*huma.Server{{URL: info.PublicURL}},
+		Components: &huma.Components{Schemas: reg, SecuritySchemes: map[string]*huma.SecurityScheme{
+			"bearer": {Type: "http", Scheme: "bearer", Description: "An API key."},
+			"header": {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "An API key."},
+			"cookie": {Type: "apiKey", In: "cookie", Name: info.Cookie,
+				Description: "A browser's session; writes need a matching Origin."},
+		}},
+	}
+	for _, name := range info.Sections {
+		doc.Tags = append(doc.Tags, &huma.Tag{Name: name})
+	}
+	requests := map[string]bool{}
+	for i := range operations {
+		doc.AddOperation(describe(reg, &operations[i], requests))
+	}
+	schemaOf[api.Event](reg)
+	schemaOf[api.Change](reg)
+	if err := nameEnums(reg.Map()); err != nil {
+		return nil, err
+	}
+	refine(reg.Map(), requests)
+	return doc.MarshalJSON()
+}
+
+// intro is the description of the service: paragraphs of Markdown.
+const intro = "Folds proteins, nucleic acids and ligands with AI models, answers questions about their structures and " +
+	"simulates them.\n\n" +
+	"Create a job or a workflow with one request, follow it, read its results. Every refusal is {\"message\": string}, " +
+	"one sentence that says what is wrong and where. In requests null equals absent, and unknown fields are refused; " +
+	"only inside workflow_input and inside a destination of webhooks are they kept. Times are UTC, ISO 8601, with six " +
+	"fractional digits and no zone suffix.\n\n" +
+	"Send your API key as Authorization: Bearer KEY, or as X-API-Key: KEY. What belongs to somebody else is answered " +
+	"404, as if it were not there."
+
+// describe describes one operation. It adds the component of its request to requests.
+func describe(reg huma.Registry, o *Operation, requests map[string]bool) *huma.Operation {
+	success := cmp.Or(o.Status, http.StatusOK)
+	op := &huma.Operation{
+		OperationID: o.ID,
+		Method:      o.Method,
+		Path:        o.Path,
+		Summary:     o.Summary,
+		Tags:        []string{o.Section},
+		Parameters:  parameters(o),
+		Security:    security(o.Access),
+		Responses: map[string]*huma.Response{
+			strconv.Itoa(success): {Description: http.StatusText(success), Content: mediaTypes(reg, o.Response)},
+		},
+	}
+	if o.Request.schema != nil {
+		schema := o.Request.schema(reg)
+		if o.Request.strict {
+			requests[componentOf(schema)] = true
+		}
+		op.RequestBody = &huma.RequestBody{
+			Required: !o.Optional,
+			Content:  map[string]*huma.MediaType{o.Request.media: {Schema: schema}},
+		}
+	}
+	for _, code := range errorStatuses(o) {
+		op.Responses[strconv.Itoa(code)] = &huma.Response{
+			Description: http.StatusText(code),
+			Content:     mediaTypes(reg, JSON[api.Error]()),
+		}
+	}
+	return op
+}
+
+// errorStatuses returns the statuses of an operation's errors: those that follow from what it reads, and its own.
+func errorStatuses(o *Operation) []int {
+	codes := append([]int{400, 500, 503}, o.Errors...) // any query may be malformed
+	if strings.Contains(o.Path, "{") {
+		codes = append(codes, 404)
+	}
+	if o.Request.schema != nil {
+		codes = append(codes, 413, 415)
+	}
+	if o.Access != NoCredential {
+		codes = append(codes, 401, 429)
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+// security returns the credentials that an operation takes; an empty one among them means that none is needed.
+func security(a Access) []map[string][]string {
+	credentials := []map[string][]string{{"bearer": {}}, {"header": {}}, {"cookie": {}}}
+	switch a {
+	case NoCredential:
+		return []map[string][]string{}
+	case CredentialRequired:
+		return credentials
+	default:
+		return append([]map[string][]string{{}}, credentials...)
+	}
+}
+
+func mediaTypes(reg huma.Registry, c Content) map[string]*huma.MediaType {
+	out := map[string]*huma.MediaType{}
+	for media, schema := range c {
+		out[media] = &huma.MediaType{Schema: schema(reg)}
+	}
+	return out
+}
+
+// parameters describes what an operation reads from path, query and headers.
+func parameters(o *Operation) []*huma.Param {
+	var out []*huma.Param
+	for segment := range strings.SplitSeq(o.Path, "/") {
+		name, ok := strings.CutPrefix(segment, "{")
+		if !ok {
+			continue
+		}
+		p := Param{Name: strings.TrimSuffix(name, "}"), Kind: "string"}
+		if p.Name == "id" {
+			p.Kind = "uuid"
+		}
+		out = append(out, &huma.Param{Name: p.Name, In: "path", Required: true, Schema: paramSchema(p)})
+	}
+	for _, p := range o.Query {
+		out = append(out, &huma.Param{Name: p.Name, In: "query", Description: p.Doc, Schema: paramSchema(p)})
+	}
+	for _, p := range o.Headers {
+		out = append(out, &huma.Param{Name: p.Name, In: "header", Description: p.Doc, Schema: paramSchema(p)})
+	}
+	return out
+}
+
+func paramSchema(p Param) *huma.Schema {
+	switch p.Kind {
+	case "uuid":
+		return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
+	case huma.TypeString, huma.TypeInteger:
+		return &huma.Schema{Type: p.Kind}
+	}
+	return &huma.Schema{Ref: schemaPrefix + p.Kind}
+}
+
+// componentOf returns the name of the component that a schema refers to; empty if it is none.
+func componentOf(s *huma.Schema) string { return strings.TrimPrefix(s.Ref, schemaPrefix) }
+
+// nameEnums makes a component of each enumeration, so that generators make one type of it.
+func nameEnums(all map[string]*huma.Schema) error {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for field, p := range all[name].Properties {
+			if len(p.Enum) == 0 {
+				continue
+			}
+			values := make([]string, 0, len(p.Enum))
+			for _, v := range p.Enum {
+				values = append(values, fmt.Sprint(v))
+			}
+			enum, ok := enumNames[strings.Join(values, ",")]
+			if !ok {
+				return fmt.Errorf("%s.%s: the enumeration %v has no name", name, field, values)
+			}
+			if s, ok := all[enum]; ok && len(s.Enum) == 0 {
+				return fmt.Errorf("%s.%s: %s is the name of an enumeration and of an object", name, field, enum)
+			}
+			all[enum] = &huma.Schema{Type: p.Type, Enum: p.Enum}
+			all[name].Properties[field] = &huma.Schema{Ref: schemaPrefix + enum, Description: p.Description}
+		}
+	}
+	return nil
+}
+
+// refine adds to the schemas what Go's types cannot say: which objects may be null, that an item has exactly one kind,
+// and that responses may grow new fields while requests may not.
+func refine(all map[string]*huma.Schema, requests map[string]bool) {
+	orNull(all["Results"], "constraints")
+	orNull(all["JobView"], "constraints")
+	for _, kind := range (api.SequenceItem{}).Kinds() {
+		all["SequenceItem"].OneOf = append(all["SequenceItem"].OneOf, &huma.Schema{Required: []string{kind}})
+	}
+	strict := map[string]bool{}
+	for name := range requests {
+		markStrict(all, name, strict)
+	}
+	for name, s := range all {
+		switch {
+		case s.Type != huma.TypeObject:
+		case !strict[name]:
+			s.AdditionalProperties = true
+		default:
+			for field := range s.Properties { // in requests null equals absent
+				if !slices.Contains(s.Required, field) {
+					orNull(s, field)
+				}
+			}
+		}
+	}
+}
+
+// markStrict adds a component, and those that it refers to, to strict.
+func markStrict(all map[string]*huma.Schema, name string, strict map[string]bool) {
+	if name == "" || strict[name] {
+		return
+	}
+	strict[name] = true
+	for _, p := range all[name].Properties {
+		markStrict(all, componentOf(p), strict)
+		if p.Items != nil {
+			markStrict(all, componentOf(p.Items), strict)
+		}
+	}
+}
+
+// orNull lets a field be null.
+func orNull(s *huma.Schema, field string) {
+	p := s.Properties[field]
+	switch {
+	case p.Ref != "":
+		s.Properties[field] = &huma.Schema{
+			Description: p.Description,
+			AnyOf:       []*huma.Schema{{Ref: p.Ref}, {Type: "null"}},
+		}
+	case p.Type != "":
+		p.Nullable = true
+	}
+}

@@ -1,0 +1,203 @@
+package openapi
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"maps"
+	"slices"
+	"strings"
+)
+
+//go:embed docs.html
+var docsHTML string
+
+// Page renders a document for people: one page, no script, nothing from elsewhere.
+func Page(document []byte) ([]byte, error) {
+	var doc docSpec
+	if err := json.Unmarshal(document, &doc); err != nil {
+		return nil, err
+	}
+	t, err := template.New("docs").Funcs(template.FuncMap{
+		"paragraphs": func(s string) []string { return strings.Split(s, "\n\n") },
+		"type":       typeOf, "ref": refOf, "join": strings.Join,
+		"example":    func(s docSchema) string { return exampleOf(s) },
+		"required":   func(s docSchema, name string) bool { return slices.Contains(s.Required, name) },
+		"operations": doc.operations,
+	}).Parse(docsHTML)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, doc)
+	return b.Bytes(), err
+}
+
+// docSpec is as much of an OpenAPI document as the page shows.
+type docSpec struct {
+	Info       struct{ Title, Version, Description string }
+	Tags       []struct{ Name string }
+	Paths      map[string]map[string]docOperation
+	Components struct{ Schemas map[string]docSchema }
+}
+
+type docOperation struct {
+	Method, Path string
+	OperationID  string `json:"operationId"`
+	Summary      string
+	Tags         []string
+	Security     []map[string][]string
+	Parameters   []struct {
+		Name, In, Description string
+		Required              bool
+		Schema                docSchema
+	}
+	RequestBody *struct {
+		Required bool
+		Content  map[string]struct{ Schema docSchema }
+	}
+	Responses map[string]struct {
+		Description string
+		Content     map[string]struct{ Schema docSchema }
+	}
+}
+
+// Anonymous reports whether the operation can be called without a credential.
+func (o docOperation) Anonymous() bool {
+	for _, s := range o.Security {
+		if len(s) == 0 {
+			return true
+		}
+	}
+	return len(o.Security) == 0
+}
+
+type docSchema struct {
+	Ref         string `json:"$ref"`
+	Type        any
+	Format      string
+	Description string
+	Properties  map[string]docSchema
+	Required    []string
+	Items       *docSchema
+	AnyOf       []docSchema
+	Enum        []any
+	Default     any
+	Examples    []any
+	Minimum     *float64
+	Maximum     *float64
+	MinItems    *int
+	MaxItems    *int
+	MaxLength   *int
+}
+
+// operations lists those of a section, in the order of their paths.
+func (d docSpec) operations(tag string) []docOperation {
+	var out []docOperation
+	order := []string{"get", "post", "put", "patch", "delete"}
+	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
+		for _, method := range order {
+			if o, ok := d.Paths[path][method]; ok && slices.Contains(o.Tags, tag) {
+				o.Method, o.Path = strings.ToUpper(method), path
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// refOf is the name of the schema that a schema leads to, if it leads to one.
+func refOf(s docSchema) string {
+	if s.Ref != "" {
+		return strings.TrimPrefix(s.Ref, schemaPrefix)
+	}
+	if s.Items != nil {
+		return refOf(*s.Items)
+	}
+	for _, a := range s.AnyOf {
+		if r := refOf(a); r != "" {
+			return r
+		}
+	}
+	return ""
+}
+
+// typeOf is a schema's type in words.
+func typeOf(s docSchema) string {
+	words := ""
+	switch t := s.Type.(type) {
+	case string:
+		words = t
+	case []any:
+		var all []string
+		for _, one := range t {
+			all = append(all, fmt.Sprint(one))
+		}
+		words = strings.Join(all, " or ")
+	}
+	switch {
+	case s.Items != nil && refOf(*s.Items) != "":
+		words = "array of " + refOf(*s.Items)
+	case s.Items != nil:
+		words = "array of " + typeOf(*s.Items)
+	case s.Ref != "":
+		words = refOf(s)
+	case len(s.AnyOf) > 0:
+		words = refOf(s) + " or null"
+	case words == "":
+		words = "any"
+	}
+	if s.Format != "" && s.Format != "int64" && s.Format != "double" {
+		words += " (" + s.Format + ")"
+	}
+	return words + boundsOf(s)
+}
+
+func boundsOf(s docSchema) string {
+	var all []string
+	if s.Minimum != nil {
+		all = append(all, fmt.Sprintf("≥ %g", *s.Minimum))
+	}
+	if s.Maximum != nil {
+		all = append(all, fmt.Sprintf("≤ %g", *s.Maximum))
+	}
+	if s.MinItems != nil {
+		all = append(all, fmt.Sprintf("%d items or more", *s.MinItems))
+	}
+	if s.MaxItems != nil {
+		all = append(all, fmt.Sprintf("at most %d items", *s.MaxItems))
+	}
+	if s.MaxLength != nil {
+		all = append(all, fmt.Sprintf("at most %d characters", *s.MaxLength))
+	}
+	if len(s.Enum) > 0 {
+		var e []string
+		for _, v := range s.Enum {
+			if v == nil {
+				continue
+			}
+			e = append(e, fmt.Sprint(v))
+		}
+		all = append(all, strings.Join(e, ", "))
+	}
+	if s.Default != nil {
+		all = append(all, fmt.Sprintf("default %v", s.Default))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(all, "; ")
+}
+
+func exampleOf(s docSchema) string {
+	if len(s.Examples) == 0 {
+		return ""
+	}
+	b, err := json.Marshal(s.Examples[0])
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
