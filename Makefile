@@ -25,7 +25,7 @@ test: ## everything that must pass: format, vet, lint, races, both databases, do
 	scripts/test
 
 test-engines: ## the real engines with random weights, end to end, and engines against reference programs; minutes, 25 GB of disk
-	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' ./cmd/pleat ./internal/engine
+	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' ./cmd/pleat ./internal/engine/runner
 	PLEAT_TEST_ENGINES=1 go test -count=1 -timeout 60m -v -run 'OpenMM|OtherReaders|Histatin5' ./internal/calvados
 
 test-webhooks: ## signatures against the official libraries of Go, Python and Node, and the receivers of the docs

@@ -16,6 +16,7 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/engine"
+	"pleat/internal/engine/builtin"
 	"pleat/internal/seal"
 	"pleat/internal/server"
 	"pleat/internal/store"
@@ -118,7 +119,7 @@ func (b *bench) house(ctx context.Context, d benchDatabase, opt store.Options) (
 
 // serve starts the server. No worker runs, but one is known, so that jobs for its model are taken.
 func (h *benchHouse) serve(ctx context.Context) error {
-	err := h.store.RegisterWorker(ctx, pleat.Worker{ID: "bench", Host: "bench", Queues: []string{nullLane}, Models: engine.Null{}.Models()})
+	err := h.store.RegisterWorker(ctx, pleat.Worker{ID: "bench", Host: "bench", Queues: []string{nullLane}, Models: builtin.Null{}.Models()})
 	if err != nil {
 		return err
 	}
@@ -151,9 +152,22 @@ func (h *benchHouse) close() error {
 	return errors.Join(errs...)
 }
 
+// startedEngine is the null engine, and reports when a run starts.
+type startedEngine struct {
+	builtin.Null
+	began func(pleat.RunID) // nil: nothing is reported
+}
+
+func (e startedEngine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
+	if e.began != nil {
+		e.began(w.Fold.Run)
+	}
+	return e.Null.Run(ctx, w, sink)
+}
+
 // pool is a worker of the null engine over a store.
 func benchPool(s *store.Store, blobs blob.Store, log *slog.Logger, dir string, began func(pleat.RunID)) (*work.Pool, error) {
-	engines, err := engine.New(log, engine.Null{Began: began})
+	engines, err := engine.New(log, startedEngine{began: began})
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +186,7 @@ const benchBody = `{"name":"ubiquitin","sequences":[{"proteinChain":{"sequence":
 
 // benchJob is the job that benchBody makes, as the store gets it from the server.
 func benchJob(owner pleat.UserID) store.NewJob {
-	m := engine.Null{}.Models()[0]
+	m := builtin.Null{}.Models()[0]
 	return store.NewJob{
 		Job: pleat.Job{Owner: owner, Name: "ubiquitin", Params: pleat.Params{Model: m.Name, Values: map[string]any{}},
 			Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: ubiquitin, Chains: []string{"A"}, Count: 1}}},

@@ -14,6 +14,8 @@ import (
 
 	"pleat"
 	"pleat/internal/engine"
+	"pleat/internal/engine/builtin"
+	"pleat/internal/engine/runner"
 )
 
 func enginesCmd() *cobra.Command {
@@ -69,11 +71,11 @@ func dash(s string) string {
 
 func listEngines(c Config) []engineEntry {
 	var out []engineEntry
-	for _, e := range []engine.Engine{engine.Mini{}, engine.Calvados{}, engine.Analyst{}} {
+	for _, e := range []engine.Engine{builtin.Mini{}, builtin.Calvados{}, builtin.Analyst{}} {
 		m := e.Models()[0]
 		out = append(out, engineEntry{Name: m.Name, State: "built in", Device: m.Device, Models: []string{m.Name}, Licence: m.Licence})
 	}
-	found, wrong := engine.Manifests(c.runnersDir())
+	found, wrong := runner.Manifests(c.runnersDir())
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		m := found[name]
 		e := engineEntry{Name: name, State: "installed", Device: m.Device, Weights: weightsState(c, m)}
@@ -99,7 +101,7 @@ func listEngines(c Config) []engineEntry {
 }
 
 // weightsState says how many of an engine's files of weights are there.
-func weightsState(c Config, m *engine.Manifest) string {
+func weightsState(c Config, m *runner.Manifest) string {
 	here, all := c.weightsHere(m)
 	if all == 0 {
 		return ""
@@ -108,8 +110,8 @@ func weightsState(c Config, m *engine.Manifest) string {
 }
 
 // findRunner is the folder of runners that a name means: its own, its engine's, or one of its models'.
-func findRunner(c Config, name string) (string, *engine.Manifest, error) {
-	found, wrong := engine.Manifests(c.runnersDir())
+func findRunner(c Config, name string) (string, *runner.Manifest, error) {
+	found, wrong := runner.Manifests(c.runnersDir())
 	if err := wrong[name]; err != nil {
 		return "", nil, err
 	}
@@ -120,7 +122,7 @@ func findRunner(c Config, name string) (string, *engine.Manifest, error) {
 	for _, folder := range slices.Sorted(maps.Keys(found)) {
 		m := found[folder]
 		names = append(names, folder)
-		if m.Engine == name || slices.ContainsFunc(m.Models, func(v engine.ManifestModel) bool { return v.Name == name }) {
+		if m.Engine == name || slices.ContainsFunc(m.Models, func(v runner.ManifestModel) bool { return v.Name == name }) {
 			return folder, m, nil
 		}
 	}
@@ -154,7 +156,7 @@ times: the first run loads the model, the second has it. It needs no database an
 				return err
 			}
 			model, _ := cmd.Flags().GetString("model")
-			if model == "" && slices.ContainsFunc(m.Models, func(v engine.ManifestModel) bool { return v.Name == args[0] }) {
+			if model == "" && slices.ContainsFunc(m.Models, func(v runner.ManifestModel) bool { return v.Name == args[0] }) {
 				model = args[0]
 			}
 			return checkEngine(cmd, c, name, model)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pleat/internal/engine"
+	"pleat/internal/engine/runner"
 )
 
 const (
@@ -62,7 +62,7 @@ type install struct {
 	cmd       *cobra.Command
 	cfg       Config
 	name      string
-	manifest  *engine.Manifest
+	manifest  *runner.Manifest
 	noWeights bool
 }
 
@@ -100,8 +100,8 @@ func (i *install) run() error {
 }
 
 // missing are the files of weights that are not there.
-func (i *install) missing() []engine.WeightFile {
-	var out []engine.WeightFile
+func (i *install) missing() []runner.WeightFile {
+	var out []runner.WeightFile
 	for _, w := range i.manifest.Weights {
 		if _, err := os.Stat(filepath.Join(i.cfg.weightsDir(i.manifest), w.File)); err != nil {
 			out = append(out, w)
@@ -111,7 +111,7 @@ func (i *install) missing() []engine.WeightFile {
 }
 
 // announce says what will be installed, from where, under which licences, and whether there is room for it.
-func (i *install) announce(missing []engine.WeightFile) error {
+func (i *install) announce(missing []runner.WeightFile) error {
 	m := i.manifest
 	i.say("%s %s", i.name, m.Version)
 	for _, v := range m.Models {
@@ -261,7 +261,7 @@ func (i *install) command(ctx context.Context, name string, args ...string) erro
 }
 
 // fetchAll downloads what is missing and says how many files still are. A network that refuses is no failure of the rest.
-func (i *install) fetchAll(ctx context.Context, missing []engine.WeightFile) (left int, err error) {
+func (i *install) fetchAll(ctx context.Context, missing []runner.WeightFile) (left int, err error) {
 	if i.noWeights {
 		return 0, nil
 	}
@@ -287,7 +287,7 @@ func (i *install) fetchAll(ctx context.Context, missing []engine.WeightFile) (le
 
 // fetchWeights downloads one file: it goes on where an earlier attempt stopped, takes no more bytes than announced, gives up
 // where nothing comes for a minute, and gives the file its name only once its hash is right.
-func fetchWeights(ctx context.Context, client *http.Client, w engine.WeightFile, to string) (err error) {
+func fetchWeights(ctx context.Context, client *http.Client, w runner.WeightFile, to string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
@@ -325,7 +325,7 @@ func fetchWeights(ctx context.Context, client *http.Client, w engine.WeightFile,
 }
 
 // transfer appends the rest of a file. A server that sends it from the start replaces what there is.
-func transfer(ctx context.Context, client *http.Client, w engine.WeightFile, out *os.File, have int64) error {
+func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out *os.File, have int64) error {
 	ctx, stall := context.WithCancelCause(ctx)
 	defer stall(nil)
 	watch := time.AfterFunc(stallAfter, func() { stall(errors.New("nothing came for a minute")) })

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"pleat/internal/engine"
+	"pleat/internal/engine/runner"
 )
 
 // A download goes on where it stopped, and only the right bytes get the file's name.
@@ -22,31 +22,31 @@ func TestFetchWeights(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		part   string // what an earlier attempt left
-		file   engine.WeightFile
+		file   runner.WeightFile
 		answer http.HandlerFunc
 		says   string // empty: it works
 		left   int    // bytes of the part afterwards
 	}{
-		{name: "from the start", file: engine.WeightFile{Bytes: 8000, SHA256: good}},
-		{name: "size not known", file: engine.WeightFile{}},
-		{name: "goes on", part: text[:3000], file: engine.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, r *http.Request) {
+		{name: "from the start", file: runner.WeightFile{Bytes: 8000, SHA256: good}},
+		{name: "size not known", file: runner.WeightFile{}},
+		{name: "goes on", part: text[:3000], file: runner.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, r *http.Request) {
 			if got := r.Header.Get("Range"); got != "bytes=3000-" {
 				t.Errorf("the range is %q", got)
 			}
 			w.WriteHeader(http.StatusPartialContent)
 			fmt.Fprint(w, text[3000:])
 		}},
-		{name: "a server without ranges", part: "some of it", file: engine.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }},
-		{name: "all was there", part: text, file: engine.WeightFile{SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) {
+		{name: "a server without ranges", part: "some of it", file: runner.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }},
+		{name: "all was there", part: text, file: runner.WeightFile{SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
 		}},
-		{name: "breaks off", file: engine.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) {
+		{name: "breaks off", file: runner.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "8000")
 			fmt.Fprint(w, text[:5000])
 		}, says: "EOF", left: 5000},
-		{name: "wrong bytes", file: engine.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.ToUpper(text)) }, says: "what came is not the file"},
-		{name: "too many", file: engine.WeightFile{Bytes: 7000}, says: "more came than the 7000 bytes announced"},
-		{name: "refused", file: engine.WeightFile{}, answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }, says: "403 Forbidden"},
+		{name: "wrong bytes", file: runner.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.ToUpper(text)) }, says: "what came is not the file"},
+		{name: "too many", file: runner.WeightFile{Bytes: 7000}, says: "more came than the 7000 bytes announced"},
+		{name: "refused", file: runner.WeightFile{}, answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }, says: "403 Forbidden"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.answer == nil {

@@ -13,6 +13,8 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/engine"
+	"pleat/internal/engine/builtin"
+	"pleat/internal/engine/remote"
 	"pleat/internal/seal"
 	"pleat/internal/store"
 	"pleat/internal/work"
@@ -128,20 +130,20 @@ func newEngines(c Config, log *slog.Logger, stderr io.Writer) (*engine.Registry,
 	for _, name := range c.Engines {
 		switch name {
 		case "mini":
-			all = append(all, engine.Mini{Workers: c.Threads})
+			all = append(all, builtin.Mini{Workers: c.Threads})
 		case "calvados":
-			all = append(all, engine.Calvados{Workers: c.Threads, Every: time.Duration(c.Checkpoint) * time.Second})
+			all = append(all, builtin.Calvados{Workers: c.Threads, CheckpointInterval: time.Duration(c.Checkpoint) * time.Second})
 		case "analyst":
-			all = append(all, engine.Analyst{})
+			all = append(all, builtin.Analyst{})
 		case "null":
-			all = append(all, engine.Null{})
+			all = append(all, builtin.Null{})
 		}
 	}
 	if c.ChatURL != "" {
-		all = append(all, engine.Chat{URL: c.ChatURL, Model: c.ChatModel, Key: c.ChatKey, MaxTokens: c.ChatTokens, Timeout: time.Duration(c.ChatTimeout) * time.Second})
+		all = append(all, remote.Chat{URL: c.ChatURL, Model: c.ChatModel, Key: c.ChatKey, MaxTokens: c.ChatTokens, Timeout: time.Duration(c.ChatTimeout) * time.Second})
 	}
 	if c.NIMURL != "" {
-		all = append(all, engine.NIM{URL: c.NIMURL, Key: c.NIMKey, Status: c.NIMStatus, Model: c.NIMModel, Timeout: time.Duration(c.NIMTimeout) * time.Second})
+		all = append(all, remote.NIM{URL: c.NIMURL, Key: c.NIMKey, Status: c.NIMStatus, Model: c.NIMModel, Timeout: time.Duration(c.NIMTimeout) * time.Second})
 	}
 	r, err := engine.New(log, all...)
 	return r, devices, err

@@ -17,6 +17,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine"
+	"pleat/internal/engine/runner"
 )
 
 // runnerName is what a folder of runners may be called.
@@ -55,12 +56,12 @@ func place(set, data, def string, name ...string) string {
 
 func (c *Config) engineDir(name string) string { return place(c.EngineData, c.Data, "engines", name) }
 
-func (c *Config) weightsDir(m *engine.Manifest) string {
+func (c *Config) weightsDir(m *runner.Manifest) string {
 	return place(c.Weights, c.Data, "weights", m.Engine)
 }
 
 // weightsHere counts the files of weights that are there, and all.
-func (c *Config) weightsHere(m *engine.Manifest) (here, all int) {
+func (c *Config) weightsHere(m *runner.Manifest) (here, all int) {
 	for _, w := range m.Weights {
 		if _, err := os.Stat(filepath.Join(c.weightsDir(m), w.File)); err == nil {
 			here++
@@ -70,7 +71,7 @@ func (c *Config) weightsHere(m *engine.Manifest) (here, all int) {
 }
 
 // python is the interpreter of an engine, and whether its environment is there.
-func (c *Config) python(m *engine.Manifest) (string, bool) {
+func (c *Config) python(m *runner.Manifest) (string, bool) {
 	if m.Venv == "" {
 		return "python3", true
 	}
@@ -131,7 +132,7 @@ func runnerEngines(c Config, log *slog.Logger, stderr io.Writer) ([]engine.Engin
 	if err != nil {
 		return nil, nil, err
 	}
-	warm := engine.NewWarm(devices, c.Slots, c.memory(), log)
+	warm := runner.NewProcessPool(devices, c.Slots, c.memory(), log)
 	var out []engine.Engine
 	for _, name := range names {
 		r, err := c.runner(name, warm, log)
@@ -149,12 +150,12 @@ func runnerEngines(c Config, log *slog.Logger, stderr io.Writer) ([]engine.Engin
 }
 
 // runner makes the engine of a folder of runners.
-func (c *Config) runner(name string, warm *engine.Warm, log *slog.Logger) (*engine.Runner, error) {
+func (c *Config) runner(name string, warm *runner.ProcessPool, log *slog.Logger) (*runner.Runner, error) {
 	dir := c.runnersDir()
-	m, err := engine.ReadManifest(filepath.Join(dir, name))
+	m, err := runner.ReadManifest(filepath.Join(dir, name))
 	switch {
 	case os.IsNotExist(err):
-		found, _ := engine.Manifests(dir)
+		found, _ := runner.Manifests(dir)
 		all := append(slices.Clone(engineNames), slices.Sorted(maps.Keys(found))...)
 		hint := ""
 		if n := pleat.Nearest(name, all); n != "" {
@@ -179,7 +180,7 @@ func (c *Config) runner(name string, warm *engine.Warm, log *slog.Logger) (*engi
 	if threads == 0 {
 		threads = max(1, runtime.NumCPU()/c.Slots)
 	}
-	return &engine.Runner{Manifest: m, Warm: warm, Python: python, Weights: c.weightsDir(m), Cache: filepath.Join(c.engineDir(name), "cache"),
+	return &runner.Runner{Manifest: m, Processes: warm, Python: python, Weights: c.weightsDir(m), Cache: filepath.Join(c.engineDir(name), "cache"),
 		Threads: threads, Hidden: []string{data, place(c.EngineData, c.Data, "engines"), filepath.Dir(m.Dir)}, Log: log}, nil
 }
 

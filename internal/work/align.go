@@ -17,6 +17,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/engine"
 	"pleat/internal/msa"
+	"pleat/internal/report"
 	"pleat/internal/store"
 )
 
@@ -166,10 +167,7 @@ const (
 
 // prefix is what the names of a sequence's artifacts begin with.
 func (a *alignmentStage) prefix(s pleat.Sequence) string {
-	if len(a.work.Fold.Sequences) > 1 {
-		return s.Chains[0] + "-"
-	}
-	return ""
+	return report.SequencePrefix(a.work.Fold, s)
 }
 
 // proteins lists the job's different protein sequences.
@@ -251,8 +249,8 @@ func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Fa
 		}
 		a.work.Fold.Alignments = append(a.work.Fold.Alignments, entry)
 	}
-	c := coverage{alignmentStage: a, all: all, paired: paired}
-	if err := c.draw(); err != nil {
+	c := report.Coverage{Work: *a.work, Unpaired: all, Paired: paired}
+	if err := c.Publish(a.sink); err != nil {
 		return trouble(err)
 	}
 	return nil
@@ -333,7 +331,4 @@ func (a *alignmentStage) cite() {
 	}
 }
 
-var searchCitations = []pleat.Citation{
-	{Key: "mirdita2022colabfold", BibTeX: "@article{mirdita2022colabfold,\n  author  = {Mirdita, Milot and Sch{\\\"u}tze, Konstantin and Moriwaki, Yoshitaka and Heo, Lim and Ovchinnikov, Sergey and Steinegger, Martin},\n  title   = {{ColabFold}: making protein folding accessible to all},\n  journal = {Nature Methods},\n  volume  = {19},\n  pages   = {679--682},\n  year    = {2022},\n  doi     = {10.1038/s41592-022-01488-1}\n}"},
-	{Key: "steinegger2017mmseqs2", BibTeX: "@article{steinegger2017mmseqs2,\n  author  = {Steinegger, Martin and S{\\\"o}ding, Johannes},\n  title   = {{MMseqs2} enables sensitive protein sequence searching for the analysis of massive data sets},\n  journal = {Nature Biotechnology},\n  volume  = {35},\n  pages   = {1026--1028},\n  year    = {2017},\n  doi     = {10.1038/nbt.3988}\n}"},
-}
+var searchCitations = report.Cite("mirdita2022colabfold", "steinegger2017mmseqs2")

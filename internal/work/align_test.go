@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pleat"
-	"pleat/internal/engine"
+	"pleat/internal/engine/builtin"
 	"pleat/internal/msa"
 	"pleat/internal/msa/msatest"
 	"pleat/internal/store"
@@ -41,7 +41,7 @@ func newAligned(t *testing.T, s *store.Store, clock *storetest.Clock) *aligned {
 			if a.see != nil {
 				a.see(w)
 			}
-			return engine.Null{}.Run(ctx, w, sink)
+			return builtin.Null{}.Run(ctx, w, sink)
 		}})
 	return a
 }
@@ -211,7 +211,7 @@ func hurry(clock *storetest.Clock) (stop func()) {
 func TestNothingMakesAlignments(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		b := newBench(t, s, clock)
-		b.start("w", engine.Null{})
+		b.start("w", builtin.Null{})
 		if v := b.await(b.create(nil).Job, pleat.StateCompleted); v.Run.MSA != pleat.StatePending {
 			t.Errorf("the alignment is %s", v.Run.MSA)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine"
+	"pleat/internal/engine/builtin"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/structure"
@@ -148,7 +149,7 @@ func (b *bench) ended(id pleat.WorkflowID, want pleat.State) (store.WorkflowView
 func TestWorkflowsOfAFold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		b := newBench(t, s, clock)
-		b.pool("w", nil, folder(t), engine.Analyst{}, engine.Calvados{Workers: 1})
+		b.pool("w", nil, folder(t), builtin.Analyst{}, builtin.Calvados{Workers: 1})
 		private, public := b.fold("mine", false), b.fold("shown", true)
 		b.await(private.Job, pleat.StateCompleted)
 		b.await(public.Job, pleat.StateCompleted)
@@ -236,7 +237,7 @@ func TestWorkflowsOfFiles(t *testing.T) {
 			}
 		}))
 		defer srv.Close()
-		b.pool("w", func(c *work.Config) { c.Sources.PDB = srv.URL + "/pdb/{id}.pdb" }, engine.Analyst{})
+		b.pool("w", func(c *work.Config) { c.Sources.PDB = srv.URL + "/pdb/{id}.pdb" }, builtin.Analyst{})
 
 		item, err := s.CreateItem(ctx, store.LibraryItem{Owner: b.owner, Name: "crambin", Type: "file", Metadata: json.RawMessage(`{}`)})
 		if err != nil {
@@ -279,7 +280,7 @@ func TestWorkflowsOfFiles(t *testing.T) {
 
 // pausing is calvados that stands still once it has kept a checkpoint, until it is broken off.
 type pausing struct {
-	engine.Calvados
+	builtin.Calvados
 	paused chan int64
 }
 
@@ -307,7 +308,7 @@ func TestDynamicsMovesToAnotherWorker(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		b := newBench(t, s, clock)
 		paused := make(chan int64, 1)
-		stop := b.pool("first", nil, pausing{engine.Calvados{Workers: 1, Every: -1}, paused})
+		stop := b.pool("first", nil, pausing{builtin.Calvados{Workers: 1, CheckpointInterval: -1}, paused})
 		id := b.ask(b.owner, pleat.TaskMD, `{"sequence":"DSHAKRHHGYKRKFHEKHHSHRGY","step_size_ns":0.005,"sim_length_ns":0.3}`) // 30,000 steps
 		var step int64
 		select {
@@ -319,7 +320,7 @@ func TestDynamicsMovesToAnotherWorker(t *testing.T) {
 		if v, err := s.WorkflowView(context.Background(), id); err != nil || v.Workflow.State != pleat.StateRunning {
 			t.Fatalf("after the shutdown it is %s, %v", v.Workflow.State, err)
 		}
-		b.pool("second", nil, engine.Calvados{Workers: 1})
+		b.pool("second", nil, builtin.Calvados{Workers: 1})
 		v, row := b.ended(id, pleat.StateCompleted)
 		metrics := row["metrics"].(map[string]any)
 		if got := metrics["resumed_from_step"].(float64); got < float64(step) || got >= 30_000 || metrics["steps"] != 30_000.0 || metrics["frames"] != 60.0 {
@@ -364,7 +365,7 @@ type simulator struct {
 	run func(w pleat.Work) pleat.Output
 }
 
-func (simulator) Models() []pleat.Model { return engine.Calvados{}.Models() }
+func (simulator) Models() []pleat.Model { return builtin.Calvados{}.Models() }
 
 func (s simulator) Run(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output { return s.run(w) }
 
@@ -373,7 +374,7 @@ func TestFollowUpsStartOnce(t *testing.T) {
 		ctx := context.Background()
 		b := newBench(t, s, clock)
 		for _, id := range []string{"a", "b"} {
-			b.pool(id, nil, folder(t), engine.Analyst{}, engine.Calvados{Workers: 1})
+			b.pool(id, nil, folder(t), builtin.Analyst{}, builtin.Calvados{Workers: 1})
 		}
 		sub := func(dest pleat.Destination, word, settings string) pleat.Subscription {
 			return pleat.Subscription{Destination: dest, Alias: word, TargetType: pleat.WorkflowType(word), Settings: json.RawMessage(settings)}

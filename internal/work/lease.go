@@ -51,8 +51,8 @@ func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGro
 	whole, cancel := context.WithCancelCause(run)
 	ctx, end := context.WithTimeout(whole, p.cfg.Timeout)
 	h := &runningTask{ClaimedTask: c, task: c.Task, ctx: ctx, cancel: cancel, end: end, group: g, renewed: p.cfg.Clock()}
-	if g.Warm != nil {
-		g.Warm.Expect(h.task.ID)
+	if g.Pool != nil {
+		g.Pool.Reserve(h.task.ID)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,8 +63,8 @@ func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGro
 func (p *Pool) endAttempt(h *runningTask) {
 	h.end()
 	h.cancel(nil)
-	if h.group.Warm != nil {
-		h.group.Warm.Forget(h.task.ID)
+	if h.group.Pool != nil {
+		h.group.Pool.Unreserve(h.task.ID)
 	}
 	p.mu.Lock()
 	if p.running[h.task.ID] == h { // else this worker has a later attempt at it by now

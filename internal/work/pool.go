@@ -201,8 +201,8 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGro
 		defer p.store.Unsubscribe(store.QueueTopic(l), kick)
 	}
 	var device <-chan struct{}
-	if g.Warm != nil {
-		device = g.Warm.Freed()
+	if g.Pool != nil {
+		device = g.Pool.Freed()
 	}
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
@@ -247,14 +247,14 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, lanes []string)
 		if free <= 0 {
 			return out, nil
 		}
-		if memory != 0 && g.Warm == nil {
+		if memory != 0 && g.Pool == nil {
 			free = 1 // the next one has less
 		}
 		got, err := p.store.Claim(ctx, p.cfg.ID, lanes, free, memory)
 		for _, c := range got {
 			out = append(out, p.startAttempt(run, c, g))
 		}
-		if err != nil || len(got) == 0 || memory == 0 || g.Warm != nil {
+		if err != nil || len(got) == 0 || memory == 0 || g.Pool != nil {
 			return out, err
 		}
 	}
@@ -275,9 +275,9 @@ func (p *Pool) room(g *slotGroup) (free int, memory int64) {
 		}
 	}
 	places := g.slots
-	if g.Warm != nil {
-		places = g.Warm.Accelerators()
-		free, memory = g.Warm.Free()
+	if g.Pool != nil {
+		places = g.Pool.Accelerators()
+		free, memory = g.Pool.Free()
 	} else {
 		free, memory = places-computing, p.memoryLeft()
 	}
@@ -298,7 +298,7 @@ func (p *Pool) memoryLeft() int64 {
 	}
 	left := p.cfg.Memory
 	for _, h := range p.running {
-		if h.group.Warm == nil && !h.writing && !h.group.search { // what runs on an accelerator has the memory of that
+		if h.group.Pool == nil && !h.writing && !h.group.search { // what runs on an accelerator has the memory of that
 			left -= h.task.Memory
 		}
 	}

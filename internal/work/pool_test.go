@@ -16,6 +16,7 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/engine"
+	"pleat/internal/engine/builtin"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
@@ -28,7 +29,7 @@ type scripted struct {
 	run func(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output
 }
 
-func (scripted) Models() []pleat.Model { return engine.Null{}.Models() }
+func (scripted) Models() []pleat.Model { return builtin.Null{}.Models() }
 
 func (s scripted) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 	return s.run(ctx, w, sink)
@@ -191,7 +192,7 @@ func TestShutdownGivesBack(t *testing.T) {
 		c := b.create(nil)
 		<-began
 		stop()
-		b.start("w2", engine.Null{})
+		b.start("w2", builtin.Null{})
 		b.await(c.Job, pleat.StateCompleted)
 		if n := storetest.Count(t, s, "attempt"); n != 2 {
 			t.Errorf("%d attempts", n)

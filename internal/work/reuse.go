@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/engine"
+	"pleat/internal/report"
 	"pleat/internal/store"
 )
 
@@ -36,7 +36,7 @@ func (p *Pool) hashInput(w *pleat.Work) {
 		if err != nil {
 			return err
 		}
-		w.Files[name], _, err = engine.HashFile(path)
+		w.Files[name], _, err = report.HashFile(path)
 		return err
 	})
 	if err == nil {
@@ -79,7 +79,7 @@ func (p *Pool) useCachedResult(h *runningTask, w *pleat.Work) (pleat.Output, boo
 
 // share makes the output of a run from another's files: those that say whose they are are written anew, the others are the same blobs.
 func (p *Pool) shareResults(ctx context.Context, h *runningTask, w *pleat.Work, a *store.CachedResult, began time.Time) (pleat.Output, error) {
-	from := engine.Source{Run: a.Run, Dir: filepath.Join(w.Dir, "answer"), Sequences: map[pleat.SequenceID]pleat.SequenceID{}}
+	from := report.Source{Run: a.Run, Dir: filepath.Join(w.Dir, "answer"), Sequences: map[pleat.SequenceID]pleat.SequenceID{}}
 	if len(a.Sequences) != len(w.Fold.Sequences) {
 		return pleat.Output{}, errors.New("it has other sequences")
 	}
@@ -110,7 +110,7 @@ func (p *Pool) shareResults(ctx context.Context, h *runningTask, w *pleat.Work, 
 	result.Notes = append(append([]string(nil), notes...), fmt.Sprintf("answered from run %s of %s UTC, which had the same input, parameters and seed; nothing was computed", a.Run, at))
 	result.AnsweredFrom = a.Run
 	result.Timings = map[string]float64{"answer": p.cfg.Clock().Sub(began).Seconds()}
-	files, err := engine.Reissue(*w, from, &result)
+	files, err := report.Reissue(*w, from, &result)
 	if err != nil {
 		return pleat.Output{}, err
 	}

@@ -18,6 +18,7 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/engine"
+	"pleat/internal/engine/builtin"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
@@ -25,7 +26,7 @@ import (
 
 // counted is the embedded engine, and how often it ran.
 type counted struct {
-	engine.Mini
+	builtin.Mini
 	runs *atomic.Int64
 }
 

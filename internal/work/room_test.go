@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/engine"
+	"pleat/internal/engine/builtin"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
@@ -23,7 +23,7 @@ func TestKindsDoNotWaitForEachOther(t *testing.T) {
 			<-end
 			return pleat.Output{Failure: pleat.Failed(pleat.FailInternal, "enough")}
 		}}
-		b.pool("w", func(c *work.Config) { c.Slots = 1 }, folder(t), engine.Analyst{}, long)
+		b.pool("w", func(c *work.Config) { c.Slots = 1 }, folder(t), builtin.Analyst{}, long)
 		c := b.fold("good", false)
 		b.await(c.Job, pleat.StateCompleted)
 		md := b.ask(b.owner, pleat.TaskMD, `{"sequence":"GSGSGS"}`)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pleat"
-	"pleat/internal/engine"
+	"pleat/internal/engine/builtin"
 	"pleat/internal/msa/msatest"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
@@ -24,7 +24,7 @@ func gated(t *testing.T, s *store.Store, clock *storetest.Clock) (a *aligned, op
 }
 
 func (a *aligned) worker(id string) (stop func()) {
-	return a.pool(id, func(c *work.Config) { c.Slots, c.Memory, c.Aligner = 1, 100, finder(a.server) }, engine.Null{})
+	return a.pool(id, func(c *work.Config) { c.Slots, c.Memory, c.Aligner = 1, 100, finder(a.server) }, builtin.Null{})
 }
 
 // large is a fold that expects all the memory.
@@ -132,7 +132,7 @@ func TestFoldOfAnotherMaking(t *testing.T) {
 			if d := cmp.Diff([]pleat.Alignment{{File: "input/msa-0.a3m"}}, w.Fold.Alignments); d != "" {
 				t.Error(d)
 			}
-			return engine.Null{}.Run(ctx, w, sink)
+			return builtin.Null{}.Run(ctx, w, sink)
 		}})
 		if v := a.await(c.Job, pleat.StateCompleted); v.Run.MSA != pleat.StateCompleted || len(names(v, pleat.ArtifactMSA)) != 1 {
 			t.Errorf("%s, %v", v.Run.MSA, v.Artifacts)

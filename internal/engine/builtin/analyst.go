@@ -1,0 +1,44 @@
+package builtin
+
+import (
+	"context"
+
+	"pleat"
+	"pleat/internal/analyst"
+	"pleat/internal/facts"
+	"pleat/internal/report"
+)
+
+// Analyst is the built-in Q&A engine: no model, nothing to download. It answers from computed facts, or says that it
+// cannot.
+type Analyst struct{}
+
+const analystVersion = "1"
+
+// Models lists the one model, analyst.
+func (Analyst) Models() []pleat.Model {
+	return []pleat.Model{{
+		Name:      "analyst",
+		Kind:      pleat.TaskQnA,
+		Title:     "Analyst, the built-in answering engine",
+		Engine:    "analyst",
+		Version:   analystVersion,
+		WeightSet: "none",
+		Method:    "computed facts and a grammar of questions",
+		Licence:   "Apache-2.0",
+		Device:    "cpu",
+		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
+		Memory:    pleat.MemoryModel{Base: 100e6, Linear: 100e3},
+		Notice: analyst.Name + ". A question that it does not understand whole, or that coordinates cannot answer, " +
+			"gets no answer but the reason.",
+		Citations: report.Cite("kabsch1983"),
+	}}
+}
+
+// Run answers the question.
+func (Analyst) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
+	return report.Answer(ctx, w, sink, func(_ context.Context, f *facts.Facts) (report.Reply, *pleat.Failure) {
+		a := analyst.Answer(f, w.QnA.Question)
+		return report.Reply{Text: a.Text, Detail: a}, nil
+	})
+}

@@ -1,0 +1,209 @@
+package runner
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/engine"
+)
+
+// runnerAttempt executes one attempt.
+type runnerAttempt struct {
+	*Runner
+	work    pleat.Work
+	sink    pleat.Sink
+	ready   wireReady
+	small   bool // it ran out of memory before: one sample at a time
+	timings map[string]float64
+	notes   []string
+	device  string // name of the device that it runs on
+}
+
+// name returns the engine and its version, as results state them.
+func (a *runnerAttempt) name() string {
+	return a.Manifest.Engine + " " + cmp.Or(engine.OneLine(a.ready.Version, 40), a.Manifest.Version)
+}
+
+// predictAll runs the requests one after another in one process, and releases the device as soon as the last is done.
+func (a *runnerAttempt) predictAll(ctx context.Context, requests []*predictRequest) *pleat.Failure {
+	began := time.Now()
+	lease, f := a.Processes.acquire(ctx, a.work.Task, a.Manifest, a.work.Model.Name, a.memory())
+	if f != nil {
+		return f
+	}
+	a.device = lease.slot.device.Name
+	if waited := time.Since(began); waited > time.Second {
+		a.timings["wait"] = waited.Seconds()
+	}
+	var p *process
+	var stopped <-chan struct{}
+	defer func() { lease.release(p, stopped) }()
+	for _, q := range requests {
+		for retried := false; ; {
+			var out outcome
+			p, out = a.predict(ctx, lease, q)
+			if out.failure == nil {
+				q.result = out.result
+				break
+			}
+			if out.stop != nil {
+				stopped = a.Processes.stopInBackground(out.stop, a.work.Dir)
+			}
+			if out.unheard && !retried {
+				retried = true
+				continue
+			}
+			if p != nil && (out.failure.Kind == pleat.FailDeviceLost || out.failure.Kind == pleat.FailCrashed) {
+				p.kill(0)
+			}
+			if out.failure.Kind != pleat.FailOOM || a.small || ctx.Err() != nil {
+				return a.final(out.failure)
+			}
+			a.small, lease.need = true, lease.slot.device.Memory // no other process may stay on the device
+			a.sink.Log("out of memory; trying once more with one sample at a time")
+		}
+	}
+	return nil
+}
+
+// final returns the failure that the run ends with. Memory that did not suffice twice will not suffice a third time.
+func (a *runnerAttempt) final(f *pleat.Failure) *pleat.Failure {
+	if f.Kind == pleat.FailOOM {
+		return &pleat.Failure{Kind: f.Kind, Message: fmt.Sprintf(
+			"out of memory on %s, with one sample at a time too: %s", cmp.Or(a.device, "the device"), f.Message)}
+	}
+	return f
+}
+
+// predict runs one request in the lease's process. It starts the process and loads the model first if necessary.
+func (a *runnerAttempt) predict(ctx context.Context, l *slotLease, q *predictRequest) (*process, outcome) {
+	began := time.Now()
+	warm := l.loaded(a.Manifest, a.work.Model.Name)
+	if !warm {
+		a.sink.Progress("load", 0, 1)
+	}
+	p, f := l.process(ctx, a.launchSpec())
+	if f != nil {
+		return nil, outcome{failure: f}
+	}
+	loaded, f := p.load(ctx, a.work.Model.Name)
+	if f != nil {
+		return p, outcome{failure: f}
+	}
+	if loaded > 0 { // a loaded process has no load time
+		a.timings["load"] += time.Since(began).Seconds()
+	}
+	a.ready = p.ready
+	if !warm {
+		a.sink.Progress("load", 1, 1)
+	}
+	m, f := a.message(q)
+	if f != nil {
+		return p, outcome{failure: f}
+	}
+	began = time.Now()
+	out := p.predict(ctx, m, a.sink)
+	a.timings["infer"] += time.Since(began).Seconds()
+	return p, out
+}
+
+// memory returns the bytes that the largest structure of the work needs.
+func (a *runnerAttempt) memory() int64 {
+	tokens := 1000
+	switch {
+	case a.work.Fold != nil:
+		j := pleat.Job{Sequences: a.work.Fold.Sequences}
+		tokens = j.Largest(a.work.Model)
+	case a.work.MD != nil && a.work.MD.Sequence != "":
+		tokens = len(a.work.MD.Sequence)
+	}
+	need := a.work.Model.Memory.Bytes(tokens)
+	if room := a.work.Model.Room; room > 0 {
+		need = min(need, room) // it was admitted, so it waits for the largest device
+	}
+	return need
+}
+
+// message puts the files of a request into a fresh folder and returns the message.
+func (a *runnerAttempt) message(q *predictRequest) (wirePredict, *pleat.Failure) {
+	m := wirePredict{Type: "predict", Attempt: max(a.work.Attempt, 1), Kind: a.work.Kind}
+	fail := func(err error) (wirePredict, *pleat.Failure) {
+		return m, pleat.Failed(pleat.FailStorage, "the worker has no room to work in: "+engine.PublicMessage(err))
+	}
+	dir, err := os.MkdirTemp(a.work.Dir, "run-")
+	if err != nil {
+		return fail(err)
+	}
+	q.dir, m.Workdir = dir, dir
+	m.ID = fmt.Sprintf("%s-%d-%s", a.work.Task, m.Attempt, strings.TrimPrefix(filepath.Base(dir), "run-"))
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(q.input); err != nil {
+		return m, pleat.Failed(pleat.FailInternal, "the job has no form that the engine could read")
+	}
+	m.Input = b.Bytes()
+	for _, f := range q.files {
+		name := filepath.Join("input", filepath.Base(f.path))
+		if err := linkOrCopy(filepath.Join(a.work.Dir, f.path), filepath.Join(dir, name)); err != nil {
+			return fail(err)
+		}
+		m.Files = append(m.Files, wireInput{Kind: f.kind, Path: name, Sequence: f.sequence})
+	}
+	if a.work.Resume != "" {
+		name := filepath.Join("resume", filepath.Base(a.work.Resume))
+		if err := linkOrCopy(a.work.Resume, filepath.Join(dir, name)); err != nil {
+			return fail(err)
+		}
+		m.Resume = &wireResume{Path: name, Step: a.work.Step}
+	}
+	if a.small {
+		m.Parallel = 1
+	}
+	a.parameters(&m)
+	return m, nil
+}
+
+// parameters sets the parameters that the model takes, and the seed.
+func (a *runnerAttempt) parameters(m *wirePredict) {
+	switch {
+	case a.work.Fold != nil:
+		m.Params = a.work.Fold.Params.Effective(a.work.Model)
+		delete(m.Params, "seed")
+		m.Seed, _ = strconv.ParseUint(a.work.Fold.Seed, 10, 32) // checked when the job was created
+	case a.work.MD != nil:
+		m.Seed = a.work.MD.Seed & pleat.MaxSeed
+	}
+}
+
+// linkOrCopy puts a file into a folder: as a hard link if the file system can, else as a copy.
+func linkOrCopy(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

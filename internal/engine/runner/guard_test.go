@@ -1,0 +1,109 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/engine/enginetest"
+)
+
+// stuckRunner holds Python's lock in a function in C, so that no thread of it hears the end of its input.
+const stuckRunner = `
+import ctypes, os, signal, subprocess
+import foldrun
+
+class Stuck(foldrun.Runner):
+    engine = "fake"
+    def load(self, request):
+        return foldrun.Ready(engine_version="1")
+    def predict(self, job):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        child = subprocess.Popen(["sleep", "600"])
+        job.log(f"stuck {os.getpid()} {child.pid}")
+        ctypes.PyDLL(None).sleep(600)
+
+foldrun.serve(Stuck())
+`
+
+// service is a worker for a test to kill: it runs the job stuck in the engine of a folder, and passes on what that says.
+func service(dir string) {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(2)
+	}
+	log := slog.New(slog.NewTextHandler(os.Stdout, nil))
+	r := &Runner{Manifest: m, Cache: filepath.Join(dir, "cache"), Library: os.Getenv("PLEAT_TEST_LIBRARY"), Processes: NewProcessPool(nil, 1, 0, log), Log: log}
+	w := pleat.Work{Kind: pleat.TaskFold, Task: "task", Attempt: 1, Model: r.Models()[0], Dir: dir, Fold: &pleat.FoldInput{Name: "stuck", Seed: "1",
+		Sequences: []pleat.Sequence{{ID: "s", Kind: pleat.Protein, Text: "AGCKS", Chains: []string{"A"}, Count: 1}}}}
+	fmt.Println("ended:", r.Run(context.Background(), w, printed{&enginetest.Sink{}}).Failure)
+}
+
+// printed is a sink that prints.
+type printed struct{ *enginetest.Sink }
+
+func (printed) Progress(string, int, int) {}
+func (printed) Log(line string)           { fmt.Println(line) }
+
+// A service that is killed takes its runners and their children with it, even those that hear nothing.
+func TestServiceKilled(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, err := filepath.Abs("../../../runners")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, argv := range map[string]string{"deaf": exe, "python": "{python}\", \"runner.py"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			manifest := fmt.Sprintf(`{"engine": "fake", "version": "1", "protocol": 1, "argv": ["%s"], "env": {"PLEAT_TEST_RUNNER": "yes"},
+				"device": "cpu", "entities": ["protein"], "models": [{"name": "fake", "title": "Fake", "licence": "none"}]}`, argv)
+			for file, text := range map[string]string{ManifestFile: manifest, "runner.py": stuckRunner} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := exec.Command(exe)
+			cmd.Env = append(os.Environ(), "PLEAT_TEST_SERVICE="+dir, "PLEAT_TEST_LIBRARY="+library)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var runner, child int
+			var said strings.Builder
+			for lines := bufio.NewScanner(out); runner == 0 && lines.Scan(); {
+				fmt.Fprintln(&said, lines.Text())
+				_, _ = fmt.Sscanf(lines.Text(), "stuck %d %d", &runner, &child)
+			}
+			if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			if runner == 0 {
+				t.Fatalf("the runner did not begin: %s", &said)
+			}
+			for end := time.Now().Add(time.Minute); !gone(runner) || !gone(child); time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(end) {
+					_ = syscall.Kill(-runner, syscall.SIGKILL)
+					t.Fatalf("a minute after the service the runner has ended: %v, its child: %v", gone(runner), gone(child))
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,171 @@
+package runner
+
+import (
+	"fmt"
+
+	"pleat"
+)
+
+// predictRequest is one message predict and its result.
+type predictRequest struct {
+	input     any              // foldInput, qnaInput or mdInput
+	sequences []pleat.Sequence // of a fold
+	files     []inputFile
+	dir       string // folder of the request, which the process writes into
+	result    *wireResult
+}
+
+// inputFile is a file that the process reads.
+type inputFile struct {
+	kind     string
+	path     string // below the folder of the work
+	sequence *int   // index of the sequence that it belongs to; nil: none
+}
+
+// foldInput, qnaInput and mdInput are the inputs of docs/runner-protocol.md.
+type foldInput struct {
+	Name        string             `json:"name"`
+	Complex     bool               `json:"complex"`
+	Sequences   []sequenceInput    `json:"sequences"`
+	Constraints *pleat.Constraints `json:"constraints,omitempty"`
+}
+
+type sequenceInput struct {
+	Kind          pleat.EntityKind     `json:"kind"`
+	Text          string               `json:"sequence"`
+	Chains        []string             `json:"chains"`
+	Label         string               `json:"label,omitempty"`
+	PropertyType  string               `json:"property_type,omitempty"`
+	Cyclic        bool                 `json:"cyclic,omitempty"`
+	CCD           bool                 `json:"is_ccd,omitempty"`
+	Modifications []pleat.Modification `json:"modifications,omitempty"`
+}
+
+type qnaInput struct {
+	Question  string   `json:"question"`
+	Predicted bool     `json:"predicted"`
+	Model     string   `json:"model,omitempty"`
+	PTM       *float64 `json:"ptm,omitempty"`
+	IPTM      *float64 `json:"iptm,omitempty"`
+}
+
+type mdInput struct {
+	Preset   string  `json:"preset"`
+	Profile  string  `json:"profile,omitempty"`
+	Sequence string  `json:"sequence,omitempty"`
+	Temp     float64 `json:"temp"`
+	Ionic    float64 `json:"ionic"`
+	PH       float64 `json:"ph"`
+	StepNs   float64 `json:"step_ns"`
+	LengthNs float64 `json:"length_ns"`
+	BoxNm    float64 `json:"box_nm"`
+	Termini  string  `json:"termini,omitempty"`
+}
+
+// requests returns the requests that the work needs: one, or one per sequence if the model folds each on its own.
+func (a *runnerAttempt) requests() ([]*predictRequest, *pleat.Failure) {
+	switch {
+	case a.work.Fold != nil:
+		return a.foldRequests(), nil
+	case a.work.QnA != nil:
+		q := a.work.QnA
+		in := qnaInput{
+			Question:  q.Question,
+			Predicted: q.Predicted,
+			Model:     q.Model,
+			PTM:       q.PTM,
+			IPTM:      q.IPTM,
+		}
+		return []*predictRequest{{input: in, files: structureFiles(q.File, q.PAE)}}, nil
+	case a.work.MD != nil:
+		m := a.work.MD
+		in := mdInput{
+			Preset:   m.Preset,
+			Profile:  m.Profile,
+			Sequence: m.Sequence,
+			Temp:     m.Temp,
+			Ionic:    m.Ionic,
+			PH:       m.PH,
+			StepNs:   m.StepNs,
+			LengthNs: m.LengthNs,
+			BoxNm:    m.BoxNm,
+			Termini:  m.Termini,
+		}
+		return []*predictRequest{{input: in, files: structureFiles(m.File, m.PAE)}}, nil
+	}
+	message := fmt.Sprintf("the engine %s does not do this kind of work", a.Manifest.Engine)
+	return nil, pleat.Failed(pleat.FailUnsupported, message)
+}
+
+func structureFiles(file, pae string) []inputFile {
+	var out []inputFile
+	if file != "" {
+		out = append(out, inputFile{kind: "structure", path: file})
+	}
+	if pae != "" {
+		out = append(out, inputFile{kind: "pae", path: pae})
+	}
+	return out
+}
+
+func (a *runnerAttempt) foldRequests() []*predictRequest {
+	f := a.work.Fold
+	if a.work.Model.Has(pleat.FeatureComplex) {
+		whole := foldRequest(f, f.Sequences)
+		for _, al := range f.Alignments {
+			whole.files = append(whole.files, alignmentFiles(al, al.Sequence)...)
+		}
+		return []*predictRequest{whole}
+	}
+	var out []*predictRequest
+	for i, s := range f.Sequences {
+		s.Chains = s.Chains[:1]
+		alone := *f
+		alone.Complex = false
+		q := foldRequest(&alone, []pleat.Sequence{s})
+		for _, al := range f.Alignments {
+			if al.Sequence == i {
+				al.Paired = "" // there is no other sequence in the request
+				q.files = append(q.files, alignmentFiles(al, 0)...)
+			}
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+// foldRequest returns the request to fold some sequences of a job.
+func foldRequest(f *pleat.FoldInput, sequences []pleat.Sequence) *predictRequest {
+	in := foldInput{Name: f.Name, Complex: f.Complex}
+	for _, s := range sequences {
+		in.Sequences = append(in.Sequences, sequenceInput{
+			Kind:          s.Kind,
+			Text:          s.Text,
+			Chains:        s.Chains,
+			Label:         s.Label,
+			PropertyType:  s.PropertyType,
+			Cyclic:        s.Cyclic,
+			CCD:           s.CCD,
+			Modifications: s.Modifications,
+		})
+	}
+	if !f.Constraints.Empty() {
+		in.Constraints = &pleat.Constraints{
+			Pocket:  f.Constraints.Pocket,
+			Bond:    f.Constraints.Bond,
+			Contact: f.Constraints.Contact,
+		}
+	}
+	return &predictRequest{input: in, sequences: sequences}
+}
+
+func alignmentFiles(a pleat.Alignment, sequence int) []inputFile {
+	var out []inputFile
+	if a.File != "" {
+		out = append(out, inputFile{kind: "msa", path: a.File, sequence: &sequence})
+	}
+	if a.Paired != "" {
+		out = append(out, inputFile{kind: "msa_paired", path: a.Paired, sequence: &sequence})
+	}
+	return out
+}

@@ -1,0 +1,399 @@
+package runner
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/engine"
+)
+
+// ManifestFile is the name of a runner's manifest in its folder.
+const ManifestFile = "manifest.json"
+
+const maxManifest = 1 << 20 // bytes
+
+// Manifest describes a runner: how to start it, which models it has, and the limits of its processes. The fields are those
+// of manifest.json in docs/runner-protocol.md. Times are in seconds.
+type Manifest struct {
+	Dir string `json:"-"` // absolute path of the runner's folder
+
+	Engine   string            `json:"engine"`
+	Version  string            `json:"version"`
+	Protocol int               `json:"protocol"`
+	Argv     []string          `json:"argv"`
+	Env      map[string]string `json:"env"`
+	Venv     string            `json:"venv"`
+	Python   []string          `json:"python"` // oldest and newest version; empty: any
+	Device   string            `json:"device"` // cpu, cuda or any
+	Stages   []string          `json:"stages"`
+	Warm     *bool             `json:"warm"` // keep the process between jobs; nil: yes
+
+	IdleTTL     float64 `json:"idle_ttl_s"`          // an idle process ends after
+	LoadTimeout float64 `json:"load_timeout_s"`      // for the start and for loading a model
+	JobTimeout  float64 `json:"job_timeout_s"`       // for one request
+	StageTime   float64 `json:"stage_timeout_s"`     // without progress
+	Silence     float64 `json:"heartbeat_timeout_s"` // without any message
+	CancelTime  float64 `json:"cancel_s"`            // from a cancel to the kill
+	RecycleJobs int     `json:"recycle_jobs"`        // a process is replaced after so many jobs
+	RecycleRSS  float64 `json:"recycle_rss_gb"`      // or above so much memory; 0: no limit
+
+	Weights   []WeightFile    `json:"weights"`
+	Citations []ManifestCite  `json:"citations"`
+	Models    []ManifestModel `json:"models"`
+	manifestScope
+}
+
+// manifestScope has the fields that a model may set for itself or inherit from the engine.
+type manifestScope struct {
+	Entities  []pleat.EntityKind       `json:"entities"`
+	Features  []pleat.Feature          `json:"features"`
+	MinTokens int                      `json:"min_tokens"`
+	MaxTokens int                      `json:"max_tokens"`
+	Memory    *manifestMemory          `json:"mem_model"`
+	Speed     *manifestSpeed           `json:"speed_model"`
+	Params    map[string]manifestParam `json:"params_schema"`
+}
+
+type manifestMemory struct {
+	BaseGB   float64 `json:"base_gb"`
+	PerToken float64 `json:"per_token"`
+	Square   float64 `json:"per_token2"`
+}
+
+type manifestSpeed struct {
+	Base     float64 `json:"base_s"`
+	PerToken float64 `json:"per_token"`
+	Square   float64 `json:"per_token2"`
+}
+
+type manifestParam struct {
+	Type    pleat.ParamType `json:"type"`
+	Default any             `json:"default"`
+	Min     *float64        `json:"minimum"`
+	Max     *float64        `json:"maximum"`
+	Enum    []string        `json:"enum"`
+	Doc     string          `json:"description"`
+}
+
+// ManifestCite is one BibTeX entry.
+type ManifestCite struct {
+	Key    string `json:"key"`
+	BibTeX string `json:"bibtex"`
+}
+
+// ManifestModel is one model of an engine.
+type ManifestModel struct {
+	Name       string         `json:"name"`
+	Kind       pleat.TaskKind `json:"kind"` // absent: fold
+	Title      string         `json:"title"`
+	WeightSet  string         `json:"weight_set"`
+	Method     string         `json:"method"`
+	Licence    string         `json:"licence"`
+	Confidence string         `json:"confidence"`
+	Notice     string         `json:"notice"`
+	Citations  []ManifestCite `json:"citations"`
+	manifestScope
+}
+
+// WeightFile is one file of weights and its source.
+type WeightFile struct {
+	File    string `json:"file"`   // path below the weights folder
+	URL     string `json:"url"`    // https; empty: it cannot be downloaded
+	Bytes   int64  `json:"bytes"`  // 0: not known
+	SHA256  string `json:"sha256"` // in hexadecimal digits; empty: not known
+	Licence string `json:"licence"`
+}
+
+// ReadManifest reads and checks the manifest of a runner's folder.
+func ReadManifest(dir string) (*Manifest, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	in, err := os.Open(filepath.Join(dir, ManifestFile))
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, maxManifest+1))
+	if err = errors.Join(err, in.Close()); err != nil {
+		return nil, err
+	}
+	m := &Manifest{Dir: dir}
+	if err := m.parse(raw); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(filepath.Base(dir), ManifestFile), err)
+	}
+	return m, nil
+}
+
+// parse decodes a manifest, sets the defaults and checks it.
+func (m *Manifest) parse(raw []byte) error {
+	if len(raw) > maxManifest {
+		return fmt.Errorf("it has more than %d bytes", maxManifest)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(m); err != nil {
+		return err
+	}
+	if dec.More() {
+		return errors.New("there is more after the object")
+	}
+	m.IdleTTL = cmp.Or(m.IdleTTL, 900)
+	m.LoadTimeout = cmp.Or(m.LoadTimeout, 600)
+	m.JobTimeout = cmp.Or(m.JobTimeout, 86400)
+	m.StageTime = cmp.Or(m.StageTime, 1800)
+	m.Silence = cmp.Or(m.Silence, 60)
+	m.CancelTime = cmp.Or(m.CancelTime, 10)
+	m.RecycleJobs = cmp.Or(m.RecycleJobs, 500)
+	for i := range m.Models {
+		m.Models[i].inherit(&m.manifestScope)
+	}
+	return m.check()
+}
+
+// inherit sets what the model does not set for itself.
+func (c *ManifestModel) inherit(from *manifestScope) {
+	if c.Kind == "" {
+		c.Kind = pleat.TaskFold
+	}
+	if c.Entities == nil {
+		c.Entities = from.Entities
+	}
+	if c.Features == nil {
+		c.Features = from.Features
+	}
+	if c.MinTokens == 0 {
+		c.MinTokens = from.MinTokens
+	}
+	if c.MaxTokens == 0 {
+		c.MaxTokens = from.MaxTokens
+	}
+	if c.Memory == nil {
+		c.Memory = from.Memory
+	}
+	if c.Speed == nil {
+		c.Speed = from.Speed
+	}
+	if c.Params == nil {
+		c.Params = from.Params
+	}
+}
+
+var (
+	engineName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+	modelName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	pythonName = regexp.MustCompile(`^3\.[0-9]{1,2}$`)
+)
+
+var allFeatures = []pleat.Feature{
+	pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureTemplates, pleat.FeatureConstraints,
+	pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex, pleat.FeatureUnknown,
+}
+
+func (m *Manifest) check() error {
+	switch {
+	case !engineName.MatchString(m.Engine):
+		return fmt.Errorf("engine is %q; it must be a short name in lower case", pleat.Clip(m.Engine))
+	case m.Protocol != wireProtocol:
+		return fmt.Errorf("protocol is %d; this service speaks %d", m.Protocol, wireProtocol)
+	case m.Version == "":
+		return errors.New("version is missing")
+	case len(m.Argv) == 0 || m.Argv[0] == "":
+		return errors.New("argv is empty")
+	case m.Device != "cpu" && m.Device != "cuda" && m.Device != "any":
+		return fmt.Errorf("device is %q; it must be cpu, cuda or any", pleat.Clip(m.Device))
+	case m.Venv != "" && !engineName.MatchString(m.Venv):
+		return fmt.Errorf("venv is %q; it must be a short name in lower case", pleat.Clip(m.Venv))
+	case len(m.Python) != 0 && (len(m.Python) != 2 ||
+		!pythonName.MatchString(m.Python[0]) || !pythonName.MatchString(m.Python[1])):
+		return errors.New(`python must be the oldest and the newest version, such as ["3.10", "3.12"]`)
+	case len(m.Models) == 0:
+		return errors.New("models is empty")
+	case min(m.IdleTTL, m.LoadTimeout, m.JobTimeout, m.StageTime, m.Silence, m.CancelTime) < 0,
+		m.RecycleRSS < 0, m.RecycleJobs < 0:
+		return errors.New("a bound is negative")
+	}
+	for i := range m.Models {
+		if err := m.Models[i].check(); err != nil {
+			return fmt.Errorf("models[%d] %w", i, err)
+		}
+	}
+	for i := range m.Weights {
+		if err := m.Weights[i].check(); err != nil {
+			return fmt.Errorf("weights[%d].%w", i, err)
+		}
+	}
+	return nil
+}
+
+func (w *WeightFile) check() error {
+	u, err := url.Parse(w.URL)
+	sum, bad := hex.DecodeString(w.SHA256)
+	switch {
+	case !local(w.File):
+		return fmt.Errorf("file is %q; it must be a path below the weights folder", pleat.Clip(w.File))
+	case w.URL != "" && (err != nil || u.Scheme != "https" || u.Host == ""):
+		return fmt.Errorf("url is %q; it must be an https address", pleat.Clip(w.URL))
+	case w.SHA256 != "" && (bad != nil || len(sum) != 32):
+		return errors.New("sha256 is no SHA-256 in hexadecimal digits")
+	case w.Bytes < 0:
+		return errors.New("bytes is negative")
+	}
+	return nil
+}
+
+func (c *ManifestModel) check() error {
+	switch {
+	case !modelName.MatchString(c.Name):
+		return fmt.Errorf("has the name %q; it must be letters, digits, '.', '_' and '-'", pleat.Clip(c.Name))
+	case c.Kind != pleat.TaskFold && c.Kind != pleat.TaskQnA && c.Kind != pleat.TaskMD:
+		return fmt.Errorf("has the kind %q; it must be fold, qna or md", pleat.Clip(string(c.Kind)))
+	case c.Title == "" || c.Licence == "":
+		return errors.New("needs a title and a licence")
+	case c.Kind == pleat.TaskFold && len(c.Entities) == 0:
+		return errors.New("has no entities")
+	case c.MinTokens < 0 || c.MaxTokens < 0 || c.MaxTokens > 0 && c.MaxTokens < c.MinTokens:
+		return errors.New("has bounds of tokens that leave none")
+	}
+	for _, e := range c.Entities {
+		if e != pleat.Protein && e != pleat.RNA && e != pleat.DNA && e != pleat.Ligand {
+			return fmt.Errorf("has the entity %q; it must be protein, rna, dna or ligand", pleat.Clip(string(e)))
+		}
+	}
+	for _, f := range c.Features {
+		if !slices.Contains(allFeatures, f) {
+			return fmt.Errorf("has the feature %q, which is not known", pleat.Clip(string(f)))
+		}
+	}
+	_, err := c.params()
+	return err
+}
+
+// params returns the model's parameters in the order of the interface.
+func (c *ManifestModel) params() ([]pleat.ParamSpec, error) {
+	var out []pleat.ParamSpec
+	known := pleat.KnownParams()
+	for _, k := range known {
+		p, ok := c.Params[k.Name]
+		if !ok {
+			continue
+		}
+		if p.Type != k.Type {
+			return nil, fmt.Errorf("has the parameter %s of type %q; it is %q", k.Name, pleat.Clip(string(p.Type)), k.Type)
+		}
+		s := pleat.ParamSpec{
+			Name:    k.Name,
+			Type:    p.Type,
+			Default: p.Default,
+			Min:     p.Min,
+			Max:     p.Max,
+			Values:  p.Enum,
+			Doc:     p.Doc,
+		}
+		if err := s.CheckDefault(); err != nil {
+			return nil, fmt.Errorf("has a default that it would refuse: %w", err)
+		}
+		out = append(out, s)
+	}
+	if len(out) < len(c.Params) {
+		for _, name := range slices.Sorted(maps.Keys(c.Params)) {
+			if !slices.ContainsFunc(known, func(k pleat.ParamSpec) bool { return k.Name == name }) {
+				return nil, fmt.Errorf("has the parameter %q, which the interface does not have", pleat.Clip(name))
+			}
+		}
+	}
+	return out, nil
+}
+
+// models returns the manifest's models as they run on a kind of device. Memory is the most in bytes that a job may use on
+// it; 0: not known.
+func (m *Manifest) models(device string, memory int64) []pleat.Model {
+	var out []pleat.Model
+	for i := range m.Models {
+		c := &m.Models[i]
+		v := pleat.Model{
+			Name:       c.Name,
+			Kind:       c.Kind,
+			Title:      c.Title,
+			Engine:     m.Engine,
+			Version:    m.Version,
+			WeightSet:  c.WeightSet,
+			Method:     c.Method,
+			Licence:    c.Licence,
+			Device:     device,
+			Entities:   c.Entities,
+			Features:   c.Features,
+			MinTokens:  c.MinTokens,
+			MaxTokens:  c.MaxTokens,
+			Confidence: c.Confidence,
+			Notice:     c.Notice,
+			Room:       memory,
+		}
+		v.Params, _ = c.params() // the manifest was checked
+		if c.Memory != nil {
+			v.Memory = pleat.MemoryModel{
+				Base:   c.Memory.BaseGB * 1e9,
+				Linear: c.Memory.PerToken,
+				Square: c.Memory.Square,
+			}
+		}
+		if c.Speed != nil {
+			v.Speed = pleat.SpeedModel{Base: c.Speed.Base, Linear: c.Speed.PerToken, Square: c.Speed.Square}
+		}
+		for _, cite := range append(slices.Clone(c.Citations), m.Citations...) {
+			v.Citations = append(v.Citations, pleat.Citation(cite))
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// keepLoaded reports whether the process stays loaded between jobs.
+func (m *Manifest) keepLoaded() bool { return m.Warm == nil || *m.Warm }
+
+// stages are the stages that every engine may report.
+var stages = []string{"prepare", "trunk", "diffusion", "confidence", "affinity", "write"}
+
+// stage returns a known stage name unchanged and truncates any other.
+func (m *Manifest) stage(name string) string {
+	if slices.Contains(stages, name) || slices.Contains(m.Stages, name) {
+		return name
+	}
+	return engine.OneLine(name, 40)
+}
+
+func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
+
+// Manifests reads the manifests of all runners in a folder. The keys are the names of the runners' folders; a manifest
+// that cannot be read has an entry in invalid.
+func Manifests(dir string) (manifests map[string]*Manifest, invalid map[string]error) {
+	manifests, invalid = map[string]*Manifest{}, map[string]error{}
+	paths, _ := filepath.Glob(filepath.Join(dir, "*", ManifestFile)) // the pattern is well formed, but for odd folder names
+	for _, path := range paths {
+		name := filepath.Base(filepath.Dir(path))
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		m, err := ReadManifest(filepath.Dir(path))
+		if err != nil {
+			invalid[name] = err
+			continue
+		}
+		manifests[name] = m
+	}
+	return manifests, invalid
+}

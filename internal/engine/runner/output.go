@@ -1,0 +1,377 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"pleat"
+	"pleat/internal/engine"
+	"pleat/internal/facts"
+	"pleat/internal/report"
+	"pleat/internal/structure"
+)
+
+const maxResultFile = 8 << 30 // bytes of one file of a result
+
+// collect makes the output of a runner's results. It hashes and reads their files before it uses them.
+func (a *runnerAttempt) collect(ctx context.Context, requests []*predictRequest) pleat.Output {
+	began := time.Now()
+	for _, q := range requests {
+		a.sink.Progress("check", 0, len(q.result.Files))
+		if err := q.check(ctx); err != nil {
+			if ctx.Err() != nil {
+				return pleat.Output{Failure: engine.Interrupted(ctx)}
+			}
+			return a.invalid(err)
+		}
+		for stage, s := range q.result.Timings {
+			if len(a.timings) < 30 && s >= 0 && s < 1e9 {
+				a.timings[engine.OneLine(stage, 40)] += s
+			}
+		}
+		for _, n := range q.result.Notes[:min(len(q.result.Notes), maxNotes)] {
+			a.notes = append(a.notes, engine.OneLine(n, maxWireText))
+		}
+	}
+	a.timings["check"] = time.Since(began).Seconds()
+	switch a.work.Kind {
+	case pleat.TaskQnA:
+		return a.answer(ctx, requests[0])
+	case pleat.TaskMD:
+		return a.dynamics(ctx, requests[0])
+	}
+	rep := &report.Report{
+		Work:    a.work,
+		Engine:  a.name(),
+		Timings: a.timings,
+		Notes:   a.notes,
+		Runner:  a.about(),
+	}
+	for _, q := range requests {
+		p, err := q.prediction()
+		if err != nil {
+			return a.invalid(err)
+		}
+		rep.Predictions = append(rep.Predictions, *p)
+	}
+	return rep.Write(ctx, a.sink)
+}
+
+func (a *runnerAttempt) invalid(err error) pleat.Output {
+	return pleat.Output{Failure: engine.InvalidOutput(err), Engine: a.name()}
+}
+
+// about describes what ran, for the run configuration.
+func (a *runnerAttempt) about() map[string]any {
+	out := map[string]any{
+		"engine_version": engine.OneLine(a.ready.Version, 100),
+		"runner":         a.Manifest.Engine + " " + a.Manifest.Version,
+		"device":         engine.OneLine(a.ready.Device, 100),
+	}
+	if a.ready.Weights != "" {
+		out["weights_sha256"] = engine.OneLine(a.ready.Weights, 100)
+	}
+	if len(a.ready.Detail) > 0 {
+		out["detail"] = a.ready.Detail
+	}
+	return out
+}
+
+// answer returns the output of a question. Its facts and files are those of every Q&A engine.
+func (a *runnerAttempt) answer(ctx context.Context, q *predictRequest) pleat.Output {
+	if q.result.Answer == "" {
+		return a.invalid(errors.New("it has no answer"))
+	}
+	reply := report.Reply{
+		Text:   q.result.Answer,
+		Detail: map[string]any{"runner": a.about(), "metrics": q.result.Metrics},
+	}
+	ask := func(context.Context, *facts.Facts) (report.Reply, *pleat.Failure) { return reply, nil }
+	out := report.Answer(ctx, a.work, a.sink, ask)
+	if out.Result != nil {
+		maps.Copy(out.Result.Timings, a.timings)
+		out.Result.Notes = append(out.Result.Notes, a.notes...)
+	}
+	return out
+}
+
+// check hashes every file of a result. Only regular files inside the folder are valid: an os.Root follows no link out of
+// it.
+func (q *predictRequest) check(ctx context.Context) error {
+	if len(q.result.Files) > maxWireFiles {
+		return fmt.Errorf("it names %d files; at most %d are taken", len(q.result.Files), maxWireFiles)
+	}
+	root, err := os.OpenRoot(q.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range q.result.Files {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := checkFile(root, f); err != nil {
+			return fmt.Errorf("the %s file %q %w", engine.OneLine(f.Kind, 40), pleat.Clip(f.Path), err)
+		}
+	}
+	return nil
+}
+
+// checkFile checks that a file is what the message says. The error completes a sentence about the file.
+func checkFile(root *os.Root, f wireFile) error {
+	if !local(f.Path) {
+		return errors.New("is outside the folder of the work")
+	}
+	info, err := root.Lstat(f.Path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return errors.New("does not exist")
+	case err != nil:
+		return errors.New("cannot be reached inside the folder of the work")
+	case !info.Mode().IsRegular():
+		return errors.New("is no plain file")
+	case info.Size() != f.Bytes:
+		return fmt.Errorf("has %d bytes, and %d were announced", info.Size(), f.Bytes)
+	case info.Size() > maxResultFile:
+		return fmt.Errorf("has more than %d bytes", int64(maxResultFile))
+	}
+	in, err := root.Open(f.Path)
+	if err != nil {
+		return errors.New("cannot be read")
+	}
+	defer in.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, in); err != nil {
+		return errors.New("cannot be read")
+	}
+	if hex.EncodeToString(h.Sum(nil)) != f.SHA256 {
+		return errors.New("does not have the hash that was announced")
+	}
+	return nil
+}
+
+// file returns the result's file of a kind and rank.
+func (q *predictRequest) file(kind string, rank int) (wireFile, bool) {
+	i := slices.IndexFunc(q.result.Files, func(f wireFile) bool { return f.Kind == kind && f.Rank == rank })
+	if i < 0 {
+		return wireFile{}, false
+	}
+	return q.result.Files[i], true
+}
+
+// prediction reads what a request predicted, in the job's names and order.
+func (q *predictRequest) prediction() (*report.Prediction, error) {
+	s, err := q.structure()
+	if err != nil {
+		return nil, err
+	}
+	if err := q.readArrays(s); err != nil {
+		return nil, err
+	}
+	return s.Prediction(q.sequences, q.result.scores(), q.others())
+}
+
+// scores returns what the model says of its own prediction.
+func (r *wireResult) scores() *report.Scores {
+	out := &report.Scores{ChainMap: r.ChainMap, Metrics: r.Metrics}
+	s := r.Scores
+	if s == nil {
+		return out
+	}
+	out.PTM, out.IPTM, out.MaxPAE, out.Affinity = s.PTM, s.IPTM, s.MaxPAE, s.Affinity
+	for _, p := range s.Pairs {
+		out.Pairs = append(out.Pairs, pleat.PairScore{A: p.A, B: p.B, IPTM: p.IPTM})
+	}
+	return out
+}
+
+// structure reads the structure of rank 0.
+func (q *predictRequest) structure() (*report.Structure, error) {
+	file, ok := q.file("structure", 0)
+	if !ok {
+		return nil, errors.New("it has no structure")
+	}
+	in, err := os.Open(filepath.Join(q.dir, file.Path))
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	s, err := structure.ReadCIF(in, structure.Limits{})
+	return &report.Structure{Structure: s}, err
+}
+
+// readArrays reads pLDDT and PAE, and counts the tokens of the residues.
+func (q *predictRequest) readArrays(s *report.Structure) error {
+	plddt, shape, err := q.array("plddt")
+	if err != nil {
+		return err
+	}
+	if plddt != nil && len(shape) != 1 {
+		return fmt.Errorf("the plddt file has the shape %v; it must be a row", shape)
+	}
+	pae, square, err := q.array("pae")
+	if err != nil {
+		return err
+	}
+	n := len(plddt)
+	if pae != nil {
+		if len(square) != 2 || square[0] != square[1] || plddt != nil && square[0] != n {
+			return fmt.Errorf("the pae file has the shape %v, and plddt %v; it must be a square of the same tokens",
+				square, shape)
+		}
+		n = square[0]
+		s.PAE = &structure.Matrix{N: n, V: pae}
+	}
+	for i, v := range plddt {
+		if v > 100.01 {
+			return fmt.Errorf("the plddt of token %d is %v; it must be 0 to 100", i+1, v)
+		}
+	}
+	s.PLDDT = plddt
+	return s.CountTokens(n, q.result.Tokens)
+}
+
+// array reads an array of finite numbers from 0, and its shape; nil if the result has no file of the kind.
+func (q *predictRequest) array(kind string) ([]float32, []int, error) {
+	f, ok := q.file(kind, 0)
+	if !ok {
+		return nil, nil, nil
+	}
+	in, err := os.Open(filepath.Join(q.dir, f.Path))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close()
+	v, err := readFloat32s(io.LimitReader(in, f.Bytes), f.Shape)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the %s file %w", kind, err)
+	}
+	for i, x := range v {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) || x < 0 {
+			return nil, nil, fmt.Errorf("the %s file has %v at place %d; it must be a number from 0", kind, x, i)
+		}
+	}
+	return v, f.Shape, nil
+}
+
+// readFloat32s reads little-endian numbers of a shape, a row or a matrix. The input must end with them.
+func readFloat32s(in io.Reader, shape []int) ([]float32, error) {
+	n := 1
+	for _, d := range shape {
+		if d < 0 || d > report.MaxPAE {
+			return nil, fmt.Errorf("has the shape %v; at most %d values stand in a row", shape, report.MaxPAE)
+		}
+		n *= d
+	}
+	if len(shape) < 1 || len(shape) > 2 {
+		return nil, fmt.Errorf("has the shape %v; it must be a row or a matrix", shape)
+	}
+	raw := make([]byte, 4*n)
+	if _, err := io.ReadFull(in, raw); err != nil {
+		return nil, fmt.Errorf("is shorter than its shape %v", shape)
+	}
+	if extra, _ := in.Read(make([]byte, 1)); extra > 0 {
+		return nil, fmt.Errorf("is longer than its shape %v", shape)
+	}
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return out, nil
+}
+
+// reservedNames are the names that the service gives to its own files.
+var reservedNames = []string{
+	"model.cif", "model.pdb", "pae.json", "pae.svg", "pae.png", "plddt.svg", "plddt.png", "metrics.json", "config.json",
+	"citations.bib", "plots.zip", "results.zip",
+}
+
+// others returns the files that become artifacts unchanged: further samples, and kinds that the service does not read.
+// They get none of the reserved names.
+func (q *predictRequest) others(reserved ...string) []pleat.File {
+	var out []pleat.File
+	used := map[string]bool{}
+	for _, name := range append(slices.Clone(reservedNames), reserved...) {
+		used[name] = true
+	}
+	for _, f := range q.result.Files {
+		if f.Rank == 0 && slices.Contains([]string{"structure", "plddt", "pae"}, f.Kind) {
+			continue
+		}
+		name := safeName(filepath.Base(f.Path))
+		if f.Kind == "structure" {
+			name = "sample-" + strconv.Itoa(f.Rank) + ".cif"
+		}
+		for used[name] {
+			name = "x-" + name
+		}
+		used[name] = true
+		out = append(out, pleat.File{
+			Kind:        artifactKind(f.Kind),
+			Name:        name,
+			Path:        filepath.Join(q.dir, f.Path),
+			ContentType: contentType(name),
+		})
+	}
+	return out
+}
+
+// artifactKind returns the kind of artifact that a file of the protocol becomes.
+func artifactKind(kind string) pleat.ArtifactKind {
+	switch kind {
+	case "topology":
+		return pleat.ArtifactTopology
+	case "trajectory":
+		return pleat.ArtifactTrajectory
+	case "energies":
+		return pleat.ArtifactEnergies
+	case "dynamics_plot":
+		return pleat.ArtifactDynamics
+	}
+	return pleat.ArtifactOther
+}
+
+func contentType(name string) string {
+	switch filepath.Ext(name) {
+	case ".cif":
+		return "chemical/x-mmcif"
+	case ".pdb":
+		return "chemical/x-pdb"
+	case ".csv":
+		return "text/csv"
+	case ".json":
+		return "application/json"
+	case ".png":
+		return "image/png"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	return "application/octet-stream"
+}
+
+// safeName replaces the characters of a runner's file name that an artifact's name must not have.
+func safeName(name string) string {
+	out := []byte(name)
+	for i, b := range out {
+		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+		if !letter && (b < '0' || b > '9') && b != '.' && b != '-' && b != '_' {
+			out[i] = '_'
+		}
+	}
+	if len(out) > 100 {
+		out = out[len(out)-100:]
+	}
+	return string(out)
+}

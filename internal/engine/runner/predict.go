@@ -1,0 +1,299 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/engine"
+)
+
+const (
+	maxJobLines   = 500                    // log lines of one job
+	cancelGrace   = 150 * time.Millisecond // for a process to answer a cancel before the run returns without it
+	watchInterval = 250 * time.Millisecond
+)
+
+// load loads a model into the process, unless it is loaded already. It returns how long that took; 0: nothing was done.
+func (p *process) load(ctx context.Context, model string) (time.Duration, *pleat.Failure) {
+	if p.model == model {
+		return 0, nil
+	}
+	began := time.Now()
+	from := p.listen()
+	defer p.unlisten()
+	ctx, done := context.WithTimeoutCause(ctx, seconds(p.manifest.LoadTimeout), errLoadTime)
+	defer done()
+	p.model = ""
+	m := wireLoad{Type: "load", Model: model, Weights: p.weights, Device: p.device, Threads: p.threads}
+	if f := p.send(m); f != nil {
+		return 0, f
+	}
+	for {
+		select {
+		case m := <-from.messages:
+			switch m := m.(type) {
+			case *wireReady:
+				p.ready, p.model = *m, model
+				return time.Since(began), nil
+			case *wireError:
+				if m.ID != "" {
+					continue
+				}
+				p.logRefusal("load", m)
+				f := m.failure()
+				f.Message = p.hide(f.Message)
+				return 0, f
+			}
+		case <-p.gone:
+			return 0, p.crashed("while it loaded the model")
+		case <-ctx.Done():
+			return 0, p.giveUp(p.loadInterrupted(ctx))
+		}
+	}
+}
+
+// logRefusal logs an error of the process with the details that only the operator may read.
+func (p *process) logRefusal(what string, e *wireError) {
+	p.log.Info("a runner refused", "engine", p.manifest.Engine, "what", what, "code", e.Code,
+		"message", engine.OneLine(e.Message, maxWireText), "detail", lastBytes(e.Detail, maxWireDetail))
+}
+
+func lastBytes(s string, n int) string {
+	if len(s) > n {
+		return s[len(s)-n:]
+	}
+	return s
+}
+
+// runningRequest is a request that a process works on.
+type runningRequest struct {
+	*process
+	message    wirePredict
+	sink       pleat.Sink
+	heardOf    bool // the process has sent something about this request
+	lines      int  // of its log
+	progressed time.Time
+}
+
+// outcome is how a request ended: with a result or a failure.
+type outcome struct {
+	result  *wireResult
+	failure *pleat.Failure
+	// unheard is set if a process that had completed requests died without a message about this one. It may have been dead
+	// before, so that another process should try.
+	unheard bool
+	// stop is set if the process is still working on the request. It returns once the process has stopped, or was killed;
+	// until then the process must not be used. The caller must call it.
+	stop func()
+}
+
+// predict runs one request in the process. It returns soon after ctx ends, whether or not the process has stopped.
+func (p *process) predict(ctx context.Context, m wirePredict, sink pleat.Sink) (out outcome) {
+	from := p.listen()
+	defer func() {
+		if out.stop == nil {
+			p.unlisten()
+		}
+	}()
+	r := &runningRequest{process: p, message: m, sink: sink, progressed: time.Now()}
+	if f := p.send(m); f != nil {
+		return outcome{failure: f, unheard: p.jobs > 0 && f.Kind == pleat.FailCrashed}
+	}
+	p.jobs++
+	ctx, done := context.WithTimeout(ctx, seconds(p.manifest.JobTimeout))
+	defer done()
+	watch := time.NewTicker(watchInterval)
+	defer watch.Stop()
+	for {
+		select {
+		case msg := <-from.messages:
+			if out := r.handle(msg); out != nil {
+				return *out
+			}
+		case <-p.gone:
+			return r.drain(from)
+		case <-ctx.Done():
+			return r.interrupt(ctx, from)
+		case <-watch.C:
+			if f := r.overdue(); f != nil {
+				p.kill(0)
+				return outcome{failure: f}
+			}
+		}
+	}
+}
+
+// handle processes a message. The outcome is nil until the request has ended. Messages about other requests are late and
+// ignored.
+func (r *runningRequest) handle(m any) *outcome {
+	switch m := m.(type) {
+	case *wireProgress:
+		if m.ID == r.message.ID {
+			r.progressed, r.heardOf = time.Now(), true
+			r.sink.Progress(r.manifest.stage(m.Stage), max(m.Done, 0), max(m.Total, 0))
+		}
+	case *wireLog:
+		if m.ID == r.message.ID {
+			r.heardOf = true
+			r.logLine(m)
+		}
+	case *wireCheckpoint:
+		if m.ID == r.message.ID {
+			r.progressed = time.Now()
+			r.checkpoint(m)
+		}
+	case *wireResult:
+		if m.ID == r.message.ID {
+			return &outcome{result: m}
+		}
+	case *wireError:
+		switch m.ID {
+		case r.message.ID:
+			r.logRefusal("job "+m.ID, m)
+			f := m.failure()
+			f.Message = r.hide(f.Message)
+			return &outcome{failure: f}
+		case "":
+			r.logRefusal("no job", m)
+			return &outcome{failure: pleat.Failed(pleat.FailInternal,
+				"the engine reported a fault of its own; the service's log has the details")}
+		}
+	}
+	return nil
+}
+
+// logLine passes a line on to the job's log, up to a limit.
+func (r *runningRequest) logLine(m *wireLog) {
+	switch r.lines++; {
+	case r.lines < maxJobLines:
+		line := r.hide(engine.OneLine(m.Line, maxWireLog))
+		if m.Level == "warn" || m.Level == "error" {
+			line = m.Level + ": " + line
+		}
+		r.sink.Log(line)
+	case r.lines == maxJobLines:
+		r.sink.Log("further lines of the engine are left out")
+	}
+}
+
+// checkpoint passes a checkpoint on. A run does not fail because its checkpoint could not be stored.
+func (r *runningRequest) checkpoint(m *wireCheckpoint) {
+	err := errors.New("it is outside the folder of the work")
+	if local(m.Path) {
+		path := filepath.Join(r.message.Workdir, m.Path)
+		var info os.FileInfo
+		if info, err = os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+			err = errors.New("it is no plain file")
+		}
+		if err == nil {
+			err = r.sink.Checkpoint(path, m.Step)
+		}
+	}
+	if err != nil {
+		r.sink.Log("a checkpoint could not be kept: " + engine.PublicMessage(err))
+	}
+}
+
+// overdue returns the failure of a process that hangs, or of a stage that takes too long; nil: neither.
+func (r *runningRequest) overdue() *pleat.Failure {
+	m := r.manifest
+	switch {
+	case r.silence() > seconds(m.Silence):
+		r.log.Warn("a runner hangs and is killed", "engine", m.Engine, "silent", r.silence().Round(time.Second))
+		return pleat.Failed(pleat.FailCrashed,
+			fmt.Sprintf("the engine %s gave no sign of life for %v s, and was ended", m.Engine, m.Silence))
+	case time.Since(r.progressed) > seconds(m.StageTime):
+		return pleat.Failed(pleat.FailTimeout,
+			fmt.Sprintf("the engine %s made no progress for %v s", m.Engine, m.StageTime))
+	}
+	return nil
+}
+
+// drain handles the messages that a dead process had sent: its result may be among them.
+func (r *runningRequest) drain(from *listener) outcome {
+	for {
+		select {
+		case msg := <-from.messages:
+			if out := r.handle(msg); out != nil {
+				return *out
+			}
+		default:
+			return outcome{failure: r.crashed("while it worked"), unheard: r.jobs > 1 && !r.heardOf}
+		}
+	}
+}
+
+// interrupt asks the process to stop and waits a little. If the process takes longer, the outcome has a stop.
+func (r *runningRequest) interrupt(ctx context.Context, from *listener) outcome {
+	out := outcome{failure: engine.Interrupted(ctx)}
+	if f := r.send(wireCall{Type: "cancel", ID: r.message.ID}); f != nil {
+		return out
+	}
+	grace := time.NewTimer(cancelGrace)
+	defer grace.Stop()
+	for {
+		select {
+		case msg := <-from.messages:
+			if ends(msg, r.message.ID) {
+				return out // a result that comes now is too late
+			}
+		case <-r.gone:
+			return out
+		case <-grace.C:
+			out.stop = func() { r.awaitEnd(from) }
+			return out
+		}
+	}
+}
+
+// awaitEnd waits until the process has stopped a cancelled request, and kills it if it takes too long.
+func (r *runningRequest) awaitEnd(from *listener) {
+	defer r.unlisten()
+	late := time.NewTimer(seconds(r.manifest.CancelTime))
+	defer late.Stop()
+	for {
+		select {
+		case msg := <-from.messages:
+			if ends(msg, r.message.ID) {
+				return
+			}
+		case <-r.gone:
+			return
+		case <-late.C:
+			r.log.Warn("a runner does not stop and is killed", "engine", r.manifest.Engine)
+			r.kill(0)
+			return
+		}
+	}
+}
+
+// ends reports whether a message is the last about a request.
+func ends(m any, id string) bool {
+	switch m := m.(type) {
+	case *wireResult:
+		return m.ID == id
+	case *wireError:
+		return m.ID == id
+	}
+	return false
+}
+
+// hide removes the paths of this machine from a message for the owner.
+func (r *runningRequest) hide(message string) string {
+	return r.process.hide(strings.ReplaceAll(message, r.message.Workdir, "…"))
+}
+
+func (p *process) hide(message string) string {
+	for _, path := range p.hidden {
+		if path != "" && path != "/" {
+			message = strings.ReplaceAll(message, path, "…")
+		}
+	}
+	return message
+}

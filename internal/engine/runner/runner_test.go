@@ -1,0 +1,561 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/engine/enginetest"
+	"pleat/internal/flow"
+)
+
+// Each fault of a runner is one typed failure in bounded time, and the next job works.
+func TestRunnerFaults(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		kind  pleat.FailureKind
+		retry bool
+		says  string
+	}{
+		{"crash", pleat.FailCrashed, true, "exit status 3"},
+		{"exit0", pleat.FailCrashed, true, "it ended by itself"},
+		{"half", pleat.FailCrashed, true, "died"},
+		{"garbage", pleat.FailCrashed, true, "not the protocol"},
+		{"giant", pleat.FailCrashed, true, "not the protocol"},
+		{"mute", pleat.FailCrashed, true, "no sign of life for 0.6 s"},
+		{"hang", pleat.FailTimeout, false, "no progress for 1.2 s"},
+		{"child", pleat.FailCrashed, true, "died"},
+		{"none", pleat.FailOutputInvalid, false, "no structure"},
+		{"hash", pleat.FailOutputInvalid, false, "hash"},
+		{"outside", pleat.FailOutputInvalid, false, "outside the folder"},
+		{"link", pleat.FailOutputInvalid, false, "no plain file"},
+		{"absent", pleat.FailOutputInvalid, false, "does not exist"},
+		{"folder", pleat.FailOutputInvalid, false, "outside the folder"},
+		{"short", pleat.FailOutputInvalid, false, "announced"},
+		{"unreadable", pleat.FailOutputInvalid, false, "cannot be used"},
+		{"error invalid_input the SMILES is wrong", pleat.FailInvalidInput, false, "the SMILES is wrong"},
+		{"error device_lost the GPU fell off", pleat.FailDeviceLost, true, "fell off"},
+		{"error quantum new", pleat.FailInternal, false, "new"},
+		{"error oom too much", pleat.FailOOM, false, "one sample at a time"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, func(m *Manifest, _ *Runner) { // short where that is what is tested: the machine may be busy
+				switch c.name {
+				case "mute":
+					m.Silence = 0.6
+				case "hang":
+					m.StageTime = 1.2
+				}
+			})
+			began := time.Now()
+			w := b.work(c.name)
+			out := b.Run(t.Context(), w, &enginetest.Sink{})
+			if took := time.Since(began); took > time.Minute {
+				t.Errorf("it took %v", took)
+			}
+			f := out.Failure
+			if f == nil || f.Kind != c.kind || f.Retry != c.retry || !strings.Contains(f.Message, c.says) {
+				t.Fatalf("got %+v; want %s, retry %v, that says %q", f, c.kind, c.retry, c.says)
+			}
+			if strings.Contains(f.Message, w.Dir) {
+				t.Errorf("the failure shows the host's path: %s", f.Message)
+			}
+			b.Manifest.Silence, b.Manifest.StageTime = 30, 30
+			b.good("ok")
+		})
+	}
+}
+
+// The first job loads; the second finds the model loaded, in the same process.
+func TestRunnerStaysWarm(t *testing.T) {
+	b := newBench(t, nil)
+	first, second := b.work("ok"), b.work("ok")
+	cold := b.Run(t.Context(), first, &enginetest.Sink{})
+	warm := b.Run(t.Context(), second, &enginetest.Sink{})
+	if cold.Failure != nil || warm.Failure != nil {
+		t.Fatal(cold.Failure, warm.Failure)
+	}
+	if cold.Result.Timings["load"] <= 0 {
+		t.Errorf("the first run has the times %v; want one to load", cold.Result.Timings)
+	}
+	if s, ok := warm.Result.Timings["load"]; ok {
+		t.Errorf("the second run took %v s to load; want none", s)
+	}
+	for _, stage := range []string{"infer", "write"} {
+		if _, ok := warm.Result.Timings[stage]; !ok {
+			t.Errorf("the times %v lack %s", warm.Result.Timings, stage)
+		}
+	}
+	if cold.Engine != "fake 7" {
+		t.Errorf("the engine is called %q", cold.Engine)
+	}
+	if a, b := b.good("ok"), b.good("ok"); a["pid"] != b["pid"] || b["jobs"] != 4.0 {
+		t.Errorf("processes %v and %v, jobs %v", a["pid"], b["pid"], b["jobs"])
+	}
+}
+
+func TestRunnerFiles(t *testing.T) {
+	b := newBench(t, nil)
+	out := b.do("ok")
+	if out.Failure != nil {
+		t.Fatal(out.Failure)
+	}
+	var names []string
+	for _, f := range out.Files {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	if got := strings.Join(names, " "); got != "citations.bib config.json metrics.json model.cif model.pdb results.zip" {
+		t.Errorf("the files are %s", got)
+	}
+	if p := out.Result.Predictions[0]; p.MeanPLDDT != nil || p.PTM != nil || p.MaxPAE != nil {
+		t.Errorf("the runner gave no scores, and the prediction has %+v", p)
+	}
+}
+
+func TestRunnerGreased(t *testing.T) {
+	b := newBench(t, func(_ *Manifest, r *Runner) { r.grease = 11 })
+	for range 5 {
+		b.good("ok")
+	}
+}
+
+func TestRunnerIgnoresOtherJobs(t *testing.T) { newBench(t, nil).good("stale") }
+
+func TestRunnerResultBeforeTheEnd(t *testing.T) {
+	b := newBench(t, nil)
+	a, c := b.good("exit-after"), b.good("ok")
+	if a["pid"] == c["pid"] {
+		t.Error("a process that ended was used again")
+	}
+}
+
+func TestRunnerOutOfMemoryOnce(t *testing.T) {
+	if got := newBench(t, nil).good("oom-once"); got["parallel"] != 1.0 {
+		t.Errorf("the second try had parallel %v; want 1", got["parallel"])
+	}
+}
+
+// A runner gets the variables that are named, and no secret of the service.
+func TestRunnerEnvironment(t *testing.T) {
+	t.Setenv("PLEAT_SECRET_KEY", "hush")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "hush")
+	t.Setenv("PLEAT_DATABASE", "postgres://u:hush@h/d")
+	got := newBench(t, func(m *Manifest, r *Runner) { m.Env["CACHE"], r.Threads = "{cache}/x", 3 }).good("ok")
+	var names []string
+	for _, e := range got["env"].([]any) {
+		name, value, _ := strings.Cut(e.(string), "=")
+		names = append(names, name)
+		if strings.Contains(value, "hush") {
+			t.Errorf("the runner sees %s", e)
+		}
+		if name == "CACHE" && !filepath.IsAbs(value) {
+			t.Errorf("CACHE is %q", value)
+		}
+		if name == "CUDA_VISIBLE_DEVICES" && value != "" || name == "OMP_NUM_THREADS" && value != "3" {
+			t.Errorf("%s", e)
+		}
+	}
+	for _, want := range []string{"HOME", "TMPDIR", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "CACHE"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("%s is not set", want)
+		}
+	}
+}
+
+func TestRunnerLogIsBounded(t *testing.T) {
+	b := newBench(t, nil)
+	h := &enginetest.Sink{}
+	w := b.work("chatty")
+	if out := b.Run(t.Context(), w, h); out.Failure != nil {
+		t.Fatal(out.Failure)
+	}
+	if len(h.Lines) != maxJobLines {
+		t.Errorf("%d lines were kept; want %d", len(h.Lines), maxJobLines)
+	}
+	if strings.ContainsAny(h.Lines[0], "\x1b") || strings.Contains(h.Lines[0], w.Dir) {
+		t.Errorf("the line is %q", h.Lines[0])
+	}
+}
+
+// A cancel returns at once, whatever the runner does, and the slot is free again in bounded time.
+func TestRunnerCancel(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		same bool // the process goes on
+	}{{"cancellable", true}, {"late", true}, {"stubborn", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, nil)
+			before := b.good("ok")
+			ctx, cancel := context.WithCancel(t.Context())
+			h, progress := watchedSink()
+			w := b.work(c.name)
+			ended := make(chan pleat.Output, 1)
+			go func() { ended <- b.Run(ctx, w, h) }()
+			for stage := range progress {
+				if stage == "diffusion" {
+					break
+				}
+			}
+			began := time.Now()
+			cancel()
+			out := <-ended
+			if took := time.Since(began); took > 1900*time.Millisecond {
+				t.Errorf("the cancel took %v", took)
+			}
+			if out.Failure == nil || out.Failure.Kind != pleat.FailCancelled {
+				t.Fatalf("got %+v", out.Failure)
+			}
+			after := b.good("ok")
+			if took := time.Since(began); took > 30*time.Second {
+				t.Errorf("the next job was done after %v", took)
+			}
+			if (before["pid"] == after["pid"]) != c.same {
+				t.Errorf("the process was %v and is %v", before["pid"], after["pid"])
+			}
+		})
+	}
+}
+
+// So it does while the model loads; what loads is ended.
+func TestRunnerCancelWhileLoading(t *testing.T) {
+	b := newBench(t, nil)
+	pid := int(b.good("ok")["pid"].(float64))
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	w := b.work("ok")
+	w.Model = b.model("slow")
+	began := time.Now()
+	out := b.Run(ctx, w, &enginetest.Sink{})
+	if took := time.Since(began); took > 1900*time.Millisecond || out.Failure == nil {
+		t.Errorf("%+v after %v", out.Failure, took)
+	}
+	if again := int(b.good("ok")["pid"].(float64)); again == pid {
+		t.Error("a process that was given up was used again")
+	}
+	for end := time.Now().Add(30 * time.Second); !gone(pid); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a process that was given up lives on")
+		}
+	}
+}
+
+func TestRunnerKilled(t *testing.T) {
+	b := newBench(t, nil)
+	pid := int(b.good("ok")["pid"].(float64))
+	h, progress := watchedSink()
+	ended := make(chan pleat.Output, 1)
+	w := b.work("stubborn")
+	go func() { ended <- b.Run(t.Context(), w, h) }()
+	<-progress
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	out := <-ended
+	if out.Failure == nil || out.Failure.Kind != pleat.FailCrashed || !out.Failure.Retry || !strings.Contains(out.Failure.Message, "killed") {
+		t.Fatalf("got %+v", out.Failure)
+	}
+	if again := b.good("ok"); again["pid"] == float64(pid) {
+		t.Error("the process is the same")
+	}
+}
+
+// What a dead runner leaves behind dies with it.
+func TestRunnerGroupIsKilled(t *testing.T) {
+	var said bytes.Buffer
+	b := newBench(t, func(_ *Manifest, r *Runner) { r.Log = slog.New(slog.NewTextHandler(&said, nil)) })
+	if out := b.do("child"); out.Failure == nil || out.Failure.Kind != pleat.FailCrashed {
+		t.Fatalf("got %+v", out.Failure)
+	}
+	b.Processes.Close()
+	found := regexp.MustCompile(`child (\d+)`).FindStringSubmatch(said.String())
+	if found == nil {
+		t.Fatalf("the operator's log lacks the end of stderr: %s", &said)
+	}
+	child, _ := strconv.Atoi(found[1])
+	for end := time.Now().Add(30 * time.Second); !gone(child); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the process %d lives", child)
+		}
+	}
+}
+
+// gone reports whether a process has ended, though nobody may have taken notice of it.
+func gone(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
+}
+
+func TestRunnerLoad(t *testing.T) {
+	b := newBench(t, func(m *Manifest, _ *Runner) { m.LoadTimeout = 0.5 })
+	w := b.work("ok")
+	for name, want := range map[string]pleat.FailureKind{"fake": "", "slow": pleat.FailTimeout, "absent": pleat.FailWeightsMissing} {
+		w.Model = b.model(name)
+		out := b.Run(t.Context(), w, &enginetest.Sink{})
+		if out.Failure == nil && want != "" || out.Failure != nil && out.Failure.Kind != want {
+			t.Errorf("%s: got %+v; want %s", w.Model.Name, out.Failure, want)
+		}
+		if out.Failure != nil && strings.Contains(out.Failure.Message, b.Weights) {
+			t.Errorf("the failure shows the host's path: %s", out.Failure.Message)
+		}
+	}
+	b = newBench(t, func(m *Manifest, _ *Runner) { m.LoadTimeout, m.Env["PLEAT_TEST_START"] = 0.5, "never" })
+	if out := b.do("ok"); out.Failure == nil || out.Failure.Kind != pleat.FailTimeout {
+		t.Errorf("a runner that says nothing gave %+v", out.Failure)
+	}
+	b = newBench(t, func(m *Manifest, _ *Runner) { m.Argv = []string{"/nonexistent"} })
+	if out := b.do("ok"); out.Failure == nil || out.Failure.Kind != pleat.FailLoad {
+		t.Errorf("a runner that is not there gave %+v", out.Failure)
+	}
+}
+
+func TestRunnerRecycles(t *testing.T) {
+	b := newBench(t, func(m *Manifest, _ *Runner) { m.RecycleJobs = 2 })
+	var pids []any
+	for range 4 {
+		pids = append(pids, b.good("ok")["pid"])
+	}
+	if pids[0] != pids[1] || pids[1] == pids[2] || pids[2] != pids[3] {
+		t.Errorf("with two jobs a process, the processes were %v", pids)
+	}
+	b = newBench(t, func(m *Manifest, _ *Runner) { m.RecycleRSS = 5 })
+	if a, c := b.good("grow")["pid"], b.good("ok")["pid"]; a == c {
+		t.Error("a process that had grown was used again")
+	}
+	off := false
+	b = newBench(t, func(m *Manifest, _ *Runner) { m.Warm = &off })
+	if a, c := b.good("ok")["pid"], b.good("ok")["pid"]; a == c {
+		t.Error("a process that was not to stay did")
+	}
+}
+
+func TestRunnerIdleEnds(t *testing.T) {
+	b := newBench(t, func(m *Manifest, _ *Runner) { m.IdleTTL = 0.1 })
+	pid := int(b.good("ok")["pid"].(float64))
+	for end := time.Now().Add(30 * time.Second); !gone(pid); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("an idle process lives on")
+		}
+	}
+	b.good("ok")
+}
+
+// Two engines that do not fit onto one device together make room for each other; where they do, both stay.
+func TestRunnerEviction(t *testing.T) {
+	for _, c := range []struct {
+		memory int64
+		stays  bool
+	}{{1.5e9, false}, {4e9, true}} {
+		log := slog.New(slog.NewTextHandler(t.Output(), nil))
+		warm := NewProcessPool([]pleat.Device{{ID: "GPU-1", Name: "test", Memory: c.memory}}, 1, 0, log)
+		t.Cleanup(warm.Close)
+		gpu := func(m *Manifest, r *Runner) { m.Device, r.Processes = "cuda", warm }
+		a, b := newBench(t, gpu), newBench(t, gpu)
+		if got := a.Models()[0]; got.Device != "cuda" || got.Room != c.memory {
+			t.Errorf("the model runs on %s with room for %d", got.Device, got.Room)
+		}
+		first := a.good("ok")
+		if !slices.Contains(first["env"].([]any), any("CUDA_VISIBLE_DEVICES=GPU-1")) {
+			t.Error("the process does not see its device alone")
+		}
+		b.good("ok")
+		if again := a.good("ok"); (again["pid"] == first["pid"]) != c.stays {
+			t.Errorf("with %d bytes the process was %v and is %v", c.memory, first["pid"], again["pid"])
+		}
+	}
+}
+
+// On the CPU the slots share the machine's memory: what runs, and what is idle in other slots, counts.
+func TestProcessPoolSharesTheMachine(t *testing.T) {
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	warm := NewProcessPool(nil, 2, 10e9, log)
+	t.Cleanup(warm.Close)
+	idle := func(rss int64) *process {
+		return &process{launchSpec: launchSpec{manifest: &Manifest{}, device: "cpu"}, mem: wireMem{RSS: rss}}
+	}
+	a, b := warm.slots[0], warm.slots[1]
+	old, young := idle(3e9), idle(4e9)
+	old.lastUsed, young.lastUsed = time.Unix(1, 0), time.Unix(2, 0)
+	b.procs = []*process{young, old}
+	if got := warm.evict(a, nil, 3e9); len(got) != 0 {
+		t.Errorf("%d processes went though there was room", len(got))
+	}
+	if got := warm.evict(a, nil, 4e9); len(got) != 1 || got[0] != old {
+		t.Errorf("%d processes went; want the one longest unused", len(got))
+	}
+	b.busy, b.need, a.procs = true, 8e9, []*process{idle(1e9)}
+	if got := warm.evict(a, nil, 2e9); len(got) != 1 {
+		t.Errorf("beside a job of 8 GB %d processes went; want the idle one", len(got))
+	}
+	a.procs, b.procs = nil, nil
+}
+
+func TestProcessPoolClose(t *testing.T) {
+	b := newBench(t, nil)
+	pid := int(b.good("ok")["pid"].(float64))
+	began := time.Now()
+	b.Processes.Close()
+	if took := time.Since(began); took > 2900*time.Millisecond || !gone(pid) {
+		t.Errorf("closed after %v; the process has ended: %v", took, gone(pid))
+	}
+	if out := b.do("ok"); out.Failure == nil {
+		t.Error("a closed pool ran a job")
+	}
+}
+
+// Claims leave room for what was claimed before.
+func TestProcessPoolFree(t *testing.T) {
+	w := NewProcessPool([]pleat.Device{{ID: "0", Memory: 10}, {ID: "1", Memory: 40}}, 1, 0, slog.New(slog.DiscardHandler))
+	defer w.Close()
+	m := &Manifest{Engine: "x", Device: "any"}
+	check := func(slots int, memory int64) {
+		t.Helper()
+		if s, b := w.Free(); s != slots || b != memory {
+			t.Errorf("%d free with %d bytes; want %d with %d", s, b, slots, memory)
+		}
+	}
+	check(2, 40)
+	w.Reserve("a")
+	w.Reserve("b")
+	check(0, 40)
+	w.Unreserve("b")
+	check(1, 40)
+	s, f := w.acquire(t.Context(), "a", m, "x", 20)
+	if f != nil || s.slot.device.ID != "1" {
+		t.Fatalf("%+v, %v", s, f)
+	}
+	check(1, 10)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, f := w.acquire(ctx, "c", m, "x", 20); f == nil {
+		t.Error("a job sat down where it does not fit")
+	}
+	s.release(nil, nil)
+	check(2, 40)
+}
+
+// A runner answers a question; facts and files are those of every answering engine.
+func TestRunnerAnswers(t *testing.T) {
+	b := newBench(t, nil)
+	w := pleat.Work{Kind: pleat.TaskQnA, Task: "task", Attempt: 1, Model: b.model("asks"), Dir: t.TempDir(), QnA: &pleat.QnAInput{Question: "What is it?", Source: "upload", File: "input/a.cif"}}
+	inputOf(t, w, "input/a.cif", helixOf(foldInput{Sequences: []sequenceInput{{Text: "AGCKS", Chains: []string{"A"}}}}))
+	out := b.Run(t.Context(), w, &enginetest.Sink{})
+	if out.Failure != nil {
+		t.Fatal(out.Failure)
+	}
+	var row map[string]string
+	if err := json.Unmarshal(out.Row, &row); err != nil || row["answer"] != "What is it? It has structure." || row["question"] != "What is it?" {
+		t.Errorf("%s, %v", out.Row, err)
+	}
+	if len(out.Files) < 4 || out.Result.Timings["load"] <= 0 {
+		t.Errorf("%d files, times %v", len(out.Files), out.Result.Timings)
+	}
+}
+
+func inputOf(t *testing.T, w pleat.Work, name, text string) {
+	t.Helper()
+	path := filepath.Join(w.Dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A runner simulates and the service measures, unless the runner has; an attempt goes on from the last one's checkpoint.
+func TestRunnerSimulates(t *testing.T) {
+	b := newBench(t, nil)
+	var kept []string
+	work := func() pleat.Work {
+		w := pleat.Work{Kind: pleat.TaskMD, Task: "task", Attempt: 1, Model: b.model("moves"), Dir: t.TempDir(), MD: &pleat.MDInput{Preset: "all_atom", File: "input/a.pdb", Seed: 1<<33 + 5, Temp: 300, StepNs: 0.01, LengthNs: 0.02}}
+		inputOf(t, w, "input/a.pdb", "END\n")
+		return w
+	}
+	sink := &enginetest.Sink{OnCheckpoint: func(path string, step int64) error {
+		raw, err := os.ReadFile(path)
+		kept = append(kept, fmt.Sprint(step, " ", string(raw)))
+		return err
+	}}
+	out := b.Run(t.Context(), work(), sink)
+	if out.Failure != nil {
+		t.Fatal(out.Failure)
+	}
+	var names []string
+	for _, f := range out.Files {
+		names = append(names, f.Name)
+	}
+	if got := strings.Join(names, " "); got != "top.pdb traj.dcd log.csv rmsd.svg rmsd.png rmsf.svg rmsf.png radius_of_gyration.svg radius_of_gyration.png "+
+		"free_energy.svg free_energy.png free_energy_pca.svg free_energy_pca.png metrics.json config.json citations.bib results.zip" {
+		t.Errorf("the files are %s", got)
+	}
+	var row struct {
+		Artifacts []flow.RowFile
+		Metrics   struct {
+			flow.Metrics
+			Seed float64
+		}
+	}
+	if err := json.Unmarshal(out.Row, &row); err != nil || len(row.Artifacts) != 17 || row.Metrics.Seed != 5 || row.Metrics.Steps != 100 {
+		t.Errorf("%s, %v", out.Row, err)
+	}
+	// The residues keep their distance and their side chains move: nothing of it is in the RMSD and RMSF of alpha carbons, all of
+	// it in the radius of gyration. Of the four atoms of one mass at (0,0,0), (1.5,0,0), (0,3.8,0) and (0,3.8,1.5) Å it is 2.11 Å.
+	if m := row.Metrics; m.RMSD.Max > 1e-4 || m.RMSF.Max > 1e-4 || math.Abs(m.Rg.Min-0.21104) > 1e-4 || m.Rg.Max < m.Rg.Min+0.1 || m.EndToEnd.Max != 0 ||
+		m.Frames != 2 || m.Residues != 2 || m.Temperature != 300 {
+		t.Errorf("measured: %+v", m)
+	}
+	if got := strings.Join(kept, ", "); got != "50 state 50" {
+		t.Errorf("the checkpoints are %s; want the one inside the folder", got)
+	}
+	if !slices.ContainsFunc(sink.Lines, func(l string) bool { return strings.Contains(l, "outside the folder") }) {
+		t.Errorf("the log is %q", sink.Lines)
+	}
+	w := work()
+	w.Attempt = 2
+	w.Resume, w.Step = filepath.Join(w.Dir, "resume.state"), 50
+	inputOf(t, w, "resume.state", "state 50")
+	out = b.Run(t.Context(), w, &enginetest.Sink{})
+	if out.Failure != nil || !bytes.Contains(out.Row, []byte(`"resumed_from_step":50`)) || bytes.Contains(out.Row, []byte(`"rmsf"`)) || bytes.Contains(out.Row, []byte(`rmsd.svg`)) {
+		t.Errorf("what a runner has measured is not measured again: %+v %s", out.Failure, out.Row)
+	}
+}
+
+// The device is free, and no file is written, when the runner says that all is computed.
+func TestRunnerTellsWhenItHasComputed(t *testing.T) {
+	b := newBench(t, nil)
+	w := b.work("ok")
+	told := 0
+	w.Computed = func() {
+		told++
+		b.Processes.mu.Lock()
+		defer b.Processes.mu.Unlock()
+		if b.Processes.slots[0].busy {
+			t.Error("the slot is taken")
+		}
+		if _, err := os.Stat(filepath.Join(w.Dir, "metrics.json")); err == nil {
+			t.Error("the files are written")
+		}
+	}
+	if out := b.Run(t.Context(), w, &enginetest.Sink{}); out.Failure != nil || told != 1 {
+		t.Errorf("it told %d times; %+v", told, out.Failure)
+	}
+	w = b.work("crash")
+	w.Computed = func() { t.Error("it told of what failed") }
+	b.Run(t.Context(), w, &enginetest.Sink{})
+}

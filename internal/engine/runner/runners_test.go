@@ -1,0 +1,46 @@
+package runner
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestRunnersOfOurs runs the Python tests of every runner: what is pure by any Python, and where scripts/with-engines has made
+// the runner's environment, by that one, so that what needs the package is tested too.
+func TestRunnersOfOurs(t *testing.T) {
+	folders, err := filepath.Glob("../../../runners/*/tests/test_*.py")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("%d tests of runners: %v", len(folders), err)
+	}
+	done := map[string]bool{}
+	for _, file := range folders {
+		dir := filepath.Dir(filepath.Dir(file))
+		name := filepath.Base(dir)
+		if name == "foldrun" || done[name] { // foldrun has a test of its own
+			continue
+		}
+		done[name] = true
+		t.Run(name, func(t *testing.T) {
+			python := "python3"
+			if data := os.Getenv("PLEAT_ENGINE_DATA"); data != "" {
+				own := filepath.Join(data, name, "venv", "bin", "python")
+				if _, err := os.Stat(own); err == nil {
+					python = own
+				}
+			}
+			library, err := filepath.Abs(filepath.Dir(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(python, "-m", "unittest", "discover", "-s", "tests")
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "PYTHONPATH="+library, "PYTHONDONTWRITEBYTECODE=1")
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			t.Logf("%s: %s", python, out)
+		})
+	}
+}

@@ -1,0 +1,208 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"pleat"
+	"pleat/internal/engine"
+	"pleat/internal/facts"
+	"pleat/internal/flow"
+	"pleat/internal/structure"
+)
+
+// The files of an answer.
+const (
+	answerFile   = "answer.json"
+	factsFile    = "facts.json"
+	metadataFile = "job.yaml"
+)
+
+const maxStructureBytes = 128 << 20
+
+// Reply is the answer of a Q&A engine.
+type Reply struct {
+	Text   string
+	Detail any // what else the engine says, for answer.json
+}
+
+// Answer runs a question: it reads the structure, computes its facts, calls the engine with them and writes the result.
+func Answer(
+	ctx context.Context,
+	w pleat.Work,
+	sink pleat.Sink,
+	ask func(context.Context, *facts.Facts) (Reply, *pleat.Failure),
+) pleat.Output {
+	began := time.Now()
+	sink.Progress("digest", 0, 3)
+	f, notes, failure := digest(ctx, w)
+	if failure != nil {
+		return pleat.Output{Failure: failure}
+	}
+	if ctx.Err() != nil {
+		return pleat.Output{Failure: engine.Interrupted(ctx)}
+	}
+	digested := time.Now()
+	sink.Log(fmt.Sprintf("%s: polymer chains %d, residues %d, ligands %d",
+		filepath.Base(w.QnA.File), len(f.Chains), f.Residues, len(f.Ligands)))
+	sink.Progress("answer", 1, 3)
+	reply, failure := ask(ctx, f)
+	switch {
+	case ctx.Err() != nil:
+		return pleat.Output{Failure: engine.Interrupted(ctx)}
+	case failure != nil:
+		return pleat.Output{Failure: failure}
+	}
+	result := pleat.Result{Notes: notes, Timings: map[string]float64{
+		"digest": digested.Sub(began).Seconds(),
+		"answer": time.Since(digested).Seconds(),
+	}}
+	sink.Progress("write", 2, 3)
+	a := answer{work: w, engine: w.Model.Name + " " + w.Model.Version, facts: f, reply: reply}
+	a.folder.dir = w.Dir
+	row, err := a.write()
+	if err != nil {
+		message := "the answer could not be written: " + engine.PublicMessage(err)
+		return pleat.Output{Failure: pleat.Failed(pleat.FailStorage, message)}
+	}
+	sink.Progress("write", 3, 3)
+	return pleat.Output{Files: a.files, Result: &result, Row: row, Engine: a.engine, MSA: pleat.StatePending}
+}
+
+// digest reads the input files of a question and computes the facts.
+func digest(ctx context.Context, w pleat.Work) (*facts.Facts, []string, *pleat.Failure) {
+	q := w.QnA
+	s, err := ReadStructure(w.Dir, q.File)
+	if err != nil {
+		return nil, nil, StructureFailure(err)
+	}
+	if q.Name != "" {
+		s.Title = q.Name
+	}
+	extra := facts.Extra{
+		Source:    filepath.Base(q.File),
+		Predicted: q.Predicted,
+		Model:     q.Model,
+		PTM:       q.PTM,
+		IPTM:      q.IPTM,
+	}
+	if q.Affinity != nil {
+		extra.Affinity = &facts.Affinity{Value: q.Affinity.Value, Probability: q.Affinity.Probability}
+	}
+	var notes []string
+	if q.PAE != "" {
+		if extra.PAE, err = ReadPAE(filepath.Join(w.Dir, q.PAE)); err != nil {
+			notes = append(notes, "The predicted aligned errors were left out: "+engine.PublicMessage(err)+".")
+		}
+	}
+	f, err := facts.Digest(ctx, s, extra)
+	if err != nil {
+		return nil, nil, engine.Interrupted(ctx)
+	}
+	return f, notes, nil
+}
+
+// ReadStructure reads a structure file inside a folder, in any of the known formats.
+func ReadStructure(dir, name string) (*structure.Structure, error) {
+	if !filepath.IsLocal(name) {
+		return nil, fmt.Errorf("the file %q is not in the folder of the work", pleat.Clip(name))
+	}
+	in, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	s, err := structure.Read(in, structure.Limits{Bytes: maxStructureBytes})
+	return s, errors.Join(err, in.Close())
+}
+
+// StructureFailure returns the failure of an input structure that ReadStructure could not read.
+func StructureFailure(err error) *pleat.Failure {
+	var bad *structure.ParseError
+	if errors.As(err, &bad) {
+		kind := pleat.FailInvalidInput
+		if bad.Limit {
+			kind = pleat.FailTooLarge
+		}
+		return pleat.Failed(kind, "the structure cannot be read: "+bad.Error())
+	}
+	var refusal *pleat.Error
+	if errors.As(err, &refusal) {
+		return pleat.Failed(pleat.FailInvalidInput, refusal.Message)
+	}
+	return pleat.Failed(pleat.FailStorage, "the structure cannot be read: "+engine.PublicMessage(err))
+}
+
+// answer is an answered question.
+type answer struct {
+	work   pleat.Work
+	engine string
+	facts  *facts.Facts
+	reply  Reply
+	folder
+}
+
+// write writes the answer, the facts that it is based on and the metadata of the run, and returns the row.
+func (a *answer) write() ([]byte, error) {
+	metadata, err := a.metadata()
+	if err != nil {
+		return nil, err
+	}
+	err = a.json(pleat.ArtifactAnswer, answerFile, map[string]any{
+		"question": a.work.QnA.Question,
+		"answer":   a.reply.Text,
+		"run":      metadata,
+		"reply":    a.reply.Detail,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.json(pleat.ArtifactFacts, factsFile, a.facts); err != nil {
+		return nil, err
+	}
+	err = a.file(pleat.ArtifactJobYAML, metadataFile, "application/yaml", func(out io.Writer) error {
+		enc := yaml.NewEncoder(out)
+		return errors.Join(enc.Encode(metadata), enc.Close())
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.citations(a.engine, a.work.Model.Citations); err != nil {
+		return nil, err
+	}
+	// The path starts with the folder of the attempt: what lies above it must not be published.
+	path := filepath.Join(filepath.Base(a.work.Dir), metadataFile)
+	return flow.AnswerRow(a.work.QnA, a.reply.Text, a.engine, path)
+}
+
+// metadata returns the content of job.yaml.
+func (a *answer) metadata() (map[string]any, error) {
+	q := a.work.QnA
+	sum, size, err := HashFile(filepath.Join(a.work.Dir, q.File))
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"service":      "pleat " + pleat.Version,
+		"engine":       a.engine,
+		"model":        a.work.Model.Name,
+		"task":         string(a.work.Task),
+		"attempt":      a.work.Attempt,
+		"targetSource": q.Source,
+		"targetRef":    q.Reference,
+		"structure": map[string]any{
+			"file":       filepath.Base(q.File),
+			"bytes":      size,
+			"sha256":     sum,
+			"predicted":  q.Predicted,
+			"model":      q.Model,
+			"confidence": q.Confidence,
+		},
+	}, nil
+}

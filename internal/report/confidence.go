@@ -1,0 +1,186 @@
+package report
+
+import (
+	"pleat"
+	"pleat/internal/structure"
+)
+
+// maxPairChains is the number of chains up to which every pair is scored.
+const maxPairChains = 64
+
+// confidence copies pLDDT into a prediction. The pLDDT of a residue is the mean over its tokens; where each atom is a
+// token, the atoms keep their own values.
+func (s *Structure) confidence(p *Prediction) {
+	if s.PLDDT == nil {
+		s.clearBFactors()
+		return
+	}
+	next, total := 0, 0.0
+	for i := range s.Chains {
+		c := &s.Chains[i]
+		values := make([]float64, len(c.Residues))
+		for j := range c.Residues {
+			n := s.tokens[i][j]
+			tokens := s.PLDDT[next : next+n]
+			next += n
+			for _, v := range tokens {
+				values[j] += float64(v) / float64(n)
+				total += float64(v)
+			}
+			setBFactors(&c.Residues[j], tokens, values[j])
+		}
+		p.PLDDT = append(p.PLDDT, values)
+		if c.Kind.Polymer() {
+			p.BFactors = append(p.BFactors, values)
+		} else {
+			p.BFactors = append(p.BFactors, nil)
+		}
+	}
+	mean := total / float64(len(s.PLDDT))
+	p.MeanPLDDT = &mean
+}
+
+// clearBFactors removes the B-factors of a model that gives no pLDDT: they are not known to be a confidence.
+func (s *Structure) clearBFactors() {
+	for i := range s.Chains {
+		for j := range s.Chains[i].Residues {
+			for k := range s.Chains[i].Residues[j].Atoms {
+				s.Chains[i].Residues[j].Atoms[k].B = 0
+			}
+		}
+	}
+}
+
+// setBFactors writes the confidence of a residue into its atoms: that of each heavy atom if they are the tokens, else the
+// mean.
+func setBFactors(r *structure.Residue, tokens []float32, mean float64) {
+	next := 0
+	byAtom := len(tokens) > 1 && len(tokens) == HeavyAtoms(r)
+	for k := range r.Atoms {
+		a := &r.Atoms[k]
+		a.B = mean
+		if byAtom && heavy(a) {
+			a.B = float64(tokens[next])
+			next++
+		}
+	}
+}
+
+// mergePolymers leaves one row and column of the PAE for each residue of a polymer. A modified residue, which has a token
+// per atom, gets the mean over them.
+func (s *Structure) mergePolymers() {
+	type run struct{ first, n int } // of tokens that become one row
+	var rows []run
+	next, merged := 0, false
+	for i := range s.Chains {
+		for j, n := range s.tokens[i] {
+			if s.Chains[i].Kind.Polymer() && n > 1 {
+				rows, merged = append(rows, run{next, n}), true
+				s.tokens[i][j] = 1
+			} else {
+				for k := range n {
+					rows = append(rows, run{next + k, 1})
+				}
+			}
+			next += n
+		}
+	}
+	if !merged {
+		return
+	}
+	m := structure.Matrix{N: len(rows), V: make([]float32, 0, len(rows)*len(rows))}
+	for _, a := range rows {
+		for _, b := range rows {
+			total := 0.0
+			for i := range a.n {
+				for j := range b.n {
+					total += s.PAE.At(a.first+i, b.first+j)
+				}
+			}
+			m.V = append(m.V, float32(total/float64(a.n*b.n)))
+		}
+	}
+	s.PAE = &m
+}
+
+// pairs scores every pair of chains: ipTM as the model states it, else computed from the PAE; ipSAE and pDockQ2 between
+// polymers, for which they are defined. It must run after mergePolymers.
+func (s *Structure) pairs(scores *Scores) []pleat.PairScore {
+	if len(s.Chains) < 2 || len(s.Chains) > maxPairChains {
+		return nil
+	}
+	stated := map[[2]string]*float64{}
+	for _, p := range scores.Pairs {
+		stated[pairKey(jobName(scores.ChainMap, p.A), jobName(scores.ChainMap, p.B))] = Probability(p.IPTM)
+	}
+	computed := s.interfaces()
+	var out []pleat.PairScore
+	for i := range s.Chains {
+		for j := i + 1; j < len(s.Chains); j++ {
+			p := pleat.PairScore{A: s.Chains[i].ID, B: s.Chains[j].ID}
+			p.IPTM = rounded(stated[pairKey(p.A, p.B)], 4)
+			if c, ok := computed[[2]int{i, j}]; ok {
+				p.IPSAE, p.PDockQ2 = rounded(&c.IPSAE, 4), rounded(&c.PDockQ2, 4)
+				if p.IPTM == nil {
+					p.IPTM = rounded(&c.IPTM, 4)
+				}
+				if s.PLDDT == nil {
+					p.PDockQ2 = nil
+				}
+			}
+			if p.IPTM != nil || p.IPSAE != nil || p.PDockQ2 != nil {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+func pairKey(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
+
+// interfaces scores the pairs of polymers by the PAE between them. It returns nothing without a PAE, or if a residue has
+// no beta or representative atom to count contacts from.
+func (s *Structure) interfaces() map[[2]int]structure.Interface {
+	if s.PAE == nil {
+		return nil
+	}
+	c := structure.Complex{}
+	var rows []int
+	next := 0
+	for i := range s.Chains {
+		chain := &s.Chains[i]
+		if !chain.Kind.Polymer() {
+			next += sum(s.tokens[i])
+			continue
+		}
+		for j := range chain.Residues {
+			beta, ok := chain.Residues[j].Beta()
+			if !ok {
+				return nil
+			}
+			c.Chain, c.Beta = append(c.Chain, i), append(c.Beta, beta)
+			c.Nucleic = append(c.Nucleic, chain.Kind != structure.Protein)
+			c.PLDDT = append(c.PLDDT, meanB(&chain.Residues[j]))
+			rows = append(rows, next)
+			next++
+		}
+	}
+	c.PAE = submatrix(s.PAE, rows)
+	out := map[[2]int]structure.Interface{}
+	for _, x := range c.Interfaces() {
+		out[[2]int{x.A, x.B}] = x
+	}
+	return out
+}
+
+// meanB returns the mean B-factor of a residue, which setBFactors made its confidence.
+func meanB(r *structure.Residue) float64 {
+	if len(r.Atoms) == 0 {
+		return 0
+	}
+	total := 0.0
+	for i := range r.Atoms {
+		total += r.Atoms[i].B
+	}
+	return total / float64(len(r.Atoms))
+}

@@ -1,0 +1,74 @@
+package report
+
+import "pleat"
+
+// configFile is config.json, the run configuration: what ran, and the request that runs it again. A service with the same
+// engine version that receives the request at POST /v1/jobs produces the same bytes, if the engine promises so.
+type configFile struct {
+	Service string `json:"service"`
+	// CachedFrom is the run whose results were reused; empty: the results were computed.
+	CachedFrom pleat.RunID       `json:"answered_from,omitempty"`
+	Input      string            `json:"input_sha256"` // of everything that the files depend on
+	Files      map[string]string `json:"input_files"`  // SHA-256 of each input file, such as an alignment
+	Engine     string            `json:"engine"`
+	Model      string            `json:"model"`
+	Weights    string            `json:"weight_set"`
+	Method     string            `json:"method"`
+	Device     string            `json:"device"`
+	Seed       string            `json:"seed"`
+	Params     map[string]any    `json:"effective_params"`
+	Runner     map[string]any    `json:"runner,omitempty"` // what ran in a process of its own
+	Request    request           `json:"request"`
+}
+
+// request is the body of POST /v1/jobs.
+type request struct {
+	Name        string             `json:"name"`
+	Sequences   []map[string]any   `json:"sequences"`
+	Params      map[string]any     `json:"params"`
+	Constraints *pleat.Constraints `json:"constraints,omitempty"`
+}
+
+func (r *Report) config() configFile {
+	f, m := r.Work.Fold, &r.Work.Model
+	effective := f.Params.Effective(*m)
+	if m.TakesParam("seed") {
+		effective["seed"] = f.Seed
+	}
+	return configFile{
+		Service: "pleat " + pleat.Version,
+		Input:   r.Work.Input,
+		Files:   r.Work.Files,
+		Engine:  r.Engine,
+		Model:   m.Name,
+		Weights: m.WeightSet,
+		Method:  m.Method,
+		Device:  m.Device,
+		Seed:    f.Seed,
+		Params:  effective,
+		Runner:  r.Runner,
+		Request: requestOf(r.Work),
+	}
+}
+
+// requestOf returns the job as a client could send it again.
+func requestOf(w pleat.Work) request {
+	f := w.Fold
+	params := map[string]any{"modelName": w.Model.Name}
+	for k, v := range f.Params.Values {
+		params[k] = v
+	}
+	if w.Model.TakesParam("seed") {
+		params["seed"] = f.Seed
+	}
+	out := request{Name: f.Name, Params: params}
+	for _, s := range f.Sequences {
+		out.Sequences = append(out.Sequences, s.Item())
+	}
+	if !f.Constraints.Empty() {
+		c := f.Constraints
+		c.Webhooks = nil
+		out.Constraints = &c
+	}
+	return out
+}

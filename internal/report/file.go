@@ -1,0 +1,109 @@
+package report
+
+import (
+	"archive/zip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pleat"
+)
+
+// folder is the folder of a run, and the artifacts that were written into it so far.
+type folder struct {
+	dir      string
+	sequence pleat.SequenceID // that the next files belong to; empty: the run as a whole
+	files    []pleat.File
+}
+
+// file writes one artifact.
+func (d *folder) file(kind pleat.ArtifactKind, name, contentType string, fill func(io.Writer) error) error {
+	f := pleat.File{
+		Kind:        kind,
+		Name:        name,
+		Path:        filepath.Join(d.dir, name),
+		ContentType: contentType,
+		Sequence:    d.sequence,
+	}
+	out, err := os.Create(f.Path)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(fill(out), out.Close()); err != nil {
+		return err
+	}
+	d.files = append(d.files, f)
+	return nil
+}
+
+// json writes v as an indented JSON document.
+func (d *folder) json(kind pleat.ArtifactKind, name string, v any) error {
+	return d.file(kind, name, "application/json", func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		return enc.Encode(v)
+	})
+}
+
+// zip packs files into an archive.
+func (d *folder) zip(kind pleat.ArtifactKind, name string, files []pleat.File) error {
+	return d.file(kind, name, "application/zip", func(w io.Writer) error { return pack(w, files) })
+}
+
+// citations writes what a run of the engine has to cite.
+func (d *folder) citations(engine string, all []pleat.Citation) error {
+	return d.file(pleat.ArtifactCitations, "citations.bib", "application/x-bibtex", func(w io.Writer) error {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%% What this run used: %s.\n", engine)
+		for _, c := range all {
+			b.WriteString("\n" + c.BibTeX + "\n")
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	})
+}
+
+// remove deletes a file that could not be completed.
+func (d *folder) remove(name string) { _ = os.Remove(filepath.Join(d.dir, name)) }
+
+// pack writes files into a zip whose bytes depend on nothing but theirs.
+func pack(w io.Writer, files []pleat.File) error {
+	z := zip.NewWriter(w)
+	for _, f := range files {
+		method := zip.Deflate
+		if strings.HasSuffix(f.Name, ".png") {
+			method = zip.Store
+		}
+		out, err := z.CreateHeader(&zip.FileHeader{Name: f.Name, Method: method})
+		if err != nil {
+			return err
+		}
+		in, err := os.Open(f.Path)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(out, in)
+		if err := errors.Join(err, in.Close()); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+// HashFile returns the SHA-256 of a file in hexadecimal digits, and its size in bytes.
+func HashFile(path string) (sum string, size int64, err error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	h := sha256.New()
+	size, err = io.Copy(h, in)
+	return hex.EncodeToString(h.Sum(nil)), size, errors.Join(err, in.Close())
+}

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"math"
+
+	"pleat"
+	"pleat/internal/structure"
+)
+
+// metricsFile is metrics.json of a fold.
+type metricsFile struct {
+	Model       string              `json:"model"`
+	Engine      string              `json:"engine"`
+	Confidence  string              `json:"confidence"`
+	Notice      string              `json:"notice,omitempty"`
+	Predictions []predictionMetrics `json:"predictions"`
+	Timings     map[string]float64  `json:"timings_seconds"`
+	Notes       []string            `json:"notes,omitempty"`
+}
+
+// predictionMetrics are the metrics of one structure.
+type predictionMetrics struct {
+	pleat.Prediction
+	PLDDT              map[string][]float64 `json:"plddt"` // by chain
+	SecondaryStructure map[string]string    `json:"secondary_structure"`
+	RadiusOfGyration   float64              `json:"radius_of_gyration_angstrom"`
+	Extra              map[string]any       `json:"engine_metrics,omitempty"`
+}
+
+func (r *Report) metrics() metricsFile {
+	out := metricsFile{
+		Model:      r.Work.Model.Name,
+		Engine:     r.Engine,
+		Confidence: r.Work.Model.Confidence,
+		Notice:     r.Work.Model.Notice,
+		Timings:    r.Timings,
+		Notes:      r.result.Notes,
+	}
+	for i := range r.Predictions {
+		p := &r.Predictions[i]
+		m := predictionMetrics{
+			Prediction:         r.result.Predictions[i],
+			PLDDT:              map[string][]float64{},
+			SecondaryStructure: map[string]string{},
+			Extra:              p.Metrics,
+		}
+		secondary := p.Structure.SecondaryStructure()
+		var centres []structure.Vec
+		for k, c := range p.Structure.Chains {
+			if p.PLDDT != nil {
+				m.PLDDT[c.ID] = roundedAll(p.PLDDT[k], 2)
+			}
+			if k < len(secondary) && len(secondary[k]) > 0 {
+				m.SecondaryStructure[c.ID] = string(secondary[k])
+			}
+			centres = append(centres, c.Centres()...)
+		}
+		m.RadiusOfGyration = math.Round(structure.RadiusOfGyration(centres)*100) / 100
+		out.Predictions = append(out.Predictions, m)
+	}
+	return out
+}
+
+// summary returns the scores of a prediction as the run keeps them.
+func (r *Report) summary(p *Prediction) pleat.Prediction {
+	out := pleat.Prediction{
+		Sequence:   p.Sequence.ID,
+		Chains:     p.Chains,
+		PTM:        rounded(p.PTM, 4),
+		IPTM:       rounded(p.IPTM, 4),
+		Affinity:   p.Affinity,
+		Confidence: r.Work.Model.Confidence,
+		Pairs:      p.Pairs,
+		MeanPLDDT:  rounded(p.MeanPLDDT, 2),
+	}
+	if p.MeanPLDDT == nil {
+		out.MeanPLDDT = meanOf(p.PLDDT)
+	}
+	if p.PAE != nil {
+		most := 0.0
+		for _, v := range p.PAE.V {
+			most = max(most, float64(v))
+		}
+		out.MaxPAE = rounded(&most, 2)
+	}
+	return out
+}
+
+// meanOf returns the mean over all residues, or nil if there is none.
+func meanOf(plddt [][]float64) *float64 {
+	total, n := 0.0, 0
+	for _, chain := range plddt {
+		for _, v := range chain {
+			total += v
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	mean := total / float64(n)
+	return rounded(&mean, 2)
+}
+
+// rounded keeps the significant digits of a score; nil stays nil.
+func rounded(v *float64, digits int) *float64 {
+	if v == nil {
+		return nil
+	}
+	scale := math.Pow10(digits)
+	r := math.Round(*v*scale) / scale
+	return &r
+}
+
+func roundedAll(v []float64, digits int) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = *rounded(&x, digits)
+	}
+	return out
+}

@@ -1,0 +1,243 @@
+// Package report writes everything that the service keeps of a result: structures, arrays, figures, metrics, run
+// configurations, citations and archives. The same prediction always gives the same bytes.
+//
+// It owns the names, formats and contents of these files, the reading of the files that it writes itself, and what all
+// engines of a kind share on the way from a prediction to files (chain order, pair scores, trajectory analysis). It must
+// not run a model, talk to a process or a remote endpoint, or know the store.
+//
+// Files:
+//
+//	report.go     Report: the artifacts of a fold
+//	metrics.go    metrics.json and the summary of a prediction
+//	config.go     config.json: what ran, and the request that runs it again
+//	reissue.go    files of a cached result, written again for another run
+//	structure.go  Structure: what a model predicted, brought into the job's names and order
+//	confidence.go its confidence and pair scores
+//	answer.go     the artifacts of a question
+//	dynamics.go   the artifacts of a simulation
+//	measure.go    the analysis of a trajectory
+//	coverage.go   figures of alignments
+//	figure.go     figures as SVG and PNG
+//	pae.go        matrices of predicted aligned errors (PAE)
+//	citation.go   BibTeX entries of the built-in engines
+//	file.go       files, archives, hashes
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/engine"
+	"pleat/internal/plot"
+	"pleat/internal/structure"
+)
+
+// Prediction is what a folding engine predicts for one structure, before it becomes files. A nil field means that the
+// engine does not give this value.
+type Prediction struct {
+	Sequence  pleat.Sequence // the zero value: the whole complex
+	Chains    []string       // chain names of the job
+	Structure *structure.Structure
+	PLDDT     [][]float64 // 0 to 100, by chain and residue
+	PAE       *structure.Matrix
+	MaxPAE    float64  // Å: the largest error that the engine can state
+	PTM       *float64 // 0 to 1
+	IPTM      *float64 // 0 to 1
+	Affinity  *pleat.Affinity
+	Metrics   map[string]any // further values for metrics.json
+
+	// The following fields are for engines that count in tokens, or that predict several samples.
+
+	// BFactors are written as the B-factor of each residue; nil: PLDDT. In a chain whose entry is nil, such as a ligand,
+	// each atom keeps its own.
+	BFactors  [][]float64
+	MeanPLDDT *float64     // over tokens; nil: the mean over residues
+	PAEChains []plot.Chain // number of PAE rows of each chain; nil: one row per residue
+	Pairs     []pleat.PairScore
+	Others    []pleat.File // handed on unchanged
+}
+
+// Report turns the predictions of a run into its artifacts.
+type Report struct {
+	Work        pleat.Work
+	Engine      string // name and version
+	Predictions []Prediction
+	Timings     map[string]float64 // seconds, by stage; not nil
+	Notes       []string
+	Runner      map[string]any // what ran in a process of its own, for config.json; nil: nothing did
+
+	folder
+	result pleat.Result
+}
+
+// Write writes every artifact into the folder of the work and returns the output of the run.
+func (r *Report) Write(ctx context.Context, sink pleat.Sink) pleat.Output {
+	began := time.Now()
+	r.folder.dir = r.Work.Dir
+	r.result = pleat.Result{Timings: r.Timings, Notes: r.Notes}
+	for i := range r.Predictions {
+		sink.Progress("write", i, len(r.Predictions)+1)
+		if ctx.Err() != nil {
+			return pleat.Output{Failure: engine.Interrupted(ctx)}
+		}
+		if err := r.writePrediction(&r.Predictions[i]); err != nil {
+			return notWritten(err)
+		}
+	}
+	if err := r.writeRun(); err != nil {
+		return notWritten(err)
+	}
+	r.result.Timings["write"] = time.Since(began).Seconds()
+	sink.Progress("write", len(r.Predictions)+1, len(r.Predictions)+1)
+	return pleat.Output{Files: r.files, Result: &r.result, Engine: r.Engine, MSA: pleat.StatePending}
+}
+
+func notWritten(err error) pleat.Output {
+	message := "the results could not be written: " + engine.PublicMessage(err)
+	return pleat.Output{Failure: pleat.Failed(pleat.FailStorage, message)}
+}
+
+// prefix keeps the files of several structures apart.
+func (r *Report) prefix(p *Prediction) string {
+	if len(r.Predictions) == 1 {
+		return ""
+	}
+	return p.Chains[0] + "-"
+}
+
+// chainNames lists the chains of a structure. The name of the job is in no file, because equal jobs share files.
+func chainNames(s *structure.Structure) string {
+	var names []string
+	for i := range s.Chains[:min(len(s.Chains), 12)] {
+		names = append(names, s.Chains[i].ID)
+	}
+	if len(s.Chains) > 12 {
+		names = append(names, "…")
+	}
+	if len(names) == 1 {
+		return "chain " + names[0]
+	}
+	return "chains " + strings.Join(names, ", ")
+}
+
+// writePrediction writes the files of one structure.
+func (r *Report) writePrediction(p *Prediction) error {
+	prefix := r.prefix(p)
+	r.folder.sequence = p.Sequence.ID
+	defer func() { r.folder.sequence = "" }()
+	if err := r.writeStructure(p, prefix); err != nil {
+		return err
+	}
+	if p.PAE != nil {
+		err := r.file(pleat.ArtifactPAE, prefix+"pae.json", "application/json", func(w io.Writer) error {
+			return WritePAE(w, p.PAE, p.MaxPAE)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := r.drawPrediction(p, prefix); err != nil {
+		return err
+	}
+	for _, f := range p.Others {
+		f.Sequence, f.Name = p.Sequence.ID, prefix+f.Name
+		r.files = append(r.files, f)
+	}
+	r.result.Predictions = append(r.result.Predictions, r.summary(p))
+	return nil
+}
+
+// writeStructure writes a structure as mmCIF, and as PDB if that format can hold it.
+func (r *Report) writeStructure(p *Prediction, prefix string) error {
+	m := &r.Work.Model
+	meta := structure.Meta{
+		ID:         "pleat",
+		Title:      fmt.Sprintf("Predicted structure of %s, by %s", chainNames(p.Structure), m.Title),
+		Software:   m.Engine,
+		Version:    m.Version,
+		Model:      m.Name,
+		Disclaimer: m.Notice,
+		PLDDT:      p.PLDDT,
+	}
+	if p.BFactors != nil {
+		meta.PLDDT = p.BFactors
+	}
+	err := r.file(pleat.ArtifactCIF, prefix+"model.cif", "chemical/x-mmcif", func(w io.Writer) error {
+		return structure.WriteCIF(w, p.Structure, meta)
+	})
+	if err != nil {
+		return err
+	}
+	err = r.file(pleat.ArtifactPDB, prefix+"model.pdb", "chemical/x-pdb", func(w io.Writer) error {
+		return structure.WritePDB(w, p.Structure, meta)
+	})
+	var tooBig *structure.PDBLimitError
+	if errors.As(err, &tooBig) {
+		r.remove(prefix + "model.pdb")
+		r.result.Notes = append(r.result.Notes, "no PDB file: "+tooBig.Reason)
+		return nil
+	}
+	return err
+}
+
+// drawPrediction writes the figures of pLDDT and PAE.
+func (r *Report) drawPrediction(p *Prediction, prefix string) error {
+	labels := plot.Labels{Subtitle: r.Work.Model.Title + ": " + r.Work.Model.Confidence}
+	var figures []figure
+	if p.PLDDT != nil {
+		var profiles []plot.Profile
+		for i, c := range p.PLDDT {
+			profiles = append(profiles, plot.Profile{Name: p.Structure.Chains[i].ID, Values: c})
+		}
+		fig, err := plot.PLDDT(labels, profiles)
+		if err != nil {
+			return err
+		}
+		figures = append(figures, figure{pleat.ArtifactPLDDTPlot, prefix + "plddt", fig})
+	}
+	if p.PAE != nil {
+		chains := p.PAEChains
+		if chains == nil {
+			for _, c := range p.Structure.Chains {
+				chains = append(chains, plot.Chain{Name: c.ID, Length: len(c.Residues)})
+			}
+		}
+		fig, err := plot.PAE(labels, chains, func(i, j int) float64 { return float64(p.PAE.V[i*p.PAE.N+j]) })
+		if err != nil {
+			return err
+		}
+		figures = append(figures, figure{pleat.ArtifactPAEPlot, prefix + "pae", fig})
+	}
+	return r.draw(figures)
+}
+
+// writeRun writes the files of the whole run: metrics, configuration, citations and archives.
+func (r *Report) writeRun() error {
+	if err := r.json(pleat.ArtifactMetrics, "metrics.json", r.metrics()); err != nil {
+		return err
+	}
+	if err := r.json(pleat.ArtifactConfig, "config.json", r.config()); err != nil {
+		return err
+	}
+	if err := r.citations(r.Engine, r.Work.Model.Citations); err != nil {
+		return err
+	}
+	all := r.files
+	var figures []pleat.File
+	for _, f := range all {
+		if f.Kind == pleat.ArtifactPLDDTPlot || f.Kind == pleat.ArtifactPAEPlot || f.Kind == pleat.ArtifactCoverage {
+			figures = append(figures, f)
+		}
+	}
+	if len(figures) > 0 {
+		if err := r.zip(pleat.ArtifactPlots, "plots.zip", figures); err != nil {
+			return err
+		}
+	}
+	return r.zip(pleat.ArtifactArchive, "results.zip", all)
+}
