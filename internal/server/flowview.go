@@ -115,7 +115,7 @@ func (s *Server) taskOut(v *store.WorkflowView, mine bool) (api.WorkflowTask, er
 	if mine {
 		t.Items = append(t.Items, v.Items...)
 	}
-	files := s.byName(v.Artifacts, flowAsJob(&v.Workflow))
+	files := s.artifactsByName(v.Artifacts, flowAsJob(&v.Workflow))
 	var err error
 	t.Result, err = flow.WithURLs(v.Run.Result.Row, func(name string) string {
 		if a := files[name]; a != nil {
@@ -217,18 +217,18 @@ func (s *Server) flowEvents(ctx context.Context, c *call) error {
 		}
 		return pleat.Errorf(pleat.CodeConflict, "the workflow is a DRAFT; it has events once it is executed")
 	}
-	return s.follow(ctx, c, told{
+	return s.follow(ctx, c, streamedRun{
 		run:   v.Run.ID,
 		state: v.Run.State,
 		mine:  mine,
 		ids:   api.Event{Workflow: string(v.Workflow.ID), Task: string(v.Run.ID)},
-		again: func(ctx context.Context) (told, error) {
+		recheck: func(ctx context.Context) (streamedRun, error) {
 			now, mine, err := s.seeFlow(ctx, c)
-			return told{run: now.Workflow.Run, mine: mine}, err
+			return streamedRun{run: now.Workflow.Run, mine: mine}, err
 		},
 		files: func(ctx context.Context) (map[string]*api.Artifact, error) {
 			now, _, err := s.seeFlow(ctx, c)
-			return s.byName(now.Artifacts, flowAsJob(&now.Workflow)), err
+			return s.artifactsByName(now.Artifacts, flowAsJob(&now.Workflow)), err
 		},
 	})
 }

@@ -77,6 +77,9 @@ type Config struct {
 	FetchUniProt bool
 	LibraryQuota int64         // bytes that a user's library may hold; 0: 1 GiB
 	LinkFor      time.Duration // how long a link to a private artifact lives at most: 2 to 24 h; 0: 24 h
+
+	StreamHeartbeat time.Duration // between comments on an event stream, when its access is checked again; 0: 15 s
+	StreamPoll      time.Duration // between reads of an event stream that is not woken; 0: 1 s
 }
 
 // Server answers HTTP. Make one with New; it is safe for many goroutines.
@@ -195,6 +198,12 @@ func defaults(cfg *Config) {
 	}
 	if cfg.Burst == 0 {
 		cfg.Burst = max(1, int(2*cfg.Rate))
+	}
+	if cfg.StreamHeartbeat == 0 {
+		cfg.StreamHeartbeat = 15 * time.Second
+	}
+	if cfg.StreamPoll == 0 {
+		cfg.StreamPoll = time.Second
 	}
 	if cfg.LinkFor == 0 {
 		cfg.LinkFor = 24 * time.Hour

@@ -15,25 +15,20 @@ import (
 	"pleat/internal/store"
 )
 
-// How streams keep time. Tests shorten them.
-var (
-	heartbeat = 15 * time.Second // between comments, with a new look at credential and visibility
-	poll      = time.Second      // where no wake-up comes
-)
-
 const (
 	streamBatch   = 500              // events read at once
 	streamWrite   = 20 * time.Second // how long one write may take
 	changeOverlap = 2 * time.Second  // commits become visible out of order by less than this
 )
 
-// streamCount bounds open streams per caller.
+// streamCount counts the open streams of each caller. The zero value is ready.
 type streamCount struct {
 	mu   sync.Mutex
-	open map[string]int
+	open map[string]int // by caller
 }
 
-func (n *streamCount) enter(who string, most int) bool {
+// acquire counts one more stream of a caller; false if the caller already has as many as allowed.
+func (n *streamCount) acquire(who string, most int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.open == nil {
@@ -46,7 +41,7 @@ func (n *streamCount) enter(who string, most int) bool {
 	return true
 }
 
-func (n *streamCount) leave(who string) {
+func (n *streamCount) release(who string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.open[who]--; n.open[who] <= 0 {
@@ -54,23 +49,24 @@ func (n *streamCount) leave(who string) {
 	}
 }
 
-// sse is an open stream of events.
+// sse is an open stream of server-sent events. What is written is buffered until flush.
 type sse struct {
 	c  *call
 	rc *http.ResponseController
 	b  bytes.Buffer
 }
 
-// openStream lifts the connection's deadlines and sends the header. The caller calls close when it ends.
+// openStream lifts the connection's deadlines and sends the header. If closed is not nil, the caller calls it when the
+// stream ends, whatever err is.
 func (s *Server) openStream(c *call) (stream *sse, closed func(), err error) {
 	who := s.caller(c)
-	if !s.streams.enter(who, s.cfg.Streams) {
+	if !s.streams.acquire(who, s.cfg.Streams) {
 		return nil, nil, pleat.Errorf(pleat.CodeLimited, "Too many event streams are open; at most %d may be",
 			s.cfg.Streams)
 	}
 	s.meters.streams.Inc()
 	closed = func() {
-		s.streams.leave(who)
+		s.streams.release(who)
 		s.meters.streams.Dec()
 	}
 	st := &sse{c: c, rc: http.NewResponseController(c.w)}
@@ -97,7 +93,7 @@ func (st *sse) event(name string, id int64, v any) error {
 	return nil
 }
 
-// flush sends what was gathered.
+// flush sends what is buffered.
 func (st *sse) flush() error {
 	_ = st.rc.SetWriteDeadline(time.Now().Add(streamWrite))
 	if _, err := st.c.w.Write(st.b.Bytes()); err != nil {
@@ -107,8 +103,8 @@ func (st *sse) flush() error {
 	return st.rc.Flush()
 }
 
-// after is the event that a reader has seen last.
-func after(r *http.Request) (int64, error) {
+// lastEventID returns the id of the last event that the client has received; 0: none.
+func lastEventID(r *http.Request) (int64, error) {
 	v := r.Header.Get("Last-Event-ID")
 	if v == "" {
 		return 0, nil
@@ -120,46 +116,48 @@ func after(r *http.Request) (int64, error) {
 	return n, nil
 }
 
-// told is a run that a stream tells of.
-type told struct {
+// streamedRun is the run whose events an SSE connection sends.
+type streamedRun struct {
 	run   pleat.RunID
 	state pleat.State
-	mine  bool
-	ids   api.Event // whose run it is, as every event says
-	// again looks whether the reader may still see this run, and whether it is still the one to tell of.
-	again func(ctx context.Context) (told, error)
-	// files are those that can be read now, by name.
+	mine  bool      // the caller owns it
+	ids   api.Event // the ids that every event of the run carries
+
+	// recheck reads the run again for the caller: it fails if the caller may no longer read it, and returns another run
+	// if this one is no longer the latest.
+	recheck func(ctx context.Context) (streamedRun, error)
+	// files returns the run's artifacts that can be read now, by name.
 	files func(ctx context.Context) (map[string]*api.Artifact, error)
 }
 
-// jobEvents is GET /v1/jobs/{id}/events: the latest run's progress, until its end has been told.
+// jobEvents is GET /v1/jobs/{id}/events: the progress of the latest run up to its end.
 func (s *Server) jobEvents(ctx context.Context, c *call) error {
 	head, err := s.see(ctx, c)
 	if err != nil {
 		return err
 	}
-	return s.follow(ctx, c, s.toldOf(c, head))
+	return s.follow(ctx, c, s.streamedJob(c, head))
 }
 
-func (s *Server) toldOf(c *call, head seen) told {
-	return told{
+func (s *Server) streamedJob(c *call, head seen) streamedRun {
+	return streamedRun{
 		run:   head.Run,
 		state: head.State,
 		mine:  head.Mine,
 		ids:   api.Event{JobID: string(head.Job), JobRunID: string(head.Run)},
-		again: func(ctx context.Context) (told, error) {
+		recheck: func(ctx context.Context) (streamedRun, error) {
 			now, err := s.seeJob(ctx, c, head.Job)
-			return told{run: now.Run, mine: now.Mine}, err
+			return streamedRun{run: now.Run, mine: now.Mine}, err
 		},
 		files: func(ctx context.Context) (map[string]*api.Artifact, error) {
 			v, err := s.viewFor(ctx, head)
-			return s.byName(v.Artifacts, &v.Job), err
+			return s.artifactsByName(v.Artifacts, &v.Job), err
 		},
 	}
 }
 
-// byName is a job's files with their links.
-func (s *Server) byName(files []pleat.Artifact, j *pleat.Job) map[string]*api.Artifact {
+// artifactsByName returns artifacts of a job with their links.
+func (s *Server) artifactsByName(files []pleat.Artifact, j *pleat.Job) map[string]*api.Artifact {
 	out := map[string]*api.Artifact{}
 	for i := range files {
 		a := artifactOut(&files[i], s.link(&files[i], j, s.clock().Truncate(time.Hour)))
@@ -168,9 +166,9 @@ func (s *Server) byName(files []pleat.Artifact, j *pleat.Job) map[string]*api.Ar
 	return out
 }
 
-// follow answers with a run's events as they come.
-func (s *Server) follow(ctx context.Context, c *call, of told) error {
-	last, err := after(c.r)
+// follow sends the events of a run after the one that the client has received last. A run that has no more gets 204.
+func (s *Server) follow(ctx context.Context, c *call, of streamedRun) error {
+	last, err := lastEventID(c.r)
 	if err != nil {
 		return err
 	}
@@ -181,7 +179,7 @@ func (s *Server) follow(ctx context.Context, c *call, of told) error {
 		return err
 	}
 	if len(first) == 0 && of.state.Terminal() {
-		c.w.WriteHeader(http.StatusNoContent) // tells a browser not to come again
+		c.w.WriteHeader(http.StatusNoContent) // a browser does not reconnect then
 		return nil
 	}
 	st, closed, err := s.openStream(c)
@@ -191,10 +189,10 @@ func (s *Server) follow(ctx context.Context, c *call, of told) error {
 	if err != nil {
 		return quiet(c, err)
 	}
-	return quiet(c, s.tellRun(ctx, st, of, first, last, news))
+	return quiet(c, s.sendRun(ctx, st, of, first, last, news))
 }
 
-// quiet drops errors of a connection whose answer is under way: the reader went away.
+// quiet drops an error if the response has begun: the client has gone away.
 func quiet(c *call, err error) error {
 	if c.w.wrote {
 		return nil
@@ -202,10 +200,11 @@ func quiet(c *call, err error) error {
 	return err
 }
 
-// tellRun writes a run's events as they come.
-func (s *Server) tellRun(ctx context.Context, st *sse, of told, batch []pleat.Progress, last int64,
+// sendRun sends a run's events as they are recorded, first those in batch, until the run ends or the caller may no
+// longer read it.
+func (s *Server) sendRun(ctx context.Context, st *sse, of streamedRun, batch []pleat.Progress, last int64,
 	news <-chan struct{}) error {
-	beat, tick := time.NewTicker(heartbeat), time.NewTicker(poll)
+	beat, tick := time.NewTicker(s.cfg.StreamHeartbeat), time.NewTicker(s.cfg.StreamPoll)
 	defer beat.Stop()
 	defer tick.Stop()
 	for {
@@ -227,11 +226,11 @@ func (s *Server) tellRun(ctx context.Context, st *sse, of told, batch []pleat.Pr
 				if err := st.flush(); err != nil {
 					return err
 				}
-				if now, err := of.again(ctx); err != nil || now.run != of.run || now.mine != of.mine {
-					return err // deleted, hidden, run anew, or the credential is gone
+				if now, err := of.recheck(ctx); err != nil || now.run != of.run || now.mine != of.mine {
+					return err // deleted, hidden, run again, or the credential is revoked
 				}
 			case <-news:
-				if now, err := of.again(ctx); err != nil || now.run != of.run {
+				if now, err := of.recheck(ctx); err != nil || now.run != of.run {
 					return err
 				}
 			case <-tick.C:
@@ -243,8 +242,8 @@ func (s *Server) tellRun(ctx context.Context, st *sse, of told, batch []pleat.Pr
 	}
 }
 
-// writeProgress sends a batch and reports whether the run's end was in it.
-func writeProgress(ctx context.Context, st *sse, of told, batch []pleat.Progress) (ended bool, err error) {
+// writeProgress sends a batch and reports whether it holds the end of the run.
+func writeProgress(ctx context.Context, st *sse, of streamedRun, batch []pleat.Progress) (ended bool, err error) {
 	if len(batch) == 0 {
 		return false, nil
 	}
@@ -278,9 +277,9 @@ func writeProgress(ctx context.Context, st *sse, of told, batch []pleat.Progress
 	return ended, st.flush()
 }
 
-// allEvents is GET /v1/events: news of all of the caller's jobs and workflows.
+// allEvents is GET /v1/events: changes of all of the caller's jobs and workflows.
 func (s *Server) allEvents(ctx context.Context, c *call) error {
-	last, err := after(c.r)
+	last, err := lastEventID(c.r)
 	if err != nil {
 		return err
 	}
@@ -296,16 +295,16 @@ func (s *Server) allEvents(ctx context.Context, c *call) error {
 	if err != nil {
 		return quiet(c, err)
 	}
-	return quiet(c, s.tellAll(ctx, c, st, last, news))
+	return quiet(c, s.sendChanges(ctx, c, st, last, news))
 }
 
-func (s *Server) tellAll(ctx context.Context, c *call, st *sse, last int64, news <-chan struct{}) error {
-	beat, tick := time.NewTicker(heartbeat), time.NewTicker(poll)
+func (s *Server) sendChanges(ctx context.Context, c *call, st *sse, last int64, news <-chan struct{}) error {
+	beat, tick := time.NewTicker(s.cfg.StreamHeartbeat), time.NewTicker(s.cfg.StreamPoll)
 	defer beat.Stop()
 	defer tick.Stop()
-	told := toldChanges{from: last, last: last}
+	sent := sentChanges{from: last, last: last}
 	for {
-		if err := s.writeChanges(ctx, c, st, &told); err != nil {
+		if err := s.writeChanges(ctx, c, st, &sent); err != nil {
 			return err
 		}
 		select {
@@ -327,17 +326,19 @@ func (s *Server) tellAll(ctx context.Context, c *call, st *sse, last int64, news
 	}
 }
 
-// toldChanges remembers what a stream has told within the overlap.
-type toldChanges struct {
-	from, last int64 // nothing before from was asked for; last is the cursor of the newest told
-	seen       map[pleat.RunID]changeMark
+// sentChanges remembers the changes that a stream has sent within changeOverlap.
+type sentChanges struct {
+	from int64                      // nothing before it was asked for, in µs
+	last int64                      // cursor of the newest change sent, in µs
+	seen map[pleat.RunID]changeMark // the latest change sent of each run
 }
 
+// changeMark identifies one change of a run.
 type changeMark struct{ at, seq, version int64 }
 
-// writeChanges tells what is new. It asks from a little before the last cursor, since commits become visible out of
+// writeChanges sends what is new. It reads from a little before the last cursor, because commits become visible out of
 // order.
-func (s *Server) writeChanges(ctx context.Context, c *call, st *sse, t *toldChanges) error {
+func (s *Server) writeChanges(ctx context.Context, c *call, st *sse, t *sentChanges) error {
 	since := max(t.from, t.last-changeOverlap.Microseconds())
 	for {
 		list, err := s.store.Changes(ctx, c.who.User, since, streamBatch)
@@ -348,28 +349,7 @@ func (s *Server) writeChanges(ctx context.Context, c *call, st *sse, t *toldChan
 			t.seen = map[pleat.RunID]changeMark{}
 		}
 		for i := range list {
-			n := &list[i]
-			mark := changeMark{n.At, n.Seq, n.Version}
-			if t.seen[n.Run] == mark {
-				continue
-			}
-			t.seen[n.Run] = mark
-			t.last = max(t.last, n.At)
-			e := api.Change{
-				Cursor:  t.last,
-				Status:  string(n.State),
-				Stage:   stage(n.State, n.Stage),
-				Done:    n.Done,
-				Total:   n.Total,
-				Version: n.Version,
-			}
-			name := "job"
-			if n.Kind == pleat.TaskFold {
-				e.JobID, e.JobRunID, e.JobName = string(n.Job), string(n.Run), n.Name
-			} else {
-				name, e.Workflow, e.Task, e.Name = "workflow", string(n.Job), string(n.Run), n.Name
-			}
-			if err := st.event(name, t.last, e); err != nil {
+			if err := t.send(st, &list[i]); err != nil {
 				return err
 			}
 		}
@@ -389,4 +369,29 @@ func (s *Server) writeChanges(ctx context.Context, c *call, st *sse, t *toldChan
 		}
 	}
 	return nil
+}
+
+// send writes a change to the stream unless it was sent before.
+func (t *sentChanges) send(st *sse, n *store.Change) error {
+	mark := changeMark{n.At, n.Seq, n.Version}
+	if t.seen[n.Run] == mark {
+		return nil
+	}
+	t.seen[n.Run] = mark
+	t.last = max(t.last, n.At)
+	e := api.Change{
+		Cursor:  t.last,
+		Status:  string(n.State),
+		Stage:   stage(n.State, n.Stage),
+		Done:    n.Done,
+		Total:   n.Total,
+		Version: n.Version,
+	}
+	name := "job"
+	if n.Kind == pleat.TaskFold {
+		e.JobID, e.JobRunID, e.JobName = string(n.Job), string(n.Run), n.Name
+	} else {
+		name, e.Workflow, e.Task, e.Name = "workflow", string(n.Job), string(n.Run), n.Name
+	}
+	return st.event(name, t.last, e)
 }

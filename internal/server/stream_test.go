@@ -176,7 +176,7 @@ func TestFollowReconnects(t *testing.T) {
 	h.finish(task)
 	for e := s.next(t); e.State != api.Completed; e = s.next(t) {
 		if e.Seq <= 2 {
-			t.Errorf("told twice: %+v", e)
+			t.Errorf("sent twice: %+v", e)
 		}
 	}
 }
@@ -224,8 +224,9 @@ func ends(t *testing.T, lines chan string, why string) {
 // A stream looks again at whom it speaks to: hiding or deleting a job ends its readers' streams at once, revoking a key
 // at the next heartbeat.
 func TestStreamsEnd(t *testing.T) {
-	server.SetTimes(t, 100*time.Millisecond, 50*time.Millisecond)
-	h := newHouse(t)
+	h := newHouse(t, func(c *server.Config) {
+		c.StreamHeartbeat, c.StreamPoll = 100*time.Millisecond, 50*time.Millisecond
+	})
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.create(strings.Replace(trp, `"params"`, `"isPublic":true,"params"`, 1))
 	url := h.http.URL + "/v1/jobs/" + j.JobID + "/events"
@@ -266,8 +267,9 @@ func TestStreamsEnd(t *testing.T) {
 }
 
 func TestWatch(t *testing.T) {
-	server.SetTimes(t, time.Hour, time.Hour) // wake-ups alone
-	h := newHouse(t)
+	h := newHouse(t, func(c *server.Config) { // only notifications wake it
+		c.StreamHeartbeat, c.StreamPoll = time.Hour, time.Hour
+	})
 	_, ben := h.newUser("ben")
 	got := make(chan api.Change, 1000)
 	ctx, cancel := context.WithCancel(t.Context())
