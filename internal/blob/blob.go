@@ -1,8 +1,8 @@
-// Package blob keeps artifacts: bytes under a key, in a directory or in an S3 bucket. What Put has answered for
-// survives a kill and a power cut; what Put has not finished is never seen under its key.
+// Package blob stores artifacts: bytes under a key, in a directory or in an S3 bucket. An object whose Put has returned
+// survives a kill and a power failure; an unfinished Put is never visible under its key.
 //
-// It owns how bytes are written, named and swept. It must not know what they mean: which run an artifact belongs to,
-// who may read it and which keys are orphans is the database's to say.
+// It owns how bytes are written, named and garbage collected. It must not know what they mean: the database knows which
+// run an artifact belongs to, who may read it and which keys are unreferenced.
 package blob
 
 import (
@@ -17,26 +17,26 @@ import (
 	"time"
 )
 
-// Store keeps objects under keys (see CheckKey). Its methods may be called from several goroutines. Two implementations
-// exist, Dir and Bucket, and one suite of tests holds for both.
+// Store stores objects under keys (see CheckKey). It is safe for concurrent use. Dir and Bucket implement it; one suite
+// of tests covers both.
 type Store interface {
-	// Put reads r to its end and keeps it under key, in place of what was there. When it returns without error, the
-	// object is whole and durable; when it fails, or the process dies, the key holds what it held before. A full disk
-	// is ErrFull.
+	// Put reads r to its end and stores it under key, replacing an earlier object. When it returns nil, the object is
+	// complete and durable. When it fails, or the process dies, the key keeps its earlier object. A full disk is
+	// ErrFull.
 	Put(ctx context.Context, key string, r io.Reader) (Info, error)
-	// Open answers the object for reading, from any position, and what is known of it. The caller closes it, and keeps
-	// ctx alive until then. An absent key is ErrNotFound.
+	// Open returns the object as a seekable reader, and its Info. The caller must close the reader and keep ctx alive
+	// until then. An absent key is ErrNotFound.
 	Open(ctx context.Context, key string) (io.ReadSeekCloser, Info, error)
-	// Delete removes the object; that it was absent is no error.
+	// Delete removes the object. An absent object is not an error.
 	Delete(ctx context.Context, key string) error
-	// Walk calls fn for every object whose key begins with prefix (any string, so also half a name) and that was last
-	// written before the given time, or for every such object where that is zero. The order is not defined, and fn may
-	// delete. An error of fn ends the walk and is returned.
+	// Walk calls fn for every object whose key begins with prefix (any string, such as half a name) and that was last
+	// written before the given time; a zero time means all. The order is undefined, and fn may delete objects. An error
+	// of fn ends the walk and is returned.
 	Walk(ctx context.Context, prefix string, before time.Time, fn func(Info) error) error
 }
 
-// Info is what is known of an object. Put fills all but ModTime; Open and Walk all but SHA256, which a Bucket's Open
-// knows too.
+// Info describes an object. Put sets all fields except ModTime. Open and Walk set all except SHA256, which Open of a
+// Bucket sets too.
 type Info struct {
 	Key     string
 	Bytes   int64
@@ -44,22 +44,22 @@ type Info struct {
 	ModTime time.Time
 }
 
-// The errors that callers tell apart, with errors.Is.
+// Errors for errors.Is.
 var (
 	ErrNotFound   = errors.New("no such object")
 	ErrInvalidKey = errors.New("invalid key")
 	ErrFull       = errors.New("no space left in the artifact store")
 )
 
-// Bounds of a key.
+// Limits of a key.
 const (
 	MaxKey     = 512
 	MaxSegment = 128
 )
 
-// CheckKey answers nil for a key of the form runs/<run>/<attempt>/<name>: one or more names joined by single slashes,
-// each of A–Z a–z 0–9 . _ - and at most MaxSegment long, none beginning with a dot, at most MaxKey in all. Any other
-// is ErrInvalidKey. Such a key is a safe path below any folder and a safe part of any URL.
+// CheckKey returns nil for a key such as runs/<run>/<attempt>/<name>: names separated by single slashes, each of A–Z
+// a–z 0–9 . _ - with at most MaxSegment bytes and no leading dot, at most MaxKey bytes in total. Any other key is
+// ErrInvalidKey. A valid key is a safe path below any folder and a safe part of any URL.
 func CheckKey(key string) error {
 	bad := func(why string) error {
 		if len(key) > 80 {
@@ -95,8 +95,8 @@ func CheckKey(key string) error {
 //	dir:/var/lib/pleat/artifacts
 //	s3://bucket/prefix?endpoint=https://minio.example:9000&region=eu-central-1
 //
-// A directory is made where it is missing. For S3, the endpoint is Amazon's where absent, and credentials come from the
-// standard AWS_ variables of the environment, never from the address. The bucket must exist; Open asks for it.
+// A missing directory is created. For S3 the default endpoint is Amazon's, and credentials come from the standard AWS_
+// environment variables, never from the address. The bucket must exist; Open checks that.
 func Open(ctx context.Context, address string) (Store, error) {
 	if path, ok := strings.CutPrefix(address, "dir:"); ok {
 		return OpenDir(path)
@@ -119,17 +119,16 @@ func Open(ctx context.Context, address string) (Store, error) {
 
 // Swept counts what Sweep removed.
 type Swept struct {
-	Objects int // that belonged to nobody
-	Temps   int // halves of Puts that never ended
+	Objects int // unreferenced objects
+	Temps   int // unfinished Puts
 }
 
-// sweepBatch is how many keys Sweep asks about at once.
+// sweepBatch is the number of keys in one call of orphans.
 const sweepBatch = 500
 
-// Sweep removes what was last written before the given time and belongs to nobody: the leftovers of Puts that never
-// ended, and the objects below prefix that orphans picks from the keys it is shown, at most 500 at a time. Leave
-// `before` an hour or more in the past, so that neither a Put under way nor one whose row is about to be committed is
-// hit.
+// Sweep removes garbage that was last written before the given time: unfinished Puts, and the objects below prefix that
+// orphans returns of the keys it is given, at most sweepBatch at a time. `before` should be at least an hour in the
+// past, so that no running Put and no object whose row is about to be committed is removed.
 func Sweep(ctx context.Context, s Store, prefix string, before time.Time,
 	orphans func(ctx context.Context, keys []string) ([]string, error)) (Swept, error) {
 	var swept Swept
@@ -176,12 +175,12 @@ func sweepObjects(ctx context.Context, s Store, prefix string, before time.Time,
 	return removed, flush()
 }
 
-// counted copies r to w, hashing, and stops when ctx ends.
+// counted copies r to w, adds to the hash, and stops when ctx ends.
 func counted(ctx context.Context, w io.Writer, r io.Reader, sum hash.Hash) (int64, error) {
 	return io.Copy(io.MultiWriter(w, sum), &alive{ctx, r})
 }
 
-// alive is a reader that fails once its context has ended.
+// alive is a reader that fails after its context has ended.
 type alive struct {
 	ctx context.Context
 	r   io.Reader

@@ -17,18 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is a Store in a directory: an object is the file of its key's path. It works inside an os.Root, so that no link
-// planted in the folder leads out of it. Two keys of which one is a folder of the other ("a" and "a/b") exclude each
-// other.
+// Dir is a Store in a directory: the key is the relative path of the file. It uses os.Root, so that no link in the
+// folder leads out of it. A key that is a folder of another one ("a" and "a/b") cannot exist beside it.
 type Dir struct {
 	root *os.Root
 }
 
-// temps is the folder of unfinished Puts. It lies inside the root, so that a rename never crosses file systems; no key
+// temps is the folder of unfinished Puts. It is inside the root, so that a rename never crosses file systems. No key
 // begins with a dot.
 const temps = ".tmp"
 
-// OpenDir opens a directory as a Store, making it where it is missing, readable by its owner alone.
+// OpenDir opens a directory as a Store. A missing directory is created with access for its owner only.
 func OpenDir(dir string) (*Dir, error) {
 	if dir == "" {
 		return nil, errors.New("blob: the artifact folder has no path; it takes dir:/path")
@@ -47,7 +46,7 @@ func OpenDir(dir string) (*Dir, error) {
 	return &Dir{root}, nil
 }
 
-// Close lets go of the directory. Objects that are open stay readable.
+// Close closes the directory. Open objects stay readable.
 func (d *Dir) Close() error { return d.root.Close() }
 
 // Put writes a temporary file, syncs it, renames it to its key and syncs the folders above.
@@ -65,7 +64,7 @@ func (d *Dir) Put(ctx context.Context, key string, r io.Reader) (Info, error) {
 	return Info{}, fmt.Errorf("blob: put %s: %w", key, err)
 }
 
-// full says whether err is of a disk, a quota or a file that has reached its limit.
+// full reports whether err means that a disk, a quota or a file size limit is exhausted.
 func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
@@ -99,7 +98,7 @@ func (d *Dir) put(ctx context.Context, key string, r io.Reader) (info Info, err 
 	return Info{Key: key, Bytes: n, SHA256: hexSum(sum)}, nil
 }
 
-// placePatience bounds how long move makes a folder again; Deletes would have to hit every try of that time.
+// placePatience limits how long move recreates a folder that concurrent Deletes remove.
 const placePatience = 10 * time.Second
 
 // place moves a finished file to its key, durably.
@@ -107,16 +106,16 @@ func (d *Dir) place(temp, key string) error {
 	if err := d.move(temp, key); err != nil {
 		return err
 	}
-	// Where the folder is gone, the object itself was deleted meanwhile: it was here, and that is all Put can say.
+	// If the folder is gone, the object itself was deleted in the meantime, after it existed.
 	if err := d.syncFolders(path.Dir(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// move renames a file to its key and makes the folder for it. A Delete beside it may take away the folder that was
-// just made and is still empty; then it is made again. MkdirAll says "exists" where the folder went between its two
-// looks, and where there is an object of its name.
+// move renames a file to its key and creates the folder for it. A concurrent Delete may remove the new folder while it
+// is empty; move then creates it again. MkdirAll returns "exists" if the folder disappears between its two checks, and
+// if an object has its name.
 func (d *Dir) move(temp, key string) error {
 	for end := time.Now().Add(placePatience); ; {
 		err := d.root.MkdirAll(path.Dir(key), 0o700)
@@ -131,7 +130,7 @@ func (d *Dir) move(temp, key string) error {
 	}
 }
 
-// objectAbove says whether a folder of the key's path is an object.
+// objectAbove reports whether a folder of the key's path is an object.
 func (d *Dir) objectAbove(key string) bool {
 	for folder := path.Dir(key); folder != "."; folder = path.Dir(folder) {
 		if stat, err := d.root.Lstat(folder); err == nil && !stat.IsDir() {
@@ -146,8 +145,8 @@ func (d *Dir) holds(name string) bool {
 	return err == nil
 }
 
-// syncFolders makes the entries of a folder durable, and the folder itself in those above it. Those above are synced
-// even where they were there before: another Put may have made them and not yet come to its own sync.
+// syncFolders makes the entries of a folder, and of all folders above it, durable. It also syncs folders that existed
+// before, because another Put may have created them and not synced yet.
 func (d *Dir) syncFolders(folder string) error {
 	for {
 		f, err := d.root.Open(folder)
@@ -168,7 +167,7 @@ func (d *Dir) syncFolders(folder string) error {
 	}
 }
 
-// Open opens the file of the key.
+// Open implements Store.
 func (d *Dir) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, Info{}, err
@@ -176,7 +175,7 @@ func (d *Dir) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info, er
 	if err := ctx.Err(); err != nil {
 		return nil, Info{}, fmt.Errorf("blob: open %s: %w", key, context.Cause(ctx))
 	}
-	// Without O_NONBLOCK, the opening of a pipe somebody made in the folder would wait for ever.
+	// Without O_NONBLOCK, opening a named pipe in the folder would block forever.
 	f, err := d.root.OpenFile(key, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, Info{}, fmt.Errorf("blob: open %s: %w", key, ErrNotFound)
@@ -196,7 +195,7 @@ func (d *Dir) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info, er
 	return f, Info{Key: key, Bytes: stat.Size(), ModTime: stat.ModTime()}, nil
 }
 
-// Delete removes the file of the key, and the folders above it that it leaves empty.
+// Delete removes the file of the key and the folders above it that become empty.
 func (d *Dir) Delete(ctx context.Context, key string) error {
 	if err := CheckKey(key); err != nil {
 		return err
@@ -218,8 +217,8 @@ func (d *Dir) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// unlink removes a file, or with AT_REMOVEDIR an empty folder, and never the one for the other: a Put may turn the
-// name of a folder that has just gone into an object, which os.Root.Remove would take too.
+// unlink removes a file, or with AT_REMOVEDIR an empty folder, and never the other kind. A concurrent Put may replace a
+// removed folder by an object, which os.Root.Remove would delete.
 func (d *Dir) unlink(name string, flags int) error {
 	parent, err := d.root.Open(path.Dir(name))
 	if err != nil {
@@ -229,19 +228,19 @@ func (d *Dir) unlink(name string, flags int) error {
 	return unix.Unlinkat(int(parent.Fd()), path.Base(name), flags)
 }
 
-// isFolder is for systems that answer the unlinking of a folder with EPERM, as POSIX has it.
+// isFolder is needed on systems that report EPERM when a folder is unlinked, as POSIX specifies.
 func (d *Dir) isFolder(name string) bool {
 	stat, err := d.root.Lstat(name)
 	return err == nil && stat.IsDir()
 }
 
-// Walk reads the folders below prefix. Links are not followed.
+// Walk implements Store. It does not follow links.
 func (d *Dir) Walk(ctx context.Context, prefix string, before time.Time, fn func(Info) error) error {
 	start := "."
 	if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
 		start = prefix[:i]
 		if CheckKey(start) != nil {
-			return nil // no key begins so
+			return nil // no key begins with this prefix
 		}
 	}
 	err := fs.WalkDir(d.root.FS(), start, func(name string, entry fs.DirEntry, err error) error {
@@ -249,7 +248,7 @@ func (d *Dir) Walk(ctx context.Context, prefix string, before time.Time, fn func
 			return context.Cause(ctx)
 		}
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-			return nil // deleted meanwhile
+			return nil // deleted in the meantime
 		}
 		if err != nil {
 			return err
@@ -281,7 +280,7 @@ func (d *Dir) Walk(ctx context.Context, prefix string, before time.Time, fn func
 	return nil
 }
 
-// sweepTemps removes the unfinished files that were last written before the given time.
+// sweepTemps removes unfinished files that were last written before the given time.
 func (d *Dir) sweepTemps(ctx context.Context, before time.Time) (int, error) {
 	entries, err := fs.ReadDir(d.root.FS(), temps)
 	if err != nil {

@@ -17,27 +17,26 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// Bucket is a Store in an S3 bucket, under a prefix. An object becomes visible whole: what is uploaded in parts
-// appears when the last one is joined.
+// Bucket is a Store in an S3 bucket, under a prefix. An object becomes visible as a whole; a multipart upload appears
+// when it is completed.
 type Bucket struct {
 	client *minio.Client
 	bucket string
 	prefix string // "" or ends with a slash
 }
 
-// S3Options say where a bucket is. Credentials nil takes those of the environment: AWS_ACCESS_KEY_ID,
-// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the role that AWS_WEB_IDENTITY_TOKEN_FILE or
-// AWS_CONTAINER_CREDENTIALS_… name.
+// S3Options locate a bucket. Nil Credentials come from the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+// AWS_SESSION_TOKEN, or the role in AWS_WEB_IDENTITY_TOKEN_FILE or AWS_CONTAINER_CREDENTIALS_….
 type S3Options struct {
 	Bucket      string
-	Prefix      string // without slashes at its ends; empty for the whole bucket
+	Prefix      string // without leading and trailing slashes; empty for the whole bucket
 	Endpoint    string // such as https://minio.example:9000; empty for Amazon's
-	Region      string // empty: AWS_REGION, else what the server says
+	Region      string // empty: AWS_REGION, else the server's answer
 	Credentials *credentials.Credentials
-	Transport   http.RoundTripper // nil for the usual one; one of your own for a private certificate authority
+	Transport   http.RoundTripper // nil for the default; set it for a private certificate authority
 }
 
-// parseS3 reads s3://bucket/prefix?endpoint=…&region=….
+// parseS3 parses s3://bucket/prefix?endpoint=…&region=….
 func parseS3(u *url.URL) (S3Options, error) {
 	o := S3Options{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/")}
 	if u.User != nil {
@@ -73,10 +72,11 @@ func parseS3(u *url.URL) (S3Options, error) {
 	return o, nil
 }
 
-// retries of one request by the client, with growing pauses: about 5 s before a dead server is called dead.
+// retries is the number of retries of one request by the client, with growing pauses: about 5 s until a dead server is
+// reported.
 const retries = 4
 
-// OpenBucket connects to a bucket and asks whether it exists.
+// OpenBucket connects to a bucket and checks that it exists.
 func OpenBucket(ctx context.Context, o S3Options) (*Bucket, error) {
 	host, secure := "s3.amazonaws.com", true
 	if o.Endpoint != "" {
@@ -134,11 +134,11 @@ func fromEnvironment() (*credentials.Credentials, error) {
 	return nil, errors.New("blob: no credentials for s3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set")
 }
 
-// shaField is the metadata in which an object carries its SHA-256.
+// shaField is the metadata field with the SHA-256 of an object.
 const shaField = "Sha256"
 
-// Put gathers r first, in memory where small and in a temporary file else, so that nothing is sent before r has been
-// read to its end and its hash is known; the hash is kept beside the object.
+// Put buffers r, in memory if it is small and in a temporary file otherwise. It sends nothing before r has been read to
+// its end and its hash is known. The hash is stored as metadata of the object.
 func (b *Bucket) Put(ctx context.Context, key string, r io.Reader) (Info, error) {
 	if err := CheckKey(key); err != nil {
 		return Info{}, err
@@ -160,10 +160,10 @@ func (b *Bucket) Put(ctx context.Context, key string, r io.Reader) (Info, error)
 	return info, nil
 }
 
-// inMemory is up to where Put gathers without a file.
+// inMemory is the size up to which Put buffers in memory.
 const inMemory = 4 << 20
 
-// spool is a gathered upload; its file has no name any more, so that it goes with the process.
+// spool is a buffered upload. Its file has no name any more, so it disappears with the process.
 type spool struct {
 	io.ReadSeeker
 	file *os.File
@@ -211,7 +211,7 @@ func gather(ctx context.Context, r io.Reader) (spool, Info, error) {
 	return spool{ReadSeeker: f, file: f}, Info{Bytes: n + more, SHA256: hexSum(sum)}, nil
 }
 
-// Open opens the object; its bytes are fetched as they are read, from where the reader stands.
+// Open implements Store. The bytes are fetched as they are read.
 func (b *Bucket) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, Info{}, err
@@ -233,7 +233,7 @@ func (b *Bucket) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info,
 	}, nil
 }
 
-// Delete removes the object.
+// Delete implements Store.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
 	if err := CheckKey(key); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// Walk lists the bucket below prefix. Objects that no Put of ours can have made are passed over.
+// Walk implements Store. It skips objects whose keys are invalid.
 func (b *Bucket) Walk(ctx context.Context, prefix string, before time.Time, fn func(Info) error) error {
 	for o := range b.client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{
 		Prefix: b.prefix + prefix, Recursive: true,
@@ -267,15 +267,15 @@ func (b *Bucket) Walk(ctx context.Context, prefix string, before time.Time, fn f
 	return nil
 }
 
-// sweepTemps ends the uploads in parts that were begun before the given time and never joined.
+// sweepTemps aborts multipart uploads that were started before the given time.
 func (b *Bucket) sweepTemps(ctx context.Context, before time.Time) (int, error) {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop() // ends the listing where it is left early
+	defer stop() // ends the listing on an early return
 	core := minio.Core{Client: b.client}
 	removed := 0
 	for u := range b.client.ListIncompleteUploads(ctx, b.bucket, b.prefix, true) {
 		if minio.ToErrorResponse(u.Err).Code == minio.NoSuchUpload {
-			return removed, nil // some servers answer so where there is none
+			return removed, nil // some servers answer like this if there is none
 		}
 		if u.Err != nil {
 			return removed, fmt.Errorf("blob: sweep: s3 bucket %q: %w", b.bucket, u.Err)
@@ -292,7 +292,7 @@ func (b *Bucket) sweepTemps(ctx context.Context, before time.Time) (int, error) 
 	return removed, nil
 }
 
-// fail wraps an error of the client, and tells an absent object from an absent bucket.
+// fail wraps an error of the client and distinguishes an absent object from an absent bucket.
 func (b *Bucket) fail(verb, key string, err error) error {
 	if err == nil {
 		return nil

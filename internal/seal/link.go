@@ -8,18 +8,18 @@ import (
 	"pleat"
 )
 
-const linkLabel = "artifact link" // what the signing key is derived for
+const linkLabel = "artifact link" // the label of the signing key
 
-// Links makes and checks addresses under which a file can be read without a credential. A link holds as long as the
-// visibility epoch of its job stands; one to a private file also ends.
+// Links builds and verifies signed links, which make a file readable without a credential. A link is valid as long as
+// the visibility epoch of its job is unchanged; a link to a private file also expires.
 type Links struct {
 	Ring *Ring
-	Base string        // the public address of the service, without a slash at its end
-	For  time.Duration // how long a link to a private file lives at most
+	Base string        // public address of the service, without a trailing slash
+	For  time.Duration // longest validity of a link to a private file
 }
 
-// URL is the address of a file. That of a private one ends within For, counted from a full hour, so that bytes made in
-// one hour stay the same.
+// URL returns the link of a file. A link to a private file expires within For. The expiry is derived from the full
+// hour, so that links made within one hour are equal.
 func (l Links) URL(a *pleat.Artifact, j *pleat.Job, now time.Time) string {
 	until := ""
 	if !j.Public {
@@ -32,7 +32,7 @@ func (l Links) URL(a *pleat.Artifact, j *pleat.Job, now time.Time) string {
 	return u + "s=" + l.Ring.Sign(linkLabel, string(a.ID), strconv.FormatInt(j.Epoch, 10), until)
 }
 
-// Verify reports whether URL made the signature for the file, the epoch and the end (empty: none).
+// Verify reports whether URL made the signature for the file, the epoch and the expiry (empty: none).
 func (l Links) Verify(id pleat.ArtifactID, epoch int64, until, signature string) bool {
 	return l.Ring.Verify(linkLabel, signature, string(id), strconv.FormatInt(epoch, 10), until)
 }

@@ -1,8 +1,8 @@
-// Package seal keeps secrets: a ring of master keys from which one key is derived per use, values sealed at rest,
-// signatures over what must not be forged, and the API keys and webhook secrets that the service hands out.
+// Package seal protects secrets: a ring of master keys from which one key is derived for each use, encryption at rest,
+// signatures, and the API keys and webhook secrets that the service issues.
 //
-// It never stores or prints a plain secret. Everything here is the standard library's cryptography: HKDF (RFC 5869)
-// with SHA-256, AES-256-GCM with random nonces, HMAC-SHA-256.
+// It must not store or print plain secrets. It uses the standard library's cryptography only: HKDF (RFC 5869) with
+// SHA-256, AES-256-GCM with random nonces, HMAC-SHA-256.
 package seal
 
 import (
@@ -25,18 +25,19 @@ import (
 	"sync"
 )
 
-// Ring holds the master keys: the first seals and signs, all open and verify, so that a key can be replaced. Make one
-// with Load or Parse; the zero value holds none and panics when it is asked to sign or seal.
+// Ring holds the master keys. The first one encrypts and signs; all of them decrypt and verify, so that a key can be
+// rotated. Load and Parse return a Ring; the zero value has no keys and panics when it should sign or encrypt.
 type Ring struct{ masters []master }
 
 type master struct {
-	id      string // 8 hexadecimal digits, not secret: which key sealed a value
+	id      string // 8 hexadecimal digits, not secret: identifies the key that encrypted a value
 	key     [32]byte
-	derived *sync.Map // what was derived from it, by its use: there are few, and deriving costs more than using
+	derived *sync.Map // keys derived from it, by use; there are few, and deriving costs more than using
 }
 
-// Load reads the ring from text (PLEAT_SECRET_KEY), or where that is empty from a file, which is made once with mode
-// 0600. Two processes that start at once agree on one key: the file is linked into place whole or not at all.
+// Load returns the ring from text (PLEAT_SECRET_KEY). If text is empty, it reads the file, which it creates once with
+// mode 0600. Two processes that start at the same time agree on one key, because the file is linked into place
+// atomically.
 func Load(text, file string) (*Ring, error) {
 	if text != "" {
 		return Parse(text)
@@ -62,8 +63,8 @@ func Load(text, file string) (*Ring, error) {
 	return r, nil
 }
 
-// Parse reads one or more master keys, separated by commas, the current one first: each 32 bytes as 64 hexadecimal
-// digits or in base64. The error never repeats the text.
+// Parse parses one or more master keys, separated by commas, the current one first. Each has 32 bytes, as 64
+// hexadecimal digits or in base64. The error never contains the text.
 func Parse(text string) (*Ring, error) {
 	r := &Ring{}
 	for part := range strings.SplitSeq(text, ",") {
@@ -107,7 +108,7 @@ func makeFile(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// derive makes the key of one use from a master key.
+// derive returns the key for one use of a master key.
 func (m master) derive(use string) []byte {
 	if key, ok := m.derived.Load(use); ok {
 		return key.([]byte)
@@ -122,7 +123,7 @@ func (m master) derive(use string) []byte {
 
 const version = "s1"
 
-// Seal encrypts a value for a user and a column; it opens for these alone. The form is «s1.KEYID.BASE64».
+// Seal encrypts a value for a user and a column; Open needs the same ones. The form is «s1.KEYID.BASE64».
 func (r *Ring) Seal(user, column string, plain []byte) string {
 	m := r.masters[0]
 	aead := m.aead()
@@ -132,10 +133,11 @@ func (r *Ring) Seal(user, column string, plain []byte) string {
 	return version + "." + m.id + "." + base64.RawURLEncoding.EncodeToString(box)
 }
 
-// ErrSealed says that a value cannot be opened: it was changed, belongs to another user or column, or its key is gone.
+// ErrSealed means that a value cannot be decrypted: it was changed, belongs to another user or column, or its key is
+// missing.
 var ErrSealed = errors.New("a stored secret cannot be opened: its key is missing or it was changed")
 
-// Open decrypts what Seal made for the same user and column.
+// Open decrypts a value that Seal encrypted for the same user and column.
 func (r *Ring) Open(user, column, sealed string) ([]byte, error) {
 	v, rest, _ := strings.Cut(sealed, ".")
 	id, text, ok := strings.Cut(rest, ".")
@@ -160,8 +162,8 @@ func (r *Ring) Open(user, column, sealed string) ([]byte, error) {
 	return nil, ErrSealed
 }
 
-// Reseal seals a value under the current key. It returns the value unchanged, and false, where it is under that key
-// already.
+// Reseal encrypts a value with the current key. If the value has that key already, it returns the value unchanged and
+// false.
 func (r *Ring) Reseal(user, column, sealed string) (string, bool, error) {
 	plain, err := r.Open(user, column, sealed)
 	if err != nil {
@@ -190,10 +192,10 @@ func (m master) aead() cipher.AEAD {
 	return aead
 }
 
-// Sign authenticates parts for one use, the label: HMAC-SHA-256 cut to 128 bits, in base64url.
+// Sign returns a signature of parts for one use, the label: HMAC-SHA-256, truncated to 128 bits, in base64url.
 func (r *Ring) Sign(label string, parts ...string) string { return r.masters[0].sign(label, parts) }
 
-// Verify reports, in constant time for each key, whether Sign made the signature.
+// Verify reports whether Sign made the signature. It takes constant time for each key.
 func (r *Ring) Verify(label, signature string, parts ...string) bool {
 	ok := 0
 	for _, m := range r.masters {
@@ -208,7 +210,7 @@ func (m master) sign(label string, parts []string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// bind joins parts so that no two lists give the same bytes.
+// bind joins parts so that different lists never give the same bytes.
 func bind(parts ...string) []byte {
 	var b []byte
 	for _, p := range parts {
@@ -221,24 +223,24 @@ func bind(parts ...string) []byte {
 // keyStart begins every API key, so that scanners of code and logs can find a leaked one.
 const keyStart = "pleat_"
 
-// NewKey makes an API key: 256 random bits in base64url behind «pleat_».
+// NewKey returns an API key: «pleat_» and 256 random bits in base64url.
 func NewKey() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:])
 	return keyStart + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Prefix is what may be shown of a key: enough to tell keys apart, too little to guess the rest.
+// Prefix returns the part of a key that may be shown: enough to distinguish keys, too little to guess the rest.
 func Prefix(key string) string { return key[:min(len(key), len(keyStart)+6)] }
 
-// HashKey is how a key is stored and looked up: its SHA-256 in hexadecimal. A key has 256 random bits, so that no slow
-// hash is needed.
+// HashKey returns the form in which a key is stored and looked up: its SHA-256 in hexadecimal. A key has 256 random
+// bits, so a slow hash is not needed.
 func HashKey(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
 }
 
-// WebhookSecret makes a signing secret in the form of the Standard Webhooks specification: «whsec_» and 32 random
+// WebhookSecret returns a signing secret in the form of the Standard Webhooks specification: «whsec_» and 32 random
 // bytes in base64.
 func WebhookSecret() string {
 	var b [32]byte

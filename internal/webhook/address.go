@@ -16,16 +16,16 @@ import (
 // MaxURL bounds the length of a target URL in bytes.
 const MaxURL = 2048
 
-// target is a URL whose host has one spelling only: a lower-case ASCII name, or an address as netip prints it.
+// target is a URL whose host has a canonical form: a lower-case ASCII name, or an address as netip prints it.
 type target struct {
 	url  *url.URL
-	host string     // the name; empty where addr is set
-	addr netip.Addr // of an address in any spelling, unmapped
+	host string     // host name; empty if addr is set
+	addr netip.Addr // unmapped; valid if the host is an address in any notation
 	port uint16
 }
 
-// parseTarget reads a URL and gives its host one spelling, so that what is checked is what is dialled. It looks
-// nothing up.
+// parseTarget parses a URL and brings its host into canonical form, so that the checked host is the one that is
+// dialled. It makes no DNS look-up.
 func parseTarget(field, raw string) (target, error) {
 	if raw == "" {
 		return target{}, pleat.Invalidf("%s is empty; it must be an https URL", field)
@@ -45,7 +45,7 @@ func parseTarget(field, raw string) (target, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		// The parser's own words quote the URL, whose query may hold a secret.
+		// The parser's error quotes the URL, whose query may contain a secret.
 		return target{}, pleat.Invalidf("%s is not a URL; it must look like https://host/path", field)
 	}
 	switch {
@@ -73,6 +73,7 @@ func parseTarget(field, raw string) (target, error) {
 	return t, nil
 }
 
+// portOf returns the explicit port of a URL, or the default of its scheme.
 func portOf(field string, u *url.URL) (uint16, error) {
 	text := u.Port()
 	if text == "" {
@@ -88,8 +89,8 @@ func portOf(field string, u *url.URL) (uint16, error) {
 	return uint16(n), nil
 }
 
-// readHost tells names from addresses. Addresses in the spellings of inet_aton count as addresses, since some resolvers
-// take them: one number, two or three parts, octal and hexadecimal.
+// readHost distinguishes names from addresses. It accepts the notations of inet_aton as addresses, because some
+// resolvers do: one number, two or three parts, octal and hexadecimal.
 func (t *target) readHost(field string, u *url.URL) error {
 	host := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
@@ -137,7 +138,7 @@ func (t *target) readHost(field string, u *url.URL) error {
 	return nil
 }
 
-// rewrite puts the one spelling into the URL.
+// rewrite puts the canonical host into the URL.
 func (t *target) rewrite() {
 	host := t.host
 	if t.addr.IsValid() {
@@ -152,7 +153,7 @@ func (t *target) rewrite() {
 	t.url.Host = host
 }
 
-// local reports whether a name means this machine whatever a resolver says (RFC 6761, section 6.3).
+// local reports whether a name always means this machine, whatever a resolver answers (RFC 6761, section 6.3).
 func (t *target) local() bool {
 	return t.host == "localhost" || strings.HasSuffix(t.host, ".localhost")
 }
@@ -166,8 +167,8 @@ func ascii(s string) bool {
 	return true
 }
 
-// numeric is the «ends in a number» check of the URL standard (url.spec.whatwg.org, section 3.5): such a host is an
-// IPv4 address or nothing.
+// numeric implements the «ends in a number» check of the URL standard (url.spec.whatwg.org, section 3.5): such a host
+// must be an IPv4 address.
 func numeric(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if last == "" {
@@ -180,7 +181,7 @@ func numeric(host string) bool {
 	return ok && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
-// part reads one number of an IPv4 address: decimal, 0 for octal, 0x for hexadecimal.
+// part parses one number of an IPv4 address: decimal, octal with 0, hexadecimal with 0x.
 func part(s string) (uint64, bool) {
 	base := 10
 	switch {
@@ -201,7 +202,7 @@ func part(s string) (uint64, bool) {
 	return n, err == nil
 }
 
-// parseIPv4 reads one to four numbers; the last fills the bytes that are left (URL standard, section 3.5).
+// parseIPv4 parses one to four numbers; the last one fills the remaining bytes (URL standard, section 3.5).
 func parseIPv4(host string) (netip.Addr, bool) {
 	parts := strings.Split(host, ".")
 	if len(parts) > 4 {
@@ -228,7 +229,7 @@ func parseIPv4(host string) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), true
 }
 
-// hostName takes RFC 1123 names, and underscores, which container networks use.
+// hostName reports whether s is a name by RFC 1123. Underscores are allowed because container networks use them.
 func hostName(s string) bool {
 	if s == "" || len(s) > 253 {
 		return false

@@ -19,34 +19,34 @@ import (
 	"unicode/utf8"
 )
 
-// Class says why an attempt failed; empty where it did not.
+// Class is the reason why an attempt failed; empty if it succeeded.
 type Class string
 
 const (
-	ClassStatus      Class = "status"      // an answer other than 2xx and 3xx
-	ClassRedirect    Class = "redirect"    // 3xx; never followed
+	ClassStatus      Class = "status"      // a status other than 2xx and 3xx
+	ClassRedirect    Class = "redirect"    // 3xx; redirects are not followed
 	ClassBlocked     Class = "blocked"     // the guard refused the address
-	ClassDNS         Class = "dns"         // the name cannot be looked up
-	ClassRefused     Class = "refused"     // nothing listens
-	ClassUnreachable Class = "unreachable" // no way to the address
-	ClassReset       Class = "reset"       // the connection ended before the answer did
-	ClassTLS         Class = "tls"         // no handshake, or a certificate that does not hold
-	ClassProtocol    Class = "protocol"    // what came back is not HTTP, or its header is too large
-	ClassInvalid     Class = "invalid"     // the request cannot be made from what is stored
-	ClassCancelled   Class = "cancelled"   // the sender stopped; nothing is known, and nothing is to be counted
+	ClassDNS         Class = "dns"         // the host name cannot be resolved
+	ClassRefused     Class = "refused"     // no process listens on the port
+	ClassUnreachable Class = "unreachable" // there is no route to the address
+	ClassReset       Class = "reset"       // the connection ended before the response did
+	ClassTLS         Class = "tls"         // the handshake failed or the certificate is invalid
+	ClassProtocol    Class = "protocol"    // the response is not HTTP, or its header is too large
+	ClassInvalid     Class = "invalid"     // the stored data does not make a valid request
+	ClassCancelled   Class = "cancelled"   // the sender stopped; the outcome is unknown and the attempt does not count
 
 	ClassTimeoutDNS     Class = "timeout_dns"
 	ClassTimeoutConnect Class = "timeout_connect"
 	ClassTimeoutTLS     Class = "timeout_tls"
 	ClassTimeoutSend    Class = "timeout_send"
-	ClassTimeoutWait    Class = "timeout_wait" // the request was sent, no full header came
-	ClassTimeoutBody    Class = "timeout_body" // the answer began and did not end: a slow drip too
+	ClassTimeoutWait    Class = "timeout_wait" // the request was sent, but no complete header arrived
+	ClassTimeoutBody    Class = "timeout_body" // the body of the response did not end in time
 )
 
 func (a *Attempt) fail(c Class, message string) { a.Error, a.Message = c, message }
 
-// judge reads status and header. Only 2xx is success.
-func (a *Attempt) judge(resp *http.Response, now time.Time) {
+// readStatus evaluates status and header. Only 2xx is success.
+func (a *Attempt) readStatus(resp *http.Response, now time.Time) {
 	a.Status = resp.StatusCode
 	switch s := resp.StatusCode; {
 	case s >= 200 && s < 300:
@@ -69,7 +69,8 @@ func (a *Attempt) judge(resp *http.Response, now time.Time) {
 	}
 }
 
-// retryAfter reads both forms of the header (RFC 9110, section 10.2.3); 0 where it is absent, past or unreadable.
+// retryAfter parses both forms of the header (RFC 9110, section 10.2.3). It returns 0 if the header is absent, in the
+// past or invalid.
 func retryAfter(text string, now time.Time) time.Duration {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -89,11 +90,11 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
-// keptHeaders are those of an answer that help its owner and hold no secret by their nature.
+// keptHeaders are the response headers that are stored: they help the owner and contain no secrets.
 var keptHeaders = []string{"Content-Type", "Retry-After", "Server", HeaderDelivery}
 
-// keep stores the first bytes of the answer, so that they are safe to show and hold none of our secrets.
-func (a *Attempt) keep(h http.Header, body []byte, r Request) {
+// record stores the first bytes of the response in a printable form without the secrets of the request.
+func (a *Attempt) record(h http.Header, body []byte, r Request) {
 	hide := hider(r)
 	a.Headers = map[string]string{}
 	for _, name := range keptHeaders {
@@ -102,12 +103,12 @@ func (a *Attempt) keep(h http.Header, body []byte, r Request) {
 		}
 	}
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return // compressed bytes say nothing, and are never unpacked here
+		return // compressed bytes are not readable and are never unpacked here
 	}
 	a.Answer = printable(hide.Replace(string(body)), answerCap)
 }
 
-// hider takes out what a receiver may echo: the token, and the secrets in every form they have.
+// hider removes what a receiver may echo: the token, and the secrets in every encoding.
 func hider(r Request) *strings.Replacer {
 	var pairs []string
 	add := func(secret string) {
@@ -130,7 +131,7 @@ func hider(r Request) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// printable is at most n bytes of valid UTF-8 in which nothing moves a terminal's cursor or turns the text around.
+// printable returns at most n bytes of valid UTF-8 without terminal control sequences and text direction marks.
 func printable(s string, n int) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -152,8 +153,8 @@ func printable(s string, n int) string {
 	return b.String()
 }
 
-// classify turns an error into a class and a sentence of ours. The error's own words stay out: they hold URLs,
-// addresses and names that a peer chose.
+// classify maps an error to a class and a fixed sentence. The text of the error is not used because it contains URLs,
+// addresses and names that the peer chose.
 func classify(err error, parent, ctx context.Context, at phase) (Class, string) {
 	var netErr net.Error
 	var dnsErr *net.DNSError
@@ -183,7 +184,7 @@ func classify(err error, parent, ctx context.Context, at phase) (Class, string) 
 			return ClassReset, "the connection ended " + endedIn[at]
 		}
 	}
-	// The transport has no typed errors for these.
+	// The transport has no typed errors for these cases.
 	if strings.Contains(err.Error(), "invalid header field") {
 		return ClassInvalid, "the request cannot be made from what is stored"
 	}
@@ -218,7 +219,7 @@ func timeoutClass(at phase) (Class, string) {
 	return ClassTimeoutWait, "the answer took too long"
 }
 
-// tlsReason says what is wrong with a handshake, or "" where it is none of that.
+// tlsReason describes a failed handshake. It returns "" for other errors.
 func tlsReason(err error) string {
 	var (
 		unknown x509.UnknownAuthorityError
@@ -236,7 +237,7 @@ func tlsReason(err error) string {
 		return "the certificate has expired or is not valid yet"
 	case errors.As(err, &invalid), errors.As(err, &verify):
 		return "the certificate is not valid"
-	case strings.Contains(err.Error(), "remote error: tls: "): // an alert; its type is not exported
+	case strings.Contains(err.Error(), "remote error: tls: "): // a TLS alert, whose type is not exported
 		return "the receiver refused the TLS handshake"
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return "the receiver does not speak TLS on this port"

@@ -2,45 +2,45 @@ package webhook
 
 import "time"
 
-// What moves a breaker.
+// Thresholds and pauses of the circuit breaker.
 const (
-	Trip          = 10 // failures in a row that open it
+	Trip          = 10 // consecutive failures that open the breaker
 	FirstPause    = 30 * time.Second
 	MaxPause      = time.Hour
 	FirstThrottle = time.Second // after 429, 502 or 504 without Retry-After
 	DisableAfter  = 5 * 24 * time.Hour
-	// ProbeFor is how long a probe may be out before another is sent; a process that dies holding one must not close
-	// the road for good.
+	// ProbeFor is the time after which another probe may be sent if a probe has no outcome: a process may have died
+	// while it sent one.
 	ProbeFor = 30 * time.Second
 )
 
-// BreakerState says whether an endpoint gets deliveries.
+// BreakerState is the state of a circuit breaker.
 type BreakerState string
 
 const (
-	Closed   BreakerState = "closed"    // all go
-	Open     BreakerState = "open"      // none before Until
-	HalfOpen BreakerState = "half_open" // one is out to see; none other before Until
+	Closed   BreakerState = "closed"    // deliveries are sent
+	Open     BreakerState = "open"      // no deliveries before Until
+	HalfOpen BreakerState = "half_open" // one probe is being sent; no other delivery before Until
 )
 
-// Breaker is an endpoint's health, as a row keeps it. The zero value is healthy. It pauses deliveries and never spends
-// their attempts: who is not admitted has not tried.
+// Breaker is the circuit breaker of an endpoint, in the form that is stored. The zero value is healthy. A delivery that
+// is not admitted does not spend an attempt.
 type Breaker struct {
-	State        BreakerState  // empty counts as Closed
-	Failures     int           // in a row
-	Pause        time.Duration // of the present opening, from which the next doubles
+	State        BreakerState  // empty equals Closed
+	Failures     int           // consecutive
+	Pause        time.Duration // length of the current pause; the next one is twice as long
 	Until        time.Time     // see State
-	FailingSince time.Time     // first of Failures; zero: healthy
+	FailingSince time.Time     // time of the first of Failures; zero: healthy
 }
 
-// Admission is a breaker's answer to one delivery that wants to go.
+// Admission is the decision about one delivery.
 type Admission struct {
 	Go    bool
-	Probe bool      // the one delivery that finds out; tell Record
-	Until time.Time // where Go is false: not before
+	Probe bool      // this delivery is the probe; pass it to Record
+	Until time.Time // if Go is false: earliest time to ask again
 }
 
-// Admit asks whether a delivery may go now. The breaker returned takes the place of b.
+// Admit decides whether a delivery may be sent now. The caller stores the returned breaker in place of b.
 func (b Breaker) Admit(now time.Time) (Breaker, Admission) {
 	if b.State == Closed || b.State == "" {
 		return b, Admission{Go: true}
@@ -52,24 +52,24 @@ func (b Breaker) Admit(now time.Time) (Breaker, Admission) {
 	return b, Admission{Go: true, Probe: true}
 }
 
-// Outcome is what an attempt tells a breaker.
+// Outcome is the outcome of an attempt for the breaker.
 type Outcome struct {
 	OK         bool
-	Throttled  bool          // 429, 502 or 504: the endpoint wants less
-	Refusal    bool          // 429: it works, and wants less
+	Throttled  bool          // 429, 502 or 504: the endpoint asks for fewer requests
+	Refusal    bool          // 429: the endpoint works and asks for fewer requests
 	RetryAfter time.Duration // 0: none
-	Probe      bool          // as admitted
+	Probe      bool          // the attempt was admitted as a probe
 }
 
-// Verdict is what an outcome changed.
+// Verdict is the change that an outcome caused.
 type Verdict struct {
-	Opened  bool // the endpoint is left alone until Breaker.Until
-	Closed  bool // it works again
-	Disable bool // it has failed for DisableAfter without one success: disable it and tell its owner
+	Opened  bool // no deliveries before Breaker.Until
+	Closed  bool // the endpoint works again
+	Disable bool // it has failed for DisableAfter without a success: disable it and notify its owner
 }
 
-// Record takes an attempt's outcome. Results of attempts that went out before an opening neither lengthen nor repeat
-// it, but a success always closes.
+// Record updates the breaker with the outcome of an attempt. Attempts that started before the breaker opened neither
+// extend nor repeat the pause. A success always closes it.
 func (b Breaker) Record(now time.Time, o Outcome) (Breaker, Verdict) {
 	if o.OK {
 		return Breaker{State: Closed}, Verdict{Closed: b.State == Open || b.State == HalfOpen}
@@ -106,9 +106,9 @@ func (b Breaker) Record(now time.Time, o Outcome) (Breaker, Verdict) {
 	return b, v
 }
 
-// Pace is an endpoint's rate limit: perSecond deliveries a second on average, burst at once. Next is the row's one
-// timestamp (the theoretical arrival time of the generic cell rate algorithm, ITU-T I.371); zero at first. Where the
-// delivery must wait, next comes back unchanged.
+// Pace limits the rate of an endpoint to perSecond deliveries a second on average, with bursts of burst. Next is the
+// stored timestamp (the theoretical arrival time of the generic cell rate algorithm, ITU-T I.371), zero at first. If
+// the delivery must wait, Pace returns next unchanged and the time to wait.
 func Pace(next, now time.Time, perSecond float64, burst int) (time.Time, time.Duration) {
 	if perSecond <= 0 {
 		return next, 0

@@ -12,17 +12,17 @@ import (
 	"pleat"
 )
 
-// Bounds on what of a caller's input is passed on.
+// Limits of the caller's input that a body includes.
 const (
 	maxDepth  = 24
 	maxText   = 2_000 // bytes of one string
-	minHidden = 10    // letters from which on a sequence is looked for inside other text
+	minHidden = 10    // letters from which a sequence is searched inside other text
 	removed   = "[sequence removed]"
 )
 
-// cleaner takes sequences and secrets out of a caller's input and gives every key its snake_case name.
+// cleaner removes sequences and secrets from a caller's input and converts keys to snake_case.
 type cleaner struct {
-	texts []string // upper-case sequences that may not appear in any string
+	texts []string // upper-case sequences that must not appear in any string
 }
 
 func newCleaner(seqs []pleat.Sequence) cleaner {
@@ -35,7 +35,7 @@ func newCleaner(seqs []pleat.Sequence) cleaner {
 	return c
 }
 
-// object cleans a JSON object. What is absent or is no object becomes an empty one.
+// object cleans a JSON object. It returns an empty object if raw is absent or not an object.
 func (c cleaner) object(raw []byte) map[string]any {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -46,6 +46,7 @@ func (c cleaner) object(raw []byte) map[string]any {
 	return c.tree(v)
 }
 
+// tree cleans a value that should be an object.
 func (c cleaner) tree(v any) map[string]any {
 	if m, ok := c.value(v, 0).(map[string]any); ok && m != nil {
 		return m
@@ -53,6 +54,7 @@ func (c cleaner) tree(v any) map[string]any {
 	return map[string]any{}
 }
 
+// value cleans any JSON value; what is nested deeper than the limit is dropped.
 func (c cleaner) value(v any, depth int) any {
 	if depth > maxDepth {
 		return nil
@@ -66,7 +68,7 @@ func (c cleaner) value(v any, depth int) any {
 				continue
 			}
 			if _, taken := out[name]; !taken || name == key {
-				out[c.text(name)] = c.value(v[key], depth+1)
+				out[c.clean(name)] = c.value(v[key], depth+1)
 			}
 		}
 		return out
@@ -77,7 +79,7 @@ func (c cleaner) value(v any, depth int) any {
 		}
 		return out
 	case string:
-		return c.text(v)
+		return c.clean(v)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil
@@ -86,8 +88,8 @@ func (c cleaner) value(v any, depth int) any {
 	return v
 }
 
-// text clips a string and takes the job's own sequences out of it, however they are broken into lines.
-func (c cleaner) text(s string) string {
+// clean clips a string and removes the job's sequences from it, even if they are broken into lines.
+func (c cleaner) clean(s string) string {
 	if len(s) >= minHidden && len(c.texts) > 0 {
 		packed := strings.ToUpper(strings.Join(strings.Fields(s), ""))
 		for _, t := range c.texts {
@@ -99,6 +101,7 @@ func (c cleaner) text(s string) string {
 	return clip(s, maxText)
 }
 
+// clip returns at most n bytes of valid UTF-8, with an ellipsis if it cut something off.
 func clip(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {
@@ -107,8 +110,8 @@ func clip(s string, n int) string {
 	return strings.ToValidUTF8(s[:n-3], "") + "…"
 }
 
-// hidden reports whether a field may not be delivered, by its snake_case name. Numbers and booleans under such names
-// say nothing secret («max_tokens», «has_token»).
+// hidden reports whether a field must not be delivered, by its snake_case name. Numbers and booleans with such names
+// contain no secrets («max_tokens», «has_token»).
 func hidden(name string, v any) bool {
 	words := strings.Split(name, "_")
 	last := words[len(words)-1]
@@ -126,17 +129,17 @@ func hidden(name string, v any) bool {
 				return true
 			}
 		case "sequence", "sequences", "fasta", "smiles":
-			// Its identifiers and kind may go, its letters may not.
+			// Identifiers and kinds of sequences may be delivered, letters must not.
 			if !slices.Contains([]string{"id", "ids", "type", "kind", "name", "label", "index"}, last) {
 				return true
 			}
 		}
 	}
-	// A run's own endpoint is never echoed.
+	// The address of a run's own endpoint is never delivered.
 	return name == "target_url"
 }
 
-// snake writes a key in snake_case: modelName, pH and res_idxA become model_name, ph and res_idx_a.
+// snake converts a key to snake_case: modelName, pH and res_idxA become model_name, ph and res_idx_a.
 func snake(key string) string {
 	if key == "pH" {
 		return "ph"

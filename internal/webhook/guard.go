@@ -17,17 +17,18 @@ import (
 	"pleat"
 )
 
-// ErrBlocked is what a dial ends with that the guard refused.
+// ErrBlocked is the error of a dial that the guard refused.
 var ErrBlocked = errors.New("the address is not permitted")
 
-// resolveFor bounds the look-up at save; a slow name server must not hold up the caller's request.
+// resolveFor limits the DNS look-up when a target is saved, so that a slow name server does not delay the caller's
+// request.
 const resolveFor = 3 * time.Second
 
-// extra is denied beside IANA's special-purpose registries: a cloud's host agent on a public address.
+// extra is blocked in addition to IANA's special-purpose registries: the host agent of a cloud, on a public address.
 var extra = netip.MustParsePrefix("168.63.129.16/32")
 
-// Guard decides where a delivery may go. It permits https to public addresses on the ports listed, and anything to the
-// networks that the operator allows. It is safe for concurrent use.
+// Guard decides to which addresses deliveries may be sent. It permits https to public addresses on the listed ports,
+// and http and https on any port to the networks that the operator allows. It is safe for concurrent use.
 type Guard struct {
 	allow    []netip.Prefix
 	ports    []uint16
@@ -35,8 +36,8 @@ type Guard struct {
 	public   *ssrf.Guardian
 }
 
-// NewGuard makes a guard. Allow lists the networks that are permitted with http and any port; ports are those of https
-// to the public, none meaning 443; a nil resolver is the system's.
+// NewGuard returns a guard. Allow lists the networks for which http and any port are permitted. Ports are the permitted
+// https ports of public addresses; none means 443. A nil resolver is the system's.
 func NewGuard(allow []netip.Prefix, ports []uint16, resolver *net.Resolver) *Guard {
 	if len(ports) == 0 {
 		ports = []uint16{443}
@@ -50,7 +51,7 @@ func NewGuard(allow []netip.Prefix, ports []uint16, resolver *net.Resolver) *Gua
 	}
 }
 
-// ParseAllow reads PLEAT_WEBHOOK_ALLOW: networks such as 10.1.0.0/16 or single addresses, joined by commas.
+// ParseAllow parses PLEAT_WEBHOOK_ALLOW: networks such as 10.1.0.0/16 or single addresses, separated by commas.
 func ParseAllow(text string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for item := range strings.SplitSeq(text, ",") {
@@ -77,13 +78,14 @@ func ParseAllow(text string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// Allowed reports whether the operator permits the address. Answers from such addresses are not stored.
+// Allowed reports whether the operator allows the address. Response bodies from such addresses are not stored.
 func (g *Guard) Allowed(ip netip.Addr) bool {
 	ip = ip.Unmap()
 	return slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// CheckAddr is nil where a delivery may go to the address, else wraps ErrBlocked and says what the address is.
+// CheckAddr returns nil if deliveries to the address are permitted, else an error that wraps ErrBlocked and describes
+// the address.
 func (g *Guard) CheckAddr(ip netip.Addr) error {
 	if !ip.IsValid() {
 		return fmt.Errorf("%w: no address", ErrBlocked)
@@ -104,7 +106,7 @@ func (g *Guard) CheckAddr(ip netip.Addr) error {
 	return nil
 }
 
-// isatap is the IPv4 address that an interface identifier of RFC 5214, section 6.1, carries.
+// isatap returns the IPv4 address that an interface identifier by RFC 5214, section 6.1, contains.
 func isatap(ip netip.Addr) (netip.Addr, bool) {
 	if !ip.Is6() {
 		return netip.Addr{}, false
@@ -116,7 +118,7 @@ func isatap(ip netip.Addr) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte(b[12:])), true
 }
 
-// describe says in words what kind of address is refused.
+// describe names the kind of a blocked address.
 func describe(ip netip.Addr) string {
 	switch {
 	case ip.IsUnspecified():
@@ -133,21 +135,21 @@ func describe(ip netip.Addr) string {
 	return "an address for special purposes"
 }
 
-// CheckURL checks a target when it is saved and returns it with its host in one spelling. Names are looked up: one that
-// leads to an address which is not permitted is refused; one that cannot be looked up passes, since the dial is checked
-// again. Field names the input for the message, which never quotes the path or query.
+// CheckURL checks a target when it is saved and returns it in canonical form. Host names are resolved: a name with a
+// blocked address only is refused; a name that cannot be resolved is accepted because every dial is checked again.
+// Field names the input in the error, which never quotes the path or query.
 func (g *Guard) CheckURL(ctx context.Context, field, raw string) (*url.URL, error) {
 	t, err := parseTarget(field, raw)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.judge(field, t, g.addresses(ctx, t)); err != nil {
+	if err := g.check(field, t, g.addresses(ctx, t)); err != nil {
 		return nil, err
 	}
 	return t.url, nil
 }
 
-// addresses is where a target leads now; empty where it cannot be looked up.
+// addresses resolves the host of a target; empty if that fails.
 func (g *Guard) addresses(ctx context.Context, t target) []netip.Addr {
 	if t.addr.IsValid() {
 		return []netip.Addr{t.addr}
@@ -164,9 +166,9 @@ func (g *Guard) addresses(ctx context.Context, t target) []netip.Addr {
 	return found
 }
 
-// judge holds a target against the rules. One allowed address vouches for a name, since the dial keeps to permitted
-// ones.
-func (g *Guard) judge(field string, t target, addrs []netip.Addr) error {
+// check applies the rules to a target and its addresses. One permitted address is enough for a name, because the dial
+// uses permitted addresses only.
+func (g *Guard) check(field string, t target, addrs []netip.Addr) error {
 	if slices.ContainsFunc(addrs, g.Allowed) {
 		return nil
 	}
@@ -180,7 +182,7 @@ func (g *Guard) judge(field string, t target, addrs []netip.Addr) error {
 			return pleat.Invalidf("%s leads to %s, which %s; only public addresses are taken, unless the operator "+
 				"names the network in PLEAT_WEBHOOK_ALLOW", field, a.Unmap(), what)
 		}
-		// Which address a name has inside is not the caller's to learn.
+		// The caller must not learn internal addresses of a name.
 		return pleat.Invalidf("%s: the host %s leads to an address that %s; only public addresses are taken, unless "+
 			"the operator names the network in PLEAT_WEBHOOK_ALLOW", field, pleat.Clip(t.host), what)
 	}
@@ -202,12 +204,12 @@ func portList(ports []uint16) string {
 	return strings.Join(words, " or ")
 }
 
-// Control is a net.Dialer's Control for https: it sees the address that is really dialled, after every look-up.
+// Control is the Control function of the net.Dialer for https. It sees the address that is dialled, after all look-ups.
 func (g *Guard) Control(network, address string, _ syscall.RawConn) error {
 	return g.checkDial(network, address, false)
 }
 
-// ControlPlain is Control for http, which only allowed networks may have.
+// ControlPlain is Control for http, which is permitted for allowed networks only.
 func (g *Guard) ControlPlain(network, address string, _ syscall.RawConn) error {
 	return g.checkDial(network, address, true)
 }

@@ -362,7 +362,7 @@ func FuzzCheckURL(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		first, err := parseTarget("target_url", raw)
 		if err == nil {
-			err = g.judge("target_url", first, literal(first))
+			err = g.check("target_url", first, literal(first))
 		}
 		if err != nil {
 			if pleat.CodeOf(err) != pleat.CodeInvalid || len(err.Error()) > 600 {

@@ -12,13 +12,14 @@ import (
 	"pleat"
 )
 
-// SchemaVersion of the delivered body. It rises when a field changes its meaning or goes; new fields do not raise it.
+// SchemaVersion is the version of the delivered body. It rises when a field changes its meaning or is removed, not when
+// one is added.
 const SchemaVersion = 1
 
-// MaxBody bounds a delivered body in bytes.
+// MaxBody is the limit of a delivered body in bytes.
 const MaxBody = 20_000
 
-// Format is how a body is wrapped.
+// Format is the envelope of a body.
 type Format string
 
 const (
@@ -31,13 +32,13 @@ type Body struct {
 	SchemaVersion int            `json:"schema_version"`
 	Event         BodyEvent      `json:"event"`
 	Mapping       map[string]any `json:"mapping"`
-	Source        any            `json:"source"` // *BodyFold, *BodyWorkflow, or {} where it could not be read
+	Source        any            `json:"source"` // *BodyFold, *BodyWorkflow, or {} if it could not be read
 	Problem       string         `json:"source_enrichment_error,omitempty"`
-	// Truncated lists the parts that were cut to keep the body under MaxBody; absent where nothing was.
+	// Truncated lists the parts that were cut to keep the body under MaxBody. It is omitted if nothing was cut.
 	Truncated []string `json:"truncated,omitempty"`
 }
 
-// BodyEvent is interface.md section 6.
+// BodyEvent is the event, section 7.3 of docs/interface.md.
 type BodyEvent struct {
 	ID         string         `json:"id"`
 	SourceKind string         `json:"source_kind"`
@@ -48,7 +49,7 @@ type BodyEvent struct {
 	Payload    map[string]any `json:"payload"`
 }
 
-// BodyFold is the source of a fold's event.
+// BodyFold is the source of an event of a fold.
 type BodyFold struct {
 	Job     BodyJob      `json:"job"`
 	Run     BodyRun      `json:"job_run"`
@@ -79,7 +80,7 @@ type BodyInput struct {
 	Parameters  map[string]any `json:"parameters"`
 }
 
-// BodyResult is one predicted structure: of a sequence, or of the whole complex, whose sequence_id is null.
+// BodyResult is one predicted structure: of one sequence, or of the whole complex (sequence_id is null).
 type BodyResult struct {
 	SequenceID   *string           `json:"sequence_id"`
 	SequenceType string            `json:"sequence_type"` // protein, rna, dna, ligand, or complex
@@ -93,7 +94,7 @@ type BodyPrediction struct {
 	IPTM      *float64 `json:"iptm_score"`
 }
 
-// BodyWorkflow is the source of a workflow's event.
+// BodyWorkflow is the source of an event of a workflow.
 type BodyWorkflow struct {
 	Workflow BodyWorkflowHead `json:"workflow"`
 	Input    map[string]any   `json:"input"`
@@ -121,27 +122,28 @@ type BodyPlot struct {
 	URL  string `json:"url"`
 }
 
-// Delivery is what a body is built from. At most one of Fold and Workflow is set; where neither could be read, Problem
-// says why and the event goes alone.
+// Delivery is the input of Build. At most one of Fold and Workflow is set. If neither could be read, Problem is the
+// reason and the body contains the event only.
 type Delivery struct {
 	Event    pleat.Event
 	Fold     *FoldSource
 	Workflow *WorkflowSource
 	Problem  string
 	Format   Format
-	Base     string // public base URL, of the CloudEvents source
+	Base     string // public base URL, for the CloudEvents source
 }
 
-// FoldSource is a job as it stood when its run ended.
+// FoldSource is a job at the end of its run.
 type FoldSource struct {
 	Job       pleat.Job
 	Run       pleat.Run
 	Artifacts []pleat.Artifact
-	// URL makes an artifact's link. It is called once per artifact and attempt, since links expire. Nil: no links.
+	// URL returns the link of an artifact. It is called once for each artifact and attempt because links expire. Nil:
+	// no links.
 	URL func(pleat.Artifact) string
 }
 
-// WorkflowSource is a workflow as it stood when it ended.
+// WorkflowSource is a workflow at its end.
 type WorkflowSource struct {
 	ID      pleat.WorkflowID
 	Type    string
@@ -152,7 +154,7 @@ type WorkflowSource struct {
 	Plots   []BodyPlot
 }
 
-// Ping is the event of a test delivery: one that a receiver's usual code accepts, with payload.test true.
+// Ping returns the event of a test delivery. Its payload.test is true.
 func Ping(id pleat.EventID, at time.Time) Delivery {
 	return Delivery{Event: pleat.Event{
 		ID: id, Source: pleat.SourceFold, SourceID: "00000000-0000-0000-0000-000000000000",
@@ -160,8 +162,8 @@ func Ping(id pleat.EventID, at time.Time) Delivery {
 	}}
 }
 
-// Build writes a delivery's body, under MaxBody bytes, and names its content type. It never fails on a source: what
-// cannot be carried is cut and named in truncated. No sequence, token or secret of the input is in it.
+// Build returns a delivery's body of at most MaxBody bytes and its content type. It does not fail for any source: what
+// does not fit is cut and listed in truncated. The body contains no sequence, token or secret of the input.
 func Build(d Delivery) (body []byte, contentType string, err error) {
 	c := cleaner{}
 	b := &Body{
@@ -205,7 +207,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z
 func foldBody(f *FoldSource, c cleaner) *BodyFold {
 	structural := f.Job.Constraints
 	structural.Webhooks = nil
-	raw, _ := json.Marshal(structural) // plain fields: cannot fail; what could leaves {}
+	raw, _ := json.Marshal(structural) // plain fields cannot fail; on an error {} remains
 	constraints := c.object(raw)
 	if w := c.object(f.Job.Constraints.Webhooks); len(w) > 0 {
 		constraints["webhooks"] = w
@@ -219,13 +221,13 @@ func foldBody(f *FoldSource, c cleaner) *BodyFold {
 		params["seed"] = f.Run.Seed
 	}
 	out := &BodyFold{
-		Job:     BodyJob{ID: string(f.Job.ID), Name: c.text(f.Job.Name), Status: string(f.Run.State)},
+		Job:     BodyJob{ID: string(f.Job.ID), Name: c.clean(f.Job.Name), Status: string(f.Run.State)},
 		Run:     BodyRun{ID: string(f.Run.ID), Model: f.Run.Model, WeightSet: f.Run.WeightSet},
 		Input:   BodyInput{Constraints: constraints, Parameters: c.tree(params)},
 		Results: []BodyResult{},
 	}
 	if x := f.Run.Failure; x != nil {
-		out.Run.Failure = &BodyFailure{Kind: string(x.Kind), Message: clip(c.text(x.Message), 500)}
+		out.Run.Failure = &BodyFailure{Kind: string(x.Kind), Message: clip(c.clean(x.Message), 500)}
 	}
 	if f.Run.Result == nil {
 		return out
@@ -258,7 +260,8 @@ func foldBody(f *FoldSource, c cleaner) *BodyFold {
 	return out
 }
 
-// links is one URL per kind for each sequence, and under "" those of the whole run. The first artifact of a kind wins.
+// links returns one URL for each kind of each sequence; the key "" has those of the whole run. The first artifact of a
+// kind wins.
 func (f *FoldSource) links() map[pleat.SequenceID]map[string]string {
 	out := map[pleat.SequenceID]map[string]string{}
 	if f.URL == nil {
@@ -305,13 +308,13 @@ func finite(f *float64) *float64 {
 	return f
 }
 
-// cut is one way to make a body smaller; once is false where there is nothing left to cut.
+// cut is one way to make a body smaller; once returns false if there is nothing left to cut.
 type cut struct {
 	part string
 	once func() bool
 }
 
-// cuts are in the order in which a receiver misses them least: what was asked goes before what came out.
+// cuts returns the cuts in the order of their value to a receiver: input is cut before results.
 func (b *Body) cuts() []cut {
 	out := []cut{{"event.payload", emptied(&b.Event.Payload)}}
 	switch s := b.Source.(type) {
@@ -351,7 +354,7 @@ func halved[T any](s *[]T) func() bool {
 	}
 }
 
-// dropArtifacts takes the links from half of the results that still have them, last ones first.
+// dropArtifacts removes the links from half of the results that have them, the last ones first.
 func (f *BodyFold) dropArtifacts() bool {
 	var with []int
 	for i := range f.Results {
@@ -365,7 +368,7 @@ func (f *BodyFold) dropArtifacts() bool {
 	return len(with) > 0
 }
 
-// encode writes the body in the delivery's format. Letters of HTML stay as they are: links are easier to read so.
+// encode encodes the body in the delivery's format, without escaping HTML characters, so that links stay readable.
 func (d *Delivery) encode(b *Body) ([]byte, string, error) {
 	if d.Format != FormatCloudEvents {
 		raw, err := marshal(b)

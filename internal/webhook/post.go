@@ -19,37 +19,37 @@ import (
 	"pleat"
 )
 
-// Bounds on one delivery.
+// Limits of one delivery.
 const (
 	DefaultTimeout = 15 * time.Second
-	readCap        = 16 << 10 // bytes of an answer's body that are read, and of its header
-	answerCap      = 1 << 10  // bytes of an answer that are kept
+	readCap        = 16 << 10 // bytes that are read of a response body, and of a header
+	answerCap      = 1 << 10  // bytes of a response that are stored
 )
 
-// Config of a Sender. Only Guard is required.
+// Config configures a Sender. Only Guard is required.
 type Config struct {
 	Guard        *Guard
-	Timeout      time.Duration     // over look-up, connect, TLS, request, header and body together; 0: DefaultTimeout
-	Roots        *x509.CertPool    // who may sign a receiver's certificate; nil: the system's
-	Certificates []tls.Certificate // shown to receivers that ask (mTLS)
-	// Proxy is an egress proxy that every delivery goes through. It does the dialling, so it must refuse private
-	// addresses itself; the guard can only check what the name leads to from here.
+	Timeout      time.Duration     // for look-up, connect, TLS, request, header and body together; 0: DefaultTimeout
+	Roots        *x509.CertPool    // certificate authorities of receivers; nil: the system's
+	Certificates []tls.Certificate // client certificates (mTLS)
+	// Proxy is an egress proxy for all deliveries. The proxy dials, so it must block private addresses itself; the
+	// guard checks only what the name resolves to here.
 	Proxy    *url.URL
-	IdleEach int              // idle connections kept per host; 0: 64
+	IdleEach int              // idle connections for each host; 0: 64
 	Clock    func() time.Time // nil: time.Now
 }
 
-// Sender posts deliveries. It is safe for concurrent use and keeps nothing but idle connections; Close lets them go.
+// Sender posts deliveries. It is safe for concurrent use. Its only state is idle connections; Close closes them.
 type Sender struct {
 	guard   *Guard
 	timeout time.Duration
 	clock   func() time.Time
 	proxied bool
 	secure  *http.Transport
-	plain   *http.Transport // http, for allowed networks; the guard's rule differs at dial
+	plain   *http.Transport // http, for allowed networks; it has another rule at dial
 }
 
-// NewSender makes a Sender.
+// NewSender returns a Sender.
 func NewSender(c Config) *Sender {
 	s := &Sender{guard: c.Guard, timeout: c.Timeout, clock: c.Clock, proxied: c.Proxy != nil}
 	if s.timeout <= 0 {
@@ -68,7 +68,7 @@ func NewSender(c Config) *Sender {
 	return s
 }
 
-// transport speaks HTTP/1.1 only: one request per connection at a time, so that one that hangs takes no other with it.
+// transport speaks HTTP/1.1 only: with one request at a time on a connection, a request that hangs blocks no other.
 func transport(c Config, timeout time.Duration) *http.Transport {
 	each := c.IdleEach
 	if each <= 0 {
@@ -95,7 +95,7 @@ func transport(c Config, timeout time.Duration) *http.Transport {
 	return t
 }
 
-// Close lets the idle connections go.
+// Close closes the idle connections.
 func (s *Sender) Close() {
 	s.secure.CloseIdleConnections()
 	s.plain.CloseIdleConnections()
@@ -104,14 +104,15 @@ func (s *Sender) Close() {
 // Request is one delivery to one endpoint.
 type Request struct {
 	URL         string // as CheckURL returned it
-	ID          string // webhook-id: the same for every attempt and replay
+	ID          string // webhook-id: the same for all attempts and redeliveries
 	Token       string // X-Webhook-Token; empty: none
-	Keys        []Key  // each signs; during a rotation the new one and the old
+	Keys        []Key  // each signs; during a rotation the new and the old one
 	Body        []byte
 	ContentType string // empty: application/json
 }
 
-// Timings is how long each phase of an attempt took; 0 where it did not happen, as on a connection that was kept.
+// Timings are the durations of the phases of an attempt; 0 if a phase did not take place, such as on a reused
+// connection.
 type Timings struct {
 	DNS     time.Duration `json:"dns"`
 	Connect time.Duration `json:"connect"`
@@ -123,27 +124,28 @@ type Timings struct {
 	Reused  bool          `json:"reused,omitempty"`
 }
 
-// Attempt is how one POST ended, in a form that may be stored and shown to the endpoint's owner. It holds no secret.
+// Attempt is the outcome of one POST in a form that can be stored and shown to the endpoint's owner. It contains no
+// secrets.
 type Attempt struct {
 	At      time.Time         `json:"at"`
-	Status  int               `json:"status,omitempty"`  // 0: no answer
+	Status  int               `json:"status,omitempty"`  // 0: no response
 	Error   Class             `json:"error,omitempty"`   // empty: delivered
-	Message string            `json:"message,omitempty"` // one sentence to Error
+	Message string            `json:"message,omitempty"` // one sentence about Error
 	Answer  string            `json:"answer,omitempty"`  // first bytes, printable; empty for allowed networks
-	Headers map[string]string `json:"headers,omitempty"` // a few of the answer's
+	Headers map[string]string `json:"headers,omitempty"` // a few response headers
 	Timings Timings           `json:"timings"`
-	// What the answer asks for.
+	// Requests of the receiver.
 	RetryAfter time.Duration `json:"retry_after,omitempty"`
-	Throttled  bool          `json:"throttled,omitempty"` // 429, 502, 504: leave the endpoint alone for a while
+	Throttled  bool          `json:"throttled,omitempty"` // 429, 502, 504: pause deliveries to the endpoint
 	Disable    bool          `json:"disable,omitempty"`   // 410, or webhook-delivery: disable
-	// webhook-delivery: abort-message: no further attempt of this one
+	// webhook-delivery: abort-message: no further attempt of this delivery
 	Abort bool `json:"abort,omitempty"`
 }
 
-// OK reports whether the receiver has the delivery.
+// OK reports whether the receiver has accepted the delivery.
 func (a Attempt) OK() bool { return a.Error == "" }
 
-// Outcome is the attempt as the breaker sees it.
+// Outcome returns the outcome for the circuit breaker.
 func (a Attempt) Outcome(probe bool) Outcome {
 	return Outcome{
 		OK: a.OK(), Throttled: a.Throttled, Refusal: a.Status == http.StatusTooManyRequests,
@@ -151,8 +153,8 @@ func (a Attempt) Outcome(probe bool) Outcome {
 	}
 }
 
-// Post makes one attempt. It never follows a redirect, reads at most 16 KiB and ends within the sender's timeout. The
-// only retry inside is that of a kept connection which the receiver had closed before any byte of an answer.
+// Post makes one attempt. It follows no redirect, reads at most 16 KiB and ends within the sender's timeout. It retries
+// only on a reused connection that the receiver closed before it sent any byte of a response.
 func (s *Sender) Post(parent context.Context, r Request) (a Attempt) {
 	start := s.clock()
 	a = Attempt{At: start}
@@ -178,23 +180,23 @@ func (s *Sender) Post(parent context.Context, r Request) (a Attempt) {
 	}
 	defer resp.Body.Close()
 	private = private || !s.proxied && s.guard.Allowed(tr.remote())
-	a.judge(resp, s.clock())
+	a.readStatus(resp, s.clock())
 	tr.done()
 	if a.Status == http.StatusSwitchingProtocols {
 		return a // its body is the bare connection, which no deadline ends
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, readCap))
 	if err != nil && a.OK() {
-		// A 2xx whose body does not end is no acknowledgement: the receiver may have died in the middle of its work.
+		// A 2xx response whose body does not end is not an acknowledgement: the receiver may have died while it worked.
 		a.Error, a.Message = classify(err, parent, ctx, phaseBody)
 	}
 	if !private {
-		a.keep(resp.Header, body, r)
+		a.record(resp.Header, body, r)
 	}
 	return a
 }
 
-// preflight checks, where a proxy will dial, what can be checked from here.
+// preflight makes the checks that are possible here if a proxy dials.
 func (s *Sender) preflight(ctx context.Context, t target) (private bool, err error) {
 	if !s.proxied {
 		return false, nil
@@ -203,7 +205,7 @@ func (s *Sender) preflight(ctx context.Context, t target) (private bool, err err
 	for _, a := range addrs {
 		private = private || s.guard.Allowed(a)
 	}
-	return private, s.guard.judge("the target", t, addrs)
+	return private, s.guard.check("the target", t, addrs)
 }
 
 func (s *Sender) send(ctx context.Context, tr *trace, u *url.URL, r Request, at time.Time) (*http.Response, error) {
@@ -227,8 +229,8 @@ func (s *Sender) send(ctx context.Context, tr *trace, u *url.URL, r Request, at 
 	if sig := Sign(r.ID, at, r.Body, r.Keys...); sig != "" {
 		h.Set(HeaderSignature, sig)
 	}
-	// An empty list is not sent; it tells the transport that this POST may be repeated on a fresh connection when a
-	// kept one turns out closed, which is true: receivers know repeats by their webhook-id.
+	// The empty list is not sent. It tells the transport that this POST may be repeated on a new connection if a reused
+	// one turns out to be closed. That is true: receivers recognise repetitions by their webhook-id.
 	h["Idempotency-Key"] = nil
 	if u.Scheme == "http" {
 		return s.plain.RoundTrip(req)
@@ -238,7 +240,7 @@ func (s *Sender) send(ctx context.Context, tr *trace, u *url.URL, r Request, at 
 
 var errRequest = errors.New("the request cannot be written")
 
-// phase is where an attempt stands, so that a timeout can say what took too long.
+// phase is the phase of an attempt, which a timeout names.
 type phase string
 
 const (
@@ -250,11 +252,11 @@ const (
 	phaseBody    phase = "body"
 )
 
-// trace times the phases. Its hooks may still be called by a dial that goes on after the attempt has ended.
+// trace measures the phases. A dial that continues after the end of the attempt may still call its hooks.
 type trace struct {
 	mu    sync.Mutex
 	start time.Time
-	since time.Time // start of the present phase
+	since time.Time // start of the current phase
 	at    phase
 	spent map[phase]time.Duration
 	reuse bool
@@ -262,13 +264,13 @@ type trace struct {
 	addr  netip.Addr
 }
 
-// newTrace reads the machine's clock: durations need the monotonic one.
+// newTrace uses the machine's clock because durations need the monotonic one.
 func newTrace() *trace {
 	now := time.Now()
 	return &trace{start: now, since: now, at: phaseConnect, spent: map[phase]time.Duration{}}
 }
 
-// enter ends the present phase and starts the next.
+// enter ends the current phase and starts the next one.
 func (t *trace) enter(p phase) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -282,7 +284,7 @@ func (t *trace) enter(p phase) {
 
 func (t *trace) hooks() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		// A phase that failed is the one the attempt ended in.
+		// An attempt that fails in a phase ends in that phase.
 		DNSStart: func(httptrace.DNSStartInfo) { t.enter(phaseDNS) },
 		DNSDone: func(i httptrace.DNSDoneInfo) {
 			if i.Err == nil {
@@ -305,7 +307,7 @@ func (t *trace) hooks() *httptrace.ClientTrace {
 			}
 		},
 		WroteRequest: func(i httptrace.WroteRequestInfo) {
-			if i.Err == nil && t.now() == phaseSend { // an answer may come before the request is out
+			if i.Err == nil && t.now() == phaseSend { // a response may arrive before the request is complete
 				t.enter(phaseWait)
 			}
 		},
@@ -327,7 +329,7 @@ func (t *trace) remote() netip.Addr {
 
 func (t *trace) done() { t.enter(phaseBody) }
 
-// timings closes the trace.
+// timings ends the trace.
 func (t *trace) timings() Timings {
 	t.enter(t.now())
 	t.mu.Lock()

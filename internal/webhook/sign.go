@@ -16,7 +16,7 @@ import (
 	"pleat"
 )
 
-// Prefixes of keys as text, and of signatures, in the Standard Webhooks specification.
+// Prefixes of keys and signatures in the Standard Webhooks specification.
 const (
 	prefixHMAC    = "whsec_" // a shared secret
 	prefixPrivate = "whsk_"  // an Ed25519 private key
@@ -25,10 +25,10 @@ const (
 	schemeEd25519 = "v1a,"
 )
 
-// Tolerance is how far a delivery's timestamp may be from the receiver's clock.
+// Tolerance is the largest difference between a delivery's timestamp and the receiver's clock.
 const Tolerance = 5 * time.Minute
 
-// The reasons why Verify refuses a delivery.
+// The errors of Verify.
 var (
 	ErrNoSignature  = errors.New("webhook-id, webhook-timestamp or webhook-signature is missing")
 	ErrBadTimestamp = errors.New("webhook-timestamp is not a whole number of seconds")
@@ -37,22 +37,22 @@ var (
 	ErrBadSignature = errors.New("no signature matches")
 )
 
-// Key signs or verifies deliveries: a shared secret (v1) or an Ed25519 key (v1a). Its printed form hides it; Text
-// gives it away. The zero value signs nothing and verifies nothing.
+// Key signs or verifies deliveries: a shared secret (v1) or an Ed25519 key (v1a). Printing hides it; Text returns it.
+// The zero value signs and verifies nothing.
 type Key struct {
 	secret  []byte
 	private ed25519.PrivateKey
 	public  ed25519.PublicKey
 }
 
-// NewKey makes a shared secret of 32 random bytes.
+// NewKey returns a shared secret of 32 random bytes.
 func NewKey() Key {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // never fails: crypto/rand ends the process instead
 	return Key{secret: b}
 }
 
-// NewKeyPair makes an Ed25519 key that signs. Its public half is what a receiver gets.
+// NewKeyPair returns an Ed25519 key that signs. Receivers get its public half.
 func NewKeyPair() Key {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -61,7 +61,7 @@ func NewKeyPair() Key {
 	return Key{private: private, public: public}
 }
 
-// ParseKey reads whsec_, whsk_ or whpk_ followed by base64. Secrets hold 24 to 64 bytes, as the specification asks.
+// ParseKey parses whsec_, whsk_ or whpk_ followed by base64. Secrets have 24 to 64 bytes, as the specification demands.
 func ParseKey(text string) (Key, error) {
 	prefix, body, _ := strings.Cut(text, "_")
 	b, err := base64.StdEncoding.DecodeString(body)
@@ -91,7 +91,7 @@ func ParseKey(text string) (Key, error) {
 	return Key{}, pleat.Invalidf("a signing secret with %s has %d bytes, which is not its length", prefix, len(b))
 }
 
-// Text is the key as a receiver or a sealed column holds it. It is the secret itself.
+// Text returns the key in the form for receivers and for storage. It is the secret itself.
 func (k Key) Text() string {
 	switch {
 	case k.private != nil:
@@ -102,7 +102,7 @@ func (k Key) Text() string {
 	return k.Public()
 }
 
-// Public is what a receiver needs to verify and cannot sign with; empty for a shared secret.
+// Public returns the public key, with which a receiver can verify but not sign; empty for a shared secret.
 func (k Key) Public() string {
 	if k.public == nil {
 		return ""
@@ -110,7 +110,7 @@ func (k Key) Public() string {
 	return prefixPublic + base64.StdEncoding.EncodeToString(k.public)
 }
 
-// String hides the key from logs and errors, whatever the verb.
+// String hides the key from logs and errors.
 func (k Key) String() string { return "[signing secret]" }
 
 // GoString is String.
@@ -119,7 +119,7 @@ func (k Key) GoString() string { return k.String() }
 // MarshalText hides the key from encoders.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// sign is one signature of the content, or "" where the key cannot sign.
+// sign returns one signature of the content, or "" if the key cannot sign.
 func (k Key) sign(content []byte) string {
 	switch {
 	case k.private != nil:
@@ -132,7 +132,7 @@ func (k Key) sign(content []byte) string {
 	return ""
 }
 
-// content is what is signed: id.timestamp.body.
+// content returns the signed bytes: id.timestamp.body.
 func content(id, timestamp string, body []byte) []byte {
 	b := make([]byte, 0, len(id)+len(timestamp)+2+len(body))
 	b = append(append(b, id...), '.')
@@ -140,8 +140,8 @@ func content(id, timestamp string, body []byte) []byte {
 	return append(b, body...)
 }
 
-// Sign is the value of webhook-signature: one signature per key, joined by spaces, so that a receiver with the old or
-// the new secret of a rotation accepts it.
+// Sign returns the value of webhook-signature: one signature for each key, separated by spaces. During a rotation,
+// receivers with the old and with the new secret accept it.
 func Sign(id string, at time.Time, body []byte, keys ...Key) string {
 	if len(keys) == 0 {
 		return ""
@@ -156,8 +156,8 @@ func Sign(id string, at time.Time, body []byte, keys ...Key) string {
 	return strings.Join(all, " ")
 }
 
-// Verify is what a receiver does: it accepts a delivery that any of the keys signed and whose timestamp is within
-// tolerance of now. The errors are those above.
+// Verify accepts a delivery that any of the keys signed and whose timestamp is within tolerance of now. Receivers call
+// it. It returns one of the errors above.
 func Verify(header http.Header, body []byte, now time.Time, tolerance time.Duration, keys ...Key) error {
 	id, timestamp, signatures := header.Get(HeaderID), header.Get(HeaderTimestamp), header.Get(HeaderSignature)
 	if id == "" || timestamp == "" || signatures == "" {
@@ -176,7 +176,7 @@ func Verify(header http.Header, body []byte, now time.Time, tolerance time.Durat
 	c := content(id, timestamp, body)
 	ok := 0
 	for n, s := range strings.Fields(signatures) {
-		if n == 16 { // more than any rotation needs: a stranger's header must not buy much work
+		if n == 16 { // more than any rotation needs; it limits the work for a hostile header
 			break
 		}
 		for _, k := range keys {
@@ -189,7 +189,7 @@ func Verify(header http.Header, body []byte, now time.Time, tolerance time.Durat
 	return nil
 }
 
-// matches is 1 where s is the key's signature of the content.
+// matches returns 1 if s is the key's signature of the content, else 0.
 func (k Key) matches(c []byte, s string) int {
 	if k.secret != nil {
 		return subtle.ConstantTimeCompare([]byte(k.sign(c)), []byte(s))
@@ -205,8 +205,8 @@ func (k Key) matches(c []byte, s string) int {
 	return 1
 }
 
-// CheckToken refuses a token that cannot stand in a header: 1 to 1024 printable ASCII characters without spaces at the
-// ends.
+// CheckToken returns an error for a token that cannot be a header value: it must have 1 to 1024 printable ASCII
+// characters without spaces at the ends.
 func CheckToken(field, token string) error {
 	if token == "" {
 		return pleat.Invalidf("%s is empty; it must hold the token to send as %s", field, HeaderToken)

@@ -1,11 +1,11 @@
-// Package words makes sentences about what a caller wrote: which known name it resembles, and how to show it. It stands
-// below the domain and the wire types, which may not import each other and both refuse requests in words.
+// Package words helps to write messages about a caller's input: the nearest known name, and text that is safe to print.
+// It is below the domain and the wire types, which both need it and must not import each other.
 package words
 
 import "strings"
 
-// Nearest is the name most like got, or "" where none is near enough to be worth suggesting. Of equally near ones it
-// is the first by the alphabet.
+// Nearest returns the name most similar to got, or "" if none is similar enough to suggest. Of equally similar names it
+// returns the first one in alphabetical order.
 func Nearest(got string, names []string) string {
 	got = strings.ToLower(got)
 	best, at := "", max(3, len(got)/2+1)
@@ -22,7 +22,7 @@ func Nearest(got string, names []string) string {
 	return best
 }
 
-// distance is Levenshtein's, on bytes; arguments past 64 bytes count as far apart.
+// distance is the Levenshtein distance in bytes; arguments longer than 64 bytes count as different.
 func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64
@@ -45,7 +45,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Clip shortens a caller's text for a message and strips what would not print, so that it is safe in a sentence or a
+// Clip shortens a caller's text for a message and replaces control characters, so that it is safe in a sentence or a
 // log line.
 func Clip(s string) string {
 	const most = 60
