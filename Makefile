@@ -38,10 +38,10 @@ lint: ## format, vet and lint alone
 	PLEAT_TEST_STEPS=lint scripts/test
 
 bench: ## speed of the service, each figure as a ratio to a ceiling measured beside it
-	scripts/with-postgres go run ./cmd/pleat bench
+	scripts/with-postgres go run ./cmd/pleat-bench
 
 bench-webhooks: ## speed of deliveries, alone, beside an endpoint that hangs, and with a long queue
-	scripts/with-postgres go run ./cmd/pleat bench --only webhook-speed,webhook-delay,webhook-neighbour,webhook-memory
+	scripts/with-postgres go run ./cmd/pleat-bench --only webhook-speed,webhook-delay,webhook-neighbour,webhook-memory
 
 bench-engines: ## ten small jobs through the service against ten calls of boltz predict, and what the service adds to a warm one
 	WITH_ENGINES=boltz PLEAT_TEST_BENCH=1 scripts/with-engines go test -count=1 -timeout 60m -v -run BenchEngines ./cmd/pleat

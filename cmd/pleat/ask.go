@@ -8,6 +8,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/config"
 )
 
 func askCmd() *cobra.Command {
@@ -26,7 +27,7 @@ question to be answered.`,
 	f.Bool("public", false, "let anyone read question and answer")
 	f.Bool("no-wait", false, "print the workflow's identifier and do not wait")
 	f.Bool("json", false, "print the task's result as JSON")
-	addFlags(f, "client")
+	config.AddFlags(f, config.Client)
 	return c
 }
 

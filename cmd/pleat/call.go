@@ -7,6 +7,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/config"
 )
 
 // onServer makes the command's run: a client, the call, and what it failed with in words. Keyless says that it works without
@@ -31,7 +32,7 @@ func onOne(cmd *cobra.Command, what string, keyless bool, do func(cmd *cobra.Com
 		}
 		return run(cmd, args)
 	}
-	addFlags(cmd.Flags(), "client")
+	config.AddFlags(cmd.Flags(), config.Client)
 	return cmd
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat/api"
+	"pleat/internal/app"
+	"pleat/internal/config"
 )
 
 // trpCage is the miniprotein TC10b, Protein Data Bank entry 2JOF (Barua et al., Protein Eng. Des. Sel. 21, 171, 2008).
@@ -33,23 +35,24 @@ func runDemo(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	defer os.RemoveAll(data)
-	cfg := DefaultConfig()
+	cfg := config.Default()
 	cfg.Data, cfg.Addr = data, "127.0.0.1:0"
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
 	type start struct {
-		process *process
-		url     string
+		app *app.App
+		url string
 	}
 	ready, ended := make(chan start, 1), make(chan error, 1)
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	go func() { ended <- serve(ctx, cfg, log, func(p *process, url string) { ready <- start{p, url} }) }()
+	opt := app.Options{Ready: func(a *app.App, url string) { ready <- start{a, url} }}
+	go func() { ended <- app.Serve(ctx, cfg, log, opt) }()
 	select {
 	case err := <-ended:
 		return err
 	case s := <-ready:
 		fmt.Fprintf(cmd.ErrOrStderr(), "serving on %s\n", s.url)
-		err = foldDemo(cmd, s.process, s.url)
+		err = foldDemo(cmd, s.app, s.url)
 	}
 	stop()
 	if serr := <-ended; err == nil {
@@ -59,8 +62,8 @@ func runDemo(cmd *cobra.Command, _ []string) error {
 }
 
 // foldDemo is what a user does: a key, a job, its progress, its files.
-func foldDemo(cmd *cobra.Command, p *process, url string) error {
-	key, err := createKey(cmd.Context(), p.store, "demo", "")
+func foldDemo(cmd *cobra.Command, a *app.App, url string) error {
+	key, err := app.CreateKey(cmd.Context(), a.Store, "demo", "")
 	if err != nil {
 		return err
 	}

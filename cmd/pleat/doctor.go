@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,7 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pleat/internal/app"
 	"pleat/internal/blob"
+	"pleat/internal/config"
 	"pleat/internal/store"
 )
 
@@ -41,14 +45,14 @@ func doctorCmd() *cobra.Command {
 			return nil
 		},
 	}
-	addFlags(c.Flags(), "store", "server", "node", "engine")
+	config.AddFlags(c.Flags(), config.Store, config.Server, config.Node, config.Engine)
 	return c
 }
 
 // doctor writes one line per check: ok, note, or WRONG with what to do.
 type doctor struct {
 	out   io.Writer
-	cfg   Config
+	cfg   config.Config
 	wrong int
 }
 
@@ -64,41 +68,43 @@ func (d *doctor) bad(what, format string, args ...any) {
 }
 
 func (d *doctor) configuration() {
-	if len(d.cfg.origin) == 0 {
-		d.ok("settings", "all at their defaults")
-	}
-	for _, o := range d.cfg.options() {
-		if from := d.cfg.origin[o.key]; from != "" {
-			d.ok("settings", "%s = %s (%s)", o.key, o.safe(), from)
+	changed := 0
+	for _, s := range d.cfg.Settings() {
+		if from := d.cfg.Origin(s.Key); from != "" {
+			changed++
+			d.ok("settings", "%s = %s (%s)", s.Key, s.Redacted(), from)
 		}
 	}
-	if d.cfg.Database != "" && !strings.HasPrefix(d.cfg.Database, "sqlite:") && d.cfg.SecretKey == "" {
-		d.bad("settings", "PLEAT_SECRET_KEY is not set, and every node of one PostgreSQL database needs the same: make one with openssl rand -hex 32")
+	if changed == 0 {
+		d.ok("settings", "all at their defaults")
+	}
+	if err := d.cfg.CheckSharedKey(); err != nil {
+		d.bad("settings", "%v", err)
 	}
 }
 
 func (d *doctor) machine() {
-	d.ok("machine", "%d cores, %s memory, %s/%s", runtime.NumCPU(), Bytes(machineMemory()), runtime.GOOS, runtime.GOARCH)
-	devices, err := d.cfg.devices(findDevices)
+	d.ok("machine", "%d cores, %s memory, %s/%s", runtime.NumCPU(), config.Bytes(config.MachineMemory()), runtime.GOOS, runtime.GOARCH)
+	devices, err := app.Devices(d.cfg)
 	if err != nil {
 		d.bad("devices", "%v", err)
 	}
 	for _, v := range devices {
-		d.ok("devices", "%s %s, %s", v.Name, v.ID, Bytes(v.Memory))
+		d.ok("devices", "%s %s, %s", v.Name, v.ID, config.Bytes(v.Memory))
 	}
-	engines, _, err := newEngines(d.cfg, newLog(io.Discard, d.cfg), nil)
+	engines, _, err := app.NewEngines(d.cfg, app.NewLog(io.Discard, d.cfg), nil)
 	if err != nil {
 		d.bad("engines", "%v", err)
 		return
 	}
 	defer engines.Close()
 	for _, name := range d.cfg.Engines {
-		if slices.Contains(engineNames, name) {
+		if slices.Contains(config.BuiltInEngines, name) {
 			continue
 		}
 		if _, m, err := findRunner(d.cfg, name); err == nil {
-			if here, all := d.cfg.weightsHere(m); here < all {
-				d.note("engines", "%s has %d of %d files of weights in %s; run: pleat engines install %s", name, here, all, d.cfg.weightsDir(m), name)
+			if here, all := app.WeightsPresent(d.cfg, m); here < all {
+				d.note("engines", "%s has %d of %d files of weights in %s; run: pleat engines install %s", name, here, all, d.cfg.WeightsDir(m.Engine), name)
 			}
 		}
 	}
@@ -147,16 +153,16 @@ func (d *doctor) folder() {
 	case err != nil:
 		d.bad("disk", "%v", err)
 	case free < diskWrong:
-		d.bad("disk", "%s are left below %s; make room before jobs fail", Bytes(free), d.cfg.Data)
+		d.bad("disk", "%s are left below %s; make room before jobs fail", config.Bytes(free), d.cfg.Data)
 	case free < diskNote:
-		d.note("disk", "%s are left below %s", Bytes(free), d.cfg.Data)
+		d.note("disk", "%s are left below %s", config.Bytes(free), d.cfg.Data)
 	default:
-		d.ok("disk", "%s are left below %s", Bytes(free), d.cfg.Data)
+		d.ok("disk", "%s are left below %s", config.Bytes(free), d.cfg.Data)
 	}
 }
 
 func (d *doctor) database(ctx context.Context) {
-	if path, ok := strings.CutPrefix(d.cfg.databaseURL(), "sqlite:"); ok {
+	if path, ok := d.cfg.SQLitePath(); ok {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			d.note("database", "%s does not exist yet; pleat serve makes it", path)
 			return
@@ -164,7 +170,7 @@ func (d *doctor) database(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	s, err := store.Open(ctx, d.cfg.databaseURL(), store.Options{})
+	s, err := store.Open(ctx, d.cfg.DatabaseURL(), store.Options{})
 	if err != nil {
 		d.bad("database", "%v", err)
 		return
@@ -219,7 +225,7 @@ func (d *doctor) workers(ctx context.Context, s *store.Store) {
 }
 
 func (d *doctor) artifacts(ctx context.Context) {
-	address := d.cfg.blobAddress()
+	address := d.cfg.BlobAddress()
 	if path, ok := strings.CutPrefix(address, "dir:"); ok {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			d.note("artifacts", "%s does not exist yet; pleat serve makes it", path)
@@ -233,4 +239,23 @@ func (d *doctor) artifacts(ctx context.Context) {
 		return
 	}
 	d.ok("artifacts", "%s", address)
+}
+
+// alignments says where sequences go.
+func (d *doctor) alignments() {
+	switch {
+	case d.cfg.MSAServer != "":
+		u, _ := url.Parse(d.cfg.MSAServer) // was checked
+		d.note("alignments", "the protein sequences of jobs for models that take alignments are sent to %s", u.Host)
+	case d.cfg.MSACommand != "":
+		if _, err := exec.LookPath(d.cfg.MSACommand); err != nil {
+			d.bad("alignments", "%s cannot be run: %v", d.cfg.MSACommand, err)
+		} else if _, err := os.Stat(d.cfg.MSADatabase); err != nil {
+			d.bad("alignments", "there is nothing to search: %v", err)
+		} else {
+			d.ok("alignments", "%s searches %s", d.cfg.MSACommand, d.cfg.MSADatabase)
+		}
+	default:
+		d.ok("alignments", "none are made, and no sequence leaves this machine for them")
+	}
 }

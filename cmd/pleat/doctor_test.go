@@ -18,7 +18,12 @@ func run(t *testing.T, env map[string]string, args ...string) (code int, stdout,
 		t.Setenv(k, v)
 	}
 	var out, errs bytes.Buffer
-	code = Main(context.Background(), args, strings.NewReader(""), &out, &errs)
+	root := newRoot(nil)
+	root.SetArgs(args)
+	root.SetIn(strings.NewReader(""))
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	code = execute(context.Background(), root)
 	return code, out.String(), errs.String()
 }
 

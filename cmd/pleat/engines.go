@@ -13,8 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat"
+	"pleat/internal/app"
+	"pleat/internal/config"
 	"pleat/internal/engine"
-	"pleat/internal/engine/builtin"
 	"pleat/internal/engine/runner"
 )
 
@@ -58,7 +59,7 @@ func enginesListCmd() *cobra.Command {
 		},
 	}
 	c.Flags().Bool("json", false, "print JSON")
-	addFlags(c.Flags(), "store", "engine")
+	config.AddFlags(c.Flags(), config.Store, config.Engine)
 	return c
 }
 
@@ -69,17 +70,17 @@ func dash(s string) string {
 	return s
 }
 
-func listEngines(c Config) []engineEntry {
+func listEngines(c config.Config) []engineEntry {
 	var out []engineEntry
-	for _, e := range []engine.Engine{builtin.Mini{}, builtin.Calvados{}, builtin.Analyst{}} {
+	for _, e := range app.BuiltIn() {
 		m := e.Models()[0]
 		out = append(out, engineEntry{Name: m.Name, State: "built in", Device: m.Device, Models: []string{m.Name}, Licence: m.Licence})
 	}
-	found, wrong := runner.Manifests(c.runnersDir())
+	found, wrong := runner.Manifests(c.RunnersDir())
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		m := found[name]
 		e := engineEntry{Name: name, State: "installed", Device: m.Device, Weights: weightsState(c, m)}
-		if _, ok := c.python(m); !ok {
+		if _, ok := app.Python(c, m); !ok {
 			e.State = "not installed"
 		} else if m.Venv == "" {
 			e.State = "needs nothing"
@@ -101,8 +102,8 @@ func listEngines(c Config) []engineEntry {
 }
 
 // weightsState says how many of an engine's files of weights are there.
-func weightsState(c Config, m *runner.Manifest) string {
-	here, all := c.weightsHere(m)
+func weightsState(c config.Config, m *runner.Manifest) string {
+	here, all := app.WeightsPresent(c, m)
 	if all == 0 {
 		return ""
 	}
@@ -110,8 +111,8 @@ func weightsState(c Config, m *runner.Manifest) string {
 }
 
 // findRunner is the folder of runners that a name means: its own, its engine's, or one of its models'.
-func findRunner(c Config, name string) (string, *runner.Manifest, error) {
-	found, wrong := runner.Manifests(c.runnersDir())
+func findRunner(c config.Config, name string) (string, *runner.Manifest, error) {
+	found, wrong := runner.Manifests(c.RunnersDir())
 	if err := wrong[name]; err != nil {
 		return "", nil, err
 	}
@@ -126,14 +127,14 @@ func findRunner(c Config, name string) (string, *runner.Manifest, error) {
 			return folder, m, nil
 		}
 	}
-	if slices.Contains(engineNames, name) {
+	if slices.Contains(config.BuiltInEngines, name) {
 		return "", nil, usagef("the engine %s is built in: there is nothing to install or to check", name)
 	}
-	hint := ""
+	hint := "."
 	if n := pleat.Nearest(name, names); n != "" {
 		hint = fmt.Sprintf("; did you mean %q?", n)
 	}
-	return "", nil, usagef("there is no engine %q in %s%s There are %s", pleat.Clip(name), c.runnersDir(), stop(hint), strings.Join(names, ", "))
+	return "", nil, usagef("there is no engine %q in %s%s There are %s", pleat.Clip(name), c.RunnersDir(), hint, strings.Join(names, ", "))
 }
 
 // A peptide that every model of proteins takes: the A chain of human insulin.
@@ -163,14 +164,14 @@ times: the first run loads the model, the second has it. It needs no database an
 		},
 	}
 	c.Flags().String("model", "", "the model to check; empty: the engine's first that folds")
-	addFlags(c.Flags(), "store", "engine")
+	config.AddFlags(c.Flags(), config.Store, config.Engine)
 	return c
 }
 
-func checkEngine(cmd *cobra.Command, c Config, name, model string) error {
+func checkEngine(cmd *cobra.Command, c config.Config, name, model string) error {
 	c.Engines, c.LogLevel = []string{name}, "info"
-	log := newLog(cmd.ErrOrStderr(), c)
-	engines, _, err := newEngines(c, log, cmd.ErrOrStderr())
+	log := app.NewLog(cmd.ErrOrStderr(), c)
+	engines, _, err := app.NewEngines(c, log, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

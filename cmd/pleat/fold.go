@@ -16,7 +16,9 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/config"
 	"pleat/internal/format"
+	"pleat/internal/msa"
 )
 
 func foldCmd() *cobra.Command {
@@ -57,7 +59,7 @@ each on its own. A file of several jobs makes them all. Interrupting leaves the 
 	f.Bool("public", false, "let anyone read the results")
 	f.Bool("no-cache", false, "compute it even where an earlier run of the same input, parameters and seed could answer")
 	f.Bool("no-wait", false, "print the job's identifier and do not wait")
-	addFlags(f, "client")
+	config.AddFlags(f, config.Client)
 	return c
 }
 
@@ -246,4 +248,48 @@ func scores(res api.Results) [][]string {
 		}
 	}
 	return rows
+}
+
+// bringAlignments puts the files of --alignment into a new item of the caller's library, from which the job is made; empty where
+// there are none.
+func bringAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (string, error) {
+	paths, _ := cmd.Flags().GetStringArray("alignment")
+	if len(paths) == 0 {
+		return "", nil
+	}
+	if len(jobs) != 1 {
+		return "", usagef("--alignment is for one job, and the file holds %d", len(jobs))
+	}
+	for _, p := range paths { // before anything is made
+		in, err := os.Open(p)
+		if err != nil {
+			return "", err
+		}
+		err = msa.Check(in)
+		in.Close()
+		if err != nil {
+			return "", fmt.Errorf("%s is no alignment: %w", p, err)
+		}
+	}
+	item, err := c.CreateItem(cmd.Context(), api.CreateItem{Name: clip("alignment of "+jobs[0].Name, pleat.MaxName), FileType: "a3m", Origin: "pleat fold"})
+	if err != nil {
+		return "", explain(c, err)
+	}
+	for i, p := range paths {
+		if err := upload(cmd, c, item.ID, fmt.Sprintf("%d.a3m", i+1), p); err != nil {
+			_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item.ID)
+			return "", explain(c, err)
+		}
+	}
+	return item.ID, nil
+}
+
+func upload(cmd *cobra.Command, c *api.Client, item, name, path string) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = c.UploadFile(cmd.Context(), item, name, in)
+	return err
 }

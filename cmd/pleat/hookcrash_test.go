@@ -22,16 +22,16 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// Where PLEAT_TEST_FAULT is STEP:N, this program, which is the test binary, kills itself at the N-th time that a delivery
-// comes to the step. The program that users get has no such thing.
-func init() {
+// crashStep returns what ends this process, which is the test binary, at a step of a delivery: where PLEAT_TEST_FAULT is
+// STEP:N, at the N-th time that a delivery reaches the step. The released program has nothing like it.
+func crashStep() func(name string) {
 	step, text, ok := strings.Cut(os.Getenv("PLEAT_TEST_FAULT"), ":")
 	at, err := strconv.ParseInt(text, 10, 64)
 	if !ok || err != nil {
-		return
+		return nil
 	}
 	var n atomic.Int64
-	courierStep = func(name string) {
+	return func(name string) {
 		if name == step && n.Add(1) == at {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}

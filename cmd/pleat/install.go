@@ -17,7 +17,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
+	"pleat/internal/app"
+	"pleat/internal/config"
 	"pleat/internal/engine/runner"
 )
 
@@ -53,14 +56,14 @@ already stays. Where the network does not allow a download it says which file to
 	}
 	c.Flags().Bool("yes", false, "do not ask")
 	c.Flags().Bool("no-weights", false, "leave the weights out")
-	addFlags(c.Flags(), "store", "engine")
+	config.AddFlags(c.Flags(), config.Store, config.Engine)
 	return c
 }
 
 // install is one run of the command.
 type install struct {
 	cmd       *cobra.Command
-	cfg       Config
+	cfg       config.Config
 	name      string
 	manifest  *runner.Manifest
 	noWeights bool
@@ -93,7 +96,7 @@ func (i *install) run() error {
 		return err
 	}
 	if left > 0 {
-		return fmt.Errorf("%d files of weights are missing; run the command again, or put them into %s", left, i.cfg.weightsDir(i.manifest))
+		return fmt.Errorf("%d files of weights are missing; run the command again, or put them into %s", left, i.cfg.WeightsDir(i.manifest.Engine))
 	}
 	i.say("%s is installed; try it with: pleat engines check %s", i.name, i.name)
 	return nil
@@ -103,7 +106,7 @@ func (i *install) run() error {
 func (i *install) missing() []runner.WeightFile {
 	var out []runner.WeightFile
 	for _, w := range i.manifest.Weights {
-		if _, err := os.Stat(filepath.Join(i.cfg.weightsDir(i.manifest), w.File)); err != nil {
+		if _, err := os.Stat(filepath.Join(i.cfg.WeightsDir(i.manifest.Engine), w.File)); err != nil {
 			out = append(out, w)
 		}
 	}
@@ -128,7 +131,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 	for _, w := range missing {
 		size := "size not known"
 		if w.Bytes > 0 {
-			size = Bytes(w.Bytes).String()
+			size = config.Bytes(w.Bytes).String()
 			known += w.Bytes
 		} else {
 			unknown++
@@ -150,9 +153,9 @@ func (i *install) announce(missing []runner.WeightFile) error {
 	if err != nil {
 		return err
 	}
-	i.say("  %s are free below %s", Bytes(free), i.cfg.Data)
+	i.say("  %s are free below %s", config.Bytes(free), i.cfg.Data)
 	if known+known/10 > free {
-		return fmt.Errorf("the weights need %s and %s are free; set weights to a larger disk", Bytes(known), Bytes(free))
+		return fmt.Errorf("the weights need %s and %s are free; set weights to a larger disk", config.Bytes(known), config.Bytes(free))
 	}
 	return nil
 }
@@ -172,7 +175,7 @@ func countRequirements(path string) (int, error) {
 }
 
 func (i *install) python() string {
-	path, _ := i.cfg.python(i.manifest)
+	path, _ := app.Python(i.cfg, i.manifest)
 	return path
 }
 
@@ -266,7 +269,7 @@ func (i *install) fetchAll(ctx context.Context, missing []runner.WeightFile) (le
 		return 0, nil
 	}
 	for _, w := range missing {
-		to := filepath.Join(i.cfg.weightsDir(i.manifest), w.File)
+		to := filepath.Join(i.cfg.WeightsDir(i.manifest.Engine), w.File)
 		if w.URL == "" {
 			i.say("%s has no address; put it to %s", w.File, to)
 			left++
@@ -388,4 +391,13 @@ func (r *progressReader) Read(b []byte) (int, error) {
 		r.watch.Reset(stallAfter)
 	}
 	return n, err
+}
+
+// diskFree is how many bytes an ordinary user may still write under a path.
+func diskFree(path string) (int64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return 0, err
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // their types differ between systems
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat/api"
+	"pleat/internal/config"
 	"pleat/internal/format"
 )
 
@@ -39,7 +40,7 @@ func jobsList() *cobra.Command {
 	f.StringVar(&filter.Status, "status", "", "only jobs in this state, such as RUNNING")
 	f.StringVar(&filter.Query, "query", "", "only jobs whose name holds this")
 	f.Bool("json", false, "print JSON")
-	addFlags(f, "client")
+	config.AddFlags(f, config.Client)
 	return c
 }
 

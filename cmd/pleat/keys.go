@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat"
-	"pleat/internal/seal"
+	"pleat/internal/app"
+	"pleat/internal/config"
 	"pleat/internal/store"
 )
 
@@ -22,7 +23,7 @@ func withStore(cmd *cobra.Command, fn func(ctx context.Context, s *store.Store) 
 	if err != nil {
 		return err
 	}
-	s, err := openMigrated(cmd.Context(), c, newLog(cmd.ErrOrStderr(), c))
+	s, err := app.OpenMigrated(cmd.Context(), c, app.NewLog(cmd.ErrOrStderr(), c))
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func keysCreate() *cobra.Command {
 			user, _ := f.GetString("user")
 			label, _ := f.GetString("label")
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				key, err := createKey(ctx, s, user, label)
+				key, err := app.CreateKey(ctx, s, user, label)
 				if err != nil {
 					return err
 				}
@@ -65,24 +66,8 @@ func keysCreate() *cobra.Command {
 	f.String("user", "", "whose key it is")
 	f.String("label", "", "what the key is for")
 	f.Int("user-quota", 0, "give the user a daily quota of their own; negative: the server's again")
-	addFlags(f, "store")
+	config.AddFlags(f, config.Store)
 	return c
-}
-
-// createKey makes a key for a user and returns it. Only its hash is stored.
-func createKey(ctx context.Context, s *store.Store, user, label string) (string, error) {
-	u, err := s.EnsureUser(ctx, user)
-	if err != nil {
-		return "", err
-	}
-	if label != "" {
-		if err := pleat.CheckName("label", label); err != nil {
-			return "", err
-		}
-	}
-	key := seal.NewKey()
-	_, err = s.CreateKey(ctx, u.ID, seal.Prefix(key), seal.HashKey(key), label)
-	return key, err
 }
 
 func keysList() *cobra.Command {
@@ -112,7 +97,7 @@ func keysList() *cobra.Command {
 	f := c.Flags()
 	f.String("user", "", "only this user's")
 	f.Bool("json", false, "print JSON")
-	addFlags(f, "store")
+	config.AddFlags(f, config.Store)
 	return c
 }
 
@@ -189,6 +174,6 @@ func keysRevoke() *cobra.Command {
 			})
 		},
 	}
-	addFlags(c.Flags(), "store")
+	config.AddFlags(c.Flags(), config.Store)
 	return c
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -17,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat"
+	"pleat/internal/app"
+	"pleat/internal/config"
 )
 
 // Exit codes. A job that ends without a result has its own, so that scripts can tell it from a server that does not answer.
@@ -29,29 +30,33 @@ const (
 	exitInterrupted = 130 // interrupted; a job that was followed goes on
 )
 
-func main() {
+func main() { os.Exit(runProcess(nil)) }
+
+// runProcess runs the command line of this process and returns its exit code. SIGINT and SIGTERM end the context of the
+// command. See serveCmd for deliveryStep.
+func runProcess(deliveryStep func(name string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	return execute(ctx, newRoot(deliveryStep))
 }
 
-// Main runs one command line and returns its exit code. The context ends when the process is asked to stop.
-func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRoot()
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+// execute runs the command line of root, writes its error as one sentence and returns its exit code.
+func execute(ctx context.Context, root *cobra.Command) int {
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
 	}
 	var code *exit
-	if !errors.As(err, &code) {
+	var usage app.UsageError
+	switch {
+	case errors.As(err, &code):
+	case errors.As(err, &usage):
+		code = &exit{exitUsage, err}
+	default:
 		code = &exit{exitFailed, err}
 	}
 	if msg := sentence(code.err); msg != "" {
-		fmt.Fprintln(stderr, "pleat: "+msg)
+		fmt.Fprintln(root.ErrOrStderr(), "pleat: "+msg)
 	}
 	return code.code
 }
@@ -86,9 +91,10 @@ const about = `pleat folds proteins with AI models, as a service of your own.
 Settings come from a YAML file (--config), the environment (PLEAT_…) and flags; later ones win.
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the job ended without a result, 4 a verified run differs, 130 interrupted.`
 
-func newRoot() *cobra.Command {
+// newRoot returns the program. See serveCmd for deliveryStep.
+func newRoot(deliveryStep func(name string)) *cobra.Command {
 	root := group("pleat", "Folds proteins with AI models, as a service of your own", about,
-		serveCmd(), workerCmd(), demoCmd(), foldCmd(), askCmd(), mdCmd(), jobsCmd(), verifyCmd(), workflowsCmd(), keysCmd(), modelsCmd(), enginesCmd(), webhooksCmd(), secretsCmd(), doctorCmd(), migrateCmd(), benchCmd())
+		serveCmd(deliveryStep), workerCmd(), demoCmd(), foldCmd(), askCmd(), mdCmd(), jobsCmd(), verifyCmd(), workflowsCmd(), keysCmd(), modelsCmd(), enginesCmd(), webhooksCmd(), secretsCmd(), doctorCmd(), migrateCmd())
 	root.Version = pleat.Version
 	root.SetVersionTemplate("pleat {{.Version}}\n")
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -134,8 +140,8 @@ func exactly(names ...string) cobra.PositionalArgs {
 }
 
 // configure reads a command's settings.
-func configure(cmd *cobra.Command) (Config, error) {
-	c, err := loadConfig(cmd.Flags(), os.Environ())
+func configure(cmd *cobra.Command) (config.Config, error) {
+	c, err := config.Load(cmd.Flags(), os.Environ())
 	if err != nil {
 		return c, &exit{exitUsage, err}
 	}

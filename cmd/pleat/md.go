@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat/api"
+	"pleat/internal/config"
 )
 
 func mdCmd() *cobra.Command {
@@ -51,7 +52,7 @@ Times are written with a unit: 500ps, 1ns, 0.5us.`,
 	f.String("name", "", "name of the workflow")
 	f.String("out", "", "folder for the files; absent: md-WORKFLOW")
 	f.Bool("no-wait", false, "print the workflow's identifier and do not wait")
-	addFlags(f, "client")
+	config.AddFlags(f, config.Client)
 	return c
 }
 

@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"pleat/internal/app"
+	"pleat/internal/config"
 )
 
 func migrateCmd() *cobra.Command {
@@ -17,12 +20,12 @@ func migrateCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := openStore(cmd.Context(), c, newLog(cmd.ErrOrStderr(), c))
+			s, err := app.OpenStore(cmd.Context(), c, app.NewLog(cmd.ErrOrStderr(), c))
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			from, to, err := migrate(cmd.Context(), s)
+			from, to, err := app.Migrate(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
@@ -34,6 +37,6 @@ func migrateCmd() *cobra.Command {
 			return nil
 		},
 	}
-	addFlags(c.Flags(), "store")
+	config.AddFlags(c.Flags(), config.Store)
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat/api"
+	"pleat/internal/config"
 )
 
 func modelsCmd() *cobra.Command {
@@ -29,6 +30,6 @@ func modelsCmd() *cobra.Command {
 		}),
 	}
 	c.Flags().Bool("json", false, "print JSON")
-	addFlags(c.Flags(), "client")
+	config.AddFlags(c.Flags(), config.Client)
 	return c
 }

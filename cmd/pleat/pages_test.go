@@ -178,7 +178,7 @@ func shellWords(line string) []string {
 
 // parses reports whether a command line names a command that exists, with flags that it has.
 func parses(args []string) error {
-	root := newRoot()
+	root := newRoot(nil)
 	root.SetOut(io.Discard)
 	root.SetErr(io.Discard)
 	cmd, rest, err := root.Find(args)

@@ -16,8 +16,11 @@ import (
 
 // In the scenarios this test binary is the program.
 func TestMain(m *testing.M) {
-	testscript.Main(tests{m}, map[string]func(){"pleat": main})
+	testscript.Main(tests{m}, map[string]func(){"pleat": program})
 }
+
+// program is main with the faults of the crash tests.
+func program() { os.Exit(runProcess(crashStep())) }
 
 // tests removes in the end what all of them shared.
 type tests struct{ *testing.M }
@@ -60,8 +63,6 @@ func runScenarios(t *testing.T, dialect string, fresh func(testing.TB) string) {
 		Cmds: words,
 		Condition: func(name string) (bool, error) {
 			switch name {
-			case "race":
-				return raceEnabled, nil
 			case "sqlite", "postgres":
 				return name == dialect, nil
 			}

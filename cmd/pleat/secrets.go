@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pleat"
+	"pleat/internal/config"
 	"pleat/internal/seal"
 	"pleat/internal/store"
 )
@@ -30,10 +29,10 @@ one away and restart again. Links that the old key signed end with it.`,
 			if err != nil {
 				return err
 			}
-			if c.SecretKey == "" && !strings.HasPrefix(c.databaseURL(), "sqlite:") {
+			if _, ok := c.SQLitePath(); !ok && c.SecretKey == "" {
 				return usagef("PLEAT_SECRET_KEY is not set; it must hold the new key and the old one, separated by a comma")
 			}
-			ring, err := seal.Load(c.SecretKey, filepath.Join(c.Data, "secret.key"))
+			ring, err := seal.Load(c.SecretKey, c.SecretKeyFile())
 			if err != nil {
 				return err
 			}
@@ -49,6 +48,6 @@ one away and restart again. Links that the old key signed end with it.`,
 			})
 		},
 	}
-	addFlags(c.Flags(), "store")
+	config.AddFlags(c.Flags(), config.Store)
 	return c
 }

@@ -17,6 +17,8 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/app"
+	"pleat/internal/config"
 	"pleat/internal/webhook"
 )
 
@@ -40,7 +42,7 @@ The server must allow the network, as make run does for loopback: PLEAT_WEBHOOK_
 			if err != nil {
 				return err
 			}
-			keys, err := c.listenKeys()
+			keys, err := c.VerificationKeys()
 			if err != nil {
 				return err
 			}
@@ -88,7 +90,7 @@ func (l *listener) serve(ctx context.Context, addr string) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s; choose another address with --listen: %w", pleat.Clip(addr), err)
 	}
-	fmt.Fprintln(l.out, "listening on "+reachable(listen.Addr()))
+	fmt.Fprintln(l.out, "listening on "+app.LocalURL(listen.Addr()))
 	srv := &http.Server{Handler: http.HandlerFunc(l.receive), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, MaxHeaderBytes: 32 << 10}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(listen) }()
@@ -238,7 +240,7 @@ func webhooksList() *cobra.Command {
 	fl.IntVar(&f.Limit, "limit", 50, "how many, at most 200")
 	fl.StringVar(&f.Cursor, "cursor", "", "where the page before ended")
 	fl.Bool("json", false, "print JSON")
-	addFlags(fl, "client")
+	config.AddFlags(fl, config.Client)
 	return c
 }
 
@@ -314,7 +316,7 @@ func webhooksRedeliver() *cobra.Command {
 	f.StringVar(&in.Status, "status", "", "those SUCCEEDED or FAILED")
 	f.StringVar(&in.Since, "since", "", "those of events from this time on, such as 2026-01-02T15:04:05Z")
 	f.StringVar(&in.SourceID, "job", "", "those of this job")
-	addFlags(f, "client")
+	config.AddFlags(f, config.Client)
 	return c
 }
 
@@ -331,7 +333,7 @@ func webhooksTest() *cobra.Command {
 			return awaitAttempt(cmd, c, d.ID)
 		}),
 	}
-	addFlags(c.Flags(), "client")
+	config.AddFlags(c.Flags(), config.Client)
 	return c
 }
 

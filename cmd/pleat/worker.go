@@ -3,16 +3,17 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"pleat"
+	"pleat/internal/app"
+	"pleat/internal/config"
 )
 
 func workerCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker",
-		Short: "Work on jobs without serving the API",
-		Long: `Works on the jobs of a database until it is interrupted or asked to stop; running jobs then go back to the queue. Any number of
-workers may share a database, on one machine or many; those on other machines need PostgreSQL, artifacts that all can reach (--blobs),
-and the same PLEAT_SECRET_KEY.`,
+		Short: "Run jobs without serving the API",
+		Long: `Runs the jobs of a database until it is interrupted or asked to stop. Jobs that are running then return to the
+queue. Any number of workers may share a database, on one machine or on several. Workers on other machines need
+PostgreSQL, an artifact store that all of them can reach (--blobs), and the same PLEAT_SECRET_KEY.`,
 		Example: `  pleat worker --database postgres://pleat@db.example.org/pleat --blobs s3://pleat --slots 2`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -20,20 +21,9 @@ and the same PLEAT_SECRET_KEY.`,
 			if err != nil {
 				return err
 			}
-			log := newLog(cmd.ErrOrStderr(), c)
-			p, err := openProcess(cmd.Context(), c, log, false)
-			if err != nil {
-				return err
-			}
-			defer p.close()
-			pool, err := p.pool()
-			if err != nil {
-				return err
-			}
-			log.Info("working", "version", pleat.Version, "database", p.store.Dialect(), "slots", c.Slots)
-			return pool.Run(cmd.Context())
+			return app.Work(cmd.Context(), c, app.NewLog(cmd.ErrOrStderr(), c))
 		},
 	}
-	addFlags(c.Flags(), "store", "node", "engine")
+	config.AddFlags(c.Flags(), config.Store, config.Node, config.Engine)
 	return c
 }

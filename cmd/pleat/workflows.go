@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat/api"
+	"pleat/internal/config"
 )
 
 func workflowsCmd() *cobra.Command {
@@ -39,7 +40,7 @@ func workflowsList() *cobra.Command {
 	f.StringVar(&filter.Type, "type", "", "only this kind: qna_v1 or md")
 	f.StringVar(&filter.SourceJob, "job", "", "only those about this job")
 	f.Bool("json", false, "print JSON")
-	addFlags(f, "client")
+	config.AddFlags(f, config.Client)
 	return c
 }
 

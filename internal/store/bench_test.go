@@ -22,7 +22,7 @@ func BenchmarkCreateJob(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("%s/alone=%v", name, each), func(b *testing.B) {
 				ctx := context.Background()
-				s, err := store.Open(ctx, fresh(b), store.Options{CommitEach: each})
+				s, err := store.Open(ctx, fresh(b), store.Options{CommitGroup: map[bool]int{true: 1}[each]})
 				if err != nil {
 					b.Fatal(err)
 				}

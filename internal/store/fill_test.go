@@ -12,12 +12,22 @@ import (
 	"pleat/internal/store/storetest"
 )
 
+// eachAddress runs fn on a fresh store of every database, with its address.
+func eachAddress(t *testing.T, fn func(t *testing.T, s *store.Store, address string)) {
+	for name, fresh := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			address := fresh(t)
+			fn(t, storetest.OpenAt(t, address, nil), address)
+		})
+	}
+}
+
 // What Fill makes reads like what the verbs make.
 func TestFill(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
-		if err := s.Fill(ctx, u, 21); err != nil {
+		if err := storetest.Fill(ctx, address, u, 21); err != nil {
 			t.Fatal(err)
 		}
 		for _, table := range []string{"job", "run", "task", "attempt", "artifact"} {
@@ -27,10 +37,10 @@ func TestFill(t *testing.T) {
 		}
 		made := create(t, s, u, "newest")
 		rows, err := s.ListJobs(ctx, u, store.Filter{Limit: 50})
-		if err != nil || len(rows) != 12 || rows[0].ID != made.Job || rows[1].ID != store.FilledJob(20) {
+		if err != nil || len(rows) != 12 || rows[0].ID != made.Job || rows[1].ID != storetest.FilledJob(20) {
 			t.Fatalf("%d rows, %v: %+v", len(rows), err, rows)
 		}
-		v, err := s.View(ctx, store.FilledJob(20))
+		v, err := s.View(ctx, storetest.FilledJob(20))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +68,7 @@ func TestReadOfAGoneCaller(t *testing.T) {
 
 // A view in two reads says what one moment's says, whatever becomes of the job, and never that it has ended without its files.
 func TestEndedView(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		same := func(job pleat.JobID, state pleat.State, files int) {
@@ -85,11 +95,11 @@ func TestEndedView(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(stopped.Job, pleat.StateStopped, 0)
-		if err := s.Fill(ctx, u, 41); err != nil {
+		if err := storetest.Fill(ctx, address, u, 41); err != nil {
 			t.Fatal(err)
 		}
 		for i := 0; i <= 40; i += 2 { // every second job is the user's
-			job, deleted := store.FilledJob(i), make(chan error, 1)
+			job, deleted := storetest.FilledJob(i), make(chan error, 1)
 			go func() { deleted <- s.DeleteJob(ctx, u, job) }()
 			for over := false; !over; {
 				select {

@@ -55,8 +55,8 @@ func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error 
 	s.db.SetMaxOpenConns(n)
 	s.db.SetMaxIdleConns(n)
 	s.sqlite = &writer{s: s, dsn: writing, db: wdb, conn: conn, ops: make(chan *op, maxGroup), quit: make(chan struct{}), group: maxGroup}
-	if opt.CommitEach {
-		s.sqlite.group = 1
+	if opt.CommitGroup > 0 {
+		s.sqlite.group = opt.CommitGroup
 	}
 	s.sqlite.wg.Add(1)
 	go s.sqlite.run()

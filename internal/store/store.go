@@ -26,8 +26,8 @@ type Options struct {
 	Clock     func() time.Time // nil: time.Now
 	Log       *slog.Logger     // nil: discards
 	ReadConns int              // connections for reading; 0: chosen by the machine
-	// CommitEach ends every SQLite transaction by itself instead of grouping those that wait. It exists to be measured against.
-	CommitEach bool
+	// CommitGroup is how many SQLite transactions that wait share one commit at most; 0: 512.
+	CommitGroup int
 }
 
 // Store is a database with verbs. It is safe for use by many goroutines. Make one with Open.

@@ -32,7 +32,7 @@ func (b *bench) create(ctx context.Context, d benchDatabase) (err error) {
 		return err
 	}}
 	if d.name == "sqlite" {
-		alone, err := b.house(ctx, d, store.Options{CommitEach: true})
+		alone, err := b.house(ctx, d, store.Options{CommitGroup: 1})
 		if err != nil {
 			return err
 		}

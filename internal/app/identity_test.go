@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"os"
@@ -12,22 +12,22 @@ import (
 // A process that starts again is the same worker; two that run at once are two.
 func TestIdentity(t *testing.T) {
 	dir := t.TempDir()
-	a, lockA, err := takeIdentity(dir)
+	a, lockA, err := lockIdentity(dir)
 	if err != nil || !pleat.IsUUID(string(a)) {
 		t.Fatalf("%q, %v", a, err)
 	}
-	b, lockB, err := takeIdentity(dir)
+	b, lockB, err := lockIdentity(dir)
 	if err != nil || b == a || !pleat.IsUUID(string(b)) {
 		t.Fatalf("the second process is %q, the first %q, %v", b, a, err)
 	}
 	lockA.release()
-	again, lockA, err := takeIdentity(dir)
+	again, lockA, err := lockIdentity(dir)
 	if err != nil || again != a {
 		t.Fatalf("started again it is %q, not %q: %v", again, a, err)
 	}
 	lockA.release()
 	lockB.release()
-	if c, lockC, err := takeIdentity(dir); err != nil || c != a {
+	if c, lockC, err := lockIdentity(dir); err != nil || c != a {
 		t.Fatalf("%q, %v", c, err)
 	} else {
 		lockC.release()
@@ -40,12 +40,12 @@ func TestIdentityMended(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "node-0.lock"), []byte("0189"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	id, held, err := takeIdentity(dir)
+	id, held, err := lockIdentity(dir)
 	if err != nil || !pleat.IsUUID(string(id)) {
 		t.Fatalf("%q, %v", id, err)
 	}
 	held.release()
-	if again, held, err := takeIdentity(dir); err != nil || again != id {
+	if again, held, err := lockIdentity(dir); err != nil || again != id {
 		t.Fatalf("%q is not %q, %v", again, id, err)
 	} else {
 		held.release()
@@ -53,7 +53,7 @@ func TestIdentityMended(t *testing.T) {
 }
 
 func TestIdentityNeedsAFolder(t *testing.T) {
-	if _, _, err := takeIdentity(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "identity") {
+	if _, _, err := lockIdentity(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "identity") {
 		t.Errorf("error is %v", err)
 	}
 }

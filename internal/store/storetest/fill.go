@@ -1,10 +1,15 @@
-package store
+package storetest
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"pleat"
+	"pleat/internal/store"
 )
 
 // filledPrefix begins the ids that Fill makes: version 7, of a day before this service existed, so that every job made by
@@ -14,20 +19,25 @@ const filledPrefix = "01800000-0000-7000-8000-"
 // FilledJob is the id of the i-th job that Fill makes, counted from 0.
 func FilledJob(i int) pleat.JobID { return pleat.JobID(fmt.Sprintf("%s%012d", filledPrefix, i)) }
 
-// Fill makes n completed jobs as CreateJob, Claim and FinishRun leave them, but for their progress and events: every second
-// one is the owner's, the others belong to 997 users that have no account. It exists to be measured against.
-func (s *Store) Fill(ctx context.Context, owner pleat.UserID, n int) error {
+// Fill writes n completed jobs into the database at an address, as CreateJob, Claim and FinishRun leave them but without
+// progress and events. Every second job is the owner's; the others belong to 997 users without an account.
+func Fill(ctx context.Context, address string, owner pleat.UserID, n int) error {
 	const most = 20_000 // per transaction
-	now := s.now()
+	db, err := openRaw(address)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	now := time.Now().UnixMicro()
 	for from := 0; from < n; from += most {
 		to := min(from+most, n) - 1
-		err := s.write(ctx, "fill", func(t *tx) error {
+		err := db.write(ctx, func(exec func(text string, args ...any) error) error {
 			for _, q := range fills {
 				args := []any{from, to, now}
 				if q.owned {
 					args = append(args, owner)
 				}
-				if _, err := t.exec(q.text, args...); err != nil {
+				if err := exec(q.text, args...); err != nil {
 					return err
 				}
 			}
@@ -37,12 +47,46 @@ func (s *Store) Fill(ctx context.Context, owner pleat.UserID, n int) error {
 			return err
 		}
 	}
-	if s.dialect != "postgres" {
+	if db.sqlite {
 		return nil
 	}
-	// What its autovacuum does in time.
-	_, err := s.db.ExecContext(ctx, "VACUUM (ANALYZE)")
-	return unavailable("fill", err)
+	_, err = db.ExecContext(ctx, "VACUUM (ANALYZE)") // as autovacuum does later
+	return err
+}
+
+// rawDB writes to the database of a store without the store's verbs.
+type rawDB struct {
+	*sql.DB
+	sqlite bool
+}
+
+func openRaw(address string) (*rawDB, error) {
+	path, sqlite := strings.CutPrefix(address, "sqlite:")
+	if !sqlite {
+		db, err := sql.Open("pgx", address)
+		return &rawDB{db, false}, err
+	}
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
+	return &rawDB{db, true}, err
+}
+
+// write runs fn in a transaction. Parameters are written as $1 in the text.
+func (db *rawDB) write(ctx context.Context, fn func(exec func(text string, args ...any) error) error) error {
+	t, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	err = fn(func(text string, args ...any) error {
+		if db.sqlite {
+			text = strings.ReplaceAll(text, "$", "?")
+		}
+		_, err := t.ExecContext(ctx, text, args...)
+		return err
+	})
+	if err != nil {
+		return errors.Join(err, t.Rollback())
+	}
+	return t.Commit()
 }
 
 // fills make one row per job in each table. $1 and $2 are the first job and the last, $3 is the time now, $4 the owner.
@@ -79,30 +123,35 @@ var fills = func() (out []struct {
 const sha256Text = "5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f"
 
 // FillDeliveries queues n deliveries to an endpoint, each of an event of its own of one run, as the ends of runs leave them.
-// They are numbered from a number that no earlier call for the endpoint reached. It exists to be measured against.
-func (s *Store) FillDeliveries(ctx context.Context, e Endpoint, job pleat.JobID, run pleat.RunID, from, n int) error {
+// They are numbered from a number that no earlier call for the endpoint reached.
+func FillDeliveries(ctx context.Context, address string, e store.Endpoint, job pleat.JobID, run pleat.RunID, from, n int) error {
 	const (
 		numbers = "WITH RECURSIVE n (i) AS (SELECT CAST($1 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < CAST($2 AS bigint) - 1) "
 		id      = "CAST($3 AS text) || substr(CAST(1000000000000 + i AS text), 2)"
 	)
 	first := e.ID[:24]
-	return s.write(ctx, "fill deliveries", func(t *tx) error {
-		t.notify(deliveryTopic)
+	db, err := openRaw(address)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	now := time.Now().UnixMicro()
+	return db.write(ctx, func(exec func(text string, args ...any) error) error {
 		for _, q := range []struct {
 			text string
 			args []any
 		}{
 			{`INSERT INTO event (id, account_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id)
 				SELECT ` + id + `, CAST($4 AS text), 'fold_job', CAST($5 AS text), CAST($6 AS text), 'on_complete', 'COMPLETED', '', CAST($7 AS bigint), '' FROM n`,
-				[]any{from, from + n, first, e.Owner, job, run, t.now}},
+				[]any{from, from + n, first, e.Owner, job, run, now}},
 			{`INSERT INTO delivery (id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id, run_id, event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at, updated_at)
 				SELECT ` + id + ", CAST($4 AS text), " + id + `, '', CAST($8 AS text), 'custom_http', 'fold_job', CAST($5 AS text), CAST($6 AS text), 'on_complete', 'fill:' || ` + id + `, 'PENDING', '', 0, CAST($7 AS bigint), 0, '', CAST($7 AS bigint), CAST($7 AS bigint) FROM n`,
-				[]any{from, from + n, first, e.Owner, job, run, t.now, e.ID}},
+				[]any{from, from + n, first, e.Owner, job, run, now, e.ID}},
 			{`INSERT INTO task (id, kind, lane, account_id, share, turn, subject, state, attempt, tries, max_tries, memory, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
 				SELECT ` + id + `, 'deliver', 'deliver/' || CAST($5 AS text), CAST($4 AS text), CAST($5 AS text), i, ` + id + `, 'queued', 0, 0, 10, 0, CAST($6 AS bigint), 0, '', 0, '', 0, CAST($6 AS bigint), 0 FROM n`,
-				[]any{from, from + n, first, e.Owner, e.ID, t.now}},
+				[]any{from, from + n, first, e.Owner, e.ID, now}},
 		} {
-			if _, err := t.exec(numbers+q.text, q.args...); err != nil {
+			if err := exec(numbers+q.text, q.args...); err != nil {
 				return err
 			}
 		}

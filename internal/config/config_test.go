@@ -1,17 +1,15 @@
-package main
+package config
 
 import (
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -22,7 +20,7 @@ var update = flag.Bool("update", false, "write the generated pages of docs/ inst
 func allFlags(t *testing.T, args ...string) *pflag.FlagSet {
 	t.Helper()
 	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	addFlags(f, "store", "server", "node", "engine", "client")
+	AddFlags(f, Store, Server, Node, Engine, Client)
 	if err := f.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -36,19 +34,19 @@ func TestLayers(t *testing.T) {
 	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := loadConfig(allFlags(t, "--config", path, "--addr", "127.0.0.1:3", "--rate", "2.5"),
+	got, err := Load(allFlags(t, "--config", path, "--addr", "127.0.0.1:3", "--rate", "2.5"),
 		[]string{"PLEAT_QUOTA=6", "PLEAT_ADDR=127.0.0.1:2", "PLEAT_SECRET_KEY=" + strings.Repeat("ab", 32), "HOME=/x", "PLEAT_SERVICE_HOST=10.0.0.1", "PLEAT_PORT_8080_TCP=x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := DefaultConfig()
+	want := Default()
 	want.Quota, want.Slots, want.Addr, want.Work = 6, 3, "127.0.0.1:3", false
 	want.Hosts, want.MaxBody, want.Rate = []string{"a.example.org", "b.example.org"}, 2<<20, 2.5
 	want.SecretKey = strings.Repeat("ab", 32)
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Config{})); d != "" {
 		t.Error(d)
 	}
-	if got.origin["quota"] != "PLEAT_QUOTA" || got.origin["addr"] != "--addr" || got.origin["slots"] != "slots in "+path {
+	if got.Origin("quota") != "PLEAT_QUOTA" || got.Origin("addr") != "--addr" || got.Origin("slots") != "slots in "+path {
 		t.Errorf("origins are %v", got.origin)
 	}
 }
@@ -58,7 +56,7 @@ func TestConfigFromVariable(t *testing.T) {
 	if err := os.WriteFile(path, []byte("quota: 5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := loadConfig(allFlags(t), []string{"PLEAT_CONFIG=" + path})
+	got, err := Load(allFlags(t), []string{"PLEAT_CONFIG=" + path})
 	if err != nil || got.Quota != 5 {
 		t.Errorf("quota is %d, %v; want 5", got.Quota, err)
 	}
@@ -133,7 +131,7 @@ func TestBadSettings(t *testing.T) {
 			c.want = strings.ReplaceAll(c.want, "FILE", path)
 			args = []string{"--config", path}
 		}
-		_, err := loadConfig(allFlags(t, args...), c.env)
+		_, err := Load(allFlags(t, args...), c.env)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v %v %v: error is %v; want %q", c.yaml, c.env, c.args, err, c.want)
 		}
@@ -145,18 +143,20 @@ func TestBadSettings(t *testing.T) {
 
 // What is shown of a configuration holds none of its secrets.
 func TestSecretsAreNotShown(t *testing.T) {
-	c := DefaultConfig()
-	for _, o := range c.options() {
-		if o.secret != "" {
-			o.value.SetString("postgres://u:hushhush@h/d")
+	c := Default()
+	for _, o := range c.Settings() {
+		if o.IsSecret() {
+			if err := o.Set("postgres://u:hushhush@h/d"); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	secrets := 0
-	for _, o := range c.options() {
-		if strings.Contains(o.safe(), "hushhush") {
-			t.Errorf("%s is shown as %s", o.key, o.safe())
+	for _, o := range c.Settings() {
+		if strings.Contains(o.Redacted(), "hushhush") {
+			t.Errorf("%s is shown as %s", o.Key, o.Redacted())
 		}
-		if o.secret != "" {
+		if o.IsSecret() {
 			secrets++
 		}
 	}
@@ -166,13 +166,13 @@ func TestSecretsAreNotShown(t *testing.T) {
 }
 
 func TestEveryFieldCanBeSet(t *testing.T) {
-	c := DefaultConfig()
-	for _, o := range c.options() {
-		if err := set(o.value, show(o.value)); err != nil {
-			t.Errorf("%s: its default does not read back: %v", o.key, err)
+	c := Default()
+	for _, o := range c.Settings() {
+		if err := o.Set(o.String()); err != nil {
+			t.Errorf("%s: its default does not read back: %v", o.Key, err)
 		}
 	}
-	if d := cmp.Diff(DefaultConfig(), c, cmpopts.IgnoreUnexported(Config{}), cmpopts.EquateEmpty()); d != "" {
+	if d := cmp.Diff(Default(), c, cmpopts.IgnoreUnexported(Config{}), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("defaults change when they are read back:\n%s", d)
 	}
 }
@@ -196,11 +196,13 @@ func generated(t *testing.T, page, want string) {
 	}
 }
 
+const page = "../../docs/configuration.md"
+
 func TestConfigurationIsDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Configuration
 
-<!-- Written from cmd/pleat/config.go by make docs; a test compares the two. -->
+<!-- Written from internal/config by make docs; a test compares the two. -->
 
 Each setting has a key in a YAML file, a variable and a flag; a flag wins over the environment, the environment over the file. The
 file is named by ` + "`--config`" + ` or ` + "`PLEAT_CONFIG`" + `. Unknown keys and unknown variables that begin with ` + "`PLEAT_`" + ` are refused, with the
@@ -209,85 +211,75 @@ Secrets are never logged nor shown by ` + "`pleat doctor`" + `; those without a 
 users of a machine can read its command lines.
 
 `)
-	c := DefaultConfig()
-	for _, g := range []struct{ group, title, text string }{
-		{"store", "Data", "Read by every command that opens the database: serve, worker, keys, doctor, migrate."},
-		{"node", "Node", "Read by `pleat serve` and `pleat worker`."},
-		{"engine", "Engines", "Read by `pleat serve`, `pleat worker` and `pleat engines`."},
-		{"server", "Server", "Read by `pleat serve`."},
-		{"client", "Client", "Read by the commands that call a server: fold, jobs, models."},
+	c := Default()
+	for _, g := range []struct {
+		group       Group
+		title, text string
+	}{
+		{Store, "Data", "Read by every command that opens the database: serve, worker, keys, doctor, migrate."},
+		{Node, "Node", "Read by `pleat serve` and `pleat worker`."},
+		{Engine, "Engines", "Read by `pleat serve`, `pleat worker` and `pleat engines`."},
+		{Server, "Server", "Read by `pleat serve`."},
+		{Client, "Client", "Read by the commands that call a server: fold, jobs, models."},
 	} {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Key | Default | Variable | Flag | Meaning |\n|---|---|---|---|---|\n", g.title, g.text)
-		for _, o := range c.options() {
-			if o.group != g.group {
+		for _, o := range c.Settings() {
+			if o.Group != g.group {
 				continue
 			}
 			def, flag := "", "none"
-			if v := show(o.value); v != "" {
+			if v := o.String(); v != "" {
 				def = "`" + v + "`"
 			}
-			if o.flagged() {
-				flag = "`--" + o.key + "`"
+			if o.HasFlag() {
+				flag = "`--" + o.Key + "`"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s |\n", o.key, def, variable(o.key), flag, o.doc)
+			fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s |\n", o.Key, def, o.Variable(), flag, o.Doc)
 		}
 		b.WriteString("\n")
 	}
 	b.WriteString("## Example\n\n```yaml\naddr: 0.0.0.0:8080\npublic-url: https://fold.example.org\ndata: /var/lib/pleat\ndatabase: postgres://pleat@db.example.org/pleat\nquota: 100\nslots: 2\n```\n")
-	generated(t, "configuration.md", b.String())
+	if *update {
+		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(b.String(), string(got)); d != "" {
+		t.Errorf("docs/configuration.md differs from the code; write it with: make docs\n%s", d)
+	}
 }
 
 // The example in the reference must be one that the program takes.
 func TestConfigurationExample(t *testing.T) {
-	page, err := os.ReadFile("../../docs/configuration.md")
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
 	yaml, _, ok := strings.Cut(rest, "```")
 	path := filepath.Join(t.TempDir(), "pleat.yaml")
 	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil || !ok {
 		t.Fatal(err, ok)
 	}
-	if c, err := loadConfig(allFlags(t, "--config", path), nil); err != nil || c.Quota != 100 {
+	if c, err := Load(allFlags(t, "--config", path), nil); err != nil || c.Quota != 100 {
 		t.Errorf("quota %d, %v", c.Quota, err)
 	}
 }
 
-func TestCommandsAreDocumented(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("# Commands\n\n<!-- Written from the commands by make docs; a test compares the two. -->\n\n" +
-		"What a command reads besides its flags stands in [configuration.md](configuration.md).\n\n" +
-		"Exit codes: 0 done, 1 failed (one sentence on standard error says why), 2 wrong usage or configuration, 3 the job ended without\n" +
-		"a result, 4 a run that pleat verify repeated differs, 130 interrupted.\n\n")
-	var walk func(c *cobra.Command)
-	walk = func(c *cobra.Command) {
-		if c.Runnable() && !c.HasSubCommands() {
-			text := c.Long
-			if text == "" {
-				text = c.Short + "."
-			}
-			fmt.Fprintf(&b, "## %s\n\n%s\n\n```\n%s\n```\n\n", c.CommandPath(), text, strings.TrimSpace(c.UsageString()))
-		}
-		for _, sub := range c.Commands() {
-			if !sub.Hidden && sub.Name() != "help" {
-				walk(sub)
-			}
-		}
-	}
-	walk(newRoot())
-	generated(t, "commands.md", strings.TrimRight(b.String(), "\n")+"\n")
-}
-
 // Every setting is documented, in one sentence that begins small, and belongs to a group.
 func TestOptionsHaveDocs(t *testing.T) {
-	c := DefaultConfig()
-	for _, o := range c.options() {
-		if o.doc == "" || strings.HasSuffix(o.doc, ".") {
-			t.Errorf("%s: its doc must be a sentence without its full stop, not %q", o.key, o.doc)
+	c := Default()
+	for _, o := range c.Settings() {
+		if o.Doc == "" || strings.HasSuffix(o.Doc, ".") {
+			t.Errorf("%s: its doc must be a sentence without its full stop, not %q", o.Key, o.Doc)
 		}
-		if reflect.ValueOf(o.group).IsZero() {
-			t.Errorf("%s belongs to no group", o.key)
+		if o.Group == "" {
+			t.Errorf("%s belongs to no group", o.Key)
 		}
 	}
 }

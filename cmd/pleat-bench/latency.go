@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/app"
 	"pleat/internal/blob"
+	"pleat/internal/config"
 	"pleat/internal/store"
 )
 
@@ -139,7 +141,7 @@ func (h *benchHouse) workElsewhere(ctx context.Context, began func(pleat.RunID, 
 	if err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(ctx, self, "bench", "--worker", h.dir)
+	c := exec.CommandContext(ctx, self, "--worker", h.dir)
 	c.Env = append(os.Environ(), "PLEAT_DATABASE="+h.database)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
@@ -177,9 +179,9 @@ func benchWork(ctx context.Context, dir, database string, in io.Reader, out, std
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { _, _ = io.Copy(io.Discard, in); stop() }() // ends with the parent, whatever ends that
-	quiet := DefaultConfig()
+	quiet := config.Default()
 	quiet.LogLevel = "warn"
-	log := newLog(stderr, quiet)
+	log := app.NewLog(stderr, quiet)
 	s, err := store.Open(ctx, database, store.Options{Log: log})
 	if err != nil {
 		return err

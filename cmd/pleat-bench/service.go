@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/app"
 	"pleat/internal/blob"
+	"pleat/internal/config"
 	"pleat/internal/engine"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/seal"
@@ -85,7 +87,7 @@ func (b *bench) house(ctx context.Context, d benchDatabase, opt store.Options) (
 		return h, err
 	}
 	h.ends = append(h.ends, logFile.Close)
-	h.log = newLog(logFile, DefaultConfig())
+	h.log = app.NewLog(logFile, config.Default())
 	address, drop, err := d.fresh(ctx, h.dir)
 	if err != nil {
 		return h, err
@@ -104,7 +106,7 @@ func (b *bench) house(ctx context.Context, d benchDatabase, opt store.Options) (
 	}
 	for i := range benchClients {
 		name := fmt.Sprintf("bench-%02d", i)
-		key, err := createKey(ctx, h.store, name, "")
+		key, err := app.CreateKey(ctx, h.store, name, "")
 		if err != nil {
 			return h, err
 		}

@@ -19,8 +19,10 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/config"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/storetest"
 	"pleat/internal/webhook"
 	"pleat/internal/work"
 )
@@ -127,7 +129,7 @@ func (b *bench) hookHouse(ctx context.Context, d benchDatabase, hang bool) (_ *h
 
 // deliver runs a courier until the function returned is called.
 func (h *hookHouse) deliver(ctx context.Context) (stop func() error) {
-	links := seal.Links{Ring: h.ring, Base: "http://" + h.addr, For: linkFor}
+	links := seal.Links{Ring: h.ring, Base: "http://" + h.addr, For: 24 * time.Hour}
 	c := work.NewCourier(work.CourierConfig{ID: "bench/deliver", Base: links.Base, Link: links.URL, Log: h.log}, h.store, h.ring, h.sender)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -385,14 +387,14 @@ func (b *bench) hookMemory(ctx context.Context, d benchDatabase) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.say, "  %s with a short queue, after %d deliveries\n", Bytes(short), h.sink.total.Load()-base)
+	fmt.Fprintf(b.say, "  %s with a short queue, after %d deliveries\n", config.Bytes(short), h.sink.total.Load()-base)
 	base = h.sink.total.Load()
 	long, err := h.peak(ctx, runs, hookQueued, time.Duration(hookMemoryFor*b.seconds*float64(time.Second)))
 	if err != nil {
 		return err
 	}
 	told := h.sink.total.Load() - base
-	b.atMost(benchLine{what: fmt.Sprintf("memory over a queue of %d deliveries", hookQueued), database: d.name, figure: Bytes(long).String() + fmt.Sprintf(", %d delivered", told), beside: "over 4000 " + Bytes(short).String()},
+	b.atMost(benchLine{what: fmt.Sprintf("memory over a queue of %d deliveries", hookQueued), database: d.name, figure: config.Bytes(long).String() + fmt.Sprintf(", %d delivered", told), beside: "over 4000 " + config.Bytes(short).String()},
 		float64(long)/float64(short), hookFlat)
 	return nil
 }
@@ -433,7 +435,7 @@ func (h *hookHouse) refill(ctx context.Context, runs []store.ClaimedTask, queued
 	}
 	for i := range h.ends {
 		e, c := h.ends[i], byUser[h.users[i]]
-		if err := h.store.FillDeliveries(ctx, e, c.Fold.Job, c.Fold.Run, h.filled, queued/len(h.ends)); err != nil {
+		if err := storetest.FillDeliveries(ctx, h.database, e, c.Fold.Job, c.Fold.Run, h.filled, queued/len(h.ends)); err != nil {
 			return err
 		}
 	}

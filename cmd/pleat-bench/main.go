@@ -1,3 +1,13 @@
+// Command pleat-bench measures the speed of the service on this machine. It is not shipped.
+//
+// It runs the same store, server and pools as pleat, with an engine that does nothing, and compares each figure with a
+// ceiling that it measures in the same run.
+//
+//   - main.go: the command, its parts and the table of results.
+//   - service.go: a service over a fresh database.
+//   - fill.go: large databases.
+//   - load.go: clients, rates and quantiles.
+//   - speed.go, latency.go, rows.go, memory.go, webhooks.go: the parts.
 package main
 
 import (
@@ -6,11 +16,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,11 +30,21 @@ import (
 	"pleat"
 )
 
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := benchCmd().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pleat-bench:", err)
+		os.Exit(1)
+	}
+}
+
 func benchCmd() *cobra.Command {
 	b := &bench{}
 	var worker string
 	c := &cobra.Command{
-		Use:   "bench",
+		Use:   "pleat-bench",
 		Short: "Measure the speed of the service on this machine",
 		Long: `Measures the service with an engine that does nothing, each figure beside a ceiling taken in the same run on the same machine, and
 prints a table in Markdown with the target of each. It exits with 1 if a target is missed. It works in a fresh folder, which it removes,
@@ -31,20 +53,22 @@ one.
 
 The parts are create, read, latency, rows and memory, and those of deliveries, which are measured only if they are named:
 webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. Other work on the machine disturbs all of them.`,
-		Example: `  scripts/with-postgres pleat bench
-  pleat bench --only create,read --report-only`,
-		Args: exactly(),
+		Example: `  scripts/with-postgres go run ./cmd/pleat-bench
+  go run ./cmd/pleat-bench --only create,read --report-only`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if worker != "" {
 				return benchWork(cmd.Context(), worker, os.Getenv("PLEAT_DATABASE"), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			for _, name := range b.only {
 				if !slices.Contains(benchNames(), name) {
-					return usagef("--only names %q; there are %s", pleat.Clip(name), strings.Join(benchNames(), ", "))
+					return fmt.Errorf("--only names %q; there are %s", pleat.Clip(name), strings.Join(benchNames(), ", "))
 				}
 			}
 			if b.seconds <= 0 || b.rounds < 1 || b.rows < 2000 {
-				return usagef("--seconds must be above 0, --rounds at least 1 and --rows at least 2000")
+				return fmt.Errorf("--seconds must be above 0, --rounds at least 1 and --rows at least 2000")
 			}
 			b.say = cmd.ErrOrStderr()
 			return b.run(cmd.Context(), cmd.OutOrStdout())
@@ -57,17 +81,19 @@ webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. Other work o
 	c.Flags().IntVar(&b.rows, "rows", 1_000_000, "jobs in the large database of the part rows")
 	c.Flags().StringVar(&b.dir, "dir", "", "folder to work in, on the disk to be measured (default the folder for temporary files)")
 	c.Flags().StringVar(&b.profile, "profile", "", "folder for a CPU profile of each part")
+	c.Flags().StringVar(&b.pleat, "pleat", "", "pleat program of the part memory (default built from this module)")
 	c.Flags().StringVar(&worker, "worker", "", "be the other process of a bench that works in this folder")
 	_ = c.Flags().MarkHidden("worker") // fails only where there is no such flag
 	return c
 }
 
-// bench is one run of pleat bench.
+// bench is one run of the command.
 type bench struct {
 	only         []string
 	seconds      float64
 	rounds, rows int
 	dir, profile string
+	pleat        string // path of the program
 	report       bool
 
 	say   io.Writer // progress, for whoever waits

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -35,7 +36,16 @@ func (b *bench) memory(ctx context.Context, d benchDatabase) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, drop()) }()
-	s, err := startServer(ctx, dir, address)
+	program := b.pleat
+	if program == "" {
+		program = filepath.Join(dir, "pleat")
+		build := exec.CommandContext(ctx, "go", "build", "-o", program, "pleat/cmd/pleat")
+		build.Stderr = b.say
+		if err := build.Run(); err != nil {
+			return fmt.Errorf("build pleat: %w; or name the program with --pleat", err)
+		}
+	}
+	s, err := startServer(ctx, program, dir, address)
 	if err != nil {
 		return err
 	}
@@ -85,20 +95,16 @@ type benchServer struct {
 	url, key string
 }
 
-func startServer(ctx context.Context, dir, address string) (*benchServer, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+func startServer(ctx context.Context, program, dir, address string) (*benchServer, error) {
 	env := []string{"PLEAT_DATABASE=" + address, "PLEAT_DATA=" + dir, "PLEAT_ENGINES=mini", "PLEAT_LOG_LEVEL=warn", "PLEAT_SECRET_KEY=" + benchSecret(), "PATH=" + os.Getenv("PATH")}
-	keys := exec.CommandContext(ctx, self, "keys", "create", "--user", "bench")
+	keys := exec.CommandContext(ctx, program, "keys", "create", "--user", "bench")
 	keys.Env, keys.Stderr = env, os.Stderr
 	key, err := keys.Output()
 	if err != nil {
 		return nil, err
 	}
 	s := &benchServer{key: strings.TrimSpace(string(key))}
-	s.cmd = exec.CommandContext(ctx, self, "serve", "--addr", "127.0.0.1:0")
+	s.cmd = exec.CommandContext(ctx, program, "serve", "--addr", "127.0.0.1:0")
 	s.cmd.Env, s.cmd.Stderr = env, os.Stderr
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -129,6 +135,9 @@ func (s *benchServer) stop() error {
 	}
 	return s.cmd.Wait()
 }
+
+// trpCage is the miniprotein TC10b, Protein Data Bank entry 2JOF (Barua et al., Protein Eng. Des. Sel. 21, 171, 2008).
+const trpCage = "DAYAQWLKDGGPSSGRPPPS"
 
 // fold folds a small protein.
 func (s *benchServer) fold(ctx context.Context) error {

@@ -1,16 +1,15 @@
-package main
+package config
 
 import (
 	"bufio"
 	"fmt"
 	"os"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
-// machineMemory is how many bytes of memory the machine has, or the control group allows; 0 where neither says.
-func machineMemory() int64 {
+// MachineMemory returns the bytes of memory of the machine, or the limit of its control group if that is smaller; 0 where
+// neither is known.
+func MachineMemory() int64 {
 	total := int64(0)
 	if f, err := os.Open("/proc/meminfo"); err == nil {
 		defer f.Close()
@@ -29,13 +28,4 @@ func machineMemory() int64 {
 		}
 	}
 	return total
-}
-
-// diskFree is how many bytes an ordinary user may still write under a path.
-func diskFree(path string) (int64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(path, &s); err != nil {
-		return 0, err
-	}
-	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // their types differ between systems
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"errors"
@@ -61,9 +61,9 @@ func (l *lockFile) release() {
 	}
 }
 
-// takeIdentity gives this process the first worker identity of the data folder that no other process holds. A process that
+// lockIdentity gives this process the first worker identity of the data folder that no other process holds. A process that
 // starts again finds its own, and so frees the work that its earlier life held; two processes on one folder differ.
-func takeIdentity(data string) (pleat.WorkerID, *lockFile, error) {
+func lockIdentity(data string) (pleat.WorkerID, *lockFile, error) {
 	for n := range maxNodes {
 		l, err := lock(filepath.Join(data, fmt.Sprintf("node-%d.lock", n)))
 		if errors.Is(err, errHeld) {

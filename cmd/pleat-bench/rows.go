@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pleat/internal/store"
+	"pleat/internal/store/storetest"
 )
 
 // fewRows is the size of the database that the large one is compared with.
@@ -29,7 +30,7 @@ func (b *bench) manyRows(ctx context.Context, d benchDatabase) (err error) {
 		}
 		defer func() { err = errors.Join(err, h.close()) }()
 		began := time.Now()
-		if err := h.store.Fill(ctx, h.users[0], rows); err != nil {
+		if err := storetest.Fill(ctx, h.database, h.users[0], rows); err != nil {
 			return fmt.Errorf("fill: %w", err)
 		}
 		fmt.Fprintf(b.say, "%d jobs were filled in within %s\n", rows, short(time.Since(began)))
@@ -53,7 +54,7 @@ func (b *bench) manyRows(ctx context.Context, d benchDatabase) (err error) {
 	var asked [2]int
 	job := func(i int) string {
 		asked[i]++
-		return "/v1/jobs/" + string(store.FilledJob(2*orders[i][asked[i]%len(orders[i])]))
+		return "/v1/jobs/" + string(storetest.FilledJob(2*orders[i][asked[i]%len(orders[i])]))
 	}
 	times := min(int(max(20, 400*b.seconds)), fewRows/2-rowsWarmUp)
 	for _, m := range []struct {
@@ -65,7 +66,7 @@ func (b *bench) manyRows(ctx context.Context, d benchDatabase) (err error) {
 		{"reading results", func(i int) []byte { return rawRequest("GET", job(i)+"/results", sides[i].keys[0], "") }},
 		{"listing the newest page", func(i int) []byte { return rawRequest("GET", "/v1/jobs?limit=50", sides[i].keys[0], "") }},
 		{"listing some page", func(i int) []byte {
-			before := store.FilledJob(sizes[i]/10 + random.IntN(sizes[i]*9/10))
+			before := storetest.FilledJob(sizes[i]/10 + random.IntN(sizes[i]*9/10))
 			return rawRequest("GET", "/v1/jobs?limit=50&cursor="+base64.RawURLEncoding.EncodeToString([]byte(before)), sides[i].keys[0], "")
 		}},
 	} {

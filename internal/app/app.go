@@ -1,0 +1,187 @@
+// Package app builds the running program from a configuration: the database, the blob store, the engines, the server, the
+// worker pool and the delivery worker.
+//
+// It is used by cmd/pleat and cmd/pleat-bench. It owns the order in which parts are opened and closed, and the locks that
+// keep processes on one data folder apart. It must not parse a command line, and it must not hold rules of the service:
+// those are in the packages that it puts together.
+//
+//   - app.go: App, a process that serves or works.
+//   - serve.go: Serve and Work, the two programs.
+//   - database.go: the database and its schema, for commands that run next to a server.
+//   - engines.go: the engines that the configuration names.
+//   - delivery.go: the delivery of webhooks.
+//   - identity.go: locks of the data folder.
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/config"
+	"pleat/internal/engine"
+	"pleat/internal/msa"
+	"pleat/internal/seal"
+	"pleat/internal/store"
+	"pleat/internal/work"
+)
+
+// App is a process that serves, works or both. Close it.
+type App struct {
+	Store *store.Store
+
+	cfg     config.Config
+	log     *slog.Logger
+	blobs   blob.Store
+	ring    *seal.Ring
+	engines *engine.Registry // nil until the worker is built
+
+	id       pleat.WorkerID
+	identity *lockFile // holds id
+	server   *lockFile // of an SQLite database that this process serves
+}
+
+// open opens the database at this version's schema, the artifacts and the secret key.
+func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *App, err error) {
+	a := &App{cfg: c, log: log}
+	defer func() {
+		if err != nil {
+			a.close()
+		}
+	}()
+	if err := c.CheckSharedKey(); err != nil {
+		return nil, UsageError{err}
+	}
+	if a.Store, err = OpenStore(ctx, c, log); err != nil {
+		return nil, err
+	}
+	from, to, err := Migrate(ctx, a.Store)
+	if err != nil {
+		return nil, err
+	}
+	if from != to {
+		log.Info("the database was migrated", "from", from, "to", to)
+	}
+	if a.blobs, err = blob.Open(ctx, c.BlobAddress()); err != nil {
+		return nil, err
+	}
+	a.ring, err = seal.Load(c.SecretKey, c.SecretKeyFile())
+	return a, err
+}
+
+// openServer is open for a server. A server of an SQLite database must be the only one.
+func openServer(ctx context.Context, c config.Config, log *slog.Logger) (*App, error) {
+	if err := makeDataDir(c); err != nil {
+		return nil, err
+	}
+	var lock *lockFile
+	if path, ok := c.SQLitePath(); ok {
+		var err error
+		if lock, err = lockServer(path); err != nil {
+			return nil, err
+		}
+	}
+	a, err := open(ctx, c, log)
+	if err != nil {
+		lock.release()
+		return nil, err
+	}
+	a.server = lock
+	return a, nil
+}
+
+func (a *App) close() {
+	if a.engines != nil {
+		a.engines.Close()
+	}
+	if a.Store != nil {
+		if err := a.Store.Close(); err != nil {
+			a.log.Warn("closing the database failed", "error", err)
+		}
+	}
+	a.identity.release()
+	a.server.release()
+}
+
+// node returns this process's worker identity.
+func (a *App) node() (pleat.WorkerID, error) {
+	var err error
+	if a.identity == nil {
+		a.id, a.identity, err = lockIdentity(a.cfg.Data)
+	}
+	return a.id, err
+}
+
+// pool makes this process a worker.
+func (a *App) pool() (*work.Pool, error) {
+	engines, devices, err := NewEngines(a.cfg, a.log, nil)
+	if err != nil {
+		return nil, err
+	}
+	a.engines = engines
+	id, err := a.node()
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	scratch := filepath.Join(a.cfg.Data, "scratch", string(id))
+	return work.New(work.Config{
+		ID:             id,
+		Host:           host,
+		Dir:            scratch,
+		Slots:          a.cfg.Slots,
+		Memory:         a.cfg.MemoryLimit(),
+		Clock:          time.Now,
+		Log:            a.log,
+		Devices:        devices,
+		Sources:        work.Sources{PDB: a.cfg.PDBURL, UniProt: a.cfg.UniProtURL},
+		Aligner:        newFinder(a.cfg, filepath.Join(scratch, "search"), a.log),
+		KeepAlignments: days(a.cfg.MSAKeep),
+	}, a.Store, a.blobs, engines), nil
+}
+
+// newFinder returns what runs MSA searches, with programs in a folder below scratch; nil where none are configured.
+func newFinder(c config.Config, scratch string, log *slog.Logger) *msa.Finder {
+	f := &msa.Finder{Pairing: msa.Pairing(c.MSAPairing), Timeout: seconds(c.MSATimeout), Log: log}
+	switch {
+	case c.MSAServer != "":
+		log.Info("protein sequences are sent to an MSA server", "host", hostOf(c.MSAServer))
+		f.Source = &msa.Server{
+			URL:       c.MSAServer,
+			Mode:      msa.Mode(c.MSAMode),
+			Agent:     "pleat/" + pleat.Version,
+			Key:       c.MSAKey,
+			KeyHeader: c.MSAHeader,
+		}
+	case c.MSACommand != "":
+		f.Source = &msa.Command{
+			Program: c.MSACommand,
+			Target:  c.MSADatabase,
+			Mode:    msa.Mode(c.MSAMode),
+			Threads: c.Threads,
+			Scratch: scratch,
+		}
+	default:
+		return nil
+	}
+	return f
+}
+
+// UsageError is an error that the command line or the configuration caused.
+type UsageError struct{ Err error }
+
+func (e UsageError) Error() string { return e.Err.Error() }
+func (e UsageError) Unwrap() error { return e.Err }
+
+func usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+func days(n int) time.Duration    { return time.Duration(n) * 24 * time.Hour }

@@ -1,0 +1,103 @@
+package app
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/config"
+	"pleat/internal/seal"
+	"pleat/internal/webhook"
+	"pleat/internal/work"
+)
+
+// linkLifetime is how long the links in the payloads of deliveries are valid.
+const linkLifetime = 24 * time.Hour
+
+// newCourier makes this process deliver webhooks. The caller closes the sender. Step may be nil, see Options.
+func (a *App) newCourier(g *webhook.Guard, public string, step func(string)) (*work.Courier, *webhook.Sender, error) {
+	sender, err := newSender(a.cfg, g)
+	if err != nil {
+		return nil, nil, err
+	}
+	id, err := a.node()
+	if err != nil {
+		return nil, nil, err
+	}
+	links := seal.Links{Ring: a.ring, Base: strings.TrimRight(public, "/"), For: linkLifetime}
+	return work.NewCourier(work.CourierConfig{
+		ID:        id + "/deliver",
+		Rate:      a.cfg.WebhookRate,
+		Base:      links.Base,
+		Link:      links.URL,
+		Reap:      !a.cfg.Work,
+		Retention: days(a.cfg.WebhookKeep),
+		Clock:     time.Now,
+		Log:       a.log,
+		Step:      step,
+	}, a.Store, a.ring, sender), sender, nil
+}
+
+// newGuard returns the guard that decides to which addresses deliveries may go.
+func newGuard(c config.Config) (*webhook.Guard, error) {
+	allow, err := webhook.ParseAllow(strings.Join(c.WebhookAllow, ","))
+	if err != nil {
+		return nil, err
+	}
+	var ports []uint16
+	for _, text := range c.WebhookPorts {
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || n == 0 {
+			return nil, fmt.Errorf("%q is not a port", pleat.Clip(text))
+		}
+		ports = append(ports, uint16(n))
+	}
+	return webhook.NewGuard(allow, ports, nil), nil
+}
+
+// newSender returns what sends deliveries: through the proxy, with the authorities and the certificate that are set.
+func newSender(c config.Config, guard *webhook.Guard) (*webhook.Sender, error) {
+	cfg := webhook.Config{Guard: guard, Timeout: seconds(c.WebhookTimeout)}
+	if c.WebhookProxy != "" {
+		var err error
+		if cfg.Proxy, err = url.Parse(c.WebhookProxy); err != nil {
+			return nil, c.Errorf("webhook-proxy", "cannot be read") // the value may hold a password
+		}
+	}
+	if c.WebhookCA != "" {
+		var err error
+		if cfg.Roots, err = withAuthorities(c); err != nil {
+			return nil, err
+		}
+	}
+	if c.WebhookCert != "" {
+		pair, err := tls.LoadX509KeyPair(c.WebhookCert, c.WebhookCertKey)
+		if err != nil {
+			return nil, c.Errorf("webhook-cert", "cannot be used with webhook-cert-key: %w", err)
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	return webhook.NewSender(cfg), nil
+}
+
+// withAuthorities returns the system's certificate authorities and those of the setting webhook-ca.
+func withAuthorities(c config.Config) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(c.WebhookCA)
+	if err != nil {
+		return nil, c.Errorf("webhook-ca", "cannot be read: %w", err)
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("read the system's certificates: %w", err)
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, c.Errorf("webhook-ca", "has no certificate in PEM")
+	}
+	return roots, nil
+}

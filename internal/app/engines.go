@@ -1,0 +1,178 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"pleat"
+	"pleat/internal/config"
+	"pleat/internal/engine"
+	"pleat/internal/engine/builtin"
+	"pleat/internal/engine/remote"
+	"pleat/internal/engine/runner"
+)
+
+// NewEngines returns the engines that are configured, and the accelerators of the runners among them. Stderr, if not nil,
+// gets what runner processes write there. Close the registry.
+func NewEngines(c config.Config, log *slog.Logger, stderr io.Writer) (*engine.Registry, []pleat.Device, error) {
+	all, devices, err := newRunners(c, log, stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range c.Engines {
+		switch name {
+		case "mini":
+			all = append(all, builtin.Mini{Workers: c.Threads})
+		case "calvados":
+			all = append(all, builtin.Calvados{Workers: c.Threads, CheckpointInterval: seconds(c.Checkpoint)})
+		case "analyst":
+			all = append(all, builtin.Analyst{})
+		case "null":
+			all = append(all, builtin.Null{})
+		}
+	}
+	if c.ChatURL != "" {
+		all = append(all, remote.Chat{
+			URL:       c.ChatURL,
+			Model:     c.ChatModel,
+			Key:       c.ChatKey,
+			MaxTokens: c.ChatTokens,
+			Timeout:   seconds(c.ChatTimeout),
+		})
+	}
+	if c.NIMURL != "" {
+		all = append(all, remote.NIM{
+			URL:     c.NIMURL,
+			Key:     c.NIMKey,
+			Status:  c.NIMStatus,
+			Model:   c.NIMModel,
+			Timeout: seconds(c.NIMTimeout),
+		})
+	}
+	r, err := engine.New(log, all...)
+	return r, devices, err
+}
+
+// BuiltIn returns the engines that users can select without installing anything.
+func BuiltIn() []engine.Engine {
+	return []engine.Engine{builtin.Mini{}, builtin.Calvados{}, builtin.Analyst{}}
+}
+
+// WeightsPresent returns how many of an engine's weight files exist, and how many its manifest lists.
+func WeightsPresent(c config.Config, m *runner.Manifest) (present, all int) {
+	for _, w := range m.Weights {
+		if _, err := os.Stat(filepath.Join(c.WeightsDir(m.Engine), w.File)); err == nil {
+			present++
+		}
+	}
+	return present, len(m.Weights)
+}
+
+// Python returns the interpreter of an engine, and whether its virtual environment exists.
+func Python(c config.Config, m *runner.Manifest) (path string, installed bool) {
+	if m.Venv == "" {
+		return "python3", true
+	}
+	path = filepath.Join(c.EngineDir(m.Venv), "venv", "bin", "python")
+	_, err := os.Stat(path)
+	return path, err == nil
+}
+
+// Devices returns the accelerators that runners may use: those of the setting, or those that nvidia-smi lists.
+func Devices(c config.Config) ([]pleat.Device, error) {
+	return c.DeviceList(func() ([]pleat.Device, error) {
+		var visible *string
+		if v, ok := os.LookupEnv("CUDA_VISIBLE_DEVICES"); ok {
+			visible = &v
+		}
+		return engine.FindDevices(context.Background(), visible)
+	})
+}
+
+// newRunners returns the configured engines that are not built in.
+func newRunners(c config.Config, log *slog.Logger, stderr io.Writer) ([]engine.Engine, []pleat.Device, error) {
+	names := slices.DeleteFunc(slices.Clone(c.Engines), func(name string) bool {
+		return slices.Contains(config.BuiltInEngines, name)
+	})
+	if len(names) == 0 {
+		return nil, nil, nil
+	}
+	devices, err := Devices(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	processes := runner.NewProcessPool(devices, c.Slots, c.MemoryLimit(), log)
+	var out []engine.Engine
+	for _, name := range names {
+		r, err := newRunner(c, name, processes, log)
+		if err == nil && len(r.Models()) == 0 {
+			err = fmt.Errorf("the engine %s needs an accelerator, and this machine has none; see the setting devices", name)
+		}
+		if err != nil {
+			processes.Close()
+			return nil, nil, UsageError{err}
+		}
+		r.Stderr = stderr
+		out = append(out, r)
+	}
+	return out, devices, nil
+}
+
+// newRunner returns the engine of one folder of runners.
+func newRunner(c config.Config, name string, processes *runner.ProcessPool, log *slog.Logger) (*runner.Runner, error) {
+	dir := c.RunnersDir()
+	m, err := runner.ReadManifest(filepath.Join(dir, name))
+	switch {
+	case os.IsNotExist(err):
+		return nil, unknownEngine(dir, name)
+	case err != nil:
+		return nil, fmt.Errorf("the engine %s has a manifest that cannot be used: %w", name, err)
+	}
+	python, ok := Python(c, m)
+	if !ok {
+		return nil, fmt.Errorf("the engine %s is not installed; run: pleat engines install %s", name, name)
+	}
+	data, err := filepath.Abs(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	weights := c.WeightsDir(m.Engine)
+	if present, all := WeightsPresent(c, m); present < all {
+		log.Warn("weights are missing; jobs that need them will fail", "engine", name, "present", present, "of", all,
+			"folder", weights)
+	}
+	threads := c.Threads
+	if threads == 0 {
+		threads = max(1, runtime.NumCPU()/c.Slots)
+	}
+	return &runner.Runner{
+		Manifest:  m,
+		Processes: processes,
+		Python:    python,
+		Weights:   weights,
+		Cache:     filepath.Join(c.EngineDir(name), "cache"),
+		Threads:   threads,
+		Hidden:    []string{data, c.EngineDir(""), filepath.Dir(m.Dir)},
+		Log:       log,
+	}, nil
+}
+
+// unknownEngine says which engines there are, and which one was probably meant.
+func unknownEngine(dir, name string) error {
+	manifests, _ := runner.Manifests(dir)
+	all := append(slices.Clone(config.BuiltInEngines), slices.Sorted(maps.Keys(manifests))...)
+	hint := "."
+	if n := pleat.Nearest(name, all); n != "" {
+		hint = fmt.Sprintf("; did you mean %q?", n)
+	}
+	return fmt.Errorf("there is no engine %q: neither built in nor a folder of %s%s There are %s",
+		pleat.Clip(name), dir, hint, strings.Join(all, ", "))
+}

@@ -1,0 +1,154 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"pleat"
+	"pleat/internal/config"
+	"pleat/internal/server"
+	"pleat/internal/ui"
+	"pleat/internal/webhook"
+	"pleat/internal/work"
+)
+
+// Options are for those who run a server inside another program.
+type Options struct {
+	// Ready, if set, is called once the server listens, with the URL at which this machine reaches it.
+	Ready func(a *App, url string)
+	// DeliveryStep, if set, is called with the name of each step of a delivery. Crash tests end the process there.
+	DeliveryStep func(name string)
+}
+
+// Serve runs a server until ctx ends. It works on jobs and delivers webhooks in the same process, unless the configuration
+// says otherwise.
+func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) error {
+	a, err := openServer(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	if err != nil {
+		return listenError(c, err)
+	}
+	defer l.Close()
+	local := LocalURL(l.Addr())
+	public := c.PublicURL
+	if public == "" {
+		public = local
+	}
+	guard, err := newGuard(c)
+	if err != nil {
+		return err
+	}
+	courier, sender, err := a.newCourier(guard, public, opt.DeliveryStep)
+	if err != nil {
+		return err
+	}
+	defer sender.Close()
+	s, err := a.newServer(public, guard, courier)
+	if err != nil {
+		return err
+	}
+	// An error of one part ends the others.
+	group, ctx := errgroup.WithContext(ctx)
+	if c.Work {
+		pool, err := a.pool()
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return pool.Run(ctx) })
+		select { // once the server listens, it must accept jobs for its models
+		case <-pool.Ready():
+		case <-ctx.Done():
+			return group.Wait()
+		}
+	}
+	if c.Deliver {
+		group.Go(func() error { return courier.Run(ctx) })
+	}
+	group.Go(func() error { return s.Serve(ctx, l) })
+	log.Info("serving", "version", pleat.Version, "address", l.Addr().String(), "public", public,
+		"database", a.Store.Dialect(), "work", c.Work)
+	if opt.Ready != nil {
+		opt.Ready(a, local)
+	}
+	return group.Wait()
+}
+
+func (a *App) newServer(public string, guard *webhook.Guard, courier *work.Courier) (*server.Server, error) {
+	c := a.cfg
+	return server.New(server.Config{
+		PublicURL:    public,
+		Hosts:        c.Hosts,
+		Quota:        c.Quota,
+		MaxBody:      int64(c.MaxBody),
+		LibraryQuota: int64(c.Library),
+		Rate:         c.Rate,
+		MetricsToken: c.Metrics,
+		IngestSecret: c.Ingest,
+		FetchPDB:     c.PDBURL != "",
+		FetchUniProt: c.UniProtURL != "",
+	}, server.Deps{
+		Store:   a.Store,
+		Blobs:   a.blobs,
+		Ring:    a.ring,
+		Log:     a.log,
+		UI:      ui.Handler(),
+		Guard:   guard,
+		Figures: courier.Collectors(),
+	})
+}
+
+// Work runs a worker until ctx ends.
+func Work(ctx context.Context, c config.Config, log *slog.Logger) error {
+	a, err := open(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	pool, err := a.pool()
+	if err != nil {
+		return err
+	}
+	log.Info("working", "version", pleat.Version, "database", a.Store.Dialect(), "slots", c.Slots)
+	return pool.Run(ctx)
+}
+
+func listenError(c config.Config, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	return fmt.Errorf("cannot listen on %s: %w; choose another with --addr", c.Addr, err)
+}
+
+// LocalURL returns the URL at which this machine reaches a listener; one that listens on all addresses is reached on
+// loopback.
+func LocalURL(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return "http://" + a.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(strings.ToLower(host), port)
+}
+
+// hostOf returns the host of a URL that was checked.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

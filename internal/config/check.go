@@ -1,0 +1,289 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pleat"
+	"pleat/internal/msa"
+	"pleat/internal/seal"
+	"pleat/internal/webhook"
+)
+
+// BuiltInEngines are the names that the setting engines may have besides the folders of runners.
+var BuiltInEngines = []string{"mini", "calvados", "analyst", "null"}
+
+var (
+	runnerName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)           // a folder of runners
+	modelName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`) // the model of a remote engine
+	headerName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,63}$`)      // a token of RFC 9110, section 5.6.2
+)
+
+// check refuses values that could not work, and removes the trailing slashes of base URLs. Messages do not show values
+// that may contain a password.
+func (c *Config) check() error {
+	for _, check := range []func() error{
+		c.checkStore, c.checkAddresses, c.checkEngines, c.checkChat, c.checkNIM, c.checkFetchURLs,
+		c.checkMSASource, c.checkMSAKey, c.checkMSAOptions, c.checkDelivery, c.checkListener, c.checkSecretKey, c.checkLog,
+		c.checkRanges, c.checkDependencies,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRanges compares numbers with the bounds of their settings.
+func (c *Config) checkRanges() error {
+	for _, s := range c.Settings() {
+		if s.min == 0 && s.max == 0 {
+			continue
+		}
+		var n int64
+		var show func(int64) string
+		switch v := s.value.(type) {
+		case *int:
+			n, show = int64(*v), func(n int64) string { return strconv.FormatInt(n, 10) }
+		case *Bytes:
+			n, show = int64(*v), func(n int64) string { return Bytes(n).String() }
+		default:
+			return fmt.Errorf("config: the setting %s has bounds and is no number", s.Key)
+		}
+		switch {
+		case s.max == 0 && n < s.min:
+			return c.Errorf(s.Key, "is %s; it must be %s or more", show(n), show(s.min))
+		case s.max > 0 && (n < s.min || n > s.max):
+			most := strings.TrimSpace(show(s.max) + " " + s.unit)
+			return c.Errorf(s.Key, "is %s; it must be %s to %s", show(n), show(s.min), most)
+		}
+	}
+	return nil
+}
+
+// checkDependencies refuses settings that would have no effect because another is empty.
+func (c *Config) checkDependencies() error {
+	values := map[string]string{}
+	for _, s := range c.Settings() {
+		values[s.Key] = s.String()
+	}
+	for _, s := range c.Settings() {
+		if s.needs != "" && values[s.Key] != "" && values[s.needs] == "" {
+			return c.Errorf(s.Key, "is set without %s, and would have no effect", s.needs)
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkStore() error {
+	if c.Data == "" {
+		return c.Errorf("data", "is empty; it must name a folder")
+	}
+	switch scheme, rest, _ := strings.Cut(c.Database, ":"); {
+	case c.Database == "":
+	case scheme == "sqlite" && rest != "":
+	case (scheme == "postgres" || scheme == "postgresql") && strings.HasPrefix(rest, "//"):
+	default:
+		return c.Errorf("database", "must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
+	}
+	return nil
+}
+
+func (c *Config) checkAddresses() error {
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return c.Errorf("addr", "is %q; it must be HOST:PORT", pleat.Clip(c.Addr))
+	}
+	for _, u := range []struct {
+		key   string
+		value *string
+	}{{"public-url", &c.PublicURL}, {"url", &c.URL}} {
+		if *u.value != "" && !isBaseURL(*u.value) {
+			const example = "https://fold.example.org"
+			return c.Errorf(u.key, "is %q; it must be an address such as %s", pleat.Clip(*u.value), example)
+		}
+		*u.value = strings.TrimRight(*u.value, "/")
+	}
+	return nil
+}
+
+// isBaseURL reports whether the text is an http or https URL to which a path can be appended.
+func isBaseURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
+}
+
+// isEndpoint reports whether the text is an http or https URL without a user and password.
+func isEndpoint(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
+}
+
+// withoutUser returns a URL for a message, without the part before an @, which may be a password.
+func withoutUser(text string) string {
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		text = "…" + text[at:]
+	}
+	return pleat.Clip(text)
+}
+
+func (c *Config) checkEngines() error {
+	for _, e := range c.Engines {
+		if !slices.Contains(BuiltInEngines, e) && !runnerName.MatchString(e) {
+			all := strings.Join(BuiltInEngines, ", ")
+			return c.Errorf("engines", "names %q; there are %s, and the folders of runners", pleat.Clip(e), all)
+		}
+	}
+	if slices.Equal(c.Devices, []string{"auto"}) { // no program is run to check a setting
+		return nil
+	}
+	_, err := c.DeviceList(nil)
+	return err
+}
+
+func (c *Config) checkChat() error {
+	switch {
+	case c.ChatURL == "":
+	case !isEndpoint(c.ChatURL):
+		const example = "http://127.0.0.1:11434/v1"
+		return c.Errorf("chat-url", "is %q; it must be an address such as %s", withoutUser(c.ChatURL), example)
+	case c.ChatModel == "":
+		return c.Errorf("chat-model", "is empty; chat-url needs the name of a model")
+	}
+	return nil
+}
+
+func (c *Config) checkNIM() error {
+	if c.NIMURL != "" && !isEndpoint(c.NIMURL) {
+		const example = "http://127.0.0.1:8000, without a user"
+		return c.Errorf("nim-url", "is %q; it must be an address such as %s", withoutUser(c.NIMURL), example)
+	}
+	if !modelName.MatchString(c.NIMModel) {
+		const must = "a name of 1 to 60 letters, digits, dots, dashes and underscores"
+		return c.Errorf("nim-model", "is %q; it must be %s", pleat.Clip(c.NIMModel), must)
+	}
+	return nil
+}
+
+func (c *Config) checkFetchURLs() error {
+	for _, u := range []struct{ key, value string }{
+		{"pdb-url", c.PDBURL},
+		{"uniprot-url", c.UniProtURL},
+		{"nim-status-url", c.NIMStatus},
+	} {
+		if u.value == "" {
+			continue
+		}
+		if !strings.Contains(u.value, "{id}") || !isEndpoint(strings.ReplaceAll(u.value, "{id}", "1ABC")) {
+			return c.Errorf(u.key, "is %q; it must be an address that holds {id}", withoutUser(u.value))
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkMSASource() error {
+	switch {
+	case c.MSAServer != "" && !isBaseURL(c.MSAServer):
+		return c.Errorf("msa-server", "must be an address such as https://api.colabfold.com")
+	case c.MSAServer != "" && c.MSACommand != "":
+		return c.Errorf("msa-command", "is set beside msa-server; alignments are made by one of them")
+	case c.MSACommand == "":
+		return nil
+	case c.MSADatabase == "":
+		return c.Errorf("msa-database", "is empty; msa-command needs something to search")
+	case !filepath.IsAbs(c.MSACommand):
+		return c.Errorf("msa-command", "is %q; it must be an absolute path", pleat.Clip(c.MSACommand))
+	case !filepath.IsAbs(c.MSADatabase):
+		return c.Errorf("msa-database", "is %q; it must be an absolute path", pleat.Clip(c.MSADatabase))
+	}
+	if err := msa.CheckProgram(c.MSACommand); err != nil {
+		return c.Errorf("msa-command", "is %q; it %w", pleat.Clip(c.MSACommand), err)
+	}
+	return nil
+}
+
+func (c *Config) checkMSAKey() error {
+	if strings.ContainsFunc(c.MSAKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return c.Errorf("msa-key", "must hold printable ASCII without spaces")
+	}
+	if !headerName.MatchString(c.MSAHeader) {
+		const must = "the name of a header, such as X-API-Key or Authorization"
+		return c.Errorf("msa-key-header", "is %q; it must be %s", pleat.Clip(c.MSAHeader), must)
+	}
+	u, err := url.Parse(c.MSAServer)
+	if err == nil && u.User != nil && c.MSAKey != "" && strings.EqualFold(c.MSAHeader, "Authorization") {
+		return c.Errorf("msa-key-header", "is Authorization, where the user and password of msa-server go; remove one of them")
+	}
+	return nil
+}
+
+func (c *Config) checkMSAOptions() error {
+	if !slices.Contains(msa.Modes, msa.Mode(c.MSAMode)) {
+		return c.Errorf("msa-mode", "is %q; it must be one of %s", pleat.Clip(c.MSAMode), list(msa.Modes))
+	}
+	if !slices.Contains(msa.Pairings, msa.Pairing(c.MSAPairing)) {
+		return c.Errorf("msa-pairing", "is %q; it must be one of %s", pleat.Clip(c.MSAPairing), list(msa.Pairings))
+	}
+	return nil
+}
+
+func list[T ~string](values []T) string {
+	var out []string
+	for _, v := range values {
+		out = append(out, string(v))
+	}
+	return strings.Join(out, ", ")
+}
+
+func (c *Config) checkDelivery() error {
+	if _, err := webhook.ParseAllow(strings.Join(c.WebhookAllow, ",")); err != nil {
+		return c.Errorf("webhook-allow", "cannot be used: %w", err)
+	}
+	for _, text := range c.WebhookPorts {
+		if n, err := strconv.ParseUint(text, 10, 16); err != nil || n == 0 {
+			return c.Errorf("webhook-ports", "has %q; a port is 1 to 65535", pleat.Clip(text))
+		}
+	}
+	u, err := url.Parse(c.WebhookProxy)
+	if c.WebhookProxy != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return c.Errorf("webhook-proxy", "must be an address such as http://proxy.example.org:3128")
+	}
+	if (c.WebhookCert == "") != (c.WebhookCertKey == "") {
+		return c.Errorf("webhook-cert", "needs webhook-cert-key, and the other way round")
+	}
+	return nil
+}
+
+func (c *Config) checkListener() error {
+	if _, err := c.VerificationKeys(); err != nil {
+		return c.Errorf("webhook-secret", "cannot be used: it must be whsec_… or whpk_…, as the service shows it")
+	}
+	return nil
+}
+
+func (c *Config) checkSecretKey() error {
+	if c.SecretKey == "" {
+		return nil
+	}
+	if _, err := seal.Parse(c.SecretKey); err != nil {
+		return c.Errorf("secret-key", "cannot be used: %w; make one with: openssl rand -hex 32", err)
+	}
+	return nil
+}
+
+func (c *Config) checkLog() error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return c.Errorf("log-level", "is %q; it must be debug, info, warn or error", pleat.Clip(c.LogLevel))
+	}
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		return c.Errorf("log-format", "is %q; it must be text or json", pleat.Clip(c.LogFormat))
+	}
+	return nil
+}

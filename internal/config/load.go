@@ -1,0 +1,146 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"pleat"
+)
+
+// source is one place that settings are read from.
+type source struct {
+	values map[string]any          // by key
+	name   func(key string) string // how messages name a key of this source
+}
+
+// Load reads the file named by --config or PLEAT_CONFIG, then the environment, then the flags that were given. A later
+// source overrides an earlier one. The error names the first setting that cannot be used.
+func Load(flags *pflag.FlagSet, environ []string) (Config, error) {
+	c := Default()
+	c.origin = map[string]string{}
+	known := c.Settings()
+	env, path, err := readEnvironment(environ, known)
+	if err != nil {
+		return c, err
+	}
+	if f := flags.Lookup("config"); f != nil && f.Changed {
+		path = f.Value.String()
+	}
+	sources := []source{env, readFlags(flags)}
+	if path != "" {
+		file, err := readFile(path, known)
+		if err != nil {
+			return c, err
+		}
+		sources = slices.Insert(sources, 0, file)
+	}
+	for _, from := range sources {
+		for _, s := range known {
+			value, ok := from.values[s.Key]
+			if !ok {
+				continue
+			}
+			if err := s.Set(value); err != nil {
+				return c, fmt.Errorf("%s %w", from.name(s.Key), err)
+			}
+			c.origin[s.Key] = from.name(s.Key)
+		}
+	}
+	return c, c.check()
+}
+
+// readFlags returns the flags that were given on the command line.
+func readFlags(flags *pflag.FlagSet) source {
+	values := map[string]any{}
+	flags.Visit(func(f *pflag.Flag) {
+		if v, ok := f.Value.(*flagValue); ok {
+			values[f.Name] = v.text
+		}
+	})
+	return source{values, func(key string) string { return "--" + key }}
+}
+
+// readFile returns the settings of a YAML file. It refuses unknown keys.
+func readFile(path string, known []Setting) (source, error) {
+	text, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return source{}, fmt.Errorf("the configuration file %s does not exist", path)
+	}
+	values := map[string]any{}
+	if err == nil {
+		err = yaml.Unmarshal(text, &values)
+	}
+	if err != nil {
+		return source{}, fmt.Errorf("the configuration file %s cannot be read: %w", path, err)
+	}
+	names := namesOf(known, func(s Setting) string { return s.Key })
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(names, key) {
+			return source{}, unknownName("key", nestedName(key, values[key]), path, names)
+		}
+	}
+	return source{values, func(key string) string { return key + " in " + path }}, nil
+}
+
+// nestedName returns the path of the first key inside a YAML mapping, such as worker.slots, since no key holds a mapping.
+func nestedName(key string, value any) string {
+	inner, ok := value.(map[string]any)
+	if !ok || len(inner) == 0 {
+		return key
+	}
+	first := slices.Min(slices.Collect(maps.Keys(inner)))
+	return key + "." + nestedName(first, inner[first])
+}
+
+// readEnvironment returns the settings among the variables PLEAT_…, and the value of PLEAT_CONFIG. It refuses unknown
+// variables of that prefix, except those that Kubernetes sets for a service named pleat and those of the tests.
+func readEnvironment(environ []string, known []Setting) (_ source, path string, err error) {
+	names := append(namesOf(known, Setting.Variable), "PLEAT_CONFIG")
+	values := map[string]any{}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		switch i := slices.Index(names, name); {
+		case !strings.HasPrefix(name, "PLEAT_") || isForeign(name):
+		case name == "PLEAT_CONFIG":
+			path = value
+		case i < 0:
+			return source{}, "", unknownName("variable", name, "the environment", names)
+		default:
+			values[known[i].Key] = value
+		}
+	}
+	variable := func(key string) string { return Setting{Key: key}.Variable() }
+	return source{values, variable}, path, nil
+}
+
+// isForeign reports whether a variable PLEAT_… is set by Kubernetes or read by tests.
+func isForeign(name string) bool {
+	for _, prefix := range []string{"PLEAT_TEST_", "PLEAT_PG_", "PLEAT_SERVICE_", "PLEAT_PORT"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func namesOf(settings []Setting, name func(Setting) string) []string {
+	var out []string
+	for _, s := range settings {
+		out = append(out, name(s))
+	}
+	return out
+}
+
+// unknownName refuses a name that no setting has, and suggests the nearest one.
+func unknownName(what, got, where string, names []string) error {
+	if n := pleat.Nearest(got, names); n != "" {
+		return fmt.Errorf("unknown %s %q in %s; did you mean %q?", what, pleat.Clip(got), where, n)
+	}
+	return fmt.Errorf("unknown %s %q in %s; docs/configuration.md lists them", what, pleat.Clip(got), where)
+}

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"pleat"
+	"pleat/internal/engine"
+	"pleat/internal/webhook"
+)
+
+// DatabaseURL returns the address of the database: the setting, or SQLite in the data folder.
+func (c *Config) DatabaseURL() string {
+	if c.Database == "" {
+		return "sqlite:" + filepath.Join(c.Data, "pleat.db")
+	}
+	return c.Database
+}
+
+// SQLitePath returns the path of the database's file. It is false for another database.
+func (c *Config) SQLitePath() (string, bool) { return strings.CutPrefix(c.DatabaseURL(), "sqlite:") }
+
+// CheckSharedKey refuses PostgreSQL without a secret key: each node would generate its own.
+func (c *Config) CheckSharedKey() error {
+	if _, ok := c.SQLitePath(); ok || c.SecretKey != "" {
+		return nil
+	}
+	return errors.New("PLEAT_SECRET_KEY is not set, and every node of one PostgreSQL database needs the same; make one with: " +
+		"openssl rand -hex 32")
+}
+
+// SecretKeyFile returns the path of the generated secret key, which is used where no key is set.
+func (c *Config) SecretKeyFile() string { return filepath.Join(c.Data, "secret.key") }
+
+// BlobAddress returns the address of the artifacts as blob.Open takes it: dir:PATH or a URL.
+func (c *Config) BlobAddress() string {
+	switch {
+	case c.Blobs == "":
+		return "dir:" + filepath.Join(c.Data, "blobs")
+	case strings.Contains(c.Blobs, "://"), strings.HasPrefix(c.Blobs, "dir:"):
+		return c.Blobs
+	}
+	return "dir:" + c.Blobs
+}
+
+// MemoryLimit returns the bytes that jobs may use together; 0 where the machine's memory is unknown.
+func (c *Config) MemoryLimit() int64 {
+	if c.Memory > 0 || runtime.GOOS != "linux" {
+		return int64(c.Memory)
+	}
+	return MachineMemory() / 5 * 4
+}
+
+// RunnersDir returns the folder of the runners: the setting, else the first of the default folders that exists.
+func (c *Config) RunnersDir() string {
+	if c.Runners != "" {
+		return c.Runners
+	}
+	candidates := []string{"runners"}
+	if exe, err := os.Executable(); err == nil {
+		dir := filepath.Dir(exe)
+		candidates = append(candidates, filepath.Join(dir, "runners"), filepath.Join(dir, "..", "runners"))
+	}
+	candidates = append(candidates, "/usr/local/share/pleat/runners", "/usr/share/pleat/runners")
+	for _, dir := range candidates {
+		if _, err := os.Stat(filepath.Join(dir, "foldrun")); err == nil {
+			return dir
+		}
+	}
+	return candidates[0]
+}
+
+// EngineDir returns the absolute path of a virtual environment's or runner's data. An empty name means the folder of all.
+func (c *Config) EngineDir(name string) string {
+	return absolute(c.EngineData, c.Data, "engines", name)
+}
+
+// WeightsDir returns the absolute path of an engine's weights.
+func (c *Config) WeightsDir(engine string) string {
+	return absolute(c.Weights, c.Data, "weights", engine)
+}
+
+// absolute returns the folder of a name in the folder that is set, else in the default folder of the data folder. It is
+// absolute since runners start in folders of their own.
+func absolute(set, data, def, name string) string {
+	if set == "" {
+		set = filepath.Join(data, def)
+	}
+	path := filepath.Join(set, name)
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// DeviceList returns the accelerators of the setting devices. For auto it returns what find finds.
+func (c *Config) DeviceList(find func() ([]pleat.Device, error)) ([]pleat.Device, error) {
+	if len(c.Devices) == 0 || len(c.Devices) == 1 && c.Devices[0] == "none" {
+		return nil, nil
+	}
+	if len(c.Devices) == 1 && c.Devices[0] == "auto" {
+		return find()
+	}
+	var out []pleat.Device
+	for _, text := range c.Devices {
+		d, err := engine.ParseDevice(text, func(size string) (int64, error) {
+			n, err := ParseBytes(size)
+			return int64(n), err
+		})
+		if err != nil {
+			return nil, c.Errorf("devices", "cannot be used: %w", err)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// VerificationKeys returns the keys of the setting webhook-secret.
+func (c *Config) VerificationKeys() ([]webhook.Key, error) {
+	var out []webhook.Key
+	for text := range strings.SplitSeq(c.WebhookSecret, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		k, err := webhook.ParseKey(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
