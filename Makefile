@@ -47,10 +47,10 @@ bench-engines: ## ten small jobs through the service against ten calls of boltz 
 	WITH_ENGINES=boltz PLEAT_TEST_BENCH=1 scripts/with-engines go test -count=1 -timeout 60m -v -run BenchEngines ./cmd/pleat
 
 bench-mini: ## accuracy and time of the engine mini on the tuning structures
-	go run ./internal/mini/bench
+	go run ./tools/mini/bench
 
 bench-md: ## speed of the dynamics engine beside OpenMM's CPU platform, where PLEAT_PYTHON (python3) has openmm
-	go run ./internal/calvados/bench
+	go run ./tools/calvados/bench
 
 fuzz: ## every fuzz target for FUZZTIME each
 	scripts/fuzz $(FUZZTIME)

@@ -2,7 +2,7 @@
 // the models come and what the engine said of them. It exits with 1 where the floor is missed: over the
 // seven targets a mean lDDT-CA of 0.55 or more, and a mean error of the stated confidence of 0.06 or less.
 //
-//	go run ./internal/mini/bench
+//	go run ./tools/mini/bench
 package main
 
 import (
