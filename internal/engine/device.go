@@ -13,8 +13,8 @@ import (
 	"pleat"
 )
 
-// FindDevices asks nvidia-smi for the accelerators of this machine that visible, the value of CUDA_VISIBLE_DEVICES, leaves to
-// this process; nil leaves all. None where there is no such program, or where it finds none.
+// FindDevices lists the accelerators of this machine as nvidia-smi reports them. Visible is the value of
+// CUDA_VISIBLE_DEVICES, which restricts and orders them; nil: all. Without nvidia-smi there are none.
 func FindDevices(ctx context.Context, visible *string) ([]pleat.Device, error) {
 	path, err := exec.LookPath("nvidia-smi")
 	if err != nil {
@@ -31,20 +31,20 @@ func FindDevices(ctx context.Context, visible *string) ([]pleat.Device, error) {
 	return parseDevices(out, visible)
 }
 
-// parseDevices reads lines of an index, an id, a name and memory in MiB. What is visible and not among them, as a part of a
-// device, counts with its memory unknown.
+// parseDevices parses lines of index, id, name and memory in MiB. A visible device that is not among them, such as a
+// partition (MIG), is listed with unknown memory.
 func parseDevices(out []byte, visible *string) ([]pleat.Device, error) {
 	rows := csv.NewReader(bytes.NewReader(out))
 	rows.TrimLeadingSpace, rows.FieldsPerRecord = true, 4
 	all, err := rows.ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("nvidia-smi wrote what cannot be read: %w", err)
+		return nil, fmt.Errorf("the output of nvidia-smi cannot be parsed: %w", err)
 	}
 	var list []pleat.Device
 	names := map[string]pleat.Device{}
 	for _, r := range all {
 		mib, err := strconv.ParseInt(strings.TrimSpace(r[3]), 10, 64)
-		if err != nil { // such as [N/A], of devices that share the machine's memory
+		if err != nil { // such as [N/A], for devices that share the memory of the machine
 			mib = 0
 		}
 		d := pleat.Device{ID: r[1], Name: r[2], Memory: mib << 20}
@@ -57,7 +57,7 @@ func parseDevices(out []byte, visible *string) ([]pleat.Device, error) {
 	list = nil
 	for id := range strings.SplitSeq(*visible, ",") {
 		if id = strings.TrimSpace(id); id == "" || id == "-1" || strings.EqualFold(id, "NoDevFiles") {
-			break // what follows is not visible
+			break // CUDA ignores the rest
 		}
 		d, ok := names[id]
 		if !ok {
@@ -68,20 +68,21 @@ func parseDevices(out []byte, visible *string) ([]pleat.Device, error) {
 	return list, nil
 }
 
-// ParseDevice reads a device as an operator writes it: an id as CUDA_VISIBLE_DEVICES takes it, then its memory, ID=48GB; the
-// size is read by parse.
-func ParseDevice(text string, parse func(string) (int64, error)) (pleat.Device, error) {
+// ParseDevice parses a device as an operator writes it: an id in the form of CUDA_VISIBLE_DEVICES, optionally with its
+// memory, such as 0=48GB. ParseSize parses the memory.
+func ParseDevice(text string, parseSize func(string) (int64, error)) (pleat.Device, error) {
 	id, size, ok := strings.Cut(text, "=")
 	d := pleat.Device{ID: strings.TrimSpace(id), Name: strings.TrimSpace(id)}
 	if d.ID == "" || strings.ContainsFunc(d.ID, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '/' && r != ':'
 	}) {
-		return d, fmt.Errorf("%q is no device; write its index or UUID and its memory, such as 0=48GB", pleat.Clip(text))
+		return d, fmt.Errorf("%q is no device; write its index or UUID and its memory, such as 0=48GB",
+			pleat.Clip(text))
 	}
 	if !ok {
 		return d, nil
 	}
 	var err error
-	d.Memory, err = parse(strings.TrimSpace(size))
+	d.Memory, err = parseSize(strings.TrimSpace(size))
 	return d, err
 }

@@ -7,7 +7,14 @@ import (
 
 func TestDevices(t *testing.T) {
 	out := []byte("0, GPU-11, NVIDIA H100 80GB HBM3, 81559\n1, GPU-22, NVIDIA GB10, [N/A]\n")
-	for visible, want := range map[string]string{"all": "GPU-11 GPU-22", "": "", "1": "GPU-22", "GPU-22,0": "GPU-22 GPU-11", "0,-1,1": "GPU-11", "MIG-5": "MIG-5"} {
+	for visible, want := range map[string]string{
+		"all":      "GPU-11 GPU-22",
+		"":         "",
+		"1":        "GPU-22",
+		"GPU-22,0": "GPU-22 GPU-11",
+		"0,-1,1":   "GPU-11",
+		"MIG-5":    "MIG-5",
+	} {
 		only := &visible
 		if visible == "all" {
 			only = nil

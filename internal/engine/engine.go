@@ -1,11 +1,11 @@
-// Package engine is the seam between the worker and whatever runs a model: Registry.Run takes a pleat.Work of any kind
-// (a fold, a question, a simulation), hands it to the engine that has the model, and returns a pleat.Output.
+// Package engine is the seam between the worker and whatever runs a model: Registry.Run takes a pleat.Work of any
+// kind (a fold, a question, a simulation), hands it to the engine that has the model, and returns a pleat.Output.
 //
-// It owns the Engine interface, the optional interfaces Pooled and Fingerprinter, the registry of models, the failures
-// that every engine reports alike, and the discovery of accelerators. It must not know any engine: the packages below it
-// (runner, remote, builtin) implement the interface and import this package. An engine must not read or write jobs. It
-// gets its input with the work, reports progress to a pleat.Sink, and leaves its files in the work's folder. A failure is
-// data (pleat.Failure), never an error value or a panic that leaves this package.
+// It owns the Engine interface, the optional interfaces Pooled and Fingerprinter, the registry of models, the
+// failures that every engine reports alike, and the discovery of accelerators. It must not know any engine: the
+// packages below it (runner, remote, builtin) implement the interface and import this package. An engine must not
+// read or write jobs. It gets its input with the work, reports progress to a pleat.Sink, and leaves its files in the
+// work's folder. A failure is data (pleat.Failure), never an error value or a panic that leaves this package.
 //
 // Files:
 //
@@ -138,8 +138,8 @@ func (r *Registry) Fingerprint(kind pleat.TaskKind, model string) string {
 	return ""
 }
 
-// Run executes one attempt and always returns an output. An engine that panics, or that ends without a result and without
-// a failure, has failed.
+// Run executes one attempt and always returns an output. An engine that panics, or that ends without a result and
+// without a failure, has failed.
 func (r *Registry) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) (out pleat.Output) {
 	e := r.engines[pleat.Queue(w.Kind, w.Model.Name)]
 	if e == nil {

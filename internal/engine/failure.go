@@ -12,8 +12,8 @@ import (
 // ErrShutdown is the cause of a context that ends because the worker shuts down. The task goes to another worker.
 var ErrShutdown = errors.New("the worker shuts down")
 
-// Interrupted returns the failure of a run whose context has ended: it was stopped by its owner, ran out of time, or has
-// to move to another worker.
+// Interrupted returns the failure of a run whose context has ended: it was stopped by its owner, ran out of time, or
+// has to move to another worker.
 func Interrupted(ctx context.Context) *pleat.Failure {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, context.DeadlineExceeded):

@@ -11,8 +11,8 @@ import (
 //go:embed citations/*.bib
 var bibliography embed.FS
 
-// Cite returns entries of the embedded bibliography, the files citations/KEY.bib, in the order of the keys. It panics if a
-// key has no file.
+// Cite returns entries of the embedded bibliography, the files citations/KEY.bib, in the order of the keys. It panics
+// if a key has no file.
 func Cite(keys ...string) []pleat.Citation {
 	out := make([]pleat.Citation, len(keys))
 	for i, key := range keys {

@@ -51,8 +51,8 @@ func (s *Structure) clearBFactors() {
 	}
 }
 
-// setBFactors writes the confidence of a residue into its atoms: that of each heavy atom if they are the tokens, else the
-// mean.
+// setBFactors writes the confidence of a residue into its atoms: that of each heavy atom if they are the tokens, else
+// the mean.
 func setBFactors(r *structure.Residue, tokens []float32, mean float64) {
 	next := 0
 	byAtom := len(tokens) > 1 && len(tokens) == HeavyAtoms(r)
@@ -66,8 +66,8 @@ func setBFactors(r *structure.Residue, tokens []float32, mean float64) {
 	}
 }
 
-// mergePolymers leaves one row and column of the PAE for each residue of a polymer. A modified residue, which has a token
-// per atom, gets the mean over them.
+// mergePolymers leaves one row and column of the PAE for each residue of a polymer. A modified residue, which has a
+// token per atom, gets the mean over them.
 func (s *Structure) mergePolymers() {
 	type run struct{ first, n int } // of tokens that become one row
 	var rows []run
@@ -138,8 +138,8 @@ func (s *Structure) pairs(scores *Scores) []pleat.PairScore {
 
 func pairKey(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
-// interfaces scores the pairs of polymers by the PAE between them. It returns nothing without a PAE, or if a residue has
-// no beta or representative atom to count contacts from.
+// interfaces scores the pairs of polymers by the PAE between them. It returns nothing without a PAE, or if a residue
+// has no beta or representative atom to count contacts from.
 func (s *Structure) interfaces() map[[2]int]structure.Interface {
 	if s.PAE == nil {
 		return nil

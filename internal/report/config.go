@@ -2,8 +2,8 @@ package report
 
 import "pleat"
 
-// configFile is config.json, the run configuration: what ran, and the request that runs it again. A service with the same
-// engine version that receives the request at POST /v1/jobs produces the same bytes, if the engine promises so.
+// configFile is config.json, the run configuration: what ran, and the request that runs it again. A service with the
+// same engine version that receives the request at POST /v1/jobs produces the same bytes, if the engine promises so.
 type configFile struct {
 	Service string `json:"service"`
 	// CachedFrom is the run whose results were reused; empty: the results were computed.

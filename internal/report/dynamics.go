@@ -30,8 +30,8 @@ type Dynamics struct {
 	folder
 }
 
-// Write writes the figures, metrics.json, config.json, citations and the archive. It returns all artifacts, those of the
-// engine included, and a row entry for each.
+// Write writes the figures, metrics.json, config.json, citations and the archive. It returns all artifacts, those of
+// the engine included, and a row entry for each.
 func (d *Dynamics) Write(ctx context.Context) ([]pleat.File, []flow.RowFile, error) {
 	d.folder = folder{dir: d.Work.Dir, files: d.Files}
 	if d.Trajectory != nil {

@@ -50,8 +50,8 @@ func Profiles(values []float64, chains []plot.Chain) []plot.Profile {
 	return out
 }
 
-// measured returns what to measure of a topology, and the number of sites of each chain. The alpha carbon represents its
-// residue, C1' in a nucleic acid. If there is no such atom, every atom is a site.
+// measured returns what to measure of a topology, and the number of sites of each chain. The alpha carbon represents
+// its residue, C1' in a nucleic acid. If there is no such atom, every atom is a site.
 func measured(topology *structure.Structure, in *pleat.MDInput) (*calvados.Subject, []plot.Chain) {
 	s := &calvados.Subject{FramePs: in.StepNs * 1000, Temp: in.Temp}
 	var chains []plot.Chain
@@ -84,8 +84,8 @@ func measured(topology *structure.Structure, in *pleat.MDInput) (*calvados.Subje
 	return s, chains
 }
 
-// DynamicsMetrics returns the metrics of an analysis as the row of a workflow has them. The caller adds temperature, time
-// and counts.
+// DynamicsMetrics returns the metrics of an analysis as the row of a workflow has them. The caller adds temperature,
+// time and counts.
 func DynamicsMetrics(a *calvados.Analysis) flow.Metrics {
 	pca := landscape(a.ByPC, "free_energy_pca")
 	m := flow.Metrics{
@@ -159,8 +159,8 @@ func roundedLengths(v []float64) []float64 {
 	return out
 }
 
-// MeanTemperature returns the mean kinetic temperature over the frames, in K, from a table of energies (CSV). It is 0 if
-// the table has none.
+// MeanTemperature returns the mean kinetic temperature over the frames, in K, from a table of energies (CSV). It is 0
+// if the table has none.
 func MeanTemperature(path string) float64 {
 	in, err := os.Open(path)
 	if err != nil {

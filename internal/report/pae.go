@@ -21,8 +21,9 @@ const maxPAEBytes = 256 << 20
 
 var errNoPAE = pleat.Invalidf("the PAE file holds no predicted_aligned_error")
 
-// ReadPAE reads a PAE matrix in one of the known forms: the AlphaFold database's, which is one object alone or in a list,
-// or an object with the rows under "pae". A file in no such form is a pleat.Error with the code of invalid input.
+// ReadPAE reads a PAE matrix in one of the known forms: the AlphaFold database's, which is one object alone or in a
+// list, or an object with the rows under "pae". A file in no such form is a pleat.Error with the code of invalid
+// input.
 func ReadPAE(path string) (structure.Matrix, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -85,9 +86,9 @@ func PAEMatrix(rows [][]float32) (structure.Matrix, error) {
 	return m, nil
 }
 
-// ProteinPAE returns the rows and columns of a structure's protein residues. The matrix has a row for each token of the
-// structure, or for each protein residue already. A residue of a polymer is one token; so is each heavy atom of a ligand
-// or ion.
+// ProteinPAE returns the rows and columns of a structure's protein residues. The matrix has a row for each token of
+// the structure, or for each protein residue already. A residue of a polymer is one token; so is each heavy atom of a
+// ligand or ion.
 func ProteinPAE(s *structure.Structure, m structure.Matrix) (structure.Matrix, error) {
 	var protein []int
 	tokens := 0
@@ -121,7 +122,8 @@ func ProteinPAE(s *structure.Structure, m structure.Matrix) (structure.Matrix, e
 	if tokens != len(protein) {
 		andTokens = fmt.Sprintf(" and %d tokens", tokens)
 	}
-	return m, pleat.Invalidf("the PAE has %d rows; the structure has %d protein residues%s: they do not belong together",
+	return m, pleat.Invalidf(
+		"the PAE has %d rows; the structure has %d protein residues%s: they do not belong together",
 		m.N, len(protein), andTokens)
 }
 

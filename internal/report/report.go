@@ -1,9 +1,9 @@
 // Package report writes everything that the service keeps of a result: structures, arrays, figures, metrics, run
 // configurations, citations and archives. The same prediction always gives the same bytes.
 //
-// It owns the names, formats and contents of these files, the reading of the files that it writes itself, and what all
-// engines of a kind share on the way from a prediction to files (chain order, pair scores, trajectory analysis). It must
-// not run a model, talk to a process or a remote endpoint, or know the store.
+// It owns the names, formats and contents of these files, the reading of the files that it writes itself, and what
+// all engines of a kind share on the way from a prediction to files (chain order, pair scores, trajectory analysis).
+// It must not run a model, talk to a process or a remote endpoint, or know the store.
 //
 // Files:
 //
@@ -53,8 +53,8 @@ type Prediction struct {
 
 	// The following fields are for engines that count in tokens, or that predict several samples.
 
-	// BFactors are written as the B-factor of each residue; nil: PLDDT. In a chain whose entry is nil, such as a ligand,
-	// each atom keeps its own.
+	// BFactors are written as the B-factor of each residue; nil: PLDDT. In a chain whose entry is nil, such as a
+	// ligand, each atom keeps its own.
 	BFactors  [][]float64
 	MeanPLDDT *float64     // over tokens; nil: the mean over residues
 	PAEChains []plot.Chain // number of PAE rows of each chain; nil: one row per residue

@@ -98,9 +98,9 @@ func sum(v []int) int {
 	return n
 }
 
-// CountTokens determines how many tokens each residue has. N is the length of the token arrays; 0: there are none. Counts
-// are the model's own numbers for all residues in order. Without them every residue has one token if that fits n, else
-// the rule of Structure holds.
+// CountTokens determines how many tokens each residue has. N is the length of the token arrays; 0: there are none.
+// Counts are the model's own numbers for all residues in order. Without them every residue has one token if that fits
+// n, else the rule of Structure holds.
 func (s *Structure) CountTokens(n int, counts []int) error {
 	residues, tokens := 0, 0
 	single, byRule := make([][]int, len(s.Chains)), make([][]int, len(s.Chains))
@@ -119,7 +119,8 @@ func (s *Structure) CountTokens(n int, counts []int) error {
 	switch {
 	case len(counts) > 0:
 		if len(counts) != residues || slices.Min(counts) < 1 || n > 0 && sum(counts) != n {
-			return fmt.Errorf("its tokens are %d counts of %d tokens; the structure has %d residues and the arrays %d tokens",
+			return fmt.Errorf("its tokens are %d counts of %d tokens; "+
+				"the structure has %d residues and the arrays %d tokens",
 				len(counts), sum(counts), residues, n)
 		}
 		next := 0

@@ -29,7 +29,14 @@ func TestAnalystAnswers(t *testing.T) {
 	if answer := r["answer"].(string); !strings.Contains(answer, "20") {
 		t.Error(answer)
 	}
-	want := map[string]any{"question": w.QnA.Question, "targetSource": "pdb", "targetRef": "pdb/2JOF", "fileName": "2jof.pdb", "image": "pleat analyst 1", "job_yaml_path": "task-1/job.yaml"}
+	want := map[string]any{
+		"question":      w.QnA.Question,
+		"targetSource":  "pdb",
+		"targetRef":     "pdb/2JOF",
+		"fileName":      "2jof.pdb",
+		"image":         "pleat analyst 1",
+		"job_yaml_path": "task-1/job.yaml",
+	}
 	for k, v := range want {
 		if r[k] != v {
 			t.Errorf("%s is %v, not %v", k, r[k], v)
@@ -43,7 +50,8 @@ func TestAnalystAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var meta map[string]any
-	if err := yaml.Unmarshal(b, &meta); err != nil || meta["engine"] != "analyst 1" || meta["structure"].(map[string]any)["file"] != "2jof.pdb" {
+	if err := yaml.Unmarshal(b, &meta); err != nil || meta["engine"] != "analyst 1" ||
+		meta["structure"].(map[string]any)["file"] != "2jof.pdb" {
 		t.Errorf("%s %v", b, err)
 	}
 	var names []string
@@ -63,7 +71,11 @@ func TestQuestionsThatFail(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "input", "bad.pdb"), []byte("no structure at all\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]pleat.FailureKind{"input/bad.pdb": pleat.FailInvalidInput, "input/none.pdb": pleat.FailStorage, "../../../../etc/passwd": pleat.FailStorage} {
+	for file, want := range map[string]pleat.FailureKind{
+		"input/bad.pdb":          pleat.FailInvalidInput,
+		"input/none.pdb":         pleat.FailStorage,
+		"../../../../etc/passwd": pleat.FailStorage,
+	} {
 		w := enginetest.Question(dir, "q", Analyst{})
 		w.QnA.File = file
 		out := enginetest.Registry(t, Analyst{}).Run(context.Background(), w, &enginetest.Sink{})
@@ -76,7 +88,8 @@ func TestQuestionsThatFail(t *testing.T) {
 // An alignment error matrix that does not fit must not keep a question from its answer.
 func TestQuestionWithBadPAE(t *testing.T) {
 	dir := enginetest.TrpCage(t)
-	if err := os.WriteFile(filepath.Join(dir, "input", "pae.json"), []byte(`{"predicted_aligned_error":[[1,2],[3]]}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "input", "pae.json"), []byte(`{"predicted_aligned_error":[[1,2],[3]]}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	w := enginetest.Question(dir, "How many chains are there?", Analyst{})
@@ -91,7 +104,8 @@ func TestQuestionWithBadPAE(t *testing.T) {
 // histatin is a 24-residue disordered chain, and a run of a few hundred steps of it.
 func histatin(t *testing.T, dir string, lengthNs float64) pleat.Work {
 	t.Helper()
-	p, err := flow.Parse("md", fmt.Appendf(nil, `{"sequence":"DSHAKRHHGYKRKFHEKHHSHRGY","step_size_ns":0.0005,"sim_length_ns":%v,"seed":11}`, lengthNs), false)
+	p, err := flow.Parse("md", fmt.Appendf(nil,
+		`{"sequence":"DSHAKRHHGYKRKFHEKHHSHRGY","step_size_ns":0.0005,"sim_length_ns":%v,"seed":11}`, lengthNs), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,13 +122,15 @@ func TestDynamics(t *testing.T) {
 		t.Error(sink.Stages)
 	}
 	metrics := r["metrics"].(map[string]any)
-	if metrics["frames"] != 20.0 || metrics["steps"] != 1000.0 || metrics["residues"] != 24.0 || metrics["restraints"] != 0.0 {
+	if metrics["frames"] != 20.0 || metrics["steps"] != 1000.0 || metrics["residues"] != 24.0 ||
+		metrics["restraints"] != 0.0 {
 		t.Error(metrics)
 	}
 	if rg := metrics["radius_of_gyration"].(map[string]any)["mean"].(float64); rg < 0.8 || rg > 2.5 {
 		t.Errorf("a chain of 24 residues with a radius of gyration of %v nm", rg)
 	}
-	if temp := metrics["mean_temperature"].(float64); temp < 100 || temp > 400 { // ten picoseconds of a friction time of a hundred
+	if temp := metrics["mean_temperature"].(float64); temp < 100 ||
+		temp > 400 { // ten picoseconds of a friction time of a hundred
 		t.Errorf("%v K", temp)
 	}
 	files := map[string]int64{}
@@ -134,7 +150,10 @@ func TestDynamics(t *testing.T) {
 	if len(r["artifacts"].([]any)) != len(files) {
 		t.Errorf("%d rows for %d files", len(r["artifacts"].([]any)), len(files))
 	}
-	for _, name := range append([]string{"rmsd.svg", "rmsd.png", "rmsf.svg", "radius_of_gyration.png", "free_energy.svg", "free_energy.png", "free_energy_pca.png", "citations.bib"}, flow.DynamicsFiles...) {
+	for _, name := range append([]string{
+		"rmsd.svg", "rmsd.png", "rmsf.svg", "radius_of_gyration.png", "free_energy.svg", "free_energy.png",
+		"free_energy_pca.png", "citations.bib",
+	}, flow.DynamicsFiles...) {
 		if files[name] == 0 {
 			t.Errorf("there is no %s", name)
 		}
@@ -265,7 +284,11 @@ func TestDynamicsOfAFold(t *testing.T) {
 	if err := report.WritePAE(&b, &pae, 31.75); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{"input/model.pdb": pdb.Bytes(), "input/pae.json": b.Bytes(), "input/small.json": []byte(`[{"predicted_aligned_error":[[0,1],[1,0]]}]`)} {
+	for name, content := range map[string][]byte{
+		"input/model.pdb":  pdb.Bytes(),
+		"input/pae.json":   b.Bytes(),
+		"input/small.json": []byte(`[{"predicted_aligned_error":[[0,1],[1,0]]}]`),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +309,10 @@ func TestDynamicsOfAFold(t *testing.T) {
 	}{
 		"no PAE":    {func(in *pleat.MDInput) { in.PAE = "" }, "needs the predicted aligned errors"},
 		"all atoms": {func(in *pleat.MDInput) { in.Preset = flow.PresetAllAtom }, "needs the OpenMM engine"},
-		"other PAE": {func(in *pleat.MDInput) { in.PAE = "input/small.json" }, "the PAE has 2 rows; the structure has 20 protein residues"},
+		"other PAE": {
+			func(in *pleat.MDInput) { in.PAE = "input/small.json" },
+			"the PAE has 2 rows; the structure has 20 protein residues",
+		},
 		"small box": {func(in *pleat.MDInput) {
 			in.Preset, in.Sequence, in.BoxNm = flow.PresetIDR, strings.Repeat("G", 900), 12
 		}, "smaller than the chain"},
@@ -295,7 +321,8 @@ func TestDynamicsOfAFold(t *testing.T) {
 		c.change(&in)
 		bad := w
 		bad.MD, bad.Dir = &in, dir
-		if out := reg.Run(context.Background(), bad, &enginetest.Sink{}); out.Failure == nil || out.Failure.Retry || !strings.Contains(out.Failure.Message, c.want) {
+		if out := reg.Run(context.Background(), bad, &enginetest.Sink{}); out.Failure == nil || out.Failure.Retry ||
+			!strings.Contains(out.Failure.Message, c.want) {
 			t.Errorf("%s: %v", name, out.Failure)
 		}
 	}
@@ -335,13 +362,22 @@ func TestFlowKnowsTheEngine(t *testing.T) {
 	}
 }
 
-// The road of a fold with follow-ups, through the real engines: what mini predicts, the analyst answers about and calvados
-// moves.
+// The road of a fold with follow-ups, through the real engines: what mini predicts, the analyst answers about and
+// calvados moves.
 func TestFoldAskMove(t *testing.T) {
 	reg := enginetest.Registry(t, Mini{Workers: 1}, Analyst{}, Calvados{Workers: 1})
 	dir := t.TempDir()
-	fold := pleat.Work{Kind: pleat.TaskFold, Task: "f", Attempt: 1, Model: Mini{}.Models()[0], Dir: dir, Fold: &pleat.FoldInput{Name: "a start of chignolin", Seed: "1",
-		Params: pleat.Params{Model: "mini", Values: map[string]any{}}, Sequences: []pleat.Sequence{{ID: "s", Kind: pleat.Protein, Text: "GYDPE", Chains: []string{"A"}, Count: 1}}}}
+	fold := pleat.Work{
+		Kind:    pleat.TaskFold,
+		Task:    "f",
+		Attempt: 1,
+		Model:   Mini{}.Models()[0],
+		Dir:     dir,
+		Fold: &pleat.FoldInput{Name: "a start of chignolin", Seed: "1",
+			Params: pleat.Params{Model: "mini", Values: map[string]any{}}, Sequences: []pleat.Sequence{
+				{ID: "s", Kind: pleat.Protein, Text: "GYDPE", Chains: []string{"A"}, Count: 1},
+			}},
+	}
 	out := reg.Run(context.Background(), fold, &enginetest.Sink{})
 	if out.Failure != nil {
 		t.Fatal(out.Failure)
@@ -349,7 +385,9 @@ func TestFoldAskMove(t *testing.T) {
 	ask := enginetest.Question(dir, "How confident is the prediction overall?", Analyst{})
 	ask.QnA.File, ask.QnA.PAE, ask.QnA.Predicted, ask.QnA.Model = "model.cif", "pae.json", true, "mini"
 	r := enginetest.Row(t, reg.Run(context.Background(), ask, &enginetest.Sink{}))
-	if answer := r["answer"].(string); !strings.Contains(answer, fmt.Sprintf("%.1f", *out.Result.Predictions[0].MeanPLDDT)) && !strings.Contains(answer, fmt.Sprintf("%.0f", *out.Result.Predictions[0].MeanPLDDT)) {
+	if answer := r["answer"].(string); !strings.Contains(answer,
+		fmt.Sprintf("%.1f", *out.Result.Predictions[0].MeanPLDDT)) &&
+		!strings.Contains(answer, fmt.Sprintf("%.0f", *out.Result.Predictions[0].MeanPLDDT)) {
 		t.Errorf("mean pLDDT %v, and the answer is %s", *out.Result.Predictions[0].MeanPLDDT, answer)
 	}
 	move := histatin(t, dir, 0.005)
@@ -359,7 +397,8 @@ func TestFoldAskMove(t *testing.T) {
 	if metrics["residues"] != 5.0 {
 		t.Error(metrics)
 	}
-	if told := strings.Contains(fmt.Sprint(out.Result.Notes), "nothing holds the fold"); told != (metrics["restraints"] == 0.0) {
+	if told := strings.Contains(fmt.Sprint(out.Result.Notes),
+		"nothing holds the fold"); told != (metrics["restraints"] == 0.0) {
 		t.Errorf("%v restraints, and the notes say %v", metrics["restraints"], out.Result.Notes)
 	}
 }

@@ -52,9 +52,9 @@ func (Calvados) Models() []pleat.Model {
 		MaxTokens:  calvados.MaxBeads,
 		Memory:     pleat.MemoryModel{Base: 100e6, Linear: 100e3, Square: 40},
 		Confidence: "restraints follow the prediction's pLDDT and PAE",
-		Notice: "A coarse-grained model of one bead per residue without solvent: good for the size and flexibility of " +
-			"disordered chains and of folds that the prediction is sure of. It knows no side chains, ligands, nucleic acids " +
-			"or bonds that break, and its time runs faster than real time.",
+		Notice: "A coarse-grained model of one bead per residue without solvent: good for the size and flexibility " +
+			"of disordered chains and of folds that the prediction is sure of. It knows no side chains, ligands, " +
+			"nucleic acids or bonds that break, and its time runs faster than real time.",
 		Citations: report.Cite("tesei2022", "cao2024", "zhang2019"),
 	}}
 }
@@ -220,8 +220,8 @@ func removeSimulation(dir string) {
 	}
 }
 
-// checkpoint stores a checkpoint, unless the last one is recent. A run does not fail because its checkpoint could not be
-// stored.
+// checkpoint stores a checkpoint, unless the last one is recent. A run does not fail because its checkpoint could not
+// be stored.
 func (s *simulation) checkpoint(step int64) {
 	interval := s.engine.CheckpointInterval
 	if interval == 0 {
@@ -254,8 +254,8 @@ func (s *simulation) storeCheckpoint(step int64) error {
 	return nil
 }
 
-// checkpointAtShutdown stores the state of a run that a shutdown interrupts, so that the next attempt repeats nothing. If
-// the state is large, the previous checkpoint must suffice.
+// checkpointAtShutdown stores the state of a run that a shutdown interrupts, so that the next attempt repeats
+// nothing. If the state is large, the previous checkpoint must suffice.
 func (s *simulation) checkpointAtShutdown(ctx context.Context) {
 	if !errors.Is(context.Cause(ctx), engine.ErrShutdown) {
 		return
@@ -297,8 +297,8 @@ func (s *simulation) notes() []string {
 		out = append(out, "Not simulated: "+what+".")
 	}
 	if s.work.MD.Preset == flow.PresetGo && s.restraints() == 0 {
-		out = append(out, "The prediction is sure of no pair of residues (pLDDT, PAE), so nothing holds the fold: the chain "+
-			"moved as a disordered one, and says nothing about the fold's stability.")
+		out = append(out, "The prediction is sure of no pair of residues (pLDDT, PAE), so nothing holds the fold: "+
+			"the chain moved as a disordered one, and says nothing about the fold's stability.")
 	}
 	if s.work.MD.LengthNs < equilibriumNs {
 		out = append(out, fmt.Sprintf("%v ns is short for this model: averages and free energies describe this run, "+

@@ -1,7 +1,7 @@
 // Package builtin has the engines that are part of the program: they need no download, no process and no endpoint.
 //
-// It owns the adapters of the packages mini, calvados and analyst to the seam, with the descriptions of their models. It
-// must not compute or write anything itself: those packages compute, package report writes.
+// It owns the adapters of the packages mini, calvados and analyst to the seam, with the descriptions of their models.
+// It must not compute or write anything itself: those packages compute, package report writes.
 //
 // Files:
 //
@@ -56,9 +56,10 @@ func (Mini) Models() []pleat.Model {
 		Memory:     pleat.MemoryModel{Base: float64(bytes)},
 		Speed:      miniSpeed(),
 		Confidence: mini.Confidence,
-		Notice: "A small physics-and-statistics engine, not a trained structure predictor: peptides and some mini-proteins " +
-			"of up to about 50 residues come out right, longer chains are compact and protein-like but not predictions. " +
-			"Several chains are folded each on its own. The confidence is the agreement of an ensemble, calibrated.",
+		Notice: "A small physics-and-statistics engine, not a trained structure predictor: peptides and some " +
+			"mini-proteins of up to about 50 residues come out right, longer chains are compact and protein-like but " +
+			"not predictions. Several chains are folded each on its own. The confidence is the agreement of an " +
+			"ensemble, calibrated.",
 		Citations: report.Cite("simons1997", "simons1999", "kabsch1983", "lovell2000", "engh1991", "mariani2013"),
 	}}
 }

@@ -19,7 +19,12 @@ import (
 func TestChat(t *testing.T) {
 	var got map[string]any
 	var auth string
-	status, body := 200, `{"model":"m-1","choices":[{"message":{"role":"assistant","content":" Twenty \u0007residues. "},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}`
+	status, body := 200, `{
+		"model":"m-1",
+		"choices":[
+			{"message":{"role":"assistant","content":" Twenty \u0007residues. "},"finish_reason":"length"}
+		],
+		"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}`
 	slow := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		auth = r.Header.Get("Authorization")
@@ -46,14 +51,16 @@ func TestChat(t *testing.T) {
 	dir := enginetest.TrpCage(t)
 	out := reg.Run(context.Background(), enginetest.Question(dir, "How many residues?", c), &enginetest.Sink{})
 	r := enginetest.Row(t, out)
-	if r["answer"] != "Twenty residues.\n\n(The answer ends here because the model reached its bound of tokens.)" || r["image"] != "pleat chat m" {
+	if r["answer"] != "Twenty residues.\n\n(The answer ends here because the model reached its bound of tokens.)" ||
+		r["image"] != "pleat chat m" {
 		t.Errorf("%q", r)
 	}
 	if auth != "Bearer sesame" || got["model"] != "m" || got["max_tokens"] != 77.0 {
 		t.Errorf("%s %v", auth, got)
 	}
 	user := got["messages"].([]any)[1].(map[string]any)["content"].(string)
-	if !strings.HasSuffix(user, "QUESTION\nHow many residues?") || !strings.Contains(user, "20") || strings.Contains(user, "ATOM ") || len(user) > 26<<10 {
+	if !strings.HasSuffix(user, "QUESTION\nHow many residues?") || !strings.Contains(user, "20") ||
+		strings.Contains(user, "ATOM ") || len(user) > 26<<10 {
 		t.Error(user)
 	}
 	for _, f := range out.Files {
@@ -84,12 +91,15 @@ func TestChat(t *testing.T) {
 			reg = enginetest.Registry(t, c)
 		}
 		out := reg.Run(context.Background(), enginetest.Question(dir, "q", c), &enginetest.Sink{})
-		if f := out.Failure; f == nil || f.Kind != k.kind || f.Retry != k.retry || !strings.Contains(f.Message, k.want) || strings.Contains(f.Message, "sesame") {
+		if f := out.Failure; f == nil || f.Kind != k.kind || f.Retry != k.retry ||
+			!strings.Contains(f.Message, k.want) || strings.Contains(f.Message, "sesame") {
 			t.Errorf("%d %.20q: %v", k.status, k.body, f)
 		}
 	}
 	c.URL, c.Timeout = "http://127.0.0.1:1/v1", 20*time.Second
-	if out := enginetest.Registry(t, c).Run(context.Background(), enginetest.Question(dir, "q", c), &enginetest.Sink{}); out.Failure == nil || !out.Failure.Retry || !strings.Contains(out.Failure.Message, "cannot be reached") {
+	if out := enginetest.Registry(t, c).Run(context.Background(), enginetest.Question(dir, "q", c),
+		&enginetest.Sink{}); out.Failure == nil || !out.Failure.Retry ||
+		!strings.Contains(out.Failure.Message, "cannot be reached") {
 		t.Error(out.Failure)
 	}
 }

@@ -1,8 +1,8 @@
 // Package remote has the engines that run elsewhere and are called over HTTP.
 //
 // It owns the clients of these endpoints, and turns their answers into predictions and replies. It must not write
-// artifacts (package report does). Keys are sent to the configured endpoint only, and appear in no message, log or file.
-// No redirect is followed, because it could carry the input and the key elsewhere.
+// artifacts (package report does). Keys are sent to the configured endpoint only, and appear in no message, log or
+// file. No redirect is followed, because it could carry the input and the key elsewhere.
 //
 // Files:
 //
@@ -31,15 +31,16 @@ import (
 	"pleat/internal/report"
 )
 
-// NIM is Boltz-2 behind the HTTP interface of NVIDIA's container: an own container, or the hosted one. Only URL is required.
-// A call is synchronous and sends nothing until it ends, so there is no progress; cancelling closes the connection.
+// NIM is Boltz-2 behind the HTTP interface of NVIDIA's container: an own container, or the hosted one. Only URL is
+// required. A call is synchronous and sends nothing until it ends, so there is no progress; cancelling closes the
+// connection.
 type NIM struct {
 	// URL is the address before /biology/mit/boltz2/predict, such as http://127.0.0.1:8000 or
 	// https://health.api.nvidia.com/v1.
 	URL string
 	Key string // bearer token; empty: none
-	// Status is the address that returns the answer to a postponed call, with {id} for the id of the call. Empty: that of
-	// hosted functions if the host is one of nvidia.com, else postponed calls fail.
+	// Status is the address that returns the answer to a postponed call, with {id} for the id of the call. Empty:
+	// that of hosted functions if the host is one of nvidia.com, else postponed calls fail.
 	Status  string
 	Model   string        // name of the model here; empty: boltz-2
 	Timeout time.Duration // of one fold; 0: 30 minutes
@@ -90,9 +91,9 @@ func (n NIM) Models() []pleat.Model {
 		},
 		Memory:     pleat.MemoryModel{Base: 100e6, Square: 100}, // of this worker: the answer as text, and decoded
 		Confidence: "pLDDT of the confidence model, from 0 to 100",
-		Notice: "Boltz-2, a trained model of structures of proteins, nucleic acids and ligands, run at an endpoint that the " +
-			"operator named: sequences and ligands are sent there. It takes no seed, so a run cannot be repeated exactly. " +
-			"Without alignments proteins are folded from their single sequences, less accurately.",
+		Notice: "Boltz-2, a trained model of structures of proteins, nucleic acids and ligands, run at an endpoint " +
+			"that the operator named: sequences and ligands are sent there. It takes no seed, so a run cannot be " +
+			"repeated exactly. Without alignments proteins are folded from their single sequences, less accurately.",
 		Citations: report.Cite("passaro2025boltz2"),
 	}}
 }
@@ -372,8 +373,8 @@ func (c *nimCall) refusal(ctx context.Context, resp *http.Response) *pleat.Failu
 	return pleat.Failed(pleat.FailLoad, said+"; the operator has to check its address")
 }
 
-// nimReason returns the endpoint's reason in one line: from the list of details of FastAPI, or a message under one of the
-// usual names.
+// nimReason returns the endpoint's reason in one line: from the list of details of FastAPI, or a message under one of
+// the usual names.
 func nimReason(raw []byte) string {
 	var doc struct {
 		Detail  json.RawMessage `json:"detail"`

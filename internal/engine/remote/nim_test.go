@@ -42,7 +42,8 @@ func newNIMServer(t *testing.T, prefix string) *nimServer {
 	s := &nimServer{requests: make(chan nimRequest, 10)}
 	s.ready.Store(200)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/health/ready", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(s.ready.Load())) })
+	mux.HandleFunc("GET /v1/health/ready",
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(s.ready.Load())) })
 	mux.HandleFunc("GET /status/{id}", func(w http.ResponseWriter, r *http.Request) { s.status(w, r) })
 	mux.HandleFunc("POST "+prefix+"/biology/mit/boltz2/predict", func(w http.ResponseWriter, r *http.Request) {
 		var in nimRequest
@@ -85,15 +86,28 @@ func nimChain(t *testing.T, name string, shift float64) structure.Chain {
 }
 
 func nimLigandChain(name string) structure.Chain {
-	return structure.Chain{ID: name, Label: name, Kind: structure.Ligand, Entity: 9, Residues: []structure.Residue{{Comp: "LIG1", Auth: 1, Het: true, Atoms: []structure.Atom{
-		{Name: "C1", Element: "C", Pos: structure.Vec{1, 2, 3}, B: 60, Occupancy: 1}, {Name: "C2", Element: "C", Pos: structure.Vec{2.5, 2, 3}, B: 50, Occupancy: 1},
-		{Name: "O1", Element: "O", Pos: structure.Vec{3, 3.2, 3}, B: 40, Occupancy: 1}}}}}
+	return structure.Chain{
+		ID:     name,
+		Label:  name,
+		Kind:   structure.Ligand,
+		Entity: 9,
+		Residues: []structure.Residue{{Comp: "LIG1", Auth: 1, Het: true, Atoms: []structure.Atom{
+			{
+				Name:      "C1",
+				Element:   "C",
+				Pos:       structure.Vec{1, 2, 3},
+				B:         60,
+				Occupancy: 1,
+			}, {Name: "C2", Element: "C", Pos: structure.Vec{2.5, 2, 3}, B: 50, Occupancy: 1},
+			{Name: "O1", Element: "O", Pos: structure.Vec{3, 3.2, 3}, B: 40, Occupancy: 1}}}},
+	}
 }
 
 func nimCIF(t *testing.T, chains ...structure.Chain) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := structure.WriteCIF(&b, &structure.Structure{Title: "model_0", Chains: chains}, structure.Meta{ID: "model_0"}); err != nil {
+	if err := structure.WriteCIF(&b, &structure.Structure{Title: "model_0", Chains: chains},
+		structure.Meta{ID: "model_0"}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -113,15 +127,26 @@ func nimPAE(n int) [][]float64 {
 
 func nimWork(t *testing.T, n NIM, fold pleat.FoldInput) pleat.Work {
 	t.Helper()
-	return pleat.Work{Kind: pleat.TaskFold, Task: "task", Attempt: 1, Model: n.Models()[0], Fold: &fold, Dir: t.TempDir()}
+	return pleat.Work{
+		Kind:    pleat.TaskFold,
+		Task:    "task",
+		Attempt: 1,
+		Model:   n.Models()[0],
+		Fold:    &fold,
+		Dir:     t.TempDir(),
+	}
 }
 
 func foldOne() pleat.FoldInput {
-	return pleat.FoldInput{Name: "Trp-cage", Sequences: []pleat.Sequence{{ID: "s1", Kind: pleat.Protein, Text: trpCageText, Chains: []string{"A"}, Count: 1}},
+	return pleat.FoldInput{Name: "Trp-cage", Sequences: []pleat.Sequence{
+		{ID: "s1", Kind: pleat.Protein, Text: trpCageText, Chains: []string{"A"}, Count: 1},
+	},
 		Params: pleat.Params{Model: "boltz-2", Values: map[string]any{}}}
 }
 
-func runNIM(t *testing.T, ctx context.Context, n NIM, fold pleat.FoldInput) (pleat.Output, *enginetest.Sink, pleat.Work) {
+func runNIM(
+	t *testing.T, ctx context.Context, n NIM, fold pleat.FoldInput,
+) (pleat.Output, *enginetest.Sink, pleat.Work) {
 	t.Helper()
 	sink := &enginetest.Sink{}
 	w := nimWork(t, n, fold)
@@ -136,9 +161,16 @@ func answerWith(w http.ResponseWriter, v any) {
 func TestNIMFolds(t *testing.T) {
 	s := newNIMServer(t, "")
 	s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
-		answerWith(w, map[string]any{"structures": []any{map[string]any{"format": "mmcif", "structure": nimCIF(t, nimChain(t, "A", 0))}},
-			"confidence_scores": []float64{0.83}, "ptm_scores": []float64{0.71}, "iptm_scores": []float64{0}, "complex_plddt_scores": []float64{0.805},
-			"pae": [][][]float64{nimPAE(20)}})
+		answerWith(w, map[string]any{
+			"structures": []any{
+				map[string]any{"format": "mmcif", "structure": nimCIF(t, nimChain(t, "A", 0))},
+			},
+			"confidence_scores":    []float64{0.83},
+			"ptm_scores":           []float64{0.71},
+			"iptm_scores":          []float64{0},
+			"complex_plddt_scores": []float64{0.805},
+			"pae":                  [][][]float64{nimPAE(20)},
+		})
 	}
 	n := NIM{URL: s.URL}
 	out, _, w := runNIM(t, context.Background(), n, foldOne())
@@ -162,13 +194,17 @@ func TestNIMFolds(t *testing.T) {
 	if metrics.Predictions[0].Extra["confidence_score"] != 0.83 {
 		t.Errorf("metrics %+v", metrics)
 	}
-	for _, name := range []string{"model.cif", "model.pdb", "pae.json", "pae.svg", "plddt.svg", "config.json", "results.zip"} {
+	for _, name := range []string{
+		"model.cif", "model.pdb", "pae.json", "pae.svg", "plddt.svg", "config.json", "results.zip",
+	} {
 		if info, err := os.Stat(filepath.Join(w.Dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	in := <-s.requests
-	want := nimRequest{Polymers: []nimPolymer{{ID: "A", Type: "protein", Sequence: trpCageText}}, RecyclingSteps: 3.0, SamplingSteps: 50.0, DiffusionSamples: 1.0,
+	want := nimRequest{Polymers: []nimPolymer{
+		{ID: "A", Type: "protein", Sequence: trpCageText},
+	}, RecyclingSteps: 3.0, SamplingSteps: 50.0, DiffusionSamples: 1.0,
 		StepScale: 1.638, OutputFormat: "mmcif", WriteFullPAE: true}
 	if diff := cmp.Diff(want, in); diff != "" {
 		t.Error(diff)
@@ -186,29 +222,64 @@ func readJSON(t *testing.T, path string, into any) {
 	}
 }
 
-// A complex with everything: chains come back in another order, the best sample is the second, and the errors count tokens.
+// A complex with everything: chains come back in another order, the best sample is the second, and the errors count
+// tokens.
 func TestNIMComplex(t *testing.T) {
 	s := newNIMServer(t, "")
 	s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
-		worse, better := nimCIF(t, nimChain(t, "A", 5), nimChain(t, "B", 40), nimLigandChain("C")), nimCIF(t, nimLigandChain("C"), nimChain(t, "B", 40), nimChain(t, "A", 0))
-		answerWith(w, map[string]any{"structures": []any{map[string]any{"format": "mmcif", "structure": worse}, map[string]any{"format": "mmcif", "structure": better}},
-			"confidence_scores": []any{0.4, 0.6}, "ptm_scores": []any{0.1, 0.5}, "iptm_scores": []any{0.2, 0.3}, "complex_plddt_scores": []any{nil, nil},
-			"pae":        [][][]float64{nil, nimPAE(43)},
-			"affinities": map[string]any{"C": map[string]any{"affinity_pred_value": []float64{-0.5}, "affinity_probability_binary": []float64{0.25}, "affinity_pic50": []float64{6.5}}}})
+		worse, better := nimCIF(t, nimChain(t, "A", 5), nimChain(t, "B", 40),
+			nimLigandChain("C")), nimCIF(t, nimLigandChain("C"), nimChain(t, "B", 40), nimChain(t, "A", 0))
+		answerWith(w, map[string]any{
+			"structures": []any{
+				map[string]any{"format": "mmcif", "structure": worse},
+				map[string]any{"format": "mmcif", "structure": better},
+			},
+			"confidence_scores":    []any{0.4, 0.6},
+			"ptm_scores":           []any{0.1, 0.5},
+			"iptm_scores":          []any{0.2, 0.3},
+			"complex_plddt_scores": []any{nil, nil},
+			"pae":                  [][][]float64{nil, nimPAE(43)},
+			"affinities": map[string]any{
+				"C": map[string]any{
+					"affinity_pred_value":         []float64{-0.5},
+					"affinity_probability_binary": []float64{0.25},
+					"affinity_pic50":              []float64{6.5},
+				},
+			},
+		})
 	}
 	n := NIM{URL: s.URL}
 	fold := pleat.FoldInput{Name: "complex", Complex: true, Sequences: []pleat.Sequence{
-		{ID: "s1", Kind: pleat.Protein, Text: trpCageText, Chains: []string{"H1", "L1"}, Count: 2, Cyclic: true, Modifications: []pleat.Modification{{Residue: 3, CCD: "PTR"}}},
+		{
+			ID:            "s1",
+			Kind:          pleat.Protein,
+			Text:          trpCageText,
+			Chains:        []string{"H1", "L1"},
+			Count:         2,
+			Cyclic:        true,
+			Modifications: []pleat.Modification{{Residue: 3, CCD: "PTR"}},
+		},
 		{ID: "s2", Kind: pleat.Ligand, Text: "CCO", Chains: []string{"X9"}, Count: 1, PropertyType: "affinity"}},
-		Params: pleat.Params{Model: "boltz-2", Values: map[string]any{"diffusionSample": 2.0, "samplingSteps": 10.0, "affinityMwCorrection": true}},
-		Constraints: pleat.Constraints{Pocket: []pleat.Pocket{{Binder: pleat.ChainRef{Chain: "X9"}, Contacts: []pleat.ResidueRef{{Chain: "L1", Residue: 6}}}},
-			Bond: []pleat.Bond{{Atom1: pleat.AtomRef{Chain: "H1", Residue: 2, Atom: "CB"}, Atom2: pleat.AtomRef{Chain: "X9", Residue: 1, Atom: "C1"}}}}}
+		Params: pleat.Params{
+			Model:  "boltz-2",
+			Values: map[string]any{"diffusionSample": 2.0, "samplingSteps": 10.0, "affinityMwCorrection": true},
+		},
+		Constraints: pleat.Constraints{Pocket: []pleat.Pocket{
+			{Binder: pleat.ChainRef{Chain: "X9"}, Contacts: []pleat.ResidueRef{{Chain: "L1", Residue: 6}}},
+		},
+			Bond: []pleat.Bond{
+				{
+					Atom1: pleat.AtomRef{Chain: "H1", Residue: 2, Atom: "CB"},
+					Atom2: pleat.AtomRef{Chain: "X9", Residue: 1, Atom: "C1"},
+				},
+			}}}
 	out, _, w := runNIM(t, context.Background(), n, fold)
 	if out.Failure != nil {
 		t.Fatal(out.Failure)
 	}
 	p := out.Result.Predictions[0]
-	if *p.PTM != 0.5 || *p.IPTM != 0.3 || p.Affinity == nil || *p.Affinity != (pleat.Affinity{Value: -0.5, Probability: 0.25}) {
+	if *p.PTM != 0.5 || *p.IPTM != 0.3 || p.Affinity == nil ||
+		*p.Affinity != (pleat.Affinity{Value: -0.5, Probability: 0.25}) {
 		t.Errorf("prediction %+v", p)
 	}
 	// 40 residues of 90 … 71 and three atoms of 60, 50 and 40.
@@ -227,7 +298,8 @@ func TestNIMComplex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Chains[0].ID != "H1" || got.Chains[1].ID != "L1" || got.Chains[2].ID != "X9" || got.Chains[2].Residues[0].Atoms[1].B != 50 {
+	if got.Chains[0].ID != "H1" || got.Chains[1].ID != "L1" || got.Chains[2].ID != "X9" ||
+		got.Chains[2].Residues[0].Atoms[1].B != 50 {
 		t.Errorf("chains %s %s %s", got.Chains[0].ID, got.Chains[1].ID, got.Chains[2].ID)
 	}
 	pae, err := report.ReadPAE(filepath.Join(w.Dir, "pae.json"))
@@ -243,13 +315,33 @@ func TestNIMComplex(t *testing.T) {
 	}
 	in := <-s.requests
 	want := nimRequest{
-		Polymers: []nimPolymer{{ID: "A", Type: "protein", Sequence: trpCageText, Cyclic: true, Modifications: []nimModification{{"PTR", 3}}},
-			{ID: "B", Type: "protein", Sequence: trpCageText, Cyclic: true, Modifications: []nimModification{{"PTR", 3}}}},
+		Polymers: []nimPolymer{{
+			ID:            "A",
+			Type:          "protein",
+			Sequence:      trpCageText,
+			Cyclic:        true,
+			Modifications: []nimModification{{"PTR", 3}},
+		},
+			{
+				ID:            "B",
+				Type:          "protein",
+				Sequence:      trpCageText,
+				Cyclic:        true,
+				Modifications: []nimModification{{"PTR", 3}},
+			}},
 		Ligands: []nimLigand{{ID: "C", SMILES: "CCO", Affinity: true}},
 		Constraints: []nimConstraint{{Type: "pocket", Binder: "C", Contacts: []nimAtom{{ID: "B", Residue: 6}}},
 			{Type: "bond", Atoms: []nimAtom{{"A", 2, "CB"}, {"C", 1, "C1"}}}},
-		RecyclingSteps: 3.0, SamplingSteps: 10.0, DiffusionSamples: 2.0, StepScale: 1.638, AffinitySteps: 200.0, AffinitySamples: 5.0, AffinityCorrection: true,
-		OutputFormat: "mmcif", WriteFullPAE: true}
+		RecyclingSteps:     3.0,
+		SamplingSteps:      10.0,
+		DiffusionSamples:   2.0,
+		StepScale:          1.638,
+		AffinitySteps:      200.0,
+		AffinitySamples:    5.0,
+		AffinityCorrection: true,
+		OutputFormat:       "mmcif",
+		WriteFullPAE:       true,
+	}
 	if diff := cmp.Diff(want, in); diff != "" {
 		t.Error(diff)
 	}
@@ -259,7 +351,10 @@ func TestNIMComplex(t *testing.T) {
 func TestNIMAbsent(t *testing.T) {
 	mean := func(v any) map[string]any {
 		c := nimChain(t, "A", 0)
-		return map[string]any{"structures": []any{map[string]any{"format": "mmcif", "structure": nimCIF(t, c)}}, "complex_plddt_scores": []any{v}}
+		return map[string]any{
+			"structures":           []any{map[string]any{"format": "mmcif", "structure": nimCIF(t, c)}},
+			"complex_plddt_scores": []any{v},
+		}
 	}
 	bare := nimChain(t, "A", 0)
 	unitB := nimChain(t, "A", 0)
@@ -281,11 +376,19 @@ func TestNIMAbsent(t *testing.T) {
 		plddt  any
 		first  any // pLDDT of the first residue
 	}{
-		"nothing but coordinates":       {only(bare, nil), nil, nil},
-		"B-factors alone":               {mean(nil), 80.5, 90.0},
-		"a mean that contradicts":       {mean(0.3), 30.0, nil},
-		"a mean alone":                  {only(bare, map[string]any{"complex_plddt_scores": []float64{0.3}}), 30.0, nil},
-		"0 to 1, and a mean to tell":    {only(unitB, map[string]any{"complex_plddt_scores": []float64{0.805}}), 80.5, 90.0},
+		"nothing but coordinates": {only(bare, nil), nil, nil},
+		"B-factors alone":         {mean(nil), 80.5, 90.0},
+		"a mean that contradicts": {mean(0.3), 30.0, nil},
+		"a mean alone": {
+			only(bare, map[string]any{"complex_plddt_scores": []float64{0.3}}),
+			30.0,
+			nil,
+		},
+		"0 to 1, and a mean to tell": {
+			only(unitB, map[string]any{"complex_plddt_scores": []float64{0.805}}),
+			80.5,
+			90.0,
+		},
 		"0 to 1, and nothing to tell":   {only(unitB, nil), nil, nil},
 		"a mean that is no probability": {only(bare, map[string]any{"complex_plddt_scores": []float64{80}}), nil, nil},
 	} {
@@ -331,7 +434,8 @@ func TestNIMPutOff(t *testing.T) {
 		w.WriteHeader(202)
 	}
 	s.status = func(w http.ResponseWriter, r *http.Request) {
-		if r.PathValue("id") != "b2f0c3e4-0000-4000-8000-1234567890ab" || r.Header.Get("Authorization") != "Bearer "+key {
+		if r.PathValue("id") != "b2f0c3e4-0000-4000-8000-1234567890ab" ||
+			r.Header.Get("Authorization") != "Bearer "+key {
 			w.WriteHeader(404)
 			return
 		}
@@ -339,7 +443,9 @@ func TestNIMPutOff(t *testing.T) {
 			w.WriteHeader(202)
 			return
 		}
-		answerWith(w, map[string]any{"structures": []any{map[string]any{"format": "mmcif", "structure": nimCIF(t, nimChain(t, "A", 0))}}})
+		answerWith(w, map[string]any{
+			"structures": []any{map[string]any{"format": "mmcif", "structure": nimCIF(t, nimChain(t, "A", 0))}},
+		})
 	}
 	n := NIM{URL: s.URL + "/v1", Key: key, Status: s.URL + "/status/{id}", pollInterval: time.Millisecond}
 	out, sink, w := runNIM(t, context.Background(), n, foldOne())
@@ -370,14 +476,20 @@ func TestNIMPutOff(t *testing.T) {
 				w.WriteHeader(202)
 			}
 		}
-		if out, _, _ := runNIM(t, context.Background(), n, foldOne()); out.Failure == nil || !strings.Contains(out.Failure.Message, want) {
+		if out, _, _ := runNIM(t, context.Background(), n, foldOne()); out.Failure == nil ||
+			!strings.Contains(out.Failure.Message, want) {
 			t.Errorf("%v; want %q", out.Failure, want)
 		}
 	}
 }
 
 func TestNIMStatusAddress(t *testing.T) {
-	for address, want := range map[string]string{"https://health.api.nvidia.com/v1": nimHosted, "https://nvidia.com.example.org": "", "http://127.0.0.1:8000": "", "https://evilnvidia.com": ""} {
+	for address, want := range map[string]string{
+		"https://health.api.nvidia.com/v1": nimHosted,
+		"https://nvidia.com.example.org":   "",
+		"http://127.0.0.1:8000":            "",
+		"https://evilnvidia.com":           "",
+	} {
 		if got := (&nimCall{NIM: NIM{URL: address}}).statusAddress(); got != want {
 			t.Errorf("%s: %q; want %q", address, got, want)
 		}
@@ -393,7 +505,10 @@ func TestNIMRefused(t *testing.T) {
 		retry  bool
 		want   string
 	}{
-		{422, `{"detail":[{"loc":["body","ligands",0,"smiles"],"msg":"Invalid SMILES","type":"value_error"}]}`, pleat.FailInvalidInput, false, "refused the input: ligands.0.smiles: Invalid SMILES"},
+		{
+			422, `{"detail":[{"loc":["body","ligands",0,"smiles"],"msg":"Invalid SMILES","type":"value_error"}]}`,
+			pleat.FailInvalidInput, false, "refused the input: ligands.0.smiles: Invalid SMILES",
+		},
 		{422, `{"detail":"Unknown CCD code QQQ"}`, pleat.FailInvalidInput, false, "Unknown CCD code QQQ"},
 		{400, `{"error":"bad\n\u0000thing"}`, pleat.FailInvalidInput, false, "bad thing"},
 		{422, `oops ` + strings.Repeat("x", 100_000), pleat.FailInvalidInput, false, "it gave no reason"},
@@ -409,7 +524,10 @@ func TestNIMRefused(t *testing.T) {
 		{200, `{}`, pleat.FailOutputInvalid, false, "it has no structure"},
 		{200, `[1]`, pleat.FailOutputInvalid, false, "no prediction"},
 		{200, `{"structures":[{"format":"pdb","structure":"ATOM"}]}`, pleat.FailOutputInvalid, false, `format "pdb"`},
-		{200, `{"structures":[{"format":"mmcif","structure":"data_x"}]}`, pleat.FailOutputInvalid, false, "structure 1 cannot be read"},
+		{
+			200, `{"structures":[{"format":"mmcif","structure":"data_x"}]}`, pleat.FailOutputInvalid, false,
+			"structure 1 cannot be read",
+		},
 	} {
 		s := newNIMServer(t, "")
 		s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
@@ -422,7 +540,8 @@ func TestNIMRefused(t *testing.T) {
 		if f == nil || f.Kind != c.kind || f.Retry != c.retry || !strings.Contains(f.Message, c.want) {
 			t.Errorf("%d %.60s: %+v; want %s %v %q", c.status, c.body, f, c.kind, c.retry, c.want)
 		}
-		if f != nil && (strings.Contains(f.Message, key) || strings.Contains(f.Message, "internals") || len(f.Message) > 700) {
+		if f != nil && (strings.Contains(f.Message, key) || strings.Contains(f.Message, "internals") ||
+			len(f.Message) > 700) {
 			t.Errorf("%d: the message tells too much: %s", c.status, f.Message)
 		}
 	}
@@ -435,16 +554,28 @@ func TestNIMWrongStructure(t *testing.T) {
 	for want, answer := range map[string]map[string]any{
 		"has 19 residues":   {"structures": []any{map[string]any{"structure": nimCIF(t, short)}}},
 		"lacks the chain A": {"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "Q", 0))}}},
-		"must have 2":       {"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0))}}, "pae": []any{[][]float64{{1, 2}, {1}}}},
-		"arrays have 3":     {"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0))}}, "pae": [][][]float64{nimPAE(3)}},
-		"it must be 0 Å":    {"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0))}}, "pae": []any{[][]float64{{-1}}}},
+		"must have 2": {
+			"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0))}},
+			"pae":        []any{[][]float64{{1, 2}, {1}}},
+		},
+		"arrays have 3": {
+			"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0))}},
+			"pae":        [][][]float64{nimPAE(3)},
+		},
+		"it must be 0 Å": {
+			"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0))}},
+			"pae":        []any{[][]float64{{-1}}},
+		},
 		"at most 25 can be": {"structures": make([]map[string]any, 26)},
-		"has 2 chains; the": {"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0), nimChain(t, "Q", 0))}}},
+		"has 2 chains; the": {
+			"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0), nimChain(t, "Q", 0))}},
+		},
 	} {
 		s := newNIMServer(t, "")
 		s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) { answerWith(w, answer) }
 		out, _, _ := runNIM(t, context.Background(), NIM{URL: s.URL}, foldOne())
-		if out.Failure == nil || out.Failure.Kind != pleat.FailOutputInvalid || !strings.Contains(out.Failure.Message, want) {
+		if out.Failure == nil || out.Failure.Kind != pleat.FailOutputInvalid ||
+			!strings.Contains(out.Failure.Message, want) {
 			t.Errorf("%v; want %q", out.Failure, want)
 		}
 	}
@@ -460,13 +591,26 @@ func TestNIMBounds(t *testing.T) {
 	twice := ligand
 	twice.Count = 2
 	for want, j := range map[string]pleat.Job{
-		"13 chains of residues, copies counted; the model \"boltz-2\" takes at most 12": {Sequences: []pleat.Sequence{protein(13, 5)}},
-		"21 ligands":                         {Sequences: []pleat.Sequence{protein(1, 5), {Kind: pleat.Ligand, Text: "C", Count: 21}}},
+		"13 chains of residues, copies counted": {Sequences: []pleat.Sequence{protein(13, 5)}},
+		"21 ligands": {
+			Sequences: []pleat.Sequence{protein(1, 5), {Kind: pleat.Ligand, Text: "C", Count: 21}},
+		},
 		"2 ligands that ask for an affinity": {Sequences: []pleat.Sequence{protein(1, 5), twice}},
 		"4097 residues":                      {Sequences: []pleat.Sequence{protein(1, 4097)}},
-		"takes no contact constraints":       {Sequences: []pleat.Sequence{protein(1, 5)}, Constraints: pleat.Constraints{Contact: []pleat.Contact{{ChainA: "A", ResidueA: 1, ChainB: "A", ResidueB: 3}}}},
-		"params.seed is not a parameter":     {Sequences: []pleat.Sequence{protein(1, 5)}, Params: pleat.Params{Values: map[string]any{"seed": "1"}}},
-		"samplingSteps is 5; it must be 10":  {Sequences: []pleat.Sequence{protein(1, 5)}, Params: pleat.Params{Values: map[string]any{"samplingSteps": 5.0}}},
+		"takes no contact constraints": {
+			Sequences: []pleat.Sequence{protein(1, 5)},
+			Constraints: pleat.Constraints{
+				Contact: []pleat.Contact{{ChainA: "A", ResidueA: 1, ChainB: "A", ResidueB: 3}},
+			},
+		},
+		"params.seed is not a parameter": {
+			Sequences: []pleat.Sequence{protein(1, 5)},
+			Params:    pleat.Params{Values: map[string]any{"seed": "1"}},
+		},
+		"samplingSteps is 5; it must be 10": {
+			Sequences: []pleat.Sequence{protein(1, 5)},
+			Params:    pleat.Params{Values: map[string]any{"samplingSteps": 5.0}},
+		},
 	} {
 		j.Name = "x"
 		err := j.Validate(n.Models()[0])
@@ -478,7 +622,8 @@ func TestNIMBounds(t *testing.T) {
 	many.Sequences[0].Chains = strings.Split("A,B,C,D,E,F,G,H,I,J,K,L,M", ",")
 	lone := pleat.FoldInput{Sequences: []pleat.Sequence{{Kind: pleat.Ligand, Text: "C", Chains: []string{"A"}}}}
 	for want, f := range map[string]pleat.FoldInput{"13 chains of residues": many, "needs at least one": lone} {
-		if out, _, _ := runNIM(t, context.Background(), n, f); out.Failure == nil || out.Failure.Retry || !strings.Contains(out.Failure.Message, want) {
+		if out, _, _ := runNIM(t, context.Background(), n, f); out.Failure == nil || out.Failure.Retry ||
+			!strings.Contains(out.Failure.Message, want) {
 			t.Errorf("%v; want %q", out.Failure, want)
 		}
 	}
@@ -500,7 +645,8 @@ func TestNIMInterrupted(t *testing.T) {
 		t.Errorf("%v after %s", out.Failure, time.Since(began))
 	}
 	out, _, _ = runNIM(t, context.Background(), NIM{URL: s.URL, Timeout: time.Second}, foldOne())
-	if out.Failure == nil || out.Failure.Kind != pleat.FailTimeout || !out.Failure.Retry || !strings.Contains(out.Failure.Message, "within 1s") {
+	if out.Failure == nil || out.Failure.Kind != pleat.FailTimeout || !out.Failure.Retry ||
+		!strings.Contains(out.Failure.Message, "within 1s") {
 		t.Error(out.Failure)
 	}
 	for range 2 {
@@ -521,7 +667,8 @@ func TestNIMNotReady(t *testing.T) {
 		t.Error(out.Failure)
 	}
 	s.Close()
-	if out, _, _ = runNIM(t, context.Background(), NIM{URL: s.URL}, foldOne()); out.Failure == nil || !out.Failure.Retry || !strings.Contains(out.Failure.Message, "cannot be reached") {
+	if out, _, _ = runNIM(t, context.Background(), NIM{URL: s.URL}, foldOne()); out.Failure == nil ||
+		!out.Failure.Retry || !strings.Contains(out.Failure.Message, "cannot be reached") {
 		t.Error(out.Failure)
 	}
 }
@@ -552,7 +699,9 @@ func TestNIMFlood(t *testing.T) {
 func TestNIMAlignments(t *testing.T) {
 	s := newNIMServer(t, "")
 	s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
-		answerWith(w, map[string]any{"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0), nimChain(t, "B", 40))}}})
+		answerWith(w, map[string]any{
+			"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0), nimChain(t, "B", 40))}},
+		})
 	}
 	n, sink := NIM{URL: s.URL}, &enginetest.Sink{}
 	w := nimWork(t, n, foldOne())
@@ -577,7 +726,9 @@ func TestNIMAlignments(t *testing.T) {
 		}
 	}
 	w.Dir = t.TempDir()
-	if out := enginetest.Registry(t, n).Run(context.Background(), w, sink); out.Failure == nil || !strings.Contains(out.Failure.Message, "alignment cannot be read") || strings.Contains(out.Failure.Message, w.Dir) {
+	if out := enginetest.Registry(t, n).Run(context.Background(), w, sink); out.Failure == nil ||
+		!strings.Contains(out.Failure.Message, "alignment cannot be read") ||
+		strings.Contains(out.Failure.Message, w.Dir) {
 		t.Errorf("%v", out.Failure)
 	}
 }
@@ -586,7 +737,8 @@ func TestNIMTwice(t *testing.T) {
 	if _, err := engine.New(slog.New(slog.DiscardHandler), NIM{URL: "http://a"}, NIM{URL: "http://b"}); err == nil {
 		t.Error("two engines serve one model")
 	}
-	if _, err := engine.New(slog.New(slog.DiscardHandler), NIM{URL: "http://a"}, NIM{URL: "http://b", Model: "boltz-2-far"}); err != nil {
+	if _, err := engine.New(slog.New(slog.DiscardHandler), NIM{URL: "http://a"},
+		NIM{URL: "http://b", Model: "boltz-2-far"}); err != nil {
 		t.Error(err)
 	}
 }

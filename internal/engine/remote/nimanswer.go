@@ -63,14 +63,15 @@ func (a *nimAnswer) best() int {
 // maxNIMSamples is the number of structures that can be requested.
 const maxNIMSamples = 25
 
-// prediction reads the best sample in the job's names and order, and writes the others as files. It also returns notes for
-// the owner. Values that the answer does not have are absent.
+// prediction reads the best sample in the job's names and order, and writes the others as files. It also returns
+// notes for the owner. Values that the answer does not have are absent.
 func (a *nimAnswer) prediction(w pleat.Work, q *nimQuery) (*report.Prediction, []string, error) {
 	if len(a.Structures) == 0 {
 		return nil, nil, errors.New("it has no structure")
 	}
 	if len(a.Structures) > maxNIMSamples {
-		return nil, nil, fmt.Errorf("it has %d structures; at most %d can be asked for", len(a.Structures), maxNIMSamples)
+		return nil, nil,
+			fmt.Errorf("it has %d structures; at most %d can be asked for", len(a.Structures), maxNIMSamples)
 	}
 	best := a.best()
 	s, others, err := a.structures(w.Dir, best)
@@ -182,9 +183,9 @@ func (a *nimAnswer) metrics(i int, binder string) map[string]any {
 	return out
 }
 
-// readPLDDT reads the pLDDT of each token from the B-factors, where Boltz writes it. Mean is the mean pLDDT (0 to 1) that the
-// answer states; it shows whether the B-factors are pLDDT, and on which scale. Without it their range must fit. Otherwise
-// they are dropped, and the notes say so.
+// readPLDDT reads the pLDDT of each token from the B-factors, where Boltz writes it. Mean is the mean pLDDT (0 to 1)
+// that the answer states; it shows whether the B-factors are pLDDT, and on which scale. Without it their range must
+// fit. Otherwise they are dropped, and the notes say so.
 func readPLDDT(s *report.Structure, mean *float64) (notes []string) {
 	var values []float32
 	var b plddtScale

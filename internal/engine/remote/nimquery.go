@@ -86,8 +86,8 @@ const maxNIMAlignments = 128 << 20 // bytes of all alignments
 // maxNIMPAE is the number of PAE values up to which they are requested: they arrive as text, about 20 bytes each.
 const maxNIMPAE = 8_000_000
 
-// newNIMQuery makes the request of a job, or returns why the interface cannot run it. Chains get names of letters, because
-// bonds accept no others.
+// newNIMQuery makes the request of a job, or returns why the interface cannot run it. Chains get names of letters,
+// because bonds accept no others.
 func newNIMQuery(w pleat.Work) (*nimQuery, *pleat.Failure) {
 	q := &nimQuery{names: map[string]string{}}
 	q.parameters(w)
@@ -129,7 +129,8 @@ func newNIMQuery(w pleat.Work) (*nimQuery, *pleat.Failure) {
 func (q *nimQuery) addPolymer(id, chain string, s *pleat.Sequence, msa nimAlignments) *pleat.Failure {
 	if len(s.Text) > nimResidues {
 		return pleat.Failed(pleat.FailTooLarge, fmt.Sprintf(
-			"chain %s has %d residues; the Boltz-2 endpoint folds at most %d in a chain", chain, len(s.Text), nimResidues))
+			"chain %s has %d residues; the Boltz-2 endpoint folds at most %d in a chain",
+			chain, len(s.Text), nimResidues))
 	}
 	p := nimPolymer{ID: id, Type: string(s.Kind), Sequence: s.Text, Cyclic: s.Cyclic, MSA: msa}
 	for _, m := range s.Modifications {
@@ -156,8 +157,8 @@ func (q *nimQuery) addLigand(id string, s *pleat.Sequence) *pleat.Failure {
 	return nil
 }
 
-// alignments reads the alignments of the work, by the index of their sequence. The interface has its own format for paired
-// rows, so paired alignments are not sent.
+// alignments reads the alignments of the work, by the index of their sequence. The interface has its own format for
+// paired rows, so paired alignments are not sent.
 func (q *nimQuery) alignments(w pleat.Work) (map[int]nimAlignments, *pleat.Failure) {
 	out := map[int]nimAlignments{}
 	left, paired := int64(maxNIMAlignments), false

@@ -24,10 +24,29 @@ func TestAlignmentsGoToTheRunner(t *testing.T) {
 	protein := func(chain string) pleat.Sequence {
 		return pleat.Sequence{Kind: pleat.Protein, Text: "MK", Chains: []string{chain}, Count: 1}
 	}
-	fold := pleat.FoldInput{Name: "j", Seed: "1", Complex: true, Sequences: []pleat.Sequence{protein("A"), protein("B"), protein("C")}, Alignments: []pleat.Alignment{
-		{Sequence: 0, File: "input/msa-0.a3m", Paired: "input/msa-paired-0.a3m"}, {Sequence: 2, File: "input/msa-2.a3m", Paired: "input/msa-paired-2.a3m"}}}
+	fold := pleat.FoldInput{
+		Name:      "j",
+		Seed:      "1",
+		Complex:   true,
+		Sequences: []pleat.Sequence{protein("A"), protein("B"), protein("C")},
+		Alignments: []pleat.Alignment{
+			{
+				Sequence: 0,
+				File:     "input/msa-0.a3m",
+				Paired:   "input/msa-paired-0.a3m",
+			}, {Sequence: 2, File: "input/msa-2.a3m", Paired: "input/msa-paired-2.a3m"}},
+	}
 	files := func(features ...pleat.Feature) [][]wireInput {
-		u := runnerAttempt{work: pleat.Work{Kind: pleat.TaskFold, Task: "t", Dir: dir, Model: pleat.Model{Features: features}, Fold: &fold}, timings: map[string]float64{}}
+		u := runnerAttempt{
+			work: pleat.Work{
+				Kind:  pleat.TaskFold,
+				Task:  "t",
+				Dir:   dir,
+				Model: pleat.Model{Features: features},
+				Fold:  &fold,
+			},
+			timings: map[string]float64{},
+		}
 		var out [][]wireInput
 		for _, c := range u.foldRequests() {
 			m, f := u.message(c)
@@ -46,13 +65,25 @@ func TestAlignmentsGoToTheRunner(t *testing.T) {
 	}
 	zero, two := 0, 2
 	want := [][]wireInput{{
-		{Kind: "msa", Path: "input/msa-0.a3m", Sequence: &zero}, {Kind: "msa_paired", Path: "input/msa-paired-0.a3m", Sequence: &zero},
-		{Kind: "msa", Path: "input/msa-2.a3m", Sequence: &two}, {Kind: "msa_paired", Path: "input/msa-paired-2.a3m", Sequence: &two}}}
+		{
+			Kind:     "msa",
+			Path:     "input/msa-0.a3m",
+			Sequence: &zero,
+		}, {Kind: "msa_paired", Path: "input/msa-paired-0.a3m", Sequence: &zero},
+		{
+			Kind:     "msa",
+			Path:     "input/msa-2.a3m",
+			Sequence: &two,
+		}, {Kind: "msa_paired", Path: "input/msa-paired-2.a3m", Sequence: &two}}}
 	if d := cmp.Diff(want, files(pleat.FeatureMSA, pleat.FeatureComplex)); d != "" {
 		t.Error(d)
 	}
 	// Folded each on its own, every sequence is the first of its message, and there is nobody to pair with.
-	alone := [][]wireInput{{{Kind: "msa", Path: "input/msa-0.a3m", Sequence: &zero}}, nil, {{Kind: "msa", Path: "input/msa-2.a3m", Sequence: &zero}}}
+	alone := [][]wireInput{
+		{{Kind: "msa", Path: "input/msa-0.a3m", Sequence: &zero}},
+		nil,
+		{{Kind: "msa", Path: "input/msa-2.a3m", Sequence: &zero}},
+	}
 	if d := cmp.Diff(alone, files(pleat.FeatureMSA)); d != "" {
 		t.Error(d)
 	}

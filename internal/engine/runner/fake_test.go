@@ -130,7 +130,17 @@ func (f *fake) predict(m *wirePredict, cancels <-chan string) {
 		os.Exit(5)
 	}
 	what, arg, _ := strings.Cut(in.Name, " ")
-	r := wireResult{Type: "result", ID: m.ID, Metrics: map[string]any{"pid": os.Getpid(), "jobs": f.jobs, "env": os.Environ(), "parallel": m.Parallel, "workdir": m.Workdir}}
+	r := wireResult{
+		Type: "result",
+		ID:   m.ID,
+		Metrics: map[string]any{
+			"pid":      os.Getpid(),
+			"jobs":     f.jobs,
+			"env":      os.Environ(),
+			"parallel": m.Parallel,
+			"workdir":  m.Workdir,
+		},
+	}
 	if m.Kind != pleat.TaskFold {
 		f.flow(m, &r)
 		return
@@ -255,7 +265,8 @@ func (f *fake) flow(m *wirePredict, r *wireResult) {
 	from := int64(0)
 	if m.Resume != nil {
 		from = m.Resume.Step
-		if raw, err := os.ReadFile(filepath.Join(m.Workdir, m.Resume.Path)); err != nil || string(raw) != fmt.Sprint("state ", from) {
+		if raw, err := os.ReadFile(filepath.Join(m.Workdir, m.Resume.Path)); err != nil ||
+			string(raw) != fmt.Sprint("state ", from) {
 			os.Exit(10)
 		}
 	}
@@ -264,7 +275,8 @@ func (f *fake) flow(m *wirePredict, r *wireResult) {
 	f.say(wireCheckpoint{Type: "checkpoint", ID: m.ID, Path: "../state", Step: 1})
 	r.Metrics = map[string]any{"steps": from + 100, "resumed_from_step": from, "seed": m.Seed}
 	r.Files = append(r.Files,
-		writeResult(m.Workdir, "topology", "top.pdb", fakeTopology), writeResult(m.Workdir, "trajectory", "traj.dcd", fakeTrajectory()),
+		writeResult(m.Workdir, "topology", "top.pdb",
+			fakeTopology), writeResult(m.Workdir, "trajectory", "traj.dcd", fakeTrajectory()),
 		writeResult(m.Workdir, "energies", "log.csv", "time_ns,temperature_k\n0.01,290\n0.02,310\n"))
 	if m.Attempt > 1 {
 		r.Metrics["rmsd"] = map[string]any{"unit": "nm", "mean": 0.25} // it has measured
@@ -279,7 +291,8 @@ func (f *fake) wrongFile(what string, m *wirePredict, structureFile func(string)
 		return structureFile("../outside.cif")
 	case "link":
 		v := structureFile("../outside.cif")
-		if err := os.Symlink(filepath.Join(m.Workdir, "..", "outside.cif"), filepath.Join(m.Workdir, "model.cif")); err != nil {
+		if err := os.Symlink(filepath.Join(m.Workdir, "..", "outside.cif"),
+			filepath.Join(m.Workdir, "model.cif")); err != nil {
 			os.Exit(7)
 		}
 		v.Path = "model.cif"
@@ -313,15 +326,20 @@ var threeLetters = map[byte]string{'A': "ALA", 'G': "GLY", 'C': "CYS", 'K': "LYS
 // helixOf is an mmCIF file of the input's proteins: a CA per residue, on a line.
 func helixOf(in foldInput) string {
 	var b strings.Builder
-	b.WriteString("data_x\n_entity.id 1\n_entity.type polymer\n_entity_poly.entity_id 1\n_entity_poly.type 'polypeptide(L)'\nloop_\n")
-	for _, item := range []string{"group_PDB", "id", "type_symbol", "label_atom_id", "label_comp_id", "label_asym_id", "label_entity_id", "label_seq_id", "Cartn_x", "Cartn_y", "Cartn_z"} {
+	b.WriteString("data_x\n_entity.id 1\n_entity.type polymer\n")
+	b.WriteString("_entity_poly.entity_id 1\n_entity_poly.type 'polypeptide(L)'\nloop_\n")
+	for _, item := range []string{
+		"group_PDB", "id", "type_symbol", "label_atom_id", "label_comp_id", "label_asym_id", "label_entity_id",
+		"label_seq_id", "Cartn_x", "Cartn_y", "Cartn_z",
+	} {
 		b.WriteString("_atom_site." + item + "\n")
 	}
 	n := 0
 	for k, s := range in.Sequences {
 		for i := range len(s.Text) {
 			n++
-			fmt.Fprintf(&b, "ATOM %d C CA %s %s 1 %d %.1f %d 0\n", n, threeLetters[s.Text[i]], s.Chains[0], i+1, 3.8*float64(i), 5*k)
+			fmt.Fprintf(&b, "ATOM %d C CA %s %s 1 %d %.1f %d 0\n", n, threeLetters[s.Text[i]], s.Chains[0], i+1,
+				3.8*float64(i), 5*k)
 		}
 	}
 	return b.String()
@@ -340,10 +358,17 @@ func newBench(t *testing.T, change func(*Manifest, *Runner)) *bench {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	raw := fmt.Sprintf(`{"engine": "fake", "version": "1", "protocol": 1, "argv": [%q], "env": {"PLEAT_TEST_RUNNER": "yes"}, "device": "cpu",
-		"entities": ["protein"], "load_timeout_s": 20, "job_timeout_s": 60, "stage_timeout_s": 30, "heartbeat_timeout_s": 30, "cancel_s": 1,
-		"mem_model": {"base_gb": 1}, "models": [{"name": "asks", "kind": "qna", "title": "Asks", "licence": "none"}, {"name": "moves", "kind": "md", "title": "Moves", "licence": "none"}, {"name": "fake", "title": "Fake", "licence": "none"}, {"name": "slow", "title": "Slow", "licence": "none"},
-		{"name": "absent", "title": "Absent", "licence": "none"}]}`, exe)
+	raw := fmt.Sprintf(`{
+		"engine": "fake", "version": "1", "protocol": 1, "argv": [%q], "env": {"PLEAT_TEST_RUNNER": "yes"},
+		"device": "cpu", "entities": ["protein"], "mem_model": {"base_gb": 1},
+		"load_timeout_s": 20, "job_timeout_s": 60, "stage_timeout_s": 30, "heartbeat_timeout_s": 30, "cancel_s": 1,
+		"models": [
+			{"name": "asks", "kind": "qna", "title": "Asks", "licence": "none"},
+			{"name": "moves", "kind": "md", "title": "Moves", "licence": "none"},
+			{"name": "fake", "title": "Fake", "licence": "none"},
+			{"name": "slow", "title": "Slow", "licence": "none"},
+			{"name": "absent", "title": "Absent", "licence": "none"}
+		]}`, exe)
 	if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte(raw), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +407,11 @@ func (b *bench) model(name string) pleat.Model {
 
 func (b *bench) work(name string) pleat.Work {
 	w := pleat.Work{Kind: pleat.TaskFold, Task: "task", Attempt: 1, Model: b.model("fake"), Dir: b.t.TempDir(),
-		Fold: &pleat.FoldInput{Name: name, Seed: "1", Sequences: []pleat.Sequence{{ID: "s", Kind: pleat.Protein, Text: "AGCKS", Chains: []string{"A"}, Count: 1}}}}
+		Fold: &pleat.FoldInput{
+			Name:      name,
+			Seed:      "1",
+			Sequences: []pleat.Sequence{{ID: "s", Kind: pleat.Protein, Text: "AGCKS", Chains: []string{"A"}, Count: 1}},
+		}}
 	return w
 }
 
@@ -415,7 +444,8 @@ func (b *bench) good(name string) map[string]any {
 	return doc.Predictions[0].Extra
 }
 
-// Two residues of two atoms each; in the second frame the second residue's side chain has moved by 5 Å, and everything by 7 Å.
+// Two residues of two atoms each; in the second frame the second residue's side chain has moved by 5 Å, and
+// everything by 7 Å.
 const fakeTopology = `ATOM      1  CA  ALA A   1       0.000   0.000   0.000  1.00  0.00           C
 ATOM      2  CB  ALA A   1       1.500   0.000   0.000  1.00  0.00           C
 ATOM      3  CA  ALA B   1       0.000   3.800   0.000  1.00  0.00           C
@@ -432,7 +462,10 @@ func fakeTrajectory() string {
 	head := make([]byte, 84)
 	copy(head, "CORD")
 	out := slices.Concat(rec(head), rec(make([]byte, 4)), rec(le.AppendUint32(nil, 4)))
-	for _, frame := range [][3][4]float32{{{0, 1.5, 0, 0}, {0, 0, 3.8, 3.8}, {0, 0, 0, 1.5}}, {{7, 8.5, 7, 7}, {0, 0, 3.8, 3.8}, {0, 0, 0, 6.5}}} {
+	for _, frame := range [][3][4]float32{
+		{{0, 1.5, 0, 0}, {0, 0, 3.8, 3.8}, {0, 0, 0, 1.5}},
+		{{7, 8.5, 7, 7}, {0, 0, 3.8, 3.8}, {0, 0, 0, 6.5}},
+	} {
 		for _, row := range frame {
 			var b []byte
 			for _, v := range row {

@@ -37,7 +37,11 @@ func cif(entities [][2]string, sites []site) string {
 	b.WriteString("loop_\n_entity_poly.entity_id\n_entity_poly.type\n")
 	for i, e := range entities {
 		if e[1] != "ligand" {
-			fmt.Fprintf(&b, "%d %s\n", i+1, map[string]string{"protein": "polypeptide(L)", "rna": "polyribonucleotide", "dna": "polydeoxyribonucleotide"}[e[1]])
+			fmt.Fprintf(&b, "%d %s\n", i+1, map[string]string{
+				"protein": "polypeptide(L)",
+				"rna":     "polyribonucleotide",
+				"dna":     "polydeoxyribonucleotide",
+			}[e[1]])
 		}
 	}
 	b.WriteString("loop_\n_struct_asym.id\n_struct_asym.entity_id\n")
@@ -45,7 +49,10 @@ func cif(entities [][2]string, sites []site) string {
 		fmt.Fprintf(&b, "%s %d\n", e[0], i+1)
 	}
 	b.WriteString("loop_\n")
-	for _, item := range []string{"group_PDB", "id", "type_symbol", "label_atom_id", "label_comp_id", "label_asym_id", "auth_asym_id", "label_entity_id", "label_seq_id", "Cartn_x", "Cartn_y", "Cartn_z"} {
+	for _, item := range []string{
+		"group_PDB", "id", "type_symbol", "label_atom_id", "label_comp_id", "label_asym_id", "auth_asym_id",
+		"label_entity_id", "label_seq_id", "Cartn_x", "Cartn_y", "Cartn_z",
+	} {
 		b.WriteString("_atom_site." + item + "\n")
 	}
 	for i, a := range sites {
@@ -53,7 +60,8 @@ func cif(entities [][2]string, sites []site) string {
 		if a.seq == 0 {
 			group, seq = "HETATM", "."
 		}
-		fmt.Fprintf(&b, "%s %d %s %s %s %s %s %d %s %.3f %.3f %.3f\n", group, i+1, a.element, a.atom, a.comp, a.chain, a.chain, number[a.chain], seq, a.x, a.y, a.z)
+		fmt.Fprintf(&b, "%s %d %s %s %s %s %s %d %s %.3f %.3f %.3f\n", group, i+1, a.element, a.atom, a.comp, a.chain,
+			a.chain, number[a.chain], seq, a.x, a.y, a.z)
 	}
 	return b.String()
 }
@@ -89,18 +97,28 @@ func predicted(t *testing.T, seqs []pleat.Sequence, r wireResult, model string, 
 	return c
 }
 
-// complexJob is a protein A, a ligand B of two atoms and a protein C with a phosphorylated serine; the file has them in another
-// order, and calls A and C the other way round.
+// complexJob is a protein A, a ligand B of two atoms and a protein C with a phosphorylated serine; the file has them
+// in another order, and calls A and C the other way round.
 func complexJob() (seqs []pleat.Sequence, model string) {
 	seqs = []pleat.Sequence{
 		{Kind: pleat.Protein, Text: "AG", Chains: []string{"A"}, Label: "first"},
 		{Kind: pleat.Ligand, Text: "CO", Chains: []string{"B"}},
-		{Kind: pleat.Protein, Text: "SK", Chains: []string{"C"}, Modifications: []pleat.Modification{{Residue: 1, CCD: "SEP"}}},
+		{
+			Kind:          pleat.Protein,
+			Text:          "SK",
+			Chains:        []string{"C"},
+			Modifications: []pleat.Modification{{Residue: 1, CCD: "SEP"}},
+		},
 	}
 	model = cif([][2]string{{"A", "protein"}, {"C", "protein"}, {"B", "ligand"}}, []site{
-		{"A", "SEP", "N", "N", 1, 0, 0, 0}, {"A", "SEP", "CA", "C", 1, 1, 0, 0}, {"A", "SEP", "CB", "C", 1, 2, 0, 0}, {"A", "LYS", "CA", "C", 2, 4, 0, 0},
-		{"C", "ALA", "CA", "C", 1, 0, 5, 0}, {"C", "GLY", "CA", "C", 2, 4, 5, 0},
-		{"B", "LIG", "C1", "C", 0, 0, 9, 0}, {"B", "LIG", "O1", "O", 0, 1, 9, 0},
+		{"A", "SEP", "N", "N", 1, 0, 0, 0},
+		{"A", "SEP", "CA", "C", 1, 1, 0, 0},
+		{"A", "SEP", "CB", "C", 1, 2, 0, 0},
+		{"A", "LYS", "CA", "C", 2, 4, 0, 0},
+		{"C", "ALA", "CA", "C", 1, 0, 5, 0},
+		{"C", "GLY", "CA", "C", 2, 4, 5, 0},
+		{"B", "LIG", "C1", "C", 0, 0, 9, 0},
+		{"B", "LIG", "O1", "O", 0, 1, 9, 0},
 	})
 	return seqs, model
 }
@@ -146,7 +164,15 @@ func TestFoldArrangesChainsAndArrays(t *testing.T) {
 		t.Errorf("the ligand's atoms have %v and %v; want their own", atoms[0].B, atoms[1].B)
 	}
 	// Rows: ALA, GLY, C1, O1, SEP (tokens 0 to 2 of the file, their mean), LYS.
-	want := map[[2]int]float64{{0, 0}: 4.4, {0, 1}: 4.5, {0, 4}: 4.1, {4, 0}: 1.4, {4, 4}: 1.1, {2, 3}: 6.7, {5, 2}: 3.6}
+	want := map[[2]int]float64{
+		{0, 0}: 4.4,
+		{0, 1}: 4.5,
+		{0, 4}: 4.1,
+		{4, 0}: 1.4,
+		{4, 4}: 1.1,
+		{2, 3}: 6.7,
+		{5, 2}: 3.6,
+	}
 	if m.PAE.N != 6 {
 		t.Fatalf("the errors have %d rows; want 6", m.PAE.N)
 	}
@@ -177,13 +203,21 @@ func TestFoldArrangesChainsAndArrays(t *testing.T) {
 	}
 }
 
-// The pair's scores are those of the published definitions, worked out by hand: two residues against two, every error between
-// the chains 1 Å, within them 0. With so few residues d0 is 1 Å, so every term is 1/(1+1) = 0.5. Four pairs of residues lie
-// within 8 Å; each chain's interface has pLDDT 50, and the mean of 1/(1+(1/10)²) over the contacts is 1/1.01.
+// The pair's scores are those of the published definitions, worked out by hand: two residues against two, every error
+// between the chains 1 Å, within them 0. With so few residues d0 is 1 Å, so every term is 1/(1+1) = 0.5. Four pairs
+// of residues lie within 8 Å; each chain's interface has pLDDT 50, and the mean of 1/(1+(1/10)²) over the contacts is
+// 1/1.01.
 func TestFoldPairScores(t *testing.T) {
-	seqs := []pleat.Sequence{{Kind: pleat.Protein, Text: "AG", Chains: []string{"A"}}, {Kind: pleat.Protein, Text: "GA", Chains: []string{"B"}}}
+	seqs := []pleat.Sequence{
+		{Kind: pleat.Protein, Text: "AG", Chains: []string{"A"}},
+		{Kind: pleat.Protein, Text: "GA", Chains: []string{"B"}},
+	}
 	text := cif([][2]string{{"A", "protein"}, {"B", "protein"}}, []site{
-		{"A", "ALA", "CA", "C", 1, 0, 0, 0}, {"A", "GLY", "CA", "C", 2, 3.8, 0, 0}, {"B", "GLY", "CA", "C", 1, 0, 4, 0}, {"B", "ALA", "CA", "C", 2, 3.8, 4, 0}})
+		{"A", "ALA", "CA", "C", 1, 0, 0, 0},
+		{"A", "GLY", "CA", "C", 2, 3.8, 0, 0},
+		{"B", "GLY", "CA", "C", 1, 0, 4, 0},
+		{"B", "ALA", "CA", "C", 2, 3.8, 4, 0},
+	})
 	pae := []float32{0, 0, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 0, 0}
 	c := predicted(t, seqs, wireResult{ID: "x"}, text, []float32{50, 50, 50, 50}, pae)
 	m, err := c.prediction()
@@ -196,7 +230,11 @@ func TestFoldPairScores(t *testing.T) {
 		t.Fatalf("%+v", m.Pairs)
 	}
 	p := m.Pairs[0]
-	for name, v := range map[string][2]float64{"iptm": {*p.IPTM, 0.5}, "ipsae": {*p.IPSAE, 0.5}, "pdockq2": {*p.PDockQ2, dockq2}} {
+	for name, v := range map[string][2]float64{
+		"iptm":    {*p.IPTM, 0.5},
+		"ipsae":   {*p.IPSAE, 0.5},
+		"pdockq2": {*p.PDockQ2, dockq2},
+	} {
 		if math.Abs(v[0]-v[1]) > 1e-4 {
 			t.Errorf("%s is %v; want %v", name, v[0], v[1])
 		}
@@ -246,11 +284,31 @@ func TestFoldRefusesAnother(t *testing.T) {
 	}{
 		{"chains not mapped", nil, nil, "residue 1 of chain A of its structure is"},
 		{"two of one name", nil, map[string]string{"A": "C"}, `two chains "C"`},
-		{"a chain is missing", func(s []pleat.Sequence) []pleat.Sequence { s[0].Chains = []string{"A", "D"}; return s }, names, "lacks the chain D"},
+		{
+			"a chain is missing",
+			func(s []pleat.Sequence) []pleat.Sequence { s[0].Chains = []string{"A", "D"}; return s },
+			names,
+			"lacks the chain D",
+		},
 		{"a chain too many", func(s []pleat.Sequence) []pleat.Sequence { return s[:2] }, names, "3 chains"},
-		{"too few residues", func(s []pleat.Sequence) []pleat.Sequence { s[0].Text = "AGG"; return s }, names, "has 2 residues"},
-		{"another residue", func(s []pleat.Sequence) []pleat.Sequence { s[0].Text = "AK"; return s }, names, "residue 2 of chain A of its structure is GLY; K was asked for"},
-		{"a ligand for a protein", func(s []pleat.Sequence) []pleat.Sequence { s[0].Kind = pleat.Ligand; return s }, names, "not the one ligand"},
+		{
+			"too few residues",
+			func(s []pleat.Sequence) []pleat.Sequence { s[0].Text = "AGG"; return s },
+			names,
+			"has 2 residues",
+		},
+		{
+			"another residue",
+			func(s []pleat.Sequence) []pleat.Sequence { s[0].Text = "AK"; return s },
+			names,
+			"residue 2 of chain A of its structure is GLY; K was asked for",
+		},
+		{
+			"a ligand for a protein",
+			func(s []pleat.Sequence) []pleat.Sequence { s[0].Kind = pleat.Ligand; return s },
+			names,
+			"not the one ligand",
+		},
 	} {
 		s := append([]pleat.Sequence{}, seqs...)
 		if c.change != nil {
@@ -272,8 +330,13 @@ func TestFoldReport(t *testing.T) {
 	}
 	ptm, cap := 0.8, 31.75
 	c := predicted(t, seqs, wireResult{ID: "x", ChainMap: map[string]string{"A": "C", "C": "A"},
-		Scores: &wireScores{PTM: &ptm, MaxPAE: &cap, Affinity: &pleat.Affinity{Value: -1, Probability: 0.5}}}, text, []float32{90, 80, 70, 60, 50, 40, 30, 20}, pae)
-	c.result.Files = append(c.result.Files, writeResult(c.dir, "embedding", "s b.npz", "x"), writeResult(c.dir, "other", "model.pdb", "x"))
+		Scores: &wireScores{
+			PTM:      &ptm,
+			MaxPAE:   &cap,
+			Affinity: &pleat.Affinity{Value: -1, Probability: 0.5},
+		}}, text, []float32{90, 80, 70, 60, 50, 40, 30, 20}, pae)
+	c.result.Files = append(c.result.Files, writeResult(c.dir, "embedding", "s b.npz", "x"),
+		writeResult(c.dir, "other", "model.pdb", "x"))
 	sample := writeResult(c.dir, "structure", "m1.cif", text)
 	sample.Rank = 1
 	c.result.Files = append(c.result.Files, sample)
@@ -281,7 +344,12 @@ func TestFoldReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := pleat.Work{Kind: pleat.TaskFold, Dir: t.TempDir(), Model: pleat.Model{Name: "fake", Engine: "fake", Version: "1", Features: []pleat.Feature{pleat.FeatureComplex}},
+	w := pleat.Work{Kind: pleat.TaskFold, Dir: t.TempDir(), Model: pleat.Model{
+		Name:     "fake",
+		Engine:   "fake",
+		Version:  "1",
+		Features: []pleat.Feature{pleat.FeatureComplex},
+	},
 		Fold: &pleat.FoldInput{Name: "n", Sequences: seqs, Seed: "1", Complex: true}}
 	rep := &report.Report{
 		Work:        w,
@@ -298,7 +366,8 @@ func TestFoldReport(t *testing.T) {
 	for _, f := range out.Files {
 		names = append(names, f.Name)
 	}
-	want := "model.cif model.pdb pae.json plddt.svg plddt.png pae.svg pae.png s_b.npz x-model.pdb sample-1.cif metrics.json config.json citations.bib plots.zip results.zip"
+	want := "model.cif model.pdb pae.json plddt.svg plddt.png pae.svg pae.png s_b.npz x-model.pdb sample-1.cif " +
+		"metrics.json config.json citations.bib plots.zip results.zip"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("the files are %s", got)
 	}

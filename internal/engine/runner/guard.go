@@ -9,16 +9,17 @@ import (
 	"time"
 )
 
-// guardScript is the program of a guard: it reads until the service's end of its pipe is closed, gives the group time to
-// end by itself, and kills it. The service never writes to it.
+// guardScript is the program of a guard: it reads until the service's end of its pipe is closed, gives the group time
+// to end by itself, and kills it. The service never writes to it.
 const guardScript = `trap '' HUP INT TERM; while read -r _; do :; done; sleep "$1"; kill -KILL 0`
 
 // guardGrace is how long a process group may outlive a service that was killed.
 const guardGrace = 2 * time.Second
 
-// guard is a shell in the process group of a runner. It kills the group once the service has ended for any reason, even by
-// SIGKILL. Two simpler ways do not work: a runner that holds Python's lock in C code does not notice the end of its input,
-// and a signal on the death of the parent (Linux only) depends on a thread of the service and spares the runner's children.
+// guard is a shell in the process group of a runner. It kills the group once the service has ended for any reason,
+// even by SIGKILL. Two simpler ways do not work: a runner that holds Python's lock in C code does not notice the end
+// of its input, and a signal on the death of the parent (Linux only) depends on a thread of the service and spares
+// the runner's children.
 //
 // A guard needs only a POSIX shell. While it is alive, the kernel does not reuse the id of the group.
 type guard struct {

@@ -35,7 +35,8 @@ class Stuck(foldrun.Runner):
 foldrun.serve(Stuck())
 `
 
-// service is a worker for a test to kill: it runs the job stuck in the engine of a folder, and passes on what that says.
+// service is a worker for a test to kill: it runs the job stuck in the engine of a folder, and passes on what that
+// says.
 func service(dir string) {
 	m, err := ReadManifest(dir)
 	if err != nil {
@@ -43,9 +44,24 @@ func service(dir string) {
 		os.Exit(2)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stdout, nil))
-	r := &Runner{Manifest: m, Cache: filepath.Join(dir, "cache"), Library: os.Getenv("PLEAT_TEST_LIBRARY"), Processes: NewProcessPool(nil, 1, 0, log), Log: log}
-	w := pleat.Work{Kind: pleat.TaskFold, Task: "task", Attempt: 1, Model: r.Models()[0], Dir: dir, Fold: &pleat.FoldInput{Name: "stuck", Seed: "1",
-		Sequences: []pleat.Sequence{{ID: "s", Kind: pleat.Protein, Text: "AGCKS", Chains: []string{"A"}, Count: 1}}}}
+	r := &Runner{
+		Manifest:  m,
+		Cache:     filepath.Join(dir, "cache"),
+		Library:   os.Getenv("PLEAT_TEST_LIBRARY"),
+		Processes: NewProcessPool(nil, 1, 0, log),
+		Log:       log,
+	}
+	w := pleat.Work{
+		Kind:    pleat.TaskFold,
+		Task:    "task",
+		Attempt: 1,
+		Model:   r.Models()[0],
+		Dir:     dir,
+		Fold: &pleat.FoldInput{Name: "stuck", Seed: "1",
+			Sequences: []pleat.Sequence{
+				{ID: "s", Kind: pleat.Protein, Text: "AGCKS", Chains: []string{"A"}, Count: 1},
+			}},
+	}
 	fmt.Println("ended:", r.Run(context.Background(), w, printed{&enginetest.Sink{}}).Failure)
 }
 
@@ -69,8 +85,10 @@ func TestServiceKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			manifest := fmt.Sprintf(`{"engine": "fake", "version": "1", "protocol": 1, "argv": ["%s"], "env": {"PLEAT_TEST_RUNNER": "yes"},
-				"device": "cpu", "entities": ["protein"], "models": [{"name": "fake", "title": "Fake", "licence": "none"}]}`, argv)
+			manifest := fmt.Sprintf(`{
+				"engine": "fake", "version": "1", "protocol": 1, "argv": ["%s"],
+				"env": {"PLEAT_TEST_RUNNER": "yes"}, "device": "cpu", "entities": ["protein"],
+				"models": [{"name": "fake", "title": "Fake", "licence": "none"}]}`, argv)
 			for file, text := range map[string]string{ManifestFile: manifest, "runner.py": stuckRunner} {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
@@ -101,7 +119,8 @@ func TestServiceKilled(t *testing.T) {
 			for end := time.Now().Add(time.Minute); !gone(runner) || !gone(child); time.Sleep(20 * time.Millisecond) {
 				if time.Now().After(end) {
 					_ = syscall.Kill(-runner, syscall.SIGKILL)
-					t.Fatalf("a minute after the service the runner has ended: %v, its child: %v", gone(runner), gone(child))
+					t.Fatalf("a minute after the service the runner has ended: %v, its child: %v", gone(runner),
+						gone(child))
 				}
 			}
 		})

@@ -26,8 +26,8 @@ const ManifestFile = "manifest.json"
 
 const maxManifest = 1 << 20 // bytes
 
-// Manifest describes a runner: how to start it, which models it has, and the limits of its processes. The fields are those
-// of manifest.json in docs/runner-protocol.md. Times are in seconds.
+// Manifest describes a runner: how to start it, which models it has, and the limits of its processes. The fields are
+// those of manifest.json in docs/runner-protocol.md. Times are in seconds.
 type Manifest struct {
 	Dir string `json:"-"` // absolute path of the runner's folder
 
@@ -293,7 +293,8 @@ func (c *ManifestModel) params() ([]pleat.ParamSpec, error) {
 			continue
 		}
 		if p.Type != k.Type {
-			return nil, fmt.Errorf("has the parameter %s of type %q; it is %q", k.Name, pleat.Clip(string(p.Type)), k.Type)
+			return nil, fmt.Errorf("has the parameter %s of type %q; it is %q",
+				k.Name, pleat.Clip(string(p.Type)), k.Type)
 		}
 		s := pleat.ParamSpec{
 			Name:    k.Name,
@@ -319,8 +320,8 @@ func (c *ManifestModel) params() ([]pleat.ParamSpec, error) {
 	return out, nil
 }
 
-// models returns the manifest's models as they run on a kind of device. Memory is the most in bytes that a job may use on
-// it; 0: not known.
+// models returns the manifest's models as they run on a kind of device. Memory is the most in bytes that a job may
+// use on it; 0: not known.
 func (m *Manifest) models(device string, memory int64) []pleat.Model {
 	var out []pleat.Model
 	for i := range m.Models {
@@ -382,7 +383,7 @@ func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Se
 // that cannot be read has an entry in invalid.
 func Manifests(dir string) (manifests map[string]*Manifest, invalid map[string]error) {
 	manifests, invalid = map[string]*Manifest{}, map[string]error{}
-	paths, _ := filepath.Glob(filepath.Join(dir, "*", ManifestFile)) // the pattern is well formed, but for odd folder names
+	paths, _ := filepath.Glob(filepath.Join(dir, "*", ManifestFile)) // only an odd folder name is a malformed pattern
 	for _, path := range paths {
 		name := filepath.Base(filepath.Dir(path))
 		if strings.HasPrefix(name, ".") {

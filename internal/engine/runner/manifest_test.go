@@ -10,34 +10,45 @@ import (
 )
 
 func TestManifest(t *testing.T) {
-	good := `{"engine":"x","version":"1","protocol":1,"argv":["x"],"device":"any","entities":["protein"],"max_tokens":100,"mem_model":{"base_gb":2,"per_token2":1000},
-		"params_schema":{"stepScale":{"type":"number","default":1.5,"minimum":0,"maximum":5},"recyclingSteps":{"type":"integer","default":3}},
-		"models":[{"name":"a.B_1","title":"A","licence":"MIT"},{"name":"b","kind":"qna","title":"B","licence":"MIT","max_tokens":7,"params_schema":{}}]}`
+	good := `{
+		"engine":"x","version":"1","protocol":1,"argv":["x"],"device":"any","entities":["protein"],
+		"max_tokens":100,"mem_model":{"base_gb":2,"per_token2":1000},
+		"params_schema":{
+			"stepScale":{"type":"number","default":1.5,"minimum":0,"maximum":5},
+			"recyclingSteps":{"type":"integer","default":3}
+		},
+		"models":[
+			{"name":"a.B_1","title":"A","licence":"MIT"},
+			{"name":"b","kind":"qna","title":"B","licence":"MIT","max_tokens":7,"params_schema":{}}
+		]}`
 	var m Manifest
 	if err := m.parse([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
 	got := m.models("cuda", 48e9)
-	if got[0].MaxTokens != 100 || got[1].MaxTokens != 7 || got[0].Kind != pleat.TaskFold || got[1].Kind != pleat.TaskQnA || len(got[0].Params) != 2 || len(got[1].Params) != 0 {
+	if got[0].MaxTokens != 100 || got[1].MaxTokens != 7 || got[0].Kind != pleat.TaskFold ||
+		got[1].Kind != pleat.TaskQnA || len(got[0].Params) != 2 || len(got[1].Params) != 0 {
 		t.Errorf("%+v", got)
 	}
 	if got[0].Params[0].Name != "recyclingSteps" || got[0].Memory.Bytes(1000) != 3e9 || got[0].Room != 48e9 {
 		t.Errorf("%+v", got[0])
 	}
 	for from, c := range map[string]struct{ to, says string }{
-		`"engine":"x"`:                {`"engine":"../x"`, "engine is"},
-		`"protocol":1`:                {`"protocol":2`, "protocol is 2"},
-		`"argv":["x"]`:                {`"argv":[]`, "argv is empty"},
-		`"device":"any"`:              {`"device":"tpu"`, "device is"},
-		`"version":"1"`:               {`"version":"1","idle_ttl":5`, "unknown field"},
-		`"entities":["protein"]`:      {`"entities":["peptide"]`, "entity"},
-		`"name":"b"`:                  {`"name":"b c"`, "models[1] has the name"},
-		`"kind":"qna"`:                {`"kind":"deliver"`, "kind"},
-		`"default":3`:                 {`"default":0`, "params.recyclingSteps is 0"},
-		`"recyclingSteps"`:            {`"recycleSteps"`, "which the interface does not have"},
-		`"title":"A"`:                 {`"title":""`, "needs a title"},
-		`"max_tokens":100`:            {`"max_tokens":100,"weights":[{"file":"../w"}]`, "below the weights folder"},
-		`"max_tokens":100,"mem_model`: {`"max_tokens":100,"weights":[{"file":"w","url":"http://h/w"}],"mem_model`, "https"},
+		`"engine":"x"`:           {`"engine":"../x"`, "engine is"},
+		`"protocol":1`:           {`"protocol":2`, "protocol is 2"},
+		`"argv":["x"]`:           {`"argv":[]`, "argv is empty"},
+		`"device":"any"`:         {`"device":"tpu"`, "device is"},
+		`"version":"1"`:          {`"version":"1","idle_ttl":5`, "unknown field"},
+		`"entities":["protein"]`: {`"entities":["peptide"]`, "entity"},
+		`"name":"b"`:             {`"name":"b c"`, "models[1] has the name"},
+		`"kind":"qna"`:           {`"kind":"deliver"`, "kind"},
+		`"default":3`:            {`"default":0`, "params.recyclingSteps is 0"},
+		`"recyclingSteps"`:       {`"recycleSteps"`, "which the interface does not have"},
+		`"title":"A"`:            {`"title":""`, "needs a title"},
+		`"max_tokens":100`:       {`"max_tokens":100,"weights":[{"file":"../w"}]`, "below the weights folder"},
+		`"max_tokens":100,"mem_model`: {
+			`"max_tokens":100,"weights":[{"file":"w","url":"http://h/w"}],"mem_model`, "https",
+		},
 	} {
 		text := strings.Replace(good, from, c.to, 1)
 		if text == good {
@@ -74,8 +85,22 @@ func TestManifestsOfTheHouse(t *testing.T) {
 func TestNamesInTheWild(t *testing.T) {
 	found, _ := Manifests(filepath.Join("..", "..", "..", "runners"))
 	here := []pleat.Model{{Name: "mini", Kind: pleat.TaskFold}}
-	for _, name := range []string{"boltz-2", "boltz", "esm1b", "chai1", "openfold3", "monomer", "multimer", "intellifold",
-		"simplefold_100M", "simplefold_360M", "simplefold_700M", "simplefold_1.1B", "simplefold_1.6B", "simplefold_3B"} {
+	for _, name := range []string{
+		"boltz-2",
+		"boltz",
+		"esm1b",
+		"chai1",
+		"openfold3",
+		"monomer",
+		"multimer",
+		"intellifold",
+		"simplefold_100M",
+		"simplefold_360M",
+		"simplefold_700M",
+		"simplefold_1.1B",
+		"simplefold_1.6B",
+		"simplefold_3B",
+	} {
 		_, err := pleat.FindModel(here, name)
 		if err == nil {
 			t.Fatalf("%s was found", name)
@@ -85,7 +110,8 @@ func TestNamesInTheWild(t *testing.T) {
 		has := false
 		for folder, m := range found {
 			models := slices.ContainsFunc(m.Models, func(v ManifestModel) bool { return v.Name == name })
-			names := folder == engine || slices.ContainsFunc(m.Models, func(v ManifestModel) bool { return v.Name == engine })
+			names := folder == engine ||
+				slices.ContainsFunc(m.Models, func(v ManifestModel) bool { return v.Name == engine })
 			has = has || models && names
 		}
 		if !has {

@@ -107,8 +107,8 @@ func (a *runnerAttempt) answer(ctx context.Context, q *predictRequest) pleat.Out
 	return out
 }
 
-// check hashes every file of a result. Only regular files inside the folder are valid: an os.Root follows no link out of
-// it.
+// check hashes every file of a result. Only regular files inside the folder are valid: an os.Root follows no link out
+// of it.
 func (q *predictRequest) check(ctx context.Context) error {
 	if len(q.result.Files) > maxWireFiles {
 		return fmt.Errorf("it names %d files; at most %d are taken", len(q.result.Files), maxWireFiles)

@@ -18,8 +18,8 @@ const (
 	closeGrace      = time.Second // for a process to end by itself
 )
 
-// ProcessPool keeps runners' processes between jobs. It has a slot per device; one job at a time runs in a slot, and the
-// processes of several engines may stay loaded in it. Make it with NewProcessPool; Close ends every process.
+// ProcessPool keeps runners' processes between jobs. It has a slot per device; one job at a time runs in a slot, and
+// the processes of several engines may stay loaded in it. Make it with NewProcessPool; Close ends every process.
 type ProcessPool struct {
 	log *slog.Logger
 
@@ -45,8 +45,8 @@ type slot struct {
 	procs  []*process // loaded, one per engine
 }
 
-// NewProcessPool makes a pool over accelerators and a number of CPU slots. The jobs of the CPU slots share memory bytes;
-// 0: there is no limit.
+// NewProcessPool makes a pool over accelerators and a number of CPU slots. The jobs of the CPU slots share memory
+// bytes; 0: there is no limit.
 func NewProcessPool(accelerators []pleat.Device, cpus int, memory int64, log *slog.Logger) *ProcessPool {
 	p := &ProcessPool{
 		log:      log,
@@ -90,8 +90,9 @@ func (p *ProcessPool) end(all ...*process) {
 	}
 }
 
-// stopInBackground runs stop, which returns once a cancelled request has ended, and then removes the folder of the work:
-// the process may have written to it after the run had returned. The channel is closed once the request has ended.
+// stopInBackground runs stop, which returns once a cancelled request has ended, and then removes the folder of the
+// work: the process may have written to it after the run had returned. The channel is closed once the request has
+// ended.
 func (p *ProcessPool) stopInBackground(stop func(), dir string) <-chan struct{} {
 	stopped := make(chan struct{})
 	p.background.Go(func() {
@@ -199,8 +200,8 @@ type slotLease struct {
 	need int64 // bytes; after an out of memory, all of the device
 }
 
-// acquire waits for a free slot with need bytes of memory. It prefers a slot in which the engine is loaded, then an empty
-// one, then the smallest.
+// acquire waits for a free slot with need bytes of memory. It prefers a slot in which the engine is loaded, then an
+// empty one, then the smallest.
 func (p *ProcessPool) acquire(
 	ctx context.Context, task pleat.TaskID, m *Manifest, model string, need int64,
 ) (*slotLease, *pleat.Failure) {
@@ -266,8 +267,8 @@ func (l *slotLease) loaded(m *Manifest, model string) bool {
 	return p != nil && p.model == model
 }
 
-// process returns the slot's process of an engine: the one that is loaded, or a new one. It ends other processes first if
-// their memory is needed.
+// process returns the slot's process of an engine: the one that is loaded, or a new one. It ends other processes
+// first if their memory is needed.
 func (l *slotLease) process(ctx context.Context, spec launchSpec) (*process, *pleat.Failure) {
 	pool := l.pool
 	pool.mu.Lock()

@@ -85,11 +85,11 @@ type runningRequest struct {
 type outcome struct {
 	result  *wireResult
 	failure *pleat.Failure
-	// unheard is set if a process that had completed requests died without a message about this one. It may have been dead
-	// before, so that another process should try.
+	// unheard is set if a process that had completed requests died without a message about this one. It may have been
+	// dead before, so that another process should try.
 	unheard bool
-	// stop is set if the process is still working on the request. It returns once the process has stopped, or was killed;
-	// until then the process must not be used. The caller must call it.
+	// stop is set if the process is still working on the request. It returns once the process has stopped, or was
+	// killed; until then the process must not be used. The caller must call it.
 	stop func()
 }
 
@@ -129,8 +129,8 @@ func (p *process) predict(ctx context.Context, m wirePredict, sink pleat.Sink) (
 	}
 }
 
-// handle processes a message. The outcome is nil until the request has ended. Messages about other requests are late and
-// ignored.
+// handle processes a message. The outcome is nil until the request has ended. Messages about other requests are late
+// and ignored.
 func (r *runningRequest) handle(m any) *outcome {
 	switch m := m.(type) {
 	case *wireProgress:

@@ -41,8 +41,8 @@ type launchSpec struct {
 	stderr   io.Writer // receives a copy of the process's stderr; nil: nothing does
 }
 
-// process is a started runner, alive or dead. One goroutine reads its messages, one its stderr, and one waits for its end.
-// All of them have returned once gone is closed; kill and close wait for that.
+// process is a started runner, alive or dead. One goroutine reads its messages, one its stderr, and one waits for its
+// end. All of them have returned once gone is closed; kill and close wait for that.
 type process struct {
 	launchSpec
 	cmd   *exec.Cmd
@@ -69,8 +69,8 @@ type process struct {
 	lastUsed time.Time
 }
 
-// start starts a process and exchanges hello and pong with it. If it returns both a process and a failure, the caller must
-// end the process.
+// start starts a process and exchanges hello and pong with it. If it returns both a process and a failure, the caller
+// must end the process.
 func start(ctx context.Context, l launchSpec) (*process, *pleat.Failure) {
 	p := &process{launchSpec: l, lastHeard: time.Now(), dead: make(chan struct{}), gone: make(chan struct{})}
 	if l.grease != 0 {
@@ -121,7 +121,8 @@ var errLoadTime = errors.New("the model took too long to load")
 // loadInterrupted returns the failure of a context that ended while the model loaded.
 func (p *process) loadInterrupted(ctx context.Context) *pleat.Failure {
 	if errors.Is(context.Cause(ctx), errLoadTime) {
-		return pleat.Failed(pleat.FailTimeout, fmt.Sprintf("the model did not load within %v s", p.manifest.LoadTimeout))
+		return pleat.Failed(pleat.FailTimeout,
+			fmt.Sprintf("the model did not load within %v s", p.manifest.LoadTimeout))
 	}
 	return engine.Interrupted(ctx)
 }
@@ -186,7 +187,8 @@ func (p *process) spawn() error {
 	return nil
 }
 
-// raiseOOMScore makes the kernel end the runner before the service if the machine runs out of memory. It is best effort.
+// raiseOOMScore makes the kernel end the runner before the service if the machine runs out of memory. It is best
+// effort.
 func (p *process) raiseOOMScore() {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", p.cmd.Process.Pid), []byte("500"), 0)
 }
@@ -421,8 +423,8 @@ func (t *tail) String() string {
 	return strings.ToValidUTF8(string(b), "\ufffd")
 }
 
-// crashed ends a process that died or broke the protocol, logs its last output for the operator and returns the failure.
-// When completes a sentence such as "died while it worked".
+// crashed ends a process that died or broke the protocol, logs its last output for the operator and returns the
+// failure. When completes a sentence such as "died while it worked".
 func (p *process) crashed(when string) *pleat.Failure {
 	p.kill(0)
 	p.mu.Lock()

@@ -2,8 +2,8 @@
 // docs/runner-protocol.md.
 //
 // It owns the manifests, the protocol, the processes with their environment, memory and end, the pool that keeps them
-// loaded between jobs, and the checks of what they produce. It must not write artifacts (package report does) or know the
-// store. Nothing that a process says is believed unchecked: not its files, not its numbers, not its chain names.
+// loaded between jobs, and the checks of what they produce. It must not write artifacts (package report does) or know
+// the store. Nothing that a process says is believed unchecked: not its files, not its numbers, not its chain names.
 //
 // Files:
 //
@@ -48,8 +48,8 @@ type Runner struct {
 	Threads   int      // cores of one process; 0: its own choice
 	Hidden    []string // further paths of this machine that no owner may read
 	Log       *slog.Logger
-	// Stderr receives what the processes write to their standard error; nil: nothing does. The last of it is logged if a
-	// process dies.
+	// Stderr receives what the processes write to their standard error; nil: nothing does. The last of it is logged
+	// if a process dies.
 	Stderr io.Writer
 
 	grease uint64 // for tests, not 0: messages carry fields and types that nobody knows

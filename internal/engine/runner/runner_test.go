@@ -53,7 +53,7 @@ func TestRunnerFaults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, func(m *Manifest, _ *Runner) { // short where that is what is tested: the machine may be busy
+			b := newBench(t, func(m *Manifest, _ *Runner) { // only the tested timeout is short: the machine may be busy
 				switch c.name {
 				case "mute":
 					m.Silence = 0.6
@@ -119,7 +119,8 @@ func TestRunnerFiles(t *testing.T) {
 		names = append(names, f.Name)
 	}
 	slices.Sort(names)
-	if got := strings.Join(names, " "); got != "citations.bib config.json metrics.json model.cif model.pdb results.zip" {
+	want := "citations.bib config.json metrics.json model.cif model.pdb results.zip"
+	if got := strings.Join(names, " "); got != want {
 		t.Errorf("the files are %s", got)
 	}
 	if p := out.Result.Predictions[0]; p.MeanPLDDT != nil || p.PTM != nil || p.MaxPAE != nil {
@@ -267,7 +268,8 @@ func TestRunnerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := <-ended
-	if out.Failure == nil || out.Failure.Kind != pleat.FailCrashed || !out.Failure.Retry || !strings.Contains(out.Failure.Message, "killed") {
+	if out.Failure == nil || out.Failure.Kind != pleat.FailCrashed || !out.Failure.Retry ||
+		!strings.Contains(out.Failure.Message, "killed") {
 		t.Fatalf("got %+v", out.Failure)
 	}
 	if again := b.good("ok"); again["pid"] == float64(pid) {
@@ -304,7 +306,11 @@ func gone(pid int) bool {
 func TestRunnerLoad(t *testing.T) {
 	b := newBench(t, func(m *Manifest, _ *Runner) { m.LoadTimeout = 0.5 })
 	w := b.work("ok")
-	for name, want := range map[string]pleat.FailureKind{"fake": "", "slow": pleat.FailTimeout, "absent": pleat.FailWeightsMissing} {
+	for name, want := range map[string]pleat.FailureKind{
+		"fake":   "",
+		"slow":   pleat.FailTimeout,
+		"absent": pleat.FailWeightsMissing,
+	} {
 		w.Model = b.model(name)
 		out := b.Run(t.Context(), w, &enginetest.Sink{})
 		if out.Failure == nil && want != "" || out.Failure != nil && out.Failure.Kind != want {
@@ -420,7 +426,10 @@ func TestProcessPoolClose(t *testing.T) {
 
 // Claims leave room for what was claimed before.
 func TestProcessPoolFree(t *testing.T) {
-	w := NewProcessPool([]pleat.Device{{ID: "0", Memory: 10}, {ID: "1", Memory: 40}}, 1, 0, slog.New(slog.DiscardHandler))
+	w := NewProcessPool([]pleat.Device{
+		{ID: "0", Memory: 10},
+		{ID: "1", Memory: 40},
+	}, 1, 0, slog.New(slog.DiscardHandler))
 	defer w.Close()
 	m := &Manifest{Engine: "x", Device: "any"}
 	check := func(slots int, memory int64) {
@@ -452,14 +461,22 @@ func TestProcessPoolFree(t *testing.T) {
 // A runner answers a question; facts and files are those of every answering engine.
 func TestRunnerAnswers(t *testing.T) {
 	b := newBench(t, nil)
-	w := pleat.Work{Kind: pleat.TaskQnA, Task: "task", Attempt: 1, Model: b.model("asks"), Dir: t.TempDir(), QnA: &pleat.QnAInput{Question: "What is it?", Source: "upload", File: "input/a.cif"}}
+	w := pleat.Work{
+		Kind:    pleat.TaskQnA,
+		Task:    "task",
+		Attempt: 1,
+		Model:   b.model("asks"),
+		Dir:     t.TempDir(),
+		QnA:     &pleat.QnAInput{Question: "What is it?", Source: "upload", File: "input/a.cif"},
+	}
 	inputOf(t, w, "input/a.cif", helixOf(foldInput{Sequences: []sequenceInput{{Text: "AGCKS", Chains: []string{"A"}}}}))
 	out := b.Run(t.Context(), w, &enginetest.Sink{})
 	if out.Failure != nil {
 		t.Fatal(out.Failure)
 	}
 	var row map[string]string
-	if err := json.Unmarshal(out.Row, &row); err != nil || row["answer"] != "What is it? It has structure." || row["question"] != "What is it?" {
+	if err := json.Unmarshal(out.Row, &row); err != nil || row["answer"] != "What is it? It has structure." ||
+		row["question"] != "What is it?" {
 		t.Errorf("%s, %v", out.Row, err)
 	}
 	if len(out.Files) < 4 || out.Result.Timings["load"] <= 0 {
@@ -478,12 +495,27 @@ func inputOf(t *testing.T, w pleat.Work, name, text string) {
 	}
 }
 
-// A runner simulates and the service measures, unless the runner has; an attempt goes on from the last one's checkpoint.
+// A runner simulates and the service measures, unless the runner has; an attempt goes on from the last one's
+// checkpoint.
 func TestRunnerSimulates(t *testing.T) {
 	b := newBench(t, nil)
 	var kept []string
 	work := func() pleat.Work {
-		w := pleat.Work{Kind: pleat.TaskMD, Task: "task", Attempt: 1, Model: b.model("moves"), Dir: t.TempDir(), MD: &pleat.MDInput{Preset: "all_atom", File: "input/a.pdb", Seed: 1<<33 + 5, Temp: 300, StepNs: 0.01, LengthNs: 0.02}}
+		w := pleat.Work{
+			Kind:    pleat.TaskMD,
+			Task:    "task",
+			Attempt: 1,
+			Model:   b.model("moves"),
+			Dir:     t.TempDir(),
+			MD: &pleat.MDInput{
+				Preset:   "all_atom",
+				File:     "input/a.pdb",
+				Seed:     1<<33 + 5,
+				Temp:     300,
+				StepNs:   0.01,
+				LengthNs: 0.02,
+			},
+		}
 		inputOf(t, w, "input/a.pdb", "END\n")
 		return w
 	}
@@ -500,8 +532,10 @@ func TestRunnerSimulates(t *testing.T) {
 	for _, f := range out.Files {
 		names = append(names, f.Name)
 	}
-	if got := strings.Join(names, " "); got != "top.pdb traj.dcd log.csv rmsd.svg rmsd.png rmsf.svg rmsf.png radius_of_gyration.svg radius_of_gyration.png "+
-		"free_energy.svg free_energy.png free_energy_pca.svg free_energy_pca.png metrics.json config.json citations.bib results.zip" {
+	want := "top.pdb traj.dcd log.csv rmsd.svg rmsd.png rmsf.svg rmsf.png " +
+		"radius_of_gyration.svg radius_of_gyration.png free_energy.svg free_energy.png " +
+		"free_energy_pca.svg free_energy_pca.png metrics.json config.json citations.bib results.zip"
+	if got := strings.Join(names, " "); got != want {
 		t.Errorf("the files are %s", got)
 	}
 	var row struct {
@@ -511,12 +545,15 @@ func TestRunnerSimulates(t *testing.T) {
 			Seed float64
 		}
 	}
-	if err := json.Unmarshal(out.Row, &row); err != nil || len(row.Artifacts) != 17 || row.Metrics.Seed != 5 || row.Metrics.Steps != 100 {
+	if err := json.Unmarshal(out.Row, &row); err != nil || len(row.Artifacts) != 17 || row.Metrics.Seed != 5 ||
+		row.Metrics.Steps != 100 {
 		t.Errorf("%s, %v", out.Row, err)
 	}
-	// The residues keep their distance and their side chains move: nothing of it is in the RMSD and RMSF of alpha carbons, all of
-	// it in the radius of gyration. Of the four atoms of one mass at (0,0,0), (1.5,0,0), (0,3.8,0) and (0,3.8,1.5) Å it is 2.11 Å.
-	if m := row.Metrics; m.RMSD.Max > 1e-4 || m.RMSF.Max > 1e-4 || math.Abs(m.Rg.Min-0.21104) > 1e-4 || m.Rg.Max < m.Rg.Min+0.1 || m.EndToEnd.Max != 0 ||
+	// The residues keep their distance and their side chains move: nothing of it is in the RMSD and RMSF of alpha
+	// carbons, all of it in the radius of gyration. Of the four atoms of one mass at (0,0,0), (1.5,0,0), (0,3.8,0)
+	// and (0,3.8,1.5) Å it is 2.11 Å.
+	if m := row.Metrics; m.RMSD.Max > 1e-4 || m.RMSF.Max > 1e-4 || math.Abs(m.Rg.Min-0.21104) > 1e-4 ||
+		m.Rg.Max < m.Rg.Min+0.1 || m.EndToEnd.Max != 0 ||
 		m.Frames != 2 || m.Residues != 2 || m.Temperature != 300 {
 		t.Errorf("measured: %+v", m)
 	}
@@ -531,7 +568,8 @@ func TestRunnerSimulates(t *testing.T) {
 	w.Resume, w.Step = filepath.Join(w.Dir, "resume.state"), 50
 	inputOf(t, w, "resume.state", "state 50")
 	out = b.Run(t.Context(), w, &enginetest.Sink{})
-	if out.Failure != nil || !bytes.Contains(out.Row, []byte(`"resumed_from_step":50`)) || bytes.Contains(out.Row, []byte(`"rmsf"`)) || bytes.Contains(out.Row, []byte(`rmsd.svg`)) {
+	if out.Failure != nil || !bytes.Contains(out.Row, []byte(`"resumed_from_step":50`)) ||
+		bytes.Contains(out.Row, []byte(`"rmsf"`)) || bytes.Contains(out.Row, []byte(`rmsd.svg`)) {
 		t.Errorf("what a runner has measured is not measured again: %+v %s", out.Failure, out.Row)
 	}
 }

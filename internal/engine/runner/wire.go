@@ -172,9 +172,9 @@ type wireError struct {
 
 // wireCodes are the error codes of the protocol. They are the failure kinds of the same name.
 var wireCodes = []pleat.FailureKind{
-	pleat.FailInvalidInput, pleat.FailUnsupported, pleat.FailTooLarge, pleat.FailMSAUnavailable, pleat.FailWeightsMissing,
-	pleat.FailLoad, pleat.FailOOM, pleat.FailDeviceLost, pleat.FailTimeout, pleat.FailCancelled, pleat.FailCrashed,
-	pleat.FailOutputInvalid, pleat.FailInternal,
+	pleat.FailInvalidInput, pleat.FailUnsupported, pleat.FailTooLarge, pleat.FailMSAUnavailable,
+	pleat.FailWeightsMissing, pleat.FailLoad, pleat.FailOOM, pleat.FailDeviceLost, pleat.FailTimeout,
+	pleat.FailCancelled, pleat.FailCrashed, pleat.FailOutputInvalid, pleat.FailInternal,
 }
 
 // failure returns the error as a failure of the run. An unknown code becomes an internal failure.
@@ -193,7 +193,8 @@ func (e *wireError) failure() *pleat.Failure {
 // errWire is the error of a line that breaks the protocol.
 var errWire = errors.New("the runner broke the protocol")
 
-// decodeWire decodes one line; nil: its type is unknown. It knows the messages of both directions, for the test vectors.
+// decodeWire decodes one line; nil: its type is unknown. It knows the messages of both directions, for the test
+// vectors.
 func decodeWire(line []byte) (any, error) {
 	var head struct {
 		Type *string `json:"type"`

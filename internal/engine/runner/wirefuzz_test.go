@@ -8,8 +8,15 @@ import (
 
 // Whatever a runner writes is a message, nothing, or an error; a message that is written again is the same.
 func FuzzDecodeWire(f *testing.F) {
-	for _, line := range []string{`{"type":"pong"}`, `{"type":"result","id":"x","files":[{"kind":"pae","shape":[2,2]}],"scores":{"ptm":0.5}}`, `{"type":"x"}`, `[]`, `{"type":null}`,
-		`{"type":"error","code":"oom","message":"m","retryable":true}`, "{\"type\":\"log\",\"line\":\"\xff\"}"} {
+	for _, line := range []string{
+		`{"type":"pong"}`,
+		`{"type":"result","id":"x","files":[{"kind":"pae","shape":[2,2]}],"scores":{"ptm":0.5}}`,
+		`{"type":"x"}`,
+		`[]`,
+		`{"type":null}`,
+		`{"type":"error","code":"oom","message":"m","retryable":true}`,
+		"{\"type\":\"log\",\"line\":\"\xff\"}",
+	} {
 		f.Add([]byte(line))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
