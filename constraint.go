@@ -1,11 +1,8 @@
 package pleat
 
-import (
-	"encoding/json"
-	"slices"
-)
+import "encoding/json"
 
-// Constraints narrow a fold. Webhooks are kept as given; webhook.go reads them.
+// Constraints restrict a fold. Webhooks holds the webhook settings as given; ParseWebhooks reads them.
 type Constraints struct {
 	Pocket   []Pocket        `json:"pocket,omitempty"`
 	Bond     []Bond          `json:"bond,omitempty"`
@@ -57,79 +54,111 @@ func (c *Constraints) Empty() bool { return len(c.Pocket)+len(c.Bond)+len(c.Cont
 
 const maxConstraints = 1000
 
-// check refuses constraints on chains or residues that the job does not have.
-func (c *Constraints) check(j *Job) error {
+// constraintsTaken checks whether the model takes the job's constraints at all.
+func (v *validation) constraintsTaken() bool {
+	if v.job.Constraints.Empty() || v.model.Has(FeatureConstraints) {
+		return true
+	}
+	v.fault("constraints", ": the model %q takes no pocket, bond or contact constraints", v.model.Name)
+	return false
+}
+
+// constraints checks that the constraints name chains and residues of the job. The chains must have their names.
+func (v *validation) constraints() {
+	c := &v.job.Constraints
 	if n := len(c.Pocket) + len(c.Bond) + len(c.Contact); n > maxConstraints {
-		return Invalidf("constraints holds %d entries; at most %d are taken", n, maxConstraints)
+		v.fault("constraints", " holds %d entries; at most %d are taken", n, maxConstraints)
+		return
 	}
-	for i, p := range c.Pocket {
-		if _, err := j.chain(p.Binder.Chain, "constraints.pocket[%d].binder.chain_id", i); err != nil {
-			return err
-		}
-		if len(p.Contacts) == 0 {
-			return Invalidf("constraints.pocket[%d].contacts is empty; it must name at least one residue", i)
-		}
-		if len(p.Contacts) > maxConstraints {
-			return Invalidf("constraints.pocket[%d].contacts holds %d residues; at most %d are taken", i, len(p.Contacts), maxConstraints)
-		}
-		for k, r := range p.Contacts {
-			if err := j.residue(r.Chain, r.Residue, "chain_id", "res_idx", "constraints.pocket[%d].contacts[%d].", i, k); err != nil {
-				return err
-			}
-		}
+	r := v.references()
+	for i := range c.Pocket {
+		r.pocket(indexed("constraints.pocket", i), &c.Pocket[i])
 	}
-	for i, b := range c.Bond {
-		for k, a := range []AtomRef{b.Atom1, b.Atom2} {
-			if err := j.residue(a.Chain, a.Residue, "chain_id", "res_idx", "constraints.bond[%d].atom%d.", i, k+1); err != nil {
-				return err
-			}
-			if !atomName(a.Atom) {
-				return Invalidf("constraints.bond[%d].atom%d.atom_name is %q; it must be an atom name of 1 to 4 letters and digits", i, k+1, Clip(a.Atom))
-			}
-		}
+	for i := range c.Bond {
+		at := indexed("constraints.bond", i)
+		r.atom(at+".atom1.", &c.Bond[i].Atom1)
+		r.atom(at+".atom2.", &c.Bond[i].Atom2)
 	}
-	for i, t := range c.Contact {
-		if err := j.residue(t.ChainA, t.ResidueA, "chainA", "res_idxA", "constraints.contact[%d].", i); err != nil {
-			return err
-		}
-		if err := j.residue(t.ChainB, t.ResidueB, "chainB", "res_idxB", "constraints.contact[%d].", i); err != nil {
-			return err
-		}
-		if !(t.Distance >= 0 && t.Distance <= 1000) {
-			return Invalidf("constraints.contact[%d].distance is %g; it must be a length in Å from 0 to 1000", i, t.Distance)
-		}
+	for i := range c.Contact {
+		r.contact(indexed("constraints.contact", i)+".", &c.Contact[i])
 	}
-	return nil
 }
 
-// chain finds the sequence that a chain name belongs to.
-func (j *Job) chain(name, path string, at ...any) (*Sequence, error) {
-	for i := range j.Sequences {
-		if slices.Contains(j.Sequences[i].Chains, name) {
-			return &j.Sequences[i], nil
-		}
-	}
-	var all []string
-	for _, s := range j.Sequences {
-		all = append(all, s.Chains...)
-	}
-	return nil, Invalidf(path+" is %q; the job has the chains %s", append(at, Clip(name), list(all, 20))...)
+// references checks what constraints refer to.
+type references struct {
+	*validation
+	chains map[string]int // index of the sequence by chain name
+	names  []string       // chain names in the order of the job
 }
 
-// residue checks that a chain has the residue. A ligand is one residue.
-func (j *Job) residue(chain string, index int, chainField, indexField, path string, at ...any) error {
-	s, err := j.chain(chain, path+chainField, at...)
-	if err != nil {
-		return err
+func (v *validation) references() references {
+	r := references{validation: v, chains: map[string]int{}}
+	for i := range v.job.Sequences {
+		for _, name := range v.job.Sequences[i].Chains {
+			r.chains[name] = i
+			r.names = append(r.names, name)
+		}
+	}
+	return r
+}
+
+func (r *references) pocket(path string, p *Pocket) {
+	r.chain(p.Binder.Chain, path+".binder.chain_id")
+	switch n := len(p.Contacts); {
+	case n == 0:
+		r.fault(path+".contacts", " is empty; it must name at least one residue")
+		return
+	case n > maxConstraints:
+		r.fault(path+".contacts", " holds %d residues; at most %d are taken", n, maxConstraints)
+		return
+	}
+	for k, c := range p.Contacts {
+		if r.faults.full() {
+			return
+		}
+		at := indexed(path+".contacts", k)
+		r.residue(c.Chain, c.Residue, at+".chain_id", at+".res_idx")
+	}
+}
+
+func (r *references) atom(path string, a *AtomRef) {
+	r.residue(a.Chain, a.Residue, path+"chain_id", path+"res_idx")
+	if !atomName(a.Atom) {
+		r.fault(path+"atom_name", " is %q; it must be an atom name of 1 to 4 letters and digits", Clip(a.Atom))
+	}
+}
+
+func (r *references) contact(path string, c *Contact) {
+	r.residue(c.ChainA, c.ResidueA, path+"chainA", path+"res_idxA")
+	r.residue(c.ChainB, c.ResidueB, path+"chainB", path+"res_idxB")
+	if !(c.Distance >= 0 && c.Distance <= 1000) {
+		r.fault(path+"distance", " is %g; it must be a length in Å from 0 to 1000", c.Distance)
+	}
+}
+
+// chain returns the index of the sequence that the chain belongs to, and -1 with a fault if there is none.
+func (r *references) chain(name, field string) int {
+	i, ok := r.chains[name]
+	if !ok {
+		r.fault(field, " is %q; the job has the chains %s", Clip(name), list(r.names, 20))
+		return -1
+	}
+	return i
+}
+
+// residue checks that a chain has a residue. A ligand is one residue.
+func (r *references) residue(chain string, index int, chainField, indexField string) {
+	i := r.chain(chain, chainField)
+	if i < 0 || r.faulty[i] {
+		return
 	}
 	n := 1
-	if s.Polymer() {
+	if s := &r.job.Sequences[i]; s.Polymer() {
 		n = len(s.Text)
 	}
 	if index < 1 || index > n {
-		return Invalidf(path+indexField+" is %d; chain %s has residues 1 to %d", append(at, index, Clip(chain), n)...)
+		r.fault(indexField, " is %d; chain %s has residues 1 to %d", index, Clip(chain), n)
 	}
-	return nil
 }
 
 func atomName(s string) bool {

@@ -3,30 +3,36 @@ package pleat
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
-// Code says what kind of refusal an Error is; internal/server maps each to one HTTP status.
+// Code is the kind of an Error. Package server maps each code to one HTTP status.
 type Code string
 
 const (
-	CodeInvalid      Code = "invalid"      // 400: the request is wrong and says where
-	CodeUnauthorized Code = "unauthorized" // 401: no credential, or a bad one
-	CodeNotFound     Code = "not_found"    // 404: absent, or somebody else's
-	CodeConflict     Code = "conflict"     // 409: the state does not allow it
-	CodeTooLarge     Code = "too_large"    // 413: body over its bound
+	CodeInvalid      Code = "invalid"      // 400: the request is wrong; Field says where
+	CodeUnauthorized Code = "unauthorized" // 401: no credential, or an invalid one
+	CodeNotFound     Code = "not_found"    // 404: it does not exist, or it belongs to another user
+	CodeConflict     Code = "conflict"     // 409: the state does not allow the change
+	CodeTooLarge     Code = "too_large"    // 413: the body exceeds its limit
 	CodeNotJSON      Code = "not_json"     // 415: the content type is not JSON
-	CodeLimited      Code = "limited"      // 429: quota or rate
-	CodeUnavailable  Code = "unavailable"  // 503: the database or disk cannot serve now
-	CodeInternal     Code = "internal"     // 500: our fault
+	CodeLimited      Code = "limited"      // 429: quota or rate limit
+	CodeUnavailable  Code = "unavailable"  // 503: the database or the disk cannot serve now
+	CodeInternal     Code = "internal"     // 500: a fault of the service
 )
 
-// Error is a refusal with one sentence for the caller. Err, if set, is the cause for the log; it never reaches the caller.
+// Error is a refused call. Message is one sentence for the caller.
 type Error struct {
-	Code    Code
+	Code Code
+	// Field is the path of the value at fault in the request, such as sequences[1].proteinChain.sequence or
+	// params.modelName. It is empty if the fault concerns the request as a whole.
+	Field   string
 	Message string
-	Err     error
+	// Err is the cause, for the log only. It never reaches the caller. It may be nil.
+	Err error
 }
 
+// Error returns the message, followed by the cause if there is one.
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return e.Message + ": " + e.Err.Error()
@@ -34,17 +40,36 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an Error with a formatted sentence.
+// Errorf returns an Error with a formatted message and no field.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Invalidf is Errorf(CodeInvalid, …): the request is wrong; the sentence names the field, the place and what would be right.
+// Invalidf returns an Error with CodeInvalid and no field. Use InvalidField for a fault of one value.
 func Invalidf(format string, args ...any) *Error { return Errorf(CodeInvalid, format, args...) }
 
-// CodeOf is the code of the first Error in err's chain, else CodeInternal.
+// InvalidField returns an Error with CodeInvalid for the value at the path field. The message is the path followed by
+// the formatted text, so format starts with a space or a punctuation mark:
+//
+//	InvalidField("params.seed", " is %q; it must be a whole number", seed)
+func InvalidField(field, format string, args ...any) *Error {
+	return &Error{
+		Code:    CodeInvalid,
+		Field:   field,
+		Message: field + fmt.Sprintf(format, args...),
+	}
+}
+
+// At sets the field of an error whose message does not start with it, and returns the error.
+func (e *Error) At(field string) *Error {
+	e.Field = field
+	return e
+}
+
+// CodeOf returns the code of the first Error in err's tree, and CodeInternal if there is none.
 func CodeOf(err error) Code {
 	var e *Error
 	if errors.As(err, &e) {
@@ -53,16 +78,80 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// The refusals whose wording the interface fixes (section 7).
+// MaxErrors is the largest number of faults that Errors holds.
+const MaxErrors = 100
+
+// Errors holds the faults of one request in the order of the checks, at most MaxErrors of them. As an error it reads
+// like its first fault; errors.As finds the first fault too. The zero value holds no faults.
+type Errors []*Error
+
+// Error returns the text of the first fault.
+func (e Errors) Error() string {
+	if len(e) == 0 {
+		return "no faults"
+	}
+	return e[0].Error()
+}
+
+// Unwrap returns the faults.
+func (e Errors) Unwrap() []error {
+	all := make([]error, len(e))
+	for i := range e {
+		all[i] = e[i]
+	}
+	return all
+}
+
+// Err returns e as an error: nil if there are no faults.
+func (e Errors) Err() error {
+	if len(e) == 0 {
+		return nil
+	}
+	return e
+}
+
+// Add appends the faults of err if it says that the request is invalid. It returns any other error unchanged: the
+// caller must stop then, since it says nothing about the request.
+func (e *Errors) Add(err error) error {
+	if err == nil {
+		return nil
+	}
+	if CodeOf(err) != CodeInvalid {
+		return err
+	}
+	for _, fault := range ErrorsOf(err) {
+		if !e.full() {
+			*e = append(*e, fault)
+		}
+	}
+	return nil
+}
+
+func (e *Errors) full() bool { return len(*e) >= MaxErrors }
+
+// ErrorsOf returns the faults in err: those of the Errors in its tree, else its first Error alone, else none.
+func ErrorsOf(err error) Errors {
+	var all Errors
+	if errors.As(err, &all) {
+		return slices.Clone(all)
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return Errors{e}
+	}
+	return nil
+}
+
+// Errors whose messages the interface fixes; see docs/interface.md, section «Errors».
 var (
 	ErrUnauthorized = &Error{Code: CodeUnauthorized, Message: "Unauthorized"}
 	ErrJobNotFound  = &Error{Code: CodeNotFound, Message: "Job not found"}
 )
 
-// ErrQuota is the refusal of section 7 for a user who has made used of limit calls today.
+// ErrQuota refuses a call of a user who has made used of limit calls today.
 func ErrQuota(limit, used int) *Error {
 	return Errorf(CodeLimited, "Daily quota exceeded. Limit: %d calls per day. Current: %d calls.", limit, used)
 }
 
-// ErrLost is what a worker gets that no longer holds the lease of the task it wants to change.
+// ErrLost refuses a change by a worker that no longer holds the lease of the task.
 var ErrLost = &Error{Code: CodeConflict, Message: "the task's lease is no longer held"}

@@ -99,7 +99,7 @@ func ParseWebhooks(raw json.RawMessage, path string, workflow bool) ([]Destinati
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, Invalidf("%s must be an object", path)
+		return nil, InvalidField(path, " must be an object")
 	}
 	var out []DestinationSetting
 	seen := map[Destination]string{}
@@ -111,9 +111,11 @@ func ParseWebhooks(raw json.RawMessage, path string, workflow bool) ([]Destinati
 				words = []string{"custom_http"}
 			}
 			if n := Nearest(word, words); n != "" {
-				return nil, Invalidf("unknown destination %q in %s; did you mean %q?", Clip(word), path, n)
+				return nil, Invalidf("unknown destination %q in %s; did you mean %q?", Clip(word), path, n).
+					At(path + "." + Clip(word))
 			}
-			return nil, Invalidf("unknown destination %q in %s; it may be %s", Clip(word), path, list(words, 9))
+			return nil, Invalidf("unknown destination %q in %s; it may be %s", Clip(word), path, list(words, 9)).
+				At(path + "." + Clip(word))
 		}
 		if string(all[word]) == "null" {
 			continue
@@ -122,10 +124,10 @@ func ParseWebhooks(raw json.RawMessage, path string, workflow bool) ([]Destinati
 			Enabled *bool `json:"enabled"`
 		}
 		if err := json.Unmarshal(all[word], &head); err != nil {
-			return nil, Invalidf("%s.%s must be an object whose enabled is true or false", path, word)
+			return nil, InvalidField(path+"."+word, " must be an object whose enabled is true or false")
 		}
 		if other, twice := seen[a.destination]; twice {
-			return nil, Invalidf("%s names one destination twice: %s and %s", path, other, word)
+			return nil, InvalidField(path, " names one destination twice: %s and %s", other, word)
 		}
 		seen[a.destination] = word
 		out = append(out, DestinationSetting{

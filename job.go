@@ -2,11 +2,13 @@ package pleat
 
 import (
 	"encoding/json"
-	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"time"
 )
 
-// EntityKind is what a sequence describes.
+// EntityKind is the kind of molecule that a sequence describes.
 type EntityKind string
 
 const (
@@ -15,6 +17,14 @@ const (
 	DNA     EntityKind = "dna"
 	Ligand  EntityKind = "ligand"
 )
+
+// itemKeys are the keys of the kinds in a creation request. They are part of the paths in Error.Field.
+var itemKeys = map[EntityKind]string{
+	Protein: "proteinChain",
+	RNA:     "rnaSequence",
+	DNA:     "dnaSequence",
+	Ligand:  "ligandSequence",
+}
 
 // Modification replaces one residue of a polymer by a chemical component.
 type Modification struct {
@@ -42,8 +52,14 @@ type Sequence struct {
 // Polymer reports whether the sequence is a chain of residues.
 func (s *Sequence) Polymer() bool { return s.Kind != Ligand }
 
-// Place is where the sequence stands in a creation request, as item i of it.
-func (s *Sequence) Place(i int) string { return fmt.Sprintf("sequences[%d].%s", i, itemKeys[s.Kind]) }
+// Path is the path of the sequence in a creation request that has it as item i, such as sequences[0].proteinChain.
+func (s *Sequence) Path(i int) string { return itemPath(i) + "." + itemKeys[s.Kind] }
+
+// itemPath is the path of item i in a creation request.
+func itemPath(i int) string { return indexed("sequences", i) }
+
+// indexed is the path of element i of the array at path.
+func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 // Item is the sequence in the form of a creation request.
 func (s *Sequence) Item() map[string]any {
@@ -81,6 +97,17 @@ type Job struct {
 	Run         RunID // the latest run
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+}
+
+// Clone returns a copy of the job that Validate can change without changing j.
+func (j *Job) Clone() Job {
+	c := *j
+	c.Sequences = slices.Clone(j.Sequences)
+	for i := range c.Sequences {
+		c.Sequences[i].Modifications = slices.Clone(j.Sequences[i].Modifications)
+	}
+	c.Params.Values = maps.Clone(j.Params.Values)
+	return c
 }
 
 // Run is one go at a job.

@@ -46,6 +46,15 @@ type Model struct {
 	Citations  []Citation   `json:"citations"`
 }
 
+// Limits are the limits of a model besides its tokens. 0 means no limit.
+type Limits struct {
+	Polymers    int      `json:"polymers,omitempty"`    // chains of residues in one structure
+	Ligands     int      `json:"ligands,omitempty"`     // copies of ligands in one structure
+	Residues    int      `json:"residues,omitempty"`    // of one chain
+	Affinities  int      `json:"affinities,omitempty"`  // ligands whose affinity is predicted, copies included
+	Constraints []string `json:"constraints,omitempty"` // the kinds it takes: pocket, bond, contact; empty: all
+}
+
 // MemoryModel predicts peak memory as base + linear·n + square·n² bytes for n tokens.
 type MemoryModel struct {
 	Base   float64 `json:"base"`
@@ -60,8 +69,8 @@ type SpeedModel struct {
 	Square float64 `json:"square"`
 }
 
-// Needs refuses a structure of n tokens that no device has room for.
-func (m *Model) Needs(n int) error {
+// CheckMemory returns an error if a structure of n tokens needs more memory than the largest device has.
+func (m *Model) CheckMemory(n int) error {
 	need := m.Memory.Bytes(n)
 	if m.Room == 0 || need <= m.Room {
 		return nil
@@ -70,7 +79,8 @@ func (m *Model) Needs(n int) error {
 	if m.Device == "cpu" {
 		where = "the machine"
 	}
-	return Invalidf("sequences: %d tokens need about %s with the model %q; %s has %s", n, gigabytes(need), m.Name, where, gigabytes(m.Room))
+	return InvalidField("sequences", ": %d tokens need about %s with the model %q; %s has %s",
+		n, gigabytes(need), m.Name, where, gigabytes(m.Room))
 }
 
 func gigabytes(n int64) string {
@@ -113,45 +123,64 @@ func (m *Model) Has(f Feature) bool { return slices.Contains(m.Features, f) }
 // Takes reports whether the model folds an entity of kind k.
 func (m *Model) Takes(k EntityKind) bool { return slices.Contains(m.Entities, k) }
 
-// knownModels are the names that clients in the wild send, each with what an operator installs to serve it.
-var knownModels = map[string]string{
-	"boltz-2": "boltz-2", "boltz": "boltz", "esm1b": "esm1b", "openfold3": "openfold3", "chai1": "chai1",
-	"intellifold": "intellifold", "monomer": "colabfold", "multimer": "colabfold",
-	"simplefold_100M": "simplefold", "simplefold_360M": "simplefold", "simplefold_700M": "simplefold",
-	"simplefold_1.1B": "simplefold", "simplefold_1.6B": "simplefold", "simplefold_3B": "simplefold",
+// FindModel returns the fold model with the given name.
+func FindModel(models []Model, name string) (Model, bool) {
+	i := slices.IndexFunc(models, func(m Model) bool { return m.Kind == TaskFold && m.Name == name })
+	if i < 0 {
+		return Model{}, false
+	}
+	return models[i], true
 }
 
-// FindModel picks the fold model named from those that this service can run. The refusal says what to install, or what there is.
-func FindModel(models []Model, name string) (Model, error) {
-	var names []string
-	for _, m := range models {
-		if m.Kind != TaskFold {
+// limits checks the limits of the model. If a count is at fault, the totals mean nothing and are not checked; the kinds of
+// constraints are not checked if the model takes none.
+func (v *validation) limits(counted, constraints bool) {
+	l, j, m := &v.model.Limits, v.job, v.model
+	polymers, ligands, affinities := 0, 0, 0
+	for i := range j.Sequences {
+		s := &j.Sequences[i]
+		if s.PropertyType == "affinity" {
+			affinities += s.Count
+		}
+		if !s.Polymer() {
+			ligands += s.Count
 			continue
 		}
-		if m.Name == name {
-			return m, nil
+		polymers += s.Count
+		if n := len(s.Text); l.Residues > 0 && n > l.Residues && !v.faulty[i] {
+			v.fault(s.Path(i)+".sequence", " has %d residues; the model %q folds at most %d in a chain",
+				n, m.Name, l.Residues)
 		}
-		names = append(names, m.Name)
 	}
-	slices.Sort(names)
-	if len(names) == 0 {
-		return Model{}, Invalidf("params.modelName is %q, but no folding engine is running here; start one with pleat worker", Clip(name))
+	for _, total := range []struct {
+		got, most int
+		what      string
+	}{
+		{polymers, l.Polymers, "chains of residues"},
+		{ligands, l.Ligands, "ligands"},
+		{affinities, l.Affinities, "ligands that ask for an affinity"},
+	} {
+		if counted && total.most > 0 && total.got > total.most {
+			v.fault("sequences", ": the job has %d %s, copies counted; the model %q takes at most %d",
+				total.got, total.what, m.Name, total.most)
+		}
 	}
-	if engine, ok := knownModels[name]; ok {
-		return Model{}, Invalidf("params.modelName %q has no engine here; the operator can add it with: pleat engines install %s. Models here: %s", name, engine, strings.Join(names, ", "))
+	if !constraints || len(l.Constraints) == 0 {
+		return
 	}
-	hint := ""
-	if n := Nearest(name, names); n != "" {
-		hint = fmt.Sprintf("; did you mean %q?", n)
+	for _, c := range []struct {
+		n    int
+		kind string
+	}{
+		{len(j.Constraints.Pocket), "pocket"},
+		{len(j.Constraints.Bond), "bond"},
+		{len(j.Constraints.Contact), "contact"},
+	} {
+		if c.n > 0 && !slices.Contains(l.Constraints, c.kind) {
+			v.fault("constraints."+c.kind, ": the model %q takes no %s constraints; it takes %s",
+				m.Name, c.kind, list(l.Constraints, len(l.Constraints)))
+		}
 	}
-	return Model{}, Invalidf("params.modelName %q is not a known model%s Models here: %s", Clip(name), orDot(hint), strings.Join(names, ", "))
-}
-
-func orDot(hint string) string {
-	if hint == "" {
-		return "."
-	}
-	return hint
 }
 
 // list writes names for a sentence, at most n of them.

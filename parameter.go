@@ -106,88 +106,106 @@ const (
 	MSAMMseqs2 = "mmseqs2"
 )
 
-// check refuses parameters that the model cannot honour, and drops those that ask for nothing of a model that lacks them.
+// check checks every parameter against the model and gives it its canonical type. Values that ask nothing of a model
+// without the parameter are dropped. It returns nil or Errors.
 func (p *Params) check(m Model) error {
+	var faults Errors
 	for _, name := range slices.Sorted(maps.Keys(p.Values)) {
+		if faults.full() {
+			break
+		}
 		v := p.Values[name]
 		spec, ok := m.param(name)
 		if !ok {
-			if asksNothing(name, v) {
-				delete(p.Values, name)
-				continue
+			if !asksNothing(name, v) {
+				faults = append(faults, InvalidField("params."+name, " is not a parameter of the model %q; it takes %s",
+					m.Name, m.paramNames()))
 			}
-			return Invalidf("params.%s is not a parameter of the model %q; it takes %s", name, m.Name, m.paramNames())
+			delete(p.Values, name)
+			continue
 		}
 		if v == nil || name == "msaAlgorithm" && v == "" {
 			delete(p.Values, name)
 			continue
 		}
-		norm, err := spec.normalise(v)
+		canonical, err := spec.normalise(v)
 		if err != nil {
-			return err
+			faults = append(faults, err)
+			continue
 		}
-		p.Values[name] = norm
+		p.Values[name] = canonical
 	}
-	return nil
+	return faults.Err()
 }
 
-// normalise checks v against the specification and gives it its canonical type.
-func (s ParamSpec) normalise(v any) (any, error) {
+// normalise checks v against the specification and converts it to its canonical type.
+func (s ParamSpec) normalise(v any) (any, *Error) {
 	switch s.Type {
 	case ParamBool:
 		if b, ok := v.(bool); ok {
 			return b, nil
 		}
 	case ParamString:
-		if t, ok := v.(string); ok {
-			if s.Name == "seed" {
-				return normaliseSeed(t)
-			}
-			if s.Name == "msaAlgorithm" && t == MSAMMseqs2 && slices.Equal(s.Values, []string{MSANone}) {
-				return nil, Invalidf("params.msaAlgorithm is %q, but no alignments are made here: it must be %q or absent, unless the operator sets msa-server or msa-command", t, MSANone)
-			}
-			if len(s.Values) > 0 && !slices.Contains(s.Values, t) {
-				return nil, Invalidf("params.%s is %q; it must be one of %s", s.Name, Clip(t), strings.Join(s.Values, ", "))
-			}
-			return t, nil
+		if text, ok := v.(string); ok {
+			return s.normaliseString(text)
 		}
 	case ParamInt, ParamFloat:
-		f, ok := number(v)
-		if !ok || s.Type == ParamInt && f != math.Trunc(f) {
-			break
+		if f, ok := number(v); ok && (s.Type == ParamFloat || f == math.Trunc(f)) {
+			return s.normaliseNumber(f)
 		}
-		lo, hi := 0.0, math.Inf(1)
-		if s.Type == ParamInt {
-			lo, hi = 1, math.MaxInt32
-		}
-		if s.Min != nil {
-			lo = *s.Min
-		}
-		if s.Max != nil {
-			hi = *s.Max
-		}
-		if f < lo || f > hi {
-			return nil, Invalidf("params.%s is %s; it must be %s", s.Name, strconv.FormatFloat(f, 'g', -1, 64), bounds(lo, hi))
-		}
-		if s.Type == ParamInt {
-			return int64(f), nil
-		}
-		return f, nil
 	}
 	article := "a"
 	if s.Type == ParamInt {
 		article = "an"
 	}
-	return nil, Invalidf("params.%s must be %s %s", s.Name, article, s.Type)
+	return nil, InvalidField(s.field(), " must be %s %s", article, s.Type)
 }
 
-// CheckDefault refuses a default that the specification itself would refuse.
+func (s ParamSpec) field() string { return "params." + s.Name }
+
+func (s ParamSpec) normaliseString(text string) (any, *Error) {
+	if s.Name == "seed" {
+		return normaliseSeed(text)
+	}
+	if s.Name == "msaAlgorithm" && text == MSAMMseqs2 && slices.Equal(s.Values, []string{MSANone}) {
+		return nil, InvalidField(s.field(), " is %q, but no alignments are made here: it must be %q or absent, "+
+			"unless the operator sets msa-server or msa-command", text, MSANone)
+	}
+	if len(s.Values) > 0 && !slices.Contains(s.Values, text) {
+		return nil, InvalidField(s.field(), " is %q; it must be one of %s", Clip(text), strings.Join(s.Values, ", "))
+	}
+	return text, nil
+}
+
+func (s ParamSpec) normaliseNumber(f float64) (any, *Error) {
+	lo, hi := 0.0, math.Inf(1)
+	if s.Type == ParamInt {
+		lo, hi = 1, math.MaxInt32
+	}
+	if s.Min != nil {
+		lo = *s.Min
+	}
+	if s.Max != nil {
+		hi = *s.Max
+	}
+	if f < lo || f > hi {
+		return nil, InvalidField(s.field(), " is %s; it must be %s", strconv.FormatFloat(f, 'g', -1, 64), bounds(lo, hi))
+	}
+	if s.Type == ParamInt {
+		return int64(f), nil
+	}
+	return f, nil
+}
+
+// CheckDefault returns an error if the specification does not allow its own default.
 func (s ParamSpec) CheckDefault() error {
 	if s.Default == nil {
 		return nil
 	}
-	_, err := s.normalise(s.Default)
-	return err
+	if _, err := s.normalise(s.Default); err != nil {
+		return err
+	}
+	return nil
 }
 
 func bounds(lo, hi float64) string {
@@ -197,15 +215,17 @@ func bounds(lo, hi float64) string {
 	return fmt.Sprintf("%g to %g", lo, hi)
 }
 
-// normaliseSeed takes a decimal integer of 0 to MaxSeed and writes it without leading zeros.
-func normaliseSeed(s string) (any, error) {
+// normaliseSeed reads a decimal integer from 0 to MaxSeed and writes it without leading zeros.
+func normaliseSeed(s string) (any, *Error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64)
 	if err != nil || n > MaxSeed {
-		return nil, Invalidf("params.seed is %q; it must be a whole number from 0 to %d, written as a string", Clip(s), uint64(MaxSeed))
+		return nil, InvalidField("params.seed", " is %q; it must be a whole number from 0 to %d, written as a string",
+			Clip(s), uint64(MaxSeed))
 	}
 	return strconv.FormatUint(n, 10), nil
 }
 
+// number converts a number of any of the types that JSON and YAML decoders produce. NaN and infinities are no numbers.
 func number(v any) (float64, bool) {
 	switch n := v.(type) {
 	case int:

@@ -7,162 +7,203 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on a job, whatever the model.
+// Limits of a job that hold for every model.
 const (
 	MaxName      = 255    // characters of a job's name
 	MaxItems     = 256    // sequence items
-	MaxChains    = 512    // chains, copies counted
-	MaxResidues  = 20_000 // letters in one polymer
-	MaxSMILES    = 2_000  // letters in one ligand
-	MaxChainName = 4      // letters in a chain's name
+	MaxChains    = 512    // chains, copies included
+	MaxResidues  = 20_000 // letters of one polymer
+	MaxSMILES    = 2_000  // letters of one ligand
+	MaxChainName = 4      // letters of a chain name
 )
 
-// Letters that each kind of polymer may hold. The last of each stands for an unknown residue, which only some models take.
+// letters maps each kind of polymer to its alphabet. The last letter of each is the unknown residue.
 var letters = map[EntityKind]string{
 	Protein: "ACDEFGHIKLMNPQRSTVWYX",
 	RNA:     "ACGUN",
 	DNA:     "ACGTN",
 }
 
-// Letters are those that a polymer of a kind may hold; the last stands for an unknown residue.
+// Letters returns the alphabet of a kind of polymer, and "" for other kinds. The last letter is the unknown residue,
+// which only models with FeatureUnknown accept.
 func Letters(k EntityKind) string { return letters[k] }
 
-// itemKeys are the wire names of the kinds, for messages.
-var itemKeys = map[EntityKind]string{
-	Protein: "proteinChain", RNA: "rnaSequence", DNA: "dnaSequence", Ligand: "ligandSequence",
+// Validate checks the job against the model and completes it: it puts sequences and parameters into canonical form, sets
+// absent counts to 1 and names the chains. It returns nil, or Errors with every fault that it finds. A check whose
+// premises are at fault is left out: the total of tokens, for example, is checked if every sequence is valid. After an
+// error the job is incomplete and must not be used.
+func (j *Job) Validate(m Model) error {
+	v := validation{job: j, model: &m}
+	v.faults = j.checkEnvelope()
+	if n := len(j.Sequences); n > 0 && n <= MaxItems {
+		v.sequences()
+	} else if !j.Constraints.Empty() {
+		v.constraintsTaken()
+	}
+	v.add(j.Params.check(m))
+	j.Complex = m.Has(FeatureComplex) && j.chains() > 1
+	return v.faults.Err()
 }
 
-// Validate checks the job against the model and completes it: sequences are cleaned, copies and chains named, parameters
-// typed. The first thing wrong is returned as one sentence; the job is then unusable.
-func (j *Job) Validate(m Model) error {
-	if err := CheckName("name", j.Name); err != nil {
-		return err
-	}
+// ValidateEnvelope checks what does not depend on the model: name, chat and number of sequences. It returns nil or
+// Errors, and serves requests whose model does not exist.
+func (j *Job) ValidateEnvelope() error { return j.checkEnvelope().Err() }
+
+func (j *Job) checkEnvelope() Errors {
+	var faults Errors
+	_ = faults.Add(CheckName("name", j.Name)) // always a fault of the request
 	if j.ChatID != "" && !IsUUID(j.ChatID) {
-		return Invalidf("chatId is %q; it must be a UUID", Clip(j.ChatID))
+		faults = append(faults, InvalidField("chatId", " is %q; it must be a UUID", Clip(j.ChatID)))
 	}
 	switch n := len(j.Sequences); {
 	case n == 0:
-		return Invalidf("sequences is empty; it must hold at least 1 item")
+		faults = append(faults, InvalidField("sequences", " is empty; it must hold at least 1 item"))
 	case n > MaxItems:
-		return Invalidf("sequences holds %d items; at most %d are taken", n, MaxItems)
+		faults = append(faults, InvalidField("sequences", " holds %d items; at most %d are taken", n, MaxItems))
 	}
-	for i := range j.Sequences {
-		if err := j.Sequences[i].clean(i, m); err != nil {
-			return err
-		}
-	}
-	if err := j.NameChains(); err != nil {
-		return err
-	}
-	if err := j.checkTokens(m); err != nil {
-		return err
-	}
-	if !j.Constraints.Empty() && !m.Has(FeatureConstraints) {
-		return Invalidf("constraints: the model %q takes no pocket, bond or contact constraints", m.Name)
-	}
-	if err := j.Constraints.check(j); err != nil {
-		return err
-	}
-	if err := m.Limits.check(j, &m); err != nil {
-		return err
-	}
-	j.Complex = m.Has(FeatureComplex) && j.chains() > 1
-	return j.Params.check(m)
+	return faults
 }
 
-// CheckName refuses an empty, overlong or unprintable name.
+// CheckName returns an error if s is empty, too long or not printable. The error names field as the value at fault.
 func CheckName(field, s string) error {
 	if strings.TrimSpace(s) == "" {
-		return Invalidf("%s is required and must not be empty", field)
+		return InvalidField(field, " is required and must not be empty")
 	}
 	if !utf8.ValidString(s) {
-		return Invalidf("%s is not valid UTF-8", field)
+		return InvalidField(field, " is not valid UTF-8")
 	}
 	if n := utf8.RuneCountInString(s); n > MaxName {
-		return Invalidf("%s has %d characters; at most %d are taken", field, n, MaxName)
+		return InvalidField(field, " has %d characters; at most %d are taken", n, MaxName)
 	}
 	for i, r := range []rune(s) {
 		if unicode.IsControl(r) {
-			return Invalidf("%s has a control character at position %d", field, i+1)
+			return InvalidField(field, " has a control character at position %d", i+1)
 		}
 	}
 	return nil
 }
 
-// clean checks one item and puts its text into canonical form.
-func (s *Sequence) clean(i int, m Model) error {
-	path := s.Place(i)
+// validation is one call of Job.Validate.
+type validation struct {
+	job    *Job
+	model  *Model
+	faults Errors
+	// faulty marks the sequences whose kind or text is at fault. Checks that depend on their length skip them.
+	faulty []bool
+}
+
+func (v *validation) add(err error) { _ = v.faults.Add(err) } // the checks of this package find faults of the request only
+
+func (v *validation) fault(field, format string, args ...any) {
+	if !v.faults.full() {
+		v.faults = append(v.faults, InvalidField(field, format, args...))
+	}
+}
+
+// textFault records a fault of a sequence's text. Its message starts with words that the interface fixes.
+func (v *validation) textFault(i int, format string, args ...any) {
+	v.faulty[i] = true
+	if !v.faults.full() {
+		e := InvalidField(v.job.Sequences[i].Path(i)+".sequence", format, args...)
+		e.Message = "Invalid sequence format: " + e.Message
+		v.faults = append(v.faults, e)
+	}
+}
+
+// sequences checks the sequences and all that depends on them.
+func (v *validation) sequences() {
+	v.faulty = make([]bool, len(v.job.Sequences))
+	counted := true
+	for i := range v.job.Sequences {
+		counted = v.sequence(i) && counted
+	}
+	var named bool
+	if counted {
+		err := v.job.NameChains()
+		v.add(err)
+		named = err == nil
+	}
+	v.lengths()
+	if named && !slices.Contains(v.faulty, true) {
+		v.size()
+	}
+	taken := v.constraintsTaken()
+	if taken && named {
+		v.constraints()
+	}
+	v.limits(counted, taken)
+}
+
+// sequence checks one item and puts its text into canonical form. It reports whether the count is valid.
+func (v *validation) sequence(i int) (counted bool) {
+	s, m := &v.job.Sequences[i], v.model
+	path := s.Path(i)
 	if !m.Takes(s.Kind) {
-		return Invalidf("%s: the model %q folds %s only", path, m.Name, entityNames(m.Entities))
+		v.faulty[i] = true
+		v.fault(path, ": the model %q folds %s only", m.Name, entityNames(m.Entities))
 	}
 	if s.Count == 0 {
 		s.Count = 1
 	}
-	if s.Count < 1 || s.Count > MaxChains {
-		return Invalidf("%s.count is %d; it must be 1 to %d", path, s.Count, MaxChains)
+	counted = s.Count >= 1 && s.Count <= MaxChains
+	if !counted {
+		v.fault(path+".count", " is %d; it must be 1 to %d", s.Count, MaxChains)
 	}
 	if s.Source != "" && !IsUUID(s.Source) {
-		return Invalidf("sequences[%d].sourceSequenceId is %q; it must be a UUID", i, Clip(s.Source))
+		v.fault(itemPath(i)+".sourceSequenceId", " is %q; it must be a UUID", Clip(s.Source))
 	}
 	if utf8.RuneCountInString(s.Label) > MaxName {
-		return Invalidf("%s.label has more than %d characters", path, MaxName)
+		v.fault(path+".label", " has more than %d characters", MaxName)
 	}
-	if err := s.checkProperty(path, m); err != nil {
-		return err
+	if v.faulty[i] {
+		return counted
 	}
+	v.property(i, path+".property_type")
 	if s.Kind == Ligand {
-		return s.cleanLigand(path)
+		v.ligand(i)
+	} else {
+		v.polymer(i, path)
 	}
-	return s.cleanPolymer(path, m)
+	return counted
 }
 
-func (s *Sequence) checkProperty(path string, m Model) error {
-	switch s.PropertyType {
-	case "":
-		return nil
-	case "affinity":
-		if !m.Has(FeatureAffinity) {
-			return Invalidf("%s.property_type: the model %q predicts no affinity", path, m.Name)
-		}
-		if s.Kind != Ligand {
-			return Invalidf("%s.property_type: affinity is predicted for a ligand, not for a %s", path, s.Kind)
-		}
-		return nil
+func (v *validation) property(i int, field string) {
+	s, m := &v.job.Sequences[i], v.model
+	switch {
+	case s.PropertyType == "":
+	case s.PropertyType != "affinity":
+		v.fault(field, " is %q; it may be \"affinity\"", Clip(s.PropertyType))
+	case !m.Has(FeatureAffinity):
+		v.fault(field, ": the model %q predicts no affinity", m.Name)
+	case s.Kind != Ligand:
+		v.fault(field, ": affinity is predicted for a ligand, not for a %s", s.Kind)
 	}
-	return Invalidf("%s.property_type is %q; it may be \"affinity\"", path, Clip(s.PropertyType))
 }
 
-func (s *Sequence) cleanLigand(path string) error {
+func (v *validation) ligand(i int) {
+	s := &v.job.Sequences[i]
 	s.Text = strings.TrimSpace(s.Text)
-	if s.Text == "" {
-		return Invalidf("Invalid sequence format: %s.sequence is empty; it must be %s", path, ligandForm(s.CCD))
-	}
-	if s.CCD {
+	switch {
+	case s.Text == "" && s.CCD:
+		v.textFault(i, " is empty; it must be a CCD code")
+	case s.Text == "":
+		v.textFault(i, " is empty; it must be a SMILES, or a CCD code with is_ccd true")
+	case s.CCD:
 		s.Text = strings.ToUpper(s.Text)
 		if !IsCCD(s.Text) {
-			return Invalidf("Invalid sequence format: %s.sequence is %q; a CCD code has 1 to 5 letters and digits", path, Clip(s.Text))
+			v.textFault(i, " is %q; a CCD code has 1 to 5 letters and digits", Clip(s.Text))
 		}
-		return nil
+	case len(s.Text) > MaxSMILES:
+		v.textFault(i, " has %d letters; a SMILES may have %d", len(s.Text), MaxSMILES)
+	default:
+		if at := strings.IndexFunc(s.Text, func(r rune) bool { return r <= ' ' || r > '~' }); at >= 0 {
+			r, _ := utf8.DecodeRuneInString(s.Text[at:])
+			v.textFault(i, " has %q at position %d; a SMILES has printable ASCII only", r, at+1)
+		}
 	}
-	if len(s.Text) > MaxSMILES {
-		return Invalidf("Invalid sequence format: %s.sequence has %d letters; a SMILES may have %d", path, len(s.Text), MaxSMILES)
-	}
-	if at := strings.IndexFunc(s.Text, func(r rune) bool { return r <= ' ' || r > '~' }); at >= 0 {
-		r, _ := utf8.DecodeRuneInString(s.Text[at:])
-		return Invalidf("Invalid sequence format: %s.sequence has %q at position %d; a SMILES has printable ASCII only", path, r, at+1)
-	}
-	return nil
 }
 
-func ligandForm(ccd bool) string {
-	if ccd {
-		return "a CCD code"
-	}
-	return "a SMILES, or a CCD code with is_ccd true"
-}
-
-// IsCCD reports whether s can be a code of the Chemical Component Dictionary: 1 to 5 capitals and digits.
+// IsCCD reports whether s has the form of a code of the Chemical Component Dictionary: 1 to 5 capitals and digits.
 func IsCCD(s string) bool {
 	if len(s) < 1 || len(s) > 5 {
 		return false
@@ -170,37 +211,45 @@ func IsCCD(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') }) < 0
 }
 
-func (s *Sequence) cleanPolymer(path string, m Model) error {
-	text, err := s.cleanLetters(path, m)
-	if err != nil {
-		return err
-	}
-	s.Text = text
+func (v *validation) polymer(i int, path string) {
+	s, m := &v.job.Sequences[i], v.model
+	v.letters(i)
 	if s.Cyclic && !m.Has(FeatureCyclic) {
-		return Invalidf("%s.cyclic: the model %q folds no cyclic chains", path, m.Name)
+		v.fault(path+".cyclic", ": the model %q folds no cyclic chains", m.Name)
 	}
 	if len(s.Modifications) > 0 && !m.Has(FeatureModifications) {
-		return Invalidf("%s.modifications: the model %q takes no modified residues", path, m.Name)
+		v.fault(path+".modifications", ": the model %q takes no modified residues", m.Name)
+		return
 	}
+	v.modifications(i, path)
+}
+
+func (v *validation) modifications(i int, path string) {
+	s := &v.job.Sequences[i]
 	seen := map[int]bool{}
 	for k := range s.Modifications {
 		mod := &s.Modifications[k]
 		mod.CCD = strings.ToUpper(strings.TrimSpace(mod.CCD))
+		if v.faults.full() {
+			return
+		}
+		at := indexed(path+".modifications", k)
 		switch {
-		case mod.Residue < 1 || mod.Residue > len(text):
-			return Invalidf("%s.modifications[%d].res_idx is %d; the chain has residues 1 to %d", path, k, mod.Residue, len(text))
+		case !v.faulty[i] && (mod.Residue < 1 || mod.Residue > len(s.Text)):
+			v.fault(at+".res_idx", " is %d; the chain has residues 1 to %d", mod.Residue, len(s.Text))
 		case !IsCCD(mod.CCD):
-			return Invalidf("%s.modifications[%d].ccd is %q; a CCD code has 1 to 5 letters and digits", path, k, Clip(mod.CCD))
+			v.fault(at+".ccd", " is %q; a CCD code has 1 to 5 letters and digits", Clip(mod.CCD))
 		case seen[mod.Residue]:
-			return Invalidf("%s.modifications[%d].res_idx %d is modified twice", path, k, mod.Residue)
+			v.fault(at+".res_idx", " %d is modified twice", mod.Residue)
 		}
 		seen[mod.Residue] = true
 	}
-	return nil
 }
 
-// cleanLetters upper-cases, strips white space and refuses letters outside the alphabet. Positions count letters, not white space.
-func (s *Sequence) cleanLetters(path string, m Model) (string, error) {
+// letters converts a polymer's text to upper case, removes white space and checks every letter against the alphabet.
+// Positions in messages count letters, not white space.
+func (v *validation) letters(i int) {
+	s, m := &v.job.Sequences[i], v.model
 	allowed := letters[s.Kind]
 	if !m.Has(FeatureUnknown) {
 		allowed = allowed[:len(allowed)-1]
@@ -214,39 +263,50 @@ func (s *Sequence) cleanLetters(path string, m Model) (string, error) {
 		}
 		n++
 		if n > MaxResidues {
-			return "", Invalidf("Invalid sequence format: %s.sequence has more than %d residues", path, MaxResidues)
+			v.textFault(i, " has more than %d residues", MaxResidues)
+			return
 		}
 		u := unicode.ToUpper(r)
 		if u > 'Z' || strings.IndexByte(allowed, byte(u)) < 0 {
-			return "", Invalidf("Invalid sequence format: %s.sequence has %q at position %d; %s letters for the model %q are %s", path, r, n, s.Kind, m.Name, allowed)
+			v.textFault(i, " has %q at position %d; %s letters for the model %q are %s", r, n, s.Kind, m.Name, allowed)
+			return
 		}
 		b.WriteByte(byte(u))
 	}
 	if n == 0 {
-		return "", Invalidf("Invalid sequence format: %s.sequence is empty; it must hold %s letters", path, s.Kind)
+		v.textFault(i, " is empty; it must hold %s letters", s.Kind)
+		return
 	}
-	return b.String(), nil
+	s.Text = b.String()
 }
 
-// NameChains gives every copy a chain name: the one asked for, else the next free letter. Counts must be 1 or more.
+// NameChains gives every copy of every sequence a chain name: the first copy takes the one asked for, the others take the
+// next free of A to Z, AA, AB and so on. Every Count must be 1 or more. It returns nil or Errors.
 func (j *Job) NameChains() error {
+	var faults Errors
 	total, used := 0, map[string]int{}
 	for i := range j.Sequences {
 		s := &j.Sequences[i]
-		path := s.Place(i)
+		path := s.Path(i)
 		if total += s.Count; total > MaxChains {
-			return Invalidf("%s: the job has more than %d chains, copies counted", path, MaxChains)
+			return append(faults, InvalidField(path, ": the job has more than %d chains, copies counted", MaxChains))
 		}
 		if s.ChainID == "" {
 			continue
 		}
 		if !IsChainName(s.ChainID) {
-			return Invalidf("%s.chain_id is %q; a chain name has 1 to %d letters and digits", path, Clip(s.ChainID), MaxChainName)
+			faults = append(faults, InvalidField(path+".chain_id", " is %q; a chain name has 1 to %d letters and digits",
+				Clip(s.ChainID), MaxChainName))
+			continue
 		}
 		if k, ok := used[s.ChainID]; ok {
-			return Invalidf("%s.chain_id %q is taken by sequences[%d]", path, s.ChainID, k)
+			faults = append(faults, InvalidField(path+".chain_id", " %q is taken by %s", s.ChainID, itemPath(k)))
+			continue
 		}
 		used[s.ChainID] = i
+	}
+	if len(faults) > 0 {
+		return faults
 	}
 	next := 0
 	for i := range j.Sequences {
@@ -267,7 +327,7 @@ func (j *Job) NameChains() error {
 	return nil
 }
 
-// IsChainName reports whether a chain may be called s: 1 to 4 letters and digits.
+// IsChainName reports whether s has the form of a chain name: 1 to 4 letters and digits.
 func IsChainName(s string) bool {
 	if len(s) < 1 || len(s) > MaxChainName {
 		return false
@@ -277,7 +337,7 @@ func IsChainName(s string) bool {
 	}) < 0
 }
 
-// chainLetters counts A … Z, AA, AB …
+// chainLetters returns name n, from 0, of the series A to Z, AA, AB and so on.
 func chainLetters(n int) string {
 	s := ""
 	for n++; n > 0; n = (n - 1) / 26 {
@@ -294,7 +354,7 @@ func (j *Job) chains() int {
 	return n
 }
 
-// Tokens is how many tokens a sequence costs a model, one copy of it: residues, or a ligand's letters as an upper bound of its atoms.
+// Tokens returns the tokens of one copy of the sequence: its residues, or an upper bound of a ligand's atoms.
 func (s *Sequence) Tokens() int {
 	if s.Kind == Ligand && s.CCD {
 		return 30
@@ -302,7 +362,7 @@ func (s *Sequence) Tokens() int {
 	return len(s.Text)
 }
 
-// Tokens is how many tokens the job costs: the sum over chains.
+// Tokens returns the tokens of the job: the sum over its chains.
 func (j *Job) Tokens() int {
 	n := 0
 	for i := range j.Sequences {
@@ -311,7 +371,8 @@ func (j *Job) Tokens() int {
 	return n
 }
 
-// Largest is the tokens of the largest structure that the model folds at once.
+// Largest returns the tokens of the largest structure that the model folds at once: the whole job, or its longest
+// sequence if the model folds each chain alone.
 func (j *Job) Largest(m Model) int {
 	if m.Has(FeatureComplex) {
 		return j.Tokens()
@@ -323,19 +384,30 @@ func (j *Job) Largest(m Model) int {
 	return n
 }
 
-func (j *Job) checkTokens(m Model) error {
-	for i := range j.Sequences {
-		s := &j.Sequences[i]
+// lengths checks the length of each sequence.
+func (v *validation) lengths() {
+	m := v.model
+	for i := range v.job.Sequences {
+		s := &v.job.Sequences[i]
+		if v.faulty[i] {
+			continue
+		}
 		if n := s.Tokens(); s.Polymer() && n < m.MinTokens {
-			return Invalidf("Invalid sequence format: %s.sequence has %d residues; the model %q folds %d or more", s.Place(i), n, m.Name, m.MinTokens)
+			v.textFault(i, " has %d residues; the model %q folds %d or more", n, m.Name, m.MinTokens)
 		} else if !m.Has(FeatureComplex) && m.MaxTokens > 0 && n > m.MaxTokens {
-			return Invalidf("Invalid sequence format: %s.sequence has %d residues; the model %q folds at most %d", s.Place(i), n, m.Name, m.MaxTokens)
+			v.textFault(i, " has %d residues; the model %q folds at most %d", n, m.Name, m.MaxTokens)
 		}
 	}
+}
+
+// size checks the tokens and the memory of the whole job.
+func (v *validation) size() {
+	j, m := v.job, v.model
 	if n := j.Tokens(); m.Has(FeatureComplex) && m.MaxTokens > 0 && n > m.MaxTokens {
-		return Invalidf("sequences: the job has %d tokens; the model %q folds at most %d", n, m.Name, m.MaxTokens)
+		v.fault("sequences", ": the job has %d tokens; the model %q folds at most %d", n, m.Name, m.MaxTokens)
+		return
 	}
-	return m.Needs(j.Largest(m))
+	v.add(m.CheckMemory(j.Largest(*m)))
 }
 
 func entityNames(kinds []EntityKind) string {

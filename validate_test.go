@@ -1,6 +1,8 @@
 package pleat
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -121,20 +123,134 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-func TestFindModel(t *testing.T) {
-	for name, want := range map[string]string{
-		"mini":    "",
-		"boltz-2": "pleat engines install boltz-2",
-		"miny":    "did you mean \"mini\"?",
-		"gpt":     "is not a known model. Models here: mini",
+// Validate finds every fault of a job, in the order of its checks, and the first is its message.
+func TestValidateCollects(t *testing.T) {
+	type fault struct{ Field, Message string }
+	limited := full
+	limited.Limits = Limits{Polymers: 2, Constraints: []string{"bond"}}
+	for _, c := range []struct {
+		name  string
+		model Model
+		job   Job
+		want  []fault
+	}{
+		{"each part of the job", plain,
+			Job{
+				Name:   " ",
+				ChatID: "x",
+				Sequences: []Sequence{
+					{Kind: Protein, Text: "AAB", Count: -1, Source: "y"},
+					protein("AAAA"),
+					{Kind: Ligand, Text: "C"},
+					protein("AA"),
+				},
+				Params: Params{Values: map[string]any{"seed": "z", "steps": 1}},
+			},
+			[]fault{
+				{"name", "name is required and must not be empty"},
+				{"chatId", `chatId is "x"; it must be a UUID`},
+				{"sequences[0].proteinChain.count", "sequences[0].proteinChain.count is -1; it must be 1 to 512"},
+				{"sequences[0].sourceSequenceId", `sequences[0].sourceSequenceId is "y"; it must be a UUID`},
+				{"sequences[0].proteinChain.sequence", "Invalid sequence format: sequences[0].proteinChain.sequence has 'B' " +
+					`at position 3; protein letters for the model "mini" are ACDEFGHIKLMNPQRSTVWY`},
+				{"sequences[2].ligandSequence", `sequences[2].ligandSequence: the model "mini" folds protein only`},
+				{"sequences[3].proteinChain.sequence", "Invalid sequence format: sequences[3].proteinChain.sequence has 2 " +
+					`residues; the model "mini" folds 3 or more`},
+				{"params.seed", `params.seed is "z"; it must be a whole number from 0 to 4294967295, written as a string`},
+				{"params.steps", `params.steps is not a parameter of the model "mini"; it takes seed`},
+			}},
+		{"no sequences, and constraints that the model does not take", plain,
+			Job{Name: "x", Constraints: Constraints{Bond: []Bond{{}}}},
+			[]fault{
+				{"sequences", "sequences is empty; it must hold at least 1 item"},
+				{"constraints", `constraints: the model "mini" takes no pocket, bond or contact constraints`},
+			}},
+		{"chain names", full,
+			Job{Name: "x", Sequences: []Sequence{
+				{Kind: Protein, Text: "A", ChainID: "a b"},
+				{Kind: Protein, Text: "A", ChainID: "A"},
+				{Kind: Protein, Text: "A", ChainID: "A"},
+			}},
+			[]fault{
+				{"sequences[0].proteinChain.chain_id", `sequences[0].proteinChain.chain_id is "a b"; ` +
+					"a chain name has 1 to 4 letters and digits"},
+				{"sequences[2].proteinChain.chain_id", `sequences[2].proteinChain.chain_id "A" is taken by sequences[1]`},
+			}},
+		{"constraints of a valid and of a faulty sequence, and limits", limited,
+			Job{
+				Name:      "x",
+				Sequences: []Sequence{protein("A"), protein("1"), protein("A")},
+				Constraints: Constraints{
+					Pocket: []Pocket{{Binder: ChainRef{"Z"}, Contacts: []ResidueRef{{"A", 2}, {"B", 9}, {"C", 1}}}},
+					Bond:   []Bond{{AtomRef{"A", 0, "CA"}, AtomRef{"A", 1, "-"}}},
+				},
+			},
+			[]fault{
+				{"sequences[1].proteinChain.sequence", "Invalid sequence format: sequences[1].proteinChain.sequence has '1' " +
+					`at position 1; protein letters for the model "boltz-2" are ACDEFGHIKLMNPQRSTVWYX`},
+				{"constraints.pocket[0].binder.chain_id", `constraints.pocket[0].binder.chain_id is "Z"; ` +
+					"the job has the chains A, B, C"},
+				{"constraints.pocket[0].contacts[0].res_idx", "constraints.pocket[0].contacts[0].res_idx is 2; " +
+					"chain A has residues 1 to 1"},
+				{"constraints.bond[0].atom1.res_idx", "constraints.bond[0].atom1.res_idx is 0; chain A has residues 1 to 1"},
+				{"constraints.bond[0].atom2.atom_name", `constraints.bond[0].atom2.atom_name is "-"; ` +
+					"it must be an atom name of 1 to 4 letters and digits"},
+				{"sequences", `sequences: the job has 3 chains of residues, copies counted; the model "boltz-2" takes at most 2`},
+				{"constraints.pocket", `constraints.pocket: the model "boltz-2" takes no pocket constraints; it takes bond`},
+			}},
 	} {
-		_, err := FindModel([]Model{plain}, name)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v; want %q", name, err, want)
+		err := c.job.Validate(c.model)
+		var got []fault
+		for _, e := range ErrorsOf(err) {
+			got = append(got, fault{e.Field, e.Message})
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s:\n%s", c.name, diff)
+		} else if err.Error() != c.want[0].Message {
+			t.Errorf("%s: the message is %q", c.name, err)
 		}
 	}
-	if _, err := FindModel(nil, "mini"); err == nil || !strings.Contains(err.Error(), "pleat worker") {
-		t.Errorf("no engine: %v", err)
+}
+
+// However much is wrong, the list and the work are bounded.
+func TestValidateIsBounded(t *testing.T) {
+	j := Job{Name: "x", Params: Params{Values: map[string]any{"seed": "z"}}}
+	for range MaxItems {
+		j.Sequences = append(j.Sequences, Sequence{Kind: Protein, Text: "A", Modifications: make([]Modification, 20_000)})
+	}
+	for range 1000 {
+		j.Constraints.Pocket = append(j.Constraints.Pocket, Pocket{Contacts: make([]ResidueRef, 1000)})
+	}
+	if n := len(ErrorsOf(j.Validate(full))); n != MaxErrors {
+		t.Errorf("%d faults", n)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	var faults Errors
+	if faults.Err() != nil || faults.Add(nil) != nil || faults.Add(Invalidf("a")) != nil || len(faults) != 1 {
+		t.Errorf("%v", faults)
+	}
+	if err := faults.Add(fmt.Errorf("verb: %w", Errors{InvalidField("b", " is bad"), Invalidf("c")})); err != nil || len(faults) != 3 {
+		t.Errorf("%v %v", faults, err)
+	}
+	if err := faults.Add(ErrJobNotFound); err != ErrJobNotFound || len(faults) != 3 {
+		t.Errorf("another code: %v %v", faults, err)
+	}
+	err := fmt.Errorf("verb: %w", faults.Err())
+	var first *Error
+	if !errors.As(err, &first) || first.Message != "a" || CodeOf(err) != CodeInvalid || !errors.Is(err, faults[2]) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestFindModel(t *testing.T) {
+	models := []Model{{Name: "mini", Kind: TaskQnA}, plain}
+	if m, ok := FindModel(models, "mini"); !ok || m.Kind != TaskFold {
+		t.Errorf("%+v %t", m, ok)
+	}
+	if m, ok := FindModel(models, "miny"); ok {
+		t.Errorf("%+v", m)
 	}
 }
 

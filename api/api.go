@@ -88,6 +88,25 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
+// FieldError is one fault of a request.
+type FieldError struct {
+	Field   string `json:"field" doc:"Path of the value at fault in the body, such as sequences[0].proteinChain.sequence; empty: the request as a whole."`
+	Message string `json:"message" doc:"One sentence that says what is wrong and what would be right."`
+}
+
+// Problem is the body of an error answer for requests that accept application/problem+json: a problem detail of
+// RFC 9457.
+type Problem struct {
+	Type   string       `json:"type" doc:"Always about:blank: the status says what kind of problem it is." example:"about:blank"`
+	Title  string       `json:"title" doc:"Text of the status." example:"Bad Request"`
+	Status int          `json:"status" doc:"HTTP status." example:"400"`
+	Detail string       `json:"detail" doc:"The sentence that message has in the other form of errors."`
+	Errors []FieldError `json:"errors" doc:"Every fault of an invalid request, at most 100; empty for other problems."`
+}
+
+// ProblemType is the media type of Problem.
+const ProblemType = "application/problem+json"
+
 // List is a page of a list. NextCursor is nil on the last page.
 type List[T any] struct {
 	Data       []T     `json:"data"`

@@ -16,16 +16,23 @@ import (
 // MaxDepth is how deep arrays and objects may be nested in a request.
 const MaxDepth = 32
 
-// Refusal is what Decode says is wrong with a request: one sentence for the caller.
-type Refusal struct{ Message string }
+// DecodeError is a fault that Decode found in a document.
+type DecodeError struct {
+	Field   string // path of the value at fault, such as sequences[0].proteinChain; empty: the document as a whole
+	Message string // one sentence for the caller
+}
 
-func (r *Refusal) Error() string { return r.Message }
+// Error returns the message.
+func (e *DecodeError) Error() string { return e.Message }
 
-func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
+// refuse returns an error for the value at p; nil is the document as a whole.
+func refuse(p *location, format string, args ...any) error {
+	return &DecodeError{Field: p.field(), Message: fmt.Sprintf(format, args...)}
+}
 
 // Decode reads one JSON document into v, a pointer, and takes nothing that it would have to guess about: unknown fields,
 // duplicate keys, numbers that do not fit, invalid UTF-8, text after the document and nesting deeper than MaxDepth are
-// refused with a *Refusal that names the place. Null leaves a field as it was. Keys are matched exactly. Fields of type
+// refused with a *DecodeError that names the place. Null leaves a field as it was. Keys are matched exactly. Fields of type
 // json.RawMessage are kept as given; a slice is bounded by its field's maxItems tag. It exists because encoding/json
 // forgives all of these, and names Go's fields and offsets where it refuses.
 func Decode(data []byte, v any) error { return DecodeAs("the request body", data, v) }
@@ -33,17 +40,17 @@ func Decode(data []byte, v any) error { return DecodeAs("the request body", data
 // DecodeAs is Decode for a document that is something else than a request; what names it in sentences, such as "the file".
 func DecodeAs(what string, data []byte, v any) error {
 	if at := badUTF8(data); at >= 0 {
-		return refuse("%s is not valid UTF-8: byte %d", what, at+1)
+		return refuse(nil, "%s is not valid UTF-8: byte %d", what, at+1)
 	}
-	d := &decoder{root: &place{name: what}, data: data}
+	d := &decoder{root: &location{name: what}, data: data}
 	if d.space(); d.at == len(data) {
-		return refuse("%s is empty; it must be %s", what, shape(v))
+		return refuse(nil, "%s is empty; it must be %s", what, shape(v))
 	}
 	if err := d.value(reflect.ValueOf(v).Elem(), d.root, 0, 0); err != nil {
 		return err
 	}
 	if d.space(); d.at < len(data) {
-		return refuse("%s goes on after its JSON document, at byte %d", what, d.at+1)
+		return refuse(nil, "%s goes on after its JSON document, at byte %d", what, d.at+1)
 	}
 	return nil
 }
@@ -57,26 +64,26 @@ func shape(v any) string {
 }
 
 // wrong refuses a value of another type than wanted, unless it is not even JSON.
-func (d *decoder) wrong(p *place, want string) error {
+func (d *decoder) wrong(p *location, want string) error {
 	if err := d.skip(p, 0); err != nil {
 		return err
 	}
-	if p.whole() {
-		return refuse("%s must be a JSON %s", p, strings.TrimPrefix(strings.TrimPrefix(want, "an "), "a "))
+	if p.isRoot() {
+		return refuse(p, "%s must be a JSON %s", p, strings.TrimPrefix(strings.TrimPrefix(want, "an "), "a "))
 	}
-	return refuse("%s must be %s", p, want)
+	return refuse(p, "%s must be %s", p, want)
 }
 
 var rawType = reflect.TypeFor[json.RawMessage]()
 
 // value reads the next value into v. most bounds a slice; 0: unbounded.
-func (d *decoder) value(v reflect.Value, p *place, depth, most int) error {
+func (d *decoder) value(v reflect.Value, p *location, depth, most int) error {
 	c := d.peek()
 	if c == 'n' {
-		if err := d.literal("null"); err != nil || !p.whole() {
+		if err := d.literal("null"); err != nil || !p.isRoot() {
 			return err
 		}
-		return refuse("%s is null; it must be %s", p, shape(v.Addr().Interface()))
+		return refuse(p, "%s is null; it must be %s", p, shape(v.Addr().Interface()))
 	}
 	if v.Type() == rawType {
 		start := d.at
@@ -119,7 +126,7 @@ func (d *decoder) value(v reflect.Value, p *place, depth, most int) error {
 	return d.scalar(v, p, c)
 }
 
-func (d *decoder) scalar(v reflect.Value, p *place, c byte) error {
+func (d *decoder) scalar(v reflect.Value, p *location, c byte) error {
 	switch v.Kind() {
 	case reflect.String:
 		if c != '"' {
@@ -150,7 +157,7 @@ func (d *decoder) scalar(v reflect.Value, p *place, c byte) error {
 		}
 		f, err := strconv.ParseFloat(t, 64)
 		if err != nil {
-			return refuse("%s is %s; it must be a number of at most 1.8e308", p, words.Clip(t))
+			return refuse(p, "%s is %s; it must be a number of at most 1.8e308", p, words.Clip(t))
 		}
 		v.SetFloat(f)
 		return nil
@@ -159,7 +166,7 @@ func (d *decoder) scalar(v reflect.Value, p *place, c byte) error {
 }
 
 // integer takes 3, 3.0 and 3e0 alike, and nothing that would lose digits.
-func (d *decoder) integer(v reflect.Value, p *place, c byte) error {
+func (d *decoder) integer(v reflect.Value, p *location, c byte) error {
 	if c != '-' && (c < '0' || c > '9') {
 		return d.wrong(p, "an integer")
 	}
@@ -173,20 +180,20 @@ func (d *decoder) integer(v reflect.Value, p *place, c byte) error {
 		f, ferr := strconv.ParseFloat(t, 64)
 		switch {
 		case !strings.ContainsAny(t, ".eE") || ferr != nil || f > exact || f < -exact:
-			return refuse("%s is %s; it must be an integer of at most 9007199254740992", p, words.Clip(t))
+			return refuse(p, "%s is %s; it must be an integer of at most 9007199254740992", p, words.Clip(t))
 		case f != float64(int64(f)):
-			return refuse("%s must be an integer", p)
+			return refuse(p, "%s must be an integer", p)
 		}
 		n = int64(f)
 	}
 	if v.OverflowInt(n) {
-		return refuse("%s is %s; it does not fit", p, words.Clip(t))
+		return refuse(p, "%s is %s; it does not fit", p, words.Clip(t))
 	}
 	v.SetInt(n)
 	return nil
 }
 
-func (d *decoder) text(u encoding.TextUnmarshaler, p *place, c byte) error {
+func (d *decoder) text(u encoding.TextUnmarshaler, p *location, c byte) error {
 	if c != '"' {
 		return d.wrong(p, "a string")
 	}
@@ -195,13 +202,13 @@ func (d *decoder) text(u encoding.TextUnmarshaler, p *place, c byte) error {
 		return err
 	}
 	if err := u.UnmarshalText([]byte(s)); err != nil {
-		return refuse("%s: %v", p, err)
+		return refuse(p, "%s: %v", p, err)
 	}
 	return nil
 }
 
 // free reads any value: map[string]any, []any, string, json.Number, bool or nil.
-func (d *decoder) free(v reflect.Value, p *place, depth int) error {
+func (d *decoder) free(v reflect.Value, p *location, depth int) error {
 	start := d.at
 	if err := d.skip(p, depth); err != nil {
 		return err
@@ -210,13 +217,13 @@ func (d *decoder) free(v reflect.Value, p *place, depth int) error {
 	dec.UseNumber()
 	var a any
 	if err := dec.Decode(&a); err != nil {
-		return refuse("%s: %v", p, err)
+		return refuse(p, "%s: %v", p, err)
 	}
 	v.Set(reflect.ValueOf(&a).Elem())
 	return nil
 }
 
-func (d *decoder) object(v reflect.Value, p *place, depth int) error {
+func (d *decoder) object(v reflect.Value, p *location, depth int) error {
 	fields := fieldsOf(v.Type())
 	seen := make([]bool, len(fields.all))
 	err := d.entries(p, depth, func(key string) error {
@@ -225,41 +232,41 @@ func (d *decoder) object(v reflect.Value, p *place, depth int) error {
 			return unknown(key, p, fields)
 		}
 		if seen[i] {
-			return refuse("duplicate key %q in %s", words.Clip(key), p)
+			return refuse(&location{up: p, name: key}, "duplicate key %q in %s", words.Clip(key), p)
 		}
 		seen[i] = true
 		f := fields.all[i]
-		return d.value(v.FieldByIndex(f.index), &place{up: p, name: f.name}, depth+1, f.most)
+		return d.value(v.FieldByIndex(f.index), &location{up: p, name: f.name}, depth+1, f.most)
 	})
 	if err != nil {
 		return err
 	}
-	if c, ok := v.Addr().Interface().(interface{ check(path string) error }); ok {
-		return c.check(p.String())
+	if c, ok := v.Addr().Interface().(interface{ check(p *location) error }); ok {
+		return c.check(p)
 	}
 	return nil
 }
 
-func unknown(key string, p *place, fields *fieldTable) error {
+func unknown(key string, p *location, fields *fieldTable) error {
 	names := make([]string, len(fields.all))
 	for i, f := range fields.all {
 		names[i] = f.name
 	}
 	if near := words.Nearest(key, names); near != "" {
-		return refuse("unknown field %q in %s; did you mean %q?", words.Clip(key), p, near)
+		return refuse(&location{up: p, name: key}, "unknown field %q in %s; did you mean %q?", words.Clip(key), p, near)
 	}
-	return refuse("unknown field %q in %s; it may have %s", words.Clip(key), p, strings.Join(names, ", "))
+	return refuse(&location{up: p, name: key}, "unknown field %q in %s; it may have %s", words.Clip(key), p, strings.Join(names, ", "))
 }
 
-func (d *decoder) mapping(v reflect.Value, p *place, depth int) error {
+func (d *decoder) mapping(v reflect.Value, p *location, depth int) error {
 	m := reflect.MakeMap(v.Type())
 	err := d.entries(p, depth, func(key string) error {
 		k := reflect.ValueOf(key).Convert(v.Type().Key())
 		if m.MapIndex(k).IsValid() {
-			return refuse("duplicate key %q in %s", words.Clip(key), p)
+			return refuse(&location{up: p, name: key}, "duplicate key %q in %s", words.Clip(key), p)
 		}
 		e := reflect.New(v.Type().Elem()).Elem()
-		if err := d.value(e, &place{up: p, name: key}, depth+1, 0); err != nil {
+		if err := d.value(e, &location{up: p, name: key}, depth+1, 0); err != nil {
 			return err
 		}
 		m.SetMapIndex(k, e)
@@ -269,10 +276,10 @@ func (d *decoder) mapping(v reflect.Value, p *place, depth int) error {
 	return err
 }
 
-func (d *decoder) array(v reflect.Value, p *place, depth, most int) error {
+func (d *decoder) array(v reflect.Value, p *location, depth, most int) error {
 	out, n := reflect.MakeSlice(v.Type(), 0, 0), 0
 	err := d.elements(p, depth, func(i int) error {
-		at := &place{up: p, index: i}
+		at := &location{up: p, index: i}
 		if n = i + 1; most > 0 && n > most { // what will be refused is counted, not kept
 			return d.skip(at, depth+1)
 		}
@@ -280,7 +287,7 @@ func (d *decoder) array(v reflect.Value, p *place, depth, most int) error {
 			if err := d.literal("null"); err != nil {
 				return err
 			}
-			return refuse("%s is null; it must have a value", at)
+			return refuse(at, "%s is null; it must have a value", at)
 		}
 		e := reflect.New(v.Type().Elem()).Elem()
 		if err := d.value(e, at, depth+1, 0); err != nil {
@@ -290,7 +297,7 @@ func (d *decoder) array(v reflect.Value, p *place, depth, most int) error {
 		return nil
 	})
 	if err == nil && most > 0 && n > most {
-		return refuse("%s holds %d items; at most %d are taken", p, n, most)
+		return refuse(p, "%s holds %d items; at most %d are taken", p, n, most)
 	}
 	v.Set(out)
 	return err

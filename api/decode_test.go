@@ -92,14 +92,40 @@ func TestDecodeRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var v CreateJob
 			err := Decode([]byte(c.body), &v)
-			var r *Refusal
+			var r *DecodeError
 			if !errors.As(err, &r) {
-				t.Fatalf("got %v, want a Refusal", err)
+				t.Fatalf("got %v, want a DecodeError", err)
 			}
 			if r.Message != c.want {
 				t.Errorf("\ngot  %s\nwant %s", r.Message, c.want)
 			}
 		})
+	}
+}
+
+// Every error has the path of the value at fault, and none for the document as a whole.
+func TestDecodeField(t *testing.T) {
+	for body, want := range map[string]string{
+		``:                           "",
+		`[]`:                         "",
+		`{"name"`:                    "",
+		`{} {}`:                      "",
+		`{"name":5}`:                 "name",
+		`{"name":"a","name":"b"}`:    "name",
+		`{"title":"x"}`:              "title",
+		`{"params":{"model":"x"}}`:   "params.model",
+		`{"sequences":[{}]}`:         "sequences[0]",
+		`{"sequences":[null]}`:       "sequences[0]",
+		`{"params":{"seed":1}}`:      "params.seed",
+		`{"constraints":{"bond":5}}`: "constraints.bond",
+		`{"sequences":[{"proteinChain":{"sequence":"A"}},{"proteinChain":{"sequence":5}}]}`: "sequences[1].proteinChain.sequence",
+		`{"constraints":{"webhooks":{"a":[{"b":1,"b":2}]}}}`:                                "constraints.webhooks.a[0].b",
+	} {
+		err := Decode([]byte(body), new(CreateJob))
+		var fault *DecodeError
+		if !errors.As(err, &fault) || fault.Field != want {
+			t.Errorf("%s: %v with the field %q, want %q", body, err, fault.Field, want)
+		}
 	}
 }
 
@@ -125,7 +151,7 @@ func FuzzDecode(f *testing.F) {
 		var got CreateJob
 		err := Decode(data, &got)
 		if err != nil {
-			var r *Refusal
+			var r *DecodeError
 			if !errors.As(err, &r) || r.Message == "" || len(r.Message) > 4000 {
 				t.Fatalf("not one sentence: %v", err)
 			}

@@ -32,7 +32,7 @@ func (SequenceItem) Kinds() []string {
 }
 
 // check holds the rule of exactly one kind.
-func (s *SequenceItem) check(path string) error {
+func (s *SequenceItem) check(p *location) error {
 	var has []string
 	for i, set := range []bool{s.ProteinChain != nil, s.RNASequence != nil, s.DNASequence != nil, s.LigandSequence != nil} {
 		if set {
@@ -44,9 +44,9 @@ func (s *SequenceItem) check(path string) error {
 	}
 	all := strings.Join(s.Kinds(), ", ")
 	if len(has) == 0 {
-		return refuse("%s must have exactly one of %s; it has none of them", path, all)
+		return refuse(p, "%s must have exactly one of %s; it has none of them", p, all)
 	}
-	return refuse("%s must have exactly one of %s; it has %s", path, all, and(has))
+	return refuse(p, "%s must have exactly one of %s; it has %s", p, all, and(has))
 }
 
 // and joins words for a sentence.
@@ -218,7 +218,7 @@ type Visibility struct {
 // Validation is the answer to POST /v1/jobs/validate.
 type Validation struct {
 	Valid      bool            `json:"valid" doc:"Whether POST /v1/jobs would take this body now."`
-	Errors     []Blocking      `json:"errors" doc:"What stands against it; empty if valid."`
+	Errors     []FieldError    `json:"errors" doc:"Every fault of the body, at most 100, and an exhausted quota; empty if valid."`
 	ModelName  string          `json:"modelName" doc:"The model that would fold it."`
 	Params     map[string]any  `json:"params" doc:"Every parameter that the model takes: the value given, else the default."`
 	IsComplex  bool            `json:"isComplex" doc:"Whether one structure would hold several chains."`
@@ -230,12 +230,6 @@ type Validation struct {
 	Remaining  int             `json:"quotaRemaining" doc:"Calls left today."`
 	Confidence string          `json:"confidence" doc:"What the model's confidence is, in words."`
 	Notice     string          `json:"notice" doc:"What to know before trusting the model."`
-}
-
-// Blocking is one thing that stands against a job.
-type Blocking struct {
-	Message string `json:"message"`
-	Field   string `json:"field" doc:"Where in the body, such as sequences[0].proteinChain.sequence; empty: the whole."`
 }
 
 // ValidatedItem is an item of a job after validation.

@@ -23,21 +23,30 @@ func badUTF8(data []byte) int {
 	return -1
 }
 
-// place is where in the document a value stands; it becomes text only when something is wrong.
-type place struct {
-	up    *place // nil: the whole document, which name says in words
-	name  string
-	index int // of an array, where name is empty
+// location is the position of a value in the document. It is converted to text only when an error needs it.
+type location struct {
+	up    *location // nil: the document as a whole, which name describes
+	name  string    // key in an object
+	index int       // index in an array, if name is empty
 }
 
-func (p *place) whole() bool { return p.up == nil }
+func (p *location) isRoot() bool { return p.up == nil }
 
-func (p *place) String() string {
-	if p.whole() {
+// field returns the path of the value, and "" for the document as a whole.
+func (p *location) field() string {
+	if p == nil || p.isRoot() {
+		return ""
+	}
+	return p.String()
+}
+
+// String returns the path of the value, and the name of the document for the document as a whole.
+func (p *location) String() string {
+	if p.isRoot() {
 		return p.name
 	}
 	head := ""
-	if !p.up.whole() {
+	if !p.up.isRoot() {
 		head = p.up.String()
 	}
 	switch {
@@ -51,7 +60,7 @@ func (p *place) String() string {
 
 // decoder is the cursor of a scan over one document.
 type decoder struct {
-	root *place // says what the document is
+	root *location // says what the document is
 	data []byte
 	at   int
 }
@@ -78,10 +87,10 @@ func (d *decoder) peek() byte {
 // broken says that the text is not JSON here.
 func (d *decoder) broken() error {
 	if d.at >= len(d.data) {
-		return refuse("%s is not JSON: it ends too early, after byte %d", d.root, len(d.data))
+		return refuse(nil, "%s is not JSON: it ends too early, after byte %d", d.root, len(d.data))
 	}
 	r, _ := utf8.DecodeRune(d.data[d.at:])
-	return refuse("%s is not JSON: unexpected %q at byte %d", d.root, r, d.at+1)
+	return refuse(nil, "%s is not JSON: unexpected %q at byte %d", d.root, r, d.at+1)
 }
 
 func (d *decoder) literal(s string) error {
@@ -95,9 +104,9 @@ func (d *decoder) literal(s string) error {
 }
 
 // entries reads an object and calls each with every key, the cursor standing before its value.
-func (d *decoder) entries(p *place, depth int, each func(key string) error) error {
+func (d *decoder) entries(p *location, depth int, each func(key string) error) error {
 	if depth >= MaxDepth {
-		return refuse("%s is nested more than %d levels deep", p, MaxDepth)
+		return refuse(p, "%s is nested more than %d levels deep", p, MaxDepth)
 	}
 	d.at++ // {
 	if d.peek() == '}' {
@@ -132,9 +141,9 @@ func (d *decoder) entries(p *place, depth int, each func(key string) error) erro
 }
 
 // elements reads an array and calls each before every element.
-func (d *decoder) elements(p *place, depth int, each func(i int) error) error {
+func (d *decoder) elements(p *location, depth int, each func(i int) error) error {
 	if depth >= MaxDepth {
-		return refuse("%s is nested more than %d levels deep", p, MaxDepth)
+		return refuse(p, "%s is nested more than %d levels deep", p, MaxDepth)
 	}
 	d.at++ // [
 	if d.peek() == ']' {
@@ -158,19 +167,19 @@ func (d *decoder) elements(p *place, depth int, each func(i int) error) error {
 }
 
 // skip reads a value of any shape and keeps nothing of it but its rules.
-func (d *decoder) skip(p *place, depth int) error {
+func (d *decoder) skip(p *location, depth int) error {
 	switch c := d.peek(); c {
 	case '{':
 		seen := map[string]bool{}
 		return d.entries(p, depth, func(key string) error {
 			if seen[key] {
-				return refuse("duplicate key %q in %s", words.Clip(key), p)
+				return refuse(&location{up: p, name: key}, "duplicate key %q in %s", words.Clip(key), p)
 			}
 			seen[key] = true
-			return d.skip(&place{up: p, name: key}, depth+1)
+			return d.skip(&location{up: p, name: key}, depth+1)
 		})
 	case '[':
-		return d.elements(p, depth, func(i int) error { return d.skip(&place{up: p, index: i}, depth+1) })
+		return d.elements(p, depth, func(i int) error { return d.skip(&location{up: p, index: i}, depth+1) })
 	case '"':
 		_, err := d.str()
 		return err
@@ -301,7 +310,7 @@ func (d *decoder) unicode() (rune, error) {
 			return (high-0xd800)<<10 + (low - 0xdc00) + 0x10000, nil
 		}
 	}
-	return 0, refuse("%s has half of a surrogate pair at byte %d", d.root, at)
+	return 0, refuse(nil, "%s has half of a surrogate pair at byte %d", d.root, at)
 }
 
 func (d *decoder) hex4() (rune, error) {

@@ -41,14 +41,16 @@ func Catalogue(taskType string, payload json.RawMessage) ([]Field, error) {
 	case taskDesign:
 		return designOutputs(payload)
 	case taskQnA:
-		return nil, pleat.Invalidf("workflowTaskTypeId %s has no catalogue of outputs: its answer is one text", taskQnA)
+		return nil, pleat.InvalidField("workflowTaskTypeId", " %s has no catalogue of outputs: its answer is one text",
+			taskQnA)
 	case "":
-		return nil, pleat.Invalidf("workflowTaskTypeId is required; it may be %s", strings.Join(catalogued, ", "))
+		return nil, pleat.InvalidField("workflowTaskTypeId", " is required; it may be %s", strings.Join(catalogued,
+			", "))
 	}
 	if n := pleat.Nearest(taskType, catalogued); n != "" {
-		return nil, pleat.Invalidf("workflowTaskTypeId is %q; did you mean %q?", pleat.Clip(taskType), n)
+		return nil, pleat.InvalidField("workflowTaskTypeId", " is %q; did you mean %q?", pleat.Clip(taskType), n)
 	}
-	return nil, pleat.Invalidf("workflowTaskTypeId is %q; there are catalogues for %s", pleat.Clip(taskType),
+	return nil, pleat.InvalidField("workflowTaskTypeId", " is %q; there are catalogues for %s", pleat.Clip(taskType),
 		strings.Join(catalogued, ", "))
 }
 
@@ -94,7 +96,7 @@ var designFields = []Field{
 // designOutputs names the fields of each design that the payload asks for.
 func designOutputs(payload json.RawMessage) ([]Field, error) {
 	if len(payload) > maxDescribe {
-		return nil, pleat.Invalidf("inputPayload has %d bytes; at most %d are taken", len(payload), maxDescribe)
+		return nil, pleat.InvalidField("inputPayload", " has %d bytes; at most %d are taken", len(payload), maxDescribe)
 	}
 	f := open(settingsOf(payload), "inputPayload")
 	name := "budget"
@@ -103,11 +105,11 @@ func designOutputs(payload json.RawMessage) ([]Field, error) {
 		name = "numDesigns"
 		n = f.number("numDesigns", -1)
 		if f.raw("numDesigns") == nil {
-			f.fail("inputPayload.budget or inputPayload.numDesigns is required; it says how many designs there are")
+			f.fail("inputPayload.budget", " or inputPayload.numDesigns is required; it says how many designs there are")
 		}
 	}
 	if n != float64(int(n)) || n < 1 || n > MaxDesigns {
-		f.fail("inputPayload.%s is %v; it must be a whole number from 1 to %d", name, n, MaxDesigns)
+		f.fail(f.where(name), " is %v; it must be a whole number from 1 to %d", n, MaxDesigns)
 	}
 	if *f.err != nil {
 		return nil, *f.err

@@ -24,14 +24,19 @@ type fields struct {
 func open(raw json.RawMessage, path string) *fields {
 	f := &fields{path: path, err: new(error)}
 	if err := json.Unmarshal(raw, &f.raws); err != nil || f.raws == nil {
-		f.fail("%s must be a JSON object", path)
+		f.fail(path, " must be a JSON object")
 	}
 	return f
 }
 
-func (f *fields) fail(format string, args ...any) {
+// fail refuses the value at the path field; see pleat.InvalidField.
+func (f *fields) fail(field, format string, args ...any) {
+	f.refuse(pleat.InvalidField(field, format, args...))
+}
+
+func (f *fields) refuse(err error) {
 	if *f.err == nil {
-		*f.err = pleat.Invalidf(format, args...)
+		*f.err = err
 	}
 }
 
@@ -47,7 +52,7 @@ func (f *fields) raw(names ...string) json.RawMessage {
 				continue
 			}
 			if under != "" {
-				f.fail("%s names one field twice: %s and %s", f.path, under, s)
+				f.fail(f.path, " names one field twice: %s and %s", under, s)
 			}
 			found, under = v, s
 		}
@@ -96,15 +101,15 @@ func (f *fields) text(name string, most int, others ...string) string {
 	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
-		f.fail("%s is %s; it must be a string", f.where(name), clip(raw))
+		f.fail(f.where(name), " is %s; it must be a string", clip(raw))
 		return ""
 	}
 	if len(s) > most {
-		f.fail("%s has %d bytes; at most %d are taken", f.where(name), len(s), most)
+		f.fail(f.where(name), " has %d bytes; at most %d are taken", len(s), most)
 		return ""
 	}
 	if !utf8.ValidString(s) {
-		f.fail("%s is not valid UTF-8", f.where(name))
+		f.fail(f.where(name), " is not valid UTF-8")
 	}
 	return s
 }
@@ -119,9 +124,9 @@ func (f *fields) word(name, def string, words []string, others ...string) string
 		return s
 	}
 	if n := pleat.Nearest(s, words); n != "" {
-		f.fail("%s is %q; did you mean %q?", f.where(name), pleat.Clip(s), n)
+		f.fail(f.where(name), " is %q; did you mean %q?", pleat.Clip(s), n)
 	} else {
-		f.fail("%s is %q; it must be %s", f.where(name), pleat.Clip(s), strings.Join(words, ", "))
+		f.fail(f.where(name), " is %q; it must be %s", pleat.Clip(s), strings.Join(words, ", "))
 	}
 	return def
 }
@@ -129,7 +134,7 @@ func (f *fields) word(name, def string, words []string, others ...string) string
 func (f *fields) uuid(name string, others ...string) string {
 	s := f.text(name, 64, others...)
 	if s != "" && !pleat.IsUUID(s) {
-		f.fail("%s is %q; it must be a UUID", f.where(name), pleat.Clip(s))
+		f.fail(f.where(name), " is %q; it must be a UUID", pleat.Clip(s))
 	}
 	return strings.ToLower(s)
 }
@@ -142,7 +147,7 @@ func (f *fields) number(name string, def float64) float64 {
 	}
 	var v float64
 	if json.Unmarshal(raw, &v) != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		f.fail("%s is %s; it must be a number", f.where(name), clip(raw))
+		f.fail(f.where(name), " is %s; it must be a number", clip(raw))
 		return def
 	}
 	return v
@@ -154,7 +159,7 @@ func (f *fields) flag(name string, def bool) bool {
 		return def
 	}
 	if json.Unmarshal(raw, &def) != nil {
-		f.fail("%s is %s; it must be true or false", f.where(name), clip(raw))
+		f.fail(f.where(name), " is %s; it must be true or false", clip(raw))
 	}
 	return def
 }
@@ -170,7 +175,7 @@ func (f *fields) object(name string) *fields {
 	}
 	in := &fields{path: f.where(name), err: f.err}
 	if json.Unmarshal(raw, &in.raws) != nil || in.raws == nil {
-		f.fail("%s is %s; it must be an object", in.path, clip(raw))
+		f.fail(in.path, " is %s; it must be an object", clip(raw))
 	}
 	return in
 }

@@ -87,11 +87,11 @@ func Parse(word string, input json.RawMessage, draft bool) (Plan, error) {
 
 func parse(word string, input json.RawMessage, draft bool, path string) (Plan, error) {
 	if len(input) > MaxInput {
-		return Plan{}, pleat.Invalidf("%s has %d bytes; at most %d are taken", path, len(input), MaxInput)
+		return Plan{}, pleat.InvalidField(path, " has %d bytes; at most %d are taken", len(input), MaxInput)
 	}
 	_, kind, ok := pleat.WorkflowAlias(word)
 	if !ok {
-		return Plan{}, pleat.Invalidf("workflow_name is %q; it must be qna_v1, md, evolla_v1 or calvados_openmm_v1",
+		return Plan{}, pleat.InvalidField("workflow_name", " is %q; it must be qna_v1, md, evolla_v1 or calvados_openmm_v1",
 			pleat.Clip(word))
 	}
 	f := open(input, path)
@@ -130,9 +130,9 @@ func readFile(files *fields, name string) FileRef {
 	ref := FileRef{Item: one.uuid("libraryItemId"), Name: one.text("fileName", 255)}
 	switch {
 	case ref.Item == "":
-		one.fail("%s.libraryItemId is required; POST /v1/library/create makes an item", one.path)
+		one.fail(one.path+".libraryItemId", " is required; POST /v1/library/create makes an item")
 	case ref.Name != "" && !safeName(ref.Name):
-		one.fail("%s.fileName is %q; it must be the plain name of a file", one.path, pleat.Clip(ref.Name))
+		one.fail(one.path+".fileName", " is %q; it must be the plain name of a file", pleat.Clip(ref.Name))
 	}
 	return ref
 }

@@ -42,7 +42,7 @@ func CheckSettings(word string, settings json.RawMessage, path string) error {
 func fromFold(word string, settings json.RawMessage, fold Fold, path string) (Follow, error) {
 	given := map[string]json.RawMessage{}
 	if len(settings) > 0 && json.Unmarshal(settings, &given) != nil {
-		return Follow{}, pleat.Invalidf("%s must be an object", path)
+		return Follow{}, pleat.InvalidField(path, " must be an object")
 	}
 	_, kind, _ := pleat.WorkflowAlias(word)
 	f := open(settingsOf(settings), path)
@@ -94,8 +94,8 @@ func (f *fields) noSecrets() {
 	}
 	for _, name := range []string{"target_url", "token_value"} {
 		if custom.raw(name) != nil {
-			f.fail("%s is not taken here: a follow-up tells the endpoint of PUT /v1/webhooks/custom-http-config",
-				custom.where(name))
+			f.fail(custom.where(name), " is not taken here: a follow-up tells the endpoint of PUT "+
+				"/v1/webhooks/custom-http-config")
 		}
 	}
 }

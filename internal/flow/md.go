@@ -65,14 +65,15 @@ func readMD(f *fields, p *Plan) {
 		family = "amber"
 	}
 	if got := f.word("force_field_family", family, []string{"calvados", "amber"}); got != family {
-		f.fail("%s is %q, but preset %s uses %s", f.where("force_field_family"), got, m.Preset, family)
+		f.fail(f.where("force_field_family"), " is %q, but preset %s uses %s", got, m.Preset, family)
 	}
 	checkSource(f, p)
 	readEngine(f, p)
 	checkPhysics(f, m)
 	for _, name := range f.unknown() {
 		if hint := firstOf(meant[strings.ToLower(name)], misspells(name, f.known)); hint != "" {
-			f.fail("unknown field %q in %s; did you mean %q?", pleat.Clip(name), f.path, hint)
+			f.refuse(pleat.Invalidf("unknown field %q in %s; did you mean %q?", pleat.Clip(name), f.path, hint).
+				At(f.where(name)))
 		}
 	}
 	m.Parameters = map[string]any{"preset": m.Preset, "force_field_family": family, "residue_profile": m.Profile,
@@ -93,13 +94,12 @@ func readSequence(f *fields) string {
 	s := strings.ToUpper(strings.Join(strings.Fields(f.text("sequence", 100_000)), ""))
 	for i := range len(s) {
 		if strings.IndexByte(aminoAcids, s[i]) < 0 {
-			f.fail("%s: %q at position %d; dynamics knows the letters %s", f.where("sequence"), s[i:i+1], i+1,
-				aminoAcids)
+			f.fail(f.where("sequence"), ": %q at position %d; dynamics knows the letters %s", s[i:i+1], i+1, aminoAcids)
 			break
 		}
 	}
 	if s != "" && (len(s) < 2 || len(s) > calvados.MaxBeads) {
-		f.fail("%s has %d residues; dynamics takes 2 to %d", f.where("sequence"), len(s), calvados.MaxBeads)
+		f.fail(f.where("sequence"), " has %d residues; dynamics takes 2 to %d", len(s), calvados.MaxBeads)
 	}
 	return s
 }
@@ -112,7 +112,7 @@ func readSeed(f *fields) string {
 	}
 	s := strings.Trim(string(raw), `"`)
 	if _, err := strconv.ParseUint(s, 10, 64); err != nil {
-		f.fail("%s is %s; it must be a whole number from 0", f.where("seed"), clip(raw))
+		f.fail(f.where("seed"), " is %s; it must be a whole number from 0", clip(raw))
 		return ""
 	}
 	return s
@@ -133,7 +133,7 @@ func readMDSource(f *fields, p *Plan) {
 	def := SourceNone
 	switch {
 	case s.Fold.Job != "" && s.Structure.Item != "":
-		f.fail("%s names a fold job and files; it must name one of them", f.path)
+		f.fail(f.path, " names a fold job and files; it must name one of them")
 	case s.Fold.Job != "":
 		def = SourceFold
 	case s.Structure.Item != "":
@@ -156,23 +156,23 @@ func checkSource(f *fields, p *Plan) {
 	switch p.MD.Preset {
 	case PresetIDR:
 		if files {
-			f.fail("%s would be ignored: preset %s starts from a sequence", f.where("files"), PresetIDR)
+			f.fail(f.where("files"), " would be ignored: preset %s starts from a sequence", PresetIDR)
 		}
 		if p.MD.Sequence == "" && p.Source.Kind == SourceNone {
-			f.fail("%s is required for preset %s", f.where("sequence"), PresetIDR)
+			f.fail(f.where("sequence"), " is required for preset %s", PresetIDR)
 		}
 	case PresetGo:
 		if p.Source.Kind == SourceNone {
-			f.fail("%s is required for preset %s: a fold job, or files.pdb and files.pae", f.where("sourceJobId"),
+			f.fail(f.where("sourceJobId"), " is required for preset %s: a fold job, or files.pdb and files.pae",
 				PresetGo)
 		}
 		if files && p.Source.PAE.Item == "" {
-			f.fail("%s.libraryItemId is required for preset %s: the predicted aligned errors say what is held",
-				f.where("files.pae"), PresetGo)
+			f.fail(f.where("files.pae")+".libraryItemId", " is required for preset %s: the predicted aligned "+
+				"errors say what is held", PresetGo)
 		}
 	case PresetAllAtom:
 		if p.Source.Kind == SourceNone {
-			f.fail("%s is required for preset %s: a fold job, or files.pdb", f.where("sourceJobId"), PresetAllAtom)
+			f.fail(f.where("sourceJobId"), " is required for preset %s: a fold job, or files.pdb", PresetAllAtom)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func readEngine(f *fields, p *Plan) {
 			if p.MD.Preset == PresetAllAtom {
 				box = "has no box"
 			}
-			f.fail("%s is true, but preset %s %s; leave it out", c.where("box_eq"), p.MD.Preset, box)
+			f.fail(c.where("box_eq"), " is true, but preset %s %s; leave it out", p.MD.Preset, box)
 		}
 		readPressure(c, p.MD.Preset)
 		refuseIgnored(c, p.MD.Preset)
@@ -197,7 +197,7 @@ func readEngine(f *fields, p *Plan) {
 	if c := f.object("component_defaults"); c != nil {
 		p.MD.Termini = c.word("charge_termini", "both", []string{"both", "N", "C", "none"})
 		if p.MD.Preset == PresetAllAtom && p.MD.Termini != "both" {
-			f.fail("%s is %q, but preset %s charges both ends of a chain; leave it out", c.where("charge_termini"),
+			f.fail(c.where("charge_termini"), " is %q, but preset %s charges both ends of a chain; leave it out",
 				p.MD.Termini, p.MD.Preset)
 		}
 		for name, want := range map[string]any{
@@ -209,7 +209,7 @@ func readEngine(f *fields, p *Plan) {
 			if raw == nil || json.Unmarshal(raw, &got) == nil && got == want {
 				continue
 			}
-			f.fail("%s is %s; preset %s is for %v", c.where(name), clip(raw), p.MD.Preset, want)
+			f.fail(c.where(name), " is %s; preset %s is for %v", clip(raw), p.MD.Preset, want)
 		}
 		refuseIgnored(c, p.MD.Preset)
 	}
@@ -222,19 +222,20 @@ func readPressure(c *fields, preset string) {
 	}
 	var v []float64
 	if json.Unmarshal(raw, &v) != nil || len(v) != 3 {
-		c.fail("%s is %s; it must be a list of three numbers", c.where("pressure"), clip(raw))
+		c.fail(c.where("pressure"), " is %s; it must be a list of three numbers", clip(raw))
 	}
 	if slices.ContainsFunc(v, func(x float64) bool { return x != 0 }) {
-		c.fail("%s would be ignored: preset %s runs at constant volume; leave it out", c.where("pressure"), preset)
+		c.fail(c.where("pressure"), " would be ignored: preset %s runs at constant volume; leave it out", preset)
 	}
 }
 
 func refuseIgnored(c *fields, preset string) {
 	for _, name := range c.unknown() {
 		if hint := misspells(name, c.known); hint != "" {
-			c.fail("unknown field %q in %s; did you mean %q?", pleat.Clip(name), c.path, hint)
+			c.refuse(pleat.Invalidf("unknown field %q in %s; did you mean %q?", pleat.Clip(name), c.path, hint).
+				At(c.where(name)))
 		} else {
-			c.fail("%s would be ignored: preset %s has no such setting", c.where(pleat.Clip(name)), preset)
+			c.fail(c.where(pleat.Clip(name)), " would be ignored: preset %s has no such setting", preset)
 		}
 	}
 }
@@ -252,14 +253,14 @@ func checkPhysics(f *fields, m *pleat.MDInput) {
 		{"box_length", m.BoxNm, calvados.MinBox, calvados.MaxBox, " nm"},
 	} {
 		if !(n.v >= n.lo && n.v <= n.hi) {
-			f.fail("%s is %v%s; it must be from %v to %v%s", f.where(n.name), n.v, n.unit, n.lo, n.hi, n.unit)
+			f.fail(f.where(n.name), " is %v%s; it must be from %v to %v%s", n.v, n.unit, n.lo, n.hi, n.unit)
 		}
 	}
 	if !(m.StepNs > 0) {
-		f.fail("%s is %v; the time between saved frames must be above 0 ns", f.where("step_size_ns"), m.StepNs)
+		f.fail(f.where("step_size_ns"), " is %v; the time between saved frames must be above 0 ns", m.StepNs)
 	}
 	if !(m.LengthNs > 0) {
-		f.fail("%s is %v; the simulated time must be above 0 ns", f.where("sim_length_ns"), m.LengthNs)
+		f.fail(f.where("sim_length_ns"), " is %v; the simulated time must be above 0 ns", m.LengthNs)
 	}
 	if *f.err != nil {
 		return
@@ -267,19 +268,19 @@ func checkPhysics(f *fields, m *pleat.MDInput) {
 	every := m.StepNs / stepNs
 	switch steps := m.LengthNs / stepNs; {
 	case steps > calvados.MaxSteps*(1+1e-9):
-		f.fail("%s is %v ns, which is %.3g steps of 10 fs; at most %d steps (%v ns) are taken",
-			f.where("sim_length_ns"), m.LengthNs, steps, calvados.MaxSteps, math.Round(calvados.MaxSteps*stepNs))
+		f.fail(f.where("sim_length_ns"), " is %v ns, which is %.3g steps of 10 fs; at most %d steps (%v ns) are taken",
+			m.LengthNs, steps, calvados.MaxSteps, math.Round(calvados.MaxSteps*stepNs))
 	case every < 0.5 || math.Abs(every-math.Round(every)) > 1e-6*every:
-		f.fail("%s is %v; it must be a whole number of steps of %v ns", f.where("step_size_ns"), m.StepNs, stepNs)
+		f.fail(f.where("step_size_ns"), " is %v; it must be a whole number of steps of %v ns", m.StepNs, stepNs)
 	case m.LengthNs < m.StepNs*(1-1e-9):
-		f.fail("%s is %v, shorter than step_size_ns, %v; no frame would be saved", f.where("sim_length_ns"), m.LengthNs,
+		f.fail(f.where("sim_length_ns"), " is %v, shorter than step_size_ns, %v; no frame would be saved", m.LengthNs,
 			m.StepNs)
 	case m.LengthNs/m.StepNs > calvados.MaxFrames+0.5:
-		f.fail("%s %v at step_size_ns %v makes %.0f frames; at most %d are saved", f.where("sim_length_ns"), m.LengthNs,
+		f.fail(f.where("sim_length_ns"), " %v at step_size_ns %v makes %.0f frames; at most %d are saved", m.LengthNs,
 			m.StepNs, m.LengthNs/m.StepNs, calvados.MaxFrames)
 	}
 	if need := extent(len(m.Sequence)); m.Preset == PresetIDR && m.BoxNm < need {
-		f.fail("%s is %v nm, smaller than the chain of %d residues; it must be at least %v nm", f.where("box_length"),
+		f.fail(f.where("box_length"), " is %v nm, smaller than the chain of %d residues; it must be at least %v nm",
 			m.BoxNm, len(m.Sequence), math.Ceil(need))
 	}
 }

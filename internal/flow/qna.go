@@ -18,7 +18,7 @@ func readQnA(f *fields, p *Plan, draft bool) {
 	p.QnA = q
 	if err := CheckQuestion(q.Question, f.where("question")); err != nil &&
 		(!draft || strings.TrimSpace(q.Question) != "") {
-		f.fail("%s", err.Error())
+		f.refuse(err)
 	}
 	fold := readFold(f)
 	files := f.object("files")
@@ -51,13 +51,13 @@ func readQnA(f *fields, p *Plan, draft bool) {
 		p.Source.ID = pdb
 		need(f, pdb != "", "pdbId")
 		if pdb != "" && !pdbID.MatchString(pdb) {
-			f.fail("%s is %q; it must be a PDB id such as 1UBQ", f.where("pdbId"), pleat.Clip(pdb))
+			f.fail(f.where("pdbId"), " is %q; it must be a PDB id such as 1UBQ", pleat.Clip(pdb))
 		}
 	case SourceUniProt:
 		p.Source.ID = uniprot
 		need(f, uniprot != "", "uniprotId")
 		if uniprot != "" && !uniprotID.MatchString(uniprot) {
-			f.fail("%s is %q; it must be a UniProt accession such as P0CG47", f.where("uniprotId"), pleat.Clip(uniprot))
+			f.fail(f.where("uniprotId"), " is %q; it must be a UniProt accession such as P0CG47", pleat.Clip(uniprot))
 		}
 	}
 	if p.Source.Kind != SourceFold {
@@ -69,15 +69,14 @@ func readQnA(f *fields, p *Plan, draft bool) {
 // CheckQuestion refuses a question that is empty, too long or not text. Field names it in the message.
 func CheckQuestion(question, field string) error {
 	if strings.TrimSpace(question) == "" {
-		return pleat.Invalidf("%s is required and must not be empty; create_mode \"draft\" takes a workflow without",
-			field)
+		return pleat.InvalidField(field, " is required and must not be empty; create_mode \"draft\" takes a workflow without")
 	}
 	if len(question) > MaxQuestion {
-		return pleat.Invalidf("%s has %d bytes; at most %d are taken", field, len(question), MaxQuestion)
+		return pleat.InvalidField(field, " has %d bytes; at most %d are taken", len(question), MaxQuestion)
 	}
 	for i, r := range question {
 		if r == '\ufffd' || r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f {
-			return pleat.Invalidf("%s holds %q at byte %d, which is no text", field, r, i+1)
+			return pleat.InvalidField(field, " holds %q at byte %d, which is no text", r, i+1)
 		}
 	}
 	return nil
@@ -95,9 +94,9 @@ func sourceKind(f *fields, given map[SourceKind]bool) SourceKind {
 			}
 		}
 		if n := pleat.Nearest(said, qnaSources); n != "" {
-			f.fail("%s is %q; did you mean %q?", f.where("targetSource"), pleat.Clip(said), n)
+			f.fail(f.where("targetSource"), " is %q; did you mean %q?", pleat.Clip(said), n)
 		} else {
-			f.fail("%s is %q; it must be %s", f.where("targetSource"), pleat.Clip(said), strings.Join(qnaSources, ", "))
+			f.fail(f.where("targetSource"), " is %q; it must be %s", pleat.Clip(said), strings.Join(qnaSources, ", "))
 		}
 		return SourceNone
 	}
@@ -111,16 +110,16 @@ func sourceKind(f *fields, given map[SourceKind]bool) SourceKind {
 	case 1:
 		return SourceKind(kinds[0])
 	case 0:
-		f.fail("%s is required; it must be %s", f.where("targetSource"), strings.Join(qnaSources, ", "))
+		f.fail(f.where("targetSource"), " is required; it must be %s", strings.Join(qnaSources, ", "))
 	default:
-		f.fail("%s is required where the ids of %s are given", f.where("targetSource"), strings.Join(kinds, " and "))
+		f.fail(f.where("targetSource"), " is required where the ids of %s are given", strings.Join(kinds, " and "))
 	}
 	return SourceNone
 }
 
 func need(f *fields, ok bool, name string) {
 	if !ok {
-		f.fail("%s is required where the source is %s", f.where(name), f.sourceName())
+		f.fail(f.where(name), " is required where the source is %s", f.sourceName())
 	}
 }
 

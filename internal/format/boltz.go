@@ -420,7 +420,7 @@ func writeBoltz(j *pleat.Job, out *writing) ([]byte, error) {
 		properties.Content = append(properties.Content, yamlMap("affinity", yamlMap("binder", yamlText(q.Chains[0]))))
 		if q.Count > 1 || len(properties.Content) > 1 {
 			out.addNote("%s.property_type: Boltz predicts affinity for one ligand in one copy and may refuse the file",
-				q.Place(i))
+				q.Path(i))
 		}
 	}
 	out.labels(j)

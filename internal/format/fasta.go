@@ -251,7 +251,7 @@ func writeFASTA(j *pleat.Job, out *writing) ([]byte, error) {
 		}
 		label := line(q.Label, pleat.MaxName)
 		if label != q.Label {
-			out.addNote("%s.label was written on one line", q.Place(i))
+			out.addNote("%s.label was written on one line", q.Path(i))
 		}
 		for _, chain := range q.Chains {
 			b.WriteString(strings.TrimSpace(">"+chain+"|"+kind+" "+label) + "\n")

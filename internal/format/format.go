@@ -202,7 +202,7 @@ func (w *writing) params(j *pleat.Job, seed bool, options map[string]string) {
 func (w *writing) labels(j *pleat.Job) {
 	for i := range j.Sequences {
 		if q := &j.Sequences[i]; q.Label != "" {
-			w.addNote("%s.label %q is not in the file: the format has no place for it", q.Place(i), pleat.Clip(q.Label))
+			w.addNote("%s.label %q is not in the file: the format has no place for it", q.Path(i), pleat.Clip(q.Label))
 		}
 	}
 }
@@ -230,7 +230,7 @@ func (w *writing) properties(q *pleat.Sequence, i int, what ...string) {
 	}
 	for _, field := range what {
 		if has[field] {
-			w.addNote("%s.%s is not in the file: the format has no place for it", q.Place(i), field)
+			w.addNote("%s.%s is not in the file: the format has no place for it", q.Path(i), field)
 		}
 	}
 }

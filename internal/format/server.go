@@ -266,12 +266,12 @@ func serverItemOf(q *pleat.Sequence, i int, out *writing) (serverItem, error) {
 		switch {
 		case !q.CCD:
 			return serverItem{}, pleat.Invalidf("%s is a SMILES; the AlphaFold Server takes ligands by their CCD "+
-				"code alone, so choose another format", q.Place(i))
+				"code alone, so choose another format", q.Path(i))
 		case slices.Contains(serverIons, q.Text):
 			return serverItem{Ion: &serverIon{q.Text, &count}}, nil
 		case !slices.Contains(serverLigands, q.Text):
 			out.addNote("%s.sequence %s is not among the ligands that the AlphaFold Server's documentation lists; it "+
-				"may refuse the file", q.Place(i), q.Text)
+				"may refuse the file", q.Path(i), q.Text)
 		}
 		return serverItem{Ligand: &serverLigand{codePrefix + q.Text, &count}}, nil
 	}
@@ -279,13 +279,13 @@ func serverItemOf(q *pleat.Sequence, i int, out *writing) (serverItem, error) {
 	for k, m := range q.Modifications {
 		if !slices.Contains(serverModifications[q.Kind], m.CCD) {
 			out.addNote("%s.modifications[%d].ccd %s is not among those that the AlphaFold Server's documentation "+
-				"lists; it may refuse the file", q.Place(i), k, m.CCD)
+				"lists; it may refuse the file", q.Path(i), k, m.CCD)
 		}
 	}
 	all := pleat.Letters(q.Kind)
 	if unknown := all[len(all)-1:]; strings.Contains(q.Text, unknown) {
 		out.addNote("%s.sequence has the unknown residue %s, which the AlphaFold Server's documentation does not list; "+
-			"it may refuse the file", q.Place(i), unknown)
+			"it may refuse the file", q.Path(i), unknown)
 	}
 	switch q.Kind {
 	case pleat.RNA:
@@ -307,7 +307,7 @@ func (w *writing) ownNames(j *pleat.Job) {
 	}
 	for i := range j.Sequences {
 		if q := &j.Sequences[i]; !slices.Equal(q.Chains, other.Sequences[i].Chains) {
-			w.addNote("%s.chain_id is not in the file: the format names chains itself, so %s may become %s", q.Place(i),
+			w.addNote("%s.chain_id is not in the file: the format names chains itself, so %s may become %s", q.Path(i),
 				strings.Join(q.Chains, ", "), strings.Join(other.Sequences[i].Chains, ", "))
 		}
 	}

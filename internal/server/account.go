@@ -151,7 +151,7 @@ func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) 
 		return api.Session{}, pleat.ErrUnauthorized
 	}
 	if in.Key == "" {
-		return api.Session{}, pleat.Invalidf("key is required; it must be an API key")
+		return api.Session{}, pleat.InvalidField("key", " is required; it must be an API key")
 	}
 	who, err := s.identify(ctx, keyCredential(in.Key))
 	if err != nil {

@@ -32,7 +32,7 @@ func (s *Server) checkAlignments(ctx context.Context, item *store.LibraryItem, p
 		if !slices.ContainsFunc(p.job.Sequences, func(q pleat.Sequence) bool {
 			return q.Kind == pleat.Protein && q.Text == query
 		}) {
-			return pleat.Invalidf("from: the alignment %s of the library item begins with none of the job's "+
+			return pleat.InvalidField("from", ": the alignment %s of the library item begins with none of the job's "+
 				"proteins; its first row must be the sequence itself, or params.msaAlgorithm %q", name, pleat.MSANone)
 		}
 		if other := taken[query]; other != "" {
@@ -55,7 +55,7 @@ func (s *Server) queryOf(ctx context.Context, name, key string) (string, error) 
 	defer in.Close()
 	query, err := msa.ReadQuery(in)
 	if err != nil {
-		return "", pleat.Invalidf("from: the alignment %s of the library item cannot be used: %s", name, err)
+		return "", pleat.InvalidField("from", ": the alignment %s of the library item cannot be used: %s", name, err)
 	}
 	return query, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,13 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 }
 
 func createdJob(m store.Created) api.CreatedJob {
-	out := api.CreatedJob{JobID: string(m.Job), JobRunID: string(m.Run), JobName: m.Name, JobStatus: string(m.State), SequencesIDs: []string{}}
+	out := api.CreatedJob{
+		JobID:        string(m.Job),
+		JobRunID:     string(m.Run),
+		JobName:      m.Name,
+		JobStatus:    string(m.State),
+		SequencesIDs: []string{},
+	}
 	for _, id := range m.Sequences {
 		out.SequencesIDs = append(out.SequencesIDs, string(id))
 	}
@@ -94,7 +101,7 @@ func quotaHeaders(h http.Header, u store.Usage) {
 func uuidQuery(r *http.Request, name string) (string, error) {
 	v := r.URL.Query().Get(name)
 	if v != "" && !pleat.IsUUID(v) {
-		return "", pleat.Invalidf("%s is %q; it must be a UUID", name, pleat.Clip(v))
+		return "", pleat.InvalidField(name, " is %q; it must be a UUID", pleat.Clip(v))
 	}
 	return v, nil
 }
@@ -122,57 +129,98 @@ func digestOf(in *api.CreateJob, from string) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// prepared is a request that has passed every check but the quota.
+// prepared is a creation request after all checks except the quota.
 type prepared struct {
 	job   pleat.Job
-	model pleat.Model
+	model pleat.Model // zero if the request names no model of this service
 	subs  []pleat.Subscription
 }
 
-// prepare turns a request into a validated job.
+// prepare converts a request to a validated job. If the request is invalid, the error is pleat.Errors with every fault.
 func (s *Server) prepare(ctx context.Context, owner pleat.UserID, in *api.CreateJob) (prepared, error) {
-	p, err := s.draft(ctx, owner, in)
-	if err != nil {
+	var faults pleat.Errors
+	var p prepared
+	var err error
+	p.job, err = jobOf(in)
+	if err := faults.Add(err); err != nil {
 		return p, err
 	}
-	return p, p.job.Validate(p.model)
-}
-
-// draft is prepare without the domain's own checks.
-func (s *Server) draft(ctx context.Context, owner pleat.UserID, in *api.CreateJob) (prepared, error) {
-	job, err := jobOf(in)
-	if err != nil {
-		return prepared{}, err
-	}
-	p := prepared{job: job}
-	hooks, err := s.resolver.JobWebhooks(ctx, owner, job.Constraints.Webhooks)
-	if err != nil {
+	hooks, err := s.resolver.JobWebhooks(ctx, owner, p.job.Constraints.Webhooks)
+	if err := faults.Add(err); err != nil {
 		return p, err
 	}
 	p.job.Constraints.Webhooks, p.subs = hooks.Settings, hooks.Subscriptions
-	p.model, err = s.model(ctx, in.Params)
-	return p, err
+	if p.model, err = s.model(ctx, in.Params); err != nil {
+		if err := faults.Add(err); err != nil {
+			return p, err
+		}
+		err = p.job.ValidateEnvelope()
+	} else {
+		err = p.job.Validate(p.model)
+	}
+	if err := faults.Add(err); err != nil {
+		return p, err
+	}
+	return p, faults.Err()
 }
 
 // model finds the model that a request names.
 func (s *Server) model(ctx context.Context, in *api.Params) (pleat.Model, error) {
+	const field = "params.modelName"
 	if in == nil {
-		return pleat.Model{}, pleat.Invalidf("params is required; it must hold modelName")
+		return pleat.Model{}, pleat.InvalidField("params", " is required; it must hold modelName")
 	}
 	if in.ModelName == "" {
-		return pleat.Model{}, pleat.Invalidf("params.modelName is required; GET /v1/models lists what there is")
+		return pleat.Model{}, pleat.InvalidField(field, " is required; GET /v1/models lists what there is")
 	}
 	all, err := s.resolver.Models(ctx)
 	if err != nil {
 		return pleat.Model{}, err
 	}
-	if m, err := pleat.FindModel(all, in.ModelName); err == nil {
+	if m, ok := pleat.FindModel(all, in.ModelName); ok {
 		return m, nil
 	}
-	if all, err = s.resolver.RecentModels(ctx); err != nil { // a worker may have come since
+	if all, err = s.resolver.RecentModels(ctx); err != nil { // a worker may have connected since
 		return pleat.Model{}, err
 	}
-	return pleat.FindModel(all, in.ModelName)
+	if m, ok := pleat.FindModel(all, in.ModelName); ok {
+		return m, nil
+	}
+	return pleat.Model{}, unknownModel(all, in.ModelName, field)
+}
+
+// installable maps the model names that existing clients send to the engine that serves them.
+var installable = map[string]string{
+	"boltz-2": "boltz-2", "boltz": "boltz", "esm1b": "esm1b", "openfold3": "openfold3", "chai1": "chai1",
+	"intellifold": "intellifold", "monomer": "colabfold", "multimer": "colabfold",
+	"simplefold_100M": "simplefold", "simplefold_360M": "simplefold", "simplefold_700M": "simplefold",
+	"simplefold_1.1B": "simplefold", "simplefold_1.6B": "simplefold", "simplefold_3B": "simplefold",
+}
+
+// unknownModel returns the error for a fold model that does not run here. It says what to install, or which models there
+// are.
+func unknownModel(models []pleat.Model, name, field string) error {
+	var names []string
+	for _, m := range models {
+		if m.Kind == pleat.TaskFold {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		return pleat.InvalidField(field, " is %q, but no folding engine is running here; start one with pleat worker",
+			pleat.Clip(name))
+	}
+	here := strings.Join(names, ", ")
+	if engine, ok := installable[name]; ok {
+		return pleat.InvalidField(field, " %q has no engine here; the operator can add it with: "+
+			"pleat engines install %s. Models here: %s", name, engine, here)
+	}
+	if near := pleat.Nearest(name, names); near != "" {
+		return pleat.InvalidField(field, " %q is not a known model; did you mean %q? Models here: %s",
+			pleat.Clip(name), near, here)
+	}
+	return pleat.InvalidField(field, " %q is not a known model. Models here: %s", pleat.Clip(name), here)
 }
 
 // fresh reports whether a request wants its run computed, whatever earlier runs gave: RFC 9111, section 5.2.1.
@@ -187,14 +235,14 @@ func fresh(r *http.Request) bool {
 	return false
 }
 
-// jobOf turns the wire's spelling into the domain's.
+// jobOf converts a request to a job. The error is pleat.Errors with every count of 0, which the domain cannot tell from an
+// absent count.
 func jobOf(in *api.CreateJob) (pleat.Job, error) {
+	var faults pleat.Errors
 	j := pleat.Job{Name: in.Name, Public: in.IsPublic, ChatID: in.ChatID}
 	for i := range in.Sequences {
 		q, err := sequenceOf(i, &in.Sequences[i])
-		if err != nil {
-			return j, err
-		}
+		_ = faults.Add(err) // always a fault of the request
 		j.Sequences = append(j.Sequences, q)
 	}
 	if in.Params != nil {
@@ -203,7 +251,7 @@ func jobOf(in *api.CreateJob) (pleat.Job, error) {
 	if in.Constraints != nil {
 		j.Constraints = constraintsOf(in.Constraints)
 	}
-	return j, nil
+	return j, faults.Err()
 }
 
 func paramsOf(in *api.Params) pleat.Params {
@@ -214,30 +262,29 @@ func sequenceOf(i int, in *api.SequenceItem) (pleat.Sequence, error) {
 	q := pleat.Sequence{Source: in.SourceSequenceID}
 	var count *int
 	polymer := func(kind pleat.EntityKind, p *api.Polymer) {
-		q.Kind, q.Text, q.ChainID, q.Label, q.PropertyType, q.Cyclic, count = kind, p.Sequence, p.ChainID, p.Label, p.PropertyType, p.Cyclic, p.Count
+		q.Kind, q.Text, q.ChainID, q.Label = kind, p.Sequence, p.ChainID, p.Label
+		q.PropertyType, q.Cyclic, count = p.PropertyType, p.Cyclic, p.Count
 		for _, m := range p.Modifications {
 			q.Modifications = append(q.Modifications, pleat.Modification{Residue: m.ResIdx, CCD: m.CCD})
 		}
 	}
-	key := "proteinChain"
 	switch {
 	case in.ProteinChain != nil:
 		polymer(pleat.Protein, in.ProteinChain)
 	case in.RNASequence != nil:
-		key = "rnaSequence"
 		polymer(pleat.RNA, in.RNASequence)
 	case in.DNASequence != nil:
-		key = "dnaSequence"
 		polymer(pleat.DNA, in.DNASequence)
 	default:
 		l := in.LigandSequence
-		key = "ligandSequence"
-		q.Kind, q.Text, q.CCD, q.ChainID, q.Label, q.PropertyType, count = pleat.Ligand, l.Sequence, l.IsCCD, l.ChainID, l.Label, l.PropertyType, l.Count
+		q.Kind, q.Text, q.CCD, q.ChainID = pleat.Ligand, l.Sequence, l.IsCCD, l.ChainID
+		q.Label, q.PropertyType, count = l.Label, l.PropertyType, l.Count
 	}
-	if count != nil {
-		if q.Count = *count; q.Count == 0 { // to the domain 0 means absent
-			return q, pleat.Invalidf("sequences[%d].%s.count is 0; it must be 1 to %d", i, key, pleat.MaxChains)
-		}
+	if count == nil {
+		return q, nil
+	}
+	if q.Count = *count; q.Count == 0 {
+		return q, pleat.InvalidField(q.Path(i)+".count", " is 0; it must be 1 to %d", pleat.MaxChains)
 	}
 	return q, nil
 }
@@ -251,9 +298,11 @@ func constraintsOf(in *api.Constraints) pleat.Constraints {
 		}
 		c.Pocket = append(c.Pocket, q)
 	}
+	atom := func(a api.AtomRef) pleat.AtomRef {
+		return pleat.AtomRef{Chain: a.ChainID, Residue: a.ResIdx, Atom: a.AtomName}
+	}
 	for _, b := range in.Bond {
-		c.Bond = append(c.Bond, pleat.Bond{Atom1: pleat.AtomRef{Chain: b.Atom1.ChainID, Residue: b.Atom1.ResIdx, Atom: b.Atom1.AtomName},
-			Atom2: pleat.AtomRef{Chain: b.Atom2.ChainID, Residue: b.Atom2.ResIdx, Atom: b.Atom2.AtomName}})
+		c.Bond = append(c.Bond, pleat.Bond{Atom1: atom(b.Atom1), Atom2: atom(b.Atom2)})
 	}
 	for _, t := range in.Contact {
 		k := pleat.Contact{ChainA: t.ChainA, ResidueA: t.ResIdxA, ChainB: t.ChainB, ResidueB: t.ResIdxB}
@@ -294,7 +343,12 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 		return api.CreatedJob{}, err
 	}
 	if job.Complex != v.Job.Complex {
-		return api.CreatedJob{}, pleat.Invalidf("params.modelName: the model %q would fold the chains %s and the job's results are of the other form; create a new job for it", m.Name, map[bool]string{true: "together", false: "each on its own"}[job.Complex])
+		form := "each on its own"
+		if job.Complex {
+			form = "together"
+		}
+		return api.CreatedJob{}, pleat.InvalidField("params.modelName", ": the model %q would fold the chains %s "+
+			"and the job's results are of the other form; create a new job for it", m.Name, form)
 	}
 	spec := submit.JobRun(&job, m)
 	spec.Fresh = fresh(c.r)
@@ -315,7 +369,7 @@ func intQuery(r *http.Request, name string, lo, hi, def int) (int, error) {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < lo || n > hi {
-		return 0, pleat.Invalidf("%s is %q; it must be a whole number from %d to %d", name, pleat.Clip(v), lo, hi)
+		return 0, pleat.InvalidField(name, " is %q; it must be a whole number from %d to %d", pleat.Clip(v), lo, hi)
 	}
 	return n, nil
 }

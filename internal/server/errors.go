@@ -2,18 +2,19 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
+	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"pleat"
 	"pleat/api"
 )
 
-// statuses is the one mapping of refusals to HTTP. 422 is not in it: what is wrong with a request is 400.
+// statuses maps the codes of errors to HTTP. It has no 422: an invalid request is 400.
 var statuses = map[pleat.Code]int{
 	pleat.CodeInvalid:      http.StatusBadRequest,
 	pleat.CodeUnauthorized: http.StatusUnauthorized,
@@ -26,34 +27,54 @@ var statuses = map[pleat.Code]int{
 	pleat.CodeInternal:     http.StatusInternalServerError,
 }
 
-// refusal is the status and the sentence for an error. What is not a refusal of ours shows nothing of itself.
+// refusal returns the status and the message for an error. An error that is neither a pleat.Error nor an
+// api.DecodeError, and one with CodeInternal, is 500 and reveals nothing.
 func refusal(err error) (int, string) {
-	var bad *api.Refusal
+	var bad *api.DecodeError
 	if errors.As(err, &bad) {
 		return http.StatusBadRequest, bad.Message
 	}
 	var e *pleat.Error
 	if !errors.As(err, &e) || e.Code == pleat.CodeInternal {
-		return http.StatusInternalServerError, "internal error"
+		return http.StatusInternalServerError, internalError
 	}
 	if status, ok := statuses[e.Code]; ok {
 		return status, e.Message
 	}
-	return http.StatusInternalServerError, "internal error"
+	return http.StatusInternalServerError, internalError
 }
 
-// fail answers with an error, if nothing was answered yet, and logs what only the log may see.
+const internalError = "internal error"
+
+// fieldErrors lists the faults in an error that refusal maps to 400 or another status of the caller. It is empty for
+// nil and for faults of the service.
+func fieldErrors(err error) []api.FieldError {
+	var bad *api.DecodeError
+	if errors.As(err, &bad) {
+		return []api.FieldError{{Field: bad.Field, Message: bad.Message}}
+	}
+	var out []api.FieldError
+	for _, e := range pleat.ErrorsOf(err) {
+		if e.Code != pleat.CodeInternal {
+			out = append(out, api.FieldError{Field: e.Field, Message: e.Message})
+		}
+	}
+	return out
+}
+
+// fail answers with an error if no answer was begun, and logs the cause of a fault of the service.
 func (s *Server) fail(c *call, err error) {
 	ctx := c.r.Context()
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return // nobody listens any more
+		return // the client has gone
 	}
 	status, message := refusal(err)
 	if status >= 500 {
-		s.log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request", c.id), slog.String("route", c.route()), slog.Any("err", err))
+		s.log.LogAttrs(ctx, slog.LevelError, "request failed",
+			slog.String("request", c.id), slog.String("route", c.route()), slog.Any("err", err))
 	}
 	if c.w.wrote {
-		panic(http.ErrAbortHandler) // the only way left to say that the answer is not whole
+		panic(http.ErrAbortHandler) // the only way left to show that the answer is incomplete
 	}
 	h := c.w.Header()
 	switch status {
@@ -64,26 +85,74 @@ func (s *Server) fail(c *call, err error) {
 			h.Set("Retry-After", "1")
 		}
 	}
-	writeError(c.w, status, message)
+	var faults []api.FieldError
+	if status == http.StatusBadRequest {
+		faults = fieldErrors(err)
+	}
+	writeError(c.w, status, message, faults...)
 }
 
-// writeError answers with the one shape of errors.
-func writeError(w http.ResponseWriter, status int, message string) {
+// representation lists the headers of a success that an error answer must not carry.
+var representation = []string{
+	"Content-Length", "Content-Encoding", "Content-Disposition", "ETag", "Accept-Ranges", "Last-Modified",
+	"Content-Range",
+}
+
+// writeError answers with a status and a message: as {"message": …}, or as a problem detail if the request prefers it.
+// faults are the errors of the problem detail.
+func writeError(w *answer, status int, message string, faults ...api.FieldError) {
 	h := w.Header()
-	for _, name := range []string{"Content-Length", "Content-Encoding", "Content-Disposition", "ETag", "Accept-Ranges", "Last-Modified", "Content-Range"} {
+	for _, name := range representation {
 		h.Del(name)
 	}
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	b, err := json.Marshal(api.Error{Message: message})
-	if err != nil {
-		return
+	media, body := "application/json", any(api.Error{Message: message})
+	if prefersProblem(w.c.r) {
+		media, body = api.ProblemType, api.Problem{
+			Type:   "about:blank",
+			Title:  http.StatusText(status),
+			Status: status,
+			Detail: message,
+			Errors: append([]api.FieldError{}, faults...),
+		}
 	}
-	_, _ = w.Write(append(b, '\n'))
+	h.Set("Content-Type", media)
+	h.Set("Cache-Control", "no-store")
+	h.Add("Vary", "Accept")
+	w.WriteHeader(status)
+	if b, err := encode(body); err == nil {
+		_, _ = w.Write(b)
+	}
 }
 
-// retryAfter says in how many whole seconds to come back.
+// prefersProblem reports whether a request asks for errors as problem details: whether its Accept header names
+// application/problem+json, with a quality above 0 that is not lower than the one it gives application/json.
+// Wildcards do not count, since every browser and curl sends them.
+func prefersProblem(r *http.Request) bool {
+	problem, plain := 0.0, 0.0
+	for _, line := range r.Header.Values("Accept") {
+		for item := range strings.SplitSeq(line, ",") {
+			media, params, err := mime.ParseMediaType(item)
+			if err != nil {
+				continue
+			}
+			quality := 1.0
+			if q, given := params["q"]; given {
+				if quality, err = strconv.ParseFloat(q, 64); err != nil {
+					continue
+				}
+			}
+			switch media {
+			case api.ProblemType:
+				problem = quality
+			case "application/json":
+				plain = quality
+			}
+		}
+	}
+	return problem > 0 && problem >= plain
+}
+
+// retryAfter sets Retry-After to a wait, rounded up to whole seconds.
 func retryAfter(h http.Header, wait time.Duration) {
 	h.Set("Retry-After", strconv.Itoa(max(1, int((wait+time.Second-1)/time.Second))))
 }

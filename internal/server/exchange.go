@@ -22,7 +22,7 @@ func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (a
 		}
 	}
 	if in.Content == "" {
-		return api.ImportedJobs{}, pleat.Invalidf("content is required; it must be the text of a file")
+		return api.ImportedJobs{}, pleat.InvalidField("content", " is required; it must be the text of a file")
 	}
 	got, err := format.Import(in.Content, format.Name(in.Format), format.Defaults{Name: in.Name, Model: in.ModelName})
 	if err != nil {
@@ -54,9 +54,8 @@ func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, er
 		if m.Kind != pleat.TaskFold {
 			continue
 		}
-		p := prepared{job: *j}
-		p = p.clone()
-		if err = p.job.Validate(m); err == nil {
+		draft := j.Clone()
+		if err = draft.Validate(m); err == nil {
 			j.Params.Model = m.Name
 			return fmt.Sprintf("the file names no model; %q was chosen, the first here that takes the job", m.Name), nil
 		}
@@ -93,7 +92,7 @@ func (s *Server) exportJob(ctx context.Context, c *call) error {
 	q := c.r.URL.Query()
 	as := q.Get("format")
 	if as == "" {
-		return pleat.Invalidf("format is required; it may be %s", strings.Join(format.Names(), ", "))
+		return pleat.InvalidField("format", " is required; it may be %s", strings.Join(format.Names(), ", "))
 	}
 	if form := q.Get("as"); !slices.Contains([]string{"", "json"}, form) {
 		return pleat.Invalidf("as is %q; it may be json, for the notes beside the file", pleat.Clip(form))

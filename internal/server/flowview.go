@@ -247,13 +247,14 @@ func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowR
 	q := c.r.URL.Query()
 	f := store.WorkflowFilter{Limit: limit + 1, Before: before, State: pleat.State(q.Get("status"))}
 	if f.State != "" && !slices.Contains(flowStates, f.State) {
-		return out, pleat.Invalidf("status is %q; it may be DRAFT, QUEUED, RUNNING, COMPLETED, FAILED or STOPPED",
+		return out, pleat.InvalidField("status", " is %q; it may be DRAFT, QUEUED, RUNNING, COMPLETED, FAILED or "+
+			"STOPPED",
 			pleat.Clip(string(f.State)))
 	}
 	if t := q.Get("workflow_type"); t != "" {
 		_, kind, ok := pleat.WorkflowAlias(t)
 		if !ok {
-			return out, pleat.Invalidf("workflow_type is %q; it may be qna_v1 or md", pleat.Clip(t))
+			return out, pleat.InvalidField("workflow_type", " is %q; it may be qna_v1 or md", pleat.Clip(t))
 		}
 		f.Kind = kind
 	}

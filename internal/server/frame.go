@@ -65,21 +65,23 @@ func (s *Server) extractFrame(ctx context.Context, c *call, in *api.ExtractFrame
 // frameAsked checks what is asked for.
 func frameAsked(in *api.ExtractFrame) (timeNs, dtPs float64, sel *calvados.Selection, err error) {
 	if in.TimeNs == nil {
-		return 0, 0, nil, pleat.Invalidf("timeNs is required; it must be a moment of the trajectory in ns")
+		return 0, 0, nil, pleat.InvalidField("timeNs", " is required; it must be a moment of the trajectory in ns")
 	}
 	if timeNs = *in.TimeNs; timeNs < 0 || math.IsInf(timeNs, 0) || math.IsNaN(timeNs) {
-		return 0, 0, nil, pleat.Invalidf("timeNs is %v; it must be 0 or more", timeNs)
+		return 0, 0, nil, pleat.InvalidField("timeNs", " is %v; it must be 0 or more", timeNs)
 	}
 	if in.DtInPs != nil {
 		if dtPs = *in.DtInPs; dtPs < 0 || dtPs > 1e9 || math.IsNaN(dtPs) {
 			return 0, 0, nil,
-				pleat.Invalidf("dtInPs is %v; it must be 0, for the trajectory's own, or the time between frames in ps",
+				pleat.InvalidField("dtInPs", " is %v; it must be 0, for the trajectory's own, or the time between "+
+					"frames in ps",
 					dtPs)
 		}
 	}
 	if !frameName.MatchString(in.OutputFilename) {
 		return 0, 0, nil,
-			pleat.Invalidf("outputFilename is %q; it must be letters, digits, dot, underscore and hyphen, then .pdb",
+			pleat.InvalidField("outputFilename", " is %q; it must be letters, digits, dot, underscore and hyphen, "+
+				"then .pdb",
 				pleat.Clip(in.OutputFilename))
 	}
 	expr := in.Selection

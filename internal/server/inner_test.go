@@ -3,13 +3,19 @@ package server
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/engine/runner"
 )
 
-// The mapping of refusals to HTTP, as contract.md has it.
+// The mapping of errors to HTTP.
 func TestStatuses(t *testing.T) {
 	for code, want := range map[pleat.Code]int{
 		pleat.CodeInvalid: 400, pleat.CodeUnauthorized: 401, pleat.CodeNotFound: 404, pleat.CodeConflict: 409, pleat.CodeTooLarge: 413,
@@ -27,7 +33,7 @@ func TestStatuses(t *testing.T) {
 	if status, message := refusal(errors.New("a secret of ours")); status != 500 || message != "internal error" {
 		t.Errorf("%d %s", status, message)
 	}
-	if status, message := refusal(fmt.Errorf("x: %w", &api.Refusal{Message: "said"})); status != 400 || message != "said" {
+	if status, message := refusal(fmt.Errorf("x: %w", &api.DecodeError{Message: "said"})); status != 400 || message != "said" {
 		t.Errorf("%d %s", status, message)
 	}
 }
@@ -59,16 +65,60 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-func TestFieldOf(t *testing.T) {
-	for message, want := range map[string]string{
-		"name is required and must not be empty": "name", "Unauthorized": "", "nameless": "",
-		"Invalid sequence format: sequences[3].rnaSequence.sequence is empty": "sequences[3].rnaSequence.sequence",
-		"params.modelName \"x\" is not a known model":                         "params.modelName",
-		"constraints: the model takes none":                                   "constraints",
-		"Daily quota exceeded. Limit: 1 calls per day.":                       "",
+// Errors are problem details for those who ask for them, and only for them.
+func TestPrefersProblem(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"":                         false,
+		"*/*":                      false,
+		"application/*":            false,
+		"application/json":         false,
+		"application/problem+json": true,
+		"Application/Problem+JSON": true,
+		"text/event-stream, application/problem+json;q=0.1":        true,
+		"application/json, application/problem+json":               true,
+		"application/json;q=0.9, application/problem+json":         true,
+		"application/json, application/problem+json;q=0.9":         false,
+		"application/json;q=0.5 , application/problem+json; q=0.5": true,
+		"application/problem+json;q=0":                             false,
+		"application/problem+json;q=high":                          false,
+		";;,application/problem+json":                              true,
 	} {
-		if got := fieldOf(message); got != want {
-			t.Errorf("%q: %q, want %q", message, got, want)
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("Accept", accept)
+		if got := prefersProblem(r); got != want {
+			t.Errorf("%q: %t, want %t", accept, got, want)
+		}
+	}
+}
+
+func TestUnknownModel(t *testing.T) {
+	models := []pleat.Model{{Name: "mini", Kind: pleat.TaskFold}, {Name: "chat", Kind: pleat.TaskQnA}}
+	for name, want := range map[string]string{
+		"boltz-2": "pleat engines install boltz-2. Models here: mini",
+		"miny":    "did you mean \"mini\"? Models here: mini",
+		"gpt":     "is not a known model. Models here: mini",
+	} {
+		err := unknownModel(models, name, "params.modelName")
+		if !strings.HasSuffix(err.Error(), want) || pleat.ErrorsOf(err)[0].Field != "params.modelName" {
+			t.Errorf("%s: %v; want %q", name, err, want)
+		}
+	}
+	if err := unknownModel(nil, "mini", "params.modelName"); !strings.Contains(err.Error(), "pleat worker") {
+		t.Errorf("no engine: %v", err)
+	}
+}
+
+// The engine that an error tells the operator to install serves the model that was asked for.
+func TestInstallable(t *testing.T) {
+	manifests, _ := runner.Manifests(filepath.Join("..", "..", "runners"))
+	for model, engine := range installable {
+		if !slices.ContainsFunc(slices.Sorted(maps.Keys(manifests)), func(folder string) bool {
+			serves := func(name string) bool {
+				return slices.ContainsFunc(manifests[folder].Models, func(m runner.ManifestModel) bool { return m.Name == name })
+			}
+			return serves(model) && (folder == engine || serves(engine))
+		}) {
+			t.Errorf("%s: no engine %s serves it", model, engine)
 		}
 	}
 }

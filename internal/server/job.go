@@ -47,18 +47,19 @@ func jobsFilter(r *http.Request) (store.Filter, error) {
 	if cur := q.Get("cursor"); cur != "" {
 		b, err := base64.RawURLEncoding.DecodeString(cur)
 		if err != nil || !pleat.IsUUID(string(b)) {
-			return f, pleat.Invalidf("cursor is %q; it must be a next_cursor of this list", pleat.Clip(cur))
+			return f, pleat.InvalidField("cursor", " is %q; it must be a next_cursor of this list", pleat.Clip(cur))
 		}
 		f.Before = string(b)
 	}
 	f.State = pleat.State(q.Get("status"))
 	if f.State != "" && !slices.Contains(pleat.JobStates(), f.State) {
-		return f, pleat.Invalidf("status is %q; it may be PENDING, INITIALIZED, RUNNING, COMPLETED, FAILED or STOPPED",
+		return f, pleat.InvalidField("status", " is %q; it may be PENDING, INITIALIZED, RUNNING, COMPLETED, FAILED "+
+			"or STOPPED",
 			pleat.Clip(string(f.State)))
 	}
 	f.Query = q.Get("q")
 	if !utf8.ValidString(f.Query) || len(f.Query) > 4*pleat.MaxName {
-		return f, pleat.Invalidf("q must be text of at most %d characters", pleat.MaxName)
+		return f, pleat.InvalidField("q", " must be text of at most %d characters", pleat.MaxName)
 	}
 	return f, nil
 }
@@ -365,7 +366,7 @@ func (s *Server) setPublic(ctx context.Context, c *call, in *api.SetPublic) (api
 		return api.Visibility{}, err
 	}
 	if in.IsPublic == nil {
-		return api.Visibility{}, pleat.Invalidf("isPublic is required; it must be true or false")
+		return api.Visibility{}, pleat.InvalidField("isPublic", " is required; it must be true or false")
 	}
 	if err := s.store.SetPublic(ctx, c.who.User, id, *in.IsPublic); err != nil {
 		return api.Visibility{}, err

@@ -456,7 +456,7 @@ func TestValidate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := api.Validation{Valid: true, Errors: []api.Blocking{}, ModelName: "mini", Params: map[string]any{"seed": "7", "samplingSteps": 400.},
+	want := api.Validation{Valid: true, Errors: []api.FieldError{}, ModelName: "mini", Params: map[string]any{"seed": "7", "samplingSteps": 400.},
 		Chains: []api.ValidatedItem{{Type: "protein", Chains: []string{"A"}, Residues: 20, Tokens: 20}}, Tokens: 20, MaxTokens: 200, Memory: 1_000_200, Seconds: 11,
 		Remaining: 1000, Confidence: "estimated", Notice: "Short chains only."}
 	if d := cmp.Diff(want, v); d != "" {
@@ -471,7 +471,7 @@ func TestValidate(t *testing.T) {
 	for _, e := range many.Errors {
 		fields = append(fields, e.Field)
 	}
-	if d := cmp.Diff([]string{"name", "sequences[0].proteinChain.sequence", "sequences[2].proteinChain.sequence", "sequences[3].rnaSequence", "chatId"}, fields); d != "" || many.Valid {
+	if d := cmp.Diff([]string{"name", "chatId", "sequences[0].proteinChain.sequence", "sequences[3].rnaSequence", "sequences[2].proteinChain.sequence", "params.samplingSteps"}, fields); d != "" || many.Valid {
 		t.Errorf("%s\n%+v", d, many.Errors)
 	}
 	unknown, err := c.Validate(ctx, mustJob(t, `{"name":"x","sequences":[{"proteinChain":{"sequence":"ACDEF"}}],"params":{"modelName":"minni"}}`))

@@ -27,18 +27,18 @@ func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (a
 		return api.CreatedItem{}, err
 	}
 	if i.Type != "file" && i.Type != "folder" {
-		return api.CreatedItem{}, pleat.Invalidf("type is %q; it may be file or folder", pleat.Clip(i.Type))
+		return api.CreatedItem{}, pleat.InvalidField("type", " is %q; it may be file or folder", pleat.Clip(i.Type))
 	}
 	for _, f := range []struct {
 		name, value string
 		most        int
 	}{{"fileType", in.FileType, 64}, {"origin", in.Origin, 255}} {
 		if n := utf8.RuneCountInString(f.value); n > f.most {
-			return api.CreatedItem{}, pleat.Invalidf("%s has %d characters; at most %d are taken", f.name, n, f.most)
+			return api.CreatedItem{}, pleat.InvalidField(f.name, " has %d characters; at most %d are taken", n, f.most)
 		}
 	}
 	if i.Parent != "" && !pleat.IsUUID(i.Parent) {
-		return api.CreatedItem{}, pleat.Invalidf("parent_id is %q; it must be a UUID", pleat.Clip(i.Parent))
+		return api.CreatedItem{}, pleat.InvalidField("parent_id", " is %q; it must be a UUID", pleat.Clip(i.Parent))
 	}
 	var err error
 	if i.Metadata, err = metadataOf(in.Metadata); err != nil {
@@ -54,11 +54,11 @@ func metadataOf(raw json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage("{}"), nil
 	}
 	if len(raw) > maxMetadata {
-		return nil, pleat.Invalidf("metadata has %d bytes; at most %d are taken", len(raw), maxMetadata)
+		return nil, pleat.InvalidField("metadata", " has %d bytes; at most %d are taken", len(raw), maxMetadata)
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, pleat.Invalidf("metadata must be an object")
+		return nil, pleat.InvalidField("metadata", " must be an object")
 	}
 	return raw, nil
 }
@@ -93,7 +93,7 @@ func page(r *http.Request) (limit int, before string, err error) {
 	if cur := r.URL.Query().Get("cursor"); cur != "" {
 		b, err := base64.RawURLEncoding.DecodeString(cur)
 		if err != nil || !pleat.IsUUID(string(b)) {
-			return 0, "", pleat.Invalidf("cursor is %q; it must be a next_cursor of this list", pleat.Clip(cur))
+			return 0, "", pleat.InvalidField("cursor", " is %q; it must be a next_cursor of this list", pleat.Clip(cur))
 		}
 		before = string(b)
 	}

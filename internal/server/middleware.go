@@ -54,7 +54,7 @@ func (s *Server) panicked(c *call, p any) {
 		s.note(c, 0)
 		panic(http.ErrAbortHandler)
 	}
-	writeError(c.w, http.StatusInternalServerError, "internal error")
+	writeError(c.w, http.StatusInternalServerError, internalError)
 }
 
 // noRoute is the name of requests that matched no route, in metrics.

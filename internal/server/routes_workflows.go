@@ -265,7 +265,7 @@ func (s *Server) sharedHandler(routes []route) http.Handler {
 		}
 		c := callOf(r)
 		if !ok {
-			writeError(w, http.StatusNotFound, notFoundMessage)
+			writeError(c.w, http.StatusNotFound, notFoundMessage)
 			return
 		}
 		c.pattern = chosen.pattern

@@ -34,11 +34,11 @@ func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig,
 func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebhookConfig) (api.WebhookConfig, error) {
 	var none api.WebhookConfig
 	if in.TargetURL == "" {
-		return none, pleat.Invalidf("target_url is required; it must be an https URL")
+		return none, pleat.InvalidField("target_url", " is required; it must be an https URL")
 	}
 	format := map[string]webhook.Format{"": webhook.FormatPlain, "plain": webhook.FormatPlain, "cloudevents": webhook.FormatCloudEvents}
 	if _, ok := format[in.Format]; !ok {
-		return none, pleat.Invalidf("format is %q; it may be plain or cloudevents", pleat.Clip(in.Format))
+		return none, pleat.InvalidField("format", " is %q; it may be plain or cloudevents", pleat.Clip(in.Format))
 	}
 	user := string(c.who.User)
 	token := ""
@@ -49,7 +49,7 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 		token = s.ring.Seal(user, "token", []byte(in.TokenValue))
 	} else if e, err := s.store.GlobalEndpoint(ctx, c.who.User); err != nil || e.Token == "" {
 		if err == nil || pleat.CodeOf(err) == pleat.CodeNotFound {
-			err = pleat.Invalidf("token_value is required the first time; it is what X-Webhook-Token will carry")
+			err = pleat.InvalidField("token_value", " is required the first time; it is what X-Webhook-Token will carry")
 		}
 		return none, err
 	}
@@ -135,7 +135,7 @@ func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret
 	case "v1a":
 		key = webhook.NewKeyPair()
 	default:
-		return api.WebhookConfig{}, pleat.Invalidf("scheme is %q; it may be v1 or v1a", pleat.Clip(in.Scheme))
+		return api.WebhookConfig{}, pleat.InvalidField("scheme", " is %q; it may be v1 or v1a", pleat.Clip(in.Scheme))
 	}
 	e, err := s.store.RotateSecret(ctx, c.who.User, s.ring.Seal(string(c.who.User), "secret", []byte(key.Text())), s.store.Now().Add(rotationOverlap))
 	if err != nil {
@@ -187,7 +187,7 @@ func hookPage(r *http.Request, def int) (limit int, before string, err error) {
 	}
 	b, err := base64.RawURLEncoding.DecodeString(cur)
 	if err != nil || !pleat.IsUUID(string(b)) {
-		return 0, "", pleat.Invalidf("cursor is %q; it must be a next_cursor of this list", pleat.Clip(cur))
+		return 0, "", pleat.InvalidField("cursor", " is %q; it must be a next_cursor of this list", pleat.Clip(cur))
 	}
 	return limit, string(b), nil
 }
@@ -209,7 +209,7 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 	}
 	f := store.DeliveryFilter{Limit: limit + 1, Before: before, Status: c.r.URL.Query().Get("status")}
 	if f.Status != "" && !slices.Contains(deliveryStatuses, f.Status) {
-		return out, pleat.Invalidf("status is %q; it may be %s", pleat.Clip(f.Status), strings.Join(deliveryStatuses, ", "))
+		return out, pleat.InvalidField("status", " is %q; it may be %s", pleat.Clip(f.Status), strings.Join(deliveryStatuses, ", "))
 	}
 	if f.SourceID, err = uuidQuery(c.r, "source_id"); err != nil {
 		return out, err
@@ -303,15 +303,15 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 		return api.Redelivered{}, pleat.Invalidf("the request names no deliveries; give status, since or source_id, or several of them")
 	}
 	if in.Status != "" && in.Status != "SUCCEEDED" && in.Status != "FAILED" {
-		return api.Redelivered{}, pleat.Invalidf("status is %q; it may be SUCCEEDED or FAILED: what has not ended goes out by itself", pleat.Clip(in.Status))
+		return api.Redelivered{}, pleat.InvalidField("status", " is %q; it may be SUCCEEDED or FAILED: what has not ended goes out by itself", pleat.Clip(in.Status))
 	}
 	if in.SourceID != "" && !pleat.IsUUID(in.SourceID) {
-		return api.Redelivered{}, pleat.Invalidf("source_id is %q; it must be a UUID", pleat.Clip(in.SourceID))
+		return api.Redelivered{}, pleat.InvalidField("source_id", " is %q; it must be a UUID", pleat.Clip(in.SourceID))
 	}
 	if in.Since != "" {
 		at, err := time.Parse(time.RFC3339Nano, in.Since)
 		if err != nil {
-			return api.Redelivered{}, pleat.Invalidf("since is %q; it must be a time such as 2026-01-02T15:04:05Z", pleat.Clip(in.Since))
+			return api.Redelivered{}, pleat.InvalidField("since", " is %q; it must be a time such as 2026-01-02T15:04:05Z", pleat.Clip(in.Since))
 		}
 		f.Since = at
 	}
@@ -356,19 +356,19 @@ func (s *Server) ingest(ctx context.Context, _ *call, in *api.IngestEvent) (api.
 	var object map[string]json.RawMessage
 	switch {
 	case e.Source != pleat.SourceFold && e.Source != pleat.SourceWorkflow:
-		return api.IngestedEvent{}, pleat.Invalidf("source_kind is %q; it may be fold_job or workflow", pleat.Clip(in.SourceKind))
+		return api.IngestedEvent{}, pleat.InvalidField("source_kind", " is %q; it may be fold_job or workflow", pleat.Clip(in.SourceKind))
 	case e.Name != pleat.OnComplete && e.Name != pleat.OnFailed:
-		return api.IngestedEvent{}, pleat.Invalidf("event_name is %q; it may be on_complete or on_failed", pleat.Clip(in.EventName))
+		return api.IngestedEvent{}, pleat.InvalidField("event_name", " is %q; it may be on_complete or on_failed", pleat.Clip(in.EventName))
 	case !e.Status.Terminal():
-		return api.IngestedEvent{}, pleat.Invalidf("status is %q; it may be COMPLETED, FAILED or STOPPED", pleat.Clip(in.Status))
+		return api.IngestedEvent{}, pleat.InvalidField("status", " is %q; it may be COMPLETED, FAILED or STOPPED", pleat.Clip(in.Status))
 	case pleat.EventFor(e.Status) != e.Name:
-		return api.IngestedEvent{}, pleat.Invalidf("event_name is %s and status is %s; a run that is %s is told of as %s", e.Name, e.Status, e.Status, pleat.EventFor(e.Status))
+		return api.IngestedEvent{}, pleat.InvalidField("event_name", " is %s and status is %s; a run that is %s is told of as %s", e.Name, e.Status, e.Status, pleat.EventFor(e.Status))
 	case !pleat.IsUUID(in.SourceID):
-		return api.IngestedEvent{}, pleat.Invalidf("source_id is %q; it must be the id of a job or workflow", pleat.Clip(in.SourceID))
+		return api.IngestedEvent{}, pleat.InvalidField("source_id", " is %q; it must be the id of a job or workflow", pleat.Clip(in.SourceID))
 	case len(in.ID) > 200:
-		return api.IngestedEvent{}, pleat.Invalidf("id has %d letters; at most 200 are taken", len(in.ID))
+		return api.IngestedEvent{}, pleat.InvalidField("id", " has %d letters; at most 200 are taken", len(in.ID))
 	case len(e.Payload) > 0 && json.Unmarshal(e.Payload, &object) != nil:
-		return api.IngestedEvent{}, pleat.Invalidf("payload must be an object")
+		return api.IngestedEvent{}, pleat.InvalidField("payload", " must be an object")
 	}
 	id, repeated, err := s.store.Ingest(ctx, in.ID, e)
 	return api.IngestedEvent{EventID: string(id), Repeated: repeated}, err

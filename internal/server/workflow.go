@@ -60,7 +60,7 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 // checkCreateWorkflow checks everything about a request but its input, and returns the word for the workflow.
 func checkCreateWorkflow(in *api.CreateWorkflow) (word string, err error) {
 	if in.WorkflowName == "" {
-		return "", pleat.Invalidf("workflow_name is required; it must be qna_v1 or md")
+		return "", pleat.InvalidField("workflow_name", " is required; it must be qna_v1 or md")
 	}
 	word, _, ok := pleat.WorkflowAlias(in.WorkflowName)
 	if !ok {
@@ -70,10 +70,10 @@ func checkCreateWorkflow(in *api.CreateWorkflow) (word string, err error) {
 		return "", err
 	}
 	if in.CreateMode != "" && in.CreateMode != "draft" {
-		return "", pleat.Invalidf("create_mode is %q; it may be draft, or absent", pleat.Clip(in.CreateMode))
+		return "", pleat.InvalidField("create_mode", " is %q; it may be draft, or absent", pleat.Clip(in.CreateMode))
 	}
 	if len(in.Input) == 0 {
-		return "", pleat.Invalidf("workflow_input is required; it must be an object")
+		return "", pleat.InvalidField("workflow_input", " is required; it must be an object")
 	}
 	return word, nil
 }
@@ -81,9 +81,9 @@ func checkCreateWorkflow(in *api.CreateWorkflow) (word string, err error) {
 func unknownWorkflow(name string) error {
 	all := []string{"qna_v1", "md", "evolla_v1", "calvados_openmm_v1"}
 	if n := pleat.Nearest(name, all); n != "" {
-		return pleat.Invalidf("workflow_name %q is not a known workflow; did you mean %q?", pleat.Clip(name), n)
+		return pleat.InvalidField("workflow_name", " %q is not a known workflow; did you mean %q?", pleat.Clip(name), n)
 	}
-	return pleat.Invalidf("workflow_name %q is not a known workflow; there are %s", pleat.Clip(name),
+	return pleat.InvalidField("workflow_name", " %q is not a known workflow; there are %s", pleat.Clip(name),
 		strings.Join(all, ", "))
 }
 
@@ -116,7 +116,7 @@ func (s *Server) ownFlow(ctx context.Context, c *call, id string) (store.Workflo
 // executeWorkflow is POST /v1/workflows/execute: a draft is checked as a new workflow would be, and runs.
 func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWorkflow) (api.Workflow, error) {
 	if in.WorkflowID == "" {
-		return api.Workflow{}, pleat.Invalidf("workflowId is required; it must be the UUID of a draft")
+		return api.Workflow{}, pleat.InvalidField("workflowId", " is required; it must be the UUID of a draft")
 	}
 	v, err := s.ownFlow(ctx, c, in.WorkflowID)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *Server) setFlowPublic(ctx context.Context, c *call, in *api.SetPublic) 
 		return api.WorkflowVisibility{}, err
 	}
 	if in.IsPublic == nil {
-		return api.WorkflowVisibility{}, pleat.Invalidf("isPublic is required; it must be true or false")
+		return api.WorkflowVisibility{}, pleat.InvalidField("isPublic", " is required; it must be true or false")
 	}
 	if err := s.store.SetWorkflowPublic(ctx, c.who.User, pleat.WorkflowID(id), *in.IsPublic); err != nil {
 		return api.WorkflowVisibility{}, err
@@ -192,7 +192,7 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 		return api.Workflow{}, err
 	}
 	if in.Question == nil {
-		return api.Workflow{}, pleat.Invalidf("question is required; it must be text")
+		return api.Workflow{}, pleat.InvalidField("question", " is required; it must be text")
 	}
 	if err := flow.CheckQuestion(*in.Question, "question"); err != nil {
 		return api.Workflow{}, err

@@ -43,7 +43,7 @@ func (r *Resolver) WorkflowWebhooks(ctx context.Context, owner pleat.UserID, p *
 
 func checkLength(raw json.RawMessage, path string) error {
 	if len(raw) > maxWebhooks {
-		return pleat.Invalidf("%s has %d bytes; at most %d are taken", path, len(raw), maxWebhooks)
+		return pleat.InvalidField(path, " has %d bytes; at most %d are taken", len(raw), maxWebhooks)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (r *Resolver) subscriber(
 ) (*pleat.Subscription, error) {
 	var own customSettings
 	if len(set.Raw) > 0 && json.Unmarshal(set.Raw, &own) != nil {
-		return nil, pleat.Invalidf("%s must be an object; target_url and token_value are strings", path)
+		return nil, pleat.InvalidField(path, " must be an object; target_url and token_value are strings")
 	}
 	sub := &pleat.Subscription{Destination: set.Destination, Alias: set.Alias, TargetType: set.TargetType}
 	switch {
@@ -122,14 +122,15 @@ func (r *Resolver) subscriber(
 	e, err := r.Store.GlobalEndpoint(ctx, owner)
 	switch {
 	case err != nil && pleat.CodeOf(err) == pleat.CodeNotFound:
-		return nil, pleat.Invalidf("%s is enabled but no endpoint is set up; PUT /v1/webhooks/custom-http-config "+
-			"sets one", path)
+		return nil, pleat.InvalidField(path, " is enabled but no endpoint is set up; PUT "+
+			"/v1/webhooks/custom-http-config "+
+			"sets one")
 	case err != nil:
 		return nil, err
 	case e.Deactivated(): // an endpoint that the service itself disabled still collects events
-		return nil, pleat.Invalidf("%s is enabled but the endpoint is not active: %s; PUT "+
+		return nil, pleat.InvalidField(path, " is enabled but the endpoint is not active: %s; PUT "+
 			"/v1/webhooks/custom-http-config or POST /v1/webhooks/custom-http-config/resume activates it",
-			path, e.DisabledReason)
+			e.DisabledReason)
 	}
 	sub.Endpoint = e.ID
 	return sub, nil
@@ -145,12 +146,13 @@ func (r *Resolver) ownTarget(
 		if own.URL == nil {
 			given, missing = missing, given
 		}
-		return nil, pleat.Invalidf("%s.%s is given without %s; give both, or neither for the endpoint of "+
-			"PUT /v1/webhooks/custom-http-config", path, given, missing)
+		return nil, pleat.InvalidField(path+"."+given, " is given without %s; give both, or neither for the "+
+			"endpoint of "+
+			"PUT /v1/webhooks/custom-http-config", missing)
 	case own.Enabled == nil:
-		return nil, pleat.Invalidf("%s.enabled is required beside target_url; it must be true or false", path)
+		return nil, pleat.InvalidField(path+".enabled", " is required beside target_url; it must be true or false")
 	case r.Guard == nil:
-		return nil, pleat.Invalidf("%s.target_url is not allowed here", path)
+		return nil, pleat.InvalidField(path+".target_url", " is not allowed here")
 	}
 	if err := webhook.CheckToken(path+".token_value", *own.Token); err != nil {
 		return nil, err

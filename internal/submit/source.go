@@ -37,13 +37,15 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.
 		return err
 	case flow.SourcePDB:
 		if !r.FetchPDB {
-			return pleat.Invalidf("workflow_input.targetSource is pdb, but the operator does not allow this service " +
+			return pleat.InvalidField("workflow_input.targetSource", " is pdb, but the operator does not allow this "+
+				"service "+
 				"to fetch from the Protein Data Bank; upload the file to the library and use targetSource library")
 		}
 	case flow.SourceUniProt:
 		if !r.FetchUniProt {
-			return pleat.Invalidf("workflow_input.targetSource is uniprot, but the operator does not allow this " +
-				"service to fetch predicted structures by UniProt accession; upload the file to the library and use " +
+			return pleat.InvalidField("workflow_input.targetSource", " is uniprot, but the operator does not allow "+
+				"this "+
+				"service to fetch predicted structures by UniProt accession; upload the file to the library and use "+
 				"targetSource library")
 		}
 	}
@@ -73,7 +75,8 @@ func (r *Resolver) Fold(ctx context.Context, owner pleat.UserID, ref pleat.FoldR
 		}
 		older := views[ref.Run]
 		if older == nil || older.Job.ID != ref.Job {
-			return Fold{}, pleat.Invalidf("workflow_input.source_job_run_id is %s, which is not a run of the job %s; "+
+			return Fold{}, pleat.InvalidField("workflow_input.source_job_run_id", " is %s, which is not a run of "+
+				"the job %s; "+
 				"its latest is %s", ref.Run, ref.Job, v.Run.ID)
 		}
 		v = *older
@@ -87,17 +90,20 @@ func foldSequence(ref pleat.FoldRef, all []pleat.Sequence) (pleat.Sequence, erro
 	if ref.Sequence == "" {
 		first, ok := flow.FirstProtein(all)
 		if !ok {
-			return first, pleat.Invalidf("workflow_input.source_job_id: the job %s has no protein sequence", ref.Job)
+			return first, pleat.InvalidField("workflow_input.source_job_id", ": the job %s has no protein sequence",
+				ref.Job)
 		}
 		return first, nil
 	}
 	i := slices.IndexFunc(all, func(q pleat.Sequence) bool { return q.ID == ref.Sequence })
 	switch {
 	case i < 0:
-		return pleat.Sequence{}, pleat.Invalidf("workflow_input.source_sequence_id is %s, which is not a sequence of "+
+		return pleat.Sequence{}, pleat.InvalidField("workflow_input.source_sequence_id", " is %s, which is not a "+
+			"sequence of "+
 			"the job %s", ref.Sequence, ref.Job)
 	case all[i].Kind != pleat.Protein:
-		return pleat.Sequence{}, pleat.Invalidf("workflow_input.source_sequence_id names a %s; it must be a protein "+
+		return pleat.Sequence{}, pleat.InvalidField("workflow_input.source_sequence_id", " names a %s; it must be a "+
+			"protein "+
 			"of the job", all[i].Kind)
 	}
 	return all[i], nil
@@ -167,9 +173,10 @@ func (r *Resolver) File(
 	}
 	endings := strings.Join(role.Endings, ", ")
 	if ref.Name != "" {
-		return store.LibraryFile{}, pleat.Invalidf("workflow_input: the library item %s has no %s file named %q; "+
+		return store.LibraryFile{}, pleat.InvalidField("workflow_input", ": the library item %s has no %s file "+
+			"named %q; "+
 			"names end in %s", item.ID, role.Name, pleat.Clip(ref.Name), endings)
 	}
-	return store.LibraryFile{}, pleat.Invalidf("workflow_input: the library item %s has no %s file; "+
+	return store.LibraryFile{}, pleat.InvalidField("workflow_input", ": the library item %s has no %s file; "+
 		"POST /v1/library/%s/upload-files adds one, ending in %s", item.ID, role.Name, item.ID, endings)
 }

@@ -28,36 +28,36 @@ type target struct {
 // dialled. It makes no DNS look-up.
 func parseTarget(field, raw string) (target, error) {
 	if raw == "" {
-		return target{}, pleat.Invalidf("%s is empty; it must be an https URL", field)
+		return target{}, pleat.InvalidField(field, " is empty; it must be an https URL")
 	}
 	if len(raw) > MaxURL {
-		return target{}, pleat.Invalidf("%s has %d bytes; at most %d are taken", field, len(raw), MaxURL)
+		return target{}, pleat.InvalidField(field, " has %d bytes; at most %d are taken", len(raw), MaxURL)
 	}
 	if !utf8.ValidString(raw) {
-		return target{}, pleat.Invalidf("%s is not valid UTF-8", field)
+		return target{}, pleat.InvalidField(field, " is not valid UTF-8")
 	}
 	for i, r := range raw {
 		if r <= ' ' || r == 0x7f || r == '\\' {
 			return target{},
-				pleat.Invalidf("%s has %q at position %d; a URL holds no spaces, control characters or backslashes",
-					field, r, i+1)
+				pleat.InvalidField(field, " has %q at position %d; a URL holds no spaces, control characters or "+
+					"backslashes", r, i+1)
 		}
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		// The parser's error quotes the URL, whose query may contain a secret.
-		return target{}, pleat.Invalidf("%s is not a URL; it must look like https://host/path", field)
+		return target{}, pleat.InvalidField(field, " is not a URL; it must look like https://host/path")
 	}
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
-		return target{}, pleat.Invalidf("%s has the scheme %q; it must be https", field, pleat.Clip(u.Scheme))
+		return target{}, pleat.InvalidField(field, " has the scheme %q; it must be https", pleat.Clip(u.Scheme))
 	case u.Opaque != "" || u.Host == "":
-		return target{}, pleat.Invalidf("%s names no host; it must look like https://host/path", field)
+		return target{}, pleat.InvalidField(field, " names no host; it must look like https://host/path")
 	case u.User != nil:
-		return target{}, pleat.Invalidf("%s holds a user name or password; send credentials as the token instead",
-			field)
+		return target{}, pleat.InvalidField(field, " holds a user name or password; send credentials as the token "+
+			"instead")
 	case strings.Contains(raw, "#"):
-		return target{}, pleat.Invalidf("%s has a fragment (#…), which is never sent; leave it out", field)
+		return target{}, pleat.InvalidField(field, " has a fragment (#…), which is never sent; leave it out")
 	}
 	t := target{url: u}
 	if t.port, err = portOf(field, u); err != nil {
@@ -68,7 +68,7 @@ func parseTarget(field, raw string) (target, error) {
 	}
 	t.rewrite()
 	if n := len(t.url.String()); n > MaxURL {
-		return target{}, pleat.Invalidf("%s has %d bytes once escaped; at most %d are taken", field, n, MaxURL)
+		return target{}, pleat.InvalidField(field, " has %d bytes once escaped; at most %d are taken", n, MaxURL)
 	}
 	return t, nil
 }
@@ -84,7 +84,7 @@ func portOf(field string, u *url.URL) (uint16, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 {
-		return 0, pleat.Invalidf("%s has the port %q; it must be a number from 1 to 65535", field, pleat.Clip(text))
+		return 0, pleat.InvalidField(field, " has the port %q; it must be a number from 1 to 65535", pleat.Clip(text))
 	}
 	return uint16(n), nil
 }
@@ -97,7 +97,7 @@ func (t *target) readHost(field string, u *url.URL) error {
 		a, err := netip.ParseAddr(host)
 		switch {
 		case err != nil || a.Is4():
-			return pleat.Invalidf("%s has %q in brackets, which is no IPv6 address", field, pleat.Clip(host))
+			return pleat.InvalidField(field, " has %q in brackets, which is no IPv6 address", pleat.Clip(host))
 		case a.Zone() != "":
 			return pleat.Invalidf(
 				"%s has an IPv6 address with a zone; zones lead to this machine's own links and are not taken", field)
@@ -124,15 +124,15 @@ func (t *target) readHost(field string, u *url.URL) error {
 	if numeric(name) {
 		a, ok := parseIPv4(name)
 		if !ok {
-			return pleat.Invalidf("%s has %q as its host, which ends like an IPv4 address and is none", field,
+			return pleat.InvalidField(field, " has %q as its host, which ends like an IPv4 address and is none",
 				pleat.Clip(host))
 		}
 		t.addr = a
 		return nil
 	}
 	if !hostName(name) {
-		return pleat.Invalidf("%s has %q as its host, which is not a host name: labels of 1 to 63 letters, digits "+
-			"and hyphens, joined by dots", field, pleat.Clip(host))
+		return pleat.InvalidField(field, " has %q as its host, which is not a host name: labels of 1 to 63 letters, "+
+			"digits and hyphens, joined by dots", pleat.Clip(host))
 	}
 	t.host = name
 	return nil

@@ -179,19 +179,19 @@ func (g *Guard) check(field string, t target, addrs []netip.Addr) error {
 		}
 		what := strings.TrimPrefix(err.Error(), ErrBlocked.Error()+": it ")
 		if t.addr.IsValid() {
-			return pleat.Invalidf("%s leads to %s, which %s; only public addresses are taken, unless the operator "+
-				"names the network in PLEAT_WEBHOOK_ALLOW", field, a.Unmap(), what)
+			return pleat.InvalidField(field, " leads to %s, which %s; only public addresses are taken, unless the "+
+				"operator names the network in PLEAT_WEBHOOK_ALLOW", a.Unmap(), what)
 		}
 		// The caller must not learn internal addresses of a name.
-		return pleat.Invalidf("%s: the host %s leads to an address that %s; only public addresses are taken, unless "+
-			"the operator names the network in PLEAT_WEBHOOK_ALLOW", field, pleat.Clip(t.host), what)
+		return pleat.InvalidField(field, ": the host %s leads to an address that %s; only public addresses are "+
+			"taken, unless the operator names the network in PLEAT_WEBHOOK_ALLOW", pleat.Clip(t.host), what)
 	}
 	if t.url.Scheme != "https" {
-		return pleat.Invalidf("%s must be an https URL; http is taken only for networks that the operator names in "+
-			"PLEAT_WEBHOOK_ALLOW", field)
+		return pleat.InvalidField(field, " must be an https URL; http is taken only for networks that the operator "+
+			"names in PLEAT_WEBHOOK_ALLOW")
 	}
 	if !slices.Contains(g.ports, t.port) {
-		return pleat.Invalidf("%s has the port %d; it must be %s", field, t.port, portList(g.ports))
+		return pleat.InvalidField(field, " has the port %d; it must be %s", t.port, portList(g.ports))
 	}
 	return nil
 }

@@ -209,10 +209,10 @@ func (k Key) matches(c []byte, s string) int {
 // characters without spaces at the ends.
 func CheckToken(field, token string) error {
 	if token == "" {
-		return pleat.Invalidf("%s is empty; it must hold the token to send as %s", field, HeaderToken)
+		return pleat.InvalidField(field, " is empty; it must hold the token to send as %s", HeaderToken)
 	}
 	if len(token) > 1024 {
-		return pleat.Invalidf("%s has %d characters; at most 1024 are taken", field, len(token))
+		return pleat.InvalidField(field, " has %d characters; at most 1024 are taken", len(token))
 	}
 	for i := range len(token) {
 		if token[i] < ' ' || token[i] > '~' {
@@ -221,7 +221,7 @@ func CheckToken(field, token string) error {
 		}
 	}
 	if strings.TrimSpace(token) != token {
-		return pleat.Invalidf("%s starts or ends with a space", field)
+		return pleat.InvalidField(field, " starts or ends with a space")
 	}
 	return nil
 }

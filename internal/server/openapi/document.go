@@ -25,6 +25,9 @@ import (
 
 const schemaPrefix = "#/components/schemas/"
 
+// errorBody is the body of an error. The second form is for requests that accept it.
+var errorBody = Content{"application/json": schemaOf[api.Error], api.ProblemType: schemaOf[api.Problem]}
+
 // enumNames are the names of the enumerations, by their values in order. Each becomes one component, wherever it is
 // used.
 var enumNames = map[string]string{
@@ -129,9 +132,10 @@ func Document(info Info, operations []Operation) ([]byte, error) {
 // intro is the description of the service: paragraphs of Markdown.
 const intro = "Folds proteins, nucleic acids and ligands with AI models, answers questions about their structures and " +
 	"simulates them.\n\n" +
-	"Create a job or a workflow with one request, follow it, read its results. Every refusal is {\"message\": string}, " +
-	"one sentence that says what is wrong and where. In requests null equals absent, and unknown fields are refused; " +
-	"only inside workflow_input and inside a destination of webhooks are they kept. Times are UTC, ISO 8601, with six " +
+	"Create a job or a workflow with one request, follow it, read its results. Every error is {\"message\": string}, " +
+	"one sentence that says what is wrong and where; requests that accept application/problem+json get a problem " +
+	"detail (RFC 9457) that lists every fault with its field. In requests null equals absent, and unknown fields are " +
+	"refused; only inside workflow_input and inside a destination of webhooks are they kept. Times are UTC, ISO 8601, with six " +
 	"fractional digits and no zone suffix.\n\n" +
 	"Send your API key as Authorization: Bearer KEY, or as X-API-Key: KEY. What belongs to somebody else is answered " +
 	"404, as if it were not there."
@@ -164,7 +168,7 @@ func describe(reg huma.Registry, o *Operation, requests map[string]bool) *huma.O
 	for _, code := range errorStatuses(o) {
 		op.Responses[strconv.Itoa(code)] = &huma.Response{
 			Description: http.StatusText(code),
-			Content:     mediaTypes(reg, JSON[api.Error]()),
+			Content:     mediaTypes(reg, errorBody),
 		}
 	}
 	return op

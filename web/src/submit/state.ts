@@ -2,7 +2,6 @@
 import { computed, signal } from '@preact/signals'
 import {
   api,
-  type Blocking,
   download,
   type ImportedJobs,
   type Model,
@@ -51,31 +50,17 @@ export const model = computed(() =>
 
 export const body = computed(() => toBody(draft.value, model.value))
 
-const errors = computed<{ blocking: Blocking; place: Place }[]>(() => {
+const errors = computed<{ message: string; place: Place }[]>(() => {
   const v = verdict.value
-  return v && !(v instanceof Error) ? v.errors.map((blocking) => ({ blocking, place: placeOf(blocking.field) })) : []
+  return v && !(v instanceof Error) ? v.errors.map((e) => ({ message: e.message, place: placeOf(e.field) })) : []
 })
 
-/** What the service says of one part of the draft. */
+/** The messages of the errors in one part of the draft. */
 export const saidOf = (is: (p: Place) => boolean): string[] =>
-  errors.value.filter((e) => is(e.place)).map((e) => plain(e.blocking))
+  errors.value.filter((e) => is(e.place)).map((e) => e.message)
 
 /** What it says of none that is shown, or of the whole. */
 export const saidElse = () => saidOf((p) => p.part === 'none')
-
-// Beside its field a message need not say the field's address.
-function plain(b: Blocking): string {
-  const text = b.message.replace(/^Invalid sequence format: /, '')
-  if (!b.field || !text.startsWith(b.field)) return text
-  const rest = text.slice(b.field.length).replace(/^:?\s*/, '')
-  const name = b.field
-    .split('.')
-    .at(-1)!
-    .replace(/^\w+\[\d+\]$/, '')
-  return /^(is|has|must|holds|are) /.test(rest) && name
-    ? `${name} ${rest}`
-    : rest.charAt(0).toUpperCase() + rest.slice(1)
-}
 
 /** Reads once what the page needs besides the draft. */
 export async function loadModels() {
