@@ -38,11 +38,8 @@ export interface components {
             /** Format: int64 */
             res_idx: number;
         };
-        Blocking: {
-            /** @description Where in the body, such as sequences[0].proteinChain.sequence; empty: the whole. */
-            field: string;
-            message: string;
-        };
+        /** @enum {string} */
+        AttemptOutcome: "running" | "done" | "failed" | "released" | "lost";
         Bond: {
             atom1: components["schemas"]["AtomRef"];
             atom2: components["schemas"]["AtomRef"];
@@ -50,10 +47,10 @@ export interface components {
         CancelledJob: {
             /** Format: uuid */
             jobId: string;
-            jobStatus: string;
+            jobStatus: components["schemas"]["JobStatus"];
         };
         CancelledWorkflow: {
-            status: string;
+            status: components["schemas"]["WorkflowStatus"];
             /** Format: uuid */
             workflowId: string;
         };
@@ -147,8 +144,7 @@ export interface components {
             jobName: string;
             /** Format: uuid */
             jobRunId: string;
-            /** @example INITIALIZED */
-            jobStatus: string;
+            jobStatus: components["schemas"]["JobStatus"];
             /** @description One per item of sequences, in order. */
             sequencesIds: string[];
         };
@@ -175,12 +171,8 @@ export interface components {
              * @description The folder it is in.
              */
             parent_id?: string | null;
-            /**
-             * @description file, or a folder of items.
-             * @default file
-             * @enum {string|null}
-             */
-            type?: "file" | "folder" | null;
+            /** @description file, or a folder of items; absent: file. */
+            type?: components["schemas"]["LibraryItemType"] | null;
         };
         CreateJob: {
             /**
@@ -190,10 +182,7 @@ export interface components {
             chatId?: string | null;
             /** @description What the fold must respect, and what its end sets off. */
             constraints?: components["schemas"]["Constraints"] | null;
-            /**
-             * @description Whether anyone may read the results.
-             * @default false
-             */
+            /** @description Whether anyone may read the results; absent: false. */
             isPublic?: boolean | null;
             /**
              * @description Name of the job.
@@ -209,12 +198,11 @@ export interface components {
             /** @description What the key is for. */
             label?: string | null;
         };
+        /** @enum {string} */
+        CreateMode: "draft";
         CreateWorkflow: {
-            /**
-             * @description draft: made, and not run until it is executed.
-             * @enum {string|null}
-             */
-            create_mode?: "draft" | null;
+            /** @description draft: made, and not run until it is executed. */
+            create_mode?: components["schemas"]["CreateMode"] | null;
             /**
              * @description Name of the workflow's run.
              * @example What binds here?
@@ -245,17 +233,12 @@ export interface components {
              */
             attempts: number;
             created_at: string;
-            /** @enum {string} */
-            destination: "custom_http" | "qna" | "md";
+            destination: components["schemas"]["DestinationType"];
             /** Format: uuid */
             event_id: string;
-            /** @enum {string} */
-            event_name: "on_complete" | "on_failed";
-            /**
-             * @description How the run ended.
-             * @enum {string}
-             */
-            event_status: "COMPLETED" | "FAILED" | "STOPPED";
+            event_name: components["schemas"]["EventName"];
+            /** @description How the run ended. */
+            event_status: components["schemas"]["FinalStatus"];
             /**
              * Format: uuid
              * @description Also the webhook-id of every attempt.
@@ -271,10 +254,8 @@ export interface components {
              */
             response_status: number | null;
             source_id: string;
-            /** @enum {string} */
-            source_kind: "fold_job" | "workflow" | "test";
-            /** @enum {string} */
-            status: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED";
+            source_kind: components["schemas"]["DeliverySource"];
+            status: components["schemas"]["DeliveryStatus"];
             /** @description Null for a test delivery. */
             subscription_id: string | null;
             /** @description The workflow that a follow-up started. */
@@ -293,11 +274,8 @@ export interface components {
             message: string | null;
             /** Format: int64 */
             number: number;
-            /**
-             * @description released: the service stopped before anything was known; lost: its process ended.
-             * @enum {string}
-             */
-            outcome: "running" | "done" | "failed" | "released" | "lost";
+            /** @description released: the service stopped before anything was known; lost: its process ended. */
+            outcome: components["schemas"]["AttemptOutcome"];
             /** Format: int64 */
             response_status: number | null;
             started_at: string;
@@ -312,17 +290,12 @@ export interface components {
              */
             attempts: number;
             created_at: string;
-            /** @enum {string} */
-            destination: "custom_http" | "qna" | "md";
+            destination: components["schemas"]["DestinationType"];
             /** Format: uuid */
             event_id: string;
-            /** @enum {string} */
-            event_name: "on_complete" | "on_failed";
-            /**
-             * @description How the run ended.
-             * @enum {string}
-             */
-            event_status: "COMPLETED" | "FAILED" | "STOPPED";
+            event_name: components["schemas"]["EventName"];
+            /** @description How the run ended. */
+            event_status: components["schemas"]["FinalStatus"];
             /**
              * Format: uuid
              * @description Also the webhook-id of every attempt.
@@ -338,15 +311,17 @@ export interface components {
              */
             response_status: number | null;
             source_id: string;
-            /** @enum {string} */
-            source_kind: "fold_job" | "workflow" | "test";
-            /** @enum {string} */
-            status: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED";
+            source_kind: components["schemas"]["DeliverySource"];
+            status: components["schemas"]["DeliveryStatus"];
             /** @description Null for a test delivery. */
             subscription_id: string | null;
             /** @description The workflow that a follow-up started. */
             triggered_target_id: string | null;
         };
+        /** @enum {string} */
+        DeliverySource: "fold_job" | "workflow" | "test";
+        /** @enum {string} */
+        DeliveryStatus: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED";
         DeliveryTimings: {
             /** Format: double */
             body_ms: number;
@@ -364,10 +339,14 @@ export interface components {
             /** Format: double */
             wait_ms: number;
         };
+        /** @enum {string} */
+        DestinationType: "custom_http" | "qna" | "md";
         DraftQuestion: {
             /** @description The question, in place of the draft's. */
             question: string | null;
         };
+        /** @enum {string} */
+        EntityType: "protein" | "rna" | "dna" | "ligand";
         Error: {
             /**
              * @description One sentence that says what is wrong and what would be right.
@@ -387,8 +366,7 @@ export interface components {
             jobId?: string;
             /** @description Of a job's run. */
             jobRunId?: string;
-            /** @enum {string} */
-            kind: "state" | "stage" | "log" | "artifact";
+            kind: components["schemas"]["EventKind"];
             /** @description A line of the run's log; its owner alone sees them. */
             line?: string;
             /** Format: int64 */
@@ -402,6 +380,12 @@ export interface components {
             /** @description Of a workflow's task. */
             workflowId?: string;
         };
+        /** @enum {string} */
+        EventKind: "state" | "stage" | "log" | "artifact";
+        /** @enum {string} */
+        EventName: "on_complete" | "on_failed";
+        /** @enum {string} */
+        EventSource: "fold_job" | "workflow";
         ExecuteWorkflow: {
             /**
              * Format: uuid
@@ -414,8 +398,7 @@ export interface components {
             content: string;
             contentType: string;
             fileName: string;
-            /** @enum {string} */
-            format: "fasta" | "alphafold-server" | "alphafold3" | "boltz";
+            format: components["schemas"]["JobFileFormat"];
             /** @description What the format could not say: one sentence each, with its place in the job. */
             notes: string[];
         };
@@ -448,14 +431,10 @@ export interface components {
              * @description Time between frames in ps; 0 or absent: as the trajectory says.
              */
             dtInPs?: number | null;
-            /**
-             * @description Name of the PDB file: letters, digits, dot, underscore and hyphen, then .pdb.
-             * @default frame.pdb
-             */
+            /** @description Name of the PDB file: letters, digits, dot, underscore and hyphen, then .pdb; absent: frame.pdb. */
             outputFilename?: string | null;
             /**
-             * @description Which atoms, as in MDAnalysis: all, protein, name, resname, resid a:b, chainID, and, or, not, parentheses.
-             * @default all
+             * @description Which atoms, as in MDAnalysis: all, protein, name, resname, resid a:b, chainID, and, or, not, parentheses; absent: all.
              * @example chainID A and resid 5:12
              */
             selection?: string | null;
@@ -470,9 +449,18 @@ export interface components {
             kind: string;
             message: string;
         };
+        FieldError: {
+            /** @description Path of the value at fault in the body, such as sequences[0].proteinChain.sequence; empty: the request as a whole. */
+            field: string;
+            /** @description One sentence that says what is wrong and what would be right. */
+            message: string;
+        };
+        /** @enum {string} */
+        FinalStatus: "COMPLETED" | "FAILED" | "STOPPED";
+        /** @enum {string} */
+        FinishedDeliveryStatus: "SUCCEEDED" | "FAILED";
         ImportedJobs: {
-            /** @enum {string} */
-            format: "fasta" | "alphafold-server" | "alphafold3" | "boltz";
+            format: components["schemas"]["JobFileFormat"];
             /** @description Bodies for POST /v1/jobs, one per job of the file. */
             jobs: components["schemas"]["CreateJob"][];
             /** @description What was dropped, changed or guessed: one sentence each, with its place in the file. */
@@ -485,11 +473,8 @@ export interface components {
              *     DAYAQWLKDGGPSSGRPPPS
              */
             content: string;
-            /**
-             * @description Format of the file; absent: told from its text.
-             * @enum {string|null}
-             */
-            format?: "fasta" | "alphafold-server" | "alphafold3" | "boltz" | null;
+            /** @description Format of the file; absent: told from its text. */
+            format?: components["schemas"]["JobFileFormat"] | null;
             /** @description Model to fold with; absent: one that runs here and takes the job, if there is one. */
             modelName?: string | null;
             /** @description Name of the job where the file gives none. */
@@ -502,8 +487,7 @@ export interface components {
             repeated: boolean;
         };
         IngestEvent: {
-            /** @enum {string} */
-            event_name: "on_complete" | "on_failed";
+            event_name: components["schemas"]["EventName"];
             /** @description Makes the call idempotent. */
             id?: string | null;
             /** @description An object that is delivered with the event. */
@@ -513,10 +497,8 @@ export interface components {
              * @description A job or workflow of this service.
              */
             source_id: string;
-            /** @enum {string} */
-            source_kind: "fold_job" | "workflow";
-            /** @enum {string} */
-            status: "COMPLETED" | "FAILED" | "STOPPED";
+            source_kind: components["schemas"]["EventSource"];
+            status: components["schemas"]["FinalStatus"];
         };
         Job: {
             /** @description When it was created. */
@@ -532,8 +514,7 @@ export interface components {
              */
             jobRunId: string;
             name: string;
-            /** @enum {string} */
-            status: "PENDING" | "INITIALIZED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
+            status: components["schemas"]["JobStatus"];
             updatedAt: string;
         };
         JobDetail: {
@@ -554,10 +535,11 @@ export interface components {
             jobRunId: string;
             libraryItemId: string | null;
             name: string;
-            /** @enum {string} */
-            status: "PENDING" | "INITIALIZED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
+            status: components["schemas"]["JobStatus"];
             updatedAt: string;
         };
+        /** @enum {string} */
+        JobFileFormat: "fasta" | "alphafold-server" | "alphafold3" | "boltz";
         JobLinks: {
             /** Format: uri */
             archive: string;
@@ -585,8 +567,7 @@ export interface components {
             /** @description What the run is doing now; empty where nothing is known. */
             stage: string;
             startedAt: string | null;
-            /** @enum {string} */
-            status: "PENDING" | "INITIALIZED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
+            status: components["schemas"]["JobStatus"];
             /**
              * Format: int64
              * @description 0: not known.
@@ -594,6 +575,8 @@ export interface components {
             total: number;
             updatedAt: string;
         };
+        /** @enum {string} */
+        JobStatus: "PENDING" | "INITIALIZED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
         JobView: {
             constraints: components["schemas"]["Constraints"] | null;
             /** @description Webhook deliveries of this job; its owner alone sees them. */
@@ -650,10 +633,11 @@ export interface components {
             name: string;
             origin: string;
             parent_id: string | null;
-            /** @enum {string} */
-            type: "file" | "folder";
+            type: components["schemas"]["LibraryItemType"];
             updated_at: string;
         };
+        /** @enum {string} */
+        LibraryItemType: "file" | "folder";
         LibraryRow: {
             created_at: string;
             fileType: string;
@@ -662,31 +646,25 @@ export interface components {
             name: string;
             origin: string;
             parent_id: string | null;
-            /** @enum {string} */
-            type: "file" | "folder";
+            type: components["schemas"]["LibraryItemType"];
             updated_at: string;
         };
+        /** @enum {string} */
+        LigandProperty: "affinity";
         LigandSequence: {
             /** @description Name of the chain. */
             chain_id?: string | null;
             /**
              * Format: int64
-             * @description How many copies.
-             * @default 1
+             * @description How many copies; absent: 1.
              */
             count?: number | null;
-            /**
-             * @description Whether sequence is a code of the Chemical Component Dictionary.
-             * @default false
-             */
+            /** @description Whether sequence is a code of the Chemical Component Dictionary; absent: false. */
             is_ccd?: boolean | null;
             /** @description What to call it in results. */
             label?: string | null;
-            /**
-             * @description affinity asks for a prediction of how strongly it binds.
-             * @enum {string|null}
-             */
-            property_type?: "affinity" | null;
+            /** @description affinity asks for a prediction of how strongly it binds. */
+            property_type?: components["schemas"]["LigandProperty"] | null;
             /**
              * @description A SMILES, or a code of the Chemical Component Dictionary where is_ccd is true.
              * @example CC(=O)Oc1ccccc1C(=O)O
@@ -711,7 +689,7 @@ export interface components {
             updatedAt: string;
             /** Format: uuid */
             workflowId: string;
-            workflowStatus: string;
+            workflowStatus: components["schemas"]["WorkflowStatus"];
             workflowType: string;
         };
         LinkedWorkflow: {
@@ -728,7 +706,7 @@ export interface components {
             updatedAt: string;
             /** Format: uuid */
             workflowId: string;
-            workflowStatus: string;
+            workflowStatus: components["schemas"]["WorkflowStatus"];
             workflowType: string;
         };
         ListDelivery: {
@@ -783,8 +761,7 @@ export interface components {
             engine: string;
             entities: string[];
             features: string[];
-            /** @enum {string} */
-            kind: "fold" | "qna" | "md";
+            kind: components["schemas"]["ModelKind"];
             licence: string;
             /**
              * Format: int64
@@ -813,6 +790,8 @@ export interface components {
             version: string;
             weightSet: string;
         };
+        /** @enum {string} */
+        ModelKind: "fold" | "qna" | "md";
         Modification: {
             /**
              * @description Code of the chemical component that takes its place.
@@ -908,10 +887,7 @@ export interface components {
             numTrunkSamples?: number | null;
             /** Format: int64 */
             recyclingSteps?: number | null;
-            /**
-             * @description Whether to relax the structure in a force field.
-             * @default false
-             */
+            /** @description Whether to relax the structure in a force field; absent: false. */
             relaxPrediction?: boolean | null;
             /** Format: int64 */
             samplingSteps?: number | null;
@@ -933,11 +909,14 @@ export interface components {
             /** Format: double */
             min: number | null;
             name: string;
-            /** @enum {string} */
-            type: "integer" | "number" | "boolean" | "string";
+            type: components["schemas"]["ParamType"];
             /** @description What a string may be; empty: anything. */
             values: string[];
         };
+        /** @enum {string} */
+        ParamType: "integer" | "number" | "boolean" | "string";
+        /** @enum {string} */
+        PayloadFormat: "plain" | "cloudevents";
         Pocket: {
             binder: components["schemas"]["ChainRef"];
             contacts: components["schemas"]["ResidueRef"][];
@@ -947,14 +926,10 @@ export interface components {
             chain_id?: string | null;
             /**
              * Format: int64
-             * @description How many copies to fold together.
-             * @default 1
+             * @description How many copies to fold together; absent: 1.
              */
             count?: number | null;
-            /**
-             * @description Whether the ends of the chain are bound to each other.
-             * @default false
-             */
+            /** @description Whether the ends of the chain are bound to each other; absent: false. */
             cyclic?: boolean | null;
             /** @description What to call it in results. */
             label?: string | null;
@@ -991,8 +966,7 @@ export interface components {
              * @description 0 to 1.
              */
             iptm_score: number | null;
-            /** @enum {string} */
-            jobRunStatus: "PENDING" | "INITIALIZED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
+            jobRunStatus: components["schemas"]["JobStatus"];
             /**
              * Format: double
              * @description In Å.
@@ -1005,19 +979,15 @@ export interface components {
             meanPLLDT: number | null;
             metrics_json_url: string | null;
             msa_coverage_plot_url: string | null;
-            /**
-             * @description PENDING where no alignment was made.
-             * @enum {string}
-             */
-            msaStatus: "PENDING" | "INITIALIZED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
+            /** @description PENDING where no alignment was made. */
+            msaStatus: components["schemas"]["JobStatus"];
             pae_plot_url: string | null;
             pdb_url: string | null;
             plddt_plot_url: string | null;
             plots_url: string | null;
             /** @description Whether there is one. */
             prediction: boolean;
-            /** @enum {string} */
-            predictionStatus: "PENDING" | "INITIALIZED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
+            predictionStatus: components["schemas"]["JobStatus"];
             /**
              * Format: double
              * @description 0 to 1.
@@ -1025,14 +995,33 @@ export interface components {
             ptm_score: number | null;
             seed: string;
         };
+        Problem: {
+            /** @description The sentence that message has in the other form of errors. */
+            detail: string;
+            /** @description Every fault of an invalid request, at most 100; empty for other problems. */
+            errors: components["schemas"]["FieldError"][];
+            /**
+             * Format: int64
+             * @description HTTP status.
+             * @example 400
+             */
+            status: number;
+            /**
+             * @description Text of the status.
+             * @example Bad Request
+             */
+            title: string;
+            /**
+             * @description Always about:blank: the status says what kind of problem it is.
+             * @example about:blank
+             */
+            type: string;
+        };
         PutWebhookConfig: {
             /** @description Kept where absent; false at first. */
             enabled_by_default?: boolean | null;
-            /**
-             * @description plain where absent.
-             * @enum {string|null}
-             */
-            format?: "plain" | "cloudevents" | null;
+            /** @description plain where absent. */
+            format?: components["schemas"]["PayloadFormat"] | null;
             /**
              * @description Where events are posted: https, unless the operator allows the network.
              * @example https://hooks.example.org/pleat
@@ -1052,8 +1041,7 @@ export interface components {
              * @description Only those of this job or workflow.
              */
             source_id?: string | null;
-            /** @enum {string|null} */
-            status?: "SUCCEEDED" | "FAILED" | null;
+            status?: components["schemas"]["FinishedDeliveryStatus"] | null;
         };
         Redelivered: {
             /** @description Whether the call stopped at its limit of 1000; call again. */
@@ -1097,13 +1085,9 @@ export interface components {
             /** @description Present where each sequence is folded on its own. */
             predictionPayload?: components["schemas"]["Prediction"];
             sequence: string;
-            /**
-             * @description The same as type.
-             * @enum {string}
-             */
-            sequenceType: "protein" | "rna" | "dna" | "ligand";
-            /** @enum {string} */
-            type: "protein" | "rna" | "dna" | "ligand";
+            /** @description The same as type. */
+            sequenceType: components["schemas"]["EntityType"];
+            type: components["schemas"]["EntityType"];
             updatedAt: string;
         };
         RevokedKey: {
@@ -1112,11 +1096,8 @@ export interface components {
             revoked: boolean;
         };
         RotateSecret: {
-            /**
-             * @description v1 where absent: a shared secret; v1a: an Ed25519 key.
-             * @enum {string|null}
-             */
-            scheme?: "v1" | "v1a" | null;
+            /** @description v1 where absent: a shared secret; v1a: an Ed25519 key. */
+            scheme?: components["schemas"]["SignatureScheme"] | null;
         };
         Run: {
             createdAt: string;
@@ -1134,7 +1115,8 @@ export interface components {
             id: string;
             method: string;
             modelName: string;
-            msaStatus: string;
+            /** @description PENDING where no alignment was made. */
+            msaStatus: components["schemas"]["JobStatus"];
             notes: string[];
             /**
              * Format: int64
@@ -1143,7 +1125,7 @@ export interface components {
             number: number;
             seed: string;
             startedAt: string | null;
-            status: string;
+            status: components["schemas"]["JobStatus"];
             /** @description Seconds per stage. */
             timings: {
                 [key: string]: number;
@@ -1210,6 +1192,8 @@ export interface components {
             /** @description Whether anyone may read the results. */
             isPublic: boolean | null;
         };
+        /** @enum {string} */
+        SignatureScheme: "v1" | "v1a";
         Status: {
             status: string;
             /** @description Of the service. */
@@ -1233,9 +1217,10 @@ export interface components {
         TasksResults: {
             tasksResults: components["schemas"]["WorkflowTask"][];
         };
-        TaskStatus: {
-            /** @enum {string} */
-            status: "QUEUED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
+        /** @enum {string} */
+        TaskStatus: "QUEUED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
+        TaskStatusView: {
+            status: components["schemas"]["TaskStatus"];
             /** Format: uuid */
             task_id: string;
             task_type: string;
@@ -1267,16 +1252,15 @@ export interface components {
              * @description Of one copy.
              */
             tokens: number;
-            /** @enum {string} */
-            type: "protein" | "rna" | "dna" | "ligand";
+            type: components["schemas"]["EntityType"];
         };
         Validation: {
             /** @description The items as they would be folded. */
             chains: components["schemas"]["ValidatedItem"][];
             /** @description What the model's confidence is, in words. */
             confidence: string;
-            /** @description What stands against it; empty if valid. */
-            errors: components["schemas"]["Blocking"][];
+            /** @description Every fault of the body, at most 100, and an exhausted quota; empty if valid. */
+            errors: components["schemas"]["FieldError"][];
             /**
              * Format: int64
              * @description Peak memory to expect.
@@ -1325,8 +1309,7 @@ export interface components {
             item: components["schemas"]["SequenceItem"];
             name: string | null;
             sequence: string;
-            /** @enum {string} */
-            type: "protein" | "rna" | "dna" | "ligand";
+            type: components["schemas"]["EntityType"];
         };
         Visibility: {
             isPublic: boolean;
@@ -1338,11 +1321,8 @@ export interface components {
             disabled_reason: string | null;
             /** @description Whether runs that say nothing of custom_http tell this endpoint. */
             enabled_by_default: boolean;
-            /**
-             * @description How bodies are wrapped.
-             * @enum {string}
-             */
-            format: "plain" | "cloudevents";
+            /** @description How bodies are wrapped. */
+            format: components["schemas"]["PayloadFormat"];
             has_token: boolean;
             /** @example x_webhook_token */
             http_auth_mode: string;
@@ -1359,11 +1339,8 @@ export interface components {
             secret_rotated_at: string | null;
             /** @description The token's last letters, if it is long enough for that to tell little. */
             secret_token_masked: string | null;
-            /**
-             * @description v1 signs with a shared secret, v1a with an Ed25519 key.
-             * @enum {string}
-             */
-            signature_scheme: "v1" | "v1a";
+            /** @description v1 signs with a shared secret, v1a with an Ed25519 key. */
+            signature_scheme: components["schemas"]["SignatureScheme"];
             /** @description The secret (whsec_…) that verifies v1 signatures. It is shown once, in the answer that makes it. */
             signing_secret?: string;
             target_url: string | null;
@@ -1387,8 +1364,7 @@ export interface components {
             name: string;
             /** @description What it is doing now; empty where nothing is known. */
             stage: string;
-            /** @enum {string} */
-            status: "DRAFT" | "QUEUED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
+            status: components["schemas"]["WorkflowStatus"];
             /** @description Empty for a draft. */
             tasks: components["schemas"]["WorkflowTask"][];
             /**
@@ -1413,7 +1389,7 @@ export interface components {
             source_job_run_id: string | null;
             source_sequence_id: string | null;
             stage: string;
-            status: string;
+            status: components["schemas"]["WorkflowStatus"];
             /** Format: int64 */
             total: number;
             updated_at: string;
@@ -1421,10 +1397,11 @@ export interface components {
             workflow_id: string;
             workflow_type: string;
         };
-        WorkflowStatus: {
-            /** @enum {string} */
-            status: "DRAFT" | "QUEUED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
-            tasks: components["schemas"]["TaskStatus"][];
+        /** @enum {string} */
+        WorkflowStatus: "DRAFT" | "QUEUED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
+        WorkflowStatusView: {
+            status: components["schemas"]["WorkflowStatus"];
+            tasks: components["schemas"]["TaskStatusView"][];
         };
         WorkflowTask: {
             /** @description Why there is no result. */
@@ -1433,8 +1410,7 @@ export interface components {
             output_library_items: string[];
             /** @description What came of it; null until it is COMPLETED. The guide lists the fields of each type. */
             result_raw_json: unknown;
-            /** @enum {string} */
-            status: "QUEUED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
+            status: components["schemas"]["TaskStatus"];
             /** Format: uuid */
             task_id: string;
             /** @example inference_qna */
@@ -1455,7 +1431,7 @@ export interface components {
 export type Affinity = components['schemas']['Affinity'];
 export type Artifact = components['schemas']['Artifact'];
 export type AtomRef = components['schemas']['AtomRef'];
-export type Blocking = components['schemas']['Blocking'];
+export type AttemptOutcome = components['schemas']['AttemptOutcome'];
 export type Bond = components['schemas']['Bond'];
 export type CancelledJob = components['schemas']['CancelledJob'];
 export type CancelledWorkflow = components['schemas']['CancelledWorkflow'];
@@ -1471,34 +1447,49 @@ export type CreatedJob = components['schemas']['CreatedJob'];
 export type CreateItem = components['schemas']['CreateItem'];
 export type CreateJob = components['schemas']['CreateJob'];
 export type CreateKey = components['schemas']['CreateKey'];
+export type CreateMode = components['schemas']['CreateMode'];
 export type CreateWorkflow = components['schemas']['CreateWorkflow'];
 export type DeletedItem = components['schemas']['DeletedItem'];
 export type DeletedJob = components['schemas']['DeletedJob'];
 export type Delivery = components['schemas']['Delivery'];
 export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
 export type DeliveryDetail = components['schemas']['DeliveryDetail'];
+export type DeliverySource = components['schemas']['DeliverySource'];
+export type DeliveryStatus = components['schemas']['DeliveryStatus'];
 export type DeliveryTimings = components['schemas']['DeliveryTimings'];
+export type DestinationType = components['schemas']['DestinationType'];
 export type DraftQuestion = components['schemas']['DraftQuestion'];
+export type EntityType = components['schemas']['EntityType'];
 export type Error = components['schemas']['Error'];
 export type Event = components['schemas']['Event'];
+export type EventKind = components['schemas']['EventKind'];
+export type EventName = components['schemas']['EventName'];
+export type EventSource = components['schemas']['EventSource'];
 export type ExecuteWorkflow = components['schemas']['ExecuteWorkflow'];
 export type ExportedJob = components['schemas']['ExportedJob'];
 export type ExtractedFrame = components['schemas']['ExtractedFrame'];
 export type ExtractFrame = components['schemas']['ExtractFrame'];
 export type Failure = components['schemas']['Failure'];
+export type FieldError = components['schemas']['FieldError'];
+export type FinalStatus = components['schemas']['FinalStatus'];
+export type FinishedDeliveryStatus = components['schemas']['FinishedDeliveryStatus'];
 export type ImportedJobs = components['schemas']['ImportedJobs'];
 export type ImportJobs = components['schemas']['ImportJobs'];
 export type IngestedEvent = components['schemas']['IngestedEvent'];
 export type IngestEvent = components['schemas']['IngestEvent'];
 export type Job = components['schemas']['Job'];
 export type JobDetail = components['schemas']['JobDetail'];
+export type JobFileFormat = components['schemas']['JobFileFormat'];
 export type JobLinks = components['schemas']['JobLinks'];
 export type JobRow = components['schemas']['JobRow'];
+export type JobStatus = components['schemas']['JobStatus'];
 export type JobView = components['schemas']['JobView'];
 export type Key = components['schemas']['Key'];
 export type LibraryFile = components['schemas']['LibraryFile'];
 export type LibraryItem = components['schemas']['LibraryItem'];
+export type LibraryItemType = components['schemas']['LibraryItemType'];
 export type LibraryRow = components['schemas']['LibraryRow'];
+export type LigandProperty = components['schemas']['LigandProperty'];
 export type LigandSequence = components['schemas']['LigandSequence'];
 export type LinkedItem = components['schemas']['LinkedItem'];
 export type LinkedPreview = components['schemas']['LinkedPreview'];
@@ -1513,6 +1504,7 @@ export type ListModel = components['schemas']['ListModel'];
 export type ListSubscription = components['schemas']['ListSubscription'];
 export type ListWorkflowRow = components['schemas']['ListWorkflowRow'];
 export type Model = components['schemas']['Model'];
+export type ModelKind = components['schemas']['ModelKind'];
 export type Modification = components['schemas']['Modification'];
 export type NewKey = components['schemas']['NewKey'];
 export type OpenSession = components['schemas']['OpenSession'];
@@ -1523,9 +1515,12 @@ export type PairScore = components['schemas']['PairScore'];
 export type Parameters = components['schemas']['Parameters'];
 export type Params = components['schemas']['Params'];
 export type ParamSpec = components['schemas']['ParamSpec'];
+export type ParamType = components['schemas']['ParamType'];
+export type PayloadFormat = components['schemas']['PayloadFormat'];
 export type Pocket = components['schemas']['Pocket'];
 export type Polymer = components['schemas']['Polymer'];
 export type Prediction = components['schemas']['Prediction'];
+export type Problem = components['schemas']['Problem'];
 export type PutWebhookConfig = components['schemas']['PutWebhookConfig'];
 export type Redeliver = components['schemas']['Redeliver'];
 export type Redelivered = components['schemas']['Redelivered'];
@@ -1542,11 +1537,13 @@ export type SequenceItem = components['schemas']['SequenceItem'];
 export type Session = components['schemas']['Session'];
 export type SessionUser = components['schemas']['SessionUser'];
 export type SetPublic = components['schemas']['SetPublic'];
+export type SignatureScheme = components['schemas']['SignatureScheme'];
 export type Status = components['schemas']['Status'];
 export type Subscription = components['schemas']['Subscription'];
 export type SubscriptionMapping = components['schemas']['SubscriptionMapping'];
 export type TasksResults = components['schemas']['TasksResults'];
 export type TaskStatus = components['schemas']['TaskStatus'];
+export type TaskStatusView = components['schemas']['TaskStatusView'];
 export type UploadedFiles = components['schemas']['UploadedFiles'];
 export type Usage = components['schemas']['Usage'];
 export type ValidatedItem = components['schemas']['ValidatedItem'];
@@ -1557,6 +1554,7 @@ export type WebhookConfig = components['schemas']['WebhookConfig'];
 export type Workflow = components['schemas']['Workflow'];
 export type WorkflowRow = components['schemas']['WorkflowRow'];
 export type WorkflowStatus = components['schemas']['WorkflowStatus'];
+export type WorkflowStatusView = components['schemas']['WorkflowStatusView'];
 export type WorkflowTask = components['schemas']['WorkflowTask'];
 export type WorkflowVisibility = components['schemas']['WorkflowVisibility'];
 
