@@ -8,7 +8,7 @@ import (
 	"pleat"
 )
 
-// Field is one output that another node may take: a path into result_raw_json, and its type.
+// Field is one output of a task: a path in result_raw_json, and its type.
 type Field struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
@@ -22,7 +22,7 @@ const (
 	typeFile    = "key/file"
 )
 
-// MaxDesigns bounds a catalogue of designs.
+// MaxDesigns is the largest number of designs in a catalogue.
 const MaxDesigns = 1000
 
 const (
@@ -33,7 +33,7 @@ const (
 
 var catalogued = []string{"inference_md", "inference_calvados_openmm", taskDesign}
 
-// Catalogue lists the outputs of a task type for a payload. Questions have none: their answer is text.
+// Catalogue returns the outputs of a task type for a payload. Questions have no catalogue: their answer is text.
 func Catalogue(taskType string, payload json.RawMessage) ([]Field, error) {
 	switch taskType {
 	case "inference_md", "inference_calvados_openmm":
@@ -54,7 +54,7 @@ func Catalogue(taskType string, payload json.RawMessage) ([]Field, error) {
 		strings.Join(catalogued, ", "))
 }
 
-// DynamicsFiles are the files of a simulation that its catalogue offers, by their paths.
+// DynamicsFiles are the paths of the files of a simulation in its catalogue.
 var DynamicsFiles = []string{"topology.pdb", "trajectory.dcd", "energies.csv", MetricsFile, "config.json",
 	"results.zip"}
 
@@ -93,7 +93,7 @@ var designFields = []Field{
 	{"loop", typeFloat}, {"quality_score", typeFloat}, {"final_rank", typeInteger},
 }
 
-// designOutputs names the fields of each design that the payload asks for.
+// designOutputs returns the fields of each design that the payload asks for.
 func designOutputs(payload json.RawMessage) ([]Field, error) {
 	if len(payload) > maxDescribe {
 		return nil, pleat.InvalidField("inputPayload", " has %d bytes; at most %d are taken", len(payload), maxDescribe)
@@ -109,7 +109,7 @@ func designOutputs(payload json.RawMessage) ([]Field, error) {
 		}
 	}
 	if n != float64(int(n)) || n < 1 || n > MaxDesigns {
-		f.fail(f.where(name), " is %v; it must be a whole number from 1 to %d", n, MaxDesigns)
+		f.fail(f.pathOf(name), " is %v; it must be a whole number from 1 to %d", n, MaxDesigns)
 	}
 	if *f.err != nil {
 		return nil, *f.err

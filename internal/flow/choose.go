@@ -7,7 +7,7 @@ import (
 	"pleat"
 )
 
-// Task is what the queue needs to know of a workflow's task.
+// Task is what the queue needs of a workflow's task.
 type Task struct {
 	Model     string
 	WeightSet string
@@ -21,16 +21,16 @@ type Task struct {
 // that.
 var answering = []string{"evolla", "chat", "analyst"}
 
-// simulating says which engine runs a preset.
+// simulating maps a preset to the engine that runs it.
 var simulating = map[string]string{PresetIDR: "calvados", PresetGo: "calvados", PresetAllAtom: "openmm"}
 
-// Builtin are the engines that every worker has unless its operator says otherwise; what waits for one of them will
-// find it.
+// Builtin returns the engines that every worker has unless its operator disables them. A task may wait for them even
+// if no worker is running.
 func Builtin() []pleat.Model {
 	return []pleat.Model{{Name: "analyst", Kind: pleat.TaskQnA}, {Name: "calvados", Kind: pleat.TaskMD}}
 }
 
-// Choose picks the engine for a plan among the models that are running. The refusal says what there is.
+// Choose returns the engine for a plan among the models that are running. The error lists what is available.
 func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	var here []string
 	byName := map[string]pleat.Model{}
@@ -56,7 +56,7 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 		}
 	}
 	switch {
-	case large != nil: // it would wait for ever
+	case large != nil: // it would wait forever
 		return Task{}, large
 	case len(here) == 0:
 		return Task{}, pleat.Invalidf("no engine for %s is running here; start one with pleat worker", p.Kind)
@@ -85,7 +85,7 @@ func (p *Plan) task(m pleat.Model) Task {
 	}
 }
 
-// tokens is how large the work is: known of a sequence, else a generous guess.
+// tokens returns the size of the work in residues: known for a sequence, else a high estimate.
 func (p *Plan) tokens() int {
 	if p.MD != nil && p.MD.Sequence != "" {
 		return len(p.MD.Sequence)

@@ -12,15 +12,15 @@ import (
 	"pleat"
 )
 
-// fields reads a JSON object field by field. The first thing wrong is kept in err; what follows reads zero values.
+// fields reads a JSON object field by field. The first fault is stored in err; later reads return zero values.
 type fields struct {
 	path  string
 	raws  map[string]json.RawMessage
-	known []string // every spelling that was asked for
+	known []string // every spelling that was read
 	err   *error
 }
 
-// open begins to read an object.
+// open parses an object.
 func open(raw json.RawMessage, path string) *fields {
 	f := &fields{path: path, err: new(error)}
 	if err := json.Unmarshal(raw, &f.raws); err != nil || f.raws == nil {
@@ -40,7 +40,7 @@ func (f *fields) refuse(err error) {
 	}
 }
 
-// raw is a field's value under any spelling of any of its names; nil where it is absent or null.
+// raw returns a field's value under any spelling of any of its names; nil if it is absent or null.
 func (f *fields) raw(names ...string) json.RawMessage {
 	var found json.RawMessage
 	under := ""
@@ -60,7 +60,7 @@ func (f *fields) raw(names ...string) json.RawMessage {
 	return found
 }
 
-// spellings is a name in snake_case and in camelCase.
+// spellings returns a name in snake_case and in camelCase.
 func spellings(name string) []string {
 	if name == "pH" {
 		return []string{name}
@@ -91,32 +91,32 @@ func spellings(name string) []string {
 	return []string{snake.String(), camel.String()}
 }
 
-func (f *fields) where(name string) string { return f.path + "." + name }
+func (f *fields) pathOf(name string) string { return f.path + "." + name }
 
-// text reads a string of at most most bytes.
-func (f *fields) text(name string, most int, others ...string) string {
+// string reads a string of at most most bytes.
+func (f *fields) string(name string, most int, others ...string) string {
 	raw := f.raw(append([]string{name}, others...)...)
 	if raw == nil {
 		return ""
 	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
-		f.fail(f.where(name), " is %s; it must be a string", clip(raw))
+		f.fail(f.pathOf(name), " is %s; it must be a string", clip(raw))
 		return ""
 	}
 	if len(s) > most {
-		f.fail(f.where(name), " has %d bytes; at most %d are taken", len(s), most)
+		f.fail(f.pathOf(name), " has %d bytes; at most %d are taken", len(s), most)
 		return ""
 	}
 	if !utf8.ValidString(s) {
-		f.fail(f.where(name), " is not valid UTF-8")
+		f.fail(f.pathOf(name), " is not valid UTF-8")
 	}
 	return s
 }
 
-// word reads one of a few words.
-func (f *fields) word(name, def string, words []string, others ...string) string {
-	s := f.text(name, 64, others...)
+// enum reads one of several words; def if it is absent.
+func (f *fields) enum(name, def string, words []string, others ...string) string {
+	s := f.string(name, 64, others...)
 	switch {
 	case s == "":
 		return def
@@ -124,22 +124,22 @@ func (f *fields) word(name, def string, words []string, others ...string) string
 		return s
 	}
 	if n := pleat.Nearest(s, words); n != "" {
-		f.fail(f.where(name), " is %q; did you mean %q?", pleat.Clip(s), n)
+		f.fail(f.pathOf(name), " is %q; did you mean %q?", pleat.Clip(s), n)
 	} else {
-		f.fail(f.where(name), " is %q; it must be %s", pleat.Clip(s), strings.Join(words, ", "))
+		f.fail(f.pathOf(name), " is %q; it must be %s", pleat.Clip(s), strings.Join(words, ", "))
 	}
 	return def
 }
 
 func (f *fields) uuid(name string, others ...string) string {
-	s := f.text(name, 64, others...)
+	s := f.string(name, 64, others...)
 	if s != "" && !pleat.IsUUID(s) {
-		f.fail(f.where(name), " is %q; it must be a UUID", pleat.Clip(s))
+		f.fail(f.pathOf(name), " is %q; it must be a UUID", pleat.Clip(s))
 	}
 	return strings.ToLower(s)
 }
 
-// number reads a finite number.
+// number reads a finite number; def if it is absent.
 func (f *fields) number(name string, def float64) float64 {
 	raw := f.raw(name)
 	if raw == nil {
@@ -147,7 +147,7 @@ func (f *fields) number(name string, def float64) float64 {
 	}
 	var v float64
 	if json.Unmarshal(raw, &v) != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		f.fail(f.where(name), " is %s; it must be a number", clip(raw))
+		f.fail(f.pathOf(name), " is %s; it must be a number", clip(raw))
 		return def
 	}
 	return v
@@ -159,12 +159,12 @@ func (f *fields) flag(name string, def bool) bool {
 		return def
 	}
 	if json.Unmarshal(raw, &def) != nil {
-		f.fail(f.where(name), " is %s; it must be true or false", clip(raw))
+		f.fail(f.pathOf(name), " is %s; it must be true or false", clip(raw))
 	}
 	return def
 }
 
-// object reads an object inside; nil where it is absent. Its mistakes are f's.
+// object returns a nested object; nil if it is absent. Its faults are stored in f.
 func (f *fields) object(name string) *fields {
 	if f == nil {
 		return nil
@@ -173,14 +173,14 @@ func (f *fields) object(name string) *fields {
 	if raw == nil {
 		return nil
 	}
-	in := &fields{path: f.where(name), err: f.err}
+	in := &fields{path: f.pathOf(name), err: f.err}
 	if json.Unmarshal(raw, &in.raws) != nil || in.raws == nil {
 		f.fail(in.path, " is %s; it must be an object", clip(raw))
 	}
 	return in
 }
 
-// unknown lists the fields that nothing asked for and that are not null, in order.
+// unknown returns the fields that no call has read and that are not null, in order.
 func (f *fields) unknown() []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(f.raws)) {
@@ -193,7 +193,8 @@ func (f *fields) unknown() []string {
 
 func clip(raw json.RawMessage) string { return pleat.Clip(string(raw)) }
 
-// misspells finds the known name that a name is but a slip away from: another case, a letter or two wrong, two swapped.
+// misspells returns the known name of which a name is a misspelling: another case, one or two wrong letters, or two
+// swapped ones. It returns "" if there is none.
 func misspells(name string, known []string) string {
 	bare := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
 	got := bare(name)
@@ -213,7 +214,7 @@ func misspells(name string, known []string) string {
 	return ""
 }
 
-// slips is the edit distance in which two neighbours swapped count as one slip (optimal string alignment).
+// slips returns the edit distance in which two swapped neighbours count once (optimal string alignment).
 func slips(a, b string) int {
 	d := make([][]int, len(a)+1)
 	for i := range d {

@@ -1,9 +1,18 @@
-// Package flow knows the two workflows, questions about a structure (qna) and dynamics (md): what their input may
-// hold, which engine serves them, what a fold hands to its follow-ups, what the result's row looks like and which
-// outputs there are.
+// Package flow defines the two workflows, questions about a structure (qna) and molecular dynamics (md): the fields of
+// their input, the engines that serve them, the input that a fold gives to its follow-ups, the rows of their results
+// and the catalogue of their outputs.
 //
-// It is pure: no file, clock, network, database or chance. It decides what is asked; internal/engine answers it, and
-// internal/work brings the files that a Source names.
+// It must not use files, a clock, the network, a database or random numbers. internal/engine executes a workflow, and
+// internal/work fetches the files that a Source names.
+//
+//	flow.go       Plan: a workflow_input, parsed and validated
+//	fields.go     reads a JSON object field by field
+//	qna.go        the input of questions
+//	md.go         the input of molecular dynamics
+//	choose.go     the engine for a plan
+//	follow.go     the input of a follow-up of a fold
+//	row.go        the rows of results
+//	catalogue.go  the outputs of each task type
 package flow
 
 import (
@@ -14,26 +23,26 @@ import (
 	"pleat"
 )
 
-// SourceKind says where a workflow's structure comes from.
+// SourceKind is the origin of a workflow's structure.
 type SourceKind string
 
-// The kinds of source, as targetSource and sourceType spell them.
+// The kinds of source, in the spelling of targetSource and sourceType.
 const (
 	SourceFold    SourceKind = "fold_job"
 	SourceLibrary SourceKind = "library"
 	SourceUpload  SourceKind = "upload"
 	SourcePDB     SourceKind = "pdb"
 	SourceUniProt SourceKind = "uniprot"
-	SourceNone    SourceKind = "none" // a sequence alone
+	SourceNone    SourceKind = "none" // only a sequence
 )
 
-// FileRef names a file of the library. Name is empty for the item's only, or first fitting, file.
+// FileRef identifies a file of the library. An empty Name means the item's only, or first suitable, file.
 type FileRef struct {
 	Item string
 	Name string
 }
 
-// Source is what a workflow looks at. Which fields are set follows from Kind.
+// Source identifies the structure of a workflow. Kind determines which fields are set.
 type Source struct {
 	Kind      SourceKind
 	Fold      pleat.FoldRef // of fold_job; Run empty: the job's latest; Sequence empty: the first protein
@@ -42,7 +51,7 @@ type Source struct {
 	ID        string        // of pdb and uniprot, in upper case
 }
 
-// Reference is the ids that tie a result to its source, in one line.
+// Reference returns the ids that identify the source, in one line.
 func (s Source) Reference() string {
 	parts := []string{string(s.Kind)}
 	switch s.Kind {
@@ -56,31 +65,30 @@ func (s Source) Reference() string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "/")
 }
 
-// Plan is a workflow_input read and checked. Exactly one of QnA and MD is set, the one of Kind; the names of their
-// files are empty until the source has been brought into a folder.
+// Plan is a parsed and validated workflow_input. Exactly one of QnA and MD is set, according to Kind. Their file names
+// are empty until the source has been fetched into a folder.
 type Plan struct {
 	Kind     pleat.TaskKind
 	Word     string
 	Source   Source
 	QnA      *pleat.QnAInput
 	MD       *pleat.MDInput
-	Seed     string // as given; empty: to be chosen
+	Seed     string // as given; empty: the service chooses
 	Public   bool
-	Webhooks json.RawMessage // as given, checked; nil: none
+	Webhooks json.RawMessage // as given, validated; nil: none
 
 	Destinations []pleat.DestinationSetting // Webhooks, parsed
 }
 
-// Bounds of an input.
+// Limits of an input.
 const (
 	MaxInput    = 256 << 10 // bytes of a workflow_input
 	MaxQuestion = 8 << 10   // bytes of a question
 )
 
-// Parse reads the workflow_input of a workflow by its word (qna, evolla, md, openmm). Keys are read in snake_case and
-// in camelCase; null equals absent; unknown ones are left alone, but in md one that misspells a known field, or asks
-// for physics that the engine does not do, is refused. Only a draft's question may be empty. A refusal is one
-// sentence.
+// Parse parses the workflow_input of a workflow, given by its alias (qna, evolla, md, openmm). Keys are read in
+// snake_case and in camelCase; null equals absent. Unknown fields are ignored, except that md refuses misspelt fields
+// and physics that the engine does not support. Only a draft's question may be empty. The error is one sentence.
 func Parse(word string, input json.RawMessage, draft bool) (Plan, error) {
 	return parse(word, input, draft, "workflow_input")
 }
@@ -112,7 +120,7 @@ func parse(word string, input json.RawMessage, draft bool, path string) (Plan, e
 	return p, nil
 }
 
-// readFold reads the ids of a fold.
+// readFold reads the ids of a fold, its run and its sequence.
 func readFold(f *fields) pleat.FoldRef {
 	return pleat.FoldRef{
 		Job:      pleat.JobID(f.uuid("source_job_id")),
@@ -127,7 +135,7 @@ func readFile(files *fields, name string) FileRef {
 	if one == nil {
 		return FileRef{}
 	}
-	ref := FileRef{Item: one.uuid("libraryItemId"), Name: one.text("fileName", 255)}
+	ref := FileRef{Item: one.uuid("libraryItemId"), Name: one.string("fileName", 255)}
 	switch {
 	case ref.Item == "":
 		one.fail(one.path+".libraryItemId", " is required; POST /v1/library/create makes an item")
@@ -137,7 +145,7 @@ func readFile(files *fields, name string) FileRef {
 	return ref
 }
 
-// safeName reports whether s is a file name without path.
+// safeName reports whether s is a file name without a path.
 func safeName(s string) bool {
 	return s != "." && s != ".." && !strings.ContainsAny(s, "/\\") &&
 		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })

@@ -8,14 +8,14 @@ import (
 	"pleat"
 )
 
-// Fold is what a follow-up looks at.
+// Fold is the source of a follow-up.
 type Fold struct {
 	Ref   pleat.FoldRef
 	Name  string
 	Owner pleat.UserID
 }
 
-// Follow is the workflow that a fold starts.
+// Follow is the workflow that the end of a fold starts.
 type Follow struct {
 	Name  string
 	Input json.RawMessage
@@ -50,7 +50,7 @@ func fromFold(word string, settings json.RawMessage, fold Fold, path string) (Fo
 	input := map[string]any{"source_job_id": fold.Ref.Job, "source_job_run_id": fold.Ref.Run,
 		"source_sequence_id": fold.Ref.Sequence, "sourceUserId": fold.Owner}
 	if kind == pleat.TaskQnA {
-		question := f.text("initial_question", MaxQuestion)
+		question := f.string("initial_question", MaxQuestion)
 		input["targetSource"], input["question"], out.Draft = SourceFold, question, question == ""
 		out.Name = clipName("Question about " + fold.Name)
 		if w := f.raw("webhooks"); w != nil {
@@ -58,7 +58,7 @@ func fromFold(word string, settings json.RawMessage, fold Fold, path string) (Fo
 		}
 		f.noSecrets()
 	} else {
-		// The fold is the source whatever the settings say.
+		// The source is always the fold, so other sources in the settings are removed.
 		for _, n := range []string{"source_job_id", "source_job_run_id", "source_run_id", "source_sequence_id",
 			"sourceUserId", "sourceType", "targetSource", "files", "libraryItemId"} {
 			for _, s := range spellings(n) {
@@ -86,7 +86,7 @@ func fromFold(word string, settings json.RawMessage, fold Fold, path string) (Fo
 	return out, err
 }
 
-// noSecrets refuses an endpoint of a follow-up's own: nothing would seal its token.
+// noSecrets refuses an endpoint in the settings of a follow-up, because its token would be stored unencrypted.
 func (f *fields) noSecrets() {
 	custom := f.object("webhooks").object("custom_http")
 	if custom == nil {
@@ -94,7 +94,7 @@ func (f *fields) noSecrets() {
 	}
 	for _, name := range []string{"target_url", "token_value"} {
 		if custom.raw(name) != nil {
-			f.fail(custom.where(name), " is not taken here: a follow-up tells the endpoint of PUT "+
+			f.fail(custom.pathOf(name), " is not taken here: a follow-up tells the endpoint of PUT "+
 				"/v1/webhooks/custom-http-config")
 		}
 	}
@@ -107,7 +107,7 @@ func settingsOf(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// FirstProtein is the sequence that a fold's follow-ups look at; false where it has none.
+// FirstProtein returns the first protein, which is the sequence of a fold's follow-ups; false if there is none.
 func FirstProtein(all []pleat.Sequence) (pleat.Sequence, bool) {
 	i := slices.IndexFunc(all, func(s pleat.Sequence) bool { return s.Kind == pleat.Protein })
 	if i < 0 {

@@ -12,11 +12,11 @@ var (
 	uniprotID = regexp.MustCompile(`^(?:[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9](?:[A-Z][A-Z0-9]{2}[0-9]){1,2})$`)
 )
 
-// readQnA reads a question and what it is about.
+// readQnA reads a question and its source into p.
 func readQnA(f *fields, p *Plan, draft bool) {
-	q := &pleat.QnAInput{Question: f.text("question", MaxQuestion)}
+	q := &pleat.QnAInput{Question: f.string("question", MaxQuestion)}
 	p.QnA = q
-	if err := CheckQuestion(q.Question, f.where("question")); err != nil &&
+	if err := CheckQuestion(q.Question, f.pathOf("question")); err != nil &&
 		(!draft || strings.TrimSpace(q.Question) != "") {
 		f.refuse(err)
 	}
@@ -24,17 +24,17 @@ func readQnA(f *fields, p *Plan, draft bool) {
 	files := f.object("files")
 	given := map[SourceKind]bool{SourceFold: fold.Job != ""}
 	item := FileRef{Item: f.uuid("libraryItemId")}
-	pdb := strings.ToUpper(strings.TrimSpace(f.text("pdbId", 64)))
-	uniprot := strings.ToUpper(strings.TrimSpace(f.text("uniprotId", 64)))
+	pdb := strings.ToUpper(strings.TrimSpace(f.string("pdbId", 64)))
+	uniprot := strings.ToUpper(strings.TrimSpace(f.string("uniprotId", 64)))
 	var file FileRef
 	if files != nil {
 		file = readFile(files, "pdb")
 	}
 	given[SourceLibrary], given[SourceUpload] = item.Item != "", file.Item != ""
 	given[SourcePDB], given[SourceUniProt] = pdb != "", uniprot != ""
-	// For the record, and for engines that read the sequence: whose fold it is follows from the job, never from here.
-	f.text("sourceUserId", 64)
-	f.text("sequence", 100_000)
+	// These are stored, and some engines read the sequence. The owner of the fold is that of the job, never this value.
+	f.string("sourceUserId", 64)
+	f.string("sequence", 100_000)
 	p.Source = Source{Kind: sourceKind(f, given), Fold: fold}
 	switch p.Source.Kind {
 	case SourceFold:
@@ -51,13 +51,13 @@ func readQnA(f *fields, p *Plan, draft bool) {
 		p.Source.ID = pdb
 		need(f, pdb != "", "pdbId")
 		if pdb != "" && !pdbID.MatchString(pdb) {
-			f.fail(f.where("pdbId"), " is %q; it must be a PDB id such as 1UBQ", pleat.Clip(pdb))
+			f.fail(f.pathOf("pdbId"), " is %q; it must be a PDB id such as 1UBQ", pleat.Clip(pdb))
 		}
 	case SourceUniProt:
 		p.Source.ID = uniprot
 		need(f, uniprot != "", "uniprotId")
 		if uniprot != "" && !uniprotID.MatchString(uniprot) {
-			f.fail(f.where("uniprotId"), " is %q; it must be a UniProt accession such as P0CG47", pleat.Clip(uniprot))
+			f.fail(f.pathOf("uniprotId"), " is %q; it must be a UniProt accession such as P0CG47", pleat.Clip(uniprot))
 		}
 	}
 	if p.Source.Kind != SourceFold {
@@ -66,7 +66,7 @@ func readQnA(f *fields, p *Plan, draft bool) {
 	q.Source, q.Reference = string(p.Source.Kind), p.Source.Reference()
 }
 
-// CheckQuestion refuses a question that is empty, too long or not text. Field names it in the message.
+// CheckQuestion returns an error for a question that is empty, too long or not text. Field is its name in the message.
 func CheckQuestion(question, field string) error {
 	if strings.TrimSpace(question) == "" {
 		return pleat.InvalidField(field, " is required and must not be empty; create_mode \"draft\" takes a workflow without")
@@ -84,19 +84,19 @@ func CheckQuestion(question, field string) error {
 
 var qnaSources = []string{"fold_job", "library", "upload", "pdb", "uniprot"}
 
-// sourceKind is targetSource; where that is absent, the one kind whose ids are given.
+// sourceKind returns targetSource, or if it is absent, the only kind whose ids are given.
 func sourceKind(f *fields, given map[SourceKind]bool) SourceKind {
-	said := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(f.text("targetSource", 64)))
-	if said != "" {
+	got := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(f.string("targetSource", 64)))
+	if got != "" {
 		for _, k := range qnaSources {
-			if k == said {
+			if k == got {
 				return SourceKind(k)
 			}
 		}
-		if n := pleat.Nearest(said, qnaSources); n != "" {
-			f.fail(f.where("targetSource"), " is %q; did you mean %q?", pleat.Clip(said), n)
+		if n := pleat.Nearest(got, qnaSources); n != "" {
+			f.fail(f.pathOf("targetSource"), " is %q; did you mean %q?", pleat.Clip(got), n)
 		} else {
-			f.fail(f.where("targetSource"), " is %q; it must be %s", pleat.Clip(said), strings.Join(qnaSources, ", "))
+			f.fail(f.pathOf("targetSource"), " is %q; it must be %s", pleat.Clip(got), strings.Join(qnaSources, ", "))
 		}
 		return SourceNone
 	}
@@ -110,20 +110,21 @@ func sourceKind(f *fields, given map[SourceKind]bool) SourceKind {
 	case 1:
 		return SourceKind(kinds[0])
 	case 0:
-		f.fail(f.where("targetSource"), " is required; it must be %s", strings.Join(qnaSources, ", "))
+		f.fail(f.pathOf("targetSource"), " is required; it must be %s", strings.Join(qnaSources, ", "))
 	default:
-		f.fail(f.where("targetSource"), " is required where the ids of %s are given", strings.Join(kinds, " and "))
+		f.fail(f.pathOf("targetSource"), " is required where the ids of %s are given", strings.Join(kinds, " and "))
 	}
 	return SourceNone
 }
 
+// need reports that a field is required, unless ok.
 func need(f *fields, ok bool, name string) {
 	if !ok {
-		f.fail(f.where(name), " is required where the source is %s", f.sourceName())
+		f.fail(f.pathOf(name), " is required where the source is %s", f.sourceName())
 	}
 }
 
-// sourceName is the source as the caller spelled it, for messages.
+// sourceName returns the source in the spelling of the caller, for messages.
 func (f *fields) sourceName() string {
 	for _, n := range []string{"targetSource", "target_source", "sourceType", "source_type"} {
 		if v := f.raws[n]; v != nil {

@@ -9,7 +9,7 @@ import (
 	"pleat"
 )
 
-// answerRow is the result of a question, interface.md 2.6.
+// answerRow is the result of a question, section 5.1 of docs/interface.md.
 type answerRow struct {
 	Question     string `json:"question"`
 	Answer       string `json:"answer"`
@@ -35,7 +35,7 @@ func AnswerRow(q *pleat.QnAInput, answer, engine, metadata string) (json.RawMess
 	})
 }
 
-// RowFile is one file in the row of dynamics. URL is empty as stored: links are made per read, by WithURLs.
+// RowFile is one file in the row of a simulation. The stored URL is empty; WithURLs sets it for each reader.
 type RowFile struct {
 	Path      string  `json:"path"`
 	SizeBytes int64   `json:"sizeBytes"`
@@ -48,10 +48,10 @@ type dynamicsRow struct {
 	MetricsJSON *string         `json:"metricsJson"`
 }
 
-// MetricsFile is the file that metricsJson links to.
+// MetricsFile is the name of the file to which metricsJson links.
 const MetricsFile = "metrics.json"
 
-// DynamicsRow writes the row of a simulation.
+// DynamicsRow returns the row of a simulation.
 func DynamicsRow(files []RowFile, metrics Metrics) (json.RawMessage, error) {
 	m, err := encode(metrics)
 	if err != nil {
@@ -89,7 +89,8 @@ func WithURLs(row json.RawMessage, link func(name string) string) (json.RawMessa
 	return encode(r)
 }
 
-// Metrics is what is measured on a simulation, as the row and the catalogue name it. Lengths in nm, energies in kJ/mol.
+// Metrics are the measurements of a simulation under the names of the row and the catalogue. Lengths are in nm,
+// energies in kJ/mol.
 type Metrics struct {
 	RMSD         Series            `json:"rmsd"`
 	RMSF         Series            `json:"rmsf"`
@@ -107,8 +108,7 @@ type Metrics struct {
 	ResumedSteps int64             `json:"resumed_from_step"`
 }
 
-// Series sums up values in one unit. Error is the standard error of the mean, nil where the series is too short to
-// tell.
+// Series summarises values in one unit. Error is the standard error of the mean, nil if the series is too short.
 type Series struct {
 	Unit  string   `json:"unit"`
 	Mean  float64  `json:"mean"`
@@ -119,14 +119,14 @@ type Series struct {
 	Plot  string   `json:"plot,omitempty"` // path of its figure among the artifacts
 }
 
-// LandscapeSummary is a free-energy landscape but for its grid, which is in metrics.json.
+// LandscapeSummary is a free-energy landscape without its grid, which is in metrics.json.
 type LandscapeSummary struct {
 	Unit    string  `json:"unit"`
 	X       string  `json:"x"`
 	Y       string  `json:"y"`
-	MinX    float64 `json:"minimum_x"` // where the lowest bin has its centre
+	MinX    float64 `json:"minimum_x"` // centre of the lowest bin
 	MinY    float64 `json:"minimum_y"`
-	Visited float64 `json:"visited"` // share of bins
+	Visited float64 `json:"visited"` // fraction of bins, 0 to 1
 	Highest float64 `json:"highest"` // energy of the least visited bin
 	Plot    string  `json:"plot,omitempty"`
 }
