@@ -80,7 +80,7 @@ const maxKeys = 100
 // listKeys is GET /v1/keys.
 func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], error) {
 	out := api.List[api.Key]{Data: []api.Key{}}
-	s.flushTouched(ctx)
+	s.flushKeyUsage(ctx)
 	list, err := s.store.Keys(ctx, c.who.User)
 	for i := range list {
 		out.Data = append(out.Data, keyOut(&list[i], c.who.Key))

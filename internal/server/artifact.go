@@ -68,7 +68,7 @@ func (s *Server) checkLink(r *http.Request, a *pleat.Artifact, head store.Head) 
 
 // archive is GET /v1/jobs/{id}/archive.zip.
 func (s *Server) archive(ctx context.Context, c *call) error {
-	head, err := s.see(ctx, c)
+	head, err := s.readableJob(ctx, c)
 	if err != nil {
 		return err
 	}

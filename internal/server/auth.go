@@ -14,26 +14,26 @@ import (
 	"pleat/internal/store"
 )
 
-// access is what a route demands of its caller.
+// access says what credential a route demands.
 type access int
 
 const (
-	anyone access = iota // a good credential, or none
-	reader               // a job's visibility decides; the handler asks for it
-	user                 // a good credential
-	open                 // credentials are not looked at
+	anyone access = iota // none, but a credential that is given must be valid
+	reader               // depends on the visibility of the job or workflow; the handler checks
+	user                 // a valid credential
+	open                 // none; credentials are not read
 )
 
-// credential is what came with a request: the hash of a key or of a session's id. Given without a hash is a bad one.
+// credential is what a request sent to identify its caller.
 type credential struct {
-	given   bool
-	session bool
-	hash    string
+	given   bool   // the request had one, valid or not
+	session bool   // a browser's cookie; else an API key
+	hash    string // of the key or of the session's id; empty: malformed
 }
 
 const cookieName = "pleat_session"
 
-// credentialOf reads a request's credential: the bearer token, the X-API-Key header, or the page's cookie.
+// credentialOf returns the credential of a request: the bearer token, the X-API-Key header, or the page's cookie.
 func (s *Server) credentialOf(r *http.Request) credential {
 	if auth := r.Header.Get("Authorization"); auth != "" {
 		scheme, key, _ := strings.Cut(auth, " ")
@@ -59,8 +59,8 @@ func keyCredential(key string) credential {
 	return credential{given: true, hash: seal.HashKey(key)}
 }
 
-// mayUseCookie guards the cookie: it counts only under our own names, so that a name rebound to this address gets
-// nothing, and for writes only from our own pages.
+// mayUseCookie reports whether the cookie of a request counts. It does so only under the service's own host names, against
+// DNS rebinding, and for writes only if the service's own pages sent the request, against cross-site request forgery.
 func (s *Server) mayUseCookie(r *http.Request) bool {
 	if !s.knownHost(r.Host) {
 		return false
@@ -76,7 +76,7 @@ func (s *Server) knownHost(hostport string) bool {
 	return s.hosts[strings.ToLower(host)]
 }
 
-// ownOrigin reports whether the request was made by a page of this service.
+// ownOrigin reports whether a page of this service sent the request.
 func (s *Server) ownOrigin(r *http.Request) bool {
 	u, err := url.Parse(r.Header.Get("Origin"))
 	if err != nil || u.Host == "" {
@@ -88,7 +88,7 @@ func (s *Server) ownOrigin(r *http.Request) bool {
 	return strings.EqualFold(u.Host, r.Host) && s.knownHost(r.Host)
 }
 
-// identify finds who a credential stands for; ErrUnauthorized where that is nobody.
+// identify returns the user of a credential; pleat.ErrUnauthorized if it is not valid.
 func (s *Server) identify(ctx context.Context, cred credential) (store.Principal, error) {
 	if cred.hash == "" {
 		return store.Principal{}, pleat.ErrUnauthorized
@@ -99,46 +99,48 @@ func (s *Server) identify(ctx context.Context, cred credential) (store.Principal
 	}
 	p, err := find(ctx, cred.hash)
 	if err == nil {
-		s.good.note(cred.hash, p.Key)
-		s.touched.note(p.Key, s.clock())
+		s.validKeys.add(cred.hash, p.Key)
+		s.keyUsage.record(p.Key, s.clock())
 	}
 	return p, err
 }
 
-// good remembers credentials that were good a while ago, to count their requests and note their use. It admits nobody.
-type good struct {
+// validKeys remembers credentials that were valid recently, to limit the rate of each and to record its use. It grants no
+// access.
+type validKeys struct {
 	mu  sync.Mutex
 	key map[string]pleat.KeyID // by hash
 }
 
-const goodMost = 10_000
+// maxValidKeys bounds the memory of validKeys; when it is full, it starts again empty.
+const maxValidKeys = 10_000
 
-func (g *good) note(hash string, key pleat.KeyID) {
+func (g *validKeys) add(hash string, key pleat.KeyID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.key == nil || len(g.key) >= goodMost {
+	if g.key == nil || len(g.key) >= maxValidKeys {
 		g.key = map[string]pleat.KeyID{}
 	}
 	g.key[hash] = key
 }
 
-func (g *good) find(hash string) (pleat.KeyID, bool) {
+func (g *validKeys) lookup(hash string) (pleat.KeyID, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k, ok := g.key[hash]
 	return k, ok
 }
 
-// caller names who a request is counted for: its credential where that is known to be good, else its address, since
-// anybody can make up a new credential for each request.
+// caller returns the key under which a request counts for rate limits: its credential if that is known to be valid, else
+// its address, because anyone can invent a new credential for each request.
 func (s *Server) caller(c *call) string {
-	if _, ok := s.good.find(c.cred.hash); ok {
+	if _, ok := s.validKeys.lookup(c.cred.hash); ok {
 		return c.cred.hash
 	}
 	return remote(c.r)
 }
 
-// authorize checks a route's demand and fills in who calls.
+// authorize checks the credential that a route demands and sets the caller of the call.
 func (s *Server) authorize(ctx context.Context, c *call, need access) error {
 	if need == open || need == reader {
 		return nil
@@ -151,23 +153,32 @@ func (s *Server) authorize(ctx context.Context, c *call, need access) error {
 	return err
 }
 
-// seen is a job that the caller may read.
-type seen struct {
+// visibleJob is the head of a job that the caller may read.
+type visibleJob struct {
 	store.Head
-	Mine bool // it belongs to the caller
+	to audience
 }
 
-// see reads the head of the job that the path names and checks that the caller may read it. To whom it is not shown it
-// does not exist; to the anonymous it answers that a credential is needed.
-func (s *Server) see(ctx context.Context, c *call) (seen, error) {
+// audience says for whom a response is written.
+type audience int
+
+const (
+	forOthers audience = iota // of a public job or workflow
+	forOwner
+)
+
+// readableJob reads the head of the job in the path and checks that the caller may read it. A job that the caller may not
+// read is not found; a caller without a credential gets pleat.ErrUnauthorized instead.
+func (s *Server) readableJob(ctx context.Context, c *call) (visibleJob, error) {
 	id, err := c.uuid("id", pleat.ErrJobNotFound)
 	if err != nil {
-		return seen{}, s.blame(ctx, c, err)
+		return visibleJob{}, s.preferUnauthorized(ctx, c, err)
 	}
-	return s.seeJob(ctx, c, pleat.JobID(id))
+	return s.readableJobByID(ctx, c, pleat.JobID(id))
 }
 
-func (s *Server) seeJob(ctx context.Context, c *call, id pleat.JobID) (seen, error) {
+// readableJobByID is readableJob for a job that the path does not name.
+func (s *Server) readableJobByID(ctx context.Context, c *call, id pleat.JobID) (visibleJob, error) {
 	head := s.store.Head
 	if c.cred.session {
 		head = s.store.HeadBySession
@@ -175,43 +186,43 @@ func (s *Server) seeJob(ctx context.Context, c *call, id pleat.JobID) (seen, err
 	h, err := head(ctx, id, c.cred.hash)
 	switch {
 	case errors.Is(err, pleat.ErrJobNotFound):
-		return seen{}, s.blame(ctx, c, err)
+		return visibleJob{}, s.preferUnauthorized(ctx, c, err)
 	case err != nil:
-		return seen{}, err
+		return visibleJob{}, err
 	case h.Caller != "" && h.Caller == h.Owner:
-		return seen{h, true}, s.used(ctx, c.cred)
+		return visibleJob{h, forOwner}, s.recordUse(ctx, c.cred)
 	case h.Public:
-		return seen{h, false}, nil
+		return visibleJob{h, forOthers}, nil
 	case h.Caller == "":
-		return seen{}, pleat.ErrUnauthorized
+		return visibleJob{}, pleat.ErrUnauthorized
 	}
-	return seen{}, pleat.ErrJobNotFound
+	return visibleJob{}, pleat.ErrJobNotFound
 }
 
-// used notes the use of a credential that a job's head has found good.
-func (s *Server) used(ctx context.Context, cred credential) error {
-	key, ok := s.good.find(cred.hash)
+// recordUse records the use of a credential that the head of a job has shown to be valid.
+func (s *Server) recordUse(ctx context.Context, cred credential) error {
+	key, ok := s.validKeys.lookup(cred.hash)
 	if !ok {
 		_, err := s.identify(ctx, cred)
 		return err
 	}
-	s.touched.note(key, s.clock())
+	s.keyUsage.record(key, s.clock())
 	return nil
 }
 
-// blame prefers to say that a credential is bad over saying that there is no such thing.
-func (s *Server) blame(ctx context.Context, c *call, err error) error {
+// preferUnauthorized returns pleat.ErrUnauthorized instead of err if the request's credential is invalid.
+func (s *Server) preferUnauthorized(ctx context.Context, c *call, err error) error {
 	if !c.cred.given {
 		return err
 	}
-	if _, bad := s.identify(ctx, c.cred); bad != nil {
-		return bad
+	if _, invalid := s.identify(ctx, c.cred); invalid != nil {
+		return invalid
 	}
 	return err
 }
 
-// owned reads the job id of a path on which only its owner may act; the store checks that it is theirs.
-func owned(c *call) (pleat.JobID, error) {
+// ownedJob returns the job id of a path on which only the owner may act; the store checks the owner.
+func ownedJob(c *call) (pleat.JobID, error) {
 	id, err := c.uuid("id", pleat.ErrJobNotFound)
 	return pleat.JobID(id), err
 }

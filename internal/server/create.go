@@ -317,7 +317,7 @@ func constraintsOf(in *api.Constraints) pleat.Constraints {
 
 // rerun is POST /v1/jobs/{id}/runs.
 func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.CreatedJob, error) {
-	id, err := owned(c)
+	id, err := ownedJob(c)
 	if err != nil {
 		return api.CreatedJob{}, err
 	}

@@ -77,15 +77,15 @@ func requestOf(j *pleat.Job) api.CreateJob {
 		out.Params.Seed = &seed
 	}
 	for i := range j.Sequences {
-		out.Sequences = append(out.Sequences, itemOut(&j.Sequences[i], false))
+		out.Sequences = append(out.Sequences, itemOut(&j.Sequences[i], forOthers))
 	}
-	out.Constraints = constraintsOut(&j.Constraints, false)
+	out.Constraints = constraintsOut(&j.Constraints, forOthers)
 	return out
 }
 
 // exportJob is GET /v1/jobs/{id}/export: the job as its latest run folds it, with the seed that run has.
 func (s *Server) exportJob(ctx context.Context, c *call) error {
-	head, err := s.see(ctx, c)
+	head, err := s.readableJob(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (s *Server) exportJob(ctx context.Context, c *call) error {
 	if v.Run.Seed != "" {
 		job.Params = job.Params.With("seed", v.Run.Seed)
 	}
-	if !head.Mine { // what others may not see is not spoken of either
+	if head.to == forOthers { // without notes on what others may not see
 		job.Constraints.Webhooks = nil
 		job.Sequences = slices.Clone(job.Sequences)
 		for i := range job.Sequences {

@@ -14,50 +14,56 @@ import (
 	"pleat/internal/store"
 )
 
-// seeFlow reads the workflow that the path names, if the caller may: it is theirs, or public. To whom it is not shown
-// it does not exist; to the anonymous it answers that a credential is needed.
-func (s *Server) seeFlow(ctx context.Context, c *call) (store.WorkflowView, bool, error) {
+// visibleFlow is a workflow that the caller may read.
+type visibleFlow struct {
+	store.WorkflowView
+	to audience
+}
+
+// readableFlow reads the workflow in the path and checks that the caller may read it. A workflow that the caller may not
+// read is not found; a caller without a credential gets pleat.ErrUnauthorized instead.
+func (s *Server) readableFlow(ctx context.Context, c *call) (visibleFlow, error) {
 	id, err := c.uuid("id", store.ErrNoWorkflow)
 	if err != nil {
-		return store.WorkflowView{}, false, s.blame(ctx, c, err)
+		return visibleFlow{}, s.preferUnauthorized(ctx, c, err)
 	}
 	v, err := s.store.WorkflowView(ctx, pleat.WorkflowID(id))
 	if err != nil {
 		if pleat.CodeOf(err) == pleat.CodeNotFound {
-			err = s.blame(ctx, c, err)
+			err = s.preferUnauthorized(ctx, c, err)
 		}
-		return v, false, err
+		return visibleFlow{}, err
 	}
 	var caller pleat.UserID
 	if c.cred.given {
 		who, err := s.identify(ctx, c.cred)
 		if err != nil && pleat.CodeOf(err) != pleat.CodeUnauthorized {
-			return v, false, err
+			return visibleFlow{}, err
 		}
 		caller = who.User
 	}
 	switch {
 	case caller != "" && caller == v.Workflow.Owner:
-		return v, true, nil
+		return visibleFlow{v, forOwner}, nil
 	case v.Workflow.Public:
-		return v, false, nil
+		return visibleFlow{v, forOthers}, nil
 	case caller == "":
-		return store.WorkflowView{}, false, pleat.ErrUnauthorized
+		return visibleFlow{}, pleat.ErrUnauthorized
 	}
-	return store.WorkflowView{}, false, store.ErrNoWorkflow
+	return visibleFlow{}, store.ErrNoWorkflow
 }
 
 // viewFlow is GET /v1/workflows/{id} and GET /v1/workflows/public/{id}.
 func (s *Server) viewFlow(ctx context.Context, c *call) (api.Workflow, error) {
-	v, mine, err := s.seeFlow(ctx, c)
+	v, err := s.readableFlow(ctx, c)
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	return s.flowOut(&v, mine)
+	return s.flowOut(&v)
 }
 
 // flowOut writes a workflow as one reader sees it.
-func (s *Server) flowOut(v *store.WorkflowView, mine bool) (api.Workflow, error) {
+func (s *Server) flowOut(v *visibleFlow) (api.Workflow, error) {
 	w := &v.Workflow
 	out := api.Workflow{
 		ID:        string(w.ID),
@@ -66,22 +72,22 @@ func (s *Server) flowOut(v *store.WorkflowView, mine bool) (api.Workflow, error)
 		Name:      w.Name,
 		Tasks:     []api.WorkflowTask{},
 		IsPublic:  w.Public,
-		IsOwner:   mine,
+		IsOwner:   v.to == forOwner,
 		CreatedAt: api.At(w.Created),
 		UpdatedAt: api.At(w.Updated),
 	}
 	var err error
-	if out.Input, err = inputOut(w, mine); err != nil || v.Run == nil {
+	if out.Input, err = inputOut(w, v.to); err != nil || v.Run == nil {
 		return out, err
 	}
 	out.Stage, out.Done, out.Total = stage(v.Run.State, v.Run.Stage), v.Run.Done, v.Run.Total
-	task, err := s.taskOut(v, mine)
+	task, err := s.taskOut(v)
 	out.Tasks = append(out.Tasks, task)
 	return out, err
 }
 
 // inputOut is a workflow's input as given, isPublic being what holds now. Only the owner sees webhooks and who owns it.
-func inputOut(w *pleat.Workflow, mine bool) (json.RawMessage, error) {
+func inputOut(w *pleat.Workflow, to audience) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(w.Input, &all); err != nil {
 		return nil, err
@@ -92,7 +98,7 @@ func inputOut(w *pleat.Workflow, mine bool) (json.RawMessage, error) {
 	}
 	delete(all, "is_public")
 	all["isPublic"] = public
-	if !mine {
+	if to == forOthers {
 		for _, name := range []string{"webhooks", "sourceUserId", "source_user_id"} {
 			delete(all, name)
 		}
@@ -101,7 +107,7 @@ func inputOut(w *pleat.Workflow, mine bool) (json.RawMessage, error) {
 }
 
 // taskOut is a workflow's task with its result and the links in it, and, for its owner, the library items that it made.
-func (s *Server) taskOut(v *store.WorkflowView, mine bool) (api.WorkflowTask, error) {
+func (s *Server) taskOut(v *visibleFlow) (api.WorkflowTask, error) {
 	t := api.WorkflowTask{
 		ID:     string(v.Run.ID),
 		Type:   v.Workflow.TaskType(),
@@ -112,7 +118,7 @@ func (s *Server) taskOut(v *store.WorkflowView, mine bool) (api.WorkflowTask, er
 	if v.Run.State != pleat.StateCompleted || v.Run.Result == nil || len(v.Run.Result.Row) == 0 {
 		return t, nil
 	}
-	if mine {
+	if v.to == forOwner {
 		t.Items = append(t.Items, v.Items...)
 	}
 	files := s.artifactsByName(v.Artifacts, flowAsJob(&v.Workflow))
@@ -134,7 +140,7 @@ func flowAsJob(w *pleat.Workflow) *pleat.Job {
 // flowStatus is GET /v1/workflows/status/{id}.
 func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatusView, error) {
 	out := api.WorkflowStatusView{Tasks: []api.TaskStatusView{}}
-	v, _, err := s.seeFlow(ctx, c)
+	v, err := s.readableFlow(ctx, c)
 	if err != nil {
 		return out, err
 	}
@@ -150,11 +156,11 @@ func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatusVie
 // taskResults is GET /v1/workflows/task-results/{id}.
 func (s *Server) taskResults(ctx context.Context, c *call) (api.TasksResults, error) {
 	out := api.TasksResults{TasksResults: []api.WorkflowTask{}}
-	v, mine, err := s.seeFlow(ctx, c)
+	v, err := s.readableFlow(ctx, c)
 	if err != nil || v.Run == nil {
 		return out, err
 	}
-	t, err := s.taskOut(&v, mine)
+	t, err := s.taskOut(&v)
 	out.TasksResults = append(out.TasksResults, t)
 	return out, err
 }
@@ -206,7 +212,7 @@ func logLine(p *pleat.Progress) string {
 
 // flowEvents is GET /v1/workflows/{id}/events.
 func (s *Server) flowEvents(ctx context.Context, c *call) error {
-	v, mine, err := s.seeFlow(ctx, c)
+	v, err := s.readableFlow(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -220,14 +226,14 @@ func (s *Server) flowEvents(ctx context.Context, c *call) error {
 	return s.follow(ctx, c, streamedRun{
 		run:   v.Run.ID,
 		state: v.Run.State,
-		mine:  mine,
+		to:    v.to,
 		ids:   api.Event{Workflow: string(v.Workflow.ID), Task: string(v.Run.ID)},
 		recheck: func(ctx context.Context) (streamedRun, error) {
-			now, mine, err := s.seeFlow(ctx, c)
-			return streamedRun{run: now.Workflow.Run, mine: mine}, err
+			now, err := s.readableFlow(ctx, c)
+			return streamedRun{run: now.Workflow.Run, to: now.to}, err
 		},
 		files: func(ctx context.Context) (map[string]*api.Artifact, error) {
-			now, _, err := s.seeFlow(ctx, c)
+			now, err := s.readableFlow(ctx, c)
 			return s.artifactsByName(now.Artifacts, flowAsJob(&now.Workflow)), err
 		},
 	})
@@ -392,11 +398,11 @@ func question(w *pleat.Workflow) string {
 }
 
 // linkedTo lists the workflows that look at a job: all for its owner, the public ones for others.
-func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, mine bool) ([]api.LinkedItem, error) {
+func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, to audience) ([]api.LinkedItem, error) {
 	out := []api.LinkedItem{}
 	list, err := s.store.Workflows(ctx, j.Owner, store.WorkflowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})
 	for i := range list {
-		if w := &list[i].Workflow; mine || w.Public {
+		if w := &list[i].Workflow; to == forOwner || w.Public {
 			out = append(out, api.LinkedItem{ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name})
 		}
 	}

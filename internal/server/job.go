@@ -120,7 +120,7 @@ func text(s string) *string {
 
 // viewJob is GET /v1/jobs/{id}.
 func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
-	head, err := s.see(ctx, c)
+	head, err := s.readableJob(ctx, c)
 	if err != nil {
 		return api.JobView{}, err
 	}
@@ -134,10 +134,10 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	}
 	base := s.cfg.PublicURL + "/v1/jobs/" + string(head.Job)
 	out := api.JobView{
-		Job: api.JobDetail{Job: jobOut(&v.Job), IsOwner: head.Mine}, Run: runOut(&v.Run), Runs: []api.Run{},
+		Job: api.JobDetail{Job: jobOut(&v.Job), IsOwner: head.to == forOwner}, Run: runOut(&v.Run), Runs: []api.Run{},
 		Progress:    api.RunProgress{Stage: stage(v.Run.State, v.Run.Stage), Done: v.Run.Done, Total: v.Run.Total},
 		Sequences:   []api.ViewSequence{},
-		Constraints: constraintsOut(&v.Job.Constraints, head.Mine),
+		Constraints: constraintsOut(&v.Job.Constraints, head.to),
 		Predictions: []api.ScoredChains{}, Workflows: []api.LinkedItem{}, Deliveries: []api.LinkedItem{},
 		Params: map[string]any{"modelName": v.Run.Params.Model},
 		Links:  api.JobLinks{Results: base + "/results", Events: base + "/events", Archive: base + "/archive.zip"},
@@ -145,7 +145,7 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	for name, value := range v.Run.Params.Values {
 		out.Params[name] = value
 	}
-	if head.Mine {
+	if head.to == forOwner {
 		out.Job.ChatID, out.Job.LibraryItemID = text(v.Job.ChatID), text(v.Job.LibraryItem)
 		list, err := s.store.Deliveries(ctx, v.Job.Owner, store.DeliveryFilter{SourceID: string(v.Job.ID), Limit: 200})
 		if err != nil {
@@ -160,7 +160,7 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 			})
 		}
 	}
-	if out.Workflows, err = s.linkedTo(ctx, &v.Job, head.Mine); err != nil {
+	if out.Workflows, err = s.linkedTo(ctx, &v.Job, head.to); err != nil {
 		return out, err
 	}
 	for i := range runs {
@@ -175,7 +175,7 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 			Sequence: q.Text,
 			Chains:   q.Chains,
 			Count:    q.Count,
-			Item:     itemOut(q, head.Mine),
+			Item:     itemOut(q, head.to),
 		})
 	}
 	if v.Run.Result != nil {
@@ -196,9 +196,9 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 }
 
 // itemOut is a sequence as it was asked for, in canonical form. Where it came from is its owner's to know.
-func itemOut(q *pleat.Sequence, mine bool) api.SequenceItem {
+func itemOut(q *pleat.Sequence, to audience) api.SequenceItem {
 	item := api.SequenceItem{}
-	if mine {
+	if to == forOwner {
 		item.SourceSequenceID = q.Source
 	}
 	var count *int
@@ -240,7 +240,7 @@ func itemOut(q *pleat.Sequence, mine bool) api.SequenceItem {
 
 // viewFor reads a job for somebody who may see it, and looks again whether they still may: it could have been hidden
 // between the two reads.
-func (s *Server) viewFor(ctx context.Context, head seen) (store.View, error) {
+func (s *Server) viewFor(ctx context.Context, head visibleJob) (store.View, error) {
 	read := s.store.View
 	if head.State.Terminal() {
 		read = s.store.EndedView
@@ -249,7 +249,7 @@ func (s *Server) viewFor(ctx context.Context, head seen) (store.View, error) {
 	if err != nil {
 		return v, err
 	}
-	if !head.Mine && !v.Job.Public {
+	if head.to == forOthers && !v.Job.Public {
 		if head.Caller == "" {
 			return v, pleat.ErrUnauthorized
 		}
@@ -327,7 +327,7 @@ func affinity(a *pleat.Affinity) *api.Affinity {
 }
 
 // constraintsOut is the constraints as given, nil where none were; only the owner sees the webhooks.
-func constraintsOut(c *pleat.Constraints, mine bool) *api.Constraints {
+func constraintsOut(c *pleat.Constraints, to audience) *api.Constraints {
 	var out api.Constraints
 	for _, p := range c.Pocket {
 		q := api.Pocket{Binder: api.ChainRef{ChainID: p.Binder.Chain}, Contacts: []api.ResidueRef{}}
@@ -350,7 +350,7 @@ func constraintsOut(c *pleat.Constraints, mine bool) *api.Constraints {
 		}
 		out.Contact = append(out.Contact, k)
 	}
-	if mine && len(c.Webhooks) > 0 && string(c.Webhooks) != "null" {
+	if to == forOwner && len(c.Webhooks) > 0 && string(c.Webhooks) != "null" {
 		out.Webhooks = c.Webhooks
 	}
 	if c.Empty() && out.Webhooks == nil {
@@ -361,7 +361,7 @@ func constraintsOut(c *pleat.Constraints, mine bool) *api.Constraints {
 
 // setPublic is PATCH /v1/jobs/{id}/public.
 func (s *Server) setPublic(ctx context.Context, c *call, in *api.SetPublic) (api.Visibility, error) {
-	id, err := owned(c)
+	id, err := ownedJob(c)
 	if err != nil {
 		return api.Visibility{}, err
 	}
@@ -376,7 +376,7 @@ func (s *Server) setPublic(ctx context.Context, c *call, in *api.SetPublic) (api
 
 // cancelJob is POST /v1/jobs/{id}/cancel.
 func (s *Server) cancelJob(ctx context.Context, c *call) (api.CancelledJob, error) {
-	id, err := owned(c)
+	id, err := ownedJob(c)
 	if err != nil {
 		return api.CancelledJob{}, err
 	}
@@ -386,7 +386,7 @@ func (s *Server) cancelJob(ctx context.Context, c *call) (api.CancelledJob, erro
 
 // deleteJob is DELETE /v1/jobs/{id}.
 func (s *Server) deleteJob(ctx context.Context, c *call) (api.DeletedJob, error) {
-	id, err := owned(c)
+	id, err := ownedJob(c)
 	if err != nil {
 		return api.DeletedJob{}, err
 	}

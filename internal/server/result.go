@@ -14,12 +14,12 @@ import (
 // results is GET /v1/jobs/{id}/results. Who may read, and which version of the job they would read, is asked of the
 // database every time; the bytes of an ended run are kept, since only a change of version or the hour changes them.
 func (s *Server) results(ctx context.Context, c *call) error {
-	head, err := s.see(ctx, c)
+	head, err := s.readableJob(ctx, c)
 	if err != nil {
 		return err
 	}
 	hour := s.clock().Truncate(time.Hour)
-	key := cacheKey{head.Run, head.Version, head.Mine, hour.Unix()}
+	key := cacheKey{head.Run, head.Version, head.to, hour.Unix()}
 	if head.State.Terminal() {
 		if b := s.cache.get(key); b != nil {
 			s.meters.cached.Inc()
@@ -31,7 +31,7 @@ func (s *Server) results(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	out := s.resultsOf(&v, head.Mine, hour)
+	out := s.resultsOf(&v, head.to, hour)
 	b, err := encode(out)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (s *Server) results(ctx context.Context, c *call) error {
 }
 
 // resultsOf writes a job's results as one reader sees them.
-func (s *Server) resultsOf(v *store.View, mine bool, hour time.Time) *api.Results {
+func (s *Server) resultsOf(v *store.View, to audience, hour time.Time) *api.Results {
 	j, r := &v.Job, &v.Run
 	out := &api.Results{
 		Job:      jobOut(j),
@@ -53,7 +53,7 @@ func (s *Server) resultsOf(v *store.View, mine bool, hour time.Time) *api.Result
 		Parameters: api.Parameters{Count: len(j.Sequences), CreatedAt: api.At(r.CreatedAt), ModelName: r.Model,
 			WeightSet: r.WeightSet, Method: r.Method,
 			RelaxPrediction: r.Params.Values["relaxPrediction"] == true},
-		Constraints:  constraintsOut(&j.Constraints, mine),
+		Constraints:  constraintsOut(&j.Constraints, to),
 		SequencesIDs: []string{},
 		Sequences:    []api.ResultSequence{},
 		Artifacts:    []api.Artifact{},
@@ -115,7 +115,7 @@ func predictionOut(v *store.View, id pleat.SequenceID, links []string) api.Predi
 		ExecutionSnake:   minutes,
 		Seed:             r.Seed,
 	}
-	url := func(kind pleat.ArtifactKind) *string { return pick(v.Artifacts, links, kind, id) }
+	url := func(kind pleat.ArtifactKind) *string { return artifactLink(v.Artifacts, links, kind, id) }
 	out.PDB, out.CIF, out.Coverage = url(pleat.ArtifactPDB), url(pleat.ArtifactCIF), url(pleat.ArtifactCoverage)
 	out.PAEPlot, out.PLDDTPlot, out.Metrics = url(pleat.ArtifactPAEPlot), url(pleat.ArtifactPLDDTPlot),
 		url(pleat.ArtifactMetrics)
@@ -135,9 +135,9 @@ func predictionOut(v *store.View, id pleat.SequenceID, links []string) api.Predi
 	return out
 }
 
-// pick finds the link to a file of a kind: the sequence's own, else the whole run's; of two, the PNG, which every
-// reader can show.
-func pick(all []pleat.Artifact, links []string, kind pleat.ArtifactKind, id pleat.SequenceID) *string {
+// artifactLink returns the link to an artifact of a kind, nil if there is none: the sequence's own rather than the whole
+// run's, a PNG rather than another format, because every client can show it.
+func artifactLink(all []pleat.Artifact, links []string, kind pleat.ArtifactKind, id pleat.SequenceID) *string {
 	best, score := -1, 0
 	for i := range all {
 		a := &all[i]
@@ -161,20 +161,19 @@ func pick(all []pleat.Artifact, links []string, kind pleat.ArtifactKind, id plea
 	return &links[best]
 }
 
-// cacheKey names the bytes of a result: what they tell changes with the version, to whom with mine, their links with
-// the hour.
+// cacheKey identifies the bytes of a result. Its content changes with version and to, the links in it with hour.
 type cacheKey struct {
 	run     pleat.RunID
 	version int64
-	mine    bool
-	hour    int64
+	to      audience
+	hour    int64 // Unix time, in seconds
 }
 
-// cache keeps encoded results, the most lately used ones, within a number of bytes. A nil cache keeps nothing.
+// cache is an LRU cache of encoded results, bounded in bytes. A nil cache holds nothing.
 type cache struct {
 	mu         sync.Mutex
 	most, size int64
-	order      *list.List // of *cached, the latest first
+	order      *list.List // of *cached, the most recently used first
 	at         map[cacheKey]*list.Element
 }
 
@@ -183,7 +182,8 @@ type cached struct {
 	body []byte
 }
 
-const cachedOverhead = 256 // bytes of an entry besides its body
+// cachedOverhead is what an entry costs besides its body, in bytes.
+const cachedOverhead = 256
 
 func newCache(most int64) *cache {
 	if most <= 0 {

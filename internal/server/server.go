@@ -1,11 +1,9 @@
-// Package server is the HTTP face of the service: it reads requests, asks the store, and writes what api describes.
+// Package server is the HTTP interface of the service: it reads requests, calls the store, and writes the types of api.
 //
-// It owns routes, credentials, signed links, streams, the OpenAPI document and the page that renders it. It must not
-// execute work, hold state that another node would need, or know SQL: two servers on one database are one service.
-// Requests are decoded by api.Decode, so that every sentence about a bad one is ours; huma's registry makes the OpenAPI
-// document from the same types.
-//
-// Package openapi, in a folder of this one, makes the document.
+// It owns routes, credentials, signed links and event streams. It must not execute work, hold state that another node
+// would need, or know SQL: two servers on one database are one service. Decisions about new runs are in package submit.
+// api.Decode reads requests, so that every error message is the service's own; package openapi makes the OpenAPI document
+// from the same types.
 //
 //	server.go            Config, New, Serve
 //	routes.go            what a route is; the mux
@@ -59,19 +57,19 @@ import (
 	"pleat/internal/webhook"
 )
 
-// Config is what a server must know. The zero value of each field but PublicURL serves.
+// Config configures a server. The zero value of every field but PublicURL is a usable default.
 type Config struct {
-	// where the world reaches it, such as https://fold.example.org; links are made of it, never of Host
+	// such as https://fold.example.org; links start with it, never with the Host header
 	PublicURL    string
-	Hosts        []string // further names under which browsers may use their cookie; loopback always counts
-	Quota        int      // creations per user and day (UTC), where the user has no quota of their own; 0: 30
-	MaxBody      int64    // bytes of a job's body; 0: 10 MB
-	CacheBytes   int64    // for encoded results; 0: 16 MiB, negative: none
+	Hosts        []string // further host names under which browsers may use their cookie, besides PublicURL's and loopback
+	Quota        int      // job creations per user and day (UTC), unless the user has an own quota; 0: 30
+	MaxBody      int64    // bytes of a large request body; 0: 10 MB
+	CacheBytes   int64    // of the cache of encoded results; 0: 16 MiB, negative: no cache
 	Streams      int      // open event streams per caller; 0: 32
 	Rate         float64  // requests per second and caller; 0: unlimited
-	Burst        int      // how many of those may come at once; 0: twice Rate
-	MetricsToken string   // bearer token that /metrics demands; empty: none
-	IngestSecret string   // what POST /v1/webhooks/events/ingest demands; empty: it refuses everything
+	Burst        int      // requests that may come at once; 0: twice Rate
+	MetricsToken string   // bearer token that /metrics demands; empty: it is open
+	IngestSecret string   // secret that POST /v1/webhooks/events/ingest demands; empty: it refuses every request
 	FetchPDB     bool     // whether workflows may name an entry of the Protein Data Bank, which a worker fetches
 	// whether workflows may name a UniProt accession, whose predicted structure a worker fetches
 	FetchUniProt bool
@@ -82,7 +80,7 @@ type Config struct {
 	StreamPoll      time.Duration // between reads of an event stream that is not woken; 0: 1 s
 }
 
-// Server answers HTTP. Make one with New; it is safe for many goroutines.
+// Server serves HTTP. Create it with New; it is safe for many goroutines.
 type Server struct {
 	cfg    Config
 	public *url.URL
@@ -94,38 +92,38 @@ type Server struct {
 	clock  func() time.Time
 	log    *slog.Logger
 
-	hosts    map[string]bool
-	handler  http.Handler
-	document []byte // OpenAPI
-	docs     []byte // the page of it
-	cache    *cache
-	resolver *submit.Resolver // decisions that workers share
-	limits   *limiter
-	streams  streamCount
-	checks   chan struct{} // bounds looks at uploaded files
-	meters   *meters
-	touched  touched
-	good     good
-	probe    probe
+	hosts     map[string]bool
+	handler   http.Handler
+	document  []byte // OpenAPI
+	docs      []byte // the page of it
+	cache     *cache
+	resolver  *submit.Resolver // decisions that workers share
+	limits    *limiter
+	streams   streamCount
+	checks    chan struct{} // semaphore: uploaded files that are checked at once
+	meters    *meters
+	keyUsage  keyUsage
+	validKeys validKeys
+	probe     probe
 
-	stop     chan struct{} // closed when streams must end
+	stop     chan struct{} // closed when event streams must end
 	stopOnce sync.Once
 }
 
-// Deps are what a server works with. Clock and Log may be nil; UI, if set, serves / and /ui/.
+// Deps are the dependencies of a server. Store, Blobs and Ring are required.
 type Deps struct {
 	Store *store.Store
 	Blobs blob.Store
 	Ring  *seal.Ring
-	Clock func() time.Time
-	Log   *slog.Logger
-	UI    http.Handler
-	Guard *webhook.Guard // where webhooks may go; nil: public addresses over https
-	// Figures are shown by /metrics beside the server's own.
+	Clock func() time.Time // nil: time.Now
+	Log   *slog.Logger     // nil: nothing is logged
+	UI    http.Handler     // serves / and /ui/; nil: / is a line of HTML
+	Guard *webhook.Guard   // which addresses webhooks may use; nil: public ones, over https
+	// Figures are further metrics that /metrics shows.
 	Figures []prometheus.Collector
 }
 
-// New makes a server.
+// New creates a server. It fails if cfg.PublicURL is not an http or https URL.
 func New(cfg Config, d Deps) (*Server, error) {
 	u, err := url.Parse(cfg.PublicURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" ||
@@ -211,14 +209,15 @@ func defaults(cfg *Config) {
 	cfg.LinkFor = min(max(cfg.LinkFor, 2*time.Hour), 24*time.Hour)
 }
 
-// Handler is the whole service as a handler.
+// Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Serve answers on a listener until ctx ends, then lets what is in progress finish, for 10 s at most.
+// Serve serves requests of a listener until ctx ends, then waits up to 10 s for those in progress. It returns nil after an
+// orderly shutdown.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler: s.handler,
-		// Streams and downloads lift their own deadlines as they go.
+		// Streams and downloads extend their own deadlines.
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       60 * time.Second,
 		WriteTimeout:      60 * time.Second,
@@ -236,7 +235,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		case err := <-ended:
 			return err
 		case <-tick.C:
-			s.flushTouched(ctx)
+			s.flushKeyUsage(ctx)
 		case <-ctx.Done():
 			grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()
@@ -245,27 +244,27 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 				_ = srv.Close()
 			}
 			if end := <-ended; !errors.Is(end, http.ErrServerClosed) {
-				s.log.Warn("the listener did not end well", "error", end)
+				s.log.Warn("the listener failed while it was closed", "error", end)
 			}
-			s.flushTouched(grace)
+			s.flushKeyUsage(grace)
 			if errors.Is(err, context.DeadlineExceeded) {
-				err = nil // whoever was still reading has had the time agreed
+				err = nil // requests that were still in progress had their time
 			}
 			return err
 		}
 	}
 }
 
-// EndStreams ends all event streams; their readers reconnect elsewhere.
+// EndStreams ends all event streams; their clients reconnect to another node.
 func (s *Server) EndStreams() { s.stopOnce.Do(func() { close(s.stop) }) }
 
-// touched collects when keys were used, so that it costs a write every few seconds and not one per request.
-type touched struct {
+// keyUsage collects when keys were used, so that one write every few seconds records it instead of one per request.
+type keyUsage struct {
 	mu   sync.Mutex
 	keys map[pleat.KeyID]time.Time
 }
 
-func (t *touched) note(k pleat.KeyID, at time.Time) {
+func (t *keyUsage) record(k pleat.KeyID, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.keys == nil {
@@ -274,15 +273,16 @@ func (t *touched) note(k pleat.KeyID, at time.Time) {
 	t.keys[k] = at
 }
 
-func (s *Server) flushTouched(ctx context.Context) {
-	s.touched.mu.Lock()
-	keys := s.touched.keys
-	s.touched.keys = nil
-	s.touched.mu.Unlock()
+// flushKeyUsage writes the collected uses to the store; those of a write that fails are dropped.
+func (s *Server) flushKeyUsage(ctx context.Context) {
+	s.keyUsage.mu.Lock()
+	keys := s.keyUsage.keys
+	s.keyUsage.keys = nil
+	s.keyUsage.mu.Unlock()
 	if len(keys) == 0 {
 		return
 	}
 	if err := s.store.TouchKeys(ctx, keys); err != nil {
-		s.log.Warn("could not note when keys were used", "err", err)
+		s.log.Warn("cannot record when keys were used", "err", err)
 	}
 }

@@ -120,7 +120,7 @@ func lastEventID(r *http.Request) (int64, error) {
 type streamedRun struct {
 	run   pleat.RunID
 	state pleat.State
-	mine  bool      // the caller owns it
+	to    audience
 	ids   api.Event // the ids that every event of the run carries
 
 	// recheck reads the run again for the caller: it fails if the caller may no longer read it, and returns another run
@@ -132,22 +132,22 @@ type streamedRun struct {
 
 // jobEvents is GET /v1/jobs/{id}/events: the progress of the latest run up to its end.
 func (s *Server) jobEvents(ctx context.Context, c *call) error {
-	head, err := s.see(ctx, c)
+	head, err := s.readableJob(ctx, c)
 	if err != nil {
 		return err
 	}
 	return s.follow(ctx, c, s.streamedJob(c, head))
 }
 
-func (s *Server) streamedJob(c *call, head seen) streamedRun {
+func (s *Server) streamedJob(c *call, head visibleJob) streamedRun {
 	return streamedRun{
 		run:   head.Run,
 		state: head.State,
-		mine:  head.Mine,
+		to:    head.to,
 		ids:   api.Event{JobID: string(head.Job), JobRunID: string(head.Run)},
 		recheck: func(ctx context.Context) (streamedRun, error) {
-			now, err := s.seeJob(ctx, c, head.Job)
-			return streamedRun{run: now.Run, mine: now.Mine}, err
+			now, err := s.readableJobByID(ctx, c, head.Job)
+			return streamedRun{run: now.Run, to: now.to}, err
 		},
 		files: func(ctx context.Context) (map[string]*api.Artifact, error) {
 			v, err := s.viewFor(ctx, head)
@@ -226,7 +226,7 @@ func (s *Server) sendRun(ctx context.Context, st *sse, of streamedRun, batch []p
 				if err := st.flush(); err != nil {
 					return err
 				}
-				if now, err := of.recheck(ctx); err != nil || now.run != of.run || now.mine != of.mine {
+				if now, err := of.recheck(ctx); err != nil || now.run != of.run || now.to != of.to {
 					return err // deleted, hidden, run again, or the credential is revoked
 				}
 			case <-news:
@@ -255,7 +255,7 @@ func writeProgress(ctx context.Context, st *sse, of streamedRun, batch []pleat.P
 	}
 	for i := range batch {
 		p := &batch[i]
-		if p.Kind == pleat.ProgressLog && !of.mine {
+		if p.Kind == pleat.ProgressLog && of.to == forOthers {
 			continue
 		}
 		e := of.ids

@@ -154,7 +154,7 @@ func (s *Server) readFlow(ctx context.Context, id pleat.WorkflowID) (api.Workflo
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	return s.flowOut(&v, true)
+	return s.flowOut(&visibleFlow{v, forOwner})
 }
 
 // cancelWorkflow is POST /v1/workflows/{id}/cancel.
