@@ -14,13 +14,13 @@ import (
 	"pleat/internal/store"
 )
 
-// link makes the address under which a file can be read without a credential.
+// link returns a URL that reads an artifact without a credential. Links of one hour are equal, so that clients can cache.
 func (s *Server) link(a *pleat.Artifact, j *pleat.Job, hour time.Time) string {
 	return s.links.URL(a, j, hour)
 }
 
-// artifact is GET /v1/artifacts/{id}/{name}. Every fetch asks the database: what was deleted or hidden since the link
-// was made is gone.
+// artifact is GET /v1/artifacts/{id}/{name}. Every request asks the database, so that a link to a job that was deleted
+// or made private ends at once.
 func (s *Server) artifact(ctx context.Context, c *call) error {
 	missing := pleat.Errorf(pleat.CodeNotFound, "Artifact not found")
 	id, err := c.uuid("id", missing)
@@ -46,7 +46,7 @@ func (s *Server) artifact(ctx context.Context, c *call) error {
 	return s.file(ctx, c, &a, a.Name)
 }
 
-// checkLink checks a link's signature, end and epoch.
+// checkLink checks the signature, the expiry and the epoch of a link.
 func (s *Server) checkLink(r *http.Request, a *pleat.Artifact, head store.Head) error {
 	q := r.URL.Query()
 	until := q.Get("e")
@@ -88,8 +88,8 @@ func (s *Server) archive(ctx context.Context, c *call) error {
 	return pleat.Errorf(pleat.CodeConflict, "the job is %s; there is an archive once it is COMPLETED", v.Run.State)
 }
 
-// file streams a blob, in ranges where they are asked for. It is data from models and callers: a browser must neither
-// guess its type nor run it as a page of ours.
+// file sends a blob, or the range of it that the request names. Its content comes from models and users, so a browser must
+// neither guess its type nor run it as a page of this service.
 func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name string) error {
 	f, info, err := s.blobs.Open(ctx, a.Key)
 	if err == nil && info.Bytes != a.Bytes {
@@ -106,26 +106,26 @@ func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name stri
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	h.Set("ETag", `"`+a.SHA256+`"`)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	const slowest = 64 << 10 // bytes per second of a reader that is still waited for
+	const slowest = 64 << 10 // bytes per second that a client must read
 	c.deadline(time.Minute + time.Duration(a.Bytes/slowest)*time.Second)
-	http.ServeContent(&sentence{answer: c.w}, c.r, "", a.CreatedAt, f)
+	http.ServeContent(&jsonErrors{answer: c.w}, c.r, "", a.CreatedAt, f)
 	return nil
 }
 
-// deadline gives a connection longer than the server's own limits.
+// deadline replaces the server's write deadline for the connection and lifts its read deadline.
 func (c *call) deadline(d time.Duration) {
 	rc := http.NewResponseController(c.w)
 	_ = rc.SetWriteDeadline(time.Now().Add(d))
 	_ = rc.SetReadDeadline(time.Time{})
 }
 
-// sentence turns the plain text that http.ServeContent writes for a bad range into our shape of errors.
-type sentence struct {
+// jsonErrors replaces the plain-text errors of http.ServeContent with the service's own.
+type jsonErrors struct {
 	*answer
 	refused bool
 }
 
-func (a *sentence) WriteHeader(status int) {
+func (a *jsonErrors) WriteHeader(status int) {
 	if status < 400 {
 		a.answer.WriteHeader(status)
 		return
@@ -141,7 +141,7 @@ func (a *sentence) WriteHeader(status int) {
 	writeError(a.answer, status, message)
 }
 
-func (a *sentence) Write(b []byte) (int, error) {
+func (a *jsonErrors) Write(b []byte) (int, error) {
 	if a.refused {
 		return len(b), nil
 	}

@@ -19,28 +19,28 @@ import (
 	"pleat/internal/store"
 )
 
-// call is one request on its way through a handler.
+// call is one request and its response.
 type call struct {
 	w       *answer
 	r       *http.Request
-	pattern string // of the route, where several share one of the mux; empty: that of r
+	pattern string // of the route, if several share one pattern of the mux; empty: that of r
 	id      string // of the request, in the log and in X-Request-ID
 	cred    credential
 	status  int             // of a success; 0: 200
-	who     store.Principal // zero unless the route demands a user or a good credential came along
+	who     store.Principal // zero unless the route demands a credential, or a valid one was sent
 }
 
-// route returns the pattern of the route that serves the call.
+// route returns the pattern of the route that serves the call; noRoute if none does.
 func (c *call) route() string { return cmp.Or(c.pattern, c.r.Pattern, noRoute) }
 
 // answer is the response writer of a call. It records what was written, and replaces the mux's own plain-text errors.
 type answer struct {
 	http.ResponseWriter
 	c        *call
-	status   int
-	bytes    int64
-	wrote    bool
-	replaced bool // what the mux writes after its status is dropped
+	status   int   // sent; 0: none yet
+	bytes    int64 // of the body, sent
+	wrote    bool  // the status is sent
+	replaced bool  // the mux's error was replaced: what it writes is dropped
 }
 
 func (a *answer) WriteHeader(status int) {
@@ -107,7 +107,10 @@ func jsonBody[In, Out any](limit func(*Server) int64, fn bodyHandlerFunc[In, Out
 		request:  openapi.JSONRequest[In](),
 		response: openapi.JSON[Out](),
 		serve: func(s *Server, ctx context.Context, c *call) error {
-			body, err := c.body(limit(s), false)
+			if c.r.ContentLength == 0 {
+				return pleat.Invalidf("the request body is empty; it must be a JSON object")
+			}
+			body, err := c.body(limit(s))
 			if err != nil {
 				return err
 			}
@@ -121,15 +124,22 @@ func optionalBody[In, Out any](limit func(*Server) int64, fn bodyHandlerFunc[In,
 	e := jsonBody(limit, fn)
 	e.optional = true
 	e.serve = func(s *Server, ctx context.Context, c *call) error {
-		body, err := c.body(limit(s), true)
-		if err != nil {
-			return err
+		var body []byte
+		if c.r.ContentLength != 0 {
+			var err error
+			if body, err = c.body(limit(s)); err != nil {
+				return err
+			}
+			if len(body) == 0 { // sent in chunks, of which there were none
+				body = nil
+			}
 		}
 		return decodeAndServe(s, ctx, c, body, fn)
 	}
 	return e
 }
 
+// decodeAndServe decodes a body, unless it is nil, and answers with what fn returns.
 func decodeAndServe[In, Out any](
 	s *Server, ctx context.Context, c *call, body []byte, fn bodyHandlerFunc[In, Out],
 ) error {
@@ -180,10 +190,11 @@ func (e endpoint) created() endpoint {
 	return e
 }
 
+// large and small are the limits of request bodies, in bytes.
 func large(s *Server) int64 { return s.cfg.MaxBody }
 func small(*Server) int64   { return 64 << 10 }
 
-// json answers with v.
+// json writes v as the response.
 func (c *call) json(v any) error {
 	b, err := encode(v)
 	if err != nil {
@@ -193,7 +204,7 @@ func (c *call) json(v any) error {
 	return nil
 }
 
-// encode writes JSON as it is meant: without escaping <, > and &.
+// encode returns v as JSON in which <, > and & are not escaped.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -204,7 +215,7 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// raw answers with bytes that are JSON. Nobody in between may keep them.
+// raw writes bytes that are JSON as the response. Caches must not store them.
 func (c *call) raw(b []byte) {
 	h := c.w.Header()
 	h["Content-Type"] = jsonType
@@ -221,52 +232,45 @@ var (
 	noStore  = []string{"no-store"}
 )
 
-// body reads a request's JSON. Nil, where it may be left out and is.
-func (c *call) body(most int64, optional bool) ([]byte, error) {
+// body reads the JSON of a request, at most limit bytes.
+func (c *call) body(limit int64) ([]byte, error) {
 	r := c.r
-	if r.ContentLength == 0 {
-		if optional {
-			return nil, nil
-		}
-		return nil, pleat.Invalidf("the request body is empty; it must be a JSON object")
-	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, pleat.Errorf(pleat.CodeNotJSON, "the Content-Encoding is %q; send the JSON as it is", pleat.Clip(enc))
 	}
 	kind := r.Header.Get("Content-Type")
-	if media, par, err := mime.ParseMediaType(kind); err != nil || media != "application/json" || par["charset"] != "" && !strings.EqualFold(par["charset"], "utf-8") {
+	media, params, err := mime.ParseMediaType(kind)
+	charset := params["charset"]
+	if err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return nil, pleat.Errorf(pleat.CodeNotJSON, "the Content-Type is %q; it must be application/json", pleat.Clip(kind))
 	}
-	if r.ContentLength > most {
+	if r.ContentLength > limit {
 		c.drain(r.Body)
-		return nil, tooLarge(most)
+		return nil, tooLarge(limit)
 	}
-	limited := http.MaxBytesReader(c.w, r.Body, most)
-	b, err := io.ReadAll(limited)
+	b, err := io.ReadAll(http.MaxBytesReader(c.w, r.Body, limit))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
 		c.drain(r.Body)
-		return nil, tooLarge(most)
+		return nil, tooLarge(limit)
 	case err != nil:
 		return nil, pleat.Invalidf("the request body ended before its length was reached")
-	case len(b) == 0 && optional:
-		return nil, nil
 	}
 	return b, nil
 }
 
-func tooLarge(most int64) error {
-	return pleat.Errorf(pleat.CodeTooLarge, "the request body is larger than %d bytes", most)
+func tooLarge(limit int64) error {
+	return pleat.Errorf(pleat.CodeTooLarge, "the request body is larger than %d bytes", limit)
 }
 
-// drain reads on for a while, since a client that is still sending would not see the refusal.
+// drain reads a refused body for a while: a client that is still sending would not see the response.
 func (c *call) drain(body io.Reader) {
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(5 * time.Second))
 	_, _ = io.CopyN(io.Discard, body, 64<<20)
 }
 
-// uuid reads a path value that is an id; notFound where it cannot be one, since it names nothing.
+// uuid returns the path value that is an id, in lower case; notFound if it is no UUID, since it identifies nothing.
 func (c *call) uuid(name string, notFound error) (string, error) {
 	id := c.r.PathValue(name)
 	if !pleat.IsUUID(id) {

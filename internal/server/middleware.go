@@ -39,19 +39,19 @@ func (s *Server) middleware(m *http.ServeMux) http.Handler {
 			if p := recover(); p != nil {
 				s.panicked(c, p)
 			}
-			s.note(c, time.Since(began))
+			s.logRequest(c, time.Since(began))
 		}()
 		m.ServeHTTP(c.w, c.r)
 	})
 }
 
-// panicked answers 500 where a handler broke, and breaks the connection where half an answer is out.
+// panicked answers 500 after a panic; if part of the response is sent already, it breaks the connection.
 func (s *Server) panicked(c *call, p any) {
 	if p != http.ErrAbortHandler {
 		s.log.Error("a handler panicked", "request", c.id, "route", c.route(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	}
 	if c.w.wrote {
-		s.note(c, 0)
+		s.logRequest(c, 0)
 		panic(http.ErrAbortHandler)
 	}
 	writeError(c.w, http.StatusInternalServerError, internalError)
@@ -70,13 +70,13 @@ func noRouteMatches(w *answer, status int) {
 	writeError(w, status, notFoundMessage)
 }
 
-// note writes the log line and counts. A query is never logged: it may hold a signature.
-func (s *Server) note(c *call, took time.Duration) {
+// logRequest writes the log line of a request and counts it. The query is never logged: it may hold a signature.
+func (s *Server) logRequest(c *call, took time.Duration) {
 	status := c.w.status
 	if !c.w.wrote {
-		status = 499 // the caller went away
+		status = 499 // the client closed the connection
 	}
-	s.meters.done(c.route(), c.r.Method, status, took)
+	s.meters.record(c.route(), status, took)
 	level := slog.LevelInfo
 	if status >= 500 {
 		level = slog.LevelError
@@ -90,7 +90,7 @@ func (s *Server) note(c *call, took time.Duration) {
 		slog.Duration("took", took), slog.String("user", string(c.who.User)), slog.String("from", remote(c.r)))
 }
 
-// requestID keeps a caller's own id where it is one, else makes one.
+// requestID returns the X-Request-ID of a request if it is well formed, else a new one.
 func requestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-ID")
 	ok := id != "" && len(id) <= 64
@@ -114,7 +114,8 @@ func remote(r *http.Request) string {
 	return host
 }
 
-// limiter bounds requests per caller. It forgets callers in two generations, so that strangers cannot make it grow.
+// limiter bounds the requests per second of each caller. It keeps two generations of callers and drops the older when the
+// newer is full, so that made-up callers cannot make it grow. A nil limiter allows everything.
 type limiter struct {
 	mu       sync.Mutex
 	rate     rate.Limit
@@ -122,7 +123,8 @@ type limiter struct {
 	now, old map[string]*rate.Limiter
 }
 
-const limiterMost = 10_000
+// maxLimited bounds the callers of one generation.
+const maxLimited = 10_000
 
 func newLimiter(perSecond float64, burst int) *limiter {
 	if perSecond <= 0 {
@@ -131,6 +133,7 @@ func newLimiter(perSecond float64, burst int) *limiter {
 	return &limiter{rate: rate.Limit(perSecond), burst: burst, now: map[string]*rate.Limiter{}}
 }
 
+// allow counts a request; it returns an error with CodeLimited, and sets Retry-After, if the caller must wait.
 func (l *limiter) allow(c *call, who string, now time.Time) error {
 	if l == nil {
 		return nil
@@ -141,7 +144,7 @@ func (l *limiter) allow(c *call, who string, now time.Time) error {
 		if one = l.old[who]; one == nil {
 			one = rate.NewLimiter(l.rate, l.burst)
 		}
-		if len(l.now) >= limiterMost {
+		if len(l.now) >= maxLimited {
 			l.now, l.old = map[string]*rate.Limiter{}, l.now
 		}
 		l.now[who] = one

@@ -24,12 +24,12 @@ type Status struct {
 	Version string `json:"version" doc:"Of the service."`
 }
 
-// health is GET /healthz: the process lives. It asks nobody.
+// health is GET /healthz: the process is alive. It depends on nothing else.
 func (s *Server) health(context.Context, *call) (Status, error) {
 	return Status{"ok", pleat.Version}, nil
 }
 
-// ready is GET /readyz: the database answers and has our schema, and files can be written.
+// ready is GET /readyz: the database answers and has this version's schema, and files can be written.
 func (s *Server) ready(ctx context.Context, _ *call) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -53,7 +53,7 @@ func (s *Server) ready(ctx context.Context, _ *call) (Status, error) {
 	return Status{"ready", pleat.Version}, nil
 }
 
-// probe tries the artifact store, at most once in a while: whoever asks must not be able to wear out the disk.
+// probe writes to the artifact store and remembers the result for probeEvery, so that requests cannot wear out the disk.
 type probe struct {
 	mu  sync.Mutex
 	at  time.Time
@@ -79,8 +79,8 @@ func (p *probe) writable(ctx context.Context, b blob.Store) error {
 	return err
 }
 
-// meters are the figures of one server, in a registry of their own. Labels are routes, methods, status classes, lanes
-// and models: none that a stranger can multiply.
+// meters are the metrics of one server, in a registry of their own. Labels are routes, statuses, queues and models: no
+// client can create new values.
 type meters struct {
 	registry *prometheus.Registry
 	serve    http.Handler
@@ -121,8 +121,8 @@ func newMeters(s *Server) *meters {
 	return m
 }
 
-// done counts an answer. The route's pattern is the label, never the path.
-func (m *meters) done(route, _ string, status int, took time.Duration) {
+// record counts a response. The label is the route's pattern, never the path.
+func (m *meters) record(route string, status int, took time.Duration) {
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	if !strings.HasSuffix(route, "/events") {
 		m.took.WithLabelValues(route).Observe(took.Seconds())
@@ -141,7 +141,7 @@ func (s *Server) metrics(_ context.Context, c *call) error {
 	return nil
 }
 
-// queueCollector reads the queue's size when figures are asked for, at most once in a while.
+// queueCollector collects the size of the queue from the store when metrics are read, at most every 5 s.
 type queueCollector struct {
 	s    *Server
 	mu   sync.Mutex

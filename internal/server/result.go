@@ -11,8 +11,8 @@ import (
 	"pleat/internal/store"
 )
 
-// results is GET /v1/jobs/{id}/results. Who may read, and which version of the job they would read, is asked of the
-// database every time; the bytes of an ended run are kept, since only a change of version or the hour changes them.
+// results is GET /v1/jobs/{id}/results. Every request asks the database who may read the job and which version it has; the
+// bytes of a finished run are cached, because only a new version or the hour changes them.
 func (s *Server) results(ctx context.Context, c *call) error {
 	head, err := s.readableJob(ctx, c)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Server) results(ctx context.Context, c *call) error {
 	return nil
 }
 
-// resultsOf writes a job's results as one reader sees them.
+// resultsOf converts a job with its run to the response for one audience.
 func (s *Server) resultsOf(v *store.View, to audience, hour time.Time) *api.Results {
 	j, r := &v.Job, &v.Run
 	out := &api.Results{
@@ -102,7 +102,7 @@ func artifactOut(a *pleat.Artifact, link string) api.Artifact {
 	}
 }
 
-// predictionOut is the payload of one sequence, or of the complex where the id is empty.
+// predictionOut returns the prediction of one sequence; of the complex if id is empty.
 func predictionOut(v *store.View, id pleat.SequenceID, links []string) api.Prediction {
 	r := &v.Run
 	minutes := r.Seconds() / 60
