@@ -159,7 +159,7 @@ func TestExtract(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	frame, err := Extract(&out, top, tr, 0.0102, 0, sel)
+	frame, err := Extract(&out, top, tr, FrameRequest{TimeNs: 0.0102, Selection: sel})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,13 +184,16 @@ func TestExtract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Extract(&out, top, tr, 0.01, 0, none); pleat.CodeOf(err) != pleat.CodeInvalid {
+	if _, err := Extract(&out, top, tr, FrameRequest{TimeNs: 0.01, Selection: none}); pleat.CodeOf(
+		err) != pleat.CodeInvalid {
 		t.Errorf("a selection of nothing gives %v", err)
 	}
-	if _, err := Extract(&out, top, tr, 7, 0, sel); pleat.CodeOf(err) != pleat.CodeInvalid {
+	if _, err := Extract(&out, top, tr, FrameRequest{TimeNs: 7, Selection: sel}); pleat.CodeOf(
+		err) != pleat.CodeInvalid {
 		t.Errorf("a time beyond the end gives %v", err)
 	}
-	if _, err := Extract(&out, six(), tr, 0.01, 0, sel); pleat.CodeOf(err) != pleat.CodeInvalid {
+	if _, err := Extract(&out, six(), tr, FrameRequest{TimeNs: 0.01, Selection: sel}); pleat.CodeOf(
+		err) != pleat.CodeInvalid {
 		t.Errorf("another topology gives %v", err)
 	}
 }
