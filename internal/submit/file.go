@@ -1,0 +1,125 @@
+package submit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/msa"
+	"pleat/internal/structure"
+)
+
+// Bounds of a library file.
+const (
+	MaxFile     = 64 << 20 // bytes
+	maxFileName = 128      // characters
+)
+
+// FileKind is a kind of file that a library may hold.
+type FileKind struct {
+	ContentType string
+	check       func(r io.Reader) error
+}
+
+// fileLimits bound the structures that users upload.
+var fileLimits = structure.Limits{Bytes: MaxFile, Atoms: 500_000, Residues: 200_000}
+
+// fileKinds are the kinds by the ending of a file's name, in lower case.
+var fileKinds = map[string]FileKind{
+	".pdb":   {"chemical/x-pdb", checkPDB},
+	".ent":   {"chemical/x-pdb", checkPDB},
+	".cif":   {"chemical/x-mmcif", checkCIF},
+	".mmcif": {"chemical/x-mmcif", checkCIF},
+	".json":  {"application/json", checkJSON},
+	".fasta": {"text/x-fasta", checkFASTA},
+	".fa":    {"text/x-fasta", checkFASTA},
+	".faa":   {"text/x-fasta", checkFASTA},
+	".a3m":   {"text/x-a3m", msa.Check},
+}
+
+const fileEndings = ".pdb, .ent, .cif, .mmcif, .json, .fasta, .fa, .faa and .a3m"
+
+// KindOfFile returns the kind of an uploaded file by its name. An error has CodeInvalid: the name is no plain file name,
+// or its ending is not known.
+func KindOfFile(name string) (FileKind, error) {
+	forbidden := func(r rune) bool {
+		return r < ' ' || r == 0x7f || r == '/' || r == '\\' || r == utf8.RuneError
+	}
+	switch n := utf8.RuneCountInString(name); {
+	case name == "":
+		return FileKind{}, pleat.InvalidField("files", ": a file has no name; send it with a filename that ends in "+
+			"one of %s", fileEndings)
+	case !utf8.ValidString(name) || n > maxFileName:
+		return FileKind{}, pleat.InvalidField("files", ": a file's name has %d characters; at most %d are taken", n,
+			maxFileName)
+	case name[0] == '.' || strings.ContainsFunc(name, forbidden):
+		return FileKind{}, pleat.InvalidField("files", ": the name %q is not a plain file name", pleat.Clip(name))
+	}
+	kind, ok := fileKinds[strings.ToLower(path.Ext(name))]
+	if !ok {
+		return FileKind{}, pleat.InvalidField("files", ": %q is of no known type; names may end in %s",
+			pleat.Clip(name), fileEndings)
+	}
+	return kind, nil
+}
+
+// Check reads a file to its end and returns what is wrong with it as one of this kind. It may use many times the file's
+// size of memory.
+func (k FileKind) Check(r io.Reader) error { return k.check(r) }
+
+func checkPDB(r io.Reader) error {
+	_, err := structure.ReadPDB(r, fileLimits)
+	return err
+}
+
+func checkCIF(r io.Reader) error {
+	_, err := structure.ReadCIF(r, fileLimits)
+	return err
+}
+
+func checkFASTA(r io.Reader) error {
+	_, err := structure.ReadFASTA(r, fileLimits)
+	return err
+}
+
+// checkJSON checks that a file is one JSON object or array, nested at most api.MaxDepth levels deep.
+func checkJSON(r io.Reader) error {
+	d := json.NewDecoder(r)
+	for depth := 0; ; {
+		t, err := d.Token()
+		if err != nil {
+			return describeJSONError(d, err)
+		}
+		if _, nested := t.(json.Delim); depth == 0 && !nested {
+			return errors.New("it holds neither an object nor an array")
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			if depth++; depth > api.MaxDepth {
+				return fmt.Errorf("it is nested more than %d levels deep", api.MaxDepth)
+			}
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			break
+		}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("it goes on after its JSON document, at byte %d", d.InputOffset())
+	}
+	return nil
+}
+
+func describeJSONError(d *json.Decoder, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("it is not JSON: it ends too early, after byte %d", d.InputOffset())
+	}
+	return fmt.Errorf("it is not JSON, at byte %d", d.InputOffset())
+}
