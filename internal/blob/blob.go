@@ -14,6 +14,7 @@ import (
 	"io"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -194,3 +195,31 @@ func (a *alive) Read(p []byte) (int, error) {
 }
 
 func hexSum(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
+
+// ReaderAt returns an io.ReaderAt of what Open returned. It is safe for many goroutines, but must not be mixed with reads
+// and seeks of f.
+func ReaderAt(f io.ReadSeeker) io.ReaderAt {
+	if r, ok := f.(io.ReaderAt); ok {
+		return r
+	}
+	return &seekingReader{f: f}
+}
+
+// seekingReader implements io.ReaderAt by seeking.
+type seekingReader struct {
+	mu sync.Mutex
+	f  io.ReadSeeker
+}
+
+func (r *seekingReader) ReadAt(p []byte, off int64) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := r.f.Seek(off, io.SeekStart); err != nil {
+		return 0, err
+	}
+	n, err := io.ReadFull(r.f, p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}

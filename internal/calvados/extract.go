@@ -28,11 +28,11 @@ type FrameRequest struct {
 // as the interface spells it.
 func NewFrameRequest(timeNs, dtPs float64, selection string) (FrameRequest, error) {
 	if timeNs < 0 || math.IsInf(timeNs, 0) || math.IsNaN(timeNs) {
-		return FrameRequest{}, pleat.Invalidf("timeNs is %v; it must be 0 or more", timeNs)
+		return FrameRequest{}, pleat.InvalidField("timeNs", " is %v; it must be 0 or more", timeNs)
 	}
 	if dtPs < 0 || dtPs > 1e9 || math.IsNaN(dtPs) {
-		return FrameRequest{}, pleat.Invalidf("dtInPs is %v; it must be 0, for the trajectory's own, or the time "+
-			"between frames in ps", dtPs)
+		return FrameRequest{}, pleat.InvalidField("dtInPs", " is %v; it must be 0, for the trajectory's own, or "+
+			"the time between frames in ps", dtPs)
 	}
 	sel, err := ParseSelection(cmp.Or(selection, "all"))
 	return FrameRequest{TimeNs: timeNs, DtPs: dtPs, Selection: sel}, err

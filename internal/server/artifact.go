@@ -14,7 +14,8 @@ import (
 	"pleat/internal/store"
 )
 
-// link returns a URL that reads an artifact without a credential. Links of one hour are equal, so that clients can cache.
+// link returns a URL that reads an artifact without a credential. Links of one hour are equal, so that clients can
+// cache.
 func (s *Server) link(a *pleat.Artifact, j *pleat.Job, hour time.Time) string {
 	return s.links.URL(a, j, hour)
 }
@@ -88,8 +89,8 @@ func (s *Server) archive(ctx context.Context, c *call) error {
 	return pleat.Errorf(pleat.CodeConflict, "the job is %s; there is an archive once it is COMPLETED", v.Run.State)
 }
 
-// file sends a blob, or the range of it that the request names. Its content comes from models and users, so a browser must
-// neither guess its type nor run it as a page of this service.
+// file sends a blob, or the range of it that the request names. Its content comes from models and users, so a browser
+// must neither guess its type nor run it as a page of this service.
 func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name string) error {
 	f, info, err := s.blobs.Open(ctx, a.Key)
 	if err == nil && info.Bytes != a.Bytes {

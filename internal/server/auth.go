@@ -59,8 +59,9 @@ func keyCredential(key string) credential {
 	return credential{given: true, hash: seal.HashKey(key)}
 }
 
-// mayUseCookie reports whether the cookie of a request counts. It does so only under the service's own host names, against
-// DNS rebinding, and for writes only if the service's own pages sent the request, against cross-site request forgery.
+// mayUseCookie reports whether the cookie of a request counts. It does so only under the service's own host names,
+// against DNS rebinding, and for writes only if the service's own pages sent the request, against cross-site request
+// forgery.
 func (s *Server) mayUseCookie(r *http.Request) bool {
 	if !s.knownHost(r.Host) {
 		return false
@@ -105,8 +106,8 @@ func (s *Server) identify(ctx context.Context, cred credential) (store.Principal
 	return p, err
 }
 
-// validKeys remembers credentials that were valid recently, to limit the rate of each and to record its use. It grants no
-// access.
+// validKeys remembers credentials that were valid recently, to limit the rate of each and to record its use. It grants
+// no access.
 type validKeys struct {
 	mu  sync.Mutex
 	key map[string]pleat.KeyID // by hash
@@ -131,8 +132,8 @@ func (g *validKeys) lookup(hash string) (pleat.KeyID, bool) {
 	return k, ok
 }
 
-// caller returns the key under which a request counts for rate limits: its credential if that is known to be valid, else
-// its address, because anyone can invent a new credential for each request.
+// caller returns the key under which a request counts for rate limits: its credential if that is known to be valid,
+// else its address, because anyone can invent a new credential for each request.
 func (s *Server) caller(c *call) string {
 	if _, ok := s.validKeys.lookup(c.cred.hash); ok {
 		return c.cred.hash
@@ -167,8 +168,8 @@ const (
 	forOwner
 )
 
-// readableJob reads the head of the job in the path and checks that the caller may read it. A job that the caller may not
-// read is not found; a caller without a credential gets pleat.ErrUnauthorized instead.
+// readableJob reads the head of the job in the path and checks that the caller may read it. A job that the caller may
+// not read is not found; a caller without a credential gets pleat.ErrUnauthorized instead.
 func (s *Server) readableJob(ctx context.Context, c *call) (visibleJob, error) {
 	id, err := c.uuid("id", pleat.ErrJobNotFound)
 	if err != nil {

@@ -236,13 +236,15 @@ var (
 func (c *call) body(limit int64) ([]byte, error) {
 	r := c.r
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return nil, pleat.Errorf(pleat.CodeNotJSON, "the Content-Encoding is %q; send the JSON as it is", pleat.Clip(enc))
+		return nil, pleat.Errorf(pleat.CodeNotJSON, "the Content-Encoding is %q; send the JSON as it is",
+			pleat.Clip(enc))
 	}
 	kind := r.Header.Get("Content-Type")
 	media, params, err := mime.ParseMediaType(kind)
 	charset := params["charset"]
 	if err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return nil, pleat.Errorf(pleat.CodeNotJSON, "the Content-Type is %q; it must be application/json", pleat.Clip(kind))
+		return nil, pleat.Errorf(pleat.CodeNotJSON, "the Content-Type is %q; it must be application/json",
+			pleat.Clip(kind))
 	}
 	if r.ContentLength > limit {
 		c.drain(r.Body)

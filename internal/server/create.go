@@ -39,7 +39,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 		if err != nil {
 			return api.CreatedJob{}, err
 		}
-		if err := s.checkAlignments(ctx, &item, &p); err != nil {
+		if err := s.resolver.CheckAlignments(ctx, &item, &p.job, p.model); err != nil {
 			return api.CreatedJob{}, err
 		}
 	}
@@ -197,8 +197,8 @@ var installable = map[string]string{
 	"simplefold_1.1B": "simplefold", "simplefold_1.6B": "simplefold", "simplefold_3B": "simplefold",
 }
 
-// unknownModel returns the error for a fold model that does not run here. It says what to install, or which models there
-// are.
+// unknownModel returns the error for a fold model that does not run here. It says what to install, or which models
+// there are.
 func unknownModel(models []pleat.Model, name, field string) error {
 	var names []string
 	for _, m := range models {
@@ -235,8 +235,8 @@ func fresh(r *http.Request) bool {
 	return false
 }
 
-// jobOf converts a request to a job. The error is pleat.Errors with every count of 0, which the domain cannot tell from an
-// absent count.
+// jobOf converts a request to a job. The error is pleat.Errors with every count of 0, which the domain cannot tell
+// from an absent count.
 func jobOf(in *api.CreateJob) (pleat.Job, error) {
 	var faults pleat.Errors
 	j := pleat.Job{Name: in.Name, Public: in.IsPublic, ChatID: in.ChatID}

@@ -118,7 +118,13 @@ func (s *Server) exportJob(ctx context.Context, c *call) error {
 		return err
 	}
 	if q.Get("as") == "json" {
-		return c.json(api.ExportedJob{Format: as, FileName: file.Name, ContentType: file.ContentType, Content: string(file.Text), Notes: file.Notes})
+		return c.json(api.ExportedJob{
+			Format:      as,
+			FileName:    file.Name,
+			ContentType: file.ContentType,
+			Content:     string(file.Text),
+			Notes:       file.Notes,
+		})
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", file.ContentType)

@@ -27,7 +27,9 @@ const (
 		{"name": "two", "modelSeeds": [], "sequences": [{"dnaSequence": {"sequence": "GATTACA", "count": 1}}], "dialect": "alphafoldserver", "version": 1}]`
 	af3Covalent = `{"name": "three", "modelSeeds": [9], "dialect": "alphafold3", "version": 4, "sequences": [{"protein": {"id": ["A", "X"], "sequence": "PVLSCGEWQL", "description": "target"}}, {"ligand": {"id": "L", "ccdCodes": ["ATP"]}}],
 		"bondedAtomPairs": [[["A", 5, "SG"], ["L", 1, "C04"]]]}`
-	boltzAffinity = "version: 1\nsequences:\n- protein: {id: NO, sequence: MVTPEGNVSL, cyclic: true}\n- ligand: {id: B, ccd: SAH}\nconstraints:\n- contact: {token1: [NO, 1], token2: [B, 1], max_distance: 6.5}\nproperties:\n- affinity: {binder: B}\n"
+	boltzAffinity = "version: 1\nsequences:\n- protein: {id: NO, sequence: MVTPEGNVSL, cyclic: true}\n- ligand: {id: " +
+		"B, ccd: SAH}\nconstraints:\n- contact: {token1: [NO, 1], token2: [B, 1], max_distance: 6.5}\nproperties:\n- " +
+		"affinity: {binder: B}\n"
 )
 
 func importBody(t *testing.T, in api.ImportJobs) string {
@@ -39,8 +41,8 @@ func importBody(t *testing.T, in api.ImportJobs) string {
 	return string(b)
 }
 
-// What is imported can be posted unchanged, and what that makes can be exported and imported as the same again. Importing
-// itself creates nothing and costs nothing.
+// What is imported can be posted unchanged, and what that makes can be exported and imported as the same again.
+// Importing itself creates nothing and costs nothing.
 func TestImportedJobsCanBePosted(t *testing.T) {
 	h := newHouse(t)
 	h.register(testModel, bigModel, seeded)
@@ -48,7 +50,8 @@ func TestImportedJobsCanBePosted(t *testing.T) {
 	for _, f := range []struct {
 		format, text string
 		jobs         int
-	}{{"fasta", fastaComplex, 1}, {"alphafold-server", serverBatch, 2}, {"alphafold3", af3Covalent, 1}, {"boltz", boltzAffinity, 1}} {
+	}{{"fasta", fastaComplex, 1}, {"alphafold-server", serverBatch, 2}, {"alphafold3", af3Covalent, 1},
+		{"boltz", boltzAffinity, 1}} {
 		before, _ := c.Usage(ctx)
 		r := h.as(h.key, "POST", "/v1/jobs/import", importBody(t, api.ImportJobs{Content: f.text, Name: "given"}))
 		var raw struct {
@@ -65,7 +68,9 @@ func TestImportedJobsCanBePosted(t *testing.T) {
 		if after, _ := c.Usage(ctx); after.Used != before.Used {
 			t.Errorf("%s: importing cost %d calls", f.format, after.Used-before.Used)
 		}
-		if !slices.ContainsFunc(raw.Notes, func(n string) bool { return strings.HasPrefix(n, "jobs[0].params.modelName: the file names no model") }) {
+		if !slices.ContainsFunc(raw.Notes, func(n string) bool {
+			return strings.HasPrefix(n, "jobs[0].params.modelName: the file names no model")
+		}) {
 			t.Errorf("%s: no note on the model: %q", f.format, raw.Notes)
 		}
 		for _, body := range raw.Jobs {
@@ -101,21 +106,25 @@ func TestImportedJobsCanBePosted(t *testing.T) {
 	}
 }
 
-// A job's own model is kept; without one, the first that takes the job is chosen, and the reason is told where none does.
+// A job's own model is kept; without one, the first that takes the job is chosen, and the reason is told where none
+// does.
 func TestImportChoosesAModel(t *testing.T) {
 	h := newHouse(t)
 	c := h.client(h.key)
 	for _, f := range []struct{ text, model, want, note string }{
 		{">x\nDAYAQWLKDG\n", "", "big", `"big" was chosen`},
 		{">x\nDAYAQWLKDG\n", "anything", "anything", ""},
-		{`[{"name": "x", "modelSeeds": [3], "sequences": [{"proteinChain": {"sequence": "DAYAQWLKDG"}}]}]`, "", "mini", `"mini" was chosen`},
-		{`[{"name": "x", "modelSeeds": [3], "sequences": [{"ion": {"ion": "MG"}}]}]`, "", "big", `no model here takes the job; "big" says: params.seed is not a parameter`},
+		{`[{"name": "x", "modelSeeds": [3], "sequences": [{"proteinChain": {"sequence": "DAYAQWLKDG"}}]}]`, "", "mini",
+			`"mini" was chosen`},
+		{`[{"name": "x", "modelSeeds": [3], "sequences": [{"ion": {"ion": "MG"}}]}]`, "", "big",
+			`no model here takes the job; "big" says: params.seed is not a parameter`},
 	} {
 		got, err := c.Import(context.Background(), api.ImportJobs{Content: f.text, ModelName: f.model})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Jobs[0].Params.ModelName != f.want || !strings.Contains(strings.Join(got.Notes, "\n"), f.note) || f.note == "" && len(got.Notes) > 0 {
+		if got.Jobs[0].Params.ModelName != f.want || !strings.Contains(strings.Join(got.Notes, "\n"), f.note) ||
+			f.note == "" && len(got.Notes) > 0 {
 			t.Errorf("%q: %s, %q; want %s, %q", f.text, got.Jobs[0].Params.ModelName, got.Notes, f.want, f.note)
 		}
 	}
@@ -130,7 +139,8 @@ func TestImportRefusals(t *testing.T) {
 	}{
 		{`{}`, 400, "content is required"},
 		{`{"content": ">x\nM", "fromat": "fasta"}`, 400, `did you mean "format"?`},
-		{`{"content": ">x\nM", "format": "pdb"}`, 400, `format is "pdb"; it may be fasta, alphafold-server, alphafold3, boltz`},
+		{`{"content": ">x\nM", "format": "pdb"}`, 400,
+			`format is "pdb"; it may be fasta, alphafold-server, alphafold3, boltz`},
 		{`{"content": ">x\nM?"}`, 400, "line 2, column 2"},
 		{`{"content": "a: &a [*a]", "format": "boltz"}`, 400, "anchor &a"},
 		{`{"content": ">x\nM", "name": "a\u0000b"}`, 400, "control character"},
@@ -149,21 +159,29 @@ func TestImportRefusals(t *testing.T) {
 
 func TestExport(t *testing.T) {
 	h := newHouse(t)
-	id := h.create(strings.Replace(trp, `"params"`, `"isPublic":true,"constraints":{"webhooks":{"qna":{"enabled":false}}},"params"`, 1)).JobID
+	id := h.create(
+		strings.Replace(trp, `"params"`,
+			`"isPublic":true,"constraints":{"webhooks":{"qna":{"enabled":false}}},"params"`, 1)).JobID
 	path := "/v1/jobs/" + id + "/export?format="
 	r := h.as(h.key, "GET", path+"boltz", nil)
-	if r.status != 200 || r.header.Get("Content-Type") != "application/yaml" || r.header.Get("Content-Disposition") != "attachment; filename=Trp-cage.yaml" || r.header.Get("X-Pleat-Notes") != "5" {
+	if r.status != 200 || r.header.Get("Content-Type") != "application/yaml" ||
+		r.header.Get("Content-Disposition") != "attachment; filename=Trp-cage.yaml" ||
+		r.header.Get("X-Pleat-Notes") != "5" {
 		t.Errorf("%d %v", r.status, r.header)
 	}
 	if want := "version: 1\nsequences:\n  - protein:\n      id: \"A\"\n      sequence: \"DAYAQWLKDGGPSSGRPPPS\"\n"; r.body != want {
 		t.Errorf("got %q; want %q", r.body, want)
 	}
-	for format, media := range map[string]string{"fasta": "text/plain; charset=utf-8", "alphafold3": "application/json", "alphafold-server": "application/json"} {
-		if r := h.ask("GET", path+format, nil); r.status != 200 || r.header.Get("Content-Type") != media || !strings.Contains(r.body, "DAYAQWLKDGGPSSGRPPPS") {
+	for format, media := range map[string]string{"fasta": "text/plain; charset=utf-8", "alphafold3": "application/json",
+		"alphafold-server": "application/json"} {
+		if r := h.ask("GET", path+format, nil); r.status != 200 || r.header.Get("Content-Type") != media ||
+			!strings.Contains(r.body, "DAYAQWLKDGGPSSGRPPPS") {
 			t.Errorf("%s: %d %v %s", format, r.status, r.header, r.body)
 		}
 	}
-	for query, want := range map[string]string{"": "format is required", "pdb": `format is "pdb"`, "boltz&as=xml": `as is "xml"`} {
+	for query, want := range map[string]string{
+		"": "format is required", "pdb": `format is "pdb"`, "boltz&as=xml": `as is "xml"`,
+	} {
 		if r := h.as(h.key, "GET", path+query, nil); r.status != 400 || !strings.Contains(r.message(t), want) {
 			t.Errorf("%s: %d %s", query, r.status, r.body)
 		}
@@ -177,8 +195,10 @@ func TestExport(t *testing.T) {
 		t.Errorf("the anonymous hear of webhooks: %v %q", err, theirs.Notes)
 	}
 	// A molecule that the format has no word for is refused, since the file would be of another job.
-	ligand := h.create(`{"name":"x","sequences":[{"ligandSequence":{"sequence":"CCO"}}],"params":{"modelName":"big"}}`).JobID
-	if r := h.as(h.key, "GET", "/v1/jobs/"+ligand+"/export?format="+url.QueryEscape("alphafold-server"), nil); r.status != 400 || !strings.Contains(r.message(t), "sequences[0].ligandSequence is a SMILES") {
+	ligand := h.create(
+		`{"name":"x","sequences":[{"ligandSequence":{"sequence":"CCO"}}],"params":{"modelName":"big"}}`).JobID
+	if r := h.as(h.key, "GET", "/v1/jobs/"+ligand+"/export?format="+url.QueryEscape("alphafold-server"),
+		nil); r.status != 400 || !strings.Contains(r.message(t), "sequences[0].ligandSequence is a SMILES") {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 }

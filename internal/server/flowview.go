@@ -20,8 +20,8 @@ type visibleFlow struct {
 	to audience
 }
 
-// readableFlow reads the workflow in the path and checks that the caller may read it. A workflow that the caller may not
-// read is not found; a caller without a credential gets pleat.ErrUnauthorized instead.
+// readableFlow reads the workflow in the path and checks that the caller may read it. A workflow that the caller may
+// not read is not found; a caller without a credential gets pleat.ErrUnauthorized instead.
 func (s *Server) readableFlow(ctx context.Context, c *call) (visibleFlow, error) {
 	id, err := c.uuid("id", store.ErrNoWorkflow)
 	if err != nil {

@@ -2,25 +2,25 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"regexp"
 	"slices"
-	"sync"
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/blob"
 	"pleat/internal/calvados"
 	"pleat/internal/store"
-	"pleat/internal/structure"
+	"pleat/internal/submit"
 )
 
 var frameName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,122}\.pdb$`)
 
-// extractFrame is POST /v1/workflows/md/{id}/extract-frame. The structure goes to the caller's library.
+// extractFrame is POST /v1/workflows/md/{id}/extract-frame. The structure is added to the caller's library.
 func (s *Server) extractFrame(ctx context.Context, c *call, in *api.ExtractFrame) (api.ExtractedFrame, error) {
 	v, err := s.ownFlow(ctx, c, c.r.PathValue("id"))
 	if err == nil && v.Workflow.Kind != pleat.TaskMD {
@@ -29,99 +29,79 @@ func (s *Server) extractFrame(ctx context.Context, c *call, in *api.ExtractFrame
 	if err != nil {
 		return api.ExtractedFrame{}, err
 	}
-	if in.OutputFilename == "" {
-		in.OutputFilename = "frame.pdb"
-	}
-	timeNs, dtPs, sel, err := frameAsked(in)
+	in.OutputFilename = cmp.Or(in.OutputFilename, "frame.pdb")
+	req, err := frameRequest(in)
 	if err != nil {
 		return api.ExtractedFrame{}, err
 	}
 	if v.Workflow.State != pleat.StateCompleted {
-		return api.ExtractedFrame{},
-			pleat.Errorf(pleat.CodeConflict, "the workflow is %s; it has frames once it is COMPLETED", v.Workflow.State)
+		return api.ExtractedFrame{}, pleat.Errorf(pleat.CodeConflict,
+			"the workflow is %s; it has frames once it is COMPLETED", v.Workflow.State)
 	}
 	var pdb bytes.Buffer
-	frame, err := s.frameOf(ctx, &v, &pdb, timeNs, dtPs, sel)
+	frame, err := s.readFrame(ctx, &v, &pdb, req)
 	if err != nil {
 		return api.ExtractedFrame{}, err
 	}
-	item, file, err := s.keepFrame(ctx, c.who.User, &v, in, frame, &pdb)
+	link, err := s.addFrame(ctx, &v, in, frame, &pdb)
 	if err != nil {
 		return api.ExtractedFrame{}, err
 	}
 	return api.ExtractedFrame{
 		WorkflowID:      string(v.Workflow.ID),
 		TaskID:          string(v.Run.ID),
-		PDBURL:          s.fileLink(item, file),
-		Path:            file.Name,
-		LibraryItemID:   item,
+		PDBURL:          link.url,
+		Path:            in.OutputFilename,
+		LibraryItemID:   link.item,
 		FrameIndex:      frame.Index,
-		RequestedTimeNs: timeNs,
+		RequestedTimeNs: req.TimeNs,
 		ActualTimeNs:    frame.TimeNs,
 		AtomCount:       frame.Atoms,
 	}, nil
 }
 
-// frameAsked checks what is asked for.
-func frameAsked(in *api.ExtractFrame) (timeNs, dtPs float64, sel *calvados.Selection, err error) {
+// frameRequest checks the body of a request.
+func frameRequest(in *api.ExtractFrame) (calvados.FrameRequest, error) {
 	if in.TimeNs == nil {
-		return 0, 0, nil, pleat.InvalidField("timeNs", " is required; it must be a moment of the trajectory in ns")
-	}
-	if timeNs = *in.TimeNs; timeNs < 0 || math.IsInf(timeNs, 0) || math.IsNaN(timeNs) {
-		return 0, 0, nil, pleat.InvalidField("timeNs", " is %v; it must be 0 or more", timeNs)
-	}
-	if in.DtInPs != nil {
-		if dtPs = *in.DtInPs; dtPs < 0 || dtPs > 1e9 || math.IsNaN(dtPs) {
-			return 0, 0, nil,
-				pleat.InvalidField("dtInPs", " is %v; it must be 0, for the trajectory's own, or the time between "+
-					"frames in ps",
-					dtPs)
-		}
+		return calvados.FrameRequest{},
+			pleat.InvalidField("timeNs", " is required; it must be a moment of the trajectory in ns")
 	}
 	if !frameName.MatchString(in.OutputFilename) {
-		return 0, 0, nil,
-			pleat.InvalidField("outputFilename", " is %q; it must be letters, digits, dot, underscore and hyphen, "+
-				"then .pdb",
-				pleat.Clip(in.OutputFilename))
+		return calvados.FrameRequest{}, pleat.InvalidField("outputFilename",
+			" is %q; it must be letters, digits, dot, underscore and hyphen, then .pdb", pleat.Clip(in.OutputFilename))
 	}
-	expr := in.Selection
-	if expr == "" {
-		expr = "all"
+	dtPs := 0.0
+	if in.DtInPs != nil {
+		dtPs = *in.DtInPs
 	}
-	if sel, err = calvados.ParseSelection(expr); err != nil {
-		return 0, 0, nil, err
-	}
-	return timeNs, dtPs, sel, nil
+	return calvados.NewFrameRequest(*in.TimeNs, dtPs, in.Selection)
 }
 
-// frameOf writes the frame of a simulation as PDB.
-func (s *Server) frameOf(ctx context.Context, v *store.WorkflowView, w io.Writer, timeNs, dtPs float64,
-	sel *calvados.Selection) (calvados.Frame, error) {
-	var frame calvados.Frame
-	top, _, err := s.openArtifact(ctx, v, calvados.TopologyFile)
+// readFrame writes a frame of a simulation as PDB.
+func (s *Server) readFrame(
+	ctx context.Context, v *store.WorkflowView, w io.Writer, req calvados.FrameRequest,
+) (calvados.Frame, error) {
+	topology, _, err := s.openWorkflowFile(ctx, v, calvados.TopologyFile)
 	if err != nil {
-		return frame, err
+		return calvados.Frame{}, err
 	}
-	defer top.Close()
-	shape, err := structure.ReadPDB(top, structure.Limits{})
+	defer topology.Close()
+	trajectory, size, err := s.openWorkflowFile(ctx, v, calvados.TrajectoryFile)
 	if err != nil {
-		return frame, fmt.Errorf("read the topology of workflow %s: %w", v.Workflow.ID, err)
+		return calvados.Frame{}, err
 	}
-	in, size, err := s.openArtifact(ctx, v, calvados.TrajectoryFile)
-	if err != nil {
-		return frame, err
+	defer trajectory.Close()
+	frame, err := calvados.ExtractFrame(w, topology, blob.ReaderAt(trajectory), size, req)
+	if err != nil && pleat.CodeOf(err) == pleat.CodeInternal {
+		err = fmt.Errorf("extract a frame of workflow %s: %w", v.Workflow.ID, err)
 	}
-	defer in.Close()
-	t, err := calvados.OpenTrajectory(readerAt(in), size)
-	if err != nil {
-		return frame, fmt.Errorf("read the trajectory of workflow %s: %w", v.Workflow.ID, err)
-	}
-	return calvados.Extract(w, shape, t, timeNs, dtPs, sel)
+	return frame, err
 }
 
-// openArtifact opens a file of a workflow.
-func (s *Server) openArtifact(ctx context.Context, v *store.WorkflowView, name string) (io.ReadSeekCloser, int64,
-	error) {
+// openWorkflowFile opens an artifact of a workflow by its name. It returns the size in bytes, too.
+func (s *Server) openWorkflowFile(
+	ctx context.Context, v *store.WorkflowView, name string,
+) (io.ReadSeekCloser, int64, error) {
 	i := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
 	if i < 0 {
 		return nil, 0, pleat.Errorf(pleat.CodeConflict, "the workflow has no %s, so no frame can be taken from it",
@@ -129,21 +109,32 @@ func (s *Server) openArtifact(ctx context.Context, v *store.WorkflowView, name s
 	}
 	f, info, err := s.blobs.Open(ctx, v.Artifacts[i].Key)
 	if err != nil {
-		return nil, 0, &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now; try again",
-			Err: err}
+		return nil, 0, &pleat.Error{
+			Code:    pleat.CodeUnavailable,
+			Message: "the file cannot be read now; try again",
+			Err:     err,
+		}
 	}
 	return f, info.Bytes, nil
 }
 
-// keepFrame puts a frame into the library.
-func (s *Server) keepFrame(ctx context.Context, owner pleat.UserID, v *store.WorkflowView, in *api.ExtractFrame,
-	frame calvados.Frame, pdb io.Reader) (string, *store.LibraryFile, error) {
+// libraryLink is a library item and the signed link to its file.
+type libraryLink struct{ item, url string }
+
+// addFrame adds a frame to the library of the workflow's owner.
+func (s *Server) addFrame(
+	ctx context.Context, v *store.WorkflowView, in *api.ExtractFrame, frame calvados.Frame, pdb io.Reader,
+) (libraryLink, error) {
+	owner := v.Workflow.Owner
 	about, err := json.Marshal(map[string]any{
-		"workflowId": v.Workflow.ID, "taskId": v.Run.ID, "frameIndex": frame.Index, "timeNs": frame.TimeNs,
-		"selection": in.Selection,
+		"workflowId": v.Workflow.ID,
+		"taskId":     v.Run.ID,
+		"frameIndex": frame.Index,
+		"timeNs":     frame.TimeNs,
+		"selection":  in.Selection,
 	})
 	if err != nil {
-		return "", nil, err
+		return libraryLink{}, err
 	}
 	item, err := s.store.CreateItem(ctx, store.LibraryItem{
 		Owner:    owner,
@@ -155,38 +146,12 @@ func (s *Server) keepFrame(ctx context.Context, owner pleat.UserID, v *store.Wor
 		Metadata: about,
 	})
 	if err != nil {
-		return "", nil, err
+		return libraryLink{}, err
 	}
-	f, err := s.storeFile(ctx, owner, item.ID, in.OutputFilename, fileKind{content: "chemical/x-pdb"}, pdb)
+	f, err := s.storeFile(ctx, newFile{owner, item.ID, in.OutputFilename, submit.FramePDB}, pdb)
 	if err != nil {
-		_ = s.store.DeleteItem(context.WithoutCancel(ctx), owner, item.ID) // why it failed says more
-		return "", nil, err
+		_ = s.store.DeleteItem(context.WithoutCancel(ctx), owner, item.ID) // the first error says more
+		return libraryLink{}, err
 	}
-	return item.ID, &f, nil
-}
-
-// readerAt reads a blob at any position. Both kinds of store have it; what has not is read by seeking.
-func readerAt(f io.ReadSeeker) io.ReaderAt {
-	if r, ok := f.(io.ReaderAt); ok {
-		return r
-	}
-	return &seekingReader{f: f}
-}
-
-type seekingReader struct {
-	mu sync.Mutex
-	f  io.ReadSeeker
-}
-
-func (r *seekingReader) ReadAt(p []byte, off int64) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, err := r.f.Seek(off, io.SeekStart); err != nil {
-		return 0, err
-	}
-	n, err := io.ReadFull(r.f, p)
-	if err == io.ErrUnexpectedEOF {
-		err = io.EOF
-	}
-	return n, err
+	return libraryLink{item.ID, s.fileLink(item.ID, &f)}, nil
 }

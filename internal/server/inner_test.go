@@ -18,8 +18,10 @@ import (
 // The mapping of errors to HTTP.
 func TestStatuses(t *testing.T) {
 	for code, want := range map[pleat.Code]int{
-		pleat.CodeInvalid: 400, pleat.CodeUnauthorized: 401, pleat.CodeNotFound: 404, pleat.CodeConflict: 409, pleat.CodeTooLarge: 413,
-		pleat.CodeNotJSON: 415, pleat.CodeLimited: 429, pleat.CodeUnavailable: 503, pleat.CodeInternal: 500, "unheard of": 500,
+		pleat.CodeInvalid: 400, pleat.CodeUnauthorized: 401, pleat.CodeNotFound: 404, pleat.CodeConflict: 409,
+		pleat.CodeTooLarge: 413,
+		pleat.CodeNotJSON:  415, pleat.CodeLimited: 429, pleat.CodeUnavailable: 503, pleat.CodeInternal: 500,
+		"unheard of": 500,
 	} {
 		cause := errors.New("a secret of ours")
 		status, message := refusal(fmt.Errorf("verb: %w", &pleat.Error{Code: code, Message: "said", Err: cause}))
@@ -33,7 +35,8 @@ func TestStatuses(t *testing.T) {
 	if status, message := refusal(errors.New("a secret of ours")); status != 500 || message != "internal error" {
 		t.Errorf("%d %s", status, message)
 	}
-	if status, message := refusal(fmt.Errorf("x: %w", &api.DecodeError{Message: "said"})); status != 400 || message != "said" {
+	if status, message := refusal(fmt.Errorf("x: %w", &api.DecodeError{Message: "said"})); status != 400 ||
+		message != "said" {
 		t.Errorf("%d %s", status, message)
 	}
 }
@@ -114,7 +117,9 @@ func TestInstallable(t *testing.T) {
 	for model, engine := range installable {
 		if !slices.ContainsFunc(slices.Sorted(maps.Keys(manifests)), func(folder string) bool {
 			serves := func(name string) bool {
-				return slices.ContainsFunc(manifests[folder].Models, func(m runner.ManifestModel) bool { return m.Name == name })
+				return slices.ContainsFunc(manifests[folder].Models, func(m runner.ManifestModel) bool {
+					return m.Name == name
+				})
 			}
 			return serves(model) && (folder == engine || serves(engine))
 		}) {

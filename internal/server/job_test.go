@@ -79,7 +79,8 @@ func TestResultsOnTheWire(t *testing.T) {
 	path := "/v1/jobs/" + j.JobID
 	golden(t, "waiting.json", steady(t, h.as(h.key, "GET", path+"/results", nil).body))
 	c := h.claim()
-	if got := h.results(h.key, j.JobID); got.Job.Status != api.Running || got.Prediction.JobRunStatus != api.Running || got.Prediction.Prediction {
+	if got := h.results(h.key, j.JobID); got.Job.Status != api.Running || got.Prediction.JobRunStatus != api.Running ||
+		got.Prediction.Prediction {
 		t.Errorf("running: %+v", got)
 	}
 	h.finish(c)
@@ -101,20 +102,34 @@ func TestComplexResults(t *testing.T) {
 		"constraints":{"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":5,"distance":8.5}],"pocket":[{"binder":{"chain_id":"C"},"contacts":[{"chain_id":"A","res_idx":2}]}],
 		"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"SG"},"atom2":{"chain_id":"C","res_idx":1,"atom_name":"C1"}}]}}`)
 	c := h.claim()
-	err := h.store.FinishRun(context.Background(), store.RunFinished{Task: c.Task.ID, Attempt: 1, Worker: "w1", State: pleat.StateCompleted,
-		Result:    &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A", "B", "C"}, MeanPLDDT: f(70), IPTM: f(.5), Affinity: &pleat.Affinity{Value: -1.5, Probability: .9}}}},
-		Artifacts: []pleat.Artifact{h.put(c, pleat.ArtifactCIF, "complex.cif", "chemical/x-mmcif", cif, "")}})
+	err := h.store.FinishRun(context.Background(), store.RunFinished{
+		Task:    c.Task.ID,
+		Attempt: 1,
+		Worker:  "w1",
+		State:   pleat.StateCompleted,
+		Result: &pleat.Result{
+			Predictions: []pleat.Prediction{
+				{Chains: []string{"A", "B", "C"}, MeanPLDDT: f(70), IPTM: f(.5), Affinity: &pleat.Affinity{
+					Value: -1.5, Probability: .9,
+				}},
+			},
+		},
+		Artifacts: []pleat.Artifact{h.put(c, pleat.ArtifactCIF, "complex.cif", "chemical/x-mmcif", cif, "")},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := h.results(h.key, j.JobID)
-	if !got.Job.IsComplex || got.Parameters.Count != 2 || len(got.SequencesIDs) != 2 || got.Sequences[0].Prediction != nil {
+	if !got.Job.IsComplex || got.Parameters.Count != 2 || len(got.SequencesIDs) != 2 ||
+		got.Sequences[0].Prediction != nil {
 		t.Errorf("%+v", got)
 	}
-	if p := got.Prediction; !p.Prediction || *p.MeanPLLDT != 70 || *p.IPTM != .5 || p.PTM != nil || p.CIF == nil || p.PDB != nil || p.Affinity == nil || p.Affinity.Value != -1.5 {
+	if p := got.Prediction; !p.Prediction || *p.MeanPLLDT != 70 || *p.IPTM != .5 || p.PTM != nil || p.CIF == nil ||
+		p.PDB != nil || p.Affinity == nil || p.Affinity.Value != -1.5 {
 		t.Errorf("%+v", p)
 	}
-	if c := got.Constraints; c == nil || *c.Contact[0].Distance != 8.5 || c.Pocket[0].Contacts[0].ResIdx != 2 || c.Bond[0].Atom2.AtomName != "C1" {
+	if c := got.Constraints; c == nil || *c.Contact[0].Distance != 8.5 || c.Pocket[0].Contacts[0].ResIdx != 2 ||
+		c.Bond[0].Atom2.AtomName != "C1" {
 		t.Errorf("constraints: %+v", got.Constraints)
 	}
 }
@@ -123,11 +138,18 @@ func TestFailedRun(t *testing.T) {
 	h := newHouse(t)
 	j := h.create(trp)
 	c := h.claim()
-	if err := h.store.FinishRun(context.Background(), store.RunFinished{Task: c.Task.ID, Attempt: 1, Worker: "w1", State: pleat.StateFailed, Failure: pleat.Failed(pleat.FailOOM, "out of memory at 20 residues")}); err != nil {
+	if err := h.store.FinishRun(context.Background(), store.RunFinished{
+		Task:    c.Task.ID,
+		Attempt: 1,
+		Worker:  "w1",
+		State:   pleat.StateFailed,
+		Failure: pleat.Failed(pleat.FailOOM, "out of memory at 20 residues"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	got := h.results(h.key, j.JobID)
-	if p := got.Prediction; p.JobRunStatus != api.Failed || p.Prediction || p.Error == nil || *p.Error != "out of memory at 20 residues" {
+	if p := got.Prediction; p.JobRunStatus != api.Failed || p.Prediction || p.Error == nil ||
+		*p.Error != "out of memory at 20 residues" {
 		t.Errorf("%+v", p)
 	}
 	v, err := h.client(h.key).Job(context.Background(), j.JobID)
@@ -140,8 +162,12 @@ func TestFailedRun(t *testing.T) {
 func TestVisibility(t *testing.T) {
 	h := newHouse(t)
 	_, ben := h.newUser("ben")
-	private := h.completed(strings.Replace(trp, `"params"`, `"constraints":{"webhooks":{"qna":{"enabled":true,"initial_question":"why?"}}},"params"`, 1)).JobID
-	public := h.completed(strings.Replace(trp, `"params"`, `"isPublic":true,"chatId":"11111111-2222-4333-8444-555555555555","constraints":{"webhooks":{"evolla":{"enabled":false}}},"params"`, 1)).JobID
+	private := h.completed(
+		strings.Replace(trp, `"params"`,
+			`"constraints":{"webhooks":{"qna":{"enabled":true,"initial_question":"why?"}}},"params"`, 1)).JobID
+	public := h.completed(
+		strings.Replace(trp, `"params"`,
+			`"isPublic":true,"chatId":"11111111-2222-4333-8444-555555555555","constraints":{"webhooks":{"evolla":{"enabled":false}}},"params"`, 1)).JobID
 	none := "01234567-89ab-7def-8123-456789abcdef"
 	for _, c := range []struct {
 		who, key, job string
@@ -183,10 +209,12 @@ func TestVisibility(t *testing.T) {
 	if r := h.ask("GET", "/v1/jobs/"+public+"/results", nil); strings.Contains(r.body, "webhooks") {
 		t.Error("the anonymous see webhooks")
 	}
-	if r := h.ask("GET", "/v1/jobs/"+public, nil); strings.Contains(r.body, "webhooks") || strings.Contains(r.body, "11111111") {
+	if r := h.ask("GET", "/v1/jobs/"+public, nil); strings.Contains(r.body, "webhooks") ||
+		strings.Contains(r.body, "11111111") {
 		t.Error("the anonymous see webhooks or the chat")
 	}
-	if r := h.as(h.key, "GET", "/v1/jobs/"+public+"/results", nil); !strings.Contains(r.body, `"webhooks":{"evolla":{"enabled":false}}`) {
+	if r := h.as(h.key, "GET", "/v1/jobs/"+public+"/results", nil); !strings.Contains(r.body,
+		`"webhooks":{"evolla":{"enabled":false}}`) {
 		t.Errorf("the owner does not see webhooks: %s", r.body)
 	}
 	if r := h.as(ben, "GET", "/v1/jobs", nil); strings.Contains(r.body, "Trp-cage") {
@@ -237,7 +265,8 @@ func TestIdempotency(t *testing.T) {
 	ctx := context.Background()
 	first := h.as(h.key, "POST", "/v1/jobs", trp, "Idempotency-Key", "k1")
 	// the same request, its keys in another order
-	same := h.as(h.key, "POST", "/v1/jobs", `{"params":{"seed":"7","modelName":"mini"},"sequences":[{"proteinChain":{"label":"cage","sequence":"DAYAQWLKDGGPSSGRPPPS"}}],"name":"Trp-cage"}`, "Idempotency-Key", "k1")
+	same := h.as(h.key, "POST", "/v1/jobs",
+		`{"params":{"seed":"7","modelName":"mini"},"sequences":[{"proteinChain":{"label":"cage","sequence":"DAYAQWLKDGGPSSGRPPPS"}}],"name":"Trp-cage"}`, "Idempotency-Key", "k1")
 	if first.body != same.body || same.status != 200 {
 		t.Errorf("%d\n%s\n%s", same.status, first.body, same.body)
 	}
@@ -245,7 +274,8 @@ func TestIdempotency(t *testing.T) {
 	if other.status != 409 {
 		t.Errorf("another body: %d", other.status)
 	}
-	if r := h.as(h.key, "POST", "/v1/jobs?from="+h.item(h.key, "x", ""), trp, "Idempotency-Key", "k1"); r.status != 409 {
+	if r := h.as(h.key, "POST", "/v1/jobs?from="+h.item(h.key, "x", ""), trp, "Idempotency-Key",
+		"k1"); r.status != 409 {
 		t.Errorf("another library item: %d", r.status)
 	}
 	if u, err := h.client(h.key).Usage(ctx); err != nil || u.Used != 1 {
@@ -281,7 +311,8 @@ func TestQuota(t *testing.T) {
 		t.Errorf("%v", count)
 	}
 	r := h.as(h.key, "POST", "/v1/jobs", trp)
-	if got := r.message(t); r.status != 429 || got != "Daily quota exceeded. Limit: 5 calls per day. Current: 5 calls." {
+	if got := r.message(t); r.status != 429 ||
+		got != "Daily quota exceeded. Limit: 5 calls per day. Current: 5 calls." {
 		t.Errorf("%d %s", r.status, got)
 	}
 	wait, err := strconv.Atoi(r.header.Get("Retry-After"))
@@ -345,8 +376,10 @@ func TestCancelRerunDelete(t *testing.T) {
 		t.Errorf("cancel twice: %d %s", r.status, r.body)
 	}
 	steps, seed := int64(50), "9"
-	again, err := c.Rerun(ctx, j.JobID, &api.Params{ModelName: "mini", SamplingSteps: &steps, Seed: &seed}, api.RerunOptions{})
-	if err != nil || again.JobID != j.JobID || again.JobRunID == j.JobRunID || again.JobStatus != api.Initialized || len(again.SequencesIDs) != 1 {
+	again, err := c.Rerun(ctx, j.JobID, &api.Params{ModelName: "mini", SamplingSteps: &steps, Seed: &seed},
+		api.RerunOptions{})
+	if err != nil || again.JobID != j.JobID || again.JobRunID == j.JobRunID || again.JobStatus != api.Initialized ||
+		len(again.SequencesIDs) != 1 {
 		t.Fatalf("%+v %v", again, err)
 	}
 	var refused *api.Error
@@ -354,7 +387,8 @@ func TestCancelRerunDelete(t *testing.T) {
 		t.Errorf("run again while it waits: %v", err)
 	}
 	v, err := c.Job(ctx, j.JobID)
-	if err != nil || v.Run.Number != 2 || v.Run.Seed != "9" || len(v.Runs) != 2 || v.Params["samplingSteps"] != 50. || v.Progress.QueuePosition == nil || *v.Progress.QueuePosition != 1 {
+	if err != nil || v.Run.Number != 2 || v.Run.Seed != "9" || len(v.Runs) != 2 || v.Params["samplingSteps"] != 50. ||
+		v.Progress.QueuePosition == nil || *v.Progress.QueuePosition != 1 {
 		t.Errorf("%+v %v", v, err)
 	}
 	h.finish(h.claim())
@@ -431,7 +465,8 @@ func TestWebhookSettings(t *testing.T) {
 		return strings.Replace(trp, `"params"`, `"constraints":{"webhooks":`+hooks+`},"params"`, 1)
 	}
 	// what is inside a destination is kept as given, secrets apart
-	j := h.create(with(`{"openmm":{"enabled":true,"preset":"single_af_go","temp":300,"mine":[1]},"qna":null,"custom_http":{"enabled":false,"target_url":"https://x.example","token_value":"hush"}}`))
+	j := h.create(with(
+		`{"openmm":{"enabled":true,"preset":"single_af_go","temp":300,"mine":[1]},"qna":null,"custom_http":{"enabled":false,"target_url":"https://x.example","token_value":"hush"}}`))
 	got := h.results(h.key, j.JobID)
 	var hooks map[string]map[string]any
 	if err := json.Unmarshal(got.Constraints.Webhooks, &hooks); err != nil {
@@ -441,7 +476,8 @@ func TestWebhookSettings(t *testing.T) {
 		"openmm": {"enabled": true, "preset": "single_af_go", "temp": 300., "mine": []any{1.}}}, hooks); d != "" {
 		t.Error(d)
 	}
-	if r := h.as(h.key, "POST", "/v1/jobs", with(`{"custom_http":{"enabled":true}}`)); r.status != 400 || !strings.Contains(r.message(t), "PUT /v1/webhooks/custom-http-config") {
+	if r := h.as(h.key, "POST", "/v1/jobs", with(`{"custom_http":{"enabled":true}}`)); r.status != 400 ||
+		!strings.Contains(r.message(t), "PUT /v1/webhooks/custom-http-config") {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	if strings.Contains(h.log.String(), "hush") {
@@ -456,13 +492,25 @@ func TestValidate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := api.Validation{Valid: true, Errors: []api.FieldError{}, ModelName: "mini", Params: map[string]any{"seed": "7", "samplingSteps": 400.},
-		Chains: []api.ValidatedItem{{Type: "protein", Chains: []string{"A"}, Residues: 20, Tokens: 20}}, Tokens: 20, MaxTokens: 200, Memory: 1_000_200, Seconds: 11,
-		Remaining: 1000, Confidence: "estimated", Notice: "Short chains only."}
+	want := api.Validation{
+		Valid:      true,
+		Errors:     []api.FieldError{},
+		ModelName:  "mini",
+		Params:     map[string]any{"seed": "7", "samplingSteps": 400.},
+		Chains:     []api.ValidatedItem{{Type: "protein", Chains: []string{"A"}, Residues: 20, Tokens: 20}},
+		Tokens:     20,
+		MaxTokens:  200,
+		Memory:     1_000_200,
+		Seconds:    11,
+		Remaining:  1000,
+		Confidence: "estimated",
+		Notice:     "Short chains only.",
+	}
 	if d := cmp.Diff(want, v); d != "" {
 		t.Error(d)
 	}
-	many, err := c.Validate(ctx, mustJob(t, `{"name":" ","sequences":[{"proteinChain":{"sequence":"ACDEB"}},{"proteinChain":{"sequence":"ACDEF"}},{"proteinChain":{"sequence":"ACD"}},{"rnaSequence":{"sequence":"ACGUA"}}],
+	many, err := c.Validate(ctx,
+		mustJob(t, `{"name":" ","sequences":[{"proteinChain":{"sequence":"ACDEB"}},{"proteinChain":{"sequence":"ACDEF"}},{"proteinChain":{"sequence":"ACD"}},{"rnaSequence":{"sequence":"ACGUA"}}],
 		"params":{"modelName":"mini","samplingSteps":9999},"chatId":"x"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -471,15 +519,18 @@ func TestValidate(t *testing.T) {
 	for _, e := range many.Errors {
 		fields = append(fields, e.Field)
 	}
-	if d := cmp.Diff([]string{"name", "chatId", "sequences[0].proteinChain.sequence", "sequences[3].rnaSequence", "sequences[2].proteinChain.sequence", "params.samplingSteps"}, fields); d != "" || many.Valid {
+	if d := cmp.Diff([]string{"name", "chatId", "sequences[0].proteinChain.sequence", "sequences[3].rnaSequence",
+		"sequences[2].proteinChain.sequence", "params.samplingSteps"}, fields); d != "" || many.Valid {
 		t.Errorf("%s\n%+v", d, many.Errors)
 	}
-	unknown, err := c.Validate(ctx, mustJob(t, `{"name":"x","sequences":[{"proteinChain":{"sequence":"ACDEF"}}],"params":{"modelName":"minni"}}`))
+	unknown, err := c.Validate(ctx,
+		mustJob(t, `{"name":"x","sequences":[{"proteinChain":{"sequence":"ACDEF"}}],"params":{"modelName":"minni"}}`))
 	if err != nil || unknown.Valid || unknown.Errors[0].Field != "params.modelName" {
 		t.Errorf("%+v %v", unknown, err)
 	}
 	// what is too much together is said once, with its own number
-	large, err := c.Validate(ctx, mustJob(t, `{"name":"x","sequences":[{"proteinChain":{"sequence":"`+strings.Repeat("A", 1600)+`","count":2}},{"rnaSequence":{"sequence":"ACGU"}}],"params":{"modelName":"big"}}`))
+	large, err := c.Validate(ctx, mustJob(t, `{"name":"x","sequences":[{"proteinChain":{"sequence":"`+
+		strings.Repeat("A", 1600)+`","count":2}},{"rnaSequence":{"sequence":"ACGU"}}],"params":{"modelName":"big"}}`))
 	if err != nil || len(large.Errors) != 1 || !strings.Contains(large.Errors[0].Message, "the job has 3204 tokens") {
 		t.Errorf("%+v %v", large.Errors, err)
 	}

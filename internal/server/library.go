@@ -19,7 +19,14 @@ const maxMetadata = 32 << 10
 
 // createItem is POST /v1/library/create.
 func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (api.CreatedItem, error) {
-	i := store.LibraryItem{Owner: c.who.User, Name: in.Name, Type: in.Type, FileType: in.FileType, Origin: in.Origin, Parent: in.ParentID}
+	i := store.LibraryItem{
+		Owner:    c.who.User,
+		Name:     in.Name,
+		Type:     in.Type,
+		FileType: in.FileType,
+		Origin:   in.Origin,
+		Parent:   in.ParentID,
+	}
 	if i.Type == "" {
 		i.Type = "file"
 	}
@@ -101,8 +108,16 @@ func page(r *http.Request) (limit int, before string, err error) {
 }
 
 func libraryRow(i *store.LibraryItem) api.LibraryRow {
-	return api.LibraryRow{ID: i.ID, Name: i.Name, Type: i.Type, FileType: i.FileType, Origin: i.Origin, ParentID: text(i.Parent),
-		CreatedAt: api.At(i.Created), UpdatedAt: api.At(i.Updated)}
+	return api.LibraryRow{
+		ID:        i.ID,
+		Name:      i.Name,
+		Type:      i.Type,
+		FileType:  i.FileType,
+		Origin:    i.Origin,
+		ParentID:  text(i.Parent),
+		CreatedAt: api.At(i.Created),
+		UpdatedAt: api.At(i.Updated),
+	}
 }
 
 // item reads the item that the path names, if it is the caller's.
@@ -138,7 +153,13 @@ func (s *Server) viewItem(ctx context.Context, c *call) (api.LibraryItem, error)
 }
 
 func libraryFile(f *store.LibraryFile) api.LibraryFile {
-	return api.LibraryFile{FileName: f.Name, ContentType: f.ContentType, Bytes: f.Bytes, SHA256: f.SHA256, CreatedAt: api.At(f.Created)}
+	return api.LibraryFile{
+		FileName:    f.Name,
+		ContentType: f.ContentType,
+		Bytes:       f.Bytes,
+		SHA256:      f.SHA256,
+		CreatedAt:   api.At(f.Created),
+	}
 }
 
 // deleteItem is DELETE /v1/library/{id}.
@@ -153,11 +174,12 @@ func (s *Server) deleteItem(ctx context.Context, c *call) (api.DeletedItem, erro
 // fileLabel is what the key that signs links to library files is derived for.
 const fileLabel = "library file"
 
-// fileLink makes the address under which a library file can be read without a credential, for a day at most. It dies with
-// the file, and when another takes its place.
+// fileLink makes the address under which a library file can be read without a credential, for a day at most. It dies
+// with the file, and when another takes its place.
 func (s *Server) fileLink(item string, f *store.LibraryFile) string {
 	until := strconv.FormatInt(s.clock().Add(s.cfg.LinkFor).Unix(), 10)
-	return s.cfg.PublicURL + "/v1/files/" + item + "/" + url.PathEscape(f.Name) + "?e=" + until + "&s=" + s.ring.Sign(fileLabel, item, f.Name, f.SHA256, until)
+	return s.cfg.PublicURL + "/v1/files/" + item + "/" + url.PathEscape(f.Name) + "?e=" + until + "&s=" +
+		s.ring.Sign(fileLabel, item, f.Name, f.SHA256, until)
 }
 
 // libraryFileURL is GET /v1/library/file/{id}/{name}.
@@ -206,8 +228,16 @@ func (s *Server) libraryFileGet(ctx context.Context, c *call) error {
 		return pleat.ErrUnauthorized
 	}
 	if s.clock().Unix() >= end {
-		return pleat.Errorf(pleat.CodeUnauthorized, "This link has ended; GET /v1/library/file/%s/… makes a new one", id)
+		return pleat.Errorf(pleat.CodeUnauthorized, "This link has ended; GET /v1/library/file/%s/… makes a new one",
+			id)
 	}
 	c.w.Header().Set("Cache-Control", "private, max-age=300, must-revalidate")
-	return s.file(ctx, c, &pleat.Artifact{ID: pleat.ArtifactID(i.ID), ContentType: f.ContentType, Bytes: f.Bytes, SHA256: f.SHA256, Key: f.Key, CreatedAt: f.Created}, f.Name)
+	return s.file(ctx, c, &pleat.Artifact{
+		ID:          pleat.ArtifactID(i.ID),
+		ContentType: f.ContentType,
+		Bytes:       f.Bytes,
+		SHA256:      f.SHA256,
+		Key:         f.Key,
+		CreatedAt:   f.Created,
+	}, f.Name)
 }

@@ -48,7 +48,8 @@ func (s *Server) middleware(m *http.ServeMux) http.Handler {
 // panicked answers 500 after a panic; if part of the response is sent already, it breaks the connection.
 func (s *Server) panicked(c *call, p any) {
 	if p != http.ErrAbortHandler {
-		s.log.Error("a handler panicked", "request", c.id, "route", c.route(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		s.log.Error("a handler panicked", "request", c.id, "route", c.route(), "panic", fmt.Sprint(p), "stack",
+			string(debug.Stack()))
 	}
 	if c.w.wrote {
 		s.logRequest(c, 0)
@@ -64,7 +65,8 @@ const noRoute = "none"
 func noRouteMatches(w *answer, status int) {
 	if status == http.StatusMethodNotAllowed {
 		allow := w.Header().Get("Allow")
-		writeError(w, status, fmt.Sprintf("%s is not a method of this path; it takes %s", pleat.Clip(w.c.r.Method), allow))
+		writeError(w, status, fmt.Sprintf("%s is not a method of this path; it takes %s", pleat.Clip(w.c.r.Method),
+			allow))
 		return
 	}
 	writeError(w, status, notFoundMessage)
@@ -96,7 +98,8 @@ func requestID(r *http.Request) string {
 	ok := id != "" && len(id) <= 64
 	for i := 0; ok && i < len(id); i++ {
 		ch := id[i]
-		ok = ch >= '0' && ch <= '9' || ch >= 'a' && ch <= 'z' || ch >= 'A' && ch <= 'Z' || ch == '-' || ch == '_' || ch == '.'
+		ok = ch >= '0' && ch <= '9' || ch >= 'a' && ch <= 'z' || ch >= 'A' && ch <= 'Z' || ch == '-' || ch == '_' ||
+			ch == '.'
 	}
 	if ok {
 		return id
@@ -114,8 +117,8 @@ func remote(r *http.Request) string {
 	return host
 }
 
-// limiter bounds the requests per second of each caller. It keeps two generations of callers and drops the older when the
-// newer is full, so that made-up callers cannot make it grow. A nil limiter allows everything.
+// limiter bounds the requests per second of each caller. It keeps two generations of callers and drops the older when
+// the newer is full, so that made-up callers cannot make it grow. A nil limiter allows everything.
 type limiter struct {
 	mu       sync.Mutex
 	rate     rate.Limit

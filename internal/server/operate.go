@@ -53,7 +53,8 @@ func (s *Server) ready(ctx context.Context, _ *call) (Status, error) {
 	return Status{"ready", pleat.Version}, nil
 }
 
-// probe writes to the artifact store and remembers the result for probeEvery, so that requests cannot wear out the disk.
+// probe writes to the artifact store and remembers the result for probeEvery, so that requests cannot wear out the
+// disk.
 type probe struct {
 	mu  sync.Mutex
 	at  time.Time

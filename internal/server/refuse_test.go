@@ -79,7 +79,8 @@ func TestRefusals(t *testing.T) {
 		{"unknown parameter", "POST", "/v1/jobs", job(protein, `{"model":"mini"}`, ""), good},
 		{"duplicate key", "POST", "/v1/jobs", `{"name":"a","name":"b"}`, good},
 		{"two documents", "POST", "/v1/jobs", trp + trp, good},
-		{"two keys in an item", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"A"},"ligandSequence":{"sequence":"C"}}`, mini, ""), good},
+		{"two keys in an item", "POST", "/v1/jobs",
+			job(`{"proteinChain":{"sequence":"A"},"ligandSequence":{"sequence":"C"}}`, mini, ""), good},
 		{"no key in an item", "POST", "/v1/jobs", job(`{}`, mini, ""), good},
 		{"item is null", "POST", "/v1/jobs", job(`null`, mini, ""), good},
 		{"no sequences", "POST", "/v1/jobs", `{"name":"x","params":` + mini + `}`, good},
@@ -91,25 +92,33 @@ func TestRefusals(t *testing.T) {
 		{"letter beyond ASCII", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDÉF"}}`, mini, ""), good},
 		{"unknown residue", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACXEF"}}`, mini, ""), good},
 		{"T in RNA", "POST", "/v1/jobs", job(`{"rnaSequence":{"sequence":"ACGT"}}`, big, ""), good},
-		{"100,000 residues", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"`+strings.Repeat("A", 100_000)+`"}}`, mini, ""), good},
-		{"too long for the model", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"`+strings.Repeat("A", 201)+`"}}`, mini, ""), good},
+		{"100,000 residues", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"`+strings.Repeat("A", 100_000)+`"}}`,
+			mini, ""), good},
+		{"too long for the model", "POST", "/v1/jobs",
+			job(`{"proteinChain":{"sequence":"`+strings.Repeat("A", 201)+`"}}`, mini, ""), good},
 		{"too short for the model", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"AAAA"}}`, mini, ""), good},
-		{"too many tokens", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","count":500}},{"proteinChain":{"sequence":"`+strings.Repeat("A", 1000)+`"}}`, big, ""), good},
+		{"too many tokens", "POST", "/v1/jobs",
+			job(`{"proteinChain":{"sequence":"ACDEF","count":500}},{"proteinChain":{"sequence":"`+
+				strings.Repeat("A", 1000)+`"}}`, big, ""), good},
 		{"10,000 items", "POST", "/v1/jobs", job(strings.Repeat(protein+",", 9999)+protein, mini, ""), good},
 		{"257 items", "POST", "/v1/jobs", job(strings.Repeat(protein+",", 256)+protein, mini, ""), good},
 		{"50 MB body", "POST", "/v1/jobs", &zeros{50 << 20}, good},
 		{"body over the bound", "POST", "/v1/jobs", strings.Repeat(" ", 10_000_001), good},
 		{"small body over its bound", "POST", "/v1/keys", strings.Repeat(" ", 65<<10), good},
 		{"deep nesting", "POST", "/v1/jobs", `{"constraints":{"webhooks":` + strings.Repeat(`{"a":`, 50_000), good},
-		{"deep webhooks", "POST", "/v1/jobs", job(protein, mini, `,"constraints":{"webhooks":{"qna":{"enabled":true,"x":`+strings.Repeat("[", 30)+strings.Repeat("]", 30)+`}}}`), good},
+		{"deep webhooks", "POST", "/v1/jobs",
+			job(protein, mini, `,"constraints":{"webhooks":{"qna":{"enabled":true,"x":`+strings.Repeat("[", 30)+
+				strings.Repeat("]", 30)+`}}}`), good},
 		{"invalid UTF-8", "POST", "/v1/jobs", "{\"name\":\"a\xff\"}", good},
 		{"half a surrogate", "POST", "/v1/jobs", `{"name":"\ud800"}`, good},
 		{"no params", "POST", "/v1/jobs", `{"name":"x","sequences":[` + protein + `]}`, good},
 		{"no model", "POST", "/v1/jobs", job(protein, `{}`, ""), good},
 		{"unknown model", "POST", "/v1/jobs", job(protein, `{"modelName":"minni"}`, ""), good},
 		{"known model that is not here", "POST", "/v1/jobs", job(protein, `{"modelName":"boltz-2"}`, ""), good},
-		{"parameter the model lacks", "POST", "/v1/jobs", job(protein, `{"modelName":"mini","recyclingSteps":3}`, ""), good},
-		{"parameter out of range", "POST", "/v1/jobs", job(protein, `{"modelName":"mini","samplingSteps":0}`, ""), good},
+		{"parameter the model lacks", "POST", "/v1/jobs", job(protein, `{"modelName":"mini","recyclingSteps":3}`, ""),
+			good},
+		{"parameter out of range", "POST", "/v1/jobs", job(protein, `{"modelName":"mini","samplingSteps":0}`, ""),
+			good},
 		{"fraction of a step", "POST", "/v1/jobs", job(protein, `{"modelName":"mini","samplingSteps":1.5}`, ""), good},
 		{"seed is a number", "POST", "/v1/jobs", job(protein, `{"modelName":"mini","seed":7}`, ""), good},
 		{"seed is no number", "POST", "/v1/jobs", job(protein, `{"modelName":"mini","seed":"x"}`, ""), good},
@@ -117,30 +126,46 @@ func TestRefusals(t *testing.T) {
 		{"count is 0", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","count":0}}`, mini, ""), good},
 		{"count is -1", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","count":-1}}`, mini, ""), good},
 		{"count is text", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","count":"2"}}`, mini, ""), good},
-		{"chain_id twice", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","chain_id":"A"}},{"proteinChain":{"sequence":"ACDEF","chain_id":"A"}}`, mini, ""), good},
-		{"chain_id too long", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","chain_id":"ABCDE"}}`, mini, ""), good},
+		{"chain_id twice", "POST", "/v1/jobs",
+			job(`{"proteinChain":{"sequence":"ACDEF","chain_id":"A"}},{"proteinChain":{"sequence":"ACDEF","chain_id":"A"}}`, mini, ""), good},
+		{"chain_id too long", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","chain_id":"ABCDE"}}`, mini,
+			""), good},
 		{"ligand the model lacks", "POST", "/v1/jobs", job(`{"ligandSequence":{"sequence":"CCO"}}`, mini, ""), good},
-		{"bad CCD code", "POST", "/v1/jobs", job(`{"ligandSequence":{"sequence":"not-a-code","is_ccd":true}}`, big, ""), good},
-		{"bad property", "POST", "/v1/jobs", job(`{"ligandSequence":{"sequence":"CCO","property_type":"taste"}}`, big, ""), good},
-		{"affinity of a protein", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","property_type":"affinity"}}`, big, ""), good},
-		{"modification past the end", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","modifications":[{"res_idx":6,"ccd":"SEP"}]}}`, big, ""), good},
-		{"sourceSequenceId is no UUID", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF"},"sourceSequenceId":"x"}`, mini, ""), good},
+		{"bad CCD code", "POST", "/v1/jobs", job(`{"ligandSequence":{"sequence":"not-a-code","is_ccd":true}}`, big, ""),
+			good},
+		{"bad property", "POST", "/v1/jobs", job(`{"ligandSequence":{"sequence":"CCO","property_type":"taste"}}`, big,
+			""), good},
+		{"affinity of a protein", "POST", "/v1/jobs",
+			job(`{"proteinChain":{"sequence":"ACDEF","property_type":"affinity"}}`, big, ""), good},
+		{"modification past the end", "POST", "/v1/jobs",
+			job(`{"proteinChain":{"sequence":"ACDEF","modifications":[{"res_idx":6,"ccd":"SEP"}]}}`, big, ""), good},
+		{"sourceSequenceId is no UUID", "POST", "/v1/jobs",
+			job(`{"proteinChain":{"sequence":"ACDEF"},"sourceSequenceId":"x"}`, mini, ""), good},
 		{"chatId is no UUID", "POST", "/v1/jobs", job(protein, mini, `,"chatId":"x"`), good},
 		{"from is no UUID", "POST", "/v1/jobs?from=x", trp, good},
-		{"Idempotency-Key is too long", "POST", "/v1/jobs", trp, append(good, "Idempotency-Key", strings.Repeat("k", 256))},
-		{"constraints on a model without", "POST", "/v1/jobs", job(protein, mini, `,"constraints":{"contact":[{"chainA":"A","res_idxA":1,"chainB":"A","res_idxB":2}]}`), good},
-		{"pocket names nothing", "POST", "/v1/jobs", con(`{"pocket":[{"binder":{"chain_id":"Z"},"contacts":[{"chain_id":"A","res_idx":1}]}]}`), good},
+		{"Idempotency-Key is too long", "POST", "/v1/jobs", trp,
+			append(good, "Idempotency-Key", strings.Repeat("k", 256))},
+		{"constraints on a model without", "POST", "/v1/jobs",
+			job(protein, mini, `,"constraints":{"contact":[{"chainA":"A","res_idxA":1,"chainB":"A","res_idxB":2}]}`),
+			good},
+		{"pocket names nothing", "POST", "/v1/jobs",
+			con(`{"pocket":[{"binder":{"chain_id":"Z"},"contacts":[{"chain_id":"A","res_idx":1}]}]}`), good},
 		{"pocket without contacts", "POST", "/v1/jobs", con(`{"pocket":[{"binder":{"chain_id":"A"}}]}`), good},
-		{"contact past the end", "POST", "/v1/jobs", con(`{"contact":[{"chainA":"A","res_idxA":1,"chainB":"A","res_idxB":6}]}`), good},
-		{"contact at no distance", "POST", "/v1/jobs", con(`{"contact":[{"chainA":"A","res_idxA":1,"chainB":"A","res_idxB":2,"distance":-1}]}`), good},
-		{"bond without an atom", "POST", "/v1/jobs", con(`{"bond":[{"atom1":{"chain_id":"A","res_idx":1},"atom2":{"chain_id":"A","res_idx":2,"atom_name":"CA"}}]}`), good},
+		{"contact past the end", "POST", "/v1/jobs",
+			con(`{"contact":[{"chainA":"A","res_idxA":1,"chainB":"A","res_idxB":6}]}`), good},
+		{"contact at no distance", "POST", "/v1/jobs",
+			con(`{"contact":[{"chainA":"A","res_idxA":1,"chainB":"A","res_idxB":2,"distance":-1}]}`), good},
+		{"bond without an atom", "POST", "/v1/jobs",
+			con(`{"bond":[{"atom1":{"chain_id":"A","res_idx":1},"atom2":{"chain_id":"A","res_idx":2,"atom_name":"CA"}}]}`), good},
 		{"unknown constraint", "POST", "/v1/jobs", con(`{"pockets":[]}`), good},
 		{"unknown destination", "POST", "/v1/jobs", con(`{"webhooks":{"qnaa":{"enabled":true}}}`), good},
-		{"destination twice", "POST", "/v1/jobs", con(`{"webhooks":{"qna":{"enabled":true},"evolla":{"enabled":true}}}`), good},
+		{"destination twice", "POST", "/v1/jobs",
+			con(`{"webhooks":{"qna":{"enabled":true},"evolla":{"enabled":true}}}`), good},
 		{"webhooks is an array", "POST", "/v1/jobs", con(`{"webhooks":[]}`), good},
 		{"enabled is text", "POST", "/v1/jobs", con(`{"webhooks":{"qna":{"enabled":"yes"}}}`), good},
 		{"custom endpoint not set up", "POST", "/v1/jobs", con(`{"webhooks":{"custom_http":{"enabled":true}}}`), good},
-		{"webhooks too large", "POST", "/v1/jobs", con(`{"webhooks":{"qna":{"enabled":true,"x":"` + strings.Repeat("y", 70_000) + `"}}}`), good},
+		{"webhooks too large", "POST", "/v1/jobs",
+			con(`{"webhooks":{"qna":{"enabled":true,"x":"` + strings.Repeat("y", 70_000) + `"}}}`), good},
 		{"id is no UUID", "GET", "/v1/jobs/1/results", nil, good},
 		{"id is no UUID, anonymous", "GET", "/v1/jobs/1/results", nil, nil},
 		{"id is no UUID, to cancel", "POST", "/v1/jobs/1/cancel", nil, good},
@@ -156,7 +181,8 @@ func TestRefusals(t *testing.T) {
 		{"cancel what has ended", "POST", "/v1/jobs/" + id + "/cancel", nil, good},
 		{"run again what waits", "POST", "/v1/jobs/" + waiting + "/runs", nil, good},
 		{"run again on an unknown model", "POST", "/v1/jobs/" + id + "/runs", `{"params":{"modelName":"minni"}}`, good},
-		{"run again on a model of another form", "POST", "/v1/jobs/" + pair + "/runs", `{"params":{"modelName":"big"}}`, good},
+		{"run again on a model of another form", "POST", "/v1/jobs/" + pair + "/runs", `{"params":{"modelName":"big"}}`,
+			good},
 		{"archive of what waits", "GET", "/v1/jobs/" + waiting + "/archive.zip", nil, good},
 		{"bad Last-Event-ID", "GET", "/v1/jobs/" + id + "/events", nil, append(good, "Last-Event-ID", "x")},
 		{"no such artifact", "GET", "/v1/artifacts/01234567-89ab-7def-8123-456789abcdef/x.cif", nil, nil},
@@ -194,7 +220,8 @@ func TestOurFaults(t *testing.T) {
 	h := newHouse(t)
 	id := h.completed(trp).JobID
 	link := h.results(h.key, id).Artifacts[0].URL
-	if err := h.blobs.Delete(context.Background(), "runs/"+h.results(h.key, id).JobRunID+"/1/structure.cif"); err != nil {
+	if err := h.blobs.Delete(context.Background(), "runs/"+h.results(h.key, id).JobRunID+
+		"/1/structure.cif"); err != nil {
 		t.Fatal(err)
 	}
 	if r := h.ask("GET", link, nil); r.status != 503 || r.message(t) != "the file cannot be read now; try again" {
@@ -223,8 +250,12 @@ func TestOurFaults(t *testing.T) {
 func TestPanic(t *testing.T) {
 	h := newHouse(t)
 	h.http.Config.Handler = nil
-	bad, err := server.New(server.Config{PublicURL: h.http.URL}, server.Deps{Store: h.store, Blobs: h.blobs, Ring: newRing(t),
-		UI: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") })})
+	bad, err := server.New(server.Config{PublicURL: h.http.URL}, server.Deps{
+		Store: h.store,
+		Blobs: h.blobs,
+		Ring:  newRing(t),
+		UI:    http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") }),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +313,8 @@ func TestReady(t *testing.T) {
 		s.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
 		return w.Code, w.Body.String()
 	}
-	if code, body := ask(server.Deps{Store: empty, Blobs: h.blobs}); code != 503 || !strings.Contains(body, "pleat migrate") {
+	if code, body := ask(server.Deps{Store: empty, Blobs: h.blobs}); code != 503 ||
+		!strings.Contains(body, "pleat migrate") {
 		t.Errorf("not migrated: %d %s", code, body)
 	}
 	if code, body := ask(server.Deps{Store: h.store, Blobs: files}); code != 200 {
@@ -291,7 +323,8 @@ func TestReady(t *testing.T) {
 	if err := files.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code, body := ask(server.Deps{Store: h.store, Blobs: files}); code != 503 || body != `{"message":"not ready: files cannot be written"}`+"\n" {
+	if code, body := ask(server.Deps{Store: h.store, Blobs: files}); code != 503 ||
+		body != `{"message":"not ready: files cannot be written"}`+"\n" {
 		t.Errorf("files: %d %s", code, body)
 	}
 }

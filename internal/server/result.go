@@ -11,8 +11,8 @@ import (
 	"pleat/internal/store"
 )
 
-// results is GET /v1/jobs/{id}/results. Every request asks the database who may read the job and which version it has; the
-// bytes of a finished run are cached, because only a new version or the hour changes them.
+// results is GET /v1/jobs/{id}/results. Every request asks the database who may read the job and which version it has;
+// the bytes of a finished run are cached, because only a new version or the hour changes them.
 func (s *Server) results(ctx context.Context, c *call) error {
 	head, err := s.readableJob(ctx, c)
 	if err != nil {
@@ -135,8 +135,8 @@ func predictionOut(v *store.View, id pleat.SequenceID, links []string) api.Predi
 	return out
 }
 
-// artifactLink returns the link to an artifact of a kind, nil if there is none: the sequence's own rather than the whole
-// run's, a PNG rather than another format, because every client can show it.
+// artifactLink returns the link to an artifact of a kind, nil if there is none: the sequence's own rather than the
+// whole run's, a PNG rather than another format, because every client can show it.
 func artifactLink(all []pleat.Artifact, links []string, kind pleat.ArtifactKind, id pleat.SequenceID) *string {
 	best, score := -1, 0
 	for i := range all {

@@ -1,9 +1,9 @@
 // Package server is the HTTP interface of the service: it reads requests, calls the store, and writes the types of api.
 //
 // It owns routes, credentials, signed links and event streams. It must not execute work, hold state that another node
-// would need, or know SQL: two servers on one database are one service. Decisions about new runs are in package submit.
-// api.Decode reads requests, so that every error message is the service's own; package openapi makes the OpenAPI document
-// from the same types.
+// would need, or know SQL: two servers on one database are one service. Decisions about new runs are in package
+// submit. api.Decode reads requests, so that every error message is the service's own; package openapi makes the
+// OpenAPI document from the same types.
 //
 //	server.go            Config, New, Serve
 //	routes.go            what a route is; the mux
@@ -18,7 +18,6 @@
 //	create.go            POST /v1/jobs and runs
 //	validate.go          POST /v1/jobs/validate
 //	exchange.go          import and export of other programs' files
-//	align.go             alignments of a library item that a job uses
 //	job.go               lists, one job, cancel, visibility, deletion
 //	result.go            results and their cache
 //	artifact.go          signed links and files
@@ -60,17 +59,18 @@ import (
 // Config configures a server. The zero value of every field but PublicURL is a usable default.
 type Config struct {
 	// such as https://fold.example.org; links start with it, never with the Host header
-	PublicURL    string
-	Hosts        []string // further host names under which browsers may use their cookie, besides PublicURL's and loopback
-	Quota        int      // job creations per user and day (UTC), unless the user has an own quota; 0: 30
-	MaxBody      int64    // bytes of a large request body; 0: 10 MB
-	CacheBytes   int64    // of the cache of encoded results; 0: 16 MiB, negative: no cache
-	Streams      int      // open event streams per caller; 0: 32
-	Rate         float64  // requests per second and caller; 0: unlimited
-	Burst        int      // requests that may come at once; 0: twice Rate
-	MetricsToken string   // bearer token that /metrics demands; empty: it is open
-	IngestSecret string   // secret that POST /v1/webhooks/events/ingest demands; empty: it refuses every request
-	FetchPDB     bool     // whether workflows may name an entry of the Protein Data Bank, which a worker fetches
+	PublicURL string
+	// further host names under which browsers may use their cookie, besides PublicURL's and loopback
+	Hosts        []string
+	Quota        int     // job creations per user and day (UTC), unless the user has an own quota; 0: 30
+	MaxBody      int64   // bytes of a large request body; 0: 10 MB
+	CacheBytes   int64   // of the cache of encoded results; 0: 16 MiB, negative: no cache
+	Streams      int     // open event streams per caller; 0: 32
+	Rate         float64 // requests per second and caller; 0: unlimited
+	Burst        int     // requests that may come at once; 0: twice Rate
+	MetricsToken string  // bearer token that /metrics demands; empty: it is open
+	IngestSecret string  // secret that POST /v1/webhooks/events/ingest demands; empty: it refuses every request
+	FetchPDB     bool    // whether workflows may name an entry of the Protein Data Bank, which a worker fetches
 	// whether workflows may name a UniProt accession, whose predicted structure a worker fetches
 	FetchUniProt bool
 	LibraryQuota int64         // bytes that a user's library may hold; 0: 1 GiB
@@ -161,6 +161,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s.resolver = &submit.Resolver{
 		Store:        s.store,
+		Blobs:        s.blobs,
 		Guard:        s.guard,
 		Ring:         s.ring,
 		FetchPDB:     cfg.FetchPDB,
@@ -212,8 +213,8 @@ func defaults(cfg *Config) {
 // Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Serve serves requests of a listener until ctx ends, then waits up to 10 s for those in progress. It returns nil after an
-// orderly shutdown.
+// Serve serves requests of a listener until ctx ends, then waits up to 10 s for those in progress. It returns nil
+// after an orderly shutdown.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler: s.handler,

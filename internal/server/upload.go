@@ -5,127 +5,28 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"path"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"pleat"
 	"pleat/api"
 	"pleat/internal/blob"
-	"pleat/internal/msa"
 	"pleat/internal/store"
-	"pleat/internal/structure"
+	"pleat/internal/submit"
 )
 
 // Bounds of an upload.
 const (
-	maxFile        = 64 << 20 // bytes of one file
-	maxUploadFiles = 16       // files of one request
-	maxFileName    = 128      // characters of a file's name
-	uploadChecks   = 2        // files whose contents are looked at together, on this node
+	maxUploadFiles = 16 // files of one request
+	uploadChecks   = 2  // files whose contents are checked at the same time, on this node
 )
 
-// fileKind is a kind of file that the library takes: how its names end, and what its contents must be.
-type fileKind struct {
-	content string
-	check   func(r io.Reader) error
-}
-
-// fileLimits bound a structure that a stranger sends.
-var fileLimits = structure.Limits{Bytes: maxFile, Atoms: 500_000, Residues: 200_000}
-
-var fileKinds = map[string]fileKind{
-	".pdb":   {"chemical/x-pdb", isPDB},
-	".ent":   {"chemical/x-pdb", isPDB},
-	".cif":   {"chemical/x-mmcif", isCIF},
-	".mmcif": {"chemical/x-mmcif", isCIF},
-	".json":  {"application/json", isJSON},
-	".fasta": {"text/x-fasta", isFASTA},
-	".fa":    {"text/x-fasta", isFASTA},
-	".faa":   {"text/x-fasta", isFASTA},
-	".a3m":   {"text/x-a3m", msa.Check},
-}
-
-const fileEndings = ".pdb, .ent, .cif, .mmcif, .json, .fasta, .fa, .faa and .a3m"
-
-func isPDB(r io.Reader) error {
-	_, err := structure.ReadPDB(r, fileLimits)
-	return err
-}
-
-func isCIF(r io.Reader) error {
-	_, err := structure.ReadCIF(r, fileLimits)
-	return err
-}
-
-func isFASTA(r io.Reader) error {
-	_, err := structure.ReadFASTA(r, fileLimits)
-	return err
-}
-
-// isJSON reads to the end of one document, and to the end of the file.
-func isJSON(r io.Reader) error {
-	d := json.NewDecoder(r)
-	for depth := 0; ; {
-		t, err := d.Token()
-		if err != nil {
-			return notJSON(d, err)
-		}
-		if _, nested := t.(json.Delim); depth == 0 && !nested {
-			return errors.New("it holds neither an object nor an array")
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			if depth++; depth > api.MaxDepth {
-				return fmt.Errorf("it is nested more than %d levels deep", api.MaxDepth)
-			}
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth == 0 {
-			break
-		}
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("it goes on after its JSON document, at byte %d", d.InputOffset())
-	}
-	return nil
-}
-
-func notJSON(d *json.Decoder, err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("it is not JSON: it ends too early, after byte %d", d.InputOffset())
-	}
-	return fmt.Errorf("it is not JSON, at byte %d", d.InputOffset())
-}
-
-// fileName checks the name of an uploaded file and finds its kind.
-func fileName(name string) (fileKind, error) {
-	switch n := utf8.RuneCountInString(name); {
-	case name == "":
-		return fileKind{}, pleat.Invalidf("files: a file has no name; send it with a filename that ends in one of %s", fileEndings)
-	case !utf8.ValidString(name) || n > maxFileName:
-		return fileKind{}, pleat.Invalidf("files: a file's name has %d characters; at most %d are taken", n, maxFileName)
-	case name[0] == '.' || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '/' || r == '\\' || r == utf8.RuneError }):
-		return fileKind{}, pleat.Invalidf("files: the name %q is not a plain file name", pleat.Clip(name))
-	}
-	kind, ok := fileKinds[strings.ToLower(path.Ext(name))]
-	if !ok {
-		return fileKind{}, pleat.Invalidf("files: %q is of no known type; names may end in %s", pleat.Clip(name), fileEndings)
-	}
-	return kind, nil
-}
-
-// uploadFiles is POST /v1/library/{id}/upload-files. Files are streamed to the artifact store, then looked at; those before
-// one that is refused stay.
+// uploadFiles is POST /v1/library/{id}/upload-files. It streams each file to the artifact store and then checks it. If
+// one is refused, those before it stay.
 func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 	i, err := s.item(ctx, c)
 	if err != nil {
@@ -136,10 +37,12 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 	}
 	kind := c.r.Header.Get("Content-Type")
 	if media, _, err := mime.ParseMediaType(kind); err != nil || media != "multipart/form-data" {
-		return pleat.Errorf(pleat.CodeNotJSON, "the Content-Type is %q; it must be multipart/form-data with the files in the field files", pleat.Clip(kind))
+		return pleat.Errorf(pleat.CodeNotJSON,
+			"the Content-Type is %q; it must be multipart/form-data with the files in the field files",
+			pleat.Clip(kind))
 	}
-	c.uploading()
-	const most = maxFile + 1<<20
+	c.allowLongUpload()
+	const most = submit.MaxFile + 1<<20
 	if c.r.ContentLength > most*maxUploadFiles {
 		c.drain(c.r.Body)
 		return tooLarge(most * maxUploadFiles)
@@ -156,12 +59,13 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 			break
 		}
 		if err != nil {
-			return pleat.Invalidf("the request body is not whole multipart/form-data: it breaks after %d files", len(out.Files))
+			return pleat.Invalidf("the request body is not whole multipart/form-data: it breaks after %d files",
+				len(out.Files))
 		}
 		if len(out.Files) == maxUploadFiles {
 			return pleat.Invalidf("files has more than %d files", maxUploadFiles)
 		}
-		f, err := s.takeFile(ctx, c.who.User, i.ID, p)
+		f, err := s.storePart(ctx, c.who.User, i.ID, p)
 		if err != nil {
 			c.drain(c.r.Body)
 			return err
@@ -174,51 +78,65 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 	return c.json(out)
 }
 
-// uploading gives a connection the time that the largest upload may take.
-func (c *call) uploading() {
+// allowLongUpload sets the connection's deadlines for the largest upload.
+func (c *call) allowLongUpload() {
 	const longest = 15 * time.Minute
 	rc := http.NewResponseController(c.w)
 	_ = rc.SetReadDeadline(time.Now().Add(longest))
 	_ = rc.SetWriteDeadline(time.Now().Add(longest + time.Minute))
 }
 
-// takeFile stores one part of an upload.
-func (s *Server) takeFile(ctx context.Context, owner pleat.UserID, item string, p *multipart.Part) (store.LibraryFile, error) {
+// storePart stores one part of an upload.
+func (s *Server) storePart(ctx context.Context, owner pleat.UserID, item string, p *multipart.Part) (store.LibraryFile,
+	error) {
 	if p.FormName() != "files" {
-		return store.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files are in the field files", pleat.Clip(p.FormName()))
+		return store.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files are in the field files",
+			pleat.Clip(p.FormName()))
 	}
 	name := p.FileName()
-	kind, err := fileName(name)
+	kind, err := submit.KindOfFile(name)
 	if err != nil {
 		return store.LibraryFile{}, err
 	}
-	return s.storeFile(ctx, owner, item, name, kind, p)
+	return s.storeFile(ctx, newFile{owner, item, name, kind}, p)
 }
 
-// storeFile streams a file into the artifact store, looks at it, and names it in the library. What is refused is removed
-// again; what a crash leaves behind goes with the sweep.
-func (s *Server) storeFile(ctx context.Context, owner pleat.UserID, item, name string, kind fileKind, r io.Reader) (store.LibraryFile, error) {
+// newFile describes a file to add to a library.
+type newFile struct {
+	owner pleat.UserID
+	item  string
+	name  string
+	kind  submit.FileKind
+}
+
+// storeFile streams a file to the artifact store, checks it and adds it to its library item. A file that is refused is
+// removed; garbage collection removes what a crash leaves behind.
+func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.LibraryFile, error) {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
-	f := store.LibraryFile{Name: name, ContentType: kind.content, Key: "library/" + item + "/" + hex.EncodeToString(b[:])}
-	info, err := s.blobs.Put(ctx, f.Key, io.LimitReader(r, maxFile+1))
+	f := store.LibraryFile{
+		Name:        n.name,
+		ContentType: n.kind.ContentType,
+		Key:         "library/" + n.item + "/" + hex.EncodeToString(b[:]),
+	}
+	info, err := s.blobs.Put(ctx, f.Key, io.LimitReader(r, submit.MaxFile+1))
 	if err == nil {
 		f.Bytes, f.SHA256, f.Created = info.Bytes, info.SHA256, s.store.Now()
-		err = s.checkFile(ctx, &f, kind)
+		err = s.checkFile(ctx, &f, n.kind)
 	} else {
-		err = putRefusal(err)
+		err = storageError(err)
 	}
 	if err == nil {
-		err = s.store.AddFile(ctx, owner, item, f, s.cfg.LibraryQuota)
+		err = s.store.AddFile(ctx, n.owner, n.item, f, s.cfg.LibraryQuota)
 	}
 	if err != nil {
-		_ = s.blobs.Delete(context.WithoutCancel(ctx), f.Key) // the sweep would find it too
+		_ = s.blobs.Delete(context.WithoutCancel(ctx), f.Key) // garbage collection would find it, too
 	}
 	return f, err
 }
 
-// putRefusal says why a file could not be stored.
-func putRefusal(err error) error {
+// storageError converts an error of the artifact store, or of the body it read, to one for the caller.
+func storageError(err error) error {
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
@@ -226,23 +144,21 @@ func putRefusal(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return pleat.Invalidf("the request body ended in the middle of a file")
 	case errors.Is(err, blob.ErrFull):
-		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "there is no room for the file now; try again later", Err: err}
+		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "there is no room for the file now; try again later",
+			Err: err}
 	}
 	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be stored now; try again", Err: err}
 }
 
-// checkFile reads a stored file as what its name says it is.
-func (s *Server) checkFile(ctx context.Context, f *store.LibraryFile, kind fileKind) error {
+// checkFile checks that a stored file is what its name says.
+func (s *Server) checkFile(ctx context.Context, f *store.LibraryFile, kind submit.FileKind) error {
 	switch {
-	case f.Bytes > maxFile:
-		return pleat.Errorf(pleat.CodeTooLarge, "files: %q is larger than %d bytes", pleat.Clip(f.Name), maxFile)
+	case f.Bytes > submit.MaxFile:
+		return pleat.Errorf(pleat.CodeTooLarge, "files: %q is larger than %d bytes", pleat.Clip(f.Name), submit.MaxFile)
 	case f.Bytes == 0:
 		return pleat.Invalidf("files: %q is empty", pleat.Clip(f.Name))
 	}
-	if kind.check == nil {
-		return nil
-	}
-	select { // each may take many times its size of memory
+	select { // a check may use many times the file's size of memory
 	case s.checks <- struct{}{}:
 		defer func() { <-s.checks }()
 	case <-ctx.Done():
@@ -250,16 +166,16 @@ func (s *Server) checkFile(ctx context.Context, f *store.LibraryFile, kind fileK
 	}
 	in, _, err := s.blobs.Open(ctx, f.Key)
 	if err != nil {
-		return putRefusal(err)
+		return storageError(err)
 	}
 	defer in.Close()
-	if err := kind.check(bufio.NewReaderSize(in, 64<<10)); err != nil {
+	if err := kind.Check(bufio.NewReaderSize(in, 64<<10)); err != nil {
 		return pleat.Invalidf("files: %q is not what its name says: %s", pleat.Clip(f.Name), clipReason(err))
 	}
 	return nil
 }
 
-// clipReason is a reader's reason, short enough for a sentence.
+// clipReason returns the message of err, shortened to fit a sentence.
 func clipReason(err error) string {
 	r := []rune(err.Error())
 	if len(r) > 200 {

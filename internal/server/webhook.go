@@ -36,7 +36,9 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 	if in.TargetURL == "" {
 		return none, pleat.InvalidField("target_url", " is required; it must be an https URL")
 	}
-	format := map[string]webhook.Format{"": webhook.FormatPlain, "plain": webhook.FormatPlain, "cloudevents": webhook.FormatCloudEvents}
+	format := map[string]webhook.Format{
+		"": webhook.FormatPlain, "plain": webhook.FormatPlain, "cloudevents": webhook.FormatCloudEvents,
+	}
 	if _, ok := format[in.Format]; !ok {
 		return none, pleat.InvalidField("format", " is %q; it may be plain or cloudevents", pleat.Clip(in.Format))
 	}
@@ -49,7 +51,8 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 		token = s.ring.Seal(user, "token", []byte(in.TokenValue))
 	} else if e, err := s.store.GlobalEndpoint(ctx, c.who.User); err != nil || e.Token == "" {
 		if err == nil || pleat.CodeOf(err) == pleat.CodeNotFound {
-			err = pleat.InvalidField("token_value", " is required the first time; it is what X-Webhook-Token will carry")
+			err = pleat.InvalidField("token_value",
+				" is required the first time; it is what X-Webhook-Token will carry")
 		}
 		return none, err
 	}
@@ -59,7 +62,8 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 	}
 	secret := webhook.NewKey().Text()
 	sealed := s.ring.Seal(user, "secret", []byte(secret))
-	e, err := s.store.PutEndpoint(ctx, c.who.User, to.String(), token, sealed, string(format[in.Format]), in.EnabledByDefault)
+	e, err := s.store.PutEndpoint(ctx, c.who.User, to.String(), token, sealed, string(format[in.Format]),
+		in.EnabledByDefault)
 	if err != nil {
 		return none, err
 	}
@@ -73,9 +77,20 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
 	now := s.store.Now()
 	out := api.WebhookConfig{
-		UserID: string(e.Owner), IsActive: e.Active, IsConfigured: e.URL != "" && e.Token != "", IsPaused: e.Paused, EnabledByDefault: e.EnabledByDefault,
-		TargetURL: text(e.URL), Format: "plain", TokenHeader: webhook.HeaderToken, HTTPAuthMode: "x_webhook_token", HasToken: e.Token != "",
-		SignatureScheme: "v1", SecretRotatedAt: api.MomentAt(e.RotatedAt), UpdatedAt: api.MomentAt(e.UpdatedAt), DisabledReason: text(e.DisabledReason),
+		UserID:           string(e.Owner),
+		IsActive:         e.Active,
+		IsConfigured:     e.URL != "" && e.Token != "",
+		IsPaused:         e.Paused,
+		EnabledByDefault: e.EnabledByDefault,
+		TargetURL:        text(e.URL),
+		Format:           "plain",
+		TokenHeader:      webhook.HeaderToken,
+		HTTPAuthMode:     "x_webhook_token",
+		HasToken:         e.Token != "",
+		SignatureScheme:  "v1",
+		SecretRotatedAt:  api.MomentAt(e.RotatedAt),
+		UpdatedAt:        api.MomentAt(e.UpdatedAt),
+		DisabledReason:   text(e.DisabledReason),
 	}
 	if e.Format != "" {
 		out.Format = e.Format
@@ -137,7 +152,8 @@ func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret
 	default:
 		return api.WebhookConfig{}, pleat.InvalidField("scheme", " is %q; it may be v1 or v1a", pleat.Clip(in.Scheme))
 	}
-	e, err := s.store.RotateSecret(ctx, c.who.User, s.ring.Seal(string(c.who.User), "secret", []byte(key.Text())), s.store.Now().Add(rotationOverlap))
+	e, err := s.store.RotateSecret(ctx, c.who.User, s.ring.Seal(string(c.who.User), "secret", []byte(key.Text())),
+		s.store.Now().Add(rotationOverlap))
 	if err != nil {
 		return api.WebhookConfig{}, err
 	}
@@ -164,7 +180,12 @@ func (s *Server) subscriptions(ctx context.Context, c *call) (api.List[api.Subsc
 		out.NextCursor = next(string(rows[limit-1].ID))
 	}
 	for _, r := range rows {
-		one := api.Subscription{ID: string(r.ID), Name: "fold:" + r.SourceID + ":" + r.Alias, TargetType: r.TargetType, CreatedAt: api.Moment{Time: r.CreatedAt}}
+		one := api.Subscription{
+			ID:         string(r.ID),
+			Name:       "fold:" + r.SourceID + ":" + r.Alias,
+			TargetType: r.TargetType,
+			CreatedAt:  api.Moment{Time: r.CreatedAt},
+		}
 		if r.Source == pleat.SourceWorkflow {
 			one.Name = "workflow:" + r.SourceID + ":" + r.Alias
 			one.InputMapping.SourceWorkflowID = r.SourceID
@@ -209,7 +230,8 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 	}
 	f := store.DeliveryFilter{Limit: limit + 1, Before: before, Status: c.r.URL.Query().Get("status")}
 	if f.Status != "" && !slices.Contains(deliveryStatuses, f.Status) {
-		return out, pleat.InvalidField("status", " is %q; it may be %s", pleat.Clip(f.Status), strings.Join(deliveryStatuses, ", "))
+		return out, pleat.InvalidField("status", " is %q; it may be %s", pleat.Clip(f.Status),
+			strings.Join(deliveryStatuses, ", "))
 	}
 	if f.SourceID, err = uuidQuery(c.r, "source_id"); err != nil {
 		return out, err
@@ -231,9 +253,21 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 
 func deliveryOut(d *store.Delivery) api.Delivery {
 	return api.Delivery{
-		ID: d.ID, EventID: string(d.Event), SubscriptionID: text(string(d.Subscription)), Destination: string(d.Destination), Status: d.Status,
-		TriggeredTarget: text(d.Triggered), SourceKind: string(d.Source), SourceID: d.SourceID, EventName: string(d.EventName), EventStatus: string(d.EventStatus), Attempts: d.Attempts,
-		NextAttemptAt: api.MomentAt(d.NextAt), ResponseStatus: status(d.ResponseStatus), Reason: text(d.Reason), CreatedAt: api.Moment{Time: d.CreatedAt},
+		ID:              d.ID,
+		EventID:         string(d.Event),
+		SubscriptionID:  text(string(d.Subscription)),
+		Destination:     string(d.Destination),
+		Status:          d.Status,
+		TriggeredTarget: text(d.Triggered),
+		SourceKind:      string(d.Source),
+		SourceID:        d.SourceID,
+		EventName:       string(d.EventName),
+		EventStatus:     string(d.EventStatus),
+		Attempts:        d.Attempts,
+		NextAttemptAt:   api.MomentAt(d.NextAt),
+		ResponseStatus:  status(d.ResponseStatus),
+		Reason:          text(d.Reason),
+		CreatedAt:       api.Moment{Time: d.CreatedAt},
 	}
 }
 
@@ -262,7 +296,13 @@ func (s *Server) delivery(ctx context.Context, c *call) (api.DeliveryDetail, err
 }
 
 func attemptOut(t *store.DeliveryAttempt) api.DeliveryAttempt {
-	out := api.DeliveryAttempt{Number: t.Number, StartedAt: api.Moment{Time: t.StartedAt}, EndedAt: api.MomentAt(t.EndedAt), Outcome: t.Outcome, Headers: map[string]string{}}
+	out := api.DeliveryAttempt{
+		Number:    t.Number,
+		StartedAt: api.Moment{Time: t.StartedAt},
+		EndedAt:   api.MomentAt(t.EndedAt),
+		Outcome:   t.Outcome,
+		Headers:   map[string]string{},
+	}
 	if t.EndedAt.IsZero() {
 		out.Outcome = "running"
 	}
@@ -270,13 +310,23 @@ func attemptOut(t *store.DeliveryAttempt) api.DeliveryAttempt {
 	if json.Unmarshal([]byte(t.Detail), &a) != nil {
 		return out // one that was lost says nothing
 	}
-	out.ResponseStatus, out.Error, out.Message, out.Answer = status(a.Status), text(string(a.Error)), text(a.Message), text(a.Answer)
+	out.ResponseStatus, out.Error, out.Message, out.Answer = status(a.Status), text(string(a.Error)), text(a.Message),
+		text(a.Answer)
 	if a.Headers != nil {
 		out.Headers = a.Headers
 	}
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	t2 := a.Timings
-	out.Timings = api.DeliveryTimings{DNS: ms(t2.DNS), Connect: ms(t2.Connect), TLS: ms(t2.TLS), Send: ms(t2.Send), Wait: ms(t2.Wait), Body: ms(t2.Body), Total: ms(t2.Total), Reused: t2.Reused}
+	out.Timings = api.DeliveryTimings{
+		DNS:     ms(t2.DNS),
+		Connect: ms(t2.Connect),
+		TLS:     ms(t2.TLS),
+		Send:    ms(t2.Send),
+		Wait:    ms(t2.Wait),
+		Body:    ms(t2.Body),
+		Total:   ms(t2.Total),
+		Reused:  t2.Reused,
+	}
 	return out
 }
 
@@ -300,10 +350,13 @@ const redeliverMost = 1000
 func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api.Redelivered, error) {
 	f := store.DeliveryFilter{Limit: redeliverMost, Status: in.Status, SourceID: strings.ToLower(in.SourceID)}
 	if *in == (api.Redeliver{}) {
-		return api.Redelivered{}, pleat.Invalidf("the request names no deliveries; give status, since or source_id, or several of them")
+		return api.Redelivered{},
+			pleat.Invalidf("the request names no deliveries; give status, since or source_id, or several of them")
 	}
 	if in.Status != "" && in.Status != "SUCCEEDED" && in.Status != "FAILED" {
-		return api.Redelivered{}, pleat.InvalidField("status", " is %q; it may be SUCCEEDED or FAILED: what has not ended goes out by itself", pleat.Clip(in.Status))
+		return api.Redelivered{},
+			pleat.InvalidField("status", " is %q; it may be SUCCEEDED or FAILED: what has not ended goes out by itself",
+				pleat.Clip(in.Status))
 	}
 	if in.SourceID != "" && !pleat.IsUUID(in.SourceID) {
 		return api.Redelivered{}, pleat.InvalidField("source_id", " is %q; it must be a UUID", pleat.Clip(in.SourceID))
@@ -311,7 +364,9 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 	if in.Since != "" {
 		at, err := time.Parse(time.RFC3339Nano, in.Since)
 		if err != nil {
-			return api.Redelivered{}, pleat.InvalidField("since", " is %q; it must be a time such as 2026-01-02T15:04:05Z", pleat.Clip(in.Since))
+			return api.Redelivered{},
+				pleat.InvalidField("since", " is %q; it must be a time such as 2026-01-02T15:04:05Z",
+					pleat.Clip(in.Since))
 		}
 		f.Since = at
 	}
@@ -339,7 +394,8 @@ func ingests() endpoint {
 	e.serve = func(s *Server, ctx context.Context, c *call) error {
 		// Digests have one length, so that comparing them tells nothing of the secret's.
 		got, want := sha256.Sum256([]byte(c.r.Header.Get(headerIngest))), sha256.Sum256([]byte(s.cfg.IngestSecret))
-		if subtle.ConstantTimeCompare(got[:], want[:])&subtle.ConstantTimeEq(int32(min(len(s.cfg.IngestSecret), 1)), 1) != 1 {
+		if subtle.ConstantTimeCompare(got[:], want[:])&subtle.ConstantTimeEq(int32(min(len(s.cfg.IngestSecret), 1)),
+			1) != 1 {
 			return pleat.ErrUnauthorized
 		}
 		return read(s, ctx, c)
@@ -349,22 +405,34 @@ func ingests() endpoint {
 
 // ingest writes an event that an operator's system tells of.
 func (s *Server) ingest(ctx context.Context, _ *call, in *api.IngestEvent) (api.IngestedEvent, error) {
-	e := pleat.Event{Source: pleat.SourceKind(in.SourceKind), SourceID: strings.ToLower(in.SourceID), Name: pleat.EventName(in.EventName), Status: pleat.State(in.Status), Payload: in.Payload}
+	e := pleat.Event{
+		Source:   pleat.SourceKind(in.SourceKind),
+		SourceID: strings.ToLower(in.SourceID),
+		Name:     pleat.EventName(in.EventName),
+		Status:   pleat.State(in.Status),
+		Payload:  in.Payload,
+	}
 	if string(in.Payload) == "null" {
 		e.Payload = nil
 	}
 	var object map[string]json.RawMessage
 	switch {
 	case e.Source != pleat.SourceFold && e.Source != pleat.SourceWorkflow:
-		return api.IngestedEvent{}, pleat.InvalidField("source_kind", " is %q; it may be fold_job or workflow", pleat.Clip(in.SourceKind))
+		return api.IngestedEvent{}, pleat.InvalidField("source_kind", " is %q; it may be fold_job or workflow",
+			pleat.Clip(in.SourceKind))
 	case e.Name != pleat.OnComplete && e.Name != pleat.OnFailed:
-		return api.IngestedEvent{}, pleat.InvalidField("event_name", " is %q; it may be on_complete or on_failed", pleat.Clip(in.EventName))
+		return api.IngestedEvent{}, pleat.InvalidField("event_name", " is %q; it may be on_complete or on_failed",
+			pleat.Clip(in.EventName))
 	case !e.Status.Terminal():
-		return api.IngestedEvent{}, pleat.InvalidField("status", " is %q; it may be COMPLETED, FAILED or STOPPED", pleat.Clip(in.Status))
+		return api.IngestedEvent{}, pleat.InvalidField("status", " is %q; it may be COMPLETED, FAILED or STOPPED",
+			pleat.Clip(in.Status))
 	case pleat.EventFor(e.Status) != e.Name:
-		return api.IngestedEvent{}, pleat.InvalidField("event_name", " is %s and status is %s; a run that is %s is told of as %s", e.Name, e.Status, e.Status, pleat.EventFor(e.Status))
+		return api.IngestedEvent{},
+			pleat.InvalidField("event_name", " is %s and status is %s; a run that is %s is told of as %s", e.Name,
+				e.Status, e.Status, pleat.EventFor(e.Status))
 	case !pleat.IsUUID(in.SourceID):
-		return api.IngestedEvent{}, pleat.InvalidField("source_id", " is %q; it must be the id of a job or workflow", pleat.Clip(in.SourceID))
+		return api.IngestedEvent{}, pleat.InvalidField("source_id", " is %q; it must be the id of a job or workflow",
+			pleat.Clip(in.SourceID))
 	case len(in.ID) > 200:
 		return api.IngestedEvent{}, pleat.InvalidField("id", " has %d letters; at most 200 are taken", len(in.ID))
 	case len(e.Payload) > 0 && json.Unmarshal(e.Payload, &object) != nil:

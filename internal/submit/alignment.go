@@ -13,9 +13,9 @@ import (
 	"pleat/internal/store"
 )
 
-// CheckAlignments checks the alignments (.a3m) of a library item that a job is created from. If the model uses alignments,
-// each must begin with a protein of the job, and no two with the same. It reads only their first rows: the files were
-// checked when they were uploaded.
+// CheckAlignments checks the alignments (.a3m) of a library item that a job is created from. If the model uses
+// alignments, each must begin with a protein of the job, and no two with the same. It reads only their first rows: the
+// files were checked when they were uploaded.
 func (r *Resolver) CheckAlignments(
 	ctx context.Context, item *store.LibraryItem, job *pleat.Job, m pleat.Model,
 ) error {

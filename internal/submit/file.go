@@ -27,6 +27,9 @@ type FileKind struct {
 	check       func(r io.Reader) error
 }
 
+// FramePDB is the kind of structures that the service writes itself; they need no check.
+var FramePDB = FileKind{ContentType: "chemical/x-pdb"}
+
 // fileLimits bound the structures that users upload.
 var fileLimits = structure.Limits{Bytes: MaxFile, Atoms: 500_000, Residues: 200_000}
 
@@ -45,8 +48,8 @@ var fileKinds = map[string]FileKind{
 
 const fileEndings = ".pdb, .ent, .cif, .mmcif, .json, .fasta, .fa, .faa and .a3m"
 
-// KindOfFile returns the kind of an uploaded file by its name. An error has CodeInvalid: the name is no plain file name,
-// or its ending is not known.
+// KindOfFile returns the kind of an uploaded file by its name. An error has CodeInvalid: the name is no plain file
+// name, or its ending is not known.
 func KindOfFile(name string) (FileKind, error) {
 	forbidden := func(r rune) bool {
 		return r < ' ' || r == 0x7f || r == '/' || r == '\\' || r == utf8.RuneError
@@ -71,7 +74,12 @@ func KindOfFile(name string) (FileKind, error) {
 
 // Check reads a file to its end and returns what is wrong with it as one of this kind. It may use many times the file's
 // size of memory.
-func (k FileKind) Check(r io.Reader) error { return k.check(r) }
+func (k FileKind) Check(r io.Reader) error {
+	if k.check == nil {
+		return nil
+	}
+	return k.check(r)
+}
 
 func checkPDB(r io.Reader) error {
 	_, err := structure.ReadPDB(r, fileLimits)

@@ -1,17 +1,19 @@
 // Package submit makes the decisions that a request and a worker share: which model, seed, queue and memory a run gets,
-// which run and sequence of a fold a workflow works on, which file of a library item fits, and who is notified when a
-// run ends.
+// which run and sequence of a fold a workflow works on, which library files fit, and who is notified when a run ends.
 //
-// It reads the store and writes nothing. It must not know HTTP, and it does not move files or execute anything.
+// It reads the store and writes nothing. It must not know HTTP, move files or execute anything.
 //
-//	submit.go   Resolver
-//	models.go   the models that run here, cached
-//	run.go      what the queue needs to know of a job or a workflow
-//	source.go   the fold or file that a workflow works on
-//	notify.go   webhook settings: who is notified when a run ends
+//	submit.go     Resolver
+//	models.go     the models that run here, cached
+//	run.go        what the queue needs to know of a job or a workflow
+//	source.go     the fold or library file that a workflow works on
+//	file.go       what files a library may hold
+//	alignment.go  the alignments of a library item that a job uses
+//	notify.go     webhook settings: who is notified when a run ends
 package submit
 
 import (
+	"pleat/internal/blob"
 	"pleat/internal/seal"
 	"pleat/internal/store"
 	"pleat/internal/webhook"
@@ -21,6 +23,7 @@ import (
 // not be copied.
 type Resolver struct {
 	Store *store.Store
+	Blobs blob.Store     // the files of libraries; nil: CheckAlignments must not be called
 	Guard *webhook.Guard // checks the addresses that runs bring for their webhooks; nil: they are refused
 	Ring  *seal.Ring     // seals the tokens of those addresses; nil only if Guard is
 

@@ -1,5 +1,5 @@
-// Package openapi makes the OpenAPI 3.1 document of the service, and its page, from a list of operations and the Go types
-// of their requests and responses.
+// Package openapi makes the OpenAPI 3.1 document of the service, and its page, from a list of operations and the Go
+// types of their requests and responses.
 //
 // It owns the names of components and what the schemas say beyond the types. It must not know handlers or serve HTTP.
 //
@@ -135,7 +135,8 @@ const intro = "Folds proteins, nucleic acids and ligands with AI models, answers
 	"Create a job or a workflow with one request, follow it, read its results. Every error is {\"message\": string}, " +
 	"one sentence that says what is wrong and where; requests that accept application/problem+json get a problem " +
 	"detail (RFC 9457) that lists every fault with its field. In requests null equals absent, and unknown fields are " +
-	"refused; only inside workflow_input and inside a destination of webhooks are they kept. Times are UTC, ISO 8601, with six " +
+	"refused; only inside workflow_input and inside a destination of webhooks are they kept. Times are UTC, ISO " +
+	"8601, with six " +
 	"fractional digits and no zone suffix.\n\n" +
 	"Send your API key as Authorization: Bearer KEY, or as X-API-Key: KEY. What belongs to somebody else is answered " +
 	"404, as if it were not there."
