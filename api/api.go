@@ -72,15 +72,19 @@ func (t *Time) UnmarshalText(b []byte) error {
 	return fmt.Errorf("%q is not a time such as %q", words.Clip(string(b)), timeForm)
 }
 
-// Error is a refusal: every answer that is not a success carries one, and nothing else.
+// Error is an error response. Every response that is not a success carries Message and nothing else, except for requests
+// that accept application/problem+json: they get a Problem.
 type Error struct {
-	Message string `json:"message" doc:"One sentence that says what is wrong and what would be right." example:"Unauthorized"`
+	Message string `json:"message" doc:"What is wrong, and what would be right: one sentence." example:"Unauthorized"`
 
-	// Status is the HTTP status, and RetryAfter how long to wait where the service says so. Neither is in the body.
+	// Status is the HTTP status. RetryAfter is how long to wait before the next try; 0: the service does not say.
+	// Faults lists every fault of an invalid request. The Client sets these; they are not in the body.
 	Status     int           `json:"-"`
 	RetryAfter time.Duration `json:"-"`
+	Faults     []FieldError  `json:"-"`
 }
 
+// Error returns the message, or the status if there is no message.
 func (e *Error) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))

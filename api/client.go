@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -26,8 +27,10 @@ type Client struct {
 	Patience time.Duration
 }
 
-// maxAnswer bounds the JSON answers that the client reads.
-const maxAnswer = 64 << 20
+const (
+	maxAnswer = 64 << 20 // bytes of a JSON response
+	maxError  = 1 << 20  // bytes of an error response
+)
 
 var plainHTTP = &http.Client{Transport: func() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
@@ -57,32 +60,38 @@ func (c *Client) CreateJob(ctx context.Context, job CreateJob, opt CreateOptions
 	if opt.NoCache {
 		h.Set("Cache-Control", "no-cache")
 	}
-	return do[CreatedJob](ctx, c, http.MethodPost, "/v1/jobs", q, h, job)
+	return do[CreatedJob](ctx, c, request{
+		method: http.MethodPost,
+		path:   "/v1/jobs",
+		query:  q,
+		header: h,
+		body:   job,
+	})
 }
 
 // Validate says whether CreateJob would take the job, and what it would cost.
 func (c *Client) Validate(ctx context.Context, job CreateJob) (Validation, error) {
-	return do[Validation](ctx, c, http.MethodPost, "/v1/jobs/validate", nil, nil, job)
+	return do[Validation](ctx, c, post("/v1/jobs/validate", job))
 }
 
 // Import reads the job file of another program and makes bodies for CreateJob of it. It creates nothing.
 func (c *Client) Import(ctx context.Context, file ImportJobs) (ImportedJobs, error) {
-	return do[ImportedJobs](ctx, c, http.MethodPost, "/v1/jobs/import", nil, nil, file)
+	return do[ImportedJobs](ctx, c, post("/v1/jobs/import", file))
 }
 
 // Export writes a job as a file for another program.
 func (c *Client) Export(ctx context.Context, job, format string) (ExportedJob, error) {
-	return do[ExportedJob](ctx, c, http.MethodGet, jobPath(job, "/export"), url.Values{"format": {format}, "as": {"json"}}, nil, nil)
+	return do[ExportedJob](ctx, c, get(jobPath(job, "/export"), url.Values{"format": {format}, "as": {"json"}}))
 }
 
 // Results reads a job's results.
 func (c *Client) Results(ctx context.Context, job string) (Results, error) {
-	return do[Results](ctx, c, http.MethodGet, jobPath(job, "/results"), nil, nil, nil)
+	return do[Results](ctx, c, get(jobPath(job, "/results"), nil))
 }
 
 // Job reads a job whole.
 func (c *Client) Job(ctx context.Context, job string) (JobView, error) {
-	return do[JobView](ctx, c, http.MethodGet, jobPath(job, ""), nil, nil, nil)
+	return do[JobView](ctx, c, get(jobPath(job, ""), nil))
 }
 
 // Jobs lists the caller's jobs, newest first.
@@ -96,17 +105,18 @@ func (c *Client) Jobs(ctx context.Context, f JobsFilter) (List[JobRow], error) {
 	if f.Limit != 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	return do[List[JobRow]](ctx, c, http.MethodGet, "/v1/jobs", q, nil, nil)
+	return do[List[JobRow]](ctx, c, get("/v1/jobs", q))
 }
 
 // SetPublic makes a job public or private.
 func (c *Client) SetPublic(ctx context.Context, job string, public bool) (Visibility, error) {
-	return do[Visibility](ctx, c, http.MethodPatch, jobPath(job, "/public"), nil, nil, SetPublic{IsPublic: &public})
+	return do[Visibility](ctx, c, request{method: http.MethodPatch, path: jobPath(job, "/public"),
+		body: SetPublic{IsPublic: &public}})
 }
 
 // Cancel stops a job.
 func (c *Client) Cancel(ctx context.Context, job string) (CancelledJob, error) {
-	return do[CancelledJob](ctx, c, http.MethodPost, jobPath(job, "/cancel"), nil, nil, nil)
+	return do[CancelledJob](ctx, c, post(jobPath(job, "/cancel"), nil))
 }
 
 // RerunOptions are what running a job again may carry beside its body.
@@ -120,37 +130,42 @@ func (c *Client) Rerun(ctx context.Context, job string, params *Params, opt Reru
 	if opt.NoCache {
 		h.Set("Cache-Control", "no-cache")
 	}
-	return do[CreatedJob](ctx, c, http.MethodPost, jobPath(job, "/runs"), nil, h, Rerun{Params: params})
+	return do[CreatedJob](ctx, c, request{
+		method: http.MethodPost,
+		path:   jobPath(job, "/runs"),
+		header: h,
+		body:   Rerun{Params: params},
+	})
 }
 
 // Delete removes a job and its files.
 func (c *Client) Delete(ctx context.Context, job string) (DeletedJob, error) {
-	return do[DeletedJob](ctx, c, http.MethodDelete, jobPath(job, ""), nil, nil, nil)
+	return do[DeletedJob](ctx, c, request{method: http.MethodDelete, path: jobPath(job, "")})
 }
 
 // Models lists what the service can run.
 func (c *Client) Models(ctx context.Context) (List[Model], error) {
-	return do[List[Model]](ctx, c, http.MethodGet, "/v1/models", nil, nil, nil)
+	return do[List[Model]](ctx, c, get("/v1/models", nil))
 }
 
 // Usage reads today's quota.
 func (c *Client) Usage(ctx context.Context) (Usage, error) {
-	return do[Usage](ctx, c, http.MethodGet, "/v1/usage", nil, nil, nil)
+	return do[Usage](ctx, c, get("/v1/usage", nil))
 }
 
 // Keys lists the caller's keys.
 func (c *Client) Keys(ctx context.Context) (List[Key], error) {
-	return do[List[Key]](ctx, c, http.MethodGet, "/v1/keys", nil, nil, nil)
+	return do[List[Key]](ctx, c, get("/v1/keys", nil))
 }
 
 // CreateKey makes another key for the caller; its secret is shown this once.
 func (c *Client) CreateKey(ctx context.Context, label string) (NewKey, error) {
-	return do[NewKey](ctx, c, http.MethodPost, "/v1/keys", nil, nil, CreateKey{Label: label})
+	return do[NewKey](ctx, c, post("/v1/keys", CreateKey{Label: label}))
 }
 
 // RevokeKey makes a key worthless at once.
 func (c *Client) RevokeKey(ctx context.Context, key string) (RevokedKey, error) {
-	return do[RevokedKey](ctx, c, http.MethodDelete, "/v1/keys/"+url.PathEscape(key), nil, nil, nil)
+	return do[RevokedKey](ctx, c, request{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(key)})
 }
 
 // Download streams an artifact into w and checks its length and digest, that of the answer where the artifact states none.
@@ -166,7 +181,7 @@ func (c *Client) Download(ctx context.Context, a Artifact, w io.Writer) error {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("download %s: %w", a.Name, refusal(res))
+		return fmt.Errorf("download %s: %w", a.Name, errorOf(res))
 	}
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(w, sum), io.LimitReader(res.Body, a.Bytes+1))
@@ -185,7 +200,7 @@ func (c *Client) Download(ctx context.Context, a Artifact, w io.Writer) error {
 
 // Archive streams all files of a job's latest run into w, as a zip, and checks its digest where the service states one.
 func (c *Client) Archive(ctx context.Context, job string, w io.Writer) error {
-	res, err := c.send(ctx, http.MethodGet, jobPath(job, "/archive.zip"), nil, nil, nil)
+	res, err := c.send(ctx, get(jobPath(job, "/archive.zip"), nil))
 	if err != nil {
 		return err
 	}
@@ -203,7 +218,7 @@ func (c *Client) Archive(ctx context.Context, job string, w io.Writer) error {
 
 // text reads an answer that is plain text.
 func (c *Client) text(ctx context.Context, path string) (string, error) {
-	res, err := c.send(ctx, http.MethodGet, path, nil, http.Header{"Accept": {"text/plain"}}, nil)
+	res, err := c.send(ctx, request{method: http.MethodGet, path: path, header: http.Header{"Accept": {"text/plain"}}})
 	if err != nil {
 		return "", err
 	}
@@ -217,71 +232,107 @@ func (c *Client) text(ctx context.Context, path string) (string, error) {
 
 func jobPath(job, rest string) string { return "/v1/jobs/" + url.PathEscape(job) + rest }
 
-// do sends one request and reads its JSON answer.
-func do[Out any](ctx context.Context, c *Client, method, path string, q url.Values, h http.Header, body any) (Out, error) {
+// request is one call of the service.
+type request struct {
+	method string
+	path   string
+	query  url.Values
+	header http.Header
+	body   any // sent as JSON; nil: no body
+}
+
+func get(path string, query url.Values) request {
+	return request{method: http.MethodGet, path: path, query: query}
+}
+
+func post(path string, body any) request {
+	return request{method: http.MethodPost, path: path, body: body}
+}
+
+// String names the call in errors.
+func (r *request) String() string { return r.method + " " + r.path }
+
+// build makes the HTTP request of a call.
+func (c *Client) build(ctx context.Context, r *request) (*http.Request, error) {
+	var body io.Reader
+	if r.body != nil {
+		b, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(b)
+	}
+	to := strings.TrimRight(c.Base, "/") + r.path
+	if len(r.query) > 0 {
+		to += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, to, body)
+	if err != nil {
+		return nil, err
+	}
+	for name, v := range r.header {
+		req.Header[name] = v
+	}
+	if r.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", "application/json, "+ProblemType)
+	}
+	if c.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Key)
+	}
+	return req, nil
+}
+
+// send makes a call. It returns the response if it is a success, and *Error if it is not. The caller closes the body.
+func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+	req, err := c.build(ctx, &r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", &r, err)
+	}
+	res, err := c.http().Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", &r, err)
+	}
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		defer res.Body.Close()
+		return nil, errorOf(res)
+	}
+	return res, nil
+}
+
+// do makes a call and decodes its JSON response.
+func do[Out any](ctx context.Context, c *Client, r request) (Out, error) {
 	var out Out
-	res, err := c.send(ctx, method, path, q, h, body)
+	res, err := c.send(ctx, r)
 	if err != nil {
 		return out, err
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return out, fmt.Errorf("%s %s: %w", method, path, err)
+		return out, fmt.Errorf("%s: %w", &r, err)
 	}
 	if err := json.Unmarshal(b, &out); err != nil {
-		return out, fmt.Errorf("%s %s: the answer is not what was expected: %w", method, path, err)
+		return out, fmt.Errorf("%s: the response is not what was expected: %w", &r, err)
 	}
 	return out, nil
 }
 
-// send makes a request and returns its answer if it is a success; the caller closes the body.
-func (c *Client) send(ctx context.Context, method, path string, q url.Values, h http.Header, body any) (*http.Response, error) {
-	var r io.Reader
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", method, path, err)
+// errorOf reads an error response. If its body is neither form of the service's errors, such as the page of a proxy, the
+// error has the status alone.
+func errorOf(res *http.Response) *Error {
+	e := &Error{Status: res.StatusCode}
+	b, _ := io.ReadAll(io.LimitReader(res.Body, maxError))
+	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); media == ProblemType {
+		var p Problem
+		if json.Unmarshal(b, &p) == nil {
+			e.Message, e.Faults = p.Detail, p.Errors
 		}
-		r = bytes.NewReader(b)
+	} else {
+		_ = json.Unmarshal(b, e)
 	}
-	to := strings.TrimRight(c.Base, "/") + path
-	if len(q) > 0 {
-		to += "?" + q.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, method, to, r)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	for name, v := range h {
-		req.Header[name] = v
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if req.Header.Get("Accept") == "" {
-		req.Header.Set("Accept", "application/json")
-	}
-	if c.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+c.Key)
-	}
-	res, err := c.http().Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		defer res.Body.Close()
-		return nil, refusal(res)
-	}
-	return res, nil
-}
-
-// refusal reads an answer that is not a success.
-func refusal(res *http.Response) *Error {
-	e := &Error{}
-	b, _ := io.ReadAll(io.LimitReader(res.Body, 1<<16))
-	_ = json.Unmarshal(b, e) // a proxy's page is not ours: the status alone speaks then
-	e.Status = res.StatusCode
 	if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > 0 {
 		e.RetryAfter = time.Duration(n) * time.Second
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -30,18 +31,23 @@ func TestRefusal(t *testing.T) {
 		{`{"message":"later"}`, "7", Error{Message: "later", Status: 418, RetryAfter: 7 * time.Second}, "later"},
 		{`<html>a proxy's page</html>`, "Fri", Error{Status: 418}, "the server answered 418 I'm a teapot"},
 		{``, "", Error{Status: 418}, "the server answered 418 I'm a teapot"},
+		{`{"type":"about:blank","detail":"no name","errors":[{"field":"name","message":"no name"},{"field":"params","message":"p"}]}`,
+			"", Error{Message: "no name", Status: 418, Faults: []FieldError{{"name", "no name"}, {"params", "p"}}}, "no name"},
 	} {
 		cl := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "Bearer k" || r.URL.Path != "/v1/usage" {
 				t.Errorf("%s %v", r.URL, r.Header)
 			}
 			w.Header().Set("Retry-After", c.retry)
+			if strings.Contains(c.body, "about:blank") && strings.Contains(r.Header.Get("Accept"), ProblemType) {
+				w.Header().Set("Content-Type", ProblemType)
+			}
 			w.WriteHeader(418)
 			_, _ = io.WriteString(w, c.body)
 		})
 		_, err := cl.Usage(context.Background())
 		var e *Error
-		if !errors.As(err, &e) || *e != c.want || err.Error() != c.text {
+		if !errors.As(err, &e) || !reflect.DeepEqual(*e, c.want) || err.Error() != c.text {
 			t.Errorf("%q: %+v", c.body, err)
 		}
 	}

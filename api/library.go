@@ -71,7 +71,7 @@ func libraryPath(id, rest string) string { return "/v1/library/" + url.PathEscap
 
 // CreateItem makes an item of the library, without files.
 func (c *Client) CreateItem(ctx context.Context, i CreateItem) (CreatedItem, error) {
-	return do[CreatedItem](ctx, c, http.MethodPost, "/v1/library/create", nil, nil, i)
+	return do[CreatedItem](ctx, c, post("/v1/library/create", i))
 }
 
 // UploadFile puts a file into an item, in place of one of the same name.
@@ -90,7 +90,8 @@ func (c *Client) UploadFile(ctx context.Context, item, name string, r io.Reader)
 		_ = pw.CloseWithError(err)
 	}()
 	defer pr.Close()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.Base, "/")+libraryPath(item, "/upload-files"), pr)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.Base, "/")+libraryPath(item,
+		"/upload-files"), pr)
 	if err != nil {
 		return out, fmt.Errorf("upload %s: %w", name, err)
 	}
@@ -104,7 +105,7 @@ func (c *Client) UploadFile(ctx context.Context, item, name string, r io.Reader)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return out, refusal(res)
+		return out, errorOf(res)
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&out); err != nil {
 		return out, fmt.Errorf("upload %s: the answer is not what was expected: %w", name, err)
@@ -114,12 +115,12 @@ func (c *Client) UploadFile(ctx context.Context, item, name string, r io.Reader)
 
 // LibraryItem reads an item.
 func (c *Client) LibraryItem(ctx context.Context, id string) (LibraryItem, error) {
-	return do[LibraryItem](ctx, c, http.MethodGet, libraryPath(id, ""), nil, nil, nil)
+	return do[LibraryItem](ctx, c, get(libraryPath(id, ""), nil))
 }
 
 // LibraryFileURL is an address under which a file of an item can be read without a key, for a day at most.
 func (c *Client) LibraryFileURL(ctx context.Context, item, name string) (string, error) {
-	return do[string](ctx, c, http.MethodGet, libraryPath("file", "/"+url.PathEscape(item)+"/"+url.PathEscape(name)), nil, nil, nil)
+	return do[string](ctx, c, get(libraryPath("file", "/"+url.PathEscape(item)+"/"+url.PathEscape(name)), nil))
 }
 
 // Library lists the caller's items, newest first. limit 0 is 50; cursor is the NextCursor of the page before.
@@ -131,10 +132,10 @@ func (c *Client) Library(ctx context.Context, cursor string, limit int) (List[Li
 	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
-	return do[List[LibraryRow]](ctx, c, http.MethodGet, "/v1/library", q, nil, nil)
+	return do[List[LibraryRow]](ctx, c, get("/v1/library", q))
 }
 
 // DeleteItem removes an item with its files, a folder with all that is in it.
 func (c *Client) DeleteItem(ctx context.Context, id string) (DeletedItem, error) {
-	return do[DeletedItem](ctx, c, http.MethodDelete, libraryPath(id, ""), nil, nil, nil)
+	return do[DeletedItem](ctx, c, request{method: http.MethodDelete, path: libraryPath(id, "")})
 }

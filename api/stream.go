@@ -123,7 +123,7 @@ func (c *Client) listen(ctx context.Context, path string, last *string, each fun
 	if *last != "" {
 		h.Set("Last-Event-ID", *last)
 	}
-	res, err := c.send(ctx, http.MethodGet, path, nil, h, nil)
+	res, err := c.send(ctx, request{method: http.MethodGet, path: path, header: h})
 	if err != nil {
 		return err
 	}

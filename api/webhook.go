@@ -209,37 +209,37 @@ const webhookConfig = "/v1/webhooks/custom-http-config"
 
 // WebhookConfig reads the caller's global endpoint.
 func (c *Client) WebhookConfig(ctx context.Context) (WebhookConfig, error) {
-	return do[WebhookConfig](ctx, c, http.MethodGet, webhookConfig, nil, nil, nil)
+	return do[WebhookConfig](ctx, c, get(webhookConfig, nil))
 }
 
 // PutWebhookConfig sets the caller's global endpoint.
 func (c *Client) PutWebhookConfig(ctx context.Context, in PutWebhookConfig) (WebhookConfig, error) {
-	return do[WebhookConfig](ctx, c, http.MethodPut, webhookConfig, nil, nil, in)
+	return do[WebhookConfig](ctx, c, request{method: http.MethodPut, path: webhookConfig, body: in})
 }
 
 // DeleteWebhookConfig deactivates the caller's global endpoint.
 func (c *Client) DeleteWebhookConfig(ctx context.Context) (WebhookConfig, error) {
-	return do[WebhookConfig](ctx, c, http.MethodDelete, webhookConfig, nil, nil, nil)
+	return do[WebhookConfig](ctx, c, request{method: http.MethodDelete, path: webhookConfig})
 }
 
 // RotateWebhookSecret makes a new signing secret; the old one signs beside it for a day.
 func (c *Client) RotateWebhookSecret(ctx context.Context, in RotateSecret) (WebhookConfig, error) {
-	return do[WebhookConfig](ctx, c, http.MethodPost, webhookConfig+"/rotate-secret", nil, nil, in)
+	return do[WebhookConfig](ctx, c, post(webhookConfig+"/rotate-secret", in))
 }
 
 // PauseWebhook lets deliveries wait.
 func (c *Client) PauseWebhook(ctx context.Context) (WebhookConfig, error) {
-	return do[WebhookConfig](ctx, c, http.MethodPost, webhookConfig+"/pause", nil, nil, nil)
+	return do[WebhookConfig](ctx, c, post(webhookConfig+"/pause", nil))
 }
 
 // ResumeWebhook lets deliveries go again.
 func (c *Client) ResumeWebhook(ctx context.Context) (WebhookConfig, error) {
-	return do[WebhookConfig](ctx, c, http.MethodPost, webhookConfig+"/resume", nil, nil, nil)
+	return do[WebhookConfig](ctx, c, post(webhookConfig+"/resume", nil))
 }
 
 // TestWebhook sends a test delivery to the caller's global endpoint.
 func (c *Client) TestWebhook(ctx context.Context) (Delivery, error) {
-	return do[Delivery](ctx, c, http.MethodPost, "/v1/webhooks/test", nil, nil, nil)
+	return do[Delivery](ctx, c, post("/v1/webhooks/test", nil))
 }
 
 // Deliveries lists the caller's deliveries, newest first.
@@ -253,20 +253,20 @@ func (c *Client) Deliveries(ctx context.Context, f DeliveriesFilter) (List[Deliv
 	if f.Limit != 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	return do[List[Delivery]](ctx, c, http.MethodGet, "/v1/webhooks/deliveries", q, nil, nil)
+	return do[List[Delivery]](ctx, c, get("/v1/webhooks/deliveries", q))
 }
 
 // Delivery reads a delivery with its attempts.
 func (c *Client) Delivery(ctx context.Context, id string) (DeliveryDetail, error) {
-	return do[DeliveryDetail](ctx, c, http.MethodGet, "/v1/webhooks/deliveries/"+url.PathEscape(id), nil, nil, nil)
+	return do[DeliveryDetail](ctx, c, get("/v1/webhooks/deliveries/"+url.PathEscape(id), nil))
 }
 
 // RedeliverOne sends an ended delivery again, under the same webhook-id.
 func (c *Client) RedeliverOne(ctx context.Context, id string) (Delivery, error) {
-	return do[Delivery](ctx, c, http.MethodPost, "/v1/webhooks/deliveries/"+url.PathEscape(id)+"/redeliver", nil, nil, nil)
+	return do[Delivery](ctx, c, post("/v1/webhooks/deliveries/"+url.PathEscape(id)+"/redeliver", nil))
 }
 
 // Redeliver sends the ended deliveries of a filter again, up to a thousand.
 func (c *Client) Redeliver(ctx context.Context, in Redeliver) (Redelivered, error) {
-	return do[Redelivered](ctx, c, http.MethodPost, "/v1/webhooks/deliveries/redeliver", nil, nil, in)
+	return do[Redelivered](ctx, c, post("/v1/webhooks/deliveries/redeliver", in))
 }

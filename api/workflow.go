@@ -202,33 +202,34 @@ func workflowPath(id, rest string) string { return "/v1/workflows/" + url.PathEs
 
 // CreateWorkflow asks a question or starts a simulation, or makes a draft of one.
 func (c *Client) CreateWorkflow(ctx context.Context, w CreateWorkflow) (Workflow, error) {
-	return do[Workflow](ctx, c, http.MethodPost, "/v1/workflows", nil, nil, w)
+	return do[Workflow](ctx, c, post("/v1/workflows", w))
 }
 
 // Workflow reads a workflow with its task.
 func (c *Client) Workflow(ctx context.Context, id string) (Workflow, error) {
-	return do[Workflow](ctx, c, http.MethodGet, workflowPath(id, ""), nil, nil, nil)
+	return do[Workflow](ctx, c, get(workflowPath(id, ""), nil))
 }
 
 // PublicWorkflow reads a workflow that everybody may read.
 func (c *Client) PublicWorkflow(ctx context.Context, id string) (Workflow, error) {
-	return do[Workflow](ctx, c, http.MethodGet, workflowPath("public", "/"+url.PathEscape(id)), nil, nil, nil)
+	return do[Workflow](ctx, c, get(workflowPath("public", "/"+url.PathEscape(id)), nil))
 }
 
 // WorkflowStatus reads where a workflow and its task stand.
 func (c *Client) WorkflowStatus(ctx context.Context, id string) (WorkflowStatusView, error) {
-	return do[WorkflowStatusView](ctx, c, http.MethodGet, workflowPath("status", "/"+url.PathEscape(id)), nil, nil, nil)
+	return do[WorkflowStatusView](ctx, c, get(workflowPath("status", "/"+url.PathEscape(id)), nil))
 }
 
 // TaskResults reads what came of a workflow's task.
 func (c *Client) TaskResults(ctx context.Context, id string) (TasksResults, error) {
-	return do[TasksResults](ctx, c, http.MethodGet, workflowPath("task-results", "/"+url.PathEscape(id)), nil, nil, nil)
+	return do[TasksResults](ctx, c, get(workflowPath("task-results", "/"+url.PathEscape(id)), nil))
 }
 
 // Workflows lists the caller's workflows, newest first.
 func (c *Client) Workflows(ctx context.Context, f WorkflowsFilter) (List[WorkflowRow], error) {
 	q := url.Values{}
-	for name, v := range map[string]string{"cursor": f.Cursor, "status": f.Status, "workflow_type": f.Type, "source_job_id": f.SourceJob} {
+	for name, v := range map[string]string{"cursor": f.Cursor, "status": f.Status, "workflow_type": f.Type,
+		"source_job_id": f.SourceJob} {
 		if v != "" {
 			q.Set(name, v)
 		}
@@ -236,22 +237,23 @@ func (c *Client) Workflows(ctx context.Context, f WorkflowsFilter) (List[Workflo
 	if f.Limit != 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	return do[List[WorkflowRow]](ctx, c, http.MethodGet, "/v1/workflows", q, nil, nil)
+	return do[List[WorkflowRow]](ctx, c, get("/v1/workflows", q))
 }
 
 // ExecuteWorkflow runs a draft.
 func (c *Client) ExecuteWorkflow(ctx context.Context, id string) (Workflow, error) {
-	return do[Workflow](ctx, c, http.MethodPost, "/v1/workflows/execute", nil, nil, ExecuteWorkflow{WorkflowID: id})
+	return do[Workflow](ctx, c, post("/v1/workflows/execute", ExecuteWorkflow{WorkflowID: id}))
 }
 
 // CancelWorkflow stops a workflow.
 func (c *Client) CancelWorkflow(ctx context.Context, id string) (CancelledWorkflow, error) {
-	return do[CancelledWorkflow](ctx, c, http.MethodPost, workflowPath(id, "/cancel"), nil, nil, nil)
+	return do[CancelledWorkflow](ctx, c, post(workflowPath(id, "/cancel"), nil))
 }
 
 // SetWorkflowPublic shows a workflow to everybody, or to its owner alone.
 func (c *Client) SetWorkflowPublic(ctx context.Context, id string, public bool) (WorkflowVisibility, error) {
-	return do[WorkflowVisibility](ctx, c, http.MethodPatch, workflowPath(id, "/public"), nil, nil, SetPublic{IsPublic: &public})
+	return do[WorkflowVisibility](ctx, c, request{method: http.MethodPatch, path: workflowPath(id, "/public"),
+		body: SetPublic{IsPublic: &public}})
 }
 
 // WorkflowLogs reads the log of a workflow's task: one line of text per line.
@@ -261,22 +263,28 @@ func (c *Client) WorkflowLogs(ctx context.Context, id string) (string, error) {
 
 // SetDraftQuestion changes the question of a draft.
 func (c *Client) SetDraftQuestion(ctx context.Context, id, question string) (Workflow, error) {
-	return do[Workflow](ctx, c, http.MethodPatch, workflowPath("qna", "/"+url.PathEscape(id)+"/draft-question"), nil, nil, DraftQuestion{Question: &question})
+	return do[Workflow](ctx, c, request{method: http.MethodPatch, path: workflowPath("qna",
+		"/"+url.PathEscape(id)+"/draft-question"), body: DraftQuestion{Question: &question}})
 }
 
 // LinkedHistory lists questions about a fold, newest first. Each id that is not empty narrows the list; limit 0 is 50.
-func (c *Client) LinkedHistory(ctx context.Context, job, run, sequence string, limit int) (List[LinkedWorkflow], error) {
-	return do[List[LinkedWorkflow]](ctx, c, http.MethodGet, workflowPath("qna", "/linked-history"), linked(job, run, sequence, limit), nil, nil)
+func (c *Client) LinkedHistory(ctx context.Context, job, run, sequence string, limit int) (List[LinkedWorkflow],
+	error) {
+	return do[List[LinkedWorkflow]](ctx, c, get(workflowPath("qna", "/linked-history"), linked(job, run, sequence,
+		limit)))
 }
 
 // LinkedPreviews is LinkedHistory without the long texts.
-func (c *Client) LinkedPreviews(ctx context.Context, job, run, sequence string, limit int) (List[LinkedPreview], error) {
-	return do[List[LinkedPreview]](ctx, c, http.MethodGet, workflowPath("qna", "/linked-previews"), linked(job, run, sequence, limit), nil, nil)
+func (c *Client) LinkedPreviews(ctx context.Context, job, run, sequence string, limit int) (List[LinkedPreview],
+	error) {
+	return do[List[LinkedPreview]](ctx, c, get(workflowPath("qna", "/linked-previews"), linked(job, run, sequence,
+		limit)))
 }
 
 func linked(job, run, sequence string, limit int) url.Values {
 	q := url.Values{}
-	for name, v := range map[string]string{"source_job_id": job, "source_job_run_id": run, "source_sequence_id": sequence} {
+	for name, v := range map[string]string{"source_job_id": job, "source_job_run_id": run,
+		"source_sequence_id": sequence} {
 		if v != "" {
 			q.Set(name, v)
 		}
@@ -289,12 +297,13 @@ func linked(job, run, sequence string, limit int) url.Values {
 
 // OutputSchema says what a task of a type will give.
 func (c *Client) OutputSchema(ctx context.Context, taskType string, input json.RawMessage) (OutputSchema, error) {
-	return do[OutputSchema](ctx, c, http.MethodPost, workflowPath("node", "/output-schema"), nil, nil, OutputSchemaRequest{TaskType: taskType, Input: input})
+	return do[OutputSchema](ctx, c, post(workflowPath("node", "/output-schema"), OutputSchemaRequest{TaskType: taskType,
+		Input: input}))
 }
 
 // ExtractFrame takes one moment of a simulation as a structure.
 func (c *Client) ExtractFrame(ctx context.Context, id string, f ExtractFrame) (ExtractedFrame, error) {
-	return do[ExtractedFrame](ctx, c, http.MethodPost, workflowPath("md", "/"+url.PathEscape(id)+"/extract-frame"), nil, nil, f)
+	return do[ExtractedFrame](ctx, c, post(workflowPath("md", "/"+url.PathEscape(id)+"/extract-frame"), f))
 }
 
 // FollowWorkflow is Follow for a workflow's task.
