@@ -56,14 +56,14 @@ class Chai(foldrun.Runner):
     def infer(self, job, source, pairs):
         p, package = job.params, self.package
         number = {name: int(p.get(name) or default) for name, default in (
-            ("numTrunkRecycles", 3), ("numDiffnTimesteps", 200), ("numDiffnSamples", 5), ("numTrunkSamples", 1))}  # fmt: skip
+            ("numTrunkRecycles", 3), ("numDiffnTimesteps", 200), ("numDiffnSamples", 5), ("numTrunkSamples", 1))}
         original, package.tqdm = package.tqdm, followed(job)
         try:
             return package.run_inference(
                 source, output_dir=job.workdir / "chai" / "out", constraint_path=pairs,
                 num_trunk_recycles=number["numTrunkRecycles"], num_diffn_timesteps=number["numDiffnTimesteps"],
                 num_diffn_samples=number["numDiffnSamples"], num_trunk_samples=number["numTrunkSamples"], seed=job.seed, device=self.device,
-            ).sorted()  # fmt: skip
+            ).sorted()
         except package.UnsupportedInputError as e:
             raise Failure("too_large" if "too many tokens" in str(e).lower() else "unsupported", str(e)) from None
         except (ValueError, AssertionError) as e:
@@ -86,7 +86,7 @@ class Chai(foldrun.Runner):
             scores["iptm"] = best.ptm_scores.interface_ptm.item()
             names = list(letters(job.input["sequences"]).values())
             scores["pairs"] = [{"chain_a": a, "chain_b": b, "iptm": max(table[i, j].item(), table[j, i].item())}
-                               for i, a in enumerate(names) for j, b in enumerate(names) if i < j]  # fmt: skip
+                               for i, a in enumerate(names) for j, b in enumerate(names) if i < j]
         ranked = [{"aggregate_score": r.aggregate_score.item(), "ptm": r.ptm_scores.complex_ptm.item()} for r in candidates.ranking_data]
         names = {v: k for k, v in letters(job.input["sequences"]).items() if v != k}
         note = "Chai-1 folded without alignments, from single sequences and their language-model embeddings."

@@ -73,7 +73,7 @@ class ColabFold(foldrun.Runner):
         self.compile = models._compile_jit_kwargs("tuned")
         self.models = models.load_models_and_params(
             num_models=5, use_templates=False, model_type=self.kind.type, data_dir=request.weights_dir, rank_by="plddt", use_bfloat16=not cpu,
-        )  # fmt: skip
+        )
         detail = {"jax": jax.__version__, "alphafold": version("alphafold-colabfold"), "random_weights": self.random}
         return foldrun.Ready(version("colabfold"), digest.hex(), "cpu" if cpu else device.device_kind, memory(device), detail)
 
@@ -198,7 +198,7 @@ class Prediction:
                 "job", self.job.path("colabfold/job.a3m").parent, self.input, self.several, False, lengths, self.width, self.kind.type,
                 [(name, net, params) for name, _, params in self.runner.models[:models]], msa_pad_depth=self.deep,
                 rank_by=net.config.model.rank_by, random_seed=self.job.seed, num_seeds=seeds, prediction_callback=self.take,
-            )  # fmt: skip
+            )
         except RuntimeError as e:
             if "RESOURCE_EXHAUSTED" not in str(e):
                 raise

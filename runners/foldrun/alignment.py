@@ -1,28 +1,27 @@
-"""The rows of an alignment file, and the table that some packages read."""
+"""The rows of an alignment file, and the table that packages of the Boltz family read."""
 
 LETTERS = set("ACDEFGHIKLMNPQRSTVWYX-")
-MOST_ROWS = 16_384  # no model here looks at more
+MAX_ROWS = 16_384  # no model here reads more
 
 
 class Broken(Exception):
-    """An alignment that does not belong to its sequence."""
+    """An alignment that does not belong to its sequence. The message says why, without naming the sequence."""
 
 
-def rows(text: str, query: str) -> list:
-    """The rows of an A3M file: insertions in lower case, unknown letters as X. The first is the query itself."""
-    out, header = [], False
+def rows(text: str, query: str) -> list[str]:
+    """The rows of an A3M file: insertions in lower case, unknown letters as X. The first row is the query itself."""
+    out: list[str] = []
     for line in text.replace("\0", "").splitlines():
         line = line.strip()
         if not line or line.startswith("#"):
             continue
         if line.startswith(">"):
-            header = True
             out.append("")
             continue
-        if not header:
+        if not out:
             raise Broken("it does not begin with a header line")
         out[-1] += line.replace(".", "")
-    out = [clean(r) for r in out[:MOST_ROWS]]
+    out = [clean(r) for r in out[:MAX_ROWS]]
     if not out:
         raise Broken("it is empty")
     for i, row in enumerate(out):
@@ -38,12 +37,12 @@ def clean(row: str) -> str:
     return "".join(c if c.islower() or c in LETTERS else "X" for c in row)
 
 
-def table(unpaired: list, paired: list) -> str:
-    """The rows as CSV, which Boltz and the packages that come from it read: rows with one key in several chains are of one organism;
-    -1 is unpaired. The query comes first, once."""
+def table(unpaired: list[str], paired: list[str]) -> str:
+    """The rows as CSV. Rows that have the same key in several chains come from one organism; the key -1 means unpaired.
+    The query comes first, once."""
     lines = ["key,sequence"]
     for key, row in enumerate(paired):
-        if any(c not in "-" for c in row):
+        if any(c != "-" for c in row):
             lines.append(f"{key},{row}")
     lines += [f"-1,{row}" for row in (unpaired[1:] if paired else unpaired)]
     return "\n".join(lines) + "\n"

@@ -1,7 +1,7 @@
-"""The process: who reads, who writes, who works.
+"""The runner's process and its three threads.
 
-The main thread loads and predicts, since packages want signals and devices there. One thread reads what the service sends, so
-that a cancel is heard while the model runs; one tells the service that the process lives.
+The main thread loads and predicts, because packages need signals and devices there. A second thread reads what the
+service sends, so that a cancel arrives while the model runs. A third sends heartbeats.
 """
 
 import gc
@@ -12,18 +12,20 @@ import threading
 import traceback
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 from . import wire
 from .job import Cancelled, Failure, Job, Load, Ready, Result
 
-LINGER = 5.0  # seconds that a job may take to stop once the service has gone
+LINGER = 5.0  # seconds that a job may take to stop after the service has gone
+OUT_OF_MEMORY = "the device has not enough memory for this job"
 
 
 class Runner:
     """A model's runner. Subclass it; serve calls load once per model, then predict for each job, one at a time."""
 
-    engine = ""  # the manifest's engine, said in the answer to hello
-    kinds = ("fold",)  # what predict takes: fold, qna, md
+    engine: str = ""  # the manifest's engine, sent in the answer to hello
+    kinds: tuple[str, ...] = ("fold",)  # the kinds of jobs that predict accepts: fold, qna, md
 
     def load(self, request: Load) -> Ready:
         raise NotImplementedError
@@ -31,14 +33,14 @@ class Runner:
     def predict(self, job: Job) -> Result:
         raise NotImplementedError
 
-    def close(self):
-        """Called before the process ends in good order."""
+    def close(self) -> None:
+        """Called before the process ends normally."""
 
 
-def serve(runner: Runner):
-    """Speaks the protocol on the descriptors that stdin and stdout were, until the service says shutdown or closes them.
+def serve(runner: Runner) -> None:
+    """Runs the protocol on the original stdin and stdout until the service sends shutdown or closes them.
 
-    From here on stdout is stderr and stdin is empty, so that no package can write into the protocol or read from it."""
+    From here on stdout is stderr and stdin is empty, so that no package can write to the protocol or read from it."""
     incoming, outgoing = os.dup(0), os.dup(1)
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -51,18 +53,18 @@ def serve(runner: Runner):
 class Server:
     """The protocol over two descriptors."""
 
-    def __init__(self, runner: Runner, incoming: int, outgoing: int):
+    def __init__(self, runner: Runner, incoming: int, outgoing: int) -> None:
         self.runner, self.outgoing = runner, outgoing
         self.incoming = os.fdopen(incoming, "rb")
-        self.work: SimpleQueue = SimpleQueue()
+        self.work: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self.writing = threading.Lock()
         self.state = threading.Lock()
-        self.jobs: dict = {}  # id → Job, of those not ended
-        self.grease = None
+        self.jobs: dict[str, Job] = {}  # by id, until they end
+        self.grease: random.Random | None = None
         self.gone = threading.Event()
 
-    def send(self, message: dict):
-        """Writes one message whole."""
+    def send(self, message: dict[str, Any]) -> None:
+        """Writes one complete message."""
         if self.grease:
             message = greased(message, self.grease)
         try:
@@ -70,7 +72,10 @@ class Server:
         except (TypeError, ValueError, RecursionError) as e:
             raise Failure("output_invalid", f"the {message['type']} message has no JSON form: {e}") from None
         if len(line) > wire.MAX_FROM_RUNNER:
-            raise Failure("output_invalid", f"the {message['type']} message has {len(line)} bytes; the protocol takes {wire.MAX_FROM_RUNNER}")
+            raise Failure(
+                "output_invalid",
+                f"the {message['type']} message has {len(line)} bytes; the protocol allows {wire.MAX_FROM_RUNNER}",
+            )
         with self.writing:
             while line:
                 try:
@@ -81,7 +86,7 @@ class Server:
             with self.writing:
                 os.write(self.outgoing, wire.encode({"type": f"x-{self.grease.random()}", "id": None, "any": [1, {}]}))
 
-    def run(self):
+    def run(self) -> None:
         threading.Thread(target=self.read, name="foldrun-read", daemon=True).start()
         while True:
             message = self.work.get()
@@ -94,14 +99,14 @@ class Server:
         if not self.gone.is_set():
             self.runner.close()
 
-    def read(self):
-        """Takes messages until the end of input, which means that the service has gone or wants no more."""
+    def read(self) -> None:
+        """Reads messages until shutdown, or the end of input, which means that the service has gone."""
         try:
             while line := self.incoming.readline(wire.MAX_TO_RUNNER + 1):
                 if len(line) > wire.MAX_TO_RUNNER:
                     raise wire.WireError(f"a line has more than {wire.MAX_TO_RUNNER} bytes")
                 message = wire.decode(line, wire.TO_RUNNER)
-                if message is not None and self.take(message):
+                if message is not None and self.receive(message):
                     return
         except wire.WireError as e:
             print(f"foldrun: the service broke the protocol: {e}", file=sys.stderr, flush=True)
@@ -114,8 +119,8 @@ class Server:
         late.daemon = True
         late.start()
 
-    def take(self, message: dict) -> bool:
-        """Acts on one message; true where it was the last."""
+    def receive(self, message: dict[str, Any]) -> bool:
+        """Handles one message. Returns true if it was the last."""
         kind = message["type"]
         if kind == "hello":
             self.hello(message)
@@ -136,26 +141,30 @@ class Server:
             self.work.put(message)
         return False
 
-    def hello(self, message: dict):
+    def hello(self, message: dict[str, Any]) -> None:
         if message.get("grease"):
             self.grease = random.Random(message["grease"])
         self.pong({"protocol": wire.PROTOCOL, "engine": self.runner.engine})
         every = message.get("heartbeat_s") or 5
 
-        def beat():
+        def beat() -> None:
             while not self.gone.wait(every):
                 self.pong({})
 
         threading.Thread(target=beat, name="foldrun-beat", daemon=True).start()
 
-    def pong(self, more: dict):
+    def pong(self, more: dict[str, Any]) -> None:
         self.send({"type": "pong", "mem": memory(), **more})
 
-    def load(self, message: dict):
-        request = Load(message["model"], Path(message["weights_dir"]) if message.get("weights_dir") else None, message["device"], message.get("threads") or 0)
+    def load(self, message: dict[str, Any]) -> None:
+        weights = message.get("weights_dir")
+        request = Load(
+            message["model"], Path(weights) if weights else None, message["device"], message.get("threads") or 0
+        )
         try:
             r = self.runner.load(request)
-            answer = {"type": "ready", "engine_version": r.engine_version, "device": r.device or request.device, "mem": {**memory(), **r.mem}}
+            answer: dict[str, Any] = {"type": "ready", "engine_version": r.engine_version}
+            answer |= {"device": r.device or request.device, "mem": {**memory(), **r.mem}}
             if r.weights_sha256:
                 answer["weights_sha256"] = r.weights_sha256
             if r.detail:
@@ -164,13 +173,13 @@ class Server:
         except (Exception, Cancelled) as e:
             self.send(error(e, "load_failed"))
 
-    def predict(self, message: dict):
+    def predict(self, message: dict[str, Any]) -> None:
         with self.state:
             job = self.jobs[message["id"]]
         try:
             job.check()
             if job.kind not in self.runner.kinds:
-                raise Failure("unsupported", f"this runner takes {', '.join(self.runner.kinds)}, not {job.kind}")
+                raise Failure("unsupported", f"this runner accepts {', '.join(self.runner.kinds)}, not {job.kind}")
             result = self.runner.predict(job)
             job.check()
             if not isinstance(result, Result):
@@ -188,16 +197,16 @@ class Server:
             self.send({**error(e, "output_invalid"), "id": job.id})
 
 
-def release():
-    """Gives back what a job that ran out of memory left, so that a smaller try has all of it."""
+def release() -> None:
+    """Frees what a job that ran out of memory left behind, so that a smaller attempt can use all of it."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 
-def memory() -> dict:
-    """What this process uses, in bytes, where the system says."""
+def memory() -> dict[str, int]:
+    """The resident memory of this process in bytes, where the system tells it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as f:
             return {"rss": int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")}
@@ -205,9 +214,9 @@ def memory() -> dict:
         return {}
 
 
-def error(e: BaseException, code: str) -> dict:
-    """An exception as the protocol's error. What is no Failure is classed by its name and text, and its traceback goes along for
-    the operator."""
+def error(e: BaseException, code: str) -> dict[str, Any]:
+    """An exception as the protocol's error message. The code of anything but a Failure is classify's, or else the given
+    one; its traceback becomes the detail, for the operator."""
     detail, retryable = "", None
     if isinstance(e, Failure):
         code, message, detail, retryable = e.code, e.message, e.detail, e.retryable
@@ -216,26 +225,35 @@ def error(e: BaseException, code: str) -> dict:
     else:
         code = classify(e) or code
         message = f"{type(e).__name__}: {e}" if str(e) else type(e).__name__
+        if code == "oom":
+            message = OUT_OF_MEMORY
         detail = "".join(traceback.format_exception(type(e), e, e.__traceback__))[-wire.MAX_DETAIL :]
         print(detail, file=sys.stderr, flush=True)
-    out = {"type": "error", "code": code, "message": wire.clip(message, wire.MAX_MESSAGE), "detail": wire.clip(detail, wire.MAX_DETAIL)}
+    out: dict[str, Any] = {
+        "type": "error",
+        "code": code,
+        "message": wire.clip(message, wire.MAX_MESSAGE),
+        "detail": wire.clip(detail, wire.MAX_DETAIL),
+    }
     if retryable is not None:
         out["retryable"] = retryable
     return out
 
 
 def classify(e: BaseException) -> str:
-    """The code that an exception of a package means; empty where it tells nothing."""
-    text = str(e).lower()
-    if isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError" or any(w in text for w in ("out of memory", "can't allocate memory", "resource_exhausted")):
+    """The code that an exception of a package means: oom, device_lost, or empty where it is neither."""
+    name, text = type(e).__name__, str(e).lower()
+    memory_texts = ("out of memory", "can't allocate memory", "resource_exhausted")
+    if isinstance(e, MemoryError) or name == "OutOfMemoryError" or any(t in text for t in memory_texts):
         return "oom"
-    if type(e).__name__ == "AcceleratorError" or "cuda error" in text or "cuda_error" in text or "cudnn error" in text or "cublas error" in text:
+    device_texts = ("cuda error", "cuda_error", "cudnn error", "cublas error")
+    if name == "AcceleratorError" or any(t in text for t in device_texts):
         return "device_lost"
     return ""
 
 
-def greased(message: dict, rng: random.Random) -> dict:
-    """The message with a field that nobody knows, to keep readers honest."""
+def greased(message: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """The message with an unknown field and in another order, which a reader must accept."""
     items = list(message.items()) + [(f"x_{rng.randrange(1000)}", rng.choice([None, 1, "?", [], {"a": 1}]))]
     rng.shuffle(items)
     return dict(items)

@@ -1,15 +1,18 @@
-"""The wire: one JSON object a line, with a "type". Both directions, so that the shared vectors test both.
+"""The messages: one JSON object per line, with a "type". Both directions are here, so that the shared vectors test
+both.
 
-A reader ignores fields and message types that it does not know; what it knows it checks.
+A reader ignores the fields and message types that it does not know, and checks the others.
 """
 
 import json
 import math
+from collections.abc import Mapping
+from typing import Any
 
 PROTOCOL = 1
 
-# Bounds of one line, newline included. What the service sends may hold a whole job; what a runner sends is small, since files
-# go by path.
+# Bounds of one line in bytes, newline included. The service may send a whole job; a runner sends paths instead of
+# files.
 MAX_TO_RUNNER = 16 << 20
 MAX_FROM_RUNNER = 1 << 20
 MAX_LOG = 2000  # characters of one log line
@@ -35,9 +38,15 @@ CODES = (
 
 _number = (int, float)
 
-# type → field → (Python types, required)
-TO_RUNNER = {
-    "hello": {"protocol": (int, True), "service": (str, False), "heartbeat_s": (_number, False), "grease": (int, False)},
+Fields = dict[str, tuple[Any, bool]]  # field → (Python types, required)
+
+TO_RUNNER: dict[str, Fields] = {
+    "hello": {
+        "protocol": (int, True),
+        "service": (str, False),
+        "heartbeat_s": (_number, False),
+        "grease": (int, False),
+    },
     "load": {"model": (str, True), "weights_dir": (str, False), "device": (str, True), "threads": (int, False)},
     "predict": {
         "id": (str, True),
@@ -55,7 +64,7 @@ TO_RUNNER = {
     "ping": {"n": (int, False)},
     "shutdown": {},
 }
-FROM_RUNNER = {
+FROM_RUNNER: dict[str, Fields] = {
     "pong": {"n": (int, False), "protocol": (int, False), "engine": (str, False), "mem": (dict, False)},
     "ready": {
         "engine_version": (str, True),
@@ -79,7 +88,13 @@ FROM_RUNNER = {
         "answer": (str, False),
         "mem": (dict, False),
     },
-    "error": {"id": (str, False), "code": (str, True), "message": (str, True), "retryable": (bool, False), "detail": (str, False)},
+    "error": {
+        "id": (str, False),
+        "code": (str, True),
+        "message": (str, True),
+        "retryable": (bool, False),
+        "detail": (str, False),
+    },
 }
 
 
@@ -87,13 +102,13 @@ class WireError(Exception):
     """A line that breaks the protocol."""
 
 
-def encode(message: dict) -> bytes:
+def encode(message: Mapping[str, Any]) -> bytes:
     """One message as a line. NaN and infinity, which JSON lacks, become null."""
     text = json.dumps(finite(message), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode("utf-8", "replace") + b"\n"
 
 
-def finite(value):
+def finite(value: Any) -> Any:
     """The value with every NaN and infinity replaced by None, and keys of dictionaries as text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -108,8 +123,9 @@ def finite(value):
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def decode(line: bytes, known: dict):
-    """The message of a line, or None where its type is not known. Raises WireError where the line breaks the protocol."""
+def decode(line: bytes, known: Mapping[str, Fields]) -> dict[str, Any] | None:
+    """The message of a line; None where its type is not in known. Raises WireError where the line breaks the
+    protocol."""
     try:
         message = json.loads(line, parse_constant=_constant)
     except (ValueError, RecursionError) as e:
@@ -132,11 +148,11 @@ def decode(line: bytes, known: dict):
     return message
 
 
-def _constant(name: str):
-    raise ValueError(f"{name} is no number of JSON")
+def _constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
 
 
-def clip(text, most: int) -> str:
-    """At most so many characters, none of them a control character other than tab and newline."""
+def clip(text: object, most: int) -> str:
+    """The text with at most that many characters; control characters other than tab and newline become spaces."""
     text = "".join(c if c >= " " or c in "\t\n" else " " for c in str(text)[: most + 1])
     return text if len(text) <= most else text[:most] + "…"

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from document import Refused, build
 from foldrun import Failure, Watch
-from foldrun.alignment import MOST_ROWS, Broken, rows, table
+from foldrun.alignment import MAX_ROWS, Broken, rows, table
 from intellifold.data import const
 from intellifold.data.feature.featurizer import BoltzFeaturizer
 from intellifold.data.parse.csv import parse_csv
@@ -162,7 +162,7 @@ class Prediction:
                 source = chain.msa_id
                 if source not in parsed:
                     parsed[source] = f"alignment-{len(parsed)}"
-                    parse_csv(folder / source, max_seqs=MOST_ROWS).dump(folder / f"{parsed[source]}.npz")
+                    parse_csv(folder / source, max_seqs=MAX_ROWS).dump(folder / f"{parsed[source]}.npz")
                 chain.msa_id = parsed[source]
             data = package.load_input(self.record, folder, folder)
             self.structure = data.structure
@@ -170,7 +170,7 @@ class Prediction:
             features = BoltzFeaturizer().process(
                 BoltzTokenizer().tokenize(data), training=False, max_atoms=None, max_tokens=None, max_seqs=const.max_msa_seqs, pad_to_max_seqs=False,
                 symmetries={}, compute_symmetries=False, inference_binder=options.binders, inference_pocket=options.pocket, compute_constraint_features=True,
-            )  # fmt: skip
+            )
         except REFUSALS as e:
             if isinstance(e, KeyError) and e.args and isinstance(e.args[0], tuple) and len(e.args[0]) == 3:
                 chain, residue, atom = e.args[0]
@@ -236,7 +236,7 @@ class Prediction:
             # The table has one value for both directions of a pair.
             result.scores["iptm"] = best["iptm"]
             result.scores["pairs"] = [{"chain_a": a, "chain_b": b, "iptm": best["chain_pair_iptm"][i][j]}
-                                      for i, a in enumerate(chains) for j, b in enumerate(chains) if i < j]  # fmt: skip
+                                      for i, a in enumerate(chains) for j, b in enumerate(chains) if i < j]
         ranked = [{"ranking_score": c["summary"]["ranking_score"], "ptm": c["summary"]["ptm"], "has_clash": bool(c["summary"]["has_clash"])} for c in candidates]
         result.metrics = {"tokens": self.tokens, "samples": ranked, "chains_ptm": {self.job_chain(n): v for n, v in zip(chains, best["chain_ptm"])}}
         return result

@@ -1,54 +1,43 @@
-"""What of a job's chemistry OpenFold3 would fail on without saying where, or build wrongly: checked before it begins."""
+"""Chemistry that OpenFold3 would fail on without a clear message, or build wrongly: checked before the job begins."""
 
-import biotite.structure.info as info
-from rdkit import Chem, rdBase
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from document import invalid
+from biotite.structure import info
 
-# What a component must have to take a residue's place in a chain.
-BACKBONE = {"protein": {"N", "CA", "C", "O"}, "rna": {"P", "O5'", "C5'", "C3'", "O3'"}, "dna": {"P", "O5'", "C5'", "C3'", "O3'"}}
+from foldrun import invalid
+from foldrun.chemistry import molecule
+from foldrun.document import check_dictionary, modifications
+
+# The atoms that a component needs in order to replace a residue of a chain.
+BACKBONE = {
+    "protein": {"N", "CA", "C", "O"},
+    "rna": {"P", "O5'", "C5'", "C3'", "O3'"},
+    "dna": {"P", "O5'", "C5'", "C3'", "O3'"},
+}
 
 
-def check(sequences: list):
-    """Refuses components that are not in the dictionary of the package, those that cannot stand in a chain, and SMILES that are no
-    molecule."""
+def check(sequences: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses components that are not in the package's dictionary or cannot be part of a chain, and impossible
+    SMILES."""
+    check_dictionary(sequences, lambda code: bool(component(code)))
     for i, s in enumerate(sequences):
-        for m in s.get("modifications") or []:
-            where = f"sequences[{i}] has the modification {m['ccd']} at residue {m['res_idx']}"
-            atoms = component(m["ccd"])
-            if not atoms:
-                raise invalid(f"{where}, which is not in the chemical dictionary")
-            if missing := BACKBONE[s["kind"]] - atoms:
-                raise invalid(f"{where}, which lacks the atoms {', '.join(sorted(missing))} of a {s['kind']} chain")
-        if s["kind"] == "ligand" and s.get("is_ccd") and not component(s["sequence"]):
-            raise invalid(f"sequences[{i}] is the chemical component {s['sequence']}, which is not in the chemical dictionary")
+        for position, code in modifications(s):
+            if missing := BACKBONE[s["kind"]] - component(code):
+                raise invalid(
+                    f"sequences[{i}] has the modification {code} at residue {position}, "
+                    f"which lacks the atoms {', '.join(sorted(missing))} of a {s['kind']} chain"
+                )
         if s["kind"] == "ligand" and not s.get("is_ccd"):
-            molecule(s["sequence"], f"sequences[{i}]")
+            mol = molecule(s["sequence"], f"sequences[{i}]")
+            if any(a.GetAtomicNum() == 0 for a in mol.GetAtoms()):
+                raise invalid(f"sequences[{i}] is a SMILES with an atom of no element")
 
 
-def component(code: str) -> set:
-    """The names of a component's heavy atoms; empty where it is not known."""
+def component(code: str) -> set[str]:
+    """The names of a component's heavy atoms; empty if the dictionary does not have it."""
     try:
         found = info.residue(code)
     except KeyError:
         return set()
     return set(found.atom_name[found.element != "H"].tolist())
-
-
-def molecule(smiles: str, field: str):
-    """Refuses a SMILES that is no molecule, with a sentence that says what is wrong with it."""
-    silent = rdBase.BlockLogs()
-    try:
-        mol = Chem.MolFromSmiles(smiles, sanitize=False)
-        if mol is None:
-            raise invalid(f"{field} is not a SMILES that can be read")
-        problems = [p.Message() for p in Chem.DetectChemistryProblems(mol)]
-        if problems:
-            raise invalid(f"{field} is a SMILES of no possible molecule: {problems[0]}")
-        whole = Chem.MolFromSmiles(smiles)
-        if whole is None or whole.GetNumHeavyAtoms() == 0:
-            raise invalid(f"{field} is a SMILES without a heavy atom")
-        if any(a.GetAtomicNum() == 0 for a in whole.GetAtoms()):
-            raise invalid(f"{field} is a SMILES with an atom of no element")
-    finally:
-        del silent

@@ -1,6 +1,9 @@
-"""A query as the model's input, by the package's own dataset, with what it mistakes put right and with its failures raised."""
+"""The model's input of a query, made by the package's own dataset, with its mistakes corrected and its failures
+raised."""
 
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from openfold3.core.data.framework.single_datasets.inference import InferenceDataset
@@ -10,57 +13,66 @@ from rdkit import Chem
 
 
 class NotFeaturised(Exception):
-    """The package could not make the model's input; its cause says why."""
+    """The package could not make the model's input. The cause says why."""
 
 
 class Shapeless(ValueError):
-    """A molecule of which no three-dimensional form was found."""
+    """A molecule for which no three-dimensional form was found."""
 
 
 class Dataset(InferenceDataset):
-    """The package's dataset, told which chains are copies of one another."""
+    """The package's dataset with our entity numbers: which chains are copies of one another."""
 
-    def __init__(self, config, entities: dict):
+    def __init__(self, config: Any, entities: Mapping[str, int]) -> None:
         super().__init__(config)
         self.entities = entities
 
-    def get_structure_with_ref_mols(self, query):
+    def get_structure_with_ref_mols(self, query: Any) -> Any:
         out = InferenceDataset.get_structure_with_ref_mols(query)
         atoms = out.atom_array
         atoms.entity_id[:] = [self.entities[c] for c in atoms.chain_id.tolist()]
         return out
 
 
-def features(experiment, query_set, entities: dict, said) -> dict:
-    """The features of a query set's only query. said hears how many residues and ligands have a conformer, and of how many."""
+def features(
+    experiment: Any, query_set: Any, entities: Mapping[str, int], report: Callable[[int, int], None]
+) -> dict[str, Any]:
+    """The features of a query set's only query. report gets how many residues and ligands have a conformer, and the
+    total."""
     ((name, query),) = query_set.queries.items()
     experiment.inference_query_set, experiment.seeds = query_set, query_set.seeds
-    experiment.__dict__.pop("data_module_config", None)  # it is kept from the job before
+    experiment.__dict__.pop("data_module_config", None)  # kept from the previous job
     total = sum(len(c.chain_ids) * len(c.sequence or "1") for c in query.chains)
-    with counted(said, total):
+    with counted(report, total):
         try:
             out = Dataset(experiment.data_module_config.datasets[0].config, entities).create_all_features(query)
         except Exception as e:
             if isinstance(e, MemoryError):
                 raise
             raise NotFeaturised(name) from e
-    # What the package's dataset adds, which reports failures by an empty sample where this raises them.
-    return out | {"query_id": name, "seed": torch.tensor(query_set.seeds), "repeated_sample": torch.tensor([False]), "valid_sample": torch.tensor([True])}
+    # The package's dataset adds these; it reports a failure by an empty sample.
+    return out | {
+        "query_id": name,
+        "seed": torch.tensor(query_set.seeds),
+        "repeated_sample": torch.tensor([False]),
+        "valid_sample": torch.tensor([True]),
+    }
 
 
 @contextmanager
-def counted(said, total: int):
-    """Says how many conformers are made, of which a job has one a residue, and hears a cancel between them."""
+def counted(report: Callable[[int, int], None], total: int) -> Iterator[None]:
+    """Reports each conformer, of which a job has one per residue. report may raise Cancelled."""
     original, done = package.multistrategy_compute_conformer, 0
 
-    def conformer(mol, **kwargs):
+    def conformer(mol: Any, **kwargs: Any) -> Any:
         nonlocal done
-        said(done, total)
+        report(done, total)
         done += 1
         try:
             return original(mol, **kwargs)
         except ConformerGenerationError as e:
-            raise Shapeless(f"no three-dimensional form was found of {Chem.MolToSmiles(mol)[:200]}") from e
+            smiles = Chem.MolToSmiles(mol)[:200]
+            raise Shapeless(f"no three-dimensional form was found of {smiles}") from e
 
     package.multistrategy_compute_conformer = conformer
     try:

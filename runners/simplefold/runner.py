@@ -137,7 +137,7 @@ class SimpleFold(foldrun.Runner):
         features = BoltzFeaturizer().process(tokens)
         count = torch.tensor(len(tokens.tokens), dtype=torch.long)
         features |= {"aa_seq": extract_sequence_from_tokens(tokens), "record": target.record, "num_repeats": torch.tensor(1),
-                     "max_num_tokens": count, "cropped_num_tokens": count}  # fmt: skip
+                     "max_num_tokens": count, "cropped_num_tokens": count}
         self.processor = ProteinDataProcessor(device=self.device, scale=16.0, ref_scale=5.0, multiplicity=1, inference_multiplicity=1)
         batch = self.processor.preprocess_inference(collate([features]), esm_model=self.esm, esm_dict=self.alphabet, af2_to_esm=self.letters)
         return batch, target.structure

@@ -7,6 +7,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -44,7 +45,7 @@ func fetch(dir string) error {
 		return err
 	}
 	binaries := filepath.Join(scratch, "binaries")
-	config := embedded.DefaultConfig().Version(version).Port(port).Logger(os.Stderr).
+	config := embedded.DefaultConfig().Version(version).Port(port).Logger(io.Discard).
 		CachePath(filepath.Join(scratch, "download")).
 		BinariesPath(binaries).
 		RuntimePath(filepath.Join(scratch, "runtime"))

@@ -35,7 +35,7 @@ class Document(unittest.TestCase):
         rows = restraints(SEQUENCES, CONSTRAINTS).splitlines()[1:]
         self.assertEqual(rows, [
             "C,,A,H3,pocket,1.0,0.0,6.0,-,r1", "A,G1,B,M4,contact,1.0,0.0,8,-,r2", "C,,A,G1,pocket,1.0,0.0,6.0,-,r3", "A,M4@SD,C,@C1,covalent,1.0,0.0,0.0,-,r4",
-        ])  # fmt: skip
+        ])
         self.assertIsNone(restraints(SEQUENCES, {}))
         self.assertEqual(letters(SEQUENCES), {"A": "A", "B": "B", "L": "C", "R": "D", "M": "E"})
 

@@ -68,7 +68,13 @@ class Process:
         script.write_text(textwrap.dedent(BODY))
         env = {**os.environ, "PYTHONPATH": str(RUNNERS)}
         self.began = False
-        self.p = subprocess.Popen([sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        self.p = subprocess.Popen(
+            [sys.executable, str(script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+        )
         self.send(type="hello", protocol=1, heartbeat_s=60, **hello)
 
     def send(self, **message):
@@ -154,7 +160,13 @@ class Serve(unittest.TestCase):
             self.assertEqual(r.receive("ready", "error")["code"], code)
         r.send(type="load", model="m", device="cpu")
         r.receive("ready")
-        for do, code in (("oom", "oom"), ("lost", "device_lost"), ("refuse", "invalid_input"), ("none", "internal"), ("huge", "output_invalid")):
+        for do, code in (
+            ("oom", "oom"),
+            ("lost", "device_lost"),
+            ("refuse", "invalid_input"),
+            ("none", "internal"),
+            ("huge", "output_invalid"),
+        ):
             r.predict(do, self.dir, do=do)
             got = r.receive("result", "error")
             self.assertEqual((got["id"], got.get("code")), (do, code))

@@ -18,8 +18,7 @@ class Module:
 
     def named_modules(self):
         yield "", self
-        for name, part in self.parts.items():
-            yield name, part
+        yield from self.parts.items()
 
     def __call__(self):
         for hook in self.hooks:
@@ -30,8 +29,12 @@ class Following(unittest.TestCase):
     def setUp(self):
         self.trunk, self.block, self.other = Module(), Module(), Module()
         self.watch, self.said = Watch(), []
-        self.watch.attach(Module(**{"trunk": self.trunk, "trunk.blocks.0": self.block, "other": self.other}), trunk=self.trunk)
-        self.job = Job({"id": "j", "attempt": 1, "workdir": tempfile.gettempdir(), "kind": "fold", "input": {}}, self.said.append)
+        self.watch.attach(
+            Module(**{"trunk": self.trunk, "trunk.blocks.0": self.block, "other": self.other}), trunk=self.trunk
+        )
+        self.job = Job(
+            {"id": "j", "attempt": 1, "workdir": tempfile.gettempdir(), "kind": "fold", "input": {}}, self.said.append
+        )
 
     def test_units_of_a_stage(self):
         with self.watch.follow(self.job):
@@ -39,7 +42,10 @@ class Following(unittest.TestCase):
             for part in (self.trunk, self.block, self.other, self.trunk):
                 part()
             self.watch.say("write", 1, 1)
-        self.assertEqual([(m["stage"], m["done"], m["total"]) for m in self.said if m["done"] == 0 or m["stage"] == "write"], [("trunk", 0, 2), ("write", 1, 1)])
+        self.assertEqual(
+            [(m["stage"], m["done"], m["total"]) for m in self.said if m["done"] == 0 or m["stage"] == "write"],
+            [("trunk", 0, 2), ("write", 1, 1)],
+        )
         self.assertEqual(self.watch.counts, {"trunk": 2})
         self.assertEqual(set(self.watch.seconds), {"trunk", "write"})
 

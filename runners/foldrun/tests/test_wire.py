@@ -73,7 +73,9 @@ class Files(unittest.TestCase):
         (self.dir / "out").mkdir(parents=True)
         (self.dir.parent / "model.cif").write_text("outside")
         self.sent = []
-        self.job = Job({"id": "x", "attempt": 1, "workdir": str(self.dir), "kind": "fold", "input": {}}, self.sent.append)
+        self.job = Job(
+            {"id": "x", "attempt": 1, "workdir": str(self.dir), "kind": "fold", "input": {}}, self.sent.append
+        )
 
     def test_vectors(self):
         for v in vectors("paths.json"):
@@ -97,9 +99,16 @@ class Files(unittest.TestCase):
         self.job.file("structure", p, rank=1)
         self.assertEqual(
             self.job._results,
-            [{"kind": "structure", "path": "out/model.cif", "bytes": 3, "rank": 1,
-              "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}],
-        )  # fmt: skip
+            [
+                {
+                    "kind": "structure",
+                    "path": "out/model.cif",
+                    "bytes": 3,
+                    "rank": 1,
+                    "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+                }
+            ],
+        )
 
     def test_progress_is_bounded(self):
         for i in range(1000):

@@ -29,11 +29,11 @@ class Document(unittest.TestCase):
             ],
              "constraints": {"bond": [{"atom1": {"chain_id": "longer", "res_idx": 2, "atom_name": "OG"}, "atom2": {"chain_id": "L", "res_idx": 1, "atom_name": "C1"}}]}},
             {0: "/a.csv"},
-        )  # fmt: skip
+        )
         self.assertEqual(doc.content["sequences"], [
             {"protein": {"id": ["A", "x1"], "sequence": "GSHM", "msa": "/a.csv", "modifications": [{"position": 2, "ccd": "SEP"}]}},
             {"ligand": {"id": ["L"], "smiles": "CCO"}}, {"ligand": {"id": ["M"], "ccd": "MG"}}, {"rna": {"id": ["R"], "sequence": "GACU"}},
-        ])  # fmt: skip
+        ])
         self.assertEqual(doc.content["constraints"], [{"bond": {"atom1": ["x1", 2, "OG"], "atom2": ["L", 1, "C1"]}}])
         self.assertEqual(doc.chain_map(), {"x1": "longer"})
         self.assertEqual(doc.notes, [])

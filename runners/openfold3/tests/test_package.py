@@ -11,18 +11,20 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from document import Refused, build  # noqa: E402
+from document import build  # noqa: E402
+from foldrun import Failure  # noqa: E402
 
 HERE = find_spec("biotite") is not None  # openfold3 is also the name of this folder
 if HERE:
+    import torch
+    from openfold3.projects.of3_all_atom.config.inference_query_format import Query
+    from pytorch_lightning import seed_everything
+
     import chemistry
     import outcome
-    import torch
     from features import Dataset, InferenceDataset
+    from foldrun import Load
     from foldrun.job import Job
-    from openfold3.projects.of3_all_atom.config.inference_query_format import Query
-    from foldrun import Failure, Load
-    from pytorch_lightning import seed_everything
     from runner import CHECKPOINT, NAME, OpenFold3, Parts
 
 
@@ -45,7 +47,9 @@ class Package(unittest.TestCase):
             {"kind": "ligand", "sequence": "MG", "chains": ["I"], "is_ccd": True},
         ]
         doc, layout = self.layout(sequences)
-        self.assertEqual({c: int(layout.atoms.entity_id[layout.atoms.chain_id == c][0]) for c in layout.chains}, doc.entities)
+        self.assertEqual(
+            {c: int(layout.atoms.entity_id[layout.atoms.chain_id == c][0]) for c in layout.chains}, doc.entities
+        )
         self.assertEqual(len(set(doc.entities.values())), 5)
         self.assertEqual(layout.tokens, [1, 1, 1, 1, 1, 1, 1, 1, 1, 10, 1, 1, 3, 1])
         self.assertEqual(layout.count, sum(layout.tokens))
@@ -56,17 +60,31 @@ class Package(unittest.TestCase):
 
     def test_chemistry(self):
         good = {"kind": "protein", "sequence": "GSHM", "chains": ["A"], "modifications": [{"res_idx": 2, "ccd": "SEP"}]}
-        chemistry.check([good, {"kind": "ligand", "sequence": "ATP", "chains": ["B"], "is_ccd": True}, {"kind": "ligand", "sequence": "c1ccccc1", "chains": ["C"]}])
+        chemistry.check(
+            [
+                good,
+                {"kind": "ligand", "sequence": "ATP", "chains": ["B"], "is_ccd": True},
+                {"kind": "ligand", "sequence": "c1ccccc1", "chains": ["C"]},
+            ]
+        )
         for says, s in {
             "not a SMILES": {"kind": "ligand", "sequence": "C1CC("},
             "Explicit valence": {"kind": "ligand", "sequence": "C(C)(C)(C)(C)C"},
             "without a heavy atom": {"kind": "ligand", "sequence": "[H][H]"},
             "of no element": {"kind": "ligand", "sequence": "C*"},
             "QQQQQ, which is not": {"kind": "ligand", "sequence": "QQQQQ", "is_ccd": True},
-            "modification QQQQQ at residue 1": {"kind": "protein", "sequence": "G", "modifications": [{"res_idx": 1, "ccd": "QQQQQ"}]},
-            "lacks the atoms C, CA, N, O of a protein": {"kind": "protein", "sequence": "G", "modifications": [{"res_idx": 1, "ccd": "ATP"}]},
+            "modification QQQQQ at residue 1": {
+                "kind": "protein",
+                "sequence": "G",
+                "modifications": [{"res_idx": 1, "ccd": "QQQQQ"}],
+            },
+            "lacks the atoms C, CA, N, O of a protein": {
+                "kind": "protein",
+                "sequence": "G",
+                "modifications": [{"res_idx": 1, "ccd": "ATP"}],
+            },
         }.items():
-            with self.subTest(says), self.assertRaisesRegex(Refused, rf"^sequences\[1\].*{says}"):
+            with self.subTest(says), self.assertRaisesRegex(Failure, rf"^sequences\[1\].*{says}"):
                 chemistry.check([good, s])
 
     def test_weights_that_are_not_there_or_none(self):
@@ -92,24 +110,44 @@ class Package(unittest.TestCase):
 
     @unittest.skipUnless(os.environ.get("PLEAT_WEIGHTS"), "there are no weights")
     def test_the_package_itself_gives_the_same(self):
-        """The runner's way beside that of `run_openfold predict`, from one state of every generator: its loaders seed them otherwise."""
+        """The runner's way beside that of `run_openfold predict`, from one state of every generator: its loaders seed
+        them otherwise."""
         runner, original = OpenFold3(), InferenceDataset.create_all_features
 
         def seeded(self, query):
             seed_everything(7, verbose=False)
             return original(self, query)
 
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(InferenceDataset, "create_all_features", seeded):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            mock.patch.object(InferenceDataset, "create_all_features", seeded),
+        ):
             runner.load(Load("openfold3", Path(os.environ["PLEAT_WEIGHTS"]) / "openfold3", "cpu", 1))
-            sequences = [{"kind": "protein", "sequence": "GSHMKTAYIAKQ", "chains": ["A", "B"], "modifications": [{"res_idx": 2, "ccd": "SEP"}]},
-                         {"kind": "rna", "sequence": "GACU", "chains": ["C"]}, {"kind": "ligand", "sequence": "CC(=O)Oc1ccccc1C(=O)O", "chains": ["D"]}]  # fmt: skip
+            sequences = [
+                {
+                    "kind": "protein",
+                    "sequence": "GSHMKTAYIAKQ",
+                    "chains": ["A", "B"],
+                    "modifications": [{"res_idx": 2, "ccd": "SEP"}],
+                },
+                {"kind": "rna", "sequence": "GACU", "chains": ["C"]},
+                {"kind": "ligand", "sequence": "CC(=O)Oc1ccccc1C(=O)O", "chains": ["D"]},
+            ]
             pocket = {"pocket": [{"binder": {"chain_id": "D"}, "contacts": [{"chain_id": "A", "res_idx": 3}]}]}
             Path(folder, "msa.a3m").write_text(">q\nGSHMKTAYIAKQ\n>b\nGSHaaMKTAYIA-Q\n>c\nGTHMRTAYIAKQ\n")
             job = Job(
-                {"id": "1", "attempt": 1, "workdir": folder, "kind": "fold", "input": {"sequences": sequences, "constraints": pocket}, "seed": 7,
-                 "files": [{"kind": "msa", "path": "msa.a3m", "sequence": 0}], "params": {"recyclingSteps": 1, "samplingSteps": 4, "diffusionSample": 1}},
+                {
+                    "id": "1",
+                    "attempt": 1,
+                    "workdir": folder,
+                    "kind": "fold",
+                    "input": {"sequences": sequences, "constraints": pocket},
+                    "seed": 7,
+                    "files": [{"kind": "msa", "path": "msa.a3m", "sequence": 0}],
+                    "params": {"recyclingSteps": 1, "samplingSteps": 4, "diffusionSample": 1},
+                },
                 lambda message: None,
-            )  # fmt: skip
+            )
             ours = runner.predict(job)
             theirs, values = self.own(runner.experiment, Path(folder, "own"))
             pae = torch.frombuffer(bytearray(Path(folder, "pae.f32").read_bytes()), dtype=torch.float32)
@@ -121,7 +159,9 @@ class Package(unittest.TestCase):
         self.assertLess((pae - torch.tensor(values["pae"]).flatten()).abs().max(), 1e-5)
         for name in ("ptm", "iptm"):
             self.assertAlmostEqual(ours.scores[name], theirs[name], 5)
-        self.assertEqual({f"({p['chain_a']}, {p['chain_b']})" for p in ours.scores["pairs"]}, set(theirs["chain_pair_iptm"]))
+        self.assertEqual(
+            {f"({p['chain_a']}, {p['chain_b']})" for p in ours.scores["pairs"]}, set(theirs["chain_pair_iptm"])
+        )
         for p in ours.scores["pairs"]:
             self.assertAlmostEqual(p["iptm"], theirs["chain_pair_iptm"][f"({p['chain_a']}, {p['chain_b']})"], 5)
         self.assertAlmostEqual(ours.metrics["samples"][0]["sample_ranking_score"], theirs["sample_ranking_score"], 4)
