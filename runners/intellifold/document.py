@@ -1,110 +1,92 @@
-"""What IntelliFold reads: a job of the service as the document that `intellifold predict` takes. Pure: standard library only.
+"""A job of the service as the document that `intellifold predict` reads. Standard library and foldrun only.
 
-The document is written as JSON, which is YAML without its traps (a chain named NO, a sequence named ON).
+The document is written as JSON, which avoids YAML's traps (a chain named NO, a sequence named ON).
 """
 
-import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-# The package keeps names of chains in five characters.
-CHAIN = re.compile(r"[A-Za-z0-9]{1,4}")
-CCD = re.compile(r"[A-Z0-9]{1,5}")
-
-
-class Refused(Exception):
-    """A job that IntelliFold cannot take as it is."""
-
-    def __init__(self, code: str, message: str):
-        super().__init__(message)
-        self.code, self.message = code, message
+from foldrun import unsupported
+from foldrun.document import (
+    SINGLE_SEQUENCE_NOTE,
+    bonds,
+    chain_map,
+    check_components,
+    modifications,
+    selenomethionine_note,
+    short_chain_names,
+)
 
 
 @dataclass
 class Document:
-    """The document, and what is needed to read the answer."""
+    """The document, and what is needed to read the result."""
 
-    content: dict
-    names: dict  # chain of the job → chain in the package's files
-    notes: list = field(default_factory=list)
+    content: dict[str, Any]
+    names: dict[str, str]  # chain of the job → chain in the package's files
+    notes: list[str] = field(default_factory=list)
 
-    def chain_map(self) -> dict:
+    def chain_map(self) -> dict[str, str]:
         """Chain in the package's files → chain of the job, where they differ."""
-        return {theirs: job for job, theirs in self.names.items() if theirs != job}
+        return chain_map(self.names)
 
 
-def build(job: dict, alignments: dict) -> Document:
+def build(job: Mapping[str, Any], alignments: Mapping[int, str]) -> Document:
     """The document of a job; alignments maps the index of a sequence to the path of its alignment.
 
-    Raises Refused, its message naming the field."""
+    Raises Failure with a message that names the field."""
     sequences = job["sequences"]
     for i, s in enumerate(sequences):
         check(i, s)
-    alike(sequences)
-    names = chain_names([c for s in sequences for c in s["chains"]])
-    shared = {}  # one sequence, one alignment: the package refuses two
+    check_distinct(sequences)
+    names = short_chain_names([c for s in sequences for c in s["chains"]])
+    shared: dict[str, str] = {}  # one alignment per sequence: the package refuses two
     for i, s in enumerate(sequences):
         if i in alignments:
             shared.setdefault(s["sequence"], alignments[i])
     doc = Document({"version": 1, "sequences": [written(s, names, shared) for s in sequences]}, names)
-    bonds = constrain(job.get("constraints") or {}, names)
-    if bonds:
-        doc.content["constraints"] = bonds
-    if any(m["ccd"] == "MSE" for s in sequences for m in s.get("modifications") or []):
-        doc.notes.append("IntelliFold folds selenomethionine (MSE) as methionine.")
+    constraints = constrain(job.get("constraints") or {}, names)
+    if constraints:
+        doc.content["constraints"] = constraints
+    if any(code == "MSE" for s in sequences for _, code in modifications(s)):
+        doc.notes.append(selenomethionine_note("IntelliFold"))
     if any(s["kind"] == "protein" and s["sequence"] not in shared for s in sequences):
-        doc.notes.append("Protein chains without an alignment were folded from their single sequences, which lowers the accuracy of this model.")
+        doc.notes.append(SINGLE_SEQUENCE_NOTE)
     return doc
 
 
-def check(i: int, s: dict):
-    """What of one sequence the package does not know, or drops without a word."""
+def check(i: int, s: Mapping[str, Any]) -> None:
+    """Refuses what the package does not support or silently drops in sequences[i]."""
     if s.get("cyclic"):
-        raise Refused("unsupported", f"sequences[{i}] is cyclic, which IntelliFold does not know")
+        raise unsupported(f"sequences[{i}] is cyclic, which IntelliFold does not know")
     if s.get("property_type") == "affinity":
-        raise Refused("unsupported", f"sequences[{i}] asks for an affinity, which IntelliFold does not predict")
-    modifications = s.get("modifications") or []
-    for code in [m["ccd"] for m in modifications] + ([s["sequence"]] if s.get("is_ccd") else []):
-        if not CCD.fullmatch(code):
-            raise Refused("invalid_input", f"sequences[{i}] names the chemical component {code[:20]!r}; a code has 1 to 5 capital letters and digits")
-    for m in modifications:
-        if not 1 <= m["res_idx"] <= len(s["sequence"]):
-            raise Refused("invalid_input", f"sequences[{i}] has the modification {m['ccd']} at residue {m['res_idx']}; its residues are 1 to {len(s['sequence'])}")
-    if len({m["res_idx"] for m in modifications}) != len(modifications):
-        raise Refused("invalid_input", f"sequences[{i}] has two modifications at one residue")
+        raise unsupported(f"sequences[{i}] asks for an affinity, which IntelliFold does not predict")
+    check_components(i, s)
 
 
-def alike(sequences: list):
-    """Refuses two sequences that the package would take for one: it groups what has the same kind and letters, and gives every copy
-    the modifications of the first."""
-    found = {}
+def check_distinct(sequences: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses two sequences that the package would confuse: it groups by kind and letters, and gives every copy the
+    modifications of the first."""
+    found: dict[tuple[str, str], int] = {}
     for i, s in enumerate(sequences):
         first = found.setdefault((s["kind"], s["sequence"]), i)
         other = sequences[first]
         if bool(s.get("is_ccd")) != bool(other.get("is_ccd")):
-            raise Refused("unsupported", f"sequences[{first}] and sequences[{i}] are a SMILES and a component's code written alike; write the SMILES in another way")
-        if changes(s) != changes(other):
-            raise Refused("unsupported", f"sequences[{first}] and sequences[{i}] have one sequence and differ in their modifications, which IntelliFold cannot tell apart")
+            raise unsupported(
+                f"sequences[{first}] and sequences[{i}] are a SMILES and a component's code written alike; "
+                "write the SMILES in another way"
+            )
+        if modifications(s) != modifications(other):
+            raise unsupported(
+                f"sequences[{first}] and sequences[{i}] have one sequence and differ in their modifications, "
+                "which IntelliFold cannot tell apart"
+            )
 
 
-def changes(s: dict) -> set:
-    return {(m["res_idx"], m["ccd"]) for m in s.get("modifications") or []}
-
-
-def chain_names(chains: list) -> dict:
-    """Chain of the job → a name that the package can hold: the same where it fits."""
-    names = {c: c for c in chains if CHAIN.fullmatch(c)}
-    number = 0
-    for c in chains:
-        while c not in names:
-            number += 1
-            if f"x{number}" not in names.values():
-                names[c] = f"x{number}"
-    return names
-
-
-def written(s: dict, names: dict, alignments: dict) -> dict:
-    """One entry of the document's sequences."""
-    out = {"id": [names[c] for c in s["chains"]]}
+def written(s: Mapping[str, Any], names: Mapping[str, str], alignments: Mapping[str, str]) -> dict[str, Any]:
+    """One entry of the document's sequences; alignments maps a sequence to the path of its alignment."""
+    out: dict[str, Any] = {"id": [names[c] for c in s["chains"]]}
     if s["kind"] == "ligand":
         out["ccd" if s.get("is_ccd") else "smiles"] = s["sequence"]
         return {"ligand": out}
@@ -116,9 +98,10 @@ def written(s: dict, names: dict, alignments: dict) -> dict:
     return {s["kind"]: out}
 
 
-def constrain(given: dict, names: dict) -> list:
-    """Bonds in the package's form. It reads pockets too and leaves them out of the model's input, so they are refused."""
+def constrain(given: Mapping[str, Any], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Bonds in the package's form. It reads pockets too, but leaves them out of the model's input, so they are
+    refused."""
     for kind in ("pocket", "contact"):
         if given.get(kind):
-            raise Refused("unsupported", f"constraints.{kind} has no effect on IntelliFold; it takes constraints.bond alone")
-    return [{"bond": {n: [names[b[n]["chain_id"]], b[n]["res_idx"], b[n]["atom_name"]] for n in ("atom1", "atom2")}} for b in given.get("bond") or []]
+            raise unsupported(f"constraints.{kind} has no effect on IntelliFold; it takes constraints.bond alone")
+    return bonds(given, names)

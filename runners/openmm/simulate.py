@@ -1,20 +1,24 @@
-"""The simulation itself: a system, its run in small pieces, its files, and checkpoints from which another attempt goes on."""
+"""The simulation: a system, its run in small pieces, its files, and checkpoints from which another attempt can
+continue."""
 
 import io
 import json
 import math
 import tarfile
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import openmm
-from foldrun import Failure
+from foldrun import Failure, Job, invalid
 from openmm import app, unit
 from prepare import forcefield
 
 STEP_PS = 0.002
 FRICTION = 1.0  # 1/ps
 TOLERANCE = 10.0  # kJ/mol/nm, of the minimisation
-TOO_HIGH = 20.0  # kJ/mol an atom after the minimisation; a protein has less than 0
+TOO_HIGH = 20.0  # kJ/mol per atom after the minimisation; a protein has less than 0
 MAX_TRAJECTORY = 1 << 30  # bytes
 
 TOPOLOGY, TRAJECTORY, ENERGIES = "topology.pdb", "trajectory.dcd", "energies.csv"
@@ -26,39 +30,56 @@ def steps(ns: float) -> int:
 
 
 def kappa(ionic: float, temp: float, dielectric: float = 78.5) -> float:
-    """Inverse Debye length in 1/nm of a salt solution (mol/L), times the 0.73 with which Amber lets ions keep away from the solute."""
+    """Inverse Debye length in 1/nm of a salt solution (ionic in mol/L), times 0.73: Amber's factor for ions that cannot
+    enter the solute."""
     e, eps0, kb, na = 1.602176634e-19, 8.8541878128e-12, 1.380649e-23, 6.02214076e23
     return 0.73e-9 * math.sqrt(2 * na * e * e * ionic * 1000 / (eps0 * dielectric * kb * temp))
 
 
 class Simulation:
-    """One protein in implicit solvent. topology and positions (nm) are whole: every atom that the force field wants."""
+    """One protein in implicit solvent. topology and positions (nm) have every atom that the force field needs."""
 
-    def __init__(self, topology, positions, temp, ionic, seed, platform, properties):
+    def __init__(
+        self,
+        topology: Any,
+        positions: Any,
+        temp: float,
+        ionic: float,
+        seed: int,
+        platform: Any,
+        properties: dict[str, str],
+    ) -> None:
         self.topology, self.positions, self.temp, self.seed = topology, positions, temp, seed
         try:
             self.system = forcefield().createSystem(
-                topology, nonbondedMethod=app.NoCutoff, constraints=app.HBonds, implicitSolventKappa=kappa(ionic, temp) / unit.nanometer
+                topology,
+                nonbondedMethod=app.NoCutoff,
+                constraints=app.HBonds,
+                implicitSolventKappa=kappa(ionic, temp) / unit.nanometer,
             )
         except ValueError as e:
-            raise Failure("invalid_input", f"the force field has no parameters for the structure: {str(e).splitlines()[0]}") from None
-        self.integrator = openmm.LangevinMiddleIntegrator(temp * unit.kelvin, FRICTION / unit.picosecond, STEP_PS * unit.picosecond)
+            reason = str(e).splitlines()[0]
+            raise invalid(f"the force field has no parameters for the structure: {reason}") from None
+        self.integrator = openmm.LangevinMiddleIntegrator(
+            temp * unit.kelvin, FRICTION / unit.picosecond, STEP_PS * unit.picosecond
+        )
         self.integrator.setRandomNumberSeed(noise(seed, 0))
         self.context = openmm.Context(self.system, self.integrator, platform, properties)
         self.atoms = self.system.getNumParticles()
-        # The three of the centre of mass are taken away by the system itself.
+        # The system removes the three of the centre of mass itself.
         self.freedom = 3 * self.atoms - self.system.getNumConstraints() - 3
         self.step = self.frames = self.resumed = 0
-        self.notes = []  # sentences for the owner, kept over attempts
+        self.notes: list[str] = []  # for the owner, kept across attempts
 
-    def minimise(self, job):
-        """Relaxes the structure and gives the atoms velocities. Refuses what cannot be relaxed."""
+    def minimise(self, job: Job) -> float:
+        """Relaxes the structure, gives the atoms velocities, and returns the energy in kJ/mol. Raises Failure where the
+        structure cannot be relaxed."""
 
         class Reporter(openmm.MinimizationReporter):
-            def report(self, iteration, x, grad, args):
+            def report(self, iteration: int, x: Any, grad: Any, args: Any) -> bool:
                 try:
                     job.progress("minimise", iteration, 0)
-                except BaseException:  # Cancelled must not cross the C++ in between
+                except BaseException:  # Cancelled must not pass through the C++ code
                     return True
                 return False
 
@@ -71,9 +92,9 @@ class Simulation:
             raise unstable("while it was relaxed", e) from None
         job.check()
         if not energy < TOO_HIGH * self.atoms:
-            raise Failure(
-                "invalid_input",
-                f"the structure cannot be simulated: relaxed, its energy is still {energy / self.atoms:.3g} kJ/mol an atom, above {TOO_HIGH:g}; atoms overlap or chains pass through each other",
+            raise invalid(
+                f"the structure cannot be simulated: relaxed, its energy is still {energy / self.atoms:.3g} kJ/mol "
+                f"an atom, above {TOO_HIGH:g}; atoms overlap or chains pass through each other"
             )
         self.context.setVelocitiesToTemperature(self.temp * unit.kelvin, noise(self.seed, 1))
         return energy
@@ -81,11 +102,20 @@ class Simulation:
     def energy(self) -> float:
         return self.context.getState(energy=True).getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole)
 
-    def run(self, job, total: int, every: int, keep):
-        """Moves on to the step total and writes a frame at every so manieth. keep(self) is told after each piece."""
+    def run(self, job: Job, total: int, every: int, checkpoint: Callable[["Simulation"], None]) -> None:
+        """Simulates until the step total and writes a frame every so many steps. Calls checkpoint(self) after each
+        piece."""
         chunk = 5
-        with open(job.path(TRAJECTORY), "r+b" if self.frames else "w+b") as file, open(job.path(ENERGIES), "a", encoding="ascii") as table:
-            dcd = app.DCDFile(file, self.topology, STEP_PS * unit.picosecond, firstStep=every, interval=every, append=self.frames > 0)
+        mode = "r+b" if self.frames else "w+b"
+        with open(job.path(TRAJECTORY), mode) as file, open(job.path(ENERGIES), "a", encoding="ascii") as table:
+            dcd = app.DCDFile(
+                file,
+                self.topology,
+                STEP_PS * unit.picosecond,
+                firstStep=every,
+                interval=every,
+                append=self.frames > 0,
+            )
             if not self.frames:
                 table.write(HEADER)
             job.progress("simulate", self.step, total)
@@ -101,14 +131,14 @@ class Simulation:
                     raise unstable(f"near step {self.step}", e) from None
                 job.progress("simulate", self.step, total)
                 took = time.monotonic() - began
-                if n == chunk:  # about a tenth of a second between looks at the flag of cancel
+                if n == chunk:  # about a tenth of a second between checks for a cancel
                     chunk = max(1, min(math.ceil(chunk * min(2.0, 0.1 / max(took, 1e-4))), 5000))
                 file.flush()
                 table.flush()
                 if self.step < total:
-                    keep(self)
+                    checkpoint(self)
 
-    def frame(self, dcd, table):
+    def frame(self, dcd: Any, table: Any) -> None:
         state = self.context.getState(positions=True, energy=True)
         kinetic = state.getKineticEnergy().value_in_unit(unit.kilojoule_per_mole)
         potential = state.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole)
@@ -116,18 +146,20 @@ class Simulation:
             raise ValueError("the energy is not a number")
         temperature = 2 * kinetic / (self.freedom * 0.00831446261815324)
         dcd.writeModel(state.getPositions(asNumpy=True))
-        table.write(f"{round(self.step * STEP_PS * 1e6) / 1e9:.9g},{potential:.9g},{kinetic:.9g},{temperature:.9g}\n")
+        ns = round(self.step * STEP_PS * 1e6) / 1e9
+        table.write(f"{ns:.9g},{potential:.9g},{kinetic:.9g},{temperature:.9g}\n")
         self.frames += 1
 
-    # A checkpoint holds everything that the next attempt, on any machine and platform, needs.
-
-    def save(self, job, about: dict):
-        """Packs the state and the files so far; the name is new each time, since the service copies it while the run goes on."""
+    def save(self, job: Job, about: dict[str, str]) -> Path:
+        """Writes a checkpoint with everything that an attempt on any machine and platform needs. The name is new each
+        time, because the service copies the file while the run continues."""
         state = self.context.getState(positions=True, velocities=True, parameters=True)
         path = job.path(f"checkpoint-{self.step}.tar.gz")
         part = path.with_suffix(".part")
         with tarfile.open(part, "w:gz", compresslevel=1) as tar:
-            for name, text in (("state.xml", openmm.XmlSerializer.serialize(state)), ("about.json", json.dumps({**about, "step": self.step, "frames": self.frames, "notes": self.notes}))):
+            progress = {**about, "step": self.step, "frames": self.frames, "notes": self.notes}
+            entries = {"state.xml": openmm.XmlSerializer.serialize(state), "about.json": json.dumps(progress)}
+            for name, text in entries.items():
                 raw = text.encode()
                 entry = tarfile.TarInfo(name)
                 entry.size = len(raw)
@@ -139,21 +171,24 @@ class Simulation:
         job.checkpoint(path, self.step)
         return path
 
-    def load(self, state: str, step: int, frames: int, notes: list):
-        """Goes on from a checkpoint's state, with noise that no earlier attempt has drawn."""
+    def load(self, state: str, step: int, frames: int, notes: list[str]) -> None:
+        """Continues from a checkpoint's state, with noise that no earlier attempt has drawn."""
         self.context.setState(openmm.XmlSerializer.deserialize(state))
         self.integrator.setRandomNumberSeed(noise(self.seed, step + 2))
         self.context.reinitialize(preserveState=True)  # the seed is read when a context is made
         self.step, self.frames, self.resumed, self.notes = step, frames, step, notes
 
 
-def unpack(path, job, about: dict):
-    """The arguments of Simulation.load that a checkpoint holds, its files put into the job's folder; None where it is of another job or version.
-    Raises where it cannot be read."""
+def unpack(path: Path, job: Job, about: dict[str, str]) -> tuple[str, int, int, list[str]] | None:
+    """The arguments of Simulation.load in a checkpoint, whose files are copied into the job's folder. None where it
+    belongs to another job or version. Raises where it cannot be read."""
     with tarfile.open(path, "r:gz") as tar:
 
-        def content(name):
-            return tar.extractfile(name).read()
+        def content(name: str) -> bytes:
+            file = tar.extractfile(name)
+            if file is None:
+                raise ValueError(f"{name} is not a file")
+            return file.read()
 
         found = json.loads(content("about.json"))
         if {k: found.get(k) for k in about} != about:
@@ -165,12 +200,14 @@ def unpack(path, job, about: dict):
 
 
 def noise(seed: int, what: int) -> int:
-    """A seed for OpenMM, which takes 0 for one of its own choice."""
+    """A seed for OpenMM, which replaces 0 by its own choice."""
     return (seed * 1_000_003 + what * 7919) % 2147483629 + 1
 
 
 def unstable(when: str, e: Exception) -> Failure:
-    """The failure of atoms that flew apart; anything else that OpenMM says stays what it is."""
+    """The failure of an unstable simulation. Any other exception of OpenMM is raised again."""
     if not any(word in str(e).lower() for word in ("nan", "infinite", "not a number")):
         raise e
-    return Failure("invalid_input", f"the structure cannot be simulated: the atoms flew apart {when}; atoms overlap, or the temperature is too high")
+    return invalid(
+        f"the structure cannot be simulated: the atoms flew apart {when}; atoms overlap, or the temperature is too high"
+    )

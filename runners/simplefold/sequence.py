@@ -1,25 +1,21 @@
-"""What SimpleFold reads: one chain of a protein as FASTA. Pure: standard library only."""
+"""A job of the service as the FASTA file of SimpleFold: one protein chain. Standard library and foldrun only."""
 
-LETTERS = "ACDEFGHIKLMNPQRSTVWY"
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-
-class Refused(Exception):
-    """A job that SimpleFold cannot take as it is."""
-
-    def __init__(self, code: str, message: str):
-        super().__init__(message)
-        self.code, self.message = code, message
+from foldrun import invalid, unsupported
+from foldrun.document import AMINO_ACIDS
 
 
-def fasta(kind: str, sequences: list) -> tuple:
-    """The job's one chain: FASTA, and the chain's name. The service sends one chain at a time."""
-    if kind != "fold" or len(sequences) != 1 or len(sequences[0]["chains"]) != 1 or sequences[0]["kind"] != "protein":
-        raise Refused("unsupported", "SimpleFold folds one protein chain at a time")
+def fasta(sequences: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """The FASTA text of the job's only chain, and its name; the service sends one chain at a time."""
+    if len(sequences) != 1 or len(sequences[0]["chains"]) != 1 or sequences[0]["kind"] != "protein":
+        raise unsupported("SimpleFold folds one protein chain at a time")
     s = sequences[0]
-    for what, name in (("modifications", "modified residues"), ("cyclic", "cyclic chains")):
-        if s.get(what):
-            raise Refused("unsupported", f"SimpleFold knows no {name}")
+    for field, name in (("modifications", "modified residues"), ("cyclic", "cyclic chains")):
+        if s.get(field):
+            raise unsupported(f"SimpleFold does not support {name}")
     for i, c in enumerate(s["sequence"]):
-        if c not in LETTERS:
-            raise Refused("invalid_input", f"residue {i + 1} is {c!r}; SimpleFold takes the twenty amino acids {LETTERS}")
+        if c not in AMINO_ACIDS:
+            raise invalid(f"residue {i + 1} is {c!r}; SimpleFold takes the twenty amino acids {AMINO_ACIDS}")
     return f">A\n{s['sequence']}\n", s["chains"][0]

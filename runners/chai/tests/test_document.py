@@ -1,4 +1,5 @@
-"""How a job becomes what Chai-1 reads; where the package is installed, that it reads it, and that it then misses its weights."""
+"""How a job becomes what Chai-1 reads; where the package is installed, that it reads it, and that it then misses its
+weights."""
 
 import os
 import sys
@@ -8,7 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from document import Refused, fasta, letters, restraints  # noqa: E402
+from document import fasta, letters, restraints  # noqa: E402
+from foldrun import Failure  # noqa: E402
 
 SEQUENCES = [
     {"kind": "protein", "sequence": "GSHM", "chains": ["A", "B"], "modifications": [{"res_idx": 2, "ccd": "SEP"}]},
@@ -22,29 +24,45 @@ CONSTRAINTS = {
         {"chainA": "A", "res_idxA": 1, "chainB": "B", "res_idxB": 4, "distance": 8},
         {"chainA": "A", "res_idxA": 1, "chainB": "L", "res_idxB": 1},
     ],
-    "bond": [{"atom1": {"chain_id": "A", "res_idx": 4, "atom_name": "SD"}, "atom2": {"chain_id": "L", "res_idx": 1, "atom_name": "C1"}}],
+    "bond": [
+        {
+            "atom1": {"chain_id": "A", "res_idx": 4, "atom_name": "SD"},
+            "atom2": {"chain_id": "L", "res_idx": 1, "atom_name": "C1"},
+        }
+    ],
 }
 
 
 class Document(unittest.TestCase):
     def test_fasta(self):
-        want = ">protein|name=A\nG(SEP)HM\n>protein|name=B\nG(SEP)HM\n>ligand|name=L\nCCO\n>rna|name=R\nGACU\n>ligand|name=M\nCO\n"
+        want = ">protein|name=A\nG(SEP)HM\n>protein|name=B\nG(SEP)HM\n>ligand|name=L\nCCO\n"
+        want += ">rna|name=R\nGACU\n>ligand|name=M\nCO\n"
         self.assertEqual(fasta(SEQUENCES), want)
 
     def test_restraints(self):
         rows = restraints(SEQUENCES, CONSTRAINTS).splitlines()[1:]
-        self.assertEqual(rows, [
-            "C,,A,H3,pocket,1.0,0.0,6.0,-,r1", "A,G1,B,M4,contact,1.0,0.0,8,-,r2", "C,,A,G1,pocket,1.0,0.0,6.0,-,r3", "A,M4@SD,C,@C1,covalent,1.0,0.0,0.0,-,r4",
-        ])
+        self.assertEqual(
+            rows,
+            [
+                "C,,A,H3,pocket,1.0,0.0,6.0,-,r1",
+                "A,G1,B,M4,contact,1.0,0.0,8,-,r2",
+                "C,,A,G1,pocket,1.0,0.0,6.0,-,r3",
+                "A,M4@SD,C,@C1,covalent,1.0,0.0,0.0,-,r4",
+            ],
+        )
         self.assertIsNone(restraints(SEQUENCES, {}))
         self.assertEqual(letters(SEQUENCES), {"A": "A", "B": "B", "L": "C", "R": "D", "M": "E"})
 
     def test_refusals(self):
-        for change, text in (({"is_ccd": True}, "SMILES"), ({"property_type": "affinity"}, "affinity"), ({"chains": ["a|b"]}, "letters and digits")):
-            with self.subTest(text), self.assertRaisesRegex(Refused, text):
+        for change, text in (
+            ({"is_ccd": True}, "SMILES"),
+            ({"property_type": "affinity"}, "affinity"),
+            ({"chains": ["a|b"]}, "letters and digits"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(Failure, text):
                 fasta([{**SEQUENCES[1], **change}])
         between = {"chainA": "L", "res_idxA": 1, "chainB": "M", "res_idxB": 1}
-        with self.assertRaisesRegex(Refused, "two ligands"):
+        with self.assertRaisesRegex(Failure, "two ligands"):
             restraints(SEQUENCES, {"contact": [between]})
 
 
@@ -66,7 +84,10 @@ class Package(unittest.TestCase):
             source.write_text(fasta(SEQUENCES))
             table.write_text(restraints(SEQUENCES, CONSTRAINTS))
             inputs, pairs = read_inputs(source), parse_pairwise_table(table)
-        self.assertEqual([(i.entity_name, i.sequence) for i in inputs], [("A", "G(SEP)HM"), ("B", "G(SEP)HM"), ("L", "CCO"), ("R", "GACU"), ("M", "CO")])
+        self.assertEqual(
+            [(i.entity_name, i.sequence) for i in inputs],
+            [("A", "G(SEP)HM"), ("B", "G(SEP)HM"), ("L", "CCO"), ("R", "GACU"), ("M", "CO")],
+        )
         self.assertEqual([p.connection_type.value for p in pairs], ["pocket", "contact", "pocket", "covalent"])
         self.assertEqual((pairs[3].chainA, pairs[3].atom_nameA, pairs[3].atom_nameB), ("A", "SD", "C1"))
 
@@ -80,7 +101,8 @@ class Package(unittest.TestCase):
         self.assertIn("models_v2/trunk.pt", caught.exception.message)
 
     def test_the_package_itself_misses_them(self):
-        """The package goes as far as it can: to the first file that it would fetch, from a network that is not there."""
+        """The package goes as far as it can: to the first file that it would fetch, from a network that is not
+        there."""
         import requests
         from chai_lab import chai1
 

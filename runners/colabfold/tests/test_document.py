@@ -8,7 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from document import Entity, Refused, a3m, bucket, group, names, notes  # noqa: E402
+from document import Entity, a3m, bucket, chain_map, group, notes  # noqa: E402
+from foldrun import Failure  # noqa: E402
 
 SEQUENCES = [
     {"kind": "protein", "sequence": "GSHM", "chains": ["H"]},
@@ -27,9 +28,11 @@ def aligned():
 class Document(unittest.TestCase):
     def test_chains_of_one_sequence_come_together(self):
         entities = group(SEQUENCES)
-        self.assertEqual([(e.sequence, e.chains, e.first) for e in entities], [("GSHM", ["H", "A"], 0), ("MKT", ["B"], 1)])
-        self.assertEqual(names(entities), {"A": "H", "B": "A", "C": "B"})
-        many = names([Entity("G", [f"x{i}" for i in range(54)], 0)])
+        self.assertEqual(
+            [(e.sequence, e.chains, e.first) for e in entities], [("GSHM", ["H", "A"], 0), ("MKT", ["B"], 1)]
+        )
+        self.assertEqual(chain_map(entities), {"A": "H", "B": "A", "C": "B"})
+        many = chain_map([Entity("G", [f"x{i}" for i in range(54)], 0)])
         self.assertEqual([list(many)[i] for i in (0, 25, 26, 27, 52)], ["A", "Z", "AA", "BA", "AB"])
 
     def test_without_alignments(self):
@@ -38,7 +41,8 @@ class Document(unittest.TestCase):
         self.assertEqual(a3m(group(SEQUENCES)), "#4,3\t2,1\n>101\t102\nGSHMMKT\n>101\nGSHM---\n>102\n----MKT\n")
 
     def test_with_alignments(self):
-        want = "#4,3\t2,1\n>101\t102\nGSHMMKT\n>p1\tp1\nGTHMMrRT\n>p3\tp3\nGCHMM-T\n>101\nGSHM---\n>u1.1\nGaTHM---\n>102\n----MKT\n>u2.1\n----MRT\n"
+        want = "#4,3\t2,1\n>101\t102\nGSHMMKT\n>p1\tp1\nGTHMMrRT\n>p3\tp3\nGCHMM-T\n"
+        want += ">101\nGSHM---\n>u1.1\nGaTHM---\n>102\n----MKT\n>u2.1\n----MRT\n"
         self.assertEqual(a3m(aligned()), want)
 
     def test_pairs_that_are_none(self):
@@ -54,7 +58,7 @@ class Document(unittest.TestCase):
             ({"modifications": [{"res_idx": 1, "ccd": "SEP"}]}, "modifications"),
             ({"chains": [str(i) for i in range(63)]}, "63 chains"),
         ):
-            with self.subTest(text), self.assertRaisesRegex(Refused, text):
+            with self.subTest(text), self.assertRaisesRegex(Failure, text):
                 group([{**SEQUENCES[0], **change}])
 
     def test_notes(self):
@@ -89,13 +93,20 @@ class Weights(unittest.TestCase):
 
         kind = self.runner.KINDS["monomer"]
         with tarfile.open(self.folder / kind.archive, "w") as tar:
-            for name in ["../evil.npz", "LICENSE", *(f"./params_model_{i}{kind_}.npz" for i in range(1, 6) for kind_ in ("", "_ptm"))]:
+            for name in [
+                "../evil.npz",
+                "LICENSE",
+                *(f"./params_model_{i}{kind_}.npz" for i in range(1, 6) for kind_ in ("", "_ptm")),
+            ]:
                 info = tarfile.TarInfo(name)
                 info.size = len(name)
                 tar.addfile(info, io.BytesIO(name.encode()))
         files = self.runner.find_weights(self.folder, "monomer", kind)
         self.assertEqual([f.read_text() for f in files], [f"./params_model_{i}_ptm.npz" for i in range(1, 6)])
-        self.assertEqual(sorted(p.name for p in (self.folder / "params").iterdir()), [f"params_model_{i}_ptm.npz" for i in range(1, 6)])
+        self.assertEqual(
+            sorted(p.name for p in (self.folder / "params").iterdir()),
+            [f"params_model_{i}_ptm.npz" for i in range(1, 6)],
+        )
 
 
 try:
@@ -115,15 +126,22 @@ class Package(unittest.TestCase):
 
     def test_it_makes_the_models_input_of_it(self):
         unpaired, paired, sequences, counts, templates = batch.unserialize_msa([a3m(aligned())], ["GSHM", "MKT"])
-        made, _ = batch.generate_input_feature(sequences, counts, unpaired, paired, templates, True, "alphafold2_multimer_v3", max_seq=508)
+        made, _ = batch.generate_input_feature(
+            sequences, counts, unpaired, paired, templates, True, "alphafold2_multimer_v3", max_seq=508
+        )
         self.assertEqual(made["asym_id"].astype(int).tolist(), [1] * 4 + [2] * 4 + [3] * 3)
         self.assertEqual(made["entity_id"].astype(int).tolist(), [1] * 8 + [2] * 3)
-        self.assertEqual(int((made["msa_mask"].max(-1) == 1).sum()), 7)  # three paired rows, then the two of each sequence
+        self.assertEqual(
+            int((made["msa_mask"].max(-1) == 1).sum()), 7
+        )  # three paired rows, then the two of each sequence
 
     def test_the_package_itself_misses_the_weights(self):
         from colabfold.alphafold.models import load_models_and_params
 
-        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(FileNotFoundError, "params_model_3_multimer_v3.npz"):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            self.assertRaisesRegex(FileNotFoundError, "params_model_3_multimer_v3.npz"),
+        ):
             load_models_and_params(5, False, model_type="alphafold2_multimer_v3", data_dir=folder)
 
 

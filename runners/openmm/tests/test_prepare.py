@@ -1,4 +1,5 @@
-"""What is left out of a structure, added to it and refused, and that a run goes on from its checkpoint. Needs the engine's packages."""
+"""What is left out of a structure, added to it and refused, and that a run goes on from its checkpoint. Needs the
+engine's packages."""
 
 import json
 import shutil
@@ -11,6 +12,7 @@ HERE = Path(__file__).parent.parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 import openmm  # noqa: E402
+
 try:
     import prepare  # noqa: E402
 except ImportError as e:
@@ -30,7 +32,11 @@ def prepared(text, ph=7.5):
 
 def without(*lines):
     """The peptide without the atoms (name, residue)."""
-    return "".join(x for x in PEPTIDE.splitlines(True) if not x.startswith("ATOM") or (x[12:16].strip(), int(x[22:26])) not in lines)
+    return "".join(
+        x
+        for x in PEPTIDE.splitlines(True)
+        if not x.startswith("ATOM") or (x[12:16].strip(), int(x[22:26])) not in lines
+    )
 
 
 def hetatm(name, comp, number, x):
@@ -44,7 +50,13 @@ class Prepare(unittest.TestCase):
         self.assertIn("OXT", {a.name for a in last.atoms()})
         self.assertEqual(p.notes, ["Heavy atoms that were missing and have been built: 1, in GLN 5 of chain A."])
         p = prepared(without(("CB", 2), ("OH", 3)))
-        self.assertEqual(p.notes, ["Heavy atoms that were missing and have been built: 3, in ALA 2 of chain A, TYR 3 of chain A, GLN 5 of chain A."])
+        self.assertEqual(
+            p.notes,
+            [
+                "Heavy atoms that were missing and have been built: 3, "
+                "in ALA 2 of chain A, TYR 3 of chain A, GLN 5 of chain A."
+            ],
+        )
 
     def test_hydrogens_follow_the_ph(self):
         text = PEPTIDE.replace("ALA A   4", "ASP A   4")
@@ -56,11 +68,18 @@ class Prepare(unittest.TestCase):
         first, fourth = zip(side_chains(acid), side_chains(neutral))
         self.assertEqual(fourth[0] - fourth[1], {"HD2"})
         self.assertEqual(first[0], first[1])
-        self.assertIn("ASP 1 of chain A keeps its usual form at pH 2: the force field has no other at the end of a chain.", acid.notes)
+        self.assertIn(
+            "ASP 1 of chain A keeps its usual form at pH 2: the force field has no other at the end of a chain.",
+            acid.notes,
+        )
         self.assertFalse([n for n in neutral.notes if "usual" in n])
 
     def test_heterogens_go(self):
-        p = prepared(PEPTIDE.replace("END", hetatm("ZN", "ZNX", 20, 30) + hetatm("O", "HOH", 21, 40) + hetatm("O", "HOH", 22, 50) + "END"))
+        p = prepared(
+            PEPTIDE.replace(
+                "END", hetatm("ZN", "ZNX", 20, 30) + hetatm("O", "HOH", 21, 40) + hetatm("O", "HOH", 22, 50) + "END"
+            )
+        )
         self.assertEqual(len(list(p.topology.residues())), 5)
         self.assertEqual(p.notes[0], "Left out, since the force field has no parameters for it: 1 × ZNX, 2 × water.")
 
@@ -72,7 +91,11 @@ class Prepare(unittest.TestCase):
 
     def test_refusals(self):
         for what, text, says in (
-            ("gap", "".join(x for x in PEPTIDE.splitlines(True) if x[22:26] != "   3"), "the chain is broken between ALA 2 of chain A and ALA 4 of chain A"),
+            (
+                "gap",
+                "".join(x for x in PEPTIDE.splitlines(True) if x[22:26] != "   3"),
+                "the chain is broken between ALA 2 of chain A and ALA 4 of chain A",
+            ),
             ("backbone", without(("CA", 2)), "ALA 2 of chain A has no atom CA"),
             ("stretched", PEPTIDE.replace("-1.210", "-9.210", 1), "Å apart"),
             ("modified", PEPTIDE.replace("TYR", "PTR"), "PTR 3 of chain A is a modified residue"),
@@ -101,15 +124,33 @@ class Run(unittest.TestCase):
         self.said = []
         self.runner = runner.OpenMM()
         self.runner.load(Load("openmm", None, "cpu", 1))
-        soonest, runner.SOONEST = runner.SOONEST, 0
-        self.addCleanup(setattr, runner, "SOONEST", soonest)
+        interval, runner.MIN_INTERVAL = runner.MIN_INTERVAL, 0
+        self.addCleanup(setattr, runner, "MIN_INTERVAL", interval)
 
     def job(self, name, resume=None, text=PEPTIDE, **more):
         where = self.dir / name
         where.mkdir()
         (where / "in.pdb").write_text(text)
-        given = {"preset": "all_atom", "temp": 300, "ionic": 0.15, "ph": 7, "step_ns": 0.0001, "length_ns": 0.0004, "box_nm": 20, "termini": "both", **more}
-        message = {"id": name, "attempt": 1, "workdir": str(where), "kind": "md", "input": given, "files": [{"kind": "structure", "path": "in.pdb"}], "seed": 3}
+        given = {
+            "preset": "all_atom",
+            "temp": 300,
+            "ionic": 0.15,
+            "ph": 7,
+            "step_ns": 0.0001,
+            "length_ns": 0.0004,
+            "box_nm": 20,
+            "termini": "both",
+            **more,
+        }
+        message = {
+            "id": name,
+            "attempt": 1,
+            "workdir": str(where),
+            "kind": "md",
+            "input": given,
+            "files": [{"kind": "structure", "path": "in.pdb"}],
+            "seed": 3,
+        }
         if resume:
             shutil.copy(resume, where / "last")
             message["resume"] = {"path": "last", "step": 0}
@@ -146,12 +187,12 @@ class Run(unittest.TestCase):
         self.assertTrue(any("does not give this trajectory again" in n for n in result.notes))
         self.assertIn("Heavy atoms that were missing and have been built: 1, in GLN 5 of chain A.", result.notes)
 
-    def test_starts_anew_from_what_does_not_fit(self):
+    def test_starts_over_from_a_checkpoint_that_does_not_fit(self):
         kept = self.stopped()
         self.assertEqual(self.runner.predict(self.job("warmer", kept, temp=310)).metrics["resumed_from_step"], 0)
         (self.dir / "torn").write_bytes(kept.read_bytes()[:500])
         self.assertEqual(self.runner.predict(self.job("torn again", self.dir / "torn")).metrics["resumed_from_step"], 0)
-        self.assertIn("the last attempt's checkpoint is of another version; starting anew", self.lines())
+        self.assertIn("the last attempt's checkpoint is of another version; starting from the beginning", self.lines())
         self.assertTrue(any("cannot be read" in line for line in self.lines()))
 
     def test_same_seed_same_trajectory(self):
@@ -172,7 +213,11 @@ class Run(unittest.TestCase):
         self.assertIn("cannot be simulated", caught.exception.message)
 
     def test_refuses_what_it_does_not_do(self):
-        for more, code in (({"preset": "single_af_go"}, "unsupported"), ({"termini": "N"}, "unsupported"), ({"step_ns": 2e-8 * 1000, "length_ns": 1000}, "too_large")):
+        for more, code in (
+            ({"preset": "single_af_go"}, "unsupported"),
+            ({"termini": "N"}, "unsupported"),
+            ({"step_ns": 2e-8 * 1000, "length_ns": 1000}, "too_large"),
+        ):
             with self.subTest(more), self.assertRaises(Failure) as caught:
                 self.runner.predict(self.job(json.dumps(more)[:12].strip('{"'), **more))
             self.assertEqual(caught.exception.code, code)

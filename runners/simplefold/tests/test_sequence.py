@@ -6,7 +6,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from sequence import Refused, fasta  # noqa: E402
+from foldrun import Failure  # noqa: E402
+from sequence import fasta  # noqa: E402
 
 
 def chain(**more):
@@ -15,7 +16,7 @@ def chain(**more):
 
 class Sequence(unittest.TestCase):
     def test_one_chain(self):
-        self.assertEqual(fasta("fold", [chain()]), (">A\nGSHM\n", "B"))
+        self.assertEqual(fasta([chain()]), (">A\nGSHM\n", "B"))
 
     def test_refused(self):
         for sequences, code, says in (
@@ -26,12 +27,10 @@ class Sequence(unittest.TestCase):
             ([chain(modifications=[{"res_idx": 2, "ccd": "SEP"}])], "unsupported", "modified"),
             ([chain(sequence="GSXM")], "invalid_input", "residue 3 is 'X'"),
         ):
-            with self.assertRaises(Refused) as caught:
-                fasta("fold", sequences)
+            with self.assertRaises(Failure) as caught:
+                fasta(sequences)
             self.assertEqual(caught.exception.code, code)
             self.assertIn(says, caught.exception.message)
-        with self.assertRaises(Refused):
-            fasta("md", [chain()])
 
 
 if __name__ == "__main__":
