@@ -38,7 +38,7 @@ func TestRealEnginesIntelliFold(t *testing.T) {
 	confident(t, v.Predictions[0], true)
 
 	for name, c := range map[string]struct{ sequences, constraints, says string }{
-		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C(C)(C)(C)(C)C"}}`, "", "sequences[1] is not a SMILES"},
+		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C(C)(C)(C)(C)C"}}`, "", "Explicit valence"},
 		"unknown CCD":           {trp + `,{"ligandSequence":{"sequence":"QQQ","is_ccd":true}}`, "", "QQQ"},
 		"no such atom":          {`{"proteinChain":{"sequence":"GSHM","count":2}}`, `"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "'SG' of residue 2 of chain A"},
 		"pocket":                {trp + `,{"ligandSequence":{"sequence":"CCO"}}`, `"pocket":[{"binder":{"chain_id":"B"},"contacts":[{"chain_id":"A","res_idx":3}]}]`, "no effect"},
