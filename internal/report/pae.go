@@ -67,7 +67,7 @@ func PAEMatrix(rows [][]float32) (structure.Matrix, error) {
 		return structure.Matrix{}, errNoPAE
 	}
 	if n > MaxPAE {
-		return structure.Matrix{}, pleat.Invalidf("the PAE file has %d rows; at most %d are taken", n, MaxPAE)
+		return structure.Matrix{}, pleat.Invalidf("the PAE file has %d rows; at most %d are allowed", n, MaxPAE)
 	}
 	m := structure.Matrix{N: n, V: make([]float32, 0, n*n)}
 	for i, r := range rows {

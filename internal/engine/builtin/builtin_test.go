@@ -85,7 +85,7 @@ func TestQuestionsThatFail(t *testing.T) {
 	}
 }
 
-// An alignment error matrix that does not fit must not keep a question from its answer.
+// A question with an invalid PAE is answered without it.
 func TestQuestionWithBadPAE(t *testing.T) {
 	dir := enginetest.TrpCage(t)
 	if err := os.WriteFile(filepath.Join(dir, "input", "pae.json"), []byte(`{"predicted_aligned_error":[[1,2],[3]]}`),
@@ -101,7 +101,7 @@ func TestQuestionWithBadPAE(t *testing.T) {
 	}
 }
 
-// histatin is a 24-residue disordered chain, and a run of a few hundred steps of it.
+// histatin returns the simulation of a disordered chain of 24 residues.
 func histatin(t *testing.T, dir string, lengthNs float64) pleat.Work {
 	t.Helper()
 	p, err := flow.Parse("md", fmt.Appendf(nil,
@@ -163,14 +163,14 @@ func TestDynamics(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range outputs {
-		if err := has(r, files, f); err != "" {
+		if err := missing(r, files, f); err != "" {
 			t.Errorf("%s (%s): %s", f.Name, f.Type, err)
 		}
 	}
 }
 
-// has says why a row lacks an output that the catalogue offers.
-func has(row map[string]any, files map[string]int64, f flow.Field) string {
+// missing returns why a row lacks an output of the catalogue; empty: it has it.
+func missing(row map[string]any, files map[string]int64, f flow.Field) string {
 	if name, ok := strings.CutPrefix(f.Name, "artifacts["); ok {
 		if files[strings.TrimSuffix(name, "]")] == 0 {
 			return "no such file"
@@ -204,7 +204,7 @@ func has(row map[string]any, files map[string]int64, f flow.Field) string {
 	return fmt.Sprintf("is %v", v)
 }
 
-// A run that a shutdown breaks off goes on from its last checkpoint elsewhere and ends with the same bytes.
+// A run that a shutdown interrupts resumes from its last checkpoint elsewhere, with the same bytes at the end.
 func TestDynamicsResume(t *testing.T) {
 	whole := t.TempDir()
 	reg := enginetest.Registry(t, Calvados{Workers: 1, CheckpointInterval: -1})
@@ -251,12 +251,12 @@ func TestDynamicsResume(t *testing.T) {
 	w.MD.Temp, w.Resume = 300, kept // of another simulation
 	sink := &enginetest.Sink{}
 	enginetest.Row(t, reg.Run(context.Background(), w, sink))
-	if !strings.Contains(fmt.Sprint(sink.Lines), "starting anew") {
+	if !strings.Contains(fmt.Sprint(sink.Lines), "starting from the beginning") {
 		t.Error(sink.Lines)
 	}
 }
 
-// A predicted fold is held by its restraints. The Trp-cage with the confidence of a good prediction stands for one.
+// Restraints keep a predicted fold. The test uses the Trp-cage with the confidence of a good prediction.
 func TestDynamicsOfAFold(t *testing.T) {
 	dir := enginetest.TrpCage(t)
 	s, err := report.ReadStructure(dir, "input/2jof.pdb")
@@ -362,8 +362,7 @@ func TestFlowKnowsTheEngine(t *testing.T) {
 	}
 }
 
-// The road of a fold with follow-ups, through the real engines: what mini predicts, the analyst answers about and
-// calvados moves.
+// A prediction of Mini is the input of Analyst and Calvados.
 func TestFoldAskMove(t *testing.T) {
 	reg := enginetest.Registry(t, Mini{Workers: 1}, Analyst{}, Calvados{Workers: 1})
 	dir := t.TempDir()
@@ -397,8 +396,8 @@ func TestFoldAskMove(t *testing.T) {
 	if metrics["residues"] != 5.0 {
 		t.Error(metrics)
 	}
-	if told := strings.Contains(fmt.Sprint(out.Result.Notes),
-		"nothing holds the fold"); told != (metrics["restraints"] == 0.0) {
+	if noted := strings.Contains(fmt.Sprint(out.Result.Notes),
+		"nothing holds the fold"); noted != (metrics["restraints"] == 0.0) {
 		t.Errorf("%v restraints, and the notes say %v", metrics["restraints"], out.Result.Notes)
 	}
 }

@@ -181,7 +181,7 @@ func (s *simulation) simulate(ctx context.Context) error {
 	dir := s.work.Dir
 	if s.work.Resume != "" {
 		if err := unpack(s.work.Resume, dir); err != nil {
-			s.sink.Log("the last attempt's checkpoint cannot be read; starting anew")
+			s.sink.Log("the last attempt's checkpoint cannot be read; starting from the beginning")
 			removeSimulation(dir)
 		}
 	}
@@ -192,7 +192,7 @@ func (s *simulation) simulate(ctx context.Context) error {
 	}
 	res, err := calvados.Run(ctx, s.system, dir, hooks)
 	if err != nil && pleat.CodeOf(err) == pleat.CodeConflict && s.work.Resume != "" {
-		s.sink.Log("the last attempt's checkpoint is of another version; starting anew")
+		s.sink.Log("the last attempt's checkpoint is of another version; starting from the beginning")
 		removeSimulation(dir)
 		res, err = calvados.Run(ctx, s.system, dir, hooks)
 	}
@@ -232,7 +232,7 @@ func (s *simulation) checkpoint(step int64) {
 	}
 	began := time.Now()
 	if err := s.storeCheckpoint(step); err != nil {
-		s.sink.Log("a checkpoint could not be kept: " + engine.PublicMessage(err))
+		s.sink.Log("a checkpoint could not be stored: " + engine.PublicMessage(err))
 	}
 	s.storedAt = time.Now()
 	s.checkpointTime = s.storedAt.Sub(began)
@@ -265,7 +265,7 @@ func (s *simulation) checkpointAtShutdown(ctx context.Context) {
 		return
 	}
 	if err := s.storeCheckpoint(s.result.Steps); err != nil {
-		s.sink.Log("the last checkpoint could not be kept: " + engine.PublicMessage(err))
+		s.sink.Log("the last checkpoint could not be stored: " + engine.PublicMessage(err))
 	}
 }
 

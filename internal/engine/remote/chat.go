@@ -179,7 +179,7 @@ func (c Chat) complete(ctx context.Context, facts, question string) (chatRespons
 	}
 	if len(raw) > maxChatResponse || json.Unmarshal(raw, &out) != nil {
 		return out, pleat.Failed(pleat.FailOutputInvalid,
-			"the chat endpoint answered something that is no chat completion")
+			"the chat endpoint sent an answer that is not a chat completion")
 	}
 	if out.answer() == "" {
 		return out, pleat.Failed(pleat.FailOutputInvalid, "the language model gave an empty answer")

@@ -80,9 +80,9 @@ func TestChat(t *testing.T) {
 		{302, "", pleat.FailLoad, false, "answered 302"},
 		{429, "", pleat.FailLoad, true, "answered 429"},
 		{503, "", pleat.FailLoad, true, "answered 503"},
-		{200, "<html>", pleat.FailOutputInvalid, false, "no chat completion"},
+		{200, "<html>", pleat.FailOutputInvalid, false, "not a chat completion"},
 		{200, `{"choices":[]}`, pleat.FailOutputInvalid, false, "empty answer"},
-		{200, strings.Repeat("x", maxChatResponse+1), pleat.FailOutputInvalid, false, "no chat completion"},
+		{200, strings.Repeat("x", maxChatResponse+1), pleat.FailOutputInvalid, false, "not a chat completion"},
 		{0, "", pleat.FailTimeout, true, "gave no answer within 50ms"},
 	} {
 		status, body = k.status, k.body

@@ -248,7 +248,7 @@ func (c *nimCall) predict(ctx context.Context, q *nimQuery) (*nimAnswer, *pleat.
 	}
 	var a nimAnswer
 	if err := json.Unmarshal(raw, &a); err != nil {
-		message := "the Boltz-2 endpoint answered something that is no prediction: " + engine.OneLine(err.Error(), 200)
+		message := "the Boltz-2 endpoint sent an answer that is not a prediction: " + engine.OneLine(err.Error(), 200)
 		return nil, pleat.Failed(pleat.FailOutputInvalid, message)
 	}
 	return &a, nil
@@ -304,12 +304,13 @@ func (c *nimCall) poll(ctx context.Context, resp *http.Response) (*http.Response
 	id := resp.Header.Get("nvcf-reqid")
 	drain(resp)
 	if !requestID.MatchString(id) {
-		message := "the Boltz-2 endpoint put the call off (202) without an id to ask for it by"
+		message := "the Boltz-2 endpoint postponed the call (202) without an id to ask for it by"
 		return nil, pleat.Failed(pleat.FailOutputInvalid, message)
 	}
 	address := c.statusAddress()
 	if address == "" {
-		message := "the Boltz-2 endpoint put the call off (202), and nim-status-url says not where to ask for it"
+		message := "the Boltz-2 endpoint postponed the call (202), " +
+			"and nim-status-url does not say where to ask for the answer"
 		return nil, pleat.Failed(pleat.FailLoad, message)
 	}
 	t := time.NewTimer(cmp.Or(c.pollInterval, time.Second))
@@ -360,7 +361,7 @@ func (c *nimCall) refusal(ctx context.Context, resp *http.Response) *pleat.Failu
 	case s == http.StatusUnprocessableEntity || s == http.StatusBadRequest:
 		return pleat.Failed(pleat.FailInvalidInput, "the Boltz-2 endpoint refused the input: "+nimReason(raw))
 	case s == http.StatusRequestEntityTooLarge:
-		return pleat.Failed(pleat.FailTooLarge, "the job is larger than the Boltz-2 endpoint takes")
+		return pleat.Failed(pleat.FailTooLarge, "the job is larger than the Boltz-2 endpoint accepts")
 	case s == http.StatusTooManyRequests || s == http.StatusServiceUnavailable || s == http.StatusBadGateway:
 		return &pleat.Failure{Kind: pleat.FailLoad, Message: said, Retry: true}
 	case s == http.StatusGatewayTimeout || s == http.StatusRequestTimeout:

@@ -28,7 +28,7 @@ import (
 
 const trpCageText = "DAYAQWLKDGGPSSGRPPPS"
 
-// nimServer speaks the interface's documented form. What it answers is made of the Trp-cage's coordinates.
+// nimServer implements the documented interface. Its answers are made of the coordinates of the Trp-cage.
 type nimServer struct {
 	*httptest.Server
 	handle   func(w http.ResponseWriter, r *http.Request, in nimRequest)
@@ -62,7 +62,7 @@ func newNIMServer(t *testing.T, prefix string) *nimServer {
 	return s
 }
 
-// nimChain is the Trp-cage under another name, its B-factors a value of pLDDT that falls along the chain.
+// nimChain returns the Trp-cage under another name. Its B-factors are a pLDDT that falls along the chain.
 func nimChain(t *testing.T, name string, shift float64) structure.Chain {
 	t.Helper()
 	in, err := os.Open("../../structure/testdata/2jof.pdb")
@@ -113,7 +113,7 @@ func nimCIF(t *testing.T, chains ...structure.Chain) string {
 	return b.String()
 }
 
-// nimPAE is a matrix in which every entry tells its place.
+// nimPAE returns a matrix in which every entry encodes its row and column.
 func nimPAE(n int) [][]float64 {
 	m := make([][]float64, n)
 	for i := range m {
@@ -222,8 +222,8 @@ func readJSON(t *testing.T, path string, into any) {
 	}
 }
 
-// A complex with everything: chains come back in another order, the best sample is the second, and the errors count
-// tokens.
+// A complex with all features: the answer has another chain order, the best sample is the second, and the PAE has a row
+// per token.
 func TestNIMComplex(t *testing.T) {
 	s := newNIMServer(t, "")
 	s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
@@ -347,7 +347,7 @@ func TestNIMComplex(t *testing.T) {
 	}
 }
 
-// What the answer does not hold is absent, and B-factors that cannot be pLDDT are not taken for it.
+// Values that the answer does not have are absent, and B-factors that cannot be pLDDT are not used as such.
 func TestNIMAbsent(t *testing.T) {
 	mean := func(v any) map[string]any {
 		c := nimChain(t, "A", 0)
@@ -419,8 +419,8 @@ func TestNIMAbsent(t *testing.T) {
 	}
 }
 
-// The hosted form: the call is put off, and asked for by its id until it ends.
-func TestNIMPutOff(t *testing.T) {
+// The hosted endpoint postpones the call; the client polls with its id until it ends.
+func TestNIMPostponed(t *testing.T) {
 	const key = "nvapi-hush"
 	s := newNIMServer(t, "/v1")
 	s.ready.Store(404)
@@ -462,8 +462,8 @@ func TestNIMPutOff(t *testing.T) {
 		}
 	}
 	for want, n := range map[string]NIM{
-		"without an id":           {URL: s.URL + "/v1", Key: key, Status: s.URL + "/status/{id}"},
-		"nim-status-url says not": {URL: s.URL + "/v1", Key: key},
+		"without an id":               {URL: s.URL + "/v1", Key: key, Status: s.URL + "/status/{id}"},
+		"nim-status-url does not say": {URL: s.URL + "/v1", Key: key},
 	} {
 		if strings.HasPrefix(want, "without") {
 			s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
@@ -522,7 +522,7 @@ func TestNIMRefused(t *testing.T) {
 		{500, `{"detail":"secret internals"}`, pleat.FailCrashed, true, "answered 500"},
 		{504, ``, pleat.FailTimeout, true, "answered 504"},
 		{200, `{}`, pleat.FailOutputInvalid, false, "it has no structure"},
-		{200, `[1]`, pleat.FailOutputInvalid, false, "no prediction"},
+		{200, `[1]`, pleat.FailOutputInvalid, false, "not a prediction"},
 		{200, `{"structures":[{"format":"pdb","structure":"ATOM"}]}`, pleat.FailOutputInvalid, false, `format "pdb"`},
 		{
 			200, `{"structures":[{"format":"mmcif","structure":"data_x"}]}`, pleat.FailOutputInvalid, false,
@@ -542,12 +542,12 @@ func TestNIMRefused(t *testing.T) {
 		}
 		if f != nil && (strings.Contains(f.Message, key) || strings.Contains(f.Message, "internals") ||
 			len(f.Message) > 700) {
-			t.Errorf("%d: the message tells too much: %s", c.status, f.Message)
+			t.Errorf("%d: the message reveals too much: %s", c.status, f.Message)
 		}
 	}
 }
 
-// What belongs to another job is refused, whatever its scores.
+// The structure of another job is refused, whatever its scores.
 func TestNIMWrongStructure(t *testing.T) {
 	short := nimChain(t, "A", 0)
 	short.Residues = short.Residues[:19]
@@ -581,7 +581,7 @@ func TestNIMWrongStructure(t *testing.T) {
 	}
 }
 
-// Bounds are told at the job's creation, and again before a call is made.
+// Limits are checked when the job is created, and again before a call.
 func TestNIMBounds(t *testing.T) {
 	n := NIM{URL: "http://127.0.0.1:1"}
 	protein := func(count, length int) pleat.Sequence {
@@ -629,7 +629,7 @@ func TestNIMBounds(t *testing.T) {
 	}
 }
 
-// A cancel drops the connection at once; so does the end of the time allowed.
+// A cancel closes the connection at once; so does the timeout.
 func TestNIMInterrupted(t *testing.T) {
 	s := newNIMServer(t, "")
 	dropped := make(chan struct{}, 2)
@@ -673,7 +673,7 @@ func TestNIMNotReady(t *testing.T) {
 	}
 }
 
-// A flood is broken off at the bound.
+// An answer above the limit is aborted.
 func TestNIMFlood(t *testing.T) {
 	s := newNIMServer(t, "")
 	sent := atomic.Int64{}
@@ -695,7 +695,7 @@ func TestNIMFlood(t *testing.T) {
 	}
 }
 
-// Alignments go with the chains of their sequence; pairs across chains stay, and that is said.
+// Alignments are sent with the chains of their sequence. Paired alignments are not, and a note says so.
 func TestNIMAlignments(t *testing.T) {
 	s := newNIMServer(t, "")
 	s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {

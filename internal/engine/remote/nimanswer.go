@@ -207,7 +207,7 @@ func readPLDDT(s *report.Structure, mean *float64) (notes []string) {
 	}
 	factor := b.factor(mean)
 	if factor == 0 {
-		return []string{"the structure's B-factors are no pLDDT, and were dropped"}
+		return []string{"the structure's B-factors are not pLDDT and were dropped"}
 	}
 	for i := range values {
 		values[i] *= factor

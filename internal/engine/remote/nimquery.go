@@ -117,10 +117,10 @@ func newNIMQuery(w pleat.Work) (*nimQuery, *pleat.Failure) {
 			"the Boltz-2 endpoint needs at least one protein, RNA or DNA chain")
 	case len(r.Polymers) > nimPolymers:
 		return nil, pleat.Failed(pleat.FailTooLarge, fmt.Sprintf(
-			"the job has %d chains of residues; the Boltz-2 endpoint takes at most %d", len(r.Polymers), nimPolymers))
+			"the job has %d chains of residues; the Boltz-2 endpoint accepts at most %d", len(r.Polymers), nimPolymers))
 	case len(r.Ligands) > nimLigands:
 		return nil, pleat.Failed(pleat.FailTooLarge, fmt.Sprintf(
-			"the job has %d ligands; the Boltz-2 endpoint takes at most %d", len(r.Ligands), nimLigands))
+			"the job has %d ligands; the Boltz-2 endpoint accepts at most %d", len(r.Ligands), nimLigands))
 	}
 	return q, q.constrain(&w.Fold.Constraints, ids)
 }
@@ -222,7 +222,7 @@ func (q *nimQuery) parameters(w pleat.Work) {
 func (q *nimQuery) constrain(c *pleat.Constraints, ids map[string]string) *pleat.Failure {
 	if len(c.Contact) > 0 {
 		return pleat.Failed(pleat.FailUnsupported,
-			"the Boltz-2 endpoint takes pocket and bond constraints, and no contacts")
+			"the Boltz-2 endpoint accepts pocket and bond constraints, and no contacts")
 	}
 	for _, p := range c.Pocket {
 		n := nimConstraint{Type: "pocket", Binder: ids[p.Binder.Chain]}

@@ -10,7 +10,7 @@ import (
 	"pleat"
 )
 
-// Alignments reach a runner as the protocol names them: by kind and by the sequence that they are of.
+// A runner gets alignments by kind and by sequence, as the protocol defines.
 func TestAlignmentsGoToTheRunner(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "input"), 0o700); err != nil {
@@ -78,7 +78,7 @@ func TestAlignmentsGoToTheRunner(t *testing.T) {
 	if d := cmp.Diff(want, files(pleat.FeatureMSA, pleat.FeatureComplex)); d != "" {
 		t.Error(d)
 	}
-	// Folded each on its own, every sequence is the first of its message, and there is nobody to pair with.
+	// If each sequence is folded on its own, it is the first of its message and has no paired alignment.
 	alone := [][]wireInput{
 		{{Kind: "msa", Path: "input/msa-0.a3m", Sequence: &zero}},
 		nil,

@@ -139,7 +139,7 @@ func (a *runnerAttempt) memory() int64 {
 func (a *runnerAttempt) message(q *predictRequest) (wirePredict, *pleat.Failure) {
 	m := wirePredict{Type: "predict", Attempt: max(a.work.Attempt, 1), Kind: a.work.Kind}
 	fail := func(err error) (wirePredict, *pleat.Failure) {
-		return m, pleat.Failed(pleat.FailStorage, "the worker has no room to work in: "+engine.PublicMessage(err))
+		return m, pleat.Failed(pleat.FailStorage, "the worker cannot write its files: "+engine.PublicMessage(err))
 	}
 	dir, err := os.MkdirTemp(a.work.Dir, "run-")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"os"
@@ -25,9 +26,10 @@ import (
 	"pleat/internal/engine/enginetest"
 )
 
-// This test binary is also a runner: one that does what the job's name tells it to, right or wrong.
+// TestMain makes the test binary a runner as well: one that does what the name of the job says, right or wrong.
 func TestMain(m *testing.M) {
 	if os.Getenv("PLEAT_TEST_RUNNER") == "yes" {
+		openLifeline()
 		(&fake{in: bufio.NewReader(os.Stdin)}).run()
 		return
 	}
@@ -41,11 +43,66 @@ func TestMain(m *testing.M) {
 // fake is the runner's side of the tests.
 type fake struct {
 	in   *bufio.Reader
-	mu   sync.Mutex
-	mute atomic.Bool
-	deaf atomic.Bool // to the end of its input
+	mu   sync.Mutex  // held while a message is written
+	mute atomic.Bool // it sends no heartbeat
+	deaf atomic.Bool // it ignores the end of its input
 	jobs int
-	rss  atomic.Int64
+	rss  atomic.Int64 // bytes that it reports
+}
+
+// lifeline is the end of a pipe that the fake and its children keep open as long as they live.
+var lifeline *os.File
+
+func openLifeline() {
+	path := os.Getenv("PLEAT_TEST_LIFELINE")
+	if path == "" {
+		return
+	}
+	var err error
+	if lifeline, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
+		os.Exit(11)
+	}
+}
+
+// startChild starts a process that outlives its work, unless it is killed.
+func startChild(cmd *exec.Cmd) {
+	if lifeline != nil {
+		cmd.ExtraFiles = []*os.File{lifeline}
+	}
+	if err := cmd.Start(); err != nil {
+		os.Exit(6)
+	}
+}
+
+// watchedLifeline is the other end of a lifeline.
+type watchedLifeline struct {
+	path string
+	read *os.File
+}
+
+func newLifeline(t *testing.T) *watchedLifeline {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "lifeline")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close() })
+	return &watchedLifeline{path, in}
+}
+
+// awaitEnd waits until no process keeps the lifeline open.
+func (l *watchedLifeline) awaitEnd(t *testing.T) {
+	t.Helper()
+	if err := l.read.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, l.read); err != nil {
+		t.Fatalf("a process lives on: %v", err)
+	}
 }
 
 func (f *fake) say(m any) {
@@ -160,7 +217,7 @@ func (f *fake) predict(m *wirePredict, cancels <-chan string) {
 		}
 	case "grow":
 		f.rss.Store(10e9)
-		time.Sleep(150 * time.Millisecond)
+		f.say(wirePong{Type: "pong", Mem: &wireMem{RSS: f.rss.Load()}})
 	case "none": // a result without files
 	case "hash", "outside", "link", "absent", "folder", "short", "unreadable":
 		r.Files = append(r.Files, f.wrongFile(what, m, structureFile))
@@ -174,7 +231,7 @@ func (f *fake) predict(m *wirePredict, cancels <-chan string) {
 	}
 }
 
-// ends does what leaves no answer.
+// ends does the faults after which no answer follows.
 func (f *fake) ends(what string, m *wirePredict) {
 	switch what {
 	case "hang": // alive, but no progress
@@ -199,18 +256,14 @@ func (f *fake) ends(what string, m *wirePredict) {
 	case "child": // leaves a process behind that holds the pipes
 		cmd := exec.Command("sleep", "60")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		if err := cmd.Start(); err != nil {
-			os.Exit(6)
-		}
+		startChild(cmd)
 		fmt.Fprintln(os.Stderr, "child", cmd.Process.Pid)
 		os.Exit(0)
-	case "stuck": // in C code, as it were: it hears nothing any more, and has a child
+	case "stuck": // ignores its input and all signals but SIGKILL, and has a child
 		f.deaf.Store(true)
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 		cmd := exec.Command("sleep", "600")
-		if err := cmd.Start(); err != nil {
-			os.Exit(6)
-		}
+		startChild(cmd)
 		f.say(wireLog{Type: "log", ID: m.ID, Line: fmt.Sprint("stuck ", os.Getpid(), " ", cmd.Process.Pid)})
 		select {}
 	case "stubborn":
@@ -219,7 +272,7 @@ func (f *fake) ends(what string, m *wirePredict) {
 	}
 }
 
-// refuses answers with an error, or waits for a cancel; false where a result is to follow.
+// refuses answers with an error, or waits for a cancel. It returns false if a result must follow.
 func (f *fake) refuses(what, arg string, m *wirePredict, cancels <-chan string) bool {
 	switch what {
 	case "cancellable":
@@ -230,7 +283,9 @@ func (f *fake) refuses(what, arg string, m *wirePredict, cancels <-chan string) 
 	case "late": // the result comes after the cancel
 		f.say(wireProgress{Type: "progress", ID: m.ID, Stage: "diffusion", Done: 1, Total: 9})
 		<-cancels
-		time.Sleep(300 * time.Millisecond)
+		if _, err := os.ReadFile(filepath.Join(m.Workdir, "..", lateFile)); err != nil { // blocks until the test writes
+			os.Exit(12)
+		}
 	case "error":
 		code, message, _ := strings.Cut(arg, " ")
 		f.say(wireError{Type: "error", ID: m.ID, Code: code, Message: message + m.Workdir, Detail: "Traceback"})
@@ -244,7 +299,7 @@ func (f *fake) refuses(what, arg string, m *wirePredict, cancels <-chan string) 
 	return false
 }
 
-// flow answers questions and simulates, in a way.
+// flow answers a question or simulates.
 func (f *fake) flow(m *wirePredict, r *wireResult) {
 	var files []string
 	for _, v := range m.Files {
@@ -284,7 +339,7 @@ func (f *fake) flow(m *wirePredict, r *wireResult) {
 	f.say(*r)
 }
 
-// wrongFile is a file that must not be believed.
+// wrongFile returns a file of a result that must be refused.
 func (f *fake) wrongFile(what string, m *wirePredict, structureFile func(string) wireFile) wireFile {
 	switch what {
 	case "outside":
@@ -313,6 +368,10 @@ func (f *fake) wrongFile(what string, m *wirePredict, structureFile func(string)
 	return writeResult(m.Workdir, "structure", "model.cif", "this is no structure")
 }
 
+// lateFile is a pipe in the folder of the work. The job "late" ends once the test writes to it.
+const lateFile = "late"
+
+// writeResult writes a file of a result.
 func writeResult(dir, kind, name, text string) wireFile {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		os.Exit(8)
@@ -323,7 +382,7 @@ func writeResult(dir, kind, name, text string) wireFile {
 
 var threeLetters = map[byte]string{'A': "ALA", 'G': "GLY", 'C': "CYS", 'K': "LYS", 'S': "SER"}
 
-// helixOf is an mmCIF file of the input's proteins: a CA per residue, on a line.
+// helixOf returns an mmCIF file of the input's proteins: one CA per residue, all on a line.
 func helixOf(in foldInput) string {
 	var b strings.Builder
 	b.WriteString("data_x\n_entity.id 1\n_entity.type polymer\n")
@@ -345,13 +404,15 @@ func helixOf(in foldInput) string {
 	return b.String()
 }
 
-// bench is a runner engine over the fake, and what a test asks of it.
-type bench struct {
+// fixture is a Runner whose processes are the fake.
+type fixture struct {
 	*Runner
-	t *testing.T
+	t        *testing.T
+	lifeline *watchedLifeline // of its processes and their children
 }
 
-func newBench(t *testing.T, change func(*Manifest, *Runner)) *bench {
+// newFixture makes a fixture. Change, if not nil, may change its manifest and its Runner.
+func newFixture(t *testing.T, change func(*Manifest, *Runner)) *fixture {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -376,6 +437,8 @@ func newBench(t *testing.T, change func(*Manifest, *Runner)) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	alive := newLifeline(t)
+	m.Env["PLEAT_TEST_LIFELINE"] = alive.path
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	r := &Runner{Manifest: m, Weights: filepath.Join(dir, "weights"), Cache: filepath.Join(dir, "cache"), Log: log}
 	if change != nil {
@@ -385,7 +448,7 @@ func newBench(t *testing.T, change func(*Manifest, *Runner)) *bench {
 		r.Processes = NewProcessPool(nil, 1, 0, log)
 		t.Cleanup(r.Processes.Close)
 	}
-	return &bench{r, t}
+	return &fixture{r, t, alive}
 }
 
 // watchedSink returns a sink that passes on the stages as they are reported.
@@ -399,13 +462,36 @@ func watchedSink() (*enginetest.Sink, <-chan string) {
 	}}, stages
 }
 
-func (b *bench) model(name string) pleat.Model {
+// model returns a model of the fake.
+func (b *fixture) model(name string) pleat.Model {
 	all := b.Models()
 	i := slices.IndexFunc(all, func(m pleat.Model) bool { return m.Name == name })
 	return all[i]
 }
 
-func (b *bench) work(name string) pleat.Work {
+// process returns the process in the first slot, or nil.
+func (b *fixture) process() *process {
+	b.t.Helper()
+	b.Processes.mu.Lock()
+	defer b.Processes.mu.Unlock()
+	if procs := b.Processes.slots[0].procs; len(procs) > 0 {
+		return procs[0]
+	}
+	return nil
+}
+
+// awaitEnd waits until a process is gone.
+func awaitEnd(t *testing.T, p *process) {
+	t.Helper()
+	select {
+	case <-p.gone:
+	case <-time.After(time.Minute):
+		t.Fatal("the process lives on")
+	}
+}
+
+// work returns a fold of the given name, which says what the fake does.
+func (b *fixture) work(name string) pleat.Work {
 	w := pleat.Work{Kind: pleat.TaskFold, Task: "task", Attempt: 1, Model: b.model("fake"), Dir: b.t.TempDir(),
 		Fold: &pleat.FoldInput{
 			Name:      name,
@@ -415,14 +501,14 @@ func (b *bench) work(name string) pleat.Work {
 	return w
 }
 
-// do runs one job.
-func (b *bench) do(name string) pleat.Output {
+// run runs one job.
+func (b *fixture) run(name string) pleat.Output {
 	b.t.Helper()
 	return b.Run(b.t.Context(), b.work(name), &enginetest.Sink{})
 }
 
-// good runs one job that must succeed, and gives the metrics that the fake put in.
-func (b *bench) good(name string) map[string]any {
+// succeed runs one job that must succeed, and returns the metrics of the fake.
+func (b *fixture) succeed(name string) map[string]any {
 	b.t.Helper()
 	w := b.work(name)
 	out := b.Run(b.t.Context(), w, &enginetest.Sink{})
@@ -444,8 +530,8 @@ func (b *bench) good(name string) map[string]any {
 	return doc.Predictions[0].Extra
 }
 
-// Two residues of two atoms each; in the second frame the second residue's side chain has moved by 5 Å, and
-// everything by 7 Å.
+// fakeTopology has two residues of two atoms each. In the second frame of fakeTrajectory the side chain of the second
+// residue has moved by 5 Å, and everything by 7 Å.
 const fakeTopology = `ATOM      1  CA  ALA A   1       0.000   0.000   0.000  1.00  0.00           C
 ATOM      2  CB  ALA A   1       1.500   0.000   0.000  1.00  0.00           C
 ATOM      3  CA  ALA B   1       0.000   3.800   0.000  1.00  0.00           C

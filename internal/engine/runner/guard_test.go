@@ -11,13 +11,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"pleat"
 	"pleat/internal/engine/enginetest"
 )
 
-// stuckRunner holds Python's lock in a function in C, so that no thread of it hears the end of its input.
+// stuckRunner holds Python's lock in a C function, so that none of its threads notices the end of its input.
 const stuckRunner = `
 import ctypes, os, signal, subprocess
 import foldrun
@@ -28,15 +27,15 @@ class Stuck(foldrun.Runner):
         return foldrun.Ready(engine_version="1")
     def predict(self, job):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        child = subprocess.Popen(["sleep", "600"])
+        lifeline = open(os.environ["PLEAT_TEST_LIFELINE"], "w")
+        child = subprocess.Popen(["sleep", "600"], pass_fds=[lifeline.fileno()])
         job.log(f"stuck {os.getpid()} {child.pid}")
         ctypes.PyDLL(None).sleep(600)
 
 foldrun.serve(Stuck())
 `
 
-// service is a worker for a test to kill: it runs the job stuck in the engine of a folder, and passes on what that
-// says.
+// service is a worker that a test kills: it runs the job "stuck" in the engine of a folder and prints the job's log.
 func service(dir string) {
 	m, err := ReadManifest(dir)
 	if err != nil {
@@ -71,7 +70,7 @@ type printed struct{ *enginetest.Sink }
 func (printed) Progress(string, int, int) {}
 func (printed) Log(line string)           { fmt.Println(line) }
 
-// A service that is killed takes its runners and their children with it, even those that hear nothing.
+// If the service is killed, its runners and their children end too, even those that ignore their input.
 func TestServiceKilled(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -84,11 +83,12 @@ func TestServiceKilled(t *testing.T) {
 	for name, argv := range map[string]string{"deaf": exe, "python": "{python}\", \"runner.py"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir, alive := t.TempDir(), newLifeline(t)
 			manifest := fmt.Sprintf(`{
 				"engine": "fake", "version": "1", "protocol": 1, "argv": ["%s"],
-				"env": {"PLEAT_TEST_RUNNER": "yes"}, "device": "cpu", "entities": ["protein"],
-				"models": [{"name": "fake", "title": "Fake", "licence": "none"}]}`, argv)
+				"env": {"PLEAT_TEST_RUNNER": "yes", "PLEAT_TEST_LIFELINE": %q},
+				"device": "cpu", "entities": ["protein"],
+				"models": [{"name": "fake", "title": "Fake", "licence": "none"}]}`, argv, alive.path)
 			for file, text := range map[string]string{ManifestFile: manifest, "runner.py": stuckRunner} {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
@@ -103,11 +103,11 @@ func TestServiceKilled(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			var runner, child int
+			runner := 0
 			var said strings.Builder
 			for lines := bufio.NewScanner(out); runner == 0 && lines.Scan(); {
 				fmt.Fprintln(&said, lines.Text())
-				_, _ = fmt.Sscanf(lines.Text(), "stuck %d %d", &runner, &child)
+				_, _ = fmt.Sscanf(lines.Text(), "stuck %d", &runner)
 			}
 			if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 				t.Fatal(err)
@@ -116,13 +116,8 @@ func TestServiceKilled(t *testing.T) {
 			if runner == 0 {
 				t.Fatalf("the runner did not begin: %s", &said)
 			}
-			for end := time.Now().Add(time.Minute); !gone(runner) || !gone(child); time.Sleep(20 * time.Millisecond) {
-				if time.Now().After(end) {
-					_ = syscall.Kill(-runner, syscall.SIGKILL)
-					t.Fatalf("a minute after the service the runner has ended: %v, its child: %v", gone(runner),
-						gone(child))
-				}
-			}
+			t.Cleanup(func() { _ = syscall.Kill(-runner, syscall.SIGKILL) }) // if it lives on
+			alive.awaitEnd(t)
 		})
 	}
 }

@@ -249,7 +249,7 @@ func (w *WeightFile) check() error {
 	case w.URL != "" && (err != nil || u.Scheme != "https" || u.Host == ""):
 		return fmt.Errorf("url is %q; it must be an https address", pleat.Clip(w.URL))
 	case w.SHA256 != "" && (bad != nil || len(sum) != 32):
-		return errors.New("sha256 is no SHA-256 in hexadecimal digits")
+		return errors.New("sha256 is not a SHA-256 in hexadecimal digits")
 	case w.Bytes < 0:
 		return errors.New("bytes is negative")
 	}

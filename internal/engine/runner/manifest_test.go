@@ -60,8 +60,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// Every manifest of the house can be read.
-func TestManifestsOfTheHouse(t *testing.T) {
+// Every manifest in runners/ is valid.
+func TestShippedManifests(t *testing.T) {
 	found, wrong := Manifests(filepath.Join("..", "..", "..", "runners"))
 	for name, err := range wrong {
 		t.Errorf("%s: %v", name, err)

@@ -111,7 +111,7 @@ func (a *runnerAttempt) answer(ctx context.Context, q *predictRequest) pleat.Out
 // of it.
 func (q *predictRequest) check(ctx context.Context) error {
 	if len(q.result.Files) > maxWireFiles {
-		return fmt.Errorf("it names %d files; at most %d are taken", len(q.result.Files), maxWireFiles)
+		return fmt.Errorf("it names %d files; at most %d are allowed", len(q.result.Files), maxWireFiles)
 	}
 	root, err := os.OpenRoot(q.dir)
 	if err != nil {
@@ -139,9 +139,9 @@ func checkFile(root *os.Root, f wireFile) error {
 	case errors.Is(err, os.ErrNotExist):
 		return errors.New("does not exist")
 	case err != nil:
-		return errors.New("cannot be reached inside the folder of the work")
+		return errors.New("cannot be accessed inside the folder of the work")
 	case !info.Mode().IsRegular():
-		return errors.New("is no plain file")
+		return errors.New("is not a regular file")
 	case info.Size() != f.Bytes:
 		return fmt.Errorf("has %d bytes, and %d were announced", info.Size(), f.Bytes)
 	case info.Size() > maxResultFile:
@@ -260,7 +260,7 @@ func (q *predictRequest) array(kind string) ([]float32, []int, error) {
 	}
 	for i, x := range v {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) || x < 0 {
-			return nil, nil, fmt.Errorf("the %s file has %v at place %d; it must be a number from 0", kind, x, i)
+			return nil, nil, fmt.Errorf("the %s file has %v at index %d; it must be a number from 0", kind, x, i)
 		}
 	}
 	return v, f.Shape, nil
@@ -271,7 +271,7 @@ func readFloat32s(in io.Reader, shape []int) ([]float32, error) {
 	n := 1
 	for _, d := range shape {
 		if d < 0 || d > report.MaxPAE {
-			return nil, fmt.Errorf("has the shape %v; at most %d values stand in a row", shape, report.MaxPAE)
+			return nil, fmt.Errorf("has the shape %v; a dimension has at most %d values", shape, report.MaxPAE)
 		}
 		n *= d
 	}

@@ -55,8 +55,8 @@ func TestArrays(t *testing.T) {
 	}{
 		{[]float32{1, 2, 3, 4, 100}, ""},
 		{[]float32{1, 2, 3, 4, 101}, "the plddt of token 5 is 101"},
-		{[]float32{1, 2, 3, 4, float32(math.NaN())}, "NaN at place 4"},
-		{[]float32{1, 2, 3, 4, -1}, "-1 at place 4; it must be a number from"},
+		{[]float32{1, 2, 3, 4, float32(math.NaN())}, "NaN at index 4"},
+		{[]float32{1, 2, 3, 4, -1}, "-1 at index 4; it must be a number from"},
 	} {
 		r := wireResult{ID: "x", ChainMap: map[string]string{"A": "C", "C": "A"}}
 		_, err := predicted(t, sequences, r, cif, c.plddt, nil).prediction()

@@ -178,7 +178,7 @@ func (r *runningRequest) logLine(m *wireLog) {
 		}
 		r.sink.Log(line)
 	case r.lines == maxJobLines:
-		r.sink.Log("further lines of the engine are left out")
+		r.sink.Log("further lines of the engine are omitted")
 	}
 }
 
@@ -189,14 +189,14 @@ func (r *runningRequest) checkpoint(m *wireCheckpoint) {
 		path := filepath.Join(r.message.Workdir, m.Path)
 		var info os.FileInfo
 		if info, err = os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-			err = errors.New("it is no plain file")
+			err = errors.New("it is not a regular file")
 		}
 		if err == nil {
 			err = r.sink.Checkpoint(path, m.Step)
 		}
 	}
 	if err != nil {
-		r.sink.Log("a checkpoint could not be kept: " + engine.PublicMessage(err))
+		r.sink.Log("a checkpoint could not be stored: " + engine.PublicMessage(err))
 	}
 }
 
@@ -207,7 +207,7 @@ func (r *runningRequest) overdue() *pleat.Failure {
 	case r.silence() > seconds(m.Silence):
 		r.log.Warn("a runner hangs and is killed", "engine", m.Engine, "silent", r.silence().Round(time.Second))
 		return pleat.Failed(pleat.FailCrashed,
-			fmt.Sprintf("the engine %s gave no sign of life for %v s, and was ended", m.Engine, m.Silence))
+			fmt.Sprintf("the engine %s sent nothing for %v s and was ended", m.Engine, m.Silence))
 	case time.Since(r.progressed) > seconds(m.StageTime):
 		return pleat.Failed(pleat.FailTimeout,
 			fmt.Sprintf("the engine %s made no progress for %v s", m.Engine, m.StageTime))

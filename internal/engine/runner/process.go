@@ -254,14 +254,14 @@ func (p *process) send(m any) *pleat.Failure {
 	defer p.writing.Unlock()
 	line, err := encodeWire(m, p.rng)
 	if err != nil {
-		return pleat.Failed(pleat.FailTooLarge, "the job cannot be told to the engine: "+err.Error())
+		return pleat.Failed(pleat.FailTooLarge, "the job cannot be sent to the engine: "+err.Error())
 	}
 	if p.rng != nil && p.rng.IntN(3) == 0 {
 		line = append([]byte(`{"type":"x-grease","id":null,"any":[1,{}]}`+"\n"), line...)
 	}
 	_ = p.stdin.SetWriteDeadline(time.Now().Add(seconds(p.manifest.Silence))) // pipes support it
 	if _, err := p.stdin.Write(line); err != nil {
-		return p.crashed("while it was told what to do")
+		return p.crashed("while the job was sent to it")
 	}
 	return nil
 }
@@ -434,7 +434,7 @@ func (p *process) crashed(when string) *pleat.Failure {
 		p.log.Warn("a runner broke the protocol", "engine", p.manifest.Engine, "when", when,
 			"error", engine.OneLine(broken.Error(), maxWireText), "stderr", stderr)
 		return pleat.Failed(pleat.FailCrashed,
-			fmt.Sprintf("the engine %s wrote what is not the protocol, and was ended", p.manifest.Engine))
+			fmt.Sprintf("the engine %s broke the protocol and was ended", p.manifest.Engine))
 	}
 	how := "it ended by itself"
 	if p.ended != nil {

@@ -52,7 +52,7 @@ type Runner struct {
 	// if a process dies.
 	Stderr io.Writer
 
-	grease uint64 // for tests, not 0: messages carry fields and types that nobody knows
+	grease uint64 // for tests, not 0: messages carry unknown fields and types
 }
 
 var _ engine.Pooled = (*Runner)(nil)

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,7 +21,7 @@ import (
 	"pleat/internal/flow"
 )
 
-// Each fault of a runner is one typed failure in bounded time, and the next job works.
+// Each fault of a runner ends in one typed failure in bounded time, and the next job succeeds.
 func TestRunnerFaults(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -33,15 +32,15 @@ func TestRunnerFaults(t *testing.T) {
 		{"crash", pleat.FailCrashed, true, "exit status 3"},
 		{"exit0", pleat.FailCrashed, true, "it ended by itself"},
 		{"half", pleat.FailCrashed, true, "died"},
-		{"garbage", pleat.FailCrashed, true, "not the protocol"},
-		{"giant", pleat.FailCrashed, true, "not the protocol"},
-		{"mute", pleat.FailCrashed, true, "no sign of life for 0.6 s"},
+		{"garbage", pleat.FailCrashed, true, "broke the protocol"},
+		{"giant", pleat.FailCrashed, true, "broke the protocol"},
+		{"mute", pleat.FailCrashed, true, "sent nothing for 0.6 s"},
 		{"hang", pleat.FailTimeout, false, "no progress for 1.2 s"},
 		{"child", pleat.FailCrashed, true, "died"},
 		{"none", pleat.FailOutputInvalid, false, "no structure"},
 		{"hash", pleat.FailOutputInvalid, false, "hash"},
 		{"outside", pleat.FailOutputInvalid, false, "outside the folder"},
-		{"link", pleat.FailOutputInvalid, false, "no plain file"},
+		{"link", pleat.FailOutputInvalid, false, "not a regular file"},
 		{"absent", pleat.FailOutputInvalid, false, "does not exist"},
 		{"folder", pleat.FailOutputInvalid, false, "outside the folder"},
 		{"short", pleat.FailOutputInvalid, false, "announced"},
@@ -53,7 +52,7 @@ func TestRunnerFaults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, func(m *Manifest, _ *Runner) { // only the tested timeout is short: the machine may be busy
+			b := newFixture(t, func(m *Manifest, _ *Runner) { // only the tested limit is short: the machine may be busy
 				switch c.name {
 				case "mute":
 					m.Silence = 0.6
@@ -75,14 +74,14 @@ func TestRunnerFaults(t *testing.T) {
 				t.Errorf("the failure shows the host's path: %s", f.Message)
 			}
 			b.Manifest.Silence, b.Manifest.StageTime = 30, 30
-			b.good("ok")
+			b.succeed("ok")
 		})
 	}
 }
 
 // The first job loads; the second finds the model loaded, in the same process.
 func TestRunnerStaysWarm(t *testing.T) {
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	first, second := b.work("ok"), b.work("ok")
 	cold := b.Run(t.Context(), first, &enginetest.Sink{})
 	warm := b.Run(t.Context(), second, &enginetest.Sink{})
@@ -103,14 +102,14 @@ func TestRunnerStaysWarm(t *testing.T) {
 	if cold.Engine != "fake 7" {
 		t.Errorf("the engine is called %q", cold.Engine)
 	}
-	if a, b := b.good("ok"), b.good("ok"); a["pid"] != b["pid"] || b["jobs"] != 4.0 {
+	if a, b := b.succeed("ok"), b.succeed("ok"); a["pid"] != b["pid"] || b["jobs"] != 4.0 {
 		t.Errorf("processes %v and %v, jobs %v", a["pid"], b["pid"], b["jobs"])
 	}
 }
 
 func TestRunnerFiles(t *testing.T) {
-	b := newBench(t, nil)
-	out := b.do("ok")
+	b := newFixture(t, nil)
+	out := b.run("ok")
 	if out.Failure != nil {
 		t.Fatal(out.Failure)
 	}
@@ -128,35 +127,35 @@ func TestRunnerFiles(t *testing.T) {
 	}
 }
 
-func TestRunnerGreased(t *testing.T) {
-	b := newBench(t, func(_ *Manifest, r *Runner) { r.grease = 11 })
+func TestRunnerIgnoresGrease(t *testing.T) {
+	b := newFixture(t, func(_ *Manifest, r *Runner) { r.grease = 11 })
 	for range 5 {
-		b.good("ok")
+		b.succeed("ok")
 	}
 }
 
-func TestRunnerIgnoresOtherJobs(t *testing.T) { newBench(t, nil).good("stale") }
+func TestRunnerIgnoresOtherJobs(t *testing.T) { newFixture(t, nil).succeed("stale") }
 
 func TestRunnerResultBeforeTheEnd(t *testing.T) {
-	b := newBench(t, nil)
-	a, c := b.good("exit-after"), b.good("ok")
+	b := newFixture(t, nil)
+	a, c := b.succeed("exit-after"), b.succeed("ok")
 	if a["pid"] == c["pid"] {
 		t.Error("a process that ended was used again")
 	}
 }
 
 func TestRunnerOutOfMemoryOnce(t *testing.T) {
-	if got := newBench(t, nil).good("oom-once"); got["parallel"] != 1.0 {
+	if got := newFixture(t, nil).succeed("oom-once"); got["parallel"] != 1.0 {
 		t.Errorf("the second try had parallel %v; want 1", got["parallel"])
 	}
 }
 
-// A runner gets the variables that are named, and no secret of the service.
+// A runner gets the listed variables and no secret of the service.
 func TestRunnerEnvironment(t *testing.T) {
 	t.Setenv("PLEAT_SECRET_KEY", "hush")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "hush")
 	t.Setenv("PLEAT_DATABASE", "postgres://u:hush@h/d")
-	got := newBench(t, func(m *Manifest, r *Runner) { m.Env["CACHE"], r.Threads = "{cache}/x", 3 }).good("ok")
+	got := newFixture(t, func(m *Manifest, r *Runner) { m.Env["CACHE"], r.Threads = "{cache}/x", 3 }).succeed("ok")
 	var names []string
 	for _, e := range got["env"].([]any) {
 		name, value, _ := strings.Cut(e.(string), "=")
@@ -179,7 +178,7 @@ func TestRunnerEnvironment(t *testing.T) {
 }
 
 func TestRunnerLogIsBounded(t *testing.T) {
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	h := &enginetest.Sink{}
 	w := b.work("chatty")
 	if out := b.Run(t.Context(), w, h); out.Failure != nil {
@@ -193,19 +192,27 @@ func TestRunnerLogIsBounded(t *testing.T) {
 	}
 }
 
-// A cancel returns at once, whatever the runner does, and the slot is free again in bounded time.
+// A cancelled run returns at once, whatever the runner does, and its slot becomes free in bounded time.
 func TestRunnerCancel(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		same bool // the process goes on
+		same bool // the process is kept
 	}{{"cancellable", true}, {"late", true}, {"stubborn", false}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, nil)
-			before := b.good("ok")
+			b := newFixture(t, func(m *Manifest, _ *Runner) {
+				if c.name == "late" {
+					m.CancelTime = 60 // it must end by itself
+				}
+			})
+			before := b.succeed("ok")
 			ctx, cancel := context.WithCancel(t.Context())
 			h, progress := watchedSink()
 			w := b.work(c.name)
+			late := filepath.Join(w.Dir, lateFile)
+			if err := syscall.Mkfifo(late, 0o600); err != nil {
+				t.Fatal(err)
+			}
 			ended := make(chan pleat.Output, 1)
 			go func() { ended <- b.Run(ctx, w, h) }()
 			for stage := range progress {
@@ -222,7 +229,12 @@ func TestRunnerCancel(t *testing.T) {
 			if out.Failure == nil || out.Failure.Kind != pleat.FailCancelled {
 				t.Fatalf("got %+v", out.Failure)
 			}
-			after := b.good("ok")
+			if c.name == "late" {
+				if err := os.WriteFile(late, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			after := b.succeed("ok")
 			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("the next job was done after %v", took)
 			}
@@ -233,10 +245,11 @@ func TestRunnerCancel(t *testing.T) {
 	}
 }
 
-// So it does while the model loads; what loads is ended.
+// A run that is cancelled while the model loads returns at once too; its process is ended.
 func TestRunnerCancelWhileLoading(t *testing.T) {
-	b := newBench(t, nil)
-	pid := int(b.good("ok")["pid"].(float64))
+	b := newFixture(t, nil)
+	before := b.succeed("ok")["pid"]
+	p := b.process()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	w := b.work("ok")
@@ -246,19 +259,15 @@ func TestRunnerCancelWhileLoading(t *testing.T) {
 	if took := time.Since(began); took > 1900*time.Millisecond || out.Failure == nil {
 		t.Errorf("%+v after %v", out.Failure, took)
 	}
-	if again := int(b.good("ok")["pid"].(float64)); again == pid {
+	if b.succeed("ok")["pid"] == before {
 		t.Error("a process that was given up was used again")
 	}
-	for end := time.Now().Add(30 * time.Second); !gone(pid); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("a process that was given up lives on")
-		}
-	}
+	awaitEnd(t, p)
 }
 
 func TestRunnerKilled(t *testing.T) {
-	b := newBench(t, nil)
-	pid := int(b.good("ok")["pid"].(float64))
+	b := newFixture(t, nil)
+	pid := int(b.succeed("ok")["pid"].(float64))
 	h, progress := watchedSink()
 	ended := make(chan pleat.Output, 1)
 	w := b.work("stubborn")
@@ -272,39 +281,27 @@ func TestRunnerKilled(t *testing.T) {
 		!strings.Contains(out.Failure.Message, "killed") {
 		t.Fatalf("got %+v", out.Failure)
 	}
-	if again := b.good("ok"); again["pid"] == float64(pid) {
+	if again := b.succeed("ok"); again["pid"] == float64(pid) {
 		t.Error("the process is the same")
 	}
 }
 
-// What a dead runner leaves behind dies with it.
+// The children of a dead runner are killed.
 func TestRunnerGroupIsKilled(t *testing.T) {
 	var said bytes.Buffer
-	b := newBench(t, func(_ *Manifest, r *Runner) { r.Log = slog.New(slog.NewTextHandler(&said, nil)) })
-	if out := b.do("child"); out.Failure == nil || out.Failure.Kind != pleat.FailCrashed {
+	b := newFixture(t, func(_ *Manifest, r *Runner) { r.Log = slog.New(slog.NewTextHandler(&said, nil)) })
+	if out := b.run("child"); out.Failure == nil || out.Failure.Kind != pleat.FailCrashed {
 		t.Fatalf("got %+v", out.Failure)
 	}
 	b.Processes.Close()
-	found := regexp.MustCompile(`child (\d+)`).FindStringSubmatch(said.String())
-	if found == nil {
+	if !regexp.MustCompile(`child \d+`).MatchString(said.String()) {
 		t.Fatalf("the operator's log lacks the end of stderr: %s", &said)
 	}
-	child, _ := strconv.Atoi(found[1])
-	for end := time.Now().Add(30 * time.Second); !gone(child); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the process %d lives", child)
-		}
-	}
-}
-
-// gone reports whether a process has ended, though nobody may have taken notice of it.
-func gone(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	return err != nil || bytes.Contains(stat, []byte(") Z "))
+	b.lifeline.awaitEnd(t)
 }
 
 func TestRunnerLoad(t *testing.T) {
-	b := newBench(t, func(m *Manifest, _ *Runner) { m.LoadTimeout = 0.5 })
+	b := newFixture(t, func(m *Manifest, _ *Runner) { m.LoadTimeout = 0.5 })
 	w := b.work("ok")
 	for name, want := range map[string]pleat.FailureKind{
 		"fake":   "",
@@ -320,48 +317,52 @@ func TestRunnerLoad(t *testing.T) {
 			t.Errorf("the failure shows the host's path: %s", out.Failure.Message)
 		}
 	}
-	b = newBench(t, func(m *Manifest, _ *Runner) { m.LoadTimeout, m.Env["PLEAT_TEST_START"] = 0.5, "never" })
-	if out := b.do("ok"); out.Failure == nil || out.Failure.Kind != pleat.FailTimeout {
-		t.Errorf("a runner that says nothing gave %+v", out.Failure)
+	b = newFixture(t, func(m *Manifest, _ *Runner) { m.LoadTimeout, m.Env["PLEAT_TEST_START"] = 0.5, "never" })
+	if out := b.run("ok"); out.Failure == nil || out.Failure.Kind != pleat.FailTimeout {
+		t.Errorf("a silent runner gave %+v", out.Failure)
 	}
-	b = newBench(t, func(m *Manifest, _ *Runner) { m.Argv = []string{"/nonexistent"} })
-	if out := b.do("ok"); out.Failure == nil || out.Failure.Kind != pleat.FailLoad {
+	b = newFixture(t, func(m *Manifest, _ *Runner) { m.Argv = []string{"/nonexistent"} })
+	if out := b.run("ok"); out.Failure == nil || out.Failure.Kind != pleat.FailLoad {
 		t.Errorf("a runner that is not there gave %+v", out.Failure)
 	}
 }
 
 func TestRunnerRecycles(t *testing.T) {
-	b := newBench(t, func(m *Manifest, _ *Runner) { m.RecycleJobs = 2 })
+	b := newFixture(t, func(m *Manifest, _ *Runner) { m.RecycleJobs = 2 })
 	var pids []any
 	for range 4 {
-		pids = append(pids, b.good("ok")["pid"])
+		pids = append(pids, b.succeed("ok")["pid"])
 	}
 	if pids[0] != pids[1] || pids[1] == pids[2] || pids[2] != pids[3] {
 		t.Errorf("with two jobs a process, the processes were %v", pids)
 	}
-	b = newBench(t, func(m *Manifest, _ *Runner) { m.RecycleRSS = 5 })
-	if a, c := b.good("grow")["pid"], b.good("ok")["pid"]; a == c {
+	b = newFixture(t, func(m *Manifest, _ *Runner) { m.RecycleRSS = 5 })
+	if a, c := b.succeed("grow")["pid"], b.succeed("ok")["pid"]; a == c {
 		t.Error("a process that had grown was used again")
 	}
 	off := false
-	b = newBench(t, func(m *Manifest, _ *Runner) { m.Warm = &off })
-	if a, c := b.good("ok")["pid"], b.good("ok")["pid"]; a == c {
+	b = newFixture(t, func(m *Manifest, _ *Runner) { m.Warm = &off })
+	if a, c := b.succeed("ok")["pid"], b.succeed("ok")["pid"]; a == c {
 		t.Error("a process that was not to stay did")
 	}
 }
 
 func TestRunnerIdleEnds(t *testing.T) {
-	b := newBench(t, func(m *Manifest, _ *Runner) { m.IdleTTL = 0.1 })
-	pid := int(b.good("ok")["pid"].(float64))
-	for end := time.Now().Add(30 * time.Second); !gone(pid); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("an idle process lives on")
+	b := newFixture(t, func(m *Manifest, _ *Runner) { m.IdleTTL = 0.1 })
+	var p *process
+	sink := &enginetest.Sink{OnProgress: func(string) {
+		if running := b.process(); running != nil {
+			p = running
 		}
+	}}
+	if out := b.Run(t.Context(), b.work("ok"), sink); out.Failure != nil {
+		t.Fatal(out.Failure)
 	}
-	b.good("ok")
+	awaitEnd(t, p)
+	b.succeed("ok")
 }
 
-// Two engines that do not fit onto one device together make room for each other; where they do, both stay.
+// If two engines do not fit onto a device together, one is evicted for the other; if they do, both stay.
 func TestRunnerEviction(t *testing.T) {
 	for _, c := range []struct {
 		memory int64
@@ -371,22 +372,22 @@ func TestRunnerEviction(t *testing.T) {
 		warm := NewProcessPool([]pleat.Device{{ID: "GPU-1", Name: "test", Memory: c.memory}}, 1, 0, log)
 		t.Cleanup(warm.Close)
 		gpu := func(m *Manifest, r *Runner) { m.Device, r.Processes = "cuda", warm }
-		a, b := newBench(t, gpu), newBench(t, gpu)
+		a, b := newFixture(t, gpu), newFixture(t, gpu)
 		if got := a.Models()[0]; got.Device != "cuda" || got.Room != c.memory {
 			t.Errorf("the model runs on %s with room for %d", got.Device, got.Room)
 		}
-		first := a.good("ok")
+		first := a.succeed("ok")
 		if !slices.Contains(first["env"].([]any), any("CUDA_VISIBLE_DEVICES=GPU-1")) {
 			t.Error("the process does not see its device alone")
 		}
-		b.good("ok")
-		if again := a.good("ok"); (again["pid"] == first["pid"]) != c.stays {
+		b.succeed("ok")
+		if again := a.succeed("ok"); (again["pid"] == first["pid"]) != c.stays {
 			t.Errorf("with %d bytes the process was %v and is %v", c.memory, first["pid"], again["pid"])
 		}
 	}
 }
 
-// On the CPU the slots share the machine's memory: what runs, and what is idle in other slots, counts.
+// The CPU slots share the machine's memory: running jobs and idle processes of all slots count.
 func TestProcessPoolSharesTheMachine(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	warm := NewProcessPool(nil, 2, 10e9, log)
@@ -399,32 +400,38 @@ func TestProcessPoolSharesTheMachine(t *testing.T) {
 	old.lastUsed, young.lastUsed = time.Unix(1, 0), time.Unix(2, 0)
 	b.procs = []*process{young, old}
 	if got := warm.evict(a, nil, 3e9); len(got) != 0 {
-		t.Errorf("%d processes went though there was room", len(got))
+		t.Errorf("%d processes were evicted though there was room", len(got))
 	}
 	if got := warm.evict(a, nil, 4e9); len(got) != 1 || got[0] != old {
-		t.Errorf("%d processes went; want the one longest unused", len(got))
+		t.Errorf("%d processes were evicted; want the least recently used", len(got))
 	}
 	b.busy, b.need, a.procs = true, 8e9, []*process{idle(1e9)}
 	if got := warm.evict(a, nil, 2e9); len(got) != 1 {
-		t.Errorf("beside a job of 8 GB %d processes went; want the idle one", len(got))
+		t.Errorf("next to a job of 8 GB %d processes were evicted; want the idle one", len(got))
 	}
 	a.procs, b.procs = nil, nil
 }
 
 func TestProcessPoolClose(t *testing.T) {
-	b := newBench(t, nil)
-	pid := int(b.good("ok")["pid"].(float64))
+	b := newFixture(t, nil)
+	b.succeed("ok")
+	p := b.process()
 	began := time.Now()
 	b.Processes.Close()
-	if took := time.Since(began); took > 2900*time.Millisecond || !gone(pid) {
-		t.Errorf("closed after %v; the process has ended: %v", took, gone(pid))
+	if took := time.Since(began); took > 2900*time.Millisecond {
+		t.Errorf("closed after %v", took)
 	}
-	if out := b.do("ok"); out.Failure == nil {
+	select {
+	case <-p.gone:
+	default:
+		t.Error("the process lives on")
+	}
+	if out := b.run("ok"); out.Failure == nil {
 		t.Error("a closed pool ran a job")
 	}
 }
 
-// Claims leave room for what was claimed before.
+// Free does not count accelerators that are reserved.
 func TestProcessPoolFree(t *testing.T) {
 	w := NewProcessPool([]pleat.Device{
 		{ID: "0", Memory: 10},
@@ -452,15 +459,15 @@ func TestProcessPoolFree(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, f := w.acquire(ctx, "c", m, "x", 20); f == nil {
-		t.Error("a job sat down where it does not fit")
+		t.Error("a job got a slot that it does not fit")
 	}
 	s.release(nil, nil)
 	check(2, 40)
 }
 
-// A runner answers a question; facts and files are those of every answering engine.
+// A runner can answer questions. The facts and files are those of every Q&A engine.
 func TestRunnerAnswers(t *testing.T) {
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	w := pleat.Work{
 		Kind:    pleat.TaskQnA,
 		Task:    "task",
@@ -495,10 +502,9 @@ func inputOf(t *testing.T, w pleat.Work, name, text string) {
 	}
 }
 
-// A runner simulates and the service measures, unless the runner has; an attempt goes on from the last one's
-// checkpoint.
+// The service analyses the trajectory of a runner, unless the runner has. The next attempt resumes from the checkpoint.
 func TestRunnerSimulates(t *testing.T) {
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	var kept []string
 	work := func() pleat.Work {
 		w := pleat.Work{
@@ -574,13 +580,13 @@ func TestRunnerSimulates(t *testing.T) {
 	}
 }
 
-// The device is free, and no file is written, when the runner says that all is computed.
-func TestRunnerTellsWhenItHasComputed(t *testing.T) {
-	b := newBench(t, nil)
+// Work.Computed is called when the device is free and before any file is written.
+func TestComputedIsCalled(t *testing.T) {
+	b := newFixture(t, nil)
 	w := b.work("ok")
-	told := 0
+	calls := 0
 	w.Computed = func() {
-		told++
+		calls++
 		b.Processes.mu.Lock()
 		defer b.Processes.mu.Unlock()
 		if b.Processes.slots[0].busy {
@@ -590,10 +596,10 @@ func TestRunnerTellsWhenItHasComputed(t *testing.T) {
 			t.Error("the files are written")
 		}
 	}
-	if out := b.Run(t.Context(), w, &enginetest.Sink{}); out.Failure != nil || told != 1 {
-		t.Errorf("it told %d times; %+v", told, out.Failure)
+	if out := b.Run(t.Context(), w, &enginetest.Sink{}); out.Failure != nil || calls != 1 {
+		t.Errorf("it was called %d times; %+v", calls, out.Failure)
 	}
 	w = b.work("crash")
-	w.Computed = func() { t.Error("it told of what failed") }
+	w.Computed = func() { t.Error("it was called for a failed run") }
 	b.Run(t.Context(), w, &enginetest.Sink{})
 }

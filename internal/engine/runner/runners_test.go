@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRunnersOfOurs runs the Python tests of every runner: what is pure by any Python, and where scripts/with-engines
-// has made the runner's environment, by that one, so that what needs the package is tested too.
+// TestRunnersOfOurs runs the Python tests of every runner. If scripts/with-engines has made the environment of a
+// runner, its Python runs them, so that the tests that need the engine's packages run too; otherwise any Python does.
 func TestRunnersOfOurs(t *testing.T) {
 	folders, err := filepath.Glob("../../../runners/*/tests/test_*.py")
 	if err != nil || len(folders) == 0 {

@@ -26,7 +26,7 @@ func vectors(t *testing.T, name string, into any) {
 	}
 }
 
-// The vectors bind both languages; runners/foldrun/tests reads the same.
+// runners/foldrun/tests reads the same vectors.
 func TestWireVectors(t *testing.T) {
 	var all []struct {
 		Name, To, Line, Error string
@@ -137,7 +137,7 @@ func TestPathVectors(t *testing.T) {
 	}
 }
 
-// The messages that the documentation shows are messages.
+// The messages in docs/runner-protocol.md are valid.
 func TestDocumentedMessages(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "runner-protocol.md"))
 	if err != nil {
@@ -164,7 +164,7 @@ func TestDocumentedMessages(t *testing.T) {
 	}
 }
 
-// The framework's own tests, in the language that it is for.
+// TestFoldrun runs the tests of the Python library.
 func TestFoldrun(t *testing.T) {
 	cmd := exec.Command("python3", "-m", "unittest", "discover", "-s", "foldrun/tests", "-t", ".")
 	cmd.Dir = filepath.Join("..", "..", "..", "runners")

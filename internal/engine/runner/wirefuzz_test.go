@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whatever a runner writes is a message, nothing, or an error; a message that is written again is the same.
+// Any line decodes to a message, nothing or an error. A message that is encoded again decodes to the same message.
 func FuzzDecodeWire(f *testing.F) {
 	for _, line := range []string{
 		`{"type":"pong"}`,
