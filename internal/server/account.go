@@ -9,7 +9,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/seal"
-	"pleat/internal/store"
+	"pleat/internal/server/wire"
 )
 
 // usage is GET /v1/usage.
@@ -23,55 +23,9 @@ func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], 
 	out := api.List[api.Model]{Data: []api.Model{}}
 	list, err := s.resolver.Models(ctx)
 	for i := range list {
-		out.Data = append(out.Data, modelOut(&list[i]))
+		out.Data = append(out.Data, wire.Model(&list[i]))
 	}
 	return out, err
-}
-
-func modelOut(m *pleat.Model) api.Model {
-	out := api.Model{
-		Name:       m.Name,
-		Kind:       string(m.Kind),
-		Title:      m.Title,
-		Engine:     m.Engine,
-		Version:    m.Version,
-		WeightSet:  m.WeightSet,
-		Method:     m.Method,
-		Licence:    m.Licence,
-		Device:     m.Device,
-		Entities:   []string{},
-		Features:   []string{},
-		Params:     []api.ParamSpec{},
-		Citations:  []api.Citation{},
-		MinTokens:  m.MinTokens,
-		MaxTokens:  m.MaxTokens,
-		Memory:     api.Cost(m.Memory),
-		Speed:      api.Cost(m.Speed),
-		Room:       m.Room,
-		Confidence: m.Confidence,
-		Notice:     m.Notice,
-	}
-	for _, e := range m.Entities {
-		out.Entities = append(out.Entities, string(e))
-	}
-	for _, f := range m.Features {
-		out.Features = append(out.Features, string(f))
-	}
-	for _, p := range m.Params {
-		out.Params = append(out.Params, api.ParamSpec{
-			Name:    p.Name,
-			Type:    string(p.Type),
-			Default: p.Default,
-			Min:     p.Min,
-			Max:     p.Max,
-			Values:  append([]string{}, p.Values...),
-			Doc:     p.Doc,
-		})
-	}
-	for _, c := range m.Citations {
-		out.Citations = append(out.Citations, api.Citation{Key: c.Key, BibTeX: c.BibTeX})
-	}
-	return out
 }
 
 // maxKeys bounds the valid keys of one user.
@@ -83,21 +37,9 @@ func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], erro
 	s.flushKeyUsage(ctx)
 	list, err := s.store.Keys(ctx, c.who.User)
 	for i := range list {
-		out.Data = append(out.Data, keyOut(&list[i], c.who.Key))
+		out.Data = append(out.Data, wire.Key(&list[i], c.who.Key))
 	}
 	return out, err
-}
-
-func keyOut(k *store.Key, current pleat.KeyID) api.Key {
-	return api.Key{
-		ID:         string(k.ID),
-		Prefix:     k.Prefix,
-		Label:      k.Label,
-		CreatedAt:  api.At(k.CreatedAt),
-		LastUsedAt: maybe(k.LastUsedAt),
-		RevokedAt:  maybe(k.RevokedAt),
-		Current:    k.ID == current,
-	}
 }
 
 // createKey is POST /v1/keys.
@@ -124,7 +66,7 @@ func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api
 	}
 	secret := seal.NewKey()
 	k, err := s.store.CreateKey(ctx, c.who.User, seal.Prefix(secret), seal.HashKey(secret), in.Label)
-	return api.NewKey{Key: keyOut(&k, c.who.Key), Secret: secret}, err
+	return api.NewKey{Key: wire.Key(&k, c.who.Key), Secret: secret}, err
 }
 
 // revokeKey is DELETE /v1/keys/{id}.
@@ -189,7 +131,7 @@ func (s *Server) readSession(ctx context.Context, c *call) (api.SessionUser, err
 	if errors.Is(err, pleat.ErrUnauthorized) {
 		return api.SessionUser{}, nil
 	}
-	return api.SessionUser{User: text(who.Name)}, err
+	return api.SessionUser{User: wire.OptionalString(who.Name)}, err
 }
 
 // closeSession is DELETE /v1/session. Ending a session that is not there is no error.

@@ -11,6 +11,7 @@ import (
 
 	"pleat"
 	"pleat/internal/seal"
+	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
 
@@ -157,16 +158,8 @@ func (s *Server) authorize(ctx context.Context, c *call, need access) error {
 // visibleJob is the head of a job that the caller may read.
 type visibleJob struct {
 	store.Head
-	to audience
+	to wire.Audience
 }
-
-// audience says for whom a response is written.
-type audience int
-
-const (
-	forOthers audience = iota // of a public job or workflow
-	forOwner
-)
 
 // readableJob reads the head of the job in the path and checks that the caller may read it. A job that the caller may
 // not read is not found; a caller without a credential gets pleat.ErrUnauthorized instead.
@@ -191,9 +184,9 @@ func (s *Server) readableJobByID(ctx context.Context, c *call, id pleat.JobID) (
 	case err != nil:
 		return visibleJob{}, err
 	case h.Caller != "" && h.Caller == h.Owner:
-		return visibleJob{h, forOwner}, s.recordUse(ctx, c.cred)
+		return visibleJob{h, wire.ForOwner}, s.recordUse(ctx, c.cred)
 	case h.Public:
-		return visibleJob{h, forOthers}, nil
+		return visibleJob{h, wire.ForOthers}, nil
 	case h.Caller == "":
 		return visibleJob{}, pleat.ErrUnauthorized
 	}

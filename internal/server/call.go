@@ -1,10 +1,8 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -16,6 +14,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/openapi"
+	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
 
@@ -196,23 +195,12 @@ func small(*Server) int64   { return 64 << 10 }
 
 // json writes v as the response.
 func (c *call) json(v any) error {
-	b, err := encode(v)
+	b, err := wire.Encode(v)
 	if err != nil {
 		return err
 	}
 	c.raw(b)
 	return nil
-}
-
-// encode returns v as JSON in which <, > and & are not escaped.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
 }
 
 // raw writes bytes that are JSON as the response. Caches must not store them.

@@ -12,6 +12,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/server/wire"
 	"pleat/internal/store"
 	"pleat/internal/submit"
 )
@@ -60,21 +61,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 		s.meters.created.WithLabelValues(p.model.Name).Inc()
 	}
 	quotaHeaders(c.w.Header(), made.Usage)
-	return createdJob(made), nil
-}
-
-func createdJob(m store.Created) api.CreatedJob {
-	out := api.CreatedJob{
-		JobID:        string(m.Job),
-		JobRunID:     string(m.Run),
-		JobName:      m.Name,
-		JobStatus:    string(m.State),
-		SequencesIDs: []string{},
-	}
-	for _, id := range m.Sequences {
-		out.SequencesIDs = append(out.SequencesIDs, string(id))
-	}
-	return out
+	return wire.CreatedJob(made), nil
 }
 
 // spent adds the quota's headers to its refusal.
@@ -141,7 +128,7 @@ func (s *Server) prepare(ctx context.Context, owner pleat.UserID, in *api.Create
 	var faults pleat.Errors
 	var p prepared
 	var err error
-	p.job, err = jobOf(in)
+	p.job, err = wire.ToJob(in)
 	if err := faults.Add(err); err != nil {
 		return p, err
 	}
@@ -235,86 +222,6 @@ func fresh(r *http.Request) bool {
 	return false
 }
 
-// jobOf converts a request to a job. The error is pleat.Errors with every count of 0, which the domain cannot tell
-// from an absent count.
-func jobOf(in *api.CreateJob) (pleat.Job, error) {
-	var faults pleat.Errors
-	j := pleat.Job{Name: in.Name, Public: in.IsPublic, ChatID: in.ChatID}
-	for i := range in.Sequences {
-		q, err := sequenceOf(i, &in.Sequences[i])
-		_ = faults.Add(err) // always a fault of the request
-		j.Sequences = append(j.Sequences, q)
-	}
-	if in.Params != nil {
-		j.Params = paramsOf(in.Params)
-	}
-	if in.Constraints != nil {
-		j.Constraints = constraintsOf(in.Constraints)
-	}
-	return j, faults.Err()
-}
-
-func paramsOf(in *api.Params) pleat.Params {
-	return pleat.Params{Model: in.ModelName, Values: in.Values()}
-}
-
-func sequenceOf(i int, in *api.SequenceItem) (pleat.Sequence, error) {
-	q := pleat.Sequence{Source: in.SourceSequenceID}
-	var count *int
-	polymer := func(kind pleat.EntityKind, p *api.Polymer) {
-		q.Kind, q.Text, q.ChainID, q.Label = kind, p.Sequence, p.ChainID, p.Label
-		q.PropertyType, q.Cyclic, count = p.PropertyType, p.Cyclic, p.Count
-		for _, m := range p.Modifications {
-			q.Modifications = append(q.Modifications, pleat.Modification{Residue: m.ResIdx, CCD: m.CCD})
-		}
-	}
-	switch {
-	case in.ProteinChain != nil:
-		polymer(pleat.Protein, in.ProteinChain)
-	case in.RNASequence != nil:
-		polymer(pleat.RNA, in.RNASequence)
-	case in.DNASequence != nil:
-		polymer(pleat.DNA, in.DNASequence)
-	default:
-		l := in.LigandSequence
-		q.Kind, q.Text, q.CCD, q.ChainID = pleat.Ligand, l.Sequence, l.IsCCD, l.ChainID
-		q.Label, q.PropertyType, count = l.Label, l.PropertyType, l.Count
-	}
-	if count == nil {
-		return q, nil
-	}
-	if q.Count = *count; q.Count == 0 {
-		return q, pleat.InvalidField(q.Path(i)+".count", " is 0; it must be 1 to %d", pleat.MaxChains)
-	}
-	return q, nil
-}
-
-func constraintsOf(in *api.Constraints) pleat.Constraints {
-	var c pleat.Constraints
-	for _, p := range in.Pocket {
-		q := pleat.Pocket{Binder: pleat.ChainRef{Chain: p.Binder.ChainID}}
-		for _, r := range p.Contacts {
-			q.Contacts = append(q.Contacts, pleat.ResidueRef{Chain: r.ChainID, Residue: r.ResIdx})
-		}
-		c.Pocket = append(c.Pocket, q)
-	}
-	atom := func(a api.AtomRef) pleat.AtomRef {
-		return pleat.AtomRef{Chain: a.ChainID, Residue: a.ResIdx, Atom: a.AtomName}
-	}
-	for _, b := range in.Bond {
-		c.Bond = append(c.Bond, pleat.Bond{Atom1: atom(b.Atom1), Atom2: atom(b.Atom2)})
-	}
-	for _, t := range in.Contact {
-		k := pleat.Contact{ChainA: t.ChainA, ResidueA: t.ResIdxA, ChainB: t.ChainB, ResidueB: t.ResIdxB}
-		if t.Distance != nil {
-			k.Distance = *t.Distance
-		}
-		c.Contact = append(c.Contact, k)
-	}
-	c.Webhooks = in.Webhooks
-	return c
-}
-
 // rerun is POST /v1/jobs/{id}/runs.
 func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.CreatedJob, error) {
 	id, err := ownedJob(c)
@@ -330,7 +237,7 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 	}
 	job := v.Job
 	if in.Params != nil {
-		job.Params = paramsOf(in.Params)
+		job.Params = wire.ToParams(in.Params)
 		if in.Params.ModelName == "" {
 			job.Params.Model = v.Job.Params.Model
 		}
@@ -358,7 +265,7 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 	}
 	s.meters.created.WithLabelValues(m.Name).Inc()
 	quotaHeaders(c.w.Header(), made.Usage)
-	return createdJob(made), nil
+	return wire.CreatedJob(made), nil
 }
 
 // intQuery reads a whole number between bounds; def where it is absent.

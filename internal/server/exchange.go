@@ -12,6 +12,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/format"
+	"pleat/internal/server/wire"
 )
 
 // importJobs is POST /v1/jobs/import. It creates nothing and costs nothing; what it answers is for POST /v1/jobs.
@@ -38,7 +39,7 @@ func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (a
 			}
 			out.Notes = append(out.Notes, fmt.Sprintf("jobs[%d].params.modelName: %s", i, note))
 		}
-		out.Jobs = append(out.Jobs, requestOf(j))
+		out.Jobs = append(out.Jobs, wire.CreateJob(j))
 	}
 	return out, nil
 }
@@ -70,19 +71,6 @@ func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, er
 	return fmt.Sprintf("no model here takes the job; %q says: %s", j.Params.Model, why), nil
 }
 
-// requestOf is the request that would create a job.
-func requestOf(j *pleat.Job) api.CreateJob {
-	out := api.CreateJob{Name: j.Name, Params: &api.Params{ModelName: j.Params.Model}}
-	if seed, ok := j.Params.Seed(); ok {
-		out.Params.Seed = &seed
-	}
-	for i := range j.Sequences {
-		out.Sequences = append(out.Sequences, itemOut(&j.Sequences[i], forOthers))
-	}
-	out.Constraints = constraintsOut(&j.Constraints, forOthers)
-	return out
-}
-
 // exportJob is GET /v1/jobs/{id}/export: the job as its latest run folds it, with the seed that run has.
 func (s *Server) exportJob(ctx context.Context, c *call) error {
 	head, err := s.readableJob(ctx, c)
@@ -106,7 +94,7 @@ func (s *Server) exportJob(ctx context.Context, c *call) error {
 	if v.Run.Seed != "" {
 		job.Params = job.Params.With("seed", v.Run.Seed)
 	}
-	if head.to == forOthers { // without notes on what others may not see
+	if head.to == wire.ForOthers { // without notes on what others may not see
 		job.Constraints.Webhooks = nil
 		job.Sequences = slices.Clone(job.Sequences)
 		for i := range job.Sequences {

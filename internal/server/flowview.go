@@ -11,13 +11,14 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/flow"
+	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
 
 // visibleFlow is a workflow that the caller may read.
 type visibleFlow struct {
 	store.WorkflowView
-	to audience
+	to wire.Audience
 }
 
 // readableFlow reads the workflow in the path and checks that the caller may read it. A workflow that the caller may
@@ -44,9 +45,9 @@ func (s *Server) readableFlow(ctx context.Context, c *call) (visibleFlow, error)
 	}
 	switch {
 	case caller != "" && caller == v.Workflow.Owner:
-		return visibleFlow{v, forOwner}, nil
+		return visibleFlow{v, wire.ForOwner}, nil
 	case v.Workflow.Public:
-		return visibleFlow{v, forOthers}, nil
+		return visibleFlow{v, wire.ForOthers}, nil
 	case caller == "":
 		return visibleFlow{}, pleat.ErrUnauthorized
 	}
@@ -72,38 +73,18 @@ func (s *Server) flowOut(v *visibleFlow) (api.Workflow, error) {
 		Name:      w.Name,
 		Tasks:     []api.WorkflowTask{},
 		IsPublic:  w.Public,
-		IsOwner:   v.to == forOwner,
+		IsOwner:   v.to == wire.ForOwner,
 		CreatedAt: api.At(w.Created),
 		UpdatedAt: api.At(w.Updated),
 	}
 	var err error
-	if out.Input, err = inputOut(w, v.to); err != nil || v.Run == nil {
+	if out.Input, err = wire.WorkflowInput(w, v.to); err != nil || v.Run == nil {
 		return out, err
 	}
-	out.Stage, out.Done, out.Total = stage(v.Run.State, v.Run.Stage), v.Run.Done, v.Run.Total
+	out.Stage, out.Done, out.Total = wire.Stage(v.Run.State, v.Run.Stage), v.Run.Done, v.Run.Total
 	task, err := s.taskOut(v)
 	out.Tasks = append(out.Tasks, task)
 	return out, err
-}
-
-// inputOut is a workflow's input as given, isPublic being what holds now. Only the owner sees webhooks and who owns it.
-func inputOut(w *pleat.Workflow, to audience) (json.RawMessage, error) {
-	all := map[string]json.RawMessage{}
-	if err := json.Unmarshal(w.Input, &all); err != nil {
-		return nil, err
-	}
-	public := json.RawMessage("false")
-	if w.Public {
-		public = json.RawMessage("true")
-	}
-	delete(all, "is_public")
-	all["isPublic"] = public
-	if to == forOthers {
-		for _, name := range []string{"webhooks", "sourceUserId", "source_user_id"} {
-			delete(all, name)
-		}
-	}
-	return encode(all)
 }
 
 // taskOut is a workflow's task with its result and the links in it, and, for its owner, the library items that it made.
@@ -113,12 +94,12 @@ func (s *Server) taskOut(v *visibleFlow) (api.WorkflowTask, error) {
 		Type:   v.Workflow.TaskType(),
 		Status: string(v.Run.State),
 		Items:  []string{},
-		Error:  failureText(v.Run.Failure),
+		Error:  wire.FailureMessage(v.Run.Failure),
 	}
 	if v.Run.State != pleat.StateCompleted || v.Run.Result == nil || len(v.Run.Result.Row) == 0 {
 		return t, nil
 	}
-	if v.to == forOwner {
+	if v.to == wire.ForOwner {
 		t.Items = append(t.Items, v.Items...)
 	}
 	files := s.artifactsByName(v.Artifacts, flowAsJob(&v.Workflow))
@@ -277,29 +258,9 @@ func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowR
 		out.NextCursor = &next
 	}
 	for i := range list {
-		out.Data = append(out.Data, flowRow(&list[i]))
+		out.Data = append(out.Data, wire.WorkflowRow(&list[i]))
 	}
 	return out, nil
-}
-
-func flowRow(v *store.WorkflowView) api.WorkflowRow {
-	w := &v.Workflow
-	return api.WorkflowRow{
-		ID:               string(w.ID),
-		Status:           string(w.State),
-		Type:             w.Type,
-		Name:             w.Name,
-		IsPublic:         w.Public,
-		SourceJobID:      text(string(w.Source.Job)),
-		SourceJobRunID:   text(string(w.Source.Run)),
-		SourceSequenceID: text(string(w.Source.Sequence)),
-		Stage:            stage(w.State, v.Run.Stage),
-		Done:             v.Run.Done,
-		Total:            v.Run.Total,
-		Error:            failureText(v.Run.Failure),
-		CreatedAt:        api.At(w.Created),
-		UpdatedAt:        api.At(w.Updated),
-	}
 }
 
 // sourceQuery reads the ids of a fold from a query, in snake_case or camelCase.
@@ -343,7 +304,9 @@ func (s *Server) linkedHistory(ctx context.Context, c *call) (api.List[api.Linke
 	list, err := s.linkedFlows(ctx, c)
 	for i := range list {
 		v := &list[i]
-		row := api.LinkedWorkflow{LinkedPreview: linkedPreview(v), LastQuestion: text(question(&v.Workflow))}
+		row := api.LinkedWorkflow{
+			LinkedPreview: wire.LinkedPreview(v), LastQuestion: wire.OptionalString(wire.Question(&v.Workflow)),
+		}
 		if v.Run.Result != nil {
 			var answer struct {
 				Answer *string `json:"answer"`
@@ -363,46 +326,17 @@ func (s *Server) linkedPreviews(ctx context.Context, c *call) (api.List[api.Link
 	out := api.List[api.LinkedPreview]{Data: []api.LinkedPreview{}}
 	list, err := s.linkedFlows(ctx, c)
 	for i := range list {
-		out.Data = append(out.Data, linkedPreview(&list[i]))
+		out.Data = append(out.Data, wire.LinkedPreview(&list[i]))
 	}
 	return out, err
 }
 
-func linkedPreview(v *store.WorkflowView) api.LinkedPreview {
-	w := &v.Workflow
-	begin := []rune(strings.TrimSpace(question(w)))
-	if len(begin) > 120 {
-		begin = append(begin[:119:119], '…')
-	}
-	return api.LinkedPreview{
-		WorkflowID:       string(w.ID),
-		WorkflowStatus:   string(w.State),
-		WorkflowType:     w.Type,
-		Name:             w.Name,
-		QuestionPreview:  string(begin),
-		SourceJobID:      text(string(w.Source.Job)),
-		SourceJobRunID:   text(string(w.Source.Run)),
-		SourceSequenceID: text(string(w.Source.Sequence)),
-		CreatedAt:        api.At(w.Created),
-		UpdatedAt:        api.At(w.Updated),
-	}
-}
-
-// question is what a question's input asks; empty for a draft without.
-func question(w *pleat.Workflow) string {
-	var in struct {
-		Question string `json:"question"`
-	}
-	_ = json.Unmarshal(w.Input, &in) // it was checked when it was made
-	return in.Question
-}
-
 // linkedTo lists the workflows that look at a job: all for its owner, the public ones for others.
-func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, to audience) ([]api.LinkedItem, error) {
+func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, to wire.Audience) ([]api.LinkedItem, error) {
 	out := []api.LinkedItem{}
 	list, err := s.store.Workflows(ctx, j.Owner, store.WorkflowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})
 	for i := range list {
-		if w := &list[i].Workflow; to == forOwner || w.Public {
+		if w := &list[i].Workflow; to == wire.ForOwner || w.Public {
 			out = append(out, api.LinkedItem{ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
 
@@ -87,7 +88,7 @@ func (s *Server) listLibrary(ctx context.Context, c *call) (api.List[api.Library
 		out.NextCursor = &next
 	}
 	for i := range list {
-		out.Data = append(out.Data, libraryRow(&list[i]))
+		out.Data = append(out.Data, wire.LibraryRow(&list[i]))
 	}
 	return out, nil
 }
@@ -107,19 +108,6 @@ func page(r *http.Request) (limit int, before string, err error) {
 	return limit, before, nil
 }
 
-func libraryRow(i *store.LibraryItem) api.LibraryRow {
-	return api.LibraryRow{
-		ID:        i.ID,
-		Name:      i.Name,
-		Type:      i.Type,
-		FileType:  i.FileType,
-		Origin:    i.Origin,
-		ParentID:  text(i.Parent),
-		CreatedAt: api.At(i.Created),
-		UpdatedAt: api.At(i.Updated),
-	}
-}
-
 // item reads the item that the path names, if it is the caller's.
 func (s *Server) item(ctx context.Context, c *call) (store.LibraryItem, error) {
 	id, err := c.uuid("id", store.ErrNoItem)
@@ -135,9 +123,9 @@ func (s *Server) viewItem(ctx context.Context, c *call) (api.LibraryItem, error)
 	if err != nil {
 		return api.LibraryItem{}, err
 	}
-	out := api.LibraryItem{LibraryRow: libraryRow(&i), Children: []api.LibraryRow{}}
+	out := api.LibraryItem{LibraryRow: wire.LibraryRow(&i), Children: []api.LibraryRow{}}
 	for k := range i.Children {
-		out.Children = append(out.Children, libraryRow(&i.Children[k]))
+		out.Children = append(out.Children, wire.LibraryRow(&i.Children[k]))
 	}
 	all := map[string]any{}
 	if err := json.Unmarshal(i.Metadata, &all); err != nil {
@@ -145,21 +133,11 @@ func (s *Server) viewItem(ctx context.Context, c *call) (api.LibraryItem, error)
 	}
 	files := []api.LibraryFile{}
 	for k := range i.Files {
-		files = append(files, libraryFile(&i.Files[k]))
+		files = append(files, wire.LibraryFile(&i.Files[k]))
 	}
 	all["files"] = files
-	out.Metadata, err = encode(all)
+	out.Metadata, err = wire.Encode(all)
 	return out, err
-}
-
-func libraryFile(f *store.LibraryFile) api.LibraryFile {
-	return api.LibraryFile{
-		FileName:    f.Name,
-		ContentType: f.ContentType,
-		Bytes:       f.Bytes,
-		SHA256:      f.SHA256,
-		CreatedAt:   api.At(f.Created),
-	}
 }
 
 // deleteItem is DELETE /v1/library/{id}.

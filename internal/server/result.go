@@ -8,6 +8,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
 
@@ -32,7 +33,7 @@ func (s *Server) results(ctx context.Context, c *call) error {
 		return err
 	}
 	out := s.resultsOf(&v, head.to, hour)
-	b, err := encode(out)
+	b, err := wire.Encode(out)
 	if err != nil {
 		return err
 	}
@@ -45,15 +46,15 @@ func (s *Server) results(ctx context.Context, c *call) error {
 }
 
 // resultsOf converts a job with its run to the response for one audience.
-func (s *Server) resultsOf(v *store.View, to audience, hour time.Time) *api.Results {
+func (s *Server) resultsOf(v *store.View, to wire.Audience, hour time.Time) *api.Results {
 	j, r := &v.Job, &v.Run
 	out := &api.Results{
-		Job:      jobOut(j),
+		Job:      wire.Job(j),
 		JobRunID: string(r.ID),
 		Parameters: api.Parameters{Count: len(j.Sequences), CreatedAt: api.At(r.CreatedAt), ModelName: r.Model,
 			WeightSet: r.WeightSet, Method: r.Method,
 			RelaxPrediction: r.Params.Values["relaxPrediction"] == true},
-		Constraints:  constraintsOut(&j.Constraints, to),
+		Constraints:  wire.Constraints(&j.Constraints, to),
 		SequencesIDs: []string{},
 		Sequences:    []api.ResultSequence{},
 		Artifacts:    []api.Artifact{},
@@ -61,7 +62,7 @@ func (s *Server) resultsOf(v *store.View, to audience, hour time.Time) *api.Resu
 	links := make([]string, len(v.Artifacts))
 	for i := range v.Artifacts {
 		links[i] = s.link(&v.Artifacts[i], j, hour)
-		out.Artifacts = append(out.Artifacts, artifactOut(&v.Artifacts[i], links[i]))
+		out.Artifacts = append(out.Artifacts, wire.Artifact(&v.Artifacts[i], links[i]))
 	}
 	for i := range j.Sequences {
 		q := &j.Sequences[i]
@@ -69,14 +70,14 @@ func (s *Server) resultsOf(v *store.View, to audience, hour time.Time) *api.Resu
 			ID:           string(q.ID),
 			CreatedAt:    api.At(q.CreatedAt),
 			UpdatedAt:    api.At(j.UpdatedAt),
-			Name:         text(q.Label),
+			Name:         wire.OptionalString(q.Label),
 			Sequence:     q.Text,
 			Type:         string(q.Kind),
 			SequenceType: string(q.Kind),
 			JobRunID:     string(r.ID),
 		}
 		if !j.Complex {
-			p := predictionOut(v, q.ID, links)
+			p := wire.Prediction(v, q.ID, links)
 			item.Prediction = &p
 		}
 		out.Sequences = append(out.Sequences, item)
@@ -85,87 +86,16 @@ func (s *Server) resultsOf(v *store.View, to audience, hour time.Time) *api.Resu
 	if !j.Complex && len(out.Sequences) > 0 {
 		out.Prediction = *out.Sequences[0].Prediction
 	} else {
-		out.Prediction = predictionOut(v, "", links)
+		out.Prediction = wire.Prediction(v, "", links)
 	}
 	return out
-}
-
-func artifactOut(a *pleat.Artifact, link string) api.Artifact {
-	return api.Artifact{
-		Name:        a.Name,
-		Kind:        string(a.Kind),
-		URL:         link,
-		ContentType: a.ContentType,
-		Bytes:       a.Bytes,
-		SHA256:      a.SHA256,
-		SequenceID:  string(a.Sequence),
-	}
-}
-
-// predictionOut returns the prediction of one sequence; of the complex if id is empty.
-func predictionOut(v *store.View, id pleat.SequenceID, links []string) api.Prediction {
-	r := &v.Run
-	minutes := r.Seconds() / 60
-	out := api.Prediction{
-		PredictionStatus: string(r.State),
-		JobRunStatus:     string(r.State),
-		MSAStatus:        string(r.MSA),
-		Error:            failureText(r.Failure),
-		ExecutionMinutes: minutes,
-		ExecutionSnake:   minutes,
-		Seed:             r.Seed,
-	}
-	url := func(kind pleat.ArtifactKind) *string { return artifactLink(v.Artifacts, links, kind, id) }
-	out.PDB, out.CIF, out.Coverage = url(pleat.ArtifactPDB), url(pleat.ArtifactCIF), url(pleat.ArtifactCoverage)
-	out.PAEPlot, out.PLDDTPlot, out.Metrics = url(pleat.ArtifactPAEPlot), url(pleat.ArtifactPLDDTPlot),
-		url(pleat.ArtifactMetrics)
-	out.Config, out.Citations, out.Plots = url(pleat.ArtifactConfig), url(pleat.ArtifactCitations),
-		url(pleat.ArtifactPlots)
-	if r.State != pleat.StateCompleted || r.Result == nil {
-		return out
-	}
-	for i := range r.Result.Predictions {
-		p := &r.Result.Predictions[i]
-		if p.Sequence == id || p.Sequence == "" && len(r.Result.Predictions) == 1 && len(v.Job.Sequences) == 1 {
-			out.Prediction, out.MeanPLLDT, out.PTM, out.IPTM, out.MaxPAE, out.Affinity = true, p.MeanPLDDT, p.PTM,
-				p.IPTM, p.MaxPAE, affinity(p.Affinity)
-			break
-		}
-	}
-	return out
-}
-
-// artifactLink returns the link to an artifact of a kind, nil if there is none: the sequence's own rather than the
-// whole run's, a PNG rather than another format, because every client can show it.
-func artifactLink(all []pleat.Artifact, links []string, kind pleat.ArtifactKind, id pleat.SequenceID) *string {
-	best, score := -1, 0
-	for i := range all {
-		a := &all[i]
-		if a.Kind != kind || a.Sequence != "" && a.Sequence != id {
-			continue
-		}
-		n := 1
-		if a.Sequence == id {
-			n += 2
-		}
-		if a.ContentType == "image/png" {
-			n++
-		}
-		if n > score {
-			best, score = i, n
-		}
-	}
-	if best < 0 {
-		return nil
-	}
-	return &links[best]
 }
 
 // cacheKey identifies the bytes of a result. Its content changes with version and to, the links in it with hour.
 type cacheKey struct {
 	run     pleat.RunID
 	version int64
-	to      audience
+	to      wire.Audience
 	hour    int64 // Unix time, in seconds
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
 
@@ -120,7 +121,7 @@ func lastEventID(r *http.Request) (int64, error) {
 type streamedRun struct {
 	run   pleat.RunID
 	state pleat.State
-	to    audience
+	to    wire.Audience
 	ids   api.Event // the ids that every event of the run carries
 
 	// recheck reads the run again for the caller: it fails if the caller may no longer read it, and returns another run
@@ -160,7 +161,7 @@ func (s *Server) streamedJob(c *call, head visibleJob) streamedRun {
 func (s *Server) artifactsByName(files []pleat.Artifact, j *pleat.Job) map[string]*api.Artifact {
 	out := map[string]*api.Artifact{}
 	for i := range files {
-		a := artifactOut(&files[i], s.link(&files[i], j, s.clock().Truncate(time.Hour)))
+		a := wire.Artifact(&files[i], s.link(&files[i], j, s.clock().Truncate(time.Hour)))
 		out[a.Name] = &a
 	}
 	return out
@@ -255,7 +256,7 @@ func writeProgress(ctx context.Context, st *sse, of streamedRun, batch []pleat.P
 	}
 	for i := range batch {
 		p := &batch[i]
-		if p.Kind == pleat.ProgressLog && of.to == forOthers {
+		if p.Kind == pleat.ProgressLog && of.to == wire.ForOthers {
 			continue
 		}
 		e := of.ids
@@ -382,7 +383,7 @@ func (t *sentChanges) send(st *sse, n *store.Change) error {
 	e := api.Change{
 		Cursor:  t.last,
 		Status:  string(n.State),
-		Stage:   stage(n.State, n.Stage),
+		Stage:   wire.Stage(n.State, n.Stage),
 		Done:    n.Done,
 		Total:   n.Total,
 		Version: n.Version,

@@ -15,6 +15,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/blob"
+	"pleat/internal/server/wire"
 	"pleat/internal/store"
 	"pleat/internal/submit"
 )
@@ -70,7 +71,7 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 			c.drain(c.r.Body)
 			return err
 		}
-		out.Files = append(out.Files, libraryFile(&f))
+		out.Files = append(out.Files, wire.LibraryFile(&f))
 	}
 	if len(out.Files) == 0 {
 		return pleat.Invalidf("files is empty; it must hold at least 1 file")

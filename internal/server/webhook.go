@@ -13,6 +13,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/server/wire"
 	"pleat/internal/store"
 	"pleat/internal/webhook"
 )
@@ -82,7 +83,7 @@ func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
 		IsConfigured:     e.URL != "" && e.Token != "",
 		IsPaused:         e.Paused,
 		EnabledByDefault: e.EnabledByDefault,
-		TargetURL:        text(e.URL),
+		TargetURL:        wire.OptionalString(e.URL),
 		Format:           "plain",
 		TokenHeader:      webhook.HeaderToken,
 		HTTPAuthMode:     "x_webhook_token",
@@ -90,7 +91,7 @@ func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
 		SignatureScheme:  "v1",
 		SecretRotatedAt:  api.MomentAt(e.RotatedAt),
 		UpdatedAt:        api.MomentAt(e.UpdatedAt),
-		DisabledReason:   text(e.DisabledReason),
+		DisabledReason:   wire.OptionalString(e.DisabledReason),
 	}
 	if e.Format != "" {
 		out.Format = e.Format
@@ -246,36 +247,9 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 		out.NextCursor = next(rows[limit-1].ID)
 	}
 	for i := range rows {
-		out.Data = append(out.Data, deliveryOut(&rows[i]))
+		out.Data = append(out.Data, wire.Delivery(&rows[i]))
 	}
 	return out, nil
-}
-
-func deliveryOut(d *store.Delivery) api.Delivery {
-	return api.Delivery{
-		ID:              d.ID,
-		EventID:         string(d.Event),
-		SubscriptionID:  text(string(d.Subscription)),
-		Destination:     string(d.Destination),
-		Status:          d.Status,
-		TriggeredTarget: text(d.Triggered),
-		SourceKind:      string(d.Source),
-		SourceID:        d.SourceID,
-		EventName:       string(d.EventName),
-		EventStatus:     string(d.EventStatus),
-		Attempts:        d.Attempts,
-		NextAttemptAt:   api.MomentAt(d.NextAt),
-		ResponseStatus:  status(d.ResponseStatus),
-		Reason:          text(d.Reason),
-		CreatedAt:       api.Moment{Time: d.CreatedAt},
-	}
-}
-
-func status(code int) *int {
-	if code == 0 {
-		return nil
-	}
-	return &code
 }
 
 // delivery is GET /v1/webhooks/deliveries/{id}.
@@ -288,46 +262,11 @@ func (s *Server) delivery(ctx context.Context, c *call) (api.DeliveryDetail, err
 	if err != nil {
 		return api.DeliveryDetail{}, err
 	}
-	out := api.DeliveryDetail{Delivery: deliveryOut(&d), AttemptLog: []api.DeliveryAttempt{}}
+	out := api.DeliveryDetail{Delivery: wire.Delivery(&d), AttemptLog: []api.DeliveryAttempt{}}
 	for i := range tries {
-		out.AttemptLog = append(out.AttemptLog, attemptOut(&tries[i]))
+		out.AttemptLog = append(out.AttemptLog, wire.DeliveryAttempt(&tries[i]))
 	}
 	return out, nil
-}
-
-func attemptOut(t *store.DeliveryAttempt) api.DeliveryAttempt {
-	out := api.DeliveryAttempt{
-		Number:    t.Number,
-		StartedAt: api.Moment{Time: t.StartedAt},
-		EndedAt:   api.MomentAt(t.EndedAt),
-		Outcome:   t.Outcome,
-		Headers:   map[string]string{},
-	}
-	if t.EndedAt.IsZero() {
-		out.Outcome = "running"
-	}
-	var a webhook.Attempt
-	if json.Unmarshal([]byte(t.Detail), &a) != nil {
-		return out // one that was lost says nothing
-	}
-	out.ResponseStatus, out.Error, out.Message, out.Answer = status(a.Status), text(string(a.Error)), text(a.Message),
-		text(a.Answer)
-	if a.Headers != nil {
-		out.Headers = a.Headers
-	}
-	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	t2 := a.Timings
-	out.Timings = api.DeliveryTimings{
-		DNS:     ms(t2.DNS),
-		Connect: ms(t2.Connect),
-		TLS:     ms(t2.TLS),
-		Send:    ms(t2.Send),
-		Wait:    ms(t2.Wait),
-		Body:    ms(t2.Body),
-		Total:   ms(t2.Total),
-		Reused:  t2.Reused,
-	}
-	return out
 }
 
 // redeliverOne is POST /v1/webhooks/deliveries/{id}/redeliver.
@@ -340,7 +279,7 @@ func (s *Server) redeliverOne(ctx context.Context, c *call) (api.Delivery, error
 		return api.Delivery{}, err
 	}
 	d, _, err := s.store.Delivery(ctx, c.who.User, id)
-	return deliveryOut(&d), err
+	return wire.Delivery(&d), err
 }
 
 // redeliverMost is how many deliveries one call sends again.
@@ -381,7 +320,7 @@ func (s *Server) testWebhook(ctx context.Context, c *call) (api.Delivery, error)
 		return api.Delivery{}, err
 	}
 	d, _, err := s.store.Delivery(ctx, c.who.User, id)
-	return deliveryOut(&d), err
+	return wire.Delivery(&d), err
 }
 
 // headerIngest carries the operator's secret.

@@ -8,6 +8,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/flow"
+	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
 
@@ -97,7 +98,7 @@ func withField(input json.RawMessage, field string, value json.RawMessage) (json
 		return nil, err
 	}
 	all[field] = value
-	b, err := encode(all)
+	b, err := wire.Encode(all)
 	return json.RawMessage(strings.TrimSpace(string(b))), err
 }
 
@@ -154,7 +155,7 @@ func (s *Server) readFlow(ctx context.Context, id pleat.WorkflowID) (api.Workflo
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	return s.flowOut(&visibleFlow{v, forOwner})
+	return s.flowOut(&visibleFlow{v, wire.ForOwner})
 }
 
 // cancelWorkflow is POST /v1/workflows/{id}/cancel.
@@ -197,7 +198,7 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 	if err := flow.CheckQuestion(*in.Question, "question"); err != nil {
 		return api.Workflow{}, err
 	}
-	quoted, err := encode(*in.Question)
+	quoted, err := wire.Encode(*in.Question)
 	if err != nil {
 		return api.Workflow{}, err
 	}

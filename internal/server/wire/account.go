@@ -1,0 +1,67 @@
+package wire
+
+import (
+	"pleat"
+	"pleat/api"
+	"pleat/internal/store"
+)
+
+// Model returns what GET /v1/models says about a model.
+func Model(m *pleat.Model) api.Model {
+	out := api.Model{
+		Name:       m.Name,
+		Kind:       string(m.Kind),
+		Title:      m.Title,
+		Engine:     m.Engine,
+		Version:    m.Version,
+		WeightSet:  m.WeightSet,
+		Method:     m.Method,
+		Licence:    m.Licence,
+		Device:     m.Device,
+		Entities:   []string{},
+		Features:   []string{},
+		Params:     []api.ParamSpec{},
+		Citations:  []api.Citation{},
+		MinTokens:  m.MinTokens,
+		MaxTokens:  m.MaxTokens,
+		Memory:     api.Cost(m.Memory),
+		Speed:      api.Cost(m.Speed),
+		Room:       m.Room,
+		Confidence: m.Confidence,
+		Notice:     m.Notice,
+	}
+	for _, e := range m.Entities {
+		out.Entities = append(out.Entities, string(e))
+	}
+	for _, f := range m.Features {
+		out.Features = append(out.Features, string(f))
+	}
+	for _, p := range m.Params {
+		out.Params = append(out.Params, api.ParamSpec{
+			Name:    p.Name,
+			Type:    string(p.Type),
+			Default: p.Default,
+			Min:     p.Min,
+			Max:     p.Max,
+			Values:  append([]string{}, p.Values...),
+			Doc:     p.Doc,
+		})
+	}
+	for _, c := range m.Citations {
+		out.Citations = append(out.Citations, api.Citation{Key: c.Key, BibTeX: c.BibTeX})
+	}
+	return out
+}
+
+// Key returns an API key without its secret. current is the key of the caller's request.
+func Key(k *store.Key, current pleat.KeyID) api.Key {
+	return api.Key{
+		ID:         string(k.ID),
+		Prefix:     k.Prefix,
+		Label:      k.Label,
+		CreatedAt:  api.At(k.CreatedAt),
+		LastUsedAt: optionalTime(k.LastUsedAt),
+		RevokedAt:  optionalTime(k.RevokedAt),
+		Current:    k.ID == current,
+	}
+}

@@ -1,0 +1,279 @@
+package wire
+
+import (
+	"pleat"
+	"pleat/api"
+	"pleat/internal/store"
+)
+
+// JobRow returns a job in a list.
+func JobRow(r *store.JobRow) api.JobRow {
+	return api.JobRow{
+		ID:         string(r.ID),
+		JobRunID:   string(r.Run),
+		Name:       r.Name,
+		Status:     string(r.State),
+		IsPublic:   r.Public,
+		ModelName:  r.Model,
+		Stage:      Stage(r.State, r.Stage),
+		Done:       r.Done,
+		Total:      r.Total,
+		MeanPLLDT:  r.MeanPLDDT,
+		Error:      FailureMessage(r.Failure),
+		Date:       api.At(r.CreatedAt),
+		UpdatedAt:  api.At(r.UpdatedAt),
+		StartedAt:  optionalTime(r.Started),
+		FinishedAt: optionalTime(r.Finished),
+	}
+}
+
+// Job returns a job in results and views.
+func Job(j *pleat.Job) api.Job {
+	return api.Job{
+		ID:        string(j.ID),
+		Status:    string(j.State),
+		Name:      j.Name,
+		Date:      api.At(j.CreatedAt),
+		UpdatedAt: api.At(j.UpdatedAt),
+		IsComplex: j.Complex,
+		IsPublic:  j.Public,
+		JobRunID:  string(j.Run),
+	}
+}
+
+// Run returns a run of a job, with its timings, notes and failure.
+func Run(r *pleat.Run) api.Run {
+	out := api.Run{
+		ID:         string(r.ID),
+		Number:     r.Number,
+		Status:     string(r.State),
+		MSAStatus:  string(r.MSA),
+		ModelName:  r.Model,
+		WeightSet:  r.WeightSet,
+		Method:     r.Method,
+		Engine:     r.Engine,
+		Seed:       r.Seed,
+		CreatedAt:  api.At(r.CreatedAt),
+		StartedAt:  optionalTime(r.StartedAt),
+		FinishedAt: optionalTime(r.FinishedAt),
+		Seconds:    r.Seconds(),
+		Timings:    map[string]float64{},
+		Notes:      []string{},
+	}
+	if r.Result != nil {
+		if r.Result.Timings != nil {
+			out.Timings = r.Result.Timings
+		}
+		out.Notes = append(out.Notes, r.Result.Notes...)
+	}
+	if r.Failure != nil {
+		out.Failure = &api.Failure{Kind: string(r.Failure.Kind), Message: r.Failure.Message}
+	}
+	return out
+}
+
+// ScoredChains returns the scores of one predicted structure.
+func ScoredChains(p *pleat.Prediction) api.ScoredChains {
+	out := api.ScoredChains{
+		SequenceID: string(p.Sequence),
+		Chains:     append([]string{}, p.Chains...),
+		MeanPLLDT:  p.MeanPLDDT,
+		PTM:        p.PTM,
+		IPTM:       p.IPTM,
+		MaxPAE:     p.MaxPAE,
+		Confidence: p.Confidence,
+		Pairs:      []api.PairScore{},
+		Affinity:   affinity(p.Affinity),
+	}
+	for _, q := range p.Pairs {
+		out.Pairs = append(out.Pairs, api.PairScore{A: q.A, B: q.B, IPTM: q.IPTM, IPSAE: q.IPSAE, PDockQ2: q.PDockQ2})
+	}
+	return out
+}
+
+// affinity returns nil if there is no prediction of an affinity.
+func affinity(a *pleat.Affinity) *api.Affinity {
+	if a == nil {
+		return nil
+	}
+	return &api.Affinity{Value: a.Value, Probability: a.Probability}
+}
+
+// Artifact returns a file of a run; link is its URL.
+func Artifact(a *pleat.Artifact, link string) api.Artifact {
+	return api.Artifact{
+		Name:        a.Name,
+		Kind:        string(a.Kind),
+		URL:         link,
+		ContentType: a.ContentType,
+		Bytes:       a.Bytes,
+		SHA256:      a.SHA256,
+		SequenceID:  string(a.Sequence),
+	}
+}
+
+// Prediction returns the prediction of one sequence of a run; of the complex if id is empty. links are the URLs of
+// v.Artifacts, in their order.
+func Prediction(v *store.View, id pleat.SequenceID, links []string) api.Prediction {
+	r := &v.Run
+	minutes := r.Seconds() / 60
+	out := api.Prediction{
+		PredictionStatus: string(r.State),
+		JobRunStatus:     string(r.State),
+		MSAStatus:        string(r.MSA),
+		Error:            FailureMessage(r.Failure),
+		ExecutionMinutes: minutes,
+		ExecutionSnake:   minutes,
+		Seed:             r.Seed,
+	}
+	url := func(kind pleat.ArtifactKind) *string { return artifactLink(v.Artifacts, links, kind, id) }
+	out.PDB, out.CIF, out.Coverage = url(pleat.ArtifactPDB), url(pleat.ArtifactCIF), url(pleat.ArtifactCoverage)
+	out.PAEPlot, out.PLDDTPlot, out.Metrics = url(pleat.ArtifactPAEPlot), url(pleat.ArtifactPLDDTPlot),
+		url(pleat.ArtifactMetrics)
+	out.Config, out.Citations, out.Plots = url(pleat.ArtifactConfig), url(pleat.ArtifactCitations),
+		url(pleat.ArtifactPlots)
+	if r.State != pleat.StateCompleted || r.Result == nil {
+		return out
+	}
+	for i := range r.Result.Predictions {
+		p := &r.Result.Predictions[i]
+		if p.Sequence == id || p.Sequence == "" && len(r.Result.Predictions) == 1 && len(v.Job.Sequences) == 1 {
+			out.Prediction, out.MeanPLLDT, out.PTM, out.IPTM, out.MaxPAE, out.Affinity = true, p.MeanPLDDT, p.PTM,
+				p.IPTM, p.MaxPAE, affinity(p.Affinity)
+			break
+		}
+	}
+	return out
+}
+
+// artifactLink returns the link to an artifact of a kind, nil if there is none: the sequence's own rather than the
+// whole run's, a PNG rather than another format, because every client can show it.
+func artifactLink(all []pleat.Artifact, links []string, kind pleat.ArtifactKind, id pleat.SequenceID) *string {
+	best, score := -1, 0
+	for i := range all {
+		a := &all[i]
+		if a.Kind != kind || a.Sequence != "" && a.Sequence != id {
+			continue
+		}
+		n := 1
+		if a.Sequence == id {
+			n += 2
+		}
+		if a.ContentType == "image/png" {
+			n++
+		}
+		if n > score {
+			best, score = i, n
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	return &links[best]
+}
+
+// SequenceItem returns a sequence as a request would give it, in canonical form. Only the owner sees where the sequence
+// came from.
+func SequenceItem(q *pleat.Sequence, to Audience) api.SequenceItem {
+	item := api.SequenceItem{}
+	if to == ForOwner {
+		item.SourceSequenceID = q.Source
+	}
+	var count *int
+	if q.Count > 1 {
+		count = &q.Count
+	}
+	if q.Kind == pleat.Ligand {
+		item.LigandSequence = &api.LigandSequence{
+			Sequence:     q.Text,
+			IsCCD:        q.CCD,
+			ChainID:      q.ChainID,
+			Label:        q.Label,
+			Count:        count,
+			PropertyType: q.PropertyType,
+		}
+		return item
+	}
+	chain := &api.Polymer{
+		Sequence:     q.Text,
+		ChainID:      q.ChainID,
+		Label:        q.Label,
+		Count:        count,
+		PropertyType: q.PropertyType,
+		Cyclic:       q.Cyclic,
+	}
+	for _, m := range q.Modifications {
+		chain.Modifications = append(chain.Modifications, api.Modification{ResIdx: m.Residue, CCD: m.CCD})
+	}
+	switch q.Kind {
+	case pleat.RNA:
+		item.RNASequence = chain
+	case pleat.DNA:
+		item.DNASequence = chain
+	default:
+		item.ProteinChain = chain
+	}
+	return item
+}
+
+// Constraints returns the constraints of a job as they were given; nil if there were none. Only the owner sees the
+// webhooks.
+func Constraints(c *pleat.Constraints, to Audience) *api.Constraints {
+	var out api.Constraints
+	for _, p := range c.Pocket {
+		q := api.Pocket{Binder: api.ChainRef{ChainID: p.Binder.Chain}, Contacts: []api.ResidueRef{}}
+		for _, r := range p.Contacts {
+			q.Contacts = append(q.Contacts, api.ResidueRef{ChainID: r.Chain, ResIdx: r.Residue})
+		}
+		out.Pocket = append(out.Pocket, q)
+	}
+	atom := func(a pleat.AtomRef) api.AtomRef {
+		return api.AtomRef{ChainID: a.Chain, ResIdx: a.Residue, AtomName: a.Atom}
+	}
+	for _, b := range c.Bond {
+		out.Bond = append(out.Bond, api.Bond{Atom1: atom(b.Atom1), Atom2: atom(b.Atom2)})
+	}
+	for _, t := range c.Contact {
+		k := api.Contact{ChainA: t.ChainA, ResIdxA: t.ResidueA, ChainB: t.ChainB, ResIdxB: t.ResidueB}
+		if t.Distance != 0 {
+			d := t.Distance
+			k.Distance = &d
+		}
+		out.Contact = append(out.Contact, k)
+	}
+	if to == ForOwner && len(c.Webhooks) > 0 && string(c.Webhooks) != "null" {
+		out.Webhooks = c.Webhooks
+	}
+	if c.Empty() && out.Webhooks == nil {
+		return nil
+	}
+	return &out
+}
+
+// CreateJob returns the request that would create a job again.
+func CreateJob(j *pleat.Job) api.CreateJob {
+	out := api.CreateJob{Name: j.Name, Params: &api.Params{ModelName: j.Params.Model}}
+	if seed, ok := j.Params.Seed(); ok {
+		out.Params.Seed = &seed
+	}
+	for i := range j.Sequences {
+		out.Sequences = append(out.Sequences, SequenceItem(&j.Sequences[i], ForOthers))
+	}
+	out.Constraints = Constraints(&j.Constraints, ForOthers)
+	return out
+}
+
+// CreatedJob returns the answer to the creation of a job or run.
+func CreatedJob(m store.Created) api.CreatedJob {
+	out := api.CreatedJob{
+		JobID:        string(m.Job),
+		JobRunID:     string(m.Run),
+		JobName:      m.Name,
+		JobStatus:    string(m.State),
+		SequencesIDs: []string{},
+	}
+	for _, id := range m.Sequences {
+		out.SequencesIDs = append(out.SequencesIDs, string(id))
+	}
+	return out
+}

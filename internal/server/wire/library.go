@@ -1,0 +1,31 @@
+package wire
+
+import (
+	"pleat/api"
+	"pleat/internal/store"
+)
+
+// LibraryRow returns an item of a library in a list.
+func LibraryRow(i *store.LibraryItem) api.LibraryRow {
+	return api.LibraryRow{
+		ID:        i.ID,
+		Name:      i.Name,
+		Type:      i.Type,
+		FileType:  i.FileType,
+		Origin:    i.Origin,
+		ParentID:  OptionalString(i.Parent),
+		CreatedAt: api.At(i.Created),
+		UpdatedAt: api.At(i.Updated),
+	}
+}
+
+// LibraryFile returns a file of a library item.
+func LibraryFile(f *store.LibraryFile) api.LibraryFile {
+	return api.LibraryFile{
+		FileName:    f.Name,
+		ContentType: f.ContentType,
+		Bytes:       f.Bytes,
+		SHA256:      f.SHA256,
+		CreatedAt:   api.At(f.Created),
+	}
+}

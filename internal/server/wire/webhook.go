@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"pleat/api"
+	"pleat/internal/store"
+	"pleat/internal/webhook"
+)
+
+// Delivery returns a webhook delivery.
+func Delivery(d *store.Delivery) api.Delivery {
+	return api.Delivery{
+		ID:              d.ID,
+		EventID:         string(d.Event),
+		SubscriptionID:  OptionalString(string(d.Subscription)),
+		Destination:     string(d.Destination),
+		Status:          d.Status,
+		TriggeredTarget: OptionalString(d.Triggered),
+		SourceKind:      string(d.Source),
+		SourceID:        d.SourceID,
+		EventName:       string(d.EventName),
+		EventStatus:     string(d.EventStatus),
+		Attempts:        d.Attempts,
+		NextAttemptAt:   api.MomentAt(d.NextAt),
+		ResponseStatus:  optionalStatus(d.ResponseStatus),
+		Reason:          OptionalString(d.Reason),
+		CreatedAt:       api.Moment{Time: d.CreatedAt},
+	}
+}
+
+// DeliveryAttempt returns one attempt of a delivery. One that has not ended is running; one whose process died has no
+// details.
+func DeliveryAttempt(t *store.DeliveryAttempt) api.DeliveryAttempt {
+	out := api.DeliveryAttempt{
+		Number:    t.Number,
+		StartedAt: api.Moment{Time: t.StartedAt},
+		EndedAt:   api.MomentAt(t.EndedAt),
+		Outcome:   t.Outcome,
+		Headers:   map[string]string{},
+	}
+	if t.EndedAt.IsZero() {
+		out.Outcome = "running"
+	}
+	var a webhook.Attempt
+	if json.Unmarshal([]byte(t.Detail), &a) != nil {
+		return out // one that was lost says nothing
+	}
+	out.ResponseStatus, out.Error, out.Message, out.Answer = optionalStatus(a.Status), OptionalString(string(a.Error)),
+		OptionalString(a.Message),
+		OptionalString(a.Answer)
+	if a.Headers != nil {
+		out.Headers = a.Headers
+	}
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	t2 := a.Timings
+	out.Timings = api.DeliveryTimings{
+		DNS:     ms(t2.DNS),
+		Connect: ms(t2.Connect),
+		TLS:     ms(t2.TLS),
+		Send:    ms(t2.Send),
+		Wait:    ms(t2.Wait),
+		Body:    ms(t2.Body),
+		Total:   ms(t2.Total),
+		Reused:  t2.Reused,
+	}
+	return out
+}
+
+// optionalStatus returns nil for 0: there was no response.
+func optionalStatus(code int) *int {
+	if code == 0 {
+		return nil
+	}
+	return &code
+}

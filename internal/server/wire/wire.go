@@ -1,0 +1,74 @@
+// Package wire converts between the types of api, which clients see, and those of the domain and the store.
+//
+// It is pure: no request, no store, no clock. What a reader may not see is left out here; whether a caller may read at
+// all is decided before.
+//
+//	wire.go      Audience; values that may be null
+//	request.go   requests to jobs
+//	job.go       jobs, runs, predictions, artifacts
+//	workflow.go  workflows and questions
+//	library.go   library items and files
+//	webhook.go   deliveries and attempts
+//	account.go   models and keys
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"pleat"
+	"pleat/api"
+)
+
+// Audience says for whom a response is written.
+type Audience int
+
+const (
+	ForOthers Audience = iota // anyone who may read a public job or workflow
+	ForOwner
+)
+
+// Stage returns what a run is doing: its stage, or queued if it waits.
+func Stage(state pleat.State, stage string) string {
+	if stage == "" && (state == pleat.StateInitialized || state == pleat.StateQueued) {
+		return "queued"
+	}
+	return stage
+}
+
+// FailureMessage returns the message of a failure; nil if there is none.
+func FailureMessage(f *pleat.Failure) *string {
+	if f == nil {
+		return nil
+	}
+	return &f.Message
+}
+
+// optionalTime returns nil for the zero time.
+func optionalTime(t time.Time) *api.Time {
+	if t.IsZero() {
+		return nil
+	}
+	at := api.At(t)
+	return &at
+}
+
+// OptionalString returns nil for the empty string.
+func OptionalString(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Encode returns v as JSON, with a line break at its end. It does not escape <, > and &.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/store"
+)
+
+// WorkflowRow returns a workflow in a list.
+func WorkflowRow(v *store.WorkflowView) api.WorkflowRow {
+	w := &v.Workflow
+	return api.WorkflowRow{
+		ID:               string(w.ID),
+		Status:           string(w.State),
+		Type:             w.Type,
+		Name:             w.Name,
+		IsPublic:         w.Public,
+		SourceJobID:      OptionalString(string(w.Source.Job)),
+		SourceJobRunID:   OptionalString(string(w.Source.Run)),
+		SourceSequenceID: OptionalString(string(w.Source.Sequence)),
+		Stage:            Stage(w.State, v.Run.Stage),
+		Done:             v.Run.Done,
+		Total:            v.Run.Total,
+		Error:            FailureMessage(v.Run.Failure),
+		CreatedAt:        api.At(w.Created),
+		UpdatedAt:        api.At(w.Updated),
+	}
+}
+
+// LinkedPreview returns a question about a fold without its long texts.
+func LinkedPreview(v *store.WorkflowView) api.LinkedPreview {
+	w := &v.Workflow
+	begin := []rune(strings.TrimSpace(Question(w)))
+	if len(begin) > 120 {
+		begin = append(begin[:119:119], '…')
+	}
+	return api.LinkedPreview{
+		WorkflowID:       string(w.ID),
+		WorkflowStatus:   string(w.State),
+		WorkflowType:     w.Type,
+		Name:             w.Name,
+		QuestionPreview:  string(begin),
+		SourceJobID:      OptionalString(string(w.Source.Job)),
+		SourceJobRunID:   OptionalString(string(w.Source.Run)),
+		SourceSequenceID: OptionalString(string(w.Source.Sequence)),
+		CreatedAt:        api.At(w.Created),
+		UpdatedAt:        api.At(w.Updated),
+	}
+}
+
+// Question returns the question of a workflow's input; empty if a draft has none.
+func Question(w *pleat.Workflow) string {
+	var in struct {
+		Question string `json:"question"`
+	}
+	_ = json.Unmarshal(w.Input, &in) // it was checked when it was made
+	return in.Question
+}
+
+// WorkflowInput returns the input of a workflow as it was given, with the visibility of now as isPublic. Only the owner
+// sees webhooks and the owner of the source.
+func WorkflowInput(w *pleat.Workflow, to Audience) (json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(w.Input, &all); err != nil {
+		return nil, err
+	}
+	public := json.RawMessage("false")
+	if w.Public {
+		public = json.RawMessage("true")
+	}
+	delete(all, "is_public")
+	all["isPublic"] = public
+	if to == ForOthers {
+		for _, name := range []string{"webhooks", "sourceUserId", "source_user_id"} {
+			delete(all, name)
+		}
+	}
+	return Encode(all)
+}
