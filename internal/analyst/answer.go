@@ -19,22 +19,21 @@ const (
 	Nothing   Certainty = "none"      // the question was not answered
 )
 
-var certainties = []Certainty{Measured, Geometric, Estimated}
-
 // Reply is the answer to one question.
 type Reply struct {
 	Text       string             `json:"text"`       // plain sentences; names the engine
 	Topics     []string           `json:"topics"`     // the intents that answered
 	Cited      []facts.ResidueRef `json:"cited"`      // residues the text names, in order, without repeats
 	Abstained  bool               `json:"abstained"`  // nothing of the question was answered
-	Unanswered []string           `json:"unanswered"` // parts of the question that were not
+	Unanswered []string           `json:"unanswered"` // parts of the question that were not answered
 	Confidence Certainty          `json:"confidence"`
 }
 
+// Bounds of a question.
 const (
-	maxQuestion  = 8 << 10 // bytes read of a question; the rest is refused
+	maxQuestion  = 8 << 10 // bytes; a longer one is refused
 	maxSentences = 12
-	maxParts     = 12
+	maxParts     = 12 // questions in one sentence
 )
 
 // part is the answer of one intent.
@@ -44,15 +43,18 @@ type part struct {
 	sure  Certainty // Nothing: text says why there is no answer
 }
 
-func no(format string, a ...any) part { return part{text: fmt.Sprintf(format, a...), sure: Nothing} }
+// refusal is a part that says why there is no answer.
+func refusal(format string, a ...any) part {
+	return part{text: fmt.Sprintf(format, a...), sure: Nothing}
+}
 
-// Answer answers a question about the facts, or abstains. It needs facts that Digest
-// made in this process. A question longer than 8 KiB is refused. It never fails, takes
-// time in proportion to the question's length, and the same question and facts give the
-// same reply.
+// Answer answers a question about the facts, or abstains. It needs facts that facts.Digest made in this process. A
+// question
+// longer than 8 KiB is refused. It never fails, takes time in proportion to the question's length, and the same
+// question and
+// facts give the same reply.
 func Answer(f *facts.Facts, question string) Reply {
-	r := &Reply{}
-	t := &talk{f: f, reply: r}
+	t := &talk{f: f}
 	switch {
 	case f == nil || f.Index() == nil:
 		t.refuse("", "These facts came without coordinates, so that no question can be answered from them.")
@@ -61,18 +63,8 @@ func Answer(f *facts.Facts, question string) Reply {
 	case strings.TrimSpace(question) == "":
 		t.refuse("", "There is no question.")
 	default:
-		t.read = newReader(f.Index())
-		all := sentences(strings.ToValidUTF8(question, " "))
-		if len(all) > maxSentences {
-			t.refuse("", fmt.Sprintf("I read the first %d sentences; please ask the others apart.", maxSentences))
-		}
-		var read [][]item
-		for _, s := range facts.Head(all, maxSentences) {
-			read = append(read, t.read.read(s))
-		}
-		for _, s := range joinSentences(read) {
-			t.sentence(s)
-		}
+		t.x = f.Index()
+		t.answer(strings.ToValidUTF8(question, " "))
 		if len(t.texts) == 0 {
 			t.refuse(question, "I found no question in this.")
 		}
@@ -80,33 +72,78 @@ func Answer(f *facts.Facts, question string) Reply {
 	return t.close()
 }
 
+// refuse records a part of the question that is not answered, and why.
 func (t *talk) refuse(what, why string) {
 	t.texts = append(t.texts, why)
 	t.reply.Unanswered = append(t.reply.Unanswered, facts.Clip(what, 200))
 }
 
-// close puts the reply together.
+// accept adds the answer of an intent.
+func (t *talk) accept(in *intent, q *query, p part) {
+	if p.sure == Nothing {
+		t.refuse(textOf(q.items), p.text)
+		return
+	}
+	t.texts = append(t.texts, p.text)
+	t.reply.Topics = append(t.reply.Topics, in.name)
+	for _, r := range p.cited {
+		if !t.cited[r] {
+			t.cited[r] = true
+			t.reply.Cited = append(t.reply.Cited, r)
+		}
+	}
+	t.sure = append(t.sure, p.sure)
+}
+
+// close puts the reply together. Where a part was not understood, it suggests questions that this structure can answer.
 func (t *talk) close() Reply {
 	r := t.reply
 	r.Abstained = len(r.Topics) == 0
 	r.Confidence = Nothing
-	for _, c := range certainties {
+	for _, c := range [...]Certainty{Measured, Geometric, Estimated} {
 		if slices.Contains(t.sure, c) {
 			r.Confidence = c
 		}
 	}
 	r.Topics = slices.Compact(r.Topics)
 	texts := slices.Concat(facts.Head(t.notes, 5), t.texts)
-	if t.lost || r.Abstained {
-		texts = append(texts, "I can answer about: "+topics()+".")
+	if list := t.suggestions(); (t.lost || r.Abstained) && len(list) > 0 {
+		texts = append(texts, "Of this structure I can answer, for example: "+strings.Join(list, " "))
 	}
 	r.Text = strings.Join(texts, "\n") + "\n— " + Name + "."
-	return *r
+	return r
 }
 
-func topics() string {
+// suggestions are three questions that would be answered of this very structure.
+func (t *talk) suggestions() []string {
+	if t.x == nil || len(t.f.Chains) == 0 {
+		return nil
+	}
+	c := t.f.Chains[0]
+	var list []string
+	if len(t.f.Ligands) > 0 && !t.x.Crowded {
+		list = append(list, fmt.Sprintf("“Which residues are within 5 Å of %s?”", t.f.Ligands[0].Ref.Name))
+	}
+	if t.x.HasConfidence {
+		list = append(list, "“Which residues have a pLDDT below 70?”")
+	}
+	if len(t.f.Interfaces) > 0 {
+		in := t.f.Interfaces[0]
+		list = append(list, fmt.Sprintf("“Which charged residues of chain %s are within 5 Å of chain %s?”", in.A, in.B))
+	}
+	if c.Secondary != nil && len(c.Secondary.Segments) > 0 {
+		list = append(list, "“Which charged residues are in helices or strands?”")
+	}
+	list = append(list, fmt.Sprintf("“What is the sequence of chain %s?”", c.ID), "“How many residues does each "+
+		"chain have?”",
+		"“What is the radius of gyration?”")
+	return list[:3]
+}
+
+// topicNames lists what can be asked about.
+func topicNames() string {
 	var out []string
-	for _, in := range intents {
+	for _, in := range intents() {
 		if in.name != "capability" {
 			out = append(out, in.name)
 		}
@@ -117,16 +154,9 @@ func topics() string {
 func textOf(items []item) string {
 	var out []string
 	for _, it := range items {
-		if it.text != "" {
+		if it.text != "" && it.concept != "corrected" {
 			out = append(out, it.text)
 		}
 	}
 	return strings.Join(out, " ")
-}
-
-func distinct(list []string, name string) []string {
-	if slices.Contains(list, name) {
-		return list
-	}
-	return append(list, name)
 }

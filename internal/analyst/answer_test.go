@@ -60,7 +60,8 @@ func digest(t testing.TB, name string) *facts.Facts {
 type asked struct{ structure, question, key string }
 
 // tables of questions with their answers; each says when it was written.
-var tables = []string{"testdata/questions.txt", "testdata/heldout.txt", "testdata/qualified.txt", "testdata/heldout2.txt", "testdata/heldout3.txt"}
+var tables = []string{"testdata/questions.txt", "testdata/heldout.txt", "testdata/qualified.txt",
+	"testdata/heldout2.txt", "testdata/heldout3.txt"}
 
 func questionsOf(t testing.TB, path string) []asked {
 	f, err := os.Open(path)
@@ -179,7 +180,8 @@ func TestQuestions(t *testing.T) {
 		}
 	}
 	if answered < 80 || abstained < 20 || len(facts) < 10 {
-		t.Errorf("%d questions to answer and %d to abstain from over %d structures; want at least 80, 20 and 10", answered, abstained, len(facts))
+		t.Errorf("%d questions to answer and %d to abstain from over %d structures; want at least 80, 20 and 10",
+			answered, abstained, len(facts))
 	}
 }
 

@@ -20,7 +20,8 @@ func TestPageIsTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(raw)
-	for _, p := range []struct{ name, body string }{{"topics", topicsTable()}, {"outside", outsideList()}, {"examples", examples(t)}} {
+	for _, p := range []struct{ name, body string }{{"topics", topicsTable()}, {"outside", outsideList()}, {"examples",
+		examples(t)}} {
 		begin, end := "<!-- "+p.name+" -->\n", "<!-- /"+p.name+" -->\n"
 		i, j := strings.Index(text, begin), strings.Index(text, end)
 		if i < 0 || j < i {
@@ -43,7 +44,7 @@ func TestPageIsTrue(t *testing.T) {
 func topicsTable() string {
 	var b strings.Builder
 	b.WriteString("| Topic | What is answered |\n|---|---|\n")
-	for _, in := range intents {
+	for _, in := range intents() {
 		fmt.Fprintf(&b, "| %s | %s |\n", in.name, in.about)
 	}
 	return b.String()
@@ -51,7 +52,7 @@ func topicsTable() string {
 
 func outsideList() string {
 	var list []string
-	for _, why := range outside {
+	for _, why := range outsideReasons() {
 		list = append(list, "- "+why+".\n")
 	}
 	slices.Sort(list)

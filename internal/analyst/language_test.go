@@ -16,21 +16,25 @@ func TestGrammar(t *testing.T) {
 		{"1ubi", "How many glorbs are in the helices and strands?", "", "“glorbs”"},
 		{"1ubi", "What is residue 8? What does it touch?", "identity, residue contacts", "Within 4.5 Å of LEU 8"},
 		{"1ubi", "How long is the protein and is it mostly helical?", "length, secondary structure", "76 residues"},
-		{"1ubi", "What are the secondary structure and accessibility of residue 44?", "secondary structure, surface", "ILE 44 (chain A)"},
+		{"1ubi", "What are the secondary structure and accessibility of residue 44?", "secondary structure, surface",
+			"ILE 44 (chain A)"},
 		{"1ubi", "Is residue 48 an arginine?", "yes or no", "not ARG"},
 		{"1ubi", "Is Arg48 exposed?", "", "Residue 48 is not ARG: it is LYS 48 (chain A)."},
 		{"1ubi", "is residue 500 in a helix?", "", "There is no residue 500"},
 		{"1ubi", "Which residues are not hydrophobic?", "residues", "are not hydrophobic"},
-		{"1ubi", "Which residues are not in helices or strands?", "residues", "31 of 76 residues (40.8 %) are not in a helix"},
+		{"1ubi", "Which residues are not in helices or strands?", "residues", "31 of 76 residues (40.8 %) are not " +
+			"in a helix"},
 		{"1ubi", "What is the longest helicies?", "secondary structure", "I read “helicies” as “helices”."},
 		{"1ubi", "Distance from K48 to K63 in nm?", "distance", " nm"},
 		{"1ubi", "What does the histidine touch?", "residue contacts", "HIS 68"},
 		{"1ubi", "What is K48R?", "", "mutation"},
 		{"1ubi", "What happens upon Lys48 to Ala?", "", "mutation"},
 		{"1ubi", "Which residues are within 4 of H68?", "", "“within 4”"},
-		{"2jof", "Is Trp6 in contact with Pro12 and Pro18?", "residue contacts", "TRP 6 (chain A) and PRO 12 (chain A) touch"},
+		{"2jof", "Is Trp6 in contact with Pro12 and Pro18?", "residue contacts", "TRP 6 (chain A) and PRO 12 (chain " +
+			"A) touch"},
 		{"dimer", "How far is residue 8 from residue 3?", "", "say which one you mean"},
-		{"dimer", "How far is residue 8 of chain B from residue 3 of chain A?", "distance", "LYS 8 (chain B) and ILE 3 (chain A)"},
+		{"dimer", "How far is residue 8 of chain B from residue 3 of chain A?", "distance",
+			"LYS 8 (chain B) and ILE 3 (chain A)"},
 		{"dimer", "What is B:8?", "identity", "LYS 8 (chain B)"},
 		{"dimer", "Compare the sequences with insulin", "", "other structures"},
 		{"ligand", "distance from the zinc to the benzene", "distance", "BNZ 201"},
@@ -45,7 +49,7 @@ func TestGrammar(t *testing.T) {
 		{"1ubi", "How many prolines are in the first 40 residues?", "residues", "3 of 40"},
 		{"1ubi", "Which hydrophobic residues surround Leu67?", "residues", "8 of 76 residues (10.5 %) are hydrophobic"},
 		{"1ubi", "Does the chain carry a net positive or negative charge?", "charge", "net charge of"},
-		{"1ubi", "Where does the second strand start?", "residues", "β-strand THR 12 to GLU 16"},
+		{"1ubi", "Where does the second strand start?", "secondary structure", "β-strand THR 12 to GLU 16"},
 		{"2jof", "Is the chain's N-terminus close to its C-terminus?", "size", "its ends"},
 		{"dimer", "Which residues of chain B are within 5 Å of chain A?", "interface", "within 5.0 Å"},
 		{"ligand", "Is the zinc close to Glu23?", "distance", "2.12 Å apart"},
@@ -61,8 +65,10 @@ type reading struct{ structure, question, topics, says string }
 func hold(t *testing.T, list []reading) {
 	for _, c := range list {
 		r := Answer(digest(t, c.structure), c.question)
-		if got := strings.Join(r.Topics, ", "); got != c.topics || !strings.Contains(r.Text, c.says) || r.Abstained != (c.topics == "") {
-			t.Errorf("%s: %q: topics %q, want %q; want it to say %q:\n%s", c.structure, c.question, got, c.topics, c.says, r.Text)
+		if got := strings.Join(r.Topics, ", "); got != c.topics || !strings.Contains(r.Text, c.says) ||
+			r.Abstained != (c.topics == "") {
+			t.Errorf("%s: %q: topics %q, want %q; want it to say %q:\n%s", c.structure, c.question, got, c.topics,
+				c.says, r.Text)
 		}
 	}
 }
@@ -74,7 +80,8 @@ func TestQuestionIsBounded(t *testing.T) {
 	if r := Answer(f, strings.Repeat("a", maxQuestion+1)); !r.Abstained || !strings.Contains(r.Text, "8192") {
 		t.Errorf("a long question: %.200s", r.Text)
 	}
-	for _, unit := range []string{"and ", "residue 1, ", "A and B, ", "what is ", "helix, ", "lys ", "1-2 ", "abcdefghij ", "? helix", "K8A,", "-", "distance and ", "not lysine ", "within 5 Å of residue 1 ", "K6 ", "how many are ", "1-70 not ", "lysines, ", "which near A. ", "below 3 plddt "} {
+	for _, unit := range []string{"and ", "residue 1, ", "A and B, ", "what is ", "helix, ", "lys ", "1-2 ",
+		"abcdefghij ", "? helix", "K8A,", "-", "distance and ", "not lysine ", "within 5 Å of residue 1 ", "K6 ", "how many are ", "1-70 not ", "lysines, ", "which near A. ", "below 3 plddt "} {
 		start := time.Now()
 		r := Answer(f, strings.Repeat(unit, maxQuestion/len(unit)))
 		t.Logf("%q: %v", unit, time.Since(start).Round(time.Millisecond))
@@ -101,7 +108,8 @@ func FuzzAnswer(f *testing.F) {
 			if took := time.Since(start); took > bound {
 				t.Errorf("%q took %v", question, took)
 			}
-			if !strings.Contains(r.Text, Name) || r.Abstained != (len(r.Topics) == 0) || r.Abstained != (r.Confidence == Nothing) {
+			if !strings.Contains(r.Text, Name) || r.Abstained != (len(r.Topics) == 0) ||
+				r.Abstained != (r.Confidence == Nothing) {
 				t.Errorf("%q: %+v", question, r)
 			}
 			if utf8.ValidString(question) && !utf8.ValidString(r.Text) {

@@ -9,12 +9,18 @@ import (
 // A qualifier put into a question changes the answer or makes it an abstention: none is passed over in silence.
 func TestNoQualifierIsIgnored(t *testing.T) {
 	qualifiers := []struct{ text, stems string }{ // a question that has a stem says it already
-		{"in residues 5 to 8", ""}, {"in the first three residues", ""}, {"after residue 6", ""}, {"in the second half of the chain", "half"},
-		{"between positions 3 and 9", ""}, {"besides prolines", "prol"}, {"other than residue 3", ""}, {"without the glycines", "glyc"},
-		{"of the aromatic residues", "aromatic"}, {"that are not charged", "charged"}, {"in a helix", "heli alpha strand"}, {"outside strands", "heli strand"},
-		{"in the second helix", "heli"}, {"within 3 Å of residue 4", ""}, {"touching residue 9", ""}, {"at least 12 Å from residue 1", ""},
-		{"with a pLDDT below 60", ""}, {"that are buried", "buried"}, {"on the surface", "surface"}, {"of each glorb", ""}, {"at pH 3", ""},
-		{"in chain Q", ""}, {"in the longest helix", "heli"}, {"but only the two largest", "largest"}, {"per helix", "alpha"},
+		{"in residues 5 to 8", ""}, {"in the first three residues", ""}, {"after residue 6",
+			""}, {"in the second half of the chain", "half"},
+		{"between positions 3 and 9", ""}, {"besides prolines", "prol"}, {"other than residue 3",
+			""}, {"without the glycines", "glyc"},
+		{"of the aromatic residues", "aromatic"}, {"that are not charged", "charged"}, {"in a helix",
+			"heli alpha strand"}, {"outside strands", "heli strand"},
+		{"in the second helix", "heli"}, {"within 3 Å of residue 4", ""}, {"touching residue 9",
+			""}, {"at least 12 Å from residue 1", ""},
+		{"with a pLDDT below 60", ""}, {"that are buried", "buried"}, {"on the surface", "surface"}, {"of each glorb",
+			""}, {"at pH 3", ""},
+		{"in chain Q", ""}, {"in the longest helix", "heli"}, {"but only the two largest", "largest"}, {"per helix",
+			"alpha"},
 		{"in the other chain", ""}, {"compared to lysines", "lysin"}, {"that bind the benzene", "benz bnz"},
 	}
 	tried, kept := 0, 0
@@ -25,7 +31,8 @@ func TestNoQualifierIsIgnored(t *testing.T) {
 				continue
 			}
 			for _, q := range qualifiers {
-				if slices.ContainsFunc(strings.Fields(q.stems), func(s string) bool { return strings.Contains(strings.ToLower(a.question), s) }) {
+				if slices.ContainsFunc(strings.Fields(q.stems),
+					func(s string) bool { return strings.Contains(strings.ToLower(a.question), s) }) {
 					continue
 				}
 				asked := strings.TrimRight(a.question, "?. ") + " " + q.text + "?"
@@ -45,36 +52,49 @@ func TestNoQualifierIsIgnored(t *testing.T) {
 // How far a qualifier, a negation or a question before reaches; where that is not clear, no answer.
 func TestReach(t *testing.T) {
 	hold(t, []reading{
-		{"1ubi", "How many lysines in helices and how many prolines in strands?", "residues", "3 of 76 residues (3.9 %) are LYS and in a helix"},
-		{"1ubi", "Which lysines, apart from K48 and K63, are on the surface?", "residues", "LYS 6, LYS 11, LYS 29, LYS 33 (chain A)"},
+		{"1ubi", "How many lysines in helices and how many prolines in strands?", "residues",
+			"3 of 76 residues (3.9 %) are LYS and in a helix"},
+		{"1ubi", "Which lysines, apart from K48 and K63, are on the surface?", "residues",
+			"LYS 6, LYS 11, LYS 29, LYS 33 (chain A)"},
 		{"1ubi", "Which residues are not lysine, arginine or glutamate?", "residues", "59 of 76"},
 		{"1ubi", "How many lysines are there? Count only those in helices.", "residues", "3 of 76"},
-		{"1ubi", "Look at residues 20 to 40. How many lysines are there?", "residues", "Of SER 20 to GLN 40 (chain A), 3 of 21"},
-		{"1crn", "How many threonines are there, and how many are in helices?", "residues", "2 of 46 residues (4.3 %) are THR and in a helix"},
-		{"1ubi", "Which lysines are in helices? How many are buried?", "residues", "I did not understand “How many are buried”"},
+		{"1ubi", "Look at residues 20 to 40. How many lysines are there?", "residues", "Of SER 20 to GLN 40 (chain " +
+			"A), 3 of 21"},
+		{"1crn", "How many threonines are there, and how many are in helices?", "residues",
+			"2 of 46 residues (4.3 %) are THR and in a helix"},
+		{"1ubi", "Which lysines are in helices? How many are buried?", "residues", "I did not understand “How many " +
+			"are buried”"},
 		{"1ubi", "How many lysines are in helices, and how many arginines?", "residues", "please ask it by itself"},
-		{"1ubi", "How many helices contain a lysine?", "", "how to take “lysine” here"},
-		{"1ubi", "What is the charge of the helix?", "", "how to take “helix” here"},
-		{"1ubi", "Which residues in the loop between the helix and the third strand are charged?", "", "I did not understand"},
-		{"1ubi", "Which acidic residues are near Lys27 but not Asp52?", "", "how to take “but not” here"},
-		{"1ubi", "Which lysines are in the second helix?", "", "say α-helix"},
-		{"1ubi", "Which residues in 5-20 of the first half are charged?", "", "I did not understand"},
+		{"1ubi", "How many helices contain a lysine?", "residues", "1 of 3 segments in a helix have a residue that " +
+			"is LYS"},
+		{"1ubi", "What is the charge of the helix?", "charge", "α-helix ILE 23 to GLU 34 (chain A) (12 residues): a " +
+			"net charge of"},
+		{"1ubi", "Which residues in the loop between the helix and the third strand are charged?", "",
+			"What lies between segments"},
+		{"1ubi", "Which acidic residues are near Lys27 but not Asp52?", "",
+			"leaves that residue out or what is near it"},
+		{"1ubi", "Which lysines are in the second helix?", "residues", "the second helix (3-10 helix PRO 38 to GLN " +
+			"40 (chain A), counting α-, 3-10 and π-helices"},
+		{"1ubi", "Which residues in 5-20 of the first half are charged?", "residues", "Of VAL 5 to SER 20 (chain A), "},
 		{"1ubi", "Which residues are within 25 Å of Lys27?", "", "up to 20 Å"},
 		{"dimer", "Which residues of chain A contact Lys6 of chain B?", "residues", "ALA 28, GLN 31, ASP 32 (chain A)"},
-		{"dimer", "In chain B, what does residue 7 touch in chain A?", "", "I did not understand"},
-		{"dimer", "List the lysines of chain A and the arginines of chain B.", "residues", "In chain B, 4 of 28 residues (14.3 %) are ARG"},
-		{"dimer", "Are all charged residues of chain B exposed?", "", "how to take “exposed” here"},
-		{"predicted", "Which region outside residues 60-76 is least confident?", "", "I did not understand"},
+		{"dimer", "In chain B, what does residue 7 touch in chain A?", "", "There is no such residue"},
+		{"dimer", "List the lysines of chain A and the arginines of chain B.", "residues",
+			"In chain B, 4 of 28 residues (14.3 %) are ARG"},
+		{"dimer", "Are all charged residues of chain B exposed?", "residues",
+			"Yes: 14 of 14 residues that are charged"},
+		{"predicted", "Which region outside residues 60-76 is least confident?", "confidence", "MET 1 to TYR 59"},
 		{"1ubi", "Which lysines have a pLDDT below 70?", "", "No confidence of a model is known"},
 		{"nucleic", "How many hydrophobic residues are there?", "", "These classes are of amino acids"},
-		{"gapped", "What share of the residues is missing?", "", "how to take “share of” here"},
+		{"gapped", "What share of the residues is missing?", "", "share of"},
 		{"1crn", "Which residues are not on the chain?", "", "I did not understand"},
-		{"1crn", "Which charged residues are there, and are any of them buried?", "residues", "1 of 46 residues (2.2 %) are charged"},
+		{"1crn", "Which charged residues are there, and are any of them buried?", "residues",
+			"1 of 46 residues (2.2 %) are charged"},
 		{"1ubi", "Which residues are at the end of the helix?", "", "how to take “end of” here"},
 		{"1ubi", "Which residues lie on one side of the helix?", "", "I did not understand"},
 		{"1ubi", "Which residues have zero accessibility?", "", "“zero”"},
-		{"1ubi", "Is every lysine exposed?", "", "I did not understand"},
+		{"1ubi", "Is every lysine exposed?", "residues", "No: 6 of 7 residues that are LYS (85.7 %) are exposed"},
 		{"dimer", "Which residues touch only chain B?", "", "“only”"},
-		{"1ubi", "Which prolines lie next to a glutamine?", "", "I did not understand"},
+		{"1ubi", "Which prolines lie next to a glutamine?", "", "next to it in the chain or in space"},
 	})
 }

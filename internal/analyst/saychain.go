@@ -12,44 +12,46 @@ import (
 
 // Answers about chains and what they are made of.
 
-const maxSaid = 12 // chains spoken of one by one
+const (
+	maxSaid    = 12   // chains or groups described one by one
+	maxLetters = 1200 // of a sequence
+)
 
 func (q *query) capability() part {
-	return part{text: "I can answer about: " + topics() + ". I cannot tell what is not in the coordinates: function, toxicity, partners that are absent, effects of mutations, stability, origin.", sure: Measured}
+	return part{text: "I can answer about: " + topicNames() + ". Each can be asked of residues that pass a filter: " +
+		"name, class, chain, range, " +
+		"secondary structure, exposure, confidence, distance. I cannot tell what is not in the coordinates: " +
+		"function, toxicity, " +
+		"partners that are absent, effects of mutations, stability, origin.", sure: Measured}
 }
 
 func (q *query) overview() part {
-	if len(q.residues) > 0 {
-		return q.identity()
-	}
 	text, cited := q.f.Summary()
-	return part{text, cited, basis(q.f)}
-}
-
-// basis of statements that include a model's estimates.
-func basis(f *facts.Facts) Certainty {
-	if f.Confidence != nil {
-		return Estimated
+	sure := Geometric
+	if q.f.Confidence != nil {
+		sure = Estimated
 	}
-	return Geometric
+	return part{text, cited, sure}
 }
 
 func (q *query) chainList() part {
 	kinds := map[structure.Kind][]string{}
 	for _, c := range q.f.Chains {
-		kinds[c.Kind] = append(kinds[c.Kind], fmt.Sprintf("%s (%s)", c.ID, facts.Quantity(c.Length, "residue", "residues")))
+		kinds[c.Kind] = append(kinds[c.Kind], fmt.Sprintf("%s (%s)", c.ID, residues(c.Length)))
 	}
 	var said []string
-	for _, k := range []structure.Kind{structure.Protein, structure.RNA, structure.DNA} {
-		if len(kinds[k]) > 0 {
-			said = append(said, facts.Quantity(len(kinds[k]), facts.KindName(k)+" chain", facts.KindName(k)+" chains")+": "+facts.Join(kinds[k], 20))
+	for _, k := range [...]structure.Kind{structure.Protein, structure.RNA, structure.DNA} {
+		if n := len(kinds[k]); n > 0 {
+			name := facts.KindName(k)
+			said = append(said, facts.Quantity(n, name+" chain", name+" chains")+": "+facts.Join(kinds[k], 20))
 		}
 	}
 	if len(said) == 0 {
 		return part{text: "The structure has 0 polymer chains.", sure: Measured}
 	}
-	text := fmt.Sprintf("The structure has %s: %s.", facts.Quantity(len(q.f.Chains), "chain", "chains"), strings.Join(said, "; "))
-	for _, k := range []structure.Kind{structure.RNA, structure.DNA} {
+	text := fmt.Sprintf("The structure has %s: %s.", facts.Quantity(len(q.f.Chains), "chain", "chains"),
+		strings.Join(said, "; "))
+	for _, k := range [...]structure.Kind{structure.RNA, structure.DNA} {
 		if len(kinds[k]) == 0 && (q.has["nucleic"] || q.has[string(k)]) {
 			text += fmt.Sprintf(" It has no %s chain.", facts.KindName(k))
 		}
@@ -61,9 +63,9 @@ func (q *query) chainList() part {
 }
 
 func (q *query) identicalChains() part {
-	list := q.about()
+	list := q.polymers()
 	if len(list) < 2 {
-		return no("There is only one chain to speak of, so there is nothing to compare it with.")
+		return refusal("There is only one chain to speak of, so there is nothing to compare it with.")
 	}
 	groups := map[string][]string{}
 	var order []string
@@ -74,6 +76,10 @@ func (q *query) identicalChains() part {
 		}
 		groups[key] = append(groups[key], c.ID)
 	}
+	if len(order) == len(list) {
+		return part{text: fmt.Sprintf("No two of the chains %s have the same sequence.", facts.Join(chainIDs(list),
+			20)), sure: Measured}
+	}
 	var said []string
 	for _, key := range order {
 		if ids := groups[key]; len(ids) > 1 {
@@ -82,96 +88,115 @@ func (q *query) identicalChains() part {
 			said = append(said, fmt.Sprintf("chain %s has a sequence of its own", ids[0]))
 		}
 	}
-	if len(order) == len(list) {
-		return part{text: fmt.Sprintf("No two of the chains %s have the same sequence.", facts.Join(chainIDs(list), 20)), sure: Measured}
-	}
 	return part{text: "By the residues that have coordinates, " + facts.Join(said, 20) + ".", sure: Measured}
 }
 
-func chainIDs(list []facts.Chain) []string {
-	var ids []string
-	for _, c := range list {
-		ids = append(ids, c.ID)
-	}
-	return ids
-}
-
+// length counts the residues of chains, or of what the filter selects.
 func (q *query) length() part {
-	list := q.about()
+	if q.partial() {
+		return q.lengthOfPart()
+	}
+	list := q.polymers()
 	if len(list) == 0 {
 		return part{text: "The structure has 0 residues in polymers.", sure: Measured}
 	}
-	if len(q.residues) > 0 {
-		sites := q.sites()
-		first, last := q.x.Sites[sites[0]].Ref, q.x.Sites[sites[len(sites)-1]].Ref
-		text := fmt.Sprintf("%s with coordinates, the ends counted", facts.Quantity(len(sites), "residue", "residues"))
-		if len(q.residues) == 2 && q.residues[0].single() && q.residues[1].single() && q.has["between"] {
-			text = fmt.Sprintf("%s with coordinates and %d between them", facts.Quantity(len(sites), "residue", "residues"), max(0, len(sites)-2))
-		}
-		return part{fmt.Sprintf("%s: %s.", facts.Span(first, last), text), []facts.ResidueRef{first, last}, Measured}
-	}
 	var said []string
-	total := 0
-	longest := list[0]
+	total, gaps := 0, false
+	longest, shortest := list[0], list[0]
 	for _, c := range list {
-		said = append(said, fmt.Sprintf("chain %s has %s (%s %d to %s %d)", c.ID, facts.Quantity(c.Length, "residue", "residues"), c.First.Name, c.First.Number, c.Last.Name, c.Last.Number))
-		total += c.Length
+		said = append(said, fmt.Sprintf("chain %s has %s (%s %d to %s %d)", c.ID, residues(c.Length), c.First.Name,
+			c.First.Number, c.Last.Name, c.Last.Number))
+		total, gaps = total+c.Length, gaps || len(c.Gaps) > 0
 		if c.Length > longest.Length {
 			longest = c
+		}
+		if c.Length < shortest.Length {
+			shortest = c
 		}
 	}
 	text := capital(facts.Join(said, maxSaid)) + "."
 	if len(list) > 1 {
-		text += fmt.Sprintf(" Together they have %d residues; the longest is chain %s.", total, longest.ID)
+		text += fmt.Sprintf(" Together they have %d residues; the longest is chain %s, the shortest chain %s.", total,
+			longest.ID, shortest.ID)
 	}
-	if slices.ContainsFunc(list, func(c facts.Chain) bool { return len(c.Gaps) > 0 }) {
+	if gaps {
 		text += " Residues without coordinates are not counted."
 	}
 	return part{text: text, sure: Measured}
 }
 
-func capital(s string) string {
-	if s == "" {
-		return s
+func (q *query) lengthOfPart() part {
+	var said []string
+	var cited []facts.ResidueRef
+	ends := q.has["between"] && len(q.mentions) == 1 && q.mentions[0].lo != q.mentions[0].hi
+	for _, g := range facts.Head(q.groups(), maxSaid) {
+		text := g.label
+		if len(q.runs(g.sites, false)) == 1 {
+			text = fmt.Sprintf("%s: %s with coordinates, the ends counted", q.spanOf(g.sites), residues(len(g.sites)))
+		} else if len(g.sites) > 2 {
+			text += ": " + q.x.List(g.sites, maxListed)
+		}
+		if ends {
+			text += fmt.Sprintf(", %d between them", max(0, len(g.sites)-2))
+		}
+		said, cited = append(said, capital(text)+"."), append(cited, q.x.Refs(facts.Head(g.sites, maxListed))...)
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	if len(said) == 0 {
+		return q.none()
+	}
+	return part{strings.Join(said, " "), cited, certaintyOf(q.filter())}
 }
 
 func (q *query) atomCount() part {
-	if len(q.chains) == 0 {
-		text := fmt.Sprintf("The structure has %d atoms, of which %d are heavy (not hydrogen) and %d hydrogen", q.f.Atoms, q.f.HeavyAtoms, q.f.Atoms-q.f.HeavyAtoms)
+	if len(q.filter()) == 0 {
+		text := fmt.Sprintf("The structure has %d atoms, of which %d are heavy (not hydrogen) and %d hydrogen",
+			q.f.Atoms, q.f.HeavyAtoms, q.f.Atoms-q.f.HeavyAtoms)
 		if q.f.Waters > 0 {
 			text += fmt.Sprintf("; %s are counted in", facts.Quantity(q.f.Waters, "water molecule", "water molecules"))
 		}
 		return part{text: text + ".", sure: Measured}
 	}
-	var said []string
-	for _, r := range q.runs() {
-		all, heavy := 0, 0
-		for i := r.Lo; i < r.Hi; i++ {
-			all += len(q.x.Sites[i].Residue.Atoms)
-			heavy += q.x.Sites[i].Hi - q.x.Sites[i].Lo
-		}
-		said = append(said, fmt.Sprintf("chain %s has %d atoms, of which %d are heavy and %d hydrogen", q.x.Structure.Chains[r.Chain].ID, all, heavy, all-heavy))
+	sites := q.sites()
+	if len(sites) == 0 {
+		return q.none()
 	}
-	return part{text: capital(facts.Join(said, maxSaid)) + ".", sure: Measured}
+	all, heavy := 0, 0
+	for _, i := range sites {
+		all += len(q.x.Sites[i].Residue.Atoms)
+		heavy += q.x.Sites[i].Hi - q.x.Sites[i].Lo
+	}
+	label := capital(q.describe(sites))
+	if !q.partial() {
+		label = "Chain " + facts.Join(chainIDs(q.polymers()), 20)
+	}
+	return part{text: fmt.Sprintf("%s: %d atoms, of which %d are heavy (not hydrogen) and %d hydrogen.", label, all,
+		heavy, all-heavy), sure: Measured}
 }
 
-const maxLetters = 1200
+func (q *query) letters(sites []int) string {
+	out := make([]byte, 0, len(sites))
+	for _, i := range facts.Head(sites, maxLetters) {
+		out = append(out, q.x.Sites[i].Letter)
+	}
+	return string(out)
+}
 
 func (q *query) sequence() part {
-	if len(q.residues) > 0 {
-		sites := q.sites()
-		letters := make([]byte, 0, len(sites))
-		for _, i := range facts.Head(sites, maxLetters) {
-			letters = append(letters, q.x.Sites[i].Letter)
+	if q.partial() {
+		var said []string
+		var cited []facts.ResidueRef
+		for _, run := range facts.Head(q.runs(q.sites(), false), 20) {
+			said = append(said, fmt.Sprintf("From %s the sequence is %s.", q.spanOf(run), q.letters(run)))
+			cited = append(cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
 		}
-		return part{fmt.Sprintf("From %s the sequence is %s.", facts.Span(q.x.Sites[sites[0]].Ref, q.x.Sites[sites[len(sites)-1]].Ref), letters),
-			[]facts.ResidueRef{q.x.Sites[sites[0]].Ref, q.x.Sites[sites[len(sites)-1]].Ref}, Measured}
+		if len(said) == 0 {
+			return q.none()
+		}
+		return part{strings.Join(said, "\n"), cited, certaintyOf(q.conds)}
 	}
-	list := q.about()
+	list := q.polymers()
 	if len(list) == 0 {
-		return no("The structure has no polymer, so there is no sequence.")
+		return refusal("The structure has no polymer, so there is no sequence.")
 	}
 	var said []string
 	for _, c := range facts.Head(list, maxSaid) {
@@ -179,7 +204,7 @@ func (q *query) sequence() part {
 		if len(s) > maxLetters {
 			s = s[:maxLetters] + fmt.Sprintf("… (the first %d of %d letters)", maxLetters, c.Length)
 		}
-		said = append(said, fmt.Sprintf("Chain %s (%s, %s): %s.", c.ID, c.Kind, facts.Quantity(c.Length, "residue", "residues"), s))
+		said = append(said, fmt.Sprintf("Chain %s (%s, %s): %s.", c.ID, c.Kind, residues(c.Length), s))
 	}
 	if len(list) > maxSaid {
 		said = append(said, fmt.Sprintf("%d more chains are not written out.", len(list)-maxSaid))
@@ -187,101 +212,89 @@ func (q *query) sequence() part {
 	return part{text: strings.Join(said, "\n"), sure: Measured}
 }
 
-// identity says what stands at a position, and whether it is what the question says.
+// identity says which residue has a number, and whether it is what the question says.
 func (q *query) identity() part {
 	var said []string
-	var cited []facts.ResidueRef
-	for _, m := range facts.Head(q.residues, maxSaid) {
-		plain := m
-		plain.names = nil
-		sites, problem := q.find(plain)
-		if problem != "" {
-			return no("%s", problem)
-		}
-		wanted := q.names
-		if wrong := slices.DeleteFunc(slices.Clone(sites), func(i int) bool { return !q.x.Sites[i].Is(m.names) }); m.names != nil && len(wrong) == 0 {
-			wanted = m.names
-		}
-		letters := make([]byte, 0, len(sites))
-		for _, i := range facts.Head(sites, maxLetters) {
-			letters = append(letters, q.x.Sites[i].Letter)
-		}
-		for _, i := range facts.Head(sites, 30) {
-			s := &q.x.Sites[i]
-			text := s.Ref.String()
-			switch {
-			case len(wanted) > 0 && s.Is(wanted):
-				text = "yes: " + text
-			case len(wanted) > 0:
-				text = "no: it is " + text + ", not " + wanted[0]
-			case len(q.classes) > 0 && inClass(s.Letter, q.classes[0]):
-				text = "yes: " + text + " is " + q.classes[0]
-			case len(q.classes) > 0:
-				text = "no: " + text + " is not " + q.classes[0]
-			}
-			if q.has["overview"] || len(sites) == 1 && len(wanted)+len(q.classes) == 0 {
-				text += remarks(q.x, i)
-			}
-			said, cited = append(said, text), append(cited, s.Ref)
-		}
-		if len(sites) > 30 {
-			said = append(said, fmt.Sprintf("and %d more", len(sites)-30))
-		}
-		if len(sites) > 2 {
-			said = append(said, "in one-letter codes "+string(letters))
+	names, _ := q.alternatives(q.conds)
+	var place []*condition
+	for _, c := range q.conds {
+		if c.property != ofName {
+			place = append(place, c)
 		}
 	}
-	return part{capital(strings.Join(said, "; ")) + ".", cited, Measured}
+	sites := q.sitesWhere(place)
+	for _, i := range facts.Head(sites, 30) {
+		s := &q.x.Sites[i]
+		text := s.Ref.String()
+		switch yes := slices.ContainsFunc(names, func(c *condition) bool { return c.holds(i) }); {
+		case len(names) > 0 && names[0].class != "":
+			text = map[bool]string{true: "yes: " + text + " is ", false: "no: " + text + " is not "}[yes] +
+				names[0].class
+		case len(names) > 0 && yes:
+			text = "yes: " + text
+		case len(names) > 0:
+			text = "no: it is " + text + ", not " + names[0].wording[0]
+		case len(sites) == 1:
+			text += q.remarks(i)
+		}
+		said = append(said, text)
+	}
+	if len(sites) == 0 {
+		return q.none()
+	}
+	if len(sites) > 30 {
+		said = append(said, fmt.Sprintf("and %d more", len(sites)-30))
+	}
+	if len(sites) > 2 {
+		said = append(said, "in one-letter codes "+q.letters(sites))
+	}
+	return part{capital(strings.Join(said, "; ")) + ".", q.x.Refs(facts.Head(sites, 30)), Measured}
 }
 
 // remarks are the facts of one residue.
-func remarks(x *facts.Index, i int) string {
-	s := &x.Sites[i]
-	var out []string
+func (q *query) remarks(i int) string {
+	s := &q.x.Sites[i]
+	out := ""
 	if s.State != 0 {
-		out = append(out, "in "+facts.StateName(s.State))
+		out += ", in " + facts.StateName(s.State)
 	}
-	if share, ok := s.Accessible(); ok && x.HasSurface {
-		out = append(out, facts.Percent(share)+" accessible")
+	if share, ok := s.Accessible(); ok && q.x.HasSurface {
+		out += ", " + facts.Percent(share) + " accessible"
 	}
-	if x.HasConfidence && !math.IsNaN(s.PLDDT) {
-		out = append(out, fmt.Sprintf("pLDDT %.1f", s.PLDDT))
+	if q.x.HasConfidence && !math.IsNaN(s.PLDDT) {
+		out += fmt.Sprintf(", pLDDT %.1f", s.PLDDT)
 	}
-	if len(out) == 0 {
-		return ""
-	}
-	return ", " + strings.Join(out, ", ")
+	return out
 }
 
 func (q *query) composition() part {
-	list := q.about()
-	if len(list) == 0 {
-		return no("The structure has no polymer, so there is no composition.")
-	}
-	if len(q.residues) > 0 {
-		return no("I count the composition of chains; of single residues or a range I count residues by name or class only.")
-	}
 	var said []string
-	for _, c := range facts.Head(list, maxSaid) {
-		var counts []string
-		for _, n := range c.Composition {
-			counts = append(counts, fmt.Sprintf("%s %d (%s)", n.Name, n.N, facts.Percent(float64(n.N)/float64(c.Length))))
+	if q.partial() {
+		sites := q.sites()
+		if len(sites) == 0 {
+			return q.none()
 		}
-		top, low := extremes(c.Composition)
-		text := fmt.Sprintf("Chain %s is made of %s. Most common: %s; least common: %s.", c.ID, strings.Join(counts, ", "), top, low)
-		if c.Kind == structure.Protein {
-			if none := absentFrom(c.Sequence); len(none) > 0 {
-				text += " Absent: " + strings.Join(none, ", ") + "."
-			}
+		c := facts.Composition(q.x.Sites[sites[0]].Kind, q.letters(sites))
+		said = append(said, capital(q.describe(sites))+": "+compositionText(c, len(sites)))
+		return part{said[0], q.x.Refs(facts.Head(sites, maxListed)), certaintyOf(q.conds)}
+	}
+	for _, c := range facts.Head(q.polymers(), maxSaid) {
+		text := fmt.Sprintf("Chain %s is made of %s", c.ID, compositionText(c.Composition, c.Length))
+		if none := absentFrom(c.Sequence); c.Kind == structure.Protein && len(none) > 0 {
+			text += " Absent: " + strings.Join(none, ", ") + "."
 		}
 		said = append(said, text)
+	}
+	if len(said) == 0 {
+		return refusal("The structure has no polymer, so there is no composition.")
 	}
 	return part{text: strings.Join(said, "\n"), sure: Measured}
 }
 
-func extremes(list []facts.Count) (top, low string) {
-	var tops, lows []string
+func compositionText(list []facts.Count, total int) string {
+	var counts, tops, lows []string
 	for _, n := range list {
+		counts = append(counts, fmt.Sprintf("%s %d (%s)", n.Name, n.N, facts.Percent(float64(n.N)/float64(total))))
 		if n.N == list[0].N {
 			tops = append(tops, n.Name)
 		}
@@ -289,7 +302,9 @@ func extremes(list []facts.Count) (top, low string) {
 			lows = append(lows, n.Name)
 		}
 	}
-	return fmt.Sprintf("%s (%d)", facts.Join(tops, 20), list[0].N), fmt.Sprintf("%s (%d)", facts.Join(lows, 20), list[len(list)-1].N)
+	return fmt.Sprintf("%s. Most common: %s (%d); least common: %s (%d).", strings.Join(counts, ", "), facts.Join(tops,
+		20), list[0].N,
+		facts.Join(lows, 20), list[len(list)-1].N)
 }
 
 func absentFrom(seq string) (out []string) {
@@ -303,58 +318,101 @@ func absentFrom(seq string) (out []string) {
 }
 
 func (q *query) charge() part {
-	list := q.proteins()
-	if len(list) == 0 {
-		return no("Net charge is computed for protein chains, and there is none here to compute it of.")
-	}
-	if len(q.residues) > 0 {
-		return q.chargeOfSites()
-	}
 	pH := 7.0
-	if q.ph != nil {
-		pH = *q.ph
+	if q.pH != nil {
+		pH = *q.pH
 	}
-	if pH < 0 || pH > 14 {
-		return no("A pH lies between 0 and 14; %g does not.", pH)
+	switch list := q.proteins(); {
+	case len(list) == 0:
+		return refusal("Net charge is computed for protein chains, and there is none here to compute it of.")
+	case pH < 0 || pH > 14:
+		return refusal("A pH lies between 0 and 14; %g does not.", pH)
+	case q.partial():
+		return q.chargeOfPart(pH)
+	default:
+		return q.chargeOfChains(list, pH)
 	}
+}
+
+func (q *query) chargeOfChains(list []facts.Chain, pH float64) part {
 	var said []string
 	sum := 0.0
 	for _, c := range list {
 		z := facts.ChargeAt(c.Sequence, q.x.BondedIn(c.Polymer), pH)
 		sum += z
-		said = append(said, fmt.Sprintf("chain %s has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f", c.ID, z, pH, c.Isoelectric))
+		said = append(said, fmt.Sprintf("chain %s has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f",
+			c.ID, z, pH, c.Isoelectric))
 	}
 	text := capital(facts.Join(said, maxSaid))
 	if len(list) > 1 {
 		text += fmt.Sprintf("; together %+.2f e", sum)
 	}
-	return part{text: text + ". Computed from the residues with coordinates, free ends and pKa values of single residues; the surroundings in the fold are not taken into account.", sure: Measured}
+	return part{text: text + ". Computed from the residues with coordinates, free ends and pKa values of single " +
+		"residues; " +
+		"the surroundings in the fold are not taken into account.", sure: Measured}
 }
 
-// chargeOfSites counts charged side chains of residues or a range, where an isoelectric point or a pH has no meaning.
-func (q *query) chargeOfSites() part {
-	if q.ph != nil || q.has["pi"] || q.has["whichph"] {
-		return no("At a pH of choice, and for the isoelectric point, I compute the charge of whole chains only.")
+// chargeOfPart sums the side chains of selected residues, whose ends are not free.
+func (q *query) chargeOfPart(pH float64) part {
+	if q.has["pi"] || q.has["whichph"] {
+		return refusal("The isoelectric point is computed of whole chains only.")
 	}
-	sites := q.sites()
-	var plus, minus []int
+	var said []string
+	var cited []facts.ResidueRef
+	groups := q.groups()
+	if len(groups) == 0 {
+		return q.none()
+	}
+	for _, g := range facts.Head(groups, maxSaid) {
+		plus, minus, z := q.charges(g.sites, pH)
+		text := fmt.Sprintf("%s: a net charge of %s by its side chains, %d positive (LYS, ARG) and %d negative "+
+			"(ASP, GLU)", capital(g.label),
+			signed(len(plus)-len(minus)), len(plus), len(minus))
+		if q.pH != nil {
+			text += fmt.Sprintf("; at pH %g, with pKa values of single residues, %+.2f e", pH, z)
+		}
+		said = append(said, text+".")
+		cited = append(cited, q.x.Refs(facts.Head(slices.Concat(plus, minus), maxListed))...)
+	}
+	if len(groups) > 1 {
+		plus, minus, _ := q.charges(q.sites(), pH)
+		said = append(said, fmt.Sprintf("Together %s.", signed(len(plus)-len(minus))))
+	}
+	return part{strings.Join(said, " ") + " The ends of the chain are not counted.", cited, certaintyOf(q.conds)}
+}
+
+func signed(n int) string {
+	if n == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%+d", n)
+}
+
+// charges lists the charged side chains among sites, and their charge at a pH in e.
+func (q *query) charges(sites []int, pH float64) (plus, minus []int, net float64) {
 	for _, i := range sites {
-		switch s := &q.x.Sites[i]; {
-		case s.Kind == structure.Protein && inClass(s.Letter, "positively charged"):
+		s := &q.x.Sites[i]
+		if s.Kind != structure.Protein {
+			continue
+		}
+		net += facts.SideChainCharge(s, pH)
+		switch s.Letter {
+		case 'K', 'R':
 			plus = append(plus, i)
-		case s.Kind == structure.Protein && inClass(s.Letter, "negatively charged"):
+		case 'D', 'E':
 			minus = append(minus, i)
 		}
 	}
-	first, last := q.x.Sites[sites[0]].Ref, q.x.Sites[sites[len(sites)-1]].Ref
-	text := fmt.Sprintf("By its side chains %s (%s) has a net charge of %+d: %d positive (LYS, ARG), %d negative (ASP, GLU)", facts.Span(first, last), facts.Quantity(len(sites), "residue", "residues"), len(plus)-len(minus), len(plus), len(minus))
-	return part{text + "; the chain's ends and pKa values are not looked at.", q.x.Refs(facts.Head(append(plus, minus...), maxChosen)), Measured}
+	return plus, minus, net
 }
 
 func (q *query) weight() part {
-	list := q.about()
+	if q.partial() {
+		return q.weightOfPart()
+	}
+	list := q.polymers()
 	if len(list) == 0 {
-		return no("The structure has no polymer to weigh.")
+		return refusal("The structure has no polymer to weigh.")
 	}
 	var said []string
 	sum := 0.0
@@ -362,7 +420,7 @@ func (q *query) weight() part {
 		sum += c.Mass
 		text := fmt.Sprintf("chain %s weighs %.1f Da (%.2f kDa)", c.ID, c.Mass, c.Mass/1000)
 		if c.Unweighed > 0 {
-			text += fmt.Sprintf(" without %s of unknown mass", facts.Quantity(c.Unweighed, "residue", "residues"))
+			text += fmt.Sprintf(" without %s of unknown mass", residues(c.Unweighed))
 		}
 		said = append(said, text)
 	}
@@ -370,82 +428,104 @@ func (q *query) weight() part {
 	if len(list) > 1 {
 		text += fmt.Sprintf("; together %.1f Da", sum)
 	}
-	return part{text: text + ". Average mass of the residues with coordinates, cysteines reduced; ligands are not counted.", sure: Measured}
+	return part{text: text + ". Average mass of the residues with coordinates, cysteines reduced; ligands are not " +
+		"counted.", sure: Measured}
+}
+
+func (q *query) weightOfPart() part {
+	var said []string
+	for _, g := range facts.Head(q.groups(), maxSaid) {
+		mass := 0.0
+		for _, i := range g.sites {
+			mass += facts.ResidueMass(q.x.Sites[i].Kind, q.x.Sites[i].Letter)
+		}
+		said = append(said, fmt.Sprintf("%s: %.1f Da (%.2f kDa)", capital(g.label), mass, mass/1000))
+	}
+	if len(said) == 0 {
+		return q.none()
+	}
+	return part{text: strings.Join(said, "; ") + ". Average masses of residues as they are in the chain, without " +
+		"the water of its ends.", sure: Measured}
 }
 
 func (q *query) termini() part {
 	var said []string
 	var cited []facts.ResidueRef
-	for _, c := range facts.Head(q.about(), maxSaid) {
+	both := q.has["nterm"] == q.has["cterm"]
+	for _, c := range facts.Head(q.polymers(), maxSaid) {
 		first, last := "N-terminal", "C-terminal"
 		if c.Kind != structure.Protein {
 			first, last = "first (5')", "last (3')"
 		}
 		var ends []string
-		both := q.has["nterm"] == q.has["cterm"]
 		if both || q.has["nterm"] {
-			ends, cited = append(ends, fmt.Sprintf("the %s residue with coordinates is %s", first, c.First)), append(cited, c.First)
+			ends, cited = append(ends, fmt.Sprintf("the %s residue with coordinates is %s", first,
+				c.First)), append(cited, c.First)
 		}
 		if both || q.has["cterm"] {
-			ends, cited = append(ends, fmt.Sprintf("the %s residue with coordinates is %s", last, c.Last)), append(cited, c.Last)
+			ends, cited = append(ends, fmt.Sprintf("the %s residue with coordinates is %s", last,
+				c.Last)), append(cited, c.Last)
 		}
 		said = append(said, capital(strings.Join(ends, " and "))+".")
 	}
 	if len(said) == 0 {
-		return no("The structure has no polymer, so it has no ends.")
+		return refusal("The structure has no polymer, so it has no ends.")
 	}
 	return part{strings.Join(said, " "), cited, Measured}
 }
 
+// gapList names where residues are missing, in the chains or between the numbers asked about.
 func (q *query) gapList() part {
-	list := q.about()
-	if len(list) == 0 || q.problem != "" && len(q.residues) == 0 {
-		return no("%s", chainNames(q.f))
-	}
-	lo, hi := math.MinInt, math.MaxInt // the numbers asked about
-	if len(q.residues) > 0 {
-		lo, hi = math.MaxInt, math.MinInt
-		for _, m := range q.residues {
-			if m.first != 0 || m.half != 0 {
-				return no("Gaps are told between numbers, since residues that are not there cannot be counted; name the numbers, such as residues 1 to 30.")
-			}
-			lo, hi = min(lo, m.lo), max(hi, m.hi)
+	list := q.polymers()
+	lo, hi := math.MinInt, math.MaxInt
+	for k, m := range q.mentions {
+		if m.first != 0 || m.half != 0 {
+			return refusal("Gaps are known between numbers, since residues that are not there cannot be counted; " +
+				"name the numbers, such as residues 1 to 30.")
 		}
+		if k == 0 {
+			lo, hi = m.lo, m.hi
+		}
+		lo, hi = min(lo, m.lo), max(hi, m.hi)
 	}
 	if sites := q.sites(); lo == hi && len(sites) > 0 {
-		return part{fmt.Sprintf("%s: coordinates are there.", q.x.List(sites, 20)), q.x.Refs(facts.Head(sites, 20)), Measured}
+		return part{fmt.Sprintf("%s: coordinates are there.", q.x.List(sites, 20)), q.x.Refs(facts.Head(sites, 20)),
+			Measured}
 	}
 	var said []string
 	var cited []facts.ResidueRef
 	missing, gaps := 0, 0
+	if q.absent != "" {
+		said = append(said, strings.TrimSuffix(q.absent, "."))
+	}
 	for _, c := range list {
 		for _, g := range facts.Head(c.Gaps, 20) {
 			if g.Before.Number <= lo || g.After.Number >= hi {
 				continue
 			}
-			text := fmt.Sprintf("between %s and %s the chain is broken (%s apart) without a jump in the numbers", g.After, g.Before, facts.Angstrom(g.Distance))
+			text := fmt.Sprintf("between %s and %s the chain is broken (%s apart) without a jump in the numbers",
+				g.After, g.Before, facts.Angstrom(g.Distance))
 			if g.Missing > 0 {
 				missing, gaps = missing+g.Missing, gaps+1
-				text = fmt.Sprintf("between %s and %s %s missing by the numbers", g.After, g.Before, facts.Quantity(g.Missing, "residue is", "residues are"))
+				text = fmt.Sprintf("between %s and %s %s missing by the numbers", g.After, g.Before,
+					facts.Quantity(g.Missing, "residue is", "residues are"))
 			}
 			said, cited = append(said, text), append(cited, g.After, g.Before)
 		}
 	}
 	tail := " What may be missing before the first and after the last residue cannot be told from coordinates."
-	if q.problem != "" {
-		said = append([]string{strings.TrimSuffix(q.problem, ".")}, said...)
-	}
-	if len(said) == 0 && len(q.residues) > 0 {
+	switch {
+	case len(said) == 0 && len(q.mentions) > 0:
 		return part{fmt.Sprintf("From %d to %d no residue is missing.", lo, hi), nil, Measured}
-	}
-	if len(said) == 0 {
-		return part{fmt.Sprintf("There are no gaps inside %s %s: the numbering does not jump where a link is missing, and every link is there.", facts.Plural(len(list), "chain", "chains"), facts.Join(chainIDs(list), 20)) + tail, nil, Measured}
-	}
-	if gaps > 1 {
+	case len(said) == 0:
+		return part{fmt.Sprintf("There are no gaps inside %s %s: the numbering does not jump where a link is "+
+			"missing, and every link is there.",
+			facts.Plural(len(list), "chain", "chains"), facts.Join(chainIDs(list), 20)) + tail, nil, Measured}
+	case gaps > 1:
 		said = append(said, fmt.Sprintf("together %d", missing))
 	}
 	text := capital(strings.Join(said, "; "))
-	if len(q.residues) > 0 && lo < hi {
+	if len(q.mentions) > 0 && lo < hi {
 		text = fmt.Sprintf("From %d to %d: %s", lo, hi, strings.Join(said, "; "))
 	}
 	return part{text + "." + tail, cited, Measured}
@@ -469,18 +549,28 @@ func (q *query) method() part {
 	case f.Resolution > 0 && q.has["resolution"]:
 		return part{text: fmt.Sprintf("The resolution is given as %.2f Å.", f.Resolution), sure: Measured}
 	case f.Predicted:
-		return part{text: "The structure came as a prediction, so it has no experimental method or resolution.", sure: Measured}
+		return part{text: "The structure came as a prediction, so it has no experimental method or resolution.",
+			sure: Measured}
 	}
-	return no("The method and resolution were not given with this structure, and coordinates alone do not tell them.")
+	return refusal("The method and resolution were not given with this structure, and coordinates alone do not tell " +
+		"them.")
 }
 
 func (q *query) modified() part {
 	var refs []facts.ResidueRef
-	for _, c := range q.about() {
-		refs = append(refs, c.Modified...)
+	keep := q.keeps()
+	for _, c := range q.f.Chains {
+		for _, r := range c.Modified {
+			if keep(r) {
+				refs = append(refs, r)
+			}
+		}
 	}
 	if len(refs) == 0 {
-		return part{text: "All residues of the polymers are standard ones; by their component codes none is modified.", sure: Measured}
+		return part{text: q.of("Of the residues that are") + "All residues of the polymers are standard ones; by " +
+			"their component codes none is modified.", sure: Measured}
 	}
-	return part{fmt.Sprintf("%s not standard: %s.", facts.Quantity(len(refs), "residue is", "residues are"), facts.RefList(refs, 40)), facts.Head(refs, 40), Measured}
+	return part{q.of("Of the residues that are") + fmt.Sprintf("%s not standard: %s.", facts.Quantity(len(refs),
+		"residue is", "residues are"),
+		facts.RefList(refs, 40)), facts.Head(refs, 40), Measured}
 }

@@ -13,84 +13,125 @@ import (
 
 // Answers about what is near what.
 
+// residueContacts lists what the anchor of a relation touches, or says whether named residues touch it.
 func (q *query) residueContacts() part {
+	rel := q.relation
+	if rel == nil || rel.mutual {
+		return q.mutualContacts()
+	}
+	anchors := rel.sites
+	if q.conditionOn(ofChain) { // in chain B, what does residue 7 touch
+		anchors = slices.DeleteFunc(slices.Clone(anchors), func(i int) bool {
+			return slices.ContainsFunc(q.conds, func(c *condition) bool { return c.property == ofChain && !c.holds(i) })
+		})
+	}
+	if len(q.mentions) > 0 {
+		return q.touch(q.sitesWhere(q.conds), rel.sites, rel.cut())
+	}
+	if len(anchors) == 0 {
+		return refusal("There is no such residue in that chain.")
+	}
+	if len(anchors) > 3 && !slices.ContainsFunc(rel.mentions, mention.single) {
+		return q.contactsOfSet(anchors)
+	}
 	var said []string
 	var cited []facts.ResidueRef
-	cut := facts.ContactDistance
-	if q.radius > 0 {
-		cut = q.radius
-	}
-	if len(q.residues) > 1 && q.has["contact"] && !q.has["which"] && !q.has["what"] && !q.has["howmany"] && !q.has["list"] {
-		return q.touch(cut)
-	}
-	for _, i := range facts.Head(q.sites(), 10) {
-		text, refs := q.neighbours(i, cut)
+	for _, i := range facts.Head(anchors, 10) {
+		text, refs := q.neighbours(i, rel.cut())
 		said, cited = append(said, text), append(cited, refs...)
 	}
-	if n := len(q.sites()); n > 10 {
-		said = append(said, fmt.Sprintf("%d more residues were asked about; ask for them apart.", n-10))
+	if n := len(anchors); n > 10 {
+		said = append(said, fmt.Sprintf("%d more residues were asked about; please ask for them separately.", n-10))
 	}
 	return part{strings.Join(said, "\n"), cited, Measured}
 }
 
-// touch says whether the first residue named touches each of the others.
-func (q *query) touch(cut float64) part {
-	sites := q.sites()
-	var said []string
-	for _, j := range facts.Head(sites[1:], 20) {
-		p, ok := q.x.Closest(sites[0], j)
-		if !ok {
-			continue
-		}
-		word := map[bool]string{true: "touch", false: "do not touch"}[p.Distance <= cut]
-		said = append(said, fmt.Sprintf("%s and %s %s: their closest heavy atoms (%s and %s) are %s apart", p.A, p.B, word, p.AtomA, p.AtomB, facts.Angstrom(p.Distance)))
+// mutualContacts says whether the residues named touch each other.
+func (q *query) mutualContacts() part {
+	sites := q.sitesWhere(q.conds)
+	if len(sites) < 2 || len(q.mentions) == 0 {
+		return refusal("I need two residues to say whether they touch each other.")
 	}
-	if len(said) == 0 {
-		return no("There are no two residues with coordinates to compare.")
+	cut := facts.ContactDistance
+	if q.relation != nil {
+		cut = q.relation.cut()
 	}
-	return part{fmt.Sprintf("%s (touching: within %.1f Å).", strings.Join(said, "; "), cut), q.x.Refs(facts.Head(sites, 21)), Measured}
+	return q.touch(sites[:1], sites[1:], cut)
 }
 
-// neighbours lists what is within the cut of one residue, nearest first, those next in the chain apart.
-func (q *query) neighbours(i int, cut float64) (string, []facts.ResidueRef) {
-	type near struct {
-		site int
-		pair facts.AtomPair
+// touch says of pairs of residues whether they are within a distance.
+func (q *query) touch(from, to []int, cut float64) part {
+	var said []string
+	for _, i := range facts.Head(from, 10) {
+		for _, j := range facts.Head(to, 20) {
+			p, ok := q.x.Closest(i, j)
+			if !ok || i == j || len(said) >= 40 {
+				continue
+			}
+			word := map[bool]string{true: "touch", false: "do not touch"}[p.Distance <= cut]
+			said = append(said, fmt.Sprintf("%s and %s %s: their closest heavy atoms (%s and %s) are %s apart", p.A,
+				p.B, word, p.AtomA, p.AtomB,
+				q.inUnit(p.Distance)))
+		}
 	}
-	var list []near
+	if len(said) == 0 {
+		return refusal("There are no two residues with coordinates to compare.")
+	}
+	cited := q.x.Refs(slices.Concat(facts.Head(from, 10), facts.Head(to, 20)))
+	return part{fmt.Sprintf("%s (touching: within %.1f Å).", strings.Join(said, "; "), cut), cited, Measured}
+}
+
+// contactsOfSet lists the residues outside a set that touch it.
+func (q *query) contactsOfSet(anchors []int) part {
+	c := q.distanceCondition(q.relation)
+	var near []int
+	for i := range q.x.Sites {
+		if c.holds(i) {
+			near = append(near, i)
+		}
+	}
+	text := fmt.Sprintf("Within %.1f Å of %s (%s) %s: %s", q.relation.cut(), q.relation.label, residues(len(anchors)),
+		residues(len(near))+facts.Plural(len(near), " is", " are"), facts.OrNone(q.x.List(near, maxListed)))
+	return part{text + "; neighbours in the chain are not counted.", q.x.Refs(facts.Head(near, maxListed)), Measured}
+}
+
+// neighbours lists what is within a distance of one residue, nearest first; its neighbours in the chain are named
+// separately.
+func (q *query) neighbours(i int, cut float64) (string, []facts.ResidueRef) {
+	var list, polar, bridges []facts.AtomPair
 	var next []string
-	var polar, bridges []facts.AtomPair
 	for _, j := range q.x.Around(i, cut) {
 		if q.x.Adjacent(i, j) {
 			next = append(next, q.x.Sites[j].Ref.Short())
 			continue
 		}
 		p, _ := q.x.Closest(i, j)
-		list = append(list, near{j, p})
+		list = append(list, p)
 		bonds, bridge, bridged := q.x.Polar(i, j)
 		polar = append(polar, bonds...)
 		if bridged {
 			bridges = append(bridges, bridge)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b near) int { return cmp.Compare(a.pair.Distance, b.pair.Distance) })
+	slices.SortStableFunc(list, func(a, b facts.AtomPair) int { return cmp.Compare(a.Distance, b.Distance) })
 	cited := []facts.ResidueRef{q.x.Sites[i].Ref}
-	if q.has["closest"] && !q.has["@radius"] {
+	if q.relation.words["closest"] && q.relation.radius == 0 {
 		list = facts.Head(list, 1)
 	}
 	var names []string
-	for _, n := range facts.Head(list, facts.MaxNear) {
-		names = append(names, fmt.Sprintf("%s at %s", n.pair.B, facts.Angstrom(n.pair.Distance)))
-		cited = append(cited, n.pair.B)
+	for _, p := range facts.Head(list, facts.MaxNear) {
+		names = append(names, fmt.Sprintf("%s at %s", p.B, facts.Angstrom(p.Distance)))
+		cited = append(cited, p.B)
 	}
-	text := fmt.Sprintf("Within %.1f Å of %s (heavy atoms, nearest first) %s", cut, q.x.Sites[i].Ref, facts.Plural(len(list), "is", "are"))
+	text := fmt.Sprintf("Within %.1f Å of %s (heavy atoms, nearest first) %s", cut, q.x.Sites[i].Ref,
+		facts.Plural(len(list), "is", "are"))
 	if len(names) == 0 {
 		text += " no residue besides its neighbours in the chain"
 	} else {
-		text += fmt.Sprintf(" %s: %s", facts.Quantity(len(list), "residue", "residues"), strings.Join(names, ", "))
+		text += fmt.Sprintf(" %s: %s", residues(len(list)), strings.Join(names, ", "))
 	}
 	if len(next) > 0 {
-		text += fmt.Sprintf("; next to it in the chain: %s", strings.Join(next, ", "))
+		text += "; next to it in the chain: " + strings.Join(next, ", ")
 	}
 	text += "."
 	if q.has["hbond"] || len(polar) > 0 {
@@ -102,50 +143,57 @@ func (q *query) neighbours(i int, cut float64) (string, []facts.ResidueRef) {
 	return text, cited
 }
 
-// group is a set of atoms that distances are taken from.
-type group struct {
+// end is one end of a distance: sites and, where one is named, their atom.
+type end struct {
 	label string
 	atoms []int
 	sites []int
 }
 
+// distance measures between the two things that a question names: residues or atoms, ligands, ends of a chain, chains.
 func (q *query) distance() part {
-	if len(q.residues) == 0 && len(q.ligands) == 0 && (q.has["nterm"] || q.has["cterm"]) {
-		return q.size()
-	}
-	groups, problem := q.residueEnds()
-	for _, more := range []func() ([]group, string){q.ligandEnds, q.terminus, q.chainEnds} {
-		if len(groups) >= 2 || problem != "" {
+	ends, problem := q.residueEnds()
+	for _, more := range []func() ([]end, string){q.ligandEnds, q.terminusEnd, q.segmentEnds, q.chainEnds} {
+		if len(ends) >= 2 || problem != "" {
 			break
 		}
-		var found []group
-		if found, problem = more(); len(groups)+len(found) <= 2 {
-			groups = append(groups, found...)
+		var found []end
+		if found, problem = more(); len(ends)+len(found) <= 2 {
+			ends = append(ends, found...)
 		}
 	}
 	switch {
 	case problem != "":
-		return no("%s", problem)
-	case len(groups) != 2:
-		return no("A distance needs two ends; I found %d. Name two residues, a residue and a ligand, or two chains.", len(groups))
+		return refusal("%s", problem)
+	case len(ends) == 0 && (q.has["nterm"] || q.has["cterm"]):
+		return q.size()
+	case len(ends) != 2:
+		return refusal("A distance needs two ends; I found %d. Name two residues, a residue and a ligand, or two "+
+			"chains.", len(ends))
 	}
-	return q.between(groups[0], groups[1])
+	return q.between(ends[0], ends[1])
 }
 
 // residueEnds are the residues a distance is asked between, each with its atom where one is named.
-func (q *query) residueEnds() (groups []group, problem string) {
-	mentions := q.residues
-	if len(mentions) == 1 && !mentions[0].single() && mentions[0].first == 0 { // from K48 to K63
+func (q *query) residueEnds() (ends []end, problem string) {
+	mentions := slices.Clone(q.mentions)
+	if q.relation != nil {
+		mentions = append(mentions, q.relation.mentions...)
+	}
+	// from K48 to K63
+	if len(mentions) == 1 && !mentions[0].single() && mentions[0].first == 0 && mentions[0].half == 0 {
 		m := mentions[0]
 		mentions = []mention{{chain: m.chain, lo: m.lo, hi: m.lo}, {chain: m.chain, lo: m.hi, hi: m.hi}}
 	}
 	for k, m := range mentions {
 		sites, problem := q.find(m)
-		if problem != "" {
-			return nil, problem
+		if m.chain == "" && len(q.chains) == 1 {
+			sites = slices.DeleteFunc(sites, func(i int) bool { return q.x.Sites[i].Ref.Chain != q.chains[0] })
 		}
 		atom := ""
 		switch {
+		case problem != "":
+			return nil, problem
 		case len(q.atoms) == 1:
 			atom = q.atoms[0]
 		case len(q.atoms) == len(mentions):
@@ -154,167 +202,180 @@ func (q *query) residueEnds() (groups []group, problem string) {
 			return nil, "I cannot tell which atom belongs to which residue; name one atom per residue."
 		}
 		if len(sites) > 1 && m.single() {
-			return nil, fmt.Sprintf("Residue %d is in several chains (%s); say which one you mean.", m.lo, q.x.List(sites, 5))
+			return nil, fmt.Sprintf("Residue %d is in several chains (%s); say which one you mean.", m.lo,
+				q.x.List(sites, 5))
 		}
-		g, problem := q.group(sites, atom)
+		e, problem := q.end(sites, atom)
 		if problem != "" {
 			return nil, problem
 		}
-		groups = append(groups, g)
+		ends = append(ends, e)
 	}
-	return groups, ""
+	return ends, ""
 }
 
 // ligandEnds are the ligands: one end for each that is named, or all as one end.
-func (q *query) ligandEnds() (groups []group, problem string) {
-	if len(q.ligands) == 0 && !q.has["ligand"] {
-		return nil, ""
+func (q *query) ligandEnds() (ends []end, problem string) {
+	codes := slices.Clone(q.ligands)
+	if q.relation != nil {
+		codes = append(codes, q.relation.ligands...)
 	}
-	codes := q.ligands
-	if len(codes) == 0 {
+	if len(codes) == 0 && (q.has["ligand"] || q.has["ion"]) {
 		codes = []string{""}
 	}
 	for _, code := range codes {
 		var sites []int
 		for _, l := range q.f.Ligands {
-			if code == "" || l.Ref.Name == code {
+			if code == "" && (l.Kind == structure.Ion) == q.has["ion"] || l.Ref.Name == code {
 				sites = append(sites, l.Site)
 			}
 		}
 		if len(sites) == 0 {
 			return nil, "There is no such ligand in this structure."
 		}
-		g, _ := q.group(sites, "")
-		groups = append(groups, g)
+		e, _ := q.end(sites, "")
+		ends = append(ends, e)
 	}
-	return groups, ""
+	return ends, ""
 }
 
-// terminus is the end of a chain, beside a residue or a ligand.
-func (q *query) terminus() ([]group, string) {
+// terminusEnd is the end of a chain, where something else is the other end.
+func (q *query) terminusEnd() ([]end, string) {
 	if q.has["nterm"] == q.has["cterm"] {
 		return nil, ""
 	}
-	bare := *q
-	bare.residues = nil
-	sites := bare.sites()
-	if len(sites) != 1 {
+	list := q.polymers()
+	if len(list) != 1 {
 		return nil, "There are several chains; say which one's end you mean."
 	}
-	g, problem := q.group(sites, "")
-	return []group{g}, problem
+	site := list[0].Polymer.Lo
+	if q.has["cterm"] {
+		site = list[0].Polymer.Hi - 1
+	}
+	e, problem := q.end([]int{site}, "")
+	return []end{e}, problem
+}
+
+// segmentEnds are segments of secondary structure that the question counts: the first and the second helix.
+func (q *query) segmentEnds() (ends []end, problem string) {
+	for _, c := range q.conds {
+		if c.property != ofState || c.not {
+			continue
+		}
+		for k := range c.accepts {
+			sites := q.sitesWhere([]*condition{{property: ofState, accepts: c.accepts[k : k+1]}})
+			if len(sites) == 0 {
+				return nil, "Nothing is " + c.wording[k] + "."
+			}
+			e, _ := q.end(sites, "")
+			e.label = strings.TrimPrefix(c.wording[k], "in ")
+			ends = append(ends, e)
+		}
+	}
+	return ends, ""
 }
 
 // chainEnds are whole chains, where nothing smaller is named.
-func (q *query) chainEnds() (groups []group, problem string) {
-	if len(q.residues) > 0 || len(q.ligands) > 0 && len(q.chains) == 0 {
+func (q *query) chainEnds() (ends []end, problem string) {
+	if len(q.mentions) > 0 || q.relation != nil && len(q.relation.mentions) > 0 {
 		return nil, ""
 	}
-	for _, r := range q.runs() {
-		sites := make([]int, 0, r.Hi-r.Lo)
-		for i := r.Lo; i < r.Hi; i++ {
-			sites = append(sites, i)
-		}
-		g, _ := q.group(sites, "")
-		g.label = "chain " + q.x.Structure.Chains[r.Chain].ID
-		groups = append(groups, g)
+	ids := q.chains
+	if len(ids) == 0 && len(q.ligands) == 0 && len(q.f.Chains) == 2 {
+		ids = chainIDs(q.f.Chains)
 	}
-	return groups, ""
+	for _, id := range ids {
+		e, _ := q.end(q.sitesWhere([]*condition{q.chainCondition(item{names: []string{id}})}), "")
+		e.label = "chain " + id
+		ends = append(ends, e)
+	}
+	return ends, ""
 }
 
-func (q *query) group(sites []int, atom string) (group, string) {
-	g := group{sites: sites, label: q.x.List(sites, 4)}
+func (q *query) end(sites []int, atom string) (end, string) {
+	e := end{sites: sites, label: q.x.List(sites, 4)}
 	for _, i := range sites {
 		for p := q.x.Sites[i].Lo; p < q.x.Sites[i].Hi; p++ {
 			if atom == "" || q.x.Atoms[p].Name == atom {
-				g.atoms = append(g.atoms, p)
+				e.atoms = append(e.atoms, p)
 			}
 		}
 	}
 	if atom != "" {
-		g.label = "atom " + atom + " of " + g.label
+		e.label = "atom " + atom + " of " + e.label
 	}
-	if len(g.atoms) == 0 {
-		return g, fmt.Sprintf("There is no %s with coordinates.", strings.TrimPrefix(g.label, "atom "))
+	if len(e.atoms) == 0 {
+		return e, fmt.Sprintf("There is no %s with coordinates.", strings.TrimPrefix(e.label, "atom "))
 	}
-	return g, ""
+	return e, ""
 }
 
-func (q *query) between(a, b group) part {
-	length := facts.Angstrom
-	if q.has["nm"] {
-		length = func(d float64) string { return fmt.Sprintf("%.3f nm", d/10) }
+// between says how far two ends are apart: their closest atoms and, of two residues, their centres.
+func (q *query) between(a, b end) part {
+	if len(a.atoms)*len(b.atoms) > 100_000_000 {
+		return refusal("These are too large to measure between; name smaller parts.")
 	}
-	points := make([]structure.Vec, len(b.atoms))
-	for i, p := range b.atoms {
-		points[i] = q.x.Points[p]
-	}
-	if len(a.atoms)*len(points) > 100_000_000 {
-		return no("These are too large to measure between; name smaller parts.")
-	}
-	best, at := math.Inf(1), facts.AtomPair{}
+	best, at := math.Inf(1), [2]int{}
 	for _, p := range a.atoms {
-		for i, v := range points {
-			if d := structure.Distance(q.x.Points[p], v); d < best {
-				best, at = d, q.x.Pair(p, b.atoms[i])
+		for _, r := range b.atoms {
+			if d := structure.Distance(q.x.Points[p], q.x.Points[r]); d < best {
+				best, at = d, [2]int{p, r}
 			}
 		}
 	}
 	if math.IsInf(best, 1) {
-		return no("One of these has no coordinates.")
+		return refusal("One of these has no coordinates.")
 	}
-	cited := []facts.ResidueRef{at.A, at.B}
+	pair := q.x.Pair(at[0], at[1])
+	cited := []facts.ResidueRef{pair.A, pair.B}
 	if len(a.atoms) == 1 && len(b.atoms) == 1 {
-		return part{fmt.Sprintf("The distance between %s and %s is %s.", a.label, b.label, length(best)), cited, Measured}
+		return part{fmt.Sprintf("The distance between %s and %s is %s.", a.label, b.label, q.inUnit(best)), cited,
+			Measured}
 	}
-	text := fmt.Sprintf("The closest heavy atoms of %s and %s are %s %s and %s %s, %s apart.", a.label, b.label, at.A, at.AtomA, at.B, at.AtomB, length(best))
+	text := fmt.Sprintf("The closest heavy atoms of %s and %s are %s %s and %s %s, %s apart.", a.label, b.label,
+		pair.A, pair.AtomA, pair.B, pair.AtomB, q.inUnit(best))
 	if len(a.sites) == 1 && len(b.sites) == 1 {
-		u, okU := q.x.Sites[a.sites[0]].Residue.Centre()
+		first := &q.x.Sites[a.sites[0]]
+		u, okU := first.Residue.Centre()
 		v, okV := q.x.Sites[b.sites[0]].Residue.Centre()
 		if okU && okV {
-			text += fmt.Sprintf(" Their centres (%s) are %s apart.", centreName(q.x.Sites[a.sites[0]].Kind), length(structure.Distance(u, v)))
+			centre := map[bool]string{true: "CA", false: "C1'"}[first.Kind == structure.Protein]
+			text += fmt.Sprintf(" Their centres (%s) are %s apart.", centre, q.inUnit(structure.Distance(u, v)))
 		}
 	}
 	return part{text, cited, Measured}
 }
 
-func centreName(k structure.Kind) string {
-	if k == structure.Protein {
-		return "CA"
-	}
-	return "C1'"
-}
-
 func (q *query) interfaces() part {
+	named := slices.Clone(q.chains)
 	if len(q.f.Chains) < 2 {
-		return no("There is only one polymer chain here, so there is no interface between chains.")
+		return refusal("There is only one polymer chain here, so there is no interface between chains.")
+	}
+	if q.relation != nil && q.relation.radius > 0 {
+		q.radius = q.relation.radius
 	}
 	if q.radius > 0 {
 		return q.acrossWithin(q.radius)
 	}
-	var list []facts.Interface
-	for _, in := range q.f.Interfaces {
-		a, b := slices.Contains(q.chains, in.A), slices.Contains(q.chains, in.B)
-		if len(q.chains) == 0 || len(q.chains) == 1 && (a || b) || a && b {
-			list = append(list, in)
-		}
-	}
+	list := slices.DeleteFunc(slices.Clone(q.f.Interfaces), func(in facts.Interface) bool {
+		a, b := slices.Contains(named, in.A), slices.Contains(named, in.B)
+		return len(named) == 1 && !a && !b || len(named) > 1 && !(a && b)
+	})
 	if len(list) == 0 {
-		return part{text: fmt.Sprintf("No residues of %s come within 4.5 Å of each other, so there is no interface.", map[bool]string{true: "chains " + facts.Join(q.chains, 10), false: "different chains"}[len(q.chains) > 1]), sure: Measured}
+		who := "different chains"
+		if len(named) > 1 {
+			who = "chains " + facts.Join(named, 10)
+		}
+		return part{text: fmt.Sprintf("No residues of %s come within 4.5 Å of each other, so there is no interface.",
+			who), sure: Measured}
 	}
 	var said []string
 	var cited []facts.ResidueRef
-	for _, in := range facts.Head(list, 6) {
-		text := fmt.Sprintf("Chains %s and %s touch with %d and %d residues in %s within 4.5 Å (%d of them between buried residues) and bury %.0f Å² of surface (both sides together). On chain %s: %s. On chain %s: %s. Closest: %s. Hydrogen-bond candidates: %d%s. Salt bridges: %s.",
-			in.A, in.B, in.CountA, in.CountB, facts.Quantity(in.Contacts, "residue pair", "residue pairs"), in.Core, in.Buried,
-			in.A, facts.ShortRefs(in.ResiduesA, 60), in.B, facts.ShortRefs(in.ResiduesB, 60), in.Closest, in.HBondN, lead(facts.PairList(in.HBonds, 8)), facts.OrNone(facts.PairList(in.Bridges, 8)))
-		if in.Scores != nil {
-			text += fmt.Sprintf(" Scores: %s.", in.Scores)
-		}
-		said = append(said, text)
-		cited = append(cited, facts.Head(in.ResiduesA, 60)...)
-		cited = append(cited, facts.Head(in.ResiduesB, 60)...)
-		cited = append(cited, facts.PairRefs(append(facts.Head(in.HBonds, 8), facts.Head(in.Bridges, 8)...))...)
+	for i := range facts.Head(list, 6) {
+		in := &list[i]
+		said = append(said, interfaceText(in))
+		cited = slices.Concat(cited, facts.Head(in.ResiduesA, 60), facts.Head(in.ResiduesB, 60),
+			facts.PairRefs(facts.Head(in.HBonds, 8)), facts.PairRefs(facts.Head(in.Bridges, 8)))
 	}
 	if len(list) > 6 {
 		said = append(said, fmt.Sprintf("%d more pairs of chains touch.", len(list)-6))
@@ -329,34 +390,44 @@ func (q *query) interfaces() part {
 	return part{strings.Join(said, "\n"), cited, sure}
 }
 
-// acrossWithin lists the residues of the chains asked about that come as near to another of them as the question says.
-func (q *query) acrossWithin(cut float64) part {
-	runs, others := q.runs(), q.runs()
-	if len(runs) < 2 { // one chain is named: near any other
-		others = q.x.Polymers
+func interfaceText(in *facts.Interface) string {
+	text := fmt.Sprintf("Chains %s and %s touch with %d and %d residues in %s within 4.5 Å (%d of them between "+
+		"buried residues) and bury %.0f Å² "+
+		"of surface (both sides together). On chain %s: %s. On chain %s: %s. Closest: %s. Hydrogen-bond candidates: "+
+		"%d%s. Salt bridges: %s.",
+		in.A, in.B, in.CountA, in.CountB, facts.Quantity(in.Contacts, "residue pair",
+			"residue pairs"), in.Core, in.Buried,
+		in.A, facts.ShortRefs(in.ResiduesA, 60), in.B, facts.ShortRefs(in.ResiduesB, 60), in.Closest,
+		in.HBondN, lead(facts.PairList(in.HBonds, 8)), facts.OrNone(facts.PairList(in.Bridges, 8)))
+	if in.Scores != nil {
+		text += fmt.Sprintf(" Scores: %s.", in.Scores)
 	}
+	return text
+}
+
+// acrossWithin lists the residues of the chains asked about that are within a distance of another chain.
+func (q *query) acrossWithin(cut float64) part {
 	var said []string
 	var cited []facts.ResidueRef
-	for _, r := range runs {
+	for _, c := range q.f.Chains {
+		if len(q.chains) > 0 && !slices.Contains(q.chains, c.ID) {
+			continue
+		}
 		var near []int
-		for i := r.Lo; i < r.Hi; i++ {
+		for i := c.Polymer.Lo; i < c.Polymer.Hi; i++ {
 			if slices.ContainsFunc(q.x.Around(i, cut), func(j int) bool {
-				return slices.ContainsFunc(others, func(o facts.Polymer) bool { return o != r && o.Lo <= j && j < o.Hi })
+				o := &q.x.Sites[j]
+				return o.Kind.Polymer() && o.Chain != c.Polymer.Chain && (len(q.chains) < 2 ||
+					slices.Contains(q.chains, o.Ref.Chain))
 			}) {
 				near = append(near, i)
 			}
 		}
-		said = append(said, fmt.Sprintf("chain %s: %s", q.x.Structure.Chains[r.Chain].ID, facts.OrNone(facts.ShortRefs(q.x.Refs(near), 60))))
+		said = append(said, fmt.Sprintf("chain %s: %s", c.ID, facts.OrNone(facts.ShortRefs(q.x.Refs(near), 60))))
 		cited = append(cited, q.x.Refs(facts.Head(near, 60))...)
 	}
-	return part{fmt.Sprintf("Residues with a heavy atom within %.1f Å of another of these chains: %s.", cut, strings.Join(said, "; ")), cited, Measured}
-}
-
-func lead(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " (" + s + ")"
+	return part{fmt.Sprintf("Residues with a heavy atom within %.1f Å of another of these chains: %s.", cut,
+		strings.Join(said, "; ")), cited, Measured}
 }
 
 func (q *query) ligandList() part {
@@ -366,24 +437,27 @@ func (q *query) ligandList() part {
 	var ligands, ions []string
 	var cited []facts.ResidueRef
 	for _, l := range q.f.Ligands {
-		name := fmt.Sprintf("%s (%s)", l.Ref, facts.Quantity(l.Atoms, "heavy atom", "heavy atoms"))
+		name := l.Ref.String()
 		if l.Name != "" {
-			name = fmt.Sprintf("%s, %s (%s)", l.Ref, l.Name, facts.Quantity(l.Atoms, "heavy atom", "heavy atoms"))
+			name += ", " + l.Name
 		}
 		if l.Kind == structure.Ion {
 			ions = append(ions, l.Ref.String())
 		} else {
-			ligands = append(ligands, name)
+			ligands = append(ligands, fmt.Sprintf("%s (%s)", name, facts.Quantity(l.Atoms, "heavy atom",
+				"heavy atoms")))
 		}
 		cited = append(cited, l.Ref)
 	}
-	of := func(list []string, one, many string) string {
+	count := func(list []string, one, many string) string {
 		if len(list) == 0 {
 			return "no " + many
 		}
 		return facts.Quantity(len(list), one, many) + ": " + facts.Join(list, 30)
 	}
-	return part{fmt.Sprintf("The structure holds %s; %s; and %s.", of(ligands, "ligand", "ligands"), of(ions, "ion", "ions"), facts.Quantity(q.f.Waters, "water molecule", "water molecules")), facts.Head(cited, 60), Measured}
+	return part{fmt.Sprintf("The structure holds %s; %s; and %s.", count(ligands, "ligand", "ligands"), count(ions,
+		"ion", "ions"),
+		facts.Quantity(q.f.Waters, "water molecule", "water molecules")), facts.Head(cited, 60), Measured}
 }
 
 // hasLigand says whether the ligands named are there.
@@ -399,110 +473,114 @@ func (q *query) hasLigand() part {
 		}
 		if len(refs) == 0 {
 			said = append(said, fmt.Sprintf("There is no %s in this structure.", code))
-		} else {
-			said, cited = append(said, fmt.Sprintf("%s is there %s: %s.", code, facts.Quantity(len(refs), "time", "times"), facts.RefList(refs, 30))), append(cited, facts.Head(refs, 30)...)
+			continue
 		}
+		said = append(said, fmt.Sprintf("%s is there %s: %s.", code, facts.Quantity(len(refs), "time", "times"),
+			facts.RefList(refs, 30)))
+		cited = append(cited, facts.Head(refs, 30)...)
 	}
 	return part{strings.Join(said, " "), cited, Measured}
 }
 
+// ligandSurroundings lists the residues around the ligands named, or around all.
 func (q *query) ligandSurroundings() part {
+	codes := slices.Clone(q.ligands)
+	if q.relation != nil {
+		codes = append(codes, q.relation.ligands...)
+	}
+	molecule := slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return l.Kind != structure.Ion })
 	var said []string
 	var cited []facts.ResidueRef
 	shown := 0
 	for i := range q.f.Ligands {
 		l := &q.f.Ligands[i]
-		switch {
-		case len(q.ligands) > 0 && !slices.Contains(q.ligands, l.Ref.Name):
-			continue
-		case len(q.ligands) == 0 && !q.has["ion"] && l.Kind == structure.Ion && q.anyMolecule():
-			continue
-		case len(q.ligands) == 0 && q.has["ion"] && !q.has["ligand"] && l.Kind != structure.Ion:
+		ion := l.Kind == structure.Ion
+		if len(codes) > 0 && !slices.Contains(codes, l.Ref.Name) || len(codes) == 0 && ion != (q.has["ion"] ||
+			!molecule) {
 			continue
 		}
-		if shown++; shown > 5 {
-			continue
+		if shown++; shown <= 5 {
+			text, refs := q.surroundings(l)
+			said, cited = append(said, text), append(cited, refs...)
 		}
-		text, refs := q.surroundings(l)
-		said, cited = append(said, text), append(cited, refs...)
 	}
 	switch {
 	case shown > 5:
-		said = append(said, fmt.Sprintf("%d more ligands were not spoken of; name the one you mean.", shown-5))
-	case shown == 0 && len(q.ligands) > 0:
-		return no("There is no %s in this structure, and where one would bind I do not guess.", facts.Join(q.ligands, 5))
+		said = append(said, fmt.Sprintf("%d more ligands were not described; name the one you mean.", shown-5))
+	case shown == 0 && len(codes) > 0:
+		return refusal("There is no %s in this structure, and where one would bind I do not guess.", facts.Join(codes,
+			5))
 	case shown == 0:
-		return no("There is no ligand in this structure, so what binds one cannot be seen. Pockets found by geometry can be asked for.")
+		return refusal("There is no ligand in this structure, so what binds one cannot be seen. Pockets found by " +
+			"geometry can be asked for.")
 	}
 	return part{strings.Join(said, "\n"), cited, Measured}
 }
 
-func (q *query) anyMolecule() bool {
-	return slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return l.Kind != structure.Ion })
-}
-
 func (q *query) surroundings(l *facts.Ligand) (string, []facts.ResidueRef) {
-	cut, near := facts.ContactDistance, l.Neighbours
-	if q.radius > 0 {
-		cut, near = q.radius, nil
-		for _, j := range q.x.Around(l.Site, cut) {
-			if q.x.Sites[j].Kind.Polymer() {
-				p, _ := q.x.Closest(j, l.Site)
-				near = append(near, facts.Neighbour{Residue: q.x.Sites[j].Ref, Atom: p.AtomA, Ligand: p.AtomB, Distance: p.Distance})
-			}
-		}
-		slices.SortStableFunc(near, func(a, b facts.Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
+	cut := facts.ContactDistance
+	if q.relation != nil {
+		cut = q.relation.cut()
 	}
+	var near []facts.AtomPair
+	keep := func(i int) bool {
+		return q.x.Sites[i].Kind.Polymer() && !slices.ContainsFunc(q.conds,
+			func(c *condition) bool { return !c.holds(i) })
+	}
+	for _, j := range q.x.Around(l.Site, cut) {
+		if keep(j) {
+			p, _ := q.x.Closest(j, l.Site)
+			near = append(near, p)
+		}
+	}
+	slices.SortStableFunc(near, func(a, b facts.AtomPair) int { return cmp.Compare(a.Distance, b.Distance) })
 	cited := []facts.ResidueRef{l.Ref}
 	if len(near) == 0 {
-		return fmt.Sprintf("No residue comes within %.1f Å of %s.", cut, l.Ref), cited
+		return fmt.Sprintf("No residue%s comes within %.1f Å of %s.", q.thatAre(), cut, l.Ref), cited
 	}
 	var names []string
-	for _, n := range facts.Head(near, facts.MaxNear) {
-		names = append(names, fmt.Sprintf("%s at %s", n.Residue, facts.Angstrom(n.Distance)))
-		cited = append(cited, n.Residue)
+	for _, p := range facts.Head(near, facts.MaxNear) {
+		names = append(names, fmt.Sprintf("%s at %s", p.A, facts.Angstrom(p.Distance)))
+		cited = append(cited, p.A)
 	}
-	total := len(near)
-	if q.radius == 0 {
-		total = l.Count
-	}
-	text := fmt.Sprintf("Within %.1f Å of %s (heavy atoms, nearest first) %s: %s. Closest: %s %s to its %s, %s.", cut, l.Ref, facts.Quantity(total, "residue is", "residues are"), strings.Join(names, ", "), near[0].Residue, near[0].Atom, near[0].Ligand, facts.Angstrom(near[0].Distance))
+	text := fmt.Sprintf("Within %.1f Å of %s (heavy atoms, nearest first) %s%s %s: %s. Closest: %s %s to its %s, %s.",
+		cut, l.Ref, residues(len(near)), q.thatAre(),
+		facts.Plural(len(near), "is", "are"), strings.Join(names,
+			", "), near[0].A, near[0].AtomA, near[0].AtomB, facts.Angstrom(near[0].Distance))
 	return text + " Hydrogen-bond candidates: " + facts.OrNone(facts.PairList(l.Polar, 10)) + ".", cited
+}
+
+func (q *query) thatAre() string {
+	if len(q.conds) == 0 {
+		return ""
+	}
+	return " that is " + wordingOf(q.conds)
 }
 
 func (q *query) affinity() part {
 	a := q.f.Affinity
 	if a == nil {
-		return no("No affinity was computed for this structure, and coordinates alone do not give one.")
+		return refusal("No affinity was computed for this structure, and coordinates alone do not give one.")
 	}
-	return part{text: fmt.Sprintf("The model estimates a probability of %.3f that the ligand binds, and an affinity value of %.3f (log10 of an IC50 in µM, about %.3g µM; the lower, the tighter). This is an estimate, not a measurement.", a.Probability, a.Value, math.Pow(10, a.Value)), sure: Estimated}
+	return part{text: fmt.Sprintf("The model estimates a probability of %.3f that the ligand binds, and an affinity "+
+		"value of %.3f (log10 of an IC50 in µM, about %.3g µM; "+
+		"the lower, the tighter). This is an estimate, not a measurement.", a.Probability, a.Value, math.Pow(10,
+		a.Value)), sure: Estimated}
 }
 
 func (q *query) disulfides() part {
-	for _, n := range q.names {
-		if n != "CYS" && n != "CYX" {
-			return no("Disulfides and free sulfurs are a matter of cysteines, not of %s.", n)
+	for _, c := range q.conds {
+		if c.property == ofName && !c.not && !slices.Contains(c.wording, "CYS") && !slices.Contains(c.wording, "CYX") {
+			return refusal("Disulfides and free sulfurs are a matter of cysteines, not of residues that are %s.", c)
 		}
 	}
-	keep := func(r facts.ResidueRef) bool {
-		if len(q.residues) > 0 {
-			return slices.ContainsFunc(q.sites(), func(i int) bool { return q.x.Sites[i].Ref == r })
-		}
-		return len(q.chains) == 0 || slices.Contains(q.chains, r.Chain)
-	}
-	pick := func(list []facts.AtomPair) (out []facts.AtomPair) {
-		for _, p := range list {
-			if keep(p.A) || keep(p.B) {
-				out = append(out, p)
-			}
-		}
-		return out
-	}
-	bonds, maybe := pick(q.f.Disulfides), pick(q.f.MaybeSS)
+	keep := q.keeps()
+	bonds, maybe := q.pairs(q.f.Disulfides), q.pairs(q.f.MaybeSS)
 	free := slices.DeleteFunc(slices.Clone(q.f.FreeCys), func(r facts.ResidueRef) bool { return !keep(r) })
 	text := "There are no disulfides by distance (SG–SG from 1.8 to 2.5 Å)."
 	if len(bonds) > 0 {
-		text = fmt.Sprintf("%s by distance (SG–SG from 1.8 to 2.5 Å): %s.", facts.Quantity(len(bonds), "disulfide", "disulfides"), facts.PairList(bonds, 40))
+		text = fmt.Sprintf("%s by distance (SG–SG from 1.8 to 2.5 Å): %s.", facts.Quantity(len(bonds), "disulfide",
+			"disulfides"), facts.PairList(bonds, 40))
 	}
 	if len(maybe) > 0 {
 		text += fmt.Sprintf(" Close, but longer than a bond: %s.", facts.PairList(maybe, 20))
@@ -512,30 +590,42 @@ func (q *query) disulfides() part {
 	} else {
 		text += " No cysteine is left outside a disulfide."
 	}
-	if sites := q.sites(); len(sites) > 0 {
-		text = fmt.Sprintf("Looking at those with an end in %s: %s", facts.Span(q.x.Sites[sites[0]].Ref, q.x.Sites[sites[len(sites)-1]].Ref), text)
-	}
-	return part{text, append(facts.PairRefs(facts.Head(bonds, 40)), append(facts.PairRefs(facts.Head(maybe, 20)), facts.Head(free, 40)...)...), Geometric}
+	cited := slices.Concat(facts.PairRefs(facts.Head(bonds, 40)), facts.PairRefs(facts.Head(maybe, 20)),
+		facts.Head(free, 40))
+	return part{q.of("With an end that is") + text, cited, Geometric}
 }
 
 func (q *query) saltBridges() part {
-	list := slices.DeleteFunc(slices.Clone(q.f.Bridges), func(p facts.AtomPair) bool {
-		return len(q.chains) > 0 && !slices.Contains(q.chains, p.A.Chain) && !slices.Contains(q.chains, p.B.Chain)
-	})
+	if q.negated || q.anyNot() && q.only(ofName) {
+		return refusal("I list the salt bridges that there are; which residues have none, please ask by name.")
+	}
+	list := q.pairs(q.f.Bridges)
 	rule := " (ASP or GLU oxygen within 4.0 Å of a LYS or ARG side-chain nitrogen)"
+	of := q.of("With an end that is")
 	if len(list) == 0 {
-		return part{text: "There are no salt bridges by distance" + rule + ".", sure: Geometric}
+		return part{text: of + "There are no salt bridges by distance" + rule + ".", sure: Geometric}
 	}
 	n := len(list)
-	if len(q.chains) == 0 {
+	if len(q.filter()) == 0 {
 		n = q.f.BridgeN
 	}
-	return part{fmt.Sprintf("%s%s: %s.", facts.Quantity(n, "salt bridge", "salt bridges"), rule, facts.PairList(list, 40)), facts.PairRefs(facts.Head(list, 40)), Geometric}
+	return part{fmt.Sprintf("%s%s%s: %s.", of, facts.Quantity(n, "salt bridge", "salt bridges"), rule,
+		facts.PairList(list, 40)),
+		facts.PairRefs(facts.Head(list, 40)), Geometric}
 }
 
 func (q *query) hydrogenBonds() part {
-	if len(q.chains) > 0 {
-		return no("I count hydrogen-bond candidates of the whole structure, of a residue, of a ligand or between two chains; ask for one of these.")
+	rule := "a donor and an acceptor (N or O of polymers, within 3.5 Å, residues next to each other left out) that " +
+		"may share a hydrogen. " +
+		"These are candidates by distance alone; angles and hydrogens are not looked at."
+	if len(q.filter()) == 0 {
+		return part{text: fmt.Sprintf("There are %d pairs of %s", q.f.HBonds, rule), sure: Geometric}
 	}
-	return part{text: fmt.Sprintf("There are %d pairs of a donor and an acceptor (N or O of polymers, within 3.5 Å, residues next to each other left out) that may share a hydrogen. These are candidates by distance alone; angles and hydrogens are not looked at.", q.f.HBonds), sure: Geometric}
+	list := q.pairs(q.x.HydrogenBonds())
+	text := fmt.Sprintf("%sThere are %s of %s", q.of("With an end that is"), facts.Quantity(len(list), "pair",
+		"pairs"), rule)
+	if len(list) > 0 {
+		text += " They are: " + facts.PairList(list, 30) + "."
+	}
+	return part{text, facts.PairRefs(facts.Head(list, 30)), Geometric}
 }

@@ -11,44 +11,43 @@ type word struct {
 	low string // lower case
 }
 
+// spellings brings symbols and typographic signs to the words and signs that the vocabulary has.
 var spellings = strings.NewReplacer(
-	"α", " alpha ", "β", " beta ", "π", " pi ", "Å", "Å", "å", "Å", "–", "-", "—", "-", "−", "-", "‑", "-", "’", "'", "‘", "'", "´", "'",
-	"≤", " at most ", "≥", " at least ", "<=", " at most ", ">=", " at least ", "<", " below ", ">", " above ", "%", " percent ",
-	"→", " mutation ", "->", " mutation ", "…", " ", "“", " ", "”", " ", `"`, " ", "&", " and ", "₃₁₀", " 3-10 ", "Cα", "CA", "Cβ", "CB",
+	"Cα", "CA", "Cβ", "CB", "α", " alpha ", "β", " beta ", "π", " pi ", "₃₁₀", " 3-10 ",
+	"\u212b", "Å", "A\u030a", "Å", "å", "Å",
+	"–", "-", "—", "-", "−", "-", "‑", "-", "’", "'", "‘", "'", "´", "'", "…", " ", "“", " ", "”", " ", `"`, " ",
+	"≤", " at most ", "≥", " at least ", "<=", " at most ", ">=", " at least ", "<", " below ", "->", " mutation ",
+	"→", " mutation ", ">", " above ", "%", " percent ", "&", " and ",
 )
 
-// sentences splits a question into sentences of words. Punctuation that means something stays as a word of its own: , - / :
+// sentences splits a question into sentences of words. The signs , - / : stay as words of their own where they have a
+// meaning.
 func sentences(text string) [][]word {
-	text = spellings.Replace(strings.NewReplacer("Cα", "CA", "Cβ", "CB").Replace(text))
 	var out [][]word
-	var cur []word
+	var current []word
 	end := func() {
-		if len(cur) > 0 {
-			out, cur = append(out, cur), nil
+		if len(current) > 0 {
+			out, current = append(out, current), nil
 		}
 	}
-	runes := []rune(text)
-	for i := 0; i < len(runes); {
+	runes := []rune(spellings.Replace(text))
+	for i := 0; i < len(runes); i++ {
 		c := runes[i]
 		switch {
 		case inWord(c):
 			j := i
-			for j < len(runes) && (inWord(runes[j]) || decimal(runes, j)) {
+			for j < len(runes) && (inWord(runes[j]) || decimalPoint(runes, j)) {
 				j++
 			}
-			cur = append(cur, wordsOf(string(runes[i:j]))...)
-			i = j
+			current = append(current, expand(string(runes[i:j]))...)
+			i = j - 1
+		case strings.ContainsRune("?;!\n", c), c == '.' && (i+1 == len(runes) || unicode.IsSpace(runes[i+1])):
+			end()
+		case strings.ContainsRune(",:/", c), c == '-' && hyphenCounts(runes, i):
+			current = append(current, word{string(c), string(c)})
+		case c == '(' || c == ')':
 			continue
-		case c == '?' || c == ';' || c == '!' || c == '\n':
-			end()
-		case c == '.' && (i+1 == len(runes) || unicode.IsSpace(runes[i+1])):
-			end()
-		case c == ',' || c == ':' || c == '/':
-			cur = append(cur, word{string(c), string(c)})
-		case c == '-' && hyphenCounts(runes, i):
-			cur = append(cur, word{"-", "-"})
 		}
-		i++
 	}
 	end()
 	return out
@@ -58,12 +57,12 @@ func inWord(c rune) bool {
 	return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '\'' || c == '*' || c == '+'
 }
 
-// decimal says whether a point stands between two digits.
-func decimal(r []rune, i int) bool {
+func decimalPoint(r []rune, i int) bool {
 	return r[i] == '.' && i > 0 && i+1 < len(r) && unicode.IsDigit(r[i-1]) && unicode.IsDigit(r[i+1])
 }
 
-// hyphenCounts drops the hyphens inside plain words (alpha-helix) and keeps those beside figures, between single capitals and
+// hyphenCounts drops the hyphens inside plain words (alpha-helix) and keeps those next to digits, between single
+// capitals and
 // between blanks (8-12, Lys-8, A-B, 3 - 9).
 func hyphenCounts(r []rune, i int) bool {
 	if i == 0 || i+1 >= len(r) {
@@ -76,66 +75,28 @@ func hyphenCounts(r []rune, i int) bool {
 		single(i-1, i-2) && single(i+1, i+2)
 }
 
-// wordsOf undoes contractions: isn't → is not, what's → what, chain A's → chain A.
-func wordsOf(raw string) []word {
+// expand resolves contractions: isn't is is not, what's is what, chain A's is chain A.
+func expand(raw string) []word {
 	raw = strings.TrimLeft(raw, "'")
 	low := strings.ToLower(raw)
-	cut := func(n int) string { return raw[:max(0, len(raw)-n)] }
+	not := word{"not", "not"}
 	switch {
 	case low == "can't" || low == "cannot":
-		return []word{{"can", "can"}, {"not", "not"}}
-	case strings.HasSuffix(low, "n't"):
-		return []word{{cut(3), low[:len(low)-3]}, {"not", "not"}}
-	case strings.HasSuffix(low, "'s"):
-		raw = cut(2)
-	case strings.HasSuffix(low, "'m"), strings.HasSuffix(low, "'d"):
-		raw = cut(2)
-	case strings.HasSuffix(low, "'re"), strings.HasSuffix(low, "'ve"), strings.HasSuffix(low, "'ll"):
-		raw = cut(3)
-	case strings.HasSuffix(low, "s'"):
-		raw = cut(1)
+		return []word{{"can", "can"}, not}
+	case len(low) > 3 && strings.HasSuffix(low, "n't"):
+		return []word{{raw[:len(raw)-3], low[:len(low)-3]}, not}
+	}
+	for _, suffix := range [...]string{"'s", "'m", "'d", "'re", "'ve", "'ll"} {
+		if strings.HasSuffix(low, suffix) {
+			raw = raw[:len(raw)-len(suffix)]
+			break
+		}
+	}
+	if len(raw) > 2 && strings.HasSuffix(strings.ToLower(raw), "s'") {
+		raw = raw[:len(raw)-1]
 	}
 	if raw == "" {
 		return nil
 	}
 	return []word{{raw, strings.ToLower(raw)}}
-}
-
-// typo finds the one word of the lexicon that is one slip away (a letter wrong, missing, too many, or two swapped), for
-// words of at least six letters; empty where there is none or more than one meaning.
-func typo(low string) string {
-	if len(low) < 6 || len(low) > 24 {
-		return ""
-	}
-	best := ""
-	for _, w := range lexicon.words {
-		if len(w) < 6 || !oneSlip(low, w) {
-			continue
-		}
-		if best != "" && lexicon.entry[best] != lexicon.entry[w] {
-			return ""
-		}
-		best = w
-	}
-	return best
-}
-
-func oneSlip(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	if len(b)-len(a) > 1 {
-		return false
-	}
-	i := 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	if len(a) != len(b) {
-		return a[i:] == b[i+1:]
-	}
-	if i >= len(a)-1 {
-		return true
-	}
-	return a[i+1:] == b[i+1:] || a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }

@@ -53,10 +53,11 @@ func (x *Index) chainFacts(r Polymer) Chain {
 	seq := ch.Sequence()
 	c := Chain{
 		ID: ch.ID, Kind: ch.Kind, Name: ch.Name, Length: len(sites), First: sites[0].Ref, Last: sites[len(sites)-1].Ref,
-		Sequence: seq, Composition: composition(ch.Kind, seq), Polymer: r,
+		Sequence: seq, Composition: Composition(ch.Kind, seq), Polymer: r,
 	}
 	for i := range sites {
-		if std, ok := structure.Component(ch.Kind, sites[i].Letter); (!ok || std != sites[i].Ref.Name) && len(c.Modified) < maxList {
+		if std, ok := structure.Component(ch.Kind, sites[i].Letter); (!ok || std != sites[i].Ref.Name) &&
+			len(c.Modified) < maxList {
 			c.Modified = append(c.Modified, sites[i].Ref)
 		}
 	}
@@ -77,7 +78,7 @@ func (x *Index) chainFacts(r Polymer) Chain {
 	return c
 }
 
-func composition(kind structure.Kind, seq string) []Count {
+func Composition(kind structure.Kind, seq string) []Count {
 	n := map[string]int{}
 	for i := range len(seq) {
 		name, ok := structure.Component(kind, seq[i])
@@ -109,16 +110,22 @@ func (x *Index) BondedIn(r Polymer) int {
 // formulas of residues as they stand in a chain: C, H, N, O, S, P. A free molecule has one water more.
 var formulas = map[structure.Kind]map[byte][6]int{
 	structure.Protein: {
-		'A': {3, 5, 1, 1}, 'R': {6, 12, 4, 1}, 'N': {4, 6, 2, 2}, 'D': {4, 5, 1, 3}, 'C': {3, 5, 1, 1, 1}, 'Q': {5, 8, 2, 2},
-		'E': {5, 7, 1, 3}, 'G': {2, 3, 1, 1}, 'H': {6, 7, 3, 1}, 'I': {6, 11, 1, 1}, 'L': {6, 11, 1, 1}, 'K': {6, 12, 2, 1},
-		'M': {5, 9, 1, 1, 1}, 'F': {9, 9, 1, 1}, 'P': {5, 7, 1, 1}, 'S': {3, 5, 1, 2}, 'T': {4, 7, 1, 2}, 'W': {11, 10, 2, 1},
+		'A': {3, 5, 1, 1}, 'R': {6, 12, 4, 1}, 'N': {4, 6, 2, 2}, 'D': {4, 5, 1, 3}, 'C': {3, 5, 1, 1, 1}, 'Q': {5, 8,
+			2, 2},
+		'E': {5, 7, 1, 3}, 'G': {2, 3, 1, 1}, 'H': {6, 7, 3, 1}, 'I': {6, 11, 1, 1}, 'L': {6, 11, 1, 1}, 'K': {6, 12,
+			2, 1},
+		'M': {5, 9, 1, 1, 1}, 'F': {9, 9, 1, 1}, 'P': {5, 7, 1, 1}, 'S': {3, 5, 1, 2}, 'T': {4, 7, 1, 2}, 'W': {11, 10,
+			2, 1},
 		'Y': {9, 9, 1, 2}, 'V': {5, 9, 1, 1},
 	},
-	structure.RNA: {'A': {10, 12, 5, 6, 0, 1}, 'C': {9, 12, 3, 7, 0, 1}, 'G': {10, 12, 5, 7, 0, 1}, 'U': {9, 11, 2, 8, 0, 1}},
-	structure.DNA: {'A': {10, 12, 5, 5, 0, 1}, 'C': {9, 12, 3, 6, 0, 1}, 'G': {10, 12, 5, 6, 0, 1}, 'T': {10, 13, 2, 7, 0, 1}},
+	structure.RNA: {'A': {10, 12, 5, 6, 0, 1}, 'C': {9, 12, 3, 7, 0, 1}, 'G': {10, 12, 5, 7, 0, 1}, 'U': {9, 11, 2, 8,
+		0, 1}},
+	structure.DNA: {'A': {10, 12, 5, 5, 0, 1}, 'C': {9, 12, 3, 6, 0, 1}, 'G': {10, 12, 5, 6, 0, 1}, 'T': {10, 13, 2, 7,
+		0, 1}},
 }
 
-// polymerMass is the mass in Da of the free chain (a protein with all cysteines reduced, a nucleic acid with a 5' phosphate),
+// polymerMass is the mass in Da of the free chain (a protein with all cysteines reduced, a nucleic acid with a 5'
+// phosphate),
 // modified residues weighing as their parents, and the number of residues left out.
 func polymerMass(kind structure.Kind, seq string) (mass float64, unknown int) {
 	var weight [6]float64
@@ -141,7 +148,8 @@ func polymerMass(kind structure.Kind, seq string) (mass float64, unknown int) {
 	return round(mass, 1), unknown
 }
 
-// Dissociation constants: Bjellqvist et al., Electrophoresis 14, 1023 (1993) and 15, 529 (1994), as ProtParam uses them.
+// Dissociation constants: Bjellqvist et al., Electrophoresis 14, 1023 (1993) and 15, 529 (1994), as ProtParam uses
+// them.
 var (
 	acids  = map[byte]float64{'D': 4.05, 'E': 4.45, 'C': 9.0, 'Y': 10.0}
 	bases  = map[byte]float64{'K': 10.0, 'R': 12.0, 'H': 5.98}
@@ -215,4 +223,27 @@ func (x *Index) gaps(r Polymer) []Gap {
 		}
 	}
 	return out
+}
+
+// SideChainCharge is the charge in e of one protein residue's side chain at a pH, by Henderson–Hasselbalch with the
+// constants of
+// ChargeAt; a cysteine in a disulfide carries none.
+func SideChainCharge(s *Site, pH float64) float64 {
+	if pk, ok := acids[s.Letter]; ok && !s.Bonded {
+		return -1 / (1 + math.Pow(10, pk-pH))
+	}
+	if pk, ok := bases[s.Letter]; ok {
+		return 1 / (1 + math.Pow(10, pH-pk))
+	}
+	return 0
+}
+
+// ResidueMass is the average mass in Da of a residue inside a chain, 0 where it is not known.
+func ResidueMass(kind structure.Kind, letter byte) float64 {
+	mass := 0.0
+	for i, e := range [...]string{"C", "H", "N", "O", "S", "P"} {
+		weight, _ := structure.Mass(e)
+		mass += weight * float64(formulas[kind][letter][i])
+	}
+	return mass
 }

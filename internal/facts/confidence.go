@@ -52,7 +52,8 @@ type Domain struct {
 // assignConfidence takes pLDDT as given, or else from the B-factors, and notes what does not fit.
 func (x *Index) assignConfidence(given [][]float64) (notes []string) {
 	if given != nil && !x.fits(given) {
-		notes, given = append(notes, "The pLDDT values given do not match the chains of the structure and were left out; its B-factors were read instead."), nil
+		notes, given = append(notes, "The pLDDT values given do not match the chains of the structure and were left "+
+			"out; its B-factors were read instead."), nil
 	}
 	values := given
 	if values == nil {
@@ -69,7 +70,8 @@ func (x *Index) assignConfidence(given [][]float64) (notes []string) {
 	case len(x.Polymers) == 0:
 		return notes
 	case math.IsNaN(low) || low < 0 || high > 100 || high == 0:
-		return append(notes, "The structure is called a prediction, but its confidence values are not between 0 and 100; none is reported.")
+		return append(notes, "The structure is called a prediction, but its confidence values are not between 0 and "+
+			"100; none is reported.")
 	case high <= 1:
 		scale = 100
 		notes = append(notes, "Confidence values from 0 to 1 were read as pLDDT from 0 to 100.")
@@ -178,7 +180,8 @@ func (f *Facts) readPAE(m structure.Matrix) {
 	x := f.index
 	first, ok := x.tokens(m.N)
 	if !ok || len(m.V) != m.N*m.N {
-		f.Notes = append(f.Notes, "The predicted aligned errors given do not match the residues of the structure and were left out.")
+		f.Notes = append(f.Notes, "The predicted aligned errors given do not match the residues of the structure "+
+			"and were left out.")
 		return
 	}
 	p := &PAE{}
@@ -225,7 +228,8 @@ func blockError(m structure.Matrix, a, na, b, nb int) PairError {
 	return PairError{Mean: round(sum/n, 2), Min: round(low, 2)}
 }
 
-// domains cuts a chain where the error across the cut is largest, as long as it is at least 10 Å and twice that within the
+// domains cuts a chain where the error across the cut is largest, as long as it is at least 10 Å and twice that within
+// the
 // parts, each at least 30 residues long. Domains made of several stretches are not found.
 func (x *Index) domains(m structure.Matrix, r Polymer, first int) []Domain {
 	n := r.Hi - r.Lo
@@ -243,7 +247,8 @@ func (x *Index) domains(m structure.Matrix, r Polymer, first int) []Domain {
 					v += m.At(first+i*bin+a, first+j*bin+b)
 				}
 			}
-			prefix[(i+1)*(k+1)+j+1] = v/float64(bin*bin) + prefix[i*(k+1)+j+1] + prefix[(i+1)*(k+1)+j] - prefix[i*(k+1)+j]
+			prefix[(i+1)*(k+1)+j+1] = v/float64(bin*bin) + prefix[i*(k+1)+j+1] +
+				prefix[(i+1)*(k+1)+j] - prefix[i*(k+1)+j]
 		}
 	}
 	mean := func(a, b, c, d int) float64 { // rows a to b, columns c to d

@@ -102,7 +102,8 @@ func (f *Facts) contacts() {
 		key := [2]int{ra, rb}
 		in := byPair[key]
 		if in == nil {
-			in = &Interface{A: x.Sites[l.a].Ref.Chain, B: x.Sites[l.b].Ref.Chain, Closest: x.Pair(l.pair[0], l.pair[1]), polymerA: ra, polymerB: rb}
+			in = &Interface{A: x.Sites[l.a].Ref.Chain, B: x.Sites[l.b].Ref.Chain, Closest: x.Pair(l.pair[0],
+				l.pair[1]), polymerA: ra, polymerB: rb}
 			byPair[key], sides[key] = in, map[int]bool{}
 		}
 		in.add(x, l, bonds, bridge, bridged)
@@ -113,7 +114,10 @@ func (f *Facts) contacts() {
 		in.finish(x, sides[key])
 		f.Interfaces = append(f.Interfaces, *in)
 	}
-	slices.SortFunc(f.Interfaces, func(a, b Interface) int { return cmp.Or(a.polymerA-b.polymerA, a.polymerB-b.polymerB) })
+	slices.SortFunc(f.Interfaces, func(a, b Interface) int {
+		return cmp.Or(a.polymerA-b.polymerA,
+			a.polymerB-b.polymerB)
+	})
 	f.Interfaces = Head(f.Interfaces, maxList)
 }
 
@@ -155,7 +159,8 @@ func (in *Interface) finish(x *Index, touched map[int]bool) {
 	in.Buried = round(x.buriedArea(ra, rb), 1)
 }
 
-// polar lists the hydrogen-bond candidates between two sites, and the salt bridge where the charged atoms are near enough.
+// polar lists the hydrogen-bond candidates between two sites, and the salt bridge where the charged atoms are near
+// enough.
 func (x *Index) Polar(i, j int) (bonds []AtomPair, bridge AtomPair, bridged bool) {
 	for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
 		for q := x.Sites[j].Lo; q < x.Sites[j].Hi; q++ {
@@ -283,7 +288,8 @@ func (f *Facts) scoreInterfaces(pae structure.Matrix) {
 	for _, s := range c.Interfaces() {
 		for i := range f.Interfaces {
 			if in := &f.Interfaces[i]; in.polymerA == s.A && in.polymerB == s.B {
-				in.Scores = &Scores{round(s.IPTM, 4), round(s.IPSAE, 4), round(s.PDockQ, 4), round(s.PDockQ2, 4), round(s.MinPAE, 2), ok}
+				in.Scores = &Scores{round(s.IPTM, 4), round(s.IPSAE, 4), round(s.PDockQ, 4), round(s.PDockQ2, 4),
+					round(s.MinPAE, 2), ok}
 			}
 		}
 	}
@@ -308,6 +314,18 @@ func (s *Scores) String() string {
 	if s.HasPAE {
 		out += fmt.Sprintf(", ipTM of the pair %.3f, ipSAE %.3f, pDockQ2 %.3f, lowest error between them %.1f Å",
 			s.IPTM, s.IPSAE, s.PDockQ2, s.MinPAE)
+	}
+	return out
+}
+
+// HydrogenBonds lists the hydrogen-bond candidates between polymer residues that are not next to each other in a chain.
+func (x *Index) HydrogenBonds() (out []AtomPair) {
+	for _, l := range x.linked {
+		if x.Adjacent(l.a, l.b) || !x.Sites[l.a].Kind.Polymer() || !x.Sites[l.b].Kind.Polymer() {
+			continue
+		}
+		bonds, _, _ := x.Polar(l.a, l.b)
+		out = append(out, bonds...)
 	}
 	return out
 }

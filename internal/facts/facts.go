@@ -1,12 +1,17 @@
-// Package facts computes what the coordinates of one structure say: chains and their composition, secondary structure, contacts,
+// Package facts computes what the coordinates of one structure say: chains and their composition, secondary structure,
+// contacts,
 // interfaces, surface, pockets, ligands and their surroundings, and how confident a prediction is of its parts.
 //
-// It owns the digest of facts (Digest, Facts), its residue-level view (Index), and how both are written in sentences. It must
-// not read files, keep state, interpret questions, or say anything that needs an experiment (function, affinity, effects of
+// It owns the digest of facts (Digest, Facts), its residue-level view (Index), and how both are written in sentences.
+// It must
+// not read files, keep state, interpret questions, or say anything that needs an experiment (function, affinity,
+// effects of
 // mutations).
 //
-// Files: facts.go the digest; index.go sites and atoms; chain.go composition, charge, mass, gaps; secondary.go; confidence.go
-// pLDDT and aligned errors; contact.go interfaces, salt bridges, hydrogen-bond candidates, disulfides; surface.go accessible
+// Files: facts.go the digest; index.go sites and atoms; chain.go composition, charge, mass, gaps; secondary.go;
+// confidence.go
+// pLDDT and aligned errors; contact.go interfaces, salt bridges, hydrogen-bond candidates, disulfides; surface.go
+// accessible
 // surface, shape, hydrophobic patches; pocket.go; ligand.go; text.go the digest as lines; format.go figures and lists.
 package facts
 
@@ -123,12 +128,16 @@ type Facts struct {
 	index *Index
 }
 
-// Digest computes the facts of a structure. What cannot be computed is left out, with a note where a reader could expect it;
-// the only error is that of ctx, once it ends. A nil structure has no chains. The structure must not change while the facts are
+// Digest computes the facts of a structure. What cannot be computed is left out, with a note where a reader could
+// expect it;
+// the only error is that of ctx, once it ends. A nil structure has no chains. The structure must not change while the
+// facts are
 // in use.
 //
-// Contacts, surface and pockets are left out of structures with more than 400,000 heavy atoms, and of those whose atoms lie so
-// close together that every atom has thousands of neighbours: no molecule is packed like that, and the work would be quadratic.
+// Contacts, surface and pockets are left out of structures with more than 400,000 heavy atoms, and of those whose atoms
+// lie so
+// close together that every atom has thousands of neighbours: no molecule is packed like that, and the work would be
+// quadratic.
 func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, error) {
 	if s == nil {
 		s = &structure.Structure{}
@@ -161,7 +170,8 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 		f.Notes = append(f.Notes, why)
 	} else if len(x.Points) > maxGeometry {
 		f.Notes = append(f.Notes, fmt.Sprintf(
-			"The structure has %d heavy atoms; contacts, surface and pockets are computed up to %d.", len(x.Points), maxGeometry))
+			"The structure has %d heavy atoms; contacts, surface and pockets are computed up to %d.",
+			len(x.Points), maxGeometry))
 	} else if err := f.geometry(ctx); err != nil {
 		return nil, err
 	}
@@ -191,7 +201,8 @@ func (f *Facts) geometry(ctx context.Context) error {
 	return nil
 }
 
-// crowding says why neighbours in space cannot be computed in reasonable time; empty where they can. A protein has about 50
+// crowding says why neighbours in space cannot be computed in reasonable time; empty where they can. A protein has
+// about 50
 // heavy atoms in a cube of 8 Å, diamond 90.
 func (x *Index) crowding() string {
 	const edge = 8.0
@@ -208,7 +219,8 @@ func (x *Index) crowding() string {
 	}
 	for i := range x.Sites {
 		if n := x.Sites[i].Hi - x.Sites[i].Lo; n > maxSiteAtoms {
-			return fmt.Sprintf("%s has %d heavy atoms. Contacts, surface and pockets are computed of residues and ligands "+
+			return fmt.Sprintf("%s has %d heavy atoms. Contacts, surface and pockets are computed of residues and "+
+				"ligands "+
 				"with at most %d.", x.Sites[i].Ref, n, maxSiteAtoms)
 		}
 	}
@@ -218,7 +230,8 @@ func (x *Index) crowding() string {
 // titleOfPrediction knows the titles that databases of predictions write.
 func titleOfPrediction(title string) bool {
 	t := strings.ToUpper(title)
-	for _, word := range [...]string{"ALPHAFOLD", "ESMFOLD", "PREDICTED STRUCTURE", "PREDICTION FOR", "COMPUTED STRUCTURE MODEL"} {
+	for _, word := range [...]string{"ALPHAFOLD", "ESMFOLD", "PREDICTED STRUCTURE", "PREDICTION FOR",
+		"COMPUTED STRUCTURE MODEL"} {
 		if strings.Contains(t, word) {
 			return true
 		}

@@ -24,9 +24,11 @@ func shell(radius float64) *structure.Structure {
 	for i := range n {
 		z := 1 - 2*(float64(i)+0.5)/float64(n)
 		r, a := math.Sqrt(1-z*z), math.Pi*(3-math.Sqrt(5))*float64(i)
-		res.Atoms = append(res.Atoms, structure.Atom{Name: "C", Element: "C", Pos: structure.Vec{radius * r * math.Cos(a), radius * r * math.Sin(a), radius * z}})
+		res.Atoms = append(res.Atoms, structure.Atom{Name: "C", Element: "C",
+			Pos: structure.Vec{radius * r * math.Cos(a), radius * r * math.Sin(a), radius * z}})
 	}
-	return &structure.Structure{Chains: []structure.Chain{{ID: "A", Kind: structure.Protein, Residues: []structure.Residue{res}}}}
+	return &structure.Structure{Chains: []structure.Chain{{ID: "A", Kind: structure.Protein,
+		Residues: []structure.Residue{res}}}}
 }
 
 // load reads one of the structures of the analyst's tests.
@@ -115,7 +117,8 @@ func TestScoresOfAPredictedComplex(t *testing.T) {
 		}
 	}
 	ptm, iptm := 0.8, 0.7
-	f := digestOf(t, s, Extra{PLDDT: plddt, PAE: matrix(104, 76, 2, 4), PTM: &ptm, IPTM: &iptm, Affinity: &Affinity{Value: -1, Probability: 0.9}})
+	f := digestOf(t, s, Extra{PLDDT: plddt, PAE: matrix(104, 76, 2, 4), PTM: &ptm, IPTM: &iptm,
+		Affinity: &Affinity{Value: -1, Probability: 0.9}})
 	if len(f.Interfaces) != 1 || f.Interfaces[0].Scores == nil || f.Interfaces[0].Scores.MinPAE != 4 {
 		t.Fatalf("interfaces: %+v", f.Interfaces)
 	}
@@ -173,7 +176,8 @@ func TestDigestOfManyChains(t *testing.T) {
 	}
 	one := digest(t, "1ubi")
 	if f.Residues != n*76 || f.BridgeN < n*one.BridgeN || f.Chains[n-1].Gyration != one.Chains[0].Gyration {
-		t.Errorf("%d residues, %d salt bridges, radius of gyration %g in the last copy; one has %d and %g", f.Residues, f.BridgeN, f.Chains[n-1].Gyration, one.BridgeN, one.Chains[0].Gyration)
+		t.Errorf("%d residues, %d salt bridges, radius of gyration %g in the last copy; one has %d and %g", f.Residues,
+			f.BridgeN, f.Chains[n-1].Gyration, one.BridgeN, one.Chains[0].Gyration)
 	}
 }
 

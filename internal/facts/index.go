@@ -34,7 +34,8 @@ func (s *Site) Is(names []string) bool {
 // Polymer is the range of one chain's residues: Index.Sites[Lo:Hi].
 type Polymer struct{ Chain, Lo, Hi int }
 
-// Index is the residue-level view of a structure from which the facts are computed: sites in file order, and the heavy atoms of
+// Index is the residue-level view of a structure from which the facts are computed: sites in file order, and the heavy
+// atoms of
 // everything but water, site by site. Readers must not change it.
 type Index struct {
 	Structure     *structure.Structure
@@ -117,7 +118,8 @@ func (x *Index) Adjacent(i, j int) bool {
 	return x.Sites[i].Kind.Polymer() && x.Sites[i].Chain == x.Sites[j].Chain && (j-i == 1 || i-j == 1)
 }
 
-// Closest returns the pair of heavy atoms of two sites that are nearest to each other, and false where one site has none.
+// Closest returns the pair of heavy atoms of two sites that are nearest to each other, and false where one site has
+// none.
 func (x *Index) Closest(i, j int) (AtomPair, bool) {
 	a, b := &x.Sites[i], &x.Sites[j]
 	best, at := math.Inf(1), [2]int{}

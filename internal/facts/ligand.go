@@ -38,7 +38,8 @@ func (f *Facts) ligands() {
 			f.Notes = append(f.Notes, "More ligands than listed.")
 			return
 		}
-		l := Ligand{Ref: x.Sites[i].Ref, Kind: x.Sites[i].Kind, Name: x.Structure.Chains[x.Sites[i].Chain].Name, Atoms: x.Sites[i].Hi - x.Sites[i].Lo, Site: i}
+		l := Ligand{Ref: x.Sites[i].Ref, Kind: x.Sites[i].Kind, Name: x.Structure.Chains[x.Sites[i].Chain].Name,
+			Atoms: x.Sites[i].Hi - x.Sites[i].Lo, Site: i}
 		for _, j := range x.Around(i, ContactDistance) {
 			if !x.Sites[j].Kind.Polymer() {
 				continue

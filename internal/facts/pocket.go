@@ -44,14 +44,16 @@ func (l *lattice) inside(i, j, k int) bool {
 
 func (l *lattice) point(c int) structure.Vec {
 	k, j, i := c%l.n[2], c/l.n[2]%l.n[1], c/l.n[2]/l.n[1]
-	return structure.Vec{l.origin[0] + float64(i)*l.step, l.origin[1] + float64(j)*l.step, l.origin[2] + float64(k)*l.step}
+	return structure.Vec{l.origin[0] + float64(i)*l.step, l.origin[1] + float64(j)*l.step, l.origin[2] +
+		float64(k)*l.step}
 }
 
 // pockets scans a lattice in seven directions: Hendlich, Rippmann and Barnickel, J. Mol. Graph. Model. 15, 359 (1997).
 func (f *Facts) pockets() {
 	l, ok := f.index.lattice()
 	if !ok {
-		f.Notes = append(f.Notes, "Pockets were not looked for: the structure has too few polymer atoms, or spans too much space.")
+		f.Notes = append(f.Notes, "Pockets were not looked for: the structure has too few polymer atoms, or spans "+
+			"too much space.")
 		return
 	}
 	for _, d := range directions {
@@ -73,7 +75,8 @@ func (f *Facts) pockets() {
 func (l *lattice) open(c int) bool { return !l.full[c] && l.closed[c] >= pocketSides }
 
 func (x *Index) lattice() (*lattice, bool) {
-	lo, hi := structure.Vec{math.Inf(1), math.Inf(1), math.Inf(1)}, structure.Vec{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
+	lo, hi := structure.Vec{math.Inf(1), math.Inf(1), math.Inf(1)}, structure.Vec{math.Inf(-1), math.Inf(-1),
+		math.Inf(-1)}
 	var atoms []structure.Vec
 	for _, r := range x.Polymers {
 		for p := x.Sites[r.Lo].Lo; p < x.Sites[r.Hi-1].Hi; p++ {

@@ -95,7 +95,8 @@ func (x *Index) secondary(r Polymer) *Secondary {
 	return out
 }
 
-// Character describes the secondary structure in a few words: «mostly» from half of the residues on, «partly» from a tenth on.
+// Character describes the secondary structure in a few words: «mostly» from half of the residues on, «partly» from a
+// tenth on.
 func (s *Secondary) Character() string {
 	switch {
 	case s.Helix >= 0.5:
@@ -116,7 +117,8 @@ func (s *Secondary) Character() string {
 func (x *Index) SegmentAt(i int) (first, last int) {
 	first, last = i, i
 	same := func(j int) bool {
-		return j >= 0 && j < len(x.Sites) && x.Sites[j].Chain == x.Sites[i].Chain && x.Sites[j].State == x.Sites[i].State
+		return j >= 0 && j < len(x.Sites) && x.Sites[j].Chain == x.Sites[i].Chain &&
+			x.Sites[j].State == x.Sites[i].State
 	}
 	for same(first - 1) {
 		first--

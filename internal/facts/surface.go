@@ -46,7 +46,8 @@ func radius(element string) float64 {
 	return 1.70
 }
 
-// fullArea is the accessible surface in Å² of a residue X in Gly-X-Gly: Tien et al., PLOS ONE 8, e80635 (2013), theoretical.
+// fullArea is the accessible surface in Å² of a residue X in Gly-X-Gly: Tien et al., PLOS ONE 8, e80635 (2013),
+// theoretical.
 var fullArea = map[byte]float64{
 	'A': 129, 'R': 274, 'N': 195, 'D': 193, 'C': 167, 'Q': 225, 'E': 223, 'G': 104, 'H': 224, 'I': 197, 'L': 201, 'K': 236,
 	'M': 224, 'F': 240, 'P': 159, 'S': 155, 'T': 172, 'W': 285, 'Y': 263, 'V': 174,
@@ -246,4 +247,14 @@ func (f *Facts) patches() {
 	}
 	slices.SortStableFunc(f.Patches, func(a, b Patch) int { return cmp.Compare(b.Area, a.Area) })
 	f.Patches = Head(f.Patches, 10)
+}
+
+// Gyration is the radius of gyration in Å of the heavy atoms of some sites, weighed by mass.
+func (x *Index) Gyration(sites []int) float64 {
+	part := &Index{}
+	for _, i := range sites {
+		lo, hi := x.Sites[i].Lo, x.Sites[i].Hi
+		part.Atoms, part.Points = append(part.Atoms, x.Atoms[lo:hi]...), append(part.Points, x.Points[lo:hi]...)
+	}
+	return part.gyration(0, len(part.Points))
 }

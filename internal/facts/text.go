@@ -52,9 +52,13 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 	if name != "" {
 		kind += " “" + Clip(name, 120) + "”"
 	}
-	say("The %s has %s with %d residues, %s and %s.", kind, Quantity(len(f.Chains), "chain", "chains"), f.Residues, Quantity(len(f.Ligands), "ligand or ion", "ligands or ions"), Quantity(f.Waters, "water molecule", "water molecules"))
+	say("The %s has %s with %d residues, %s and %s.", kind, Quantity(len(f.Chains), "chain", "chains"), f.Residues,
+		Quantity(len(f.Ligands), "ligand or ion", "ligands or ions"), Quantity(f.Waters, "water molecule",
+			"water molecules"))
 	for _, c := range Head(f.Chains, n) {
-		text := fmt.Sprintf("Chain %s: %s, %s (%s to %s), %.2f kDa, radius of gyration %s", c.ID, c.Kind, Quantity(c.Length, "residue", "residues"), c.First.Short(), c.Last.Short(), c.Mass/1000, Angstrom(c.Gyration))
+		text := fmt.Sprintf("Chain %s: %s, %s (%s to %s), %.2f kDa, radius of gyration %s", c.ID, c.Kind,
+			Quantity(c.Length, "residue",
+				"residues"), c.First.Short(), c.Last.Short(), c.Mass/1000, Angstrom(c.Gyration))
 		if c.Kind == "protein" {
 			text += fmt.Sprintf(", net charge %+.1f e at pH 7", c.Charge)
 		}
@@ -62,7 +66,8 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 			text += fmt.Sprintf("; %s helix, %s strand (%s)", Percent(s.Helix), Percent(s.Strand), s.Character())
 		}
 		if k := c.Confidence; k != nil {
-			text += fmt.Sprintf("; mean pLDDT %.1f (%s), %s of residues below 70", k.Mean, Band(k.Mean), Percent(k.Low+k.VeryLow))
+			text += fmt.Sprintf("; mean pLDDT %.1f (%s), %s of residues below 70", k.Mean, Band(k.Mean),
+				Percent(k.Low+k.VeryLow))
 		}
 		if len(c.Gaps) > 0 {
 			text += fmt.Sprintf("; %s", Quantity(len(c.Gaps), "gap", "gaps"))
@@ -96,14 +101,17 @@ func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRe
 			say("%s: no residue within 4.5 Å.", l.Ref)
 			continue
 		}
-		say("%s: %s within 4.5 Å, the closest %s at %s.", l.Ref, Quantity(l.Count, "residue", "residues"), near[0].Residue, Angstrom(near[0].Distance))
+		say("%s: %s within 4.5 Å, the closest %s at %s.", l.Ref, Quantity(l.Count, "residue", "residues"),
+			near[0].Residue, Angstrom(near[0].Distance))
 		*cited = append(*cited, l.Ref, near[0].Residue)
 	}
 	if a := f.Affinity; a != nil {
-		say("Predicted affinity: value %.3f (log10 of an IC50 in µM), probability of binding %.3f.", a.Value, a.Probability)
+		say("Predicted affinity: value %.3f (log10 of an IC50 in µM), probability of binding %.3f.", a.Value,
+			a.Probability)
 	}
 	for _, in := range Head(f.Interfaces, n) {
-		say("Chains %s and %s touch with %d and %d residues and bury %.0f Å²; %d hydrogen-bond candidates, %d salt bridges.", in.A, in.B, in.CountA, in.CountB, in.Buried, in.HBondN, len(in.Bridges))
+		say("Chains %s and %s touch with %d and %d residues and bury %.0f Å²; %d hydrogen-bond candidates, %d salt "+
+			"bridges.", in.A, in.B, in.CountA, in.CountB, in.Buried, in.HBondN, len(in.Bridges))
 	}
 	if len(f.Disulfides) > 0 {
 		say("%s by distance: %s.", Quantity(len(f.Disulfides), "disulfide", "disulfides"), PairList(f.Disulfides, n))
@@ -113,7 +121,8 @@ func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRe
 		say("%s by distance.", Quantity(f.BridgeN, "salt bridge", "salt bridges"))
 	}
 	if len(f.Pockets) > 0 {
-		say("%s by geometry alone, the largest %.0f Å³.", Quantity(len(f.Pockets), "pocket", "pockets"), f.Pockets[0].Volume)
+		say("%s by geometry alone, the largest %.0f Å³.", Quantity(len(f.Pockets), "pocket", "pockets"),
+			f.Pockets[0].Volume)
 	}
 }
 
@@ -146,7 +155,8 @@ func (f *Facts) detailLines(n int, say func(string, ...any)) {
 		say("Around %s: %s.", l.Ref, OrNone(Join(list, 30)))
 	}
 	for _, in := range Head(f.Interfaces, n) {
-		say("Interface %s–%s: chain %s %s; chain %s %s.", in.A, in.B, in.A, ShortRefs(in.ResiduesA, 60), in.B, ShortRefs(in.ResiduesB, 60))
+		say("Interface %s–%s: chain %s %s; chain %s %s.", in.A, in.B, in.A, ShortRefs(in.ResiduesA, 60), in.B,
+			ShortRefs(in.ResiduesB, 60))
 	}
 	if len(f.Bridges) > 0 {
 		say("Salt bridges: %s.", PairList(f.Bridges, n))
