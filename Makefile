@@ -1,63 +1,72 @@
-# Everything begins here: `make` lists the targets.
+# `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test test-page lint bench bench-engines bench-mini bench-md test-engines test-webhooks bench-webhooks fuzz docs clean
+.PHONY: help build page demo run test lint format test-page test-webhooks test-engines fuzz bench bench-webhooks \
+	bench-engines bench-mini bench-md docs clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/pleat, with the page where Node.js is installed
+build: ## build bin/pleat, with the page if Node.js is installed
 	@scripts/page --optional
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X pleat.Version=$(VERSION)' -o bin/pleat ./cmd/pleat
 
-page: ## build the page alone, into internal/ui/dist
+page: ## build only the page, into internal/ui/dist
 	scripts/page
 
-demo: build ## fold Trp-cage through a server of its own; writes demo/
+demo: build ## fold Trp-cage on a temporary server; writes demo/
 	bin/pleat demo --out demo
 
 run: build ## serve on 127.0.0.1:8080 with the data in ./pleat-data
 	PLEAT_WEBHOOK_ALLOW=127.0.0.0/8,::1 bin/pleat serve
 
-test: ## everything that must pass: format, vet, lint, races, both databases, documentation
+test: ## everything that a change must pass: format, linters, tests with the race detector on both databases
 	scripts/test
 
-test-engines: ## the real engines with random weights, end to end, and engines against reference programs; minutes, 25 GB of disk
-	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' ./cmd/pleat ./internal/engine/runner
-	PLEAT_TEST_ENGINES=1 go test -count=1 -timeout 60m -v -run 'OpenMM|OtherReaders|Histatin5' ./internal/calvados
-
-test-webhooks: ## signatures against the official libraries of Go, Python and Node, and the receivers of the docs
-	scripts/test-webhooks
-
-test-page: ## the page in a browser against the real program; installs Debian's Chromium where it is missing
-	scripts/test-page
-
-lint: ## format, vet and lint alone
+lint: ## format and linters of Go, Python and the page, without the tests
 	PLEAT_TEST_STEPS=lint scripts/test
 
-bench: ## speed of the service, each figure as a ratio to a ceiling measured beside it
+format: ## format Go, Python and the page
+	git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -w
+	scripts/lint-python --fix
+	scripts/page --install && cd web && npm run --silent format
+
+test-page: ## the page in a browser against the real program; needs Chromium
+	scripts/test-page
+
+test-webhooks: ## signatures checked by the official libraries of Go, Python and Node.js, and the receivers of the documentation
+	scripts/test-webhooks
+
+test-engines: ## the real engines with random weights; takes minutes and 25 GB of disk
+	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' \
+		./cmd/pleat ./internal/engine/runner
+	PLEAT_TEST_ENGINES=1 go test -count=1 -timeout 60m -v -run 'OpenMM|OtherReaders|Histatin5' ./internal/calvados
+
+fuzz: ## run every fuzz target for FUZZTIME
+	scripts/fuzz $(FUZZTIME)
+
+bench: ## speed of the service, each figure as a ratio to a ceiling measured in the same run
 	scripts/with-postgres go run ./cmd/pleat-bench
 
-bench-webhooks: ## speed of deliveries, alone, beside an endpoint that hangs, and with a long queue
-	scripts/with-postgres go run ./cmd/pleat-bench --only webhook-speed,webhook-delay,webhook-neighbour,webhook-memory
+bench-webhooks: ## speed of deliveries: alone, with an endpoint that hangs, and with a long queue
+	scripts/with-postgres go run ./cmd/pleat-bench \
+		--only webhook-speed,webhook-delay,webhook-neighbour,webhook-memory
 
-bench-engines: ## ten small jobs through the service against ten calls of boltz predict, and what the service adds to a warm one
-	WITH_ENGINES=boltz PLEAT_TEST_BENCH=1 scripts/with-engines go test -count=1 -timeout 60m -v -run BenchEngines ./cmd/pleat
+bench-engines: ## ten small jobs through the service compared with ten calls of boltz predict
+	WITH_ENGINES=boltz PLEAT_TEST_BENCH=1 scripts/with-engines \
+		go test -count=1 -timeout 60m -v -run BenchEngines ./cmd/pleat
 
-bench-mini: ## accuracy and time of the engine mini on the tuning structures
+bench-mini: ## accuracy and time of the engine mini on its tuning structures
 	go run ./tools/mini/bench
 
-bench-md: ## speed of the dynamics engine beside OpenMM's CPU platform, where PLEAT_PYTHON (python3) has openmm
+bench-md: ## speed of the dynamics engine compared with OpenMM's CPU platform; PLEAT_PYTHON (python3) needs openmm
 	go run ./tools/calvados/bench
-
-fuzz: ## every fuzz target for FUZZTIME each
-	scripts/fuzz $(FUZZTIME)
 
 docs: ## write the generated parts of the documentation
 	go generate ./...
 
-clean: ## remove what was built; data folders stay
+clean: ## remove build results; data folders stay
 	rm -rf bin demo web/dist
 	find internal/ui/dist -mindepth 1 ! -name README.md -delete
