@@ -164,6 +164,7 @@ func (r *Registry) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) (out 
 	return out
 }
 
+// failed returns the output of a run that did not start or did not end properly.
 func failed(kind pleat.FailureKind, message string) pleat.Output {
 	return pleat.Output{Failure: pleat.Failed(kind, message)}
 }

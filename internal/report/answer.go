@@ -20,12 +20,12 @@ import (
 
 // The files of an answer.
 const (
-	answerFile   = "answer.json"
-	factsFile    = "facts.json"
-	metadataFile = "job.yaml"
+	answerFile   = "answer.json" // the question and the answer
+	factsFile    = "facts.json"  // what the answer is based on
+	metadataFile = "job.yaml"    // what ran, on which structure
 )
 
-const maxStructureBytes = 128 << 20
+const maxStructureBytes = 128 << 20 // of an input file
 
 // Reply is the answer of a Q&A engine.
 type Reply struct {

@@ -136,6 +136,7 @@ func (s *Structure) pairs(scores *Scores) []pleat.PairScore {
 	return out
 }
 
+// pairKey returns a key that does not depend on the order of the chains.
 func pairKey(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
 // interfaces scores the pairs of polymers by the PAE between them. It returns nothing without a PAE, or if a residue

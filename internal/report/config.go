@@ -29,6 +29,7 @@ type request struct {
 	Constraints *pleat.Constraints `json:"constraints,omitempty"`
 }
 
+// config returns the content of config.json.
 func (r *Report) config() configFile {
 	f, m := r.Work.Fold, &r.Work.Model
 	effective := f.Params.Effective(*m)

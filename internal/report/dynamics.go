@@ -158,6 +158,7 @@ func (d *Dynamics) archive() ([]flow.RowFile, error) {
 	return append(rows, row), err
 }
 
+// rowFile returns the row entry of a file.
 func rowFile(f pleat.File) (flow.RowFile, error) {
 	info, err := os.Stat(f.Path)
 	if err != nil {

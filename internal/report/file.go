@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,15 +32,24 @@ func (d *folder) file(kind pleat.ArtifactKind, name, contentType string, fill fu
 		ContentType: contentType,
 		Sequence:    d.sequence,
 	}
-	out, err := os.Create(f.Path)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(fill(out), out.Close()); err != nil {
+	if err := WriteFile(f.Path, fill); err != nil {
 		return err
 	}
 	d.files = append(d.files, f)
 	return nil
+}
+
+// WriteFile creates a file that only this user can access, and fills it. It replaces an existing file of that name;
+// other hard links to the existing file keep their content.
+func WriteFile(path string, fill func(io.Writer) error) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fill(out), out.Close())
 }
 
 // json writes v as an indented JSON document.

@@ -147,10 +147,12 @@ func landscape(l calvados.Landscape, figure string) flow.LandscapeSummary {
 	return out
 }
 
+// binCentre returns the value at the centre of a bin of an axis.
 func binCentre(a calvados.Axis, bin int) float64 {
 	return rounded5(a.Min + (float64(bin)+0.5)*(a.Max-a.Min)/float64(a.Bins))
 }
 
+// roundedLengths rounds a series of lengths in nm.
 func roundedLengths(v []float64) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {

@@ -27,6 +27,7 @@ type predictionMetrics struct {
 	Extra              map[string]any       `json:"engine_metrics,omitempty"`
 }
 
+// metrics returns the content of metrics.json. The summaries of all predictions must be in the result.
 func (r *Report) metrics() metricsFile {
 	out := metricsFile{
 		Model:      r.Work.Model.Name,
@@ -112,6 +113,7 @@ func rounded(v *float64, digits int) *float64 {
 	return &r
 }
 
+// roundedAll rounds every value of a list.
 func roundedAll(v []float64, digits int) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {

@@ -59,6 +59,7 @@ func Reissue(w pleat.Work, from Source, result *pleat.Result) ([]pleat.File, err
 	return r.files, nil
 }
 
+// reissue regenerates files in the folder of the new run.
 type reissue struct {
 	work   pleat.Work
 	from   Source
@@ -66,6 +67,7 @@ type reissue struct {
 	folder
 }
 
+// metrics rewrites metrics.json with the sequences, timings and notes of the new run.
 func (r *reissue) metrics(f pleat.File, path string) error {
 	var m metricsFile
 	if err := readJSON(path, &m); err != nil {
@@ -79,6 +81,7 @@ func (r *reissue) metrics(f pleat.File, path string) error {
 	return r.json(f.Kind, f.Name, m)
 }
 
+// config rewrites config.json with the request of the new run and the id of the source run.
 func (r *reissue) config(f pleat.File, path string) error {
 	var c configFile
 	if err := readJSON(path, &c); err != nil {
@@ -88,6 +91,7 @@ func (r *reissue) config(f pleat.File, path string) error {
 	return r.json(f.Kind, f.Name, c)
 }
 
+// readJSON reads a file that this package has written.
 func readJSON(path string, into any) error {
 	in, err := os.Open(path)
 	if err != nil {

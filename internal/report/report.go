@@ -97,6 +97,7 @@ func (r *Report) Write(ctx context.Context, sink pleat.Sink) pleat.Output {
 	return pleat.Output{Files: r.files, Result: &r.result, Engine: r.Engine, MSA: pleat.StatePending}
 }
 
+// notWritten returns the output of a run whose files could not be written.
 func notWritten(err error) pleat.Output {
 	message := "the results could not be written: " + engine.PublicMessage(err)
 	return pleat.Output{Failure: pleat.Failed(pleat.FailStorage, message)}

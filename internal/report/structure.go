@@ -88,8 +88,10 @@ func HeavyAtoms(r *structure.Residue) int {
 	return n
 }
 
+// heavy reports whether an atom is neither hydrogen nor deuterium.
 func heavy(a *structure.Atom) bool { return a.Element != "H" && a.Element != "D" }
 
+// sum returns the total of v.
 func sum(v []int) int {
 	n := 0
 	for _, x := range v {

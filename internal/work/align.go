@@ -259,12 +259,11 @@ func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Fa
 // file writes an alignment into the folder of the work and publishes it.
 func (a *alignmentStage) publishAlignment(m *msa.Alignment, to, name string, owner pleat.SequenceID) error {
 	full := filepath.Join(a.work.Dir, to)
-	out, err := os.OpenFile(full, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
+	err := report.WriteFile(full, func(out io.Writer) error {
+		_, err := m.WriteTo(out)
 		return err
-	}
-	_, err = m.WriteTo(out)
-	if err := errors.Join(err, out.Close()); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	return a.sink.Publish(pleat.File{Kind: pleat.ArtifactMSA, Name: name, Path: full, ContentType: "text/x-a3m", Sequence: owner})

@@ -16,6 +16,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/engine"
 	"pleat/internal/flow"
+	"pleat/internal/report"
 	"pleat/internal/submit"
 )
 
@@ -226,10 +227,8 @@ func (p *Pool) fetchBlob(ctx context.Context, key, to string) error {
 }
 
 func writeFile(to string, in io.Reader) error {
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
+	return report.WriteFile(to, func(out io.Writer) error {
+		_, err := io.Copy(out, in)
 		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	})
 }

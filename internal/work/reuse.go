@@ -139,13 +139,12 @@ func (p *Pool) fetchArtifact(ctx context.Context, dir string, a *pleat.Artifact)
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(filepath.Join(dir, a.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
 	sum := sha256.New()
-	_, err = io.Copy(io.MultiWriter(out, sum), in)
-	if err = errors.Join(err, out.Close()); err != nil {
+	err = report.WriteFile(filepath.Join(dir, a.Name), func(out io.Writer) error {
+		_, err := io.Copy(io.MultiWriter(out, sum), in)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != a.SHA256 {

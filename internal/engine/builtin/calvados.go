@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -73,6 +74,7 @@ func (e Calvados) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.
 	return out
 }
 
+// simulationFailure returns the failure of a simulation. A file that cannot be written is worth another try elsewhere.
 func simulationFailure(err error) *pleat.Failure {
 	var full *os.PathError
 	if errors.As(err, &full) {
@@ -97,6 +99,7 @@ type simulation struct {
 	checkpointTime time.Duration // that the last checkpoint took
 }
 
+// run does the stages of the simulation in order: build, simulate, analyse, write.
 func (s *simulation) run(ctx context.Context) (pleat.Output, error) {
 	if s.work.MD.Preset == flow.PresetAllAtom {
 		message := "preset all_atom needs the OpenMM engine; this engine has one bead per residue"
@@ -203,6 +206,7 @@ func (s *simulation) simulate(ctx context.Context) error {
 	return err
 }
 
+// unpack extracts the checkpoint of an earlier attempt into a folder.
 func unpack(path, dir string) error {
 	in, err := os.Open(path)
 	if err != nil {
@@ -238,13 +242,11 @@ func (s *simulation) checkpoint(step int64) {
 	s.checkpointTime = s.storedAt.Sub(began)
 }
 
+// storeCheckpoint packs the current state and hands it to the sink, which stores it outside this machine.
 func (s *simulation) storeCheckpoint(step int64) error {
 	path := filepath.Join(s.work.Dir, checkpointArchive)
-	out, err := os.Create(path)
+	err := report.WriteFile(path, func(out io.Writer) error { return calvados.Pack(out, s.work.Dir) })
 	if err != nil {
-		return err
-	}
-	if err := errors.Join(calvados.Pack(out, s.work.Dir), out.Close()); err != nil {
 		return err
 	}
 	if err := s.sink.Checkpoint(path, step); err != nil {
@@ -288,6 +290,7 @@ func (s *simulation) analyse(ctx context.Context) (err error) {
 	return err
 }
 
+// restraints counts the restraints that keep the folded parts together.
 func (s *simulation) restraints() int { return len(s.system.Describe().Restraints) }
 
 // notes returns what a reader of the figures should know.

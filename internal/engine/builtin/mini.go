@@ -132,6 +132,7 @@ func failure(err error) *pleat.Failure {
 	return pleat.Failed(pleat.FailInternal, err.Error())
 }
 
+// mean returns the mean of v; 0 if v is empty.
 func mean(v []float64) float64 {
 	if len(v) == 0 {
 		return 0

@@ -80,11 +80,13 @@ func (c Chat) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outp
 	})
 }
 
+// chatMessage is one message of a conversation.
 type chatMessage struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
+// chatRequest is the body of POST /chat/completions, of which the client uses a small part.
 type chatRequest struct {
 	Model       string        `json:"model"`
 	Messages    []chatMessage `json:"messages"`
@@ -92,6 +94,7 @@ type chatRequest struct {
 	Temperature float64       `json:"temperature"`
 }
 
+// chatResponse is the part of the response that is used.
 type chatResponse struct {
 	Model   string `json:"model"`
 	Choices []struct {
@@ -137,7 +140,7 @@ func (r *chatResponse) answer() string {
 	return s
 }
 
-// complete makes one call.
+// complete makes one call. It does not retry; the worker does, if the failure allows it.
 func (c Chat) complete(ctx context.Context, facts, question string) (chatResponse, *pleat.Failure) {
 	var out chatResponse
 	messages := []chatMessage{

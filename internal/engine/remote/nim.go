@@ -206,6 +206,7 @@ type nimCall struct {
 	client *http.Client
 }
 
+// timeout returns the time that one fold may take, including all polls.
 func (c *nimCall) timeout() time.Duration { return cmp.Or(c.Timeout, 30*time.Minute) }
 
 // hide removes the key from a message, which may quote the endpoint.

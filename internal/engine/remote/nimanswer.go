@@ -21,22 +21,23 @@ type nimAnswer struct {
 		Format    string `json:"format"`
 		Structure string `json:"structure"`
 	} `json:"structures"`
-	Confidence  []*float64             `json:"confidence_scores"`
-	PTM         []*float64             `json:"ptm_scores"`
-	IPTM        []*float64             `json:"iptm_scores"`
+	Confidence  []*float64             `json:"confidence_scores"` // the order of the samples
+	PTM         []*float64             `json:"ptm_scores"`        // 0 to 1
+	IPTM        []*float64             `json:"iptm_scores"`       // 0 to 1
 	LigandIPTM  []*float64             `json:"ligand_iptm_scores"`
 	ProteinIPTM []*float64             `json:"protein_iptm_scores"`
 	PLDDT       []*float64             `json:"complex_plddt_scores"` // 0 to 1
 	IPLDDT      []*float64             `json:"complex_iplddt_scores"`
-	PDE         []*float64             `json:"complex_pde_scores"`
-	IPDE        []*float64             `json:"complex_ipde_scores"`
-	PAE         [][][]float32          `json:"pae"`
-	Affinities  map[string]nimAffinity `json:"affinities"`
+	PDE         []*float64             `json:"complex_pde_scores"`  // Å
+	IPDE        []*float64             `json:"complex_ipde_scores"` // Å
+	PAE         [][][]float32          `json:"pae"`                 // Å, by structure
+	Affinities  map[string]nimAffinity `json:"affinities"`          // by ligand
 }
 
+// nimAffinity has the affinity of a ligand. Each list has one entry.
 type nimAffinity struct {
 	Value       []*float64 `json:"affinity_pred_value"`
-	Probability []*float64 `json:"affinity_probability_binary"`
+	Probability []*float64 `json:"affinity_probability_binary"` // that it binds, 0 to 1
 	PIC50       []*float64 `json:"affinity_pic50"`
 }
 
@@ -221,6 +222,7 @@ type plddtScale struct {
 	total, weight, min, max float64
 }
 
+// add counts the value of a token. Weight is the number of tokens that it stands for.
 func (b *plddtScale) add(v, weight float64) {
 	b.total += v * weight
 	b.weight += weight

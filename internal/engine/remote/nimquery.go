@@ -23,16 +23,17 @@ type nimRequest struct {
 	AffinitySteps      any             `json:"sampling_steps_affinity,omitempty"`
 	AffinitySamples    any             `json:"diffusion_samples_affinity,omitempty"`
 	AffinityCorrection any             `json:"affinity_mw_correction,omitempty"`
-	OutputFormat       string          `json:"output_format"`
-	ConcatenateMSAs    bool            `json:"concatenate_msas"`
-	WithoutPotentials  bool            `json:"without_potentials"`
+	OutputFormat       string          `json:"output_format"`      // mmcif
+	ConcatenateMSAs    bool            `json:"concatenate_msas"`   // false: each chain has its own
+	WithoutPotentials  bool            `json:"without_potentials"` // false: steering potentials are used
 	WriteFullPAE       bool            `json:"write_full_pae"`
 }
 
+// nimPolymer is one chain of residues.
 type nimPolymer struct {
-	ID            string            `json:"id"`
-	Type          string            `json:"molecule_type"`
-	Sequence      string            `json:"sequence"`
+	ID            string            `json:"id"`            // chain
+	Type          string            `json:"molecule_type"` // protein, rna or dna
+	Sequence      string            `json:"sequence"`      // one letter per residue
 	Cyclic        bool              `json:"cyclic"`
 	Modifications []nimModification `json:"modifications,omitempty"`
 	MSA           nimAlignments     `json:"msa,omitempty"`
@@ -41,17 +42,20 @@ type nimPolymer struct {
 // nimAlignments are the alignments of a chain by database, then format.
 type nimAlignments map[string]map[string]nimAlignment
 
+// nimAlignment is one alignment as text.
 type nimAlignment struct {
 	Alignment string `json:"alignment"`
-	Format    string `json:"format"`
+	Format    string `json:"format"` // a3m
 	Rank      int    `json:"rank"`
 }
 
+// nimModification is a modified residue.
 type nimModification struct {
 	CCD      string `json:"ccd"`
-	Position int    `json:"position"`
+	Position int    `json:"position"` // from 1
 }
 
+// nimLigand is a ligand, named by its CCD code or SMILES.
 type nimLigand struct {
 	ID       string `json:"id"`
 	SMILES   string `json:"smiles,omitempty"`
@@ -67,9 +71,10 @@ type nimConstraint struct {
 	Atoms    []nimAtom `json:"atoms,omitempty"`
 }
 
+// nimAtom is a residue or one of its atoms.
 type nimAtom struct {
 	ID      string `json:"id"`
-	Residue int    `json:"residue_index"`
+	Residue int    `json:"residue_index"` // from 1
 	Atom    string `json:"atom_name,omitempty"`
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine"
+	"pleat/internal/report"
 )
 
 // runnerAttempt executes one attempt.
@@ -192,18 +194,16 @@ func linkOrCopy(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	if os.Link(from, to) == nil {
-		return nil
+	if err := os.Link(from, to); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
 	}
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	return report.WriteFile(to, func(out io.Writer) error {
+		_, err := io.Copy(out, in)
 		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	})
 }

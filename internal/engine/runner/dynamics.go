@@ -29,6 +29,7 @@ func (a *runnerAttempt) dynamics(ctx context.Context, q *predictRequest) pleat.O
 	return pleat.Output{Files: files, Result: result, Row: row, Engine: a.name(), MSA: pleat.StatePending}
 }
 
+// writeDynamics writes the artifacts and returns them with the row of the workflow. Write adds notes to the result.
 func (a *runnerAttempt) writeDynamics(
 	ctx context.Context, q *predictRequest, result *pleat.Result,
 ) ([]pleat.File, json.RawMessage, error) {

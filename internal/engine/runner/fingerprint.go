@@ -36,6 +36,7 @@ func (r *Runner) Fingerprint() string {
 	return b.String()
 }
 
+// writeStamp appends the name, size and time of a file, or the name and time of a folder.
 func writeStamp(b *strings.Builder, info fs.FileInfo) {
 	b.WriteString(strconv.Quote(info.Name()))
 	if !info.IsDir() {

@@ -25,40 +25,43 @@ type inputFile struct {
 // foldInput, qnaInput and mdInput are the inputs of docs/runner-protocol.md.
 type foldInput struct {
 	Name        string             `json:"name"`
-	Complex     bool               `json:"complex"`
+	Complex     bool               `json:"complex"` // fold all chains together
 	Sequences   []sequenceInput    `json:"sequences"`
 	Constraints *pleat.Constraints `json:"constraints,omitempty"`
 }
 
+// sequenceInput is one sequence of a fold, with the names of its chains.
 type sequenceInput struct {
 	Kind          pleat.EntityKind     `json:"kind"`
-	Text          string               `json:"sequence"`
+	Text          string               `json:"sequence"` // residues, CCD code or SMILES
 	Chains        []string             `json:"chains"`
 	Label         string               `json:"label,omitempty"`
-	PropertyType  string               `json:"property_type,omitempty"`
+	PropertyType  string               `json:"property_type,omitempty"` // affinity, or empty
 	Cyclic        bool                 `json:"cyclic,omitempty"`
 	CCD           bool                 `json:"is_ccd,omitempty"`
 	Modifications []pleat.Modification `json:"modifications,omitempty"`
 }
 
+// qnaInput is a question about the structure among the files.
 type qnaInput struct {
 	Question  string   `json:"question"`
-	Predicted bool     `json:"predicted"`
-	Model     string   `json:"model,omitempty"`
+	Predicted bool     `json:"predicted"`       // a model predicted the structure
+	Model     string   `json:"model,omitempty"` // that predicted it
 	PTM       *float64 `json:"ptm,omitempty"`
 	IPTM      *float64 `json:"iptm,omitempty"`
 }
 
+// mdInput is a simulation of the structure among the files, or of a sequence.
 type mdInput struct {
 	Preset   string  `json:"preset"`
 	Profile  string  `json:"profile,omitempty"`
 	Sequence string  `json:"sequence,omitempty"`
-	Temp     float64 `json:"temp"`
-	Ionic    float64 `json:"ionic"`
+	Temp     float64 `json:"temp"`  // K
+	Ionic    float64 `json:"ionic"` // mol/l
 	PH       float64 `json:"ph"`
-	StepNs   float64 `json:"step_ns"`
-	LengthNs float64 `json:"length_ns"`
-	BoxNm    float64 `json:"box_nm"`
+	StepNs   float64 `json:"step_ns"`   // between two frames
+	LengthNs float64 `json:"length_ns"` // of the simulation
+	BoxNm    float64 `json:"box_nm"`    // edge of the cubic box
 	Termini  string  `json:"termini,omitempty"`
 }
 
@@ -97,6 +100,7 @@ func (a *runnerAttempt) requests() ([]*predictRequest, *pleat.Failure) {
 	return nil, pleat.Failed(pleat.FailUnsupported, message)
 }
 
+// structureFiles returns a structure and its PAE as input files. Either may be empty.
 func structureFiles(file, pae string) []inputFile {
 	var out []inputFile
 	if file != "" {
@@ -108,6 +112,7 @@ func structureFiles(file, pae string) []inputFile {
 	return out
 }
 
+// foldRequests returns one request if the model folds complexes, else one per sequence with a single chain.
 func (a *runnerAttempt) foldRequests() []*predictRequest {
 	f := a.work.Fold
 	if a.work.Model.Has(pleat.FeatureComplex) {
@@ -159,6 +164,7 @@ func foldRequest(f *pleat.FoldInput, sequences []pleat.Sequence) *predictRequest
 	return &predictRequest{input: in, sequences: sequences}
 }
 
+// alignmentFiles returns the files of an alignment for the sequence with an index in the request.
 func alignmentFiles(a pleat.Alignment, sequence int) []inputFile {
 	var out []inputFile
 	if a.File != "" {

@@ -68,18 +68,21 @@ type manifestScope struct {
 	Params    map[string]manifestParam `json:"params_schema"`
 }
 
+// manifestMemory is the memory of a job by its number of tokens n: base + per_token·n + per_token2·n² bytes.
 type manifestMemory struct {
 	BaseGB   float64 `json:"base_gb"`
 	PerToken float64 `json:"per_token"`
 	Square   float64 `json:"per_token2"`
 }
 
+// manifestSpeed is the time of a job by its number of tokens n: base + per_token·n + per_token2·n² seconds.
 type manifestSpeed struct {
 	Base     float64 `json:"base_s"`
 	PerToken float64 `json:"per_token"`
 	Square   float64 `json:"per_token2"`
 }
 
+// manifestParam is one of the known parameters, as this model accepts it.
 type manifestParam struct {
 	Type    pleat.ParamType `json:"type"`
 	Default any             `json:"default"`
@@ -204,6 +207,7 @@ var allFeatures = []pleat.Feature{
 	pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex, pleat.FeatureUnknown,
 }
 
+// check returns the first fault of a manifest, with the name of its field.
 func (m *Manifest) check() error {
 	switch {
 	case !engineName.MatchString(m.Engine):
@@ -240,6 +244,7 @@ func (m *Manifest) check() error {
 	return nil
 }
 
+// check returns the first fault of a weight file, with the name of its field.
 func (w *WeightFile) check() error {
 	u, err := url.Parse(w.URL)
 	sum, bad := hex.DecodeString(w.SHA256)
@@ -256,6 +261,7 @@ func (w *WeightFile) check() error {
 	return nil
 }
 
+// check returns the first fault of a model. The error completes a sentence about the model.
 func (c *ManifestModel) check() error {
 	switch {
 	case !modelName.MatchString(c.Name):
@@ -377,6 +383,7 @@ func (m *Manifest) stage(name string) string {
 	return engine.OneLine(name, 40)
 }
 
+// seconds converts a time of the manifest.
 func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
 
 // Manifests reads the manifests of all runners in a folder. The keys are the names of the runners' folders; a manifest

@@ -69,6 +69,7 @@ func (a *runnerAttempt) collect(ctx context.Context, requests []*predictRequest)
 	return rep.Write(ctx, a.sink)
 }
 
+// invalid returns the output of a result that does not pass the checks.
 func (a *runnerAttempt) invalid(err error) pleat.Output {
 	return pleat.Output{Failure: engine.InvalidOutput(err), Engine: a.name()}
 }
@@ -343,6 +344,7 @@ func artifactKind(kind string) pleat.ArtifactKind {
 	return pleat.ArtifactOther
 }
 
+// contentType returns the media type of a file by the extension of its name.
 func contentType(name string) string {
 	switch filepath.Ext(name) {
 	case ".cif":

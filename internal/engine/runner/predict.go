@@ -64,6 +64,7 @@ func (p *process) logRefusal(what string, e *wireError) {
 		"message", engine.OneLine(e.Message, maxWireText), "detail", lastBytes(e.Detail, maxWireDetail))
 }
 
+// lastBytes returns at most the last n bytes of s.
 func lastBytes(s string, n int) string {
 	if len(s) > n {
 		return s[len(s)-n:]
@@ -289,6 +290,7 @@ func (r *runningRequest) hide(message string) string {
 	return r.process.hide(strings.ReplaceAll(message, r.message.Workdir, "…"))
 }
 
+// hide removes the paths of the runner, its weights and its cache from a message for the owner.
 func (p *process) hide(message string) string {
 	for _, path := range p.hidden {
 		if path != "" && path != "/" {

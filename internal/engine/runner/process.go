@@ -399,6 +399,7 @@ func (p *process) readStderr(in io.Reader) {
 	}
 }
 
+// keepTail appends output of the process to the tail that crashed logs.
 func (p *process) keepTail(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -408,6 +409,7 @@ func (p *process) keepTail(b []byte) {
 // tail keeps the last bytes of a stream.
 type tail struct{ b []byte }
 
+// write appends to the stream. It drops old bytes in batches, so that it copies each byte at most once.
 func (t *tail) write(b []byte) {
 	t.b = append(t.b, b...)
 	if len(t.b) > 2*maxTail {
@@ -415,6 +417,7 @@ func (t *tail) write(b []byte) {
 	}
 }
 
+// String returns the last maxTail bytes as valid UTF-8.
 func (t *tail) String() string {
 	b := t.b
 	if len(b) > maxTail {

@@ -31,44 +31,49 @@ const (
 	maxNotes      = 50       // notes of a result
 )
 
+// wireHello starts the protocol. The runner answers with a pong that states its protocol version.
 type wireHello struct {
 	Type      string  `json:"type"`
-	Protocol  int     `json:"protocol"`
-	Service   string  `json:"service,omitempty"`
-	Heartbeat float64 `json:"heartbeat_s,omitempty"`
-	Grease    uint64  `json:"grease,omitempty"`
+	Protocol  int     `json:"protocol"`              // version
+	Service   string  `json:"service,omitempty"`     // name and version, for logs
+	Heartbeat float64 `json:"heartbeat_s,omitempty"` // seconds between two pongs of the runner
+	Grease    uint64  `json:"grease,omitempty"`      // not 0: the service sends unknown fields and types
 }
 
+// wireLoad loads a model. The runner answers with ready or error.
 type wireLoad struct {
 	Type    string `json:"type"`
 	Model   string `json:"model"`
-	Weights string `json:"weights_dir,omitempty"`
-	Device  string `json:"device"`
-	Threads int    `json:"threads,omitempty"`
+	Weights string `json:"weights_dir,omitempty"` // folder
+	Device  string `json:"device"`                // cpu or cuda:0
+	Threads int    `json:"threads,omitempty"`     // 0: the runner's own choice
 }
 
+// wirePredict is a request. The runner answers with result or error; progress, log and checkpoint may precede it.
 type wirePredict struct {
 	Type     string          `json:"type"`
-	ID       string          `json:"id"`
+	ID       string          `json:"id"` // of the request; unique in the process
 	Attempt  int             `json:"attempt"`
-	Workdir  string          `json:"workdir"`
+	Workdir  string          `json:"workdir"` // absolute; the runner writes into it alone
 	Kind     pleat.TaskKind  `json:"kind"`
-	Input    json.RawMessage `json:"input"`
+	Input    json.RawMessage `json:"input"` // foldInput, qnaInput or mdInput
 	Files    []wireInput     `json:"files,omitempty"`
-	Params   map[string]any  `json:"params,omitempty"`
+	Params   map[string]any  `json:"params,omitempty"` // effective values, without the seed
 	Seed     uint64          `json:"seed,omitempty"`
-	Parallel int             `json:"parallel,omitempty"`
-	Resume   *wireResume     `json:"resume,omitempty"`
+	Parallel int             `json:"parallel,omitempty"` // samples at a time; 0: the runner's own choice
+	Resume   *wireResume     `json:"resume,omitempty"`   // nil: start from the beginning
 }
 
+// wireInput is an input file.
 type wireInput struct {
-	Kind     string `json:"kind"`
-	Path     string `json:"path"`
-	Sequence *int   `json:"sequence,omitempty"`
+	Kind     string `json:"kind"`               // structure, pae, msa or msa_paired
+	Path     string `json:"path"`               // below the workdir
+	Sequence *int   `json:"sequence,omitempty"` // index of the sequence that it belongs to; nil: none
 }
 
+// wireResume is the checkpoint of an earlier attempt.
 type wireResume struct {
-	Path string `json:"path"`
+	Path string `json:"path"` // below the workdir
 	Step int64  `json:"step"`
 }
 
@@ -79,95 +84,106 @@ type wireCall struct {
 	N    int    `json:"n,omitempty"`
 }
 
+// wirePong is the heartbeat of a runner, its answer to ping, and, with a protocol version, to hello.
 type wirePong struct {
 	Type     string   `json:"type"`
-	N        int      `json:"n,omitempty"`
-	Protocol int      `json:"protocol,omitempty"`
+	N        int      `json:"n,omitempty"`        // of the ping
+	Protocol int      `json:"protocol,omitempty"` // version, in the answer to hello; else 0
 	Engine   string   `json:"engine,omitempty"`
 	Mem      *wireMem `json:"mem,omitempty"`
 }
 
+// wireMem is the memory of a runner, in bytes; 0: not known.
 type wireMem struct {
 	RSS         int64 `json:"rss,omitempty"`
 	DeviceUsed  int64 `json:"device_used,omitempty"`
 	DeviceTotal int64 `json:"device_total,omitempty"`
 }
 
+// wireReady reports that a model is loaded.
 type wireReady struct {
 	Type    string          `json:"type"`
-	Version string          `json:"engine_version"`
-	Weights string          `json:"weights_sha256,omitempty"`
-	Device  string          `json:"device,omitempty"`
+	Version string          `json:"engine_version"`           // of the engine's package
+	Weights string          `json:"weights_sha256,omitempty"` // SHA-256
+	Device  string          `json:"device,omitempty"`         // its name
 	Mem     *wireMem        `json:"mem,omitempty"`
-	Detail  json.RawMessage `json:"detail,omitempty"`
+	Detail  json.RawMessage `json:"detail,omitempty"` // for the run configuration
 }
 
+// wireProgress reports how far a stage of a request is.
 type wireProgress struct {
 	Type  string `json:"type"`
 	ID    string `json:"id"`
 	Stage string `json:"stage"`
-	Done  int    `json:"done,omitempty"`
-	Total int    `json:"total,omitempty"`
+	Done  int    `json:"done,omitempty"`  // 0 to Total
+	Total int    `json:"total,omitempty"` // 0: not known
 }
 
+// wireLog is a line of a log: the job's if it has an id, else the service's.
 type wireLog struct {
 	Type  string `json:"type"`
 	ID    string `json:"id,omitempty"`
-	Level string `json:"level,omitempty"`
+	Level string `json:"level,omitempty"` // info, warn or error; empty: info
 	Line  string `json:"line"`
 }
 
+// wireCheckpoint offers a checkpoint for the next attempt.
 type wireCheckpoint struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
-	Path string `json:"path"`
+	Path string `json:"path"` // below the workdir
 	Step int64  `json:"step"`
 }
 
+// wireResult ends a request. Which fields it needs depends on the kind of the request.
 type wireResult struct {
 	Type     string             `json:"type"`
 	ID       string             `json:"id"`
 	Files    []wireFile         `json:"files,omitempty"`
 	Scores   *wireScores        `json:"scores,omitempty"`
-	ChainMap map[string]string  `json:"chain_map,omitempty"`
-	Tokens   []int              `json:"tokens,omitempty"`
-	Timings  map[string]float64 `json:"timings,omitempty"`
-	Metrics  map[string]any     `json:"metrics,omitempty"`
+	ChainMap map[string]string  `json:"chain_map,omitempty"` // chain of the structure → chain of the job
+	Tokens   []int              `json:"tokens,omitempty"`    // number of tokens of each residue
+	Timings  map[string]float64 `json:"timings,omitempty"`   // seconds by stage
+	Metrics  map[string]any     `json:"metrics,omitempty"`   // for metrics.json
 	Notes    []string           `json:"notes,omitempty"`
-	Answer   string             `json:"answer,omitempty"`
+	Answer   string             `json:"answer,omitempty"` // to a question
 	Mem      *wireMem           `json:"mem,omitempty"`
 }
 
+// wireFile is a file of a result.
 type wireFile struct {
 	Kind   string `json:"kind"`
-	Path   string `json:"path"`
+	Path   string `json:"path"` // below the workdir
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
-	Rank   int    `json:"rank,omitempty"`
-	Shape  []int  `json:"shape,omitempty"`
+	Rank   int    `json:"rank,omitempty"`  // of the sample; 0: the best
+	Shape  []int  `json:"shape,omitempty"` // of an array of float32
 }
 
+// wireScores are what the model says of its prediction.
 type wireScores struct {
-	PTM      *float64        `json:"ptm,omitempty"`
-	IPTM     *float64        `json:"iptm,omitempty"`
-	MaxPAE   *float64        `json:"pae_max,omitempty"`
+	PTM      *float64        `json:"ptm,omitempty"`     // 0 to 1
+	IPTM     *float64        `json:"iptm,omitempty"`    // 0 to 1
+	MaxPAE   *float64        `json:"pae_max,omitempty"` // Å
 	Affinity *pleat.Affinity `json:"affinity,omitempty"`
 	Pairs    []wirePair      `json:"pairs,omitempty"`
 }
 
+// wirePair is the ipTM of two chains, 0 to 1.
 type wirePair struct {
 	A    string   `json:"chain_a"`
 	B    string   `json:"chain_b"`
 	IPTM *float64 `json:"iptm"`
 }
 
+// wireError ends a request or a load with a failure. Without an id it is about the process.
 type wireError struct {
 	Type    string `json:"type"`
 	ID      string `json:"id,omitempty"`
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Retry   *bool  `json:"retryable,omitempty"`
-	Detail  string `json:"detail,omitempty"`
+	Code    string `json:"code"`                // one of wireCodes
+	Message string `json:"message"`             // for the owner
+	Retry   *bool  `json:"retryable,omitempty"` // nil: as is usual for the code
+	Detail  string `json:"detail,omitempty"`    // for the operator, such as a traceback
 }
 
 // wireCodes are the error codes of the protocol. They are the failure kinds of the same name.
