@@ -28,7 +28,7 @@ func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], 
 	return out, err
 }
 
-// maxKeys bounds the valid keys of one user.
+// maxKeys bounds the valid keys of a user.
 const maxKeys = 100
 
 // listKeys is GET /v1/keys.
@@ -78,11 +78,11 @@ func (s *Server) revokeKey(ctx context.Context, c *call) (api.RevokedKey, error)
 	return api.RevokedKey{ID: id, Revoked: true}, s.store.RevokeKey(ctx, c.who.User, pleat.KeyID(id))
 }
 
-// sessionFor is how long a browser's cookie lives.
-const sessionFor = 12 * time.Hour
+// sessionLifetime is how long a browser's session lives.
+const sessionLifetime = 12 * time.Hour
 
-// openSession is POST /v1/session: a browser's event stream cannot send a header, so the page trades its key for a
-// cookie that scripts cannot read. The cookie's id is random, stored hashed, and dies with its key.
+// openSession is POST /v1/session: a browser's event stream cannot send a header, so the page exchanges its key for a
+// cookie that scripts cannot read. The cookie's id is random, stored as a hash, and invalid once its key is revoked.
 func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) (api.Session, error) {
 	if !s.knownHost(c.r.Host) {
 		return api.Session{},
@@ -100,11 +100,11 @@ func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) 
 		return api.Session{}, err
 	}
 	id := seal.NewKey()
-	until := s.clock().Add(sessionFor)
+	until := s.clock().Add(sessionLifetime)
 	if err := s.store.CreateSession(ctx, seal.HashKey(id), who.Key, until); err != nil {
 		return api.Session{}, err
 	}
-	http.SetCookie(c.w, s.cookie(id, int(sessionFor/time.Second)))
+	http.SetCookie(c.w, s.cookie(id, int(sessionLifetime/time.Second)))
 	return api.Session{User: who.Name, ExpiresAt: api.At(until)}, nil
 }
 
@@ -120,8 +120,8 @@ func (s *Server) cookie(value string, age int) *http.Cookie {
 	}
 }
 
-// readSession is GET /v1/session. The page cannot read its cookie, and asks so before it does anything else; a visitor
-// without one is no error.
+// readSession is GET /v1/session. The page cannot read its cookie, so it asks here first; a request without a cookie
+// is no error.
 func (s *Server) readSession(ctx context.Context, c *call) (api.SessionUser, error) {
 	cred := s.credentialOf(c.r)
 	if !cred.session {
@@ -134,7 +134,7 @@ func (s *Server) readSession(ctx context.Context, c *call) (api.SessionUser, err
 	return api.SessionUser{User: wire.OptionalString(who.Name)}, err
 }
 
-// closeSession is DELETE /v1/session. Ending a session that is not there is no error.
+// closeSession is DELETE /v1/session. That there is no session is no error.
 func (s *Server) closeSession(ctx context.Context, c *call) (api.ClosedSession, error) {
 	cookie, err := c.r.Cookie(cookieName)
 	if errors.Is(err, http.ErrNoCookie) || cookie.Value == "" {

@@ -17,7 +17,7 @@ import (
 	"pleat/internal/submit"
 )
 
-// createJob is POST /v1/jobs. Whatever is refused before the store is asked costs no quota.
+// createJob is POST /v1/jobs. Only a request that passes every check counts against the quota.
 func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api.CreatedJob, error) {
 	from, err := uuidQuery(c.r, "from")
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
-	digest, err := digestOf(in, from) // before anything is normalised
+	digest, err := digestOf(in, from) // before the request is normalised
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
@@ -46,12 +46,12 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	}
 	p.job.Owner, p.job.LibraryItem = c.who.User, from
 	spec := submit.JobRun(&p.job, p.model)
-	spec.Fresh = fresh(c.r)
+	spec.Fresh = bypassesCache(c.r)
 	made, err := s.store.CreateJob(ctx, store.NewJob{
 		Job: p.job, Run: spec, Quota: s.cfg.Quota, Key: key, Digest: digest, Subs: p.subs,
 	})
 	if err != nil {
-		return api.CreatedJob{}, s.spent(ctx, c, err)
+		return api.CreatedJob{}, s.withQuota(ctx, c, err)
 	}
 	if made.Replayed {
 		if made.Usage, err = s.store.Usage(ctx, c.who.User, s.cfg.Quota); err != nil {
@@ -64,8 +64,8 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	return wire.CreatedJob(made), nil
 }
 
-// spent adds the quota's headers to its refusal.
-func (s *Server) spent(ctx context.Context, c *call, err error) error {
+// withQuota sets the quota's headers if err says that the quota is used up. It returns err.
+func (s *Server) withQuota(ctx context.Context, c *call, err error) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err
 	}
@@ -78,21 +78,14 @@ func (s *Server) spent(ctx context.Context, c *call, err error) error {
 	return err
 }
 
+// quotaHeaders sets the headers that tell a caller today's quota.
 func quotaHeaders(h http.Header, u store.Usage) {
 	h.Set("X-RateLimit-Limit", strconv.Itoa(u.Limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(max(0, u.Limit-u.Used)))
 	h.Set("X-RateLimit-Reset", strconv.FormatInt(u.Reset.Unix(), 10))
 }
 
-// uuidQuery reads a query parameter that is a UUID; empty where it is absent.
-func uuidQuery(r *http.Request, name string) (string, error) {
-	v := r.URL.Query().Get(name)
-	if v != "" && !pleat.IsUUID(v) {
-		return "", pleat.InvalidField(name, " is %q; it must be a UUID", pleat.Clip(v))
-	}
-	return v, nil
-}
-
+// idempotencyKey reads the Idempotency-Key of a request; empty if it has none.
 func idempotencyKey(r *http.Request) (string, error) {
 	k := r.Header.Get("Idempotency-Key")
 	if len(k) > 255 {
@@ -106,7 +99,7 @@ func idempotencyKey(r *http.Request) (string, error) {
 	return k, nil
 }
 
-// digestOf tells one request from another, whatever the order of its keys.
+// digestOf returns a digest of a request that does not depend on the order of its keys.
 func digestOf(in *api.CreateJob, from string) (string, error) {
 	b, err := json.Marshal(in)
 	if err != nil {
@@ -151,7 +144,7 @@ func (s *Server) prepare(ctx context.Context, owner pleat.UserID, in *api.Create
 	return p, faults.Err()
 }
 
-// model finds the model that a request names.
+// model returns the model that a request names.
 func (s *Server) model(ctx context.Context, in *api.Params) (pleat.Model, error) {
 	const field = "params.modelName"
 	if in == nil {
@@ -210,8 +203,9 @@ func unknownModel(models []pleat.Model, name, field string) error {
 	return pleat.InvalidField(field, " %q is not a known model. Models here: %s", pleat.Clip(name), here)
 }
 
-// fresh reports whether a request wants its run computed, whatever earlier runs gave: RFC 9111, section 5.2.1.
-func fresh(r *http.Request) bool {
+// bypassesCache reports whether a request wants its run computed even if an earlier run has the result: RFC 9111,
+// section 5.2.1.
+func bypassesCache(r *http.Request) bool {
 	for _, line := range r.Header.Values("Cache-Control") {
 		for d := range strings.SplitSeq(line, ",") {
 			if d = strings.ToLower(strings.TrimSpace(d)); d == "no-cache" || d == "no-store" {
@@ -258,25 +252,12 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 			"and the job's results are of the other form; create a new job for it", m.Name, form)
 	}
 	spec := submit.JobRun(&job, m)
-	spec.Fresh = fresh(c.r)
+	spec.Fresh = bypassesCache(c.r)
 	made, err := s.store.Rerun(ctx, c.who.User, id, spec, s.cfg.Quota)
 	if err != nil {
-		return api.CreatedJob{}, s.spent(ctx, c, err)
+		return api.CreatedJob{}, s.withQuota(ctx, c, err)
 	}
 	s.meters.created.WithLabelValues(m.Name).Inc()
 	quotaHeaders(c.w.Header(), made.Usage)
 	return wire.CreatedJob(made), nil
-}
-
-// intQuery reads a whole number between bounds; def where it is absent.
-func intQuery(r *http.Request, name string, lo, hi, def int) (int, error) {
-	v := r.URL.Query().Get(name)
-	if v == "" {
-		return def, nil
-	}
-	n, err := strconv.Atoi(v)
-	if err != nil || n < lo || n > hi {
-		return 0, pleat.InvalidField(name, " is %q; it must be a whole number from %d to %d", pleat.Clip(v), lo, hi)
-	}
-	return n, nil
 }

@@ -15,7 +15,8 @@ import (
 	"pleat/internal/server/wire"
 )
 
-// importJobs is POST /v1/jobs/import. It creates nothing and costs nothing; what it answers is for POST /v1/jobs.
+// importJobs is POST /v1/jobs/import. It creates nothing and costs no quota; the response holds bodies for POST
+// /v1/jobs.
 func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (api.ImportedJobs, error) {
 	if in.Name != "" {
 		if err := pleat.CheckName("name", in.Name); err != nil {
@@ -44,7 +45,7 @@ func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (a
 	return out, nil
 }
 
-// chooseModel gives a job the first model here that takes it, and says in a note what it did.
+// chooseModel sets the model of a job to the first one here that accepts it. The note says which and why.
 func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, err error) {
 	all, err := s.resolver.Models(ctx)
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, er
 	return fmt.Sprintf("no model here takes the job; %q says: %s", j.Params.Model, why), nil
 }
 
-// exportJob is GET /v1/jobs/{id}/export: the job as its latest run folds it, with the seed that run has.
+// exportJob is GET /v1/jobs/{id}/export: the job as its latest run folds it, with the seed of that run.
 func (s *Server) exportJob(ctx context.Context, c *call) error {
 	head, err := s.readableJob(ctx, c)
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *Server) exportJob(ctx context.Context, c *call) error {
 		return pleat.InvalidField("format", " is required; it may be %s", strings.Join(format.Names(), ", "))
 	}
 	if form := q.Get("as"); !slices.Contains([]string{"", "json"}, form) {
-		return pleat.Invalidf("as is %q; it may be json, for the notes beside the file", pleat.Clip(form))
+		return pleat.Invalidf("as is %q; it may be json, for the file with its notes", pleat.Clip(form))
 	}
 	v, err := s.viewFor(ctx, head)
 	if err != nil {

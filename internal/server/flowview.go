@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -63,7 +62,7 @@ func (s *Server) viewFlow(ctx context.Context, c *call) (api.Workflow, error) {
 	return s.flowOut(&v)
 }
 
-// flowOut writes a workflow as one reader sees it.
+// flowOut returns a workflow with its task for one audience.
 func (s *Server) flowOut(v *visibleFlow) (api.Workflow, error) {
 	w := &v.Workflow
 	out := api.Workflow{
@@ -87,7 +86,8 @@ func (s *Server) flowOut(v *visibleFlow) (api.Workflow, error) {
 	return out, err
 }
 
-// taskOut is a workflow's task with its result and the links in it, and, for its owner, the library items that it made.
+// taskOut returns the task of a workflow with its result, in which files are links. Only the owner sees the library
+// items that it made.
 func (s *Server) taskOut(v *visibleFlow) (api.WorkflowTask, error) {
 	t := api.WorkflowTask{
 		ID:     string(v.Run.ID),
@@ -113,7 +113,7 @@ func (s *Server) taskOut(v *visibleFlow) (api.WorkflowTask, error) {
 	return t, err
 }
 
-// flowAsJob is what links to a workflow's files depend on.
+// flowAsJob returns what the links to a workflow's files depend on.
 func flowAsJob(w *pleat.Workflow) *pleat.Job {
 	return &pleat.Job{Public: w.Public, Epoch: w.Epoch}
 }
@@ -146,7 +146,7 @@ func (s *Server) taskResults(ctx context.Context, c *call) (api.TasksResults, er
 	return out, err
 }
 
-// flowLogs is GET /v1/workflows/logs/{id}: a line per thing that happened, for the owner alone.
+// flowLogs is GET /v1/workflows/logs/{id}: one line per event, for the owner alone.
 func (s *Server) flowLogs(ctx context.Context, c *call) error {
 	v, err := s.ownFlow(ctx, c, c.r.PathValue("id"))
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Server) flowLogs(ctx context.Context, c *call) error {
 			p := &batch[i]
 			last = p.Seq
 			if p.Kind == pleat.ProgressStage && p.Stage == stage {
-				continue // only how far it is
+				continue // only the progress within a stage
 			}
 			stage = p.Stage
 			b.WriteString(p.At.UTC().Format("2006-01-02T15:04:05.000Z ") + logLine(p) + "\n")
@@ -179,6 +179,7 @@ func (s *Server) flowLogs(ctx context.Context, c *call) error {
 	return quiet(c, err)
 }
 
+// logLine returns an event of a run as a line of its log.
 func logLine(p *pleat.Progress) string {
 	switch p.Kind {
 	case pleat.ProgressState:
@@ -220,47 +221,40 @@ func (s *Server) flowEvents(ctx context.Context, c *call) error {
 	})
 }
 
-// flowStates are those that a list of workflows may be narrowed to.
-var flowStates = []pleat.State{pleat.StateDraft, pleat.StateQueued, pleat.StateRunning, pleat.StateCompleted,
-	pleat.StateFailed, pleat.StateStopped}
+// workflowStates are the states that a list of workflows may be filtered by.
+var workflowStates = []pleat.State{
+	pleat.StateDraft, pleat.StateQueued, pleat.StateRunning, pleat.StateCompleted, pleat.StateFailed,
+	pleat.StateStopped,
+}
 
 // listFlows is GET /v1/workflows.
 func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowRow], error) {
-	out := api.List[api.WorkflowRow]{Data: []api.WorkflowRow{}}
-	limit, before, err := page(c.r)
+	p, err := pageQuery(c.r, 50)
 	if err != nil {
-		return out, err
+		return api.List[api.WorkflowRow]{}, err
 	}
 	q := c.r.URL.Query()
-	f := store.WorkflowFilter{Limit: limit + 1, Before: before, State: pleat.State(q.Get("status"))}
-	if f.State != "" && !slices.Contains(flowStates, f.State) {
-		return out, pleat.InvalidField("status", " is %q; it may be DRAFT, QUEUED, RUNNING, COMPLETED, FAILED or "+
-			"STOPPED",
-			pleat.Clip(string(f.State)))
+	f := store.WorkflowFilter{Limit: p.limit + 1, Before: p.before, State: pleat.State(q.Get("status"))}
+	if f.State != "" && !slices.Contains(workflowStates, f.State) {
+		return api.List[api.WorkflowRow]{}, pleat.InvalidField("status",
+			" is %q; it may be DRAFT, QUEUED, RUNNING, COMPLETED, FAILED or STOPPED", pleat.Clip(string(f.State)))
 	}
 	if t := q.Get("workflow_type"); t != "" {
 		_, kind, ok := pleat.WorkflowAlias(t)
 		if !ok {
-			return out, pleat.InvalidField("workflow_type", " is %q; it may be qna_v1 or md", pleat.Clip(t))
+			return api.List[api.WorkflowRow]{}, pleat.InvalidField("workflow_type", " is %q; it may be qna_v1 or md",
+				pleat.Clip(t))
 		}
 		f.Kind = kind
 	}
 	if f.Source, err = sourceQuery(c.r); err != nil {
-		return out, err
+		return api.List[api.WorkflowRow]{}, err
 	}
-	list, err := s.store.Workflows(ctx, c.who.User, f)
+	rows, err := s.store.Workflows(ctx, c.who.User, f)
 	if err != nil {
-		return out, err
+		return api.List[api.WorkflowRow]{}, err
 	}
-	if len(list) > limit {
-		list = list[:limit]
-		next := base64.RawURLEncoding.EncodeToString([]byte(list[limit-1].Workflow.ID))
-		out.NextCursor = &next
-	}
-	for i := range list {
-		out.Data = append(out.Data, wire.WorkflowRow(&list[i]))
-	}
-	return out, nil
+	return listOf(p, rows, func(v *store.WorkflowView) string { return string(v.Workflow.ID) }, wire.WorkflowRow), nil
 }
 
 // sourceQuery reads the ids of a fold from a query, in snake_case or camelCase.
@@ -281,8 +275,8 @@ func sourceQuery(r *http.Request) (pleat.FoldRef, error) {
 	return pleat.FoldRef{Job: pleat.JobID(ids[0]), Run: pleat.RunID(ids[1]), Sequence: pleat.SequenceID(ids[2])}, nil
 }
 
-// linkedFlows reads the caller's questions about a fold, newest first.
-func (s *Server) linkedFlows(ctx context.Context, c *call) ([]store.WorkflowView, error) {
+// linkedQuestions reads the caller's questions about a fold, newest first.
+func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.WorkflowView, error) {
 	limit, err := intQuery(c.r, "limit", 1, 200, 50)
 	if err != nil {
 		return nil, err
@@ -301,7 +295,7 @@ func (s *Server) linkedFlows(ctx context.Context, c *call) ([]store.WorkflowView
 // linkedHistory is GET /v1/workflows/qna/linked-history.
 func (s *Server) linkedHistory(ctx context.Context, c *call) (api.List[api.LinkedWorkflow], error) {
 	out := api.List[api.LinkedWorkflow]{Data: []api.LinkedWorkflow{}}
-	list, err := s.linkedFlows(ctx, c)
+	list, err := s.linkedQuestions(ctx, c)
 	for i := range list {
 		v := &list[i]
 		row := api.LinkedWorkflow{
@@ -324,14 +318,14 @@ func (s *Server) linkedHistory(ctx context.Context, c *call) (api.List[api.Linke
 // linkedPreviews is GET /v1/workflows/qna/linked-previews.
 func (s *Server) linkedPreviews(ctx context.Context, c *call) (api.List[api.LinkedPreview], error) {
 	out := api.List[api.LinkedPreview]{Data: []api.LinkedPreview{}}
-	list, err := s.linkedFlows(ctx, c)
+	list, err := s.linkedQuestions(ctx, c)
 	for i := range list {
 		out.Data = append(out.Data, wire.LinkedPreview(&list[i]))
 	}
 	return out, err
 }
 
-// linkedTo lists the workflows that look at a job: all for its owner, the public ones for others.
+// linkedTo lists the workflows that work on a job: all for its owner, the public ones for others.
 func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, to wire.Audience) ([]api.LinkedItem, error) {
 	out := []api.LinkedItem{}
 	list, err := s.store.Workflows(ctx, j.Owner, store.WorkflowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})

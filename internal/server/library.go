@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strconv"
 	"unicode/utf8"
@@ -15,7 +13,7 @@ import (
 	"pleat/internal/store"
 )
 
-// maxMetadata bounds what a library item says of itself, in bytes.
+// maxMetadata bounds the metadata of a library item, in bytes.
 const maxMetadata = 32 << 10
 
 // createItem is POST /v1/library/create.
@@ -49,15 +47,15 @@ func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (a
 		return api.CreatedItem{}, pleat.InvalidField("parent_id", " is %q; it must be a UUID", pleat.Clip(i.Parent))
 	}
 	var err error
-	if i.Metadata, err = metadataOf(in.Metadata); err != nil {
+	if i.Metadata, err = checkMetadata(in.Metadata); err != nil {
 		return api.CreatedItem{}, err
 	}
 	i, err = s.store.CreateItem(ctx, i)
 	return api.CreatedItem{ID: i.ID}, err
 }
 
-// metadataOf is an item's metadata as kept: an object.
-func metadataOf(raw json.RawMessage) (json.RawMessage, error) {
+// checkMetadata returns the metadata of a new item as it is stored: an object.
+func checkMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}"), nil
 	}
@@ -73,43 +71,19 @@ func metadataOf(raw json.RawMessage) (json.RawMessage, error) {
 
 // listLibrary is GET /v1/library.
 func (s *Server) listLibrary(ctx context.Context, c *call) (api.List[api.LibraryRow], error) {
-	out := api.List[api.LibraryRow]{Data: []api.LibraryRow{}}
-	limit, before, err := page(c.r)
+	p, err := pageQuery(c.r, 50)
 	if err != nil {
-		return out, err
+		return api.List[api.LibraryRow]{}, err
 	}
-	list, err := s.store.Items(ctx, c.who.User, before, limit+1)
+	rows, err := s.store.Items(ctx, c.who.User, p.before, p.limit+1)
 	if err != nil {
-		return out, err
+		return api.List[api.LibraryRow]{}, err
 	}
-	if len(list) > limit {
-		list = list[:limit]
-		next := base64.RawURLEncoding.EncodeToString([]byte(list[limit-1].ID))
-		out.NextCursor = &next
-	}
-	for i := range list {
-		out.Data = append(out.Data, wire.LibraryRow(&list[i]))
-	}
-	return out, nil
+	return listOf(p, rows, func(i *store.LibraryItem) string { return i.ID }, wire.LibraryRow), nil
 }
 
-// page reads limit and cursor of a list.
-func page(r *http.Request) (limit int, before string, err error) {
-	if limit, err = intQuery(r, "limit", 1, 200, 50); err != nil {
-		return 0, "", err
-	}
-	if cur := r.URL.Query().Get("cursor"); cur != "" {
-		b, err := base64.RawURLEncoding.DecodeString(cur)
-		if err != nil || !pleat.IsUUID(string(b)) {
-			return 0, "", pleat.InvalidField("cursor", " is %q; it must be a next_cursor of this list", pleat.Clip(cur))
-		}
-		before = string(b)
-	}
-	return limit, before, nil
-}
-
-// item reads the item that the path names, if it is the caller's.
-func (s *Server) item(ctx context.Context, c *call) (store.LibraryItem, error) {
+// ownItem reads the library item in the path, if it is the caller's.
+func (s *Server) ownItem(ctx context.Context, c *call) (store.LibraryItem, error) {
 	id, err := c.uuid("id", store.ErrNoItem)
 	if err != nil {
 		return store.LibraryItem{}, err
@@ -119,7 +93,7 @@ func (s *Server) item(ctx context.Context, c *call) (store.LibraryItem, error) {
 
 // viewItem is GET /v1/library/{id}.
 func (s *Server) viewItem(ctx context.Context, c *call) (api.LibraryItem, error) {
-	i, err := s.item(ctx, c)
+	i, err := s.ownItem(ctx, c)
 	if err != nil {
 		return api.LibraryItem{}, err
 	}
@@ -149,11 +123,11 @@ func (s *Server) deleteItem(ctx context.Context, c *call) (api.DeletedItem, erro
 	return api.DeletedItem{ID: id, Deleted: true}, s.store.DeleteItem(ctx, c.who.User, id)
 }
 
-// fileLabel is what the key that signs links to library files is derived for.
+// fileLabel is the label from which the signing key of links to library files is derived.
 const fileLabel = "library file"
 
-// fileLink makes the address under which a library file can be read without a credential, for a day at most. It dies
-// with the file, and when another takes its place.
+// fileLink returns a URL that reads a library file without a credential, for a day at most. It ends when the file is
+// deleted or replaced.
 func (s *Server) fileLink(item string, f *store.LibraryFile) string {
 	until := strconv.FormatInt(s.clock().Add(s.cfg.LinkFor).Unix(), 10)
 	return s.cfg.PublicURL + "/v1/files/" + item + "/" + url.PathEscape(f.Name) + "?e=" + until + "&s=" +
@@ -162,7 +136,7 @@ func (s *Server) fileLink(item string, f *store.LibraryFile) string {
 
 // libraryFileURL is GET /v1/library/file/{id}/{name}.
 func (s *Server) libraryFileURL(ctx context.Context, c *call) (string, error) {
-	i, err := s.item(ctx, c)
+	i, err := s.ownItem(ctx, c)
 	if err != nil {
 		return "", err
 	}

@@ -183,7 +183,7 @@ func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 func checkQuery(r *http.Request) error {
 	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
 		return pleat.Invalidf("the query of the address cannot be read: %s; a %% must be followed by two hexadecimal "+
-			"digits, and parameters are parted by &", pleat.Clip(err.Error()))
+			"digits, and parameters are separated by &", pleat.Clip(err.Error()))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@
 //	routes_service.go    routes of keys, sessions and operation
 //	middleware.go        what wraps every request: request id, log, panics, 404 and 405, rate limit
 //	call.go              one request: body in, response out
+//	query.go             query parameters; lists in pages
 //	errors.go            the mapping of errors to HTTP
 //	auth.go              keys, sessions, who may see a job
 //	create.go            POST /v1/jobs and runs

@@ -29,7 +29,7 @@ const (
 // uploadFiles is POST /v1/library/{id}/upload-files. It streams each file to the artifact store and then checks it. If
 // one is refused, those before it stay.
 func (s *Server) uploadFiles(ctx context.Context, c *call) error {
-	i, err := s.item(ctx, c)
+	i, err := s.ownItem(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +16,7 @@ import (
 	"pleat/internal/webhook"
 )
 
-// rotationOverlap is how long the old signing secret signs beside the new one.
+// rotationOverlap is how long deliveries carry the signature of the old secret, too, after a rotation.
 const rotationOverlap = 24 * time.Hour
 
 // webhookConfig is GET /v1/webhooks/custom-http-config.
@@ -69,7 +67,7 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 		return none, err
 	}
 	out, err := s.configOut(&e)
-	if e.Secret == sealed { // made by this call
+	if e.Secret == sealed { // created by this request
 		out.SigningSecret = secret
 	}
 	return out, err
@@ -123,7 +121,7 @@ func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
 	return out, nil
 }
 
-// mask shows the last letters of a token that is long enough for them to tell little.
+// mask hides a token but for its last four letters, if it is long enough for them to reveal little.
 func mask(token string) string {
 	const dots = "••••••••"
 	if len(token) < 16 {
@@ -132,7 +130,7 @@ func mask(token string) string {
 	return dots + token[len(token)-4:]
 }
 
-// changeWebhook makes the endpoint of a path that does one thing to the caller's global endpoint.
+// changeWebhook returns a handler that makes one change to the caller's global endpoint.
 func changeWebhook(change store.EndpointChange) func(*Server, context.Context, *call) (api.WebhookConfig, error) {
 	return func(s *Server, ctx context.Context, c *call) (api.WebhookConfig, error) {
 		e, err := s.store.ChangeEndpoint(ctx, c.who.User, change)
@@ -167,89 +165,40 @@ func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret
 
 // subscriptions is GET /v1/webhooks/subscriptions.
 func (s *Server) subscriptions(ctx context.Context, c *call) (api.List[api.Subscription], error) {
-	out := api.List[api.Subscription]{Data: []api.Subscription{}}
-	limit, before, err := hookPage(c.r, 200)
+	p, err := pageQuery(c.r, maxPage)
 	if err != nil {
-		return out, err
+		return api.List[api.Subscription]{}, err
 	}
-	rows, err := s.store.Subscriptions(ctx, c.who.User, before, limit+1)
+	rows, err := s.store.Subscriptions(ctx, c.who.User, p.before, p.limit+1)
 	if err != nil {
-		return out, err
+		return api.List[api.Subscription]{}, err
 	}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		out.NextCursor = next(string(rows[limit-1].ID))
-	}
-	for _, r := range rows {
-		one := api.Subscription{
-			ID:         string(r.ID),
-			Name:       "fold:" + r.SourceID + ":" + r.Alias,
-			TargetType: r.TargetType,
-			CreatedAt:  api.Moment{Time: r.CreatedAt},
-		}
-		if r.Source == pleat.SourceWorkflow {
-			one.Name = "workflow:" + r.SourceID + ":" + r.Alias
-			one.InputMapping.SourceWorkflowID = r.SourceID
-		} else {
-			one.InputMapping.SourceJobID, one.InputMapping.SourceJobRunID = r.SourceID, string(r.Run)
-		}
-		out.Data = append(out.Data, one)
-	}
-	return out, nil
+	return listOf(p, rows, func(r *store.SubscriptionRow) string { return string(r.ID) }, wire.Subscription), nil
 }
 
-// hookPage reads limit and cursor of a list of webhooks.
-func hookPage(r *http.Request, def int) (limit int, before string, err error) {
-	if limit, err = intQuery(r, "limit", 1, 200, def); err != nil {
-		return 0, "", err
-	}
-	cur := r.URL.Query().Get("cursor")
-	if cur == "" {
-		return limit, "", nil
-	}
-	b, err := base64.RawURLEncoding.DecodeString(cur)
-	if err != nil || !pleat.IsUUID(string(b)) {
-		return 0, "", pleat.InvalidField("cursor", " is %q; it must be a next_cursor of this list", pleat.Clip(cur))
-	}
-	return limit, string(b), nil
-}
-
-func next(id string) *string {
-	c := base64.RawURLEncoding.EncodeToString([]byte(id))
-	return &c
-}
-
-// deliveryStatuses are what a delivery can be.
+// deliveryStatuses are the states that a list of deliveries may be filtered by.
 var deliveryStatuses = []string{"PENDING", "RUNNING", "SUCCEEDED", "FAILED"}
 
 // deliveries is GET /v1/webhooks/deliveries.
 func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery], error) {
-	out := api.List[api.Delivery]{Data: []api.Delivery{}}
-	limit, before, err := hookPage(c.r, 50)
+	p, err := pageQuery(c.r, 50)
 	if err != nil {
-		return out, err
+		return api.List[api.Delivery]{}, err
 	}
-	f := store.DeliveryFilter{Limit: limit + 1, Before: before, Status: c.r.URL.Query().Get("status")}
+	f := store.DeliveryFilter{Limit: p.limit + 1, Before: p.before, Status: c.r.URL.Query().Get("status")}
 	if f.Status != "" && !slices.Contains(deliveryStatuses, f.Status) {
-		return out, pleat.InvalidField("status", " is %q; it may be %s", pleat.Clip(f.Status),
+		return api.List[api.Delivery]{}, pleat.InvalidField("status", " is %q; it may be %s", pleat.Clip(f.Status),
 			strings.Join(deliveryStatuses, ", "))
 	}
 	if f.SourceID, err = uuidQuery(c.r, "source_id"); err != nil {
-		return out, err
+		return api.List[api.Delivery]{}, err
 	}
 	f.SourceID = strings.ToLower(f.SourceID)
 	rows, err := s.store.Deliveries(ctx, c.who.User, f)
 	if err != nil {
-		return out, err
+		return api.List[api.Delivery]{}, err
 	}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		out.NextCursor = next(rows[limit-1].ID)
-	}
-	for i := range rows {
-		out.Data = append(out.Data, wire.Delivery(&rows[i]))
-	}
-	return out, nil
+	return listOf(p, rows, func(d *store.Delivery) string { return string(d.ID) }, wire.Delivery), nil
 }
 
 // delivery is GET /v1/webhooks/deliveries/{id}.
@@ -282,12 +231,12 @@ func (s *Server) redeliverOne(ctx context.Context, c *call) (api.Delivery, error
 	return wire.Delivery(&d), err
 }
 
-// redeliverMost is how many deliveries one call sends again.
-const redeliverMost = 1000
+// maxRedeliver is how many deliveries one call sends again.
+const maxRedeliver = 1000
 
 // redeliver is POST /v1/webhooks/deliveries/redeliver.
 func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api.Redelivered, error) {
-	f := store.DeliveryFilter{Limit: redeliverMost, Status: in.Status, SourceID: strings.ToLower(in.SourceID)}
+	f := store.DeliveryFilter{Limit: maxRedeliver, Status: in.Status, SourceID: strings.ToLower(in.SourceID)}
 	if *in == (api.Redeliver{}) {
 		return api.Redelivered{},
 			pleat.Invalidf("the request names no deliveries; give status, since or source_id, or several of them")
@@ -310,7 +259,7 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 		f.Since = at
 	}
 	n, err := s.store.Redeliver(ctx, c.who.User, "", f)
-	return api.Redelivered{Redelivered: n, More: n == redeliverMost}, err
+	return api.Redelivered{Redelivered: n, More: n == maxRedeliver}, err
 }
 
 // testWebhook is POST /v1/webhooks/test.
@@ -323,15 +272,15 @@ func (s *Server) testWebhook(ctx context.Context, c *call) (api.Delivery, error)
 	return wire.Delivery(&d), err
 }
 
-// headerIngest carries the operator's secret.
+// headerIngest is the header that carries the operator's secret.
 const headerIngest = "X-Webhook-Ingest-Secret"
 
-// ingests is the endpoint of POST /v1/webhooks/events/ingest: who has not the secret is not read.
+// ingests is the endpoint of POST /v1/webhooks/events/ingest. It checks the secret before it reads the body.
 func ingests() endpoint {
 	e := jsonBody(small, (*Server).ingest)
 	read := e.serve
 	e.serve = func(s *Server, ctx context.Context, c *call) error {
-		// Digests have one length, so that comparing them tells nothing of the secret's.
+		// Digests have the same length, so that the comparison reveals nothing about that of the secret.
 		got, want := sha256.Sum256([]byte(c.r.Header.Get(headerIngest))), sha256.Sum256([]byte(s.cfg.IngestSecret))
 		if subtle.ConstantTimeCompare(got[:], want[:])&subtle.ConstantTimeEq(int32(min(len(s.cfg.IngestSecret), 1)),
 			1) != 1 {
@@ -342,7 +291,7 @@ func ingests() endpoint {
 	return e
 }
 
-// ingest writes an event that an operator's system tells of.
+// ingest records an event that another system of the operator reports.
 func (s *Server) ingest(ctx context.Context, _ *call, in *api.IngestEvent) (api.IngestedEvent, error) {
 	e := pleat.Event{
 		Source:   pleat.SourceKind(in.SourceKind),
@@ -367,7 +316,7 @@ func (s *Server) ingest(ctx context.Context, _ *call, in *api.IngestEvent) (api.
 			pleat.Clip(in.Status))
 	case pleat.EventFor(e.Status) != e.Name:
 		return api.IngestedEvent{},
-			pleat.InvalidField("event_name", " is %s and status is %s; a run that is %s is told of as %s", e.Name,
+			pleat.InvalidField("event_name", " is %s and status is %s; the event of a run that is %s is %s", e.Name,
 				e.Status, e.Status, pleat.EventFor(e.Status))
 	case !pleat.IsUUID(in.SourceID):
 		return api.IngestedEvent{}, pleat.InvalidField("source_id", " is %q; it must be the id of a job or workflow",

@@ -79,6 +79,7 @@ func checkCreateWorkflow(in *api.CreateWorkflow) (word string, err error) {
 	return word, nil
 }
 
+// unknownWorkflow returns the error for a workflow_name that does not exist; it suggests the nearest one.
 func unknownWorkflow(name string) error {
 	all := []string{"qna_v1", "md", "evolla_v1", "calvados_openmm_v1"}
 	if n := pleat.Nearest(name, all); n != "" {
@@ -102,7 +103,7 @@ func withField(input json.RawMessage, field string, value json.RawMessage) (json
 	return json.RawMessage(strings.TrimSpace(string(b))), err
 }
 
-// ownFlow reads a workflow of the caller's.
+// ownFlow reads a workflow of the caller; store.ErrNoWorkflow if it is someone else's.
 func (s *Server) ownFlow(ctx context.Context, c *call, id string) (store.WorkflowView, error) {
 	if !pleat.IsUUID(id) {
 		return store.WorkflowView{}, store.ErrNoWorkflow
@@ -114,7 +115,7 @@ func (s *Server) ownFlow(ctx context.Context, c *call, id string) (store.Workflo
 	return v, err
 }
 
-// executeWorkflow is POST /v1/workflows/execute: a draft is checked as a new workflow would be, and runs.
+// executeWorkflow is POST /v1/workflows/execute: it checks a draft like a new workflow and queues it.
 func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWorkflow) (api.Workflow, error) {
 	if in.WorkflowID == "" {
 		return api.Workflow{}, pleat.InvalidField("workflowId", " is required; it must be the UUID of a draft")

@@ -27,6 +27,50 @@ func JobRow(r *store.JobRow) api.JobRow {
 	}
 }
 
+// JobView returns all about a job but its links, its workflows, its deliveries and its place in the queue. runs are
+// all its runs.
+func JobView(v *store.View, runs []pleat.Run, to Audience) api.JobView {
+	out := api.JobView{
+		Job:         api.JobDetail{Job: Job(&v.Job), IsOwner: to == ForOwner},
+		Run:         Run(&v.Run),
+		Runs:        []api.Run{},
+		Progress:    api.RunProgress{Stage: Stage(v.Run.State, v.Run.Stage), Done: v.Run.Done, Total: v.Run.Total},
+		Sequences:   []api.ViewSequence{},
+		Constraints: Constraints(&v.Job.Constraints, to),
+		Predictions: []api.ScoredChains{},
+		Workflows:   []api.LinkedItem{},
+		Deliveries:  []api.LinkedItem{},
+		Params:      map[string]any{"modelName": v.Run.Params.Model},
+	}
+	if to == ForOwner {
+		out.Job.ChatID, out.Job.LibraryItemID = OptionalString(v.Job.ChatID), OptionalString(v.Job.LibraryItem)
+	}
+	for name, value := range v.Run.Params.Values {
+		out.Params[name] = value
+	}
+	for i := range runs {
+		out.Runs = append(out.Runs, Run(&runs[i]))
+	}
+	for i := range v.Job.Sequences {
+		q := &v.Job.Sequences[i]
+		out.Sequences = append(out.Sequences, api.ViewSequence{
+			ID:       string(q.ID),
+			Type:     string(q.Kind),
+			Name:     OptionalString(q.Label),
+			Sequence: q.Text,
+			Chains:   q.Chains,
+			Count:    q.Count,
+			Item:     SequenceItem(q, to),
+		})
+	}
+	if v.Run.Result != nil {
+		for i := range v.Run.Result.Predictions {
+			out.Predictions = append(out.Predictions, ScoredChains(&v.Run.Result.Predictions[i]))
+		}
+	}
+	return out
+}
+
 // Job returns a job in results and views.
 func Job(j *pleat.Job) api.Job {
 	return api.Job{

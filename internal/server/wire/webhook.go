@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"pleat"
+
 	"pleat/api"
 	"pleat/internal/store"
 	"pleat/internal/webhook"
@@ -30,6 +32,33 @@ func Delivery(d *store.Delivery) api.Delivery {
 	}
 }
 
+// LinkedDelivery returns a delivery in the view of its job.
+func LinkedDelivery(d *store.Delivery) api.LinkedItem {
+	return api.LinkedItem{
+		ID:     string(d.ID),
+		Type:   string(d.Destination),
+		Status: string(d.Status),
+		Name:   string(d.EventName),
+	}
+}
+
+// Subscription returns what a run has subscribed to.
+func Subscription(r *store.SubscriptionRow) api.Subscription {
+	out := api.Subscription{
+		ID:         string(r.ID),
+		Name:       "fold:" + r.SourceID + ":" + r.Alias,
+		TargetType: r.TargetType,
+		CreatedAt:  api.Moment{Time: r.CreatedAt},
+	}
+	if r.Source == pleat.SourceWorkflow {
+		out.Name = "workflow:" + r.SourceID + ":" + r.Alias
+		out.InputMapping.SourceWorkflowID = r.SourceID
+	} else {
+		out.InputMapping.SourceJobID, out.InputMapping.SourceJobRunID = r.SourceID, string(r.Run)
+	}
+	return out
+}
+
 // DeliveryAttempt returns one attempt of a delivery. One that has not ended is running; one whose process died has no
 // details.
 func DeliveryAttempt(t *store.DeliveryAttempt) api.DeliveryAttempt {
@@ -45,7 +74,7 @@ func DeliveryAttempt(t *store.DeliveryAttempt) api.DeliveryAttempt {
 	}
 	var a webhook.Attempt
 	if json.Unmarshal([]byte(t.Detail), &a) != nil {
-		return out // one that was lost says nothing
+		return out // its process died: there are no details
 	}
 	out.ResponseStatus, out.Error, out.Message, out.Answer = optionalStatus(a.Status), OptionalString(string(a.Error)),
 		OptionalString(a.Message),
