@@ -123,6 +123,22 @@ func (q *query) classCondition(it item) *condition {
 	}}
 }
 
+// segmentsCondition is a state, or the segments that ordinals name: the first and the second helix.
+func (q *query) segmentsCondition(concept string, nth []float64, extreme string) *condition {
+	if len(nth) < 2 {
+		one := 0.0
+		for _, n := range nth {
+			one = n
+		}
+		return q.stateCondition(concept, one, extreme)
+	}
+	c := q.stateCondition(concept, nth[0], "")
+	for _, n := range nth[1:] {
+		c.add(q.stateCondition(concept, n, ""))
+	}
+	return c
+}
+
 // statesOf returns the letters of DSSP that a concept stands for, and its words.
 func statesOf(concept string) (states, wording string) {
 	switch concept {

@@ -1,9 +1,11 @@
 package analyst
 
 import (
+	_ "embed" // topics.txt
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"pleat/internal/facts"
 )
@@ -23,273 +25,84 @@ const (
 // intent is one kind of question.
 type intent struct {
 	name  string
-	needs string // concepts that it must speak of: alternatives by |, each a list
-	takes string // further topics that it may speak of
+	needs [][]string // concepts that it must speak of: alternatives
+	takes string     // further topics that it may speak of
 	scope scope
 	about string // what it answers, for people
-	reply func(*query) part
 }
 
-// intents lists what can be asked, in the order in which the documentation names it. A topic without needs is chosen by
-// the
-// shape of the question, see byShape.
-func intents() []*intent {
-	return []*intent{
-		{
-			name:  "capability",
-			needs: "capability",
-			scope: ofStructure,
-			about: "what I can answer",
-			reply: (*query).capability,
-		},
-		{
-			name:  "overview",
-			needs: "overview",
-			takes: "oligomer",
-			scope: ofChains,
-			about: "a summary of the structure",
-			reply: (*query).overview,
-		},
-		{
-			name:  "chains",
-			needs: "oligomer|rna dna|rna|dna|nucleic",
-			takes: "oligomer",
-			scope: ofChains,
-			about: "chains and what they are",
-			reply: (*query).chainList,
-		},
-		{
-			name:  "identical",
-			needs: "identical",
-			takes: "sequence oligomer not",
-			scope: ofChains,
-			about: "whether chains have the same sequence",
-			reply: (*query).identicalChains,
-		},
-		{
-			name:  "length",
-			needs: "howlong|longest chain|shortest chain|modelled residue",
-			takes: "longest shortest modelled",
-			about: "the length of chains and segments",
-			reply: (*query).length,
-		},
-		{
-			name:  "atoms",
-			needs: "atom|hydrogen|heavy",
-			takes: "atom heavy hydrogen not",
-			about: "numbers of atoms",
-			reply: (*query).atomCount,
-		},
-		{
-			name:  "sequence",
-			needs: "sequence",
-			about: "the sequence of a chain or of a part of it",
-			reply: (*query).sequence,
-		},
-		{
-			name:  "identity",
-			scope: ofNumbers,
-			about: "which residue has a number",
-			reply: (*query).identity,
-		},
-		{
-			name:  "yes or no",
-			scope: ofNumbers,
-			about: "whether a residue is of a name or class",
-			reply: (*query).identity,
-		},
-		{
-			name:  "residues",
-			needs: "more|percent|score @limit",
-			takes: "modelled confidence than score average percent more doubt interface nterm cterm inchain atom " +
-				"heavy",
-			about: "which residues pass a filter, how many, what share of them, whether all or any do",
-			reply: (*query).residuesWith,
-		},
-		{
-			name:  "composition",
-			needs: "composition|mostcommon|which absent",
-			takes: "percent sequence not",
-			about: "amino acid composition",
-			reply: (*query).composition,
-		},
-		{
-			name:  "charge",
-			needs: "charge|pi|charge whichph",
-			takes: "whichph pi",
-			about: "net charge and isoelectric point",
-			reply: (*query).charge,
-		},
-		{
-			name:  "weight",
-			needs: "weight",
-			about: "molecular weight",
-			reply: (*query).weight,
-		},
-		{
-			name:  "secondary structure",
-			needs: "secondary|percent helix|percent strand|percent coil|percent turn|longest helix|longest strand",
-			takes: "percent longest shortest nterm cterm not",
-			about: "secondary structure: helices and strands, of a residue or range",
-			reply: (*query).secondaryStructure,
-		},
-		{
-			name:  "confidence",
-			needs: "confidence|trust|doubt|sure|disorder|average confidence|predicted confidence",
-			takes: "average trust doubt sure disorder confidence predicted not score percent",
-			about: "the model's confidence (pLDDT), of the whole or of a part",
-			reply: (*query).confidence,
-		},
-		{
-			name:  "aligned error",
-			needs: "pae|domain",
-			takes: "trust confidence doubt sure average score",
-			scope: ofChains,
-			about: "predicted aligned error and domains, where it was given",
-			reply: (*query).alignedError,
-		},
-		{
-			name:  "model scores",
-			needs: "ptm|score",
-			takes: "confidence interface sure",
-			scope: ofChains,
-			about: "pTM, ipTM and interface scores of a prediction",
-			reply: (*query).modelScores,
-		},
-		{
-			name: "size",
-			needs: "gyration|size|compact|endtoend|distance nterm cterm|distance terminus|around nterm cterm|" +
-				"distance residue endtoend",
-			takes: "around distance nterm cterm terminus nm longest endtoend compact gyration size closest",
-			about: "size: radius of gyration, longest dimension, end-to-end distance, compactness",
-			reply: (*query).size,
-		},
-		{
-			name:  "residue contacts",
-			takes: "hbond bridge contact",
-			about: "what a residue, a segment or a set of residues touches",
-			reply: (*query).residueContacts,
-		},
-		{
-			name:  "distance",
-			needs: "distance|closest|@atom|closest nterm|around nterm|around cterm",
-			takes: "atom ligand ion nterm cterm nm closest around contact bind",
-			scope: ofEnds,
-			about: "distances between residues, atoms, ligands or chains",
-			reply: (*query).distance,
-		},
-		{
-			name:  "interface",
-			needs: "interface|chain contact|@chain contact|chain hbond|chain bridge|@chain hbond interface",
-			takes: "contact around bind bound hbond bridge size closest distance affinity oligomer score",
-			scope: ofChains,
-			about: "the interface between two chains",
-			reply: (*query).interfaces,
-		},
-		{
-			name: "interface area",
-			needs: "interface area|interface size|area buried|area between @chain|area between chain|area contact|" +
-				"area bound",
-			takes: "contact bind bound area interface around size",
-			scope: ofChains,
-			about: "how much surface an interface buries",
-			reply: (*query).interfaces,
-		},
-		{
-			name:  "ligands",
-			needs: "ligand|ion|water|bound",
-			takes: "ligand ion water bound absent",
-			scope: ofChains,
-			about: "which ligands, ions and waters there are",
-			reply: (*query).ligandList,
-		},
-		{
-			name: "ligand surroundings",
-			needs: "site|ligand bind|ligand contact|ligand around|ion bind|ion around|ligand hbond|ion contact|" +
-				"bind|ligand residue|ion residue",
-			takes: "ligand ion bound hbond bridge contact around closest bind pocket distance where",
-			about: "what surrounds a ligand",
-			reply: (*query).ligandSurroundings,
-		},
-		{
-			name:  "affinity",
-			needs: "affinity",
-			takes: "predicted ligand bind bound score confidence contact",
-			scope: ofChains,
-			about: "the predicted affinity, where there is one",
-			reply: (*query).affinity,
-		},
-		{
-			name:  "pockets",
-			needs: "pocket|pocket volume",
-			takes: "longest volume around ligand site contact",
-			about: "pockets and cavities, by geometry alone",
-			reply: (*query).pocketList,
-		},
-		{
-			name:  "disulfides",
-			needs: "disulfide|free @name|free",
-			takes: "free not bound distance bridge contact",
-			about: "disulfides and free cysteines",
-			reply: (*query).disulfides,
-		},
-		{
-			name:  "salt bridges",
-			needs: "bridge",
-			takes: "contact not interface",
-			about: "salt bridges",
-			reply: (*query).saltBridges,
-		},
-		{
-			name:  "hydrogen bonds",
-			needs: "hbond",
-			takes: "contact interface not",
-			about: "candidates of hydrogen bonds",
-			reply: (*query).hydrogenBonds,
-		},
-		{
-			name:  "termini",
-			needs: "nterm|cterm|terminus",
-			scope: ofChains,
-			about: "the first and last residues",
-			reply: (*query).termini,
-		},
-		{
-			name:  "gaps",
-			needs: "gap|absent residue|gap modelled",
-			takes: "absent sequence not nterm cterm modelled",
-			scope: ofPlaces,
-			about: "gaps in the chains",
-			reply: (*query).gapList,
-		},
-		{
-			name:  "surface",
-			needs: "area|exposure|percent buried|percent exposed",
-			takes: "percent not area exposure",
-			about: "accessible surface, buried and exposed residues",
-			reply: (*query).surface,
-		},
-		{
-			name:  "hydrophobic patches",
-			needs: "patch",
-			about: "hydrophobic patches on the surface",
-			reply: (*query).patches,
-		},
-		{
-			name:  "method",
-			needs: "method|resolution|predicted",
-			takes: "not resolution predicted",
-			scope: ofStructure,
-			about: "whether it is a prediction; method and resolution where given",
-			reply: (*query).method,
-		},
-		{
-			name:  "modified residues",
-			needs: "modified",
-			takes: "not",
-			about: "modified residues",
-			reply: (*query).modified,
-		},
+//go:embed topics.txt
+var topicsText string
+
+// intents lists what can be asked, as topics.txt has it.
+var intents = sync.OnceValue(func() (out []*intent) {
+	scopes := map[string]scope{
+		"anything": ofAnything, "ends": ofEnds, "numbers": ofNumbers, "places": ofPlaces, "chains": ofChains, "structure": ofStructure,
+	}
+	for line := range strings.Lines(strings.ReplaceAll(topicsText, "\n\t", " ")) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if key == "topic" {
+			out = append(out, &intent{name: value})
+			continue
+		}
+		if len(out) == 0 || line[0] == '#' {
+			continue
+		}
+		in := out[len(out)-1]
+		switch key {
+		case "needs":
+			for alternative := range strings.SplitSeq(value, " | ") {
+				in.needs = append(in.needs, strings.Fields(alternative))
+			}
+		case "takes":
+			in.takes = value
+		case "filter":
+			in.scope = scopes[value]
+		case "about":
+			in.about = value
+		}
+	}
+	return out
+})
+
+// replies are the functions that answer the topics.
+func replies() map[string]func(*query) part {
+	return map[string]func(*query) part{
+		"capability":          (*query).capability,
+		"overview":            (*query).overview,
+		"chains":              (*query).chainList,
+		"identical":           (*query).identicalChains,
+		"length":              (*query).length,
+		"atoms":               (*query).atomCount,
+		"sequence":            (*query).sequence,
+		"identity":            (*query).identity,
+		"yes or no":           (*query).identity,
+		"residues":            (*query).residuesWith,
+		"composition":         (*query).composition,
+		"charge":              (*query).charge,
+		"weight":              (*query).weight,
+		"secondary structure": (*query).secondaryStructure,
+		"confidence":          (*query).confidence,
+		"aligned error":       (*query).alignedError,
+		"model scores":        (*query).modelScores,
+		"size":                (*query).size,
+		"residue contacts":    (*query).residueContacts,
+		"distance":            (*query).distance,
+		"interface":           (*query).interfaces,
+		"interface area":      (*query).interfaces,
+		"ligands":             (*query).ligandList,
+		"ligand surroundings": (*query).ligandSurroundings,
+		"affinity":            (*query).affinity,
+		"pockets":             (*query).pocketList,
+		"disulfides":          (*query).disulfides,
+		"salt bridges":        (*query).saltBridges,
+		"hydrogen bonds":      (*query).hydrogenBonds,
+		"termini":             (*query).termini,
+		"gaps":                (*query).gapList,
+		"surface":             (*query).surface,
+		"hydrophobic patches": (*query).patches,
+		"method":              (*query).method,
+		"modified residues":   (*query).modified,
 	}
 }
 
@@ -301,17 +114,12 @@ func intentNamed(name string) *intent {
 // topics are the concepts of a query that an intent must provide for.
 func (q *query) topics() (out []string) {
 	for c := range q.has {
-		if !soft(c) && !(c == "not" && !q.negated) && !(oneOf(c, "longest shortest") && q.segmentsChosen()) &&
+		if !soft(c) && !(c == "not" && !q.negated) && !(oneOf(c, "longest shortest") && q.counted) &&
 			c != "surface" {
 			out = append(out, c)
 		}
 	}
 	return out
-}
-
-// segmentsChosen says whether "longest" was read as part of a segment's name.
-func (q *query) segmentsChosen() bool {
-	return slices.ContainsFunc(q.conds, func(c *condition) bool { return c.segments != nil })
 }
 
 // choose finds the intent of a query; nil where it is not understood.
@@ -326,6 +134,9 @@ func (q *query) choose() *intent {
 		!q.has["@radius"] {
 		q.relation, q.conds = nil, nil
 		return intentNamed("interface area")
+	}
+	if q.relation != nil && q.relation.mutual && (q.has["terminus"] || q.has["endtoend"]) && q.relation.radius == 0 {
+		return intentNamed("size")
 	}
 	if len(q.atoms) > 0 && len(q.mentions) == 2 {
 		return intentNamed("distance")
@@ -358,11 +169,7 @@ func (q *query) onlyTopics(allowed string) bool {
 
 // match weighs how well an intent fits; 0: not at all.
 func (in *intent) match(q *query, topics []string) (score int) {
-	if in.needs == "" {
-		return 0
-	}
-	for alternative := range strings.SplitSeq(in.needs, "|") {
-		need := strings.Fields(alternative)
+	for _, need := range in.needs {
 		weight := 0
 		for _, c := range need {
 			if !q.has[c] {

@@ -25,6 +25,7 @@ type query struct {
 	names    []*condition // single residue names, in order, for comparisons
 	negated  bool         // a negation that concerns the topic and no condition
 	every    bool         // all of the subject are asked about
+	counted  bool         // segments of secondary structure are named by their position in the chain
 	segments *condition   // helices or strands that are counted themselves: how many helices …
 	problem  string       // why it cannot be answered: something is not there, or ambiguous
 	absent   string       // why a place that it names has no residue
@@ -66,7 +67,7 @@ type reader struct {
 	last    *condition // the condition read last
 	prep    bool       // a preposition came after the last condition
 	open    *relation  // a relation that waits for its anchor
-	nth     float64
+	nth     []float64  // ordinals that wait for their helix or strand
 	extreme string
 	subject bool // a noun that stands for residues was said
 	every   bool // "all" waits for its noun
@@ -131,7 +132,7 @@ func (r *reader) item(i int) {
 	case "all":
 		r.every = true
 	case "@nth":
-		r.nth = it.value
+		r.nth = append(r.nth, it.value)
 	case "longest", "shortest":
 		r.extreme = it.concept
 	case "residue":
@@ -290,15 +291,12 @@ func (r *reader) condition(it item) *condition {
 	case "rna", "dna", "nucleic":
 		c = q.kindCondition(it.concept)
 	case "helix", "alphahelix", "threeten", "pihelix", "strand", "coil", "turn":
-		c = q.stateCondition(it.concept, r.nth, r.extreme)
-		if r.between {
-			q.problem = "What lies between segments of secondary structure I understand by residue numbers only; " +
-				"please name them."
-		}
+		c = q.segmentsCondition(it.concept, r.nth, r.extreme)
+		q.counted = q.counted || c.segments != nil || len(r.nth) > 0
 		if r.counted() {
 			q.segments = c
 		}
-		r.nth, r.extreme = 0, ""
+		r.nth, r.extreme = nil, ""
 	case "buried", "exposed", "surface":
 		c = q.surfaceCondition(it.concept != "buried")
 	case "@limit":
@@ -369,6 +367,7 @@ func (r *reader) setAnchor(rel *relation, it item, c *condition) {
 		}
 		label = facts.RefList(refs, 6)
 		if len(refs) == 0 {
+			label = it.names[0]
 			q.problem = fmt.Sprintf("There is no %s in this structure.", it.names[0])
 		}
 	case "@chain":
@@ -526,6 +525,11 @@ func (r *reader) finish(earlier *query) {
 		q.inherit(earlier)
 	}
 	q.joinEnds()
+	q.nameEnds()
+	if r.between && !q.has["distance"] && q.conditionOn(ofState) && len(q.mentions) == 0 {
+		q.problem = "What lies between segments of secondary structure I understand by residue numbers only; please " +
+			"name them."
+	}
 	if r.open != nil && !r.open.mutual && !q.has["interface"] {
 		r.lateAnchor()
 	}
@@ -547,6 +551,22 @@ func (r *reader) finish(earlier *query) {
 		if rel.far {
 			delete(q.has, "closest")
 		}
+	}
+}
+
+// nameEnds makes the ends of a chain a place, where something is asked of them: is the C-terminal residue exposed?
+func (q *query) nameEnds() {
+	for _, concept := range [...]string{"nterm", "cterm", "terminus"} {
+		asked := q.conditionOn(ofState, ofSurface, ofName, ofLimit) || q.has["exposure"] || q.has["confidence"] ||
+			q.has["charge"]
+		if !q.has[concept] || !asked || q.relation != nil {
+			continue
+		}
+		q.conds = append(q.conds, q.endsCondition(concept))
+		if concept != "terminus" {
+			q.mentions = append(q.mentions, mention{first: map[string]int{"nterm": 1, "cterm": -1}[concept]})
+		}
+		delete(q.has, concept)
 	}
 }
 
@@ -611,7 +631,7 @@ func (r *reader) lateAnchor() {
 			c.accepts = []func(int) bool{c.accepts[0]}
 		}
 		r.setAnchor(rel, item{}, c)
-		rel.label = strings.TrimPrefix(rel.label, "a residue that is ")
+		rel.label = strings.TrimPrefix(strings.TrimPrefix(rel.label, "a residue that is "), "in ")
 	}
 	if rel.label == "" {
 		for _, code := range q.ligands {

@@ -526,7 +526,7 @@ func (q *query) surfaceOf(where []*condition, sites []int) string {
 
 func (q *query) patches() part {
 	for _, c := range q.conds {
-		if c.property == ofName && c.class != "hydrophobic" {
+		if c.class != "" && c.class != "hydrophobic" {
 			return refusal("I look for patches of hydrophobic residues only, not of residues that are %s.", c)
 		}
 	}

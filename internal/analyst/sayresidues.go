@@ -267,6 +267,9 @@ func (q *query) nearest() part {
 func (q *query) compare() part {
 	filter := q.filter()
 	var sides []group
+	if len(q.chains) < 2 && q.has["chain"] && len(q.f.Chains) == 2 {
+		q.chains = chainIDs(q.f.Chains)
+	}
 	switch names, rest := q.alternatives(filter); {
 	case len(names) == 2:
 		for _, c := range names {

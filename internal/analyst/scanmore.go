@@ -134,12 +134,12 @@ func (s *scanner) comparator() (n int, above bool) {
 		n, above = 1, true
 	case next == "than" && oneOf(w, "less lower fewer smaller worse closer nearer"):
 		n = 2
-	case next == "than" && oneOf(w, "greater more higher larger better"):
+	case next == "than" && oneOf(w, "greater more higher larger better farther further"):
 		n, above = 2, true
 	case w == "at" && oneOf(next, "most least"):
 		n, above = 2, next == "least"
 	}
-	for n > 0 && oneOf(s.peek(n).low, "a about around") {
+	for n > 0 && oneOf(s.peek(n).low, "a an about around plddt confidence of") {
 		n++
 	}
 	return n, above

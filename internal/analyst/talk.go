@@ -222,19 +222,22 @@ func (t *talk) single(items []item, first bool) {
 		t.lost = t.lost || q.problem == "" && q.absent == ""
 		return
 	}
-	p := in.reply(q)
-	p.text += q.unsaid(p)
+	p := replies()[in.name](q)
+	p.text += q.unsaid(in, p)
 	t.accept(in, q, p)
 	t.last = q
 }
 
 // unsaid names the whole filter where an answer does not say all of it, so that a reader sees what was looked at.
-func (q *query) unsaid(p part) string {
+func (q *query) unsaid(in *intent, p part) string {
 	filter := slices.DeleteFunc(slices.Clone(q.filter()), func(c *condition) bool {
 		return c.property == ofChain &&
 			!c.not
 	})
-	if p.sure == Nothing || len(filter) < 2 {
+	predicate := map[string]property{"secondary structure": ofState, "surface": ofSurface, "yes or no": ofName}[in.name]
+	simple := len(filter) == 2 && len(q.mentions) > 0 && q.pointMentions() &&
+		slices.ContainsFunc(filter, func(c *condition) bool { return c.property == predicate && !c.not })
+	if p.sure == Nothing || len(filter) < 2 || simple && !q.anyNot() {
 		return ""
 	}
 	for _, c := range filter {
@@ -247,7 +250,8 @@ func (q *query) unsaid(p part) string {
 
 // elliptic says whether a question leaves out what it is about: "… and how many are in helices?"
 func (t *talk) elliptic(q *query) bool {
-	if t.last == nil || q.has["them"] || q.has["it"] || len(q.topics()) > 0 || len(t.last.conds) == 0 {
+	if t.last == nil || q.segments != nil || q.has["them"] || q.has["it"] || len(q.topics()) > 0 ||
+		len(t.last.conds) == 0 {
 		return false
 	}
 	return !q.has["residue"] && !q.has["list"] && !q.has["chain"] && len(q.mentions) == 0 && (q.has["howmany"] ||
@@ -290,14 +294,14 @@ func (q *query) refuses(in *intent) string {
 		return q.absent
 	}
 	for _, it := range q.items {
-		if it.concept == "@nth" && !q.segmentsChosen() || oneOf(strings.ToLower(it.text), "only") {
+		if it.concept == "@nth" && !q.counted || oneOf(strings.ToLower(it.text), "only") {
 			return fmt.Sprintf("I did not understand “%s”: I do not know how to take “%s” here. I would rather not "+
 				"guess.",
 				facts.Clip(textOf(q.items), 160), it.text)
 		}
 	}
-	if rel := q.relation; rel != nil && rel.mutual && !oneOf(in.name, "interface distance") &&
-		in.name != "residue contacts" {
+	if rel := q.relation; rel != nil && rel.mutual && (rel.radius > 0 && in.name == "size" || !slices.Contains([]string{"interface", "distance", "size",
+		"residue contacts"}, in.name)) {
 		return fmt.Sprintf("I did not understand “%s”: I cannot tell what is meant by each other here.",
 			facts.Clip(textOf(q.items), 160))
 	}
