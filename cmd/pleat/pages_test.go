@@ -68,6 +68,9 @@ func followPage(t *testing.T, page string) {
 		"PLEAT_DATA="+filepath.Join(dir, "data"), "PLEAT_DATABASE="+storetest.Databases()["sqlite"](t))
 	url := serveForPage(t, dir, bin, env)
 
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed")
+	}
 	script := "set -euo pipefail\n"
 	for _, b := range blocks(t, page) {
 		if b.language == "sh" && !strings.HasPrefix(b.text, "make ") {

@@ -7,9 +7,18 @@ import (
 	"testing"
 )
 
+// needPython skips a test on a machine without Python; scripts/test then names what it leaves out.
+func needPython(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed")
+	}
+}
+
 // TestRunnersOfOurs runs the Python tests of every runner. If scripts/with-engines has made the environment of a
 // runner, its Python runs them, so that the tests that need the engine's packages run too; otherwise any Python does.
 func TestRunnersOfOurs(t *testing.T) {
+	needPython(t)
 	folders, err := filepath.Glob("../../../runners/*/tests/test_*.py")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("%d tests of runners: %v", len(folders), err)

@@ -166,6 +166,7 @@ func TestDocumentedMessages(t *testing.T) {
 
 // TestFoldrun runs the tests of the Python library.
 func TestFoldrun(t *testing.T) {
+	needPython(t)
 	cmd := exec.Command("python3", "-m", "unittest", "discover", "-s", "foldrun/tests", "-t", ".")
 	cmd.Dir = filepath.Join("..", "..", "..", "runners")
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
