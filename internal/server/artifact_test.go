@@ -25,7 +25,7 @@ func artifact(t *testing.T, r api.Results, name string) api.Artifact {
 }
 
 func TestDownload(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(trp)
 	a := artifact(t, h.results(h.key, j.JobID), "structure.cif")
@@ -83,7 +83,7 @@ func TestDownload(t *testing.T) {
 
 // A link opens one file, while it lasts; nothing about it can be changed.
 func TestLinksCannotBeForged(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	j := h.completed(trp)
 	res := h.results(h.key, j.JobID)
 	a, other := artifact(t, res, "structure.cif"), artifact(t, res, "pae.svg")
@@ -154,7 +154,7 @@ func TestLinksCannotBeForged(t *testing.T) {
 
 // Public links hold as long as the job is public, and hiding it or deleting it kills all.
 func TestLinksDie(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(trp)
 	private := artifact(t, h.results(h.key, j.JobID), "structure.cif").URL
@@ -192,7 +192,7 @@ func TestLinksDie(t *testing.T) {
 
 // The page's cookie: from a key, for reads anywhere of ours, for writes from our own pages alone.
 func TestSession(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	c := h.client(h.key)
 	key, err := c.CreateKey(context.Background(), "page")
 	if err != nil {
@@ -276,7 +276,7 @@ func TestSession(t *testing.T) {
 }
 
 func TestSecureCookie(t *testing.T) {
-	h := newHouse(t, func(c *server.Config) {
+	h := newFixture(t, func(c *server.Config) {
 		c.PublicURL, c.Hosts = "https://fold.example.org", []string{"fold.internal"}
 	})
 	for host, origin := range map[string]string{
@@ -294,7 +294,7 @@ func TestSecureCookie(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	made, err := c.CreateKey(ctx, "laptop")
 	if err != nil || len(made.Secret) < 40 || made.Current || !strings.HasPrefix(made.Secret, made.Prefix) {

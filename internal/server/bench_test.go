@@ -38,12 +38,12 @@ func hammer(b *testing.B, url, key string) {
 
 // BenchmarkResults reads a finished result; BenchmarkSameBytes is a handler that returns the same bytes.
 func BenchmarkResults(b *testing.B) {
-	h := newHouse(b)
+	h := newFixture(b)
 	hammer(b, h.http.URL+"/v1/jobs/"+h.completed(trp).JobID+"/results", h.key)
 }
 
 func BenchmarkSameBytes(b *testing.B) {
-	h := newHouse(b)
+	h := newFixture(b)
 	body := []byte(h.as(h.key, "GET", "/v1/jobs/"+h.completed(trp).JobID+"/results", nil).body)
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
 	defer plain.Close()

@@ -23,9 +23,14 @@ var seeded = func() pleat.Model {
 
 const (
 	fastaComplex = ">A|protein heavy\nEVQLVESGGG\n>L|smiles\nN[C@@H](Cc1ccc(O)cc1)C(=O)O\n>Z|ccd\nSAH\n"
-	serverBatch  = `[{"name": "one", "modelSeeds": ["5"], "sequences": [{"proteinChain": {"sequence": "PREACHINGS", "count": 2, "modifications": [{"ptmType": "CCD_HY3", "ptmPosition": 1}]}}, {"ion": {"ion": "MG", "count": 2}}]},
-		{"name": "two", "modelSeeds": [], "sequences": [{"dnaSequence": {"sequence": "GATTACA", "count": 1}}], "dialect": "alphafoldserver", "version": 1}]`
-	af3Covalent = `{"name": "three", "modelSeeds": [9], "dialect": "alphafold3", "version": 4, "sequences": [{"protein": {"id": ["A", "X"], "sequence": "PVLSCGEWQL", "description": "target"}}, {"ligand": {"id": "L", "ccdCodes": ["ATP"]}}],
+	serverBatch  = `[{"name": "one", "modelSeeds": ["5"], "sequences": [{"proteinChain": {"sequence": "PREACHINGS",` +
+		` "count": 2, "modifications": [{"ptmType": "CCD_HY3", "ptmPosition": 1}]}}, {"ion": {"ion": "MG",` +
+		` "count": 2}}]},
+		{"name": "two", "modelSeeds": [], "sequences": [{"dnaSequence": {"sequence": "GATTACA", "count": 1}}],` +
+		` "dialect": "alphafoldserver", "version": 1}]`
+	af3Covalent = `{"name": "three", "modelSeeds": [9], "dialect": "alphafold3", "version": 4,` +
+		` "sequences": [{"protein": {"id": ["A", "X"], "sequence": "PVLSCGEWQL", "description": "target"}},` +
+		` {"ligand": {"id": "L", "ccdCodes": ["ATP"]}}],
 		"bondedAtomPairs": [[["A", 5, "SG"], ["L", 1, "C04"]]]}`
 	boltzAffinity = "version: 1\nsequences:\n- protein: {id: NO, sequence: MVTPEGNVSL, cyclic: true}\n- ligand: {id: " +
 		"B, ccd: SAH}\nconstraints:\n- contact: {token1: [NO, 1], token2: [B, 1], max_distance: 6.5}\nproperties:\n- " +
@@ -44,7 +49,7 @@ func importBody(t *testing.T, in api.ImportJobs) string {
 // What is imported can be posted unchanged, and what that makes can be exported and imported as the same again.
 // Importing itself creates nothing and costs nothing.
 func TestImportedJobsCanBePosted(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.register(testModel, bigModel, seeded)
 	ctx, c := context.Background(), h.client(h.key)
 	for _, f := range []struct {
@@ -109,7 +114,7 @@ func TestImportedJobsCanBePosted(t *testing.T) {
 // A job's own model is kept; without one, the first that takes the job is chosen, and the reason is told where none
 // does.
 func TestImportChoosesAModel(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	c := h.client(h.key)
 	for _, f := range []struct{ text, model, want, note string }{
 		{">x\nDAYAQWLKDG\n", "", "big", `"big" was chosen`},
@@ -131,7 +136,7 @@ func TestImportChoosesAModel(t *testing.T) {
 }
 
 func TestImportRefusals(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, c := range []struct {
 		body   string
 		status int
@@ -158,7 +163,7 @@ func TestImportRefusals(t *testing.T) {
 }
 
 func TestExport(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	id := h.create(
 		strings.Replace(trp, `"params"`,
 			`"isPublic":true,"constraints":{"webhooks":{"qna":{"enabled":false}}},"params"`, 1)).JobID
@@ -169,7 +174,8 @@ func TestExport(t *testing.T) {
 		r.header.Get("X-Pleat-Notes") != "5" {
 		t.Errorf("%d %v", r.status, r.header)
 	}
-	if want := "version: 1\nsequences:\n  - protein:\n      id: \"A\"\n      sequence: \"DAYAQWLKDGGPSSGRPPPS\"\n"; r.body != want {
+	want := "version: 1\nsequences:\n  - protein:\n      id: \"A\"\n      sequence: \"DAYAQWLKDGGPSSGRPPPS\"\n"
+	if r.body != want {
 		t.Errorf("got %q; want %q", r.body, want)
 	}
 	for format, media := range map[string]string{"fasta": "text/plain; charset=utf-8", "alphafold3": "application/json",

@@ -69,7 +69,7 @@ func steady(t *testing.T, body string) string {
 
 // The main road: the answers of the interface, letter by letter.
 func TestResultsOnTheWire(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	created := h.as(h.key, "POST", "/v1/jobs", trp)
 	golden(t, "created.json", steady(t, created.body))
 	var j api.CreatedJob
@@ -97,10 +97,13 @@ func TestResultsOnTheWire(t *testing.T) {
 
 // A complex has one payload; its items have none.
 func TestComplexResults(t *testing.T) {
-	h := newHouse(t)
-	j := h.create(`{"name":"pair","sequences":[{"proteinChain":{"sequence":"ACDEF","count":2}},{"ligandSequence":{"sequence":"CCO","property_type":"affinity"}}],"params":{"modelName":"big"},
-		"constraints":{"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":5,"distance":8.5}],"pocket":[{"binder":{"chain_id":"C"},"contacts":[{"chain_id":"A","res_idx":2}]}],
-		"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"SG"},"atom2":{"chain_id":"C","res_idx":1,"atom_name":"C1"}}]}}`)
+	h := newFixture(t)
+	j := h.create(`{"name":"pair","sequences":[{"proteinChain":{"sequence":"ACDEF","count":2}},` +
+		`{"ligandSequence":{"sequence":"CCO","property_type":"affinity"}}],"params":{"modelName":"big"},
+		"constraints":{"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":5,"distance":8.5}],` +
+		`"pocket":[{"binder":{"chain_id":"C"},"contacts":[{"chain_id":"A","res_idx":2}]}],
+		"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"SG"},"atom2":{"chain_id":"C","res_idx":1,` +
+		`"atom_name":"C1"}}]}}`)
 	c := h.claim()
 	err := h.store.FinishRun(context.Background(), store.RunFinished{
 		Task:    c.Task.ID,
@@ -135,7 +138,7 @@ func TestComplexResults(t *testing.T) {
 }
 
 func TestFailedRun(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	j := h.create(trp)
 	c := h.claim()
 	if err := h.store.FinishRun(context.Background(), store.RunFinished{
@@ -160,14 +163,15 @@ func TestFailedRun(t *testing.T) {
 
 // Who may read what. Ben owns nothing here.
 func TestVisibility(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	_, ben := h.newUser("ben")
 	private := h.completed(
 		strings.Replace(trp, `"params"`,
 			`"constraints":{"webhooks":{"qna":{"enabled":true,"initial_question":"why?"}}},"params"`, 1)).JobID
 	public := h.completed(
 		strings.Replace(trp, `"params"`,
-			`"isPublic":true,"chatId":"11111111-2222-4333-8444-555555555555","constraints":{"webhooks":{"evolla":{"enabled":false}}},"params"`, 1)).JobID
+			`"isPublic":true,"chatId":"11111111-2222-4333-8444-555555555555",`+
+				`"constraints":{"webhooks":{"evolla":{"enabled":false}}},"params"`, 1)).JobID
 	none := "01234567-89ab-7def-8123-456789abcdef"
 	for _, c := range []struct {
 		who, key, job string
@@ -223,7 +227,7 @@ func TestVisibility(t *testing.T) {
 }
 
 func TestListing(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx := context.Background()
 	var want []string
 	for i := range 7 {
@@ -261,12 +265,13 @@ func TestListing(t *testing.T) {
 }
 
 func TestIdempotency(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx := context.Background()
 	first := h.as(h.key, "POST", "/v1/jobs", trp, "Idempotency-Key", "k1")
 	// the same request, its keys in another order
 	same := h.as(h.key, "POST", "/v1/jobs",
-		`{"params":{"seed":"7","modelName":"mini"},"sequences":[{"proteinChain":{"label":"cage","sequence":"DAYAQWLKDGGPSSGRPPPS"}}],"name":"Trp-cage"}`, "Idempotency-Key", "k1")
+		`{"params":{"seed":"7","modelName":"mini"},"sequences":[{"proteinChain":{"label":"cage",`+
+			`"sequence":"DAYAQWLKDGGPSSGRPPPS"}}],"name":"Trp-cage"}`, "Idempotency-Key", "k1")
 	if first.body != same.body || same.status != 200 {
 		t.Errorf("%d\n%s\n%s", same.status, first.body, same.body)
 	}
@@ -289,7 +294,7 @@ func TestIdempotency(t *testing.T) {
 
 // The quota is exact under concurrency, refusals cost nothing and say what the interface says.
 func TestQuota(t *testing.T) {
-	h := newHouse(t, func(c *server.Config) { c.Quota = 5 })
+	h := newFixture(t, func(c *server.Config) { c.Quota = 5 })
 	for range 10 {
 		if r := h.as(h.key, "POST", "/v1/jobs", strings.Replace(trp, "mini", "minx", 1)); r.status != 400 {
 			t.Fatal(r.status)
@@ -347,7 +352,7 @@ func mustJob(t *testing.T, body string) api.CreateJob {
 }
 
 func TestSeed(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	seeds := map[string]bool{}
 	for range 4 {
 		j := h.create(strings.Replace(trp, `,"seed":"7"`, ``, 1))
@@ -366,7 +371,7 @@ func TestSeed(t *testing.T) {
 }
 
 func TestCancelRerunDelete(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.create(trp)
 	if got, err := c.Cancel(ctx, j.JobID); err != nil || got.JobStatus != api.Stopped {
@@ -417,10 +422,13 @@ func TestCancelRerunDelete(t *testing.T) {
 
 // What a job shows of its items makes the same job again.
 func TestItemsComeBack(t *testing.T) {
-	h := newHouse(t)
-	const sequences = `[{"proteinChain":{"sequence":"ACDEFGHIK","chain_id":"P","label":"bait","count":2,"cyclic":true,"modifications":[{"res_idx":2,"ccd":"SEP"}]},
-		"sourceSequenceId":"018f4c1a-5b1c-7d9e-8a54-1c0a3f2b9d10"},{"rnaSequence":{"sequence":"ACGU"}},{"dnaSequence":{"sequence":"ACGT"}},
-		{"ligandSequence":{"sequence":"ATP","is_ccd":true,"property_type":"affinity"}},{"ligandSequence":{"sequence":"CCO","label":"ethanol"}}]`
+	h := newFixture(t)
+	const sequences = `[{"proteinChain":{"sequence":"ACDEFGHIK","chain_id":"P","label":"bait","count":2,` +
+		`"cyclic":true,"modifications":[{"res_idx":2,"ccd":"SEP"}]},
+		"sourceSequenceId":"018f4c1a-5b1c-7d9e-8a54-1c0a3f2b9d10"},{"rnaSequence":{"sequence":"ACGU"}},` +
+		`{"dnaSequence":{"sequence":"ACGT"}},
+		{"ligandSequence":{"sequence":"ATP","is_ccd":true,"property_type":"affinity"}},` +
+		`{"ligandSequence":{"sequence":"CCO","label":"ethanol"}}]`
 	j := h.create(`{"name":"x","sequences":` + sequences + `,"params":{"modelName":"big"}}`)
 	var want, got []api.SequenceItem
 	if err := json.Unmarshal([]byte(sequences), &want); err != nil {
@@ -439,7 +447,7 @@ func TestItemsComeBack(t *testing.T) {
 }
 
 func TestAssociations(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const chat = "11111111-2222-4333-8444-555555555555"
 	item := h.item(h.key, "x", "")
 	c := h.client(h.key)
@@ -460,13 +468,14 @@ func TestAssociations(t *testing.T) {
 }
 
 func TestWebhookSettings(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	with := func(hooks string) string {
 		return strings.Replace(trp, `"params"`, `"constraints":{"webhooks":`+hooks+`},"params"`, 1)
 	}
 	// what is inside a destination is kept as given, secrets apart
 	j := h.create(with(
-		`{"openmm":{"enabled":true,"preset":"single_af_go","temp":300,"mine":[1]},"qna":null,"custom_http":{"enabled":false,"target_url":"https://x.example","token_value":"hush"}}`))
+		`{"openmm":{"enabled":true,"preset":"single_af_go","temp":300,"mine":[1]},"qna":null,` +
+			`"custom_http":{"enabled":false,"target_url":"https://x.example","token_value":"hush"}}`))
 	got := h.results(h.key, j.JobID)
 	var hooks map[string]map[string]any
 	if err := json.Unmarshal(got.Constraints.Webhooks, &hooks); err != nil {
@@ -486,7 +495,7 @@ func TestWebhookSettings(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	v, err := c.Validate(ctx, mustJob(t, strings.Replace(trp, "S\"", " s\"", 1)))
 	if err != nil {
@@ -510,7 +519,9 @@ func TestValidate(t *testing.T) {
 		t.Error(d)
 	}
 	many, err := c.Validate(ctx,
-		mustJob(t, `{"name":" ","sequences":[{"proteinChain":{"sequence":"ACDEB"}},{"proteinChain":{"sequence":"ACDEF"}},{"proteinChain":{"sequence":"ACD"}},{"rnaSequence":{"sequence":"ACGUA"}}],
+		mustJob(t, `{"name":" ","sequences":[{"proteinChain":{"sequence":"ACDEB"}},`+
+			`{"proteinChain":{"sequence":"ACDEF"}},{"proteinChain":{"sequence":"ACD"}},`+
+			`{"rnaSequence":{"sequence":"ACGUA"}}],
 		"params":{"modelName":"mini","samplingSteps":9999},"chatId":"x"}`))
 	if err != nil {
 		t.Fatal(err)

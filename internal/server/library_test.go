@@ -20,7 +20,7 @@ import (
 )
 
 // item makes a library item of a user's, with a file where its name is not empty.
-func (h *house) item(key, name, file string, content ...string) string {
+func (h *fixture) item(key, name, file string, content ...string) string {
 	h.t.Helper()
 	c := h.client(key)
 	i, err := c.CreateItem(context.Background(), api.CreateItem{Name: name, Type: "file"})
@@ -39,7 +39,7 @@ const smallPDB = "ATOM      1  CA  GLY A   1       0.000   0.000   0.000  1.00 5
 	"ATOM      2  CA  SER A   2       3.800   0.000   0.000  1.00 50.00           C\nEND\n"
 
 func TestLibrary(t *testing.T) {
-	h := newFlowHouse(t)
+	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	_, ben := h.newUser("ben")
 	made := h.as(h.key, "POST", "/v1/library/create",
@@ -128,7 +128,7 @@ func TestLibrary(t *testing.T) {
 }
 
 // upload sends a form as given.
-func (h *house) upload(item string, parts ...[3]string) reply {
+func (h *fixture) upload(item string, parts ...[3]string) reply {
 	h.t.Helper()
 	var b bytes.Buffer
 	form := multipart.NewWriter(&b)
@@ -144,13 +144,15 @@ func (h *house) upload(item string, parts ...[3]string) reply {
 }
 
 func TestUploads(t *testing.T) {
-	h := newFlowHouse(t)
+	h := newWorkflowFixture(t)
 	item := h.item(h.key, "x", "")
 	good := map[string]string{
 		"a.pdb": smallPDB, "a.ENT": smallPDB, "pae.json": `{"predicted_aligned_error":[[0,1],[1,0]]}`,
 		"seq.fasta": ">x\nGSGS\n", "seq.fa": ">x\nGSGS\n",
 		"aln.a3m": "#1\n>x\nGSGS\n>y\nG-aGS\n",
-		"b.cif":   "data_x\nloop_\n_atom_site.group_PDB\n_atom_site.id\n_atom_site.type_symbol\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\nATOM 1 C CA GLY A 1 0.0 0.0 0.0\n",
+		"b.cif": "data_x\nloop_\n_atom_site.group_PDB\n_atom_site.id\n_atom_site.type_symbol\n" +
+			"_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n_atom_site.label_seq_id\n" +
+			"_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\nATOM 1 C CA GLY A 1 0.0 0.0 0.0\n",
 	}
 	for name, content := range good {
 		if r := h.upload(item, [3]string{"files", name, content}); r.status != 200 {
@@ -209,7 +211,7 @@ func TestUploads(t *testing.T) {
 }
 
 func TestLibraryQuota(t *testing.T) {
-	h := newHouse(t, func(c *server.Config) { c.LibraryQuota = int64(len(smallPDB)) + 10 })
+	h := newFixture(t, func(c *server.Config) { c.LibraryQuota = int64(len(smallPDB)) + 10 })
 	item := h.item(h.key, "x", "a.pdb", smallPDB)
 	if r := h.upload(item, [3]string{"files", "b.pdb", smallPDB}); r.status != 413 ||
 		!strings.Contains(r.message(t), "the library may hold") {
@@ -231,7 +233,7 @@ func FuzzUpload(fz *testing.F) {
 		"a.fa": ">x\nGS\n", "a.a3m": ">x\nG-s\n", "../x": "\x00"} {
 		fz.Add(name, []byte(content))
 	}
-	h := newFlowHouse(fz)
+	h := newWorkflowFixture(fz)
 	item := h.item(h.key, "x", "")
 	fz.Fuzz(func(t *testing.T, name string, content []byte) {
 		var b bytes.Buffer

@@ -18,7 +18,7 @@ import (
 
 // The document is OpenAPI 3.1, its schemas are sound, and real requests and answers hold to them.
 func TestDocument(t *testing.T) {
-	h := newHouseWith(t, forHooks)
+	h := newFixtureWith(t, forHooks)
 	h.register(testModel, bigModel, analystModel, calvadosModel) // before the server reads what there is
 	raw := h.ask("GET", "/openapi.json", nil)
 	if raw.status != 200 {
@@ -68,14 +68,18 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%s: valid %v, want %v: %v\n%s", name, err == nil, good, err, body)
 		}
 	}
-	complexJob := `{"name":"x","isPublic":null,"chatId":null,"sequences":[{"proteinChain":{"sequence":"ACDEF","count":2,"modifications":null}},{"ligandSequence":{"sequence":"CCO"}}],"params":{"modelName":"big","seed":null},
-		"constraints":{"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":2}],"webhooks":{"qna":{"enabled":true,"x":[1]}}}}`
+	complexJob := `{"name":"x","isPublic":null,"chatId":null,"sequences":[{"proteinChain":{"sequence":"ACDEF",` +
+		`"count":2,"modifications":null}},{"ligandSequence":{"sequence":"CCO"}}],"params":{"modelName":"big",` +
+		`"seed":null},
+		"constraints":{"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":2}],` +
+		`"webhooks":{"qna":{"enabled":true,"x":[1]}}}}`
 	check("CreateJob", trp, true)
 	check("CreateJob", complexJob, true)
 	check("CreateJob", strings.Replace(trp, `"label"`, `"lable"`, 1), false)
 	check("CreateJob", strings.Replace(trp, `"mini"`, `5`, 1), false)
 	check("CreateJob",
-		`{"name":"x","params":{"modelName":"mini"},"sequences":[{"proteinChain":{"sequence":"A"},"ligandSequence":{"sequence":"C"}}]}`, false)
+		`{"name":"x","params":{"modelName":"mini"},"sequences":[{"proteinChain":{"sequence":"A"},`+
+			`"ligandSequence":{"sequence":"C"}}]}`, false)
 	check("CreateJob", `{"name":"x","params":{"modelName":"mini"},"sequences":[{}]}`, false)
 
 	j := h.completed(trp)
@@ -159,7 +163,7 @@ func TestDocument(t *testing.T) {
 // TestDocumentShape checks what code generators need: unique operation ids, references that resolve, enumerations and
 // objects by name, no defaults in requests, a schema for every response, and examples that are valid.
 func TestDocumentShape(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	raw := h.ask("GET", "/openapi.json", nil).body
 	var doc struct {
 		Paths map[string]map[string]struct {
@@ -248,7 +252,7 @@ func strconvI(n int) string { b, _ := json.Marshal(n); return string(b) }
 
 // The page can be read without scripts and asks nobody else for anything.
 func TestDocs(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := h.ask("GET", "/docs", nil)
 	if !strings.HasPrefix(r.header.Get("Content-Type"), "text/html") {
 		t.Error(r.header)
@@ -273,7 +277,7 @@ func TestDocs(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	h := newHouse(t, func(c *server.Config) { c.MetricsToken = "secret" })
+	h := newFixture(t, func(c *server.Config) { c.MetricsToken = "secret" })
 	if r := h.ask("GET", "/metrics", nil); r.status != 401 {
 		t.Errorf("%d", r.status)
 	}
@@ -295,7 +299,7 @@ func TestMetrics(t *testing.T) {
 
 // Serve stops when told, lets requests finish and ends streams.
 func TestServe(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

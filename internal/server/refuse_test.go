@@ -34,7 +34,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 
 // Every refusal, by real HTTP: its status and its whole sentence stand in testdata/refusals.txt.
 func TestRefusals(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	job := func(seqs, params, rest string) string {
 		return `{"name":"x","sequences":[` + seqs + `],"params":` + params + rest + `}`
 	}
@@ -127,7 +127,8 @@ func TestRefusals(t *testing.T) {
 		{"count is -1", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","count":-1}}`, mini, ""), good},
 		{"count is text", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","count":"2"}}`, mini, ""), good},
 		{"chain_id twice", "POST", "/v1/jobs",
-			job(`{"proteinChain":{"sequence":"ACDEF","chain_id":"A"}},{"proteinChain":{"sequence":"ACDEF","chain_id":"A"}}`, mini, ""), good},
+			job(`{"proteinChain":{"sequence":"ACDEF","chain_id":"A"}},{"proteinChain":{"sequence":"ACDEF",`+
+				`"chain_id":"A"}}`, mini, ""), good},
 		{"chain_id too long", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","chain_id":"ABCDE"}}`, mini,
 			""), good},
 		{"ligand the model lacks", "POST", "/v1/jobs", job(`{"ligandSequence":{"sequence":"CCO"}}`, mini, ""), good},
@@ -156,7 +157,8 @@ func TestRefusals(t *testing.T) {
 		{"contact at no distance", "POST", "/v1/jobs",
 			con(`{"contact":[{"chainA":"A","res_idxA":1,"chainB":"A","res_idxB":2,"distance":-1}]}`), good},
 		{"bond without an atom", "POST", "/v1/jobs",
-			con(`{"bond":[{"atom1":{"chain_id":"A","res_idx":1},"atom2":{"chain_id":"A","res_idx":2,"atom_name":"CA"}}]}`), good},
+			con(`{"bond":[{"atom1":{"chain_id":"A","res_idx":1},"atom2":{"chain_id":"A","res_idx":2,` +
+				`"atom_name":"CA"}}]}`), good},
 		{"unknown constraint", "POST", "/v1/jobs", con(`{"pockets":[]}`), good},
 		{"unknown destination", "POST", "/v1/jobs", con(`{"webhooks":{"qnaa":{"enabled":true}}}`), good},
 		{"destination twice", "POST", "/v1/jobs",
@@ -217,7 +219,7 @@ func TestRefusals(t *testing.T) {
 
 // A broken handler, a database that is gone, a file that is gone: one sentence, and nothing of the cause.
 func TestOurFaults(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	id := h.completed(trp).JobID
 	link := h.results(h.key, id).Artifacts[0].URL
 	if err := h.blobs.Delete(context.Background(), "runs/"+h.results(h.key, id).JobRunID+
@@ -248,7 +250,7 @@ func TestOurFaults(t *testing.T) {
 }
 
 func TestPanic(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.http.Config.Handler = nil
 	bad, err := server.New(server.Config{PublicURL: h.http.URL}, server.Deps{
 		Store: h.store,
@@ -269,9 +271,13 @@ func TestPanic(t *testing.T) {
 // No body makes the server answer anything but 200 or one sentence about the request.
 func FuzzCreateJob(fz *testing.F) {
 	fz.Add([]byte(trp))
-	fz.Add([]byte(`{"name":"x","sequences":[{"ligandSequence":{"sequence":"ATP","is_ccd":true}}],"params":{"modelName":"big"},"constraints":{"webhooks":{"openmm":{"enabled":true}},"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"C"},"atom2":{"chain_id":"A","res_idx":1,"atom_name":"C"}}]}}`))
-	fz.Add([]byte(`{"name":"x","sequences":[{"proteinChain":{"sequence":"ACDEF","count":3,"modifications":[{"res_idx":2,"ccd":"sep"}]}}],"params":{"modelName":"big","relaxPrediction":false}}`))
-	h := newHouse(fz)
+	fz.Add([]byte(`{"name":"x","sequences":[{"ligandSequence":{"sequence":"ATP","is_ccd":true}}],` +
+		`"params":{"modelName":"big"},"constraints":{"webhooks":{"openmm":{"enabled":true}},` +
+		`"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"C"},"atom2":{"chain_id":"A","res_idx":1,` +
+		`"atom_name":"C"}}]}}`))
+	fz.Add([]byte(`{"name":"x","sequences":[{"proteinChain":{"sequence":"ACDEF","count":3,` +
+		`"modifications":[{"res_idx":2,"ccd":"sep"}]}}],"params":{"modelName":"big","relaxPrediction":false}}`))
+	h := newFixture(fz)
 	fz.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/jobs/validate", bytes.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
@@ -293,7 +299,7 @@ func FuzzCreateJob(fz *testing.F) {
 
 // Readiness says what is missing.
 func TestReady(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	empty, err := store.Open(context.Background(), "sqlite:"+t.TempDir()+"/empty.db", store.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func (e *events) next(t *testing.T) api.Event {
 	return api.Event{}
 }
 
-func (h *house) beat(c store.ClaimedTask, p ...pleat.Progress) {
+func (h *fixture) beat(c store.ClaimedTask, p ...pleat.Progress) {
 	h.t.Helper()
 	if _, err := h.store.Heartbeat(context.Background(), "w1", []pleat.Heartbeat{{
 		Task:     c.Task.ID,
@@ -60,7 +60,7 @@ func (h *house) beat(c store.ClaimedTask, p ...pleat.Progress) {
 }
 
 func TestFollow(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	j := h.create(strings.Replace(trp, `"params"`, `"isPublic":true,"params"`, 1))
 	ctx, c := t.Context(), h.client(h.key)
 	mine, theirs := follow(ctx, c, j.JobID, 0), follow(ctx, h.client(""), j.JobID, 0)
@@ -138,7 +138,7 @@ func TestFollow(t *testing.T) {
 
 // The raw form of the stream, as a browser reads it.
 func TestStreamOnTheWire(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	j := h.completed(trp)
 	r := h.as(h.key, "GET", "/v1/jobs/"+j.JobID+"/events", nil)
 	if r.header.Get("Content-Type") != "text/event-stream" ||
@@ -152,7 +152,7 @@ func TestStreamOnTheWire(t *testing.T) {
 }
 
 func TestHeadOfAStream(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	j := h.create(trp)
 	for _, path := range []string{"/v1/events", "/v1/jobs/" + j.JobID + "/events"} {
 		if r := h.as(h.key, "HEAD", path, nil); r.status != 200 || r.header.Get("Content-Type") != "text/event-stream" {
@@ -163,7 +163,7 @@ func TestHeadOfAStream(t *testing.T) {
 
 // A stream outlives a restart of the server: the client goes on where it was.
 func TestFollowReconnects(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	j := h.create(trp)
 	task := h.claim()
 	s := follow(t.Context(), h.client(h.key), j.JobID, 0)
@@ -224,7 +224,7 @@ func ends(t *testing.T, lines chan string, why string) {
 // A stream looks again at whom it speaks to: hiding or deleting a job ends its readers' streams at once, revoking a key
 // at the next heartbeat.
 func TestStreamsEnd(t *testing.T) {
-	h := newHouse(t, func(c *server.Config) {
+	h := newFixture(t, func(c *server.Config) {
 		c.StreamHeartbeat, c.StreamPoll = 100*time.Millisecond, 50*time.Millisecond
 	})
 	ctx, c := context.Background(), h.client(h.key)
@@ -267,7 +267,7 @@ func TestStreamsEnd(t *testing.T) {
 }
 
 func TestWatch(t *testing.T) {
-	h := newHouse(t, func(c *server.Config) { // only notifications wake it
+	h := newFixture(t, func(c *server.Config) { // only notifications wake it
 		c.StreamHeartbeat, c.StreamPoll = time.Hour, time.Hour
 	})
 	_, ben := h.newUser("ben")
@@ -308,7 +308,7 @@ func TestWatch(t *testing.T) {
 }
 
 func TestTooManyStreams(t *testing.T) {
-	h := newHouse(t, func(c *server.Config) { c.Streams = 2 })
+	h := newFixture(t, func(c *server.Config) { c.Streams = 2 })
 	for range 2 {
 		<-readStream(t, h.http.URL+"/v1/events", "X-API-Key", h.key)
 	}
@@ -319,7 +319,7 @@ func TestTooManyStreams(t *testing.T) {
 }
 
 func TestRate(t *testing.T) {
-	h := newHouse(t, func(c *server.Config) { c.Rate, c.Burst = .5, 3 })
+	h := newFixture(t, func(c *server.Config) { c.Rate, c.Burst = .5, 3 })
 	if r := h.as(h.key, "GET", "/v1/usage", nil); r.status != 200 { // counted for the address
 		t.Fatal(r.body)
 	}
@@ -336,7 +336,7 @@ func TestRate(t *testing.T) {
 
 // Made-up keys do not each bring a fresh allowance, and a good one is not held up by them once it is known.
 func TestRateOfMadeUpKeys(t *testing.T) {
-	h := newHouse(t, func(c *server.Config) { c.Rate, c.Burst = .01, 5 })
+	h := newFixture(t, func(c *server.Config) { c.Rate, c.Burst = .01, 5 })
 	if r := h.as(h.key, "GET", "/v1/usage", nil); r.status != 200 {
 		t.Fatal(r.body)
 	}

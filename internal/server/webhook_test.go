@@ -27,7 +27,7 @@ func forHooks(c *server.Config, d *server.Deps) {
 const putHook = `{"target_url":"http://127.0.0.1:9/hook","token_value":"a-token-0123456789","enabled_by_default":true}`
 
 // visitWebhooks tries every route of the webhooks against the document.
-func visitWebhooks(h *house, visit func(route, schema string, r reply, want int)) {
+func visitWebhooks(h *fixture, visit func(route, schema string, r reply, want int)) {
 	const base = "/v1/webhooks/custom-http-config"
 	as := func(method, path string, body any, headers ...string) reply {
 		return h.as(h.key, method, path, body, headers...)
@@ -71,7 +71,7 @@ func visitWebhooks(h *house, visit func(route, schema string, r reply, want int)
 }
 
 // deliver ends every delivery that is due, as a courier would.
-func (h *house) deliver(a webhook.Attempt, next time.Time) {
+func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 	h.t.Helper()
 	ctx := context.Background()
 	got, _, err := h.store.ClaimDeliveries(ctx, "courier", "", 100,
@@ -119,7 +119,7 @@ func read[T any](t *testing.T, r reply) T {
 
 // Tokens and secrets are sealed where they are stored, and shown to nobody but at their making.
 func TestSecretsAreSealed(t *testing.T) {
-	h := newHouseWith(t, forHooks)
+	h := newFixtureWith(t, forHooks)
 	const base = "/v1/webhooks/custom-http-config"
 	first := read[api.WebhookConfig](t, h.as(h.key, "PUT", base, putHook))
 	if !strings.HasPrefix(first.SigningSecret, "whsec_") || first.TokenMasked == nil ||
@@ -167,7 +167,7 @@ func TestSecretsAreSealed(t *testing.T) {
 
 // The default holds while its endpoint rests or was disabled by the service, and ends with DELETE.
 func TestDefaultIsResolvedAtCreation(t *testing.T) {
-	h := newHouseWith(t, forHooks)
+	h := newFixtureWith(t, forHooks)
 	const base = "/v1/webhooks/custom-http-config"
 	told := func(job string) int {
 		t.Helper()
@@ -196,7 +196,7 @@ func TestDefaultIsResolvedAtCreation(t *testing.T) {
 
 // An attempt's answer, headers and timings can be read; an attempt that says nothing does not break the page.
 func TestAttemptsAreShown(t *testing.T) {
-	h := newHouseWith(t, forHooks)
+	h := newFixtureWith(t, forHooks)
 	read[api.WebhookConfig](t, h.as(h.key, "PUT", "/v1/webhooks/custom-http-config", putHook))
 	j := h.completed(trp)
 	list := read[api.List[api.Delivery]](t, h.as(h.key, "GET", "/v1/webhooks/deliveries", nil))
@@ -244,7 +244,7 @@ func TestAttemptsAreShown(t *testing.T) {
 func TestIngestSecret(t *testing.T) {
 	for name, secret := range map[string]string{"none": "", "set": ingestSecret} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouseWith(t, func(c *server.Config, _ *server.Deps) { c.IngestSecret = secret })
+			h := newFixtureWith(t, func(c *server.Config, _ *server.Deps) { c.IngestSecret = secret })
 			for _, given := range []string{
 				"", "x", ingestSecret[:5], ingestSecret + "x", strings.ToUpper(ingestSecret),
 			} {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pleat"
 	"pleat/api"
 	"pleat/internal/calvados"
@@ -27,15 +29,15 @@ var (
 	calvadosModel = pleat.Model{Name: "calvados", Kind: pleat.TaskMD, Engine: "calvados", Version: "1"}
 )
 
-// newFlowHouse is a house with engines for workflows.
-func newFlowHouse(t testing.TB) *house {
-	h := newHouse(t)
+// newWorkflowFixture is a fixture with engines for workflows.
+func newWorkflowFixture(t testing.TB) *fixture {
+	h := newFixture(t)
 	h.register(testModel, bigModel, analystModel, calvadosModel)
 	return h
 }
 
 // flow makes a workflow of ann's.
-func (h *house) flow(body string) api.Workflow {
+func (h *fixture) flow(body string) api.Workflow {
 	h.t.Helper()
 	r := h.as(h.key, "POST", "/v1/workflows", body)
 	var out api.Workflow
@@ -46,11 +48,12 @@ func (h *house) flow(body string) api.Workflow {
 }
 
 func ask(job, question, rest string) string {
-	return `{"workflow_name":"qna_v1","name":"A question","workflow_input":{"targetSource":"fold_job","source_job_id":"` + job + `","question":"` + question + `"` + rest + `}}`
+	return `{"workflow_name":"qna_v1","name":"A question","workflow_input":{"targetSource":"fold_job",` +
+		`"source_job_id":"` + job + `","question":"` + question + `"` + rest + `}}`
 }
 
 // claimFlow takes the oldest task of a lane as the worker would.
-func (h *house) claimFlow(lane string) store.ClaimedTask {
+func (h *fixture) claimFlow(lane string) store.ClaimedTask {
 	h.t.Helper()
 	got, err := h.store.Claim(context.Background(), "w1", []string{lane}, 1, 0)
 	if err != nil || len(got) != 1 || got[0].Workflow == nil {
@@ -59,7 +62,7 @@ func (h *house) claimFlow(lane string) store.ClaimedTask {
 	return got[0]
 }
 
-func (h *house) finishFlow(c store.ClaimedTask, row json.RawMessage, files ...pleat.Artifact) {
+func (h *fixture) finishFlow(c store.ClaimedTask, row json.RawMessage, files ...pleat.Artifact) {
 	h.t.Helper()
 	err := h.store.FinishRun(context.Background(), store.RunFinished{
 		Task:      c.Task.ID,
@@ -76,7 +79,7 @@ func (h *house) finishFlow(c store.ClaimedTask, row json.RawMessage, files ...pl
 }
 
 // answer completes the oldest question.
-func (h *house) answer(text string) {
+func (h *fixture) answer(text string) {
 	h.t.Helper()
 	c := h.claimFlow("qna/analyst")
 	p, err := flow.Parse(c.Workflow.Alias, c.Workflow.Input, false)
@@ -91,74 +94,152 @@ func (h *house) answer(text string) {
 	h.finishFlow(c, row)
 }
 
+// ignoreTimes makes cmp.Diff ignore what differs from run to run.
+var ignoreTimes = cmp.FilterValues(func(a, b api.Time) bool { return true }, cmp.Ignore())
+
 func TestQuestion(t *testing.T) {
-	h := newFlowHouse(t)
+	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(trp)
-	w := h.flow(ask(j.JobID, "How many helices?", `,"webhooks":{"custom_http":{"enabled":false,"x":1}},"kept":[1]`))
-	if w.Status != api.Queued || w.Type != "qna_v1" || len(w.Tasks) != 1 || w.Tasks[0].Type != "inference_qna" ||
-		w.Tasks[0].Status != api.Queued || string(w.Tasks[0].Result) != "null" || !w.IsOwner {
+	const question = "How many helices?"
+	w := h.flow(ask(j.JobID, question, `,"webhooks":{"custom_http":{"enabled":false,"x":1}},"kept":[1]`))
+	if len(w.Tasks) != 1 {
 		t.Fatalf("%+v", w)
 	}
-	var in map[string]any
-	if err := json.Unmarshal(w.Input, &in); err != nil || in["isPublic"] != false ||
-		in["question"] != "How many helices?" || in["kept"] == nil || in["webhooks"] == nil {
-		t.Errorf("input: %s", w.Input)
+	task := w.Tasks[0].ID
+	want := api.Workflow{
+		ID:     w.ID,
+		Status: api.Queued,
+		Type:   "qna_v1",
+		Name:   "A question",
+		Input: json.RawMessage(`{"isPublic":false,"kept":[1],"question":"` + question + `","source_job_id":"` +
+			j.JobID + `","targetSource":"fold_job","webhooks":{"custom_http":{"enabled":false,"x":1}}}`),
+		Tasks: []api.WorkflowTask{{
+			ID:     task,
+			Type:   "inference_qna",
+			Status: api.Queued,
+			Result: json.RawMessage("null"),
+			Items:  []string{},
+		}},
+		IsOwner: true,
+		Stage:   "queued",
 	}
+	if d := cmp.Diff(want, w, ignoreTimes); d != "" {
+		t.Error(d)
+	}
+
 	h.answer("One.")
 	got, err := c.TaskResults(ctx, w.ID)
 	if err != nil || len(got.TasksResults) != 1 {
 		t.Fatalf("%+v %v", got, err)
 	}
 	row := got.TasksResults[0]
-	var res api.QnAResult
-	if err := json.Unmarshal(row.Result, &res); err != nil || res.Answer != "One." || res.TargetSource != "fold_job" ||
-		row.Type != "inference_qna" || row.Status != api.Completed || len(row.Items) != 0 {
-		t.Errorf("%s %+v", row.Result, row)
+	var result api.QnAResult
+	if err := json.Unmarshal(row.Result, &result); err != nil {
+		t.Fatal(err)
+	}
+	wantResult := api.QnAResult{
+		Question:     question,
+		Answer:       "One.",
+		TargetSource: "fold_job",
+		TargetRef:    "fold_job/" + j.JobID,
+		FileName:     result.FileName,
+		Image:        "pleat test 1",
+	}
+	if d := cmp.Diff(wantResult, result); d != "" {
+		t.Error(d)
+	}
+	wantRow := want.Tasks[0]
+	wantRow.Status, wantRow.Result = api.Completed, row.Result
+	if d := cmp.Diff(wantRow, row); d != "" {
+		t.Error(d)
 	}
 	st, err := c.WorkflowStatus(ctx, w.ID)
-	if err != nil || st.Status != api.Completed || len(st.Tasks) != 1 || st.Tasks[0].ID != w.Tasks[0].ID {
-		t.Errorf("%+v %v", st, err)
+	wantStatus := api.WorkflowStatusView{
+		Status: api.Completed,
+		Tasks:  []api.TaskStatusView{{ID: task, Type: "inference_qna", Status: api.Completed}},
 	}
-
-	// the history of the job, by each of its names and aliases
-	other := h.flow(ask(j.JobID, "And strands?", ""))
-	for _, q := range []string{"source_job_id=" + j.JobID, "sourceJobId=" + j.JobID, "source_job_run_id=" + j.JobRunID,
-		"sourceSequenceId=" + j.SequencesIDs[0],
-		"source_job_id=" + j.JobID + "&source_job_run_id=" + j.JobRunID + "&source_sequence_id=" + j.SequencesIDs[0]} {
-		for _, word := range []string{"qna", "evolla"} {
-			r := h.as(h.key, "GET", "/v1/workflows/"+word+"/linked-history?"+q, nil)
-			var list api.List[api.LinkedWorkflow]
-			if r.status != 200 || json.Unmarshal([]byte(r.body), &list) != nil || len(list.Data) != 2 ||
-				list.Data[0].WorkflowID != other.ID || list.Data[0].LastAnswer != nil ||
-				*list.Data[1].LastAnswer != "One." || *list.Data[1].LastQuestion != "How many helices?" {
-				t.Errorf("%s?%s: %d %s", word, q, r.status, r.body)
-			}
-		}
-	}
-	pre := h.as(h.key, "GET", "/v1/workflows/qna/linked-previews?limit=1&source_job_id="+j.JobID, nil)
-	if pre.status != 200 || strings.Contains(pre.body, "lastAnswer") ||
-		!strings.Contains(pre.body, `"questionPreview":"And strands?"`) || strings.Contains(pre.body, "How many") {
-		t.Errorf("%d %s", pre.status, pre.body)
-	}
-	v, err := c.Job(ctx, j.JobID)
-	if err != nil || len(v.Workflows) != 2 || v.Workflows[0].ID != other.ID || v.Workflows[0].Type != "qna_v1" {
-		t.Errorf("%+v %v", v.Workflows, err)
+	if d := cmp.Diff(wantStatus, st); d != "" || err != nil {
+		t.Error(d, err)
 	}
 	log, err := c.WorkflowLogs(ctx, w.ID)
 	if err != nil || !strings.Contains(log, "state COMPLETED") || !strings.Contains(log, "state RUNNING") {
 		t.Errorf("%q %v", log, err)
 	}
 	var last api.Event
-	if err := c.FollowWorkflow(ctx, w.ID, 0, func(e api.Event) error { last = e; return nil }); err != nil ||
-		last.State != api.Completed || last.Workflow != w.ID || last.Task != row.ID || last.JobID != "" {
-		t.Errorf("%+v %v", last, err)
+	err = c.FollowWorkflow(ctx, w.ID, 0, func(e api.Event) error { last = e; return nil })
+	wantLast := api.Event{Seq: last.Seq, Kind: "state", Workflow: w.ID, Task: task, State: api.Completed}
+	wantLast.Stage, wantLast.Done, wantLast.Total = last.Stage, last.Done, last.Total
+	if d := cmp.Diff(wantLast, last, ignoreTimes); d != "" || err != nil {
+		t.Error(d, err)
+	}
+}
+
+// The questions about a job are listed by any of its ids and under every alias of the workflow.
+func TestLinkedQuestions(t *testing.T) {
+	h := newWorkflowFixture(t)
+	ctx, c := context.Background(), h.client(h.key)
+	j := h.completed(trp)
+	first := h.flow(ask(j.JobID, "How many helices?", ""))
+	h.answer("One.")
+	second := h.flow(ask(j.JobID, "And strands?", ""))
+	linked := func(w api.Workflow, question string) api.LinkedPreview {
+		return api.LinkedPreview{
+			WorkflowID:       w.ID,
+			WorkflowStatus:   w.Status,
+			WorkflowType:     "qna_v1",
+			Name:             "A question",
+			QuestionPreview:  question,
+			SourceJobID:      &j.JobID,
+			SourceJobRunID:   &j.JobRunID,
+			SourceSequenceID: &j.SequencesIDs[0],
+		}
+	}
+	first.Status = api.Completed
+	questions, answer := []string{"How many helices?", "And strands?"}, "One."
+	want := api.List[api.LinkedWorkflow]{Data: []api.LinkedWorkflow{
+		{LinkedPreview: linked(second, questions[1]), LastQuestion: &questions[1]},
+		{LinkedPreview: linked(first, questions[0]), LastQuestion: &questions[0], LastAnswer: &answer},
+	}}
+	byJob, byRun, bySequence := "source_job_id="+j.JobID, "source_job_run_id="+j.JobRunID,
+		"source_sequence_id="+j.SequencesIDs[0]
+	for _, q := range []string{
+		byJob, byRun, "sourceJobId=" + j.JobID, "sourceSequenceId=" + j.SequencesIDs[0],
+		byJob + "&" + byRun + "&" + bySequence,
+	} {
+		for _, alias := range []string{"qna", "evolla"} {
+			r := h.as(h.key, "GET", "/v1/workflows/"+alias+"/linked-history?"+q, nil)
+			var list api.List[api.LinkedWorkflow]
+			if err := json.Unmarshal([]byte(r.body), &list); err != nil {
+				t.Fatalf("%s?%s: %d %s", alias, q, r.status, r.body)
+			}
+			if d := cmp.Diff(want, list, ignoreTimes); d != "" {
+				t.Errorf("%s?%s: %s", alias, q, d)
+			}
+		}
+	}
+	previews, err := c.LinkedPreviews(ctx, j.JobID, "", "", 1)
+	wantPreviews := api.List[api.LinkedPreview]{Data: []api.LinkedPreview{linked(second, questions[1])}}
+	if d := cmp.Diff(wantPreviews, previews, ignoreTimes); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	r := h.as(h.key, "GET", "/v1/workflows/qna/linked-previews?"+byJob, nil)
+	if r.status != 200 || strings.Contains(r.body, "lastAnswer") || strings.Contains(r.body, "lastQuestion") {
+		t.Errorf("previews with long texts: %d %s", r.status, r.body)
+	}
+	v, err := c.Job(ctx, j.JobID)
+	wantLinks := []api.LinkedItem{
+		{ID: second.ID, Type: "qna_v1", Status: api.Queued, Name: "A question"},
+		{ID: first.ID, Type: "qna_v1", Status: api.Completed, Name: "A question"},
+	}
+	if d := cmp.Diff(wantLinks, v.Workflows); d != "" || err != nil {
+		t.Error(d, err)
 	}
 }
 
 // Who may see and do what, to a workflow and to the words of its paths.
 func TestFlowVisibility(t *testing.T) {
-	h := newFlowHouse(t)
+	h := newWorkflowFixture(t)
 	ctx := context.Background()
 	_, ben := h.newUser("ben")
 	j := h.completed(trp)
@@ -247,7 +328,7 @@ func TestFlowVisibility(t *testing.T) {
 }
 
 func TestDraft(t *testing.T) {
-	h := newFlowHouse(t)
+	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.create(trp) // not completed: a draft may wait for it
 	draft := strings.Replace(ask(j.JobID, "", ""), `{"workflow_name"`, `{"create_mode":"draft","workflow_name"`, 1)
@@ -302,14 +383,15 @@ func TestDraft(t *testing.T) {
 }
 
 func TestListFlows(t *testing.T) {
-	h := newFlowHouse(t)
+	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(trp)
 	var ids []string
 	for i := range 3 {
 		ids = append(ids, h.flow(ask(j.JobID, fmt.Sprintf("Question %d?", i), "")).ID)
 	}
-	md := h.flow(`{"workflow_name":"calvados_openmm_v1","name":"sim","workflow_input":{"sequence":"GSGSGS","preset":"single_idr_fasta","isPublic":true}}`)
+	md := h.flow(`{"workflow_name":"calvados_openmm_v1","name":"sim","workflow_input":{"sequence":"GSGSGS",` +
+		`"preset":"single_idr_fasta","isPublic":true}}`)
 	if md.Type != "calvados_openmm_v1" || md.Tasks[0].Type != "inference_calvados_openmm" || !md.IsPublic {
 		t.Errorf("%+v", md)
 	}
@@ -351,10 +433,11 @@ func TestListFlows(t *testing.T) {
 
 // A simulation's files have links, and any of its moments can be taken.
 func TestFrames(t *testing.T) {
-	h := newFlowHouse(t)
+	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	dir, frames := simulate(t)
-	w := h.flow(`{"workflow_name":"md","name":"sim","workflow_input":{"sequence":"GSKEFAWRDG","preset":"single_idr_fasta","sim_length_ns":0.02,"step_size_ns":0.002}}`)
+	w := h.flow(`{"workflow_name":"md","name":"sim","workflow_input":{"sequence":"GSKEFAWRDG",` +
+		`"preset":"single_idr_fasta","sim_length_ns":0.02,"step_size_ns":0.002}}`)
 	frame := api.ExtractFrame{TimeNs: f(0.0081)}
 	if _, err := c.ExtractFrame(ctx, w.ID, frame); err == nil || !strings.Contains(err.Error(), "QUEUED") {
 		t.Errorf("a frame of what waits: %v", err)
@@ -481,7 +564,7 @@ func simulate(t *testing.T) (dir string, frames int64) {
 // Every refusal of the workflows' and the library's routes: its status and its whole sentence stand in
 // testdata/flowrefusals.txt.
 func TestFlowRefusals(t *testing.T) {
-	h := newFlowHouse(t)
+	h := newWorkflowFixture(t)
 	benID, ben := h.newUser("ben")
 	_ = benID
 	good := []string{"Authorization", "Bearer " + h.key}
@@ -500,7 +583,8 @@ func TestFlowRefusals(t *testing.T) {
 		return qna(`{"targetSource":"fold_job","source_job_id":"` + id + `","question":"Why?"` + rest + `}`)
 	}
 	md := func(rest string) string {
-		return `{"workflow_name":"md","name":"x","workflow_input":{"preset":"single_idr_fasta","sequence":"GSGSGSGSGS"` + rest + `}}`
+		return `{"workflow_name":"md","name":"x","workflow_input":{"preset":"single_idr_fasta",` +
+			`"sequence":"GSGSGSGSGS"` + rest + `}}`
 	}
 	const flows = "/v1/workflows"
 	var out strings.Builder
@@ -560,7 +644,8 @@ func TestFlowRefusals(t *testing.T) {
 			`{"workflow_name":"md","name":"x","workflow_input":{"files":{"pdb":{"libraryItemId":"` + pdb + `"}}}}`,
 			good},
 		{"all atoms without an engine", "POST", flows,
-			`{"workflow_name":"md","name":"x","workflow_input":{"preset":"all_atom","sourceType":"fold_job","sourceJobId":"` + job.JobID + `"}}`, good},
+			`{"workflow_name":"md","name":"x","workflow_input":{"preset":"all_atom","sourceType":"fold_job",` +
+				`"sourceJobId":"` + job.JobID + `"}}`, good},
 		{"unknown preset", "POST", flows, strings.Replace(md(""), "single_idr_fasta", "single_idr", 1), good},
 		{"letter that is no residue", "POST", flows, strings.Replace(md(""), "GSGS", "GSGB", 1), good},
 		{"temperature of 0", "POST", flows, md(`,"temp":0`), good},
@@ -625,7 +710,7 @@ func TestFlowRefusals(t *testing.T) {
 }
 
 func TestOutputSchema(t *testing.T) {
-	h := newFlowHouse(t)
+	h := newWorkflowFixture(t)
 	c := h.client(h.key)
 	got, err := c.OutputSchema(context.Background(), "pipeline_run_design_v1", json.RawMessage(`{"budget":2}`))
 	if err != nil || len(got.Available) != 26 ||
@@ -639,7 +724,7 @@ func TestOutputSchema(t *testing.T) {
 }
 
 // visitFlows tries every route of workflows and of the library, for the test of the document.
-func visitFlows(t *testing.T, h *house, visit func(route, schema string, r reply, want int)) {
+func visitFlows(t *testing.T, h *fixture, visit func(route, schema string, r reply, want int)) {
 	t.Helper()
 	as := func(method, path string, body any) reply { return h.as(h.key, method, path, body) }
 	j := h.completed(trp)
@@ -700,11 +785,13 @@ func visitFlows(t *testing.T, h *house, visit func(route, schema string, r reply
 
 // No body makes the server answer anything but a workflow or one sentence about the request.
 func FuzzCreateWorkflow(fz *testing.F) {
-	h := newFlowHouse(fz)
+	h := newWorkflowFixture(fz)
 	j := h.completed(trp)
 	fz.Add([]byte(ask(j.JobID, "Why?", `,"webhooks":{"custom_http":{"enabled":false,"target_url":"x"}}`)))
-	fz.Add([]byte(`{"create_mode":"draft","workflow_name":"evolla_v1","name":"x","workflow_input":{"targetSource":"library","libraryItemId":"` + j.JobID + `"}}`))
-	fz.Add([]byte(`{"workflow_name":"calvados_openmm_v1","name":"x","workflow_input":{"sequence":"GSGS","config":{"box_eq":false,"pressure":[0,0,0]},"component_defaults":{"charge_termini":"N"},"isPublic":true}}`))
+	fz.Add([]byte(`{"create_mode":"draft","workflow_name":"evolla_v1","name":"x",` +
+		`"workflow_input":{"targetSource":"library","libraryItemId":"` + j.JobID + `"}}`))
+	fz.Add([]byte(`{"workflow_name":"calvados_openmm_v1","name":"x","workflow_input":{"sequence":"GSGS",` +
+		`"config":{"box_eq":false,"pressure":[0,0,0]},"component_defaults":{"charge_termini":"N"},"isPublic":true}}`))
 	fz.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/workflows", bytes.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")

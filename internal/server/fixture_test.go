@@ -24,8 +24,8 @@ import (
 	"pleat/internal/store"
 )
 
-// house is a whole service but its workers: a real database, real files, real HTTP.
-type house struct {
+// fixture is a whole service but its workers: a real database, real files, real HTTP.
+type fixture struct {
 	t     testing.TB
 	store *store.Store
 	blobs blob.Store
@@ -107,20 +107,20 @@ var (
 	}
 )
 
-func newHouse(t testing.TB, change ...func(*server.Config)) *house {
+func newFixture(t testing.TB, change ...func(*server.Config)) *fixture {
 	t.Helper()
-	return newHouseWith(t, func(c *server.Config, _ *server.Deps) {
+	return newFixtureWith(t, func(c *server.Config, _ *server.Deps) {
 		for _, fn := range change {
 			fn(c)
 		}
 	})
 }
 
-// newHouseWith is newHouse with what the server works with changed too.
-func newHouseWith(t testing.TB, change func(*server.Config, *server.Deps)) *house {
+// newFixtureWith is newFixture with what the server works with changed too.
+func newFixtureWith(t testing.TB, change func(*server.Config, *server.Deps)) *fixture {
 	t.Helper()
 	ctx := context.Background()
-	h := &house{t: t, clock: &clock{}, log: &lockedBuffer{}}
+	h := &fixture{t: t, clock: &clock{}, log: &lockedBuffer{}}
 	dir := t.TempDir()
 	var err error
 	if h.store, err = store.Open(ctx, "sqlite:"+filepath.Join(dir, "pleat.db"),
@@ -154,7 +154,7 @@ func newHouseWith(t testing.TB, change func(*server.Config, *server.Deps)) *hous
 	return h
 }
 
-func (h *house) register(models ...pleat.Model) {
+func (h *fixture) register(models ...pleat.Model) {
 	h.t.Helper()
 	w := pleat.Worker{ID: "w1", Host: "test", Models: models}
 	for _, m := range models {
@@ -165,7 +165,7 @@ func (h *house) register(models ...pleat.Model) {
 	}
 }
 
-func (h *house) newUser(name string) (pleat.UserID, string) {
+func (h *fixture) newUser(name string) (pleat.UserID, string) {
 	h.t.Helper()
 	u, err := h.store.EnsureUser(context.Background(), name)
 	if err != nil {
@@ -179,7 +179,7 @@ func (h *house) newUser(name string) (pleat.UserID, string) {
 	return u.ID, key
 }
 
-func (h *house) client(key string) *api.Client {
+func (h *fixture) client(key string) *api.Client {
 	return &api.Client{Base: h.http.URL, Key: key, Patience: 5 * time.Second}
 }
 
@@ -208,7 +208,7 @@ func (r reply) message(t *testing.T) string {
 }
 
 // ask sends one request. A body of type string is sent as JSON; headers come in pairs.
-func (h *house) ask(method, path string, body any, headers ...string) reply {
+func (h *fixture) ask(method, path string, body any, headers ...string) reply {
 	h.t.Helper()
 	var r io.Reader
 	switch b := body.(type) {
@@ -247,15 +247,16 @@ func (h *house) ask(method, path string, body any, headers ...string) reply {
 }
 
 // as is ask with a key.
-func (h *house) as(key, method, path string, body any, headers ...string) reply {
+func (h *fixture) as(key, method, path string, body any, headers ...string) reply {
 	h.t.Helper()
 	return h.ask(method, path, body, append([]string{"Authorization", "Bearer " + key}, headers...)...)
 }
 
-const trp = `{"name":"Trp-cage","sequences":[{"proteinChain":{"sequence":"DAYAQWLKDGGPSSGRPPPS","label":"cage"}}],"params":{"modelName":"mini","seed":"7"}}`
+const trp = `{"name":"Trp-cage","sequences":[{"proteinChain":{"sequence":"DAYAQWLKDGGPSSGRPPPS","label":"cage"}}],` +
+	`"params":{"modelName":"mini","seed":"7"}}`
 
 // create makes a job of ann's.
-func (h *house) create(body string) api.CreatedJob {
+func (h *fixture) create(body string) api.CreatedJob {
 	h.t.Helper()
 	r := h.as(h.key, "POST", "/v1/jobs", body)
 	var out api.CreatedJob
@@ -266,7 +267,7 @@ func (h *house) create(body string) api.CreatedJob {
 }
 
 // claim takes the oldest task as the worker would.
-func (h *house) claim() store.ClaimedTask {
+func (h *fixture) claim() store.ClaimedTask {
 	h.t.Helper()
 	got, err := h.store.Claim(context.Background(), "w1", []string{"fold/mini", "fold/big"}, 1, 0)
 	if err != nil || len(got) != 1 {
@@ -276,7 +277,7 @@ func (h *house) claim() store.ClaimedTask {
 }
 
 // put stores a file and returns its artifact.
-func (h *house) put(c store.ClaimedTask, kind pleat.ArtifactKind, name, contentType, body string,
+func (h *fixture) put(c store.ClaimedTask, kind pleat.ArtifactKind, name, contentType, body string,
 	seq pleat.SequenceID) pleat.Artifact {
 	h.t.Helper()
 	key := "runs/" + string(c.Fold.Run) + "/1/" + name
@@ -298,7 +299,7 @@ func (h *house) put(c store.ClaimedTask, kind pleat.ArtifactKind, name, contentT
 const cif = "data_fold\n# a structure\n"
 
 // finish completes a claimed run with scores and files, as a worker would.
-func (h *house) finish(c store.ClaimedTask) {
+func (h *fixture) finish(c store.ClaimedTask) {
 	h.t.Helper()
 	seq := c.Fold.Sequences[0].ID
 	arts := []pleat.Artifact{
@@ -326,7 +327,7 @@ func (h *house) finish(c store.ClaimedTask) {
 }
 
 // completed makes a job and completes it, and what waited before it.
-func (h *house) completed(body string) api.CreatedJob {
+func (h *fixture) completed(body string) api.CreatedJob {
 	h.t.Helper()
 	j := h.create(body)
 	for {
@@ -338,11 +339,20 @@ func (h *house) completed(body string) api.CreatedJob {
 	}
 }
 
-func (h *house) results(key, job string) api.Results {
+func (h *fixture) results(key, job string) api.Results {
 	h.t.Helper()
 	out, err := h.client(key).Results(context.Background(), job)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	return out
+}
+
+func newRing(t testing.TB) *seal.Ring {
+	t.Helper()
+	r, err := seal.Parse(strings.Repeat("ab", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
