@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"pleat"
+	"pleat/api"
 )
 
 // answerRow is the result of a question, section 5.1 of docs/interface.md.
@@ -132,11 +133,6 @@ type LandscapeSummary struct {
 }
 
 func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
+	b, err := api.Encode(v)
+	return bytes.TrimSpace(b), err
 }

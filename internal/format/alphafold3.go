@@ -284,7 +284,7 @@ func writeAlphaFold3(j *pleat.Job, out *writing) ([]byte, error) {
 	file.Version = &version
 	out.constraints(&j.Constraints, true)
 	out.params(j, true, nil)
-	return indented(file)
+	return api.EncodeIndent(file)
 }
 
 func af3ItemOf(q *pleat.Sequence, ids []string) af3Item {

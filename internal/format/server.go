@@ -1,8 +1,6 @@
 package format
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -256,7 +254,7 @@ func writeServer(j *pleat.Job, out *writing) ([]byte, error) {
 	out.ownNames(j)
 	out.constraints(&j.Constraints, false)
 	out.params(j, true, nil)
-	return indented([]serverJob{file})
+	return api.EncodeIndent([]serverJob{file})
 }
 
 func serverItemOf(q *pleat.Sequence, i int, out *writing) (serverItem, error) {
@@ -311,14 +309,4 @@ func (w *writing) ownNames(j *pleat.Job) {
 				strings.Join(q.Chains, ", "), strings.Join(other.Sequences[i].Chains, ", "))
 		}
 	}
-}
-
-// indented returns indented JSON.
-func indented(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(v)
-	return b.Bytes(), err
 }

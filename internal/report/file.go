@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"pleat"
+	"pleat/api"
 )
 
 // folder is the folder of a run, and the artifacts that were written into it so far.
@@ -55,10 +55,12 @@ func WriteFile(path string, fill func(io.Writer) error) error {
 // json writes v as an indented JSON document.
 func (d *folder) json(kind pleat.ArtifactKind, name string, v any) error {
 	return d.file(kind, name, "application/json", func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		return enc.Encode(v)
+		b, err := api.EncodeIndent(v)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
 	})
 }
 

@@ -14,7 +14,6 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/openapi"
-	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
 
@@ -195,7 +194,7 @@ func small(*Server) int64   { return 64 << 10 }
 
 // json writes v as the response.
 func (c *call) json(v any) error {
-	b, err := wire.Encode(v)
+	b, err := api.Encode(v)
 	if err != nil {
 		return err
 	}

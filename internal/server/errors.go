@@ -12,7 +12,6 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/server/wire"
 )
 
 // statuses maps the codes of errors to HTTP. It has no 422: an invalid request is 400.
@@ -120,7 +119,7 @@ func writeError(w *answer, status int, message string, faults ...api.FieldError)
 	h.Set("Cache-Control", "no-store")
 	h.Add("Vary", "Accept")
 	w.WriteHeader(status)
-	if b, err := wire.Encode(body); err == nil {
+	if b, err := api.Encode(body); err == nil {
 		_, _ = w.Write(b)
 	}
 }

@@ -110,7 +110,7 @@ func (s *Server) viewItem(ctx context.Context, c *call) (api.LibraryItem, error)
 		files = append(files, wire.LibraryFile(&i.Files[k]))
 	}
 	all["files"] = files
-	out.Metadata, err = wire.Encode(all)
+	out.Metadata, err = api.Encode(all)
 	return out, err
 }
 

@@ -33,7 +33,7 @@ func (s *Server) results(ctx context.Context, c *call) error {
 		return err
 	}
 	out := s.resultsOf(&v, head.to, hour)
-	b, err := wire.Encode(out)
+	b, err := api.Encode(out)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func withField(input json.RawMessage, field string, value json.RawMessage) (json
 		return nil, err
 	}
 	all[field] = value
-	b, err := wire.Encode(all)
+	b, err := api.Encode(all)
 	return json.RawMessage(strings.TrimSpace(string(b))), err
 }
 
@@ -199,7 +199,7 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 	if err := flow.CheckQuestion(*in.Question, "question"); err != nil {
 		return api.Workflow{}, err
 	}
-	quoted, err := wire.Encode(*in.Question)
+	quoted, err := api.Encode(*in.Question)
 	if err != nil {
 		return api.Workflow{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/api"
 )
 
 // SchemaVersion is the version of the delivered body. It rises when a field changes its meaning or is removed, not when
@@ -400,11 +401,9 @@ func collection(k pleat.SourceKind) string {
 }
 
 func marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := api.Encode(v)
+	if err != nil {
 		return nil, fmt.Errorf("write the delivered body: %w", err)
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	return bytes.TrimSuffix(b, []byte("\n")), nil
 }

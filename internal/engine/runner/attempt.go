@@ -1,10 +1,8 @@
 package runner
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/api"
 	"pleat/internal/engine"
 	"pleat/internal/report"
 )
@@ -149,13 +148,9 @@ func (a *runnerAttempt) message(q *predictRequest) (wirePredict, *pleat.Failure)
 	}
 	q.dir, m.Workdir = dir, dir
 	m.ID = fmt.Sprintf("%s-%d-%s", a.work.Task, m.Attempt, strings.TrimPrefix(filepath.Base(dir), "run-"))
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(q.input); err != nil {
+	if m.Input, err = api.Encode(q.input); err != nil {
 		return m, pleat.Failed(pleat.FailInternal, "the job has no form that the engine could read")
 	}
-	m.Input = b.Bytes()
 	for _, f := range q.files {
 		name := filepath.Join("input", filepath.Base(f.path))
 		if err := linkOrCopy(filepath.Join(a.work.Dir, f.path), filepath.Join(dir, name)); err != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"pleat"
+	"pleat/api"
 	"pleat/internal/engine"
 )
 
@@ -292,13 +293,10 @@ func local(path string) bool {
 
 // encodeWire encodes a message as a line. If grease is not nil, the message gets an unknown field.
 func encodeWire(m any, grease *rand.Rand) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(m); err != nil {
+	line, err := api.Encode(m)
+	if err != nil {
 		return nil, err
 	}
-	line := b.Bytes()
 	if grease != nil {
 		value := []string{"null", "1", `"?"`, `[{}]`}
 		line = fmt.Appendf(nil, `{"x_%d":%s,%s`, grease.IntN(1000), value[grease.IntN(len(value))], line[1:])

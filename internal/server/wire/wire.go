@@ -13,8 +13,6 @@
 package wire
 
 import (
-	"bytes"
-	"encoding/json"
 	"time"
 
 	"pleat"
@@ -60,15 +58,4 @@ func OptionalString(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// Encode returns v as JSON, with a line break at its end. It does not escape <, > and &.
-func Encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
 }

@@ -78,5 +78,5 @@ func WorkflowInput(w *pleat.Workflow, to Audience) (json.RawMessage, error) {
 			delete(all, name)
 		}
 	}
-	return Encode(all)
+	return api.Encode(all)
 }
