@@ -68,6 +68,10 @@ func examples(t *testing.T) string {
 		{"ligand", "Which residue is closest to the zinc?", ""},
 		{"predicted", "Can I rely on residues 60 to 76?", ""},
 		{"1ubi", "Is it toxic, and how many lysines does it have?", ""},
+		{"1ubi", "What is the charge of the helix?", ""},
+		{"1ubi", "Is every lysine exposed?", ""},
+		{"ligand", "Which charged residues in helices are within 8 Å of the ligand?", ""},
+		{"1ubi", "Are there any salt bridges or clashes, and what about the Ramachandran plot?", ""},
 		{"1ubi", "Is Arg48 exposed?", ""},
 		{"1ubi", "How many helices does insulin have?", ""},
 	} {

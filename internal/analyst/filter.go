@@ -315,7 +315,7 @@ func (q *query) placeCondition(m mention) (c *condition, problem string) {
 		wording = fmt.Sprintf("at %d to %d", m.lo, m.hi)
 	}
 	return &condition{property: ofPlace, wording: []string{wording}, mentions: []mention{m}, accepts: []func(int) bool{
-		func(i int) bool { return slices.Contains(sites, i) },
+		func(i int) bool { _, ok := slices.BinarySearch(sites, i); return ok },
 	}}, problem
 }
 

@@ -125,33 +125,14 @@ func (q *query) topics() (out []string) {
 // choose finds the intent of a query; nil where it is not understood.
 func (q *query) choose() *intent {
 	topics := q.topics()
-	if q.has["interface"] && q.conditionOn(ofName, ofState, ofSurface, ofLimit, ofPlace) && !q.has["area"] {
-		if q.nearInterface() {
-			return intentNamed("residues")
-		}
-	}
-	if len(q.chains) == 2 && q.has["surface"] && q.has["buried"] && q.only(ofSurface, ofChain) && !q.anyNot() &&
-		!q.has["@radius"] {
-		q.relation, q.conds = nil, nil
-		return intentNamed("interface area")
-	}
-	if q.relation != nil && q.relation.mutual && (q.has["terminus"] || q.has["endtoend"]) && q.relation.radius == 0 {
-		return intentNamed("size")
-	}
-	if len(q.atoms) > 0 && len(q.mentions) == 2 {
-		return intentNamed("distance")
-	}
-	if q.segments != nil && len(topics) == 0 && q.conditionOn(ofName, ofSurface, ofLimit) {
-		return intentNamed("residues")
+	if name := q.special(len(topics)); name != "" {
+		return intentNamed(name)
 	}
 	if len(topics) == 0 {
 		if name := q.byShape(); name != "" {
 			return intentNamed(name)
 		}
 		return nil
-	}
-	if q.has["percent"] && q.conditionOn(ofName, ofPlace) && q.onlyTopics("percent not") {
-		return intentNamed("residues")
 	}
 	var best *intent
 	score := 0
@@ -161,6 +142,29 @@ func (q *query) choose() *intent {
 		}
 	}
 	return best
+}
+
+// special chooses the intent of queries whose topic means something else with this filter; empty for all others.
+func (q *query) special(topics int) string {
+	rel := q.relation
+	switch {
+	case q.has["interface"] && !q.has["area"] && q.conditionOn(ofName, ofState, ofSurface, ofLimit, ofPlace) &&
+		q.nearInterface():
+		return "residues"
+	case len(q.chains) == 2 && q.has["surface"] && q.has["buried"] && q.only(ofSurface, ofChain) && !q.anyNot() &&
+		(rel == nil || rel.radius == 0):
+		q.relation, q.conds = nil, nil // the surface that two chains bury
+		return "interface area"
+	case rel != nil && rel.mutual && rel.radius == 0 && (q.has["terminus"] || q.has["endtoend"]):
+		return "size"
+	case len(q.atoms) > 0 && len(q.mentions) == 2:
+		return "distance"
+	case q.segments != nil && topics == 0 && q.conditionOn(ofName, ofSurface, ofLimit):
+		return "residues"
+	case q.has["percent"] && topics > 0 && q.conditionOn(ofName, ofPlace) && q.onlyTopics("percent not"):
+		return "residues"
+	}
+	return ""
 }
 
 func (q *query) onlyTopics(allowed string) bool {
@@ -199,69 +203,6 @@ func (q *query) conditionOn(list ...property) bool {
 // only says whether the filter has conditions on these properties alone.
 func (q *query) only(list ...property) bool {
 	return !slices.ContainsFunc(q.conds, func(c *condition) bool { return !slices.Contains(list, c.property) })
-}
-
-// byShape chooses the intent of a query that names no topic of its own; empty where there is none.
-func (q *query) byShape() string {
-	asks := q.has["which"] || q.has["what"] || q.has["list"] || q.has["howmany"] || q.has["where"]
-	subject := q.has["residue"] || q.conditionOn(ofName)
-	switch {
-	case q.relation != nil:
-		return q.relationShape(asks)
-	case len(q.mentions) > 0 && q.only(ofPlace, ofChain) && !q.has["howmany"] && len(q.ligands) == 0:
-		return "identity"
-	case len(q.mentions) > 0 && q.only(ofPlace, ofChain, ofName) && !asks && !q.every && !q.anyNot() &&
-		q.pointMentions():
-		return "yes or no"
-	case q.conditionOn(ofState) && !q.pointMentions() && (q.has["which"] || q.has["list"] || q.has["howmany"]):
-		return "residues"
-	case q.conditionOn(ofState) && q.only(ofState, ofPlace, ofChain) && !q.has["residue"]:
-		return "secondary structure"
-	case q.conditionOn(ofState) && q.only(ofState, ofPlace, ofChain) && q.pointMentions() && len(q.mentions) > 0:
-		return "secondary structure"
-	case q.conditionOn(ofSurface) && q.only(ofSurface, ofPlace, ofChain) && (!subject || q.pointMentions() &&
-		len(q.mentions) > 0):
-		return "surface"
-	case q.conditionOn(ofLimit) && q.only(ofLimit, ofPlace, ofChain) && !subject:
-		return "confidence"
-	case q.conditionOn(ofName, ofState, ofSurface, ofLimit):
-		return "residues"
-	case q.has["residue"] && q.has["howmany"], q.has["howmany"] && len(q.mentions) > 0:
-		return "length"
-	case q.has["residue"] && q.conditionOn(ofPlace):
-		return "residues"
-	case len(q.ligands) > 0 && q.has["residue"] && q.has["has"]:
-		return "ligand surroundings"
-	case len(q.ligands) > 0:
-		return "ligands"
-	case q.has["chain"] || q.has["@chain"] || q.has["rna"] || q.has["dna"] || q.has["howmany"] && q.has["protein"]:
-		return "chains"
-	}
-	return ""
-}
-
-// relationShape chooses between the intents about nearness.
-func (q *query) relationShape(asks bool) string {
-	rel := q.relation
-	plain := q.only(ofPlace, ofChain) && len(q.mentions) == 0 && !q.conditionOn(ofPlace)
-	switch {
-	case rel.mutual && len(q.chains) == 2:
-		return "interface"
-	case rel.mutual:
-		return "residue contacts"
-	case len(q.ligands) > 0:
-		return "distance"
-	case len(q.mentions) > 0 && q.only(ofPlace, ofChain) && !asks:
-		return "residue contacts"
-	case plain && len(rel.ligands) > 0 && !rel.far && !rel.not && !q.conditionOn(ofChain):
-		return "ligand surroundings"
-	case plain && len(rel.chains) > 0 && !rel.not && !rel.far:
-		return "interface"
-	case plain && !rel.not && !rel.far && !(q.conditionOn(ofChain) && q.has["residue"]) && !(q.every &&
-		q.opensWithVerb()):
-		return "residue contacts"
-	}
-	return "residues"
 }
 
 // pointMentions says whether the residues named are single ones.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"pleat/internal/facts"
-	"pleat/internal/structure"
 )
 
 // query is one question with one topic: what it asks, and the filter on what it asks it of.
@@ -22,39 +21,13 @@ type query struct {
 	radius   float64         // Å, of a relation to other chains that the word interface stands for
 	atoms    []string
 	pH       *float64
-	names    []*condition // single residue names, in order, for comparisons
-	negated  bool         // a negation that concerns the topic and no condition
-	every    bool         // all of the subject are asked about
-	counted  bool         // segments of secondary structure are named by their position in the chain
-	segments *condition   // helices or strands that are counted themselves: how many helices …
-	problem  string       // why it cannot be answered: something is not there, or ambiguous
-	absent   string       // why a place that it names has no residue
+	negated  bool       // a negation that concerns the topic and no condition
+	every    bool       // all of the subject are asked about
+	counted  bool       // segments of secondary structure are named by their position in the chain
+	segments *condition // helices or strands that are counted themselves: how many helices …
+	problem  string     // why it cannot be answered: something is not there, or ambiguous
+	absent   string     // why a place that it names has no residue
 	items    []item
-}
-
-// relation is nearness in space to something that a question names: within 5 Å of Trp6, touching chain A, nearest to
-// the zinc.
-type relation struct {
-	words      map[string]bool // contact, around, closest, bind, @radius
-	radius     float64         // Å; 0: not said
-	far        bool            // at least that far away
-	not        bool
-	inSequence bool // it can mean neighbours in the chain
-	mutual     bool // each other
-	sites      []int
-	label      string
-	chains     []string
-	ligands    []string
-	mentions   []mention
-	beside     []int // neighbours of the anchor in the chain, which are not counted
-	text       string
-}
-
-func (r *relation) cut() float64 {
-	if r.radius > 0 {
-		return r.radius
-	}
-	return facts.ContactDistance
 }
 
 // reader builds a query from items, from left to right.
@@ -158,65 +131,6 @@ func (r *reader) noun() {
 	}
 }
 
-// relationWord opens a relation, or adds a word to the open one.
-func (r *reader) relationWord(it item) {
-	q := r.q
-	if it.concept == "@radius" && r.open == nil && q.relation != nil && q.relation.radius == 0 { // around Tyr44 (4 Å)
-		q.relation.radius, q.relation.far = it.value, it.above
-		return
-	}
-	if r.open == nil {
-		if q.relation != nil {
-			q.problem = "I understand one distance or contact at a time; please ask for them one by one."
-			return
-		}
-		r.open = &relation{words: map[string]bool{}, not: r.not, text: it.text}
-		q.relation = r.open
-		r.not = false
-	}
-	r.stale = false
-	r.open.words[it.concept] = true
-	if it.concept == "@radius" {
-		r.open.radius, r.open.far = it.value, it.above
-	}
-	if oneOf(strings.ToLower(it.text), "adjacent neighbour neighbor neighbours neighbors neighbouring neighboring "+
-		"flank flanking") ||
-		strings.EqualFold(it.text, "next to") {
-		r.open.inSequence = true
-	}
-}
-
-// pronoun reads each other, and the other chain.
-func (r *reader) pronoun(it item) {
-	low := strings.ToLower(it.text)
-	switch {
-	case it.concept == "otherchain" && r.open != nil && len(r.q.chains) == 1 && len(r.q.x.Polymers) > 1:
-		r.otherChains()
-	case it.concept == "otherchain":
-		r.q.problem = "I cannot tell which chain is meant by “" + it.text + "”; please name it."
-	case oneOf(low, "other") || strings.HasSuffix(low, " other") || low == "one another":
-		if r.open != nil {
-			r.open.mutual, r.open = true, nil
-		}
-	}
-}
-
-func (r *reader) otherChains() {
-	q, rel := r.q, r.open
-	for _, p := range q.x.Polymers {
-		id := q.x.Structure.Chains[p.Chain].ID
-		if id == q.chains[0] {
-			continue
-		}
-		rel.chains = append(rel.chains, id)
-		for i := p.Lo; i < p.Hi; i++ {
-			rel.sites = append(rel.sites, i)
-		}
-	}
-	rel.label = facts.Plural(len(rel.chains), "chain ", "chains ") + facts.Join(rel.chains, 6)
-	r.open = nil
-}
-
 // entity reads what can be a condition or the anchor of a relation; all else is a topic and only recorded.
 func (r *reader) entity(it item) {
 	if r.moleculeAnchor(it.concept) {
@@ -316,92 +230,6 @@ func (r *reader) condition(it item) *condition {
 	return c
 }
 
-// anchor gives an entity to the open relation; false where none is open.
-func (r *reader) anchor(it item, c *condition) bool {
-	q, rel := r.q, r.open
-	if rel == nil {
-		rel = q.relation // a second anchor: in contact with Pro12 and Pro18; or the chain of the anchor
-		if rel == nil || rel.label == "" || r.quiet > 0 {
-			return false
-		}
-		same := len(rel.mentions) > 0 && it.concept == "@residue" || len(rel.ligands) > 0 && it.concept == "@ligand"
-		switch {
-		case it.concept == "@chain" && !r.joined && len(rel.mentions) > 0:
-			return r.anchorChain(it)
-		case !same || !r.joined || r.not:
-			return false
-		}
-	}
-	if rel.inSequence && rel.radius == 0 && (it.concept == "@name" || it.concept == "@class") {
-		q.problem = fmt.Sprintf("“%s” can mean next to it in the chain or in space; please say within how many Å.",
-			rel.text)
-	}
-	if it.concept == "@chain" && r.prep && !rel.words["@radius"] && len(q.mentions) > 0 {
-		return false // what does residue 7 touch in chain A
-	}
-	r.open = nil
-	r.setAnchor(rel, it, c)
-	r.joined, r.prep = false, false
-	return true
-}
-
-// setAnchor adds the sites of an entity to a relation.
-func (r *reader) setAnchor(rel *relation, it item, c *condition) {
-	q := r.q
-	label := wordingOf([]*condition{c})
-	switch it.concept {
-	case "@residue":
-		sites, problem := q.find(it.mention)
-		if problem != "" {
-			q.problem = problem
-		}
-		rel.mentions = append(rel.mentions, it.mention)
-		rel.sites, label = append(rel.sites, sites...), q.spanOf(sites)
-	case "@ligand":
-		rel.ligands = append(rel.ligands, it.names[0])
-		var refs []facts.ResidueRef
-		for _, l := range q.f.Ligands {
-			if l.Ref.Name == it.names[0] {
-				rel.sites, refs = append(rel.sites, l.Site), append(refs, l.Ref)
-			}
-		}
-		label = facts.RefList(refs, 6)
-		if len(refs) == 0 {
-			label = it.names[0]
-			q.problem = fmt.Sprintf("There is no %s in this structure.", it.names[0])
-		}
-	case "@chain":
-		rel.chains = append(rel.chains, it.names[0])
-		rel.sites, label = append(rel.sites, q.sitesWhere([]*condition{c})...), "chain "+it.names[0]
-	default:
-		rel.sites = append(rel.sites, q.sitesWhere([]*condition{c})...)
-		label = "a residue that is " + label
-		if len(rel.sites) == 0 && q.problem == "" {
-			q.problem = "No residue is " + strings.TrimPrefix(label, "a residue that is ") +
-				", so nothing can be near one."
-		}
-	}
-	if rel.label != "" {
-		label = rel.label + " or " + label
-	}
-	rel.label, r.quiet = label, 0
-}
-
-// anchorChain narrows the anchor to a chain: Lys6 of chain B.
-func (r *reader) anchorChain(it item) bool {
-	q, rel := r.q, r.q.relation
-	rel.sites = slices.DeleteFunc(rel.sites, func(i int) bool { return q.x.Sites[i].Ref.Chain != it.names[0] })
-	if len(rel.sites) == 0 {
-		q.problem = fmt.Sprintf("There is no such residue in chain %s.", it.names[0])
-	}
-	for i := range rel.mentions {
-		rel.mentions[i].chain = it.names[0]
-	}
-	rel.label = q.spanOf(rel.sites)
-	r.quiet++
-	return true
-}
-
 // addCondition joins a condition to the filter: as an alternative to the last one on the same property where "and" or
 // "or"
 // stands between, else as one that must hold as well.
@@ -410,41 +238,47 @@ func (r *reader) addCondition(it item, c *condition) {
 	r.quiet++
 	c.not = r.not || r.joined && r.notKind == c.property
 	c.bare = r.isPredicate(c)
-	if it.concept == "@residue" && c.not && q.relation != nil && q.relation.label != "" && r.quiet == 1 &&
-		len(q.relation.mentions) > 0 {
-		q.problem = "I cannot tell whether “not " + it.text + "” leaves that residue out or what is near it; please " +
-			"ask it in two questions."
+	rel := q.relation
+	if it.concept == "@residue" && c.not && rel != nil && len(rel.mentions) > 0 && r.quiet == 1 {
+		q.problem = "I cannot tell whether “not " + it.text + "” leaves that residue out or what is near it; " +
+			"please ask it in two questions."
 	}
-	if c.property == ofName {
+	switch {
+	case c.property == ofName:
 		r.noun()
-		if !c.not {
-			q.names = append(q.names, c)
-		}
-	}
-	if it.concept == "@residue" && !c.not {
+	case it.concept == "@residue" && !c.not:
 		q.mentions = append(q.mentions, it.mention)
 	}
-	switch previous := r.last; {
-	case it.concept == "@chain" && previous != nil && previous.property == ofPlace && !r.joined:
-		r.placeInChain(previous, it.names[0])
-		r.reset(previous)
-		return
-	case previous != nil && previous.property == c.property && r.joined && previous.not == c.not && !(c.class != "" &&
-		c.bare && !c.not && !r.orJoin):
-		previous.add(c)
-		r.reset(previous)
-		return
-	case previous != nil && c.property == ofName && previous.property == ofName && !r.joined &&
-		previous.wording[0] == c.wording[0]:
+	if last := r.last; last != nil && r.merge(last, it, c) {
 		return
 	}
 	q.conds = append(q.conds, c)
 	r.reset(c)
 }
 
-// isPredicate says whether a condition is said of a noun before it, without a preposition: exposed in "are all lysines
-// exposed",
-// and not in "all exposed lysines".
+// merge joins a condition to the one before it: as an alternative, or as the chain of residues named; false where it
+// stands
+// on its own. "Charged and aromatic", said of a noun before it, are two conditions.
+func (r *reader) merge(last *condition, it item, c *condition) bool {
+	same := last.property == c.property
+	both := c.class != "" && c.bare && !c.not && !r.orJoin
+	switch {
+	case it.concept == "@chain" && last.property == ofPlace && !r.joined:
+		r.placeInChain(last, it.names[0])
+	case same && r.joined && last.not == c.not && !both:
+		last.add(c)
+	case same && c.property == ofName && !r.joined && last.wording[0] == c.wording[0]:
+		return true // cysteine residues … cysteines
+	default:
+		return false
+	}
+	r.reset(last)
+	return true
+}
+
+// isPredicate says whether a condition is said of a noun before it and without a preposition: exposed in "are all
+// lysines
+// exposed", and not in "all exposed lysines".
 func (r *reader) isPredicate(c *condition) bool {
 	if !r.subject || r.prep && c.property != ofSurface {
 		return false
@@ -489,69 +323,34 @@ func (r *reader) placeInChain(c *condition, chain string) {
 	*c = *fresh
 }
 
-// moleculeAnchor makes "the ligand" or "the metal" the anchor of the open relation; false where none is open or there
-// is none.
-func (r *reader) moleculeAnchor(concept string) bool {
-	rel := r.open
-	if rel == nil || !oneOf(concept, "ligand ion") {
-		return false
-	}
-	q := r.q
-	molecules := slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return l.Kind != structure.Ion })
-	for _, l := range q.f.Ligands {
-		if (l.Kind == structure.Ion) != (concept == "ion" || !molecules) {
-			continue
-		}
-		if !slices.Contains(rel.ligands, l.Ref.Name) {
-			r.setAnchor(rel, item{concept: "@ligand", names: []string{l.Ref.Name}}, &condition{property: ofName,
-				wording: []string{l.Ref.Name}})
-		}
-	}
-	if len(rel.sites) == 0 {
-		q.problem = "There is no ligand in this structure, so nothing can be near one. Pockets found by geometry " +
-			"can be asked for."
-	}
-	r.open = nil
-	delete(q.has, concept)
-	return true
-}
-
 // finish settles what only the whole question tells: the anchor of a relation at its end, and what pronouns mean.
 func (r *reader) finish(earlier *query) {
 	q := r.q
 	q.negated = r.not && !q.has["inchain"]
-	if earlier != nil && (q.has["them"] && (q.relation == nil || !q.relation.mutual) ||
-		q.has["it"] && len(q.conds) == 0 && (q.relation == nil || q.relation.label == "") && earlier.isSingular()) {
+	if earlier != nil && q.refersBack(earlier) {
 		q.inherit(earlier)
 	}
 	q.joinEnds()
 	q.nameEnds()
 	if r.between && !q.has["distance"] && q.conditionOn(ofState) && len(q.mentions) == 0 {
-		q.problem = "What lies between segments of secondary structure I understand by residue numbers only; please " +
-			"name them."
+		q.problem = "What lies between segments of secondary structure I understand by residue numbers only; " +
+			"please name them."
 	}
 	if r.open != nil && !r.open.mutual && !q.has["interface"] {
 		r.lateAnchor()
 	}
-	if rel := q.relation; rel != nil && rel.label == "" && !rel.mutual {
-		q.radius = rel.radius
-		if rel.radius > 0 && !q.has["interface"] {
-			q.problem = "I understood a distance, but not from what it is measured; please name a residue, a ligand " +
-				"or a chain."
-		}
-		q.relation = nil
-	} else if rel != nil {
-		for _, word := range [...]string{"contact", "around", "closest", "@radius", "bind", "site", "atom", "heavy",
-			"has"} {
-			delete(q.has, word)
-		}
-		if rel.radius > 0 {
-			delete(q.has, "distance")
-		}
-		if rel.far {
-			delete(q.has, "closest")
-		}
+	if q.relation != nil {
+		q.settleRelation()
 	}
+}
+
+// refersBack says whether the question has a pronoun that means what was asked about before.
+func (q *query) refersBack(earlier *query) bool {
+	rel := q.relation
+	if q.has["them"] {
+		return rel == nil || !rel.mutual
+	}
+	return q.has["it"] && len(q.conds) == 0 && (rel == nil || rel.label == "") && earlier.isSingular()
 }
 
 // nameEnds makes the ends of a chain a place, where something is asked of them: is the C-terminal residue exposed?
@@ -609,45 +408,6 @@ func (q *query) isSingular() bool {
 	}
 	c := q.conds[0]
 	return len(c.mentions) == 1 && c.mentions[0].single() || len(c.segments) > 0
-}
-
-// lateAnchor takes what was named before a relation word as its anchor: what does Tyr29 interact with?
-func (r *reader) lateAnchor() {
-	q, rel := r.q, r.open
-	for k := len(q.conds) - 1; k >= 0 && rel.label == "" && len(q.ligands) == 0; k-- {
-		c := q.conds[k]
-		if c.not || c.property != ofPlace && c.property != ofState && !(c.property == ofName && !r.subjectFirst(c)) {
-			continue
-		}
-		q.conds = slices.Delete(q.conds, k, k+1)
-		if c.property == ofPlace {
-			for _, m := range c.mentions {
-				r.setAnchor(rel, item{concept: "@residue", mention: m}, c)
-			}
-			q.mentions = nil
-			break
-		}
-		if k > 0 && q.conds[k-1].property == ofChain && c.property == ofName {
-			c.accepts = []func(int) bool{c.accepts[0]}
-		}
-		r.setAnchor(rel, item{}, c)
-		rel.label = strings.TrimPrefix(strings.TrimPrefix(rel.label, "a residue that is "), "in ")
-	}
-	if rel.label == "" {
-		for _, code := range q.ligands {
-			r.setAnchor(rel, item{concept: "@ligand", names: []string{code}}, &condition{property: ofName,
-				wording: []string{code}})
-		}
-		q.ligands = nil
-	}
-	if rel.label == "" && len(q.chains) == 2 {
-		rel.mutual = true
-	}
-}
-
-// subjectFirst says whether a name is what is looked for and not what it is near to.
-func (r *reader) subjectFirst(c *condition) bool {
-	return r.q.has["which"] && c.property == ofName || r.q.has["howmany"]
 }
 
 func (q *query) chainNames() string {

@@ -239,6 +239,9 @@ func (q *query) besideToo(filter []*condition) string {
 
 // nearest answers which of the selected residues is closest to something.
 func (q *query) nearest() part {
+	if len(q.relation.sites)*len(q.x.Sites) > 20_000_000 {
+		return refusal("These are too many residues to compare; name smaller parts.")
+	}
 	best, found := facts.AtomPair{Distance: math.Inf(1)}, false
 	for _, i := range q.sitesWhere(q.conds) {
 		for _, a := range q.relation.sites {
