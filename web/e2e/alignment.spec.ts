@@ -67,32 +67,32 @@ test("an alignment of one's own is read, refused where it is none, sent, and dra
   const chain = page.getByRole('article', { name: 'Chain A' })
   const input = chain.locator('input[type=file]')
   const fold = page.getByRole('button', { name: 'Fold', exact: true })
-  await expect(chain.getByRole('button', { name: 'Own alignment of Chain A' })).toBeVisible()
+  await expect(chain.getByRole('button', { name: 'Upload an alignment for Chain A' })).toBeVisible()
 
   // What is none is refused, with its place, and changes nothing.
   for (const [name, text, said] of [
     [
       'ragged.a3m',
       `>q\n${trpCage}\n>x\nDAYAQW\n`,
-      'ragged.a3m is no alignment: row 2 has 6 columns; the first row has 20 residues',
+      'ragged.a3m is not an alignment: row 2 has 6 columns; the first row has 20 residues',
     ],
     [
       'text.a3m',
       'Dear colleague',
-      'text.a3m is no alignment: line 1 stands before the first name, which begins with >',
+      'text.a3m is not an alignment: line 1 is before the first header, which begins with >',
     ],
     [
       'gaps.a3m',
       '>q\nDAY-QW\n',
-      'gaps.a3m is no alignment: its first row has “-” at position 4; it must be the sequence itself, in capitals without gaps',
+      'gaps.a3m is not an alignment: its first row has “-” at position 4; it must be the query sequence in capitals without gaps',
     ],
     [
       'digits.a3m',
       `>q\n${trpCage}\n>x\nDAY1QWLKDGGPSSGRPPPS\n`,
-      'digits.a3m is no alignment: line 4 has “1” at position 4',
+      'digits.a3m is not an alignment: line 4 has “1” at position 4',
     ],
-    ['pfam.a3m', '# STOCKHOLM 1.0\n', 'pfam.a3m is no alignment: it is in the format STOCKHOLM'],
-    ['none.a3m', '\n', 'none.a3m is no alignment: it has no sequence'],
+    ['pfam.a3m', '# STOCKHOLM 1.0\n', 'pfam.a3m is not an alignment: it is in the format STOCKHOLM'],
+    ['none.a3m', '\n', 'none.a3m is not an alignment: it has no sequence'],
   ] as const) {
     await input.setInputFiles(file(name, text))
     await expect(chain.getByRole('alert')).toContainText(said)
@@ -102,7 +102,7 @@ test("an alignment of one's own is read, refused where it is none, sent, and dra
   // One of another sequence stands there, marked, and nothing can be submitted until it is mended.
   await input.setInputFiles(file('other.a3m', '>q\nDAYAQWLKDGGPSSGRPPPW\n'))
   await expect(chain.locator('.wrong')).toHaveText('other.a3m is of another sequence: they differ at residue 20.')
-  await expect(page.locator('[data-valid=no]')).toContainText('1 thing to mend')
+  await expect(page.locator('[data-valid=no]')).toContainText('1 problem')
   await expect(fold).toBeDisabled()
   await accessible(page)
 
@@ -110,10 +110,10 @@ test("an alignment of one's own is read, refused where it is none, sent, and dra
   await expect(chain.locator('[data-alignment="21"]')).toContainText('mine.a3m, 21 sequences')
   await expect(chain.locator('.wrong')).toHaveCount(0)
   await page.getByText('Show as curl').click()
-  await expect(page.getByLabel('The same as a command')).toContainText("-F 'files=@mine.a3m'")
+  await expect(page.getByLabel('The request as a command')).toContainText("-F 'files=@mine.a3m'")
   await page.getByText('Show as curl').click()
   await page.getByRole('combobox', { name: 'Model' }).selectOption('mini')
-  await expect(chain).toContainText('Not used: mini takes no alignments.')
+  await expect(chain).toContainText('Not used: mini does not use alignments.')
   await page.getByRole('combobox', { name: 'Model' }).selectOption('made-up')
   await accessible(page)
   await fold.click()
@@ -160,7 +160,7 @@ test('a dropped alignment brings its sequence, or finds its chain', async ({ pag
   await expect(page.getByLabel('Sequence of Chain A')).toHaveValue('DAYAQWLKDG GPSSGRPPPS')
   await expect(page.locator('[data-alignment="21"]')).toHaveCount(1)
   await drop('second.a3m', '>q\nYYDPETGTWY\n')
-  await expect(page.getByRole('alert')).toContainText('second.a3m is of none of the chains')
+  await expect(page.getByRole('alert')).toContainText('second.a3m belongs to none of the chains')
   await page.getByRole('button', { name: 'Remove the alignment of Chain A' }).click()
   await drop('third.a3m', `>q\n${trpCage}\n`)
   await expect(page.locator('[data-alignment="1"]')).toContainText('third.a3m, 1 sequence')

@@ -110,7 +110,7 @@ test('a model is shown as its manifest has it: parameters, licence, bounds, memo
   await page.getByRole('spinbutton', { name: 'Copies' }).fill('145')
   await run.getByRole('textbox', { name: /^stepScale/ }).fill('9')
   await expect(run.locator('[data-valid=no]')).toContainText('2900 tokens need about')
-  await expect(run.locator('[data-valid=no]')).toContainText('1 thing to mend')
+  await expect(run.locator('[data-valid=no]')).toContainText('1 problem')
   await run.getByText('Parameters').click() // closed
   await run.getByRole('button', { name: 'Show' }).click()
   await expect(run.getByText('stepScale is 9; it must be 0 to 5')).toBeVisible()
@@ -126,7 +126,7 @@ test('a result without any score has no empty panel', async ({ page, server, vis
   await drawn(page)
   await expect(page.getByRole('region', { name: 'Verdict' })).toContainText('This engine gives no pLDDT')
   await expect(page.getByRole('region', { name: 'Scores' })).toContainText(
-    'Not given by this engine: mean pLDDT, pTM, largest aligned error.',
+    'Not provided by this engine: Mean pLDDT, pTM, Largest PAE.',
   )
   await expect(page.locator('[data-plot]')).toHaveCount(0)
   await expect(page.getByRole('region', { name: 'Files' })).toContainText('Another sample, ranked 3')

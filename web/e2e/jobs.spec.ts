@@ -4,9 +4,9 @@ const ubiquitin = 'MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNI
 
 test('nobody has jobs at first', async ({ page, server, visit }) => {
   await visit('/ui/jobs', server.newKey('newcomer'))
-  await expect(page.getByRole('heading', { name: 'Nothing folded yet' })).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'No jobs yet' })).toBeVisible()
   await accessible(page)
-  await page.getByRole('link', { name: 'Fold something' }).click()
+  await page.getByRole('link', { name: 'Fold a protein' }).click()
   await expect(page).toHaveURL(/\/ui\/$/)
 })
 
@@ -25,7 +25,7 @@ test('rows live in two tabs at once', async ({ page, context, server }) => {
   )
   for (const tab of [page, other]) {
     await expect(tab.locator(`[data-job="${long.jobId}"]`)).toHaveAttribute('data-state', 'RUNNING')
-    await expect(tab.locator(`[data-job="${next.jobId}"]`)).toContainText('next in line')
+    await expect(tab.locator(`[data-job="${next.jobId}"]`)).toContainText('next in queue')
   }
   await other.getByRole('button', { name: 'Stop Ubiquitin' }).click()
   for (const tab of [page, other]) {
@@ -33,7 +33,7 @@ test('rows live in two tabs at once', async ({ page, context, server }) => {
     await expect(tab.locator(`[data-job="${next.jobId}"]`)).toHaveAttribute('data-state', 'COMPLETED')
   }
   await expect(
-    page.locator(`[data-job="${long.jobId}"]`).getByRole('link', { name: 'Change Ubiquitin and run it again' }),
+    page.locator(`[data-job="${long.jobId}"]`).getByRole('link', { name: 'Edit Ubiquitin and run it again' }),
   ).toHaveAttribute('href', `/ui/?again=${long.jobId}`)
 
   // Search and filter stand in the address.
@@ -41,18 +41,18 @@ test('rows live in two tabs at once', async ({ page, context, server }) => {
   await expect(page.locator('tbody tr')).toHaveCount(1)
   await expect(page).toHaveURL(/q=chig/)
   await page.getByRole('button', { name: 'Failed' }).click()
-  await expect(page.getByRole('heading', { name: 'No job is like that' })).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'No jobs match' })).toBeVisible()
   await page.getByRole('button', { name: 'Show all jobs' }).click()
   await expect(page.locator('tbody tr')).toHaveCount(2)
 
   // Files of those chosen; then they go.
-  await page.getByLabel('Choose all').check()
+  await page.getByLabel('Select all').check()
   const file = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Download 1 archive' }).click()
   expect((await file).suggestedFilename()).toMatch(/\.zip$/)
   page.on('dialog', (d) => void d.accept())
   await page.getByRole('button', { name: 'Delete' }).click()
-  await expect(page.getByRole('heading', { name: 'Nothing folded yet' })).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'No jobs yet' })).toBeVisible()
 })
 
 test('the list goes on', async ({ page, server }) => {
@@ -73,7 +73,7 @@ test('questions and simulations have their list', async ({ page, server }) => {
   const key = server.newKey('kim')
   await signIn(page, server, key)
   await page.goto('/ui/workflows')
-  await expect(page.getByRole('heading', { name: 'Nothing asked or simulated yet' })).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'No questions or simulations yet' })).toBeVisible()
   await server.create(
     {
       name: 'Chignolin',
@@ -92,7 +92,7 @@ test('questions and simulations have their list', async ({ page, server }) => {
   await expect(question).toHaveAttribute('data-state', 'COMPLETED')
   await expect(moves).toHaveAttribute('data-state', /RUNNING|COMPLETED/)
   await expect(moves).toHaveAttribute('data-state', 'COMPLETED')
-  await expect(question.getByRole('link', { name: 'its fold' })).toHaveAttribute('href', /^\/ui\/jobs\//)
+  await expect(question.getByRole('link', { name: 'Fold' })).toHaveAttribute('href', /^\/ui\/jobs\//)
   await accessible(page)
 })
 
@@ -106,12 +106,12 @@ test('a cut stream is said, bridged and restored', async ({ page, server, consol
   await expect(row).toHaveAttribute('data-state', 'RUNNING')
   await server.stop()
   await expect(page.locator('[data-stream=reconnecting]')).toBeAttached()
-  await expect(page.getByText('The connection for live news is lost')).toBeVisible()
+  await expect(page.getByText('Live updates are interrupted')).toBeVisible()
   await expect(row).toBeVisible() // what is known stays
   await accessible(page)
   await server.start()
   await expect(page.locator('[data-stream=live]')).toBeAttached()
-  await expect(page.getByText('The connection for live news is lost')).toBeHidden()
+  await expect(page.getByText('Live updates are interrupted')).toBeHidden()
   await expect(row).toHaveAttribute('data-state', 'COMPLETED', { timeout: 90_000 })
 })
 

@@ -5,7 +5,7 @@ test('keys are made, shown once, used and revoked', async ({ page, server }) => 
   await page.goto('/ui/keys')
   await expect(page.getByRole('progressbar', { name: 'Quota used today' })).toHaveAttribute('aria-valuenow', '0')
   await page.getByLabel('Label of a new key').fill('cluster')
-  await page.getByRole('button', { name: 'Create a key' }).click()
+  await page.getByRole('button', { name: 'Create key' }).click()
   const secret = await page.locator('code.secret').textContent()
   expect(secret).toMatch(/^pleat_/)
   await accessible(page)
@@ -21,5 +21,5 @@ test('keys are made, shown once, used and revoked', async ({ page, server }) => 
   await expect(row).toContainText('revoked')
   await expect(server.call('GET', '/v1/usage', undefined, secret!)).rejects.toThrow('401')
   await page.getByRole('button', { name: /^Revoke pleat_/ }).click() // the session's own
-  await expect(page.getByRole('heading', { name: 'Sign in to go on' })).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'Sign in to continue' })).toBeVisible()
 })

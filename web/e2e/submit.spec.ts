@@ -27,9 +27,9 @@ test('from a pasted sequence to a folded job, live', async ({ page, visit }) => 
   await field.blur()
   await expect(field).toHaveValue('DAYAQWLKDG GPSSGRPPPS')
   await expect(page.locator('[data-valid=yes]')).toContainText('20 tokens')
-  await expect(page.locator('[data-valid=yes]')).toContainText('of one core')
+  await expect(page.locator('[data-valid=yes]')).toContainText('on one core')
   await page.getByText('Show as curl').click()
-  await expect(page.getByLabel('The same as a command')).toContainText(`"sequence": "${trpCage}"`)
+  await expect(page.getByLabel('The request as a command')).toContainText(`"sequence": "${trpCage}"`)
   await page.getByText('Show as curl').click()
 
   await page.getByRole('button', { name: 'Fold', exact: true }).click()
@@ -64,9 +64,9 @@ test('an example with its follow-ups is checked and looks right', async ({ page,
   await expect(page.locator('[data-valid=yes]')).toBeVisible()
   await picture(page, 'submit')
   await accessible(page)
-  await page.getByLabel('Time (ns)').fill('-1')
+  await page.getByLabel('Length (ns)').fill('-1')
   await expect(page.locator('.follow .wrong')).toContainText('sim_length_ns')
-  await page.getByLabel('Time (ns)').fill('0.1')
+  await page.getByLabel('Length (ns)').fill('0.1')
   await expect(page.locator('[data-valid=yes]')).toBeVisible()
 })
 
@@ -109,7 +109,7 @@ test('a draft outlives a visit to another page, and an older job can be changed 
   await expect(page.getByLabel('Name', { exact: true })).toHaveValue('to stop')
   await expect(page.getByRole('textbox', { name: /^seed/ })).toHaveValue('5')
   await expect(page).toHaveURL(/\/ui\/$/)
-  await expect(page.getByText('With the library item of the job before it')).toBeVisible()
+  await expect(page.getByText('Uses the library item of the previous job')).toBeVisible()
   await page.getByRole('button', { name: 'Fold', exact: true }).click()
   await expect(page).toHaveURL(/\/ui\/jobs\//)
   const view = await server.call<JobView>('GET', `/v1/jobs/${page.url().split('/').at(-1)}`)
@@ -141,7 +141,7 @@ test("another program's file becomes drafts, and says what was changed", async (
   )
   const from = page.getByRole('region', { name: 'From a file' })
   await expect(from).toContainText('From two.json')
-  await expect(from).toContainText('It holds 2 jobs')
+  await expect(from).toContainText('The file has 2 jobs')
   await expect(page.getByLabel('Name', { exact: true })).toHaveValue('first of two')
   await expect(page.getByLabel('Sequence of Chains A to B')).toHaveValue('DAYAQWLKDG GPSSGRPPPS')
   await expect(page.getByRole('textbox', { name: /^seed/ })).toHaveValue('7')
@@ -167,7 +167,7 @@ test("another program's file becomes drafts, and says what was changed", async (
   await expect(page.getByRole('alert')).toContainText('path.yaml could not be read')
   await expect(page.getByRole('article', { name: 'Chain X' })).toBeVisible() // what was there stays
   await open.setInputFiles(file('large.fasta', '>x\n' + 'A'.repeat(1 << 20)))
-  await expect(page.getByRole('alert')).toContainText('at most 1.0 MB are read')
+  await expect(page.getByRole('alert')).toContainText('a file may have 1.0 MB')
 })
 
 test('all jobs of a file are folded at once', async ({ page, server }) => {

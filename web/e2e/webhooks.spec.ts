@@ -23,31 +23,31 @@ async function receiver() {
   return self
 }
 
-test('an endpoint is set up, tested, told, and told again', async ({ page, server, console }) => {
+test('an endpoint is set up, tested, notified, and notified again', async ({ page, server, console }) => {
   console.allow(/400 \(Bad Request\).*custom-http-config/) // how the browser tells of the address that is refused
   const to = await receiver(),
     key = server.newKey('gina')
   await signIn(page, server, key)
   await page.goto('/ui/webhooks')
-  await expect(page.getByText('Nothing is set up yet')).toBeVisible()
-  await expect(page.getByRole('heading', { name: 'Nothing was sent yet' })).toBeVisible()
+  await expect(page.getByText('No endpoint is set up yet')).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'No deliveries yet' })).toBeVisible()
   await accessible(page)
 
   // What the service refuses is said in its words.
-  await page.getByLabel('Address').fill('http://10.0.0.1/x')
+  await page.getByLabel('URL').fill('http://10.0.0.1/x')
   await page.getByLabel('Token').fill('a long random text')
   await page.getByRole('button', { name: 'Set up' }).click()
   await expect(page.getByRole('alert')).toContainText('target_url')
 
-  await page.getByLabel('Address').fill(to.url)
-  await page.getByLabel('Tell it of every run').check()
+  await page.getByLabel('URL').fill(to.url)
+  await page.getByLabel('Notify for every run').check()
   await page.getByRole('button', { name: 'Set up' }).click()
   await expect(page.getByText(/^whsec_/)).toBeVisible()
-  await page.getByRole('button', { name: 'I have it' }).click()
+  await page.getByRole('button', { name: 'I have copied it' }).click()
   await expect(page.locator('[data-hook=active]')).toBeVisible()
   expect(await page.content()).not.toContain('whsec_')
 
-  await page.getByRole('button', { name: 'Send a test' }).click()
+  await page.getByRole('button', { name: 'Send test' }).click()
   const first = page.locator('[data-delivery]').first()
   await expect(first).toHaveAttribute('data-state', 'SUCCEEDED')
   await expect(first).toContainText('Test')
@@ -73,7 +73,7 @@ test('an endpoint is set up, tested, told, and told again', async ({ page, serve
 
   // One that fails waits for its repeat and says why.
   to.status = 500
-  await page.getByRole('button', { name: 'Send a test' }).click()
+  await page.getByRole('button', { name: 'Send test' }).click()
   await expect(page.locator('[data-delivery]').first()).toContainText('500')
   await expect(page.locator('[data-delivery]').first()).toHaveAttribute('data-state', 'PENDING')
   to.status = 200
@@ -84,7 +84,7 @@ test('an endpoint is set up, tested, told, and told again', async ({ page, serve
   await page.getByRole('button', { name: 'Resume' }).click()
   await expect(page.locator('[data-hook=active]')).toBeVisible()
   page.on('dialog', (d) => void d.accept())
-  await page.getByRole('button', { name: 'New secret' }).click()
+  await page.getByRole('button', { name: 'Rotate secret' }).click()
   await expect(page.getByText(/^whsec_/)).toBeVisible()
   await page.getByRole('button', { name: 'Deactivate' }).click()
   await expect(page.locator('[data-hook=inactive]')).toBeVisible()

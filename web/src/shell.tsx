@@ -1,34 +1,41 @@
-// The frame of every page: where one can go, who is signed in, whether news come, and the page that the address names.
+// The frame of every page: navigation, the signed-in user, the state of the event stream, and the page of the address.
 import { Component, type ComponentChildren, type ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, ServiceError, type Workflow } from './api'
+import { Failure, Loading } from './components'
 import { streamState } from './events'
 import { match, path } from './router'
 import { askToSignIn, refreshSession, signedIn, signOut, usage, user } from './session'
 import { SignIn } from './signin'
-import { Failure, Loading } from './states'
 import { Submit } from './submit/Submit'
 
 type Page = ComponentType<{ id: string }>
+
 interface Route {
   pattern: string
   title: string
   page?: Page
+  /** Loads the page's code when it is first needed. */
   load?: () => Promise<Page>
-  open?: boolean
+  /** Whether the page is shown without a session. It asks to sign in itself if the service answers 401. */
+  isPublic?: boolean
 }
 
-// open: shows public things to whoever has no session; the page itself asks for one where the service does.
 const routes: Route[] = [
   { pattern: '/ui', title: 'Fold', page: Submit as Page },
   { pattern: '/ui/jobs', title: 'Jobs', load: async () => (await import('./jobs/Jobs')).Jobs as Page },
-  { pattern: '/ui/jobs/:id', title: 'Result', load: async () => (await import('./result/Result')).Result, open: true },
+  {
+    pattern: '/ui/jobs/:id',
+    title: 'Result',
+    load: async () => (await import('./result/Result')).Result,
+    isPublic: true,
+  },
   {
     pattern: '/ui/workflows',
     title: 'Questions and simulations',
-    load: async () => (await import('./jobs/Flows')).Flows as Page,
+    load: async () => (await import('./jobs/Workflows')).Workflows as Page,
   },
-  { pattern: '/ui/workflows/:id', title: 'Workflow', page: WorkflowPage, open: true },
+  { pattern: '/ui/workflows/:id', title: 'Workflow', page: WorkflowPage, isPublic: true },
   {
     pattern: '/ui/webhooks',
     title: 'Webhooks',
@@ -39,73 +46,73 @@ const routes: Route[] = [
     pattern: '/ui/models',
     title: 'Models',
     load: async () => (await import('./models/Models')).Models as Page,
-    open: true,
+    isPublic: true,
   },
 ]
 
-const nav: [string, string][] = [
-  ['/ui/', 'Fold'],
-  ['/ui/jobs', 'Jobs'],
-  ['/ui/webhooks', 'Webhooks'],
-  ['/ui/keys', 'Keys'],
-  ['/ui/models', 'Models'],
+const navigation = [
+  { href: '/ui/', name: 'Fold' },
+  { href: '/ui/jobs', name: 'Jobs' },
+  { href: '/ui/webhooks', name: 'Webhooks' },
+  { href: '/ui/keys', name: 'Keys' },
+  { href: '/ui/models', name: 'Models' },
 ]
 
+/** The aria-current of a navigation link: "page" for the page itself, "true" for a page below it. */
+function currentState(href: string, address: string): 'page' | 'true' | undefined {
+  const withoutSlash = (path: string) => path.replace(/(.)\/$/, '$1')
+  if (withoutSlash(address) === withoutSlash(href)) return 'page'
+  if (href === '/ui/jobs' && address.startsWith('/ui/workflows')) return 'true'
+  return href !== '/ui/' && address.startsWith(`${href}/`) ? 'true' : undefined
+}
+
 export function Shell() {
-  const at = path.value
-  const was = useRef(at)
+  const address = path.value
+  const previous = useRef(address)
   useEffect(() => {
-    // who goes by keyboard or ear goes on from the new page's beginning
-    if (was.current !== at) document.getElementById('main')?.focus({ preventScroll: true })
-    was.current = at
-  }, [at])
+    // Keyboards and screen readers continue at the beginning of the new page.
+    if (previous.current !== address) document.getElementById('main')?.focus({ preventScroll: true })
+    previous.current = address
+  }, [address])
   return (
     <>
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <header class="bar">
         <a class="brand" href="/ui/">
-          <Mark />
+          <Logo />
           Pleat
         </a>
         <nav aria-label="Pages">
-          {nav.map(([to, name]) => {
-            const current =
-              at.replace(/(.)\/$/, '$1') === to.replace(/(.)\/$/, '$1')
-                ? 'page'
-                : (to !== '/ui/' && at.startsWith(to + '/')) || (to === '/ui/jobs' && at.startsWith('/ui/workflows'))
-                  ? 'true'
-                  : undefined
-            return (
-              <a href={to} aria-current={current}>
-                {name}
-              </a>
-            )
-          })}
+          {navigation.map(({ href, name }) => (
+            <a key={href} href={href} aria-current={currentState(href, address)}>
+              {name}
+            </a>
+          ))}
           <a href="/docs" class="away">
             API
           </a>
         </nav>
-        <Who />
+        <Account />
       </header>
-      <StreamNote />
+      <StreamNotice />
       <main id="main" tabIndex={-1}>
-        <Here />
+        <CurrentPage />
       </main>
       <SignIn />
     </>
   )
 }
 
-const Mark = () => (
+const Logo = () => (
   <svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
     <path class="mark-a" d="M3 23 9 9l6 14 6-14 6 14" />
     <path class="mark-b" d="m15 23 6-14" />
   </svg>
 )
 
-function Who() {
+function Account() {
   if (signedIn.value === null) return <div class="who" />
   if (!signedIn.value)
     return (
@@ -133,11 +140,11 @@ function Who() {
   )
 }
 
-function StreamNote() {
+/** A notice while the event stream is interrupted for longer than a second. */
+function StreamNotice() {
   const [late, setLate] = useState(false)
   const lost = streamState.value === 'reconnecting'
   useEffect(() => {
-    // a cut of a moment is nobody's business
     setLate(false)
     if (!lost) return
     const timer = setTimeout(() => setLate(true), 1000)
@@ -145,44 +152,42 @@ function StreamNote() {
   }, [lost])
   return (
     <div role="status" class={lost && late ? 'notice' : 'none'} data-stream={streamState.value}>
-      {lost &&
-        late &&
-        'The connection for live news is lost. Reconnecting; until then this page asks every few seconds.'}
+      {lost && late && 'Live updates are interrupted. Reconnecting; until then this page refreshes every few seconds.'}
     </div>
   )
 }
 
-function Here() {
+function CurrentPage() {
   for (const r of routes) {
-    const found = match(r.pattern, path.value)
-    if (!found) continue
-    if (!r.open && signedIn.value === null) return <Loading />
-    if (!r.open && signedIn.value === false) return <SignInFirst title={r.title} />
-    const id = found.id ?? ''
+    const parameters = match(r.pattern, path.value)
+    if (!parameters) continue
+    if (!r.isPublic && signedIn.value === null) return <Loading />
+    if (!r.isPublic && signedIn.value === false) return <SignInFirst title={r.title} />
+    const id = parameters.id ?? ''
     return (
-      <Guard key={r.pattern + id}>
+      <ErrorBoundary key={r.pattern + id}>
         {r.page ? (
           <Titled title={r.title}>
             <r.page id={id} />
           </Titled>
         ) : (
           <Titled title={r.title}>
-            <Late load={r.load!} id={id} />
+            <LazyPage load={r.load!} id={id} />
           </Titled>
         )}
-      </Guard>
+      </ErrorBoundary>
     )
   }
   return (
     <Titled title="Not found">
       <section class="state">
-        <h1>There is no such page</h1>
+        <h1>Page not found</h1>
         <p>
-          The address <code>{path.value}</code> leads nowhere here.
+          There is no page at <code>{path.value}</code>.
         </p>
         <p>
           <a class="button" href="/ui/">
-            Fold something
+            New fold
           </a>{' '}
           <a class="button quiet" href="/ui/jobs">
             Your jobs
@@ -207,14 +212,14 @@ function SignInFirst({ title }: { title: string }) {
   return (
     <Titled title={title}>
       <section class="state">
-        <h1>Sign in to go on</h1>
-        <p>This page shows what is yours. Sign in with an API key of this service.</p>
+        <h1>Sign in to continue</h1>
+        <p>This page shows your own data. Sign in with an API key of this service.</p>
         <p>
           <button type="button" onClick={() => (askToSignIn.value = true)}>
             Sign in
           </button>{' '}
           <a class="button quiet" href="/ui/models">
-            What runs here
+            Models
           </a>
         </p>
       </section>
@@ -222,8 +227,8 @@ function SignInFirst({ title }: { title: string }) {
   )
 }
 
-/** A page whose code comes when it is first needed. */
-function Late({ load, id }: { load: () => Promise<Page>; id: string }) {
+/** A page whose code is loaded when it is first needed. */
+function LazyPage({ load, id }: { load: () => Promise<Page>; id: string }) {
   const [page, setPage] = useState<{ is: Page } | Error>()
   const [tries, setTries] = useState(0)
   useEffect(() => {
@@ -241,7 +246,7 @@ function Late({ load, id }: { load: () => Promise<Page>; id: string }) {
       <Failure
         title="This page could not be loaded"
         error={page}
-        again={() => {
+        retry={() => {
           setPage(undefined)
           setTries(tries + 1)
         }}
@@ -253,7 +258,7 @@ function Late({ load, id }: { load: () => Promise<Page>; id: string }) {
 const ask = async () => (await import('./ask/Ask')).Ask as Page
 const dynamics = async () => (await import('./dynamics/Dynamics')).Dynamics as Page
 
-/** Reads what kind of workflow an address names. */
+/** The page of a workflow: a question or a simulation, depending on its type. */
 function WorkflowPage({ id }: { id: string }) {
   const [found, setFound] = useState<Workflow | Error>()
   const [tries, setTries] = useState(0)
@@ -277,12 +282,12 @@ function WorkflowPage({ id }: { id: string }) {
   }, [id, who, tries])
   if (!found) return <Loading />
   if (found instanceof Error)
-    return <Failure title="This workflow cannot be shown" error={found} again={() => setTries(tries + 1)} />
-  return <Late load={/qna|evolla/.test(found.workflow_type) ? ask : dynamics} id={id} />
+    return <Failure title="This workflow cannot be shown" error={found} retry={() => setTries(tries + 1)} />
+  return <LazyPage load={/qna|evolla/.test(found.workflow_type) ? ask : dynamics} id={id} />
 }
 
-/** Keeps a page that broke from taking the frame with it. */
-class Guard extends Component<{ children?: ComponentChildren }, { error?: Error }> {
+/** Shows an error instead of a page that throws, and keeps the frame. */
+class ErrorBoundary extends Component<{ children?: ComponentChildren }, { error?: Error }> {
   static override getDerivedStateFromError(error: Error) {
     return { error }
   }
@@ -293,9 +298,9 @@ class Guard extends Component<{ children?: ComponentChildren }, { error?: Error 
     if (this.state.error)
       return (
         <Failure
-          title="This page broke"
+          title="This page failed"
           error={this.state.error}
-          again={() => this.setState({ error: undefined as never })}
+          retry={() => this.setState({ error: undefined as never })}
         />
       )
     return this.props.children

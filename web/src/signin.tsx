@@ -1,13 +1,15 @@
+// The sign-in dialog.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ServiceError } from './api'
+import { Input } from './controls'
 import { askToSignIn, signIn } from './session'
 
-/** The dialog that trades a key for a session. */
+/** The dialog that exchanges an API key for a session. */
 export function SignIn() {
   const dialog = useRef<HTMLDialogElement>(null)
-  const [key, setKey] = useState(''),
-    [wrong, setWrong] = useState(''),
-    [busy, setBusy] = useState(false)
+  const [key, setKey] = useState('')
+  const [error, setError] = useState('')
+  const [busy, setBusy] = useState(false)
   const open = askToSignIn.value
   useEffect(() => {
     const d = dialog.current!
@@ -15,19 +17,19 @@ export function SignIn() {
     else if (!open && d.open) d.close()
     if (!open) {
       setKey('')
-      setWrong('')
+      setError('')
     }
   }, [open])
   const submit = async (e: Event) => {
     e.preventDefault()
     setBusy(true)
-    setWrong('')
+    setError('')
     try {
       await signIn(key.trim())
     } catch (err) {
-      setWrong(
+      setError(
         err instanceof ServiceError && err.status === 401
-          ? 'This key is not valid here. It may have been revoked, or belong to another service.'
+          ? 'This key is not valid. It may have been revoked, or belong to another service.'
           : (err as Error).message,
       )
     }
@@ -37,26 +39,28 @@ export function SignIn() {
     <dialog ref={dialog} class="dialog" aria-labelledby="signin-title" onClose={() => (askToSignIn.value = false)}>
       <form onSubmit={(e) => void submit(e)}>
         <h2 id="signin-title">Sign in</h2>
-        <p class="dim">Your API key is sent once and exchanged for a cookie of 12 hours. This page does not keep it.</p>
+        <p class="dim">
+          Your API key is sent once and exchanged for a cookie that lasts 12 hours. The page does not store the key.
+        </p>
         <input type="text" name="username" autocomplete="username" value="api key" readOnly hidden />
         <label class="field">
           <span>API key</span>
-          <input
+          <Input
             type="password"
             autocomplete="current-password"
             required
             maxLength={256}
             value={key}
-            onInput={(e) => setKey(e.currentTarget.value)}
-            aria-invalid={!!wrong}
-            aria-describedby="signin-wrong"
+            onValue={setKey}
+            aria-invalid={!!error}
+            aria-describedby="signin-error"
           />
         </label>
-        <p id="signin-wrong" class="wrong" role="alert">
-          {wrong}
+        <p id="signin-error" class="wrong" role="alert">
+          {error}
         </p>
         <p class="dim">
-          No key yet? Whoever runs the service makes one: <code>pleat keys create --user NAME</code>
+          No key yet? The operator of the service creates one: <code>pleat keys create --user NAME</code>
         </p>
         <div class="row end">
           <button type="button" class="quiet" onClick={() => (askToSignIn.value = false)}>

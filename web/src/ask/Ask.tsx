@@ -1,12 +1,12 @@
 // A question about a structure, in the thread of all that were asked about it, beside the structure itself.
 import { useEffect, useState } from 'preact/hooks'
 import { api, isTerminal, type JobView, type Results, type Workflow } from '../api'
+import { Failure, Loading, StatusChip } from '../components'
 import { onChange } from '../events'
 import { coloursOf } from '../result/colours'
 import { load, type Prediction } from '../result/load'
 import { PublicSwitch } from '../result/Share'
 import { signedIn } from '../session'
-import { Failure, Loading, StateChip } from '../states'
 import { colour, reset } from '../store'
 import { Stage } from '../viewer/Stage'
 import { sourceOf } from './source'
@@ -95,7 +95,7 @@ export function Ask({ id }: { id: string }) {
             ) : (
               `About ${String(flow.input_payload.pdbId ?? flow.input_payload.uniprotId ?? 'a file of the library')}`
             )}{' '}
-            <StateChip state={flow.status} />
+            <StatusChip status={flow.status} />
           </p>
         </div>
         {flow.is_owner && (

@@ -2,10 +2,10 @@
 // themselves in the structure. What is selected there goes with the question.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { api, isTerminal, type LinkedWorkflow, ServiceError, type WorkflowState } from '../api'
+import { StatusChip } from '../components'
 import { onChange } from '../events'
+import { moment } from '../format'
 import type { Table } from '../plots/residues'
-import { moment } from '../say'
-import { StateChip } from '../states'
 import { hover, type Stretch, select, selection } from '../store'
 import { attached, pieces, words } from './residues'
 
@@ -158,7 +158,7 @@ export function Answer({
           (state === 'STOPPED'
             ? 'The question was stopped before it was answered.'
             : 'The question could not be answered.')}{' '}
-        <StateChip state={state} />
+        <StatusChip status={state} />
       </p>
     )
   if (!text)

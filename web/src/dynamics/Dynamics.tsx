@@ -2,7 +2,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { api, download, isTerminal, sameOrigin, type Workflow } from '../api'
 import { sourceOf } from '../ask/source'
+import { Copy, Failure, Loading, StatusChip } from '../components'
 import { onChange } from '../events'
+import { moment } from '../format'
 import { Lines } from '../plots/Lines'
 import { Plddt } from '../plots/Plddt'
 import type { Table } from '../plots/residues'
@@ -10,9 +12,7 @@ import { size } from '../result/Files'
 import { Log, Progress, useRun } from '../result/Live'
 import { Picture } from '../result/Picture'
 import { PublicSwitch } from '../result/Share'
-import { moment } from '../say'
 import { signedIn } from '../session'
-import { Copy, Failure, Loading, StateChip } from '../states'
 import { type Colour, colour, frame, hover, reset } from '../store'
 import { Stage } from '../viewer/Stage'
 import { type Answer, figures, held, measured, readBeads, type Series } from './beads'
@@ -51,7 +51,7 @@ export function Dynamics({ id }: { id: string }) {
     if (flow) document.title = `${flow.name} · Pleat`
   }, [flow?.name])
 
-  if (error && !flow) return <Failure title="This simulation cannot be shown" error={error} again={() => void read()} />
+  if (error && !flow) return <Failure title="This simulation cannot be shown" error={error} retry={() => void read()} />
   if (!flow) return <Loading what="Loading the simulation" />
   const source = sourceOf(flow)
   const task = flow.tasks[0]
@@ -62,7 +62,7 @@ export function Dynamics({ id }: { id: string }) {
         <div class="grow">
           <h1>{flow.name}</h1>
           <p class="dim">
-            <StateChip state={flow.status} /> <time dateTime={flow.created_at}>{moment(flow.created_at)}</time>
+            <StatusChip status={flow.status} /> <time dateTime={flow.created_at}>{moment(flow.created_at)}</time>
             {source && (
               <>
                 {' '}

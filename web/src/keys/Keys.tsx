@@ -1,183 +1,177 @@
-// API keys and the day's quota.
+// API keys and today's quota.
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Key, type NewKey } from '../api'
-import { moment, plural, when } from '../say'
+import { Copy, ErrorMessage, Failure, Loading, ProgressBar } from '../components'
+import { Input } from '../controls'
+import { moment, plural, when } from '../format'
 import { refreshSession, signedIn, usage } from '../session'
-import { Copy, Failure, Loading } from '../states'
 
 export function Keys() {
-  const [keys, setKeys] = useState<Key[] | Error>(),
-    [made, setMade] = useState<NewKey>(),
-    [label, setLabel] = useState(''),
-    [wrong, setWrong] = useState('')
-  const read = () =>
+  const [keys, setKeys] = useState<Key[] | Error>()
+  const [created, setCreated] = useState<NewKey>()
+  const [error, setError] = useState('')
+  const load = () =>
     api.keys().then(
-      (l) => setKeys(l.data),
+      (list) => setKeys(list.data),
       (e: Error) => setKeys(e),
     )
   useEffect(() => {
-    void read()
+    void load()
     void refreshSession()
   }, [])
-  const create = async (e: Event) => {
-    e.preventDefault()
-    setWrong('')
-    try {
-      setMade(await api.createKey(label.trim()))
-      setLabel('')
-      await read()
-    } catch (err) {
-      setWrong((err as Error).message)
-    }
+  const run = async (action: () => Promise<void>) => {
+    setError('')
+    await action().catch((e: Error) => setError(e.message))
   }
-  const revoke = async (k: Key) => {
-    const name = k.label || k.prefix
-    if (
-      !confirm(
-        k.current
-          ? `“${name}” is the key of this session. Revoke it and be signed out?`
-          : `Revoke “${name}”? Programs that use it are refused from then on.`,
-      )
-    )
-      return
-    setWrong('')
-    try {
-      await api.revokeKey(k.id)
-      if (k.current) {
-        signedIn.value = false
-        return
-      }
-      await read()
-    } catch (err) {
-      setWrong((err as Error).message)
-    }
-  }
+  const create = (label: string) =>
+    run(async () => {
+      setCreated(await api.createKey(label))
+      await load()
+    })
+  const revoke = (key: Key) =>
+    run(async () => {
+      if (!confirm(revokeQuestion(key))) return
+      await api.revokeKey(key.id)
+      if (key.current) signedIn.value = false
+      else await load()
+    })
   return (
     <>
       <div class="head">
         <div>
           <h1>Keys and usage</h1>
-          <p class="dim">A key is what a program, or this page, signs in with.</p>
+          <p class="dim">Programs, and this page, sign in with an API key.</p>
         </div>
       </div>
       <Quota />
       <section class="card">
-        <h2>Keys</h2>
-        {made && (
-          <div class="praise once" role="status">
-            <p>
-              <strong>Your new key</strong>
-              {made.label && ` “${made.label}”`}. It is shown this once; copy it now.
-            </p>
-            <div class="row">
-              <code class="secret">{made.key}</code>
-              <Copy text={made.key} />
-              <button type="button" class="bare" onClick={() => setMade(undefined)}>
-                I have it
-              </button>
-            </div>
-          </div>
+        <h2>API keys</h2>
+        {created && <CreatedKey created={created} done={() => setCreated(undefined)} />}
+        <ErrorMessage text={error} />
+        {keys === undefined && <Loading what="Loading keys" />}
+        {keys instanceof Error && (
+          <Failure title="The keys could not be loaded" error={keys} retry={() => void load()} />
         )}
-        {wrong && (
-          <p class="refused" role="alert">
-            {wrong}
-          </p>
-        )}
-        {keys === undefined ? (
-          <Loading what="Loading your keys" />
-        ) : keys instanceof Error ? (
-          <Failure title="Your keys cannot be listed" error={keys} again={() => void read()} />
-        ) : (
-          <div class="scroll">
-            <table class="table" data-ready>
-              <thead>
-                <tr>
-                  <th>Key</th>
-                  <th>Label</th>
-                  <th>Created</th>
-                  <th>Last used</th>
-                  <th>
-                    <span class="hush">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {keys.map((k) => (
-                  <tr key={k.id} class={k.revokedAt ? 'dim' : ''}>
-                    <td class="mono">{k.prefix}…</td>
-                    <td>
-                      {k.label || <span class="dim">none</span>}{' '}
-                      {k.current && <span class="chip plain">this session</span>}
-                    </td>
-                    <td class="num" title={moment(k.createdAt)}>
-                      {when(k.createdAt)}
-                    </td>
-                    <td class="num" title={k.lastUsedAt ? moment(k.lastUsedAt) : ''}>
-                      {k.lastUsedAt ? when(k.lastUsedAt) : 'never'}
-                    </td>
-                    <td class="right">
-                      {k.revokedAt ? (
-                        <span title={moment(k.revokedAt)}>revoked {when(k.revokedAt)}</span>
-                      ) : (
-                        <button
-                          type="button"
-                          class="danger small"
-                          aria-label={`Revoke ${k.label || k.prefix}`}
-                          onClick={() => void revoke(k)}
-                        >
-                          Revoke
-                        </button>
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
-        <form class="row new-key" onSubmit={(e) => void create(e)}>
-          <label class="grow">
-            <span class="hush">Label of a new key</span>
-            <input
-              type="text"
-              maxLength={255}
-              placeholder="What a new key is for, such as: cluster"
-              value={label}
-              onInput={(e) => setLabel(e.currentTarget.value)}
-            />
-          </label>
-          <button type="submit">Create a key</button>
-        </form>
+        {Array.isArray(keys) && <KeyTable keys={keys} revoke={(key) => void revoke(key)} />}
+        <CreateForm create={create} />
       </section>
     </>
+  )
+}
+
+function revokeQuestion(key: Key): string {
+  const name = key.label || key.prefix
+  return key.current
+    ? `Revoke “${name}”? It is the key of this session, so you will be signed out.`
+    : `Revoke “${name}”? Programs that use it will be refused.`
+}
+
+function CreatedKey({ created, done }: { created: NewKey; done(): void }) {
+  return (
+    <div class="praise once" role="status">
+      <p>
+        <strong>Your new key</strong>
+        {created.label && ` “${created.label}”`}. Copy it now: it is shown only once.
+      </p>
+      <div class="row">
+        <code class="secret">{created.key}</code>
+        <Copy text={created.key} />
+        <button type="button" class="bare" onClick={done}>
+          I have copied it
+        </button>
+      </div>
+    </div>
+  )
+}
+
+const KeyTable = ({ keys, revoke }: { keys: Key[]; revoke(key: Key): void }) => (
+  <div class="scroll">
+    <table class="table" data-ready>
+      <thead>
+        <tr>
+          <th>Key</th>
+          <th>Label</th>
+          <th>Created</th>
+          <th>Last used</th>
+          <th>
+            <span class="hush">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {keys.map((key) => (
+          <Row key={key.id} apiKey={key} revoke={() => revoke(key)} />
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+function Row({ apiKey, revoke }: { apiKey: Key; revoke(): void }) {
+  return (
+    <tr class={apiKey.revokedAt ? 'dim' : ''}>
+      <td class="mono">{apiKey.prefix}…</td>
+      <td>
+        {apiKey.label || <span class="dim">none</span>} {apiKey.current && <span class="chip plain">this session</span>}
+      </td>
+      <td class="num" title={moment(apiKey.createdAt)}>
+        {when(apiKey.createdAt)}
+      </td>
+      <td class="num" title={apiKey.lastUsedAt ? moment(apiKey.lastUsedAt) : ''}>
+        {apiKey.lastUsedAt ? when(apiKey.lastUsedAt) : 'never'}
+      </td>
+      <td class="right">
+        {apiKey.revokedAt ? (
+          <span title={moment(apiKey.revokedAt)}>revoked {when(apiKey.revokedAt)}</span>
+        ) : (
+          <button
+            type="button"
+            class="danger small"
+            aria-label={`Revoke ${apiKey.label || apiKey.prefix}`}
+            onClick={revoke}
+          >
+            Revoke
+          </button>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+function CreateForm({ create }: { create(label: string): Promise<void> }) {
+  const [label, setLabel] = useState('')
+  const submit = (e: Event) => {
+    e.preventDefault()
+    void create(label.trim())
+    setLabel('')
+  }
+  return (
+    <form class="row new-key" onSubmit={submit}>
+      <label class="grow">
+        <span class="hush">Label of a new key</span>
+        <Input maxLength={255} placeholder="Label, e.g. cluster" value={label} onValue={setLabel} />
+      </label>
+      <button type="submit">Create key</button>
+    </form>
   )
 }
 
 function Quota() {
   const u = usage.value
   if (!u) return null
-  const part = u.limit > 0 ? Math.min(1, u.used / u.limit) : 1
+  const nearlyUsed = u.used >= 0.9 * u.limit
   return (
     <section class="card">
       <div class="row between">
         <h2>Today</h2>
         <span class="dim small-text" title={moment(u.reset_at)}>
-          begins anew {when(u.reset_at)}
+          resets {when(u.reset_at)}
         </span>
       </div>
-      <div
-        class={`progress tall${part >= 0.9 ? ' nearly' : ''}`}
-        role="progressbar"
-        aria-label="Quota used today"
-        aria-valuemin={0}
-        aria-valuemax={u.limit}
-        aria-valuenow={u.used}
-      >
-        <i style={{ width: `${100 * part}%` }} />
-      </div>
+      <ProgressBar label="Quota used today" done={u.used} total={u.limit} class={nearlyUsed ? 'tall nearly' : 'tall'} />
       <p class="num quota-words">
-        <strong>{u.used}</strong> of {plural(u.limit, 'job')} created, <strong>{u.remaining}</strong> left. The day is
-        UTC.
+        <strong>{u.used}</strong> of {plural(u.limit, 'job')} created, <strong>{u.remaining}</strong> left. The quota is
+        per day in UTC.
       </p>
     </section>
   )

@@ -1,18 +1,19 @@
-// What runs here, as each model's manifest has it.
+// The models of this service, as their manifests describe them.
+import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { api, type Model } from '../api'
-import { about, boundsOf, bytes } from '../say'
-import { Copy, Empty, Failure, Loading } from '../states'
+import { api, type Model, type ParamSpec } from '../api'
+import { Copy, Empty, Failure, Loading } from '../components'
+import { about, bytes, valueRange } from '../format'
 
-const kinds: Record<Model['kind'], { title: string; what: string }> = {
-  fold: { title: 'Folding', what: 'from sequence to structure' },
-  qna: { title: 'Answering', what: 'questions about a structure' },
-  md: { title: 'Dynamics', what: 'how a structure moves' },
-}
-const entity: Record<string, string> = { protein: 'Protein', rna: 'RNA', dna: 'DNA', ligand: 'Ligands' }
-const feature: Record<string, string> = {
-  complex: 'Several chains in one structure',
-  affinity: 'Affinity of ligands',
+const kinds = [
+  { kind: 'fold', title: 'Folding', hint: 'structure from sequence' },
+  { kind: 'qna', title: 'Questions', hint: 'answers about a structure' },
+  { kind: 'md', title: 'Dynamics', hint: 'how a structure moves' },
+]
+const entityNames: Record<string, string> = { protein: 'Protein', rna: 'RNA', dna: 'DNA', ligand: 'Ligands' }
+const featureNames: Record<string, string> = {
+  complex: 'Complexes',
+  affinity: 'Ligand affinity',
   msa: 'Alignments (MSA)',
   templates: 'Templates',
   constraints: 'Constraints',
@@ -20,64 +21,66 @@ const feature: Record<string, string> = {
   cyclic: 'Cyclic chains',
   unknown: 'Unknown residues (X, N)',
 }
+const deviceNames: Record<string, string> = { cpu: 'CPU', cuda: 'GPU' }
 
 export function Models() {
-  const [list, setList] = useState<Model[] | Error>()
-  const read = () =>
+  const [models, setModels] = useState<Model[] | Error>()
+  const load = () =>
     api.models().then(
-      (l) => setList(l.data),
-      (e: Error) => setList(e),
+      (list) => setModels(list.data),
+      (e: Error) => setModels(e),
     )
-  useEffect(() => void read(), [])
+  useEffect(() => void load(), [])
   return (
     <>
       <div class="head">
         <div>
           <h1>Models</h1>
-          <p class="dim">What this service can run, what each takes, and what its answers are worth.</p>
+          <p class="dim">
+            The models of this service: their limits, how to read their confidence, licences, citations.
+          </p>
         </div>
       </div>
-      {list === undefined ? (
-        <Loading what="Loading the models" />
-      ) : list instanceof Error ? (
-        <Failure title="The models cannot be listed" error={list} again={() => void read()} />
-      ) : list.length === 0 ? (
-        <Empty title="No engine is running here">
-          <p>
-            The operator starts one with <code>pleat worker</code>.
-          </p>
-        </Empty>
-      ) : (
-        (Object.keys(kinds) as Model['kind'][]).map((k) => {
-          const of = list.filter((m) => m.kind === k)
-          return (
-            of.length > 0 && (
-              <section class="models" data-ready>
-                <h2>
-                  {kinds[k].title} <span class="dim">{kinds[k].what}</span>
-                </h2>
-                {of.map((m) => (
-                  <Card key={m.name} model={m} />
-                ))}
-              </section>
-            )
-          )
-        })
+      {models === undefined && <Loading what="Loading the models" />}
+      {models instanceof Error && (
+        <Failure title="The models could not be loaded" error={models} retry={() => void load()} />
       )}
+      {Array.isArray(models) && <ModelList models={models} />}
     </>
   )
 }
 
-const cost = (c: Model['speed'], n: number) => c.base + c.linear * n + c.square * n * n
-
-/** Sizes that a model's cost is told for: three that it folds. */
-function sizes(m: Model): number[] {
-  const most = m.maxTokens || 1000
-  return [50, 100, 200, 400, 800, 1600, 3200].filter((n) => n <= most && n >= m.minTokens).slice(-3)
+function ModelList({ models }: { models: Model[] }) {
+  if (models.length === 0)
+    return (
+      <Empty title="No engine is running">
+        <p>
+          The operator starts one with <code>pleat worker</code>.
+        </p>
+      </Empty>
+    )
+  return (
+    <>
+      {kinds.map(({ kind, title, hint }) => {
+        const ofKind = models.filter((m) => m.kind === kind)
+        if (ofKind.length === 0) return null
+        return (
+          <section key={kind} class="models" data-ready>
+            <h2>
+              {title} <span class="dim">{hint}</span>
+            </h2>
+            {ofKind.map((m) => (
+              <ModelCard key={m.name} model={m} />
+            ))}
+          </section>
+        )
+      })}
+    </>
+  )
 }
 
-function Card({ model: m }: { model: Model }) {
-  const told = m.speed.base || m.speed.linear || m.speed.square ? sizes(m) : []
+function ModelCard({ model: m }: { model: Model }) {
+  const bibtex = () => m.citations.map((c) => c.bibtex).join('\n\n')
   return (
     <article class="card model" aria-label={m.name}>
       <div class="row between">
@@ -86,101 +89,90 @@ function Card({ model: m }: { model: Model }) {
         </h3>
         <div class="row">
           {m.entities.map((e) => (
-            <span class="chip plain">{entity[e] ?? e}</span>
+            <span key={e} class="chip plain">
+              {entityNames[e] ?? e}
+            </span>
           ))}
-          <span class="chip plain">{m.device === 'cpu' ? 'CPU' : m.device === 'cuda' ? 'GPU' : m.device}</span>
+          <span class="chip plain">{deviceNames[m.device] ?? m.device}</span>
         </div>
       </div>
       {m.notice && <p class="notice-text">{m.notice}</p>}
       <dl class="facts">
-        {m.method && (
-          <>
-            <dt>Method</dt>
-            <dd>{m.method}</dd>
-          </>
-        )}
-        <dt>Takes</dt>
-        <dd>
-          {[
-            m.minTokens > 1 && `chains from ${m.minTokens} residues`,
-            m.maxTokens > 0 &&
-              `up to ${m.maxTokens.toLocaleString('en')} tokens${m.kind === 'fold' ? (m.features.includes('complex') ? ' in one structure' : ' per chain') : ''}`,
-            m.kind === 'fold' && !m.features.includes('complex') && 'each chain folded on its own',
-          ]
-            .filter(Boolean)
-            .join(', ') || 'any size'}
-        </dd>
-        {m.features.length > 0 && (
-          <>
-            <dt>Can</dt>
-            <dd>{m.features.map((f) => feature[f] ?? f).join(' · ')}</dd>
-          </>
-        )}
-        {m.confidence && (
-          <>
-            <dt>Confidence</dt>
-            <dd>{m.confidence}</dd>
-          </>
-        )}
-        {told.length > 0 && (
-          <>
-            <dt>Costs</dt>
-            <dd class="num">
-              {told
-                .map((n) =>
-                  [
-                    `${n} residues: ${about(cost(m.speed, n))}${m.device === 'cpu' ? ' of one core' : ''}`,
-                    cost(m.memory, n) > 0 && bytes(cost(m.memory, n)),
-                  ]
-                    .filter(Boolean)
-                    .join(', '),
-                )
-                .join(' · ')}
-            </dd>
-          </>
-        )}
-        {m.params.length > 0 && (
-          <>
-            <dt>Parameters</dt>
-            <dd>
-              <dl class="params">
-                {m.params.map((p) => (
-                  <>
-                    <dt>
-                      <code>{p.name}</code>
-                    </dt>
-                    <dd class="dim">
-                      {[
-                        p.doc,
-                        boundsOf(p),
-                        p.default !== null && p.default !== undefined && `Default: ${String(p.default)}.`,
-                      ]
-                        .filter(Boolean)
-                        .join(' ')}
-                    </dd>
-                  </>
-                ))}
-              </dl>
-            </dd>
-          </>
-        )}
-        <dt>Version</dt>
-        <dd>
+        <Fact name="Method">{m.method}</Fact>
+        <Fact name="Input size">{describeSize(m)}</Fact>
+        <Fact name="Features">{m.features.map((f) => featureNames[f] ?? f).join(' · ')}</Fact>
+        <Fact name="Confidence">{m.confidence}</Fact>
+        <Fact name="Expected cost">{describeCost(m)}</Fact>
+        <Fact name="Parameters">{m.params.length > 0 && <Parameters params={m.params} />}</Fact>
+        <Fact name="Version">
           {m.engine} {m.version}
           {m.weightSet && m.weightSet !== 'none' && `, weights ${m.weightSet}`}
-        </dd>
-        <dt>Licence</dt>
-        <dd>{m.licence || 'not stated'}</dd>
+        </Fact>
+        <Fact name="Licence">{m.licence || 'not stated'}</Fact>
       </dl>
       {m.citations.length > 0 && (
         <details class="more">
-          <summary>To cite ({m.citations.length})</summary>
+          <summary>Citations ({m.citations.length})</summary>
           <pre class="bib" tabIndex={0} aria-label={`Citations of ${m.name}`}>
-            {m.citations.map((c) => c.bibtex).join('\n\n')}
+            {bibtex()}
           </pre>
-          <Copy text={() => m.citations.map((c) => c.bibtex).join('\n\n')} label="Copy BibTeX" />
+          <Copy text={bibtex} label="Copy BibTeX" />
         </details>
       )}
     </article>
   )
 }
+
+/** One entry of a list of facts; nothing if it has no content. */
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  if (!children) return null
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  )
+}
+
+function describeSize(m: Model): string {
+  const asComplex = m.features.includes('complex')
+  const parts: string[] = []
+  if (m.minTokens > 1) parts.push(`chains from ${m.minTokens} residues`)
+  if (m.maxTokens > 0) {
+    const scope = m.kind === 'fold' ? (asComplex ? ' per structure' : ' per chain') : ''
+    parts.push(`up to ${m.maxTokens.toLocaleString('en')} tokens${scope}`)
+  }
+  if (m.kind === 'fold' && !asComplex) parts.push('each chain is folded separately')
+  return parts.join(', ') || 'any size'
+}
+
+/** The expected time and memory for up to three input sizes. */
+function describeCost(m: Model): string {
+  const cost = (c: Model['speed'], n: number) => c.base + c.linear * n + c.square * n * n
+  if (cost(m.speed, 1) === 0) return ''
+  const limit = m.maxTokens || 1000
+  const sizes = [50, 100, 200, 400, 800, 1600, 3200].filter((n) => n <= limit && n >= m.minTokens).slice(-3)
+  const describe = (n: number) => {
+    const time = about(cost(m.speed, n)) + (m.device === 'cpu' ? ' on one core' : '')
+    const memory = cost(m.memory, n)
+    return `${n} residues: ${time}${memory > 0 ? `, ${bytes(memory)}` : ''}`
+  }
+  return sizes.map(describe).join(' · ')
+}
+
+const Parameters = ({ params }: { params: ParamSpec[] }) => (
+  <dl class="params">
+    {params.map((p) => (
+      <div key={p.name}>
+        <dt>
+          <code>{p.name}</code>
+        </dt>
+        <dd class="dim">
+          {[p.doc, valueRange(p), p.default !== null && p.default !== undefined && `Default: ${String(p.default)}.`]
+            .filter(Boolean)
+            .join(' ')}
+        </dd>
+      </div>
+    ))}
+  </dl>
+)

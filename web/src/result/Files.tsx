@@ -1,8 +1,8 @@
 // What came of a run to take away, what it ran with, and what to cite.
 import { useEffect, useState } from 'preact/hooks'
 import { type Artifact, api, download, type JobView, type Results, sameOrigin } from '../api'
-import { duration, moment, stageName } from '../say'
-import { Copy } from '../states'
+import { Copy } from '../components'
+import { duration, moment, stageName } from '../format'
 
 const kinds: Record<string, string> = {
   cif: 'Structure as mmCIF',

@@ -1,8 +1,8 @@
 // What goes on from a result: questions, simulations, deliveries.
 import { useState } from 'preact/hooks'
 import { api, type JobView } from '../api'
+import { StatusChip } from '../components'
 import { navigate } from '../router'
-import { StateChip } from '../states'
 
 const target: Record<string, string> = {
   custom_http: 'Post to your endpoint',
@@ -21,7 +21,7 @@ export function Linked({ view }: { view: JobView }) {
           {flows.map((w) => (
             <li>
               <a href={`/ui/workflows/${w.id}`}>{w.name}</a> <span class="dim">{kind(w.type)}</span>{' '}
-              <StateChip state={w.status} />
+              <StatusChip status={w.status} />
             </li>
           ))}
         </ul>
@@ -32,7 +32,8 @@ export function Linked({ view }: { view: JobView }) {
           <ul class="linked" aria-label="Deliveries of this job">
             {view.deliveries.map((d) => (
               <li>
-                <a href={`/ui/webhooks?delivery=${d.id}`}>{target[d.type] ?? d.type}</a> <StateChip state={d.status} />
+                <a href={`/ui/webhooks?delivery=${d.id}`}>{target[d.type] ?? d.type}</a>{' '}
+                <StatusChip status={d.status} />
               </li>
             ))}
           </ul>

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isTerminal, parseTime, type RunEvent } from '../api'
 import { openStream, type StreamState } from '../events'
-import { stageName } from '../say'
+import { stageName } from '../format'
 
 export interface Told {
   stage: string

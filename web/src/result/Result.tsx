@@ -1,11 +1,11 @@
 // A job: what came of it, or how it is getting on, or why nothing came.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { api, isTerminal, type JobView, type Results, ServiceError } from '../api'
+import { Failure, Loading, StatusChip } from '../components'
 import { onChange } from '../events'
+import { moment } from '../format'
 import { navigate } from '../router'
-import { moment } from '../say'
 import { askToSignIn, signedIn } from '../session'
-import { Failure, Loading, StateChip } from '../states'
 import { reset } from '../store'
 import { Early } from './Early'
 import { Citation, Files, Reproduce } from './Files'
@@ -134,7 +134,7 @@ function NotShown({ error, again }: { error: Error; again(): void }) {
       </section>
     )
   }
-  return <Failure title="The result cannot be shown" error={error} again={again} />
+  return <Failure title="The result cannot be shown" error={error} retry={again} />
 }
 
 function Head({ view, read }: { view: JobView; read(): Promise<void> }) {
@@ -157,7 +157,7 @@ function Head({ view, read }: { view: JobView; read(): Promise<void> }) {
       <div class="grow">
         <h1>{job.name}</h1>
         <p class="dim">
-          <StateChip state={run.status} /> {run.modelName} · <time dateTime={job.date}>{moment(job.date)}</time>
+          <StatusChip status={run.status} /> {run.modelName} · <time dateTime={job.date}>{moment(job.date)}</time>
           {view.runs.length > 1 && ` · run ${run.number}`}
           {!job.isOwner && ' · public'}
         </p>

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { Copy } from '../states'
+import { Copy } from '../components'
 
 interface Props {
   isPublic: boolean

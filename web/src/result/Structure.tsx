@@ -3,11 +3,11 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { JobView, Results } from '../api'
 import { Thread } from '../ask/Thread'
+import { Failure, Loading } from '../components'
 import { Chains } from '../plots/Chains'
 import { Coverage } from '../plots/Coverage'
 import { Pae } from '../plots/Pae'
 import { Plddt } from '../plots/Plddt'
-import { Failure, Loading } from '../states'
 import { colour, type Marked, reset, type Stretch, selection } from '../store'
 import { Stage } from '../viewer/Stage'
 import { coloursOf } from './colours'
@@ -45,7 +45,7 @@ export function Structure({ view, results, sequence, children }: Props) {
     )
     return () => stop.abort()
   }, [view.run.id, sequence, files, tries])
-  if (error) return <Failure title="The structure cannot be shown" error={error} again={() => setTries(tries + 1)} />
+  if (error) return <Failure title="The structure cannot be shown" error={error} retry={() => setTries(tries + 1)} />
   if (!p) return <Loading what="Loading the structure" />
   const { table } = p.model
   const scored = p.scores?.meanPLLDT != null

@@ -1,82 +1,97 @@
-// An alignment of the user's own, in the format A3M, and whether it fits its chain. The service reads it again when it comes.
+// Multiple sequence alignments that the user supplies, in A3M format. The service validates them again.
 
-/** mostBytes is the largest file that the service's library takes. */
-export const mostBytes = 64 << 20
+/** The largest file that the service's library stores, in bytes. */
+export const maxAlignmentBytes = 64 << 20
 
-/** What is known of an alignment's file. */
-export interface Read {
+export interface AlignmentSummary {
+  /** The query: the first row. */
   query: string
+  /** The number of rows, including the query. */
   rows: number
-} // query: the first row; rows with it
+}
 
 /**
- * Reads an A3M file: the first row is the sequence itself, capitals and hyphens of the others stand at its residues, small letters
- * between them. It throws one sentence that says where it is none.
+ * Reads an A3M file. The first row is the query; in the others, capitals and hyphens align with its residues and small
+ * letters are insertions. Throws an Error whose message says in one sentence where the file is invalid.
  */
-export function readA3M(text: string): Read {
-  const foreign = /^(?:# STOCKHOLM|CLUSTAL)/.exec(text)?.[0].replace('# ', '')
-  if (foreign)
-    throw new Error(`it is in the format ${foreign}; convert it to A3M, for example with reformat.pl of HH-suite`)
-  let query = '',
-    rows = 0,
-    columns = 0,
-    row = '',
-    open = false
-  const end = () => {
-    if (!open) return
-    rows++
-    if (rows === 1) {
-      const at = row.search(/[^A-Z]/)
-      if (at >= 0)
-        throw new Error(
-          `its first row has “${row[at]}” at position ${at + 1}; it must be the sequence itself, in capitals without gaps`,
-        )
-      if (!row) throw new Error('its first row is empty; it must be the sequence itself')
-      query = row
-    } else if ((columns = row.replace(/[a-z]+/g, '').length) !== query.length)
-      throw new Error(`row ${rows} has ${columns} columns; the first row has ${query.length} residues`)
-  }
+export function readA3M(text: string): AlignmentSummary {
+  const otherFormat = /^(?:# STOCKHOLM|CLUSTAL)/.exec(text)?.[0].replace('# ', '')
+  if (otherFormat)
+    throw new Error(`it is in the format ${otherFormat}; convert it to A3M, for example with reformat.pl of HH-suite`)
+  const reader = new RowReader()
   let number = 0
-  for (let at = 0; at < text.length; ) {
-    let stop = text.indexOf('\n', at)
-    if (stop < 0) stop = text.length
-    const line = text.slice(at, stop).trimEnd()
-    at = stop + 1
-    number++
-    if (line === '' || line.startsWith('#')) continue
-    if (line.startsWith('>')) {
-      end()
-      open = true
-      row = ''
-      continue
-    }
-    if (!open) throw new Error(`line ${number} stands before the first name, which begins with >`)
-    const odd = line.search(/[^A-Za-z.*-]/)
-    if (odd >= 0)
-      throw new Error(
-        `line ${number} has “${line.slice(odd, odd + 1)}” at position ${odd + 1}; an alignment has letters, hyphens and dots`,
-      )
-    row += line.replace(/\./g, '').replace(/\*/g, 'X')
+  for (let start = 0; start < text.length; ) {
+    const newline = text.indexOf('\n', start)
+    const end = newline < 0 ? text.length : newline
+    reader.line(text.slice(start, end).trimEnd(), ++number)
+    start = end + 1
   }
-  end()
-  if (rows === 0) throw new Error('it has no sequence')
-  return { query, rows }
+  reader.finishRow()
+  if (reader.rows === 0) throw new Error('it has no sequence')
+  return { query: reader.query, rows: reader.rows }
 }
 
-/** Why an alignment is none of a sequence; empty: it is one. */
-export function misfit(query: string, sequence: string): string {
+/** Collects the lines of one row at a time and checks each complete row. */
+class RowReader {
+  query = ''
+  rows = 0
+  private row: string | null = null // null before the first header
+
+  line(line: string, number: number) {
+    if (line === '' || line.startsWith('#')) return
+    if (line.startsWith('>')) {
+      this.finishRow()
+      this.row = ''
+      return
+    }
+    if (this.row === null) throw new Error(`line ${number} is before the first header, which begins with >`)
+    const index = line.search(/[^A-Za-z.*-]/)
+    if (index >= 0)
+      throw new Error(
+        `line ${number} has “${line.charAt(index)}” at position ${index + 1}; an alignment has letters, hyphens and dots`,
+      )
+    this.row += line.replace(/\./g, '').replace(/\*/g, 'X')
+  }
+
+  finishRow() {
+    if (this.row === null) return
+    this.rows++
+    if (this.rows === 1) {
+      this.query = checkQuery(this.row)
+      return
+    }
+    const columns = this.row.replace(/[a-z]+/g, '').length
+    if (columns !== this.query.length)
+      throw new Error(`row ${this.rows} has ${columns} columns; the first row has ${this.query.length} residues`)
+  }
+}
+
+function checkQuery(row: string): string {
+  if (row === '') throw new Error('its first row is empty; it must be the query sequence')
+  const index = row.search(/[^A-Z]/)
+  if (index >= 0)
+    throw new Error(
+      `its first row has “${row[index]}” at position ${index + 1}; it must be the query sequence in capitals without gaps`,
+    )
+  return row
+}
+
+/** Describes how an alignment's query differs from a chain's sequence; empty if they are equal. */
+export function queryMismatch(query: string, sequence: string): string {
   if (query === sequence) return ''
-  let at = 0
-  while (at < query.length && query[at] === sequence[at]) at++
+  let index = 0
+  while (index < query.length && query[index] === sequence[index]) index++
   const lengths =
-    query.length === sequence.length ? '' : `: it has ${query.length} residues, the chain ${sequence.length}`
-  return `is of another sequence${lengths}${at < Math.min(query.length, sequence.length) ? `${lengths ? ', and' : ':'} they differ at residue ${at + 1}` : ''}`
+    query.length === sequence.length ? '' : `it has ${query.length} residues, the chain ${sequence.length}`
+  const difference = index < Math.min(query.length, sequence.length) ? `they differ at residue ${index + 1}` : ''
+  return `is of another sequence: ${[lengths, difference].filter(Boolean).join(', and ')}`
 }
 
-/** The name that a file has in the library: what may stand there, and an ending that says what it is. */
-export const storedName = (name: string) =>
-  (name
+/** The name of an alignment's file in the library, restricted to the characters that the library accepts. */
+export const libraryName = (name: string) => {
+  const base = name
     .replace(/\.a3m$/i, '')
     .replace(/[^\w.-]+/g, '_')
     .replace(/^\.+/, '')
-    .slice(0, 100) || 'alignment') + '.a3m'
+  return `${base.slice(0, 100) || 'alignment'}.a3m`
+}

@@ -1,76 +1,79 @@
-// The draft of this tab: it outlives a visit to another page, and nothing else.
+// The state of the Submit page: the draft of this tab and what the service says about it. The draft survives a visit to
+// another page of the tab; it is stored nowhere.
 import { computed, signal } from '@preact/signals'
-import {
-  api,
-  download,
-  type ImportedJobs,
-  type Model,
-  type Validation,
-  type WebhookConfig,
-} from '../api'
-import { bytes } from '../say'
-import { mostBytes, readA3M } from './alignment'
+import { api, download, type ImportedJobs, type Model, type Validation, type WebhookConfig } from '../api'
+import { bytes } from '../format'
+import { maxAlignmentBytes, readA3M } from './alignment'
+import { fromBody, toBody } from './body'
 import {
   type Alignment,
-  alignmentsOf,
-  blank,
+  alignmentProblem,
+  alignmentsToUpload,
   type Draft,
-  fromBody,
-  grouped,
-  letters,
-  misaligned,
-  nameOf,
+  emptyDraft,
+  type FormPart,
+  formPart,
+  type Item,
+  jobName,
   newItem,
   nextKey,
-  type Place,
-  placeOf,
-  toBody,
+  sequenceOf,
 } from './draft'
+import { inTens } from './sequences'
 
-export const draft = signal<Draft>(blank())
+export const draft = signal<Draft>(emptyDraft())
+
+/** The folding models; null: not loaded yet. */
 export const models = signal<Model[] | Error | null>(null)
 export const webhook = signal<WebhookConfig | null>(null)
 
-/** What the service says of the draft; null: nothing yet. */
-export const verdict = signal<Validation | Error | null>(null)
+/** The service's validation of the draft; null: none yet. */
+export const validation = signal<Validation | Error | null>(null)
 
-/** A file that held several jobs, of which one is open. */
+/** The jobs imported from a file, one of which is open, and the file's name. */
 export const imported = signal<(ImportedJobs & { file: string }) | null>(null)
 
-/** Changes the draft. */
-export function edit(change: (d: Draft) => void) {
-  const d = structuredClone(draft.peek())
-  change(d)
-  draft.value = d
+/** Replaces fields of the draft. */
+export function update(fields: Partial<Draft>) {
+  draft.value = { ...draft.peek(), ...fields }
 }
 
-export const model = computed(() =>
-  Array.isArray(models.value) ? models.value.find((m) => m.name === draft.value.model) : undefined,
-)
+/** Replaces fields of one item. */
+export function updateItem(key: number, fields: Partial<Item>) {
+  update({ items: draft.peek().items.map((item) => (item.key === key ? { ...item, ...fields } : item)) })
+}
+
+/** The chosen model. */
+export const model = computed(() => {
+  const list = models.value
+  return Array.isArray(list) ? list.find((m) => m.name === draft.value.model) : undefined
+})
 
 export const body = computed(() => toBody(draft.value, model.value))
 
-const errors = computed<{ message: string; place: Place }[]>(() => {
-  const v = verdict.value
-  return v && !(v instanceof Error) ? v.errors.map((e) => ({ message: e.message, place: placeOf(e.field) })) : []
+const problems = computed(() => {
+  const v = validation.value
+  if (!v || v instanceof Error) return []
+  return v.errors.map(({ field, message }) => ({ message, part: formPart(field) }))
 })
 
-/** The messages of the errors in one part of the draft. */
-export const saidOf = (is: (p: Place) => boolean): string[] =>
-  errors.value.filter((e) => is(e.place)).map((e) => e.message)
+/** The service's messages about one part of the form. */
+export const problemsOf = (matches: (part: FormPart) => boolean): string[] =>
+  problems.value.filter((p) => matches(p.part)).map((p) => p.message)
 
-/** What it says of none that is shown, or of the whole. */
-export const saidElse = () => saidOf((p) => p.part === 'none')
+/** The service's messages that belong to no field of the form. */
+export const otherProblems = () => problemsOf((p) => p.part === 'none')
 
-/** Reads once what the page needs besides the draft. */
+/** The number of items whose alignment belongs to another sequence. */
+export const alignmentProblems = computed(
+  () => draft.value.items.filter((item) => alignmentProblem(item) !== '').length,
+)
+
 export async function loadModels() {
   try {
     const list = (await api.models()).data.filter((m) => m.kind === 'fold')
     models.value = list
-    if (!draft.peek().model && list[0])
-      edit((d) => {
-        d.model = list[0]!.name
-      })
+    if (!draft.peek().model && list[0]) update({ model: list[0].name })
   } catch (e) {
     models.value = e as Error
   }
@@ -80,19 +83,20 @@ export async function loadWebhook() {
   webhook.value = await api.webhook().catch(() => null)
 }
 
-/** Opens a job as a draft, with the model that is chosen where it names none that runs here. */
-export function open(d: Draft) {
-  const list = models.peek(),
-    here = Array.isArray(list) ? list : []
-  if (!here.some((m) => m.name === d.model)) d.model = draft.peek().model || here[0]?.name || d.model
-  for (const i of d.items) if (i.kind !== 'ligand') i.text = grouped(i.text)
-  draft.value = d
+/** Opens a draft. If its model does not run here, the model chosen before stays. */
+export function openDraft(opened: Draft) {
+  const list = models.peek()
+  const available = Array.isArray(list) ? list : []
+  if (!available.some((m) => m.name === opened.model))
+    opened.model = draft.peek().model || available[0]?.name || opened.model
+  for (const item of opened.items) if (item.kind !== 'ligand') item.text = inTens(item.text)
+  draft.value = opened
 }
 
-/** Opens an older job to run it changed. */
+/** Opens an older job as a draft, to change it and run it again. */
 export async function openJob(id: string) {
   const view = await api.job(id)
-  const d = fromBody({
+  const opened = fromBody({
     name: view.job.name,
     isPublic: view.job.isPublic,
     sequences: view.sequences.map((s) => s.item),
@@ -100,99 +104,104 @@ export async function openJob(id: string) {
     ...(view.constraints && { constraints: view.constraints }),
     ...(view.job.chatId && { chatId: view.job.chatId }),
   })
-  d.from = view.job.libraryItemId ?? ''
-  if (d.from) await takeStored(d)
-  open(d)
+  opened.libraryItem = view.job.libraryItemId ?? ''
+  if (opened.libraryItem) await loadAlignments(opened)
+  openDraft(opened)
 }
 
-// The alignments that an older job was made with stand on its chains again.
-async function takeStored(d: Draft) {
-  const item = await api.item(d.from).catch(() => null)
-  if (!item) d.from = '' // deleted since
-  for (const f of item?.metadata.files ?? []) {
-    if (!/\.a3m$/i.test(f.file_name) || f.size_bytes > mostBytes) continue
-    const a = await api
-      .fileUrl(d.from, f.file_name)
-      .then(download)
-      .then((r) => r.blob())
-      .then((b) => readFile(f.file_name, b))
-      .catch(() => null)
-    const fits = d.items.find((i) => a && i.kind === 'protein' && letters(i.text) === a.query)
-    if (fits) fits.alignment = a
+/** Reads the alignments of the draft's library item and attaches them to the items with the same sequence. */
+async function loadAlignments(opened: Draft) {
+  const library = await api.item(opened.libraryItem).catch(() => null)
+  if (!library) opened.libraryItem = '' // it was deleted
+  for (const file of library?.metadata.files ?? []) {
+    if (!/\.a3m$/i.test(file.file_name) || file.size_bytes > maxAlignmentBytes) continue
+    const alignment = await loadAlignment(opened.libraryItem, file.file_name).catch(() => null)
+    const item = opened.items.find((i) => i.kind === 'protein' && sequenceOf(i) === alignment?.query)
+    if (item) item.alignment = alignment
   }
 }
 
-async function readFile(name: string, file: Blob): Promise<Alignment> {
-  if (file.size > mostBytes)
-    throw new Error(`${name} has ${bytes(file.size)}; an alignment may have ${bytes(mostBytes)}`)
+async function loadAlignment(libraryItem: string, fileName: string): Promise<Alignment> {
+  const response = await download(await api.fileUrl(libraryItem, fileName))
+  return readAlignment(fileName, await response.blob())
+}
+
+async function readAlignment(name: string, file: Blob): Promise<Alignment> {
+  if (file.size > maxAlignmentBytes)
+    throw new Error(`${name} has ${bytes(file.size)}; an alignment may have ${bytes(maxAlignmentBytes)}`)
   try {
     return { ...readA3M(await file.text()), key: nextKey(), name, file }
   } catch (e) {
-    throw new Error(`${name} is no alignment: ${(e as Error).message}`)
+    throw new Error(`${name} is not an alignment: ${(e as Error).message}`)
   }
 }
 
-/** Puts an alignment on the chain that is meant, or on the one whose sequence it is of; where there is none yet, the sequence comes with it. */
-export async function align(file: File, key?: number) {
-  const a = await readFile(file.name, file)
-  const d = draft.peek()
-  const to = d.items.find((i) =>
-    key === undefined ? i.kind === 'protein' && letters(i.text).toUpperCase() === a.query : i.key === key,
-  )
-  if (!to && d.items.length > 0)
+/**
+ * Attaches an alignment file to the item with the key, or to the protein with the same sequence. If the draft is empty,
+ * the alignment's query becomes its first item. Throws an Error for the user if the file fits no item.
+ */
+export async function attachAlignment(file: File, key?: number) {
+  const alignment = await readAlignment(file.name, file)
+  const { query } = alignment
+  const { items } = draft.peek()
+  const item = items.find((i) => (key === undefined ? i.kind === 'protein' && sequenceOf(i) === query : i.key === key))
+  if (!item && items.length > 0)
     throw new Error(
-      `${file.name} is of none of the chains: its first row has ${a.query.length} residues and begins with ${a.query.slice(0, 12)}`,
+      `${file.name} belongs to none of the chains: its query has ${query.length} residues and begins with ${query.slice(0, 12)}`,
     )
-  edit((n) => {
-    n.from = '' // from now on the alignments of this draft are its own
-    if (to) n.items.find((i) => i.key === to.key)!.alignment = a
-    else n.items.push({ ...newItem('protein', grouped(a.query)), alignment: a })
-  })
+  if (item) updateItem(item.key, { alignment })
+  else update({ items: [{ ...newItem('protein', inTens(query)), alignment }] })
+  update({ libraryItem: '' }) // the alignments of this draft now differ from the older job's
 }
 
-let brought = { keys: '', item: '' }
+/** Removes the alignment of one item, or of all. */
+export function removeAlignments(key?: number) {
+  const items = draft.peek().items.map((i) => (key === undefined || i.key === key ? { ...i, alignment: null } : i))
+  update({ libraryItem: '', items })
+}
 
-/** The library item that the job is made from: its own alignments, which are put there first, or that of an older job. */
-export async function bring(d: Draft): Promise<string> {
-  const files = alignmentsOf(d, model.peek()),
-    keys = files.map((f) => f.key).join()
-  if (d.from || files.length === 0) return d.from
-  if (brought.keys === keys) return brought.item
-  const { id } = await api.createItem(`Alignments of ${nameOf(d)}`.slice(0, 255), 'a3m')
+/** The library item that holds the alignments with these keys, so that a repeated submission uploads nothing twice. */
+let uploaded = { keys: '', item: '' }
+
+/** Uploads the draft's alignments. Returns the library item to create the job from; empty: none is needed. */
+export async function uploadAlignments(submitted: Draft): Promise<string> {
+  const files = alignmentsToUpload(submitted, model.peek())
+  const keys = files.map((f) => f.key).join()
+  if (submitted.libraryItem || files.length === 0) return submitted.libraryItem
+  if (uploaded.keys === keys) return uploaded.item
+  const { id } = await api.createItem(`Alignments of ${jobName(submitted)}`.slice(0, 255), 'a3m')
   try {
-    for (const f of files) await api.uploadFile(id, f.stored, f.file)
+    for (const f of files) await api.uploadFile(id, f.fileName, f.file)
   } catch (e) {
     await api.deleteItem(id).catch(() => undefined)
     throw e
   }
-  brought = { keys, item: id }
+  uploaded = { keys, item: id }
   return id
 }
 
-/** Takes back what was brought for a job that was refused. */
-export async function takeBack(item: string) {
-  if (item !== brought.item || !item) return
-  brought = { keys: '', item: '' }
+/** Deletes the alignments that were uploaded for a job that the service refused. */
+export async function deleteUploaded(item: string) {
+  if (item !== uploaded.item || !item) return
+  uploaded = { keys: '', item: '' }
   await api.deleteItem(item).catch(() => undefined)
 }
 
-/** How many chains have an alignment that is not theirs. */
-export const misfits = computed(() => draft.value.items.filter((i) => misaligned(i) !== '').length)
-
 let running: AbortController | undefined
 
-/** Asks the service what it thinks of the draft. Only the newest question counts. */
-export async function check() {
+/** Asks the service to validate the draft. Only the answer to the newest request counts. */
+export async function validate() {
   running?.abort()
   if (draft.peek().items.length === 0 || !draft.peek().model) {
-    verdict.value = null
+    validation.value = null
     return
   }
-  const mine = (running = new AbortController())
+  const mine = new AbortController()
+  running = mine
   try {
-    const said = await api.validate(body.peek(), mine.signal)
-    if (!mine.signal.aborted) verdict.value = said
+    const result = await api.validate(body.peek(), mine.signal)
+    if (!mine.signal.aborted) validation.value = result
   } catch (e) {
-    if (!mine.signal.aborted) verdict.value = e as Error
+    if (!mine.signal.aborted) validation.value = e as Error
   }
 }

@@ -55,7 +55,7 @@ export function confidence(plddt: number): { name: string; class: string } {
 }
 
 /** The values that a parameter takes, as a sentence; empty: any. */
-export function boundsOf({ min, max, values }: { min: number | null; max: number | null; values: string[] }): string {
+export function valueRange({ min, max, values }: { min: number | null; max: number | null; values: string[] }): string {
   if (values.length > 0) return `One of ${values.join(', ')}.`
   if (min === null) return max === null ? '' : `At most ${max}.`
   return max === null ? `${min} or more.` : `${min} to ${max}.`

@@ -1,21 +1,11 @@
-// The draft of a job without a browser: what is read out of a text, and that a body comes back as it went in.
-import { expect, test } from '@playwright/test'
-import type { CreateJob, Model } from '../src/api'
-import {
-  badLetters,
-  chainNames,
-  curl,
-  detect,
-  foreign,
-  fromBody,
-  letters,
-  newItem,
-  parseText,
-  placeOf,
-  toBody,
-} from '../src/submit/draft'
+// The draft of a job: text that is read, and bodies that survive the way through the form.
+import { expect, test } from 'vitest'
+import type { CreateJob, Model } from '../api'
+import { curlCommands, fromBody, toBody } from './body'
+import { formPart } from './draft'
+import { chainNames, guessKind, invalidLetters, isJobFile, parseText, stripSpace } from './sequences'
 
-test('kinds are told apart', () => {
+test('the kind of a molecule is guessed', () => {
   for (const [text, kind] of [
     ['DAYAQWLKDGGPSSGRPPPS', 'protein'],
     ['acdef ghikl', 'protein'],
@@ -29,11 +19,11 @@ test('kinds are told apart', () => {
     ['[Na+]', 'ligand'],
     ['DAYAQWL1KDG', 'protein'],
   ] as const)
-    expect(detect(text), text).toBe(kind)
+    expect(guessKind(text), text).toBe(kind)
 })
 
 test('FASTA, bare sequences, chains by colons and headers with kinds are read', () => {
-  const read = (s: string) => parseText(s).map((i) => [i.kind, letters(i.text), i.label, i.ccd])
+  const read = (s: string) => parseText(s).map((i) => [i.kind, stripSpace(i.text), i.label, i.ccd])
   expect(read('>one\nACDE\nFGHI\n>two | human\nKLMN*')).toEqual([
     ['protein', 'ACDEFGHI', 'one', false],
     ['protein', 'KLMN', 'two|human', false],
@@ -55,23 +45,23 @@ test('FASTA, bare sequences, chains by colons and headers with kinds are read', 
   ])
   expect(read('')).toEqual([])
   expect(read('>empty\n')).toEqual([])
-  expect(foreign('{"name": 1}')).toBe(true)
-  expect(foreign('version: 1\nsequences:\n')).toBe(true)
-  expect(foreign('>version\nACDEF')).toBe(false)
+  expect(isJobFile('{"name": 1}')).toBe(true)
+  expect(isJobFile('version: 1\nsequences:\n')).toBe(true)
+  expect(isJobFile('>version\nACDEF')).toBe(false)
 })
 
-test('a bad letter has the position that the service would name', () => {
-  const item = newItem('protein', 'ACDE FG1I\nX')
-  expect(badLetters(item, false)).toEqual([
-    { at: 7, position: 7, letter: '1' },
-    { at: 10, position: 9, letter: 'X' },
+test('an invalid letter has the position that the service names', () => {
+  const text = 'ACDE FG1I\nX'
+  expect(invalidLetters(text, 'protein', false)).toEqual([
+    { index: 7, position: 7, letter: '1' },
+    { index: 10, position: 9, letter: 'X' },
   ])
-  expect(badLetters(item, true)).toEqual([{ at: 7, position: 7, letter: '1' }])
-  expect(badLetters(newItem('ligand', '??'), false)).toEqual([])
+  expect(invalidLetters(text, 'protein', true)).toEqual([{ index: 7, position: 7, letter: '1' }])
+  expect(invalidLetters('??', 'ligand', false)).toEqual([])
 })
 
 test('chains are named as the service names them', () => {
-  const item = (count: number, chain = '') => ({ ...newItem('protein', 'A'), count, chain })
+  const item = (count: number, chain = '') => ({ count, chain })
   expect(chainNames([item(2), item(1, 'A'), item(2)])).toEqual([['B', 'C'], ['A'], ['D', 'E']])
   expect(chainNames([item(27)])[0]!.slice(-2)).toEqual(['Z', 'AA'])
 })
@@ -137,7 +127,7 @@ const big = {
   ],
 } as Model
 
-test('a body comes back as it went in', () => {
+test('a body survives the way through the draft', () => {
   expect(toBody(fromBody(body), big)).toEqual(body)
   const plain: CreateJob = {
     name: 'x',
@@ -147,23 +137,23 @@ test('a body comes back as it went in', () => {
   expect(toBody(fromBody(plain), big)).toEqual(plain)
 })
 
-test('what is no number goes to the service as it was typed, which says so', () => {
+test('text that is not a number is sent as typed, for the service to refuse', () => {
   const d = fromBody(body)
   d.params.samplingSteps = 'many'
-  d.items[0]!.mods[0]!.residue = 'two'
+  d.items[0]!.modifications[0]!.residue = 'two'
   const out = toBody(d, big)
   expect(out.params.samplingSteps).toBe('many')
   expect(out.sequences[0]!.proteinChain!.modifications).toEqual([{ res_idx: 'two', ccd: 'SEP' }])
 })
 
-test('a field of the interface has its place on the page', () => {
-  expect(placeOf('sequences[3].ligandSequence.sequence')).toEqual({ part: 'item', index: 3, field: 'sequence' })
-  expect(placeOf('constraints.bond[1].atom1')).toEqual({ part: 'rule', kind: 'bond', index: 1 })
-  expect(placeOf('params.seed')).toEqual({ part: 'param', name: 'seed' })
-  expect(placeOf('constraints.webhooks.md.temp')).toEqual({ part: 'follow', name: 'md' })
-  expect(placeOf('sequences')).toEqual({ part: 'none' })
+test('a field path belongs to a part of the form', () => {
+  expect(formPart('sequences[3].ligandSequence.sequence')).toEqual({ part: 'item', index: 3, field: 'sequence' })
+  expect(formPart('constraints.bond[1].atom1')).toEqual({ part: 'constraint', kind: 'bond', index: 1 })
+  expect(formPart('params.seed')).toEqual({ part: 'parameter', name: 'seed' })
+  expect(formPart('constraints.webhooks.md.temp')).toEqual({ part: 'followUp', name: 'md' })
+  expect(formPart('sequences')).toEqual({ part: 'none' })
 })
 
-test('a quote in a name does not leave the shell command', () => {
-  expect(curl('http://h', { ...body, name: "O'Hara" })).toContain("O'\\''Hara")
+test('a quote in a name is escaped in the curl command', () => {
+  expect(curlCommands('http://h', { ...body, name: "O'Hara" })).toContain("O'\\''Hara")
 })

@@ -1,0 +1,120 @@
+// Small components that several pages use.
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { ServiceError } from './api'
+import { askToSignIn } from './session'
+
+export const Loading = ({ what = 'Loading' }: { what?: string }) => (
+  <p class="loading" aria-busy="true">
+    {what}…
+  </p>
+)
+
+/** An error in place of a page or a part of it, with the service's message and what the user can do. */
+export function Failure({ title, error, retry }: { title: string; error: Error; retry?: () => void }) {
+  const unauthorized = error instanceof ServiceError && error.status === 401
+  return (
+    <section class="state failure" role="alert">
+      <h2>{title}</h2>
+      <p>{unauthorized ? 'It is not public. Sign in with a key of its owner.' : error.message}</p>
+      <p>
+        {unauthorized && (
+          <button type="button" onClick={() => (askToSignIn.value = true)}>
+            Sign in
+          </button>
+        )}
+        {retry && !unauthorized && (
+          <button type="button" onClick={retry}>
+            Try again
+          </button>
+        )}
+      </p>
+    </section>
+  )
+}
+
+/** An error message below a form or list; nothing if the message is empty. */
+export const ErrorMessage = ({ text }: { text: string }) =>
+  text ? (
+    <p class="refused" role="alert">
+      {text}
+    </p>
+  ) : null
+
+/** What a list shows when it has no rows. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <section class="state">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  )
+}
+
+/** A button that copies a text to the clipboard. */
+export function Copy({ text, label = 'Copy' }: { text: string | (() => string); label?: string }) {
+  const [result, setResult] = useState('')
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(typeof text === 'string' ? text : text())
+      setResult('Copied')
+    } catch {
+      // The page is not in a secure context, or the browser denies access.
+      setResult('Select and copy by hand')
+    }
+    setTimeout(() => setResult(''), 2000)
+  }
+  return (
+    <button type="button" class="quiet small" onClick={() => void copy()}>
+      {result || label}
+    </button>
+  )
+}
+
+const statusNames: Record<string, string> = {
+  PENDING: 'waiting',
+  INITIALIZED: 'queued',
+  QUEUED: 'queued',
+  DRAFT: 'draft',
+  RUNNING: 'running',
+  COMPLETED: 'completed',
+  FAILED: 'failed',
+  STOPPED: 'stopped',
+  SUCCEEDED: 'delivered',
+}
+
+/** The status of a job, workflow or delivery, as a coloured label. */
+export const StatusChip = ({ status }: { status: string }) => (
+  <span class={`chip s-${status.toLowerCase()}`} data-state={status}>
+    {statusNames[status] ?? status}
+  </span>
+)
+
+interface ProgressBarProps {
+  label: string
+  done: number
+  total: number
+  class?: string
+}
+
+export const ProgressBar = ({ label, done, total, class: extra = '' }: ProgressBarProps) => (
+  <div
+    class={`progress ${extra}`}
+    role="progressbar"
+    aria-label={label}
+    aria-valuemin={0}
+    aria-valuemax={total}
+    aria-valuenow={done}
+  >
+    <i style={{ width: `${total > 0 ? Math.min(100, (100 * done) / total) : 100}%` }} />
+  </div>
+)
+
+/** The button below a list that loads its next page. */
+export const ShowOlder = ({ what, busy = false, onClick }: { what: string; busy?: boolean; onClick(): void }) => (
+  <p class="row more-row">
+    <button type="button" class="quiet" disabled={busy} onClick={onClick}>
+      {busy ? 'Loading…' : `Show older ${what}`}
+    </button>
+  </p>
+)

@@ -1,0 +1,63 @@
+// Form controls that report values instead of events, so that forms stay short.
+import type { ComponentChildren } from 'preact'
+
+interface InputProps {
+  value: string | number
+  onValue(value: string): void
+  type?: 'text' | 'number' | 'password' | 'search' | 'url'
+  class?: string
+  placeholder?: string
+  required?: boolean
+  minLength?: number
+  maxLength?: number
+  min?: number
+  max?: number
+  inputMode?: 'text' | 'numeric' | 'decimal'
+  spellcheck?: boolean
+  autocomplete?: string
+  'aria-label'?: string
+  'aria-describedby'?: string
+  'aria-invalid'?: boolean
+}
+
+/** A one-line input; a text input unless type says otherwise. */
+export const Input = ({ onValue, ...attributes }: InputProps) => (
+  <input type="text" {...(attributes as object)} onInput={(e) => onValue(e.currentTarget.value)} />
+)
+
+interface SelectProps {
+  value: string
+  onValue(value: string): void
+  children: ComponentChildren
+  'aria-label'?: string
+}
+
+export const Select = ({ onValue, ...attributes }: SelectProps) => (
+  <select {...attributes} onChange={(e) => onValue(e.currentTarget.value)} />
+)
+
+interface CheckboxProps {
+  checked: boolean
+  onValue(checked: boolean): void
+  hint?: ComponentChildren
+  class?: string
+  children: ComponentChildren
+}
+
+/** A checkbox with its label and, below the label, a hint. */
+export const Checkbox = ({ checked, onValue, hint, children, ...attributes }: CheckboxProps) => (
+  <label class="check">
+    <input type="checkbox" checked={checked} onChange={(e) => onValue(e.currentTarget.checked)} />
+    <span {...attributes}>
+      {children}
+      {hint && <small>{hint}</small>}
+    </span>
+  </label>
+)
+
+/** Returns the files chosen in a file input and clears it, so that the same file can be chosen again. */
+export function chosenFiles(input: HTMLInputElement): File[] {
+  const files = [...(input.files ?? [])]
+  input.value = ''
+  return files
+}

@@ -1,0 +1,134 @@
+// One row of the list of jobs.
+import { signal } from '@preact/signals'
+import { api, isTerminal, type JobRow, parseTime } from '../api'
+import { ProgressBar, StatusChip } from '../components'
+import { confidence, duration, moment, stageName, when } from '../format'
+
+/** The current time in ms; the list advances it every second. */
+export const now = signal(Date.now())
+
+interface Props {
+  job: JobRow
+  queuePosition: number | undefined
+  /** Of this model's folds in the list, in seconds. */
+  medianDuration: number | undefined
+  selected: boolean
+  setSelected(selected: boolean): void
+  cancel(): void
+}
+
+export function JobTableRow({ job, queuePosition, medianDuration, selected, setSelected, cancel }: Props) {
+  return (
+    <tr data-job={job.id} data-state={job.status}>
+      <td class="pick">
+        <input
+          type="checkbox"
+          aria-label={`Select ${job.name}`}
+          checked={selected}
+          onChange={(e) => setSelected(e.currentTarget.checked)}
+        />
+      </td>
+      <td class="name">
+        <a href={`/ui/jobs/${job.id}`}>{job.name}</a>
+        {job.isPublic && <span class="chip plain public">public</span>}
+        {job.error && (
+          <div class="dim clip" title={job.error}>
+            {job.error}
+          </div>
+        )}
+      </td>
+      <td class="state-cell">
+        <StatusChip status={job.status} />
+        <Progress job={job} queuePosition={queuePosition} />
+      </td>
+      <td class="dim wide-only">{job.modelName}</td>
+      <td class="right plddt">
+        {job.meanPLLDT === null ? <span class="dim">–</span> : <Score plddt={job.meanPLLDT} />}
+      </td>
+      <td class="right num dim wide-only">
+        {job.startedAt ? elapsed(job.startedAt, job.finishedAt) : '–'}
+        {job.status === 'RUNNING' && medianDuration && (
+          <div class="small-text" title={`Median of your ${job.modelName} folds in this list`}>
+            usually {duration(medianDuration)}
+          </div>
+        )}
+      </td>
+      <td class="dim num wide-only" title={moment(job.date)}>
+        {when(job.date, now.value)}
+      </td>
+      <td class="right actions">
+        <Actions job={job} cancel={cancel} />
+      </td>
+    </tr>
+  )
+}
+
+function Actions({ job, cancel }: { job: JobRow; cancel(): void }) {
+  if (!isTerminal(job.status))
+    return (
+      <button type="button" class="quiet small" aria-label={`Stop ${job.name}`} onClick={cancel}>
+        Stop
+      </button>
+    )
+  if (job.status === 'COMPLETED')
+    return (
+      <a
+        class="button quiet small"
+        href={api.archive(job.id)}
+        download
+        aria-label={`Download the files of ${job.name}`}
+      >
+        Download
+      </a>
+    )
+  return (
+    <a class="button quiet small" href={`/ui/?again=${job.id}`} aria-label={`Edit ${job.name} and run it again`}>
+      Edit and rerun
+    </a>
+  )
+}
+
+/** The queue position of a queued job; the stage and the progress of a running one. */
+function Progress({ job, queuePosition }: { job: JobRow; queuePosition: number | undefined }) {
+  if (job.status === 'INITIALIZED') {
+    const stage = job.stage === 'queued' ? '' : stageName(job.stage)
+    return <span class="dim small-text standing">{queuePosition ? `${ordinal(queuePosition)} in queue` : stage}</span>
+  }
+  if (job.status !== 'RUNNING') return null
+  return (
+    <>
+      <span class="small-text standing">
+        {stageName(job.stage)}
+        {job.total > 0 && (
+          <span class="num dim">
+            {' '}
+            {job.done} of {job.total}
+          </span>
+        )}
+      </span>
+      {job.total > 0 && <ProgressBar label={`Progress of ${job.name}`} done={job.done} total={job.total} />}
+    </>
+  )
+}
+
+function ordinal(n: number): string {
+  if (n === 1) return 'next'
+  const isTeen = n % 100 > 10 && n % 100 < 14
+  return n + (isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][n % 10] ?? 'th'))
+}
+
+function elapsed(from: string, to: string | null): string {
+  const end = to ? parseTime(to).getTime() : now.value
+  return duration(Math.max(0, (end - parseTime(from).getTime()) / 1000))
+}
+
+/** A mean pLDDT beside AlphaFold's colour for it. */
+function Score({ plddt }: { plddt: number }) {
+  const c = confidence(plddt)
+  return (
+    <span class="score num" title={`Mean pLDDT: ${c.name}`}>
+      <i class={`swatch ${c.class}`} />
+      {plddt.toFixed(1)}
+    </span>
+  )
+}

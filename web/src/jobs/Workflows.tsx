@@ -1,0 +1,151 @@
+// Questions about structures, and simulations, newest first.
+import { useEffect, useState } from 'preact/hooks'
+import { api, isTerminal, type WorkflowRow, type WorkflowState } from '../api'
+import { Empty, ErrorMessage, Failure, Loading, ProgressBar, ShowOlder, StatusChip } from '../components'
+import { onChange } from '../events'
+import { moment, stageName, when } from '../format'
+import { usePagedList } from '../list'
+import { Tabs } from './Tabs'
+
+const typeName = (type: string) => (/qna|evolla/.test(type) ? 'Question' : 'Simulation')
+
+export function Workflows() {
+  const [error, setError] = useState('')
+  const list = usePagedList(
+    (page) => api.workflows(page),
+    (workflow: WorkflowRow) => workflow.workflow_id,
+  )
+  useEffect(
+    () =>
+      onChange((change) => {
+        if (!change) return list.reload(200)
+        if (!change.workflowId) return
+        const shown = list.patch(change.workflowId, (workflow) => ({
+          ...workflow,
+          status: change.status as WorkflowState,
+          stage: change.stage,
+          done: change.done,
+          total: change.total,
+        }))
+        if (!shown || isTerminal(change.status)) list.reload(200)
+      }),
+    [],
+  )
+  const cancel = async (id: string) => {
+    setError('')
+    await api.cancelWorkflow(id).catch((e: Error) => setError(`The workflow could not be stopped: ${e.message}`))
+    await list.load()
+  }
+  return (
+    <>
+      <div class="head">
+        <div>
+          <h1>Jobs</h1>
+          <p class="dim">Your questions about structures, and your simulations.</p>
+        </div>
+      </div>
+      <Tabs />
+      <ErrorMessage text={error} />
+      {list.rows === undefined && <Loading />}
+      {list.rows instanceof Error && (
+        <Failure title="The workflows could not be loaded" error={list.rows} retry={() => list.reload()} />
+      )}
+      {Array.isArray(list.rows) &&
+        (list.rows.length === 0 ? (
+          <NoWorkflows />
+        ) : (
+          <WorkflowTable workflows={list.rows} cancel={(id) => void cancel(id)} />
+        ))}
+      {list.hasOlder && (
+        <ShowOlder
+          what="workflows"
+          busy={list.loadingOlder}
+          onClick={() => void list.loadOlder().catch((e: Error) => setError(e.message))}
+        />
+      )}
+    </>
+  )
+}
+
+const NoWorkflows = () => (
+  <Empty title="No questions or simulations yet">
+    <p>Open a result to ask a question about it or to simulate it.</p>
+    <p>
+      <a class="button" href="/ui/jobs">
+        Your folds
+      </a>
+    </p>
+  </Empty>
+)
+
+interface TableProps {
+  workflows: WorkflowRow[]
+  cancel(id: string): void
+}
+
+const WorkflowTable = ({ workflows, cancel }: TableProps) => (
+  <div class="card flush">
+    <table class="table jobs flows" data-ready>
+      <thead>
+        <tr>
+          <th>Name</th>
+          <th>Status</th>
+          <th class="wide-only">Type</th>
+          <th class="wide-only">Source</th>
+          <th class="wide-only">Created</th>
+          <th>
+            <span class="hush">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {workflows.map((w) => (
+          <Row key={w.workflow_id} workflow={w} cancel={() => cancel(w.workflow_id)} />
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+function Row({ workflow: w, cancel }: { workflow: WorkflowRow; cancel(): void }) {
+  const unfinished = !isTerminal(w.status) && w.status !== 'DRAFT'
+  return (
+    <tr data-workflow={w.workflow_id} data-state={w.status}>
+      <td class="name">
+        <a href={`/ui/workflows/${w.workflow_id}`}>{w.name}</a>
+        {w.is_public && <span class="chip plain public">public</span>}
+        {w.error && (
+          <div class="dim clip" title={w.error}>
+            {w.error}
+          </div>
+        )}
+      </td>
+      <td class="state-cell">
+        <StatusChip status={w.status} />
+        {w.status === 'RUNNING' && (
+          <span class="small-text standing">
+            {stageName(w.stage)}
+            {w.total > 0 && <span class="dim num"> {Math.round((100 * w.done) / w.total)} %</span>}
+          </span>
+        )}
+        {w.status === 'RUNNING' && w.total > 0 && (
+          <ProgressBar label={`Progress of ${w.name}`} done={w.done} total={w.total} />
+        )}
+      </td>
+      <td class="dim wide-only">{typeName(w.workflow_type)}</td>
+      <td class="wide-only">
+        {w.source_job_id ? <a href={`/ui/jobs/${w.source_job_id}`}>Fold</a> : <span class="dim">–</span>}
+      </td>
+      <td class="dim num wide-only" title={moment(w.created_at)}>
+        {when(w.created_at)}
+      </td>
+      <td class="right actions">
+        {unfinished && (
+          <button type="button" class="quiet small" aria-label={`Stop ${w.name}`} onClick={cancel}>
+            Stop
+          </button>
+        )}
+      </td>
+    </tr>
+  )
+}

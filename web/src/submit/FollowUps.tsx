@@ -1,0 +1,90 @@
+// What happens when the fold is done: a question, a simulation, a notification.
+import { Checkbox, Input, Select } from '../controls'
+import type { Simulation } from './draft'
+import { Problems } from './Problems'
+import { draft, problemsOf, update, webhook } from './state'
+
+export function FollowUps() {
+  const { ask, question, simulate } = draft.value
+  const problems = (...names: string[]) => problemsOf((p) => p.part === 'followUp' && names.includes(p.name))
+  return (
+    <fieldset class="follow">
+      <legend>When it is done</legend>
+      <Checkbox checked={ask} onValue={(v) => update({ ask: v })}>
+        Ask a question about it
+      </Checkbox>
+      {ask && (
+        <>
+          <textarea
+            rows={2}
+            aria-label="The question"
+            placeholder="Which residues are least certain?"
+            value={question}
+            onInput={(e) => update({ question: e.currentTarget.value })}
+          />
+          <p class="dim small-text">If you leave it empty, a draft waits for your question.</p>
+        </>
+      )}
+      <Problems messages={problems('qna', 'evolla')} />
+      <Checkbox checked={simulate} onValue={(v) => update({ simulate: v })}>
+        Simulate its dynamics
+      </Checkbox>
+      {simulate && <SimulationFields />}
+      <Problems messages={problems('md', 'openmm')} />
+      <Notification />
+      <Problems messages={problems('custom_http')} />
+    </fieldset>
+  )
+}
+
+const simulationFields: { name: keyof Simulation; label: string; unit?: string }[] = [
+  { name: 'length', label: 'Length', unit: 'ns' },
+  { name: 'frameInterval', label: 'Frame every', unit: 'ns' },
+  { name: 'temperature', label: 'Temperature', unit: 'K' },
+  { name: 'ionic', label: 'Ionic strength', unit: 'mol/L' },
+  { name: 'pH', label: 'pH' },
+]
+
+function SimulationFields() {
+  const { simulation } = draft.value
+  const set = (fields: Partial<Simulation>) => update({ simulation: { ...simulation, ...fields } })
+  return (
+    <div class="grid-2">
+      {simulationFields.map(({ name, label, unit }) => (
+        <label key={name} class="field short">
+          <span>
+            {label}
+            {unit && <span class="dim"> ({unit})</span>}
+          </span>
+          <Input inputMode="decimal" value={simulation[name]} onValue={(v) => set({ [name]: v })} />
+        </label>
+      ))}
+      <label class="field short">
+        <span>Residue parameters</span>
+        <Select value={simulation.residueProfile} onValue={(residueProfile) => set({ residueProfile })}>
+          <option>calvados2</option>
+          <option>calvados3</option>
+        </Select>
+      </label>
+    </div>
+  )
+}
+
+function Notification() {
+  const config = webhook.value
+  if (!config?.is_configured)
+    return (
+      <p class="dim small-text">
+        Set up a <a href="/ui/webhooks">webhook</a> to notify another program.
+      </p>
+    )
+  return (
+    <Checkbox
+      checked={draft.value.notify ?? config.enabled_by_default}
+      onValue={(notify) => update({ notify })}
+      hint={config.target_url}
+    >
+      Notify my webhook
+    </Checkbox>
+  )
+}

@@ -1,0 +1,156 @@
+// The model and its parameters.
+import type { Model, ParamSpec } from '../api'
+import { Checkbox, Input, Select } from '../controls'
+import { valueRange } from '../format'
+import { Problems } from './Problems'
+import { draft, model, models, problemsOf, update } from './state'
+
+export function ModelSettings() {
+  const list = models.value
+  if (list === null) return <p class="dim">Loading the models…</p>
+  if (list instanceof Error) return <p class="refused">The models could not be loaded: {list.message}</p>
+  if (list.length === 0)
+    return (
+      <p class="caution">
+        No folding engine is running. The operator starts one with <code>pleat worker</code>.
+      </p>
+    )
+  const m = model.value
+  const parameters = m?.params.filter(hasChoice) ?? []
+  return (
+    <>
+      <label class="field">
+        <span>Model</span>
+        <Select value={draft.value.model} onValue={(name) => update({ model: name })}>
+          {list.map(({ name, title }) => (
+            <option key={name} value={name}>
+              {name} · {title}
+            </option>
+          ))}
+        </Select>
+      </label>
+      <Problems messages={problemsOf((p) => p.part === 'parameter' && p.name === 'modelName')} />
+      {m && <ModelFacts model={m} />}
+      {parameters.length > 0 && (
+        <details class="more" open={Object.values(draft.value.params).some((v) => v !== '')}>
+          <summary>Parameters</summary>
+          {parameters.map((spec) => (
+            <Parameter key={spec.name} spec={spec} />
+          ))}
+        </details>
+      )}
+    </>
+  )
+}
+
+/** A parameter with a single value is shown only if the draft sets it. */
+const hasChoice = (spec: ParamSpec) =>
+  spec.values.length !== 1 || spec.default !== spec.values[0] || !!draft.value.params[spec.name]
+
+const entityNames: Record<string, string> = { protein: 'protein', rna: 'RNA', dna: 'DNA', ligand: 'ligands' }
+
+// Words of licences that restrict the use, or that have to be read before it.
+const restrictedLicence =
+  /non-?commercial|\bNC\b|research|academic|evaluation|restrict|\bown\b|\bread (its|their) page/i
+
+function describeLimits(m: Model): string {
+  const entities = m.entities.map((e) => entityNames[e] ?? e).join(', ')
+  const from = m.minTokens > 1 ? `, from ${m.minTokens}` : ''
+  const to = m.maxTokens > 0 ? `${from ? '' : ','} up to ${m.maxTokens.toLocaleString('en')} tokens` : ''
+  const chains = m.features.includes('complex') ? 'several chains as a complex' : 'each chain separately'
+  return `Folds ${entities}${from}${to}, ${chains}.`
+}
+
+function ModelFacts({ model: m }: { model: Model }) {
+  const msaAlgorithm = draft.value.params.msaAlgorithm || m.params.find((p) => p.name === 'msaAlgorithm')?.default
+  return (
+    <>
+      <p class="dim small-text">{describeLimits(m)}</p>
+      {restrictedLicence.test(m.licence) ? (
+        <p class="caution" data-licence="bound">
+          Check the licence of {m.name}: {m.licence.replace(/\.?$/, '.')}
+        </p>
+      ) : (
+        <p class="dim small-text" data-licence="">
+          Licence: {m.licence || 'not stated'}
+        </p>
+      )}
+      {!!msaAlgorithm && msaAlgorithm !== 'none' && (
+        <p class="dim small-text">
+          For proteins without an uploaded alignment, an MSA search runs on the server that the operator has configured.
+          With msaAlgorithm “none” the sequences stay on this service.
+        </p>
+      )}
+      {m.notice && (
+        <details class="more">
+          <summary>About {m.name}</summary>
+          <p class="small-text">{m.notice}</p>
+        </details>
+      )}
+    </>
+  )
+}
+
+function Parameter({ spec }: { spec: ParamSpec }) {
+  const value = draft.value.params[spec.name]
+  const setValue = (v: string | boolean) => update({ params: { ...draft.peek().params, [spec.name]: v } })
+  const problems = problemsOf((p) => p.part === 'parameter' && p.name === spec.name)
+  if (spec.type === 'boolean')
+    return (
+      <div class="field">
+        <Checkbox
+          class="mono"
+          checked={typeof value === 'boolean' ? value : spec.default === true}
+          onValue={setValue}
+          hint={spec.doc}
+        >
+          {spec.name}
+        </Checkbox>
+        <Problems messages={problems} />
+      </div>
+    )
+  return (
+    <label class="field">
+      <span class="mono">{spec.name}</span>
+      <ParameterInput spec={spec} text={String(value ?? '')} setText={setValue} invalid={problems.length > 0} />
+      <small>
+        {spec.doc} {spec.values.length === 0 && valueRange(spec)}
+      </small>
+      <Problems messages={problems} />
+    </label>
+  )
+}
+
+interface ParameterInputProps {
+  spec: ParamSpec
+  text: string
+  setText(text: string): void
+  invalid: boolean
+}
+
+/** A menu if the parameter's values are listed, else a text input. The empty text stands for the default. */
+function ParameterInput({ spec, text, setText, invalid }: ParameterInputProps) {
+  const defaultText = String(spec.default ?? '') || 'chosen by the service'
+  if (spec.values.length === 0)
+    return (
+      <Input
+        inputMode={spec.type === 'string' ? 'text' : 'decimal'}
+        placeholder={defaultText}
+        aria-invalid={invalid}
+        value={text}
+        onValue={setText}
+      />
+    )
+  return (
+    <Select value={text} onValue={setText}>
+      <option value="">{defaultText}</option>
+      {spec.values
+        .filter((v) => v !== defaultText || v === text)
+        .map((v) => (
+          <option key={v} value={v}>
+            {v}
+          </option>
+        ))}
+    </Select>
+  )
+}

@@ -1,0 +1,85 @@
+// What the service says about the draft: ready, with the expected cost, or what is wrong.
+import type { Validation } from '../api'
+import { about, bytes, plural } from '../format'
+import { alignmentProblems, draft, model, otherProblems, validation } from './state'
+
+export function ValidationResult() {
+  const v = validation.value
+  if (draft.value.items.length === 0)
+    return (
+      <p class="hint" role="status">
+        Add a sequence to begin.
+      </p>
+    )
+  if (v instanceof Error)
+    return (
+      <p class="refused" role="status">
+        The job could not be checked: {v.message}
+      </p>
+    )
+  if (!v)
+    return (
+      <p class="hint" role="status">
+        Checking…
+      </p>
+    )
+  return v.valid && alignmentProblems.value === 0 ? <Ready validation={v} /> : <Invalid validation={v} />
+}
+
+function Invalid({ validation: v }: { validation: Validation }) {
+  const other = otherProblems()
+  const besideFields = v.errors.length - other.length + alignmentProblems.value
+  return (
+    <div class="refused" role="status" data-valid="no">
+      {other.map((message) => (
+        <div key={message}>{message}</div>
+      ))}
+      {besideFields > 0 && (
+        <div>
+          {plural(besideFields, 'problem')}, shown next to {besideFields === 1 ? 'its field' : 'their fields'}.{' '}
+          <button type="button" class="bare" onClick={showFirstProblem}>
+            Show
+          </button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** Scrolls to the first problem, opens the sections that hide it, and focuses its field. */
+function showFirstProblem() {
+  const problem = document.querySelector('.submit .wrong:not(:empty)')
+  for (let e = problem?.parentElement; e; e = e.parentElement) if (e instanceof HTMLDetailsElement) e.open = true
+  problem?.scrollIntoView({ block: 'center' })
+  const field = problem?.closest('.field, .rule, .alignment, .mod, .chain, .follow')
+  field
+    ?.querySelector<HTMLElement>('[aria-invalid=true], input:not([hidden]), textarea, button')
+    ?.focus({ preventScroll: true })
+}
+
+function describeSize(v: Validation): string {
+  const asComplex = model.value?.features.includes('complex') || v.chains.length === 1
+  const limit = asComplex && v.maxTokens > 0 ? ` of at most ${v.maxTokens}` : ''
+  const separate = !asComplex && v.chains.length > 1 ? `, ${v.chains.length} chains, each separately` : ''
+  return `${plural(v.tokens, 'token')}${limit}${separate}${v.isComplex ? ', one complex' : ''}.`
+}
+
+function describeCost(v: Validation): string {
+  const cost: string[] = []
+  if (v.expectedSeconds > 0) cost.push(about(v.expectedSeconds) + (model.value?.device === 'cpu' ? ' on one core' : ''))
+  if (v.expectedMemoryBytes > 0) cost.push(`${bytes(v.expectedMemoryBytes)} of memory`)
+  const text = cost.join(', ')
+  return text && `Expected: ${text}. `
+}
+
+function Ready({ validation: v }: { validation: Validation }) {
+  return (
+    <div class="praise" role="status" data-valid="yes">
+      <strong>Ready.</strong> {describeSize(v)}
+      <div>
+        {describeCost(v)}
+        {plural(v.quotaRemaining, 'job')} left today.
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,259 @@
+// Conversion between a draft and the body of POST /v1/jobs, and the same request as a curl command.
+import type {
+  Bond,
+  Constraints,
+  Contact,
+  CreateJob,
+  Kind,
+  LigandSequence,
+  Model,
+  Params,
+  Pocket,
+  Polymer,
+  SequenceItem,
+} from '../api'
+import {
+  type Constraint,
+  type ConstraintKind,
+  type Draft,
+  defaultSimulation,
+  emptyDraft,
+  type Item,
+  jobName,
+  newConstraint,
+  newItem,
+  sequenceOf,
+} from './draft'
+
+// Text that is not a number is sent as it is, so that the service names the field in its error.
+const toInteger = (text: string) => (/^\s*-?\d+\s*$/.test(text) ? Number(text) : text) as number
+const toNumber = (text: string) => (text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text) as number
+
+const itemFields = {
+  protein: 'proteinChain',
+  rna: 'rnaSequence',
+  dna: 'dnaSequence',
+  ligand: 'ligandSequence',
+} as const
+
+function itemBody(item: Item): SequenceItem {
+  const common = {
+    sequence: sequenceOf(item),
+    ...(item.chain && { chain_id: item.chain }),
+    ...(item.label && { label: item.label }),
+    ...(item.count !== 1 && { count: item.count }),
+  }
+  const source = item.source ? { sourceSequenceId: item.source } : {}
+  if (item.kind === 'ligand') {
+    const ligand: LigandSequence = {
+      ...common,
+      ...(item.ccd && { is_ccd: true }),
+      ...(item.affinity && { property_type: 'affinity' }),
+    }
+    return { ligandSequence: ligand, ...source }
+  }
+  const polymer: Polymer = { ...common, ...(item.cyclic && { cyclic: true }) }
+  const modifications = item.modifications.filter((m) => m.residue.trim() || m.ccd.trim())
+  if (modifications.length > 0)
+    polymer.modifications = modifications.map((m) => ({
+      res_idx: toInteger(m.residue),
+      ccd: m.ccd.trim().toUpperCase(),
+    }))
+  return { [itemFields[item.kind]]: polymer, ...source }
+}
+
+const splitReference = (text: string) => text.split(':').map((part) => part.trim())
+
+/** Parses a residue such as "A:12". */
+function parseResidue(text: string) {
+  const [chain = '', residue = ''] = splitReference(text)
+  return { chain_id: chain, res_idx: toInteger(residue) }
+}
+
+/** Parses an atom such as "A:12:SG". */
+const parseAtom = (text: string) => ({ ...parseResidue(text), atom_name: splitReference(text)[2] ?? '' })
+
+function contactBody(c: Constraint): Contact {
+  const a = parseResidue(c.first)
+  const b = parseResidue(c.second)
+  return {
+    chainA: a.chain_id,
+    res_idxA: a.res_idx,
+    chainB: b.chain_id,
+    res_idxB: b.res_idx,
+    ...(c.distance.trim() && { distance: toNumber(c.distance) }),
+  }
+}
+
+const pocketBody = (c: Constraint): Pocket => ({
+  binder: { chain_id: c.first.trim() },
+  contacts: c.second
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .map(parseResidue),
+})
+
+const bondBody = (c: Constraint): Bond => ({ atom1: parseAtom(c.first), atom2: parseAtom(c.second) })
+
+/** The follow-ups of the job, which the API calls webhooks. */
+function followUpsBody(draft: Draft): Record<string, unknown> {
+  const webhooks: Record<string, unknown> = {}
+  const question = draft.question.trim()
+  if (draft.ask) webhooks.qna = { enabled: true, ...(question && { initial_question: question }) }
+  if (draft.simulate) {
+    const s = draft.simulation
+    webhooks.md = {
+      enabled: true,
+      preset: s.preset,
+      residue_profile: s.residueProfile,
+      temp: toNumber(s.temperature),
+      ionic: toNumber(s.ionic),
+      pH: toNumber(s.pH),
+      step_size_ns: toNumber(s.frameInterval),
+      sim_length_ns: toNumber(s.length),
+    }
+  }
+  if (draft.notify !== null) webhooks.custom_http = { enabled: draft.notify }
+  return webhooks
+}
+
+function constraintsBody(draft: Draft): Constraints | undefined {
+  const ofKind = (kind: ConstraintKind) => draft.constraints.filter((c) => c.kind === kind)
+  const pocket = ofKind('pocket').map(pocketBody)
+  const bond = ofKind('bond').map(bondBody)
+  const contact = ofKind('contact').map(contactBody)
+  const webhooks = followUpsBody(draft)
+  const constraints: Constraints = {
+    ...(pocket.length > 0 && { pocket }),
+    ...(bond.length > 0 && { bond }),
+    ...(contact.length > 0 && { contact }),
+    ...(Object.keys(webhooks).length > 0 && { webhooks }),
+  }
+  return Object.keys(constraints).length > 0 ? constraints : undefined
+}
+
+/** The parameters for the chosen model. Empty fields, and parameters that the model does not have, are left out. */
+function paramsBody(draft: Draft, model?: Model): Params {
+  const params: Params = { modelName: draft.model }
+  for (const [name, value] of Object.entries(draft.params)) {
+    const spec = model?.params.find((p) => p.name === name)
+    if ((model && !spec) || value === '') continue
+    if (typeof value === 'boolean') params[name] = value
+    else if (spec?.type === 'integer') params[name] = toInteger(value)
+    else if (spec?.type === 'number') params[name] = toNumber(value)
+    else params[name] = value
+  }
+  return params
+}
+
+/** Converts a draft to the body of POST /v1/jobs. */
+export function toBody(draft: Draft, model?: Model): CreateJob {
+  const constraints = constraintsBody(draft)
+  return {
+    name: jobName(draft),
+    ...(draft.isPublic && { isPublic: true }),
+    sequences: draft.items.map(itemBody),
+    params: paramsBody(draft, model),
+    ...(constraints && { constraints }),
+    ...(draft.chatId && { chatId: draft.chatId }),
+  }
+}
+
+function itemFromBody(kind: Kind, value: Polymer | LigandSequence, source: string): Item {
+  const modifications = ('modifications' in value && value.modifications) || []
+  return {
+    ...newItem(kind, value.sequence),
+    label: value.label ?? '',
+    count: value.count ?? 1,
+    chain: value.chain_id ?? '',
+    affinity: value.property_type === 'affinity',
+    ccd: 'is_ccd' in value && !!value.is_ccd,
+    cyclic: 'cyclic' in value && !!value.cyclic,
+    modifications: modifications.map((m) => ({ residue: String(m.res_idx), ccd: m.ccd })),
+    source,
+  }
+}
+
+/** Converts the body of a job, such as one imported from a file or an older one, to a draft. */
+export function fromBody(body: CreateJob): Draft {
+  const draft = emptyDraft()
+  draft.name = body.name ?? ''
+  draft.isPublic = body.isPublic ?? false
+  draft.chatId = body.chatId ?? ''
+  for (const sequence of body.sequences ?? []) {
+    for (const kind of Object.keys(itemFields) as Kind[]) {
+      const value = sequence[itemFields[kind]]
+      if (value) draft.items.push(itemFromBody(kind, value, sequence.sourceSequenceId ?? ''))
+    }
+  }
+  const { modelName = '', ...params } = body.params ?? {}
+  draft.model = modelName
+  for (const [name, value] of Object.entries(params))
+    if (value !== null && value !== undefined) draft.params[name] = typeof value === 'boolean' ? value : String(value)
+  draft.constraints = constraintsFrom(body.constraints)
+  readFollowUps(draft, body.constraints)
+  return draft
+}
+
+function constraintsFrom(c?: Constraints | null): Constraint[] {
+  const contacts = (c?.contact ?? []).map((contact) => ({
+    ...newConstraint('contact'),
+    first: `${contact.chainA}:${contact.res_idxA}`,
+    second: `${contact.chainB}:${contact.res_idxB}`,
+    distance: String(contact.distance ?? ''),
+  }))
+  const pockets = (c?.pocket ?? []).map((pocket) => ({
+    ...newConstraint('pocket'),
+    first: pocket.binder.chain_id,
+    second: pocket.contacts.map((r) => `${r.chain_id}:${r.res_idx}`).join(' '),
+  }))
+  const bonds = (c?.bond ?? []).map(({ atom1, atom2 }) => ({
+    ...newConstraint('bond'),
+    first: `${atom1.chain_id}:${atom1.res_idx}:${atom1.atom_name}`,
+    second: `${atom2.chain_id}:${atom2.res_idx}:${atom2.atom_name}`,
+  }))
+  return [...contacts, ...pockets, ...bonds]
+}
+
+function readFollowUps(draft: Draft, constraints?: Constraints | null) {
+  const webhooks = (constraints?.webhooks ?? {}) as Record<string, Record<string, unknown> | null>
+  const ask = webhooks.qna ?? webhooks.evolla
+  if (ask?.enabled) {
+    draft.ask = true
+    draft.question = String(ask.initial_question ?? '')
+  }
+  const md = webhooks.md ?? webhooks.openmm
+  if (md?.enabled) {
+    draft.simulate = true
+    draft.simulation = {
+      preset: String(md.preset ?? defaultSimulation.preset),
+      residueProfile: String(md.residue_profile ?? defaultSimulation.residueProfile),
+      length: String(md.sim_length_ns ?? defaultSimulation.length),
+      frameInterval: String(md.step_size_ns ?? defaultSimulation.frameInterval),
+      temperature: String(md.temp ?? defaultSimulation.temperature),
+      ionic: String(md.ionic ?? defaultSimulation.ionic),
+      pH: String(md.pH ?? defaultSimulation.pH),
+    }
+  }
+  if (typeof webhooks.custom_http?.enabled === 'boolean') draft.notify = webhooks.custom_http.enabled
+}
+
+const shellQuote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
+
+/** Formats the requests that submit a body as curl commands. files: alignments to upload to the library first. */
+export function curlCommands(origin: string, body: CreateJob, libraryItem = '', files: string[] = []): string {
+  const key = '-H "Authorization: Bearer $PLEAT_KEY"'
+  const json = "-H 'Content-Type: application/json'"
+  const post = (path: string, rest: string) => `curl -sS ${origin}${path} \\\n  ${key} ${rest}`
+  const createJob = (path: string) => post(path, `${json} \\\n  -d ${shellQuote(JSON.stringify(body, null, 2))}`)
+  if (files.length === 0) return createJob(`/v1/jobs${libraryItem && `?from=${libraryItem}`}`)
+  const createItem = post(
+    '/v1/library/create',
+    `${json} \\\n  -d '{"name": "alignments", "type": "file", "fileType": "a3m"}'`,
+  )
+  return [
+    `ITEM=$(${createItem} | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
+    ...files.map((file) => post('/v1/library/$ITEM/upload-files', `-F ${shellQuote(`files=@${file}`)}`)),
+    createJob('/v1/jobs?from=$ITEM'),
+  ].join('\n')
+}

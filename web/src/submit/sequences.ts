@@ -1,0 +1,148 @@
+// Sequences as text: alphabets, the reader of pasted text, and chain names. No page, no network.
+import type { Kind } from '../api'
+
+type Polymer = Exclude<Kind, 'ligand'>
+
+// The letters that the service accepts. The last one stands for an unknown residue, which only some models accept.
+const alphabets: Record<Polymer, string> = {
+  protein: 'ACDEFGHIKLMNPQRSTVWYX',
+  rna: 'ACGUN',
+  dna: 'ACGTN',
+}
+
+/** The letters that a sequence may have. withUnknown includes the letter for an unknown residue. */
+export const alphabet = (kind: Polymer, withUnknown: boolean) =>
+  withUnknown ? alphabets[kind] : alphabets[kind].slice(0, -1)
+
+/** Removes white space. */
+export const stripSpace = (text: string) => text.replace(/\s+/g, '')
+
+/** Formats a sequence in groups of ten letters. */
+export const inTens = (text: string) => stripSpace(text).replace(/(.{10})(?=.)/g, '$1 ')
+
+export interface InvalidLetter {
+  letter: string
+  /** The index in the text. */
+  index: number
+  /** The position in the sequence, counted from 1, without white space. */
+  position: number
+}
+
+/** Finds the letters of a text that are not of the polymer's alphabet. */
+export function invalidLetters(text: string, kind: Kind, withUnknown: boolean): InvalidLetter[] {
+  if (kind === 'ligand') return []
+  const allowed = alphabet(kind, withUnknown)
+  const invalid: InvalidLetter[] = []
+  let position = 0
+  let index = 0
+  for (const letter of text) {
+    if (!/\s/.test(letter)) {
+      position++
+      if (!allowed.includes(letter.toUpperCase())) invalid.push({ letter, index, position })
+    }
+    index += letter.length
+  }
+  return invalid
+}
+
+const isSmiles = (text: string) =>
+  !/\s/.test(text) && (/[()=#@[\]\\/+]/.test(text) || (/\d/.test(text) && /^[BCFHINOPSbclnopsr0-9%]+$/.test(text)))
+
+/** Guesses the kind of molecule that a text describes. */
+export function guessKind(text: string): Kind {
+  const trimmed = text.trim()
+  const letters = stripSpace(trimmed).toUpperCase()
+  if (isSmiles(trimmed)) return 'ligand'
+  if (/^[ACGUN]+$/.test(letters) && letters.includes('U')) return 'rna'
+  if (/^[ACGTN]+$/.test(letters) && letters.includes('T') && letters.length >= 6) return 'dna'
+  return 'protein'
+}
+
+/** One molecule of a pasted text. */
+export interface ParsedSequence {
+  kind: Kind
+  text: string
+  label: string
+  /** Whether the text of a ligand is a CCD code; otherwise it is a SMILES. */
+  ccd: boolean
+}
+
+const headerKinds: Record<string, { kind: Kind; ccd: boolean }> = {
+  protein: { kind: 'protein', ccd: false },
+  rna: { kind: 'rna', ccd: false },
+  dna: { kind: 'dna', ccd: false },
+  ligand: { kind: 'ligand', ccd: false },
+  smiles: { kind: 'ligand', ccd: false },
+  ccd: { kind: 'ligand', ccd: true },
+}
+
+/** Splits a FASTA header such as "A|protein" or "x|name=Bait" into its kind, if it names one, and the label. */
+function parseHeader(header: string) {
+  const words = header.split('|').map((word) => word.trim())
+  const kindOf = (word: string) => headerKinds[word.toLowerCase()]
+  const named = words.map((word) => /^name=(.+)/i.exec(word)?.[1]).find(Boolean)
+  const label = (named ?? words.filter((word) => !kindOf(word)).join('|')).trim().slice(0, 255)
+  return { declared: words.slice(0, 2).map(kindOf).find(Boolean), label }
+}
+
+function parseRecord(header: string, body: string): ParsedSequence[] {
+  const { declared, label } = parseHeader(header)
+  const joinedByColons = declared?.kind !== 'ligand' && /^[A-Za-z\s*:]+$/.test(body)
+  const chains = joinedByColons ? body.split(':') : [body]
+  return chains
+    .map((chain) => chain.trim().replace(/\*$/, '').trim())
+    .filter((text) => text !== '')
+    .map((text) => ({ kind: declared?.kind ?? guessKind(text), text, label, ccd: declared?.ccd ?? false }))
+}
+
+/**
+ * Reads FASTA, bare sequences separated by empty lines, a SMILES, or chains joined by colons. A header may name the kind
+ * between bars, such as ">A|protein"; the rest of the header is the label. Lines that begin with ";" are comments.
+ */
+export function parseText(text: string): ParsedSequence[] {
+  const records: ParsedSequence[] = []
+  let header = ''
+  let body: string[] = []
+  const finishRecord = (nextHeader: string) => {
+    records.push(...parseRecord(header, body.join('\n')))
+    header = nextHeader
+    body = []
+  }
+  for (const line of text.replace(/\r\n?/g, '\n').split('\n')) {
+    if (line.startsWith(';')) continue
+    if (line.startsWith('>')) finishRecord(line.slice(1))
+    else if (line.trim() === '' && body.length > 0 && header === '') finishRecord('')
+    else body.push(line)
+  }
+  finishRecord('')
+  return records
+}
+
+/** Reports whether a text looks like another program's job file (JSON or YAML) rather than sequences. */
+export const isJobFile = (text: string) =>
+  /^\s*[[{]/.test(text) || /^\s*(version|sequences)\s*:/m.test(text.slice(0, 2000))
+
+/** The n-th chain name: A … Z, AA … */
+function chainName(n: number): string {
+  let name = ''
+  for (; n > 0; n = Math.floor((n - 1) / 26)) name = String.fromCharCode(65 + ((n - 1) % 26)) + name
+  return name
+}
+
+/** Names the chains of each item as the service does: the name asked for, then the next free ones. */
+export function chainNames(items: { chain: string; count: number }[]): string[][] {
+  const used = new Set(items.map((item) => item.chain).filter(Boolean))
+  let next = 0
+  const nextFree = () => {
+    let name: string
+    do name = chainName(++next)
+    while (used.has(name))
+    used.add(name)
+    return name
+  }
+  return items.map((item) => {
+    const names = item.chain ? [item.chain] : []
+    while (names.length < Math.min(item.count || 1, 512)) names.push(nextFree())
+    return names
+  })
+}

@@ -1,0 +1,254 @@
+// The settings of the user's webhook endpoint.
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { api, type WebhookConfig } from '../api'
+import { Copy, ErrorMessage } from '../components'
+import { Checkbox, Input, Select } from '../controls'
+import { moment, when } from '../format'
+
+interface Props {
+  config: WebhookConfig
+  setConfig(config: WebhookConfig): void
+  /** Called when a test delivery has been queued. */
+  onTest(): void
+}
+
+/** Runs one action at a time and reports its result. */
+type Run = (action: () => Promise<WebhookConfig | undefined>, doneMessage?: string) => Promise<void>
+
+export function Endpoint({ config, setConfig, onTest }: Props) {
+  const [secret, setSecret] = useState('')
+  const [error, setError] = useState('')
+  const [message, setMessage] = useState('')
+  const [busy, setBusy] = useState(false)
+  const run: Run = async (action, doneMessage = '') => {
+    setBusy(true)
+    setError('')
+    setMessage('')
+    try {
+      const changed = await action()
+      if (changed) setConfig(changed)
+      if (changed?.signing_secret) setSecret(changed.signing_secret)
+      setMessage(doneMessage)
+    } catch (e) {
+      setError((e as Error).message)
+    }
+    setBusy(false)
+  }
+  return (
+    <section class="card run" aria-label="Your endpoint">
+      <div class="row between">
+        <h2>Your endpoint</h2>
+        {config.is_configured && <EndpointStatus config={config} />}
+      </div>
+      <Notices config={config} />
+      {secret && <NewSecret secret={secret} done={() => setSecret('')} />}
+      <SettingsForm config={config} run={run} busy={busy} onTest={onTest}>
+        <ErrorMessage text={error} />
+        {message && (
+          <p class="praise" role="status">
+            {message}
+          </p>
+        )}
+      </SettingsForm>
+      {config.is_configured && (
+        <>
+          <hr />
+          <Controls config={config} run={run} busy={busy} />
+          <Signature config={config} />
+        </>
+      )}
+    </section>
+  )
+}
+
+function EndpointStatus({ config: c }: { config: WebhookConfig }) {
+  const status = c.is_paused ? 'paused' : c.is_active ? 'active' : 'inactive'
+  return (
+    <span class={`chip ${status === 'active' ? 's-completed' : 's-stopped'}`} data-hook={status}>
+      {status}
+    </span>
+  )
+}
+
+function Notices({ config: c }: { config: WebhookConfig }) {
+  return (
+    <>
+      {!c.is_configured && (
+        <p class="hint">
+          No endpoint is set up yet. Enter its URL, and a token of your choice by which your receiver recognizes this
+          service.
+        </p>
+      )}
+      {c.disabled_reason && <p class="caution">{c.disabled_reason}</p>}
+      {c.rests_until && (
+        <p class="caution" title={moment(c.rests_until)}>
+          The endpoint failed repeatedly, so deliveries are on hold until {when(c.rests_until)}.
+        </p>
+      )}
+    </>
+  )
+}
+
+const NewSecret = ({ secret, done }: { secret: string; done(): void }) => (
+  <div class="praise once" role="status">
+    <p>
+      <strong>Signing secret.</strong> Your receiver verifies signatures with it. Copy it now: it is shown only once.
+    </p>
+    <div class="row">
+      <code class="secret">{secret}</code>
+      <Copy text={secret} />
+      <button type="button" class="bare" onClick={done}>
+        I have copied it
+      </button>
+    </div>
+  </div>
+)
+
+interface FormProps {
+  config: WebhookConfig
+  run: Run
+  busy: boolean
+  onTest(): void
+  children: ComponentChildren
+}
+
+function SettingsForm({ config: c, run, busy, onTest, children }: FormProps) {
+  const [url, setUrl] = useState(c.target_url ?? '')
+  const [token, setToken] = useState('')
+  const [enabledByDefault, setEnabledByDefault] = useState(c.enabled_by_default)
+  const [format, setFormat] = useState<string>(c.format || 'plain')
+  const save = (e: Event) => {
+    e.preventDefault()
+    void run(async () => {
+      const settings = { target_url: url.trim(), enabled_by_default: enabledByDefault, format }
+      const saved = await api.putWebhook({ ...settings, ...(token && { token_value: token }) })
+      setToken('')
+      return saved
+    }, 'Saved.')
+  }
+  const test = async () => {
+    await api.testWebhook()
+    onTest()
+    return undefined
+  }
+  const storedToken = c.secret_token_masked ? `stored: ${c.secret_token_masked}` : 'stored'
+  return (
+    <form onSubmit={save}>
+      <label class="field">
+        <span>URL</span>
+        <Input
+          type="url"
+          required
+          maxLength={2048}
+          placeholder="https://hooks.example.org/pleat"
+          value={url}
+          onValue={setUrl}
+        />
+      </label>
+      <label class="field">
+        <span>Token</span>
+        <Input
+          type="password"
+          autocomplete="off"
+          maxLength={1024}
+          required={!c.has_token}
+          placeholder={c.has_token ? storedToken : 'a long random text'}
+          value={token}
+          onValue={setToken}
+        />
+        <small>
+          Sent in the header <code>{c.token_header}</code>. It can be replaced here, but not read.
+        </small>
+      </label>
+      <label class="field">
+        <span>Payload format</span>
+        <Select value={format} onValue={setFormat}>
+          <option value="plain">Plain JSON</option>
+          <option value="cloudevents">CloudEvents 1.0</option>
+        </Select>
+      </label>
+      <Checkbox
+        checked={enabledByDefault}
+        onValue={setEnabledByDefault}
+        hint="Otherwise only for runs that ask for it."
+      >
+        Notify for every run
+      </Checkbox>
+      {children}
+      <div class="row hook-actions">
+        <button type="submit" disabled={busy}>
+          {c.is_configured ? 'Save' : 'Set up'}
+        </button>
+        {c.is_configured && (
+          <button
+            type="button"
+            class="quiet"
+            disabled={busy}
+            onClick={() => void run(test, 'Test sent. See the first delivery in the log.')}
+          >
+            Send test
+          </button>
+        )}
+      </div>
+    </form>
+  )
+}
+
+function Controls({ config: c, run, busy }: { config: WebhookConfig; run: Run; busy: boolean }) {
+  const stopped = c.is_paused || !c.is_active
+  const rotate = () => {
+    if (confirm('Create a new signing secret? For 24 hours deliveries are signed with both.'))
+      void run(() => api.changeWebhook('rotate-secret'))
+  }
+  const deactivate = () => {
+    if (confirm('Deactivate this endpoint? It will not be notified any more.'))
+      void run(() => api.deleteWebhook(), 'Deactivated.')
+  }
+  return (
+    <div class="row">
+      {stopped ? (
+        <button
+          type="button"
+          class="quiet small"
+          disabled={busy}
+          onClick={() => void run(() => api.changeWebhook('resume'), 'Deliveries have been resumed.')}
+        >
+          Resume
+        </button>
+      ) : (
+        <button
+          type="button"
+          class="quiet small"
+          disabled={busy}
+          onClick={() => void run(() => api.changeWebhook('pause'), 'Deliveries wait until you resume.')}
+        >
+          Pause
+        </button>
+      )}
+      <button type="button" class="quiet small" disabled={busy} onClick={rotate}>
+        Rotate secret
+      </button>
+      <button type="button" class="danger small" disabled={busy} onClick={deactivate}>
+        Deactivate
+      </button>
+    </div>
+  )
+}
+
+function Signature({ config: c }: { config: WebhookConfig }) {
+  return (
+    <p class="dim small-text signs">
+      Deliveries are signed as in Standard Webhooks with{' '}
+      {c.signature_scheme === 'v1a' ? (
+        <>
+          Ed25519; verify them with <code class="secret">{c.verification_key}</code>
+        </>
+      ) : (
+        'a shared secret (HMAC-SHA256)'
+      )}
+      .{c.secret_rotated_at && ` Secret created ${when(c.secret_rotated_at)}.`}
+      {c.old_secret_until && ` The previous secret signs as well until ${moment(c.old_secret_until)}.`}
+    </p>
+  )
+}
