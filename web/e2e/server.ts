@@ -171,6 +171,7 @@ export class Console {
 }
 
 interface Each {
+  // biome-ignore lint/suspicious/noConfusingVoidType: Playwright's type of a fixture without a value
   tidy: void
   console: Console
   visit: (path: string, key?: string) => Promise<void>

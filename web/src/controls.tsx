@@ -12,6 +12,7 @@ interface InputProps {
   maxLength?: number
   min?: number
   max?: number
+  step?: 'any'
   inputMode?: 'text' | 'numeric' | 'decimal'
   spellcheck?: boolean
   autocomplete?: string

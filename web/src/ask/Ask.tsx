@@ -1,154 +1,132 @@
-// A question about a structure, in the thread of all that were asked about it, beside the structure itself.
+// The page of a question: the thread of all questions about the same structure, and the structure itself.
 import { useEffect, useState } from 'preact/hooks'
-import { api, isTerminal, type JobView, type Results, type Workflow } from '../api'
+import { api, type JobView, type Workflow } from '../api'
 import { Failure, Loading, StatusChip } from '../components'
-import { onChange } from '../events'
+import type { Table } from '../plots/residues'
 import { coloursOf } from '../result/colours'
 import { load, type Prediction } from '../result/load'
-import { PublicSwitch } from '../result/Share'
-import { signedIn } from '../session'
+import { PublicSwitch } from '../result/PublicSwitch'
 import { colour, reset } from '../store'
 import { Stage } from '../viewer/Stage'
-import { sourceOf } from './source'
-import { Answer, Said, Thread } from './Thread'
+import { type Source, sourceOf, useWorkflow } from '../workflow'
+import { Answer, TextWithResidues } from './Answer'
+import { Thread } from './Thread'
 import '../result/result.css'
 
-interface Answered {
-  question: string
-  answer: string
-  image: string
-  targetRef: unknown
+interface Fold {
+  view: JobView
+  prediction: Prediction
 }
 
 export function Ask({ id }: { id: string }) {
-  const [flow, setFlow] = useState<Workflow>()
-  const [fold, setFold] = useState<{ view: JobView; prediction: Prediction }>()
-  const [error, setError] = useState<Error>()
-  const [foldError, setFoldError] = useState('')
-  const who = signedIn.value
-
-  useEffect(() => {
-    if (who === null) return
-    let gone = false
-    const read = () =>
-      (who ? api.workflow(id).catch(() => api.publicWorkflow(id)) : api.publicWorkflow(id)).then(
-        (f) => gone || setFlow(f),
-        (e: Error) => gone || setError(e),
-      )
-    void read()
-    const stop = onChange((change) => {
-      if (!change || change.workflowId === id) void read()
-    })
-    return () => {
-      gone = true
-      stop()
-    }
-  }, [id, who])
-  const open = flow && !isTerminal(flow.status) && flow.status !== 'DRAFT'
-  useEffect(() => {
-    if (!open) return
-    const timer = setInterval(
-      () => void (who ? api.workflow(id) : api.publicWorkflow(id)).then(setFlow, () => undefined),
-      2000,
-    )
-    return () => clearInterval(timer)
-  }, [open, id])
-
-  const source = flow && sourceOf(flow)
-  useEffect(() => {
-    reset()
-    if (!source) return
-    const stop = new AbortController()
-    void (async () => {
-      try {
-        const [view, results]: [JobView, Results] = await Promise.all([api.job(source.job), api.results(source.job)])
-        const sequence = view.job.isComplex
-          ? ''
-          : source.sequence || view.sequences.find((s) => s.type === 'protein')?.id || ''
-        const prediction = await load(view, results, sequence, stop.signal)
-        const offered = coloursOf(prediction)
-        if (!offered.includes(colour.peek())) colour.value = offered[0]!
-        setFold({ view, prediction })
-      } catch (e) {
-        if (!stop.signal.aborted) setFoldError((e as Error).message)
-      }
-    })()
-    return () => {
-      stop.abort()
-      reset()
-    }
-  }, [source?.job, source?.sequence])
-
-  if (error) return <Failure title="This question cannot be shown" error={error} />
-  if (!flow) return <Loading what="Loading the question" />
+  const { workflow, error, load: reload } = useWorkflow(id, 2000)
+  const source = workflow && sourceOf(workflow)
+  const { fold, error: foldError } = useFold(source)
+  if (error && !workflow) return <Failure title="The question could not be loaded" error={error} />
+  if (!workflow) return <Loading what="Loading the question" />
   const table = fold?.prediction.model.table ?? null
-  const answered = flow.tasks[0]?.result_raw_json as Answered | null | undefined
-  const linked = flow.is_owner && source
   return (
     <>
       <div class="head">
         <div>
           <h1>Questions{fold ? ` about ${fold.view.job.name}` : ''}</h1>
           <p class="dim">
-            {source ? (
-              <a href={`/ui/jobs/${source.job}`}>Back to the result</a>
-            ) : (
-              `About ${String(flow.input_payload.pdbId ?? flow.input_payload.uniprotId ?? 'a file of the library')}`
-            )}{' '}
-            <StatusChip status={flow.status} />
+            {source ? <a href={`/ui/jobs/${source.job}`}>Back to the result</a> : `About ${subjectOf(workflow)}`}{' '}
+            <StatusChip status={workflow.status} />
           </p>
         </div>
-        {flow.is_owner && (
+        {workflow.is_owner && (
           <PublicSwitch
-            isPublic={flow.is_public}
-            set={(v) => api.setWorkflowPublic(id, v)}
+            isPublic={workflow.is_public}
+            setPublic={(v) => api.setWorkflowPublic(id, v).then(reload)}
             what="question"
-            done={(v) => setFlow({ ...flow, is_public: v })}
           />
         )}
       </div>
       <div class={source ? 'sides beside' : ''}>
-        {source && (
-          <div>
-            {fold && source.run && source.run !== fold.view.run.id && (
-              <p class="caution">The question was about an earlier run. Shown is the structure of the latest.</p>
-            )}
-            {fold ? (
-              <Stage
-                source={fold.prediction.source}
-                table={table}
-                colours={coloursOf(fold.prediction)}
-                name={fold.view.job.name}
-              />
-            ) : foldError ? (
-              <p class="caution">The structure cannot be shown: {foldError}</p>
-            ) : (
-              <Loading what="Loading the structure" />
-            )}
-          </div>
-        )}
+        {source && <FoldStage source={source} fold={fold} error={foldError} />}
         <section class="card" aria-label="Thread">
-          {linked ? (
+          {workflow.is_owner && source ? (
             <Thread source={{ ...source, run: source.run || fold?.view.run.id || '' }} table={table} current={id} />
           ) : (
-            <div class="thread">
-              <ol aria-label="Questions and answers">
-                <li class="entry current" data-question={id}>
-                  <p class="question">
-                    <Said text={answered?.question ?? String(flow.input_payload.question ?? '')} table={table} />
-                  </p>
-                  <Answer
-                    state={flow.status}
-                    text={answered?.answer ?? null}
-                    table={table}
-                    error={flow.tasks[0]?.error ?? null}
-                  />
-                </li>
-              </ol>
-            </div>
+            <SingleQuestion workflow={workflow} table={table} />
           )}
         </section>
       </div>
     </>
+  )
+}
+
+const subjectOf = ({ input_payload: input }: Workflow) => String(input.pdbId ?? input.uniprotId ?? 'a library file')
+
+/** Loads the structure that a question is about. */
+function useFold(source: Source | undefined) {
+  const [fold, setFold] = useState<Fold>()
+  const [error, setError] = useState('')
+  useEffect(() => {
+    reset()
+    if (!source) return
+    const abort = new AbortController()
+    loadFold(source, abort.signal).then(setFold, (e: Error) => abort.signal.aborted || setError(e.message))
+    return () => {
+      abort.abort()
+      reset()
+    }
+  }, [source?.job, source?.sequence])
+  return { fold, error }
+}
+
+async function loadFold(source: Source, signal: AbortSignal): Promise<Fold> {
+  const [view, results] = await Promise.all([api.job(source.job), api.results(source.job)])
+  const firstProtein = view.sequences.find((s) => s.type === 'protein')?.id ?? ''
+  const prediction = await load(view, results, view.job.isComplex ? '' : source.sequence || firstProtein, signal)
+  const colours = coloursOf(prediction)
+  if (!colours.includes(colour.peek())) colour.value = colours[0]!
+  return { view, prediction }
+}
+
+function FoldStage({ source, fold, error }: { source: Source; fold: Fold | undefined; error: string }) {
+  if (!fold)
+    return (
+      <div>
+        {error ? (
+          <p class="caution">The structure could not be loaded: {error}</p>
+        ) : (
+          <Loading what="Loading the structure" />
+        )}
+      </div>
+    )
+  const { prediction, view } = fold
+  return (
+    <div>
+      {source.run && source.run !== view.run.id && (
+        <p class="caution">The question was about an earlier run. The structure shown is from the latest run.</p>
+      )}
+      <Stage
+        source={prediction.source}
+        table={prediction.model.table}
+        colours={coloursOf(prediction)}
+        name={view.job.name}
+      />
+    </div>
+  )
+}
+
+/** One question with its answer, for readers who are not the owner or when there is no fold. */
+function SingleQuestion({ workflow, table }: { workflow: Workflow; table: Table | null }) {
+  const task = workflow.tasks[0]
+  const result = task?.result_raw_json as { question: string; answer: string } | null | undefined
+  const question = result?.question ?? String(workflow.input_payload.question ?? '')
+  return (
+    <div class="thread">
+      <ol aria-label="Questions and answers">
+        <li class="entry current" data-question={workflow.workflow_id}>
+          <p class="question">
+            <TextWithResidues text={question} table={table} />
+          </p>
+          <Answer status={workflow.status} text={result?.answer ?? null} table={table} error={task?.error ?? null} />
+        </li>
+      </ol>
+    </div>
   )
 }

@@ -1,99 +1,120 @@
-// The matrix of chains: how well each pair is placed. A click shows the interface.
+// How well each pair of chains is placed. A click on a cell shows the interface.
 import { useMemo, useState } from 'preact/hooks'
 import type { PairScore } from '../api'
+import { Select } from '../controls'
 import { usePen } from './canvas'
-import { css, error as errorColour, type RGB, smooth } from './colour'
+import { css, errorColour, type RGB, smooth } from './colour'
 import type { Matrix } from './matrix'
 import type { Table } from './residues'
 
+/** A quantity of each pair of chains; null: not known. */
 interface Measure {
   name: string
   title: string
-  says: string
-  unit: string
+  explanation: string
   digits: number
   of(a: string, b: string): number | null
-  rgb(v: number): RGB
+  rgb(value: number): RGB
 }
 
 interface Props {
   table: Table
   pairs: PairScore[]
   matrix: Matrix | null
-  touch(a: string, b: string): number
+  /** Counts the residues in contact between two chains. */
+  countContacts(a: string, b: string): number
+  /** Shows the interface of two chains in the structure. */
   show(a: string, b: string): void
-  shown: [string, string] | null
-  touching: number | null
+  shown: { pair: [string, string]; contactCount: number } | null
 }
 
-export function Chains({ table, pairs, matrix, touch, show, shown, touching }: Props) {
-  const measures = useMemo(() => [...measuresOf(table, pairs, matrix), contact(touch)], [table, pairs, matrix])
-  const [name, setName] = useState(measures[0]?.name)
-  const m = measures.find((v) => v.name === name) ?? measures[0]!
-  const ids = table.chains.map((c) => c.id)
+export function Chains({ table, pairs, matrix, countContacts, show, shown }: Props) {
+  const measures = useMemo(
+    () => [...scoreMeasures(pairs), ...paeMeasure(table, matrix), contactMeasure(countContacts)],
+    [table, pairs, matrix],
+  )
+  const [name, setName] = useState(measures[0]!.name)
+  const measure = measures.find((m) => m.name === name) ?? measures[0]!
   return (
     <div class="interfaces" data-plot="chains">
       <label class="inline">
-        <span>Coloured by</span>
-        <select value={m.name} onChange={(e) => setName(e.currentTarget.value)}>
-          {measures.map((v) => (
-            <option value={v.name}>{v.title}</option>
+        <span>Colour by</span>
+        <Select value={measure.name} onValue={setName}>
+          {measures.map((m) => (
+            <option key={m.name} value={m.name}>
+              {m.title}
+            </option>
           ))}
-        </select>
+        </Select>
       </label>
-      <p class="dim">{m.says}</p>
+      <p class="dim">{measure.explanation}</p>
       <div class="scroll">
-        <table>
-          <thead>
-            <tr>
-              <td />
-              {ids.map((b) => (
-                <th scope="col">{b}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {ids.map((a) => (
-              <tr>
-                <th scope="row">{a}</th>
-                {ids.map((b) => {
-                  const v = m.of(a, b)
-                  const on = !!shown && shown.includes(a) && shown.includes(b) && a !== b
-                  return (
-                    <td>
-                      {a === b ? (
-                        <Cell value={v} measure={m} />
-                      ) : (
-                        <button
-                          type="button"
-                          class="cell"
-                          aria-pressed={on}
-                          title={`Show the interface of ${a} and ${b}`}
-                          onClick={() => show(a, b)}
-                        >
-                          <Cell value={v} measure={m} />
-                          <span class="hush">
-                            {' '}
-                            between chains {a} and {b}: show the interface
-                          </span>
-                        </button>
-                      )}
-                    </td>
-                  )
-                })}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <PairTable ids={table.chains.map((c) => c.id)} measure={measure} show={show} shown={shown?.pair ?? []} />
       </div>
-      {shown && touching !== null && (
+      {shown && (
         <p class="value" role="status">
-          {touching > 0
-            ? `Chains ${shown[0]} and ${shown[1]}: ${touching} residues have atoms within 5 Å of the other chain; they are marked everywhere.`
-            : `Chains ${shown[0]} and ${shown[1]} do not touch: no atoms within 5 Å of one another.`}
+          {describeInterface(shown.pair, shown.contactCount)}
         </p>
       )}
     </div>
+  )
+}
+
+function describeInterface([a, b]: [string, string], contactCount: number): string {
+  if (contactCount === 0) return `Chains ${a} and ${b} are not in contact: no atoms within 5 Å of each other.`
+  return `Chains ${a} and ${b}: ${contactCount} residues have atoms within 5 Å of the other chain. They are selected.`
+}
+
+interface PairTableProps {
+  ids: string[]
+  measure: Measure
+  show(a: string, b: string): void
+  shown: string[]
+}
+
+function PairTable({ ids, measure, show, shown }: PairTableProps) {
+  const isShown = (a: string, b: string) => a !== b && shown.includes(a) && shown.includes(b)
+  return (
+    <table>
+      <thead>
+        <tr>
+          <td />
+          {ids.map((b) => (
+            <th key={b} scope="col">
+              {b}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {ids.map((a) => (
+          <tr key={a}>
+            <th scope="row">{a}</th>
+            {ids.map((b) => (
+              <td key={b}>
+                {a === b ? (
+                  <Cell value={measure.of(a, b)} measure={measure} />
+                ) : (
+                  <button
+                    type="button"
+                    class="cell"
+                    aria-pressed={isShown(a, b)}
+                    title={`Show the interface of ${a} and ${b}`}
+                    onClick={() => show(a, b)}
+                  >
+                    <Cell value={measure.of(a, b)} measure={measure} />
+                    <span class="hush">
+                      {' '}
+                      between chains {a} and {b}: show the interface
+                    </span>
+                  </button>
+                )}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
   )
 }
 
@@ -114,75 +135,81 @@ function Cell({ value, measure }: { value: number | null; measure: Measure }) {
   )
 }
 
-/** What can be measured on any model, and is no score. */
-function contact(touch: Props['touch']): Measure {
+const scores: { name: 'iptm' | 'ipsae' | 'pdockq2'; title: string; explanation: string }[] = [
+  {
+    name: 'iptm',
+    title: 'ipTM of the pair',
+    explanation:
+      '0 to 1: how confident the model is in the relative position of the two chains. Above 0.8 it is usually right, below 0.6 usually not.',
+  },
+  {
+    name: 'ipsae',
+    title: 'ipSAE',
+    explanation:
+      '0 to 1, from well-aligned residue pairs only, so that flexible tails do not count. Values above 0.6 suggest a real interface.',
+  },
+  {
+    name: 'pdockq2',
+    title: 'pDockQ2',
+    explanation: '0 to 1: the expected quality of the interface. Values above 0.23 are acceptable.',
+  },
+]
+
+/** The scores that the engine gives for at least one pair. */
+function scoreMeasures(pairs: PairScore[]): Measure[] {
+  const find = (a: string, b: string) => pairs.find((p) => p.chainA === a && p.chainB === b)
+  return scores
+    .filter(({ name }) => pairs.some((p) => p[name] !== null))
+    .map((score) => ({
+      ...score,
+      digits: 2,
+      rgb: smooth,
+      of: (a, b) => (find(a, b) ?? find(b, a))?.[score.name] ?? null,
+    }))
+}
+
+/** The mean PAE of each pair of chains, if there is a matrix. */
+function paeMeasure(table: Table, matrix: Matrix | null): Measure[] {
+  if (!matrix || matrix.n !== table.rows) return []
+  const ranges = new Map<string, [number, number]>()
+  let row = 0
+  for (const chain of table.chains) {
+    const rows = chain.residues.reduce((n, r) => n + r.tokens, 0)
+    ranges.set(chain.id, [row, row + rows - 1])
+    row += rows
+  }
+  const ids = table.chains.map((c) => c.id)
+  const means = new Map(
+    ids.flatMap((a) => ids.map((b) => [`${a}|${b}`, matrix.mean(ranges.get(a)!, ranges.get(b)!)] as const)),
+  )
+  return [
+    {
+      name: 'pae',
+      title: 'Mean predicted aligned error',
+      explanation:
+        'In Å, from the PAE matrix; rows are aligned chains, columns scored chains. Below about 5 Å the two chains are placed as one unit, above 15 Å their relative position is uncertain.',
+      digits: 1,
+      rgb: (v) => errorColour(v / Math.max(1, matrix.max)),
+      of: (a, b) => means.get(`${a}|${b}`) ?? null,
+    },
+  ]
+}
+
+/** The number of residues in contact, which can be measured on any model and is not a score. */
+function contactMeasure(countContacts: Props['countContacts']): Measure {
   const known = new Map<string, number>()
   return {
     name: 'contact',
     title: 'Residues in contact',
-    unit: '',
+    explanation:
+      'How many residues of the two chains have atoms within 5 Å of the other. It is measured on the model and does not say whether the contact is real.',
     digits: 0,
     rgb: (v) => smooth(Math.min(1, v / 40)),
-    says: 'How many residues of the two chains have atoms within 5 Å of the other. Measured on the model: it does not say whether the contact is real.',
     of(a, b) {
       if (a === b) return null
       const pair = [a, b].sort().join('|')
-      if (!known.has(pair)) known.set(pair, touch(a, b))
+      if (!known.has(pair)) known.set(pair, countContacts(a, b))
       return known.get(pair)!
     },
   }
-}
-
-function measuresOf(table: Table, pairs: PairScore[], matrix: Matrix | null): Measure[] {
-  const out: Measure[] = []
-  const score = (key: 'iptm' | 'ipsae' | 'pdockq2', title: string, says: string) => {
-    if (!pairs.some((p) => p[key] !== null)) return
-    out.push({
-      name: key,
-      title,
-      says,
-      unit: '',
-      digits: 2,
-      rgb: smooth,
-      of: (a, b) =>
-        (pairs.find((p) => p.chainA === a && p.chainB === b) ?? pairs.find((p) => p.chainA === b && p.chainB === a))?.[
-          key
-        ] ?? null,
-    })
-  }
-  score(
-    'iptm',
-    'ipTM of the pair',
-    'From 0 to 1: how sure the model is of where the two chains lie to each other. Above 0.8 is usually right, below 0.6 usually not.',
-  )
-  score(
-    'ipsae',
-    'ipSAE',
-    'From 0 to 1, of well-aligned residue pairs alone, so that loose tails do not count. Above 0.6 speaks for a real interface.',
-  )
-  score('pdockq2', 'pDockQ2', 'From 0 to 1: the expected quality of the interface. Above 0.23 is acceptable.')
-  if (matrix && matrix.n === table.rows) {
-    const span = new Map<string, [number, number]>()
-    let row = 0
-    for (const c of table.chains) {
-      const rows = c.residues.reduce((n, r) => n + r.tokens, 0)
-      span.set(c.id, [row, row + rows - 1])
-      row += rows
-    }
-    const means = new Map(
-      table.chains.flatMap((a) =>
-        table.chains.map((b) => [a.id + '|' + b.id, matrix.mean(span.get(a.id)!, span.get(b.id)!)] as const),
-      ),
-    )
-    out.push({
-      name: 'pae',
-      title: 'Mean predicted aligned error',
-      unit: 'Å',
-      digits: 1,
-      rgb: (v) => errorColour(v / Math.max(1, matrix.max)),
-      says: 'In Å, from this run’s own matrix: rows are aligned chains, columns scored chains. Below about 5 Å the two are placed as one unit, above 15 Å their places say little of each other.',
-      of: (a, b) => means.get(a + '|' + b) ?? null,
-    })
-  }
-  return out
 }

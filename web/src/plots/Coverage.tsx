@@ -1,22 +1,23 @@
-// How many sequences of the alignment cover each residue, and how like the query they are.
+// How many sequences of an alignment cover each residue, and how similar to the query they are.
 import { useMemo } from 'preact/hooks'
 import { type Pen, ticks, usePen } from './canvas'
 import { smooth } from './colour'
 
 const margin = { left: 56, top: 8, right: 12, bottom: 36 }
-const mostRows = 20_000
+const maxRows = 20_000
 
+/** The rows are sorted by identity. depth counts all sequences, hidden those that are not drawn. */
 interface Alignment {
   length: number
   rows: { identity: number; covered: Uint8Array }[]
   depth: number
-  left: number
+  hidden: number
 }
 
 export function Coverage({ text }: { text: string }) {
-  const alignment = useMemo(() => read(text), [text])
+  const alignment = useMemo(() => readAlignment(text), [text])
   const canvas = usePen((pen) => draw(pen, alignment), [alignment])
-  if (alignment.length === 0) return <p class="dim">The alignment’s file holds no sequences.</p>
+  if (alignment.length === 0) return <p class="dim">The alignment has no sequences.</p>
   const low = alignment.rows.length === 0 ? 0 : Math.min(...counts(alignment))
   return (
     <figure class="plot profile">
@@ -29,14 +30,14 @@ export function Coverage({ text }: { text: string }) {
       </div>
       <output class="value">
         {alignment.depth} sequences over {alignment.length} residues; the least covered residue has {low}.
-        {alignment.left > 0 && ` Drawn are the first ${alignment.rows.length}.`}
+        {alignment.hidden > 0 && ` Only the first ${alignment.rows.length} are drawn.`}
       </output>
     </figure>
   )
 }
 
-// An A3M file: the first sequence is the query, small letters are insertions against it.
-function read(text: string): Alignment {
+/** Reads an A3M file: the first sequence is the query, small letters are insertions. */
+function readAlignment(text: string): Alignment {
   const rows: Alignment['rows'] = []
   let query = ''
   let depth = 0
@@ -45,7 +46,7 @@ function read(text: string): Alignment {
     if (!s) return
     depth++
     query ||= s
-    if (s.length !== query.length || rows.length >= mostRows) return
+    if (s.length !== query.length || rows.length >= maxRows) return
     const covered = new Uint8Array(s.length)
     let same = 0
     let n = 0
@@ -70,7 +71,7 @@ function read(text: string): Alignment {
   }
   add(current)
   rows.sort((a, b) => b.identity - a.identity)
-  return { length: query.length, rows, depth, left: depth - rows.length }
+  return { length: query.length, rows, depth, hidden: depth - rows.length }
 }
 
 function counts(a: Alignment): number[] {

@@ -1,93 +1,41 @@
-// The profile of confidence along the chains, one bar for each residue in the colour of its class, over the secondary structure.
+// The pLDDT of each residue as a bar in the colour of its class, above the secondary structure.
 import { useRef } from 'preact/hooks'
-import { hover, select, selection } from '../store'
+import { hover, type Marked, type Residue, select, selection } from '../store'
 import { type Pen, ticks, usePen } from './canvas'
 import { band, bands, css, marks, none, smooth } from './colour'
 import { useDrag } from './drag'
-import type { Table } from './residues'
+import type { Chain, Table } from './residues'
 
 const margin = { left: 46, top: 10, right: 12, bottom: 46 }
 
-/** second is the secondary structure by chain, in DSSP's letters. */
-export function Plddt({
-  table,
-  second,
-  continuous,
-}: {
+interface Props {
   table: Table
-  second: Record<string, string>
+  /** DSSP letters by chain. */
+  secondary: Record<string, string>
+  /** Colours on a continuous scale instead of AlphaFold's classes. */
   continuous: boolean
-}) {
+}
+
+export function Plddt({ table, secondary, continuous }: Props) {
   const marked = selection.value
-  const over = hover.value
-  const cursor = useRef(-1) // of the keyboard
-  const anchor = useRef(-1)
+  const hovered = hover.value
   const n = table.flat.length
-
-  const image = usePen((pen) => drawProfile(pen, table, second, continuous), [table, second, continuous])
-  const overlay = usePen(
-    (pen) => {
-      const { g, ink } = pen
-      const { x, step, top, bottom } = frameOf(pen, n)
-      for (const s of marked) {
-        const from = table.index({ chain: s.chain, residue: s.from })
-        const to = table.index({ chain: s.chain, residue: s.to })
-        if (from < 0 || to < 0) continue
-        const left = x + from * step
-        const width = Math.max(2, (to - from + 1) * step)
-        g.globalAlpha = 0.16
-        g.fillStyle = css(marks[s.as])
-        g.fillRect(left, top, width, bottom - top)
-        g.globalAlpha = 1
-        g.fillRect(left, bottom + 1, width, 3)
-        g.fillRect(left, top - 3, width, 3)
-      }
-      for (const r of over) {
-        const i = table.index(r)
-        if (i < 0) continue
-        g.strokeStyle = ink
-        g.beginPath()
-        g.moveTo(x + (i + 0.5) * step, top - 4)
-        g.lineTo(x + (i + 0.5) * step, bottom)
-        g.stroke()
-      }
+  const plot = usePen((pen) => drawProfile(pen, table, secondary, continuous), [table, secondary, continuous])
+  const overlay = usePen((pen) => drawOverlay(pen, table, marked, hovered), [table, marked, hovered])
+  const show = (index: number | null) => {
+    const residue = index === null ? null : table.residue(index)
+    hover.value = residue ? [residue] : []
+  }
+  const pointer = useDrag(
+    (e) => indexAt(e, n),
+    (a, b) => a === b,
+    {
+      over: show,
+      drag: (a, b) => select(table.stretches(a, b)),
+      click: (i) => select(selection.value.length > 0 ? [] : table.stretches(i, i)),
     },
-    [table, marked, over],
   )
-
-  const at = (e: PointerEvent) => {
-    const box = (e.currentTarget as HTMLElement).getBoundingClientRect()
-    const v = ((e.clientX - box.left - margin.left) / (box.width - margin.left - margin.right)) * n
-    return Math.max(0, Math.min(n - 1, Math.floor(v)))
-  }
-  const show = (i: number | null) => {
-    const r = i === null ? undefined : table.residue(i)
-    hover.value = r ? [r] : []
-  }
-  const pointer = useDrag(at, (a, b) => a === b, {
-    over: show,
-    drag: (a, b) => select(table.stretches(a, b)),
-    click: (i) => select(selection.value.length > 0 ? [] : table.stretches(i, i)),
-  })
-  const onKey = (e: KeyboardEvent) => {
-    if (e.key === 'Escape') {
-      select([])
-      hover.value = []
-      anchor.current = -1
-    }
-    const by = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0
-    if (!by) return
-    e.preventDefault()
-    const from = Math.max(0, cursor.current)
-    const to = Math.max(0, Math.min(n - 1, from + by * (e.ctrlKey || e.altKey ? 10 : 1)))
-    if (e.shiftKey) {
-      if (anchor.current < 0) anchor.current = from
-      select(table.stretches(anchor.current, to))
-    } else anchor.current = -1
-    cursor.current = to
-    show(to)
-  }
-
+  const onKeyDown = useKeyboard(table, show)
   return (
     <figure class="plot profile">
       <div
@@ -95,44 +43,63 @@ export function Plddt({
         tabIndex={0}
         role="group"
         data-plot="plddt"
-        aria-label="pLDDT of each residue. Arrow keys move from residue to residue, with shift they select, escape lets go."
-        onKeyDown={onKey}
+        aria-label="pLDDT by residue. Arrow keys move by residue; with Shift they select; Escape clears the selection."
+        onKeyDown={onKeyDown}
         {...pointer}
       >
-        <canvas ref={image} role="img" aria-label={summary(table)} />
+        <canvas ref={plot} role="img" aria-label={summarize(table)} />
         <canvas ref={overlay} class="over" aria-hidden="true" />
       </div>
       <output class="value" aria-live="polite">
-        {sentence(table, over[0] && table.index(over[0]), second)}
+        {describe(table, hovered[0] && table.index(hovered[0]), secondary)}
       </output>
     </figure>
   )
 }
 
-/** Bands is the key to the classes of confidence. */
-export function Bands() {
-  return (
-    <ul class="bands">
-      {bands.map((b) => (
-        <li>
-          <i class={`swatch plddt-${b.label.toLowerCase().replace(' ', '-')}`} />
-          {b.label} <span class="dim">{b.range}</span>
-        </li>
-      ))}
-    </ul>
-  )
+/** The index of the residue under the pointer. */
+function indexAt(e: PointerEvent, n: number): number {
+  const box = (e.currentTarget as HTMLElement).getBoundingClientRect()
+  const fraction = (e.clientX - box.left - margin.left) / (box.width - margin.left - margin.right)
+  return Math.max(0, Math.min(n - 1, Math.floor(fraction * n)))
 }
 
-function summary(table: Table): string {
-  const known = table.flat.map((f) => f.residue.plddt).filter((v) => v !== null)
-  if (known.length === 0) return 'pLDDT is not given by this engine'
-  const part = bands.map(
-    (b) => `${b.label.toLowerCase()} ${Math.round((known.filter((v) => band(v) === b).length / known.length) * 100)} %`,
-  )
-  return `pLDDT of ${known.length} residues: ${part.join(', ')}`
+/** Arrow keys move by residue, ten with Control or Alt; Shift selects from where it was pressed; Escape clears. */
+function useKeyboard(table: Table, show: (index: number | null) => void) {
+  const cursor = useRef(-1)
+  const anchor = useRef(-1)
+  return (e: KeyboardEvent) => {
+    if (e.key === 'Escape') {
+      select([])
+      hover.value = []
+      anchor.current = -1
+    }
+    const direction = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0
+    if (direction === 0) return
+    e.preventDefault()
+    const from = Math.max(0, cursor.current)
+    const distance = e.ctrlKey || e.altKey ? 10 : 1
+    const to = Math.max(0, Math.min(table.flat.length - 1, from + direction * distance))
+    if (e.shiftKey) {
+      if (anchor.current < 0) anchor.current = from
+      select(table.stretches(anchor.current, to))
+    } else anchor.current = -1
+    cursor.current = to
+    show(to)
+  }
 }
 
-const shapes: Record<string, string> = {
+function summarize(table: Table): string {
+  const values = table.flat.map((f) => f.residue.plddt).filter((v) => v !== null)
+  if (values.length === 0) return 'This engine gives no pLDDT'
+  const parts = bands.map((b) => {
+    const share = values.filter((v) => band(v) === b).length / values.length
+    return `${b.label.toLowerCase()} ${Math.round(share * 100)} %`
+  })
+  return `pLDDT of ${values.length} residues: ${parts.join(', ')}`
+}
+
+const dsspNames: Record<string, string> = {
   H: 'α-helix',
   G: '3-10 helix',
   I: 'π-helix',
@@ -143,117 +110,122 @@ const shapes: Record<string, string> = {
   P: 'polyproline helix',
 }
 
-function sentence(table: Table, index: number | undefined, second: Record<string, string>): string {
-  const f = index === undefined ? undefined : table.flat[index]
-  if (!f) return 'Point at a residue, or drag over a stretch to see it in the structure.'
-  const label = table.label(table.residue(index!)!)
-  const shape = shapes[second[f.chain.id]?.[f.chain.residues.indexOf(f.residue)] ?? '']
-  const value =
-    f.residue.plddt === null
+/** The residue at an index with its pLDDT and secondary structure, in words. */
+function describe(table: Table, index: number | undefined, secondary: Props['secondary']): string {
+  const entry = index === undefined ? undefined : table.flat[index]
+  if (!entry) return 'Point at a residue, or drag over residues to show them in the structure.'
+  const { chain, residue } = entry
+  const letter = secondary[chain.id]?.[chain.residues.indexOf(residue)] ?? ''
+  const parts = [
+    residue.plddt === null
       ? 'no pLDDT given'
-      : `pLDDT ${f.residue.plddt.toFixed(1)}, ${band(f.residue.plddt).label.toLowerCase()}`
-  return `${label}: ${value}${shape ? `, ${shape}` : ''}`
+      : `pLDDT ${residue.plddt.toFixed(1)}, ${band(residue.plddt).label.toLowerCase()}`,
+  ]
+  if (dsspNames[letter]) parts.push(dsspNames[letter])
+  return `${table.label({ chain: chain.id, residue: residue.number })}: ${parts.join(', ')}`
 }
 
-function frameOf(pen: Pen, n: number) {
+/** The area of the bars. step: the width of a residue; all in CSS pixels. */
+function plotArea(pen: Pen, n: number) {
   const width = pen.width - margin.left - margin.right
-  return { x: margin.left, step: width / n, top: margin.top, bottom: pen.height - margin.bottom, width }
+  return { x: margin.left, width, step: width / n, top: margin.top, bottom: pen.height - margin.bottom }
 }
 
-function drawProfile(pen: Pen, table: Table, second: Record<string, string>, continuous: boolean) {
+function drawOverlay(pen: Pen, table: Table, marked: Marked[], hovered: Residue[]) {
+  const { g, ink } = pen
+  const { x, step, top, bottom } = plotArea(pen, table.flat.length)
+  for (const { chain, from, to, as } of marked) {
+    const first = table.index({ chain, residue: from })
+    const last = table.index({ chain, residue: to })
+    if (first < 0 || last < 0) continue
+    const left = x + first * step
+    const width = Math.max(2, (last - first + 1) * step)
+    g.globalAlpha = 0.16
+    g.fillStyle = css(marks[as])
+    g.fillRect(left, top, width, bottom - top)
+    g.globalAlpha = 1
+    g.fillRect(left, bottom + 1, width, 3)
+    g.fillRect(left, top - 3, width, 3)
+  }
+  g.strokeStyle = ink
+  for (const residue of hovered) {
+    const i = table.index(residue)
+    if (i >= 0) drawLine(g, x + (i + 0.5) * step, top - 4, x + (i + 0.5) * step, bottom)
+  }
+}
+
+function drawLine(g: CanvasRenderingContext2D, x1: number, y1: number, x2: number, y2: number) {
+  g.beginPath()
+  g.moveTo(x1, y1)
+  g.lineTo(x2, y2)
+  g.stroke()
+}
+
+function drawProfile(pen: Pen, table: Table, secondary: Props['secondary'], continuous: boolean) {
   const { g, ink, dim, line } = pen
-  const n = table.flat.length
-  const { x, step, top, bottom, width } = frameOf(pen, n)
-  const y = (v: number) => bottom - (v / 100) * (bottom - top)
+  const { x, width, step, top, bottom } = plotArea(pen, table.flat.length)
+  const toY = (plddt: number) => bottom - (plddt / 100) * (bottom - top)
   g.strokeStyle = line
   g.fillStyle = dim
   g.textAlign = 'right'
   g.textBaseline = 'middle'
   for (const v of [0, 50, 70, 90, 100]) {
-    g.beginPath()
-    g.moveTo(x, y(v))
-    g.lineTo(x + width, y(v))
-    g.stroke()
-    if (v !== 100) g.fillText(String(v), x - 5, y(v))
+    drawLine(g, x, toY(v), x + width, toY(v))
+    if (v !== 100) g.fillText(String(v), x - 5, toY(v))
   }
   const gap = step > 5 ? 1 : 0
-  const outline = step > 3
-  table.flat.forEach((f, i) => {
-    const v = f.residue.plddt
-    g.fillStyle = css(v === null ? none : continuous ? smooth(v / 100) : band(v).rgb)
+  const outlined = step > 3
+  g.strokeStyle = ink
+  for (const [i, { residue }] of table.flat.entries()) {
+    const { plddt } = residue
     const left = x + i * step
-    const high = v ?? 0
-    g.fillRect(left, y(high), Math.max(step - gap, 0.7), bottom - y(high))
-    if (outline && v !== null) {
-      g.strokeStyle = ink
-      g.globalAlpha = 0.45
-      g.strokeRect(left + 0.5, y(high) + 0.5, Math.max(step - gap - 1, 0.2), bottom - y(high) - 0.5)
-      g.globalAlpha = 1
-    }
-  })
-  if (!outline) {
-    // the outline that each bar is too thin for
-    g.strokeStyle = ink
-    g.globalAlpha = 0.6
-    g.beginPath()
-    table.flat.forEach((f, i) => {
-      const v = y(f.residue.plddt ?? 0)
-      if (i === 0) g.moveTo(x, v)
-      g.lineTo(x + i * step, v)
-      g.lineTo(x + (i + 1) * step, v)
-    })
-    g.stroke()
+    const barTop = toY(plddt ?? 0)
+    g.fillStyle = css(plddt === null ? none : continuous ? smooth(plddt / 100) : band(plddt).rgb)
+    g.fillRect(left, barTop, Math.max(step - gap, 0.7), bottom - barTop)
+    if (!outlined || plddt === null) continue
+    g.globalAlpha = 0.45
+    g.strokeRect(left + 0.5, barTop + 0.5, Math.max(step - gap - 1, 0.2), bottom - barTop - 0.5)
     g.globalAlpha = 1
   }
-  drawAxis(pen, table, second)
+  if (!outlined) drawContour(pen, table, toY)
+  drawAxes(pen, table, secondary)
 }
 
-// Below: the secondary structure, the residues' numbers, and where the chains end.
-function drawAxis(pen: Pen, table: Table, second: Record<string, string>) {
-  const { g, ink, dim } = pen
-  const { x, step, top, bottom, width } = frameOf(pen, table.flat.length)
-  let from = 0
+/** Draws one line along the tops of all bars, for bars that are too thin for outlines of their own. */
+function drawContour(pen: Pen, table: Table, toY: (plddt: number) => number) {
+  const { g, ink } = pen
+  const { x, step } = plotArea(pen, table.flat.length)
+  g.strokeStyle = ink
+  g.globalAlpha = 0.6
+  g.beginPath()
+  for (const [i, { residue }] of table.flat.entries()) {
+    const y = toY(residue.plddt ?? 0)
+    g.lineTo(x + i * step, y)
+    g.lineTo(x + (i + 1) * step, y)
+  }
+  g.stroke()
+  g.globalAlpha = 1
+}
+
+/** Draws, below the bars, secondary structure, residue numbers and chain names, and the titles of the axes. */
+function drawAxes(pen: Pen, table: Table, secondary: Props['secondary']) {
+  const { g, ink } = pen
+  const { x, width, step, top, bottom } = plotArea(pen, table.flat.length)
+  let first = 0
   for (const chain of table.chains) {
-    const n = chain.residues.length
-    if (from > 0) {
+    const start = x + first * step
+    if (first > 0) {
       g.strokeStyle = ink
-      g.beginPath()
-      g.moveTo(x + from * step, top - 4)
-      g.lineTo(x + from * step, bottom + 12)
-      g.stroke()
+      drawLine(g, start, top - 4, start, bottom + 12)
     }
-    const letters = second[chain.id] ?? ''
-    for (let i = 0; i < letters.length; i++) {
-      const c = letters[i]!
-      const helix = 'HGI'.includes(c)
-      if (!helix && c !== 'E' && c !== 'B') continue
-      g.fillStyle = ink
-      g.globalAlpha = helix ? 0.75 : 0.4
-      g.fillRect(x + (from + i) * step, bottom + (helix ? 5 : 6), Math.max(step, 0.7), helix ? 7 : 5)
-      g.globalAlpha = 1
-    }
-    if (letters) {
-      g.strokeStyle = dim
-      g.beginPath()
-      g.moveTo(x + from * step, bottom + 8.5)
-      g.lineTo(x + (from + letters.length) * step, bottom + 8.5)
-      g.stroke()
-    }
-    g.fillStyle = dim
-    g.textAlign = 'center'
-    g.textBaseline = 'top'
-    if (chain.kind !== 'ligand') {
-      for (const t of ticks(1, n, Math.max(1, Math.round((n * step) / 60)))) {
-        if (t >= 1 && t <= n && Number.isInteger(t))
-          g.fillText(String(chain.residues[t - 1]!.number), x + (from + t - 0.5) * step, bottom + 15)
-      }
-    }
-    if (table.chains.length > 1 && n * step > 14) {
+    drawSecondary(pen, secondary[chain.id] ?? '', start, step, bottom)
+    drawNumbers(pen, chain, start, step, bottom)
+    if (table.chains.length > 1 && chain.residues.length * step > 14) {
       g.fillStyle = ink
       g.textBaseline = 'bottom'
-      g.fillText(chain.id, x + (from + n / 2) * step, pen.height - 1)
+      g.fillText(chain.id, start + (chain.residues.length / 2) * step, pen.height - 1)
     }
-    from += n
+    first += chain.residues.length
   }
   g.fillStyle = ink
   g.textAlign = 'center'
@@ -265,4 +237,31 @@ function drawAxis(pen: Pen, table: Table, second: Record<string, string>) {
   g.textBaseline = 'middle'
   g.fillText('pLDDT', 0, 0)
   g.restore()
+}
+
+/** Draws helices as thick bars and strands as thin ones, on a line. */
+function drawSecondary({ g, ink, dim }: Pen, letters: string, start: number, step: number, bottom: number) {
+  if (letters === '') return
+  g.fillStyle = ink
+  for (const [i, letter] of [...letters].entries()) {
+    const isHelix = 'HGI'.includes(letter)
+    if (!isHelix && letter !== 'E' && letter !== 'B') continue
+    g.globalAlpha = isHelix ? 0.75 : 0.4
+    g.fillRect(start + i * step, bottom + (isHelix ? 5 : 6), Math.max(step, 0.7), isHelix ? 7 : 5)
+  }
+  g.globalAlpha = 1
+  g.strokeStyle = dim
+  drawLine(g, start, bottom + 8.5, start + letters.length * step, bottom + 8.5)
+}
+
+function drawNumbers({ g, dim }: Pen, chain: Chain, start: number, step: number, bottom: number) {
+  g.fillStyle = dim
+  g.textAlign = 'center'
+  g.textBaseline = 'top'
+  if (chain.kind === 'ligand') return
+  const last = chain.residues.length
+  for (const t of ticks(1, last, Math.max(1, Math.round((last * step) / 60)))) {
+    if (t < 1 || t > last || !Number.isInteger(t)) continue
+    g.fillText(String(chain.residues[t - 1]!.number), start + (t - 0.5) * step, bottom + 15)
+  }
 }

@@ -1,18 +1,19 @@
-// What every canvas needs: as many pixels as the screen has, drawn anew when its size, its data or the theme change.
+// Canvases in the resolution of the screen, redrawn when their size, their data or the theme change.
 
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 
+/** A canvas to draw on. Sizes are in CSS pixels. */
 export interface Pen {
   g: CanvasRenderingContext2D
-  width: number // CSS pixels
+  width: number
   height: number
   ink: string
   dim: string
   line: string
 }
 
-/** usePen gives a canvas whose drawing is kept up to date with what draw depends on. */
+/** Returns the ref of a canvas that draw fills, again when deps change. */
 export function usePen(draw: (pen: Pen) => void, deps: unknown[]): RefObject<HTMLCanvasElement | null> {
   const ref = useRef<HTMLCanvasElement>(null)
   const size = useSize(ref)
@@ -64,20 +65,20 @@ function useSize(ref: RefObject<HTMLElement | null>) {
   return size
 }
 
-const darkness = matchMedia('(prefers-color-scheme: dark)')
+const darkTheme = matchMedia('(prefers-color-scheme: dark)')
 
-/** useTheme is whether the page is dark, now and later. */
+/** Reports whether the page is dark, and renders again when that changes. */
 export function useTheme(): boolean {
-  const [dark, set] = useState(darkness.matches)
+  const [dark, set] = useState(darkTheme.matches)
   useEffect(() => {
-    const update = () => set(darkness.matches)
-    darkness.addEventListener('change', update)
-    return () => darkness.removeEventListener('change', update)
+    const update = () => set(darkTheme.matches)
+    darkTheme.addEventListener('change', update)
+    return () => darkTheme.removeEventListener('change', update)
   }, [])
   return dark
 }
 
-// A canvas takes no light-dark(), so a hidden element works it out.
+/** Resolves a CSS variable, by a hidden element: a canvas does not understand light-dark(). */
 function colourOf(name: string): string {
   probe ??= document.body.appendChild(Object.assign(document.createElement('i'), { hidden: true }))
   probe.style.color = `var(${name})`
@@ -86,13 +87,13 @@ function colourOf(name: string): string {
 
 let probe: HTMLElement | undefined
 
-/** ticks are round numbers from low to high, about as many as wanted. */
+/** Returns round numbers from low to high, about as many as wanted. */
 export function ticks(low: number, high: number, wanted: number): number[] {
   const span = Math.max(high - low, 1e-9)
   const rough = span / Math.max(1, wanted)
   const power = 10 ** Math.floor(Math.log10(rough))
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough)!
-  const out: number[] = []
-  for (let v = Math.ceil(low / step) * step; v <= high + 1e-9; v += step) out.push(Number(v.toFixed(10)))
-  return out
+  const values: number[] = []
+  for (let v = Math.ceil(low / step) * step; v <= high + 1e-9; v += step) values.push(Number(v.toFixed(10)))
+  return values
 }

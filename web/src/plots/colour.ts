@@ -1,4 +1,4 @@
-// The colours of numbers, for the plots and for the viewer alike.
+// The colours of plots and viewer.
 
 export type RGB = readonly [number, number, number]
 
@@ -7,7 +7,7 @@ const hex = (h: number): RGB => [(h >> 16) & 255, (h >> 8) & 255, h & 255]
 export const css = (c: RGB) => `rgb(${c[0]} ${c[1]} ${c[2]})`
 export const toHex = (c: RGB) => (c[0] << 16) | (c[1] << 8) | c[2]
 
-/** bands are those of the AlphaFold database: a residue belongs to the first whose floor its pLDDT is above. */
+/** The pLDDT classes of the AlphaFold database. A residue belongs to the first class whose floor its pLDDT is above. */
 export const bands = [
   { floor: 90, label: 'Very high', range: 'above 90', rgb: hex(0x0053d6) },
   { floor: 70, label: 'Confident', range: '70–90', rgb: hex(0x65cbf3) },
@@ -17,29 +17,28 @@ export const bands = [
 
 export const band = (plddt: number) => bands.find((b) => plddt > b.floor) ?? bands[3]
 
-/** none is the colour of what has no value. */
+/** The colour of residues without a value. */
 export const none: RGB = hex(0xaaaaaa)
 
-// Seven stops of viridis (van der Walt and Smith, 2015), which keeps its order for all common kinds of colour blindness and in
-// grey.
+// Seven stops of viridis (van der Walt and Smith, 2015), whose order is visible in grey and with colour blindness.
 const viridis = [0x440154, 0x443983, 0x31688e, 0x21918c, 0x35b779, 0x90d743, 0xfde725].map(hex)
 
-/** smooth is the colour of a fraction from 0 to 1 on viridis. */
+/** The colour of a fraction from 0 to 1 on viridis. */
 export const smooth = (t: number): RGB => ramp(viridis, t)
 
-// From sure to unsure: the greens of the AlphaFold database's error plots.
+// From small to large errors: the greens of the AlphaFold database's PAE plots.
 const greens = [0x00441b, 0x1b7837, 0x4daf62, 0x8fd19e, 0xcdecd3, 0xffffff].map(hex)
 
-/** error is the colour of an expected position error, as a fraction of the largest that is drawn. */
-export const error = (t: number): RGB => ramp(greens, t)
+/** The colour of a predicted aligned error, as a fraction of the largest. */
+export const errorColour = (t: number): RGB => ramp(greens, t)
 
-/** marks are the colours of a region's two stretches, apart from every colour above and for every eye from one another. */
+/** The colours of selections, which differ from all colours above and, with colour blindness too, from each other. */
 export const marks = { scored: hex(0xd01c8b), aligned: hex(0x7b3fe4), picked: hex(0xd01c8b) } as const
 
 // Okabe and Ito's colours, for chains and series.
-const apart = [0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7, 0x56b4e9, 0xd55e00, 0xb59f00, 0x666666].map(hex)
+const okabeIto = [0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7, 0x56b4e9, 0xd55e00, 0xb59f00, 0x666666].map(hex)
 
-export const chainColour = (i: number): RGB => apart[i % apart.length]!
+export const chainColour = (i: number): RGB => okabeIto[i % okabeIto.length]!
 
 function ramp(stops: readonly RGB[], t: number): RGB {
   const x = Math.min(1, Math.max(0, Number.isFinite(t) ? t : 0)) * (stops.length - 1)

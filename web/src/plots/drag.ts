@@ -1,6 +1,9 @@
 import { useRef } from 'preact/hooks'
 
-/** useDrag gives a plot's handlers of the pointer: it is over places, drags from one to another, or clicks one. */
+/**
+ * Returns pointer handlers for a plot. at finds the place under the pointer; the callbacks report that the pointer is over
+ * a place, that it drags from one to another, or that it clicks one.
+ */
 export function useDrag<P>(
   at: (e: PointerEvent) => P,
   same: (a: P, b: P) => boolean,

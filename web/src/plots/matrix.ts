@@ -1,21 +1,20 @@
-// The matrix of predicted aligned errors, as the service writes it: rows by aligned residue, columns by scored residue, Å with
-// two decimals. It is read from the bytes as they come: 1,500² errors are 11 MB of text, of which JSON.parse would make two
-// million boxed numbers.
+// The PAE matrix as the service writes it: rows by aligned residue, columns by scored residue, in Å with two decimals. It is
+// parsed from bytes: 1,500² errors are 11 MB of text, of which JSON.parse would make two million boxed numbers.
 
 export class Matrix {
-  /** values are hundredths of an Å, row by row. */
+  /** values: hundredths of an Å, row by row; max: the largest error in Å. */
   constructor(
     readonly n: number,
     readonly values: Uint16Array,
     readonly max: number,
   ) {}
 
-  /** at is the error in Å of a scored residue where the structures are aligned on another. */
+  /** Returns the error in Å of a scored residue when the structures are aligned on another residue. */
   at(aligned: number, scored: number): number {
     return this.values[aligned * this.n + scored]! / 100
   }
 
-  /** mean is that of a block, both ends included. */
+  /** Returns the mean error in Å of a block; both ends are included. */
   mean(rows: [number, number], columns: [number, number]): number {
     let sum = 0
     for (let i = rows[0]; i <= rows[1]; i++)
@@ -24,8 +23,8 @@ export class Matrix {
   }
 }
 
-/** mostRows is the largest matrix that is drawn. */
-export const mostRows = 4000
+/** The number of rows of the largest matrix that is drawn. */
+export const maxRows = 4000
 
 /** parseMatrix reads the file pae.json. It throws where the file is not one, and where it is too large to be drawn. */
 export function parseMatrix(bytes: Uint8Array): Matrix {
@@ -36,8 +35,8 @@ export function parseMatrix(bytes: Uint8Array): Matrix {
   let n = 0
   for (let k = i + 1; k < bytes.length && bytes[k] !== close; k++) if (bytes[k] === comma) n++
   n++
-  if (n > mostRows)
-    throw new Error(`The matrix has ${n} rows; the page draws up to ${mostRows}. The file is among the downloads.`)
+  if (n > maxRows)
+    throw new Error(`The matrix has ${n} rows; the page draws up to ${maxRows}. The file is among the downloads.`)
   const values = new Uint16Array(n * n)
   let count = 0
   let depth = 0

@@ -1,15 +1,19 @@
-// What a structure consists of, as the plots, the viewer and the answers count it: chains of numbered residues. The order
-// is the file's, which is also the order of the rows of the matrix of errors.
+// A structure as chains of numbered residues. Plots, viewer and answers refer to residues by these numbers. The order is
+// that of the file, which is also the order of the rows of the PAE matrix.
 
 import type { Kind } from '../api'
 import type { Residue, Stretch } from '../store'
 
-/** Unit is one residue of a chain, or a ligand. */
+/** One residue of a chain, or a ligand. */
 export interface Unit {
-  number: number // as the file and the answers number it, from 1
-  name: string // component code, such as TRP
-  plddt: number | null // 0–100; null: the engine does not give one
-  tokens: number // rows of the matrix of errors: 1, for a ligand one for each heavy atom
+  /** The number in the file, from 1. */
+  number: number
+  /** The component code, such as TRP. */
+  name: string
+  /** 0 to 100; null: the engine does not give one. */
+  plddt: number | null
+  /** The number of rows in the PAE matrix: 1, for a ligand one per heavy atom. */
+  tokens: number
 }
 
 export interface Chain {
@@ -18,18 +22,20 @@ export interface Chain {
   residues: Unit[]
 }
 
-/** Table finds residues by chain and number, by position in the profile, and by row of the matrix of errors. */
+/** Finds residues by chain and number, by index, and by row of the PAE matrix. */
 export class Table {
+  /** All residues in order. An index is a position in this list. */
   readonly flat: { chain: Chain; residue: Unit; row: number }[] = []
-  readonly rows: number // of the matrix of errors
-  private readonly at = new Map<string, number>()
+  /** The number of rows of the PAE matrix. */
+  readonly rows: number
+  private readonly indexOf = new Map<string, number>()
   private readonly byRow: number[] = []
 
   constructor(readonly chains: Chain[]) {
     let row = 0
     for (const chain of chains) {
       for (const residue of chain.residues) {
-        this.at.set(chain.id + '|' + residue.number, this.flat.length)
+        this.indexOf.set(chain.id + '|' + residue.number, this.flat.length)
         for (let i = 0; i < residue.tokens; i++) this.byRow.push(this.flat.length)
         this.flat.push({ chain, residue, row })
         row += residue.tokens
@@ -38,9 +44,9 @@ export class Table {
     this.rows = row
   }
 
-  /** Index is the position of a residue in flat; -1: there is none. */
+  /** Returns the index of a residue; -1: there is none. */
   index(p: Residue): number {
-    return this.at.get(p.chain + '|' + p.residue) ?? -1
+    return this.indexOf.get(p.chain + '|' + p.residue) ?? -1
   }
 
   residue(index: number): Residue | null {
@@ -48,18 +54,18 @@ export class Table {
     return f ? { chain: f.chain.id, residue: f.residue.number } : null
   }
 
-  /** ofRow is the position in flat of the residue that a row of the matrix belongs to. */
+  /** Returns the index of the residue that a row of the PAE matrix belongs to; -1: there is none. */
   ofRow(row: number): number {
     return this.byRow[row] ?? -1
   }
 
-  /** rowsOf are the first and the last row of a residue. */
+  /** Returns the first and the last row of a residue. */
   rowsOf(index: number): [number, number] {
     const f = this.flat[index]!
     return [f.row, f.row + f.residue.tokens - 1]
   }
 
-  /** stretches are the runs that lie between two positions of flat, one for each chain touched. */
+  /** Returns the residues from one index to another, as one stretch per chain. */
   stretches(from: number, to: number): Stretch[] {
     const out: Stretch[] = []
     for (let i = Math.max(0, Math.min(from, to)); i <= Math.min(this.flat.length - 1, Math.max(from, to)); i++) {
@@ -71,16 +77,7 @@ export class Table {
     return out
   }
 
-  /** indices are the positions in flat of the residues of some stretches. */
-  indices(list: Stretch[]): Set<number> {
-    const out = new Set<number>()
-    this.flat.forEach((f, i) => {
-      if (list.some((s) => contains(s, { chain: f.chain.id, residue: f.residue.number }))) out.add(i)
-    })
-    return out
-  }
-
-  /** label names a residue as a biologist would: Trp6, with its chain where there are several. */
+  /** Names a residue, such as Trp6, with its chain if there are several. */
   label(p: Residue): string {
     const f = this.flat[this.index(p)]
     if (!f) return ''
@@ -88,32 +85,23 @@ export class Table {
     return this.chains.length > 1 ? `${name}${p.residue} (chain ${p.chain})` : `${name}${p.residue}`
   }
 
-  /** spans names stretches, the first few. */
-  spans(list: Stretch[]): string {
-    const words = list.slice(0, 3).map((s) => this.span(s))
+  /** Names up to three stretches, and says how many there are more. */
+  describeStretches(list: Stretch[]): string {
+    const words = list.slice(0, 3).map((s) => this.describe(s))
     return words.join(', ') + (list.length > 3 ? ` and ${list.length - 3} more` : '')
   }
 
-  /** span names a stretch. */
-  span(s: Stretch): string {
+  private describe(s: Stretch): string {
     const words = s.from === s.to ? this.label({ chain: s.chain, residue: s.from }) : `${s.from}–${s.to}`
     if (s.from === s.to) return words
     return this.chains.length > 1 ? `chain ${s.chain}, residues ${words}` : `residues ${words}`
   }
 }
 
-export function contains(s: Stretch, p: Residue): boolean {
-  return s.chain === p.chain && p.residue >= s.from && p.residue <= s.to
-}
-
-export function same(a: Residue | null, b: Residue | null): boolean {
-  return a === b || (!!a && !!b && a.chain === b.chain && a.residue === b.residue)
-}
-
 const title = (name: string) =>
   /^[A-Z]{3}$/.test(name) && letters[name] ? name[0] + name.slice(1).toLowerCase() : name
 
-/** letters are the one-letter codes of the amino acids. */
+/** The one-letter codes of the amino acids. */
 export const letters: Record<string, string> = {
   ALA: 'A',
   ARG: 'R',

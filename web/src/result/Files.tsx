@@ -1,40 +1,40 @@
-// What came of a run to take away, what it ran with, and what to cite.
+// The files of a run, its settings, and its citations.
 import { useEffect, useState } from 'preact/hooks'
 import { type Artifact, api, download, type JobView, type Results, sameOrigin } from '../api'
 import { Copy } from '../components'
 import { duration, moment, stageName } from '../format'
 
-const kinds: Record<string, string> = {
-  cif: 'Structure as mmCIF',
-  pdb: 'Structure as PDB',
-  pae_json: 'Predicted aligned error',
-  plddt_plot: 'Plot of pLDDT',
-  pae_plot: 'Plot of the aligned error',
-  msa_coverage_plot: 'Plot of the alignment’s coverage',
-  msa: 'Alignment',
-  metrics_json: 'All scores',
-  config_json: 'Request, seed and versions',
-  citations_bibtex: 'What to cite',
-  plots: 'All plots',
-  archive: 'Everything in one file',
+const kindNames: Record<string, string> = {
+  cif: 'Structure (mmCIF)',
+  pdb: 'Structure (PDB)',
+  pae_json: 'Predicted aligned error (PAE)',
+  plddt_plot: 'pLDDT plot',
+  pae_plot: 'PAE plot',
+  msa_coverage_plot: 'Alignment coverage plot',
+  msa: 'Alignment (A3M)',
+  metrics_json: 'Scores',
+  config_json: 'Run configuration',
+  citations_bibtex: 'Citations (BibTeX)',
+  plots: 'Plots',
+  archive: 'Archive of all files',
 }
 
-export const size = (bytes: number) =>
-  bytes < 1024
-    ? `${bytes} B`
-    : bytes < 1 << 20
-      ? `${(bytes / 1024).toFixed(bytes < 10240 ? 1 : 0)} KiB`
-      : `${(bytes / (1 << 20)).toFixed(1)} MiB`
+/** Formats a file size in binary units. */
+export function fileSize(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`
+  if (bytes < 1 << 20) return `${(bytes / 1024).toFixed(bytes < 10240 ? 1 : 0)} KiB`
+  return `${(bytes / (1 << 20)).toFixed(1)} MiB`
+}
+
+function describeFile(a: Artifact, view: JobView): string {
+  const sample = /(?:^|-)sample-(\d+)\.cif$/.exec(a.name)?.[1]
+  const kind = sample ? `Sample ranked ${Number(sample) + 1}` : (kindNames[a.kind] ?? a.kind.replaceAll('_', ' '))
+  if (!a.sequenceId || view.sequences.length < 2) return kind
+  const index = view.sequences.findIndex((s) => s.id === a.sequenceId)
+  return index < 0 ? kind : `${kind}, ${view.sequences[index]!.name ?? `sequence ${index + 1}`}`
+}
 
 export function Files({ view, results }: { view: JobView; results: Results }) {
-  const label = (a: Artifact) => {
-    const of = a.sequenceId && view.sequences.length > 1 ? view.sequences.findIndex((s) => s.id === a.sequenceId) : -1
-    const sample = /(?:^|-)sample-(\d+)\.cif$/.exec(a.name)?.[1]
-    return (
-      (sample ? `Another sample, ranked ${Number(sample) + 1}` : (kinds[a.kind] ?? a.kind.replaceAll('_', ' '))) +
-      (of >= 0 ? `, ${view.sequences[of]!.name ?? `sequence ${of + 1}`}` : '')
-    )
-  }
   return (
     <section class="card" aria-labelledby="files-title">
       <div class="row between">
@@ -48,21 +48,21 @@ export function Files({ view, results }: { view: JobView; results: Results }) {
           <thead>
             <tr>
               <th>File</th>
-              <th>What it is</th>
+              <th>Description</th>
               <th class="right">Size</th>
               <th>SHA-256</th>
             </tr>
           </thead>
           <tbody>
             {results.artifacts.map((a) => (
-              <tr>
+              <tr key={a.name}>
                 <td>
                   <a href={sameOrigin(a.url)} download={a.name}>
                     {a.name}
                   </a>
                 </td>
-                <td>{label(a)}</td>
-                <td class="right num">{size(a.bytes)}</td>
+                <td>{describeFile(a, view)}</td>
+                <td class="right num">{fileSize(a.bytes)}</td>
                 <td>
                   <code title={a.sha256}>{a.sha256.slice(0, 10)}…</code>
                 </td>
@@ -78,13 +78,13 @@ export function Files({ view, results }: { view: JobView; results: Results }) {
 export function Citation({ results }: { results: Results }) {
   const file = results.artifacts.find((a) => a.kind === 'citations_bibtex')
   const [text, setText] = useState('')
-  const [trouble, setTrouble] = useState('')
+  const [error, setError] = useState('')
   useEffect(() => {
     setText('')
     if (file)
       void download(file.url)
         .then(async (r) => setText(await r.text()))
-        .catch((e: Error) => setTrouble(e.message))
+        .catch((e: Error) => setError(e.message))
   }, [file?.sha256])
   if (!file) return null
   return (
@@ -93,10 +93,10 @@ export function Citation({ results }: { results: Results }) {
         <h2 id="cite-title">Cite</h2>
         {text && <Copy text={text} label="Copy BibTeX" />}
       </div>
-      {trouble ? (
-        <p class="refused">{trouble}</p>
+      {error ? (
+        <p class="refused">{error}</p>
       ) : (
-        <pre class="bibtex" tabIndex={0} aria-label="BibTeX of what this run used">
+        <pre class="bibtex" tabIndex={0} aria-label="Citations of this run as BibTeX">
           {text}
         </pre>
       )}
@@ -104,39 +104,48 @@ export function Citation({ results }: { results: Results }) {
   )
 }
 
-export function Reproduce({ view, results }: { view: JobView; results: Results }) {
+type Pair = [name: string, value: string]
+
+const minShownSeconds = 0.05
+
+/** The settings and timings of a run. */
+function runPairs(view: JobView): Pair[] {
   const { run } = view
-  const params = Object.entries(view.params).filter(([k]) => k !== 'modelName' && k !== 'seed')
-  const rows: [string, string][] = [
+  const parameters = Object.entries(view.params).filter(([name]) => name !== 'modelName' && name !== 'seed')
+  const stages = Object.entries(run.timings)
+    .filter(([name, seconds]) => name !== 'queue' && seconds >= minShownSeconds)
+    .sort(([, a], [, b]) => b - a)
+  const pairs: Pair[] = [
     ['Model', run.modelName],
     ['Engine', run.engine || 'not known yet'],
     ['Weights', run.weightSet || 'none'],
     ['Method', run.method],
     ['Seed', run.seed],
-    ...params.map(([k, v]): [string, string] => [k, JSON.stringify(v)]),
+    ...parameters.map(([name, value]): Pair => [name, JSON.stringify(value)]),
     ['Run', `${run.number} of ${view.runs.length}`],
     ['Created', moment(run.createdAt)],
-    ...((run.timings.queue ?? 0) >= 0.05 ? [['Waited', duration(run.timings.queue!)] as [string, string]] : []),
-    ...(run.executionSeconds > 0 ? [['Took', duration(run.executionSeconds)] as [string, string]] : []),
-    ...Object.entries(run.timings)
-      .filter(([k, v]) => k !== 'queue' && v >= 0.05)
-      .sort(([, a], [, b]) => b - a)
-      .map(([k, v]): [string, string] => ['– ' + stageName(k).toLowerCase(), duration(v)]),
   ]
+  const queueSeconds = run.timings.queue ?? 0
+  if (queueSeconds >= minShownSeconds) pairs.push(['Time in queue', duration(queueSeconds)])
+  if (run.executionSeconds > 0) pairs.push(['Duration', duration(run.executionSeconds)])
+  return [...pairs, ...stages.map(([name, s]): Pair => [`– ${stageName(name).toLowerCase()}`, duration(s)])]
+}
+
+export function RunSettings({ view, results }: { view: JobView; results: Results }) {
   const config = results.artifacts.find((a) => a.kind === 'config_json')
   return (
-    <section class="card" aria-labelledby="again-title">
-      <h2 id="again-title">What it ran with</h2>
+    <section class="card" aria-labelledby="settings-title">
+      <h2 id="settings-title">Run settings</h2>
       <dl class="pairs">
-        {rows.map(([k, v]) => (
-          <div>
-            <dt>{k}</dt>
-            <dd>{v}</dd>
+        {runPairs(view).map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
           </div>
         ))}
       </dl>
       {view.sequences.map((s, i) => (
-        <details>
+        <details key={s.id}>
           <summary>
             {s.name ?? `Sequence ${i + 1}`}{' '}
             <span class="dim">
@@ -151,11 +160,11 @@ export function Reproduce({ view, results }: { view: JobView; results: Results }
       ))}
       {config && (
         <p class="dim">
-          The same seed, sequence and engine version give the same bytes where the engine promises so.{' '}
+          With the same seed, sequence and engine version, engines that are deterministic return identical bytes.{' '}
           <a href={sameOrigin(config.url)} download={config.name}>
             {config.name}
           </a>{' '}
-          holds the request that runs it again.
+          has the request to run it again.
         </p>
       )}
     </section>

@@ -1,9 +1,8 @@
 import type { Colour } from '../store'
 import type { Prediction } from './load'
 
-/** coloursOf are the colours that a structure can be seen in; without a confidence there is none to show. */
+/** The colour schemes for a prediction; those by confidence only if it has one. */
 export function coloursOf(p: Prediction): Colour[] {
-  return p.scores?.meanPLLDT == null
-    ? ['chain', 'secondary', 'type']
-    : ['plddt', 'continuous', 'chain', 'secondary', 'type']
+  const always: Colour[] = ['chain', 'secondary', 'type']
+  return (p.scores?.meanPLLDT ?? null) === null ? always : ['plddt', 'continuous', ...always]
 }

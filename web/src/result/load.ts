@@ -1,51 +1,100 @@
-// What a result page shows of one structure, read from the files of its run.
+// Loads everything that a result page shows of one structure from the files of its run.
 import { type Artifact, download, type JobView, type Kind, type Results, type ScoredChains } from '../api'
 import { type Matrix, parseMatrix } from '../plots/matrix'
 import { type Model, readCif, withoutLigandAtoms } from './structure'
 
-/** Prediction is one structure: that of the whole complex, or of one sequence of a job that folds each on its own. */
+/** One predicted structure: the whole complex, or one sequence of a job that folds each sequence separately. */
 export interface Prediction {
-  sequence: string // id; empty: the whole complex
+  /** The id of the sequence; empty: the whole complex. */
+  sequence: string
   scores: ScoredChains | null
-  source: { format: 'mmcif'; text: string } // the same object for as long as the page shows it
+  /** The file that the viewer draws. It must stay the same object while it is shown. */
+  source: { format: 'mmcif'; text: string }
   model: Model
+  /** Predicted aligned errors. */
   matrix: Matrix | null
-  trouble: string[] // what could not be read, in words
-  second: Record<string, string> // DSSP's letters by chain
-  radius: number | null // of gyration, Å
-  notice: string // the engine's own word on what it is worth
+  /** Messages about files that could not be read. */
+  problems: string[]
+  /** DSSP letters by chain. */
+  secondaryStructure: Record<string, string>
+  /** The radius of gyration in Å. */
+  radius: number | null
+  /** The engine's statement on how to read its results. */
+  notice: string
   notes: string[]
-  alignment: string | null // A3M
-  coverage: Artifact | null // a picture of it, where the run has no alignment
+  /** The alignment as A3M. */
+  alignment: string | null
+  /** An image of the alignment's coverage, for runs without the alignment itself. */
+  coverage: Artifact | null
+}
+
+interface MetricsPrediction {
+  sequence_id?: string
+  plddt?: Record<string, number[]>
+  secondary_structure?: Record<string, string>
+  radius_of_gyration_angstrom?: number
 }
 
 interface Metrics {
   notice?: string
   notes?: string[]
-  predictions?: {
-    sequence_id?: string
-    plddt?: Record<string, number[]>
-    secondary_structure?: Record<string, string>
-    radius_of_gyration_angstrom?: number
-  }[]
+  predictions?: MetricsPrediction[]
 }
 
-/** items are the structures of a job, as tabs show them. */
-export function items(view: JobView): { sequence: string; label: string }[] {
+/** The structures of a job, with the titles of their tabs. */
+export function structuresOf(view: JobView): { sequence: string; label: string }[] {
   if (view.job.isComplex) return [{ sequence: '', label: 'Complex' }]
   return view.sequences.map((s, i) => ({ sequence: s.id, label: s.name ?? `Sequence ${i + 1}` }))
 }
 
-/** of finds a file of a kind: the sequence's own, else the whole run's. */
-export function of(files: Artifact[], kind: string, sequence: string): Artifact | undefined {
-  const mine = files.filter((f) => f.kind === kind && (!f.sequenceId || f.sequenceId === sequence || !sequence))
-  return mine.find((f) => f.sequenceId === sequence) ?? mine[0]
+/** Finds a file of a kind: the sequence's own, else the whole run's. */
+export function findFile(files: Artifact[], kind: string, sequence: string): Artifact | undefined {
+  const candidates = files.filter((f) => f.kind === kind && (!f.sequenceId || f.sequenceId === sequence || !sequence))
+  return candidates.find((f) => f.sequenceId === sequence) ?? candidates[0]
 }
 
-/** mostAlignment is the largest alignment that is drawn, in bytes. */
-export const mostAlignment = 64 << 20 // bytes
+/** The largest alignment that is drawn, in bytes. */
+export const maxAlignmentBytes = 64 << 20
 
-/** load reads a structure with everything that is drawn beside it. It fails where the structure itself cannot be read. */
+/** Finds the entry of a sequence. A list with a single entry is for all sequences. */
+function entryOf<T>(entries: T[], sequence: string, idOf: (entry: T) => string | undefined): T | undefined {
+  return entries.find((e) => (idOf(e) ?? '') === sequence) ?? (entries.length === 1 ? entries[0] : undefined)
+}
+
+/** Downloads files that a result can do without. A failure becomes a problem instead of an error. */
+class OptionalFiles {
+  readonly problems: string[] = []
+
+  constructor(
+    private readonly files: Artifact[],
+    private readonly sequence: string,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  async read<T>(kind: string, parse: (r: Response) => Promise<T>, maxBytes = Number.POSITIVE_INFINITY) {
+    const file = findFile(this.files, kind, this.sequence)
+    if (!file) return null
+    try {
+      if (file.bytes > maxBytes) throw new Error('the file is too large to be drawn')
+      return await parse(await download(file.url, this.signal))
+    } catch (e) {
+      if (this.signal.aborted) throw e
+      this.problems.push(`${file.name}: ${(e as Error).message}`)
+      return null
+    }
+  }
+}
+
+async function parsePae(r: Response): Promise<Matrix> {
+  const bytes = new Uint8Array(await r.arrayBuffer())
+  performance.mark('pleat:arrived')
+  return parseMatrix(bytes)
+}
+
+/**
+ * Loads a structure with everything that is drawn beside it. Throws if the structure itself cannot be read; other files
+ * that cannot be read are reported in problems.
+ */
 export async function load(
   view: JobView,
   results: Results,
@@ -53,65 +102,45 @@ export async function load(
   signal: AbortSignal,
 ): Promise<Prediction> {
   const files = results.artifacts
-  const cif = of(files, 'cif', sequence)
+  const cif = findFile(files, 'cif', sequence)
   if (!cif) throw new Error('This run has no structure.')
-  const trouble: string[] = []
-  const optional = async <T>(kind: string, read: (r: Response) => Promise<T>): Promise<T | null> => {
-    const file = of(files, kind, sequence)
-    if (!file) return null
-    try {
-      return await read(await download(file.url, signal))
-    } catch (e) {
-      if (signal.aborted) throw e
-      trouble.push(`${file.name}: ${(e as Error).message}`)
-      return null
-    }
-  }
-  const [text, matrix, metrics, alignment] = await Promise.all([
+  const optional = new OptionalFiles(files, sequence, signal)
+  const [text, pae, metrics, alignment] = await Promise.all([
     download(cif.url, signal).then((r) => r.text()),
-    optional('pae_json', async (r) => {
-      const bytes = new Uint8Array(await r.arrayBuffer())
-      performance.mark('pleat:arrived')
-      return parseMatrix(bytes)
-    }),
-    optional('metrics_json', async (r) => (await r.json()) as Metrics),
-    optional('msa', async (r) => {
-      if ((of(files, 'msa', sequence)?.bytes ?? 0) > mostAlignment)
-        throw new Error('the alignment is too large to be drawn')
-      return r.text()
-    }),
+    optional.read('pae_json', parsePae),
+    optional.read('metrics_json', async (r) => (await r.json()) as Metrics),
+    optional.read('msa', (r) => r.text(), maxAlignmentBytes),
   ])
-  const scores =
-    view.predictions.find((p) => (p.sequenceId ?? '') === sequence) ??
-    (view.predictions.length === 1 ? view.predictions[0]! : null)
-  const mine =
-    metrics?.predictions?.find((p) => (p.sequence_id ?? '') === sequence) ??
-    (metrics?.predictions?.length === 1 ? metrics.predictions[0] : undefined)
+  const { problems } = optional
+  const measured = entryOf(metrics?.predictions ?? [], sequence, (p) => p.sequence_id)
   const kinds = new Map<string, Kind>(view.sequences.flatMap((s) => s.chains.map((c) => [c, s.type] as const)))
-  const model = readCif(text, kinds, mine?.plddt ?? {})
-  let fitting = matrix
-  if (matrix && matrix.n !== model.table.rows) {
-    const other = withoutLigandAtoms(model.table)
-    if (other.rows === matrix.n) model.table = other
-    else {
-      trouble.push(
-        `The matrix of errors has ${matrix.n} rows, and the structure ${model.table.rows}: they do not belong together, so the matrix is not drawn.`,
-      )
-      fitting = null
-    }
-  }
+  const model = readCif(text, kinds, measured?.plddt ?? {})
   return {
     sequence,
-    scores,
+    scores: entryOf(view.predictions, sequence, (p) => p.sequenceId) ?? null,
     source: { format: 'mmcif', text },
     model,
-    matrix: fitting,
-    trouble,
-    second: mine?.secondary_structure ?? {},
-    radius: mine?.radius_of_gyration_angstrom ?? null,
+    matrix: pae && fitMatrix(pae, model, problems),
+    problems,
+    secondaryStructure: measured?.secondary_structure ?? {},
+    radius: measured?.radius_of_gyration_angstrom ?? null,
     notice: metrics?.notice ?? '',
     notes: metrics?.notes ?? view.run.notes,
     alignment,
-    coverage: of(files, 'msa_coverage_plot', sequence) ?? null,
+    coverage: findFile(files, 'msa_coverage_plot', sequence) ?? null,
   }
+}
+
+/** Returns the matrix if it has one row per residue of the model, counting ligands by atom or as a whole; else null. */
+function fitMatrix(matrix: Matrix, model: Model, problems: string[]): Matrix | null {
+  if (matrix.n === model.table.rows) return matrix
+  const byMolecule = withoutLigandAtoms(model.table)
+  if (byMolecule.rows === matrix.n) {
+    model.table = byMolecule
+    return matrix
+  }
+  problems.push(
+    `The PAE matrix has ${matrix.n} rows but the structure has ${model.table.rows} residues, so it is not drawn.`,
+  )
+  return null
 }

@@ -1,5 +1,5 @@
-// What the plots need of a structure's file: its chains and residues, and which residues of two chains touch. The viewer reads
-// the same file for itself; this works without WebGL.
+// Reads from a structure's file what the plots need: chains, residues, and the contacts between chains. The viewer reads
+// the same file itself; this also works without WebGL.
 import type { Kind } from '../api'
 import { type Chain, Table } from '../plots/residues'
 import type { Stretch } from '../store'
@@ -9,7 +9,7 @@ export interface Model {
   atoms: Atoms
 }
 
-/** Atoms are the heavy atoms, each with the residue it belongs to, as a position in the table. */
+/** The heavy atoms. residue is the index of the atom's residue in the table; coordinates are in Å. */
 interface Atoms {
   residue: number[]
   x: number[]
@@ -17,149 +17,163 @@ interface Atoms {
   z: number[]
 }
 
-/** readCif reads the first model of an mmCIF file as the service writes it. plddt is by chain and residue. */
-export function readCif(text: string, kinds: Map<string, Kind>, plddt: Record<string, (number | null)[]>): Model {
-  const { names, rows } = atomSite(text)
-  const column = (name: string) => names.indexOf('_atom_site.' + name)
-  const [symbol, comp, chainAt, number, x, y, z, model] = [
-    'type_symbol',
-    'label_comp_id',
-    'auth_asym_id',
-    'auth_seq_id',
-    'Cartn_x',
-    'Cartn_y',
-    'Cartn_z',
-    'pdbx_PDB_model_num',
-  ].map(column) as [number, number, number, number, number, number, number, number]
-  if ([symbol, comp, chainAt, number, x, y, z].some((i) => i < 0))
-    throw new Error('The structure’s file has no atoms that can be read.')
-  const chains: Chain[] = []
-  const byId = new Map<string, Chain>()
-  const places = new Map<string, { chain: Chain; index: number; heavy: number }>()
-  const found: { key: string; x: number; y: number; z: number }[] = []
-  let first = ''
-  for (const row of rows) {
-    if (model >= 0) {
-      first ||= row[model]!
-      if (row[model] !== first) continue
-    }
-    const id = row[chainAt]!
-    const key = id + '|' + row[number]
-    let place = places.get(key)
-    if (!place) {
-      let chain = byId.get(id)
-      if (!chain) {
-        chain = { id, kind: kinds.get(id) ?? 'protein', residues: [] }
-        byId.set(id, chain)
-        chains.push(chain)
-      }
-      const index = chain.residues.length
-      chain.residues.push({
-        number: Number(row[number]),
-        name: row[comp]!,
-        plddt: plddt[id]?.[index] ?? null,
-        tokens: 1,
-      })
-      places.set(key, (place = { chain, index, heavy: 0 }))
-    }
-    if (row[symbol] === 'H' || row[symbol] === 'D') continue
-    place.heavy++
-    found.push({ key, x: Number(row[x]), y: Number(row[y]), z: Number(row[z]) })
-  }
-  for (const { chain, index, heavy } of places.values())
-    if (chain.kind === 'ligand') chain.residues[index]!.tokens = Math.max(1, heavy)
-  const table = new Table(chains)
-  const atoms: Atoms = { residue: [], x: [], y: [], z: [] }
-  for (const a of found) {
-    const { chain, index } = places.get(a.key)!
-    atoms.residue.push(table.index({ chain: chain.id, residue: chain.residues[index]!.number }))
-    atoms.x.push(a.x)
-    atoms.y.push(a.y)
-    atoms.z.push(a.z)
-  }
-  return { table, atoms }
+const columns = {
+  symbol: 'type_symbol',
+  name: 'label_comp_id',
+  chain: 'auth_asym_id',
+  number: 'auth_seq_id',
+  x: 'Cartn_x',
+  y: 'Cartn_y',
+  z: 'Cartn_z',
 }
 
-/** withoutLigandAtoms counts a ligand as one row, as some engines' matrices do. */
+type AtomRow = Record<keyof typeof columns, string>
+
+/** Collects atoms into chains and residues, in the order of the file. */
+class ModelBuilder {
+  readonly chains: Chain[] = []
+  private readonly byId = new Map<string, Chain>()
+  /** The chain and the index in it of each residue, by chain and number. */
+  private readonly residues = new Map<string, { chain: Chain; index: number; heavyAtoms: number }>()
+  private readonly heavyAtoms: { key: string; x: number; y: number; z: number }[] = []
+
+  constructor(
+    private readonly kinds: Map<string, Kind>,
+    private readonly plddt: Record<string, (number | null)[]>,
+  ) {}
+
+  add(atom: AtomRow) {
+    const key = `${atom.chain}|${atom.number}`
+    const residue = this.residues.get(key) ?? this.addResidue(key, atom)
+    if (atom.symbol === 'H' || atom.symbol === 'D') return
+    residue.heavyAtoms++
+    this.heavyAtoms.push({ key, x: Number(atom.x), y: Number(atom.y), z: Number(atom.z) })
+  }
+
+  private addResidue(key: string, { chain: id, number, name }: AtomRow) {
+    let chain = this.byId.get(id)
+    if (!chain) {
+      chain = { id, kind: this.kinds.get(id) ?? 'protein', residues: [] }
+      this.byId.set(id, chain)
+      this.chains.push(chain)
+    }
+    const index = chain.residues.length
+    chain.residues.push({ number: Number(number), name, plddt: this.plddt[id]?.[index] ?? null, tokens: 1 })
+    const residue = { chain, index, heavyAtoms: 0 }
+    this.residues.set(key, residue)
+    return residue
+  }
+
+  build(): Model {
+    for (const { chain, index, heavyAtoms } of this.residues.values())
+      if (chain.kind === 'ligand') chain.residues[index]!.tokens = Math.max(1, heavyAtoms)
+    const table = new Table(this.chains)
+    const atoms: Atoms = { residue: [], x: [], y: [], z: [] }
+    for (const { key, x, y, z } of this.heavyAtoms) {
+      const { chain, index } = this.residues.get(key)!
+      atoms.residue.push(table.index({ chain: chain.id, residue: chain.residues[index]!.number }))
+      atoms.x.push(x)
+      atoms.y.push(y)
+      atoms.z.push(z)
+    }
+    return { table, atoms }
+  }
+}
+
+/**
+ * Reads the first model of an mmCIF file as the service writes it. kinds and plddt are by chain; plddt has one value per
+ * residue, in the order of the file. Throws an Error for the user if the file has no atoms.
+ */
+export function readCif(text: string, kinds: Map<string, Kind>, plddt: Record<string, (number | null)[]>): Model {
+  const { names, rows } = readAtomSite(text)
+  const column = (name: string) => names.indexOf(`_atom_site.${name}`)
+  const wanted = Object.entries(columns).map(([key, name]) => [key, column(name)] as const)
+  if (wanted.some(([, index]) => index < 0)) throw new Error('The structure’s file has no readable atoms.')
+  const modelColumn = column('pdbx_PDB_model_num')
+  const firstModel = rows[0]?.[modelColumn]
+  const builder = new ModelBuilder(kinds, plddt)
+  for (const row of rows) {
+    if (modelColumn >= 0 && row[modelColumn] !== firstModel) continue
+    builder.add(Object.fromEntries(wanted.map(([key, index]) => [key, row[index]!])) as AtomRow)
+  }
+  return builder.build()
+}
+
+/** Returns the table with each ligand counted as one token, as in the PAE matrices of some engines. */
 export function withoutLigandAtoms(table: Table): Table {
   return new Table(table.chains.map((c) => ({ ...c, residues: c.residues.map((r) => ({ ...r, tokens: 1 })) })))
 }
 
-/** contacts are the residues of two chains that have heavy atoms within a distance (Å) of the other chain. */
-export function contacts(m: Model, a: string, b: string, within = 5): [Stretch[], Stretch[]] {
-  const { table, atoms } = m
-  const cell = (i: number) =>
-    [Math.floor(atoms.x[i]! / within), Math.floor(atoms.y[i]! / within), Math.floor(atoms.z[i]! / within)] as const
-  const grid = new Map<string, number[]>()
-  const of = (i: number) => table.flat[atoms.residue[i]!]!.chain.id
-  for (let i = 0; i < atoms.residue.length; i++) {
-    if (of(i) !== b) continue
-    const k = cell(i).join()
-    const list = grid.get(k)
+const offsets = [-1, 0, 1]
+const neighbourCells = offsets.flatMap((dx) => offsets.flatMap((dy) => offsets.map((dz) => [dx, dy, dz] as const)))
+
+/** Finds the residues of each of two chains that have heavy atoms within a distance (Å) of the other chain. */
+export function contacts({ table, atoms }: Model, a: string, b: string, distance = 5): [Stretch[], Stretch[]] {
+  const cellOf = (i: number) =>
+    [atoms.x[i]!, atoms.y[i]!, atoms.z[i]!].map((v) => Math.floor(v / distance)) as [number, number, number]
+  const atomsOf = (chain: string) =>
+    [...atoms.residue.keys()].filter((i) => table.flat[atoms.residue[i]!]!.chain.id === chain)
+  const cells = new Map<string, number[]>()
+  for (const i of atomsOf(b)) {
+    const cell = cellOf(i).join()
+    const list = cells.get(cell)
     if (list) list.push(i)
-    else grid.set(k, [i])
+    else cells.set(cell, [i])
   }
-  const left = new Set<number>()
-  const right = new Set<number>()
-  for (let i = 0; i < atoms.residue.length; i++) {
-    if (of(i) !== a) continue
-    const [cx, cy, cz] = cell(i)
-    for (let dx = -1; dx <= 1; dx++)
-      for (let dy = -1; dy <= 1; dy++)
-        for (let dz = -1; dz <= 1; dz++) {
-          for (const j of grid.get([cx + dx, cy + dy, cz + dz].join()) ?? []) {
-            const d =
-              (atoms.x[i]! - atoms.x[j]!) ** 2 + (atoms.y[i]! - atoms.y[j]!) ** 2 + (atoms.z[i]! - atoms.z[j]!) ** 2
-            if (d > within * within) continue
-            left.add(atoms.residue[i]!)
-            right.add(atoms.residue[j]!)
-          }
-        }
+  const squaredDistance = (i: number, j: number) =>
+    (atoms.x[i]! - atoms.x[j]!) ** 2 + (atoms.y[i]! - atoms.y[j]!) ** 2 + (atoms.z[i]! - atoms.z[j]!) ** 2
+  const ofA = new Set<number>()
+  const ofB = new Set<number>()
+  for (const i of atomsOf(a)) {
+    const [x, y, z] = cellOf(i)
+    for (const [dx, dy, dz] of neighbourCells) {
+      for (const j of cells.get([x + dx, y + dy, z + dz].join()) ?? []) {
+        if (squaredDistance(i, j) > distance * distance) continue
+        ofA.add(atoms.residue[i]!)
+        ofB.add(atoms.residue[j]!)
+      }
+    }
   }
-  return [runs(table, left), runs(table, right)]
+  return [toStretches(table, ofA), toStretches(table, ofB)]
 }
 
-/** runs joins neighbours to stretches. */
-export function runs(table: Table, indices: Set<number>): Stretch[] {
-  const out: Stretch[] = []
-  let before = -2
+/** Joins adjacent residues, given by their index in the table, to stretches. */
+export function toStretches(table: Table, indices: Set<number>): Stretch[] {
+  const stretches: Stretch[] = []
+  let previous = -2
   for (const i of [...indices].sort((p, q) => p - q)) {
     const { chain, residue } = table.flat[i]!
-    const last = out[out.length - 1]
-    if (last && i === before + 1 && last.chain === chain.id) last.to = residue.number
-    else out.push({ chain: chain.id, from: residue.number, to: residue.number })
-    before = i
+    const last = stretches.at(-1)
+    if (last && i === previous + 1 && last.chain === chain.id) last.to = residue.number
+    else stretches.push({ chain: chain.id, from: residue.number, to: residue.number })
+    previous = i
   }
-  return out
+  return stretches
 }
 
-// The rows of the loop of atoms. Values are separated by spaces, those with spaces or quotes in them are quoted.
-function atomSite(text: string): { names: string[]; rows: string[][] } {
+const quotedValues = /"[^"]*"(?=\s|$)|'(?:[^']|'(?=\S))*'(?=\s|$)|\S+/g
+
+/** Splits a line of a loop into values. Values with spaces or quotes in them are quoted. */
+function splitValues(line: string): string[] {
+  if (!/["']/.test(line)) return line.split(/\s+/)
+  return (line.match(quotedValues) ?? []).map((v) => (/^(["']).*\1$/.test(v) ? v.slice(1, -1) : v))
+}
+
+/** Reads the column names and the rows of the _atom_site loop. */
+function readAtomSite(text: string): { names: string[]; rows: string[][] } {
   const names: string[] = []
   const rows: string[][] = []
-  let at = text.search(/^_atom_site\./m)
-  if (at < 0) return { names, rows }
-  for (; at < text.length; ) {
-    let end = text.indexOf('\n', at)
-    if (end < 0) end = text.length
-    const line = text.slice(at, end).trimEnd()
-    at = end + 1
+  let start = text.search(/^_atom_site\./m)
+  while (start >= 0 && start < text.length) {
+    const newline = text.indexOf('\n', start)
+    const end = newline < 0 ? text.length : newline
+    const line = text.slice(start, end).trimEnd()
+    start = end + 1
     if (line.startsWith('_atom_site.')) names.push(line.trim())
-    else if (
-      line === '' ||
-      line.startsWith('#') ||
-      line.startsWith('_') ||
-      line.startsWith('loop_') ||
-      line.startsWith('data_')
-    )
-      break
+    else if (line === '' || /^(#|_|loop_|data_)/.test(line)) break
     else {
-      const row = /["']/.test(line)
-        ? (line.match(/"[^"]*"(?=\s|$)|'(?:[^']|'(?=\S))*'(?=\s|$)|\S+/g) ?? []).map((v) =>
-            /^(["']).*\1$/.test(v) ? v.slice(1, -1) : v,
-          )
-        : line.split(/\s+/)
-      if (row.length === names.length) rows.push(row)
+      const values = splitValues(line)
+      if (values.length === names.length) rows.push(values)
     }
   }
   return { names, rows }

@@ -1,5 +1,4 @@
-// What the scores say, in words. Every sentence names the score it rests on; a score that the engine does not give is not
-// spoken for.
+// The scores in words. Each sentence names the score it is based on. Scores that the engine does not give are not guessed.
 import type { ScoredChains } from '../api'
 import type { Table } from '../plots/residues'
 
@@ -7,80 +6,93 @@ export type Tone = 'good' | 'fair' | 'poor' | 'unknown'
 
 export interface Verdict {
   tone: Tone
-  head: string
+  title: string
   lines: string[]
 }
 
-/** verdict judges one structure. The table may be missing while the files are read. */
+// AlphaFold's classes of pLDDT, from the best.
+const classes: { above: number; tone: Tone; title: string; advice: string }[] = [
+  {
+    above: 90,
+    tone: 'good',
+    title: 'Very confident fold',
+    advice: 'the main chain and most side chains are usually reliable',
+  },
+  {
+    above: 70,
+    tone: 'good',
+    title: 'Confident fold',
+    advice: 'the main chain is usually reliable, the side chains less so',
+  },
+  { above: 50, tone: 'fair', title: 'Low confidence', advice: 'treat the fold as a suggestion' },
+  {
+    above: Number.NEGATIVE_INFINITY,
+    tone: 'poor',
+    title: 'Very low confidence',
+    advice: 'such regions are often disordered, and the shape shown means little',
+  },
+]
+
+/** Rates one structure in words. table: its residues; null while the files are loaded. */
 export function verdict(s: ScoredChains | null, table: Table | null): Verdict {
-  const lines: string[] = []
   if (!s || s.meanPLLDT === null) {
-    return {
-      tone: 'unknown',
-      head: 'No confidence given',
-      lines: ['This engine gives no pLDDT, so nothing here says which parts can be relied on.', ...pairLines(s)],
-    }
+    const missing = 'This engine gives no pLDDT, so nothing here says which parts are reliable.'
+    return { tone: 'unknown', title: 'No confidence given', lines: [missing, ...interfaceLines(s)] }
   }
   const mean = s.meanPLLDT
-  const [tone, head]: [Tone, string] =
-    mean > 90
-      ? ['good', 'Very confident fold']
-      : mean > 70
-        ? ['good', 'Confident fold']
-        : mean > 50
-          ? ['fair', 'Low confidence']
-          : ['poor', 'Very low confidence']
-  const advice =
-    mean > 90
-      ? 'main chain and most side chains can usually be relied on'
-      : mean > 70
-        ? 'the main chain can usually be relied on, side chains less'
-        : mean > 50
-          ? 'take the fold as a suggestion, not as a structure'
-          : 'such parts are often disordered, and the shape shown means little'
-  lines.push(`Mean pLDDT ${mean.toFixed(1)} of 100: ${advice}.`)
-  const known =
-    table?.flat
-      .filter((f) => f.chain.kind !== 'ligand')
-      .map((f) => f.residue.plddt)
-      .filter((v) => v !== null) ?? []
-  if (known.length > 0) {
-    const low = known.filter((v) => v <= 70).length
-    if (low === 0) lines.push(`All ${known.length} residues are above 70.`)
-    else if (low < known.length) lines.push(`${low} of ${known.length} residues are at 70 or below.`)
-    else lines.push(`No residue is above 70.`)
-  }
-  lines.push(...pairLines(s))
-  if (s.ptm_score !== null && s.chains.length === 1) {
-    const n = known.length
-    if (s.ptm_score >= 0.5) lines.push(`pTM ${s.ptm_score.toFixed(2)}: the overall shape is probably right.`)
-    else
-      lines.push(
-        `pTM ${s.ptm_score.toFixed(2)}: the overall shape is not certain${n > 0 && n < 50 ? ', though pTM is always low for so short a chain' : ''}.`,
-      )
-  }
-  const apart = tone === 'good' && worst(s) === 'poor'
-  return { tone: apart ? 'fair' : tone, head: apart ? `${head}, uncertain interface` : head, lines }
+  const { tone, title, advice } = classes.find((c) => mean > c.above)!
+  const residues = knownPlddts(table)
+  const lines = [
+    `Mean pLDDT ${mean.toFixed(1)} of 100: ${advice}.`,
+    ...residueLines(residues),
+    ...interfaceLines(s),
+    ...ptmLines(s, residues.length),
+  ]
+  if (tone === 'good' && hasPoorInterface(s)) return { tone: 'fair', title: `${title}, uncertain interface`, lines }
+  return { tone, title, lines }
 }
 
-const level = (iptm: number) => (iptm > 0.8 ? 'confident' : iptm >= 0.6 ? 'uncertain' : 'not to be relied on')
-
-function worst(s: ScoredChains): Tone {
-  const all = [...s.pairs.map((p) => p.iptm), s.pairs.length === 0 ? s.iptm_score : null].filter((v) => v !== null)
-  return all.some((v) => v < 0.6) ? 'poor' : 'good'
+/** The known pLDDT values of all residues that are not ligands. */
+function knownPlddts(table: Table | null): number[] {
+  const polymers = table?.flat.filter((f) => f.chain.kind !== 'ligand') ?? []
+  return polymers.map((f) => f.residue.plddt).filter((v) => v !== null)
 }
 
-function pairLines(s: ScoredChains | null): string[] {
+function residueLines(values: number[]): string[] {
+  if (values.length === 0) return []
+  const low = values.filter((v) => v <= 70).length
+  if (low === 0) return [`All ${values.length} residues are above 70.`]
+  if (low === values.length) return ['No residue is above 70.']
+  return [`${low} of ${values.length} residues are at 70 or below.`]
+}
+
+function ptmLines(s: ScoredChains, residueCount: number): string[] {
+  if (s.ptm_score === null || s.chains.length !== 1) return []
+  const ptm = `pTM ${s.ptm_score.toFixed(2)}`
+  if (s.ptm_score >= 0.5) return [`${ptm}: the overall shape is probably right.`]
+  const isShort = residueCount > 0 && residueCount < 50
+  return [`${ptm}: the overall shape is uncertain${isShort ? ', though pTM is always low for so short a chain' : ''}.`]
+}
+
+const reliability = (iptm: number) => (iptm > 0.8 ? 'reliable' : iptm >= 0.6 ? 'uncertain' : 'not reliable')
+
+function hasPoorInterface(s: ScoredChains): boolean {
+  const iptms = s.pairs.length > 0 ? s.pairs.map((p) => p.iptm) : [s.iptm_score]
+  return iptms.some((v) => v !== null && v < 0.6)
+}
+
+const maxPairLines = 6
+
+function interfaceLines(s: ScoredChains | null): string[] {
   if (!s) return []
   const pairs = s.pairs.filter((p) => p.iptm !== null)
-  if (pairs.length > 0 && pairs.length <= 6)
-    return pairs.map((p) => `${p.chainA}–${p.chainB} interface ${level(p.iptm!)}: ipTM ${p.iptm!.toFixed(2)}.`)
-  if (pairs.length > 6) {
-    const sure = pairs.filter((p) => p.iptm! > 0.8).length
-    return [`${sure} of ${pairs.length} pairs of chains are placed with confidence (ipTM above 0.8).`]
+  if (pairs.length > maxPairLines) {
+    const reliable = pairs.filter((p) => p.iptm! > 0.8).length
+    return [`${reliable} of ${pairs.length} interfaces are reliable (ipTM above 0.8).`]
   }
+  if (pairs.length > 0)
+    return pairs.map((p) => `Interface ${p.chainA}–${p.chainB} ${reliability(p.iptm!)}: ipTM ${p.iptm!.toFixed(2)}.`)
   if (s.iptm_score !== null)
-    return [`Arrangement of the chains ${level(s.iptm_score)}: ipTM ${s.iptm_score.toFixed(2)}.`]
-  if (s.chains.length > 1) return ['How the chains lie to each other is not rated by this engine.']
-  return []
+    return [`Arrangement of the chains ${reliability(s.iptm_score)}: ipTM ${s.iptm_score.toFixed(2)}.`]
+  return s.chains.length > 1 ? ['This engine does not rate the arrangement of the chains.'] : []
 }

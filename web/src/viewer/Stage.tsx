@@ -1,110 +1,61 @@
-// The stage: the viewer with its controls, bound to what the page shares. Where there is no WebGL it says so, and everything
-// beside it still works.
-import type { ComponentChildren } from 'preact'
+// The 3D viewer with its controls, bound to the state that the page shares. Without WebGL it says so, and the rest of the page
+// still works.
+import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { Select } from '../controls'
 import { useTheme } from '../plots/canvas'
-import { bands, chainColour, css, marks, smooth } from '../plots/colour'
+import { css, marks } from '../plots/colour'
 import type { Table } from '../plots/residues'
 import { type Colour, colour, frame, hover, type Marked, type Residue, select, selection } from '../store'
+import { Legend } from './Legend'
 import type { Shape, Source, Viewer } from './viewer'
 
 interface Props {
   source: Source
   table: Table | null
   colours: Colour[]
-  values?: { at: Residue; value: number }[] // for the colour rmsf, in nm
-  name: string // of the picture's file
-  foot?: ComponentChildren // below the picture
+  /** The RMSF of each residue in nm, for the colour scheme rmsf. */
+  values?: { at: Residue; value: number }[] | undefined
+  /** The name of saved images, without the extension. */
+  name: string
+  /** Shown below the view. */
+  footer?: ComponentChildren
 }
 
-const titles: Record<Colour, string> = {
+const colourNames: Record<Colour, string> = {
   plddt: 'Confidence (pLDDT classes)',
   continuous: 'Confidence (continuous)',
   chain: 'Chain',
-  secondary: 'Helices and strands',
+  secondary: 'Secondary structure',
   type: 'Residue type',
-  rmsf: 'Movement (RMSF)',
+  rmsf: 'Flexibility (RMSF)',
 }
 
-export function Stage({ source, table, colours, values, name, foot }: Props) {
+export function Stage({ source, table, colours, values, name, footer }: Props) {
   const host = useRef<HTMLDivElement>(null)
-  const viewer = useRef<Viewer | null>(null)
-  const [ready, setReady] = useState(false)
-  const [trouble, setTrouble] = useState<{ head: string; text: string }>()
   const [shape, setShape] = useState<Shape>('cartoon')
-  const dark = useTheme()
-  const trajectory = 'topology' in source
-
-  useEffect(() => {
-    let gone = false
-    setReady(false)
-    setTrouble(undefined)
-    const element = host.current!
-    void (async () => {
-      try {
-        const { Viewer } = await import('./viewer')
-        if (gone) return
-        const opened = await Viewer.open(element, {
-          dark,
-          colour: colour.peek(),
-          onHover: (at) => (hover.value = at ? [at] : []),
-          onPick: (at, extend) => picked(at, extend),
-        })
-        if (gone) return opened.dispose()
-        viewer.current = opened
-        await opened.load(source)
-        if (!gone) setReady(true)
-      } catch (e) {
-        if (gone) return
-        const none = (e as Error).name === 'NoWebGL'
-        if (!none) console.error(e)
-        setTrouble({ head: none ? 'No 3D here' : 'The structure could not be drawn', text: (e as Error).message })
-      }
-    })()
-    return () => {
-      gone = true
-      viewer.current?.dispose()
-      viewer.current = null
-    }
-  }, [source])
-
-  const on = (act: (v: Viewer) => unknown, deps: unknown[]) =>
-    useEffect(() => {
-      if (ready && viewer.current) void act(viewer.current)
-    }, [ready, ...deps])
-  on((v) => v.light(dark), [dark])
-  on((v) => v.colours(colour.value, values), [colour.value, values])
-  on((v) => v.shape(shape), [shape])
-  on((v) => v.highlight(hover.value), [hover.value])
-  on(
-    (v) =>
-      v.paint(
-        paintsOf(selection.value),
-        selection.value.some((m) => m.as === 'picked'),
-      ),
-    [selection.value],
-  )
-  on((v) => (trajectory ? v.frame(frame.value) : undefined), [frame.value])
-
+  const { viewer, ready, problem } = useViewer(host, source, shape, values)
   return (
-    <section class="stage" aria-label="Structure in three dimensions">
+    <section class="stage" aria-label="3D structure">
       <div class="controls">
         <label class="inline">
           <span>Colour</span>
-          <select value={colour.value} onChange={(e) => (colour.value = e.currentTarget.value as Colour)}>
+          <Select value={colour.value} onValue={(c) => (colour.value = c as Colour)}>
             {colours.map((c) => (
-              <option value={c}>{titles[c]}</option>
+              <option key={c} value={c}>
+                {colourNames[c]}
+              </option>
             ))}
-          </select>
+          </Select>
         </label>
-        {!trajectory && (
+        {!('topology' in source) && (
           <label class="inline">
             <span>Shape</span>
-            <select value={shape} onChange={(e) => setShape(e.currentTarget.value as Shape)}>
+            <Select value={shape} onValue={(s) => setShape(s as Shape)}>
               <option value="cartoon">Cartoon</option>
-              <option value="sticks">Balls and sticks</option>
+              <option value="sticks">Ball and stick</option>
               <option value="surface">Surface</option>
-            </select>
+            </Select>
           </label>
         )}
         <span class="grow" />
@@ -113,7 +64,6 @@ export function Stage({ source, table, colours, values, name, foot }: Props) {
           class="quiet small"
           disabled={!ready}
           onClick={() => viewer.current?.focus(selection.value)}
-          title="Show all, or what is selected"
         >
           {selection.value.length > 0 ? 'Zoom to selection' : 'Show all'}
         </button>
@@ -121,45 +71,101 @@ export function Stage({ source, table, colours, values, name, foot }: Props) {
           type="button"
           class="quiet small"
           disabled={!ready}
-          onClick={() => void viewer.current?.picture(name + '.png')}
+          title="Save the view as a PNG image"
+          onClick={() => void viewer.current?.savePicture(`${name}.png`)}
         >
-          Picture
+          Save image
         </button>
       </div>
       <div class="view">
         <div class="host" ref={host} data-viewer="" />
-        {!ready && !trouble && (
+        {!ready && !problem && (
           <p class="veil" aria-busy="true">
-            Drawing the structure…
+            Loading the 3D view…
           </p>
         )}
-        {trouble && (
+        {problem && (
           <div class="veil" role="status" data-trouble="">
             <div>
-              <strong>{trouble.head}</strong>
-              <p>{trouble.text} The plots and the files are there all the same.</p>
+              <strong>{problem.title}</strong>
+              <p>{problem.text} The plots and the files are still available.</p>
             </div>
           </div>
         )}
         {ready && hover.value.length > 0 && table && (
-          <p class="tip">{hover.value.map((r) => tip(table, r)).join(' · ')}</p>
+          <p class="tip">{hover.value.map((r) => describeResidue(table, r)).join(' · ')}</p>
         )}
       </div>
-      {foot}
+      {footer}
       <Legend table={table} values={values} />
       <Selection table={table} marked={selection.value} />
     </section>
   )
 }
 
-function picked(at: Residue | null, extend: boolean) {
-  if (!at) return extend ? undefined : void select([])
-  const one = { chain: at.chain, from: at.residue, to: at.residue }
-  const old = selection.peek().filter((m) => m.as === 'picked')
-  const is = old.some((m) => m.chain === one.chain && m.from === one.from && m.to === one.to)
-  if (extend)
-    select(is ? old.filter((m) => m.chain !== one.chain || m.from !== one.from || m.to !== one.to) : [...old, one])
-  else select(is && old.length === 1 ? [] : [one])
+/** Opens the viewer in the host element, draws the source, and keeps the viewer in line with the shared state. */
+function useViewer(host: RefObject<HTMLDivElement | null>, source: Source, shape: Shape, values: Props['values']) {
+  const viewer = useRef<Viewer | null>(null)
+  const [ready, setReady] = useState(false)
+  const [problem, setProblem] = useState<{ title: string; text: string }>()
+  const dark = useTheme()
+  useEffect(() => {
+    let unmounted = false
+    setReady(false)
+    setProblem(undefined)
+    const open = async () => {
+      const { Viewer } = await import('./viewer')
+      if (unmounted) return
+      const opened = await Viewer.open(host.current!, {
+        dark,
+        colour: colour.peek(),
+        onHover: (residue) => (hover.value = residue ? [residue] : []),
+        onPick: toggleSelection,
+      })
+      if (unmounted) return opened.dispose()
+      viewer.current = opened
+      await opened.load(source)
+      if (!unmounted) setReady(true)
+    }
+    open().catch((e: Error) => {
+      if (unmounted) return
+      const noWebGL = e.name === 'NoWebGL'
+      if (!noWebGL) console.error(e)
+      setProblem({ title: noWebGL ? 'No 3D view' : 'The structure could not be drawn', text: e.message })
+    })
+    return () => {
+      unmounted = true
+      viewer.current?.dispose()
+      viewer.current = null
+    }
+  }, [source])
+  const useUpdate = (apply: (v: Viewer) => unknown, deps: unknown[]) =>
+    useEffect(() => {
+      if (ready && viewer.current) void apply(viewer.current)
+    }, [ready, ...deps])
+  useUpdate((v) => v.setTheme(dark), [dark])
+  useUpdate((v) => v.setColours(colour.value, values), [colour.value, values])
+  useUpdate((v) => v.setShape(shape), [shape])
+  useUpdate((v) => v.highlight(hover.value), [hover.value])
+  useUpdate((v) => v.paint(paintsOf(selection.value), selection.value.some(isPicked)), [selection.value])
+  useUpdate((v) => ('topology' in source ? v.setFrame(frame.value) : undefined), [frame.value])
+  return { viewer, ready, problem }
+}
+
+const isPicked = (m: Marked) => m.as === 'picked'
+
+/** Selects a clicked residue, or clears the selection if it was the only one. extend adds it or removes it. */
+function toggleSelection(residue: Residue | null, extend: boolean) {
+  if (!residue) {
+    if (!extend) select([])
+    return
+  }
+  const clicked = { chain: residue.chain, from: residue.residue, to: residue.residue }
+  const isClicked = (m: Marked) => m.chain === clicked.chain && m.from === clicked.from && m.to === clicked.to
+  const selected = selection.peek().filter(isPicked)
+  if (!selected.some(isClicked)) select(extend ? [...selected, clicked] : [clicked])
+  else if (extend) select(selected.filter((m) => !isClicked(m)))
+  else select(selected.length === 1 ? [] : [clicked])
 }
 
 function paintsOf(marked: Marked[]) {
@@ -168,102 +174,33 @@ function paintsOf(marked: Marked[]) {
     .filter((p) => p.stretches.length > 0)
 }
 
-function tip(table: Table, r: Residue): string {
-  const value = table.flat[table.index(r)]?.residue.plddt
-  return table.label(r) + (value === null || value === undefined ? '' : `, pLDDT ${value.toFixed(1)}`)
+function describeResidue(table: Table, r: Residue): string {
+  const plddt = table.flat[table.index(r)]?.residue.plddt ?? null
+  return table.label(r) + (plddt === null ? '' : `, pLDDT ${plddt.toFixed(1)}`)
 }
 
-function Legend({ table, values }: { table: Table | null; values?: { value: number }[] | undefined }) {
-  switch (colour.value) {
-    case 'plddt':
-      return (
-        <ul class="legend" aria-label="Key to the colours">
-          {bands.map((b) => (
-            <li>
-              <i style={{ background: css(b.rgb) }} />
-              {b.label} <span class="dim">{b.range}</span>
-            </li>
-          ))}
-        </ul>
-      )
-    case 'continuous':
-      return <Ramp low="0" high="100" what="pLDDT" />
-    case 'rmsf': {
-      const all = values?.map((v) => v.value) ?? []
-      return all.length > 0 ? (
-        <Ramp low={Math.min(...all).toFixed(2)} high={Math.max(...all).toFixed(2)} what="RMSF in nm" />
-      ) : null
-    }
-    case 'chain':
-      return (
-        table && (
-          <ul class="legend" aria-label="Key to the colours">
-            {table.chains.map((c, i) => (
-              <li>
-                <i style={{ background: css(chainColour(i)) }} />
-                Chain {c.id} <span class="dim">{c.kind}</span>
-              </li>
-            ))}
-          </ul>
-        )
-      )
-    case 'secondary':
-      return (
-        <ul class="legend" aria-label="Key to the colours">
-          {[
-            ['#ff0080', 'α-helix'],
-            ['#a00080', '3-10 helix'],
-            ['#ffc800', 'Strand'],
-            ['#6080ff', 'Turn'],
-            ['#ffffff', 'Other'],
-          ].map(([c, l]) => (
-            <li>
-              <i style={{ background: c! }} />
-              {l}
-            </li>
-          ))}
-        </ul>
-      )
-    case 'type':
-      return <p class="legend dim">One colour for each kind of residue.</p>
-  }
-}
-
-function Ramp({ low, high, what }: { low: string; high: string; what: string }) {
-  const stops = Array.from({ length: 9 }, (_, i) => css(smooth(i / 8))).join(', ')
-  return (
-    <p class="legend">
-      <span>{low}</span>
-      <i class="ramp" style={{ background: `linear-gradient(to right, ${stops})` }} />
-      <span>{high}</span> <span class="dim">{what}</span>
-    </p>
-  )
-}
+const selectionNames: [Marked['as'], string][] = [
+  ['picked', 'Selected'],
+  ['scored', 'Scored'],
+  ['aligned', 'Aligned'],
+]
 
 function Selection({ table, marked }: { table: Table | null; marked: Marked[] }) {
   if (!table || marked.length === 0)
-    return <p class="selection dim">Nothing is selected. Click a residue; with shift, several.</p>
-  const part = (as: Marked['as']) => marked.filter((m) => m.as === as)
+    return <p class="selection dim">Nothing is selected. Click a residue to select it; hold Shift for several.</p>
   return (
     <p class="selection" data-selection={marked.map((m) => `${m.as}:${m.chain}:${m.from}-${m.to}`).join(' ')}>
-      {part('picked').length > 0 && (
-        <span>
-          <i style={{ background: css(marks.picked) }} />
-          Selected: {table.spans(part('picked'))}
-        </span>
-      )}
-      {part('scored').length > 0 && (
-        <span>
-          <i style={{ background: css(marks.scored) }} />
-          Scored: {table.spans(part('scored'))}
-        </span>
-      )}
-      {part('aligned').length > 0 && (
-        <span>
-          <i style={{ background: css(marks.aligned) }} />
-          Aligned: {table.spans(part('aligned'))}
-        </span>
-      )}
+      {selectionNames.map(([as, name]) => {
+        const stretches = marked.filter((m) => m.as === as)
+        return (
+          stretches.length > 0 && (
+            <span key={as}>
+              <i style={{ background: css(marks[as]) }} />
+              {name}: {table.describeStretches(stretches)}
+            </span>
+          )
+        )
+      })}
       <button type="button" class="bare" onClick={() => select([])}>
         Clear
       </button>

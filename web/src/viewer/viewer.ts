@@ -1,12 +1,12 @@
-// The viewer draws a structure or a trajectory. It alone knows Mol*: everything that goes in or comes out is a chain's name
-// and a residue's number. It is loaded when it is needed, since Mol* is far larger than the rest of the page.
+// Draws a structure or a trajectory with Mol*. Only this file knows Mol*: its interface uses chain names and residue numbers.
+// It is loaded on demand, because Mol* is far larger than the rest of the page.
 
 import { PLDDTConfidenceColorThemeProvider } from 'molstar/lib/extensions/model-archive/quality-assessment/color/plddt.js'
 import { QualityAssessmentProvider } from 'molstar/lib/extensions/model-archive/quality-assessment/prop.js'
-import { OrderedSet, SortedArray } from 'molstar/lib/mol-data/int.js'
+import { type OrderedSet, SortedArray } from 'molstar/lib/mol-data/int.js'
 import { Vec2 } from 'molstar/lib/mol-math/linear-algebra.js'
 import type { Location } from 'molstar/lib/mol-model/location.js'
-import { Bond, Structure, StructureElement, StructureProperties, Unit } from 'molstar/lib/mol-model/structure.js'
+import { Bond, type Structure, StructureElement, StructureProperties, Unit } from 'molstar/lib/mol-model/structure.js'
 import { HighlightLoci } from 'molstar/lib/mol-plugin/behavior/dynamic/representation.js'
 import { PluginConfig } from 'molstar/lib/mol-plugin/config.js'
 import { PluginContext } from 'molstar/lib/mol-plugin/context.js'
@@ -27,13 +27,16 @@ import { ParamDefinition } from 'molstar/lib/mol-util/param-definition.js'
 import { chainColour, none, type RGB, smooth, toHex } from '../plots/colour'
 import type { Colour, Residue, Stretch } from '../store'
 
-/** Paint colours some residues over whatever else they are coloured by. */
+/** A colour for some residues, over the colour scheme. */
 export interface Paint {
   stretches: Stretch[]
   rgb: RGB
 }
 
-/** Source is what to draw: a structure's text, or a topology and the bytes of its frames, and how far from its middle the molecule gets (Å). */
+/**
+ * What to draw: the text of a structure; or a topology in PDB format, its frames in DCD format, and the largest distance
+ * of an atom from the centre in Å (reach).
+ */
 export type Source =
   | { format: 'mmcif' | 'pdb'; text: string }
   | { topology: string; frames: Uint8Array<ArrayBuffer>; reach: number }
@@ -41,27 +44,30 @@ export type Source =
 export interface Options {
   dark: boolean
   colour: Colour
-  onHover(at: Residue | null): void
-  onPick(at: Residue | null, extend: boolean): void
+  onHover(residue: Residue | null): void
+  /** Called for a click; extend: with Shift, Control or Meta. */
+  onPick(residue: Residue | null, extend: boolean): void
 }
 
-/** NoWebGL says that this browser cannot draw in three dimensions. */
+/** This browser cannot draw in 3D. */
 export class NoWebGL extends Error {
   override name = 'NoWebGL'
 }
 
-/** Shape is how polymers are drawn. */
+/** How polymers are drawn. */
 export type Shape = 'cartoon' | 'sticks' | 'surface'
 
-// Whether the browser has WebGL at all, and whether a processor stands in for the graphics card.
-function graphics(): { there: boolean; slow: boolean } {
+/** Finds out whether the browser has WebGL, and whether it draws in software instead of on a graphics card. */
+function detectGraphics(): { available: boolean; software: boolean } {
   const gl = document.createElement('canvas').getContext('webgl2')
   const name = gl?.getExtension('WEBGL_debug_renderer_info') ? String(gl.getParameter(37446)) : '' // UNMASKED_RENDERER_WEBGL
   gl?.getExtension('WEBGL_lose_context')?.loseContext()
-  return { there: gl !== null, slow: /swiftshader|llvmpipe|softpipe|software/i.test(name) }
+  return { available: gl !== null, software: /swiftshader|llvmpipe|softpipe|software/i.test(name) }
 }
 
 type Selector = StateObjectSelector<PluginStateObject.Molecule.Structure>
+// biome-ignore lint/complexity/noBannedTypes: Mol*'s type for themes without parameters
+type Theme = ColorTheme.Provider<{}, string>
 type Drawn = StateObjectSelector<PluginStateObject.Molecule.Structure.Representation3D>
 
 export class Viewer {
@@ -78,24 +84,24 @@ export class Viewer {
   private values = new Map<string, number>()
   private range: [number, number] = [0, 1]
   private paints: Paint[] = []
-  private turn: Promise<unknown> = Promise.resolve() // the state takes one change at a time
-  private wanted = -1 // the frame asked for last
-  private gone = false
-  private readonly ended = new AbortController()
+  private lastChange: Promise<unknown> = Promise.resolve() // Mol*'s state accepts one change at a time
+  private requestedFrame = -1 // the last one
+  private disposed = false
+  private readonly abort = new AbortController()
 
   private constructor(
     private readonly plugin: PluginContext,
     private readonly host: HTMLElement,
     private readonly options: Options,
-    private readonly slow: boolean,
+    private readonly software: boolean,
   ) {
     this.colour = options.colour
   }
 
-  /** open makes a viewer that fills the host, which must have a size and position. It fails with NoWebGL. */
+  /** Creates a viewer that fills the host, which must have a size and a position. Throws NoWebGL. */
   static async open(host: HTMLElement, options: Options): Promise<Viewer> {
-    const { there, slow } = graphics()
-    if (!there) throw new NoWebGL('This browser offers no WebGL, so the structure cannot be drawn.')
+    const { available, software } = detectGraphics()
+    if (!available) throw new NoWebGL('This browser has no WebGL.')
     const plugin = new PluginContext({
       actions: [],
       animations: [],
@@ -107,7 +113,7 @@ export class Viewer {
     plugin.customModelProperties.register(QualityAssessmentProvider, true)
     const themes = plugin.representation.structure.themes.colorThemeRegistry
     themes.add(PLDDTConfidenceColorThemeProvider)
-    const viewer = new Viewer(plugin, host, options, slow)
+    const viewer = new Viewer(plugin, host, options, software)
     themes.add(
       viewer.theme('pleat-smooth', (at) => {
         const v = plddt(at)
@@ -116,28 +122,28 @@ export class Viewer {
     )
     themes.add(
       viewer.theme('pleat-values', (at) => {
-        const v = viewer.values.get(key(placeOf(at)))
+        const v = viewer.values.get(key(residueAt(at)))
         return v === undefined ? none : smooth((v - viewer.range[0]) / (viewer.range[1] - viewer.range[0] || 1))
       }),
     )
     const chains = new Map<string, number>()
     themes.add(
       viewer.theme('pleat-chain', (at) => {
-        const id = placeOf(at).chain
+        const id = residueAt(at).chain
         if (!chains.has(id)) chains.set(id, chains.size)
         return chainColour(chains.get(id)!)
       }),
     )
     if (!(await plugin.mountAsync(host))) {
       plugin.dispose()
-      throw new NoWebGL('The graphics of this browser could not be started.')
+      throw new NoWebGL('The browser could not start its 3D graphics.')
     }
-    viewer.light(options.dark)
-    viewer.listen()
+    viewer.setTheme(options.dark)
+    viewer.subscribe()
     return viewer
   }
 
-  /** load draws a source instead of what was there. */
+  /** Draws a source in place of the previous one. Resolves when it is on the canvas. */
   load(source: Source): Promise<void> {
     return this.queue(async () => {
       delete this.host.dataset.ready
@@ -146,29 +152,29 @@ export class Viewer {
       this.shapes = []
       this.overpaints = []
       this.sticks = undefined
-      this.wanted = -1
+      this.requestedFrame = -1
       this.reach = 'topology' in source ? source.reach : 0
-      const trajectory = 'text' in source ? await this.parse(source) : await this.join(source)
+      const trajectory = 'text' in source ? await this.parseStructure(source) : await this.parseTrajectory(source)
       this.frames = trajectory.obj?.data.frameCount ?? 1
       this.model = await plugin.builders.structure.createModel(trajectory)
       this.structure = await plugin.builders.structure.createStructure(this.model)
       await this.represent('topology' in source)
       await this.repaint()
-      performance.mark('pleat:structure') // what comes now is the graphics card's
+      performance.mark('pleat:structure') // from here on the graphics card works
       this.fit(0)
       await this.drawn()
       this.host.dataset.ready = 'true'
     })
   }
 
-  private async parse(source: { format: 'mmcif' | 'pdb'; text: string }) {
+  private async parseStructure(source: { format: 'mmcif' | 'pdb'; text: string }) {
     const data = await this.plugin.builders.data.rawData({ data: source.text })
     return this.plugin.builders.structure.parseTrajectory(data, source.format)
   }
 
-  private async join(source: { topology: string; frames: Uint8Array<ArrayBuffer> }) {
+  private async parseTrajectory(source: { topology: string; frames: Uint8Array<ArrayBuffer> }) {
     const { plugin } = this
-    const topology = await this.parse({ format: 'pdb', text: source.topology })
+    const topology = await this.parseStructure({ format: 'pdb', text: source.topology })
     const model = await plugin.builders.structure.createModel(topology)
     const bytes = await plugin.builders.data.rawData({ data: source.frames })
     const coordinates = await plugin.build().to(bytes).apply(StateTransforms.Model.CoordinatesFromDcd).commit()
@@ -183,7 +189,7 @@ export class Viewer {
       .commit()
   }
 
-  // Polymers are cartoons, everything else is balls and sticks. A trajectory of beads has no atoms to make sticks of.
+  /** Draws polymers in their shape, everything else as ball and stick. Beads have no atoms, so they are cartoons. */
   private async represent(beads: boolean) {
     const { builders } = this.plugin
     const color = this.themeName() as 'uniform'
@@ -205,8 +211,8 @@ export class Viewer {
     }
   }
 
-  /** shape changes how polymers are drawn. */
-  shape(kind: Shape): Promise<void> {
+  /** Changes how polymers are drawn. */
+  setShape(kind: Shape): Promise<void> {
     return this.queue(async () => {
       if (kind === this.kind || !this.polymer) return
       this.kind = kind
@@ -220,8 +226,8 @@ export class Viewer {
     })
   }
 
-  /** colours changes what the colours mean. Values are by chain and residue and belong to the mode rmsf. */
-  colours(mode: Colour, values?: { at: Residue; value: number }[]): Promise<void> {
+  /** Changes the colour scheme. values are for the scheme rmsf. */
+  setColours(mode: Colour, values?: { at: Residue; value: number }[]): Promise<void> {
     return this.queue(async () => {
       this.colour = mode
       if (values) {
@@ -230,11 +236,11 @@ export class Viewer {
         this.range = [Math.min(...all), Math.max(...all)]
       }
       const build = this.plugin.build()
-      const mine = this.themeName().startsWith('pleat-') // of the others Mol* knows the parameters itself
+      const isOwn = this.themeName().startsWith('pleat-') // Mol* has default parameters for the others
       for (const shape of this.shapes) {
         build.to(shape).update((old) => ({
           ...old,
-          colorTheme: { name: this.themeName(), params: mine ? { version: ++version } : {} },
+          colorTheme: { name: this.themeName(), params: isOwn ? { version: ++version } : {} },
         }))
       }
       await build.commit()
@@ -258,12 +264,12 @@ export class Viewer {
     }
   }
 
-  /** paint colours stretches until the next call, and shows the atoms of few residues when it is told to. */
-  paint(paints: Paint[], atoms: boolean): Promise<void> {
+  /** Colours stretches until the next call. withAtoms also shows their atoms, unless they are many. */
+  paint(paints: Paint[], withAtoms: boolean): Promise<void> {
     this.paints = paints
     return this.queue(async () => {
       await this.repaint()
-      await this.showAtoms(atoms ? paints.flatMap((p) => p.stretches) : [])
+      await this.showAtoms(withAtoms ? paints.flatMap((p) => p.stretches) : [])
       this.plugin.canvas3d?.requestDraw()
     })
   }
@@ -279,7 +285,7 @@ export class Viewer {
     this.overpaints = []
     const whole = Overpaint.merge({ kind: 'element-loci', layers })
     for (const shape of this.shapes) {
-      const part = Overpaint.filter(whole, shape.obj!.data.sourceData) // of the polymers, or of the ligands
+      const part = Overpaint.filter(whole, shape.obj!.data.sourceData)
       if (part.layers.length === 0) continue
       const params = Overpaint.toBundle(part as Overpaint<StructureElement.Loci>)
       this.overpaints.push(
@@ -297,7 +303,7 @@ export class Viewer {
     }
     if (!this.structure?.obj || stretches.length === 0) return
     const structure = this.structure.obj.data
-    if (stretches.reduce((n, s) => n + s.to - s.from + 1, 0) > 80) return
+    if (stretches.reduce((n, s) => n + s.to - s.from + 1, 0) > maxResiduesWithAtoms) return
     const loci = lociOf(structure, stretches)
     if (loci.elements.length === 0) return
     this.sticks = await plugin
@@ -318,34 +324,34 @@ export class Viewer {
     })
   }
 
-  /** highlight marks residues, as hovering over it does. */
-  highlight(at: Residue[]): void {
+  /** Highlights residues, as hovering over them does. */
+  highlight(residues: Residue[]): void {
     const structure = this.structure?.obj?.data
-    if (this.gone || !structure) return
+    if (this.disposed || !structure) return
     const loci = lociOf(
       structure,
-      at.map((r) => ({ chain: r.chain, from: r.residue, to: r.residue })),
+      residues.map((r) => ({ chain: r.chain, from: r.residue, to: r.residue })),
     )
     this.plugin.managers.interactivity.lociHighlights.highlightOnly({ loci })
   }
 
-  /** focus turns the camera to some residues; to none: to everything. */
+  /** Points the camera at some residues, or at everything if the list is empty. */
   focus(stretches: Stretch[]): void {
     const structure = this.structure?.obj?.data
-    if (this.gone || !structure) return
+    if (this.disposed || !structure) return
     const loci = lociOf(structure, stretches)
     const durationMs = matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : 250
     if (loci.elements.length === 0) this.fit(durationMs)
     else this.plugin.managers.camera.focusLoci(loci, { durationMs, minRadius: 8, extraRadius: 4 })
   }
 
-  // Shows everything, its broad side to the front. A chain that moves freely grows out of the place it began in.
+  /** Shows everything with its broad side to the front, with room for the frames of a trajectory. */
   private fit(durationMs: number) {
     const canvas = this.plugin.canvas3d
     const structure = this.structure?.obj?.data
     if (!canvas || !structure) return
     const { center, radius } = structure.boundary.sphere
-    const focus = canvas.camera.getFocus(center, Math.max(radius, this.reach * 1.3) + 1) // the middle of the sphere is not that of the mass
+    const focus = canvas.camera.getFocus(center, Math.max(radius, this.reach * 1.3) + 1)
     const { rotation } = structureLayingTransform([structure])
     canvas.requestCameraReset({
       snapshot: changeCameraRotation({ ...canvas.camera.getSnapshot(), ...focus }, rotation),
@@ -353,23 +359,23 @@ export class Viewer {
     })
   }
 
-  /** frame shows one frame of a trajectory, from 0. Of several calls while one is drawn, the last counts. */
-  frame(i: number): Promise<void> {
-    this.wanted = Math.max(0, Math.min(this.frames - 1, i))
-    const mine = this.wanted
+  /** Shows a frame of a trajectory, counted from 0. Of several calls while one is drawn, the last counts. */
+  setFrame(i: number): Promise<void> {
+    this.requestedFrame = Math.max(0, Math.min(this.frames - 1, i))
+    const frame = this.requestedFrame
     return this.queue(async () => {
-      if (mine !== this.wanted || !this.model) return
+      if (frame !== this.requestedFrame || !this.model) return
       await this.plugin
         .build()
         .to(this.model)
-        .update(StateTransforms.Model.ModelFromTrajectory, () => ({ modelIndex: mine }))
+        .update(StateTransforms.Model.ModelFromTrajectory, () => ({ modelIndex: frame }))
         .commit()
-      this.host.dataset.frame = String(mine)
+      this.host.dataset.frame = String(frame)
     })
   }
 
-  /** light sets the ground that the structure stands on. */
-  light(dark: boolean): void {
+  /** Sets the background and outlines for a dark or light page. */
+  setTheme(dark: boolean): void {
     this.plugin.canvas3d?.setProps({
       renderer: {
         backgroundColor: Color(dark ? 0x3a424d : 0xdde3ea),
@@ -386,46 +392,48 @@ export class Viewer {
         },
         occlusion: { name: 'off', params: {} },
         shadow: { name: 'off', params: {} },
-        ...(this.slow && { antialiasing: { name: 'off', params: {} } }),
+        ...(this.software && { antialiasing: { name: 'off', params: {} } }),
       },
-      ...(this.slow && { multiSample: { mode: 'off' } }), // else each change is drawn several times over
+      ...(this.software && { multiSample: { mode: 'off' } }), // would draw each change several times
       trackball: { animate: { name: 'off', params: {} } },
     })
   }
 
-  /** picture saves what is seen as a PNG file. */
-  async picture(name: string): Promise<void> {
+  /** Saves the view as a PNG file. */
+  async savePicture(name: string): Promise<void> {
     await this.plugin.helpers.viewportScreenshot?.download(name)
   }
 
   dispose(): void {
-    this.gone = true
-    this.ended.abort()
+    this.disposed = true
+    this.abort.abort()
     this.plugin.dispose()
     delete this.host.dataset.ready
     delete this.host.dataset.frame
   }
 
-  private listen() {
+  private subscribe() {
     const { behaviors } = this.plugin
     let last = ''
-    const over = (at: Residue | null) => {
-      const now = at ? key(at) : ''
-      if (now === last) return
-      last = now
-      this.options.onHover(at)
+    const report = (residue: Residue | null) => {
+      const current = residue ? key(residue) : ''
+      if (current === last) return
+      last = current
+      this.options.onHover(residue)
     }
-    if (this.slow) this.feel(over)
-    else behaviors.interaction.hover.subscribe(({ current }) => over(lociPlace(current.loci)))
+    if (this.software) this.identifyAtRest(report)
+    else behaviors.interaction.hover.subscribe(({ current }) => report(residueOf(current.loci)))
     behaviors.interaction.click.subscribe(({ current, modifiers, button }) => {
       if (button === 1)
-        this.options.onPick(lociPlace(current.loci), modifiers.shift || modifiers.control || modifiers.meta)
+        this.options.onPick(residueOf(current.loci), modifiers.shift || modifiers.control || modifiers.meta)
     })
   }
 
-  // What is under the pointer, where a processor draws: Mol* looks in the background and gives up after five frames, which is too
-  // soon there. So it is asked outright, once the pointer rests.
-  private feel(over: (at: Residue | null) => void) {
+  /**
+   * Reports the residue under the pointer when the browser draws in software. Mol* identifies it in the background and gives
+   * up after five frames, which is too soon there; so this asks directly once the pointer rests.
+   */
+  private identifyAtRest(report: (residue: Residue | null) => void) {
     let timer: ReturnType<typeof setTimeout> | undefined
     this.host.addEventListener(
       'pointermove',
@@ -434,67 +442,68 @@ export class Viewer {
         if (e.buttons !== 0) return
         const box = this.host.getBoundingClientRect()
         let tries = 0
-        const look = () => {
+        const identify = () => {
           const canvas = this.plugin.canvas3d
-          if (this.gone || !canvas) return
+          if (this.disposed || !canvas) return
           const found = canvas.identify(Vec2.create(e.clientX - box.left, e.clientY - box.top))
-          over(found ? lociPlace(canvas.getLoci(found.id).loci) : null)
-          if (!found && ++tries < 12) timer = setTimeout(look, 100) // as long as Mol* itself looks, there is nothing to be found
+          report(found ? residueOf(canvas.getLoci(found.id).loci) : null)
+          if (!found && ++tries < 12) timer = setTimeout(identify, 100) // nothing is found while Mol* identifies
         }
-        timer = setTimeout(look, 60)
+        timer = setTimeout(identify, 60)
       },
-      { signal: this.ended.signal },
+      { signal: this.abort.signal },
     )
     this.host.addEventListener(
       'pointerleave',
       () => {
         clearTimeout(timer)
-        over(null)
+        report(null)
       },
-      { signal: this.ended.signal },
+      { signal: this.abort.signal },
     )
   }
 
-  private queue<T>(act: () => Promise<T>): Promise<T | void> & Promise<void> {
-    const next = this.turn.then(async () => {
-      if (!this.gone) await act()
+  /** Runs changes one after the other. A change that fails does not stop those after it. */
+  private queue(change: () => Promise<void>): Promise<void> {
+    const next = this.lastChange.then(async () => {
+      if (!this.disposed) await change()
     })
-    this.turn = next.catch(() => undefined)
+    this.lastChange = next.catch(() => undefined)
     return next
   }
 
-  // Resolves once everything that was asked for is on the canvas.
+  /** Resolves when everything that was requested is on the canvas. */
   private drawn(): Promise<void> {
     const canvas = this.plugin.canvas3d
     if (!canvas) return Promise.resolve()
     return new Promise((resolve) => {
-      let before: number | undefined // when it was drawn last before everything was there
-      const look = () => {
-        if (this.gone) return resolve()
+      let before: number | undefined // the time of the last drawing before everything was there
+      const check = () => {
+        if (this.disposed) return resolve()
         if (before === undefined && canvas.commitQueueSize.value === 0 && canvas.reprCount.value > 0) {
           before = canvas.didDraw.value
           canvas.requestDraw()
         } else if (before !== undefined && canvas.didDraw.value !== before) return resolve()
-        requestAnimationFrame(look)
+        requestAnimationFrame(check)
       }
-      requestAnimationFrame(look)
+      requestAnimationFrame(check)
     })
   }
 
-  // theme makes a colour theme of a function from a residue to its colour.
-  private theme(name: string, of: (at: StructureElement.Location) => RGB): ColorTheme.Provider<{}, string> {
-    const at = StructureElement.Location.create(undefined as unknown as Structure)
+  /** Makes a colour theme of a function from an atom's location to its colour. */
+  private theme(name: string, colourOf: (location: StructureElement.Location) => RGB): Theme {
+    const atom = StructureElement.Location.create(undefined as unknown as Structure)
     const color = (location: Location): Color => {
-      if (StructureElement.Location.is(location)) return Color(toHex(of(location)))
+      if (StructureElement.Location.is(location)) return Color(toHex(colourOf(location)))
       if (Bond.isLocation(location)) {
-        at.structure = location.aStructure
-        at.unit = location.aUnit
-        at.element = location.aUnit.elements[location.aIndex]!
-        return Color(toHex(of(at)))
+        atom.structure = location.aStructure
+        atom.unit = location.aUnit
+        atom.element = location.aUnit.elements[location.aIndex]!
+        return Color(toHex(colourOf(atom)))
       }
       return Color(toHex(none))
     }
-    const factory = (_: ThemeDataContext, props: {}) => ({
+    const factory = (_: ThemeDataContext, props: object) => ({
       factory,
       granularity: 'group' as const,
       preferSmoothing: true,
@@ -511,28 +520,35 @@ export class Viewer {
       defaultValues: { version: 0 },
       isApplicable: () => true,
       ensureCustomProperties: PLDDTConfidenceColorThemeProvider.ensureCustomProperties,
-    } as unknown as ColorTheme.Provider<{}, string>
+    } as unknown as Theme
   }
 }
 
 const kinds = { cartoon: 'cartoon', sticks: 'ball-and-stick', surface: 'molecular-surface' } as const
 
-let version = 0 // two themes of one name are told apart by it
+let version = 0 // makes Mol* apply a theme again whose name stays the same
 
-const key = (p: Residue) => p.chain + '|' + p.residue
+const maxResiduesWithAtoms = 80
 
-function placeOf(at: StructureElement.Location): Residue {
-  return { chain: StructureProperties.chain.auth_asym_id(at), residue: StructureProperties.residue.auth_seq_id(at) }
+const key = (r: Residue) => `${r.chain}|${r.residue}`
+
+function residueAt(location: StructureElement.Location): Residue {
+  return {
+    chain: StructureProperties.chain.auth_asym_id(location),
+    residue: StructureProperties.residue.auth_seq_id(location),
+  }
 }
 
-function lociPlace(loci: unknown): Residue | null {
+/** The first residue of a Mol* selection; null: it has none. */
+function residueOf(loci: unknown): Residue | null {
   const l = loci as { kind?: string }
   const element = l.kind === 'bond-loci' ? Bond.toFirstStructureElementLoci(loci as Bond.Loci) : loci
   if (!StructureElement.Loci.is(element)) return null
   const first = StructureElement.Loci.getFirstLocation(element)
-  return first ? placeOf(first) : null
+  return first ? residueAt(first) : null
 }
 
+/** The pLDDT at a location: the quality metric of the file, else the B-factor. */
 function plddt(at: StructureElement.Location): number | undefined {
   if (!Unit.isAtomic(at.unit)) return undefined
   const residue = at.unit.model.atomicHierarchy.residueAtomSegments.index[at.element]!
@@ -542,6 +558,7 @@ function plddt(at: StructureElement.Location): number | undefined {
   return v < 0 ? undefined : v
 }
 
+/** The Mol* selection of some stretches. */
 function lociOf(structure: Structure, stretches: Stretch[]): StructureElement.Loci {
   const elements: { unit: Unit; indices: OrderedSet<StructureElement.UnitIndex> }[] = []
   const at = StructureElement.Location.create(structure)
@@ -556,7 +573,7 @@ function lociOf(structure: Structure, stretches: Stretch[]): StructureElement.Lo
       const r = unit.residueIndex[at.element]!
       if (r !== residue) {
         residue = r
-        const p = placeOf(at)
+        const p = residueAt(at)
         inside = stretches.some((s) => s.chain === p.chain && p.residue >= s.from && p.residue <= s.to)
       }
       if (inside) found.push(i)

@@ -1,0 +1,135 @@
+// What was measured over a simulation, its energy landscapes, and its files.
+import { useEffect, useState } from 'preact/hooks'
+import { download, sameOrigin } from '../api'
+import { Copy } from '../components'
+import { FileImage } from '../result/FileImage'
+import { fileSize } from '../result/Files'
+import { numbers, quantities, type SimulationResult } from './simulation'
+
+export const Measurements = ({ result }: { result: SimulationResult }) => (
+  <div class="columns">
+    <div>
+      <Quantities metrics={result.metrics} />
+      <Landscapes result={result} />
+    </div>
+    <div>
+      <Files result={result} />
+    </div>
+  </div>
+)
+
+const formatValue = (v: number | null | undefined) => (v === null || v === undefined ? '–' : v.toFixed(3))
+
+function Quantities({ metrics }: { metrics: SimulationResult['metrics'] }) {
+  return (
+    <section class="card" aria-labelledby="measured-title">
+      <h2 id="measured-title">Measurements</h2>
+      <div class="scroll">
+        <table class="table num">
+          <thead>
+            <tr>
+              <th>Quantity</th>
+              <th class="right">Mean</th>
+              <th class="right">± error</th>
+              <th class="right">SD</th>
+              <th class="right">Min</th>
+              <th class="right">Max</th>
+              <th>Unit</th>
+            </tr>
+          </thead>
+          <tbody>
+            {quantities(metrics).map(([name, q]) => (
+              <tr key={name}>
+                <td>{name}</td>
+                <td class="right">{formatValue(q.mean)}</td>
+                <td class="right">{formatValue(q.error)}</td>
+                <td class="right">{formatValue(q.sd)}</td>
+                <td class="right">{formatValue(q.min)}</td>
+                <td class="right">{formatValue(q.max)}</td>
+                <td>{q.unit}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="dim">
+        The error is the standard error of the mean, from block averages. If the run is shorter than the correlation
+        time of the chain, it is a lower bound.
+      </p>
+      <dl class="pairs">
+        {numbers(metrics).map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
+}
+
+const landscapes = [
+  { path: 'free_energy.svg', alt: 'Free energy over RMSD and radius of gyration' },
+  { path: 'free_energy_pca.svg', alt: 'Free energy over the first two principal components' },
+]
+
+function Landscapes({ result }: { result: SimulationResult }) {
+  const files = landscapes.flatMap(({ path, alt }) => {
+    const file = result.artifacts.find((a) => a.path === path)
+    return file ? [{ file, alt }] : []
+  })
+  if (files.length === 0) return null
+  return (
+    <section class="card" aria-labelledby="landscape-title">
+      <h2 id="landscape-title">Energy landscape</h2>
+      <p class="dim">
+        How often each state was visited, as −RT ln p. It is a free energy only if every state was visited many times.
+      </p>
+      {files.map(({ file, alt }) => (
+        <FileImage key={file.path} file={file} alt={alt} />
+      ))}
+    </section>
+  )
+}
+
+function Files({ result }: { result: SimulationResult }) {
+  const citations = result.artifacts.find((a) => a.path === 'citations.bib')
+  const [bibtex, setBibtex] = useState('')
+  useEffect(() => {
+    if (!citations) return
+    void download(citations.url).then(
+      async (r) => setBibtex(await r.text()),
+      () => undefined,
+    )
+  }, [!citations])
+  return (
+    <section class="card" aria-labelledby="files-title">
+      <div class="row between">
+        <h2 id="files-title">Files</h2>
+        {bibtex && <Copy text={bibtex} label="Copy BibTeX" />}
+      </div>
+      <div class="scroll">
+        <table class="table files">
+          <thead>
+            <tr>
+              <th>File</th>
+              <th class="right">Size</th>
+            </tr>
+          </thead>
+          <tbody>
+            {result.artifacts.map((a) => (
+              <tr key={a.path}>
+                <td>
+                  <a href={sameOrigin(a.url)} download={a.path}>
+                    {a.path}
+                  </a>
+                </td>
+                <td class="right num">{fileSize(a.sizeBytes)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  )
+}

@@ -1,0 +1,43 @@
+// The simulations of a result, and the webhook deliveries of its job.
+import type { JobView } from '../api'
+import { StatusChip } from '../components'
+
+const destinationNames: Record<string, string> = {
+  custom_http: 'To your endpoint',
+  qna: 'Starts a question',
+  md: 'Starts a simulation',
+}
+
+const isQuestion = (type: string) => /qna|evolla/.test(type)
+
+/** Lists simulations and deliveries. The questions have a thread of their own. */
+export function LinkedItems({ view }: { view: JobView }) {
+  const simulations = view.workflows.filter((w) => !isQuestion(w.type))
+  return (
+    <>
+      {simulations.length > 0 && (
+        <ul class="linked" aria-label="Simulations of this structure">
+          {simulations.map((w) => (
+            <li key={w.id}>
+              <a href={`/ui/workflows/${w.id}`}>{w.name}</a> <span class="dim">Simulation</span>{' '}
+              <StatusChip status={w.status} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {view.deliveries.length > 0 && (
+        <>
+          <h3>Webhook deliveries</h3>
+          <ul class="linked" aria-label="Deliveries of this job">
+            {view.deliveries.map((d) => (
+              <li key={d.id}>
+                <a href={`/ui/webhooks?delivery=${d.id}`}>{destinationNames[d.type] ?? d.type}</a>{' '}
+                <StatusChip status={d.status} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  )
+}

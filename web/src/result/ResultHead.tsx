@@ -1,0 +1,76 @@
+// The head of a result: name, status, and what its owner can do with it.
+import { useEffect, useState } from 'preact/hooks'
+import { api, isTerminal, type JobView } from '../api'
+import { ErrorMessage, StatusChip } from '../components'
+import { moment } from '../format'
+import { navigate } from '../router'
+import { PublicSwitch } from './PublicSwitch'
+
+interface Props {
+  view: JobView
+  reload(): Promise<void>
+}
+
+export function ResultHead({ view, reload }: Props) {
+  const { job, run } = view
+  const [error, setError] = useState('')
+  const perform = async (action: () => Promise<unknown>) => {
+    try {
+      await action()
+      setError('')
+      await reload()
+    } catch (e) {
+      setError((e as Error).message)
+    }
+  }
+  useEffect(() => {
+    document.title = `${job.name} · Pleat`
+  }, [job.name])
+  return (
+    <header class="head">
+      <div class="grow">
+        <h1>{job.name}</h1>
+        <p class="dim">
+          <StatusChip status={run.status} /> {run.modelName} · <time dateTime={job.date}>{moment(job.date)}</time>
+          {view.runs.length > 1 && ` · run ${run.number}`}
+          {!job.isOwner && ' · public'}
+        </p>
+      </div>
+      {job.isOwner && <OwnerActions view={view} reload={reload} perform={(action) => void perform(action)} />}
+      <ErrorMessage text={error} />
+    </header>
+  )
+}
+
+function OwnerActions({ view, reload, perform }: Props & { perform(action: () => Promise<unknown>): void }) {
+  const { job, run } = view
+  const remove = () => {
+    if (!confirm(`Delete “${job.name}” and its files? This cannot be undone.`)) return
+    perform(async () => {
+      await api.deleteJob(job.id)
+      navigate('/ui/jobs')
+    })
+  }
+  return (
+    <div class="acts">
+      <PublicSwitch isPublic={job.isPublic} setPublic={(v) => api.setPublic(job.id, v).then(reload)} what="result" />
+      <div class="row">
+        {isTerminal(run.status) ? (
+          <button type="button" class="quiet small" onClick={() => perform(() => api.rerun(job.id))}>
+            Run again
+          </button>
+        ) : (
+          <button type="button" class="quiet small" onClick={() => perform(() => api.cancelJob(job.id))}>
+            Stop
+          </button>
+        )}
+        <a class="button quiet small" href={`/ui/?again=${job.id}`}>
+          Edit and rerun
+        </a>
+        <button type="button" class="danger small" onClick={remove}>
+          Delete
+        </button>
+      </div>
+    </div>
+  )
+}

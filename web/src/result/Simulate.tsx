@@ -1,0 +1,120 @@
+// The form that starts a simulation of a structure.
+import { useState } from 'preact/hooks'
+import { api, type JobView } from '../api'
+import { ErrorMessage } from '../components'
+import { Input } from '../controls'
+import { navigate } from '../router'
+
+interface Field {
+  name: string
+  label: string
+  initial: string
+  min: number
+  max: number
+  hint?: string
+}
+
+const fields: Field[] = [
+  {
+    name: 'sim_length_ns',
+    label: 'Length (ns)',
+    initial: '0.2',
+    min: 0.001,
+    max: 2000,
+    hint: '0.2 ns gives a first impression; averages need far longer runs.',
+  },
+  {
+    name: 'step_size_ns',
+    label: 'Frame interval (ns)',
+    initial: '0.002',
+    min: 0.00001,
+    max: 100,
+    hint: 'Frames are drawn and measured.',
+  },
+  { name: 'temp', label: 'Temperature (K)', initial: '293.15', min: 250, max: 400 },
+  { name: 'ionic', label: 'Ionic strength (mol/L)', initial: '0.15', min: 0, max: 5 },
+  { name: 'pH', label: 'pH', initial: '7.5', min: 0, max: 14 },
+]
+
+type Values = Record<string, string>
+
+/** Starts a simulation of a sequence's structure, or of the first protein if sequence is empty, and goes to its page. */
+export function Simulate({ view, sequence }: { view: JobView; sequence: string }) {
+  const protein = sequence || view.sequences.find((s) => s.type === 'protein')?.id
+  const [values, setValues] = useState<Values>(Object.fromEntries(fields.map((f) => [f.name, f.initial])))
+  const [seed, setSeed] = useState('')
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState('')
+  if (!protein) return null
+  const start = async (e: Event) => {
+    e.preventDefault()
+    setBusy(true)
+    try {
+      const input = {
+        sourceType: 'fold_job',
+        sourceJobId: view.job.id,
+        sourceJobRunId: view.run.id,
+        sourceSequenceId: protein,
+        preset: 'single_af_go',
+        ...Object.fromEntries(fields.map((f) => [f.name, Number(values[f.name])])),
+        ...(seed.trim() && { seed: seed.trim() }),
+      }
+      const created = await api.createWorkflow('md', `Dynamics of ${view.job.name}`.slice(0, 255), input)
+      navigate(`/ui/workflows/${created.workflow_id}`)
+    } catch (e) {
+      setError((e as Error).message)
+    }
+    setBusy(false)
+  }
+  const frames = Math.round(Number(values.sim_length_ns) / Number(values.step_size_ns))
+  return (
+    <details class="simulate">
+      <summary>Start a simulation</summary>
+      <p class="dim">
+        A coarse-grained simulation in salt water with one bead per residue. It shows how flexible parts move around the
+        parts that are predicted with confidence, but no side chains or ligands.
+      </p>
+      <form onSubmit={(e) => void start(e)}>
+        <SimulationFields values={values} setValues={setValues} seed={seed} setSeed={setSeed} />
+        <ErrorMessage text={error} />
+        <div class="row">
+          <button type="submit" class="small" disabled={busy}>
+            {busy ? 'Starting…' : 'Simulate'}
+          </button>
+          {frames > 0 && Number.isFinite(frames) && <span class="dim">{frames} frames</span>}
+        </div>
+      </form>
+    </details>
+  )
+}
+
+interface FieldsProps {
+  values: Values
+  setValues(values: Values): void
+  seed: string
+  setSeed(seed: string): void
+}
+
+const SimulationFields = ({ values, setValues, seed, setSeed }: FieldsProps) => (
+  <div class="fields">
+    {fields.map(({ name, label, min, max, hint }) => (
+      <label key={name} class="field">
+        <span>{label}</span>
+        <Input
+          type="number"
+          required
+          min={min}
+          max={max}
+          step="any"
+          value={values[name]!}
+          onValue={(v) => setValues({ ...values, [name]: v })}
+        />
+        {hint && <small>{hint}</small>}
+      </label>
+    ))}
+    <label class="field">
+      <span>Seed</span>
+      <Input value={seed} maxLength={20} placeholder="random" onValue={setSeed} />
+    </label>
+  </div>
+)

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { contacts, readCif } from './structure'
+
+test('chains, residues and contacts are read from mmCIF', () => {
+  const names =
+    'group_PDB id type_symbol label_atom_id label_comp_id auth_asym_id auth_seq_id Cartn_x Cartn_y Cartn_z pdbx_PDB_model_num'.split(
+      ' ',
+    )
+  const rows = [
+    'ATOM 1 C CA ALA A 1 0 0 0 1',
+    'ATOM 2 C CA GLY A 2 20 0 0 1',
+    'ATOM 3 C "C1\'" GLY B 1 4 0 0 1',
+    'ATOM 4 H H GLY B 1 4 0 1 1',
+    'HETATM 5 C C1 LIG C 1 50 0 0 1',
+    'HETATM 6 C C2 LIG C 1 51 0 0 1',
+    'ATOM 7 C CA ALA A 1 9 9 9 2',
+  ]
+  const m = readCif(
+    'data_x\nloop_\n' + names.map((n) => '_atom_site.' + n).join('\n') + '\n' + rows.join('\n') + '\n#\n',
+    new Map([['C', 'ligand']]),
+    { A: [91, 42] },
+  )
+  expect(m.table.chains.map((c) => [c.id, c.kind, c.residues.length])).toEqual([
+    ['A', 'protein', 2],
+    ['B', 'protein', 1],
+    ['C', 'ligand', 1],
+  ])
+  expect(m.table.flat.map((f) => f.residue.plddt)).toEqual([91, 42, null, null])
+  expect(m.table.rows).toBe(5) // a ligand has a row for each heavy atom
+  expect(contacts(m, 'A', 'B')).toEqual([[{ chain: 'A', from: 1, to: 1 }], [{ chain: 'B', from: 1, to: 1 }]])
+  expect(contacts(m, 'A', 'C')).toEqual([[], []])
+})

@@ -1,0 +1,72 @@
+// The key to the colours of the 3D view.
+import { bands, chainColour, css, smooth } from '../plots/colour'
+import type { Table } from '../plots/residues'
+import { colour } from '../store'
+
+interface Entry {
+  colour: string
+  label: string
+  detail?: string
+}
+
+// Mol*'s colours.
+const secondaryStructure: Entry[] = [
+  { colour: '#ff0080', label: 'α-helix' },
+  { colour: '#a00080', label: '3-10 helix' },
+  { colour: '#ffc800', label: 'Strand' },
+  { colour: '#6080ff', label: 'Turn' },
+  { colour: '#ffffff', label: 'Other' },
+]
+
+interface Props {
+  table: Table | null
+  values?: { value: number }[] | undefined
+}
+
+export function Legend({ table, values = [] }: Props) {
+  switch (colour.value) {
+    case 'plddt':
+      return <Entries list={bands.map((b) => ({ colour: css(b.rgb), label: b.label, detail: b.range }))} />
+    case 'continuous':
+      return <Ramp low="0" high="100" label="pLDDT" />
+    case 'rmsf': {
+      const numbers = values.map((v) => v.value)
+      if (numbers.length === 0) return null
+      return <Ramp low={Math.min(...numbers).toFixed(2)} high={Math.max(...numbers).toFixed(2)} label="RMSF (nm)" />
+    }
+    case 'chain': {
+      const chains = table?.chains ?? []
+      return (
+        <Entries
+          list={chains.map((c, i) => ({ colour: css(chainColour(i)), label: `Chain ${c.id}`, detail: c.kind }))}
+        />
+      )
+    }
+    case 'secondary':
+      return <Entries list={secondaryStructure} />
+    case 'type':
+      return <p class="legend dim">One colour for each residue type.</p>
+  }
+}
+
+const Entries = ({ list }: { list: Entry[] }) => (
+  <ul class="legend" aria-label="Colour key">
+    {list.map(({ colour, label, detail }) => (
+      <li key={label}>
+        <i style={{ background: colour }} />
+        {label} {detail && <span class="dim">{detail}</span>}
+      </li>
+    ))}
+  </ul>
+)
+
+function Ramp({ low, high, label }: { low: string; high: string; label: string }) {
+  const stops = Array.from({ length: 9 }, (_, i) => css(smooth(i / 8))).join(', ')
+  return (
+    <p class="legend">
+      <span>{low}</span>
+      <i class="ramp" style={{ background: `linear-gradient(to right, ${stops})` }} />
+      <span>{high}</span> <span class="dim">{label}</span>
+    </p>
+  )
+}
