@@ -133,7 +133,7 @@ test("an alignment of one's own is read, refused where it is none, sent, and dra
   expect(view.run.msaStatus).toBe('COMPLETED')
 
   // The job that is changed begins with it.
-  await page.getByRole('link', { name: 'Change and run again' }).click()
+  await page.getByRole('link', { name: 'Edit and rerun' }).click()
   await expect(chain.locator('[data-alignment="21"]')).toContainText('mine.a3m')
   await fold.click()
   await expect(page).not.toHaveURL(new RegExp(`${id}|/ui/$`))

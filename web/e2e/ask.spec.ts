@@ -34,7 +34,7 @@ test('a question is answered beside the result, and its residues show themselves
   await expect.poll(() => counted(page).then((c) => c.scored)).toBeGreaterThan(30)
 
   // What is selected goes with the next question.
-  await expect(page.getByText('About what is selected: TRP 6 of chain A')).toBeVisible()
+  await expect(page.getByText('About the selection: TRP 6 of chain A')).toBeVisible()
   await page.getByLabel('Ask about this structure').fill('How exposed is this residue?')
   await page.getByRole('button', { name: 'Ask', exact: true }).click()
   await expect(page.locator('.question').last()).toHaveText('How exposed is TRP 6 of chain A?')
@@ -54,7 +54,7 @@ test('the thread has all questions, a draft can be changed until it is asked, an
   const mine = page.locator(`[data-question="${draft.workflow_id}"]`)
   await expect(mine).toHaveAttribute('aria-current', 'true')
   await mine.getByLabel('Draft').fill('Where are the helices?')
-  await mine.getByRole('button', { name: 'Ask it' }).click()
+  await mine.getByRole('button', { name: 'Ask now' }).click()
   await expect(mine.locator('.question')).toHaveText('Where are the helices?')
   await expect(mine.locator('[data-answer]')).toContainText('α-helix')
   await accessible(page)
@@ -79,5 +79,5 @@ test('a public question is read without a session, and alone', async ({ page, se
   await expect(page.getByText('How many atoms are there?')).toHaveCount(0)
   await expect(page.getByLabel('Ask about this structure')).toHaveCount(0)
   await page.goto('/ui/workflows/' + other.workflow_id)
-  await expect(page.getByText('This workflow cannot be shown')).toBeVisible()
+  await expect(page.getByText('The workflow could not be loaded')).toBeVisible()
 })

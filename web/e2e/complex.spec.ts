@@ -25,7 +25,7 @@ test('ligands, modifications, constraints and parameters go out as they were typ
   const ligand = page.getByRole('article', { name: 'Chain C' })
   await ligand.getByRole('radio', { name: 'SMILES' }).check()
   await ligand.getByRole('textbox', { name: 'SMILES' }).fill('c1ccccc1')
-  await ligand.getByLabel('Predict its affinity').check()
+  await ligand.getByLabel('Predict binding affinity').check()
 
   await page.getByText('Constraints', { exact: true }).click()
   await page.getByRole('button', { name: 'Add a pocket' }).click()
@@ -129,7 +129,7 @@ test('a result without any score has no empty panel', async ({ page, server, vis
     'Not provided by this engine: Mean pLDDT, pTM, Largest PAE.',
   )
   await expect(page.locator('[data-plot]')).toHaveCount(0)
-  await expect(page.getByRole('region', { name: 'Files' })).toContainText('Another sample, ranked 3')
+  await expect(page.getByRole('region', { name: 'Files' })).toContainText('Sample ranked 3')
   await expect(page.locator('main')).not.toContainText(/NaN|undefined|null/)
   await accessible(page)
 
@@ -141,7 +141,7 @@ test('a result without any score has no empty panel', async ({ page, server, vis
   })
   await page.goto('/ui/jobs/' + two.jobId)
   await drawn(page)
-  await expect(page.getByLabel('Coloured by')).toHaveValue('contact')
+  await expect(page.getByLabel('Colour by')).toHaveValue('contact')
   await expect(page.getByRole('button', { name: /^\d+ between chains A and B/ })).toBeVisible()
   await expect(page.locator('main')).not.toContainText(/NaN|undefined|null/)
 })

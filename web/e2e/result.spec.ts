@@ -46,7 +46,7 @@ test('a fold is drawn, explained and taken away', async ({ page, server, visit }
   const coming = page.waitForEvent('download')
   await page.getByRole('region', { name: 'Files' }).getByRole('link', { name: 'model.cif' }).click()
   expect((await coming).suggestedFilename()).toBe('model.cif')
-  await expect(page.getByLabel('BibTeX of what this run used')).toContainText('@article{')
+  await expect(page.getByLabel('Citations of this run as BibTeX')).toContainText('@article{')
   await accessible(page)
   await page.evaluate(() => scrollTo(0, 0))
   await picture(page, 'result')
@@ -71,7 +71,7 @@ test('the matrix, the profile, the chains and the structure select together', as
   await page.mouse.move(box.x + 10, box.y - 40)
   await expect(page.locator(selection)).toHaveAttribute('data-selection', /^scored:A:\d+-\d+ aligned:B:\d+-\d+$/)
   await expect.poll(() => counted(page).then((c) => Math.min(c.scored, c.aligned))).toBeGreaterThan(100)
-  await expect(page.locator('.pae output')).toContainText('Å on average')
+  await expect(page.locator('.pae output')).toContainText(/mean \d+\.\d Å/)
 
   // The keyboard does as much.
   await matrix.focus()
@@ -167,7 +167,7 @@ test('a run that failed says why, with its log, and can be changed', async ({ pa
   await expect(alert).toContainText('Chain A has a residue that this engine does not like.')
   await expect(alert.getByRole('log')).toContainText('step 10 of 12')
   await accessible(page)
-  await alert.getByRole('link', { name: 'Change and run again' }).click()
+  await alert.getByRole('link', { name: 'Edit and rerun' }).click()
   await expect(page).toHaveURL(/\/ui\/$/)
   await expect(page.getByLabel('Name', { exact: true })).toHaveValue('Too much')
   await expect(page.getByLabel('Sequence of Chain A')).toHaveValue(/^ALEKVQRIST /)
@@ -194,16 +194,16 @@ test('what is private stays so, and what is public shows nothing private', async
   await accessible(page)
 
   await page.goto('/ui/jobs/00000000-0000-7000-8000-000000000000')
-  await expect(page.getByRole('heading', { name: 'There is no such job' })).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'Job not found' })).toBeVisible()
 
   const bob = server.newKey('bob')
   await visit('/ui/jobs/' + jobId, bob)
-  await expect(page.getByRole('heading', { name: 'There is no such job' })).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'Job not found' })).toBeVisible()
 
   await signIn(page, server)
   await page.goto('/ui/jobs/' + jobId)
   await page.getByRole('switch', { name: /Public/ }).check()
-  await expect(page.getByRole('button', { name: 'Copy the link' })).toBeVisible()
+  await expect(page.getByRole('button', { name: 'Copy link' })).toBeVisible()
 
   await page.context().clearCookies()
   await page.goto('/ui/jobs/' + jobId)

@@ -282,7 +282,7 @@ function WorkflowPage({ id }: { id: string }) {
   }, [id, who, tries])
   if (!found) return <Loading />
   if (found instanceof Error)
-    return <Failure title="This workflow cannot be shown" error={found} retry={() => setTries(tries + 1)} />
+    return <Failure title="The workflow could not be loaded" error={found} retry={() => setTries(tries + 1)} />
   return <LazyPage load={/qna|evolla/.test(found.workflow_type) ? ask : dynamics} id={id} />
 }
 
