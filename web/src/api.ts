@@ -8,7 +8,6 @@ import type {
   DeliveryDetail,
   ExtractedFrame,
   ImportedJobs,
-  Job,
   JobRow,
   JobView,
   Key,
@@ -26,10 +25,6 @@ import type {
 
 export * from './http'
 export type * from './wire'
-
-/** The status of a job and of its runs. */
-export type JobStatus = Job['status']
-export type WorkflowState = WireWorkflow['status']
 
 /** A workflow, whose input is always an object. */
 export interface Workflow extends WireWorkflow {

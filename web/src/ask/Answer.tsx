@@ -1,13 +1,13 @@
 // An answer, whose residues are buttons that show them in the structure.
 import { useMemo } from 'preact/hooks'
-import type { WorkflowState } from '../api'
+import type { WorkflowStatus } from '../api'
 import { StatusChip } from '../components'
 import type { Table } from '../plots/residues'
 import { hover, type Stretch, select, selection } from '../store'
 import { splitResidues } from './residues'
 
 interface AnswerProps {
-  status: WorkflowState
+  status: WorkflowStatus
   text: string | null
   table: Table | null
   error: string | null

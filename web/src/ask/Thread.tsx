@@ -1,6 +1,6 @@
 // All questions about one structure with their answers, and the form for the next question.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { api, isTerminal, type LinkedWorkflow, type WorkflowState } from '../api'
+import { api, isTerminal, type LinkedWorkflow, type WorkflowStatus } from '../api'
 import { ErrorMessage } from '../components'
 import { onChange } from '../events'
 import { moment } from '../format'
@@ -128,7 +128,7 @@ function Entry({ question: q, table, current, reload }: EntryProps) {
           <p class="question">
             <TextWithResidues text={q.lastQuestion ?? ''} table={table} />
           </p>
-          <Answer status={q.workflowStatus as WorkflowState} text={q.lastAnswer} table={table} error={failure} />
+          <Answer status={q.workflowStatus as WorkflowStatus} text={q.lastAnswer} table={table} error={failure} />
         </>
       )}
       <p class="dim small">

@@ -1,6 +1,6 @@
 // Questions about structures, and simulations, newest first.
 import { useEffect, useState } from 'preact/hooks'
-import { api, isTerminal, type WorkflowRow, type WorkflowState } from '../api'
+import { api, isTerminal, type WorkflowRow, type WorkflowStatus } from '../api'
 import { Empty, ErrorMessage, Failure, Loading, ProgressBar, ShowOlder, StatusChip } from '../components'
 import { onChange } from '../events'
 import { moment, stageName, when } from '../format'
@@ -22,7 +22,7 @@ export function Workflows() {
         if (!change.workflowId) return
         const shown = list.patch(change.workflowId, (workflow) => ({
           ...workflow,
-          status: change.status as WorkflowState,
+          status: change.status as WorkflowStatus,
           stage: change.stage,
           done: change.done,
           total: change.total,
