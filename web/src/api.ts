@@ -6,6 +6,7 @@ import type {
   CreateJob,
   Delivery,
   DeliveryDetail,
+  EntityType,
   ExtractedFrame,
   ImportedJobs,
   JobRow,
@@ -16,7 +17,6 @@ import type {
   NewKey,
   Results,
   Validation,
-  ViewSequence,
   WebhookConfig,
   Event as WireEvent,
   Workflow as WireWorkflow,
@@ -33,8 +33,10 @@ export interface Workflow extends WireWorkflow {
 
 /** The parameters of a model; which ones there are depends on the model. */
 export type Params = { modelName: string } & Record<string, unknown>
+
 /** The kind of a molecule. */
-export type Kind = ViewSequence['type']
+export type Kind = EntityType
+
 /** One event of a run, as sent by GET /v1/jobs/{id}/events. */
 export type RunEvent = WireEvent
 

@@ -5,15 +5,9 @@
 export interface components {
     schemas: {
         Affinity: {
-            /**
-             * Format: double
-             * @description log10 of IC50 in µM.
-             */
+            /** Format: double */
             affinity_pred_value: number;
-            /**
-             * Format: double
-             * @description That it binds at all, 0 to 1.
-             */
+            /** Format: double */
             affinity_probability_binary: number;
         };
         Artifact: {
@@ -24,9 +18,7 @@ export interface components {
             kind: string;
             /** @example structure.cif */
             name: string;
-            /** @description Absent: of the whole run. */
             sequenceId?: string;
-            /** @description In hexadecimal. */
             sha256: string;
             /** Format: uri */
             url: string;
@@ -62,38 +54,21 @@ export interface components {
             cursor: number;
             /** Format: int64 */
             done: number;
-            /**
-             * Format: uuid
-             * @description Of a job.
-             */
+            /** Format: uuid */
             jobId?: string;
-            /** @description Of a job. */
             jobName?: string;
-            /**
-             * Format: uuid
-             * @description Of a job.
-             */
+            /** Format: uuid */
             jobRunId?: string;
-            /** @description Of a workflow. */
             name?: string;
             stage: string;
             status: string;
-            /**
-             * Format: uuid
-             * @description Of a workflow.
-             */
+            /** Format: uuid */
             taskId?: string;
             /** Format: int64 */
             total: number;
-            /**
-             * Format: int64
-             * @description Rises with every change that a reader could see.
-             */
+            /** Format: int64 */
             version: number;
-            /**
-             * Format: uuid
-             * @description Of a workflow.
-             */
+            /** Format: uuid */
             workflowId?: string;
         };
         Citation: {
@@ -104,22 +79,15 @@ export interface components {
             closed: boolean;
         };
         Constraints: {
-            /** @description Covalent bonds between atoms. */
             bond?: components["schemas"]["Bond"][] | null;
-            /** @description Pairs of residues that must be near each other. */
             contact?: components["schemas"]["Contact"][] | null;
-            /** @description Binder chains that must sit near residues. */
             pocket?: components["schemas"]["Pocket"][] | null;
-            /** @description What the end of the run sets off: qna, md, custom_http, each an object with enabled and its settings. */
             webhooks?: unknown;
         };
         Contact: {
             chainA: string;
             chainB: string;
-            /**
-             * Format: double
-             * @description How near, in Å; absent: the model's own idea.
-             */
+            /** Format: double */
             distance?: number | null;
             /** Format: int64 */
             res_idxA: number;
@@ -145,75 +113,41 @@ export interface components {
             /** Format: uuid */
             jobRunId: string;
             jobStatus: components["schemas"]["JobStatus"];
-            /** @description One per item of sequences, in order. */
             sequencesIds: string[];
         };
         CreateItem: {
-            /**
-             * @description What its file will be.
-             * @example pdb
-             */
+            /** @example pdb */
             fileType?: string | null;
-            /** @description An object of the caller's, kept as given; files in it is the service's. */
             metadata?: unknown;
-            /**
-             * @description Name of the item.
-             * @example my-structure
-             */
+            /** @example my-structure */
             name: string;
-            /**
-             * @description Where it came from, in the caller's words.
-             * @example upload
-             */
+            /** @example upload */
             origin?: string | null;
-            /**
-             * Format: uuid
-             * @description The folder it is in.
-             */
+            /** Format: uuid */
             parent_id?: string | null;
-            /** @description file, or a folder of items; absent: file. */
             type?: components["schemas"]["LibraryItemType"] | null;
         };
         CreateJob: {
-            /**
-             * Format: uuid
-             * @description Chat to associate with the job.
-             */
+            /** Format: uuid */
             chatId?: string | null;
-            /** @description What the fold must respect, and what its end sets off. */
             constraints?: components["schemas"]["Constraints"] | null;
-            /** @description Whether anyone may read the results; absent: false. */
             isPublic?: boolean | null;
-            /**
-             * @description Name of the job.
-             * @example Trp-cage
-             */
+            /** @example Trp-cage */
             name: string;
-            /** @description The model and its parameters. */
             params: components["schemas"]["Params"];
-            /** @description What to fold. */
             sequences: components["schemas"]["SequenceItem"][];
         };
         CreateKey: {
-            /** @description What the key is for. */
             label?: string | null;
         };
         /** @enum {string} */
         CreateMode: "draft";
         CreateWorkflow: {
-            /** @description draft: made, and not run until it is executed. */
             create_mode?: components["schemas"]["CreateMode"] | null;
-            /**
-             * @description Name of the workflow's run.
-             * @example What binds here?
-             */
+            /** @example What binds here? */
             name: string;
-            /** @description What it works on. Keys are read in snake_case and in camelCase; the guide lists them. Keys that nobody knows are kept. */
             workflow_input: unknown;
-            /**
-             * @description Which workflow: qna_v1 asks about a structure, md simulates one. Also known: evolla_v1, calvados_openmm_v1.
-             * @example qna_v1
-             */
+            /** @example qna_v1 */
             workflow_name: string;
         };
         DeletedItem: {
@@ -227,54 +161,36 @@ export interface components {
             jobId: string;
         };
         Delivery: {
-            /**
-             * Format: int64
-             * @description How many were made.
-             */
+            /** Format: int64 */
             attempts: number;
             created_at: string;
             destination: components["schemas"]["DestinationType"];
             /** Format: uuid */
             event_id: string;
             event_name: components["schemas"]["EventName"];
-            /** @description How the run ended. */
             event_status: components["schemas"]["FinalStatus"];
-            /**
-             * Format: uuid
-             * @description Also the webhook-id of every attempt.
-             */
+            /** Format: uuid */
             id: string;
-            /** @description Null where none is due. */
             next_attempt_at: string | null;
-            /** @description Of one that FAILED: why. */
             reason: string | null;
-            /**
-             * Format: int64
-             * @description Of the last answer; null: none came.
-             */
+            /** Format: int64 */
             response_status: number | null;
             source_id: string;
             source_kind: components["schemas"]["DeliverySource"];
             status: components["schemas"]["DeliveryStatus"];
-            /** @description Null for a test delivery. */
             subscription_id: string | null;
-            /** @description The workflow that a follow-up started. */
             triggered_target_id: string | null;
         };
         DeliveryAttempt: {
-            /** @description The first bytes of the receiver's answer; not kept for networks that the operator allows. */
             answer: string | null;
             ended_at: string | null;
-            /** @description The class of the failure, such as timeout_wait. */
             error: string | null;
-            /** @description A few of the answer's. */
             headers: {
                 [key: string]: string;
             };
             message: string | null;
             /** Format: int64 */
             number: number;
-            /** @description released: the service stopped before anything was known; lost: its process ended. */
             outcome: components["schemas"]["AttemptOutcome"];
             /** Format: int64 */
             response_status: number | null;
@@ -282,40 +198,25 @@ export interface components {
             timings: components["schemas"]["DeliveryTimings"];
         };
         DeliveryDetail: {
-            /** @description Every attempt, oldest first, at most 500. */
             attempt_log: components["schemas"]["DeliveryAttempt"][];
-            /**
-             * Format: int64
-             * @description How many were made.
-             */
+            /** Format: int64 */
             attempts: number;
             created_at: string;
             destination: components["schemas"]["DestinationType"];
             /** Format: uuid */
             event_id: string;
             event_name: components["schemas"]["EventName"];
-            /** @description How the run ended. */
             event_status: components["schemas"]["FinalStatus"];
-            /**
-             * Format: uuid
-             * @description Also the webhook-id of every attempt.
-             */
+            /** Format: uuid */
             id: string;
-            /** @description Null where none is due. */
             next_attempt_at: string | null;
-            /** @description Of one that FAILED: why. */
             reason: string | null;
-            /**
-             * Format: int64
-             * @description Of the last answer; null: none came.
-             */
+            /** Format: int64 */
             response_status: number | null;
             source_id: string;
             source_kind: components["schemas"]["DeliverySource"];
             status: components["schemas"]["DeliveryStatus"];
-            /** @description Null for a test delivery. */
             subscription_id: string | null;
-            /** @description The workflow that a follow-up started. */
             triggered_target_id: string | null;
         };
         /** @enum {string} */
@@ -342,42 +243,31 @@ export interface components {
         /** @enum {string} */
         DestinationType: "custom_http" | "qna" | "md";
         DraftQuestion: {
-            /** @description The question, in place of the draft's. */
             question: string | null;
         };
         /** @enum {string} */
         EntityType: "protein" | "rna" | "dna" | "ligand";
         Error: {
-            /**
-             * @description One sentence that says what is wrong and what would be right.
-             * @example Unauthorized
-             */
+            /** @example Unauthorized */
             message: string;
         };
         Event: {
-            /** @description Of an artifact event: the file that can be read now. */
             artifact?: components["schemas"]["Artifact"];
             at: string;
             /** Format: int64 */
             done?: number;
-            /** @description Of a state that is FAILED or STOPPED: why. */
             error?: string;
-            /** @description Of a job's run. */
             jobId?: string;
-            /** @description Of a job's run. */
             jobRunId?: string;
             kind: components["schemas"]["EventKind"];
-            /** @description A line of the run's log; its owner alone sees them. */
             line?: string;
             /** Format: int64 */
             seq: number;
             stage?: string;
             state?: string;
-            /** @description Of a workflow's task. */
             taskId?: string;
             /** Format: int64 */
             total?: number;
-            /** @description Of a workflow's task. */
             workflowId?: string;
         };
         /** @enum {string} */
@@ -387,19 +277,14 @@ export interface components {
         /** @enum {string} */
         EventSource: "fold_job" | "workflow";
         ExecuteWorkflow: {
-            /**
-             * Format: uuid
-             * @description A draft.
-             */
+            /** Format: uuid */
             workflowId: string;
         };
         ExportedJob: {
-            /** @description Text of the file. */
             content: string;
             contentType: string;
             fileName: string;
             format: components["schemas"]["JobFileFormat"];
-            /** @description What the format could not say: one sentence each, with its place in the job. */
             notes: string[];
         };
         ExtractedFrame: {
@@ -407,14 +292,10 @@ export interface components {
             actualTimeNs: number;
             /** Format: int64 */
             atomCount: number;
-            /**
-             * Format: int64
-             * @description Counted from 0.
-             */
+            /** Format: int64 */
             frameIndex: number;
             /** Format: uuid */
             libraryItemId: string;
-            /** @description Name of the file. */
             path: string;
             /** Format: uri */
             pdbUrl: string;
@@ -426,22 +307,12 @@ export interface components {
             workflowId: string;
         };
         ExtractFrame: {
-            /**
-             * Format: double
-             * @description Time between frames in ps; 0 or absent: as the trajectory says.
-             */
+            /** Format: double */
             dtInPs?: number | null;
-            /** @description Name of the PDB file: letters, digits, dot, underscore and hyphen, then .pdb; absent: frame.pdb. */
             outputFilename?: string | null;
-            /**
-             * @description Which atoms, as in MDAnalysis: all, protein, name, resname, resid a:b, chainID, and, or, not, parentheses; absent: all.
-             * @example chainID A and resid 5:12
-             */
+            /** @example chainID A and resid 5:12 */
             selection?: string | null;
-            /**
-             * Format: double
-             * @description Which moment, in ns; the frame nearest to it is taken.
-             */
+            /** Format: double */
             timeNs: number | null;
         };
         Failure: {
@@ -450,9 +321,7 @@ export interface components {
             message: string;
         };
         FieldError: {
-            /** @description Path of the value at fault in the body, such as sequences[0].proteinChain.sequence; empty: the request as a whole. */
             field: string;
-            /** @description One sentence that says what is wrong and what would be right. */
             message: string;
         };
         /** @enum {string} */
@@ -461,57 +330,40 @@ export interface components {
         FinishedDeliveryStatus: "SUCCEEDED" | "FAILED";
         ImportedJobs: {
             format: components["schemas"]["JobFileFormat"];
-            /** @description Bodies for POST /v1/jobs, one per job of the file. */
             jobs: components["schemas"]["CreateJob"][];
-            /** @description What was dropped, changed or guessed: one sentence each, with its place in the file. */
             notes: string[];
         };
         ImportJobs: {
             /**
-             * @description Text of the file, at most 1 MiB. It may name no other file and no address.
              * @example >peptide
              *     DAYAQWLKDGGPSSGRPPPS
              */
             content: string;
-            /** @description Format of the file; absent: told from its text. */
             format?: components["schemas"]["JobFileFormat"] | null;
-            /** @description Model to fold with; absent: one that runs here and takes the job, if there is one. */
             modelName?: string | null;
-            /** @description Name of the job where the file gives none. */
             name?: string | null;
         };
         IngestedEvent: {
             /** Format: uuid */
             event_id: string;
-            /** @description Whether the id had come before; nothing was set off then. */
             repeated: boolean;
         };
         IngestEvent: {
             event_name: components["schemas"]["EventName"];
-            /** @description Makes the call idempotent. */
             id?: string | null;
-            /** @description An object that is delivered with the event. */
             payload?: unknown;
-            /**
-             * Format: uuid
-             * @description A job or workflow of this service.
-             */
+            /** Format: uuid */
             source_id: string;
             source_kind: components["schemas"]["EventSource"];
             status: components["schemas"]["FinalStatus"];
         };
         Job: {
-            /** @description When it was created. */
             date: string;
             /** Format: uuid */
             id: string;
-            /** @description Whether one structure holds several chains. */
             isComplex: boolean;
             isPublic: boolean;
-            /**
-             * Format: uuid
-             * @description The latest run.
-             */
+            /** Format: uuid */
             jobRunId: string;
             name: string;
             status: components["schemas"]["JobStatus"];
@@ -519,19 +371,13 @@ export interface components {
         };
         JobDetail: {
             chatId: string | null;
-            /** @description When it was created. */
             date: string;
             /** Format: uuid */
             id: string;
-            /** @description Whether one structure holds several chains. */
             isComplex: boolean;
-            /** @description Whether it belongs to the caller. */
             isOwner: boolean;
             isPublic: boolean;
-            /**
-             * Format: uuid
-             * @description The latest run.
-             */
+            /** Format: uuid */
             jobRunId: string;
             libraryItemId: string | null;
             name: string;
@@ -549,7 +395,6 @@ export interface components {
             results: string;
         };
         JobRow: {
-            /** @description When it was created. */
             date: string;
             /** Format: int64 */
             done: number;
@@ -564,14 +409,10 @@ export interface components {
             meanPLLDT: number | null;
             modelName: string;
             name: string;
-            /** @description What the run is doing now; empty where nothing is known. */
             stage: string;
             startedAt: string | null;
             status: components["schemas"]["JobStatus"];
-            /**
-             * Format: int64
-             * @description 0: not known.
-             */
+            /** Format: int64 */
             total: number;
             updatedAt: string;
         };
@@ -579,34 +420,26 @@ export interface components {
         JobStatus: "PENDING" | "INITIALIZED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
         JobView: {
             constraints: components["schemas"]["Constraints"] | null;
-            /** @description Webhook deliveries of this job; its owner alone sees them. */
             deliveries: components["schemas"]["LinkedItem"][];
             job: components["schemas"]["JobDetail"];
             links: components["schemas"]["JobLinks"];
-            /** @description Parameters given. */
             params: {
                 [key: string]: unknown;
             };
-            /** @description Scores of the latest run, one per structure. */
             predictions: components["schemas"]["ScoredChains"][];
             progress: components["schemas"]["RunProgress"];
-            /** @description The latest. */
             run: components["schemas"]["Run"];
-            /** @description All runs, newest first, at most 200. */
             runs: components["schemas"]["Run"][];
             sequences: components["schemas"]["ViewSequence"][];
-            /** @description Workflows that this job started. */
             workflows: components["schemas"]["LinkedItem"][];
         };
         Key: {
             createdAt: string;
-            /** @description Whether this request came with it. */
             current: boolean;
             /** Format: uuid */
             id: string;
             label: string;
             lastUsedAt: string | null;
-            /** @description The first letters of the key, to tell keys apart. */
             prefix: string;
             revokedAt: string | null;
         };
@@ -616,19 +449,16 @@ export interface components {
             created_at: string;
             /** @example structure.pdb */
             file_name: string;
-            /** @description In hexadecimal. */
             sha256: string;
             /** Format: int64 */
             size_bytes: number;
         };
         LibraryItem: {
-            /** @description What a folder holds, at most 1000 items. */
             children: components["schemas"]["LibraryRow"][];
             created_at: string;
             fileType: string;
             /** Format: uuid */
             id: string;
-            /** @description As given, with files: an array of what was uploaded, each with file_name. */
             metadata: unknown;
             name: string;
             origin: string;
@@ -652,23 +482,13 @@ export interface components {
         /** @enum {string} */
         LigandProperty: "affinity";
         LigandSequence: {
-            /** @description Name of the chain. */
             chain_id?: string | null;
-            /**
-             * Format: int64
-             * @description How many copies; absent: 1.
-             */
+            /** Format: int64 */
             count?: number | null;
-            /** @description Whether sequence is a code of the Chemical Component Dictionary; absent: false. */
             is_ccd?: boolean | null;
-            /** @description What to call it in results. */
             label?: string | null;
-            /** @description affinity asks for a prediction of how strongly it binds. */
             property_type?: components["schemas"]["LigandProperty"] | null;
-            /**
-             * @description A SMILES, or a code of the Chemical Component Dictionary where is_ccd is true.
-             * @example CC(=O)Oc1ccccc1C(=O)O
-             */
+            /** @example CC(=O)Oc1ccccc1C(=O)O */
             sequence: string;
         };
         LinkedItem: {
@@ -681,7 +501,6 @@ export interface components {
         LinkedPreview: {
             createdAt: string;
             name: string;
-            /** @description How the question begins, at most 120 characters. */
             questionPreview: string;
             sourceJobId: string | null;
             sourceJobRunId: string | null;
@@ -694,11 +513,9 @@ export interface components {
         };
         LinkedWorkflow: {
             createdAt: string;
-            /** @description Null until there is one. */
             lastAnswer: string | null;
             lastQuestion: string | null;
             name: string;
-            /** @description How the question begins, at most 120 characters. */
             questionPreview: string;
             sourceJobId: string | null;
             sourceJobRunId: string | null;
@@ -711,47 +528,38 @@ export interface components {
         };
         ListDelivery: {
             data: components["schemas"]["Delivery"][];
-            /** @description Give it as cursor to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         ListJobRow: {
             data: components["schemas"]["JobRow"][];
-            /** @description Give it as cursor to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         ListKey: {
             data: components["schemas"]["Key"][];
-            /** @description Give it as cursor to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         ListLibraryRow: {
             data: components["schemas"]["LibraryRow"][];
-            /** @description Give it as cursor to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         ListLinkedPreview: {
             data: components["schemas"]["LinkedPreview"][];
-            /** @description Give it as cursor to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         ListLinkedWorkflow: {
             data: components["schemas"]["LinkedWorkflow"][];
-            /** @description Give it as cursor to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         ListModel: {
             data: components["schemas"]["Model"][];
-            /** @description Give it as cursor to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         ListSubscription: {
             data: components["schemas"]["Subscription"][];
-            /** @description Give it as cursor to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         ListWorkflowRow: {
             data: components["schemas"]["WorkflowRow"][];
-            /** @description Give it as cursor to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         Model: {
@@ -763,28 +571,17 @@ export interface components {
             features: string[];
             kind: components["schemas"]["ModelKind"];
             licence: string;
-            /**
-             * Format: int64
-             * @description Per structure; 0: not stated.
-             */
+            /** Format: int64 */
             maxTokens: number;
-            /** @description Bytes expected for n tokens. */
             memory: components["schemas"]["Cost"];
             method: string;
-            /**
-             * Format: int64
-             * @description Per chain.
-             */
+            /** Format: int64 */
             minTokens: number;
             name: string;
             notice: string;
             params: components["schemas"]["ParamSpec"][];
-            /**
-             * Format: int64
-             * @description Bytes that one structure may take where the model runs; 0: not known.
-             */
+            /** Format: int64 */
             room: number;
-            /** @description Core-seconds expected for n tokens. */
             speed: components["schemas"]["Cost"];
             title: string;
             version: string;
@@ -793,33 +590,23 @@ export interface components {
         /** @enum {string} */
         ModelKind: "fold" | "qna" | "md";
         Modification: {
-            /**
-             * @description Code of the chemical component that takes its place.
-             * @example SEP
-             */
+            /** @example SEP */
             ccd: string;
-            /**
-             * Format: int64
-             * @description Which residue, counted from 1.
-             */
+            /** Format: int64 */
             res_idx: number;
         };
         NewKey: {
             createdAt: string;
-            /** @description Whether this request came with it. */
             current: boolean;
             /** Format: uuid */
             id: string;
-            /** @description The key itself. It is shown this once. */
             key: string;
             label: string;
             lastUsedAt: string | null;
-            /** @description The first letters of the key, to tell keys apart. */
             prefix: string;
             revokedAt: string | null;
         };
         OpenSession: {
-            /** @description An API key. */
             key: string;
         };
         OutputField: {
@@ -832,12 +619,8 @@ export interface components {
             availableOutput: components["schemas"]["OutputField"][];
         };
         OutputSchemaRequest: {
-            /** @description The task's input; budget or numDesigns in it says how many designs there will be. */
             inputPayload?: unknown;
-            /**
-             * @description A task type, such as inference_md or pipeline_run_design_v1.
-             * @example inference_md
-             */
+            /** @example inference_md */
             workflowTaskTypeId: string;
         };
         PairScore: {
@@ -851,10 +634,7 @@ export interface components {
             pdockq2: number | null;
         };
         Parameters: {
-            /**
-             * Format: int64
-             * @description Items of sequences.
-             */
+            /** Format: int64 */
             count: number;
             createdAt: string;
             method: string;
@@ -868,12 +648,8 @@ export interface components {
             diffusionSample?: number | null;
             /** Format: int64 */
             diffusionSamplesAffinity?: number | null;
-            /**
-             * @description Name of the folding model, as GET /v1/models lists them.
-             * @example mini
-             */
+            /** @example mini */
             modelName: string;
-            /** @description How alignments are made. */
             msaAlgorithm?: string | null;
             /** Format: int64 */
             numDiffnSamples?: number | null;
@@ -887,16 +663,12 @@ export interface components {
             numTrunkSamples?: number | null;
             /** Format: int64 */
             recyclingSteps?: number | null;
-            /** @description Whether to relax the structure in a force field; absent: false. */
             relaxPrediction?: boolean | null;
             /** Format: int64 */
             samplingSteps?: number | null;
             /** Format: int64 */
             samplingStepsAffinity?: number | null;
-            /**
-             * @description A whole number from 0 to 4294967295. The same seed gives the same structure. Absent: the service chooses.
-             * @example 42
-             */
+            /** @example 42 */
             seed?: string | null;
             /** Format: double */
             stepScale?: number | null;
@@ -910,7 +682,6 @@ export interface components {
             min: number | null;
             name: string;
             type: components["schemas"]["ParamType"];
-            /** @description What a string may be; empty: anything. */
             values: string[];
         };
         /** @enum {string} */
@@ -922,138 +693,79 @@ export interface components {
             contacts: components["schemas"]["ResidueRef"][];
         };
         Polymer: {
-            /** @description Name of the chain: 1 to 4 letters and digits. Absent: A, B, C… in order. */
             chain_id?: string | null;
-            /**
-             * Format: int64
-             * @description How many copies to fold together; absent: 1.
-             */
+            /** Format: int64 */
             count?: number | null;
-            /** @description Whether the ends of the chain are bound to each other; absent: false. */
             cyclic?: boolean | null;
-            /** @description What to call it in results. */
             label?: string | null;
-            /** @description Residues replaced by chemical components. */
             modifications?: components["schemas"]["Modification"][] | null;
-            /** @description A property to predict besides the structure. */
             property_type?: string | null;
-            /**
-             * @description One letter per residue, at most 20,000; white space is ignored.
-             * @example DAYAQWLKDGGPSSGRPPPS
-             */
+            /** @example DAYAQWLKDGGPSSGRPPPS */
             sequence: string;
         };
         Prediction: {
-            /** @description Present where an affinity was asked for. */
             affinity_result_raw_json?: components["schemas"]["Affinity"];
             cif_url: string | null;
             citations_bibtex_url: string | null;
             config_json_url: string | null;
-            /** @description Why there is none. */
             error: string | null;
-            /**
-             * Format: double
-             * @description The same.
-             */
+            /** Format: double */
             execution_time_in_minutes: number;
-            /**
-             * Format: double
-             * @description From the first claim of the run to its end; 0 until then.
-             */
+            /** Format: double */
             executionTimeInMinutes: number;
-            /**
-             * Format: double
-             * @description 0 to 1.
-             */
+            /** Format: double */
             iptm_score: number | null;
             jobRunStatus: components["schemas"]["JobStatus"];
-            /**
-             * Format: double
-             * @description In Å.
-             */
+            /** Format: double */
             max_pae_score: number | null;
-            /**
-             * Format: double
-             * @description Mean confidence, 0 to 100.
-             */
+            /** Format: double */
             meanPLLDT: number | null;
             metrics_json_url: string | null;
             msa_coverage_plot_url: string | null;
-            /** @description PENDING where no alignment was made. */
             msaStatus: components["schemas"]["JobStatus"];
             pae_plot_url: string | null;
             pdb_url: string | null;
             plddt_plot_url: string | null;
             plots_url: string | null;
-            /** @description Whether there is one. */
             prediction: boolean;
             predictionStatus: components["schemas"]["JobStatus"];
-            /**
-             * Format: double
-             * @description 0 to 1.
-             */
+            /** Format: double */
             ptm_score: number | null;
             seed: string;
         };
         Problem: {
-            /** @description The sentence that message has in the other form of errors. */
             detail: string;
-            /** @description Every fault of an invalid request, at most 100; empty for other problems. */
             errors: components["schemas"]["FieldError"][];
             /**
              * Format: int64
-             * @description HTTP status.
              * @example 400
              */
             status: number;
-            /**
-             * @description Text of the status.
-             * @example Bad Request
-             */
+            /** @example Bad Request */
             title: string;
-            /**
-             * @description Always about:blank: the status says what kind of problem it is.
-             * @example about:blank
-             */
+            /** @example about:blank */
             type: string;
         };
         PutWebhookConfig: {
-            /** @description Kept where absent; false at first. */
             enabled_by_default?: boolean | null;
-            /** @description plain where absent. */
             format?: components["schemas"]["PayloadFormat"] | null;
-            /**
-             * @description Where events are posted: https, unless the operator allows the network.
-             * @example https://hooks.example.org/pleat
-             */
+            /** @example https://hooks.example.org/pleat */
             target_url: string;
-            /** @description What X-Webhook-Token carries; required the first time, kept where absent. It is never shown. */
             token_value?: string | null;
         };
         Redeliver: {
-            /**
-             * Format: date-time
-             * @description Only those of events from then on.
-             */
+            /** Format: date-time */
             since?: string | null;
-            /**
-             * Format: uuid
-             * @description Only those of this job or workflow.
-             */
+            /** Format: uuid */
             source_id?: string | null;
             status?: components["schemas"]["FinishedDeliveryStatus"] | null;
         };
         Redelivered: {
-            /** @description Whether the call stopped at its limit of 1000; call again. */
             more: boolean;
-            /**
-             * Format: int64
-             * @description How many go out again.
-             */
+            /** Format: int64 */
             redelivered: number;
         };
         Rerun: {
-            /** @description Parameters of the new run; absent: those of the job. */
             params?: components["schemas"]["Params"] | null;
         };
         ResidueRef: {
@@ -1062,9 +774,7 @@ export interface components {
             res_idx: number;
         };
         Results: {
-            /** @description Every file of the run. */
             artifacts: components["schemas"]["Artifact"][];
-            /** @description As given; null where none were. Anonymous readers do not see webhooks. */
             constraints: components["schemas"]["Constraints"] | null;
             job: components["schemas"]["Job"];
             /** Format: uuid */
@@ -1080,12 +790,9 @@ export interface components {
             id: string;
             /** Format: uuid */
             jobRunId: string;
-            /** @description The label given; null where none was. */
             name: string | null;
-            /** @description Present where each sequence is folded on its own. */
             predictionPayload?: components["schemas"]["Prediction"];
             sequence: string;
-            /** @description The same as type. */
             sequenceType: components["schemas"]["EntityType"];
             type: components["schemas"]["EntityType"];
             updatedAt: string;
@@ -1096,37 +803,26 @@ export interface components {
             revoked: boolean;
         };
         RotateSecret: {
-            /** @description v1 where absent: a shared secret; v1a: an Ed25519 key. */
             scheme?: components["schemas"]["SignatureScheme"] | null;
         };
         Run: {
             createdAt: string;
-            /** @description Name and version of what ran; empty until known. */
             engine: string;
-            /**
-             * Format: double
-             * @description From the first claim to the end; 0 until then.
-             */
+            /** Format: double */
             executionSeconds: number;
-            /** @description Present where the run ended without a result. */
             failure?: components["schemas"]["Failure"];
             finishedAt: string | null;
             /** Format: uuid */
             id: string;
             method: string;
             modelName: string;
-            /** @description PENDING where no alignment was made. */
             msaStatus: components["schemas"]["JobStatus"];
             notes: string[];
-            /**
-             * Format: int64
-             * @description 1 for the first.
-             */
+            /** Format: int64 */
             number: number;
             seed: string;
             startedAt: string | null;
             status: components["schemas"]["JobStatus"];
-            /** @description Seconds per stage. */
             timings: {
                 [key: string]: number;
             };
@@ -1135,22 +831,15 @@ export interface components {
         RunProgress: {
             /** Format: int64 */
             done: number;
-            /**
-             * Format: int64
-             * @description How many are before it, itself counted; null once it runs.
-             */
+            /** Format: int64 */
             queuePosition: number | null;
             stage: string;
-            /**
-             * Format: int64
-             * @description 0: not known.
-             */
+            /** Format: int64 */
             total: number;
         };
         ScoredChains: {
             affinity_result_raw_json?: components["schemas"]["Affinity"];
             chains: string[];
-            /** @description What the confidence is, in words. */
             confidence: string;
             /** Format: double */
             iptm_score: number | null;
@@ -1158,26 +847,17 @@ export interface components {
             max_pae_score: number | null;
             /** Format: double */
             meanPLLDT: number | null;
-            /** @description Scores of the interface between two chains. */
             pairs: components["schemas"]["PairScore"][];
             /** Format: double */
             ptm_score: number | null;
-            /** @description Absent: the whole complex. */
             sequenceId?: string;
         };
         SequenceItem: {
-            /** @description A DNA chain. */
             dnaSequence?: components["schemas"]["Polymer"] | null;
-            /** @description A ligand. */
             ligandSequence?: components["schemas"]["LigandSequence"] | null;
-            /** @description A protein chain. */
             proteinChain?: components["schemas"]["Polymer"] | null;
-            /** @description An RNA chain. */
             rnaSequence?: components["schemas"]["Polymer"] | null;
-            /**
-             * Format: uuid
-             * @description Where the sequence came from.
-             */
+            /** Format: uuid */
             sourceSequenceId?: string | null;
         } & (unknown | unknown | unknown | unknown);
         Session: {
@@ -1185,18 +865,15 @@ export interface components {
             user: string;
         };
         SessionUser: {
-            /** @description Whom the cookie stands for; null: nobody is signed in. */
             user: string | null;
         };
         SetPublic: {
-            /** @description Whether anyone may read the results. */
             isPublic: boolean | null;
         };
         /** @enum {string} */
         SignatureScheme: "v1" | "v1a";
         Status: {
             status: string;
-            /** @description Of the service. */
             version: string;
         };
         Subscription: {
@@ -1226,7 +903,6 @@ export interface components {
             task_type: string;
         };
         UploadedFiles: {
-            /** @description Those of this upload. */
             files: components["schemas"]["LibraryFile"][];
             /** Format: uuid */
             id: string;
@@ -1242,61 +918,32 @@ export interface components {
         };
         ValidatedItem: {
             chains: string[];
-            /**
-             * Format: int64
-             * @description Letters of a polymer; 0 for a ligand.
-             */
+            /** Format: int64 */
             residues: number;
-            /**
-             * Format: int64
-             * @description Of one copy.
-             */
+            /** Format: int64 */
             tokens: number;
             type: components["schemas"]["EntityType"];
         };
         Validation: {
-            /** @description The items as they would be folded. */
             chains: components["schemas"]["ValidatedItem"][];
-            /** @description What the model's confidence is, in words. */
             confidence: string;
-            /** @description Every fault of the body, at most 100, and an exhausted quota; empty if valid. */
             errors: components["schemas"]["FieldError"][];
-            /**
-             * Format: int64
-             * @description Peak memory to expect.
-             */
+            /** Format: int64 */
             expectedMemoryBytes: number;
-            /**
-             * Format: double
-             * @description Core-seconds of computing to expect, without waiting and alignments.
-             */
+            /** Format: double */
             expectedSeconds: number;
-            /** @description Whether one structure would hold several chains. */
             isComplex: boolean;
-            /**
-             * Format: int64
-             * @description Most tokens the model folds in one structure; 0: not stated.
-             */
+            /** Format: int64 */
             maxTokens: number;
-            /** @description The model that would fold it. */
             modelName: string;
-            /** @description What to know before trusting the model. */
             notice: string;
-            /** @description Every parameter that the model takes: the value given, else the default. */
             params: {
                 [key: string]: unknown;
             };
-            /**
-             * Format: int64
-             * @description Calls left today.
-             */
+            /** Format: int64 */
             quotaRemaining: number;
-            /**
-             * Format: int64
-             * @description Residues and ligand atoms, copies counted.
-             */
+            /** Format: int64 */
             tokens: number;
-            /** @description Whether POST /v1/jobs would take this body now. */
             valid: boolean;
         };
         ViewSequence: {
@@ -1305,7 +952,6 @@ export interface components {
             count: number;
             /** Format: uuid */
             id: string;
-            /** @description The item as POST /v1/jobs takes it, to fold it again. */
             item: components["schemas"]["SequenceItem"];
             name: string | null;
             sequence: string;
@@ -1317,31 +963,20 @@ export interface components {
             jobId: string;
         };
         WebhookConfig: {
-            /** @description Why it is not active. */
             disabled_reason: string | null;
-            /** @description Whether runs that say nothing of custom_http tell this endpoint. */
             enabled_by_default: boolean;
-            /** @description How bodies are wrapped. */
             format: components["schemas"]["PayloadFormat"];
             has_token: boolean;
             /** @example x_webhook_token */
             http_auth_mode: string;
-            /** @description Whether deliveries go out; false after DELETE, and after the service has disabled it. */
             is_active: boolean;
-            /** @description Whether there is a target and a token. */
             is_configured: boolean;
-            /** @description Whether deliveries wait until resume is called. */
             is_paused: boolean;
-            /** @description Until when the secret before the last rotation signs too; null: it does not. */
             old_secret_until: string | null;
-            /** @description Until when the service leaves it alone after failures; null: it does not. */
             rests_until: string | null;
             secret_rotated_at: string | null;
-            /** @description The token's last letters, if it is long enough for that to tell little. */
             secret_token_masked: string | null;
-            /** @description v1 signs with a shared secret, v1a with an Ed25519 key. */
             signature_scheme: components["schemas"]["SignatureScheme"];
-            /** @description The secret (whsec_…) that verifies v1 signatures. It is shown once, in the answer that makes it. */
             signing_secret?: string;
             target_url: string | null;
             /** @example X-Webhook-Token */
@@ -1349,28 +984,20 @@ export interface components {
             updated_at: string | null;
             /** Format: uuid */
             user_id: string;
-            /** @description The public key (whpk_…) that verifies v1a signatures; null for v1. */
             verification_key: string | null;
         };
         Workflow: {
             created_at: string;
             /** Format: int64 */
             done: number;
-            /** @description workflow_input as given, without secrets; isPublic in it follows the visibility. */
             input_payload: unknown;
-            /** @description Whether it belongs to the caller. */
             is_owner: boolean;
             is_public: boolean;
             name: string;
-            /** @description What it is doing now; empty where nothing is known. */
             stage: string;
             status: components["schemas"]["WorkflowStatus"];
-            /** @description Empty for a draft. */
             tasks: components["schemas"]["WorkflowTask"][];
-            /**
-             * Format: int64
-             * @description 0: not known.
-             */
+            /** Format: int64 */
             total: number;
             updated_at: string;
             /** Format: uuid */
@@ -1404,11 +1031,8 @@ export interface components {
             tasks: components["schemas"]["TaskStatusView"][];
         };
         WorkflowTask: {
-            /** @description Why there is no result. */
             error: string | null;
-            /** @description Library items that the task made. */
             output_library_items: string[];
-            /** @description What came of it; null until it is COMPLETED. The guide lists the fields of each type. */
             result_raw_json: unknown;
             status: components["schemas"]["TaskStatus"];
             /** Format: uuid */

@@ -5,9 +5,12 @@ import openapiTS, { astToString } from 'openapi-typescript'
 
 const [documentFile, outputFile] = process.argv.slice(2)
 
-// "additionalProperties: true" would give every type an index signature, and TypeScript would accept misspelt fields.
 const document = JSON.parse(readFileSync(documentFile, 'utf8'), (_, value) => {
+  // "additionalProperties: true" would give every type an index signature, and TypeScript would accept misspelt fields.
   if (value?.additionalProperties === true && value.properties) delete value.additionalProperties
+  // Prose stays in the document, so that the types change only when the interface does.
+  if (typeof value?.description === 'string') delete value.description
+  delete value?.example
   return value
 })
 document.paths = {}
