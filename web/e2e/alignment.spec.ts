@@ -1,4 +1,4 @@
-// Alignments: one's own on Submit, and one that is searched for, by a server that makes them up. Both are drawn on the result.
+// Alignments: uploaded on the Submit page, and found by an MSA search on a test server. Both are drawn on the result.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import type { Locator, Page } from '@playwright/test'
@@ -33,14 +33,14 @@ test.beforeEach(({ console: said }) => said.allow(driver))
 
 const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
 
-// Twenty rows: as like the query as their number says, every fourth without the second half.
+// Twenty rows of decreasing similarity to the query; every fourth lacks the second half.
 const rows = Array.from({ length: 20 }, (_, i) =>
   [...trpCage].map((c, k) => (i % 4 === 3 && k >= 10 ? '-' : k < i ? 'G' : c)).join(''),
 )
 const a3m = (query = trpCage) =>
   `>query\n${query}\n` + rows.map((r, i) => `>row ${i}\n${r.slice(0, 5)}ins${r.slice(5)}\n`).join('')
 
-/** How many colours are on the plot of the coverage, and how much of it is drawn on. */
+/** The number of colours on the coverage plot, and the fraction of it that is drawn on. */
 const painted = (plot: Locator) =>
   plot.locator('canvas').evaluate((c: HTMLCanvasElement) => {
     const { data } = c.getContext('2d')!.getImageData(0, 0, c.width, c.height)
@@ -61,7 +61,7 @@ const begin = async (page: Page) => {
   await page.getByRole('button', { name: 'Add', exact: true }).click()
 }
 
-test("an alignment of one's own is read, refused where it is none, sent, and drawn", async ({ page, server }) => {
+test('an uploaded alignment is validated, sent and drawn', async ({ page, server }) => {
   await signIn(page, server)
   await begin(page)
   const chain = page.getByRole('article', { name: 'Chain A' })
@@ -69,7 +69,7 @@ test("an alignment of one's own is read, refused where it is none, sent, and dra
   const fold = page.getByRole('button', { name: 'Fold', exact: true })
   await expect(chain.getByRole('button', { name: 'Upload an alignment for Chain A' })).toBeVisible()
 
-  // What is none is refused, with its place, and changes nothing.
+  // A file that is not an alignment is refused with the position of the error and changes nothing.
   for (const [name, text, said] of [
     [
       'ragged.a3m',
@@ -99,7 +99,7 @@ test("an alignment of one's own is read, refused where it is none, sent, and dra
   }
   await expect(chain.locator('[data-alignment="21"]')).toHaveCount(0)
 
-  // One of another sequence stands there, marked, and nothing can be submitted until it is mended.
+  // An alignment of another sequence is marked, and the job cannot be submitted.
   await input.setInputFiles(file('other.a3m', '>q\nDAYAQWLKDGGPSSGRPPPW\n'))
   await expect(chain.locator('.wrong')).toHaveText('other.a3m is of another sequence: they differ at residue 20.')
   await expect(page.locator('[data-valid=no]')).toContainText('1 problem')
@@ -119,7 +119,7 @@ test("an alignment of one's own is read, refused where it is none, sent, and dra
   await fold.click()
   await expect(page).toHaveURL(/\/ui\/jobs\/[0-9a-f-]{36}$/)
 
-  // It is what the run used, and its coverage is drawn.
+  // The run used it, and its coverage is drawn.
   await page.getByRole('tab', { name: 'Alignment' }).click()
   const plot = page.locator('[data-plot=coverage]')
   await expect(plot.locator('canvas')).toHaveAttribute('aria-label', 'Alignment of 21 sequences over 20 residues')
@@ -132,7 +132,7 @@ test("an alignment of one's own is read, refused where it is none, sent, and dra
   const view = await server.call<JobView>('GET', `/v1/jobs/${id}`)
   expect(view.run.msaStatus).toBe('COMPLETED')
 
-  // The job that is changed begins with it.
+  // The job opened for editing has it.
   await page.getByRole('link', { name: 'Edit and rerun' }).click()
   await expect(chain.locator('[data-alignment="21"]')).toContainText('mine.a3m')
   await fold.click()
@@ -141,7 +141,7 @@ test("an alignment of one's own is read, refused where it is none, sent, and dra
   expect(again.job.libraryItemId).toBe(view.job.libraryItemId)
 })
 
-test('a dropped alignment brings its sequence, or finds its chain', async ({ page, server }) => {
+test('a dropped alignment adds its sequence or is attached to its chain', async ({ page, server }) => {
   await signIn(page, server)
   await page.goto('/ui/')
   await page.getByRole('combobox', { name: 'Model' }).selectOption('made-up')
@@ -166,7 +166,7 @@ test('a dropped alignment brings its sequence, or finds its chain', async ({ pag
   await expect(page.locator('[data-alignment="1"]')).toContainText('third.a3m, 1 sequence')
 })
 
-test('an alignment that is searched for is drawn while the fold goes on', async ({ page, server, visit }) => {
+test('the alignment of an MSA search is drawn while the fold runs', async ({ page, server, visit }) => {
   const job = await server.call<CreatedJob>('POST', '/v1/jobs', {
     name: 'Searched',
     sequences: [{ proteinChain: { sequence: trpCage } }],

@@ -20,7 +20,7 @@ const ask = (server: { call<T>(m: string, p: string, b?: unknown): Promise<T> },
     ...more,
   })
 
-test('a question is answered beside the result, and its residues show themselves', async ({ page, visit }) => {
+test('a question is answered beside the result, and its residues are shown', async ({ page, visit }) => {
   await visit('/ui/jobs/' + job.jobId)
   await drawn(page)
   await page.getByLabel('Ask about this structure').fill('What does Trp6 touch?')
@@ -33,7 +33,7 @@ test('a question is answered beside the result, and its residues show themselves
   await page.mouse.move(2, 2)
   await expect.poll(() => counted(page).then((c) => c.scored)).toBeGreaterThan(30)
 
-  // What is selected goes with the next question.
+  // The selection is named in the next question.
   await expect(page.getByText('About the selection: TRP 6 of chain A')).toBeVisible()
   await page.getByLabel('Ask about this structure').fill('How exposed is this residue?')
   await page.getByRole('button', { name: 'Ask', exact: true }).click()
@@ -41,7 +41,7 @@ test('a question is answered beside the result, and its residues show themselves
   await expect(page.locator('[data-answer]').last()).toContainText('accessible surface')
 })
 
-test('the thread has all questions, a draft can be changed until it is asked, and a link leads to one', async ({
+test('the thread has all questions, a draft can be edited until it is asked, and a question has a link', async ({
   page,
   server,
   visit,
@@ -60,13 +60,13 @@ test('the thread has all questions, a draft can be changed until it is asked, an
   await accessible(page)
   await picture(page, 'ask')
 
-  // A question that the coordinates cannot answer gets the reason, and no invention.
+  // A question that coordinates cannot answer gets the reason instead of an answer.
   await page.getByLabel('Ask about this structure').fill('What is the melting temperature?')
   await page.getByRole('button', { name: 'Ask', exact: true }).click()
   await expect(page.locator('[data-answer]').last()).toContainText('stability, melting or folding energies')
 })
 
-test('a public question is read without a session, and alone', async ({ page, server, console: said }) => {
+test('a public question can be read without a session, without the others', async ({ page, server, console: said }) => {
   said.allow(/status of 40[14]/)
   const shown = await ask(server, 'Describe this structure')
   const other = await ask(server, 'How many atoms are there?')

@@ -1,9 +1,9 @@
-// Submit with a model that takes everything a job can hold.
+// The Submit page with a model that supports every feature.
 import { driver, test } from './made'
 import { drawn } from './pixels'
 import { accessible, expect, signIn, trpCage } from './server'
 
-test('ligands, modifications, constraints and parameters go out as they were typed', async ({ page, server }) => {
+test('ligands, modifications, constraints and parameters are sent as typed', async ({ page, server }) => {
   await signIn(page, server)
   await page.goto('/ui/')
   await page.getByRole('combobox', { name: 'Model' }).selectOption('made-up')
@@ -81,7 +81,7 @@ test('ligands, modifications, constraints and parameters go out as they were typ
     contact: [{ chainA: 'A', res_idxA: 3, chainB: 'B', res_idxB: 7, distance: 8 }],
   })
 
-  // The same draft comes back from the job.
+  // The job opens as the same draft.
   await page.goto(`/ui/?again=${page.url().split('/').at(-1)}`)
   await expect(page.getByLabel('Residues of the pocket')).toHaveValue('A:6 A:12')
   await expect(page.getByLabel('Residue of modification 1')).toHaveValue('13')
@@ -89,7 +89,7 @@ test('ligands, modifications, constraints and parameters go out as they were typ
   await expect(page.locator('[data-valid=yes]')).toBeVisible()
 })
 
-test('a model is shown as its manifest has it: parameters, licence, bounds, memory', async ({ page, server }) => {
+test('a model is shown as in its manifest: parameters, licence, ranges, memory', async ({ page, server }) => {
   await signIn(page, server)
   await page.goto('/ui/')
   const run = page.getByRole('form', { name: 'Settings' })
@@ -104,7 +104,7 @@ test('a model is shown as its manifest has it: parameters, licence, bounds, memo
   await expect(run.getByRole('checkbox', { name: /^relaxPrediction/ })).toBeChecked()
   await expect(run.getByRole('combobox', { name: /^msaAlgorithm/ }).locator('option')).toHaveText(['quick', 'thorough'])
 
-  // What is out of bounds, and what has no room in memory, is said; «Show» leads to it.
+  // Values out of range and jobs that exceed the memory are reported; Show goes to the field.
   await page.getByRole('textbox', { name: 'Sequences' }).fill(trpCage)
   await page.getByRole('button', { name: 'Add', exact: true }).click()
   await page.getByRole('spinbutton', { name: 'Copies' }).fill('145')
@@ -133,7 +133,7 @@ test('a result without any score has no empty panel', async ({ page, server, vis
   await expect(page.locator('main')).not.toContainText(/NaN|undefined|null/)
   await accessible(page)
 
-  // Of two chains there is what can be measured.
+  // With two chains the page shows what can be measured.
   const two = await server.folded({
     name: 'Bare pair',
     sequences: [{ proteinChain: { sequence: trpCage, count: 2 } }],

@@ -10,7 +10,7 @@ test.beforeEach(({ console: said }) => said.allow(driver))
 const ended = (server: Server, id: string) =>
   expect.poll(async () => (await server.call<Workflow>('GET', '/v1/workflows/' + id)).status).toBe('COMPLETED')
 
-test('a simulation is started from a result, played, and a moment of it taken', async ({
+test('a simulation is started from a result and played, and a frame of it is saved', async ({
   page,
   server,
   visit,
@@ -27,7 +27,7 @@ test('a simulation is started from a result, played, and a moment of it taken', 
   await drawn(page)
   await expect(page.locator('.player output')).toContainText('frame 1 of 50')
 
-  // Playing moves on; the curves' cursor and the slider set the frame.
+  // Playing changes the frame; so do the plots' cursor and the slider.
   const host = page.locator('[data-viewer]')
   await page.getByRole('button', { name: 'Play' }).click()
   await expect.poll(async () => Number(await host.getAttribute('data-frame'))).toBeGreaterThan(2)
@@ -44,14 +44,14 @@ test('a simulation is started from a result, played, and a moment of it taken', 
   await expect(page.locator('.player output')).toContainText('frame 49 of 50')
   await expect(page.locator('.lines').first().locator('output')).toContainText('nm at 0.049 ns')
 
-  // What was measured is what the service says.
+  // The measurements are those of the service.
   const id = page.url().split('/').at(-1)!
   const flow = await server.call<Workflow>('GET', '/v1/workflows/' + id)
   const { metrics } = flow.tasks[0]!.result_raw_json as { metrics: { rmsd: { mean: number } } }
   await expect(page.getByRole('row', { name: /^RMSD/ })).toContainText(metrics.rmsd.mean.toFixed(3))
   await expect(page.getByRole('img', { name: /Free energy over RMSD/ })).toBeVisible()
 
-  // The frame that is shown, as a file.
+  // The frame shown is saved as a file.
   await page.getByLabel('Residues').fill('resid 5:12')
   await page.getByRole('button', { name: 'Save frame' }).click()
   const link = page.getByRole('link', { name: 'frame.pdb' })
@@ -66,8 +66,8 @@ test('a simulation is started from a result, played, and a moment of it taken', 
   await picture(page, 'dynamics')
 })
 
-test('a structure of one’s own is simulated and coloured by its confidence', async ({ page, server, visit }) => {
-  // A helix whose B-factors run through all four classes, as a library's file.
+test('an uploaded structure is simulated and coloured by its confidence', async ({ page, server, visit }) => {
+  // A helix in a library file whose B-factors cover all four classes.
   const lines = Array.from({ length: 60 }, (_, i) => {
     const a = (100 * i * Math.PI) / 180
     const [x, y, z] = [2.3 * Math.cos(a), 2.3 * Math.sin(a), 1.5 * i].map((v) => v.toFixed(3).padStart(8))
@@ -120,7 +120,7 @@ test('a structure of one’s own is simulated and coloured by its confidence', a
     .toBeGreaterThan(60)
 })
 
-test('a simulation that runs shows how far it is, and can be stopped', async ({ page, server, visit }) => {
+test('a running simulation shows its progress and can be stopped', async ({ page, server, visit }) => {
   const flow = await server.call<Workflow>('POST', '/v1/workflows', {
     workflow_name: 'md',
     name: 'Long',

@@ -2,7 +2,7 @@ import { accessible, expect, picture, signIn, test, trpCage } from './server'
 
 const ubiquitin = 'MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG'
 
-test('nobody has jobs at first', async ({ page, server, visit }) => {
+test('a new user has no jobs', async ({ page, server, visit }) => {
   await visit('/ui/jobs', server.newKey('newcomer'))
   await expect(page.getByRole('heading', { name: 'No jobs yet' })).toBeVisible()
   await accessible(page)
@@ -10,7 +10,7 @@ test('nobody has jobs at first', async ({ page, server, visit }) => {
   await expect(page).toHaveURL(/\/ui\/$/)
 })
 
-test('rows live in two tabs at once', async ({ page, context, server }) => {
+test('rows are updated in two tabs at once', async ({ page, context, server }) => {
   const key = server.newKey('bea')
   await signIn(page, server, key)
   await page.goto('/ui/jobs')
@@ -36,7 +36,7 @@ test('rows live in two tabs at once', async ({ page, context, server }) => {
     page.locator(`[data-job="${long.jobId}"]`).getByRole('link', { name: 'Edit Ubiquitin and run it again' }),
   ).toHaveAttribute('href', `/ui/?again=${long.jobId}`)
 
-  // Search and filter stand in the address.
+  // Search and filter are part of the address.
   await page.getByLabel('Search by name').fill('chig')
   await expect(page.locator('tbody tr')).toHaveCount(1)
   await expect(page).toHaveURL(/q=chig/)
@@ -45,7 +45,7 @@ test('rows live in two tabs at once', async ({ page, context, server }) => {
   await page.getByRole('button', { name: 'Show all jobs' }).click()
   await expect(page.locator('tbody tr')).toHaveCount(2)
 
-  // Files of those chosen; then they go.
+  // The selected jobs are downloaded and deleted.
   await page.getByLabel('Select all').check()
   const file = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Download 1 archive' }).click()
@@ -55,7 +55,7 @@ test('rows live in two tabs at once', async ({ page, context, server }) => {
   await expect(page.getByRole('heading', { name: 'No jobs yet' })).toBeVisible()
 })
 
-test('the list goes on', async ({ page, server }) => {
+test('older jobs are loaded on request', async ({ page, server }) => {
   const key = server.newKey('carl')
   for (let i = 0; i < 53; i++) {
     const j = await server.create({ name: `number ${i}`, sequences: [{ proteinChain: { sequence: ubiquitin } }] }, key)
@@ -69,7 +69,7 @@ test('the list goes on', async ({ page, server }) => {
   await expect(page.getByRole('link', { name: 'number 0', exact: true })).toBeVisible()
 })
 
-test('questions and simulations have their list', async ({ page, server }) => {
+test('questions and simulations are listed', async ({ page, server }) => {
   const key = server.newKey('kim')
   await signIn(page, server, key)
   await page.goto('/ui/workflows')
@@ -96,7 +96,7 @@ test('questions and simulations have their list', async ({ page, server }) => {
   await accessible(page)
 })
 
-test('a cut stream is said, bridged and restored', async ({ page, server, console }) => {
+test('an interrupted stream is reported, bridged and restored', async ({ page, server, console }) => {
   console.allow(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/)
   const key = server.newKey('dora')
   await signIn(page, server, key)
@@ -115,7 +115,7 @@ test('a cut stream is said, bridged and restored', async ({ page, server, consol
   await expect(row).toHaveAttribute('data-state', 'COMPLETED', { timeout: 90_000 })
 })
 
-test('without a stream the page asks by itself', async ({ page, server, console }) => {
+test('without a stream the page polls', async ({ page, server, console }) => {
   console.allow(/ERR_FAILED.*\/v1\/events/)
   const key = server.newKey('emil')
   await page.route('**/v1/events', (r) => r.abort())
@@ -128,7 +128,7 @@ test('without a stream the page asks by itself', async ({ page, server, console 
   })
 })
 
-test('a list of jobs of all kinds', async ({ page, server }) => {
+test('jobs with every status are listed', async ({ page, server }) => {
   const key = server.newKey('fay')
   const fold = (name: string, sequence: string, more = {}) =>
     server.create({ name, sequences: [{ proteinChain: { sequence } }], ...more }, key)

@@ -1,6 +1,6 @@
 import { accessible, expect, picture, signIn, test } from './server'
 
-test('keys are made, shown once, used and revoked', async ({ page, server }) => {
+test('keys are created, shown once, used and revoked', async ({ page, server }) => {
   await signIn(page, server, server.newKey('hugo'))
   await page.goto('/ui/keys')
   await expect(page.getByRole('progressbar', { name: 'Quota used today' })).toHaveAttribute('aria-valuenow', '0')

@@ -1,4 +1,4 @@
-// What is on the canvas of the viewer, by hue: light and shade change how bright a colour is, and leave its hue.
+// Counts colours on the viewer's canvas by hue, which does not change with light and shade.
 import type { Page } from '@playwright/test'
 
 /** Hues in degrees of AlphaFold's four classes, and of the two sides of a region. */

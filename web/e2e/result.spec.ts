@@ -9,13 +9,13 @@ test.beforeEach(({ console: said }) => said.allow(driver))
 
 const selection = '[data-selection]'
 
-test('a fold is drawn, explained and taken away', async ({ page, server, visit }) => {
+test('a fold is drawn, explained and downloaded', async ({ page, server, visit }) => {
   const { jobId } = await server.folded()
   await visit('/ui/jobs/' + jobId)
   await expect(page.getByRole('heading', { level: 1, name: 'Trp-cage' })).toBeVisible()
   await drawn(page)
 
-  // As many pixels of a class as there are residues of it: none, or many.
+  // The canvas has pixels of a class if and only if there are residues of it.
   const results = await server.call<Results>('GET', `/v1/jobs/${jobId}/results`)
   const metrics = (await (await fetch(results.artifacts.find((a) => a.kind === 'metrics_json')!.url)).json()) as {
     predictions: { plddt: { A: number[] }; mean_plddt: number }[]
@@ -34,13 +34,13 @@ test('a fold is drawn, explained and taken away', async ({ page, server, visit }
     else if (residues === 0) expect(pixels[name], name).toBeLessThan(50)
   }
 
-  // The verdict names the score it rests on, and what the engine says of itself.
+  // The verdict names its score and quotes the engine's notice.
   const verdict = page.getByRole('region', { name: 'Verdict' })
   await expect(verdict).toContainText(`Mean pLDDT ${metrics.predictions[0]!.mean_plddt.toFixed(1)}`)
   await expect(verdict).toContainText('not a trained structure predictor')
   await expect(page.getByRole('region', { name: 'Scores' })).toContainText('ensemble agreement, calibrated')
 
-  // Every file of the manifest is there, and a link gives the bytes that it promises.
+  // Every file of the run is listed, and a download has the bytes of its digest.
   for (const a of results.artifacts)
     await expect(page.getByRole('link', { name: a.name, exact: true }).first()).toBeVisible()
   const coming = page.waitForEvent('download')
@@ -52,7 +52,7 @@ test('a fold is drawn, explained and taken away', async ({ page, server, visit }
   await picture(page, 'result')
 })
 
-test('the matrix, the profile, the chains and the structure select together', async ({ page, server, visit }) => {
+test('PAE matrix, pLDDT plot, chains and structure share the selection', async ({ page, server, visit }) => {
   const { jobId } = await server.folded(complex)
   await visit('/ui/jobs/' + jobId)
   await drawn(page)
@@ -61,7 +61,7 @@ test('the matrix, the profile, the chains and the structure select together', as
     expect(before[name], name).toBeGreaterThan(200)
   expect(before.scored + before.aligned).toBeLessThan(50)
 
-  // A region of the matrix is two stretches, in the structure and on the profile.
+  // A region of the matrix selects two stretches in the structure and in the pLDDT plot.
   const matrix = page.locator('[data-plot=pae]')
   const box = (await matrix.boundingBox())!
   await page.mouse.move(box.x + 100, box.y + 240)
@@ -73,7 +73,7 @@ test('the matrix, the profile, the chains and the structure select together', as
   await expect.poll(() => counted(page).then((c) => Math.min(c.scored, c.aligned))).toBeGreaterThan(100)
   await expect(page.locator('.pae output')).toContainText(/mean \d+\.\d Å/)
 
-  // The keyboard does as much.
+  // The keyboard does the same.
   await matrix.focus()
   await page.keyboard.press('Escape')
   await expect(page.locator(selection)).toHaveCount(0)
@@ -86,12 +86,12 @@ test('the matrix, the profile, the chains and the structure select together', as
   await expect(page.locator(selection)).toHaveAttribute('data-selection', 'scored:A:2-4 aligned:A:2-2')
   await page.keyboard.press('Escape')
 
-  // What is pointed at and clicked in the structure shows in the plots.
+  // Residues hovered over and clicked in the structure are marked in the plots.
   await page.locator('.stage').evaluate((e) => e.scrollIntoView())
   const view = (await page.locator('[data-viewer]').boundingBox())!
   const hit = await findAtom(page)
   await expect(async () => {
-    // a hand moves on; one move may come while the picture is still being made
+    // like a hand: a single move may come while the viewer is still drawing
     await page.mouse.move(view.x + hit.x + 1, view.y + hit.y)
     await page.mouse.move(view.x + hit.x, view.y + hit.y)
     await expect(page.locator('.view .tip')).toContainText(/chain [ABC]\)/, { timeout: 3000 })
@@ -102,7 +102,7 @@ test('the matrix, the profile, the chains and the structure select together', as
   await expect(page.locator(selection)).toHaveAttribute('data-selection', /^picked:/)
   await page.getByRole('button', { name: 'Clear' }).click()
 
-  // A pair of chains shows its interface, from the coordinates.
+  // A pair of chains shows its interface.
   await page.getByRole('tab', { name: 'Chains' }).click()
   await page
     .getByRole('button', { name: /between chains A and B/ })
@@ -116,7 +116,7 @@ test('the matrix, the profile, the chains and the structure select together', as
   await picture(page, 'complex')
 })
 
-test('sequences that were folded each on its own have a tab each', async ({ page, server, visit }) => {
+test('sequences that were folded separately have a tab each', async ({ page, server, visit }) => {
   const { jobId } = await server.folded({
     name: 'Two',
     sequences: [
@@ -135,7 +135,7 @@ test('sequences that were folded each on its own have a tab each', async ({ page
   await drawn(page)
 })
 
-test('a run is followed to its end, and its place in the queue is told', async ({ page, server, visit }) => {
+test('a run is followed from its queue position to its end', async ({ page, server, visit }) => {
   const first = await server.create({
     name: 'First',
     sequences: [protein(30)],
@@ -156,7 +156,7 @@ test('a run is followed to its end, and its place in the queue is told', async (
   await expect(page.getByRole('region', { name: 'Progress' })).toHaveCount(0)
 })
 
-test('a run that failed says why, with its log, and can be changed', async ({ page, server, visit }) => {
+test('a failed run shows the reason and its log, and can be edited', async ({ page, server, visit }) => {
   const { jobId } = await server.create({
     name: 'Too much',
     sequences: [protein(30)],
@@ -174,7 +174,7 @@ test('a run that failed says why, with its log, and can be changed', async ({ pa
   await expect(page.getByRole('textbox', { name: /^samplingSteps/ })).toHaveValue('12')
 })
 
-test('what is private stays so, and what is public shows nothing private', async ({
+test('private results stay private, and public ones show nothing private', async ({
   page,
   server,
   visit,
@@ -216,10 +216,9 @@ test('what is private stays so, and what is public shows nothing private', async
   await accessible(page)
 })
 
-test('fifteen hundred residues and their matrix are drawn soon after they arrive', async ({ page, server, visit }) => {
+test('1,500 residues and their PAE matrix are drawn soon after they arrive', async ({ page, server, visit }) => {
   const { jobId } = await server.folded({ name: 'Large', sequences: [protein(1500)], params: { modelName: 'made-up' } })
-  // The time of the page's own thread: the drawing is another process's where a processor stands in for the graphics card, and a
-  // busy machine does not count.
+  // Only the time of the page's own thread counts: software rendering is another process's, and the machine may be busy.
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' })
   const spent = async () =>
@@ -247,12 +246,12 @@ test('fifteen hundred residues and their matrix are drawn soon after they arrive
   expect(all).toBeLessThan(3000)
 })
 
-test('twenty viewers come and go', async ({ page, server, visit }) => {
+test('twenty viewers are opened and closed without a leak', async ({ page, server, visit }) => {
   const { jobId } = await server.folded({ name: 'Small', sequences: [protein(12)], params: { modelName: 'made-up' } })
   await visit('/ui/models')
   for (let i = 0; i < 20; i++) {
     await page.evaluate((to) => {
-      // the page's own way of going somewhere
+      // by the page's own router
       const a = document.createElement('a')
       a.href = to
       document.querySelector('main')!.append(a)
@@ -266,7 +265,7 @@ test('twenty viewers come and go', async ({ page, server, visit }) => {
   expect(await page.locator('canvas').count()).toBe(0)
 }) // the browser warns of the seventeenth context if the others were not let go
 
-/** Where the structure is on its canvas. */
+/** The area of the canvas that the structure covers. */
 async function findAtom(page: import('@playwright/test').Page): Promise<{ x: number; y: number }> {
   return page
     .locator('[data-viewer] canvas')

@@ -1,5 +1,5 @@
-// What every end-to-end test stands on: the real program with the embedded engines, on a free port with fresh data, and a
-// page that must stay clean. Import test and expect from here.
+// The fixtures of all end-to-end tests: the real program with the embedded engines, on a free port with an empty data folder,
+// and a page that must not write errors to its console. Import test and expect from here.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,7 +11,7 @@ import type { CreatedJob, CreateJob, JobView } from '../src/api'
 
 const program = resolve(import.meta.dirname ?? __dirname, '../../bin/pleat')
 
-// The program's settings are its flags alone, whatever the environment of the tests has.
+// The program is configured by flags only, not by the environment of the tests.
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PLEAT_')))
 
 export const trpCage = 'DAYAQWLKDGGPSSGRPPPS' // Protein Data Bank entry 2JOF
@@ -26,7 +26,7 @@ export class Server {
 
   constructor(private readonly flags: string[] = []) {}
 
-  /** Starts it, after a stop on the port that it had. */
+  /** Starts the server; after a stop on the same port. */
   async start() {
     const addr = this.url ? new URL(this.url).host : '127.0.0.1:0'
     const child = spawn(
@@ -81,7 +81,7 @@ export class Server {
     }).trim()
   }
 
-  /** Calls the service as a program would, with a key. */
+  /** Calls the service with an API key. */
   async call<T>(method: string, path: string, body?: unknown, key = this.key): Promise<T> {
     const r = await fetch(this.url + path, {
       method,
@@ -94,7 +94,7 @@ export class Server {
 
   private readonly keys = new Set<string>()
 
-  /** Stops what tests have left unfinished, so that the next one need not wait for it. */
+  /** Stops unfinished jobs, so that the next test does not wait for them. */
   async tidy() {
     for (const key of this.keys) {
       for (const status of ['INITIALIZED', 'RUNNING']) {
@@ -126,7 +126,7 @@ export class Server {
     )
   }
 
-  /** Folds and waits for the end. */
+  /** Creates a job and waits until it is completed. */
   async folded(job: Partial<CreateJob> = {}, key = this.key): Promise<CreatedJob> {
     const created = await this.create(job, key)
     await expect
@@ -138,7 +138,7 @@ export class Server {
   }
 }
 
-/** What a page may say on its console though it should say nothing. */
+/** The console of a page, which must stay empty except for allowed messages. */
 export class Console {
   private readonly lines: string[] = []
   private readonly allowed: RegExp[] = []
@@ -147,7 +147,7 @@ export class Console {
     this.allowed.push(...patterns)
   }
 
-  /** What was said against the rules. */
+  /** The messages that are not allowed. */
   get faults() {
     return this.lines.filter((l) => !this.allowed.some((p) => p.test(l)))
   }
@@ -198,7 +198,7 @@ export const test = base.extend<Each, { server: Server }>({
     { auto: true },
   ],
 
-  // Fails a test whose pages wrote errors or warnings, or were stopped by the policy.
+  // Fails a test whose pages wrote errors or warnings, or violated the content-security policy.
   console: [
     async ({ context }, use) => {
       const said = new Console()
@@ -209,7 +209,7 @@ export const test = base.extend<Each, { server: Server }>({
     { auto: true },
   ],
 
-  /** Opens an address of the page, signed in as alice or with another key. */
+  /** Opens a page, signed in as alice or with another key. */
   visit: async ({ page, server }, use) => {
     await use(async (path, key = server.key) => {
       await signIn(page, server, key)
@@ -218,13 +218,13 @@ export const test = base.extend<Each, { server: Server }>({
   },
 })
 
-/** Signs a browser in without its dialog. */
+/** Signs in without the dialog. */
 export async function signIn(page: Page, server: Server, key = server.key) {
   const r = await page.request.post(server.url + '/v1/session', { data: { key } })
   expect(r.status()).toBe(200)
 }
 
-/** Fails where axe finds what WCAG 2.2 AA forbids, in light and in dark. */
+/** Fails if axe finds violations of WCAG 2.2 AA, in light or dark. */
 export async function accessible(page: Page) {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
@@ -240,7 +240,7 @@ export async function accessible(page: Page) {
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: null })
 }
 
-/** Writes a picture of the page for docs/images, where PLEAT_SCREENSHOTS asks for it. */
+/** Writes a picture of the page to docs/images if PLEAT_SCREENSHOTS is set. */
 export async function picture(page: Page, name: string) {
   if (!process.env.PLEAT_SCREENSHOTS) return
   await page.evaluate(() => document.fonts.ready)

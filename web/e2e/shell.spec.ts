@@ -2,7 +2,7 @@ import { accessible, expect, picture, signIn, test } from './server'
 
 const budget = 60 * 1024 // bytes of gzip before the viewer loads
 
-test('the shell is small and its files are kept', async ({ request, server }) => {
+test('the shell is small and its files are cached', async ({ request, server }) => {
   const html = await (await fetch(server.url + '/ui/', { headers: { 'Accept-Encoding': 'identity' } })).text()
   const first = [...html.matchAll(/(?:src|href)="(\/ui\/[^"]+)"/g)].map((m) => m[1]!)
   expect(first.length).toBeGreaterThan(1)
@@ -31,7 +31,7 @@ test('no page but a result loads the viewer', async ({ page, visit }) => {
   expect(loaded.filter((u) => /molstar|uplot/i.test(u))).toEqual([])
 })
 
-test('pages have addresses, and what has none says so', async ({ page, visit }) => {
+test('pages have addresses, and other addresses are not found', async ({ page, visit }) => {
   await visit('/ui/models')
   await expect(page).toHaveTitle('Models · Pleat')
   await page.getByRole('link', { name: 'Jobs', exact: true }).click()
@@ -44,7 +44,7 @@ test('pages have addresses, and what has none says so', async ({ page, visit }) 
   await accessible(page)
 })
 
-test('a key is traded for a cookie, a wrong one is refused', async ({ page, context, server, console }) => {
+test('a key is exchanged for a cookie, an invalid one is refused', async ({ page, context, server, console }) => {
   console.allow(/401 \(Unauthorized\).*\/v1\/session/) // how the browser tells of the wrong key
   await page.goto('/ui/keys')
   await expect(page.getByRole('dialog')).toBeVisible()
@@ -69,7 +69,7 @@ test('a key is traded for a cookie, a wrong one is refused', async ({ page, cont
   expect((await context.cookies()).some((c) => c.name === 'pleat_session')).toBe(false)
 })
 
-test('a session that ends asks for the key again and loses nothing', async ({ page, server, console }) => {
+test('after the session ends the page asks for the key and keeps the draft', async ({ page, server, console }) => {
   console.allow(/401 \(Unauthorized\)/)
   const first = server.newKey('jo'),
     second = server.newKey('jo')
@@ -101,7 +101,7 @@ test('everything can be reached by keyboard', async ({ page, visit }) => {
   await expect(page.getByLabel('Citations of mini')).toContainText('@article')
 })
 
-test('models say what they take and what their answers are worth', async ({ page }) => {
+test('models show their limits and how to read their results', async ({ page }) => {
   await page.goto('/ui/models') // to anyone
   const mini = page.getByRole('article', { name: 'mini' })
   await expect(mini).toContainText('not a trained structure predictor')

@@ -15,7 +15,7 @@ test('from a pasted sequence to a folded job, live', async ({ page, visit }) => 
   await picture(page, 'submit-empty')
   await paste(page, `>Trp-cage\n${trpCage.slice(0, 7)}1${trpCage.slice(7)}`)
 
-  // The bad letter is marked where it stands, and nothing can be submitted.
+  // The invalid letter is marked in place, and the job cannot be submitted.
   const field = page.getByLabel('Sequence of Chain A')
   await expect(field).toHaveAttribute('aria-invalid', 'true')
   await expect(page.locator('.letters mark')).toHaveText('1')
@@ -53,7 +53,7 @@ test('from a pasted sequence to a folded job, live', async ({ page, visit }) => 
   await expect(row.locator('.score')).toHaveText(/^\d+\.\d$/)
 })
 
-test('an example with its follow-ups is checked and looks right', async ({ page, visit }) => {
+test('an example with follow-ups is validated', async ({ page, visit }) => {
   await visit('/ui/')
   await page.getByRole('button', { name: /^Insulin/ }).click()
   await expect(page.getByRole('article')).toHaveCount(2)
@@ -70,7 +70,7 @@ test('an example with its follow-ups is checked and looks right', async ({ page,
   await expect(page.locator('[data-valid=yes]')).toBeVisible()
 })
 
-test("the service's own words stand beside their field", async ({ page, visit }) => {
+test("the service's messages are shown next to their fields", async ({ page, visit }) => {
   await visit('/ui/')
   await paste(page, 'GG')
   await expect(page.getByRole('article', { name: 'Chain A' })).toContainText(
@@ -86,7 +86,7 @@ test("the service's own words stand beside their field", async ({ page, visit })
   await expect(page.getByRole('article')).toHaveCount(1)
 })
 
-test('a draft outlives a visit to another page, and an older job can be changed and run again', async ({
+test('a draft survives a visit to another page, and an older job can be edited and run again', async ({
   page,
   visit,
   server,
@@ -119,7 +119,7 @@ test('a draft outlives a visit to another page, and an older job can be changed 
 
 const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
 
-test("another program's file becomes drafts, and says what was changed", async ({ page, visit, console }) => {
+test("another program's file is imported, with notes on what was changed", async ({ page, visit, console }) => {
   console.allow(/400 \(Bad Request\).*\/v1\/jobs(\/import)? ?/) // how the browser tells of what is refused
   await visit('/ui/')
   const open = page.locator('input[type=file]')

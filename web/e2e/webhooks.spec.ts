@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { accessible, expect, picture, signIn, test } from './server'
 
-/** A receiver on loopback that answers what it is told to. */
+/** A webhook receiver on loopback that answers with a given status. */
 async function receiver() {
   const got: { headers: IncomingHttpHeaders; body: string }[] = []
   const http = createServer((req, res) => {
@@ -33,7 +33,7 @@ test('an endpoint is set up, tested, notified, and notified again', async ({ pag
   await expect(page.getByRole('heading', { name: 'No deliveries yet' })).toBeVisible()
   await accessible(page)
 
-  // What the service refuses is said in its words.
+  // The service's error messages are shown.
   await page.getByLabel('URL').fill('http://10.0.0.1/x')
   await page.getByLabel('Token').fill('a long random text')
   await page.getByRole('button', { name: 'Set up' }).click()
@@ -54,7 +54,7 @@ test('an endpoint is set up, tested, notified, and notified again', async ({ pag
   expect(to.got).toHaveLength(1)
   expect(to.got[0]!.headers['x-webhook-token']).toBe('a long random text')
 
-  // A run that ends is told of, and the same delivery goes out again.
+  // The end of a run is delivered, and the same delivery can be sent again.
   const job = await server.create({ name: 'told' }, key)
   await server.call('POST', `/v1/jobs/${job.jobId}/cancel`, undefined, key)
   const told = page.locator('[data-delivery]').filter({ hasText: 'Fold stopped' })
@@ -71,7 +71,7 @@ test('an endpoint is set up, tested, notified, and notified again', async ({ pag
   await picture(page, 'webhooks')
   await accessible(page)
 
-  // One that fails waits for its repeat and says why.
+  // A failed delivery waits for its next attempt and shows the reason.
   to.status = 500
   await page.getByRole('button', { name: 'Send test' }).click()
   await expect(page.locator('[data-delivery]').first()).toContainText('500')
@@ -89,7 +89,7 @@ test('an endpoint is set up, tested, notified, and notified again', async ({ pag
   await page.getByRole('button', { name: 'Deactivate' }).click()
   await expect(page.locator('[data-hook=inactive]')).toBeVisible()
 
-  // A result's link leads to its delivery, opened.
+  // The link of a result opens its delivery.
   await page.goto('/ui/webhooks?delivery=' + (await told.getAttribute('data-delivery')))
   await expect(page.getByText('accepted · 200')).toHaveCount(2)
   await to.close()

@@ -60,7 +60,7 @@ function SimulationFields() {
         </label>
       ))}
       <label class="field short">
-        <span>Residue parameters</span>
+        <span>Force field</span>
         <Select value={simulation.residueProfile} onValue={(residueProfile) => set({ residueProfile })}>
           <option>calvados2</option>
           <option>calvados3</option>

@@ -62,7 +62,7 @@ function Modifications({ item }: { item: Item }) {
           <Input
             class="mono"
             aria-label={`CCD code of modification ${i + 1}`}
-            placeholder="CCD code, e.g. SEP"
+            placeholder="CCD code"
             maxLength={5}
             value={modification.ccd}
             onValue={(ccd) => set(i, { ccd })}
