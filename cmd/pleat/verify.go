@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,52 +22,54 @@ import (
 func verifyCmd() *cobra.Command {
 	c := onOne(&cobra.Command{
 		Use:   "verify JOB",
-		Short: "Fold a job once more and compare the structures",
-		Long: `Folds a completed job once more, yours or a public one, and compares the structures: by their SHA-256, else by the distance of their CA
-atoms (C1' in nucleic acids) after superposition, for each chain and as a whole, and by their pLDDT.
+		Short: "Fold a job again and compare the structures",
+		Long: `Folds a completed job again, one of yours or a public one, and compares the structures. Files with the same SHA-256
+are identical. Others are compared by the RMSD of their CA atoms (C1' in nucleic acids) after superposition, for each
+chain and for the whole structure, and by their pLDDT.
 
-What is folded is a new job, private and named «Verification of …», made from the receipt of the run, its config.json: the same entities,
-parameters and seed, and the alignments that the run had, unless their rows were paired. It is computed, not answered from earlier runs; it
-counts against the quota, starts no follow-ups and tells no webhook. The job itself stays as it is.
+The repeated run is a new private job named "Verification of …". It is created from the run configuration of the
+original run (config.json): the same entities, parameters and seed, and the same alignments unless their rows were
+paired. The result cache is not used. The new job counts against your quota, starts no follow-up workflows and sends
+no webhooks. The original job is not changed.
 
-It ends with 0 where the structures are identical, or as near as --tolerance asks; with 4 where they differ.`,
+The exit code is 0 if the structures are identical or within --tolerance, and 4 if they differ.`,
 		Example: `  pleat verify 01890a5d-ac96-774b-bcce-b302099a8057`,
 	}, "job", false, runVerify)
 	f := c.Flags()
-	f.Float64("tolerance", 0.1, "Å of RMSD up to which structures that are not identical are taken as reproduced")
+	f.Float64("tolerance", 0.1, "largest RMSD in Å at which structures count as reproduced")
 	f.Bool("json", false, "print JSON")
 	return c
 }
 
-// comparison is what came of running a job again.
+// comparison is the result of running a job again.
 type comparison struct {
-	Job       string     `json:"job"`
-	Run       string     `json:"run"`      // that was there
-	JobAgain  string     `json:"jobAgain"` // that was made
-	Again     string     `json:"again"`
-	Seed      string     `json:"seed"`
-	Changed   []change   `json:"changed"` // between the receipts
-	Verdict   string     `json:"verdict"` // identical, reproduced or different
-	Files     []sameness `json:"structures"`
-	Tolerance float64    `json:"tolerance"`
+	Job       string                `json:"job"`
+	Run       string                `json:"run"`      // the original run
+	JobAgain  string                `json:"jobAgain"` // the job that repeated it
+	Again     string                `json:"again"`    // the run of that job
+	Seed      string                `json:"seed"`
+	Changed   []change              `json:"changed"` // between the run configurations
+	Verdict   string                `json:"verdict"` // identical, reproduced or different
+	Files     []structureComparison `json:"structures"`
+	Tolerance float64               `json:"tolerance"` // Å
 }
 
-// change is something that the receipts of the two runs do not agree in.
+// change is a difference between the configurations of the two runs.
 type change struct {
 	What string `json:"what"`
 	Was  string `json:"was"`
 	Is   string `json:"is"`
 }
 
-// sameness compares one structure, or one chain of it. What cannot be compared is nil.
-type sameness struct {
+// structureComparison compares one structure file, or one chain of it. Values that cannot be compared are nil.
+type structureComparison struct {
 	File      string   `json:"file"`
 	Chain     string   `json:"chain,omitempty"` // empty: the whole structure
-	Identical bool     `json:"identical"`
+	Identical bool     `json:"identical"`       // the files have the same bytes
 	Residues  int      `json:"residues"`
 	RMSD      *float64 `json:"rmsd"`     // Å, after superposition
 	PLDDT     *float64 `json:"plddt"`    // mean difference, the second run's minus the first's
-	MostPLDDT *float64 `json:"plddtMax"` // largest difference of a residue
+	MaxPLDDT  *float64 `json:"plddtMax"` // largest difference of a residue
 	Why       string   `json:"why,omitempty"`
 }
 
@@ -100,25 +101,33 @@ func runVerify(cmd *cobra.Command, c *api.Client, id string) error {
 	if err != nil {
 		return err
 	}
-	v := comparison{Job: id, Run: was.JobRunID, JobAgain: made, Again: now.JobRunID, Seed: was.receipt.Seed, Changed: was.receipt.changes(&now.receipt), Tolerance: tolerance}
+	v := comparison{
+		Job:       id,
+		Run:       was.JobRunID,
+		JobAgain:  made,
+		Again:     now.JobRunID,
+		Seed:      was.config.Seed,
+		Changed:   was.config.changes(&now.config),
+		Tolerance: tolerance,
+	}
 	v.compare(was.structures, now.structures)
 	if err := showOne(cmd, v, func() error { return v.print(cmd) }); err != nil {
 		return err
 	}
 	if v.Verdict == verdictDifferent {
-		return &exit{exitDiffers, errors.New("the run did not give the same structures again")}
+		return &exit{exitDiffers, errors.New("the repeated run gave different structures")}
 	}
 	return nil
 }
 
-// repeat folds what a run folded in a job of its own, waits for its end and says which job that is.
-func repeat(cmd *cobra.Command, c *api.Client, was *ended) (string, error) {
+// repeat folds a run's input in a new job, follows it to its end and returns its identifier.
+func repeat(cmd *cobra.Command, c *api.Client, was *completedRun) (string, error) {
 	ctx := cmd.Context()
 	job, err := was.request()
 	if err != nil {
 		return "", err
 	}
-	from, lent, err := was.alignments(ctx, c)
+	from, temporary, err := was.alignments(ctx, c)
 	if err != nil {
 		return "", err
 	}
@@ -126,24 +135,24 @@ func repeat(cmd *cobra.Command, c *api.Client, was *ended) (string, error) {
 	if err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", made.JobID, pleat.Clip(made.JobName))
 		if _, err = follow(cmd, c, made.JobID); err != nil {
-			return "", err // the job goes on, and needs what it was lent
+			return "", err // the job continues, and needs its alignments
 		}
 	}
-	if lent {
+	if temporary {
 		_, _ = c.DeleteItem(context.WithoutCancel(ctx), from)
 	}
 	return made.JobID, err
 }
 
-// ended is a completed run: its results, receipt, and structures by the names of their files.
-type ended struct {
+// completedRun is a completed run: its results, its configuration, and its structures by file name.
+type completedRun struct {
 	api.Results
-	receipt    receipt
+	config     runConfig
 	structures map[string]predicted
 }
 
-// receipt is what is read of a run's config.json.
-type receipt struct {
+// runConfig is the part of a run's config.json that is compared or repeated.
+type runConfig struct {
 	Service string            `json:"service"`
 	Input   string            `json:"input_sha256"`
 	Files   map[string]string `json:"input_files"`
@@ -156,8 +165,8 @@ type receipt struct {
 	Request api.CreateJob     `json:"request"`
 }
 
-// changes lists what another receipt says otherwise.
-func (r *receipt) changes(now *receipt) []change {
+// changes lists the differences to the configuration of the repeated run.
+func (r *runConfig) changes(now *runConfig) []change {
 	out := []change{}
 	add := func(what, was, is string) {
 		if was != is {
@@ -176,70 +185,67 @@ func (r *receipt) changes(now *receipt) []change {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		add(name, r.Files[name], now.Files[name])
 	}
-	if len(out) == 0 && r.Input != "" && r.Seed == now.Seed { // else the model takes no seed, and has another each time
-		add("the program of the engine, its weights or what they are given", r.Input, now.Input)
+	if len(out) == 0 && r.Input != "" && r.Seed == now.Seed { // different seeds: the model accepts none
+		add("the engine's program, its weights or its input", r.Input, now.Input)
 	}
 	return out
 }
 
-// request is what folds the run once more: with its parameters as they took effect, since defaults may have changed, in a job that is the
-// caller's alone and tells nobody.
-func (e *ended) request() (*api.CreateJob, error) {
-	r := e.receipt.Request
+// request returns the request that repeats the run, as a private job without webhooks. It has the effective parameters of
+// the run, since defaults may have changed.
+func (e *completedRun) request() (*api.CreateJob, error) {
+	r := e.config.Request
 	if r.Params == nil || len(r.Sequences) == 0 {
-		return nil, fmt.Errorf("the receipt of the run %s holds no request; a version of pleat that wrote none made it", e.JobRunID)
+		return nil, fmt.Errorf("the configuration of the run %s has no request: an older version of pleat wrote it", e.JobRunID)
 	}
-	asked := r.Params.MSAAlgorithm
-	if len(e.receipt.Params) > 0 {
-		if err := json.Unmarshal(e.receipt.Params, r.Params); err != nil {
-			return nil, fmt.Errorf("read the receipt of the run %s: %w", e.JobRunID, err)
+	requested := r.Params.MSAAlgorithm
+	if len(e.config.Params) > 0 {
+		if err := json.Unmarshal(e.config.Params, r.Params); err != nil {
+			return nil, fmt.Errorf("read the configuration of the run %s: %w", e.JobRunID, err)
 		}
 	}
 	switch none := pleat.MSANone; {
-	case len(e.kind(pleat.ArtifactMSA)) > 0: // where all are lent, the service need not be able to search
-		r.Params.MSAAlgorithm = asked
-	case r.Params.MSAAlgorithm != nil: // the run had none, whatever it would have now
+	case len(e.artifactsOf(pleat.ArtifactMSA)) > 0: // they are uploaded, so no search is needed
+		r.Params.MSAAlgorithm = requested
+	case r.Params.MSAAlgorithm != nil: // the run had no alignments, so the new one must not either
 		r.Params.MSAAlgorithm = &none
 	}
 	r.Name, r.IsPublic, r.ChatID = clip("Verification of "+r.Name, pleat.MaxName), false, ""
 	if r.Constraints == nil {
 		r.Constraints = &api.Constraints{}
 	}
-	r.Constraints.Webhooks = json.RawMessage(`{"custom_http": {"enabled": false}}`) // absent, it would be the account's default
+	r.Constraints.Webhooks = json.RawMessage(`{"custom_http": {"enabled": false}}`) // overrides the account's default
 	return &r, nil
 }
 
-func (e *ended) kind(k pleat.ArtifactKind) []api.Artifact {
+// artifactsOf returns the run's artifacts of one kind.
+func (e *completedRun) artifactsOf(k pleat.ArtifactKind) []api.Artifact {
 	return slices.DeleteFunc(slices.Clone(e.Artifacts), func(a api.Artifact) bool { return a.Kind != string(k) })
 }
 
-// alignments puts those that the run had into a library item from which a job can be made, and says so. Rows that are paired across
-// chains cannot be given: such a run is repeated from the item that its own job was made from, if any, and the rest is searched for.
-func (e *ended) alignments(ctx context.Context, c *api.Client) (item string, lent bool, err error) {
-	had := e.kind(pleat.ArtifactMSA)
-	if slices.ContainsFunc(had, func(a api.Artifact) bool { return strings.HasSuffix(a.Name, "msa-paired.a3m") }) {
-		v, err := c.Job(ctx, e.Job.ID)
-		if err != nil || v.Job.LibraryItemID == nil || !v.Job.IsOwner {
-			return "", false, err
-		}
-		if _, err := c.LibraryItem(ctx, *v.Job.LibraryItemID); err != nil {
-			var gone *api.Error
-			if errors.As(err, &gone) && gone.Status == http.StatusNotFound {
-				err = nil
-			}
-			return "", false, err
-		}
-		return *v.Job.LibraryItemID, false, nil
+// alignments uploads the run's alignments to a temporary library item, from which the new job is created. Rows that are
+// paired across chains cannot be uploaded: such a run is repeated with the library item of its own job, if it has one, and
+// the service searches for the rest. An empty item means that there is none.
+func (e *completedRun) alignments(ctx context.Context, c *api.Client) (item string, temporary bool, err error) {
+	files := e.artifactsOf(pleat.ArtifactMSA)
+	paired := func(a api.Artifact) bool { return strings.HasSuffix(a.Name, "msa-paired.a3m") }
+	if slices.ContainsFunc(files, paired) {
+		item, err := e.sourceItem(ctx, c)
+		return item, false, err
 	}
-	if len(had) == 0 {
+	if len(files) == 0 {
 		return "", false, nil
 	}
-	made, err := c.CreateItem(ctx, api.CreateItem{Name: clip("alignments of "+e.Job.Name, pleat.MaxName), FileType: "a3m", Origin: "pleat verify"})
+	made, err := c.CreateItem(ctx, api.CreateItem{
+		Name:     clip("alignments of "+e.Job.Name, pleat.MaxName),
+		FileType: "a3m",
+		Origin:   "pleat verify",
+	})
 	if err != nil {
 		return "", false, err
 	}
-	seen := map[string]bool{} // chains of one sequence have one alignment
-	for i, a := range had {
+	seen := map[string]bool{} // chains with the same sequence share an alignment
+	for i, a := range files {
 		if seen[a.SHA256] {
 			continue
 		}
@@ -256,8 +262,22 @@ func (e *ended) alignments(ctx context.Context, c *api.Client) (item string, len
 	return made.ID, true, nil
 }
 
+// sourceItem returns the library item that the caller's job was created from; empty if there is none or it was deleted.
+func (e *completedRun) sourceItem(ctx context.Context, c *api.Client) (string, error) {
+	v, err := c.Job(ctx, e.Job.ID)
+	if err != nil || v.Job.LibraryItemID == nil || !v.Job.IsOwner {
+		return "", err
+	}
+	_, err = c.LibraryItem(ctx, *v.Job.LibraryItemID)
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		return "", nil
+	}
+	return *v.Job.LibraryItemID, err
+}
+
 // completed reads the latest run of a job, which must have completed.
-func completed(ctx context.Context, c *api.Client, id string) (*ended, error) {
+func completed(ctx context.Context, c *api.Client, id string) (*completedRun, error) {
 	res, err := c.Results(ctx, id)
 	if err != nil {
 		return nil, err
@@ -267,9 +287,10 @@ func completed(ctx context.Context, c *api.Client, id string) (*ended, error) {
 		if res.Prediction.Error != nil {
 			why = ": " + *res.Prediction.Error
 		}
-		return nil, &exit{exitUnfinished, fmt.Errorf("the job %s is %s, and only what is COMPLETED can be compared%s", id, res.Job.Status, why)}
+		return nil, &exit{exitUnfinished, fmt.Errorf("the job %s is %s, and only a COMPLETED job can be compared%s",
+			id, res.Job.Status, why)}
 	}
-	out := &ended{Results: res, structures: map[string]predicted{}}
+	out := &completedRun{Results: res, structures: map[string]predicted{}}
 	for _, a := range res.Artifacts {
 		var b bytes.Buffer
 		switch a.Kind {
@@ -286,7 +307,7 @@ func completed(ctx context.Context, c *api.Client, id string) (*ended, error) {
 			if err := c.Download(ctx, a, &b); err != nil {
 				return nil, err
 			}
-			if err := json.Unmarshal(b.Bytes(), &out.receipt); err != nil {
+			if err := json.Unmarshal(b.Bytes(), &out.config); err != nil {
 				return nil, fmt.Errorf("read %s: %w", a.Name, err)
 			}
 		}
@@ -300,7 +321,7 @@ type predicted struct {
 	sha256 string
 }
 
-// compare fills in the verdict.
+// compare compares the structures of the two runs and sets the verdict.
 func (v *comparison) compare(before, after map[string]predicted) {
 	v.Verdict = verdictIdentical
 	all := maps.Clone(before)
@@ -310,16 +331,24 @@ func (v *comparison) compare(before, after map[string]predicted) {
 		b, has := after[name]
 		if !had || !has {
 			v.Verdict = verdictDifferent
-			v.Files = append(v.Files, sameness{File: name, Why: "only one of the runs has it"})
+			v.Files = append(v.Files, structureComparison{File: name, Why: "only one of the runs has this file"})
 			continue
 		}
 		identical := a.sha256 == b.sha256
-		for _, s := range compareStructures(a.Structure, b.Structure) {
-			s.File, s.Identical = name, identical
-			v.Files = append(v.Files, s)
+		for _, c := range structure.Compare(a.Structure, b.Structure) {
+			v.Files = append(v.Files, structureComparison{
+				File:      name,
+				Chain:     c.Chain,
+				Identical: identical,
+				Residues:  c.Residues,
+				RMSD:      c.RMSD,
+				PLDDT:     c.MeanPLDDT,
+				MaxPLDDT:  c.MaxPLDDT,
+				Why:       c.Reason,
+			})
 			switch {
 			case identical:
-			case s.RMSD == nil || *s.RMSD > v.Tolerance:
+			case c.RMSD == nil || *c.RMSD > v.Tolerance:
 				v.Verdict = verdictDifferent
 			case v.Verdict == verdictIdentical:
 				v.Verdict = verdictReproduced
@@ -328,110 +357,37 @@ func (v *comparison) compare(before, after map[string]predicted) {
 	}
 }
 
-// compareStructures compares two structures chain by chain, and as wholes where there are several: each on its own superposition.
-func compareStructures(a, b *structure.Structure) []sameness {
-	var out []sameness
-	var allA, allB []structure.Vec
-	whole := sameness{}
-	for i := range a.Chains {
-		ca := &a.Chains[i]
-		s := sameness{Chain: ca.ID, Residues: len(ca.Residues)}
-		cb := b.Chain(ca.ID)
-		switch {
-		case cb == nil:
-			s.Why = "the second run has no such chain"
-		case cb.Sequence() != ca.Sequence() || len(cb.Residues) != len(ca.Residues):
-			s.Why = fmt.Sprintf("the second run has %d residues, or others", len(cb.Residues))
-		default:
-			pa, pb := points(ca), points(cb)
-			if len(pa) != len(pb) {
-				s.Why = "the atoms are not the same"
-				break
-			}
-			s.RMSD = superposed(pa, pb)
-			s.PLDDT, s.MostPLDDT = plddtChange(ca, cb)
-			allA, allB = append(allA, pa...), append(allB, pb...)
-		}
-		if s.Why != "" {
-			whole.Why = "the chains are not the same"
-		}
-		whole.Residues += s.Residues
-		out = append(out, s)
-	}
-	if len(b.Chains) != len(a.Chains) {
-		whole.Why = fmt.Sprintf("the second run has %d chains", len(b.Chains))
-	}
-	if len(a.Chains) == 1 && whole.Why == "" {
-		return out
-	}
-	if whole.Why == "" {
-		whole.RMSD = superposed(allA, allB)
-	}
-	return append(out, whole)
-}
-
-// points are what a chain is compared by: one point per residue of a polymer, every heavy atom of anything else.
-func points(c *structure.Chain) []structure.Vec {
-	if c.Kind.Polymer() {
-		return c.Centres()
-	}
-	var out []structure.Vec
-	for i := range c.Residues {
-		for _, a := range c.Residues[i].Atoms {
-			if a.Element != "H" && a.Element != "D" {
-				out = append(out, a.Pos)
-			}
-		}
-	}
-	return out
-}
-
-func superposed(a, b []structure.Vec) *float64 {
-	if len(a) == 0 {
-		return nil
-	}
-	rmsd := structure.RMSD(b, a)
-	return &rmsd
-}
-
-// plddtChange is the mean and the largest difference of the confidence; nil where neither has any.
-func plddtChange(a, b *structure.Chain) (mean, most *float64) {
-	pa := structure.PLDDTFromB(&structure.Structure{Chains: []structure.Chain{*a}})[0]
-	pb := structure.PLDDTFromB(&structure.Structure{Chains: []structure.Chain{*b}})[0]
-	sum, top, any := 0.0, 0.0, false
-	for i := range pa {
-		d := pb[i] - pa[i]
-		sum, top, any = sum+d, max(top, math.Abs(d)), any || pa[i] != 0 || pb[i] != 0
-	}
-	if !any {
-		return nil, nil
-	}
-	sum /= float64(len(pa))
-	return &sum, &top
-}
-
 func (v *comparison) print(cmd *cobra.Command) error {
-	rows := [][]string{{"STRUCTURE", "CHAIN", "RESIDUES", "RMSD", "PLDDT", "MOST", "BYTES"}}
+	rows := [][]string{{"STRUCTURE", "CHAIN", "RESIDUES", "RMSD", "PLDDT DIFF", "MAX DIFF", "FILE"}}
 	for _, s := range v.Files {
 		same := "differ"
 		if s.Identical {
 			same = "identical"
 		}
-		rows = append(rows, []string{s.File, cmp.Or(s.Chain, "all"), fmt.Sprint(s.Residues), number(s.RMSD, "%.3f"), number(s.PLDDT, "%+.2f"), number(s.MostPLDDT, "%.2f"), cmp.Or(s.Why, same)})
+		rows = append(rows, []string{
+			s.File,
+			cmp.Or(s.Chain, "all"),
+			fmt.Sprint(s.Residues),
+			number(s.RMSD, "%.3f"),
+			number(s.PLDDT, "%+.2f"),
+			number(s.MaxPLDDT, "%.2f"),
+			cmp.Or(s.Why, same),
+		})
 	}
 	out := cmd.OutOrStdout()
 	if err := table(out, rows); err != nil {
 		return err
 	}
 	for _, c := range v.Changed {
-		fmt.Fprintf(out, "%s: was %s, is %s\n", pleat.Clip(c.What), pleat.Clip(cmp.Or(c.Was, "-")), pleat.Clip(cmp.Or(c.Is, "-")))
+		was, is := pleat.Clip(cmp.Or(c.Was, "-")), pleat.Clip(cmp.Or(c.Is, "-"))
+		fmt.Fprintf(out, "%s: was %s, is %s\n", pleat.Clip(c.What), was, is)
 	}
 	if v.Seed == "" {
-		fmt.Fprintln(out, "the model takes no seed, so a run need not give the same again")
+		fmt.Fprintln(out, "the model accepts no seed, so repeated runs may differ")
 	}
 	switch v.Verdict {
 	case verdictIdentical:
-		fmt.Fprintf(out, "identical: run %s gave the same bytes as run %s\n", v.Again, v.Run)
+		fmt.Fprintf(out, "identical: run %s has the same files as run %s\n", v.Again, v.Run)
 	case verdictReproduced:
 		fmt.Fprintf(out, "reproduced: run %s is within %g Å of run %s\n", v.Again, v.Tolerance, v.Run)
 	default:

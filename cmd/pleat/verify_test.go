@@ -65,7 +65,7 @@ func TestVerdicts(t *testing.T) {
 	each(&b.Chains[0], func(a *structure.Atom) { a.B = 77 })
 	b.Chains[0].Residues[4].Atoms[0].B = 77 // all of a residue's atoms count alike
 	v := verdict(a, b, 0.1)
-	if f := v.Files[0]; v.Verdict != verdictReproduced || f.Identical || *f.RMSD > 1e-6 || math.Abs(*f.PLDDT+3) > 1e-9 || math.Abs(*f.MostPLDDT-3) > 1e-9 {
+	if f := v.Files[0]; v.Verdict != verdictReproduced || f.Identical || *f.RMSD > 1e-6 || math.Abs(*f.PLDDT+3) > 1e-9 || math.Abs(*f.MaxPLDDT-3) > 1e-9 {
 		t.Errorf("%s %+v", v.Verdict, f)
 	}
 	// Every second residue 1 Å up, every other 1 Å down: about 1 Å, whatever the superposition.
@@ -118,16 +118,16 @@ func TestVerdictOnOthers(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	each(&a.Chains[0], func(a *structure.Atom) { a.B = 0 })
-	if mean, most := plddtChange(&a.Chains[0], &a.Chains[0]); mean != nil || most != nil {
-		t.Error("a confidence was made up")
+	if c := structure.Compare(a, a)[0]; c.MeanPLDDT != nil || c.MaxPLDDT != nil {
+		t.Errorf("structures without pLDDT differ by %v and %v", c.MeanPLDDT, c.MaxPLDDT)
 	}
 }
 
 // What is sent again is the receipt's request, with the parameters as they took effect, in a job that nobody hears of.
 func TestRequestOfAReceipt(t *testing.T) {
-	read := func(text string, kinds ...pleat.ArtifactKind) *ended {
-		e := &ended{}
-		if err := json.Unmarshal([]byte(text), &e.receipt); err != nil {
+	read := func(text string, kinds ...pleat.ArtifactKind) *completedRun {
+		e := &completedRun{}
+		if err := json.Unmarshal([]byte(text), &e.config); err != nil {
 			t.Fatal(err)
 		}
 		for _, k := range kinds {
@@ -140,7 +140,7 @@ func TestRequestOfAReceipt(t *testing.T) {
 			"constraints": {"contact": [{"chainA": "Q", "res_idxA": 1, "chainB": "Q", "res_idxB": 3}]}}}`
 	none := pleat.MSANone
 	for what, c := range map[string]struct {
-		e   *ended
+		e   *completedRun
 		msa *string
 	}{"searched": {read(receipt, pleat.ArtifactMSA), nil}, "without": {read(receipt), &none}} {
 		r, err := c.e.request()
@@ -156,12 +156,12 @@ func TestRequestOfAReceipt(t *testing.T) {
 		}
 	}
 	if _, err := read(`{}`).request(); err == nil {
-		t.Error("a receipt without a request was taken")
+		t.Error("a configuration without a request was accepted")
 	}
 }
 
 func TestChangesBetweenReceipts(t *testing.T) {
-	a := receipt{Engine: "m 1", Seed: "7", Input: "1", Files: map[string]string{"input/msa-0.a3m": "aa"}}
+	a := runConfig{Engine: "m 1", Seed: "7", Input: "1", Files: map[string]string{"input/msa-0.a3m": "aa"}}
 	b := a
 	if got := a.changes(&b); len(got) != 0 {
 		t.Errorf("%v", got)
