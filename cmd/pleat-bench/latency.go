@@ -55,8 +55,8 @@ func (b *bench) latency(ctx context.Context, d benchDatabase) error {
 	return nil
 }
 
-// waits creates jobs as strangers do, whether or not those before have started, and returns how long each waited after it
-// was acknowledged.
+// waits creates jobs as strangers do, whether or not those before have started, and returns how long each waited after
+// it was acknowledged.
 func (b *bench) waits(ctx context.Context, d benchDatabase, start func(*benchHouse, context.Context, func(pleat.RunID, int64)) (func() error, error)) (_ []time.Duration, err error) {
 	h, err := b.house(ctx, d, store.Options{})
 	if err != nil {

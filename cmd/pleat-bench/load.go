@@ -48,8 +48,8 @@ func dialWires(ctx context.Context, addr string) ([]*wire, func(), error) {
 	return all, end, nil
 }
 
-// do sends a request that is written out and reads the answer, whose body must have a Content-Length. An answer other than
-// 200 is an error. The body is kept only where keep is set.
+// do sends a request that is written out and reads the answer, whose body must have a Content-Length. An answer other
+// than 200 is an error. The body is kept only where keep is set.
 func (w *wire) do(request []byte, keep *bytes.Buffer) error {
 	if _, err := w.conn.Write(request); err != nil {
 		return err

@@ -46,13 +46,14 @@ func benchCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pleat-bench",
 		Short: "Measure the speed of the service on this machine",
-		Long: `Measures the service with an engine that does nothing, each figure beside a ceiling taken in the same run on the same machine, and
-prints a table in Markdown with the target of each. It exits with 1 if a target is missed. It works in a fresh folder, which it removes,
-on SQLite, and on PostgreSQL too where PLEAT_TEST_POSTGRES names a server on which it may make databases; scripts/with-postgres starts
-one.
+		Long: `Measures the service with an engine that does nothing, each figure beside a ceiling taken in the same
+run on the same machine, and prints a table in Markdown with the target of each. It exits with 1 if a
+target is missed. It works in a fresh folder, which it removes, on SQLite, and on PostgreSQL too where
+PLEAT_TEST_POSTGRES names a server on which it may make databases; scripts/with-postgres starts one.
 
-The parts are create, read, latency, rows and memory, and those of deliveries, which are measured only if they are named:
-webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. Other work on the machine disturbs all of them.`,
+The parts are create, read, latency, rows and memory, and those of deliveries, which are measured only
+if they are named: webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. Other work on the
+machine disturbs all of them.`,
 		Example: `  scripts/with-postgres go run ./cmd/pleat-bench
   go run ./cmd/pleat-bench --only create,read --report-only`,
 		Args:          cobra.NoArgs,
@@ -110,7 +111,8 @@ type benchLine struct {
 	unmeasuredReason string
 }
 
-// benchParts are what is measured, in order. A part runs once per database; one that stands apart runs only if it is named.
+// benchParts are what is measured, in order. A part runs once per database; one that stands apart runs only if it is
+// named.
 var benchParts = []struct {
 	name  string
 	run   func(b *bench, ctx context.Context, d benchDatabase) error

@@ -20,8 +20,8 @@ import (
 // restFor is how long a server is left alone before its memory counts, where a slice is a second.
 const restFor = 8 * time.Second
 
-// memory reads how much a server holds at rest: a real process with the engine mini, after requests of many clients, and
-// again after a fold.
+// memory reads how much a server holds at rest: a real process with the engine mini, after requests of many clients,
+// and again after a fold.
 func (b *bench) memory(ctx context.Context, d benchDatabase) (err error) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		b.lines = append(b.lines, benchLine{what: "server memory at rest", database: d.name, unmeasuredReason: "this system does not say"})

@@ -80,8 +80,8 @@ func (b *bench) manyRows(ctx context.Context, d benchDatabase) (err error) {
 	return nil
 }
 
-// intoMemory reads SQLite's file once, so that the system holds it in memory on either side: what a disk adds is another
-// measurement.
+// intoMemory reads SQLite's file once, so that the system holds it in memory on either side: what a disk adds is
+// another measurement.
 func (h *benchHouse) intoMemory() error {
 	path, ok := strings.CutPrefix(h.database, "sqlite:")
 	if !ok {

@@ -242,8 +242,8 @@ func (h *hookHouse) await(ctx context.Context, n int64) error {
 	return nil
 }
 
-// openHooks ends the runs at a steady rate whatever becomes of them, and returns what each commit took and how long after
-// its beginning the endpoint was told. Runs of the user who hangs are not looked at.
+// openHooks ends the runs at a steady rate whatever becomes of them, and returns what each commit took and how long
+// after its beginning the endpoint was told. Runs of the user who hangs are not looked at.
 func (h *hookHouse) openHooks(ctx context.Context, runs []store.ClaimedTask, rate float64, watch bool) (commits, delays []time.Duration, err error) {
 	began := make([]time.Time, len(runs))
 	commits = make([]time.Duration, len(runs))
@@ -366,7 +366,8 @@ func (b *bench) hookBeside(ctx context.Context, d benchDatabase, hang bool) (p99
 	return quantileTime(0.99, delays), float64(len(delays)) / took.Seconds(), errors.Join(err, <-other, stop())
 }
 
-// hookMemory measures the memory of the process while it delivers from a queue of 200,000, beside one of a few thousand.
+// hookMemory measures the memory of the process while it delivers from a queue of 200,000, beside one of a few
+// thousand.
 func (b *bench) hookMemory(ctx context.Context, d benchDatabase) (err error) {
 	h, err := b.hookHouse(ctx, d, false)
 	if err != nil {
@@ -399,7 +400,8 @@ func (b *bench) hookMemory(ctx context.Context, d benchDatabase) (err error) {
 	return nil
 }
 
-// peak queues deliveries and returns the most memory that the process held while it delivered them, for at most a while.
+// peak queues deliveries and returns the most memory that the process held while it delivered them, for at most a
+// while.
 func (h *hookHouse) peak(ctx context.Context, runs []store.ClaimedTask, queued int, limit time.Duration) (int64, error) {
 	if err := h.refill(ctx, runs, queued); err != nil {
 		return 0, err

@@ -14,18 +14,18 @@ import (
 func askCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ask JOB QUESTION",
-		Short: "Ask about a folded structure",
-		Long: `Asks a question about the structure of a job that has been folded, waits for the answer and prints it. Interrupting leaves the
-question to be answered.`,
+		Short: "Ask a question about a predicted structure",
+		Long: `Asks a question about the predicted structure of a completed job, waits for the answer and prints it.
+Interrupting the command leaves the question running.`,
 		Example: `  pleat ask 01890a5d-ac96-774b-bcce-b302099a8057 "Which residues are least certain?"`,
 		Args:    exactly("a job's identifier", "a question"),
 		RunE:    runAsk,
 	}
 	f := c.Flags()
-	f.String("sequence", "", "identifier of the sequence to ask about; absent: the job's first protein")
-	f.String("name", "", "name of the workflow; absent: the question")
-	f.Bool("public", false, "let anyone read question and answer")
-	f.Bool("no-wait", false, "print the workflow's identifier and do not wait")
+	f.String("sequence", "", "identifier of the sequence to ask about; default: the job's first protein")
+	f.String("name", "", "name of the workflow; default: the question")
+	f.Bool("public", false, "make the question and the answer readable for everyone")
+	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
 	f.Bool("json", false, "print the task's result as JSON")
 	config.AddFlags(f, config.Client)
 	return c
@@ -36,7 +36,7 @@ func runAsk(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := newClient(cmd, false)
+	c, err := newClient(cmd, keyRequired)
 	if err != nil {
 		return err
 	}
@@ -67,13 +67,19 @@ func runAsk(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// runWorkflow creates a workflow, follows it to its end and returns its task; nil where it is not to be waited for.
-func runWorkflow(cmd *cobra.Command, c *api.Client, workflow, name string, input map[string]any) (*api.WorkflowTask, error) {
+// runWorkflow creates a workflow, follows it to its end and returns its task. With --no-wait it returns nil.
+func runWorkflow(
+	cmd *cobra.Command, c *api.Client, workflow, name string, input map[string]any,
+) (*api.WorkflowTask, error) {
 	raw, err := json.Marshal(input)
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.CreateWorkflow(cmd.Context(), api.CreateWorkflow{WorkflowName: workflow, Name: clip(name, pleat.MaxName), Input: raw})
+	w, err := c.CreateWorkflow(cmd.Context(), api.CreateWorkflow{
+		WorkflowName: workflow,
+		Name:         clip(name, pleat.MaxName),
+		Input:        raw,
+	})
 	if err != nil {
 		return nil, explain(c, err)
 	}
@@ -82,13 +88,13 @@ func runWorkflow(cmd *cobra.Command, c *api.Client, workflow, name string, input
 		return nil, err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "workflow %s: %s\n", w.ID, pleat.Clip(w.Name))
-	if _, err := followWorkflow(cmd, c, w.ID); err != nil {
+	if err := followWorkflow(cmd, c, w.ID); err != nil {
 		return nil, err
 	}
 	return endedTask(cmd, c, w.ID)
 }
 
-// endedTask reads the task of a workflow that has ended; an error where it has no result.
+// endedTask returns the task of a workflow that has ended. A workflow without a result is an error.
 func endedTask(cmd *cobra.Command, c *api.Client, id string) (*api.WorkflowTask, error) {
 	w, err := c.Workflow(cmd.Context(), id)
 	if err != nil {

@@ -10,11 +10,21 @@ import (
 	"pleat/internal/config"
 )
 
-// onServer makes the command's run: a client, the call, and what it failed with in words. Keyless says that it works without
-// a key.
-func onServer(keyless bool, do func(cmd *cobra.Command, c *api.Client, args []string) error) func(*cobra.Command, []string) error {
+// auth says whether a command that calls a server needs an API key.
+type auth bool
+
+const (
+	keyRequired auth = true
+	keyOptional auth = false // public jobs can be read without one
+)
+
+// onServer returns the RunE of a command that calls a server. It creates the client, and explains the error of the
+// call.
+func onServer(
+	key auth, do func(cmd *cobra.Command, c *api.Client, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		c, err := newClient(cmd, keyless)
+		c, err := newClient(cmd, key)
 		if err != nil {
 			return err
 		}
@@ -22,12 +32,14 @@ func onServer(keyless bool, do func(cmd *cobra.Command, c *api.Client, args []st
 	}
 }
 
-// onOne makes a command on one thing of a server's, which its only argument names. What is job or workflow.
-func onOne(cmd *cobra.Command, what string, keyless bool, do func(cmd *cobra.Command, c *api.Client, id string) error) *cobra.Command {
-	cmd.Args = exactly("a " + what + "'s identifier")
-	run := onServer(keyless, func(cmd *cobra.Command, c *api.Client, args []string) error { return do(cmd, c, args[0]) })
+// onObject completes a command whose only argument is the identifier of a job or workflow, as kind says.
+func onObject(
+	cmd *cobra.Command, kind string, key auth, do func(cmd *cobra.Command, c *api.Client, id string) error,
+) *cobra.Command {
+	cmd.Args = exactly("a " + kind + "'s identifier")
+	run := onServer(key, func(cmd *cobra.Command, c *api.Client, args []string) error { return do(cmd, c, args[0]) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, err := identifier(what, args[0]); err != nil { // before a key is asked for
+		if _, err := identifier(kind, args[0]); err != nil { // checked before the key
 			return err
 		}
 		return run(cmd, args)
@@ -36,41 +48,43 @@ func onOne(cmd *cobra.Command, what string, keyless bool, do func(cmd *cobra.Com
 	return cmd
 }
 
-// identifier refuses what cannot name a thing of a server's before the server is asked.
-func identifier(what, arg string) (string, error) {
+// identifier returns an argument that has the form of an identifier, and refuses any other. Kind is for the message.
+func identifier(kind, arg string) (string, error) {
 	if !pleat.IsUUID(arg) {
-		return "", usagef("%q is not a %s: a %s's identifier is a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057", pleat.Clip(arg), what, what)
+		const text = "%q is not a %s: a %s's identifier is a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057"
+		return "", usagef(text, pleat.Clip(arg), kind, kind)
 	}
 	return arg, nil
 }
 
-// showOne prints an answer: as JSON where --json asks for it, else for a person.
-func showOne(cmd *cobra.Command, v any, human func() error) error {
+// printResult prints a response: as JSON with --json, else with human.
+func printResult(cmd *cobra.Command, v any, human func() error) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		return printJSON(cmd.OutOrStdout(), v)
 	}
 	return human()
 }
 
-// showList is showOne for a page of a list: a row for each entry under a head, and how to get the next page.
-func showList[T any](cmd *cobra.Command, list api.List[T], head []string, row func(T) []string) error {
-	return showOne(cmd, list, func() error {
+// printList prints a page of a list: as JSON with --json, else as a table with one row per entry. The cursor of the
+// next page goes to standard error.
+func printList[T any](cmd *cobra.Command, list api.List[T], head []string, row func(T) []string) error {
+	return printResult(cmd, list, func() error {
 		rows := [][]string{head}
-		for _, one := range list.Data {
-			rows = append(rows, row(one))
+		for _, v := range list.Data {
+			rows = append(rows, row(v))
 		}
 		if err := table(cmd.OutOrStdout(), rows); err != nil {
 			return err
 		}
 		if list.NextCursor != nil && *list.NextCursor != "" {
-			fmt.Fprintf(cmd.ErrOrStderr(), "there are more: --cursor %s\n", *list.NextCursor)
+			fmt.Fprintf(cmd.ErrOrStderr(), "for the next page: --cursor %s\n", *list.NextCursor)
 		}
 		return nil
 	})
 }
 
-// stopping prints what a cancel has led to.
-func stopping(cmd *cobra.Command, state string) error {
+// printCancelled prints the state after a cancellation. A running job stops a little later.
+func printCancelled(cmd *cobra.Command, state string) error {
 	if state == api.Running {
 		state = "stopping"
 	}

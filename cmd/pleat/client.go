@@ -18,19 +18,20 @@ import (
 	"pleat/api"
 )
 
-// newClient is the client for the server that --url and --key name. Keyless says that the command works without a key.
-func newClient(cmd *cobra.Command, keyless bool) (*api.Client, error) {
+// newClient returns the client for the server of --url and --key.
+func newClient(cmd *cobra.Command, key auth) (*api.Client, error) {
 	c, err := configure(cmd)
 	if err != nil {
 		return nil, err
 	}
-	if c.Key == "" && !keyless {
-		return nil, usagef("no API key is given; pass --key or set PLEAT_KEY. Make one beside the server with: pleat keys create --user NAME")
+	if c.Key == "" && key == keyRequired {
+		return nil, usagef("no API key was given; pass --key or set PLEAT_KEY. " +
+			"To create one, run on the server's machine: pleat keys create --user NAME")
 	}
 	return &api.Client{Base: c.URL, Key: c.Key}, nil
 }
 
-// explain turns what a call failed with into a sentence that says what to do.
+// explain turns the error of a call into a sentence that says what to do.
 func explain(c *api.Client, err error) error {
 	var refused *api.Error
 	var dial *net.OpError
@@ -41,7 +42,7 @@ func explain(c *api.Client, err error) error {
 		switch refused.Status {
 		case 401:
 			if c.Key == "" {
-				return fmt.Errorf("%s: this needs an API key; pass --key or set PLEAT_KEY", refused.Message)
+				return fmt.Errorf("%s: this command needs an API key; pass --key or set PLEAT_KEY", refused.Message)
 			}
 			return fmt.Errorf("%s: the server at %s does not know this API key", refused.Message, c.Base)
 		case 0:
@@ -60,7 +61,7 @@ func explain(c *api.Client, err error) error {
 	return err
 }
 
-// printJSON writes a value for programs.
+// printJSON writes a value as indented JSON.
 func printJSON(w io.Writer, v any) error {
 	b, err := api.EncodeIndent(v)
 	if err != nil {
@@ -70,7 +71,7 @@ func printJSON(w io.Writer, v any) error {
 	return err
 }
 
-// table writes rows in columns for people; the first row is the head. Text from a server cannot move the cursor.
+// table writes rows in columns; the first row is the head. Control characters in text from a server are replaced.
 func table(w io.Writer, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -82,7 +83,7 @@ func table(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
-// number writes a score, or a dash where the engine gives none.
+// number returns a score as text, or a dash where the engine gives none.
 func number(v *float64, format string) string {
 	if v == nil {
 		return "-"
@@ -90,11 +91,11 @@ func number(v *float64, format string) string {
 	return fmt.Sprintf(format, *v)
 }
 
-// download writes every artifact of some results into a folder, each under its name once its digest is right, and returns
-// the paths. Names come from a server, so nothing is written outside the folder.
+// download writes the artifacts into a folder and returns their paths. A file gets its name once its SHA-256 was
+// checked. The names come from a server, so nothing is written outside the folder.
 func download(cmd *cobra.Command, c *api.Client, artifacts []api.Artifact, dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make the folder for the results: %w", err)
+		return nil, fmt.Errorf("create the folder for the results: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -114,6 +115,7 @@ func download(cmd *cobra.Command, c *api.Client, artifacts []api.Artifact, dir s
 	return paths, nil
 }
 
+// fetch downloads one artifact into a folder.
 func fetch(cmd *cobra.Command, c *api.Client, a api.Artifact, root *os.Root) error {
 	part := "." + a.Name + ".part"
 	f, err := root.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
@@ -128,7 +130,7 @@ func fetch(cmd *cobra.Command, c *api.Client, a api.Artifact, root *os.Root) err
 		err = root.Rename(part, a.Name)
 	}
 	if err != nil {
-		_ = root.Remove(part) // what failed says more
+		_ = root.Remove(part) // err has the reason
 		return err
 	}
 	return nil

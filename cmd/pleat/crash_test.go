@@ -28,9 +28,9 @@ import (
 // crashRounds is how often the server is killed, on each database.
 const crashRounds = 20
 
-// TestKilledServerLosesNothing kills the server with SIGKILL at random instants while 64 clients create jobs and its worker
-// runs them. Afterwards every acknowledged job must have ended, none may have completed twice, the quota must equal the
-// rows, and the sweep must leave no file that nothing names.
+// TestKilledServerLosesNothing kills the server with SIGKILL at random instants while 64 clients create jobs and its
+// worker runs them. Afterwards every acknowledged job must have ended, none may have completed twice, the quota must
+// equal the rows, and the sweep must leave no file that nothing names.
 func TestKilledServerLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -80,7 +80,8 @@ func killRounds(t *testing.T, database string) {
 	n.noOrphans(count(t, db, "SELECT count(*) FROM artifact"))
 }
 
-// createUntilKilled lets 64 clients create jobs, kills the server after a while and returns the jobs it had acknowledged.
+// createUntilKilled lets 64 clients create jobs, kills the server after a while and returns the jobs it had
+// acknowledged.
 func createUntilKilled(t *testing.T, url, key string, after time.Duration, kill func()) []string {
 	var mu sync.Mutex
 	var ids []string
@@ -123,8 +124,8 @@ func createUntilKilled(t *testing.T, url, key string, after time.Duration, kill 
 			}
 		})
 	}
-	// The instant is random from the first acknowledgement on, so that a slow machine proves as much as a fast one; a server
-	// that has acknowledged nothing after a while is killed as well.
+	// The instant is random from the first acknowledgement on, so that a slow machine proves as much as a fast one; a
+	// server that has acknowledged nothing after a while is killed as well.
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		mu.Lock()
 		n := len(ids)
@@ -140,8 +141,8 @@ func createUntilKilled(t *testing.T, url, key string, after time.Duration, kill 
 	return ids
 }
 
-// shipped builds the program as it is shipped, once: what kills processes measures minutes of work, which the race detector would
-// make tens of minutes. The scenarios run with the detector.
+// shipped builds the program as it is shipped, once: what kills processes measures minutes of work, which the race
+// detector would make tens of minutes. The scenarios run with the detector.
 var shipped = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "pleat-plain-")
 	if err != nil {

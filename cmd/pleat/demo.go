@@ -19,9 +19,10 @@ const trpCage = "DAYAQWLKDGGPSSGRPPPS"
 func demoCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Fold a small protein from nothing",
-		Long: `Starts a server of its own on a free port with fresh data, makes a key, folds the miniprotein Trp-cage through the API as a user
-would, writes the structure and the plots into a folder, prints the scores, and stops the server.`,
+		Short: "Fold a small protein without any setup",
+		Long: `Starts a server on a free port with an empty data folder, creates an API key, folds the miniprotein
+Trp-cage through the API as a user would, writes the structure and the plots into a folder, prints the
+scores, and stops the server.`,
 		Args: exactly(),
 		RunE: runDemo,
 	}
@@ -61,7 +62,7 @@ func runDemo(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// foldDemo is what a user does: a key, a job, its progress, its files.
+// foldDemo does what a user does: it creates a key and a job, follows the job and downloads its files.
 func foldDemo(cmd *cobra.Command, a *app.App, url string) error {
 	key, err := app.CreateKey(cmd.Context(), a.Store, "demo", "")
 	if err != nil {
@@ -78,9 +79,9 @@ func foldDemo(cmd *cobra.Command, a *app.App, url string) error {
 		return explain(c, err)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "folding Trp-cage, %d residues\n", len(trpCage))
-	if _, err := follow(cmd, c, created.JobID); err != nil {
+	if err := follow(cmd, c, created.JobID); err != nil {
 		return err
 	}
 	out, _ := cmd.Flags().GetString("out")
-	return deliver(cmd, c, created.JobID, out)
+	return downloadResults(cmd, c, created.JobID, out)
 }

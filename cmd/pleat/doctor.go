@@ -24,9 +24,11 @@ import (
 func doctorCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check data, database, engines and machine, and say what to do",
-		Long:  "Checks the configuration, the data folder, the database and its schema, the artifacts, the workers and engines, the machine and its clock, and says what to do. It changes nothing. It exits with 1 if something has to be done.",
-		Args:  exactly(),
+		Short: "Check the configuration, database, engines and machine",
+		Long: `Checks the configuration, the data folder, the database and its schema, the artifact store, the workers
+and engines, the machine and its clock, and says how to fix what is wrong. It changes nothing. The exit
+code is 1 if a check failed.`,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configure(cmd)
 			if err != nil {
@@ -49,7 +51,7 @@ func doctorCmd() *cobra.Command {
 	return c
 }
 
-// doctor writes one line per check: ok, note, or WRONG with what to do.
+// doctor prints one line per check: ok, note, or WRONG with the remedy, and counts the latter.
 type doctor struct {
 	out   io.Writer
 	cfg   config.Config
@@ -84,7 +86,8 @@ func (d *doctor) configuration() {
 }
 
 func (d *doctor) machine() {
-	d.ok("machine", "%d cores, %s memory, %s/%s", runtime.NumCPU(), config.Bytes(config.MachineMemory()), runtime.GOOS, runtime.GOARCH)
+	memory := config.Bytes(config.MachineMemory())
+	d.ok("machine", "%d cores, %s memory, %s/%s", runtime.NumCPU(), memory, runtime.GOOS, runtime.GOARCH)
 	devices, err := app.Devices(d.cfg)
 	if err != nil {
 		d.bad("devices", "%v", err)
@@ -104,7 +107,8 @@ func (d *doctor) machine() {
 		}
 		if _, m, err := findRunner(d.cfg, name); err == nil {
 			if here, all := app.WeightsPresent(d.cfg, m); here < all {
-				d.note("engines", "%s has %d of %d files of weights in %s; run: pleat engines install %s", name, here, all, d.cfg.WeightsDir(m.Engine), name)
+				d.note("engines", "%s has %d of %d weight files in %s; run: pleat engines install %s",
+					name, here, all, d.cfg.WeightsDir(m.Engine), name)
 			}
 		}
 	}
@@ -116,20 +120,20 @@ func (d *doctor) machine() {
 		d.ok("engines", "%s %s: %s model %s on %s%s", m.Engine, m.Version, m.Kind, m.Name, m.Device, size)
 	}
 	if len(engines.Models()) == 0 {
-		d.note("engines", "none is set here; jobs wait for pleat worker elsewhere")
+		d.note("engines", "none is configured here; jobs wait for a pleat worker elsewhere")
 	}
 }
 
 const (
-	diskNote  = 5 << 30
-	diskWrong = 256 << 20
+	diskNote  = 5 << 30   // bytes free below which the doctor notes it
+	diskWrong = 256 << 20 // bytes free below which the check fails
 )
 
 func (d *doctor) folder() {
 	info, err := os.Stat(d.cfg.Data)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		d.note("data folder", "%s does not exist yet; pleat serve makes it", d.cfg.Data)
+		d.note("data folder", "%s does not exist yet; pleat serve creates it", d.cfg.Data)
 		return
 	case err != nil:
 		d.bad("data folder", "%v", err)
@@ -140,7 +144,7 @@ func (d *doctor) folder() {
 	}
 	f, err := os.CreateTemp(d.cfg.Data, ".doctor-*")
 	if err != nil {
-		d.bad("data folder", "cannot be written: %v; give it to the user that runs pleat", err)
+		d.bad("data folder", "cannot be written: %v; make the user that runs pleat its owner", err)
 		return
 	}
 	_ = f.Close()
@@ -153,18 +157,18 @@ func (d *doctor) folder() {
 	case err != nil:
 		d.bad("disk", "%v", err)
 	case free < diskWrong:
-		d.bad("disk", "%s are left below %s; make room before jobs fail", config.Bytes(free), d.cfg.Data)
+		d.bad("disk", "%s free in %s; make room before jobs fail", config.Bytes(free), d.cfg.Data)
 	case free < diskNote:
-		d.note("disk", "%s are left below %s", config.Bytes(free), d.cfg.Data)
+		d.note("disk", "%s free in %s", config.Bytes(free), d.cfg.Data)
 	default:
-		d.ok("disk", "%s are left below %s", config.Bytes(free), d.cfg.Data)
+		d.ok("disk", "%s free in %s", config.Bytes(free), d.cfg.Data)
 	}
 }
 
 func (d *doctor) database(ctx context.Context) {
 	if path, ok := d.cfg.SQLitePath(); ok {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			d.note("database", "%s does not exist yet; pleat serve makes it", path)
+			d.note("database", "%s does not exist yet; pleat serve creates it", path)
 			return
 		}
 	}
@@ -179,20 +183,21 @@ func (d *doctor) database(ctx context.Context) {
 	version, err := s.Version(ctx)
 	switch latest := store.Latest(); {
 	case err != nil:
-		d.bad("database", "%s does not answer: %v", s.Dialect(), err)
+		d.bad("database", "%s does not respond: %v", s.Dialect(), err)
 		return
 	case version < latest:
 		d.bad("database", "%s at schema %d of %d; run: pleat migrate", s.Dialect(), version, latest)
 		return
 	case version > latest:
-		d.bad("database", "%s at schema %d, newer than this pleat's %d; run a newer pleat", s.Dialect(), version, latest)
+		const text = "%s at schema %d, newer than this pleat's %d; run a newer pleat"
+		d.bad("database", text, s.Dialect(), version, latest)
 		return
 	}
 	d.ok("database", "%s at schema %d", s.Dialect(), version)
 	if off := time.Until(s.Now()).Abs(); off > time.Second {
-		d.note("clock", "this machine's is %s off the database's; the service goes by the database's", off.Round(time.Millisecond))
+		d.note("clock", "differs by %s from the database's clock, which the service uses", off.Round(time.Millisecond))
 	} else {
-		d.ok("clock", "agrees with the database's")
+		d.ok("clock", "agrees with the database's clock")
 	}
 	d.workers(ctx, s)
 }
@@ -204,7 +209,7 @@ func (d *doctor) workers(ctx context.Context, s *store.Store) {
 		return
 	}
 	if len(workers) == 0 {
-		d.note("workers", "none was heard of lately; jobs are refused until pleat serve or pleat worker runs")
+		d.note("workers", "none was seen recently; jobs are refused until pleat serve or pleat worker runs")
 	}
 	for _, w := range workers {
 		var models []string
@@ -212,7 +217,8 @@ func (d *doctor) workers(ctx context.Context, s *store.Store) {
 			models = append(models, m.Name)
 		}
 		slices.Sort(models)
-		d.ok("workers", "%s on %s runs %s, heard of %s ago", w.ID, w.Host, strings.Join(models, ", "), s.Now().Sub(w.SeenAt).Round(time.Second))
+		ago := s.Now().Sub(w.SeenAt).Round(time.Second)
+		d.ok("workers", "%s on %s runs %s, seen %s ago", w.ID, w.Host, strings.Join(models, ", "), ago)
 	}
 	counts, err := s.QueueCounts(ctx)
 	if err != nil {
@@ -228,7 +234,7 @@ func (d *doctor) artifacts(ctx context.Context) {
 	address := d.cfg.BlobAddress()
 	if path, ok := strings.CutPrefix(address, "dir:"); ok {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			d.note("artifacts", "%s does not exist yet; pleat serve makes it", path)
+			d.note("artifacts", "%s does not exist yet; pleat serve creates it", path)
 			return
 		}
 	}
@@ -241,7 +247,7 @@ func (d *doctor) artifacts(ctx context.Context) {
 	d.ok("artifacts", "%s", address)
 }
 
-// alignments says where sequences go.
+// alignments says to which MSA search sequences are sent.
 func (d *doctor) alignments() {
 	switch {
 	case d.cfg.MSAServer != "":
@@ -251,11 +257,11 @@ func (d *doctor) alignments() {
 		if _, err := exec.LookPath(d.cfg.MSACommand); err != nil {
 			d.bad("alignments", "%s cannot be run: %v", d.cfg.MSACommand, err)
 		} else if _, err := os.Stat(d.cfg.MSADatabase); err != nil {
-			d.bad("alignments", "there is nothing to search: %v", err)
+			d.bad("alignments", "the database of the search does not exist: %v", err)
 		} else {
 			d.ok("alignments", "%s searches %s", d.cfg.MSACommand, d.cfg.MSADatabase)
 		}
 	default:
-		d.ok("alignments", "none are made, and no sequence leaves this machine for them")
+		d.ok("alignments", "no MSA search is configured, and no sequence is sent anywhere for one")
 	}
 }

@@ -55,7 +55,7 @@ func TestDoctor(t *testing.T) {
 				t.Fatalf("migrate: %d %s%s", code, out, errs)
 			}
 			code, out, errs := run(t, env, "doctor")
-			if code != exitOK || !strings.Contains(out, name+" at schema ") || !strings.Contains(out, "none was heard of lately") {
+			if code != exitOK || !strings.Contains(out, name+" at schema ") || !strings.Contains(out, "none was seen recently") {
 				t.Errorf("code %d:\n%s%s", code, out, errs)
 			}
 		})

@@ -28,7 +28,8 @@ const (
 	benchSequence = "NLYIQWLKDGGPSSGRPPPS"
 )
 
-// TestBenchEngines runs ten small jobs through the service and the same ten by boltz predict, in turns, on one core each.
+// TestBenchEngines runs ten small jobs through the service and the same ten by boltz predict, in turns, on one core
+// each.
 func TestBenchEngines(t *testing.T) {
 	if os.Getenv("PLEAT_TEST_BENCH") == "" {
 		t.Skip("a measurement: make bench-engines")
@@ -78,7 +79,8 @@ func TestBenchEngines(t *testing.T) {
 	}
 }
 
-// queued is the jobs an hour of ten that wait at once, in the slots of the lab, each with a process that has the model loaded.
+// queued is the jobs an hour of ten that wait at once, in the slots of the lab, each with a process that has the model
+// loaded.
 func (l *lab) queued() float64 {
 	l.t.Helper()
 	var began time.Time

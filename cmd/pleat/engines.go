@@ -20,10 +20,11 @@ import (
 )
 
 func enginesCmd() *cobra.Command {
-	return group("engines", "List, install and check engines that run in processes of their own", "", enginesListCmd(), enginesInstallCmd(), enginesCheckCmd())
+	return group("engines", "List, install and check engines", "",
+		enginesListCmd(), enginesInstallCmd(), enginesCheckCmd())
 }
 
-// engineEntry is one engine as pleat engines list shows it.
+// engineEntry is an engine in the output of engines list.
 type engineEntry struct {
 	Name    string   `json:"name"`
 	State   string   `json:"state"` // built in, installed, needs nothing, not installed, cannot be used
@@ -37,7 +38,7 @@ type engineEntry struct {
 func enginesListCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the engines that there are, and which are installed",
+		Short: "List the available engines and whether they are installed",
 		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configure(cmd)
@@ -53,7 +54,8 @@ func enginesListCmd() *cobra.Command {
 				if e.Problem != "" {
 					fmt.Fprintln(cmd.ErrOrStderr(), e.Problem)
 				}
-				rows = append(rows, []string{e.Name, e.State, e.Device, dash(e.Weights), strings.Join(e.Models, ","), e.Licence})
+				models := strings.Join(e.Models, ",")
+				rows = append(rows, []string{e.Name, e.State, e.Device, dash(e.Weights), models, e.Licence})
 			}
 			return table(cmd.OutOrStdout(), rows)
 		},
@@ -63,6 +65,7 @@ func enginesListCmd() *cobra.Command {
 	return c
 }
 
+// dash returns a dash for the empty text.
 func dash(s string) string {
 	if s == "" {
 		return "-"
@@ -70,11 +73,18 @@ func dash(s string) string {
 	return s
 }
 
+// listEngines returns the built-in engines, then those of the folder of runners.
 func listEngines(c config.Config) []engineEntry {
 	var out []engineEntry
 	for _, e := range app.BuiltIn() {
 		m := e.Models()[0]
-		out = append(out, engineEntry{Name: m.Name, State: "built in", Device: m.Device, Models: []string{m.Name}, Licence: m.Licence})
+		out = append(out, engineEntry{
+			Name:    m.Name,
+			State:   "built in",
+			Device:  m.Device,
+			Models:  []string{m.Name},
+			Licence: m.Licence,
+		})
 	}
 	found, wrong := runner.Manifests(c.RunnersDir())
 	for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -96,21 +106,22 @@ func listEngines(c config.Config) []engineEntry {
 		out = append(out, e)
 	}
 	for _, name := range slices.Sorted(maps.Keys(wrong)) {
-		out = append(out, engineEntry{Name: name, State: "cannot be used", Problem: sentence(wrong[name]), Models: []string{}})
+		problem := sentence(wrong[name])
+		out = append(out, engineEntry{Name: name, State: "cannot be used", Problem: problem, Models: []string{}})
 	}
 	return out
 }
 
-// weightsState says how many of an engine's files of weights are there.
+// weightsState says how many of an engine's weight files are present; empty if it has none.
 func weightsState(c config.Config, m *runner.Manifest) string {
-	here, all := app.WeightsPresent(c, m)
+	present, all := app.WeightsPresent(c, m)
 	if all == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d", here, all)
+	return fmt.Sprintf("%d of %d", present, all)
 }
 
-// findRunner is the folder of runners that a name means: its own, its engine's, or one of its models'.
+// findRunner returns the folder and the manifest of the runner that has a name, or whose engine or model has it.
 func findRunner(c config.Config, name string) (string, *runner.Manifest, error) {
 	found, wrong := runner.Manifests(c.RunnersDir())
 	if err := wrong[name]; err != nil {
@@ -123,29 +134,36 @@ func findRunner(c config.Config, name string) (string, *runner.Manifest, error) 
 	for _, folder := range slices.Sorted(maps.Keys(found)) {
 		m := found[folder]
 		names = append(names, folder)
-		if m.Engine == name || slices.ContainsFunc(m.Models, func(v runner.ManifestModel) bool { return v.Name == name }) {
+		if m.Engine == name || offers(m, name) {
 			return folder, m, nil
 		}
 	}
 	if slices.Contains(config.BuiltInEngines, name) {
-		return "", nil, usagef("the engine %s is built in: there is nothing to install or to check", name)
+		return "", nil, usagef("the engine %s is built in: it needs no installation or check", name)
 	}
 	hint := "."
 	if n := pleat.Nearest(name, names); n != "" {
 		hint = fmt.Sprintf("; did you mean %q?", n)
 	}
-	return "", nil, usagef("there is no engine %q in %s%s There are %s", pleat.Clip(name), c.RunnersDir(), hint, strings.Join(names, ", "))
+	const text = "there is no engine %q in %s%s There are %s"
+	return "", nil, usagef(text, pleat.Clip(name), c.RunnersDir(), hint, strings.Join(names, ", "))
 }
 
-// A peptide that every model of proteins takes: the A chain of human insulin.
+// offers reports whether the runner has a model of a name.
+func offers(m *runner.Manifest, model string) bool {
+	return slices.ContainsFunc(m.Models, func(v runner.ManifestModel) bool { return v.Name == model })
+}
+
+// checkPeptide is accepted by every model that folds proteins: the A chain of human insulin.
 const checkPeptide = "GIVEQCCTSICSLYQLENYCN"
 
 func enginesCheckCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check NAME",
-		Short: "Start an engine, fold a peptide twice and print versions, device and times",
-		Long: `Starts the engine's runner as the service would, folds the A chain of insulin twice in one process and prints versions, device and
-times: the first run loads the model, the second has it. It needs no database and no server. What the runner says on standard error is shown.`,
+		Short: "Fold a peptide twice with an engine and print versions, device and times",
+		Long: `Starts the engine's runner as the service does, folds the A chain of insulin twice in one process and
+prints versions, device and times: the first run loads the model, the second run reuses it. It needs no
+database and no server. The runner's standard error is shown.`,
 		Args: exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := configure(cmd)
@@ -157,17 +175,18 @@ times: the first run loads the model, the second has it. It needs no database an
 				return err
 			}
 			model, _ := cmd.Flags().GetString("model")
-			if model == "" && slices.ContainsFunc(m.Models, func(v runner.ManifestModel) bool { return v.Name == args[0] }) {
+			if model == "" && offers(m, args[0]) {
 				model = args[0]
 			}
 			return checkEngine(cmd, c, name, model)
 		},
 	}
-	c.Flags().String("model", "", "the model to check; empty: the engine's first that folds")
+	c.Flags().String("model", "", "model to check; default: the engine's first that folds")
 	config.AddFlags(c.Flags(), config.Store, config.Engine)
 	return c
 }
 
+// checkEngine folds the peptide twice with a model; an empty name means the first that folds.
 func checkEngine(cmd *cobra.Command, c config.Config, name, model string) error {
 	c.Engines, c.LogLevel = []string{name}, "info"
 	log := app.NewLog(cmd.ErrOrStderr(), c)
@@ -190,33 +209,60 @@ func checkEngine(cmd *cobra.Command, c config.Config, name, model string) error 
 		return usagef("the engine %s has no model %q that folds", name, pleat.Clip(model))
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "engine   %s %s\nmodel    %s: %s\nlicence  %s\nruns on  %s\n", m.Engine, m.Version, m.Name, m.Title, m.Licence, m.Device)
-	for _, what := range []string{"cold", "warm"} {
-		if err := checkOnce(cmd.Context(), out, cmd.ErrOrStderr(), engines, *m, what); err != nil {
+	fmt.Fprintf(out, "engine   %s %s\nmodel    %s: %s\n", m.Engine, m.Version, m.Name, m.Title)
+	fmt.Fprintf(out, "licence  %s\nruns on  %s\n", m.Licence, m.Device)
+	check := engineCheck{engines: engines, model: *m, out: out, progress: cmd.ErrOrStderr()}
+	for _, name := range []string{"cold", "warm"} {
+		if err := check.run(cmd.Context(), name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkOnce(ctx context.Context, out, progress io.Writer, engines *engine.Registry, m pleat.Model, what string) error {
+// engineCheck folds the peptide with one model.
+type engineCheck struct {
+	engines  *engine.Registry
+	model    pleat.Model
+	out      io.Writer // results
+	progress io.Writer // stages and log lines of the runner
+}
+
+// run folds the peptide once and prints the times under a name.
+func (c engineCheck) run(ctx context.Context, name string) error {
 	dir, err := os.MkdirTemp("", "pleat-check-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	j := pleat.Job{Name: "check", Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: checkPeptide}}, Params: pleat.Params{Model: m.Name, Values: map[string]any{}}}
-	if err := j.Validate(m); err != nil {
+	j := pleat.Job{
+		Name:      "check",
+		Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: checkPeptide}},
+		Params:    pleat.Params{Model: c.model.Name, Values: map[string]any{}},
+	}
+	if err := j.Validate(c.model); err != nil {
 		return err
 	}
 	began := time.Now()
-	got := engines.Run(ctx, pleat.Work{Kind: pleat.TaskFold, Task: "check", Attempt: 1, Model: m, Dir: dir,
-		Fold: &pleat.FoldInput{Name: j.Name, Sequences: j.Sequences, Params: j.Params, Seed: "1", Complex: j.Complex}}, &checkSink{out: progress})
+	got := c.engines.Run(ctx, pleat.Work{
+		Kind:    pleat.TaskFold,
+		Task:    "check",
+		Attempt: 1,
+		Model:   c.model,
+		Dir:     dir,
+		Fold: &pleat.FoldInput{
+			Name:      j.Name,
+			Sequences: j.Sequences,
+			Params:    j.Params,
+			Seed:      "1",
+			Complex:   j.Complex,
+		},
+	}, &checkSink{out: c.progress})
 	took := time.Since(began)
 	if got.Failure != nil {
-		return fmt.Errorf("the %s run failed: %s: %s", what, got.Failure.Kind, got.Failure.Message)
+		return fmt.Errorf("the %s run failed: %s: %s", name, got.Failure.Kind, got.Failure.Message)
 	}
-	fmt.Fprintf(out, "%s     %s, %.2f s in all: ", what, got.Engine, took.Seconds())
+	fmt.Fprintf(c.out, "%s     %s, %.2f s in all: ", name, got.Engine, took.Seconds())
 	var parts []string
 	for _, stage := range []string{"load", "infer", "write"} {
 		if s, ok := got.Result.Timings[stage]; ok {
@@ -228,11 +274,11 @@ func checkOnce(ctx context.Context, out, progress io.Writer, engines *engine.Reg
 	if p.MeanPLDDT != nil {
 		score = fmt.Sprintf("mean pLDDT %.1f", *p.MeanPLDDT)
 	}
-	fmt.Fprintf(out, "%s; %s, %d files\n", strings.Join(parts, ", "), score, len(got.Files))
+	fmt.Fprintf(c.out, "%s; %s, %d files\n", strings.Join(parts, ", "), score, len(got.Files))
 	return nil
 }
 
-// checkSink shows what a run says.
+// checkSink prints the stages and log lines of a run.
 type checkSink struct {
 	out  io.Writer
 	last string

@@ -21,8 +21,8 @@ import (
 // flowRounds is how often the server is killed in the middle of questions and follow-ups, on each database.
 const flowRounds = 6
 
-// TestKilledServerLosesNoWorkflow kills the server with SIGKILL in the middle of each workflow: simulations go on from their
-// checkpoints, every acknowledged question is answered once, and every completed fold starts its follow-ups once.
+// TestKilledServerLosesNoWorkflow kills the server with SIGKILL in the middle of each workflow: simulations go on from
+// their checkpoints, every acknowledged question is answered once, and every completed fold starts its follow-ups once.
 func TestKilledServerLosesNoWorkflow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")

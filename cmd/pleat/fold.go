@@ -24,12 +24,15 @@ import (
 func foldCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fold [FILE]",
-		Short: "Fold proteins: submit, follow, download",
-		Long: `Submits a fold to a server, shows its progress, downloads every file of the result and checks each one's SHA-256.
+		Short: "Fold proteins: submit a job, follow it, download the results",
+		Long: `Submits a fold to a server, shows its progress, downloads all files of the result and checks the SHA-256
+of each.
 
-The file is FASTA, AlphaFold Server JSON, AlphaFold 3 JSON or Boltz YAML, told from its text; - reads standard input. What a job
-cannot say of it is printed as a note. Several FASTA records make one job: a model for complexes folds them together, any other
-each on its own. A file of several jobs makes them all. Interrupting leaves the jobs running.`,
+The file is FASTA, AlphaFold Server JSON, AlphaFold 3 JSON or Boltz YAML; its format is detected. The
+name - means standard input. Parts of the file that a job cannot express are printed as notes. Several
+FASTA records become one job: a model for complexes folds them together, any other model folds each of
+them alone. A file with several jobs submits all of them. Interrupting the command leaves the jobs
+running.`,
 		Example: `  pleat fold protein.fasta --out result
   pleat fold complex.yaml --model boltz-2
   pleat fold protein.fasta --model boltz-2 --alignment protein.a3m
@@ -38,7 +41,7 @@ each on its own. A file of several jobs makes them all. Interrupting leaves the 
 			given := cmd.Flags().Changed("sequence")
 			switch {
 			case len(args) > 1:
-				return usagef("pleat fold takes one file, not %d", len(args))
+				return usagef("pleat fold accepts one file, not %d", len(args))
 			case len(args) == 1 && given:
 				return usagef("give a file or --sequence, not both")
 			case len(args) == 0 && !given:
@@ -50,21 +53,22 @@ each on its own. A file of several jobs makes them all. Interrupting leaves the 
 	}
 	f := c.Flags()
 	f.String("sequence", "", "sequence to fold instead of a file")
-	f.String("format", "", "format of the file: "+strings.Join(format.Names(), ", ")+"; absent: told from its text")
-	f.String("name", "", "name of the job; absent: that of the file's job, of its first sequence or of the file")
-	f.String("model", "", "model to fold with, as pleat models lists them; absent: mini for a sequence, for a file the first that takes it")
+	f.String("format", "", "format of the file: "+strings.Join(format.Names(), ", ")+"; default: detected")
+	f.String("name", "", "name of the job; default: the name of the file's job, of its first sequence or of the file")
+	f.String("model", "", "model, as pleat models lists them; default: mini for --sequence, the first suitable one for a file")
 	f.String("seed", "", "whole number; the same seed gives the same structure")
-	f.StringArray("alignment", nil, "A3M file whose first row is a protein of the job, used in place of a search; may be given once per protein, and goes into your library")
-	f.String("out", "", "folder for the files; absent: fold-JOBID")
-	f.Bool("public", false, "let anyone read the results")
-	f.Bool("no-cache", false, "compute it even where an earlier run of the same input, parameters and seed could answer")
-	f.Bool("no-wait", false, "print the job's identifier and do not wait")
+	f.StringArray("alignment", nil, "A3M file whose first row is a protein of the job, used instead of an MSA search; "+
+		"repeat it for several proteins; the files are stored in your library")
+	f.String("out", "", "folder for the files; default: fold-JOBID")
+	f.Bool("public", false, "make the results readable for everyone")
+	f.Bool("no-cache", false, "do not use the cached result of an earlier run with the same input, parameters and seed")
+	f.Bool("no-wait", false, "print the job's identifier and return at once")
 	config.AddFlags(f, config.Client)
 	return c
 }
 
 func runFold(cmd *cobra.Command, args []string) error {
-	c, err := newClient(cmd, false)
+	c, err := newClient(cmd, keyRequired)
 	if err != nil {
 		return err
 	}
@@ -75,7 +79,7 @@ func runFold(cmd *cobra.Command, args []string) error {
 	f := cmd.Flags()
 	noWait, _ := f.GetBool("no-wait")
 	noCache, _ := f.GetBool("no-cache")
-	item, err := bringAlignments(cmd, c, jobs)
+	item, err := uploadAlignments(cmd, c, jobs)
 	if err != nil {
 		return err
 	}
@@ -83,7 +87,7 @@ func runFold(cmd *cobra.Command, args []string) error {
 	for _, job := range jobs {
 		created, err := c.CreateJob(cmd.Context(), job, api.CreateOptions{NoCache: noCache, From: item})
 		if err != nil {
-			if item != "" { // it was for this job alone
+			if item != "" { // it was created for this job
 				_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item)
 			}
 			return explain(c, err)
@@ -100,21 +104,21 @@ func runFold(cmd *cobra.Command, args []string) error {
 	}
 	out, _ := f.GetString("out")
 	for i, id := range ids {
-		if _, err := follow(cmd, c, id); err != nil {
+		if err := follow(cmd, c, id); err != nil {
 			return err
 		}
 		dir := out
 		if out != "" && len(ids) > 1 {
 			dir = filepath.Join(out, fmt.Sprint(i+1))
 		}
-		if err := deliver(cmd, c, id, dir); err != nil {
+		if err := downloadResults(cmd, c, id, dir); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// foldRequests are the requests that the command line describes: one, unless the file holds several jobs.
+// foldRequests returns the requests of the command line: one, unless the file has several jobs.
 func foldRequests(cmd *cobra.Command, c *api.Client, args []string) ([]api.CreateJob, error) {
 	f := cmd.Flags()
 	name, _ := f.GetString("name")
@@ -126,12 +130,15 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args []string) ([]api.Creat
 			return nil, err
 		}
 		if name != "" && len(jobs) > 1 {
-			return nil, usagef("--name names one job, and %s holds %d", args[0], len(jobs))
+			return nil, usagef("--name is for one job, and %s holds %d", args[0], len(jobs))
 		}
 	} else {
 		sequence, _ := f.GetString("sequence")
-		jobs = []api.CreateJob{{Name: "fold", Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: sequence}}},
-			Params: &api.Params{ModelName: cmp.Or(model, "mini")}}}
+		jobs = []api.CreateJob{{
+			Name:      "fold",
+			Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: sequence}}},
+			Params:    &api.Params{ModelName: cmp.Or(model, "mini")},
+		}}
 	}
 	for i := range jobs {
 		job := &jobs[i]
@@ -145,7 +152,7 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args []string) ([]api.Creat
 	return jobs, nil
 }
 
-// importFile lets the server read a file, and prints what a job cannot say of it.
+// importFile sends a file to the server, which returns its jobs, and prints the notes on what a job cannot express.
 func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.CreateJob, error) {
 	file := api.ImportJobs{ModelName: model}
 	file.Format, _ = cmd.Flags().GetString("format")
@@ -164,7 +171,7 @@ func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.Cr
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	case len(b) > format.MaxBytes:
-		return nil, fmt.Errorf("%s has more than the %d bytes that are taken", path, format.MaxBytes)
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, format.MaxBytes)
 	case !utf8.Valid(b):
 		return nil, fmt.Errorf("%s is not text in UTF-8", path)
 	case len(b) == 0:
@@ -183,13 +190,14 @@ func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.Cr
 	return got.Jobs, nil
 }
 
-// printNotes tells what a file and a job could not say of each other.
+// printNotes prints what was lost in the conversion between a file and a job.
 func printNotes(cmd *cobra.Command, notes []string) {
 	for _, n := range notes {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", oneLine(printable(n)))
 	}
 }
 
+// clip returns the first runes of s.
 func clip(s string, runes int) string {
 	if r := []rune(s); len(r) > runes {
 		return string(r[:runes])
@@ -197,8 +205,8 @@ func clip(s string, runes int) string {
 	return s
 }
 
-// deliver downloads a finished job's files and prints its scores and their paths.
-func deliver(cmd *cobra.Command, c *api.Client, job, dir string) error {
+// downloadResults downloads the files of a job that ended, and prints its scores and the paths.
+func downloadResults(cmd *cobra.Command, c *api.Client, job, dir string) error {
 	res, err := c.Results(cmd.Context(), job)
 	if err != nil {
 		return explain(c, err)
@@ -218,7 +226,8 @@ func deliver(cmd *cobra.Command, c *api.Client, job, dir string) error {
 		return explain(c, err)
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%s: %s by %s in %.1f s\n", pleat.Clip(res.Job.Name), res.Job.Status, res.Parameters.ModelName, res.Prediction.ExecutionMinutes*60)
+	fmt.Fprintf(out, "%s: %s by %s in %.1f s\n",
+		pleat.Clip(res.Job.Name), res.Job.Status, res.Parameters.ModelName, res.Prediction.ExecutionMinutes*60)
 	if err := table(out, scores(res)); err != nil {
 		return err
 	}
@@ -228,11 +237,12 @@ func deliver(cmd *cobra.Command, c *api.Client, job, dir string) error {
 	return nil
 }
 
-// scores are one row per structure.
+// scores returns a table with one row per structure.
 func scores(res api.Results) [][]string {
 	rows := [][]string{{"STRUCTURE", "MEAN PLDDT", "PTM", "IPTM", "MAX PAE"}}
 	row := func(name string, p api.Prediction) {
-		rows = append(rows, []string{name, number(p.MeanPLLDT, "%.1f"), number(p.PTM, "%.3f"), number(p.IPTM, "%.3f"), number(p.MaxPAE, "%.1f")})
+		plddt, maxPAE := number(p.MeanPLLDT, "%.1f"), number(p.MaxPAE, "%.1f")
+		rows = append(rows, []string{name, plddt, number(p.PTM, "%.3f"), number(p.IPTM, "%.3f"), maxPAE})
 	}
 	if res.Job.IsComplex {
 		row(res.Job.Name, res.Prediction)
@@ -250,9 +260,9 @@ func scores(res api.Results) [][]string {
 	return rows
 }
 
-// bringAlignments puts the files of --alignment into a new item of the caller's library, from which the job is made; empty where
-// there are none.
-func bringAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (string, error) {
+// uploadAlignments uploads the files of --alignment to a new item of the user's library, from which the job is created.
+// It returns the item's identifier; empty if there are no files.
+func uploadAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (string, error) {
 	paths, _ := cmd.Flags().GetStringArray("alignment")
 	if len(paths) == 0 {
 		return "", nil
@@ -260,7 +270,7 @@ func bringAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (s
 	if len(jobs) != 1 {
 		return "", usagef("--alignment is for one job, and the file holds %d", len(jobs))
 	}
-	for _, p := range paths { // before anything is made
+	for _, p := range paths { // checked before anything is uploaded
 		in, err := os.Open(p)
 		if err != nil {
 			return "", err
@@ -268,10 +278,14 @@ func bringAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (s
 		err = msa.Check(in)
 		in.Close()
 		if err != nil {
-			return "", fmt.Errorf("%s is no alignment: %w", p, err)
+			return "", fmt.Errorf("%s is not an alignment: %w", p, err)
 		}
 	}
-	item, err := c.CreateItem(cmd.Context(), api.CreateItem{Name: clip("alignment of "+jobs[0].Name, pleat.MaxName), FileType: "a3m", Origin: "pleat fold"})
+	item, err := c.CreateItem(cmd.Context(), api.CreateItem{
+		Name:     clip("alignment of "+jobs[0].Name, pleat.MaxName),
+		FileType: "a3m",
+		Origin:   "pleat fold",
+	})
 	if err != nil {
 		return "", explain(c, err)
 	}

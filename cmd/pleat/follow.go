@@ -17,47 +17,63 @@ import (
 	"pleat/api"
 )
 
-// follow shows a job's progress on stderr until it ends, and returns its last state. Interrupting leaves the job running.
-func follow(cmd *cobra.Command, c *api.Client, job string) (string, error) {
-	return following(cmd, c, c.Follow, "job", job, "pleat jobs results "+job+" --wait", "pleat jobs cancel "+job)
+// stream is the event stream of a job or workflow.
+type stream struct {
+	kind, id     string // job or workflow, and its identifier
+	follow       func(ctx context.Context, id string, after int64, fn func(api.Event) error) error
+	resume, stop string // commands for a user who interrupted this one
+}
+
+// follow shows a job's progress on stderr until it ends. Interrupting leaves the job running.
+func follow(cmd *cobra.Command, c *api.Client, job string) error {
+	return stream{
+		kind:   "job",
+		id:     job,
+		follow: c.Follow,
+		resume: "pleat jobs results " + job + " --wait",
+		stop:   "pleat jobs cancel " + job,
+	}.show(cmd, c)
 }
 
 // followWorkflow is follow for a workflow.
-func followWorkflow(cmd *cobra.Command, c *api.Client, id string) (string, error) {
-	return following(cmd, c, c.FollowWorkflow, "workflow", id, "pleat workflows get "+id+" --wait", "pleat workflows cancel "+id)
+func followWorkflow(cmd *cobra.Command, c *api.Client, id string) error {
+	return stream{
+		kind:   "workflow",
+		id:     id,
+		follow: c.FollowWorkflow,
+		resume: "pleat workflows get " + id + " --wait",
+		stop:   "pleat workflows cancel " + id,
+	}.show(cmd, c)
 }
 
-// following shows what a stream tells until it ends. Resume and stop are the commands that an interrupted caller goes on with.
-func following(cmd *cobra.Command, c *api.Client, stream func(context.Context, string, int64, func(api.Event) error) error, what, id, resume, stop string) (string, error) {
+// show prints the events until the stream ends.
+func (s stream) show(cmd *cobra.Command, c *api.Client) error {
 	show := newProgress(cmd.ErrOrStderr())
-	var last api.Event
-	err := stream(cmd.Context(), id, 0, func(e api.Event) error {
-		if e.Kind == "state" {
-			last = e
-		}
+	err := s.follow(cmd.Context(), s.id, 0, func(e api.Event) error {
 		show.event(e)
 		return nil
 	})
 	show.close()
 	if errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
-		return "", &exit{exitInterrupted, fmt.Errorf("interrupted; the %s goes on. Go on with: %s; stop it with: %s", what, resume, stop)}
+		const text = "interrupted; the %s continues. To wait for it: %s; to cancel it: %s"
+		return &exit{exitInterrupted, fmt.Errorf(text, s.kind, s.resume, s.stop)}
 	}
 	if err != nil {
-		return "", fmt.Errorf("follow the %s %s: %w", what, id, explain(c, err))
+		return fmt.Errorf("follow the %s %s: %w", s.kind, s.id, explain(c, err))
 	}
-	return last.State, nil
+	return nil
 }
 
-// progress draws a run's stages: bars on a terminal, else a line now and then.
+// progress shows the stages of a run: as bars on a terminal, else as lines.
 type progress struct {
-	out   io.Writer
-	bars  *mpb.Progress // nil: lines
-	bar   *mpb.Bar
-	drawn int // bars so far
-	stage string
-	done  int
-	total int
-	spoke time.Time // when the last line was written
+	out     io.Writer
+	bars    *mpb.Progress // nil: lines
+	bar     *mpb.Bar      // of the current stage
+	count   int           // bars so far
+	stage   string
+	done    int
+	total   int
+	printed time.Time // when the last line was written
 }
 
 func newProgress(out io.Writer) *progress {
@@ -68,7 +84,7 @@ func newProgress(out io.Writer) *progress {
 	return p
 }
 
-// wide reports whether f is a terminal with room for a bar; some say that they have no width.
+// wide reports whether f is a terminal with room for a bar. Some terminals report a width of 0.
 func wide(f *os.File) bool {
 	width, _, err := term.GetSize(int(f.Fd()))
 	return err == nil && width >= 60
@@ -79,7 +95,7 @@ func (p *progress) event(e api.Event) {
 	case "stage":
 		if e.Stage != p.stage {
 			p.finish()
-			p.stage, p.spoke = e.Stage, time.Time{}
+			p.stage, p.printed = e.Stage, time.Time{}
 		}
 		p.done, p.total = e.Done, e.Total
 		p.draw()
@@ -93,19 +109,19 @@ func (p *progress) event(e api.Event) {
 	}
 }
 
-// draw shows where the stage stands. Lines come at most every two seconds, but always at a stage's begin and end.
+// draw shows the progress of the stage. Lines are at least two seconds apart, except at the start and end of a stage.
 func (p *progress) draw() {
 	if p.bars == nil {
-		if time.Since(p.spoke) > 2*time.Second || p.total > 0 && p.done == p.total {
-			p.spoke = time.Now()
+		if time.Since(p.printed) > 2*time.Second || p.total > 0 && p.done == p.total {
+			p.printed = time.Now()
 			fmt.Fprintln(p.out, p.line())
 		}
 		return
 	}
 	if p.bar == nil {
-		p.drawn++
+		p.count++
 		p.bar = p.bars.AddBar(int64(p.total),
-			mpb.BarOptional(mpb.BarRemoveOnComplete(), p.drawn > 12), // many chains have more stages than a terminal lines
+			mpb.BarOptional(mpb.BarRemoveOnComplete(), p.count > 12), // a terminal has few lines
 			mpb.PrependDecorators(decor.Name(fmt.Sprintf("%-12s", pleat.Clip(p.stage)))),
 			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), decor.Elapsed(decor.ET_STYLE_GO, decor.WC{W: 6})))
 	}
@@ -120,7 +136,7 @@ func (p *progress) line() string {
 	return fmt.Sprintf("%s %d/%d", pleat.Clip(p.stage), p.done, p.total)
 }
 
-// finish ends the bar of the stage that was.
+// finish completes the bar of the current stage.
 func (p *progress) finish() {
 	if p.bar == nil {
 		return
@@ -131,7 +147,7 @@ func (p *progress) finish() {
 	p.bar = nil
 }
 
-// close leaves the terminal as it was.
+// close ends all bars and restores the terminal.
 func (p *progress) close() {
 	if p.bars == nil {
 		return

@@ -22,8 +22,8 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// crashStep returns what ends this process, which is the test binary, at a step of a delivery: where PLEAT_TEST_FAULT is
-// STEP:N, at the N-th time that a delivery reaches the step. The released program has nothing like it.
+// crashStep returns what ends this process, which is the test binary, at a step of a delivery: where PLEAT_TEST_FAULT
+// is STEP:N, at the N-th time that a delivery reaches the step. The released program has nothing like it.
 func crashStep() func(name string) {
 	step, text, ok := strings.Cut(os.Getenv("PLEAT_TEST_FAULT"), ":")
 	at, err := strconv.ParseInt(text, 10, 64)
@@ -93,8 +93,8 @@ func (w *witness) count() (posts, repeats int) {
 const publishRate = 100
 
 // TestKilledCourierLosesNothing kills the server with SIGKILL at every step of a delivery's walk, and at random, while
-// events are published at 100 a second. Afterwards every acknowledged event must have been delivered, every repeat must carry
-// the webhook-id of the first, and no kill may have caused five repeats.
+// events are published at 100 a second. Afterwards every acknowledged event must have been delivered, every repeat must
+// carry the webhook-id of the first, and no kill may have caused five repeats.
 func TestKilledCourierLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -145,8 +145,8 @@ func killCourier(t *testing.T, database string) {
 	t.Logf("%d events acknowledged, %d told, %d posts", len(acked), len(w.ids), w.posts)
 }
 
-// killAt kills the server at a step while events are published, and lets another deliver what it left. It returns the events that
-// were acknowledged, and how many posts told what had been told before.
+// killAt kills the server at a step while events are published, and lets another deliver what it left. It returns the
+// events that were acknowledged, and how many posts told what had been told before.
 func killAt(t *testing.T, n *node, w *witness, job, step string) (ids []string, twice int) {
 	t.Helper()
 	_, before := w.count()

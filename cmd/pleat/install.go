@@ -26,18 +26,19 @@ import (
 
 const (
 	requirementsFile = "requirements.txt"
-	installedFile    = "installed"   // holds the hash of the requirements that the environment was made from
-	maxWeights       = 200_000 << 20 // bytes of a file whose manifest does not say
-	stallAfter       = time.Minute
+	installedFile    = "installed"   // has the SHA-256 of the requirements of the environment
+	maxWeights       = 200_000 << 20 // bytes of a file whose manifest has no size
+	stallAfter       = time.Minute   // without a byte, after which a download fails
 )
 
 func enginesInstallCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install NAME",
-		Short: "Make an engine's environment and fetch its weights",
-		Long: `Makes the engine's virtual environment from its pinned requirements, and downloads the weights that its manifest names. It says
-licences, sizes and addresses first, and asks. What was interrupted goes on where it stopped when the command is run again; what is there
-already stays. Where the network does not allow a download it says which file to put where.`,
+		Short: "Create an engine's environment and download its weights",
+		Long: `Creates the engine's virtual environment from its pinned requirements, and downloads the weights that
+its manifest lists. It prints licences, sizes and addresses first and asks for confirmation. An
+interrupted installation resumes when the command is run again; files that exist are kept. If a download
+is not possible, it says which file to put where.`,
 		Example: "  pleat engines install boltz\n  pleat engines install boltz --no-weights --yes",
 		Args:    exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,13 +55,13 @@ already stays. Where the network does not allow a download it says which file to
 			return i.run()
 		},
 	}
-	c.Flags().Bool("yes", false, "do not ask")
-	c.Flags().Bool("no-weights", false, "leave the weights out")
+	c.Flags().Bool("yes", false, "do not ask for confirmation")
+	c.Flags().Bool("no-weights", false, "do not download weights")
 	config.AddFlags(c.Flags(), config.Store, config.Engine)
 	return c
 }
 
-// install is one run of the command.
+// install is one execution of the command.
 type install struct {
 	cmd       *cobra.Command
 	cfg       config.Config
@@ -83,7 +84,7 @@ func (i *install) run() error {
 		answer, err := bufio.NewReader(io.LimitReader(i.cmd.InOrStdin(), 100)).ReadString('\n')
 		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
 			if err != nil {
-				return usagef("nobody answered; give --yes to install without asking")
+				return usagef("nobody answered; pass --yes to install without confirmation")
 			}
 			return errors.New("nothing was installed")
 		}
@@ -96,13 +97,14 @@ func (i *install) run() error {
 		return err
 	}
 	if left > 0 {
-		return fmt.Errorf("%d files of weights are missing; run the command again, or put them into %s", left, i.cfg.WeightsDir(i.manifest.Engine))
+		dir := i.cfg.WeightsDir(i.manifest.Engine)
+		return fmt.Errorf("%d weight files are missing; run the command again, or put them into %s", left, dir)
 	}
 	i.say("%s is installed; try it with: pleat engines check %s", i.name, i.name)
 	return nil
 }
 
-// missing are the files of weights that are not there.
+// missing returns the weight files that do not exist.
 func (i *install) missing() []runner.WeightFile {
 	var out []runner.WeightFile
 	for _, w := range i.manifest.Weights {
@@ -113,7 +115,7 @@ func (i *install) missing() []runner.WeightFile {
 	return out
 }
 
-// announce says what will be installed, from where, under which licences, and whether there is room for it.
+// announce prints what will be installed, from where and under which licences. It fails if the disk is too small.
 func (i *install) announce(missing []runner.WeightFile) error {
 	m := i.manifest
 	i.say("%s %s", i.name, m.Version)
@@ -125,11 +127,12 @@ func (i *install) announce(missing []runner.WeightFile) error {
 		if err != nil {
 			return fmt.Errorf("read the engine's requirements: %w", err)
 		}
-		i.say("  environment %s: %d pinned packages, each under its own licence", filepath.Dir(filepath.Dir(i.python())), n)
+		venv := filepath.Dir(filepath.Dir(i.python()))
+		i.say("  environment %s: %d pinned packages, each with its own licence", venv, n)
 	}
 	known, unknown := int64(0), 0
 	for _, w := range missing {
-		size := "size not known"
+		size := "unknown size"
 		if w.Bytes > 0 {
 			size = config.Bytes(w.Bytes).String()
 			known += w.Bytes
@@ -139,7 +142,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 		i.say("  weights %s: %s, %s. Licence: %s", w.File, size, dash(w.URL), dash(w.Licence))
 	}
 	if i.noWeights && len(missing) > 0 {
-		i.say("  the weights are left out")
+		i.say("  weights are not downloaded")
 		known = 0
 	}
 	dir := i.cfg.Data
@@ -153,13 +156,15 @@ func (i *install) announce(missing []runner.WeightFile) error {
 	if err != nil {
 		return err
 	}
-	i.say("  %s are free below %s", config.Bytes(free), i.cfg.Data)
+	i.say("  %s free in %s", config.Bytes(free), i.cfg.Data)
 	if known+known/10 > free {
-		return fmt.Errorf("the weights need %s and %s are free; set weights to a larger disk", config.Bytes(known), config.Bytes(free))
+		return fmt.Errorf("the weights need %s, and %s are free; set weights to a folder on a larger disk",
+			config.Bytes(known), config.Bytes(free))
 	}
 	return nil
 }
 
+// countRequirements returns the number of packages in a requirements file.
 func countRequirements(path string) (int, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -167,7 +172,7 @@ func countRequirements(path string) (int, error) {
 	}
 	n := 0
 	for line := range strings.Lines(string(raw)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "-") {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' && line[0] != '-' {
 			n++
 		}
 	}
@@ -179,7 +184,7 @@ func (i *install) python() string {
 	return path
 }
 
-// environment makes the virtual environment, unless the one that is there was made from the same requirements.
+// environment creates the virtual environment, unless it exists with the same requirements.
 func (i *install) environment(ctx context.Context) error {
 	if i.manifest.Venv == "" {
 		return nil
@@ -194,10 +199,10 @@ func (i *install) environment(ctx context.Context) error {
 	venv := filepath.Dir(filepath.Dir(i.python()))
 	mark := filepath.Join(venv, installedFile)
 	if have, err := os.ReadFile(mark); err == nil && strings.TrimSpace(string(have)) == want {
-		i.say("the environment is there already")
+		i.say("the environment is up to date")
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(venv), 0o755); err != nil { // it holds nothing secret, and may be another user's to run
+	if err := os.MkdirAll(filepath.Dir(venv), 0o755); err != nil { // not secret; another user may run the engine
 		return err
 	}
 	if _, err := os.Stat(i.python()); err != nil {
@@ -205,19 +210,21 @@ func (i *install) environment(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		i.say("making the environment with %s", base)
+		i.say("creating the environment with %s", base)
 		if err := i.command(ctx, base, "-m", "venv", venv); err != nil {
-			return fmt.Errorf("the virtual environment could not be made: %w", err)
+			return fmt.Errorf("the virtual environment could not be created: %w", err)
 		}
 	}
 	i.say("installing the packages")
-	if err := i.command(ctx, i.python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off", "-r", list); err != nil {
-		return fmt.Errorf("the packages could not be installed: %w; run the command again to go on", err)
+	err = i.command(ctx, i.python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
+		"--progress-bar", "off", "-r", list)
+	if err != nil {
+		return fmt.Errorf("the packages could not be installed: %w; run the command again to resume", err)
 	}
 	return os.WriteFile(mark, []byte(want+"\n"), 0o644)
 }
 
-// interpreter finds a Python of the versions that the engine takes, the newest first.
+// interpreter returns the newest Python in the PATH that the engine supports.
 func (i *install) interpreter(ctx context.Context) (string, error) {
 	names := []string{"python3"}
 	oldest, newest := 10, 99
@@ -243,18 +250,20 @@ func (i *install) interpreter(ctx context.Context) (string, error) {
 		}
 	}
 	if len(i.manifest.Python) == 2 {
-		return "", fmt.Errorf("the engine %s needs Python %s to %s, and none is in the PATH", i.name, i.manifest.Python[0], i.manifest.Python[1])
+		const text = "the engine %s needs Python %s to %s, and none is in the PATH"
+		return "", fmt.Errorf(text, i.name, i.manifest.Python[0], i.manifest.Python[1])
 	}
 	return "", fmt.Errorf("the engine %s needs Python 3.10 or newer, and none is in the PATH", i.name)
 }
 
+// minor returns the minor version of a Python version such as 3.12.
 func minor(version string) int {
 	_, after, _ := strings.Cut(version, ".")
 	n, _ := strconv.Atoi(after) // checked with the manifest
 	return n
 }
 
-// command runs a program and shows what it says.
+// command runs a program and shows its output.
 func (i *install) command(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = i.cmd.ErrOrStderr(), i.cmd.ErrOrStderr()
@@ -263,7 +272,8 @@ func (i *install) command(ctx context.Context, name string, args ...string) erro
 	return cmd.Run()
 }
 
-// fetchAll downloads what is missing and says how many files still are. A network that refuses is no failure of the rest.
+// fetchAll downloads the missing files and returns how many are still missing. A failed download is reported and
+// skipped.
 func (i *install) fetchAll(ctx context.Context, missing []runner.WeightFile) (left int, err error) {
 	if i.noWeights {
 		return 0, nil
@@ -271,25 +281,25 @@ func (i *install) fetchAll(ctx context.Context, missing []runner.WeightFile) (le
 	for _, w := range missing {
 		to := filepath.Join(i.cfg.WeightsDir(i.manifest.Engine), w.File)
 		if w.URL == "" {
-			i.say("%s has no address; put it to %s", w.File, to)
+			i.say("%s has no address; put the file at %s", w.File, to)
 			left++
 			continue
 		}
-		i.say("fetching %s", w.File)
+		i.say("downloading %s", w.File)
 		err := fetchWeights(ctx, http.DefaultClient, w, to)
 		if ctx.Err() != nil {
-			return left, fmt.Errorf("%s was interrupted; run the command again to go on", w.File)
+			return left, fmt.Errorf("%s was interrupted; run the command again to resume", w.File)
 		}
 		if err != nil {
-			i.say("%s could not be fetched: %s. Fetch it from %s yourself, to %s", w.File, sentence(err), w.URL, to)
+			i.say("%s could not be downloaded: %s. Download it from %s to %s", w.File, sentence(err), w.URL, to)
 			left++
 		}
 	}
 	return left, nil
 }
 
-// fetchWeights downloads one file: it goes on where an earlier attempt stopped, takes no more bytes than announced, gives up
-// where nothing comes for a minute, and gives the file its name only once its hash is right.
+// fetchWeights downloads one file. It resumes an earlier download, reads no more bytes than the manifest says, fails if
+// no byte arrives for a minute, and gives the file its name only once its SHA-256 is right.
 func fetchWeights(ctx context.Context, client *http.Client, w runner.WeightFile, to string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
@@ -317,9 +327,10 @@ func fetchWeights(ctx context.Context, client *http.Client, w runner.WeightFile,
 	if err != nil {
 		return err
 	}
-	if sum := hex.EncodeToString(h.Sum(nil)); w.SHA256 != "" && !strings.EqualFold(sum, w.SHA256) || w.Bytes > 0 && size != w.Bytes {
+	sum := hex.EncodeToString(h.Sum(nil))
+	if w.SHA256 != "" && !strings.EqualFold(sum, w.SHA256) || w.Bytes > 0 && size != w.Bytes {
 		os.Remove(part)
-		return fmt.Errorf("what came is not the file: %d bytes with the SHA-256 %s", size, sum)
+		return fmt.Errorf("the download is not the expected file: %d bytes with the SHA-256 %s", size, sum)
 	}
 	if err := out.Sync(); err != nil {
 		return err
@@ -327,11 +338,11 @@ func fetchWeights(ctx context.Context, client *http.Client, w runner.WeightFile,
 	return os.Rename(part, to)
 }
 
-// transfer appends the rest of a file. A server that sends it from the start replaces what there is.
+// transfer appends the rest of a file, of which have bytes exist. If the server sends the whole file, it starts again.
 func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out *os.File, have int64) error {
 	ctx, stall := context.WithCancelCause(ctx)
 	defer stall(nil)
-	watch := time.AfterFunc(stallAfter, func() { stall(errors.New("nothing came for a minute")) })
+	watch := time.AfterFunc(stallAfter, func() { stall(errors.New("no data arrived for a minute")) })
 	defer watch.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.URL, nil)
 	if err != nil {
@@ -352,7 +363,7 @@ func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out
 		if err := out.Truncate(0); err != nil {
 			return err
 		}
-	case http.StatusRequestedRangeNotSatisfiable: // all of it is there
+	case http.StatusRequestedRangeNotSatisfiable: // the file is complete
 		return nil
 	default:
 		return fmt.Errorf("the server answered %s", resp.Status)
@@ -366,12 +377,12 @@ func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out
 	}
 	n, err := io.Copy(out, io.LimitReader(&progressReader{resp.Body, watch}, most-have+1))
 	if err == nil && have+n > most {
-		err = errors.Join(fmt.Errorf("more came than the %d bytes announced", most), out.Truncate(0))
+		err = errors.Join(fmt.Errorf("the server sent more than the expected %d bytes", most), out.Truncate(0))
 	}
 	return cause(ctx, err)
 }
 
-// cause is why a download ended, where it was broken off.
+// cause returns the reason of a cancelled context instead of err.
 func cause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -379,7 +390,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// progressReader puts a time-out off while bytes come.
+// progressReader resets the stall timer whenever bytes arrive.
 type progressReader struct {
 	io.Reader
 	watch *time.Timer
@@ -393,7 +404,7 @@ func (r *progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// diskFree is how many bytes an ordinary user may still write under a path.
+// diskFree returns the bytes that an ordinary user may still write in a folder.
 func diskFree(path string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {

@@ -44,8 +44,8 @@ func TestFetchWeights(t *testing.T) {
 			w.Header().Set("Content-Length", "8000")
 			fmt.Fprint(w, text[:5000])
 		}, says: "EOF", left: 5000},
-		{name: "wrong bytes", file: runner.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.ToUpper(text)) }, says: "what came is not the file"},
-		{name: "too many", file: runner.WeightFile{Bytes: 7000}, says: "more came than the 7000 bytes announced"},
+		{name: "wrong bytes", file: runner.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.ToUpper(text)) }, says: "the download is not the expected file"},
+		{name: "too many", file: runner.WeightFile{Bytes: 7000}, says: "the server sent more than the expected 7000 bytes"},
 		{name: "refused", file: runner.WeightFile{}, answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }, says: "403 Forbidden"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

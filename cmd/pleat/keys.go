@@ -14,10 +14,11 @@ import (
 )
 
 func keysCmd() *cobra.Command {
-	return group("keys", "Make, list and revoke API keys, beside the server's data", "", keysCreate(), keysList(), keysRevoke())
+	return group("keys", "Create, list and revoke API keys in the server's database", "",
+		keysCreate(), keysList(), keysRevoke())
 }
 
-// withStore opens the database for a command that works beside a server.
+// withStore opens the database for a command that runs next to a server.
 func withStore(cmd *cobra.Command, fn func(ctx context.Context, s *store.Store) error) error {
 	c, err := configure(cmd)
 	if err != nil {
@@ -34,8 +35,9 @@ func withStore(cmd *cobra.Command, fn func(ctx context.Context, s *store.Store) 
 func keysCreate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create --user NAME",
-		Short: "Make a key and print it",
-		Long:  "Makes an API key for a user, who is made too where there is none of that name, and prints it alone on standard output. It is shown this once. A running server knows it at once.",
+		Short: "Create a key and print it",
+		Long: `Creates an API key for a user and prints only the key on standard output. The key is not shown again. A
+user who does not exist is created. A running server accepts the key at once.`,
 		Example: `  export PLEAT_KEY=$(pleat keys create --user alice)
   pleat keys create --user alice --label cluster --user-quota 500`,
 		Args: exactly(),
@@ -63,9 +65,9 @@ func keysCreate() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.String("user", "", "whose key it is")
-	f.String("label", "", "what the key is for")
-	f.Int("user-quota", 0, "give the user a daily quota of their own; negative: the server's again")
+	f.String("user", "", "user to whom the key belongs")
+	f.String("label", "", "purpose of the key")
+	f.Int("user-quota", 0, "daily quota of this user; negative: the server's default")
 	config.AddFlags(f, config.Store)
 	return c
 }
@@ -73,7 +75,7 @@ func keysCreate() *cobra.Command {
 func keysList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List keys by their first letters",
+		Short: "List keys by their prefix",
 		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			user, _ := cmd.Flags().GetString("user")
@@ -86,22 +88,30 @@ func keysList() *cobra.Command {
 				if asJSON {
 					return printJSON(cmd.OutOrStdout(), keys)
 				}
-				rows := [][]string{{"KEY", "USER", "BEGINS", "LABEL", "CREATED", "LAST USED", "REVOKED"}}
+				rows := [][]string{{"KEY", "USER", "PREFIX", "LABEL", "CREATED", "LAST USED", "REVOKED"}}
 				for _, k := range keys {
-					rows = append(rows, []string{k.ID, k.User, k.Prefix, k.Label, day(&k.CreatedAt), day(k.LastUsedAt), day(k.RevokedAt)})
+					rows = append(rows, []string{
+						k.ID,
+						k.User,
+						k.Prefix,
+						k.Label,
+						formatTime(&k.CreatedAt),
+						formatTime(k.LastUsedAt),
+						formatTime(k.RevokedAt),
+					})
 				}
 				return table(cmd.OutOrStdout(), rows)
 			})
 		},
 	}
 	f := c.Flags()
-	f.String("user", "", "only this user's")
+	f.String("user", "", "only keys of this user")
 	f.Bool("json", false, "print JSON")
 	config.AddFlags(f, config.Store)
 	return c
 }
 
-// keyRow is a key as keys list shows it.
+// keyRow is a key in the output of keys list.
 type keyRow struct {
 	ID         string     `json:"id"`
 	User       string     `json:"user"`
@@ -112,7 +122,7 @@ type keyRow struct {
 	RevokedAt  *time.Time `json:"revokedAt"`
 }
 
-// keysOf lists the keys of a user, or of all.
+// keysOf lists the keys of a user; an empty name means all users.
 func keysOf(ctx context.Context, s *store.Store, user string) ([]keyRow, error) {
 	keys, err := s.Keys(ctx, "")
 	if err != nil {
@@ -121,20 +131,30 @@ func keysOf(ctx context.Context, s *store.Store, user string) ([]keyRow, error) 
 	out := []keyRow{}
 	for _, k := range keys {
 		if user == "" || k.UserName == user {
-			out = append(out, keyRow{string(k.ID), k.UserName, k.Prefix, k.Label, k.CreatedAt, moment(k.LastUsedAt), moment(k.RevokedAt)})
+			out = append(out, keyRow{
+				ID:         string(k.ID),
+				User:       k.UserName,
+				Prefix:     k.Prefix,
+				Label:      k.Label,
+				CreatedAt:  k.CreatedAt,
+				LastUsedAt: optional(k.LastUsedAt),
+				RevokedAt:  optional(k.RevokedAt),
+			})
 		}
 	}
 	return out, nil
 }
 
-func moment(t time.Time) *time.Time {
+// optional returns nil for the zero time.
+func optional(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
 	return &t
 }
 
-func day(t *time.Time) string {
+// formatTime returns a time as text, or a dash for nil.
+func formatTime(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
@@ -144,9 +164,10 @@ func day(t *time.Time) string {
 func keysRevoke() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revoke KEY",
-		Short: "Make a key worthless at once",
-		Long:  "Makes a key worthless at once. KEY is its identifier, or the key's first letters where they fit one key, as pleat keys list shows both.",
-		Args:  exactly("a key's identifier"),
+		Short: "Revoke a key",
+		Long: `Revokes a key; it is refused from then on. KEY is the identifier or, if only one key has it, the prefix
+that pleat keys list shows.`,
+		Args: exactly("a key's identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
 				keys, err := s.Keys(ctx, "")
@@ -164,7 +185,8 @@ func keysRevoke() *cobra.Command {
 					return fmt.Errorf("there is no key %q; pleat keys list shows them", pleat.Clip(args[0]))
 				case 1:
 				default:
-					return fmt.Errorf("%d keys begin with %q; name one by its identifier", len(match), pleat.Clip(args[0]))
+					const text = "%d keys begin with %q; name one by its identifier"
+					return fmt.Errorf(text, len(match), pleat.Clip(args[0]))
 				}
 				if err := s.RevokeKey(ctx, match[0].User, match[0].ID); err != nil {
 					return err

@@ -17,18 +17,19 @@ import (
 func mdCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "md JOB",
-		Short: "Simulate a folded structure, or a disordered chain",
-		Long: `Simulates the motion of a structure that has been folded, shows its progress and downloads the trajectory, the plots and the
-figures. With --sequence instead of a job, a disordered chain is simulated. Interrupting leaves the simulation running.
+		Short: "Simulate the dynamics of a predicted structure or a disordered chain",
+		Long: `Runs a molecular dynamics simulation of a job's predicted structure, shows its progress and downloads
+the trajectory, the plots and the measurements. With --sequence instead of a job it simulates a
+disordered chain. Interrupting the command leaves the simulation running.
 
-Times are written with a unit: 500ps, 1ns, 0.5us.`,
+Times have a unit: 500ps, 1ns, 0.5us.`,
 		Example: `  pleat md 01890a5d-ac96-774b-bcce-b302099a8057 --length 1ns --out dynamics
   pleat md --sequence GSGSGSGSGSGSGSGS --length 10ns --ionic 0.05`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed("sequence")
 			switch {
 			case len(args) > 1:
-				return usagef("pleat md takes one job, not %d", len(args))
+				return usagef("pleat md accepts one job, not %d", len(args))
 			case len(args) == 1 && given:
 				return usagef("give a job or --sequence, not both")
 			case len(args) == 0 && !given:
@@ -40,9 +41,10 @@ Times are written with a unit: 500ps, 1ns, 0.5us.`,
 	}
 	f := c.Flags()
 	f.String("length", "200ps", "simulated time")
-	f.String("every", "", "time between saved frames; absent: a hundredth of the length, at least 10ps")
-	f.String("preset", "", "single_af_go holds a fold where its prediction is sure, single_idr_fasta lets a chain move freely, all_atom moves every atom (engine openmm); absent: the one that fits")
-	f.String("profile", "calvados2", "how residues attract each other: calvados2 or calvados3")
+	f.String("every", "", "time between saved frames; default: a hundredth of the length, at least 10ps")
+	f.String("preset", "", "single_af_go restrains the regions that were predicted with confidence, single_idr_fasta "+
+		"lets the whole chain move freely, all_atom simulates every atom (engine openmm); default: the suitable one")
+	f.String("profile", "calvados2", "parameters of the residues: calvados2 or calvados3")
 	f.Float64("temp", 293.15, "temperature in K")
 	f.Float64("ionic", 0.15, "ionic strength in mol/L")
 	f.Float64("ph", 7.5, "pH")
@@ -50,8 +52,8 @@ Times are written with a unit: 500ps, 1ns, 0.5us.`,
 	f.String("sequence", "", "sequence to simulate instead of a job")
 	f.String("seed", "", "whole number; the same seed gives the same trajectory")
 	f.String("name", "", "name of the workflow")
-	f.String("out", "", "folder for the files; absent: md-WORKFLOW")
-	f.Bool("no-wait", false, "print the workflow's identifier and do not wait")
+	f.String("out", "", "folder for the files; default: md-WORKFLOW")
+	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
 	config.AddFlags(f, config.Client)
 	return c
 }
@@ -61,7 +63,7 @@ func runMD(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := newClient(cmd, false)
+	c, err := newClient(cmd, keyRequired)
 	if err != nil {
 		return err
 	}
@@ -73,10 +75,10 @@ func runMD(cmd *cobra.Command, args []string) error {
 	if out == "" {
 		out = "md-" + task.ID
 	}
-	return deliverMD(cmd, c, task, out)
+	return downloadMD(cmd, c, task, out)
 }
 
-// mdInput is the workflow_input that the command line describes.
+// mdInput returns the workflow_input of the command line, and the name of the workflow.
 func mdInput(cmd *cobra.Command, args []string) (map[string]any, string, error) {
 	f := cmd.Flags()
 	length, err := nanoseconds(f.Lookup("length").Value.String(), "length")
@@ -119,7 +121,7 @@ func mdInput(cmd *cobra.Command, args []string) (map[string]any, string, error) 
 	return input, name, nil
 }
 
-// nanoseconds reads a time with its unit.
+// nanoseconds parses a time with its unit.
 func nanoseconds(text, flag string) (float64, error) {
 	for _, u := range []struct {
 		name string
@@ -138,14 +140,14 @@ func nanoseconds(text, flag string) (float64, error) {
 	return 0, usagef("--%s is %q; it must be a time above 0 with its unit, such as 500ps, 1ns or 0.5us", flag, text)
 }
 
-// deliverMD downloads a simulation's files and prints what was measured and where they are.
-func deliverMD(cmd *cobra.Command, c *api.Client, task *api.WorkflowTask, dir string) error {
+// downloadMD downloads the files of a simulation, and prints its measurements and the paths.
+func downloadMD(cmd *cobra.Command, c *api.Client, task *api.WorkflowTask, dir string) error {
 	var r api.MDResult
 	if err := json.Unmarshal(task.Result, &r); err != nil {
 		return fmt.Errorf("read the result: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder for the results: %w", err)
+		return fmt.Errorf("create the folder for the results: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -165,7 +167,7 @@ func deliverMD(cmd *cobra.Command, c *api.Client, task *api.WorkflowTask, dir st
 		}
 		paths = append(paths, filepath.Join(dir, a.Path))
 	}
-	if err := table(cmd.OutOrStdout(), measured(r.Metrics)); err != nil {
+	if err := table(cmd.OutOrStdout(), measurements(r.Metrics)); err != nil {
 		return err
 	}
 	for _, p := range paths {
@@ -174,8 +176,8 @@ func deliverMD(cmd *cobra.Command, c *api.Client, task *api.WorkflowTask, dir st
 	return nil
 }
 
-// measured is the mean of each series that was measured.
-func measured(metrics json.RawMessage) [][]string {
+// measurements returns a table with one row per measured series.
+func measurements(metrics json.RawMessage) [][]string {
 	rows := [][]string{{"MEASURED", "MEAN", "SD", "MIN", "MAX", "UNIT"}}
 	var all map[string]json.RawMessage
 	if json.Unmarshal(metrics, &all) != nil {
@@ -187,7 +189,11 @@ func measured(metrics json.RawMessage) [][]string {
 			Mean, SD, Min, Max *float64
 		}
 		if json.Unmarshal(all[name], &s) == nil && s.Mean != nil {
-			rows = append(rows, []string{name, number(s.Mean, "%.3f"), number(s.SD, "%.3f"), number(s.Min, "%.3f"), number(s.Max, "%.3f"), s.Unit})
+			row := []string{name}
+			for _, v := range []*float64{s.Mean, s.SD, s.Min, s.Max} {
+				row = append(row, number(v, "%.3f"))
+			}
+			rows = append(rows, append(row, s.Unit))
 		}
 	}
 	return rows

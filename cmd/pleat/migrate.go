@@ -12,9 +12,10 @@ import (
 func migrateCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring the database to this version's schema",
-		Long:  "Brings the database to this version's schema. pleat serve does so by itself when it starts; run it before when several servers share one database.",
-		Args:  exactly(),
+		Short: "Migrate the database to the schema of this version",
+		Long: `Migrates the database to the schema of this version. pleat serve does this when it starts. Run this
+command first if several servers share one database.`,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configure(cmd)
 			if err != nil {
@@ -33,7 +34,7 @@ func migrateCmd() *cobra.Command {
 				fmt.Fprintf(cmd.OutOrStdout(), "the database is at schema %d already\n", to)
 				return nil
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "the database went from schema %d to %d\n", from, to)
+			fmt.Fprintf(cmd.OutOrStdout(), "the database was migrated from schema %d to %d\n", from, to)
 			return nil
 		},
 	}

@@ -13,19 +13,21 @@ import (
 func modelsCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "models",
-		Short: "List the models that a server can run",
+		Short: "List the models that a server offers",
 		Args:  exactly(),
-		RunE: onServer(true, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		RunE: onServer(keyOptional, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 			list, err := c.Models(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return showList(cmd, list, []string{"MODEL", "KIND", "ENGINE", "DEVICE", "TOKENS", "TAKES", "TITLE"}, func(m api.Model) []string {
+			head := []string{"MODEL", "KIND", "ENGINE", "DEVICE", "TOKENS", "INPUTS", "TITLE"}
+			return printList(cmd, list, head, func(m api.Model) []string {
 				tokens := "-"
 				if m.MaxTokens > 0 {
 					tokens = fmt.Sprintf("%d-%d", m.MinTokens, m.MaxTokens)
 				}
-				return []string{m.Name, m.Kind, m.Engine + " " + m.Version, m.Device, tokens, strings.Join(m.Entities, ","), m.Title}
+				engine, inputs := m.Engine+" "+m.Version, strings.Join(m.Entities, ",")
+				return []string{m.Name, m.Kind, engine, m.Device, tokens, inputs, m.Title}
 			})
 		}),
 	}

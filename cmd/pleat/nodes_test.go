@@ -204,7 +204,8 @@ func TestDatabaseGoneAndBack(t *testing.T) {
 	f.await(f.create(1), "COMPLETED", 30*time.Second)
 }
 
-// TestDiskFull fills the disk under the data folder: creating must say so and change nothing, and go on once there is room.
+// TestDiskFull fills the disk under the data folder: creating must say so and change nothing, and go on once there is
+// room.
 func TestDiskFull(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small file system")

@@ -16,8 +16,9 @@ const (
 	together = `"modelName":"multimer","seed":"1","recyclingSteps":1,"numTrunkSamples":2`
 )
 
-// TestRealEnginesColabFold has AlphaFold 2 by ColabFold, installed from PyPI, fold chains alone and together in one process. Every
-// size is compiled once, which is most of the time; so the sizes are few. The alignments are made up, as the weights are.
+// TestRealEnginesColabFold has AlphaFold 2 by ColabFold, installed from PyPI, fold chains alone and together in one
+// process. Every size is compiled once, which is most of the time; so the sizes are few. The alignments are made up, as
+// the weights are.
 func TestRealEnginesColabFold(t *testing.T) {
 	server := msatest.New(t)
 	server.Known = true
@@ -52,7 +53,8 @@ func (l *lab) samples(id string) (ranking []float64, rows int) {
 	return ranking, v.Predictions[0].Engine.Rows
 }
 
-// monomer folds two chains, each on its own, then one of them again: nothing is loaded or compiled, and the bytes are the same.
+// monomer folds two chains, each on its own, then one of them again: nothing is loaded or compiled, and the bytes are
+// the same.
 func (l *lab) monomer(t *testing.T) {
 	first := l.fold(trp+`,{"proteinChain":{"sequence":"GSHMKT"}}`, alone, "")
 	if len(first.Predictions) != 2 {

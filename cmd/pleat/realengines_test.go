@@ -21,8 +21,8 @@ import (
 	"pleat/internal/structure"
 )
 
-// lab is a server whose engines are real packages with random weights, which scripts/with-engines makes. Random weights prove
-// that everything is handed on and handed back, never that a structure is right.
+// lab is a server whose engines are real packages with random weights, which scripts/with-engines makes. Random weights
+// prove that everything is handed on and handed back, never that a structure is right.
 type lab struct {
 	*node
 	api *api.Client
@@ -227,8 +227,8 @@ const (
 	trp3  = "ASN LEU TYR ILE GLN TRP LEU LYS ASP GLY GLY PRO SER SER GLY ARG PRO PRO PRO SER"
 )
 
-// TestRealEnginesBoltz has Boltz-2, installed from PyPI, do everything that the interface offers of it, in one process that
-// stays loaded.
+// TestRealEnginesBoltz has Boltz-2, installed from PyPI, do everything that the interface offers of it, in one process
+// that stays loaded.
 func TestRealEnginesBoltz(t *testing.T) {
 	l := newLab(t, "boltz")
 	t.Run("protein", func(t *testing.T) { l.t = t; l.protein(t) })

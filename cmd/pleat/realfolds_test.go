@@ -10,7 +10,8 @@ import (
 	"pleat"
 )
 
-// TestRealEnginesIntelliFold has IntelliFold, installed from PyPI, fold what the interface offers of it, in one process.
+// TestRealEnginesIntelliFold has IntelliFold, installed from PyPI, fold what the interface offers of it, in one
+// process.
 func TestRealEnginesIntelliFold(t *testing.T) {
 	l := newLab(t, "intellifold")
 	quick := `"modelName":"intellifold","seed":"1","recyclingSteps":1,"samplingSteps":5`

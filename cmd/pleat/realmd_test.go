@@ -19,8 +19,8 @@ import (
 	"pleat/internal/structure"
 )
 
-// TestRealEnginesOpenMM has OpenMM, installed from PyPI, simulate a peptide with all atoms: from a file of the library to a
-// trajectory, over HTTP.
+// TestRealEnginesOpenMM has OpenMM, installed from PyPI, simulate a peptide with all atoms: from a file of the library
+// to a trajectory, over HTTP.
 func TestRealEnginesOpenMM(t *testing.T) {
 	l := newLab(t, "openmm", "mini")
 	t.Run("the runner's own tests", func(t *testing.T) { l.t = t; ownTests(t, "openmm") })

@@ -10,8 +10,9 @@ import (
 	"pleat/internal/msa/msatest"
 )
 
-// TestRealEnginesTakeAlignments has Boltz fold a complex from alignments, unpaired and paired. The server of alignments makes them
-// up and the weights are random: what is proved is that they reach the model, which gives another structure for the same seed.
+// TestRealEnginesTakeAlignments has Boltz fold a complex from alignments, unpaired and paired. The server of alignments
+// makes them up and the weights are random: what is proved is that they reach the model, which gives another structure
+// for the same seed.
 func TestRealEnginesTakeAlignments(t *testing.T) {
 	server := msatest.New(t)
 	server.Known = true

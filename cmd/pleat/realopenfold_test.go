@@ -16,8 +16,8 @@ import (
 // quickOpen asks OpenFold3 for as little work as it takes.
 const quickOpen = `"modelName":"openfold3","seed":"1","recyclingSteps":1,"samplingSteps":4,"diffusionSample":1`
 
-// TestRealEnginesOpenFold3 has OpenFold3, installed from PyPI, fold what the interface offers of it, in one process that stays loaded.
-// Its model is a small one of random weights, and the server of alignments makes them up.
+// TestRealEnginesOpenFold3 has OpenFold3, installed from PyPI, fold what the interface offers of it, in one process
+// that stays loaded. Its model is a small one of random weights, and the server of alignments makes them up.
 func TestRealEnginesOpenFold3(t *testing.T) {
 	server := msatest.New(t)
 	server.Known = true
@@ -31,7 +31,8 @@ func TestRealEnginesOpenFold3(t *testing.T) {
 	l.t = t
 }
 
-// openProtein folds one chain, three samples of it, then one: nothing is loaded again, and the same seed gives the same bytes.
+// openProtein folds one chain, three samples of it, then one: nothing is loaded again, and the same seed gives the same
+// bytes.
 func (l *lab) openProtein(t *testing.T) {
 	several := strings.Replace(quickOpen, `"diffusionSample":1`, `"diffusionSample":2,"numModelSeeds":2,"stepScale":1.2`, 1)
 	v := l.fold(trp, several, "")
@@ -83,7 +84,8 @@ func (l *lab) openProtein(t *testing.T) {
 	t.Logf("first %v, then %v", v.Run.Timings, second.Run.Timings)
 }
 
-// openComplex folds one of every kind: a chain and its modified copy, RNA, cyclic DNA, ligands by SMILES and by code, and a pocket.
+// openComplex folds one of every kind: a chain and its modified copy, RNA, cyclic DNA, ligands by SMILES and by code,
+// and a pocket.
 func (l *lab) openComplex(t *testing.T) {
 	v := l.fold(`{"proteinChain":{"sequence":"GSHM","chain_id":"H","modifications":[{"res_idx":2,"ccd":"SEP"}]}},{"proteinChain":{"sequence":"GSHM","chain_id":"B"}},
 		{"rnaSequence":{"sequence":"GACU","chain_id":"A"}},{"dnaSequence":{"sequence":"GACT","chain_id":"D","cyclic":true}},
@@ -103,8 +105,8 @@ func (l *lab) openComplex(t *testing.T) {
 	}
 }
 
-// openAligned folds a pair with alignments, paired and not, and without: they reach the model, which gives another structure for the
-// same seed.
+// openAligned folds a pair with alignments, paired and not, and without: they reach the model, which gives another
+// structure for the same seed.
 func (l *lab) openAligned(t *testing.T) {
 	pair := `{"proteinChain":{"sequence":"NLYIQWLKDG"}},{"proteinChain":{"sequence":"GSHMKTAYIAKQ"}}`
 	alone := func(notes []string) bool {
@@ -122,8 +124,8 @@ func (l *lab) openAligned(t *testing.T) {
 	}
 }
 
-// openRefusals are jobs at which `run_openfold` logs a warning, writes nothing and exits with 0, and those that it would fold as if
-// something had not been asked for.
+// openRefusals are jobs at which `run_openfold` logs a warning, writes nothing and exits with 0, and those that it
+// would fold as if something had not been asked for.
 func (l *lab) openRefusals(t *testing.T) {
 	none := `,"msaAlgorithm":"none"`
 	for name, c := range map[string]struct{ sequences, constraints, says string }{

@@ -30,8 +30,8 @@ func (t tests) Run() int {
 	return t.M.Run()
 }
 
-// TestScenario runs every txtar file of testdata against a server of its own, HTTP in and HTTP out: on SQLite, and again on
-// PostgreSQL where PLEAT_TEST_POSTGRES names one. The words a scenario may use stand in words_test.go.
+// TestScenario runs every txtar file of testdata against a server of its own, HTTP in and HTTP out: on SQLite, and
+// again on PostgreSQL where PLEAT_TEST_POSTGRES names one. The words a scenario may use stand in words_test.go.
 func TestScenario(t *testing.T) {
 	for name, fresh := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) { runScenarios(t, name, fresh) })

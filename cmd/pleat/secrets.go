@@ -13,16 +13,19 @@ import (
 )
 
 func secretsCmd() *cobra.Command {
-	return group("secrets", "Look after the secrets that the database holds sealed", "", secretsRotate())
+	return group("secrets", "Manage the encrypted secrets in the database", "", secretsRotate())
 }
 
 func secretsRotate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate",
-		Short: "Seal every stored secret under the current key",
-		Long: `Seals every stored token and signing secret anew under the first of the keys in PLEAT_SECRET_KEY, or in the file secret.key of the
-data folder. To replace a key: put the new one before the old one, separated by a comma; restart every node; run this; take the old
-one away and restart again. Links that the old key signed end with it.`,
+		Short: "Encrypt all stored secrets with the current key",
+		Long: `Encrypts all stored tokens and signing secrets with the first of the keys in PLEAT_SECRET_KEY, or in the
+file secret.key of the data folder.
+
+To replace a key: put the new key before the old one, separated by a comma; restart every node; run this
+command; remove the old key and restart every node again. Links that were signed with the old key then
+become invalid.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configure(cmd)
@@ -30,7 +33,7 @@ one away and restart again. Links that the old key signed end with it.`,
 				return err
 			}
 			if _, ok := c.SQLitePath(); !ok && c.SecretKey == "" {
-				return usagef("PLEAT_SECRET_KEY is not set; it must hold the new key and the old one, separated by a comma")
+				return usagef("PLEAT_SECRET_KEY is not set; it must be the new key and the old one, separated by a comma")
 			}
 			ring, err := seal.Load(c.SecretKey, c.SecretKeyFile())
 			if err != nil {

@@ -14,8 +14,9 @@ func serveCmd(deliveryStep func(name string)) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API, and run jobs in the same process",
-		Long: `Serves the API and runs jobs in the same process until it is interrupted or asked to stop. Jobs that are running
-then return to the queue. Once the server listens, it prints one line on standard output: listening on http://HOST:PORT.`,
+		Long: `Serves the API and runs jobs in the same process until it is interrupted or asked to stop. Jobs that are
+running then return to the queue. Once the server listens, it prints one line on standard output:
+listening on http://HOST:PORT.`,
 		Example: `  pleat serve --addr 127.0.0.1:8080 --data pleat-data
   pleat serve --database postgres://pleat@db.example.org/pleat --public-url https://fold.example.org`,
 		Args: exactly(),

@@ -20,21 +20,21 @@ import (
 )
 
 func verifyCmd() *cobra.Command {
-	c := onOne(&cobra.Command{
+	c := onObject(&cobra.Command{
 		Use:   "verify JOB",
 		Short: "Fold a job again and compare the structures",
-		Long: `Folds a completed job again, one of yours or a public one, and compares the structures. Files with the same SHA-256
-are identical. Others are compared by the RMSD of their CA atoms (C1' in nucleic acids) after superposition, for each
-chain and for the whole structure, and by their pLDDT.
+		Long: `Folds a completed job again, one of yours or a public one, and compares the structures. Files with the
+same SHA-256 are identical. Others are compared by the RMSD of their CA atoms (C1' in nucleic acids)
+after superposition, for each chain and for the whole structure, and by their pLDDT.
 
-The repeated run is a new private job named "Verification of …". It is created from the run configuration of the
-original run (config.json): the same entities, parameters and seed, and the same alignments unless their rows were
-paired. The result cache is not used. The new job counts against your quota, starts no follow-up workflows and sends
-no webhooks. The original job is not changed.
+The repeated run is a new private job named "Verification of …". It is created from the run
+configuration of the original run (config.json): the same entities, parameters and seed, and the same
+alignments unless their rows were paired. The result cache is not used. The new job counts against your
+quota, starts no follow-up workflows and sends no webhooks. The original job is not changed.
 
 The exit code is 0 if the structures are identical or within --tolerance, and 4 if they differ.`,
 		Example: `  pleat verify 01890a5d-ac96-774b-bcce-b302099a8057`,
-	}, "job", false, runVerify)
+	}, "job", keyRequired, runVerify)
 	f := c.Flags()
 	f.Float64("tolerance", 0.1, "largest RMSD in Å at which structures count as reproduced")
 	f.Bool("json", false, "print JSON")
@@ -111,7 +111,7 @@ func runVerify(cmd *cobra.Command, c *api.Client, id string) error {
 		Tolerance: tolerance,
 	}
 	v.compare(was.structures, now.structures)
-	if err := showOne(cmd, v, func() error { return v.print(cmd) }); err != nil {
+	if err := printResult(cmd, v, func() error { return v.print(cmd) }); err != nil {
 		return err
 	}
 	if v.Verdict == verdictDifferent {
@@ -134,7 +134,7 @@ func repeat(cmd *cobra.Command, c *api.Client, was *completedRun) (string, error
 	made, err := c.CreateJob(ctx, *job, api.CreateOptions{NoCache: true, From: from})
 	if err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", made.JobID, pleat.Clip(made.JobName))
-		if _, err = follow(cmd, c, made.JobID); err != nil {
+		if err = follow(cmd, c, made.JobID); err != nil {
 			return "", err // the job continues, and needs its alignments
 		}
 	}
@@ -191,12 +191,13 @@ func (r *runConfig) changes(now *runConfig) []change {
 	return out
 }
 
-// request returns the request that repeats the run, as a private job without webhooks. It has the effective parameters of
-// the run, since defaults may have changed.
+// request returns the request that repeats the run, as a private job without webhooks. It has the effective parameters
+// of the run, since defaults may have changed.
 func (e *completedRun) request() (*api.CreateJob, error) {
 	r := e.config.Request
 	if r.Params == nil || len(r.Sequences) == 0 {
-		return nil, fmt.Errorf("the configuration of the run %s has no request: an older version of pleat wrote it", e.JobRunID)
+		const text = "the configuration of the run %s has no request: an older version of pleat wrote it"
+		return nil, fmt.Errorf(text, e.JobRunID)
 	}
 	requested := r.Params.MSAAlgorithm
 	if len(e.config.Params) > 0 {
@@ -224,8 +225,8 @@ func (e *completedRun) artifactsOf(k pleat.ArtifactKind) []api.Artifact {
 }
 
 // alignments uploads the run's alignments to a temporary library item, from which the new job is created. Rows that are
-// paired across chains cannot be uploaded: such a run is repeated with the library item of its own job, if it has one, and
-// the service searches for the rest. An empty item means that there is none.
+// paired across chains cannot be uploaded: such a run is repeated with the library item of its own job, if it has one,
+// and the service searches for the rest. An empty item means that there is none.
 func (e *completedRun) alignments(ctx context.Context, c *api.Client) (item string, temporary bool, err error) {
 	files := e.artifactsOf(pleat.ArtifactMSA)
 	paired := func(a api.Artifact) bool { return strings.HasSuffix(a.Name, "msa-paired.a3m") }

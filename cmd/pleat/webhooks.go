@@ -23,17 +23,22 @@ import (
 )
 
 func webhooksCmd() *cobra.Command {
-	return group("webhooks", "Receive, list and repeat webhook deliveries", "", webhooksListen(), webhooksList(), webhooksRedeliver(), webhooksTest())
+	return group("webhooks", "Receive, list and resend webhook deliveries", "",
+		webhooksListen(), webhooksList(), webhooksRedeliver(), webhooksTest())
 }
 
 func webhooksListen() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "listen",
 		Short: "Receive deliveries, verify them and print them",
-		Long: `Receives deliveries for developers: verifies the signature with PLEAT_WEBHOOK_SECRET and the token with PLEAT_WEBHOOK_TOKEN, where
-they are set, and prints one line per delivery: whether it holds, the webhook-id, and what it tells. It answers 200 to what holds and
-401 to what does not; --answer makes it answer otherwise, to see repeats. Once it listens, it prints: listening on http://HOST:PORT.
-The server must allow the network, as make run does for loopback: PLEAT_WEBHOOK_ALLOW=127.0.0.1.`,
+		Long: `Receives webhook deliveries during development. It verifies the signature with PLEAT_WEBHOOK_SECRET and
+the token with PLEAT_WEBHOOK_TOKEN, if they are set, and prints one line per delivery: the result of the
+verification, the webhook-id and the event. It answers 200 to a valid delivery and 401 to any other;
+--answer sets other status codes, to test retries. Once it listens, it prints: listening on
+http://HOST:PORT.
+
+The server must allow deliveries to this network, as make run does for loopback:
+PLEAT_WEBHOOK_ALLOW=127.0.0.1.`,
 		Example: `  PLEAT_WEBHOOK_SECRET=whsec_… pleat webhooks listen --listen 127.0.0.1:9000
   pleat webhooks listen --answer 500,500,200 --json`,
 		Args: exactly(),
@@ -49,7 +54,7 @@ The server must allow the network, as make run does for loopback: PLEAT_WEBHOOK_
 			l := &listener{keys: keys, token: c.WebhookToken, out: cmd.OutOrStdout()}
 			l.json, _ = cmd.Flags().GetBool("json")
 			answers, _ := cmd.Flags().GetStringSlice("answer")
-			if err := l.parse(answers); err != nil {
+			if err := l.setAnswers(answers); err != nil {
 				return err
 			}
 			addr, _ := cmd.Flags().GetString("listen")
@@ -57,41 +62,49 @@ The server must allow the network, as make run does for loopback: PLEAT_WEBHOOK_
 		},
 	}
 	f := c.Flags()
-	f.String("listen", "127.0.0.1:9000", "address to listen on; port 0 takes a free one and prints it")
-	f.StringSlice("answer", nil, "statuses to answer the first deliveries with, separated by commas; the last one goes on; gone for a while: close")
-	f.Bool("json", false, "print each delivery as JSON, body included")
+	f.String("listen", "127.0.0.1:9000", "address to listen on; port 0 selects a free port, which is printed")
+	f.StringSlice("answer", nil, "status codes for the first deliveries, separated by commas; "+
+		"the last one applies to all further deliveries")
+	f.Bool("json", false, "print each delivery as JSON with its body")
 	f.String("config", "", "YAML file of settings; PLEAT_CONFIG")
 	return c
 }
 
-// listener is a receiver that verifies what it gets.
+// listener is a receiver that verifies deliveries.
 type listener struct {
 	keys    []webhook.Key
 	token   string
 	json    bool
 	out     io.Writer
 	mu      sync.Mutex
-	answers []int // left to give; the last one stays
+	answers []int // status codes of the next deliveries; the last one is not used up
 }
 
-func (l *listener) parse(answers []string) error {
+// setAnswers parses the flag --answer.
+func (l *listener) setAnswers(answers []string) error {
 	for _, a := range answers {
 		n, err := strconv.Atoi(a)
 		if err != nil || n < 200 || n > 599 {
-			return usagef("--answer has %q; a status is 200 to 599", pleat.Clip(a))
+			return usagef("--answer has %q; a status code is 200 to 599", pleat.Clip(a))
 		}
 		l.answers = append(l.answers, n)
 	}
 	return nil
 }
 
+// serve receives deliveries until ctx ends.
 func (l *listener) serve(ctx context.Context, addr string) error {
 	listen, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s; choose another address with --listen: %w", pleat.Clip(addr), err)
 	}
 	fmt.Fprintln(l.out, "listening on "+app.LocalURL(listen.Addr()))
-	srv := &http.Server{Handler: http.HandlerFunc(l.receive), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, MaxHeaderBytes: 32 << 10}
+	srv := &http.Server{
+		Handler:           http.HandlerFunc(l.receive),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		MaxHeaderBytes:    32 << 10,
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(listen) }()
 	select {
@@ -111,11 +124,11 @@ func (l *listener) serve(ctx context.Context, addr string) error {
 	return err
 }
 
-// receive answers one delivery.
+// receive handles one delivery.
 func (l *listener) receive(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	if err != nil {
-		http.Error(w, "the body is too large or broken", http.StatusBadRequest)
+		http.Error(w, "the body is too large or incomplete", http.StatusBadRequest)
 		return
 	}
 	fault := l.verify(r, body)
@@ -124,22 +137,24 @@ func (l *listener) receive(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// verify says what is wrong with a delivery; empty: nothing.
+// verify returns what is wrong with a delivery; empty: nothing.
 func (l *listener) verify(r *http.Request, body []byte) string {
 	if r.Method != http.MethodPost {
 		return "the method is " + pleat.Clip(r.Method)
 	}
 	if l.token != "" && r.Header.Get(webhook.HeaderToken) != l.token {
-		return "X-Webhook-Token is another"
+		return "X-Webhook-Token does not match"
 	}
 	if len(l.keys) > 0 {
-		if err := webhook.Verify(r.Header, body, time.Now(), webhook.Tolerance, l.keys...); err != nil {
+		err := webhook.Verify(r.Header, body, time.Now(), webhook.Tolerance, l.keys...)
+		if err != nil {
 			return err.Error()
 		}
 	}
 	return ""
 }
 
+// next returns the status code of the response.
 func (l *listener) next(fault string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +171,7 @@ func (l *listener) next(fault string) int {
 	return status
 }
 
-// received is a delivery as --json prints it.
+// received is a delivery in the output of --json.
 type received struct {
 	Verified  bool            `json:"verified"`
 	Fault     string          `json:"fault,omitempty"`
@@ -167,6 +182,7 @@ type received struct {
 	Body      json.RawMessage `json:"body"`
 }
 
+// print writes one delivery.
 func (l *listener) print(r *http.Request, body []byte, fault string, status int) {
 	id := r.Header.Get(webhook.HeaderID)
 	l.mu.Lock()
@@ -175,7 +191,15 @@ func (l *listener) print(r *http.Request, body []byte, fault string, status int)
 		if !json.Valid(body) {
 			body, _ = json.Marshal(string(body)) // a string: cannot fail
 		}
-		b, err := json.Marshal(received{fault == "" && len(l.keys) > 0, fault, status, id, r.Header.Get(webhook.HeaderTimestamp), r.Header.Get("Content-Type"), body})
+		b, err := json.Marshal(received{
+			Verified:  fault == "" && len(l.keys) > 0,
+			Fault:     fault,
+			Answered:  status,
+			ID:        id,
+			Timestamp: r.Header.Get(webhook.HeaderTimestamp),
+			Type:      r.Header.Get("Content-Type"),
+			Body:      body,
+		})
 		if err == nil {
 			fmt.Fprintf(l.out, "%s\n", b)
 		}
@@ -191,7 +215,7 @@ func (l *listener) print(r *http.Request, body []byte, fault string, status int)
 	fmt.Fprintf(l.out, "%s %s %s answered %d\n", word, pleat.Clip(id), summary(body), status)
 }
 
-// summary is what a body tells, in a few words.
+// summary returns the source, name and status of the event in a body.
 func summary(body []byte) string {
 	type event struct {
 		SourceKind string `json:"source_kind"`
@@ -206,13 +230,14 @@ func summary(body []byte) string {
 		} `json:"data"` // CloudEvents
 	}
 	if json.Unmarshal(body, &b) != nil {
-		return "no JSON"
+		return "not JSON"
 	}
 	e := b.Event
 	if e == (event{}) {
 		e = b.Data.Event
 	}
-	return strings.Join([]string{pleat.Clip(e.SourceKind), pleat.Clip(e.SourceID), pleat.Clip(e.Name), pleat.Clip(e.Status)}, " ")
+	kind, id, name, status := pleat.Clip(e.SourceKind), pleat.Clip(e.SourceID), pleat.Clip(e.Name), pleat.Clip(e.Status)
+	return strings.Join([]string{kind, id, name, status}, " ")
 }
 
 func webhooksList() *cobra.Command {
@@ -221,7 +246,7 @@ func webhooksList() *cobra.Command {
 		Use:   "list [DELIVERY]",
 		Short: "List deliveries, newest first, or show one with its attempts",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: onServer(false, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			if len(args) == 1 {
 				return showDelivery(cmd, c, args[0])
 			}
@@ -229,21 +254,25 @@ func webhooksList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showList(cmd, list, []string{"DELIVERY", "STATUS", "EVENT", "SOURCE", "TRIES", "ANSWER", "CREATED", "NEXT"}, func(d api.Delivery) []string {
-				return []string{d.ID, d.Status, d.EventName, d.SourceID, strconv.Itoa(d.Attempts), code(d.ResponseStatus), d.CreatedAt.Format(time.DateTime), at(d.NextAttemptAt)}
+			head := []string{"DELIVERY", "STATUS", "EVENT", "SOURCE", "ATTEMPTS", "RESPONSE", "CREATED", "NEXT ATTEMPT"}
+			return printList(cmd, list, head, func(d api.Delivery) []string {
+				attempts, response := strconv.Itoa(d.Attempts), statusCode(d.ResponseStatus)
+				created, next := d.CreatedAt.Format(time.DateTime), formatMoment(d.NextAttemptAt)
+				return []string{d.ID, d.Status, d.EventName, d.SourceID, attempts, response, created, next}
 			})
 		}),
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.Status, "status", "", "only those PENDING, RUNNING, SUCCEEDED or FAILED")
-	fl.StringVar(&f.SourceID, "job", "", "only those of this job")
-	fl.IntVar(&f.Limit, "limit", 50, "how many, at most 200")
-	fl.StringVar(&f.Cursor, "cursor", "", "where the page before ended")
+	fl.StringVar(&f.Status, "status", "", "only deliveries with this status: PENDING, RUNNING, SUCCEEDED or FAILED")
+	fl.StringVar(&f.SourceID, "job", "", "only deliveries of this job")
+	fl.IntVar(&f.Limit, "limit", 50, "number of deliveries, at most 200")
+	fl.StringVar(&f.Cursor, "cursor", "", "cursor that the previous page printed")
 	fl.Bool("json", false, "print JSON")
 	config.AddFlags(fl, config.Client)
 	return c
 }
 
+// showDelivery prints one delivery and its attempts.
 func showDelivery(cmd *cobra.Command, c *api.Client, arg string) error {
 	id, err := identifier("delivery", arg)
 	if err != nil {
@@ -253,28 +282,37 @@ func showDelivery(cmd *cobra.Command, c *api.Client, arg string) error {
 	if err != nil {
 		return err
 	}
-	return showOne(cmd, d, func() error {
+	return printResult(cmd, d, func() error {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s\n", d.ID, d.Status, d.EventName)
-		rows := [][]string{{"ATTEMPT", "STARTED", "OUTCOME", "ANSWER", "TOOK", "WHY"}}
+		rows := [][]string{{"ATTEMPT", "STARTED", "OUTCOME", "RESPONSE", "DURATION", "REASON"}}
 		for _, a := range d.AttemptLog {
 			why := ""
 			if a.Message != nil {
 				why = *a.Message
 			}
-			rows = append(rows, []string{strconv.Itoa(a.Number), a.StartedAt.Format(time.DateTime), a.Outcome, code(a.ResponseStatus), fmt.Sprintf("%.0f ms", a.Timings.Total), why})
+			rows = append(rows, []string{
+				strconv.Itoa(a.Number),
+				a.StartedAt.Format(time.DateTime),
+				a.Outcome,
+				statusCode(a.ResponseStatus),
+				fmt.Sprintf("%.0f ms", a.Timings.Total),
+				why,
+			})
 		}
 		return table(cmd.OutOrStdout(), rows)
 	})
 }
 
-func code(status *int) string {
+// statusCode returns an HTTP status code as text, or a dash where there was no response.
+func statusCode(status *int) string {
 	if status == nil {
 		return "-"
 	}
 	return strconv.Itoa(*status)
 }
 
-func at(m *api.Moment) string {
+// formatMoment returns a time as text, or a dash for nil.
+func formatMoment(m *api.Moment) string {
 	if m == nil {
 		return "-"
 	}
@@ -285,21 +323,21 @@ func webhooksRedeliver() *cobra.Command {
 	var in api.Redeliver
 	c := &cobra.Command{
 		Use:   "redeliver [DELIVERY]",
-		Short: "Send ended deliveries again, under the same webhook-id",
-		Long:  "Sends one ended delivery again, or all that fit --status, --since and --job, at most a thousand.",
+		Short: "Resend finished deliveries with the same webhook-id",
+		Long:  "Resends one finished delivery, or all that match --status, --since and --job, at most a thousand.",
 		Example: `  pleat webhooks redeliver 01890a5d-ac96-774b-bcce-b302099a8057
   pleat webhooks redeliver --status FAILED --since 2026-01-02T15:04:05Z`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: onServer(false, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			if len(args) == 0 {
 				out, err := c.Redeliver(cmd.Context(), in)
 				if err == nil {
-					fmt.Fprintf(cmd.OutOrStdout(), "%d deliveries go out again\n", out.Redelivered)
+					fmt.Fprintf(cmd.OutOrStdout(), "%d deliveries will be sent again\n", out.Redelivered)
 				}
 				return err
 			}
 			if in != (api.Redeliver{}) {
-				return usagef("%s takes a delivery or flags that choose several, not both", cmd.CommandPath())
+				return usagef("%s accepts a delivery or flags that select several, not both", cmd.CommandPath())
 			}
 			id, err := identifier("delivery", args[0])
 			if err != nil {
@@ -313,9 +351,9 @@ func webhooksRedeliver() *cobra.Command {
 		}),
 	}
 	f := c.Flags()
-	f.StringVar(&in.Status, "status", "", "those SUCCEEDED or FAILED")
-	f.StringVar(&in.Since, "since", "", "those of events from this time on, such as 2026-01-02T15:04:05Z")
-	f.StringVar(&in.SourceID, "job", "", "those of this job")
+	f.StringVar(&in.Status, "status", "", "deliveries with this status: SUCCEEDED or FAILED")
+	f.StringVar(&in.Since, "since", "", "deliveries of events since this time, such as 2026-01-02T15:04:05Z")
+	f.StringVar(&in.SourceID, "job", "", "deliveries of this job")
 	config.AddFlags(f, config.Client)
 	return c
 }
@@ -323,9 +361,9 @@ func webhooksRedeliver() *cobra.Command {
 func webhooksTest() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test",
-		Short: "Send a test delivery to your webhook and say how it went",
+		Short: "Send a test delivery to your webhook and show the result",
 		Args:  exactly(),
-		RunE: onServer(false, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 			d, err := c.TestWebhook(cmd.Context())
 			if err != nil {
 				return err
@@ -337,7 +375,7 @@ func webhooksTest() *cobra.Command {
 	return c
 }
 
-// awaitAttempt waits for the first attempt at a delivery to end and says how.
+// awaitAttempt waits for the first attempt of a delivery and prints its result.
 func awaitAttempt(cmd *cobra.Command, c *api.Client, id string) error {
 	for end := time.Now().Add(30 * time.Second); ; {
 		d, err := c.Delivery(cmd.Context(), id)
@@ -347,7 +385,8 @@ func awaitAttempt(cmd *cobra.Command, c *api.Client, id string) error {
 		if d.Attempts > 0 {
 			last := d.AttemptLog[len(d.AttemptLog)-1]
 			if d.Status == "SUCCEEDED" {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s delivered: answered %s in %.0f ms\n", id, code(last.ResponseStatus), last.Timings.Total)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s delivered: answered %s in %.0f ms\n",
+					id, statusCode(last.ResponseStatus), last.Timings.Total)
 				return nil
 			}
 			why := "the attempt failed"
@@ -357,7 +396,8 @@ func awaitAttempt(cmd *cobra.Command, c *api.Client, id string) error {
 			return fmt.Errorf("%s was not delivered: %s", id, why)
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%s is still %s after 30 s; pleat webhooks list %s shows how it goes on", id, d.Status, id)
+			const text = "%s is still %s after 30 s; to see its attempts, run: pleat webhooks list %s"
+			return fmt.Errorf(text, id, d.Status, id)
 		}
 		select {
 		case <-cmd.Context().Done():

@@ -11,9 +11,10 @@ func workerCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker",
 		Short: "Run jobs without serving the API",
-		Long: `Runs the jobs of a database until it is interrupted or asked to stop. Jobs that are running then return to the
-queue. Any number of workers may share a database, on one machine or on several. Workers on other machines need
-PostgreSQL, an artifact store that all of them can reach (--blobs), and the same PLEAT_SECRET_KEY.`,
+		Long: `Runs the jobs of a database until it is interrupted or asked to stop. Jobs that are running then return
+to the queue. Any number of workers may share a database, on one machine or on several. Workers on other
+machines need PostgreSQL, an artifact store that all of them can reach (--blobs), and the same
+PLEAT_SECRET_KEY.`,
 		Example: `  pleat worker --database postgres://pleat@db.example.org/pleat --blobs s3://pleat --slots 2`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

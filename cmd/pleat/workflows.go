@@ -14,7 +14,8 @@ import (
 )
 
 func workflowsCmd() *cobra.Command {
-	return group("workflows", "List, read and cancel questions and simulations", "", workflowsList(), workflowsGet(), workflowsLogs(), workflowsCancel())
+	return group("workflows", "List, show and cancel workflows: questions and simulations", "",
+		workflowsList(), workflowsGet(), workflowsLogs(), workflowsCancel())
 }
 
 func workflowsList() *cobra.Command {
@@ -23,31 +24,33 @@ func workflowsList() *cobra.Command {
 		Use:   "list",
 		Short: "List your workflows, newest first",
 		Args:  exactly(),
-		RunE: onServer(false, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 			list, err := c.Workflows(cmd.Context(), filter)
 			if err != nil {
 				return err
 			}
-			return showList(cmd, list, []string{"WORKFLOW", "STATUS", "TYPE", "CREATED", "NAME"}, func(w api.WorkflowRow) []string {
+			head := []string{"WORKFLOW", "STATUS", "TYPE", "CREATED", "NAME"}
+			return printList(cmd, list, head, func(w api.WorkflowRow) []string {
 				return []string{w.ID, w.Status, w.Type, w.CreatedAt.Format(time.DateTime), w.Name}
 			})
 		}),
 	}
 	f := c.Flags()
-	f.IntVar(&filter.Limit, "limit", 50, "how many, at most 200")
-	f.StringVar(&filter.Cursor, "cursor", "", "where the page before ended")
-	f.StringVar(&filter.Status, "status", "", "only workflows in this state, such as RUNNING")
-	f.StringVar(&filter.Type, "type", "", "only this kind: qna_v1 or md")
-	f.StringVar(&filter.SourceJob, "job", "", "only those about this job")
+	f.IntVar(&filter.Limit, "limit", 50, "number of workflows, at most 200")
+	f.StringVar(&filter.Cursor, "cursor", "", "cursor that the previous page printed")
+	f.StringVar(&filter.Status, "status", "", "only workflows with this status, such as RUNNING")
+	f.StringVar(&filter.Type, "type", "", "only workflows of this type: qna_v1 or md")
+	f.StringVar(&filter.SourceJob, "job", "", "only workflows on this job")
 	f.Bool("json", false, "print JSON")
 	config.AddFlags(f, config.Client)
 	return c
 }
 
 func workflowsGet() *cobra.Command {
-	c := onOne(&cobra.Command{Use: "get WORKFLOW", Short: "Show where a workflow stands, and its result"}, "workflow", true, func(cmd *cobra.Command, c *api.Client, id string) error {
+	c := &cobra.Command{Use: "get WORKFLOW", Short: "Show the status and the result of a workflow"}
+	onObject(c, "workflow", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
 		if wait, _ := cmd.Flags().GetBool("wait"); wait {
-			if _, err := followWorkflow(cmd, c, id); err != nil {
+			if err := followWorkflow(cmd, c, id); err != nil {
 				return err
 			}
 		}
@@ -55,16 +58,22 @@ func workflowsGet() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return showOne(cmd, w, func() error { return showWorkflow(cmd, w) })
+		return printResult(cmd, w, func() error { return showWorkflow(cmd, w) })
 	})
-	c.Flags().Bool("wait", false, "follow the workflow to its end first")
+	c.Flags().Bool("wait", false, "wait for the workflow to end first")
 	c.Flags().Bool("json", false, "print JSON")
 	return c
 }
 
-// showWorkflow writes a workflow for a person: lines of name and value, then its answer or its files.
+// showWorkflow prints a workflow as rows of name and value, then its answer or the addresses of its files.
 func showWorkflow(cmd *cobra.Command, w api.Workflow) error {
-	rows := [][]string{{"workflow", w.ID}, {"name", w.Name}, {"type", w.Type}, {"status", w.Status}, {"created", w.CreatedAt.Format(time.DateTime)}}
+	rows := [][]string{
+		{"workflow", w.ID},
+		{"name", w.Name},
+		{"type", w.Type},
+		{"status", w.Status},
+		{"created", w.CreatedAt.Format(time.DateTime)},
+	}
 	if w.Stage != "" && !api.Terminal(w.Status) {
 		rows = append(rows, []string{"stage", fmt.Sprintf("%s %d/%d", w.Stage, w.Done, w.Total)})
 	}
@@ -86,7 +95,7 @@ func showWorkflow(cmd *cobra.Command, w api.Workflow) error {
 	if err := json.Unmarshal(w.Tasks[0].Result, &m); err != nil {
 		return fmt.Errorf("read the result: %w", err)
 	}
-	if err := table(out, measured(m.Metrics)); err != nil {
+	if err := table(out, measurements(m.Metrics)); err != nil {
 		return err
 	}
 	for _, a := range m.Artifacts {
@@ -96,7 +105,8 @@ func showWorkflow(cmd *cobra.Command, w api.Workflow) error {
 }
 
 func workflowsLogs() *cobra.Command {
-	return onOne(&cobra.Command{Use: "logs WORKFLOW", Short: "Print a workflow's log"}, "workflow", false, func(cmd *cobra.Command, c *api.Client, id string) error {
+	c := &cobra.Command{Use: "logs WORKFLOW", Short: "Print the log of a workflow"}
+	return onObject(c, "workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
 		log, err := c.WorkflowLogs(cmd.Context(), id)
 		if err != nil {
 			return err
@@ -107,16 +117,17 @@ func workflowsLogs() *cobra.Command {
 }
 
 func workflowsCancel() *cobra.Command {
-	return onOne(&cobra.Command{Use: "cancel WORKFLOW", Short: "Stop a workflow"}, "workflow", false, func(cmd *cobra.Command, c *api.Client, id string) error {
+	c := &cobra.Command{Use: "cancel WORKFLOW", Short: "Cancel a workflow"}
+	return onObject(c, "workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
 		r, err := c.CancelWorkflow(cmd.Context(), id)
 		if err != nil {
 			return err
 		}
-		return stopping(cmd, r.Status)
+		return printCancelled(cmd, r.Status)
 	})
 }
 
-// printable is a server's text as it may stand on a terminal: its lines, without anything that moves the cursor.
+// printable returns text from a server with its control characters, except line breaks and tabs, replaced.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029') {
@@ -126,5 +137,5 @@ func printable(s string) string {
 	}, s)
 }
 
-// oneLine is a text without line breaks, for a name.
+// oneLine returns text with every run of white space replaced by a space.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

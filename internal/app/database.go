@@ -34,25 +34,26 @@ func OpenStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.S
 
 func makeDataDir(c config.Config) error {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
-		return fmt.Errorf("make the data folder: %w", err)
+		return fmt.Errorf("create the data folder: %w", err)
 	}
 	return nil
 }
 
-// Migrate brings the schema to this program's version and returns the versions before and after. It refuses a database with a
-// newer schema than this program knows.
+// Migrate brings the schema to this program's version and returns the versions before and after. It refuses a database
+// with a newer schema than this program knows.
 func Migrate(ctx context.Context, s *store.Store) (from, to int64, err error) {
 	if from, err = s.Version(ctx); err != nil {
 		return 0, 0, err
 	}
 	if latest := store.Latest(); from > latest {
-		return from, from, fmt.Errorf("the database is at schema %d and this pleat knows %d; run a newer pleat", from, latest)
+		const text = "the database is at schema %d and this pleat knows %d; run a newer pleat"
+		return from, from, fmt.Errorf(text, from, latest)
 	}
 	return s.Migrate(ctx)
 }
 
-// OpenMigrated opens the database for a command that runs next to a server. It migrates a new database. An older schema is
-// an error: the server or pleat migrate must migrate it.
+// OpenMigrated opens the database for a command that runs next to a server. It migrates a new database. An older schema
+// is an error: the server or pleat migrate must migrate it.
 func OpenMigrated(ctx context.Context, c config.Config, log *slog.Logger) (*store.Store, error) {
 	s, err := OpenStore(ctx, c, log)
 	if err != nil {
@@ -64,7 +65,8 @@ func OpenMigrated(ctx context.Context, c config.Config, log *slog.Logger) (*stor
 	case version == 0 || version > latest:
 		_, _, err = Migrate(ctx, s)
 	case version < latest:
-		err = fmt.Errorf("the database is at schema %d, older than this pleat's %d; restart the server with this pleat, or run: pleat migrate", version, latest)
+		err = fmt.Errorf("the database is at schema %d, older than this pleat's %d; "+
+			"restart the server with this pleat, or run: pleat migrate", version, latest)
 	}
 	if err != nil {
 		_ = s.Close() // the reason is err

@@ -20,8 +20,8 @@ import (
 	"pleat/internal/engine/runner"
 )
 
-// NewEngines returns the engines that are configured, and the accelerators of the runners among them. Stderr, if not nil,
-// gets what runner processes write there. Close the registry.
+// NewEngines returns the engines that are configured, and the accelerators of the runners among them. Stderr, if not
+// nil, gets what runner processes write there. Close the registry.
 func NewEngines(c config.Config, log *slog.Logger, stderr io.Writer) (*engine.Registry, []pleat.Device, error) {
 	all, devices, err := newRunners(c, log, stderr)
 	if err != nil {
@@ -114,7 +114,8 @@ func newRunners(c config.Config, log *slog.Logger, stderr io.Writer) ([]engine.E
 	for _, name := range names {
 		r, err := newRunner(c, name, processes, log)
 		if err == nil && len(r.Models()) == 0 {
-			err = fmt.Errorf("the engine %s needs an accelerator, and this machine has none; see the setting devices", name)
+			const text = "the engine %s needs an accelerator, and this machine has none; see the setting devices"
+			err = fmt.Errorf(text, name)
 		}
 		if err != nil {
 			processes.Close()

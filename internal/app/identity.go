@@ -17,13 +17,13 @@ import (
 // maxNodes bounds the processes that may share one data folder.
 const maxNodes = 1024
 
-// lockFile is a file held for as long as the process lives; the system lets go of it even after a kill.
+// lockFile is a locked file. The system releases the lock when the process ends, even if it was killed.
 type lockFile struct{ f *os.File }
 
-// errHeld says that another process holds the file.
+// errHeld means that another process has locked the file.
 var errHeld = errors.New("held by another process")
 
-// lock opens a file and takes it for this process alone.
+// lock creates the file if needed and locks it. It does not wait.
 func lock(path string) (*lockFile, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -54,15 +54,16 @@ func (l *lockFile) write(text string) error {
 	return l.f.Sync()
 }
 
-// release lets another process have the file. It stays, since removing it would let two processes hold one name.
+// release unlocks the file; nil is allowed. The file is not removed: two processes could then lock the same path.
 func (l *lockFile) release() {
 	if l != nil {
 		_ = l.f.Close()
 	}
 }
 
-// lockIdentity gives this process the first worker identity of the data folder that no other process holds. A process that
-// starts again finds its own, and so frees the work that its earlier life held; two processes on one folder differ.
+// lockIdentity gives this process the first worker identity of the data folder that no other process holds. A process
+// that starts again finds its own, and so frees the work that its earlier life held; two processes on one folder
+// differ.
 func lockIdentity(data string) (pleat.WorkerID, *lockFile, error) {
 	for n := range maxNodes {
 		l, err := lock(filepath.Join(data, fmt.Sprintf("node-%d.lock", n)))
@@ -70,7 +71,7 @@ func lockIdentity(data string) (pleat.WorkerID, *lockFile, error) {
 			continue
 		}
 		if err != nil {
-			return "", nil, fmt.Errorf("take a node's identity in %s: %w", data, err)
+			return "", nil, fmt.Errorf("lock a node identity in %s: %w", data, err)
 		}
 		id, err := l.read()
 		if err == nil && !pleat.IsUUID(id) {
@@ -79,18 +80,18 @@ func lockIdentity(data string) (pleat.WorkerID, *lockFile, error) {
 		}
 		if err != nil {
 			l.release()
-			return "", nil, fmt.Errorf("take a node's identity in %s: %w", data, err)
+			return "", nil, fmt.Errorf("lock a node identity in %s: %w", data, err)
 		}
 		return pleat.WorkerID(id), l, nil
 	}
 	return "", nil, fmt.Errorf("%d processes use the data folder %s already", maxNodes, data)
 }
 
-// lockServer makes this process the one server of an SQLite database.
+// lockServer makes this process the only server of an SQLite database.
 func lockServer(database string) (*lockFile, error) {
 	path := database + ".lock"
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the database's folder: %w", err)
+		return nil, fmt.Errorf("create the database's folder: %w", err)
 	}
 	l, err := lock(path)
 	if errors.Is(err, errHeld) {
@@ -98,7 +99,8 @@ func lockServer(database string) (*lockFile, error) {
 		if pid, err := os.ReadFile(path); err == nil && len(pid) > 1 && len(pid) < 20 {
 			who = " (process " + strings.TrimSpace(string(pid)) + ")"
 		}
-		return nil, fmt.Errorf("another pleat serve%s uses the database %s; stop it, choose another --data, or use PostgreSQL to run several servers", who, database)
+		return nil, fmt.Errorf("another pleat serve%s uses the database %s; stop it, choose another --data, "+
+			"or use PostgreSQL to run several servers", who, database)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock the database: %w", err)

@@ -27,8 +27,8 @@ type Options struct {
 	DeliveryStep func(name string)
 }
 
-// Serve runs a server until ctx ends. It works on jobs and delivers webhooks in the same process, unless the configuration
-// says otherwise.
+// Serve runs a server until ctx ends. It works on jobs and delivers webhooks in the same process, unless the
+// configuration says otherwise.
 func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) error {
 	a, err := openServer(ctx, c, log)
 	if err != nil {

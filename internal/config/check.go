@@ -31,8 +31,8 @@ var (
 func (c *Config) check() error {
 	for _, check := range []func() error{
 		c.checkStore, c.checkAddresses, c.checkEngines, c.checkChat, c.checkNIM, c.checkFetchURLs,
-		c.checkMSASource, c.checkMSAKey, c.checkMSAOptions, c.checkDelivery, c.checkListener, c.checkSecretKey, c.checkLog,
-		c.checkRanges, c.checkDependencies,
+		c.checkMSASource, c.checkMSAKey, c.checkMSAOptions, c.checkDelivery, c.checkListener,
+		c.checkSecretKey, c.checkLog, c.checkRanges, c.checkDependencies,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -116,13 +116,15 @@ func (c *Config) checkAddresses() error {
 // isBaseURL reports whether the text is an http or https URL to which a path can be appended.
 func isBaseURL(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
+	return err == nil && isHTTP(u) && u.RawQuery == "" && u.Fragment == ""
 }
+
+func isHTTP(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
 // isEndpoint reports whether the text is an http or https URL without a user and password.
 func isEndpoint(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
+	return err == nil && isHTTP(u) && u.User == nil
 }
 
 // withoutUser returns a URL for a message, without the part before an @, which may be a password.
@@ -218,7 +220,8 @@ func (c *Config) checkMSAKey() error {
 	}
 	u, err := url.Parse(c.MSAServer)
 	if err == nil && u.User != nil && c.MSAKey != "" && strings.EqualFold(c.MSAHeader, "Authorization") {
-		return c.Errorf("msa-key-header", "is Authorization, where the user and password of msa-server go; remove one of them")
+		const text = "is Authorization, where the user and password of msa-server go; remove one of them"
+		return c.Errorf("msa-key-header", text)
 	}
 	return nil
 }
@@ -251,7 +254,7 @@ func (c *Config) checkDelivery() error {
 		}
 	}
 	u, err := url.Parse(c.WebhookProxy)
-	if c.WebhookProxy != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+	if c.WebhookProxy != "" && (err != nil || !isHTTP(u)) {
 		return c.Errorf("webhook-proxy", "must be an address such as http://proxy.example.org:3128")
 	}
 	if (c.WebhookCert == "") != (c.WebhookCertKey == "") {

@@ -88,7 +88,8 @@ func readFile(path string, known []Setting) (source, error) {
 	return source{values, func(key string) string { return key + " in " + path }}, nil
 }
 
-// nestedName returns the path of the first key inside a YAML mapping, such as worker.slots, since no key holds a mapping.
+// nestedName returns the path of the first key inside a YAML mapping, such as worker.slots, since no key holds a
+// mapping.
 func nestedName(key string, value any) string {
 	inner, ok := value.(map[string]any)
 	if !ok || len(inner) == 0 {

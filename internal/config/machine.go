@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MachineMemory returns the bytes of memory of the machine, or the limit of its control group if that is smaller; 0 where
-// neither is known.
+// MachineMemory returns the bytes of memory of the machine, or the limit of its control group if that is smaller; 0
+// where neither is known.
 func MachineMemory() int64 {
 	total := int64(0)
 	if f, err := os.Open("/proc/meminfo"); err == nil {
@@ -23,7 +23,8 @@ func MachineMemory() int64 {
 	}
 	if b, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
 		var limit int64
-		if n, _ := fmt.Sscan(strings.TrimSpace(string(b)), &limit); n == 1 && limit > 0 && (total == 0 || limit < total) {
+		n, _ := fmt.Sscan(strings.TrimSpace(string(b)), &limit)
+		if n == 1 && limit > 0 && (total == 0 || limit < total) {
 			total = limit
 		}
 	}

@@ -28,8 +28,8 @@ func (c *Config) CheckSharedKey() error {
 	if _, ok := c.SQLitePath(); ok || c.SecretKey != "" {
 		return nil
 	}
-	return errors.New("PLEAT_SECRET_KEY is not set, and every node of one PostgreSQL database needs the same; make one with: " +
-		"openssl rand -hex 32")
+	return errors.New("PLEAT_SECRET_KEY is not set, and every node of one PostgreSQL database needs the same; " +
+		"make one with: openssl rand -hex 32")
 }
 
 // SecretKeyFile returns the path of the generated secret key, which is used where no key is set.
@@ -73,7 +73,8 @@ func (c *Config) RunnersDir() string {
 	return candidates[0]
 }
 
-// EngineDir returns the absolute path of a virtual environment's or runner's data. An empty name means the folder of all.
+// EngineDir returns the absolute path of a virtual environment's or runner's data. An empty name means the folder of
+// all.
 func (c *Config) EngineDir(name string) string {
 	return absolute(c.EngineData, c.Data, "engines", name)
 }
