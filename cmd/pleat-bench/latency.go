@@ -22,19 +22,19 @@ import (
 	"pleat/internal/store"
 )
 
-// benchRate is how many jobs per second are created while the time to their start is measured.
-const benchRate = 50
+// creationRate is how many jobs per second are created while the time to their start is measured.
+const creationRate = 50
 
 // latency measures the time from a creation's acknowledgement to the start of its work, by a worker in the process and,
 // on PostgreSQL, by one in a process of its own.
-func (b *bench) latency(ctx context.Context, d benchDatabase) error {
+func (b *bench) latency(ctx context.Context, d database) error {
 	where := []struct {
 		what  string
 		p50   time.Duration
-		start func(h *benchHouse, ctx context.Context, began func(pleat.RunID, int64)) (stop func() error, err error)
+		start func(h *service, ctx context.Context, began func(pleat.RunID, int64)) (stop func() error, err error)
 	}{
-		{"in the process", time.Millisecond, (*benchHouse).workHere},
-		{"across processes", 5 * time.Millisecond, (*benchHouse).workElsewhere},
+		{"in the process", time.Millisecond, (*service).workInProcess},
+		{"across processes", 5 * time.Millisecond, (*service).workInOtherProcess},
 	}
 	if d.name == "sqlite" {
 		where = where[:1] // other processes find their work by polling
@@ -46,7 +46,7 @@ func (b *bench) latency(ctx context.Context, d benchDatabase) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.what, err)
 		}
-		line := benchLine{database: d.name, beside: fmt.Sprintf("%d jobs at random, %d/s on average", len(waits), benchRate)}
+		line := line{database: d.name, beside: fmt.Sprintf("%d jobs at random, %d/s on average", len(waits), creationRate)}
 		line.what = "creation to start of work " + w.what + ", p50"
 		b.within(line, quantileTime(0.5, waits), w.p50)
 		line.what = "creation to start of work " + w.what + ", p99"
@@ -57,8 +57,8 @@ func (b *bench) latency(ctx context.Context, d benchDatabase) error {
 
 // waits creates jobs as strangers do, whether or not those before have started, and returns how long each waited after
 // it was acknowledged.
-func (b *bench) waits(ctx context.Context, d benchDatabase, start func(*benchHouse, context.Context, func(pleat.RunID, int64)) (func() error, error)) (_ []time.Duration, err error) {
-	h, err := b.house(ctx, d, store.Options{})
+func (b *bench) waits(ctx context.Context, d database, start func(*service, context.Context, func(pleat.RunID, int64)) (func() error, error)) (_ []time.Duration, err error) {
+	h, err := b.newService(ctx, d, store.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +74,14 @@ func (b *bench) waits(ctx context.Context, d benchDatabase, start func(*benchHou
 		return nil, err
 	}
 	create := func(i int) error {
-		made, err := h.store.CreateJob(ctx, benchJob(h.users[i%len(h.users)]))
+		made, err := h.store.CreateJob(ctx, newJob(h.users[i%len(h.users)]))
 		at := time.Now().UnixMicro()
 		mu.Lock()
 		defer mu.Unlock()
 		acked[made.Run] = at
 		return err
 	}
-	err = openLoop(ctx, int(max(20, 12*b.seconds*benchRate)), create)
+	err = openLoop(ctx, int(max(20, 12*b.seconds*creationRate)), create)
 	for wait := 0; err == nil && wait < 500; wait++ { // what was created last may still have to start
 		mu.Lock()
 		n := len(acked) - len(begun)
@@ -111,7 +111,7 @@ func openLoop(ctx context.Context, n int, create func(i int) error) error {
 	var wg sync.WaitGroup
 	next := time.Now()
 	for i := range n {
-		next = next.Add(time.Duration(random.ExpFloat64() / benchRate * float64(time.Second)))
+		next = next.Add(time.Duration(random.ExpFloat64() / creationRate * float64(time.Second)))
 		time.Sleep(time.Until(next))
 		if ctx.Err() != nil {
 			break
@@ -122,9 +122,9 @@ func openLoop(ctx context.Context, n int, create func(i int) error) error {
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// workHere runs a worker over the house's own store.
-func (h *benchHouse) workHere(ctx context.Context, began func(pleat.RunID, int64)) (func() error, error) {
-	pool, err := benchPool(h.store, h.blobs, h.log, h.dir, func(r pleat.RunID) { began(r, time.Now().UnixMicro()) })
+// workInProcess runs a worker over the service's own store.
+func (h *service) workInProcess(ctx context.Context, began func(pleat.RunID, int64)) (func() error, error) {
+	pool, err := newPool(h.store, h.blobs, h.log, h.dir, func(r pleat.RunID) { began(r, time.Now().UnixMicro()) })
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func (h *benchHouse) workHere(ctx context.Context, began func(pleat.RunID, int64
 	return func() error { cancel(); return <-ended }, nil
 }
 
-// workElsewhere runs a worker in a process of its own, which says on its standard output what it has begun.
-func (h *benchHouse) workElsewhere(ctx context.Context, began func(pleat.RunID, int64)) (func() error, error) {
+// workInOtherProcess runs a worker in a process of its own, which says on its standard output what it has begun.
+func (h *service) workInOtherProcess(ctx context.Context, began func(pleat.RunID, int64)) (func() error, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -174,8 +174,8 @@ func (h *benchHouse) workElsewhere(ctx context.Context, began func(pleat.RunID, 
 	return func() error { _ = in.Close(); <-ended; return c.Wait() }, nil
 }
 
-// benchWork is the other process of workElsewhere: it works until its standard input ends.
-func benchWork(ctx context.Context, dir, database string, in io.Reader, out, stderr io.Writer) error {
+// runWorkerProcess is the other process of workInOtherProcess: it works until its standard input ends.
+func runWorkerProcess(ctx context.Context, dir, database string, in io.Reader, out, stderr io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { _, _ = io.Copy(io.Discard, in); stop() }() // ends with the parent, whatever ends that
@@ -192,7 +192,7 @@ func benchWork(ctx context.Context, dir, database string, in io.Reader, out, std
 		return err
 	}
 	var mu sync.Mutex
-	pool, err := benchPool(s, blobs, log, filepath.Join(dir, "elsewhere"), func(r pleat.RunID) {
+	pool, err := newPool(s, blobs, log, filepath.Join(dir, "elsewhere"), func(r pleat.RunID) {
 		at := time.Now().UnixMicro()
 		mu.Lock()
 		defer mu.Unlock()

@@ -20,8 +20,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// benchClients is how many clients work at once.
-const benchClients = 64
+// clients is how many clients work at once.
+const clients = 64
 
 // wire is a client of one kept connection that costs next to nothing: on a small machine it takes its time from the
 // server's, and would make every ceiling lower.
@@ -37,7 +37,7 @@ func dialWires(ctx context.Context, addr string) ([]*wire, func(), error) {
 			_ = w.conn.Close()
 		}
 	}
-	for range benchClients {
+	for range clients {
 		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 		if err != nil {
 			end()
@@ -110,10 +110,10 @@ func drive(ctx context.Context, seconds float64, do func(client int) error) (pac
 	var done atomic.Int64
 	spent := processorTime()
 	var wg sync.WaitGroup
-	errs := make([]error, benchClients)
+	errs := make([]error, clients)
 	began := time.Now()
 	end := began.Add(time.Duration(seconds * float64(time.Second)))
-	for i := range benchClients {
+	for i := range clients {
 		wg.Go(func() {
 			n := int64(0)
 			for errs[i] == nil && ctx.Err() == nil && time.Now().Before(end) {

@@ -61,11 +61,11 @@ machine disturbs all of them.`,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if worker != "" {
-				return benchWork(cmd.Context(), worker, os.Getenv("PLEAT_DATABASE"), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+				return runWorkerProcess(cmd.Context(), worker, os.Getenv("PLEAT_DATABASE"), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			for _, name := range b.only {
-				if !slices.Contains(benchNames(), name) {
-					return fmt.Errorf("--only names %q; there are %s", pleat.Clip(name), strings.Join(benchNames(), ", "))
+				if !slices.Contains(partNames(), name) {
+					return fmt.Errorf("--only names %q; there are %s", pleat.Clip(name), strings.Join(partNames(), ", "))
 				}
 			}
 			if b.seconds <= 0 || b.rounds < 1 || b.rows < 2000 {
@@ -98,40 +98,40 @@ type bench struct {
 	report       bool
 
 	say   io.Writer // progress, for whoever waits
-	lines []benchLine
+	lines []line
 }
 
-// benchLine is a row of the table. A want that is empty states the figure without a target.
-type benchLine struct {
-	what, database   string
-	figure, beside   string
-	ratio            string
-	want             string
-	met              bool
-	unmeasuredReason string
+// line is a row of the table. An empty want states the figure without a target.
+type line struct {
+	what, database string
+	figure, beside string
+	ratio          string
+	want           string
+	met            bool
+	unmeasured     string
 }
 
-// benchParts are what is measured, in order. A part runs once per database; one that stands apart runs only if it is
+// parts are what is measured, in order. A part runs once per database; one that stands apart runs only if it is
 // named.
-var benchParts = []struct {
-	name  string
-	run   func(b *bench, ctx context.Context, d benchDatabase) error
-	apart bool
+var parts = []struct {
+	name     string
+	run      func(b *bench, ctx context.Context, d database) error
+	optional bool
 }{
 	{"create", (*bench).create, false},
 	{"read", (*bench).read, false},
 	{"latency", (*bench).latency, false},
 	{"rows", (*bench).manyRows, false},
 	{"memory", (*bench).memory, false},
-	{"webhook-speed", (*bench).hookSpeed, true},
-	{"webhook-delay", (*bench).hookDelay, true},
-	{"webhook-neighbour", (*bench).hookNeighbour, true},
-	{"webhook-memory", (*bench).hookMemory, true},
+	{"webhook-speed", (*bench).deliverySpeed, true},
+	{"webhook-delay", (*bench).deliveryDelay, true},
+	{"webhook-neighbour", (*bench).deliveryNeighbour, true},
+	{"webhook-memory", (*bench).deliveryMemory, true},
 }
 
-func benchNames() []string {
+func partNames() []string {
 	var out []string
-	for _, p := range benchParts {
+	for _, p := range parts {
 		out = append(out, p.name)
 	}
 	return out
@@ -144,24 +144,25 @@ func (b *bench) run(ctx context.Context, out io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	b.dir = dir
-	databases := []benchDatabase{{name: "sqlite"}}
+	databases := []database{{name: "sqlite"}}
 	if server := os.Getenv("PLEAT_TEST_POSTGRES"); server != "" {
-		databases = append(databases, benchDatabase{name: "postgres", server: server})
+		databases = append(databases, database{name: "postgres", server: server})
 	}
 	sync, err := fsyncTime(dir)
 	if err != nil {
 		return err
 	}
 	failed := b.measure(ctx, databases, sync)
-	fmt.Fprintf(out, "%s, %d cores, %s, %s/%s; write of 4 KiB and fdatasync: %s (median)\n\n", processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, short(sync))
+	fmt.Fprintf(out, "%s, %d cores, %s, %s/%s; write of 4 KiB and fdatasync: %s (median)\n\n",
+		processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, short(sync))
 	missed := b.table(out)
 	return errors.Join(failed, missed)
 }
 
 // measure runs the parts that were asked for, until one fails.
-func (b *bench) measure(ctx context.Context, databases []benchDatabase, sync time.Duration) error {
-	for _, p := range benchParts {
-		if len(b.only) > 0 && !slices.Contains(b.only, p.name) || len(b.only) == 0 && p.apart {
+func (b *bench) measure(ctx context.Context, databases []database, sync time.Duration) error {
+	for _, p := range parts {
+		if len(b.only) > 0 && !slices.Contains(b.only, p.name) || len(b.only) == 0 && p.optional {
 			continue
 		}
 		for _, d := range databases {
@@ -204,8 +205,8 @@ func (b *bench) table(out io.Writer) error {
 	for _, l := range b.lines {
 		mark := ""
 		switch {
-		case l.unmeasuredReason != "":
-			mark = l.unmeasuredReason
+		case l.unmeasured != "":
+			mark = l.unmeasured
 		case l.want == "":
 		case l.met:
 			mark = "pass"
@@ -213,7 +214,8 @@ func (b *bench) table(out io.Writer) error {
 			mark = "**missed**"
 			missed++
 		}
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s |\n", l.what, l.database, l.figure, l.beside, l.ratio, l.want, mark)
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s |\n",
+			l.what, l.database, l.figure, l.beside, l.ratio, l.want, mark)
 	}
 	if missed > 0 && !b.report {
 		return fmt.Errorf("%d of the targets were missed", missed)
@@ -222,19 +224,19 @@ func (b *bench) table(out io.Writer) error {
 }
 
 // atLeast adds a line whose ratio must reach a bound.
-func (b *bench) atLeast(l benchLine, ratio, bound float64) {
+func (b *bench) atLeast(l line, ratio, bound float64) {
 	l.ratio, l.want, l.met = fmt.Sprintf("%.2f", ratio), fmt.Sprintf("≥ %g", bound), ratio >= bound
 	b.lines = append(b.lines, l)
 }
 
 // atMost adds a line whose ratio must not exceed a bound.
-func (b *bench) atMost(l benchLine, ratio, bound float64) {
+func (b *bench) atMost(l line, ratio, bound float64) {
 	l.ratio, l.want, l.met = fmt.Sprintf("%.2f", ratio), fmt.Sprintf("≤ %g", bound), ratio <= bound
 	b.lines = append(b.lines, l)
 }
 
 // within adds a line whose time must not exceed a bound.
-func (b *bench) within(l benchLine, took, bound time.Duration) {
+func (b *bench) within(l line, took, bound time.Duration) {
 	l.figure, l.want, l.met = short(took), "≤ "+short(bound), took <= bound
 	b.lines = append(b.lines, l)
 }

@@ -22,16 +22,17 @@ const restFor = 8 * time.Second
 
 // memory reads how much a server holds at rest: a real process with the engine mini, after requests of many clients,
 // and again after a fold.
-func (b *bench) memory(ctx context.Context, d benchDatabase) (err error) {
+func (b *bench) memory(ctx context.Context, d database) (err error) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
-		b.lines = append(b.lines, benchLine{what: "server memory at rest", database: d.name, unmeasuredReason: "this system does not say"})
+		l := line{what: "server memory at rest", database: d.name, unmeasured: "this system does not report it"}
+		b.lines = append(b.lines, l)
 		return nil
 	}
 	dir, err := os.MkdirTemp(b.dir, "memory-")
 	if err != nil {
 		return err
 	}
-	address, drop, err := d.fresh(ctx, dir)
+	address, drop, err := d.create(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -53,13 +54,13 @@ func (b *bench) memory(ctx context.Context, d benchDatabase) (err error) {
 	return s.measure(ctx, b, d)
 }
 
-func (s *benchServer) measure(ctx context.Context, b *bench, d benchDatabase) error {
+func (s *serverProcess) measure(ctx context.Context, b *bench, d database) error {
 	wires, hang, err := dialWires(ctx, strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		return err
 	}
 	defer hang()
-	check := rawRequest("POST", "/v1/jobs/validate", s.key, strings.Replace(benchBody, `"null"`, `"mini"`, 1))
+	check := rawRequest("POST", "/v1/jobs/validate", s.key, strings.Replace(jobBody, `"null"`, `"mini"`, 1))
 	list := rawRequest("GET", "/v1/jobs", s.key, "")
 	n, err := drive(ctx, 2*b.seconds, func(i int) error {
 		if err := wires[i].do(check, nil); err != nil {
@@ -72,7 +73,8 @@ func (s *benchServer) measure(ctx context.Context, b *bench, d benchDatabase) er
 	}
 	hang()
 	const most = 60_000_000
-	for _, after := range []string{fmt.Sprintf("%.0f requests of 64 clients", 4*b.seconds*n.rate), "a fold of Trp-cage too"} {
+	requests := fmt.Sprintf("%.0f requests of 64 clients", 4*b.seconds*n.rate)
+	for _, after := range []string{requests, "a fold of Trp-cage too"} {
 		if strings.HasPrefix(after, "a fold") {
 			if err := s.fold(ctx); err != nil {
 				return err
@@ -83,27 +85,40 @@ func (s *benchServer) measure(ctx context.Context, b *bench, d benchDatabase) er
 		if err != nil {
 			return err
 		}
-		b.lines = append(b.lines, benchLine{what: "memory of pleat serve at rest", database: d.name, figure: fmt.Sprintf("%.1f MB", float64(rss)/1e6),
-			beside: "after " + after, want: "≤ 60 MB", met: rss <= most})
+		b.lines = append(b.lines, line{
+			what:     "memory of pleat serve at rest",
+			database: d.name,
+			figure:   fmt.Sprintf("%.1f MB", float64(rss)/1e6),
+			beside:   "after " + after,
+			want:     "≤ 60 MB",
+			met:      rss <= most,
+		})
 	}
 	return nil
 }
 
-// benchServer is pleat serve in a process of its own.
-type benchServer struct {
+// serverProcess is pleat serve in a process of its own.
+type serverProcess struct {
 	cmd      *exec.Cmd
 	url, key string
 }
 
-func startServer(ctx context.Context, program, dir, address string) (*benchServer, error) {
-	env := []string{"PLEAT_DATABASE=" + address, "PLEAT_DATA=" + dir, "PLEAT_ENGINES=mini", "PLEAT_LOG_LEVEL=warn", "PLEAT_SECRET_KEY=" + benchSecret(), "PATH=" + os.Getenv("PATH")}
+func startServer(ctx context.Context, program, dir, address string) (*serverProcess, error) {
+	env := []string{
+		"PATH=" + os.Getenv("PATH"),
+		"PLEAT_DATA=" + dir,
+		"PLEAT_DATABASE=" + address,
+		"PLEAT_ENGINES=mini",
+		"PLEAT_LOG_LEVEL=warn",
+		"PLEAT_SECRET_KEY=" + newSecretKey(),
+	}
 	keys := exec.CommandContext(ctx, program, "keys", "create", "--user", "bench")
 	keys.Env, keys.Stderr = env, os.Stderr
 	key, err := keys.Output()
 	if err != nil {
 		return nil, err
 	}
-	s := &benchServer{key: strings.TrimSpace(string(key))}
+	s := &serverProcess{key: strings.TrimSpace(string(key))}
 	s.cmd = exec.CommandContext(ctx, program, "serve", "--addr", "127.0.0.1:0")
 	s.cmd.Env, s.cmd.Stderr = env, os.Stderr
 	out, err := s.cmd.StdoutPipe()
@@ -122,14 +137,14 @@ func startServer(ctx context.Context, program, dir, address string) (*benchServe
 	return s, nil
 }
 
-// benchSecret is a fresh secret, which a server on PostgreSQL demands.
-func benchSecret() string {
+// newSecretKey is a fresh secret, which a server on PostgreSQL demands.
+func newSecretKey() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-func (s *benchServer) stop() error {
+func (s *serverProcess) stop() error {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
@@ -140,11 +155,14 @@ func (s *benchServer) stop() error {
 const trpCage = "DAYAQWLKDGGPSSGRPPPS"
 
 // fold folds a small protein.
-func (s *benchServer) fold(ctx context.Context) error {
+func (s *serverProcess) fold(ctx context.Context) error {
 	c := &api.Client{Base: s.url, Key: s.key}
 	seed := "1"
-	made, err := c.CreateJob(ctx, api.CreateJob{Name: "Trp-cage", Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: trpCage}}},
-		Params: &api.Params{ModelName: "mini", Seed: &seed}}, api.CreateOptions{NoCache: true})
+	made, err := c.CreateJob(ctx, api.CreateJob{
+		Name:      "Trp-cage",
+		Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: trpCage}}},
+		Params:    &api.Params{ModelName: "mini", Seed: &seed},
+	}, api.CreateOptions{NoCache: true})
 	if err != nil {
 		return err
 	}

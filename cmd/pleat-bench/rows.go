@@ -20,11 +20,11 @@ import (
 const fewRows = 1000
 
 // manyRows compares what requests cost one after the other in a large database and in a small one.
-func (b *bench) manyRows(ctx context.Context, d benchDatabase) (err error) {
-	var sides [2]*benchHouse
+func (b *bench) manyRows(ctx context.Context, d database) (err error) {
+	var sides [2]*service
 	var wires [2]*wire
 	for i, rows := range []int{fewRows, b.rows} {
-		h, err := b.house(ctx, d, store.Options{})
+		h, err := b.newService(ctx, d, store.Options{})
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (b *bench) manyRows(ctx context.Context, d benchDatabase) (err error) {
 		defer hang()
 		wires[i] = all[0]
 	}
-	if err := errors.Join(sides[0].intoMemory(), sides[1].intoMemory()); err != nil {
+	if err := errors.Join(sides[0].readIntoCache(), sides[1].readIntoCache()); err != nil {
 		return err
 	}
 	sizes := [2]int{fewRows, b.rows}
@@ -61,28 +61,33 @@ func (b *bench) manyRows(ctx context.Context, d benchDatabase) (err error) {
 		what    string
 		request func(side int) []byte
 	}{
-		{"creating a job", func(i int) []byte { return rawRequest("POST", "/v1/jobs", sides[i].keys[0], benchBody) }},
+		{"creating a job", func(i int) []byte { return rawRequest("POST", "/v1/jobs", sides[i].keys[0], jobBody) }},
 		{"reading a job", func(i int) []byte { return rawRequest("GET", job(i), sides[i].keys[0], "") }},
 		{"reading results", func(i int) []byte { return rawRequest("GET", job(i)+"/results", sides[i].keys[0], "") }},
 		{"listing the newest page", func(i int) []byte { return rawRequest("GET", "/v1/jobs?limit=50", sides[i].keys[0], "") }},
 		{"listing some page", func(i int) []byte {
 			before := storetest.FilledJob(sizes[i]/10 + random.IntN(sizes[i]*9/10))
-			return rawRequest("GET", "/v1/jobs?limit=50&cursor="+base64.RawURLEncoding.EncodeToString([]byte(before)), sides[i].keys[0], "")
+			cursor := base64.RawURLEncoding.EncodeToString([]byte(before))
+			return rawRequest("GET", "/v1/jobs?limit=50&cursor="+cursor, sides[i].keys[0], "")
 		}},
 	} {
 		few, many, err := alternate(wires, m.request, times)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.what, err)
 		}
-		b.atMost(benchLine{what: fmt.Sprintf("%s among %d", m.what, b.rows), database: d.name, figure: short(many), beside: fmt.Sprintf("among %d %s", fewRows, short(few))},
-			float64(many)/float64(few), 1.5)
+		b.atMost(line{
+			what:     fmt.Sprintf("%s among %d", m.what, b.rows),
+			database: d.name,
+			figure:   short(many),
+			beside:   fmt.Sprintf("among %d %s", fewRows, short(few)),
+		}, float64(many)/float64(few), 1.5)
 	}
 	return nil
 }
 
-// intoMemory reads SQLite's file once, so that the system holds it in memory on either side: what a disk adds is
+// readIntoCache reads SQLite's file once, so that the system holds it in memory on either side: what a disk adds is
 // another measurement.
-func (h *benchHouse) intoMemory() error {
+func (h *service) readIntoCache() error {
 	path, ok := strings.CutPrefix(h.database, "sqlite:")
 	if !ok {
 		return nil
@@ -91,7 +96,7 @@ func (h *benchHouse) intoMemory() error {
 	if err != nil {
 		return err
 	}
-	h.ends = slices.Insert(h.ends, 0, f.Close) // last of all: while the database is open it would drop SQLite's locks on the file
+	h.ends = slices.Insert(h.ends, 0, f.Close) // after the database, whose locks on the file it would drop
 	_, err = io.Copy(io.Discard, f)
 	return err
 }

@@ -25,15 +25,15 @@ import (
 	"pleat/internal/work"
 )
 
-// benchDatabase is where a part is measured. Every fresh is a new, empty database.
-type benchDatabase struct {
+// database is where a part is measured. Every fresh is a new, empty database.
+type database struct {
 	name   string
 	server string        // of PostgreSQL
 	sync   time.Duration // what an fsync takes
 }
 
 // fresh makes an empty database; end removes it.
-func (d benchDatabase) fresh(ctx context.Context, dir string) (address string, end func() error, err error) {
+func (d database) create(ctx context.Context, dir string) (address string, end func() error, err error) {
 	if d.server == "" {
 		return "sqlite:" + filepath.Join(dir, "pleat.db"), func() error { return nil }, nil
 	}
@@ -57,9 +57,9 @@ func (d benchDatabase) fresh(ctx context.Context, dir string) (address string, e
 	return u.String(), end, nil
 }
 
-// benchHouse is a service over a fresh database: the server's own handler behind a listener on loopback, with its log
+// service is a service over a fresh database: the server's own handler behind a listener on loopback, with its log
 // going to a file, and one user with a key per client.
-type benchHouse struct {
+type service struct {
 	dir, database string
 	log           *slog.Logger
 	store         *store.Store
@@ -70,9 +70,9 @@ type benchHouse struct {
 	ends          []func() error
 }
 
-// house opens one; close it.
-func (b *bench) house(ctx context.Context, d benchDatabase, opt store.Options) (_ *benchHouse, err error) {
-	h := &benchHouse{}
+// newService returns a service over a fresh database. Close it.
+func (b *bench) newService(ctx context.Context, d database, opt store.Options) (_ *service, err error) {
+	h := &service{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.close())
@@ -88,7 +88,7 @@ func (b *bench) house(ctx context.Context, d benchDatabase, opt store.Options) (
 	}
 	h.ends = append(h.ends, logFile.Close)
 	h.log = app.NewLog(logFile, config.Default())
-	address, drop, err := d.fresh(ctx, h.dir)
+	address, drop, err := d.create(ctx, h.dir)
 	if err != nil {
 		return h, err
 	}
@@ -104,7 +104,7 @@ func (b *bench) house(ctx context.Context, d benchDatabase, opt store.Options) (
 	if h.blobs, err = blob.Open(ctx, "dir:"+filepath.Join(h.dir, "blobs")); err != nil {
 		return h, err
 	}
-	for i := range benchClients {
+	for i := range clients {
 		name := fmt.Sprintf("bench-%02d", i)
 		key, err := app.CreateKey(ctx, h.store, name, "")
 		if err != nil {
@@ -120,8 +120,13 @@ func (b *bench) house(ctx context.Context, d benchDatabase, opt store.Options) (
 }
 
 // serve starts the server. No worker runs, but one is known, so that jobs for its model are taken.
-func (h *benchHouse) serve(ctx context.Context) error {
-	err := h.store.RegisterWorker(ctx, pleat.Worker{ID: "bench", Host: "bench", Queues: []string{nullLane}, Models: builtin.Null{}.Models()})
+func (h *service) serve(ctx context.Context) error {
+	err := h.store.RegisterWorker(ctx, pleat.Worker{
+		ID:     "bench",
+		Host:   "bench",
+		Queues: []string{nullQueue},
+		Models: builtin.Null{}.Models(),
+	})
 	if err != nil {
 		return err
 	}
@@ -134,7 +139,8 @@ func (h *benchHouse) serve(ctx context.Context) error {
 		return err
 	}
 	h.addr = l.Addr().String()
-	s, err := server.New(server.Config{PublicURL: "http://" + h.addr, Quota: 1 << 30}, server.Deps{Store: h.store, Blobs: h.blobs, Ring: ring, Log: h.log})
+	deps := server.Deps{Store: h.store, Blobs: h.blobs, Ring: ring, Log: h.log}
+	s, err := server.New(server.Config{PublicURL: "http://" + h.addr, Quota: 1 << 30}, deps)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -145,7 +151,7 @@ func (h *benchHouse) serve(ctx context.Context) error {
 	return nil
 }
 
-func (h *benchHouse) close() error {
+func (h *service) close() error {
 	var errs []error
 	for _, end := range slices.Backward(h.ends) {
 		errs = append(errs, end())
@@ -168,31 +174,31 @@ func (e startedEngine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) p
 }
 
 // pool is a worker of the null engine over a store.
-func benchPool(s *store.Store, blobs blob.Store, log *slog.Logger, dir string, began func(pleat.RunID)) (*work.Pool, error) {
+func newPool(s *store.Store, blobs blob.Store, log *slog.Logger, dir string, began func(pleat.RunID)) (*work.Pool, error) {
 	engines, err := engine.New(log, startedEngine{began: began})
 	if err != nil {
 		return nil, err
 	}
-	return work.New(work.Config{ID: pleat.WorkerID("bench-" + filepath.Base(dir)), Host: "bench", Dir: filepath.Join(dir, "scratch"), Slots: benchSlots, Log: log}, s, blobs, engines), nil
+	return work.New(work.Config{ID: pleat.WorkerID("bench-" + filepath.Base(dir)), Host: "bench", Dir: filepath.Join(dir, "scratch"), Slots: slots, Log: log}, s, blobs, engines), nil
 }
 
-// benchSlots is how many jobs a worker of the bench has at once.
-const benchSlots = 4
+// slots is how many jobs a worker of the bench has at once.
+const slots = 4
 
-var nullLane = pleat.Queue(pleat.TaskFold, "null")
+var nullQueue = pleat.Queue(pleat.TaskFold, "null")
 
 // ubiquitin is human ubiquitin, UniProt P0CG48 residues 1 to 76: a job of ordinary size.
 const ubiquitin = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 
-const benchBody = `{"name":"ubiquitin","sequences":[{"proteinChain":{"sequence":"` + ubiquitin + `"}}],"params":{"modelName":"null"}}`
+const jobBody = `{"name":"ubiquitin","sequences":[{"proteinChain":{"sequence":"` + ubiquitin + `"}}],"params":{"modelName":"null"}}`
 
-// benchJob is the job that benchBody makes, as the store gets it from the server.
-func benchJob(owner pleat.UserID) store.NewJob {
+// newJob is the job that jobBody makes, as the store gets it from the server.
+func newJob(owner pleat.UserID) store.NewJob {
 	m := builtin.Null{}.Models()[0]
 	return store.NewJob{
 		Job: pleat.Job{Owner: owner, Name: "ubiquitin", Params: pleat.Params{Model: m.Name, Values: map[string]any{}},
 			Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: ubiquitin, Chains: []string{"A"}, Count: 1}}},
-		Run:   store.RunSpec{Model: m.Name, WeightSet: m.WeightSet, Method: m.Method, Seed: "2718281828", Params: pleat.Params{Model: m.Name, Values: map[string]any{}}, Queue: nullLane},
+		Run:   store.RunSpec{Model: m.Name, WeightSet: m.WeightSet, Method: m.Method, Seed: "2718281828", Params: pleat.Params{Model: m.Name, Values: map[string]any{}}, Queue: nullQueue},
 		Quota: 1 << 30,
 	}
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // create compares durable creations over HTTP with the store's own and, on SQLite, with one transaction per request.
-func (b *bench) create(ctx context.Context, d benchDatabase) (err error) {
-	h, err := b.house(ctx, d, store.Options{})
+func (b *bench) create(ctx context.Context, d database) (err error) {
+	h, err := b.newService(ctx, d, store.Options{})
 	if err != nil {
 		return err
 	}
@@ -28,11 +28,11 @@ func (b *bench) create(ctx context.Context, d benchDatabase) (err error) {
 	}
 	defer hang()
 	loads := []func(int) error{over, func(i int) error {
-		_, err := h.store.CreateJob(ctx, benchJob(h.users[i]))
+		_, err := h.store.CreateJob(ctx, newJob(h.users[i]))
 		return err
 	}}
 	if d.name == "sqlite" {
-		alone, err := b.house(ctx, d, store.Options{CommitGroup: 1})
+		alone, err := b.newService(ctx, d, store.Options{CommitGroup: 1})
 		if err != nil {
 			return err
 		}
@@ -48,36 +48,36 @@ func (b *bench) create(ctx context.Context, d benchDatabase) (err error) {
 	if err != nil {
 		return err
 	}
-	line := func(what, ceiling string, rate []pace) benchLine {
-		return benchLine{what: what, database: d.name, figure: medianPace(rates[0]), beside: ceiling + " " + medianPace(rate)}
+	line := func(what, ceiling string, rate []pace) line {
+		return line{what: what, database: d.name, figure: medianPace(rates[0]), beside: ceiling + " " + medianPace(rate)}
 	}
 	const what = "durable creations over HTTP, 64 clients"
 	b.atLeast(line(what, "store alone", rates[1]), medianRatio(rates[0], rates[1]), 0.6)
 	if len(rates) > 2 {
 		l, ratio := line(what, "a transaction each", rates[2]), medianRatio(rates[0], rates[2])
 		if b.atLeast(l, ratio, 3); ratio < 3 && d.sync < 500*time.Microsecond {
-			b.lines[len(b.lines)-1].unmeasuredReason = "holds where an fsync takes 0.5 ms"
+			b.lines[len(b.lines)-1].unmeasured = "holds where an fsync takes 0.5 ms"
 		}
 	}
 	return nil
 }
 
 // creator is a load of creations over HTTP, every client for a user of its own.
-func (h *benchHouse) creator(ctx context.Context) (func(client int) error, func(), error) {
+func (h *service) creator(ctx context.Context) (func(client int) error, func(), error) {
 	wires, hang, err := dialWires(ctx, h.addr)
 	if err != nil {
 		return nil, nil, err
 	}
-	var requests [benchClients][]byte
+	var requests [clients][]byte
 	for i := range requests {
-		requests[i] = rawRequest("POST", "/v1/jobs", h.keys[i], benchBody)
+		requests[i] = rawRequest("POST", "/v1/jobs", h.keys[i], jobBody)
 	}
 	return func(i int) error { return wires[i].do(requests[i], nil) }, hang, nil
 }
 
 // read compares reading finished results with a handler that only has their bytes.
-func (b *bench) read(ctx context.Context, d benchDatabase) (err error) {
-	h, err := b.house(ctx, d, store.Options{})
+func (b *bench) read(ctx context.Context, d database) (err error) {
+	h, err := b.newService(ctx, d, store.Options{})
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (b *bench) read(ctx context.Context, d benchDatabase) (err error) {
 		return err
 	}
 	defer hang()
-	var requests [benchClients][]byte
+	var requests [clients][]byte
 	var body bytes.Buffer
 	for i, job := range jobs {
 		requests[i] = rawRequest("GET", "/v1/jobs/"+string(job)+"/results", h.keys[i], "")
@@ -120,8 +120,12 @@ func (b *bench) read(ctx context.Context, d benchDatabase) (err error) {
 	if d.name == "postgres" {
 		bound = 0.1
 	}
-	b.atLeast(benchLine{what: fmt.Sprintf("reading private results of %d bytes, 64 clients", body.Len()), database: d.name,
-		figure: medianPace(rates[0]), beside: "the bytes alone " + medianPace(rates[1])}, medianRatio(rates[0], rates[1]), bound)
+	b.atLeast(line{
+		what:     fmt.Sprintf("reading private results of %d bytes, 64 clients", body.Len()),
+		database: d.name,
+		figure:   medianPace(rates[0]),
+		beside:   "the bytes alone " + medianPace(rates[1]),
+	}, medianRatio(rates[0], rates[1]), bound)
 	return nil
 }
 
@@ -144,16 +148,16 @@ func serveBytes(ctx context.Context, body []byte) (addr string, stop func(), err
 }
 
 // finished makes one private, completed job per user, with the files that a fold by mini has.
-func (h *benchHouse) finished(ctx context.Context) ([]pleat.JobID, error) {
+func (h *service) finished(ctx context.Context) ([]pleat.JobID, error) {
 	jobs, at := make([]pleat.JobID, len(h.users)), map[pleat.RunID]int{}
 	for i, u := range h.users {
-		made, err := h.store.CreateJob(ctx, benchJob(u))
+		made, err := h.store.CreateJob(ctx, newJob(u))
 		if err != nil {
 			return nil, err
 		}
 		jobs[i], at[made.Run] = made.Job, i
 	}
-	claimed, err := h.store.Claim(ctx, "bench", []string{nullLane}, len(jobs), 0)
+	claimed, err := h.store.Claim(ctx, "bench", []string{nullQueue}, len(jobs), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +166,7 @@ func (h *benchHouse) finished(ctx context.Context) ([]pleat.JobID, error) {
 		f := store.RunFinished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "bench", State: pleat.StateCompleted, Engine: "null 1", MSA: pleat.StatePending,
 			Result: &pleat.Result{Timings: map[string]float64{"queue": 0.01, "infer": 12.5, "write": 0.2},
 				Predictions: []pleat.Prediction{{Sequence: c.Fold.Sequences[0].ID, Chains: []string{"A"}, MeanPLDDT: &plddt, PTM: &ptm, MaxPAE: &pae}}}}
-		for _, a := range benchFiles {
+		for _, a := range resultFiles {
 			a.Key = "runs/" + string(c.Fold.Run) + "/1/" + a.Name
 			a.SHA256 = strings.Repeat("5f", 32)
 			f.Artifacts = append(f.Artifacts, a)
@@ -178,7 +182,7 @@ func (h *benchHouse) finished(ctx context.Context) ([]pleat.JobID, error) {
 	return jobs, nil
 }
 
-var benchFiles = []pleat.Artifact{
+var resultFiles = []pleat.Artifact{
 	{Name: "model.cif", Kind: pleat.ArtifactCIF, ContentType: "chemical/x-mmcif", Bytes: 71_012},
 	{Name: "model.pdb", Kind: pleat.ArtifactPDB, ContentType: "chemical/x-pdb", Bytes: 48_924},
 	{Name: "pae.json", Kind: pleat.ArtifactPAE, ContentType: "application/json", Bytes: 29_310},

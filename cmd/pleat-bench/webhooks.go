@@ -27,37 +27,38 @@ import (
 	"pleat/internal/work"
 )
 
-// What the part webhooks measures with.
+// Sizes and rates of the parts on webhooks.
 const (
-	hookRounds    = 3   // the median counts
-	hookEach      = 100 // deliveries queued per endpoint for the closed loop
-	hookRate      = 100 // events per second of the open loops
-	hookHanging   = 50  // events per second for the endpoint that hangs
-	hookSeconds   = 10  // of an open loop, times --seconds
-	hookQueued    = 200_000
-	hookFlat      = 1.25 // most that memory may grow by
-	hookMemoryFor = 30   // seconds, times --seconds
+	deliveryRounds    = 3   // the median counts
+	queuedPerEndpoint = 100 // deliveries queued per endpoint for the closed loop
+	eventRate         = 100 // events per second of the open loops
+	hangingRate       = 50  // events per second for the endpoint that hangs
+	openLoopSeconds   = 10  // of an open loop, times --seconds
+	longQueue         = 200_000
+	maxMemoryGrowth   = 1.25 // most that memory may grow by
+	memorySeconds     = 30   // seconds, times --seconds
 )
 
-// hookHouse is a house with a courier, and a sink that takes what it delivers.
-type hookHouse struct {
-	*benchHouse
-	ends   []store.Endpoint // one per user
-	sink   *hookSink
-	ring   *seal.Ring
-	sender *webhook.Sender
-	filled int // deliveries that refill made, per endpoint
+// deliveryService is a service with a delivery worker, and a receiver of its deliveries.
+type deliveryService struct {
+	*service
+	ends     []store.Endpoint // one per user
+	receiver *receiver
+	ring     *seal.Ring
+	sender   *webhook.Sender
+	filled   int // deliveries that refill made, per endpoint
 }
 
-// hookSink answers deliveries at once, those to /hang never, and remembers when each run was told of.
-type hookSink struct {
+// receiver answers deliveries at once, except those to /hang, which it never answers. It records when the event of each
+// run arrived.
+type receiver struct {
 	url   string
 	total atomic.Int64
 	mu    sync.Mutex
 	at    map[string]time.Time // by run
 }
 
-func (s *hookSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, webhook.MaxBody))
 	if err != nil {
 		return
@@ -75,17 +76,18 @@ func (s *hookSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.total.Add(1)
 }
 
-func (s *hookSink) told(run pleat.RunID) (time.Time, bool) {
+func (s *receiver) arrival(run pleat.RunID) (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, ok := s.at[string(run)]
 	return at, ok
 }
 
-// hookHouse opens one; its user 1 has an endpoint that hangs, if asked for.
-func (b *bench) hookHouse(ctx context.Context, d benchDatabase, hang bool) (_ *hookHouse, err error) {
-	h := &hookHouse{sink: &hookSink{at: map[string]time.Time{}}}
-	if h.benchHouse, err = b.house(ctx, d, store.Options{}); err != nil {
+// newDeliveryService returns a service in which each user has an endpoint. With hang, the endpoint of user 1 hangs.
+// Close it.
+func (b *bench) newDeliveryService(ctx context.Context, d database, hang bool) (_ *deliveryService, err error) {
+	h := &deliveryService{receiver: &receiver{at: map[string]time.Time{}}}
+	if h.service, err = b.newService(ctx, d, store.Options{}); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -97,28 +99,31 @@ func (b *bench) hookHouse(ctx context.Context, d benchDatabase, hang bool) (_ *h
 	if err != nil {
 		return nil, err
 	}
-	srv := &http.Server{Handler: h.sink, ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: h.receiver, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
-	h.benchHouse.ends = append(h.benchHouse.ends, func() error {
+	h.service.ends = append(h.service.ends, func() error {
 		err := srv.Close()
 		if end := <-ended; !errors.Is(end, http.ErrServerClosed) {
 			err = errors.Join(err, end)
 		}
 		return err
 	})
-	h.sink.url = "http://" + l.Addr().String()
+	h.receiver.url = "http://" + l.Addr().String()
 	if h.ring, err = seal.Load("", filepath.Join(h.dir, "secret.key")); err != nil {
 		return nil, err
 	}
-	h.sender = webhook.NewSender(webhook.Config{Guard: webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil, nil)})
-	h.benchHouse.ends = append(h.benchHouse.ends, func() error { h.sender.Close(); return nil })
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	h.sender = webhook.NewSender(webhook.Config{Guard: webhook.NewGuard(loopback, nil, nil)})
+	h.service.ends = append(h.service.ends, func() error { h.sender.Close(); return nil })
 	for i, u := range h.users {
 		path := "/hook/" + strconv.Itoa(i)
 		if hang && i == 1 {
 			path = "/hang"
 		}
-		e, err := h.store.PutEndpoint(ctx, u, h.sink.url+path, h.ring.Seal(string(u), "token", []byte("token")), h.ring.Seal(string(u), "secret", []byte(webhook.NewKey().Text())), "", nil)
+		token := h.ring.Seal(string(u), "token", []byte("token"))
+		secret := h.ring.Seal(string(u), "secret", []byte(webhook.NewKey().Text()))
+		e, err := h.store.PutEndpoint(ctx, u, h.receiver.url+path, token, secret, "", nil)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +133,7 @@ func (b *bench) hookHouse(ctx context.Context, d benchDatabase, hang bool) (_ *h
 }
 
 // deliver runs a courier until the function returned is called.
-func (h *hookHouse) deliver(ctx context.Context) (stop func() error) {
+func (h *deliveryService) deliver(ctx context.Context) (stop func() error) {
 	links := seal.Links{Ring: h.ring, Base: "http://" + h.addr, For: 24 * time.Hour}
 	c := work.NewCourier(work.CourierConfig{ID: "bench/deliver", Base: links.Base, Link: links.URL, Log: h.log}, h.store, h.ring, h.sender)
 	ctx, cancel := context.WithCancel(ctx)
@@ -138,10 +143,10 @@ func (h *hookHouse) deliver(ctx context.Context) (stop func() error) {
 }
 
 // claimed makes n jobs of users and claims them, so that all that is left is to end their runs.
-func (h *hookHouse) claimed(ctx context.Context, n int, user func(i int) int) ([]store.ClaimedTask, error) {
+func (h *deliveryService) claimed(ctx context.Context, n int, user func(i int) int) ([]store.ClaimedTask, error) {
 	err := inParallel(n, func(i int) error {
 		u := user(i)
-		j := benchJob(h.users[u])
+		j := newJob(h.users[u])
 		j.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http", Endpoint: h.ends[u].ID}}
 		_, err := h.store.CreateJob(ctx, j)
 		return err
@@ -149,7 +154,7 @@ func (h *hookHouse) claimed(ctx context.Context, n int, user func(i int) int) ([
 	var out []store.ClaimedTask
 	for err == nil && len(out) < n {
 		var got []store.ClaimedTask
-		got, err = h.store.Claim(ctx, "bench", []string{nullLane}, 256, 0)
+		got, err = h.store.Claim(ctx, "bench", []string{nullQueue}, 256, 0)
 		if err == nil && len(got) == 0 {
 			err = fmt.Errorf("%d of %d jobs were claimed", len(out), n)
 		}
@@ -159,7 +164,7 @@ func (h *hookHouse) claimed(ctx context.Context, n int, user func(i int) int) ([
 }
 
 // end ends a claimed run with a result of ordinary size, which publishes its event.
-func (h *hookHouse) end(ctx context.Context, c store.ClaimedTask) error {
+func (h *deliveryService) end(ctx context.Context, c store.ClaimedTask) error {
 	score := 71.53
 	f := store.RunFinished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "bench", State: pleat.StateCompleted, Engine: "null 1",
 		Result: &pleat.Result{Predictions: []pleat.Prediction{{Sequence: c.Fold.Sequences[0].ID, Chains: []string{"A"}, MeanPLDDT: &score}}}}
@@ -185,12 +190,12 @@ func inParallel(n int, fn func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// hookSpeed empties a queue of deliveries to 64 endpoints, each of a run of its own.
-func (b *bench) hookSpeed(ctx context.Context, d benchDatabase) error {
+// deliverySpeed empties a queue of deliveries to 64 endpoints, each of a run of its own.
+func (b *bench) deliverySpeed(ctx context.Context, d database) error {
 	bound := map[string]float64{"sqlite": 2000, "postgres": 1200}[d.name]
 	var rates, works []float64
-	for range hookRounds {
-		rate, work, err := b.hookDrain(ctx, d)
+	for range deliveryRounds {
+		rate, work, err := b.drain(ctx, d)
 		if err != nil {
 			return err
 		}
@@ -198,20 +203,27 @@ func (b *bench) hookSpeed(ctx context.Context, d benchDatabase) error {
 		fmt.Fprintf(b.say, "  %.0f deliveries/s, %s of a core each in this process\n", rate, short(time.Duration(work)))
 	}
 	rate := quantile(0.5, rates)
-	b.lines = append(b.lines, benchLine{what: fmt.Sprintf("deliveries from a full queue, %d endpoints", benchClients), database: d.name, figure: fmt.Sprintf("%.0f/s", rate),
-		beside: fmt.Sprintf("%s of a core each, sink included; fdatasync %s", short(time.Duration(quantile(0.5, works))), short(d.sync)), want: fmt.Sprintf("≥ %.0f/s", bound), met: rate >= bound})
+	work := short(time.Duration(quantile(0.5, works)))
+	b.lines = append(b.lines, line{
+		what:     fmt.Sprintf("deliveries from a full queue, %d endpoints", clients),
+		database: d.name,
+		figure:   fmt.Sprintf("%.0f/s", rate),
+		beside:   fmt.Sprintf("%s of a core each, receiver included; fdatasync %s", work, short(d.sync)),
+		want:     fmt.Sprintf("≥ %.0f/s", bound),
+		met:      rate >= bound,
+	})
 	return nil
 }
 
-// hookDrain returns deliveries per second and the processor's time for each.
-func (b *bench) hookDrain(ctx context.Context, d benchDatabase) (rate, work float64, err error) {
-	h, err := b.hookHouse(ctx, d, false)
+// drain returns deliveries per second and the processor's time for each.
+func (b *bench) drain(ctx context.Context, d database) (rate, work float64, err error) {
+	h, err := b.newDeliveryService(ctx, d, false)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
-	n := benchClients * hookEach
-	runs, err := h.claimed(ctx, n, func(i int) int { return i % benchClients })
+	n := clients * queuedPerEndpoint
+	runs, err := h.claimed(ctx, n, func(i int) int { return i % clients })
 	if err == nil {
 		err = inParallel(n, func(i int) error { return h.end(ctx, runs[i]) })
 	}
@@ -225,11 +237,11 @@ func (b *bench) hookDrain(ctx context.Context, d benchDatabase) (rate, work floa
 	return float64(n) / took.Seconds(), float64(spent) / float64(n), errors.Join(err, stop())
 }
 
-// await waits until the sink has had n deliveries.
-func (h *hookHouse) await(ctx context.Context, n int64) error {
+// await waits until the receiver has had n deliveries.
+func (h *deliveryService) await(ctx context.Context, n int64) error {
 	last, at := int64(-1), time.Now()
-	for h.sink.total.Load() < n {
-		if got := h.sink.total.Load(); got != last {
+	for h.receiver.total.Load() < n {
+		if got := h.receiver.total.Load(); got != last {
 			last, at = got, time.Now()
 		} else if time.Since(at) > 30*time.Second {
 			return fmt.Errorf("deliveries stand still at %d of %d", got, n)
@@ -242,9 +254,11 @@ func (h *hookHouse) await(ctx context.Context, n int64) error {
 	return nil
 }
 
-// openHooks ends the runs at a steady rate whatever becomes of them, and returns what each commit took and how long
+// endRuns ends the runs at a steady rate, and returns what each commit took and how long
 // after its beginning the endpoint was told. Runs of the user who hangs are not looked at.
-func (h *hookHouse) openHooks(ctx context.Context, runs []store.ClaimedTask, rate float64, watch bool) (commits, delays []time.Duration, err error) {
+func (h *deliveryService) endRuns(
+	ctx context.Context, runs []store.ClaimedTask, rate float64, watch bool,
+) (commits, delays []time.Duration, err error) {
 	began := make([]time.Time, len(runs))
 	commits = make([]time.Duration, len(runs))
 	errs := make([]error, len(runs))
@@ -265,12 +279,13 @@ func (h *hookHouse) openHooks(ctx context.Context, runs []store.ClaimedTask, rat
 	limit := time.Now().Add(30 * time.Second)
 	for i := range runs {
 		for {
-			if at, ok := h.sink.told(runs[i].Fold.Run); ok {
+			if at, ok := h.receiver.arrival(runs[i].Fold.Run); ok {
 				delays = append(delays, at.Sub(began[i]))
 				break
 			}
 			if time.Now().After(limit) {
-				return commits, delays, fmt.Errorf("%d of %d events were not told within 30 s", len(runs)-len(delays), len(runs))
+				late := len(runs) - len(delays)
+				return commits, delays, fmt.Errorf("%d of %d events did not arrive within 30 s", late, len(runs))
 			}
 			time.Sleep(time.Millisecond)
 		}
@@ -278,48 +293,54 @@ func (h *hookHouse) openHooks(ctx context.Context, runs []store.ClaimedTask, rat
 	return commits, delays, nil
 }
 
-func (b *bench) hookSpan() int { return max(20, int(hookRate*hookSeconds*b.seconds)) }
+func (b *bench) openLoopEvents() int { return max(20, int(eventRate*openLoopSeconds*b.seconds)) }
 
-// hookDelay measures the time from the end of a run to the arrival at its endpoint, at 100 a second.
-func (b *bench) hookDelay(ctx context.Context, d benchDatabase) error {
+// deliveryDelay measures the time from the end of a run to the arrival at its endpoint, at 100 a second.
+func (b *bench) deliveryDelay(ctx context.Context, d database) error {
 	var delays, commits []float64
-	for range hookRounds {
-		commit, delay, err := b.hookOpen(ctx, d, false)
+	for range deliveryRounds {
+		commit, delay, err := b.openLoopDelays(ctx, d, false)
 		if err != nil {
 			return err
 		}
-		commits, delays = append(commits, float64(quantileTime(0.99, commit))), append(delays, float64(quantileTime(0.99, delay)))
-		fmt.Fprintf(b.say, "  p99 %s, p50 %s; commits p99 %s, p50 %s\n", short(quantileTime(0.99, delay)), short(quantileTime(0.5, delay)), short(quantileTime(0.99, commit)), short(quantileTime(0.5, commit)))
+		commits = append(commits, float64(quantileTime(0.99, commit)))
+		delays = append(delays, float64(quantileTime(0.99, delay)))
+		fmt.Fprintf(b.say, "  p99 %s, p50 %s; commits p99 %s, p50 %s\n",
+			short(quantileTime(0.99, delay)), short(quantileTime(0.5, delay)),
+			short(quantileTime(0.99, commit)), short(quantileTime(0.5, commit)))
 	}
 	commit, delay := time.Duration(quantile(0.5, commits)), time.Duration(quantile(0.5, delays))
-	line := benchLine{what: fmt.Sprintf("end of a run to arrival at its endpoint, %d/s, p99", hookRate), database: d.name,
-		beside: fmt.Sprintf("commit p99 %s, fdatasync %s", short(commit), short(d.sync)), ratio: fmt.Sprintf("%.2f", float64(delay)/float64(commit))}
-	b.within(line, delay, 3*commit+5*time.Millisecond)
+	b.within(line{
+		what:     fmt.Sprintf("end of a run to arrival at its endpoint, %d/s, p99", eventRate),
+		database: d.name,
+		beside:   fmt.Sprintf("commit p99 %s, fdatasync %s", short(commit), short(d.sync)),
+		ratio:    fmt.Sprintf("%.2f", float64(delay)/float64(commit)),
+	}, delay, 3*commit+5*time.Millisecond)
 	return nil
 }
 
-// hookOpen runs one open loop on 64 endpoints, or on one beside an endpoint that hangs.
-func (b *bench) hookOpen(ctx context.Context, d benchDatabase, hang bool) (commits, delays []time.Duration, err error) {
-	h, err := b.hookHouse(ctx, d, false)
+// openLoopDelays runs one open loop on 64 endpoints, or on one beside an endpoint that hangs.
+func (b *bench) openLoopDelays(ctx context.Context, d database, hang bool) (commits, delays []time.Duration, err error) {
+	h, err := b.newDeliveryService(ctx, d, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
-	runs, err := h.claimed(ctx, b.hookSpan(), func(i int) int { return i % benchClients })
+	runs, err := h.claimed(ctx, b.openLoopEvents(), func(i int) int { return i % clients })
 	if err != nil {
 		return nil, nil, err
 	}
 	stop := h.deliver(ctx)
-	commits, delays, err = h.openHooks(ctx, runs, hookRate, true)
+	commits, delays, err = h.endRuns(ctx, runs, eventRate, true)
 	return commits, delays, errors.Join(err, stop())
 }
 
-// hookNeighbour measures an endpoint alone, and again while another's deliveries hang.
-func (b *bench) hookNeighbour(ctx context.Context, d benchDatabase) error {
+// deliveryNeighbour measures an endpoint alone, and again while another's deliveries hang.
+func (b *bench) deliveryNeighbour(ctx context.Context, d database) error {
 	var alone, beside, rates []float64
-	for range hookRounds {
+	for range deliveryRounds {
 		for _, hang := range []bool{false, true} {
-			p99, rate, err := b.hookBeside(ctx, d, hang)
+			p99, rate, err := b.healthyDelay(ctx, d, hang)
 			if err != nil {
 				return err
 			}
@@ -329,52 +350,64 @@ func (b *bench) hookNeighbour(ctx context.Context, d benchDatabase) error {
 			}
 			beside, rates = append(beside, float64(p99)), append(rates, rate)
 		}
-		fmt.Fprintf(b.say, "  p99 alone %s, beside one that hangs %s, told %.1f/s\n", short(time.Duration(alone[len(alone)-1])), short(time.Duration(beside[len(beside)-1])), rates[len(rates)-1])
+		last := len(alone) - 1
+		fmt.Fprintf(b.say, "  p99 alone %s, with one that hangs %s, delivered %.1f/s\n",
+			short(time.Duration(alone[last])), short(time.Duration(beside[last])), rates[last])
 	}
 	a, w := time.Duration(quantile(0.5, alone)), time.Duration(quantile(0.5, beside))
-	b.atMost(benchLine{what: fmt.Sprintf("the same beside an endpoint that hangs at %d/s", hookHanging), database: d.name, figure: short(w), beside: "alone " + short(a)}, float64(w)/float64(a), 2)
+	b.atMost(line{
+		what:     fmt.Sprintf("the same beside an endpoint that hangs at %d/s", hangingRate),
+		database: d.name,
+		figure:   short(w),
+		beside:   "alone " + short(a),
+	}, float64(w)/float64(a), 2)
 	rate := quantile(0.5, rates)
-	b.atLeast(benchLine{what: "rate of the healthy endpoint meanwhile", database: d.name, figure: fmt.Sprintf("%.1f/s", rate), beside: fmt.Sprintf("published %d/s", hookRate)}, rate/hookRate, 0.98)
+	b.atLeast(line{
+		what:     "rate of the healthy endpoint meanwhile",
+		database: d.name,
+		figure:   fmt.Sprintf("%.1f/s", rate),
+		beside:   fmt.Sprintf("published %d/s", eventRate),
+	}, rate/eventRate, 0.98)
 	return nil
 }
 
-func (b *bench) hookBeside(ctx context.Context, d benchDatabase, hang bool) (p99 time.Duration, rate float64, err error) {
-	h, err := b.hookHouse(ctx, d, true)
+func (b *bench) healthyDelay(ctx context.Context, d database, hang bool) (p99 time.Duration, rate float64, err error) {
+	h, err := b.newDeliveryService(ctx, d, true)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
-	healthy, err := h.claimed(ctx, b.hookSpan(), func(int) int { return 0 })
+	healthy, err := h.claimed(ctx, b.openLoopEvents(), func(int) int { return 0 })
 	if err != nil {
 		return 0, 0, err
 	}
 	var hanging []store.ClaimedTask
 	if hang {
-		if hanging, err = h.claimed(ctx, b.hookSpan()*hookHanging/hookRate, func(int) int { return 1 }); err != nil {
+		if hanging, err = h.claimed(ctx, b.openLoopEvents()*hangingRate/eventRate, func(int) int { return 1 }); err != nil {
 			return 0, 0, err
 		}
 	}
 	stop := h.deliver(ctx)
 	other := make(chan error, 1)
 	go func() {
-		_, _, err := h.openHooks(ctx, hanging, hookHanging, false)
+		_, _, err := h.endRuns(ctx, hanging, hangingRate, false)
 		other <- err
 	}()
 	began := time.Now()
-	_, delays, err := h.openHooks(ctx, healthy, hookRate, true)
+	_, delays, err := h.endRuns(ctx, healthy, eventRate, true)
 	took := time.Since(began)
 	return quantileTime(0.99, delays), float64(len(delays)) / took.Seconds(), errors.Join(err, <-other, stop())
 }
 
-// hookMemory measures the memory of the process while it delivers from a queue of 200,000, beside one of a few
+// deliveryMemory measures the memory of the process while it delivers from a queue of 200,000, beside one of a few
 // thousand.
-func (b *bench) hookMemory(ctx context.Context, d benchDatabase) (err error) {
-	h, err := b.hookHouse(ctx, d, false)
+func (b *bench) deliveryMemory(ctx context.Context, d database) (err error) {
+	h, err := b.newDeliveryService(ctx, d, false)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
-	runs, err := h.claimed(ctx, benchClients, func(i int) int { return i })
+	runs, err := h.claimed(ctx, clients, func(i int) int { return i })
 	if err != nil {
 		return err
 	}
@@ -383,34 +416,38 @@ func (b *bench) hookMemory(ctx context.Context, d benchDatabase) (err error) {
 			return err
 		}
 	}
-	base := h.sink.total.Load()
-	short, err := h.peak(ctx, runs, 4000, time.Duration(hookMemoryFor*b.seconds*float64(time.Second)))
+	base := h.receiver.total.Load()
+	short, err := h.peak(ctx, runs, 4000, time.Duration(memorySeconds*b.seconds*float64(time.Second)))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.say, "  %s with a short queue, after %d deliveries\n", config.Bytes(short), h.sink.total.Load()-base)
-	base = h.sink.total.Load()
-	long, err := h.peak(ctx, runs, hookQueued, time.Duration(hookMemoryFor*b.seconds*float64(time.Second)))
+	fmt.Fprintf(b.say, "  %s with a short queue, after %d deliveries\n", config.Bytes(short), h.receiver.total.Load()-base)
+	base = h.receiver.total.Load()
+	long, err := h.peak(ctx, runs, longQueue, time.Duration(memorySeconds*b.seconds*float64(time.Second)))
 	if err != nil {
 		return err
 	}
-	told := h.sink.total.Load() - base
-	b.atMost(benchLine{what: fmt.Sprintf("memory over a queue of %d deliveries", hookQueued), database: d.name, figure: config.Bytes(long).String() + fmt.Sprintf(", %d delivered", told), beside: "over 4000 " + config.Bytes(short).String()},
-		float64(long)/float64(short), hookFlat)
+	b.atMost(line{
+		what:     fmt.Sprintf("memory over a queue of %d deliveries", longQueue),
+		database: d.name,
+		figure:   fmt.Sprintf("%s, %d delivered", config.Bytes(long), h.receiver.total.Load()-base),
+		beside:   "over 4000 " + config.Bytes(short).String(),
+	}, float64(long)/float64(short), maxMemoryGrowth)
 	return nil
 }
 
 // peak queues deliveries and returns the most memory that the process held while it delivered them, for at most a
 // while.
-func (h *hookHouse) peak(ctx context.Context, runs []store.ClaimedTask, queued int, limit time.Duration) (int64, error) {
+func (h *deliveryService) peak(ctx context.Context, runs []store.ClaimedTask, queued int, limit time.Duration) (int64, error) {
 	if err := h.refill(ctx, runs, queued); err != nil {
 		return 0, err
 	}
-	from := h.sink.total.Load()
+	from := h.receiver.total.Load()
 	debug.FreeOSMemory() // what the filling took
 	stop := h.deliver(ctx)
 	var most int64
-	for end := time.Now().Add(limit); time.Now().Before(end) && h.sink.total.Load()-from < int64(queued); time.Sleep(50 * time.Millisecond) {
+	end := time.Now().Add(limit)
+	for ; time.Now().Before(end) && h.receiver.total.Load()-from < int64(queued); time.Sleep(50 * time.Millisecond) {
 		now, err := residentBytes(os.Getpid())
 		if err != nil {
 			return 0, errors.Join(err, stop())
@@ -421,7 +458,7 @@ func (h *hookHouse) peak(ctx context.Context, runs []store.ClaimedTask, queued i
 }
 
 // refill queues deliveries, spread over the endpoints. What an earlier filling left is forgotten first.
-func (h *hookHouse) refill(ctx context.Context, runs []store.ClaimedTask, queued int) error {
+func (h *deliveryService) refill(ctx context.Context, runs []store.ClaimedTask, queued int) error {
 	for {
 		n, err := h.store.ForgetDeliveries(ctx, h.store.Now().Add(time.Hour), 1000)
 		if err != nil {
@@ -437,7 +474,8 @@ func (h *hookHouse) refill(ctx context.Context, runs []store.ClaimedTask, queued
 	}
 	for i := range h.ends {
 		e, c := h.ends[i], byUser[h.users[i]]
-		if err := storetest.FillDeliveries(ctx, h.database, e, c.Fold.Job, c.Fold.Run, h.filled, queued/len(h.ends)); err != nil {
+		err := storetest.FillDeliveries(ctx, h.database, e, c.Fold.Job, c.Fold.Run, h.filled, queued/len(h.ends))
+		if err != nil {
 			return err
 		}
 	}
