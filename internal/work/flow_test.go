@@ -19,9 +19,9 @@ import (
 	"pleat"
 	"pleat/internal/engine"
 	"pleat/internal/engine/builtin"
+	"pleat/internal/engine/enginetest"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
-	"pleat/internal/structure"
 	"pleat/internal/work"
 )
 
@@ -32,25 +32,8 @@ const trpCage = "NLYIQWLKDGGPSSGRPPPS"
 
 // folder is an engine that folds the Trp-cage: it hands out the measured structure with the confidence of a good prediction.
 func folder(t *testing.T) engine.Engine {
-	raw, err := os.ReadFile("../structure/testdata/2jof.pdb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := structure.ReadPDB(bytes.NewReader(raw), structure.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range s.Chains[0].Residues {
-		for k := range s.Chains[0].Residues[i].Atoms {
-			s.Chains[0].Residues[i].Atoms[k].B = 95
-		}
-	}
-	var cif bytes.Buffer
-	if err := structure.WriteCIF(&cif, s, structure.Meta{ID: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	row := "[" + strings.TrimSuffix(strings.Repeat("1.5,", len(trpCage)), ",") + "]"
-	pae := `[{"predicted_aligned_error":[` + strings.TrimSuffix(strings.Repeat(row+",", len(trpCage)), ",") + `]}]`
+	t.Helper()
+	cif, pae := enginetest.PredictedTrpCage(t)
 	return scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
 		if w.Fold.Name == "bad" {
 			return pleat.Output{Failure: pleat.Failed(pleat.FailInternal, "no")}
@@ -58,10 +41,10 @@ func folder(t *testing.T) engine.Engine {
 		out := pleat.Output{Engine: "folder", Result: &pleat.Result{Predictions: []pleat.Prediction{{Sequence: w.Fold.Sequences[0].ID, Chains: []string{"A"}, Affinity: &pleat.Affinity{Value: -1.5, Probability: 0.75}}}}}
 		for name, f := range map[string]struct {
 			kind pleat.ArtifactKind
-			text string
-		}{"model.cif": {pleat.ArtifactCIF, cif.String()}, "pae.json": {pleat.ArtifactPAE, pae}} {
+			text []byte
+		}{"model.cif": {pleat.ArtifactCIF, cif}, "pae.json": {pleat.ArtifactPAE, pae}} {
 			path := filepath.Join(w.Dir, name)
-			if err := os.WriteFile(path, []byte(f.text), 0o600); err != nil {
+			if err := os.WriteFile(path, f.text, 0o600); err != nil {
 				t.Error(err)
 			}
 			out.Files = append(out.Files, pleat.File{Kind: f.kind, Name: name, Path: path, Sequence: w.Fold.Sequences[0].ID})

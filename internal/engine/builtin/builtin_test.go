@@ -17,8 +17,6 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/engine/enginetest"
 	"pleat/internal/flow"
-	"pleat/internal/report"
-	"pleat/internal/structure"
 )
 
 func TestAnalystAnswers(t *testing.T) {
@@ -258,46 +256,17 @@ func TestDynamicsResume(t *testing.T) {
 
 // Restraints keep a predicted fold. The test uses the Trp-cage with the confidence of a good prediction.
 func TestDynamicsOfAFold(t *testing.T) {
-	dir := enginetest.TrpCage(t)
-	s, err := report.ReadStructure(dir, "input/2jof.pdb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for i := range s.Chains {
-		for j := range s.Chains[i].Residues {
-			n++
-			for k := range s.Chains[i].Residues[j].Atoms {
-				s.Chains[i].Residues[j].Atoms[k].B = 95
-			}
-		}
-	}
-	var pdb bytes.Buffer
-	if err := structure.WritePDB(&pdb, s, structure.Meta{}); err != nil {
-		t.Fatal(err)
-	}
-	pae := structure.Matrix{N: n, V: make([]float32, n*n)}
-	for i := range pae.V {
-		pae.V[i] = 1
-	}
-	var b bytes.Buffer
-	if err := report.WritePAE(&b, &pae, 31.75); err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{
-		"input/model.pdb":  pdb.Bytes(),
-		"input/pae.json":   b.Bytes(),
-		"input/small.json": []byte(`[{"predicted_aligned_error":[[0,1],[1,0]]}]`),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := t.TempDir()
+	cif, pae := enginetest.PredictedTrpCage(t)
+	enginetest.WriteFile(t, filepath.Join(dir, "input", "model.cif"), cif)
+	enginetest.WriteFile(t, filepath.Join(dir, "input", "pae.json"), pae)
+	small := []byte(`[{"predicted_aligned_error":[[0,1],[1,0]]}]`)
+	enginetest.WriteFile(t, filepath.Join(dir, "input", "small.json"), small)
 	w := histatin(t, dir, 0.02)
-	w.MD.Preset, w.MD.Sequence, w.MD.File, w.MD.PAE = flow.PresetGo, "", "input/model.pdb", "input/pae.json"
+	w.MD.Preset, w.MD.Sequence, w.MD.File, w.MD.PAE = flow.PresetGo, "", "input/model.cif", "input/pae.json"
 	reg := enginetest.Registry(t, Calvados{Workers: 1})
 	metrics := enginetest.Row(t, reg.Run(context.Background(), w, &enginetest.Sink{}))["metrics"].(map[string]any)
-	if metrics["residues"] != float64(n) || metrics["restraints"].(float64) < 20 {
+	if metrics["residues"] != float64(len(enginetest.TrpCageSequence)) || metrics["restraints"].(float64) < 20 {
 		t.Errorf("%v", metrics)
 	}
 	if rmsd := metrics["rmsd"].(map[string]any)["max"].(float64); rmsd > 0.5 {

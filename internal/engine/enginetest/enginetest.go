@@ -69,13 +69,37 @@ func Registry(t *testing.T, engines ...engine.Engine) *engine.Registry {
 // TrpCage returns the folder of a task, with the Trp-cage (20 residues) in input/2jof.pdb.
 func TrpCage(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile("../../structure/testdata/2jof.pdb")
+	dir := filepath.Join(t.TempDir(), "task-1")
+	WriteFile(t, filepath.Join(dir, "input", "2jof.pdb"), trpCage(t))
+	return dir
+}
+
+// trpCage returns the measured structure as a PDB file.
+func trpCage(t *testing.T) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root(t), "internal", "structure", "testdata", "2jof.pdb"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "task-1")
-	WriteFile(t, filepath.Join(dir, "input", "2jof.pdb"), b)
-	return dir
+	return b
+}
+
+// root returns the root folder of the module.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if filepath.Dir(dir) == dir {
+			t.Fatal("no go.mod in this folder or above")
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // WriteFile writes a file, and makes its folder.

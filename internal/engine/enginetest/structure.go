@@ -1,10 +1,13 @@
 package enginetest
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
+	"testing"
 
 	"pleat"
+	"pleat/internal/structure"
 )
 
 // CIF returns an mmCIF file as a runner would write it. Entities are pairs of a chain and its kind: protein, rna, dna
@@ -75,4 +78,30 @@ func Complex() (sequences []pleat.Sequence, cif string) {
 		"B LIG O1 O . 1 9 0",
 	)
 	return sequences, cif
+}
+
+// TrpCageSequence is the sequence of the Trp-cage, PDB entry 2JOF.
+const TrpCageSequence = "DAYAQWLKDGGPSSGRPPPS"
+
+// PredictedTrpCage returns the Trp-cage as a model would predict it with high confidence: the structure (mmCIF) with a
+// pLDDT of 95, and a PAE of 1.5 Å as JSON.
+func PredictedTrpCage(t *testing.T) (cif, pae []byte) {
+	t.Helper()
+	s, err := structure.ReadPDB(bytes.NewReader(trpCage(t)), structure.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	residues := s.Chains[0].Residues
+	for i := range residues {
+		for k := range residues[i].Atoms {
+			residues[i].Atoms[k].B = 95
+		}
+	}
+	var b bytes.Buffer
+	if err := structure.WriteCIF(&b, s, structure.Meta{ID: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	row := "[" + strings.TrimSuffix(strings.Repeat("1.5,", len(residues)), ",") + "]"
+	rows := strings.TrimSuffix(strings.Repeat(row+",", len(residues)), ",")
+	return b.Bytes(), []byte(`[{"predicted_aligned_error":[` + rows + `]}]`)
 }

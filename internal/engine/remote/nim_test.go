@@ -26,7 +26,7 @@ import (
 	"pleat/internal/structure"
 )
 
-const trpCageText = "DAYAQWLKDGGPSSGRPPPS"
+const trpCageText = enginetest.TrpCageSequence
 
 // nimServer implements the documented interface. Its answers are made of the coordinates of the Trp-cage.
 type nimServer struct {
