@@ -16,7 +16,7 @@ import (
 // route is one operation of the HTTP interface: everything that the mux and the OpenAPI document need to know of it.
 type route struct {
 	id      string   // operation id, unique in the document
-	section string   // heading of docs/interface.md that promises the route; its tag in the document
+	section string   // chapter of docs/interface.md that promises the route; its tag in the document
 	pattern string   // method and path, as http.ServeMux reads them
 	access  access   // what credential it demands
 	summary string   // one sentence without a full stop
@@ -112,7 +112,7 @@ func inSection(name string, routes []route) []route {
 }
 
 // sections are the tags of the document, in its order.
-var sections = []string{"Fold jobs", "Workflows", "Library", "Webhooks", "Keys and session", "Operation"}
+var sections = []string{"Fold jobs", "Workflows", "Library", "Webhooks", "Keys and sessions", "Operation"}
 
 // allRoutes returns the whole interface of the service.
 func allRoutes() []route {

@@ -4,7 +4,7 @@ import "pleat/internal/server/openapi"
 
 // accountRoutes returns the routes of API keys and browser sessions.
 func accountRoutes() []route {
-	return inSection("Keys and session", []route{
+	return inSection("Keys and sessions", []route{
 		{
 			id:      "listKeys",
 			pattern: "GET /v1/keys",

@@ -1,0 +1,48 @@
+package server
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestInterfaceListsRoutes compares the routes with docs/interface.md: every route is in the chapter of its section, and
+// every endpoint there is a route.
+func TestInterfaceListsRoutes(t *testing.T) {
+	text, err := os.ReadFile("../../docs/interface.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chapter := regexp.MustCompile(`(?m)^## \d+\. (.+)$`)
+	endpoint := regexp.MustCompile("(?m)^\\| `((?:GET|POST|PUT|PATCH|DELETE) [^`]+)` \\|")
+	documented := map[string][]string{}
+	heads := chapter.FindAllSubmatchIndex(text, -1)
+	for i, h := range heads {
+		end := len(text)
+		if i+1 < len(heads) {
+			end = heads[i+1][0]
+		}
+		for _, m := range endpoint.FindAllSubmatch(text[h[0]:end], -1) {
+			name := string(text[h[2]:h[3]])
+			documented[name] = append(documented[name], string(m[1]))
+		}
+	}
+	routes := map[string][]string{}
+	for _, rt := range allRoutes() {
+		routes[rt.section] = append(routes[rt.section], rt.pattern)
+		if !slices.Contains(sections, rt.section) {
+			t.Errorf("%s: %q is not a section", rt.pattern, rt.section)
+		}
+	}
+	for _, list := range []map[string][]string{documented, routes} {
+		for _, patterns := range list {
+			slices.Sort(patterns)
+		}
+	}
+	if d := cmp.Diff(documented, routes); d != "" {
+		t.Errorf("docs/interface.md (-) and the routes (+) differ:\n%s", d)
+	}
+}
