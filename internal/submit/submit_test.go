@@ -1,0 +1,261 @@
+package submit
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pleat"
+	"pleat/internal/flow"
+	"pleat/internal/seal"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+	"pleat/internal/webhook"
+)
+
+// world is a store with two users and one job of ann, of a ligand and a protein.
+type world struct {
+	*Resolver
+	ann, ben pleat.UserID
+	job      store.Created
+}
+
+var mini = pleat.Model{
+	Name:     "mini",
+	Kind:     pleat.TaskFold,
+	Entities: []pleat.EntityKind{pleat.Protein, pleat.Ligand},
+	Features: []pleat.Feature{pleat.FeatureComplex},
+	Params:   []pleat.ParamSpec{{Name: "seed", Type: pleat.ParamString}},
+	Memory:   pleat.MemoryModel{Base: 10, Linear: 1},
+}
+
+func newWorld(t *testing.T, s *store.Store) *world {
+	t.Helper()
+	ctx := t.Context()
+	w := &world{Resolver: &Resolver{Store: s}}
+	for name, id := range map[string]*pleat.UserID{"ann": &w.ann, "ben": &w.ben} {
+		u, err := s.EnsureUser(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*id = u.ID
+	}
+	w.job = w.create(t)
+	return w
+}
+
+// create makes a job of ann.
+func (w *world) create(t *testing.T) store.Created {
+	t.Helper()
+	ctx := t.Context()
+	job := pleat.Job{
+		Name:  "fold",
+		Owner: w.ann,
+		Sequences: []pleat.Sequence{
+			{Kind: pleat.Ligand, Text: "CCO", Count: 1},
+			{Kind: pleat.Protein, Text: "ACDEFGHIK", Count: 1},
+		},
+		Params: pleat.Params{Model: "mini"},
+	}
+	if err := job.Validate(mini); err != nil {
+		t.Fatal(err)
+	}
+	made, err := w.Store.CreateJob(ctx, store.NewJob{Job: job, Run: JobRun(&job, mini), Quota: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func TestFold(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		w := newWorld(t, s)
+		ctx := t.Context()
+		other := w.create(t)
+		ligand, protein := w.job.Sequences[0], w.job.Sequences[1]
+		fold := func(run pleat.RunID, q pleat.SequenceID) pleat.FoldRef {
+			return pleat.FoldRef{Job: w.job.Job, Run: run, Sequence: q}
+		}
+		for name, c := range map[string]struct {
+			owner pleat.UserID
+			ref   pleat.FoldRef
+			want  string // of the error; empty: the run and the protein of the job
+		}{
+			"latest run, first protein": {w.ann, fold("", ""), ""},
+			"named":                     {w.ann, fold(w.job.Run, protein), ""},
+			"ligand":                    {w.ann, fold("", ligand), "names a ligand; it must be a protein"},
+			"another job's sequence":    {w.ann, fold("", other.Sequences[1]), "is not a sequence of the job"},
+			"another job's run":         {w.ann, fold(other.Run, ""), "is not a run of the job"},
+			"another user's job":        {w.ben, fold("", ""), pleat.ErrJobNotFound.Message},
+		} {
+			got, err := w.Fold(ctx, c.owner, c.ref)
+			switch {
+			case c.want == "" && (err != nil || got.View.Run.ID != w.job.Run || got.Sequence.ID != protein):
+				t.Errorf("%s: %v %v", name, got, err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+		}
+		if err := s.SetPublic(ctx, w.ann, w.job.Job, true); err != nil {
+			t.Fatal(err)
+		}
+		got, err := w.Fold(ctx, w.ben, fold("", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := got.CheckCompleted(); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("a fold that waits is complete: %v", err)
+		}
+	})
+}
+
+// The request and the worker must find the same file.
+func TestFile(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		w := newWorld(t, s)
+		ctx := t.Context()
+		item, err := s.CreateItem(ctx, store.LibraryItem{
+			Owner:    w.ann,
+			Name:     "item",
+			Type:     "file",
+			Metadata: json.RawMessage("{}"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"notes.json", "a.PDB", "b.cif"} {
+			f := store.LibraryFile{Name: name, Key: "library/" + name, Bytes: 1, Created: s.Now()}
+			if err := s.AddFile(ctx, w.ann, item.ID, f, 1<<20); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range []struct {
+			owner      pleat.UserID
+			name       string
+			role       FileRole
+			want, fail string
+		}{
+			{w.ann, "", StructureFile, "a.PDB", ""},
+			{w.ann, "b.cif", StructureFile, "b.cif", ""},
+			{w.ann, "", PAEFile, "notes.json", ""},
+			{w.ann, "a.PDB", PAEFile, "", `has no PAE file named "a.PDB"`},
+			{w.ann, "c.cif", StructureFile, "", `has no structure file named "c.cif"`},
+			{w.ben, "", StructureFile, "", store.ErrNoItem.Message},
+		} {
+			got, err := w.File(ctx, c.owner, flow.FileRef{Item: item.ID, Name: c.name}, c.role)
+			if got.Name != c.want || (err == nil) != (c.fail == "") || err != nil &&
+				!strings.Contains(err.Error(), c.fail) {
+				t.Errorf("%q as %s: %q %v", c.name, c.role.Name, got.Name, err)
+			}
+		}
+	})
+}
+
+func TestJobRun(t *testing.T) {
+	job := pleat.Job{Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "ACDEF", Count: 1}}}
+	job.Params = pleat.Params{Model: "mini", Values: map[string]any{"seed": "7"}}
+	if err := job.Validate(mini); err != nil && pleat.CodeOf(err) != pleat.CodeInvalid { // it has no name
+		t.Fatal(err)
+	}
+	if got := JobRun(&job, mini); got.Seed != "7" || got.Model != "mini" || got.Memory < 10 {
+		t.Errorf("%+v", got)
+	}
+	job.Params.Values = nil
+	if a, b := JobRun(&job, mini).Seed, JobRun(&job, mini).Seed; a == "" || a == b {
+		t.Errorf("seeds that were not given: %q and %q", a, b)
+	}
+}
+
+// Without an engine a request is refused, but a follow-up waits for the one that every worker has.
+func TestWorkflowRun(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		w := newWorld(t, s)
+		p := &flow.Plan{Kind: pleat.TaskQnA, QnA: &pleat.QnAInput{}, Seed: "3"}
+		if _, err := w.WorkflowRun(t.Context(), p); pleat.CodeOf(err) != pleat.CodeInvalid {
+			t.Errorf("no engine: %v", err)
+		}
+		got, err := w.WorkflowRun(t.Context(), p, flow.Builtin()...)
+		if err != nil || got.Model != "analyst" || got.Seed != "3" || got.Kind != pleat.TaskQnA {
+			t.Errorf("%+v %v", got, err)
+		}
+	})
+}
+
+// Whom the end of a run notifies: its own address, else the owner's endpoint if it is enabled or the default.
+func TestJobWebhooks(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		w := newWorld(t, s)
+		ctx := t.Context()
+		ring, err := seal.Parse(strings.Repeat("ab", 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Ring = ring
+		w.Guard = webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil, nil)
+		byDefault := true
+		e, err := s.PutEndpoint(ctx, w.ann, "https://hooks.example.org", "token", "secret", "", &byDefault)
+		if err != nil {
+			t.Fatal(err)
+		}
+		type result struct {
+			Settings, Endpoint, URL, Fail string
+		}
+		for _, c := range []struct {
+			owner pleat.UserID
+			raw   string
+			want  result
+		}{
+			{w.ann, ``, result{Endpoint: string(e.ID)}},
+			{w.ann, `{"custom_http":{}}`, result{Settings: `{"custom_http":{}}`, Endpoint: string(e.ID)}},
+			{w.ann, `{"custom_http":{"enabled":false}}`, result{Settings: `{"custom_http":{"enabled":false}}`}},
+			{w.ann, `{"custom_http":{"enabled":true,"target_url":"http://127.0.0.1/x","token_value":"long-enough"}}`,
+				result{Settings: `{"custom_http":{"enabled":true}}`, URL: "http://127.0.0.1/x"}},
+			{w.ann, `{"custom_http":{"enabled":true,"target_url":"http://127.0.0.1/x"}}`,
+				result{Fail: "target_url is given without token_value"}},
+			{w.ben, ``, result{}},
+			{w.ben, `{"custom_http":{"enabled":true}}`, result{Fail: "is enabled but no endpoint is set up"}},
+		} {
+			hooks, err := w.JobWebhooks(ctx, c.owner, json.RawMessage(c.raw))
+			got := result{Settings: string(hooks.Settings)}
+			for _, sub := range hooks.Subscriptions {
+				got.Endpoint = string(sub.Endpoint)
+				if sub.Custom != nil {
+					got.URL = sub.Custom.URL
+				}
+			}
+			if err != nil {
+				got = result{Fail: c.want.Fail}
+				if c.want.Fail == "" || !strings.Contains(err.Error(), c.want.Fail) {
+					got.Fail = err.Error()
+				}
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("%s: %s", c.raw, d)
+			}
+		}
+	})
+}
+
+// A follow-up is started although the endpoint that its settings enable is gone.
+func TestFollowUpWebhooks(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		w := newWorld(t, s)
+		p, err := flow.Parse("qna",
+			json.RawMessage(`{"question":"q","pdbId":"1UBQ","webhooks":{"custom_http":{"enabled":true}}}`),
+			false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.WorkflowWebhooks(context.Background(), w.ben, &p); pleat.CodeOf(err) != pleat.CodeInvalid {
+			t.Errorf("a request: %v", err)
+		}
+		hooks, err := w.FollowUpWebhooks(context.Background(), w.ben, &p)
+		if err != nil || len(hooks.Subscriptions) != 0 {
+			t.Errorf("%+v %v", hooks, err)
+		}
+	})
+}
