@@ -96,3 +96,20 @@ func TestCases(t *testing.T) {
 	}
 	t.Logf("%d cases", total)
 }
+
+// What a refusal suggests is answered of the same structure.
+func TestSuggestions(t *testing.T) {
+	for _, name := range []string{"1crn", "1ubi", "2jof", "dimer", "gapped", "ligand", "nucleic", "predicted"} {
+		_, list, ok := strings.Cut(Answer(digest(t, name), "Which glorbs are there?").Text, "for example: ")
+		questions := strings.Split(list, "“")[1:]
+		if !ok || len(questions) != 3 {
+			t.Errorf("%s: %d suggestions in %q", name, len(questions), list)
+		}
+		for _, q := range questions {
+			question, _, _ := strings.Cut(q, "”")
+			if r := Answer(digest(t, name), question); r.Abstained || len(r.Unanswered) > 0 {
+				t.Errorf("%s: the suggestion %q is not answered: %s", name, question, r.Text)
+			}
+		}
+	}
+}

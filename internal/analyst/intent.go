@@ -159,6 +159,8 @@ func (q *query) special(topics int) string {
 		return "size"
 	case len(q.atoms) > 0 && len(q.mentions) == 2:
 		return "distance"
+	case rel != nil && rel.words["closest"] && q.has["between"] && rel.radius == 0:
+		return "distance"
 	case q.segments != nil && topics == 0 && q.conditionOn(ofName, ofSurface, ofLimit):
 		return "residues"
 	case q.has["percent"] && topics > 0 && q.conditionOn(ofName, ofPlace) && q.onlyTopics("percent not"):

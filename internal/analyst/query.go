@@ -88,7 +88,9 @@ func (r *reader) item(i int) {
 		r.stale = true
 	case "between":
 		r.between = true
-	case "filler", "corrected", "ask", "of", "has", "unit", "structure", "protein", "number":
+	case "ask":
+		r.joined, r.notKind = false, "" // except alanines, are …
+	case "filler", "corrected", "of", "has", "unit", "structure", "protein", "number":
 		return
 	case "&", "or":
 		r.stale = true

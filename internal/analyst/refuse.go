@@ -74,6 +74,8 @@ func (q *query) impossibleRelation(in *intent) string {
 	switch {
 	case rel.mutual && !pairs && !(in.name == "size" && rel.radius == 0):
 		return q.cannotTake("each other")
+	case rel.words["closest"] && rel.radius == 0 && q.segments != nil:
+		return "Which helix or strand is closest I cannot say; ask which residue is, or give a distance in Å."
 	case rel.radius > maxRadius:
 		return fmt.Sprintf("Distances between residues are compared up to %g Å; please ask within less.", maxRadius)
 	case q.x.Crowded:

@@ -237,6 +237,10 @@ func (r *reader) lateAnchor() {
 		if c.not || c.property != ofPlace && c.property != ofState && !(c.property == ofName && !r.subjectFirst(c)) {
 			continue
 		}
+		if len(c.mentions) == 2 && q.opensWithVerb() { // do W6 and P19 touch?
+			rel.mutual = true
+			return
+		}
 		q.conds = slices.Delete(q.conds, k, k+1)
 		if c.property == ofPlace {
 			for _, m := range c.mentions {

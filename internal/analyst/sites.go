@@ -54,6 +54,9 @@ func (q *query) groups() []group {
 	if len(sites) == 0 {
 		return nil
 	}
+	if place := facts.Head(q.conds, 1); len(place) == 1 && q.only(ofPlace) && len(q.mentions) > 1 && !q.pointMentions() && !place[0].not {
+		return q.alternativeGroups(place[0])
+	}
 	state := slices.IndexFunc(q.conds, func(c *condition) bool { return c.property == ofState })
 	if state < 0 || q.conds[state].not || !q.only(ofState, ofChain) || q.relation != nil {
 		return []group{{q.describe(sites), sites}}
@@ -62,6 +65,17 @@ func (q *query) groups() []group {
 	for _, run := range q.runs(sites, true) {
 		name := facts.StateName(q.x.Sites[run[0]].State) + " " + q.spanOf(run)
 		out = append(out, group{fmt.Sprintf("%s (%s)", name, residues(len(run))), run})
+	}
+	return out
+}
+
+// alternativeGroups are the ranges that a question names, one by one: residues 1-14 and residues 15-28.
+func (q *query) alternativeGroups(c *condition) (out []group) {
+	for _, accept := range c.accepts {
+		sites := q.sitesWhere([]*condition{{property: ofPlace, accepts: []func(int) bool{accept}}})
+		if len(sites) > 0 {
+			out = append(out, group{fmt.Sprintf("%s (%s)", q.spanOf(sites), residues(len(sites))), sites})
+		}
 	}
 	return out
 }

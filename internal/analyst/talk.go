@@ -237,11 +237,19 @@ func (q *query) unsaid(in *intent, p part) string {
 	predicate := map[string]property{"secondary structure": ofState, "surface": ofSurface, "yes or no": ofName}[in.name]
 	simple := len(filter) == 2 && len(q.mentions) > 0 && q.pointMentions() &&
 		slices.ContainsFunc(filter, func(c *condition) bool { return c.property == predicate && !c.not })
-	if p.sure == Nothing || len(filter) < 2 || simple && !q.anyNot() {
+	if p.sure == Nothing || in.scope == ofEnds || len(filter) < 2 || simple && !q.anyNot() {
 		return ""
 	}
+	places := 0
 	for _, c := range filter {
-		if !strings.Contains(p.text, c.String()) {
+		if c.property == ofPlace {
+			places++
+		}
+	}
+	for _, c := range filter {
+		scope := places == 1 && c.property == ofPlace && !c.not && strings.Contains(p.text,
+			q.spanOf(q.sitesWhere([]*condition{c})))
+		if !scope && !strings.Contains(p.text, c.String()) {
 			return " Looked at: residues that are " + wordingOf(filter) + "."
 		}
 	}
