@@ -18,12 +18,14 @@ import (
 
 // What make bench-engines asks for: jobs per hour beside the command line, and what the service adds to a warm job.
 const (
-	benchJobs     = 10
-	wantRatio     = 3.0
-	wantShare     = 0.05
-	wantAdded     = 100 * time.Millisecond
-	benchParams   = `"modelName":"boltz-2","seed":"1","recyclingSteps":1,"samplingSteps":20` // small: commandLine has the same
-	benchWarm     = `"modelName":"boltz-2","seed":"1"`                                       // the package's defaults: 3 recycles, 200 steps
+	benchJobs = 10
+	wantRatio = 3.0
+	wantShare = 0.05
+	wantAdded = 100 * time.Millisecond
+	// small: commandLine has the same
+	benchParams = `"modelName":"boltz-2","seed":"1","recyclingSteps":1,"samplingSteps":20`
+	// the package's defaults: 3 recycles, 200 steps
+	benchWarm     = `"modelName":"boltz-2","seed":"1"`
 	benchWarmJobs = 5
 	benchSequence = "NLYIQWLKDGGPSSGRPPPS"
 )
@@ -65,17 +67,23 @@ func TestBenchEngines(t *testing.T) {
 	ratio, warm := rate(service)/rate(cli), rate(service[1:])/rate(cli[1:])
 	over, share := middle(added), middle(shares)
 	fmt.Printf("\n| what | figure | beside | ratio | target |\n|---|---|---|---|---|\n")
-	fmt.Printf("| jobs an hour, ten jobs, the first loads (%.1f s) | %.0f | boltz predict %.0f | %.1f | ≥ %g |\n", loaded, rate(service), rate(cli), ratio, wantRatio)
-	fmt.Printf("| the same without the first | %.0f | boltz predict %.0f | %.1f | |\n", rate(service[1:]), rate(cli[1:]), warm)
-	fmt.Printf("| ten jobs in the queue at once, two slots | %.0f | one after another %.0f | %.1f | |\n", queued, rate(service[1:]), queued/rate(service[1:]))
-	fmt.Printf("| CPU seconds of the ten jobs, loading included | %.0f | boltz predict %.0f | %.1f | |\n", own, spent, spent/own)
-	fmt.Printf("| added to a warm job of the package's defaults, median | %.0f ms | the package's own work %.2f s | %.1f %% | ≤ %g %% or %v |\n\n",
+	fmt.Printf("| jobs an hour, ten jobs, the first loads (%.1f s) | %.0f | boltz predict %.0f | %.1f | ≥ %g |\n",
+		loaded, rate(service), rate(cli), ratio, wantRatio)
+	fmt.Printf("| the same without the first | %.0f | boltz predict %.0f | %.1f | |\n", rate(service[1:]),
+		rate(cli[1:]), warm)
+	fmt.Printf("| ten jobs in the queue at once, two slots | %.0f | one after another %.0f | %.1f | |\n", queued,
+		rate(service[1:]), queued/rate(service[1:]))
+	fmt.Printf("| CPU seconds of the ten jobs, loading included | %.0f | boltz predict %.0f | %.1f | |\n", own, spent,
+		spent/own)
+	fmt.Printf("| added to a warm job of the package's defaults, median | %.0f ms | the package's own work %.2f s | "+
+		"%.1f %% | ≤ %g %% or %v |\n\n",
 		over*1000, middle(warmWork), share*100, wantShare*100, wantAdded)
 	if ratio < wantRatio {
 		t.Errorf("%.1f times the jobs of the command line; the target is %g", ratio, wantRatio)
 	}
 	if over > wantAdded.Seconds() && share > wantShare {
-		t.Errorf("the service adds %.0f ms, %.1f %%; the target is %v or %g %%", over*1000, share*100, wantAdded, wantShare*100)
+		t.Errorf("the service adds %.0f ms, %.1f %%; the target is %v or %g %%", over*1000, share*100, wantAdded,
+			wantShare*100)
 	}
 }
 
@@ -159,7 +167,8 @@ func (l *lab) commandLine(t *testing.T, i int, sequence string) (wall, cpu float
 	if err := os.WriteFile(input, []byte(document), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(os.Getenv("PLEAT_ENGINE_DATA"), "boltz", "venv", "bin", "boltz"), "predict", input, "--out_dir", dir,
+	cmd := exec.Command(filepath.Join(os.Getenv("PLEAT_ENGINE_DATA"), "boltz", "venv", "bin", "boltz"), "predict",
+		input, "--out_dir", dir,
 		"--cache", filepath.Join(os.Getenv("PLEAT_WEIGHTS"), "boltz"), "--accelerator", "cpu", "--seed", "1",
 		"--recycling_steps", "1", "--sampling_steps", "20")
 	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1")
@@ -170,7 +179,8 @@ func (l *lab) commandLine(t *testing.T, i int, sequence string) (wall, cpu float
 		t.Fatalf("%v\n%s", err, log.Bytes())
 	}
 	took := time.Since(began).Seconds()
-	if found, err := filepath.Glob(filepath.Join(dir, "*", "predictions", "*", "*_model_0.cif")); err != nil || len(found) != 1 {
+	if found, err := filepath.Glob(filepath.Join(dir, "*", "predictions", "*", "*_model_0.cif")); err != nil ||
+		len(found) != 1 {
 		t.Fatalf("boltz predict wrote no structure\n%s", log.Bytes())
 	}
 	return took, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()

@@ -96,14 +96,16 @@ func (l *lab) notForAlphaFold(t *testing.T) {
 			t.Errorf("%s: %q", sequences, message)
 		}
 	}
-	if id, message := l.create(trp, strings.Replace(alone, `"numTrunkSamples":2`, `"samplingSteps":5`, 1), ""); id != "" || !strings.Contains(message, "recyclingSteps") {
+	if id, message := l.create(trp, strings.Replace(alone, `"numTrunkSamples":2`, `"samplingSteps":5`, 1),
+		""); id != "" || !strings.Contains(message, "recyclingSteps") {
 		t.Errorf("sampling steps of AlphaFold: %q", message)
 	}
 }
 
 // cancelledRecycling stops a job between two passes; the process stays.
 func (l *lab) cancelledRecycling(t *testing.T) {
-	id, refusal := l.create(trp, `"modelName":"monomer","msaAlgorithm":"none","recyclingSteps":50,"numModelSeeds":10`, "")
+	id, refusal := l.create(trp, `"modelName":"monomer","msaAlgorithm":"none","recyclingSteps":50,"numModelSeeds":10`,
+		"")
 	if id == "" {
 		t.Fatal(refusal)
 	}
@@ -127,12 +129,14 @@ func (l *lab) cancelledRecycling(t *testing.T) {
 func (l *lab) multimer(t *testing.T) {
 	v := l.fold(`{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"H"}},{"proteinChain":{"sequence":"NLYIQWLK","chain_id":"B"}},
 		{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"A"}}`, together, "")
-	l.wantChains(v.Job.ID, "H GLY SER HIS MET LYS THR ALA TYR", "B ASN LEU TYR ILE GLN TRP LEU LYS", "A GLY SER HIS MET LYS THR ALA TYR")
+	l.wantChains(v.Job.ID, "H GLY SER HIS MET LYS THR ALA TYR", "B ASN LEU TYR ILE GLN TRP LEU LYS",
+		"A GLY SER HIS MET LYS THR ALA TYR")
 	confident(t, v.Predictions[0], true)
 	var pae []struct {
 		Error [][]float64 `json:"predicted_aligned_error"`
 	}
-	if err := json.Unmarshal(l.file(v.Job.ID, "pae_json"), &pae); err != nil || len(pae) != 1 || len(pae[0].Error) != 24 {
+	if err := json.Unmarshal(l.file(v.Job.ID, "pae_json"), &pae); err != nil || len(pae) != 1 ||
+		len(pae[0].Error) != 24 {
 		t.Errorf("the PAE is not 24 by 24: %v", err)
 	}
 	if ranking, rows := l.samples(v.Job.ID); len(ranking) != 2 || ranking[0] <= ranking[1] || rows < 4 {

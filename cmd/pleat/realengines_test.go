@@ -34,7 +34,8 @@ func newLab(t *testing.T, engine string, beside ...string) *lab {
 	}
 	data, weights := os.Getenv("PLEAT_ENGINE_DATA"), os.Getenv("PLEAT_WEIGHTS")
 	needs := []string{filepath.Join(data, engine, "venv")}
-	if _, err := os.Stat(filepath.Join("..", "..", "runners", engine, "testing", "make_random_weights.py")); err == nil {
+	if _, err := os.Stat(filepath.Join("..", "..", "runners", engine, "testing",
+		"make_random_weights.py")); err == nil {
 		needs = append(needs, filepath.Join(weights, engine))
 	}
 	for _, dir := range needs {
@@ -55,8 +56,10 @@ func newLab(t *testing.T, engine string, beside ...string) *lab {
 	if err := os.Symlink(filepath.Join(data, engine, "venv"), filepath.Join(own, engine, "venv")); err != nil {
 		t.Fatal(err)
 	}
-	l.env = append(l.env, "PLEAT_ENGINES="+strings.Join(append([]string{engine}, beside...), ","), "PLEAT_RUNNERS="+runners, "PLEAT_ENGINE_DATA="+own, "PLEAT_WEIGHTS="+weights,
-		"PLEAT_DEVICES=none", "PLEAT_THREADS=1", "PLEAT_SLOTS=2", "PLEAT_MEMORY=64GB") // the manifests expect the released weights
+	l.env = append(l.env, "PLEAT_ENGINES="+strings.Join(append([]string{engine}, beside...), ","),
+		"PLEAT_RUNNERS="+runners, "PLEAT_ENGINE_DATA="+own, "PLEAT_WEIGHTS="+weights,
+		// the manifests expect the released weights
+		"PLEAT_DEVICES=none", "PLEAT_THREADS=1", "PLEAT_SLOTS=2", "PLEAT_MEMORY=64GB")
 	key := strings.TrimSpace(l.output("keys", "create", "--user", "ada"))
 	l.api = &api.Client{Base: l.start("serve", "--addr", "127.0.0.1:0"), Key: key}
 	return l
@@ -65,7 +68,8 @@ func newLab(t *testing.T, engine string, beside ...string) *lab {
 // create posts a job as a stranger's client would, and returns its id or the refusal.
 func (l *lab) create(sequences, params, constraints string) (id string, refusal string) {
 	l.t.Helper()
-	body := fmt.Sprintf(`{"name":"lab","sequences":[%s],"params":{%s},"constraints":{%s}}`, sequences, params, constraints)
+	body := fmt.Sprintf(`{"name":"lab","sequences":[%s],"params":{%s},"constraints":{%s}}`, sequences, params,
+		constraints)
 	req, err := http.NewRequest(http.MethodPost, l.api.Base+"/v1/jobs", strings.NewReader(body))
 	if err != nil {
 		l.t.Fatal(err)
@@ -123,7 +127,10 @@ func (l *lab) fold(sequences, params, constraints string) api.JobView {
 	if v.Run.Status != "COMPLETED" {
 		l.t.Fatalf("%s: %+v", v.Run.Status, v.Run.Failure)
 	}
-	if !slices.ContainsFunc(v.Run.Notes, func(n string) bool { return strings.Contains(n, "weights of this model are random") }) {
+	if !slices.ContainsFunc(v.Run.Notes, func(n string) bool {
+		return strings.Contains(n,
+			"weights of this model are random")
+	}) {
 		l.t.Errorf("its notes do not say that the weights are random: %q", v.Run.Notes)
 	}
 	return v
@@ -211,7 +218,8 @@ func (l *lab) runner() int {
 		stat, _ := os.ReadFile(filepath.Join(dir, "stat"))
 		_, after, _ := bytes.Cut(stat, []byte(") "))
 		fields := strings.Fields(string(after))
-		if bytes.Contains(command, []byte("runner.py")) && len(fields) > 1 && fields[1] == strconv.Itoa(l.cmd.Process.Pid) {
+		if bytes.Contains(command, []byte("runner.py")) && len(fields) > 1 &&
+			fields[1] == strconv.Itoa(l.cmd.Process.Pid) {
 			found, _ = strconv.Atoi(filepath.Base(dir))
 		}
 	}
@@ -251,7 +259,8 @@ func (l *lab) protein(t *testing.T) {
 	var pae []struct {
 		Error [][]float64 `json:"predicted_aligned_error"`
 	}
-	if err := json.Unmarshal(l.file(first.Job.ID, "pae_json"), &pae); err != nil || len(pae) != 1 || len(pae[0].Error) != 20 || len(pae[0].Error[19]) != 20 {
+	if err := json.Unmarshal(l.file(first.Job.ID, "pae_json"), &pae); err != nil || len(pae) != 1 ||
+		len(pae[0].Error) != 20 || len(pae[0].Error[19]) != 20 {
 		t.Errorf("the PAE is not 20 by 20: %v", err)
 	}
 	if first.Run.Timings["load"] < 1 {
@@ -282,7 +291,8 @@ func (l *lab) complex(t *testing.T) {
 		`"pocket":[{"binder":{"chain_id":"L"},"contacts":[{"chain_id":"B","res_idx":3}]}],
 		"contact":[{"chainA":"H","res_idxA":1,"chainB":"B","res_idxB":5,"distance":8},{"chainA":"L","res_idxA":1,"chainB":"A","res_idxB":2}],
 		"bond":[{"atom1":{"chain_id":"H","res_idx":2,"atom_name":"OG"},"atom2":{"chain_id":"B","res_idx":5,"atom_name":"OH"}}]`)
-	if got := l.chains(v.Job.ID); len(got) != 4 || !slices.Equal([]string{got[0], got[1], got[3]}, []string{"H GLY SER HIS MET", "B MET LYS THR ALA TYR", "A GLY SER HIS MET"}) ||
+	if got := l.chains(v.Job.ID); len(got) != 4 || !slices.Equal([]string{got[0], got[1], got[3]},
+		[]string{"H GLY SER HIS MET", "B MET LYS THR ALA TYR", "A GLY SER HIS MET"}) ||
 		!strings.HasPrefix(got[2], "L ") {
 		t.Errorf("the chains are not in the job's order: %q", got)
 	}
@@ -332,13 +342,17 @@ func (l *lab) nucleic(t *testing.T) {
 // refusals are jobs at which the package itself prints a line and exits with 0. None may count as done.
 func (l *lab) refusals(t *testing.T) {
 	for name, c := range map[string]struct{ sequences, constraints, says string }{
-		"SMILES that is none":    {trp + `,{"ligandSequence":{"sequence":"C1CC("}}`, "", "SMILES"},
-		"SMILES of no molecule":  {trp + `,{"ligandSequence":{"sequence":"C(C)(C)(C)(C)C"}}`, "", "Explicit valence"},
-		"unknown CCD":            {trp + `,{"ligandSequence":{"sequence":"QQQ","is_ccd":true}}`, "", "QQQ"},
-		"unknown modification":   {`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"TPO"}]}}`, "", "TPO"},
-		"atom that is not there": {`{"proteinChain":{"sequence":"GSHM","count":2}}`, `"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "has the atoms N, CA"},
-		"affinity of two copies": {trp + `,{"ligandSequence":{"sequence":"CCO","count":2,"property_type":"affinity"}}`, "", "cop"},
-		"contact too far":        {`{"proteinChain":{"sequence":"GSHM","count":2}}`, `"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":1,"distance":30}]`, "4 to 20"},
+		"SMILES that is none":   {trp + `,{"ligandSequence":{"sequence":"C1CC("}}`, "", "SMILES"},
+		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C(C)(C)(C)(C)C"}}`, "", "Explicit valence"},
+		"unknown CCD":           {trp + `,{"ligandSequence":{"sequence":"QQQ","is_ccd":true}}`, "", "QQQ"},
+		"unknown modification": {`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"TPO"}]}}`,
+			"", "TPO"},
+		"atom that is not there": {`{"proteinChain":{"sequence":"GSHM","count":2}}`,
+			`"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "has the atoms N, CA"},
+		"affinity of two copies": {trp + `,{"ligandSequence":{"sequence":"CCO","count":2,"property_type":"affinity"}}`,
+			"", "cop"},
+		"contact too far": {`{"proteinChain":{"sequence":"GSHM","count":2}}`,
+			`"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":1,"distance":30}]`, "4 to 20"},
 	} {
 		id, message := l.create(c.sequences, quick, c.constraints)
 		if id != "" {
@@ -347,7 +361,8 @@ func (l *lab) refusals(t *testing.T) {
 				t.Errorf("%s: %s", name, v.Run.Status)
 				continue
 			}
-			if message = v.Run.Failure.Message; v.Run.Failure.Kind != string(pleat.FailInvalidInput) && v.Run.Failure.Kind != string(pleat.FailUnsupported) {
+			if message = v.Run.Failure.Message; v.Run.Failure.Kind != string(pleat.FailInvalidInput) &&
+				v.Run.Failure.Kind != string(pleat.FailUnsupported) {
 				t.Errorf("%s: %+v", name, v.Run.Failure)
 			}
 		}
@@ -419,7 +434,8 @@ func (l *lab) older(t *testing.T) {
 		t.Errorf("chains %q", got)
 	}
 	confident(t, v.Predictions[0], true)
-	if id, message := l.create(trp+`,{"ligandSequence":{"sequence":"CCO","property_type":"affinity"}}`, params, ""); id != "" || !strings.Contains(message, "affinity") {
+	if id, message := l.create(trp+`,{"ligandSequence":{"sequence":"CCO","property_type":"affinity"}}`, params,
+		""); id != "" || !strings.Contains(message, "affinity") {
 		t.Errorf("an affinity of Boltz-1: %q", message)
 	}
 }
@@ -480,7 +496,8 @@ func (l *lab) ask(job, question string) (answer string, took time.Duration) {
 		l.t.Fatal(err)
 	}
 	began := time.Now()
-	w, err := l.api.CreateWorkflow(context.Background(), api.CreateWorkflow{WorkflowName: "evolla_v1", Name: "lab", Input: input})
+	w, err := l.api.CreateWorkflow(context.Background(), api.CreateWorkflow{WorkflowName: "evolla_v1", Name: "lab",
+		Input: input})
 	if err != nil {
 		l.t.Fatal(err)
 	}

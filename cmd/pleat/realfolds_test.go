@@ -35,15 +35,18 @@ func TestRealEnginesIntelliFold(t *testing.T) {
 		{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"C","modifications":[{"res_idx":2,"ccd":"SEP"}]}},{"ligandSequence":{"sequence":"CC(=O)Oc1ccccc1C(=O)O","chain_id":"L"}},
 		{"ligandSequence":{"sequence":"MG","is_ccd":true,"chain_id":"M"}}`, quick+`,"diffusionSample":1`,
 		`"bond":[{"atom1":{"chain_id":"H","res_idx":3,"atom_name":"ND1"},"atom2":{"chain_id":"C","res_idx":8,"atom_name":"OH"}}]`)
-	l.wantChains(v.Job.ID, "H GLY SEP HIS MET LYS THR ALA TYR", "R G A C U", "C GLY SEP HIS MET LYS THR ALA TYR", "L LIG", "M MG")
+	l.wantChains(v.Job.ID, "H GLY SEP HIS MET LYS THR ALA TYR", "R G A C U", "C GLY SEP HIS MET LYS THR ALA TYR",
+		"L LIG", "M MG")
 	confident(t, v.Predictions[0], true)
 
 	for name, c := range map[string]struct{ sequences, constraints, says string }{
 		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C(C)(C)(C)(C)C"}}`, "", "Explicit valence"},
 		"unknown CCD":           {trp + `,{"ligandSequence":{"sequence":"QQQ","is_ccd":true}}`, "", "QQQ"},
-		"no such atom":          {`{"proteinChain":{"sequence":"GSHM","count":2}}`, `"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "'SG' of residue 2 of chain A"},
-		"pocket":                {trp + `,{"ligandSequence":{"sequence":"CCO"}}`, `"pocket":[{"binder":{"chain_id":"B"},"contacts":[{"chain_id":"A","res_idx":3}]}]`, "no effect"},
-		"too small":             {`{"proteinChain":{"sequence":"GGGG"}}`, "", "at least 97"},
+		"no such atom": {`{"proteinChain":{"sequence":"GSHM","count":2}}`,
+			`"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "'SG' of residue 2 of chain A"},
+		"pocket": {trp + `,{"ligandSequence":{"sequence":"CCO"}}`,
+			`"pocket":[{"binder":{"chain_id":"B"},"contacts":[{"chain_id":"A","res_idx":3}]}]`, "no effect"},
+		"too small": {`{"proteinChain":{"sequence":"GGGG"}}`, "", "at least 97"},
 	} {
 		l.refused(name, c.sequences, quick, c.constraints, c.says, pleat.FailInvalidInput, pleat.FailUnsupported)
 	}
@@ -86,7 +89,8 @@ func TestRealEnginesSimpleFold(t *testing.T) {
 	}
 	l.stopped(strings.Replace(quick, `"samplingSteps":10`, `"samplingSteps":1000,"diffusionSample":25`, 1))
 	// Of the other sizes there are no weights here.
-	l.refused("a size without weights", trp, strings.Replace(quick, "100M", "360M", 1), "", "simplefold_360M.ckpt is missing", pleat.FailWeightsMissing)
+	l.refused("a size without weights", trp, strings.Replace(quick, "100M", "360M", 1), "",
+		"simplefold_360M.ckpt is missing", pleat.FailWeightsMissing)
 }
 
 // refused has a job end in a typed failure, or be refused at once, with a sentence that says so.

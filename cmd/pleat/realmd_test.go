@@ -62,8 +62,10 @@ func (l *lab) simulate(pdb string, lengthNs, stepNs float64) string {
 	if _, err := l.api.UploadFile(ctx, item.ID, "peptide.pdb", strings.NewReader(pdb)); err != nil {
 		l.t.Fatal(err)
 	}
-	in, err := json.Marshal(map[string]any{"preset": "all_atom", "force_field_family": "amber", "sim_length_ns": lengthNs, "step_size_ns": stepNs, "temp": 300, "seed": 5,
-		"sourceType": "library", "files": map[string]any{"pdb": map[string]any{"libraryItemId": item.ID, "fileName": "peptide.pdb"}}})
+	in, err := json.Marshal(map[string]any{"preset": "all_atom", "force_field_family": "amber",
+		"sim_length_ns": lengthNs, "step_size_ns": stepNs, "temp": 300, "seed": 5,
+		"sourceType": "library", "files": map[string]any{"pdb": map[string]any{"libraryItemId": item.ID,
+			"fileName": "peptide.pdb"}}})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -122,7 +124,8 @@ func (l *lab) moved(w api.Workflow) (api.MDResult, mdMetrics) {
 	if err := json.Unmarshal(w.Tasks[0].Result, &res); err != nil {
 		l.t.Fatal(err)
 	}
-	raw := bytes.ReplaceAll(bytes.ReplaceAll(res.Metrics, []byte(`"radius_of_gyration"`), []byte(`"Rg"`)), []byte(`"end_to_end"`), []byte(`"EndToEnd"`))
+	raw := bytes.ReplaceAll(bytes.ReplaceAll(res.Metrics, []byte(`"radius_of_gyration"`), []byte(`"Rg"`)),
+		[]byte(`"end_to_end"`), []byte(`"EndToEnd"`))
 	if err := json.Unmarshal(raw, &m); err != nil {
 		l.t.Fatal(err)
 	}
@@ -136,7 +139,8 @@ func (l *lab) artifact(res api.MDResult, name string) []byte {
 		l.t.Fatalf("no artifact %s", name)
 	}
 	var b bytes.Buffer
-	if err := l.api.Download(context.Background(), api.Artifact{Name: name, URL: res.Artifacts[i].URL, Bytes: res.Artifacts[i].SizeBytes}, &b); err != nil {
+	if err := l.api.Download(context.Background(), api.Artifact{Name: name, URL: res.Artifacts[i].URL,
+		Bytes: res.Artifacts[i].SizeBytes}, &b); err != nil {
 		l.t.Fatal(err)
 	}
 	return b.Bytes()
@@ -152,14 +156,17 @@ func (l *lab) peptide(t *testing.T) {
 	}
 	dcd := l.artifact(res, "trajectory.dcd")
 	tr, err := calvados.OpenTrajectory(bytes.NewReader(dcd), int64(len(dcd)))
-	if err != nil || tr.Frames() != 4 || tr.Atoms() != top.Atoms() || tr.TimeNs(0, 0) != 0.0001 || tr.TimeNs(3, 0) != 0.0004 {
-		t.Fatalf("%v: %d frames of %d atoms from %v to %v ns, and a topology of %d", err, tr.Frames(), tr.Atoms(), tr.TimeNs(0, 0), tr.TimeNs(3, 0), top.Atoms())
+	if err != nil || tr.Frames() != 4 || tr.Atoms() != top.Atoms() || tr.TimeNs(0, 0) != 0.0001 ||
+		tr.TimeNs(3, 0) != 0.0004 {
+		t.Fatalf("%v: %d frames of %d atoms from %v to %v ns, and a topology of %d", err, tr.Frames(), tr.Atoms(),
+			tr.TimeNs(0, 0), tr.TimeNs(3, 0), top.Atoms())
 	}
 	if m.Frames != 4 || m.Steps != 200 || m.Residues != 5 || m.Atoms != top.Atoms() || m.Atoms < 70 {
 		t.Errorf("%+v", m)
 	}
 	// Bonds are what they should be in every frame, and the atoms have moved, but not far in 0.4 ps.
-	if m.RMSD.Min <= 0 || m.RMSD.Max > 0.3 || m.RMSF.Max <= 0 || m.RMSF.Max > 0.3 || m.Rg.Min < 0.2 || m.Rg.Max > 1 || m.Temperature < 50 || m.Temperature > 500 || m.RMSD.Plot != "rmsd.svg" {
+	if m.RMSD.Min <= 0 || m.RMSD.Max > 0.3 || m.RMSF.Max <= 0 || m.RMSF.Max > 0.3 || m.Rg.Min < 0.2 || m.Rg.Max > 1 ||
+		m.Temperature < 50 || m.Temperature > 500 || m.RMSD.Plot != "rmsd.svg" {
 		t.Errorf("%+v", m)
 	}
 	x, err := tr.Read(3, nil)
@@ -180,7 +187,8 @@ func (l *lab) peptide(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"energies.csv", "rmsf.svg", "free_energy.png", "metrics.json", "config.json", "citations.bib", "results.zip"} {
+	for _, name := range []string{"energies.csv", "rmsf.svg", "free_energy.png", "metrics.json", "config.json",
+		"citations.bib", "results.zip"} {
 		if n := len(l.artifact(res, name)); n < 100 {
 			t.Errorf("%s has %d bytes", name, n)
 		}
@@ -190,7 +198,8 @@ func (l *lab) peptide(t *testing.T) {
 	if err != nil || frame.FrameIndex != 2 || frame.AtomCount != 5 {
 		t.Errorf("%+v %v", frame, err)
 	}
-	if bib := string(l.artifact(res, "citations.bib")); !strings.Contains(bib, "10.1021/acs.jpcb.3c06662") || !strings.Contains(bib, "ff14SB") {
+	if bib := string(l.artifact(res, "citations.bib")); !strings.Contains(bib, "10.1021/acs.jpcb.3c06662") ||
+		!strings.Contains(bib, "ff14SB") {
 		t.Error("the citations lack OpenMM or its force field")
 	}
 }
@@ -205,7 +214,8 @@ func (l *lab) foldedMD(t *testing.T) {
 		t.Fatalf("%s: %+v", v.Run.Status, v.Run.Failure)
 	}
 	in := fmt.Sprintf(`{"preset":"all_atom","sourceType":"fold_job","sourceJobId":%q,"sim_length_ns":0.0002,"step_size_ns":0.0001}`, id)
-	w, err := l.api.CreateWorkflow(context.Background(), api.CreateWorkflow{WorkflowName: "md", Name: "fold", Input: json.RawMessage(in)})
+	w, err := l.api.CreateWorkflow(context.Background(), api.CreateWorkflow{WorkflowName: "md", Name: "fold",
+		Input: json.RawMessage(in)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,17 +233,20 @@ func (l *lab) immovable(t *testing.T) {
 			gap.WriteString(line)
 		}
 		if strings.HasPrefix(line, "ATOM") { // as random weights fold: atoms anywhere within 20 Å
-			line = line[:30] + "  " + strings.Join([]string{pad(i * 7919), pad(i * 104729), pad(i * 1299709)}, "  ") + line[54:]
+			line = line[:30] + "  " + strings.Join([]string{pad(i * 7919), pad(i * 104729), pad(i * 1299709)}, "  ") +
+				line[54:]
 		}
 		noise.WriteString(line)
 	}
 	for name, c := range map[string]struct{ pdb, says string }{
-		"gap":       {gap.String(), "the chain is broken between ALA 2 of chain A and ALA 4 of chain A"},
-		"no fold":   {noise.String(), "Å apart"},
-		"only zinc": {"HETATM    1 ZN    ZN A   1       1.000   1.000   1.000  1.00  0.00          ZN\nEND\n", "0 residues of protein"},
+		"gap":     {gap.String(), "the chain is broken between ALA 2 of chain A and ALA 4 of chain A"},
+		"no fold": {noise.String(), "Å apart"},
+		"only zinc": {"HETATM    1 ZN    ZN A   1       1.000   1.000   1.000  1.00  0.00          ZN\nEND\n",
+			"0 residues of protein"},
 	} {
 		w := l.wanted(l.simulate(c.pdb, 0.0004, 0.0001), api.Failed)
-		if e := w.Tasks[0].Error; e == nil || !strings.Contains(*e, c.says) || strings.Contains(*e, "/") || w.Tasks[0].Result != nil && string(w.Tasks[0].Result) != "null" {
+		if e := w.Tasks[0].Error; e == nil || !strings.Contains(*e, c.says) || strings.Contains(*e, "/") ||
+			w.Tasks[0].Result != nil && string(w.Tasks[0].Result) != "null" {
 			t.Errorf("%s: %v %s", name, deref(e), w.Tasks[0].Result)
 		}
 	}

@@ -34,7 +34,8 @@ func TestRealEnginesOpenFold3(t *testing.T) {
 // openProtein folds one chain, three samples of it, then one: nothing is loaded again, and the same seed gives the same
 // bytes.
 func (l *lab) openProtein(t *testing.T) {
-	several := strings.Replace(quickOpen, `"diffusionSample":1`, `"diffusionSample":2,"numModelSeeds":2,"stepScale":1.2`, 1)
+	several := strings.Replace(quickOpen, `"diffusionSample":1`,
+		`"diffusionSample":2,"numModelSeeds":2,"stepScale":1.2`, 1)
 	v := l.fold(trp, several, "")
 	l.wantChains(v.Job.ID, "A "+trp3)
 	confident(t, v.Predictions[0], false)
@@ -44,7 +45,8 @@ func (l *lab) openProtein(t *testing.T) {
 	var pae []struct {
 		Error [][]float64 `json:"predicted_aligned_error"`
 	}
-	if err := json.Unmarshal(l.file(v.Job.ID, "pae_json"), &pae); err != nil || len(pae) != 1 || len(pae[0].Error) != 20 || len(pae[0].Error[19]) != 20 {
+	if err := json.Unmarshal(l.file(v.Job.ID, "pae_json"), &pae); err != nil || len(pae) != 1 ||
+		len(pae[0].Error) != 20 || len(pae[0].Error[19]) != 20 {
 		t.Errorf("the PAE is not 20 by 20: %v", err)
 	}
 	var metrics struct {
@@ -129,14 +131,19 @@ func (l *lab) openAligned(t *testing.T) {
 func (l *lab) openRefusals(t *testing.T) {
 	none := `,"msaAlgorithm":"none"`
 	for name, c := range map[string]struct{ sequences, constraints, says string }{
-		"SMILES that is none":  {trp + `,{"ligandSequence":{"sequence":"C1CC("}}`, "", "SMILES"},
-		"unknown CCD":          {trp + `,{"ligandSequence":{"sequence":"QQQQQ","is_ccd":true}}`, "", "QQQQQ"},
-		"no residue":           {`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"ATP"}]}}`, "", "lacks the atoms"},
-		"no conformer":         {trp + `,{"ligandSequence":{"sequence":"F[C@]12C[C@@](F)(C1)C2"}}`, "", "three-dimensional"},
-		"two tokens":           {`{"proteinChain":{"sequence":"GS"}}`, "", "3 tokens"},
-		"bond":                 {trp + `,{"ligandSequence":{"sequence":"CCO"}}`, `"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"CA"},"atom2":{"chain_id":"B","res_idx":1,"atom_name":"C1"}}]`, "bond"},
-		"pocket of a protein":  {`{"proteinChain":{"sequence":"GSHM","count":2}}`, `"pocket":[{"binder":{"chain_id":"A"},"contacts":[{"chain_id":"B","res_idx":1}]}]`, "pocket of a ligand"},
-		"affinity of a ligand": {trp + `,{"ligandSequence":{"sequence":"CCO","property_type":"affinity"}}`, "", "affinity"},
+		"SMILES that is none": {trp + `,{"ligandSequence":{"sequence":"C1CC("}}`, "", "SMILES"},
+		"unknown CCD":         {trp + `,{"ligandSequence":{"sequence":"QQQQQ","is_ccd":true}}`, "", "QQQQQ"},
+		"no residue": {`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"ATP"}]}}`, "",
+			"lacks the atoms"},
+		"no conformer": {trp + `,{"ligandSequence":{"sequence":"F[C@]12C[C@@](F)(C1)C2"}}`, "",
+			"three-dimensional"},
+		"two tokens": {`{"proteinChain":{"sequence":"GS"}}`, "", "3 tokens"},
+		"bond": {trp + `,{"ligandSequence":{"sequence":"CCO"}}`,
+			`"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"CA"},"atom2":{"chain_id":"B","res_idx":1,"atom_name":"C1"}}]`, "bond"},
+		"pocket of a protein": {`{"proteinChain":{"sequence":"GSHM","count":2}}`,
+			`"pocket":[{"binder":{"chain_id":"A"},"contacts":[{"chain_id":"B","res_idx":1}]}]`, "pocket of a ligand"},
+		"affinity of a ligand": {trp + `,{"ligandSequence":{"sequence":"CCO","property_type":"affinity"}}`, "",
+			"affinity"},
 	} {
 		id, message := l.create(c.sequences, quickOpen+none, c.constraints)
 		if id != "" {
@@ -145,7 +152,8 @@ func (l *lab) openRefusals(t *testing.T) {
 				t.Errorf("%s: %s", name, v.Run.Status)
 				continue
 			}
-			if message = v.Run.Failure.Message; v.Run.Failure.Kind != string(pleat.FailInvalidInput) && v.Run.Failure.Kind != string(pleat.FailUnsupported) {
+			if message = v.Run.Failure.Message; v.Run.Failure.Kind != string(pleat.FailInvalidInput) &&
+				v.Run.Failure.Kind != string(pleat.FailUnsupported) {
 				t.Errorf("%s: %+v", name, v.Run.Failure)
 			}
 		}
@@ -157,7 +165,8 @@ func (l *lab) openRefusals(t *testing.T) {
 
 // openCancel stops a job in mid-diffusion; the process stays, loaded.
 func (l *lab) openCancel(t *testing.T) {
-	id, refusal := l.create(trp, strings.Replace(quickOpen, `"samplingSteps":4`, `"samplingSteps":1000`, 1)+`,"msaAlgorithm":"none"`, "")
+	id, refusal := l.create(trp, strings.Replace(quickOpen, `"samplingSteps":4`, `"samplingSteps":1000`,
+		1)+`,"msaAlgorithm":"none"`, "")
 	if id == "" {
 		t.Fatal(refusal)
 	}
