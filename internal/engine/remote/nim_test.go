@@ -222,34 +222,11 @@ func readJSON(t *testing.T, path string, into any) {
 	}
 }
 
-// A complex with all features: the answer has another chain order, the best sample is the second, and the PAE has a row
-// per token.
-func TestNIMComplex(t *testing.T) {
-	s := newNIMServer(t, "")
-	s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
-		worse, better := nimCIF(t, nimChain(t, "A", 5), nimChain(t, "B", 40),
-			nimLigandChain("C")), nimCIF(t, nimLigandChain("C"), nimChain(t, "B", 40), nimChain(t, "A", 0))
-		answerWith(w, map[string]any{
-			"structures": []any{
-				map[string]any{"format": "mmcif", "structure": worse},
-				map[string]any{"format": "mmcif", "structure": better},
-			},
-			"confidence_scores":    []any{0.4, 0.6},
-			"ptm_scores":           []any{0.1, 0.5},
-			"iptm_scores":          []any{0.2, 0.3},
-			"complex_plddt_scores": []any{nil, nil},
-			"pae":                  [][][]float64{nil, nimPAE(43)},
-			"affinities": map[string]any{
-				"C": map[string]any{
-					"affinity_pred_value":         []float64{-0.5},
-					"affinity_probability_binary": []float64{0.25},
-					"affinity_pic50":              []float64{6.5},
-				},
-			},
-		})
-	}
-	n := NIM{URL: s.URL}
-	fold := pleat.FoldInput{Name: "complex", Complex: true, Sequences: []pleat.Sequence{
+// complexFold is a complex with all features.
+var complexFold = pleat.FoldInput{
+	Name:    "complex",
+	Complex: true,
+	Sequences: []pleat.Sequence{
 		{
 			ID:            "s1",
 			Kind:          pleat.Protein,
@@ -259,21 +236,94 @@ func TestNIMComplex(t *testing.T) {
 			Cyclic:        true,
 			Modifications: []pleat.Modification{{Residue: 3, CCD: "PTR"}},
 		},
-		{ID: "s2", Kind: pleat.Ligand, Text: "CCO", Chains: []string{"X9"}, Count: 1, PropertyType: "affinity"}},
-		Params: pleat.Params{
-			Model:  "boltz-2",
-			Values: map[string]any{"diffusionSample": 2.0, "samplingSteps": 10.0, "affinityMwCorrection": true},
+		{
+			ID:           "s2",
+			Kind:         pleat.Ligand,
+			Text:         "CCO",
+			Chains:       []string{"X9"},
+			Count:        1,
+			PropertyType: "affinity",
 		},
-		Constraints: pleat.Constraints{Pocket: []pleat.Pocket{
-			{Binder: pleat.ChainRef{Chain: "X9"}, Contacts: []pleat.ResidueRef{{Chain: "L1", Residue: 6}}},
+	},
+	Params: pleat.Params{
+		Model:  "boltz-2",
+		Values: map[string]any{"diffusionSample": 2.0, "samplingSteps": 10.0, "affinityMwCorrection": true},
+	},
+	Constraints: pleat.Constraints{
+		Pocket: []pleat.Pocket{{
+			Binder:   pleat.ChainRef{Chain: "X9"},
+			Contacts: []pleat.ResidueRef{{Chain: "L1", Residue: 6}},
+		}},
+		Bond: []pleat.Bond{{
+			Atom1: pleat.AtomRef{Chain: "H1", Residue: 2, Atom: "CB"},
+			Atom2: pleat.AtomRef{Chain: "X9", Residue: 1, Atom: "C1"},
+		}},
+	},
+}
+
+// complexRequest is the request for complexFold.
+var complexRequest = nimRequest{
+	Polymers: []nimPolymer{{
+		ID:            "A",
+		Type:          "protein",
+		Sequence:      trpCageText,
+		Cyclic:        true,
+		Modifications: []nimModification{{"PTR", 3}},
+	},
+		{
+			ID:            "B",
+			Type:          "protein",
+			Sequence:      trpCageText,
+			Cyclic:        true,
+			Modifications: []nimModification{{"PTR", 3}},
+		}},
+	Ligands: []nimLigand{{ID: "C", SMILES: "CCO", Affinity: true}},
+	Constraints: []nimConstraint{{Type: "pocket", Binder: "C", Contacts: []nimAtom{{ID: "B", Residue: 6}}},
+		{Type: "bond", Atoms: []nimAtom{{"A", 2, "CB"}, {"C", 1, "C1"}}}},
+	RecyclingSteps:     3.0,
+	SamplingSteps:      10.0,
+	DiffusionSamples:   2.0,
+	StepScale:          1.638,
+	AffinitySteps:      200.0,
+	AffinitySamples:    5.0,
+	AffinityCorrection: true,
+	OutputFormat:       "mmcif",
+	WriteFullPAE:       true,
+}
+
+// complexAnswer returns the answer for complexFold: the chains have another order, and the second sample is the best.
+func complexAnswer(t *testing.T) map[string]any {
+	worse := nimCIF(t, nimChain(t, "A", 5), nimChain(t, "B", 40), nimLigandChain("C"))
+	better := nimCIF(t, nimLigandChain("C"), nimChain(t, "B", 40), nimChain(t, "A", 0))
+	return map[string]any{
+		"structures": []any{
+			map[string]any{"format": "mmcif", "structure": worse},
+			map[string]any{"format": "mmcif", "structure": better},
 		},
-			Bond: []pleat.Bond{
-				{
-					Atom1: pleat.AtomRef{Chain: "H1", Residue: 2, Atom: "CB"},
-					Atom2: pleat.AtomRef{Chain: "X9", Residue: 1, Atom: "C1"},
-				},
-			}}}
-	out, _, w := runNIM(t, context.Background(), n, fold)
+		"confidence_scores":    []any{0.4, 0.6},
+		"ptm_scores":           []any{0.1, 0.5},
+		"iptm_scores":          []any{0.2, 0.3},
+		"complex_plddt_scores": []any{nil, nil},
+		"pae":                  [][][]float64{nil, nimPAE(43)},
+		"affinities": map[string]any{
+			"C": map[string]any{
+				"affinity_pred_value":         []float64{-0.5},
+				"affinity_probability_binary": []float64{0.25},
+				"affinity_pic50":              []float64{6.5},
+			},
+		},
+	}
+}
+
+// A complex with all features: the answer has another chain order, the best sample is the second, and the PAE has a row
+// per token.
+func TestNIMComplex(t *testing.T) {
+	s := newNIMServer(t, "")
+	s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
+		answerWith(w, complexAnswer(t))
+	}
+	n := NIM{URL: s.URL}
+	out, _, w := runNIM(t, context.Background(), n, complexFold)
 	if out.Failure != nil {
 		t.Fatal(out.Failure)
 	}
@@ -314,108 +364,8 @@ func TestNIMComplex(t *testing.T) {
 		t.Error(err)
 	}
 	in := <-s.requests
-	want := nimRequest{
-		Polymers: []nimPolymer{{
-			ID:            "A",
-			Type:          "protein",
-			Sequence:      trpCageText,
-			Cyclic:        true,
-			Modifications: []nimModification{{"PTR", 3}},
-		},
-			{
-				ID:            "B",
-				Type:          "protein",
-				Sequence:      trpCageText,
-				Cyclic:        true,
-				Modifications: []nimModification{{"PTR", 3}},
-			}},
-		Ligands: []nimLigand{{ID: "C", SMILES: "CCO", Affinity: true}},
-		Constraints: []nimConstraint{{Type: "pocket", Binder: "C", Contacts: []nimAtom{{ID: "B", Residue: 6}}},
-			{Type: "bond", Atoms: []nimAtom{{"A", 2, "CB"}, {"C", 1, "C1"}}}},
-		RecyclingSteps:     3.0,
-		SamplingSteps:      10.0,
-		DiffusionSamples:   2.0,
-		StepScale:          1.638,
-		AffinitySteps:      200.0,
-		AffinitySamples:    5.0,
-		AffinityCorrection: true,
-		OutputFormat:       "mmcif",
-		WriteFullPAE:       true,
-	}
-	if diff := cmp.Diff(want, in); diff != "" {
+	if diff := cmp.Diff(complexRequest, in); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// Values that the answer does not have are absent, and B-factors that cannot be pLDDT are not used as such.
-func TestNIMAbsent(t *testing.T) {
-	mean := func(v any) map[string]any {
-		c := nimChain(t, "A", 0)
-		return map[string]any{
-			"structures":           []any{map[string]any{"format": "mmcif", "structure": nimCIF(t, c)}},
-			"complex_plddt_scores": []any{v},
-		}
-	}
-	bare := nimChain(t, "A", 0)
-	unitB := nimChain(t, "A", 0)
-	for i := range bare.Residues {
-		for j := range bare.Residues[i].Atoms {
-			bare.Residues[i].Atoms[j].B = 0
-			unitB.Residues[i].Atoms[j].B /= 100
-		}
-	}
-	only := func(c structure.Chain, more map[string]any) map[string]any {
-		out := map[string]any{"structures": []any{map[string]any{"structure": nimCIF(t, c)}}}
-		for k, v := range more {
-			out[k] = v
-		}
-		return out
-	}
-	for name, c := range map[string]struct {
-		answer map[string]any
-		plddt  any
-		first  any // pLDDT of the first residue
-	}{
-		"nothing but coordinates": {only(bare, nil), nil, nil},
-		"B-factors alone":         {mean(nil), 80.5, 90.0},
-		"a mean that contradicts": {mean(0.3), 30.0, nil},
-		"a mean alone": {
-			only(bare, map[string]any{"complex_plddt_scores": []float64{0.3}}),
-			30.0,
-			nil,
-		},
-		"0 to 1, and a mean to tell": {
-			only(unitB, map[string]any{"complex_plddt_scores": []float64{0.805}}),
-			80.5,
-			90.0,
-		},
-		"0 to 1, and nothing to tell":   {only(unitB, nil), nil, nil},
-		"a mean that is no probability": {only(bare, map[string]any{"complex_plddt_scores": []float64{80}}), nil, nil},
-	} {
-		s := newNIMServer(t, "")
-		s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) { answerWith(w, c.answer) }
-		out, _, w := runNIM(t, context.Background(), NIM{URL: s.URL}, foldOne())
-		if out.Failure != nil {
-			t.Fatal(name, out.Failure)
-		}
-		p := out.Result.Predictions[0]
-		var metrics struct {
-			Predictions []struct {
-				PLDDT map[string][]float64 `json:"plddt"`
-			}
-		}
-		readJSON(t, filepath.Join(w.Dir, "metrics.json"), &metrics)
-		var first any
-		if v := metrics.Predictions[0].PLDDT["A"]; len(v) > 0 {
-			first = v[0]
-		}
-		var plddt any
-		if p.MeanPLDDT != nil {
-			plddt = *p.MeanPLDDT
-		}
-		if plddt != c.plddt || first != c.first || p.PTM != nil || p.MaxPAE != nil {
-			t.Errorf("%s: mean %v, first %v, %+v; want %v, %v", name, plddt, first, p, c.plddt, c.first)
-		}
 	}
 }
 
@@ -547,88 +497,6 @@ func TestNIMRefused(t *testing.T) {
 	}
 }
 
-// The structure of another job is refused, whatever its scores.
-func TestNIMWrongStructure(t *testing.T) {
-	short := nimChain(t, "A", 0)
-	short.Residues = short.Residues[:19]
-	for want, answer := range map[string]map[string]any{
-		"has 19 residues":   {"structures": []any{map[string]any{"structure": nimCIF(t, short)}}},
-		"lacks the chain A": {"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "Q", 0))}}},
-		"must have 2": {
-			"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0))}},
-			"pae":        []any{[][]float64{{1, 2}, {1}}},
-		},
-		"arrays have 3": {
-			"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0))}},
-			"pae":        [][][]float64{nimPAE(3)},
-		},
-		"it must be 0 Å": {
-			"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0))}},
-			"pae":        []any{[][]float64{{-1}}},
-		},
-		"at most 25 can be": {"structures": make([]map[string]any, 26)},
-		"has 2 chains; the": {
-			"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0), nimChain(t, "Q", 0))}},
-		},
-	} {
-		s := newNIMServer(t, "")
-		s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) { answerWith(w, answer) }
-		out, _, _ := runNIM(t, context.Background(), NIM{URL: s.URL}, foldOne())
-		if out.Failure == nil || out.Failure.Kind != pleat.FailOutputInvalid ||
-			!strings.Contains(out.Failure.Message, want) {
-			t.Errorf("%v; want %q", out.Failure, want)
-		}
-	}
-}
-
-// Limits are checked when the job is created, and again before a call.
-func TestNIMBounds(t *testing.T) {
-	n := NIM{URL: "http://127.0.0.1:1"}
-	protein := func(count, length int) pleat.Sequence {
-		return pleat.Sequence{Kind: pleat.Protein, Text: strings.Repeat("A", length), Count: count}
-	}
-	ligand := pleat.Sequence{Kind: pleat.Ligand, Text: "CCO", Count: 1, PropertyType: "affinity"}
-	twice := ligand
-	twice.Count = 2
-	for want, j := range map[string]pleat.Job{
-		"13 chains of residues, copies counted": {Sequences: []pleat.Sequence{protein(13, 5)}},
-		"21 ligands": {
-			Sequences: []pleat.Sequence{protein(1, 5), {Kind: pleat.Ligand, Text: "C", Count: 21}},
-		},
-		"2 ligands that ask for an affinity": {Sequences: []pleat.Sequence{protein(1, 5), twice}},
-		"4097 residues":                      {Sequences: []pleat.Sequence{protein(1, 4097)}},
-		"takes no contact constraints": {
-			Sequences: []pleat.Sequence{protein(1, 5)},
-			Constraints: pleat.Constraints{
-				Contact: []pleat.Contact{{ChainA: "A", ResidueA: 1, ChainB: "A", ResidueB: 3}},
-			},
-		},
-		"params.seed is not a parameter": {
-			Sequences: []pleat.Sequence{protein(1, 5)},
-			Params:    pleat.Params{Values: map[string]any{"seed": "1"}},
-		},
-		"samplingSteps is 5; it must be 10": {
-			Sequences: []pleat.Sequence{protein(1, 5)},
-			Params:    pleat.Params{Values: map[string]any{"samplingSteps": 5.0}},
-		},
-	} {
-		j.Name = "x"
-		err := j.Validate(n.Models()[0])
-		if pleat.CodeOf(err) != pleat.CodeInvalid || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v; want %q", err, want)
-		}
-	}
-	many := foldOne()
-	many.Sequences[0].Chains = strings.Split("A,B,C,D,E,F,G,H,I,J,K,L,M", ",")
-	lone := pleat.FoldInput{Sequences: []pleat.Sequence{{Kind: pleat.Ligand, Text: "C", Chains: []string{"A"}}}}
-	for want, f := range map[string]pleat.FoldInput{"13 chains of residues": many, "needs at least one": lone} {
-		if out, _, _ := runNIM(t, context.Background(), n, f); out.Failure == nil || out.Failure.Retry ||
-			!strings.Contains(out.Failure.Message, want) {
-			t.Errorf("%v; want %q", out.Failure, want)
-		}
-	}
-}
-
 // A cancel closes the connection at once; so does the timeout.
 func TestNIMInterrupted(t *testing.T) {
 	s := newNIMServer(t, "")
@@ -695,44 +563,6 @@ func TestNIMFlood(t *testing.T) {
 	}
 }
 
-// Alignments are sent with the chains of their sequence. Paired alignments are not, and a note says so.
-func TestNIMAlignments(t *testing.T) {
-	s := newNIMServer(t, "")
-	s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
-		answerWith(w, map[string]any{
-			"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0), nimChain(t, "B", 40))}},
-		})
-	}
-	n, sink := NIM{URL: s.URL}, &enginetest.Sink{}
-	w := nimWork(t, n, foldOne())
-	w.Fold.Sequences[0].Chains, w.Fold.Complex = []string{"A", "B"}, true
-	const a3m = ">query\nDAYAQWLKDGGPSSGRPPPS\n>hit\nDAYAQWLKDGGP----PPPS\n"
-	if err := os.WriteFile(filepath.Join(w.Dir, "msa-0.a3m"), []byte(a3m), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.Fold.Alignments = []pleat.Alignment{{Sequence: 0, File: "msa-0.a3m", Paired: "msa-paired-0.a3m"}}
-	out := enginetest.Registry(t, n).Run(context.Background(), w, sink)
-	if out.Failure != nil {
-		t.Fatal(out.Failure)
-	}
-	if len(out.Result.Notes) == 0 || !strings.Contains(out.Result.Notes[0], "paired across chains were not sent") {
-		t.Errorf("notes %q", out.Result.Notes)
-	}
-	in := <-s.requests
-	want := nimAlignments{"pleat": {"a3m": {Alignment: a3m, Format: "a3m"}}}
-	for _, p := range in.Polymers {
-		if diff := cmp.Diff(want, p.MSA); diff != "" {
-			t.Error(diff)
-		}
-	}
-	w.Dir = t.TempDir()
-	if out := enginetest.Registry(t, n).Run(context.Background(), w, sink); out.Failure == nil ||
-		!strings.Contains(out.Failure.Message, "alignment cannot be read") ||
-		strings.Contains(out.Failure.Message, w.Dir) {
-		t.Errorf("%v", out.Failure)
-	}
-}
-
 func TestNIMTwice(t *testing.T) {
 	if _, err := engine.New(slog.New(slog.DiscardHandler), NIM{URL: "http://a"}, NIM{URL: "http://b"}); err == nil {
 		t.Error("two engines serve one model")
@@ -740,13 +570,5 @@ func TestNIMTwice(t *testing.T) {
 	if _, err := engine.New(slog.New(slog.DiscardHandler), NIM{URL: "http://a"},
 		NIM{URL: "http://b", Model: "boltz-2-far"}); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestLetterName(t *testing.T) {
-	for n, want := range map[int]string{0: "A", 25: "Z", 26: "AA", 31: "AF", 52: "BA"} {
-		if got := letterName(n); got != want {
-			t.Errorf("%d: %s; want %s", n, got, want)
-		}
 	}
 }
