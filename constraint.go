@@ -10,7 +10,7 @@ type Constraints struct {
 	Webhooks json.RawMessage `json:"webhooks,omitempty"`
 }
 
-// Pocket asks that a binder chain sits near the residues named.
+// Pocket asks for a binder chain near the given residues.
 type Pocket struct {
 	Binder   ChainRef     `json:"binder"`
 	Contacts []ResidueRef `json:"contacts"`
@@ -22,7 +22,7 @@ type Bond struct {
 	Atom2 AtomRef `json:"atom2"`
 }
 
-// Contact asks that two residues are within Distance Å of each other; 0 leaves the distance to the model.
+// Contact asks for two residues within Distance Å of each other; 0: the model chooses the distance.
 type Contact struct {
 	ChainA   string  `json:"chainA"`
 	ResidueA int     `json:"res_idxA"`
@@ -31,25 +31,25 @@ type Contact struct {
 	Distance float64 `json:"distance,omitempty"`
 }
 
-// ChainRef names a chain of the job.
+// ChainRef refers to a chain of the job by its name.
 type ChainRef struct {
 	Chain string `json:"chain_id"`
 }
 
-// ResidueRef names a residue, counted from 1.
+// ResidueRef refers to a residue of a chain, counted from 1.
 type ResidueRef struct {
 	Chain   string `json:"chain_id"`
 	Residue int    `json:"res_idx"`
 }
 
-// AtomRef names an atom of a residue.
+// AtomRef refers to an atom of a residue. Residues are counted from 1.
 type AtomRef struct {
 	Chain   string `json:"chain_id"`
 	Residue int    `json:"res_idx"`
 	Atom    string `json:"atom_name"`
 }
 
-// Empty reports whether no structural constraint is set; webhooks do not count.
+// Empty reports whether there are no structural constraints. Webhooks do not count.
 func (c *Constraints) Empty() bool { return len(c.Pocket)+len(c.Bond)+len(c.Contact) == 0 }
 
 const maxConstraints = 1000

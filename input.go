@@ -8,10 +8,12 @@ import (
 	"slices"
 )
 
-// InputHash is the SHA-256, in hex, of all that a fold's files depend on: the version of this service, the model, its engine's
-// version, its weights and kind of device, the parameters as they take effect with the seed, the entities with the names that
-// stand in the files, the constraints, and the content of the input files, by name. The job's name is not among them.
-// fingerprint tells apart states of the weights that share a version.
+// InputHash returns the SHA-256, in hex, of everything that the files of a fold depend on: the versions of the service
+// and of the engine, the model, its weights and kind of device, the effective parameters with the seed, the entities with the
+// names that the files show, the constraints, and the digests of the input files. The name of the job is not part of it.
+// fingerprint distinguishes states of the weights that share a version.
+//
+// The result cache looks up runs by this hash; a change of its form only makes earlier results unreachable.
 func (w *Work) InputHash(fingerprint string) (string, error) {
 	type entity struct {
 		Kind                  EntityKind
@@ -25,8 +27,17 @@ func (w *Work) InputHash(fingerprint string) (string, error) {
 	params["seed"] = f.Seed
 	var entities []entity
 	for _, s := range f.Sequences {
-		mods := slices.SortedFunc(slices.Values(s.Modifications), func(a, b Modification) int { return a.Residue - b.Residue })
-		entities = append(entities, entity{s.Kind, s.Text, s.Label, s.PropertyType, s.Chains, s.Cyclic, s.CCD, mods})
+		byResidue := func(a, b Modification) int { return a.Residue - b.Residue }
+		entities = append(entities, entity{
+			Kind:          s.Kind,
+			Text:          s.Text,
+			Label:         s.Label,
+			Property:      s.PropertyType,
+			Chains:        s.Chains,
+			Cyclic:        s.Cyclic,
+			CCD:           s.CCD,
+			Modifications: slices.SortedFunc(slices.Values(s.Modifications), byResidue),
+		})
 	}
 	type file struct{ Name, SHA256 string }
 	var inputs []file
@@ -40,8 +51,20 @@ func (w *Work) InputHash(fingerprint string) (string, error) {
 		Complex                                                       bool
 		Constraints                                                   Constraints
 		Files                                                         []file
-	}{Version, w.Model.Name, w.Model.Engine, w.Model.Version, w.Model.WeightSet, fingerprint, w.Model.Device, params, entities, f.Complex,
-		Constraints{Pocket: f.Constraints.Pocket, Bond: f.Constraints.Bond, Contact: f.Constraints.Contact}, inputs})
+	}{
+		Service:     Version,
+		Model:       w.Model.Name,
+		Engine:      w.Model.Engine,
+		Version:     w.Model.Version,
+		Weights:     w.Model.WeightSet,
+		Fingerprint: fingerprint,
+		Device:      w.Model.Device,
+		Params:      params,
+		Entities:    entities,
+		Complex:     f.Complex,
+		Constraints: Constraints{Pocket: f.Constraints.Pocket, Bond: f.Constraints.Bond, Contact: f.Constraints.Contact},
+		Files:       inputs,
+	})
 	if err != nil {
 		return "", err
 	}

@@ -18,7 +18,7 @@ const (
 	Ligand  EntityKind = "ligand"
 )
 
-// itemKeys are the keys of the kinds in a creation request. They are part of the paths in Error.Field.
+// itemKeys are the keys of the kinds in a creation request, which are part of the paths in Error.Field.
 var itemKeys = map[EntityKind]string{
 	Protein: "proteinChain",
 	RNA:     "rnaSequence",
@@ -28,32 +28,36 @@ var itemKeys = map[EntityKind]string{
 
 // Modification replaces one residue of a polymer by a chemical component.
 type Modification struct {
-	Residue int    `json:"res_idx"` // 1-based
-	CCD     string `json:"ccd"`
+	Residue int    `json:"res_idx"` // counted from 1
+	CCD     string `json:"ccd"`     // code of the Chemical Component Dictionary
 }
 
-// Sequence is one entity of a job: a polymer, or a ligand as SMILES or CCD code. It stands for Count chains.
+// Sequence is one entity of a job: a polymer or a ligand, in Count copies. Each copy is one chain.
 type Sequence struct {
-	ID            SequenceID     `json:"id,omitempty"`
-	Kind          EntityKind     `json:"kind"`
-	Text          string         `json:"sequence"` // upper case without white space for polymers; SMILES or CCD code for ligands
+	ID   SequenceID `json:"id,omitempty"`
+	Kind EntityKind `json:"kind"`
+	// Text holds the letters of a polymer, in upper case without white space, or the SMILES or CCD code of a ligand.
+	Text          string         `json:"sequence"`
 	Label         string         `json:"label,omitempty"`
-	ChainID       string         `json:"chain_id,omitempty"` // as given; empty where the service chose
+	ChainID       string         `json:"chain_id,omitempty"` // as given; empty: the service chooses the name
 	Chains        []string       `json:"chains"`             // one name per copy, in order
 	Count         int            `json:"count"`
 	PropertyType  string         `json:"property_type,omitempty"` // "affinity" asks for an affinity prediction
-	Cyclic        bool           `json:"cyclic,omitempty"`
-	CCD           bool           `json:"is_ccd,omitempty"`
+	Cyclic        bool           `json:"cyclic,omitempty"`        // the ends of the chain are bonded
+	CCD           bool           `json:"is_ccd,omitempty"`        // Text is a CCD code
 	Modifications []Modification `json:"modifications,omitempty"`
 	Source        string         `json:"source_sequence_id,omitempty"` // sourceSequenceId as given
 	CreatedAt     time.Time      `json:"-"`
 }
 
-// Polymer reports whether the sequence is a chain of residues.
+// Polymer reports whether the sequence is a chain of residues, not a ligand.
 func (s *Sequence) Polymer() bool { return s.Kind != Ligand }
 
-// Path is the path of the sequence in a creation request that has it as item i, such as sequences[0].proteinChain.
-func (s *Sequence) Path(i int) string { return itemPath(i) + "." + itemKeys[s.Kind] }
+// ItemKey returns the key of the kind in an item of a creation request, such as proteinChain.
+func (k EntityKind) ItemKey() string { return itemKeys[k] }
+
+// Path returns the path of the sequence in a creation request that has it as item i, such as sequences[0].proteinChain.
+func (s *Sequence) Path(i int) string { return itemPath(i) + "." + s.Kind.ItemKey() }
 
 // itemPath is the path of item i in a creation request.
 func itemPath(i int) string { return indexed("sequences", i) }
@@ -61,25 +65,7 @@ func itemPath(i int) string { return indexed("sequences", i) }
 // indexed is the path of element i of the array at path.
 func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// Item is the sequence in the form of a creation request.
-func (s *Sequence) Item() map[string]any {
-	v := map[string]any{"sequence": s.Text}
-	set := func(name string, value any, given bool) {
-		if given {
-			v[name] = value
-		}
-	}
-	set("chain_id", s.ChainID, s.ChainID != "")
-	set("label", s.Label, s.Label != "")
-	set("count", s.Count, s.Count > 1)
-	set("property_type", s.PropertyType, s.PropertyType != "")
-	set("cyclic", s.Cyclic, s.Cyclic)
-	set("is_ccd", s.CCD, s.CCD)
-	set("modifications", s.Modifications, len(s.Modifications) > 0)
-	return map[string]any{itemKeys[s.Kind]: v}
-}
-
-// Job is what was asked: a name, entities, parameters, and who may see it.
+// Job is a request to fold: a name, entities, parameters, and who may see the results. Its runs execute it.
 type Job struct {
 	ID          JobID
 	Owner       UserID
@@ -90,10 +76,10 @@ type Job struct {
 	Sequences   []Sequence
 	Params      Params
 	Constraints Constraints
-	Complex     bool // one structure holds several chains
+	Complex     bool // one structure holds several chains; set by Validate
 	State       State
-	Version     int64 // rises with every change that a reader could see
-	Epoch       int64 // visibility epoch: rises when the job becomes private, killing its links
+	Version     int64 // rises with every change that readers can see
+	Epoch       int64 // rises when the job becomes private, which makes its signed links invalid
 	Run         RunID // the latest run
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
@@ -110,17 +96,17 @@ func (j *Job) Clone() Job {
 	return c
 }
 
-// Run is one go at a job.
+// Run is one execution of a job, or of a workflow.
 type Run struct {
 	ID         RunID
 	Job        JobID
 	Number     int // 1 for the first
 	State      State
-	MSA        State // PENDING where no alignment was made
+	MSA        State // of the MSA search; PENDING: none was made
 	Model      string
 	WeightSet  string
 	Method     string
-	Engine     string // name and version of what ran, once known
+	Engine     string // name and version of the engine, once known
 	Seed       string
 	Params     Params
 	Result     *Result  // nil until COMPLETED
@@ -128,12 +114,12 @@ type Run struct {
 	CreatedAt  time.Time
 	StartedAt  time.Time // zero until claimed
 	FinishedAt time.Time // zero until terminal
-	Stage      string    // what it is doing now
-	Done       int
-	Total      int
+	Stage      string    // the current stage
+	Done       int       // steps of the stage that are done
+	Total      int       // steps of the stage; 0: not known
 }
 
-// Seconds is how long the run has executed: from its first claim to its end. 0 until both are known.
+// Seconds returns the duration of the run, from its first claim to its end. It is 0 until the run has ended.
 func (r *Run) Seconds() float64 {
 	if r.StartedAt.IsZero() || r.FinishedAt.IsZero() {
 		return 0
@@ -141,7 +127,7 @@ func (r *Run) Seconds() float64 {
 	return r.FinishedAt.Sub(r.StartedAt).Seconds()
 }
 
-// Prediction is what one structure scored. What an engine does not give is nil.
+// Prediction holds the scores of one predicted structure. A score that the engine does not give is nil.
 type Prediction struct {
 	Sequence   SequenceID `json:"sequence_id,omitempty"` // empty: the whole complex
 	Chains     []string   `json:"chains"`
@@ -150,18 +136,18 @@ type Prediction struct {
 	IPTM       *float64   `json:"iptm"`       // 0–1
 	MaxPAE     *float64   `json:"max_pae"`    // Å
 	Affinity   *Affinity  `json:"affinity,omitempty"`
-	Confidence string     `json:"confidence,omitempty"` // what the confidence is, in words
+	Confidence string     `json:"confidence,omitempty"` // what the engine's confidence means, in words
 	// Pairs holds interface scores per pair of chains, where the engine gives a PAE and there are several chains.
 	Pairs []PairScore `json:"pairs,omitempty"`
 }
 
-// Affinity is a ligand's predicted binding: log10 of IC50 in µM, and the probability that it binds at all.
+// Affinity is the predicted binding of a ligand.
 type Affinity struct {
-	Value       float64 `json:"affinity_pred_value"`
-	Probability float64 `json:"affinity_probability_binary"`
+	Value       float64 `json:"affinity_pred_value"`         // log10 of IC50 in µM
+	Probability float64 `json:"affinity_probability_binary"` // that the ligand binds at all, 0 to 1
 }
 
-// PairScore rates the interface between two chains; the definitions stand in internal/structure.
+// PairScore rates the interface between two chains. Package structure defines and cites the scores.
 type PairScore struct {
 	A       string   `json:"chain_a"`
 	B       string   `json:"chain_b"`
@@ -170,31 +156,31 @@ type PairScore struct {
 	PDockQ2 *float64 `json:"pdockq2"`
 }
 
-// Result is what a completed run predicted.
+// Result is the outcome of a completed run.
 type Result struct {
 	Predictions []Prediction       `json:"predictions"`
 	Timings     map[string]float64 `json:"timings"`       // seconds per stage: queue, msa, load, infer, write
 	Row         json.RawMessage    `json:"row,omitempty"` // result_raw_json of a workflow's task
 	Notes       []string           `json:"notes,omitempty"`
-	// AnsweredFrom is the run that these results were computed by, or came through; empty: this one. The last of Notes says so.
+	// AnsweredFrom is the earlier run whose cached result this is; empty: this run computed it. The last note says so.
 	AnsweredFrom RunID `json:"answered_from,omitempty"`
 }
 
-// Artifact is one file of a run, as the manifest lists it.
+// Artifact is one file of a run.
 type Artifact struct {
 	ID          ArtifactID
 	Run         RunID
-	Sequence    SequenceID // empty: of the whole run
+	Sequence    SequenceID // empty: the file belongs to the whole run
 	Name        string     // unique in the run
 	Kind        ArtifactKind
 	ContentType string
 	Bytes       int64
 	SHA256      string // hex
-	Key         string // where internal/blob keeps it
+	Key         string // key in the blob store
 	CreatedAt   time.Time
 }
 
-// ArtifactKind says what a file is for; results carry one URL per kind.
+// ArtifactKind is the purpose of a file. Results have one URL per kind.
 type ArtifactKind string
 
 const (
@@ -211,7 +197,7 @@ const (
 	ArtifactPlots     ArtifactKind = "plots"
 	ArtifactArchive   ArtifactKind = "archive"
 
-	// Of workflows.
+	// Files of workflows.
 	ArtifactTopology   ArtifactKind = "topology_pdb"
 	ArtifactTrajectory ArtifactKind = "trajectory"
 	ArtifactEnergies   ArtifactKind = "energies_csv"
@@ -223,7 +209,7 @@ const (
 	ArtifactOther ArtifactKind = "other"
 )
 
-// Progress is one thing that happened in a run, as the event stream shows it.
+// Progress is one event in the life of a run, as the event stream shows it.
 type Progress struct {
 	Seq   int64           `json:"seq"`
 	At    time.Time       `json:"at"`
@@ -236,7 +222,7 @@ type Progress struct {
 	Data  json.RawMessage `json:"data,omitempty"`
 }
 
-// ProgressKind is the event name on the stream.
+// ProgressKind is the name of an event on the stream.
 type ProgressKind string
 
 const (

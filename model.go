@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Feature is something a model may or may not be able to do.
+// Feature is an optional capability of a model.
 type Feature string
 
 const (
@@ -20,8 +20,8 @@ const (
 	FeatureUnknown       Feature = "unknown" // X and N residues
 )
 
-// Model is a model's manifest: what it takes, what it gives, what it costs and whom to cite. Validation, the list of
-// models, suggestions and the page all read it.
+// Model is the manifest of a model: its input, limits, cost, licence and citations. Validation, the list of models and
+// the page read it.
 type Model struct {
 	Name       string       `json:"name"`
 	Kind       TaskKind     `json:"kind"` // fold, qna or md
@@ -40,9 +40,9 @@ type Model struct {
 	Limits     Limits       `json:"limits,omitzero"`
 	Memory     MemoryModel  `json:"memory"`
 	Speed      SpeedModel   `json:"speed"`
-	Room       int64        `json:"room"`       // bytes that one structure may take where the model runs; 0: not known
-	Confidence string       `json:"confidence"` // what its pLDDT is, in words
-	Notice     string       `json:"notice"`     // what a user should know before trusting it
+	Room       int64        `json:"room"`       // bytes of memory where the model runs, for one structure; 0: unknown
+	Confidence string       `json:"confidence"` // what its pLDDT means, in words
+	Notice     string       `json:"notice"`     // what users should know before they rely on it
 	Citations  []Citation   `json:"citations"`
 }
 
@@ -55,14 +55,14 @@ type Limits struct {
 	Constraints []string `json:"constraints,omitempty"` // the kinds it takes: pocket, bond, contact; empty: all
 }
 
-// MemoryModel predicts peak memory as base + linear·n + square·n² bytes for n tokens.
+// MemoryModel predicts the peak memory in bytes for n tokens: Base + Linear·n + Square·n².
 type MemoryModel struct {
 	Base   float64 `json:"base"`
 	Linear float64 `json:"linear"`
 	Square float64 `json:"square"`
 }
 
-// SpeedModel predicts core-seconds likewise.
+// SpeedModel predicts the core-seconds for n tokens: Base + Linear·n + Square·n².
 type SpeedModel struct {
 	Base   float64 `json:"base"`
 	Linear float64 `json:"linear"`
@@ -90,28 +90,28 @@ func gigabytes(n int64) string {
 	return fmt.Sprintf("%.0f GB", float64(n)/1e9)
 }
 
-// Bytes is the memory expected for n tokens.
+// Bytes returns the memory expected for n tokens.
 func (m MemoryModel) Bytes(n int) int64 {
 	f := float64(n)
 	return int64(m.Base + m.Linear*f + m.Square*f*f)
 }
 
-// Seconds is the core time expected for n tokens.
+// Seconds returns the core-seconds expected for n tokens.
 func (m SpeedModel) Seconds(n int) float64 {
 	f := float64(n)
 	return m.Base + m.Linear*f + m.Square*f*f
 }
 
-// Citation is one BibTeX entry: a key, and the entry whole.
+// Citation is one BibTeX entry with its key.
 type Citation struct {
 	Key    string `json:"key"`
 	BibTeX string `json:"bibtex"`
 }
 
-// Seeded reports whether a run of the model is given a seed. What runs here always is.
+// Seeded reports whether runs of the model get a seed. All get one except for remote models without the parameter.
 func (m *Model) Seeded() bool { return m.TakesParam("seed") || m.Device != "remote" }
 
-// TakesParam reports whether a job may set the parameter.
+// TakesParam reports whether the model has the parameter.
 func (m *Model) TakesParam(name string) bool {
 	_, ok := m.param(name)
 	return ok
@@ -132,8 +132,8 @@ func FindModel(models []Model, name string) (Model, bool) {
 	return models[i], true
 }
 
-// limits checks the limits of the model. If a count is at fault, the totals mean nothing and are not checked; the kinds of
-// constraints are not checked if the model takes none.
+// limits checks the limits of the model. The totals are checked if every count is valid, and the kinds of constraints if
+// the model takes constraints at all.
 func (v *validation) limits(counted, constraints bool) {
 	l, j, m := &v.model.Limits, v.job, v.model
 	polymers, ligands, affinities := 0, 0, 0

@@ -12,8 +12,8 @@ import (
 	"pleat/internal/words"
 )
 
-// Params are the folding parameters of a job: the model, and the values given by name. A name that is absent takes the
-// model's default. Values hold bool, int64, float64 or string, as the name's ParamType says.
+// Params are the folding parameters of a job: the model, and values by name. An absent name stands for the model's
+// default. After validation each value is a bool, int64, float64 or string, as the ParamType of its name says.
 type Params struct {
 	Model  string         `json:"modelName"`
 	Values map[string]any `json:"values,omitempty"`
@@ -29,21 +29,21 @@ const (
 	ParamString ParamType = "string"
 )
 
-// ParamSpec is one parameter that a model takes.
+// ParamSpec specifies one parameter of a model.
 type ParamSpec struct {
 	Name    string    `json:"name"`
 	Type    ParamType `json:"type"`
-	Default any       `json:"default,omitempty"`
-	Min     *float64  `json:"min,omitempty"`
-	Max     *float64  `json:"max,omitempty"`
-	Values  []string  `json:"values,omitempty"` // of a string: what it may be; empty: anything
+	Default any       `json:"default,omitempty"` // nil: the engine chooses
+	Min     *float64  `json:"min,omitempty"`     // nil: 1 for an integer, 0 for a number
+	Max     *float64  `json:"max,omitempty"`     // nil: no limit
+	Values  []string  `json:"values,omitempty"`  // the allowed strings; empty: any
 	Doc     string    `json:"doc"`
 }
 
-// MaxSeed bounds seeds to what every engine takes (NumPy's and PyTorch's seeding functions take 32 bits).
+// MaxSeed is the largest seed: the seeding functions of NumPy take 32 bits.
 const MaxSeed = math.MaxUint32
 
-// Known parameters of the interface, in its order. A model's manifest picks from them.
+// knownParams are the parameters of the interface, in its order. The manifest of a model names those that it takes.
 var knownParams = []ParamSpec{
 	{Name: "msaAlgorithm", Type: ParamString},
 	{Name: "relaxPrediction", Type: ParamBool},
@@ -62,16 +62,16 @@ var knownParams = []ParamSpec{
 	{Name: "numDiffnTimesteps", Type: ParamInt},
 }
 
-// KnownParams lists the parameters of the interface, modelName apart.
+// KnownParams returns the parameters of the interface, without modelName.
 func KnownParams() []ParamSpec { return slices.Clone(knownParams) }
 
-// Seed is the seed given, and whether one was.
+// Seed returns the seed and whether the request gave one.
 func (p Params) Seed() (string, bool) {
 	s, ok := p.Values["seed"].(string)
 	return s, ok
 }
 
-// With is p with one value set.
+// With returns a copy of p with one value set.
 func (p Params) With(name string, value any) Params {
 	v := maps.Clone(p.Values)
 	if v == nil {
@@ -81,7 +81,8 @@ func (p Params) With(name string, value any) Params {
 	return Params{Model: p.Model, Values: v}
 }
 
-// Effective is every parameter the model takes: the value given, else the default.
+// Effective returns every parameter of the model with its value: the one given, else the default. Parameters without
+// either are absent.
 func (p Params) Effective(m Model) map[string]any {
 	out := map[string]any{}
 	for _, s := range m.Params {
@@ -95,12 +96,12 @@ func (p Params) Effective(m Model) map[string]any {
 	return out
 }
 
-// asksNothing reports whether a value requests no work of the model, so that every model honours it.
+// asksNothing reports whether a value asks for no work, so that models without the parameter satisfy it too.
 func asksNothing(name string, v any) bool {
 	return v == nil || v == false || v == "" || name == "msaAlgorithm" && v == MSANone
 }
 
-// What msaAlgorithm may be: no alignment, and the search that the operator has set up.
+// Values of msaAlgorithm: no alignment, or the MSA search that the operator configured.
 const (
 	MSANone    = "none"
 	MSAMMseqs2 = "mmseqs2"
@@ -260,8 +261,9 @@ func (m *Model) paramNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Nearest is the name most like got, or "" where none is near enough to be worth suggesting.
+// Nearest returns the name that is most like got, and "" if none is similar enough to suggest.
 func Nearest(got string, names []string) string { return words.Nearest(got, names) }
 
-// Clip shortens a caller's text for a message and strips what would not print, so that it is safe in a sentence or a log line.
+// Clip shortens a caller's text for a message and removes unprintable characters, so that the text is safe in an error
+// and in a log line.
 func Clip(s string) string { return words.Clip(s) }

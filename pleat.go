@@ -1,20 +1,22 @@
-// Package pleat is the domain of the service: what a job, a run, a task and an event are, which states they
-// pass through, what a valid request looks like and what a finished run sets off.
+// Package pleat is the domain of the service: jobs, runs, tasks and events, their states, the validation of requests and
+// the follow-ups of finished runs.
 //
-// It is pure: standard library only, no clock, no network, no disk. Every other room of the house imports it
-// and, but for internal/words, which says things well, none is imported by it. Read it as the table of contents:
+// It is pure: it uses the standard library only and has no clock, network or disk. Other packages import it; it imports
+// only internal/words, for the wording of messages. Field paths and JSON tags have the spellings of package api, because
+// errors and stored documents show them to clients; apart from these, wire types are in package api. The files:
 //
-//	job.go         Job, Run, Sequence: what was asked and each go at it
-//	parameter.go   Params: the folding parameters and which model honours which
+//	job.go         Job, Run, Sequence, Result, Artifact
+//	parameter.go   Params and ParamSpec: the folding parameters and their checks
 //	constraint.go  pocket, bond and contact constraints
-//	validate.go    Job.Validate: one clear sentence for every bad request
-//	model.go       Model: what a model's manifest promises
+//	validate.go    Job.Validate: finds every fault of a request
+//	error.go       Error and Errors: refused calls, with a code, a field and a message
+//	model.go       Model: the manifest of a model
+//	input.go       InputHash: the identity of a fold in the result cache
 //	state.go       State and the transition table
-//	task.go        Task, Attempt: queued work and each try at it
-//	work.go        Work, Output, Sink: the seam to whatever executes
-//	event.go       Event, Subscription: what the end of a run sets off
+//	task.go        Task and Attempt: queued work and each try at it
+//	workflow.go    Workflow, Work, Output, Sink: what an engine executes
+//	event.go       Event and Subscription: what the end of a run starts
 //	failure.go     Failure: why a run failed, as data
-//	error.go       Error: why a call failed, as a code and a sentence
 package pleat
 
 // Version of the service, stamped by the build.

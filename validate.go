@@ -92,7 +92,8 @@ type validation struct {
 	faulty []bool
 }
 
-func (v *validation) add(err error) { _ = v.faults.Add(err) } // the checks of this package find faults of the request only
+// add records the faults of a check of this package: they are faults of the request only.
+func (v *validation) add(err error) { _ = v.faults.Add(err) }
 
 func (v *validation) fault(field, format string, args ...any) {
 	if !v.faults.full() {

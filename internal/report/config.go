@@ -64,7 +64,7 @@ func requestOf(w pleat.Work) request {
 	}
 	out := request{Name: f.Name, Params: params}
 	for _, s := range f.Sequences {
-		out.Sequences = append(out.Sequences, s.Item())
+		out.Sequences = append(out.Sequences, itemOf(&s))
 	}
 	if !f.Constraints.Empty() {
 		c := f.Constraints
@@ -72,4 +72,22 @@ func requestOf(w pleat.Work) request {
 		out.Constraints = &c
 	}
 	return out
+}
+
+// itemOf returns a sequence as an item of a creation request. Absent values are left out.
+func itemOf(s *pleat.Sequence) map[string]any {
+	v := map[string]any{"sequence": s.Text}
+	set := func(name string, value any, given bool) {
+		if given {
+			v[name] = value
+		}
+	}
+	set("chain_id", s.ChainID, s.ChainID != "")
+	set("label", s.Label, s.Label != "")
+	set("count", s.Count, s.Count > 1)
+	set("property_type", s.PropertyType, s.PropertyType != "")
+	set("cyclic", s.Cyclic, s.Cyclic)
+	set("is_ccd", s.CCD, s.CCD)
+	set("modifications", s.Modifications, len(s.Modifications) > 0)
+	return map[string]any{s.Kind.ItemKey(): v}
 }
