@@ -5,11 +5,15 @@ import "testing"
 // Every input changes the hash; the job's name, its ids and its webhooks do not, nor does the order of modifications.
 func TestInputHash(t *testing.T) {
 	fresh := func() *Work {
-		return &Work{Task: "t1", Attempt: 1, Model: Model{Name: "boltz-2", Engine: "boltz", Version: "2.2", WeightSet: "w", Device: "cuda",
-			Params: []ParamSpec{{Name: "seed", Type: ParamString}, {Name: "samplingSteps", Type: ParamInt, Default: int64(200)}}},
+		return &Work{Task: "t1", Attempt: 1, Model: Model{Name: "boltz-2", Engine: "boltz", Version: "2.2",
+			WeightSet: "w", Device: "cuda",
+			Params: []ParamSpec{{Name: "seed", Type: ParamString}, {Name: "samplingSteps", Type: ParamInt,
+				Default: int64(200)}}},
 			Files: map[string]string{"input/msa-0.a3m": "aa"},
-			Fold: &FoldInput{Job: "j1", Run: "r1", Name: "one", Seed: "7", Params: Params{Values: map[string]any{}}, Sequences: []Sequence{
-				{ID: "s1", Kind: Protein, Text: "ACD", Chains: []string{"A"}, Count: 1, Modifications: []Modification{{1, "SEP"}, {2, "CSO"}}}}}}
+			Fold: &FoldInput{Job: "j1", Run: "r1", Name: "one", Seed: "7", Params: Params{Values: map[string]any{}},
+				Sequences: []Sequence{
+					{ID: "s1", Kind: Protein, Text: "ACD", Chains: []string{"A"}, Count: 1,
+						Modifications: []Modification{{1, "SEP"}, {2, "CSO"}}}}}}
 	}
 	hash := func(w *Work) string {
 		h, err := w.InputHash("f")

@@ -15,8 +15,10 @@ var plain = Model{Name: "mini", Kind: TaskFold, Entities: []EntityKind{Protein},
 func f(v float64) *float64 { return &v }
 
 var full = Model{Name: "boltz-2", Kind: TaskFold, Entities: []EntityKind{Protein, RNA, DNA, Ligand}, MaxTokens: 2000,
-	Features: []Feature{FeatureAffinity, FeatureConstraints, FeatureModifications, FeatureCyclic, FeatureComplex, FeatureUnknown},
-	Params: []ParamSpec{{Name: "seed", Type: ParamString}, {Name: "samplingSteps", Type: ParamInt, Max: f(1000)}, {Name: "stepScale", Type: ParamFloat},
+	Features: []Feature{FeatureAffinity, FeatureConstraints, FeatureModifications, FeatureCyclic, FeatureComplex,
+		FeatureUnknown},
+	Params: []ParamSpec{{Name: "seed", Type: ParamString}, {Name: "samplingSteps", Type: ParamInt, Max: f(1000)},
+		{Name: "stepScale", Type: ParamFloat},
 		{Name: "msaAlgorithm", Type: ParamString, Values: []string{"none", "mmseqs2"}}}}
 
 func protein(text string) Sequence { return Sequence{Kind: Protein, Text: text} }
@@ -26,7 +28,8 @@ func TestValidateCleans(t *testing.T) {
 		{Kind: Protein, Text: " dayaq\nwlkdg ", Count: 2},
 		{Kind: RNA, Text: "acgu", ChainID: "B"},
 		{Kind: Ligand, Text: "atp", CCD: true, PropertyType: "affinity"},
-	}, Params: Params{Model: "boltz-2", Values: map[string]any{"seed": "007", "samplingSteps": 20.0, "relaxPrediction": false}}}
+	}, Params: Params{Model: "boltz-2", Values: map[string]any{"seed": "007", "samplingSteps": 20.0,
+		"relaxPrediction": false}}}
 	if err := j.Validate(full); err != nil {
 		t.Fatal(err)
 	}
@@ -56,39 +59,112 @@ func TestValidateRefuses(t *testing.T) {
 		{"name is required", plain, Job{Name: " ", Sequences: []Sequence{protein("AAAA")}}},
 		{"name has 256 characters", plain, Job{Name: strings.Repeat("n", 256), Sequences: []Sequence{protein("AAAA")}}},
 		{"control character at position 2", plain, Job{Name: "a\x00", Sequences: []Sequence{protein("AAAA")}}},
-		{"chatId is \"x\"; it must be a UUID", plain, Job{Name: "x", ChatID: "x", Sequences: []Sequence{protein("AAAA")}}},
+		{"chatId is \"x\"; it must be a UUID", plain, Job{
+			Name:      "x",
+			ChatID:    "x",
+			Sequences: []Sequence{protein("AAAA")},
+		}},
 		{"must hold at least 1 item", plain, Job{Name: "x"}},
 		{"holds 10000 items", plain, Job{Name: "x", Sequences: make([]Sequence, 10000)}},
-		{"Invalid sequence format: sequences[0].proteinChain.sequence is empty", plain, Job{Name: "x", Sequences: []Sequence{protein(" \n")}}},
-		{"Invalid sequence format: sequences[1].proteinChain.sequence has 'J' at position 3", plain, Job{Name: "x", Sequences: []Sequence{protein("AAAA"), protein("A AJA")}}},
+		{"Invalid sequence format: sequences[0].proteinChain.sequence is empty", plain, Job{
+			Name:      "x",
+			Sequences: []Sequence{protein(" \n")},
+		}},
+		{"Invalid sequence format: sequences[1].proteinChain.sequence has 'J' at position 3", plain, Job{
+			Name:      "x",
+			Sequences: []Sequence{protein("AAAA"), protein("A AJA")},
+		}},
 		{"has 'X' at position 4", plain, Job{Name: "x", Sequences: []Sequence{protein("AAAX")}}},
 		{"has 'é' at position 2", plain, Job{Name: "x", Sequences: []Sequence{protein("Aé")}}},
 		{"at most 400", plain, Job{Name: "x", Sequences: []Sequence{protein(long)}}},
 		{"folds 3 or more", plain, Job{Name: "x", Sequences: []Sequence{protein("AA")}}},
-		{"more than 20000 residues", plain, Job{Name: "x", Sequences: []Sequence{protein(strings.Repeat("A", 100_000))}}},
+		{"more than 20000 residues", plain, Job{
+			Name:      "x",
+			Sequences: []Sequence{protein(strings.Repeat("A", 100_000))},
+		}},
 		{"folds protein only", plain, Job{Name: "x", Sequences: []Sequence{{Kind: Ligand, Text: "C"}}}},
-		{"folds no cyclic chains", plain, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "AAAA", Cyclic: true}}}},
-		{"takes no modified residues", plain, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "AAAA", Modifications: []Modification{{1, "SEP"}}}}}},
-		{"takes no pocket, bond or contact", plain, Job{Name: "x", Sequences: []Sequence{protein("AAAA")}, Constraints: Constraints{Contact: []Contact{{}}}}},
-		{"params.samplingSteps is not a parameter of the model \"mini\"; it takes seed", plain, Job{Name: "x", Sequences: []Sequence{protein("AAAA")}, Params: Params{Values: map[string]any{"samplingSteps": 3.0}}}},
-		{"params.seed is \"x\"; it must be a whole number from 0 to 4294967295", plain, Job{Name: "x", Sequences: []Sequence{protein("AAAA")}, Params: Params{Values: map[string]any{"seed": "x"}}}},
-		{"params.samplingSteps is 0; it must be 1 to 1000", full, Job{Name: "x", Sequences: []Sequence{protein("A")}, Params: Params{Values: map[string]any{"samplingSteps": 0.0}}}},
-		{"params.samplingSteps must be an integer", full, Job{Name: "x", Sequences: []Sequence{protein("A")}, Params: Params{Values: map[string]any{"samplingSteps": 1.5}}}},
-		{"params.stepScale is -1; it must be 0 or more", full, Job{Name: "x", Sequences: []Sequence{protein("A")}, Params: Params{Values: map[string]any{"stepScale": -1.0}}}},
-		{"must be one of none, mmseqs2", full, Job{Name: "x", Sequences: []Sequence{protein("A")}, Params: Params{Values: map[string]any{"msaAlgorithm": "y"}}}},
-		{"chain_id \"A\" is taken by sequences[0]", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", ChainID: "A"}, {Kind: Protein, Text: "A", ChainID: "A"}}}},
-		{"chain_id is \"a b\"", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", ChainID: "a b"}}}},
+		{"folds no cyclic chains", plain, Job{
+			Name:      "x",
+			Sequences: []Sequence{{Kind: Protein, Text: "AAAA", Cyclic: true}},
+		}},
+		{"takes no modified residues", plain, Job{
+			Name:      "x",
+			Sequences: []Sequence{{Kind: Protein, Text: "AAAA", Modifications: []Modification{{1, "SEP"}}}},
+		}},
+		{"takes no pocket, bond or contact", plain, Job{
+			Name:        "x",
+			Sequences:   []Sequence{protein("AAAA")},
+			Constraints: Constraints{Contact: []Contact{{}}},
+		}},
+		{"params.samplingSteps is not a parameter of the model \"mini\"; it takes seed", plain, Job{
+			Name:      "x",
+			Sequences: []Sequence{protein("AAAA")},
+			Params:    Params{Values: map[string]any{"samplingSteps": 3.0}},
+		}},
+		{"params.seed is \"x\"; it must be a whole number from 0 to 4294967295", plain, Job{
+			Name:      "x",
+			Sequences: []Sequence{protein("AAAA")},
+			Params:    Params{Values: map[string]any{"seed": "x"}},
+		}},
+		{"params.samplingSteps is 0; it must be 1 to 1000", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{protein("A")},
+			Params:    Params{Values: map[string]any{"samplingSteps": 0.0}},
+		}},
+		{"params.samplingSteps must be an integer", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{protein("A")},
+			Params:    Params{Values: map[string]any{"samplingSteps": 1.5}},
+		}},
+		{"params.stepScale is -1; it must be 0 or more", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{protein("A")},
+			Params:    Params{Values: map[string]any{"stepScale": -1.0}},
+		}},
+		{"must be one of none, mmseqs2", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{protein("A")},
+			Params:    Params{Values: map[string]any{"msaAlgorithm": "y"}},
+		}},
+		{"chain_id \"A\" is taken by sequences[0]", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{{Kind: Protein, Text: "A", ChainID: "A"}, {Kind: Protein, Text: "A", ChainID: "A"}},
+		}},
+		{"chain_id is \"a b\"", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{{Kind: Protein, Text: "A", ChainID: "a b"}},
+		}},
 		{"count is -1", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", Count: -1}}}},
-		{"more than 512 chains", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", Count: 300}, {Kind: Protein, Text: "A", Count: 300}}}},
-		{"may be \"affinity\"", full, Job{Name: "x", Sequences: []Sequence{{Kind: Ligand, Text: "C", PropertyType: "colour"}}}},
-		{"not for a protein", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", PropertyType: "affinity"}}}},
+		{"more than 512 chains", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{{Kind: Protein, Text: "A", Count: 300}, {Kind: Protein, Text: "A", Count: 300}},
+		}},
+		{"may be \"affinity\"", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{{Kind: Ligand, Text: "C", PropertyType: "colour"}},
+		}},
+		{"not for a protein", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{{Kind: Protein, Text: "A", PropertyType: "affinity"}},
+		}},
 		{"a CCD code has 1 to 5", full, Job{Name: "x", Sequences: []Sequence{{Kind: Ligand, Text: "A-B", CCD: true}}}},
-		{"at position 2; a SMILES has printable ASCII only", full, Job{Name: "x", Sequences: []Sequence{{Kind: Ligand, Text: "C C"}}}},
-		{"modifications[0].res_idx is 2; the chain has residues 1 to 1", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", Modifications: []Modification{{2, "SEP"}}}}}},
-		{"modified twice", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", Modifications: []Modification{{1, "SEP"}, {1, "SEP"}}}}}},
-		{"constraints.contact[0].chainB is \"Z\"; the job has the chains A, B", full, Job{Name: "x", Sequences: []Sequence{protein("A"), protein("A")},
+		{"at position 2; a SMILES has printable ASCII only", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{{Kind: Ligand, Text: "C C"}},
+		}},
+		{"modifications[0].res_idx is 2; the chain has residues 1 to 1", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{{Kind: Protein, Text: "A", Modifications: []Modification{{2, "SEP"}}}},
+		}},
+		{"modified twice", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{{Kind: Protein, Text: "A", Modifications: []Modification{{1, "SEP"}, {1, "SEP"}}}},
+		}},
+		{"constraints.contact[0].chainB is \"Z\"; the job has the chains A, B", full, Job{Name: "x",
+			Sequences:   []Sequence{protein("A"), protein("A")},
 			Constraints: Constraints{Contact: []Contact{{ChainA: "A", ResidueA: 1, ChainB: "Z", ResidueB: 1}}}}},
-		{"constraints.pocket[0].contacts[0].res_idx is 9; chain A has residues 1 to 1", full, Job{Name: "x", Sequences: []Sequence{protein("A")},
+		{"constraints.pocket[0].contacts[0].res_idx is 9; chain A has residues 1 to 1", full, Job{Name: "x",
+			Sequences:   []Sequence{protein("A")},
 			Constraints: Constraints{Pocket: []Pocket{{Binder: ChainRef{"A"}, Contacts: []ResidueRef{{"A", 9}}}}}}},
 		{"atom2.atom_name is \"\"", full, Job{Name: "x", Sequences: []Sequence{protein("A")},
 			Constraints: Constraints{Bond: []Bond{{AtomRef{"A", 1, "CA"}, AtomRef{"A", 1, ""}}}}}},
@@ -151,10 +227,12 @@ func TestValidateCollects(t *testing.T) {
 				{"chatId", `chatId is "x"; it must be a UUID`},
 				{"sequences[0].proteinChain.count", "sequences[0].proteinChain.count is -1; it must be 1 to 512"},
 				{"sequences[0].sourceSequenceId", `sequences[0].sourceSequenceId is "y"; it must be a UUID`},
-				{"sequences[0].proteinChain.sequence", "Invalid sequence format: sequences[0].proteinChain.sequence has 'B' " +
+				{"sequences[0].proteinChain.sequence", "Invalid sequence format: sequences[0].proteinChain.sequence " +
+					"has 'B' " +
 					`at position 3; protein letters for the model "mini" are ACDEFGHIKLMNPQRSTVWY`},
 				{"sequences[2].ligandSequence", `sequences[2].ligandSequence: the model "mini" folds protein only`},
-				{"sequences[3].proteinChain.sequence", "Invalid sequence format: sequences[3].proteinChain.sequence has 2 " +
+				{"sequences[3].proteinChain.sequence", "Invalid sequence format: sequences[3].proteinChain.sequence " +
+					"has 2 " +
 					`residues; the model "mini" folds 3 or more`},
 				{"params.seed", `params.seed is "z"; it must be a whole number from 0 to 4294967295, written as a string`},
 				{"params.steps", `params.steps is not a parameter of the model "mini"; it takes seed`},
@@ -174,7 +252,8 @@ func TestValidateCollects(t *testing.T) {
 			[]fault{
 				{"sequences[0].proteinChain.chain_id", `sequences[0].proteinChain.chain_id is "a b"; ` +
 					"a chain name has 1 to 4 letters and digits"},
-				{"sequences[2].proteinChain.chain_id", `sequences[2].proteinChain.chain_id "A" is taken by sequences[1]`},
+				{"sequences[2].proteinChain.chain_id",
+					`sequences[2].proteinChain.chain_id "A" is taken by sequences[1]`},
 			}},
 		{"constraints of a valid and of a faulty sequence, and limits", limited,
 			Job{
@@ -186,13 +265,15 @@ func TestValidateCollects(t *testing.T) {
 				},
 			},
 			[]fault{
-				{"sequences[1].proteinChain.sequence", "Invalid sequence format: sequences[1].proteinChain.sequence has '1' " +
+				{"sequences[1].proteinChain.sequence", "Invalid sequence format: sequences[1].proteinChain.sequence " +
+					"has '1' " +
 					`at position 1; protein letters for the model "boltz-2" are ACDEFGHIKLMNPQRSTVWYX`},
 				{"constraints.pocket[0].binder.chain_id", `constraints.pocket[0].binder.chain_id is "Z"; ` +
 					"the job has the chains A, B, C"},
 				{"constraints.pocket[0].contacts[0].res_idx", "constraints.pocket[0].contacts[0].res_idx is 2; " +
 					"chain A has residues 1 to 1"},
-				{"constraints.bond[0].atom1.res_idx", "constraints.bond[0].atom1.res_idx is 0; chain A has residues 1 to 1"},
+				{"constraints.bond[0].atom1.res_idx", "constraints.bond[0].atom1.res_idx is 0; chain A has residues " +
+					"1 to 1"},
 				{"constraints.bond[0].atom2.atom_name", `constraints.bond[0].atom2.atom_name is "-"; ` +
 					"it must be an atom name of 1 to 4 letters and digits"},
 				{"sequences", `sequences: the job has 3 chains of residues, copies counted; the model "boltz-2" takes at most 2`},
@@ -216,7 +297,8 @@ func TestValidateCollects(t *testing.T) {
 func TestValidateIsBounded(t *testing.T) {
 	j := Job{Name: "x", Params: Params{Values: map[string]any{"seed": "z"}}}
 	for range MaxItems {
-		j.Sequences = append(j.Sequences, Sequence{Kind: Protein, Text: "A", Modifications: make([]Modification, 20_000)})
+		j.Sequences = append(j.Sequences, Sequence{Kind: Protein, Text: "A", Modifications: make([]Modification,
+			20_000)})
 	}
 	for range 1000 {
 		j.Constraints.Pocket = append(j.Constraints.Pocket, Pocket{Contacts: make([]ResidueRef, 1000)})
@@ -231,7 +313,8 @@ func TestErrors(t *testing.T) {
 	if faults.Err() != nil || faults.Add(nil) != nil || faults.Add(Invalidf("a")) != nil || len(faults) != 1 {
 		t.Errorf("%v", faults)
 	}
-	if err := faults.Add(fmt.Errorf("verb: %w", Errors{InvalidField("b", " is bad"), Invalidf("c")})); err != nil || len(faults) != 3 {
+	if err := faults.Add(fmt.Errorf("verb: %w", Errors{InvalidField("b", " is bad"), Invalidf("c")})); err != nil ||
+		len(faults) != 3 {
 		t.Errorf("%v %v", faults, err)
 	}
 	if err := faults.Add(ErrJobNotFound); err != ErrJobNotFound || len(faults) != 3 {
@@ -256,7 +339,8 @@ func TestFindModel(t *testing.T) {
 
 func TestParseWebhooks(t *testing.T) {
 	got, err := ParseWebhooks([]byte(`{"evolla":{"enabled":true,"initial_question":"?"},"openmm":null,"custom_http":{"x":1}}`), "constraints.webhooks", false)
-	if err != nil || len(got) != 2 || got[0].Destination != DestCustom || got[0].Enabled || got[1].TargetType != "evolla_v1" || !got[1].Enabled {
+	if err != nil || len(got) != 2 || got[0].Destination != DestCustom || got[0].Enabled ||
+		got[1].TargetType != "evolla_v1" || !got[1].Enabled {
 		t.Fatalf("%+v %v", got, err)
 	}
 	for raw, want := range map[string]string{
@@ -266,7 +350,8 @@ func TestParseWebhooks(t *testing.T) {
 		`{"qna":{},"evolla":{}}`:    "names one destination twice",
 		`{"qna":{"enabled":"yes"}}`: "whose enabled is true or false",
 	} {
-		if _, err := ParseWebhooks([]byte(raw), "constraints.webhooks", false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseWebhooks([]byte(raw), "constraints.webhooks", false); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", raw, err, want)
 		}
 	}
@@ -283,7 +368,8 @@ func TestSetOff(t *testing.T) {
 }
 
 func TestClip(t *testing.T) {
-	if got := Clip("a\nb\x1b[31m" + strings.Repeat("z", 100)); strings.ContainsAny(got, "\n\x1b") || len([]rune(got)) != 61 {
+	if got := Clip("a\nb\x1b[31m" + strings.Repeat("z", 100)); strings.ContainsAny(got, "\n\x1b") ||
+		len([]rune(got)) != 61 {
 		t.Errorf("%q", got)
 	}
 }
@@ -313,7 +399,8 @@ func TestValidateMemory(t *testing.T) {
 
 func TestFirstLane(t *testing.T) {
 	with := func(def string) Model {
-		return Model{Name: "m", Features: []Feature{FeatureMSA}, Params: []ParamSpec{{Name: "msaAlgorithm", Type: ParamString, Default: def}}}
+		return Model{Name: "m", Features: []Feature{FeatureMSA}, Params: []ParamSpec{{Name: "msaAlgorithm",
+			Type: ParamString, Default: def}}}
 	}
 	protein, dna := []Sequence{{Kind: DNA}, {Kind: Protein}}, []Sequence{{Kind: DNA}}
 	for _, c := range []struct {

@@ -71,7 +71,7 @@ func Names() []string {
 func dialectOf(name Name) (dialect, error) {
 	i := slices.IndexFunc(dialects, func(d dialect) bool { return d.name == name })
 	if i < 0 {
-		return dialect{}, pleat.Invalidf("format is %q; it may be %s", pleat.Clip(string(name)),
+		return dialect{}, pleat.InvalidField("format", " is %q; it may be %s", pleat.Clip(string(name)),
 			strings.Join(Names(), ", "))
 	}
 	return dialects[i], nil

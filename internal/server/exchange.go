@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -28,7 +29,7 @@ func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (a
 	}
 	got, err := format.Import(in.Content, format.Name(in.Format), format.Defaults{Name: in.Name, Model: in.ModelName})
 	if err != nil {
-		return api.ImportedJobs{}, err
+		return api.ImportedJobs{}, inContent(err)
 	}
 	out := api.ImportedJobs{Format: string(got.Format), Jobs: []api.CreateJob{}, Notes: got.Notes}
 	for i := range got.Jobs {
@@ -43,6 +44,19 @@ func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (a
 		out.Jobs = append(out.Jobs, wire.CreateJob(j))
 	}
 	return out, nil
+}
+
+// inContent assigns a fault of a file to the field of the request that holds the file. The message has the place in the
+// file.
+func inContent(err error) error {
+	var bad *api.DecodeError
+	if errors.As(err, &bad) {
+		return &api.DecodeError{Field: "content", Message: bad.Message}
+	}
+	if e := pleat.ErrorsOf(err); len(e) > 0 && e[0].Code == pleat.CodeInvalid && e[0].Field != "format" {
+		return pleat.Invalidf("%s", e[0].Message).At("content")
+	}
+	return err
 }
 
 // chooseModel sets the model of a job to the first one here that accepts it. The note says which and why.
