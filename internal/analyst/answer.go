@@ -49,10 +49,8 @@ func refusal(format string, a ...any) part {
 }
 
 // Answer answers a question about the facts, or abstains. It needs facts that facts.Digest made in this process. A
-// question
-// longer than 8 KiB is refused. It never fails, takes time in proportion to the question's length, and the same
-// question and
-// facts give the same reply.
+// question longer than 8 KiB is refused. It never fails, takes time in proportion to the question's length, and the
+// same question and facts give the same reply.
 func Answer(f *facts.Facts, question string) Reply {
 	t := &talk{f: f}
 	switch {

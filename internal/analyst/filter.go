@@ -353,8 +353,7 @@ func (q *query) spanOf(sites []int) string {
 }
 
 // distanceCondition is the sites within a distance of an anchor, or at least that far from it. Neighbours of the anchor
-// in the
-// chain do not count as near, unless the question asks for them.
+// in the chain do not count as near, unless the question asks for them.
 func (q *query) distanceCondition(r *relation) *condition {
 	cut := r.cut()
 	anchor, near := map[int]bool{}, map[int]bool{}

@@ -53,8 +53,7 @@ func (l *lexicon) add(concept, phrase string) {
 }
 
 // lookup finds the longest phrase of at least the given number of words at the beginning of words: its concept and how
-// many
-// words it has, 0 where there is none.
+// many words it has, 0 where there is none.
 func (l *lexicon) lookup(words []word, least int) (concept string, n int) {
 	for n = min(l.longest, len(words)); n >= least; n-- {
 		for _, singular := range [...]bool{false, true} {
@@ -67,8 +66,7 @@ func (l *lexicon) lookup(words []word, least int) (concept string, n int) {
 }
 
 // correct finds the one word of the vocabulary that is one typing error away (a letter wrong, missing, extra, or two
-// swapped),
-// for words of 6 to 24 letters; empty where there is none, or several with different meanings.
+// swapped), for words of 6 to 24 letters; empty where there is none, or several with different meanings.
 func (l *lexicon) correct(low string) string {
 	if len(low) < 6 || len(low) > 24 {
 		return ""

@@ -233,8 +233,7 @@ func (r *reader) condition(it item) *condition {
 }
 
 // addCondition joins a condition to the filter: as an alternative to the last one on the same property where "and" or
-// "or"
-// stands between, else as one that must hold as well.
+// "or" stands between, else as one that must hold as well.
 func (r *reader) addCondition(it item, c *condition) {
 	q := r.q
 	r.quiet++
@@ -259,8 +258,7 @@ func (r *reader) addCondition(it item, c *condition) {
 }
 
 // merge joins a condition to the one before it: as an alternative, or as the chain of residues named; false where it
-// stands
-// on its own. "Charged and aromatic", said of a noun before it, are two conditions.
+// stands on its own. "Charged and aromatic", said of a noun before it, are two conditions.
 func (r *reader) merge(last *condition, it item, c *condition) bool {
 	same := last.property == c.property
 	both := c.class != "" && c.bare && !c.not && !r.orJoin
@@ -279,8 +277,7 @@ func (r *reader) merge(last *condition, it item, c *condition) bool {
 }
 
 // isPredicate says whether a condition is said of a noun before it and without a preposition: exposed in "are all
-// lysines
-// exposed", and not in "all exposed lysines".
+// lysines exposed", and not in "all exposed lysines".
 func (r *reader) isPredicate(c *condition) bool {
 	if !r.subject || r.prep && c.property != ofSurface {
 		return false

@@ -69,8 +69,7 @@ func newScanner(x *facts.Index) *scanner {
 }
 
 // scan returns the items of one sentence, in order. At each word the longest reading wins: an entity with its numbers,
-// then a
-// phrase of the vocabulary, then a single word.
+// then a phrase of the vocabulary, then a single word.
 func (s *scanner) scan(words []word) []item {
 	s.words, s.at, s.items = words, 0, nil
 	for s.at < len(s.words) {
@@ -185,8 +184,7 @@ func (s *scanner) residueName(n int) (names []string, count int) {
 }
 
 // threeLetters reads a three-letter code, with a plural s or without. Codes that are English words as well count only
-// with a
-// number or a capital.
+// with a number or a capital.
 func threeLetters(w, next word) string {
 	for _, low := range [...]string{w.low, strings.TrimSuffix(w.low, "s")} {
 		up := strings.ToUpper(low)

@@ -216,8 +216,7 @@ func (s *scanner) bareChain() bool {
 }
 
 // chainName is the chain that a word names, as the structure writes it; empty: none. After the word chain an unknown
-// name is
-// one, too.
+// name is one, too.
 func (s *scanner) chainName(w word, announced bool) string {
 	if s.chains[w.raw] {
 		return w.raw

@@ -65,8 +65,7 @@ func (q *query) filterShape(s shape) string {
 }
 
 // relationShape chooses between the intents about nearness. A relation alone describes what is near; with a filter it
-// is one
-// more condition on the residues listed.
+// is one more condition on the residues listed.
 func (q *query) relationShape(s shape) string {
 	rel := q.relation
 	alone := q.only(ofChain) && !s.mentioned && !rel.far && !rel.not

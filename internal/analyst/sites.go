@@ -47,8 +47,7 @@ type group struct {
 }
 
 // groups returns the selected residues: each segment on its own where the filter is a state of secondary structure
-// alone, as in
-// "the charge of the helix", else all of them together.
+// alone, as in "the charge of the helix", else all of them together.
 func (q *query) groups() []group {
 	sites := q.sites()
 	if len(sites) == 0 {

@@ -6,9 +6,8 @@ import (
 )
 
 // splitTopics cuts a question that names several topics, such as "the charge and the weight of chain B", at the
-// connectives
-// between them. A filter that only the last piece has is that of the pieces before it, too, unless they say what they
-// are about.
+// connectives between them. A filter that only the last piece has is that of the pieces before it, too, unless they say
+// what they are about.
 func splitTopics(items []item) [][]item {
 	var pieces [][]item
 	from := 0
@@ -70,8 +69,7 @@ func isEntity(it item) bool {
 }
 
 // splitNouns cuts "the lysines of chain A and the arginines of chain B" into two questions: both nouns have filters of
-// the same
-// kind. Where only the first one has, it is not clear whether it holds for both.
+// the same kind. Where only the first one has, it is not clear whether it holds for both.
 func splitNouns(items []item) (pieces [][]item, problem string) {
 	if slices.ContainsFunc(items, func(it item) bool { return oneOf(it.concept, "more not distance") }) {
 		return nil, ""

@@ -92,8 +92,7 @@ func (t *talk) sentence(items []item) {
 }
 
 // splitQuestions cuts a sentence where a connective is followed by a new question: "…, and how many …". What stands
-// before the
-// first question belongs to it: "Of the lysines, which …".
+// before the first question belongs to it: "Of the lysines, which …".
 func splitQuestions(items []item) (out [][]item) {
 	from := 0
 	for i := 1; i < len(items); i++ {

@@ -62,8 +62,7 @@ func decimalPoint(r []rune, i int) bool {
 }
 
 // hyphenCounts drops the hyphens inside plain words (alpha-helix) and keeps those next to digits, between single
-// capitals and
-// between blanks (8-12, Lys-8, A-B, 3 - 9).
+// capitals and between blanks (8-12, Lys-8, A-B, 3 - 9).
 func hyphenCounts(r []rune, i int) bool {
 	if i == 0 || i+1 >= len(r) {
 		return false

@@ -9,7 +9,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// Chain is what is known of one polymer.
+// Chain holds the facts of one polymer. Only residues with coordinates count.
 type Chain struct {
 	ID          string         `json:"id"`
 	Kind        structure.Kind `json:"kind"`
@@ -47,6 +47,7 @@ type Gap struct {
 	Distance float64    `json:"distance_A"`
 }
 
+// chainFacts computes the facts of one polymer.
 func (x *Index) chainFacts(r Polymer) Chain {
 	ch := &x.Structure.Chains[r.Chain]
 	sites := x.Sites[r.Lo:r.Hi]
@@ -78,6 +79,8 @@ func (x *Index) chainFacts(r Polymer) Chain {
 	return c
 }
 
+// Composition counts the components of a sequence of one-letter codes, the most frequent first; unknown letters are
+// UNK.
 func Composition(kind structure.Kind, seq string) []Count {
 	n := map[string]int{}
 	for i := range len(seq) {
@@ -97,6 +100,7 @@ func Composition(kind structure.Kind, seq string) []Count {
 	return out
 }
 
+// BondedIn returns the number of cysteines of a chain that are in disulfides.
 func (x *Index) BondedIn(r Polymer) int {
 	n := 0
 	for i := r.Lo; i < r.Hi; i++ {
@@ -124,9 +128,8 @@ var formulas = map[structure.Kind]map[byte][6]int{
 		0, 1}},
 }
 
-// polymerMass is the mass in Da of the free chain (a protein with all cysteines reduced, a nucleic acid with a 5'
-// phosphate),
-// modified residues weighing as their parents, and the number of residues left out.
+// polymerMass returns the average mass in Da of the free chain (a protein with all cysteines reduced, a nucleic acid
+// with a 5' phosphate; a modified residue counts as its parent) and the number of residues whose mass is not known.
 func polymerMass(kind structure.Kind, seq string) (mass float64, unknown int) {
 	var weight [6]float64
 	for i, e := range [...]string{"C", "H", "N", "O", "S", "P"} {
@@ -159,7 +162,8 @@ var (
 
 const firstPK, lastPK = 7.5, 3.55
 
-// chargeAt is the net charge of a protein with free ends by Henderson–Hasselbalch; bonded cysteines carry none.
+// ChargeAt returns the net charge of a protein with free ends in e, by Henderson–Hasselbalch. seq has one-letter codes;
+// bonded is the number of cysteines in disulfides, which carry no charge.
 func ChargeAt(seq string, bonded int, pH float64) float64 {
 	if seq == "" {
 		return 0
@@ -184,7 +188,7 @@ func ChargeAt(seq string, bonded int, pH float64) float64 {
 	return q
 }
 
-// isoelectric is the pH where the charge vanishes: it falls steadily with pH, so halving finds it.
+// isoelectric returns the pH at which the net charge is zero. The charge falls with pH, so bisection finds it.
 func isoelectric(seq string, bonded int) float64 {
 	lo, hi := 0.0, 14.0
 	for range 40 {
@@ -197,7 +201,8 @@ func isoelectric(seq string, bonded int) float64 {
 	return (lo + hi) / 2
 }
 
-// gaps finds where a chain is broken: by numbers that jump and by links that are too long.
+// gaps finds the places where a chain is broken: links longer than 2.5 Å and, where the linking atoms are missing,
+// jumps of the residue numbers.
 func (x *Index) gaps(r Polymer) []Gap {
 	from, to, limit := "C", "N", 2.5
 	if x.Structure.Chains[r.Chain].Kind != structure.Protein {
@@ -226,8 +231,7 @@ func (x *Index) gaps(r Polymer) []Gap {
 }
 
 // SideChainCharge is the charge in e of one protein residue's side chain at a pH, by Henderson–Hasselbalch with the
-// constants of
-// ChargeAt; a cysteine in a disulfide carries none.
+// constants of ChargeAt; a cysteine in a disulfide carries none.
 func SideChainCharge(s *Site, pH float64) float64 {
 	if pk, ok := acids[s.Letter]; ok && !s.Bonded {
 		return -1 / (1 + math.Pow(10, pk-pH))

@@ -6,7 +6,8 @@ import (
 	"pleat/internal/structure"
 )
 
-// Confidence is a model's own estimate of local accuracy, pLDDT from 0 to 100, over some residues.
+// Confidence summarises a model's own estimate of local accuracy, pLDDT from 0 to 100, over some residues. Shares are
+// from 0 to 1.
 type Confidence struct {
 	Mean      float64   `json:"mean_plddt"`
 	Min       float64   `json:"min_plddt"`
@@ -18,7 +19,7 @@ type Confidence struct {
 	Doubtful  []Stretch `json:"stretches_below_70,omitempty"`
 }
 
-// Stretch is a Polymer of residues of one chain and its mean pLDDT.
+// Stretch is a run of residues of one chain and its mean pLDDT.
 type Stretch struct {
 	From   ResidueRef `json:"from"`
 	To     ResidueRef `json:"to"`
@@ -49,7 +50,8 @@ type Domain struct {
 	Mean float64    `json:"mean_inside_A"`
 }
 
-// assignConfidence takes pLDDT as given, or else from the B-factors, and notes what does not fit.
+// assignConfidence sets the pLDDT of the sites: the values given, or else the B-factors. The notes say what does not
+// fit.
 func (x *Index) assignConfidence(given [][]float64) (notes []string) {
 	if given != nil && !x.fits(given) {
 		notes, given = append(notes, "The pLDDT values given do not match the chains of the structure and were left "+
@@ -85,6 +87,7 @@ func (x *Index) assignConfidence(given [][]float64) (notes []string) {
 	return notes
 }
 
+// fits says whether there is one value for each residue of each polymer.
 func (x *Index) fits(given [][]float64) bool {
 	if len(given) != len(x.Structure.Chains) {
 		return false
@@ -97,7 +100,7 @@ func (x *Index) fits(given [][]float64) bool {
 	return true
 }
 
-// confidence of the sites from lo to hi; nil where there is none.
+// confidence summarises the pLDDT of the sites from lo to hi; nil where none is known.
 func (x *Index) confidence(lo, hi int) *Confidence {
 	if !x.HasConfidence {
 		return nil
@@ -133,7 +136,7 @@ func (x *Index) confidence(lo, hi int) *Confidence {
 	return c
 }
 
-// stretches are the runs of residues whose pLDDT passes, chain by chain.
+// Stretches lists the runs of residues between two sites whose pLDDT passes a test. A run does not cross chains.
 func (x *Index) Stretches(lo, hi int, pass func(float64) bool) []Stretch {
 	var out []Stretch
 	for i := lo; i < hi; i++ {
@@ -152,7 +155,7 @@ func (x *Index) Stretches(lo, hi int, pass func(float64) bool) []Stretch {
 	return out
 }
 
-// tokens gives the matrix row of each polymer's first residue, or false where the matrix does not fit.
+// tokens returns the matrix row of each polymer's first residue, or false where the matrix does not fit.
 func (x *Index) tokens(n int) ([]int, bool) {
 	var residues, tokens []int // rows of first residues, without and with ligands
 	nr, nt, last := 0, 0, -1
@@ -176,6 +179,7 @@ func (x *Index) tokens(n int) ([]int, bool) {
 	return nil, false
 }
 
+// readPAE summarises the predicted aligned errors by chain and by pair of chains, and finds domains in them.
 func (f *Facts) readPAE(m structure.Matrix) {
 	x := f.index
 	first, ok := x.tokens(m.N)
@@ -210,6 +214,7 @@ func (f *Facts) readPAE(m structure.Matrix) {
 	f.PAE = p
 }
 
+// blockError averages the errors between the na rows from a and the nb rows from b, in both directions.
 func blockError(m structure.Matrix, a, na, b, nb int) PairError {
 	sum, low, n := 0.0, math.Inf(1), 0.0
 	for i := a; i < a+na; i++ {
@@ -229,8 +234,7 @@ func blockError(m structure.Matrix, a, na, b, nb int) PairError {
 }
 
 // domains cuts a chain where the error across the cut is largest, as long as it is at least 10 Å and twice that within
-// the
-// parts, each at least 30 residues long. Domains made of several stretches are not found.
+// the parts, each at least 30 residues long. Domains made of several stretches are not found.
 func (x *Index) domains(m structure.Matrix, r Polymer, first int) []Domain {
 	n := r.Hi - r.Lo
 	bin := max(1, (n+799)/800) // prefix sums of at most 800² blocks

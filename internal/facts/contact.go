@@ -9,7 +9,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// Interface is where two polymers touch.
+// Interface describes where two polymers touch: residues with heavy atoms within 4.5 Å of each other.
 type Interface struct {
 	A         string       `json:"a"`
 	B         string       `json:"b"`
@@ -29,7 +29,8 @@ type Interface struct {
 	polymerA, polymerB int
 }
 
-// Scores of an interface of a prediction. Zero where what they need was not given.
+// Scores are those of an interface of a prediction. A score is zero where its input was not given; HasPAE says whether
+// the predicted aligned error was.
 type Scores struct {
 	IPTM    float64 `json:"iptm"`
 	IPSAE   float64 `json:"ipsae"`
@@ -121,6 +122,7 @@ func (f *Facts) contacts() {
 	f.Interfaces = Head(f.Interfaces, maxList)
 }
 
+// add counts a contact of the interface.
 func (in *Interface) add(x *Index, l link, bonds []AtomPair, bridge AtomPair, bridged bool) {
 	in.Contacts++
 	if l.d < in.Closest.Distance {
@@ -138,6 +140,7 @@ func (in *Interface) add(x *Index, l link, bonds []AtomPair, bridge AtomPair, br
 	}
 }
 
+// finish sorts the lists of an interface and computes the area that it buries.
 func (in *Interface) finish(x *Index, touched map[int]bool) {
 	ra, rb := x.Polymers[in.polymerA], x.Polymers[in.polymerB]
 	for _, side := range []struct {
@@ -159,8 +162,8 @@ func (in *Interface) finish(x *Index, touched map[int]bool) {
 	in.Buried = round(x.buriedArea(ra, rb), 1)
 }
 
-// polar lists the hydrogen-bond candidates between two sites, and the salt bridge where the charged atoms are near
-// enough.
+// Polar lists the hydrogen-bond candidates between two sites (a donor and an acceptor within 3.5 Å; angles are not
+// considered) and the salt bridge between them, if their charged atoms are within 4.0 Å.
 func (x *Index) Polar(i, j int) (bonds []AtomPair, bridge AtomPair, bridged bool) {
 	for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
 		for q := x.Sites[j].Lo; q < x.Sites[j].Hi; q++ {
@@ -180,11 +183,12 @@ func (x *Index) Polar(i, j int) (bonds []AtomPair, bridge AtomPair, bridged bool
 	return bonds, bridge, bridged
 }
 
-// charged atoms of side chains at neutral pH; histidine is left out, being mostly neutral.
+// charged lists the charged atoms of side chains at neutral pH. Histidine is left out because it is mostly neutral.
 var charged = map[string]int{
 	"D/OD1": -1, "D/OD2": -1, "E/OE1": -1, "E/OE2": -1, "K/NZ": 1, "R/NE": 1, "R/NH1": 1, "R/NH2": 1,
 }
 
+// chargeOf returns the sign of the charge of a side-chain atom; 0 where it has none.
 func chargeOf(s *Site, atom string) int {
 	if s.Kind != structure.Protein {
 		return 0
@@ -192,15 +196,16 @@ func chargeOf(s *Site, atom string) int {
 	return charged[string(s.Letter)+"/"+atom]
 }
 
-// mayBond says whether one of two atoms can give a hydrogen that the other can take.
+// mayBond says whether one of two atoms is a donor and the other one an acceptor.
 func mayBond(s *Site, a *structure.Atom, t *Site, b *structure.Atom) bool {
-	giveA, takeA := roles(s, a)
-	giveB, takeB := roles(t, b)
-	return giveA && takeB || giveB && takeA
+	donorA, acceptorA := roles(s, a)
+	donorB, acceptorB := roles(t, b)
+	return donorA && acceptorB || donorB && acceptorA
 }
 
-// roles of an atom. Where the chemistry is not known (bases, ligands) an N or O may be both.
-func roles(s *Site, a *structure.Atom) (gives, takes bool) {
+// roles says whether an atom can donate and accept a hydrogen bond. Where the chemistry is not known (bases, ligands),
+// N and O can do both.
+func roles(s *Site, a *structure.Atom) (donates, accepts bool) {
 	el := a.Element
 	if el == "" {
 		el = a.Name[:min(1, len(a.Name))]
@@ -218,7 +223,7 @@ func roles(s *Site, a *structure.Atom) (gives, takes bool) {
 	return a.Name == "OG" || a.Name == "OG1" || a.Name == "OH", true
 }
 
-// sulfurs pairs the sulfur atoms of cysteines.
+// sulfurs finds the disulfides, the pairs of sulfurs that are close but not bonded, and the free cysteines.
 func (f *Facts) sulfurs() {
 	x := f.index
 	var at []int
@@ -255,7 +260,7 @@ func (f *Facts) sulfurs() {
 	}
 }
 
-// scoreInterfaces adds the scores that predictions have.
+// scoreInterfaces adds the scores of a prediction to its interfaces. Complexes of more than 6,000 residues get none.
 func (f *Facts) scoreInterfaces(pae structure.Matrix) {
 	x := f.index
 	n := 0
@@ -295,6 +300,7 @@ func (f *Facts) scoreInterfaces(pae structure.Matrix) {
 	}
 }
 
+// submatrix returns the rows and columns of a square matrix.
 func submatrix(m structure.Matrix, rows []int) structure.Matrix {
 	if len(rows) == m.N {
 		return m

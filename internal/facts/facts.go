@@ -1,18 +1,15 @@
 // Package facts computes what the coordinates of one structure say: chains and their composition, secondary structure,
-// contacts,
-// interfaces, surface, pockets, ligands and their surroundings, and how confident a prediction is of its parts.
+// contacts, interfaces, surface, pockets, ligands and their surroundings, and how confident a prediction is of its
+// parts.
 //
 // It owns the digest of facts (Digest, Facts), its residue-level view (Index), and how both are written in sentences.
-// It must
-// not read files, keep state, interpret questions, or say anything that needs an experiment (function, affinity,
-// effects of
-// mutations).
+// It must not read files, keep state, interpret questions, or say anything that needs an experiment (function,
+// affinity, effects of mutations).
 //
 // Files: facts.go the digest; index.go sites and atoms; chain.go composition, charge, mass, gaps; secondary.go;
-// confidence.go
-// pLDDT and aligned errors; contact.go interfaces, salt bridges, hydrogen-bond candidates, disulfides; surface.go
-// accessible
-// surface, shape, hydrophobic patches; pocket.go; ligand.go; text.go the digest as lines; format.go figures and lists.
+// confidence.go pLDDT and aligned errors; contact.go interfaces, salt bridges, hydrogen-bond candidates, disulfides;
+// surface.go accessible surface, shape, hydrophobic patches; pocket.go; ligand.go; text.go the digest as lines;
+// format.go figures and lists.
 package facts
 
 import (
@@ -44,9 +41,9 @@ const (
 	sulfurMaybe     = 3.0
 )
 
-// Extra is what is known of a structure beside its coordinates. The zero value: nothing.
+// Extra is what is known of a structure besides its coordinates. In the zero value nothing is.
 type Extra struct {
-	Source    string           // how the structure is called: a file name, a job; may be empty
+	Source    string           // name of the structure, such as a file name; may be empty
 	Predicted bool             // a model made it, so that its B-factors are pLDDT unless PLDDT is given
 	Model     string           // which model
 	PLDDT     [][]float64      // 0 to 100, by chain and residue of the structure
@@ -57,13 +54,13 @@ type Extra struct {
 	Resolved  float64 // resolution in Å; 0: not known
 }
 
-// Affinity is a model's estimate of how a ligand binds, as interface.md names it.
+// Affinity is a model's estimate of how a ligand binds, with the field names of docs/interface.md.
 type Affinity struct {
 	Value       float64 `json:"affinity_pred_value"`         // log10 of an IC50 in µM, as Boltz-2 gives it
 	Probability float64 `json:"affinity_probability_binary"` // that the ligand binds at all, 0 to 1
 }
 
-// ResidueRef names one residue as PDB files do.
+// ResidueRef names one residue, ligand or ion as PDB files do.
 type ResidueRef struct {
 	Chain  string `json:"chain"`
 	Number int    `json:"number"`
@@ -71,11 +68,12 @@ type ResidueRef struct {
 	Name   string `json:"name"` // component code: ASP
 }
 
+// String returns LYS 48 (chain A).
 func (r ResidueRef) String() string {
 	return fmt.Sprintf("%s (chain %s)", r.Short(), r.Chain)
 }
 
-// Short leaves out the chain.
+// Short returns LYS 48, without the chain.
 func (r ResidueRef) Short() string { return fmt.Sprintf("%s %d%s", r.Name, r.Number, r.Ins) }
 
 // AtomPair is two atoms and the distance between them in Å.
@@ -87,13 +85,13 @@ type AtomPair struct {
 	Distance float64    `json:"distance_A"`
 }
 
+// String names both atoms and their distance.
 func (p AtomPair) String() string {
 	return fmt.Sprintf("%s %s – %s %s %s", p.A, p.AtomA, p.B, p.AtomB, Angstrom(p.Distance))
 }
 
-// Facts is the digest of one structure: what was computed, in plain numbers. Lists
-// are bounded; the counts beside them are not. Lengths are in Å. It encodes as JSON;
-// one that was decoded again has lost the coordinates that questions about single
+// Facts is the digest of one structure: what was computed, in plain numbers. Lists are bounded; the counts beside them
+// are not. Lengths are in Å. It encodes as JSON; facts decoded from JSON have no Index, which questions about single
 // residues need.
 type Facts struct {
 	Source     string       `json:"source,omitempty"`
@@ -129,15 +127,12 @@ type Facts struct {
 }
 
 // Digest computes the facts of a structure. What cannot be computed is left out, with a note where a reader could
-// expect it;
-// the only error is that of ctx, once it ends. A nil structure has no chains. The structure must not change while the
-// facts are
-// in use.
+// expect it; the only error is that of ctx, once it ends. A nil structure has no chains. The structure must not change
+// while the facts are in use.
 //
 // Contacts, surface and pockets are left out of structures with more than 400,000 heavy atoms, and of those whose atoms
-// lie so
-// close together that every atom has thousands of neighbours: no molecule is packed like that, and the work would be
-// quadratic.
+// lie so close together that every atom has thousands of neighbours: no molecule is packed like that, and the work
+// would be quadratic.
 func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, error) {
 	if s == nil {
 		s = &structure.Structure{}
@@ -202,8 +197,7 @@ func (f *Facts) geometry(ctx context.Context) error {
 }
 
 // crowding says why neighbours in space cannot be computed in reasonable time; empty where they can. A protein has
-// about 50
-// heavy atoms in a cube of 8 Å, diamond 90.
+// about 50 heavy atoms in a cube of 8 Å, diamond 90.
 func (x *Index) crowding() string {
 	const edge = 8.0
 	cells := map[[3]int32]int{}
@@ -227,7 +221,7 @@ func (x *Index) crowding() string {
 	return ""
 }
 
-// titleOfPrediction knows the titles that databases of predictions write.
+// titleOfPrediction recognises the titles that databases of predictions write.
 func titleOfPrediction(title string) bool {
 	t := strings.ToUpper(title)
 	for _, word := range [...]string{"ALPHAFOLD", "ESMFOLD", "PREDICTED STRUCTURE", "PREDICTION FOR",

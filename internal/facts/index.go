@@ -35,8 +35,7 @@ func (s *Site) Is(names []string) bool {
 type Polymer struct{ Chain, Lo, Hi int }
 
 // Index is the residue-level view of a structure from which the facts are computed: sites in file order, and the heavy
-// atoms of
-// everything but water, site by site. Readers must not change it.
+// atoms of everything but water, site by site. Readers must not change it.
 type Index struct {
 	Structure     *structure.Structure
 	Sites         []Site

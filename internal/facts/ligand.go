@@ -7,7 +7,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// Ligand is one bound molecule or ion and what is around it.
+// Ligand is one bound molecule or ion and the residues around it.
 type Ligand struct {
 	Ref        ResidueRef     `json:"ligand"`
 	Kind       structure.Kind `json:"kind"`
@@ -28,6 +28,7 @@ type Neighbour struct {
 	Distance float64    `json:"distance_A"`
 }
 
+// ligands lists the molecules and ions other than water, at most 200.
 func (f *Facts) ligands() {
 	x := f.index
 	for i := range x.Sites {

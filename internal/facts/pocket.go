@@ -8,7 +8,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// Pocket is a cavity or cleft of the polymers found by geometry alone: it says nothing of what may bind there.
+// Pocket is a cavity or cleft of the polymers found by geometry alone. It does not say what can bind there.
 type Pocket struct {
 	Volume   float64       `json:"volume_A3"` // of the points a probe's centre can take
 	Centre   structure.Vec `json:"centre_A"`
@@ -72,8 +72,11 @@ func (f *Facts) pockets() {
 	f.Pockets = Head(f.Pockets, 10)
 }
 
+// open says whether a cell is empty and enclosed, so that it belongs to a pocket.
 func (l *lattice) open(c int) bool { return !l.full[c] && l.closed[c] >= pocketSides }
 
+// lattice lays a grid of 1 Å cells, coarser for large structures, around the polymers. False: they have fewer than 50
+// atoms, or span too much space.
 func (x *Index) lattice() (*lattice, bool) {
 	lo, hi := structure.Vec{math.Inf(1), math.Inf(1), math.Inf(1)}, structure.Vec{math.Inf(-1), math.Inf(-1),
 		math.Inf(-1)}
@@ -113,6 +116,7 @@ func (x *Index) lattice() (*lattice, bool) {
 	return l, true
 }
 
+// fill marks the cells that are too close to an atom to belong to a pocket.
 func (l *lattice) fill(a structure.Vec) {
 	var from, to [3]int
 	for k := range a {
@@ -181,6 +185,7 @@ func (l *lattice) flood(c int, seen []bool) []int {
 	return cells
 }
 
+// pocket describes the cells of one pocket: its centre, the residues that line it, and the ligands inside.
 func (x *Index) pocket(l *lattice, cells []int, volume float64) Pocket {
 	p := Pocket{Volume: round(volume, 0)}
 	touched, filled := map[int]bool{}, map[int]bool{}

@@ -12,7 +12,7 @@ type Secondary struct {
 	Segments []Segment `json:"segments"` // helices and strands
 }
 
-// Segment is a Polymer of residues in one state.
+// Segment is a run of residues in one state.
 type Segment struct {
 	State  string     `json:"state"` // H, G, I, E or B
 	From   ResidueRef `json:"from"`
@@ -46,6 +46,7 @@ func StateName(state byte) string {
 // Kind is the segment's state in words.
 func (s Segment) Kind() string { return StateName(s.State[0]) }
 
+// assignStates sets the DSSP state of every site.
 func (x *Index) assignStates() {
 	all := x.Structure.SecondaryStructure()
 	for _, r := range x.Polymers {
@@ -55,6 +56,7 @@ func (x *Index) assignStates() {
 	}
 }
 
+// secondary summarises the states of one chain; nil where none is assigned.
 func (x *Index) secondary(r Polymer) *Secondary {
 	out := &Secondary{}
 	states := make([]byte, 0, r.Hi-r.Lo)

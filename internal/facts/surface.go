@@ -9,7 +9,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// Shape is the size of the polymers together.
+// Shape is the size and the surface of all polymers together.
 type Shape struct {
 	Gyration float64    `json:"radius_of_gyration_A"` // heavy atoms, weighed by mass
 	Longest  float64    `json:"longest_distance_A"`   // between residue centres
@@ -20,7 +20,7 @@ type Shape struct {
 	Exposed  int        `json:"exposed_residues"` // of proteins
 }
 
-// Patch is a group of touching hydrophobic residues that lie at the surface.
+// Patch is a group of at least three touching hydrophobic residues that are exposed.
 type Patch struct {
 	Residues []ResidueRef `json:"residues"`
 	Area     float64      `json:"accessible_area_A2"`
@@ -33,7 +33,7 @@ const (
 	hydrophobic = "AVILMFWP"
 )
 
-// Radii of van der Waals in Å: Bondi, J. Phys. Chem. 68, 441 (1964).
+// radius returns the van der Waals radius in Å: Bondi, J. Phys. Chem. 68, 441 (1964).
 func radius(element string) float64 {
 	switch element {
 	case "N":
@@ -53,7 +53,8 @@ var fullArea = map[byte]float64{
 	'M': 224, 'F': 240, 'P': 159, 'S': 155, 'T': 172, 'W': 285, 'Y': 263, 'V': 174,
 }
 
-// accessible is the share of a protein residue's surface that a water can reach.
+// Accessible returns the share of a protein residue's surface that water can reach, relative to Gly-X-Gly; it can
+// exceed 1 at the ends of a chain. False: it is not known.
 func (s *Site) Accessible() (float64, bool) {
 	full, ok := fullArea[s.Letter]
 	if !ok || s.Kind != structure.Protein || s.Hi == s.Lo {
@@ -71,7 +72,8 @@ var sphere = func() (out [spherePoint]structure.Vec) {
 	return out
 }()
 
-// reach is one atom's accessible area among those that count: Shrake and Rupley, J. Mol. Biol. 79, 351 (1973).
+// reach returns the accessible area in Å² of one atom in the presence of those that count: Shrake and Rupley, J. Mol.
+// Biol. 79, 351 (1973).
 func (x *Index) reach(p int, near []int, counts func(int) bool) float64 {
 	r := radius(x.Atoms[p].Element) + probe
 	var blockers []int
@@ -119,7 +121,7 @@ func (x *Index) surface(ctx context.Context) error {
 	return nil
 }
 
-// buriedArea is what two chains hide of each other: the areas of both alone less that of the pair.
+// buriedArea returns the surface in Å² that two chains bury: the areas of both alone minus that of the pair.
 func (x *Index) buriedArea(a, b Polymer) float64 {
 	inside := func(r Polymer, q int) bool { o := int(x.Owner[q]); return r.Lo <= o && o < r.Hi }
 	hidden := 0.0
@@ -138,7 +140,7 @@ func (x *Index) buriedArea(a, b Polymer) float64 {
 	return hidden
 }
 
-// gyration of the atoms from lo to hi, weighed by mass.
+// gyration returns the radius of gyration in Å of the atoms from lo to hi, weighed by mass.
 func (x *Index) gyration(lo, hi int) float64 {
 	var m float64
 	var c structure.Vec
@@ -170,7 +172,7 @@ func (x *Index) gyration(lo, hi int) float64 {
 	return math.Sqrt(sum / m)
 }
 
-// shape measures the polymers together.
+// shape measures the polymers together. The longest dimension is left out beyond 10,000 residues.
 func (f *Facts) shape() {
 	x := f.index
 	if len(x.Polymers) == 0 {
@@ -212,7 +214,8 @@ func (f *Facts) shape() {
 	f.Shape.Longest = round(math.Sqrt(f.Shape.Longest), 2)
 }
 
-// patches joins accessible hydrophobic residues that touch; three make a patch.
+// patches joins exposed hydrophobic residues that touch to groups, and keeps the ten largest of at least three
+// residues.
 func (f *Facts) patches() {
 	x := f.index
 	member := func(i int) bool {

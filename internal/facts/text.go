@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Summary is the overview in sentences.
+// Summary returns the overview in sentences, and the residues that it names.
 func (f *Facts) Summary() (string, []ResidueRef) {
 	lines, cited := f.lines(6)
 	return strings.Join(lines, "\n"), cited
 }
 
-// Text is the digest as plain lines, the most telling first, in at most maxBytes bytes: lines that do not fit are left
-// out, with a last line that says so where it fits.
+// Text is the digest as plain lines, the most important first, in at most maxBytes bytes: lines that do not fit are
+// left out, with a last line that says so where it fits.
 func (f *Facts) Text(maxBytes int) string {
 	lines, _ := f.lines(50)
 	const more = "(more facts were left out)\n"
@@ -38,7 +38,7 @@ func (f *Facts) Text(maxBytes int) string {
 	return b.String()
 }
 
-// lines of the digest, lists cut at n entries.
+// lines returns the digest line by line, with lists cut at n entries, and the residues that it names.
 func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 	say := func(format string, a ...any) { lines = append(lines, fmt.Sprintf(format, a...)) }
 	kind := "structure"
@@ -85,6 +85,7 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 	return lines, cited
 }
 
+// contactLines adds what touches what.
 func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRef) {
 	if f.PTM != nil {
 		say("pTM %.2f.", *f.PTM)
@@ -126,6 +127,7 @@ func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRe
 	}
 }
 
+// detailLines adds sequences, segments and lists, which a summary leaves out.
 func (f *Facts) detailLines(n int, say func(string, ...any)) {
 	for _, c := range Head(f.Chains, n) {
 		say("Sequence of chain %s: %s", c.ID, Clip(c.Sequence, 3000))
