@@ -12,13 +12,13 @@ import (
 	"pleat/internal/server/wire"
 )
 
-// usage is GET /v1/usage.
+// usage is GET /v1/usage: how many jobs the caller has created today (UTC), and may.
 func (s *Server) usage(ctx context.Context, c *call) (api.Usage, error) {
 	u, err := s.store.Usage(ctx, c.who.User, s.cfg.Quota)
 	return api.Usage{Limit: u.Limit, Used: u.Used, Remaining: max(0, u.Limit-u.Used), ResetAt: api.At(u.Reset)}, err
 }
 
-// listModels is GET /v1/models.
+// listModels is GET /v1/models: what the workers that are running can execute.
 func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], error) {
 	out := api.List[api.Model]{Data: []api.Model{}}
 	list, err := s.resolver.Models(ctx)
@@ -31,7 +31,7 @@ func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], 
 // maxKeys bounds the valid keys of a user.
 const maxKeys = 100
 
-// listKeys is GET /v1/keys.
+// listKeys is GET /v1/keys: the caller's keys without their secrets, revoked ones too.
 func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], error) {
 	out := api.List[api.Key]{Data: []api.Key{}}
 	s.flushKeyUsage(ctx)
@@ -42,7 +42,7 @@ func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], erro
 	return out, err
 }
 
-// createKey is POST /v1/keys.
+// createKey is POST /v1/keys. The answer is the only one that shows the key; the store keeps a hash of it.
 func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api.NewKey, error) {
 	if in.Label != "" {
 		if err := pleat.CheckName("label", in.Label); err != nil {
@@ -69,7 +69,7 @@ func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api
 	return api.NewKey{Key: wire.Key(&k, c.who.Key), Secret: secret}, err
 }
 
-// revokeKey is DELETE /v1/keys/{id}.
+// revokeKey is DELETE /v1/keys/{id}. Sessions that were opened with the key end with it.
 func (s *Server) revokeKey(ctx context.Context, c *call) (api.RevokedKey, error) {
 	id, err := c.uuid("id", pleat.Errorf(pleat.CodeNotFound, "Key not found"))
 	if err != nil {
@@ -108,6 +108,7 @@ func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) 
 	return api.Session{User: who.Name, ExpiresAt: api.At(until)}, nil
 }
 
+// cookie returns the session cookie with a value and an age in seconds; a negative age deletes it.
 func (s *Server) cookie(value string, age int) *http.Cookie {
 	return &http.Cookie{
 		Name:     cookieName,

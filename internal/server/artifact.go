@@ -67,7 +67,8 @@ func (s *Server) checkLink(r *http.Request, a *pleat.Artifact, head store.Head) 
 	return nil
 }
 
-// archive is GET /v1/jobs/{id}/archive.zip.
+// archive is GET /v1/jobs/{id}/archive.zip: the archive that the latest run made of its files. A run that has not
+// completed is a conflict.
 func (s *Server) archive(ctx context.Context, c *call) error {
 	head, err := s.readableJob(ctx, c)
 	if err != nil {
@@ -126,6 +127,7 @@ type jsonErrors struct {
 	refused bool
 }
 
+// WriteHeader passes a success on and writes the body of an error itself.
 func (a *jsonErrors) WriteHeader(status int) {
 	if status < 400 {
 		a.answer.WriteHeader(status)
@@ -142,6 +144,7 @@ func (a *jsonErrors) WriteHeader(status int) {
 	writeError(a.answer, status, message)
 }
 
+// Write drops the plain text that follows the status of an error.
 func (a *jsonErrors) Write(b []byte) (int, error) {
 	if a.refused {
 		return len(b), nil

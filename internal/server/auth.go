@@ -53,6 +53,7 @@ func (s *Server) credentialOf(r *http.Request) credential {
 	return credential{given: true, session: true, hash: seal.HashKey(cookie.Value)}
 }
 
+// keyCredential returns the credential of an API key. A key that cannot be one has no hash.
 func keyCredential(key string) credential {
 	if key == "" || len(key) > 256 {
 		return credential{given: true}
@@ -70,6 +71,7 @@ func (s *Server) mayUseCookie(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead || s.ownOrigin(r)
 }
 
+// knownHost reports whether a host, with or without port, is a name of this service.
 func (s *Server) knownHost(hostport string) bool {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {
@@ -117,6 +119,7 @@ type validKeys struct {
 // maxValidKeys bounds the memory of validKeys; when it is full, it starts again empty.
 const maxValidKeys = 10_000
 
+// add remembers that a credential was valid.
 func (g *validKeys) add(hash string, key pleat.KeyID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,6 +129,7 @@ func (g *validKeys) add(hash string, key pleat.KeyID) {
 	g.key[hash] = key
 }
 
+// lookup returns the key of a credential that was valid recently; false if it is not remembered.
 func (g *validKeys) lookup(hash string) (pleat.KeyID, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -41,6 +41,7 @@ type answer struct {
 	replaced bool  // the mux's error was replaced: what it writes is dropped
 }
 
+// WriteHeader sends a status. The mux's own 404 and 405 become errors in the service's form.
 func (a *answer) WriteHeader(status int) {
 	// A request that matched no route has no pattern.
 	if !a.wrote && a.c.r.Pattern == "" && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {
@@ -55,6 +56,7 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
+// Write sends a part of the body, after status 200 if none was sent.
 func (a *answer) Write(b []byte) (int, error) {
 	if a.replaced {
 		return len(b), nil
@@ -249,6 +251,7 @@ func (c *call) body(limit int64) ([]byte, error) {
 	return b, nil
 }
 
+// tooLarge returns the error for a body of more than limit bytes.
 func tooLarge(limit int64) error {
 	return pleat.Errorf(pleat.CodeTooLarge, "the request body is larger than %d bytes", limit)
 }

@@ -216,7 +216,9 @@ func bypassesCache(r *http.Request) bool {
 	return false
 }
 
-// rerun is POST /v1/jobs/{id}/runs.
+// rerun is POST /v1/jobs/{id}/runs: a new run of the same input, with the parameters of the request or else those of
+// the job. A model that would fold the chains in the other way, together or each alone, is refused, because the
+// results have one form.
 func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.CreatedJob, error) {
 	id, err := ownedJob(c)
 	if err != nil {

@@ -53,7 +53,7 @@ func (s *Server) readableFlow(ctx context.Context, c *call) (visibleFlow, error)
 	return visibleFlow{}, store.ErrNoWorkflow
 }
 
-// viewFlow is GET /v1/workflows/{id} and GET /v1/workflows/public/{id}.
+// viewFlow is GET /v1/workflows/{id} and GET /v1/workflows/public/{id}: a workflow with its input and its task.
 func (s *Server) viewFlow(ctx context.Context, c *call) (api.Workflow, error) {
 	v, err := s.readableFlow(ctx, c)
 	if err != nil {
@@ -118,7 +118,7 @@ func flowAsJob(w *pleat.Workflow) *pleat.Job {
 	return &pleat.Job{Public: w.Public, Epoch: w.Epoch}
 }
 
-// flowStatus is GET /v1/workflows/status/{id}.
+// flowStatus is GET /v1/workflows/status/{id}: the states of a workflow and of its task. A draft has no task.
 func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatusView, error) {
 	out := api.WorkflowStatusView{Tasks: []api.TaskStatusView{}}
 	v, err := s.readableFlow(ctx, c)
@@ -134,7 +134,7 @@ func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatusVie
 	return out, nil
 }
 
-// taskResults is GET /v1/workflows/task-results/{id}.
+// taskResults is GET /v1/workflows/task-results/{id}: the tasks of a workflow with their results; empty for a draft.
 func (s *Server) taskResults(ctx context.Context, c *call) (api.TasksResults, error) {
 	out := api.TasksResults{TasksResults: []api.WorkflowTask{}}
 	v, err := s.readableFlow(ctx, c)
@@ -192,7 +192,7 @@ func logLine(p *pleat.Progress) string {
 	return p.Line
 }
 
-// flowEvents is GET /v1/workflows/{id}/events.
+// flowEvents is GET /v1/workflows/{id}/events: the progress of a workflow's task up to its end. A draft has none.
 func (s *Server) flowEvents(ctx context.Context, c *call) error {
 	v, err := s.readableFlow(ctx, c)
 	if err != nil {
@@ -227,7 +227,7 @@ var workflowStates = []pleat.State{
 	pleat.StateStopped,
 }
 
-// listFlows is GET /v1/workflows.
+// listFlows is GET /v1/workflows: the caller's workflows, newest first, in pages.
 func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowRow], error) {
 	p, err := pageQuery(c.r, 50)
 	if err != nil {
@@ -292,7 +292,8 @@ func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.Workflow
 	return s.store.Workflows(ctx, c.who.User, store.WorkflowFilter{Limit: limit, Kind: pleat.TaskQnA, Source: ref})
 }
 
-// linkedHistory is GET /v1/workflows/qna/linked-history.
+// linkedHistory is GET /v1/workflows/qna/linked-history: the caller's questions about a fold with their answers,
+// newest first.
 func (s *Server) linkedHistory(ctx context.Context, c *call) (api.List[api.LinkedWorkflow], error) {
 	out := api.List[api.LinkedWorkflow]{Data: []api.LinkedWorkflow{}}
 	list, err := s.linkedQuestions(ctx, c)
@@ -315,7 +316,7 @@ func (s *Server) linkedHistory(ctx context.Context, c *call) (api.List[api.Linke
 	return out, err
 }
 
-// linkedPreviews is GET /v1/workflows/qna/linked-previews.
+// linkedPreviews is GET /v1/workflows/qna/linked-previews: linkedHistory without the long texts.
 func (s *Server) linkedPreviews(ctx context.Context, c *call) (api.List[api.LinkedPreview], error) {
 	out := api.List[api.LinkedPreview]{Data: []api.LinkedPreview{}}
 	list, err := s.linkedQuestions(ctx, c)

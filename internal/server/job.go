@@ -11,7 +11,7 @@ import (
 	"pleat/internal/store"
 )
 
-// listJobs is GET /v1/jobs.
+// listJobs is GET /v1/jobs: the caller's jobs, newest first, in pages.
 func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], error) {
 	p, err := pageQuery(c.r, 50)
 	if err != nil {
@@ -35,7 +35,8 @@ func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], e
 	return listOf(p, rows, func(r *store.JobRow) string { return string(r.ID) }, wire.JobRow), nil
 }
 
-// viewJob is GET /v1/jobs/{id}.
+// viewJob is GET /v1/jobs/{id}: everything about a job but its files. Deliveries, chat and library item are shown to
+// the owner alone. The place in the queue is given while the latest run waits.
 func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	head, err := s.readableJob(ctx, c)
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *Server) viewFor(ctx context.Context, head visibleJob) (store.View, erro
 	return v, nil
 }
 
-// setPublic is PATCH /v1/jobs/{id}/public.
+// setPublic is PATCH /v1/jobs/{id}/public. When a job becomes private, its links and the streams of other readers end.
 func (s *Server) setPublic(ctx context.Context, c *call, in *api.SetPublic) (api.Visibility, error) {
 	id, err := ownedJob(c)
 	if err != nil {
@@ -112,7 +113,8 @@ func (s *Server) setPublic(ctx context.Context, c *call, in *api.SetPublic) (api
 	return api.Visibility{JobID: string(id), IsPublic: *in.IsPublic}, nil
 }
 
-// cancelJob is POST /v1/jobs/{id}/cancel.
+// cancelJob is POST /v1/jobs/{id}/cancel. A job that waits is STOPPED at once; a running one stays RUNNING until its
+// engine has stopped. A job that has ended is a conflict.
 func (s *Server) cancelJob(ctx context.Context, c *call) (api.CancelledJob, error) {
 	id, err := ownedJob(c)
 	if err != nil {
@@ -122,7 +124,7 @@ func (s *Server) cancelJob(ctx context.Context, c *call) (api.CancelledJob, erro
 	return api.CancelledJob{JobID: string(id), JobStatus: string(state)}, err
 }
 
-// deleteJob is DELETE /v1/jobs/{id}.
+// deleteJob is DELETE /v1/jobs/{id}. Its links end at once; garbage collection deletes its files later.
 func (s *Server) deleteJob(ctx context.Context, c *call) (api.DeletedJob, error) {
 	id, err := ownedJob(c)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // maxMetadata bounds the metadata of a library item, in bytes.
 const maxMetadata = 32 << 10
 
-// createItem is POST /v1/library/create.
+// createItem is POST /v1/library/create: an item without files, or a folder.
 func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (api.CreatedItem, error) {
 	i := store.LibraryItem{
 		Owner:    c.who.User,
@@ -69,7 +69,7 @@ func checkMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// listLibrary is GET /v1/library.
+// listLibrary is GET /v1/library: the caller's items, newest first, in pages.
 func (s *Server) listLibrary(ctx context.Context, c *call) (api.List[api.LibraryRow], error) {
 	p, err := pageQuery(c.r, 50)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Server) ownItem(ctx context.Context, c *call) (store.LibraryItem, error
 	return s.store.Item(ctx, c.who.User, id)
 }
 
-// viewItem is GET /v1/library/{id}.
+// viewItem is GET /v1/library/{id}: an item with its children; metadata.files lists its files.
 func (s *Server) viewItem(ctx context.Context, c *call) (api.LibraryItem, error) {
 	i, err := s.ownItem(ctx, c)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Server) viewItem(ctx context.Context, c *call) (api.LibraryItem, error)
 	return out, err
 }
 
-// deleteItem is DELETE /v1/library/{id}.
+// deleteItem is DELETE /v1/library/{id}. Links to its files end at once; garbage collection deletes the files later.
 func (s *Server) deleteItem(ctx context.Context, c *call) (api.DeletedItem, error) {
 	id, err := c.uuid("id", store.ErrNoItem)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Server) fileLink(item string, f *store.LibraryFile) string {
 		s.ring.Sign(fileLabel, item, f.Name, f.SHA256, until)
 }
 
-// libraryFileURL is GET /v1/library/file/{id}/{name}.
+// libraryFileURL is GET /v1/library/file/{id}/{name}: a signed link to a file, as a JSON string.
 func (s *Server) libraryFileURL(ctx context.Context, c *call) (string, error) {
 	i, err := s.ownItem(ctx, c)
 	if err != nil {
@@ -147,6 +147,7 @@ func (s *Server) libraryFileURL(ctx context.Context, c *call) (string, error) {
 	return s.fileLink(i.ID, f), nil
 }
 
+// fileNamed returns the file of an item by its name.
 func fileNamed(i *store.LibraryItem, name string) (*store.LibraryFile, error) {
 	for k := range i.Files {
 		if i.Files[k].Name == name {

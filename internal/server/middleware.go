@@ -109,6 +109,7 @@ func requestID(r *http.Request) string {
 	return hex.EncodeToString(b[:])
 }
 
+// remote returns the IP address of a request's connection.
 func remote(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -129,6 +130,8 @@ type limiter struct {
 // maxLimited bounds the callers of one generation.
 const maxLimited = 10_000
 
+// newLimiter returns a limiter of perSecond requests per caller, burst of which may come at once; nil if perSecond is
+// 0.
 func newLimiter(perSecond float64, burst int) *limiter {
 	if perSecond <= 0 {
 		return nil

@@ -66,6 +66,7 @@ const (
 	probeKey   = "ready/probe"
 )
 
+// writable returns nil if files can be written.
 func (p *probe) writable(ctx context.Context, b blob.Store) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,6 +94,7 @@ type meters struct {
 	created  *prometheus.CounterVec
 }
 
+// newMeters registers the metrics of a server. Names and labels are part of the interface that operators use.
 func newMeters(s *Server) *meters {
 	m := &meters{
 		registry: prometheus.NewRegistry(),
@@ -130,7 +132,7 @@ func (m *meters) record(route string, status int, took time.Duration) {
 	}
 }
 
-// metrics is GET /metrics.
+// metrics is GET /metrics, in the Prometheus text format. If the config has a token, the request must bring it.
 func (s *Server) metrics(_ context.Context, c *call) error {
 	if want := s.cfg.MetricsToken; want != "" {
 		got := strings.TrimPrefix(c.r.Header.Get("Authorization"), "Bearer ")
@@ -159,12 +161,15 @@ var (
 	upDesc = prometheus.NewDesc("pleat_database_up", "Whether the queue could be counted.", nil, nil)
 )
 
+// Describe implements prometheus.Collector.
 func (q *queueCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- queueDesc
 	ch <- oldestDesc
 	ch <- upDesc
 }
 
+// Collect implements prometheus.Collector. If the database does not answer within 2 s, pleat_database_up is 0 and there are
+// no sizes.
 func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

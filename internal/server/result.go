@@ -115,6 +115,7 @@ type cached struct {
 // cachedOverhead is what an entry costs besides its body, in bytes.
 const cachedOverhead = 256
 
+// newCache returns a cache of at most that many bytes; nil if it is not positive.
 func newCache(most int64) *cache {
 	if most <= 0 {
 		return nil
@@ -122,6 +123,7 @@ func newCache(most int64) *cache {
 	return &cache{most: most, order: list.New(), at: map[cacheKey]*list.Element{}}
 }
 
+// get returns the bytes of a result, nil if the cache does not hold them, and marks them as used.
 func (c *cache) get(k cacheKey) []byte {
 	if c == nil {
 		return nil
@@ -136,6 +138,8 @@ func (c *cache) get(k cacheKey) []byte {
 	return e.Value.(*cached).body
 }
 
+// put adds the bytes of a result and drops those that were not used for longest. A result larger than an eighth of the
+// cache is not added.
 func (c *cache) put(k cacheKey, body []byte) {
 	if c == nil || int64(len(body)) > c.most/8 {
 		return

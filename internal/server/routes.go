@@ -117,7 +117,7 @@ var sections = []string{"Fold jobs", "Workflows", "Library", "Webhooks", "Keys a
 // allRoutes returns the whole interface of the service.
 func allRoutes() []route {
 	return slices.Concat(
-		jobRoutes(), workflowRoutes(), libraryRoutes(), webhookRoutes(), accountRoutes(), operationRoutes())
+		jobRoutes, workflowRoutes, libraryRoutes, webhookRoutes, accountRoutes, operationRoutes)
 }
 
 // mux registers the routes, and the page, which New receives as a handler; nil: a line of HTML instead.
@@ -162,6 +162,7 @@ func (s *Server) serve(rt route) http.Handler {
 	})
 }
 
+// serveCall makes the checks that all routes share, in the order of their cost, and calls the handler.
 func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 	if err := s.limits.allow(c, s.caller(c), s.clock()); err != nil {
 		return err

@@ -2,97 +2,93 @@ package server
 
 import "pleat/internal/server/openapi"
 
-// accountRoutes returns the routes of API keys and browser sessions.
-func accountRoutes() []route {
-	return inSection("Keys and sessions", []route{
-		{
-			id:      "listKeys",
-			pattern: "GET /v1/keys",
-			access:  user,
-			summary: "List your keys",
-			handler: noBody((*Server).listKeys),
-		},
-		{
-			id:      "createKey",
-			pattern: "POST /v1/keys",
-			access:  user,
-			summary: "Make a key; it is shown only once",
-			handler: optionalBody(small, (*Server).createKey),
-			errors:  []int{409},
-		},
-		{
-			id:      "revokeKey",
-			pattern: "DELETE /v1/keys/{id}",
-			access:  user,
-			summary: "Revoke a key",
-			handler: noBody((*Server).revokeKey),
-		},
-		{
-			id:      "openSession",
-			pattern: "POST /v1/session",
-			access:  open,
-			summary: "Exchange a key for a browser's session cookie",
-			handler: jsonBody(small, (*Server).openSession),
-			errors:  []int{401},
-		},
-		{
-			id:      "getSession",
-			pattern: "GET /v1/session",
-			access:  open,
-			summary: "Read which user the cookie belongs to",
-			handler: noBody((*Server).readSession),
-			errors:  []int{401},
-		},
-		{
-			id:      "closeSession",
-			pattern: "DELETE /v1/session",
-			access:  open,
-			summary: "End the cookie's session",
-			handler: noBody((*Server).closeSession),
-			errors:  []int{401},
-		},
-	})
-}
+// accountRoutes are the routes of API keys and browser sessions.
+var accountRoutes = inSection("Keys and sessions", []route{
+	{
+		id:      "listKeys",
+		pattern: "GET /v1/keys",
+		access:  user,
+		summary: "List your keys",
+		handler: noBody((*Server).listKeys),
+	},
+	{
+		id:      "createKey",
+		pattern: "POST /v1/keys",
+		access:  user,
+		summary: "Make a key; it is shown only once",
+		handler: optionalBody(small, (*Server).createKey),
+		errors:  []int{409},
+	},
+	{
+		id:      "revokeKey",
+		pattern: "DELETE /v1/keys/{id}",
+		access:  user,
+		summary: "Revoke a key",
+		handler: noBody((*Server).revokeKey),
+	},
+	{
+		id:      "openSession",
+		pattern: "POST /v1/session",
+		access:  open,
+		summary: "Exchange a key for a browser's session cookie",
+		handler: jsonBody(small, (*Server).openSession),
+		errors:  []int{401},
+	},
+	{
+		id:      "getSession",
+		pattern: "GET /v1/session",
+		access:  open,
+		summary: "Read which user the cookie belongs to",
+		handler: noBody((*Server).readSession),
+		errors:  []int{401},
+	},
+	{
+		id:      "closeSession",
+		pattern: "DELETE /v1/session",
+		access:  open,
+		summary: "End the cookie's session",
+		handler: noBody((*Server).closeSession),
+		errors:  []int{401},
+	},
+})
 
-// operationRoutes returns the routes that operators and tools read.
-func operationRoutes() []route {
-	return inSection("Operation", []route{
-		{
-			id:      "getHealth",
-			pattern: "GET /healthz",
-			access:  open,
-			summary: "Check whether the process is alive",
-			handler: noBody((*Server).health),
-		},
-		{
-			id:      "getReadiness",
-			pattern: "GET /readyz",
-			access:  open,
-			summary: "Check whether the service is ready",
-			handler: noBody((*Server).ready),
-			errors:  []int{503},
-		},
-		{
-			id:      "getMetrics",
-			pattern: "GET /metrics",
-			access:  open,
-			summary: "Read metrics for Prometheus",
-			handler: streams(openapi.Text("text/plain", ""), (*Server).metrics),
-			errors:  []int{401},
-		},
-		{
-			id:      "getOpenAPI",
-			pattern: "GET /openapi.json",
-			access:  open,
-			summary: "Read this document",
-			handler: answers(openapi.AnyObject, (*Server).openAPI),
-		},
-		{
-			id:      "getDocs",
-			pattern: "GET /docs",
-			access:  open,
-			summary: "Read this document as a page",
-			handler: streams(openapi.Text("text/html", ""), (*Server).readDocs),
-		},
-	})
-}
+// operationRoutes are the routes that operators and tools read.
+var operationRoutes = inSection("Operation", []route{
+	{
+		id:      "getHealth",
+		pattern: "GET /healthz",
+		access:  open,
+		summary: "Check whether the process is alive",
+		handler: noBody((*Server).health),
+	},
+	{
+		id:      "getReadiness",
+		pattern: "GET /readyz",
+		access:  open,
+		summary: "Check whether the service is ready",
+		handler: noBody((*Server).ready),
+		errors:  []int{503},
+	},
+	{
+		id:      "getMetrics",
+		pattern: "GET /metrics",
+		access:  open,
+		summary: "Read metrics for Prometheus",
+		handler: streams(openapi.Text("text/plain", ""), (*Server).metrics),
+		errors:  []int{401},
+	},
+	{
+		id:      "getOpenAPI",
+		pattern: "GET /openapi.json",
+		access:  open,
+		summary: "Read this document",
+		handler: answers(openapi.AnyObject, (*Server).openAPI),
+	},
+	{
+		id:      "getDocs",
+		pattern: "GET /docs",
+		access:  open,
+		summary: "Read this document as a page",
+		handler: streams(openapi.Text("text/html", ""), (*Server).readDocs),
+	},
+})

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInterfaceListsRoutes compares the routes with docs/interface.md: every route is in the chapter of its section, and
-// every endpoint there is a route.
+// TestInterfaceListsRoutes compares the routes with docs/interface.md: every route is in the chapter of its section,
+// and every endpoint there is a route.
 func TestInterfaceListsRoutes(t *testing.T) {
 	text, err := os.ReadFile("../../docs/interface.md")
 	if err != nil {

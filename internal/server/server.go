@@ -181,6 +181,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	return s, nil
 }
 
+// defaults fills in the zero fields of a Config.
 func defaults(cfg *Config) {
 	set := func(p *int64, v int64) {
 		if *p == 0 {
@@ -266,6 +267,7 @@ type keyUsage struct {
 	keys map[pleat.KeyID]time.Time
 }
 
+// record notes that a key was used.
 func (t *keyUsage) record(k pleat.KeyID, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

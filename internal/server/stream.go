@@ -42,6 +42,7 @@ func (n *streamCount) acquire(who string, most int) bool {
 	return true
 }
 
+// release counts one stream of a caller less.
 func (n *streamCount) release(who string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,8 +82,10 @@ func (s *Server) openStream(c *call) (stream *sse, closed func(), err error) {
 	return st, closed, st.flush()
 }
 
+// comment adds a comment to the stream, which clients ignore; it keeps proxies from closing the connection.
 func (st *sse) comment(text string) { st.b.WriteString(": " + text + "\n\n") }
 
+// event adds an event with v as its JSON data.
 func (st *sse) event(name string, id int64, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -140,6 +143,7 @@ func (s *Server) jobEvents(ctx context.Context, c *call) error {
 	return s.follow(ctx, c, s.streamedJob(c, head))
 }
 
+// streamedJob returns the latest run of a job for a stream.
 func (s *Server) streamedJob(c *call, head visibleJob) streamedRun {
 	return streamedRun{
 		run:   head.Run,
@@ -299,6 +303,7 @@ func (s *Server) allEvents(ctx context.Context, c *call) error {
 	return quiet(c, s.sendChanges(ctx, c, st, last, news))
 }
 
+// sendChanges sends the changes after last, a cursor in µs, until the client leaves or its credential is revoked.
 func (s *Server) sendChanges(ctx context.Context, c *call, st *sse, last int64, news <-chan struct{}) error {
 	beat, tick := time.NewTicker(s.cfg.StreamHeartbeat), time.NewTicker(s.cfg.StreamPoll)
 	defer beat.Stop()

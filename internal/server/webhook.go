@@ -19,7 +19,7 @@ import (
 // rotationOverlap is how long deliveries carry the signature of the old secret, too, after a rotation.
 const rotationOverlap = 24 * time.Hour
 
-// webhookConfig is GET /v1/webhooks/custom-http-config.
+// webhookConfig is GET /v1/webhooks/custom-http-config. A caller without an endpoint gets an empty configuration.
 func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig, error) {
 	e, err := s.store.GlobalEndpoint(ctx, c.who.User)
 	if err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {
@@ -29,7 +29,8 @@ func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig,
 	return s.configOut(&e)
 }
 
-// putWebhookConfig is PUT /v1/webhooks/custom-http-config.
+// putWebhookConfig is PUT /v1/webhooks/custom-http-config. The first request creates the signing secret and is the
+// only one that shows it; later ones keep the secret, and the token if they bring none.
 func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebhookConfig) (api.WebhookConfig, error) {
 	var none api.WebhookConfig
 	if in.TargetURL == "" {
@@ -73,6 +74,8 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 	return out, err
 }
 
+// configOut converts an endpoint to the caller's webhook configuration. It reveals the last letters of the token and
+// the public key of v1a, never a secret.
 func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
 	now := s.store.Now()
 	out := api.WebhookConfig{
@@ -141,7 +144,8 @@ func changeWebhook(change store.EndpointChange) func(*Server, context.Context, *
 	}
 }
 
-// rotateSecret is POST /v1/webhooks/custom-http-config/rotate-secret.
+// rotateSecret is POST /v1/webhooks/custom-http-config/rotate-secret. The answer shows a v1 secret this once; of a v1a
+// key pair it shows the public key.
 func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret) (api.WebhookConfig, error) {
 	key := webhook.NewKey()
 	switch in.Scheme {
@@ -163,7 +167,7 @@ func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret
 	return out, err
 }
 
-// subscriptions is GET /v1/webhooks/subscriptions.
+// subscriptions is GET /v1/webhooks/subscriptions: the destinations that the caller's runs resolved, newest first.
 func (s *Server) subscriptions(ctx context.Context, c *call) (api.List[api.Subscription], error) {
 	p, err := pageQuery(c.r, maxPage)
 	if err != nil {
@@ -179,7 +183,7 @@ func (s *Server) subscriptions(ctx context.Context, c *call) (api.List[api.Subsc
 // deliveryStatuses are the states that a list of deliveries may be filtered by.
 var deliveryStatuses = []string{"PENDING", "RUNNING", "SUCCEEDED", "FAILED"}
 
-// deliveries is GET /v1/webhooks/deliveries.
+// deliveries is GET /v1/webhooks/deliveries: the caller's deliveries, newest first, in pages.
 func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery], error) {
 	p, err := pageQuery(c.r, 50)
 	if err != nil {
@@ -201,7 +205,7 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 	return listOf(p, rows, func(d *store.Delivery) string { return string(d.ID) }, wire.Delivery), nil
 }
 
-// delivery is GET /v1/webhooks/deliveries/{id}.
+// delivery is GET /v1/webhooks/deliveries/{id}: a delivery with the log of its attempts, oldest first.
 func (s *Server) delivery(ctx context.Context, c *call) (api.DeliveryDetail, error) {
 	id, err := c.uuid("id", store.ErrNoDelivery)
 	if err != nil {
@@ -218,7 +222,8 @@ func (s *Server) delivery(ctx context.Context, c *call) (api.DeliveryDetail, err
 	return out, nil
 }
 
-// redeliverOne is POST /v1/webhooks/deliveries/{id}/redeliver.
+// redeliverOne is POST /v1/webhooks/deliveries/{id}/redeliver. The receiver gets the same webhook-id again. A delivery
+// that has not finished is a conflict.
 func (s *Server) redeliverOne(ctx context.Context, c *call) (api.Delivery, error) {
 	id, err := c.uuid("id", store.ErrNoDelivery)
 	if err != nil {
@@ -234,7 +239,8 @@ func (s *Server) redeliverOne(ctx context.Context, c *call) (api.Delivery, error
 // maxRedeliver is how many deliveries one call sends again.
 const maxRedeliver = 1000
 
-// redeliver is POST /v1/webhooks/deliveries/redeliver.
+// redeliver is POST /v1/webhooks/deliveries/redeliver: it sends the finished deliveries of a filter again, at most
+// maxRedeliver of them; more in the answer asks for another call.
 func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api.Redelivered, error) {
 	f := store.DeliveryFilter{Limit: maxRedeliver, Status: in.Status, SourceID: strings.ToLower(in.SourceID)}
 	if *in == (api.Redeliver{}) {
@@ -262,7 +268,8 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 	return api.Redelivered{Redelivered: n, More: n == maxRedeliver}, err
 }
 
-// testWebhook is POST /v1/webhooks/test.
+// testWebhook is POST /v1/webhooks/test: it queues a test event for the caller's endpoint and answers with its
+// delivery.
 func (s *Server) testWebhook(ctx context.Context, c *call) (api.Delivery, error) {
 	id, err := s.store.PingEndpoint(ctx, c.who.User)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"pleat/internal/store"
 )
 
-// createWorkflow is POST /v1/workflows.
+// createWorkflow is POST /v1/workflows. The input is checked and its source resolved; unless it is a draft, the
+// workflow is queued for the engine that was chosen.
 func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWorkflow) (api.Workflow, error) {
 	word, err := checkCreateWorkflow(in)
 	if err != nil {
@@ -159,7 +160,8 @@ func (s *Server) readFlow(ctx context.Context, id pleat.WorkflowID) (api.Workflo
 	return s.flowOut(&visibleFlow{v, wire.ForOwner})
 }
 
-// cancelWorkflow is POST /v1/workflows/{id}/cancel.
+// cancelWorkflow is POST /v1/workflows/{id}/cancel. One that waits is STOPPED at once; a running one stays RUNNING
+// until its engine has stopped.
 func (s *Server) cancelWorkflow(ctx context.Context, c *call) (api.CancelledWorkflow, error) {
 	id, err := c.uuid("id", store.ErrNoWorkflow)
 	if err != nil {
@@ -169,7 +171,7 @@ func (s *Server) cancelWorkflow(ctx context.Context, c *call) (api.CancelledWork
 	return api.CancelledWorkflow{WorkflowID: id, Status: string(state)}, err
 }
 
-// setFlowPublic is PATCH /v1/workflows/{id}/public.
+// setFlowPublic is PATCH /v1/workflows/{id}/public. When a workflow becomes private, its links end.
 func (s *Server) setFlowPublic(ctx context.Context, c *call, in *api.SetPublic) (api.WorkflowVisibility, error) {
 	id, err := c.uuid("id", store.ErrNoWorkflow)
 	if err != nil {
@@ -184,7 +186,8 @@ func (s *Server) setFlowPublic(ctx context.Context, c *call, in *api.SetPublic) 
 	return api.WorkflowVisibility{WorkflowID: id, IsPublic: *in.IsPublic}, nil
 }
 
-// draftQuestion is PATCH /v1/workflows/qna/{id}/draft-question.
+// draftQuestion is PATCH /v1/workflows/qna/{id}/draft-question: it replaces the question of a draft. A workflow that
+// is no draft any more is a conflict.
 func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuestion) (api.Workflow, error) {
 	v, err := s.ownFlow(ctx, c, c.r.PathValue("id"))
 	if err == nil && v.Workflow.Kind != pleat.TaskQnA {
@@ -212,7 +215,8 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 	return s.readFlow(ctx, v.Workflow.ID)
 }
 
-// outputSchema is POST /v1/workflows/node/output-schema.
+// outputSchema is POST /v1/workflows/node/output-schema: the outputs that a task of a type has for an input, as paths
+// into its result.
 func (s *Server) outputSchema(_ context.Context, _ *call, in *api.OutputSchemaRequest) (api.OutputSchema, error) {
 	out := api.OutputSchema{Available: []api.OutputField{}}
 	list, err := flow.Catalogue(in.TaskType, in.Input)

@@ -125,6 +125,7 @@ func checkJSON(r io.Reader) error {
 	return nil
 }
 
+// describeJSONError returns where a file stops being JSON, for an error of the decoder.
 func describeJSONError(d *json.Decoder, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("it is not JSON: it ends too early, after byte %d", d.InputOffset())

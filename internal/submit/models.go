@@ -32,6 +32,8 @@ func (r *Resolver) RecentModels(ctx context.Context) ([]pleat.Model, error) {
 	return r.models.get(ctx, r.Store, modelsRecentAge)
 }
 
+// get returns the models of the workers, from the cache if it was filled at most maxAge ago. An empty list is never
+// cached.
 func (m *modelCache) get(ctx context.Context, st *store.Store, maxAge time.Duration) ([]pleat.Model, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

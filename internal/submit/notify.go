@@ -41,6 +41,7 @@ func (r *Resolver) WorkflowWebhooks(ctx context.Context, owner pleat.UserID, p *
 	return r.webhooks(ctx, owner, webhookInput{p.Webhooks, p.Destinations, path})
 }
 
+// checkLength refuses settings of more than maxWebhooks bytes.
 func checkLength(raw json.RawMessage, path string) error {
 	if len(raw) > maxWebhooks {
 		return pleat.InvalidField(path, " has %d bytes; at most %d are taken", len(raw), maxWebhooks)
@@ -55,6 +56,7 @@ type webhookInput struct {
 	path     string
 }
 
+// webhooks resolves each destination of the settings, and custom_http even if they do not name it.
 func (r *Resolver) webhooks(ctx context.Context, owner pleat.UserID, in webhookInput) (Webhooks, error) {
 	out := Webhooks{Settings: in.raw}
 	custom := pleat.DestinationSetting{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http"}

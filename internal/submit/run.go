@@ -64,4 +64,5 @@ func (r *Resolver) WorkflowRun(ctx context.Context, p *flow.Plan, fallback ...pl
 	}, nil
 }
 
+// randomSeed returns a random 32-bit number in decimal digits, as every engine accepts it.
 func randomSeed() string { return strconv.FormatUint(uint64(rand.Uint32()), 10) }

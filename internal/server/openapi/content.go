@@ -27,6 +27,7 @@ type Body struct {
 	strict bool // unknown fields are refused, and null equals absent
 }
 
+// schemaOf returns a reference to the component of a type.
 func schemaOf[T any](reg huma.Registry) *huma.Schema {
 	return reg.Schema(reflect.TypeFor[T](), true, "")
 }

@@ -204,6 +204,7 @@ func security(a Access) []map[string][]string {
 	}
 }
 
+// mediaTypes describes each media type of a response.
 func mediaTypes(reg huma.Registry, c Content) map[string]*huma.MediaType {
 	out := map[string]*huma.MediaType{}
 	for media, schema := range c {
@@ -235,6 +236,7 @@ func parameters(o *Operation) []*huma.Param {
 	return out
 }
 
+// paramSchema returns the schema of a parameter: a basic type or a reference to a component.
 func paramSchema(p Param) *huma.Schema {
 	switch p.Kind {
 	case "uuid":

@@ -155,6 +155,7 @@ func typeOf(s docSchema) string {
 	return words + boundsOf(s)
 }
 
+// boundsOf returns a schema's bounds, values and default for the page, after a semicolon; empty if it has none.
 func boundsOf(s docSchema) string {
 	var all []string
 	if s.Minimum != nil {
@@ -191,6 +192,7 @@ func boundsOf(s docSchema) string {
 	return "; " + strings.Join(all, "; ")
 }
 
+// exampleOf returns the first example of a schema as JSON; empty if it has none.
 func exampleOf(s docSchema) string {
 	if len(s.Examples) == 0 {
 		return ""
