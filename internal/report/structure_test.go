@@ -15,22 +15,27 @@ import (
 // swapped maps the chains of enginetest.Complex to those of the job.
 var swapped = map[string]string{"A": "C", "C": "A"}
 
-// predict returns the prediction of a structure file with arrays by token; nil: none. Tokens are counts by residue.
-func predict(
-	t *testing.T, sequences []pleat.Sequence, scores Scores, cif string, plddt, pae []float32, tokens ...int,
-) (*Prediction, error) {
+// predicted is what a model gives; nil arrays: none.
+type predicted struct {
+	cif        string
+	plddt, pae []float32 // by token
+	tokens     []int     // of each residue
+}
+
+// predict returns the prediction of a job.
+func predict(t *testing.T, sequences []pleat.Sequence, scores Scores, m predicted) (*Prediction, error) {
 	t.Helper()
-	read, err := structure.ReadCIF(strings.NewReader(cif), structure.Limits{})
+	read, err := structure.ReadCIF(strings.NewReader(m.cif), structure.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Structure{Structure: read, PLDDT: plddt}
-	n := len(plddt)
-	if pae != nil {
-		n = int(math.Sqrt(float64(len(pae))))
-		s.PAE = &structure.Matrix{N: n, V: pae}
+	s := &Structure{Structure: read, PLDDT: m.plddt}
+	n := len(m.plddt)
+	if m.pae != nil {
+		n = int(math.Sqrt(float64(len(m.pae))))
+		s.PAE = &structure.Matrix{N: n, V: m.pae}
 	}
-	if err := s.CountTokens(n, tokens); err != nil {
+	if err := s.CountTokens(n, m.tokens); err != nil {
 		return nil, err
 	}
 	return s.Prediction(sequences, &scores, nil)
@@ -47,7 +52,7 @@ func TestPredictionHasTheOrderOfTheJob(t *testing.T) {
 	}
 	half := 0.5
 	scores := Scores{ChainMap: swapped, IPTM: &half, Pairs: []pleat.PairScore{{A: "B", B: "A", IPTM: &half}}}
-	p, err := predict(t, sequences, scores, cif, plddt, pae)
+	p, err := predict(t, sequences, scores, predicted{cif: cif, plddt: plddt, pae: pae})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +136,7 @@ func TestPairScores(t *testing.T) {
 	)
 	pae := []float32{0, 0, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 0, 0}
 	plddt := []float32{50, 50, 50, 50}
-	prediction, err := predict(t, sequences, Scores{}, cif, plddt, pae)
+	prediction, err := predict(t, sequences, Scores{}, predicted{cif: cif, plddt: plddt, pae: pae})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +155,7 @@ func TestPairScores(t *testing.T) {
 			t.Errorf("%s is %v; want %v", name, v[0], v[1])
 		}
 	}
-	prediction, err = predict(t, sequences, Scores{}, cif, plddt, nil)
+	prediction, err = predict(t, sequences, Scores{}, predicted{cif: cif, plddt: plddt})
 	if err != nil || len(prediction.Pairs) != 0 || prediction.PAE != nil {
 		t.Errorf("without a PAE: %+v, %v", prediction.Pairs, err)
 	}
@@ -170,7 +175,8 @@ func TestCountTokens(t *testing.T) {
 		{values: 6, tokens: []int{1, 1, 1, 3}, err: "4 counts"},    // too few
 		{values: 4, tokens: []int{0, 1, 1, 1, 1}, err: "5 counts"}, // none for a residue
 	} {
-		_, err := predict(t, sequences, Scores{ChainMap: swapped}, cif, make([]float32, c.values), nil, c.tokens...)
+		m := predicted{cif: cif, plddt: make([]float32, c.values), tokens: c.tokens}
+		_, err := predict(t, sequences, Scores{ChainMap: swapped}, m)
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%d values, tokens %v: error %v; want %q", c.values, c.tokens, err, c.err)
 		}
@@ -218,7 +224,7 @@ func TestPredictionOfAnotherJob(t *testing.T) {
 		if c.change != nil {
 			s = c.change(s)
 		}
-		_, err := predict(t, s, Scores{ChainMap: c.names}, cif, nil, nil)
+		_, err := predict(t, s, Scores{ChainMap: c.names}, predicted{cif: cif})
 		if err == nil || !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: error %v; want %q", c.name, err, c.err)
 		}
