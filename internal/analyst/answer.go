@@ -149,6 +149,7 @@ func topicNames() string {
 	return strings.Join(out, ", ")
 }
 
+// textOf returns the words of items as the question has them.
 func textOf(items []item) string {
 	var out []string
 	for _, it := range items {

@@ -41,11 +41,13 @@ type condition struct {
 	text     string           // as the question has it
 }
 
+// holds says whether a site passes.
 func (c *condition) holds(site int) bool {
 	any := slices.ContainsFunc(c.accepts, func(accept func(int) bool) bool { return accept(site) })
 	return any != c.not
 }
 
+// String returns the wording of the condition, as it follows "are".
 func (c *condition) String() string {
 	text := c.wording[0]
 	if n := len(c.wording); n > 1 {
@@ -99,6 +101,7 @@ func wordingOf(conds []*condition) string {
 	return strings.Join(said, " and ")
 }
 
+// nameCondition is one residue name; a modified residue counts as its parent.
 func (q *query) nameCondition(it item) *condition {
 	names := it.names
 	return &condition{property: ofName, wording: []string{names[0]}, accepts: []func(int) bool{
@@ -194,6 +197,7 @@ func segmentsOf(ch facts.Chain, states string) []facts.Segment {
 	})
 }
 
+// siteOf returns the site of a residue of a chain.
 func (q *query) siteOf(ch facts.Chain, ref facts.ResidueRef) int {
 	for i := ch.Polymer.Lo; i < ch.Polymer.Hi; i++ {
 		if q.x.Sites[i].Ref == ref {
@@ -226,6 +230,7 @@ func pickSegments(list []facts.Segment, nth float64, extreme string) []facts.Seg
 	return slices.DeleteFunc(list, func(g facts.Segment) bool { return g.Length != best })
 }
 
+// segmentWording names segments by their position, and says which they are.
 func segmentWording(concept string, nth float64, extreme string, segments []facts.Segment) string {
 	name := map[string]string{
 		"helix": "helix", "alphahelix": "α-helix", "threeten": "3-10 helix", "pihelix": "π-helix", "strand": "strand",
@@ -252,6 +257,7 @@ func segmentWording(concept string, nth float64, extreme string, segments []fact
 	return text + ")"
 }
 
+// surfaceCondition is exposed or buried, with the bound of 20 % accessibility.
 func (q *query) surfaceCondition(exposed bool) *condition {
 	wording := map[bool]string{true: "exposed (20 % accessible or more)",
 		false: "buried (less than 20 % accessible)"}[exposed]
@@ -278,6 +284,7 @@ func (q *query) limitCondition(it item) *condition {
 	}}}
 }
 
+// chainCondition is one chain.
 func (q *query) chainCondition(it item) *condition {
 	id := it.names[0]
 	return &condition{property: ofChain, wording: []string{"in chain " + id}, chains: []string{id},
@@ -331,8 +338,10 @@ func (q *query) endsCondition(concept string) *condition {
 	return c
 }
 
+// residues writes a number of residues: 1 residue, 3 residues.
 func residues(n int) string { return facts.Quantity(n, "residue", "residues") }
 
+// lead puts text that is not empty in brackets.
 func lead(s string) string {
 	if s == "" {
 		return ""
@@ -423,6 +432,7 @@ func (q *query) find(m mention) (sites []int, problem string) {
 	return named, ""
 }
 
+// missing says that no residue has the numbers asked for, and which numbers there are.
 func (q *query) missing(m mention) string {
 	what := fmt.Sprintf("residue %d", m.lo)
 	if m.lo != m.hi {

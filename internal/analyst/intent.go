@@ -37,7 +37,8 @@ var topicsText string
 // intents lists what can be asked, as topics.txt has it.
 var intents = sync.OnceValue(func() (out []*intent) {
 	scopes := map[string]scope{
-		"anything": ofAnything, "ends": ofEnds, "numbers": ofNumbers, "places": ofPlaces, "chains": ofChains, "structure": ofStructure,
+		"anything": ofAnything, "ends": ofEnds, "numbers": ofNumbers, "places": ofPlaces, "chains": ofChains,
+		"structure": ofStructure,
 	}
 	for line := range strings.Lines(strings.ReplaceAll(topicsText, "\n\t", " ")) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
@@ -106,6 +107,7 @@ func replies() map[string]func(*query) part {
 	}
 }
 
+// intentNamed returns an intent by its name, which must exist.
 func intentNamed(name string) *intent {
 	list := intents()
 	return list[slices.IndexFunc(list, func(in *intent) bool { return in.name == name })]
@@ -169,6 +171,7 @@ func (q *query) special(topics int) string {
 	return ""
 }
 
+// onlyTopics says whether the query has no topics but these.
 func (q *query) onlyTopics(allowed string) bool {
 	return !slices.ContainsFunc(q.topics(), func(c string) bool { return !oneOf(c, allowed) })
 }
@@ -212,6 +215,7 @@ func (q *query) pointMentions() bool {
 	return !slices.ContainsFunc(q.mentions, func(m mention) bool { return !m.single() })
 }
 
+// anyNot says whether a condition of the filter is negated.
 func (q *query) anyNot() bool {
 	return slices.ContainsFunc(q.conds, func(c *condition) bool { return c.not })
 }

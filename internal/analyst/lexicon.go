@@ -36,6 +36,7 @@ func readVocabulary() *lexicon {
 	return l
 }
 
+// add enters one phrase, unless an earlier concept has it.
 func (l *lexicon) add(concept, phrase string) {
 	var parts []word
 	for _, s := range sentences(phrase) {
@@ -84,6 +85,7 @@ func (l *lexicon) correct(low string) string {
 	return best
 }
 
+// oneEdit says whether one typing error leads from one word to the other.
 func oneEdit(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a

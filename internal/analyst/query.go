@@ -76,6 +76,7 @@ func (t *talk) query(items []item, earlier *query) *query {
 	return q
 }
 
+// item reads the item at position i.
 func (r *reader) item(i int) {
 	r.at = i
 	it := r.items[i]
@@ -126,6 +127,7 @@ func (r *reader) item(i int) {
 	}
 }
 
+// noun records that residues were named; a waiting "all" belongs to them.
 func (r *reader) noun() {
 	r.subject = true
 	if r.every {
@@ -186,6 +188,7 @@ func (r *reader) subjectOf(it item) bool {
 	return r.stale || r.open.words["closest"] && !r.prep
 }
 
+// condition makes the condition that an item stands for; nil where it stands for none.
 func (r *reader) condition(it item) *condition {
 	q := r.q
 	var c *condition
@@ -290,6 +293,7 @@ func (r *reader) isPredicate(c *condition) bool {
 	return true
 }
 
+// reset makes c the last condition, and clears pending negations and connectives.
 func (r *reader) reset(c *condition) {
 	r.last, r.joined, r.prep = c, false, false
 	if c.not {
@@ -409,6 +413,7 @@ func (q *query) isSingular() bool {
 	return len(c.mentions) == 1 && c.mentions[0].single() || len(c.segments) > 0
 }
 
+// chainNames says which chains the structure has.
 func (q *query) chainNames() string {
 	ids := chainIDs(q.f.Chains)
 	if len(ids) == 0 {

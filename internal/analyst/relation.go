@@ -27,6 +27,7 @@ type relation struct {
 	text       string
 }
 
+// cut returns the distance in Å within which something counts as near.
 func (r *relation) cut() float64 {
 	if r.radius > 0 {
 		return r.radius
@@ -77,6 +78,7 @@ func (r *reader) pronoun(it item) {
 	}
 }
 
+// otherChains makes all chains but the one named the anchor.
 func (r *reader) otherChains() {
 	q, rel := r.q, r.open
 	for _, p := range q.x.Polymers {

@@ -17,6 +17,7 @@ const (
 	maxLetters = 1200 // of a sequence
 )
 
+// capability lists the topics.
 func (q *query) capability() part {
 	return part{text: "I can answer about: " + topicNames() + ". Each can be asked of residues that pass a filter: " +
 		"name, class, chain, range, " +
@@ -25,6 +26,7 @@ func (q *query) capability() part {
 		"partners that are absent, effects of mutations, stability, origin.", sure: Measured}
 }
 
+// overview summarises the structure.
 func (q *query) overview() part {
 	text, cited := q.f.Summary()
 	sure := Geometric
@@ -34,6 +36,7 @@ func (q *query) overview() part {
 	return part{text, cited, sure}
 }
 
+// chainList lists the chains by kind.
 func (q *query) chainList() part {
 	kinds := map[structure.Kind][]string{}
 	for _, c := range q.f.Chains {
@@ -62,6 +65,7 @@ func (q *query) chainList() part {
 	return part{text: text, sure: Measured}
 }
 
+// identicalChains groups the chains that have the same sequence.
 func (q *query) identicalChains() part {
 	list := q.polymers()
 	if len(list) < 2 {
@@ -125,6 +129,7 @@ func (q *query) length() part {
 	return part{text: text, sure: Measured}
 }
 
+// lengthOfPart counts the selected residues, each segment separately.
 func (q *query) lengthOfPart() part {
 	var said []string
 	var cited []facts.ResidueRef
@@ -147,6 +152,7 @@ func (q *query) lengthOfPart() part {
 	return part{strings.Join(said, " "), cited, certaintyOf(q.filter())}
 }
 
+// atomCount counts atoms, heavy ones and hydrogens.
 func (q *query) atomCount() part {
 	if len(q.filter()) == 0 {
 		text := fmt.Sprintf("The structure has %d atoms, of which %d are heavy (not hydrogen) and %d hydrogen",
@@ -173,6 +179,7 @@ func (q *query) atomCount() part {
 		heavy, all-heavy), sure: Measured}
 }
 
+// letters returns the one-letter codes of sites.
 func (q *query) letters(sites []int) string {
 	out := make([]byte, 0, len(sites))
 	for _, i := range facts.Head(sites, maxLetters) {
@@ -181,6 +188,7 @@ func (q *query) letters(sites []int) string {
 	return string(out)
 }
 
+// sequence writes out chains, or the selected stretches.
 func (q *query) sequence() part {
 	if q.partial() {
 		var said []string
@@ -267,6 +275,7 @@ func (q *query) remarks(i int) string {
 	return out
 }
 
+// composition counts the residues of each chain, or of the selection, by name.
 func (q *query) composition() part {
 	var said []string
 	if q.partial() {
@@ -291,6 +300,7 @@ func (q *query) composition() part {
 	return part{text: strings.Join(said, "\n"), sure: Measured}
 }
 
+// compositionText lists counts with their shares, and the most and the least common.
 func compositionText(list []facts.Count, total int) string {
 	var counts, tops, lows []string
 	for _, n := range list {
@@ -307,6 +317,7 @@ func compositionText(list []facts.Count, total int) string {
 		facts.Join(lows, 20), list[len(list)-1].N)
 }
 
+// absentFrom lists the standard amino acids that a sequence lacks.
 func absentFrom(seq string) (out []string) {
 	for _, letter := range "ARNDCQEGHILKMFPSTWYV" {
 		if !strings.ContainsRune(seq, letter) {
@@ -317,6 +328,7 @@ func absentFrom(seq string) (out []string) {
 	return out
 }
 
+// charge computes the net charge of chains, or sums the side chains of the selection.
 func (q *query) charge() part {
 	pH := 7.0
 	if q.pH != nil {
@@ -334,6 +346,7 @@ func (q *query) charge() part {
 	}
 }
 
+// chargeOfChains computes net charge and isoelectric point of whole chains.
 func (q *query) chargeOfChains(list []facts.Chain, pH float64) part {
 	var said []string
 	sum := 0.0
@@ -406,6 +419,7 @@ func (q *query) charges(sites []int, pH float64) (plus, minus []int, net float64
 	return plus, minus, net
 }
 
+// weight sums the masses of chains, or of the selected residues.
 func (q *query) weight() part {
 	if q.partial() {
 		return q.weightOfPart()
@@ -432,6 +446,7 @@ func (q *query) weight() part {
 		"counted.", sure: Measured}
 }
 
+// weightOfPart sums the masses of the selected residues, each segment separately.
 func (q *query) weightOfPart() part {
 	var said []string
 	for _, g := range facts.Head(q.groups(), maxSaid) {
@@ -448,6 +463,7 @@ func (q *query) weightOfPart() part {
 		"the water of its ends.", sure: Measured}
 }
 
+// termini names the first and the last residue of each chain.
 func (q *query) termini() part {
 	var said []string
 	var cited []facts.ResidueRef
@@ -531,6 +547,7 @@ func (q *query) gapList() part {
 	return part{text + "." + tail, cited, Measured}
 }
 
+// method says whether the structure is a prediction, and the experiment where it was given.
 func (q *query) method() part {
 	f := q.f
 	switch {
@@ -556,6 +573,7 @@ func (q *query) method() part {
 		"them.")
 }
 
+// modified lists the residues that are not standard ones.
 func (q *query) modified() part {
 	var refs []facts.ResidueRef
 	keep := q.keeps()

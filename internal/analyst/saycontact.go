@@ -292,6 +292,7 @@ func (q *query) chainEnds() (ends []end, problem string) {
 	return ends, ""
 }
 
+// end makes one end of a distance, of one atom of each site if it is named.
 func (q *query) end(sites []int, atom string) (end, string) {
 	e := end{sites: sites, label: q.x.List(sites, 4)}
 	for _, i := range sites {
@@ -346,6 +347,7 @@ func (q *query) between(a, b end) part {
 	return part{text, cited, Measured}
 }
 
+// interfaces describes where the chains asked about touch.
 func (q *query) interfaces() part {
 	named := slices.Clone(q.chains)
 	if len(q.f.Chains) < 2 {
@@ -390,6 +392,7 @@ func (q *query) interfaces() part {
 	return part{strings.Join(said, "\n"), cited, sure}
 }
 
+// interfaceText describes one interface.
 func interfaceText(in *facts.Interface) string {
 	text := fmt.Sprintf("Chains %s and %s touch with %d and %d residues in %s within 4.5 Å (%d of them between "+
 		"buried residues) and bury %.0f Å² "+
@@ -430,6 +433,7 @@ func (q *query) acrossWithin(cut float64) part {
 		strings.Join(said, "; ")), cited, Measured}
 }
 
+// ligandList lists ligands, ions and the number of waters.
 func (q *query) ligandList() part {
 	if len(q.ligands) > 0 {
 		return q.hasLigand()
@@ -517,6 +521,7 @@ func (q *query) ligandSurroundings() part {
 	return part{strings.Join(said, "\n"), cited, Measured}
 }
 
+// surroundings lists the residues around one ligand that pass the filter, nearest first.
 func (q *query) surroundings(l *facts.Ligand) (string, []facts.ResidueRef) {
 	cut := facts.ContactDistance
 	if q.relation != nil {
@@ -550,6 +555,7 @@ func (q *query) surroundings(l *facts.Ligand) (string, []facts.ResidueRef) {
 	return text + " Hydrogen-bond candidates: " + facts.OrNone(facts.PairList(l.Polar, 10)) + ".", cited
 }
 
+// thatAre names the filter inside a sentence.
 func (q *query) thatAre() string {
 	if len(q.conds) == 0 {
 		return ""
@@ -557,6 +563,7 @@ func (q *query) thatAre() string {
 	return " that is " + wordingOf(q.conds)
 }
 
+// affinity gives the predicted affinity, where there is one.
 func (q *query) affinity() part {
 	a := q.f.Affinity
 	if a == nil {
@@ -568,6 +575,7 @@ func (q *query) affinity() part {
 		a.Value)), sure: Estimated}
 }
 
+// disulfides lists disulfides with an end in the selection, and cysteines outside.
 func (q *query) disulfides() part {
 	for _, c := range q.conds {
 		if c.property == ofName && !c.not && !slices.Contains(c.wording, "CYS") && !slices.Contains(c.wording, "CYX") {
@@ -595,6 +603,7 @@ func (q *query) disulfides() part {
 	return part{q.of("With an end that is") + text, cited, Geometric}
 }
 
+// saltBridges lists the salt bridges with an end in the selection.
 func (q *query) saltBridges() part {
 	if q.negated || q.anyNot() && q.only(ofName) {
 		return refusal("I list the salt bridges that there are; which residues have none, please ask by name.")
@@ -614,6 +623,7 @@ func (q *query) saltBridges() part {
 		facts.PairRefs(facts.Head(list, 40)), Geometric}
 }
 
+// hydrogenBonds counts the candidates of the structure, or lists those with an end in the selection.
 func (q *query) hydrogenBonds() part {
 	rule := "a donor and an acceptor (N or O of polymers, within 3.5 Å, residues next to each other left out) that " +
 		"may share a hydrogen. " +

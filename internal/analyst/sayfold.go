@@ -94,6 +94,7 @@ func (q *query) chainSegments(c facts.Chain) (string, []facts.ResidueRef) {
 	return text + ".", cited
 }
 
+// countKinds counts segments by their state.
 func countKinds(list []facts.Segment, states string) string {
 	var out []string
 	for _, k := range [...][3]string{{"H", "α-helix", "α-helices"}, {"G", "3-10 helix", "3-10 helices"}, {"I",
@@ -129,6 +130,7 @@ func (q *query) stretchNames(sites []int) (string, []facts.ResidueRef) {
 	return facts.Quantity(len(names), "stretch, ", "stretches, ") + facts.Join(names, 60), cited
 }
 
+// statesElsewhere lists the stretches that are not in a state.
 func (q *query) statesElsewhere(list []facts.Chain) part {
 	var said []string
 	var cited []facts.ResidueRef
@@ -231,6 +233,7 @@ func (q *query) confidence() part {
 	return part{text, cited, Estimated}
 }
 
+// noConfidence says that no pLDDT is known.
 func (q *query) noConfidence() part {
 	if q.f.Predicted {
 		return refusal("No confidence values came with this prediction, so I cannot say how far to trust it.")
@@ -291,6 +294,7 @@ func (q *query) stretchesOf(c facts.Chain) (string, []facts.ResidueRef) {
 		b.PLDDT), cited
 }
 
+// confidenceOf summarises the pLDDT of selected residues.
 func (q *query) confidenceOf(sites []int) part {
 	sum, doubtful := 0.0, 0
 	low, high := sites[0], sites[0]
@@ -319,6 +323,7 @@ func (q *query) confidenceOf(sites []int) part {
 	return part{text, []facts.ResidueRef{first, last, q.x.Sites[low].Ref}, Estimated}
 }
 
+// advice says how far coordinates of a pLDDT can be relied on.
 func advice(v float64) string {
 	switch {
 	case v >= 90:
@@ -331,6 +336,7 @@ func advice(v float64) string {
 	return "By the model's own estimate these coordinates should not be interpreted."
 }
 
+// alignedError summarises the predicted aligned errors.
 func (q *query) alignedError() part {
 	p := q.f.PAE
 	if p == nil {
@@ -370,6 +376,7 @@ func (q *query) alignedError() part {
 	return part{strings.Join(said, " "), cited, Estimated}
 }
 
+// modelScores gives pTM, ipTM and the scores of interfaces.
 func (q *query) modelScores() part {
 	var said []string
 	if q.f.PTM != nil {
@@ -401,6 +408,7 @@ func shapeWord(ratio float64) string {
 	return "clearly more extended than these"
 }
 
+// size measures all polymers and each chain, or the selected residues.
 func (q *query) size() part {
 	if q.partial() {
 		return q.sizeOfPart()
@@ -511,6 +519,7 @@ func (q *query) surface() part {
 	return part{text + ".", q.x.Refs(facts.Head(hits, 80)), Geometric}
 }
 
+// surfaceOf names what the surface was summed over.
 func (q *query) surfaceOf(where []*condition, sites []int) string {
 	if len(where) == 0 {
 		return ""
@@ -524,6 +533,7 @@ func (q *query) surfaceOf(where []*condition, sites []int) string {
 	return " of the residues that are " + wordingOf(where)
 }
 
+// patches lists the hydrophobic patches that have a selected residue.
 func (q *query) patches() part {
 	for _, c := range q.conds {
 		if c.class != "" && c.class != "hydrophobic" {
@@ -549,6 +559,7 @@ func (q *query) patches() part {
 		strings.Join(said, "; ")), cited, Geometric}
 }
 
+// pocketList lists the pockets that a selected residue lines.
 func (q *query) pocketList() part {
 	if (q.has["ligand"] || len(q.ligands) > 0) && len(q.f.Ligands) == 0 {
 		return refusal("There is no ligand in this structure, and which pocket one would take I do not guess.")

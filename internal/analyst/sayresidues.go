@@ -64,6 +64,7 @@ func (q *query) yesOrNo(yes bool) string {
 	return "No: "
 }
 
+// opensWithVerb says whether the question starts like one that yes or no answers.
 func (q *query) opensWithVerb() bool {
 	for _, it := range q.items {
 		if it.concept != "&" && it.concept != "or" {
@@ -197,6 +198,7 @@ func (q *query) breakdown(conds []*condition, hits []int) string {
 	return text + q.byChain(hits)
 }
 
+// countOf counts the sites that pass.
 func (q *query) countOf(sites []int, accept func(int) bool) (n int) {
 	for _, i := range sites {
 		if accept(i) {
@@ -206,6 +208,7 @@ func (q *query) countOf(sites []int, accept func(int) bool) (n int) {
 	return n
 }
 
+// byChain counts hits by chain, where there are several.
 func (q *query) byChain(hits []int) string {
 	list := q.polymers()
 	if len(list) < 2 {

@@ -45,6 +45,7 @@ type scanner struct {
 	items                  []item
 }
 
+// newScanner makes a scanner for the names of one structure.
 func newScanner(x *facts.Index) *scanner {
 	s := &scanner{x: x, chains: map[string]bool{}, ligands: map[string]bool{}, atoms: map[string]bool{}}
 	for k, p := range x.Polymers {
@@ -130,6 +131,7 @@ func (s *scanner) concept(c string, n int) {
 	s.add(it, n)
 }
 
+// add appends an item of n words and moves on.
 func (s *scanner) add(it item, n int) {
 	n = min(n, len(s.words)-s.at)
 	parts := make([]string, n)
@@ -141,6 +143,7 @@ func (s *scanner) add(it item, n int) {
 	s.at += n
 }
 
+// peek returns the word n places from here; empty outside the sentence.
 func (s *scanner) peek(n int) word {
 	if i := s.at + n; i >= 0 && i < len(s.words) {
 		return s.words[i]
@@ -158,6 +161,7 @@ func (s *scanner) before() string {
 	return ""
 }
 
+// said says whether a concept was read before.
 func (s *scanner) said(concept string) bool {
 	return slices.ContainsFunc(s.items, func(it item) bool { return it.concept == concept })
 }
@@ -270,6 +274,7 @@ func (s *scanner) bareNumber() bool {
 	return false
 }
 
+// unitAfter says whether the word after position n is a unit, so that the number is no residue.
 func (s *scanner) unitAfter(n int) bool {
 	return unitScale(s.peek(n+1)) > 0 || s.peek(n+1).low == "percent"
 }
@@ -398,6 +403,7 @@ func oneLetter(letter byte) (names []string) {
 	return names
 }
 
+// fusedResidue reads a name and number in one word; what follows the number can make it a mutation.
 func (s *scanner) fusedResidue(names []string, number int, rest string) bool {
 	if rest != "" {
 		if other, _, _ := fused(rest + "1"); other == nil {
@@ -435,6 +441,7 @@ func (s *scanner) dropName(names []string) {
 	}
 }
 
+// exists says whether a polymer has a residue of this name and number.
 func (s *scanner) exists(names []string, number int) bool {
 	return slices.ContainsFunc(s.x.Sites, func(r facts.Site) bool {
 		return r.Kind.Polymer() && r.Ref.Number == number && slices.Contains(names, r.Ref.Name)

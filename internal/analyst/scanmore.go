@@ -195,6 +195,7 @@ func (s *scanner) chain() bool {
 
 func chainNoun(w word) bool { return oneOf(w.low, "chain chains subunit subunits protomer protomers") }
 
+// bareChain reads the name of a chain without the word chain.
 func (s *scanner) bareChain() bool {
 	id := s.chainName(s.peek(0), false)
 	if id == "" {
@@ -264,6 +265,7 @@ func (s *scanner) ligand() bool {
 	return true
 }
 
+// ligandItem adds a ligand of n words, with the chain and number after it.
 func (s *scanner) ligandItem(code string, n int) {
 	if code == "FE" && !s.ligands["FE"] && s.ligands["FE2"] {
 		code = "FE2"

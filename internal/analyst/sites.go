@@ -36,6 +36,7 @@ func (q *query) polymers() []facts.Chain {
 	})
 }
 
+// proteins returns the protein chains that the query is about.
 func (q *query) proteins() []facts.Chain {
 	return slices.DeleteFunc(q.polymers(), func(c facts.Chain) bool { return c.Kind != structure.Protein })
 }
@@ -53,7 +54,8 @@ func (q *query) groups() []group {
 	if len(sites) == 0 {
 		return nil
 	}
-	if place := facts.Head(q.conds, 1); len(place) == 1 && q.only(ofPlace) && len(q.mentions) > 1 && !q.pointMentions() && !place[0].not {
+	place := facts.Head(q.conds, 1)
+	if len(place) == 1 && q.only(ofPlace) && len(q.mentions) > 1 && !q.pointMentions() && !place[0].not {
 		return q.alternativeGroups(place[0])
 	}
 	state := slices.IndexFunc(q.conds, func(c *condition) bool { return c.property == ofState })
@@ -150,6 +152,7 @@ func (q *query) of(prefix string) string {
 	return prefix + " " + wordingOf(q.filter()) + ": "
 }
 
+// capital makes the first letter a capital.
 func capital(s string) string {
 	if s == "" || s[0] >= utf8.RuneSelf {
 		return s // α-helix

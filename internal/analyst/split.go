@@ -42,6 +42,7 @@ func splitTopics(items []item) [][]item {
 	return pieces
 }
 
+// isTopic says whether an item names what is asked, or what no structure can tell.
 func isTopic(it item) bool {
 	return isOutside(it) || !soft(it.concept) && !oneOf(it.concept,
 		"not contact around closest more longest shortest") || oneOf(it.concept, "helix strand")
@@ -63,6 +64,7 @@ func filterOf(items []item) []item {
 	return nil
 }
 
+// isEntity says whether an item belongs to a filter.
 func isEntity(it item) bool {
 	return strings.HasPrefix(it.concept, "@") && !oneOf(it.concept, "@ph @atom") || oneOf(it.concept,
 		"helix strand buried exposed coil turn")

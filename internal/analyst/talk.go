@@ -64,6 +64,7 @@ func isContext(items []item) bool {
 	return entity
 }
 
+// corrections notes the typing errors that were corrected.
 func (t *talk) corrections(items []item) {
 	for _, it := range items {
 		if it.concept == "corrected" {
@@ -110,12 +111,14 @@ func splitQuestions(items []item) (out [][]item) {
 	return append(out, items[from:])
 }
 
+// isAsking says whether an item makes what it stands in a question.
 func isAsking(it item) bool {
 	return oneOf(it.concept, "howmany which what where list ask howlong capability overview") ||
 		it.concept == "filler" && isVerb(it) ||
 		!soft(it.concept) && !oneOf(it.concept, "not nterm cterm terminus interface @radius contact around")
 }
 
+// isVerb says whether an item is a verb that opens a yes-or-no question.
 func isVerb(it item) bool {
 	return oneOf(strings.ToLower(it.text), "does do did is are was were can has have")
 }
@@ -169,6 +172,7 @@ func (t *talk) clause(items []item, first bool) {
 	t.single(items, first)
 }
 
+// isOutside says whether an item is a matter that no structure can tell.
 func isOutside(it item) bool { return strings.HasPrefix(it.concept, "!") }
 
 // unknown says which words are not understood; empty where all are.
