@@ -3,7 +3,8 @@ import { extname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { defineConfig, type Plugin } from 'vite'
 
-// Compresses what was built, once and as small as it gets. The plain files go: the program keeps the compressed ones alone.
+// Compresses what was built, once and as small as it gets. The plain files go: the program keeps the compressed ones
+// alone.
 function compressed(): Plugin {
   return {
     name: 'compressed',

@@ -177,7 +177,7 @@ test('the alignment of an MSA search is drawn while the fold runs', async ({ pag
   await expect(plot.locator('canvas')).toHaveAttribute('aria-label', /^Alignment of \d+ sequences over 20 residues$/)
   await expect(plot.locator('canvas')).toHaveAttribute('data-drawn', /\d/)
   expect((await painted(plot)).share).toBeGreaterThan(0.4)
-  await expect(page.getByRole('article')).toHaveAttribute('data-state', 'RUNNING') // five minutes, of which these were some seconds
+  await expect(page.getByRole('article')).toHaveAttribute('data-state', 'RUNNING')
   await page.getByRole('button', { name: 'Stop' }).click()
   await expect(page.getByRole('heading', { name: 'This run was stopped' })).toBeVisible()
 })

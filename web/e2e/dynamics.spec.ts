@@ -3,7 +3,8 @@ import { driver, test } from './made'
 import { counted, drawn } from './pixels'
 import { accessible, expect, picture, type Server } from './server'
 
-test.describe.configure({ timeout: 400_000 }) // a processor draws in place of a graphics card, and may have much else to do
+// Software rendering is slow, and the machine may be busy.
+test.describe.configure({ timeout: 400_000 })
 
 test.beforeEach(({ console: said }) => said.allow(driver))
 

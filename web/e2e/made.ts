@@ -1,5 +1,5 @@
-// Structures that no embedded engine gives: complexes with ligands, every class of confidence, 1,500 residues, failures. A test
-// runner invents them (see runners/made), and they pass through the whole program.
+// Structures that no embedded engine gives: complexes with ligands, every class of confidence, 1,500 residues,
+// failures. A test runner invents them (see runners/made), and they pass through the whole program.
 import { resolve } from 'node:path'
 import type { CreateJob } from '../src/api'
 import { test as base, Server } from './server'

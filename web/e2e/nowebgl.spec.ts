@@ -1,7 +1,8 @@
 import { test } from './made'
 import { accessible, expect } from './server'
 
-test.describe.configure({ timeout: 400_000 }) // a processor draws in place of a graphics card, and may have much else to do
+// Software rendering is slow, and the machine may be busy.
+test.describe.configure({ timeout: 400_000 })
 
 test.use({
   launchOptions: {

@@ -3,7 +3,8 @@ import { complex, driver, protein, test } from './made'
 import { counted, drawn } from './pixels'
 import { accessible, expect, picture, signIn, trpCage } from './server'
 
-test.describe.configure({ timeout: 400_000 }) // a processor draws in place of a graphics card, and may have much else to do
+// Software rendering is slow, and the machine may be busy.
+test.describe.configure({ timeout: 400_000 })
 
 test.beforeEach(({ console: said }) => said.allow(driver))
 
@@ -218,7 +219,8 @@ test('private results stay private, and public ones show nothing private', async
 
 test('1,500 residues and their PAE matrix are drawn soon after they arrive', async ({ page, server, visit }) => {
   const { jobId } = await server.folded({ name: 'Large', sequences: [protein(1500)], params: { modelName: 'made-up' } })
-  // Only the time of the page's own thread counts: software rendering is another process's, and the machine may be busy.
+  // Only the time of the page's own thread counts: software rendering is another process's, and the machine may be
+  // busy.
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' })
   const spent = async () =>

@@ -1,5 +1,5 @@
-// The fixtures of all end-to-end tests: the real program with the embedded engines, on a free port with an empty data folder,
-// and a page that must not write errors to its console. Import test and expect from here.
+// The fixtures of all end-to-end tests: the real program with the embedded engines, on a free port with an empty data
+// folder, and a page that must not write errors to its console. Import test and expect from here.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

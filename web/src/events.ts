@@ -1,5 +1,5 @@
-// Server-sent events. Each tab keeps one stream, /v1/events. Browsers allow only a few connections per server, so a hidden
-// tab closes its stream and catches up when it becomes visible. While the stream is interrupted, the pages poll.
+// Server-sent events. Each tab keeps one stream, /v1/events. Browsers allow only a few connections per server, so a
+// hidden tab closes its stream and catches up when it becomes visible. While the stream is interrupted, the pages poll.
 import { signal } from '@preact/signals'
 import type { Change } from './api'
 import { refreshSession, signedIn } from './session'

@@ -45,7 +45,8 @@ export async function download(url: string, signal?: AbortSignal): Promise<Respo
 
 /**
  * The path of a URL of the service, to be fetched from the page's own origin. The service builds URLs with its public
- * name. If the page was opened under another name, such as localhost, the content-security policy blocks the public one.
+ * name. If the page was opened under another name, such as localhost, the content-security policy blocks the public
+ * one.
  */
 export function sameOrigin(url: string): string {
   const u = new URL(url, location.origin)

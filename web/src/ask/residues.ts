@@ -1,5 +1,5 @@
-// Finds the residues that a text names, so that they can be shown in the structure. A name that does not fit the structure
-// stays text: a button that shows another residue than the sentence means would be worse than none.
+// Finds the residues that a text names, so that they can be shown in the structure. A name that does not fit the
+// structure stays text: a button that shows another residue than the sentence means would be worse than none.
 import { letters, type Table } from '../plots/residues'
 import type { Stretch } from '../store'
 
@@ -20,7 +20,8 @@ const pattern = new RegExp(
     // TRP 6 (chain A), Asp1–Tyr3
     `(?<first>${residueName})${inChain('c1')}(?:${rangeSign}(?<last>${residueName})${inChain('c2')})?`,
     // chain A residues 5–12
-    `(?:chain (?<before>[A-Za-z0-9]{1,4}),? )?residues? (?<from>\\d{1,5})(?:${rangeSign}(?<to>\\d{1,5}))?${inChain('c3')}`,
+    '(?:chain (?<before>[A-Za-z0-9]{1,4}),? )?' +
+      `residues? (?<from>\\d{1,5})(?:${rangeSign}(?<to>\\d{1,5}))?${inChain('c3')}`,
     // W6
     '\\b(?<letter>[ACDEFGHIKLMNPQRSTVWY])(?<at>\\d{1,5})\\b',
     // The chain that the next residues belong to
@@ -67,8 +68,8 @@ function residuesOf(g: Groups): [NamedResidue, NamedResidue] {
 }
 
 /**
- * Finds the residues in the chain named; without one, in the chain named last, if they fit it, or in the only chain that
- * they fit. Returns null if they fit none or several.
+ * Finds the residues in the chain named; without one, in the chain named last, if they fit it, or in the only chain
+ * that they fit. Returns null if they fit none or several.
  */
 function findStretch(
   [first, last]: [NamedResidue, NamedResidue],

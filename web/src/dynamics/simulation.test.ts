@@ -26,16 +26,19 @@ test('a drifting molecule is centred and keeps its shape', () => {
   }
   const dcd = new Uint8Array(parts.flatMap((v) => [...new Uint8Array(v.buffer)]))
   const last = dcd.length - 16 // the third axis of the second frame
-  expect(centreFrames(dcd)).toBeCloseTo(Math.sqrt(3) * 6) // in the second frame, where the atoms are 12 apart along each axis
+  // In the second frame the atoms are 12 apart along each axis.
+  expect(centreFrames(dcd)).toBeCloseTo(Math.sqrt(3) * 6)
   const out = new DataView(dcd.buffer)
-  expect([out.getFloat32(last + 4, true), out.getFloat32(last + 8, true)]).toEqual([-3, 9]) // it was 12 and 24 around 18, and 2 and 4 around 3 before
+  // On the third axis they were at 12 and 24 with centre 18; in the first frame at 2 and 4 with centre 3.
+  expect([out.getFloat32(last + 4, true), out.getFloat32(last + 8, true)]).toEqual([-3, 9])
   expect(centreFrames(dcd.slice(0, 300))).toBeCloseTo(Math.sqrt(3)) // the first frame alone
   expect(centreFrames(new Uint8Array([1, 2, 3]))).toBe(0)
 })
 
 test('a topology is read by its CA atoms', () => {
   const atom = (name: string, residue: string, number: number, b: string) =>
-    `ATOM      1  ${name.padEnd(3)} ${residue} A${String(number).padStart(4)}       0.000   0.000   0.000  1.00 ${b.padStart(5)}`
+    `ATOM      1  ${name.padEnd(3)} ${residue} A${String(number).padStart(4)}` +
+    `       0.000   0.000   0.000  1.00 ${b.padStart(5)}`
   const read = (b: string) =>
     readTopology([atom('CA', 'TRP', 6, b), atom('CB', 'TRP', 6, b), atom('CA', 'LEU', 7, b)].join('\n'))
   expect(read('91.5').flat.map((f) => [f.residue.name, f.residue.number, f.residue.plddt])).toEqual([

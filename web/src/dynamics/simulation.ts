@@ -51,8 +51,8 @@ function readDcdHeader(v: DataView): DcdLayout | null {
 
 /**
  * Moves every frame of a DCD file, in place, so that its centre stays where it is in the first frame: a molecule drifts
- * through its box and would leave the view. Returns the largest distance of an atom from the centre in Å. A file that is
- * not a DCD is left unchanged and gives 0; the viewer reports it.
+ * through its box and would leave the view. Returns the largest distance of an atom from the centre in Å. A file that
+ * is not a DCD is left unchanged and gives 0; the viewer reports it.
  */
 export function centreFrames(dcd: Uint8Array<ArrayBuffer>): number {
   const v = new DataView(dcd.buffer, dcd.byteOffset, dcd.byteLength)

@@ -140,13 +140,15 @@ const scores: { name: 'iptm' | 'ipsae' | 'pdockq2'; title: string; explanation: 
     name: 'iptm',
     title: 'ipTM of the pair',
     explanation:
-      '0 to 1: how confident the model is in the relative position of the two chains. Above 0.8 it is usually right, below 0.6 usually not.',
+      '0 to 1: how confident the model is in the relative position of the two chains. ' +
+      'Above 0.8 it is usually right, below 0.6 usually not.',
   },
   {
     name: 'ipsae',
     title: 'ipSAE',
     explanation:
-      '0 to 1, from well-aligned residue pairs only, so that flexible tails do not count. Values above 0.6 suggest a real interface.',
+      '0 to 1, from well-aligned residue pairs only, so that flexible tails do not count. ' +
+      'Values above 0.6 suggest a real interface.',
   },
   {
     name: 'pdockq2',
@@ -187,7 +189,8 @@ function paeMeasure(table: Table, matrix: Matrix | null): Measure[] {
       name: 'pae',
       title: 'Mean predicted aligned error',
       explanation:
-        'In Å, from the PAE matrix; rows are aligned chains, columns scored chains. Below about 5 Å the two chains are placed as one unit, above 15 Å their relative position is uncertain.',
+        'In Å, from the PAE matrix; rows are aligned chains, columns scored chains. Below about 5 Å the two chains ' +
+        'are placed as one unit, above 15 Å their relative position is uncertain.',
       digits: 1,
       rgb: (v) => errorColour(v / Math.max(1, matrix.max)),
       of: (a, b) => means.get(`${a}|${b}`) ?? null,
@@ -202,7 +205,8 @@ function contactMeasure(countContacts: Props['countContacts']): Measure {
     name: 'contact',
     title: 'Residues in contact',
     explanation:
-      'How many residues of the two chains have atoms within 5 Å of the other. It is measured on the model and does not say whether the contact is real.',
+      'How many residues of the two chains have atoms within 5 Å of the other. ' +
+      'It is measured on the model and does not say whether the contact is real.',
     digits: 0,
     rgb: (v) => smooth(Math.min(1, v / 40)),
     of(a, b) {

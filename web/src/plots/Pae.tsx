@@ -1,5 +1,5 @@
-// The matrix of predicted aligned errors (PAE). Columns are scored residues, rows are aligned residues; the colour is the
-// error in Å that the engine expects for the scored residue when the structures are aligned on the aligned residue.
+// The matrix of predicted aligned errors (PAE). Columns are scored residues, rows are aligned residues; the colour is
+// the error in Å that the engine expects for the scored residue when the structures are aligned on the aligned residue.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { hover, type Marked, type Residue, selection } from '../store'
 import { usePen } from './canvas'
@@ -8,6 +8,9 @@ import { useDrag } from './drag'
 import type { Matrix } from './matrix'
 import { type Cell, drawMatrix, drawOverlay, margin, renderMatrix, selectedBlocks } from './paeDrawing'
 import type { Table } from './residues'
+
+const keyboardHelp =
+  'Predicted aligned error. Arrow keys move by residue; with Shift they select a region; Escape clears it.'
 
 interface Props {
   matrix: Matrix
@@ -45,7 +48,7 @@ export function Pae({ matrix, table }: Props) {
         tabIndex={0}
         role="group"
         data-plot="pae"
-        aria-label="Predicted aligned error. Arrow keys move by residue; with Shift they select a region; Escape clears it."
+        aria-label={keyboardHelp}
         onKeyDown={onKeyDown}
         {...pointer}
       >

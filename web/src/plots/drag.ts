@@ -1,8 +1,8 @@
 import { useRef } from 'preact/hooks'
 
 /**
- * Returns pointer handlers for a plot. at finds the place under the pointer; the callbacks report that the pointer is over
- * a place, that it drags from one to another, or that it clicks one.
+ * Returns pointer handlers for a plot. at finds the place under the pointer; the callbacks report that the pointer is
+ * over a place, that it drags from one to another, or that it clicks one.
  */
 export function useDrag<P>(
   at: (e: PointerEvent) => P,

@@ -1,5 +1,5 @@
-// The PAE matrix as the service writes it: rows by aligned residue, columns by scored residue, in Å with two decimals. It is
-// parsed from bytes: 1,500² errors are 11 MB of text, of which JSON.parse would make two million boxed numbers.
+// The PAE matrix as the service writes it: rows by aligned residue, columns by scored residue, in Å with two decimals.
+// It is parsed from bytes: 1,500² errors are 11 MB of text, of which JSON.parse would make two million boxed numbers.
 
 export class Matrix {
   /** values: hundredths of an Å, row by row; max: the largest error in Å. */

@@ -1,5 +1,5 @@
-// A structure as chains of numbered residues. Plots, viewer and answers refer to residues by these numbers. The order is
-// that of the file, which is also the order of the rows of the PAE matrix.
+// A structure as chains of numbered residues. Plots, viewer and answers refer to residues by these numbers. The order
+// is that of the file, which is also the order of the rows of the PAE matrix.
 
 import type { Kind } from '../api'
 import type { Residue, Stretch } from '../store'

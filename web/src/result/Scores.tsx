@@ -22,7 +22,8 @@ function scoreRows(p: Prediction): ScoreRow[] {
       unit: 'of 100',
       expected: true,
       explanation:
-        'Expected agreement of each residue’s surroundings with the true structure. It does not rate the distance between parts.',
+        'Expected agreement of each residue’s surroundings with the true structure. ' +
+        'It does not rate the distance between parts.',
     },
     {
       name: 'pTM',
@@ -31,7 +32,8 @@ function scoreRows(p: Prediction): ScoreRow[] {
       unit: 'of 1',
       expected: true,
       explanation:
-        'Expected agreement of the overall shape. Above 0.5 the fold is probably right. Short chains score low even if the fold is right.',
+        'Expected agreement of the overall shape. Above 0.5 the fold is probably right. ' +
+        'Short chains score low even if the fold is right.',
     },
     {
       name: 'ipTM',
@@ -119,7 +121,8 @@ function AffinityScores({ affinity, isBoltz }: AffinityProps) {
           </dd>
           <dd class="says">
             {isBoltz
-              ? `log₁₀ of the predicted IC₅₀ in µM, about ${concentration(10 ** affinity.affinity_pred_value)}. Lower values mean stronger binding; for ranking similar molecules.`
+              ? `log₁₀ of the predicted IC₅₀ in µM, about ${concentration(10 ** affinity.affinity_pred_value)}. ` +
+                'Lower values mean stronger binding; for ranking similar molecules.'
               : 'On the model’s own scale; see its documentation.'}
           </dd>
         </div>

@@ -38,7 +38,9 @@ const fields: Field[] = [
 
 type Values = Record<string, string>
 
-/** Starts a simulation of a sequence's structure, or of the first protein if sequence is empty, and goes to its page. */
+/**
+ * Starts a simulation of a sequence's structure, or of the first protein if sequence is empty, and goes to its page.
+ */
 export function Simulate({ view, sequence }: { view: JobView; sequence: string }) {
   const protein = sequence || view.sequences.find((s) => s.type === 'protein')?.id
   const [values, setValues] = useState<Values>(Object.fromEntries(fields.map((f) => [f.name, f.initial])))

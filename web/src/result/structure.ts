@@ -1,5 +1,5 @@
-// Reads from a structure's file what the plots need: chains, residues, and the contacts between chains. The viewer reads
-// the same file itself; this also works without WebGL.
+// Reads from a structure's file what the plots need: chains, residues, and the contacts between chains. The viewer
+// reads the same file itself; this also works without WebGL.
 import type { Kind } from '../api'
 import { type Chain, Table } from '../plots/residues'
 import type { Stretch } from '../store'
@@ -81,8 +81,8 @@ class ModelBuilder {
 }
 
 /**
- * Reads the first model of an mmCIF file as the service writes it. kinds and plddt are by chain; plddt has one value per
- * residue, in the order of the file. Throws an Error for the user if the file has no atoms.
+ * Reads the first model of an mmCIF file as the service writes it. kinds and plddt are by chain; plddt has one value
+ * per residue, in the order of the file. Throws an Error for the user if the file has no atoms.
  */
 export function readCif(text: string, kinds: Map<string, Kind>, plddt: Record<string, (number | null)[]>): Model {
   const { names, rows } = readAtomSite(text)

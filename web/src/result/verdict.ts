@@ -1,4 +1,5 @@
-// The scores in words. Each sentence names the score it is based on. Scores that the engine does not give are not guessed.
+// The scores in words. Each sentence names the score it is based on. Scores that the engine does not give are not
+// guessed.
 import type { ScoredChains } from '../api'
 import type { Table } from '../plots/residues'
 

@@ -40,6 +40,8 @@ const kinds: Record<ConstraintKind, KindText> = {
   },
 }
 
+const change = (apply: (list: Constraint[]) => Constraint[]) => update({ constraints: apply(draft.peek().constraints) })
+
 export function Constraints() {
   const { constraints } = draft.value
   const supported = model.value?.features.includes('constraints')
@@ -56,7 +58,7 @@ export function Constraints() {
             key={kind}
             type="button"
             class="quiet small"
-            onClick={() => update({ constraints: [...constraints, newConstraint(kind)] })}
+            onClick={() => change((list) => [...list, newConstraint(kind)])}
           >
             Add a {kind}
           </button>
@@ -71,9 +73,8 @@ export function Constraints() {
 function Row({ constraint: c, index }: { constraint: Constraint; index: number }) {
   const text = kinds[c.kind]
   const n = index + 1
-  const { constraints } = draft.value
   const set = (fields: Partial<Constraint>) =>
-    update({ constraints: constraints.map((other) => (other.key === c.key ? { ...other, ...fields } : other)) })
+    change((list) => list.map((other) => (other.key === c.key ? { ...other, ...fields } : other)))
   return (
     <div class="rule">
       <div class="row">
@@ -108,7 +109,7 @@ function Row({ constraint: c, index }: { constraint: Constraint; index: number }
           type="button"
           class="bare"
           aria-label={`Remove ${text.name} ${n}`}
-          onClick={() => update({ constraints: constraints.filter((other) => other.key !== c.key) })}
+          onClick={() => change((list) => list.filter((other) => other.key !== c.key))}
         >
           Remove
         </button>

@@ -47,7 +47,7 @@ const simulationFields: { name: keyof Simulation; label: string; unit?: string }
 
 function SimulationFields() {
   const { simulation } = draft.value
-  const set = (fields: Partial<Simulation>) => update({ simulation: { ...simulation, ...fields } })
+  const set = (fields: Partial<Simulation>) => update({ simulation: { ...draft.peek().simulation, ...fields } })
   return (
     <div class="grid-2">
       {simulationFields.map(({ name, label, unit }) => (

@@ -136,7 +136,7 @@ function SequenceField({
         autocapitalize="characters"
         value={item.text}
         onInput={(e) => updateItem(item.key, { text: e.currentTarget.value })}
-        onBlur={() => updateItem(item.key, { text: inTens(item.text) })}
+        onBlur={() => updateItem(item.key, ({ text }) => ({ text: inTens(text) }))}
         onScroll={(e) => {
           if (below.current) below.current.scrollTop = e.currentTarget.scrollTop
         }}

@@ -43,9 +43,10 @@ function Unsupported({ cyclic }: { cyclic: boolean }) {
 }
 
 function Modifications({ item }: { item: Item }) {
-  const setModifications = (modifications: Modification[]) => updateItem(item.key, { modifications })
+  const change = (apply: (list: Modification[]) => Modification[]) =>
+    updateItem(item.key, ({ modifications }) => ({ modifications: apply(modifications) }))
   const set = (index: number, fields: Partial<Modification>) =>
-    setModifications(item.modifications.map((m, i) => (i === index ? { ...m, ...fields } : m)))
+    change((list) => list.map((m, i) => (i === index ? { ...m, ...fields } : m)))
   const sequence = stripSpace(item.text)
   return (
     <fieldset>
@@ -72,17 +73,13 @@ function Modifications({ item }: { item: Item }) {
             type="button"
             class="bare"
             aria-label={`Remove modification ${i + 1}`}
-            onClick={() => setModifications(item.modifications.filter((_, k) => k !== i))}
+            onClick={() => change((list) => list.filter((_, k) => k !== i))}
           >
             Remove
           </button>
         </div>
       ))}
-      <button
-        type="button"
-        class="bare"
-        onClick={() => setModifications([...item.modifications, { residue: '', ccd: '' }])}
-      >
+      <button type="button" class="bare" onClick={() => change((list) => [...list, { residue: '', ccd: '' }])}>
         Add a modified residue
       </button>
     </fieldset>

@@ -48,7 +48,8 @@ class RowReader {
     const index = line.search(/[^A-Za-z.*-]/)
     if (index >= 0)
       throw new Error(
-        `line ${number} has “${line.charAt(index)}” at position ${index + 1}; an alignment has letters, hyphens and dots`,
+        `line ${number} has “${line.charAt(index)}” at position ${index + 1}; ` +
+          'an alignment has letters, hyphens and dots',
       )
     this.row += line.replace(/\./g, '').replace(/\*/g, 'X')
   }
@@ -71,7 +72,8 @@ function checkQuery(row: string): string {
   const index = row.search(/[^A-Z]/)
   if (index >= 0)
     throw new Error(
-      `its first row has “${row[index]}” at position ${index + 1}; it must be the query sequence in capitals without gaps`,
+      `its first row has “${row[index]}” at position ${index + 1}; ` +
+        'it must be the query sequence in capitals without gaps',
     )
   return row
 }

@@ -15,7 +15,7 @@ const cases = JSON.parse(readFileSync(shared, 'utf8')) as SharedCase[]
 
 test.each(cases)('$name', ({ text, items }) => {
   const read = parseText(text).map(itemFrom)
-  expect(read.map((item) => ({ kind: item.kind, sequence: sequenceOf(item), label: item.label, ccd: item.ccd }))).toEqual(
-    items.map((item) => ({ ccd: false, ...item })),
-  )
+  expect(
+    read.map((item) => ({ kind: item.kind, sequence: sequenceOf(item), label: item.label, ccd: item.ccd })),
+  ).toEqual(items.map((item) => ({ ccd: false, ...item })))
 })

@@ -96,8 +96,8 @@ function parseRecord(header: string, body: string): ParsedSequence[] {
 }
 
 /**
- * Reads FASTA, bare sequences separated by empty lines, a SMILES, or chains joined by colons. A header may name the kind
- * between bars, such as ">A|protein"; the rest of the header is the label. Lines that begin with ";" are comments.
+ * Reads FASTA, bare sequences separated by empty lines, a SMILES, or chains joined by colons. A header may name the
+ * kind between bars, such as ">A|protein"; the rest of the header is the label. Lines that begin with ";" are comments.
  */
 export function parseText(text: string): ParsedSequence[] {
   const records: ParsedSequence[] = []

@@ -38,9 +38,10 @@ export function update(fields: Partial<Draft>) {
   draft.value = { ...draft.peek(), ...fields }
 }
 
-/** Replaces fields of one item. */
-export function updateItem(key: number, fields: Partial<Item>) {
-  update({ items: draft.peek().items.map((item) => (item.key === key ? { ...item, ...fields } : item)) })
+/** Replaces fields of one item. A function gets the current item: events may come faster than the page renders. */
+export function updateItem(key: number, fields: Partial<Item> | ((item: Item) => Partial<Item>)) {
+  const change = (item: Item) => ({ ...item, ...(typeof fields === 'function' ? fields(item) : fields) })
+  update({ items: draft.peek().items.map((item) => (item.key === key ? change(item) : item)) })
 }
 
 /** The chosen model. */
@@ -147,7 +148,8 @@ export async function attachAlignment(file: File, key?: number) {
   const item = items.find((i) => (key === undefined ? i.kind === 'protein' && sequenceOf(i) === query : i.key === key))
   if (!item && items.length > 0)
     throw new Error(
-      `${file.name} belongs to none of the chains: its query has ${query.length} residues and begins with ${query.slice(0, 12)}`,
+      `${file.name} belongs to none of the chains: ` +
+        `its query has ${query.length} residues and begins with ${query.slice(0, 12)}`,
     )
   if (item) updateItem(item.key, { alignment })
   else update({ items: [{ ...newItem('protein', inTens(query)), alignment }] })

@@ -1,5 +1,5 @@
-// The 3D viewer with its controls, bound to the state that the page shares. Without WebGL it says so, and the rest of the page
-// still works.
+// The 3D viewer with its controls, bound to the state that the page shares. Without WebGL it says so, and the rest of
+// the page still works.
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Select } from '../controls'

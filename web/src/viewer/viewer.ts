@@ -1,5 +1,5 @@
-// Draws a structure or a trajectory with Mol*. Only this file knows Mol*: its interface uses chain names and residue numbers.
-// It is loaded on demand, because Mol* is far larger than the rest of the page.
+// Draws a structure or a trajectory with Mol*. Only this file knows Mol*: its interface uses chain names and residue
+// numbers. It is loaded on demand, because Mol* is far larger than the rest of the page.
 
 import { PLDDTConfidenceColorThemeProvider } from 'molstar/lib/extensions/model-archive/quality-assessment/color/plddt.js'
 import { QualityAssessmentProvider } from 'molstar/lib/extensions/model-archive/quality-assessment/prop.js'
@@ -34,8 +34,8 @@ export interface Paint {
 }
 
 /**
- * What to draw: the text of a structure; or a topology in PDB format, its frames in DCD format, and the largest distance
- * of an atom from the centre in Å (reach).
+ * What to draw: the text of a structure; or a topology in PDB format, its frames in DCD format, and the largest
+ * distance of an atom from the centre in Å (reach).
  */
 export type Source =
   | { format: 'mmcif' | 'pdb'; text: string }
@@ -60,7 +60,8 @@ export type Shape = 'cartoon' | 'sticks' | 'surface'
 /** Finds out whether the browser has WebGL, and whether it draws in software instead of on a graphics card. */
 function detectGraphics(): { available: boolean; software: boolean } {
   const gl = document.createElement('canvas').getContext('webgl2')
-  const name = gl?.getExtension('WEBGL_debug_renderer_info') ? String(gl.getParameter(37446)) : '' // UNMASKED_RENDERER_WEBGL
+  const unmaskedRenderer = 37446 // UNMASKED_RENDERER_WEBGL of the extension
+  const name = gl?.getExtension('WEBGL_debug_renderer_info') ? String(gl.getParameter(unmaskedRenderer)) : ''
   gl?.getExtension('WEBGL_lose_context')?.loseContext()
   return { available: gl !== null, software: /swiftshader|llvmpipe|softpipe|software/i.test(name) }
 }
@@ -430,8 +431,8 @@ export class Viewer {
   }
 
   /**
-   * Reports the residue under the pointer when the browser draws in software. Mol* identifies it in the background and gives
-   * up after five frames, which is too soon there; so this asks directly once the pointer rests.
+   * Reports the residue under the pointer when the browser draws in software. Mol* identifies it in the background and
+   * gives up after five frames, which is too soon there; so this asks directly once the pointer rests.
    */
   private identifyAtRest(report: (residue: Residue | null) => void) {
     let timer: ReturnType<typeof setTimeout> | undefined
