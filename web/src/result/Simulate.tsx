@@ -77,7 +77,12 @@ export function Simulate({ view, sequence }: { view: JobView; sequence: string }
         parts that are predicted with confidence, but no side chains or ligands.
       </p>
       <form onSubmit={(e) => void start(e)}>
-        <SimulationFields values={values} setValues={setValues} seed={seed} setSeed={setSeed} />
+        <SimulationFields
+          values={values}
+          setValue={(name, v) => setValues((old) => ({ ...old, [name]: v }))}
+          seed={seed}
+          setSeed={setSeed}
+        />
         <ErrorMessage text={error} />
         <div class="row">
           <button type="submit" class="small" disabled={busy}>
@@ -92,12 +97,12 @@ export function Simulate({ view, sequence }: { view: JobView; sequence: string }
 
 interface FieldsProps {
   values: Values
-  setValues(values: Values): void
+  setValue(name: string, value: string): void
   seed: string
   setSeed(seed: string): void
 }
 
-const SimulationFields = ({ values, setValues, seed, setSeed }: FieldsProps) => (
+const SimulationFields = ({ values, setValue, seed, setSeed }: FieldsProps) => (
   <div class="fields">
     {fields.map(({ name, label, min, max, hint }) => (
       <label key={name} class="field">
@@ -109,7 +114,7 @@ const SimulationFields = ({ values, setValues, seed, setSeed }: FieldsProps) => 
           max={max}
           step="any"
           value={values[name]!}
-          onValue={(v) => setValues({ ...values, [name]: v })}
+          onValue={(v) => setValue(name, v)}
         />
         {hint && <small>{hint}</small>}
       </label>
