@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -146,61 +145,10 @@ func (s *Server) prepare(ctx context.Context, owner pleat.UserID, in *api.Create
 
 // model returns the model that a request names.
 func (s *Server) model(ctx context.Context, in *api.Params) (pleat.Model, error) {
-	const field = "params.modelName"
 	if in == nil {
 		return pleat.Model{}, pleat.InvalidField("params", " is required; it must hold modelName")
 	}
-	if in.ModelName == "" {
-		return pleat.Model{}, pleat.InvalidField(field, " is required; GET /v1/models lists what there is")
-	}
-	all, err := s.resolver.Models(ctx)
-	if err != nil {
-		return pleat.Model{}, err
-	}
-	if m, ok := pleat.FindModel(all, in.ModelName); ok {
-		return m, nil
-	}
-	if all, err = s.resolver.RecentModels(ctx); err != nil { // a worker may have connected since
-		return pleat.Model{}, err
-	}
-	if m, ok := pleat.FindModel(all, in.ModelName); ok {
-		return m, nil
-	}
-	return pleat.Model{}, unknownModel(all, in.ModelName, field)
-}
-
-// installable maps the model names that existing clients send to the engine that serves them.
-var installable = map[string]string{
-	"boltz-2": "boltz-2", "boltz": "boltz", "esm1b": "esm1b", "openfold3": "openfold3", "chai1": "chai1",
-	"intellifold": "intellifold", "monomer": "colabfold", "multimer": "colabfold",
-	"simplefold_100M": "simplefold", "simplefold_360M": "simplefold", "simplefold_700M": "simplefold",
-	"simplefold_1.1B": "simplefold", "simplefold_1.6B": "simplefold", "simplefold_3B": "simplefold",
-}
-
-// unknownModel returns the error for a fold model that does not run here. It says what to install, or which models
-// there are.
-func unknownModel(models []pleat.Model, name, field string) error {
-	var names []string
-	for _, m := range models {
-		if m.Kind == pleat.TaskFold {
-			names = append(names, m.Name)
-		}
-	}
-	slices.Sort(names)
-	if len(names) == 0 {
-		return pleat.InvalidField(field, " is %q, but no folding engine is running here; start one with pleat worker",
-			pleat.Clip(name))
-	}
-	here := strings.Join(names, ", ")
-	if engine, ok := installable[name]; ok {
-		return pleat.InvalidField(field, " %q has no engine here; the operator can add it with: "+
-			"pleat engines install %s. Models here: %s", name, engine, here)
-	}
-	if near := pleat.Nearest(name, names); near != "" {
-		return pleat.InvalidField(field, " %q is not a known model; did you mean %q? Models here: %s",
-			pleat.Clip(name), near, here)
-	}
-	return pleat.InvalidField(field, " %q is not a known model. Models here: %s", pleat.Clip(name), here)
+	return s.resolver.FoldModel(ctx, in.ModelName)
 }
 
 // bypassesCache reports whether a request wants its run computed even if an earlier run has the result: RFC 9111,

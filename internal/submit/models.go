@@ -2,6 +2,8 @@ package submit
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,4 +48,61 @@ func (m *modelCache) get(ctx context.Context, st *store.Store, maxAge time.Durat
 	}
 	m.list, m.at = list, time.Now()
 	return list, nil
+}
+
+// FoldModel returns the fold model of a name. An error with CodeInvalid, of the field params.modelName, says what to
+// install or which models there are.
+func (r *Resolver) FoldModel(ctx context.Context, name string) (pleat.Model, error) {
+	const field = "params.modelName"
+	if name == "" {
+		return pleat.Model{}, pleat.InvalidField(field, " is required; GET /v1/models lists what there is")
+	}
+	all, err := r.Models(ctx)
+	if err != nil {
+		return pleat.Model{}, err
+	}
+	if m, ok := pleat.FindModel(all, name); ok {
+		return m, nil
+	}
+	if all, err = r.RecentModels(ctx); err != nil { // a worker may have started since
+		return pleat.Model{}, err
+	}
+	if m, ok := pleat.FindModel(all, name); ok {
+		return m, nil
+	}
+	return pleat.Model{}, unknownModel(all, name, field)
+}
+
+// installable maps the model names that existing clients send to the engine that serves them.
+var installable = map[string]string{
+	"boltz-2": "boltz-2", "boltz": "boltz", "esm1b": "esm1b", "openfold3": "openfold3", "chai1": "chai1",
+	"intellifold": "intellifold", "monomer": "colabfold", "multimer": "colabfold",
+	"simplefold_100M": "simplefold", "simplefold_360M": "simplefold", "simplefold_700M": "simplefold",
+	"simplefold_1.1B": "simplefold", "simplefold_1.6B": "simplefold", "simplefold_3B": "simplefold",
+}
+
+// unknownModel returns the error for a fold model that does not run here. It says what to install, or which models
+// there are.
+func unknownModel(models []pleat.Model, name, field string) error {
+	var names []string
+	for _, m := range models {
+		if m.Kind == pleat.TaskFold {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		return pleat.InvalidField(field, " is %q, but no folding engine is running here; start one with pleat worker",
+			pleat.Clip(name))
+	}
+	here := strings.Join(names, ", ")
+	if engine, ok := installable[name]; ok {
+		return pleat.InvalidField(field, " %q has no engine here; the operator can add it with: "+
+			"pleat engines install %s. Models here: %s", name, engine, here)
+	}
+	if near := pleat.Nearest(name, names); near != "" {
+		return pleat.InvalidField(field, " %q is not a known model; did you mean %q? Models here: %s",
+			pleat.Clip(name), near, here)
+	}
+	return pleat.InvalidField(field, " %q is not a known model. Models here: %s", pleat.Clip(name), here)
 }
