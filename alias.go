@@ -1,7 +1,7 @@
 package pleat
 
-// Engines in the wild lend their names to keys. This table is the only place that knows: a word is accepted wherever its
-// canonical key stands, and it is stored with the run, since it names the rows that the run makes.
+// Engines in the wild lend their names to keys. This table is the only place that knows: a word is accepted wherever
+// its canonical key stands, and it is stored with the run, since it names the rows that the run makes.
 var aliasTable = map[string]struct {
 	destination Destination
 	target      string // workflow name and subscription target_type

@@ -9,9 +9,9 @@ import (
 )
 
 // InputHash returns the SHA-256, in hex, of everything that the files of a fold depend on: the versions of the service
-// and of the engine, the model, its weights and kind of device, the effective parameters with the seed, the entities with the
-// names that the files show, the constraints, and the digests of the input files. The name of the job is not part of it.
-// fingerprint distinguishes states of the weights that share a version.
+// and of the engine, the model, its weights and kind of device, the effective parameters with the seed, the entities
+// with the names that the files show, the constraints, and the digests of the input files. The name of the job is not
+// part of it. fingerprint distinguishes states of the weights that share a version.
 //
 // The result cache looks up runs by this hash; a change of its form only makes earlier results unreachable.
 func (w *Work) InputHash(fingerprint string) (string, error) {
@@ -62,8 +62,9 @@ func (w *Work) InputHash(fingerprint string) (string, error) {
 		Params:      params,
 		Entities:    entities,
 		Complex:     f.Complex,
-		Constraints: Constraints{Pocket: f.Constraints.Pocket, Bond: f.Constraints.Bond, Contact: f.Constraints.Contact},
-		Files:       inputs,
+		Constraints: Constraints{Pocket: f.Constraints.Pocket, Bond: f.Constraints.Bond,
+			Contact: f.Constraints.Contact},
+		Files: inputs,
 	})
 	if err != nil {
 		return "", err

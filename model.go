@@ -132,8 +132,8 @@ func FindModel(models []Model, name string) (Model, bool) {
 	return models[i], true
 }
 
-// limits checks the limits of the model. The totals are checked if every count is valid, and the kinds of constraints if
-// the model takes constraints at all.
+// limits checks the limits of the model. The totals are checked if every count is valid, and the kinds of constraints
+// if the model takes constraints at all.
 func (v *validation) limits(counted, constraints bool) {
 	l, j, m := &v.model.Limits, v.job, v.model
 	polymers, ligands, affinities := 0, 0, 0

@@ -190,7 +190,8 @@ func (s ParamSpec) normaliseNumber(f float64) (any, *Error) {
 		hi = *s.Max
 	}
 	if f < lo || f > hi {
-		return nil, InvalidField(s.field(), " is %s; it must be %s", strconv.FormatFloat(f, 'g', -1, 64), bounds(lo, hi))
+		return nil, InvalidField(s.field(), " is %s; it must be %s", strconv.FormatFloat(f, 'g', -1, 64),
+			bounds(lo, hi))
 	}
 	if s.Type == ParamInt {
 		return int64(f), nil

@@ -71,10 +71,12 @@ func SearchQueue(model string) string { return searchQueuePrefix + model }
 
 const searchQueuePrefix = "search/"
 
-// Searches reports whether the task's next step is a search for alignments, after which it goes into the lane of its fold.
+// Searches reports whether the task's next step is a search for alignments, after which it goes into the lane of its
+// fold.
 func (t *Task) NeedsSearch() bool { return strings.HasPrefix(t.Queue, searchQueuePrefix) }
 
-// FirstLane is where a fold by a model begins: where searches wait, if the alignment of a protein is to be searched for.
+// FirstLane is where a fold by a model begins: where searches wait, if the alignment of a protein is to be searched
+// for.
 func (j *Job) FirstQueue(m Model) string {
 	how, _ := j.Params.Effective(m)["msaAlgorithm"].(string)
 	protein := func(s Sequence) bool { return s.Kind == Protein }

@@ -28,8 +28,8 @@ var letters = map[EntityKind]string{
 // which only models with FeatureUnknown accept.
 func Letters(k EntityKind) string { return letters[k] }
 
-// Validate checks the job against the model and completes it: it puts sequences and parameters into canonical form, sets
-// absent counts to 1 and names the chains. It returns nil, or Errors with every fault that it finds. A check whose
+// Validate checks the job against the model and completes it: it puts sequences and parameters into canonical form,
+// sets absent counts to 1 and names the chains. It returns nil, or Errors with every fault that it finds. A check whose
 // premises are at fault is left out: the total of tokens, for example, is checked if every sequence is valid. After an
 // error the job is incomplete and must not be used.
 func (j *Job) Validate(m Model) error {
@@ -281,8 +281,8 @@ func (v *validation) letters(i int) {
 	s.Text = b.String()
 }
 
-// NameChains gives every copy of every sequence a chain name: the first copy takes the one asked for, the others take the
-// next free of A to Z, AA, AB and so on. Every Count must be 1 or more. It returns nil or Errors.
+// NameChains gives every copy of every sequence a chain name: the first copy takes the one asked for, the others take
+// the next free of A to Z, AA, AB and so on. Every Count must be 1 or more. It returns nil or Errors.
 func (j *Job) NameChains() error {
 	var faults Errors
 	total, used := 0, map[string]int{}
@@ -296,7 +296,8 @@ func (j *Job) NameChains() error {
 			continue
 		}
 		if !IsChainName(s.ChainID) {
-			faults = append(faults, InvalidField(path+".chain_id", " is %q; a chain name has 1 to %d letters and digits",
+			faults = append(faults, InvalidField(path+".chain_id",
+				" is %q; a chain name has 1 to %d letters and digits",
 				Clip(s.ChainID), MaxChainName))
 			continue
 		}

@@ -234,7 +234,8 @@ func TestValidateCollects(t *testing.T) {
 				{"sequences[3].proteinChain.sequence", "Invalid sequence format: sequences[3].proteinChain.sequence " +
 					"has 2 " +
 					`residues; the model "mini" folds 3 or more`},
-				{"params.seed", `params.seed is "z"; it must be a whole number from 0 to 4294967295, written as a string`},
+				{"params.seed",
+					`params.seed is "z"; it must be a whole number from 0 to 4294967295, written as a string`},
 				{"params.steps", `params.steps is not a parameter of the model "mini"; it takes seed`},
 			}},
 		{"no sequences, and constraints that the model does not take", plain,
@@ -277,7 +278,8 @@ func TestValidateCollects(t *testing.T) {
 				{"constraints.bond[0].atom2.atom_name", `constraints.bond[0].atom2.atom_name is "-"; ` +
 					"it must be an atom name of 1 to 4 letters and digits"},
 				{"sequences", `sequences: the job has 3 chains of residues, copies counted; the model "boltz-2" takes at most 2`},
-				{"constraints.pocket", `constraints.pocket: the model "boltz-2" takes no pocket constraints; it takes bond`},
+				{"constraints.pocket",
+					`constraints.pocket: the model "boltz-2" takes no pocket constraints; it takes bond`},
 			}},
 	} {
 		err := c.job.Validate(c.model)

@@ -2,8 +2,8 @@ package pleat
 
 import "encoding/json"
 
-// Work is one attempt at a task, as an engine gets it. Exactly one of the inputs is set, the one of its kind. Files that an
-// input names are in the work's folder.
+// Work is one attempt at a task, as an engine gets it. Exactly one of the inputs is set, the one of its kind. Files
+// that an input names are in the work's folder.
 type Work struct {
 	Kind    TaskKind
 	Task    TaskID
@@ -17,8 +17,8 @@ type Work struct {
 	Dir     string            // a fresh folder with the input's files: what the engine writes goes here
 	Resume  string            // path of the last attempt's checkpoint; empty: from the start
 	Step    int64             // of that checkpoint
-	// Computed, if not nil, is called once all is computed and only files are left to be written: what computed it is free for the
-	// next task. An engine need not call it.
+	// Computed, if not nil, is called once all is computed and only files are left to be written: what computed it is
+	// free for the next task. An engine need not call it.
 	Computed func()
 }
 
@@ -37,8 +37,8 @@ type FoldInput struct {
 	Alignments  []Alignment // in the order of the sequences; empty: none were made
 }
 
-// Alignment is what a sequence is aligned to: A3M files, named by their paths below Work.Dir. The first row of each is the
-// sequence itself.
+// Alignment is what a sequence is aligned to: A3M files, named by their paths below Work.Dir. The first row of each is
+// the sequence itself.
 type Alignment struct {
 	Sequence int    // index into FoldInput.Sequences
 	File     string // rows of this sequence alone
@@ -65,7 +65,8 @@ type File struct {
 	Sequence    SequenceID // empty: of the whole run
 }
 
-// Sink takes what an engine has to say while it works. Calls are cheap, never block for long and may come from any goroutine.
+// Sink takes what an engine has to say while it works. Calls are cheap, never block for long and may come from any
+// goroutine.
 type Sink interface {
 	// Progress says that a stage has done so much of its total; the total is 0 where it is not known.
 	Progress(stage string, done, total int)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Workflow is a question about a structure, or a simulation of it: what was asked, and its one task. Until it is executed
-// it may be a draft, which has no task yet.
+// Workflow is a question about a structure, or a simulation of it: what was asked, and its one task. Until it is
+// executed it may be a draft, which has no task yet.
 type Workflow struct {
 	ID      WorkflowID
 	Owner   UserID

@@ -1,8 +1,8 @@
 // Package api is the wire of the service: the types of every request and answer, a strict JSON decoder for requests
 // and a typed Go client. Together with the OpenAPI document it is the only public promise of this module.
 //
-// It imports the standard library and internal/words alone and knows nothing of how the service works; wire spellings live here and
-// nowhere else. Read it as the interface document:
+// It imports the standard library and internal/words alone and knows nothing of how the service works; wire spellings
+// live here and nowhere else. Read it as the interface document:
 //
 //	job.go       POST /v1/jobs and what it takes
 //	result.go    GET /v1/jobs/{id}/results
@@ -22,7 +22,8 @@ import (
 	"pleat/internal/words"
 )
 
-// Time is a moment on the wire: UTC, ISO 8601, six fractional digits, no zone suffix. The zero value is written as null.
+// Time is a moment on the wire: UTC, ISO 8601, six fractional digits, no zone suffix. The zero value is written as
+// null.
 type Time struct{ time.Time }
 
 const timeForm = "2006-01-02T15:04:05.000000"
@@ -72,8 +73,8 @@ func (t *Time) UnmarshalText(b []byte) error {
 	return fmt.Errorf("%q is not a time such as %q", words.Clip(string(b)), timeForm)
 }
 
-// Error is an error response. Every response that is not a success carries Message and nothing else, except for requests
-// that accept application/problem+json: they get a Problem.
+// Error is an error response. Every response that is not a success carries Message and nothing else, except for
+// requests that accept application/problem+json: they get a Problem.
 type Error struct {
 	Message string `json:"message" doc:"What is wrong, and what would be right: one sentence." example:"Unauthorized"`
 

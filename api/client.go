@@ -168,8 +168,8 @@ func (c *Client) RevokeKey(ctx context.Context, key string) (RevokedKey, error) 
 	return do[RevokedKey](ctx, c, request{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(key)})
 }
 
-// Download streams an artifact into w and checks its length and digest, that of the answer where the artifact states none.
-// After an error w may hold part of it.
+// Download streams an artifact into w and checks its length and digest, that of the answer where the artifact states
+// none. After an error w may hold part of it.
 func (c *Client) Download(ctx context.Context, a Artifact, w io.Writer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
 	if err != nil {
@@ -320,8 +320,8 @@ func do[Out any](ctx context.Context, c *Client, r request) (Out, error) {
 	return out, nil
 }
 
-// errorOf reads an error response. If its body is neither form of the service's errors, such as the page of a proxy, the
-// error has the status alone.
+// errorOf reads an error response. If its body is neither form of the service's errors, such as the page of a proxy,
+// the error has the status alone.
 func errorOf(res *http.Response) *Error {
 	e := &Error{Status: res.StatusCode}
 	b, _ := io.ReadAll(io.LimitReader(res.Body, maxError))

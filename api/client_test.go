@@ -32,7 +32,8 @@ func TestRefusal(t *testing.T) {
 		{`<html>a proxy's page</html>`, "Fri", Error{Status: 418}, "the server answered 418 I'm a teapot"},
 		{``, "", Error{Status: 418}, "the server answered 418 I'm a teapot"},
 		{`{"type":"about:blank","detail":"no name","errors":[{"field":"name","message":"no name"},{"field":"params","message":"p"}]}`,
-			"", Error{Message: "no name", Status: 418, Faults: []FieldError{{"name", "no name"}, {"params", "p"}}}, "no name"},
+			"", Error{Message: "no name", Status: 418, Faults: []FieldError{{"name", "no name"}, {"params", "p"}}},
+			"no name"},
 	} {
 		cl := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "Bearer k" || r.URL.Path != "/v1/usage" {

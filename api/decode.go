@@ -30,14 +30,15 @@ func refuse(p *location, format string, args ...any) error {
 	return &DecodeError{Field: p.field(), Message: fmt.Sprintf(format, args...)}
 }
 
-// Decode reads one JSON document into v, a pointer, and takes nothing that it would have to guess about: unknown fields,
-// duplicate keys, numbers that do not fit, invalid UTF-8, text after the document and nesting deeper than MaxDepth are
-// refused with a *DecodeError that names the place. Null leaves a field as it was. Keys are matched exactly. Fields of type
-// json.RawMessage are kept as given; a slice is bounded by its field's maxItems tag. It exists because encoding/json
-// forgives all of these, and names Go's fields and offsets where it refuses.
+// Decode reads one JSON document into v, a pointer, and takes nothing that it would have to guess about: unknown
+// fields, duplicate keys, numbers that do not fit, invalid UTF-8, text after the document and nesting deeper than
+// MaxDepth are refused with a *DecodeError that names the place. Null leaves a field as it was. Keys are matched
+// exactly. Fields of type json.RawMessage are kept as given; a slice is bounded by its field's maxItems tag. It exists
+// because encoding/json forgives all of these, and names Go's fields and offsets where it refuses.
 func Decode(data []byte, v any) error { return DecodeAs("the request body", data, v) }
 
-// DecodeAs is Decode for a document that is something else than a request; what names it in sentences, such as "the file".
+// DecodeAs is Decode for a document that is something else than a request; what names it in sentences, such as "the
+// file".
 func DecodeAs(what string, data []byte, v any) error {
 	if at := badUTF8(data); at >= 0 {
 		return refuse(nil, "%s is not valid UTF-8: byte %d", what, at+1)
@@ -255,7 +256,8 @@ func unknown(key string, p *location, fields *fieldTable) error {
 	if near := words.Nearest(key, names); near != "" {
 		return refuse(&location{up: p, name: key}, "unknown field %q in %s; did you mean %q?", words.Clip(key), p, near)
 	}
-	return refuse(&location{up: p, name: key}, "unknown field %q in %s; it may have %s", words.Clip(key), p, strings.Join(names, ", "))
+	return refuse(&location{up: p, name: key}, "unknown field %q in %s; it may have %s", words.Clip(key), p,
+		strings.Join(names, ", "))
 }
 
 func (d *decoder) mapping(v reflect.Value, p *location, depth int) error {

@@ -33,7 +33,8 @@ func TestDecode(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(map[string]any{"seed": "7", "stepScale": 1.5, "recyclingSteps": int64(3)}, got.Params.Values()); d != "" {
+	if d := cmp.Diff(map[string]any{"seed": "7", "stepScale": 1.5, "recyclingSteps": int64(3)},
+		got.Params.Values()); d != "" {
 		t.Error(d)
 	}
 }
@@ -67,26 +68,40 @@ func TestDecodeRefuses(t *testing.T) {
 		{"item is a string", `{"sequences":["ACD"]}`, `sequences[0] must be an object`},
 		{"item is null", `{"sequences":[null]}`, `sequences[0] is null; it must have a value`},
 		{"count is text", `{"sequences":[{"proteinChain":{"sequence":"A"}},{"dnaSequence":{}},{"proteinChain":{"count":"2"}}]}`, `sequences[2].proteinChain.count must be an integer`},
-		{"count is 1.5", `{"sequences":[{"proteinChain":{"count":1.5}}]}`, `sequences[0].proteinChain.count must be an integer`},
-		{"count is huge", `{"sequences":[{"proteinChain":{"count":99999999999999999999}}]}`, `sequences[0].proteinChain.count is 99999999999999999999; it must be an integer of at most 9007199254740992`},
-		{"count is 1e400", `{"sequences":[{"proteinChain":{"count":1e400}}]}`, `sequences[0].proteinChain.count is 1e400; it must be an integer of at most 9007199254740992`},
-		{"scale is 1e999", `{"params":{"stepScale":1e999}}`, `params.stepScale is 1e999; it must be a number of at most 1.8e308`},
+		{"count is 1.5", `{"sequences":[{"proteinChain":{"count":1.5}}]}`,
+			`sequences[0].proteinChain.count must be an integer`},
+		{"count is huge", `{"sequences":[{"proteinChain":{"count":99999999999999999999}}]}`,
+			`sequences[0].proteinChain.count is 99999999999999999999; it must be an integer of at most 9007199254740992`},
+		{"count is 1e400", `{"sequences":[{"proteinChain":{"count":1e400}}]}`,
+			`sequences[0].proteinChain.count is 1e400; it must be an integer of at most 9007199254740992`},
+		{"scale is 1e999", `{"params":{"stepScale":1e999}}`,
+			`params.stepScale is 1e999; it must be a number of at most 1.8e308`},
 		{"scale is NaN", `{"params":{"stepScale":NaN}}`, `the request body is not JSON: unexpected 'N' at byte 24`},
 		{"seed is a number", `{"params":{"seed":7}}`, `params.seed must be a string`},
 		{"model", `{"params":{"model":"mini"}}`, `unknown field "model" in params; did you mean "modelName"?`},
 		{"case", `{"params":{"modelname":"mini"}}`, `unknown field "modelname" in params; did you mean "modelName"?`},
 		{"top level", `{"sequence":[]}`, `unknown field "sequence" in the request body; did you mean "sequences"?`},
-		{"nothing near", `{"favourite_colour":1}`, `unknown field "favourite_colour" in the request body; it may have name, isPublic, sequences, params, constraints, chatId`},
-		{"unprintable key", "{\"\\u0007\":1}", `unknown field "�" in the request body; it may have name, isPublic, sequences, params, constraints, chatId`},
-		{"protein", `{"sequences":[{"protein":{}}]}`, `unknown field "protein" in sequences[0]; did you mean "proteinChain"?`},
+		{"nothing near", `{"favourite_colour":1}`,
+			`unknown field "favourite_colour" in the request body; it may have name, isPublic, sequences, params, constraints, chatId`},
+		{"unprintable key", "{\"\\u0007\":1}",
+			`unknown field "�" in the request body; it may have name, isPublic, sequences, params, constraints, chatId`},
+		{"protein", `{"sequences":[{"protein":{}}]}`,
+			`unknown field "protein" in sequences[0]; did you mean "proteinChain"?`},
 		{"twice", `{"name":"a","name":"b"}`, `duplicate key "name" in the request body`},
-		{"twice inside", `{"sequences":[{"proteinChain":{"sequence":"A","sequence":"B"}}]}`, `duplicate key "sequence" in sequences[0].proteinChain`},
-		{"twice in webhooks", `{"constraints":{"webhooks":{"qna":{"a":1,"a":2}}}}`, `duplicate key "a" in constraints.webhooks.qna`},
-		{"two kinds", `{"sequences":[{"proteinChain":{"sequence":"A"},"ligandSequence":{"sequence":"C"}}]}`, `sequences[0] must have exactly one of proteinChain, rnaSequence, dnaSequence, ligandSequence; it has proteinChain and ligandSequence`},
-		{"no kind", `{"sequences":[{}]}`, `sequences[0] must have exactly one of proteinChain, rnaSequence, dnaSequence, ligandSequence; it has none of them`},
-		{"null kind", `{"sequences":[{"proteinChain":null}]}`, `sequences[0] must have exactly one of proteinChain, rnaSequence, dnaSequence, ligandSequence; it has none of them`},
-		{"10,000 items", `{"sequences":[` + strings.Repeat(`{"proteinChain":{"sequence":"A"}},`, 9999) + `{"proteinChain":{"sequence":"A"}}]}`, `sequences holds 10000 items; at most 256 are taken`},
-		{"deep", `{"constraints":{"webhooks":{"qna":` + deep(40) + `}}}`, `constraints.webhooks.qna` + strings.Repeat(`[0]`, 29) + ` is nested more than 32 levels deep`},
+		{"twice inside", `{"sequences":[{"proteinChain":{"sequence":"A","sequence":"B"}}]}`,
+			`duplicate key "sequence" in sequences[0].proteinChain`},
+		{"twice in webhooks", `{"constraints":{"webhooks":{"qna":{"a":1,"a":2}}}}`,
+			`duplicate key "a" in constraints.webhooks.qna`},
+		{"two kinds", `{"sequences":[{"proteinChain":{"sequence":"A"},"ligandSequence":{"sequence":"C"}}]}`,
+			`sequences[0] must have exactly one of proteinChain, rnaSequence, dnaSequence, ligandSequence; it has proteinChain and ligandSequence`},
+		{"no kind", `{"sequences":[{}]}`,
+			`sequences[0] must have exactly one of proteinChain, rnaSequence, dnaSequence, ligandSequence; it has none of them`},
+		{"null kind", `{"sequences":[{"proteinChain":null}]}`,
+			`sequences[0] must have exactly one of proteinChain, rnaSequence, dnaSequence, ligandSequence; it has none of them`},
+		{"10,000 items", `{"sequences":[` + strings.Repeat(`{"proteinChain":{"sequence":"A"}},`, 9999) +
+			`{"proteinChain":{"sequence":"A"}}]}`, `sequences holds 10000 items; at most 256 are taken`},
+		{"deep", `{"constraints":{"webhooks":{"qna":` + deep(40) + `}}}`, `constraints.webhooks.qna` +
+			strings.Repeat(`[0]`, 29) + ` is nested more than 32 levels deep`},
 		{"deep at the top", deep(100000), strings.Repeat(`[0]`, 32) + ` is nested more than 32 levels deep`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

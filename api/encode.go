@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Encode returns v as JSON on one line, which ends with a line feed. Unlike json.Marshal it writes <, > and & as they are.
+// Encode returns v as JSON on one line, which ends with a line feed. Unlike json.Marshal it writes <, > and & as they
+// are.
 func Encode(v any) ([]byte, error) { return encode(v, "") }
 
 // EncodeIndent is Encode for readers: two spaces for each level.

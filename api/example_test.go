@@ -42,7 +42,8 @@ func service() *httptest.Server {
 	mux.HandleFunc("GET /v1/jobs/"+job+"/events", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i, state := range []string{api.Running, api.Completed} {
-			fmt.Fprintf(w, "id: %d\nevent: state\ndata: {\"seq\":%d,\"kind\":\"state\",\"state\":%q}\n\n", i+1, i+1, state)
+			fmt.Fprintf(w, "id: %d\nevent: state\ndata: {\"seq\":%d,\"kind\":\"state\",\"state\":%q}\n\n", i+1, i+1,
+				state)
 		}
 	})
 	mux.HandleFunc("GET /v1/jobs/"+job+"/results", func(w http.ResponseWriter, _ *http.Request) {

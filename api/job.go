@@ -34,7 +34,8 @@ func (SequenceItem) Kinds() []string {
 // check holds the rule of exactly one kind.
 func (s *SequenceItem) check(p *location) error {
 	var has []string
-	for i, set := range []bool{s.ProteinChain != nil, s.RNASequence != nil, s.DNASequence != nil, s.LigandSequence != nil} {
+	for i, set := range []bool{s.ProteinChain != nil, s.RNASequence != nil, s.DNASequence != nil,
+		s.LigandSequence != nil} {
 		if set {
 			has = append(has, s.Kinds()[i])
 		}
@@ -85,8 +86,8 @@ type LigandSequence struct {
 	PropertyType string `json:"property_type,omitempty" doc:"affinity asks for a prediction of how strongly it binds." enum:"affinity"`
 }
 
-// Params names the model and sets its parameters. What is nil takes the model's default; GET /v1/models says which model
-// takes what.
+// Params names the model and sets its parameters. What is nil takes the model's default; GET /v1/models says which
+// model takes what.
 type Params struct {
 	ModelName                string   `json:"modelName" doc:"Name of the folding model, as GET /v1/models lists them." example:"mini"`
 	MSAAlgorithm             *string  `json:"msaAlgorithm,omitempty" doc:"How alignments are made."`

@@ -145,8 +145,8 @@ type DeletedJob struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// Event is one thing that happened in a run: GET /v1/jobs/{id}/events and GET /v1/workflows/{id}/events send them, Kind as
-// the event's name and Seq as its id.
+// Event is one thing that happened in a run: GET /v1/jobs/{id}/events and GET /v1/workflows/{id}/events send them, Kind
+// as the event's name and Seq as its id.
 type Event struct {
 	Seq      int64     `json:"seq"`
 	At       Time      `json:"at"`
@@ -164,7 +164,8 @@ type Event struct {
 	Artifact *Artifact `json:"artifact,omitempty" doc:"Of an artifact event: the file that can be read now."`
 }
 
-// Change is news of one job or workflow: GET /v1/events sends them as events named job or workflow, with Cursor as the id.
+// Change is news of one job or workflow: GET /v1/events sends them as events named job or workflow, with Cursor as the
+// id.
 type Change struct {
 	Cursor   int64  `json:"cursor"`
 	JobID    string `json:"jobId,omitempty" doc:"Of a job." format:"uuid"`

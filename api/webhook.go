@@ -175,8 +175,8 @@ type DeliveriesFilter struct {
 	SourceID string
 }
 
-// Redeliver is the body of POST /v1/webhooks/deliveries/redeliver: which ended deliveries go out again. At least one field is
-// needed.
+// Redeliver is the body of POST /v1/webhooks/deliveries/redeliver: which ended deliveries go out again. At least one
+// field is needed.
 type Redeliver struct {
 	Status   string `json:"status,omitempty" enum:"SUCCEEDED,FAILED"`
 	Since    string `json:"since,omitempty" format:"date-time" doc:"Only those of events from then on."`

@@ -128,7 +128,8 @@ type WorkflowVisibility struct {
 	IsPublic   bool   `json:"isPublic"`
 }
 
-// CancelledWorkflow is the answer to POST /v1/workflows/{id}/cancel. A running one shows RUNNING until its engine has stopped.
+// CancelledWorkflow is the answer to POST /v1/workflows/{id}/cancel. A running one shows RUNNING until its engine has
+// stopped.
 type CancelledWorkflow struct {
 	WorkflowID string `json:"workflowId" format:"uuid"`
 	Status     string `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`

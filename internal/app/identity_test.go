@@ -53,7 +53,8 @@ func TestIdentityMended(t *testing.T) {
 }
 
 func TestIdentityNeedsAFolder(t *testing.T) {
-	if _, _, err := lockIdentity(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "identity") {
+	if _, _, err := lockIdentity(filepath.Join(t.TempDir(), "none")); err == nil ||
+		!strings.Contains(err.Error(), "identity") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -196,8 +196,8 @@ func (a *alive) Read(p []byte) (int, error) {
 
 func hexSum(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
-// ReaderAt returns an io.ReaderAt of what Open returned. It is safe for many goroutines, but must not be mixed with reads
-// and seeks of f.
+// ReaderAt returns an io.ReaderAt of what Open returned. It is safe for many goroutines, but must not be mixed with
+// reads and seeks of f.
 func ReaderAt(f io.ReadSeeker) io.ReaderAt {
 	if r, ok := f.(io.ReaderAt); ok {
 		return r

@@ -30,12 +30,14 @@ func allFlags(t *testing.T, args ...string) *pflag.FlagSet {
 // Flags win over the environment, the environment over the file, the file over the defaults.
 func TestLayers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pleat.yaml")
-	yaml := "quota: 5\nslots: 3\naddr: 127.0.0.1:1\nhosts: [a.example.org, b.example.org]\nmax-body: 2MiB\nwork: false\n"
+	yaml := "quota: 5\nslots: 3\naddr: 127.0.0.1:1\nhosts: [a.example.org, b.example.org]\n" +
+		"max-body: 2MiB\nwork: false\n"
 	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Load(allFlags(t, "--config", path, "--addr", "127.0.0.1:3", "--rate", "2.5"),
-		[]string{"PLEAT_QUOTA=6", "PLEAT_ADDR=127.0.0.1:2", "PLEAT_SECRET_KEY=" + strings.Repeat("ab", 32), "HOME=/x", "PLEAT_SERVICE_HOST=10.0.0.1", "PLEAT_PORT_8080_TCP=x"})
+		[]string{"PLEAT_QUOTA=6", "PLEAT_ADDR=127.0.0.1:2", "PLEAT_SECRET_KEY=" + strings.Repeat("ab", 32), "HOME=/x",
+			"PLEAT_SERVICE_HOST=10.0.0.1", "PLEAT_PORT_8080_TCP=x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +48,8 @@ func TestLayers(t *testing.T) {
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Config{})); d != "" {
 		t.Error(d)
 	}
-	if got.Origin("quota") != "PLEAT_QUOTA" || got.Origin("addr") != "--addr" || got.Origin("slots") != "slots in "+path {
+	if got.Origin("quota") != "PLEAT_QUOTA" || got.Origin("addr") != "--addr" ||
+		got.Origin("slots") != "slots in "+path {
 		t.Errorf("origins are %v", got.origin)
 	}
 }
@@ -76,7 +79,8 @@ func TestBadSettings(t *testing.T) {
 		{yaml: "quota: many", want: `quota in FILE is "many"; it must be a whole number`},
 		{yaml: "quota: [", want: "the configuration file FILE cannot be read"},
 		{yaml: "quota: -1", want: "quota in FILE is -1; it must be 1 or more"},
-		{env: []string{"PLEAT_QOUTA=5"}, want: `unknown variable "PLEAT_QOUTA" in the environment; did you mean "PLEAT_QUOTA"?`},
+		{env: []string{"PLEAT_QOUTA=5"},
+			want: `unknown variable "PLEAT_QOUTA" in the environment; did you mean "PLEAT_QUOTA"?`},
 		{env: []string{"PLEAT_QUOTA=x"}, want: `PLEAT_QUOTA is "x"; it must be a whole number`},
 		{env: []string{"PLEAT_WORK=maybe"}, want: `PLEAT_WORK is "maybe"; it must be true or false`},
 		{env: []string{"PLEAT_SECRET_KEY=short"}, want: "PLEAT_SECRET_KEY cannot be used: a secret key is 32 bytes"},
@@ -84,17 +88,22 @@ func TestBadSettings(t *testing.T) {
 		{args: []string{"--max-body", "huge"}, want: `--max-body is "huge"; it must be a size such as 16MiB`},
 		{args: []string{"--max-body", "1"}, want: "--max-body is 1B; it must be 1KiB to 1GiB"},
 		{args: []string{"--rate", "fast"}, want: `--rate is "fast"; it must be a number from 0`},
-		{args: []string{"--engines", "mini,Boltz!"}, want: `--engines names "Boltz!"; there are mini, calvados, analyst, null, and the folders of runners`},
+		{args: []string{"--engines", "mini,Boltz!"},
+			want: `--engines names "Boltz!"; there are mini, calvados, analyst, null, and the folders of runners`},
 		{args: []string{"--devices", "0=plenty"}, want: `--devices cannot be used: "plenty" is no size such as 48GB`},
 		{args: []string{"--devices", "$(rm)=1GB"}, want: `is no device; write its index or UUID and its memory`},
 		{args: []string{"--threads", "-1"}, want: "--threads is -1; it must be 0 to 1024"},
-		{args: []string{"--database", "mysql://u:hush@h/d"}, want: "--database must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME"},
-		{args: []string{"--public-url", "fold.example.org"}, want: `--public-url is "fold.example.org"; it must be an address such as https://fold.example.org`},
+		{args: []string{"--database", "mysql://u:hush@h/d"},
+			want: "--database must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME"},
+		{args: []string{"--public-url", "fold.example.org"},
+			want: `--public-url is "fold.example.org"; it must be an address such as https://fold.example.org`},
 		{args: []string{"--log-level", "loud"}, want: `--log-level is "loud"; it must be debug, info, warn or error`},
 		{args: []string{"--log-format", "xml"}, want: `--log-format is "xml"; it must be text or json`},
 		{args: []string{"--slots", "0"}, want: "--slots is 0; it must be 1 to 1024"},
-		{args: []string{"--chat-url", "ftp://x", "--chat-model", "m"}, want: `--chat-url is "ftp://x"; it must be an address`},
-		{args: []string{"--chat-url", "http://127.0.0.1/v1"}, want: "chat-model is empty; chat-url needs the name of a model"},
+		{args: []string{"--chat-url", "ftp://x", "--chat-model", "m"},
+			want: `--chat-url is "ftp://x"; it must be an address`},
+		{args: []string{"--chat-url", "http://127.0.0.1/v1"},
+			want: "chat-model is empty; chat-url needs the name of a model"},
 		{args: []string{"--chat-model", "m"}, want: "--chat-model is set without chat-url"},
 		{env: []string{"PLEAT_CHAT_KEY=hush"}, want: "PLEAT_CHAT_KEY is set without chat-url"},
 		{args: []string{"--chat-tokens", "0"}, want: "--chat-tokens is 0; it must be 16 to 32768"},
@@ -102,21 +111,33 @@ func TestBadSettings(t *testing.T) {
 		{args: []string{"--chat-timeout", "0"}, want: "--chat-timeout is 0; it must be 1 to 3600 seconds"},
 		{args: []string{"--nim-url", "127.0.0.1:8000"}, want: `--nim-url is "127.0.0.1:8000"; it must be an address`},
 		{args: []string{"--nim-url", "http://u:hush@127.0.0.1"}, want: "--nim-url is"},
-		{args: []string{"--nim-url", "http://127.0.0.1", "--nim-model", "a b"}, want: `--nim-model is "a b"; it must be a name`},
-		{args: []string{"--nim-url", "http://127.0.0.1", "--nim-status-url", "http://127.0.0.1/status"}, want: "it must be an address that holds {id}"},
+		{args: []string{"--nim-url", "http://127.0.0.1", "--nim-model", "a b"},
+			want: `--nim-model is "a b"; it must be a name`},
+		{args: []string{"--nim-url", "http://127.0.0.1", "--nim-status-url", "http://127.0.0.1/status"},
+			want: "it must be an address that holds {id}"},
 		{args: []string{"--nim-timeout", "0"}, want: "--nim-timeout is 0; it must be 1 to 86400 seconds"},
 		{env: []string{"PLEAT_NIM_KEY=hush"}, want: "PLEAT_NIM_KEY is set without nim-url"},
-		{args: []string{"--pdb-url", "https://files.example.org/1ABC.cif"}, want: "it must be an address that holds {id}"},
-		{args: []string{"--uniprot-url", "file:///etc/{id}"}, want: "--uniprot-url is \"file:///etc/{id}\"; it must be an address that holds {id}"},
-		{args: []string{"--msa-server", "ftp://ada:hush@x"}, want: "--msa-server must be an address such as https://api.colabfold.com"},
-		{args: []string{"--msa-server", "http://x", "--msa-command", "/usr/bin/mmseqs"}, want: "--msa-command is set beside msa-server"},
-		{args: []string{"--msa-command", "/usr/bin/mmseqs"}, want: "msa-database is empty; msa-command needs something to search"},
+		{args: []string{"--pdb-url", "https://files.example.org/1ABC.cif"},
+			want: "it must be an address that holds {id}"},
+		{args: []string{"--uniprot-url", "file:///etc/{id}"},
+			want: "--uniprot-url is \"file:///etc/{id}\"; it must be an address that holds {id}"},
+		{args: []string{"--msa-server", "ftp://ada:hush@x"},
+			want: "--msa-server must be an address such as https://api.colabfold.com"},
+		{args: []string{"--msa-server", "http://x", "--msa-command", "/usr/bin/mmseqs"},
+			want: "--msa-command is set beside msa-server"},
+		{args: []string{"--msa-command", "/usr/bin/mmseqs"},
+			want: "msa-database is empty; msa-command needs something to search"},
 		{args: []string{"--msa-database", "/db"}, want: "--msa-database is set without msa-command"},
-		{args: []string{"--msa-command", "mmseqs", "--msa-database", "/db"}, want: `--msa-command is "mmseqs"; it must be an absolute path`},
-		{args: []string{"--msa-command", "/usr/bin/mmseqs", "--msa-database", "db"}, want: `--msa-database is "db"; it must be an absolute path`},
-		{args: []string{"--msa-command", "/bin/sh", "--msa-database", "/db"}, want: `--msa-command is "/bin/sh"; it must name colabfold_search or mmseqs`},
-		{args: []string{"--msa-mode", "deep"}, want: `--msa-mode is "deep"; it must be one of env, all, env-nofilter, nofilter`},
-		{args: []string{"--msa-pairing", "lazy"}, want: `--msa-pairing is "lazy"; it must be one of greedy, complete, none`},
+		{args: []string{"--msa-command", "mmseqs", "--msa-database", "/db"},
+			want: `--msa-command is "mmseqs"; it must be an absolute path`},
+		{args: []string{"--msa-command", "/usr/bin/mmseqs", "--msa-database", "db"},
+			want: `--msa-database is "db"; it must be an absolute path`},
+		{args: []string{"--msa-command", "/bin/sh", "--msa-database", "/db"},
+			want: `--msa-command is "/bin/sh"; it must name colabfold_search or mmseqs`},
+		{args: []string{"--msa-mode", "deep"},
+			want: `--msa-mode is "deep"; it must be one of env, all, env-nofilter, nofilter`},
+		{args: []string{"--msa-pairing", "lazy"},
+			want: `--msa-pairing is "lazy"; it must be one of greedy, complete, none`},
 		{args: []string{"--msa-timeout", "0"}, want: "--msa-timeout is 0; it must be 1 to 86400 seconds"},
 		{args: []string{"--msa-keep", "-1"}, want: "--msa-keep is -1; it must be 0 to 36500 days"},
 		{args: []string{"--data", ""}, want: "--data is empty; it must name a folder"},
@@ -222,7 +243,8 @@ users of a machine can read its command lines.
 		{Server, "Server", "Read by `pleat serve`."},
 		{Client, "Client", "Read by the commands that call a server: fold, jobs, models."},
 	} {
-		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Key | Default | Variable | Flag | Meaning |\n|---|---|---|---|---|\n", g.title, g.text)
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Key | Default | Variable | Flag | Meaning |\n|---|---|---|---|---|\n",
+			g.title, g.text)
 		for _, o := range c.Settings() {
 			if o.Group != g.group {
 				continue
@@ -238,7 +260,8 @@ users of a machine can read its command lines.
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("## Example\n\n```yaml\naddr: 0.0.0.0:8080\npublic-url: https://fold.example.org\ndata: /var/lib/pleat\ndatabase: postgres://pleat@db.example.org/pleat\nquota: 100\nslots: 2\n```\n")
+	b.WriteString("## Example\n\n```yaml\naddr: 0.0.0.0:8080\npublic-url: https://fold.example.org\n" +
+		"data: /var/lib/pleat\ndatabase: postgres://pleat@db.example.org/pleat\nquota: 100\nslots: 2\n```\n")
 	if *update {
 		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)

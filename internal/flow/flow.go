@@ -99,7 +99,8 @@ func parse(word string, input json.RawMessage, draft bool, path string) (Plan, e
 	}
 	_, kind, ok := pleat.WorkflowAlias(word)
 	if !ok {
-		return Plan{}, pleat.InvalidField("workflow_name", " is %q; it must be qna_v1, md, evolla_v1 or calvados_openmm_v1",
+		return Plan{}, pleat.InvalidField("workflow_name", " is %q; it must be qna_v1, md, evolla_v1 or "+
+			"calvados_openmm_v1",
 			pleat.Clip(word))
 	}
 	f := open(input, path)

@@ -96,7 +96,8 @@ func readSequence(f *fields) string {
 	s := strings.ToUpper(strings.Join(strings.Fields(f.string("sequence", 100_000)), ""))
 	for i := range len(s) {
 		if strings.IndexByte(aminoAcids, s[i]) < 0 {
-			f.fail(f.pathOf("sequence"), ": %q at position %d; dynamics knows the letters %s", s[i:i+1], i+1, aminoAcids)
+			f.fail(f.pathOf("sequence"), ": %q at position %d; dynamics knows the letters %s", s[i:i+1], i+1,
+				aminoAcids)
 			break
 		}
 	}

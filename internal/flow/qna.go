@@ -69,7 +69,8 @@ func readQnA(f *fields, p *Plan, draft bool) {
 // CheckQuestion returns an error for a question that is empty, too long or not text. Field is its name in the message.
 func CheckQuestion(question, field string) error {
 	if strings.TrimSpace(question) == "" {
-		return pleat.InvalidField(field, " is required and must not be empty; create_mode \"draft\" takes a workflow without")
+		return pleat.InvalidField(field, " is required and must not be empty; create_mode \"draft\" takes a "+
+			"workflow without")
 	}
 	if len(question) > MaxQuestion {
 		return pleat.InvalidField(field, " has %d bytes; at most %d are taken", len(question), MaxQuestion)

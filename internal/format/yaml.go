@@ -159,7 +159,8 @@ func (n node) scalar(out *notes) (string, error) {
 		return "", n.wrong("text")
 	}
 	if n.unquoted() && truthWords.MatchString(n.Value) {
-		out.addNote("%s is %s without quotes (line %d), which YAML 1.1 takes for a truth value; it was read as the text %q", n.position(), n.Value, n.Line, n.Value)
+		out.addNote("%s is %s without quotes (line %d), which YAML 1.1 takes for a truth value; it was read as the "+
+			"text %q", n.position(), n.Value, n.Line, n.Value)
 	}
 	return n.Value, nil
 }

