@@ -1,9 +1,9 @@
-// Package pleat is the domain of the service: jobs, runs, tasks and events, their states, the validation of requests and
-// the follow-ups of finished runs.
+// Package pleat is the domain of the service: jobs, runs, tasks and events, their states, the validation of requests
+// and the follow-ups of finished runs.
 //
 // It is pure: it uses the standard library only and has no clock, network or disk. Other packages import it; it imports
-// only internal/words, for the wording of messages. Field paths and JSON tags have the spellings of package api, because
-// errors and stored documents show them to clients; apart from these, wire types are in package api. The files:
+// only internal/words, for the wording of messages. Field paths and JSON tags have the spellings of package api,
+// because errors and stored documents show them to clients; apart from these, wire types are in package api. The files:
 //
 //	job.go         Job, Run, Sequence, Result, Artifact
 //	parameter.go   Params and ParamSpec: the folding parameters and their checks

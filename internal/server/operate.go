@@ -168,8 +168,8 @@ func (q *queueCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- upDesc
 }
 
-// Collect implements prometheus.Collector. If the database does not answer within 2 s, pleat_database_up is 0 and there are
-// no sizes.
+// Collect implements prometheus.Collector. If the database does not answer within 2 s, pleat_database_up is 0 and there
+// are no sizes.
 func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
