@@ -181,7 +181,7 @@ type node struct {
 	database string
 	env      []string // beside what command sets
 	cmd      *exec.Cmd
-	log      *bytes.Buffer
+	log      *lockedBuffer
 }
 
 func newNode(t *testing.T, database string) *node {
@@ -189,7 +189,7 @@ func newNode(t *testing.T, database string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &node{t: t, dir: t.TempDir(), program: program, database: database, log: &bytes.Buffer{}}
+	n := &node{t: t, dir: t.TempDir(), program: program, database: database, log: &lockedBuffer{}}
 	t.Cleanup(func() {
 		n.kill()
 		if t.Failed() {

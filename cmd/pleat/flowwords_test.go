@@ -39,6 +39,6 @@ func uploadWord(ts *testscript.TestScript, neg bool, args []string) {
 	raw.Header = req.Header
 	a, err := send(raw)
 	ts.Check(err)
-	worldOf(ts).last = a
+	scenarioOf(ts).last = a
 	ts.Logf("%d %s", a.status, excerpt(a.body))
 }

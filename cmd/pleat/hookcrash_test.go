@@ -39,8 +39,8 @@ func crashStep() func(name string) {
 	}
 }
 
-// witness is a receiver that remembers everything it was told.
-type witness struct {
+// recorder is a receiver that remembers everything it was told.
+type recorder struct {
 	*httptest.Server
 	mu     sync.Mutex
 	posts  int
@@ -49,8 +49,8 @@ type witness struct {
 	kill   func()
 }
 
-func newWitness(t *testing.T) *witness {
-	w := &witness{ids: map[string]map[string]bool{}}
+func newRecorder(t *testing.T) *recorder {
+	w := &recorder{ids: map[string]map[string]bool{}}
 	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var body struct {
 			Event struct {
@@ -83,7 +83,7 @@ func newWitness(t *testing.T) *witness {
 }
 
 // count is how many posts came, and how many of them told what had been told before.
-func (w *witness) count() (posts, repeats int) {
+func (w *recorder) count() (posts, repeats int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.posts, w.posts - len(w.ids)
@@ -92,26 +92,26 @@ func (w *witness) count() (posts, repeats int) {
 // publishRate is how many events per second are published while the server is killed.
 const publishRate = 100
 
-// TestKilledCourierLosesNothing kills the server with SIGKILL at every step of a delivery's walk, and at random, while
+// TestKilledDeliveryWorkerLosesNothing kills the server with SIGKILL at every step of a delivery's walk, and at random, while
 // events are published at 100 a second. Afterwards every acknowledged event must have been delivered, every repeat must
 // carry the webhook-id of the first, and no kill may have caused five repeats.
-func TestKilledCourierLosesNothing(t *testing.T) {
+func TestKilledDeliveryWorkerLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
 	for name, fresh := range storetest.Databases() {
-		t.Run(name, func(t *testing.T) { killCourier(t, fresh(t)) })
+		t.Run(name, func(t *testing.T) { killWhileDelivering(t, fresh(t)) })
 	}
 }
 
-func killCourier(t *testing.T, database string) {
+func killWhileDelivering(t *testing.T, database string) {
 	n := newNode(t, database)
 	n.program = itself(t) // it has the faults
 	n.env = []string{"PLEAT_WEBHOOK_ALLOW=127.0.0.1", "PLEAT_INGEST_SECRET=secret"}
-	w := newWitness(t)
+	w := newRecorder(t)
 	key := strings.TrimSpace(n.output("keys", "create", "--user", "ada"))
 	url := n.start("serve", "--addr", "127.0.0.1:0")
-	job := configureWitness(t, &api.Client{Base: url, Key: key}, w.URL)
+	job := configureRecorder(t, &api.Client{Base: url, Key: key}, w.URL)
 	n.stop()
 	acked := map[string]bool{}
 	for _, step := range []string{"claim:40", "claimed:25", "post:40", "during", "posted:40", "finish:25", "finishing:40", "finished:25", "random", "random", "random"} {
@@ -147,7 +147,7 @@ func killCourier(t *testing.T, database string) {
 
 // killAt kills the server at a step while events are published, and lets another deliver what it left. It returns the
 // events that were acknowledged, and how many posts told what had been told before.
-func killAt(t *testing.T, n *node, w *witness, job, step string) (ids []string, twice int) {
+func killAt(t *testing.T, n *node, w *recorder, job, step string) (ids []string, twice int) {
 	t.Helper()
 	_, before := w.count()
 	env := n.env
@@ -179,8 +179,8 @@ func killAt(t *testing.T, n *node, w *witness, job, step string) (ids []string, 
 	return ids, after - before
 }
 
-// configureWitness lets a user's runs tell the witness, and makes the job whose events are published.
-func configureWitness(t *testing.T, c *api.Client, to string) (job string) {
+// configureRecorder lets a user's runs tell the recorder, and makes the job whose events are published.
+func configureRecorder(t *testing.T, c *api.Client, to string) (job string) {
 	t.Helper()
 	ctx := context.Background()
 	yes := true

@@ -27,7 +27,7 @@ func receiverWord(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 1 {
 		ts.Fatalf("usage: receiver NAME [FLAG...]")
 	}
-	w := worldOf(ts)
+	w := scenarioOf(ts)
 	s, line := start(ts, append([]string{"webhooks", "listen", "--listen", "127.0.0.1:0"}, args[1:]...)...)
 	if w.hooks == nil {
 		w.hooks = map[string]*child{}
@@ -46,7 +46,7 @@ func receiverWord(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func hookOf(ts *testscript.TestScript, name string) *child {
-	s := worldOf(ts).hooks[name]
+	s := scenarioOf(ts).hooks[name]
 	if s == nil {
 		ts.Fatalf("there is no receiver %s", name)
 	}
@@ -80,7 +80,7 @@ func heardWord(ts *testscript.TestScript, neg bool, args []string) {
 	for end := time.Now().Add(60 * time.Second); len(lines(s, re)) < n; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			server := ""
-			if w := worldOf(ts); w.server != nil {
+			if w := scenarioOf(ts); w.server != nil {
 				server = w.server.log.String()
 			}
 			ts.Fatalf("%d lines have %q; want %d:\n%s\nthe server's log:\n%s", len(lines(s, re)), args[2], n, s.log, lastLines(server, 30))
@@ -106,5 +106,5 @@ func heardoutWord(ts *testscript.TestScript, neg bool, args []string) {
 func goneWord(ts *testscript.TestScript, neg bool, args []string) {
 	only(ts, neg, args, 1, "gone NAME")
 	hookOf(ts, args[0]).kill()
-	delete(worldOf(ts).hooks, args[0])
+	delete(scenarioOf(ts).hooks, args[0])
 }

@@ -27,7 +27,7 @@ func init() {
 }
 
 func alignerOf(ts *testscript.TestScript) *msatest.Server {
-	s := worldOf(ts).aligner
+	s := scenarioOf(ts).aligner
 	if s == nil {
 		ts.Fatalf("there is no server for alignments; start one with colabfold")
 	}
@@ -41,7 +41,7 @@ func colabfoldWord(ts *testscript.TestScript, neg bool, args []string) {
 	s := msatest.Start()
 	s.Known, s.Key = true, strings.Join(args, "")
 	ts.Defer(s.Close)
-	worldOf(ts).aligner = s
+	scenarioOf(ts).aligner = s
 	ts.Setenv("COLABFOLD", s.URL)
 }
 

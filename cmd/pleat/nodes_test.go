@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -18,8 +19,8 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// fleet is a server that does no work and workers beside it, on one PostgreSQL database and one folder of artifacts.
-type fleet struct {
+// cluster is a server that does not run jobs, and workers, on one PostgreSQL database and one folder of artifacts.
+type cluster struct {
 	t   *testing.T
 	url string
 	key string
@@ -29,11 +30,11 @@ type fleet struct {
 	made atomic.Int64 // jobs; each has a seed of its own, or the result of one would be that of the next
 }
 
-func newFleet(t *testing.T) *fleet {
+func newCluster(t *testing.T) *cluster {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
-	f := &fleet{t: t}
+	f := &cluster{t: t}
 	t.Setenv("PLEAT_BLOBS", filepath.Join(t.TempDir(), "blobs"))
 	f.api = newNode(t, storetest.Postgres(t))
 	f.key = strings.TrimSpace(f.api.output("keys", "create", "--user", "ada"))
@@ -41,13 +42,13 @@ func newFleet(t *testing.T) *fleet {
 }
 
 // serve starts the server; the workers must have made their models known by then.
-func (f *fleet) serve() {
+func (f *cluster) serve() {
 	f.url = f.api.start("serve", "--addr", "127.0.0.1:0", "--work=false")
 	f.db = f.api.open()
 }
 
 // worker starts a worker with a data folder of its own.
-func (f *fleet) worker() *node {
+func (f *cluster) worker() *node {
 	n := newNode(f.t, f.api.database)
 	db := n.open()
 	known := func() (workers int) { // 0 until there are tables
@@ -60,7 +61,7 @@ func (f *fleet) worker() *node {
 	return n
 }
 
-func (f *fleet) call(method, path, body string) map[string]any {
+func (f *cluster) call(method, path, body string) map[string]any {
 	f.t.Helper()
 	req, err := http.NewRequest(method, f.url+path, strings.NewReader(body))
 	if err != nil {
@@ -84,7 +85,7 @@ func (f *fleet) call(method, path, body string) map[string]any {
 	return out
 }
 
-func (f *fleet) create(ms int) string {
+func (f *cluster) create(ms int) string {
 	f.t.Helper()
 	out := f.call("POST", "/v1/jobs", fmt.Sprintf(`{"name":"x","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null","seed":"%d","samplingSteps":%d}}`, f.made.Add(1), ms))
 	id, _ := out["jobId"].(string)
@@ -94,20 +95,20 @@ func (f *fleet) create(ms int) string {
 	return id
 }
 
-func (f *fleet) state(job string) string {
+func (f *cluster) state(job string) string {
 	out := f.call("GET", "/v1/jobs/"+job, "")
 	j, _ := out["job"].(map[string]any)
 	s, _ := j["status"].(string)
 	return s
 }
 
-func (f *fleet) await(job, state string, limit time.Duration) {
+func (f *cluster) await(job, state string, limit time.Duration) {
 	f.t.Helper()
 	waitUntil(f.t, limit, job+" is "+state, func() bool { return f.state(job) == state })
 }
 
 func TestWorkersShareTheWork(t *testing.T) {
-	f := newFleet(t)
+	f := newCluster(t)
 	f.worker()
 	f.worker()
 	f.serve()
@@ -136,7 +137,7 @@ func TestWorkersShareTheWork(t *testing.T) {
 }
 
 func TestSleepingWorkerCannotFinish(t *testing.T) {
-	f := newFleet(t)
+	f := newCluster(t)
 	asleep := f.worker()
 	f.serve()
 	job := f.create(3000)
@@ -150,7 +151,10 @@ func TestSleepingWorkerCannotFinish(t *testing.T) {
 	if err := asleep.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(5 * time.Second) // longer than what was left of its run
+	waitUntil(t, 30*time.Second, "the woken worker knows that its task was taken over", func() bool {
+		return strings.Contains(asleep.log.String(), "another worker has the task") ||
+			strings.Contains(asleep.log.String(), "lost to another worker")
+	})
 	for what, q := range map[string]string{
 		"attempts that are done":      "SELECT count(*) - 1 FROM attempt WHERE outcome = 'done'",
 		"attempts that were not lost": "SELECT count(*) - 1 FROM attempt WHERE outcome = 'lost' AND number = 1",
@@ -165,9 +169,13 @@ func TestSleepingWorkerCannotFinish(t *testing.T) {
 	}
 }
 
+// storeFailure matches the log line of a worker that cannot store a result and will try again.
+var storeFailure = regexp.MustCompile(`msg="[^"]*(ended|finished|stored)[^"]*again" task=`)
+
+// The result of a run that ends while the database is away is not lost.
 func TestDatabaseGoneAndBack(t *testing.T) {
-	f := newFleet(t)
-	f.worker()
+	f := newCluster(t)
+	worker := f.worker()
 	f.serve()
 	done, running := f.create(1), f.create(4000)
 	f.await(done, "COMPLETED", 20*time.Second)
@@ -197,7 +205,9 @@ func TestDatabaseGoneAndBack(t *testing.T) {
 	if out := f.call("GET", "/readyz", ""); out["code"] != 503 {
 		t.Errorf("ready without a database: %v", out)
 	}
-	time.Sleep(6 * time.Second) // the run ends meanwhile; its result must not be lost
+	waitUntil(t, 60*time.Second, "the worker fails to store the result", func() bool {
+		return storeFailure.MatchString(worker.log.String())
+	})
 	do("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true")
 	waitUntil(t, 30*time.Second, "the service is ready again", func() bool { return f.call("GET", "/readyz", "")["code"] == 200 })
 	f.await(running, "COMPLETED", 60*time.Second)
@@ -220,7 +230,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(data, syscall.MNT_DETACH) })
 	n.database = "sqlite:" + filepath.Join(data, "pleat.db")
-	f := &fleet{t: t, api: n}
+	f := &cluster{t: t, api: n}
 	f.key = strings.TrimSpace(n.output("keys", "create", "--user", "ada"))
 	f.url = n.start("serve", "--addr", "127.0.0.1:0")
 	f.await(f.create(1), "COMPLETED", 20*time.Second)

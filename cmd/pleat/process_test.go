@@ -88,7 +88,7 @@ func start(ts *testscript.TestScript, args ...string) (*child, <-chan string) {
 
 func serveWord(ts *testscript.TestScript, neg bool, args []string) {
 	only(ts, neg, args, -1, "")
-	w := worldOf(ts)
+	w := scenarioOf(ts)
 	if w.server != nil {
 		ts.Fatalf("a server runs already")
 	}
@@ -111,7 +111,7 @@ func serveWord(ts *testscript.TestScript, neg bool, args []string) {
 func workerWord(ts *testscript.TestScript, neg bool, args []string) {
 	only(ts, neg, args, 0, "worker")
 	s, _ := start(ts, "worker", "--engines", "mini,null")
-	worldOf(ts).workers = append(worldOf(ts).workers, s)
+	scenarioOf(ts).workers = append(scenarioOf(ts).workers, s)
 }
 
 // lookPath finds a program on the scenario's PATH, which is not this process's.
@@ -128,7 +128,7 @@ func lookPath(ts *testscript.TestScript, name string) string {
 
 func stopWord(ts *testscript.TestScript, neg bool, args []string) {
 	only(ts, neg, args, 0, "stop")
-	w := worldOf(ts)
+	w := scenarioOf(ts)
 	ts.Check(w.server.cmd.Process.Signal(syscall.SIGTERM))
 	select {
 	case err := <-w.server.done:
@@ -146,14 +146,14 @@ func stopWord(ts *testscript.TestScript, neg bool, args []string) {
 
 func crashWord(ts *testscript.TestScript, neg bool, args []string) {
 	only(ts, neg, args, 0, "crash")
-	w := worldOf(ts)
+	w := scenarioOf(ts)
 	w.server.kill()
 	w.server = nil
 }
 
 func keyWord(ts *testscript.TestScript, neg bool, args []string) {
 	only(ts, neg, args, 1, "key USER")
-	w := worldOf(ts)
+	w := scenarioOf(ts)
 	ts.Check(ts.Exec("pleat", "keys", "create", "--user", args[0]))
 	key := strings.TrimSuffix(ts.ReadFile("stdout"), "\n")
 	if key == "" || strings.ContainsAny(key, " \n") {

@@ -39,7 +39,7 @@ func TestScenario(t *testing.T) {
 }
 
 func runScenarios(t *testing.T, dialect string, fresh func(testing.TB) string) {
-	house, err := filepath.Abs(filepath.Join("..", "..")) // the repository, for its runners
+	repository, err := filepath.Abs(filepath.Join("..", "..")) // the repository, for its runners
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +49,11 @@ func runScenarios(t *testing.T, dialect string, fresh func(testing.TB) string) {
 		RequireUniqueNames:  true,
 		Deadline:            deadline(t),
 		Setup: func(e *testscript.Env) error {
-			w := &world{keys: map[string]string{}}
-			e.Values[worldKey{}] = w
+			w := &scenario{keys: map[string]string{}}
+			e.Values[scenarioKey{}] = w
 			e.Setenv("PLEAT_DATABASE", fresh(t))
 			e.Setenv("PLEAT_DATA", filepath.Join(e.WorkDir, "data"))
-			e.Setenv("HOUSE", house)
+			e.Setenv("REPOSITORY", repository)
 			if dialect == "postgres" {
 				e.Setenv("PLEAT_SECRET_KEY", strings.Repeat("ab", 32))
 			}
@@ -79,8 +79,8 @@ func deadline(t *testing.T) time.Time {
 	return time.Time{}
 }
 
-// world is what one scenario has: its server, its keys and the last answer.
-type world struct {
+// scenario is what one scenario has: its server, its keys and the last answer.
+type scenario struct {
 	server  *child
 	workers []*child
 	hooks   map[string]*child // receivers of webhooks
@@ -89,11 +89,11 @@ type world struct {
 	last    answer
 }
 
-type worldKey struct{}
+type scenarioKey struct{}
 
-func worldOf(ts *testscript.TestScript) *world { return ts.Value(worldKey{}).(*world) }
+func scenarioOf(ts *testscript.TestScript) *scenario { return ts.Value(scenarioKey{}).(*scenario) }
 
-func (w *world) close() {
+func (w *scenario) close() {
 	if w.server != nil {
 		w.server.kill()
 	}

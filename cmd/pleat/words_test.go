@@ -87,7 +87,7 @@ var client = &http.Client{
 
 // request reads METHOD PATH [as USER] [send FILE] [with HEADER]….
 func request(ts *testscript.TestScript, args []string) (*http.Request, []byte) {
-	w := worldOf(ts)
+	w := scenarioOf(ts)
 	if len(args) < 2 || len(args)%2 != 0 {
 		ts.Fatalf("usage: http METHOD PATH [as USER] [send FILE] [with 'Name: value']...")
 	}
@@ -138,7 +138,7 @@ func httpWord(ts *testscript.TestScript, neg bool, args []string) {
 	req, _ := request(ts, args)
 	a, err := send(req)
 	ts.Check(err)
-	worldOf(ts).last = a
+	scenarioOf(ts).last = a
 	ts.Logf("%d %s", a.status, excerpt(a.body))
 }
 
@@ -156,15 +156,15 @@ func excerpt(b []byte) string {
 
 func statusWord(ts *testscript.TestScript, neg bool, args []string) {
 	only(ts, neg, args, 1, "status CODE")
-	if got := strconv.Itoa(worldOf(ts).last.status); got != args[0] {
-		ts.Fatalf("the status is %s; want %s: %s", got, args[0], excerpt(worldOf(ts).last.body))
+	if got := strconv.Itoa(scenarioOf(ts).last.status); got != args[0] {
+		ts.Fatalf("the status is %s; want %s: %s", got, args[0], excerpt(scenarioOf(ts).last.body))
 	}
 }
 
 func messageWord(ts *testscript.TestScript, neg bool, args []string) {
 	only(ts, neg, args, 1, "message TEXT")
 	var got map[string]any
-	if err := json.Unmarshal(worldOf(ts).last.body, &got); err != nil {
+	if err := json.Unmarshal(scenarioOf(ts).last.body, &got); err != nil {
 		ts.Fatalf("the answer is not JSON: %v", err)
 	}
 	if len(got) != 1 || got["message"] != args[0] {
@@ -182,18 +182,18 @@ func match(ts *testscript.TestScript, neg bool, what, pattern, got string) {
 
 func bodyWord(ts *testscript.TestScript, neg bool, args []string) {
 	only(ts, false, args, 1, "[!] body REGEXP")
-	match(ts, neg, "the body", args[0], string(worldOf(ts).last.body))
+	match(ts, neg, "the body", args[0], string(scenarioOf(ts).last.body))
 }
 
 func headerWord(ts *testscript.TestScript, neg bool, args []string) {
 	only(ts, false, args, 2, "[!] header NAME REGEXP")
-	match(ts, neg, args[0], args[1], worldOf(ts).last.header.Get(args[0]))
+	match(ts, neg, args[0], args[1], scenarioOf(ts).last.header.Get(args[0]))
 }
 
 // field walks a path such as data.0.name through the last answer.
 func field(ts *testscript.TestScript, path string) (any, error) {
 	var v any
-	dec := json.NewDecoder(bytes.NewReader(worldOf(ts).last.body))
+	dec := json.NewDecoder(bytes.NewReader(scenarioOf(ts).last.body))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err != nil {
 		return nil, fmt.Errorf("the answer is not JSON: %w", err)
@@ -284,7 +284,7 @@ func awaitState(ts *testscript.TestScript, path, at string, patience time.Durati
 		req, _ := request(ts, []string{"GET", path, args[1], args[2]})
 		a, err := send(req)
 		ts.Check(err)
-		worldOf(ts).last = a
+		scenarioOf(ts).last = a
 		if a.status != http.StatusOK {
 			ts.Fatalf("%s answers %d: %s", path, a.status, excerpt(a.body))
 		}
@@ -296,7 +296,7 @@ func awaitState(ts *testscript.TestScript, path, at string, patience time.Durati
 		case api.Terminal(state):
 			ts.Fatalf("%s ended %s; want %s: %s", path, state, args[0], excerpt(a.body))
 		case time.Now().After(until):
-			ts.Fatalf("%s is still %s; want %s\n%s", path, state, args[0], worldOf(ts).server.log)
+			ts.Fatalf("%s is still %s; want %s\n%s", path, state, args[0], scenarioOf(ts).server.log)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func artifactsWord(ts *testscript.TestScript, neg bool, args []string) {
 			Bytes                                int
 		}
 	}
-	ts.Check(json.Unmarshal(worldOf(ts).last.body, &res))
+	ts.Check(json.Unmarshal(scenarioOf(ts).last.body, &res))
 	if len(res.Artifacts) < least {
 		ts.Fatalf("there are %d artifacts; want %d or more", len(res.Artifacts), least)
 	}
@@ -361,7 +361,7 @@ func togetherWord(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	b, err := json.Marshal(count)
 	ts.Check(err)
-	worldOf(ts).last = answer{status: answers[0].status, header: answers[0].header, body: b}
+	scenarioOf(ts).last = answer{status: answers[0].status, header: answers[0].header, body: b}
 	ts.Logf("%s", b)
 }
 
@@ -393,7 +393,7 @@ func untilWord(ts *testscript.TestScript, neg bool, args []string) {
 		req, _ := request(ts, args[2:])
 		a, err := send(req)
 		ts.Check(err)
-		worldOf(ts).last = a
+		scenarioOf(ts).last = a
 		if re.Match(a.body) {
 			return
 		}
