@@ -1,28 +1,17 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"pleat/internal/blob"
-	"pleat/internal/store"
 	"pleat/internal/store/storetest"
-	"pleat/internal/work"
 )
 
 // crashRounds is how often the server is killed, on each database.
@@ -139,190 +128,4 @@ func createUntilKilled(t *testing.T, url, key string, after time.Duration, kill 
 	close(stop)
 	wg.Wait()
 	return ids
-}
-
-// shipped builds the program as it is shipped, once: what kills processes measures minutes of work, which the race
-// detector would make tens of minutes. The scenarios run with the detector.
-var shipped = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "pleat-plain-")
-	if err != nil {
-		return "", err
-	}
-	shippedDir = dir
-	build := exec.Command("go", "build", "-o", dir, ".")
-	build.Env = append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the program: %w\n%s", err, out)
-	}
-	return filepath.Join(dir, "pleat"), nil
-})
-
-var shippedDir string // what TestMain removes in the end
-
-// itself is this test binary where testscript runs it as the program.
-func itself(t *testing.T) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(t.TempDir(), "pleat")
-	if err := os.Symlink(self, name); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
-// node is a process of this program with a data folder and a database.
-type node struct {
-	t        *testing.T
-	dir      string
-	program  string
-	database string
-	env      []string // beside what command sets
-	cmd      *exec.Cmd
-	log      *lockedBuffer
-}
-
-func newNode(t *testing.T, database string) *node {
-	program, err := shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &node{t: t, dir: t.TempDir(), program: program, database: database, log: &lockedBuffer{}}
-	t.Cleanup(func() {
-		n.kill()
-		if t.Failed() {
-			t.Log("the node's log ends with:\n", lastLines(n.log.String(), 40))
-		}
-	})
-	return n
-}
-
-func lastLines(s string, k int) string {
-	lines := strings.Split(s, "\n")
-	return strings.Join(lines[max(0, len(lines)-k):], "\n")
-}
-
-func (n *node) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(n.program, args...)
-	cmd.Env = append(os.Environ(), "PLEAT_DATA="+filepath.Join(n.dir, "data"), "PLEAT_DATABASE="+n.database, "PLEAT_ENGINES=null",
-		"PLEAT_LOG_LEVEL=warn", "PLEAT_QUOTA=10000000", "PLEAT_SLOTS=8", "PLEAT_SECRET_KEY="+strings.Repeat("ab", 32))
-	cmd.Env = append(cmd.Env, n.env...)
-	return cmd
-}
-
-func (n *node) output(args ...string) string {
-	n.t.Helper()
-	cmd := n.command(args...)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		n.t.Fatalf("pleat %v: %v\n%s", args, err, errs.String())
-	}
-	return string(out)
-}
-
-// start runs a command that stays, and returns the address that it prints, if it is a server.
-func (n *node) start(args ...string) string {
-	n.t.Helper()
-	n.cmd = n.command(args...)
-	n.cmd.Stderr = n.log
-	out, err := n.cmd.StdoutPipe()
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	if err := n.cmd.Start(); err != nil {
-		n.t.Fatal(err)
-	}
-	if args[0] != "serve" {
-		return ""
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		n.t.Fatalf("the server did not start: %v\n%s", err, n.log.String())
-	}
-	return strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
-}
-
-func (n *node) kill() {
-	if n.cmd != nil && n.cmd.Process != nil {
-		_ = n.cmd.Process.Kill()
-		_ = n.cmd.Wait()
-		n.cmd = nil
-	}
-}
-
-func (n *node) stop() {
-	n.t.Helper()
-	if err := n.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		n.t.Fatal(err)
-	}
-	if err := n.cmd.Wait(); err != nil {
-		n.t.Errorf("the server ended with %v", err)
-	}
-	n.cmd = nil
-}
-
-// open reads the node's database beside it.
-func (n *node) open() *sql.DB {
-	driver, address := "pgx", n.database
-	if path, ok := strings.CutPrefix(n.database, "sqlite:"); ok {
-		driver, address = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=query_only(1)"
-	}
-	db, err := sql.Open(driver, address)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	n.t.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-// noOrphans sweeps as if all files were old and compares what is left with what is named.
-func (n *node) noOrphans(named int) {
-	n.t.Helper()
-	ctx := context.Background()
-	s, err := store.Open(ctx, n.database, store.Options{})
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	defer s.Close()
-	blobs, err := blob.Open(ctx, "dir:"+filepath.Join(n.dir, "data", "blobs"))
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	removed, err := work.CollectGarbage(ctx, s, blobs, time.Now().Add(time.Hour))
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	n.t.Logf("the sweep removed %d files that a killed server had left", removed)
-	left := 0
-	err = filepath.WalkDir(filepath.Join(n.dir, "data", "blobs"), func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			left++
-		}
-		return err
-	})
-	if err != nil || left != named {
-		n.t.Errorf("%d files are left after the sweep, %d are named: %v", left, named, err)
-	}
-}
-
-func count(t *testing.T, db *sql.DB, q string) int {
-	t.Helper()
-	var k int
-	if err := db.QueryRow(q).Scan(&k); err != nil {
-		t.Fatalf("%s: %v", q, err)
-	}
-	return k
-}
-
-func waitUntil(t *testing.T, limit time.Duration, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(limit); !ok(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
-	}
 }

@@ -2,110 +2,16 @@ package main
 
 import (
 	"database/sql"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"pleat/internal/store/storetest"
 )
-
-// cluster is a server that does not run jobs, and workers, on one PostgreSQL database and one folder of artifacts.
-type cluster struct {
-	t   *testing.T
-	url string
-	key string
-	api *node
-	db  *sql.DB
-
-	made atomic.Int64 // jobs; each has a seed of its own, or the result of one would be that of the next
-}
-
-func newCluster(t *testing.T) *cluster {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
-	f := &cluster{t: t}
-	t.Setenv("PLEAT_BLOBS", filepath.Join(t.TempDir(), "blobs"))
-	f.api = newNode(t, storetest.Postgres(t))
-	f.key = strings.TrimSpace(f.api.output("keys", "create", "--user", "ada"))
-	return f
-}
-
-// serve starts the server; the workers must have made their models known by then.
-func (f *cluster) serve() {
-	f.url = f.api.start("serve", "--addr", "127.0.0.1:0", "--work=false")
-	f.db = f.api.open()
-}
-
-// worker starts a worker with a data folder of its own.
-func (f *cluster) worker() *node {
-	n := newNode(f.t, f.api.database)
-	db := n.open()
-	known := func() (workers int) { // 0 until there are tables
-		_ = db.QueryRow("SELECT count(*) FROM worker").Scan(&workers)
-		return workers
-	}
-	before := known()
-	n.start("worker")
-	waitUntil(f.t, 30*time.Second, "the worker is known", func() bool { return known() > before })
-	return n
-}
-
-func (f *cluster) call(method, path, body string) map[string]any {
-	f.t.Helper()
-	req, err := http.NewRequest(method, f.url+path, strings.NewReader(body))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	req.Header.Set("X-API-Key", f.key)
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	var out map[string]any
-	if err != nil || json.Unmarshal(b, &out) != nil {
-		f.t.Fatalf("%s %s: %d %s %v", method, path, res.StatusCode, b, err)
-	}
-	out["code"] = res.StatusCode
-	return out
-}
-
-func (f *cluster) create(ms int) string {
-	f.t.Helper()
-	out := f.call("POST", "/v1/jobs", fmt.Sprintf(`{"name":"x","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null","seed":"%d","samplingSteps":%d}}`, f.made.Add(1), ms))
-	id, _ := out["jobId"].(string)
-	if id == "" {
-		f.t.Fatal(out)
-	}
-	return id
-}
-
-func (f *cluster) state(job string) string {
-	out := f.call("GET", "/v1/jobs/"+job, "")
-	j, _ := out["job"].(map[string]any)
-	s, _ := j["status"].(string)
-	return s
-}
-
-func (f *cluster) await(job, state string, limit time.Duration) {
-	f.t.Helper()
-	waitUntil(f.t, limit, job+" is "+state, func() bool { return f.state(job) == state })
-}
 
 func TestWorkersShareTheWork(t *testing.T) {
 	f := newCluster(t)

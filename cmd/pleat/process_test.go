@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -12,42 +11,11 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
-
-// child is the program in a process of its own, serving or working.
-type child struct {
-	cmd  *exec.Cmd
-	url  string
-	log  *lockedBuffer
-	done chan error
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
-func (s *child) kill() {
-	_ = s.cmd.Process.Kill()
-	<-s.done
-}
 
 // only refuses a word that is negated or has the wrong number of arguments; n below 0 takes any.
 func only(ts *testscript.TestScript, neg bool, args []string, n int, usage string) {
