@@ -70,7 +70,7 @@ func (c *condition) add(d *condition) {
 	c.chains = append(c.chains, d.chains...)
 	c.segments = append(c.segments, d.segments...)
 	c.states += d.states
-	c.bare = c.bare || d.bare
+	c.bare = c.bare && d.bare
 }
 
 // sitesWhere returns the polymer sites at which all conditions hold.

@@ -320,6 +320,7 @@ func (s *scanner) numbers(n int) bool {
 		if _, ok := figure(s.peek(skip)); !ok || skip == 0 || s.unitAfter(skip) {
 			return true
 		}
+		s.items = append(s.items, item{concept: "&"})
 		n = skip
 	}
 }
