@@ -1,17 +1,18 @@
-// Package api is the wire of the service: the types of every request and answer, a strict JSON decoder for requests
-// and a typed Go client. Together with the OpenAPI document it is the only public promise of this module.
+// Package api holds the wire types of the service: the body of every request and response, a strict JSON decoder for
+// requests and a Go client. Together with the OpenAPI document it is the only public promise of this module.
 //
-// It imports the standard library and internal/words alone and knows nothing of how the service works; wire spellings
-// live here and nowhere else. Read it as the interface document:
+// It imports only the standard library and internal/words, and knows nothing of how the service works. The files:
 //
-//	job.go       POST /v1/jobs and what it takes
+//	job.go       POST /v1/jobs and its body
 //	result.go    GET /v1/jobs/{id}/results
 //	workflow.go  questions about structures, and dynamics
-//	library.go   files of the caller's own
+//	library.go   the files of a user
 //	view.go      lists, one job, progress, models, usage, keys
-//	decode.go    Decode: JSON without surprises; scan.go reads its text
+//	webhook.go   endpoints, deliveries, ingested events
+//	decode.go    Decode: strict JSON; scan.go is its lexer
+//	encode.go    Encode: JSON without HTML escapes
 //	client.go    Client: one method per endpoint
-//	stream.go    following progress, with reconnects
+//	stream.go    event streams, with reconnects
 package api
 
 import (
@@ -22,13 +23,12 @@ import (
 	"pleat/internal/words"
 )
 
-// Time is a moment on the wire: UTC, ISO 8601, six fractional digits, no zone suffix. The zero value is written as
-// null.
+// Time is a time on the wire: UTC, ISO 8601, six fractional digits, no zone suffix. The zero value is written as null.
 type Time struct{ time.Time }
 
 const timeForm = "2006-01-02T15:04:05.000000"
 
-// At is t as it goes over the wire.
+// At converts a time for the wire.
 func At(t time.Time) Time { return Time{t.UTC()} }
 
 // MarshalJSON writes the time, or null for the zero value.
@@ -73,8 +73,8 @@ func (t *Time) UnmarshalText(b []byte) error {
 	return fmt.Errorf("%q is not a time such as %q", words.Clip(string(b)), timeForm)
 }
 
-// Error is an error response. Every response that is not a success carries Message and nothing else, except for
-// requests that accept application/problem+json: they get a Problem.
+// Error is an error response. Every response that is not a success has Message and nothing else; requests that accept
+// application/problem+json get a Problem instead.
 type Error struct {
 	Message string `json:"message" doc:"What is wrong, and what would be right: one sentence." example:"Unauthorized"`
 
@@ -95,14 +95,14 @@ func (e *Error) Error() string {
 
 // FieldError is one fault of a request.
 type FieldError struct {
-	Field   string `json:"field" doc:"Path of the value at fault in the body, such as sequences[0].proteinChain.sequence; empty: the request as a whole."`
+	Field   string `json:"field" doc:"Path of the value at fault, such as params.seed; empty: the whole request."`
 	Message string `json:"message" doc:"One sentence that says what is wrong and what would be right."`
 }
 
 // Problem is the body of an error answer for requests that accept application/problem+json: a problem detail of
 // RFC 9457.
 type Problem struct {
-	Type   string       `json:"type" doc:"Always about:blank: the status says what kind of problem it is." example:"about:blank"`
+	Type   string       `json:"type" doc:"Always about:blank: the status is the type of the problem."`
 	Title  string       `json:"title" doc:"Text of the status." example:"Bad Request"`
 	Status int          `json:"status" doc:"HTTP status." example:"400"`
 	Detail string       `json:"detail" doc:"The sentence that message has in the other form of errors."`
@@ -112,7 +112,7 @@ type Problem struct {
 // ProblemType is the media type of Problem.
 const ProblemType = "application/problem+json"
 
-// List is a page of a list. NextCursor is nil on the last page.
+// List is one page of a list. NextCursor is nil on the last page.
 type List[T any] struct {
 	Data       []T     `json:"data"`
 	NextCursor *string `json:"next_cursor" doc:"Give it as cursor to get the next page; null on the last page."`

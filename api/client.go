@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// Client calls the service. It is safe for use by several goroutines. A refusal comes back as *Error. Sessions are left
-// out on purpose: the cookie is for browsers, a program has its key.
+// Client calls the service. It is safe for concurrent use. An error response is returned as *Error. The Client has no
+// sessions: their cookie is for browsers, and a program has its key.
 type Client struct {
 	Base string       // address of the service, such as http://127.0.0.1:8080
-	Key  string       // API key; empty: anonymous, which reads public jobs
-	HTTP *http.Client // nil: one that gives up on a silent server after a minute
-	// Patience is how long a follower keeps trying to reconnect; 0: a minute.
+	Key  string       // API key; empty: anonymous, which can read public jobs
+	HTTP *http.Client // nil: a client that waits a minute for the headers of a response
+	// Patience is how long Follow and Watch try to reconnect; 0: a minute.
 	Patience time.Duration
 }
 
@@ -41,14 +41,14 @@ var plainHTTP = &http.Client{Transport: func() http.RoundTripper {
 
 func (c *Client) http() *http.Client { return cmp.Or(c.HTTP, plainHTTP) }
 
-// CreateOptions are what a creation may carry beside its body.
+// CreateOptions are the options of CreateJob that are not in its body.
 type CreateOptions struct {
 	From           string // library item to associate with the job; empty: none
-	IdempotencyKey string // the same key and body within 24 h give the first answer; empty: none
-	NoCache        bool   // compute it, even where an earlier run of the same input could answer
+	IdempotencyKey string // the same key and body within 24 h get the first response; empty: none
+	NoCache        bool   // do not use the cached result of an earlier run of the same input
 }
 
-// CreateJob asks for a fold.
+// CreateJob creates a job. Its sequences are folded asynchronously; Follow waits for the end.
 func (c *Client) CreateJob(ctx context.Context, job CreateJob, opt CreateOptions) (CreatedJob, error) {
 	q, h := url.Values{}, http.Header{}
 	if opt.From != "" {
@@ -69,27 +69,27 @@ func (c *Client) CreateJob(ctx context.Context, job CreateJob, opt CreateOptions
 	})
 }
 
-// Validate says whether CreateJob would take the job, and what it would cost.
+// Validate checks a job as CreateJob does and estimates its cost. It creates nothing.
 func (c *Client) Validate(ctx context.Context, job CreateJob) (Validation, error) {
 	return do[Validation](ctx, c, post("/v1/jobs/validate", job))
 }
 
-// Import reads the job file of another program and makes bodies for CreateJob of it. It creates nothing.
+// Import converts the job file of another program to bodies for CreateJob. It creates nothing.
 func (c *Client) Import(ctx context.Context, file ImportJobs) (ImportedJobs, error) {
 	return do[ImportedJobs](ctx, c, post("/v1/jobs/import", file))
 }
 
-// Export writes a job as a file for another program.
+// Export returns a job as a file for another program.
 func (c *Client) Export(ctx context.Context, job, format string) (ExportedJob, error) {
 	return do[ExportedJob](ctx, c, get(jobPath(job, "/export"), url.Values{"format": {format}, "as": {"json"}}))
 }
 
-// Results reads a job's results.
+// Results returns the results of a job.
 func (c *Client) Results(ctx context.Context, job string) (Results, error) {
 	return do[Results](ctx, c, get(jobPath(job, "/results"), nil))
 }
 
-// Job reads a job whole.
+// Job returns a job with its progress and runs.
 func (c *Client) Job(ctx context.Context, job string) (JobView, error) {
 	return do[JobView](ctx, c, get(jobPath(job, ""), nil))
 }
@@ -119,12 +119,12 @@ func (c *Client) Cancel(ctx context.Context, job string) (CancelledJob, error) {
 	return do[CancelledJob](ctx, c, post(jobPath(job, "/cancel"), nil))
 }
 
-// RerunOptions are what running a job again may carry beside its body.
+// RerunOptions are the options of Rerun that are not in its body.
 type RerunOptions struct {
-	NoCache bool // compute it, even where an earlier run of the same input could answer
+	NoCache bool // do not use the cached result of an earlier run of the same input
 }
 
-// Rerun runs a job again; nil params are those of the job.
+// Rerun runs a job again. If params is nil, the parameters are those of the job.
 func (c *Client) Rerun(ctx context.Context, job string, params *Params, opt RerunOptions) (CreatedJob, error) {
 	h := http.Header{}
 	if opt.NoCache {
@@ -138,17 +138,17 @@ func (c *Client) Rerun(ctx context.Context, job string, params *Params, opt Reru
 	})
 }
 
-// Delete removes a job and its files.
+// Delete deletes a job and its files.
 func (c *Client) Delete(ctx context.Context, job string) (DeletedJob, error) {
 	return do[DeletedJob](ctx, c, request{method: http.MethodDelete, path: jobPath(job, "")})
 }
 
-// Models lists what the service can run.
+// Models lists the models that the service can run.
 func (c *Client) Models(ctx context.Context) (List[Model], error) {
 	return do[List[Model]](ctx, c, get("/v1/models", nil))
 }
 
-// Usage reads today's quota.
+// Usage returns today's use of the quota.
 func (c *Client) Usage(ctx context.Context) (Usage, error) {
 	return do[Usage](ctx, c, get("/v1/usage", nil))
 }
@@ -158,24 +158,24 @@ func (c *Client) Keys(ctx context.Context) (List[Key], error) {
 	return do[List[Key]](ctx, c, get("/v1/keys", nil))
 }
 
-// CreateKey makes another key for the caller; its secret is shown this once.
+// CreateKey creates another key for the caller. The service shows its secret only once, in this response.
 func (c *Client) CreateKey(ctx context.Context, label string) (NewKey, error) {
 	return do[NewKey](ctx, c, post("/v1/keys", CreateKey{Label: label}))
 }
 
-// RevokeKey makes a key worthless at once.
+// RevokeKey revokes a key with immediate effect.
 func (c *Client) RevokeKey(ctx context.Context, key string) (RevokedKey, error) {
 	return do[RevokedKey](ctx, c, request{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(key)})
 }
 
-// Download streams an artifact into w and checks its length and digest, that of the answer where the artifact states
-// none. After an error w may hold part of it.
+// Download writes an artifact to w and checks its length and its SHA-256, which the response states if the artifact
+// does not. After an error w may hold a part of the file.
 func (c *Client) Download(ctx context.Context, a Artifact, w io.Writer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
 	if err != nil {
 		return fmt.Errorf("download %s: %w", a.Name, err)
 	}
-	res, err := c.http().Do(req) // without the key: the address carries its own permission
+	res, err := c.http().Do(req) // without the key: the URL carries its own permission
 	if err != nil {
 		return fmt.Errorf("download %s: %w", a.Name, err)
 	}
@@ -198,7 +198,7 @@ func (c *Client) Download(ctx context.Context, a Artifact, w io.Writer) error {
 	return nil
 }
 
-// Archive streams all files of a job's latest run into w, as a zip, and checks its digest where the service states one.
+// Archive writes a zip of all files of the latest run to w, and checks its SHA-256 if the service states one.
 func (c *Client) Archive(ctx context.Context, job string, w io.Writer) error {
 	res, err := c.send(ctx, get(jobPath(job, "/archive.zip"), nil))
 	if err != nil {
@@ -216,7 +216,7 @@ func (c *Client) Archive(ctx context.Context, job string, w io.Writer) error {
 	return nil
 }
 
-// text reads an answer that is plain text.
+// text returns a response that is plain text.
 func (c *Client) text(ctx context.Context, path string) (string, error) {
 	res, err := c.send(ctx, request{method: http.MethodGet, path: path, header: http.Header{"Accept": {"text/plain"}}})
 	if err != nil {
@@ -320,8 +320,8 @@ func do[Out any](ctx context.Context, c *Client, r request) (Out, error) {
 	return out, nil
 }
 
-// errorOf reads an error response. If its body is neither form of the service's errors, such as the page of a proxy,
-// the error has the status alone.
+// errorOf reads an error response. If the body is not an error of the service, but the page of a proxy for example, the
+// error has only the status.
 func errorOf(res *http.Response) *Error {
 	e := &Error{Status: res.StatusCode}
 	b, _ := io.ReadAll(io.LimitReader(res.Body, maxError))

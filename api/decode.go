@@ -30,15 +30,15 @@ func refuse(p *location, format string, args ...any) error {
 	return &DecodeError{Field: p.field(), Message: fmt.Sprintf(format, args...)}
 }
 
-// Decode reads one JSON document into v, a pointer, and takes nothing that it would have to guess about: unknown
-// fields, duplicate keys, numbers that do not fit, invalid UTF-8, text after the document and nesting deeper than
-// MaxDepth are refused with a *DecodeError that names the place. Null leaves a field as it was. Keys are matched
-// exactly. Fields of type json.RawMessage are kept as given; a slice is bounded by its field's maxItems tag. It exists
-// because encoding/json forgives all of these, and names Go's fields and offsets where it refuses.
+// Decode reads one JSON document into v, a pointer, and accepts nothing ambiguous: unknown fields, duplicate keys,
+// numbers that do not fit, invalid UTF-8, text after the document and nesting deeper than MaxDepth are errors of type
+// *DecodeError, with the path of the value. Keys are matched exactly. Null leaves a field unchanged. Fields of type
+// json.RawMessage are copied as they are. The maxItems tag of a field limits its slice.
+//
+// encoding/json accepts all of these, and its errors name Go's fields and byte offsets.
 func Decode(data []byte, v any) error { return DecodeAs("the request body", data, v) }
 
-// DecodeAs is Decode for a document that is something else than a request; what names it in sentences, such as "the
-// file".
+// DecodeAs is Decode for a document that is not a request. what names it in messages, such as "the file".
 func DecodeAs(what string, data []byte, v any) error {
 	if at := badUTF8(data); at >= 0 {
 		return refuse(nil, "%s is not valid UTF-8: byte %d", what, at+1)
@@ -56,7 +56,7 @@ func DecodeAs(what string, data []byte, v any) error {
 	return nil
 }
 
-// shape is what a document for v must be.
+// shape returns what a document for v must be.
 func shape(v any) string {
 	if reflect.TypeOf(v).Elem().Kind() == reflect.Slice {
 		return "a JSON array"
@@ -64,7 +64,7 @@ func shape(v any) string {
 	return "a JSON object"
 }
 
-// wrong refuses a value of another type than wanted, unless it is not even JSON.
+// wrong returns the error for a value of another type than wanted, or the syntax error if the value is not JSON.
 func (d *decoder) wrong(p *location, want string) error {
 	if err := d.skip(p, 0); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (d *decoder) wrong(p *location, want string) error {
 
 var rawType = reflect.TypeFor[json.RawMessage]()
 
-// value reads the next value into v. most bounds a slice; 0: unbounded.
+// value reads the next value into v. A slice may have at most most items; 0: no limit.
 func (d *decoder) value(v reflect.Value, p *location, depth, most int) error {
 	c := d.peek()
 	if c == 'n' {
@@ -166,7 +166,7 @@ func (d *decoder) scalar(v reflect.Value, p *location, c byte) error {
 	panic("api: Decode into " + v.Type().String())
 }
 
-// integer takes 3, 3.0 and 3e0 alike, and nothing that would lose digits.
+// integer reads an integer, which may be written as 3, 3.0 or 3e0. It accepts no number that would lose digits.
 func (d *decoder) integer(v reflect.Value, p *location, c byte) error {
 	if c != '-' && (c < '0' || c > '9') {
 		return d.wrong(p, "an integer")
@@ -208,7 +208,7 @@ func (d *decoder) text(u encoding.TextUnmarshaler, p *location, c byte) error {
 	return nil
 }
 
-// free reads any value: map[string]any, []any, string, json.Number, bool or nil.
+// free reads a value of any type: map[string]any, []any, string, json.Number, bool or nil.
 func (d *decoder) free(v reflect.Value, p *location, depth int) error {
 	start := d.at
 	if err := d.skip(p, depth); err != nil {
@@ -256,8 +256,8 @@ func unknown(key string, p *location, fields *fieldTable) error {
 	if near := words.Nearest(key, names); near != "" {
 		return refuse(&location{up: p, name: key}, "unknown field %q in %s; did you mean %q?", words.Clip(key), p, near)
 	}
-	return refuse(&location{up: p, name: key}, "unknown field %q in %s; it may have %s", words.Clip(key), p,
-		strings.Join(names, ", "))
+	return refuse(&location{up: p, name: key}, "unknown field %q in %s; it may have %s",
+		words.Clip(key), p, strings.Join(names, ", "))
 }
 
 func (d *decoder) mapping(v reflect.Value, p *location, depth int) error {
@@ -282,7 +282,7 @@ func (d *decoder) array(v reflect.Value, p *location, depth, most int) error {
 	out, n := reflect.MakeSlice(v.Type(), 0, 0), 0
 	err := d.elements(p, depth, func(i int) error {
 		at := &location{up: p, index: i}
-		if n = i + 1; most > 0 && n > most { // what will be refused is counted, not kept
+		if n = i + 1; most > 0 && n > most { // items beyond the limit are only counted, for the message
 			return d.skip(at, depth+1)
 		}
 		if d.peek() == 'n' {

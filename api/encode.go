@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Encode returns v as JSON on one line, which ends with a line feed. Unlike json.Marshal it writes <, > and & as they
-// are.
+// Encode returns v as one line of JSON, with a line feed at its end. Unlike json.Marshal it does not escape <, > and &.
 func Encode(v any) ([]byte, error) { return encode(v, "") }
 
 // EncodeIndent is Encode for readers: two spaces for each level.

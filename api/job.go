@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// CreateJob is the body of POST /v1/jobs. In all requests null equals absent.
+// CreateJob is the body of POST /v1/jobs. In all requests null means absent.
 type CreateJob struct {
 	Name        string         `json:"name" doc:"Name of the job." minLength:"1" maxLength:"255" example:"Trp-cage"`
 	IsPublic    bool           `json:"isPublic,omitempty" doc:"Whether anyone may read the results; absent: false."`
 	Sequences   []SequenceItem `json:"sequences" doc:"What to fold." minItems:"1" maxItems:"256"`
 	Params      *Params        `json:"params" doc:"The model and its parameters."`
-	Constraints *Constraints   `json:"constraints,omitempty" doc:"What the fold must respect, and what its end sets off."`
+	Constraints *Constraints   `json:"constraints,omitempty" doc:"Constraints of the fold, and its webhooks."`
 	ChatID      string         `json:"chatId,omitempty" doc:"Chat to associate with the job." format:"uuid"`
 }
 
@@ -26,16 +26,16 @@ type SequenceItem struct {
 	SourceSequenceID string `json:"sourceSequenceId,omitempty" doc:"Where the sequence came from." format:"uuid"`
 }
 
-// Kinds lists the keys of which an item has exactly one.
+// Kinds returns the keys of the kinds. An item has exactly one of them.
 func (SequenceItem) Kinds() []string {
 	return []string{"proteinChain", "rnaSequence", "dnaSequence", "ligandSequence"}
 }
 
-// check holds the rule of exactly one kind.
+// check requires exactly one kind.
 func (s *SequenceItem) check(p *location) error {
 	var has []string
-	for i, set := range []bool{s.ProteinChain != nil, s.RNASequence != nil, s.DNASequence != nil,
-		s.LigandSequence != nil} {
+	given := []bool{s.ProteinChain != nil, s.RNASequence != nil, s.DNASequence != nil, s.LigandSequence != nil}
+	for i, set := range given {
 		if set {
 			has = append(has, s.Kinds()[i])
 		}
@@ -64,9 +64,9 @@ type Polymer struct {
 	Sequence      string         `json:"sequence" doc:"One letter per residue, at most 20,000; white space is ignored." example:"DAYAQWLKDGGPSSGRPPPS"`
 	ChainID       string         `json:"chain_id,omitempty" doc:"Name of the chain: 1 to 4 letters and digits. Absent: A, B, C… in order." maxLength:"4"`
 	Label         string         `json:"label,omitempty" doc:"What to call it in results." maxLength:"255"`
-	Count         *int           `json:"count,omitempty" doc:"How many copies to fold together; absent: 1." minimum:"1" maximum:"512"`
+	Count         *int           `json:"count,omitempty" doc:"Number of copies; absent: 1." minimum:"1" maximum:"512"`
 	PropertyType  string         `json:"property_type,omitempty" doc:"A property to predict besides the structure."`
-	Cyclic        bool           `json:"cyclic,omitempty" doc:"Whether the ends of the chain are bound to each other; absent: false."`
+	Cyclic        bool           `json:"cyclic,omitempty" doc:"Whether the ends are bonded; absent: false."`
 	Modifications []Modification `json:"modifications,omitempty" doc:"Residues replaced by chemical components." maxItems:"20000"`
 }
 
@@ -78,21 +78,21 @@ type Modification struct {
 
 // LigandSequence is a small molecule, as Count copies.
 type LigandSequence struct {
-	Sequence     string `json:"sequence" doc:"A SMILES, or a code of the Chemical Component Dictionary where is_ccd is true." maxLength:"2000" example:"CC(=O)Oc1ccccc1C(=O)O"`
-	IsCCD        bool   `json:"is_ccd,omitempty" doc:"Whether sequence is a code of the Chemical Component Dictionary; absent: false."`
+	Sequence     string `json:"sequence" doc:"A SMILES, or a code of the Chemical Component Dictionary if is_ccd is true." maxLength:"2000" example:"CC(=O)Oc1ccccc1C(=O)O"`
+	IsCCD        bool   `json:"is_ccd,omitempty" doc:"Whether sequence is a CCD code; absent: false."`
 	ChainID      string `json:"chain_id,omitempty" doc:"Name of the chain." maxLength:"4"`
 	Label        string `json:"label,omitempty" doc:"What to call it in results." maxLength:"255"`
-	Count        *int   `json:"count,omitempty" doc:"How many copies; absent: 1." minimum:"1" maximum:"512"`
-	PropertyType string `json:"property_type,omitempty" doc:"affinity asks for a prediction of how strongly it binds." enum:"affinity"`
+	Count        *int   `json:"count,omitempty" doc:"Number of copies; absent: 1." minimum:"1" maximum:"512"`
+	PropertyType string `json:"property_type,omitempty" doc:"affinity asks for an affinity prediction." enum:"affinity"`
 }
 
-// Params names the model and sets its parameters. What is nil takes the model's default; GET /v1/models says which
-// model takes what.
+// Params names the model and sets its parameters. Nil stands for the default of the model. GET /v1/models lists the
+// parameters of each model.
 type Params struct {
-	ModelName                string   `json:"modelName" doc:"Name of the folding model, as GET /v1/models lists them." example:"mini"`
+	ModelName                string   `json:"modelName" doc:"Name of a folding model." example:"mini"`
 	MSAAlgorithm             *string  `json:"msaAlgorithm,omitempty" doc:"How alignments are made."`
-	RelaxPrediction          *bool    `json:"relaxPrediction,omitempty" doc:"Whether to relax the structure in a force field; absent: false."`
-	Seed                     *string  `json:"seed,omitempty" doc:"A whole number from 0 to 4294967295. The same seed gives the same structure. Absent: the service chooses." example:"42"`
+	RelaxPrediction          *bool    `json:"relaxPrediction,omitempty" doc:"Relax in a force field; absent: false."`
+	Seed                     *string  `json:"seed,omitempty" doc:"0 to 4294967295. The same seed gives the same structure. Absent: the service chooses." example:"42"`
 	RecyclingSteps           *int64   `json:"recyclingSteps,omitempty" minimum:"1"`
 	SamplingSteps            *int64   `json:"samplingSteps,omitempty" minimum:"1"`
 	DiffusionSample          *int64   `json:"diffusionSample,omitempty" minimum:"1"`
@@ -107,7 +107,7 @@ type Params struct {
 	NumDiffnTimesteps        *int64   `json:"numDiffnTimesteps,omitempty" minimum:"1"`
 }
 
-// Values is every parameter set, modelName apart, under its wire name: bool, int64, float64 or string.
+// Values returns the parameters that are set, without modelName, by their wire names: bool, int64, float64 or string.
 func (p *Params) Values() map[string]any {
 	out := map[string]any{}
 	v := reflect.ValueOf(p).Elem()
@@ -120,15 +120,15 @@ func (p *Params) Values() map[string]any {
 	return out
 }
 
-// Constraints narrow a fold. Chains and residues named must exist in the job.
+// Constraints restrict a fold. Their chains and residues must exist in the job.
 type Constraints struct {
 	Pocket   []Pocket        `json:"pocket,omitempty" doc:"Binder chains that must sit near residues." maxItems:"1000"`
 	Bond     []Bond          `json:"bond,omitempty" doc:"Covalent bonds between atoms." maxItems:"1000"`
-	Contact  []Contact       `json:"contact,omitempty" doc:"Pairs of residues that must be near each other." maxItems:"1000"`
-	Webhooks json.RawMessage `json:"webhooks,omitempty" doc:"What the end of the run sets off: qna, md, custom_http, each an object with enabled and its settings."`
+	Contact  []Contact       `json:"contact,omitempty" doc:"Pairs of residues near each other." maxItems:"1000"`
+	Webhooks json.RawMessage `json:"webhooks,omitempty" doc:"Webhooks: qna, md and custom_http, each an object with enabled and its settings."`
 }
 
-// Pocket asks that a binder sits near residues.
+// Pocket asks for a binder chain near residues.
 type Pocket struct {
 	Binder   ChainRef     `json:"binder"`
 	Contacts []ResidueRef `json:"contacts" minItems:"1" maxItems:"1000"`
@@ -140,34 +140,34 @@ type Bond struct {
 	Atom2 AtomRef `json:"atom2"`
 }
 
-// Contact asks that two residues are near each other.
+// Contact asks for two residues near each other.
 type Contact struct {
 	ChainA   string   `json:"chainA"`
 	ResIdxA  int      `json:"res_idxA" minimum:"1"`
 	ChainB   string   `json:"chainB"`
 	ResIdxB  int      `json:"res_idxB" minimum:"1"`
-	Distance *float64 `json:"distance,omitempty" doc:"How near, in Å; absent: the model's own idea." minimum:"0" maximum:"1000"`
+	Distance *float64 `json:"distance,omitempty" doc:"Largest distance in Å; absent: the model chooses." minimum:"0" maximum:"1000"`
 }
 
-// ChainRef names a chain.
+// ChainRef refers to a chain.
 type ChainRef struct {
 	ChainID string `json:"chain_id"`
 }
 
-// ResidueRef names a residue, counted from 1.
+// ResidueRef refers to a residue, counted from 1.
 type ResidueRef struct {
 	ChainID string `json:"chain_id"`
 	ResIdx  int    `json:"res_idx" minimum:"1"`
 }
 
-// AtomRef names an atom of a residue.
+// AtomRef refers to an atom of a residue, counted from 1.
 type AtomRef struct {
 	ChainID  string `json:"chain_id"`
 	ResIdx   int    `json:"res_idx" minimum:"1"`
 	AtomName string `json:"atom_name" example:"SG"`
 }
 
-// CreatedJob is the answer to POST /v1/jobs and POST /v1/jobs/{id}/runs.
+// CreatedJob is the response of POST /v1/jobs and POST /v1/jobs/{id}/runs.
 type CreatedJob struct {
 	JobID        string   `json:"jobId" format:"uuid"`
 	JobRunID     string   `json:"jobRunId" format:"uuid"`
@@ -183,26 +183,26 @@ type Rerun struct {
 
 // ImportJobs is the body of POST /v1/jobs/import.
 type ImportJobs struct {
-	Content   string `json:"content" doc:"Text of the file, at most 1 MiB. It may name no other file and no address." example:">peptide\nDAYAQWLKDGGPSSGRPPPS\n"`
-	Format    string `json:"format,omitempty" doc:"Format of the file; absent: told from its text." enum:"fasta,alphafold-server,alphafold3,boltz"`
-	ModelName string `json:"modelName,omitempty" doc:"Model to fold with; absent: one that runs here and takes the job, if there is one."`
-	Name      string `json:"name,omitempty" doc:"Name of the job where the file gives none." maxLength:"255"`
+	Content   string `json:"content" doc:"Text of the file, at most 1 MiB, without references to files or URLs."`
+	Format    string `json:"format,omitempty" doc:"Format of the file; absent: detected." enum:"fasta,alphafold-server,alphafold3,boltz"`
+	ModelName string `json:"modelName,omitempty" doc:"Model to fold with; absent: the first here that accepts the job."`
+	Name      string `json:"name,omitempty" doc:"Name of the job if the file has none." maxLength:"255"`
 }
 
 // ImportedJobs is the answer to ImportJobs. Nothing has been created.
 type ImportedJobs struct {
 	Format string      `json:"format" enum:"fasta,alphafold-server,alphafold3,boltz"`
 	Jobs   []CreateJob `json:"jobs" doc:"Bodies for POST /v1/jobs, one per job of the file."`
-	Notes  []string    `json:"notes" doc:"What was dropped, changed or guessed: one sentence each, with its place in the file."`
+	Notes  []string    `json:"notes" doc:"What was dropped, changed or guessed, with its place in the file."`
 }
 
-// ExportedJob is the answer to GET /v1/jobs/{id}/export with as=json: the file and what it does not say.
+// ExportedJob is the response of GET /v1/jobs/{id}/export with as=json: the file and what it does not say.
 type ExportedJob struct {
 	Format      string   `json:"format" enum:"fasta,alphafold-server,alphafold3,boltz"`
 	FileName    string   `json:"fileName"`
 	ContentType string   `json:"contentType"`
 	Content     string   `json:"content" doc:"Text of the file."`
-	Notes       []string `json:"notes" doc:"What the format could not say: one sentence each, with its place in the job."`
+	Notes       []string `json:"notes" doc:"What the format cannot express, with its place in the job."`
 }
 
 // SetPublic is the body of PATCH /v1/jobs/{id}/public.
@@ -216,21 +216,21 @@ type Visibility struct {
 	IsPublic bool   `json:"isPublic"`
 }
 
-// Validation is the answer to POST /v1/jobs/validate.
+// Validation is the response of POST /v1/jobs/validate.
 type Validation struct {
-	Valid      bool            `json:"valid" doc:"Whether POST /v1/jobs would take this body now."`
-	Errors     []FieldError    `json:"errors" doc:"Every fault of the body, at most 100, and an exhausted quota; empty if valid."`
+	Valid      bool            `json:"valid" doc:"Whether POST /v1/jobs would accept this body now."`
+	Errors     []FieldError    `json:"errors" doc:"Every fault, at most 100, and an exhausted quota."`
 	ModelName  string          `json:"modelName" doc:"The model that would fold it."`
-	Params     map[string]any  `json:"params" doc:"Every parameter that the model takes: the value given, else the default."`
+	Params     map[string]any  `json:"params" doc:"Every parameter of the model: the value given, else the default."`
 	IsComplex  bool            `json:"isComplex" doc:"Whether one structure would hold several chains."`
 	Chains     []ValidatedItem `json:"chains" doc:"The items as they would be folded."`
 	Tokens     int             `json:"tokens" doc:"Residues and ligand atoms, copies counted."`
 	MaxTokens  int             `json:"maxTokens" doc:"Most tokens the model folds in one structure; 0: not stated."`
 	Memory     int64           `json:"expectedMemoryBytes" doc:"Peak memory to expect."`
-	Seconds    float64         `json:"expectedSeconds" doc:"Core-seconds of computing to expect, without waiting and alignments."`
+	Seconds    float64         `json:"expectedSeconds" doc:"Core-seconds to expect, without the queue and alignments."`
 	Remaining  int             `json:"quotaRemaining" doc:"Calls left today."`
 	Confidence string          `json:"confidence" doc:"What the model's confidence is, in words."`
-	Notice     string          `json:"notice" doc:"What to know before trusting the model."`
+	Notice     string          `json:"notice" doc:"What to know before you rely on the model."`
 }
 
 // ValidatedItem is an item of a job after validation.

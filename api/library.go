@@ -17,8 +17,8 @@ type CreateItem struct {
 	Name     string          `json:"name" doc:"Name of the item." minLength:"1" maxLength:"255" example:"my-structure"`
 	Type     string          `json:"type,omitempty" doc:"file, or a folder of items; absent: file." enum:"file,folder"`
 	FileType string          `json:"fileType,omitempty" doc:"What its file will be." maxLength:"64" example:"pdb"`
-	Origin   string          `json:"origin,omitempty" doc:"Where it came from, in the caller's words." maxLength:"255" example:"upload"`
-	Metadata json.RawMessage `json:"metadata,omitempty" doc:"An object of the caller's, kept as given; files in it is the service's."`
+	Origin   string          `json:"origin,omitempty" doc:"Where it came from, as free text." maxLength:"255" example:"upload"`
+	Metadata json.RawMessage `json:"metadata,omitempty" doc:"An object, kept as given. Its key files is reserved for the service."`
 	ParentID string          `json:"parent_id,omitempty" doc:"The folder it is in." format:"uuid"`
 }
 
@@ -27,7 +27,7 @@ type CreatedItem struct {
 	ID string `json:"id" format:"uuid"`
 }
 
-// UploadedFiles is the answer to POST /v1/library/{id}/upload-files.
+// UploadedFiles is the response of POST /v1/library/{id}/upload-files.
 type UploadedFiles struct {
 	ID    string        `json:"id" format:"uuid"`
 	Files []LibraryFile `json:"files" doc:"Those of this upload."`
@@ -54,14 +54,14 @@ type LibraryRow struct {
 	UpdatedAt Time    `json:"updated_at"`
 }
 
-// LibraryItem is the answer to GET /v1/library/{id}.
+// LibraryItem is the response of GET /v1/library/{id}.
 type LibraryItem struct {
 	LibraryRow
-	Metadata json.RawMessage `json:"metadata" doc:"As given, with files: an array of what was uploaded, each with file_name."`
+	Metadata json.RawMessage `json:"metadata" doc:"As given, with files: an array of the uploaded files."`
 	Children []LibraryRow    `json:"children" doc:"What a folder holds, at most 1000 items."`
 }
 
-// DeletedItem is the answer to DELETE /v1/library/{id}.
+// DeletedItem is the response of DELETE /v1/library/{id}.
 type DeletedItem struct {
 	ID      string `json:"id" format:"uuid"`
 	Deleted bool   `json:"deleted"`

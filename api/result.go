@@ -1,11 +1,11 @@
 package api
 
-// Results is the answer to GET /v1/jobs/{id}/results. Job is always an object and Sequences always an array.
+// Results is the response of GET /v1/jobs/{id}/results. Job is always an object and Sequences always an array.
 type Results struct {
 	Job          Job              `json:"job"`
 	JobRunID     string           `json:"jobRunId" format:"uuid"`
 	Parameters   Parameters       `json:"parameters"`
-	Constraints  *Constraints     `json:"constraints" doc:"As given; null where none were. Anonymous readers do not see webhooks."`
+	Constraints  *Constraints     `json:"constraints" doc:"As given, or null. Only the owner sees webhooks."`
 	SequencesIDs []string         `json:"sequencesIds"`
 	Sequences    []ResultSequence `json:"sequences"`
 	// Prediction is that of the complex, or of the first sequence where each is folded on its own.
@@ -45,20 +45,20 @@ type ResultSequence struct {
 	Type         string      `json:"type" enum:"protein,rna,dna,ligand"`
 	SequenceType string      `json:"sequenceType" doc:"The same as type." enum:"protein,rna,dna,ligand"`
 	JobRunID     string      `json:"jobRunId" format:"uuid"`
-	Prediction   *Prediction `json:"predictionPayload,omitempty" doc:"Present where each sequence is folded on its own."`
+	Prediction   *Prediction `json:"predictionPayload,omitempty" doc:"Present if each sequence is folded alone."`
 }
 
 // Prediction is what one structure scored and where its files are. What an engine does not give is null.
 type Prediction struct {
 	PredictionStatus string  `json:"predictionStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	JobRunStatus     string  `json:"jobRunStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
-	MSAStatus        string  `json:"msaStatus" doc:"PENDING where no alignment was made." enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	MSAStatus        string  `json:"msaStatus" doc:"PENDING: no alignment was made." enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	Prediction       bool    `json:"prediction" doc:"Whether there is one."`
 	Error            *string `json:"error" doc:"Why there is none."`
 
 	MeanPLLDT *float64 `json:"meanPLLDT" doc:"Mean confidence, 0 to 100."`
 	// Two spellings of one number: the interface has both.
-	ExecutionMinutes float64 `json:"executionTimeInMinutes" doc:"From the first claim of the run to its end; 0 until then."`
+	ExecutionMinutes float64 `json:"executionTimeInMinutes" doc:"From the first claim to the end; 0 until then."`
 	ExecutionSnake   float64 `json:"execution_time_in_minutes" doc:"The same."`
 
 	PDB       *string `json:"pdb_url"`

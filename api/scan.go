@@ -8,7 +8,7 @@ import (
 	"pleat/internal/words"
 )
 
-// badUTF8 is where the first invalid byte stands; -1: nowhere.
+// badUTF8 returns the index of the first byte that is not UTF-8, and -1 if there is none.
 func badUTF8(data []byte) int {
 	if utf8.Valid(data) {
 		return -1
@@ -58,9 +58,9 @@ func (p *location) String() string {
 	return head + "." + words.Clip(p.name)
 }
 
-// decoder is the cursor of a scan over one document.
+// decoder reads one document.
 type decoder struct {
-	root *location // says what the document is
+	root *location // names the document
 	data []byte
 	at   int
 }
@@ -76,7 +76,7 @@ func (d *decoder) space() {
 	}
 }
 
-// peek is the next byte after white space, 0 at the end.
+// peek returns the next byte after white space, and 0 at the end.
 func (d *decoder) peek() byte {
 	if d.space(); d.at == len(d.data) {
 		return 0
@@ -84,7 +84,7 @@ func (d *decoder) peek() byte {
 	return d.data[d.at]
 }
 
-// broken says that the text is not JSON here.
+// broken returns the error for text that is not JSON at the cursor.
 func (d *decoder) broken() error {
 	if d.at >= len(d.data) {
 		return refuse(nil, "%s is not JSON: it ends too early, after byte %d", d.root, len(d.data))
@@ -103,7 +103,7 @@ func (d *decoder) literal(s string) error {
 	return nil
 }
 
-// entries reads an object and calls each with every key, the cursor standing before its value.
+// entries reads an object. It calls each for every key, with the cursor before the value.
 func (d *decoder) entries(p *location, depth int, each func(key string) error) error {
 	if depth >= MaxDepth {
 		return refuse(p, "%s is nested more than %d levels deep", p, MaxDepth)
@@ -140,7 +140,7 @@ func (d *decoder) entries(p *location, depth int, each func(key string) error) e
 	}
 }
 
-// elements reads an array and calls each before every element.
+// elements reads an array. It calls each for every element, with the cursor before it.
 func (d *decoder) elements(p *location, depth int, each func(i int) error) error {
 	if depth >= MaxDepth {
 		return refuse(p, "%s is nested more than %d levels deep", p, MaxDepth)
@@ -166,7 +166,7 @@ func (d *decoder) elements(p *location, depth int, each func(i int) error) error
 	}
 }
 
-// skip reads a value of any shape and keeps nothing of it but its rules.
+// skip reads a value of any type, checks its syntax and drops it.
 func (d *decoder) skip(p *location, depth int) error {
 	switch c := d.peek(); c {
 	case '{':
@@ -198,7 +198,7 @@ func (d *decoder) skip(p *location, depth int) error {
 	}
 }
 
-// number reads the text of a number, by the grammar of RFC 8259 section 6.
+// number reads a number and returns its text; RFC 8259, section 6.
 func (d *decoder) number() (string, error) {
 	start := d.at
 	digits := func() bool {
@@ -233,7 +233,7 @@ func (d *decoder) number() (string, error) {
 	return string(d.data[start:d.at]), nil
 }
 
-// str reads a string, the cursor on its opening quote.
+// str reads a string. The cursor is on its opening quote.
 func (d *decoder) str() (string, error) {
 	d.at++
 	start := d.at
@@ -253,7 +253,7 @@ func (d *decoder) str() (string, error) {
 	return "", d.broken()
 }
 
-// escaped goes on with a string at its first backslash.
+// escaped reads the rest of a string from its first backslash.
 func (d *decoder) escaped(start int) (string, error) {
 	b := append([]byte(nil), d.data[start:d.at]...)
 	for d.at < len(d.data) {
@@ -290,7 +290,7 @@ func (d *decoder) escaped(start int) (string, error) {
 	return "", d.broken()
 }
 
-// unicode reads uXXXX, and a second one where the first is half of a pair.
+// unicode reads the escape uXXXX, and a second one if the first is half of a surrogate pair.
 func (d *decoder) unicode() (rune, error) {
 	at := d.at
 	high, err := d.hex4()

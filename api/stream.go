@@ -48,8 +48,8 @@ func (c *Client) follow(ctx context.Context, path, id string, after int64, fn fu
 	})
 }
 
-// Watch calls fn with the news of all of the caller's jobs and workflows until the context ends or fn returns an error.
-// after is the Cursor of the last news seen; 0: from now on.
+// Watch calls fn with the changes of all jobs and workflows of the caller, until the context ends or fn returns an
+// error. after is the Cursor of the last change seen; 0: from now on.
 func (c *Client) Watch(ctx context.Context, after int64, fn func(Change) error) error {
 	last := ""
 	if after > 0 {

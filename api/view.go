@@ -27,7 +27,7 @@ type JobsFilter struct {
 	Query  string // part of the name, any case
 }
 
-// JobView is the answer to GET /v1/jobs/{id}: all about a job but its files.
+// JobView is the response of GET /v1/jobs/{id}: all about a job but its files.
 type JobView struct {
 	Job         JobDetail      `json:"job"`
 	Run         Run            `json:"run" doc:"The latest."`
@@ -55,7 +55,7 @@ type Run struct {
 	ID         string             `json:"id" format:"uuid"`
 	Number     int                `json:"number" doc:"1 for the first."`
 	Status     string             `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
-	MSAStatus  string             `json:"msaStatus" doc:"PENDING where no alignment was made." enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	MSAStatus  string             `json:"msaStatus" doc:"PENDING: no alignment was made." enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	ModelName  string             `json:"modelName"`
 	WeightSet  string             `json:"weightSet"`
 	Method     string             `json:"method"`
@@ -133,13 +133,13 @@ type JobLinks struct {
 	Archive string `json:"archive" format:"uri"`
 }
 
-// CancelledJob is the answer to POST /v1/jobs/{id}/cancel. A running job shows RUNNING until its engine has stopped.
+// CancelledJob is the response of POST /v1/jobs/{id}/cancel. A running job shows RUNNING until its engine has stopped.
 type CancelledJob struct {
 	JobID     string `json:"jobId" format:"uuid"`
 	JobStatus string `json:"jobStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 }
 
-// DeletedJob is the answer to DELETE /v1/jobs/{id}.
+// DeletedJob is the response of DELETE /v1/jobs/{id}.
 type DeletedJob struct {
 	JobID   string `json:"jobId" format:"uuid"`
 	Deleted bool   `json:"deleted"`
@@ -259,7 +259,7 @@ type NewKey struct {
 	Secret string `json:"key" doc:"The key itself. It is shown this once."`
 }
 
-// RevokedKey is the answer to DELETE /v1/keys/{id}.
+// RevokedKey is the response of DELETE /v1/keys/{id}.
 type RevokedKey struct {
 	ID      string `json:"id" format:"uuid"`
 	Revoked bool   `json:"revoked"`
@@ -276,12 +276,12 @@ type Session struct {
 	ExpiresAt Time   `json:"expiresAt"`
 }
 
-// SessionUser is the answer to GET /v1/session.
+// SessionUser is the response of GET /v1/session.
 type SessionUser struct {
 	User *string `json:"user" doc:"Whom the cookie stands for; null: nobody is signed in."`
 }
 
-// ClosedSession is the answer to DELETE /v1/session.
+// ClosedSession is the response of DELETE /v1/session.
 type ClosedSession struct {
 	Closed bool `json:"closed"`
 }

@@ -67,30 +67,30 @@ func (m *Moment) UnmarshalJSON(b []byte) error {
 // WebhookConfig is the caller's global endpoint: the answer to every call on /v1/webhooks/custom-http-config.
 type WebhookConfig struct {
 	UserID           string  `json:"user_id" format:"uuid"`
-	IsActive         bool    `json:"is_active" doc:"Whether deliveries go out; false after DELETE, and after the service has disabled it."`
+	IsActive         bool    `json:"is_active" doc:"Whether deliveries go out; false after DELETE or if the service disabled it."`
 	IsConfigured     bool    `json:"is_configured" doc:"Whether there is a target and a token."`
 	IsPaused         bool    `json:"is_paused" doc:"Whether deliveries wait until resume is called."`
-	EnabledByDefault bool    `json:"enabled_by_default" doc:"Whether runs that say nothing of custom_http tell this endpoint."`
+	EnabledByDefault bool    `json:"enabled_by_default" doc:"Whether runs without custom_http notify this endpoint."`
 	TargetURL        *string `json:"target_url"`
 	Format           string  `json:"format" enum:"plain,cloudevents" doc:"How bodies are wrapped."`
 	TokenHeader      string  `json:"token_header" example:"X-Webhook-Token"`
 	HTTPAuthMode     string  `json:"http_auth_mode" example:"x_webhook_token"`
 	HasToken         bool    `json:"has_token"`
-	TokenMasked      *string `json:"secret_token_masked" doc:"The token's last letters, if it is long enough for that to tell little."`
-	SignatureScheme  string  `json:"signature_scheme" enum:"v1,v1a" doc:"v1 signs with a shared secret, v1a with an Ed25519 key."`
-	VerificationKey  *string `json:"verification_key" doc:"The public key (whpk_…) that verifies v1a signatures; null for v1."`
+	TokenMasked      *string `json:"secret_token_masked" doc:"The last letters of the token; null if it is too short to show any."`
+	SignatureScheme  string  `json:"signature_scheme" enum:"v1,v1a" doc:"v1: a shared secret; v1a: an Ed25519 key."`
+	VerificationKey  *string `json:"verification_key" doc:"The public key (whpk_…) for v1a; null for v1."`
 	SecretRotatedAt  *Moment `json:"secret_rotated_at"`
-	OldSecretUntil   *Moment `json:"old_secret_until" doc:"Until when the secret before the last rotation signs too; null: it does not."`
+	OldSecretUntil   *Moment `json:"old_secret_until" doc:"Until then the secret before the last rotation signs too."`
 	UpdatedAt        *Moment `json:"updated_at"`
 	DisabledReason   *string `json:"disabled_reason" doc:"Why it is not active."`
-	RestsUntil       *Moment `json:"rests_until" doc:"Until when the service leaves it alone after failures; null: it does not."`
-	SigningSecret    string  `json:"signing_secret,omitempty" doc:"The secret (whsec_…) that verifies v1 signatures. It is shown once, in the answer that makes it."`
+	RestsUntil       *Moment `json:"rests_until" doc:"Until then no deliveries go out, after failures; or null."`
+	SigningSecret    string  `json:"signing_secret,omitempty" doc:"The secret (whsec_…) for v1. It is shown once, in the response that creates it."`
 }
 
 // PutWebhookConfig is the body of PUT /v1/webhooks/custom-http-config.
 type PutWebhookConfig struct {
-	TargetURL        string `json:"target_url" doc:"Where events are posted: https, unless the operator allows the network." maxLength:"2048" example:"https://hooks.example.org/pleat"`
-	TokenValue       string `json:"token_value,omitempty" doc:"What X-Webhook-Token carries; required the first time, kept where absent. It is never shown." maxLength:"1024"`
+	TargetURL        string `json:"target_url" doc:"URL that events are posted to: https, unless the operator allows the network." maxLength:"2048" example:"https://hooks.example.org/pleat"`
+	TokenValue       string `json:"token_value,omitempty" doc:"Sent as X-Webhook-Token and never shown. Required the first time; absent later: unchanged." maxLength:"1024"`
 	EnabledByDefault *bool  `json:"enabled_by_default,omitempty" doc:"Kept where absent; false at first."`
 	Format           string `json:"format,omitempty" enum:"plain,cloudevents" doc:"plain where absent."`
 }
@@ -116,7 +116,7 @@ type SubscriptionMapping struct {
 	SourceWorkflowID string `json:"sourceWorkflowId,omitempty"`
 }
 
-// Delivery is one destination's share of an event.
+// Delivery is the delivery of an event to one destination.
 type Delivery struct {
 	ID              string  `json:"id" format:"uuid" doc:"Also the webhook-id of every attempt."`
 	EventID         string  `json:"event_id" format:"uuid"`
@@ -146,11 +146,11 @@ type DeliveryAttempt struct {
 	Number         int               `json:"number"`
 	StartedAt      Moment            `json:"started_at"`
 	EndedAt        *Moment           `json:"ended_at"`
-	Outcome        string            `json:"outcome" enum:"running,done,failed,released,lost" doc:"released: the service stopped before anything was known; lost: its process ended."`
+	Outcome        string            `json:"outcome" enum:"running,done,failed,released,lost" doc:"released: the service stopped; lost: its process ended."`
 	ResponseStatus *int              `json:"response_status"`
 	Error          *string           `json:"error" doc:"The class of the failure, such as timeout_wait."`
 	Message        *string           `json:"message"`
-	Answer         *string           `json:"answer" doc:"The first bytes of the receiver's answer; not kept for networks that the operator allows."`
+	Answer         *string           `json:"answer" doc:"Start of the response; not stored for networks that the operator allows."`
 	Headers        map[string]string `json:"headers" doc:"A few of the answer's."`
 	Timings        DeliveryTimings   `json:"timings"`
 }
@@ -175,8 +175,8 @@ type DeliveriesFilter struct {
 	SourceID string
 }
 
-// Redeliver is the body of POST /v1/webhooks/deliveries/redeliver: which ended deliveries go out again. At least one
-// field is needed.
+// Redeliver is the body of POST /v1/webhooks/deliveries/redeliver: it selects the finished deliveries to send again. At
+// least one field is required.
 type Redeliver struct {
 	Status   string `json:"status,omitempty" enum:"SUCCEEDED,FAILED"`
 	Since    string `json:"since,omitempty" format:"date-time" doc:"Only those of events from then on."`
@@ -185,7 +185,7 @@ type Redeliver struct {
 
 // Redelivered is the answer to Redeliver.
 type Redelivered struct {
-	Redelivered int  `json:"redelivered" doc:"How many go out again."`
+	Redelivered int  `json:"redelivered" doc:"Number of deliveries that are sent again."`
 	More        bool `json:"more" doc:"Whether the call stopped at its limit of 1000; call again."`
 }
 

@@ -16,19 +16,19 @@ const (
 
 // CreateWorkflow is the body of POST /v1/workflows.
 type CreateWorkflow struct {
-	WorkflowName string          `json:"workflow_name" doc:"Which workflow: qna_v1 asks about a structure, md simulates one. Also known: evolla_v1, calvados_openmm_v1." example:"qna_v1"`
-	Name         string          `json:"name" doc:"Name of the workflow's run." minLength:"1" maxLength:"255" example:"What binds here?"`
-	Input        json.RawMessage `json:"workflow_input" doc:"What it works on. Keys are read in snake_case and in camelCase; the guide lists them. Keys that nobody knows are kept."`
-	CreateMode   string          `json:"create_mode,omitempty" doc:"draft: made, and not run until it is executed." enum:"draft"`
+	WorkflowName string          `json:"workflow_name" doc:"qna_v1: a question about a structure; md: its dynamics. Aliases: evolla_v1, calvados_openmm_v1." example:"qna_v1"`
+	Name         string          `json:"name" doc:"Name of the workflow." minLength:"1" maxLength:"255" example:"What binds here?"`
+	Input        json.RawMessage `json:"workflow_input" doc:"Input of the workflow, in snake_case or camelCase; the guide lists its keys. Unknown keys are kept."`
+	CreateMode   string          `json:"create_mode,omitempty" doc:"draft: the workflow is created and runs only when it is executed." enum:"draft"`
 }
 
-// Workflow is the answer to POST /v1/workflows and GET /v1/workflows/{id}.
+// Workflow is the response of POST /v1/workflows and GET /v1/workflows/{id}.
 type Workflow struct {
 	ID        string          `json:"workflow_id" format:"uuid"`
 	Status    string          `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	Type      string          `json:"workflow_type" example:"qna_v1"`
 	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input_payload" doc:"workflow_input as given, without secrets; isPublic in it follows the visibility."`
+	Input     json.RawMessage `json:"input_payload" doc:"workflow_input as given, without secrets; isPublic shows the current visibility."`
 	Tasks     []WorkflowTask  `json:"tasks" doc:"Empty for a draft."`
 	IsPublic  bool            `json:"is_public"`
 	IsOwner   bool            `json:"is_owner" doc:"Whether it belongs to the caller."`
@@ -44,7 +44,7 @@ type WorkflowTask struct {
 	ID     string          `json:"task_id" format:"uuid"`
 	Type   string          `json:"task_type" example:"inference_qna"`
 	Status string          `json:"status" enum:"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
-	Result json.RawMessage `json:"result_raw_json" doc:"What came of it; null until it is COMPLETED. The guide lists the fields of each type."`
+	Result json.RawMessage `json:"result_raw_json" doc:"The result; null until the task is COMPLETED. The guide lists the fields of each type."`
 	Items  []string        `json:"output_library_items" doc:"Library items that the task made."`
 	Error  *string         `json:"error" doc:"Why there is no result."`
 }
@@ -72,7 +72,7 @@ type MDArtifact struct {
 	URL       string `json:"url"`
 }
 
-// WorkflowStatusView is the answer to GET /v1/workflows/status/{id}.
+// WorkflowStatusView is the response of GET /v1/workflows/status/{id}.
 type WorkflowStatusView struct {
 	Status string           `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	Tasks  []TaskStatusView `json:"tasks"`
@@ -85,7 +85,7 @@ type TaskStatusView struct {
 	Status string `json:"status" enum:"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
 }
 
-// TasksResults is the answer to GET /v1/workflows/task-results/{id}.
+// TasksResults is the response of GET /v1/workflows/task-results/{id}.
 type TasksResults struct {
 	TasksResults []WorkflowTask `json:"tasksResults"`
 }
@@ -122,13 +122,13 @@ type ExecuteWorkflow struct {
 	WorkflowID string `json:"workflowId" doc:"A draft." format:"uuid"`
 }
 
-// WorkflowVisibility is the answer to PATCH /v1/workflows/{id}/public.
+// WorkflowVisibility is the response of PATCH /v1/workflows/{id}/public.
 type WorkflowVisibility struct {
 	WorkflowID string `json:"workflowId" format:"uuid"`
 	IsPublic   bool   `json:"isPublic"`
 }
 
-// CancelledWorkflow is the answer to POST /v1/workflows/{id}/cancel. A running one shows RUNNING until its engine has
+// CancelledWorkflow is the response of POST /v1/workflows/{id}/cancel. The status is RUNNING until the engine has
 // stopped.
 type CancelledWorkflow struct {
 	WorkflowID string `json:"workflowId" format:"uuid"`
@@ -164,7 +164,7 @@ type LinkedPreview struct {
 // OutputSchemaRequest is the body of POST /v1/workflows/node/output-schema.
 type OutputSchemaRequest struct {
 	TaskType string          `json:"workflowTaskTypeId" doc:"A task type, such as inference_md or pipeline_run_design_v1." example:"inference_md"`
-	Input    json.RawMessage `json:"inputPayload,omitempty" doc:"The task's input; budget or numDesigns in it says how many designs there will be."`
+	Input    json.RawMessage `json:"inputPayload,omitempty" doc:"Input of the task; its budget or numDesigns is the number of designs."`
 }
 
 // OutputSchema is what a task will give.
@@ -181,7 +181,7 @@ type OutputField struct {
 // ExtractFrame is the body of POST /v1/workflows/md/{id}/extract-frame.
 type ExtractFrame struct {
 	TimeNs         *float64 `json:"timeNs" doc:"Which moment, in ns; the frame nearest to it is taken."`
-	Selection      string   `json:"selection,omitempty" doc:"Which atoms, as in MDAnalysis: all, protein, name, resname, resid a:b, chainID, and, or, not, parentheses; absent: all." example:"chainID A and resid 5:12"`
+	Selection      string   `json:"selection,omitempty" doc:"Atoms, as in MDAnalysis: all, protein, name, resname, resid a:b, chainID, and, or, not, parentheses; absent: all." example:"chainID A and resid 5:12"`
 	OutputFilename string   `json:"outputFilename,omitempty" doc:"Name of the PDB file: letters, digits, dot, underscore and hyphen, then .pdb; absent: frame.pdb."`
 	DtInPs         *float64 `json:"dtInPs,omitempty" doc:"Time between frames in ps; 0 or absent: as the trajectory says."`
 }
