@@ -145,8 +145,8 @@ type DeletedJob struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// Event is one thing that happened in a run: GET /v1/jobs/{id}/events and GET /v1/workflows/{id}/events send them, Kind
-// as the event's name and Seq as its id.
+// Event is one event of a run, as GET /v1/jobs/{id}/events and GET /v1/workflows/{id}/events send it. Kind is the name of
+// the event on the stream, and Seq its id.
 type Event struct {
 	Seq      int64     `json:"seq"`
 	At       Time      `json:"at"`
@@ -159,12 +159,12 @@ type Event struct {
 	Stage    string    `json:"stage,omitempty"`
 	Done     int       `json:"done,omitempty"`
 	Total    int       `json:"total,omitempty"`
-	Line     string    `json:"line,omitempty" doc:"A line of the run's log; its owner alone sees them."`
-	Error    string    `json:"error,omitempty" doc:"Of a state that is FAILED or STOPPED: why."`
-	Artifact *Artifact `json:"artifact,omitempty" doc:"Of an artifact event: the file that can be read now."`
+	Line     string    `json:"line,omitempty" doc:"A line of the log, for the owner only."`
+	Error    string    `json:"error,omitempty" doc:"Why the state is FAILED or STOPPED."`
+	Artifact *Artifact `json:"artifact,omitempty" doc:"The new file of an artifact event."`
 }
 
-// Change is news of one job or workflow: GET /v1/events sends them as events named job or workflow, with Cursor as the
+// Change is a change of one job or workflow. GET /v1/events sends it as an event named job or workflow, with Cursor as its
 // id.
 type Change struct {
 	Cursor   int64  `json:"cursor"`
@@ -178,7 +178,7 @@ type Change struct {
 	Stage    string `json:"stage"`
 	Done     int    `json:"done"`
 	Total    int    `json:"total"`
-	Version  int64  `json:"version" doc:"Rises with every change that a reader could see."`
+	Version  int64  `json:"version" doc:"Rises with every change that readers can see."`
 }
 
 // Model is what a model takes, gives and costs.
