@@ -102,7 +102,7 @@ type FieldError struct {
 // Problem is the body of an error answer for requests that accept application/problem+json: a problem detail of
 // RFC 9457.
 type Problem struct {
-	Type   string       `json:"type" doc:"Always about:blank: the status is the type of the problem."`
+	Type   string       `json:"type" doc:"Always about:blank: the status is the type of the problem." example:"about:blank"`
 	Title  string       `json:"title" doc:"Text of the status." example:"Bad Request"`
 	Status int          `json:"status" doc:"HTTP status." example:"400"`
 	Detail string       `json:"detail" doc:"The sentence that message has in the other form of errors."`

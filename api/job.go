@@ -183,7 +183,7 @@ type Rerun struct {
 
 // ImportJobs is the body of POST /v1/jobs/import.
 type ImportJobs struct {
-	Content   string `json:"content" doc:"Text of the file, at most 1 MiB, without references to files or URLs."`
+	Content   string `json:"content" doc:"Text of the file, at most 1 MiB, without references to files or URLs." example:">peptide\nDAYAQWLKDGGPSSGRPPPS\n"`
 	Format    string `json:"format,omitempty" doc:"Format of the file; absent: detected." enum:"fasta,alphafold-server,alphafold3,boltz"`
 	ModelName string `json:"modelName,omitempty" doc:"Model to fold with; absent: the first here that accepts the job."`
 	Name      string `json:"name,omitempty" doc:"Name of the job if the file has none." maxLength:"255"`
