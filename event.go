@@ -10,26 +10,28 @@ import (
 // SourceKind says what an event is about.
 type SourceKind string
 
+// The sources of events.
 const (
 	SourceFold     SourceKind = "fold_job"
 	SourceWorkflow SourceKind = "workflow"
 )
 
-// EventName is one of the two names of the interface, section 6.
+// EventName is one of the two names of docs/interface.md, section 6.
 type EventName string
 
+// The names of events.
 const (
 	OnComplete EventName = "on_complete"
 	OnFailed   EventName = "on_failed"
 )
 
-// Event is written in the transaction that ends a run, once per run.
+// Event says that a run has ended. It is written once per run, in the transaction that ends the run.
 type Event struct {
 	ID       EventID
 	Owner    UserID
 	Source   SourceKind
-	SourceID string // job or workflow
-	Run      RunID  // of a fold; empty otherwise
+	SourceID string // a JobID or a WorkflowID, as Source says
+	Run      RunID
 	Name     EventName
 	Status   State
 	At       time.Time
@@ -44,34 +46,46 @@ func EventFor(s State) EventName {
 	return OnFailed
 }
 
-// Destination is where the end of a run leads.
+// Destination is what the end of a run triggers: a workflow, or deliveries to an endpoint.
 type Destination string
 
+// The destinations of events.
 const (
 	DestQnA    Destination = "qna"
 	DestMD     Destination = "md"
 	DestCustom Destination = "custom_http"
 )
 
-// Subscription is one destination that a run resolved when it was created.
+// DeliveryStatus is the state of a delivery. The values are those of the wire.
+type DeliveryStatus string
+
+// The states of a delivery. SUCCEEDED and FAILED are terminal, until the delivery is sent again.
+const (
+	DeliveryPending   DeliveryStatus = "PENDING" // waiting for its next attempt
+	DeliveryRunning   DeliveryStatus = "RUNNING" // an attempt is in flight
+	DeliverySucceeded DeliveryStatus = "SUCCEEDED"
+	DeliveryFailed    DeliveryStatus = "FAILED" // no attempt is left
+)
+
+// Subscription is one destination of a run's events, resolved when the run was created.
 type Subscription struct {
 	ID          SubscriptionID
 	Destination Destination
-	Alias       string          // as the caller spelled it: qna, evolla, md, openmm, custom_http
+	Alias       string          // as the caller spelled the destination: qna, evolla, md, openmm, custom_http
 	TargetType  string          // qna_v1, evolla_v1, md, calvados_openmm_v1, custom_http
-	Settings    json.RawMessage // the destination's object, secrets removed
-	Endpoint    string          // which endpoint custom_http goes to; the store knows it by this
-	Custom      *CustomTarget   // an endpoint that this run brings; nil: the global one
+	Settings    json.RawMessage // the destination's object, without secrets
+	Endpoint    EndpointID      // of a custom_http destination
+	Custom      *CustomTarget   // the endpoint to create for this run alone; nil: Endpoint exists
 }
 
-// Target is where a run wants its own events: a URL, and a token that is sealed.
+// CustomTarget is an endpoint that a run brings for its own events.
 type CustomTarget struct {
 	URL   string
-	Token string
+	Token string // sealed
 }
 
-// SetOff is which of a run's subscriptions its end sets off: a custom endpoint hears of every end, a follow-up starts
-// only on completion.
+// SubscriptionsFor returns the subscriptions that an event triggers: custom endpoints get every event, a workflow
+// starts on completion only.
 func SubscriptionsFor(e Event, subs []Subscription) []Subscription {
 	var out []Subscription
 	for _, s := range subs {
@@ -82,18 +96,27 @@ func SubscriptionsFor(e Event, subs []Subscription) []Subscription {
 	return out
 }
 
-// Setting is one destination of constraints.webhooks or workflow_input.webhooks, as given.
+// DestinationSetting is one destination of constraints.webhooks or workflow_input.webhooks, as given.
 type DestinationSetting struct {
 	Destination Destination
-	Alias       string
+	Alias       string // the key under which it was given
 	TargetType  string
 	Enabled     bool
-	Raw         json.RawMessage
+	Raw         json.RawMessage // the destination's object
 }
 
-// ParseWebhooks reads webhook settings. Unknown destinations are refused; unknown fields inside one are kept. A null
-// destination counts as absent. Path names the object for messages; workflows take custom_http alone.
-func ParseWebhooks(raw json.RawMessage, path string, workflow bool) ([]DestinationSetting, error) {
+// ParseWebhooks reads the webhook settings of a fold job. It refuses unknown destinations and keeps unknown fields
+// inside one. A null destination counts as absent. Path names the object in messages.
+func ParseWebhooks(raw json.RawMessage, path string) ([]DestinationSetting, error) {
+	return parseWebhooks(raw, path, Aliases())
+}
+
+// ParseWorkflowWebhooks is ParseWebhooks for a workflow, which takes custom_http alone.
+func ParseWorkflowWebhooks(raw json.RawMessage, path string) ([]DestinationSetting, error) {
+	return parseWebhooks(raw, path, []string{string(DestCustom)})
+}
+
+func parseWebhooks(raw json.RawMessage, path string, allowed []string) ([]DestinationSetting, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
@@ -103,37 +126,64 @@ func ParseWebhooks(raw json.RawMessage, path string, workflow bool) ([]Destinati
 	}
 	var out []DestinationSetting
 	seen := map[Destination]string{}
-	for _, word := range slices.Sorted(maps.Keys(all)) {
-		a, ok := aliasTable[word]
-		if !ok || workflow && a.destination != DestCustom {
-			words := Aliases()
-			if workflow {
-				words = []string{"custom_http"}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if !slices.Contains(allowed, key) {
+			if n := Nearest(key, allowed); n != "" {
+				return nil, Invalidf("unknown destination %q in %s; did you mean %q?", Clip(key), path, n).
+					At(path + "." + Clip(key))
 			}
-			if n := Nearest(word, words); n != "" {
-				return nil, Invalidf("unknown destination %q in %s; did you mean %q?", Clip(word), path, n).
-					At(path + "." + Clip(word))
-			}
-			return nil, Invalidf("unknown destination %q in %s; it may be %s", Clip(word), path, list(words, 9)).
-				At(path + "." + Clip(word))
+			return nil, Invalidf("unknown destination %q in %s; it may be %s", Clip(key), path, list(allowed, 9)).
+				At(path + "." + Clip(key))
 		}
-		if string(all[word]) == "null" {
+		if string(all[key]) == "null" {
 			continue
 		}
 		var head struct {
 			Enabled *bool `json:"enabled"`
 		}
-		if err := json.Unmarshal(all[word], &head); err != nil {
-			return nil, InvalidField(path+"."+word, " must be an object whose enabled is true or false")
+		if err := json.Unmarshal(all[key], &head); err != nil {
+			return nil, InvalidField(path+"."+key, " must be an object whose enabled is true or false")
 		}
+		a := aliasTable[key]
 		if other, twice := seen[a.destination]; twice {
-			return nil, InvalidField(path, " names one destination twice: %s and %s", other, word)
+			return nil, InvalidField(path, " names one destination twice: %s and %s", other, key)
 		}
-		seen[a.destination] = word
+		seen[a.destination] = key
 		out = append(out, DestinationSetting{
-			Destination: a.destination, Alias: word, TargetType: a.target,
-			Enabled: head.Enabled != nil && *head.Enabled, Raw: all[word],
+			Destination: a.destination,
+			Alias:       key,
+			TargetType:  a.target,
+			Enabled:     head.Enabled != nil && *head.Enabled,
+			Raw:         all[key],
 		})
 	}
 	return out, nil
+}
+
+// aliasTable holds the keys under which a destination may be named. Each key is accepted wherever its canonical one
+// is, and it is stored with the run, since it names the rows that the run makes.
+var aliasTable = map[string]struct {
+	destination Destination
+	target      string // workflow name and target_type of a subscription
+	task        string // type of the workflow's task
+}{
+	"qna":         {DestQnA, "qna_v1", "inference_qna"},
+	"evolla":      {DestQnA, "evolla_v1", "inference_qna"},
+	"md":          {DestMD, "md", "inference_md"},
+	"openmm":      {DestMD, "calvados_openmm_v1", "inference_calvados_openmm"},
+	"custom_http": {DestCustom, "custom_http", ""},
+}
+
+// Aliases lists the keys under which destinations may be named, canonical ones first.
+func Aliases() []string { return []string{"qna", "md", "custom_http", "evolla", "openmm"} }
+
+// AliasesOf lists the keys that name the same destination as alias, itself included.
+func AliasesOf(alias string) []string {
+	var out []string
+	for _, a := range Aliases() {
+		if aliasTable[a].destination == aliasTable[alias].destination {
+			out = append(out, a)
+		}
+	}
+	return out
 }

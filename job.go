@@ -72,7 +72,7 @@ type Job struct {
 	Name        string
 	Public      bool
 	ChatID      string // empty: none
-	LibraryItem string // empty: none
+	LibraryItem ItemID // empty: none
 	Sequences   []Sequence
 	Params      Params
 	Constraints Constraints

@@ -35,6 +35,9 @@ type (
 	WorkflowID     string
 	WorkerID       string
 	SubscriptionID string
+	DeliveryID     string
+	EndpointID     string
+	ItemID         string // library item
 )
 
 // IsUUID reports whether s has the 8-4-4-4-12 form of RFC 9562, in either case of letters.

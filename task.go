@@ -9,6 +9,7 @@ import (
 // TaskKind is what a task does. Folds, workflow tasks and deliveries share one table and one attempt history.
 type TaskKind string
 
+// The kinds of task.
 const (
 	TaskFold    TaskKind = "fold"
 	TaskQnA     TaskKind = "qna"
@@ -17,9 +18,10 @@ const (
 	TaskFollow  TaskKind = "follow"  // start a qna or md workflow after a fold
 )
 
-// TaskState is where queued work stands.
+// TaskState is the state of queued work.
 type TaskState string
 
+// The states of a task. Done, failed and stopped are terminal.
 const (
 	TaskQueued  TaskState = "queued"  // ready to be claimed
 	TaskWaiting TaskState = "waiting" // not before RunAt
@@ -29,36 +31,36 @@ const (
 	TaskStopped TaskState = "stopped"
 )
 
-// Task is queued work. Lane is what a worker must be able to do («fold/mini»); Turn is its place in the fair order.
+// Task is queued work. It works on a run or on a delivery: exactly one of Run and Delivery is set.
 type Task struct {
 	ID         TaskID
 	Kind       TaskKind
-	Queue      string
+	Queue      string // where it waits, and so what a worker must be able to do: «fold/mini»
 	Owner      UserID
-	Tenant     string // whose turn it takes: the owner for folds, the endpoint for deliveries
-	Position   int64
-	Subject    string // the run, workflow task or delivery it works on
+	Tenant     string     // who shares the queue fairly: the owner for runs, the endpoint for deliveries
+	Position   int64      // place in the fair order of the queue, lowest first
+	Run        RunID      // of a fold or a workflow's task
+	Delivery   DeliveryID // of a delivery or a follow-up
 	State      TaskState
-	Attempt    int // fence: counts claims, 1 for the first
+	Attempt    int // the fence: counts claims, 1 for the first
 	Tries      int // how many of MaxTries are spent
 	MaxTries   int
 	Memory     int64 // bytes expected
 	RunAt      time.Time
 	LeaseUntil time.Time
 	Worker     WorkerID
-	Cancel     bool
+	Cancel     bool // the owner wants it stopped
 	Created    time.Time
-	// Checkpoint is where the last attempt got to; Key is empty where there is none.
-	Checkpoint Checkpoint
+	Checkpoint Checkpoint // of the last attempt; its Key is empty if there is none
 }
 
-// Checkpoint is a blob from which a later attempt can go on.
+// Checkpoint is a blob from which a later attempt can resume.
 type Checkpoint struct {
 	Key  string
 	Step int64
 }
 
-// Lane names the queue of a kind and model: a worker claims from the lanes it can serve.
+// Queue names the queue of a kind and a model. A worker claims from the queues that it can serve.
 func Queue(kind TaskKind, model string) string {
 	if model == "" {
 		return string(kind)
@@ -66,17 +68,16 @@ func Queue(kind TaskKind, model string) string {
 	return string(kind) + "/" + model
 }
 
-// SearchLane names the queue of folds by a model that have their alignments searched for first.
+// SearchQueue names the queue of folds by a model whose MSA search runs as a task of its own first.
 func SearchQueue(model string) string { return searchQueuePrefix + model }
 
 const searchQueuePrefix = "search/"
 
-// Searches reports whether the task's next step is a search for alignments, after which it goes into the lane of its
-// fold.
+// NeedsSearch reports whether the task's next step is an MSA search, after which it moves to the queue of its fold.
 func (t *Task) NeedsSearch() bool { return strings.HasPrefix(t.Queue, searchQueuePrefix) }
 
-// FirstLane is where a fold by a model begins: where searches wait, if the alignment of a protein is to be searched
-// for.
+// FirstQueue returns the queue in which a fold by a model starts: that of MSA searches if a protein of the job needs
+// one, else that of folds.
 func (j *Job) FirstQueue(m Model) string {
 	how, _ := j.Params.Effective(m)["msaAlgorithm"].(string)
 	protein := func(s Sequence) bool { return s.Kind == Protein }
@@ -86,32 +87,32 @@ func (j *Job) FirstQueue(m Model) string {
 	return Queue(TaskFold, m.Name)
 }
 
-// Lease and heartbeat of a claimed task, and how long a lost one is left before another try.
+// How long a claim lasts without a heartbeat, and how often a worker sends one.
 const (
 	LeaseDuration     = 15 * time.Second
 	HeartbeatInterval = 5 * time.Second
 )
 
-// Beat is what a worker tells about one task it holds.
+// Heartbeat renews a worker's lease on one task and carries what the task has reported since the last one.
 type Heartbeat struct {
 	Task     TaskID
 	Attempt  int
-	Run      RunID // whose progress it is; empty: none
+	Run      RunID // of the progress; empty if there is none
 	Progress []Progress
 }
 
-// Pulse is the answer to a Beat: whether the owner wants the task to stop, or another worker has it.
+// HeartbeatReply answers a Heartbeat.
 type HeartbeatReply struct {
 	Task   TaskID
-	Cancel bool
-	Lost   bool
+	Cancel bool // the owner wants the task stopped
+	Lost   bool // the lease has expired and another attempt has begun, or the task has ended
 }
 
-// Worker is a process that claims tasks: what it can run and when it was last heard of.
+// Worker is a process that claims tasks.
 type Worker struct {
 	ID      WorkerID
 	Host    string
-	Queues  []string
+	Queues  []string // that it serves
 	Models  []Model
 	Devices []Device
 	Memory  int64 // bytes it may use at once; 0: unknown
@@ -119,7 +120,7 @@ type Worker struct {
 	Started time.Time
 }
 
-// Device is something a model runs on.
+// Device is an accelerator, or the CPU.
 type Device struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`

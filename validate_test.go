@@ -340,7 +340,7 @@ func TestFindModel(t *testing.T) {
 }
 
 func TestParseWebhooks(t *testing.T) {
-	got, err := ParseWebhooks([]byte(`{"evolla":{"enabled":true,"initial_question":"?"},"openmm":null,"custom_http":{"x":1}}`), "constraints.webhooks", false)
+	got, err := ParseWebhooks([]byte(`{"evolla":{"enabled":true,"initial_question":"?"},"openmm":null,"custom_http":{"x":1}}`), "constraints.webhooks")
 	if err != nil || len(got) != 2 || got[0].Destination != DestCustom || got[0].Enabled ||
 		got[1].TargetType != "evolla_v1" || !got[1].Enabled {
 		t.Fatalf("%+v %v", got, err)
@@ -352,7 +352,7 @@ func TestParseWebhooks(t *testing.T) {
 		`{"qna":{},"evolla":{}}`:    "names one destination twice",
 		`{"qna":{"enabled":"yes"}}`: "whose enabled is true or false",
 	} {
-		if _, err := ParseWebhooks([]byte(raw), "constraints.webhooks", false); err == nil ||
+		if _, err := ParseWebhooks([]byte(raw), "constraints.webhooks"); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", raw, err, want)
 		}

@@ -35,23 +35,23 @@ type FoldRef struct {
 	Sequence SequenceID
 }
 
-// WorkflowWord finds the word that a workflow's name stands for («evolla_v1» → «evolla»), or the word itself.
-func WorkflowAlias(name string) (word string, kind TaskKind, ok bool) {
-	for _, w := range Aliases() {
-		a := aliasTable[w]
-		if a.task == "" || name != a.target && name != w && name != w+"_v1" {
+// WorkflowAlias returns the alias and the kind that a workflow's name stands for: «evolla_v1» and «evolla» give evolla.
+func WorkflowAlias(name string) (alias string, kind TaskKind, ok bool) {
+	for _, key := range Aliases() {
+		a := aliasTable[key]
+		if a.task == "" || name != a.target && name != key && name != key+"_v1" {
 			continue
 		}
 		if a.destination == DestMD {
-			return w, TaskMD, true
+			return key, TaskMD, true
 		}
-		return w, TaskQnA, true
+		return key, TaskQnA, true
 	}
 	return "", "", false
 }
 
-// WorkflowType is the workflow's name on the wire for a word: qna_v1, evolla_v1, md, calvados_openmm_v1.
-func WorkflowType(word string) string { return aliasTable[word].target }
+// WorkflowType is the workflow's name on the wire for an alias: qna_v1, evolla_v1, md, calvados_openmm_v1.
+func WorkflowType(alias string) string { return aliasTable[alias].target }
 
 // QnAInput is a question about a structure.
 type QnAInput struct {
@@ -68,20 +68,96 @@ type QnAInput struct {
 	Confidence string // what its confidence is, in words
 }
 
-// MDInput is a simulation to run. Units: K, mol/L, ns, nm.
+// MDInput is a simulation to run.
 type MDInput struct {
-	Preset     string // single_idr_fasta, single_af_go, all_atom
-	Profile    string // calvados2, calvados3
-	Sequence   string // of single_idr_fasta
-	File       string // name of the structure's file, inside Work.Dir; empty: none
-	PAE        string // name of the PAE file there; empty: none
-	Temp       float64
-	Ionic      float64
+	Preset     string  // single_idr_fasta, single_af_go, all_atom
+	Profile    string  // calvados2, calvados3
+	Sequence   string  // of single_idr_fasta
+	File       string  // name of the structure's file, inside Work.Dir; empty: none
+	PAE        string  // name of the PAE file there; empty: none
+	Temp       float64 // K
+	Ionic      float64 // mol/L
 	PH         float64
-	StepNs     float64 // between saved frames
-	LengthNs   float64
-	BoxNm      float64
-	Termini    string
+	StepNs     float64 // ns between saved frames
+	LengthNs   float64 // ns
+	BoxNm      float64 // nm
+	Termini    string  // charge state of the chain's ends
 	Seed       uint64
 	Parameters map[string]any // every input as resolved, for the record
+}
+
+// Work is one attempt at a task, as an engine gets it. Exactly one of Fold, QnA and MD is set, as Kind says. Files that
+// an input names are in Dir.
+type Work struct {
+	Kind    TaskKind
+	Task    TaskID
+	Attempt int
+	Model   Model
+	Fold    *FoldInput
+	QnA     *QnAInput
+	MD      *MDInput
+	Input   string            // InputHash of a fold; empty: not known
+	Files   map[string]string // SHA-256 in hex of a fold's input files in Dir, such as alignments, by name
+	Dir     string            // a fresh folder with the input's files; the engine writes its output here
+	Resume  string            // path of the last attempt's checkpoint; empty: start at the beginning
+	Step    int64             // of that checkpoint
+	// Computed, if not nil, is called when the computation is done and only files remain to be written, so that the
+	// accelerator is free for the next task. An engine need not call it.
+	Computed func()
+}
+
+// FoldInput is what to fold. A model without FeatureComplex folds each sequence separately.
+type FoldInput struct {
+	Job         JobID
+	Run         RunID
+	Owner       UserID
+	LibraryItem ItemID // that the job was made from; empty: none
+	Name        string
+	Sequences   []Sequence
+	Params      Params
+	Seed        string
+	Constraints Constraints
+	Complex     bool
+	Alignments  []Alignment // in the order of the sequences; empty: none were made
+}
+
+// Alignment is the multiple sequence alignment of one sequence: A3M files, named by their paths below Work.Dir. The
+// first row of each is the sequence itself.
+type Alignment struct {
+	Sequence int    // index into FoldInput.Sequences
+	File     string // rows of this sequence alone
+	Paired   string // rows that belong, by their order, to those of the other sequences' paired files; empty: none
+}
+
+// Output is how an attempt ended: files and a result, or a failure.
+type Output struct {
+	Files   []File
+	Result  *Result
+	Failure *Failure // nil: it succeeded
+	// Row is the result_raw_json of a workflow's task; nil for a fold.
+	Row    json.RawMessage
+	Engine string // name and version of the engine
+	MSA    State  // of the alignment; PENDING if none was made
+}
+
+// File is a file that an attempt wrote. Path is inside Work.Dir.
+type File struct {
+	Kind        ArtifactKind
+	Name        string // what the artifact is called, unique in the run
+	Path        string
+	ContentType string
+	Sequence    SequenceID // that it belongs to; empty: the whole run
+}
+
+// Sink receives what an engine reports while it works. Calls are cheap, never block for long and may come from any
+// goroutine.
+type Sink interface {
+	// Progress reports how much of a stage is done; the total is 0 if it is not known.
+	Progress(stage string, done, total int)
+	// Log adds one line to the run's log. Lines are clipped and their number is bounded.
+	Log(line string)
+	// Publish makes a file readable before the run ends.
+	Publish(f File) error
+	// Checkpoint stores a file from which another attempt can resume.
+	Checkpoint(path string, step int64) error
 }

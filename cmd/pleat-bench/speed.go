@@ -163,7 +163,7 @@ func (h *service) finished(ctx context.Context) ([]pleat.JobID, error) {
 	}
 	plddt, ptm, pae := 71.53, 0.5471, 21.4
 	for _, c := range claimed {
-		f := store.RunFinished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "bench", State: pleat.StateCompleted, Engine: "null 1", MSA: pleat.StatePending,
+		f := store.RunFinished{State: pleat.StateCompleted, Engine: "null 1", MSA: pleat.StatePending,
 			Result: &pleat.Result{Timings: map[string]float64{"queue": 0.01, "infer": 12.5, "write": 0.2},
 				Predictions: []pleat.Prediction{{Sequence: c.Fold.Sequences[0].ID, Chains: []string{"A"}, MeanPLDDT: &plddt, PTM: &ptm, MaxPAE: &pae}}}}
 		for _, a := range resultFiles {
@@ -171,7 +171,7 @@ func (h *service) finished(ctx context.Context) ([]pleat.JobID, error) {
 			a.SHA256 = strings.Repeat("5f", 32)
 			f.Artifacts = append(f.Artifacts, a)
 		}
-		if err := h.store.FinishRun(ctx, f); err != nil {
+		if err := h.store.FinishRun(ctx, store.LeaseOf(&c.Task), f); err != nil {
 			return nil, err
 		}
 		delete(at, c.Fold.Run)

@@ -20,11 +20,11 @@ import (
 
 	"pleat"
 	"pleat/internal/config"
+	"pleat/internal/deliver"
 	"pleat/internal/seal"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/webhook"
-	"pleat/internal/work"
 )
 
 // Sizes and rates of the parts on webhooks.
@@ -123,7 +123,11 @@ func (b *bench) newDeliveryService(ctx context.Context, d database, hang bool) (
 		}
 		token := h.ring.Seal(string(u), "token", []byte("token"))
 		secret := h.ring.Seal(string(u), "secret", []byte(webhook.NewKey().Text()))
-		e, err := h.store.PutEndpoint(ctx, u, h.receiver.url+path, token, secret, "", nil)
+		e, err := h.store.PutEndpoint(ctx, u, store.EndpointConfig{
+			URL:    h.receiver.url + path,
+			Token:  token,
+			Secret: secret,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -132,10 +136,15 @@ func (b *bench) newDeliveryService(ctx context.Context, d database, hang bool) (
 	return h, nil
 }
 
-// deliver runs a courier until the function returned is called.
+// deliver runs a delivery worker until the function returned is called.
 func (h *deliveryService) deliver(ctx context.Context) (stop func() error) {
 	links := seal.Links{Ring: h.ring, Base: "http://" + h.addr, For: 24 * time.Hour}
-	c := work.NewCourier(work.CourierConfig{ID: "bench/deliver", Base: links.Base, Link: links.URL, Log: h.log}, h.store, h.ring, h.sender)
+	c := deliver.New(deliver.Config{
+		ID:   "bench/deliver",
+		Base: links.Base,
+		Link: links.URL,
+		Log:  h.log,
+	}, h.store, h.ring, h.sender)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
@@ -166,12 +175,12 @@ func (h *deliveryService) claimed(ctx context.Context, n int, user func(i int) i
 // end ends a claimed run with a result of ordinary size, which publishes its event.
 func (h *deliveryService) end(ctx context.Context, c store.ClaimedTask) error {
 	score := 71.53
-	f := store.RunFinished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: "bench", State: pleat.StateCompleted, Engine: "null 1",
+	f := store.RunFinished{State: pleat.StateCompleted, Engine: "null 1",
 		Result: &pleat.Result{Predictions: []pleat.Prediction{{Sequence: c.Fold.Sequences[0].ID, Chains: []string{"A"}, MeanPLDDT: &score}}}}
 	for _, kind := range []pleat.ArtifactKind{pleat.ArtifactCIF, pleat.ArtifactPAE, pleat.ArtifactPLDDTPlot, pleat.ArtifactMetrics} {
 		f.Artifacts = append(f.Artifacts, pleat.Artifact{Sequence: c.Fold.Sequences[0].ID, Name: string(kind), Kind: kind, ContentType: "text/plain", Bytes: 1, SHA256: strings.Repeat("0", 64), Key: "runs/" + string(c.Fold.Run) + "/1/" + string(kind)})
 	}
-	return h.store.FinishRun(ctx, f)
+	return h.store.FinishRun(ctx, store.LeaseOf(&c.Task), f)
 }
 
 // inParallel calls fn for 0 to n-1, 16 at once.

@@ -12,16 +12,16 @@ import (
 
 	"pleat"
 	"pleat/internal/config"
+	"pleat/internal/deliver"
 	"pleat/internal/seal"
 	"pleat/internal/webhook"
-	"pleat/internal/work"
 )
 
 // linkLifetime is how long the links in the payloads of deliveries are valid.
 const linkLifetime = 24 * time.Hour
 
-// newCourier makes this process deliver webhooks. The caller closes the sender. Step may be nil, see Options.
-func (a *App) newCourier(g *webhook.Guard, public string, step func(string)) (*work.Courier, *webhook.Sender, error) {
+// newDeliverer makes this process deliver webhooks. The caller closes the sender. Step may be nil, see Options.
+func (a *App) newDeliverer(g *webhook.Guard, public string, step func(string)) (*deliver.Pool, *webhook.Sender, error) {
 	sender, err := newSender(a.cfg, g)
 	if err != nil {
 		return nil, nil, err
@@ -31,7 +31,7 @@ func (a *App) newCourier(g *webhook.Guard, public string, step func(string)) (*w
 		return nil, nil, err
 	}
 	links := seal.Links{Ring: a.ring, Base: strings.TrimRight(public, "/"), For: linkLifetime}
-	return work.NewCourier(work.CourierConfig{
+	return deliver.New(deliver.Config{
 		ID:        id + "/deliver",
 		Rate:      a.cfg.WebhookRate,
 		Base:      links.Base,

@@ -13,10 +13,10 @@ import (
 
 	"pleat"
 	"pleat/internal/config"
+	"pleat/internal/deliver"
 	"pleat/internal/server"
 	"pleat/internal/ui"
 	"pleat/internal/webhook"
-	"pleat/internal/work"
 )
 
 // Options are for those who run a server inside another program.
@@ -49,12 +49,12 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	if err != nil {
 		return err
 	}
-	courier, sender, err := a.newCourier(guard, public, opt.DeliveryStep)
+	deliverer, sender, err := a.newDeliverer(guard, public, opt.DeliveryStep)
 	if err != nil {
 		return err
 	}
 	defer sender.Close()
-	s, err := a.newServer(public, guard, courier)
+	s, err := a.newServer(public, guard, deliverer)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		}
 	}
 	if c.Deliver {
-		group.Go(func() error { return courier.Run(ctx) })
+		group.Go(func() error { return deliverer.Run(ctx) })
 	}
 	group.Go(func() error { return s.Serve(ctx, l) })
 	log.Info("serving", "version", pleat.Version, "address", l.Addr().String(), "public", public,
@@ -84,7 +84,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	return group.Wait()
 }
 
-func (a *App) newServer(public string, guard *webhook.Guard, courier *work.Courier) (*server.Server, error) {
+func (a *App) newServer(public string, guard *webhook.Guard, deliverer *deliver.Pool) (*server.Server, error) {
 	c := a.cfg
 	return server.New(server.Config{
 		PublicURL:    public,
@@ -104,7 +104,7 @@ func (a *App) newServer(public string, guard *webhook.Guard, courier *work.Couri
 		Log:     a.log,
 		UI:      ui.Handler(),
 		Guard:   guard,
-		Figures: courier.Collectors(),
+		Figures: deliverer.Collectors(),
 	})
 }
 

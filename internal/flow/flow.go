@@ -38,7 +38,7 @@ const (
 
 // FileRef identifies a file of the library. An empty Name means the item's only, or first suitable, file.
 type FileRef struct {
-	Item string
+	Item pleat.ItemID
 	Name string
 }
 
@@ -58,7 +58,7 @@ func (s Source) Reference() string {
 	case SourceFold:
 		parts = append(parts, string(s.Fold.Job), string(s.Fold.Run), string(s.Fold.Sequence))
 	case SourceLibrary, SourceUpload:
-		parts = append(parts, s.Structure.Item, s.Structure.Name)
+		parts = append(parts, string(s.Structure.Item), s.Structure.Name)
 	default:
 		parts = append(parts, s.ID)
 	}
@@ -115,7 +115,7 @@ func parse(word string, input json.RawMessage, draft bool, path string) (Plan, e
 		return Plan{}, *f.err
 	}
 	var err error
-	if p.Destinations, err = pleat.ParseWebhooks(p.Webhooks, path+".webhooks", true); err != nil {
+	if p.Destinations, err = pleat.ParseWorkflowWebhooks(p.Webhooks, path+".webhooks"); err != nil {
 		return Plan{}, err
 	}
 	return p, nil
@@ -136,7 +136,7 @@ func readFile(files *fields, name string) FileRef {
 	if one == nil {
 		return FileRef{}
 	}
-	ref := FileRef{Item: one.uuid("libraryItemId"), Name: one.string("fileName", 255)}
+	ref := FileRef{Item: pleat.ItemID(one.uuid("libraryItemId")), Name: one.string("fileName", 255)}
 	switch {
 	case ref.Item == "":
 		one.fail(one.path+".libraryItemId", " is required; POST /v1/library/create makes an item")

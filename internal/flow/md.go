@@ -127,7 +127,7 @@ var mdSources = []string{"fold_job", "upload", "library"}
 func readMDSource(f *fields, p *Plan) {
 	s := &p.Source
 	s.Fold = readFold(f)
-	item := FileRef{Item: f.uuid("libraryItemId")}
+	item := FileRef{Item: pleat.ItemID(f.uuid("libraryItemId"))}
 	if files := f.object("files"); files != nil {
 		s.Structure, s.PAE = readFile(files, "pdb"), readFile(files, "pae")
 	}

@@ -23,7 +23,7 @@ func readQnA(f *fields, p *Plan, draft bool) {
 	fold := readFold(f)
 	files := f.object("files")
 	given := map[SourceKind]bool{SourceFold: fold.Job != ""}
-	item := FileRef{Item: f.uuid("libraryItemId")}
+	item := FileRef{Item: pleat.ItemID(f.uuid("libraryItemId"))}
 	pdb := strings.ToUpper(strings.TrimSpace(f.string("pdbId", 64)))
 	uniprot := strings.ToUpper(strings.TrimSpace(f.string("uniprotId", 64)))
 	var file FileRef

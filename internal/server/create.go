@@ -35,7 +35,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 		return api.CreatedJob{}, err
 	}
 	if from != "" {
-		item, err := s.store.Item(ctx, c.who.User, from)
+		item, err := s.store.Item(ctx, c.who.User, pleat.ItemID(from))
 		if err != nil {
 			return api.CreatedJob{}, err
 		}
@@ -43,7 +43,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 			return api.CreatedJob{}, err
 		}
 	}
-	p.job.Owner, p.job.LibraryItem = c.who.User, from
+	p.job.Owner, p.job.LibraryItem = c.who.User, pleat.ItemID(from)
 	spec := submit.JobRun(&p.job, p.model)
 	spec.Fresh = bypassesCache(c.r)
 	made, err := s.store.CreateJob(ctx, store.NewJob{

@@ -309,11 +309,8 @@ func (h *fixture) finish(c store.ClaimedTask) {
 		h.put(c, pleat.ArtifactCitations, "citations.bib", "text/plain", "@misc{x}", ""),
 		h.put(c, pleat.ArtifactArchive, "archive.zip", "application/zip", "PK-zip", ""),
 	}
-	err := h.store.FinishRun(context.Background(), store.RunFinished{
-		Task:    c.Task.ID,
-		Attempt: c.Task.Attempt,
-		Worker:  "w1",
-		State:   pleat.StateCompleted,
+	err := h.store.FinishRun(context.Background(), store.LeaseOf(&c.Task), store.RunFinished{
+		State: pleat.StateCompleted,
 		Result: &pleat.Result{Predictions: []pleat.Prediction{
 			{Sequence: seq, Chains: []string{"A"}, MeanPLDDT: f(81.5), PTM: f(.62), Confidence: "estimated"},
 		},

@@ -100,7 +100,9 @@ func (s *Server) taskOut(v *visibleFlow) (api.WorkflowTask, error) {
 		return t, nil
 	}
 	if v.to == wire.ForOwner {
-		t.Items = append(t.Items, v.Items...)
+		for _, id := range v.Items {
+			t.Items = append(t.Items, string(id))
+		}
 	}
 	files := s.artifactsByName(v.Artifacts, flowAsJob(&v.Workflow))
 	var err error

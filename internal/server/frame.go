@@ -153,5 +153,5 @@ func (s *Server) addFrame(
 		_ = s.store.DeleteItem(context.WithoutCancel(ctx), owner, item.ID) // the first error says more
 		return libraryLink{}, err
 	}
-	return libraryLink{item.ID, s.fileLink(item.ID, &f)}, nil
+	return libraryLink{string(item.ID), s.fileLink(item.ID, &f)}, nil
 }

@@ -105,11 +105,8 @@ func TestComplexResults(t *testing.T) {
 		"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"SG"},"atom2":{"chain_id":"C","res_idx":1,` +
 		`"atom_name":"C1"}}]}}`)
 	c := h.claim()
-	err := h.store.FinishRun(context.Background(), store.RunFinished{
-		Task:    c.Task.ID,
-		Attempt: 1,
-		Worker:  "w1",
-		State:   pleat.StateCompleted,
+	err := h.store.FinishRun(context.Background(), store.LeaseOf(&c.Task), store.RunFinished{
+		State: pleat.StateCompleted,
 		Result: &pleat.Result{
 			Predictions: []pleat.Prediction{
 				{Chains: []string{"A", "B", "C"}, MeanPLDDT: f(70), IPTM: f(.5), Affinity: &pleat.Affinity{
@@ -141,10 +138,7 @@ func TestFailedRun(t *testing.T) {
 	h := newFixture(t)
 	j := h.create(trp)
 	c := h.claim()
-	if err := h.store.FinishRun(context.Background(), store.RunFinished{
-		Task:    c.Task.ID,
-		Attempt: 1,
-		Worker:  "w1",
+	if err := h.store.FinishRun(context.Background(), store.LeaseOf(&c.Task), store.RunFinished{
 		State:   pleat.StateFailed,
 		Failure: pleat.Failed(pleat.FailOOM, "out of memory at 20 residues"),
 	}); err != nil {

@@ -24,7 +24,7 @@ func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (a
 		Type:     in.Type,
 		FileType: in.FileType,
 		Origin:   in.Origin,
-		Parent:   in.ParentID,
+		Parent:   pleat.ItemID(in.ParentID),
 	}
 	if i.Type == "" {
 		i.Type = "file"
@@ -43,15 +43,15 @@ func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (a
 			return api.CreatedItem{}, pleat.InvalidField(f.name, " has %d characters; at most %d are taken", n, f.most)
 		}
 	}
-	if i.Parent != "" && !pleat.IsUUID(i.Parent) {
-		return api.CreatedItem{}, pleat.InvalidField("parent_id", " is %q; it must be a UUID", pleat.Clip(i.Parent))
+	if i.Parent != "" && !pleat.IsUUID(in.ParentID) {
+		return api.CreatedItem{}, pleat.InvalidField("parent_id", " is %q; it must be a UUID", pleat.Clip(in.ParentID))
 	}
 	var err error
 	if i.Metadata, err = checkMetadata(in.Metadata); err != nil {
 		return api.CreatedItem{}, err
 	}
 	i, err = s.store.CreateItem(ctx, i)
-	return api.CreatedItem{ID: i.ID}, err
+	return api.CreatedItem{ID: string(i.ID)}, err
 }
 
 // checkMetadata returns the metadata of a new item as it is stored: an object.
@@ -79,7 +79,7 @@ func (s *Server) listLibrary(ctx context.Context, c *call) (api.List[api.Library
 	if err != nil {
 		return api.List[api.LibraryRow]{}, err
 	}
-	return listOf(p, rows, func(i *store.LibraryItem) string { return i.ID }, wire.LibraryRow), nil
+	return listOf(p, rows, func(i *store.LibraryItem) string { return string(i.ID) }, wire.LibraryRow), nil
 }
 
 // ownItem reads the library item in the path, if it is the caller's.
@@ -88,7 +88,7 @@ func (s *Server) ownItem(ctx context.Context, c *call) (store.LibraryItem, error
 	if err != nil {
 		return store.LibraryItem{}, err
 	}
-	return s.store.Item(ctx, c.who.User, id)
+	return s.store.Item(ctx, c.who.User, pleat.ItemID(id))
 }
 
 // viewItem is GET /v1/library/{id}: an item with its children; metadata.files lists its files.
@@ -120,7 +120,7 @@ func (s *Server) deleteItem(ctx context.Context, c *call) (api.DeletedItem, erro
 	if err != nil {
 		return api.DeletedItem{}, err
 	}
-	return api.DeletedItem{ID: id, Deleted: true}, s.store.DeleteItem(ctx, c.who.User, id)
+	return api.DeletedItem{ID: id, Deleted: true}, s.store.DeleteItem(ctx, c.who.User, pleat.ItemID(id))
 }
 
 // fileLabel is the label from which the signing key of links to library files is derived.
@@ -128,10 +128,10 @@ const fileLabel = "library file"
 
 // fileLink returns a URL that reads a library file without a credential, for a day at most. It ends when the file is
 // deleted or replaced.
-func (s *Server) fileLink(item string, f *store.LibraryFile) string {
+func (s *Server) fileLink(item pleat.ItemID, f *store.LibraryFile) string {
 	until := strconv.FormatInt(s.clock().Add(s.cfg.LinkFor).Unix(), 10)
-	return s.cfg.PublicURL + "/v1/files/" + item + "/" + url.PathEscape(f.Name) + "?e=" + until + "&s=" +
-		s.ring.Sign(fileLabel, item, f.Name, f.SHA256, until)
+	return s.cfg.PublicURL + "/v1/files/" + string(item) + "/" + url.PathEscape(f.Name) + "?e=" + until + "&s=" +
+		s.ring.Sign(fileLabel, string(item), f.Name, f.SHA256, until)
 }
 
 // libraryFileURL is GET /v1/library/file/{id}/{name}: a signed link to a file, as a JSON string.
@@ -169,7 +169,7 @@ func (s *Server) libraryFileGet(ctx context.Context, c *call) error {
 	if err != nil {
 		return pleat.ErrUnauthorized
 	}
-	i, err := s.store.Item(ctx, "", id)
+	i, err := s.store.Item(ctx, "", pleat.ItemID(id))
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (s *Server) libraryFileGet(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if !s.ring.Verify(fileLabel, q.Get("s"), i.ID, f.Name, f.SHA256, until) {
+	if !s.ring.Verify(fileLabel, q.Get("s"), id, f.Name, f.SHA256, until) {
 		return pleat.ErrUnauthorized
 	}
 	if s.clock().Unix() >= end {

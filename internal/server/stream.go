@@ -397,7 +397,7 @@ func (t *sentChanges) send(st *sse, n *store.Change) error {
 	if n.Kind == pleat.TaskFold {
 		e.JobID, e.JobRunID, e.JobName = string(n.Job), string(n.Run), n.Name
 	} else {
-		name, e.Workflow, e.Task, e.Name = "workflow", string(n.Job), string(n.Run), n.Name
+		name, e.Workflow, e.Task, e.Name = "workflow", string(n.Workflow), string(n.Run), n.Name
 	}
 	return st.event(name, t.last, e)
 }

@@ -85,7 +85,7 @@ func TestFollow(t *testing.T) {
 	if e := mine.next(t); e.Kind != "log" || e.Line != "a word" {
 		t.Errorf("%+v", e)
 	}
-	err := h.store.AddArtifact(ctx, task.Task.ID, 1, "w1",
+	err := h.store.AddArtifact(ctx, store.LeaseOf(&task.Task),
 		h.put(task, pleat.ArtifactCoverage, "coverage.png", "image/png", "png", ""))
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 	if err != nil {
 		return pleat.Invalidf("the request body is not multipart/form-data: its boundary is missing")
 	}
-	out := api.UploadedFiles{ID: i.ID, Files: []api.LibraryFile{}}
+	out := api.UploadedFiles{ID: string(i.ID), Files: []api.LibraryFile{}}
 	for {
 		p, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -88,7 +88,7 @@ func (c *call) allowLongUpload() {
 }
 
 // storePart stores one part of an upload.
-func (s *Server) storePart(ctx context.Context, owner pleat.UserID, item string, p *multipart.Part) (store.LibraryFile,
+func (s *Server) storePart(ctx context.Context, owner pleat.UserID, item pleat.ItemID, p *multipart.Part) (store.LibraryFile,
 	error) {
 	if p.FormName() != "files" {
 		return store.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files are in the field files",
@@ -105,7 +105,7 @@ func (s *Server) storePart(ctx context.Context, owner pleat.UserID, item string,
 // newFile describes a file to add to a library.
 type newFile struct {
 	owner pleat.UserID
-	item  string
+	item  pleat.ItemID
 	name  string
 	kind  submit.FileKind
 }
@@ -118,7 +118,7 @@ func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.L
 	f := store.LibraryFile{
 		Name:        n.name,
 		ContentType: n.kind.ContentType,
-		Key:         "library/" + n.item + "/" + hex.EncodeToString(b[:]),
+		Key:         "library/" + string(n.item) + "/" + hex.EncodeToString(b[:]),
 	}
 	info, err := s.blobs.Put(ctx, f.Key, io.LimitReader(r, submit.MaxFile+1))
 	if err == nil {

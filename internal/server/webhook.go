@@ -62,8 +62,13 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 	}
 	secret := webhook.NewKey().Text()
 	sealed := s.ring.Seal(user, "secret", []byte(secret))
-	e, err := s.store.PutEndpoint(ctx, c.who.User, to.String(), token, sealed, string(format[in.Format]),
-		in.EnabledByDefault)
+	e, err := s.store.PutEndpoint(ctx, c.who.User, store.EndpointConfig{
+		URL:              to.String(),
+		Token:            token,
+		Secret:           sealed,
+		Format:           string(format[in.Format]),
+		EnabledByDefault: in.EnabledByDefault,
+	})
 	if err != nil {
 		return none, err
 	}
@@ -189,9 +194,10 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 	if err != nil {
 		return api.List[api.Delivery]{}, err
 	}
-	f := store.DeliveryFilter{Limit: p.limit + 1, Before: p.before, Status: c.r.URL.Query().Get("status")}
-	if f.Status != "" && !slices.Contains(deliveryStatuses, f.Status) {
-		return api.List[api.Delivery]{}, pleat.InvalidField("status", " is %q; it may be %s", pleat.Clip(f.Status),
+	status := c.r.URL.Query().Get("status")
+	f := store.DeliveryFilter{Limit: p.limit + 1, Before: p.before, Status: pleat.DeliveryStatus(status)}
+	if status != "" && !slices.Contains(deliveryStatuses, status) {
+		return api.List[api.Delivery]{}, pleat.InvalidField("status", " is %q; it may be %s", pleat.Clip(status),
 			strings.Join(deliveryStatuses, ", "))
 	}
 	if f.SourceID, err = uuidQuery(c.r, "source_id"); err != nil {
@@ -211,7 +217,7 @@ func (s *Server) delivery(ctx context.Context, c *call) (api.DeliveryDetail, err
 	if err != nil {
 		return api.DeliveryDetail{}, err
 	}
-	d, tries, err := s.store.Delivery(ctx, c.who.User, id)
+	d, tries, err := s.store.Delivery(ctx, c.who.User, pleat.DeliveryID(id))
 	if err != nil {
 		return api.DeliveryDetail{}, err
 	}
@@ -229,10 +235,10 @@ func (s *Server) redeliverOne(ctx context.Context, c *call) (api.Delivery, error
 	if err != nil {
 		return api.Delivery{}, err
 	}
-	if _, err := s.store.Redeliver(ctx, c.who.User, id, store.DeliveryFilter{Limit: 1}); err != nil {
+	if err := s.store.Redeliver(ctx, c.who.User, pleat.DeliveryID(id)); err != nil {
 		return api.Delivery{}, err
 	}
-	d, _, err := s.store.Delivery(ctx, c.who.User, id)
+	d, _, err := s.store.Delivery(ctx, c.who.User, pleat.DeliveryID(id))
 	return wire.Delivery(&d), err
 }
 
@@ -242,7 +248,8 @@ const maxRedeliver = 1000
 // redeliver is POST /v1/webhooks/deliveries/redeliver: it sends the finished deliveries of a filter again, at most
 // maxRedeliver of them; more in the answer asks for another call.
 func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api.Redelivered, error) {
-	f := store.DeliveryFilter{Limit: maxRedeliver, Status: in.Status, SourceID: strings.ToLower(in.SourceID)}
+	f := store.DeliveryFilter{Limit: maxRedeliver, Status: pleat.DeliveryStatus(in.Status)}
+	f.SourceID = strings.ToLower(in.SourceID)
 	if *in == (api.Redeliver{}) {
 		return api.Redelivered{},
 			pleat.Invalidf("the request names no deliveries; give status, since or source_id, or several of them")
@@ -264,7 +271,7 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 		}
 		f.Since = at
 	}
-	n, err := s.store.Redeliver(ctx, c.who.User, "", f)
+	n, err := s.store.RedeliverAll(ctx, c.who.User, f)
 	return api.Redelivered{Redelivered: n, More: n == maxRedeliver}, err
 }
 

@@ -75,8 +75,8 @@ func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 	h.t.Helper()
 	ctx := context.Background()
 	got, _, err := h.store.ClaimDeliveries(ctx, "courier", "", 100,
-		func(e store.Endpoint, _ time.Time, _ store.InFlight) (string, int, bool, time.Time) {
-			return e.Health, 100, false, time.Time{}
+		func(e store.Endpoint, _ time.Time, _ store.InFlight) store.Admission {
+			return store.Admission{N: 100, Health: e.Health}
 		})
 	if err != nil {
 		h.t.Fatal(err)
@@ -96,9 +96,8 @@ func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 			Reason:  "it failed",
 		})
 	}
-	err = h.store.FinishDeliveries(ctx, "courier", list, func(e store.Endpoint, _ store.Delivered, _ time.Time) (string,
-		time.Time, string) {
-		return e.Health, time.Time{}, ""
+	err = h.store.FinishDeliveries(ctx, "courier", list, func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
+		return store.Verdict{Health: e.Health}
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -214,8 +213,8 @@ func TestAttemptsAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _, err := h.store.ClaimDeliveries(context.Background(), "dies", "", 1,
-		func(store.Endpoint, time.Time, store.InFlight) (string, int, bool, time.Time) {
-			return "", 1, false, time.Time{}
+		func(store.Endpoint, time.Time, store.InFlight) store.Admission {
+			return store.Admission{N: 1}
 		})
 	if err != nil || len(got) != 1 {
 		t.Fatal(len(got), err)

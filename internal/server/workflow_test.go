@@ -64,10 +64,7 @@ func (h *fixture) claimFlow(lane string) store.ClaimedTask {
 
 func (h *fixture) finishFlow(c store.ClaimedTask, row json.RawMessage, files ...pleat.Artifact) {
 	h.t.Helper()
-	err := h.store.FinishRun(context.Background(), store.RunFinished{
-		Task:      c.Task.ID,
-		Attempt:   c.Task.Attempt,
-		Worker:    "w1",
+	err := h.store.FinishRun(context.Background(), store.LeaseOf(&c.Task), store.RunFinished{
 		State:     pleat.StateCompleted,
 		Result:    &pleat.Result{Row: row},
 		Artifacts: files,
@@ -450,7 +447,7 @@ func TestFrames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := "runs/" + string(run.Run) + "/1/" + name
+		key := "runs/" + string(run.Task.Run) + "/1/" + name
 		if _, err := h.blobs.Put(ctx, key, bytes.NewReader(b)); err != nil {
 			t.Fatal(err)
 		}

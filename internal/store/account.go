@@ -7,25 +7,28 @@ import (
 	"pleat"
 )
 
-// EnsureUser returns the user of that name, made if there was none.
+// EnsureUser returns the user of that name, and creates one if there is none.
 func (s *Store) EnsureUser(ctx context.Context, name string) (User, error) {
 	if err := pleat.CheckName("user", name); err != nil {
 		return User{}, err
 	}
 	var u User
 	err := s.write(ctx, "ensure user", func(t *tx) error {
-		if _, err := t.exec("INSERT INTO account (id, name, quota, created_at) VALUES ($1, $2, -1, $3) ON CONFLICT (name) DO NOTHING", newID(), name, t.now); err != nil {
+		if _, err := t.exec(`
+			INSERT INTO account (id, name, quota, created_at) VALUES ($1, $2, -1, $3) ON CONFLICT (name) DO NOTHING`,
+			newID(), name, t.now); err != nil {
 			return err
 		}
 		var at int64
-		err := t.row("SELECT id, name, quota, created_at FROM account WHERE name = $1", []any{name}, &u.ID, &u.Name, &u.Quota, &at)
+		err := t.row("SELECT id, name, quota, created_at FROM account WHERE name = $1", []any{name},
+			&u.ID, &u.Name, &u.Quota, &at)
 		u.CreatedAt = fromMicros(at)
 		return err
 	})
 	return u, err
 }
 
-// SetQuota gives a user a daily quota of their own; a negative one takes it back.
+// SetQuota sets a user's daily quota; a negative one restores the service's default.
 func (s *Store) SetQuota(ctx context.Context, name string, quota int) error {
 	return s.write(ctx, "set quota", func(t *tx) error {
 		n, err := t.exec("UPDATE account SET quota = $1 WHERE name = $2", max(quota, -1), name)
@@ -36,7 +39,7 @@ func (s *Store) SetQuota(ctx context.Context, name string, quota int) error {
 	})
 }
 
-// CreateKey stores a new key by its hash. Prefix is what lists show of it.
+// CreateKey stores a new key by its hash. Prefix is the part of the key that lists show.
 func (s *Store) CreateKey(ctx context.Context, user pleat.UserID, prefix, hash, label string) (Key, error) {
 	k := Key{ID: pleat.KeyID(newID()), User: user, Prefix: prefix, Label: label}
 	err := s.write(ctx, "create key", func(t *tx) error {
@@ -44,35 +47,45 @@ func (s *Store) CreateKey(ctx context.Context, user pleat.UserID, prefix, hash, 
 		if err := t.row("SELECT name FROM account WHERE id = $1", []any{user}, &k.UserName); err != nil {
 			return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "there is no such user"))
 		}
-		_, err := t.exec("INSERT INTO api_key (id, account_id, prefix, hash, label, created_at, last_used_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, 0, 0)",
+		_, err := t.exec(`
+			INSERT INTO api_key (id, account_id, prefix, hash, label, created_at, last_used_at, revoked_at)
+			VALUES ($1, $2, $3, $4, $5, $6, 0, 0)`,
 			k.ID, user, prefix, hash, label, t.now)
 		return err
 	})
 	return k, err
 }
 
-// Keys lists a user's keys, newest first, revoked ones included; of all users where user is empty.
+// Keys lists a user's keys, newest first, with the revoked ones; those of all users if user is empty.
 func (s *Store) Keys(ctx context.Context, user pleat.UserID) ([]Key, error) {
 	out := []Key{}
-	rows, err := s.read(ctx, `SELECT k.id, k.account_id, a.name, k.prefix, k.label, k.created_at, k.last_used_at, k.revoked_at
-		FROM api_key k JOIN account a ON a.id = k.account_id WHERE $1 = '' OR k.account_id = $1 ORDER BY k.id DESC`, user)
+	rows, err := s.read(ctx, `
+		SELECT k.id, k.account_id, a.name, k.prefix, k.label, k.created_at, k.last_used_at, k.revoked_at
+		FROM api_key k
+		JOIN account a ON a.id = k.account_id
+		WHERE $1 = '' OR k.account_id = $1
+		ORDER BY k.id DESC`,
+		user)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var k Key
-		var made, used, gone int64
-		if err := scan(&k.ID, &k.User, &k.UserName, &k.Prefix, &k.Label, &made, &used, &gone); err != nil {
+		var created, used, revoked int64
+		if err := scan(&k.ID, &k.User, &k.UserName, &k.Prefix, &k.Label, &created, &used, &revoked); err != nil {
 			return err
 		}
-		k.CreatedAt, k.LastUsedAt, k.RevokedAt = fromMicros(made), fromMicros(used), fromMicros(gone)
+		k.CreatedAt, k.LastUsedAt, k.RevokedAt = fromMicros(created), fromMicros(used), fromMicros(revoked)
 		out = append(out, k)
 		return nil
 	})
 	return out, unavailable("list keys", err)
 }
 
-// RevokeKey ends a key and every session it opened. Revoking twice is no error.
+// RevokeKey revokes a key of a user and ends its sessions; of any user if user is empty. Revoking twice is no error.
 func (s *Store) RevokeKey(ctx context.Context, user pleat.UserID, key pleat.KeyID) error {
 	return s.write(ctx, "revoke key", func(t *tx) error {
-		n, err := t.exec("UPDATE api_key SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END WHERE id = $2 AND ($3 = '' OR account_id = $3)", t.now, key, user)
+		n, err := t.exec(`
+			UPDATE api_key SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END
+			WHERE id = $2 AND ($3 = '' OR account_id = $3)`,
+			t.now, key, user)
 		if err != nil {
 			return err
 		}
@@ -84,22 +97,27 @@ func (s *Store) RevokeKey(ctx context.Context, user pleat.UserID, key pleat.KeyI
 	})
 }
 
-// KeyByHash finds who a key stands for; ErrUnauthorized where the key is unknown or revoked.
+// KeyByHash returns the user that a key authenticates; ErrUnauthorized if the key is unknown or revoked.
 func (s *Store) KeyByHash(ctx context.Context, hash string) (Principal, error) {
 	var p Principal
-	err := s.readRow(ctx, `SELECT a.id, a.name, k.id, a.quota FROM api_key k JOIN account a ON a.id = k.account_id
-		WHERE k.hash = $1 AND k.revoked_at = 0`, []any{hash}, &p.User, &p.Name, &p.Key, &p.Quota)
+	err := s.readRow(ctx, `
+		SELECT a.id, a.name, k.id, a.quota
+		FROM api_key k
+		JOIN account a ON a.id = k.account_id
+		WHERE k.hash = $1 AND k.revoked_at = 0`,
+		[]any{hash}, &p.User, &p.Name, &p.Key, &p.Quota)
 	return p, unavailable("find key", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
-// TouchKeys notes when keys were last used.
+// TouchKeys stores when keys were last used.
 func (s *Store) TouchKeys(ctx context.Context, used map[pleat.KeyID]time.Time) error {
 	if len(used) == 0 {
 		return nil
 	}
 	return s.writeAsync(ctx, "touch keys", func(t *tx) error {
 		for k, at := range used {
-			if _, err := t.exec("UPDATE api_key SET last_used_at = $1 WHERE id = $2 AND last_used_at < $1", toMicros(at), k); err != nil {
+			if _, err := t.exec("UPDATE api_key SET last_used_at = $1 WHERE id = $2 AND last_used_at < $1",
+				toMicros(at), k); err != nil {
 				return err
 			}
 		}
@@ -107,19 +125,25 @@ func (s *Store) TouchKeys(ctx context.Context, used map[pleat.KeyID]time.Time) e
 	})
 }
 
-// CreateSession stores a session by the hash of its id; it lives until then, or as long as its key.
+// CreateSession stores a session by the hash of its id. It ends at until, or when its key is revoked.
 func (s *Store) CreateSession(ctx context.Context, hash string, key pleat.KeyID, until time.Time) error {
 	return s.write(ctx, "create session", func(t *tx) error {
-		_, err := t.exec("INSERT INTO session (hash, key_id, expires_at) VALUES ($1, $2, $3)", hash, key, toMicros(until))
+		_, err := t.exec("INSERT INTO session (hash, key_id, expires_at) VALUES ($1, $2, $3)",
+			hash, key, toMicros(until))
 		return err
 	})
 }
 
-// SessionByHash finds who a session stands for; ErrUnauthorized where it has ended.
+// SessionByHash returns the user that a session authenticates; ErrUnauthorized if it has ended.
 func (s *Store) SessionByHash(ctx context.Context, hash string) (Principal, error) {
 	var p Principal
-	err := s.readRow(ctx, `SELECT a.id, a.name, k.id, a.quota FROM session s JOIN api_key k ON k.id = s.key_id JOIN account a ON a.id = k.account_id
-		WHERE s.hash = $1 AND s.expires_at > $2 AND k.revoked_at = 0`, []any{hash, s.now()}, &p.User, &p.Name, &p.Key, &p.Quota)
+	err := s.readRow(ctx, `
+		SELECT a.id, a.name, k.id, a.quota
+		FROM session s
+		JOIN api_key k ON k.id = s.key_id
+		JOIN account a ON a.id = k.account_id
+		WHERE s.hash = $1 AND s.expires_at > $2 AND k.revoked_at = 0`,
+		[]any{hash, s.now()}, &p.User, &p.Name, &p.Key, &p.Quota)
 	return p, unavailable("find session", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
@@ -133,13 +157,16 @@ func (s *Store) DeleteSession(ctx context.Context, hash string) error {
 
 const microsPerDay = 24 * 60 * 60 * 1_000_000
 
-// Usage is what a user has spent of today's quota.
+// Usage returns how much of today's quota a user has spent. Quota is the service's default.
 func (s *Store) Usage(ctx context.Context, user pleat.UserID, quota int) (Usage, error) {
 	now := s.now()
 	u := Usage{Reset: fromMicros((now/microsPerDay + 1) * microsPerDay)}
 	var own int
-	err := s.readRow(ctx, `SELECT a.quota, COALESCE((SELECT used FROM quota_day q WHERE q.account_id = a.id AND q.day = $2), 0)
-		FROM account a WHERE a.id = $1`, []any{user, now / microsPerDay}, &own, &u.Used)
+	err := s.readRow(ctx, `
+		SELECT a.quota, COALESCE((SELECT used FROM quota_day q WHERE q.account_id = a.id AND q.day = $2), 0)
+		FROM account a
+		WHERE a.id = $1`,
+		[]any{user, now / microsPerDay}, &own, &u.Used)
 	u.Limit = quota
 	if own >= 0 {
 		u.Limit = own
@@ -147,7 +174,7 @@ func (s *Store) Usage(ctx context.Context, user pleat.UserID, quota int) (Usage,
 	return u, unavailable("read usage", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
-// spend counts one call against today's quota, or refuses it. The row's lock makes it exact between concurrent calls.
+// chargeQuota counts one call against today's quota, or refuses it. The row's lock makes it exact between concurrent calls.
 func (t *tx) chargeQuota(user pleat.UserID, quota int) (Usage, error) {
 	u := Usage{Limit: quota, Reset: fromMicros((t.now/microsPerDay + 1) * microsPerDay)}
 	var own int
@@ -157,8 +184,11 @@ func (t *tx) chargeQuota(user pleat.UserID, quota int) (Usage, error) {
 	if own >= 0 {
 		u.Limit = own
 	}
-	err := t.row(`INSERT INTO quota_day (account_id, day, used) VALUES ($1, $2, 1)
-		ON CONFLICT (account_id, day) DO UPDATE SET used = quota_day.used + 1 RETURNING used`, []any{user, t.now / microsPerDay}, &u.Used)
+	err := t.row(`
+		INSERT INTO quota_day (account_id, day, used) VALUES ($1, $2, 1)
+		ON CONFLICT (account_id, day) DO UPDATE SET used = quota_day.used + 1
+		RETURNING used`,
+		[]any{user, t.now / microsPerDay}, &u.Used)
 	if err == nil && u.Used > u.Limit {
 		return u, pleat.ErrQuota(u.Limit, u.Used-1)
 	}

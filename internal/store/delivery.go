@@ -9,15 +9,18 @@ import (
 	"pleat"
 )
 
-// A delivery to a custom endpoint is a task in the endpoint's own lane, so that endpoints never wait for each other; a
-// follow-up is a task in the lane «follow».
+// A delivery to a custom endpoint is a task in the endpoint's own queue, so that endpoints never wait for each other. All
+// follow-ups share one queue.
 const (
 	deliveryQueuePrefix = "deliver/"
 	deliveryTopic       = "deliver"
 	followUpQueue       = string(pleat.TaskFollow)
 )
 
-// DeliverTopic has news when there is something to deliver.
+// deliveryQueue names the queue of an endpoint's deliveries.
+func deliveryQueue(id pleat.EndpointID) string { return deliveryQueuePrefix + string(id) }
+
+// DeliveryTopic has news when a delivery is queued.
 func DeliveryTopic() string { return deliveryTopic }
 
 // DeliveryTries is how many attempts a delivery has before it fails for good, and again after each redelivery.
@@ -26,39 +29,45 @@ const DeliveryTries = 10
 // SourceTest is the source of a test delivery's event; it belongs to no run.
 const SourceTest pleat.SourceKind = "test"
 
-// Delivery is one destination's share of an event.
+// Delivery is an event on its way to one destination.
 type Delivery struct {
-	ID             string
-	Event          pleat.EventID
-	Subscription   pleat.SubscriptionID
-	Destination    pleat.Destination
-	Source         pleat.SourceKind
-	SourceID       string
-	Run            pleat.RunID
-	EventName      pleat.EventName
-	EventStatus    pleat.State // of the run when it ended; empty in a delivery that was claimed, which has its event beside it
-	Status         string      // PENDING, RUNNING, SUCCEEDED, FAILED
-	Triggered      string      // the workflow that a follow-up started
+	ID           pleat.DeliveryID
+	Event        pleat.EventID
+	Subscription pleat.SubscriptionID
+	Destination  pleat.Destination
+	Source       pleat.SourceKind
+	SourceID     string // a JobID or a WorkflowID, as Source says
+	Run          pleat.RunID
+	EventName    pleat.EventName
+	// EventStatus is the state of the run when it ended; empty in a claimed delivery, which has its event.
+	EventStatus    pleat.State
+	Status         pleat.DeliveryStatus
+	Triggered      pleat.WorkflowID // that a follow-up started
 	Attempts       int
-	NextAt         time.Time // zero where none is due
-	ResponseStatus int       // 0: no answer yet
+	NextAt         time.Time // of the next attempt; zero: none is due
+	ResponseStatus int       // 0: no response yet
 	Reason         string    // why it failed for good
 	CreatedAt      time.Time
 }
 
-// DeliveryAttempt is one try at a delivery; Detail is what internal/webhook noted of it.
+// DeliveryAttempt is one try at a delivery.
 type DeliveryAttempt struct {
 	Number    int
 	StartedAt time.Time
 	EndedAt   time.Time
-	Outcome   string
-	Detail    string
+	Outcome   string // empty while it is in flight
+	Detail    string // the attempt as internal/deliver stored it
 }
 
-// setOff writes what an event leads to: a delivery row and a task per destination, once each.
+// insertDeliveries writes the deliveries that an event triggers and their tasks, once for each destination.
 func (t *tx) insertDeliveries(e pleat.Event) error {
 	var subs []pleat.Subscription
-	rows, err := t.query("SELECT id, destination, word, target_type, settings, endpoint_id FROM subscription WHERE source_id = $1 AND (run_id = $2 OR run_id = '') ORDER BY id", e.SourceID, e.Run)
+	rows, err := t.query(`
+		SELECT id, destination, alias, target_type, settings, endpoint_id
+		FROM subscription
+		WHERE source_id = $1 AND (run_id = $2 OR run_id = '')
+		ORDER BY id`,
+		e.SourceID, e.Run)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var s pleat.Subscription
 		var settings string
@@ -80,47 +89,66 @@ func (t *tx) insertDeliveries(e pleat.Event) error {
 }
 
 func (t *tx) insertDelivery(e pleat.Event, sub pleat.Subscription) error {
+	id := pleat.DeliveryID(newID())
 	once := fmt.Sprintf("event:%s:%s", e.ID, sub.Destination)
-	lane, share, kind := deliveryQueuePrefix+sub.Endpoint, sub.Endpoint, pleat.TaskDeliver
+	task := deliveryTask(e.Owner, id, sub.Endpoint)
 	if sub.Destination != pleat.DestCustom {
 		once = fmt.Sprintf("run:%s:%s", e.Run, sub.Destination)
-		lane, share, kind = followUpQueue, string(e.Owner), pleat.TaskFollow
+		task.Kind, task.Queue, task.Tenant = pleat.TaskFollow, followUpQueue, string(e.Owner)
 	}
-	id := newID()
-	n, err := t.exec(`INSERT INTO delivery (id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id, run_id, event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'PENDING', '', 0, $12, 0, '', $12, $12) ON CONFLICT (once) DO NOTHING`,
+	n, err := t.exec(`
+		INSERT INTO delivery (
+			id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id, run_id,
+			event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'PENDING', '', 0, $12, 0, '', $12, $12)
+		ON CONFLICT (once) DO NOTHING`,
 		id, e.Owner, e.ID, sub.ID, sub.Endpoint, sub.Destination, e.Source, e.SourceID, e.Run, e.Name, once, t.now)
 	if err != nil || n == 0 {
 		return err
 	}
 	t.notify(deliveryTopic)
-	return t.insertTask(kind, lane, e.Owner, share, id, 0, DeliveryTries)
+	return t.insertTask(task)
+}
+
+// deliveryTask is the task of a delivery to an endpoint.
+func deliveryTask(owner pleat.UserID, id pleat.DeliveryID, endpoint pleat.EndpointID) pleat.Task {
+	return pleat.Task{
+		Kind:     pleat.TaskDeliver,
+		Queue:    deliveryQueue(endpoint),
+		Owner:    owner,
+		Tenant:   string(endpoint),
+		Delivery: id,
+		MaxTries: DeliveryTries,
+	}
 }
 
 // DeliveryFilter narrows a list of deliveries.
 type DeliveryFilter struct {
 	Limit    int
-	Before   string
-	Status   string
+	Before   string // an ID: the list starts with the next older one; empty: with the newest
+	Status   pleat.DeliveryStatus
 	SourceID string
 	Since    time.Time
 }
 
-const deliveryColumns = `d.id, d.event_id, d.subscription_id, d.destination, d.source_kind, d.source_id, d.run_id, d.event_name,
-	COALESCE((SELECT v.status FROM event v WHERE v.id = d.event_id), ''),
-	CASE WHEN d.status = 'PENDING' AND EXISTS (SELECT 1 FROM task k WHERE k.subject = d.id AND k.state = 'running') THEN 'RUNNING' ELSE d.status END,
+const deliveryColumns = `d.id, d.event_id, d.subscription_id, d.destination, d.source_kind, d.source_id, d.run_id,
+	d.event_name, COALESCE((SELECT v.status FROM event v WHERE v.id = d.event_id), ''),
+	CASE WHEN d.status = 'PENDING' AND ` + inFlightSQL + ` THEN 'RUNNING' ELSE d.status END,
 	d.triggered, d.attempts, d.next_at, d.response_status, d.reason, d.created_at`
+
+// inFlightSQL is a condition: an attempt at the delivery d is in flight.
+const inFlightSQL = "EXISTS (SELECT 1 FROM task k WHERE k.delivery_id = d.id AND k.state = 'running')"
 
 func scanDelivery(scan func(...any) error) (Delivery, error) {
 	var d Delivery
-	var next, made int64
-	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Destination, &d.Source, &d.SourceID, &d.Run, &d.EventName, &d.EventStatus, &d.Status, &d.Triggered,
-		&d.Attempts, &next, &d.ResponseStatus, &d.Reason, &made)
-	d.NextAt, d.CreatedAt = fromMicros(next), fromMicros(made)
+	var next, created int64
+	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Destination, &d.Source, &d.SourceID, &d.Run, &d.EventName,
+		&d.EventStatus, &d.Status, &d.Triggered, &d.Attempts, &next, &d.ResponseStatus, &d.Reason, &created)
+	d.NextAt, d.CreatedAt = fromMicros(next), fromMicros(created)
 	return d, err
 }
 
-// where writes the filter's conditions behind those on the owner.
+// where returns the filter's conditions, with that on the owner, and their parameters.
 func (f DeliveryFilter) where(owner pleat.UserID) (string, []any) {
 	args := []any{owner}
 	var b strings.Builder
@@ -134,10 +162,10 @@ func (f DeliveryFilter) where(owner pleat.UserID) (string, []any) {
 	}
 	switch f.Status {
 	case "":
-	case "RUNNING", "PENDING":
-		b.WriteString(" AND d.status = 'PENDING'")
-		not := map[bool]string{true: "", false: "NOT "}[f.Status == "RUNNING"]
-		b.WriteString(" AND " + not + "EXISTS (SELECT 1 FROM task k WHERE k.subject = d.id AND k.state = 'running')")
+	case pleat.DeliveryRunning:
+		b.WriteString(" AND d.status = 'PENDING' AND " + inFlightSQL)
+	case pleat.DeliveryPending:
+		b.WriteString(" AND d.status = 'PENDING' AND NOT " + inFlightSQL)
 	default:
 		add(" AND d.status = $%d", f.Status)
 	}
@@ -154,7 +182,8 @@ func (f DeliveryFilter) where(owner pleat.UserID) (string, []any) {
 func (s *Store) Deliveries(ctx context.Context, owner pleat.UserID, f DeliveryFilter) ([]Delivery, error) {
 	where, args := f.where(owner)
 	out := []Delivery{}
-	rows, err := s.read(ctx, "SELECT "+deliveryColumns+" FROM delivery d WHERE "+where+fmt.Sprintf(" ORDER BY d.id DESC LIMIT %d", f.Limit), args...)
+	rows, err := s.read(ctx, "SELECT "+deliveryColumns+" FROM delivery d WHERE "+where+
+		fmt.Sprintf(" ORDER BY d.id DESC LIMIT %d", f.Limit), args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		d, err := scanDelivery(scan)
 		out = append(out, d)
@@ -167,8 +196,11 @@ func (s *Store) Deliveries(ctx context.Context, owner pleat.UserID, f DeliveryFi
 var ErrNoDelivery = pleat.Errorf(pleat.CodeNotFound, "Delivery not found")
 
 // Delivery reads one delivery of a user's with its attempts, oldest first.
-func (s *Store) Delivery(ctx context.Context, owner pleat.UserID, id string) (Delivery, []DeliveryAttempt, error) {
-	rows, err := s.read(ctx, "SELECT "+deliveryColumns+" FROM delivery d WHERE d.account_id = $1 AND d.id = $2", owner, id)
+func (s *Store) Delivery(
+	ctx context.Context, owner pleat.UserID, id pleat.DeliveryID,
+) (Delivery, []DeliveryAttempt, error) {
+	rows, err := s.read(ctx,
+		"SELECT "+deliveryColumns+" FROM delivery d WHERE d.account_id = $1 AND d.id = $2", owner, id)
 	var d Delivery
 	n := 0
 	err = forEachRow(rows, err, func(scan func(...any) error) (err error) {
@@ -183,8 +215,14 @@ func (s *Store) Delivery(ctx context.Context, owner pleat.UserID, id string) (De
 		return d, nil, unavailable("read delivery", err)
 	}
 	tries := []DeliveryAttempt{}
-	rows, err = s.read(ctx, `SELECT a.number, a.started_at, a.ended_at, a.outcome, a.detail FROM attempt a JOIN task k ON k.id = a.task_id
-		WHERE k.subject = $1 ORDER BY k.id, a.number LIMIT 500`, id)
+	rows, err = s.read(ctx, `
+		SELECT a.number, a.started_at, a.ended_at, a.outcome, a.detail
+		FROM attempt a
+		JOIN task k ON k.id = a.task_id
+		WHERE k.delivery_id = $1
+		ORDER BY k.id, a.number
+		LIMIT 500`,
+		id)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var a DeliveryAttempt
 		var began, ended int64
@@ -199,71 +237,97 @@ func (s *Store) Delivery(ctx context.Context, owner pleat.UserID, id string) (De
 	return d, tries, unavailable("read delivery", err)
 }
 
-// Redeliver sends ended deliveries to custom endpoints again: the same rows, under the same webhook-id, with all their tries.
-// Those that are still to be tried are left alone, unless one is named: that is refused. It says how many go out, at most
-// f.Limit, the oldest first. One that is named wakes an endpoint of a run's own that had been disabled.
-func (s *Store) Redeliver(ctx context.Context, owner pleat.UserID, id string, f DeliveryFilter) (int, error) {
-	n := 0
-	err := s.write(ctx, "redeliver", func(t *tx) error {
-		n = 0
-		where, args := f.where(owner)
-		if id != "" {
-			where, args = "d.account_id = $1 AND d.id = $2", []any{owner, id}
-		} else {
-			where += " AND d.status <> 'PENDING' AND d.destination = 'custom_http'"
-		}
-		list, err := t.ended(where+fmt.Sprintf(" ORDER BY d.id LIMIT %d", max(f.Limit, 1)), args)
+// Redeliver sends an ended delivery to a custom endpoint again: the same row, under the same webhook-id, with all its
+// tries. It activates the endpoint of a single run that had been disabled. CodeConflict: the delivery is still being
+// tried, or it is a follow-up.
+func (s *Store) Redeliver(ctx context.Context, owner pleat.UserID, id pleat.DeliveryID) error {
+	return s.write(ctx, "redeliver", func(t *tx) error {
+		list, err := t.selectDeliveries("d.account_id = $1 AND d.id = $2", []any{owner, id})
 		if err != nil {
 			return err
 		}
-		if id != "" {
-			if err := mayRedeliver(list); err != nil {
-				return err
-			}
-			if _, err := t.exec("UPDATE endpoint SET active = 1, disabled_reason = '', health = '', resume_at = 0 WHERE id = $1 AND run_source <> '' AND active = 0", list[0].endpoint); err != nil {
-				return err
-			}
+		if err := mayRedeliver(list); err != nil {
+			return err
 		}
-		for _, r := range list {
-			k, err := t.exec("UPDATE delivery SET status = 'PENDING', next_at = $1, reason = '', updated_at = $1 WHERE id = $2 AND status <> 'PENDING'", t.now, r.id)
-			if err != nil {
-				return err
-			}
-			if k == 0 { // another call was faster
-				continue
-			}
-			if err := t.insertTask(pleat.TaskDeliver, deliveryQueuePrefix+r.endpoint, owner, r.endpoint, r.id, 0, DeliveryTries); err != nil {
-				return err
-			}
-			n++
+		if _, err := t.exec(`
+			UPDATE endpoint SET active = 1, disabled_reason = '', health = '', resume_at = 0
+			WHERE id = $1 AND run_source <> '' AND active = 0`,
+			list[0].endpoint); err != nil {
+			return err
 		}
-		return nil
+		_, err = t.sendAgain(owner, list)
+		return err
+	})
+}
+
+// RedeliverAll sends the ended deliveries to custom endpoints that a filter selects again, the oldest first, at most
+// f.Limit. It returns how many it queued.
+func (s *Store) RedeliverAll(ctx context.Context, owner pleat.UserID, f DeliveryFilter) (int, error) {
+	n := 0
+	err := s.write(ctx, "redeliver", func(t *tx) error {
+		where, args := f.where(owner)
+		where += " AND d.status <> 'PENDING' AND d.destination = 'custom_http'"
+		list, err := t.selectDeliveries(where+fmt.Sprintf(" ORDER BY d.id LIMIT %d", max(f.Limit, 1)), args)
+		if err != nil {
+			return err
+		}
+		n, err = t.sendAgain(owner, list)
+		return err
 	})
 	return n, err
 }
 
-type endedDelivery struct{ id, endpoint, status, destination string }
+// sendAgain queues ended deliveries and returns how many it queued. It skips those that another call has queued.
+func (t *tx) sendAgain(owner pleat.UserID, list []endedDelivery) (int, error) {
+	n := 0
+	for _, d := range list {
+		k, err := t.exec(`
+			UPDATE delivery SET status = 'PENDING', next_at = $1, reason = '', updated_at = $1
+			WHERE id = $2 AND status <> 'PENDING'`,
+			t.now, d.id)
+		if err != nil {
+			return n, err
+		}
+		if k == 0 {
+			continue
+		}
+		if err := t.insertTask(deliveryTask(owner, d.id, d.endpoint)); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
 
-func (t *tx) ended(where string, args []any) ([]endedDelivery, error) {
+type endedDelivery struct {
+	id          pleat.DeliveryID
+	endpoint    pleat.EndpointID
+	status      pleat.DeliveryStatus
+	destination pleat.Destination
+}
+
+func (t *tx) selectDeliveries(where string, args []any) ([]endedDelivery, error) {
 	var list []endedDelivery
-	rows, err := t.query("SELECT d.id, d.endpoint_id, d.status, d.destination FROM delivery d WHERE "+where, args...)
+	rows, err := t.query(
+		"SELECT d.id, d.endpoint_id, d.status, d.destination FROM delivery d WHERE "+where, args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var r endedDelivery
-		err := scan(&r.id, &r.endpoint, &r.status, &r.destination)
-		list = append(list, r)
+		var d endedDelivery
+		err := scan(&d.id, &d.endpoint, &d.status, &d.destination)
+		list = append(list, d)
 		return err
 	})
 	return list, err
 }
 
-// mayRedeliver says why the one delivery named cannot be sent again.
+// mayRedeliver returns why the one delivery selected cannot be sent again.
 func mayRedeliver(list []endedDelivery) error {
 	switch {
 	case len(list) == 0:
 		return ErrNoDelivery
-	case list[0].destination != string(pleat.DestCustom):
-		return pleat.Errorf(pleat.CodeConflict, "the delivery starts a %s run, and such a run starts once; create a workflow for another", list[0].destination)
-	case list[0].status == "PENDING":
+	case list[0].destination != pleat.DestCustom:
+		return pleat.Errorf(pleat.CodeConflict,
+			"the delivery starts a %s run, and such a run starts once; create a workflow for another", list[0].destination)
+	case list[0].status == pleat.DeliveryPending:
 		return pleat.Errorf(pleat.CodeConflict, "the delivery is still being tried; its next attempt will come by itself")
 	}
 	return nil
@@ -279,14 +343,22 @@ type SubscriptionRow struct {
 }
 
 // Subscriptions reads a page of a user's subscriptions, newest first.
-func (s *Store) Subscriptions(ctx context.Context, owner pleat.UserID, before string, limit int) ([]SubscriptionRow, error) {
+func (s *Store) Subscriptions(
+	ctx context.Context, owner pleat.UserID, before string, limit int,
+) ([]SubscriptionRow, error) {
 	out := []SubscriptionRow{}
-	rows, err := s.read(ctx, `SELECT id, source_kind, source_id, run_id, destination, word, target_type, created_at FROM subscription
-		WHERE account_id = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3`, owner, before, limit)
+	rows, err := s.read(ctx, `
+		SELECT id, source_kind, source_id, run_id, destination, alias, target_type, created_at
+		FROM subscription
+		WHERE account_id = $1 AND ($2 = '' OR id < $2)
+		ORDER BY id DESC
+		LIMIT $3`,
+		owner, before, limit)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r SubscriptionRow
 		var at int64
-		if err := scan(&r.ID, &r.Source, &r.SourceID, &r.Run, &r.Destination, &r.Alias, &r.TargetType, &at); err != nil {
+		if err := scan(&r.ID, &r.Source, &r.SourceID, &r.Run, &r.Destination, &r.Alias, &r.TargetType,
+			&at); err != nil {
 			return err
 		}
 		r.CreatedAt = fromMicros(at)
@@ -296,15 +368,15 @@ func (s *Store) Subscriptions(ctx context.Context, owner pleat.UserID, before st
 	return out, unavailable("list subscriptions", err)
 }
 
-// Ingest writes an event that an operator's system tells of, once per id, and what it sets off. An id that came before is
-// answered with the event of then.
+// Ingest writes an event that an operator's system reports, once per id, and what it triggers. If the id came before, it
+// returns the ID of that event and true.
 func (s *Store) Ingest(ctx context.Context, ingestID string, e pleat.Event) (pleat.EventID, bool, error) {
 	var id pleat.EventID
 	repeated := false
 	err := s.write(ctx, "ingest event", func(t *tx) error {
 		ev := e
 		id, repeated = "", false
-		if err := t.owner(&ev); err != nil {
+		if err := t.setSource(&ev); err != nil {
 			return err
 		}
 		var err error
@@ -317,26 +389,32 @@ func (s *Store) Ingest(ctx context.Context, ingestID string, e pleat.Event) (ple
 	return id, repeated, err
 }
 
-// owner fills in whose source an event tells of, and the source's latest run.
-func (t *tx) owner(e *pleat.Event) error {
+// setSource fills in the owner of an event's source and the source's latest run.
+func (t *tx) setSource(e *pleat.Event) error {
 	none := pleat.Invalidf("source_id %q is no %s of this service", pleat.Clip(e.SourceID), e.Source)
-	table, ok := map[pleat.SourceKind]string{pleat.SourceFold: "job", pleat.SourceWorkflow: "workflow"}[e.Source]
-	if !ok {
+	var q string
+	switch e.Source {
+	case pleat.SourceFold:
+		q = "SELECT account_id, run_id FROM job WHERE id = $1 AND deleted_at = 0"
+	case pleat.SourceWorkflow:
+		q = "SELECT account_id, run_id FROM workflow WHERE id = $1 AND deleted_at = 0"
+	default:
 		return none
 	}
-	return mapNoRows(t.row("SELECT account_id, run_id FROM "+table+" WHERE id = $1 AND deleted_at = 0", []any{e.SourceID}, &e.Owner, &e.Run), none)
+	return mapNoRows(t.row(q, []any{e.SourceID}, &e.Owner, &e.Run), none)
 }
 
 // PingEndpoint queues a test delivery to a user's global endpoint, under an event of its own.
-func (s *Store) PingEndpoint(ctx context.Context, owner pleat.UserID) (string, error) {
-	var id string
+func (s *Store) PingEndpoint(ctx context.Context, owner pleat.UserID) (pleat.DeliveryID, error) {
+	var id pleat.DeliveryID
 	err := s.write(ctx, "ping", func(t *tx) error {
 		var e Endpoint
 		if err := t.globalEndpoint(owner, &e); err != nil {
 			return err
 		}
 		if !e.Active {
-			return pleat.Errorf(pleat.CodeConflict, "the webhook is not active: %s; PUT /v1/webhooks/custom-http-config or POST /v1/webhooks/custom-http-config/resume activates it", e.DisabledReason)
+			return pleat.Errorf(pleat.CodeConflict, "the webhook is not active: %s; PUT /v1/webhooks/custom-http-config or "+
+				"POST /v1/webhooks/custom-http-config/resume activates it", e.DisabledReason)
 		}
 		ev := pleat.Event{Owner: owner, Source: SourceTest, Name: pleat.OnComplete, Status: pleat.StateCompleted}
 		var err error

@@ -18,7 +18,12 @@ import (
 // global gives a user a global endpoint.
 func global(t *testing.T, s *store.Store, owner pleat.UserID, byDefault bool) store.Endpoint {
 	t.Helper()
-	e, err := s.PutEndpoint(context.Background(), owner, "https://hooks.example.org/x", "s1.token", "s1.secret", "", &byDefault)
+	e, err := s.PutEndpoint(context.Background(), owner, store.EndpointConfig{
+		URL:              "https://hooks.example.org/x",
+		Token:            "s1.token",
+		Secret:           "s1.secret",
+		EnabledByDefault: &byDefault,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +48,7 @@ func fold(t *testing.T, s *store.Store, owner pleat.UserID, end pleat.State, sub
 	if len(got) != 1 {
 		t.Fatalf("claimed %d", len(got))
 	}
-	if err := s.FinishRun(context.Background(), finish(got[0], end)); err != nil {
+	if err := finish(s, got[0], end); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -51,8 +56,8 @@ func fold(t *testing.T, s *store.Store, owner pleat.UserID, end pleat.State, sub
 
 // admitN lets n deliveries per endpoint go at once.
 func admitN(n int) store.Admit {
-	return func(e store.Endpoint, _ time.Time, out store.InFlight) (string, int, bool, time.Time) {
-		return e.Health, n - out.Endpoint, false, time.Time{}
+	return func(e store.Endpoint, _ time.Time, out store.InFlight) store.Admission {
+		return store.Admission{N: n - out.Endpoint, Health: e.Health}
 	}
 }
 
@@ -65,8 +70,8 @@ func claimDeliveries(t *testing.T, s *store.Store, w pleat.WorkerID, most int) [
 	return got
 }
 
-func noJudge(e store.Endpoint, _ store.Delivered, _ time.Time) (string, time.Time, string) {
-	return e.Health, e.ResumeAt, ""
+func noJudge(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
+	return store.Verdict{Health: e.Health, RetryAt: e.ResumeAt}
 }
 
 func finishDelivery(t *testing.T, s *store.Store, w pleat.WorkerID, d ...store.Delivered) {
@@ -125,7 +130,7 @@ func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
 		if _, _, err := s.Delivery(ctx, bob, list[0].ID); !errors.Is(err, store.ErrNoDelivery) {
 			t.Errorf("bob reads one: %v", err)
 		}
-		if _, err := s.Redeliver(ctx, bob, list[0].ID, store.DeliveryFilter{Limit: 1}); !errors.Is(err, store.ErrNoDelivery) {
+		if err := s.Redeliver(ctx, bob, list[0].ID); !errors.Is(err, store.ErrNoDelivery) {
 			t.Errorf("bob redelivers one: %v", err)
 		}
 	})
@@ -202,7 +207,7 @@ func TestLostDeliveries(t *testing.T) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
-		var id string
+		var id pleat.DeliveryID
 		for i := range store.DeliveryTries {
 			got := claimDeliveries(t, s, "c1", 10)
 			if len(got) != 1 {
@@ -226,8 +231,8 @@ func TestLostDeliveries(t *testing.T) {
 			t.Errorf("%+v", tries[0])
 		}
 		// A redelivery has all tries again.
-		if n, err := s.Redeliver(ctx, u, id, store.DeliveryFilter{Limit: 1}); err != nil || n != 1 {
-			t.Fatal(n, err)
+		if err := s.Redeliver(ctx, u, id); err != nil {
+			t.Fatal(err)
 		}
 		got := claimDeliveries(t, s, "c1", 10)
 		if len(got) != 1 || got[0].Delivery.ID != id || got[0].Task.Tries != 0 || got[0].Delivery.Attempts != store.DeliveryTries {
@@ -251,9 +256,12 @@ func TestRedeliver(t *testing.T) {
 		}
 		finishDelivery(t, s, "c", store.Delivered{Claimed: got[0], OK: true, Status: 200}, store.Delivered{Claimed: got[1], Status: 500, Reason: "no"},
 			store.Delivered{Claimed: got[2], Status: 404, Reason: "no"}, store.Delivered{Claimed: got[3], Status: 503, NextAt: s.Now().Add(time.Hour)})
-		again := func(id string, f store.DeliveryFilter) (int, error) {
+		again := func(id pleat.DeliveryID, f store.DeliveryFilter) (int, error) {
+			if id != "" {
+				return 1, s.Redeliver(ctx, u, id)
+			}
 			f.Limit = 100
-			return s.Redeliver(ctx, u, id, f)
+			return s.RedeliverAll(ctx, u, f)
 		}
 		if _, err := again(got[3].Delivery.ID, store.DeliveryFilter{}); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("one that is being tried: %v", err)
@@ -297,7 +305,7 @@ func TestRedeliver(t *testing.T) {
 		if total != 1 {
 			t.Errorf("%d were sent", total)
 		}
-		ids := map[string]bool{}
+		ids := map[pleat.DeliveryID]bool{}
 		for _, d := range claimDeliveries(t, s, "c", 100) {
 			ids[d.Delivery.ID] = true
 		}
@@ -327,7 +335,7 @@ func TestEndpointsTakeTurns(t *testing.T) {
 		if got, _, err := s.ClaimDeliveries(ctx, "c", "", 3, admitN(3)); err != nil || len(got) != 3 {
 			t.Fatal(len(got), err)
 		}
-		seen := map[string]int{}
+		seen := map[pleat.EndpointID]int{}
 		cursor := ""
 		for range 40 {
 			got, next, err := s.ClaimDeliveries(ctx, "c", cursor, 1, admitN(3))
@@ -402,7 +410,11 @@ func TestEndpointChanges(t *testing.T) {
 		if !e.Active || !e.EnabledByDefault || e.Paused || e.Token != "s1.token" || e.Secret != "s1.secret" || e.RotatedAt.IsZero() {
 			t.Fatalf("%+v", e)
 		}
-		e2, err := s.PutEndpoint(ctx, u, "https://other.example.org", "", "s1.other", "cloudevents", nil)
+		e2, err := s.PutEndpoint(ctx, u, store.EndpointConfig{
+			URL:    "https://other.example.org",
+			Secret: "s1.other",
+			Format: "cloudevents",
+		})
 		if err != nil || e2.ID != e.ID || e2.URL != "https://other.example.org" || e2.Token != "s1.token" || e2.Secret != "s1.secret" || !e2.EnabledByDefault || e2.Format != "cloudevents" {
 			t.Fatalf("%+v %v", e2, err)
 		}
@@ -473,9 +485,9 @@ func TestJudge(t *testing.T) {
 		resume := s.Now().Add(30 * time.Second)
 		calls := 0
 		err := s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: got[0], Status: 500, NextAt: s.Now().Add(time.Second)}, {Claimed: got[1], Status: 500, NextAt: s.Now().Add(time.Second)}},
-			func(e store.Endpoint, _ store.Delivered, _ time.Time) (string, time.Time, string) {
+			func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
 				calls++
-				return e.Health + "x", resume, ""
+				return store.Verdict{Health: e.Health + "x", RetryAt: resume}
 			})
 		if err != nil || calls < 2 {
 			t.Fatal(calls, err)
@@ -488,14 +500,14 @@ func TestJudge(t *testing.T) {
 		}
 		clock.Advance(31 * time.Second)
 		_, _ = s.Reap(ctx)
-		more, _, err := s.ClaimDeliveries(ctx, "c", "", 1, func(e store.Endpoint, _ time.Time, _ store.InFlight) (string, int, bool, time.Time) {
-			return e.Health + "probe", 1, true, time.Time{}
+		more, _, err := s.ClaimDeliveries(ctx, "c", "", 1, func(e store.Endpoint, _ time.Time, _ store.InFlight) store.Admission {
+			return store.Admission{N: 1, Probe: true, Health: e.Health + "probe"}
 		})
 		if err != nil || len(more) != 1 || !more[0].Probe || more[0].Endpoint.Health != "xxprobe" {
 			t.Fatalf("%+v %v", more, err)
 		}
-		err = s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: more[0], Status: 410, Reason: "gone"}}, func(e store.Endpoint, _ store.Delivered, _ time.Time) (string, time.Time, string) {
-			return e.Health, time.Time{}, "the receiver is gone"
+		err = s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: more[0], Status: 410, Reason: "gone"}}, func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
+			return store.Verdict{Health: e.Health, Disable: "the receiver is gone"}
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -536,8 +548,8 @@ func TestOwnEndpoint(t *testing.T) {
 		if len(got) != 1 || got[0].Endpoint.URL != "https://own.example.org" || got[0].Endpoint.Token != "s1.own" || got[0].Endpoint.Source != string(c.Job) {
 			t.Fatalf("%+v", got)
 		}
-		err := s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: got[0], Status: 410, Reason: "gone"}}, func(e store.Endpoint, _ store.Delivered, _ time.Time) (string, time.Time, string) {
-			return e.Health, time.Time{}, "gone"
+		err := s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: got[0], Status: 410, Reason: "gone"}}, func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
+			return store.Verdict{Health: e.Health, Disable: "gone"}
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -545,8 +557,8 @@ func TestOwnEndpoint(t *testing.T) {
 		if n := len(deliveries(t, s, u, store.DeliveryFilter{Status: "FAILED"})); n != 2 {
 			t.Fatalf("%d failed", n)
 		}
-		if n, err := s.Redeliver(ctx, u, got[0].Delivery.ID, store.DeliveryFilter{Limit: 1}); err != nil || n != 1 {
-			t.Fatal(n, err)
+		if err := s.Redeliver(ctx, u, got[0].Delivery.ID); err != nil {
+			t.Fatal(err)
 		}
 		if again := claimDeliveries(t, s, "c", 5); len(again) != 1 || again[0].Delivery.ID != got[0].Delivery.ID {
 			t.Errorf("%+v", again)
@@ -669,7 +681,7 @@ func TestRerunTells(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.FinishRun(ctx, finish(claim(t, s, "w1", 1)[0], pleat.StateCompleted)); err != nil {
+		if err := finish(s, claim(t, s, "w1", 1)[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
 		list := deliveries(t, s, u, store.DeliveryFilter{SourceID: string(c.Job)})
@@ -703,14 +715,14 @@ func TestForgetDeliveries(t *testing.T) {
 		}
 		attempts := storetest.Count(t, s, "attempt")
 		if n, err := s.ForgetDeliveries(ctx, s.Now().Add(-time.Hour), 100); err != nil || n != 0 {
-			t.Fatal(n, err)
+			t.Fatal(err)
 		}
 		clock.Advance(2 * time.Hour)
 		if n, err := s.ForgetDeliveries(ctx, s.Now().Add(-time.Hour), 2); err != nil || n != 2 {
-			t.Fatal(n, err)
+			t.Fatal(err)
 		}
 		if n, err := s.ForgetDeliveries(ctx, s.Now().Add(-time.Hour), 100); err != nil || n != 1 {
-			t.Fatal(n, err)
+			t.Fatal(err)
 		}
 		if n := len(deliveries(t, s, u, store.DeliveryFilter{})); n != 7 {
 			t.Errorf("%d are left; want the two that wait and five follow-ups", n)

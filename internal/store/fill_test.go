@@ -86,7 +86,7 @@ func TestEndedView(t *testing.T) {
 		same(made.Job, pleat.StateInitialized, 0)
 		claimed := claim(t, s, "w1", 1)
 		same(made.Job, pleat.StateRunning, 0)
-		if err := s.FinishRun(ctx, finish(claimed[0], pleat.StateCompleted)); err != nil {
+		if err := finish(s, claimed[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
 		same(made.Job, pleat.StateCompleted, 1)

@@ -7,8 +7,8 @@ import (
 	"pleat"
 )
 
-// CreateJob stores a validated job, its first run and the task that will execute it, and counts it against the quota:
-// all, or nothing. With an idempotency key the same request is answered from the first one's answer for a day.
+// CreateJob stores a validated job, its first run and the task that will execute it, and counts it against the owner's
+// quota, all in one transaction. With an idempotency key it answers a repeated request as the first one for a day.
 func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 	var c Created
 	err := s.write(ctx, "create job", func(t *tx) error {
@@ -28,7 +28,8 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 		}
 		c.Usage = usage
 		if n.Key != "" {
-			_, err = t.exec("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", encodeJSON(c), n.Job.Owner, n.Key)
+			_, err = t.exec("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3",
+				encodeJSON(c), n.Job.Owner, n.Key)
 		}
 		return err
 	})
@@ -37,21 +38,27 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 
 // replay claims an idempotency key, or reads the answer of the call that has it.
 func (t *tx) replay(n NewJob, c *Created) (bool, error) {
-	_, err := t.exec("DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at < $3", n.Job.Owner, n.Key, t.now-microsPerDay)
+	_, err := t.exec("DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at < $3",
+		n.Job.Owner, n.Key, t.now-microsPerDay)
 	if err != nil {
 		return false, err
 	}
-	k, err := t.exec("INSERT INTO idempotency (account_id, key, digest, answer, created_at) VALUES ($1, $2, $3, '', $4) ON CONFLICT (account_id, key) DO NOTHING",
+	k, err := t.exec(`
+		INSERT INTO idempotency (account_id, key, digest, answer, created_at)
+		VALUES ($1, $2, $3, '', $4)
+		ON CONFLICT (account_id, key) DO NOTHING`,
 		n.Job.Owner, n.Key, n.Digest, t.now)
 	if err != nil || k == 1 {
 		return false, err
 	}
 	var digest, answer string
-	if err := t.row("SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2", []any{n.Job.Owner, n.Key}, &digest, &answer); err != nil {
+	if err := t.row("SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2",
+		[]any{n.Job.Owner, n.Key}, &digest, &answer); err != nil {
 		return false, err
 	}
 	if digest != n.Digest {
-		return false, pleat.Errorf(pleat.CodeConflict, "the Idempotency-Key was used with another request; use a new key for a new job")
+		return false, pleat.Errorf(pleat.CodeConflict,
+			"the Idempotency-Key was used with another request; use a new key for a new job")
 	}
 	c.Replayed = true
 	err = json.Unmarshal([]byte(answer), c)
@@ -61,38 +68,50 @@ func (t *tx) replay(n NewJob, c *Created) (bool, error) {
 
 func (t *tx) insertJob(n *NewJob, c *Created) error {
 	j := &n.Job
-	c.Job, c.Run, c.Name, c.State = pleat.JobID(newID()), pleat.RunID(newID()), j.Name, pleat.StateInitialized
+	c.Job, c.Run = pleat.JobID(newID()), pleat.RunID(newID())
+	c.Name, c.State = j.Name, pleat.StateInitialized
 	for i := range j.Sequences {
 		j.Sequences[i].ID = pleat.SequenceID(newID())
 		c.Sequences = append(c.Sequences, j.Sequences[i].ID)
 	}
-	_, err := t.exec(`INSERT INTO job (id, account_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch, run_id, runs, created_at, updated_at, deleted_at)
+	_, err := t.exec(`
+		INSERT INTO job (
+			id, account_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch,
+			run_id, runs, created_at, updated_at, deleted_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 1, $11, 1, $12, $12, 0)`,
-		c.Job, j.Owner, j.Name, boolToInt(j.Public), j.ChatID, j.LibraryItem, encodeJSON(j.Sequences), encodeJSON(j.Constraints), boolToInt(j.Complex), c.State, c.Run, t.now)
+		c.Job, j.Owner, j.Name, boolToInt(j.Public), j.ChatID, j.LibraryItem, encodeJSON(j.Sequences),
+		encodeJSON(j.Constraints), boolToInt(j.Complex), c.State, c.Run, t.now)
 	if err != nil {
 		return err
 	}
-	if err := t.insertRun(c.Job, c.Run, j.Owner, 1, n.Run); err != nil {
+	if err := t.insertRun(runParent{job: c.Job}, c.Run, j.Owner, 1, n.Run); err != nil {
 		return err
 	}
-	return t.subscribe(pleat.SourceFold, string(c.Job), c.Run, j.Owner, n.Subs)
+	return t.subscribe(pleat.Event{Source: pleat.SourceFold, SourceID: string(c.Job), Run: c.Run, Owner: j.Owner}, n.Subs)
 }
 
-// subscribe notes the destinations that a run resolved. One that brings its own endpoint gets it stored.
-func (t *tx) subscribe(kind pleat.SourceKind, source string, run pleat.RunID, owner pleat.UserID, subs []pleat.Subscription) error {
+// subscribe stores the destinations of a run's events, of which of has the source, run and owner. It stores the
+// endpoint that a subscription brings.
+func (t *tx) subscribe(of pleat.Event, subs []pleat.Subscription) error {
 	for _, sub := range subs {
-		id := newID()
 		if sub.Custom != nil {
-			sub.Endpoint = newID()
-			if _, err := t.exec(`INSERT INTO endpoint (id, account_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused, enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at)
-				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`, sub.Endpoint, owner, source, sub.Custom.URL, sub.Custom.Token, t.now); err != nil {
+			sub.Endpoint = pleat.EndpointID(newID())
+			if _, err := t.exec(`
+				INSERT INTO endpoint (
+					id, account_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused,
+					enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at)
+				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`,
+				sub.Endpoint, of.Owner, of.SourceID, sub.Custom.URL, sub.Custom.Token, t.now); err != nil {
 				return err
 			}
 		}
-		_, err := t.exec(`INSERT INTO subscription (id, account_id, source_kind, source_id, run_id, destination, word, target_type, settings, endpoint_id, created_at)
+		if _, err := t.exec(`
+			INSERT INTO subscription (
+				id, account_id, source_kind, source_id, run_id, destination, alias, target_type, settings, endpoint_id,
+				created_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-			id, owner, kind, source, run, sub.Destination, sub.Alias, sub.TargetType, string(sub.Settings), sub.Endpoint, t.now)
-		if err != nil {
+			newID(), of.Owner, of.Source, of.SourceID, of.Run, sub.Destination, sub.Alias, sub.TargetType,
+			string(sub.Settings), sub.Endpoint, t.now); err != nil {
 			return err
 		}
 	}
@@ -100,39 +119,29 @@ func (t *tx) subscribe(kind pleat.SourceKind, source string, run pleat.RunID, ow
 }
 
 // insertRun stores a run and its task.
-func (t *tx) insertRun(job pleat.JobID, run pleat.RunID, owner pleat.UserID, number int, spec RunSpec) error {
-	_, err := t.exec(`INSERT INTO run (id, job_id, account_id, number, state, msa, model, weight_set, method, engine, seed, params, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at, finished_at, changed_at, kind, fresh)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', $10, $11, '', '', '', 0, 0, 0, 0, $12, 0, 0, $12, $13, $14)`,
-		run, job, owner, number, spec.state(), pleat.StatePending, spec.Model, spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), t.now, spec.kind(), boolToInt(spec.Fresh))
+func (t *tx) insertRun(parent runParent, run pleat.RunID, owner pleat.UserID, number int, spec RunSpec) error {
+	_, err := t.exec(`
+		INSERT INTO run (
+			id, job_id, workflow_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed, params,
+			fresh, input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at,
+			finished_at, changed_at)
+		VALUES ($1, NULLIF($2, ''), NULLIF($3, ''), $4, $5, $6, $7, $8, $9, $10, $11, '', $12, $13, $14, '', '', '', '',
+			0, 0, 0, 0, $15, 0, 0, $15)`,
+		run, parent.job, parent.workflow, owner, number, spec.kind(), spec.state(), pleat.StatePending, spec.Model,
+		spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), boolToInt(spec.Fresh), t.now)
 	if err != nil {
 		return err
 	}
 	t.notify(OwnerTopic(owner))
-	kind := spec.kind()
-	return t.insertTask(kind, spec.Queue, owner, string(owner), string(run), spec.Memory, spec.Tries)
-}
-
-// insertTask queues work. Its turn keeps shares even: behind the share's own queue, but not behind anybody else's. A share
-// that has nothing waiting starts at the turn that is being served now.
-func (t *tx) insertTask(kind pleat.TaskKind, lane string, owner pleat.UserID, share, subject string, memory int64, tries int) error {
-	if tries == 0 {
-		tries = DefaultTries
-	}
-	_, err := t.exec(`INSERT INTO task (id, kind, lane, account_id, share, turn, subject, state, attempt, tries, max_tries, memory, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
-		SELECT $1, $2, $3, $4, $5,
-			CASE WHEN own >= served THEN own + 1 ELSE served END,
-			$6, 'queued', 0, 0, $7, $8, $9, 0, '', 0, '', 0, $9, 0
-		FROM `+fairOrderSQL("$3", "$5"),
-		newID(), kind, lane, owner, share, subject, tries, memory, t.now)
-	t.notify(QueueTopic(lane))
-	return err
-}
-
-// place is, as text for a query, where a lane stands: the last turn that a share waits for there, -1 where it waits for none, and the
-// turn that is served now.
-func fairOrderSQL(lane, share string) string {
-	return `(SELECT COALESCE((SELECT max(q.turn) FROM task q WHERE q.state = 'queued' AND q.lane = ` + lane + ` AND q.share = ` + share + `), -1) AS own,
-		COALESCE((SELECT min(q.turn) FROM task q WHERE q.state = 'queued' AND q.lane = ` + lane + `), 0) AS served) AS place`
+	return t.insertTask(pleat.Task{
+		Kind:     spec.kind(),
+		Queue:    spec.Queue,
+		Owner:    owner,
+		Tenant:   string(owner),
+		Run:      run,
+		Memory:   spec.Memory,
+		MaxTries: spec.Tries,
+	})
 }
 
 // Rerun starts another run of a job whose latest has ended, and counts it against the quota.
@@ -152,8 +161,11 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 		}
 		var runs int
 		var seqs string
-		if err := t.row(`UPDATE job SET run_id = $1, runs = runs + 1, state = $2, version = version + 1, updated_at = $3
-			WHERE id = $4 RETURNING name, runs, sequences`, []any{c.Run, c.State, t.now, job}, &c.Name, &runs, &seqs); err != nil {
+		if err := t.row(`
+			UPDATE job SET run_id = $1, runs = runs + 1, state = $2, version = version + 1, updated_at = $3
+			WHERE id = $4
+			RETURNING name, runs, sequences`,
+			[]any{c.Run, c.State, t.now, job}, &c.Name, &runs, &seqs); err != nil {
 			return err
 		}
 		var list []pleat.Sequence
@@ -163,18 +175,20 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 		for _, q := range list {
 			c.Sequences = append(c.Sequences, q.ID)
 		}
-		// The new run tells whom the job's first run was to tell.
+		// The new run has the destinations of the one before.
 		if _, err := t.exec("UPDATE subscription SET run_id = $1 WHERE source_id = $2", c.Run, job); err != nil {
 			return err
 		}
-		return t.insertRun(job, c.Run, owner, runs, spec)
+		return t.insertRun(runParent{job: job}, c.Run, owner, runs, spec)
 	})
 	return c, err
 }
 
-// own locks a job of the owner's and reads its head.
+// lockJob locks a job of the owner's and reads its head.
 func (t *tx) lockJob(owner pleat.UserID, job pleat.JobID) (Head, error) {
-	q := "SELECT account_id, public, version, epoch, run_id, state FROM job WHERE id = $1 AND account_id = $2 AND deleted_at = 0"
+	q := `
+		SELECT account_id, public, version, epoch, run_id, state FROM job
+		WHERE id = $1 AND account_id = $2 AND deleted_at = 0`
 	if t.pg != nil {
 		q += " FOR UPDATE"
 	}
@@ -185,7 +199,7 @@ func (t *tx) lockJob(owner pleat.UserID, job pleat.JobID) (Head, error) {
 	return h, mapNoRows(err, pleat.ErrJobNotFound)
 }
 
-// SetPublic shows a job to everybody, or hides it again; hiding it kills the links that were given out.
+// SetPublic makes a job public or private. Making it private invalidates the links that were given out.
 func (s *Store) SetPublic(ctx context.Context, owner pleat.UserID, job pleat.JobID, public bool) error {
 	return s.write(ctx, "set public", func(t *tx) error {
 		h, err := t.lockJob(owner, job)
@@ -193,13 +207,14 @@ func (s *Store) SetPublic(ctx context.Context, owner pleat.UserID, job pleat.Job
 			return err
 		}
 		t.notify(RunTopic(h.Run), OwnerTopic(owner))
-		_, err = t.exec("UPDATE job SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4",
+		_, err = t.exec(`
+			UPDATE job SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4`,
 			boolToInt(public), boolToInt(!public), t.now, job)
 		return err
 	})
 }
 
-// DeleteJob takes a job from every reader at once, stops its run, and leaves its files to the sweep.
+// DeleteJob hides a job from every reader at once and stops its run. Garbage collection deletes its files later.
 func (s *Store) DeleteJob(ctx context.Context, owner pleat.UserID, job pleat.JobID) error {
 	return s.write(ctx, "delete job", func(t *tx) error {
 		h, err := t.lockJob(owner, job)
@@ -211,19 +226,25 @@ func (s *Store) DeleteJob(ctx context.Context, owner pleat.UserID, job pleat.Job
 				return err
 			}
 		}
-		if _, err := t.exec("DELETE FROM artifact WHERE job_id = $1", job); err != nil {
+		if _, err := t.exec("DELETE FROM artifact WHERE run_id IN (SELECT id FROM run WHERE job_id = $1)",
+			job); err != nil {
 			return err
 		}
-		if _, err := t.exec("DELETE FROM run_event WHERE run_id IN (SELECT id FROM run WHERE job_id = $1)", job); err != nil {
+		if _, err := t.exec("DELETE FROM run_event WHERE run_id IN (SELECT id FROM run WHERE job_id = $1)",
+			job); err != nil {
 			return err
 		}
 		t.notify(RunTopic(h.Run), OwnerTopic(owner))
-		_, err = t.exec(`UPDATE job SET deleted_at = $1, version = version + 1, epoch = epoch + 1, name = '', sequences = '[]', constraints = '' WHERE id = $2`, t.now, job)
+		_, err = t.exec(`
+			UPDATE job
+			SET deleted_at = $1, version = version + 1, epoch = epoch + 1, name = '', sequences = '[]', constraints = ''
+			WHERE id = $2`,
+			t.now, job)
 		return err
 	})
 }
 
-// Cancel stops a job: at once where it waits, within moments where it runs. The state returned is the one it has now.
+// Cancel stops a job: at once if it waits, within two seconds if it runs. It returns the state that the job has now.
 func (s *Store) Cancel(ctx context.Context, owner pleat.UserID, job pleat.JobID) (pleat.State, error) {
 	var state pleat.State
 	err := s.write(ctx, "cancel", func(t *tx) error {
@@ -240,13 +261,16 @@ func (s *Store) Cancel(ctx context.Context, owner pleat.UserID, job pleat.JobID)
 	return state, err
 }
 
-// cancel flags the task of a run, and ends the run where no worker holds it.
+// cancel flags the task of a run, and ends the run if no worker holds the task.
 func (t *tx) cancel(run pleat.RunID) (pleat.State, error) {
 	var id pleat.TaskID
 	var state pleat.TaskState
 	var worker pleat.WorkerID
-	err := t.row(`UPDATE task SET cancel = 1 WHERE subject = $1 AND state IN ('queued', 'waiting', 'running')
-		RETURNING id, state, worker_id`, []any{run}, &id, &state, &worker)
+	err := t.row(`
+		UPDATE task SET cancel = 1
+		WHERE run_id = $1 AND state IN ('queued', 'waiting', 'running')
+		RETURNING id, state, worker_id`,
+		[]any{run}, &id, &state, &worker)
 	if err != nil {
 		return "", mapNoRows(err, pleat.Errorf(pleat.CodeConflict, "the job has already ended"))
 	}
@@ -257,5 +281,6 @@ func (t *tx) cancel(run pleat.RunID) (pleat.State, error) {
 	if _, err := t.exec("UPDATE task SET state = 'stopped', ended_at = $1 WHERE id = $2", t.now, id); err != nil {
 		return "", err
 	}
-	return pleat.StateStopped, t.endRun(run, ending{state: pleat.StateStopped, failure: pleat.Failed(pleat.FailCancelled, "stopped by its owner before it started")})
+	why := pleat.Failed(pleat.FailCancelled, "stopped by its owner before it started")
+	return pleat.StateStopped, t.endRun(run, runEnd{state: pleat.StateStopped, failure: why})
 }

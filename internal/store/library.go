@@ -13,14 +13,14 @@ import (
 
 // LibraryItem is a file or folder of a user's library.
 type LibraryItem struct {
-	ID       string
+	ID       pleat.ItemID
 	Owner    pleat.UserID
-	Parent   string
+	Parent   pleat.ItemID // empty: at the top
 	Name     string
 	Type     string // file or folder
 	FileType string
 	Origin   string
-	Workflow pleat.WorkflowID // whose task made it; empty: uploaded
+	Workflow pleat.WorkflowID // whose task created it; empty: uploaded
 	Metadata json.RawMessage
 	Files    []LibraryFile
 	Children []LibraryItem // without files or children of their own
@@ -34,30 +34,33 @@ type LibraryFile struct {
 	ContentType string
 	Bytes       int64
 	SHA256      string
-	Key         string // where internal/blob keeps it
+	Key         string // of the blob
 	Created     time.Time
 }
 
 // ErrNoItem says that there is no such library item of the caller's.
 var ErrNoItem = pleat.Errorf(pleat.CodeNotFound, "Library item not found")
 
-const itemColumns = "i.id, i.account_id, i.parent_id, i.name, i.type, i.file_type, i.origin, i.workflow_id, i.metadata, i.created_at, i.updated_at"
+const itemColumns = `i.id, i.account_id, i.parent_id, i.name, i.type, i.file_type, i.origin, i.workflow_id, i.metadata,
+	i.created_at, i.updated_at`
 
 func scanItem(scan func(...any) error) (LibraryItem, error) {
 	var i LibraryItem
 	var meta string
-	var made, changed int64
-	err := scan(&i.ID, &i.Owner, &i.Parent, &i.Name, &i.Type, &i.FileType, &i.Origin, &i.Workflow, &meta, &made, &changed)
-	i.Metadata, i.Created, i.Updated = json.RawMessage(meta), fromMicros(made), fromMicros(changed)
+	var created, updated int64
+	err := scan(&i.ID, &i.Owner, &i.Parent, &i.Name, &i.Type, &i.FileType, &i.Origin, &i.Workflow, &meta,
+		&created, &updated)
+	i.Metadata, i.Created, i.Updated = json.RawMessage(meta), fromMicros(created), fromMicros(updated)
 	return i, err
 }
 
-// CreateItem stores an item without files. Its parent, if it has one, must be a folder of the same owner's.
+// CreateItem stores an item without files. Its parent, if it has one, must be a folder of the same owner.
 func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, error) {
 	err := s.write(ctx, "create library item", func(t *tx) error {
 		if i.Parent != "" {
 			var kind string
-			err := t.row("SELECT type FROM library_item WHERE id = $1 AND account_id = $2 AND deleted_at = 0", []any{i.Parent, i.Owner}, &kind)
+			err := t.row("SELECT type FROM library_item WHERE id = $1 AND account_id = $2 AND deleted_at = 0",
+				[]any{i.Parent, i.Owner}, &kind)
 			if err != nil {
 				return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "parent_id: Library item not found"))
 			}
@@ -65,51 +68,75 @@ func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, err
 				return pleat.Invalidf("parent_id names a %s; it must name a folder", kind)
 			}
 		}
-		i.ID, i.Created, i.Updated = newID(), fromMicros(t.now), fromMicros(t.now)
+		i.ID, i.Created, i.Updated = pleat.ItemID(newID()), fromMicros(t.now), fromMicros(t.now)
 		return t.insertItem(i)
 	})
 	return i, err
 }
 
 func (t *tx) insertItem(i LibraryItem) error {
-	_, err := t.exec(`INSERT INTO library_item (id, account_id, parent_id, name, type, file_type, origin, workflow_id, metadata, created_at, updated_at, deleted_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, 0)`, i.ID, i.Owner, i.Parent, i.Name, i.Type, i.FileType, i.Origin, i.Workflow, string(i.Metadata), t.now)
+	_, err := t.exec(`
+		INSERT INTO library_item (
+			id, account_id, parent_id, name, type, file_type, origin, workflow_id, metadata, created_at, updated_at,
+			deleted_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, 0)`,
+		i.ID, i.Owner, i.Parent, i.Name, i.Type, i.FileType, i.Origin, i.Workflow, string(i.Metadata), t.now)
 	return err
 }
 
-func (t *tx) insertFile(item string, f LibraryFile) error {
-	_, err := t.exec("INSERT INTO library_file (item_id, name, content_type, bytes, sha256, blob_key, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+func (t *tx) insertFile(item pleat.ItemID, f LibraryFile) error {
+	_, err := t.exec(`
+		INSERT INTO library_file (item_id, name, content_type, bytes, sha256, blob_key, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		item, f.Name, f.ContentType, f.Bytes, f.SHA256, f.Key, t.now)
 	return err
 }
 
-// shelve puts the structure that a simulation was run on into its owner's library, where another workflow can start from
-// it. It shares the artifact's blob, so no quota refuses it.
+// addToLibrary adds the structure that a simulation ran on to its owner's library, where another workflow can start from
+// it. It shares the artifact's blob, so the library's quota does not apply.
 func (t *tx) addToLibrary(id pleat.WorkflowID, artifacts []pleat.Artifact) error {
 	at := slices.IndexFunc(artifacts, func(a pleat.Artifact) bool { return a.Kind == pleat.ArtifactTopology })
 	if at < 0 {
 		return nil
 	}
 	a := artifacts[at]
-	i := LibraryItem{ID: newID(), Type: "file", FileType: "pdb", Origin: "workflow", Workflow: id, Metadata: json.RawMessage("{}")}
+	i := LibraryItem{
+		ID:       pleat.ItemID(newID()),
+		Type:     "file",
+		FileType: "pdb",
+		Origin:   "workflow",
+		Workflow: id,
+		Metadata: json.RawMessage("{}"),
+	}
 	if err := t.row("SELECT account_id, name FROM workflow WHERE id = $1", []any{id}, &i.Owner, &i.Name); err != nil {
 		return err
 	}
 	if err := t.insertItem(i); err != nil {
 		return err
 	}
-	return t.insertFile(i.ID, LibraryFile{Name: a.Name, ContentType: a.ContentType, Bytes: a.Bytes, SHA256: a.SHA256, Key: a.Key})
+	return t.insertFile(i.ID, LibraryFile{
+		Name:        a.Name,
+		ContentType: a.ContentType,
+		Bytes:       a.Bytes,
+		SHA256:      a.SHA256,
+		Key:         a.Key,
+	})
 }
 
-// AddFile stores a file's row under an item, in place of one of the same name, unless the user's library would then hold more
-// than quota bytes.
-func (s *Store) AddFile(ctx context.Context, owner pleat.UserID, item string, f LibraryFile, quota int64) error {
+// AddFile adds a file to an item, or replaces the one of the same name; CodeTooLarge if the user's library would then hold
+// more than quota bytes.
+func (s *Store) AddFile(
+	ctx context.Context, owner pleat.UserID, item pleat.ItemID, f LibraryFile, quota int64,
+) error {
 	return s.write(ctx, "add library file", func(t *tx) error {
-		// The account's row is locked so that two uploads do not both fit into the last of the room.
+		// The account's row is locked, so that two uploads cannot both use the last free bytes.
 		if _, err := t.exec("UPDATE account SET quota = quota WHERE id = $1", owner); err != nil {
 			return err
 		}
-		n, err := t.exec("UPDATE library_item SET updated_at = $1 WHERE id = $2 AND account_id = $3 AND type = 'file' AND deleted_at = 0", t.now, item, owner)
+		n, err := t.exec(`
+			UPDATE library_item SET updated_at = $1
+			WHERE id = $2 AND account_id = $3 AND type = 'file' AND deleted_at = 0`,
+			t.now, item, owner)
 		if err != nil {
 			return err
 		}
@@ -117,12 +144,17 @@ func (s *Store) AddFile(ctx context.Context, owner pleat.UserID, item string, f 
 			return ErrNoItem
 		}
 		var used int64
-		if err := t.row(`SELECT COALESCE(sum(l.bytes), 0) FROM library_file l JOIN library_item i ON i.id = l.item_id
-			WHERE i.account_id = $1 AND NOT (l.item_id = $2 AND l.name = $3)`, []any{owner, item, f.Name}, &used); err != nil {
+		if err := t.row(`
+			SELECT COALESCE(sum(l.bytes), 0)
+			FROM library_file l
+			JOIN library_item i ON i.id = l.item_id
+			WHERE i.account_id = $1 AND NOT (l.item_id = $2 AND l.name = $3)`,
+			[]any{owner, item, f.Name}, &used); err != nil {
 			return err
 		}
 		if used+f.Bytes > quota {
-			return pleat.Errorf(pleat.CodeTooLarge, "the library may hold %d bytes; it holds %d and this file has %d", quota, used, f.Bytes)
+			return pleat.Errorf(pleat.CodeTooLarge,
+				"the library may hold %d bytes; it holds %d and this file has %d", quota, used, f.Bytes)
 		}
 		if _, err := t.exec("DELETE FROM library_file WHERE item_id = $1 AND name = $2", item, f.Name); err != nil {
 			return err
@@ -131,11 +163,15 @@ func (s *Store) AddFile(ctx context.Context, owner pleat.UserID, item string, f 
 	})
 }
 
-// Item reads an item of a user's with its files and children; of anybody's where the owner is empty.
-func (s *Store) Item(ctx context.Context, owner pleat.UserID, id string) (LibraryItem, error) {
+// Item reads an item of a user with its files and children; of any user if owner is empty. ErrNoItem: there is none.
+func (s *Store) Item(ctx context.Context, owner pleat.UserID, id pleat.ItemID) (LibraryItem, error) {
 	var i LibraryItem
 	n := 0
-	rows, err := s.read(ctx, "SELECT "+itemColumns+" FROM library_item i WHERE i.id = $1 AND ($2 = '' OR i.account_id = $2) AND i.deleted_at = 0", id, owner)
+	rows, err := s.read(ctx, `
+		SELECT `+itemColumns+`
+		FROM library_item i
+		WHERE i.id = $1 AND ($2 = '' OR i.account_id = $2) AND i.deleted_at = 0`,
+		id, owner)
 	err = forEachRow(rows, err, func(scan func(...any) error) (err error) {
 		n++
 		i, err = scanItem(scan)
@@ -147,7 +183,12 @@ func (s *Store) Item(ctx context.Context, owner pleat.UserID, id string) (Librar
 	if err != nil {
 		return i, unavailable("read library item", err)
 	}
-	rows, err = s.read(ctx, "SELECT name, content_type, bytes, sha256, blob_key, created_at FROM library_file WHERE item_id = $1 ORDER BY created_at, name", id)
+	rows, err = s.read(ctx, `
+		SELECT name, content_type, bytes, sha256, blob_key, created_at
+		FROM library_file
+		WHERE item_id = $1
+		ORDER BY created_at, name`,
+		id)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var f LibraryFile
 		var at int64
@@ -173,21 +214,30 @@ func (s *Store) Items(ctx context.Context, owner pleat.UserID, before string, li
 	return out, unavailable("list library", err)
 }
 
-// DeleteItem removes an item and what is in it; the files go with the sweep.
-func (s *Store) DeleteItem(ctx context.Context, owner pleat.UserID, id string) error {
+// DeleteItem deletes an item and everything below it. Garbage collection deletes the files later.
+func (s *Store) DeleteItem(ctx context.Context, owner pleat.UserID, id pleat.ItemID) error {
 	return s.write(ctx, "delete library item", func(t *tx) error {
-		n, err := t.exec("UPDATE library_item SET deleted_at = $1 WHERE id = $2 AND account_id = $3 AND deleted_at = 0", t.now, id, owner)
+		n, err := t.exec(
+			"UPDATE library_item SET deleted_at = $1 WHERE id = $2 AND account_id = $3 AND deleted_at = 0",
+			t.now, id, owner)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return ErrNoItem
 		}
-		const below = `WITH RECURSIVE below (id) AS (SELECT CAST($1 AS text) UNION ALL SELECT i.id FROM library_item i JOIN below b ON i.parent_id = b.id) `
+		const below = `
+			WITH RECURSIVE below (id) AS (
+				SELECT CAST($1 AS text)
+				UNION ALL
+				SELECT i.id FROM library_item i JOIN below b ON i.parent_id = b.id
+			)
+			`
 		if _, err := t.exec(below+"DELETE FROM library_file WHERE item_id IN (SELECT id FROM below)", id); err != nil {
 			return err
 		}
-		_, err = t.exec(below+"UPDATE library_item SET deleted_at = $2 WHERE id IN (SELECT id FROM below) AND deleted_at = 0", id, t.now)
+		_, err = t.exec(below+
+			"UPDATE library_item SET deleted_at = $2 WHERE id IN (SELECT id FROM below) AND deleted_at = 0", id, t.now)
 		return err
 	})
 }

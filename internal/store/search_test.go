@@ -34,14 +34,16 @@ func claimSearch(t *testing.T, s *store.Store, w pleat.WorkerID) store.ClaimedTa
 	return got[0]
 }
 
-func endSearch(c store.ClaimedTask) store.SearchCompleted {
-	return store.SearchCompleted{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: c.Task.Worker, FoldQueue: "fold/null"}
+// endSearch sends a search on to its fold.
+func endSearch(s *store.Store, c store.ClaimedTask, p ...pleat.Progress) error {
+	end := store.SearchCompleted{FoldQueue: "fold/null", Progress: p}
+	return s.FinishSearch(context.Background(), store.LeaseOf(&c.Task), end)
 }
 
 func publish(t *testing.T, s *store.Store, c store.ClaimedTask, name, key string) {
 	t.Helper()
 	a := pleat.Artifact{Name: name, Kind: pleat.ArtifactMSA, ContentType: "text/x-a3m", Bytes: 3, SHA256: "00", Key: key}
-	if err := s.AddArtifact(context.Background(), c.Task.ID, c.Task.Attempt, c.Task.Worker, a); err != nil {
+	if err := s.AddArtifact(context.Background(), store.LeaseOf(&c.Task), a); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -57,12 +59,11 @@ func TestSearchThenFold(t *testing.T) {
 		}
 		clock.Advance(3 * time.Second)
 		publish(t, s, search, "msa.a3m", "runs/x/1/msa.a3m")
-		e := endSearch(search)
-		e.Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "found"}}
-		if err := s.FinishSearch(ctx, e); err != nil {
+		found := pleat.Progress{Kind: pleat.ProgressLog, Line: "found"}
+		if err := endSearch(s, search, found); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.FinishSearch(ctx, e); !errors.Is(err, pleat.ErrLost) {
+		if err := endSearch(s, search); !errors.Is(err, pleat.ErrLost) {
 			t.Errorf("ending twice: %v", err)
 		}
 		shown, err := s.View(ctx, c.Job)
@@ -80,7 +81,7 @@ func TestSearchThenFold(t *testing.T) {
 			fold.SearchDuration < 3*time.Second || fold.SearchDuration > time.Minute {
 			t.Fatalf("the fold is %+v", fold)
 		}
-		if err := s.FinishRun(ctx, finish(fold, pleat.StateCompleted)); err != nil {
+		if err := finish(s, fold, pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
 		v, err := s.View(ctx, c.Job)
@@ -104,14 +105,14 @@ func TestLostSearch(t *testing.T) {
 		if r, err := s.Reap(ctx); err != nil || r.Requeued != 1 {
 			t.Fatalf("reaped %+v %v", r, err)
 		}
-		if err := s.FinishSearch(ctx, endSearch(first)); !errors.Is(err, pleat.ErrLost) {
+		if err := endSearch(s, first); !errors.Is(err, pleat.ErrLost) {
 			t.Errorf("a stale worker ended a search: %v", err)
 		}
 		second := claimSearch(t, s, "w2")
 		if second.Task.Attempt != 2 || second.Task.Tries != 1 || second.Alignments != nil {
 			t.Fatalf("the second attempt is %+v", second)
 		}
-		if err := s.FinishSearch(ctx, endSearch(second)); err != nil { // it found that there is nothing to search for
+		if err := endSearch(s, second); err != nil { // it found that there is nothing to search for
 			t.Fatal(err)
 		}
 		if fold := claim(t, s, "w2", 1)[0]; len(fold.Alignments) != 0 || fold.Task.Tries != 0 {
@@ -129,14 +130,14 @@ func TestCancelAroundASearch(t *testing.T) {
 		if _, err := s.Cancel(ctx, u, c.Job); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.FinishSearch(ctx, endSearch(search)); err != nil {
+		if err := endSearch(s, search); err != nil {
 			t.Fatal(err)
 		}
 		between, search := toSearch(t, s, u)
-		if err := s.SetMSA(ctx, search.Task.ID, search.Task.Attempt, search.Task.Worker, pleat.StateCompleted); err != nil {
+		if err := s.SetMSA(ctx, store.LeaseOf(&search.Task), pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.FinishSearch(ctx, endSearch(search)); err != nil {
+		if err := endSearch(s, search); err != nil {
 			t.Fatal(err)
 		}
 		if state, err := s.Cancel(ctx, u, between.Job); err != nil || state != pleat.StateStopped {
@@ -162,11 +163,11 @@ func TestTurnAfterASearch(t *testing.T) {
 			create(t, s, ada, "hers")
 		}
 		his, search := toSearch(t, s, bob)
-		if err := s.FinishSearch(context.Background(), endSearch(search)); err != nil {
+		if err := endSearch(s, search); err != nil {
 			t.Fatal(err)
 		}
 		hers, search := toSearch(t, s, ada)
-		if err := s.FinishSearch(context.Background(), endSearch(search)); err != nil {
+		if err := endSearch(s, search); err != nil {
 			t.Fatal(err)
 		}
 		var order []pleat.JobID

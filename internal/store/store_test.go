@@ -56,8 +56,14 @@ func claim(t *testing.T, s *store.Store, w pleat.WorkerID, n int) []store.Claime
 	return c
 }
 
-func finish(c store.ClaimedTask, state pleat.State) store.RunFinished {
-	f := store.RunFinished{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: c.Task.Worker, State: state, Engine: "null 1", MSA: pleat.StatePending}
+// finish ends a claimed run in a state.
+func finish(s *store.Store, c store.ClaimedTask, state pleat.State) error {
+	return s.FinishRun(context.Background(), store.LeaseOf(&c.Task), outcome(state))
+}
+
+// outcome is how a run of the null engine ends in a state.
+func outcome(state pleat.State) store.RunFinished {
+	f := store.RunFinished{State: state, Engine: "null 1", MSA: pleat.StatePending}
 	if state == pleat.StateCompleted {
 		plddt := 71.5
 		f.Result = &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &plddt}}, Timings: map[string]float64{"infer": 1}}
@@ -84,7 +90,7 @@ func TestLife(t *testing.T) {
 		if err != nil || v.Job.State != pleat.StateRunning || v.Run.StartedAt.IsZero() {
 			t.Fatalf("running view %+v %v", v, err)
 		}
-		if err := s.FinishRun(ctx, finish(got[0], pleat.StateCompleted)); err != nil {
+		if err := finish(s, got[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
 		v, err = s.View(ctx, c.Job)
@@ -97,7 +103,7 @@ func TestLife(t *testing.T) {
 		if diff := cmp.Diff(map[string]any{"seed": "7"}, v.Run.Params.Values); diff != "" {
 			t.Error(diff)
 		}
-		if err := s.FinishRun(ctx, finish(got[0], pleat.StateCompleted)); !errors.Is(err, pleat.ErrLost) {
+		if err := finish(s, got[0], pleat.StateCompleted); !errors.Is(err, pleat.ErrLost) {
 			t.Errorf("finishing twice: %v", err)
 		}
 		news, err := s.Progress(ctx, c.Run, 0, 100)
@@ -145,18 +151,19 @@ func TestStaleWorkerIsRefused(t *testing.T) {
 		if second.Task.Attempt != 2 {
 			t.Fatalf("attempt %d", second.Task.Attempt)
 		}
+		stale := store.LeaseOf(&first.Task)
 		for what, err := range map[string]error{
-			"finish":     s.FinishRun(ctx, finish(first, pleat.StateCompleted)),
-			"alignment":  s.SetMSA(ctx, first.Task.ID, 1, "w1", pleat.StateCompleted),
-			"artifact":   s.AddArtifact(ctx, first.Task.ID, 1, "w1", pleat.Artifact{Name: "x"}),
-			"checkpoint": s.SaveCheckpoint(ctx, first.Task.ID, 1, "w1", pleat.Checkpoint{Key: "k", Step: 1}),
-			"release":    s.Release(ctx, first.Task.ID, 1, "w1"),
+			"finish":     finish(s, first, pleat.StateCompleted),
+			"alignment":  s.SetMSA(ctx, stale, pleat.StateCompleted),
+			"artifact":   s.AddArtifact(ctx, stale, pleat.Artifact{Name: "x"}),
+			"checkpoint": s.SaveCheckpoint(ctx, stale, pleat.Checkpoint{Key: "k", Step: 1}),
+			"release":    s.Release(ctx, stale),
 		} {
 			if !errors.Is(err, pleat.ErrLost) {
 				t.Errorf("%s by a stale worker: %v", what, err)
 			}
 		}
-		if err := s.FinishRun(ctx, finish(second, pleat.StateCompleted)); err != nil {
+		if err := finish(s, second, pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
 		if n := storetest.Count(t, s, "event"); n != 1 {
@@ -189,9 +196,9 @@ func TestRetryWaits(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		c := create(t, s, user(t, s, "ada"), "one")
-		f := finish(claim(t, s, "w", 1)[0], pleat.StateFailed)
+		c1, f := claim(t, s, "w", 1)[0], outcome(pleat.StateFailed)
 		f.Failure = pleat.Failed(pleat.FailDeviceLost, "gone")
-		if err := s.FinishRun(ctx, f); err != nil {
+		if err := s.FinishRun(ctx, store.LeaseOf(&c1.Task), f); err != nil {
 			t.Fatal(err)
 		}
 		if got := claim(t, s, "w", 1); len(got) != 0 {
@@ -205,7 +212,7 @@ func TestRetryWaits(t *testing.T) {
 		if len(got) != 1 || got[0].Task.Attempt != 2 {
 			t.Fatalf("%+v", got)
 		}
-		if err := s.FinishRun(ctx, finish(got[0], pleat.StateCompleted)); err != nil {
+		if err := finish(s, got[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
 		if v, _ := s.View(ctx, c.Job); v.Job.State != pleat.StateCompleted {
@@ -248,7 +255,7 @@ func TestCancel(t *testing.T) {
 			t.Fatalf("%v %v", ids, err)
 		}
 		// The worker finished before it noticed: the owner's word stands all the same.
-		if err := s.FinishRun(ctx, finish(got[0], pleat.StateCompleted)); err != nil {
+		if err := finish(s, got[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
 		v, err := s.View(ctx, running.Job)
@@ -520,7 +527,7 @@ func TestRerun(t *testing.T) {
 		if _, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run, 100); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("rerun of a waiting job: %v", err)
 		}
-		if err := s.FinishRun(ctx, finish(claim(t, s, "w", 1)[0], pleat.StateCompleted)); err != nil {
+		if err := finish(s, claim(t, s, "w", 1)[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
 		again, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run, 100)

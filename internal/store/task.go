@@ -11,18 +11,31 @@ import (
 
 const leaseMicros = int64(pleat.LeaseDuration / 1000)
 
-// Claim takes up to n queued tasks from the lanes, in fair order, for a worker: each gets the next attempt number and a
-// lease. Tasks that expect more than memory bytes are left; 0 takes any. What a task works on is read in the same
-// transaction. The claim itself need not survive a crash of the machine: the task would be queued again, as it should.
-func (s *Store) Claim(ctx context.Context, worker pleat.WorkerID, lanes []string, n int, memory int64) ([]ClaimedTask, error) {
+// Lease names one attempt at a task. The verbs that take one are fenced: they change nothing and return pleat.ErrLost
+// once another attempt has begun or the task has ended.
+type Lease struct {
+	Task    pleat.TaskID
+	Attempt int
+	Worker  pleat.WorkerID
+}
+
+// LeaseOf returns the lease under which a worker holds a claimed task.
+func LeaseOf(t *pleat.Task) Lease { return Lease{t.ID, t.Attempt, t.Worker} }
+
+// Claim leases up to n queued tasks of the queues to a worker, in fair order: each gets the next attempt number. It
+// skips tasks that expect more than memory bytes; 0 skips none. The input of each task is read in the same
+// transaction. A claim may be lost in a crash of the machine: the task is then queued again.
+func (s *Store) Claim(
+	ctx context.Context, worker pleat.WorkerID, queues []string, n int, memory int64,
+) ([]ClaimedTask, error) {
 	var out []ClaimedTask
 	err := s.writeAsync(ctx, "claim", func(t *tx) error {
 		out = nil
-		for _, lane := range lanes {
+		for _, queue := range queues {
 			if len(out) >= n {
 				break
 			}
-			got, err := t.claim(worker, lane, n-len(out), memory)
+			got, err := t.claim(worker, queue, n-len(out), memory)
 			if err != nil {
 				return err
 			}
@@ -41,35 +54,47 @@ func (s *Store) Claim(ctx context.Context, worker pleat.WorkerID, lanes []string
 	return out, nil
 }
 
-func (t *tx) claim(worker pleat.WorkerID, lane string, n int, memory int64) ([]ClaimedTask, error) {
-	return t.claimWhere("SELECT id FROM task WHERE state = 'queued' AND lane = $3 AND (CAST($4 AS bigint) = 0 OR memory <= CAST($4 AS bigint)) ORDER BY turn, id LIMIT $5 FOR UPDATE SKIP LOCKED",
-		worker, lane, memory, n)
+func (t *tx) claim(worker pleat.WorkerID, queue string, n int, memory int64) ([]ClaimedTask, error) {
+	return t.claimWhere(`
+		SELECT id FROM task
+		WHERE state = 'queued' AND queue = $3 AND (CAST($4 AS bigint) = 0 OR memory <= CAST($4 AS bigint))
+		ORDER BY position, id
+		LIMIT $5
+		FOR UPDATE SKIP LOCKED`,
+		worker, queue, memory, n)
 }
 
-// claimWhere claims the tasks whose ids a query gives. Its parameters begin at $3.
+// claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3.
 func (t *tx) claimWhere(ids string, worker pleat.WorkerID, args ...any) ([]ClaimedTask, error) {
 	var out []ClaimedTask
-	rows, err := t.query("UPDATE task SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2 WHERE id IN ("+ids+`)
-		RETURNING id, kind, lane, account_id, share, turn, subject, attempt, tries, max_tries, memory, cancel, checkpoint, checkpoint_step, created_at`,
+	rows, err := t.query(`
+		UPDATE task
+		SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2
+		WHERE id IN (`+ids+`)
+		RETURNING id, kind, queue, account_id, tenant, position, COALESCE(run_id, ''), COALESCE(delivery_id, ''),
+			attempt, tries, max_tries, memory, cancel, checkpoint, checkpoint_step, created_at`,
 		append([]any{worker, t.now + leaseMicros}, args...)...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		c := ClaimedTask{Task: pleat.Task{State: pleat.TaskRunning, Worker: worker, LeaseUntil: fromMicros(t.now + leaseMicros)}}
+		var c ClaimedTask
 		k := &c.Task
-		var cancel, made int64
-		if err := scan(&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Subject, &k.Attempt, &k.Tries, &k.MaxTries, &k.Memory,
-			&cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &made); err != nil {
+		k.State, k.Worker, k.LeaseUntil = pleat.TaskRunning, worker, fromMicros(t.now+leaseMicros)
+		var cancel, created int64
+		if err := scan(&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt,
+			&k.Tries, &k.MaxTries, &k.Memory, &cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &created); err != nil {
 			return err
 		}
-		k.Cancel, k.Created = cancel == 1, fromMicros(made)
+		k.Cancel, k.Created = cancel == 1, fromMicros(created)
 		out = append(out, c)
 		return nil
 	})
 	return out, err
 }
 
-// start notes the attempt and moves what the task works on to RUNNING.
+// start records the attempt, and moves the task's run to RUNNING.
 func (t *tx) start(c *ClaimedTask) error {
-	if _, err := t.exec("INSERT INTO attempt (task_id, number, worker_id, started_at, ended_at, outcome, detail) VALUES ($1, $2, $3, $4, 0, '', '')",
+	if _, err := t.exec(`
+		INSERT INTO attempt (task_id, number, worker_id, started_at, ended_at, outcome, detail)
+		VALUES ($1, $2, $3, $4, 0, '', '')`,
 		c.Task.ID, c.Task.Attempt, c.Task.Worker, t.now); err != nil {
 		return err
 	}
@@ -88,33 +113,48 @@ func (t *tx) startFold(c *ClaimedTask) error {
 	var jr jobRow
 	var rr runRow
 	var fresh int64
-	if err := t.row("SELECT "+jobColumns+", "+runColumns+", r.fresh FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1", []any{c.Task.Subject},
-		append(append(jr.into(&j), rr.into(&u)...), &fresh)...); err != nil {
+	if err := t.row(
+		"SELECT "+jobColumns+", "+runColumns+", r.fresh FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1",
+		[]any{c.Task.Run}, append(append(jr.into(&j), rr.into(&u)...), &fresh)...); err != nil {
 		return err
 	}
 	if err := errors.Join(jr.fill(&j), rr.fill(&u)); err != nil {
 		return err
 	}
-	c.Fold = &pleat.FoldInput{Job: j.ID, Run: u.ID, Owner: j.Owner, LibraryItem: j.LibraryItem, Name: j.Name, Sequences: j.Sequences, Params: u.Params, Seed: u.Seed,
-		Constraints: j.Constraints, Complex: j.Complex}
-	c.Queued, c.Run, c.Seed, c.Fresh = u.CreatedAt, u.ID, u.Seed, fresh == 1
+	c.Fold = &pleat.FoldInput{
+		Job:         j.ID,
+		Run:         u.ID,
+		Owner:       j.Owner,
+		LibraryItem: j.LibraryItem,
+		Name:        j.Name,
+		Sequences:   j.Sequences,
+		Params:      u.Params,
+		Seed:        u.Seed,
+		Constraints: j.Constraints,
+		Complex:     j.Complex,
+	}
+	c.Queued, c.Seed, c.Fresh = u.CreatedAt, u.Seed, fresh == 1
 	if err := t.loadAlignments(c); err != nil {
 		return err
 	}
-	return t.setRunning(u)
+	return t.setRunning(runParent{job: j.ID}, u)
 }
 
-// searched is the outcome of an attempt whose files belong to the run, whichever attempt ends it.
+// outcomeSearched is the outcome of an attempt whose files belong to the run, whichever attempt ends it.
 const outcomeSearched = "searched"
 
-// aligned reads what an earlier attempt has searched for.
+// loadAlignments reads what the MSA search before a fold has published.
 func (t *tx) loadAlignments(c *ClaimedTask) error {
 	if c.Task.Attempt == 1 {
 		return nil
 	}
 	var number int
 	var began, ended int64
-	err := t.row("SELECT number, started_at, ended_at FROM attempt WHERE task_id = $1 AND outcome = '"+outcomeSearched+"' ORDER BY number DESC LIMIT 1",
+	err := t.row(`
+		SELECT number, started_at, ended_at FROM attempt
+		WHERE task_id = $1 AND outcome = '`+outcomeSearched+`'
+		ORDER BY number DESC
+		LIMIT 1`,
 		[]any{c.Task.ID}, &number, &began, &ended)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -123,66 +163,85 @@ func (t *tx) loadAlignments(c *ClaimedTask) error {
 		return err
 	}
 	c.SearchDuration = time.Duration(ended-began) * time.Microsecond
-	rows, err := t.query("SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 AND a.attempt = $2 ORDER BY a.id", c.Task.Subject, number)
+	rows, err := t.query(
+		"SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 AND a.attempt = $2 ORDER BY a.id",
+		c.Task.Run, number)
 	c.Alignments, err = scanArtifacts(rows, err)
 	return err
 }
 
-// running moves a run and what it belongs to to RUNNING, the first time it is claimed.
-func (t *tx) setRunning(u pleat.Run) error {
+// runParent is what a run belongs to: a job or a workflow, the other one is empty.
+type runParent struct {
+	job      pleat.JobID
+	workflow pleat.WorkflowID
+}
+
+// setRunning moves a run and its parent to RUNNING, the first time the run is claimed.
+func (t *tx) setRunning(parent runParent, u pleat.Run) error {
 	if u.State == pleat.StateRunning {
 		return nil
 	}
-	if _, err := t.exec("UPDATE run SET state = $1, started_at = $2, changed_at = $2 WHERE id = $3", pleat.StateRunning, t.now, u.ID); err != nil {
+	if _, err := t.exec("UPDATE run SET state = $1, started_at = $2, changed_at = $2 WHERE id = $3",
+		pleat.StateRunning, t.now, u.ID); err != nil {
 		return err
 	}
-	if err := t.setState(u.ID, pleat.StateRunning); err != nil {
+	if err := t.setState(parent, u.ID, pleat.StateRunning); err != nil {
 		return err
 	}
 	return t.progress(u.ID, []pleat.Progress{{Kind: pleat.ProgressState, State: pleat.StateRunning}})
 }
 
-// setState shows a run's state on the job or workflow whose latest run it is.
-func (t *tx) setState(run pleat.RunID, state pleat.State) error {
-	for _, table := range []string{"job", "workflow"} {
-		n, err := t.exec("UPDATE "+table+" SET state = $1, version = version + 1, updated_at = $2 WHERE id = (SELECT job_id FROM run WHERE id = $3) AND run_id = $3", state, t.now, run)
-		if err != nil || n > 0 {
-			return err
-		}
+// setState copies a run's state to its parent, if it is the parent's latest run. The parent's version rises, so that
+// readers fetch it again.
+func (t *tx) setState(parent runParent, run pleat.RunID, state pleat.State) error {
+	var err error
+	if parent.job != "" {
+		_, err = t.exec(`
+			UPDATE job SET state = $1, version = version + 1, updated_at = $2 WHERE id = $3 AND run_id = $4`,
+			state, t.now, parent.job, run)
+	} else {
+		_, err = t.exec(`
+			UPDATE workflow SET state = $1, version = version + 1, updated_at = $2 WHERE id = $3 AND run_id = $4`,
+			state, t.now, parent.workflow, run)
 	}
-	return nil
+	return err
 }
 
-// held locks a task that the worker still holds; ErrLost where another attempt has begun or the task has ended.
-func (t *tx) held(id pleat.TaskID, attempt int, worker pleat.WorkerID) (subject string, cancel bool, err error) {
+// renew extends a lease and locks its task. It returns the task's run, empty for deliveries and follow-ups, and
+// whether the owner wants it stopped; pleat.ErrLost if the lease is no longer held.
+func (t *tx) renew(l Lease) (run pleat.RunID, cancel bool, err error) {
 	var c int64
-	err = t.row("UPDATE task SET lease_until = $1 WHERE id = $2 AND attempt = $3 AND worker_id = $4 AND state = 'running' RETURNING subject, cancel",
-		[]any{t.now + leaseMicros, id, attempt, worker}, &subject, &c)
-	return subject, c == 1, mapNoRows(err, pleat.ErrLost)
+	err = t.row(`
+		UPDATE task SET lease_until = $1
+		WHERE id = $2 AND attempt = $3 AND worker_id = $4 AND state = 'running'
+		RETURNING COALESCE(run_id, ''), cancel`,
+		[]any{t.now + leaseMicros, l.Task, l.Attempt, l.Worker}, &run, &c)
+	return run, c == 1, mapNoRows(err, pleat.ErrLost)
 }
 
-// Beat renews the leases of tasks, stores their progress and brings back which are cancelled or lost.
-func (s *Store) Heartbeat(ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat) ([]pleat.HeartbeatReply, error) {
+// Heartbeat renews a worker's leases, stores the progress of their runs and says which are cancelled or lost, in the
+// order of the beats.
+func (s *Store) Heartbeat(
+	ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat,
+) ([]pleat.HeartbeatReply, error) {
 	var out []pleat.HeartbeatReply
-	err := s.writeAsync(ctx, "beat", func(t *tx) error {
+	err := s.writeAsync(ctx, "heartbeat", func(t *tx) error {
 		out = nil
 		for _, b := range beats {
-			p := pleat.HeartbeatReply{Task: b.Task}
-			_, cancel, err := t.held(b.Task, b.Attempt, worker)
+			reply := pleat.HeartbeatReply{Task: b.Task}
+			_, cancel, err := t.renew(Lease{b.Task, b.Attempt, worker})
 			switch {
 			case errors.Is(err, pleat.ErrLost):
-				p.Lost = true
+				reply.Lost = true
 			case err != nil:
 				return err
 			default:
-				p.Cancel = cancel
-				if b.Run != "" && len(b.Progress) > 0 {
-					if err := t.progress(b.Run, b.Progress); err != nil {
-						return err
-					}
+				reply.Cancel = cancel
+				if err := t.progress(b.Run, b.Progress); err != nil {
+					return err
 				}
 			}
-			out = append(out, p)
+			out = append(out, reply)
 		}
 		_, err := t.exec("UPDATE worker SET seen_at = $1 WHERE id = $2", t.now, worker)
 		return err
@@ -190,16 +249,22 @@ func (s *Store) Heartbeat(ctx context.Context, worker pleat.WorkerID, beats []pl
 	return out, err
 }
 
-// MaxLogLines bounds the log lines kept of one run.
+// MaxLogLines bounds the log lines stored of one run.
 const MaxLogLines = 2000
 
-// progress appends to a run's events and keeps its newest stage on the run.
+// progress appends to a run's events and stores its newest stage with the run.
 func (t *tx) progress(run pleat.RunID, list []pleat.Progress) error {
+	if len(list) == 0 {
+		return nil
+	}
 	var seq, lines int64
 	var owner pleat.UserID
 	var stage string
 	var done, total int
-	err := t.row("UPDATE run SET event_seq = event_seq + $1, changed_at = $2 WHERE id = $3 RETURNING event_seq, log_lines, account_id, stage, done, total",
+	err := t.row(`
+		UPDATE run SET event_seq = event_seq + $1, changed_at = $2
+		WHERE id = $3
+		RETURNING event_seq, log_lines, account_id, stage, done, total`,
 		[]any{len(list), t.now, run}, &seq, &lines, &owner, &stage, &done, &total)
 	if err != nil {
 		return err
@@ -222,7 +287,8 @@ func (t *tx) progress(run pleat.RunID, list []pleat.Progress) error {
 			stage, done, total = p.Stage, p.Done, p.Total
 		}
 		p.Seq = 0
-		if _, err := t.exec("INSERT INTO run_event (run_id, seq, body) VALUES ($1, $2, $3)", run, seq, encodeJSON(p)); err != nil {
+		if _, err := t.exec("INSERT INTO run_event (run_id, seq, body) VALUES ($1, $2, $3)",
+			run, seq, encodeJSON(p)); err != nil {
 			return err
 		}
 	}
@@ -230,11 +296,12 @@ func (t *tx) progress(run pleat.RunID, list []pleat.Progress) error {
 	if stage == oldStage && done == oldDone && total == oldTotal && lines == oldLines {
 		return nil
 	}
-	_, err = t.exec("UPDATE run SET stage = $1, done = $2, total = $3, log_lines = $4 WHERE id = $5", stage, done, total, lines, run)
+	_, err = t.exec("UPDATE run SET stage = $1, done = $2, total = $3, log_lines = $4 WHERE id = $5",
+		stage, done, total, lines, run)
 	return err
 }
 
-// Cancels lists the tasks that a worker holds and whose owner wants them stopped.
+// CancelledTasks lists the tasks that a worker holds and whose owner wants them stopped.
 func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pleat.TaskID, error) {
 	var out []pleat.TaskID
 	rows, err := s.read(ctx, "SELECT id FROM task WHERE state = 'running' AND worker_id = $1 AND cancel = 1", worker)
@@ -249,131 +316,100 @@ func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pl
 	return out, unavailable("read cancels", err)
 }
 
-// Release gives a task back unfinished, as a worker does that shuts down in order: another worker goes on at once, and no
-// try is spent.
-func (s *Store) Release(ctx context.Context, task pleat.TaskID, attempt int, worker pleat.WorkerID) error {
+// Release returns a task to its queue unfinished, as a worker does that shuts down in order. Another worker can claim
+// it at once, and no try is spent.
+func (s *Store) Release(ctx context.Context, l Lease) error {
 	return s.write(ctx, "release", func(t *tx) error {
-		if _, _, err := t.held(task, attempt, worker); err != nil {
+		if _, _, err := t.renew(l); err != nil {
 			return err
 		}
-		return t.requeue(endedAttempt{id: task, attempt: attempt}, "released", 0)
+		return t.requeue(l, "released", 0)
 	})
 }
 
-// EndSearch sends a task on from its search to its fold, at the end of its owner's queue there and with all its tries. What the search
-// published stays with the run. A task that its owner has cancelled ends STOPPED. ErrLost where another attempt has begun.
-func (s *Store) FinishSearch(ctx context.Context, f SearchCompleted) error {
-	return s.write(ctx, "end search", func(t *tx) error {
-		subject, cancel, err := t.held(f.Task, f.Attempt, f.Worker)
-		if err != nil {
-			return err
-		}
-		run := pleat.RunID(subject)
-		if len(f.Progress) > 0 {
-			if err := t.progress(run, f.Progress); err != nil {
-				return err
-			}
-		}
-		if cancel {
-			why := pleat.Failed(pleat.FailCancelled, "stopped by its owner")
-			if err := t.endTask(f.Task, f.Attempt, pleat.StateStopped, why); err != nil {
-				return err
-			}
-			return t.endRun(run, ending{state: pleat.StateStopped, failure: why})
-		}
-		if _, err := t.exec(`UPDATE task SET lane = $1, tries = 0, turn = (SELECT CASE WHEN own >= served THEN own + 1 ELSE served END FROM `+fairOrderSQL("$1", "task.share")+`)
-			WHERE id = $2`, f.FoldQueue, f.Task); err != nil {
-			return err
-		}
-		return t.requeue(endedAttempt{id: f.Task, attempt: f.Attempt}, outcomeSearched, 0)
-	})
-}
-
-// SetMSA says what becomes of the alignment of a run that has not ended.
-func (s *Store) SetMSA(ctx context.Context, task pleat.TaskID, attempt int, worker pleat.WorkerID, msa pleat.State) error {
-	return s.write(ctx, "set alignment state", func(t *tx) error {
-		subject, _, err := t.held(task, attempt, worker)
-		if err != nil {
-			return err
-		}
-		var state pleat.State
-		if err := t.row("UPDATE run SET msa = $1, changed_at = $2 WHERE id = $3 RETURNING state", []any{msa, t.now, subject}, &state); err != nil {
-			return mapNoRows(err, pleat.ErrLost)
-		}
-		return t.setState(pleat.RunID(subject), state) // its readers see a new version
-	})
-}
-
-// AddArtifact makes one file readable before its run ends.
-func (s *Store) AddArtifact(ctx context.Context, task pleat.TaskID, attempt int, worker pleat.WorkerID, a pleat.Artifact) error {
-	return s.write(ctx, "add artifact", func(t *tx) error {
-		subject, _, err := t.held(task, attempt, worker)
-		if err != nil {
-			return err
-		}
-		run := pleat.RunID(subject)
-		var job pleat.JobID
-		var state pleat.State
-		if err := t.row("SELECT job_id, state FROM run WHERE id = $1", []any{run}, &job, &state); err != nil {
-			return mapNoRows(err, pleat.ErrLost)
-		}
-		if err := t.setState(run, state); err != nil {
-			return err
-		}
-		if err := t.insertArtifact(job, run, attempt, a); err != nil {
-			return err
-		}
-		return t.progress(run, []pleat.Progress{{Kind: pleat.ProgressArtifact, Line: a.Name}})
-	})
-}
-
-func (t *tx) insertArtifact(job pleat.JobID, run pleat.RunID, attempt int, a pleat.Artifact) error {
-	if _, err := t.exec("DELETE FROM artifact WHERE run_id = $1 AND name = $2", run, a.Name); err != nil {
+// requeue puts a running task back into its queue, at its position, and ends the attempt.
+func (t *tx) requeue(l Lease, outcome string, pause time.Duration) error {
+	state := pleat.TaskQueued
+	if pause > 0 {
+		state = pleat.TaskWaiting
+	}
+	var queue string
+	if err := t.row(`
+		UPDATE task SET state = $1, run_at = $2, lease_until = 0, worker_id = '' WHERE id = $3 RETURNING queue`,
+		[]any{state, t.now + pause.Microseconds(), l.Task}, &queue); err != nil {
 		return err
 	}
-	_, err := t.exec(`INSERT INTO artifact (id, run_id, job_id, sequence_id, name, kind, content_type, bytes, sha256, blob_key, attempt, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		newID(), run, job, a.Sequence, a.Name, a.Kind, a.ContentType, a.Bytes, a.SHA256, a.Key, attempt, t.now)
+	t.notify(QueueTopic(queue))
+	return t.endAttempt(l, outcome, "")
+}
+
+func (t *tx) endAttempt(l Lease, outcome, detail string) error {
+	_, err := t.exec(`
+		UPDATE attempt SET ended_at = $1, outcome = $2, detail = $3
+		WHERE task_id = $4 AND number = $5 AND ended_at = 0`,
+		t.now, outcome, detail, l.Task, l.Attempt)
 	return err
 }
 
-// SaveCheckpoint notes the blob from which the next attempt may go on.
-func (s *Store) SaveCheckpoint(ctx context.Context, task pleat.TaskID, attempt int, worker pleat.WorkerID, c pleat.Checkpoint) error {
+// insertTask queues work: the kind, queue, owner, tenant, subject and memory of k, with k.MaxTries tries (0:
+// DefaultTries). Its position keeps tenants even: behind the tenant's own tasks, but not behind those of others. A
+// tenant with nothing queued starts at the position that is being served now.
+func (t *tx) insertTask(k pleat.Task) error {
+	if k.MaxTries == 0 {
+		k.MaxTries = DefaultTries
+	}
+	_, err := t.exec(`
+		INSERT INTO task (
+			id, kind, queue, account_id, tenant, position, run_id, delivery_id, state, attempt, tries, max_tries, memory,
+			run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
+		SELECT $1, $2, $3, $4, $5,
+			CASE WHEN own >= served THEN own + 1 ELSE served END,
+			NULLIF($6, ''), NULLIF($7, ''), 'queued', 0, 0, $8, $9, $10, 0, '', 0, '', 0, $10, 0
+		FROM `+fairOrderSQL("$3", "$5"),
+		newID(), k.Kind, k.Queue, k.Owner, k.Tenant, k.Run, k.Delivery, k.MaxTries, k.Memory, t.now)
+	t.notify(QueueTopic(k.Queue))
+	return err
+}
+
+// fairOrderSQL returns a subquery with one row and two columns: own, the last position of a tenant in a queue (-1: it
+// has none there), and served, the position at the queue's head (0: the queue is empty). Queue and tenant are SQL.
+func fairOrderSQL(queue, tenant string) string {
+	return `(
+		SELECT
+			COALESCE((
+				SELECT max(q.position) FROM task q
+				WHERE q.state = 'queued' AND q.queue = ` + queue + ` AND q.tenant = ` + tenant + `
+			), -1) AS own,
+			COALESCE((
+				SELECT min(q.position) FROM task q WHERE q.state = 'queued' AND q.queue = ` + queue + `
+			), 0) AS served
+		) AS fair_order`
+}
+
+// SaveCheckpoint names the blob from which the next attempt can resume.
+func (s *Store) SaveCheckpoint(ctx context.Context, l Lease, c pleat.Checkpoint) error {
 	return s.write(ctx, "save checkpoint", func(t *tx) error {
-		if _, _, err := t.held(task, attempt, worker); err != nil {
+		if _, _, err := t.renew(l); err != nil {
 			return err
 		}
-		_, err := t.exec("UPDATE task SET checkpoint = $1, checkpoint_step = $2 WHERE id = $3", c.Key, c.Step, task)
+		_, err := t.exec("UPDATE task SET checkpoint = $1, checkpoint_step = $2 WHERE id = $3", c.Key, c.Step, l.Task)
 		return err
 	})
 }
 
-// Unnamed tells which of the blob keys no artifact and no checkpoint refers to.
-func (s *Store) UnreferencedBlobs(ctx context.Context, keys []string) ([]string, error) {
-	var out []string
-	for _, k := range keys {
-		var one int
-		err := s.readRow(ctx, "SELECT 1 FROM artifact WHERE blob_key = $1 UNION ALL SELECT 1 FROM task WHERE checkpoint = $1 AND checkpoint <> '' UNION ALL SELECT 1 FROM library_file WHERE blob_key = $1 LIMIT 1", []any{k}, &one)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			out = append(out, k)
-		case err != nil:
-			return nil, unavailable("read blobs", err)
-		}
-	}
-	return out, nil
-}
-
-// Counts is the size of the queue by lane and state; ended tasks are not counted. All deliveries count as one lane, since
-// there are as many of theirs as endpoints.
+// QueueCounts returns the number of tasks by queue and state, without ended ones. All deliveries count as one queue,
+// since each endpoint has one of its own.
 func (s *Store) QueueCounts(ctx context.Context) ([]QueueCount, error) {
+	const queue = "CASE WHEN kind = 'deliver' THEN 'deliver' ELSE queue END"
+	count := func(state string) string {
+		return `
+		SELECT ` + queue + `, state, count(*), min(created_at)
+		FROM task
+		WHERE state = '` + state + `'
+		GROUP BY ` + queue + `, state`
+	}
 	out := []QueueCount{}
-	const (
-		lane  = "CASE WHEN kind = 'deliver' THEN 'deliver' ELSE lane END"
-		each1 = "SELECT " + lane + ", state, count(*), min(created_at) FROM task WHERE state = "
-		by    = " GROUP BY " + lane + ", state"
-	)
-	rows, err := s.read(ctx, each1+"'queued'"+by+" UNION ALL "+each1+"'waiting'"+by+" UNION ALL "+each1+"'running'"+by)
+	rows, err := s.read(ctx, count("queued")+" UNION ALL "+count("waiting")+" UNION ALL "+count("running"))
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var c QueueCount
 		var at int64
@@ -385,4 +421,25 @@ func (s *Store) QueueCounts(ctx context.Context) ([]QueueCount, error) {
 		return nil
 	})
 	return out, unavailable("count tasks", err)
+}
+
+// QueuePosition returns how many tasks of the same queue will be claimed before a run that waits, at most 1000; -1 if
+// the run does not wait.
+func (s *Store) QueuePosition(ctx context.Context, run pleat.RunID) (int, error) {
+	n := -1
+	err := s.readRow(ctx, `
+		SELECT (
+			SELECT count(*) FROM (
+				SELECT 1 FROM task o
+				WHERE o.state = 'queued' AND o.queue = t.queue
+					AND (o.position < t.position OR o.position = t.position AND o.id < t.id)
+				LIMIT 1000
+			) AS ahead)
+		FROM task t
+		WHERE t.run_id = $1 AND t.state = 'queued'`,
+		[]any{run}, &n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return -1, nil
+	}
+	return n, unavailable("read queue", err)
 }

@@ -6,7 +6,7 @@ import (
 	"pleat"
 )
 
-// User is somebody who owns jobs.
+// User is an owner of jobs.
 type User struct {
 	ID        pleat.UserID
 	Name      string
@@ -19,14 +19,14 @@ type Key struct {
 	ID         pleat.KeyID
 	User       pleat.UserID
 	UserName   string
-	Prefix     string // the first letters of the plain key, to tell keys apart
+	Prefix     string // the first letters of the plain key, shown in lists
 	Label      string
 	CreatedAt  time.Time
 	LastUsedAt time.Time // zero: never
 	RevokedAt  time.Time // zero: valid
 }
 
-// Principal is who a credential stands for.
+// Principal is the user that a credential authenticates.
 type Principal struct {
 	User  pleat.UserID
 	Name  string
@@ -43,15 +43,15 @@ type Usage struct {
 
 // NewJob is a validated job to create.
 type NewJob struct {
-	Job    pleat.Job // IDs and times are made by the store
+	Job    pleat.Job // the store sets its IDs and times
 	Run    RunSpec
-	Quota  int    // the service's default, used where the user has none of their own
+	Quota  int    // the service's default, for users without a quota of their own
 	Key    string // Idempotency-Key; empty: none
-	Digest string // of the request, to tell a repeat from another request under the same key
+	Digest string // of the request, to tell a repetition from another request under the same key
 	Subs   []pleat.Subscription
 }
 
-// RunSpec is what a run of a job needs besides the job.
+// RunSpec is the part of a run that its job or workflow does not have.
 type RunSpec struct {
 	Model     string
 	WeightSet string
@@ -62,7 +62,7 @@ type RunSpec struct {
 	Memory    int64          // bytes expected
 	Tries     int            // attempts before a crashing run fails; 0: DefaultTries
 	Kind      pleat.TaskKind // empty: fold
-	Fresh     bool           // no earlier run's results will do
+	Fresh     bool           // the owner does not accept a cached result
 }
 
 func (r RunSpec) kind() pleat.TaskKind {
@@ -72,7 +72,7 @@ func (r RunSpec) kind() pleat.TaskKind {
 	return r.Kind
 }
 
-// state is the first state of a run: a workflow's task says that it is queued.
+// state is the first state of a run.
 func (r RunSpec) state() pleat.State {
 	if r.kind() == pleat.TaskFold {
 		return pleat.StateInitialized
@@ -80,11 +80,11 @@ func (r RunSpec) state() pleat.State {
 	return pleat.StateQueued
 }
 
-// DefaultTries is how many attempts a run has when its worker dies under it: enough for an operator's bad day, and an end
-// for a run that kills whatever takes it.
+// DefaultTries is how many attempts a run has if its worker dies: enough to survive restarts, and an end for a run that
+// kills every worker.
 const DefaultTries = 10
 
-// Created is the answer to CreateJob and Rerun.
+// Created is the result of CreateJob and Rerun.
 type Created struct {
 	Job       pleat.JobID
 	Run       pleat.RunID
@@ -95,19 +95,20 @@ type Created struct {
 	Replayed  bool // an earlier call with the same Idempotency-Key made it
 }
 
-// Head is what every request on a job checks first.
+// Head is the part of a job that every request on it checks first.
 type Head struct {
-	Job     pleat.JobID
-	Owner   pleat.UserID
-	Public  bool
-	Version int64
-	Epoch   int64
-	Run     pleat.RunID
-	State   pleat.State
-	Caller  pleat.UserID // whose key came with the request; empty: none, or a bad one
+	Job      pleat.JobID
+	Workflow pleat.WorkflowID // of a workflow's artifact; Job is then empty
+	Owner    pleat.UserID
+	Public   bool
+	Version  int64
+	Epoch    int64
+	Run      pleat.RunID
+	State    pleat.State
+	Caller   pleat.UserID // whose key came with the request; empty: none, or an invalid one
 }
 
-// View is a job whole: its latest run, sequences and artifacts, read in one snapshot.
+// View is a job with one of its runs and that run's artifacts, read in one snapshot.
 type View struct {
 	Job       pleat.Job
 	Run       pleat.Run
@@ -133,82 +134,69 @@ type JobRow struct {
 	Finished  time.Time
 }
 
-// Filter narrows a list. Before is the ID after which, newest first, the list goes on.
+// Filter narrows a list of jobs.
 type Filter struct {
 	Limit  int
-	Before string
+	Before string // an ID: the list starts with the next older one; empty: with the newest
 	State  pleat.State
 	Query  string // part of the name, any case
 }
 
-// Change is one job's news on the stream of all of a user's runs.
+// Change is the newest state of one run, for the stream of all of a user's runs.
 type Change struct {
-	At      int64 // the cursor: microseconds
-	Kind    pleat.TaskKind
-	Job     pleat.JobID // or the workflow
-	Run     pleat.RunID
-	Version int64
-	Name    string
-	State   pleat.State
-	Stage   string
-	Done    int
-	Total   int
-	Seq     int64 // the run's last progress
+	At       int64 // when it changed: microseconds since 1970 UTC
+	Kind     pleat.TaskKind
+	Job      pleat.JobID      // of a fold
+	Workflow pleat.WorkflowID // of a workflow's task
+	Run      pleat.RunID
+	Version  int64
+	Name     string
+	State    pleat.State
+	Stage    string
+	Done     int
+	Total    int
+	Seq      int64 // the run's last progress
 }
 
-// Claimed is a task with what it works on, read in the transaction that claimed it.
+// ClaimedTask is a task with its input, read in the transaction that claimed it.
 type ClaimedTask struct {
 	Task     pleat.Task
 	Fold     *pleat.FoldInput // of a fold
 	Workflow *pleat.Workflow  // of a workflow's task
-	Run      pleat.RunID      // of either
 	Seed     string
 	Queued   time.Time // when the run was created
-	Fresh    bool      // no earlier run's results will do
-	// Aligned are the files that a fold's search for alignments has published, and Searched how long it took. None: there was no
-	// search, or nothing to search for.
+	Fresh    bool      // its owner does not accept a cached result
+	// Alignments are the files that the MSA search before a fold has published, and SearchDuration is how long it took.
+	// Both are zero if there was no search, or no sequence to search for.
 	Alignments     []pleat.Artifact
 	SearchDuration time.Duration
 }
 
-// Searched is how a search for alignments ended well.
+// SearchCompleted is the outcome of a successful MSA search.
 type SearchCompleted struct {
-	Task      pleat.TaskID
-	Attempt   int
-	Worker    pleat.WorkerID
-	FoldQueue string           // of the fold
-	Progress  []pleat.Progress // what was not told yet
+	FoldQueue string
+	Progress  []pleat.Progress // not stored yet
 }
 
-// Finished is how an attempt at a run ended. Exactly one of Result and Failure is set.
+// RunFinished is the outcome of an attempt at a run. Exactly one of Result and Failure is set.
 type RunFinished struct {
-	Task      pleat.TaskID
-	Attempt   int
-	Worker    pleat.WorkerID
 	State     pleat.State // COMPLETED, FAILED or STOPPED
 	Result    *pleat.Result
 	Failure   *pleat.Failure
 	Artifacts []pleat.Artifact
 	Engine    string
 	MSA       pleat.State
-	Progress  []pleat.Progress // what was not told yet
-	InputHash string           // hash under which later runs may have the results; empty: none may
-	Source    pleat.RunID      // the run whose files some Artifacts share; empty: none. It must still be readable, else ErrSourceGone
+	Progress  []pleat.Progress // not stored yet
+	InputHash string           // under which later runs may reuse the result; empty: none may
+	// Source is the run whose files some of Artifacts share; empty: none. If it cannot be read any more, FinishRun
+	// returns ErrSourceGone.
+	Source pleat.RunID
 }
 
-// Reaped counts what one pass of the reaper did.
-type Reaped struct {
-	Woken    int // waiting tasks whose time had come
-	Requeued int // tasks taken from a dead worker
-	Failed   int // of those, tasks that had no tries left
-	Stopped  int // of those, tasks whose owner had cancelled them
-	Expired  int // idempotency keys and other rows past their time
-}
-
-// Counts is the size of the queue, for metrics.
+// QueueCount is the number of tasks of one queue in one state.
 type QueueCount struct {
 	Queue  string
 	State  pleat.TaskState
 	N      int
-	Oldest time.Time
+	Oldest time.Time // when the first of them was created
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pleat"
@@ -12,16 +13,22 @@ import (
 
 const headColumns = "j.account_id, j.public, j.version, j.epoch, j.run_id, j.state"
 
-// Head reads what every request on a job checks first, and who the key with this hash stands for: one query, so that
-// ownership and credential are those of one moment. A hash that is empty, unknown or revoked leaves Caller empty.
+// Head reads what every request on a job checks first, and which user the key with this hash authenticates, in one
+// query, so that ownership and credential are those of one moment. An empty, unknown or revoked hash leaves Caller empty.
 func (s *Store) Head(ctx context.Context, job pleat.JobID, keyHash string) (Head, error) {
-	return s.head(ctx, "COALESCE((SELECT k.account_id FROM api_key k WHERE k.hash = $2 AND k.revoked_at = 0), '')", job, keyHash)
+	return s.head(ctx,
+		"COALESCE((SELECT k.account_id FROM api_key k WHERE k.hash = $2 AND k.revoked_at = 0), '')", job, keyHash)
 }
 
 // HeadBySession is Head for the hash of a session.
 func (s *Store) HeadBySession(ctx context.Context, job pleat.JobID, hash string) (Head, error) {
-	return s.head(ctx, `COALESCE((SELECT k.account_id FROM session e JOIN api_key k ON k.id = e.key_id
-		WHERE e.hash = $2 AND e.expires_at > $3 AND k.revoked_at = 0), '')`, job, hash, s.now())
+	return s.head(ctx, `
+		COALESCE((
+			SELECT k.account_id
+			FROM session e
+			JOIN api_key k ON k.id = e.key_id
+			WHERE e.hash = $2 AND e.expires_at > $3 AND k.revoked_at = 0), '')`,
+		job, hash, s.now())
 }
 
 func (s *Store) head(ctx context.Context, caller string, job pleat.JobID, args ...any) (Head, error) {
@@ -33,13 +40,13 @@ func (s *Store) head(ctx context.Context, caller string, job pleat.JobID, args .
 	return h, unavailable("read job", mapNoRows(err, pleat.ErrJobNotFound))
 }
 
-const jobColumns = "j.id, j.account_id, j.name, j.public, j.chat_id, j.library_item, j.sequences, j.constraints, j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at"
+const jobColumns = `j.id, j.account_id, j.name, j.public, j.chat_id, j.library_item, j.sequences, j.constraints, j.complex,
+	j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at`
 
-const runColumns = "r.id, r.job_id, r.number, r.state, r.msa, r.model, r.weight_set, r.method, r.engine, r.seed, r.params, r.result, r.failure, r.created_at, r.started_at, r.finished_at, r.stage, r.done, r.total"
+const runColumns = `r.id, COALESCE(r.job_id, ''), r.number, r.state, r.msa, r.model, r.weight_set, r.method, r.engine,
+	r.seed, r.params, r.result, r.failure, r.created_at, r.started_at, r.finished_at, r.stage, r.done, r.total`
 
-const artifactColumns = "a.id, a.run_id, a.sequence_id, a.name, a.kind, a.content_type, a.bytes, a.sha256, a.blob_key, a.created_at"
-
-// View reads a job with its latest run and that run's files, all of one moment.
+// View reads a job with its latest run and that run's artifacts, in one snapshot.
 func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 	ctx, err := s.withoutCancel(ctx)
 	if err != nil {
@@ -53,25 +60,31 @@ func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 	return s.view(job, func(q string, args ...any) (*sql.Rows, error) { return s.readIn(ctx, rtx, q, args...) })
 }
 
-// EndedView is View at less cost where the latest run has ended, and View itself where it has not. An ended run keeps its
-// files until its job is deleted, which takes them all at once: two reads that find both see what one moment has. What
-// database/sql adds to a transaction, goroutines that watch for its end, costs more than the reads.
+// EndedView is View without a transaction if the latest run has ended, and View itself if it has not. An ended run keeps
+// its artifacts until its job is deleted, which deletes them all at once: two reads that find both agree. The goroutines
+// that database/sql starts for a transaction cost more than the reads.
 func (s *Store) EndedView(ctx context.Context, job pleat.JobID) (View, error) {
 	reading, err := s.withoutCancel(ctx)
 	if err != nil {
 		return View{}, unavailable("read job", err)
 	}
-	v, err := s.view(job, func(q string, args ...any) (*sql.Rows, error) { return s.read(reading, q, args...) })
+	read := func(q string, args ...any) (*sql.Rows, error) { return s.read(reading, q, args...) }
+	v, err := s.view(job, read)
 	if err != nil || v.Run.State.Terminal() && len(v.Artifacts) > 0 {
 		return v, err
 	}
 	return s.View(ctx, job)
 }
 
-// view reads what View does in two reads.
+// view reads a View in two queries.
 func (s *Store) view(job pleat.JobID, read func(q string, args ...any) (*sql.Rows, error)) (View, error) {
 	var v View
-	rows, err := read("SELECT "+jobColumns+", "+runColumns+" FROM job j JOIN run r ON r.id = j.run_id WHERE j.id = $1 AND j.deleted_at = 0", job)
+	rows, err := read(`
+		SELECT `+jobColumns+", "+runColumns+`
+		FROM job j
+		JOIN run r ON r.id = j.run_id
+		WHERE j.id = $1 AND j.deleted_at = 0`,
+		job)
 	n := 0
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		n++
@@ -116,8 +129,10 @@ type jobRow struct {
 }
 
 func (r *jobRow) into(j *pleat.Job) []any {
-	return []any{&j.ID, &j.Owner, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences, &r.constraints, &r.complex,
-		&j.State, &j.Version, &j.Epoch, &j.Run, &r.created, &r.updated}
+	return []any{
+		&j.ID, &j.Owner, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences, &r.constraints, &r.complex,
+		&j.State, &j.Version, &j.Epoch, &j.Run, &r.created, &r.updated,
+	}
 }
 
 func (r *jobRow) fill(j *pleat.Job) error {
@@ -138,8 +153,10 @@ type runRow struct {
 }
 
 func (r *runRow) into(u *pleat.Run) []any {
-	return []any{&u.ID, &u.Job, &u.Number, &u.State, &u.MSA, &u.Model, &u.WeightSet, &u.Method, &u.Engine, &u.Seed,
-		&r.params, &r.result, &r.failure, &r.created, &r.started, &r.finished, &u.Stage, &u.Done, &u.Total}
+	return []any{
+		&u.ID, &u.Job, &u.Number, &u.State, &u.MSA, &u.Model, &u.WeightSet, &u.Method, &u.Engine, &u.Seed, &r.params,
+		&r.result, &r.failure, &r.created, &r.started, &r.finished, &u.Stage, &u.Done, &u.Total,
+	}
 }
 
 func (r *runRow) fill(u *pleat.Run) error {
@@ -153,29 +170,15 @@ func (r *runRow) fill(u *pleat.Run) error {
 	return decodeJSON(r.failure, &u.Failure)
 }
 
-func scanArtifacts(rows *sql.Rows, err error) ([]pleat.Artifact, error) {
-	out := []pleat.Artifact{}
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var a pleat.Artifact
-		var at int64
-		if err := scan(&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key, &at); err != nil {
-			return err
-		}
-		a.CreatedAt = fromMicros(at)
-		out = append(out, a)
-		return nil
-	})
-	return out, err
-}
-
-// Runs lists a job's runs, newest first.
+// Runs lists a job's runs, newest first, at most 200.
 func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) {
 	out := []pleat.Run{}
 	ctx, err := s.withoutCancel(ctx)
 	if err != nil {
 		return out, unavailable("list runs", err)
 	}
-	rows, err := s.read(ctx, "SELECT "+runColumns+" FROM run r WHERE r.job_id = $1 ORDER BY r.number DESC LIMIT 200", job)
+	rows, err := s.read(ctx,
+		"SELECT "+runColumns+" FROM run r WHERE r.job_id = $1 ORDER BY r.number DESC LIMIT 200", job)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var u pleat.Run
 		var rr runRow
@@ -190,9 +193,12 @@ func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) 
 
 // ListJobs reads a page of a user's jobs, newest first.
 func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]JobRow, error) {
-	q := `SELECT j.id, j.run_id, j.name, j.public, r.model, j.state, r.stage, r.done, r.total, r.result, r.failure,
-		j.created_at, j.updated_at, r.started_at, r.finished_at
-		FROM job j JOIN run r ON r.id = j.run_id WHERE j.deleted_at = 0 AND j.account_id = $1`
+	q := `
+		SELECT j.id, j.run_id, j.name, j.public, r.model, j.state, r.stage, r.done, r.total, r.result, r.failure,
+			j.created_at, j.updated_at, r.started_at, r.finished_at
+		FROM job j
+		JOIN run r ON r.id = j.run_id
+		WHERE j.deleted_at = 0 AND j.account_id = $1`
 	args := []any{owner}
 	add := func(clause string, v any) {
 		args = append(args, v)
@@ -212,14 +218,15 @@ func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]J
 	rows, err := s.read(ctx, q, args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r JobRow
-		var public, made, changed, started, finished int64
+		var public, created, updated, started, finished int64
 		var result, failure string
-		if err := scan(&r.ID, &r.Run, &r.Name, &public, &r.Model, &r.State, &r.Stage, &r.Done, &r.Total, &result, &failure,
-			&made, &changed, &started, &finished); err != nil {
+		if err := scan(&r.ID, &r.Run, &r.Name, &public, &r.Model, &r.State, &r.Stage, &r.Done, &r.Total, &result,
+			&failure, &created, &updated, &started, &finished); err != nil {
 			return err
 		}
 		r.Public = public == 1
-		r.CreatedAt, r.UpdatedAt, r.Started, r.Finished = fromMicros(made), fromMicros(changed), fromMicros(started), fromMicros(finished)
+		r.CreatedAt, r.UpdatedAt = fromMicros(created), fromMicros(updated)
+		r.Started, r.Finished = fromMicros(started), fromMicros(finished)
 		var res *pleat.Result
 		if err := decodeJSON(result, &res); err != nil {
 			return err
@@ -236,10 +243,11 @@ func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]J
 // likeEscape makes a caller's text literal inside a LIKE pattern.
 var likeEscape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// Progress reads what a run told after a sequence number, oldest first.
+// Progress reads a run's progress after a sequence number, oldest first.
 func (s *Store) Progress(ctx context.Context, run pleat.RunID, after int64, limit int) ([]pleat.Progress, error) {
 	out := []pleat.Progress{}
-	rows, err := s.read(ctx, "SELECT seq, body FROM run_event WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3", run, after, limit)
+	rows, err := s.read(ctx, "SELECT seq, body FROM run_event WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+		run, after, limit)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var seq int64
 		var body string
@@ -257,17 +265,25 @@ func (s *Store) Progress(ctx context.Context, run pleat.RunID, after int64, limi
 	return out, unavailable("read progress", err)
 }
 
-// Changes reads which of a user's runs have news at or after a moment (microseconds), oldest first. A reader asks again
-// from a little before the last moment it saw, since commits become visible out of order, and drops what it has seen.
+// Changes reads which of a user's runs have changed at or after a moment (microseconds since 1970 UTC), oldest first. A
+// reader continues from a little before the last moment that it saw, since commits become visible out of order, and
+// drops what it has seen.
 func (s *Store) Changes(ctx context.Context, owner pleat.UserID, since int64, limit int) ([]Change, error) {
 	out := []Change{}
-	rows, err := s.read(ctx, `SELECT r.changed_at, r.kind, r.job_id, r.id, COALESCE(j.version, w.version), COALESCE(j.name, w.name), r.state, r.stage, r.done, r.total, r.event_seq
-		FROM run r LEFT JOIN job j ON j.id = r.job_id LEFT JOIN workflow w ON w.id = r.job_id
+	rows, err := s.read(ctx, `
+		SELECT r.changed_at, r.kind, COALESCE(r.job_id, ''), COALESCE(r.workflow_id, ''), r.id,
+			COALESCE(j.version, w.version), COALESCE(j.name, w.name), r.state, r.stage, r.done, r.total, r.event_seq
+		FROM run r
+		LEFT JOIN job j ON j.id = r.job_id
+		LEFT JOIN workflow w ON w.id = r.workflow_id
 		WHERE r.account_id = $1 AND r.changed_at >= $2 AND COALESCE(j.deleted_at, w.deleted_at) = 0
-		ORDER BY r.changed_at LIMIT $3`, owner, since, limit)
+		ORDER BY r.changed_at
+		LIMIT $3`,
+		owner, since, limit)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var c Change
-		if err := scan(&c.At, &c.Kind, &c.Job, &c.Run, &c.Version, &c.Name, &c.State, &c.Stage, &c.Done, &c.Total, &c.Seq); err != nil {
+		if err := scan(&c.At, &c.Kind, &c.Job, &c.Workflow, &c.Run, &c.Version, &c.Name, &c.State, &c.Stage, &c.Done,
+			&c.Total, &c.Seq); err != nil {
 			return err
 		}
 		out = append(out, c)
@@ -276,30 +292,50 @@ func (s *Store) Changes(ctx context.Context, owner pleat.UserID, since int64, li
 	return out, unavailable("read changes", err)
 }
 
-// Artifact reads one file's row and the head of its job or workflow.
-func (s *Store) Artifact(ctx context.Context, id pleat.ArtifactID) (pleat.Artifact, Head, error) {
-	var a pleat.Artifact
-	var h Head
-	var at, public int64
-	err := s.readRow(ctx, "SELECT "+artifactColumns+`, a.job_id, COALESCE(j.account_id, w.account_id), COALESCE(j.public, w.public), COALESCE(j.version, w.version),
-			COALESCE(j.epoch, w.epoch), COALESCE(j.run_id, w.run_id), COALESCE(j.state, w.state)
-		FROM artifact a LEFT JOIN job j ON j.id = a.job_id LEFT JOIN workflow w ON w.id = a.job_id
-		WHERE a.id = $1 AND COALESCE(j.deleted_at, w.deleted_at) = 0`, []any{id},
-		&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key, &at,
-		&h.Job, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
-	a.CreatedAt, h.Public = fromMicros(at), public == 1
-	return a, h, unavailable("read artifact", mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Artifact not found")))
-}
-
-// QueuePosition is how many tasks of a waiting run's lane are to be claimed before it, counted up to a thousand; -1 where
-// it does not wait.
-func (s *Store) QueuePosition(ctx context.Context, run pleat.RunID) (int, error) {
-	n := -1
-	err := s.readRow(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM task o WHERE o.state = 'queued' AND o.lane = t.lane
-			AND (o.turn < t.turn OR o.turn = t.turn AND o.id < t.id) LIMIT 1000) AS ahead)
-		FROM task t WHERE t.subject = $1 AND t.state = 'queued'`, []any{run}, &n)
-	if errors.Is(err, sql.ErrNoRows) {
-		return -1, nil
+// RunViews reads runs with their jobs and artifacts in one snapshot. It leaves out runs whose job was deleted.
+func (s *Store) RunViews(ctx context.Context, runs []pleat.RunID) (map[pleat.RunID]*View, error) {
+	out := map[pleat.RunID]*View{}
+	rtx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshot(), ReadOnly: true})
+	if err != nil {
+		return nil, unavailable("read runs", err)
 	}
-	return n, unavailable("read queue", err)
+	defer func() { _ = rtx.Rollback() }()
+	var ids []any
+	for _, r := range runs {
+		if !slices.Contains(ids, any(string(r))) {
+			ids = append(ids, string(r))
+		}
+	}
+	for part := range slices.Chunk(ids, maxStatementRows) {
+		in := " IN (" + params(1, padded(len(part))) + ")"
+		rows, err := s.readIn(ctx, rtx, `
+			SELECT `+jobColumns+", "+runColumns+`
+			FROM run r
+			JOIN job j ON j.id = r.job_id
+			WHERE j.deleted_at = 0 AND r.id`+in,
+			pad(part)...)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			v := &View{}
+			if err := scanView(scan, v); err != nil {
+				return err
+			}
+			out[v.Run.ID] = v
+			return nil
+		})
+		if err != nil {
+			return nil, unavailable("read runs", err)
+		}
+		rows, err = s.readIn(ctx, rtx,
+			"SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id"+in+" ORDER BY a.id", pad(part)...)
+		arts, err := scanArtifacts(rows, err)
+		if err != nil {
+			return nil, unavailable("read runs", err)
+		}
+		for _, a := range arts {
+			if v := out[a.Run]; v != nil {
+				v.Artifacts = append(v.Artifacts, a)
+			}
+		}
+	}
+	return out, nil
 }

@@ -9,61 +9,61 @@ import (
 	"pleat"
 )
 
-// workersLast is how long a worker that was not heard of still counts as one that will come back: jobs for its models are
+// workersLast is how long, in microseconds, a silent worker is expected to come back. Until then jobs for its models are
 // accepted and wait.
 const workersLast = 24 * 60 * 60 * 1_000_000
 
-// RegisterWorker says what a worker can run, and frees at once what an earlier life of it held.
+// RegisterWorker stores what a worker can run, and requeues at once what an earlier process of it held.
 func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 	return s.write(ctx, "register worker", func(t *tx) error {
-		lost, err := t.selectExpired("worker_id = $1", w.ID)
-		if err != nil {
+		if err := t.expireLeases("worker_id = $1", w.ID, &Reaped{}); err != nil {
 			return err
-		}
-		var r Reaped
-		for _, l := range lost {
-			if err := t.onLeaseExpired(l, &r); err != nil {
-				return err
-			}
 		}
 		if _, err := t.exec("DELETE FROM worker WHERE id = $1 OR seen_at < $2", w.ID, t.now-workersLast); err != nil {
 			return err
 		}
-		_, err = t.exec("INSERT INTO worker (id, host, lanes, models, devices, memory, started_at, seen_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
+		_, err := t.exec(`
+			INSERT INTO worker (id, host, queues, models, devices, memory, started_at, seen_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $7)`,
 			w.ID, w.Host, encodeJSON(w.Queues), encodeJSON(w.Models), encodeJSON(w.Devices), w.Memory, t.now)
 		return err
 	})
 }
 
-// SeeWorker notes that a worker lives.
+// TouchWorker records that a worker is alive.
 func (s *Store) TouchWorker(ctx context.Context, id pleat.WorkerID) error {
-	return s.writeAsync(ctx, "see worker", func(t *tx) error {
+	return s.writeAsync(ctx, "touch worker", func(t *tx) error {
 		_, err := t.exec("UPDATE worker SET seen_at = $1 WHERE id = $2", t.now, id)
 		return err
 	})
 }
 
-// Workers lists the workers that live or may come back, newest news first.
+// Workers lists the workers that are alive or may come back, the one seen last first.
 func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	out := []pleat.Worker{}
-	rows, err := s.read(ctx, "SELECT id, host, lanes, models, devices, memory, started_at, seen_at FROM worker WHERE seen_at >= $1 ORDER BY seen_at DESC", s.now()-workersLast)
+	rows, err := s.read(ctx, `
+		SELECT id, host, queues, models, devices, memory, started_at, seen_at
+		FROM worker
+		WHERE seen_at >= $1
+		ORDER BY seen_at DESC`,
+		s.now()-workersLast)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var w pleat.Worker
-		var lanes, models, devices string
+		var queues, models, devices string
 		var started, seen int64
-		if err := scan(&w.ID, &w.Host, &lanes, &models, &devices, &w.Memory, &started, &seen); err != nil {
+		if err := scan(&w.ID, &w.Host, &queues, &models, &devices, &w.Memory, &started, &seen); err != nil {
 			return err
 		}
 		w.Started, w.SeenAt = fromMicros(started), fromMicros(seen)
-		err := errors.Join(decodeJSON(lanes, &w.Queues), decodeJSON(models, &w.Models), decodeJSON(devices, &w.Devices))
+		err := errors.Join(decodeJSON(queues, &w.Queues), decodeJSON(models, &w.Models), decodeJSON(devices, &w.Devices))
 		out = append(out, w)
 		return err
 	})
 	return out, unavailable("list workers", err)
 }
 
-// Models lists what the workers can run, by name; where two differ, the one heard of last counts, but for the room: the most
-// that any of them has, since a job goes where it fits.
+// Models lists what the workers can run, by name. If two workers describe a model differently, the one seen last counts,
+// but for Room: there the largest counts, since a job runs where it fits.
 func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
@@ -81,6 +81,8 @@ func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b pleat.Model) int { return strings.Compare(string(a.Kind)+a.Name, string(b.Kind)+b.Name) })
+	slices.SortFunc(out, func(a, b pleat.Model) int {
+		return strings.Compare(string(a.Kind)+a.Name, string(b.Kind)+b.Name)
+	})
 	return out, nil
 }

@@ -25,7 +25,7 @@ func (r *Resolver) JobWebhooks(ctx context.Context, owner pleat.UserID, raw json
 	if err := checkLength(raw, path); err != nil {
 		return Webhooks{}, err
 	}
-	settings, err := pleat.ParseWebhooks(raw, path, false)
+	settings, err := pleat.ParseWebhooks(raw, path)
 	if err != nil {
 		return Webhooks{}, err
 	}

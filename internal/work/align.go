@@ -17,6 +17,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/engine"
 	"pleat/internal/msa"
+	"pleat/internal/queue"
 	"pleat/internal/report"
 	"pleat/internal/store"
 )
@@ -65,9 +66,10 @@ func (p *Pool) awaitSearches() {
 	}
 }
 
-// forgetAlignments deletes kept alignments once they are old: databases grow, and sequences should not lie around for ever.
+// forgetAlignments deletes cached alignments once they are old: search databases grow, and sequences should not be kept
+// for ever.
 func (p *Pool) forgetAlignments(ctx context.Context) {
-	for p.cfg.KeepAlignments > 0 && sleep(ctx, alignmentAgeInterval) {
+	for p.cfg.KeepAlignments > 0 && queue.Sleep(ctx, 6*time.Hour) {
 		n := 0
 		err := p.blobs.Walk(ctx, msa.Prefix, p.cfg.Clock().Add(-p.cfg.KeepAlignments), func(i blob.Info) error {
 			n++
@@ -82,32 +84,34 @@ func (p *Pool) forgetAlignments(ctx context.Context) {
 	}
 }
 
-// aligning makes or brings the alignments of one attempt at a fold, or at the search before it.
+// alignmentStage makes the alignments of one attempt at a fold, or at the MSA search before it.
 type alignmentStage struct {
 	p     *Pool
-	h     *runningTask
+	t     *runningTask
 	work  *pleat.Work
 	sink  *sink
-	state pleat.State
+	state pleat.State // of the alignment; PENDING if none was made
 	took  time.Duration
+
+	searchOnly bool // it prepares a search task, not a fold
 
 	fromLibrary map[string]*msa.Alignment // by sequence
 }
 
-// run puts an alignment of each protein into the folder of the work, where the model takes them and the job asks for them. Its
-// state is PENDING where none was made. What the search before a fold has found is taken as it is; a fold that had no such search,
-// since it was queued by a version that knew none, or passed through a worker that makes no alignments, searches by itself. A search
-// that has nothing to look for leaves all to the fold.
-func (a *alignmentStage) run(ctx context.Context, searches bool) *pleat.Failure {
+// run puts an alignment of each protein into the folder of the work, if the model takes them and the job asks for them.
+// If an MSA search task ran first, its files are used unchanged. Otherwise the fold searches itself: it was queued by a
+// version without search tasks, or by a worker that makes no alignments. A search task without sequences to search does
+// nothing.
+func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 	a.state = pleat.StatePending
 	how, _ := a.work.Fold.Params.Effective(a.work.Model)["msaAlgorithm"].(string)
 	proteins := a.proteins()
 	if !a.work.Model.Has(pleat.FeatureMSA) || a.work.Fold.Params.Values["msaAlgorithm"] == pleat.MSANone || len(proteins) == 0 {
-		return nil // where none is the default, and not asked for, a given alignment is used all the same
+		return nil // if «none» is only the default, an alignment of the library is used
 	}
 	began := time.Now()
-	if !searches && len(a.h.Alignments) > 0 {
-		a.state, a.took = pleat.StateCompleted, a.h.SearchDuration
+	if !a.searchOnly && len(a.t.Alignments) > 0 {
+		a.state, a.took = pleat.StateCompleted, a.t.SearchDuration
 		return a.useSearchResults(ctx)
 	}
 	if f := a.readLibrary(ctx, proteins); f != nil {
@@ -123,7 +127,7 @@ func (a *alignmentStage) run(ctx context.Context, searches bool) *pleat.Failure 
 		}
 		search = nil
 	}
-	if len(search)+len(a.fromLibrary) == 0 || searches && len(search) == 0 {
+	if len(search)+len(a.fromLibrary) == 0 || a.searchOnly && len(search) == 0 {
 		return nil
 	}
 	if f := a.search(ctx, search); f != nil {
@@ -183,9 +187,9 @@ func (a *alignmentStage) proteins() []string {
 
 // tell makes the state known. That it cannot is no reason to stop: the end of the run tells it again.
 func (a *alignmentStage) reportState(ctx context.Context) {
-	err := a.p.store.SetMSA(ctx, a.h.task.ID, a.h.task.Attempt, a.p.cfg.ID, a.state)
+	err := a.p.store.SetMSA(ctx, a.t.lease.Lease, a.state)
 	if err != nil && ctx.Err() == nil {
-		a.p.cfg.Log.Warn("the state of an alignment cannot be told", "task", a.h.task.ID, "error", err)
+		a.p.cfg.Log.Warn("the state of an alignment cannot be told", "task", a.t.Task.ID, "error", err)
 	}
 }
 
@@ -203,7 +207,7 @@ func (a *alignmentStage) failed(ctx context.Context, f *pleat.Failure) *pleat.Fa
 // unavailable is the failure of a search. The fold does not go on without: its result would be a worse one, with nothing but a
 // state to say so.
 func (a *alignmentStage) searchFailure(err error) *pleat.Failure {
-	a.p.cfg.Log.Warn("no alignment was made", "task", a.h.task.ID, "error", err)
+	a.p.cfg.Log.Warn("no alignment was made", "task", a.t.Task.ID, "error", err)
 	var e *msa.Error
 	if !errors.As(err, &e) {
 		return &pleat.Failure{Kind: pleat.FailMSAUnavailable, Message: "the search for related sequences failed", Retry: true}
@@ -215,7 +219,7 @@ func (a *alignmentStage) searchFailure(err error) *pleat.Failure {
 // write puts the files where the engine and the owner find them, and draws them.
 func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Failure {
 	trouble := func(err error) *pleat.Failure {
-		a.p.cfg.Log.Error("an alignment could not be stored", "task", a.h.task.ID, "error", err)
+		a.p.cfg.Log.Error("an alignment could not be stored", "task", a.t.Task.ID, "error", err)
 		return pleat.Failed(pleat.FailStorage, "the alignment could not be stored")
 	}
 	all, paired := maps.Clone(a.fromLibrary), map[string]*msa.Alignment{}

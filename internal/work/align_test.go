@@ -54,7 +54,7 @@ func protein(text string, chains ...string) pleat.Sequence {
 	return pleat.Sequence{Kind: pleat.Protein, Text: text, Chains: chains, Count: len(chains)}
 }
 
-func (a *aligned) fold(item string, params map[string]any, sequences ...pleat.Sequence) store.Created {
+func (a *aligned) fold(item pleat.ItemID, params map[string]any, sequences ...pleat.Sequence) store.Created {
 	a.t.Helper()
 	c, err := a.s.CreateJob(context.Background(), store.NewJob{
 		Job: pleat.Job{Owner: a.owner, Name: "j", LibraryItem: item, Sequences: sequences, Complex: len(sequences) > 1},
@@ -288,12 +288,12 @@ func TestGivenAlignment(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		a := newAligned(t, s, clock)
 		ctx := context.Background()
-		give := func(name, text string) string {
+		give := func(name, text string) pleat.ItemID {
 			i, err := s.CreateItem(ctx, store.LibraryItem{Owner: a.owner, Name: name, Type: "file", Metadata: json.RawMessage(`{}`)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			key := "library/" + i.ID
+			key := "library/" + string(i.ID)
 			if _, err := a.blobs.Put(ctx, key, strings.NewReader(text)); err != nil {
 				t.Fatal(err)
 			}

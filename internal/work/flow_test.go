@@ -233,7 +233,7 @@ func TestWorkflowsOfFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, row := b.ended(b.ask(b.owner, pleat.TaskQnA, fmt.Sprintf(`{"question":"How many disulfide bonds are there?","targetSource":"library","libraryItemId":%q}`, item.ID)), pleat.StateCompleted)
-		if !strings.Contains(row["answer"].(string), "3") || row["fileName"] != "structure.pdb" || row["targetRef"] != "library/"+item.ID {
+		if !strings.Contains(row["answer"].(string), "3") || row["fileName"] != "structure.pdb" || row["targetRef"] != "library/"+string(item.ID) {
 			t.Error(row)
 		}
 		_, row = b.ended(b.ask(b.owner, pleat.TaskQnA, `{"question":"How many residues does the protein have?","targetSource":"pdb","pdbId":"1crn"}`), pleat.StateCompleted)
@@ -325,11 +325,11 @@ func TestCheckpointOfADeadWorker(t *testing.T) {
 		if err != nil || len(got) != 1 {
 			t.Fatal(got, err)
 		}
-		key := "runs/" + string(got[0].Run) + "/1/checkpoint-7.bin"
+		key := "runs/" + string(got[0].Task.Run) + "/1/checkpoint-7.bin"
 		if _, err := b.blobs.Put(ctx, key, strings.NewReader("so far")); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.SaveCheckpoint(ctx, got[0].Task.ID, 1, "dead", pleat.Checkpoint{Key: key, Step: 7}); err != nil {
+		if err := s.SaveCheckpoint(ctx, store.LeaseOf(&got[0].Task), pleat.Checkpoint{Key: key, Step: 7}); err != nil {
 			t.Fatal(err)
 		}
 		clock.Advance(pleat.LeaseDuration + time.Second)

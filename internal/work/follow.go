@@ -3,41 +3,37 @@ package work
 import (
 	"context"
 	"errors"
-	"time"
 
 	"pleat"
 	"pleat/internal/flow"
+	"pleat/internal/queue"
 	"pleat/internal/store"
 )
 
-// followMost is how many follow-ups are claimed at once.
-const followMost = 16
+// maxFollowUps is how many follow-ups are claimed at once.
+const maxFollowUps = 16
 
-// follow starts the workflows that completed folds have set off, until ctx ends. The claim leases a follow-up and the start
-// is one transaction with its end, so that however many workers do this, each starts once.
+// startFollowUps starts the workflows that completed folds have triggered, until ctx ends. A claim leases a follow-up, and
+// one transaction starts its workflow and ends it, so that each starts once, however many workers do this.
 func (p *Pool) startFollowUps(ctx context.Context) {
-	kick, end := p.store.Subscribe(store.QueueTopic(string(pleat.TaskFollow)))
-	defer end()
-	poll := time.NewTicker(pollInterval)
-	defer poll.Stop()
-	for {
-		got, err := p.store.ClaimFollowUps(ctx, p.cfg.ID, followMost)
-		if err != nil && ctx.Err() == nil {
-			p.cfg.Log.Warn("worker cannot claim follow-ups; trying again", "error", err)
-		}
-		for _, f := range got {
-			p.startFollowUp(ctx, f)
-		}
-		if len(got) == followMost {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-kick:
-		case <-poll.C:
-		}
-	}
+	queue.ClaimLoop{
+		Store:  p.store,
+		Topics: []string{store.QueueTopic(string(pleat.TaskFollow))},
+		Wake:   make(chan struct{}, 1),
+		Log:    p.cfg.Log,
+		Claim: func(ctx context.Context) error {
+			for ctx.Err() == nil {
+				got, err := p.store.ClaimFollowUps(ctx, p.cfg.ID, maxFollowUps)
+				for _, f := range got {
+					p.startFollowUp(ctx, f)
+				}
+				if err != nil || len(got) < maxFollowUps {
+					return err
+				}
+			}
+			return nil
+		},
+	}.Run(ctx)
 }
 
 func (p *Pool) startFollowUp(ctx context.Context, f store.FollowUp) {
@@ -49,11 +45,11 @@ func (p *Pool) startFollowUp(ctx context.Context, f store.FollowUp) {
 	case err == nil && reason != "":
 		p.cfg.Log.Info("a follow-up did not start", "delivery", f.Delivery.ID, "reason", reason)
 	case err != nil && !errors.Is(err, pleat.ErrLost) && ctx.Err() == nil:
-		p.cfg.Log.Warn("a follow-up could not be started; its lease will run out", "delivery", f.Delivery.ID, "error", err)
+		p.cfg.Log.Warn("a follow-up could not be started; its lease will expire", "delivery", f.Delivery.ID, "error", err)
 	}
 }
 
-// followUp is the workflow to start, or the reason why there is none.
+// followUp returns the workflow to start, or the reason why there is none.
 func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkflow, string, error) {
 	views, err := p.store.RunViews(ctx, []pleat.RunID{f.Delivery.Run})
 	if err != nil {
@@ -93,7 +89,7 @@ func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkfl
 	return n, "", err
 }
 
-// ifUnavailable keeps an error that will pass; a refusal is a reason and no error.
+// ifUnavailable returns an error that may pass; nil for any other, which is the reason why a workflow cannot start.
 func ifUnavailable(err error) error {
 	if pleat.CodeOf(err) == pleat.CodeUnavailable {
 		return err

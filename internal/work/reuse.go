@@ -2,11 +2,8 @@ package work
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,35 +47,35 @@ func (p *Pool) hashInput(w *pleat.Work) {
 // answer ends a fold with the stored results of an earlier run of the same input, where there is one that its owner may see: one
 // of their own, or the one that a public job shows. Only a job that names its seed asks for the same answer twice; one that came with
 // Cache-Control: no-cache wants it computed. False: the engine has to run. Nothing of another's private job is looked at.
-func (p *Pool) useCachedResult(h *runningTask, w *pleat.Work) (pleat.Output, bool) {
+func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, bool) {
 	if !w.Model.TakesParam("seed") {
 		return pleat.Output{}, false
 	}
-	h.reuse.input = w.Input
-	if _, given := w.Fold.Params.Seed(); !given || h.Fresh || w.Input == "" {
+	t.reuse.input = w.Input
+	if _, given := w.Fold.Params.Seed(); !given || t.Fresh || w.Input == "" {
 		return pleat.Output{}, false
 	}
 	began := p.cfg.Clock()
-	a, err := p.store.CachedResult(h.ctx, h.task.Owner, w.Input)
+	a, err := p.store.CachedResult(t.ctx, t.Task.Owner, w.Input)
 	if err != nil {
-		p.cfg.Log.Warn("no look for an earlier run of the same input", "task", h.task.ID, "error", err)
+		p.cfg.Log.Warn("no look for an earlier run of the same input", "task", t.Task.ID, "error", err)
 	}
 	if err != nil || a == nil {
 		return pleat.Output{}, false
 	}
-	out, err := p.shareResults(h.ctx, h, w, a, began)
+	out, err := p.shareResults(t.ctx, t, w, a, began)
 	if err != nil {
-		if h.ctx.Err() == nil {
-			p.cfg.Log.Warn("the results of an earlier run cannot be used; the fold is computed", "task", h.task.ID, "run", a.Run, "error", err)
+		if t.ctx.Err() == nil {
+			p.cfg.Log.Warn("the results of an earlier run cannot be used; the fold is computed", "task", t.Task.ID, "run", a.Run, "error", err)
 		}
-		h.reuse.source, h.reuse.shared = "", nil
+		t.reuse.source, t.reuse.shared = "", nil
 		return pleat.Output{}, false
 	}
 	return out, true
 }
 
 // share makes the output of a run from another's files: those that say whose they are are written anew, the others are the same blobs.
-func (p *Pool) shareResults(ctx context.Context, h *runningTask, w *pleat.Work, a *store.CachedResult, began time.Time) (pleat.Output, error) {
+func (p *Pool) shareResults(ctx context.Context, t *runningTask, w *pleat.Work, a *store.CachedResult, began time.Time) (pleat.Output, error) {
 	from := report.Source{Run: a.Run, Dir: filepath.Join(w.Dir, "answer"), Sequences: map[pleat.SequenceID]pleat.SequenceID{}}
 	if len(a.Sequences) != len(w.Fold.Sequences) {
 		return pleat.Output{}, errors.New("it has other sequences")
@@ -120,35 +117,11 @@ func (p *Pool) shareResults(ctx context.Context, h *runningTask, w *pleat.Work, 
 	}
 	for _, f := range a.Artifacts {
 		if !anew[f.Name] {
-			h.reuse.shared = append(h.reuse.shared, f)
+			t.reuse.shared = append(t.reuse.shared, f)
 		}
 	}
-	h.reuse.source = a.Run
-	s := &sink{p: p, h: h, dir: w.Dir}
+	t.reuse.source = a.Run
+	s := &sink{p: p, t: t, dir: w.Dir}
 	s.Log(fmt.Sprintf("answered from run %s of job %s of %s UTC, which had the same input, parameters and seed; send Cache-Control: no-cache to have it computed", a.Run, a.Job, at))
 	return pleat.Output{Files: files, Result: &result, Engine: a.Engine, MSA: a.MSA}, nil
-}
-
-// fetch brings a stored file into a folder and makes sure that it is what was stored.
-func (p *Pool) fetchArtifact(ctx context.Context, dir string, a *pleat.Artifact) error {
-	if a.Name != filepath.Base(a.Name) || !filepath.IsLocal(a.Name) {
-		return errors.New("it has no plain name")
-	}
-	in, _, err := p.blobs.Open(ctx, a.Key)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	sum := sha256.New()
-	err = report.WriteFile(filepath.Join(dir, a.Name), func(out io.Writer) error {
-		_, err := io.Copy(io.MultiWriter(out, sum), in)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != a.SHA256 {
-		return errors.New("what is stored is not what was")
-	}
-	return nil
 }

@@ -10,36 +10,31 @@ import (
 
 	"pleat"
 	"pleat/internal/engine"
-	"pleat/internal/store"
 )
 
-// search is an attempt at the step before a fold: it finds the alignments that the fold needs, and publishes them for it.
-func (p *Pool) search(h *runningTask, dir string) pleat.Output {
-	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Queue], Fold: h.Fold, Dir: dir}
-	a := alignmentStage{p: p, h: h, work: &w, sink: &sink{p: p, h: h, dir: dir}}
-	f := a.run(h.ctx, true)
+// search runs one attempt at the MSA search before a fold. It publishes the alignments that the fold needs.
+func (p *Pool) search(t *runningTask, dir string) pleat.Output {
+	w := p.work(t, dir)
+	w.Fold, w.Computed = t.Fold, nil
+	a := alignmentStage{p: p, t: t, work: &w, sink: &sink{p: p, t: t, dir: dir}, searchOnly: true}
+	f := a.run(t.ctx)
 	if f == nil {
 		a.sink.Progress("queue", 0, 0) // for its fold
 	}
 	return pleat.Output{Failure: f, MSA: a.state}
 }
 
-// searched sends a task on to its fold.
-func (p *Pool) searched(h *runningTask) store.SearchCompleted {
-	return store.SearchCompleted{Task: h.task.ID, Attempt: h.task.Attempt, Worker: p.cfg.ID, FoldQueue: pleat.Queue(h.task.Kind, p.models[h.task.Queue].Name), Progress: h.drainProgress()}
-}
-
-// found takes the alignments that the search before this fold has published.
+// useSearchResults fetches the alignments that the search before this fold has published.
 func (a *alignmentStage) useSearchResults(ctx context.Context) *pleat.Failure {
 	a.cite()
 	dir := filepath.Join(a.work.Dir, inputDir)
 	err := os.MkdirAll(dir, 0o700)
-	take := func(name, as string) (string, error) {
-		i := slices.IndexFunc(a.h.Alignments, func(f pleat.Artifact) bool { return f.Name == name })
+	fetch := func(name, as string) (string, error) {
+		i := slices.IndexFunc(a.t.Alignments, func(f pleat.Artifact) bool { return f.Name == name })
 		if i < 0 {
 			return "", nil
 		}
-		f := a.h.Alignments[i]
+		f := a.t.Alignments[i]
 		f.Name = as
 		return filepath.Join(inputDir, as), a.p.fetchArtifact(ctx, dir, &f)
 	}
@@ -50,8 +45,8 @@ func (a *alignmentStage) useSearchResults(ctx context.Context) *pleat.Failure {
 		}
 		entry := pleat.Alignment{Sequence: i}
 		var paired error
-		entry.File, err = take(a.prefix(s)+msaFile, fmt.Sprintf("msa-%d.a3m", i))
-		entry.Paired, paired = take(a.prefix(s)+pairedFile, fmt.Sprintf("msa-paired-%d.a3m", i))
+		entry.File, err = fetch(a.prefix(s)+msaFile, fmt.Sprintf("msa-%d.a3m", i))
+		entry.Paired, paired = fetch(a.prefix(s)+pairedFile, fmt.Sprintf("msa-paired-%d.a3m", i))
 		if err = errors.Join(err, paired); entry.File != "" {
 			a.work.Fold.Alignments = append(a.work.Fold.Alignments, entry)
 		}
@@ -62,6 +57,6 @@ func (a *alignmentStage) useSearchResults(ctx context.Context) *pleat.Failure {
 	case ctx.Err() != nil:
 		return engine.Interrupted(ctx)
 	}
-	a.p.cfg.Log.Error("an alignment that was searched for cannot be read", "task", a.h.task.ID, "error", err)
+	a.p.cfg.Log.Error("an alignment that was searched for cannot be read", "task", a.t.Task.ID, "error", err)
 	return pleat.Failed(pleat.FailStorage, "the alignment that was searched for could not be read")
 }

@@ -8,7 +8,7 @@ import (
 // LibraryRow returns an item of a library in a list.
 func LibraryRow(i *store.LibraryItem) api.LibraryRow {
 	return api.LibraryRow{
-		ID:        i.ID,
+		ID:        string(i.ID),
 		Name:      i.Name,
 		Type:      i.Type,
 		FileType:  i.FileType,

@@ -14,11 +14,11 @@ import (
 // Delivery returns a webhook delivery.
 func Delivery(d *store.Delivery) api.Delivery {
 	return api.Delivery{
-		ID:              d.ID,
+		ID:              string(d.ID),
 		EventID:         string(d.Event),
 		SubscriptionID:  OptionalString(string(d.Subscription)),
 		Destination:     string(d.Destination),
-		Status:          d.Status,
+		Status:          string(d.Status),
 		TriggeredTarget: OptionalString(d.Triggered),
 		SourceKind:      string(d.Source),
 		SourceID:        d.SourceID,

@@ -53,7 +53,8 @@ func optionalTime(t time.Time) *api.Time {
 }
 
 // OptionalString returns nil for the empty string.
-func OptionalString(s string) *string {
+func OptionalString[S ~string](text S) *string {
+	s := string(text)
 	if s == "" {
 		return nil
 	}

@@ -89,72 +89,125 @@ func (db *rawDB) write(ctx context.Context, fn func(exec func(text string, args 
 	return t.Commit()
 }
 
-// fills make one row per job in each table. $1 and $2 are the first job and the last, $3 is the time now, $4 the owner.
+// fills are the statements that make one row per job in each table. $1 and $2 are the numbers of the first job and the
+// last, $3 is the present time, $4 the owner.
 var fills = func() (out []struct {
 	text  string
-	owned bool
+	owned bool // it uses $4
 }) {
-	const numbers = "WITH RECURSIVE n (i) AS (SELECT CAST($1 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < CAST($2 AS bigint)) "
-	const id = "'" + filledPrefix + "' || substr(CAST(1000000000000 + i AS text), 2)"
-	const at = "CAST($3 AS bigint) - 1000000000000 + i * 100000"
-	const owner = "CASE WHEN i % 2 = 0 THEN CAST($4 AS text) ELSE 'user-' || CAST(i % 997 AS text) END"
-	const sequence = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
+	const (
+		id       = "'" + filledPrefix + "' || substr(CAST(1000000000000 + i AS text), 2)"
+		at       = "CAST($3 AS bigint) - 1000000000000 + i * 100000"
+		owner    = "CASE WHEN i % 2 = 0 THEN CAST($4 AS text) ELSE 'user-' || CAST(i % 997 AS text) END"
+		sequence = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
+		sha256   = "5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f"
+	)
+	numbered := strings.NewReplacer("{id}", id, "{at}", at, "{owner}", owner, "{sequence}", sequence, "{sha256}", sha256)
 	add := func(owned bool, text string) {
 		out = append(out, struct {
 			text  string
 			owned bool
-		}{numbers + text + " FROM n", owned})
+		}{`
+			WITH RECURSIVE n (i) AS (
+				SELECT CAST($1 AS bigint)
+				UNION ALL
+				SELECT i + 1 FROM n WHERE i < CAST($2 AS bigint)
+			)` + numbered.Replace(text) + `
+			FROM n`, owned})
 	}
-	add(true, `INSERT INTO job (id, account_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch, run_id, runs, created_at, updated_at, deleted_at)
-		SELECT `+id+", "+owner+`, 'fold ' || CAST(i AS text), 0, '', '', '[{"id":"' || `+id+` || '","kind":"protein","sequence":"`+sequence+`","chains":["A"],"count":1}]', '{}', 0, 'COMPLETED', 3, 1, `+id+", 1, "+at+", "+at+", 0")
-	add(true, `INSERT INTO run (id, job_id, account_id, number, state, msa, model, weight_set, method, engine, seed, params, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at, finished_at, changed_at)
-		SELECT `+id+", "+id+", "+owner+`, 1, 'COMPLETED', 'PENDING', 'null', '', 'none', 'null 1', '2718281828', '{"modelName":"null"}',
-			'{"predictions":[{"sequence_id":"' || `+id+` || '","chains":["A"],"mean_plddt":71.53,"ptm":0.5471,"iptm":null,"max_pae":21.4}],"timings":{"infer":12.5,"queue":0.01,"write":0.2}}',
-			'', 'write', 1, 1, 6, 0, `+at+", "+at+", "+at+", "+at)
-	add(true, `INSERT INTO task (id, kind, lane, account_id, share, turn, subject, state, attempt, tries, max_tries, memory, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
-		SELECT `+id+", 'fold', 'fold/null', "+owner+", "+owner+", i, "+id+", 'done', 1, 0, 10, 0, "+at+", 0, 'bench', 0, '', 0, "+at+", "+at)
-	add(false, `INSERT INTO attempt (task_id, number, worker_id, started_at, ended_at, outcome, detail)
-		SELECT `+id+", 1, 'bench', "+at+", "+at+", 'done', ''")
-	add(false, `INSERT INTO artifact (id, run_id, job_id, sequence_id, name, kind, content_type, bytes, sha256, blob_key, attempt, created_at)
-		SELECT `+id+", "+id+", "+id+", '', 'model.cif', 'cif', 'chemical/x-mmcif', 71012, '"+sha256Text+"', 'runs/' || "+id+" || '/1/model.cif', 1, "+at)
+	add(true, `
+		INSERT INTO job (
+			id, account_id, name, public, chat_id, library_item,
+			sequences,
+			constraints, complex, state, version, epoch, run_id, runs, created_at, updated_at, deleted_at)
+		SELECT
+			{id}, {owner}, 'fold ' || CAST(i AS text), 0, '', '',
+			'[{"id":"' || {id} || '","kind":"protein","sequence":"{sequence}","chains":["A"],"count":1}]',
+			'{}', 0, 'COMPLETED', 3, 1, {id}, 1, {at}, {at}, 0`)
+	add(true, `
+		INSERT INTO run (
+			id, job_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed, params, fresh,
+			input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at, finished_at,
+			changed_at)
+		SELECT
+			{id}, {id}, {owner}, 1, 'fold', 'COMPLETED', 'PENDING', 'null', '', 'none', 'null 1', '2718281828',
+			'{"modelName":"null"}', 0, '',
+			'{"predictions":[{"sequence_id":"' || {id} || '","chains":["A"],"mean_plddt":71.53,"ptm":0.5471,"iptm":null,' ||
+				'"max_pae":21.4}],"timings":{"infer":12.5,"queue":0.01,"write":0.2}}',
+			'', 'write', 1, 1, 6, 0, {at}, {at}, {at}, {at}`)
+	add(true, `
+		INSERT INTO task (
+			id, kind, queue, account_id, tenant, position, run_id, state, attempt, tries, max_tries, memory, run_at,
+			lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
+		SELECT
+			{id}, 'fold', 'fold/null', {owner}, {owner}, i, {id}, 'done', 1, 0, 10, 0, {at}, 0, 'bench', 0, '', 0, {at}, {at}`)
+	add(false, `
+		INSERT INTO attempt (task_id, number, worker_id, started_at, ended_at, outcome, detail)
+		SELECT {id}, 1, 'bench', {at}, {at}, 'done', ''`)
+	add(false, `
+		INSERT INTO artifact (
+			id, run_id, sequence_id, name, kind, content_type, bytes, sha256, blob_key, attempt, created_at)
+		SELECT
+			{id}, {id}, '', 'model.cif', 'cif', 'chemical/x-mmcif', 71012, '{sha256}', 'runs/' || {id} || '/1/model.cif',
+			1, {at}`)
 	return out
 }()
 
-const sha256Text = "5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f"
-
-// FillDeliveries queues n deliveries to an endpoint, each of an event of its own of one run, as the ends of runs leave them.
-// They are numbered from a number that no earlier call for the endpoint reached.
-func FillDeliveries(ctx context.Context, address string, e store.Endpoint, job pleat.JobID, run pleat.RunID, from, n int) error {
-	const (
-		numbers = "WITH RECURSIVE n (i) AS (SELECT CAST($1 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < CAST($2 AS bigint) - 1) "
-		id      = "CAST($3 AS text) || substr(CAST(1000000000000 + i AS text), 2)"
-	)
-	first := e.ID[:24]
+// FillDeliveries queues n deliveries to an endpoint, each of an event of its own of one run, as the ends of runs leave
+// them. Their numbers start at from; no two calls for one endpoint may overlap.
+func FillDeliveries(
+	ctx context.Context, address string, e store.Endpoint, job pleat.JobID, run pleat.RunID, from, n int,
+) error {
 	db, err := openRaw(address)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	now := time.Now().UnixMicro()
+	args := []any{from, from + n, e.ID[:24], e.Owner, job, run, time.Now().UnixMicro(), e.ID}
 	return db.write(ctx, func(exec func(text string, args ...any) error) error {
-		for _, q := range []struct {
-			text string
-			args []any
-		}{
-			{`INSERT INTO event (id, account_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id)
-				SELECT ` + id + `, CAST($4 AS text), 'fold_job', CAST($5 AS text), CAST($6 AS text), 'on_complete', 'COMPLETED', '', CAST($7 AS bigint), '' FROM n`,
-				[]any{from, from + n, first, e.Owner, job, run, now}},
-			{`INSERT INTO delivery (id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id, run_id, event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at, updated_at)
-				SELECT ` + id + ", CAST($4 AS text), " + id + `, '', CAST($8 AS text), 'custom_http', 'fold_job', CAST($5 AS text), CAST($6 AS text), 'on_complete', 'fill:' || ` + id + `, 'PENDING', '', 0, CAST($7 AS bigint), 0, '', CAST($7 AS bigint), CAST($7 AS bigint) FROM n`,
-				[]any{from, from + n, first, e.Owner, job, run, now, e.ID}},
-			{`INSERT INTO task (id, kind, lane, account_id, share, turn, subject, state, attempt, tries, max_tries, memory, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
-				SELECT ` + id + `, 'deliver', 'deliver/' || CAST($5 AS text), CAST($4 AS text), CAST($5 AS text), i, ` + id + `, 'queued', 0, 0, 10, 0, CAST($6 AS bigint), 0, '', 0, '', 0, CAST($6 AS bigint), 0 FROM n`,
-				[]any{from, from + n, first, e.Owner, e.ID, now}},
-		} {
-			if err := exec(numbers+q.text, q.args...); err != nil {
+		for _, q := range deliveryFills {
+			if err := exec(q, args...); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 }
+
+// deliveryFills are the statements of FillDeliveries. All take all parameters: PostgreSQL refuses unused ones.
+var deliveryFills = func() (out []string) {
+	for _, q := range []string{
+		`
+		INSERT INTO event (
+			id, account_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id)
+		SELECT {id}, owner, 'fold_job', job, run, 'on_complete', 'COMPLETED', '', at, ''`,
+		`
+		INSERT INTO delivery (
+			id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id, run_id,
+			event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at, updated_at)
+		SELECT
+			{id}, owner, {id}, '', endpoint, 'custom_http', 'fold_job', job, run,
+			'on_complete', 'fill:' || {id}, 'PENDING', '', 0, at, 0, '', at, at`,
+		`
+		INSERT INTO task (
+			id, kind, queue, account_id, tenant, position, delivery_id, state, attempt, tries, max_tries, memory, run_at,
+			lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
+		SELECT
+			{id}, 'deliver', 'deliver/' || endpoint, owner, endpoint, i, {id}, 'queued', 0, 0, 10, 0, at,
+			0, '', 0, '', 0, at, 0`,
+	} {
+		out = append(out, `
+			WITH RECURSIVE
+			n (i) AS (
+				SELECT CAST($1 AS bigint)
+				UNION ALL
+				SELECT i + 1 FROM n WHERE i < CAST($2 AS bigint) - 1
+			),
+			p (prefix, owner, job, run, at, endpoint) AS (
+				SELECT CAST($3 AS text), CAST($4 AS text), CAST($5 AS text), CAST($6 AS text), CAST($7 AS bigint),
+					CAST($8 AS text)
+			)`+strings.ReplaceAll(q, "{id}", "prefix || substr(CAST(1000000000000 + i AS text), 2)")+`
+			FROM n, p`)
+	}
+	return out
+}()

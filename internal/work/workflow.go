@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,64 +15,60 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/engine"
 	"pleat/internal/flow"
-	"pleat/internal/report"
 	"pleat/internal/submit"
 )
 
-// maxSource bounds a file that a workflow looks at.
-const maxSource = 256 << 20
-
-// inputDir is where the files that a workflow looks at lie, in the folder of its attempt.
-const inputDir = "input"
-
-// flow runs one attempt at a workflow's task.
-func (p *Pool) flow(h *runningTask, dir string) pleat.Output {
-	w := pleat.Work{Kind: h.task.Kind, Task: h.task.ID, Attempt: h.task.Attempt, Model: p.models[h.task.Queue], Dir: dir, Computed: func() { p.releaseSlot(h) }}
-	plan, err := flow.Parse(h.Workflow.Alias, h.Workflow.Input, false)
+// workflow runs one attempt at a question or a simulation.
+func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
+	invalid := func(why string) pleat.Output {
+		return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, why)}
+	}
+	w := p.work(t, dir)
+	plan, err := flow.Parse(t.Workflow.Alias, t.Workflow.Input, false)
 	if err != nil {
-		return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, err.Error())}
+		return invalid(err.Error())
 	}
 	if w.QnA, w.MD = plan.QnA, plan.MD; w.MD != nil {
-		if w.MD.Seed, err = strconv.ParseUint(h.Seed, 10, 64); err != nil {
-			return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("seed %q is not a whole number", pleat.Clip(h.Seed)))}
+		if w.MD.Seed, err = strconv.ParseUint(t.Seed, 10, 64); err != nil {
+			return invalid(fmt.Sprintf("seed %q is not a whole number", pleat.Clip(t.Seed)))
 		}
 	}
-	s := &sink{p: p, h: h, dir: dir}
+	s := &sink{p: p, t: t, dir: dir}
 	s.Progress("fetch", 0, 1)
-	b := inputFetcher{p: p, flow: h.Workflow, work: &w}
-	if f := b.fetchSource(h.ctx, plan.Source); f != nil {
-		if h.ctx.Err() != nil {
-			f = engine.Interrupted(h.ctx)
+	b := inputFetcher{p: p, flow: t.Workflow, work: &w}
+	if f := b.fetchSource(t.ctx, plan.Source); f != nil {
+		if t.ctx.Err() != nil {
+			f = engine.Interrupted(t.ctx)
 		}
 		return pleat.Output{Failure: f}
 	}
-	p.checkpoint(h, &w, s)
-	out := p.engines.Run(h.ctx, w, s)
+	p.fetchCheckpoint(t, &w, s)
+	out := p.engines.Run(t.ctx, w, s)
 	if out.Result != nil {
 		out.Result.Row = out.Row
 		if out.Result.Timings != nil {
-			out.Result.Timings["queue"] = h.waited().Seconds()
+			out.Result.Timings["queue"] = t.waited().Seconds()
 		}
 	}
 	return out
 }
 
-// checkpoint brings what the last attempt got to. Without it the work starts anew.
-func (p *Pool) checkpoint(h *runningTask, w *pleat.Work, s *sink) {
-	c := h.task.Checkpoint
+// fetchCheckpoint fetches the checkpoint of the last attempt. Without one the work starts at the beginning.
+func (p *Pool) fetchCheckpoint(t *runningTask, w *pleat.Work, s *sink) {
+	c := t.Task.Checkpoint
 	if c.Key == "" {
 		return
 	}
 	name := "resume" + path.Ext(c.Key)
-	if err := p.fetchBlob(h.ctx, c.Key, filepath.Join(w.Dir, name)); err != nil {
-		p.cfg.Log.Warn("a checkpoint cannot be read; the work starts anew", "task", h.task.ID, "error", err)
-		s.Log("the last attempt's checkpoint cannot be read; starting anew")
+	if err := p.fetchBlob(t.ctx, c.Key, filepath.Join(w.Dir, name)); err != nil {
+		p.cfg.Log.Warn("a checkpoint cannot be read; the work starts at the beginning", "task", t.Task.ID, "error", err)
+		s.Log("the last attempt's checkpoint cannot be read; starting at the beginning")
 		return
 	}
 	w.Resume, w.Step = filepath.Join(w.Dir, name), c.Step
 }
 
-// bringer puts the files of a source into the folder of an attempt.
+// inputFetcher puts the files of a workflow's source into the folder of an attempt.
 type inputFetcher struct {
 	p    *Pool
 	flow *pleat.Workflow
@@ -98,7 +93,7 @@ func (b *inputFetcher) fetchSource(ctx context.Context, s flow.Source) *pleat.Fa
 	return nil
 }
 
-// structure and pae name the files for the engine.
+// structure names the structure's file for the engine.
 func (b *inputFetcher) structure(name string) {
 	name = filepath.Join(inputDir, name)
 	if b.work.QnA != nil {
@@ -108,6 +103,7 @@ func (b *inputFetcher) structure(name string) {
 	}
 }
 
+// pae names the PAE file for the engine.
 func (b *inputFetcher) pae(name string) {
 	name = filepath.Join(inputDir, name)
 	if b.work.QnA != nil {
@@ -117,7 +113,7 @@ func (b *inputFetcher) pae(name string) {
 	}
 }
 
-// trouble is the failure of a read: what the owner did wrong, or what may be well the next time.
+// readFailure returns the failure for an error of a read: the owner's fault, or one that may pass.
 func (b *inputFetcher) readFailure(err error, missing string) *pleat.Failure {
 	switch {
 	case pleat.CodeOf(err) == pleat.CodeNotFound, errors.Is(err, blob.ErrNotFound):
@@ -209,26 +205,4 @@ func (b *inputFetcher) file(ctx context.Context, ref flow.FileRef, role submit.F
 		return "", b.readFailure(err, fmt.Sprintf("the file of the library item %s is gone", ref.Item))
 	}
 	return name, nil
-}
-
-var errTooLarge = errors.New("larger than a source may be")
-
-// fetchBlob copies an object of the blob store into a file.
-func (p *Pool) fetchBlob(ctx context.Context, key, to string) error {
-	in, info, err := p.blobs.Open(ctx, key)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	if info.Bytes > maxSource && !strings.HasSuffix(to, ".tar") { // checkpoints are bounded by what made them
-		return errTooLarge
-	}
-	return writeFile(to, in)
-}
-
-func writeFile(to string, in io.Reader) error {
-	return report.WriteFile(to, func(out io.Writer) error {
-		_, err := io.Copy(out, in)
-		return err
-	})
 }

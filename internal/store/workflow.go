@@ -16,19 +16,19 @@ type NewWorkflow struct {
 	Subs     []pleat.Subscription
 }
 
-// FlowView is a workflow whole: its task's run, where it has one, and the files of it, read in one snapshot.
+// WorkflowView is a workflow with the run of its task and the run's artifacts.
 type WorkflowView struct {
 	Workflow  pleat.Workflow
-	Run       *pleat.Run
+	Run       *pleat.Run // nil for a draft
 	Artifacts []pleat.Artifact
-	Items     []string // of its owner's library that its task made
+	Items     []pleat.ItemID // of its owner's library that its task created
 }
 
 // ErrNoWorkflow says that there is no such workflow of the caller's.
 var ErrNoWorkflow = pleat.Errorf(pleat.CodeNotFound, "Workflow not found")
 
-const workflowColumns = `w.id, w.account_id, w.kind, w.word, w.workflow_name, w.name, w.public, w.state, w.version, w.epoch, w.run_id, w.input,
-	w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
+const workflowColumns = `w.id, w.account_id, w.kind, w.alias, w.workflow_name, w.name, w.public, w.state, w.version, w.epoch,
+	w.run_id, w.input, w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
 
 type workflowRow struct {
 	public, created, updated int64
@@ -36,8 +36,10 @@ type workflowRow struct {
 }
 
 func (r *workflowRow) into(w *pleat.Workflow) []any {
-	return []any{&w.ID, &w.Owner, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch, &w.Run, &r.input,
-		&w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created, &r.updated}
+	return []any{
+		&w.ID, &w.Owner, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch, &w.Run, &r.input,
+		&w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created, &r.updated,
+	}
 }
 
 func (r *workflowRow) fill(w *pleat.Workflow) {
@@ -62,24 +64,31 @@ func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
 	if !n.Draft {
 		w.State, w.Run = pleat.StateQueued, pleat.RunID(newID())
 	}
-	_, err := t.exec(`INSERT INTO workflow (id, account_id, kind, word, workflow_name, name, public, state, version, epoch, run_id, input, source_job, source_run, source_sequence, created_at, updated_at, deleted_at)
+	_, err := t.exec(`
+		INSERT INTO workflow (
+			id, account_id, kind, alias, workflow_name, name, public, state, version, epoch, run_id, input, source_job,
+			source_run, source_sequence, created_at, updated_at, deleted_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $14, 0)`,
-		w.ID, w.Owner, w.Kind, w.Alias, w.Type, w.Name, boolToInt(w.Public), w.State, w.Run, string(w.Input), w.Source.Job, w.Source.Run, w.Source.Sequence, t.now)
+		w.ID, w.Owner, w.Kind, w.Alias, w.Type, w.Name, boolToInt(w.Public), w.State, w.Run, string(w.Input),
+		w.Source.Job, w.Source.Run, w.Source.Sequence, t.now)
 	if err != nil {
 		return w, err
 	}
-	if err := t.subscribe(pleat.SourceWorkflow, string(w.ID), w.Run, w.Owner, n.Subs); err != nil {
+	of := pleat.Event{Source: pleat.SourceWorkflow, SourceID: string(w.ID), Run: w.Run, Owner: w.Owner}
+	if err := t.subscribe(of, n.Subs); err != nil {
 		return w, err
 	}
 	if n.Draft {
 		return w, nil
 	}
 	n.Run.Kind = w.Kind
-	return w, t.insertRun(pleat.JobID(w.ID), w.Run, w.Owner, 1, n.Run)
+	return w, t.insertRun(runParent{workflow: w.ID}, w.Run, w.Owner, 1, n.Run)
 }
 
 // ExecuteWorkflow queues a draft.
-func (s *Store) ExecuteWorkflow(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, spec RunSpec) (pleat.Workflow, error) {
+func (s *Store) ExecuteWorkflow(
+	ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, spec RunSpec,
+) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.write(ctx, "execute workflow", func(t *tx) error {
 		if err := t.lockWorkflow(owner, id, &w); err != nil {
@@ -89,18 +98,20 @@ func (s *Store) ExecuteWorkflow(ctx context.Context, owner pleat.UserID, id plea
 			return pleat.Errorf(pleat.CodeConflict, "the workflow is %s; only a DRAFT can be executed", w.State)
 		}
 		w.Run, w.State, spec.Kind = pleat.RunID(newID()), pleat.StateQueued, w.Kind
-		if _, err := t.exec("UPDATE workflow SET run_id = $1, state = $2, version = version + 1, updated_at = $3 WHERE id = $4", w.Run, w.State, t.now, id); err != nil {
+		if _, err := t.exec(`
+			UPDATE workflow SET run_id = $1, state = $2, version = version + 1, updated_at = $3 WHERE id = $4`,
+			w.Run, w.State, t.now, id); err != nil {
 			return err
 		}
 		if _, err := t.exec("UPDATE subscription SET run_id = $1 WHERE source_id = $2", w.Run, id); err != nil {
 			return err
 		}
-		return t.insertRun(pleat.JobID(id), w.Run, owner, 1, spec)
+		return t.insertRun(runParent{workflow: id}, w.Run, owner, 1, spec)
 	})
 	return w, err
 }
 
-// ownFlow locks a workflow of the owner's.
+// lockWorkflow locks a workflow of the owner's.
 func (t *tx) lockWorkflow(owner pleat.UserID, id pleat.WorkflowID, w *pleat.Workflow) error {
 	q := "SELECT " + workflowColumns + " FROM workflow w WHERE w.id = $1 AND w.account_id = $2 AND w.deleted_at = 0"
 	if t.pg != nil {
@@ -112,8 +123,11 @@ func (t *tx) lockWorkflow(owner pleat.UserID, id pleat.WorkflowID, w *pleat.Work
 	return mapNoRows(err, ErrNoWorkflow)
 }
 
-// EditDraft puts another input in the place of a draft's; CodeConflict once it has left DRAFT.
-func (s *Store) EditDraft(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, edit func(input json.RawMessage) (json.RawMessage, error)) (pleat.Workflow, error) {
+// EditDraft replaces the input of a draft by what edit makes of it; CodeConflict once it has left DRAFT.
+func (s *Store) EditDraft(
+	ctx context.Context, owner pleat.UserID, id pleat.WorkflowID,
+	edit func(input json.RawMessage) (json.RawMessage, error),
+) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.write(ctx, "edit draft", func(t *tx) error {
 		if err := t.lockWorkflow(owner, id, &w); err != nil {
@@ -127,25 +141,31 @@ func (s *Store) EditDraft(ctx context.Context, owner pleat.UserID, id pleat.Work
 			return err
 		}
 		w.Version++
-		_, err = t.exec("UPDATE workflow SET input = $1, version = version + 1, updated_at = $2 WHERE id = $3", string(w.Input), t.now, id)
+		_, err = t.exec("UPDATE workflow SET input = $1, version = version + 1, updated_at = $2 WHERE id = $3",
+			string(w.Input), t.now, id)
 		return err
 	})
 	return w, err
 }
 
-// SetFlowPublic shows a workflow to everybody, or hides it again and kills the links that were given out.
-func (s *Store) SetWorkflowPublic(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, public bool) error {
+// SetWorkflowPublic makes a workflow public or private. Making it private invalidates the links that were given out.
+func (s *Store) SetWorkflowPublic(
+	ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, public bool,
+) error {
 	return s.write(ctx, "set workflow public", func(t *tx) error {
 		var w pleat.Workflow
 		if err := t.lockWorkflow(owner, id, &w); err != nil || w.Public == public {
 			return err
 		}
-		_, err := t.exec("UPDATE workflow SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4", boolToInt(public), boolToInt(!public), t.now, id)
+		_, err := t.exec(`
+			UPDATE workflow SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4`,
+			boolToInt(public), boolToInt(!public), t.now, id)
 		return err
 	})
 }
 
-// CancelWorkflow stops a workflow: at once where it is a draft or waits, within moments where it runs.
+// CancelWorkflow stops a workflow: at once if it is a draft or waits, within two seconds if it runs. It returns the
+// state that the workflow has now.
 func (s *Store) CancelWorkflow(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID) (pleat.State, error) {
 	var state pleat.State
 	err := s.write(ctx, "cancel workflow", func(t *tx) error {
@@ -158,7 +178,8 @@ func (s *Store) CancelWorkflow(ctx context.Context, owner pleat.UserID, id pleat
 			return pleat.Errorf(pleat.CodeConflict, "the workflow has already ended: it is %s", w.State)
 		case w.State == pleat.StateDraft:
 			state = pleat.StateStopped
-			_, err := t.exec("UPDATE workflow SET state = $1, version = version + 1, updated_at = $2 WHERE id = $3", state, t.now, id)
+			_, err := t.exec("UPDATE workflow SET state = $1, version = version + 1, updated_at = $2 WHERE id = $3",
+				state, t.now, id)
 			return err
 		}
 		var err error
@@ -168,29 +189,34 @@ func (s *Store) CancelWorkflow(ctx context.Context, owner pleat.UserID, id pleat
 	return state, err
 }
 
-// startFlow reads the workflow that a claimed task executes.
+// startWorkflow reads the workflow that a claimed task executes.
 func (t *tx) startWorkflow(c *ClaimedTask) error {
 	var w pleat.Workflow
 	var u pleat.Run
 	var fr workflowRow
 	var rr runRow
-	if err := t.row("SELECT "+workflowColumns+", "+runColumns+" FROM run r JOIN workflow w ON w.id = r.job_id WHERE r.id = $1", []any{c.Task.Subject},
-		append(fr.into(&w), rr.into(&u)...)...); err != nil {
+	if err := t.row(`
+		SELECT `+workflowColumns+", "+runColumns+`
+		FROM run r
+		JOIN workflow w ON w.id = r.workflow_id
+		WHERE r.id = $1`,
+		[]any{c.Task.Run}, append(fr.into(&w), rr.into(&u)...)...); err != nil {
 		return err
 	}
 	fr.fill(&w)
 	if err := rr.fill(&u); err != nil {
 		return err
 	}
-	c.Workflow, c.Queued, c.Run, c.Seed = &w, u.CreatedAt, u.ID, u.Seed
-	return t.setRunning(u)
+	c.Workflow, c.Queued, c.Seed = &w, u.CreatedAt, u.Seed
+	return t.setRunning(runParent{workflow: w.ID}, u)
 }
 
-// FlowView reads a workflow whole.
+// WorkflowView reads a workflow with its run and files; ErrNoWorkflow if there is none.
 func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (WorkflowView, error) {
 	var v WorkflowView
 	var r workflowRow
-	if err := s.readRow(ctx, "SELECT "+workflowColumns+" FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0", []any{id}, r.into(&v.Workflow)...); err != nil {
+	if err := s.readRow(ctx, "SELECT "+workflowColumns+" FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0",
+		[]any{id}, r.into(&v.Workflow)...); err != nil {
 		return v, unavailable("read workflow", mapNoRows(err, ErrNoWorkflow))
 	}
 	r.fill(&v.Workflow)
@@ -199,7 +225,8 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 	}
 	var u pleat.Run
 	var rr runRow
-	if err := s.readRow(ctx, "SELECT "+runColumns+" FROM run r WHERE r.id = $1", []any{v.Workflow.Run}, rr.into(&u)...); err != nil {
+	if err := s.readRow(ctx, "SELECT "+runColumns+" FROM run r WHERE r.id = $1",
+		[]any{v.Workflow.Run}, rr.into(&u)...); err != nil {
 		return v, unavailable("read workflow", err)
 	}
 	if err := rr.fill(&u); err != nil {
@@ -212,7 +239,7 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 	}
 	rows, err = s.read(ctx, "SELECT id FROM library_item WHERE workflow_id = $1 AND deleted_at = 0 ORDER BY id", id)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var item string
+		var item pleat.ItemID
 		err := scan(&item)
 		v.Items = append(v.Items, item)
 		return err
@@ -220,18 +247,24 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 	return v, unavailable("read workflow", err)
 }
 
-// FlowFilter narrows a list of workflows.
+// WorkflowFilter narrows a list of workflows.
 type WorkflowFilter struct {
 	Limit  int
-	Before string
+	Before string // an ID: the list starts with the next older one; empty: with the newest
 	State  pleat.State
 	Kind   pleat.TaskKind
-	Source pleat.FoldRef // each part that is not empty
+	Source pleat.FoldRef // the parts that are not empty
 }
 
-// Workflows reads a page of a user's workflows with their runs, newest first, without their files.
+// Workflows reads a page of a user's workflows, newest first. Of each run it reads the ID, state, progress, result and
+// failure; a draft has none. It reads no artifacts.
 func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f WorkflowFilter) ([]WorkflowView, error) {
-	q := "SELECT " + workflowColumns + ", COALESCE(r.result, ''), COALESCE(r.failure, ''), COALESCE(r.stage, ''), COALESCE(r.done, 0), COALESCE(r.total, 0) FROM workflow w LEFT JOIN run r ON r.id = w.run_id WHERE w.deleted_at = 0 AND w.account_id = $1"
+	q := `
+		SELECT ` + workflowColumns + `,
+			COALESCE(r.result, ''), COALESCE(r.failure, ''), COALESCE(r.stage, ''), COALESCE(r.done, 0), COALESCE(r.total, 0)
+		FROM workflow w
+		LEFT JOIN run r ON r.id = w.run_id
+		WHERE w.deleted_at = 0 AND w.account_id = $1`
 	args := []any{owner}
 	add := func(clause, v string) {
 		if v != "" {
@@ -251,7 +284,8 @@ func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f WorkflowFil
 		v := WorkflowView{Run: &pleat.Run{}}
 		var r workflowRow
 		var rr runRow
-		if err := scan(append(r.into(&v.Workflow), &rr.result, &rr.failure, &v.Run.Stage, &v.Run.Done, &v.Run.Total)...); err != nil {
+		if err := scan(append(r.into(&v.Workflow),
+			&rr.result, &rr.failure, &v.Run.Stage, &v.Run.Done, &v.Run.Total)...); err != nil {
 			return err
 		}
 		r.fill(&v.Workflow)
@@ -260,66 +294,4 @@ func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f WorkflowFil
 		return rr.fill(v.Run)
 	})
 	return out, unavailable("list workflows", err)
-}
-
-// FollowUp is the task that starts a workflow after a fold.
-type FollowUp struct {
-	Task     pleat.Task
-	Delivery Delivery
-	Alias    string
-	Settings json.RawMessage // the destination's object, as given
-}
-
-// ClaimFollowUps takes up to n follow-ups.
-func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int) ([]FollowUp, error) {
-	var out []FollowUp
-	err := s.writeAsync(ctx, "claim follow-ups", func(t *tx) error {
-		out = nil
-		tasks, err := t.claim(worker, followUpQueue, n, 0)
-		if err != nil {
-			return err
-		}
-		for _, c := range tasks {
-			if err := t.start(&c); err != nil {
-				return err
-			}
-			f := FollowUp{Task: c.Task}
-			var settings string
-			err := t.row(`SELECT d.id, d.destination, d.source_id, d.run_id, u.word, u.settings FROM delivery d JOIN subscription u ON u.id = d.subscription_id WHERE d.id = $1`,
-				[]any{c.Task.Subject}, &f.Delivery.ID, &f.Delivery.Destination, &f.Delivery.SourceID, &f.Delivery.Run, &f.Alias, &settings)
-			if err != nil {
-				return err
-			}
-			f.Settings = json.RawMessage(settings)
-			out = append(out, f)
-		}
-		return nil
-	})
-	return out, err
-}
-
-// StartFollowUp creates the workflow that a follow-up is to start and ends the follow-up, in one transaction, so that it
-// starts once; or ends it as failed, for a reason.
-func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, reason string) (pleat.Workflow, error) {
-	var w pleat.Workflow
-	err := s.write(ctx, "start follow-up", func(t *tx) error {
-		if _, _, err := t.held(f.Task.ID, f.Task.Attempt, f.Task.Worker); err != nil {
-			return err
-		}
-		state, status := pleat.StateFailed, "FAILED"
-		if n != nil {
-			var err error
-			if w, err = t.insertWorkflow(*n); err != nil {
-				return err
-			}
-			state, status = pleat.StateCompleted, "SUCCEEDED"
-		}
-		if err := t.endTask(f.Task.ID, f.Task.Attempt, state, nil); err != nil {
-			return err
-		}
-		_, err := t.exec("UPDATE delivery SET status = $1, triggered = $2, reason = $3, attempts = attempts + 1, next_at = 0, updated_at = $4 WHERE id = $5",
-			status, w.ID, reason, t.now, f.Delivery.ID)
-		return err
-	})
-	return w, err
 }

@@ -45,7 +45,7 @@ func TestFlowLife(t *testing.T) {
 		if v, _ := s.WorkflowView(ctx, w.ID); v.Workflow.State != pleat.StateRunning {
 			t.Error(v.Workflow.State)
 		}
-		err = s.FinishRun(ctx, store.RunFinished{Task: got[0].Task.ID, Attempt: 1, Worker: "w", State: pleat.StateCompleted,
+		err = s.FinishRun(ctx, store.LeaseOf(&got[0].Task), store.RunFinished{State: pleat.StateCompleted,
 			Result:    &pleat.Result{Row: json.RawMessage(`{"answer":"so"}`)},
 			Artifacts: []pleat.Artifact{{Name: "a.txt", Key: "runs/f/1/a.txt"}}})
 		if err != nil {
@@ -58,7 +58,7 @@ func TestFlowLife(t *testing.T) {
 		if _, h, err := s.Artifact(ctx, v.Artifacts[0].ID); err != nil || h.Owner != u || h.Public {
 			t.Errorf("%+v %v", h, err)
 		}
-		if c, err := s.Changes(ctx, u, 0, 9); err != nil || len(c) != 1 || c[0].Kind != pleat.TaskQnA || string(c[0].Job) != string(w.ID) {
+		if c, err := s.Changes(ctx, u, 0, 9); err != nil || len(c) != 1 || c[0].Kind != pleat.TaskQnA || c[0].Workflow != w.ID {
 			t.Errorf("%+v %v", c, err)
 		}
 		list, err := s.Workflows(ctx, u, store.WorkflowFilter{Limit: 5, Source: pleat.FoldRef{Job: "j1", Run: "r1"}})
@@ -80,7 +80,7 @@ func TestFollowUpStartsOnce(t *testing.T) {
 		if _, err := s.CreateJob(ctx, n); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.FinishRun(ctx, finish(claim(t, s, "w", 1)[0], pleat.StateCompleted)); err != nil {
+		if err := finish(s, claim(t, s, "w", 1)[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
 		f, err := s.ClaimFollowUps(ctx, "w", 5)
@@ -96,7 +96,7 @@ func TestFollowUpStartsOnce(t *testing.T) {
 			t.Errorf("started twice: %v", err)
 		}
 		d, err := s.Deliveries(ctx, u, store.DeliveryFilter{Limit: 5})
-		if err != nil || len(d) != 1 || d[0].Triggered != string(w.ID) || d[0].Status != "SUCCEEDED" {
+		if err != nil || len(d) != 1 || d[0].Triggered != w.ID || d[0].Status != "SUCCEEDED" {
 			t.Errorf("%+v %v", d, err)
 		}
 	})
@@ -111,7 +111,7 @@ func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 		if _, err := s.CreateJob(ctx, n); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.FinishRun(ctx, finish(claim(t, s, "w", 1)[0], pleat.StateCompleted)); err != nil {
+		if err := finish(s, claim(t, s, "w", 1)[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
 		for range store.DefaultTries {

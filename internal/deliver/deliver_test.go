@@ -1,4 +1,4 @@
-package work_test
+package deliver_test
 
 import (
 	"context"
@@ -16,16 +16,18 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/deliver"
 	"pleat/internal/seal"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/webhook"
-	"pleat/internal/work"
 )
 
-// post is a bench with a courier.
+// post is a store whose deliveries a test makes and sends.
 type post struct {
-	*bench
+	t      *testing.T
+	s      *store.Store
+	clock  *storetest.Clock
 	ring   *seal.Ring
 	links  seal.Links
 	sender *webhook.Sender
@@ -38,21 +40,27 @@ func newPost(t *testing.T, s *store.Store, clock *storetest.Clock) *post {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &post{bench: newBench(t, s, clock), ring: ring, secret: webhook.NewKey()}
+	p := &post{t: t, s: s, clock: clock, ring: ring, secret: webhook.NewKey()}
 	p.links = seal.Links{Ring: ring, Base: "https://fold.example.org", For: 24 * time.Hour}
 	p.sender = webhook.NewSender(webhook.Config{Guard: webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil, nil)})
 	t.Cleanup(p.sender.Close)
 	return p
 }
 
-// courier runs one until the test, or the function returned, ends it.
-func (p *post) courier(change ...func(*work.CourierConfig)) (stop func()) {
+// start runs a Pool until the test, or the function returned, ends it.
+func (p *post) start(change ...func(*deliver.Config)) (stop func()) {
 	p.t.Helper()
-	cfg := work.CourierConfig{ID: "courier", Base: p.links.Base, Link: p.links.URL, Reap: true, Log: slog.New(slog.DiscardHandler)}
+	cfg := deliver.Config{
+		ID:   "deliverer",
+		Base: p.links.Base,
+		Link: p.links.URL,
+		Reap: true,
+		Log:  slog.New(slog.DiscardHandler),
+	}
 	for _, fn := range change {
 		fn(&cfg)
 	}
-	c := work.NewCourier(cfg, p.s, p.ring, p.sender)
+	c := deliver.New(cfg, p.s, p.ring, p.sender)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -111,8 +119,12 @@ func (p *post) user(name, url string) (pleat.UserID, store.Endpoint) {
 		p.t.Fatal(err)
 	}
 	yes := true
-	e, err := p.s.PutEndpoint(context.Background(), u.ID, url, p.ring.Seal(string(u.ID), "token", []byte("the-token")),
-		p.ring.Seal(string(u.ID), "secret", []byte(p.secret.Text())), "", &yes)
+	e, err := p.s.PutEndpoint(context.Background(), u.ID, store.EndpointConfig{
+		URL:              url,
+		Token:            p.ring.Seal(string(u.ID), "token", []byte("the-token")),
+		Secret:           p.ring.Seal(string(u.ID), "secret", []byte(p.secret.Text())),
+		EnabledByDefault: &yes,
+	})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -145,7 +157,7 @@ func (p *post) fold(owner pleat.UserID, subs ...pleat.Subscription) store.Create
 		p.t.Fatal(len(got), err)
 	}
 	score := 71.5
-	err = p.s.FinishRun(ctx, store.RunFinished{Task: got[0].Task.ID, Attempt: got[0].Task.Attempt, Worker: "w", State: pleat.StateCompleted,
+	err = p.s.FinishRun(ctx, store.LeaseOf(&got[0].Task), store.RunFinished{State: pleat.StateCompleted,
 		Result:    &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &score}}},
 		Artifacts: []pleat.Artifact{{Name: "model.cif", Kind: pleat.ArtifactCIF, ContentType: "chemical/x-mmcif", Bytes: 3, SHA256: "00", Key: "runs/x/1/model.cif"}}})
 	if err != nil {
@@ -175,7 +187,7 @@ func until(t *testing.T, what string, ok func() bool) {
 }
 
 // ended waits until a user has n deliveries of a status.
-func (p *post) ended(owner pleat.UserID, status string, n int) []store.Delivery {
+func (p *post) ended(owner pleat.UserID, status pleat.DeliveryStatus, n int) []store.Delivery {
 	p.t.Helper()
 	var out []store.Delivery
 	until(p.t, fmt.Sprintf("%d deliveries %s", n, status), func() bool {
@@ -185,12 +197,12 @@ func (p *post) ended(owner pleat.UserID, status string, n int) []store.Delivery 
 	return out
 }
 
-func TestCourierDelivers(t *testing.T) {
+func TestPoolDelivers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		p := newPost(t, s, clock)
 		r := newReceiver(t, nil)
 		u, e := p.user("ada", r.URL+"/hook?key=1")
-		p.courier()
+		p.start()
 		c := p.fold(u, global(e))
 		d := p.ended(u, "SUCCEEDED", 1)[0]
 		got := r.all()
@@ -198,7 +210,7 @@ func TestCourierDelivers(t *testing.T) {
 			t.Fatalf("%d were heard", len(got))
 		}
 		h := got[0].header
-		if h.Get("X-Webhook-Token") != "the-token" || h.Get("Webhook-Id") != d.ID || h.Get("Content-Type") != "application/json" {
+		if h.Get("X-Webhook-Token") != "the-token" || h.Get("Webhook-Id") != string(d.ID) || h.Get("Content-Type") != "application/json" {
 			t.Errorf("%v", h)
 		}
 		if err := webhook.Verify(h, []byte(got[0].body), time.Now(), webhook.Tolerance, p.secret); err != nil {
@@ -226,7 +238,7 @@ func TestCourierDelivers(t *testing.T) {
 	})
 }
 
-func TestCourierTriesAgain(t *testing.T) {
+func TestPoolTriesAgain(t *testing.T) {
 	t.Parallel()
 	if store.DeliveryTries != webhook.Tries() {
 		t.Fatalf("the store allows %d tries, the schedule has %d", store.DeliveryTries, webhook.Tries())
@@ -244,7 +256,7 @@ func TestCourierTriesAgain(t *testing.T) {
 			}
 		})
 		u, e := p.user("ada", r.URL)
-		p.courier()
+		p.start()
 		p.fold(u, global(e))
 		waits := func(attempts int) store.Delivery {
 			t.Helper()
@@ -271,7 +283,7 @@ func TestCourierTriesAgain(t *testing.T) {
 			t.Fatalf("%d attempts, %d heard", d.Attempts, len(got))
 		}
 		for _, h := range got {
-			if h.header.Get("Webhook-Id") != d.ID {
+			if h.header.Get("Webhook-Id") != string(d.ID) {
 				t.Error("a repeat has another webhook-id")
 			}
 		}
@@ -279,13 +291,13 @@ func TestCourierTriesAgain(t *testing.T) {
 }
 
 // What never works ends after all tries, and says why; a redelivery begins anew.
-func TestCourierGivesUp(t *testing.T) {
+func TestPoolGivesUp(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		p := newPost(t, s, clock)
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) })
 		u, e := p.user("ada", r.URL)
-		p.courier()
+		p.start()
 		p.fold(u, global(e))
 		for i := range webhook.Tries() {
 			until(t, fmt.Sprint("attempt ", i+1), func() bool { return p.list(u, store.DeliveryFilter{})[0].Attempts == i+1 })
@@ -302,8 +314,8 @@ func TestCourierGivesUp(t *testing.T) {
 		if _, err := s.ChangeEndpoint(context.Background(), u, store.EndpointResume); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := s.Redeliver(context.Background(), u, d.ID, store.DeliveryFilter{Limit: 1}); err != nil || n != 1 {
-			t.Fatal(n, err)
+		if err := s.Redeliver(context.Background(), u, d.ID); err != nil {
+			t.Fatal(err)
 		}
 		until(t, "the redelivery", func() bool {
 			d := p.list(u, store.DeliveryFilter{})[0]
@@ -328,7 +340,7 @@ func TestBreakerPausesWithoutSpending(t *testing.T) {
 		for range n {
 			p.fold(u, global(e))
 		}
-		p.courier()
+		p.start()
 		until(t, "the breaker opens", func() bool {
 			e, err := s.GlobalEndpoint(context.Background(), u)
 			return err == nil && !e.ResumeAt.IsZero()
@@ -377,7 +389,7 @@ func TestNeighboursThatHang(t *testing.T) {
 		for range 10 {
 			p.fold(eve, p.own(eve, hang.URL))
 		}
-		p.courier(func(c *work.CourierConfig) { c.Parallel, c.Endpoint, c.Owner = 16, 4, 6 })
+		p.start(func(c *deliver.Config) { c.Parallel, c.Endpoint, c.Owner = 16, 4, 6 })
 		until(t, "eve has all she may", func() bool { return len(hang.all()) == 6 })
 		var slowest time.Duration
 		for i := range 5 {
@@ -407,7 +419,7 @@ func TestSlowReceiverKeepsItsLease(t *testing.T) {
 		release := make(chan struct{})
 		r := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
 		u, e := p.user("ada", r.URL)
-		p.courier()
+		p.start()
 		p.fold(u, global(e))
 		until(t, "the post", func() bool { return len(r.all()) == 1 })
 		time.Sleep(pleat.HeartbeatInterval + 1500*time.Millisecond)
@@ -421,13 +433,13 @@ func TestSlowReceiverKeepsItsLease(t *testing.T) {
 	})
 }
 
-func TestCourierStops(t *testing.T) {
+func TestPoolStops(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		work.SetGrace(t, 200*time.Millisecond)
+
 		p := newPost(t, s, clock)
 		hang := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
 		u, e := p.user("ada", hang.URL)
-		stop := p.courier()
+		stop := p.start(func(c *deliver.Config) { c.Grace = 200 * time.Millisecond })
 		p.fold(u, global(e))
 		until(t, "the post", func() bool { return len(hang.all()) == 1 })
 		stop()
@@ -436,10 +448,10 @@ func TestCourierStops(t *testing.T) {
 			t.Errorf("%+v %+v %v", d, tries, err)
 		}
 		// What is nearly done gets the time to be so.
-		work.SetGrace(t, 10*time.Second)
+
 		slow := newReceiver(t, func(http.ResponseWriter, *http.Request) { time.Sleep(300 * time.Millisecond) })
 		bob, end := p.user("bob", slow.URL)
-		stop = p.courier(func(c *work.CourierConfig) { c.ID = "other" })
+		stop = p.start(func(c *deliver.Config) { c.ID, c.Grace = "other", 10*time.Second })
 		p.fold(bob, global(end))
 		until(t, "the post", func() bool { return len(slow.all()) == 1 })
 		if _, err := s.ChangeEndpoint(context.Background(), u, store.EndpointPause); err != nil {
@@ -455,7 +467,7 @@ func TestReceiversWishes(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		p := newPost(t, s, clock)
-		p.courier()
+		p.start()
 		abort := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("webhook-delivery", "abort-message")
 			w.WriteHeader(400)
@@ -507,7 +519,7 @@ func TestSourcesAndSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.fold(stranger.ID, p.own(stranger.ID, r.URL+"/unsigned"))
-		p.courier()
+		p.start()
 		p.ended(u, "SUCCEEDED", 4)
 		p.ended(stranger.ID, "SUCCEEDED", 1)
 		found := map[string]bool{}
@@ -536,7 +548,7 @@ func TestSourcesAndSecrets(t *testing.T) {
 		}
 		// Secrets that this process has no key for.
 		eve, end := p.user("eve", r.URL)
-		if _, err := s.PutEndpoint(ctx, eve, r.URL, "s1.00000000.AAAA", "", "", nil); err != nil {
+		if _, err := s.PutEndpoint(ctx, eve, store.EndpointConfig{URL: r.URL, Token: "s1.00000000.AAAA"}); err != nil {
 			t.Fatal(err)
 		}
 		p.fold(eve, global(end))
@@ -557,7 +569,7 @@ func TestRateOfOneEndpoint(t *testing.T) {
 		for range 16 {
 			p.fold(u, global(e))
 		}
-		p.courier(func(c *work.CourierConfig) { c.Rate = 4 })
+		p.start(func(c *deliver.Config) { c.Rate = 4 })
 		p.ended(u, "SUCCEEDED", 16)
 		got := r.all()
 		if took := got[len(got)-1].at.Sub(got[0].at); took < 1500*time.Millisecond {
@@ -579,8 +591,8 @@ func TestTwoCouriersShare(t *testing.T) {
 				p.fold(u, global(e))
 			}
 		}
-		p.courier(func(c *work.CourierConfig) { c.ID = "a" })
-		p.courier(func(c *work.CourierConfig) { c.ID = "b" })
+		p.start(func(c *deliver.Config) { c.ID = "a" })
+		p.start(func(c *deliver.Config) { c.ID = "b" })
 		for _, u := range users {
 			p.ended(u, "SUCCEEDED", 20)
 		}

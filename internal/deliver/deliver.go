@@ -1,0 +1,324 @@
+// Package deliver sends webhooks: it claims deliveries to custom endpoints, builds their requests, posts them and stores
+// the outcome of each attempt.
+//
+// A Pool is one delivery worker. Any number may share a database; it keeps no state that a crash could lose. It must not
+// decide what triggers a delivery (package pleat and store do) nor how a body looks (package webhook). Its files:
+//
+//	deliver.go  Pool: claim, post, store the outcome
+//	request.go  the request of an attempt: body, token, signing keys
+//	health.go   how many deliveries an endpoint may get: circuit breaker, rate, window
+//	metrics.go  figures for Prometheus
+package deliver
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"pleat"
+	"pleat/internal/queue"
+	"pleat/internal/seal"
+	"pleat/internal/store"
+	"pleat/internal/webhook"
+)
+
+// Config of a Pool. The zero value of each field but ID serves.
+type Config struct {
+	ID        pleat.WorkerID // unique, and the same after a restart, so that its leases are released at once
+	Parallel  int            // deliveries in flight at once, of this process; 0: 256
+	Endpoint  int            // of those to one endpoint, on all nodes; 0: 16
+	Owner     int            // of those to all endpoints of one user, on all nodes; 0: 32
+	Rate      float64        // deliveries a second to one endpoint; 0: unlimited
+	Base      string         // the service's public address
+	Link      func(a *pleat.Artifact, j *pleat.Job, now time.Time) string
+	Reap      bool          // run the store's reaper, if no work.Pool of this process does
+	Retention time.Duration // how long ended deliveries are kept; 0: for ever
+	Grace     time.Duration // what deliveries in flight get when the process is asked to stop; 0: 5 s
+	Clock     func() time.Time
+	Log       *slog.Logger
+	// Step, if set, is called before and after each step that a crash could come between. Tests end the process in it.
+	Step func(name string)
+}
+
+func (c *Config) setDefaults() {
+	ints := func(p *int, v int) {
+		if *p == 0 {
+			*p = v
+		}
+	}
+	ints(&c.Parallel, 256)
+	ints(&c.Endpoint, 16)
+	ints(&c.Owner, 32)
+	if c.Grace == 0 {
+		c.Grace = 5 * time.Second
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Step == nil {
+		c.Step = func(string) {}
+	}
+}
+
+// Pool delivers events to custom endpoints. Make it with New, then call Run.
+type Pool struct {
+	cfg     Config
+	store   *store.Store
+	ring    *seal.Ring
+	sender  *webhook.Sender
+	metrics *metrics
+	leases  *queue.Leases
+	pace    pace
+
+	ended chan result   // outcomes, for the goroutine that stores them
+	wake  chan struct{} // wakes the claim loop
+}
+
+// result is the outcome of one attempt.
+type result struct {
+	store.Delivered
+	held    *queue.Held
+	attempt webhook.Attempt
+}
+
+// New makes a Pool that posts with sender. The caller closes sender.
+func New(cfg Config, s *store.Store, ring *seal.Ring, sender *webhook.Sender) *Pool {
+	cfg.setDefaults()
+	return &Pool{
+		cfg:     cfg,
+		store:   s,
+		ring:    ring,
+		sender:  sender,
+		metrics: newMetrics(),
+		leases:  queue.NewLeases(s, cfg.ID, cfg.Clock, cfg.Log),
+		pace:    pace{took: map[pleat.EndpointID]time.Duration{}},
+		ended:   make(chan result, cfg.Parallel),
+		wake:    make(chan struct{}, 1),
+	}
+}
+
+const (
+	maxFinished    = 128 // outcomes stored in one transaction
+	forgetInterval = time.Hour
+	maxForgotten   = 1000 // deliveries deleted in one transaction
+)
+
+// Run delivers until ctx ends. It then lets deliveries in flight end for Config.Grace, returns the others to the queue,
+// and returns.
+func (p *Pool) Run(ctx context.Context) error {
+	started := queue.Retry(ctx, p.cfg.Log, "the delivery worker cannot start", func() error {
+		_, err := p.store.FreeTasks(ctx, p.cfg.ID)
+		return err
+	})
+	if !started {
+		return nil
+	}
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	posts, cut := context.WithCancel(run)
+	var duties, tasks, finisher sync.WaitGroup
+	finisher.Go(func() { p.finish(run) })
+	duties.Go(func() { p.leases.Run(run) })
+	if p.cfg.Reap {
+		duties.Go(func() { queue.Reap(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
+	}
+	if p.cfg.Retention > 0 {
+		duties.Go(func() { p.forget(run) })
+	}
+	p.claim(ctx, posts, &tasks)
+	late := time.AfterFunc(p.cfg.Grace, cut)
+	tasks.Wait()
+	late.Stop()
+	cut()
+	close(p.ended)
+	giveUp := time.AfterFunc(p.cfg.Grace, stop)
+	finisher.Wait()
+	giveUp.Stop()
+	stop()
+	duties.Wait()
+	return nil
+}
+
+// claim claims deliveries while there is room, going round the endpoints. They are posted under posts, which outlives
+// ctx.
+func (p *Pool) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
+	cursor := ""
+	queue.ClaimLoop{
+		Store:  p.store,
+		Topics: []string{store.DeliveryTopic()},
+		Wake:   p.wake,
+		Log:    p.cfg.Log,
+		Claim: func(ctx context.Context) error {
+			for ctx.Err() == nil {
+				free := p.cfg.Parallel - p.leases.Len()
+				if free <= 0 {
+					return nil
+				}
+				p.cfg.Step("claim")
+				got, next, err := p.store.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.admission)
+				if err != nil {
+					return err
+				}
+				if len(got) > 0 {
+					p.cfg.Step("claimed")
+					p.start(posts, got, tasks)
+				}
+				whole := cursor == "" && next == "" // a round that began and ended at the first endpoint
+				cursor = next
+				if whole && len(got) == 0 {
+					return nil
+				}
+			}
+			return nil
+		},
+	}.Run(ctx)
+}
+
+// start posts claimed deliveries, each in a goroutine of its own. It reads their jobs for all of them together.
+func (p *Pool) start(posts context.Context, got []store.ClaimedDelivery, tasks *sync.WaitGroup) {
+	held := make([]*queue.Held, len(got))
+	for i := range got {
+		held[i] = p.leases.Add(posts, &got[i].Task)
+	}
+	p.metrics.inFlight.Add(float64(len(got)))
+	tasks.Go(func() {
+		sources := p.sources(posts, got)
+		for i := range got {
+			tasks.Go(func() { p.ended <- p.attempt(held[i], got[i], sources[got[i].Delivery.Run]) })
+		}
+	})
+}
+
+// sources reads the jobs of deliveries. If that fails, the events are sent without them.
+func (p *Pool) sources(ctx context.Context, got []store.ClaimedDelivery) map[pleat.RunID]*store.View {
+	var runs []pleat.RunID
+	for i := range got {
+		if got[i].Event.Source == pleat.SourceFold {
+			runs = append(runs, got[i].Delivery.Run)
+		}
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	views, err := p.store.RunViews(ctx, runs)
+	if err != nil && ctx.Err() == nil {
+		p.cfg.Log.Warn("deliveries are sent without their source", "error", err)
+	}
+	return views
+}
+
+// attempt makes one attempt at a delivery.
+func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) result {
+	r := result{Delivered: store.Delivered{Claimed: d}, held: h}
+	req, err := p.request(h.Context(), d, v)
+	if err != nil {
+		p.cfg.Log.Error("a delivery cannot be written",
+			"delivery", d.Delivery.ID, "endpoint", d.Endpoint.ID, "error", err)
+		r.attempt = webhook.Attempt{
+			At:      p.cfg.Clock(),
+			Error:   webhook.ClassInvalid,
+			Message: "the delivery could not be written; the operator's log says why",
+		}
+	} else {
+		p.cfg.Step("post")
+		r.attempt = p.sender.Post(h.Context(), req)
+		p.cfg.Step("posted")
+	}
+	p.metrics.observe(&r.attempt)
+	p.pace.observe(d.Endpoint.ID, r.attempt.Timings.Total)
+	r.decide(p.store.Now())
+	p.cfg.Log.Debug("delivery attempt", "delivery", d.Delivery.ID, "endpoint", d.Endpoint.ID, "ok", r.OK,
+		"status", r.Status, "class", string(r.attempt.Error), "took", r.attempt.Timings.Total)
+	return r
+}
+
+// decide sets whether and when the delivery is tried again.
+func (r *result) decide(now time.Time) {
+	a := &r.attempt
+	r.OK, r.Status, r.Detail = a.OK(), a.Status, detail(a)
+	switch {
+	case a.Error == webhook.ClassCancelled:
+		r.Aborted = true
+	case r.OK:
+	case a.Disable:
+		r.Reason = "the receiver wants no deliveries: it answered 410 or webhook-delivery: disable"
+	case a.Abort:
+		r.Reason = "the receiver does not want this message again: it answered webhook-delivery: abort-message"
+	default:
+		tries := r.Claimed.Task.Tries + 1
+		var again bool
+		r.NextAt, again = webhook.Next(tries, now, a.RetryAfter, rand.Float64())
+		if !again || tries >= r.Claimed.Task.MaxTries {
+			r.NextAt, r.Reason = time.Time{}, "no attempt is left; the last one: "+a.Message
+		}
+	}
+}
+
+// finish stores outcomes, those that are ready together, until ended is closed.
+func (p *Pool) finish(ctx context.Context) {
+	for first := range p.ended {
+		batch := []result{first}
+	gather:
+		for len(batch) < maxFinished {
+			select {
+			case r, open := <-p.ended:
+				if !open {
+					break gather
+				}
+				batch = append(batch, r)
+			default:
+				break gather
+			}
+		}
+		p.storeOutcomes(ctx, batch)
+		for i := range batch {
+			p.leases.Remove(batch[i].held)
+		}
+		p.metrics.inFlight.Sub(float64(len(batch)))
+		queue.Wake(p.wake)
+	}
+}
+
+// storeOutcomes stores outcomes, trying for as long as ctx lives. After that the leases expire, and the deliveries are
+// sent once more.
+func (p *Pool) storeOutcomes(ctx context.Context, batch []result) {
+	list := make([]store.Delivered, len(batch))
+	attempts := make(map[pleat.TaskID]*webhook.Attempt, len(batch))
+	for i := range batch {
+		list[i] = batch[i].Delivered
+		attempts[list[i].Claimed.Task.ID] = &batch[i].attempt
+	}
+	judge := func(e store.Endpoint, d store.Delivered, now time.Time) store.Verdict {
+		p.cfg.Step("finishing")
+		return p.verdict(e, d, attempts[d.Claimed.Task.ID], now)
+	}
+	p.cfg.Step("finish")
+	stored := queue.Retry(ctx, p.cfg.Log, "the outcomes of deliveries cannot be stored", func() error {
+		return p.store.FinishDeliveries(ctx, p.cfg.ID, list, judge)
+	})
+	if stored {
+		p.cfg.Step("finished")
+	}
+}
+
+// forget deletes deliveries that ended longer ago than Config.Retention.
+func (p *Pool) forget(ctx context.Context) {
+	for {
+		n, err := p.store.ForgetDeliveries(ctx, p.store.Now().Add(-p.cfg.Retention), maxForgotten)
+		if err != nil && ctx.Err() == nil {
+			p.cfg.Log.Warn("old deliveries cannot be deleted", "error", err)
+		}
+		wait := forgetInterval
+		if n == maxForgotten {
+			wait = queue.PollInterval
+		}
+		if !queue.Sleep(ctx, wait) {
+			return
+		}
+	}
+}

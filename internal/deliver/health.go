@@ -1,0 +1,157 @@
+package deliver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/webhook"
+)
+
+// health is the state of an endpoint between deliveries. The zero value, a healthy endpoint, is stored as empty text.
+type health struct {
+	webhook.Breaker
+	Next time.Time `json:",omitzero"` // when the rate limit admits the next delivery
+}
+
+func readHealth(text string) health {
+	var h health
+	if text != "" && json.Unmarshal([]byte(text), &h) != nil {
+		return health{} // written by another version
+	}
+	return h
+}
+
+func (h health) text(now time.Time) string {
+	if h.State == webhook.Closed {
+		h.State = ""
+	}
+	if h.Next.Before(now) {
+		h.Next = time.Time{}
+	}
+	if h == (health{}) {
+		return ""
+	}
+	b, err := json.Marshal(h)
+	if err != nil {
+		return "" // plain fields: cannot fail
+	}
+	return string(b)
+}
+
+const (
+	// quickWindow bounds the deliveries in flight to an endpoint that answers within quick. If the process dies, each of
+	// them is sent twice, and more would not be faster.
+	quickWindow = 4
+	quick       = 50 * time.Millisecond
+	maxPaced    = 10_000 // endpoints whose pace is remembered
+)
+
+// pace is how long endpoints take to answer lately.
+type pace struct {
+	mu   sync.Mutex
+	took map[pleat.EndpointID]time.Duration // moving average
+}
+
+// observe adds the duration of an attempt.
+func (p *pace) observe(id pleat.EndpointID, took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	average, known := p.took[id]
+	if !known {
+		average = took
+		if len(p.took) >= maxPaced {
+			clear(p.took)
+		}
+	}
+	p.took[id] = average + (took-average)/4
+}
+
+// quick reports whether an endpoint answers fast, or was never measured.
+func (p *pace) quick(id pleat.EndpointID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.took[id] < quick
+}
+
+// window is how many deliveries may be in flight to an endpoint after a number of failures in a row. Each failure halves
+// it, so that a hanging endpoint cannot exhaust the delivery concurrency.
+func (p *Pool) window(id pleat.EndpointID, failures int) int {
+	n := p.cfg.Endpoint
+	if p.pace.quick(id) {
+		n = min(n, quickWindow)
+	}
+	return max(1, n>>min(failures, 16))
+}
+
+// admission decides how many deliveries to claim for an endpoint now, as its circuit breaker, its rate limit, and the
+// deliveries in flight to it and to its owner's other endpoints allow.
+func (p *Pool) admission(e store.Endpoint, now time.Time, out store.InFlight) store.Admission {
+	h := readHealth(e.Health)
+	n := min(p.window(e.ID, h.Failures)-out.Endpoint, p.cfg.Owner-out.Owner)
+	if n <= 0 {
+		return store.Admission{Health: e.Health}
+	}
+	var may webhook.Admission
+	if h.Breaker, may = h.Admit(now); !may.Go {
+		return store.Admission{RetryAt: may.Until, Health: e.Health}
+	}
+	if may.Probe {
+		return store.Admission{N: 1, Probe: true, Health: h.text(now)}
+	}
+	if p.cfg.Rate <= 0 {
+		return store.Admission{N: n, Health: e.Health}
+	}
+	for i := range n {
+		var wait time.Duration
+		if h.Next, wait = webhook.Pace(h.Next, now, p.cfg.Rate, max(1, int(p.cfg.Rate))); wait > 0 {
+			if i == 0 {
+				return store.Admission{RetryAt: now.Add(wait), Health: e.Health}
+			}
+			return store.Admission{N: i, Health: h.text(now)}
+		}
+	}
+	return store.Admission{N: n, Health: h.text(now)}
+}
+
+// verdict passes the outcome of an attempt to the endpoint's circuit breaker.
+func (p *Pool) verdict(e store.Endpoint, d store.Delivered, a *webhook.Attempt, now time.Time) store.Verdict {
+	h := readHealth(e.Health)
+	var change webhook.Verdict
+	h.Breaker, change = h.Record(now, a.Outcome(d.Claimed.Probe))
+	v := store.Verdict{Health: h.text(now)}
+	if h.State == webhook.Open {
+		v.RetryAt = h.Until
+	}
+	switch {
+	case a.Disable && a.Status == http.StatusGone:
+		v.Disable = "the receiver answered 410: it is gone"
+	case a.Disable:
+		v.Disable = "the receiver answered webhook-delivery: disable"
+	case change.Disable:
+		v.Disable = fmt.Sprintf("every delivery failed for %d days", webhook.DisableAfter/(24*time.Hour))
+	}
+	log := p.cfg.Log.With("endpoint", e.ID, "user", string(e.Owner))
+	switch {
+	case v.Disable != "":
+		log.Warn("an endpoint is disabled; its deliveries wait", "why", v.Disable)
+	case change.Opened:
+		log.Info("deliveries to an endpoint are paused", "until", h.Until, "failures", h.Failures, "class", string(a.Error))
+	case change.Closed:
+		log.Info("an endpoint works again")
+	}
+	return v
+}
+
+// detail is the record of an attempt that is stored.
+func detail(a *webhook.Attempt) string {
+	b, err := json.Marshal(a)
+	if err != nil {
+		return "" // plain fields: cannot fail
+	}
+	return string(b)
+}

@@ -1,0 +1,136 @@
+package deliver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/webhook"
+)
+
+var errNoSecret = errors.New("a stored secret cannot be opened with this PLEAT_SECRET_KEY")
+
+// request builds what one attempt sends. Its links are signed now.
+func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.View) (webhook.Request, error) {
+	now := p.store.Now()
+	what := webhook.Delivery{Event: d.Event, Format: webhook.Format(d.Endpoint.Format), Base: p.cfg.Base}
+	switch {
+	case d.Event.Source == store.SourceTest:
+		what = webhook.Ping(d.Event.ID, d.Event.At)
+		what.Format, what.Base = webhook.Format(d.Endpoint.Format), p.cfg.Base
+	case d.Event.Source == pleat.SourceWorkflow:
+		var err error
+		if what.Workflow, err = p.workflow(ctx, d.Event, now); err != nil {
+			what.Problem = "the workflow was deleted, or could not be read now"
+		}
+	case v == nil && d.Event.Source == pleat.SourceFold:
+		what.Problem = "the job was deleted, or could not be read now"
+	case v != nil:
+		what.Fold = &webhook.FoldSource{Job: v.Job, Run: v.Run, Artifacts: v.Artifacts}
+		if p.cfg.Link != nil {
+			what.Fold.URL = func(a pleat.Artifact) string { return p.cfg.Link(&a, &v.Job, now) }
+		}
+	}
+	body, kind, err := webhook.Build(what)
+	if err != nil {
+		return webhook.Request{}, err
+	}
+	r := webhook.Request{
+		URL:         d.Endpoint.URL,
+		ID:          string(d.Delivery.ID),
+		Body:        body,
+		ContentType: kind,
+	}
+	if r.Token, err = p.open(d.Endpoint.Owner, "token", d.Endpoint.Token); err != nil {
+		return r, err
+	}
+	r.Keys, err = p.keys(ctx, d.Endpoint, now)
+	return r, err
+}
+
+// workflow reads the workflow of an event, as a body shows it.
+func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*webhook.WorkflowSource, error) {
+	v, err := p.store.WorkflowView(ctx, pleat.WorkflowID(e.SourceID))
+	if err != nil {
+		return nil, err
+	}
+	w := &v.Workflow
+	out := &webhook.WorkflowSource{
+		ID:     w.ID,
+		Type:   w.Type,
+		Status: w.State,
+		Input:  w.Input,
+	}
+	if v.Run == nil {
+		return out, nil
+	}
+	out.Tasks = []webhook.BodyTask{
+		{ID: string(v.Run.ID), Type: w.TaskType(), Status: string(v.Run.State)},
+	}
+	if v.Run.Result != nil {
+		var row struct {
+			Metrics json.RawMessage `json:"metrics"`
+		}
+		if json.Unmarshal(v.Run.Result.Row, &row) == nil {
+			out.Metrics = row.Metrics
+		}
+	}
+	for i := range v.Artifacts {
+		a := &v.Artifacts[i]
+		if p.cfg.Link != nil && a.Kind == pleat.ArtifactDynamics {
+			url := p.cfg.Link(a, &pleat.Job{Public: w.Public, Epoch: w.Epoch}, now)
+			out.Plots = append(out.Plots, webhook.BodyPlot{Name: a.Name, URL: url})
+		}
+	}
+	return out, nil
+}
+
+// keys returns the keys that sign a delivery: the endpoint's secret, and during a rotation the one before. The endpoint of
+// a single run has none; its deliveries are signed with the secret of its owner's global endpoint.
+func (p *Pool) keys(ctx context.Context, e store.Endpoint, now time.Time) ([]webhook.Key, error) {
+	if e.Secret == "" && e.Source != "" {
+		global, err := p.store.GlobalEndpoint(ctx, e.Owner)
+		if pleat.CodeOf(err) == pleat.CodeNotFound {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		e = global
+	}
+	sealed := []string{e.Secret}
+	if e.OldSecret != "" && now.Before(e.OldSecretUntil) {
+		sealed = append(sealed, e.OldSecret)
+	}
+	var out []webhook.Key
+	for _, s := range sealed {
+		text, err := p.open(e.Owner, "secret", s)
+		if err != nil {
+			return nil, err
+		}
+		if text == "" {
+			continue
+		}
+		k, err := webhook.ParseKey(text)
+		if err != nil {
+			return nil, errNoSecret // the message could quote it
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// open decrypts a sealed column; the empty text stays empty.
+func (p *Pool) open(owner pleat.UserID, column, sealed string) (string, error) {
+	if sealed == "" {
+		return "", nil
+	}
+	plain, err := p.ring.Open(string(owner), column, sealed)
+	if err != nil {
+		return "", errNoSecret
+	}
+	return string(plain), nil
+}

@@ -1,0 +1,233 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+)
+
+// The causes with which a Held task is cancelled, besides those of its owner.
+var (
+	ErrStopped = errors.New("stopped by its owner")
+	ErrLost    = errors.New("another worker has the task")
+)
+
+// MaxPending bounds the progress of one task that waits for a heartbeat.
+const MaxPending = 500
+
+// heartbeatCheck is how often Leases looks for progress to send and leases to renew.
+const heartbeatCheck = 500 * time.Millisecond
+
+// Held is a task that this process has claimed and not ended yet.
+type Held struct {
+	store.Lease
+	Run pleat.RunID // whose progress it reports; empty: none
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex
+	pending []pleat.Progress // not stored yet
+	renewed time.Time
+}
+
+// Context lives as long as the task is held. It ends early with ErrStopped, ErrLost or the cause of an interruption.
+func (h *Held) Context() context.Context { return h.ctx }
+
+// Report keeps progress for the next heartbeat, at most MaxPending entries. A stage replaces the last report of the same
+// stage.
+func (h *Held) Report(p pleat.Progress) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p.Kind == pleat.ProgressStage {
+		for i := len(h.pending) - 1; i >= 0; i-- {
+			if h.pending[i].Kind != pleat.ProgressStage {
+				continue
+			}
+			if h.pending[i].Stage == p.Stage {
+				h.pending[i] = p
+				return
+			}
+			break
+		}
+	}
+	if len(h.pending) < MaxPending {
+		h.pending = append(h.pending, p)
+	}
+}
+
+// DrainProgress takes the progress that was not stored yet.
+func (h *Held) DrainProgress() []pleat.Progress {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := h.pending
+	h.pending = nil
+	return out
+}
+
+// heartbeat returns what to send for the task now, if anything is due.
+func (h *Held) heartbeat(now time.Time) (pleat.Heartbeat, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.pending) == 0 && now.Sub(h.renewed) < pleat.HeartbeatInterval {
+		return pleat.Heartbeat{}, false
+	}
+	b := pleat.Heartbeat{Task: h.Task, Attempt: h.Attempt, Run: h.Run, Progress: h.pending}
+	h.pending = nil
+	return b, true
+}
+
+// restore puts progress back that could not be stored.
+func (h *Held) restore(list []pleat.Progress) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pending = append(list, h.pending...)
+	if excess := len(h.pending) - MaxPending; excess > 0 {
+		h.pending = h.pending[excess:]
+	}
+}
+
+func (h *Held) setRenewed(at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.renewed = at
+}
+
+// Leases are the tasks that one worker holds. Make them with NewLeases; Run keeps them.
+type Leases struct {
+	store  *store.Store
+	worker pleat.WorkerID
+	clock  func() time.Time
+	log    *slog.Logger
+
+	mu   sync.Mutex
+	held map[pleat.TaskID]*Held
+	wake chan struct{} // sends the next heartbeat at once
+}
+
+// NewLeases makes the Leases of a worker, which holds nothing yet.
+func NewLeases(s *store.Store, worker pleat.WorkerID, clock func() time.Time, log *slog.Logger) *Leases {
+	return &Leases{
+		store:  s,
+		worker: worker,
+		clock:  clock,
+		log:    log,
+		held:   map[pleat.TaskID]*Held{},
+		wake:   make(chan struct{}, 1),
+	}
+}
+
+// Add holds a task that was just claimed. Its context derives from ctx. The caller ends it with Remove.
+func (l *Leases) Add(ctx context.Context, t *pleat.Task) *Held {
+	h := &Held{Lease: store.LeaseOf(t), Run: t.Run, renewed: l.clock()}
+	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held[t.ID] = h
+	return h
+}
+
+// Remove stops renewing a task.
+func (l *Leases) Remove(h *Held) {
+	h.cancel(nil)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held[h.Task] == h { // else this worker has claimed a later attempt at it
+		delete(l.held, h.Task)
+	}
+}
+
+// Len returns how many tasks are held.
+func (l *Leases) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.held)
+}
+
+// Cancel cancels the context of a task, if it is held.
+func (l *Leases) Cancel(id pleat.TaskID, cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h := l.held[id]; h != nil {
+		h.cancel(cause)
+	}
+}
+
+// CancelAll cancels the contexts of all tasks that are held now.
+func (l *Leases) CancelAll(cause error) {
+	for _, h := range l.list() {
+		h.cancel(cause)
+	}
+}
+
+// RenewNow makes the next heartbeat renew every lease, and sends it at once.
+func (l *Leases) RenewNow() {
+	for _, h := range l.list() {
+		h.setRenewed(time.Time{})
+	}
+	Wake(l.wake)
+}
+
+func (l *Leases) list() []*Held {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]*Held, 0, len(l.held))
+	for _, h := range l.held {
+		out = append(out, h)
+	}
+	return out
+}
+
+// Run sends heartbeats until ctx ends: progress at most twice a second, and leases every pleat.HeartbeatInterval. It
+// cancels tasks that their owner stopped or another worker has.
+func (l *Leases) Run(ctx context.Context) {
+	tick := time.NewTicker(heartbeatCheck)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-l.wake:
+		}
+		l.sendHeartbeats(ctx)
+	}
+}
+
+func (l *Leases) sendHeartbeats(ctx context.Context) {
+	now := l.clock()
+	var beats []pleat.Heartbeat
+	var due []*Held
+	for _, h := range l.list() {
+		if b, ok := h.heartbeat(now); ok {
+			beats, due = append(beats, b), append(due, h)
+		}
+	}
+	if len(beats) == 0 {
+		return
+	}
+	replies, err := l.store.Heartbeat(ctx, l.worker, beats)
+	if err != nil {
+		for i, h := range due {
+			h.restore(beats[i].Progress)
+		}
+		if ctx.Err() == nil {
+			l.log.Warn("cannot renew leases", "worker", l.worker, "error", err)
+		}
+		return
+	}
+	for i, h := range due {
+		h.setRenewed(now)
+		switch {
+		case replies[i].Lost:
+			h.cancel(ErrLost)
+		case replies[i].Cancel:
+			h.cancel(ErrStopped)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+// Package queue holds what every worker does with the store's task queue: it claims while there is room, renews the leases
+// of the tasks that this process holds, takes over tasks whose lease has expired, and retries while the database is away.
+//
+// It must not know what a task does. Its files:
+//
+//	queue.go   claim loop, retries
+//	leases.go  Leases, Held: the leases of this process and their heartbeat
+//	reap.go    the reaper
+package queue
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"pleat/internal/store"
+)
+
+// PollInterval is how often a queue is looked at if no wake-up comes.
+const PollInterval = time.Second
+
+const (
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
+)
+
+// ClaimLoop claims tasks until its context ends.
+type ClaimLoop struct {
+	Store  *store.Store
+	Topics []string        // whose news may mean a task to claim
+	Wake   chan struct{}   // gets a token for news on a topic, and from the owner when a slot is free; it needs a buffer
+	Freed  <-chan struct{} // a further signal that a slot is free; nil: none
+	Log    *slog.Logger
+	// Claim claims what there is room for. It is called at once, after each wake-up and every PollInterval, and after an
+	// error with a pause that doubles from 100 ms to 5 s.
+	Claim func(ctx context.Context) error
+}
+
+// Run claims until ctx ends.
+func (l ClaimLoop) Run(ctx context.Context) {
+	for _, topic := range l.Topics {
+		l.Store.SubscribeTo(topic, l.Wake)
+		defer l.Store.Unsubscribe(topic, l.Wake)
+	}
+	poll := time.NewTicker(PollInterval)
+	defer poll.Stop()
+	for wait := time.Duration(0); ctx.Err() == nil; {
+		err := l.Claim(ctx)
+		switch {
+		case err == nil:
+			wait = 0
+		case ctx.Err() == nil:
+			wait = min(max(2*wait, minBackoff), maxBackoff)
+			l.Log.Warn("cannot claim tasks; trying again", "topics", l.Topics, "error", err)
+			if !Sleep(ctx, wait) {
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-l.Wake:
+		case <-poll.C:
+		case <-l.Freed:
+		}
+	}
+}
+
+// Wake puts a token into a channel with a buffer, unless it has one.
+func Wake(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// Retry calls fn until it succeeds, with a pause that doubles from 100 ms to 5 s. It logs each error under what, and
+// returns false if ctx ended first.
+func Retry(ctx context.Context, log *slog.Logger, what string, fn func() error) bool {
+	for wait := minBackoff; ; wait = min(2*wait, maxBackoff) {
+		err := fn()
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		log.Warn(what+"; trying again", "error", err)
+		if !Sleep(ctx, wait) {
+			return false
+		}
+	}
+}
+
+// Sleep waits for d. It returns false if ctx ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,134 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"pleat"
+)
+
+const artifactColumns = `a.id, a.run_id, a.sequence_id, a.name, a.kind, a.content_type, a.bytes, a.sha256, a.blob_key,
+	a.created_at`
+
+func scanArtifacts(rows *sql.Rows, err error) ([]pleat.Artifact, error) {
+	out := []pleat.Artifact{}
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var a pleat.Artifact
+		var at int64
+		if err := scan(&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key,
+			&at); err != nil {
+			return err
+		}
+		a.CreatedAt = fromMicros(at)
+		out = append(out, a)
+		return nil
+	})
+	return out, err
+}
+
+// SetMSA stores the state of the alignment of a run that has not ended. pleat.ErrLost: the lease is no longer held.
+func (s *Store) SetMSA(ctx context.Context, l Lease, msa pleat.State) error {
+	return s.write(ctx, "set alignment state", func(t *tx) error {
+		run, _, err := t.renew(l)
+		if err != nil {
+			return err
+		}
+		var parent runParent
+		var state pleat.State
+		if err := t.row(`
+			UPDATE run SET msa = $1, changed_at = $2 WHERE id = $3
+			RETURNING COALESCE(job_id, ''), COALESCE(workflow_id, ''), state`,
+			[]any{msa, t.now, run}, &parent.job, &parent.workflow, &state); err != nil {
+			return mapNoRows(err, pleat.ErrLost)
+		}
+		return t.setState(parent, run, state) // readers see a new version
+	})
+}
+
+// AddArtifact makes one file readable before its run ends. pleat.ErrLost: the lease is no longer held.
+func (s *Store) AddArtifact(ctx context.Context, l Lease, a pleat.Artifact) error {
+	return s.write(ctx, "add artifact", func(t *tx) error {
+		run, _, err := t.renew(l)
+		if err != nil {
+			return err
+		}
+		var parent runParent
+		var state pleat.State
+		if err := t.row("SELECT COALESCE(job_id, ''), COALESCE(workflow_id, ''), state FROM run WHERE id = $1",
+			[]any{run}, &parent.job, &parent.workflow, &state); err != nil {
+			return mapNoRows(err, pleat.ErrLost)
+		}
+		if err := t.setState(parent, run, state); err != nil { // readers see a new version
+			return err
+		}
+		if err := t.insertArtifact(run, l.Attempt, a); err != nil {
+			return err
+		}
+		return t.progress(run, []pleat.Progress{{Kind: pleat.ProgressArtifact, Line: a.Name}})
+	})
+}
+
+func (t *tx) insertArtifact(run pleat.RunID, attempt int, a pleat.Artifact) error {
+	if _, err := t.exec("DELETE FROM artifact WHERE run_id = $1 AND name = $2", run, a.Name); err != nil {
+		return err
+	}
+	_, err := t.exec(`
+		INSERT INTO artifact (
+			id, run_id, sequence_id, name, kind, content_type, bytes, sha256, blob_key, attempt, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		newID(), run, a.Sequence, a.Name, a.Kind, a.ContentType, a.Bytes, a.SHA256, a.Key, attempt, t.now)
+	return err
+}
+
+// artifactOf reads an artifact whose run belongs to a row of a table: job or workflow. Both have the columns of Head.
+func artifactOf(table string) string {
+	job, workflow := "h.id", "''"
+	if table == "workflow" {
+		job, workflow = workflow, job
+	}
+	return `
+		SELECT ` + artifactColumns + `,
+			` + job + `, ` + workflow + `, h.account_id, h.public, h.version, h.epoch, h.run_id, h.state
+		FROM artifact a
+		JOIN run r ON r.id = a.run_id
+		JOIN ` + table + ` h ON h.id = r.` + table + `_id
+		WHERE a.id = $1 AND h.deleted_at = 0`
+}
+
+var artifactQuery = artifactOf("job") + "\nUNION ALL" + artifactOf("workflow")
+
+// Artifact reads one file's row and the head of its job or workflow; CodeNotFound if it is gone.
+func (s *Store) Artifact(ctx context.Context, id pleat.ArtifactID) (pleat.Artifact, Head, error) {
+	var a pleat.Artifact
+	var h Head
+	var at, public int64
+	err := s.readRow(ctx, artifactQuery, []any{id},
+		&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key, &at,
+		&h.Job, &h.Workflow, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
+	a.CreatedAt, h.Public = fromMicros(at), public == 1
+	return a, h, unavailable("read artifact", mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Artifact not found")))
+}
+
+// UnreferencedBlobs returns those of the blob keys that no artifact, checkpoint or library file refers to.
+func (s *Store) UnreferencedBlobs(ctx context.Context, keys []string) ([]string, error) {
+	var out []string
+	for _, k := range keys {
+		var n int
+		err := s.readRow(ctx, `
+			SELECT 1 FROM artifact WHERE blob_key = $1
+			UNION ALL
+			SELECT 1 FROM task WHERE checkpoint = $1 AND checkpoint <> ''
+			UNION ALL
+			SELECT 1 FROM library_file WHERE blob_key = $1
+			LIMIT 1`,
+			[]any{k}, &n)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			out = append(out, k)
+		case err != nil:
+			return nil, unavailable("read blobs", err)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"pleat"
+)
+
+// CachedResult is a completed run whose result another run of the same input can reuse.
+type CachedResult struct {
+	Job       pleat.JobID
+	Run       pleat.RunID
+	Sequences []pleat.SequenceID // in the job's order
+	Result    *pleat.Result
+	Engine    string
+	MSA       pleat.State
+	Finished  time.Time
+	Artifacts []pleat.Artifact
+}
+
+// ErrSourceGone is returned by FinishRun if the owner can no longer read the run whose files are to be shared.
+var ErrSourceGone = &pleat.Error{Code: pleat.CodeConflict, Message: "the run that the answer came from is gone"}
+
+// mayShareResults is the condition under which an account may reuse the result of the run s of the job j: any run of its
+// own, or the latest run of a public job. No private run of another account is read, so that not even the response time
+// reveals one.
+const mayShareResults = "s.state = 'COMPLETED' AND j.deleted_at = 0 AND (j.account_id = %[1]s OR j.public = 1 AND j.run_id = s.id)"
+
+// CachedResult finds a run whose result an owner may reuse for an input hash, their own first, then the newest; nil if
+// there is none.
+func (s *Store) CachedResult(ctx context.Context, owner pleat.UserID, inputHash string) (*CachedResult, error) {
+	var a CachedResult
+	var seqs, result string
+	var finished int64
+	err := s.readRow(ctx, `
+		SELECT s.id, s.job_id, j.sequences, s.result, s.engine, s.msa, s.finished_at
+		FROM run s
+		JOIN job j ON j.id = s.job_id
+		WHERE s.input_hash = $1 AND s.input_hash <> '' AND `+fmt.Sprintf(mayShareResults, "$2")+`
+		ORDER BY CASE WHEN j.account_id = $2 THEN 0 ELSE 1 END, s.id DESC
+		LIMIT 1`,
+		[]any{inputHash, owner}, &a.Run, &a.Job, &seqs, &result, &a.Engine, &a.MSA, &finished)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unavailable("read cached result", err)
+	}
+	var list []pleat.Sequence
+	if err := errors.Join(decodeJSON(seqs, &list), decodeJSON(result, &a.Result)); err != nil {
+		return nil, err
+	}
+	for _, q := range list {
+		a.Sequences = append(a.Sequences, q.ID)
+	}
+	a.Finished = fromMicros(finished)
+	rows, err := s.read(ctx, "SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", a.Run)
+	a.Artifacts, err = scanArtifacts(rows, err)
+	return &a, unavailable("read cached result", err)
+}
+
+// lockSource keeps the source run referenced until the transaction ends, so that garbage collection cannot delete the
+// blobs that the new run is about to reference.
+func (t *tx) lockSource(source, run pleat.RunID) error {
+	q := `
+		SELECT s.id
+		FROM run s
+		JOIN job j ON j.id = s.job_id
+		WHERE s.id = $1 AND ` + fmt.Sprintf(mayShareResults, "(SELECT account_id FROM run WHERE id = $2)")
+	if t.pg != nil {
+		q += " FOR SHARE OF j" // the verbs that delete or hide the job lock it first
+	}
+	var id pleat.RunID
+	return mapNoRows(t.row(q, []any{source, run}, &id), ErrSourceGone)
+}

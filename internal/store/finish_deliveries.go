@@ -1,0 +1,253 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"pleat"
+)
+
+// Delivered is the outcome of one attempt at a delivery.
+type Delivered struct {
+	Claimed ClaimedDelivery
+	OK      bool
+	Status  int       // of the HTTP response; 0: none came
+	Detail  string    // stored with the attempt
+	NextAt  time.Time // of the next attempt; zero: none
+	Reason  string    // why there is none
+	// Aborted returns the task without counting an attempt: the sender stopped before it knew the outcome.
+	Aborted bool
+}
+
+// end returns the states that the delivery and its task move to.
+func (d *Delivered) end() (pleat.DeliveryStatus, pleat.TaskState) {
+	switch {
+	case d.Aborted:
+		return pleat.DeliveryPending, pleat.TaskQueued
+	case d.OK:
+		return pleat.DeliverySucceeded, pleat.TaskDone
+	case !d.NextAt.IsZero():
+		return pleat.DeliveryPending, pleat.TaskWaiting
+	}
+	return pleat.DeliveryFailed, pleat.TaskFailed
+}
+
+// outcome is the name under which the attempt is stored.
+func (d *Delivered) outcome() string {
+	switch {
+	case d.Aborted:
+		return "released"
+	case d.OK:
+		return string(pleat.TaskDone)
+	}
+	return string(pleat.TaskFailed)
+}
+
+// Verdict is what the outcome of an attempt changes about its endpoint.
+type Verdict struct {
+	Health  string    // the circuit breaker's state to store
+	RetryAt time.Time // when the endpoint may receive again; zero: at once
+	Disable string    // why the endpoint is to be disabled; empty: it is not
+}
+
+// Judge passes the outcome of an attempt to the circuit breaker of its endpoint.
+type Judge func(e Endpoint, d Delivered, now time.Time) Verdict
+
+// FinishDeliveries ends attempts, all in one transaction. It skips those whose lease is no longer held.
+func (s *Store) FinishDeliveries(ctx context.Context, worker pleat.WorkerID, list []Delivered, judge Judge) error {
+	return s.write(ctx, "finish deliveries", func(t *tx) error {
+		held, err := t.endDeliveryTasks(worker, list)
+		if err != nil {
+			return err
+		}
+		list := slices.DeleteFunc(slices.Clone(list), func(d Delivered) bool { return !held[d.Claimed.Task.ID] })
+		if err := t.endDeliveryAttempts(list); err != nil {
+			return err
+		}
+		list = slices.DeleteFunc(list, func(d Delivered) bool { return d.Aborted })
+		if err := t.endDeliveries(list); err != nil {
+			return err
+		}
+		return t.updateBreakers(list, judge)
+	})
+}
+
+// endDeliveryTasks ends the tasks whose leases the worker still holds and returns them.
+func (t *tx) endDeliveryTasks(worker pleat.WorkerID, list []Delivered) (map[pleat.TaskID]bool, error) {
+	var args []any
+	for _, d := range list {
+		_, state := d.end()
+		spent, ended := 1, t.now
+		if d.Aborted {
+			spent = 0
+			t.notify(deliveryTopic)
+		}
+		if state == pleat.TaskQueued || state == pleat.TaskWaiting {
+			ended = 0
+		}
+		k := d.Claimed.Task
+		args = append(args, string(k.ID), k.Attempt, string(state), toMicros(d.NextAt), spent, ended)
+	}
+	held := map[pleat.TaskID]bool{}
+	for part := range t.idempotentRowParts(args, 6) {
+		rows, err := t.query(`
+			UPDATE task
+			SET state = v.column3, run_at = v.column4, tries = tries + v.column5, ended_at = v.column6,
+				lease_until = 0, worker_id = ''
+			FROM (`+values(2, len(part)/6, "text", "bigint", "text", "bigint", "bigint", "bigint")+`) AS v
+			WHERE task.id = v.column1 AND task.attempt = v.column2 AND task.worker_id = $1 AND task.state = 'running'
+			RETURNING id`,
+			append([]any{worker}, part...)...)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			var id pleat.TaskID
+			defer func() { held[id] = true }()
+			return scan(&id)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return held, nil
+}
+
+func (t *tx) endDeliveryAttempts(list []Delivered) error {
+	var args []any
+	for _, d := range list {
+		args = append(args, string(d.Claimed.Task.ID), d.Claimed.Task.Attempt, d.outcome(), d.Detail)
+	}
+	for part := range t.idempotentRowParts(args, 4) {
+		if _, err := t.exec(`
+			UPDATE attempt
+			SET ended_at = $1, outcome = v.column3, detail = v.column4
+			FROM (`+values(2, len(part)/4, "text", "bigint", "text", "text")+`) AS v
+			WHERE attempt.task_id = v.column1 AND attempt.number = v.column2 AND attempt.ended_at = 0`,
+			append([]any{t.now}, part...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) endDeliveries(list []Delivered) error {
+	var args []any
+	for _, d := range list {
+		status, _ := d.end()
+		args = append(args, string(d.Claimed.Delivery.ID), string(status), toMicros(d.NextAt), d.Status, d.Reason)
+	}
+	for part := range t.idempotentRowParts(args, 5) {
+		if _, err := t.exec(`
+			UPDATE delivery
+			SET status = v.column2, attempts = attempts + 1, next_at = v.column3, response_status = v.column4,
+				reason = v.column5, updated_at = $1
+			FROM (`+values(2, len(part)/5, "text", "text", "bigint", "bigint", "text")+`) AS v
+			WHERE delivery.id = v.column1`,
+			append([]any{t.now}, part...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateBreakers passes outcomes to the breakers of their endpoints. It reads the endpoints again, since other
+// deliveries may have ended after these began.
+func (t *tx) updateBreakers(list []Delivered, judge Judge) error {
+	var ids []any
+	for _, d := range list {
+		if id := any(string(d.Claimed.Endpoint.ID)); !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	lock := ""
+	if t.pg != nil {
+		lock = " FOR UPDATE"
+	}
+	endpoints, err := t.endpoints(ids, lock)
+	if err != nil {
+		return err
+	}
+	for _, e := range endpoints {
+		before, disabled := e, ""
+		for _, d := range list {
+			if d.Claimed.Endpoint.ID != e.ID {
+				continue
+			}
+			v := judge(e, d, fromMicros(t.now))
+			if e.Health, e.ResumeAt = v.Health, v.RetryAt; v.Disable != "" {
+				disabled = v.Disable
+			}
+		}
+		if e.Health == before.Health && e.ResumeAt.Equal(before.ResumeAt) && disabled == "" {
+			continue
+		}
+		if _, err := t.exec("UPDATE endpoint SET health = $1, resume_at = $2 WHERE id = $3",
+			e.Health, toMicros(e.ResumeAt), e.ID); err != nil {
+			return err
+		}
+		if disabled != "" && e.Active {
+			if err := t.disable(e, disabled); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// disable takes an endpoint out of use. Deliveries to a global one wait until its owner activates it again. Deliveries
+// to the endpoint of a single run fail, and can be sent again.
+func (t *tx) disable(e Endpoint, why string) error {
+	if _, err := t.exec("UPDATE endpoint SET active = 0, disabled_reason = $1, updated_at = $2 WHERE id = $3",
+		why, t.now, e.ID); err != nil || e.Source == "" {
+		return err
+	}
+	if _, err := t.exec(`
+		UPDATE task SET state = 'failed', ended_at = $1
+		WHERE tenant = $2 AND queue = $3 AND state IN ('queued', 'waiting')`,
+		t.now, e.ID, deliveryQueue(e.ID)); err != nil {
+		return err
+	}
+	_, err := t.exec(`
+		UPDATE delivery SET status = 'FAILED', reason = $1, next_at = 0, updated_at = $2
+		WHERE endpoint_id = $3 AND status = 'PENDING' AND NOT EXISTS (
+			SELECT 1 FROM task k WHERE k.delivery_id = delivery.id AND k.state = 'running')`,
+		why, t.now, e.ID)
+	return err
+}
+
+// ForgetDeliveries deletes up to n deliveries to custom endpoints that ended before a moment, with their attempts, and
+// returns how many it deleted. Follow-ups stay: their rows say that a run's follow-ups have started.
+func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, n int) (int, error) {
+	deleted := 0
+	err := s.write(ctx, "forget deliveries", func(t *tx) error {
+		var ids []any
+		rows, err := t.query(`
+			SELECT id FROM delivery
+			WHERE status <> 'PENDING' AND updated_at < $1 AND destination = 'custom_http'
+			ORDER BY updated_at
+			LIMIT $2`,
+			toMicros(before), n)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			var id string
+			defer func() { ids = append(ids, id) }()
+			return scan(&id)
+		})
+		if err != nil {
+			return err
+		}
+		deleted = len(ids)
+		for part := range slices.Chunk(ids, maxStatementRows) {
+			in := "(" + params(1, padded(len(part))) + ")"
+			for _, q := range []string{
+				"DELETE FROM attempt WHERE task_id IN (SELECT id FROM task WHERE delivery_id IN " + in + ")",
+				"DELETE FROM task WHERE delivery_id IN " + in,
+				"DELETE FROM delivery WHERE id IN " + in,
+			} {
+				if _, err := t.exec(q, pad(part)...); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return deleted, err
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"pleat"
+)
+
+// FollowUp is a claimed task that starts a workflow after a fold.
+type FollowUp struct {
+	Task     pleat.Task
+	Delivery Delivery
+	Alias    string          // of the destination, as the caller spelled it
+	Settings json.RawMessage // the destination's object, as given
+}
+
+// ClaimFollowUps leases up to n follow-ups to a worker.
+func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int) ([]FollowUp, error) {
+	var out []FollowUp
+	err := s.writeAsync(ctx, "claim follow-ups", func(t *tx) error {
+		out = nil
+		tasks, err := t.claim(worker, followUpQueue, n, 0)
+		if err != nil {
+			return err
+		}
+		for _, c := range tasks {
+			if err := t.start(&c); err != nil {
+				return err
+			}
+			f := FollowUp{Task: c.Task}
+			d := &f.Delivery
+			var settings string
+			if err := t.row(`
+				SELECT d.id, d.destination, d.source_id, d.run_id, u.alias, u.settings
+				FROM delivery d
+				JOIN subscription u ON u.id = d.subscription_id
+				WHERE d.id = $1`,
+				[]any{c.Task.Delivery}, &d.ID, &d.Destination, &d.SourceID, &d.Run, &f.Alias, &settings); err != nil {
+				return err
+			}
+			f.Settings = json.RawMessage(settings)
+			out = append(out, f)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// StartFollowUp creates the workflow n that a follow-up starts, and ends the follow-up in the same transaction, so that
+// the workflow starts once. If n is nil, the follow-up fails for a reason. pleat.ErrLost: the lease is no longer held.
+func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, reason string) (pleat.Workflow, error) {
+	var w pleat.Workflow
+	err := s.write(ctx, "start follow-up", func(t *tx) error {
+		l := LeaseOf(&f.Task)
+		if _, _, err := t.renew(l); err != nil {
+			return err
+		}
+		state, status := pleat.StateFailed, pleat.DeliveryFailed
+		if n != nil {
+			var err error
+			if w, err = t.insertWorkflow(*n); err != nil {
+				return err
+			}
+			state, status = pleat.StateCompleted, pleat.DeliverySucceeded
+		}
+		if err := t.endTask(l, state, nil); err != nil {
+			return err
+		}
+		_, err := t.exec(`
+			UPDATE delivery
+			SET status = $1, triggered = $2, reason = $3, attempts = attempts + 1, next_at = 0, updated_at = $4
+			WHERE id = $5`,
+			status, w.ID, reason, t.now, f.Delivery.ID)
+		return err
+	})
+	return w, err
+}

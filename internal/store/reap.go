@@ -1,0 +1,209 @@
+package store
+
+import (
+	"context"
+
+	"pleat"
+)
+
+// Reaped counts what one pass of the reaper did.
+type Reaped struct {
+	Woken    int // waiting tasks whose time had come
+	Requeued int // tasks whose lease had expired
+	Failed   int // such tasks without tries left
+	Stopped  int // such tasks whose owner had cancelled them
+	Expired  int // sessions and idempotency keys past their time
+}
+
+// expiredLease is a claimed task whose worker is gone.
+type expiredLease struct {
+	Lease
+	kind     pleat.TaskKind
+	run      pleat.RunID      // of a fold or a workflow's task
+	delivery pleat.DeliveryID // of a delivery or a follow-up
+	cancel   bool
+}
+
+// Reap queues waiting tasks whose time has come, takes tasks from workers whose lease expired, and deletes expired
+// sessions and idempotency keys. Any node may call it. It writes nothing if nothing is due.
+func (s *Store) Reap(ctx context.Context) (Reaped, error) {
+	var r Reaped
+	due, err := s.reapDue(ctx)
+	if err != nil || !due {
+		return r, err
+	}
+	err = s.write(ctx, "reap", func(t *tx) error {
+		r = Reaped{}
+		if err := t.wakeTasks(&r); err != nil {
+			return err
+		}
+		if err := t.expireLeases("lease_until < $1", t.now, &r); err != nil {
+			return err
+		}
+		a, err := t.exec("DELETE FROM session WHERE expires_at < $1", t.now)
+		if err != nil {
+			return err
+		}
+		b, err := t.exec("DELETE FROM idempotency WHERE created_at < $1", t.now-microsPerDay)
+		r.Expired = int(a + b)
+		return err
+	})
+	return r, err
+}
+
+// reapDue reports whether the reaper has anything to do.
+func (s *Store) reapDue(ctx context.Context) (bool, error) {
+	var n int
+	now := s.now()
+	err := s.readRow(ctx, `
+		SELECT
+			(SELECT count(*) FROM (SELECT 1 FROM task WHERE state = 'waiting' AND run_at <= $1 LIMIT 1) w)
+			+ (SELECT count(*) FROM (SELECT 1 FROM task WHERE state = 'running' AND lease_until < $1 LIMIT 1) l)
+			+ (SELECT count(*) FROM (SELECT 1 FROM session WHERE expires_at < $1 LIMIT 1) e)
+			+ (SELECT count(*) FROM (SELECT 1 FROM idempotency WHERE created_at < $2 LIMIT 1) i)`,
+		[]any{now, now - microsPerDay}, &n)
+	return n > 0, unavailable("reap", err)
+}
+
+// wakeTasks queues waiting tasks whose time has come.
+func (t *tx) wakeTasks(r *Reaped) error {
+	rows, err := t.query(`
+		UPDATE task SET state = 'queued'
+		WHERE id IN (
+			SELECT id FROM task
+			WHERE state = 'waiting' AND run_at <= $1
+			ORDER BY run_at
+			LIMIT 1000
+			FOR UPDATE SKIP LOCKED)
+		RETURNING queue`,
+		t.now)
+	return forEachRow(rows, err, func(scan func(...any) error) error {
+		var queue string
+		r.Woken++
+		if err := scan(&queue); err != nil {
+			return err
+		}
+		t.notify(QueueTopic(queue))
+		return nil
+	})
+}
+
+// FreeTasks requeues at once what an earlier process of a worker held.
+func (s *Store) FreeTasks(ctx context.Context, worker pleat.WorkerID) (Reaped, error) {
+	var r Reaped
+	err := s.write(ctx, "free tasks", func(t *tx) error {
+		r = Reaped{}
+		return t.expireLeases("worker_id = $1", worker, &r)
+	})
+	return r, err
+}
+
+// expireLeases ends the attempts of running tasks that a condition on one parameter selects.
+func (t *tx) expireLeases(where string, arg any, r *Reaped) error {
+	expired, err := t.selectExpired(where, arg)
+	if err != nil {
+		return err
+	}
+	for _, l := range expired {
+		if err := t.onLeaseExpired(l, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// selectExpired locks running tasks that a condition on one parameter selects.
+func (t *tx) selectExpired(where string, arg any) ([]expiredLease, error) {
+	var out []expiredLease
+	rows, err := t.query(`
+		SELECT id, attempt, worker_id, kind, COALESCE(run_id, ''), COALESCE(delivery_id, ''), cancel
+		FROM task
+		WHERE state = 'running' AND `+where+`
+		ORDER BY id
+		LIMIT 1000
+		FOR UPDATE SKIP LOCKED`,
+		arg)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var l expiredLease
+		var cancel int64
+		if err := scan(&l.Task, &l.Attempt, &l.Worker, &l.kind, &l.run, &l.delivery, &cancel); err != nil {
+			return err
+		}
+		l.cancel = cancel == 1
+		out = append(out, l)
+		return nil
+	})
+	return out, err
+}
+
+// onLeaseExpired ends an attempt whose worker is gone. The task is tried again, or ends if it has no tries left or its
+// owner has cancelled it.
+func (t *tx) onLeaseExpired(l expiredLease, r *Reaped) error {
+	if l.cancel {
+		r.Stopped++
+		if err := t.endTask(l.Lease, pleat.StateStopped, nil); err != nil {
+			return err
+		}
+		return t.endSubject(l, pleat.StateStopped, stoppedByOwner())
+	}
+	tries, limit, err := t.spendTry(l.Task)
+	if err != nil {
+		return err
+	}
+	if l.kind == pleat.TaskDeliver {
+		if err := t.onDeliveryLeaseExpired(l.delivery, tries < limit); err != nil {
+			return err
+		}
+	}
+	if tries < limit {
+		r.Requeued++
+		// The task itself may have killed the worker, so the owner's other tasks go first.
+		if _, err := t.exec(`
+			UPDATE task
+			SET position = COALESCE((
+				SELECT max(o.position) + 1 FROM task o
+				WHERE o.state = 'queued' AND o.queue = task.queue AND o.tenant = task.tenant), position)
+			WHERE id = $1`,
+			l.Task); err != nil {
+			return err
+		}
+		return t.requeue(l.Lease, "lost", 0)
+	}
+	r.Failed++
+	why := pleat.Failed(pleat.FailCrashed, "the worker died under it each time it was tried")
+	if err := t.endTask(l.Lease, pleat.StateFailed, why); err != nil {
+		return err
+	}
+	return t.endSubject(l, pleat.StateFailed, why)
+}
+
+// endSubject ends the run or the follow-up of a task that no worker can end. Deliveries are ended by
+// onDeliveryLeaseExpired.
+func (t *tx) endSubject(l expiredLease, state pleat.State, why *pleat.Failure) error {
+	switch l.kind {
+	case pleat.TaskFold, pleat.TaskQnA, pleat.TaskMD:
+		return t.endRun(l.run, runEnd{state: state, failure: why})
+	case pleat.TaskFollow:
+		_, err := t.exec(`
+			UPDATE delivery SET status = 'FAILED', reason = $1, next_at = 0, updated_at = $2 WHERE id = $3`,
+			why.String(), t.now, l.delivery)
+		return err
+	}
+	return nil
+}
+
+// onDeliveryLeaseExpired counts an attempt at a delivery whose process died, and ends the delivery if no try is left.
+func (t *tx) onDeliveryLeaseExpired(id pleat.DeliveryID, again bool) error {
+	if again {
+		_, err := t.exec("UPDATE delivery SET attempts = attempts + 1, next_at = $1, updated_at = $1 WHERE id = $2",
+			t.now, id)
+		return err
+	}
+	_, err := t.exec(`
+		UPDATE delivery
+		SET attempts = attempts + 1, status = 'FAILED', next_at = 0, updated_at = $1,
+			reason = 'the process that delivered it ended each time'
+		WHERE id = $2`,
+		t.now, id)
+	return err
+}

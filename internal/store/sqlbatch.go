@@ -1,0 +1,103 @@
+package store
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxStatementRows bounds the rows of one statement. Lists are cut into few different lengths, so that few statements
+// are prepared.
+const maxStatementRows = 128
+
+// padded returns the next power of two.
+func padded(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}
+
+// pad repeats the last of some ids up to the next power of two. Inside IN that changes nothing.
+func pad(ids []any) []any {
+	out := slices.Clone(ids)
+	for n := padded(len(ids)); len(out) < n; {
+		out = append(out, ids[len(ids)-1])
+	}
+	return out
+}
+
+// rowParts cuts the values of many rows into parts whose numbers of rows are powers of two.
+func rowParts(args []any, columns int) func(yield func([]any) bool) {
+	return func(yield func([]any) bool) {
+		for size := maxStatementRows; size > 0; size /= 2 {
+			for len(args) >= size*columns {
+				if !yield(args[: size*columns : size*columns]) {
+					return
+				}
+				args = args[size*columns:]
+			}
+		}
+	}
+}
+
+// paddedRowParts is rowParts with fewer parts: it repeats the last row up to the next power of two. It is for
+// statements to which a repeated row makes no difference.
+func paddedRowParts(args []any, columns int) func(yield func([]any) bool) {
+	return func(yield func([]any) bool) {
+		for part := range slices.Chunk(args, maxStatementRows*columns) {
+			row := part[len(part)-columns:]
+			part = slices.Clip(part)
+			for n := padded(len(part)/columns) * columns; len(part) < n; {
+				part = append(part, row...)
+			}
+			if !yield(part) {
+				return
+			}
+		}
+	}
+}
+
+// idempotentRowParts cuts rows for a statement to which a repeated row makes no difference: on PostgreSQL into few
+// parts, since each costs a round trip.
+func (t *tx) idempotentRowParts(args []any, columns int) func(yield func([]any) bool) {
+	if t.pg != nil {
+		return paddedRowParts(args, columns)
+	}
+	return rowParts(args, columns)
+}
+
+// params returns «$from, $from+1, …», n of them.
+func params(from, n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(from + i))
+	}
+	return b.String()
+}
+
+// values returns a VALUES list of rows whose parameters start at a number. Both databases name its columns column1,
+// column2 ….
+func values(from, rows int, types ...string) string {
+	var b strings.Builder
+	b.WriteString("VALUES ")
+	for i := range rows {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteByte('(')
+		for k, typ := range types {
+			if k > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString("CAST($" + strconv.Itoa(from+i*len(types)+k) + " AS " + typ + ")")
+		}
+		b.WriteByte(')')
+	}
+	return b.String()
+}

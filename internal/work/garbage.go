@@ -1,0 +1,42 @@
+package work
+
+import (
+	"context"
+	"time"
+
+	"pleat/internal/blob"
+	"pleat/internal/queue"
+	"pleat/internal/store"
+)
+
+const (
+	garbageInterval = 10 * time.Minute
+	garbageAge      = time.Hour // much longer than from storing a blob to its reference in the database
+)
+
+// collectGarbage deletes, from time to time, files that nothing refers to.
+func (p *Pool) collectGarbage(ctx context.Context) {
+	for queue.Sleep(ctx, garbageInterval) {
+		n, err := CollectGarbage(ctx, p.store, p.blobs, p.cfg.Clock().Add(-garbageAge))
+		if err != nil && ctx.Err() == nil {
+			p.cfg.Log.Warn("garbage collection stopped", "error", err)
+		}
+		if n > 0 {
+			p.cfg.Log.Info("orphan files removed", "files", n)
+		}
+	}
+}
+
+// CollectGarbage deletes the files stored before a moment that no artifact, checkpoint or library item refers to, among
+// them what a killed process left unfinished. It returns how many it deleted.
+func CollectGarbage(ctx context.Context, s *store.Store, b blob.Store, before time.Time) (int, error) {
+	n := 0
+	for _, prefix := range []string{"runs/", "library/"} {
+		deleted, err := blob.Sweep(ctx, b, prefix, before, s.UnreferencedBlobs)
+		n += deleted.Objects + deleted.Temps
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}

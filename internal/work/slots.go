@@ -1,0 +1,139 @@
+package work
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"pleat/internal/engine"
+	"pleat/internal/queue"
+	"pleat/internal/store"
+)
+
+// maxSearches is how many MSA searches a worker claims at once. The search server or program gets them one by one
+// (msa.Finder sees to that); the other slots are for searches whose result is cached or in flight, which need not wait.
+// They are few, since a worker that dies costs each of them a try.
+const maxSearches = 8
+
+// maxWritingPerSlot is how many results may be written at once for each slot. Further results keep their slots until
+// they are written, so that they do not pile up before a slow store.
+const maxWritingPerSlot = 4
+
+// slotGroup is a set of queues that share slots.
+type slotGroup struct {
+	engine.Group
+	slots  int           // if the group has no accelerators
+	search bool          // MSA searches, which use no memory that counts
+	freed  chan struct{} // gets a token when a slot is free
+}
+
+// slotGroups returns a group for each kind of the engines' tasks, and one for MSA searches.
+func (p *Pool) slotGroups() []*slotGroup {
+	var out []*slotGroup
+	for _, g := range p.engines.Groups() {
+		out = append(out, &slotGroup{Group: g, slots: p.cfg.Slots, freed: make(chan struct{}, 1)})
+	}
+	if len(p.searches.Queues) > 0 {
+		out = append(out, &slotGroup{
+			Group:  p.searches,
+			slots:  maxSearches,
+			search: true,
+			freed:  make(chan struct{}, 1),
+		})
+	}
+	return out
+}
+
+// claim claims tasks of a group's queues while it has slots. Tasks run under run, which outlives ctx, so that a shutdown
+// can cancel them with its cause.
+func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGroup) {
+	queues := slices.Clone(g.Queues)
+	loop := queue.ClaimLoop{Store: p.store, Wake: g.freed, Log: p.cfg.Log}
+	for _, q := range queues {
+		loop.Topics = append(loop.Topics, store.QueueTopic(q))
+	}
+	if g.Pool != nil {
+		loop.Freed = g.Pool.Freed()
+	}
+	loop.Claim = func(ctx context.Context) error {
+		got, err := p.claimSome(ctx, run, g, queues)
+		if len(queues) > 1 { // else tasks of the first queue could keep the others waiting for ever
+			queues = append(queues[1:], queues[0])
+		}
+		for _, t := range got {
+			tasks.Go(func() { p.execute(t) })
+		}
+		return err
+	}
+	loop.Run(ctx)
+}
+
+// claimSome claims as many tasks as a group has slots for. One group claims at a time, since two could both use the last
+// of the memory.
+func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string) ([]*runningTask, error) {
+	p.claiming.Lock()
+	defer p.claiming.Unlock()
+	var out []*runningTask
+	for {
+		free, memory := p.freeSlots(g)
+		if free <= 0 {
+			return out, nil
+		}
+		if memory != 0 && g.Pool == nil {
+			free = 1 // the next one has less memory
+		}
+		got, err := p.store.Claim(ctx, p.cfg.ID, queues, free, memory)
+		for _, c := range got {
+			out = append(out, p.startAttempt(run, c, g))
+		}
+		if err != nil || len(got) == 0 || memory == 0 || g.Pool != nil {
+			return out, err
+		}
+	}
+}
+
+// freeSlots returns how many tasks of a group may be claimed, and how many bytes each may expect to use; 0 bytes:
+// unlimited.
+func (p *Pool) freeSlots(g *slotGroup) (free int, memory int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	computing, writing := 0, 0
+	for t := range p.running {
+		switch {
+		case t.group != g:
+		case t.writing:
+			writing++
+		default:
+			computing++
+		}
+	}
+	slots := g.slots
+	if g.Pool != nil {
+		slots = g.Pool.Accelerators()
+		free, memory = g.Pool.Free()
+	} else {
+		free, memory = slots-computing, p.freeMemory()
+	}
+	if g.search {
+		memory = 0
+	}
+	if writing >= maxWritingPerSlot*slots {
+		free = 0
+	}
+	return free, memory
+}
+
+// freeMemory returns how many bytes the next task in the worker's own slots may expect to use; 0: unlimited. The caller
+// holds p.mu.
+func (p *Pool) freeMemory() int64 {
+	if p.cfg.Memory == 0 {
+		return 0
+	}
+	left := p.cfg.Memory
+	for t := range p.running {
+		if t.group.Pool == nil && !t.writing && !t.group.search { // tasks on an accelerator use the accelerator's memory
+			left -= t.Task.Memory
+		}
+	}
+	return max(left, 1)
+}

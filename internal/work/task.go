@@ -1,0 +1,193 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pleat"
+	"pleat/internal/engine"
+	"pleat/internal/queue"
+	"pleat/internal/store"
+)
+
+// runningTask is a task that this worker has claimed and not ended yet.
+type runningTask struct {
+	store.ClaimedTask
+	lease *queue.Held
+	ctx   context.Context // of the attempt; lives as long as the task is held
+	end   context.CancelFunc
+	group *slotGroup
+	reuse reuse
+
+	writing bool // the computation is done and the slot is free; guarded by Pool.mu
+}
+
+// waited is how long the task waited in queues until this attempt, by the database's clock.
+func (t *runningTask) waited() time.Duration {
+	claimed := t.Task.LeaseUntil.Add(-pleat.LeaseDuration)
+	return max(claimed.Sub(t.Queued)-t.SearchDuration, 0)
+}
+
+// work is the attempt as an engine gets it, without its input.
+func (p *Pool) work(t *runningTask, dir string) pleat.Work {
+	return pleat.Work{
+		Kind:     t.Task.Kind,
+		Task:     t.Task.ID,
+		Attempt:  t.Task.Attempt,
+		Model:    p.models[t.Task.Queue],
+		Dir:      dir,
+		Computed: func() { p.releaseSlot(t) },
+	}
+}
+
+// startAttempt holds a claimed task and reserves what it needs of a group.
+func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGroup) *runningTask {
+	t := &runningTask{ClaimedTask: c, lease: p.leases.Add(run, &c.Task), group: g}
+	t.ctx, t.end = context.WithTimeout(t.lease.Context(), p.cfg.Timeout)
+	if g.Pool != nil {
+		g.Pool.Reserve(t.Task.ID)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running[t] = true
+	return t
+}
+
+// endAttempt releases what startAttempt held.
+func (p *Pool) endAttempt(t *runningTask) {
+	t.end()
+	p.leases.Remove(t.lease)
+	if t.group.Pool != nil {
+		t.group.Pool.Unreserve(t.Task.ID)
+	}
+	p.mu.Lock()
+	delete(p.running, t)
+	p.mu.Unlock()
+	queue.Wake(t.group.freed)
+}
+
+// releaseSlot frees a task's slot for the next one. The task stays held, and its lease is renewed, until its files are
+// stored and it has ended.
+func (p *Pool) releaseSlot(t *runningTask) {
+	p.mu.Lock()
+	t.writing = true
+	p.mu.Unlock()
+	queue.Wake(t.group.freed)
+}
+
+// execute runs one attempt at a task to its end.
+func (p *Pool) execute(t *runningTask) {
+	defer p.endAttempt(t)
+	dir, err := p.scratch(t)
+	defer func() { _ = os.RemoveAll(dir) }()
+	var out pleat.Output
+	switch {
+	case err != nil:
+		out.Failure = pleat.Failed(pleat.FailStorage, "the worker has no room to work in")
+		p.cfg.Log.Error("no scratch folder", "error", err)
+	case t.Workflow != nil:
+		out = p.workflow(t, dir)
+	case t.Task.NeedsSearch():
+		out = p.search(t, dir)
+	default:
+		out = p.fold(t, dir)
+	}
+	cause := context.Cause(t.ctx)
+	switch {
+	case errors.Is(cause, queue.ErrLost):
+		p.cfg.Log.Warn("a task was lost to another worker", "task", t.Task.ID, "attempt", t.Task.Attempt)
+	case errors.Is(cause, engine.ErrShutdown):
+		p.release(t)
+	case t.Task.NeedsSearch() && out.Failure == nil:
+		end := store.SearchCompleted{
+			FoldQueue: pleat.Queue(t.Task.Kind, p.models[t.Task.Queue].Name),
+			Progress:  t.lease.DrainProgress(),
+		}
+		p.persist(t, func(ctx context.Context) error { return p.store.FinishSearch(ctx, t.lease.Lease, end) })
+	default:
+		end := p.finished(t, dir, out)
+		p.persist(t, func(ctx context.Context) error { return p.store.FinishRun(ctx, t.lease.Lease, end) })
+	}
+}
+
+// scratch makes the empty folder of one attempt.
+func (p *Pool) scratch(t *runningTask) (string, error) {
+	dir := filepath.Join(p.cfg.Dir, fmt.Sprintf("%s-%d", t.Task.ID, t.Task.Attempt))
+	if os.Mkdir(dir, 0o700) == nil {
+		return dir, nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// finished stores the files of an attempt and returns how it ended.
+func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunFinished {
+	f := store.RunFinished{Engine: out.Engine, MSA: out.MSA}
+	if out.Failure == nil {
+		var err error
+		if f.Artifacts, err = p.storeFiles(t, dir, out.Files); err != nil {
+			p.cfg.Log.Error("a result could not be stored", "task", t.Task.ID, "error", err)
+			out.Failure = pleat.Failed(pleat.FailStorage, "the results could not be stored")
+		}
+	}
+	f.Progress = t.lease.DrainProgress()
+	switch {
+	case out.Failure == nil:
+		f.State, f.Result = pleat.StateCompleted, out.Result
+		f.InputHash, f.Source = t.reuse.input, t.reuse.source
+		f.Artifacts = append(f.Artifacts, t.reuse.shared...)
+	case errors.Is(context.Cause(t.ctx), queue.ErrStopped):
+		f.State, f.Artifacts = pleat.StateStopped, nil
+		f.Failure = pleat.Failed(pleat.FailCancelled, "stopped by its owner")
+	default:
+		f.State, f.Failure, f.Artifacts = pleat.StateFailed, out.Failure, nil
+	}
+	return f
+}
+
+// persist stores how an attempt ended, trying until the database answers: a computed result is not thrown away because
+// the database was away for a while. If another attempt has begun meanwhile, the store refuses it.
+func (p *Pool) persist(t *runningTask, write func(ctx context.Context) error) {
+	ctx := context.WithoutCancel(t.ctx)
+	log := p.cfg.Log.With("task", t.Task.ID, "attempt", t.Task.Attempt)
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := write(ctx)
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, store.ErrSourceGone):
+			log.Info("the run with the cached result is gone; the run is computed", "source", t.reuse.source)
+			p.release(t)
+			return
+		case errors.Is(err, pleat.ErrLost):
+			log.Warn("a result came too late: another worker has the task")
+			return
+		case pleat.CodeOf(err) != pleat.CodeUnavailable || errors.Is(context.Cause(t.ctx), engine.ErrShutdown):
+			log.Error("a task could not be ended; its lease will expire", "error", err)
+			return
+		}
+		log.Warn("a task could not be ended; trying again", "error", err)
+		select {
+		case <-t.ctx.Done():
+			if !errors.Is(context.Cause(t.ctx), queue.ErrStopped) {
+				wait = 0 // one last try, then the lease expires
+			}
+		case <-time.After(wait):
+		}
+	}
+}
+
+// release returns the task to its queue.
+func (p *Pool) release(t *runningTask) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(t.ctx), 5*time.Second)
+	defer done()
+	if err := p.store.Release(ctx, t.lease.Lease); err != nil && !errors.Is(err, pleat.ErrLost) {
+		p.cfg.Log.Warn("a task could not be returned to its queue; its lease will expire", "task", t.Task.ID, "error", err)
+	}
+}
