@@ -287,7 +287,7 @@ func TestMetrics(t *testing.T) {
 	}
 	r := h.as("secret", "GET", "/metrics", nil)
 	for _, want := range []string{
-		`pleat_tasks{lane="fold/mini",state="queued"} 1`, `pleat_runs_created_total{model="mini"} 1`,
+		`pleat_tasks{queue="fold/mini",state="queued"} 1`, `pleat_runs_created_total{model="mini"} 1`,
 		`pleat_http_requests_total{route="POST /v1/jobs",status="200"} 1`,
 		`pleat_http_requests_total{route="none",status="404"} 3`, `pleat_database_up 1`, "go_goroutines",
 	} {

@@ -154,10 +154,10 @@ type queueCollector struct {
 }
 
 var (
-	queueDesc = prometheus.NewDesc("pleat_tasks", "Tasks that have not ended, by lane and state.",
-		[]string{"lane", "state"}, nil)
-	oldestDesc = prometheus.NewDesc("pleat_task_oldest_seconds", "Age of the oldest task, by lane and state.",
-		[]string{"lane", "state"}, nil)
+	queueDesc = prometheus.NewDesc("pleat_tasks", "Tasks that have not ended, by queue and state.",
+		[]string{"queue", "state"}, nil)
+	oldestDesc = prometheus.NewDesc("pleat_task_oldest_seconds", "Age of the oldest task, by queue and state.",
+		[]string{"queue", "state"}, nil)
 	upDesc = prometheus.NewDesc("pleat_database_up", "Whether the queue could be counted.", nil, nil)
 )
 
