@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// builder turns the atoms of a file, in its order, into a Structure. Both readers
-// feed it.
+// builder turns the atoms of a file, in the order of the file, into a Structure. ReadCIF and ReadPDB both feed it.
 type builder struct {
 	in      *lines
 	title   string
@@ -22,8 +21,7 @@ type builder struct {
 	key     residueKey
 }
 
-// rawChain is what a file calls a chain; it may hold a polymer, its ligands and its
-// waters together.
+// rawChain is a chain as a file names it. It may hold a polymer, its ligands and its waters together.
 type rawChain struct {
 	name      string // label, else id
 	id, label string
@@ -33,22 +31,25 @@ type rawChain struct {
 	ters      int
 }
 
+// residueKey identifies a residue within a chain by sequence position, author number and insertion code.
 type residueKey struct {
 	seq, auth int
 	ins       string
 }
 
+// pendingAtom is an atom of the residue being read, with its alternative location, component and HETATM flag.
 type pendingAtom struct {
 	Atom
 	alt, comp string
 	het       bool
 }
 
+// newBuilder returns an empty builder that reports errors and limits of in.
 func newBuilder(in *lines) *builder {
 	return &builder{in: in, byID: map[string]*rawChain{}, strings: map[string]string{}}
 }
 
-// intern keeps one copy of the few strings that atoms repeat.
+// intern returns one shared copy of s, because atoms repeat few distinct strings.
 func (b *builder) intern(s []byte) string {
 	if v, ok := b.strings[string(s)]; ok {
 		return v
@@ -58,6 +59,8 @@ func (b *builder) intern(s []byte) string {
 	return v
 }
 
+// chain returns the chain that label, or else id, names, and creates it at first use. It fails beyond
+// Limits.Chains.
 func (b *builder) chain(id, label, entity string) (*rawChain, error) {
 	name := label
 	if name == "" {
@@ -78,7 +81,8 @@ func (b *builder) chain(id, label, entity string) (*rawChain, error) {
 	return c, nil
 }
 
-// atom adds one atom to chain c.
+// atom adds one atom to chain c. It closes the residue being read where the atom belongs to another one, and fails
+// beyond Limits.Atoms.
 func (b *builder) atom(c *rawChain, key residueKey, a pendingAtom) error {
 	if b.atoms++; b.atoms > b.in.lim.Atoms {
 		return b.in.limit("there are more than the %d atoms allowed", b.in.lim.Atoms)
@@ -98,7 +102,7 @@ func (b *builder) atom(c *rawChain, key residueKey, a pendingAtom) error {
 	return nil
 }
 
-// flush closes the residue being read.
+// flush closes the residue being read and adds it to its chain. It fails beyond Limits.Residues.
 func (b *builder) flush() error {
 	if len(b.pending) == 0 {
 		return nil
@@ -113,9 +117,9 @@ func (b *builder) flush() error {
 	return nil
 }
 
-// resolve settles alternative locations: the alternative of the highest mean
-// occupancy stands for the residue, the first among equals; an atom it lacks is
-// taken from another one of the same component.
+// resolve builds a residue from the pending atoms and chooses among alternative locations. It uses the alternative
+// of the highest mean occupancy, the first of equals; atoms missing from it come from another alternative of the
+// same component.
 func (b *builder) resolve() Residue {
 	first := &b.pending[0]
 	r := Residue{
@@ -163,6 +167,8 @@ func (b *builder) resolve() Residue {
 	return r
 }
 
+// chooseAlternative returns the alternative location of the highest mean occupancy, the first of equals, or an
+// empty string where the residue has none.
 func (b *builder) chooseAlternative() string {
 	type tally struct {
 		alt string
@@ -194,14 +200,14 @@ func (b *builder) chooseAlternative() string {
 	return best.alt
 }
 
-// entities is what a file says about its molecules. A nil map means nothing.
+// entities holds what a file's entity tables say about its molecules. A nil map means that the table is missing.
 type entities struct {
 	kind map[string]Kind   // by entity id; Protein and so on, Ligand for any non-polymer
 	name map[string]string // by entity id
 	asym map[string]string // entity id by label_asym_id
 }
 
-// structure builds the result.
+// structure builds the Structure from everything read. It fails where the file has no atoms.
 func (b *builder) structure(e entities) (*Structure, error) {
 	if err := b.flush(); err != nil {
 		return nil, err
@@ -242,7 +248,7 @@ func (b *builder) structure(e entities) (*Structure, error) {
 	return s, nil
 }
 
-// whole takes the chain as the file's entity tables describe it.
+// whole returns the chain undivided, with the kind that the file's entity tables give.
 func (c *rawChain) whole(kind Kind) Chain {
 	out := Chain{ID: c.id, Label: c.label, Kind: kind, Residues: c.residues}
 	switch {
@@ -254,8 +260,8 @@ func (c *rawChain) whole(kind Kind) Chain {
 	return out
 }
 
-// split parts polymers, ligands, ions and waters that a file keeps in one chain:
-// polymers first, then each ligand, then the waters together.
+// split separates the polymers, ligands, ions and waters that a file lists in one chain. It returns polymers first,
+// then each ligand, then all waters as one chain.
 func (c *rawChain) split() []Chain {
 	var polymers, ligands []Chain
 	water := Chain{ID: c.id, Kind: Water}
@@ -301,7 +307,7 @@ func (c *rawChain) split() []Chain {
 	return out
 }
 
-// tidy makes the numbering hold what Residue promises.
+// tidy corrects Seq and Auth so that they hold what Residue promises.
 func (c *Chain) tidy() {
 	before, ordered := 0, true
 	for i := range c.Residues {
@@ -322,8 +328,8 @@ func (c *Chain) tidy() {
 	}
 }
 
-// authNumbers are the residues' author numbers where these tell them apart;
-// else their places in the sequence, or counted from 1 outside polymers.
+// authNumbers returns the author numbers of the residues where these are unique. Otherwise it returns positions in
+// the sequence or, outside polymers, numbers counted from 1.
 func (c *Chain) authNumbers() []int {
 	out := make([]int, len(c.Residues))
 	zero, apart := true, true
@@ -346,8 +352,8 @@ func (c *Chain) authNumbers() []int {
 	return out
 }
 
-// setLabels gives every chain a label of its own: the file's, else its ID, else the
-// next free one of A … Z, AA, AB …
+// setLabels gives every chain a unique label: the file's own, else its ID, else the next free one of A … Z, AA, AB
+// …
 func (s *Structure) setLabels() {
 	labelled := true
 	for i := range s.Chains {
@@ -364,8 +370,8 @@ func (s *Structure) setLabels() {
 	}
 }
 
-// labels is one label_asym_id per chain, each used once: Label where it is given
-// and not taken, else ID, else the next free one.
+// labels returns one unique label_asym_id per chain: Label where it is set and free, else ID, else the next free
+// one.
 func (s *Structure) labels() []string {
 	out := make([]string, len(s.Chains))
 	used := map[string]bool{"": true}
@@ -392,7 +398,7 @@ func (s *Structure) labels() []string {
 	return out
 }
 
-// letterName counts A … Z, AA … AZ, BA …
+// letterName returns the n-th name, from 0, of the series A … Z, AA … AZ, BA …
 func letterName(n int) string {
 	name := ""
 	for {
@@ -403,7 +409,7 @@ func letterName(n int) string {
 	}
 }
 
-// entityNumber of an id as a file writes it; 0 where that is not a plain number.
+// entityNumber returns the number that an entity id spells, or 0 where the id is not a plain positive number.
 func entityNumber(id string) int {
 	if n, err := strconv.Atoi(id); err == nil && n > 0 && strconv.Itoa(n) == id {
 		return n
@@ -411,8 +417,8 @@ func entityNumber(id string) int {
 	return 0
 }
 
-// entities is one entity number per chain: the chains' own where each has one and
-// chains that share one are of the same molecule, else in order of appearance.
+// entities returns one entity number per chain: the chains' own where entitiesHold, else numbers in order of
+// appearance.
 func (s *Structure) entities() []int {
 	out := make([]int, len(s.Chains))
 	if s.entitiesHold() {
@@ -446,6 +452,8 @@ func (s *Structure) entities() []int {
 	return out
 }
 
+// entitiesHold reports whether every chain has an entity number and chains that share one are of the same molecule:
+// the same kind, and the same component at each position.
 func (s *Structure) entitiesHold() bool {
 	type place struct{ entity, seq int }
 	kind, comp, size := map[int]Kind{}, map[place]string{}, map[int]int{}

@@ -7,6 +7,7 @@ import (
 	"strings"
 )
 
+// cifKind is the kind of a CIF token.
 type cifKind int
 
 const (
@@ -18,7 +19,8 @@ const (
 	cifOther // save_, stop_, global_
 )
 
-// cifScanner cuts a CIF 1.1 file into tokens.
+// cifScanner splits a CIF 1.1 file into tokens.
+//
 // Source: Hall, Allen and Brown, Acta Cryst. A47, 655 (1991); IUCr CIF 1.1 syntax.
 type cifScanner struct {
 	in   *lines
@@ -27,7 +29,7 @@ type cifScanner struct {
 	null bool   // the last value is an unquoted . or ?
 }
 
-// next is the next token; its bytes are valid until the call after.
+// next returns the next token. Its bytes are valid until the next call.
 func (s *cifScanner) next() (cifKind, []byte, error) {
 	for {
 		s.rest = bytes.TrimLeft(s.rest, " \t\v\f\r")
@@ -52,7 +54,7 @@ func (s *cifScanner) next() (cifKind, []byte, error) {
 	}
 }
 
-// field reads a value of several lines, between lines that start with ';'.
+// field reads a text value of several lines, delimited by lines that start with ';'.
 func (s *cifScanner) field(line []byte) (cifKind, []byte, error) {
 	start := s.in.number
 	s.null = false
@@ -77,10 +79,11 @@ func (s *cifScanner) field(line []byte) (cifKind, []byte, error) {
 	}
 }
 
+// blank reports whether b is white space within a line.
 func blank(b byte) bool { return b == ' ' || b == '\t' || b == '\v' || b == '\f' || b == '\r' }
 
-// quoted reads a value in quotes: they close it only before a blank, so that
-// 'a dog's life' is one value.
+// quoted reads a value in quotes. A quote closes the value only before white space, so that 'a dog's life' is one
+// value.
 func (s *cifScanner) quoted() (cifKind, []byte, error) {
 	q := s.rest[0]
 	for i := 1; i < len(s.rest); i++ {
@@ -94,6 +97,7 @@ func (s *cifScanner) quoted() (cifKind, []byte, error) {
 	return cifEnd, nil, s.in.errorf("the quote before %s is not closed on its line", excerpt(s.rest[1:]))
 }
 
+// word reads an unquoted token: a tag, a keyword such as data_ or loop_, or a plain value.
 func (s *cifScanner) word() (cifKind, []byte, error) {
 	i := 0
 	for i < len(s.rest) && !blank(s.rest[i]) {
@@ -118,13 +122,14 @@ func (s *cifScanner) word() (cifKind, []byte, error) {
 	return cifValue, w, nil
 }
 
+// foldPrefix reports whether b starts with prefix, in upper or lower case.
 func foldPrefix(b []byte, prefix string) bool {
 	return len(b) >= len(prefix) && strings.EqualFold(string(b[:len(prefix)]), prefix)
 }
 
-// cifTable is a category that the reader wants: its items by name without the
-// category, and what to do with each row. A row holds one value per item, in the
-// order of items; nil where the file has none, or only . or ?.
+// cifTable is a category that a reader wants: its item names without the category, and the function called with
+// each row. A row has one value per item, in the order of items; a value is nil where the file has none, or only .
+// or ?.
 type cifTable struct {
 	items []string
 	row   func(values [][]byte) error
@@ -133,6 +138,7 @@ type cifTable struct {
 	kept   [][]byte // the buffers behind values
 }
 
+// reset empties the row.
 func (t *cifTable) reset() {
 	if t.values == nil {
 		t.values, t.kept = make([][]byte, len(t.items)), make([][]byte, len(t.items))
@@ -140,11 +146,13 @@ func (t *cifTable) reset() {
 	clear(t.values)
 }
 
+// set copies v into the row, because the scanner reuses its bytes.
 func (t *cifTable) set(slot int, v []byte) {
 	t.kept[slot] = append(t.kept[slot][:0], v...)
 	t.values[slot] = t.kept[slot]
 }
 
+// slot returns the index of an item, or −1 where the reader does not want it.
 func (t *cifTable) slot(item string) int {
 	for i, name := range t.items {
 		if name == item {
@@ -154,7 +162,7 @@ func (t *cifTable) slot(item string) int {
 	return -1
 }
 
-// cifParser walks a file and hands rows of the wanted categories to their tables.
+// cifParser reads a file and passes the rows of wanted categories to their tables.
 type cifParser struct {
 	scan   cifScanner
 	tables map[string]*cifTable // by category, lower case
@@ -165,13 +173,16 @@ type cifParser struct {
 	tok  []byte
 }
 
+// maxColumns is the most items that one loop may have.
 const maxColumns = 1000
 
+// advance reads the next token into kind and tok.
 func (p *cifParser) advance() (err error) {
 	p.kind, p.tok, err = p.scan.next()
 	return err
 }
 
+// run parses the file up to its end, or until block stops it.
 func (p *cifParser) run() error {
 	if err := p.advance(); err != nil {
 		return err
@@ -209,7 +220,7 @@ func (p *cifParser) run() error {
 	return p.close()
 }
 
-// close ends the category whose single items were being gathered.
+// close passes on the row of the category whose single items were being gathered.
 func (p *cifParser) close() error {
 	t := p.open
 	p.open = nil
@@ -219,8 +230,7 @@ func (p *cifParser) close() error {
 	return t.row(t.values)
 }
 
-// find is the table of a tag, and the item's place in it; nil and −1 where it is
-// not wanted.
+// find returns the table of a tag and the index of its item, or nil and −1 where the tag is not wanted.
 func (p *cifParser) find(tag []byte) (*cifTable, int) {
 	if len(tag) > 80 {
 		return nil, -1
@@ -234,7 +244,7 @@ func (p *cifParser) find(tag []byte) (*cifTable, int) {
 	return t, t.slot(item)
 }
 
-// item reads one tag and its value.
+// item reads one tag and its value, outside loops.
 func (p *cifParser) item() error {
 	t, slot := p.find(p.tok)
 	if t == nil || t != p.open {
@@ -260,7 +270,7 @@ func (p *cifParser) item() error {
 	return p.advance()
 }
 
-// loop reads a table.
+// loop reads the tags of a loop and then its rows.
 func (p *cifParser) loop() error {
 	if err := p.close(); err != nil {
 		return err
@@ -291,6 +301,8 @@ func (p *cifParser) loop() error {
 	return p.rows(table, slots)
 }
 
+// rows reads the values of a loop. slots maps each column to an item of table, −1 where it is not wanted; a nil
+// table skips the rows. A loop that ends within a row is an error.
 func (p *cifParser) rows(table *cifTable, slots []int) error {
 	col := 0
 	for p.kind == cifValue {

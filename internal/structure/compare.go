@@ -84,6 +84,7 @@ func comparedAtoms(c *Chain) []Vec {
 	return out
 }
 
+// rmsdOf returns the RMSD in Å after superposition, or nil where there are no points.
 func rmsdOf(a, b []Vec) *float64 {
 	if len(a) == 0 {
 		return nil
@@ -92,6 +93,8 @@ func rmsdOf(a, b []Vec) *float64 {
 	return &rmsd
 }
 
+// comparePLDDT returns the mean difference (b − a) and the largest absolute difference of pLDDT per residue, or nil
+// where neither chain has confidence. The chains have the same length.
 func comparePLDDT(a, b *Chain) (mean, largest *float64) {
 	plddtA := PLDDTFromB(&Structure{Chains: []Chain{*a}})[0]
 	plddtB := PLDDTFromB(&Structure{Chains: []Chain{*b}})[0]

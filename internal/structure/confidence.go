@@ -5,20 +5,21 @@ import (
 	"math"
 )
 
-// Matrix is a square matrix of predicted aligned errors in Å, stored by rows:
-// V[i*N+j] is the error expected at residue (token) j when prediction and truth
-// are aligned on residue i. len(V) is N·N. The zero value has no residues.
+// Matrix is a square matrix of predicted aligned errors in Å, stored by rows: V[i*N+j] is the error expected at
+// residue (token) j when prediction and truth are aligned on residue i. len(V) is N·N. The zero value has no
+// residues.
 type Matrix struct {
 	N int
 	V []float32
 }
 
-// At is the error at residue j aligned on residue i.
+// At returns the error in Å at residue j when aligned on residue i.
 func (m Matrix) At(i, j int) float64 { return float64(m.V[i*m.N+j]) }
 
-// Row is the errors aligned on residue i.
+// Row returns the errors in Å of all residues when aligned on residue i. The slice shares memory with the matrix.
 func (m Matrix) Row(i int) []float32 { return m.V[i*m.N : (i+1)*m.N] }
 
+// check panics where V has not N·N values or where one of the lengths is not N.
 func (m Matrix) check(lists ...int) {
 	if len(m.V) != m.N*m.N {
 		panic(fmt.Sprintf("structure: an error matrix of %d residues with %d values", m.N, len(m.V)))
@@ -30,9 +31,10 @@ func (m Matrix) check(lists ...int) {
 	}
 }
 
-// ptmD0 is the distance scale of pTM and ipTM for n residues, never of fewer than 19.
+// ptmD0 returns the distance scale of pTM and ipTM in Å for n residues, computed for at least 19.
 func ptmD0(n int) float64 { return 1.24*math.Cbrt(float64(max(n, 19)-15)) - 1.8 }
 
+// tmTerm returns the TM-score term 1/(1+(e/d0)²) of an error e in Å.
 func tmTerm(e, d0 float64) float64 { return 1 / (1 + (e/d0)*(e/d0)) }
 
 // PTM estimates the TM-score of a prediction from its aligned errors: the best
@@ -48,9 +50,9 @@ func PTM(pae Matrix) float64 {
 	return bestRow(pae, ptmD0(pae.N), func(int) bool { return true }, func(int, int) bool { return true })
 }
 
-// IPTM is PTM over interfaces: each row's mean takes only residues of other
-// chains; d0 stays that of the whole complex. chain gives each residue's chain, in
-// any numbering. 0 where there is but one chain. It panics where lengths differ.
+// IPTM estimates the TM-score of the interfaces of a complex: it is PTM with each row's mean over residues of other
+// chains only, with d0 of the whole complex. chain gives each residue's chain, in any numbering. It is 0 to 1, and
+// 0 for a single chain. It panics where the lengths differ.
 //
 // Source: Evans et al., Protein complex prediction with AlphaFold-Multimer (2021).
 func IPTM(pae Matrix, chain []int) float64 {
@@ -60,7 +62,8 @@ func IPTM(pae Matrix, chain []int) float64 {
 	}, func(i, j int) bool { return chain[i] != chain[j] })
 }
 
-// bestRow is the largest of the rows' means over the columns they take.
+// bestRow returns the largest mean term of the selected rows, each over its selected columns, or 0 where there are
+// none.
 func bestRow(pae Matrix, d0 float64, row func(i int) bool, take func(i, j int) bool) float64 {
 	best := 0.0
 	for i := range pae.N {
@@ -81,17 +84,17 @@ func bestRow(pae Matrix, d0 float64, row func(i int) bool, take func(i, j int) b
 	return best
 }
 
-// Complex is what the scores of interfaces are computed from: one entry per
-// residue (token), all lists of the same length.
+// Complex is the input of interface scores: one entry per residue (token), all lists of the same length.
 type Complex struct {
-	Chain   []int     // which chain, in any numbering
+	Chain []int // which chain, in any numbering
+	// Beta is the point in Å from which contacts are counted, see Residue.Beta.
 	Beta    []Vec     // point that contacts are counted from, see Residue.Beta
 	PLDDT   []float64 // 0 to 100
 	Nucleic []bool    // part of a nucleic acid; nil: none is
 	PAE     Matrix    // N = 0: there is none; scores that need it are then 0
 }
 
-// Interface scores one pair of chains. "AB" looks from A to B: errors at B's
+// Interface holds the scores of one pair of chains. The suffix AB means the direction from A to B: errors at B's
 // residues when aligned on A's.
 type Interface struct {
 	A, B                 int     // the chains' numbers, A before B in order of appearance
@@ -106,16 +109,18 @@ type Interface struct {
 }
 
 const (
+	// contactRadius is the largest distance in Å of two residues in contact, and ipsaeCutoff the PAE in Å below
+	// which ipSAE counts a residue pair.
 	contactRadius = 8.0
 	ipsaeCutoff   = 10.0
 )
 
-// Interfaces scores every pair of chains, in order of their first residues. It
-// panics where the lists' lengths differ.
+// Interfaces returns the scores of every pair of chains, in order of their first residues. It panics where the
+// lists' lengths differ.
 //
-// Sources: ipSAE, Dunbrack (2025), with the cutoff of 10 Å and the program's d0
-// (at least 1 Å, 2 Å with nucleic acid); pDockQ, Bryant et al., Nat. Commun. 13,
-// 1265 (2022); pDockQ2, Zhu et al., Bioinformatics 39, btad424 (2023).
+// Sources: ipSAE, Dunbrack (2025), with the cutoff of 10 Å and the program's d0 (at least 1 Å, 2 Å with nucleic
+// acid); pDockQ, Bryant et al., Nat. Commun. 13, 1265 (2022); pDockQ2, Zhu et al., Bioinformatics 39, btad424
+// (2023).
 func (c *Complex) Interfaces() []Interface {
 	n := len(c.Chain)
 	if len(c.Beta) != n || len(c.PLDDT) != n || c.Nucleic != nil && len(c.Nucleic) != n {
@@ -141,6 +146,7 @@ func (c *Complex) Interfaces() []Interface {
 	return out
 }
 
+// pair returns the scores of chains ida and idb, whose residues are the indices a and b.
 func (c *Complex) pair(ida, idb int, a, b []int) Interface {
 	out := Interface{A: ida, B: idb}
 	if c.PAE.N > 0 {
@@ -159,6 +165,7 @@ func (c *Complex) pair(ida, idb int, a, b []int) Interface {
 	return out
 }
 
+// nucleic reports whether any of the residues belongs to a nucleic acid.
 func (c *Complex) nucleic(members []int) bool {
 	if c.Nucleic == nil {
 		return false
@@ -171,6 +178,7 @@ func (c *Complex) nucleic(members []int) bool {
 	return false
 }
 
+// minPAE returns the lowest error in Å at residues b when aligned on residues a.
 func (c *Complex) minPAE(a, b []int) float64 {
 	least := math.Inf(1)
 	for _, i := range a {
@@ -181,13 +189,13 @@ func (c *Complex) minPAE(a, b []int) float64 {
 	return least
 }
 
-// saeD0 is ipSAE's distance scale for n residues, never under least.
+// saeD0 returns ipSAE's distance scale in Å for n residues, at least the given minimum.
 func saeD0(n int, least float64) float64 {
 	return max(least, 1.24*math.Cbrt(float64(max(n, 26)-15))-1.8)
 }
 
-// best is the largest mean term over rows of a, at the residues of b whose error
-// is under cutoff; d0 = 0 takes it from the number of these residues, row by row.
+// best returns the largest mean term of the rows a over those residues b whose error is below cutoff. Where d0 is
+// 0, each row's d0 follows from its number of such residues.
 func (c *Complex) best(a, b []int, cutoff, d0, least float64) float64 {
 	best := 0.0
 	for _, i := range a {
@@ -215,6 +223,7 @@ func (c *Complex) best(a, b []int, cutoff, d0, least float64) float64 {
 	return best
 }
 
+// dock fills in the number of contacts, pDockQ and pDockQ2 of a pair.
 func (c *Complex) dock(out *Interface, a, b []int) {
 	pa, pb := make([]Vec, len(a)), make([]Vec, len(b))
 	for k, i := range a {
@@ -254,6 +263,7 @@ func (c *Complex) dock(out *Interface, a, b []int) {
 	}
 }
 
+// sigmoid returns the logistic curve of pDockQ at x.
 func sigmoid(x, height, slope, middle, floor float64) float64 {
 	return height/(1+math.Exp(-slope*(x-middle))) + floor
 }

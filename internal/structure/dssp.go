@@ -6,15 +6,16 @@ import (
 	"slices"
 )
 
-// Backbone is one residue's main chain, as DSSP needs it.
+// Backbone is the main chain of one residue, as DSSP needs it. Positions are in Å.
 type Backbone struct {
 	N, CA, C, O Vec
 	Proline     bool // no amide hydrogen to give
 	Start       bool // first residue of a chain, whatever the distance to the one before
 }
 
-// States of DSSP, eight as Kabsch and Sander name them, Coil for the rest.
+// The states of DSSP: seven as Kabsch and Sander name them, and Coil for all other residues.
 const (
+	// The states of DSSP: seven as Kabsch and Sander name them, and Coil for all other residues.
 	AlphaHelix = 'H'
 	Bridge     = 'B' // a single pair of a ladder
 	Strand     = 'E'
@@ -25,15 +26,15 @@ const (
 	Coil       = '-'
 )
 
-// DSSP assigns one of the eight states to each residue, from the energies of the
-// hydrogen bonds between main chains. A C–N distance over 2.5 Å breaks the chain.
-// Hydrogens are placed from the residue before. Bonds between chains count.
+// DSSP assigns one of the eight states to each residue, from the energies of the hydrogen bonds between main
+// chains. A C–N distance over 2.5 Å breaks the chain. Amide hydrogens are placed from the preceding residue. Bonds
+// between chains count.
 //
-// Source: Kabsch and Sander, Biopolymers 22, 2577 (1983), with the later
-// preference of the DSSP program for π over α helices; its state P (polyproline)
-// is left out.
+// Source: Kabsch and Sander, Biopolymers 22, 2577 (1983), with the later preference of the DSSP program for π over
+// α helices; its state P (polyproline) is left out.
 func DSSP(bb []Backbone) []byte { return newDSSP(bb).state }
 
+// newDSSP assigns the states of bb and keeps the bonds and ladders that led to them.
 func newDSSP(bb []Backbone) *dssp {
 	d := &dssp{
 		bb:     bb,
@@ -70,9 +71,8 @@ func ThreeState(state byte) byte {
 	return Coil
 }
 
-// SecondaryStructure runs DSSP over all protein chains together and returns, for
-// each chain and each of its residues, the state, or 0 where the residue is not of
-// a protein or lacks a main-chain atom.
+// SecondaryStructure runs DSSP over all protein chains together. It returns the state of each residue of each
+// chain, or 0 where the residue is not of a protein or lacks a main-chain atom.
 func (s *Structure) SecondaryStructure() [][]byte {
 	out := make([][]byte, len(s.Chains))
 	for i := range s.Chains {
@@ -85,9 +85,11 @@ func (s *Structure) SecondaryStructure() [][]byte {
 	return out
 }
 
+// place locates a residue by the indices of its chain and of the residue within it.
 type place struct{ chain, residue int }
 
-// dssp assigns states, and says which residue each stands for.
+// dssp assigns states to the residues of all proteins that have a full main chain, and returns where each of them
+// is.
 func (s *Structure) dssp() (*dssp, []place) {
 	var bb []Backbone
 	var where []place
@@ -107,15 +109,15 @@ func (s *Structure) dssp() (*dssp, []place) {
 	return newDSSP(bb), where
 }
 
-// run is a helix or strand: residues from … to of a chain, by index.
+// run is a helix or strand: the residues from … to of a chain, by index.
 type run struct {
 	chain, from, to int
 	state           byte
 	sheet           int // which sheet a strand is of, from 0
 }
 
-// secondaryRuns lists helices and strands in order. Strands that pair are of one
-// sheet; sheets count in order of their first strand.
+// secondaryRuns lists helices and strands in order. Strands that pair belong to one sheet; sheets are numbered in
+// order of their first strand.
 func (s *Structure) secondaryRuns() (helices, strands []run) {
 	d, where := s.dssp()
 	strand := make([]int, d.n) // which run a residue is of; −1: none
@@ -175,7 +177,7 @@ func (s *Structure) secondaryRuns() (helices, strands []run) {
 	return helices, strands
 }
 
-// Backbone is the residue's main chain; false where one of N, CA, C and O is missing.
+// Backbone returns the residue's main chain, or false where one of N, CA, C and O is missing.
 func (r *Residue) Backbone() (Backbone, bool) {
 	b := Backbone{Proline: r.Comp == "PRO"}
 	for _, want := range []struct {
@@ -195,11 +197,13 @@ func (r *Residue) Backbone() (Backbone, bool) {
 	return b, true
 }
 
+// bond is a hydrogen bond to residue to, −1 for none, with its energy in kcal/mol.
 type bond struct {
 	to     int
 	energy float64
 }
 
+// dssp is the working state of one assignment.
 type dssp struct {
 	bb             []Backbone
 	n              int
@@ -209,15 +213,16 @@ type dssp struct {
 	accept, donate [][2]bond // the two best partners taking this residue's hydrogen, and giving one to it
 }
 
-// whole reports that residues i to j exist in one unbroken stretch.
+// whole reports whether residues i to j exist and lie in one unbroken stretch.
 func (d *dssp) whole(i, j int) bool {
 	return i >= 0 && j < d.n && d.from[j] <= i
 }
 
-// A residue has a few dozen neighbours in 9 Å. The bound on those looked at keeps
-// time linear where a file puts all its atoms in one place.
+// crowd bounds the neighbours examined for a residue, which has a few dozen within 9 Å. The bound keeps time linear
+// where a file puts all its atoms at one point.
 const crowd = 2048
 
+// bonds places the amide hydrogens and finds the two strongest hydrogen bonds of each residue in both directions.
 func (d *dssp) bonds() {
 	ca, hydrogen := make([]Vec, d.n), make([]Vec, d.n)
 	for i := range d.bb {
@@ -246,7 +251,8 @@ func (d *dssp) bonds() {
 	}
 }
 
-// bond weighs the bond from i's N–H to j's C=O, in kcal/mol.
+// bond computes the energy in kcal/mol of the hydrogen bond from i's N–H to j's C=O and records it at both
+// residues.
 func (d *dssp) bond(i, j int, h Vec) {
 	if d.bb[i].Proline {
 		return
@@ -263,6 +269,7 @@ func (d *dssp) bond(i, j int, h Vec) {
 	rank(&d.donate[j], bond{i, e})
 }
 
+// rank inserts b into the two strongest bonds, the strongest first.
 func rank(best *[2]bond, b bond) {
 	if b.energy < best[0].energy {
 		best[1], best[0] = best[0], b
@@ -271,7 +278,7 @@ func rank(best *[2]bond, b bond) {
 	}
 }
 
-// bonded reports a bond from i's N–H to j's C=O.
+// bonded reports whether a hydrogen bond leads from i's N–H to j's C=O: an energy below −0.5 kcal/mol.
 func (d *dssp) bonded(i, j int) bool {
 	for _, b := range d.accept[i] {
 		if b.to == j && b.energy < -0.5 {
@@ -281,8 +288,8 @@ func (d *dssp) bonded(i, j int) bool {
 	return false
 }
 
-// ladder is a run of bridges of one kind: residues i ascending, j their partners,
-// ascending too, whatever the direction.
+// ladder is a run of bridges of one type: residues i ascending, and their partners j, as the lowest and highest
+// index even where the strands are antiparallel.
 type ladder struct {
 	anti   bool
 	i, j   [2]int // first and last
@@ -290,6 +297,7 @@ type ladder struct {
 	merged bool
 }
 
+// sheets marks the residues of bridges and strands.
 func (d *dssp) sheets() {
 	ladders := d.ladders()
 	// Ladders that a bulge parts are one, where a strand has at most one extra
@@ -326,6 +334,7 @@ func (d *dssp) sheets() {
 	}
 }
 
+// bulge reports whether ladders x and y are one ladder interrupted by a bulge.
 func (d *dssp) bulge(x, y *ladder) bool {
 	if x.anti != y.anti || x.i[1] >= y.i[0] && x.i[0] <= y.i[1] ||
 		!d.whole(min(x.i[0], y.i[0]), max(x.i[1], y.i[1])) || !d.whole(min(x.j[0], y.j[0]), max(x.j[1], y.j[1])) {
@@ -343,8 +352,7 @@ func (d *dssp) bulge(x, y *ladder) bool {
 	return gap >= 0 && (gap < 3 || gap < 6 && y.i[0]-x.i[1] < 3)
 }
 
-// ladders finds all bridges, each of which shares a bond with its candidates, and
-// joins neighbours.
+// ladders finds all bridges among the residues that share a bond, and joins adjacent bridges into ladders.
 func (d *dssp) ladders() []ladder {
 	var candidates [][2]int
 	for x := range d.n {
@@ -396,6 +404,7 @@ func (d *dssp) ladders() []ladder {
 	return out
 }
 
+// bridge reports whether residues i and j form a parallel or an antiparallel bridge.
 func (d *dssp) bridge(i, j int) (parallel, anti bool) {
 	if d.bonded(i+1, j) && d.bonded(j, i-1) || d.bonded(j+1, i) && d.bonded(i, j-1) {
 		return true, false
@@ -403,6 +412,7 @@ func (d *dssp) bridge(i, j int) (parallel, anti bool) {
 	return false, d.bonded(i+1, j-1) && d.bonded(j+1, i-1) || d.bonded(j, i) && d.bonded(i, j)
 }
 
+// helices marks helices in the order α, 3₁₀, π, and then turns and bends.
 func (d *dssp) helices() {
 	turn := func(i, stride int) bool { return i >= 0 && d.whole(i, i+stride) && d.bonded(i+stride, i) }
 	d.helix(4, AlphaHelix, turn, func(byte) bool { return true })
@@ -423,7 +433,7 @@ func (d *dssp) helices() {
 	}
 }
 
-// helix marks residues i … i+stride−1 where turns start at both i−1 and i.
+// helix marks residues i … i+stride−1 where turns start at both i−1 and i and every state in between is free.
 func (d *dssp) helix(stride int, state byte, turn func(i, stride int) bool, free func(byte) bool) {
 	for i := 1; i+stride < d.n; i++ {
 		if !turn(i, stride) || !turn(i-1, stride) {
@@ -439,6 +449,7 @@ func (d *dssp) helix(stride int, state byte, turn func(i, stride int) bool, free
 	}
 }
 
+// inTurn reports whether residue i lies inside a turn of 3, 4 or 5 residues.
 func (d *dssp) inTurn(i int, turn func(i, stride int) bool) bool {
 	for stride := 3; stride <= 5; stride++ {
 		for k := 1; k < stride; k++ {

@@ -17,7 +17,7 @@ var masses = map[string]float64{
 	"TH": 232.04, "PA": 231.04, "U": 238.03, "NP": 237, "PU": 244, "AM": 243, "CM": 247,
 }
 
-// Mass of an element in u by its symbol in upper case, and whether it is known.
+// Mass returns the atomic weight in u of an element, given by its symbol in upper case, and whether it is known.
 func Mass(element string) (float64, bool) {
 	m, ok := masses[element]
 	return m, ok

@@ -12,11 +12,9 @@ type Record struct {
 	Sequence string // letters A to Z only
 }
 
-// ReadFASTA reads one or more sequences, each under a header that starts with
-// '>'. Lower case is raised; spaces within a sequence, empty lines, lines that
-// start with ';', and one '*' at a sequence's end are dropped. Whether the letters
-// are of a polymer's alphabet is for the caller to say. The error is a *ParseError,
-// or what r returned.
+// ReadFASTA reads one or more sequences, each under a header that starts with '>'. It converts letters to upper
+// case and drops spaces within a sequence, empty lines, lines that start with ';', and one '*' at a sequence's end.
+// It does not check that the letters belong to a polymer's alphabet. The error is a *ParseError, or one from r.
 func ReadFASTA(r io.Reader, lim Limits) ([]Record, error) {
 	lim = lim.defaults()
 	f := &fastaReader{in: newLines("FASTA", r, lim)}
@@ -48,6 +46,7 @@ func ReadFASTA(r io.Reader, lim Limits) ([]Record, error) {
 	return f.records, nil
 }
 
+// fastaReader holds the records read so far and the sequence of the last one.
 type fastaReader struct {
 	in      *lines
 	records []Record // the last one's sequence is still in seq
@@ -57,6 +56,7 @@ type fastaReader struct {
 	ended   bool
 }
 
+// start begins a record under the given header. It fails beyond Limits.Chains.
 func (f *fastaReader) start(header []byte) error {
 	if err := f.finish(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (f *fastaReader) start(header []byte) error {
 	return nil
 }
 
-// finish closes the record being read.
+// finish closes the record being read. A record without a sequence is an error.
 func (f *fastaReader) finish() error {
 	if len(f.records) == 0 {
 		return nil
@@ -86,6 +86,7 @@ func (f *fastaReader) finish() error {
 	return nil
 }
 
+// letters adds one line to the sequence being read. It fails beyond Limits.Residues.
 func (f *fastaReader) letters(line []byte) error {
 	for col, b := range line {
 		switch {

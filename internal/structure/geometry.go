@@ -7,34 +7,36 @@ func add(a, b Vec) Vec           { return Vec{a[0] + b[0], a[1] + b[1], a[2] + b
 func scale(a Vec, f float64) Vec { return Vec{a[0] * f, a[1] * f, a[2] * f} }
 func dot(a, b Vec) float64       { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
 func norm(a Vec) float64         { return math.Sqrt(dot(a, a)) }
+
+// cross returns the vector product a × b.
 func cross(a, b Vec) Vec {
 	return Vec{a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]}
 }
 
-// Distance between two points, in Å.
+// Distance returns the distance of two points in Å.
 func Distance(a, b Vec) float64 { return math.Sqrt(distance2(a, b)) }
 
+// distance2 returns the squared distance of two points in Å².
 func distance2(a, b Vec) float64 {
 	x, y, z := a[0]-b[0], a[1]-b[1], a[2]-b[2]
 	return x*x + y*y + z*z
 }
 
-// Angle a–b–c at b, in radians from 0 to π. Zero where two of the points coincide.
+// Angle returns the angle a–b–c at b, in radians from 0 to π. It is 0 where two of the points coincide.
 func Angle(a, b, c Vec) float64 {
 	u, v := sub(a, b), sub(c, b)
 	return math.Atan2(norm(cross(u, v)), dot(u, v))
 }
 
-// Dihedral is the torsion about b–c, in radians from −π to π, with the sign of
-// IUPAC: positive where, looking from b to c, d is clockwise of a. Zero where
-// three of the points lie on a line.
+// Dihedral returns the torsion about b–c, in radians from −π to π, with the sign of IUPAC: positive where, looking
+// from b to c, d is clockwise of a. It is 0 where three of the points lie on a line.
 func Dihedral(a, b, c, d Vec) float64 {
 	b1, b2, b3 := sub(b, a), sub(c, b), sub(d, c)
 	n1, n2 := cross(b1, b2), cross(b2, b3)
 	return math.Atan2(norm(b2)*dot(b1, n2), dot(n1, n2))
 }
 
-// Centroid is the mean of the points; the origin where there are none.
+// Centroid returns the mean of the points, or the origin where there are none.
 func Centroid(p []Vec) Vec {
 	var c Vec
 	for _, v := range p {
@@ -48,7 +50,7 @@ func Centroid(p []Vec) Vec {
 	return c
 }
 
-// RadiusOfGyration in Å, every point weighing the same; 0 for no points.
+// RadiusOfGyration returns the radius of gyration in Å with equal weights, or 0 for no points.
 func RadiusOfGyration(p []Vec) float64 {
 	if len(p) == 0 {
 		return 0
@@ -60,8 +62,8 @@ func RadiusOfGyration(p []Vec) float64 {
 	return math.Sqrt(s / float64(len(p)))
 }
 
-// CentreOfMass weighs each atom with its element's mass (see Mass; an unknown
-// element weighs as carbon). The origin where there is no atom.
+// CentreOfMass returns the mean position in Å weighted by atomic mass (see Mass; an unknown element has the mass of
+// carbon), or the origin where there are no atoms.
 func CentreOfMass(atoms []Atom) Vec {
 	var c Vec
 	total := 0.0

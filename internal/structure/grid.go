@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// Grid finds the points near a point without looking at all of them: a cell list
-// in a hash table, so that its memory follows the number of points and not the
-// volume they span. It keeps the slice it was made of, which must not change.
-// It is safe for concurrent use once made. The zero value holds no points.
+// Grid finds the points within a radius. It is a cell list in a hash table, so that its memory depends on the
+// number of points and not on the volume that they span. It refers to the slice it was made from, which must not
+// change. It is safe for concurrent use. The zero value holds no points.
 type Grid struct {
 	points []Vec
 	cell   float64
@@ -16,9 +15,8 @@ type Grid struct {
 	next   []int32 // next point of the same cell; -1: none
 }
 
-// NewGrid sorts points into cubic cells of the given edge in Å, best chosen as
-// the radius that will be asked for; an edge that is not a positive number is
-// taken as 8. Points with a coordinate that is not finite are never found.
+// NewGrid sorts points into cubic cells of the given edge in Å. The best edge is the radius of later queries; one
+// that is not a positive number is replaced by 8. Points with a coordinate that is not finite are never found.
 func NewGrid(points []Vec, cell float64) *Grid {
 	if !(cell > 0) || math.IsInf(cell, 0) {
 		cell = 8
@@ -43,11 +41,13 @@ func NewGrid(points []Vec, cell float64) *Grid {
 	return g
 }
 
+// finite reports whether no coordinate is NaN or infinite.
 func finite(v Vec) bool {
 	s := v[0] + v[1] + v[2]
 	return !math.IsNaN(s) && !math.IsInf(s, 0)
 }
 
+// key returns the cell of v. Coordinates far outside are clamped to the outermost cells.
 func (g *Grid) key(v Vec) [3]int32 {
 	var k [3]int32
 	for i := range v {
@@ -56,14 +56,14 @@ func (g *Grid) key(v Vec) [3]int32 {
 	return k
 }
 
-// Near appends to dst the indices of the points not farther than radius from v,
-// ascending, v itself included where it is one of them.
+// Near appends to dst the indices of the points within radius Å of v, in ascending order. v itself is included
+// where it is one of the points.
 func (g *Grid) Near(dst []int, v Vec, radius float64) []int {
 	return g.near(dst, v, radius, math.MaxInt)
 }
 
-// near stops once it has looked at the given number of points.
-func (g *Grid) near(dst []int, v Vec, radius float64, look int) []int {
+// near is Near, but stops after it has examined limit points.
+func (g *Grid) near(dst []int, v Vec, radius float64, limit int) []int {
 	if len(g.points) == 0 || !finite(v) || !(radius >= 0) {
 		return dst
 	}
@@ -75,7 +75,7 @@ func (g *Grid) near(dst []int, v Vec, radius float64, look int) []int {
 	for k := range lo {
 		cells *= float64(hi[k]-lo[k]) + 1
 	}
-	if cells > float64(len(g.points)) && look >= len(g.points) { // fewer points than cells
+	if cells > float64(len(g.points)) && limit >= len(g.points) { // fewer points than cells
 		for i := range g.points {
 			if distance2(g.points[i], v) <= r2 {
 				dst = append(dst, i)
@@ -87,8 +87,8 @@ func (g *Grid) near(dst []int, v Vec, radius float64, look int) []int {
 		for y := lo[1]; y <= hi[1]; y++ {
 			for z := lo[2]; z <= hi[2]; z++ {
 				h, ok := g.head[[3]int32{x, y, z}]
-				for i := h; ok && i >= 0 && look > 0; i = g.next[i] {
-					look--
+				for i := h; ok && i >= 0 && limit > 0; i = g.next[i] {
+					limit--
 					if distance2(g.points[i], v) <= r2 {
 						dst = append(dst, int(i))
 					}
@@ -106,8 +106,7 @@ type Contact struct {
 	Distance float64
 }
 
-// Contacts lists the pairs of a point of a and a point of b that are not farther
-// apart than radius, by A and then B.
+// Contacts returns the pairs of a point of a and a point of b within radius Å, sorted by A and then by B.
 func Contacts(a, b []Vec, radius float64) []Contact {
 	g := NewGrid(b, radius)
 	var out []Contact

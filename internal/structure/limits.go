@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Limits bounds what a reader takes in. A zero field means its default.
+// Limits bounds what a reader accepts. A field of 0 means its default.
 type Limits struct {
 	Bytes    int64 // of the file; default 128 MiB
 	Line     int   // bytes of a line, or of one text value of a CIF; default 1 MiB
@@ -17,6 +17,7 @@ type Limits struct {
 	Chains   int   // of the structure, or records of a FASTA file; default 5,000
 }
 
+// defaults returns the limits with defaults in place of zero fields.
 func (l Limits) defaults() Limits {
 	set := func(p *int, v int) {
 		if *p <= 0 {
@@ -33,14 +34,16 @@ func (l Limits) defaults() Limits {
 	return l
 }
 
-// ParseError says what is wrong with a file, and where.
+// ParseError reports what is wrong with a file, and where.
 type ParseError struct {
+	// Format is mmCIF, PDB or FASTA, or empty where the format could not be recognised.
 	Format string // "mmCIF", "PDB", "FASTA"; empty where it could not be told
 	Line   int    // 1-based; 0: the file as a whole
 	Reason string
 	Limit  bool // the file is larger than the Limits allow
 }
 
+// Error returns one sentence with the format, the line where it is known, and the reason.
 func (e *ParseError) Error() string {
 	format := e.Format
 	if format == "" {
@@ -52,7 +55,7 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("%s file, line %d: %s", format, e.Line, e.Reason)
 }
 
-// lines hands out a file line by line. LF and CRLF end a line.
+// lines reads a file line by line. LF and CRLF end a line.
 type lines struct {
 	format string
 	r      *bufio.Reader
@@ -62,22 +65,25 @@ type lines struct {
 	long   []byte
 }
 
+// newLines returns a reader of the lines of r. format is the name used in errors.
 func newLines(format string, r io.Reader, lim Limits) *lines {
 	return &lines{format: format, r: bufio.NewReaderSize(r, 64<<10), lim: lim}
 }
 
+// errorf returns a ParseError at the current line.
 func (l *lines) errorf(format string, args ...any) *ParseError {
 	return &ParseError{Format: l.format, Line: l.number, Reason: fmt.Sprintf(format, args...)}
 }
 
+// limit returns a ParseError at the current line with Limit set.
 func (l *lines) limit(format string, args ...any) *ParseError {
 	e := l.errorf(format, args...)
 	e.Limit = true
 	return e
 }
 
-// next is the next line without its end, valid until the next call; io.EOF after
-// the last. A byte order mark at the start is dropped.
+// next returns the next line without its end, valid until the next call, and io.EOF after the last. It drops a byte
+// order mark at the start.
 func (l *lines) next() ([]byte, error) {
 	l.long = l.long[:0]
 	for {
@@ -109,6 +115,7 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
+// trim removes the end of a line, and a byte order mark from the first one.
 func (l *lines) trim(b []byte) []byte {
 	b = bytes.TrimSuffix(b, []byte("\n"))
 	b = bytes.TrimSuffix(b, []byte("\r"))
@@ -118,7 +125,7 @@ func (l *lines) trim(b []byte) []byte {
 	return b
 }
 
-// excerpt is a value as an error shows it: quoted and short.
+// excerpt returns a value for an error message: quoted and at most 40 bytes long.
 func excerpt[T string | []byte](v T) string {
 	if len(v) > 40 {
 		return fmt.Sprintf("%q…", string(v[:40]))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Meta is what a written file says beside the coordinates. The zero value writes a
-// computed model without confidence, title or date.
+// Meta is what a written file says in addition to the coordinates. The zero value describes a computed model
+// without confidence, title or date.
 type Meta struct {
 	ID         string // entry id; empty: "pleat". Only letters, digits, '-', '_' and '.' are kept
 	Title      string // empty: the structure's own
@@ -25,8 +25,8 @@ type Meta struct {
 	Experimental bool
 }
 
-// PLDDTFromB takes confidence from the atoms' B-factors: the mean over each
-// residue's atoms, 0 for a residue without atoms.
+// PLDDTFromB returns confidence by chain and residue from the atoms' B-factors: the mean over each residue's atoms,
+// 0 for a residue without atoms.
 func PLDDTFromB(s *Structure) [][]float64 {
 	out := make([][]float64, len(s.Chains))
 	for i := range s.Chains {
@@ -41,7 +41,7 @@ func PLDDTFromB(s *Structure) [][]float64 {
 	return out
 }
 
-// check refuses confidence that does not fit the structure or the scale.
+// check returns an error where the confidence does not fit the structure or the scale of 0 to 100.
 func (m *Meta) check(s *Structure) error {
 	if m.PLDDT == nil {
 		return nil
@@ -73,7 +73,7 @@ func (m *Meta) check(s *Structure) error {
 	return nil
 }
 
-// b is the value for an atom's B column.
+// b returns the value of an atom's B column: the residue's pLDDT, or the atom's own B where there is no confidence.
 func (m *Meta) b(chain, residue int, a *Atom) float64 {
 	if m.PLDDT == nil || m.PLDDT[chain] == nil {
 		return a.B
@@ -81,6 +81,7 @@ func (m *Meta) b(chain, residue int, a *Atom) float64 {
 	return m.PLDDT[chain][residue]
 }
 
+// id returns the entry id reduced to safe characters, at most 64, or "pleat" where none remain.
 func (m *Meta) id() string {
 	out := make([]byte, 0, len(m.ID))
 	for i := range len(m.ID) {
@@ -96,6 +97,7 @@ func (m *Meta) id() string {
 	return string(out[:min(len(out), 64)])
 }
 
+// title returns the title in one line, or else the structure's own.
 func (m *Meta) title(s *Structure) string {
 	if t := oneLine(m.Title); t != "" {
 		return t
@@ -103,6 +105,7 @@ func (m *Meta) title(s *Structure) string {
 	return oneLine(s.Title)
 }
 
+// software returns the program's name in one line, "pleat" by default.
 func (m *Meta) software() string {
 	if name := oneLine(m.Software); name != "" {
 		return name
@@ -110,7 +113,7 @@ func (m *Meta) software() string {
 	return "pleat"
 }
 
-// checkAtoms refuses what no format can hold.
+// checkAtoms returns an error for ids, names and numbers that no format can hold.
 func checkAtoms(s *Structure) error {
 	n := 0
 	for i := range s.Chains {

@@ -2,17 +2,14 @@ package structure
 
 import "math"
 
-// TMScore compares two structures of the same sequence, residue by residue: the
-// mean over the native's residues of 1/(1+(d/d0)²) after the superposition that
-// makes it largest; 0 to 1. Above 0.5 two chains share a fold. d0 =
-// 1.24·(L−15)^⅓−1.8 Å with L = len(native), and 0.5 Å where that is smaller, as
-// for L ≤ 21 (Zhang's own program does the same). No points score 0. It panics
-// where the lengths differ.
+// TMScore compares two structures of the same sequence, residue by residue: the mean over the native's residues of
+// 1/(1+(d/d0)²) after the superposition that maximises it; 0 to 1. Two chains with a score above 0.5 share a fold.
+// d0 = 1.24·(L−15)^⅓−1.8 Å with L = len(native), but at least 0.5 Å, which applies to L ≤ 21, as in Zhang's
+// program. No points score 0. It panics where the lengths differ.
 //
-// Source: Zhang and Skolnick, Proteins 57, 702 (2004): superpositions are seeded
-// from every fragment of length L, L/2, L/4 … 4 and refined on the residues that
-// came close, until these stay the same. Beyond 362 residues the starts of
-// fragments are spread, a few hundred at most, so that time does not grow with L³.
+// Source: Zhang and Skolnick, Proteins 57, 702 (2004): superpositions start from every fragment of length L, L/2,
+// L/4 … 4 and are refined on the residues that came close, until these stay the same. Beyond 362 residues it uses
+// only some hundred evenly spaced fragments of each length, so that time does not grow with L³.
 func TMScore(model, native []Vec) float64 {
 	if len(native) == 0 {
 		sameLength(model, native)
@@ -21,12 +18,10 @@ func TMScore(model, native []Vec) float64 {
 	return search(model, native).best / float64(len(native))
 }
 
-// GDTTS is the global distance test, total score: the share of residues that some
-// superposition brings within 1, 2, 4 and 8 Å, averaged over the four; 0 to 1, and
-// 0 for no points. It panics where the lengths differ.
+// GDTTS returns the global distance test, total score: the fraction of residues that some superposition brings
+// within 1, 2, 4 and 8 Å, averaged over the four; 0 to 1, and 0 for no points. It panics where the lengths differ.
 //
-// Source: Zemla, Nucleic Acids Res. 31, 3370 (2003), with the superpositions that
-// TMScore tries, as Zhang's program has it.
+// Source: Zemla, Nucleic Acids Res. 31, 3370 (2003), with the superpositions of TMScore, as in Zhang's program.
 func GDTTS(model, native []Vec) float64 {
 	if len(native) == 0 {
 		sameLength(model, native)
@@ -36,7 +31,7 @@ func GDTTS(model, native []Vec) float64 {
 	return float64(s.within[0]+s.within[1]+s.within[2]+s.within[3]) / float64(4*len(native))
 }
 
-// search tries the superpositions that TMScore describes.
+// search runs the superpositions that TMScore describes.
 func search(model, native []Vec) *tmSearch {
 	sameLength(model, native)
 	n := len(native)
@@ -61,7 +56,7 @@ func search(model, native []Vec) *tmSearch {
 	return s
 }
 
-// tmD0 is the TM-score's distance scale for a chain of n residues, in Å.
+// tmD0 returns the distance scale of the TM-score in Å for a chain of n residues.
 func tmD0(n int) float64 {
 	if n <= 15 {
 		return 0.5
@@ -69,6 +64,7 @@ func tmD0(n int) float64 {
 	return max(0.5, 1.24*math.Cbrt(float64(n-15))-1.8)
 }
 
+// tmSearch holds the best scores so far and the buffers of a search.
 type tmSearch struct {
 	model, native []Vec
 	d02, near     float64 // d0², radius in which residues take part in the next round
@@ -79,6 +75,7 @@ type tmSearch struct {
 	a, b          []Vec
 }
 
+// refine superposes one fragment and repeats with the residues that came close, at most 20 times.
 func (s *tmSearch) refine(from, size int) {
 	rot, trans, _ := Superpose(s.model[from:from+size], s.native[from:from+size])
 	s.measure(&rot, trans, s.near-1)
@@ -97,12 +94,12 @@ func (s *tmSearch) refine(from, size int) {
 	}
 }
 
-// measure scores one superposition and keeps the residues closer than cut, or
-// than the least wider cut that keeps three.
+// measure scores one superposition and selects the residues closer than cut Å, or than the smallest wider cut that
+// selects three.
 func (s *tmSearch) measure(rot *[3][3]float64, trans Vec, cut float64) {
 	sum, within := 0.0, [4]int{}
 	for i := range s.model {
-		d2 := distance2(add(turn(rot, s.model[i]), trans), s.native[i])
+		d2 := distance2(add(rotate(rot, s.model[i]), trans), s.native[i])
 		s.d2[i] = d2
 		sum += 1 / (1 + d2/s.d02)
 		for k := 3; k >= 0 && d2 <= float64(int(1)<<(2*k)); k-- {
@@ -129,6 +126,7 @@ func (s *tmSearch) measure(rot *[3][3]float64, trans Vec, cut float64) {
 	}
 }
 
+// sameIndices reports whether two lists are equal.
 func sameIndices(a, b []int32) bool {
 	if len(a) != len(b) {
 		return false
@@ -141,37 +139,37 @@ func sameIndices(a, b []int32) bool {
 	return true
 }
 
-// LDDT is the superposition-free agreement of one point per residue (CA for
-// proteins): the share of the native's distances under 15 Å that the model keeps
-// within 0.5, 1, 2 and 4 Å, averaged over the four. Both results are 0 to 1: over
-// all distances, and per residue over its own. Where a residue has no neighbour
-// to compare with, its score is 1, as in AlphaFold's program. It panics where the
-// lengths differ. For many models of one native use NewReference.
+// LDDT returns the superposition-free agreement of one point per residue (CA for proteins): the fraction of the
+// native's distances under 15 Å that the model preserves within 0.5, 1, 2 and 4 Å, averaged over the four. Both
+// results are 0 to 1: one over all distances, and one per residue over its own. A residue without neighbours scores
+// 1, as in AlphaFold's program. It panics where the lengths differ. Use NewReference to compare many models with
+// one native.
 //
-// Source: Mariani et al., Bioinformatics 29, 2722 (2013), without its
-// stereochemical checks.
+// Source: Mariani et al., Bioinformatics 29, 2722 (2013), without its stereochemical checks.
 func LDDT(model, native []Vec) (global float64, per []float64) {
 	sameLength(model, native)
 	per = make([]float64, len(native))
 	return NewReference(native).LDDT(model, per), per
 }
 
+// lddtRadius is the inclusion radius of lDDT in Å.
 const lddtRadius = 15.0
 
-// Reference holds the native's distances, so that many models can be scored
-// against it without allocating. It is safe for concurrent use once made.
+// Reference holds the distances of a native structure, so that many models can be scored against it without
+// allocating. It is safe for concurrent use.
 type Reference struct {
 	n     int
 	pairs []refPair
 	count []int32 // pairs each residue takes part in
 }
 
+// refPair is a pair of residues and their distance d in Å.
 type refPair struct {
 	i, j int32
 	d    float64
 }
 
-// NewReference prepares a native structure, one point per residue.
+// NewReference prepares a native structure, given by one point per residue in Å.
 func NewReference(native []Vec) *Reference {
 	r := &Reference{n: len(native), count: make([]int32, len(native))}
 	keep := func(i, j int) {
@@ -202,8 +200,8 @@ func NewReference(native []Vec) *Reference {
 	return r
 }
 
-// LDDT scores a model as the function LDDT does. Scores per residue go into per,
-// which is nil, or has one place per residue. It panics where lengths differ.
+// LDDT scores a model as the function LDDT does. It writes scores per residue into per, which is nil or has one
+// element per residue. It panics where lengths differ.
 func (r *Reference) LDDT(model []Vec, per []float64) float64 {
 	if len(model) != r.n || per != nil && len(per) != r.n {
 		panic("structure: LDDT of a model that has not the reference's length")

@@ -12,11 +12,10 @@ import (
 	"strings"
 )
 
-// ReadPDB reads the first model of a PDB file. Polymers, ligands and waters that
-// share a chain letter become chains of their own; residues of a polymer are
-// numbered from 1 in the order listed. A blank chain letter is replaced by a free
-// one, a new one after each TER. Of alternative locations it keeps one per residue,
-// that of the highest occupancy. The error is a *ParseError, or what r returned.
+// ReadPDB reads the first model of a PDB file. Polymers, ligands and waters that share a chain letter become
+// separate chains; the residues of a polymer are numbered from 1 in the order listed. A blank chain letter is
+// replaced by a free one, a new one after each TER. Of alternative locations it keeps one per residue, that of the
+// highest occupancy. The error is a *ParseError, or one from r.
 //
 // Source: wwPDB Contents Guide 3.3, with hybrid-36 residue numbers.
 func ReadPDB(r io.Reader, lim Limits) (*Structure, error) {
@@ -58,13 +57,14 @@ func ReadPDB(r io.Reader, lim Limits) (*Structure, error) {
 	return p.build.structure(entities{})
 }
 
+// pdbReader reads the records of a PDB file into a builder.
 type pdbReader struct {
 	in     *lines
 	build  *builder
 	blanks int // TER records of the chain without a letter
 }
 
-// field is columns from … to, 1-based, without spaces around.
+// field returns the columns from … to of a line, 1-based and inclusive, without surrounding spaces.
 func field(line []byte, from, to int) []byte {
 	if len(line) < from {
 		return nil
@@ -72,10 +72,11 @@ func field(line []byte, from, to int) []byte {
 	return bytes.TrimSpace(line[from-1 : min(to, len(line))])
 }
 
+// atom reads an ATOM or HETATM record.
 func (p *pdbReader) atom(line []byte, het bool) error {
 	a := pendingAtom{het: het}
 	var key residueKey
-	name, err := p.text(line, "the atom name", 13, 16)
+	name, err := p.shortName(line, "the atom name", 13, 16)
 	if err != nil {
 		return err
 	}
@@ -83,19 +84,19 @@ func (p *pdbReader) atom(line []byte, het bool) error {
 		return p.in.errorf("columns 13–16: the atom has no name")
 	}
 	a.Name = name
-	if a.comp, err = p.text(line, "the residue name", 18, 21); err != nil {
+	if a.comp, err = p.shortName(line, "the residue name", 18, 21); err != nil {
 		return err
 	}
 	if a.comp == "" {
 		a.comp = "UNK"
 	}
-	if a.alt, err = p.text(line, "the alternative location", 17, 17); err != nil {
+	if a.alt, err = p.shortName(line, "the alternative location", 17, 17); err != nil {
 		return err
 	}
-	if key.ins, err = p.text(line, "the insertion code", 27, 27); err != nil {
+	if key.ins, err = p.shortName(line, "the insertion code", 27, 27); err != nil {
 		return err
 	}
-	id, err := p.text(line, "the chain letter", 22, 22)
+	id, err := p.shortName(line, "the chain letter", 22, 22)
 	if err != nil {
 		return err
 	}
@@ -125,11 +126,11 @@ func (p *pdbReader) atom(line []byte, het bool) error {
 	return p.build.atom(chain, key, a)
 }
 
-// blankChain begins the ids of chains without a letter while they are being read.
+// blankChain is the prefix of the temporary ids of chains without a letter.
 const blankChain = "\x00"
 
-// text is a short name. Spaces inside it are dropped.
-func (p *pdbReader) text(line []byte, what string, from, to int) (string, error) {
+// shortName reads a short name of printable ASCII and drops spaces inside it. what names the field in errors.
+func (p *pdbReader) shortName(line []byte, what string, from, to int) (string, error) {
 	v := field(line, from, to)
 	if bytes.IndexByte(v, ' ') >= 0 {
 		v = bytes.ReplaceAll(v, []byte(" "), nil)
@@ -140,6 +141,7 @@ func (p *pdbReader) text(line []byte, what string, from, to int) (string, error)
 	return p.build.intern(v), nil
 }
 
+// float reads a number. A blank field gives missing, or an error where missing is NaN.
 func (p *pdbReader) float(line []byte, what string, from, to int, missing float64) (float64, error) {
 	v := field(line, from, to)
 	if len(v) == 0 {
@@ -156,7 +158,7 @@ func (p *pdbReader) float(line []byte, what string, from, to int, missing float6
 	return f, nil
 }
 
-// number is the residue number: decimal, or hybrid-36 above 9999.
+// number reads the residue number: decimal, or hybrid-36 above 9999.
 func (p *pdbReader) number(line []byte) (int, error) {
 	v := string(field(line, 23, 26))
 	if n, err := strconv.Atoi(v); err == nil {
@@ -174,8 +176,8 @@ func (p *pdbReader) number(line []byte) (int, error) {
 	return 0, p.in.errorf("columns 23–26: the residue number is %s, want a whole number", excerpt(v))
 }
 
-// element is columns 77–78, or is told from the name, which stands one column to
-// the left where the symbol has two letters.
+// element returns columns 77–78 or, where they hold no symbol, the element of the atom's name: the name starts one
+// column further left where the symbol has two letters.
 func (p *pdbReader) element(line []byte, a *pendingAtom) string {
 	if symbol := strings.ToUpper(string(field(line, 77, 78))); symbol != "" {
 		if _, ok := masses[symbol]; ok || symbol == "X" {
@@ -197,7 +199,7 @@ func (p *pdbReader) element(line []byte, a *pendingAtom) string {
 	return elementOf("", a.Name, a.comp)
 }
 
-// pdbCharge reads 2+ or +2; anything else is 0.
+// pdbCharge reads a charge such as 2+ or +2; anything else is 0.
 func pdbCharge(v []byte) int {
 	if len(v) != 2 {
 		return 0
@@ -217,6 +219,7 @@ func pdbCharge(v []byte) int {
 	return 0
 }
 
+// ter ends the current chain segment at a TER record.
 func (p *pdbReader) ter() error {
 	if err := p.build.flush(); err != nil {
 		return err
@@ -230,7 +233,7 @@ func (p *pdbReader) ter() error {
 	return nil
 }
 
-// nameBlank gives chains without a letter the next free ones.
+// nameBlank gives the next free letters to chains without one.
 func (p *pdbReader) nameBlank() {
 	next := 0
 	for _, c := range p.build.chains {
@@ -244,17 +247,17 @@ func (p *pdbReader) nameBlank() {
 	}
 }
 
-// PDBLimitError says why a structure does not fit the PDB format.
+// PDBLimitError reports why a structure does not fit the PDB format.
 type PDBLimitError struct{ Reason string }
 
+// Error returns one sentence that ends with the advice to use mmCIF.
 func (e *PDBLimitError) Error() string {
 	return "the PDB format cannot hold this structure: " + e.Reason + "; use mmCIF"
 }
 
-// WritePDB writes the structure in the PDB format: polymers, each closed by TER,
-// then ligands, then waters. Where it does not fit the format's columns, the error
-// is a *PDBLimitError; other errors are as WriteCIF's. In either case nothing was
-// written. The same input gives the same bytes.
+// WritePDB writes the structure in the PDB format: polymers, each closed by TER, then ligands, then waters. Where
+// the structure does not fit the format's columns, the error is a *PDBLimitError; other errors are those of
+// WriteCIF. In either case nothing was written. The same input gives the same bytes.
 //
 // Source: wwPDB Contents Guide 3.3.
 func WritePDB(w io.Writer, s *Structure, m Meta) error {
@@ -284,6 +287,7 @@ func WritePDB(w io.Writer, s *Structure, m Meta) error {
 	return err
 }
 
+// pdbWriter writes the records of one file into a buffer, so that a failed write leaves no partial file.
 type pdbWriter struct {
 	out    bytes.Buffer
 	s      *Structure
@@ -292,9 +296,10 @@ type pdbWriter struct {
 	line   []byte
 }
 
-// pad makes a line of 80 columns.
+// pad returns a line of 80 columns with its line end.
 func pad(line string) string { return fmt.Sprintf("%-80s\n", line) }
 
+// ascii returns s with '?' in place of characters outside printable ASCII.
 func ascii(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -331,6 +336,7 @@ func wrap(text string, width int) []string {
 	return out
 }
 
+// head writes the date, the title, the method and the remarks.
 func (p *pdbWriter) head() {
 	if !p.m.Date.IsZero() {
 		p.out.WriteString(
@@ -362,6 +368,7 @@ func (p *pdbWriter) head() {
 	}
 }
 
+// seqres writes the sequence of a polymer, where its id and length fit the record.
 func (p *pdbWriter) seqres(c *Chain) {
 	if !c.Kind.Polymer() || len(c.ID) != 1 || len(c.Residues) > 9999 {
 		return
@@ -376,6 +383,7 @@ func (p *pdbWriter) seqres(c *Chain) {
 	}
 }
 
+// chain writes the atoms of chain i, and TER after a polymer.
 func (p *pdbWriter) chain(i int) error {
 	c := &p.s.Chains[i]
 	if len(c.ID) != 1 {
@@ -415,6 +423,7 @@ func (p *pdbWriter) chain(i int) error {
 	return nil
 }
 
+// count assigns the next serial number. The format ends at 99,999.
 func (p *pdbWriter) count() error {
 	if p.serial++; p.serial > 99999 {
 		return &PDBLimitError{"it has more than 99,999 atoms and chain ends"}
@@ -422,6 +431,7 @@ func (p *pdbWriter) count() error {
 	return nil
 }
 
+// atom writes one record. It fails where a value does not fit its columns.
 func (p *pdbWriter) atom(record string, c *Chain, r *Residue, auth int, a *Atom, bfactor float64) error {
 	if err := p.count(); err != nil {
 		return err
@@ -478,7 +488,7 @@ func (p *pdbWriter) atom(record string, c *Chain, r *Residue, auth int, a *Atom,
 	return nil
 }
 
-// flushRight moves what was appended since start to the right of a field.
+// flushRight right-aligns the bytes appended since start in a field of the given width.
 func flushRight(b []byte, start, width int) []byte {
 	for n := width - (len(b) - start); n > 0; n-- {
 		b = slices.Insert(b, start, ' ')
@@ -486,7 +496,7 @@ func flushRight(b []byte, start, width int) []byte {
 	return b
 }
 
-// Read reads a structure file, telling mmCIF from PDB by its beginning.
+// Read reads a structure file and recognises mmCIF or PDB from its first 32 KiB.
 func Read(r io.Reader, lim Limits) (*Structure, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	head, err := in.Peek(32 << 10)
@@ -517,6 +527,7 @@ func Read(r io.Reader, lim Limits) (*Structure, error) {
 	return nil, &ParseError{Reason: "it is empty"}
 }
 
+// pdbRecords are the record names with which a PDB file may begin.
 var pdbRecords = []string{"ATOM", "HETATM", "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "SOURCE",
 	"KEYWDS", "EXPDTA", "NUMMDL", "MDLTYP",
 	"AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK", "DBREF", "SEQRES", "MODRES", "HET", "HELIX", "SHEET", "CRYST1",

@@ -8,13 +8,11 @@ import (
 	"strings"
 )
 
-// ReadCIF reads the first model of the first data block of an mmCIF file that has
-// atoms. Of alternative locations it keeps one per residue, that of the highest
-// occupancy. Chains are those of label_asym_id where the file describes them;
-// else polymers, ligands and waters are told apart by their names and atoms.
-// Missing occupancies are 1, missing B-factors 0, missing elements are taken from
-// the atom's name. Residues that have no atoms are not listed. The error is a
-// *ParseError, or what r returned.
+// ReadCIF reads the first model of the first data block of an mmCIF file that has atoms. Of alternative locations
+// it keeps one per residue, that of the highest occupancy. Chains are those of label_asym_id where the file
+// describes them; otherwise polymers, ligands and waters are separated by their names and atoms. Missing
+// occupancies are 1, missing B-factors 0, and a missing element follows from the atom's name. Residues without
+// atoms are not listed. The error is a *ParseError, or one from r.
 func ReadCIF(r io.Reader, lim Limits) (*Structure, error) {
 	in := newLines("mmCIF", r, lim.defaults())
 	c := &cifReader{build: newBuilder(in)}
@@ -32,7 +30,7 @@ func ReadCIF(r io.Reader, lim Limits) (*Structure, error) {
 	return c.build.structure(c.about)
 }
 
-// Items of _atom_site, in the order of the constants below.
+// atomItems are the wanted items of _atom_site, in the order of the constants below.
 var atomItems = []string{"group_pdb", "type_symbol", "label_atom_id", "auth_atom_id", "label_alt_id", "label_comp_id",
 	"auth_comp_id",
 	"label_asym_id", "auth_asym_id", "label_entity_id", "label_seq_id", "auth_seq_id", "pdbx_pdb_ins_code", "cartn_x",
@@ -62,17 +60,19 @@ const (
 	siteModel
 )
 
+// cifReader collects the entities and atoms of a file.
 type cifReader struct {
 	build *builder
 	about entities
 	model string
 }
 
+// clear forgets the entities of a previous data block.
 func (c *cifReader) clear() {
 	c.about = entities{kind: map[string]Kind{}, name: map[string]string{}, asym: map[string]string{}}
 }
 
-// block takes the first data block with atoms.
+// block starts a data block, and stops reading once a block with atoms is complete.
 func (c *cifReader) block() (bool, error) {
 	if c.build.atoms > 0 {
 		return false, nil
@@ -82,6 +82,7 @@ func (c *cifReader) block() (bool, error) {
 	return true, nil
 }
 
+// title reads a row of _struct.
 func (c *cifReader) title(v [][]byte) error {
 	if c.build.atoms == 0 || c.build.title == "" {
 		c.build.title = oneLine(v[0])
@@ -89,6 +90,7 @@ func (c *cifReader) title(v [][]byte) error {
 	return nil
 }
 
+// entity reads a row of _entity.
 func (c *cifReader) entity(v [][]byte) error {
 	if v[0] == nil {
 		return nil
@@ -113,7 +115,7 @@ func (c *cifReader) entity(v [][]byte) error {
 	return nil
 }
 
-// room refuses a further entity beyond the limit.
+// room returns an error for a new entity beyond Limits.Chains.
 func (c *cifReader) room(id string) error {
 	if _, known := c.about.kind[id]; !known && len(c.about.kind) >= c.build.in.lim.Chains {
 		return c.build.in.limit("there are more than the %d entities allowed", c.build.in.lim.Chains)
@@ -121,9 +123,10 @@ func (c *cifReader) room(id string) error {
 	return nil
 }
 
-// polymerOfUnknownKind is told from its residues.
+// polymerOfUnknownKind marks a polymer whose kind follows from its residues.
 const polymerOfUnknownKind Kind = "polymer"
 
+// polymer reads a row of _entity_poly.
 func (c *cifReader) polymer(v [][]byte) error {
 	if v[0] == nil {
 		return nil
@@ -144,6 +147,7 @@ func (c *cifReader) polymer(v [][]byte) error {
 	return nil
 }
 
+// asym reads a row of _struct_asym.
 func (c *cifReader) asym(v [][]byte) error {
 	if v[0] == nil || v[1] == nil {
 		return nil
@@ -155,6 +159,7 @@ func (c *cifReader) asym(v [][]byte) error {
 	return nil
 }
 
+// atom reads a row of _atom_site. It skips the rows of later models.
 func (c *cifReader) atom(v [][]byte) error {
 	if model := v[siteModel]; c.build.atoms == 0 {
 		c.model = string(model)
@@ -198,7 +203,7 @@ func (c *cifReader) atom(v [][]byte) error {
 	return c.build.atom(chain, key, a)
 }
 
-// values reads what belongs to the atom alone.
+// values reads the items that describe the atom alone.
 func (c *cifReader) values(v [][]byte) (a pendingAtom, err error) {
 	a.het = string(v[siteGroup]) == "HETATM"
 	if a.Name, err = c.name("label_atom_id", 32, v[siteAtom], v[siteAuthAtom]); err != nil {
@@ -242,7 +247,7 @@ func (c *cifReader) values(v [][]byte) (a pendingAtom, err error) {
 	return a, nil
 }
 
-// name is the first of the values that is there, which must be short printable ASCII.
+// name returns the first value that is present. It fails unless that is printable ASCII of at most longest bytes.
 func (c *cifReader) name(item string, longest int, values ...[]byte) (string, error) {
 	for _, v := range values {
 		if len(v) == 0 {
@@ -257,6 +262,7 @@ func (c *cifReader) name(item string, longest int, values ...[]byte) (string, er
 	return "", nil
 }
 
+// printable reports whether v is printable ASCII without spaces.
 func printable(v []byte) bool {
 	for _, b := range v {
 		if b <= ' ' || b > '~' {
@@ -266,6 +272,7 @@ func printable(v []byte) bool {
 	return true
 }
 
+// number reads a whole number of at most nine digits.
 func (c *cifReader) number(item string, v []byte) (int, error) {
 	n, err := strconv.Atoi(string(v))
 	if err != nil || n > 1e8 || n < -1e8 {
@@ -274,6 +281,7 @@ func (c *cifReader) number(item string, v []byte) (int, error) {
 	return n, nil
 }
 
+// float reads a number and drops its standard uncertainty.
 func (c *cifReader) float(item string, v []byte) (float64, error) {
 	number := v
 	if i := len(v) - 1; i > 0 && v[i] == ')' { // a standard uncertainty: 1.234(5)
@@ -291,7 +299,7 @@ func (c *cifReader) float(item string, v []byte) (float64, error) {
 
 var errNumber = errors.New("not a number in range")
 
-// parseFloat reads a decimal number that a structure can hold.
+// parseFloat reads a decimal number between −1,000,000 and 1,000,000, and turns negative zero into zero.
 func parseFloat(b []byte) (float64, error) {
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil || math.IsNaN(f) || f > 1e6 || f < -1e6 {
@@ -303,7 +311,7 @@ func parseFloat(b []byte) (float64, error) {
 	return f, nil
 }
 
-// oneLine is text without control characters and runs of space.
+// oneLine returns v in one line: without control characters and repeated spaces.
 func oneLine[T string | []byte](v T) string {
 	s := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -314,8 +322,8 @@ func oneLine[T string | []byte](v T) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// elementOf is the symbol in upper case: as given where it is one; else from the
-// atom's name, X where that has no letter.
+// elementOf returns the symbol of an atom's element in upper case: symbol where it is valid, else the one that the
+// atom's name implies, X where the name has no letter.
 func elementOf(symbol, name, comp string) string {
 	symbol = strings.ToUpper(symbol)
 	if _, ok := masses[symbol]; ok || symbol == "X" {

@@ -5,6 +5,7 @@ import "strings"
 // Unknown is the letter of a residue without a one-letter code.
 const Unknown = 'X'
 
+// aminoNames are the component codes of amino acids by one-letter code.
 var aminoNames = map[byte]string{
 	'A': "ALA", 'R': "ARG", 'N': "ASN", 'D': "ASP", 'C': "CYS", 'Q': "GLN", 'E': "GLU", 'G': "GLY", 'H': "HIS",
 	'I': "ILE",
@@ -29,9 +30,8 @@ var compNames = map[string]string{
 	"DT": "THYMIDINE-5'-MONOPHOSPHATE",
 }
 
-// letters maps component codes of amino acids to letters: the standard ones, those
-// of aminoNames, the common modified ones to their parent, and the names that
-// molecular dynamics programs give to states of protonation.
+// letters maps component codes of amino acids to one-letter codes: the standard ones, those of aminoNames, common
+// modified ones as their parent, and the names that molecular dynamics programs give to protonation states.
 var letters = map[string]byte{
 	"MSE": 'M', "SEP": 'S', "TPO": 'T', "PTR": 'Y', "CSO": 'C', "CSD": 'C', "CSX": 'C', "CSS": 'C', "CME": 'C',
 	"OCS": 'C',
@@ -61,6 +61,7 @@ var dnaLetters = map[string]byte{
 	"8OG": 'G', "T": 'T',
 }
 
+// waters are the component codes of water in files of different programs.
 var waters = map[string]bool{"HOH": true, "WAT": true, "DOD": true, "H2O": true, "SOL": true, "TIP": true, "TIP3": true,
 	"TP3": true, "SPC": true}
 
@@ -70,8 +71,8 @@ func init() {
 	}
 }
 
-// Letter is the one-letter code of a component in a polymer of the given kind, a
-// modified residue's being that of its parent; Unknown where it has none.
+// Letter returns the one-letter code of a component in a polymer of the given kind, or Unknown where it has none. A
+// modified residue has the code of its parent.
 func Letter(kind Kind, comp string) byte {
 	table := letters
 	switch kind {
@@ -90,9 +91,8 @@ func Letter(kind Kind, comp string) byte {
 	return Unknown
 }
 
-// Component is the component code of a letter in a polymer of the given kind:
-// ALA, U, DT. False where the letter is not of its alphabet, or the kind not a
-// polymer. Lower case is not accepted.
+// Component returns the component code of a letter in a polymer of the given kind: ALA, U, DT. It returns false
+// where the letter is not in the kind's alphabet, or the kind is not a polymer. Lower case is not accepted.
 func Component(kind Kind, letter byte) (string, bool) {
 	switch kind {
 	case Protein:
@@ -106,8 +106,8 @@ func Component(kind Kind, letter byte) (string, bool) {
 	return "", false
 }
 
-// Sequence is the chain in one-letter codes, one for each listed residue (see
-// Letter), which leaves out what an experiment did not see. Empty outside polymers.
+// Sequence returns the chain in one-letter codes, one per listed residue (see Letter). Residues that an experiment
+// did not resolve are therefore missing. It is empty outside polymers.
 func (c *Chain) Sequence() string {
 	if !c.Kind.Polymer() {
 		return ""
@@ -119,8 +119,8 @@ func (c *Chain) Sequence() string {
 	return string(out)
 }
 
-// polymerKind says which polymer a component belongs to by its name alone; empty
-// where it is not known to belong to one.
+// polymerKind returns the kind of polymer that a component belongs to by its name alone, or an empty kind where
+// that is not known.
 func polymerKind(comp string) Kind {
 	if _, ok := letters[comp]; ok {
 		return Protein
@@ -134,8 +134,7 @@ func polymerKind(comp string) Kind {
 	return ""
 }
 
-// guessKind looks at names and atoms of one residue: a polymer's kind, or Water,
-// Ion or Ligand.
+// guessKind returns the kind of a residue from its name and atoms: a polymer's kind, Water, Ion or Ligand.
 func (r *Residue) guessKind() Kind {
 	if waters[r.Comp] {
 		return Water
@@ -159,7 +158,7 @@ func (r *Residue) guessKind() Kind {
 	return Ligand
 }
 
-// guessPolymer is the kind most of a polymer's residues have.
+// guessPolymer returns the kind that most residues of a polymer have.
 func (c *Chain) guessPolymer() Kind {
 	count := map[Kind]int{}
 	for i := range c.Residues {

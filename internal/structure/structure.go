@@ -1,18 +1,34 @@
-// Package structure owns three-dimensional structures as Pleat speaks of them:
-// chains of residues of atoms in Å, the files they are read from and written to
-// (mmCIF, PDB, FASTA), and the measures computed from their coordinates and
-// from a model's error estimates (superposition, RMSD, TM-score, lDDT, DSSP,
-// pTM, ipTM, ipSAE, pDockQ).
+// Package structure owns three-dimensional structures: chains of residues of atoms in Å, the files that they are
+// read from and written to (mmCIF, PDB, FASTA), and the measures computed from their coordinates and from a model's
+// error estimates.
 //
-// It is pure: no file, clock, network or randomness of its own. It knows nothing
-// of jobs, runs or the wire, it never folds or repairs a structure, and no reader
-// of it panics or uses more than its Limits allow.
+// It is pure: it uses no file, clock, network or randomness. It must not know jobs, runs or wire types, and it
+// never folds or repairs a structure. No reader panics or uses more memory than its Limits allow.
+//
+//	structure.go   Structure, Chain, Residue, Atom
+//	residues.go    component codes, one-letter codes, the kind of a chain
+//	elements.go    Mass: atomic weights
+//	limits.go      Limits, ParseError and the line reader of all formats
+//	build.go       builder: from the atoms of a file to a Structure
+//	cif.go         scanner and parser of CIF 1.1
+//	readcif.go     ReadCIF: mmCIF
+//	writecif.go    WriteCIF: mmCIF with the ModelCIF extension
+//	pdb.go         ReadPDB, WritePDB, and Read for either format
+//	fasta.go       ReadFASTA
+//	meta.go        Meta: what a written file says besides coordinates
+//	geometry.go    distances, angles, centroid, radius of gyration
+//	grid.go        Grid and Contacts: neighbours within a radius
+//	superpose.go   Superpose and RMSD
+//	metrics.go     TMScore, GDTTS, LDDT
+//	compare.go     Compare: two structures, chain by chain
+//	confidence.go  PTM, IPTM, and Complex.Interfaces: ipSAE, pDockQ
+//	dssp.go        DSSP: secondary structure
 package structure
 
 // Vec is a point or a vector in Å: x, y, z.
 type Vec = [3]float64
 
-// Kind is what a chain is made of.
+// Kind is the type of molecule that a chain consists of.
 type Kind string
 
 // The kinds of chain.
@@ -25,10 +41,10 @@ const (
 	Water   Kind = "water"
 )
 
-// Polymer reports whether chains of this kind are built of linked residues.
+// Polymer reports whether chains of this kind consist of linked residues.
 func (k Kind) Polymer() bool { return k == Protein || k == RNA || k == DNA }
 
-// rank orders the kinds in files: polymers, ligands and ions, waters.
+// rank returns the order of the kinds in files: polymers, then ligands and ions, then waters.
 func (k Kind) rank() int {
 	switch {
 	case k.Polymer():
@@ -39,14 +55,13 @@ func (k Kind) rank() int {
 	return 1
 }
 
-// Structure is one model of one molecule or complex. The zero value is an empty
-// structure.
+// Structure is one model of one molecule or complex. The zero value is an empty structure.
 type Structure struct {
 	Title  string
 	Chains []Chain
 }
 
-// Chain is one molecule: a polymer, a ligand, or the waters of a file together.
+// Chain is one molecule: a polymer, a ligand, or all waters of a file.
 type Chain struct {
 	ID       string // author chain id where a file gives one (PDB column 22, auth_asym_id)
 	Label    string // label_asym_id of an mmCIF file; empty: the same as ID
@@ -66,8 +81,8 @@ type Residue struct {
 	Atoms []Atom
 }
 
-// Atom is one atom. B is the isotropic B-factor of an experiment in Å², or, in a
-// prediction, pLDDT from 0 to 100.
+// Atom is one atom. Pos is in Å. B is the isotropic B-factor of an experiment in Å² or, in a prediction, pLDDT from
+// 0 to 100.
 type Atom struct {
 	Name      string // CA, O5', HG11
 	Element   string // symbol in upper case: C, SE, ZN; empty: not known
@@ -87,8 +102,8 @@ func (r *Residue) Atom(name string) (*Atom, bool) {
 	return nil, false
 }
 
-// Centre is the atom that stands for the residue in one-point-per-residue
-// measures: CA in a protein, C1' in a nucleic acid. False where it is missing.
+// Centre returns the representative atom of one-point-per-residue measures: CA in a protein, C1' in a nucleic acid.
+// It returns false where the atom is missing.
 func (r *Residue) Centre() (Vec, bool) {
 	for _, name := range [...]string{"CA", "C1'", "C1*"} {
 		if a, ok := r.Atom(name); ok && (name != "CA" || a.Element != "CA") {
@@ -98,8 +113,8 @@ func (r *Residue) Centre() (Vec, bool) {
 	return Vec{}, false
 }
 
-// Beta is the atom that contacts are counted from: CB, CA where there is none
-// (glycine), and C3' in a nucleic acid as ipSAE takes it. False where all are missing.
+// Beta returns the atom from which contacts are counted: CB, CA where there is none (glycine), and C3' in a nucleic
+// acid, as in ipSAE. It returns false where all are missing.
 func (r *Residue) Beta() (Vec, bool) {
 	for _, name := range [...]string{"CB", "CA", "C3'", "C3*"} {
 		if a, ok := r.Atom(name); ok && (name != "CA" || a.Element != "CA") {
@@ -119,7 +134,7 @@ func (s *Structure) Chain(id string) *Chain {
 	return nil
 }
 
-// Atoms is the number of atoms in the structure.
+// Atoms returns the number of atoms in the structure.
 func (s *Structure) Atoms() int {
 	n := 0
 	for i := range s.Chains {
@@ -130,7 +145,7 @@ func (s *Structure) Atoms() int {
 	return n
 }
 
-// Centres lists one point per residue that has one (see Residue.Centre), in order.
+// Centres returns one point in Å per residue that has one (see Residue.Centre), in order.
 func (c *Chain) Centres() []Vec {
 	out := make([]Vec, 0, len(c.Residues))
 	for i := range c.Residues {

@@ -8,16 +8,14 @@ import (
 // identity is the rotation that changes nothing.
 var identity = [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
 
-// Superpose finds the rotation and translation that bring mobile onto target
-// with the least root mean square deviation: x' = rot·x + trans (see Apply).
-// The rotation is always proper, so a mirror image is never matched by
-// reflection. It allocates nothing. For no points it is the identity, for one
-// point a translation; collinear or coinciding points get one of the equally
-// good rotations. It panics where the lengths differ.
+// Superpose returns the rotation and translation that move mobile onto target with the smallest root mean square
+// deviation in Å: x' = rot·x + trans (see Apply). The rotation is always proper, so that a mirror image is never
+// matched by reflection. It allocates nothing. For no points the result is the identity, for one point a
+// translation; for collinear or coinciding points it is one of the equally good rotations. It panics where the
+// lengths differ.
 //
-// Source: Horn, J. Opt. Soc. Am. A 4, 629 (1987): the rotation is the
-// eigenvector of the largest eigenvalue of a 4×4 quaternion matrix; the optimum
-// is that of Kabsch, Acta Cryst. A32, 922 (1976).
+// Source: Horn, J. Opt. Soc. Am. A 4, 629 (1987): the rotation is the eigenvector of the largest eigenvalue of a
+// 4×4 quaternion matrix; the optimum is that of Kabsch, Acta Cryst. A32, 922 (1976).
 func Superpose(mobile, target []Vec) (rot [3][3]float64, trans Vec, rmsd float64) {
 	sameLength(mobile, target)
 	if len(mobile) == 0 {
@@ -34,7 +32,7 @@ func Superpose(mobile, target []Vec) (rot [3][3]float64, trans Vec, rmsd float64
 		}
 	}
 	rot = rotation(&m)
-	trans = sub(ct, turn(&rot, cm))
+	trans = sub(ct, rotate(&rot, cm))
 	sum := 0.0
 	for i := range mobile {
 		sum += distance2(Apply(rot, trans, mobile[i]), target[i])
@@ -42,17 +40,18 @@ func Superpose(mobile, target []Vec) (rot [3][3]float64, trans Vec, rmsd float64
 	return rot, trans, math.Sqrt(sum / float64(len(mobile)))
 }
 
-// RMSD in Å after the best superposition; 0 for no points. It panics where the
-// lengths differ.
+// RMSD returns the root mean square deviation in Å after the best superposition, or 0 for no points. It panics
+// where the lengths differ.
 func RMSD(a, b []Vec) float64 {
 	_, _, rmsd := Superpose(a, b)
 	return rmsd
 }
 
-// Apply moves a point: rot·v + trans.
-func Apply(rot [3][3]float64, trans, v Vec) Vec { return add(turn(&rot, v), trans) }
+// Apply returns the moved point rot·v + trans.
+func Apply(rot [3][3]float64, trans, v Vec) Vec { return add(rotate(&rot, v), trans) }
 
-func turn(r *[3][3]float64, v Vec) Vec {
+// rotate returns r·v.
+func rotate(r *[3][3]float64, v Vec) Vec {
 	return Vec{
 		r[0][0]*v[0] + r[0][1]*v[1] + r[0][2]*v[2],
 		r[1][0]*v[0] + r[1][1]*v[1] + r[1][2]*v[2],
@@ -60,13 +59,14 @@ func turn(r *[3][3]float64, v Vec) Vec {
 	}
 }
 
+// sameLength panics where two lists differ in length.
 func sameLength(a, b []Vec) {
 	if len(a) != len(b) {
 		panic(fmt.Sprintf("structure: %d points against %d", len(a), len(b)))
 	}
 }
 
-// rotation is the best proper rotation for the correlation m[j][k] = Σ mobile_j·target_k.
+// rotation returns the best proper rotation for the correlation m[j][k] = Σ mobile_j·target_k.
 func rotation(m *[3][3]float64) [3][3]float64 {
 	n := [4][4]float64{
 		{m[0][0] + m[1][1] + m[2][2], m[1][2] - m[2][1], m[2][0] - m[0][2], m[0][1] - m[1][0]},
@@ -88,9 +88,9 @@ func rotation(m *[3][3]float64) [3][3]float64 {
 	}
 }
 
-// topEigenvector diagonalises a symmetric matrix by Jacobi rotations, which stay
-// exact where eigenvalues coincide (points on a line), unlike the faster power
-// and Newton methods, and returns the unit eigenvector of the largest eigenvalue.
+// topEigenvector returns the unit eigenvector of the largest eigenvalue of a symmetric matrix. It uses Jacobi
+// rotations, which remain exact where eigenvalues coincide (points on a line), unlike the faster power and Newton
+// methods.
 func topEigenvector(a *[4][4]float64) [4]float64 {
 	v := [4][4]float64{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}
 	for range 32 {
@@ -127,6 +127,7 @@ func topEigenvector(a *[4][4]float64) [4]float64 {
 	return out
 }
 
+// jacobi applies the rotation that makes a[p][q] zero to a, and accumulates it in v.
 func jacobi(a, v *[4][4]float64, p, q int) {
 	if a[p][q] == 0 {
 		return

@@ -76,7 +76,7 @@ func TestSuperposeIsOptimal(t *testing.T) {
 			extra := axisAngle(axis, []float64{0.01, -0.01}[k/3])
 			sum := 0.0
 			for i := range p {
-				sum += distance2(turn(&extra, turn(&rot, sub(p[i], cp))), sub(q[i], cq))
+				sum += distance2(rotate(&extra, rotate(&rot, sub(p[i], cp))), sub(q[i], cq))
 			}
 			if other := math.Sqrt(sum / float64(n)); other < rmsd-1e-9 {
 				t.Fatalf("turning by 0.01 gives %v, better than %v", other, rmsd)

@@ -11,12 +11,11 @@ import (
 	"strings"
 )
 
-// WriteCIF writes the structure as mmCIF with the ModelCIF extension, in the manner
-// of the AlphaFold database, so that viewers colour by pLDDT of themselves: the
-// confidence stands both in _ma_qa_metric_local and in B_iso_or_equiv, and the
-// methodology is given as computational. Coordinates keep three decimals, pLDDT two.
-// The same input gives the same bytes. Errors are w's, or name what in the input
-// cannot be written; in the latter case nothing was written.
+// WriteCIF writes the structure as mmCIF with the ModelCIF extension, like the files of the AlphaFold database, so
+// that viewers colour by pLDDT without configuration: the confidence is in both _ma_qa_metric_local and
+// B_iso_or_equiv, and the methodology is computational. Coordinates have three decimals, pLDDT two. The same input
+// gives the same bytes. Errors are w's, or name what in the input cannot be written; in the latter case nothing was
+// written.
 //
 // Source: PDBx/mmCIF dictionary 5; ModelCIF dictionary 1.4.
 func WriteCIF(w io.Writer, s *Structure, m Meta) error {
@@ -42,6 +41,7 @@ func WriteCIF(w io.Writer, s *Structure, m Meta) error {
 	return c.w.Flush()
 }
 
+// cifWriter writes one file; labels, entity and auth are by chain.
 type cifWriter struct {
 	w      *bufio.Writer
 	s      *Structure
@@ -53,7 +53,7 @@ type cifWriter struct {
 	line   []byte
 }
 
-// polySeq is the sequence of one polymer entity: what its chains list together.
+// polySeq is the sequence of one polymer entity, merged from the residues that its chains list.
 type polySeq struct {
 	entity int
 	chain  int // first chain of the entity
@@ -62,7 +62,7 @@ type polySeq struct {
 	chains []int
 }
 
-// loop opens a table.
+// loop writes the head of a table.
 func (c *cifWriter) loop(category string, items ...string) {
 	c.w.WriteString("loop_\n")
 	for _, item := range items {
@@ -70,9 +70,10 @@ func (c *cifWriter) loop(category string, items ...string) {
 	}
 }
 
+// end closes a category.
 func (c *cifWriter) end() { c.w.WriteString("#\n") }
 
-// row writes values, quoted where they need it.
+// row writes one row of values and quotes them where necessary.
 func (c *cifWriter) row(values ...string) {
 	c.line = c.line[:0]
 	for i, v := range values {
@@ -101,8 +102,8 @@ func (c *cifWriter) items(category string, pairs ...string) {
 	c.end()
 }
 
-// cifQuote makes any text a CIF value; empty text is "?". A leading zero byte
-// marks text that is to stand as it is.
+// cifQuote returns any text as a CIF value; empty text is "?". A leading zero byte marks text that must not be
+// quoted.
 func cifQuote(v string) string {
 	if v == "" {
 		return "?"
@@ -132,6 +133,7 @@ func cifQuote(v string) string {
 	return ";" + strings.ReplaceAll(strings.ReplaceAll(v, "\r", " "), "\n;", "\n ;") + "\n;"
 }
 
+// head writes the data block's name, the title, the methodology and the disclaimer.
 func (c *cifWriter) head() {
 	id := c.m.id()
 	fmt.Fprintf(c.w, "data_%s\n#\n", id)
@@ -150,7 +152,7 @@ func (c *cifWriter) head() {
 	}
 }
 
-// molecules writes entities and their sequences.
+// molecules writes the entities and their sequences.
 func (c *cifWriter) molecules() {
 	c.gather()
 	c.loop("entity", "id", "type", "src_method", "pdbx_description", "pdbx_number_of_molecules", "details")
@@ -187,7 +189,7 @@ func (c *cifWriter) molecules() {
 	c.end()
 }
 
-// ligands names the component of each entity that is not a polymer.
+// ligands writes the component of each entity that is not a polymer.
 func (c *cifWriter) ligands() {
 	seen := map[int]bool{}
 	for i := range c.s.Chains {
@@ -206,6 +208,7 @@ func (c *cifWriter) ligands() {
 	}
 }
 
+// sequences writes the sequence of each polymer entity.
 func (c *cifWriter) sequences() {
 	c.loop("entity_poly", "entity_id", "type", "nstd_linkage", "nstd_monomer", "pdbx_seq_one_letter_code",
 		"pdbx_seq_one_letter_code_can", "pdbx_strand_id")
@@ -231,8 +234,8 @@ func (c *cifWriter) sequences() {
 	c.end()
 }
 
-// letters is the sequence with non-standard residues in parentheses, the canonical
-// one, and whether there are any non-standard.
+// letters returns the sequence with non-standard residues in parentheses, the canonical sequence, and "yes" or "no"
+// for whether there are any non-standard residues.
 func (p *polySeq) letters(kind Kind) (one, can, odd string) {
 	var a, b strings.Builder
 	odd = "no"
@@ -249,7 +252,7 @@ func (p *polySeq) letters(kind Kind) (one, can, odd string) {
 	return a.String(), b.String(), odd
 }
 
-// gather joins what the chains of each polymer list.
+// gather merges the sequences of the chains of each polymer entity.
 func (c *cifWriter) gather() {
 	at := map[int]int{}
 	c.poly = c.poly[:0]
@@ -284,7 +287,7 @@ func (c *cifWriter) gather() {
 	}
 }
 
-// components lists the chemical components used, by code.
+// components writes the chemical components that occur, sorted by code.
 func (c *cifWriter) components() {
 	kinds := map[string]Kind{}
 	for i := range c.s.Chains {
@@ -319,7 +322,7 @@ func (c *cifWriter) components() {
 	c.end()
 }
 
-// model writes what ModelCIF asks for.
+// model writes the categories that ModelCIF requires.
 func (c *cifWriter) model() {
 	date := ""
 	if !c.m.Date.IsZero() {
@@ -349,6 +352,7 @@ func (c *cifWriter) model() {
 	}
 }
 
+// targetCount returns the number of entities.
 func (c *cifWriter) targetCount() int {
 	n := map[int]bool{}
 	for _, e := range c.entity {
@@ -357,8 +361,7 @@ func (c *cifWriter) targetCount() int {
 	return len(n)
 }
 
-// targets lists what was modelled, and the data items: one for each molecule, one
-// for the coordinates.
+// targets writes the modelled molecules and the data items: one for each molecule, one for the coordinates.
 func (c *cifWriter) targets() {
 	var order, first []int
 	seen := map[int]bool{}
@@ -396,6 +399,7 @@ func (c *cifWriter) targets() {
 	c.end()
 }
 
+// confidence writes pLDDT from 0 to 100: the mean over all polymer residues, and one value per residue.
 func (c *cifWriter) confidence() {
 	c.loop("ma_qa_metric", "id", "mode", "name", "software_group_id", "type", "description")
 	c.row("1", "global", "pLDDT", "1", "pLDDT", "Predicted lDDT, 0 to 100, mean over polymer residues")
@@ -434,7 +438,7 @@ func (c *cifWriter) confidence() {
 	c.end()
 }
 
-// scheme relates the numbering of sequences to that of the authors.
+// scheme maps the numbering of sequences to that of the authors.
 func (c *cifWriter) scheme() {
 	if len(c.poly) == 0 {
 		return
@@ -457,6 +461,7 @@ func (c *cifWriter) scheme() {
 	c.end()
 }
 
+// dotted returns v, or the CIF value "." (not applicable) where it is empty.
 func dotted(v string) string {
 	if v == "" {
 		return "\x00."
@@ -464,7 +469,7 @@ func dotted(v string) string {
 	return v
 }
 
-// elements lists the elements used.
+// elements writes the elements that occur.
 func (c *cifWriter) elements() {
 	used := map[string]bool{}
 	for i := range c.s.Chains {
@@ -533,6 +538,7 @@ func (c *cifWriter) sites() {
 	c.end()
 }
 
+// appendFields appends fields, each after a space.
 func appendFields(b []byte, fields ...string) []byte {
 	for _, f := range fields {
 		b = append(append(b, ' '), f...)
@@ -540,7 +546,7 @@ func appendFields(b []byte, fields ...string) []byte {
 	return b
 }
 
-// appendFixed writes a number with the given decimals, never a negative zero.
+// appendFixed appends a number with the given decimals, never a negative zero.
 func appendFixed(b []byte, v float64, decimals int) []byte {
 	start := len(b)
 	b = strconv.AppendFloat(b, v, 'f', decimals, 64)
@@ -550,7 +556,7 @@ func appendFixed(b []byte, v float64, decimals int) []byte {
 	return b
 }
 
-// secondary writes helices and strands as DSSP finds them.
+// secondary writes the helices and strands that DSSP finds.
 func (c *cifWriter) secondary() {
 	helices, strands := c.s.secondaryRuns()
 	if len(helices) > 0 {
@@ -590,12 +596,14 @@ func (c *cifWriter) secondary() {
 	c.end()
 }
 
+// rangeItems are the items by which a helix or strand names its first and last residue; ends returns their values.
 var rangeItems = []string{"beg_label_comp_id", "beg_label_asym_id", "beg_label_seq_id", "pdbx_beg_PDB_ins_code",
 	"end_label_comp_id",
 	"end_label_asym_id", "end_label_seq_id", "pdbx_end_PDB_ins_code", "beg_auth_comp_id", "beg_auth_asym_id",
 	"beg_auth_seq_id",
 	"end_auth_comp_id", "end_auth_asym_id", "end_auth_seq_id"}
 
+// ends returns the values of rangeItems for a helix or strand.
 func (c *cifWriter) ends(r run) []string {
 	chain := &c.s.Chains[r.chain]
 	a, b := &chain.Residues[r.from], &chain.Residues[r.to]
