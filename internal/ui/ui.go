@@ -1,8 +1,8 @@
-// Package ui is the page: what scripts/page built of web/, embedded, and the handler that serves it.
+// Package ui serves the page: the files that scripts/page builds from web/, embedded into the program.
 //
-// It owns how the page's files go over HTTP: which policy they run under, how long they are kept, how they are
-// compressed. The page itself calls /v1 only, so that this package knows nothing of the service. A program built
-// without the page compiles and serves a plain one that says how to build it.
+// It owns how these files are served: their content security policy, caching and compression. The page calls only
+// /v1, so this package must not know anything of the service. A program built without the page compiles and serves
+// a short text that says how to build it.
 package ui
 
 import (
@@ -22,16 +22,17 @@ import (
 //go:embed dist
 var embedded embed.FS
 
-// policy lets the page load its own files and nothing else. Pictures may be data: since the viewer keeps tables of its
-// anti-aliasing in them, and blob: since it makes pictures to download.
+// policy is the content security policy: the page may load its own files only. Images may also be data:, because
+// the viewer holds anti-aliasing tables in them, and blob:, because it creates images to download.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
 	"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'"
 
+// unbuilt is the page of a program that was built without its page.
 const unbuilt = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Pleat</title>
 <h1>Pleat</h1>
-<p>This program was built without its page. Run <code>make build</code> where Node.js 20 or later is installed, and start it anew.</p>
+<p>This program was built without its page. Run <code>make build</code> where Node.js 20 or later is installed, and start it again.</p>
 <p>The service itself is complete: <a href="/docs">its interface</a> is at /docs.</p>
 </html>
 `
@@ -45,7 +46,8 @@ func Handler() http.Handler {
 	return handler(dist)
 }
 
-// file is one file of the page as it was built: compressed in both ways, or in none.
+// file is one file of the page as built: either plain, or compressed with gzip and brotli. media is its
+// Content-Type, tag its entity tag, and forever marks a file whose name contains a hash of its content.
 type file struct {
 	plain, gzip, brotli []byte
 	media, tag          string
@@ -77,7 +79,7 @@ func handler(dist fs.FS) http.Handler {
 	return p
 }
 
-// media are the kinds of files that the page is made of. What is none of them is not served.
+// media maps extensions to content types. Files with other extensions are not served.
 var media = map[string]string{
 	"html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
 	"svg": "image/svg+xml",
@@ -85,6 +87,7 @@ var media = map[string]string{
 	"wasm": "application/wasm",
 }
 
+// add stores one built file under its name without .gz or .br.
 func (p page) add(name string, b []byte) {
 	base, ext := name, path.Ext(name)
 	if ext == ".gz" || ext == ".br" {
@@ -109,11 +112,13 @@ func (p page) add(name string, b []byte) {
 	}
 }
 
+// tagOf returns an entity tag: the first 12 bytes of the SHA-256 of b, in hexadecimal.
 func tagOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:12])
 }
 
+// ServeHTTP serves a file, and index.html for every path without an extension.
 func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/" {
 		http.Redirect(w, r, "/ui/", http.StatusFound)
@@ -137,6 +142,7 @@ func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.serve(w, r)
 }
 
+// serve writes the file in the best encoding that the client accepts, or 304 where the client has it.
 func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", f.media)
@@ -149,9 +155,9 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 		h.Set("Vary", "Accept-Encoding")
 		coding := ""
 		switch {
-		case f.brotli != nil && takes(r, "br"):
+		case f.brotli != nil && accepts(r, "br"):
 			body, coding = f.brotli, "br"
-		case takes(r, "gzip"):
+		case accepts(r, "gzip"):
 			body, coding = f.gzip, "gzip"
 		case body == nil:
 			body = unpack(f.gzip)
@@ -172,8 +178,8 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// takes reports whether a request's Accept-Encoding has a coding, and not with a weight of nothing.
-func takes(r *http.Request, coding string) bool {
+// accepts reports whether a request's Accept-Encoding lists a coding with a weight above 0.
+func accepts(r *http.Request, coding string) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
 		if !strings.EqualFold(strings.TrimSpace(name), coding) {
@@ -185,7 +191,8 @@ func takes(r *http.Request, coding string) bool {
 	return false
 }
 
-// unpack serves the few readers that take no compression; the plain bytes are left out of the program for its size.
+// unpack decompresses b for the few clients that accept no compression. The plain bytes are not embedded, to keep
+// the program small.
 func unpack(b []byte) []byte {
 	zr, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {
