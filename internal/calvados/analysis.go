@@ -10,8 +10,8 @@ import (
 	"pleat/internal/structure"
 )
 
-// Analysis is what is measured on a trajectory. Slices over time have one value per
-// frame, those over sites (beads, or the atoms that stand for residues) one per site in order.
+// Analysis holds what Measure computes from a trajectory. Slices over time have one value per frame; slices over
+// sites (beads, or representative atoms of residues) have one value per site, in order.
 type Analysis struct {
 	TimesNs     []float64
 	RMSDNm      []float64 // from the given structure, or the first frame where none is given
@@ -25,11 +25,11 @@ type Analysis struct {
 	ByPC        Landscape
 }
 
-// maxPCAFrames bounds the frames that the principal components are found from; all
-// frames are then projected on them.
+// maxPCAFrames bounds the number of frames from which principal components are computed. All frames are projected
+// on them.
 const maxPCAFrames = 2000
 
-// Subject is what Measure measures a trajectory of: any molecule of which some atoms stand for its residues.
+// Subject describes the molecule of a trajectory: any molecule in which some atoms represent its residues.
 type Subject struct {
 	Reference []structure.Vec // Å, of every site: what RMSD is from; nil: the first frame
 	Sites     []int           // atoms that stand for a residue each, in order; nil: all
@@ -55,10 +55,9 @@ func Analyse(ctx context.Context, s *System, t *Trajectory) (*Analysis, error) {
 	return Measure(ctx, v, t)
 }
 
-// Measure analyses a trajectory. Superposition is least-squares over all sites with
-// equal weight (see structure.Superpose); the mean structure for RMSF and principal
-// components is superposed on until it stands, two rounds. A trajectory without
-// frames, or of another number of atoms, is refused.
+// Measure analyses a trajectory. Superposition is least-squares over all sites with equal weight (see
+// structure.Superpose); the mean structure for RMSF and principal components is refined in two rounds of
+// superposition. It returns an error for a trajectory without frames, or with another number of atoms.
 func Measure(ctx context.Context, s *Subject, t *Trajectory) (*Analysis, error) {
 	if t.Frames() == 0 {
 		return nil, pleat.Invalidf("the trajectory has no frames to analyse")
@@ -93,13 +92,13 @@ func Measure(ctx context.Context, s *Subject, t *Trajectory) (*Analysis, error) 
 	return a, nil
 }
 
-// frames are a trajectory's, of which sites are looked at.
+// frames is a trajectory together with the sites that represent residues.
 type frames struct {
 	*Trajectory
 	sites []int // nil: every atom
 }
 
-// sitesOf picks the sites of a frame, into dst where there is a choice to make.
+// sitesOf returns the sites of a frame. It uses dst as a buffer where the sites are a subset of the atoms.
 func (f *frames) sitesOf(all, dst []structure.Vec) []structure.Vec {
 	if f.sites == nil {
 		return all
@@ -111,8 +110,9 @@ func (f *frames) sitesOf(all, dst []structure.Vec) []structure.Vec {
 	return dst
 }
 
-// each reads every step-th frame in turn: its sites, and all of its atoms. Both hold until the next.
-func (f *frames) each(ctx context.Context, step int, do func(i int, x, all []structure.Vec)) error {
+// forEachFrame calls do with every step-th frame: its index, its sites and all of its atoms, in Å. Both slices are
+// valid until the next call.
+func (f *frames) forEachFrame(ctx context.Context, step int, do func(i int, x, all []structure.Vec)) error {
 	var x, all []structure.Vec
 	for i := 0; i < f.Frames(); i += step {
 		if err := ctx.Err(); err != nil {
@@ -128,8 +128,9 @@ func (f *frames) each(ctx context.Context, step int, do func(i int, x, all []str
 	return nil
 }
 
+// series computes the values over time: RMSD, radius of gyration and end-to-end distance.
 func (a *Analysis) series(ctx context.Context, t *frames, s *Subject, reference []structure.Vec) error {
-	return t.each(ctx, 1, func(i int, x, all []structure.Vec) {
+	return t.forEachFrame(ctx, 1, func(i int, x, all []structure.Vec) {
 		a.TimesNs = append(a.TimesNs, math.Round(float64(i+1)*s.FramePs*1e6)/1e9)
 		a.RMSDNm = append(a.RMSDNm, structure.RMSD(x, reference)/10)
 		a.RgNm = append(a.RgNm, gyration(s.Masses, all)/10)
@@ -137,7 +138,7 @@ func (a *Analysis) series(ctx context.Context, t *frames, s *Subject, reference 
 	})
 }
 
-// gyration is the mass-weighted radius of gyration in the units of x.
+// gyration returns the mass-weighted radius of gyration in the unit of x.
 func gyration(masses []float64, x []structure.Vec) float64 {
 	var mid structure.Vec
 	total := 0.0
@@ -157,15 +158,15 @@ func gyration(masses []float64, x []structure.Vec) float64 {
 	return math.Sqrt(sum / total)
 }
 
-// fluctuations finds the mean structure, superposed on itself, and each bead's root
-// mean square deviation from it.
+// fluctuations computes the mean structure, by two rounds of superposition, and each site's root mean square
+// deviation from it.
 func (a *Analysis) fluctuations(ctx context.Context, t *frames, reference []structure.Vec) ([]structure.Vec, error) {
 	n, count := len(reference), float64(t.Frames())
 	mean := reference
 	for range 2 {
 		next := make([]structure.Vec, n)
 		target := mean
-		err := t.each(ctx, 1, func(_ int, x, _ []structure.Vec) {
+		err := t.forEachFrame(ctx, 1, func(_ int, x, _ []structure.Vec) {
 			rot, trans, _ := structure.Superpose(x, target)
 			for i := range x {
 				p := structure.Apply(rot, trans, x[i])
@@ -180,7 +181,7 @@ func (a *Analysis) fluctuations(ctx context.Context, t *frames, reference []stru
 		mean = next
 	}
 	a.RMSFNm = make([]float64, n)
-	err := t.each(ctx, 1, func(_ int, x, _ []structure.Vec) {
+	err := t.forEachFrame(ctx, 1, func(_ int, x, _ []structure.Vec) {
 		rot, trans, _ := structure.Superpose(x, mean)
 		for i := range x {
 			d := structure.Distance(structure.Apply(rot, trans, x[i]), mean[i]) / 10
@@ -193,16 +194,16 @@ func (a *Analysis) fluctuations(ctx context.Context, t *frames, reference []stru
 	return mean, err
 }
 
-// Statistic is the mean of a series and how well it is known.
+// Statistic is the mean of a series with its standard deviation and its statistical error.
 type Statistic struct {
 	Mean, SD float64
-	// Error is the standard error of the mean from blocks of frames, which allows for
-	// frames that are alike because they follow one another. It is a lower bound where
-	// the series is no longer than its memory; NaN for fewer than 8 values.
+	// Error is the standard error of the mean, estimated from blocks of frames, which accounts for the correlation
+	// of successive frames. It is a lower bound where the series is shorter than its correlation time, and NaN for
+	// fewer than 8 values.
 	Error float64
 }
 
-// NewStatistic of a series; of none, all NaN.
+// NewStatistic returns the statistic of a series; all fields are NaN for an empty one.
 //
 // Source: Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989).
 func NewStatistic(values []float64) Statistic {

@@ -1,19 +1,38 @@
-// Package calvados owns the embedded dynamics engine: proteins of one bead per
-// residue in implicit salt water (CALVADOS 2 and 3), disordered or held to a
-// predicted fold, moved by Langevin dynamics on the processor's cores; the
-// trajectory it writes, the reading of it, and what is measured on it.
+// Package calvados owns the embedded dynamics engine: Langevin dynamics of proteins with one bead per residue in
+// implicit salt water (CALVADOS 2 and 3), either disordered or restrained to a predicted fold; the trajectory that
+// it writes and reads, and the measures computed from it.
 //
-// Units inside are nm, kJ/mol, ps, u (g/mol) and elementary charges; positions
-// that enter or leave as structure.Vec, PDB or DCD are in Å.
+// Units inside are nm, kJ/mol, ps, u (g/mol) and elementary charges. Positions that enter or leave as
+// structure.Vec, PDB or DCD are in Å.
 //
-// It knows nothing of jobs, workflows or the wire beyond the names of the fields
-// its refusals speak of, reads no clock, and starts no goroutine that outlives the
-// call that started it. It is not an all-atom engine: see docs/dynamics.md for
-// what the model can and cannot say.
+// It must not know jobs, workflows or wire types, except the names of fields in its error messages. It reads no
+// clock, and starts no goroutine that outlives the call that started it. It is not an all-atom engine:
+// docs/dynamics.md describes what the model can and cannot show.
 //
-// Sources: Tesei and Lindorff-Larsen, Open Research Europe 2, 94 (2022); Cao et
-// al., Protein Science 33, e5172 (2024); von Bülow et al. on restraints from
-// predicted structures; the integrator is cited at Dynamics.
+//	calvados.go      Params: presets, defaults, bounds and their checks
+//	residue.go       the model's parameters per residue, charges, screening
+//	molecule.go      Molecule: from a sequence or a predicted structure
+//	system.go        System: beads, bonds, restraints and start positions
+//	describe.go      Describe: a system in plain numbers
+//	dynamics.go      Dynamics: the integrator, minimisation
+//	noise.go         Gaussian random numbers
+//	force.go         forces of all terms, computed in shards
+//	energy.go        energies of all terms
+//	list.go          neighbour lists
+//	kernel.go        inner loops of the pair forces
+//	kernel_amd64.go  the same loops with AVX2
+//	kernel_other.go  no vector loops on other processors
+//	crew.go          threads that compute the forces
+//	run.go           Run: a whole simulation into a folder
+//	checkpoint.go    checkpoints, Pack and Unpack
+//	dcd.go           Trajectory: DCD files
+//	analysis.go      Measure: RMSD, radius of gyration, RMSF
+//	landscape.go     free-energy landscapes, principal components
+//	selection.go     ParseSelection: atom selections
+//	extract.go       ExtractFrame: one frame as PDB
+//
+// Sources: Tesei and Lindorff-Larsen, Open Research Europe 2, 94 (2022); Cao et al., Protein Science 33, e5172
+// (2024); von Bülow et al. on restraints from predicted structures. Dynamics cites the integrator.
 package calvados
 
 import (
@@ -23,7 +42,7 @@ import (
 	"pleat"
 )
 
-// Preset says what is simulated and what holds it together.
+// Preset selects what is simulated and how its fold is restrained.
 type Preset string
 
 // The presets of this engine.
@@ -32,7 +51,7 @@ const (
 	SingleGo  Preset = "single_af_go"     // a predicted structure, held where the prediction is sure
 )
 
-// Profile is the set of stickiness parameters (λ) in use.
+// Profile selects the set of stickiness parameters (λ).
 type Profile string
 
 // The profiles.
@@ -41,10 +60,10 @@ const (
 	Calvados3 Profile = "calvados3"
 )
 
-// Termini says which ends of each chain carry a charge.
+// Termini selects which ends of each chain are charged.
 type Termini string
 
-// The ends that may be charged.
+// The selectable charges of chain ends.
 const (
 	TerminiBoth Termini = "both"
 	TerminiN    Termini = "N"
@@ -52,7 +71,7 @@ const (
 	TerminiNone Termini = "none"
 )
 
-// Bounds on a simulation, whatever the machine. Requests are checked against them before they are queued.
+// Bounds on a simulation, independent of the machine. Requests are checked against them before they are queued.
 const (
 	MaxBeads  = 5000        // residues of all chains together
 	MaxSteps  = 100_000_000 // 1 µs at 10 fs
@@ -68,8 +87,7 @@ const (
 	maxStep     = 0.02   // ps
 )
 
-// Params is what may be chosen about a simulation. The zero value is refused;
-// start from Defaults.
+// Params are the parameters of a simulation. The zero value is invalid; start from Defaults.
 type Params struct {
 	Preset   Preset
 	Residues Profile
@@ -86,8 +104,8 @@ type Params struct {
 	Workers  int     // threads; 0: all that Go may use. The trajectory does not depend on it
 }
 
-// Defaults are the published settings: CALVADOS 2 at 293.15 K, 0.15 M, pH 7.5, a
-// box of 20 nm, friction 0.01/ps, steps of 10 fs, 0.2 ns with a frame every 0.01 ns.
+// Defaults returns the published settings: CALVADOS 2 at 293.15 K, 0.15 M, pH 7.5, a box of 20 nm, friction
+// 0.01/ps, steps of 10 fs, 0.2 ns with a frame every 0.01 ns.
 func Defaults() Params {
 	return Params{
 		Preset: SingleIDR, Residues: Calvados2, Termini: TerminiBoth, Temp: 293.15, Ionic: 0.15, PH: 7.5, Box: 20,
@@ -95,9 +113,9 @@ func Defaults() Params {
 	}
 }
 
-// Check refuses parameters that no system could be run with, in one sentence that
-// names the field as the interface spells it. What depends on the molecule (a box
-// smaller than the chain, the size of the trajectory) is refused by NewSystem.
+// Check returns an error for parameters that no system can be run with: one sentence that names the field as the
+// API spells it. NewSystem checks what depends on the molecule (a box smaller than the chain, the size of the
+// trajectory).
 func (p *Params) Check() error {
 	if p.Preset != SingleIDR && p.Preset != SingleGo {
 		return pleat.Invalidf("preset is %q; this engine runs %q and %q", clip(string(p.Preset)), SingleIDR, SingleGo)
@@ -137,6 +155,7 @@ func (p *Params) Check() error {
 	return p.checkTimes()
 }
 
+// checkTimes checks the simulated time, the time between frames, and the numbers of steps and frames that follow.
 func (p *Params) checkTimes() error {
 	if !(p.SaveNs > 0) || math.IsInf(p.SaveNs, 0) {
 		return pleat.Invalidf("step_size_ns is %v; the time between saved frames must be above 0 ns", p.SaveNs)
@@ -164,15 +183,16 @@ func (p *Params) checkTimes() error {
 	return nil
 }
 
-// Every is the number of steps between saved frames.
+// Every returns the number of steps between saved frames.
 func (p *Params) Every() int64 { return int64(math.Round(p.SaveNs * 1000 / p.Step)) }
 
-// Steps is the number of steps of the whole run.
+// Steps returns the number of steps of the whole run.
 func (p *Params) Steps() int64 { return int64(math.Round(p.LengthNs * 1000 / p.Step)) }
 
-// Frames is the number of frames the whole run saves; the first comes after SaveNs.
+// Frames returns the number of frames that the whole run saves; the first is saved after SaveNs.
 func (p *Params) Frames() int64 { return p.Steps() / p.Every() }
 
+// workers returns the number of threads, by default all that Go may use.
 func (p *Params) workers() int {
 	if p.Workers > 0 {
 		return p.Workers
@@ -180,7 +200,7 @@ func (p *Params) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// clip shortens what a stranger wrote before it is quoted.
+// clip shortens text from a request to 40 characters before it is quoted in an error.
 func clip(s string) string {
 	const most = 40
 	if r := []rune(s); len(r) > most {

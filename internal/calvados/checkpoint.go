@@ -15,15 +15,13 @@ import (
 	"pleat"
 )
 
-// checkpoint is all that the rest of a run depends on: continued from it, the run
-// makes the same bits as if it had never stopped. The neighbour lists are remade
-// from where the beads were when they were last made, for the order in which forces
-// are summed follows from it.
+// checkpoint is the complete state on which the rest of a run depends: a run continued from it produces the same
+// bits as an uninterrupted one. It includes the positions from which the neighbour lists were last built, because
+// the order in which forces are summed follows from the lists.
 //
-// The file: "PLCV", version 1, digest of the system, step, frames, bytes of the
-// energy table, state of the noise, number of beads, then x, v and the lists'
-// reference in nm and nm/ps as 64-bit floats, and the CRC-32C of all before it;
-// little-endian throughout.
+// The file has "PLCV", version 1, the digest of the system, step, frames, bytes of the energy table, state of the
+// noise, number of beads, then x, v and the lists' reference in nm and nm/ps as 64-bit floats, and the CRC-32C of
+// everything before it; little-endian throughout.
 type checkpoint struct {
 	digest  [32]byte
 	step    int64
@@ -34,10 +32,13 @@ type checkpoint struct {
 	listRef []vec
 }
 
+// checkpointMagic starts every checkpoint file and contains its version.
 const checkpointMagic = "PLCV\x01\x00\x00\x00"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// checkpoint returns the current state. frames and energy are the frames written and the length of the energy table
+// in bytes.
 func (d *Dynamics) checkpoint(frames, energy int64) *checkpoint {
 	return &checkpoint{
 		digest:  d.s.digest(),
@@ -51,7 +52,7 @@ func (d *Dynamics) checkpoint(frames, energy int64) *checkpoint {
 	}
 }
 
-// restore puts d where the checkpoint was taken.
+// restore sets d to the state of the checkpoint.
 func (d *Dynamics) restore(c *checkpoint) {
 	d.step, d.noise = c.step, c.noise
 	copy(d.x, c.x)
@@ -60,6 +61,7 @@ func (d *Dynamics) restore(c *checkpoint) {
 	d.field.relist(c.listRef)
 }
 
+// encode returns the file's bytes.
 func (c *checkpoint) encode() []byte {
 	le := binary.LittleEndian
 	b := append([]byte(checkpointMagic), c.digest[:]...)
@@ -80,7 +82,7 @@ func (c *checkpoint) encode() []byte {
 	return le.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decodeCheckpoint is false for what is no checkpoint, or a damaged one.
+// decodeCheckpoint reads a file's bytes. It returns false for anything but an undamaged checkpoint.
 func decodeCheckpoint(b []byte) (*checkpoint, bool) {
 	const head = 8 + 32 + 3*8 + 4*8 + 4
 	le := binary.LittleEndian
@@ -112,7 +114,7 @@ func decodeCheckpoint(b []byte) (*checkpoint, bool) {
 	return c, true
 }
 
-// writeDurable replaces a file so that after a crash it is the old or the new one.
+// writeDurable replaces a file so that, after a crash, it has either the old or the new content.
 func writeDurable(path string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -133,8 +135,8 @@ func writeDurable(path string, b []byte) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// loadCheckpoint reads the folder's checkpoint; nil where there is none, or a damaged
-// one, and the run starts again.
+// loadCheckpoint reads the checkpoint in the folder. It returns nil where there is none, or a damaged one; the run
+// then starts from the beginning.
 func loadCheckpoint(dir string, s *System) (*checkpoint, error) {
 	b, err := os.ReadFile(filepath.Join(dir, CheckpointFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -162,7 +164,7 @@ func loadCheckpoint(dir string, s *System) (*checkpoint, error) {
 	return c, nil
 }
 
-// sizeOf a file; −1 where there is none to be read.
+// sizeOf returns the size of a file in bytes, or −1 where it cannot be read.
 func sizeOf(path string) int64 {
 	if info, err := os.Stat(path); err == nil {
 		return info.Size()
@@ -170,10 +172,9 @@ func sizeOf(path string) int64 {
 	return -1
 }
 
-// Pack writes what another machine needs to continue the run in dir: the checkpoint
-// and, as far as it vouches for them, the trajectory, the energies and the topology,
-// as a tar archive. It is the folder's own run that may not go on meanwhile. An error
-// wrapping fs.ErrNotExist means that there is no checkpoint yet.
+// Pack writes what another machine needs to continue the run in dir as a tar archive: the checkpoint and, up to the
+// lengths that it records, the trajectory, the energies and the topology. The run in dir must not continue
+// meanwhile. An error that wraps fs.ErrNotExist means that there is no checkpoint yet.
 func Pack(w io.Writer, dir string) error {
 	b, err := os.ReadFile(filepath.Join(dir, CheckpointFile))
 	if err != nil {
@@ -202,6 +203,7 @@ func Pack(w io.Writer, dir string) error {
 	return t.Close()
 }
 
+// packFile adds the first size bytes of a file to the archive.
 func packFile(t *tar.Writer, dir, name string, size int64) error {
 	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
@@ -215,8 +217,8 @@ func packFile(t *tar.Writer, dir, name string, size int64) error {
 	return err
 }
 
-// Unpack puts what Pack wrote into dir, for Run to continue. Other names and files
-// larger than any run writes are refused.
+// Unpack extracts an archive of Pack into dir, for Run to continue. It returns an error for other names and for
+// files larger than a run can write.
 func Unpack(r io.Reader, dir string) error {
 	t := tar.NewReader(r)
 	for range 4 {

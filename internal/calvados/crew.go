@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// crew is the threads that compute the forces of one run: the caller and its
-// helpers, who take numbered tasks until none is left. A step is some tens of
-// microseconds, less than it takes to wake a sleeping thread, so a helper looks
-// about for a while before it sleeps.
+// crew is the set of threads that compute the forces of one run: the caller and its helpers, which process numbered
+// tasks until none is left. A step lasts some tens of microseconds, less than waking a sleeping thread does, so a
+// helper polls for a while before it sleeps.
 type crew struct {
 	task    func(k int)
 	tasks   int64
@@ -23,7 +22,7 @@ type crew struct {
 	helpers sync.WaitGroup
 }
 
-// newCrew starts threads−1 helpers for rounds of so many tasks. close ends them.
+// newCrew starts threads−1 helpers for rounds of the given number of tasks. close stops them.
 func newCrew(threads, tasks int, task func(k int)) *crew {
 	c := &crew{task: task, tasks: int64(tasks)}
 	c.wake = sync.NewCond(&c.mu)
@@ -34,7 +33,7 @@ func newCrew(threads, tasks int, task func(k int)) *crew {
 	return c
 }
 
-// run has every task done once, and returns when all are.
+// run executes every task once and returns when all are done.
 func (c *crew) run() {
 	c.done.Store(0)
 	c.next.Store(0)
@@ -52,6 +51,7 @@ func (c *crew) run() {
 	}
 }
 
+// work executes tasks of the current round until none is left.
 func (c *crew) work() {
 	for {
 		k := c.next.Add(1) - 1
@@ -63,7 +63,7 @@ func (c *crew) work() {
 	}
 }
 
-// close ends the helpers and waits for them.
+// close stops the helpers and waits for them.
 func (c *crew) close() {
 	c.mu.Lock()
 	c.closed.Store(true)
@@ -72,6 +72,7 @@ func (c *crew) close() {
 	c.helpers.Wait()
 }
 
+// help is the loop of one helper.
 func (c *crew) help() {
 	seen := uint64(0)
 	for !c.closed.Load() {

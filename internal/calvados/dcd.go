@@ -22,6 +22,7 @@ import (
 // akma is the time unit of the header in ps.
 const akma = 0.0488882129
 
+// Sizes in bytes of the parts of a DCD file as this package writes it.
 const (
 	dcdHeader = 4 + 84 + 4
 	dcdTitles = 4 + 84 + 4
@@ -30,17 +31,18 @@ const (
 	dcdCell   = 4 + 48 + 4
 )
 
-// frameBytes is the size of a frame of n atoms with its cell.
+// frameBytes returns the size of a frame of n atoms with its cell.
 func frameBytes(n int) int64 { return dcdCell + 3*(8+4*int64(n)) }
 
+// record appends a Fortran record: the payload between two copies of its length.
 func record(b []byte, payload []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(payload)))
 	b = append(b, payload...)
 	return binary.LittleEndian.AppendUint32(b, uint32(len(payload)))
 }
 
-// dcdHead is the file's beginning: atoms, the number of frames, steps between
-// frames (the first frame comes after as many), and ps per step.
+// dcdHead returns the beginning of the file: the number of atoms, the number of frames, the steps between frames
+// (and before the first), and ps per step.
 func dcdHead(atoms int, frames, every int64, stepPs float64) []byte {
 	le := binary.LittleEndian
 	h := make([]byte, 84)
@@ -61,7 +63,7 @@ func dcdHead(atoms int, frames, every int64, stepPs float64) []byte {
 	return record(b, le.AppendUint32(nil, uint32(atoms)))
 }
 
-// appendFrame adds a frame of positions in nm and a cubic cell.
+// appendFrame appends a frame of positions in nm with a cubic cell of edge box in nm. The file holds Å.
 func appendFrame(b []byte, x []vec, box float64) []byte {
 	le := binary.LittleEndian
 	cell := make([]byte, 48)
@@ -79,8 +81,7 @@ func appendFrame(b []byte, x []vec, box float64) []byte {
 	return b
 }
 
-// Trajectory reads the frames of a DCD file in any order. It holds one frame's bytes
-// and belongs to one caller at a time.
+// Trajectory reads the frames of a DCD file in any order. It buffers one frame and is not safe for concurrent use.
 type Trajectory struct {
 	r      io.ReaderAt
 	atoms  int
@@ -93,12 +94,12 @@ type Trajectory struct {
 	buf    []byte
 }
 
-// maxAtoms bounds what a stranger's file may make us allocate.
+// maxAtoms bounds the memory that an uploaded file can make this process allocate.
 const maxAtoms = 2_000_000
 
-// OpenTrajectory reads the head of a DCD file of size bytes: little-endian, with or
-// without cells, no fixed atoms, three coordinates. Frames are counted by the file's
-// size; a torn one at the end is left out.
+// OpenTrajectory reads the header of a DCD file of size bytes: little-endian, with or without cells, no fixed
+// atoms, three coordinates. The number of frames follows from the file's size; an incomplete one at the end is
+// ignored.
 func OpenTrajectory(r io.ReaderAt, size int64) (*Trajectory, error) {
 	t := &Trajectory{r: r}
 	h, at, err := readRecord(r, size, 0, 84)
@@ -134,6 +135,7 @@ func OpenTrajectory(r io.ReaderAt, size int64) (*Trajectory, error) {
 	return t, nil
 }
 
+// readRecord reads the record at offset at, of at most the given length, and returns the offset after it.
 func readRecord(r io.ReaderAt, size, at int64, most uint32) ([]byte, int64, error) {
 	var mark [4]byte
 	bad := func(what string) error { return pleat.Invalidf("the trajectory's header %s at byte %d", what, at) }
@@ -157,13 +159,13 @@ func readRecord(r io.ReaderAt, size, at int64, most uint32) ([]byte, int64, erro
 	return b[:n], at + 8 + int64(n), nil
 }
 
-// Frames is the number of whole frames.
+// Frames returns the number of complete frames.
 func (t *Trajectory) Frames() int { return t.frames }
 
-// Atoms is the number of atoms in each frame.
+// Atoms returns the number of atoms in each frame.
 func (t *Trajectory) Atoms() int { return t.atoms }
 
-// StepPs is the time between frames in ps by the file's header; 0 where it gives none.
+// StepPs returns the time between frames in ps from the file's header, or 0 where the header has none.
 func (t *Trajectory) StepPs() float64 {
 	if !(t.dt > 0) || math.IsInf(t.dt, 0) {
 		return 0
@@ -171,8 +173,8 @@ func (t *Trajectory) StepPs() float64 {
 	return t.dt
 }
 
-// TimeNs is the time of frame i in ns. dtPs is the time between frames; 0 takes the
-// header's. The first frame of a file that gives no first step comes after dtPs.
+// TimeNs returns the time of frame i in ns. dtPs is the time between frames; 0 means the header's. In a file whose
+// header gives no first step, the first frame is at dtPs.
 func (t *Trajectory) TimeNs(i int, dtPs float64) float64 {
 	dt := dtPs
 	if dt == 0 {
@@ -186,8 +188,8 @@ func (t *Trajectory) TimeNs(i int, dtPs float64) float64 {
 	return math.Round((first+float64(i))*dt*1e6) / 1e9
 }
 
-// Nearest is the frame nearest to a time. dtPs is as in TimeNs. A time more than half
-// a frame outside the trajectory is refused.
+// Nearest returns the index of the frame nearest to a time. dtPs is as in TimeNs. It returns an error for a time
+// more than half a frame outside the trajectory.
 func (t *Trajectory) Nearest(timeNs, dtPs float64) (int, error) {
 	if t.frames == 0 {
 		return 0, pleat.Invalidf("the trajectory has no frames")
@@ -209,8 +211,8 @@ func (t *Trajectory) Nearest(timeNs, dtPs float64) (int, error) {
 	return max(0, min(int(math.Round((timeNs-from)*1000/dtPs)), t.frames-1)), nil
 }
 
-// Read puts the positions of frame i in Å into dst, which is grown where it is too
-// short, and returns it. A frame that is not what a frame looks like is refused.
+// Read reads the positions of frame i in Å into dst, which it grows where necessary, and returns it. It returns an
+// error for a frame whose records are damaged.
 func (t *Trajectory) Read(i int, dst []structure.Vec) ([]structure.Vec, error) {
 	if i < 0 || i >= t.frames {
 		return nil, pleat.Invalidf("the trajectory has frames 0 to %d; there is no frame %d", t.frames-1, i)

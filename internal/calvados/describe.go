@@ -1,8 +1,7 @@
 package calvados
 
-// Description is a system in plain numbers, from which another program can build
-// the same one. Lengths in nm, energies in kJ/mol, masses in u, times in ps; beads
-// count from 0.
+// Description is a system in plain numbers, from which another program can build the same system. Lengths are in
+// nm, energies in kJ/mol, masses in u, times in ps; beads count from 0.
 type Description struct {
 	Box         float64          `json:"box"`
 	Temp        float64          `json:"temp"`
@@ -21,7 +20,7 @@ type Description struct {
 	PositionsNm [][3]float64     `json:"positions"`
 }
 
-// BeadInfo is one bead.
+// BeadInfo describes one bead: mass in u, charge in e, size σ in nm, stickiness λ.
 type BeadInfo struct {
 	Residue string  `json:"residue"`
 	Chain   int     `json:"chain"`
@@ -31,14 +30,14 @@ type BeadInfo struct {
 	Lambda  float64 `json:"lambda"`
 }
 
-// BondInfo is a harmonic bond with its rest length.
+// BondInfo describes a harmonic bond with its rest length R0 in nm.
 type BondInfo struct {
 	I  int     `json:"i"`
 	J  int     `json:"j"`
 	R0 float64 `json:"r0"`
 }
 
-// RestraintInfo is a Gō restraint of depth K at distance D.
+// RestraintInfo describes a Gō restraint of depth K in kJ/mol at distance D in nm.
 type RestraintInfo struct {
 	I int     `json:"i"`
 	J int     `json:"j"`
@@ -46,14 +45,14 @@ type RestraintInfo struct {
 	K float64 `json:"k"`
 }
 
-// ScaledPairInfo is a pair whose ordinary terms act without cutoff, scaled by B.
+// ScaledPairInfo describes a pair whose ordinary terms act without cutoff, scaled by B.
 type ScaledPairInfo struct {
 	I int     `json:"i"`
 	J int     `json:"j"`
 	B float64 `json:"b"`
 }
 
-// Describe gives the system in plain numbers, at its start.
+// Describe returns the system in plain numbers, at its start positions.
 func (s *System) Describe() Description {
 	p := &s.params
 	out := Description{

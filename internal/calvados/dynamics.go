@@ -7,15 +7,12 @@ import (
 	"pleat"
 )
 
-// Dynamics is a system in motion. It belongs to one caller at a time; Close ends
-// its threads.
+// Dynamics is a system in motion. It is not safe for concurrent use; Close ends its threads.
 //
-// The integrator is the middle scheme of Langevin dynamics in its leap-frog form:
-// kick, half drift, friction and noise, half drift (Zhang, Liu, Yan, Tuckerman and
-// Liu, J. Phys. Chem. A 123, 6056 (2019)), the one that OpenMM calls
-// LangevinMiddleIntegrator. Velocities are those of half steps, whose mean kinetic
-// energy is right where that of whole steps is not. At friction 0 it is leap-frog
-// at constant energy.
+// The integrator is the middle scheme of Langevin dynamics in its leap-frog form: kick, half drift, friction and
+// noise, half drift (Zhang, Liu, Yan, Tuckerman and Liu, J. Phys. Chem. A 123, 6056 (2019)), which OpenMM calls
+// LangevinMiddleIntegrator. Velocities are those of half steps, whose mean kinetic energy is correct where that of
+// whole steps is not. At friction 0 it is leap-frog at constant energy.
 type Dynamics struct {
 	s     *System
 	field *field
@@ -29,7 +26,7 @@ type Dynamics struct {
 	keep  float64 // part of the velocity that friction leaves
 }
 
-// NewDynamics places the system at its start, at rest.
+// NewDynamics returns the system at its start positions, at rest.
 func NewDynamics(s *System) *Dynamics {
 	n := len(s.beads)
 	d := &Dynamics{
@@ -60,7 +57,7 @@ func NewDynamics(s *System) *Dynamics {
 	return d
 }
 
-// Close ends the threads. The dynamics is then of no use.
+// Close ends the threads. The dynamics cannot be used afterwards.
 func (d *Dynamics) Close() {
 	if d.crew != nil {
 		d.crew.close()
@@ -68,7 +65,7 @@ func (d *Dynamics) Close() {
 	}
 }
 
-// draw fills xi for one step. It runs beside the forces, which do not need it.
+// draw fills xi for one step. It runs concurrently with the forces, which do not need it.
 func (d *Dynamics) draw() {
 	if d.s.params.Friction == 0 {
 		return
@@ -87,7 +84,7 @@ func (d *Dynamics) Heat() {
 	}
 }
 
-// Advance makes n steps.
+// Advance integrates n steps.
 func (d *Dynamics) Advance(n int) {
 	half := d.s.params.Step / 2
 	for range n {
@@ -111,17 +108,17 @@ func (d *Dynamics) Advance(n int) {
 	}
 }
 
-// Step is the number of steps made.
+// Step returns the number of steps made.
 func (d *Dynamics) Step() int64 { return d.step }
 
-// Positions of the beads in nm, as they are; they may lie outside the box, and
-// change with the next step.
+// Positions returns the positions of the beads in nm, which may lie outside the box. The slice changes with the
+// next step.
 func (d *Dynamics) Positions() [][3]float64 { return d.x }
 
-// Energy of the current positions.
+// Energy returns the potential energy of the current positions.
 func (d *Dynamics) Energy() Energy { return d.field.energy(d.x) }
 
-// Kinetic energy in kJ/mol, of the velocities at the last half step.
+// Kinetic returns the kinetic energy in kJ/mol of the velocities at the last half step.
 func (d *Dynamics) Kinetic() float64 {
 	sum := 0.0
 	for i, v := range d.v {
@@ -130,12 +127,12 @@ func (d *Dynamics) Kinetic() float64 {
 	return sum / 2
 }
 
-// Temperature in K that the kinetic energy stands for, over 3N degrees of freedom.
+// Temperature returns the temperature in K of the kinetic energy, over 3N degrees of freedom.
 func (d *Dynamics) Temperature() float64 {
 	return 2 * d.Kinetic() / (3 * float64(len(d.v)) * gas)
 }
 
-// finite reports whether all positions are numbers within reach.
+// finite returns an error that names a residue whose position is not finite or too far away.
 func (d *Dynamics) finite() error {
 	for i, p := range d.x {
 		if !(math.Abs(p[0])+math.Abs(p[1])+math.Abs(p[2]) < 1e7) {
@@ -146,12 +143,11 @@ func (d *Dynamics) finite() error {
 	return nil
 }
 
-// Minimise moves the beads downhill until the rms force is below 10 kJ/mol/nm, or
-// 5,000 steps have been made, which is enough to start from. It stops early when ctx
-// ends.
+// Minimise moves the beads downhill until the root mean square force is below 10 kJ/mol/nm, or for at most 5,000
+// steps, which is sufficient to start from. It stops early when ctx ends.
 //
-// Source: FIRE, Bitzek et al., Phys. Rev. Lett. 97, 170201 (2006), with the steps
-// capped so that beads that lie on one another part gently.
+// Source: FIRE, Bitzek et al., Phys. Rev. Lett. 97, 170201 (2006), with a bounded step length so that overlapping
+// beads separate gently.
 func (d *Dynamics) Minimise(ctx context.Context) error {
 	const (
 		tolerance = 10.0

@@ -6,8 +6,8 @@ import (
 	"pleat"
 )
 
-// Energy is the potential energy by term, in kJ/mol. Pairs whose ordinary terms
-// are scaled count within those terms.
+// Energy is the potential energy by term, in kJ/mol. The scaled terms of restrained pairs are included in
+// AshbaughHatch and DebyeHuckel.
 type Energy struct {
 	Bond          float64
 	AshbaughHatch float64
@@ -15,10 +15,10 @@ type Energy struct {
 	Restraint     float64
 }
 
-// Total is the sum of the terms.
+// Total returns the sum of the terms.
 func (e Energy) Total() float64 { return e.Bond + e.AshbaughHatch + e.DebyeHuckel + e.Restraint }
 
-// Energy at positions x in nm; beads may lie outside the box. It panics where x has
+// Energy returns the potential energy at positions x in nm; beads may lie outside the box. It panics where x has
 // another number of beads.
 func (s *System) Energy(x [][3]float64) Energy {
 	s.checkLen(x)
@@ -26,8 +26,7 @@ func (s *System) Energy(x [][3]float64) Energy {
 	return f.energy(x)
 }
 
-// Forces at positions x in nm, in kJ/mol/nm. It panics where x has another number
-// of beads.
+// Forces returns the forces at positions x in nm, in kJ/mol/nm. It panics where x has another number of beads.
 func (s *System) Forces(x [][3]float64) [][3]float64 {
 	s.checkLen(x)
 	f := newField(s)
@@ -39,12 +38,14 @@ func (s *System) Forces(x [][3]float64) [][3]float64 {
 	return out
 }
 
+// checkLen panics where x has another number of beads than the system.
 func (s *System) checkLen(x []vec) {
 	if len(x) != len(s.beads) {
 		panic(pleat.Invalidf("calvados: %d positions for %d beads", len(x), len(s.beads)))
 	}
 }
 
+// energy computes the potential energy at x over the same lists as the forces.
 func (f *field) energy(x []vec) Energy {
 	f.load(x)
 	s := f.s
@@ -91,7 +92,7 @@ func (f *field) energy(x []vec) Energy {
 	return e
 }
 
-// ahEnergy is Ashbaugh–Hatch at a distance, without cutoff.
+// ahEnergy returns the Ashbaugh–Hatch energy in kJ/mol at a squared distance, without cutoff.
 func (t *sticky) ahEnergy(r2 float64) float64 {
 	s6 := t.sigma6 / (r2 * r2 * r2)
 	lj := s6*s6 - s6
@@ -101,7 +102,7 @@ func (t *sticky) ahEnergy(r2 float64) float64 {
 	return 4*epsilon*(lj-t.lambda*t.shift) + epsilon*(1-t.lambda)
 }
 
-// dhEnergy is Debye–Hückel per unit charge product at a distance, without cutoff.
+// dhEnergy returns the Debye–Hückel energy in kJ/mol per unit charge product at a squared distance, without cutoff.
 func (s *System) dhEnergy(r2 float64) float64 {
 	r := math.Sqrt(r2)
 	return s.coulombA * (math.Exp(-s.kappa*r)/r - s.dhShift)

@@ -17,15 +17,15 @@ type Frame struct {
 	Atoms  int // selected
 }
 
-// FrameRequest says which frame of a trajectory to extract, and which of its atoms.
+// FrameRequest selects a frame of a trajectory and the atoms to extract.
 type FrameRequest struct {
 	TimeNs    float64    // the frame nearest to it, in ns
 	DtPs      float64    // time between frames in ps; 0: as the trajectory says
 	Selection *Selection // which atoms
 }
 
-// NewFrameRequest checks a request. An empty selection selects all atoms. An error has CodeInvalid and names the field
-// as the interface spells it.
+// NewFrameRequest returns a checked request. An empty selection selects all atoms. An error has CodeInvalid and
+// names the field as the API spells it.
 func NewFrameRequest(timeNs, dtPs float64, selection string) (FrameRequest, error) {
 	if timeNs < 0 || math.IsInf(timeNs, 0) || math.IsNaN(timeNs) {
 		return FrameRequest{}, pleat.InvalidField("timeNs", " is %v; it must be 0 or more", timeNs)
@@ -38,8 +38,8 @@ func NewFrameRequest(timeNs, dtPs float64, selection string) (FrameRequest, erro
 	return FrameRequest{TimeNs: timeNs, DtPs: dtPs, Selection: sel}, err
 }
 
-// ExtractFrame reads a simulation's topology, a PDB file, and its trajectory, a DCD file of size bytes, and writes the
-// frame of the request as PDB. See Extract for what is refused.
+// ExtractFrame reads a simulation's topology, a PDB file, and its trajectory, a DCD file of size bytes, and writes
+// the requested frame as PDB. Extract describes its errors.
 func ExtractFrame(w io.Writer, topology io.Reader, dcd io.ReaderAt, size int64, req FrameRequest) (Frame, error) {
 	top, err := structure.ReadPDB(topology, structure.Limits{})
 	if err != nil {
@@ -52,9 +52,9 @@ func ExtractFrame(w io.Writer, topology io.Reader, dcd io.ReaderAt, size int64, 
 	return Extract(w, top, t, req)
 }
 
-// Extract writes, as PDB, the selected atoms of the frame nearest to req.TimeNs. top gives the atoms in the
-// trajectory's order; it may be any structure with as many atoms whose chains hold them in that order. It refuses a
-// time outside the trajectory (see Trajectory.Nearest), another number of atoms, and a selection of no atoms.
+// Extract writes, as PDB, the selected atoms of the frame nearest to req.TimeNs. top has the atoms in the
+// trajectory's order; it may be any structure with as many atoms in that order. It returns an error for a time
+// outside the trajectory (see Trajectory.Nearest), another number of atoms, and a selection of no atoms.
 func Extract(w io.Writer, top *structure.Structure, t *Trajectory, req FrameRequest) (Frame, error) {
 	if n := top.Atoms(); n != t.Atoms() {
 		return Frame{}, pleat.Invalidf("the topology has %d atoms and the trajectory %d; they do not belong together",

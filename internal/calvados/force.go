@@ -2,17 +2,15 @@ package calvados
 
 import "math"
 
-// shard is a run of rows i whose forces are summed into one buffer. How many there
-// are, and which rows each takes, follows from the beads and the lists alone, never
-// from the number of threads, so that forces are the same bits on any number.
+// shard is a range of rows i whose forces are summed into one buffer. The number of shards and their rows depend on
+// the beads and the lists alone, never on the number of threads, so that forces have the same bits on any number.
 type shard struct {
 	lo, hi                 int
 	bonds, contacts, faint [2]int // ranges of the system's lists whose i lies in the rows
 	f                      []quad
 }
 
-// field computes the forces of a system. It is the working memory of one run and
-// belongs to one caller at a time.
+// field computes the forces of a system. It is the working memory of one run and is not safe for concurrent use.
 type field struct {
 	s      *System
 	lists  lists
@@ -25,8 +23,7 @@ type field struct {
 	cost   []float64
 }
 
-// shardCount is the number of pieces the forces on n beads are computed in: one
-// while a second thread costs more than it brings.
+// shardCount returns the number of shards for n beads: one where a second thread costs more than it saves.
 func shardCount(n int) int {
 	switch {
 	case n < 200:
@@ -37,6 +34,7 @@ func shardCount(n int) int {
 	return 16
 }
 
+// newField allocates the buffers for a system. Lists are built at the first evaluation.
 func newField(s *System) *field {
 	n := len(s.beads)
 	f := &field{
@@ -59,7 +57,7 @@ func newField(s *System) *field {
 	return f
 }
 
-// load takes the positions x, and remakes the lists where the old ones no longer hold.
+// load copies the positions x, and rebuilds the lists where beads have moved too far.
 func (f *field) load(x []vec) {
 	for i := range x {
 		p := &f.x[i]
@@ -70,7 +68,7 @@ func (f *field) load(x []vec) {
 	}
 }
 
-// relist makes the lists for x.
+// relist builds the neighbour lists and the shards for x.
 func (f *field) relist(x []vec) {
 	f.lists.build(f.s, x)
 	f.listed = true
@@ -87,7 +85,7 @@ func (f *field) relist(x []vec) {
 	f.divide()
 }
 
-// divide gives each shard rows of about equal cost.
+// divide assigns rows of about equal cost to the shards.
 func (f *field) divide() {
 	n := len(f.cost)
 	total := 0.0
@@ -131,8 +129,7 @@ func (f *field) divide() {
 	}
 }
 
-// forces computes the forces at x in kJ/mol/nm into f.force, in shards spread over
-// the crew, which may be nil.
+// forces computes the forces at x in kJ/mol/nm into f.force, in shards that the crew computes; the crew may be nil.
 func (f *field) forces(x []vec, c *crew) {
 	f.load(x)
 	if c == nil {
@@ -145,8 +142,8 @@ func (f *field) forces(x []vec, c *crew) {
 	f.sum()
 }
 
-// sum adds the shards' forces to the first's, which is f.force, in their order. A
-// shard touches no row before its first.
+// sum adds the shards' forces, in their order, to those of the first, which is f.force. A shard touches no row
+// before its first.
 func (f *field) sum() {
 	for k := 1; k < len(f.shards); k++ {
 		from := f.shards[k].lo
@@ -188,7 +185,7 @@ func (f *field) shard(k int) {
 	f.faint(sh.f, s.faints[sh.faint[0]:sh.faint[1]])
 }
 
-// difference x_i − x_j by the nearest image.
+// difference returns x_i − x_j of the nearest image, in nm, and its square.
 func (f *field) difference(i, j int) (dx, dy, dz, r2 float64) {
 	p, q := &f.x[i], &f.x[j]
 	dx, dy, dz = p[0]-q[0], p[1]-q[1], p[2]-q[2]
@@ -199,7 +196,7 @@ func (f *field) difference(i, j int) (dx, dy, dz, r2 float64) {
 	return dx, dy, dz, dx*dx + dy*dy + dz*dz
 }
 
-// push adds w·(dx,dy,dz) to i and takes it from j.
+// push adds w·(dx,dy,dz) to the force on i and subtracts it from that on j.
 func push(force []quad, i, j int, w, dx, dy, dz float64) {
 	a, b := &force[i], &force[j]
 	a[0] += w * dx
@@ -210,7 +207,7 @@ func push(force []quad, i, j int, w, dx, dy, dz float64) {
 	b[2] -= w * dz
 }
 
-// ahForce is the force of Ashbaugh–Hatch over the distance, without cutoff.
+// ahForce returns the Ashbaugh–Hatch force divided by the distance, without cutoff.
 func (t *sticky) ahForce(r2 float64) float64 {
 	inv := 1 / r2
 	i3 := inv * inv * inv
@@ -221,13 +218,13 @@ func (t *sticky) ahForce(r2 float64) float64 {
 	return w
 }
 
-// dhForce is the force of Debye–Hückel over the distance per unit charge product,
-// without cutoff.
+// dhForce returns the Debye–Hückel force divided by the distance, per unit charge product and without cutoff.
 func (s *System) dhForce(r2 float64) float64 {
 	r := math.Sqrt(r2)
 	return s.coulombA * math.Exp(-s.kappa*r) * (1/r + s.kappa) / r2
 }
 
+// stickFar adds Ashbaugh–Hatch between i and its far partners js.
 func (f *field) stickFar(force []quad, i int, js []uint32) {
 	t := &f.s.table[f.s.beads[i].kind]
 	for _, e := range js {
@@ -238,6 +235,7 @@ func (f *field) stickFar(force []quad, i int, js []uint32) {
 	}
 }
 
+// repelFar adds Debye–Hückel between i and its far charged partners js.
 func (f *field) repelFar(force []quad, i int, js []uint32) {
 	for _, e := range js {
 		j := int(e)
@@ -247,6 +245,7 @@ func (f *field) repelFar(force []quad, i int, js []uint32) {
 	}
 }
 
+// bonded adds the harmonic bonds.
 func (f *field) bonded(force []quad, bonds []bond) {
 	for k := range bonds {
 		b := &bonds[k]
@@ -255,6 +254,7 @@ func (f *field) bonded(force []quad, bonds []bond) {
 	}
 }
 
+// restrained adds the Gō restraints.
 func (f *field) restrained(force []quad, contacts []contact) {
 	for k := range contacts {
 		c := &contacts[k]
@@ -265,6 +265,7 @@ func (f *field) restrained(force []quad, contacts []contact) {
 	}
 }
 
+// faint adds the scaled ordinary terms of restrained pairs.
 func (f *field) faint(force []quad, faints []faint) {
 	for k := range faints {
 		c := &faints[k]

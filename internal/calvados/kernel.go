@@ -7,22 +7,22 @@ import "math"
 // against it; three times as fast, without it the engine would miss its target
 // beside OpenMM's vectorised CPU platform.
 
-// quad is a bead or a force as the kernels read it: x, y, z in nm and the charge;
-// of a force the fourth is of no meaning. Of a pair of residues in Ashbaugh–Hatch:
-// 24εσ⁶, 48εσ¹², the square of the distance of the minimum, λ.
+// quad is a bead or a force as the kernels read it: x, y, z in nm and the charge; the fourth value of a force has
+// no meaning. For a pair of residue kinds it holds the Ashbaugh–Hatch parameters 24εσ⁶, 48εσ¹², the squared
+// distance of the minimum, and λ.
 type quad = [4]float64
 
-// A table of e^(−κr): with five terms of the series about the nearest point it is
-// right to 3e-16 at 0.15 M and to 1e-12 at 5 M.
+// The table of e^(−κr): with five terms of the series about the nearest point its error is below 3e-16 at 0.15 M
+// and 1e-12 at 5 M.
 const (
 	decayPoints = 128 // per nm
 	decayReach  = 5.0 // nm, beyond any listed pair
 )
 
-// nowhere is where the bead that lists are padded with lies: beyond any cutoff.
+// nowhere is the coordinate of the bead that pads the lists: beyond any cutoff.
 const nowhere = 1e8
 
-// newDecay tabulates e^(−κr).
+// newDecay tabulates e^(−κr) for κ in 1/nm.
 func newDecay(kappa float64) []float64 {
 	out := make([]float64, decayReach*decayPoints+2)
 	for i := range out {
@@ -31,10 +31,9 @@ func newDecay(kappa float64) []float64 {
 	return out
 }
 
-// stick adds Ashbaugh–Hatch between i and its near partners js, whose number is a
-// multiple of four. There is no branch in the loop: the sign bit of a difference
-// picks the scale and masks what lies beyond the cutoff, for about half the pairs
-// do, in no order that a processor could guess.
+// stick adds Ashbaugh–Hatch between i and its near partners js, whose number is a multiple of four. The loop has no
+// branch: the sign bit of a difference selects the scale and masks pairs beyond the cutoff. About half the pairs
+// are beyond it, in an order that a branch predictor cannot guess.
 func stick(x, force []quad, i int, js []uint32, table *[32]quad) {
 	force = force[:len(x)]
 	if vector {
@@ -66,13 +65,12 @@ func stick(x, force []quad, i int, js []uint32, table *[32]quad) {
 	q[2] += fz
 }
 
-// beneath is w where d is below 0, else 0.
+// beneath returns w where d is below 0, else 0, without a branch.
 func beneath(w, d float64) float64 {
 	return math.Float64frombits(math.Float64bits(w) & uint64(int64(math.Float64bits(d))>>63))
 }
 
-// repel adds Debye–Hückel between i and its near charged partners js, whose number
-// is a multiple of four.
+// repel adds Debye–Hückel between i and its near charged partners js, whose number is a multiple of four.
 func (f *field) repel(x, force []quad, i int, js []uint32) {
 	force = force[:len(x)]
 	kappa := f.s.kappa

@@ -2,7 +2,7 @@ package calvados
 
 import "golang.org/x/sys/cpu"
 
-// vector says whether the kernels in assembly run; a test turns them off.
+// vector reports whether the assembly kernels run; a test turns them off.
 var vector = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 //go:noescape

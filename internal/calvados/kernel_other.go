@@ -2,6 +2,7 @@
 
 package calvados
 
+// vector reports whether the assembly kernels run; a test turns them off.
 var vector = false
 
 func stickAVX(x, f *quad, js *uint32, n, i int, table *quad) { panic("calvados: no AVX2") }

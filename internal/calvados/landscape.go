@@ -13,15 +13,14 @@ import (
 	"pleat/internal/structure"
 )
 
-// Landscape is a free energy over two coordinates: −RT ln p, 0 in the most visited
-// bin.
+// Landscape is a free energy over two coordinates: −RT ln p, 0 in the most populated bin.
 type Landscape struct {
 	X      Axis `json:"x"`
 	Y      Axis `json:"y"`
 	Energy Grid `json:"energy_kj_mol"` // bin ix along x, iy along y at iy·X.Bins + ix
 }
 
-// Axis is a coordinate in equal bins.
+// Axis is a coordinate divided into equal bins.
 type Axis struct {
 	Label string  `json:"label"` // with the unit
 	Min   float64 `json:"min"`
@@ -29,7 +28,7 @@ type Axis struct {
 	Bins  int     `json:"bins"`
 }
 
-// Grid is energies in kJ/mol; +Inf, in JSON null, where no frame fell.
+// Grid holds energies in kJ/mol; +Inf, in JSON null, for bins that no frame visited.
 type Grid []float64
 
 // MarshalJSON writes +Inf as null.
@@ -58,10 +57,9 @@ func (g *Grid) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// NewLandscape bins the points (x[i], y[i]), about as many bins to a side as the
-// square root of their number, 5 to 50, and takes −kT ln of each bin's share. It says
-// what was visited, not what is at equilibrium, unless the run was long. It panics
-// where there are no points, or not as many of each.
+// NewLandscape bins the points (x[i], y[i]) and returns −kT ln of each bin's fraction, kT in kJ/mol. Each side has
+// about as many bins as the square root of the number of points, 5 to 50. The result shows what was sampled; it is
+// the equilibrium only if the run was long. It panics where there are no points, or where x and y differ in length.
 func NewLandscape(xLabel string, x []float64, yLabel string, y []float64, kT float64) Landscape {
 	if len(x) == 0 || len(x) != len(y) {
 		panic("calvados: a landscape takes as many values along x as along y, and at least one")
@@ -81,6 +79,7 @@ func NewLandscape(xLabel string, x []float64, yLabel string, y []float64, kT flo
 	return l
 }
 
+// axisOf returns an axis over the range of v, widened where all values are equal.
 func axisOf(label string, v []float64, bins int) Axis {
 	lo, hi := slices.Min(v), slices.Max(v)
 	if hi-lo <= 1e-9*max(1, math.Abs(hi)) {
@@ -89,19 +88,21 @@ func axisOf(label string, v []float64, bins int) Axis {
 	return Axis{label, lo, hi, bins}
 }
 
+// bin returns the bin of v, clamped to the axis.
 func (a Axis) bin(v float64) int {
 	return max(0, min(int((v-a.Min)/(a.Max-a.Min)*float64(a.Bins)), a.Bins-1))
 }
 
-// components finds the two directions of largest fluctuation about the mean, in
-// frames superposed on it, and each frame's place along them in nm (of the whole
-// molecule: the square root of the sum over beads).
+// components computes the two principal components of the fluctuation about the mean, in frames superposed on it,
+// and each frame's projection on them in nm (of the whole molecule: the square root of the sum over sites).
 func (a *Analysis) components(ctx context.Context, t *frames, mean []structure.Vec) error {
 	step := (t.Frames() + maxPCAFrames - 1) / maxPCAFrames
 	rows := (t.Frames() + step - 1) / step
 	n := 3 * len(mean)
 	x := mat.NewDense(rows, n, nil)
-	err := t.each(ctx, step, func(i int, frame, _ []structure.Vec) { displacement(x.RawRowView(i/step), frame, mean) })
+	err := t.forEachFrame(ctx, step, func(i int, frame, _ []structure.Vec) {
+		displacement(x.RawRowView(i/step), frame, mean)
+	})
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (a *Analysis) components(ctx context.Context, t *frames, mean []structure.V
 	}
 	a.PCShare = share
 	row := make([]float64, n)
-	return t.each(ctx, 1, func(_ int, frame, _ []structure.Vec) {
+	return t.forEachFrame(ctx, 1, func(_ int, frame, _ []structure.Vec) {
 		displacement(row, frame, mean)
 		var p [2]float64
 		for i, v := range row {
@@ -122,7 +123,7 @@ func (a *Analysis) components(ctx context.Context, t *frames, mean []structure.V
 	})
 }
 
-// displacement of a frame in Å, superposed on the mean, from it, in nm.
+// displacement superposes a frame in Å on the mean and writes the differences in nm to row.
 func displacement(row []float64, frame, mean []structure.Vec) {
 	rot, trans, _ := structure.Superpose(frame, mean)
 	for i := range frame {
@@ -133,10 +134,9 @@ func displacement(row []float64, frame, mean []structure.Vec) {
 	}
 }
 
-// principal is the two leading right singular vectors of x and the share of its sum
-// of squares that each holds, by subspace iteration with a block of six; where later
-// values lie close, what mixes is alike in share and any mixture serves. The sign is
-// such that the largest part is positive.
+// principal returns the two leading right singular vectors of x and the fraction of its sum of squares that each
+// explains, by subspace iteration with a block of six. Where the singular values after the second are nearly equal,
+// any mixture of their vectors serves equally well. The sign makes the largest element positive.
 func principal(ctx context.Context, x *mat.Dense) (axes [2][]float64, share [2]float64, err error) {
 	rows, n := x.Dims()
 	total := 0.0
@@ -190,7 +190,7 @@ func principal(ctx context.Context, x *mat.Dense) (axes [2][]float64, share [2]f
 	return axes, share, nil
 }
 
-// orthonormal makes the rows so; a row within the span of those before becomes zero.
+// orthonormal makes the rows orthonormal; a row within the span of earlier ones becomes zero.
 func orthonormal(q *mat.Dense) {
 	rows, _ := q.Dims()
 	for i := range rows {
@@ -209,6 +209,7 @@ func orthonormal(q *mat.Dense) {
 	}
 }
 
+// largest returns the index of the element with the largest absolute value.
 func largest(v []float64) int {
 	at := 0
 	for i := range v {

@@ -2,10 +2,9 @@ package calvados
 
 import "math"
 
-// lists are the pairs that may come within a cutoff before the beads have moved
-// far: for each bead i its partners j > i. A pair whose plain difference is the
-// nearest image, and stays so while the lists hold, is near; the others, about the
-// edges of the box, are far, and their image is sought at each step.
+// lists holds the pairs that may come within a cutoff before the beads have moved far: for each bead i its partners
+// j > i. A pair is near where its plain difference is the nearest image and remains so while the lists are valid.
+// Other pairs, at the edges of the box, are far: their nearest image is computed at each step.
 //
 // Source: Verlet, Phys. Rev. 159, 98 (1967); cells: Hockney and Eastwood (1981).
 type lists struct {
@@ -16,9 +15,8 @@ type lists struct {
 	cells        grid
 }
 
-// csr holds the partners of bead i at js[end[i-1]:end[i]]. Ashbaugh–Hatch partners
-// carry their kind of residue in the top five bits. Rows of near pairs are padded to
-// a multiple of four with the bead that lies nowhere.
+// csr holds the partners of bead i at js[end[i-1]:end[i]]. Ashbaugh–Hatch partners carry their residue kind in the
+// top five bits. Rows of near pairs are padded to a multiple of four with the padding bead (see nowhere).
 type csr struct {
 	end []int32
 	js  []uint32
@@ -29,6 +27,7 @@ const (
 	beadMask  = 1<<kindShift - 1
 )
 
+// reset empties the list and reserves space for n rows.
 func (c *csr) reset(n int) {
 	if cap(c.end) < n {
 		c.end = make([]int32, 0, n)
@@ -36,9 +35,10 @@ func (c *csr) reset(n int) {
 	c.end, c.js = c.end[:0], c.js[:0]
 }
 
+// close ends the current row.
 func (c *csr) close() { c.end = append(c.end, int32(len(c.js))) }
 
-// pad fills the row up to a multiple of four, as the kernels want it.
+// pad fills the row to a multiple of four, as the kernels require.
 func (c *csr) pad(with int) {
 	from := int32(0)
 	if n := len(c.end); n > 0 {
@@ -49,6 +49,7 @@ func (c *csr) pad(with int) {
 	}
 }
 
+// of returns the partners of bead i.
 func (c *csr) of(i int) []uint32 {
 	from := int32(0)
 	if i > 0 {
@@ -57,16 +58,15 @@ func (c *csr) of(i int) []uint32 {
 	return c.js[from:c.end[i]]
 }
 
-// skin is how far beyond its cutoff a pair is listed; half of it is what a bead may
-// move before the lists are remade. Measured best at 50 to 500 beads.
+// skin is the distance in nm beyond the cutoff within which pairs are listed; beads may move half of it before the
+// lists are rebuilt. It was measured fastest at 50 to 500 beads.
 const skin = 0.4
 
-// cellsFrom is the number of beads from which a grid of cells finds pairs faster
-// than trying them all.
+// cellsFrom is the number of beads above which a grid of cells finds pairs faster than trying all.
 const cellsFrom = 1200
 
-// moved reports whether two beads may have come closer by more than the skin since
-// the lists were made. True also for positions that are not numbers.
+// moved reports whether two beads may have approached by more than the skin since the lists were built. It is true
+// also for positions that are not numbers.
 func (l *lists) moved(x []vec) bool {
 	var first, second float64 // the two longest ways, squared
 	for i := range x {
@@ -118,7 +118,7 @@ func (l *lists) build(s *System, x []vec) {
 	}
 }
 
-// tryAll considers every j > i.
+// tryAll lists the partners of bead i among all j > i.
 func (l *lists) tryAll(s *System, x []vec, i int) {
 	const lim = (cutDH + skin) * (cutDH + skin)
 	const limAH = (cutAH + skin) * (cutAH + skin)
@@ -145,7 +145,7 @@ func (l *lists) tryAll(s *System, x []vec, i int) {
 	}
 }
 
-// consider lists the pair i < j if it may come within a cutoff, by nearest image.
+// consider lists the pair i < j if its nearest images may come within a cutoff.
 func (l *lists) consider(s *System, x []vec, i, j int) {
 	const lim = (cutDH + skin) * (cutDH + skin)
 	const limAH = (cutAH + skin) * (cutAH + skin)
@@ -173,7 +173,7 @@ func (l *lists) consider(s *System, x []vec, i, j int) {
 	}
 }
 
-// grid sorts beads into cells at least as wide as the reach of a list.
+// grid sorts beads into cells at least as wide as the range of a list.
 type grid struct {
 	side int
 	cell []int32 // of each bead
@@ -181,7 +181,7 @@ type grid struct {
 	next []int32
 }
 
-// fill sorts the beads; false where the box is too small for cells to help.
+// fill sorts the beads. It returns false where the box is too small for cells to help.
 func (g *grid) fill(x []vec, box, reach float64) bool {
 	g.side = min(int(box/reach), 64)
 	if g.side < 4 {
@@ -207,7 +207,7 @@ func (g *grid) fill(x []vec, box, reach float64) bool {
 	return true
 }
 
-// around calls f with every j > i of the cells about bead i's.
+// around calls f with every j > i in the cell of bead i and its neighbours.
 func (g *grid) around(i int, f func(j int32)) {
 	n := g.side
 	c := int(g.cell[i])

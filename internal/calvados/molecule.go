@@ -9,8 +9,8 @@ import (
 	"pleat/internal/structure"
 )
 
-// Molecule is what is to be simulated: chains of residues and, for SingleGo, where
-// they lie and how sure the prediction is. FromSequence and FromStructure make one.
+// Molecule is what is simulated: chains of residues and, for SingleGo, their positions and the confidence of the
+// prediction. FromSequence and FromStructure create one.
 type Molecule struct {
 	Chains []Chain
 	PAE    structure.Matrix // errors in Å over all sites in order; empty for SingleIDR
@@ -33,7 +33,7 @@ type Site struct {
 	PLDDT  float64       // mean over its atoms, 0 to 100
 }
 
-// Len is the number of residues of all chains.
+// Len returns the number of residues of all chains.
 func (m *Molecule) Len() int {
 	n := 0
 	for i := range m.Chains {
@@ -42,8 +42,8 @@ func (m *Molecule) Len() int {
 	return n
 }
 
-// FromSequence makes the single chain A of a sequence in one-letter code. Letters
-// other than the 20 are refused with their position.
+// FromSequence returns a molecule of the single chain A from a sequence in one-letter code. It returns an error
+// with the position of a letter other than the 20.
 func FromSequence(sequence string) (*Molecule, error) {
 	if len(sequence) < 2 {
 		return nil, pleat.Invalidf("sequence has %d residues; dynamics takes at least 2", len(sequence))
@@ -62,10 +62,10 @@ func FromSequence(sequence string) (*Molecule, error) {
 	return &Molecule{Chains: []Chain{{ID: "A", Sites: sites}}}, nil
 }
 
-// FromStructure takes the protein chains of a predicted structure whose B-factors
-// are pLDDT, and its aligned errors over those chains' residues in the same order.
-// Other chains are left out and named in Left. Refused: an unknown amino acid, a
-// gap in a chain, an error matrix of another size, B-factors that are no pLDDT.
+// FromStructure returns the protein chains of a predicted structure whose B-factors are pLDDT, with the aligned
+// errors of those chains' residues in the same order. Other chains are omitted and named in Left. It returns an
+// error for an unknown amino acid, a gap in a chain, an error matrix of another size, and B-factors that are not
+// pLDDT.
 func FromStructure(s *structure.Structure, pae structure.Matrix) (*Molecule, error) {
 	m := &Molecule{PAE: pae, placed: true}
 	for i := range s.Chains {
@@ -92,6 +92,7 @@ func FromStructure(s *structure.Structure, pae structure.Matrix) (*Molecule, err
 	return m, m.checkConfidence()
 }
 
+// chainOf converts one protein chain, whose residues must be complete and standard.
 func chainOf(c *structure.Chain) (Chain, error) {
 	out := Chain{ID: c.ID, Sites: make([]Site, 0, len(c.Residues))}
 	for i := range c.Residues {
@@ -127,6 +128,7 @@ func chainOf(c *structure.Chain) (Chain, error) {
 	return out, nil
 }
 
+// checkConfidence checks that pLDDT lies between 0 and 100 and that the PAE has one row and column per residue.
 func (m *Molecule) checkConfidence() error {
 	n, highest := m.Len(), 0.0
 	for c := range m.Chains {
@@ -157,8 +159,8 @@ func (m *Molecule) checkConfidence() error {
 	return nil
 }
 
-// spiral places n beads bondLength apart along a flat Archimedean spiral whose
-// turns are 0.7 nm apart, wider than any bead: compact, and free of overlaps.
+// spiral returns n positions bondLength apart along a flat Archimedean spiral whose turns are 0.7 nm apart, wider
+// than any bead: compact and without overlaps.
 func spiral(n int) []vec {
 	const turn = 0.7 / (2 * math.Pi)
 	out := make([]vec, n)

@@ -5,15 +5,14 @@ import (
 	"math/bits"
 )
 
-// noise is a stream of Gaussian numbers whose whole state is four words, so that a
-// checkpoint can hold it.
+// noise is a stream of Gaussian random numbers whose state is four words, so that a checkpoint can hold it.
 //
-// Sources: xoshiro256++ of Blackman and Vigna, ACM Trans. Math. Softw. 47, 36
-// (2021), seeded by splitmix64; the ziggurat of Marsaglia and Tsang, J. Stat.
-// Softw. 5, 8 (2000), with 256 layers and, after Doornik (2005), other bits for the
-// layer than for the number.
+// Sources: xoshiro256++ of Blackman and Vigna, ACM Trans. Math. Softw. 47, 36 (2021), seeded by splitmix64; the
+// ziggurat of Marsaglia and Tsang, J. Stat. Softw. 5, 8 (2000), with 256 layers and, after Doornik (2005), separate
+// bits for the layer and for the number.
 type noise struct{ s [4]uint64 }
 
+// newNoise returns the stream of a seed.
 func newNoise(seed uint64) noise {
 	var n noise
 	for i := range n.s {
@@ -26,6 +25,7 @@ func newNoise(seed uint64) noise {
 	return n
 }
 
+// bits returns the next 64 random bits of xoshiro256++.
 func (n *noise) bits() uint64 {
 	s0, s1, s2, s3 := n.s[0], n.s[1], n.s[2], n.s[3]
 	out := bits.RotateLeft64(s0+s3, 23) + s0
@@ -39,7 +39,7 @@ func (n *noise) bits() uint64 {
 	return out
 }
 
-// uniform is in (0, 1].
+// uniform returns a number in (0, 1].
 func (n *noise) uniform() float64 { return float64(n.bits()>>11+1) * 0x1p-53 }
 
 const (
@@ -47,6 +47,7 @@ const (
 	zigV = 0.004928673233992336 // area of a layer
 )
 
+// zigX and zigF are the edges of the ziggurat's layers and the density at them.
 var zigX, zigF [257]float64 // right edges of the layers, and the density there
 
 func init() {
@@ -60,7 +61,7 @@ func init() {
 	}
 }
 
-// gauss is a number of the standard normal distribution.
+// gauss returns a number of the standard normal distribution.
 func (n *noise) gauss() float64 {
 	for {
 		u := n.bits()
@@ -78,6 +79,7 @@ func (n *noise) gauss() float64 {
 	}
 }
 
+// tail returns a number beyond the ziggurat's last layer.
 func (n *noise) tail(negative bool) float64 {
 	for {
 		x := -math.Log(n.uniform()) / zigR

@@ -21,7 +21,7 @@ const (
 	massN, massC = 2.0, 16.0 // what the ends of a chain weigh beyond their residues
 )
 
-// residue is a row of the model's table.
+// residue is a row of the model's parameter table.
 type residue struct {
 	letter byte
 	name   string  // CCD code
@@ -31,8 +31,8 @@ type residue struct {
 	charge float64 // histidine: of the protonated form
 }
 
-// residues is the table of CALVADOS 2 (Tesei and Lindorff-Larsen 2022) and 3 (Cao
-// et al. 2024); λ of 2 first.
+// residues is the table of CALVADOS 2 (Tesei and Lindorff-Larsen 2022) and 3 (Cao et al. 2024); λ of CALVADOS 2
+// comes first.
 var residues = [20]residue{
 	{'R', "ARG", 156.19, [2]float64{0.730762476752, 0.7407902764839954}, 0.656, +1},
 	{'D', "ASP", 115.09, [2]float64{0.041604048061, 0.092587557536158}, 0.558, -1},
@@ -71,7 +71,7 @@ func init() {
 	}
 }
 
-// bead is one residue in a system.
+// bead is one residue in a system: mass in u, charge in e, sigma in nm.
 type bead struct {
 	kind   uint8 // row of residues
 	chain  int32
@@ -81,8 +81,8 @@ type bead struct {
 	lambda float64
 }
 
-// permittivity of water relative to vacuum at temperature t in K (the fit that
-// CALVADOS takes from Akerlof and Oshry 1950).
+// permittivity returns that of water relative to vacuum at temperature t in K (the fit that CALVADOS uses, from
+// Akerlof and Oshry 1950).
 func permittivity(t float64) float64 {
 	return 5321/t + 233.76 - 0.9297*t + 1.417e-3*t*t - 8.292e-7*t*t*t
 }
@@ -95,7 +95,7 @@ func screening(temp, ionic float64) (a, kappa float64) {
 	return a, math.Sqrt(8 * math.Pi * bjerrum * avogadro * ionic)
 }
 
-// charge of a residue in the middle of a chain at pH.
+// at returns the charge in e of a residue in the middle of a chain at a pH.
 func (r *residue) at(pH float64) float64 {
 	if r.letter == 'H' {
 		return 1 / (1 + math.Pow(10, pH-6))
@@ -103,7 +103,7 @@ func (r *residue) at(pH float64) float64 {
 	return r.charge
 }
 
-// makeBeads turns the molecule's letters into beads, ends included.
+// makeBeads converts the molecule's residues to beads, including the mass and charge of chain ends.
 func makeBeads(p *Params, m *Molecule) ([]bead, error) {
 	profile := 0
 	if p.Residues == Calvados3 {

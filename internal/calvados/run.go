@@ -13,7 +13,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// The files of a run, in its folder.
+// The names of a run's files in its folder.
 const (
 	TopologyFile   = "topology.pdb"   // the beads as CA atoms, where they start
 	TrajectoryFile = "trajectory.dcd" // positions in Å, chains whole
@@ -21,37 +21,34 @@ const (
 	CheckpointFile = "checkpoint.bin"
 )
 
+// energyHeader is the first row of EnergyFile.
 const energyHeader = "time_ns,bond_kj_mol,ashbaugh_hatch_kj_mol,debye_hueckel_kj_mol,restraint_kj_mol,potential_kj_mol,kinetic_kj_mol,temperature_k\n"
 
-// Hooks is what a run tells while it goes. Each may be nil; all are called from Run's
-// own goroutine, which waits for them.
+// Hooks are the callbacks of a run. Each may be nil; Run calls them from its own goroutine and waits for them.
 type Hooks struct {
-	// Progress is told the steps done and in all, about every 5 ms.
+	// Progress receives the number of steps done and the total, about every 5 ms.
 	Progress func(done, total int64)
 	// CheckpointEvery is the number of steps between checkpoints; 0: a hundredth of
 	// the run, but at least 20 frames or 10,000 steps.
 	CheckpointEvery int64
-	// Saved is told that a checkpoint of this step lies in the folder, durable. Pack
-	// may be called in it. An error ends the run with it.
+	// Saved is called after a durable checkpoint of this step. It may call Pack. An error from it ends the run.
 	Saved func(step int64) error
 }
 
-// Result says what a run made.
+// Result describes a finished run.
 type Result struct {
 	Steps   int64
 	Frames  int64
 	Resumed int64 // the step it was continued from; 0: from the start
 }
 
-// Run simulates the system into the folder dir, which must exist: minimised, heated
-// to a Maxwell distribution, then LengthNs of dynamics with a frame every SaveNs, the
-// first after SaveNs. Where the folder holds a checkpoint of the same system the run
-// goes on from it, bit by bit as if it had never stopped; what was written after it
-// is cut off. The trajectory is the same on any number of threads, on processors of
-// one kind.
+// Run simulates the system into the folder dir, which must exist: it minimises, heats to a Maxwell distribution,
+// and then runs LengthNs of dynamics with a frame every SaveNs, the first after SaveNs. Where the folder holds a
+// checkpoint of the same system, the run continues from it with the same bits as an uninterrupted run; data written
+// after the checkpoint is cut off. The trajectory is the same on any number of threads, on processors of one type.
 //
-// When ctx ends, Run stops within some 20 ms, leaves a checkpoint and returns ctx's
-// error. A system that flies apart is an error naming the residue.
+// When ctx ends, Run stops within about 20 ms, leaves a checkpoint and returns ctx's error. Where a system becomes
+// unstable, the error names the residue.
 func Run(ctx context.Context, s *System, dir string, h Hooks) (Result, error) {
 	d := NewDynamics(s)
 	defer d.Close()
@@ -77,6 +74,7 @@ func Run(ctx context.Context, s *System, dir string, h Hooks) (Result, error) {
 	return Result{Steps: d.step, Frames: r.frames, Resumed: resumed}, err
 }
 
+// runner is the state of one Run: its open files and how much of them the next checkpoint covers.
 type runner struct {
 	d          *Dynamics
 	s          *System
@@ -90,7 +88,7 @@ type runner struct {
 	buf        []byte
 }
 
-// open makes the run's files, or cuts them to what the checkpoint vouches for.
+// open creates the run's files, or truncates them to the lengths that the checkpoint records.
 func (r *runner) open(from *checkpoint) error {
 	var top bytes.Buffer
 	if err := structure.WritePDB(&top, r.s.Structure(r.s.start), structure.Meta{
@@ -128,13 +126,14 @@ func (r *runner) open(from *checkpoint) error {
 	return nil
 }
 
-// head writes the trajectory's header with the number of frames there are.
+// head writes the trajectory's header with the current number of frames.
 func (r *runner) head() error {
 	p := &r.s.params
 	_, err := r.trajectory.WriteAt(dcdHead(r.s.Len(), r.frames, p.Every(), p.Step), 0)
 	return err
 }
 
+// close completes the header, syncs and closes the files.
 func (r *runner) close() error {
 	err := errors.Join(r.head(), r.trajectory.Sync(), r.energies.Sync(), r.trajectory.Close(), r.energies.Close())
 	if err != nil {
@@ -143,6 +142,7 @@ func (r *runner) close() error {
 	return nil
 }
 
+// loop integrates up to the last step, and writes frames and checkpoints when they are due.
 func (r *runner) loop(ctx context.Context) error {
 	total, every := r.s.params.Steps(), r.s.params.Every()
 	save := r.hooks.CheckpointEvery
@@ -179,6 +179,7 @@ func (r *runner) loop(ctx context.Context) error {
 	return r.checkpoint(true)
 }
 
+// frame writes the current positions to the trajectory and one row to the energies.
 func (r *runner) frame() error {
 	if err := r.d.finite(); err != nil {
 		return err
@@ -206,8 +207,8 @@ func (r *runner) frame() error {
 	return nil
 }
 
-// checkpoint makes what was written durable, then the checkpoint that vouches for it.
-func (r *runner) checkpoint(tell bool) error {
+// checkpoint syncs the written data and then writes the checkpoint that refers to it.
+func (r *runner) checkpoint(notify bool) error {
 	if err := r.d.finite(); err != nil {
 		return err
 	}
@@ -219,14 +220,14 @@ func (r *runner) checkpoint(tell bool) error {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	r.saved = r.d.step
-	if tell && r.hooks.Saved != nil {
+	if notify && r.hooks.Saved != nil {
 		return r.hooks.Saved(r.d.step)
 	}
 	return nil
 }
 
-// whole is x with every chain in one piece, the first with its middle in the box and
-// the others at their images nearest to it.
+// whole returns x with every chain in one piece: the first with its centre in the box, the others at the nearest
+// image.
 func (s *System) whole(x []vec) []vec {
 	box := s.params.Box
 	out := append([]vec(nil), x...)
@@ -257,9 +258,9 @@ func (s *System) whole(x []vec) []vec {
 	return out
 }
 
-// Structure is the system as files show it: each bead the CA of its residue, at x in
-// nm, its pLDDT as B-factor. Chains keep their letters; where one has a longer name,
-// all are lettered anew in order, for PDB holds but one.
+// Structure returns the system as files show it: each bead is the CA of its residue, at x in nm, with pLDDT as
+// B-factor. Chains keep their one-letter ids; where one has a longer id, all get new letters in order, because PDB
+// holds only one.
 func (s *System) Structure(x [][3]float64) *structure.Structure {
 	s.checkLen(x)
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"

@@ -9,18 +9,19 @@ import (
 	"pleat/internal/structure"
 )
 
-// Selection picks atoms by a subset of MDAnalysis' selection language:
+// Selection selects atoms by a subset of MDAnalysis' selection language:
 //
 //	all · protein · name CA CB* · resname ALA GL? · resid 5 10:20 · chainID A B
 //	and · or · not · ( )
 //
-// As in MDAnalysis, and and or bind alike, from left to right; not binds tighter;
-// keywords are written as here (segid and chainid stand for chainID), names match in
-// their case, * and ? within them stand for any letters and any letter.
+// As in MDAnalysis, «and» and «or» have the same precedence, from left to right; «not» binds tighter. Keywords are
+// written as here (segid and chainid mean chainID). Names match in their case; in them * matches any letters and ?
+// any one letter.
 //
 // Source: MDAnalysis documentation, «Selection commands».
 type Selection struct{ match func(a *candidate) bool }
 
+// candidate is an atom with its residue and chain.
 type candidate struct {
 	chain   *structure.Chain
 	residue *structure.Residue
@@ -32,7 +33,7 @@ const (
 	maxDepth     = 50
 )
 
-// ParseSelection reads an expression. A refusal gives the character, counted from 1.
+// ParseSelection parses an expression. An error gives the character, counted from 1.
 func ParseSelection(expr string) (*Selection, error) {
 	if len(expr) > maxSelection {
 		return nil, pleat.Invalidf("selection has %d bytes; at most %d are read", len(expr), maxSelection)
@@ -52,7 +53,7 @@ func ParseSelection(expr string) (*Selection, error) {
 	return &Selection{match}, nil
 }
 
-// Matches reports whether the selection takes an atom of a residue of a chain.
+// Matches reports whether the selection includes an atom of a residue of a chain.
 func (s *Selection) Matches(c *structure.Chain, r *structure.Residue, a *structure.Atom) bool {
 	return s.match(&candidate{c, r, a})
 }
@@ -62,17 +63,20 @@ type word struct {
 	at   int    // 1-based character
 }
 
+// selectionParser is a recursive-descent parser over the words of an expression.
 type selectionParser struct {
 	words []word
 	at    int
 }
 
+// errorf returns an error with the position of w.
 func (p *selectionParser) errorf(w word, format string, args ...any) error {
 	e := pleat.Invalidf(format, args...)
 	e.Message = "selection, character " + strconv.Itoa(w.at) + ": " + e.Message
 	return e
 }
 
+// split separates the expression into words and parentheses, with an empty word at the end.
 func (p *selectionParser) split(expr string) {
 	start, startAt, n := -1, 0, 0
 	flush := func(to int) {
@@ -97,6 +101,7 @@ func (p *selectionParser) split(expr string) {
 	p.words = append(p.words, word{"", n + 1})
 }
 
+// next returns the next word and advances, except at the end.
 func (p *selectionParser) next() word {
 	w := p.words[p.at]
 	if w.text != "" {
@@ -105,6 +110,7 @@ func (p *selectionParser) next() word {
 	return w
 }
 
+// expression parses operands joined by «and» and «or».
 func (p *selectionParser) expression(depth int) (func(*candidate) bool, error) {
 	left, err := p.operand(depth)
 	if err != nil {
@@ -129,6 +135,7 @@ func (p *selectionParser) expression(depth int) (func(*candidate) bool, error) {
 	}
 }
 
+// operand parses «not», parentheses, or one keyword with its values. depth bounds the recursion.
 func (p *selectionParser) operand(depth int) (func(*candidate) bool, error) {
 	w := p.next()
 	if depth > maxDepth {
@@ -173,12 +180,13 @@ func (p *selectionParser) operand(depth int) (func(*candidate) bool, error) {
 		clip(w.text))
 }
 
+// keywords end a list of values.
 var keywords = map[string]bool{
 	"and": true, "or": true, "not": true, "(": true, ")": true, "": true, "all": true, "protein": true,
 	"name": true, "resname": true, "resid": true, "chainID": true, "chainid": true, "segid": true,
 }
 
-// values takes what follows a keyword.
+// values returns the words after a keyword, at least one.
 func (p *selectionParser) values(after word) ([]word, error) {
 	var out []word
 	for !keywords[p.words[p.at].text] {
@@ -190,6 +198,7 @@ func (p *selectionParser) values(after word) ([]word, error) {
 	return out, nil
 }
 
+// names parses patterns and returns a match on the name that of returns.
 func (p *selectionParser) names(after word, of func(*candidate) string) (func(*candidate) bool, error) {
 	values, err := p.values(after)
 	if err != nil {
@@ -206,7 +215,7 @@ func (p *selectionParser) names(after word, of func(*candidate) string) (func(*c
 	}, nil
 }
 
-// glob matches a name with * and ?, in time of the product of their lengths at most.
+// glob reports whether a name matches a pattern with * and ?, in time of at most the product of their lengths.
 func glob(pattern, name string) bool {
 	p, n, star, back := 0, 0, -1, 0
 	for n < len(name) {
@@ -232,6 +241,7 @@ func glob(pattern, name string) bool {
 
 var residRange = regexp.MustCompile(`^(-?[0-9]{1,9})(?:[:-](-?[0-9]{1,9}))?$`)
 
+// numbers parses residue numbers and ranges, both ends included.
 func (p *selectionParser) numbers(after word) (func(*candidate) bool, error) {
 	values, err := p.values(after)
 	if err != nil {

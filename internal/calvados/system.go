@@ -25,14 +25,13 @@ type contact struct {
 	c12, c10 float64 // 60·k·d¹², 60·k·d¹⁰: of the force
 }
 
-// faint is a pair whose ordinary terms act scaled by b and without cutoff, beside
-// its restraint.
+// faint is a restrained pair whose ordinary terms act too, scaled by b and without cutoff.
 type faint struct {
 	i, j int32
 	b    float64
 }
 
-// sticky is Ashbaugh–Hatch between two kinds of residue.
+// sticky holds the Ashbaugh–Hatch parameters of two residue kinds.
 type sticky struct {
 	c6, c12 float64 // 24εσ⁶ and 48εσ¹² of the force over r
 	min2    float64 // square of the distance of the minimum, 2^(1/6)σ
@@ -41,8 +40,8 @@ type sticky struct {
 	shift   float64 // (σ/r)¹² − (σ/r)⁶ at the cutoff
 }
 
-// System is a molecule ready to be simulated: its beads, what holds between them,
-// and where they start. It does not change once made and may be shared.
+// System is a molecule prepared for simulation: its beads, their interactions, and their start positions. It is
+// immutable and may be shared.
 type System struct {
 	params   Params
 	molecule *Molecule
@@ -59,10 +58,9 @@ type System struct {
 	hot      [20][32]quad // of the table, what the kernel reads; 32 as no index of five bits is out of it
 }
 
-// NewSystem checks the parameters, builds the molecule's beads, bonds and
-// restraints, and places the beads in the box. Refused beside what Params.Check
-// refuses: a box smaller than the chain, a trajectory over MaxBytes, a molecule
-// that does not fit the preset, residues that lie on one another.
+// NewSystem checks the parameters, builds the molecule's beads, bonds and restraints, and places the beads in the
+// box. In addition to the errors of Params.Check, it returns an error for a box smaller than the chain, a
+// trajectory over MaxBytes, a molecule that does not fit the preset, and overlapping residues.
 func NewSystem(p Params, m *Molecule) (*System, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -83,13 +81,14 @@ func NewSystem(p Params, m *Molecule) (*System, error) {
 	s.coulombA, s.kappa = screening(p.Temp, p.Ionic)
 	s.dhShift = math.Exp(-s.kappa*cutDH) / cutDH
 	s.fillTable()
-	if err := s.place(); err != nil {
+	if err := s.placeBeads(); err != nil {
 		return nil, err
 	}
 	s.connect()
 	return s, nil
 }
 
+// checkMolecule checks the number of residues and chains against the preset.
 func (s *System) checkMolecule() error {
 	m := s.molecule
 	switch {
@@ -110,6 +109,7 @@ func (s *System) checkMolecule() error {
 	return nil
 }
 
+// fillTable computes the Ashbaugh–Hatch parameters of all pairs of residue kinds.
 func (s *System) fillTable() {
 	var lambda [20]float64
 	for i := range residues {
@@ -126,6 +126,7 @@ func (s *System) fillTable() {
 	}
 }
 
+// newSticky returns the parameters for a mean σ in nm and a mean λ.
 func newSticky(sigma, lambda float64) sticky {
 	s6 := math.Pow(sigma, 6)
 	c6 := math.Pow(sigma/cutAH, 6)
@@ -135,9 +136,8 @@ func newSticky(sigma, lambda float64) sticky {
 	}
 }
 
-// place sets the start: the given structure or a spiral, its middle in the middle
-// of the box.
-func (s *System) place() error {
+// placeBeads sets the start positions, the given structure or a spiral, centred in the box.
+func (s *System) placeBeads() error {
 	if s.params.Preset == SingleIDR {
 		s.start = spiral(len(s.beads))
 	} else {
@@ -170,6 +170,7 @@ func (s *System) place() error {
 	return s.checkOverlap()
 }
 
+// checkOverlap returns an error for residues within 0.1 Å of one another.
 func (s *System) checkOverlap() error {
 	for i := range s.start {
 		for j := range i {
@@ -182,7 +183,7 @@ func (s *System) checkOverlap() error {
 	return nil
 }
 
-// connect makes bonds and, for SingleGo, restraints.
+// connect creates the bonds and, for SingleGo, the restraints.
 func (s *System) connect() {
 	n := len(s.beads)
 	s.excluded = make([][]int32, n)
@@ -214,17 +215,17 @@ func (s *System) connect() {
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// sureness is s of the pair: how far the prediction is trusted to hold it, 0 to 1.
+// sureness returns the confidence s that the prediction holds the pair, 0 to 1, from pLDDT and PAE.
 func (s *System) sureness(i, j int) float64 {
 	p := min(s.siteOf(i).PLDDT, s.siteOf(j).PLDDT) / 100
 	e := (s.molecule.PAE.At(i, j) + s.molecule.PAE.At(j, i)) / 2 / 10
 	return sigmoid(50*(p-0.8)) * sigmoid(-15*(e-0.3))
 }
 
-// fading is b, the weight of the ordinary terms between no trust and full trust.
+// fading returns b, the weight of a pair's ordinary terms, which falls from 1 to 0 as its confidence rises.
 func fading(sure float64) float64 { return sigmoid(-80 * (sure - 0.1)) }
 
-// restLength is r0 of the bond between neighbours that lie d apart.
+// restLength returns r0 in nm of the bond between neighbours at distance d.
 func restLength(sure, d float64) float64 {
 	switch {
 	case sure < 0.05:
@@ -236,6 +237,7 @@ func restLength(sure, d float64) float64 {
 	return b*bondLength + (1-b)*d
 }
 
+// siteOf returns the residue of bead i.
 func (s *System) siteOf(i int) *Site {
 	for c := range s.molecule.Chains {
 		if sites := s.molecule.Chains[c].Sites; i < len(sites) {
@@ -247,12 +249,13 @@ func (s *System) siteOf(i int) *Site {
 	panic(fmt.Sprintf("calvados: no bead %d", i))
 }
 
+// site returns the residue of bead i in words, for errors.
 func (s *System) site(i int) string {
 	return fmt.Sprintf("%s %d of chain %s", residues[s.beads[i].kind].name, s.siteOf(i).Number,
 		s.molecule.Chains[s.beads[i].chain].ID)
 }
 
-// distance between beads i and j of x by the nearest image, in nm.
+// distance returns the distance of beads i and j of x by the nearest image, in nm.
 func (s *System) distance(x []vec, i, j int) float64 {
 	var d2 float64
 	for k := range 3 {
@@ -262,19 +265,19 @@ func (s *System) distance(x []vec, i, j int) float64 {
 	return math.Sqrt(d2)
 }
 
-// nearest is the difference d by the nearest image in a box.
+// nearest returns the difference d of the nearest image in a box.
 func nearest(d, box float64) float64 { return d - box*math.RoundToEven(d/box) }
 
-// Len is the number of beads.
+// Len returns the number of beads.
 func (s *System) Len() int { return len(s.beads) }
 
-// Params are the parameters the system was made with.
+// Params returns the parameters of the system.
 func (s *System) Params() Params { return s.params }
 
-// Molecule is what the system was made of; not to be changed.
+// Molecule returns the simulated molecule, which must not be changed.
 func (s *System) Molecule() *Molecule { return s.molecule }
 
-// Masses of the beads in u.
+// Masses returns the masses of the beads in u.
 func (s *System) Masses() []float64 {
 	out := make([]float64, len(s.beads))
 	for i := range s.beads {
@@ -283,12 +286,11 @@ func (s *System) Masses() []float64 {
 	return out
 }
 
-// Start is where the beads start, before minimisation, in nm.
+// Start returns a copy of the start positions, before minimisation, in nm.
 func (s *System) Start() [][3]float64 { return append([]vec(nil), s.start...) }
 
-// digest names everything that the course of a run depends on but its length, the
-// threads and the steps between frames included, so that a checkpoint is never
-// continued by another system.
+// digest returns a hash of everything that determines a run, except its length and the number of threads. It
+// includes the steps between frames, so that a checkpoint is never continued by another system.
 func (s *System) digest() [32]byte {
 	h := sha256.New()
 	p := &s.params
@@ -307,6 +309,7 @@ func (s *System) digest() [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
+// writeFloats hashes the bits of the values.
 func writeFloats(h hash.Hash, v ...float64) {
 	var b [8]byte
 	for _, f := range v {
