@@ -8,27 +8,29 @@ import (
 	"pleat/internal/structure"
 )
 
+// Constants of the selection and of its PAE.
 const (
 	lowEnergy = 0.3   // share of the decoys that make the ensemble
 	maxPAE    = 31.75 // Å, the cap of the AlphaFold format
 	paeScale  = 1.05  // true over stated error, fitted on the tuning targets
 )
 
-// ensemble is the picked decoy and those its confidence is judged by.
+// ensemble is the selected decoy and the decoys from whose agreement its confidence is computed.
 type ensemble struct {
 	members []decoy
 	pick    decoy
 }
 
-// lowest gives the share of the decoys of lowest energy, lowest first.
+// lowest returns the lowEnergy fraction of the decoys, at least three, in ascending order of energy.
 func lowest(decoys []decoy) []decoy {
 	decoys = slices.Clone(decoys)
 	slices.SortStableFunc(decoys, func(a, b decoy) int { return cmp.Compare(a.energy, b.energy) })
 	return decoys[:min(len(decoys), max(3, int(math.Round(lowEnergy*float64(len(decoys))))))]
 }
 
-// choose picks, among the low-energy share of all decoys, the one that agrees best with its nearest third.
-// Confidence is left to the first round, whose decoys know nothing of each other.
+// choose selects, among the low-energy fraction of all decoys, the one that agrees best with its nearest third.
+// Confidence is computed from the first round only, whose decoys are independent of each other. It returns false
+// once stop reports true.
 func choose(first, all []decoy, stop func() bool) (*ensemble, bool) {
 	low := lowest(all)
 	m := len(low)
@@ -74,6 +76,7 @@ func choose(first, all []decoy, stop func() bool) (*ensemble, bool) {
 	return e, true
 }
 
+// points converts positions to structure.Vec, in Å.
 func points(ca []v3) []structure.Vec {
 	out := make([]structure.Vec, len(ca))
 	for i, p := range ca {
@@ -91,7 +94,8 @@ const (
 	confidenceMost  = 0.90
 )
 
-// score fills PLDDT, PAE and PTM from how the members agree with the relaxed pick.
+// score fills in PLDDT, PAE and PTM from the agreement of the members with the relaxed decoy. It returns false once
+// stop reports true.
 func (e *ensemble) score(r *Result, stop func() bool) bool {
 	n := len(e.pick.ca)
 	c, per := make([]float64, n), make([]float64, n)
@@ -137,14 +141,16 @@ func (e *ensemble) score(r *Result, stop func() bool) bool {
 	return true
 }
 
-// axes is a residue's frame.
+// axes is the local frame of a residue: its origin and three unit vectors.
 type axes struct{ at, x, y, z v3 }
 
+// local returns p in the coordinates of the frame.
 func (f *axes) local(p v3) v3 {
 	p = p.sub(f.at)
 	return v3{p.dot(f.x), p.dot(f.y), p.dot(f.z)}
 }
 
+// frames returns the local frame of every residue.
 func (d *decoy) frames() []axes {
 	out := make([]axes, len(d.ca))
 	for i := range out {

@@ -2,8 +2,8 @@ package mini
 
 import "math"
 
-// Weights of the energy, in units of the temperature. The terms are those of Simons et al. 1997 and 1999
-// with tables of this project.
+// Weights of the energy, in units of the temperature. The terms are those of Simons et al. 1997 and 1999 with
+// tables of this project.
 const (
 	weightVDW      = 0.65
 	weightPair     = 0.75
@@ -16,7 +16,7 @@ const (
 	weightRadius   = 18
 )
 
-// pairEnergy is what residues i < j (i+2 <= j) say of each other, and whether their CB are within 10 Å.
+// pairEnergy returns the pair terms of residues i < j (i+2 <= j), and whether their CB are within 10 Å.
 func (w *walk) pairEnergy(i, j int) (e float64, near bool) {
 	p, q := &w.at[i], &w.at[j]
 	near = dist2(p.b, q.b) < 100
@@ -49,10 +49,10 @@ func (w *walk) pairEnergy(i, j int) (e float64, near bool) {
 	return e, near
 }
 
-// far is the CA distance, squared, beyond which N, CA, C and CB of two residues cannot touch.
+// far is the squared CA distance in Å² beyond which N, CA, C and CB of two residues cannot overlap.
 const far = 7.2 * 7.2
 
-// clash is the overlap of two residues whose CA are d apart (squared): sum of (r²-d²)²/r².
+// clash returns the overlap of two residues with squared CA distance d: the sum of (r²-d²)²/r².
 func (w *walk) clash(i, j int, d float64) float64 {
 	p, q := &w.at[i], &w.at[j]
 	a := [6]*v3{&p.n, &p.a, &p.c, &p.o, &p.b, &p.s}
@@ -84,7 +84,7 @@ func (w *walk) clash(i, j int, d float64) float64 {
 	return e
 }
 
-// bonds is the energy of the hydrogen bonds between i and j (Kabsch and Sander 1983), both ways.
+// bonds returns the energy of the hydrogen bonds between i and j in both directions (Kabsch and Sander 1983).
 func (w *walk) bonds(i, j int) float64 {
 	weight := weightBond
 	if j-i <= 5 && w.right(i) && w.right(j) {
@@ -100,6 +100,8 @@ func (w *walk) bonds(i, j int) float64 {
 	return float64(weight * e)
 }
 
+// hydrogenBond returns the energy of the bond from the donor's N–H to the acceptor's C=O in kcal/mol, between −2.8
+// and 0.
 func hydrogenBond(donor, acceptor *residue) float64 {
 	on := dist2(acceptor.o, donor.n)
 	if on > 36 {
@@ -113,8 +115,8 @@ func hydrogenBond(donor, acceptor *residue) float64 {
 	return max(e, -2.8)
 }
 
-// sheet is how well two extended residues lie side by side: strands parallel, C=O along the line between
-// them, the line across the strands.
+// sheet scores how well two extended residues pair as neighbouring strands: the strands are parallel to each other,
+// both C=O point along the connecting line, and that line is perpendicular to the strands.
 func (w *walk) sheet(i, j int) float64 {
 	u, v := w.direction(i), w.direction(j)
 	al := math.Abs(u.dot(v))
@@ -130,11 +132,12 @@ func (w *walk) sheet(i, j int) float64 {
 	return float64(6 * (al - 0.6) * (pl - 0.6))
 }
 
+// direction returns the unit vector along the chain at residue i.
 func (w *walk) direction(i int) v3 {
 	return w.at[min(i+1, w.n-1)].a.sub(w.at[max(i-1, 0)].a).unit()
 }
 
-// radius is the penalty of a radius of gyration above the one of compact proteins of the length.
+// radius returns the penalty for a radius of gyration above that of compact proteins of the same length.
 func (w *walk) radius() float64 {
 	var sum v3
 	for i := range w.at {
@@ -149,6 +152,7 @@ func (w *walk) radius() float64 {
 	return float64(w.radiusScale * max(0, rg-w.compact))
 }
 
+// environment returns the burial term for the numbers of CB neighbours within 10 Å.
 func (w *walk) environment(nb []int16) float64 {
 	e := 0.0
 	for i, k := range nb {
@@ -157,5 +161,8 @@ func (w *walk) environment(nb []int16) float64 {
 	return float64(weightEnv * e)
 }
 
-func (w *walk) right(i int) bool    { return w.state[i] <= 1 }
+// right reports whether residue i is in a right-handed helical state.
+func (w *walk) right(i int) bool { return w.state[i] <= 1 }
+
+// extended reports whether residue i is in an extended state.
 func (w *walk) extended(i int) bool { return w.state[i] == 2 || w.state[i] == 3 }

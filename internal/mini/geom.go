@@ -2,8 +2,8 @@ package mini
 
 import "math"
 
-// v3 is a point or direction in Å. Products are converted before they are added, so that no compiler may
-// fuse them and the same seed gives the same bytes.
+// v3 is a point or direction in Å. Products are converted before they are added, so that no compiler may fuse them
+// and the same seed gives the same bytes.
 type v3 struct{ x, y, z float64 }
 
 func (a v3) sub(b v3) v3 { return v3{a.x - b.x, a.y - b.y, a.z - b.z} }
@@ -21,6 +21,7 @@ func (a v3) cross(b v3) v3 {
 func (a v3) norm() float64 { return math.Sqrt(a.dot(a)) }
 func (a v3) unit() v3      { return a.scale(1 / a.norm()) }
 
+// dist2 returns the squared distance in Å².
 func dist2(a, b v3) float64 {
 	x, y, z := a.x-b.x, a.y-b.y, a.z-b.z
 	return float64(x*x) + float64(y*y) + float64(z*z)
@@ -28,15 +29,18 @@ func dist2(a, b v3) float64 {
 
 const radian = math.Pi / 180
 
-// bond is the constant part of placing an atom from three before it: length and bond angle.
+// bond is the constant part of placing an atom from the three atoms before it, computed from bond length and bond
+// angle.
 type bond struct{ along, across float64 }
 
+// newBond returns the bond of a length in Å and an angle in degrees.
 func newBond(length, angle float64) bond {
 	return bond{-length * math.Cos(angle*radian), length * math.Sin(angle*radian)}
 }
 
-// place puts the fourth atom of a chain a-b-c at the given torsion (Parsons et al., J. Comput. Chem. 26, 1063, 2005).
-func (k bond) place(a, b, c v3, sin, cos float64) v3 {
+// position returns the fourth atom of a chain a-b-c at the torsion given by its sine and cosine (Parsons et al., J.
+// Comput. Chem. 26, 1063, 2005).
+func (k bond) position(a, b, c v3, sin, cos float64) v3 {
 	u := c.sub(b).unit()
 	n := b.sub(a).cross(u).unit()
 	m := n.cross(u)
@@ -50,7 +54,7 @@ var (
 	bondC  = newBond(1.525, 111.0)
 )
 
-// residue is the low-resolution form: backbone, amide hydrogen, CB and side-chain centroid.
+// residue is the low-resolution form of a residue: backbone, amide hydrogen, CB and side-chain centroid.
 type residue struct{ n, a, c, o, h, b, s v3 }
 
 // start places the first residue's N, CA and C.
@@ -61,21 +65,21 @@ func start(r *residue) {
 	r.c = v3{1.458 - float64(1.525*c), float64(1.525 * s), 0}
 }
 
-// follow places N, CA and C of r after p, which has torsion psi; r has phi (both in degrees).
+// follow places N, CA and C of r after p, from psi of p and phi of r in degrees.
 func follow(p, r *residue, psi, phi float64) {
 	s, c := math.Sincos(psi * radian)
-	r.n = bondN.place(p.n, p.a, p.c, s, c)
-	r.a = bondCA.place(p.a, p.c, r.n, 0, -1)
-	turn(p, r, phi)
+	r.n = bondN.position(p.n, p.a, p.c, s, c)
+	r.a = bondCA.position(p.a, p.c, r.n, 0, -1)
+	setPhi(p, r, phi)
 }
 
-// turn places C of r alone.
-func turn(p, r *residue, phi float64) {
+// setPhi places C of r at phi in degrees. The other atoms stay.
+func setPhi(p, r *residue, phi float64) {
 	s, c := math.Sincos(phi * radian)
-	r.c = bondC.place(p.c, r.n, r.a, s, c)
+	r.c = bondC.position(p.c, r.n, r.a, s, c)
 }
 
-// decorate places CB and the centroid (in the frame e1 = CA→C, e2 towards N) of a residue.
+// decorate places CB and the centroid, given in the frame e1 = CA→C, e2 towards N.
 func (r *residue) decorate(cen v3) {
 	b, c := r.a.sub(r.n), r.c.sub(r.a)
 	a := b.cross(c)
@@ -92,7 +96,7 @@ func (r *residue) carbonyl(next v3) {
 	r.o = r.c.add(r.c.sub(r.a).unit().sub(next.sub(r.c).unit()).unit().scale(1.231))
 }
 
-// amide places H from the C before.
+// amide places H from the C of the preceding residue.
 func (r *residue) amide(before v3) {
 	r.h = r.n.add(r.n.sub(before).unit().sub(r.a.sub(r.n).unit()).unit().scale(1.01))
 }
@@ -103,6 +107,7 @@ type motion struct {
 	from, to   v3
 }
 
+// frame returns the unit vectors of a residue's local frame.
 func frame(n, a, c v3) (e1, e2, e3 v3) {
 	e1 = c.sub(a).unit()
 	v := n.sub(a)
@@ -110,7 +115,7 @@ func frame(n, a, c v3) (e1, e2, e3 v3) {
 	return e1, e2, e1.cross(e2)
 }
 
-// between is the motion that carries the frame of old onto the one of now.
+// between returns the motion that maps the frame of old onto the frame of now.
 func between(old, now *residue) motion {
 	a1, a2, a3 := frame(old.n, old.a, old.c)
 	b1, b2, b3 := frame(now.n, now.a, now.c)
@@ -118,11 +123,13 @@ func between(old, now *residue) motion {
 	return motion{row(b1.x, b2.x, b3.x), row(b1.y, b2.y, b3.y), row(b1.z, b2.z, b3.z), old.a, now.a}
 }
 
+// apply returns the moved point.
 func (m *motion) apply(p v3) v3 {
 	p = p.sub(m.from)
 	return v3{m.r1.dot(p) + m.to.x, m.r2.dot(p) + m.to.y, m.r3.dot(p) + m.to.z}
 }
 
+// move applies the motion to all atoms of a residue.
 func (m *motion) move(r *residue) {
 	r.n, r.a, r.c, r.o = m.apply(r.n), m.apply(r.a), m.apply(r.c), m.apply(r.o)
 	r.h, r.b, r.s = m.apply(r.h), m.apply(r.b), m.apply(r.s)

@@ -156,7 +156,7 @@ func TestEnergyOfStepsIsTheEnergyOfTheChain(t *testing.T) {
 		}
 		w := newWalk(tab, newLocals(tab.local, chains), aa)
 		w.rng = rng
-		w.take(&w.l.drawn[0], 0, w.n)
+		w.copyRange(&w.l.drawn[0], 0, w.n)
 		f := rapid.Float64Range(0, 1).Draw(t, "progress")
 		w.stage(f)
 		for range 60 {
@@ -177,7 +177,7 @@ func TestRefusedStepChangesNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	w := newWalk(tab, newLocals(tab.local, []local.Chain{tab.local.Read(aa).Draw(rng, 1)}), aa)
 	w.rng = rng
-	w.take(&w.l.drawn[0], 0, w.n)
+	w.copyRange(&w.l.drawn[0], 0, w.n)
 	w.stage(1)
 	for range 500 {
 		w.nudge(5, 5, 1)
@@ -185,7 +185,7 @@ func TestRefusedStepChangesNothing(t *testing.T) {
 	at, phi, total := append([]residue{}, w.at...), append([]float64{}, w.phi...), w.total
 	refused := false
 	for range 50 {
-		w.keep(3)
+		w.save(3)
 		w.phi[3] = local.Wrap(w.phi[3] + 180)
 		if !w.try(3, 3, 1e-9) {
 			refused = true

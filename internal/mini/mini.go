@@ -1,13 +1,22 @@
-// Package mini owns the embedded folding engine: all-atom models of short protein chains from sequence
-// alone, in pure Go, with nothing to download.
+// Package mini owns the embedded folding engine: all-atom models of short protein chains from sequence alone, in
+// pure Go, with nothing to download.
 //
-// It is low-resolution assembly in the manner of Simons et al. (J. Mol. Biol. 268, 209, 1997; Proteins 34,
-// 82, 1999): many annealed trajectories over backbone torsions with knowledge-based terms and windows of
-// torsions drawn from a small network (package local), a pick from the low-energy ensemble, side chains
-// from rotamers, and confidence from how well that ensemble agrees. docs/mini.md says what to expect.
+// It assembles low-resolution models as Simons et al. do (J. Mol. Biol. 268, 209, 1997; Proteins 34, 82, 1999):
+// many annealed trajectories over backbone torsions, with knowledge-based terms and windows of torsions drawn from
+// a small network (package local); a selection from the low-energy ensemble; side chains from rotamers; and
+// confidence from the agreement of that ensemble. docs/mini.md describes what to expect.
 //
-// It must not know of jobs, files or the network, and reads no clock: the same sequence, options and
-// version give the same bytes whatever the number of workers.
+// It must not know jobs, files or the network, and reads no clock: the same sequence, options and version give the
+// same bytes on any number of workers.
+//
+//	mini.go       Fold: options, result, the stages of a fold
+//	tables.go     the embedded potentials and the local model
+//	templates.go  side-chain templates and rotamers
+//	geom.go       vectors, ideal backbone geometry, rigid motions
+//	energy.go     the terms of the energy
+//	walk.go       one simulated-annealing trajectory
+//	choose.go     selection of a decoy, its confidence
+//	sidechain.go  all heavy atoms on a backbone
 package mini
 
 import (
@@ -30,26 +39,27 @@ const (
 	Version = "1.0.0"
 )
 
-// The lengths of chains the engine takes, in residues.
+// The lengths of chains that the engine accepts, in residues.
 const (
+	// The lengths of chains that the engine accepts, in residues.
 	MinLength = 3
 	MaxLength = 400
 )
 
-// Confidence says what PLDDT, PAE and PTM are.
+// Confidence describes how PLDDT, PAE and PTM are computed.
 const Confidence = "ensemble agreement, calibrated"
 
-// drawnChains is how many chains of torsions are drawn from the local model; windows are taken from them.
+// drawnChains is the number of torsion chains drawn from the local model; trajectories use windows of them.
 const drawnChains = 300
 
-// Options of a fold; the zero value is a good choice.
+// Options are the options of a fold. The zero value is a good choice.
 type Options struct {
 	Seed    uint64
 	Decoys  int // trajectories; 0 chooses by length; at most 2000
 	Workers int // goroutines; 0 is one for each processor; at most 64
 }
 
-// Result is the picked model and what is known of its error.
+// Result is the selected model and its estimated error.
 type Result struct {
 	Chain  structure.Chain  // all heavy atoms, with OXT; B is PLDDT of the residue
 	PLDDT  []float64        // 0 to 100, expected lDDT-CA of each residue
@@ -60,11 +70,12 @@ type Result struct {
 	Decoys int
 }
 
-// Progress is told the stage (local, sample, select, sidechains, score) and how much of it is done. It may be
-// called from several goroutines, one at a time.
+// Progress receives the stage (local, sample, select, sidechains, score) and how much of it is done. Several
+// goroutines may call it, one at a time.
 type Progress func(stage string, done, total int)
 
-// Check refuses a sequence the engine cannot fold, in one sentence that says what and where.
+// Check returns an error for a sequence that the engine cannot fold: one sentence that says what is wrong and
+// where.
 func Check(seq string) error {
 	if len(seq) > MaxLength {
 		return fmt.Errorf("%s folds at most %d residues; this chain has %d", Model, MaxLength, len(seq))
@@ -85,7 +96,7 @@ func Check(seq string) error {
 	return nil
 }
 
-// decoysFor is the number of trajectories for a chain of n residues: fewer where each costs more.
+// decoysFor returns the number of trajectories for a chain of n residues: fewer where each costs more.
 func decoysFor(n int) int {
 	switch {
 	case n <= 50:
@@ -98,8 +109,8 @@ func decoysFor(n int) int {
 	return 8
 }
 
-// Estimate says what a chain of n residues costs with the default options: seconds of one processor of
-// about 2.5 GHz, and bytes of memory.
+// Estimate returns what a chain of n residues costs with the default options: seconds of one processor of about 2.5
+// GHz, and bytes of memory.
 func Estimate(n int) (cpuSeconds float64, bytes int64) {
 	l := float64(n)
 	decoy := 0.01 + 0.0045*l + 0.0000375*l*l
@@ -108,10 +119,10 @@ func Estimate(n int) (cpuSeconds float64, bytes int64) {
 	return float64(decoysFor(n))*decoy + finish, 40<<20 + 20*int64(n)*int64(n)*walks + 60_000*int64(n)
 }
 
-// maxWorkers keeps the longest chain under 300 MB on machines of many processors.
+// maxWorkers keeps the longest chain under 300 MB on machines with many processors.
 const maxWorkers = 64
 
-// Fold folds seq. It returns ctx's error, within a tenth of a second, once ctx ends.
+// Fold predicts the structure of seq. It returns ctx's error within a tenth of a second after ctx ends.
 func Fold(ctx context.Context, seq string, opt Options, p Progress) (*Result, error) {
 	if err := Check(seq); err != nil {
 		return nil, err
@@ -143,7 +154,7 @@ func Fold(ctx context.Context, seq string, opt Options, p Progress) (*Result, er
 	return r, nil
 }
 
-// fold is one call of Fold.
+// fold is the state of one call of Fold.
 type fold struct {
 	t        *tables
 	aa       []int
@@ -154,9 +165,10 @@ type fold struct {
 	stopped  atomic.Bool
 }
 
+// stop reports whether the context has ended.
 func (f *fold) stop() bool { return f.stopped.Load() }
 
-// run gives nil once stopped.
+// run executes the stages and returns the result, or nil once stopped.
 func (f *fold) run() *Result {
 	l := f.read()
 	if f.stop() {
@@ -184,15 +196,15 @@ func (f *fold) run() *Result {
 	return r
 }
 
-// Streams of the generator beside those of the decoys, which are their numbers.
+// Streams of the random number generator, in addition to those of the decoys, which use their own numbers.
 const (
 	localStream = 1 << 32
 	relaxStream = 1 << 33
 )
 
-// each runs do for from..to-1 of total on the workers; do gets the worker's number. What do computes must
-// depend on its index alone.
-func (f *fold) each(stage string, from, to, total int, do func(worker, i int)) {
+// forEachParallel calls do for from..to-1 of total on the workers, with the number of the worker. What do computes
+// must depend on its index alone.
+func (f *fold) forEachParallel(stage string, from, to, total int, do func(worker, i int)) {
 	var next atomic.Int64
 	var wait sync.WaitGroup
 	var mu sync.Mutex
@@ -216,12 +228,12 @@ func (f *fold) each(stage string, from, to, total int, do func(worker, i int)) {
 	wait.Wait()
 }
 
-// read draws the chains of torsions.
+// read draws the chains of torsions from the local model.
 func (f *fold) read() *locals {
 	m := f.t.local
 	chains := make([]local.Chain, drawnChains)
 	readers := make([]*local.Reader, f.opt.Workers)
-	f.each("local", 0, drawnChains, drawnChains, func(worker, i int) {
+	f.forEachParallel("local", 0, drawnChains, drawnChains, func(worker, i int) {
 		if readers[worker] == nil {
 			readers[worker] = m.Read(f.aa)
 		}
@@ -233,18 +245,18 @@ func (f *fold) read() *locals {
 	return newLocals(m, chains)
 }
 
-// fewDecoys is how many it takes for a second round: fewer would leave so small a first one that the second
-// repeats it and agrees with it for no good reason.
+// fewDecoys is the smallest number of decoys with a second round. With fewer, the first round would be so small
+// that the second repeats it and agrees with it by construction.
 const fewDecoys = 24
 
-// sample runs the trajectories in two rounds. The second takes half its windows from the low-energy
-// decoys of the first, so that what folded well is tried again in company.
+// sample runs the trajectories in two rounds. The second draws half its windows from the low-energy decoys of the
+// first, so that successful torsions are recombined.
 func (f *fold) sample(l *locals) (first, second []decoy) {
 	decoys := make([]decoy, f.opt.Decoys)
 	walks := make([]*walk, f.opt.Workers)
 	round := func(l *locals, from, to int) {
 		clear(walks)
-		f.each("sample", from, to, len(decoys), func(worker, i int) {
+		f.forEachParallel("sample", from, to, len(decoys), func(worker, i int) {
 			if walks[worker] == nil {
 				walks[worker] = newWalk(f.t, l, f.aa)
 				walks[worker].steps = f.steps
@@ -272,13 +284,14 @@ func (f *fold) sample(l *locals) (first, second []decoy) {
 	return decoys[:cut], decoys
 }
 
-// finish relaxes the pick several times, builds side chains on each and keeps the one with the least overlap.
+// finish relaxes the selected decoy several times, builds side chains on each and returns the one with the least
+// overlap.
 func (f *fold) finish(l *locals, pick decoy) (decoy, structure.Chain) {
 	tries := f.tries
 	relaxed := make([]decoy, tries)
 	chains := make([]structure.Chain, tries)
 	overlap := make([]float64, tries)
-	f.each("sidechains", 0, tries, tries, func(_, i int) {
+	f.forEachParallel("sidechains", 0, tries, tries, func(_, i int) {
 		w := newWalk(f.t, l, f.aa)
 		if w.relax(&pick, rand.New(rand.NewPCG(f.opt.Seed, relaxStream+uint64(i))), f.stop) {
 			w.snapshot(&relaxed[i])
@@ -294,12 +307,12 @@ func (f *fold) finish(l *locals, pick decoy) (decoy, structure.Chain) {
 	return relaxed[best], chains[best]
 }
 
-// relax moves a decoy out of clashes: small moves at a low temperature under a clash term several times
-// as strong, so that it stays what it was. It gives false once stopped.
+// relax moves a decoy out of clashes: small moves at a low temperature under a clash term several times as strong,
+// so that the fold does not change. It returns false once stopped.
 func (w *walk) relax(d *decoy, rng *rand.Rand, stop func() bool) bool {
 	total := 2000 + 20*w.n
 	w.rng = rng
-	w.take(&d.torsions, 0, w.n)
+	w.copyRange(&d.torsions, 0, w.n)
 	w.stage(1)
 	w.radiusScale = 0 // room is what is wanted
 	for k := range total {

@@ -6,6 +6,7 @@ import (
 	"pleat/internal/structure"
 )
 
+// Constants of side-chain building.
 const (
 	maxParts = 14          // atoms of a residue, tryptophan's
 	passes   = 10          // of coordinate descent over the chain
@@ -15,7 +16,7 @@ const (
 	pucker   = 35 * radian // of proline's CG out of the ring's plane
 )
 
-// side is one residue's heavy atoms in the order N CA C CB, side chain; O stands apart.
+// side holds the heavy atoms of one residue in the order N CA C CB, side chain; O is separate.
 type side struct {
 	t        *template
 	at       [maxParts]v3
@@ -29,8 +30,8 @@ type side struct {
 	neighbor []int
 }
 
-// dressUp builds all heavy atoms on w's backbone and says how much of side-chain overlap is left. It gives
-// false once stopped.
+// dressUp builds all heavy atoms on w's backbone and returns the remaining side-chain overlap. It returns false
+// once stopped.
 func dressUp(w *walk, stop func() bool) (chain structure.Chain, overlap float64, ok bool) {
 	sides := make([]side, w.n)
 	for i := range sides {
@@ -46,7 +47,7 @@ func dressUp(w *walk, stop func() bool) (chain structure.Chain, overlap float64,
 			s.n = 3
 		case s.t.comp == "PRO":
 			s.n = 6
-			s.at[3] = newBond(1.530, 103.0).place(r.c, r.n, r.a, math.Sin(-121*radian), math.Cos(-121*radian))
+			s.at[3] = newBond(1.530, 103.0).position(r.c, r.n, r.a, math.Sin(-121*radian), math.Cos(-121*radian))
 		}
 		s.options = options(s.t)
 		for k := range s.options {
@@ -64,7 +65,7 @@ func dressUp(w *walk, stop func() bool) (chain structure.Chain, overlap float64,
 				sides[i].neighbor = append(sides[i].neighbor, j)
 			}
 		}
-		sides[i].take(w, i, &sides[i].options[0])
+		sides[i].set(w, i, &sides[i].options[0])
 	}
 	for range passes {
 		changed := false
@@ -84,7 +85,7 @@ func dressUp(w *walk, stop func() bool) (chain structure.Chain, overlap float64,
 	return assemble(w, sides), overlap, true
 }
 
-// options are a residue's rotamers with small turns of the first two chi.
+// options returns a residue's rotamers, with small variations of the first two chi.
 func options(t *template) []rotamer {
 	if t.chis == 0 {
 		if t.comp == "PRO" {
@@ -110,17 +111,17 @@ func options(t *template) []rotamer {
 	return out
 }
 
-// before is the C of the residue before, or where it would be.
+// before returns the C of the preceding residue, or the ideal position for the first residue.
 func before(w *walk, i int) v3 {
 	r := &w.at[i]
 	if i > 0 {
 		return w.at[i-1].c
 	}
 	s, c := math.Sincos(w.phi[0] * radian)
-	return newBond(1.329, 121.7).place(r.c, r.a, r.n, s, c)
+	return newBond(1.329, 121.7).position(r.c, r.a, r.n, s, c)
 }
 
-// build places the side chain for one rotamer.
+// build places the side-chain atoms of one rotamer.
 func (s *side) build(w *walk, i int, r *rotamer) {
 	if s.t.comp == "PRO" {
 		s.ring(w, i, r.chi[0])
@@ -133,12 +134,12 @@ func (s *side) build(w *walk, i int, r *rotamer) {
 			angle += r.chi[p.chi-1]
 		}
 		sin, cos := math.Sincos(angle * radian)
-		s.at[4+k] = p.bond.place(s.at[p.from[0]], s.at[p.from[1]], s.at[p.from[2]], sin, cos)
+		s.at[4+k] = p.bond.position(s.at[p.from[0]], s.at[p.from[1]], s.at[p.from[2]], sin, cos)
 	}
 }
 
-// ring closes proline: CD lies in the plane of the peptide bond before, CG bridges CD and CB, puckered
-// to the side of sign.
+// ring closes proline's ring: CD lies in the plane of the preceding peptide bond, CG bridges CD and CB, puckered to
+// the side of sign.
 func (s *side) ring(w *walk, i int, sign float64) {
 	n, ca, cb := s.at[0], s.at[1], s.at[3]
 	u := ca.sub(n).unit()
@@ -158,20 +159,22 @@ func (s *side) ring(w *walk, i int, sign float64) {
 	s.at[5] = cd
 }
 
-func (s *side) take(w *walk, i int, r *rotamer) {
+// set builds rotamer r and records it as the current one.
+func (s *side) set(w *walk, i int, r *rotamer) {
 	s.build(w, i, r)
 	s.chi = *r
 }
 
-// atom is one heavy atom of the surroundings; polar ones may come nearer to polar ones.
+// atom is one heavy atom of the surroundings. Two polar atoms may be closer to each other than other atoms.
 type atom struct {
 	at    v3
 	polar bool
 }
 
+// polar reports whether an element can form hydrogen bonds.
 func polar(element string) bool { return element == "N" || element == "O" }
 
-// around gives the atoms near residue i, as they stand.
+// around returns the current atoms near residue i.
 func (s *side) around(i int, all []side) []atom {
 	if s.n <= 4 {
 		return nil
@@ -202,7 +205,7 @@ func (s *side) around(i int, all []side) []atom {
 	return around
 }
 
-// improve puts residue i into its best rotamer among the others as they stand.
+// improve sets residue i to its best rotamer with the others fixed, and reports whether it changed.
 func (s *side) improve(w *walk, i int, all []side) bool {
 	if s.n <= 4 {
 		return false
@@ -216,10 +219,11 @@ func (s *side) improve(w *walk, i int, all []side) bool {
 		}
 	}
 	old := s.chi
-	s.take(w, i, &s.options[pick])
+	s.set(w, i, &s.options[pick])
 	return old != s.chi
 }
 
+// polarPart reports whether atom k of the side chain is polar.
 func (s *side) polarPart(k int) bool {
 	return k-4 < len(s.t.parts) && polar(s.t.parts[k-4].element)
 }
@@ -245,7 +249,7 @@ func (s *side) clash(around []atom, most float64) float64 {
 	return e
 }
 
-// assemble gives the chain in the order of the chemical component dictionary: N CA C O CB …, OXT last.
+// assemble returns the chain with atoms in the order of the chemical component dictionary: N CA C O CB …, OXT last.
 func assemble(w *walk, sides []side) structure.Chain {
 	c := structure.Chain{ID: "A", Kind: structure.Protein, Entity: 1, Residues: make([]structure.Residue, len(sides))}
 	for i := range sides {
@@ -275,7 +279,7 @@ func assemble(w *walk, sides []side) structure.Chain {
 		}
 		if i == len(sides)-1 {
 			sin, cos := math.Sincos(w.psi[i] * radian)
-			put("OXT", "O", newBond(1.249, 117.0).place(s.at[0], s.at[1], s.at[2], sin, cos))
+			put("OXT", "O", newBond(1.249, 117.0).position(s.at[0], s.at[1], s.at[2], sin, cos))
 		}
 		c.Residues[i] = r
 	}

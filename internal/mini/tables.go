@@ -17,9 +17,10 @@ var tablesFile []byte
 //go:embed local.gz
 var localFile []byte
 
+// pairBins is the number of distance bins of the pair potential.
 const pairBins = 9
 
-// tables are the knowledge-based potentials in the form the energy reads them. Read-only after loading.
+// tables holds the knowledge-based potentials in the form that the energy reads. It is read-only after loading.
 type tables struct {
 	centroid [20][2]v3                 // in the residue's frame; right-handed states second
 	pair     [20][20][pairBins]float64 // over centroid distance, general and specific part together
@@ -30,7 +31,7 @@ type tables struct {
 	local    *local.Model
 }
 
-// loaded reads the embedded tables once; they are part of the program, so a fault in them is a panic.
+// loaded reads the embedded tables once. They are part of the program, so an error in them is a panic.
 var loaded = sync.OnceValue(func() *tables {
 	var raw struct {
 		Cen   [20][2][3]float64
@@ -81,13 +82,14 @@ var loaded = sync.OnceValue(func() *tables {
 	return t
 })
 
-// locals is what the sequence alone says of one chain: drawn chains of torsions, and the local energy of
-// each residue over the torsion plane in cells of 10 degrees. Read-only once made.
+// locals is what the local model predicts for one sequence: drawn chains of torsions, and the local energy of each
+// residue over the torsion plane in cells of 10 degrees. It is read-only.
 type locals struct {
 	drawn  []torsions
 	energy []float64
 }
 
+// newLocals converts the chains drawn from the local model and computes the local energy.
 func newLocals(m *local.Model, chains []local.Chain) *locals {
 	l := &locals{}
 	for _, c := range chains {
@@ -101,14 +103,16 @@ func newLocals(m *local.Model, chains []local.Chain) *locals {
 	return l
 }
 
+// cells is the number of cells of the torsion plane.
 const cells = 36 * 36
 
+// cell returns the index of the cell of phi and psi in degrees.
 func cell(phi, psi float64) int {
 	p, q := int((phi+180)/10), int((psi+180)/10)
 	return min(max(p, 0), 35)*36 + min(max(q, 0), 35)
 }
 
-// weigh fills energy: -ln of the mixture of the clusters drawn at each residue.
+// weigh fills in energy: −ln of the mixture of the clusters drawn at each residue.
 func (l *locals) weigh(m *local.Model, chains []local.Chain) {
 	n := len(chains[0].Cluster)
 	grid := make([]float64, m.K*cells)

@@ -9,10 +9,10 @@ import (
 	"pleat/internal/mini/local"
 )
 
-// templateText gives, per residue, each side-chain atom beyond CB: its name, the three atoms it is placed
-// from (far, middle, bonded), bond length in Å, bond angle in degrees, and its torsion: a chi angle with an
-// offset, or a constant. Lengths and angles are Engh and Huber's (Acta Cryst. A47, 392, 1991), rounded.
-// Proline's ring is closed by its own function.
+// templateText gives, per residue, each side-chain atom beyond CB: its name, the three atoms from which it is
+// placed (far, middle, bonded), bond length in Å, bond angle in degrees, and its torsion: a chi angle with an
+// offset, or a constant. Lengths and angles are Engh and Huber's (Acta Cryst. A47, 392, 1991), rounded. Proline's
+// ring is closed by its own function.
 const templateText = `
 C SG N CA CB 1.808 114.0 x1
 D CG N CA CB 1.516 112.6 x1;OD1 CA CB CG 1.249 118.4 x2;OD2 CA CB CG 1.249 118.4 x2+180
@@ -32,10 +32,10 @@ V CG1 N CA CB 1.521 110.5 x1;CG2 N CA CB 1.521 110.5 x1+122
 W CG N CA CB 1.498 113.6 x1;CD1 CA CB CG 1.365 126.9 x2;CD2 CA CB CG 1.433 126.8 x2+180;NE1 CB CG CD1 1.374 110.2 180;CE2 CB CG CD2 1.409 107.2 180;CE3 CB CG CD2 1.398 133.9 0;CZ2 CG CD2 CE2 1.394 122.4 180;CZ3 CG CD2 CE3 1.382 118.6 180;CH2 CD2 CE2 CZ2 1.368 117.5 0
 Y CG N CA CB 1.512 113.9 x1;CD1 CA CB CG 1.389 120.8 x2;CD2 CA CB CG 1.389 120.8 x2+180;CE1 CB CG CD1 1.382 121.2 180;CE2 CB CG CD2 1.382 121.2 180;CZ CG CD1 CE1 1.378 119.6 0;OH CD1 CE1 CZ 1.376 119.9 180`
 
-// rotamerText gives chi angles and their share in percent: the common-atom values of the penultimate
-// rotamer library (Lovell et al., Proteins 40, 389, 2000), checked against two independent transcriptions
-// for most residues. Arginine and lysine are built from its
-// staggered values one chi at a time, since few of their many rotamers are common.
+// rotamerText gives chi angles in degrees and their frequency in percent: the common-atom values of the penultimate
+// rotamer library (Lovell et al., Proteins 40, 389, 2000), checked against two independent transcriptions for most
+// residues. Arginine and lysine are built from its staggered values one chi at a time, since few of their many
+// rotamers are common.
 const rotamerText = `
 C 62 23;-177 26;-65 50
 D 62 -10 10;62 30 9;-177 0 21;-177 65 6;-70 -15 51
@@ -53,14 +53,14 @@ V 63 6;175 73;-60 20
 W 62 -90 11;62 90 6;-177 -105 16;-177 90 18;-65 -90 5;-65 -5 8;-65 95 32
 Y 62 90 13;-177 80 34;-65 -85 43;-65 -30 9`
 
-// rotamer is one set of chi angles, in degrees, and its cost -ln(share).
+// rotamer is one set of chi angles in degrees and its cost, −ln of its frequency.
 type rotamer struct {
 	chi  [4]float64
 	cost float64
 }
 
-// part is one atom of a template; parents count N, CA, C as 0..2 (C is never one), CB as 3, then the
-// atoms of the template from 4.
+// part is one atom of a template. Parents count N, CA, C as 0..2 (C is never a parent), CB as 3, then the atoms of
+// the template from 4.
 type part struct {
 	name    string
 	element string
@@ -70,6 +70,7 @@ type part struct {
 	offset  float64
 }
 
+// template is the side chain of one amino acid: atoms beyond CB, rotamers, and the number of chi angles.
 type template struct {
 	comp     string
 	parts    []part
@@ -77,11 +78,13 @@ type template struct {
 	chis     int
 }
 
+// names are the component codes in the order of local.Letters.
 var names = [20]string{"ALA", "CYS", "ASP", "GLU", "PHE", "GLY", "HIS", "ILE", "LYS", "LEU", "MET", "ASN", "PRO", "GLN",
 	"ARG", "SER", "THR", "VAL", "TRP", "TYR"}
 
 var templates = parseTemplates()
 
+// parseTemplates parses the two texts above. It panics on an error, because they are constants.
 func parseTemplates() (out [20]template) {
 	for a := range out {
 		out[a].comp = names[a]
@@ -115,6 +118,7 @@ func parseTemplates() (out [20]template) {
 	return out
 }
 
+// parsePart parses one atom; at maps the names placed so far to their indices.
 func parsePart(f []string, at map[string]int) part {
 	p := part{name: f[0], element: f[0][:1], bond: newBond(number(f[4]), number(f[5]))}
 	for k := range 3 {
@@ -143,8 +147,8 @@ func number(s string) float64 {
 	return v
 }
 
-// staggered builds the rotamers of a long side chain; a gauche chi costs, and two of opposite sign in a row
-// meet (syn-pentane) and are left out.
+// staggered builds the rotamers of a long side chain. A gauche chi costs energy; two consecutive ones of opposite
+// sign clash (syn-pentane) and are omitted.
 func staggered(chi3, chi4 []float64) []rotamer {
 	var out []rotamer
 	for i, x1 := range []float64{-67, -177, 62} {

@@ -7,6 +7,7 @@ import (
 	"pleat/internal/mini/local"
 )
 
+// The annealing schedule: number of steps, and temperatures at its start and end.
 const (
 	fullSteps = 15000
 	hot       = 3.0
@@ -14,25 +15,26 @@ const (
 	gathered  = 0.9 // the share of the steps over which the walk cools; the best is kept from the rest
 )
 
-// torsions of a whole chain: degrees, and the local state each residue is in.
+// torsions holds the torsions of a whole chain in degrees, and the local state of each residue.
 type torsions struct {
 	phi, psi []float64
 	state    []uint8
 }
 
+// newTorsions returns zero torsions for n residues.
 func newTorsions(n int) torsions {
 	return torsions{make([]float64, n), make([]float64, n), make([]uint8, n)}
 }
 
-// take copies the torsions of o for residues a up to b.
-func (t *torsions) take(o *torsions, a, b int) {
+// copyRange copies the torsions of o for residues a up to, but not including, b.
+func (t *torsions) copyRange(o *torsions, a, b int) {
 	copy(t.phi[a:b], o.phi[a:b])
 	copy(t.psi[a:b], o.psi[a:b])
 	copy(t.state[a:b], o.state[a:b])
 }
 
-// walk is one simulated-annealing trajectory over the torsions of a chain. It belongs to one goroutine;
-// its buffers serve one decoy after another.
+// walk is one simulated-annealing trajectory over the torsions of a chain. It is not safe for concurrent use; its
+// buffers are reused for the next decoy.
 type walk struct {
 	t     *tables
 	l     *locals
@@ -64,6 +66,7 @@ type walk struct {
 	newNB    []int16
 }
 
+// newWalk allocates a trajectory for the amino acids aa, given as indices of local.Letters.
 func newWalk(t *tables, l *locals, aa []int) *walk {
 	n := len(aa)
 	w := &walk{t: t, l: l, aa: aa, n: n, steps: fullSteps, heavy: make([]int, n), donor: make([]bool, n),
@@ -82,7 +85,7 @@ func newWalk(t *tables, l *locals, aa []int) *walk {
 	return w
 }
 
-// stage sets the scales of progress f in [0,1] and recomputes everything.
+// stage sets the weights for progress f in [0,1] and recomputes everything.
 func (w *walk) stage(f float64) {
 	w.clashScale = weightVDW * min(1, 0.1+1.2*f)
 	w.radiusScale = weightRadius * max(0.15, 1-1.2*f) * float64(w.n) / 10
@@ -99,7 +102,7 @@ func (w *walk) rebuild() {
 	w.dress(0, w.n-1)
 }
 
-// dress places what hangs on the backbone of residues a..b; the backbone up to b+1 must stand.
+// dress places the atoms attached to the backbone of residues a..b. The backbone up to b+1 must be placed.
 func (w *walk) dress(a, b int) {
 	for i := a; i <= b; i++ {
 		r := &w.at[i]
@@ -116,13 +119,13 @@ func (w *walk) dress(a, b int) {
 			next = w.at[i+1].n
 		} else {
 			s, c := math.Sincos(w.psi[i] * radian)
-			next = bondN.place(r.n, r.a, r.c, s, c)
+			next = bondN.position(r.n, r.a, r.c, s, c)
 		}
 		r.carbonyl(next)
 	}
 }
 
-// recompute fills the matrix and every sum from the coordinates.
+// recompute fills the pair matrix and every sum from the coordinates.
 func (w *walk) recompute() {
 	w.sumPairs, w.sumLocal = 0, 0
 	clear(w.nb)
@@ -142,27 +145,28 @@ func (w *walk) recompute() {
 	w.total = w.sumPairs + w.sumLocal + w.env + w.rad
 }
 
+// localEnergy returns the local term of residue i.
 func (w *walk) localEnergy(i int) float64 {
 	return float64(weightLocal * w.l.energy[i*cells+cell(w.phi[i], w.psi[i])])
 }
 
-// keep saves what a step on residues from a on may change.
-func (w *walk) keep(a int) {
-	w.old.take(&w.torsions, a, w.n)
+// save stores what a step on residues from a on may change.
+func (w *walk) save(a int) {
+	w.old.copyRange(&w.torsions, a, w.n)
 	copy(w.old.at[max(a-1, 0):], w.at[max(a-1, 0):])
 }
 
 // restore undoes a step on residues from a on.
 func (w *walk) restore(a int) {
-	w.take(&w.old.torsions, a, w.n)
+	w.copyRange(&w.old.torsions, a, w.n)
 	copy(w.at[max(a-1, 0):], w.old.at[max(a-1, 0):])
 }
 
-// attraction bounds, a residue, what the terms other than clashes can gain in one step.
+// attraction bounds the energy per residue that terms other than clashes can gain in one step.
 const attraction = 3
 
-// try judges the torsions of a..b, changed since keep(a), by Metropolis' rule at temperature t, and puts
-// everything back where it refuses.
+// try accepts or rejects the torsions of a..b, changed since save(a), by the Metropolis criterion at temperature t.
+// It restores the previous state on rejection.
 func (w *walk) try(a, b int, t float64) bool {
 	w.bend(a, b)
 	lcl := 0.0
@@ -221,11 +225,11 @@ func (w *walk) try(a, b int, t float64) bool {
 	return true
 }
 
-// bend moves the atoms after the torsions of a..b changed: the window is built anew, the rest follows as
-// one rigid body.
+// bend moves the atoms after the torsions of a..b changed: it rebuilds the window and moves the rest as one rigid
+// body.
 func (w *walk) bend(a, b int) {
 	if a > 0 {
-		turn(&w.at[a-1], &w.at[a], w.phi[a])
+		setPhi(&w.at[a-1], &w.at[a], w.phi[a])
 	}
 	for i := a + 1; i <= b; i++ {
 		follow(&w.at[i-1], &w.at[i], w.psi[i-1], w.phi[i])
@@ -242,7 +246,7 @@ func (w *walk) bend(a, b int) {
 	w.dress(a, b)
 }
 
-// step proposes and judges one move at progress f.
+// step proposes one move at progress f and temperature t.
 func (w *walk) step(f, t float64) {
 	if w.rng.Float64() < 0.75-0.6*f {
 		size := 9
@@ -258,56 +262,58 @@ func (w *walk) step(f, t float64) {
 	w.nudge(3+8*(1-f), 5+20*(1-f), t)
 }
 
-// segment takes a window of a drawn chain.
+// segment proposes a window of a drawn chain.
 func (w *walk) segment(size int, t float64) {
 	d := &w.l.drawn[w.rng.IntN(len(w.l.drawn))]
 	a := w.rng.IntN(w.n - size + 1)
-	w.keep(a)
-	w.take(d, a, a+size)
+	w.save(a)
+	w.copyRange(d, a, a+size)
 	w.try(a, a+size-1, t)
 }
 
-// nudge turns the torsions of one residue by single, or shears the peptide between two by shear degrees.
+// nudge rotates the torsions of one residue by about single degrees, or shears the peptide between two residues by
+// about shear degrees.
 func (w *walk) nudge(single, shear, t float64) {
 	if w.n < 2 || w.rng.IntN(2) == 0 {
 		i := w.rng.IntN(w.n)
-		w.keep(i)
+		w.save(i)
 		w.phi[i] = local.Wrap(w.phi[i] + float64(single*w.rng.NormFloat64()))
 		w.psi[i] = local.Wrap(w.psi[i] + float64(single*w.rng.NormFloat64()))
 		w.try(i, i, t)
 		return
 	}
 	i := w.rng.IntN(w.n - 1)
-	w.keep(i)
+	w.save(i)
 	d := float64(shear * w.rng.NormFloat64())
 	w.psi[i] = local.Wrap(w.psi[i] + d)
 	w.phi[i+1] = local.Wrap(w.phi[i+1] - d)
 	w.try(i, i+1, t)
 }
 
-// decoy is the best of one trajectory.
+// decoy is the lowest-energy state of one trajectory.
 type decoy struct {
 	torsions
 	n, ca, c []v3
 	energy   float64
 }
 
+// snapshot copies the current state into d.
 func (w *walk) snapshot(d *decoy) {
 	d.energy = w.total
 	if d.phi == nil {
 		d.torsions = newTorsions(w.n)
 	}
-	d.take(&w.torsions, 0, w.n)
+	d.copyRange(&w.torsions, 0, w.n)
 	d.n, d.ca, d.c = d.n[:0], d.ca[:0], d.c[:0]
 	for i := range w.at {
 		d.n, d.ca, d.c = append(d.n, w.at[i].n), append(d.ca, w.at[i].a), append(d.c, w.at[i].c)
 	}
 }
 
-// run anneals one decoy; stop is asked before every step, and a stopped walk gives false.
+// run anneals one decoy. It calls stop before every step and returns false once that reports true.
 func (w *walk) run(rng *rand.Rand, stop func() bool) (decoy, bool) {
 	w.rng = rng
-	w.take(&w.l.drawn[rng.IntN(len(w.l.drawn))], 0, w.n)
+	w.copyRange(&w.l.drawn[rng.IntN(len(w.l.drawn))], 0, w.n)
 	best := decoy{energy: math.Inf(1)}
 	ratio := math.Log(cold / hot)
 	steps := float64(w.steps)
