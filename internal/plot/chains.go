@@ -7,7 +7,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// The strip of chains above a panel: a thin bar in two greys, and the names over it in one to three staggered lines.
+// Sizes of the strip of chains above a panel: a thin bar in two greys, with the names above it in one to three
+// staggered lines.
 const (
 	stripHeight vg.Length = 4
 	nameLine    vg.Length = 11
@@ -16,6 +17,7 @@ const (
 	maxName     vg.Length = 110
 )
 
+// nameAt is a chain name with its position in points; row 0 is the lowest line.
 type nameAt struct {
 	text  string
 	x     vg.Length // its left edge
@@ -23,9 +25,9 @@ type nameAt struct {
 	row   int
 }
 
-// placeNames sets each chain's name over its middle, long chains first, in the lowest line where it touches no other;
-// a name that finds no room is left out (the description names every chain). The chains lie between from and to, the
-// names between lo and hi.
+// placeNames places each chain's name above its middle, long chains first, in the lowest line where it overlaps no
+// other. A name that fits nowhere is omitted (the description names every chain). The chains lie between from and
+// to, the names between lo and hi, in points.
 func placeNames(chains []Chain, total int, from, to, lo, hi vg.Length) (names []nameAt, rows int) {
 	if len(chains) < 2 {
 		return nil, 0
@@ -59,7 +61,7 @@ func placeNames(chains []Chain, total int, from, to, lo, hi vg.Length) (names []
 	return names, rows
 }
 
-// stripRoom is the room above the panel that the strip and its names take.
+// stripRoom returns the height in points of the strip and its names.
 func stripRoom(chains []Chain, rows int) vg.Length {
 	if len(chains) < 2 {
 		return 0
@@ -88,11 +90,11 @@ func (a panel) chainStrip(chains []Chain, names []nameAt) {
 		}
 	}
 	for _, n := range names {
-		a.text(n.x, y+stripHeight+3.5+nameLine*vg.Length(n.row), n.text, style{sizeNote, false, ink}, start)
+		a.drawText(n.x, y+stripHeight+3.5+nameLine*vg.Length(n.row), n.text, style{sizeNote, false, ink}, start)
 	}
 }
 
-// borders are the positions between chains, on the residue scale.
+// borders returns the positions between chains on the residue scale.
 func borders(chains []Chain) []float64 {
 	var out []float64
 	at := 0

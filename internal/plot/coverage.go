@@ -11,26 +11,27 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Row is one aligned sequence: its identity to the query, 0 to 1, and its letters over the residues of all chains in
-// their order, '-' or '.' where it has none. Insertions have been taken out.
+// Row is one aligned sequence: its identity to the query, 0 to 1, and its letters over the residues of all chains
+// in order, '-' or '.' for a gap. Insertions have been removed.
 type Row struct {
 	Identity float64
 	Aligned  string
 }
 
-// Block is a part of an alignment that is shown together, such as the paired rows, or the unpaired ones of one chain.
+// Block is a part of an alignment that is shown together, such as the paired rows, or the unpaired rows of one
+// chain.
 type Block struct {
 	Name string
 	Rows []Row
-	// Start and Span say which residues the rows stand for, Span of them from Start, counted from 0; a row has gaps at
-	// all others. A Span of 0: all residues.
+	// Start and Span give the residues that the rows cover: Span residues from Start, counted from 0; a row has
+	// gaps at all others. A Span of 0 means all residues.
 	Start, Span int
 }
 
-// Coverage draws an alignment: each row in the colour of its identity to the query, sorted by it inside each block
-// with the likest on top, white where it has a gap; over them, in black, how many rows cover each position. Blocks
-// stand below each other in their order. An alignment without rows, a row of another length and an identity outside 0
-// to 1 are refused.
+// Coverage draws an alignment: each row in the colour of its identity to the query, sorted by identity inside each
+// block with the most similar on top, white at gaps; and a black line with the number of rows that cover each
+// position. Blocks are stacked in order. It returns an error for an alignment without rows, a row of another length
+// and an identity outside 0 to 1.
 func Coverage(l Labels, chains []Chain, blocks []Block) (*Figure, error) {
 	chains, n, err := checkChains("coverage", chains)
 	if err != nil {
@@ -82,8 +83,8 @@ func Coverage(l Labels, chains []Chain, blocks []Block) (*Figure, error) {
 	return f, nil
 }
 
-// blockLines separates the blocks and writes their names to the right, each beside its own rows; one that would touch
-// the name above is left out.
+// blockLines separates the blocks and writes their names to the right of their rows. A name that would overlap the
+// one above is omitted.
 func (a panel) blockLines(d *depth) {
 	size := min(sizeNote, max(7, (a.Max.Y-a.Min.Y)/vg.Length(len(d.blocks))/1.15))
 	above := a.Max.Y + size
@@ -95,13 +96,13 @@ func (a panel) blockLines(d *depth) {
 		}
 		y := a.y(float64(d.rows) - float64(b.first) - float64(b.rows)/2)
 		if b.name != "" && y <= above-size*1.02 {
-			a.text(a.Max.X+6, y-size*0.34, b.name, style{size, false, ink}, start)
+			a.drawText(a.Max.X+6, y-size*0.34, b.name, style{size, false, ink}, start)
 			above = y
 		}
 	}
 }
 
-// depth is the picture of an alignment in two sizes, and its count per position.
+// depth is the image of an alignment in two resolutions, and its number of rows per position.
 type depth struct {
 	fine, coarse *cover
 	count        []int
@@ -112,12 +113,13 @@ type depth struct {
 	}
 }
 
-// cover counts, on a grid, the cells of the source and those that are no gap, and sums the identity of the latter.
+// cover counts, on a grid, the source cells and those without a gap, and sums the identity of the latter.
 type cover struct {
 	identity *grid
 	all      []int32
 }
 
+// newDepth checks the blocks and draws their rows on both grids. n is the number of residues of all chains.
 func newDepth(n int, blocks []Block) (*depth, error) {
 	d := &depth{count: make([]int, n)}
 	for i, b := range blocks {
@@ -182,11 +184,13 @@ func newDepth(n int, blocks []Block) (*depth, error) {
 	return d, nil
 }
 
+// newCover returns an empty cover of at most side points in each direction.
 func newCover(cols, rows, side int) *cover {
 	g := newGrid(cols, rows, side)
 	return &cover{identity: g, all: make([]int32, g.cols*g.rows)}
 }
 
+// add adds one source cell; covered is false for a gap.
 func (c *cover) add(col, row int, identity float64, covered bool) {
 	g := c.identity
 	i := g.index(col, row)
@@ -197,13 +201,16 @@ func (c *cover) add(col, row int, identity float64, covered bool) {
 	}
 }
 
+// exact returns the image at the size of a bitmap.
 func (d *depth) exact(width, height int) image.Image { return d.fine.paint(width, height) }
 
+// embed returns the smaller image that SVG embeds.
 func (d *depth) embed() image.Image {
 	return d.coarse.paint(grown(d.coarse.identity.cols), grown(d.coarse.identity.rows))
 }
 
-// paint draws sixteen steps of how much of a cell is covered, by fifteen of its identity, and white: a palette of 241.
+// paint draws each cell in one of 15 colours of identity, mixed with white in 16 steps of the covered fraction: a
+// palette of 241 colours.
 func (c *cover) paint(width, height int) image.Image {
 	const shares, steps = 16, 15
 	pal := color.Palette{white}

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// RMSD draws the deviation from a reference over time: values[i] in unit at timesNs[i]. Times may not fall. Negative
-// values, infinities and NaN are refused.
+// RMSD draws the deviation from a reference over time: values[i] in unit at timesNs[i]. It returns an error for
+// times that decrease, negative values, infinities and NaN.
 func RMSD(l Labels, timesNs, values []float64, unit Unit) (*Figure, error) {
 	if err := checkSeries("RMSD", timesNs, values, unit); err != nil {
 		return nil, err
@@ -19,8 +19,8 @@ func RMSD(l Labels, timesNs, values []float64, unit Unit) (*Figure, error) {
 		nil
 }
 
-// Rg draws the radius of gyration over time, with its mean: values[i] in unit at timesNs[i]. Times may not fall.
-// Negative values, infinities and NaN are refused.
+// Rg draws the radius of gyration over time, with its mean: values[i] in unit at timesNs[i]. It returns an error
+// for times that decrease, negative values, infinities and NaN.
 func Rg(l Labels, timesNs, values []float64, unit Unit) (*Figure, error) {
 	if err := checkSeries("Rg", timesNs, values, unit); err != nil {
 		return nil, err
@@ -35,6 +35,7 @@ func Rg(l Labels, timesNs, values []float64, unit Unit) (*Figure, error) {
 		unit), nil
 }
 
+// checkSeries checks that a series has as many times as values, within the bounds, and that times do not decrease.
 func checkSeries(what string, times, values []float64, unit Unit) error {
 	if err := unit.check(what); err != nil {
 		return err
@@ -97,7 +98,7 @@ func seriesFigure(l Labels, name string, times, values []float64, lo, hi float64
 		}
 		y := a.y(avg)
 		a.line(0.9, accent, []vg.Length{4, 2.5}, vg.Point{X: area.Min.X, Y: y}, vg.Point{X: area.Max.X, Y: y})
-		a.text(area.Max.X+6, y-sizeNote*0.34, note, style{sizeNote, false, accentText}, start)
+		a.drawText(area.Max.X+6, y-sizeNote*0.34, note, style{sizeNote, false, accentText}, start)
 		a.frame(area)
 		a.xAxis("Time (ns)", xTicks)
 		a.yAxis(label, yTicks)
@@ -105,8 +106,8 @@ func seriesFigure(l Labels, name string, times, values []float64, lo, hi float64
 	return f
 }
 
-// thin copies a series, keeping at most the first, lowest, highest and last point of each of n/4 stretches: the drawn
-// line covers the same pixels.
+// thin copies a series and keeps at most the first, lowest, highest and last point of each of n/4 intervals, so
+// that the drawn line covers the same pixels.
 func thin(times, values []float64, n int) (ts, vs []float64) {
 	if len(times) <= n {
 		return append(ts, times...), append(vs, values...)
@@ -133,8 +134,7 @@ func thin(times, values []float64, n int) (ts, vs []float64) {
 	return ts, vs
 }
 
-// Axis is one side of a free-energy grid: its name with unit as shown, the values at its two ends, and its number of
-// bins.
+// Axis is one side of a free-energy grid: its label with unit, the values at its two ends, and its number of bins.
 type Axis struct {
 	Label    string
 	Min, Max float64
@@ -142,8 +142,8 @@ type Axis struct {
 }
 
 // FreeEnergy draws a free-energy landscape in kJ/mol over two coordinates: energy[iy*x.Bins+ix] belongs to bin ix
-// along x and iy along y. +Inf is a bin that was never visited, and is left blank. NaN, −Inf and a grid that was never
-// visited are refused.
+// along x and iy along y. +Inf marks a bin that was never visited, which stays blank. It returns an error for NaN,
+// −Inf and a grid without visited bins.
 func FreeEnergy(l Labels, x, y Axis, energy []float64) (*Figure, error) {
 	for _, a := range []struct {
 		name string
@@ -195,6 +195,7 @@ func FreeEnergy(l Labels, x, y Axis, energy []float64) (*Figure, error) {
 	return energyFigure(l, desc, x, y, h, visited < len(energy)), nil
 }
 
+// energyFigure lays out a landscape with its colour bar; blanks adds a legend entry for bins that were not visited.
 func energyFigure(l Labels, desc string, x, y Axis, h *heat, blanks bool) *Figure {
 	xTicks, yTicks, bar := niceTicks(x.Min, x.Max, 7), niceTicks(y.Min, y.Max, 7), niceTicks(h.lo, h.hi, 7)
 	left, barRoom := leftMargin(yTicks), leftMargin(bar)
@@ -212,7 +213,7 @@ func energyFigure(l Labels, desc string, x, y Axis, h *heat, blanks bool) *Figur
 			box := vg.Rectangle{Min: vg.Point{X: area.Max.X + 16, Y: 17}, Max: vg.Point{X: area.Max.X + 25, Y: 26}}
 			a.fill(box, noValue)
 			a.frame(box)
-			a.text(box.Max.X+4, box.Min.Y+2, "not visited", style{sizeNote, false, soft}, start)
+			a.drawText(box.Max.X+4, box.Min.Y+2, "not visited", style{sizeNote, false, soft}, start)
 		}
 	}
 	return f

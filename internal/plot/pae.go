@@ -10,14 +10,14 @@ import (
 // paeSide is the side of the square of a PAE plot, in points.
 const paeSide vg.Length = 330
 
-// paeScale is the end of the scale of the models: the last of 64 bins of 0.5 Å ends at 31.75 (Jumper et al. 2021, SI
-// 1.9.7).
+// paeScale is the upper end of the colour scale in Å: the last of 64 bins of 0.5 Å ends at 31.75 (Jumper et al.
+// 2021, SI 1.9.7).
 const paeScale = 31.75
 
 // PAE draws the predicted aligned error in Å: at(i, j) is the error at scored residue j when aligned on residue i,
 // both counted from 0 through all chains. The first residues are at the top left, as in the AlphaFold database. The
-// scale ends at 31.75 Å, or at the next five above a larger value. `at` is called once for each pair before PAE
-// returns. Negative values, infinities and NaN are refused.
+// scale ends at 31.75 Å, or at the next multiple of five above a larger value. PAE calls at once for each pair
+// before it returns. It returns an error for negative values, infinities and NaN.
 func PAE(l Labels, chains []Chain, at func(aligned, scored int) float64) (*Figure, error) {
 	chains, n, err := checkChains("PAE", chains)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
+// The colours of every figure.
 var (
 	white      = rgb(0xFFFFFF)
 	ink        = rgb(0x1F2937) // text and axes
@@ -27,19 +28,21 @@ var (
 	noValue    = rgb(0xF1F3F5)
 )
 
+// rgb returns the opaque colour of a hexadecimal value such as 0x1F2937.
 func rgb(v uint32) color.RGBA {
 	return color.RGBA{R: uint8(v >> 16), G: uint8(v >> 8), B: uint8(v), A: 0xFF}
 }
 
-// tint lays a colour over white with the given weight.
+// tint mixes a colour with white; weight 1 is the colour itself.
 func tint(c color.RGBA, weight float64) color.RGBA { return mix(white, c, weight) }
 
+// mix interpolates linearly between a (t = 0) and b (t = 1).
 func mix(a, b color.RGBA, t float64) color.RGBA {
 	f := func(a, b uint8) uint8 { return uint8(math.Round(float64(a) + (float64(b)-float64(a))*t)) }
 	return color.RGBA{R: f(a.R, b.R), G: f(a.G, b.G), B: f(a.B, b.B), A: 0xFF}
 }
 
-// The type sizes of every figure.
+// The type sizes of every figure, in points.
 const (
 	sizeTitle    vg.Length = 12.5
 	sizeSubtitle vg.Length = 9
@@ -48,9 +51,10 @@ const (
 	sizeNote     vg.Length = 8.5
 )
 
-// faces is a cache of our own: gonum's shared one can be changed by anybody.
+// faces is a private font cache, because any code can change gonum's shared one.
 var faces = font.NewCache(liberation.Collection())
 
+// face returns Liberation Sans in a size.
 func face(size vg.Length, bold bool) font.Face {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans"}
 	if bold {
@@ -59,12 +63,13 @@ func face(size vg.Length, bold bool) font.Face {
 	return faces.Lookup(f, size)
 }
 
+// textWidth returns the width of s in points.
 func textWidth(s string, size vg.Length, bold bool) vg.Length {
 	f := face(size, bold)
 	return f.Width(s)
 }
 
-// shorten cuts s so that it is at most width wide, with an ellipsis.
+// shorten truncates s with an ellipsis to at most width.
 func shorten(s string, size vg.Length, bold bool, width vg.Length) string {
 	if textWidth(s, size, bold) <= width {
 		return s
@@ -89,7 +94,7 @@ type pen struct {
 	bitmap        draw.Image
 }
 
-// anchor is the part of a text that stands at its point.
+// anchor is the fraction of a text's width that lies left of its point.
 type anchor float64
 
 const (
@@ -98,14 +103,15 @@ const (
 	end    anchor = 1
 )
 
+// style is the size, weight and colour of a text.
 type style struct {
 	size vg.Length
 	bold bool
 	col  color.RGBA
 }
 
-// text writes s with its baseline at y.
-func (p *pen) text(x, y vg.Length, s string, st style, a anchor) {
+// drawText writes s with its baseline at y.
+func (p *pen) drawText(x, y vg.Length, s string, st style, a anchor) {
 	if s == "" {
 		return
 	}
@@ -114,7 +120,7 @@ func (p *pen) text(x, y vg.Length, s string, st style, a anchor) {
 	p.FillString(f, vg.Point{X: x - vg.Length(a)*f.Width(s), Y: y}, s)
 }
 
-// upright writes s turned a quarter to the left, centred on (x, y), x being the baseline.
+// upright writes s rotated a quarter to the left, centred on (x, y), where x is the baseline.
 func (p *pen) upright(x, y vg.Length, s string, st style) {
 	f := face(st.size, st.bold)
 	p.Push()
@@ -139,6 +145,7 @@ func (p *pen) dot(x, y, radius vg.Length, c color.RGBA) {
 	p.Fill(path)
 }
 
+// line draws a polyline. In a bitmap it draws solid lines in stretches, see stretchPoints.
 func (p *pen) line(width vg.Length, c color.RGBA, dashes []vg.Length, pts ...vg.Point) {
 	if len(pts) < 2 {
 		return
@@ -164,18 +171,19 @@ func (p *pen) line(width vg.Length, c color.RGBA, dashes []vg.Length, pts ...vg.
 	}
 }
 
-// stretchPoints is how many points of a line are drawn at once in a bitmap: the library's time grows with the square
-// of them where the line goes up and down: 0.36 s for 1,000 residues. Two stretches share a segment, so that they
-// join.
+// stretchPoints is the number of points of a line that are drawn at once in a bitmap. The library's time grows with
+// the square of the number of points where the line goes up and down: 0.36 s for 1,000 residues. Two stretches
+// share a segment, so that they join.
 const stretchPoints = 64
 
+// frame draws the outline of r.
 func (p *pen) frame(r vg.Rectangle) {
 	p.line(0.8, ink, nil, r.Min, vg.Point{X: r.Max.X, Y: r.Min.Y}, r.Max, vg.Point{X: r.Min.X, Y: r.Max.Y}, r.Min,
 		vg.Point{X: r.Max.X, Y: r.Min.Y})
 }
 
-// image lays a raster over r, whose sides are whole points. In a bitmap each pixel is computed in place, without any
-// smoothing; in SVG the coarser raster is embedded.
+// image draws a raster over r, whose sides are whole points. In a bitmap each pixel is computed exactly, without
+// smoothing; SVG embeds the coarser raster.
 func (p *pen) image(r vg.Rectangle, ra raster) {
 	if p.bitmap == nil {
 		p.DrawImage(r, ra.embed())
@@ -188,7 +196,7 @@ func (p *pen) image(r vg.Rectangle, ra raster) {
 	draw.Draw(p.bitmap, at, img, img.Bounds().Min, draw.Src)
 }
 
-// headerHeight is the room that a header takes, title to just above the data or the chain names.
+// headerHeight returns the height in points of a header, from the top to just above the data or the chain names.
 func headerHeight(l Labels) vg.Length {
 	if l.Subtitle == "" {
 		return 38
@@ -196,10 +204,11 @@ func headerHeight(l Labels) vg.Length {
 	return 51
 }
 
+// header writes the title and the subtitle, shortened to the figure's width.
 func (p *pen) header(l Labels, x vg.Length) {
 	room := p.width - x - 12
-	p.text(x, p.height-24, shorten(l.Title, sizeTitle, true, room), style{sizeTitle, true, ink}, start)
-	p.text(x, p.height-38, shorten(l.Subtitle, sizeSubtitle, false, room), style{sizeSubtitle, false, soft}, start)
+	p.drawText(x, p.height-24, shorten(l.Title, sizeTitle, true, room), style{sizeTitle, true, ink}, start)
+	p.drawText(x, p.height-38, shorten(l.Subtitle, sizeSubtitle, false, room), style{sizeSubtitle, false, soft}, start)
 }
 
 // panel is the data rectangle of a figure with its two linear scales; a scale may run downwards.
@@ -209,20 +218,23 @@ type panel struct {
 	x0, x1, y0, y1 float64
 }
 
+// x returns the horizontal position of a value, in points.
 func (a panel) x(v float64) vg.Length {
 	return a.Min.X + vg.Length((v-a.x0)/(a.x1-a.x0))*(a.Max.X-a.Min.X)
 }
 
+// y returns the vertical position of a value, in points.
 func (a panel) y(v float64) vg.Length {
 	return a.Min.Y + vg.Length((v-a.y0)/(a.y1-a.y0))*(a.Max.Y-a.Min.Y)
 }
 
-// tick is a mark on an axis; without a label it is a short one.
+// tick is a mark on an axis; one without a label is shorter.
 type tick struct {
 	at    float64
 	label string
 }
 
+// xAxis draws the ticks and the label below the panel.
 func (a panel) xAxis(label string, ticks []tick) {
 	for _, t := range ticks {
 		x, n := a.x(t.at), vg.Length(4)
@@ -230,12 +242,13 @@ func (a panel) xAxis(label string, ticks []tick) {
 			n = 2.2
 		}
 		a.line(0.8, ink, nil, vg.Point{X: x, Y: a.Min.Y}, vg.Point{X: x, Y: a.Min.Y - n})
-		a.text(x, a.Min.Y-6-sizeTick*0.75, t.label, style{sizeTick, false, ink}, middle)
+		a.drawText(x, a.Min.Y-6-sizeTick*0.75, t.label, style{sizeTick, false, ink}, middle)
 	}
-	a.text((a.Min.X+a.Max.X)/2, a.Min.Y-31, shorten(label, sizeAxis, false, a.Max.X-a.Min.X),
+	a.drawText((a.Min.X+a.Max.X)/2, a.Min.Y-31, shorten(label, sizeAxis, false, a.Max.X-a.Min.X),
 		style{sizeAxis, false, ink}, middle)
 }
 
+// yAxis draws the ticks and the label to the left of the panel.
 func (a panel) yAxis(label string, ticks []tick) {
 	var widest vg.Length
 	for _, t := range ticks {
@@ -244,14 +257,14 @@ func (a panel) yAxis(label string, ticks []tick) {
 			n = 2.2
 		}
 		a.line(0.8, ink, nil, vg.Point{X: a.Min.X, Y: y}, vg.Point{X: a.Min.X - n, Y: y})
-		a.text(a.Min.X-6.5, y-sizeTick*0.34, t.label, style{sizeTick, false, ink}, end)
+		a.drawText(a.Min.X-6.5, y-sizeTick*0.34, t.label, style{sizeTick, false, ink}, end)
 		widest = max(widest, textWidth(t.label, sizeTick, false))
 	}
 	a.upright(a.Min.X-widest-14, (a.Min.Y+a.Max.Y)/2, shorten(label, sizeAxis, false, a.Max.Y-a.Min.Y),
 		style{sizeAxis, false, ink})
 }
 
-// leftMargin is the room that a y axis takes.
+// leftMargin returns the width in points that a y axis needs.
 func leftMargin(ticks []tick) vg.Length {
 	var widest vg.Length
 	for _, t := range ticks {
@@ -260,7 +273,7 @@ func leftMargin(ticks []tick) vg.Length {
 	return vg.Length(math.Ceil(float64(max(widest, 16)))) + 30
 }
 
-// colourBar draws a scale to the right of the panel, its lower value below.
+// colourBar draws a scale to the right of the panel, with the lowest value at the bottom.
 func (a panel) colourBar(x vg.Length, r ramp, lo, hi float64, label string, ticks []tick) {
 	bar := panel{a.pen, vg.Rectangle{Min: vg.Point{X: x, Y: a.Min.Y}, Max: vg.Point{X: x + 13, Y: a.Max.Y}}, 0, 1, lo,
 		hi}
@@ -270,13 +283,13 @@ func (a panel) colourBar(x vg.Length, r ramp, lo, hi float64, label string, tick
 	for _, t := range ticks {
 		y := bar.y(t.at)
 		a.line(0.8, ink, nil, vg.Point{X: bar.Max.X, Y: y}, vg.Point{X: bar.Max.X + 3.5, Y: y})
-		a.text(bar.Max.X+6.5, y-sizeTick*0.34, t.label, style{sizeTick, false, ink}, start)
+		a.drawText(bar.Max.X+6.5, y-sizeTick*0.34, t.label, style{sizeTick, false, ink}, start)
 		widest = max(widest, textWidth(t.label, sizeTick, false))
 	}
 	a.upright(bar.Max.X+widest+21, (bar.Min.Y+bar.Max.Y)/2, label, style{sizeAxis, false, ink})
 }
 
-// niceStep is the step of 1, 2 or 5 times a power of ten that gives at most want steps over span.
+// niceStep returns the step of 1, 2 or 5 times a power of ten that gives at most want steps over span.
 func niceStep(span float64, want int) float64 {
 	raw := span / float64(want)
 	base := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -288,7 +301,7 @@ func niceStep(span float64, want int) float64 {
 	return 10 * base
 }
 
-// niceTicks are the labelled multiples of a nice step from lo to hi.
+// niceTicks returns labelled ticks at the multiples of a nice step from lo to hi.
 func niceTicks(lo, hi float64, want int) []tick {
 	step := niceStep(hi-lo, want)
 	digits := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
@@ -307,7 +320,7 @@ func niceTicks(lo, hi float64, want int) []tick {
 	return out
 }
 
-// residueTicks number residues from 1: the first, and the multiples of a nice step.
+// residueTicks returns ticks for residues numbered from 1: the first, and the multiples of a nice step.
 func residueTicks(n int) []tick {
 	if n <= 10 {
 		var out []tick
@@ -324,7 +337,7 @@ func residueTicks(n int) []tick {
 	return out
 }
 
-// countTicks are niceTicks at whole numbers.
+// countTicks returns niceTicks at whole numbers only.
 func countTicks(hi float64, want int) []tick {
 	var out []tick
 	for _, t := range niceTicks(0, hi, want) {

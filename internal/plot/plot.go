@@ -1,9 +1,18 @@
-// Package plot draws the figures of a run from plain arrays: confidence per residue (pLDDT), predicted aligned error
-// (PAE), alignment coverage, and the curves and landscapes of dynamics. A Figure is written as SVG or PNG; the same
-// input gives the same bytes, and no font, display or file of the host is needed.
+// Package plot draws the figures of a run from plain arrays: confidence per residue (pLDDT), predicted aligned
+// error (PAE), alignment coverage, and the curves and landscapes of dynamics. A Figure is written as SVG or PNG;
+// the same input gives the same bytes, and no font, display or file of the host is needed.
 //
-// It owns how a figure looks. It computes no score, reads no file, and knows nothing of jobs: alignments, structures
-// and trajectories are turned into arrays by their own packages.
+// It owns how a figure looks. It must not compute scores, read files, or know jobs: other packages convert
+// alignments, structures and trajectories to arrays.
+//
+//	plot.go      Figure, Labels, limits, PNG and SVG encoding
+//	pen.go       colours, text, lines, axes and ticks
+//	chains.go    the strip of chain names above a panel
+//	raster.go    colour scales and heat maps
+//	residue.go   PLDDT and RMSF: one value per residue
+//	pae.go       PAE: error by pair of residues
+//	coverage.go  Coverage: the rows of an alignment
+//	dynamics.go  RMSD, Rg and FreeEnergy
 package plot
 
 import (
@@ -22,11 +31,11 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// PixelsPerPoint is the scale of a PNG: three pixels a point are 216 dots an inch, and every whole point falls on a
-// pixel.
+// PixelsPerPoint is the scale of a PNG: three pixels per point are 216 dots per inch, and every whole point falls
+// on a pixel.
 const PixelsPerPoint = 3
 
-// Bounds of what one figure takes. Beyond them the constructors answer an error.
+// Bounds of one figure. Beyond them the constructors return an error.
 const (
 	MaxChains   = 512
 	MaxResidues = 20_000
@@ -36,14 +45,15 @@ const (
 	MaxValue    = 1e9   // of a length, an energy, a time or the end of an axis, in its unit
 )
 
-// Labels are the words above a figure. An empty Title takes the plot's own; an empty Subtitle is left out. Either is
+// Labels are the texts above a figure. An empty Title means the plot's own; an empty Subtitle is omitted. Either is
 // shortened with an ellipsis where it is wider than the figure.
 type Labels struct {
 	Title    string
 	Subtitle string // such as "ensemble agreement, calibrated; not a trained head"
 }
 
-// Chain is one chain (or ligand) of a complex: its name as shown and its number of residues (tokens), at least one.
+// Chain is one chain (or ligand) of a complex: its displayed name and its number of residues (tokens), at least
+// one.
 type Chain struct {
 	Name   string
 	Length int
@@ -58,29 +68,29 @@ type Profile struct {
 // Unit is the unit of a length axis.
 type Unit string
 
-// The units of length that RMSD, RMSF and Rg take.
+// The units of length that RMSD, RMSF and Rg accept.
 const (
 	Nanometre Unit = "nm"
 	Angstrom  Unit = "Å"
 )
 
-// Figure is a finished plot, ready to be written. It holds its own copy of what it draws, and may be written any
-// number of times and from several goroutines.
+// Figure is a finished plot, ready to be written. It has a copy of its data, may be written any number of times,
+// and is safe for concurrent use.
 type Figure struct {
 	width, height vg.Length
 	title, desc   string
 	paint         func(*pen)
 }
 
-// Size is the size of the PNG in pixels.
+// Size returns the size of the PNG in pixels.
 func (f *Figure) Size() (width, height int) {
 	return int(f.width) * PixelsPerPoint, int(f.height) * PixelsPerPoint
 }
 
-// Description says in a sentence or two what the figure shows, as its SVG does to a screen reader.
+// Description returns one or two sentences on what the figure shows. The SVG carries them for screen readers.
 func (f *Figure) Description() string { return f.desc }
 
-// quick takes half the time of the default level. Lines and text come out 5 % larger, a heat map of hundreds of
+// quick needs half the time of the default level. Lines and text come out 5 % larger, a heat map of hundreds of
 // residues up to twice as large.
 var quick = png.Encoder{CompressionLevel: png.BestSpeed}
 
@@ -93,6 +103,7 @@ func (f *Figure) PNG() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// bitmap draws the figure on a white bitmap.
 func (f *Figure) bitmap() image.Image {
 	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(72*PixelsPerPoint),
 		vgimg.UseBackgroundColor(color.White))
@@ -100,9 +111,9 @@ func (f *Figure) bitmap() image.Image {
 	return c.Image()
 }
 
-// SVG encodes the figure as a document on a white ground, with its title and description for screen readers. Heat maps
-// are embedded as PNG, so that the size does not grow with the square of the residues. Text stays text, in Liberation
-// Sans or what the reader has of the same widths (Arial, Helvetica).
+// SVG encodes the figure as a document on a white background, with its title and description for screen readers.
+// Heat maps are embedded as PNG, so that the size does not grow with the square of the residues. Text remains text,
+// in Liberation Sans or a font of the same widths (Arial, Helvetica).
 func (f *Figure) SVG() ([]byte, error) {
 	c := vgsvg.New(f.width, f.height)
 	p := &pen{Canvas: c, width: f.width, height: f.height}
@@ -115,8 +126,8 @@ func (f *Figure) SVG() ([]byte, error) {
 	return f.dress(out.Bytes())
 }
 
-// dress replaces the head that vgsvg writes, which has no title and no role, and mends two of its habits: it names a
-// single font without fallback and calls PNG data JPEG.
+// dress replaces the document head that vgsvg writes, which has no title and no role. It also corrects two faults
+// of vgsvg: fonts without fallback, and PNG data declared as JPEG.
 func (f *Figure) dress(doc []byte) ([]byte, error) {
 	_, body, ok := bytes.Cut(doc, []byte(`xmlns:xlink="http://www.w3.org/1999/xlink">`))
 	if !ok {
@@ -136,7 +147,7 @@ func (f *Figure) dress(doc []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// clean makes text fit for one line of XML: control characters, line breaks and broken UTF-8 go.
+// clean makes text valid for one line of XML: it removes control characters, line breaks and invalid UTF-8.
 func clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.Map(func(r rune) rune {
@@ -151,6 +162,7 @@ func clean(s string) string {
 	return strings.TrimSpace(s)
 }
 
+// withDefault returns clean labels with the given title where there is none.
 func (l Labels) withDefault(title string) Labels {
 	l.Title, l.Subtitle = clean(l.Title), clean(l.Subtitle)
 	if l.Title == "" {
@@ -159,7 +171,7 @@ func (l Labels) withDefault(title string) Labels {
 	return l
 }
 
-// checkChains answers the chains with clean names and their total length.
+// checkChains returns the chains with clean names and their total length.
 func checkChains(what string, chains []Chain) ([]Chain, int, error) {
 	if len(chains) == 0 {
 		return nil, 0, fmt.Errorf("plot: %s has no chains; it takes at least one", what)
@@ -183,7 +195,8 @@ func checkChains(what string, chains []Chain) ([]Chain, int, error) {
 	return out, total, nil
 }
 
-// checkProfiles answers the chains, and all values in one slice of its own.
+// checkProfiles returns the chains, and a copy of all values in one slice. Values must lie between lo and hi; want
+// describes them in errors.
 func checkProfiles(what string, profiles []Profile, lo, hi float64, want string) ([]Chain, []float64, error) {
 	chains := make([]Chain, len(profiles))
 	for i, p := range profiles {
@@ -206,7 +219,7 @@ func checkProfiles(what string, profiles []Profile, lo, hi float64, want string)
 	return chains, values, nil
 }
 
-// describe lists the chains in words, for the description.
+// describe lists the chains in words for the description.
 func describe(chains []Chain) string {
 	var b strings.Builder
 	for i, c := range chains {
@@ -228,6 +241,7 @@ func describe(chains []Chain) string {
 	return fmt.Sprintf("%d chains: %s", len(chains), b.String())
 }
 
+// mean returns the arithmetic mean.
 func mean(values []float64) float64 {
 	var sum float64
 	for _, v := range values {

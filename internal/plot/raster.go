@@ -8,9 +8,10 @@ import (
 	"math"
 )
 
-// ramp is a colour scale through equally spaced stops, the first for the lowest value.
+// ramp is a colour scale through equally spaced stops, from the lowest value to the highest.
 type ramp []color.RGBA
 
+// ramps returns the scale of the given hexadecimal colours.
 func ramps(stops ...uint32) ramp {
 	r := make(ramp, len(stops))
 	for i, s := range stops {
@@ -29,14 +30,14 @@ var (
 		viridis[0]}
 )
 
-// at is the colour at t from 0 to 1.
+// at returns the colour at t, clamped to 0 … 1.
 func (r ramp) at(t float64) color.RGBA {
 	t = min(max(t, 0), 1) * float64(len(r)-1)
 	i := min(int(t), len(r)-2)
 	return mix(r[i], r[i+1], t-float64(i))
 }
 
-// raster is a picture over a rectangle of the figure.
+// raster is an image over a rectangle of the figure.
 type raster interface {
 	exact(width, height int) image.Image // each pixel of its own, for a bitmap
 	embed() image.Image                  // at most embedSide on a side, for SVG
@@ -49,7 +50,8 @@ const (
 	embedBytes = 200_000
 )
 
-// grid is a matrix of means: a source of any size is added cell by cell, and cells that fall on one point are averaged.
+// grid is a matrix of means: a source of any size is added cell by cell, and cells that fall on the same point are
+// averaged.
 type grid struct {
 	cols, rows       int // of the grid
 	srcCols, srcRows int
@@ -57,40 +59,44 @@ type grid struct {
 	n                []int32
 }
 
+// newGrid returns an empty grid of at most side points in each direction.
 func newGrid(srcCols, srcRows, side int) *grid {
 	g := &grid{cols: min(srcCols, side), rows: min(srcRows, side), srcCols: srcCols, srcRows: srcRows}
 	g.sum, g.n = make([]float64, g.cols*g.rows), make([]int32, g.cols*g.rows)
 	return g
 }
 
-// index is the point on which a cell of the source falls.
+// index returns the point on which a source cell falls.
 func (g *grid) index(col, row int) int {
 	return (row*g.rows/g.srcRows)*g.cols + col*g.cols/g.srcCols
 }
 
+// add adds one source cell.
 func (g *grid) add(col, row int, v float64) {
 	i := g.index(col, row)
 	g.sum[i] += v
 	g.n[i]++
 }
 
-// value is the mean at a point of the grid, and whether there is any.
+// value returns the mean at a point of the grid, and false where no cell fell on it.
 func (g *grid) value(col, row int) (float64, bool) {
 	i := row*g.cols + col
 	return g.sum[i] / float64(g.n[i]), g.n[i] > 0
 }
 
-// heat is a heat map: two grids of one source (row 0 on top), and how a value becomes a colour.
+// heat is a heat map: two grids of one source (row 0 on top), and the mapping of values to colours.
 type heat struct {
 	fine, coarse *grid
 	ramp         ramp
 	lo, hi       float64
 }
 
+// newHeat returns an empty heat map whose scale runs from lo to hi.
 func newHeat(cols, rows int, r ramp, lo, hi float64) *heat {
 	return &heat{fine: newGrid(cols, rows, exactSide), coarse: newGrid(cols, rows, embedSide), ramp: r, lo: lo, hi: hi}
 }
 
+// add adds one source cell to both grids.
 func (h *heat) add(col, row int, v float64) {
 	h.fine.add(col, row, v)
 	h.coarse.add(col, row, v)
@@ -98,6 +104,7 @@ func (h *heat) add(col, row int, v float64) {
 
 func (h *heat) exact(width, height int) image.Image { return h.paint(h.fine, width, height, 255) }
 
+// embed returns the image for SVG, with fewer colours where it would exceed embedBytes.
 func (h *heat) embed() image.Image {
 	w, ht := grown(h.coarse.cols), grown(h.coarse.rows)
 	img := h.paint(h.coarse, w, ht, 255)
@@ -114,9 +121,11 @@ func (h *heat) embed() image.Image {
 	return img
 }
 
-// grown is the whole multiple of n nearest below embedSide: readers smooth a small picture, this keeps its cells sharp.
+// grown returns the largest whole multiple of n up to embedSide. Viewers smooth small images; enlarging keeps the
+// cells sharp.
 func grown(n int) int { return n * max(1, embedSide/n) }
 
+// paint draws the grid with the given number of colours, and points without a value in noValue.
 func (h *heat) paint(g *grid, width, height, levels int) *image.Paletted {
 	pal := make(color.Palette, levels+1)
 	pal[0] = noValue
@@ -135,8 +144,8 @@ func (h *heat) paint(g *grid, width, height, levels int) *image.Paletted {
 	return g.spread(cells, pal, width, height)
 }
 
-// spread paints the points of the grid, as indices of a palette, over a picture of any size, each pixel in the colour
-// of one.
+// spread enlarges the points of the grid, given as palette indices, to an image of any size. Each pixel has the
+// colour of one point.
 func (g *grid) spread(cells []uint8, pal color.Palette, width, height int) *image.Paletted {
 	img := image.NewPaletted(image.Rect(0, 0, width, height), pal)
 	for y := range height {
@@ -149,11 +158,12 @@ func (g *grid) spread(cells []uint8, pal color.Palette, width, height int) *imag
 	return img
 }
 
-// scale is the ramp itself as a raster, for a colour bar: the last colour on top.
+// scale draws the ramp itself for a colour bar, with the highest value on top.
 type scale struct{ ramp }
 
 func (s scale) embed() image.Image { return s.exact(8, 256) }
 
+// exact draws one colour per row of pixels.
 func (s scale) exact(width, height int) image.Image {
 	img := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// The bands of confidence of the AlphaFold database (Jumper et al. 2021, doi:10.1038/s41586-021-03819-2; colours of
-// alphafold.ebi.ac.uk).
+// bands are the confidence bands of the AlphaFold database (Jumper et al. 2021, doi:10.1038/s41586-021-03819-2;
+// colours of alphafold.ebi.ac.uk).
 var bands = []struct {
 	lo, hi float64
 	col    color.RGBA
@@ -21,10 +21,11 @@ var bands = []struct {
 	{0, 50, rgb(0xFF7D45), "Very low (< 50)"},
 }
 
+// figureWidth is the width in points of figures with a residue or time axis.
 const figureWidth vg.Length = 560
 
-// PLDDT draws confidence per residue, 0 to 100, over the four bands of the AlphaFold database. Residues are numbered
-// through all chains in their order. Values outside 0 to 100, and NaN, are refused.
+// PLDDT draws confidence per residue, 0 to 100, over the four bands of the AlphaFold database. Residues are
+// numbered through all chains in order. It returns an error for values outside 0 to 100, and for NaN.
 func PLDDT(l Labels, chains []Profile) (*Figure, error) {
 	cs, values, err := checkProfiles("pLDDT", chains, 0, 100, "a number from 0 to 100")
 	if err != nil {
@@ -43,13 +44,13 @@ func PLDDT(l Labels, chains []Profile) (*Figure, error) {
 			a.fill(vg.Rectangle{
 				Min: vg.Point{X: a.Max.X + 4, Y: a.y(b.lo) + 0.5}, Max: vg.Point{X: a.Max.X + 11, Y: a.y(b.hi) - 0.5},
 			}, b.col)
-			a.text(a.Max.X+16, a.y((b.lo+b.hi)/2)-sizeNote*0.34, b.name, style{sizeNote, false, ink}, start)
+			a.drawText(a.Max.X+16, a.y((b.lo+b.hi)/2)-sizeNote*0.34, b.name, style{sizeNote, false, ink}, start)
 		}
 	}), nil
 }
 
-// RMSF draws the fluctuation of each residue about its mean position, in the given unit. Residues are numbered through
-// all chains in their order. Negative values, infinities and NaN are refused.
+// RMSF draws the fluctuation of each residue about its mean position, in the given unit. Residues are numbered
+// through all chains in order. It returns an error for negative values, infinities and NaN.
 func RMSF(l Labels, chains []Profile, unit Unit) (*Figure, error) {
 	if err := unit.check("RMSF"); err != nil {
 		return nil, err
@@ -70,7 +71,8 @@ func RMSF(l Labels, chains []Profile, unit Unit) (*Figure, error) {
 	}), nil
 }
 
-// residueFigure lays out a line along residues: ground is drawn first, under the chain borders and the line.
+// residueFigure lays out a line along residues. It calls ground first, to draw below the chain borders and the
+// line.
 func residueFigure(f *Figure, l Labels, chains []Chain, values []float64, lo, hi float64, label string, yTicks []tick,
 	right vg.Length, ground func(panel)) *Figure {
 	left := leftMargin(yTicks)
@@ -95,7 +97,7 @@ func residueFigure(f *Figure, l Labels, chains []Chain, values []float64, lo, hi
 	return f
 }
 
-// residueLine draws the line of one chain, whose first residue follows `before` others.
+// residueLine draws the line of one chain that follows `before` residues of other chains.
 func (a panel) residueLine(before int, values []float64) {
 	pts := make([]vg.Point, len(values))
 	for i, v := range values {
@@ -109,6 +111,7 @@ func (a panel) residueLine(before int, values []float64) {
 	}
 }
 
+// gridLines draws a horizontal line at each tick.
 func (a panel) gridLines(ticks []tick) {
 	for _, t := range ticks {
 		y := a.y(t.at)
@@ -116,6 +119,7 @@ func (a panel) gridLines(ticks []tick) {
 	}
 }
 
+// check returns an error for an unknown unit; what names the figure.
 func (u Unit) check(what string) error {
 	if u != Nanometre && u != Angstrom {
 		return fmt.Errorf("plot: %s: unit %q is unknown; it takes %q or %q", what, string(u), Nanometre, Angstrom)
@@ -139,7 +143,7 @@ func highest(values []float64) float64 {
 	return m
 }
 
-// rangeFromZero is an axis from zero to a nice end above the highest value.
+// rangeFromZero returns an axis from zero to a round value above the highest.
 func rangeFromZero(values []float64) (lo, hi float64) {
 	top := highest(values)
 	if top <= 1e-9 {
@@ -149,7 +153,7 @@ func rangeFromZero(values []float64) (lo, hi float64) {
 	return 0, math.Ceil(top*1.02/step) * step
 }
 
-// sentence makes a subtitle a sentence of the description.
+// sentence turns a subtitle into a sentence of the description.
 func sentence(s string) string {
 	if s == "" {
 		return ""
