@@ -9,7 +9,8 @@ import (
 	"pleat/internal/structure"
 )
 
-// Chain holds the facts of one polymer. Only residues with coordinates count.
+// Chain holds the facts of one polymer. Only residues with coordinates count. Lengths are in Å, masses in Da,
+// charges in e.
 type Chain struct {
 	ID          string         `json:"id"`
 	Kind        structure.Kind `json:"kind"`
@@ -39,7 +40,7 @@ type Count struct {
 	N    int    `json:"n"`
 }
 
-// Gap is a place where the chain is not continuous.
+// Gap is an interruption of a chain.
 type Gap struct {
 	After    ResidueRef `json:"after"`
 	Before   ResidueRef `json:"before"`
@@ -79,8 +80,8 @@ func (x *Index) chainFacts(r Polymer) Chain {
 	return c
 }
 
-// Composition counts the components of a sequence of one-letter codes, the most frequent first; unknown letters are
-// UNK.
+// Composition returns how often each component occurs in a sequence of one-letter codes, the most frequent first.
+// Unknown letters count as UNK.
 func Composition(kind structure.Kind, seq string) []Count {
 	n := map[string]int{}
 	for i := range len(seq) {
@@ -111,7 +112,8 @@ func (x *Index) BondedIn(r Polymer) int {
 	return n
 }
 
-// formulas of residues as they stand in a chain: C, H, N, O, S, P. A free molecule has one water more.
+// formulas are the atoms of residues within a chain, in the order C, H, N, O, S, P. A free molecule has one more
+// water.
 var formulas = map[structure.Kind]map[byte][6]int{
 	structure.Protein: {
 		'A': {3, 5, 1, 1}, 'R': {6, 12, 4, 1}, 'N': {4, 6, 2, 2}, 'D': {4, 5, 1, 3}, 'C': {3, 5, 1, 1, 1}, 'Q': {5, 8,
@@ -128,8 +130,9 @@ var formulas = map[structure.Kind]map[byte][6]int{
 		0, 1}},
 }
 
-// polymerMass returns the average mass in Da of the free chain (a protein with all cysteines reduced, a nucleic acid
-// with a 5' phosphate; a modified residue counts as its parent) and the number of residues whose mass is not known.
+// polymerMass returns the average mass in Da of the free chain (a protein with all cysteines reduced, a nucleic
+// acid with a 5' phosphate; a modified residue counts as its parent) and the number of residues whose mass is
+// unknown.
 func polymerMass(kind structure.Kind, seq string) (mass float64, unknown int) {
 	var weight [6]float64
 	for i, e := range [...]string{"C", "H", "N", "O", "S", "P"} {
@@ -152,7 +155,7 @@ func polymerMass(kind structure.Kind, seq string) (mass float64, unknown int) {
 }
 
 // Dissociation constants: Bjellqvist et al., Electrophoresis 14, 1023 (1993) and 15, 529 (1994), as ProtParam uses
-// them.
+// them. firsts and lasts are those of chain ends by residue.
 var (
 	acids  = map[byte]float64{'D': 4.05, 'E': 4.45, 'C': 9.0, 'Y': 10.0}
 	bases  = map[byte]float64{'K': 10.0, 'R': 12.0, 'H': 5.98}
@@ -160,6 +163,7 @@ var (
 	lasts  = map[byte]float64{'D': 4.55, 'E': 4.75}
 )
 
+// firstPK and lastPK are the dissociation constants of chain ends at other residues.
 const firstPK, lastPK = 7.5, 3.55
 
 // ChargeAt returns the net charge of a protein with free ends in e, by Henderson–Hasselbalch. seq has one-letter codes;
@@ -201,7 +205,7 @@ func isoelectric(seq string, bonded int) float64 {
 	return (lo + hi) / 2
 }
 
-// gaps finds the places where a chain is broken: links longer than 2.5 Å and, where the linking atoms are missing,
+// gaps returns the interruptions of a chain: links longer than 2.5 Å and, where the linking atoms are missing,
 // jumps of the residue numbers.
 func (x *Index) gaps(r Polymer) []Gap {
 	from, to, limit := "C", "N", 2.5
@@ -230,8 +234,8 @@ func (x *Index) gaps(r Polymer) []Gap {
 	return out
 }
 
-// SideChainCharge is the charge in e of one protein residue's side chain at a pH, by Henderson–Hasselbalch with the
-// constants of ChargeAt; a cysteine in a disulfide carries none.
+// SideChainCharge returns the charge in e of one protein residue's side chain at a pH, by Henderson–Hasselbalch
+// with the constants of ChargeAt. A cysteine in a disulfide has none.
 func SideChainCharge(s *Site, pH float64) float64 {
 	if pk, ok := acids[s.Letter]; ok && !s.Bonded {
 		return -1 / (1 + math.Pow(10, pk-pH))
@@ -242,7 +246,7 @@ func SideChainCharge(s *Site, pH float64) float64 {
 	return 0
 }
 
-// ResidueMass is the average mass in Da of a residue inside a chain, 0 where it is not known.
+// ResidueMass returns the average mass in Da of a residue within a chain, or 0 where it is unknown.
 func ResidueMass(kind structure.Kind, letter byte) float64 {
 	mass := 0.0
 	for i, e := range [...]string{"C", "H", "N", "O", "S", "P"} {

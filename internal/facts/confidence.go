@@ -6,12 +6,13 @@ import (
 	"pleat/internal/structure"
 )
 
-// Confidence summarises a model's own estimate of local accuracy, pLDDT from 0 to 100, over some residues. Shares are
-// from 0 to 1.
+// Confidence summarises a model's own estimate of local accuracy, pLDDT from 0 to 100, over some residues.
+// Fractions are from 0 to 1.
 type Confidence struct {
-	Mean      float64   `json:"mean_plddt"`
-	Min       float64   `json:"min_plddt"`
-	Max       float64   `json:"max_plddt"`
+	Mean float64 `json:"mean_plddt"`
+	Min  float64 `json:"min_plddt"`
+	Max  float64 `json:"max_plddt"`
+	// VeryHigh, Confident, Low and VeryLow are fractions of the residues, by the bands of the AlphaFold database.
 	VeryHigh  float64   `json:"share_90_or_more"`
 	Confident float64   `json:"share_70_to_90"`
 	Low       float64   `json:"share_50_to_70"`
@@ -27,7 +28,7 @@ type Stretch struct {
 	Mean   float64    `json:"mean_plddt"`
 }
 
-// PAE sums up a matrix of predicted aligned errors, in Å.
+// PAE summarises a matrix of predicted aligned errors, in Å.
 type PAE struct {
 	Mean    float64     `json:"mean_A"`
 	Within  []PairError `json:"within_chains"`
@@ -35,7 +36,7 @@ type PAE struct {
 	Domains []Domain    `json:"domains,omitempty"`
 }
 
-// PairError is the error between two chains, both directions together.
+// PairError is the error in Å between two chains, both directions together.
 type PairError struct {
 	A    string  `json:"a"`
 	B    string  `json:"b"`
@@ -43,15 +44,15 @@ type PairError struct {
 	Min  float64 `json:"min_A"`
 }
 
-// Domain is a stretch of a chain whose parts are placed confidently to each other but not to the rest.
+// Domain is a stretch of a chain whose parts are predicted confidently relative to each other but not to the rest.
 type Domain struct {
 	From ResidueRef `json:"from"`
 	To   ResidueRef `json:"to"`
 	Mean float64    `json:"mean_inside_A"`
 }
 
-// assignConfidence sets the pLDDT of the sites: the values given, or else the B-factors. The notes say what does not
-// fit.
+// assignConfidence sets the pLDDT of the sites: the given values or else the B-factors. It returns notes on values
+// that do not fit.
 func (x *Index) assignConfidence(given [][]float64) (notes []string) {
 	if given != nil && !x.fits(given) {
 		notes, given = append(notes, "The pLDDT values given do not match the chains of the structure and were left "+
@@ -87,7 +88,7 @@ func (x *Index) assignConfidence(given [][]float64) (notes []string) {
 	return notes
 }
 
-// fits says whether there is one value for each residue of each polymer.
+// fits reports whether there is one value for each residue of each polymer.
 func (x *Index) fits(given [][]float64) bool {
 	if len(given) != len(x.Structure.Chains) {
 		return false
@@ -100,7 +101,7 @@ func (x *Index) fits(given [][]float64) bool {
 	return true
 }
 
-// confidence summarises the pLDDT of the sites from lo to hi; nil where none is known.
+// confidence summarises the pLDDT of the sites from lo to hi, and returns nil where none is known.
 func (x *Index) confidence(lo, hi int) *Confidence {
 	if !x.HasConfidence {
 		return nil
@@ -136,7 +137,7 @@ func (x *Index) confidence(lo, hi int) *Confidence {
 	return c
 }
 
-// Stretches lists the runs of residues between two sites whose pLDDT passes a test. A run does not cross chains.
+// Stretches returns the runs of residues between two sites whose pLDDT passes a test. A run does not cross chains.
 func (x *Index) Stretches(lo, hi int, pass func(float64) bool) []Stretch {
 	var out []Stretch
 	for i := lo; i < hi; i++ {
@@ -233,8 +234,9 @@ func blockError(m structure.Matrix, a, na, b, nb int) PairError {
 	return PairError{Mean: round(sum/n, 2), Min: round(low, 2)}
 }
 
-// domains cuts a chain where the error across the cut is largest, as long as it is at least 10 Å and twice that within
-// the parts, each at least 30 residues long. Domains made of several stretches are not found.
+// domains splits a chain where the error across the split is largest, as long as it is at least 10 Å and twice the
+// error within the parts, each at least 30 residues long. It does not find domains that consist of several
+// stretches. first is the matrix row of the chain's first residue.
 func (x *Index) domains(m structure.Matrix, r Polymer, first int) []Domain {
 	n := r.Hi - r.Lo
 	bin := max(1, (n+799)/800) // prefix sums of at most 800² blocks
@@ -288,7 +290,7 @@ func (x *Index) domains(m structure.Matrix, r Polymer, first int) []Domain {
 	return out
 }
 
-// Band is the word of the AlphaFold database for a pLDDT.
+// Band returns the name of the AlphaFold database for a range of pLDDT.
 func Band(v float64) string {
 	switch {
 	case v >= 90:

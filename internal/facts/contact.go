@@ -9,7 +9,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// Interface describes where two polymers touch: residues with heavy atoms within 4.5 Å of each other.
+// Interface describes the contact of two polymers: residues with heavy atoms within 4.5 Å of each other.
 type Interface struct {
 	A         string       `json:"a"`
 	B         string       `json:"b"`
@@ -29,8 +29,8 @@ type Interface struct {
 	polymerA, polymerB int
 }
 
-// Scores are those of an interface of a prediction. A score is zero where its input was not given; HasPAE says whether
-// the predicted aligned error was.
+// Scores are the scores of an interface of a prediction. A score is zero where its input is missing; HasPAE reports
+// whether there was a predicted aligned error.
 type Scores struct {
 	IPTM    float64 `json:"iptm"`
 	IPSAE   float64 `json:"ipsae"`
@@ -40,6 +40,7 @@ type Scores struct {
 	HasPAE  bool    `json:"has_pae"`
 }
 
+// link is a pair of sites in contact, with the closest pair of their atoms and its distance d in Å.
 type link struct {
 	a, b int // sites, a before b
 	pair [2]int
@@ -49,7 +50,7 @@ type link struct {
 // links collects pairs of sites within the contact distance, with their closest atoms.
 type links map[[2]int32]link
 
-// add records the sites of the atoms near atom p that come after it.
+// add records the sites of the atoms near atom p that follow it, so that each pair is recorded once.
 func (l links) add(x *Index, p int, near []int) {
 	for _, q := range near {
 		a, b := x.Owner[p], x.Owner[q]
@@ -66,6 +67,7 @@ func (l links) add(x *Index, p int, near []int) {
 	}
 }
 
+// sorted returns the links in order of their sites.
 func (l links) sorted() []link {
 	return slices.SortedFunc(maps.Values(l), func(m, n link) int { return cmp.Or(m.a-n.a, m.b-n.b) })
 }
@@ -122,7 +124,7 @@ func (f *Facts) contacts() {
 	f.Interfaces = Head(f.Interfaces, maxList)
 }
 
-// add counts a contact of the interface.
+// add counts one contact of the interface, with its polar pairs.
 func (in *Interface) add(x *Index, l link, bonds []AtomPair, bridge AtomPair, bridged bool) {
 	in.Contacts++
 	if l.d < in.Closest.Distance {
@@ -162,8 +164,8 @@ func (in *Interface) finish(x *Index, touched map[int]bool) {
 	in.Buried = round(x.buriedArea(ra, rb), 1)
 }
 
-// Polar lists the hydrogen-bond candidates between two sites (a donor and an acceptor within 3.5 Å; angles are not
-// considered) and the salt bridge between them, if their charged atoms are within 4.0 Å.
+// Polar returns the hydrogen-bond candidates between two sites (a donor and an acceptor within 3.5 Å; angles are
+// not considered) and the salt bridge between them, if their charged atoms are within 4.0 Å.
 func (x *Index) Polar(i, j int) (bonds []AtomPair, bridge AtomPair, bridged bool) {
 	for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
 		for q := x.Sites[j].Lo; q < x.Sites[j].Hi; q++ {
@@ -183,7 +185,7 @@ func (x *Index) Polar(i, j int) (bonds []AtomPair, bridge AtomPair, bridged bool
 	return bonds, bridge, bridged
 }
 
-// charged lists the charged atoms of side chains at neutral pH. Histidine is left out because it is mostly neutral.
+// charged lists the charged atoms of side chains at neutral pH. Histidine is omitted because it is mostly neutral.
 var charged = map[string]int{
 	"D/OD1": -1, "D/OD2": -1, "E/OE1": -1, "E/OE2": -1, "K/NZ": 1, "R/NE": 1, "R/NH1": 1, "R/NH2": 1,
 }
@@ -196,15 +198,15 @@ func chargeOf(s *Site, atom string) int {
 	return charged[string(s.Letter)+"/"+atom]
 }
 
-// mayBond says whether one of two atoms is a donor and the other one an acceptor.
+// mayBond reports whether one of two atoms is a donor and the other one an acceptor.
 func mayBond(s *Site, a *structure.Atom, t *Site, b *structure.Atom) bool {
 	donorA, acceptorA := roles(s, a)
 	donorB, acceptorB := roles(t, b)
 	return donorA && acceptorB || donorB && acceptorA
 }
 
-// roles says whether an atom can donate and accept a hydrogen bond. Where the chemistry is not known (bases, ligands),
-// N and O can do both.
+// roles reports whether an atom can donate and accept a hydrogen bond. Where the chemistry is unknown (bases,
+// ligands), N and O can do both.
 func roles(s *Site, a *structure.Atom) (donates, accepts bool) {
 	el := a.Element
 	if el == "" {
@@ -260,7 +262,8 @@ func (f *Facts) sulfurs() {
 	}
 }
 
-// scoreInterfaces adds the scores of a prediction to its interfaces. Complexes of more than 6,000 residues get none.
+// scoreInterfaces adds the scores of a prediction to its interfaces. Complexes of more than 6,000 residues get
+// none.
 func (f *Facts) scoreInterfaces(pae structure.Matrix) {
 	x := f.index
 	n := 0
@@ -300,7 +303,7 @@ func (f *Facts) scoreInterfaces(pae structure.Matrix) {
 	}
 }
 
-// submatrix returns the rows and columns of a square matrix.
+// submatrix returns the rows and columns of a square matrix that rows selects.
 func submatrix(m structure.Matrix, rows []int) structure.Matrix {
 	if len(rows) == m.N {
 		return m
@@ -314,7 +317,7 @@ func submatrix(m structure.Matrix, rows []int) structure.Matrix {
 	return out
 }
 
-// String lists the scores; those that need the predicted aligned error only where it was given.
+// String returns the scores in words. It omits those that need the predicted aligned error where it is missing.
 func (s *Scores) String() string {
 	out := fmt.Sprintf("pDockQ %.3f", s.PDockQ)
 	if s.HasPAE {
@@ -324,7 +327,7 @@ func (s *Scores) String() string {
 	return out
 }
 
-// HydrogenBonds lists the hydrogen-bond candidates between polymer residues that are not next to each other in a chain.
+// HydrogenBonds returns the hydrogen-bond candidates between polymer residues that are not adjacent in a chain.
 func (x *Index) HydrogenBonds() (out []AtomPair) {
 	for _, l := range x.linked {
 		if x.Adjacent(l.a, l.b) || !x.Sites[l.a].Kind.Polymer() || !x.Sites[l.b].Kind.Polymer() {

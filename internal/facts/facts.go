@@ -1,15 +1,22 @@
-// Package facts computes what the coordinates of one structure say: chains and their composition, secondary structure,
-// contacts, interfaces, surface, pockets, ligands and their surroundings, and how confident a prediction is of its
-// parts.
+// Package facts computes what the coordinates of one structure show: chains and their composition, secondary
+// structure, contacts, interfaces, surface, pockets, ligands and their surroundings, and the confidence of a
+// prediction in each of its parts.
 //
-// It owns the digest of facts (Digest, Facts), its residue-level view (Index), and how both are written in sentences.
-// It must not read files, keep state, interpret questions, or say anything that needs an experiment (function,
-// affinity, effects of mutations).
+// It owns the digest of facts (Digest, Facts), its residue-level view (Index), and how both are written in
+// sentences. It must not read files, keep state, interpret questions, or claim anything that needs an experiment
+// (function, affinity, effects of mutations).
 //
-// Files: facts.go the digest; index.go sites and atoms; chain.go composition, charge, mass, gaps; secondary.go;
-// confidence.go pLDDT and aligned errors; contact.go interfaces, salt bridges, hydrogen-bond candidates, disulfides;
-// surface.go accessible surface, shape, hydrophobic patches; pocket.go; ligand.go; text.go the digest as lines;
-// format.go figures and lists.
+//	facts.go       Digest and Facts
+//	index.go       Index: sites and heavy atoms
+//	chain.go       composition, charge, mass, gaps of a chain
+//	secondary.go   secondary structure in words
+//	confidence.go  pLDDT and aligned errors
+//	contact.go     interfaces, salt bridges, hydrogen-bond candidates, disulfides
+//	surface.go     accessible surface, shape, hydrophobic patches
+//	pocket.go      pockets by geometry
+//	ligand.go      ligands and their neighbours
+//	text.go        the digest as lines
+//	format.go      numbers and lists in sentences
 package facts
 
 import (
@@ -21,7 +28,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// Bounds of what a digest holds; counts beside the lists are always of everything.
+// Bounds of a digest. They limit lists only; the counts next to them are complete.
 const (
 	maxList     = 200     // entries of one list
 	MaxNear     = 80      // residues around one ligand, or on one side of an interface
@@ -41,7 +48,7 @@ const (
 	sulfurMaybe     = 3.0
 )
 
-// Extra is what is known of a structure besides its coordinates. In the zero value nothing is.
+// Extra is additional knowledge about a structure. The zero value contains none.
 type Extra struct {
 	Source    string           // name of the structure, such as a file name; may be empty
 	Predicted bool             // a model made it, so that its B-factors are pLDDT unless PLDDT is given
@@ -54,13 +61,13 @@ type Extra struct {
 	Resolved  float64 // resolution in Å; 0: not known
 }
 
-// Affinity is a model's estimate of how a ligand binds, with the field names of docs/interface.md.
+// Affinity is a model's estimate of how strongly a ligand binds, with the field names of docs/interface.md.
 type Affinity struct {
 	Value       float64 `json:"affinity_pred_value"`         // log10 of an IC50 in µM, as Boltz-2 gives it
 	Probability float64 `json:"affinity_probability_binary"` // that the ligand binds at all, 0 to 1
 }
 
-// ResidueRef names one residue, ligand or ion as PDB files do.
+// ResidueRef identifies one residue, ligand or ion as PDB files do.
 type ResidueRef struct {
 	Chain  string `json:"chain"`
 	Number int    `json:"number"`
@@ -90,8 +97,8 @@ func (p AtomPair) String() string {
 	return fmt.Sprintf("%s %s – %s %s %s", p.A, p.AtomA, p.B, p.AtomB, Angstrom(p.Distance))
 }
 
-// Facts is the digest of one structure: what was computed, in plain numbers. Lists are bounded; the counts beside them
-// are not. Lengths are in Å. It encodes as JSON; facts decoded from JSON have no Index, which questions about single
+// Facts is the digest of one structure in plain numbers. Lists are bounded; the counts next to them are not.
+// Lengths are in Å. It encodes as JSON; facts decoded from JSON have no Index, which questions about single
 // residues need.
 type Facts struct {
 	Source     string       `json:"source,omitempty"`
@@ -126,13 +133,13 @@ type Facts struct {
 	index *Index
 }
 
-// Digest computes the facts of a structure. What cannot be computed is left out, with a note where a reader could
-// expect it; the only error is that of ctx, once it ends. A nil structure has no chains. The structure must not change
-// while the facts are in use.
+// Digest computes the facts of a structure. What cannot be computed is omitted, with a note where a reader could
+// expect it; the only error is that of ctx, once it ends. A nil structure has no chains. The structure must not
+// change while the facts are in use.
 //
-// Contacts, surface and pockets are left out of structures with more than 400,000 heavy atoms, and of those whose atoms
-// lie so close together that every atom has thousands of neighbours: no molecule is packed like that, and the work
-// would be quadratic.
+// Contacts, surface and pockets are omitted for structures with more than 400,000 heavy atoms, and for those whose
+// atoms lie so close together that every atom has thousands of neighbours: no molecule is packed like that, and the
+// work would be quadratic.
 func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, error) {
 	if s == nil {
 		s = &structure.Structure{}
@@ -181,7 +188,7 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 	return f, ctx.Err()
 }
 
-// geometry fills in what needs neighbours in space.
+// geometry computes everything that needs spatial neighbours. It stops early when ctx ends.
 func (f *Facts) geometry(ctx context.Context) error {
 	f.sulfurs()
 	if err := f.index.surface(ctx); err != nil {
@@ -196,8 +203,8 @@ func (f *Facts) geometry(ctx context.Context) error {
 	return nil
 }
 
-// crowding says why neighbours in space cannot be computed in reasonable time; empty where they can. A protein has
-// about 50 heavy atoms in a cube of 8 Å, diamond 90.
+// crowding returns why spatial neighbours cannot be computed in reasonable time, or an empty string where they can.
+// A protein has about 50 heavy atoms in a cube of 8 Å, diamond 90.
 func (x *Index) crowding() string {
 	const edge = 8.0
 	cells := map[[3]int32]int{}
@@ -221,7 +228,7 @@ func (x *Index) crowding() string {
 	return ""
 }
 
-// titleOfPrediction recognises the titles that databases of predictions write.
+// titleOfPrediction reports whether a title is one that databases of predictions write.
 func titleOfPrediction(title string) bool {
 	t := strings.ToUpper(title)
 	for _, word := range [...]string{"ALPHAFOLD", "ESMFOLD", "PREDICTED STRUCTURE", "PREDICTION FOR",
@@ -233,7 +240,7 @@ func titleOfPrediction(title string) bool {
 	return false
 }
 
-// round keeps n decimals, so that the digest stays short.
+// round rounds to n decimals, so that the digest stays short.
 func round(x float64, n int) float64 {
 	p := math.Pow10(n)
 	return math.Round(x*p) / p

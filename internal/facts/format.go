@@ -10,7 +10,7 @@ import (
 
 // How facts are written in sentences. Lengths are in Å, residues as in LYS 48 (chain A).
 
-// Angstrom writes a length with two decimals.
+// Angstrom writes a length with two decimals and its unit.
 func Angstrom(d float64) string { return fmt.Sprintf("%.2f Å", d) }
 
 // Plural returns one where n is 1, many otherwise.
@@ -27,7 +27,7 @@ func Quantity(n int, one, many string) string { return fmt.Sprintf("%d %s", n, P
 // Percent writes a share from 0 to 1 as a percentage with one decimal.
 func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
-// Join joins at most n phrases: a, b and c. It says how many it leaves out.
+// Join joins at most n phrases: a, b and c. It adds how many it omits.
 func Join(list []string, n int) string {
 	if len(list) > n {
 		return strings.Join(list[:n], ", ") + fmt.Sprintf(" and %d more", len(list)-n)
@@ -103,7 +103,7 @@ func OrNone(s string) string {
 	return s
 }
 
-// KindName is the word for a kind of polymer: protein, RNA, DNA.
+// KindName returns the word for a kind of polymer: protein, RNA, DNA.
 func KindName(k structure.Kind) string {
 	if k == structure.RNA || k == structure.DNA {
 		return strings.ToUpper(string(k))

@@ -22,7 +22,8 @@ type Site struct {
 	Bonded  bool           // a cysteine in a disulfide
 }
 
-// Is says whether the residue, or the standard residue that it is a modification of, has one of the component codes.
+// Is reports whether the residue, or the standard residue that it is a modification of, has one of the component
+// codes.
 func (s *Site) Is(names []string) bool {
 	if slices.Contains(names, s.Ref.Name) {
 		return true
@@ -34,8 +35,8 @@ func (s *Site) Is(names []string) bool {
 // Polymer is the range of one chain's residues: Index.Sites[Lo:Hi].
 type Polymer struct{ Chain, Lo, Hi int }
 
-// Index is the residue-level view of a structure from which the facts are computed: sites in file order, and the heavy
-// atoms of everything but water, site by site. Readers must not change it.
+// Index is the residue-level view of a structure from which the facts are computed: sites in file order, and the
+// heavy atoms of everything but water, site by site. It is read-only.
 type Index struct {
 	Structure     *structure.Structure
 	Sites         []Site
@@ -53,6 +54,7 @@ type Index struct {
 	linked []link // sites that touch; set together with the surface
 }
 
+// newIndex collects the sites and heavy atoms of a structure. Waters are only counted.
 func newIndex(s *structure.Structure) *Index {
 	x := &Index{Structure: s}
 	for c := range s.Chains {
@@ -80,6 +82,7 @@ func newIndex(s *structure.Structure) *Index {
 	return x
 }
 
+// add appends the site of one residue and its heavy atoms with finite coordinates.
 func (x *Index) add(chain int, ch *structure.Chain, res *structure.Residue) {
 	site := Site{
 		Ref:     ResidueRef{Chain: ch.ID, Number: res.Auth, Ins: res.Ins, Name: res.Comp},
@@ -105,6 +108,7 @@ func (x *Index) add(chain int, ch *structure.Chain, res *structure.Residue) {
 	x.Sites = append(x.Sites, site)
 }
 
+// hydrogen reports whether an atom is hydrogen or deuterium, by its element or else by its name.
 func hydrogen(a *structure.Atom) bool {
 	if a.Element != "" {
 		return a.Element == "H" || a.Element == "D"
@@ -112,7 +116,7 @@ func hydrogen(a *structure.Atom) bool {
 	return strings.HasPrefix(strings.TrimLeft(a.Name, "0123456789"), "H")
 }
 
-// Adjacent says whether two sites follow each other in one chain.
+// Adjacent reports whether two sites follow each other in one chain.
 func (x *Index) Adjacent(i, j int) bool {
 	return x.Sites[i].Kind.Polymer() && x.Sites[i].Chain == x.Sites[j].Chain && (j-i == 1 || i-j == 1)
 }
@@ -146,7 +150,8 @@ func (x *Index) Pair(p, q int) AtomPair {
 	}
 }
 
-// Around lists the sites with a heavy atom within radius Å of one of site i, without i itself, in no particular order.
+// Around returns the sites with a heavy atom within radius Å of one of site i, without i itself, in no particular
+// order.
 func (x *Index) Around(i int, radius float64) []int {
 	seen := map[int]bool{i: true}
 	var out, buf []int

@@ -28,7 +28,7 @@ type Neighbour struct {
 	Distance float64    `json:"distance_A"`
 }
 
-// ligands lists the molecules and ions other than water, at most 200.
+// ligands fills in the molecules and ions other than water, at most 200.
 func (f *Facts) ligands() {
 	x := f.index
 	for i := range x.Sites {

@@ -8,7 +8,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// Pocket is a cavity or cleft of the polymers found by geometry alone. It does not say what can bind there.
+// Pocket is a cavity or cleft of the polymers found by geometry alone. It does not show what can bind there.
 type Pocket struct {
 	Volume   float64       `json:"volume_A3"` // of the points a probe's centre can take
 	Centre   structure.Vec `json:"centre_A"`
@@ -17,6 +17,7 @@ type Pocket struct {
 	Ligands  []ResidueRef  `json:"ligands,omitempty"` // with a heavy atom within 2 Å of one of its points
 }
 
+// Parameters of the search for pockets.
 const (
 	pocketClear = 3.0 // Å from a point to the nearest atom
 	pocketSpan  = 12  // Å, the widest cleft that still counts
@@ -25,6 +26,7 @@ const (
 	pocketCells = 6_000_000
 )
 
+// directions are the axes and diagonals along which the lattice is scanned.
 var directions = [7][3]int{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}, {1, 1, -1}, {1, -1, 1}, {1, -1, -1}}
 
 // lattice is a box of cubic cells around the polymers.
@@ -36,19 +38,23 @@ type lattice struct {
 	closed []uint8 // directions in which the cell lies between two full cells
 }
 
+// at returns the index of a cell.
 func (l *lattice) at(i, j, k int) int { return (i*l.n[1]+j)*l.n[2] + k }
 
+// inside reports whether the coordinates lie on the lattice.
 func (l *lattice) inside(i, j, k int) bool {
 	return i >= 0 && j >= 0 && k >= 0 && i < l.n[0] && j < l.n[1] && k < l.n[2]
 }
 
+// point returns the position of a cell in Å.
 func (l *lattice) point(c int) structure.Vec {
 	k, j, i := c%l.n[2], c/l.n[2]%l.n[1], c/l.n[2]/l.n[1]
 	return structure.Vec{l.origin[0] + float64(i)*l.step, l.origin[1] + float64(j)*l.step, l.origin[2] +
 		float64(k)*l.step}
 }
 
-// pockets scans a lattice in seven directions: Hendlich, Rippmann and Barnickel, J. Mol. Graph. Model. 15, 359 (1997).
+// pockets fills in the pockets. It scans a lattice in seven directions: Hendlich, Rippmann and Barnickel, J. Mol.
+// Graph. Model. 15, 359 (1997).
 func (f *Facts) pockets() {
 	l, ok := f.index.lattice()
 	if !ok {
@@ -72,11 +78,11 @@ func (f *Facts) pockets() {
 	f.Pockets = Head(f.Pockets, 10)
 }
 
-// open says whether a cell is empty and enclosed, so that it belongs to a pocket.
+// open reports whether a cell is empty and enclosed, so that it belongs to a pocket.
 func (l *lattice) open(c int) bool { return !l.full[c] && l.closed[c] >= pocketSides }
 
-// lattice lays a grid of 1 Å cells, coarser for large structures, around the polymers. False: they have fewer than 50
-// atoms, or span too much space.
+// lattice returns a grid of 1 Å cells, coarser for large structures, around the polymers. It returns false where
+// they have fewer than 50 atoms or span too much space.
 func (x *Index) lattice() (*lattice, bool) {
 	lo, hi := structure.Vec{math.Inf(1), math.Inf(1), math.Inf(1)}, structure.Vec{math.Inf(-1), math.Inf(-1),
 		math.Inf(-1)}
@@ -135,7 +141,7 @@ func (l *lattice) fill(a structure.Vec) {
 	}
 }
 
-// scan walks every line of one direction and marks the empty cells between two full ones.
+// scan follows every line of one direction and marks the empty cells between two full ones.
 func (l *lattice) scan(d [3]int) {
 	length := l.step * math.Sqrt(float64(d[0]*d[0]+d[1]*d[1]+d[2]*d[2]))
 	span := int(pocketSpan / length)

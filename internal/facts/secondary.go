@@ -20,7 +20,7 @@ type Segment struct {
 	Length int        `json:"length"`
 }
 
-// StateName is the word for a letter of DSSP: H is an α-helix.
+// StateName returns the word for a letter of DSSP: H is an α-helix.
 func StateName(state byte) string {
 	switch state {
 	case 'H':
@@ -43,7 +43,7 @@ func StateName(state byte) string {
 	return "not assigned"
 }
 
-// Kind is the segment's state in words.
+// Kind returns the segment's state in words.
 func (s Segment) Kind() string { return StateName(s.State[0]) }
 
 // assignStates sets the DSSP state of every site.
@@ -56,7 +56,7 @@ func (x *Index) assignStates() {
 	}
 }
 
-// secondary summarises the states of one chain; nil where none is assigned.
+// secondary summarises the states of one chain, and returns nil where none is assigned.
 func (x *Index) secondary(r Polymer) *Secondary {
 	out := &Secondary{}
 	states := make([]byte, 0, r.Hi-r.Lo)
@@ -97,8 +97,8 @@ func (x *Index) secondary(r Polymer) *Secondary {
 	return out
 }
 
-// Character describes the secondary structure in a few words: «mostly» from half of the residues on, «partly» from a
-// tenth on.
+// Character describes the secondary structure in a few words: «mostly» from half of the residues, «partly» from a
+// tenth.
 func (s *Secondary) Character() string {
 	switch {
 	case s.Helix >= 0.5:

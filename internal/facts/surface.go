@@ -20,12 +20,14 @@ type Shape struct {
 	Exposed  int        `json:"exposed_residues"` // of proteins
 }
 
-// Patch is a group of at least three touching hydrophobic residues that are exposed.
+// Patch is a group of at least three exposed hydrophobic residues in contact.
 type Patch struct {
 	Residues []ResidueRef `json:"residues"`
 	Area     float64      `json:"accessible_area_A2"`
 }
 
+// Parameters of the surface: the probe radius of water in Å, the points on each atom's sphere, the accessible
+// fraction below which a residue is buried, and the residues that count as hydrophobic.
 const (
 	probe       = 1.4
 	spherePoint = 100
@@ -47,15 +49,15 @@ func radius(element string) float64 {
 }
 
 // fullArea is the accessible surface in Å² of a residue X in Gly-X-Gly: Tien et al., PLOS ONE 8, e80635 (2013),
-// theoretical.
+// theoretical values.
 var fullArea = map[byte]float64{
 	'A': 129, 'R': 274, 'N': 195, 'D': 193, 'C': 167, 'Q': 225, 'E': 223, 'G': 104, 'H': 224, 'I': 197, 'L': 201,
 	'K': 236,
 	'M': 224, 'F': 240, 'P': 159, 'S': 155, 'T': 172, 'W': 285, 'Y': 263, 'V': 174,
 }
 
-// Accessible returns the share of a protein residue's surface that water can reach, relative to Gly-X-Gly; it can
-// exceed 1 at the ends of a chain. False: it is not known.
+// Accessible returns the fraction of a protein residue's surface that water can reach, relative to Gly-X-Gly; it
+// can exceed 1 at the ends of a chain. It returns false where the fraction is unknown.
 func (s *Site) Accessible() (float64, bool) {
 	full, ok := fullArea[s.Letter]
 	if !ok || s.Kind != structure.Protein || s.Hi == s.Lo {
@@ -64,6 +66,7 @@ func (s *Site) Accessible() (float64, bool) {
 	return s.Area / full, true
 }
 
+// sphere holds evenly distributed points on the unit sphere.
 var sphere = func() (out [spherePoint]structure.Vec) {
 	for i := range out { // golden spiral
 		z := 1 - 2*(float64(i)+0.5)/spherePoint
@@ -73,9 +76,9 @@ var sphere = func() (out [spherePoint]structure.Vec) {
 	return out
 }()
 
-// reach returns the accessible area in Å² of one atom in the presence of those that count: Shrake and Rupley, J. Mol.
-// Biol. 79, 351 (1973).
-func (x *Index) reach(p int, near []int, counts func(int) bool) float64 {
+// accessibleArea returns the accessible area in Å² of one atom in the presence of those that count: Shrake and
+// Rupley, J. Mol. Biol. 79, 351 (1973).
+func (x *Index) accessibleArea(p int, near []int, counts func(int) bool) float64 {
 	r := radius(x.Atoms[p].Element) + probe
 	var blockers []int
 	for _, q := range near {
@@ -104,9 +107,11 @@ func (x *Index) reach(p int, near []int, counts func(int) bool) float64 {
 	return 4 * math.Pi * r * r * float64(free) / spherePoint
 }
 
+// surfaceReach is the largest distance in Å at which one atom can cover another's surface.
 const surfaceReach = 2 * (1.80 + probe)
 
-// surface computes the accessible area of every site, with ligands present, and in the same pass which sites touch.
+// surface computes the accessible area of every site, with ligands present, and in the same pass which sites are in
+// contact.
 func (x *Index) surface(ctx context.Context) error {
 	found := links{}
 	var buf []int
@@ -115,7 +120,7 @@ func (x *Index) surface(ctx context.Context) error {
 			return ctx.Err()
 		}
 		buf = x.grid.Near(buf[:0], x.Points[p], surfaceReach)
-		x.Sites[x.Owner[p]].Area += x.reach(p, buf, func(int) bool { return true })
+		x.Sites[x.Owner[p]].Area += x.accessibleArea(p, buf, func(int) bool { return true })
 		found.add(x, p, buf)
 	}
 	x.linked, x.HasSurface = found.sorted(), true
@@ -134,14 +139,14 @@ func (x *Index) buriedArea(a, b Polymer) float64 {
 			if !slices.ContainsFunc(buf, func(q int) bool { return inside(other, q) }) {
 				continue
 			}
-			hidden += x.reach(p, buf, func(q int) bool { return inside(own, q) }) -
-				x.reach(p, buf, func(q int) bool { return inside(own, q) || inside(other, q) })
+			hidden += x.accessibleArea(p, buf, func(q int) bool { return inside(own, q) }) -
+				x.accessibleArea(p, buf, func(q int) bool { return inside(own, q) || inside(other, q) })
 		}
 	}
 	return hidden
 }
 
-// gyration returns the radius of gyration in Å of the atoms from lo to hi, weighed by mass.
+// gyration returns the mass-weighted radius of gyration in Å of the atoms from lo to hi.
 func (x *Index) gyration(lo, hi int) float64 {
 	var m float64
 	var c structure.Vec
@@ -215,8 +220,7 @@ func (f *Facts) shape() {
 	f.Shape.Longest = round(math.Sqrt(f.Shape.Longest), 2)
 }
 
-// patches joins exposed hydrophobic residues that touch to groups, and keeps the ten largest of at least three
-// residues.
+// patches groups exposed hydrophobic residues in contact, and fills in the ten largest groups of at least three.
 func (f *Facts) patches() {
 	x := f.index
 	member := func(i int) bool {
@@ -253,7 +257,7 @@ func (f *Facts) patches() {
 	f.Patches = Head(f.Patches, 10)
 }
 
-// Gyration is the radius of gyration in Å of the heavy atoms of some sites, weighed by mass.
+// Gyration returns the mass-weighted radius of gyration in Å of the heavy atoms of some sites.
 func (x *Index) Gyration(sites []int) float64 {
 	part := &Index{}
 	for _, i := range sites {

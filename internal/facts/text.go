@@ -12,8 +12,8 @@ func (f *Facts) Summary() (string, []ResidueRef) {
 	return strings.Join(lines, "\n"), cited
 }
 
-// Text is the digest as plain lines, the most important first, in at most maxBytes bytes: lines that do not fit are
-// left out, with a last line that says so where it fits.
+// Text returns the digest as plain lines, the most important first, in at most maxBytes bytes. Lines that do not
+// fit are omitted; a last line reports that where it fits.
 func (f *Facts) Text(maxBytes int) string {
 	lines, _ := f.lines(50)
 	const more = "(more facts were left out)\n"
@@ -85,7 +85,7 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 	return lines, cited
 }
 
-// contactLines adds what touches what.
+// contactLines adds the lines on interfaces and other contacts.
 func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRef) {
 	if f.PTM != nil {
 		say("pTM %.2f.", *f.PTM)
@@ -127,7 +127,7 @@ func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRe
 	}
 }
 
-// detailLines adds sequences, segments and lists, which a summary leaves out.
+// detailLines adds sequences, segments and lists, which a summary omits.
 func (f *Facts) detailLines(n int, say func(string, ...any)) {
 	for _, c := range Head(f.Chains, n) {
 		say("Sequence of chain %s: %s", c.ID, Clip(c.Sequence, 3000))
