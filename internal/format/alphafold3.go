@@ -23,6 +23,7 @@ type af3Job struct {
 	Version     *int      `json:"version"`
 }
 
+// af3Item is an entity; exactly one field is set.
 type af3Item struct {
 	Protein *af3Chain  `json:"protein,omitempty"`
 	RNA     *af3Chain  `json:"rna,omitempty"`
@@ -30,6 +31,7 @@ type af3Item struct {
 	Ligand  *af3Ligand `json:"ligand,omitempty"`
 }
 
+// af3Chain is a polymer in one copy for each id. Its alignments and templates are not imported.
 type af3Chain struct {
 	ID              any           `json:"id"` // a string, or a list of strings
 	Sequence        string        `json:"sequence"`
@@ -42,6 +44,7 @@ type af3Chain struct {
 	Templates       []af3Template `json:"templates,omitempty"`
 }
 
+// af3Template is a structural template. It is decoded only to be reported.
 type af3Template struct {
 	CIF             *string `json:"mmcif,omitempty"`
 	CIFPath         *string `json:"mmcifPath,omitempty"`
@@ -49,6 +52,7 @@ type af3Template struct {
 	TemplateIndices []int   `json:"templateIndices"`
 }
 
+// af3Ligand is a ligand given by CCD codes or by SMILES.
 type af3Ligand struct {
 	ID          any      `json:"id"`
 	CCDCodes    []string `json:"ccdCodes,omitempty"`
@@ -56,8 +60,10 @@ type af3Ligand struct {
 	Description string   `json:"description,omitempty"`
 }
 
+// af3Versions is the latest version of the format that is read.
 const af3Versions = 4
 
+// readAlphaFold3 reads one job. References to files and components of the file's own are errors.
 func readAlphaFold3(text string, in *reading) error {
 	var j af3Job
 	if err := api.DecodeAs("the file", []byte(text), &j); err != nil {
@@ -94,10 +100,12 @@ func readAlphaFold3(text string, in *reading) error {
 	return d.finish(j.Name)
 }
 
+// refusePath returns the error for a field that names a file.
 func refusePath(at, path string) error {
 	return pleat.Invalidf("%s names the file %q; a job names no files: leave it out", at, pleat.Clip(path))
 }
 
+// addAF3Item adds one entity. at is its path in the file.
 func (d *draft) addAF3Item(at string, item *af3Item) error {
 	var taken []string
 	var err error
@@ -120,6 +128,7 @@ func (d *draft) addAF3Item(at string, item *af3Item) error {
 	return exactlyOne(at, taken, err, "protein, rna, dna, ligand")
 }
 
+// addAF3Chain adds a polymer with its modifications.
 func (d *draft) addAF3Chain(at string, kind pleat.EntityKind, c *af3Chain) error {
 	ids, err := af3IDs(at+".id", c.ID)
 	if err != nil {
@@ -173,6 +182,7 @@ func (d *draft) dropAlignments(at string, c *af3Chain) error {
 	return nil
 }
 
+// addAF3Ligand adds a ligand of one component.
 func (d *draft) addAF3Ligand(at string, l *af3Ligand) error {
 	ids, err := af3IDs(at+".id", l.ID)
 	if err != nil {
@@ -223,6 +233,7 @@ func af3IDs(at string, v any) ([]string, error) {
 	return ids, nil
 }
 
+// addAF3Bond adds a covalent bond between two atoms, each given as chain, residue and atom name.
 func (d *draft) addAF3Bond(at string, pair [][]any) error {
 	if len(pair) != 2 {
 		return pleat.Invalidf(
@@ -253,6 +264,7 @@ func (d *draft) addAF3Bond(at string, pair [][]any) error {
 	return nil
 }
 
+// writeAlphaFold3 writes the job in the oldest version of the format that can express it.
 func writeAlphaFold3(j *pleat.Job, out *writing) ([]byte, error) {
 	version := 1
 	seed, ok := j.Params.Seed()
@@ -287,6 +299,7 @@ func writeAlphaFold3(j *pleat.Job, out *writing) ([]byte, error) {
 	return api.EncodeIndent(file)
 }
 
+// af3ItemOf returns the entity of a sequence with the given chain ids.
 func af3ItemOf(q *pleat.Sequence, ids []string) af3Item {
 	var id any = ids
 	if len(ids) == 1 {
@@ -311,7 +324,7 @@ func af3ItemOf(q *pleat.Sequence, ids []string) af3Item {
 	return af3Item{Protein: c}
 }
 
-// capitals returns chain names in the form of AlphaFold 3, which takes capital letters only.
+// capitals returns the file's chain name for each chain of the job: AlphaFold 3 accepts capital letters only.
 func (w *writing) capitals(j *pleat.Job) map[string]string {
 	fits := func(name string) bool { return strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" }
 	var other pleat.Job // has one chain for each name: valid names are kept, the others get the next free name

@@ -10,11 +10,13 @@ import (
 
 // Boltz YAML, version 1: https://github.com/jwohlwend/boltz/blob/main/docs/prediction.md.
 
-// The range of distances in Å that Boltz supports.
+// boltzNear and boltzFar bound the distances in Å that Boltz supports.
 const boltzNear, boltzFar = 4, 20
 
+// maxConstraints is the most items that a list of constraints or properties may have.
 const maxConstraints = 1000
 
+// readBoltz reads one job. Templates are an error, because they name files.
 func readBoltz(text string, in *reading) error {
 	root, err := parseYAML(text)
 	if err != nil {
@@ -72,6 +74,7 @@ func eachOf(n node, do func(node) error) error {
 	return nil
 }
 
+// addBoltzItem adds one polymer or ligand.
 func (d *draft) addBoltzItem(item node) error {
 	key, n, err := item.exactlyOneKey("protein", "rna", "dna", "ligand")
 	if err != nil {
@@ -113,6 +116,7 @@ func (d *draft) addBoltzItem(item node) error {
 	return d.add(entity{n.at, q, ids})
 }
 
+// dropBoltzMSA drops the word empty with a note, and returns an error for the name of a file.
 func (d *draft) dropBoltzMSA(n node) error {
 	if n.null() {
 		return nil
@@ -130,6 +134,7 @@ func (d *draft) dropBoltzMSA(n node) error {
 	return refusePath(n.at, msa)
 }
 
+// boltzIDs returns the ids of an entity, one for each copy.
 func (d *draft) boltzIDs(item, n node) ([]string, error) {
 	if n.null() {
 		return nil, pleat.Invalidf("%s.id (line %d) is required; it must be the name of a chain, or a list of them",
@@ -159,6 +164,7 @@ func (d *draft) boltzIDs(item, n node) ([]string, error) {
 	return ids, nil
 }
 
+// boltzModification replaces one residue of q.
 func (d *draft) boltzModification(q *pleat.Sequence, n node) error {
 	f, err := n.fields("position", "ccd")
 	if err != nil {
@@ -180,6 +186,7 @@ func (d *draft) boltzModification(q *pleat.Sequence, n node) error {
 	return modify(q, n.at, "position", "ccd", index, code)
 }
 
+// addBoltzLigand adds a ligand given by SMILES or by CCD code.
 func (d *draft) addBoltzLigand(n node) error {
 	f, err := n.fields("id", "smiles", "ccd")
 	if err != nil {
@@ -206,6 +213,7 @@ func (d *draft) addBoltzLigand(n node) error {
 	return d.add(entity{n.at, q, ids})
 }
 
+// addBoltzConstraint adds a bond, a pocket or a contact.
 func (d *draft) addBoltzConstraint(n node) error {
 	key, c, err := n.exactlyOneKey("bond", "pocket", "contact")
 	if err != nil {
@@ -220,7 +228,7 @@ func (d *draft) addBoltzConstraint(n node) error {
 	return d.addBoltzContact(c)
 }
 
-// needs reads a mapping with required and optional keys.
+// needs reads a mapping with required and optional keys. A missing required key is an error.
 func (n node) needs(required []string, optional ...string) (map[string]node, error) {
 	f, err := n.fields(append(required, optional...)...)
 	if err != nil {
@@ -234,6 +242,7 @@ func (n node) needs(required []string, optional ...string) (map[string]node, err
 	return f, nil
 }
 
+// addBoltzBond adds a covalent bond between two atoms.
 func (d *draft) addBoltzBond(n node) error {
 	f, err := n.needs([]string{"atom1", "atom2"})
 	if err != nil {
@@ -268,6 +277,7 @@ func (d *draft) addBoltzBond(n node) error {
 	return nil
 }
 
+// addBoltzPocket adds a pocket. Its distance is dropped with a note, because pockets of a job have none.
 func (d *draft) addBoltzPocket(n node) error {
 	f, err := n.needs([]string{"binder", "contacts"}, "max_distance", "force")
 	if err != nil {
@@ -303,6 +313,7 @@ func (d *draft) addBoltzPocket(n node) error {
 	return d.dropForce(f["force"])
 }
 
+// addBoltzContact adds a contact with its distance in Å, if the file gives one.
 func (d *draft) addBoltzContact(n node) error {
 	f, err := n.needs([]string{"token1", "token2"}, "max_distance", "force")
 	if err != nil {
@@ -329,6 +340,7 @@ func (d *draft) addBoltzContact(n node) error {
 	return d.dropForce(f["force"])
 }
 
+// dropForce drops the key force, with a note where it is true.
 func (d *draft) dropForce(n node) error {
 	if n.null() {
 		return nil
@@ -369,6 +381,7 @@ func (d *draft) boltzToken(n node) (pleat.ResidueRef, error) {
 	return d.residue(n.at, id, index)
 }
 
+// addBoltzProperty marks the ligand whose affinity is predicted. It must exist in one copy.
 func (d *draft) addBoltzProperty(n node) error {
 	_, a, err := n.exactlyOneKey("affinity")
 	if err != nil {
@@ -407,6 +420,8 @@ var boltzOptions = map[string]string{
 	"affinityMwCorrection":     "--affinity_mw_correction",
 }
 
+// writeBoltz writes the job as YAML. Notes name the options of boltz predict for parameters that the file cannot
+// express.
 func writeBoltz(j *pleat.Job, out *writing) ([]byte, error) {
 	out.addNote("name %q is not in the file: the format has no place for it, so the file is named after it",
 		pleat.Clip(j.Name))
@@ -444,6 +459,7 @@ func filled(l *yaml.Node) *yaml.Node {
 	return l
 }
 
+// boltzItemOf returns the entry of one sequence with all its copies.
 func boltzItemOf(q *pleat.Sequence) *yaml.Node {
 	id := yamlText(q.Chains[0])
 	if len(q.Chains) > 1 {
@@ -471,6 +487,7 @@ func boltzItemOf(q *pleat.Sequence) *yaml.Node {
 		"cyclic", cyclic))
 }
 
+// boltzConstraints returns the constraints of a job, or nil where it has none.
 func boltzConstraints(c *pleat.Constraints, out *writing) *yaml.Node {
 	list := yamlList()
 	put := func(key string, v *yaml.Node) { list.Content = append(list.Content, yamlMap(key, v)) }

@@ -40,6 +40,7 @@ type entity struct {
 	ids []string // ids of the copies in the file; empty: the service chooses
 }
 
+// draft returns an empty job. at is the prefix of its paths in messages.
 func (in *reading) draft(at string) *draft {
 	return &draft{reading: in, at: at, chains: map[string]string{}}
 }
@@ -122,6 +123,8 @@ type part struct {
 	ids    []string
 }
 
+// layOut creates the sequences of the job. Entities marked in alone get one sequence for each copy. It returns
+// which copies each sequence holds.
 func (d *draft) layOut(alone []bool) []part {
 	var from []part
 	d.job.Sequences = d.job.Sequences[:0]
@@ -233,7 +236,8 @@ func component(at, text string) (string, error) {
 	return code, nil
 }
 
-// modify replaces a residue of a polymer by a chemical component.
+// modify replaces a residue of a polymer by a chemical component. position and kind are the names of the fields in
+// the file.
 func modify(q *pleat.Sequence, at, position, kind string, index int, code string) error {
 	code, err := component(at+"."+kind, code)
 	switch {
@@ -248,7 +252,7 @@ func modify(q *pleat.Sequence, at, position, kind string, index int, code string
 	return nil
 }
 
-// seeds sets the first of a list of seeds.
+// seeds sets the seed of the job to the first of a list; a note reports that the others are ignored.
 func (d *draft) seeds(at string, list []any) error {
 	for i, v := range list {
 		text := fmt.Sprint(v)

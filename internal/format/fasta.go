@@ -27,12 +27,15 @@ type textLine struct {
 	text   string
 }
 
+// at returns the record's position for messages.
 func (r *record) at() string { return fmt.Sprintf("the record at line %d", r.line) }
 
-// kinds maps the words for a kind in a header to the kind.
+// kinds maps the words for a kind in a header to the kind of the record.
 var kinds = map[string]string{"protein": "protein", "rna": "rna", "dna": "dna", "smiles": "smiles", "ccd": "ccd",
 	"ligand": "smiles", "glycan": "glycan"}
 
+// readFASTA reads a file. All records become one job, unless sequences contain ':' between chains, as ColabFold
+// writes complexes; then each record becomes a job.
 func readFASTA(text string, in *reading) error {
 	records, err := splitFASTA(text)
 	if err != nil {
@@ -156,7 +159,7 @@ func (r *record) joinLines(in *reading) error {
 	return nil
 }
 
-// foldTogether makes one job of all records.
+// foldTogether makes one job from all records.
 func foldTogether(records []record, in *reading) error {
 	d := in.draft("")
 	for i := range records {
@@ -175,6 +178,7 @@ func foldTogether(records []record, in *reading) error {
 	return d.finish(name)
 }
 
+// addRecord adds the molecules of one record: a ligand, or one chain or several chains separated by ':'.
 func (d *draft) addRecord(r *record) error {
 	label := d.label("the header of "+r.at(), r.label)
 	if r.kind == "smiles" || r.kind == "ccd" {
@@ -214,7 +218,7 @@ func (d *draft) addRecord(r *record) error {
 // with only these four letters is rare, and a note reports the assumption.
 const likelyDNA = 20
 
-// guessKind derives the kind of a polymer from its letters.
+// guessKind derives the kind of a polymer from its letters, and reports in a note why.
 func (d *draft) guessKind(at, text string) pleat.EntityKind {
 	text = strings.ToUpper(text)
 	only := func(letters string) bool { return strings.Trim(text, letters) == "" }
@@ -232,7 +236,7 @@ func (d *draft) guessKind(at, text string) pleat.EntityKind {
 	return pleat.Protein
 }
 
-// width is the number of letters on a line.
+// width is the number of letters per line of a written file.
 const width = 80
 
 // writeFASTA writes one record for each chain, with headers in the form of Boltz.

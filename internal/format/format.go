@@ -1,16 +1,17 @@
 // Package format reads and writes the job files of other programs: FASTA of Boltz, Chai and ColabFold, JSON of the
 // AlphaFold Server and of AlphaFold 3, and YAML of Boltz.
 //
-// It owns the meaning of these files. Content that a job or a file cannot express becomes a note with its path. Content
-// whose loss would change the molecules, file names and addresses are refused. It must not use disk, network or models;
-// the caller checks whether a model can fold the job.
+// It owns the meaning of these files. Content that a job or a file cannot express becomes a note with its path.
+// Content whose loss would change the molecules, file names and addresses are errors. It must not use disk, network
+// or models; the caller checks whether a model can fold the job.
 //
+//	format.go      Import, Export, and detection of the format
 //	draft.go       a job while it is read: chains, residues and letters as the file names them
 //	fasta.go       FASTA
 //	server.go      AlphaFold Server JSON
 //	alphafold3.go  AlphaFold 3 JSON
 //	boltz.go       Boltz YAML
-//	yaml.go        YAML without surprises
+//	yaml.go        strict YAML: no aliases, anchors or implicit conversions
 package format
 
 import (
@@ -27,6 +28,7 @@ import (
 // Name is the name of a format on the wire.
 type Name string
 
+// The supported formats.
 const (
 	FASTA      Name = "fasta"
 	Server     Name = "alphafold-server"
@@ -51,6 +53,7 @@ type dialect struct {
 	write func(j *pleat.Job, out *writing) ([]byte, error)
 }
 
+// dialects are the supported formats, in the order of the documentation.
 var dialects = []dialect{
 	{FASTA, ".fasta", "text/plain; charset=utf-8", readFASTA, writeFASTA},
 	{Server, ".json", "application/json", readServer, writeServer},
@@ -151,12 +154,13 @@ func Export(j *pleat.Job, as Name) (File, error) {
 	return File{Name: fileName(j.Name) + d.ext, ContentType: d.media, Text: text, Notes: out.all()}, nil
 }
 
-// notes collects sentences up to a limit.
+// notes collects sentences up to a limit, and counts the rest.
 type notes struct {
 	list []string
 	more int
 }
 
+// addNote adds a formatted sentence.
 func (n *notes) addNote(format string, args ...any) {
 	if len(n.list) == maxNotes {
 		n.more++
@@ -165,6 +169,7 @@ func (n *notes) addNote(format string, args ...any) {
 	n.list = append(n.list, fmt.Sprintf(format, args...))
 }
 
+// all returns the sentences, and a last one with the number of those beyond the limit.
 func (n *notes) all() []string {
 	if n.more > 0 {
 		return append(n.list, fmt.Sprintf("There are %d more notes like these", n.more))
@@ -182,8 +187,8 @@ type reading struct {
 // writing is the state of an export.
 type writing struct{ notes }
 
-// params adds a note for every parameter that the file does not hold. Options maps a parameter to the program's option
-// for it.
+// params adds a note for every parameter that the file does not hold. seed reports whether the format has a seed.
+// options maps a parameter to the program's option for it.
 func (w *writing) params(j *pleat.Job, seed bool, options map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(j.Params.Values)) {
 		v := j.Params.Values[name]
@@ -207,7 +212,7 @@ func (w *writing) labels(j *pleat.Job) {
 	}
 }
 
-// constraints adds notes for constraints that the file does not hold.
+// constraints adds notes for constraints that the file does not hold; bonds reports whether the format has bonds.
 func (w *writing) constraints(c *pleat.Constraints, bonds bool) {
 	const none = "is not in the file: the format has no place for it"
 	for i := range c.Pocket {
@@ -235,6 +240,7 @@ func (w *writing) properties(q *pleat.Sequence, i int, what ...string) {
 	}
 }
 
+// notInNames matches the characters that a file name must not have.
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 // fileName turns a job's name into a file name that is valid on every system.
@@ -249,6 +255,7 @@ func fileName(name string) string {
 	return s
 }
 
+// Patterns that detect Boltz YAML, and plain sequences without a header.
 var (
 	yamlJob  = regexp.MustCompile(`(?m)^["']?sequences["']?[ \t]*:`)
 	bareText = regexp.MustCompile(`^[A-Za-z:*\s]+$`)
@@ -273,7 +280,7 @@ func guess(text string) (Name, error) {
 		strings.Join(Names(), ", "))
 }
 
-// guessJSON tells the JSON formats apart. It does not check the syntax; the readers do.
+// guessJSON distinguishes the JSON formats. It does not check the syntax; the readers do.
 func guessJSON(text string) (Name, error) {
 	var probe struct {
 		Dialect   any

@@ -18,6 +18,7 @@ type serverJob struct {
 	Version    *int         `json:"version,omitempty"`
 }
 
+// serverItem is an entity; exactly one field is set.
 type serverItem struct {
 	ProteinChain *serverChain  `json:"proteinChain,omitempty"`
 	RNASequence  *serverChain  `json:"rnaSequence,omitempty"`
@@ -26,6 +27,7 @@ type serverItem struct {
 	Ion          *serverIon    `json:"ion,omitempty"`
 }
 
+// serverChain is a polymer in Count copies. Templates and glycans are not imported.
 type serverChain struct {
 	Sequence        string         `json:"sequence"`
 	Glycans         []serverGlycan `json:"glycans,omitempty"`
@@ -35,16 +37,19 @@ type serverChain struct {
 	MaxTemplateDate *string        `json:"maxTemplateDate,omitempty"`
 }
 
+// serverGlycan is a sugar bonded to a residue, which a job cannot express.
 type serverGlycan struct {
 	Residues string `json:"residues"`
 	Position int    `json:"position"`
 }
 
+// serverLigand is a ligand by CCD code with the prefix CCD_, in Count copies.
 type serverLigand struct {
 	Ligand string `json:"ligand"`
 	Count  *int   `json:"count"`
 }
 
+// serverIon is an ion by CCD code, in Count copies.
 type serverIon struct {
 	Ion   string `json:"ion"`
 	Count *int   `json:"count"`
@@ -59,6 +64,7 @@ type replaced struct {
 	BasePosition int    `json:"basePosition,omitempty"`
 }
 
+// replacedOf returns the modifications of a sequence; prefix precedes each code.
 func replacedOf(q *pleat.Sequence, prefix string) []replaced {
 	var out []replaced
 	for _, m := range q.Modifications {
@@ -94,6 +100,7 @@ func modifyAll(q *pleat.Sequence, at string, list []replaced) error {
 // codePrefix precedes codes of ligands and modifications in files of the AlphaFold Server.
 const codePrefix = "CCD_"
 
+// readServer reads a list of jobs, or a single job with a note.
 func readServer(text string, in *reading) error {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		var one serverJob
@@ -118,6 +125,7 @@ func readServer(text string, in *reading) error {
 	return nil
 }
 
+// readServerJob reads one job of the list into d.
 func readServerJob(j *serverJob, d *draft) error {
 	if j.Dialect != "" && j.Dialect != "alphafoldserver" {
 		return pleat.Invalidf("%sdialect is %q; it must be \"alphafoldserver\"", d.at, pleat.Clip(j.Dialect))
@@ -139,6 +147,7 @@ func readServerJob(j *serverJob, d *draft) error {
 	return d.finish(j.Name)
 }
 
+// addServerItem adds one entity. at is its path in the file.
 func (d *draft) addServerItem(at string, item *serverItem) error {
 	var err error
 	var taken []string
@@ -179,6 +188,7 @@ func exactlyOne(at string, taken []string, err error, all string) error {
 	return err
 }
 
+// addServerChain adds a polymer. Glycans are an error, because dropping them would change the molecule.
 func (d *draft) addServerChain(at string, kind pleat.EntityKind, c *serverChain) error {
 	if len(c.Glycans) > 0 {
 		return pleat.Invalidf(
@@ -207,6 +217,7 @@ func (d *draft) addServerChain(at string, kind pleat.EntityKind, c *serverChain)
 	return d.add(entity{at, q, ids})
 }
 
+// addComponent adds a ligand or an ion by its CCD code.
 func (d *draft) addComponent(at, field, code string, count *int) error {
 	q, err := ligand(field, strings.TrimPrefix(code, codePrefix), true)
 	if err != nil {
@@ -231,6 +242,7 @@ var (
 	}
 )
 
+// writeServer writes a list of one job. SMILES ligands are an error.
 func writeServer(j *pleat.Job, out *writing) ([]byte, error) {
 	one := 1
 	file := serverJob{
@@ -257,6 +269,8 @@ func writeServer(j *pleat.Job, out *writing) ([]byte, error) {
 	return api.EncodeIndent([]serverJob{file})
 }
 
+// serverItemOf returns the entity of a sequence. It adds notes for components that the AlphaFold Server's
+// documentation does not list.
 func serverItemOf(q *pleat.Sequence, i int, out *writing) (serverItem, error) {
 	count := q.Count
 	out.properties(q, i, "cyclic", "property_type")

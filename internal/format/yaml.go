@@ -24,7 +24,7 @@ type node struct {
 // go.yaml.in/yaml is the library that the YAML project maintains. This file reads its nodes one by one, because
 // decoding into types would follow aliases and convert words such as NO to booleans.
 
-// parseYAML reads one document. It refuses aliases, anchors, tags and merged keys.
+// parseYAML reads one document. Aliases, anchors, tags and merged keys are errors.
 func parseYAML(text string) (node, error) {
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	var doc, more yaml.Node
@@ -41,7 +41,7 @@ func parseYAML(text string) (node, error) {
 	return root, plain(root.Node, 1)
 }
 
-// plain refuses references and tags, and nesting that is too deep.
+// plain returns an error for references, tags, and nesting that is too deep.
 func plain(n *yaml.Node, depth int) error {
 	switch {
 	case depth > MaxDepth:
@@ -64,6 +64,7 @@ func plain(n *yaml.Node, depth int) error {
 	return nil
 }
 
+// position returns the node's path for messages.
 func (n node) position() string {
 	if n.at == "" {
 		return "the file"
@@ -82,6 +83,7 @@ func (n node) wrong(want string) error {
 	return pleat.Invalidf("%s%s must be %s", n.position(), got, want)
 }
 
+// null reports whether the node is absent or has no value.
 func (n node) null() bool {
 	return n.Node == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
@@ -165,16 +167,20 @@ func (n node) scalar(out *notes) (string, error) {
 	return n.Value, nil
 }
 
+// unquoted reports whether a scalar is written without quotes.
 func (n node) unquoted() bool {
 	return n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
 }
 
+// wholeNumber matches whole numbers of at most nine digits, from 0.
 var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
 
+// isWhole reports whether the node is an unquoted whole number.
 func (n node) isWhole() bool {
 	return n.Kind == yaml.ScalarNode && n.unquoted() && wholeNumber.MatchString(n.Value)
 }
 
+// whole returns a whole number.
 func (n node) whole() (int, error) {
 	if !n.isWhole() {
 		return 0, n.wrong("a whole number")
@@ -182,6 +188,7 @@ func (n node) whole() (int, error) {
 	return strconv.Atoi(n.Value)
 }
 
+// number returns a finite number.
 func (n node) number() (float64, error) {
 	f, err := strconv.ParseFloat(n.Value, 64)
 	if n.Kind != yaml.ScalarNode || !n.unquoted() || err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
@@ -190,6 +197,7 @@ func (n node) number() (float64, error) {
 	return f, nil
 }
 
+// truth returns the boolean of an unquoted word such as true or no.
 func (n node) truth() (bool, error) {
 	if n.Kind != yaml.ScalarNode || !n.unquoted() || !truthWords.MatchString(n.Value) {
 		return false, n.wrong("true or false")
@@ -199,14 +207,17 @@ func (n node) truth() (bool, error) {
 
 // Written text is always quoted, because YAML 1.1 converts many words.
 
+// yamlText returns a string in double quotes, so that no reader converts it.
 func yamlText(s string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: s}
 }
 
+// yamlInt returns a whole number.
 func yamlInt(n int) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n)}
 }
 
+// yamlFloat returns a number with at least one decimal.
 func yamlFloat(f float64) *yaml.Node {
 	s := strconv.FormatFloat(f, 'f', -1, 64)
 	if !strings.Contains(s, ".") {
@@ -215,6 +226,7 @@ func yamlFloat(f float64) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: s}
 }
 
+// yamlTrue returns the boolean true.
 func yamlTrue() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"} }
 
 // yamlMap returns a mapping from alternating keys and values. Pairs without a value are omitted.
@@ -228,6 +240,7 @@ func yamlMap(pairs ...any) *yaml.Node {
 	return m
 }
 
+// yamlList returns a list with one item a line.
 func yamlList(items ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.SequenceNode, Content: items}
 }
