@@ -199,7 +199,7 @@ func (b *bench) profiled(name string, fn func() error) error {
 
 // table prints the lines and fails if a target is missed.
 func (b *bench) table(out io.Writer) error {
-	fmt.Fprintln(out, "| Measured | Database | Figure | Beside it | Ratio | Target | |")
+	fmt.Fprintln(out, "| Measured | Database | Figure | Compared with | Ratio | Target | |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|")
 	missed := 0
 	for _, l := range b.lines {
