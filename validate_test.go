@@ -340,7 +340,9 @@ func TestFindModel(t *testing.T) {
 }
 
 func TestParseWebhooks(t *testing.T) {
-	got, err := ParseWebhooks([]byte(`{"evolla":{"enabled":true,"initial_question":"?"},"openmm":null,"custom_http":{"x":1}}`), "constraints.webhooks")
+	got, err := ParseWebhooks(
+		[]byte(`{"evolla":{"enabled":true,"initial_question":"?"},"openmm":null,"custom_http":{"x":1}}`),
+		"constraints.webhooks")
 	if err != nil || len(got) != 2 || got[0].Destination != DestCustom || got[0].Enabled ||
 		got[1].TargetType != "evolla_v1" || !got[1].Enabled {
 		t.Fatalf("%+v %v", got, err)

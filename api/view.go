@@ -145,8 +145,8 @@ type DeletedJob struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// Event is one event of a run, as GET /v1/jobs/{id}/events and GET /v1/workflows/{id}/events send it. Kind is the name of
-// the event on the stream, and Seq its id.
+// Event is one event of a run, as GET /v1/jobs/{id}/events and GET /v1/workflows/{id}/events send it. Kind is the name
+// of the event on the stream, and Seq its id.
 type Event struct {
 	Seq      int64     `json:"seq"`
 	At       Time      `json:"at"`
@@ -164,8 +164,8 @@ type Event struct {
 	Artifact *Artifact `json:"artifact,omitempty" doc:"The new file of an artifact event."`
 }
 
-// Change is a change of one job or workflow. GET /v1/events sends it as an event named job or workflow, with Cursor as its
-// id.
+// Change is a change of one job or workflow. GET /v1/events sends it as an event named job or workflow, with Cursor as
+// its id.
 type Change struct {
 	Cursor   int64  `json:"cursor"`
 	JobID    string `json:"jobId,omitempty" doc:"Of a job." format:"uuid"`

@@ -46,7 +46,8 @@ func (b *bench) latency(ctx context.Context, d database) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.what, err)
 		}
-		line := line{database: d.name, beside: fmt.Sprintf("%d jobs at random, %d/s on average", len(waits), creationRate)}
+		line := line{database: d.name, beside: fmt.Sprintf("%d jobs at random, %d/s on average", len(waits),
+			creationRate)}
 		line.what = "creation to start of work " + w.what + ", p50"
 		b.within(line, quantileTime(0.5, waits), w.p50)
 		line.what = "creation to start of work " + w.what + ", p99"
@@ -57,7 +58,9 @@ func (b *bench) latency(ctx context.Context, d database) error {
 
 // waits creates jobs as strangers do, whether or not those before have started, and returns how long each waited after
 // it was acknowledged.
-func (b *bench) waits(ctx context.Context, d database, start func(*service, context.Context, func(pleat.RunID, int64)) (func() error, error)) (_ []time.Duration, err error) {
+func (b *bench) waits(ctx context.Context, d database,
+	start func(*service, context.Context, func(pleat.RunID, int64)) (func() error, error)) (_ []time.Duration,
+	err error) {
 	h, err := b.newService(ctx, d, store.Options{})
 	if err != nil {
 		return nil, err

@@ -126,7 +126,8 @@ func drive(ctx context.Context, seconds float64, do func(client int) error) (pac
 	}
 	wg.Wait()
 	n := float64(done.Load())
-	return pace{n / time.Since(began).Seconds(), (processorTime() - spent).Seconds() / max(n, 1)}, errors.Join(append(errs, ctx.Err())...)
+	return pace{n / time.Since(began).Seconds(), (processorTime() - spent).Seconds() / max(n, 1)},
+		errors.Join(append(errs, ctx.Err())...)
 }
 
 // processorTime is what this process has used so far.

@@ -61,11 +61,13 @@ machine disturbs all of them.`,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if worker != "" {
-				return runWorkerProcess(cmd.Context(), worker, os.Getenv("PLEAT_DATABASE"), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+				return runWorkerProcess(cmd.Context(), worker, os.Getenv("PLEAT_DATABASE"), cmd.InOrStdin(),
+					cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			for _, name := range b.only {
 				if !slices.Contains(partNames(), name) {
-					return fmt.Errorf("--only names %q; there are %s", pleat.Clip(name), strings.Join(partNames(), ", "))
+					return fmt.Errorf("--only names %q; there are %s", pleat.Clip(name),
+						strings.Join(partNames(), ", "))
 				}
 			}
 			if b.seconds <= 0 || b.rounds < 1 || b.rows < 2000 {
@@ -76,11 +78,13 @@ machine disturbs all of them.`,
 		},
 	}
 	c.Flags().BoolVar(&b.report, "report-only", false, "exit with 0 even if a target is missed")
-	c.Flags().StringSliceVar(&b.only, "only", nil, "parts to measure, separated by commas (default all but those of deliveries)")
+	c.Flags().StringSliceVar(&b.only, "only", nil,
+		"parts to measure, separated by commas (default all but those of deliveries)")
 	c.Flags().Float64Var(&b.seconds, "seconds", 1, "length of one slice; what is compared is measured in turns")
 	c.Flags().IntVar(&b.rounds, "rounds", 5, "how many turns; the median counts")
 	c.Flags().IntVar(&b.rows, "rows", 1_000_000, "jobs in the large database of the part rows")
-	c.Flags().StringVar(&b.dir, "dir", "", "folder to work in, on the disk to be measured (default the folder for temporary files)")
+	c.Flags().StringVar(&b.dir, "dir", "",
+		"folder to work in, on the disk to be measured (default the folder for temporary files)")
 	c.Flags().StringVar(&b.profile, "profile", "", "folder for a CPU profile of each part")
 	c.Flags().StringVar(&b.pleat, "pleat", "", "pleat program of the part memory (default built from this module)")
 	c.Flags().StringVar(&worker, "worker", "", "be the other process of a bench that works in this folder")

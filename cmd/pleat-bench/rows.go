@@ -64,7 +64,9 @@ func (b *bench) manyRows(ctx context.Context, d database) (err error) {
 		{"creating a job", func(i int) []byte { return rawRequest("POST", "/v1/jobs", sides[i].keys[0], jobBody) }},
 		{"reading a job", func(i int) []byte { return rawRequest("GET", job(i), sides[i].keys[0], "") }},
 		{"reading results", func(i int) []byte { return rawRequest("GET", job(i)+"/results", sides[i].keys[0], "") }},
-		{"listing the newest page", func(i int) []byte { return rawRequest("GET", "/v1/jobs?limit=50", sides[i].keys[0], "") }},
+		{"listing the newest page", func(i int) []byte {
+			return rawRequest("GET", "/v1/jobs?limit=50", sides[i].keys[0], "")
+		}},
 		{"listing some page", func(i int) []byte {
 			before := storetest.FilledJob(sizes[i]/10 + random.IntN(sizes[i]*9/10))
 			cursor := base64.RawURLEncoding.EncodeToString([]byte(before))

@@ -174,12 +174,19 @@ func (e startedEngine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) p
 }
 
 // pool is a worker of the null engine over a store.
-func newPool(s *store.Store, blobs blob.Store, log *slog.Logger, dir string, began func(pleat.RunID)) (*work.Pool, error) {
+func newPool(s *store.Store, blobs blob.Store, log *slog.Logger, dir string, began func(pleat.RunID)) (*work.Pool,
+	error) {
 	engines, err := engine.New(log, startedEngine{began: began})
 	if err != nil {
 		return nil, err
 	}
-	return work.New(work.Config{ID: pleat.WorkerID("bench-" + filepath.Base(dir)), Host: "bench", Dir: filepath.Join(dir, "scratch"), Slots: slots, Log: log}, s, blobs, engines), nil
+	return work.New(work.Config{
+		ID:    pleat.WorkerID("bench-" + filepath.Base(dir)),
+		Host:  "bench",
+		Dir:   filepath.Join(dir, "scratch"),
+		Slots: slots,
+		Log:   log,
+	}, s, blobs, engines), nil
 }
 
 // slots is how many jobs a worker of the bench has at once.
@@ -190,7 +197,8 @@ var nullQueue = pleat.Queue(pleat.TaskFold, "null")
 // ubiquitin is human ubiquitin, UniProt P0CG48 residues 1 to 76: a job of ordinary size.
 const ubiquitin = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 
-const jobBody = `{"name":"ubiquitin","sequences":[{"proteinChain":{"sequence":"` + ubiquitin + `"}}],"params":{"modelName":"null"}}`
+const jobBody = `{"name":"ubiquitin","sequences":[{"proteinChain":{"sequence":"` + ubiquitin +
+	`"}}],"params":{"modelName":"null"}}`
 
 // newJob is the job that jobBody makes, as the store gets it from the server.
 func newJob(owner pleat.UserID) store.NewJob {
@@ -198,7 +206,14 @@ func newJob(owner pleat.UserID) store.NewJob {
 	return store.NewJob{
 		Job: pleat.Job{Owner: owner, Name: "ubiquitin", Params: pleat.Params{Model: m.Name, Values: map[string]any{}},
 			Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: ubiquitin, Chains: []string{"A"}, Count: 1}}},
-		Run:   store.RunSpec{Model: m.Name, WeightSet: m.WeightSet, Method: m.Method, Seed: "2718281828", Params: pleat.Params{Model: m.Name, Values: map[string]any{}}, Queue: nullQueue},
+		Run: store.RunSpec{
+			Model:     m.Name,
+			WeightSet: m.WeightSet,
+			Method:    m.Method,
+			Seed:      "2718281828",
+			Params:    pleat.Params{Model: m.Name, Values: map[string]any{}},
+			Queue:     nullQueue,
+		},
 		Quota: 1 << 30,
 	}
 }

@@ -49,7 +49,12 @@ func (b *bench) create(ctx context.Context, d database) (err error) {
 		return err
 	}
 	line := func(what, ceiling string, rate []pace) line {
-		return line{what: what, database: d.name, figure: medianPace(rates[0]), beside: ceiling + " " + medianPace(rate)}
+		return line{
+			what:     what,
+			database: d.name,
+			figure:   medianPace(rates[0]),
+			beside:   ceiling + " " + medianPace(rate),
+		}
 	}
 	const what = "durable creations over HTTP, 64 clients"
 	b.atLeast(line(what, "store alone", rates[1]), medianRatio(rates[0], rates[1]), 0.6)
@@ -163,9 +168,16 @@ func (h *service) finished(ctx context.Context) ([]pleat.JobID, error) {
 	}
 	plddt, ptm, pae := 71.53, 0.5471, 21.4
 	for _, c := range claimed {
-		f := store.RunFinished{State: pleat.StateCompleted, Engine: "null 1", MSA: pleat.StatePending,
+		f := store.RunFinished{
+			State:  pleat.StateCompleted,
+			Engine: "null 1",
+			MSA:    pleat.StatePending,
 			Result: &pleat.Result{Timings: map[string]float64{"queue": 0.01, "infer": 12.5, "write": 0.2},
-				Predictions: []pleat.Prediction{{Sequence: c.Fold.Sequences[0].ID, Chains: []string{"A"}, MeanPLDDT: &plddt, PTM: &ptm, MaxPAE: &pae}}}}
+				Predictions: []pleat.Prediction{
+					{Sequence: c.Fold.Sequences[0].ID, Chains: []string{"A"}, MeanPLDDT: &plddt, PTM: &ptm,
+						MaxPAE: &pae},
+				}},
+		}
 		for _, a := range resultFiles {
 			a.Key = "runs/" + string(c.Fold.Run) + "/1/" + a.Name
 			a.SHA256 = strings.Repeat("5f", 32)

@@ -156,7 +156,12 @@ func (h *deliveryService) claimed(ctx context.Context, n int, user func(i int) i
 	err := inParallel(n, func(i int) error {
 		u := user(i)
 		j := newJob(h.users[u])
-		j.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http", Endpoint: h.ends[u].ID}}
+		j.Subs = []pleat.Subscription{{
+			Destination: pleat.DestCustom,
+			Alias:       "custom_http",
+			TargetType:  "custom_http",
+			Endpoint:    h.ends[u].ID,
+		}}
 		_, err := h.store.CreateJob(ctx, j)
 		return err
 	})
@@ -176,9 +181,23 @@ func (h *deliveryService) claimed(ctx context.Context, n int, user func(i int) i
 func (h *deliveryService) end(ctx context.Context, c store.ClaimedTask) error {
 	score := 71.53
 	f := store.RunFinished{State: pleat.StateCompleted, Engine: "null 1",
-		Result: &pleat.Result{Predictions: []pleat.Prediction{{Sequence: c.Fold.Sequences[0].ID, Chains: []string{"A"}, MeanPLDDT: &score}}}}
-	for _, kind := range []pleat.ArtifactKind{pleat.ArtifactCIF, pleat.ArtifactPAE, pleat.ArtifactPLDDTPlot, pleat.ArtifactMetrics} {
-		f.Artifacts = append(f.Artifacts, pleat.Artifact{Sequence: c.Fold.Sequences[0].ID, Name: string(kind), Kind: kind, ContentType: "text/plain", Bytes: 1, SHA256: strings.Repeat("0", 64), Key: "runs/" + string(c.Fold.Run) + "/1/" + string(kind)})
+		Result: &pleat.Result{
+			Predictions: []pleat.Prediction{
+				{Sequence: c.Fold.Sequences[0].ID, Chains: []string{"A"}, MeanPLDDT: &score},
+			},
+		}}
+	for _, kind := range []pleat.ArtifactKind{
+		pleat.ArtifactCIF, pleat.ArtifactPAE, pleat.ArtifactPLDDTPlot, pleat.ArtifactMetrics,
+	} {
+		f.Artifacts = append(f.Artifacts, pleat.Artifact{
+			Sequence:    c.Fold.Sequences[0].ID,
+			Name:        string(kind),
+			Kind:        kind,
+			ContentType: "text/plain",
+			Bytes:       1,
+			SHA256:      strings.Repeat("0", 64),
+			Key:         "runs/" + string(c.Fold.Run) + "/1/" + string(kind),
+		})
 	}
 	return h.store.FinishRun(ctx, store.LeaseOf(&c.Task), f)
 }
@@ -329,7 +348,8 @@ func (b *bench) deliveryDelay(ctx context.Context, d database) error {
 }
 
 // openLoopDelays runs one open loop on 64 endpoints, or on one beside an endpoint that hangs.
-func (b *bench) openLoopDelays(ctx context.Context, d database, hang bool) (commits, delays []time.Duration, err error) {
+func (b *bench) openLoopDelays(ctx context.Context, d database, hang bool) (commits, delays []time.Duration,
+	err error) {
 	h, err := b.newDeliveryService(ctx, d, false)
 	if err != nil {
 		return nil, nil, err
@@ -392,7 +412,9 @@ func (b *bench) healthyDelay(ctx context.Context, d database, hang bool) (p99 ti
 	}
 	var hanging []store.ClaimedTask
 	if hang {
-		if hanging, err = h.claimed(ctx, b.openLoopEvents()*hangingRate/eventRate, func(int) int { return 1 }); err != nil {
+		if hanging, err = h.claimed(ctx, b.openLoopEvents()*hangingRate/eventRate, func(int) int {
+			return 1
+		}); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -430,7 +452,8 @@ func (b *bench) deliveryMemory(ctx context.Context, d database) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.say, "  %s with a short queue, after %d deliveries\n", config.Bytes(short), h.receiver.total.Load()-base)
+	fmt.Fprintf(b.say, "  %s with a short queue, after %d deliveries\n", config.Bytes(short),
+		h.receiver.total.Load()-base)
 	base = h.receiver.total.Load()
 	long, err := h.peak(ctx, runs, longQueue, time.Duration(memorySeconds*b.seconds*float64(time.Second)))
 	if err != nil {
@@ -447,7 +470,8 @@ func (b *bench) deliveryMemory(ctx context.Context, d database) (err error) {
 
 // peak queues deliveries and returns the most memory that the process held while it delivered them, for at most a
 // while.
-func (h *deliveryService) peak(ctx context.Context, runs []store.ClaimedTask, queued int, limit time.Duration) (int64, error) {
+func (h *deliveryService) peak(ctx context.Context, runs []store.ClaimedTask, queued int, limit time.Duration) (int64,
+	error) {
 	if err := h.refill(ctx, runs, queued); err != nil {
 		return 0, err
 	}

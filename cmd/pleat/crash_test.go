@@ -51,16 +51,19 @@ func killRounds(t *testing.T, database string) {
 	n.stop()
 	for id := range acked {
 		var state string
-		if err := db.QueryRow("SELECT state FROM job WHERE id = $1", id).Scan(&state); err != nil || state != "COMPLETED" {
+		if err := db.QueryRow("SELECT state FROM job WHERE id = $1", id).Scan(&state); err != nil ||
+			state != "COMPLETED" {
 			t.Errorf("acknowledged job %s: %s %v", id, state, err)
 		}
 	}
 	for what, q := range map[string]string{
-		"attempts completed twice":           "SELECT count(*) FROM (SELECT task_id FROM attempt WHERE outcome = 'done' GROUP BY task_id HAVING count(*) > 1) x",
+		"attempts completed twice": "SELECT count(*) FROM (SELECT task_id FROM attempt WHERE outcome = " +
+			"'done' GROUP BY task_id HAVING count(*) > 1) x",
 		"runs with another number of events": "SELECT count(*) FROM run r WHERE (SELECT count(*) FROM event e WHERE e.run_id = r.id) <> 1",
 		"tasks left open":                    "SELECT count(*) FROM task WHERE state IN ('queued', 'waiting', 'running')",
 		"jobs beyond the quota":              "SELECT abs((SELECT sum(used) FROM quota_day) - (SELECT count(*) FROM job))",
-		"runs without their artifacts":       "SELECT count(*) FROM run r WHERE r.state = 'COMPLETED' AND (SELECT count(*) FROM artifact a WHERE a.run_id = r.id) <> 1",
+		"runs without their artifacts": "SELECT count(*) FROM run r WHERE r.state = 'COMPLETED' AND (SELECT " +
+			"count(*) FROM artifact a WHERE a.run_id = r.id) <> 1",
 	} {
 		if k := count(t, db, q); k != 0 {
 			t.Errorf("%s: %d", what, k)
@@ -86,7 +89,8 @@ func createUntilKilled(t *testing.T, url, key string, after time.Duration, kill 
 					return
 				default:
 				}
-				body := fmt.Sprintf(`{"name":"crash","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null","samplingSteps":%d,"recyclingSteps":1}}`, 1+rand.IntN(30))
+				body := fmt.Sprintf(
+					`{"name":"crash","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null","samplingSteps":%d,"recyclingSteps":1}}`, 1+rand.IntN(30))
 				req, _ := http.NewRequest(http.MethodPost, url+"/v1/jobs", strings.NewReader(body))
 				req.Header.Set("Authorization", "Bearer "+key)
 				req.Header.Set("Content-Type", "application/json")

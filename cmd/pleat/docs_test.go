@@ -39,7 +39,8 @@ func TestCommandsAreDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n<!-- Written from the commands by make docs; a test compares the two. -->\n\n" +
 		"What a command reads besides its flags stands in [configuration.md](configuration.md).\n\n" +
-		"Exit codes: 0 done, 1 failed (one sentence on standard error says why), 2 wrong usage or configuration, 3 the job ended without\n" +
+		"Exit codes: 0 done, 1 failed (one sentence on standard error says why), 2 wrong usage or configuration, 3 " +
+		"the job ended without\n" +
 		"a result, 4 a run that pleat verify repeated differs, 130 interrupted.\n\n")
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -48,7 +49,8 @@ func TestCommandsAreDocumented(t *testing.T) {
 			if text == "" {
 				text = c.Short + "."
 			}
-			fmt.Fprintf(&b, "## %s\n\n%s\n\n```\n%s\n```\n\n", c.CommandPath(), text, strings.TrimSpace(c.UsageString()))
+			fmt.Fprintf(&b, "## %s\n\n%s\n\n```\n%s\n```\n\n", c.CommandPath(), text,
+				strings.TrimSpace(c.UsageString()))
 		}
 		for _, sub := range c.Commands() {
 			if !sub.Hidden && sub.Name() != "help" {

@@ -30,8 +30,11 @@ func run(t *testing.T, env map[string]string, args ...string) (code int, stdout,
 // Doctor tells a new folder from a broken one, changes nothing and keeps secrets to itself.
 func TestDoctor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	code, out, _ := run(t, map[string]string{"PLEAT_DATA": dir, "PLEAT_SECRET_KEY": strings.Repeat("ab", 32), "PLEAT_DATABASE": ""}, "doctor")
-	if code != exitOK || !strings.Contains(out, "does not exist yet") || strings.Contains(out, "abab") || !strings.Contains(out, "secret-key = (set) (PLEAT_SECRET_KEY)") {
+	code, out, _ := run(t, map[string]string{
+		"PLEAT_DATA": dir, "PLEAT_SECRET_KEY": strings.Repeat("ab", 32), "PLEAT_DATABASE": "",
+	}, "doctor")
+	if code != exitOK || !strings.Contains(out, "does not exist yet") || strings.Contains(out, "abab") ||
+		!strings.Contains(out, "secret-key = (set) (PLEAT_SECRET_KEY)") {
 		t.Errorf("code %d:\n%s", code, out)
 	}
 	if _, err := os.Stat(dir); err == nil {
@@ -43,7 +46,8 @@ func TestDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := run(t, map[string]string{"PLEAT_DATABASE": "sqlite:" + db}, "doctor")
-	if code != exitFailed || !strings.Contains(out, "WRONG  database") || !strings.Contains(errs, "1 of the checks failed") {
+	if code != exitFailed || !strings.Contains(out, "WRONG  database") ||
+		!strings.Contains(errs, "1 of the checks failed") {
 		t.Errorf("code %d:\n%s%s", code, out, errs)
 	}
 
@@ -55,7 +59,8 @@ func TestDoctor(t *testing.T) {
 				t.Fatalf("migrate: %d %s%s", code, out, errs)
 			}
 			code, out, errs := run(t, env, "doctor")
-			if code != exitOK || !strings.Contains(out, name+" at schema ") || !strings.Contains(out, "none was seen recently") {
+			if code != exitOK || !strings.Contains(out, name+" at schema ") ||
+				!strings.Contains(out, "none was seen recently") {
 				t.Errorf("code %d:\n%s%s", code, out, errs)
 			}
 		})
@@ -65,9 +70,11 @@ func TestDoctor(t *testing.T) {
 // A database that is not there is said in one sentence, without its password.
 func TestDatabaseGone(t *testing.T) {
 	env := map[string]string{
-		"PLEAT_DATABASE": "postgres://u:hushhush@127.0.0.1:1/none", "PLEAT_DATA": t.TempDir(), "PLEAT_SECRET_KEY": strings.Repeat("ab", 32),
+		"PLEAT_DATABASE": "postgres://u:hushhush@127.0.0.1:1/none", "PLEAT_DATA": t.TempDir(),
+		"PLEAT_SECRET_KEY": strings.Repeat("ab", 32),
 	}
-	for _, args := range [][]string{{"doctor"}, {"migrate"}, {"keys", "list"}, {"serve", "--addr", "127.0.0.1:0"}, {"worker"}} {
+	for _, args := range [][]string{{"doctor"}, {"migrate"}, {"keys", "list"}, {"serve", "--addr", "127.0.0.1:0"},
+		{"worker"}} {
 		code, out, errs := run(t, env, args...)
 		if code != exitFailed || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "pleat: ") {
 			t.Errorf("%v: code %d: %q", args, code, errs)

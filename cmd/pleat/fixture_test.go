@@ -93,7 +93,8 @@ func lastLines(s string, k int) string {
 
 func (n *node) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(n.program, args...)
-	cmd.Env = append(os.Environ(), "PLEAT_DATA="+filepath.Join(n.dir, "data"), "PLEAT_DATABASE="+n.database, "PLEAT_ENGINES=null",
+	cmd.Env = append(os.Environ(), "PLEAT_DATA="+filepath.Join(n.dir, "data"), "PLEAT_DATABASE="+n.database,
+		"PLEAT_ENGINES=null",
 		"PLEAT_LOG_LEVEL=warn", "PLEAT_QUOTA=10000000", "PLEAT_SLOTS=8", "PLEAT_SECRET_KEY="+strings.Repeat("ab", 32))
 	cmd.Env = append(cmd.Env, n.env...)
 	return cmd
@@ -282,7 +283,8 @@ func (f *cluster) call(method, path, body string) map[string]any {
 
 func (f *cluster) create(ms int) string {
 	f.t.Helper()
-	out := f.call("POST", "/v1/jobs", fmt.Sprintf(`{"name":"x","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null","seed":"%d","samplingSteps":%d}}`, f.made.Add(1), ms))
+	out := f.call("POST", "/v1/jobs",
+		fmt.Sprintf(`{"name":"x","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null","seed":"%d","samplingSteps":%d}}`, f.made.Add(1), ms))
 	id, _ := out["jobId"].(string)
 	if id == "" {
 		f.t.Fatal(out)

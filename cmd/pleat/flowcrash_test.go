@@ -53,7 +53,8 @@ func newFlowNode(t *testing.T, database string) *flowNode {
 }
 
 func (n *flowNode) serve() {
-	url := n.start("serve", "--addr", "127.0.0.1:0", "--engines", "null,calvados,analyst", "--threads", "1", "--checkpoint-every", "1")
+	url := n.start("serve", "--addr", "127.0.0.1:0", "--engines", "null,calvados,analyst", "--threads", "1",
+		"--checkpoint-every", "1")
 	n.api = &api.Client{Base: url, Key: n.key}
 }
 
@@ -61,17 +62,20 @@ func (n *flowNode) serve() {
 func (n *flowNode) once() {
 	n.t.Helper()
 	for what, q := range map[string]string{
-		"attempts completed twice":           "SELECT count(*) FROM (SELECT task_id FROM attempt WHERE outcome = 'done' GROUP BY task_id HAVING count(*) > 1) x",
-		"runs with another number of events": "SELECT count(*) FROM run r WHERE (SELECT count(*) FROM event e WHERE e.run_id = r.id OR r.kind <> 'fold' AND e.source_id = r.job_id) <> 1",
-		"tasks left open":                    "SELECT count(*) FROM task WHERE state IN ('queued', 'waiting', 'running')",
-		"workflows unlike their runs":        "SELECT count(*) FROM workflow w JOIN run r ON r.id = w.run_id WHERE r.state <> w.state",
+		"attempts completed twice": "SELECT count(*) FROM (SELECT task_id FROM attempt WHERE outcome = " +
+			"'done' GROUP BY task_id HAVING count(*) > 1) x",
+		"runs with another number of events": "SELECT count(*) FROM run r WHERE (SELECT count(*) FROM event e WHERE " +
+			"e.run_id = r.id OR r.kind <> 'fold' AND e.source_id = r.job_id) <> 1",
+		"tasks left open":             "SELECT count(*) FROM task WHERE state IN ('queued', 'waiting', 'running')",
+		"workflows unlike their runs": "SELECT count(*) FROM workflow w JOIN run r ON r.id = w.run_id WHERE r.state <> w.state",
 	} {
 		if k := count(n.t, n.db, q); k != 0 {
 			n.t.Errorf("%s: %d", what, k)
 		}
 	}
 	n.stop()
-	n.noOrphans(count(n.t, n.db, "SELECT count(*) FROM (SELECT blob_key FROM artifact UNION SELECT blob_key FROM library_file UNION SELECT checkpoint FROM task WHERE checkpoint <> '') x"))
+	n.noOrphans(count(n.t, n.db, "SELECT count(*) FROM (SELECT blob_key FROM artifact UNION SELECT blob_key FROM "+
+		"library_file UNION SELECT checkpoint FROM task WHERE checkpoint <> '') x"))
 }
 
 const openFlows = "SELECT count(*) FROM workflow WHERE state NOT IN ('DRAFT', 'COMPLETED', 'FAILED', 'STOPPED')"
@@ -80,8 +84,11 @@ const openFlows = "SELECT count(*) FROM workflow WHERE state NOT IN ('DRAFT', 'C
 func killDynamics(t *testing.T, database string) {
 	n := newFlowNode(t, database)
 	ctx := context.Background()
-	in := fmt.Sprintf(`{"sequence":%q,"sim_length_ns":4,"step_size_ns":0.01,"seed":1}`, strings.Repeat("GSEKFAYRDP", 12))
-	w, err := n.api.CreateWorkflow(ctx, api.CreateWorkflow{WorkflowName: "md", Name: "crash", Input: json.RawMessage(in)})
+	in := fmt.Sprintf(`{"sequence":%q,"sim_length_ns":4,"step_size_ns":0.01,"seed":1}`,
+		strings.Repeat("GSEKFAYRDP", 12))
+	w, err := n.api.CreateWorkflow(ctx, api.CreateWorkflow{
+		WorkflowName: "md", Name: "crash", Input: json.RawMessage(in),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +155,9 @@ func killQuestions(t *testing.T, database string) {
 	if _, err := n.api.UploadFile(ctx, item.ID, "1ubi.pdb", f); err != nil {
 		t.Fatal(err)
 	}
-	in, err := json.Marshal(map[string]any{"targetSource": "library", "libraryItemId": item.ID, "question": "How many residues does it have?"})
+	in, err := json.Marshal(map[string]any{
+		"targetSource": "library", "libraryItemId": item.ID, "question": "How many residues does it have?",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +181,8 @@ func killQuestions(t *testing.T, database string) {
 	}
 	for id := range acked {
 		var state, result string
-		err := n.db.QueryRow("SELECT r.state, r.result FROM workflow w JOIN run r ON r.id = w.run_id WHERE w.id = $1", id).Scan(&state, &result)
+		err := n.db.QueryRow("SELECT r.state, r.result FROM workflow w JOIN run r ON r.id = w.run_id WHERE w.id = $1",
+			id).Scan(&state, &result)
 		if err != nil || state != "COMPLETED" || !strings.Contains(result, "76") {
 			t.Errorf("acknowledged question %s: %s %v %s", id, state, err, result)
 		}
@@ -210,8 +220,15 @@ func killFollowUps(t *testing.T, database string) {
 	n := newFlowNode(t, database)
 	ctx := context.Background()
 	steps := int64(1)
-	job := api.CreateJob{Name: "crash", Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "GSGSGSGS"}}}, Params: &api.Params{ModelName: "null", RecyclingSteps: &steps},
-		Constraints: &api.Constraints{Webhooks: json.RawMessage(`{"qna":{"enabled":true},"openmm":{"enabled":true,"preset":"single_idr_fasta","sim_length_ns":0.001,"step_size_ns":0.001}}`)}}
+	job := api.CreateJob{
+		Name:      "crash",
+		Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "GSGSGSGS"}}},
+		Params:    &api.Params{ModelName: "null", RecyclingSteps: &steps},
+		Constraints: &api.Constraints{
+			Webhooks: json.RawMessage(
+				`{"qna":{"enabled":true},"openmm":{"enabled":true,"preset":"single_idr_fasta","sim_length_ns":0.001,"step_size_ns":0.001}}`),
+		},
+	}
 	acked := map[string]bool{}
 	for round := range flowRounds {
 		for _, id := range untilKilled(n, 4, func(c *api.Client) (string, error) {
@@ -228,15 +245,17 @@ func killFollowUps(t *testing.T, database string) {
 	}
 	waitUntil(t, 10*time.Minute, "every fold and follow-up has ended", func() bool {
 		return count(t, n.db, "SELECT count(*) FROM job WHERE state <> 'COMPLETED'") == 0 &&
-			count(t, n.db, "SELECT count(*) FROM delivery WHERE status = 'PENDING'") == 0 && count(t, n.db, openFlows) == 0
+			count(t, n.db, "SELECT count(*) FROM delivery WHERE status = 'PENDING'") == 0 &&
+			count(t, n.db, openFlows) == 0
 	})
 	jobs := count(t, n.db, "SELECT count(*) FROM job")
 	for what, q := range map[string]string{
-		"questions":                  "SELECT count(*) FROM workflow WHERE kind = 'qna' AND state = 'DRAFT'",
-		"simulations":                "SELECT count(*) FROM workflow WHERE kind = 'md' AND state = 'COMPLETED'",
-		"folds with a question":      "SELECT count(DISTINCT source_job) FROM workflow WHERE kind = 'qna'",
-		"folds with a simulation":    "SELECT count(DISTINCT source_job) FROM workflow WHERE kind = 'md'",
-		"deliveries that name one":   "SELECT count(*) / 2 FROM delivery d JOIN workflow w ON w.id = d.triggered WHERE d.status = 'SUCCEEDED' AND w.source_run = d.run_id",
+		"questions":               "SELECT count(*) FROM workflow WHERE kind = 'qna' AND state = 'DRAFT'",
+		"simulations":             "SELECT count(*) FROM workflow WHERE kind = 'md' AND state = 'COMPLETED'",
+		"folds with a question":   "SELECT count(DISTINCT source_job) FROM workflow WHERE kind = 'qna'",
+		"folds with a simulation": "SELECT count(DISTINCT source_job) FROM workflow WHERE kind = 'md'",
+		"deliveries that name one": "SELECT count(*) / 2 FROM delivery d JOIN workflow w ON w.id = d.triggered " +
+			"WHERE d.status = 'SUCCEEDED' AND w.source_run = d.run_id",
 		"names of the word that was": "SELECT count(*) FROM workflow WHERE workflow_name = 'calvados_openmm_v1'",
 	} {
 		if k := count(t, n.db, q); k != jobs {

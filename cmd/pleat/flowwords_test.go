@@ -33,7 +33,8 @@ func uploadWord(ts *testscript.TestScript, neg bool, args []string) {
 	_, err = part.Write([]byte(ts.ReadFile(args[1])))
 	ts.Check(err)
 	ts.Check(form.Close())
-	req, _ := request(ts, []string{"POST", "/v1/library/" + args[0] + "/upload-files", args[2], args[3], "with", "Content-Type: " + form.FormDataContentType()})
+	req, _ := request(ts, []string{"POST", "/v1/library/" + args[0] + "/upload-files", args[2], args[3], "with",
+		"Content-Type: " + form.FormDataContentType()})
 	raw, err := http.NewRequest(req.Method, req.URL.String(), &b)
 	ts.Check(err)
 	raw.Header = req.Header

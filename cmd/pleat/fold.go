@@ -55,7 +55,8 @@ running.`,
 	f.String("sequence", "", "sequence to fold instead of a file")
 	f.String("format", "", "format of the file: "+strings.Join(format.Names(), ", ")+"; default: detected")
 	f.String("name", "", "name of the job; default: the name of the file's job, of its first sequence or of the file")
-	f.String("model", "", "model, as pleat models lists them; default: mini for --sequence, the first suitable one for a file")
+	f.String("model", "",
+		"model, as pleat models lists them; default: mini for --sequence, the first suitable one for a file")
 	f.String("seed", "", "whole number; the same seed gives the same structure")
 	f.StringArray("alignment", nil, "A3M file whose first row is a protein of the job, used instead of an MSA search; "+
 		"repeat it for several proteins; the files are stored in your library")

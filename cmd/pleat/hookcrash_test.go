@@ -92,9 +92,9 @@ func (w *recorder) count() (posts, repeats int) {
 // publishRate is how many events per second are published while the server is killed.
 const publishRate = 100
 
-// TestKilledDeliveryWorkerLosesNothing kills the server with SIGKILL at every step of a delivery's walk, and at random, while
-// events are published at 100 a second. Afterwards every acknowledged event must have been delivered, every repeat must
-// carry the webhook-id of the first, and no kill may have caused five repeats.
+// TestKilledDeliveryWorkerLosesNothing kills the server with SIGKILL at every step of a delivery's walk, and at
+// random, while events are published at 100 a second. Afterwards every acknowledged event must have been delivered,
+// every repeat must carry the webhook-id of the first, and no kill may have caused five repeats.
 func TestKilledDeliveryWorkerLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -114,7 +114,8 @@ func killWhileDelivering(t *testing.T, database string) {
 	job := configureRecorder(t, &api.Client{Base: url, Key: key}, w.URL)
 	n.stop()
 	acked := map[string]bool{}
-	for _, step := range []string{"claim:40", "claimed:25", "post:40", "during", "posted:40", "finish:25", "finishing:40", "finished:25", "random", "random", "random"} {
+	for _, step := range []string{"claim:40", "claimed:25", "post:40", "during", "posted:40", "finish:25",
+		"finishing:40", "finished:25", "random", "random", "random"} {
 		for left := 2; ; left-- { // a machine that is late has more under way than 100 a second leave
 			ids, twice := killAt(t, n, w, job, step)
 			for _, id := range ids {
@@ -125,7 +126,8 @@ func killWhileDelivering(t *testing.T, database string) {
 				break
 			}
 			if left == 0 {
-				t.Errorf("%s: of %d events %d were told twice, three times in a row; want at least 10 and fewer than 5", step, len(ids), twice)
+				t.Errorf("%s: of %d events %d were told twice, three times in a row; want at least 10 and fewer than 5",
+					step, len(ids), twice)
 				break
 			}
 		}
@@ -184,10 +186,15 @@ func configureRecorder(t *testing.T, c *api.Client, to string) (job string) {
 	t.Helper()
 	ctx := context.Background()
 	yes := true
-	if _, err := c.PutWebhookConfig(ctx, api.PutWebhookConfig{TargetURL: to, TokenValue: "token", EnabledByDefault: &yes}); err != nil {
+	if _, err := c.PutWebhookConfig(ctx, api.PutWebhookConfig{
+		TargetURL: to, TokenValue: "token", EnabledByDefault: &yes,
+	}); err != nil {
 		t.Fatal(err)
 	}
-	made, err := c.CreateJob(ctx, api.CreateJob{Name: "told", Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "GSGS"}}}, Params: &api.Params{ModelName: "null"}}, api.CreateOptions{})
+	made, err := c.CreateJob(ctx, api.CreateJob{
+		Name: "told", Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "GSGS"}}},
+		Params: &api.Params{ModelName: "null"},
+	}, api.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +215,8 @@ func publishUntilKilled(t *testing.T, url, job string) []string {
 	var once sync.Once
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer client.CloseIdleConnections()
-	body := fmt.Sprintf(`{"source_kind":"fold_job","event_name":"on_complete","status":"COMPLETED","source_id":%q}`, job)
+	body := fmt.Sprintf(`{"source_kind":"fold_job","event_name":"on_complete","status":"COMPLETED","source_id":%q}`,
+		job)
 	tick := time.NewTicker(time.Second / publishRate)
 	defer tick.Stop()
 	limit := time.After(time.Minute)

@@ -83,7 +83,8 @@ func heardWord(ts *testscript.TestScript, neg bool, args []string) {
 			if w := scenarioOf(ts); w.server != nil {
 				server = w.server.log.String()
 			}
-			ts.Fatalf("%d lines have %q; want %d:\n%s\nthe server's log:\n%s", len(lines(s, re)), args[2], n, s.log, lastLines(server, 30))
+			ts.Fatalf("%d lines have %q; want %d:\n%s\nthe server's log:\n%s", len(lines(s, re)), args[2], n, s.log,
+				lastLines(server, 30))
 		}
 	}
 }

@@ -29,24 +29,56 @@ func TestFetchWeights(t *testing.T) {
 	}{
 		{name: "from the start", file: runner.WeightFile{Bytes: 8000, SHA256: good}},
 		{name: "size not known", file: runner.WeightFile{}},
-		{name: "goes on", part: text[:3000], file: runner.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, r *http.Request) {
-			if got := r.Header.Get("Range"); got != "bytes=3000-" {
-				t.Errorf("the range is %q", got)
-			}
-			w.WriteHeader(http.StatusPartialContent)
-			fmt.Fprint(w, text[3000:])
-		}},
-		{name: "a server without ranges", part: "some of it", file: runner.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }},
-		{name: "all was there", part: text, file: runner.WeightFile{SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
-		}},
-		{name: "breaks off", file: runner.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "8000")
-			fmt.Fprint(w, text[:5000])
-		}, says: "EOF", left: 5000},
-		{name: "wrong bytes", file: runner.WeightFile{Bytes: 8000, SHA256: good}, answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.ToUpper(text)) }, says: "the download is not the expected file"},
-		{name: "too many", file: runner.WeightFile{Bytes: 7000}, says: "the server sent more than the expected 7000 bytes"},
-		{name: "refused", file: runner.WeightFile{}, answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }, says: "403 Forbidden"},
+		{
+			name: "goes on",
+			part: text[:3000],
+			file: runner.WeightFile{Bytes: 8000, SHA256: good},
+			answer: func(w http.ResponseWriter, r *http.Request) {
+				if got := r.Header.Get("Range"); got != "bytes=3000-" {
+					t.Errorf("the range is %q", got)
+				}
+				w.WriteHeader(http.StatusPartialContent)
+				fmt.Fprint(w, text[3000:])
+			},
+		},
+		{
+			name:   "a server without ranges",
+			part:   "some of it",
+			file:   runner.WeightFile{Bytes: 8000, SHA256: good},
+			answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) },
+		},
+		{
+			name: "all was there",
+			part: text,
+			file: runner.WeightFile{SHA256: good},
+			answer: func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+			},
+		},
+		{
+			name: "breaks off",
+			file: runner.WeightFile{Bytes: 8000, SHA256: good},
+			answer: func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", "8000")
+				fmt.Fprint(w, text[:5000])
+			},
+			says: "EOF",
+			left: 5000,
+		},
+		{
+			name:   "wrong bytes",
+			file:   runner.WeightFile{Bytes: 8000, SHA256: good},
+			answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.ToUpper(text)) },
+			says:   "the download is not the expected file",
+		},
+		{name: "too many", file: runner.WeightFile{Bytes: 7000},
+			says: "the server sent more than the expected 7000 bytes"},
+		{
+			name:   "refused",
+			file:   runner.WeightFile{},
+			answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) },
+			says:   "403 Forbidden",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.answer == nil {

@@ -104,7 +104,8 @@ func TestDatabaseGoneAndBack(t *testing.T) {
 	}
 	do("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false")
 	do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'")
-	out := f.call("POST", "/v1/jobs", `{"name":"x","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null"}}`)
+	out := f.call("POST", "/v1/jobs",
+		`{"name":"x","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null"}}`)
 	if out["code"] != 503 || !strings.Contains(fmt.Sprint(out["message"]), "try again") {
 		t.Errorf("without a database: %v", out)
 	}
@@ -115,7 +116,9 @@ func TestDatabaseGoneAndBack(t *testing.T) {
 		return storeFailure.MatchString(worker.log.String())
 	})
 	do("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true")
-	waitUntil(t, 30*time.Second, "the service is ready again", func() bool { return f.call("GET", "/readyz", "")["code"] == 200 })
+	waitUntil(t, 30*time.Second, "the service is ready again", func() bool {
+		return f.call("GET", "/readyz", "")["code"] == 200
+	})
 	f.await(running, "COMPLETED", 60*time.Second)
 	f.await(f.create(1), "COMPLETED", 30*time.Second)
 }
@@ -152,7 +155,8 @@ func TestDiskFull(t *testing.T) {
 	refused := false
 	acked := []string{}
 	for range 200 {
-		out := f.call("POST", "/v1/jobs", `{"name":"x","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null","recyclingSteps":1}}`)
+		out := f.call("POST", "/v1/jobs",
+			`{"name":"x","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null","recyclingSteps":1}}`)
 		if out["code"] == 503 {
 			refused = true
 			break

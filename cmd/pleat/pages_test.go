@@ -61,7 +61,8 @@ func followPage(t *testing.T, page string) {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(self, filepath.Join(bin, "pleat")); err != nil { // under this name the test binary is the program
+	// under this name the test binary is the program
+	if err := os.Symlink(self, filepath.Join(bin, "pleat")); err != nil {
 		t.Fatal(err)
 	}
 	env := append(os.Environ(), "PATH="+dir+"/bin"+string(os.PathListSeparator)+os.Getenv("PATH"),
@@ -148,7 +149,8 @@ func TestPagesNameWhatExists(t *testing.T) {
 			}
 		}
 	}
-	for _, b := range blocks(t, "README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/webhooks.md", "docs/operations.md", "docs/decisions/*.md") {
+	for _, b := range blocks(t, "README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/webhooks.md",
+		"docs/operations.md", "docs/decisions/*.md") {
 		if b.language != "sh" && b.language != "console" {
 			continue
 		}
@@ -157,7 +159,9 @@ func TestPagesNameWhatExists(t *testing.T) {
 		}
 	}
 	code := regexp.MustCompile("`((?:bin/)?(?:pleat|make) [^`]+)`")
-	for _, page := range []string{"README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/webhooks.md", "docs/operations.md", "docs/states.md"} {
+	for _, page := range []string{
+		"README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/webhooks.md", "docs/operations.md", "docs/states.md",
+	} {
 		text, err := os.ReadFile("../../" + page)
 		if err != nil {
 			t.Fatal(err)

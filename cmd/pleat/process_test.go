@@ -32,7 +32,8 @@ func start(ts *testscript.TestScript, args ...string) (*child, <-chan string) {
 	s := &child{log: &lockedBuffer{}, done: make(chan error, 1)}
 	s.cmd = exec.Command(lookPath(ts, "pleat"), args...)
 	s.cmd.Env = []string{}
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "PLEAT_DATABASE", "PLEAT_DATA", "PLEAT_QUOTA", "PLEAT_SECRET_KEY", "PLEAT_WEBHOOK_ALLOW", "PLEAT_WEBHOOK_TIMEOUT",
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "PLEAT_DATABASE", "PLEAT_DATA", "PLEAT_QUOTA",
+		"PLEAT_SECRET_KEY", "PLEAT_WEBHOOK_ALLOW", "PLEAT_WEBHOOK_TIMEOUT",
 		"PLEAT_WEBHOOK_SECRET", "PLEAT_WEBHOOK_TOKEN", "PLEAT_INGEST_SECRET", "GOCOVERDIR"} {
 		if v := ts.Getenv(name); v != "" {
 			s.cmd.Env = append(s.cmd.Env, name+"="+v)
@@ -198,9 +199,11 @@ func makeWord(ts *testscript.TestScript, neg bool, args []string) {
 	body := ""
 	switch args[1] {
 	case "sequence":
-		body = `{"name": "x", "sequences": [{"proteinChain": {"sequence": "` + strings.Repeat("G", n) + `"}}], "params": {"modelName": "mini"}}`
+		body = `{"name": "x", "sequences": [{"proteinChain": {"sequence": "` + strings.Repeat("G", n) +
+			`"}}], "params": {"modelName": "mini"}}`
 	case "items":
-		body = `{"name": "x", "sequences": [` + strings.Repeat(item+",", n-1) + item + `], "params": {"modelName": "mini"}}`
+		body = `{"name": "x", "sequences": [` + strings.Repeat(item+",", n-1) + item +
+			`], "params": {"modelName": "mini"}}`
 	case "depth":
 		body = `{"name": "x", "sequences": ` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
 	case "bytes":

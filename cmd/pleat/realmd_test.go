@@ -213,7 +213,9 @@ func (l *lab) foldedMD(t *testing.T) {
 	if v := l.ended(id); v.Run.Status != "COMPLETED" {
 		t.Fatalf("%s: %+v", v.Run.Status, v.Run.Failure)
 	}
-	in := fmt.Sprintf(`{"preset":"all_atom","sourceType":"fold_job","sourceJobId":%q,"sim_length_ns":0.0002,"step_size_ns":0.0001}`, id)
+	in := fmt.Sprintf(
+		`{"preset":"all_atom","sourceType":"fold_job","sourceJobId":%q,"sim_length_ns":0.0002,"step_size_ns":0.0001}`,
+		id)
 	w, err := l.api.CreateWorkflow(context.Background(), api.CreateWorkflow{WorkflowName: "md", Name: "fold",
 		Input: json.RawMessage(in)})
 	if err != nil {

@@ -33,7 +33,8 @@ become invalid.`,
 				return err
 			}
 			if _, ok := c.SQLitePath(); !ok && c.SecretKey == "" {
-				return usagef("PLEAT_SECRET_KEY is not set; it must be the new key and the old one, separated by a comma")
+				return usagef("PLEAT_SECRET_KEY is not set; it must be the new key and the old one, " +
+					"separated by a comma")
 			}
 			ring, err := seal.Load(c.SecretKey, c.SecretKeyFile())
 			if err != nil {

@@ -65,7 +65,8 @@ func TestVerdicts(t *testing.T) {
 	each(&b.Chains[0], func(a *structure.Atom) { a.B = 77 })
 	b.Chains[0].Residues[4].Atoms[0].B = 77 // all of a residue's atoms count alike
 	v := verdict(a, b, 0.1)
-	if f := v.Files[0]; v.Verdict != verdictReproduced || f.Identical || *f.RMSD > 1e-6 || math.Abs(*f.PLDDT+3) > 1e-9 || math.Abs(*f.MaxPLDDT-3) > 1e-9 {
+	if f := v.Files[0]; v.Verdict != verdictReproduced || f.Identical || *f.RMSD > 1e-6 ||
+		math.Abs(*f.PLDDT+3) > 1e-9 || math.Abs(*f.MaxPLDDT-3) > 1e-9 {
 		t.Errorf("%s %+v", v.Verdict, f)
 	}
 	// Every second residue 1 Å up, every other 1 Å down: about 1 Å, whatever the superposition.
@@ -89,7 +90,8 @@ func TestVerdicts(t *testing.T) {
 // Chains that are each the same and stand otherwise are another complex.
 func TestVerdictOnComplexes(t *testing.T) {
 	a, b := trpCageStructure(t, "A", "B"), trpCageStructure(t, "A", "B")
-	if v := verdict(a, b, 0.1); v.Verdict != verdictReproduced || len(v.Files) != 3 || v.Files[2].Chain != "" || *v.Files[2].RMSD > 1e-6 || v.Files[2].Residues != 40 {
+	if v := verdict(a, b, 0.1); v.Verdict != verdictReproduced || len(v.Files) != 3 || v.Files[2].Chain != "" ||
+		*v.Files[2].RMSD > 1e-6 || v.Files[2].Residues != 40 {
 		t.Errorf("%+v", v)
 	}
 	moved(&b.Chains[1])
@@ -105,7 +107,8 @@ func TestVerdictOnOthers(t *testing.T) {
 	short.Chains[0].Residues = short.Chains[0].Residues[:10]
 	bare := trpCageStructure(t, "A")
 	bare.Chains[0].Residues[3].Atoms = nil
-	for what, b := range map[string]*structure.Structure{"another chain": trpCageStructure(t, "B"), "fewer residues": short, "one more chain": trpCageStructure(t, "A", "B"), "no atoms": bare} {
+	for what, b := range map[string]*structure.Structure{"another chain": trpCageStructure(t, "B"),
+		"fewer residues": short, "one more chain": trpCageStructure(t, "A", "B"), "no atoms": bare} {
 		v := verdict(a, b, 1000)
 		last := v.Files[len(v.Files)-1]
 		if v.Verdict != verdictDifferent || last.Why == "" {
@@ -147,8 +150,10 @@ func TestRequestOfAReceipt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Name != "Verification of x" || r.IsPublic || r.Params.ModelName != "m" || *r.Params.Seed != "7" || *r.Params.SamplingSteps != 200 ||
-			r.Sequences[0].ProteinChain.ChainID != "Q" || len(r.Constraints.Contact) != 1 || string(r.Constraints.Webhooks) != `{"custom_http": {"enabled": false}}` {
+		if r.Name != "Verification of x" || r.IsPublic || r.Params.ModelName != "m" || *r.Params.Seed != "7" ||
+			*r.Params.SamplingSteps != 200 ||
+			r.Sequences[0].ProteinChain.ChainID != "Q" || len(r.Constraints.Contact) != 1 ||
+			string(r.Constraints.Webhooks) != `{"custom_http": {"enabled": false}}` {
 			t.Errorf("%s: %+v", what, r)
 		}
 		if d := cmp.Diff(c.msa, r.Params.MSAAlgorithm); d != "" {

@@ -118,15 +118,6 @@ func phraseOf(words []word, singular bool) string {
 	return strings.Join(parts, " ")
 }
 
-// set is a set of words, written as one string.
-func set(words string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		out[w] = true
-	}
-	return out
-}
-
 // oneOf says whether a word is in a list of words, written as one string.
 func oneOf(w, list string) bool { return w != "" && strings.Contains(" "+list+" ", " "+w+" ") }
 

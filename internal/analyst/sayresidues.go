@@ -30,7 +30,7 @@ func (q *query) residuesWith() part {
 	}
 	scope, conds := q.scope(filter)
 	if len(conds) == 0 {
-		scope, conds = q.scope(nil)
+		scope, _ = q.scope(nil)
 		conds = filter
 	}
 	hits := q.sitesWhere(filter)

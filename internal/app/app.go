@@ -15,7 +15,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -180,8 +179,6 @@ type UsageError struct{ Err error }
 
 func (e UsageError) Error() string { return e.Err.Error() }
 func (e UsageError) Unwrap() error { return e.Err }
-
-func usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 func days(n int) time.Duration    { return time.Duration(n) * 24 * time.Hour }

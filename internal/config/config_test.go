@@ -198,25 +198,6 @@ func TestEveryFieldCanBeSet(t *testing.T) {
 	}
 }
 
-// generated compares a page of docs/ with what the code says, or writes it.
-func generated(t *testing.T, page, want string) {
-	t.Helper()
-	path := filepath.Join("..", "..", "docs", page)
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, string(got)); d != "" {
-		t.Errorf("docs/%s is not what the code says; write it with: make docs\n%s", page, d)
-	}
-}
-
 const page = "../../docs/configuration.md"
 
 func TestConfigurationIsDocumented(t *testing.T) {

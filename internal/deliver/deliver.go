@@ -1,8 +1,8 @@
-// Package deliver sends webhooks: it claims deliveries to custom endpoints, builds their requests, posts them and stores
-// the outcome of each attempt.
+// Package deliver sends webhooks: it claims deliveries to custom endpoints, builds their requests, posts them and
+// stores the outcome of each attempt.
 //
-// A Pool is one delivery worker. Any number may share a database; it keeps no state that a crash could lose. It must not
-// decide what triggers a delivery (package pleat and store do) nor how a body looks (package webhook). Its files:
+// A Pool is one delivery worker. Any number may share a database; it keeps no state that a crash could lose. It must
+// not decide what triggers a delivery (package pleat and store do) nor how a body looks (package webhook). Its files:
 //
 //	deliver.go  Pool: claim, post, store the outcome
 //	request.go  the request of an attempt: body, token, signing keys

@@ -42,7 +42,9 @@ func newPost(t *testing.T, s *store.Store, clock *storetest.Clock) *post {
 	}
 	p := &post{t: t, s: s, clock: clock, ring: ring, secret: webhook.NewKey()}
 	p.links = seal.Links{Ring: ring, Base: "https://fold.example.org", For: 24 * time.Hour}
-	p.sender = webhook.NewSender(webhook.Config{Guard: webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil, nil)})
+	p.sender = webhook.NewSender(webhook.Config{
+		Guard: webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil, nil),
+	})
 	t.Cleanup(p.sender.Close)
 	return p
 }
@@ -132,7 +134,12 @@ func (p *post) user(name, url string) (pleat.UserID, store.Endpoint) {
 }
 
 func global(e store.Endpoint) pleat.Subscription {
-	return pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http", Endpoint: e.ID}
+	return pleat.Subscription{
+		Destination: pleat.DestCustom,
+		Alias:       "custom_http",
+		TargetType:  "custom_http",
+		Endpoint:    e.ID,
+	}
 }
 
 // own is a subscription that brings its endpoint.
@@ -146,8 +153,14 @@ func (p *post) fold(owner pleat.UserID, subs ...pleat.Subscription) store.Create
 	p.t.Helper()
 	ctx := context.Background()
 	c, err := p.s.CreateJob(ctx, store.NewJob{
-		Job: pleat.Job{Owner: owner, Name: "told", Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "GSGSGSGSGSGS", Chains: []string{"A"}, Count: 1}}},
-		Run: store.RunSpec{Model: "null", Seed: "1", Queue: "fold/null", Params: pleat.Params{Model: "null"}}, Quota: 100000, Subs: subs,
+		Job: pleat.Job{
+			Owner: owner, Name: "told", Sequences: []pleat.Sequence{
+				{Kind: pleat.Protein, Text: "GSGSGSGSGSGS", Chains: []string{"A"}, Count: 1},
+			},
+		},
+		Run:   store.RunSpec{Model: "null", Seed: "1", Queue: "fold/null", Params: pleat.Params{Model: "null"}},
+		Quota: 100000,
+		Subs:  subs,
 	})
 	if err != nil {
 		p.t.Fatal(err)
@@ -158,8 +171,15 @@ func (p *post) fold(owner pleat.UserID, subs ...pleat.Subscription) store.Create
 	}
 	score := 71.5
 	err = p.s.FinishRun(ctx, store.LeaseOf(&got[0].Task), store.RunFinished{State: pleat.StateCompleted,
-		Result:    &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &score}}},
-		Artifacts: []pleat.Artifact{{Name: "model.cif", Kind: pleat.ArtifactCIF, ContentType: "chemical/x-mmcif", Bytes: 3, SHA256: "00", Key: "runs/x/1/model.cif"}}})
+		Result: &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &score}}},
+		Artifacts: []pleat.Artifact{{
+			Name:        "model.cif",
+			Kind:        pleat.ArtifactCIF,
+			ContentType: "chemical/x-mmcif",
+			Bytes:       3,
+			SHA256:      "00",
+			Key:         "runs/x/1/model.cif",
+		}}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -210,7 +230,8 @@ func TestPoolDelivers(t *testing.T) {
 			t.Fatalf("%d were heard", len(got))
 		}
 		h := got[0].header
-		if h.Get("X-Webhook-Token") != "the-token" || h.Get("Webhook-Id") != string(d.ID) || h.Get("Content-Type") != "application/json" {
+		if h.Get("X-Webhook-Token") != "the-token" || h.Get("Webhook-Id") != string(d.ID) ||
+			h.Get("Content-Type") != "application/json" {
 			t.Errorf("%v", h)
 		}
 		if err := webhook.Verify(h, []byte(got[0].body), time.Now(), webhook.Tolerance, p.secret); err != nil {
@@ -222,17 +243,20 @@ func TestPoolDelivers(t *testing.T) {
 		if err := json.Unmarshal([]byte(got[0].body), &body); err != nil {
 			t.Fatal(err)
 		}
-		if body.Event.SourceID != string(c.Job) || body.Event.Name != "on_complete" || source.Run.ID != string(c.Run) || len(source.Results) != 1 || *source.Results[0].Prediction.MeanPLDDT != 71.5 {
+		if body.Event.SourceID != string(c.Job) || body.Event.Name != "on_complete" || source.Run.ID != string(c.Run) ||
+			len(source.Results) != 1 || *source.Results[0].Prediction.MeanPLDDT != 71.5 {
 			t.Errorf("%s", got[0].body)
 		}
-		if link := source.Results[0].Artifacts["cif_url"]; !strings.HasPrefix(link, "https://fold.example.org/v1/artifacts/") || !strings.Contains(link, "&s=") {
+		if link := source.Results[0].Artifacts["cif_url"]; !strings.HasPrefix(link,
+			"https://fold.example.org/v1/artifacts/") || !strings.Contains(link, "&s=") {
 			t.Errorf("the link is %q", link)
 		}
 		if strings.Contains(got[0].body, "GSGSGSGS") {
 			t.Error("the sequence was delivered")
 		}
 		_, tries, err := s.Delivery(context.Background(), u, d.ID)
-		if err != nil || len(tries) != 1 || strings.Contains(tries[0].Detail, "the-token") || strings.Contains(tries[0].Detail, "key=1") {
+		if err != nil || len(tries) != 1 || strings.Contains(tries[0].Detail, "the-token") ||
+			strings.Contains(tries[0].Detail, "key=1") {
 			t.Errorf("%+v %v", tries, err)
 		}
 	})
@@ -300,7 +324,9 @@ func TestPoolGivesUp(t *testing.T) {
 		p.start()
 		p.fold(u, global(e))
 		for i := range webhook.Tries() {
-			until(t, fmt.Sprint("attempt ", i+1), func() bool { return p.list(u, store.DeliveryFilter{})[0].Attempts == i+1 })
+			until(t, fmt.Sprint("attempt ", i+1), func() bool {
+				return p.list(u, store.DeliveryFilter{})[0].Attempts == i+1
+			})
 			clock.Advance(30 * time.Hour)
 		}
 		d := p.ended(u, "FAILED", 1)[0]
@@ -308,7 +334,8 @@ func TestPoolGivesUp(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 		// More than five days of nothing but failures have disabled the endpoint; its owner wakes it.
-		if e, err := s.GlobalEndpoint(context.Background(), u); err != nil || e.Active || !strings.Contains(e.DisabledReason, "5 days") {
+		if e, err := s.GlobalEndpoint(context.Background(), u); err != nil || e.Active ||
+			!strings.Contains(e.DisabledReason, "5 days") {
 			t.Errorf("%+v %v", e, err)
 		}
 		if _, err := s.ChangeEndpoint(context.Background(), u, store.EndpointResume); err != nil {
@@ -423,7 +450,8 @@ func TestSlowReceiverKeepsItsLease(t *testing.T) {
 		p.fold(u, global(e))
 		until(t, "the post", func() bool { return len(r.all()) == 1 })
 		time.Sleep(pleat.HeartbeatInterval + 1500*time.Millisecond)
-		clock.Advance(pleat.LeaseDuration - 5500*time.Millisecond) // by now the first lease would have ended, the renewed one has not
+		// by now the first lease would have ended, the renewed one has not
+		clock.Advance(pleat.LeaseDuration - 5500*time.Millisecond)
 		time.Sleep(1500 * time.Millisecond)
 		close(release)
 		d := p.ended(u, "SUCCEEDED", 1)[0]
@@ -526,7 +554,8 @@ func TestSourcesAndSecrets(t *testing.T) {
 		for _, h := range r.all() {
 			unsigned := h.header.Get("Webhook-Signature") == ""
 			if !unsigned {
-				if err := webhook.Verify(h.header, []byte(h.body), time.Now(), webhook.Tolerance, p.secret); err != nil {
+				if err := webhook.Verify(h.header, []byte(h.body), time.Now(), webhook.Tolerance,
+					p.secret); err != nil {
 					t.Error(err)
 				}
 			}

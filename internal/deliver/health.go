@@ -44,8 +44,8 @@ func (h health) text(now time.Time) string {
 }
 
 const (
-	// quickWindow bounds the deliveries in flight to an endpoint that answers within quick. If the process dies, each of
-	// them is sent twice, and more would not be faster.
+	// quickWindow bounds the deliveries in flight to an endpoint that answers within quick. If the process dies, each
+	// of them is sent twice, and more would not be faster.
 	quickWindow = 4
 	quick       = 50 * time.Millisecond
 	maxPaced    = 10_000 // endpoints whose pace is remembered
@@ -78,8 +78,8 @@ func (p *pace) quick(id pleat.EndpointID) bool {
 	return p.took[id] < quick
 }
 
-// window is how many deliveries may be in flight to an endpoint after a number of failures in a row. Each failure halves
-// it, so that a hanging endpoint cannot exhaust the delivery concurrency.
+// window is how many deliveries may be in flight to an endpoint after a number of failures in a row. Each failure
+// halves it, so that a hanging endpoint cannot exhaust the delivery concurrency.
 func (p *Pool) window(id pleat.EndpointID, failures int) int {
 	n := p.cfg.Endpoint
 	if p.pace.quick(id) {
@@ -140,7 +140,8 @@ func (p *Pool) verdict(e store.Endpoint, d store.Delivered, a *webhook.Attempt, 
 	case v.Disable != "":
 		log.Warn("an endpoint is disabled; its deliveries wait", "why", v.Disable)
 	case change.Opened:
-		log.Info("deliveries to an endpoint are paused", "until", h.Until, "failures", h.Failures, "class", string(a.Error))
+		log.Info("deliveries to an endpoint are paused", "until", h.Until, "failures", h.Failures, "class",
+			string(a.Error))
 	case change.Closed:
 		log.Info("an endpoint works again")
 	}

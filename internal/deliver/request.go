@@ -88,8 +88,8 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 	return out, nil
 }
 
-// keys returns the keys that sign a delivery: the endpoint's secret, and during a rotation the one before. The endpoint of
-// a single run has none; its deliveries are signed with the secret of its owner's global endpoint.
+// keys returns the keys that sign a delivery: the endpoint's secret, and during a rotation the one before. The
+// endpoint of a single run has none; its deliveries are signed with the secret of its owner's global endpoint.
 func (p *Pool) keys(ctx context.Context, e store.Endpoint, now time.Time) ([]webhook.Key, error) {
 	if e.Secret == "" && e.Source != "" {
 		global, err := p.store.GlobalEndpoint(ctx, e.Owner)

@@ -39,8 +39,8 @@ type Held struct {
 // Context lives as long as the task is held. It ends early with ErrStopped, ErrLost or the cause of an interruption.
 func (h *Held) Context() context.Context { return h.ctx }
 
-// Report keeps progress for the next heartbeat, at most MaxPending entries. A stage replaces the last report of the same
-// stage.
+// Report keeps progress for the next heartbeat, at most MaxPending entries. A stage replaces the last report of the
+// same stage.
 func (h *Held) Report(p pleat.Progress) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 // clockJump is the difference between the wall clock and the monotonic clock that counts as a jump.
 const clockJump = 3 * time.Second
 
-// Reap runs the store's reaper once a second until ctx ends. After a jump of the clock, leases only seem to have expired:
-// it then calls renew, to renew the leases of this process, and pauses while other processes renew theirs.
+// Reap runs the store's reaper once a second until ctx ends. After a jump of the clock, leases only seem to have
+// expired: it then calls renew, to renew the leases of this process, and pauses while other processes renew theirs.
 func Reap(ctx context.Context, s *store.Store, clock func() time.Time, log *slog.Logger, renew func()) {
 	tick := time.NewTicker(PollInterval)
 	defer tick.Stop()

@@ -174,7 +174,8 @@ func (s *Store) Usage(ctx context.Context, user pleat.UserID, quota int) (Usage,
 	return u, unavailable("read usage", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
-// chargeQuota counts one call against today's quota, or refuses it. The row's lock makes it exact between concurrent calls.
+// chargeQuota counts one call against today's quota, or refuses it. The row's lock makes it exact between concurrent
+// calls.
 func (t *tx) chargeQuota(user pleat.UserID, quota int) (Usage, error) {
 	u := Usage{Limit: quota, Reset: fromMicros((t.now/microsPerDay + 1) * microsPerDay)}
 	var own int

@@ -25,10 +25,11 @@ type CachedResult struct {
 // ErrSourceGone is returned by FinishRun if the owner can no longer read the run whose files are to be shared.
 var ErrSourceGone = &pleat.Error{Code: pleat.CodeConflict, Message: "the run that the answer came from is gone"}
 
-// mayShareResults is the condition under which an account may reuse the result of the run s of the job j: any run of its
-// own, or the latest run of a public job. No private run of another account is read, so that not even the response time
-// reveals one.
-const mayShareResults = "s.state = 'COMPLETED' AND j.deleted_at = 0 AND (j.account_id = %[1]s OR j.public = 1 AND j.run_id = s.id)"
+// mayShareResults is the condition under which an account may reuse the result of the run s of the job j: any run of
+// its own, or the latest run of a public job. No private run of another account is read, so that not even the response
+// time reveals one.
+const mayShareResults = `s.state = 'COMPLETED' AND j.deleted_at = 0
+	AND (j.account_id = %[1]s OR j.public = 1 AND j.run_id = s.id)`
 
 // CachedResult finds a run whose result an owner may reuse for an input hash, their own first, then the newest; nil if
 // there is none.

@@ -9,8 +9,8 @@ import (
 	"pleat"
 )
 
-// A delivery to a custom endpoint is a task in the endpoint's own queue, so that endpoints never wait for each other. All
-// follow-ups share one queue.
+// A delivery to a custom endpoint is a task in the endpoint's own queue, so that endpoints never wait for each other.
+// All follow-ups share one queue.
 const (
 	deliveryQueuePrefix = "deliver/"
 	deliveryTopic       = "deliver"
@@ -326,9 +326,11 @@ func mayRedeliver(list []endedDelivery) error {
 		return ErrNoDelivery
 	case list[0].destination != pleat.DestCustom:
 		return pleat.Errorf(pleat.CodeConflict,
-			"the delivery starts a %s run, and such a run starts once; create a workflow for another", list[0].destination)
+			"the delivery starts a %s run, and such a run starts once; create a workflow for another",
+			list[0].destination)
 	case list[0].status == pleat.DeliveryPending:
-		return pleat.Errorf(pleat.CodeConflict, "the delivery is still being tried; its next attempt will come by itself")
+		return pleat.Errorf(pleat.CodeConflict,
+			"the delivery is still being tried; its next attempt will come by itself")
 	}
 	return nil
 }
@@ -368,8 +370,8 @@ func (s *Store) Subscriptions(
 	return out, unavailable("list subscriptions", err)
 }
 
-// Ingest writes an event that an operator's system reports, once per id, and what it triggers. If the id came before, it
-// returns the ID of that event and true.
+// Ingest writes an event that an operator's system reports, once per id, and what it triggers. If the id came before,
+// it returns the ID of that event and true.
 func (s *Store) Ingest(ctx context.Context, ingestID string, e pleat.Event) (pleat.EventID, bool, error) {
 	var id pleat.EventID
 	repeated := false
@@ -413,8 +415,9 @@ func (s *Store) PingEndpoint(ctx context.Context, owner pleat.UserID) (pleat.Del
 			return err
 		}
 		if !e.Active {
-			return pleat.Errorf(pleat.CodeConflict, "the webhook is not active: %s; PUT /v1/webhooks/custom-http-config or "+
-				"POST /v1/webhooks/custom-http-config/resume activates it", e.DisabledReason)
+			return pleat.Errorf(pleat.CodeConflict,
+				"the webhook is not active: %s; PUT /v1/webhooks/custom-http-config or "+
+					"POST /v1/webhooks/custom-http-config/resume activates it", e.DisabledReason)
 		}
 		ev := pleat.Event{Owner: owner, Source: SourceTest, Name: pleat.OnComplete, Status: pleat.StateCompleted}
 		var err error

@@ -32,7 +32,12 @@ func global(t *testing.T, s *store.Store, owner pleat.UserID, byDefault bool) st
 
 // toEndpoint is a subscription of a run to an endpoint.
 func toEndpoint(e store.Endpoint) pleat.Subscription {
-	return pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http", Endpoint: e.ID}
+	return pleat.Subscription{
+		Destination: pleat.DestCustom,
+		Alias:       "custom_http",
+		TargetType:  "custom_http",
+		Endpoint:    e.ID,
+	}
 }
 
 // fold makes a job with subscriptions and ends its run.
@@ -98,14 +103,20 @@ func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		e := global(t, s, u, true)
-		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "evolla", TargetType: "evolla_v1", Settings: json.RawMessage(`{"enabled":true}`)}
+		qna := pleat.Subscription{
+			Destination: pleat.DestQnA,
+			Alias:       "evolla",
+			TargetType:  "evolla_v1",
+			Settings:    json.RawMessage(`{"enabled":true}`),
+		}
 		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
 		list := deliveries(t, s, u, store.DeliveryFilter{})
 		if len(list) != 2 {
 			t.Fatalf("%d deliveries", len(list))
 		}
 		for _, d := range list {
-			if d.Status != "PENDING" || d.SourceID != string(c.Job) || d.Run != c.Run || d.EventName != pleat.OnComplete || d.Attempts != 0 || d.Source != pleat.SourceFold {
+			if d.Status != "PENDING" || d.SourceID != string(c.Job) || d.Run != c.Run ||
+				d.EventName != pleat.OnComplete || d.Attempts != 0 || d.Source != pleat.SourceFold {
 				t.Errorf("%+v", d)
 			}
 		}
@@ -143,11 +154,14 @@ func TestDeliveryLife(t *testing.T) {
 		e := global(t, s, u, false)
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
 		got := claimDeliveries(t, s, "c1", 10)
-		if len(got) != 1 || got[0].Task.Attempt != 1 || got[0].Endpoint.URL != e.URL || got[0].Event.Status != pleat.StateCompleted || got[0].Event.At.IsZero() || got[0].Task.MaxTries != store.DeliveryTries {
+		if len(got) != 1 || got[0].Task.Attempt != 1 || got[0].Endpoint.URL != e.URL ||
+			got[0].Event.Status != pleat.StateCompleted || got[0].Event.At.IsZero() ||
+			got[0].Task.MaxTries != store.DeliveryTries {
 			t.Fatalf("%+v", got)
 		}
 		id := got[0].Delivery.ID
-		if d, tries, err := s.Delivery(ctx, u, id); err != nil || d.Status != "RUNNING" || len(tries) != 1 || !tries[0].EndedAt.IsZero() {
+		if d, tries, err := s.Delivery(ctx, u, id); err != nil || d.Status != "RUNNING" || len(tries) != 1 ||
+			!tries[0].EndedAt.IsZero() {
 			t.Fatalf("%+v %+v %v", d, tries, err)
 		}
 		if n := len(deliveries(t, s, u, store.DeliveryFilter{Status: "RUNNING"})); n != 1 {
@@ -157,8 +171,14 @@ func TestDeliveryLife(t *testing.T) {
 			t.Fatalf("claimed twice: %+v", more)
 		}
 		// A failure waits, is woken, and keeps its id.
-		finishDelivery(t, s, "c1", store.Delivered{Claimed: got[0], Status: 500, Detail: `{"status":500}`, NextAt: s.Now().Add(5 * time.Second)})
-		if d, _, err := s.Delivery(ctx, u, id); err != nil || d.Status != "PENDING" || d.Attempts != 1 || d.ResponseStatus != 500 || d.NextAt.IsZero() {
+		finishDelivery(t, s, "c1", store.Delivered{
+			Claimed: got[0],
+			Status:  500,
+			Detail:  `{"status":500}`,
+			NextAt:  s.Now().Add(5 * time.Second),
+		})
+		if d, _, err := s.Delivery(ctx, u, id); err != nil || d.Status != "PENDING" || d.Attempts != 1 ||
+			d.ResponseStatus != 500 || d.NextAt.IsZero() {
 			t.Fatalf("%+v %v", d, err)
 		}
 		if more := claimDeliveries(t, s, "c1", 10); len(more) != 0 {
@@ -169,7 +189,8 @@ func TestDeliveryLife(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = claimDeliveries(t, s, "c2", 10)
-		if len(got) != 1 || got[0].Delivery.ID != id || got[0].Task.Attempt != 2 || got[0].Task.Tries != 1 || got[0].Delivery.Attempts != 1 {
+		if len(got) != 1 || got[0].Delivery.ID != id || got[0].Task.Attempt != 2 || got[0].Task.Tries != 1 ||
+			got[0].Delivery.Attempts != 1 {
 			t.Fatalf("%+v", got)
 		}
 		// The one who lost it is not heard.
@@ -182,7 +203,8 @@ func TestDeliveryLife(t *testing.T) {
 		if err != nil || d.Status != "SUCCEEDED" || d.Attempts != 2 || d.ResponseStatus != 204 || !d.NextAt.IsZero() {
 			t.Fatalf("%+v %v", d, err)
 		}
-		if len(tries) != 2 || tries[0].Outcome != "failed" || tries[1].Outcome != "done" || tries[1].Number != 2 || tries[1].Detail != `{"status":204}` || tries[1].EndedAt.IsZero() {
+		if len(tries) != 2 || tries[0].Outcome != "failed" || tries[1].Outcome != "done" || tries[1].Number != 2 ||
+			tries[1].Detail != `{"status":204}` || tries[1].EndedAt.IsZero() {
 			t.Errorf("%+v", tries)
 		}
 	})
@@ -195,7 +217,8 @@ func TestAbortedCountsNothing(t *testing.T) {
 		got := claimDeliveries(t, s, "c1", 10)
 		finishDelivery(t, s, "c1", store.Delivered{Claimed: got[0], Aborted: true})
 		again := claimDeliveries(t, s, "c2", 10)
-		if len(again) != 1 || again[0].Delivery.ID != got[0].Delivery.ID || again[0].Task.Tries != 0 || again[0].Delivery.Attempts != 0 {
+		if len(again) != 1 || again[0].Delivery.ID != got[0].Delivery.ID || again[0].Task.Tries != 0 ||
+			again[0].Delivery.Attempts != 0 {
 			t.Errorf("%+v", again)
 		}
 	})
@@ -224,7 +247,8 @@ func TestLostDeliveries(t *testing.T) {
 			}
 		}
 		d, tries, err := s.Delivery(ctx, u, id)
-		if err != nil || d.Status != "FAILED" || d.Attempts != store.DeliveryTries || !strings.Contains(d.Reason, "ended each time") || len(tries) != store.DeliveryTries {
+		if err != nil || d.Status != "FAILED" || d.Attempts != store.DeliveryTries ||
+			!strings.Contains(d.Reason, "ended each time") || len(tries) != store.DeliveryTries {
 			t.Fatalf("%+v, %d attempts, %v", d, len(tries), err)
 		}
 		if tries[0].Outcome != "lost" {
@@ -235,7 +259,8 @@ func TestLostDeliveries(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := claimDeliveries(t, s, "c1", 10)
-		if len(got) != 1 || got[0].Delivery.ID != id || got[0].Task.Tries != 0 || got[0].Delivery.Attempts != store.DeliveryTries {
+		if len(got) != 1 || got[0].Delivery.ID != id || got[0].Task.Tries != 0 ||
+			got[0].Delivery.Attempts != store.DeliveryTries {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -254,8 +279,11 @@ func TestRedeliver(t *testing.T) {
 		if len(got) != 4 {
 			t.Fatal(len(got))
 		}
-		finishDelivery(t, s, "c", store.Delivered{Claimed: got[0], OK: true, Status: 200}, store.Delivered{Claimed: got[1], Status: 500, Reason: "no"},
-			store.Delivered{Claimed: got[2], Status: 404, Reason: "no"}, store.Delivered{Claimed: got[3], Status: 503, NextAt: s.Now().Add(time.Hour)})
+		finishDelivery(t, s, "c", store.Delivered{Claimed: got[0], OK: true, Status: 200},
+			store.Delivered{Claimed: got[1], Status: 500, Reason: "no"},
+			store.Delivered{Claimed: got[2], Status: 404, Reason: "no"}, store.Delivered{
+				Claimed: got[3], Status: 503, NextAt: s.Now().Add(time.Hour),
+			})
 		again := func(id pleat.DeliveryID, f store.DeliveryFilter) (int, error) {
 			if id != "" {
 				return 1, s.Redeliver(ctx, u, id)
@@ -273,10 +301,13 @@ func TestRedeliver(t *testing.T) {
 				}
 			}
 		}
-		if _, err := again("01890a5d-ac96-774b-bcce-b302099a8057", store.DeliveryFilter{}); !errors.Is(err, store.ErrNoDelivery) {
+		if _, err := again("01890a5d-ac96-774b-bcce-b302099a8057", store.DeliveryFilter{}); !errors.Is(err,
+			store.ErrNoDelivery) {
 			t.Errorf("none: %v", err)
 		}
-		if n, err := again("", store.DeliveryFilter{SourceID: got[1].Delivery.SourceID, Status: "FAILED"}); err != nil || n != 1 {
+		if n, err := again("", store.DeliveryFilter{
+			SourceID: got[1].Delivery.SourceID, Status: "FAILED",
+		}); err != nil || n != 1 {
 			t.Errorf("by source: %d %v", n, err)
 		}
 		if n, err := again("", store.DeliveryFilter{Since: s.Now().Add(time.Hour)}); err != nil || n != 0 {
@@ -407,7 +438,8 @@ func TestEndpointChanges(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		e := global(t, s, u, true)
-		if !e.Active || !e.EnabledByDefault || e.Paused || e.Token != "s1.token" || e.Secret != "s1.secret" || e.RotatedAt.IsZero() {
+		if !e.Active || !e.EnabledByDefault || e.Paused || e.Token != "s1.token" || e.Secret != "s1.secret" ||
+			e.RotatedAt.IsZero() {
 			t.Fatalf("%+v", e)
 		}
 		e2, err := s.PutEndpoint(ctx, u, store.EndpointConfig{
@@ -415,7 +447,8 @@ func TestEndpointChanges(t *testing.T) {
 			Secret: "s1.other",
 			Format: "cloudevents",
 		})
-		if err != nil || e2.ID != e.ID || e2.URL != "https://other.example.org" || e2.Token != "s1.token" || e2.Secret != "s1.secret" || !e2.EnabledByDefault || e2.Format != "cloudevents" {
+		if err != nil || e2.ID != e.ID || e2.URL != "https://other.example.org" || e2.Token != "s1.token" ||
+			e2.Secret != "s1.secret" || !e2.EnabledByDefault || e2.Format != "cloudevents" {
 			t.Fatalf("%+v %v", e2, err)
 		}
 		// Paused: events wait, and go when it resumes.
@@ -435,7 +468,8 @@ func TestEndpointChanges(t *testing.T) {
 		if _, err := s.PingEndpoint(ctx, u); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("%v", err)
 		}
-		if e, err := s.ChangeEndpoint(ctx, u, store.EndpointResume); err != nil || !e.Active || e.Paused || e.DisabledReason != "" {
+		if e, err := s.ChangeEndpoint(ctx, u, store.EndpointResume); err != nil || !e.Active || e.Paused ||
+			e.DisabledReason != "" {
 			t.Fatalf("%+v %v", e, err)
 		}
 		if got := claimDeliveries(t, s, "c", 10); len(got) != 1 {
@@ -445,7 +479,8 @@ func TestEndpointChanges(t *testing.T) {
 		until := s.Now().Add(24 * time.Hour)
 		clock.Advance(time.Minute)
 		e3, err := s.RotateSecret(ctx, u, "s1.new", until)
-		if err != nil || e3.Secret != "s1.new" || e3.OldSecret != "s1.secret" || e3.OldSecretUntil.Sub(until).Abs() > time.Millisecond || !e3.RotatedAt.After(e.RotatedAt) {
+		if err != nil || e3.Secret != "s1.new" || e3.OldSecret != "s1.secret" ||
+			e3.OldSecretUntil.Sub(until).Abs() > time.Millisecond || !e3.RotatedAt.After(e.RotatedAt) {
 			t.Errorf("%+v %v", e3, err)
 		}
 		// Resealing passes the old secret as a secret.
@@ -457,13 +492,17 @@ func TestEndpointChanges(t *testing.T) {
 			columns[sealed] = column
 			return "s2" + sealed[2:], true, nil
 		})
-		if err != nil || n != 1 || columns["s1.token"] != "token" || columns["s1.new"] != "secret" || columns["s1.secret"] != "secret" {
+		if err != nil || n != 1 || columns["s1.token"] != "token" || columns["s1.new"] != "secret" ||
+			columns["s1.secret"] != "secret" {
 			t.Errorf("%d %v %v", n, columns, err)
 		}
-		if e, _ := s.GlobalEndpoint(ctx, u); e.Token != "s2.token" || e.Secret != "s2.new" || e.OldSecret != "s2.secret" {
+		if e, _ := s.GlobalEndpoint(ctx, u); e.Token != "s2.token" || e.Secret != "s2.new" ||
+			e.OldSecret != "s2.secret" {
 			t.Errorf("%+v", e)
 		}
-		if _, err := s.Reseal(ctx, func(pleat.UserID, string, string) (string, bool, error) { return "", false, errors.New("no key") }); err == nil {
+		if _, err := s.Reseal(ctx, func(pleat.UserID, string, string) (string, bool, error) {
+			return "", false, errors.New("no key")
+		}); err == nil {
 			t.Error("a failed reseal is silent")
 		}
 		if e, _ := s.GlobalEndpoint(ctx, u); e.Token != "s2.token" {
@@ -484,7 +523,10 @@ func TestJudge(t *testing.T) {
 		got := claimDeliveries(t, s, "c", 2)
 		resume := s.Now().Add(30 * time.Second)
 		calls := 0
-		err := s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: got[0], Status: 500, NextAt: s.Now().Add(time.Second)}, {Claimed: got[1], Status: 500, NextAt: s.Now().Add(time.Second)}},
+		err := s.FinishDeliveries(ctx, "c", []store.Delivered{
+			{Claimed: got[0], Status: 500, NextAt: s.Now().Add(time.Second)},
+			{Claimed: got[1], Status: 500, NextAt: s.Now().Add(time.Second)},
+		},
 			func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
 				calls++
 				return store.Verdict{Health: e.Health + "x", RetryAt: resume}
@@ -500,19 +542,22 @@ func TestJudge(t *testing.T) {
 		}
 		clock.Advance(31 * time.Second)
 		_, _ = s.Reap(ctx)
-		more, _, err := s.ClaimDeliveries(ctx, "c", "", 1, func(e store.Endpoint, _ time.Time, _ store.InFlight) store.Admission {
-			return store.Admission{N: 1, Probe: true, Health: e.Health + "probe"}
-		})
+		more, _, err := s.ClaimDeliveries(ctx, "c", "", 1,
+			func(e store.Endpoint, _ time.Time, _ store.InFlight) store.Admission {
+				return store.Admission{N: 1, Probe: true, Health: e.Health + "probe"}
+			})
 		if err != nil || len(more) != 1 || !more[0].Probe || more[0].Endpoint.Health != "xxprobe" {
 			t.Fatalf("%+v %v", more, err)
 		}
-		err = s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: more[0], Status: 410, Reason: "gone"}}, func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
-			return store.Verdict{Health: e.Health, Disable: "the receiver is gone"}
-		})
+		err = s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: more[0], Status: 410, Reason: "gone"}},
+			func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
+				return store.Verdict{Health: e.Health, Disable: "the receiver is gone"}
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.GlobalEndpoint(ctx, u); e.Active || e.DisabledReason != "the receiver is gone" || !e.EnabledByDefault {
+		if e, _ := s.GlobalEndpoint(ctx, u); e.Active || e.DisabledReason != "the receiver is gone" ||
+			!e.EnabledByDefault {
 			t.Errorf("%+v", e)
 		}
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(e)) // while it is disabled
@@ -536,21 +581,33 @@ func TestOwnEndpoint(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
-		own := pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http", Custom: &pleat.CustomTarget{URL: "https://own.example.org", Token: "s1.own"}}
+		own := pleat.Subscription{
+			Destination: pleat.DestCustom,
+			Alias:       "custom_http",
+			TargetType:  "custom_http",
+			Custom:      &pleat.CustomTarget{URL: "https://own.example.org", Token: "s1.own"},
+		}
 		c := fold(t, s, u, pleat.StateCompleted, own)
-		if _, _, err := s.Ingest(ctx, "again", pleat.Event{Source: pleat.SourceFold, SourceID: string(c.Job), Name: pleat.OnComplete, Status: pleat.StateCompleted}); err != nil {
+		if _, _, err := s.Ingest(ctx, "again", pleat.Event{
+			Source:   pleat.SourceFold,
+			SourceID: string(c.Job),
+			Name:     pleat.OnComplete,
+			Status:   pleat.StateCompleted,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.GlobalEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
 			t.Errorf("a run's own endpoint became the global one: %v", err)
 		}
 		got := claimDeliveries(t, s, "c", 1)
-		if len(got) != 1 || got[0].Endpoint.URL != "https://own.example.org" || got[0].Endpoint.Token != "s1.own" || got[0].Endpoint.Source != string(c.Job) {
+		if len(got) != 1 || got[0].Endpoint.URL != "https://own.example.org" || got[0].Endpoint.Token != "s1.own" ||
+			got[0].Endpoint.Source != string(c.Job) {
 			t.Fatalf("%+v", got)
 		}
-		err := s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: got[0], Status: 410, Reason: "gone"}}, func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
-			return store.Verdict{Health: e.Health, Disable: "gone"}
-		})
+		err := s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: got[0], Status: 410, Reason: "gone"}},
+			func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
+				return store.Verdict{Health: e.Health, Disable: "gone"}
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -573,7 +630,13 @@ func TestIngest(t *testing.T) {
 		e := global(t, s, u, false)
 		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "qna", TargetType: "qna_v1"}
 		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
-		event := pleat.Event{Source: pleat.SourceFold, SourceID: string(c.Job), Name: pleat.OnComplete, Status: pleat.StateCompleted, Payload: json.RawMessage(`{"a":1}`)}
+		event := pleat.Event{
+			Source:   pleat.SourceFold,
+			SourceID: string(c.Job),
+			Name:     pleat.OnComplete,
+			Status:   pleat.StateCompleted,
+			Payload:  json.RawMessage(`{"a":1}`),
+		}
 		first, repeated, err := s.Ingest(ctx, "id-1", event)
 		if err != nil || repeated || first == "" {
 			t.Fatal(first, repeated, err)
@@ -627,8 +690,18 @@ func TestIngest(t *testing.T) {
 			t.Error(a, b, errA, errB)
 		}
 		for _, bad := range []pleat.Event{
-			{Source: pleat.SourceFold, SourceID: "01890a5d-ac96-774b-bcce-b302099a8057", Name: pleat.OnComplete, Status: pleat.StateCompleted},
-			{Source: pleat.SourceWorkflow, SourceID: string(c.Job), Name: pleat.OnComplete, Status: pleat.StateCompleted},
+			{
+				Source:   pleat.SourceFold,
+				SourceID: "01890a5d-ac96-774b-bcce-b302099a8057",
+				Name:     pleat.OnComplete,
+				Status:   pleat.StateCompleted,
+			},
+			{
+				Source:   pleat.SourceWorkflow,
+				SourceID: string(c.Job),
+				Name:     pleat.OnComplete,
+				Status:   pleat.StateCompleted,
+			},
 		} {
 			if _, _, err := s.Ingest(ctx, "", bad); pleat.CodeOf(err) != pleat.CodeInvalid {
 				t.Errorf("%+v: %v", bad, err)
@@ -640,10 +713,16 @@ func TestIngest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Ingest(ctx, "flow", pleat.Event{Source: pleat.SourceWorkflow, SourceID: string(w.ID), Name: pleat.OnFailed, Status: pleat.StateFailed}); err != nil {
+		if _, _, err := s.Ingest(ctx, "flow", pleat.Event{
+			Source:   pleat.SourceWorkflow,
+			SourceID: string(w.ID),
+			Name:     pleat.OnFailed,
+			Status:   pleat.StateFailed,
+		}); err != nil {
 			t.Fatal(err)
 		}
-		if list := deliveries(t, s, u, store.DeliveryFilter{SourceID: string(w.ID)}); len(list) != 1 || list[0].Source != pleat.SourceWorkflow || list[0].EventName != pleat.OnFailed {
+		if list := deliveries(t, s, u, store.DeliveryFilter{SourceID: string(w.ID)}); len(list) != 1 ||
+			list[0].Source != pleat.SourceWorkflow || list[0].EventName != pleat.OnFailed {
 			t.Errorf("of a workflow: %+v", list)
 		}
 		if err := s.DeleteJob(ctx, u, c.Job); err != nil {
@@ -689,7 +768,8 @@ func TestRerunTells(t *testing.T) {
 			t.Fatalf("%+v", list)
 		}
 		views, err := s.RunViews(ctx, []pleat.RunID{c.Run, again.Run, c.Run, "none"})
-		if err != nil || len(views) != 2 || views[c.Run].Run.Number != 1 || views[again.Run].Run.Number != 2 || len(views[c.Run].Artifacts) != 1 {
+		if err != nil || len(views) != 2 || views[c.Run].Run.Number != 1 || views[again.Run].Run.Number != 2 ||
+			len(views[c.Run].Artifacts) != 1 {
 			t.Errorf("%+v %v", views, err)
 		}
 		if err := s.DeleteJob(ctx, u, c.Job); err != nil {

@@ -44,7 +44,8 @@ type endpointRow struct {
 
 func (r *endpointRow) into(e *Endpoint) []any {
 	return []any{
-		&e.ID, &e.Owner, &e.Source, &e.URL, &e.Token, &e.Secret, &e.OldSecret, &r.until, &e.Format, &r.active, &r.paused,
+		&e.ID, &e.Owner, &e.Source, &e.URL, &e.Token, &e.Secret, &e.OldSecret, &r.until, &e.Format, &r.active,
+		&r.paused,
 		&r.byDefault, &e.DisabledReason, &e.Health, &r.resume, &r.rotated, &r.updated,
 	}
 }
@@ -59,7 +60,8 @@ func (r *endpointRow) fill(e *Endpoint) {
 var ErrNoEndpoint = pleat.Errorf(pleat.CodeNotFound,
 	"No webhook is configured; PUT /v1/webhooks/custom-http-config does that")
 
-const globalEndpointQuery = "SELECT " + endpointColumns + " FROM endpoint e WHERE e.account_id = $1 AND e.run_source = ''"
+const globalEndpointQuery = "SELECT " + endpointColumns +
+	" FROM endpoint e WHERE e.account_id = $1 AND e.run_source = ''"
 
 // GlobalEndpoint reads a user's global endpoint; ErrNoEndpoint if the user has never configured one.
 func (s *Store) GlobalEndpoint(ctx context.Context, user pleat.UserID) (Endpoint, error) {
@@ -70,12 +72,13 @@ func (s *Store) GlobalEndpoint(ctx context.Context, user pleat.UserID) (Endpoint
 	return e, unavailable("read endpoint", mapNoRows(err, ErrNoEndpoint))
 }
 
-// DefaultEndpoint returns the endpoint that gets the events of a user's runs unless their settings say otherwise; empty:
-// none. It may be one that the service has disabled: its deliveries wait.
+// DefaultEndpoint returns the endpoint that gets the events of a user's runs unless their settings say otherwise;
+// empty: none. It may be one that the service has disabled: its deliveries wait.
 func (s *Store) DefaultEndpoint(ctx context.Context, user pleat.UserID) (pleat.EndpointID, error) {
 	var id pleat.EndpointID
 	err := s.readRow(ctx,
-		"SELECT id FROM endpoint WHERE account_id = $1 AND run_source = '' AND enabled_by_default = 1", []any{user}, &id)
+		"SELECT id FROM endpoint WHERE account_id = $1 AND run_source = '' AND enabled_by_default = 1", []any{user},
+		&id)
 	return id, unavailable("read endpoint", mapNoRows(err, nil))
 }
 
@@ -89,8 +92,8 @@ type EndpointConfig struct {
 	EnabledByDefault *bool
 }
 
-// PutEndpoint stores a user's global endpoint, makes it active and resets its circuit breaker. The first call must bring
-// a token and a secret.
+// PutEndpoint stores a user's global endpoint, makes it active and resets its circuit breaker. The first call must
+// bring a token and a secret.
 func (s *Store) PutEndpoint(ctx context.Context, user pleat.UserID, c EndpointConfig) (Endpoint, error) {
 	var e Endpoint
 	err := s.write(ctx, "put endpoint", func(t *tx) error {
@@ -100,7 +103,8 @@ func (s *Store) PutEndpoint(ctx context.Context, user pleat.UserID, c EndpointCo
 				enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at)
 			VALUES ($1, $2, '', $3, $4, $5, '', 0, $6, 1, 0, 0, '', '', 0, $7, $7, $7)
 			ON CONFLICT (account_id) WHERE run_source = '' DO UPDATE SET
-				url = excluded.url, format = excluded.format, active = 1, disabled_reason = '', health = '', resume_at = 0,
+				url = excluded.url, format = excluded.format, active = 1, disabled_reason = '', health = '',
+				resume_at = 0,
 				updated_at = excluded.updated_at,
 				token = CASE WHEN excluded.token = '' THEN endpoint.token ELSE excluded.token END,
 				secret = CASE WHEN endpoint.secret = '' THEN excluded.secret ELSE endpoint.secret END`,
@@ -174,8 +178,8 @@ func (s *Store) RotateSecret(
 	return e, err
 }
 
-// Reseal passes every sealed value through fn, which returns it sealed with the current key and whether that changed it.
-// Reseal returns the number of endpoints that changed. An old secret is sealed for the column «secret».
+// Reseal passes every sealed value through fn, which returns it sealed with the current key and whether that changed
+// it. Reseal returns the number of endpoints that changed. An old secret is sealed for the column «secret».
 func (s *Store) Reseal(
 	ctx context.Context, fn func(user pleat.UserID, column, sealed string) (string, bool, error),
 ) (int, error) {

@@ -44,7 +44,8 @@ func TestFill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Job.Owner != u || !pleat.IsUUID(string(v.Job.ID)) || v.Run.State != pleat.StateCompleted || v.Run.Result.Predictions[0].MeanPLDDT == nil ||
+		if v.Job.Owner != u || !pleat.IsUUID(string(v.Job.ID)) || v.Run.State != pleat.StateCompleted ||
+			v.Run.Result.Predictions[0].MeanPLDDT == nil ||
 			v.Run.Params.Model != "null" || len(v.Job.Sequences) != 1 || len(v.Artifacts) != 1 {
 			t.Errorf("%+v", v)
 		}
@@ -66,7 +67,8 @@ func TestReadOfAGoneCaller(t *testing.T) {
 	})
 }
 
-// A view in two reads says what one moment's says, whatever becomes of the job, and never that it has ended without its files.
+// A view in two reads says what one moment's says, whatever becomes of the job, and never that it has ended without
+// its files.
 func TestEndedView(t *testing.T) {
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := context.Background()
@@ -110,7 +112,8 @@ func TestEndedView(t *testing.T) {
 				default:
 				}
 				v, err := s.EndedView(ctx, job)
-				if missing := errors.Is(err, pleat.ErrJobNotFound); !missing && (over || err != nil || len(v.Artifacts) != 1) {
+				if missing := errors.Is(err, pleat.ErrJobNotFound); !missing &&
+					(over || err != nil || len(v.Artifacts) != 1) {
 					t.Fatalf("deleted %t: %+v, %v", over, v, err)
 				}
 			}

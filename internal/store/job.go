@@ -87,7 +87,12 @@ func (t *tx) insertJob(n *NewJob, c *Created) error {
 	if err := t.insertRun(runParent{job: c.Job}, c.Run, j.Owner, 1, n.Run); err != nil {
 		return err
 	}
-	return t.subscribe(pleat.Event{Source: pleat.SourceFold, SourceID: string(c.Job), Run: c.Run, Owner: j.Owner}, n.Subs)
+	return t.subscribe(pleat.Event{
+		Source:   pleat.SourceFold,
+		SourceID: string(c.Job),
+		Run:      c.Run,
+		Owner:    j.Owner,
+	}, n.Subs)
 }
 
 // subscribe stores the destinations of a run's events, of which of has the source, run and owner. It stores the
@@ -98,8 +103,8 @@ func (t *tx) subscribe(of pleat.Event, subs []pleat.Subscription) error {
 			sub.Endpoint = pleat.EndpointID(newID())
 			if _, err := t.exec(`
 				INSERT INTO endpoint (
-					id, account_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused,
-					enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at)
+					id, account_id, run_source, url, token, secret, old_secret, old_secret_until, format,
+					active, paused, enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at)
 				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`,
 				sub.Endpoint, of.Owner, of.SourceID, sub.Custom.URL, sub.Custom.Token, t.now); err != nil {
 				return err
@@ -122,8 +127,8 @@ func (t *tx) subscribe(of pleat.Event, subs []pleat.Subscription) error {
 func (t *tx) insertRun(parent runParent, run pleat.RunID, owner pleat.UserID, number int, spec RunSpec) error {
 	_, err := t.exec(`
 		INSERT INTO run (
-			id, job_id, workflow_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed, params,
-			fresh, input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at,
+			id, job_id, workflow_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed,
+			params, fresh, input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at,
 			finished_at, changed_at)
 		VALUES ($1, NULLIF($2, ''), NULLIF($3, ''), $4, $5, $6, $7, $8, $9, $10, $11, '', $12, $13, $14, '', '', '', '',
 			0, 0, 0, 0, $15, 0, 0, $15)`,
@@ -145,7 +150,8 @@ func (t *tx) insertRun(parent runParent, run pleat.RunID, owner pleat.UserID, nu
 }
 
 // Rerun starts another run of a job whose latest has ended, and counts it against the quota.
-func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, spec RunSpec, quota int) (Created, error) {
+func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, spec RunSpec, quota int) (Created,
+	error) {
 	var c Created
 	err := s.write(ctx, "rerun", func(t *tx) error {
 		h, err := t.lockJob(owner, job)

@@ -92,8 +92,8 @@ func (t *tx) insertFile(item pleat.ItemID, f LibraryFile) error {
 	return err
 }
 
-// addToLibrary adds the structure that a simulation ran on to its owner's library, where another workflow can start from
-// it. It shares the artifact's blob, so the library's quota does not apply.
+// addToLibrary adds the structure that a simulation ran on to its owner's library, where another workflow can start
+// from it. It shares the artifact's blob, so the library's quota does not apply.
 func (t *tx) addToLibrary(id pleat.WorkflowID, artifacts []pleat.Artifact) error {
 	at := slices.IndexFunc(artifacts, func(a pleat.Artifact) bool { return a.Kind == pleat.ArtifactTopology })
 	if at < 0 {
@@ -123,8 +123,8 @@ func (t *tx) addToLibrary(id pleat.WorkflowID, artifacts []pleat.Artifact) error
 	})
 }
 
-// AddFile adds a file to an item, or replaces the one of the same name; CodeTooLarge if the user's library would then hold
-// more than quota bytes.
+// AddFile adds a file to an item, or replaces the one of the same name; CodeTooLarge if the user's library would then
+// hold more than quota bytes.
 func (s *Store) AddFile(
 	ctx context.Context, owner pleat.UserID, item pleat.ItemID, f LibraryFile, quota int64,
 ) error {
@@ -202,14 +202,17 @@ func (s *Store) Item(ctx context.Context, owner pleat.UserID, id pleat.ItemID) (
 	if err != nil {
 		return i, unavailable("read library item", err)
 	}
-	rows, err = s.read(ctx, "SELECT "+itemColumns+" FROM library_item i WHERE i.parent_id = $1 AND i.deleted_at = 0 ORDER BY i.id LIMIT 1000", id)
+	rows, err = s.read(ctx, "SELECT "+itemColumns+
+		" FROM library_item i WHERE i.parent_id = $1 AND i.deleted_at = 0 ORDER BY i.id LIMIT 1000", id)
 	i.Children, err = scanItems(rows, err)
 	return i, unavailable("read library item", err)
 }
 
 // Items reads a page of a user's library, newest first.
 func (s *Store) Items(ctx context.Context, owner pleat.UserID, before string, limit int) ([]LibraryItem, error) {
-	rows, err := s.read(ctx, "SELECT "+itemColumns+" FROM library_item i WHERE i.account_id = $1 AND i.deleted_at = 0 AND ($2 = '' OR i.id < $2)"+fmt.Sprintf(" ORDER BY i.id DESC LIMIT %d", limit), owner, before)
+	rows, err := s.read(ctx, "SELECT "+itemColumns+
+		" FROM library_item i WHERE i.account_id = $1 AND i.deleted_at = 0 AND ($2 = '' OR i.id < $2)"+
+		fmt.Sprintf(" ORDER BY i.id DESC LIMIT %d", limit), owner, before)
 	out, err := scanItems(rows, err)
 	return out, unavailable("list library", err)
 }

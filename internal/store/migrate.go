@@ -33,7 +33,8 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 
 // Version is the schema's version; 0 before the first migration.
 func (s *Store) Version(ctx context.Context) (int64, error) {
-	tables := "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'goose_db_version'"
+	tables := "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = " +
+		"'goose_db_version'"
 	if s.dialect == "sqlite" {
 		tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'"
 	}
@@ -67,7 +68,8 @@ func (s *Store) provider(ctx context.Context) (*goose.Provider, func(), error) {
 		p, err := goose.NewProvider(goose.DialectPostgres, s.db, dir, goose.WithSessionLocker(locker))
 		return p, func() {}, err
 	}
-	// goose wants a pool; the writer's connection is pinned, so it gets a handle of its own. SQLite's lock keeps two apart.
+	// goose wants a pool; the writer's connection is pinned, so it gets a handle of its own. SQLite's lock keeps two
+	// apart.
 	db, err := sql.Open("sqlite", s.sqlite.dsn)
 	if err != nil {
 		return nil, nil, err

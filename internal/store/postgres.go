@@ -71,7 +71,8 @@ func (s *Store) SyncClock(ctx context.Context) error {
 func (s *Store) agreeOnTime(ctx context.Context) error {
 	before := s.clock()
 	var db int64
-	if err := s.db.QueryRowContext(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&db); err != nil {
+	if err := s.db.QueryRowContext(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(
+		&db); err != nil {
 		return err
 	}
 	after := s.clock()
@@ -111,8 +112,8 @@ func (s *Store) pgOnce(ctx context.Context, soon bool, fn func(*tx) error) ([]st
 	return t.wake, nil
 }
 
-// notifier carries wake-ups between processes by NOTIFY. It sends outside the transactions that cause them, since inside
-// one commits take a global lock and serialise, and joins those that wait into one message.
+// notifier carries wake-ups between processes by NOTIFY. It sends outside the transactions that cause them, since
+// inside one commits take a global lock and serialise, and joins those that wait into one message.
 type notifier struct {
 	s      *Store
 	cfg    *pgx.ConnConfig
@@ -164,7 +165,8 @@ func (n *notifier) sender(ctx context.Context) {
 				size += len(topics[k]) + 1
 				k++
 			}
-			if _, err := n.s.db.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel, strings.Join(topics[:k], "\n")); err != nil && ctx.Err() == nil {
+			if _, err := n.s.db.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel,
+				strings.Join(topics[:k], "\n")); err != nil && ctx.Err() == nil {
 				n.s.log.Warn("store: notify failed; other processes notice by polling", "error", err)
 				break
 			}

@@ -42,19 +42,28 @@ func endSearch(s *store.Store, c store.ClaimedTask, p ...pleat.Progress) error {
 
 func publish(t *testing.T, s *store.Store, c store.ClaimedTask, name, key string) {
 	t.Helper()
-	a := pleat.Artifact{Name: name, Kind: pleat.ArtifactMSA, ContentType: "text/x-a3m", Bytes: 3, SHA256: "00", Key: key}
+	a := pleat.Artifact{
+		Name:        name,
+		Kind:        pleat.ArtifactMSA,
+		ContentType: "text/x-a3m",
+		Bytes:       3,
+		SHA256:      "00",
+		Key:         key,
+	}
 	if err := s.AddArtifact(context.Background(), store.LeaseOf(&c.Task), a); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A search sends its task on; what it published stays with the run, under the same ids, through a lost attempt at the fold.
+// A search sends its task on; what it published stays with the run, under the same ids, through a lost attempt at the
+// fold.
 func TestSearchThenFold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		c, search := toSearch(t, s, u)
-		if search.Task.Attempt != 1 || search.Alignments != nil || !search.Task.NeedsSearch() || len(claim(t, s, "w2", 1)) != 0 {
+		if search.Task.Attempt != 1 || search.Alignments != nil || !search.Task.NeedsSearch() ||
+			len(claim(t, s, "w2", 1)) != 0 {
 			t.Fatalf("claimed %+v", search)
 		}
 		clock.Advance(3 * time.Second)
@@ -77,7 +86,8 @@ func TestSearchThenFold(t *testing.T) {
 			t.Fatalf("reaped %+v %v", r, err)
 		}
 		fold := claim(t, s, "w2", 1)[0]
-		if fold.Task.Attempt != 3 || fold.Task.Tries != 1 || fold.Task.NeedsSearch() || len(fold.Alignments) != 1 || fold.Alignments[0].Key != "runs/x/1/msa.a3m" ||
+		if fold.Task.Attempt != 3 || fold.Task.Tries != 1 || fold.Task.NeedsSearch() || len(fold.Alignments) != 1 ||
+			fold.Alignments[0].Key != "runs/x/1/msa.a3m" ||
 			fold.SearchDuration < 3*time.Second || fold.SearchDuration > time.Minute {
 			t.Fatalf("the fold is %+v", fold)
 		}
@@ -85,7 +95,8 @@ func TestSearchThenFold(t *testing.T) {
 			t.Fatal(err)
 		}
 		v, err := s.View(ctx, c.Job)
-		if err != nil || len(v.Artifacts) != 2 || v.Artifacts[0].ID != shown.Artifacts[0].ID || v.Artifacts[0].Name != "msa.a3m" || v.Artifacts[1].Name != "model.cif" {
+		if err != nil || len(v.Artifacts) != 2 || v.Artifacts[0].ID != shown.Artifacts[0].ID ||
+			v.Artifacts[0].Name != "msa.a3m" || v.Artifacts[1].Name != "model.cif" {
 			t.Errorf("the files are %+v, %v", v.Artifacts, err)
 		}
 		news, err := s.Progress(ctx, c.Run, 0, 100)
@@ -143,9 +154,12 @@ func TestCancelAroundASearch(t *testing.T) {
 		if state, err := s.Cancel(ctx, u, between.Job); err != nil || state != pleat.StateStopped {
 			t.Errorf("cancelled to %s, %v", state, err)
 		}
-		for job, msa := range map[pleat.JobID]pleat.State{c.Job: pleat.StatePending, between.Job: pleat.StateCompleted} {
+		for job, msa := range map[pleat.JobID]pleat.State{
+			c.Job: pleat.StatePending, between.Job: pleat.StateCompleted,
+		} {
 			v, err := s.View(ctx, job)
-			if err != nil || v.Job.State != pleat.StateStopped || v.Run.Failure.Kind != pleat.FailCancelled || v.Run.MSA != msa {
+			if err != nil || v.Job.State != pleat.StateStopped || v.Run.Failure.Kind != pleat.FailCancelled ||
+				v.Run.MSA != msa {
 				t.Errorf("%s %s %v, %v", v.Job.State, v.Run.MSA, v.Run.Failure, err)
 			}
 		}

@@ -29,7 +29,8 @@ func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error 
 	}
 	dsn := func(pragmas ...string) string {
 		v := url.Values{}
-		for _, p := range append([]string{"busy_timeout(10000)", "journal_mode(WAL)", "foreign_keys(1)", "cache_size(-8000)", "temp_store(2)"}, pragmas...) {
+		for _, p := range append([]string{"busy_timeout(10000)", "journal_mode(WAL)", "foreign_keys(1)",
+			"cache_size(-8000)", "temp_store(2)"}, pragmas...) {
 			v.Add("_pragma", p)
 		}
 		return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + v.Encode()
@@ -54,7 +55,15 @@ func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error 
 	}
 	s.db.SetMaxOpenConns(n)
 	s.db.SetMaxIdleConns(n)
-	s.sqlite = &writer{s: s, dsn: writing, db: wdb, conn: conn, ops: make(chan *op, maxGroup), quit: make(chan struct{}), group: maxGroup}
+	s.sqlite = &writer{
+		s:     s,
+		dsn:   writing,
+		db:    wdb,
+		conn:  conn,
+		ops:   make(chan *op, maxGroup),
+		quit:  make(chan struct{}),
+		group: maxGroup,
+	}
 	if opt.CommitGroup > 0 {
 		s.sqlite.group = opt.CommitGroup
 	}
@@ -63,8 +72,8 @@ func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error 
 	return nil
 }
 
-// writer is SQLite's one writer. It commits in groups: verbs that arrive while a commit waits for the disk share the next
-// one, each in a savepoint of its own, so that one that fails takes nothing with it.
+// writer is SQLite's one writer. It commits in groups: verbs that arrive while a commit waits for the disk share the
+// next one, each in a savepoint of its own, so that one that fails takes nothing with it.
 type writer struct {
 	s         *Store
 	dsn       string
@@ -92,8 +101,8 @@ type op struct {
 
 var errClosed = errors.New("the store is closed")
 
-// do hands a verb to the writer and waits for its commit. A caller may give a verb up while it waits for its turn; once it runs,
-// its end is waited for, since it writes what the caller reads.
+// do hands a verb to the writer and waits for its commit. A caller may give a verb up while it waits for its turn;
+// once it runs, its end is waited for, since it writes what the caller reads.
 func (w *writer) submit(ctx context.Context, soon bool, fn func(*tx) error) ([]string, error) {
 	o := &op{ctx: ctx, async: soon, fn: fn, done: make(chan struct{})}
 	select {

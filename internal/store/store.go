@@ -1,8 +1,9 @@
-// Package store owns every row: SQL for SQLite and PostgreSQL, migrations, and the verbs that move a job through its life.
+// Package store owns every row: SQL for SQLite and PostgreSQL, migrations, and the verbs that move a job through its
+// life.
 //
-// Each verb is one transaction and leaves the database consistent, or changes nothing; there is no Begin to call. It must
-// not execute work, touch artifacts' bytes or speak HTTP. Terminal states, their event and what they set off are written
-// together, by FinishRun and by the verbs that end a run without a worker.
+// Each verb is one transaction and leaves the database consistent, or changes nothing; there is no Begin to call. It
+// must not execute work, touch artifacts' bytes or speak HTTP. Terminal states, their event and what they set off are
+// written together, by FinishRun and by the verbs that end a run without a worker.
 package store
 
 import (
@@ -120,13 +121,15 @@ func toMicros(t time.Time) int64 {
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// unavailable marks a database that cannot serve now, so that the caller hears 503 and not 500. Refusals pass unchanged.
+// unavailable marks a database that cannot serve now, so that the caller hears 503 and not 500. Refusals pass
+// unchanged.
 func unavailable(verb string, err error) error {
 	var refusal *pleat.Error
 	if err == nil || errors.As(err, &refusal) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the database cannot serve this now; try again", Err: fmt.Errorf("%s: %w", verb, err)}
+	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the database cannot serve this now; try again",
+		Err: fmt.Errorf("%s: %w", verb, err)}
 }
 
 // text adapts portable SQL, whose parameters are $1, $2 …, to the dialect. SQLite's drivers number «$n» by first
@@ -155,8 +158,8 @@ type hub struct {
 	topics map[string]map[chan struct{}]bool
 }
 
-// Subscribe returns a channel that holds a token after news on the topic, and a function to end it. Tokens coalesce: read
-// the channel, then look at the database.
+// Subscribe returns a channel that holds a token after news on the topic, and a function to end it. Tokens coalesce:
+// read the channel, then look at the database.
 func (s *Store) Subscribe(topic string) (<-chan struct{}, func()) {
 	ch := make(chan struct{}, 1)
 	s.SubscribeTo(topic, ch)

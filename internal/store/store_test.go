@@ -31,7 +31,12 @@ func user(t *testing.T, s *store.Store, name string) pleat.UserID {
 
 func newJob(owner pleat.UserID, name string) store.NewJob {
 	return store.NewJob{
-		Job: pleat.Job{Owner: owner, Name: name, Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "GSGS", Chains: []string{"A"}, Count: 1}}},
+		Job: pleat.Job{Owner: owner, Name: name, Sequences: []pleat.Sequence{{
+			Kind:   pleat.Protein,
+			Text:   "GSGS",
+			Chains: []string{"A"},
+			Count:  1,
+		}}},
 		Run: store.RunSpec{Model: "null", WeightSet: "w", Method: "m", Seed: "7", Queue: "fold/null",
 			Params: pleat.Params{Model: "null", Values: map[string]any{"seed": "7"}}},
 		Quota: 1000,
@@ -66,8 +71,16 @@ func outcome(state pleat.State) store.RunFinished {
 	f := store.RunFinished{State: state, Engine: "null 1", MSA: pleat.StatePending}
 	if state == pleat.StateCompleted {
 		plddt := 71.5
-		f.Result = &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &plddt}}, Timings: map[string]float64{"infer": 1}}
-		f.Artifacts = []pleat.Artifact{{Name: "model.cif", Kind: pleat.ArtifactCIF, ContentType: "chemical/x-mmcif", Bytes: 3, SHA256: "00", Key: "runs/x/1/model.cif"}}
+		f.Result = &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &plddt}},
+			Timings: map[string]float64{"infer": 1}}
+		f.Artifacts = []pleat.Artifact{{
+			Name:        "model.cif",
+			Kind:        pleat.ArtifactCIF,
+			ContentType: "chemical/x-mmcif",
+			Bytes:       3,
+			SHA256:      "00",
+			Key:         "runs/x/1/model.cif",
+		}}
 	} else {
 		f.Failure = pleat.Failed(pleat.FailInvalidInput, "no")
 	}
@@ -97,7 +110,8 @@ func TestLife(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Job.State != pleat.StateCompleted || v.Run.Result == nil || *v.Run.Result.Predictions[0].MeanPLDDT != 71.5 || len(v.Artifacts) != 1 {
+		if v.Job.State != pleat.StateCompleted || v.Run.Result == nil ||
+			*v.Run.Result.Predictions[0].MeanPLDDT != 71.5 || len(v.Artifacts) != 1 {
 			t.Fatalf("completed view %+v", v)
 		}
 		if diff := cmp.Diff(map[string]any{"seed": "7"}, v.Run.Params.Values); diff != "" {
@@ -143,7 +157,12 @@ func TestStaleWorkerIsRefused(t *testing.T) {
 		if err != nil || r.Requeued != 1 {
 			t.Fatalf("reaped %+v %v", r, err)
 		}
-		pulses, err := s.Heartbeat(ctx, "w1", []pleat.Heartbeat{{Task: first.Task.ID, Attempt: 1, Run: c.Run, Progress: []pleat.Progress{{Kind: pleat.ProgressLog, Line: "late"}}}})
+		pulses, err := s.Heartbeat(ctx, "w1", []pleat.Heartbeat{{
+			Task:     first.Task.ID,
+			Attempt:  1,
+			Run:      c.Run,
+			Progress: []pleat.Progress{{Kind: pleat.ProgressLog, Line: "late"}},
+		}})
 		if err != nil || !pulses[0].Lost {
 			t.Fatalf("pulse of a lost task %+v %v", pulses, err)
 		}
@@ -309,7 +328,8 @@ func TestQuotaIsExact(t *testing.T) {
 		if err := s.SetQuota(ctx, "ada", 1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.CreateJob(ctx, n); err == nil || err.Error() != "Daily quota exceeded. Limit: 1 calls per day. Current: 1 calls." {
+		if _, err := s.CreateJob(ctx, n); err == nil ||
+			err.Error() != "Daily quota exceeded. Limit: 1 calls per day. Current: 1 calls." {
 			t.Errorf("own quota: %v", err)
 		}
 	})
@@ -415,7 +435,9 @@ func TestRestartFreesLeases(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		create(t, s, user(t, s, "ada"), "one")
-		w := pleat.Worker{ID: "node-1", Queues: []string{"fold/null"}, Models: []pleat.Model{{Name: "null", Kind: pleat.TaskFold}}}
+		w := pleat.Worker{
+			ID: "node-1", Queues: []string{"fold/null"}, Models: []pleat.Model{{Name: "null", Kind: pleat.TaskFold}},
+		}
 		if err := s.RegisterWorker(ctx, w); err != nil {
 			t.Fatal(err)
 		}
@@ -433,12 +455,17 @@ func TestRestartFreesLeases(t *testing.T) {
 	})
 }
 
-// A job goes where it fits: of a model's workers the largest room counts, and one that does not know its own may have more.
+// A job goes where it fits: of a model's workers the largest room counts, and one that does not know its own may have
+// more.
 func TestModelsHaveTheLargestRoom(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		for i, c := range []struct{ room, want int64 }{{24e9, 24e9}, {80e9, 80e9}, {48e9, 80e9}, {0, 0}} {
-			w := pleat.Worker{ID: pleat.WorkerID(fmt.Sprint("node-", i)), Models: []pleat.Model{{Name: "boltz-2", Kind: pleat.TaskFold, Room: c.room}}}
+			w := pleat.Worker{
+				ID: pleat.WorkerID(fmt.Sprint("node-", i)), Models: []pleat.Model{
+					{Name: "boltz-2", Kind: pleat.TaskFold, Room: c.room},
+				},
+			}
 			if err := s.RegisterWorker(ctx, w); err != nil {
 				t.Fatal(err)
 			}
@@ -535,7 +562,8 @@ func TestRerun(t *testing.T) {
 			t.Fatalf("%+v %v", again, err)
 		}
 		v, err := s.View(ctx, c.Job)
-		if err != nil || v.Run.ID != again.Run || v.Run.Number != 2 || v.Job.State != pleat.StateInitialized || len(v.Artifacts) != 0 {
+		if err != nil || v.Run.ID != again.Run || v.Run.Number != 2 || v.Job.State != pleat.StateInitialized ||
+			len(v.Artifacts) != 0 {
 			t.Fatalf("%+v %v", v, err)
 		}
 		if runs, err := s.Runs(ctx, c.Job); err != nil || len(runs) != 2 {
@@ -605,7 +633,8 @@ func TestSQLiteSurvivesReopening(t *testing.T) {
 	}
 }
 
-// A caller that gives up has either waited in vain, and nothing is stored, or its verb was running, and it gets that one's answer.
+// A caller that gives up has either waited in vain, and nothing is stored, or its verb was running, and it gets that
+// one's answer.
 func TestGivingUp(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := user(t, s, "ada")

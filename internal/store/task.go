@@ -360,8 +360,8 @@ func (t *tx) insertTask(k pleat.Task) error {
 	}
 	_, err := t.exec(`
 		INSERT INTO task (
-			id, kind, queue, account_id, tenant, position, run_id, delivery_id, state, attempt, tries, max_tries, memory,
-			run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
+			id, kind, queue, account_id, tenant, position, run_id, delivery_id, state, attempt, tries, max_tries,
+			memory, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
 		SELECT $1, $2, $3, $4, $5,
 			CASE WHEN own >= served THEN own + 1 ELSE served END,
 			NULLIF($6, ''), NULLIF($7, ''), 'queued', 0, 0, $8, $9, $10, 0, '', 0, '', 0, $10, 0

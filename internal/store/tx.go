@@ -165,8 +165,8 @@ func (s *Store) readIn(ctx context.Context, rtx *sql.Tx, q string, args ...any) 
 // maxReaders bounds the statements that are kept, since some hold a limit that the caller chose.
 const maxReaders = 256
 
-// reader is the kept statement of a query on SQLite, where parsing costs more than most queries do; nil where none is kept.
-// PostgreSQL's driver keeps its own.
+// reader is the kept statement of a query on SQLite, where parsing costs more than most queries do; nil where none is
+// kept. PostgreSQL's driver keeps its own.
 func (s *Store) reader(ctx context.Context, q string) (*sql.Stmt, error) {
 	if s.sqlite == nil {
 		return nil, nil

@@ -47,8 +47,8 @@ func version1(t *testing.T, database string, fresh func(testing.TB) string) stri
 	return address
 }
 
-// A database of version 1 migrates and serves its jobs: results, lists, deliveries, usage, and the tasks that were queued
-// or running.
+// A database of version 1 migrates and serves its jobs: results, lists, deliveries, usage, and the tasks that were
+// queued or running.
 func TestDatabaseOfVersion1(t *testing.T) {
 	for name, fresh := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {

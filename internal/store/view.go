@@ -14,7 +14,8 @@ import (
 const headColumns = "j.account_id, j.public, j.version, j.epoch, j.run_id, j.state"
 
 // Head reads what every request on a job checks first, and which user the key with this hash authenticates, in one
-// query, so that ownership and credential are those of one moment. An empty, unknown or revoked hash leaves Caller empty.
+// query, so that ownership and credential are those of one moment. An empty, unknown or revoked hash leaves Caller
+// empty.
 func (s *Store) Head(ctx context.Context, job pleat.JobID, keyHash string) (Head, error) {
 	return s.head(ctx,
 		"COALESCE((SELECT k.account_id FROM api_key k WHERE k.hash = $2 AND k.revoked_at = 0), '')", job, keyHash)
@@ -40,8 +41,8 @@ func (s *Store) head(ctx context.Context, caller string, job pleat.JobID, args .
 	return h, unavailable("read job", mapNoRows(err, pleat.ErrJobNotFound))
 }
 
-const jobColumns = `j.id, j.account_id, j.name, j.public, j.chat_id, j.library_item, j.sequences, j.constraints, j.complex,
-	j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at`
+const jobColumns = `j.id, j.account_id, j.name, j.public, j.chat_id, j.library_item, j.sequences, j.constraints,
+	j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at`
 
 const runColumns = `r.id, COALESCE(r.job_id, ''), r.number, r.state, r.msa, r.model, r.weight_set, r.method, r.engine,
 	r.seed, r.params, r.result, r.failure, r.created_at, r.started_at, r.finished_at, r.stage, r.done, r.total`
@@ -60,9 +61,9 @@ func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 	return s.view(job, func(q string, args ...any) (*sql.Rows, error) { return s.readIn(ctx, rtx, q, args...) })
 }
 
-// EndedView is View without a transaction if the latest run has ended, and View itself if it has not. An ended run keeps
-// its artifacts until its job is deleted, which deletes them all at once: two reads that find both agree. The goroutines
-// that database/sql starts for a transaction cost more than the reads.
+// EndedView is View without a transaction if the latest run has ended, and View itself if it has not. An ended run
+// keeps its artifacts until its job is deleted, which deletes them all at once: two reads that find both agree. The
+// goroutines that database/sql starts for a transaction cost more than the reads.
 func (s *Store) EndedView(ctx context.Context, job pleat.JobID) (View, error) {
 	reading, err := s.withoutCancel(ctx)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"pleat"
 )
 
-// workersLast is how long, in microseconds, a silent worker is expected to come back. Until then jobs for its models are
-// accepted and wait.
+// workersLast is how long, in microseconds, a silent worker is expected to come back. Until then jobs for its models
+// are accepted and wait.
 const workersLast = 24 * 60 * 60 * 1_000_000
 
 // RegisterWorker stores what a worker can run, and requeues at once what an earlier process of it held.
@@ -55,15 +55,16 @@ func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 			return err
 		}
 		w.Started, w.SeenAt = fromMicros(started), fromMicros(seen)
-		err := errors.Join(decodeJSON(queues, &w.Queues), decodeJSON(models, &w.Models), decodeJSON(devices, &w.Devices))
+		err := errors.Join(decodeJSON(queues, &w.Queues), decodeJSON(models, &w.Models),
+			decodeJSON(devices, &w.Devices))
 		out = append(out, w)
 		return err
 	})
 	return out, unavailable("list workers", err)
 }
 
-// Models lists what the workers can run, by name. If two workers describe a model differently, the one seen last counts,
-// but for Room: there the largest counts, since a job runs where it fits.
+// Models lists what the workers can run, by name. If two workers describe a model differently, the one seen last
+// counts, but for Room: there the largest counts, since a job runs where it fits.
 func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {

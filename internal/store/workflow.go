@@ -27,8 +27,8 @@ type WorkflowView struct {
 // ErrNoWorkflow says that there is no such workflow of the caller's.
 var ErrNoWorkflow = pleat.Errorf(pleat.CodeNotFound, "Workflow not found")
 
-const workflowColumns = `w.id, w.account_id, w.kind, w.alias, w.workflow_name, w.name, w.public, w.state, w.version, w.epoch,
-	w.run_id, w.input, w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
+const workflowColumns = `w.id, w.account_id, w.kind, w.alias, w.workflow_name, w.name, w.public, w.state, w.version,
+	w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
 
 type workflowRow struct {
 	public, created, updated int64
@@ -37,7 +37,8 @@ type workflowRow struct {
 
 func (r *workflowRow) into(w *pleat.Workflow) []any {
 	return []any{
-		&w.ID, &w.Owner, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch, &w.Run, &r.input,
+		&w.ID, &w.Owner, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch, &w.Run,
+		&r.input,
 		&w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created, &r.updated,
 	}
 }
@@ -261,7 +262,8 @@ type WorkflowFilter struct {
 func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f WorkflowFilter) ([]WorkflowView, error) {
 	q := `
 		SELECT ` + workflowColumns + `,
-			COALESCE(r.result, ''), COALESCE(r.failure, ''), COALESCE(r.stage, ''), COALESCE(r.done, 0), COALESCE(r.total, 0)
+			COALESCE(r.result, ''), COALESCE(r.failure, ''), COALESCE(r.stage, ''), COALESCE(r.done, 0),
+			COALESCE(r.total, 0)
 		FROM workflow w
 		LEFT JOIN run r ON r.id = w.run_id
 		WHERE w.deleted_at = 0 AND w.account_id = $1`

@@ -13,8 +13,15 @@ import (
 )
 
 func newFlow(owner pleat.UserID, draft bool) store.NewWorkflow {
-	return store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{Owner: owner, Kind: pleat.TaskQnA, Alias: "evolla", Type: "evolla_v1", Name: "q",
-		Input: json.RawMessage(`{"question":"why?"}`), Source: pleat.FoldRef{Job: "j1", Run: "r1", Sequence: "s1"}}, Run: store.RunSpec{Queue: "qna/analyst", Model: "analyst"}}
+	return store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
+		Owner:  owner,
+		Kind:   pleat.TaskQnA,
+		Alias:  "evolla",
+		Type:   "evolla_v1",
+		Name:   "q",
+		Input:  json.RawMessage(`{"question":"why?"}`),
+		Source: pleat.FoldRef{Job: "j1", Run: "r1", Sequence: "s1"},
+	}, Run: store.RunSpec{Queue: "qna/analyst", Model: "analyst"}}
 }
 
 func TestFlowLife(t *testing.T) {
@@ -28,7 +35,9 @@ func TestFlowLife(t *testing.T) {
 		if _, err := s.EditDraft(ctx, user(t, s, "eve"), w.ID, nil); !errors.Is(err, store.ErrNoWorkflow) {
 			t.Errorf("a stranger edits: %v", err)
 		}
-		if _, err := s.EditDraft(ctx, u, w.ID, func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"question":"how?"}`), nil }); err != nil {
+		if _, err := s.EditDraft(ctx, u, w.ID, func(json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`{"question":"how?"}`), nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		w, err = s.ExecuteWorkflow(ctx, u, w.ID, newFlow(u, false).Run)
@@ -39,7 +48,8 @@ func TestFlowLife(t *testing.T) {
 			t.Errorf("executed twice: %v", err)
 		}
 		got, err := s.Claim(ctx, "w", []string{"qna/analyst"}, 1, 0)
-		if err != nil || len(got) != 1 || got[0].Workflow == nil || string(got[0].Workflow.Input) != `{"question":"how?"}` {
+		if err != nil || len(got) != 1 || got[0].Workflow == nil ||
+			string(got[0].Workflow.Input) != `{"question":"how?"}` {
 			t.Fatalf("%+v %v", got, err)
 		}
 		if v, _ := s.WorkflowView(ctx, w.ID); v.Workflow.State != pleat.StateRunning {
@@ -52,13 +62,15 @@ func TestFlowLife(t *testing.T) {
 			t.Fatal(err)
 		}
 		v, err := s.WorkflowView(ctx, w.ID)
-		if err != nil || v.Workflow.State != pleat.StateCompleted || string(v.Run.Result.Row) != `{"answer":"so"}` || len(v.Artifacts) != 1 {
+		if err != nil || v.Workflow.State != pleat.StateCompleted || string(v.Run.Result.Row) != `{"answer":"so"}` ||
+			len(v.Artifacts) != 1 {
 			t.Fatalf("%+v %v", v, err)
 		}
 		if _, h, err := s.Artifact(ctx, v.Artifacts[0].ID); err != nil || h.Owner != u || h.Public {
 			t.Errorf("%+v %v", h, err)
 		}
-		if c, err := s.Changes(ctx, u, 0, 9); err != nil || len(c) != 1 || c[0].Kind != pleat.TaskQnA || c[0].Workflow != w.ID {
+		if c, err := s.Changes(ctx, u, 0, 9); err != nil || len(c) != 1 || c[0].Kind != pleat.TaskQnA ||
+			c[0].Workflow != w.ID {
 			t.Errorf("%+v %v", c, err)
 		}
 		list, err := s.Workflows(ctx, u, store.WorkflowFilter{Limit: 5, Source: pleat.FoldRef{Job: "j1", Run: "r1"}})
@@ -76,7 +88,12 @@ func TestFollowUpStartsOnce(t *testing.T) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		n := newJob(u, "fold")
-		n.Subs = []pleat.Subscription{{Destination: pleat.DestQnA, Alias: "evolla", TargetType: "evolla_v1", Settings: json.RawMessage(`{"enabled":true}`)}}
+		n.Subs = []pleat.Subscription{{
+			Destination: pleat.DestQnA,
+			Alias:       "evolla",
+			TargetType:  "evolla_v1",
+			Settings:    json.RawMessage(`{"enabled":true}`),
+		}}
 		if _, err := s.CreateJob(ctx, n); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +124,12 @@ func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
 		n := newJob(u, "fold")
-		n.Subs = []pleat.Subscription{{Destination: pleat.DestMD, Alias: "md", TargetType: "md", Settings: json.RawMessage(`{"enabled":true}`)}}
+		n.Subs = []pleat.Subscription{{
+			Destination: pleat.DestMD,
+			Alias:       "md",
+			TargetType:  "md",
+			Settings:    json.RawMessage(`{"enabled":true}`),
+		}}
 		if _, err := s.CreateJob(ctx, n); err != nil {
 			t.Fatal(err)
 		}
@@ -134,11 +156,22 @@ func TestLibrary(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
-		folder, err := s.CreateItem(ctx, store.LibraryItem{Owner: u, Name: "box", Type: "folder", Metadata: json.RawMessage(`{}`)})
+		folder, err := s.CreateItem(ctx, store.LibraryItem{
+			Owner:    u,
+			Name:     "box",
+			Type:     "folder",
+			Metadata: json.RawMessage(`{}`),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		item, err := s.CreateItem(ctx, store.LibraryItem{Owner: u, Name: "x", Type: "file", Parent: folder.ID, Metadata: json.RawMessage(`{}`)})
+		item, err := s.CreateItem(ctx, store.LibraryItem{
+			Owner:    u,
+			Name:     "x",
+			Type:     "file",
+			Parent:   folder.ID,
+			Metadata: json.RawMessage(`{}`),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,14 +27,22 @@ func (p *Pool) offeredModels() []pleat.Model {
 	all := p.engines.Models()
 	for i := range all {
 		m := &all[i]
-		if m.Kind != pleat.TaskFold || !m.Has(pleat.FeatureMSA) || slices.ContainsFunc(m.Params, func(s pleat.ParamSpec) bool { return s.Name == "msaAlgorithm" }) {
+		if m.Kind != pleat.TaskFold || !m.Has(pleat.FeatureMSA) ||
+			slices.ContainsFunc(m.Params, func(s pleat.ParamSpec) bool { return s.Name == "msaAlgorithm" }) {
 			continue
 		}
-		s := pleat.ParamSpec{Name: "msaAlgorithm", Type: pleat.ParamString, Default: pleat.MSANone, Values: []string{pleat.MSANone},
-			Doc: "How alignments of proteins are made. This service makes none, unless the operator sets it up; the job's library item may bring some."}
+		s := pleat.ParamSpec{
+			Name:    "msaAlgorithm",
+			Type:    pleat.ParamString,
+			Default: pleat.MSANone,
+			Values:  []string{pleat.MSANone},
+			Doc: "How alignments of proteins are made. This service makes none, unless the operator sets it up; " +
+				"the job's library item may bring some.",
+		}
 		if p.cfg.Aligner != nil {
 			s.Default, s.Values = pleat.MSAMMseqs2, []string{pleat.MSAMMseqs2, pleat.MSANone}
-			s.Doc = "How alignments of proteins are made: mmseqs2 searches where the operator has chosen, none folds from the sequences alone."
+			s.Doc = "How alignments of proteins are made: mmseqs2 searches where the operator has chosen, none folds " +
+				"from the sequences alone."
 		}
 		m.Params = append([]pleat.ParamSpec{s}, m.Params...)
 	}
@@ -106,7 +114,8 @@ func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 	a.state = pleat.StatePending
 	how, _ := a.work.Fold.Params.Effective(a.work.Model)["msaAlgorithm"].(string)
 	proteins := a.proteins()
-	if !a.work.Model.Has(pleat.FeatureMSA) || a.work.Fold.Params.Values["msaAlgorithm"] == pleat.MSANone || len(proteins) == 0 {
+	if !a.work.Model.Has(pleat.FeatureMSA) || a.work.Fold.Params.Values["msaAlgorithm"] == pleat.MSANone ||
+		len(proteins) == 0 {
 		return nil // if «none» is only the default, an alignment of the library is used
 	}
 	began := time.Now()
@@ -204,13 +213,14 @@ func (a *alignmentStage) failed(ctx context.Context, f *pleat.Failure) *pleat.Fa
 	return f
 }
 
-// unavailable is the failure of a search. The fold does not go on without: its result would be a worse one, with nothing but a
-// state to say so.
+// unavailable is the failure of a search. The fold does not go on without: its result would be a worse one, with
+// nothing but a state to say so.
 func (a *alignmentStage) searchFailure(err error) *pleat.Failure {
 	a.p.cfg.Log.Warn("no alignment was made", "task", a.t.Task.ID, "error", err)
 	var e *msa.Error
 	if !errors.As(err, &e) {
-		return &pleat.Failure{Kind: pleat.FailMSAUnavailable, Message: "the search for related sequences failed", Retry: true}
+		return &pleat.Failure{Kind: pleat.FailMSAUnavailable, Message: "the search for related sequences failed",
+			Retry: true}
 	}
 	return &pleat.Failure{Kind: pleat.FailMSAUnavailable, Retry: e.Retry,
 		Message: e.Message + `; run the job again later, or with params.msaAlgorithm "none"`}
@@ -270,10 +280,17 @@ func (a *alignmentStage) publishAlignment(m *msa.Alignment, to, name string, own
 	if err != nil {
 		return err
 	}
-	return a.sink.Publish(pleat.File{Kind: pleat.ArtifactMSA, Name: name, Path: full, ContentType: "text/x-a3m", Sequence: owner})
+	return a.sink.Publish(pleat.File{
+		Kind:        pleat.ArtifactMSA,
+		Name:        name,
+		Path:        full,
+		ContentType: "text/x-a3m",
+		Sequence:    owner,
+	})
 }
 
-// bring reads the alignments of the library item that the job was made from: each belongs to the sequence it begins with.
+// bring reads the alignments of the library item that the job was made from: each belongs to the sequence it begins
+// with.
 func (a *alignmentStage) readLibrary(ctx context.Context, proteins []string) *pleat.Failure {
 	id := a.work.Fold.LibraryItem
 	if id == "" {
@@ -310,11 +327,14 @@ func (a *alignmentStage) readLibraryFile(ctx context.Context, f store.LibraryFil
 	m, err := msa.Read(in, "")
 	switch {
 	case err != nil:
-		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library cannot be used: %s", name, err))
+		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library cannot be used: %s",
+			name, err))
 	case !slices.Contains(proteins, m.Query()):
-		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library begins with none of the job's proteins", name))
+		return pleat.Failed(pleat.FailInvalidInput,
+			fmt.Sprintf("the alignment %s of the library begins with none of the job's proteins", name))
 	case a.fromLibrary[m.Query()] != nil:
-		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library is the second of its sequence", name))
+		return pleat.Failed(pleat.FailInvalidInput,
+			fmt.Sprintf("the alignment %s of the library is the second of its sequence", name))
 	}
 	if a.fromLibrary == nil {
 		a.fromLibrary = map[string]*msa.Alignment{}

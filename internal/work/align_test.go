@@ -47,7 +47,8 @@ func newAligned(t *testing.T, s *store.Store, clock *storetest.Clock) *aligned {
 }
 
 func finder(server *msatest.Server) *msa.Finder {
-	return &msa.Finder{Source: &msa.Server{URL: server.URL, Agent: "pleat/test"}, Log: slog.New(slog.DiscardHandler), Timeout: time.Minute}
+	return &msa.Finder{Source: &msa.Server{URL: server.URL, Agent: "pleat/test"}, Log: slog.New(slog.DiscardHandler),
+		Timeout: time.Minute}
 }
 
 func protein(text string, chains ...string) pleat.Sequence {
@@ -58,7 +59,12 @@ func (a *aligned) fold(item pleat.ItemID, params map[string]any, sequences ...pl
 	a.t.Helper()
 	c, err := a.s.CreateJob(context.Background(), store.NewJob{
 		Job: pleat.Job{Owner: a.owner, Name: "j", LibraryItem: item, Sequences: sequences, Complex: len(sequences) > 1},
-		Run: store.RunSpec{Model: "null", Seed: "1", Queue: a.lane, Params: pleat.Params{Model: "null", Values: params}}, Quota: 1000,
+		Run: store.RunSpec{
+			Model:  "null",
+			Seed:   "1",
+			Queue:  a.lane,
+			Params: pleat.Params{Model: "null", Values: params},
+		}, Quota: 1000,
 	})
 	if err != nil {
 		a.t.Fatal(err)
@@ -94,7 +100,9 @@ func TestAlignmentReachesTheEngine(t *testing.T) {
 			if m, err := msa.Read(in, seqA); err != nil || len(m.Rows) != 3 {
 				t.Errorf("%v, %v", m, err)
 			}
-			if !slices.ContainsFunc(w.Model.Citations, func(c pleat.Citation) bool { return c.Key == "steinegger2017mmseqs2" }) {
+			if !slices.ContainsFunc(w.Model.Citations, func(c pleat.Citation) bool {
+				return c.Key == "steinegger2017mmseqs2"
+			}) {
 				t.Error("the search is not cited")
 			}
 			// What was found is readable before the fold has ended.
@@ -137,7 +145,8 @@ func TestPairsReachTheEngine(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		a := newAligned(t, s, clock)
 		a.see = func(w pleat.Work) {
-			want := []pleat.Alignment{{Sequence: 0, File: "input/msa-0.a3m", Paired: "input/msa-paired-0.a3m"}, {Sequence: 2, File: "input/msa-2.a3m", Paired: "input/msa-paired-2.a3m"}}
+			want := []pleat.Alignment{{Sequence: 0, File: "input/msa-0.a3m", Paired: "input/msa-paired-0.a3m"},
+				{Sequence: 2, File: "input/msa-2.a3m", Paired: "input/msa-paired-2.a3m"}}
 			if d := cmp.Diff(want, w.Fold.Alignments); d != "" {
 				t.Error(d)
 				return
@@ -147,8 +156,14 @@ func TestPairsReachTheEngine(t *testing.T) {
 				t.Errorf("%q, %v", raw, err)
 			}
 		}
-		v := a.await(a.fold("", nil, protein(seqA, "A", "B"), pleat.Sequence{Kind: pleat.DNA, Text: "ACGT", Chains: []string{"C"}, Count: 1}, protein(seqB, "D")).Job, pleat.StateCompleted)
-		if d := cmp.Diff([]string{"A-msa-paired.a3m", "A-msa.a3m", "D-msa-paired.a3m", "D-msa.a3m"}, names(v, pleat.ArtifactMSA)); d != "" {
+		v := a.await(a.fold("", nil, protein(seqA, "A", "B"), pleat.Sequence{
+			Kind:   pleat.DNA,
+			Text:   "ACGT",
+			Chains: []string{"C"},
+			Count:  1,
+		}, protein(seqB, "D")).Job, pleat.StateCompleted)
+		if d := cmp.Diff([]string{"A-msa-paired.a3m", "A-msa.a3m", "D-msa-paired.a3m", "D-msa.a3m"},
+			names(v, pleat.ArtifactMSA)); d != "" {
 			t.Error(d)
 		}
 		for _, art := range v.Artifacts {
@@ -160,7 +175,9 @@ func TestPairsReachTheEngine(t *testing.T) {
 				var svg bytes.Buffer
 				_, _ = svg.ReadFrom(in)
 				in.Close()
-				for _, want := range []string{">paired<", "8 sequences over the residues of 2 chains: A, B (8) and D (8)", "Between 3 and 5"} {
+				for _, want := range []string{
+					">paired<", "8 sequences over the residues of 2 chains: A, B (8) and D (8)", "Between 3 and 5",
+				} {
 					if !strings.Contains(svg.String(), want) {
 						t.Errorf("the figure has no %q", want)
 					}
@@ -174,9 +191,11 @@ func TestNoAlignment(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		a := newAligned(t, s, clock)
 		dna := pleat.Sequence{Kind: pleat.DNA, Text: "ACGT", Chains: []string{"A"}, Count: 1}
-		for _, c := range []store.Created{a.fold("", map[string]any{"msaAlgorithm": "none"}, protein(seqA, "A")), a.fold("", nil, dna)} {
+		for _, c := range []store.Created{a.fold("", map[string]any{"msaAlgorithm": "none"}, protein(seqA, "A")),
+			a.fold("", nil, dna)} {
 			v := a.await(c.Job, pleat.StateCompleted)
-			if _, timed := v.Run.Result.Timings["msa"]; v.Run.MSA != pleat.StatePending || timed || len(v.Artifacts) != 0 {
+			if _, timed := v.Run.Result.Timings["msa"]; v.Run.MSA != pleat.StatePending || timed ||
+				len(v.Artifacts) != 0 {
 				t.Errorf("%s, %v, %v", v.Run.MSA, v.Run.Result.Timings, v.Artifacts)
 			}
 		}
@@ -184,7 +203,8 @@ func TestNoAlignment(t *testing.T) {
 			t.Errorf("%d tickets", len(a.server.Tickets))
 		}
 		models, err := s.Models(context.Background())
-		if err != nil || len(models) != 1 || models[0].Params[0].Name != "msaAlgorithm" || models[0].Params[0].Default != "mmseqs2" {
+		if err != nil || len(models) != 1 || models[0].Params[0].Name != "msaAlgorithm" ||
+			models[0].Params[0].Default != "mmseqs2" {
 			t.Errorf("%v, %v", models, err)
 		}
 	})
@@ -222,7 +242,9 @@ func TestNothingMakesAlignments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if slices.ContainsFunc(news, func(p pleat.Progress) bool { return p.Line == "trying again: this worker makes no alignments" }) {
+			if slices.ContainsFunc(news, func(p pleat.Progress) bool {
+				return p.Line == "trying again: this worker makes no alignments"
+			}) {
 				break
 			}
 			if time.Now().After(end) {
@@ -243,7 +265,8 @@ func TestFailedSearch(t *testing.T) {
 		a.server.Submit = []msatest.Answer{{Code: 404}}
 		v := a.await(a.fold("", nil, protein(seqA, "A")).Job, pleat.StateFailed)
 		want := `the alignment server answered 404; the operator has to check its address; run the job again later, or with params.msaAlgorithm "none"`
-		if v.Run.MSA != pleat.StateFailed || v.Run.Failure.Kind != pleat.FailMSAUnavailable || v.Run.Failure.Message != want {
+		if v.Run.MSA != pleat.StateFailed || v.Run.Failure.Kind != pleat.FailMSAUnavailable ||
+			v.Run.Failure.Message != want {
 			t.Errorf("%s, %v", v.Run.MSA, v.Run.Failure)
 		}
 		a.server.Lock()
@@ -289,7 +312,12 @@ func TestGivenAlignment(t *testing.T) {
 		a := newAligned(t, s, clock)
 		ctx := context.Background()
 		give := func(name, text string) pleat.ItemID {
-			i, err := s.CreateItem(ctx, store.LibraryItem{Owner: a.owner, Name: name, Type: "file", Metadata: json.RawMessage(`{}`)})
+			i, err := s.CreateItem(ctx, store.LibraryItem{
+				Owner:    a.owner,
+				Name:     name,
+				Type:     "file",
+				Metadata: json.RawMessage(`{}`),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -297,7 +325,8 @@ func TestGivenAlignment(t *testing.T) {
 			if _, err := a.blobs.Put(ctx, key, strings.NewReader(text)); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.AddFile(ctx, a.owner, i.ID, store.LibraryFile{Name: name, Bytes: int64(len(text)), Key: key}, 1<<30); err != nil {
+			if err := s.AddFile(ctx, a.owner, i.ID, store.LibraryFile{Name: name, Bytes: int64(len(text)), Key: key},
+				1<<30); err != nil {
 				t.Fatal(err)
 			}
 			return i.ID
@@ -314,12 +343,15 @@ func TestGivenAlignment(t *testing.T) {
 			t.Errorf("%s, %d tickets", v.Run.MSA, len(a.server.Tickets))
 		}
 		v = a.await(a.fold(item, nil, protein(seqA, "A"), protein(seqB, "B")).Job, pleat.StateCompleted)
-		if len(a.server.Tickets) != 1 || !slices.Equal(a.server.Tickets[0].Sequences, []string{seqB}) || len(names(v, pleat.ArtifactMSA)) != 2 {
+		if len(a.server.Tickets) != 1 || !slices.Equal(a.server.Tickets[0].Sequences, []string{seqB}) ||
+			len(names(v, pleat.ArtifactMSA)) != 2 {
 			t.Errorf("%v, %v", a.server.Tickets, names(v, pleat.ArtifactMSA))
 		}
 		a.see = nil
-		v = a.await(a.fold(give("ragged.a3m", ">mine\n"+seqA+"\n>x\nMK\n"), nil, protein(seqA, "A")).Job, pleat.StateFailed)
-		if v.Run.MSA != pleat.StateFailed || v.Run.Failure.Kind != pleat.FailInvalidInput || !strings.Contains(v.Run.Failure.Message, "row 2 has 2 columns") {
+		v = a.await(a.fold(give("ragged.a3m", ">mine\n"+seqA+"\n>x\nMK\n"), nil, protein(seqA, "A")).Job,
+			pleat.StateFailed)
+		if v.Run.MSA != pleat.StateFailed || v.Run.Failure.Kind != pleat.FailInvalidInput ||
+			!strings.Contains(v.Run.Failure.Message, "row 2 has 2 columns") {
 			t.Errorf("%s, %v", v.Run.MSA, v.Run.Failure)
 		}
 		v = a.await(a.fold(item, nil, protein(seqB, "A")).Job, pleat.StateFailed)

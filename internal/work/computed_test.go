@@ -40,13 +40,14 @@ func newComputing() *computing {
 		if err := os.WriteFile(path, []byte(w.Fold.Job), 0o600); err != nil {
 			return pleat.Output{Failure: pleat.Failed(pleat.FailStorage, err.Error())}
 		}
-		return pleat.Output{Result: &pleat.Result{Timings: map[string]float64{}}, Files: []pleat.File{{Name: "out.txt", Path: path, Kind: pleat.ArtifactOther}}}
+		return pleat.Output{Result: &pleat.Result{Timings: map[string]float64{}},
+			Files: []pleat.File{{Name: "out.txt", Path: path, Kind: pleat.ArtifactOther}}}
 	}
 	return c
 }
 
-// The next task begins while the last one's result is written, in one slot and in the memory of one; so many results at once, and no
-// more. What is being written can still be cancelled, and each result is its own task's.
+// The next task begins while the last one's result is written, in one slot and in the memory of one; so many results
+// at once, and no more. What is being written can still be cancelled, and each result is its own task's.
 func TestComputedGivesItsPlaceAway(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		b := newBench(t, s, clock)
@@ -54,8 +55,19 @@ func TestComputedGivesItsPlaceAway(t *testing.T) {
 		var jobs []store.Created
 		for range 6 {
 			c, err := s.CreateJob(context.Background(), store.NewJob{Quota: 1000,
-				Job: pleat.Job{Owner: b.owner, Name: "j", Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "GSGS", Chains: []string{"A"}, Count: 1}}},
-				Run: store.RunSpec{Model: "null", Seed: "1", Queue: "fold/null", Memory: 60, Params: pleat.Params{Model: "null"}}})
+				Job: pleat.Job{Owner: b.owner, Name: "j", Sequences: []pleat.Sequence{{
+					Kind:   pleat.Protein,
+					Text:   "GSGS",
+					Chains: []string{"A"},
+					Count:  1,
+				}}},
+				Run: store.RunSpec{
+					Model:  "null",
+					Seed:   "1",
+					Queue:  "fold/null",
+					Memory: 60,
+					Params: pleat.Params{Model: "null"},
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +94,8 @@ func TestComputedGivesItsPlaceAway(t *testing.T) {
 			if j.Job == first {
 				continue
 			}
-			if v := b.await(j.Job, pleat.StateCompleted); len(v.Artifacts) != 1 || v.Artifacts[0].Bytes != int64(len(v.Job.ID)) {
+			if v := b.await(j.Job, pleat.StateCompleted); len(v.Artifacts) != 1 ||
+				v.Artifacts[0].Bytes != int64(len(v.Job.ID)) {
 				t.Errorf("%+v", v)
 			}
 		}

@@ -35,7 +35,8 @@ func (b *inputFetcher) fetch(ctx context.Context, s flow.Source) *pleat.Failure 
 		from, name = b.p.cfg.Sources.UniProt, "UniProt"
 	}
 	if from == "" {
-		return pleat.Failed(pleat.FailUnsupported, fmt.Sprintf("the operator does not allow this service to fetch structures by %s id; put the file into the library and use targetSource library", name))
+		return pleat.Failed(pleat.FailUnsupported, fmt.Sprintf("the operator does not allow this service to fetch "+
+			"structures by %s id; put the file into the library and use targetSource library", name))
 	}
 	timeout := b.p.cfg.Sources.Timeout
 	if timeout == 0 {
@@ -47,13 +48,20 @@ func (b *inputFetcher) fetch(ctx context.Context, s flow.Source) *pleat.Failure 
 	switch {
 	case err != nil:
 		b.p.cfg.Log.Warn("a structure cannot be fetched", "kind", s.Kind, "error", err)
-		return &pleat.Failure{Kind: pleat.FailTimeout, Message: fmt.Sprintf("the source of %s structures did not answer", name), Retry: true}
+		return &pleat.Failure{
+			Kind: pleat.FailTimeout, Message: fmt.Sprintf("the source of %s structures did not answer", name),
+			Retry: true,
+		}
 	case status == http.StatusNotFound || status == http.StatusGone:
 		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("there is no structure of the %s id %s", name, s.ID))
 	case status >= 500 || status == http.StatusTooManyRequests:
-		return &pleat.Failure{Kind: pleat.FailTimeout, Message: fmt.Sprintf("the source of %s structures answered %d", name, status), Retry: true}
+		return &pleat.Failure{
+			Kind: pleat.FailTimeout, Message: fmt.Sprintf("the source of %s structures answered %d", name, status),
+			Retry: true,
+		}
 	case status != http.StatusOK:
-		return pleat.Failed(pleat.FailUnsupported, fmt.Sprintf("the source of %s structures answered %d; the operator has to check its address", name, status))
+		return pleat.Failed(pleat.FailUnsupported,
+			fmt.Sprintf("the source of %s structures answered %d; the operator has to check its address", name, status))
 	case len(raw) > maxFetched:
 		return pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("the structure has more than %d MiB", maxFetched>>20))
 	}

@@ -58,7 +58,15 @@ func (p *Pool) storeFile(t *runningTask, dir string, f pleat.File) (pleat.Artifa
 	if err != nil {
 		return pleat.Artifact{}, err
 	}
-	return pleat.Artifact{Sequence: f.Sequence, Name: f.Name, Kind: f.Kind, ContentType: f.ContentType, Bytes: info.Bytes, SHA256: info.SHA256, Key: key}, nil
+	return pleat.Artifact{
+		Sequence:    f.Sequence,
+		Name:        f.Name,
+		Kind:        f.Kind,
+		ContentType: f.ContentType,
+		Bytes:       info.Bytes,
+		SHA256:      info.SHA256,
+		Key:         key,
+	}, nil
 }
 
 var errTooLarge = errors.New("larger than a source may be")

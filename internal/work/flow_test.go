@@ -30,7 +30,8 @@ const patience = 2 * time.Minute
 
 const trpCage = "NLYIQWLKDGGPSSGRPPPS"
 
-// folder is an engine that folds the Trp-cage: it hands out the measured structure with the confidence of a good prediction.
+// folder is an engine that folds the Trp-cage: it hands out the measured structure with the confidence of a good
+// prediction.
 func folder(t *testing.T) engine.Engine {
 	t.Helper()
 	cif, pae := enginetest.PredictedTrpCage(t)
@@ -38,7 +39,15 @@ func folder(t *testing.T) engine.Engine {
 		if w.Fold.Name == "bad" {
 			return pleat.Output{Failure: pleat.Failed(pleat.FailInternal, "no")}
 		}
-		out := pleat.Output{Engine: "folder", Result: &pleat.Result{Predictions: []pleat.Prediction{{Sequence: w.Fold.Sequences[0].ID, Chains: []string{"A"}, Affinity: &pleat.Affinity{Value: -1.5, Probability: 0.75}}}}}
+		out := pleat.Output{
+			Engine: "folder", Result: &pleat.Result{
+				Predictions: []pleat.Prediction{
+					{Sequence: w.Fold.Sequences[0].ID, Chains: []string{"A"}, Affinity: &pleat.Affinity{
+						Value: -1.5, Probability: 0.75,
+					}},
+				},
+			},
+		}
 		for name, f := range map[string]struct {
 			kind pleat.ArtifactKind
 			text []byte
@@ -47,7 +56,12 @@ func folder(t *testing.T) engine.Engine {
 			if err := os.WriteFile(path, f.text, 0o600); err != nil {
 				t.Error(err)
 			}
-			out.Files = append(out.Files, pleat.File{Kind: f.kind, Name: name, Path: path, Sequence: w.Fold.Sequences[0].ID})
+			out.Files = append(out.Files, pleat.File{
+				Kind:     f.kind,
+				Name:     name,
+				Path:     path,
+				Sequence: w.Fold.Sequences[0].ID,
+			})
 		}
 		return out
 	}}
@@ -60,7 +74,14 @@ func (b *bench) pool(id string, change func(*work.Config), engines ...engine.Eng
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	cfg := work.Config{ID: pleat.WorkerID(id), Host: "test", Clock: b.clock.Now, Dir: filepath.Join(b.dir, "scratch-"+id), Slots: 2, Log: slog.New(slog.DiscardHandler)}
+	cfg := work.Config{
+		ID:    pleat.WorkerID(id),
+		Host:  "test",
+		Clock: b.clock.Now,
+		Dir:   filepath.Join(b.dir, "scratch-"+id),
+		Slots: 2,
+		Log:   slog.New(slog.DiscardHandler),
+	}
 	if change != nil {
 		change(&cfg)
 	}
@@ -81,9 +102,14 @@ func (b *bench) pool(id string, change func(*work.Config), engines ...engine.Eng
 
 func (b *bench) fold(name string, public bool, subs ...pleat.Subscription) store.Created {
 	b.t.Helper()
-	c, err := b.s.CreateJob(context.Background(), store.NewJob{Quota: 1000, Subs: subs,
-		Job: pleat.Job{Owner: b.owner, Name: name, Public: public, Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: trpCage, Chains: []string{"A"}, Count: 1}}},
-		Run: store.RunSpec{Model: "null", Seed: "1", Queue: "fold/null", Params: pleat.Params{Model: "null"}}})
+	c, err := b.s.CreateJob(context.Background(), store.NewJob{
+		Quota: 1000,
+		Subs:  subs,
+		Job: pleat.Job{Owner: b.owner, Name: name, Public: public, Sequences: []pleat.Sequence{
+			{Kind: pleat.Protein, Text: trpCage, Chains: []string{"A"}, Count: 1},
+		}},
+		Run: store.RunSpec{Model: "null", Seed: "1", Queue: "fold/null", Params: pleat.Params{Model: "null"}},
+	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -97,8 +123,15 @@ func (b *bench) ask(owner pleat.UserID, kind pleat.TaskKind, input string) pleat
 		word, lane = "md", "md/calvados"
 	}
 	w, err := b.s.CreateWorkflow(context.Background(), store.NewWorkflow{
-		Workflow: pleat.Workflow{Owner: owner, Kind: kind, Alias: word, Type: pleat.WorkflowType(word), Name: "w", Input: json.RawMessage(input)},
-		Run:      store.RunSpec{Queue: lane, Model: "m", Seed: "11"}})
+		Workflow: pleat.Workflow{
+			Owner: owner,
+			Kind:  kind,
+			Alias: word,
+			Type:  pleat.WorkflowType(word),
+			Name:  "w",
+			Input: json.RawMessage(input),
+		},
+		Run: store.RunSpec{Queue: lane, Model: "m", Seed: "11"}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -137,11 +170,16 @@ func TestWorkflowsOfAFold(t *testing.T) {
 		b.await(private.Job, pleat.StateCompleted)
 		b.await(public.Job, pleat.StateCompleted)
 
-		v, row := b.ended(b.ask(b.owner, pleat.TaskQnA, fmt.Sprintf(`{"question":"How many residues does the protein have?","source_job_id":%q}`, private.Job)), pleat.StateCompleted)
-		if !strings.Contains(row["answer"].(string), "20") || row["fileName"] != "model.cif" || row["targetSource"] != "fold_job" {
+		v, row := b.ended(
+			b.ask(b.owner, pleat.TaskQnA,
+				fmt.Sprintf(`{"question":"How many residues does the protein have?","source_job_id":%q}`, private.Job)),
+			pleat.StateCompleted)
+		if !strings.Contains(row["answer"].(string), "20") || row["fileName"] != "model.cif" ||
+			row["targetSource"] != "fold_job" {
 			t.Error(row)
 		}
-		if want := fmt.Sprintf("fold_job/%s/%s/%s", private.Job, private.Run, private.Sequences[0]); row["targetRef"] != want {
+		if want := fmt.Sprintf("fold_job/%s/%s/%s", private.Job, private.Run,
+			private.Sequences[0]); row["targetRef"] != want {
 			t.Errorf("%v, not %s", row["targetRef"], want)
 		}
 		if len(v.Artifacts) != 4 || v.Run.Engine != "analyst 1" {
@@ -151,28 +189,38 @@ func TestWorkflowsOfAFold(t *testing.T) {
 			t.Error("no time in the queue")
 		}
 		facts := b.content(v.Artifacts, "facts.json")
-		for _, want := range []string{`"predicted": true`, `"affinity_pred_value": -1.5`, `"mean_plddt": 95`, `"pae":`} {
+		for _, want := range []string{`"predicted": true`, `"affinity_pred_value": -1.5`, `"mean_plddt": 95`,
+			`"pae":`} {
 			if !strings.Contains(facts, want) {
 				t.Errorf("the facts lack %s", want)
 			}
 		}
 
 		const short = `"step_size_ns":0.0005,"sim_length_ns":0.005`
-		v, row = b.ended(b.ask(b.owner, pleat.TaskMD, fmt.Sprintf(`{"sourceType":"fold_job","sourceJobId":%q,"sourceJobRunId":%q,%s}`, private.Job, private.Run, short)), pleat.StateCompleted)
+		v, row = b.ended(
+			b.ask(b.owner, pleat.TaskMD,
+				fmt.Sprintf(`{"sourceType":"fold_job","sourceJobId":%q,"sourceJobRunId":%q,%s}`, private.Job,
+					private.Run, short)), pleat.StateCompleted)
 		metrics := row["metrics"].(map[string]any)
-		if metrics["residues"] != 20.0 || metrics["restraints"].(float64) == 0 || len(v.Artifacts) != len(row["artifacts"].([]any)) {
+		if metrics["residues"] != 20.0 || metrics["restraints"].(float64) == 0 ||
+			len(v.Artifacts) != len(row["artifacts"].([]any)) {
 			t.Errorf("%v", row)
 		}
 		eve, err := s.EnsureUser(context.Background(), "eve")
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, _ = b.ended(b.ask(eve.ID, pleat.TaskQnA, fmt.Sprintf(`{"question":"What is it?","source_job_id":%q}`, private.Job)), pleat.StateFailed)
+		v, _ = b.ended(
+			b.ask(eve.ID, pleat.TaskQnA, fmt.Sprintf(`{"question":"What is it?","source_job_id":%q}`, private.Job)),
+			pleat.StateFailed)
 		if !strings.Contains(v.Run.Failure.Message, "is not the caller's") {
 			t.Error(v.Run.Failure)
 		}
-		b.ended(b.ask(eve.ID, pleat.TaskQnA, fmt.Sprintf(`{"question":"How many chains are there?","source_job_id":%q}`, public.Job)), pleat.StateCompleted)
-		v, _ = b.ended(b.ask(b.owner, pleat.TaskQnA, fmt.Sprintf(`{"question":"What?","source_job_id":%q,"source_job_run_id":%q}`, private.Job, public.Run)), pleat.StateFailed)
+		b.ended(b.ask(eve.ID, pleat.TaskQnA, fmt.Sprintf(`{"question":"How many chains are there?","source_job_id":%q}`,
+			public.Job)), pleat.StateCompleted)
+		v, _ = b.ended(
+			b.ask(b.owner, pleat.TaskQnA, fmt.Sprintf(`{"question":"What?","source_job_id":%q,"source_job_run_id":%q}`,
+				private.Job, public.Run)), pleat.StateFailed)
 		if !strings.Contains(v.Run.Failure.Message, "which is not a run of the job") {
 			t.Error(v.Run.Failure)
 		}
@@ -222,22 +270,36 @@ func TestWorkflowsOfFiles(t *testing.T) {
 		defer srv.Close()
 		b.pool("w", func(c *work.Config) { c.Sources.PDB = srv.URL + "/pdb/{id}.pdb" }, builtin.Analyst{})
 
-		item, err := s.CreateItem(ctx, store.LibraryItem{Owner: b.owner, Name: "crambin", Type: "file", Metadata: json.RawMessage(`{}`)})
+		item, err := s.CreateItem(ctx, store.LibraryItem{
+			Owner:    b.owner,
+			Name:     "crambin",
+			Type:     "file",
+			Metadata: json.RawMessage(`{}`),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := b.blobs.Put(ctx, "library/crambin", bytes.NewReader(raw)); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.AddFile(ctx, b.owner, item.ID, store.LibraryFile{Name: "my crambin.PDB", Bytes: int64(len(raw)), Key: "library/crambin"}, 1<<30); err != nil {
+		if err := s.AddFile(ctx, b.owner, item.ID, store.LibraryFile{
+			Name: "my crambin.PDB", Bytes: int64(len(raw)), Key: "library/crambin",
+		}, 1<<30); err != nil {
 			t.Fatal(err)
 		}
-		_, row := b.ended(b.ask(b.owner, pleat.TaskQnA, fmt.Sprintf(`{"question":"How many disulfide bonds are there?","targetSource":"library","libraryItemId":%q}`, item.ID)), pleat.StateCompleted)
-		if !strings.Contains(row["answer"].(string), "3") || row["fileName"] != "structure.pdb" || row["targetRef"] != "library/"+string(item.ID) {
+		_, row := b.ended(
+			b.ask(b.owner, pleat.TaskQnA,
+				fmt.Sprintf(`{"question":"How many disulfide bonds are there?","targetSource":"library","libraryItemId":%q}`, item.ID)), pleat.StateCompleted)
+		if !strings.Contains(row["answer"].(string), "3") || row["fileName"] != "structure.pdb" ||
+			row["targetRef"] != "library/"+string(item.ID) {
 			t.Error(row)
 		}
-		_, row = b.ended(b.ask(b.owner, pleat.TaskQnA, `{"question":"How many residues does the protein have?","targetSource":"pdb","pdbId":"1crn"}`), pleat.StateCompleted)
-		if !strings.Contains(row["answer"].(string), "46") || row["fileName"] != "1crn.pdb" || row["targetRef"] != "pdb/1CRN" {
+		_, row = b.ended(
+			b.ask(b.owner, pleat.TaskQnA,
+				`{"question":"How many residues does the protein have?","targetSource":"pdb","pdbId":"1crn"}`),
+			pleat.StateCompleted)
+		if !strings.Contains(row["answer"].(string), "46") || row["fileName"] != "1crn.pdb" ||
+			row["targetRef"] != "pdb/1CRN" {
 			t.Error(row)
 		}
 		eve, err := s.EnsureUser(ctx, "eve")
@@ -245,16 +307,19 @@ func TestWorkflowsOfFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		for input, want := range map[string]string{
-			`{"question":"q","targetSource":"pdb","pdbId":"9XYZ"}`:                                               "there is no structure of the PDB id 9XYZ",
-			`{"question":"q","targetSource":"pdb","pdbId":"9BIG"}`:                                               "answered 302",
-			`{"question":"q","targetSource":"uniprot","uniprotId":"P0CG47"}`:                                     "does not allow this service to fetch structures by UniProt id",
-			fmt.Sprintf(`{"question":"q","files":{"pdb":{"libraryItemId":%q,"fileName":"other.pdb"}}}`, item.ID): `has no structure file named "other.pdb"`,
+			`{"question":"q","targetSource":"pdb","pdbId":"9XYZ"}`:           "there is no structure of the PDB id 9XYZ",
+			`{"question":"q","targetSource":"pdb","pdbId":"9BIG"}`:           "answered 302",
+			`{"question":"q","targetSource":"uniprot","uniprotId":"P0CG47"}`: "does not allow this service to fetch structures by UniProt id",
+			fmt.Sprintf(`{"question":"q","files":{"pdb":{"libraryItemId":%q,"fileName":"other.pdb"}}}`,
+				item.ID): `has no structure file named "other.pdb"`,
 		} {
-			if v, _ := b.ended(b.ask(b.owner, pleat.TaskQnA, input), pleat.StateFailed); !strings.Contains(v.Run.Failure.Message, want) {
+			if v, _ := b.ended(b.ask(b.owner, pleat.TaskQnA, input), pleat.StateFailed); !strings.Contains(
+				v.Run.Failure.Message, want) {
 				t.Errorf("%s: %v", input, v.Run.Failure)
 			}
 		}
-		v, _ := b.ended(b.ask(eve.ID, pleat.TaskQnA, fmt.Sprintf(`{"question":"q","libraryItemId":%q}`, item.ID)), pleat.StateFailed)
+		v, _ := b.ended(b.ask(eve.ID, pleat.TaskQnA, fmt.Sprintf(`{"question":"q","libraryItemId":%q}`, item.ID)),
+			pleat.StateFailed)
 		if !strings.Contains(v.Run.Failure.Message, "is not the caller's") {
 			t.Error(v.Run.Failure)
 		}
@@ -292,7 +357,9 @@ func TestDynamicsMovesToAnotherWorker(t *testing.T) {
 		b := newBench(t, s, clock)
 		paused := make(chan int64, 1)
 		stop := b.pool("first", nil, pausing{builtin.Calvados{Workers: 1, CheckpointInterval: -1}, paused})
-		id := b.ask(b.owner, pleat.TaskMD, `{"sequence":"DSHAKRHHGYKRKFHEKHHSHRGY","step_size_ns":0.005,"sim_length_ns":0.3}`) // 30,000 steps
+		// 30,000 steps
+		id := b.ask(b.owner, pleat.TaskMD,
+			`{"sequence":"DSHAKRHHGYKRKFHEKHHSHRGY","step_size_ns":0.005,"sim_length_ns":0.3}`)
 		var step int64
 		select {
 		case step = <-paused:
@@ -306,7 +373,8 @@ func TestDynamicsMovesToAnotherWorker(t *testing.T) {
 		b.pool("second", nil, builtin.Calvados{Workers: 1})
 		v, row := b.ended(id, pleat.StateCompleted)
 		metrics := row["metrics"].(map[string]any)
-		if got := metrics["resumed_from_step"].(float64); got < float64(step) || got >= 30_000 || metrics["steps"] != 30_000.0 || metrics["frames"] != 60.0 {
+		if got := metrics["resumed_from_step"].(float64); got < float64(step) || got >= 30_000 ||
+			metrics["steps"] != 30_000.0 || metrics["frames"] != 60.0 {
 			t.Errorf("stopped at step %d: %v", step, metrics)
 		}
 		if size := len(b.content(v.Artifacts, "trajectory.dcd")); size < 60*24*12 {
@@ -320,7 +388,8 @@ func TestCheckpointOfADeadWorker(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		b := newBench(t, s, clock)
-		id := b.ask(b.owner, pleat.TaskMD, `{"sequence":"DSHAKRHHGYKRKFHEKHHSHRGY","step_size_ns":0.005,"sim_length_ns":0.3}`)
+		id := b.ask(b.owner, pleat.TaskMD,
+			`{"sequence":"DSHAKRHHGYKRKFHEKHHSHRGY","step_size_ns":0.005,"sim_length_ns":0.3}`)
 		got, err := s.Claim(ctx, "dead", []string{"md/calvados"}, 1, 0)
 		if err != nil || len(got) != 1 {
 			t.Fatal(got, err)
@@ -334,8 +403,11 @@ func TestCheckpointOfADeadWorker(t *testing.T) {
 		}
 		clock.Advance(pleat.LeaseDuration + time.Second)
 		b.pool("next", nil, simulator{func(w pleat.Work) pleat.Output {
-			if raw, err := os.ReadFile(w.Resume); err != nil || string(raw) != "so far" || w.Step != 7 || w.Attempt != 2 {
-				return pleat.Output{Failure: pleat.Failed(pleat.FailInternal, fmt.Sprintf("%q %d %d %v", raw, w.Step, w.Attempt, err))}
+			if raw, err := os.ReadFile(w.Resume); err != nil || string(raw) != "so far" || w.Step != 7 ||
+				w.Attempt != 2 {
+				return pleat.Output{
+					Failure: pleat.Failed(pleat.FailInternal, fmt.Sprintf("%q %d %d %v", raw, w.Step, w.Attempt, err)),
+				}
 			}
 			return pleat.Output{Result: &pleat.Result{}, Row: json.RawMessage(`{"artifacts":[]}`)}
 		}})
@@ -360,12 +432,21 @@ func TestFollowUpsStartOnce(t *testing.T) {
 			b.pool(id, nil, folder(t), builtin.Analyst{}, builtin.Calvados{Workers: 1})
 		}
 		sub := func(dest pleat.Destination, word, settings string) pleat.Subscription {
-			return pleat.Subscription{Destination: dest, Alias: word, TargetType: pleat.WorkflowType(word), Settings: json.RawMessage(settings)}
+			return pleat.Subscription{
+				Destination: dest,
+				Alias:       word,
+				TargetType:  pleat.WorkflowType(word),
+				Settings:    json.RawMessage(settings),
+			}
 		}
 		const md = `{"enabled":true,"preset":"single_idr_fasta","temp":300,"step_size_ns":0.0005,"sim_length_ns":0.005}`
-		c := b.fold("good", false, sub(pleat.DestQnA, "evolla", `{"enabled":true,"initial_question":"How many residues does the protein have?"}`), sub(pleat.DestMD, "md", md))
+		c := b.fold("good", false,
+			sub(pleat.DestQnA, "evolla",
+				`{"enabled":true,"initial_question":"How many residues does the protein have?"}`),
+			sub(pleat.DestMD, "md", md))
 		b.fold("bad", false, sub(pleat.DestQnA, "qna", `{"enabled":true}`), sub(pleat.DestMD, "md", md))
-		draft := b.fold("draft", false, sub(pleat.DestQnA, "qna", `{"enabled":true}`), sub(pleat.DestMD, "openmm", `{"enabled":true,"preset":"all_atom"}`))
+		draft := b.fold("draft", false, sub(pleat.DestQnA, "qna", `{"enabled":true}`),
+			sub(pleat.DestMD, "openmm", `{"enabled":true,"preset":"all_atom"}`))
 		b.await(c.Job, pleat.StateCompleted)
 		b.await(draft.Job, pleat.StateCompleted)
 
@@ -392,20 +473,26 @@ func TestFollowUpsStartOnce(t *testing.T) {
 			switch key := d[i].SourceID + " " + string(d[i].Destination); key {
 			case string(c.Job) + " qna":
 				v, row := b.ended(pleat.WorkflowID(d[i].Triggered), pleat.StateCompleted)
-				if v.Workflow.Type != "evolla_v1" || v.Workflow.Source != (pleat.FoldRef{Job: c.Job, Run: c.Run, Sequence: c.Sequences[0]}) || !strings.Contains(row["answer"].(string), "20") {
+				if v.Workflow.Type != "evolla_v1" ||
+					v.Workflow.Source != (pleat.FoldRef{Job: c.Job, Run: c.Run, Sequence: c.Sequences[0]}) ||
+					!strings.Contains(row["answer"].(string), "20") {
 					t.Errorf("%+v %v", v.Workflow, row)
 				}
 			case string(c.Job) + " md":
 				v, row := b.ended(pleat.WorkflowID(d[i].Triggered), pleat.StateCompleted)
-				if !strings.Contains(b.content(v.Artifacts, "config.json"), `"temp": 300`) || row["metrics"].(map[string]any)["frames"] != 10.0 || row["metrics"].(map[string]any)["residues"] != 20.0 {
+				if !strings.Contains(b.content(v.Artifacts, "config.json"), `"temp": 300`) ||
+					row["metrics"].(map[string]any)["frames"] != 10.0 ||
+					row["metrics"].(map[string]any)["residues"] != 20.0 {
 					t.Errorf("%v", row)
 				}
 			case string(draft.Job) + " qna":
-				if v, err := s.WorkflowView(ctx, pleat.WorkflowID(d[i].Triggered)); err != nil || v.Workflow.State != pleat.StateDraft {
+				if v, err := s.WorkflowView(ctx, pleat.WorkflowID(d[i].Triggered)); err != nil ||
+					v.Workflow.State != pleat.StateDraft {
 					t.Errorf("%+v %v", v.Workflow, err)
 				}
 			case string(draft.Job) + " md":
-				if d[i].Status != "FAILED" || d[i].Triggered != "" || !strings.Contains(d[i].Reason, "needs the engine openmm") {
+				if d[i].Status != "FAILED" || d[i].Triggered != "" ||
+					!strings.Contains(d[i].Reason, "needs the engine openmm") {
 					t.Errorf("%+v", d[i])
 				}
 			default:

@@ -13,8 +13,8 @@ import (
 // maxFollowUps is how many follow-ups are claimed at once.
 const maxFollowUps = 16
 
-// startFollowUps starts the workflows that completed folds have triggered, until ctx ends. A claim leases a follow-up, and
-// one transaction starts its workflow and ends it, so that each starts once, however many workers do this.
+// startFollowUps starts the workflows that completed folds have triggered, until ctx ends. A claim leases a follow-up,
+// and one transaction starts its workflow and ends it, so that each starts once, however many workers do this.
 func (p *Pool) startFollowUps(ctx context.Context) {
 	queue.ClaimLoop{
 		Store:  p.store,
@@ -45,7 +45,8 @@ func (p *Pool) startFollowUp(ctx context.Context, f store.FollowUp) {
 	case err == nil && reason != "":
 		p.cfg.Log.Info("a follow-up did not start", "delivery", f.Delivery.ID, "reason", reason)
 	case err != nil && !errors.Is(err, pleat.ErrLost) && ctx.Err() == nil:
-		p.cfg.Log.Warn("a follow-up could not be started; its lease will expire", "delivery", f.Delivery.ID, "error", err)
+		p.cfg.Log.Warn("a follow-up could not be started; its lease will expire", "delivery", f.Delivery.ID, "error",
+			err)
 	}
 }
 

@@ -1,8 +1,8 @@
 // Package work executes tasks: it claims them, hands them to the engines, stores their results and ends their runs.
 //
-// A Pool is one worker. Any number may share a database, in one process or on many machines: what two of them must agree
-// on is in the store. It holds no state that a crash could lose; it must not speak HTTP or know what an engine does. Its
-// files:
+// A Pool is one worker. Any number may share a database, in one process or on many machines: what two of them must
+// agree on is in the store. It holds no state that a crash could lose; it must not speak HTTP or know what an engine
+// does. Its files:
 //
 //	pool.go      Pool: the goroutines of a worker
 //	slots.go     how many tasks are claimed: slots, memory

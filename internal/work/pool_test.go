@@ -70,7 +70,8 @@ func (b *bench) startWith(cfg work.Config, id string, e engine.Engine) (stop fun
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	cfg.ID, cfg.Host, cfg.Clock, cfg.Dir, cfg.Slots, cfg.Log = pleat.WorkerID(id), "test", b.clock.Now, filepath.Join(b.dir, "scratch-"+id), 2, slog.New(slog.DiscardHandler)
+	cfg.ID, cfg.Host, cfg.Clock, cfg.Dir, cfg.Slots, cfg.Log = pleat.WorkerID(id), "test", b.clock.Now,
+		filepath.Join(b.dir, "scratch-"+id), 2, slog.New(slog.DiscardHandler)
 	p := work.New(cfg, b.s, b.blobs, reg)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -89,8 +90,18 @@ func (b *bench) startWith(cfg work.Config, id string, e engine.Engine) (stop fun
 func (b *bench) create(params map[string]any) store.Created {
 	b.t.Helper()
 	c, err := b.s.CreateJob(context.Background(), store.NewJob{
-		Job: pleat.Job{Owner: b.owner, Name: "j", Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "GSGS", Chains: []string{"A"}, Count: 1}}},
-		Run: store.RunSpec{Model: "null", Seed: "1", Queue: "fold/null", Params: pleat.Params{Model: "null", Values: params}}, Quota: 1000,
+		Job: pleat.Job{Owner: b.owner, Name: "j", Sequences: []pleat.Sequence{{
+			Kind:   pleat.Protein,
+			Text:   "GSGS",
+			Chains: []string{"A"},
+			Count:  1,
+		}}},
+		Run: store.RunSpec{
+			Model:  "null",
+			Seed:   "1",
+			Queue:  "fold/null",
+			Params: pleat.Params{Model: "null", Values: params},
+		}, Quota: 1000,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -125,7 +136,12 @@ func TestRunsAndStoresFiles(t *testing.T) {
 				t.Error(err)
 			}
 			return pleat.Output{Result: &pleat.Result{Timings: map[string]float64{}}, Engine: "scripted",
-				Files: []pleat.File{{Name: "out.txt", Path: path, Kind: pleat.ArtifactOther, ContentType: "text/plain"}}}
+				Files: []pleat.File{{
+					Name:        "out.txt",
+					Path:        path,
+					Kind:        pleat.ArtifactOther,
+					ContentType: "text/plain",
+				}}}
 		}})
 		c := b.create(nil)
 		v := b.await(c.Job, pleat.StateCompleted)
@@ -210,11 +226,15 @@ func TestFailuresAreData(t *testing.T) {
 			case "refuse":
 				return pleat.Output{Failure: pleat.Failed(pleat.FailUnsupported, "cannot")}
 			case "escape":
-				return pleat.Output{Result: &pleat.Result{}, Files: []pleat.File{{Name: "passwd", Path: "/etc/hostname"}}}
+				return pleat.Output{
+					Result: &pleat.Result{}, Files: []pleat.File{{Name: "passwd", Path: "/etc/hostname"}},
+				}
 			}
 			return pleat.Output{}
 		}})
-		for name, want := range map[string]pleat.FailureKind{"panic": pleat.FailInternal, "refuse": pleat.FailUnsupported, "nothing": pleat.FailOutputInvalid} {
+		for name, want := range map[string]pleat.FailureKind{
+			"panic": pleat.FailInternal, "refuse": pleat.FailUnsupported, "nothing": pleat.FailOutputInvalid,
+		} {
 			v := b.await(b.create(map[string]any{"case": name}).Job, pleat.StateFailed)
 			if v.Run.Failure.Kind != want {
 				t.Errorf("%s: %+v", name, v.Run.Failure)
@@ -223,7 +243,8 @@ func TestFailuresAreData(t *testing.T) {
 		// A file from elsewhere counts as a failure to store, which is tried again; it must never become an artifact.
 		c := b.create(map[string]any{"case": "escape"})
 		time.Sleep(300 * time.Millisecond)
-		if v, err := s.View(context.Background(), c.Job); err != nil || v.Job.State == pleat.StateCompleted || len(v.Artifacts) != 0 {
+		if v, err := s.View(context.Background(), c.Job); err != nil || v.Job.State == pleat.StateCompleted ||
+			len(v.Artifacts) != 0 {
 			t.Errorf("%+v %v", v, err)
 		}
 	})

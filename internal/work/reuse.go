@@ -21,8 +21,8 @@ type reuse struct {
 	shared []pleat.Artifact // of the source, as they are
 }
 
-// hashInput gives a fold the hash of all that it depends on, the files in its folder included: alignments, for one. None where it
-// cannot be told.
+// hashInput gives a fold the hash of all that it depends on, the files in its folder included: alignments, for one.
+// None where it cannot be told.
 func (p *Pool) hashInput(w *pleat.Work) {
 	w.Files = map[string]string{}
 	err := filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
@@ -44,9 +44,10 @@ func (p *Pool) hashInput(w *pleat.Work) {
 	}
 }
 
-// answer ends a fold with the stored results of an earlier run of the same input, where there is one that its owner may see: one
-// of their own, or the one that a public job shows. Only a job that names its seed asks for the same answer twice; one that came with
-// Cache-Control: no-cache wants it computed. False: the engine has to run. Nothing of another's private job is looked at.
+// answer ends a fold with the stored results of an earlier run of the same input, where there is one that its owner
+// may see: one of their own, or the one that a public job shows. Only a job that names its seed asks for the same
+// answer twice; one that came with Cache-Control: no-cache wants it computed. False: the engine has to run. Nothing of
+// another's private job is looked at.
 func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, bool) {
 	if !w.Model.TakesParam("seed") {
 		return pleat.Output{}, false
@@ -66,7 +67,8 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 	out, err := p.shareResults(t.ctx, t, w, a, began)
 	if err != nil {
 		if t.ctx.Err() == nil {
-			p.cfg.Log.Warn("the results of an earlier run cannot be used; the fold is computed", "task", t.Task.ID, "run", a.Run, "error", err)
+			p.cfg.Log.Warn("the results of an earlier run cannot be used; the fold is computed", "task", t.Task.ID,
+				"run", a.Run, "error", err)
 		}
 		t.reuse.source, t.reuse.shared = "", nil
 		return pleat.Output{}, false
@@ -74,9 +76,13 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 	return out, true
 }
 
-// share makes the output of a run from another's files: those that say whose they are are written anew, the others are the same blobs.
-func (p *Pool) shareResults(ctx context.Context, t *runningTask, w *pleat.Work, a *store.CachedResult, began time.Time) (pleat.Output, error) {
-	from := report.Source{Run: a.Run, Dir: filepath.Join(w.Dir, "answer"), Sequences: map[pleat.SequenceID]pleat.SequenceID{}}
+// share makes the output of a run from another's files: those that say whose they are are written anew, the others are
+// the same blobs.
+func (p *Pool) shareResults(ctx context.Context, t *runningTask, w *pleat.Work, a *store.CachedResult,
+	began time.Time) (pleat.Output, error) {
+	from := report.Source{
+		Run: a.Run, Dir: filepath.Join(w.Dir, "answer"), Sequences: map[pleat.SequenceID]pleat.SequenceID{},
+	}
 	if len(a.Sequences) != len(w.Fold.Sequences) {
 		return pleat.Output{}, errors.New("it has other sequences")
 	}
@@ -92,7 +98,12 @@ func (p *Pool) shareResults(ctx context.Context, t *runningTask, w *pleat.Work, 
 			return pleat.Output{}, fmt.Errorf("%s: %w", f.Name, err)
 		}
 		f.Sequence = from.Sequences[f.Sequence]
-		from.Files = append(from.Files, pleat.File{Kind: f.Kind, Name: f.Name, ContentType: f.ContentType, Sequence: f.Sequence})
+		from.Files = append(from.Files, pleat.File{
+			Kind:        f.Kind,
+			Name:        f.Name,
+			ContentType: f.ContentType,
+			Sequence:    f.Sequence,
+		})
 	}
 	result := *a.Result
 	result.Predictions = append([]pleat.Prediction(nil), a.Result.Predictions...)
@@ -104,7 +115,9 @@ func (p *Pool) shareResults(ctx context.Context, t *runningTask, w *pleat.Work, 
 		notes = notes[:len(notes)-1] // where that run had its answer from
 	}
 	at := a.Finished.UTC().Format("2006-01-02 15:04:05")
-	result.Notes = append(append([]string(nil), notes...), fmt.Sprintf("answered from run %s of %s UTC, which had the same input, parameters and seed; nothing was computed", a.Run, at))
+	result.Notes = append(append([]string(nil), notes...),
+		fmt.Sprintf("answered from run %s of %s UTC, which had the same input, parameters and seed; "+
+			"nothing was computed", a.Run, at))
 	result.AnsweredFrom = a.Run
 	result.Timings = map[string]float64{"answer": p.cfg.Clock().Sub(began).Seconds()}
 	files, err := report.Reissue(*w, from, &result)
@@ -122,6 +135,7 @@ func (p *Pool) shareResults(ctx context.Context, t *runningTask, w *pleat.Work, 
 	}
 	t.reuse.source = a.Run
 	s := &sink{p: p, t: t, dir: w.Dir}
-	s.Log(fmt.Sprintf("answered from run %s of job %s of %s UTC, which had the same input, parameters and seed; send Cache-Control: no-cache to have it computed", a.Run, a.Job, at))
+	s.Log(fmt.Sprintf("answered from run %s of job %s of %s UTC, which had the same input, parameters and seed; send "+
+		"Cache-Control: no-cache to have it computed", a.Run, a.Job, at))
 	return pleat.Output{Files: files, Result: &result, Engine: a.Engine, MSA: a.MSA}, nil
 }

@@ -39,18 +39,30 @@ func (c counted) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.O
 func quick(t *testing.T, runs *atomic.Int64) engine.Engine {
 	return scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
 		runs.Add(1)
-		out := pleat.Output{Engine: "quick", Result: &pleat.Result{Timings: map[string]float64{"infer": 0}, Predictions: []pleat.Prediction{{Sequence: w.Fold.Sequences[0].ID}}}}
+		out := pleat.Output{
+			Engine: "quick", Result: &pleat.Result{
+				Timings: map[string]float64{"infer": 0}, Predictions: []pleat.Prediction{
+					{Sequence: w.Fold.Sequences[0].ID},
+				},
+			},
+		}
 		// In this order, since tests spoil the second when the first is read.
 		for _, f := range []struct {
 			name string
 			kind pleat.ArtifactKind
 			text string
-		}{{"model.cif", pleat.ArtifactCIF, "data_" + w.Fold.Seed}, {"model.pdb", pleat.ArtifactPDB, "TITLE " + w.Fold.Seed}, {"config.json", pleat.ArtifactConfig, "{}"}} {
+		}{{"model.cif", pleat.ArtifactCIF, "data_" + w.Fold.Seed},
+			{"model.pdb", pleat.ArtifactPDB, "TITLE " + w.Fold.Seed}, {"config.json", pleat.ArtifactConfig, "{}"}} {
 			path := filepath.Join(w.Dir, f.name)
 			if err := os.WriteFile(path, []byte(f.text), 0o600); err != nil {
 				t.Error(err)
 			}
-			out.Files = append(out.Files, pleat.File{Kind: f.kind, Name: f.name, Path: path, Sequence: w.Fold.Sequences[0].ID})
+			out.Files = append(out.Files, pleat.File{
+				Kind:     f.kind,
+				Name:     f.name,
+				Path:     path,
+				Sequence: w.Fold.Sequences[0].ID,
+			})
 		}
 		return out
 	}}
@@ -86,9 +98,22 @@ func (b *bench) order(a ask) store.Created {
 		a.model = "null"
 	}
 	c, err := b.s.CreateJob(context.Background(), store.NewJob{
-		Job: pleat.Job{Owner: a.owner, Name: a.name, Public: a.public, Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "GAG", Chains: []string{a.chain}, Count: 1, Label: a.label}},
-			Params: pleat.Params{Model: a.model, Values: params}},
-		Run: store.RunSpec{Model: a.model, Seed: seed, Queue: "fold/" + a.model, Params: pleat.Params{Model: a.model, Values: params}, Fresh: a.fresh}, Quota: 1000,
+		Job: pleat.Job{
+			Owner:  a.owner,
+			Name:   a.name,
+			Public: a.public,
+			Sequences: []pleat.Sequence{
+				{Kind: pleat.Protein, Text: "GAG", Chains: []string{a.chain}, Count: 1, Label: a.label},
+			},
+			Params: pleat.Params{Model: a.model, Values: params},
+		},
+		Run: store.RunSpec{
+			Model:  a.model,
+			Seed:   seed,
+			Queue:  "fold/" + a.model,
+			Params: pleat.Params{Model: a.model, Values: params},
+			Fresh:  a.fresh,
+		}, Quota: 1000,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -104,7 +129,8 @@ func (b *bench) folded(runs *atomic.Int64, a ask) (store.View, bool) {
 	return v, runs.Load() > before
 }
 
-// files reads every artifact of a view, those inside its archive under ZIP/NAME too, and checks their hashes by the way.
+// files reads every artifact of a view, those inside its archive under ZIP/NAME too, and checks their hashes by the
+// way.
 func (b *bench) files(v store.View) map[string][]byte {
 	b.t.Helper()
 	out := map[string][]byte{}
@@ -168,16 +194,19 @@ func TestSameInputSameAnswer(t *testing.T) {
 		if ran {
 			t.Fatal("the same input was computed twice")
 		}
-		if second.Run.Result.AnsweredFrom != first.Run.ID || second.Run.Engine != first.Run.Engine || *second.Run.Result.Predictions[0].MeanPLDDT != *first.Run.Result.Predictions[0].MeanPLDDT {
+		if second.Run.Result.AnsweredFrom != first.Run.ID || second.Run.Engine != first.Run.Engine ||
+			*second.Run.Result.Predictions[0].MeanPLDDT != *first.Run.Result.Predictions[0].MeanPLDDT {
 			t.Errorf("%+v", second.Run)
 		}
-		if p := second.Run.Result.Predictions[0]; p.Sequence != second.Job.Sequences[0].ID || p.Sequence == first.Job.Sequences[0].ID {
+		if p := second.Run.Result.Predictions[0]; p.Sequence != second.Job.Sequences[0].ID ||
+			p.Sequence == first.Job.Sequences[0].ID {
 			t.Errorf("the prediction is of the sequence %s", p.Sequence)
 		}
 		if got := slices.Sorted(maps.Keys(second.Run.Result.Timings)); !slices.Equal(got, []string{"answer", "queue"}) {
 			t.Errorf("timings %v", got)
 		}
-		if n := second.Run.Result.Notes; len(n) == 0 || !strings.Contains(n[len(n)-1], "answered from run "+string(first.Run.ID)+" of 2") {
+		if n := second.Run.Result.Notes; len(n) == 0 ||
+			!strings.Contains(n[len(n)-1], "answered from run "+string(first.Run.ID)+" of 2") {
 			t.Errorf("notes %q", n)
 		}
 		sameFiles(t, b, first, second)
@@ -189,7 +218,9 @@ func TestSameInputSameAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(news, func(p pleat.Progress) bool { return strings.Contains(p.Line, "of job "+string(first.Job.ID)) }) {
+		if !slices.ContainsFunc(news, func(p pleat.Progress) bool {
+			return strings.Contains(p.Line, "of job "+string(first.Job.ID))
+		}) {
 			t.Errorf("the log does not say so: %+v", news)
 		}
 	})
@@ -204,7 +235,8 @@ func TestAnotherInputAnotherAnswer(t *testing.T) {
 		if _, ran := b.folded(runs, ask{name: "x", seed: "7"}); ran {
 			t.Fatal("the same input was computed twice")
 		}
-		for what, a := range map[string]ask{"another seed": {seed: "8"}, "no seed": {chosen: "7"}, "no-cache": {seed: "7", fresh: true},
+		for what, a := range map[string]ask{"another seed": {seed: "8"}, "no seed": {chosen: "7"},
+			"no-cache":      {seed: "7", fresh: true},
 			"another label": {seed: "7", label: "x"}, "another chain": {seed: "7", chain: "B"}} {
 			a.name = "x"
 			if v, ran := b.folded(runs, a); !ran || v.Run.Result.AnsweredFrom != "" {
@@ -265,10 +297,12 @@ func sameFiles(t *testing.T, b *bench, first, second store.View) {
 	if err := json.Unmarshal(has["config.json"], &is); err != nil {
 		t.Fatal(err)
 	}
-	if is.AnsweredFrom != string(first.Run.ID) || was.AnsweredFrom != "" || is.Request.Name != second.Job.Name || is.Input != was.Input || len(is.Input) != 64 || is.Seed != "7" {
+	if is.AnsweredFrom != string(first.Run.ID) || was.AnsweredFrom != "" || is.Request.Name != second.Job.Name ||
+		is.Input != was.Input || len(is.Input) != 64 || is.Seed != "7" {
 		t.Errorf("receipts %+v and %+v", was, is)
 	}
-	if !bytes.Contains(has["metrics.json"], []byte(second.Job.Sequences[0].ID)) || !bytes.Contains(has["metrics.json"], []byte("answered from run")) {
+	if !bytes.Contains(has["metrics.json"], []byte(second.Job.Sequences[0].ID)) ||
+		!bytes.Contains(has["metrics.json"], []byte("answered from run")) {
 		t.Error("the metrics are not the second's")
 	}
 }
@@ -301,14 +335,20 @@ func TestAnswersArePrivate(t *testing.T) {
 		if err := s.SetPublic(ctx, b.owner, adas.Job.ID, true); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Rerun(ctx, b.owner, adas.Job.ID, store.RunSpec{Model: "null", Seed: "8", Queue: "fold/null", Params: pleat.Params{Model: "null", Values: map[string]any{"seed": "8"}}}, 1000); err != nil {
+		if _, err := s.Rerun(ctx, b.owner, adas.Job.ID, store.RunSpec{
+			Model:  "null",
+			Seed:   "8",
+			Queue:  "fold/null",
+			Params: pleat.Params{Model: "null", Values: map[string]any{"seed": "8"}},
+		}, 1000); err != nil {
 			t.Fatal(err)
 		}
 		b.await(adas.Job.ID, pleat.StateCompleted)
 		if _, ran := b.folded(runs, ask{name: "erin's", seed: "7", owner: b.user("erin")}); !ran {
 			t.Error("an older run of a public job answered another user's")
 		}
-		if again, ran := b.folded(runs, ask{name: "ada's again", seed: "7"}); ran || again.Run.Result.AnsweredFrom != adas.Run.ID {
+		if again, ran := b.folded(runs, ask{name: "ada's again", seed: "7"}); ran ||
+			again.Run.Result.AnsweredFrom != adas.Run.ID {
 			t.Error("an older run of one's own did not answer")
 		}
 		// The first job goes, its sweep comes; what shares its files keeps them.
@@ -328,7 +368,8 @@ func TestAnswersArePrivate(t *testing.T) {
 		if err := s.DeleteJob(ctx, b.user("carol"), carols.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		if v, ran := b.folded(runs, ask{name: "frank's", seed: "7", owner: b.user("frank")}); !ran || v.Run.Result.AnsweredFrom != "" {
+		if v, ran := b.folded(runs, ask{name: "frank's", seed: "7", owner: b.user("frank")}); !ran ||
+			v.Run.Result.AnsweredFrom != "" {
 			t.Error("a deleted job answered")
 		}
 	})
@@ -358,8 +399,12 @@ func (b *tampered) Open(ctx context.Context, key string) (io.ReadSeekCloser, blo
 func TestAnswerThatFails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		for what, spoil := range map[string]func(b *bench, v store.View) error{
-			"deleted":      func(b *bench, v store.View) error { return s.DeleteJob(context.Background(), b.owner, v.Job.ID) },
-			"file is gone": func(b *bench, v store.View) error { return b.blobs.Delete(context.Background(), key(v, "model.pdb")) },
+			"deleted": func(b *bench, v store.View) error {
+				return s.DeleteJob(context.Background(), b.owner, v.Job.ID)
+			},
+			"file is gone": func(b *bench, v store.View) error {
+				return b.blobs.Delete(context.Background(), key(v, "model.pdb"))
+			},
 			"file is another": func(b *bench, v store.View) error {
 				_, err := b.blobs.Put(context.Background(), key(v, "model.pdb"), strings.NewReader("x"))
 				return err
@@ -379,7 +424,8 @@ func TestAnswerThatFails(t *testing.T) {
 			}
 			spoiled.on = "model.cif"
 			v, ran := b.folded(runs, ask{name: "second", seed: "7"})
-			if !ran || v.Run.Result.AnsweredFrom != "" || !spoiled.once.Load() || string(b.files(v)["model.pdb"]) != "TITLE 7" {
+			if !ran || v.Run.Result.AnsweredFrom != "" || !spoiled.once.Load() ||
+				string(b.files(v)["model.pdb"]) != "TITLE 7" {
 				t.Errorf("%s: answered all the same", what)
 			}
 			stop()

@@ -28,7 +28,8 @@ func TestKindsDoNotWaitForEachOther(t *testing.T) {
 		b.await(c.Job, pleat.StateCompleted)
 		md := b.ask(b.owner, pleat.TaskMD, `{"sequence":"GSGSGS"}`)
 		<-running
-		b.ended(b.ask(b.owner, pleat.TaskQnA, `{"source_job_id":"`+string(c.Job)+`","question":"How many residues does it have?"}`), pleat.StateCompleted)
+		b.ended(b.ask(b.owner, pleat.TaskQnA, `{"source_job_id":"`+string(c.Job)+
+			`","question":"How many residues does it have?"}`), pleat.StateCompleted)
 		b.await(b.fold("good", false).Job, pleat.StateCompleted)
 		close(end)
 		b.ended(md, pleat.StateFailed)
@@ -49,8 +50,19 @@ func TestMemoryIsShared(t *testing.T) {
 		var jobs []pleat.JobID
 		for range 6 {
 			c, err := s.CreateJob(context.Background(), store.NewJob{Quota: 1000,
-				Job: pleat.Job{Owner: b.owner, Name: "j", Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: "GSGS", Chains: []string{"A"}, Count: 1}}},
-				Run: store.RunSpec{Model: "null", Seed: "1", Queue: "fold/null", Memory: 40, Params: pleat.Params{Model: "null"}}})
+				Job: pleat.Job{Owner: b.owner, Name: "j", Sequences: []pleat.Sequence{{
+					Kind:   pleat.Protein,
+					Text:   "GSGS",
+					Chains: []string{"A"},
+					Count:  1,
+				}}},
+				Run: store.RunSpec{
+					Model:  "null",
+					Seed:   "1",
+					Queue:  "fold/null",
+					Memory: 40,
+					Params: pleat.Params{Model: "null"},
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}

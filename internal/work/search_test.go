@@ -15,7 +15,8 @@ import (
 	"pleat/internal/work"
 )
 
-// gated is a worker with one slot and memory for one fold, beside a server that answers no search until its gate is opened.
+// gated is a worker with one slot and memory for one fold, beside a server that answers no search until its gate is
+// opened.
 func gated(t *testing.T, s *store.Store, clock *storetest.Clock) (a *aligned, open, stop func()) {
 	a = &aligned{bench: newBench(t, s, clock), server: msatest.New(t), lane: pleat.SearchQueue("null")}
 	a.server.Gate = make(chan struct{})
@@ -32,7 +33,13 @@ func (a *aligned) large(lane, text string, params map[string]any) store.Created 
 	a.t.Helper()
 	c, err := a.s.CreateJob(context.Background(), store.NewJob{Quota: 1000,
 		Job: pleat.Job{Owner: a.owner, Name: "j", Sequences: []pleat.Sequence{protein(text, "A")}},
-		Run: store.RunSpec{Model: "null", Seed: "1", Queue: lane, Memory: 100, Params: pleat.Params{Model: "null", Values: params}}})
+		Run: store.RunSpec{
+			Model:  "null",
+			Seed:   "1",
+			Queue:  lane,
+			Memory: 100,
+			Params: pleat.Params{Model: "null", Values: params},
+		}})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -92,13 +99,14 @@ func TestStoppedSearchIsGivenBack(t *testing.T) {
 	})
 }
 
-// A fold that was queued without a search before it makes its own; one that was searched for keeps what was found, though the worker
-// that folds it makes no alignments.
+// A fold that was queued without a search before it makes its own; one that was searched for keeps what was found,
+// though the worker that folds it makes no alignments.
 func TestFoldOfAnotherMaking(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		a := newAligned(t, s, clock)
 		a.lane = "fold/null"
-		if v := a.await(a.fold("", nil, protein(seqA, "A")).Job, pleat.StateCompleted); v.Run.MSA != pleat.StateCompleted || len(names(v, pleat.ArtifactMSA)) != 1 {
+		if v := a.await(a.fold("", nil, protein(seqA, "A")).Job,
+			pleat.StateCompleted); v.Run.MSA != pleat.StateCompleted || len(names(v, pleat.ArtifactMSA)) != 1 {
 			t.Errorf("%s, %v", v.Run.MSA, v.Artifacts)
 		}
 	})
@@ -134,7 +142,8 @@ func TestFoldOfAnotherMaking(t *testing.T) {
 			}
 			return builtin.Null{}.Run(ctx, w, sink)
 		}})
-		if v := a.await(c.Job, pleat.StateCompleted); v.Run.MSA != pleat.StateCompleted || len(names(v, pleat.ArtifactMSA)) != 1 {
+		if v := a.await(c.Job, pleat.StateCompleted); v.Run.MSA != pleat.StateCompleted ||
+			len(names(v, pleat.ArtifactMSA)) != 1 {
 			t.Errorf("%s, %v", v.Run.MSA, v.Artifacts)
 		}
 	})

@@ -44,8 +44,8 @@ func (p *Pool) slotGroups() []*slotGroup {
 	return out
 }
 
-// claim claims tasks of a group's queues while it has slots. Tasks run under run, which outlives ctx, so that a shutdown
-// can cancel them with its cause.
+// claim claims tasks of a group's queues while it has slots. Tasks run under run, which outlives ctx, so that a
+// shutdown can cancel them with its cause.
 func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGroup) {
 	queues := slices.Clone(g.Queues)
 	loop := queue.ClaimLoop{Store: p.store, Wake: g.freed, Log: p.cfg.Log}
@@ -68,8 +68,8 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGro
 	loop.Run(ctx)
 }
 
-// claimSome claims as many tasks as a group has slots for. One group claims at a time, since two could both use the last
-// of the memory.
+// claimSome claims as many tasks as a group has slots for. One group claims at a time, since two could both use the
+// last of the memory.
 func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string) ([]*runningTask, error) {
 	p.claiming.Lock()
 	defer p.claiming.Unlock()
@@ -131,7 +131,8 @@ func (p *Pool) freeMemory() int64 {
 	}
 	left := p.cfg.Memory
 	for t := range p.running {
-		if t.group.Pool == nil && !t.writing && !t.group.search { // tasks on an accelerator use the accelerator's memory
+		// tasks on an accelerator use the accelerator's memory
+		if t.group.Pool == nil && !t.writing && !t.group.search {
 			left -= t.Task.Memory
 		}
 	}

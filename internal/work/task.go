@@ -188,6 +188,7 @@ func (p *Pool) release(t *runningTask) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(t.ctx), 5*time.Second)
 	defer done()
 	if err := p.store.Release(ctx, t.lease.Lease); err != nil && !errors.Is(err, pleat.ErrLost) {
-		p.cfg.Log.Warn("a task could not be returned to its queue; its lease will expire", "task", t.Task.ID, "error", err)
+		p.cfg.Log.Warn("a task could not be returned to its queue; its lease will expire", "task", t.Task.ID, "error",
+			err)
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"pleat/internal/store"
 )
 
-// filledPrefix begins the ids that Fill makes: version 7, of a day before this service existed, so that every job made by
-// CreateJob is newer.
+// filledPrefix begins the ids that Fill makes: version 7, of a day before this service existed, so that every job made
+// by CreateJob is newer.
 const filledPrefix = "01800000-0000-7000-8000-"
 
 // FilledJob is the id of the i-th job that Fill makes, counted from 0.
 func FilledJob(i int) pleat.JobID { return pleat.JobID(fmt.Sprintf("%s%012d", filledPrefix, i)) }
 
-// Fill writes n completed jobs into the database at an address, as CreateJob, Claim and FinishRun leave them but without
-// progress and events. Every second job is the owner's; the others belong to 997 users without an account.
+// Fill writes n completed jobs into the database at an address, as CreateJob, Claim and FinishRun leave them but
+// without progress and events. Every second job is the owner's; the others belong to 997 users without an account.
 func Fill(ctx context.Context, address string, owner pleat.UserID, n int) error {
 	const most = 20_000 // per transaction
 	db, err := openRaw(address)
@@ -102,7 +102,8 @@ var fills = func() (out []struct {
 		sequence = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 		sha256   = "5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f"
 	)
-	numbered := strings.NewReplacer("{id}", id, "{at}", at, "{owner}", owner, "{sequence}", sequence, "{sha256}", sha256)
+	numbered := strings.NewReplacer("{id}", id, "{at}", at, "{owner}", owner, "{sequence}", sequence, "{sha256}",
+		sha256)
 	add := func(owned bool, text string) {
 		out = append(out, struct {
 			text  string
@@ -132,15 +133,17 @@ var fills = func() (out []struct {
 		SELECT
 			{id}, {id}, {owner}, 1, 'fold', 'COMPLETED', 'PENDING', 'null', '', 'none', 'null 1', '2718281828',
 			'{"modelName":"null"}', 0, '',
-			'{"predictions":[{"sequence_id":"' || {id} || '","chains":["A"],"mean_plddt":71.53,"ptm":0.5471,"iptm":null,' ||
+			'{"predictions":[{"sequence_id":"' || {id} || '","chains":["A"],"mean_plddt":71.53,' ||
+				'"ptm":0.5471,"iptm":null,' ||
 				'"max_pae":21.4}],"timings":{"infer":12.5,"queue":0.01,"write":0.2}}',
 			'', 'write', 1, 1, 6, 0, {at}, {at}, {at}, {at}`)
 	add(true, `
 		INSERT INTO task (
-			id, kind, queue, account_id, tenant, position, run_id, state, attempt, tries, max_tries, memory, run_at,
-			lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
+			id, kind, queue, account_id, tenant, position, run_id, state, attempt, tries, max_tries, memory,
+			run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
 		SELECT
-			{id}, 'fold', 'fold/null', {owner}, {owner}, i, {id}, 'done', 1, 0, 10, 0, {at}, 0, 'bench', 0, '', 0, {at}, {at}`)
+			{id}, 'fold', 'fold/null', {owner}, {owner}, i, {id}, 'done', 1, 0, 10, 0, {at},
+			0, 'bench', 0, '', 0, {at}, {at}`)
 	add(false, `
 		INSERT INTO attempt (task_id, number, worker_id, started_at, ended_at, outcome, detail)
 		SELECT {id}, 1, 'bench', {at}, {at}, 'done', ''`)
@@ -148,7 +151,8 @@ var fills = func() (out []struct {
 		INSERT INTO artifact (
 			id, run_id, sequence_id, name, kind, content_type, bytes, sha256, blob_key, attempt, created_at)
 		SELECT
-			{id}, {id}, '', 'model.cif', 'cif', 'chemical/x-mmcif', 71012, '{sha256}', 'runs/' || {id} || '/1/model.cif',
+			{id}, {id}, '', 'model.cif', 'cif', 'chemical/x-mmcif', 71012, '{sha256}',
+			'runs/' || {id} || '/1/model.cif',
 			1, {at}`)
 	return out
 }()

@@ -1,5 +1,5 @@
-// Package storetest opens stores for tests: SQLite always, PostgreSQL where PLEAT_TEST_POSTGRES names a server (make test
-// starts one). It must not be imported by anything but tests and benches.
+// Package storetest opens stores for tests: SQLite always, PostgreSQL where PLEAT_TEST_POSTGRES names a server (make
+// test starts one). It must not be imported by anything but tests and benches.
 package storetest
 
 import (

@@ -82,7 +82,8 @@ func run(ctx context.Context, opt mini.Options) (bool, error) {
 	if !ok {
 		verdict = "missed"
 	}
-	fmt.Printf("Floor %s: mean lDDT-CA %.3f (at least %.2f), mean error of the stated confidence %.3f (at most %.2f).\n", verdict, sum[2], leastLDDT, sum[4], mostError)
+	fmt.Printf("Floor %s: mean lDDT-CA %.3f (at least %.2f), mean error of the stated confidence %.3f "+
+		"(at most %.2f).\n", verdict, sum[2], leastLDDT, sum[4], mostError)
 	return ok, nil
 }
 
