@@ -1,12 +1,13 @@
-// Package analyst answers questions about one structure from facts computed of its coordinates (package facts), without a model
-// and without a network. It owns the vocabulary, the filter language and the topics of the questions that it understands
-// (Answer). It must not compute facts, read files or keep state.
+// Package analyst answers questions about one structure from facts computed of its coordinates (package facts),
+// without a model and without a network. It owns the vocabulary, the filter language and the topics of the questions
+// that it understands (Answer). It must not compute facts, read files or keep state.
 //
-// It never guesses: a question that it does not understand whole, or whose answer the facts do not hold, is refused with the
-// reason and with questions that can be answered. A question is read in steps: sentences of words (words.go), words to concepts
-// and entities (lexicon.go with vocabulary.txt, scan.go, scanmore.go), one clause for each question (talk.go, split.go), a clause
-// to a filter and a relation in space (query.go, filter.go, relation.go), the intent that fits (intent.go with topics.txt,
-// shape.go) or a reason to refuse (refuse.go), and the answer over the selected residues (sites.go, say*.go).
+// It never guesses: a question that it does not understand whole, or whose answer the facts do not hold, is refused
+// with the reason and with questions that can be answered. A question is read in steps: sentences of words (words.go),
+// words to concepts and entities (lexicon.go with vocabulary.txt, scan.go, scanmore.go), one clause for each question
+// (talk.go, split.go), a clause to a filter and a relation in space (query.go, filter.go, relation.go), the intent
+// that fits (intent.go with topics.txt, shape.go) or a reason to refuse (refuse.go), and the answer over the selected
+// residues (sites.go, say*.go).
 package analyst
 
 // Name is how the engine presents itself.

@@ -81,7 +81,8 @@ func TestQuestionIsBounded(t *testing.T) {
 		t.Errorf("a long question: %.200s", r.Text)
 	}
 	for _, unit := range []string{"and ", "residue 1, ", "A and B, ", "what is ", "helix, ", "lys ", "1-2 ",
-		"abcdefghij ", "? helix", "K8A,", "-", "distance and ", "not lysine ", "within 5 Å of residue 1 ", "K6 ", "how many are ", "1-70 not ", "lysines, ", "which near A. ", "below 3 plddt "} {
+		"abcdefghij ", "? helix", "K8A,", "-", "distance and ", "not lysine ", "within 5 Å of residue 1 ", "K6 ",
+		"how many are ", "1-70 not ", "lysines, ", "which near A. ", "below 3 plddt "} {
 		start := time.Now()
 		r := Answer(f, strings.Repeat(unit, maxQuestion/len(unit)))
 		t.Logf("%q: %v", unit, time.Since(start).Round(time.Millisecond))

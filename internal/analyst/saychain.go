@@ -353,8 +353,9 @@ func (q *query) chargeOfChains(list []facts.Chain, pH float64) part {
 	for _, c := range list {
 		z := facts.ChargeAt(c.Sequence, q.x.BondedIn(c.Polymer), pH)
 		sum += z
-		said = append(said, fmt.Sprintf("chain %s has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f",
-			c.ID, z, pH, c.Isoelectric))
+		said = append(said,
+			fmt.Sprintf("chain %s has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f",
+				c.ID, z, pH, c.Isoelectric))
 	}
 	text := capital(facts.Join(said, maxSaid))
 	if len(list) > 1 {

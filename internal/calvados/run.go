@@ -22,7 +22,8 @@ const (
 )
 
 // energyHeader is the first row of EnergyFile.
-const energyHeader = "time_ns,bond_kj_mol,ashbaugh_hatch_kj_mol,debye_hueckel_kj_mol,restraint_kj_mol,potential_kj_mol,kinetic_kj_mol,temperature_k\n"
+const energyHeader = "time_ns,bond_kj_mol,ashbaugh_hatch_kj_mol,debye_hueckel_kj_mol,restraint_kj_mol," +
+	"potential_kj_mol,kinetic_kj_mol,temperature_k\n"
 
 // Hooks are the callbacks of a run. Each may be nil; Run calls them from its own goroutine and waits for them.
 type Hooks struct {

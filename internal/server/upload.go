@@ -88,8 +88,8 @@ func (c *call) allowLongUpload() {
 }
 
 // storePart stores one part of an upload.
-func (s *Server) storePart(ctx context.Context, owner pleat.UserID, item pleat.ItemID, p *multipart.Part) (store.LibraryFile,
-	error) {
+func (s *Server) storePart(ctx context.Context, owner pleat.UserID, item pleat.ItemID,
+	p *multipart.Part) (store.LibraryFile, error) {
 	if p.FormName() != "files" {
 		return store.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files are in the field files",
 			pleat.Clip(p.FormName()))

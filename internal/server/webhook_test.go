@@ -96,9 +96,10 @@ func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 			Reason:  "it failed",
 		})
 	}
-	err = h.store.FinishDeliveries(ctx, "courier", list, func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
-		return store.Verdict{Health: e.Health}
-	})
+	err = h.store.FinishDeliveries(ctx, "courier", list,
+		func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
+			return store.Verdict{Health: e.Health}
+		})
 	if err != nil {
 		h.t.Fatal(err)
 	}

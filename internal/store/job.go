@@ -104,7 +104,8 @@ func (t *tx) subscribe(of pleat.Event, subs []pleat.Subscription) error {
 			if _, err := t.exec(`
 				INSERT INTO endpoint (
 					id, account_id, run_source, url, token, secret, old_secret, old_secret_until, format,
-					active, paused, enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at)
+					active, paused, enabled_by_default, disabled_reason, health, resume_at, rotated_at,
+					created_at, updated_at)
 				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`,
 				sub.Endpoint, of.Owner, of.SourceID, sub.Custom.URL, sub.Custom.Token, t.now); err != nil {
 				return err
@@ -128,8 +129,8 @@ func (t *tx) insertRun(parent runParent, run pleat.RunID, owner pleat.UserID, nu
 	_, err := t.exec(`
 		INSERT INTO run (
 			id, job_id, workflow_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed,
-			params, fresh, input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at,
-			finished_at, changed_at)
+			params, fresh, input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at,
+			started_at, finished_at, changed_at)
 		VALUES ($1, NULLIF($2, ''), NULLIF($3, ''), $4, $5, $6, $7, $8, $9, $10, $11, '', $12, $13, $14, '', '', '', '',
 			0, 0, 0, 0, $15, 0, 0, $15)`,
 		run, parent.job, parent.workflow, owner, number, spec.kind(), spec.state(), pleat.StatePending, spec.Model,

@@ -32,7 +32,8 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 const unbuilt = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Pleat</title>
 <h1>Pleat</h1>
-<p>This program was built without its page. Run <code>make build</code> where Node.js 20 or later is installed, and start it again.</p>
+<p>This program was built without its page. Run <code>make build</code> where Node.js 20 or later is installed,
+and start it again.</p>
 <p>The service itself is complete: <a href="/docs">its interface</a> is at /docs.</p>
 </html>
 `

@@ -194,8 +194,8 @@ var deliveryFills = func() (out []string) {
 			'on_complete', 'fill:' || {id}, 'PENDING', '', 0, at, 0, '', at, at`,
 		`
 		INSERT INTO task (
-			id, kind, queue, account_id, tenant, position, delivery_id, state, attempt, tries, max_tries, memory, run_at,
-			lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
+			id, kind, queue, account_id, tenant, position, delivery_id, state, attempt, tries, max_tries, memory,
+			run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
 		SELECT
 			{id}, 'deliver', 'deliver/' || endpoint, owner, endpoint, i, {id}, 'queued', 0, 0, 10, 0, at,
 			0, '', 0, '', 0, at, 0`,
