@@ -9,16 +9,20 @@ import (
 
 // builder turns the atoms of a file, in the order of the file, into a Structure. ReadCIF and ReadPDB both feed it.
 type builder struct {
-	in      *lines
-	title   string
-	atoms   int
-	count   int // residues
-	chains  []*rawChain
-	byID    map[string]*rawChain
+	// in supplies line numbers for errors, and the limits.
+	in    *lines
+	title string
+	atoms int
+	count int // residues
+	// chains are in order of their first atom; byID finds them by name.
+	chains []*rawChain
+	byID   map[string]*rawChain
+	// strings holds the interned strings, see intern.
 	strings map[string]string
 	pending []pendingAtom // of the residue being read
-	last    *rawChain
-	key     residueKey
+	// last and key identify the residue of the pending atoms.
+	last *rawChain
+	key  residueKey
 }
 
 // rawChain is a chain as a file names it. It may hold a polymer, its ligands and its waters together.
@@ -28,11 +32,13 @@ type rawChain struct {
 	entity    string // the file's entity id; empty: none given
 	residues  []Residue
 	segment   []int // per residue: how many TER records came before it
-	ters      int
+	// ters counts the TER records of the chain so far.
+	ters int
 }
 
 // residueKey identifies a residue within a chain by sequence position, author number and insertion code.
 type residueKey struct {
+	// seq is the position in the sequence, auth the author's number.
 	seq, auth int
 	ins       string
 }

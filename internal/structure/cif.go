@@ -10,7 +10,9 @@ import (
 // cifKind is the kind of a CIF token.
 type cifKind int
 
+// The kinds of CIF tokens.
 const (
+	// cifEnd is the end of the file.
 	cifEnd cifKind = iota
 	cifData
 	cifLoop
@@ -131,8 +133,10 @@ func foldPrefix(b []byte, prefix string) bool {
 // each row. A row has one value per item, in the order of items; a value is nil where the file has none, or only .
 // or ?.
 type cifTable struct {
+	// items are the names of the wanted items, in lower case.
 	items []string
-	row   func(values [][]byte) error
+	// row is called with each row. Its values are valid until it returns.
+	row func(values [][]byte) error
 
 	values [][]byte
 	kept   [][]byte // the buffers behind values

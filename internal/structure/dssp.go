@@ -205,7 +205,8 @@ type bond struct {
 
 // dssp is the working state of one assignment.
 type dssp struct {
-	bb             []Backbone
+	bb []Backbone
+	// n is the number of residues, and state the letter of each.
 	n              int
 	state          []byte
 	from           []int // first residue of the unbroken stretch each residue is in

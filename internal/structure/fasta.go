@@ -53,7 +53,8 @@ type fastaReader struct {
 	seq     strings.Builder
 	header  int // line of the last header
 	total   int // letters so far
-	ended   bool
+	// ended reports that the sequence ended with '*'; only white space may follow.
+	ended bool
 }
 
 // start begins a record under the given header. It fails beyond Limits.Chains.

@@ -2,6 +2,7 @@ package structure
 
 import "math"
 
+// sub, add, scale, dot and norm are the usual operations on vectors.
 func sub(a, b Vec) Vec           { return Vec{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
 func add(a, b Vec) Vec           { return Vec{a[0] + b[0], a[1] + b[1], a[2] + b[2]} }
 func scale(a Vec, f float64) Vec { return Vec{a[0] * f, a[1] * f, a[2] * f} }

@@ -11,8 +11,9 @@ import (
 type Grid struct {
 	points []Vec
 	cell   float64
-	head   map[[3]int32]int32
-	next   []int32 // next point of the same cell; -1: none
+	// head holds the first point of each cell that has any.
+	head map[[3]int32]int32
+	next []int32 // next point of the same cell; -1: none
 }
 
 // NewGrid sorts points into cubic cells of the given edge in Å. The best edge is the radius of later queries; one

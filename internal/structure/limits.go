@@ -60,9 +60,11 @@ type lines struct {
 	format string
 	r      *bufio.Reader
 	lim    Limits
+	// read is the number of bytes read so far, compared with Limits.Bytes.
 	read   int64
 	number int // of the line last handed out
-	long   []byte
+	// long collects a line that is longer than the reader's buffer.
+	long []byte
 }
 
 // newLines returns a reader of the lines of r. format is the name used in errors.

@@ -70,9 +70,12 @@ type tmSearch struct {
 	d02, near     float64 // d0², radius in which residues take part in the next round
 	best          float64 // best Σ 1/(1+(d/d0)²) so far
 	within        [4]int  // most residues so far within 1, 2, 4 and 8 Å
-	d2            []float64
-	kept, old     []int32
-	a, b          []Vec
+	// d2 are the squared distances in Å² under the superposition measured last.
+	d2 []float64
+	// kept and old are the residues selected in this round and in the one before.
+	kept, old []int32
+	// a and b are buffers for the selected points of model and native.
+	a, b []Vec
 }
 
 // refine superposes one fragment and repeats with the residues that came close, at most 20 times.
@@ -158,7 +161,8 @@ const lddtRadius = 15.0
 // Reference holds the distances of a native structure, so that many models can be scored against it without
 // allocating. It is safe for concurrent use.
 type Reference struct {
-	n     int
+	n int
+	// pairs are the residue pairs of the native within 15 Å.
 	pairs []refPair
 	count []int32 // pairs each residue takes part in
 }

@@ -289,9 +289,10 @@ func WritePDB(w io.Writer, s *Structure, m Meta) error {
 
 // pdbWriter writes the records of one file into a buffer, so that a failed write leaves no partial file.
 type pdbWriter struct {
-	out    bytes.Buffer
-	s      *Structure
-	m      *Meta
+	out bytes.Buffer
+	s   *Structure
+	m   *Meta
+	// serial is the last serial number written. Atoms and TER records share one sequence.
 	serial int
 	line   []byte
 }

@@ -37,6 +37,7 @@ var atomItems = []string{"group_pdb", "type_symbol", "label_atom_id", "auth_atom
 	"cartn_y", "cartn_z",
 	"occupancy", "b_iso_or_equiv", "pdbx_formal_charge", "pdbx_pdb_model_num"}
 
+// Indices of the values of an _atom_site row.
 const (
 	siteGroup = iota
 	siteSymbol
@@ -63,7 +64,9 @@ const (
 // cifReader collects the entities and atoms of a file.
 type cifReader struct {
 	build *builder
+	// about holds the entity tables of the current data block.
 	about entities
+	// model is the number of the first model; atoms of others are skipped.
 	model string
 }
 
@@ -297,6 +300,7 @@ func (c *cifReader) float(item string, v []byte) (float64, error) {
 	return f, nil
 }
 
+// errNumber is replaced by the callers' errors, which name the field.
 var errNumber = errors.New("not a number in range")
 
 // parseFloat reads a decimal number between −1,000,000 and 1,000,000, and turns negative zero into zero.

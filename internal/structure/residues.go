@@ -48,7 +48,7 @@ var letters = map[string]byte{
 	"DLY": 'K', "MED": 'M', "DPN": 'F', "DPR": 'P', "DSN": 'S', "DTH": 'T', "DTR": 'W', "DTY": 'Y', "DVA": 'V',
 }
 
-// rnaLetters and dnaLetters map component codes of nucleotides to letters.
+// rnaLetters maps component codes of RNA nucleotides to letters, modified ones as their parent.
 var rnaLetters = map[string]byte{
 	"A": 'A', "C": 'C', "G": 'G', "U": 'U', "I": 'I', "N": 'N', "PSU": 'U', "5MU": 'U', "H2U": 'U', "4SU": 'U',
 	"OMU": 'U', "5MC": 'C', "OMC": 'C',
@@ -56,6 +56,7 @@ var rnaLetters = map[string]byte{
 	"RA": 'A', "RC": 'C', "RG": 'G', "RU": 'U',
 }
 
+// dnaLetters maps component codes of DNA nucleotides to letters, modified ones as their parent.
 var dnaLetters = map[string]byte{
 	"DA": 'A', "DC": 'C', "DG": 'G', "DT": 'T', "DU": 'U', "DI": 'I', "DN": 'N', "5CM": 'C', "BRU": 'U', "6OG": 'G',
 	"8OG": 'G', "T": 'T',

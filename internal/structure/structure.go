@@ -57,6 +57,7 @@ func (k Kind) rank() int {
 
 // Structure is one model of one molecule or complex. The zero value is an empty structure.
 type Structure struct {
+	// Title is one line of free text; it may be empty.
 	Title  string
 	Chains []Chain
 }

@@ -43,20 +43,24 @@ func WriteCIF(w io.Writer, s *Structure, m Meta) error {
 
 // cifWriter writes one file; labels, entity and auth are by chain.
 type cifWriter struct {
-	w      *bufio.Writer
-	s      *Structure
-	m      *Meta
+	w *bufio.Writer
+	s *Structure
+	m *Meta
+	// labels, entity and auth are the label_asym_id, the entity number and the author numbers of each chain.
 	labels []string
 	entity []int
 	auth   [][]int
-	poly   []polySeq
-	line   []byte
+	// poly holds the sequences of the polymer entities, in order of appearance.
+	poly []polySeq
+	// line is a buffer for the row being written.
+	line []byte
 }
 
 // polySeq is the sequence of one polymer entity, merged from the residues that its chains list.
 type polySeq struct {
 	entity int
 	chain  int // first chain of the entity
+	// seq are positions in the sequence in ascending order, comp the component at each of them.
 	seq    []int
 	comp   []string
 	chains []int
