@@ -20,16 +20,20 @@ type Chain struct {
 	Last        ResidueRef     `json:"last"`
 	Sequence    string         `json:"sequence"`
 	Composition []Count        `json:"composition"`
-	Modified    []ResidueRef   `json:"modified,omitempty"`
-	Charge      float64        `json:"charge_pH7"`        // proteins only
-	Isoelectric float64        `json:"isoelectric_point"` // proteins only
-	Mass        float64        `json:"mass_Da"`
-	Unweighed   int            `json:"residues_without_mass,omitempty"`
-	Secondary   *Secondary     `json:"secondary_structure,omitempty"`
-	Confidence  *Confidence    `json:"confidence,omitempty"`
-	Gaps        []Gap          `json:"gaps,omitempty"`
-	Gyration    float64        `json:"radius_of_gyration_A"`
-	EndToEnd    float64        `json:"end_to_end_A"` // between the centres of the first and last residue
+	// Modified are the residues whose component is not standard.
+	Modified []ResidueRef `json:"modified,omitempty"`
+	// Charge is the net charge in e at pH 7 with free ends, and Isoelectric the pH at which the net charge is 0.
+	Charge      float64 `json:"charge_pH7"`        // proteins only
+	Isoelectric float64 `json:"isoelectric_point"` // proteins only
+	// Mass is the average mass of the free chain; Unweighed counts the residues that it omits.
+	Mass       float64     `json:"mass_Da"`
+	Unweighed  int         `json:"residues_without_mass,omitempty"`
+	Secondary  *Secondary  `json:"secondary_structure,omitempty"`
+	Confidence *Confidence `json:"confidence,omitempty"`
+	// Gaps are the interruptions of the chain, at most maxList.
+	Gaps     []Gap   `json:"gaps,omitempty"`
+	Gyration float64 `json:"radius_of_gyration_A"`
+	EndToEnd float64 `json:"end_to_end_A"` // between the centres of the first and last residue
 
 	Polymer Polymer `json:"-"` // its residues in Index.Sites
 }
@@ -42,10 +46,11 @@ type Count struct {
 
 // Gap is an interruption of a chain.
 type Gap struct {
-	After    ResidueRef `json:"after"`
-	Before   ResidueRef `json:"before"`
-	Missing  int        `json:"missing"` // by the numbers; 0: a break without a jump of the numbers
-	Distance float64    `json:"distance_A"`
+	After   ResidueRef `json:"after"`
+	Before  ResidueRef `json:"before"`
+	Missing int        `json:"missing"` // by the numbers; 0: a break without a jump of the numbers
+	// Distance is between the linking atoms or, where they are missing, between the centres of the residues.
+	Distance float64 `json:"distance_A"`
 }
 
 // chainFacts computes the facts of one polymer.

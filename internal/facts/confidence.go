@@ -9,15 +9,17 @@ import (
 // Confidence summarises a model's own estimate of local accuracy, pLDDT from 0 to 100, over some residues.
 // Fractions are from 0 to 1.
 type Confidence struct {
+	// Mean, Min and Max are over all residues whose pLDDT is known.
 	Mean float64 `json:"mean_plddt"`
 	Min  float64 `json:"min_plddt"`
 	Max  float64 `json:"max_plddt"`
 	// VeryHigh, Confident, Low and VeryLow are fractions of the residues, by the bands of the AlphaFold database.
-	VeryHigh  float64   `json:"share_90_or_more"`
-	Confident float64   `json:"share_70_to_90"`
-	Low       float64   `json:"share_50_to_70"`
-	VeryLow   float64   `json:"share_below_50"`
-	Doubtful  []Stretch `json:"stretches_below_70,omitempty"`
+	VeryHigh  float64 `json:"share_90_or_more"`
+	Confident float64 `json:"share_70_to_90"`
+	Low       float64 `json:"share_50_to_70"`
+	VeryLow   float64 `json:"share_below_50"`
+	// Doubtful are the runs of residues with a pLDDT below 70.
+	Doubtful []Stretch `json:"stretches_below_70,omitempty"`
 }
 
 // Stretch is a run of residues of one chain and its mean pLDDT.
@@ -30,14 +32,17 @@ type Stretch struct {
 
 // PAE summarises a matrix of predicted aligned errors, in Å.
 type PAE struct {
+	// Mean is over the whole matrix.
 	Mean    float64     `json:"mean_A"`
 	Within  []PairError `json:"within_chains"`
 	Between []PairError `json:"between_chains,omitempty"`
-	Domains []Domain    `json:"domains,omitempty"`
+	// Domains are the parts of chains that domains finds.
+	Domains []Domain `json:"domains,omitempty"`
 }
 
 // PairError is the error in Å between two chains, both directions together.
 type PairError struct {
+	// A and B are chain identifiers; they are equal for the error within one chain.
 	A    string  `json:"a"`
 	B    string  `json:"b"`
 	Mean float64 `json:"mean_A"`

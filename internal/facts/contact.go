@@ -11,21 +11,25 @@ import (
 
 // Interface describes the contact of two polymers: residues with heavy atoms within 4.5 Å of each other.
 type Interface struct {
-	A         string       `json:"a"`
-	B         string       `json:"b"`
+	A string `json:"a"`
+	B string `json:"b"`
+	// ResiduesA and ResiduesB are the residues in contact; CountA and CountB are complete where the lists are cut.
 	ResiduesA []ResidueRef `json:"residues_a"`
 	ResiduesB []ResidueRef `json:"residues_b"`
 	CountA    int          `json:"count_a"`
 	CountB    int          `json:"count_b"`
 	Contacts  int          `json:"contacts"` // residue pairs within 4.5 Å
-	Buried    float64      `json:"buried_area_A2"`
-	Core      int          `json:"buried_contacts"` // contacts between two residues that are less than 20 % accessible
-	Closest   AtomPair     `json:"closest"`
-	HBonds    []AtomPair   `json:"hydrogen_bond_candidates,omitempty"`
-	HBondN    int          `json:"hydrogen_bond_count"`
-	Bridges   []AtomPair   `json:"salt_bridges,omitempty"`
-	Scores    *Scores      `json:"scores,omitempty"`
+	// Buried is the accessible surface of both chains alone minus that of the pair.
+	Buried  float64  `json:"buried_area_A2"`
+	Core    int      `json:"buried_contacts"` // contacts between two residues that are less than 20 % accessible
+	Closest AtomPair `json:"closest"`
+	// HBonds are judged by distance alone, because most structures have no hydrogens.
+	HBonds  []AtomPair `json:"hydrogen_bond_candidates,omitempty"`
+	HBondN  int        `json:"hydrogen_bond_count"`
+	Bridges []AtomPair `json:"salt_bridges,omitempty"`
+	Scores  *Scores    `json:"scores,omitempty"`
 
+	// polymerA and polymerB are indices into Index.Polymers.
 	polymerA, polymerB int
 }
 
@@ -42,7 +46,9 @@ type Scores struct {
 
 // link is a pair of sites in contact, with the closest pair of their atoms and its distance d in Å.
 type link struct {
+	// a and b are indices of sites, a before b.
 	a, b int // sites, a before b
+	// pair holds the indices of the closest atoms, in the order of the sites.
 	pair [2]int
 	d    float64
 }

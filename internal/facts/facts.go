@@ -50,11 +50,13 @@ const (
 
 // Extra is additional knowledge about a structure. The zero value contains none.
 type Extra struct {
+	// Source is the name of the structure, such as a file name; it may be empty.
 	Source    string           // name of the structure, such as a file name; may be empty
 	Predicted bool             // a model made it, so that its B-factors are pLDDT unless PLDDT is given
 	Model     string           // which model
 	PLDDT     [][]float64      // 0 to 100, by chain and residue of the structure
 	PAE       structure.Matrix // one row per polymer residue, or per residue and heavy atom of a ligand
+	// PTM and IPTM are the model's own scores, 0 to 1; nil where unknown.
 	PTM, IPTM *float64
 	Affinity  *Affinity
 	Method    string  // experiment, when known: X-RAY DIFFRACTION
@@ -85,11 +87,13 @@ func (r ResidueRef) Short() string { return fmt.Sprintf("%s %d%s", r.Name, r.Num
 
 // AtomPair is two atoms and the distance between them in Å.
 type AtomPair struct {
-	A        ResidueRef `json:"a"`
-	AtomA    string     `json:"atom_a"`
-	B        ResidueRef `json:"b"`
-	AtomB    string     `json:"atom_b"`
-	Distance float64    `json:"distance_A"`
+	A ResidueRef `json:"a"`
+	// AtomA and AtomB are atom names such as OD1.
+	AtomA string     `json:"atom_a"`
+	B     ResidueRef `json:"b"`
+	AtomB string     `json:"atom_b"`
+	// Distance is between the two atoms.
+	Distance float64 `json:"distance_A"`
 }
 
 // String names both atoms and their distance.
@@ -101,24 +105,30 @@ func (p AtomPair) String() string {
 // Lengths are in Å. It encodes as JSON; facts decoded from JSON have no Index, which questions about single
 // residues need.
 type Facts struct {
-	Source     string       `json:"source,omitempty"`
-	Title      string       `json:"title,omitempty"`
-	Method     string       `json:"method,omitempty"`
-	Resolution float64      `json:"resolution_A,omitempty"`
-	Predicted  bool         `json:"predicted"`
-	Model      string       `json:"model,omitempty"`
-	PTM        *float64     `json:"ptm,omitempty"`
-	IPTM       *float64     `json:"iptm,omitempty"`
-	Residues   int          `json:"residues"` // of polymers
-	Atoms      int          `json:"atoms"`    // every atom of the file's first model
-	HeavyAtoms int          `json:"heavy_atoms"`
-	Waters     int          `json:"waters"`
-	Chains     []Chain      `json:"chains"` // polymers
-	Ligands    []Ligand     `json:"ligands,omitempty"`
-	Confidence *Confidence  `json:"confidence,omitempty"`
-	PAE        *PAE         `json:"pae,omitempty"`
-	Shape      Shape        `json:"shape"`
-	Interfaces []Interface  `json:"interfaces,omitempty"`
+	Source     string  `json:"source,omitempty"`
+	Title      string  `json:"title,omitempty"`
+	Method     string  `json:"method,omitempty"`
+	Resolution float64 `json:"resolution_A,omitempty"`
+	// Predicted reports that a model made the structure: Extra has its scores, or the title says so.
+	Predicted bool   `json:"predicted"`
+	Model     string `json:"model,omitempty"`
+	// PTM and IPTM are the model's own scores, 0 to 1; nil where it gave none.
+	PTM  *float64 `json:"ptm,omitempty"`
+	IPTM *float64 `json:"iptm,omitempty"`
+	// Residues, Atoms, HeavyAtoms and Waters are counts of the whole structure.
+	Residues   int `json:"residues"` // of polymers
+	Atoms      int `json:"atoms"`    // every atom of the file's first model
+	HeavyAtoms int `json:"heavy_atoms"`
+	Waters     int `json:"waters"`
+	// Chains are the polymers in file order.
+	Chains  []Chain  `json:"chains"` // polymers
+	Ligands []Ligand `json:"ligands,omitempty"`
+	// Confidence is over all residues whose pLDDT is known; nil where none is.
+	Confidence *Confidence `json:"confidence,omitempty"`
+	PAE        *PAE        `json:"pae,omitempty"`
+	Shape      Shape       `json:"shape"`
+	Interfaces []Interface `json:"interfaces,omitempty"`
+	// Disulfides, MaybeSS and FreeCys describe all cysteines of proteins.
 	Disulfides []AtomPair   `json:"disulfides,omitempty"`         // S–S 1.8 to 2.5 Å
 	MaybeSS    []AtomPair   `json:"close_sulfur_pairs,omitempty"` // up to 3.0 Å
 	FreeCys    []ResidueRef `json:"free_cysteines,omitempty"`
@@ -128,7 +138,8 @@ type Facts struct {
 	Pockets    []Pocket     `json:"pockets,omitempty"`        // by geometry alone
 	Patches    []Patch      `json:"hydrophobic_patches,omitempty"`
 	Affinity   *Affinity    `json:"affinity,omitempty"`
-	Notes      []string     `json:"notes,omitempty"` // what was left out, and why
+	// Notes are whole sentences for the reader.
+	Notes []string `json:"notes,omitempty"` // what was left out, and why
 
 	index *Index
 }

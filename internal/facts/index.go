@@ -10,7 +10,8 @@ import (
 
 // Site is one residue, ligand or ion, with the facts that belong to it alone.
 type Site struct {
-	Ref     ResidueRef
+	Ref ResidueRef
+	// Residue is that of the structure, which must not change.
 	Residue *structure.Residue
 	Chain   int            // index into Index.Structure.Chains
 	Kind    structure.Kind // of the chain
@@ -38,9 +39,11 @@ type Polymer struct{ Chain, Lo, Hi int }
 // Index is the residue-level view of a structure from which the facts are computed: sites in file order, and the
 // heavy atoms of everything but water, site by site. It is read-only.
 type Index struct {
-	Structure     *structure.Structure
-	Sites         []Site
-	Polymers      []Polymer
+	Structure *structure.Structure
+	// Sites are in file order; those of a polymer are contiguous.
+	Sites    []Site
+	Polymers []Polymer
+	// Atoms, Owner and Points are parallel: heavy atoms, their sites and their positions in Å.
 	Atoms         []*structure.Atom
 	Owner         []int32 // site of each atom
 	Points        []structure.Vec
@@ -48,9 +51,11 @@ type Index struct {
 	HasSurface    bool // Site.Area is set
 	Crowded       bool // atoms lie on one another: neighbours must not be searched for
 
+	// grid finds the atoms within a radius.
 	grid   *structure.Grid
 	heavy  int // heavy atoms, those of waters included
 	waters int
+	// linked holds the pairs of sites in contact; it is computed together with the surface.
 	linked []link // sites that touch; set together with the surface
 }
 
@@ -108,7 +113,7 @@ func (x *Index) add(chain int, ch *structure.Chain, res *structure.Residue) {
 	x.Sites = append(x.Sites, site)
 }
 
-// hydrogen reports whether an atom is hydrogen or deuterium, by its element or else by its name.
+// hydrogen reports whether an atom is hydrogen or deuterium, by its element or, where that is missing, by its name.
 func hydrogen(a *structure.Atom) bool {
 	if a.Element != "" {
 		return a.Element == "H" || a.Element == "D"

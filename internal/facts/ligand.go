@@ -9,23 +9,25 @@ import (
 
 // Ligand is one bound molecule or ion and the residues around it.
 type Ligand struct {
-	Ref        ResidueRef     `json:"ligand"`
-	Kind       structure.Kind `json:"kind"`
-	Name       string         `json:"name,omitempty"`
-	Atoms      int            `json:"heavy_atoms"`
-	Neighbours []Neighbour    `json:"neighbours,omitempty"` // polymer residues within 4.5 Å, nearest first
-	Count      int            `json:"neighbour_count"`
-	Polar      []AtomPair     `json:"hydrogen_bond_candidates,omitempty"`
+	Ref   ResidueRef     `json:"ligand"`
+	Kind  structure.Kind `json:"kind"`
+	Name  string         `json:"name,omitempty"`
+	Atoms int            `json:"heavy_atoms"`
+	// Neighbours are at most MaxNear; Count is complete.
+	Neighbours []Neighbour `json:"neighbours,omitempty"` // polymer residues within 4.5 Å, nearest first
+	Count      int         `json:"neighbour_count"`
+	Polar      []AtomPair  `json:"hydrogen_bond_candidates,omitempty"`
 
 	Site int `json:"-"` // in Index.Sites
 }
 
 // Neighbour is a residue near a ligand, with the closest pair of atoms.
 type Neighbour struct {
-	Residue  ResidueRef `json:"residue"`
-	Atom     string     `json:"atom"`
-	Ligand   string     `json:"ligand_atom"`
-	Distance float64    `json:"distance_A"`
+	Residue ResidueRef `json:"residue"`
+	// Atom and Ligand are the closest pair of atoms.
+	Atom     string  `json:"atom"`
+	Ligand   string  `json:"ligand_atom"`
+	Distance float64 `json:"distance_A"`
 }
 
 // ligands fills in the molecules and ions other than water, at most 200.

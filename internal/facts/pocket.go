@@ -10,6 +10,7 @@ import (
 
 // Pocket is a cavity or cleft of the polymers found by geometry alone. It does not show what can bind there.
 type Pocket struct {
+	// Volume is that of the cells, in which the centre of a probe fits.
 	Volume   float64       `json:"volume_A3"` // of the points a probe's centre can take
 	Centre   structure.Vec `json:"centre_A"`
 	Residues []ResidueRef  `json:"residues"` // with a heavy atom within 4.5 Å of one of its points
@@ -31,8 +32,10 @@ var directions = [7][3]int{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}, {1, 1, -1
 
 // lattice is a box of cubic cells around the polymers.
 type lattice struct {
+	// origin is the position of cell 0 and step the edge of a cell, both in Å.
 	origin structure.Vec
 	step   float64
+	// n is the number of cells in each direction.
 	n      [3]int
 	full   []bool  // an atom is near
 	closed []uint8 // directions in which the cell lies between two full cells

@@ -4,16 +4,19 @@ import "pleat/internal/structure"
 
 // Secondary is one chain's secondary structure by DSSP.
 type Secondary struct {
-	States   string    `json:"states"` // one letter per residue, '?' where the main chain is incomplete
-	Assigned int       `json:"assigned"`
-	Helix    float64   `json:"helix"`  // share of assigned residues in H, G or I
-	Strand   float64   `json:"strand"` // in E or B
-	Other    float64   `json:"other"`
+	States   string `json:"states"` // one letter per residue, '?' where the main chain is incomplete
+	Assigned int    `json:"assigned"`
+	// Helix, Strand and Other are fractions of the assigned residues and add up to 1.
+	Helix  float64 `json:"helix"`  // share of assigned residues in H, G or I
+	Strand float64 `json:"strand"` // in E or B
+	Other  float64 `json:"other"`
+	// Segments are helices and strands in order.
 	Segments []Segment `json:"segments"` // helices and strands
 }
 
 // Segment is a run of residues in one state.
 type Segment struct {
+	// State is a letter of DSSP; StateName gives its word.
 	State  string     `json:"state"` // H, G, I, E or B
 	From   ResidueRef `json:"from"`
 	To     ResidueRef `json:"to"`

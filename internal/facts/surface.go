@@ -11,19 +11,22 @@ import (
 
 // Shape is the size and the surface of all polymers together.
 type Shape struct {
+	// Gyration is the mass-weighted radius of gyration of all heavy atoms of polymers.
 	Gyration float64    `json:"radius_of_gyration_A"` // heavy atoms, weighed by mass
 	Longest  float64    `json:"longest_distance_A"`   // between residue centres
 	LongestA ResidueRef `json:"longest_from"`
 	LongestB ResidueRef `json:"longest_to"`
-	Area     float64    `json:"accessible_area_A2"`
-	Buried   int        `json:"buried_residues"`  // of proteins, less than 20 % accessible
-	Exposed  int        `json:"exposed_residues"` // of proteins
+	// Area is the accessible surface of the polymers, with ligands present.
+	Area    float64 `json:"accessible_area_A2"`
+	Buried  int     `json:"buried_residues"`  // of proteins, less than 20 % accessible
+	Exposed int     `json:"exposed_residues"` // of proteins
 }
 
 // Patch is a group of at least three exposed hydrophobic residues in contact.
 type Patch struct {
 	Residues []ResidueRef `json:"residues"`
-	Area     float64      `json:"accessible_area_A2"`
+	// Area is the accessible surface of the group.
+	Area float64 `json:"accessible_area_A2"`
 }
 
 // Parameters of the surface: the probe radius of water in Å, the points on each atom's sphere, the accessible
