@@ -13,14 +13,21 @@ import (
 // af3Job is a job of AlphaFold 3, versions 1 to 4:
 // https://github.com/google-deepmind/alphafold3/blob/main/docs/input.md
 type af3Job struct {
-	Name        string    `json:"name"`
-	ModelSeeds  []any     `json:"modelSeeds"`
-	Sequences   []af3Item `json:"sequences" maxItems:"256"`
-	Bonds       [][][]any `json:"bondedAtomPairs,omitempty" maxItems:"1000"`
-	UserCCD     *string   `json:"userCCD,omitempty"`
-	UserCCDPath *string   `json:"userCCDPath,omitempty"`
-	Dialect     string    `json:"dialect"`
-	Version     *int      `json:"version"`
+	// Name becomes the name of the job.
+	Name string `json:"name"`
+	// ModelSeeds are whole numbers or strings. The job takes the first.
+	ModelSeeds []any `json:"modelSeeds"`
+	// Sequences are the entities; a job holds at most 256.
+	Sequences []af3Item `json:"sequences" maxItems:"256"`
+	// Bonds are pairs of atoms, each a list of chain, residue from 1 and atom name.
+	Bonds [][][]any `json:"bondedAtomPairs,omitempty" maxItems:"1000"`
+	// UserCCD defines components of the file's own, which a job cannot hold.
+	UserCCD     *string `json:"userCCD,omitempty"`
+	UserCCDPath *string `json:"userCCDPath,omitempty"`
+	// Dialect is alphafold3, which distinguishes the file from the AlphaFold Server's.
+	Dialect string `json:"dialect"`
+	// Version is 1 to af3Versions. Export writes 1, or 4 where a sequence has a label.
+	Version *int `json:"version"`
 }
 
 // af3Item is an entity; exactly one field is set.
@@ -33,31 +40,41 @@ type af3Item struct {
 
 // af3Chain is a polymer in one copy for each id. Its alignments and templates are not imported.
 type af3Chain struct {
-	ID              any           `json:"id"` // a string, or a list of strings
-	Sequence        string        `json:"sequence"`
-	Modifications   []replaced    `json:"modifications,omitempty"`
-	Description     string        `json:"description,omitempty"`
-	UnpairedMSA     *string       `json:"unpairedMsa,omitempty"`
-	UnpairedMSAPath *string       `json:"unpairedMsaPath,omitempty"`
-	PairedMSA       *string       `json:"pairedMsa,omitempty"`
-	PairedMSAPath   *string       `json:"pairedMsaPath,omitempty"`
-	Templates       []af3Template `json:"templates,omitempty"`
+	// ID is a string, or a list with one string for each copy.
+	ID any `json:"id"` // a string, or a list of strings
+	// Sequence has one-letter codes; white space is ignored.
+	Sequence string `json:"sequence"`
+	// Modifications replace single residues.
+	Modifications []replaced `json:"modifications,omitempty"`
+	// Description becomes the label of the sequence; it exists from version 4.
+	Description string `json:"description,omitempty"`
+	// UnpairedMSA and PairedMSA hold A3M text, and their Path fields file names.
+	UnpairedMSA     *string `json:"unpairedMsa,omitempty"`
+	UnpairedMSAPath *string `json:"unpairedMsaPath,omitempty"`
+	PairedMSA       *string `json:"pairedMsa,omitempty"`
+	PairedMSAPath   *string `json:"pairedMsaPath,omitempty"`
+	// Templates are dropped with a note.
+	Templates []af3Template `json:"templates,omitempty"`
 }
 
 // af3Template is a structural template. It is decoded only to be reported.
 type af3Template struct {
-	CIF             *string `json:"mmcif,omitempty"`
-	CIFPath         *string `json:"mmcifPath,omitempty"`
-	QueryIndices    []int   `json:"queryIndices"`
-	TemplateIndices []int   `json:"templateIndices"`
+	// CIF is the text of an mmCIF file; CIFPath names one.
+	CIF     *string `json:"mmcif,omitempty"`
+	CIFPath *string `json:"mmcifPath,omitempty"`
+	// QueryIndices and TemplateIndices map residues, from 0.
+	QueryIndices    []int `json:"queryIndices"`
+	TemplateIndices []int `json:"templateIndices"`
 }
 
 // af3Ligand is a ligand given by CCD codes or by SMILES.
 type af3Ligand struct {
-	ID          any      `json:"id"`
-	CCDCodes    []string `json:"ccdCodes,omitempty"`
-	SMILES      *string  `json:"smiles,omitempty"`
-	Description string   `json:"description,omitempty"`
+	ID any `json:"id"`
+	// CCDCodes holds exactly one code here: a job has no ligand of several components.
+	CCDCodes []string `json:"ccdCodes,omitempty"`
+	// SMILES excludes CCDCodes.
+	SMILES      *string `json:"smiles,omitempty"`
+	Description string  `json:"description,omitempty"`
 }
 
 // af3Versions is the latest version of the format that is read.

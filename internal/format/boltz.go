@@ -411,7 +411,8 @@ func (d *draft) addBoltzProperty(n node) error {
 	return nil
 }
 
-// boltzOptions maps parameters that the file cannot express to options of boltz predict.
+// boltzOptions maps parameters that the file cannot express to options of boltz predict. The verb %v stands for the
+// value.
 var boltzOptions = map[string]string{
 	"seed": "--seed %v", "recyclingSteps": "--recycling_steps %v", "samplingSteps": "--sampling_steps %v",
 	"diffusionSample": "--diffusion_samples %v",
@@ -451,7 +452,7 @@ func writeBoltz(j *pleat.Job, out *writing) ([]byte, error) {
 	return b.Bytes(), e.Close()
 }
 
-// filled returns a list, or nil if it is empty.
+// filled returns a list, or nil if it is empty, so that yamlMap omits its key.
 func filled(l *yaml.Node) *yaml.Node {
 	if len(l.Content) == 0 {
 		return nil

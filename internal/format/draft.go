@@ -27,16 +27,20 @@ var everything = pleat.Model{
 // up.
 type draft struct {
 	*reading
-	at       string // prefix of every path in messages: empty, or "[1]." in a list of jobs
-	job      pleat.Job
+	at  string // prefix of every path in messages: empty, or "[1]." in a list of jobs
+	job pleat.Job
+	// entities are in file order.
 	entities []entity
-	chains   map[string]string // maps ids of the file to chain names of the job
+	// chains holds an entry for every named copy after nameChains.
+	chains map[string]string // maps ids of the file to chain names of the job
 }
 
 // entity is one molecule of a file, in one copy for each id.
 type entity struct {
-	at  string // path in the file
+	at string // path in the file
+	// seq is the molecule without chain names.
 	seq pleat.Sequence
+	// ids has one element for each copy.
 	ids []string // ids of the copies in the file; empty: the service chooses
 }
 
@@ -45,7 +49,8 @@ func (in *reading) draft(at string) *draft {
 	return &draft{reading: in, at: at, chains: map[string]string{}}
 }
 
-// add adds an entity. Copies of a file without ids have empty ids.
+// add appends an entity. Copies of a file without ids have empty ids. Too many items or copies for a job are an
+// error.
 func (d *draft) add(e entity) error {
 	copies := len(e.ids)
 	for i := range d.entities {
@@ -61,7 +66,7 @@ func (d *draft) add(e entity) error {
 	return nil
 }
 
-// copies returns the given number of empty ids. A nil count means one.
+// copies returns the given number of empty ids, which the service names later. A nil count means one.
 func copies(at string, count *int) ([]string, error) {
 	if count == nil {
 		return []string{""}, nil
@@ -72,8 +77,9 @@ func copies(at string, count *int) ([]string, error) {
 	return make([]string, *count), nil
 }
 
-// nameChains turns the entities into sequences of the job. The service names the copies of an item in order; where the
-// file names them differently, each copy becomes an item of its own.
+// nameChains turns the entities into sequences of the job. The service names the copies of an item in order; where
+// the file names them differently, each copy becomes an item of its own. Chains can be looked up afterwards. An id
+// that occurs twice is an error.
 func (d *draft) nameChains() error {
 	taken := map[string]string{}
 	for _, e := range d.entities {
@@ -119,6 +125,7 @@ func (d *draft) nameChains() error {
 
 // part is the subset of an entity's copies that one sequence of the job holds.
 type part struct {
+	// entity is an index into draft.entities.
 	entity int
 	ids    []string
 }
@@ -147,7 +154,7 @@ func (d *draft) layOut(alone []bool) []part {
 	return from
 }
 
-// usable returns an id if it is a valid chain name, else an empty string.
+// usable returns an id if it is a valid chain name, else an empty string, for which the service chooses a name.
 func usable(id string) string {
 	if pleat.IsChainName(id) {
 		return id
@@ -155,7 +162,7 @@ func usable(id string) string {
 	return ""
 }
 
-// chain returns the sequence for an id of the file.
+// chain returns the chain name and the sequence for an id of the file. An unknown id is an error that names at.
 func (d *draft) chain(at, id string) (string, *pleat.Sequence, error) {
 	name, ok := d.chains[id]
 	if !ok || id == "" {
@@ -165,7 +172,8 @@ func (d *draft) chain(at, id string) (string, *pleat.Sequence, error) {
 	return name, &d.job.Sequences[i], nil
 }
 
-// residue returns a residue, counted from 1. A ligand is one residue.
+// residue returns a residue of the chain with the given id, counted from 1. A ligand is one residue. An index
+// outside the chain is an error.
 func (d *draft) residue(at, id string, index int) (pleat.ResidueRef, error) {
 	name, q, err := d.chain(at, id)
 	if err != nil {
@@ -182,7 +190,8 @@ func (d *draft) residue(at, id string, index int) (pleat.ResidueRef, error) {
 	return pleat.ResidueRef{Chain: name, Residue: index}, nil
 }
 
-// polymer returns the text of a polymer in upper case without white space.
+// polymer returns the text of a polymer in upper case without white space. A letter that the kind does not allow is
+// an error with its position.
 func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
 	allowed := pleat.Letters(kind)
 	var b strings.Builder
@@ -206,7 +215,8 @@ func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
 	return b.String(), nil
 }
 
-// ligand returns a ligand from a SMILES string or a CCD code.
+// ligand returns a ligand from a SMILES string or, if ccd, a CCD code. It checks the characters only, not the
+// chemistry.
 func ligand(at, text string, ccd bool) (pleat.Sequence, error) {
 	q := pleat.Sequence{Kind: pleat.Ligand, CCD: ccd, Text: strings.TrimSpace(text)}
 	if ccd {
@@ -226,7 +236,8 @@ func ligand(at, text string, ccd bool) (pleat.Sequence, error) {
 	return q, nil
 }
 
-// component returns a code of the Chemical Component Dictionary (CCD).
+// component returns a code of the Chemical Component Dictionary (CCD) in upper case. It checks the form of the
+// code, not that the component exists.
 func component(at, text string) (string, error) {
 	code := strings.ToUpper(strings.TrimSpace(text))
 	if !pleat.IsCCD(code) {
@@ -301,7 +312,7 @@ func (d *draft) label(at, text string) string {
 	return s
 }
 
-// finish validates the job and appends it. An empty name takes the default.
+// finish validates the job and appends it to the jobs of the import. An empty name becomes the default.
 func (d *draft) finish(name string) error {
 	if d.job.Name = d.label(d.at+"name", name); d.job.Name == "" {
 		d.job.Name = line(d.def.Name, pleat.MaxName)

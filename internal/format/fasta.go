@@ -12,10 +12,13 @@ import (
 type record struct { // of its header
 	line   int    // of its header
 	header string // without '>'
-	lines  []textLine
-	text   string // of the lines, without white space
+	// lines are the lines of the sequence with their numbers, for errors.
+	lines []textLine
+	// text is the sequence without white space.
+	text string // of the lines, without white space
 
-	// From the header, if it has them: Boltz writes CHAIN|TYPE|MSA, Chai writes TYPE|name=NAME.
+	// kind, chain and label come from the header, if it has them: Boltz writes CHAIN|TYPE|MSA, Chai writes
+	// TYPE|name=NAME. kind is protein, rna, dna, smiles or ccd; it is empty where the header does not state it.
 	kind  string // protein, rna, dna, smiles or ccd; empty: not stated
 	chain string
 	label string
@@ -23,6 +26,7 @@ type record struct { // of its header
 
 // textLine is a line of a sequence and its number.
 type textLine struct {
+	// number counts from 1.
 	number int
 	text   string
 }
@@ -65,7 +69,7 @@ func readFASTA(text string, in *reading) error {
 	return nil
 }
 
-// splitFASTA splits a file into records.
+// splitFASTA splits a file into records. Lines that start with ';' and empty lines are ignored.
 func splitFASTA(text string) ([]record, error) {
 	var out []record
 	n := 0
@@ -94,7 +98,8 @@ func splitFASTA(text string) ([]record, error) {
 	return out, nil
 }
 
-// readHeader reads the chain and the kind from the header.
+// readHeader reads the kind, the chain and the label from the header, in the forms of Boltz and Chai. Any other
+// header is a label.
 func (r *record) readHeader(in *reading) error {
 	first, rest, _ := strings.Cut(r.header, " ")
 	fields := strings.Split(first, "|")
@@ -124,7 +129,7 @@ func (r *record) readHeader(in *reading) error {
 	return nil
 }
 
-// joinLines joins the lines of the sequence without white space. An error names the line and the column.
+// joinLines joins the lines of the sequence without white space into text. An error names the line and the column.
 func (r *record) joinLines(in *reading) error {
 	var b strings.Builder
 	ligand := r.kind == "smiles" || r.kind == "ccd"
@@ -214,8 +219,9 @@ func (d *draft) addRecord(r *record) error {
 	return nil
 }
 
-// likelyDNA is the length from which a sequence of only A, C, G and T is assumed to be DNA. A protein of 20 residues
-// with only these four letters is rare, and a note reports the assumption.
+// likelyDNA is the length from which a sequence of only A, C, G and T is assumed to be DNA.
+//
+// A protein of 20 residues with only these four letters is rare, and a note reports the assumption.
 const likelyDNA = 20
 
 // guessKind derives the kind of a polymer from its letters, and reports in a note why.

@@ -36,7 +36,7 @@ const (
 	Boltz      Name = "boltz"
 )
 
-// Limits of imported files.
+// Limits of imported files. A file beyond them is an error.
 const (
 	MaxBytes = 1 << 20 // bytes of a file
 	MaxDepth = 32      // nested arrays and objects
@@ -46,14 +46,17 @@ const (
 
 // dialect holds the reader and the writer of a format.
 type dialect struct {
-	name  Name
-	ext   string // extension of a file name, with its dot
+	name Name
+	ext  string // extension of a file name, with its dot
+	// media is the Content-Type of an exported file.
 	media string
-	read  func(text string, into *reading) error
+	// read appends the file's jobs to into, or returns a pleat.Error.
+	read func(text string, into *reading) error
+	// write returns the bytes of a file with one job.
 	write func(j *pleat.Job, out *writing) ([]byte, error)
 }
 
-// dialects are the supported formats, in the order of the documentation.
+// dialects are the supported formats, in the order in which Names lists them.
 var dialects = []dialect{
 	{FASTA, ".fasta", "text/plain; charset=utf-8", readFASTA, writeFASTA},
 	{Server, ".json", "application/json", readServer, writeServer},
@@ -70,7 +73,7 @@ func Names() []string {
 	return out
 }
 
-// dialectOf returns the dialect of a format.
+// dialectOf returns the dialect of a format. An unknown name is an error that lists the known ones.
 func dialectOf(name Name) (dialect, error) {
 	i := slices.IndexFunc(dialects, func(d dialect) bool { return d.name == name })
 	if i < 0 {
@@ -80,7 +83,7 @@ func dialectOf(name Name) (dialect, error) {
 	return dialects[i], nil
 }
 
-// Defaults are the values for what a file does not state.
+// Defaults are the values for what a file does not state. The zero value is valid.
 type Defaults struct {
 	Name  string // of the job; empty: "imported"
 	Model string // no format names a model
@@ -88,6 +91,7 @@ type Defaults struct {
 
 // Imported is the content of a file.
 type Imported struct {
+	// Format is the given or the detected one.
 	Format Name
 	Jobs   []pleat.Job // valid for a model that supports every feature; at least one
 	Notes  []string    // what was dropped, changed or assumed: one sentence each
@@ -125,11 +129,13 @@ func Import(text string, as Name, def Defaults) (Imported, error) {
 type File struct {
 	Name        string // a valid file name on every system
 	ContentType string
-	Text        []byte
-	Notes       []string // what the format cannot express: one sentence each
+	// Text is the content of the file.
+	Text  []byte
+	Notes []string // what the format cannot express: one sentence each
 }
 
-// Export writes a valid job. It returns an error if the format cannot express one of its molecules.
+// Export writes a valid job as a file. What the format cannot express becomes a note. It returns an error if the
+// format cannot express one of the molecules.
 func Export(j *pleat.Job, as Name) (File, error) {
 	d, err := dialectOf(as)
 	if err != nil {
@@ -156,7 +162,9 @@ func Export(j *pleat.Job, as Name) (File, error) {
 
 // notes collects sentences up to a limit, and counts the rest.
 type notes struct {
+	// list holds at most maxNotes sentences.
 	list []string
+	// more counts the sentences beyond maxNotes.
 	more int
 }
 
@@ -180,15 +188,17 @@ func (n *notes) all() []string {
 // reading is the state of an import.
 type reading struct {
 	notes
-	def  Defaults
+	// def holds the caller's values for what the file does not state.
+	def Defaults
+	// jobs are the jobs read so far.
 	jobs []pleat.Job
 }
 
-// writing is the state of an export.
+// writing is the state of an export: the notes on what the format cannot express.
 type writing struct{ notes }
 
 // params adds a note for every parameter that the file does not hold. seed reports whether the format has a seed.
-// options maps a parameter to the program's option for it.
+// options maps a parameter to the program's option for it, which the note then names.
 func (w *writing) params(j *pleat.Job, seed bool, options map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(j.Params.Values)) {
 		v := j.Params.Values[name]
@@ -203,7 +213,7 @@ func (w *writing) params(j *pleat.Job, seed bool, options map[string]string) {
 	}
 }
 
-// labels adds a note for each label of a job whose format has no labels.
+// labels adds a note for each label of a job, for formats that have no labels.
 func (w *writing) labels(j *pleat.Job) {
 	for i := range j.Sequences {
 		if q := &j.Sequences[i]; q.Label != "" {
@@ -228,7 +238,7 @@ func (w *writing) constraints(c *pleat.Constraints, bonds bool) {
 	}
 }
 
-// properties adds notes for properties of a sequence that the file does not hold.
+// properties adds notes for those fields of sequence i that the file does not hold; what lists the fields to check.
 func (w *writing) properties(q *pleat.Sequence, i int, what ...string) {
 	has := map[string]bool{
 		"cyclic": q.Cyclic, "property_type": q.PropertyType != "", "modifications": len(q.Modifications) > 0,
@@ -243,7 +253,8 @@ func (w *writing) properties(q *pleat.Sequence, i int, what ...string) {
 // notInNames matches the characters that a file name must not have.
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// fileName turns a job's name into a file name that is valid on every system.
+// fileName returns a file name of at most 80 letters, digits, hyphens and underscores for a job's name, "job" where
+// none remain.
 func fileName(name string) string {
 	s := strings.Trim(notInNames.ReplaceAllString(name, "-"), "-")
 	if len(s) > 80 {
@@ -261,7 +272,8 @@ var (
 	bareText = regexp.MustCompile(`^[A-Za-z:*\s]+$`)
 )
 
-// guess detects a file's format from its text.
+// guess detects a file's format from its first character or, for JSON and YAML, from its keys. Text of letters
+// alone is read as FASTA; anything else is an error.
 func guess(text string) (Name, error) {
 	start := strings.TrimSpace(text)
 	switch {

@@ -11,11 +11,15 @@ import (
 
 // serverJob is a job of the AlphaFold Server: https://github.com/google-deepmind/alphafold/tree/main/server.
 type serverJob struct {
-	Name       string       `json:"name"`
-	ModelSeeds []any        `json:"modelSeeds"`
-	Sequences  []serverItem `json:"sequences" maxItems:"256"`
-	Dialect    string       `json:"dialect,omitempty"`
-	Version    *int         `json:"version,omitempty"`
+	Name string `json:"name"`
+	// ModelSeeds are whole numbers or strings. The job takes the first.
+	ModelSeeds []any `json:"modelSeeds"`
+	// Sequences are the entities; a job holds at most 256.
+	Sequences []serverItem `json:"sequences" maxItems:"256"`
+	// Dialect is alphafoldserver where it is given.
+	Dialect string `json:"dialect,omitempty"`
+	// Version is 1 where it is given.
+	Version *int `json:"version,omitempty"`
 }
 
 // serverItem is an entity; exactly one field is set.
@@ -29,28 +33,35 @@ type serverItem struct {
 
 // serverChain is a polymer in Count copies. Templates and glycans are not imported.
 type serverChain struct {
-	Sequence        string         `json:"sequence"`
-	Glycans         []serverGlycan `json:"glycans,omitempty"`
-	Modifications   []replaced     `json:"modifications,omitempty"`
-	Count           *int           `json:"count"`
-	UseTemplate     *bool          `json:"useStructureTemplate,omitempty"`
-	MaxTemplateDate *string        `json:"maxTemplateDate,omitempty"`
+	Sequence string         `json:"sequence"`
+	Glycans  []serverGlycan `json:"glycans,omitempty"`
+	// Modifications replace single residues; their codes have the prefix CCD_.
+	Modifications []replaced `json:"modifications,omitempty"`
+	// Count is the number of copies; absent means 1.
+	Count *int `json:"count"`
+	// UseTemplate and MaxTemplateDate are dropped with a note.
+	UseTemplate     *bool   `json:"useStructureTemplate,omitempty"`
+	MaxTemplateDate *string `json:"maxTemplateDate,omitempty"`
 }
 
 // serverGlycan is a sugar bonded to a residue, which a job cannot express.
 type serverGlycan struct {
+	// Residues is a glycan in the server's notation.
 	Residues string `json:"residues"`
-	Position int    `json:"position"`
+	// Position is the residue, from 1, that the glycan is bonded to.
+	Position int `json:"position"`
 }
 
 // serverLigand is a ligand by CCD code with the prefix CCD_, in Count copies.
 type serverLigand struct {
+	// Ligand is a CCD code with the prefix CCD_.
 	Ligand string `json:"ligand"`
 	Count  *int   `json:"count"`
 }
 
 // serverIon is an ion by CCD code, in Count copies.
 type serverIon struct {
+	// Ion is a CCD code without a prefix, such as MG.
 	Ion   string `json:"ion"`
 	Count *int   `json:"count"`
 }
@@ -58,13 +69,15 @@ type serverIon struct {
 // replaced is a modified residue in both dialects of AlphaFold. Proteins use the first two fields, nucleic acids the
 // others.
 type replaced struct {
-	PTMType      string `json:"ptmType,omitempty"`
-	PTMPosition  int    `json:"ptmPosition,omitempty"`
+	// PTMType and PTMPosition are the component and the residue, from 1, of a protein.
+	PTMType     string `json:"ptmType,omitempty"`
+	PTMPosition int    `json:"ptmPosition,omitempty"`
+	// BaseType and BasePosition are those of a nucleic acid.
 	BaseType     string `json:"modificationType,omitempty"`
 	BasePosition int    `json:"basePosition,omitempty"`
 }
 
-// replacedOf returns the modifications of a sequence; prefix precedes each code.
+// replacedOf returns the modifications of a sequence in the fields of its kind; prefix precedes each code.
 func replacedOf(q *pleat.Sequence, prefix string) []replaced {
 	var out []replaced
 	for _, m := range q.Modifications {
@@ -77,7 +90,7 @@ func replacedOf(q *pleat.Sequence, prefix string) []replaced {
 	return out
 }
 
-// modifyAll replaces residues as the file states.
+// modifyAll replaces the residues that the file lists. at is the path of the chain.
 func modifyAll(q *pleat.Sequence, at string, list []replaced) error {
 	for i, m := range list {
 		at := fmt.Sprintf("%s.modifications[%d]", at, i)
@@ -97,7 +110,7 @@ func modifyAll(q *pleat.Sequence, at string, list []replaced) error {
 	return nil
 }
 
-// codePrefix precedes codes of ligands and modifications in files of the AlphaFold Server.
+// codePrefix precedes the CCD codes of ligands and modifications in files of the AlphaFold Server.
 const codePrefix = "CCD_"
 
 // readServer reads a list of jobs, or a single job with a note.
@@ -177,7 +190,8 @@ func (d *draft) addServerItem(at string, item *serverItem) error {
 	return exactlyOne(at, taken, err, "proteinChain, rnaSequence, dnaSequence, ligand, ion")
 }
 
-// exactlyOne returns an error for an item of several kinds or none; err is another fault of the item.
+// exactlyOne returns an error for an item of several kinds or none; taken are the kinds it has, all those it may
+// have. err is another fault of the item, which is returned where there is exactly one.
 func exactlyOne(at string, taken []string, err error, all string) error {
 	switch {
 	case len(taken) == 0:
@@ -232,6 +246,7 @@ func (d *draft) addComponent(at, field, code string, count *int) error {
 
 // The components that the AlphaFold Server accepts by its documentation.
 var (
+	// serverIons, serverLigands and serverModifications hold CCD codes.
 	serverIons          = strings.Fields("MG ZN CL CA NA MN K FE CU CO")
 	serverLigands       = strings.Fields("ADP ATP AMP GTP GDP FAD NAD NAP NDP HEM HEC PLM OLA MYR CIT CLA CHL BCL BCB")
 	serverModifications = map[pleat.EntityKind][]string{
@@ -308,7 +323,7 @@ func serverItemOf(q *pleat.Sequence, i int, out *writing) (serverItem, error) {
 	return serverItem{ProteinChain: c}, nil
 }
 
-// ownNames adds notes for chain names that a format without names would lose.
+// ownNames adds notes for chain names that get lost because the format has none and names copies in order.
 func (w *writing) ownNames(j *pleat.Job) {
 	other := pleat.Job{Sequences: slices.Clone(j.Sequences)}
 	for i := range other.Sequences {

@@ -18,13 +18,15 @@ import (
 // node is a value of a YAML file and its path.
 type node struct {
 	*yaml.Node
+	// at is such as sequences[0].protein.id; it is empty for the whole file.
 	at string // path; empty: the whole file
 }
 
 // go.yaml.in/yaml is the library that the YAML project maintains. This file reads its nodes one by one, because
 // decoding into types would follow aliases and convert words such as NO to booleans.
 
-// parseYAML reads one document. Aliases, anchors, tags and merged keys are errors.
+// parseYAML reads one document. Aliases, anchors, tags and merged keys are errors, and so are several documents:
+// what a file means must not depend on the reader's version of YAML.
 func parseYAML(text string) (node, error) {
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	var doc, more yaml.Node
@@ -72,7 +74,7 @@ func (n node) position() string {
 	return n.at
 }
 
-// wrong returns the error for a value of an unexpected shape.
+// wrong returns the error for a value of an unexpected shape; want describes the expected one.
 func (n node) wrong(want string) error {
 	got := ""
 	if n.Kind == yaml.ScalarNode {
@@ -88,7 +90,8 @@ func (n node) null() bool {
 	return n.Node == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
-// fields reads a mapping that may have only the given keys. A key without a value is absent.
+// fields returns the values of a mapping that may have only the given keys. A key without a value is absent; an
+// unknown or repeated key is an error.
 func (n node) fields(known ...string) (map[string]node, error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, n.wrong("a mapping with " + strings.Join(known, ", "))
@@ -137,7 +140,7 @@ func (n node) exactlyOneKey(known ...string) (string, node, error) {
 	return "", node{}, nil
 }
 
-// list reads a sequence of at most the given number of values.
+// list returns the items of a list of at most the given length. Any other value is an error.
 func (n node) list(most int) ([]node, error) {
 	if n.Kind != yaml.SequenceNode {
 		return nil, n.wrong("a list")
@@ -155,7 +158,8 @@ func (n node) list(most int) ([]node, error) {
 // truthWords matches the words that readers of YAML 1.1, such as Boltz, convert to booleans when they are not quoted.
 var truthWords = regexp.MustCompile(`^(?i:yes|no|on|off|true|false)$`)
 
-// scalar returns a scalar as it is written, without conversion: a chain called NO is NO and not false.
+// scalar returns a scalar as it is written, without conversion: a chain called NO is NO and not false. A note
+// reports unquoted words that YAML 1.1 would convert.
 func (n node) scalar(out *notes) (string, error) {
 	if n.Kind != yaml.ScalarNode {
 		return "", n.wrong("text")
@@ -229,7 +233,7 @@ func yamlFloat(f float64) *yaml.Node {
 // yamlTrue returns the boolean true.
 func yamlTrue() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"} }
 
-// yamlMap returns a mapping from alternating keys and values. Pairs without a value are omitted.
+// yamlMap returns a mapping from alternating keys and values. Pairs whose value is nil are omitted.
 func yamlMap(pairs ...any) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i < len(pairs); i += 2 {
