@@ -18,7 +18,8 @@ const (
 // ensemble is the selected decoy and the decoys from whose agreement its confidence is computed.
 type ensemble struct {
 	members []decoy
-	pick    decoy
+	// pick is the selected decoy.
+	pick decoy
 }
 
 // lowest returns the lowEnergy fraction of the decoys, at least three, in ascending order of energy.

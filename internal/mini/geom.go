@@ -47,7 +47,7 @@ func (k bond) position(a, b, c v3, sin, cos float64) v3 {
 	return c.add(u.scale(k.along)).add(m.scale(float64(k.across * cos))).add(n.scale(float64(k.across * sin)))
 }
 
-// Ideal backbone geometry, Å and degrees (Engh and Huber, Acta Cryst. A47, 392, 1991, rounded).
+// Ideal backbone geometry in Å and degrees (Engh and Huber, Acta Cryst. A47, 392, 1991, rounded).
 var (
 	bondN  = newBond(1.329, 117.0)
 	bondCA = newBond(1.458, 121.7)
@@ -57,7 +57,7 @@ var (
 // residue is the low-resolution form of a residue: backbone, amide hydrogen, CB and side-chain centroid.
 type residue struct{ n, a, c, o, h, b, s v3 }
 
-// start places the first residue's N, CA and C.
+// start places the first residue's N, CA and C, with N at the origin.
 func start(r *residue) {
 	r.n = v3{}
 	r.a = v3{1.458, 0, 0}

@@ -67,6 +67,7 @@ type Result struct {
 	MaxPAE float64          // Å, the largest value PAE can take
 	PTM    float64          // 0 to 1
 	Energy float64          // of the picked trajectory, in units of its temperature
+	// Decoys is the number of trajectories that were run.
 	Decoys int
 }
 

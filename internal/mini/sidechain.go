@@ -18,14 +18,15 @@ const (
 
 // side holds the heavy atoms of one residue in the order N CA C CB, side chain; O is separate.
 type side struct {
-	t        *template
-	at       [maxParts]v3
-	n        int // atoms in use
-	o        v3
-	centre   v3 // CB, from which neighbours are judged
-	reach    float64
-	glycine  bool
-	chi      rotamer
+	t       *template
+	at      [maxParts]v3
+	n       int // atoms in use
+	o       v3
+	centre  v3 // CB, from which neighbours are judged
+	reach   float64
+	glycine bool
+	chi     rotamer
+	// options are the rotamers that improve tries, and neighbor the residues whose atoms can touch this one.
 	options  []rotamer
 	neighbor []int
 }

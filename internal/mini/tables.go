@@ -28,7 +28,8 @@ type tables struct {
 	env      [20][40]float64           // over the number of CB within 10 Å
 	radius2  [6][6]float64             // vdw, squared: N CA C O CB centroid
 	inverse2 [6][6]float64
-	local    *local.Model
+	// local is the network that predicts torsions from the sequence.
+	local *local.Model
 }
 
 // loaded reads the embedded tables once. They are part of the program, so an error in them is a panic.

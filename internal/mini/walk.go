@@ -45,10 +45,12 @@ type walk struct {
 	rng   *rand.Rand
 	steps int // of a trajectory; a multiple of ten
 
+	// clashScale and radiusScale change with progress; compact is the radius of gyration in Å without penalty.
 	clashScale, radiusScale, compact float64
 
 	torsions
-	at       []residue
+	at []residue
+	// pairs and near are n×n matrices of which only i<j is used; nb counts the CB within 10 Å.
 	pairs    []float64 // energies of i<j
 	near     []bool
 	nb       []int16
@@ -293,6 +295,7 @@ func (w *walk) nudge(single, shear, t float64) {
 // decoy is the lowest-energy state of one trajectory.
 type decoy struct {
 	torsions
+	// n, ca and c are the positions of these atoms, one per residue.
 	n, ca, c []v3
 	energy   float64
 }
