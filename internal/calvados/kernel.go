@@ -3,7 +3,7 @@ package calvados
 import "math"
 
 // The two loops that nearly all time is spent in, and what they read. Each exists in
-// Go, which says what is computed, and in AVX2 (kernel_amd64.s), which a test holds
+// Go, which defines the computation, and in AVX2 (kernel_amd64.s), which a test holds
 // against it; three times as fast, without it the engine would miss its target
 // beside OpenMM's vectorised CPU platform.
 

@@ -46,7 +46,7 @@ type raster interface {
 const (
 	exactSide = 1080 // the widest data rectangle, in pixels
 	embedSide = 512
-	// embedBytes bounds a heat map embedded in SVG before base64; noise at full size takes the coarser steps of colour.
+	// embedBytes bounds a heat map embedded in SVG before base64; an image above it gets fewer colours.
 	embedBytes = 200_000
 )
 
