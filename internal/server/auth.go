@@ -15,7 +15,7 @@ import (
 	"pleat/internal/store"
 )
 
-// access says what credential a route demands.
+// access is the credential that a route requires.
 type access int
 
 const (

@@ -225,7 +225,7 @@ func aliasPaths(path string) []string {
 }
 
 // sharedPattern is one pattern for all routes such as …/public/{id} and …/{id}/events: the mux refuses two patterns of
-// which neither is more specific than the other. sharedHandler tells the routes apart by their fixed word.
+// which neither is more specific than the other. sharedHandler distinguishes the routes by their fixed word.
 const sharedPattern = "GET /v1/workflows/{first}/{second}"
 
 // sharesPattern reports whether a route is served by sharedPattern.

@@ -151,7 +151,7 @@ func storageError(err error) error {
 	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be stored now; try again", Err: err}
 }
 
-// checkFile checks that a stored file is what its name says.
+// checkFile checks the size of a stored file, and that its content has the format that its name implies.
 func (s *Server) checkFile(ctx context.Context, f *store.LibraryFile, kind submit.FileKind) error {
 	switch {
 	case f.Bytes > submit.MaxFile:
