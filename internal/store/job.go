@@ -87,12 +87,8 @@ func (t *tx) insertJob(n *NewJob, c *Created) error {
 	if err := t.insertRun(runParent{job: c.Job}, c.Run, j.Owner, 1, n.Run); err != nil {
 		return err
 	}
-	return t.subscribe(pleat.Event{
-		Source:   pleat.SourceFold,
-		SourceID: string(c.Job),
-		Run:      c.Run,
-		Owner:    j.Owner,
-	}, n.Subs)
+	of := pleat.Event{Source: pleat.SourceFold, SourceID: string(c.Job), Run: c.Run, Owner: j.Owner}
+	return t.subscribe(of, n.Subs)
 }
 
 // subscribe stores the destinations of a run's events, of which of has the source, run and owner. It stores the
@@ -151,8 +147,9 @@ func (t *tx) insertRun(parent runParent, run pleat.RunID, owner pleat.UserID, nu
 }
 
 // Rerun starts another run of a job whose latest has ended, and counts it against the quota.
-func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, spec RunSpec, quota int) (Created,
-	error) {
+func (s *Store) Rerun(
+	ctx context.Context, owner pleat.UserID, job pleat.JobID, spec RunSpec, quota int,
+) (Created, error) {
 	var c Created
 	err := s.write(ctx, "rerun", func(t *tx) error {
 		h, err := t.lockJob(owner, job)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"pleat"
@@ -202,17 +202,26 @@ func (s *Store) Item(ctx context.Context, owner pleat.UserID, id pleat.ItemID) (
 	if err != nil {
 		return i, unavailable("read library item", err)
 	}
-	rows, err = s.read(ctx, "SELECT "+itemColumns+
-		" FROM library_item i WHERE i.parent_id = $1 AND i.deleted_at = 0 ORDER BY i.id LIMIT 1000", id)
+	rows, err = s.read(ctx, `
+		SELECT `+itemColumns+`
+		FROM library_item i
+		WHERE i.parent_id = $1 AND i.deleted_at = 0
+		ORDER BY i.id
+		LIMIT 1000`,
+		id)
 	i.Children, err = scanItems(rows, err)
 	return i, unavailable("read library item", err)
 }
 
 // Items reads a page of a user's library, newest first.
 func (s *Store) Items(ctx context.Context, owner pleat.UserID, before string, limit int) ([]LibraryItem, error) {
-	rows, err := s.read(ctx, "SELECT "+itemColumns+
-		" FROM library_item i WHERE i.account_id = $1 AND i.deleted_at = 0 AND ($2 = '' OR i.id < $2)"+
-		fmt.Sprintf(" ORDER BY i.id DESC LIMIT %d", limit), owner, before)
+	rows, err := s.read(ctx, `
+		SELECT `+itemColumns+`
+		FROM library_item i
+		WHERE i.account_id = $1 AND i.deleted_at = 0 AND ($2 = '' OR i.id < $2)
+		ORDER BY i.id DESC
+		LIMIT `+strconv.Itoa(limit),
+		owner, before)
 	out, err := scanItems(rows, err)
 	return out, unavailable("list library", err)
 }

@@ -14,7 +14,8 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Migrate brings the schema to the newest version and says from which to which. Several nodes may call it at once.
+// Migrate brings the schema to the newest version and returns the versions before and after. Several nodes may call it
+// at once.
 func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	p, done, err := s.provider(ctx)
 	if err != nil {
@@ -33,8 +34,9 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 
 // Version is the schema's version; 0 before the first migration.
 func (s *Store) Version(ctx context.Context) (int64, error) {
-	tables := "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = " +
-		"'goose_db_version'"
+	tables := `
+		SELECT count(*) FROM information_schema.tables
+		WHERE table_schema = current_schema() AND table_name = 'goose_db_version'`
 	if s.dialect == "sqlite" {
 		tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'"
 	}

@@ -18,7 +18,7 @@ import (
 // channel is the NOTIFY channel over which processes wake each other.
 const channel = "pleat"
 
-// soonConns bounds the connections for claims and progress: few callers, short transactions.
+// asyncConns bounds the connections for claims and progress: few callers, short transactions.
 const asyncConns = 4
 
 func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error {
@@ -32,9 +32,9 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 	}
 	s.db = stdlib.OpenDB(*cfg)
 	// What need not survive a crash of the machine goes over connections that say so once, not before each transaction.
-	soon := cfg.Copy()
-	soon.RuntimeParams["synchronous_commit"] = "off"
-	s.asyncDB = stdlib.OpenDB(*soon)
+	async := cfg.Copy()
+	async.RuntimeParams["synchronous_commit"] = "off"
+	s.asyncDB = stdlib.OpenDB(*async)
 	s.asyncDB.SetMaxOpenConns(asyncConns)
 	s.asyncDB.SetMaxIdleConns(asyncConns)
 	s.asyncDB.SetConnMaxIdleTime(5 * time.Minute)
@@ -71,8 +71,8 @@ func (s *Store) SyncClock(ctx context.Context) error {
 func (s *Store) agreeOnTime(ctx context.Context) error {
 	before := s.clock()
 	var db int64
-	if err := s.db.QueryRowContext(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(
-		&db); err != nil {
+	const q = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+	if err := s.db.QueryRowContext(ctx, q).Scan(&db); err != nil {
 		return err
 	}
 	after := s.clock()
@@ -81,10 +81,10 @@ func (s *Store) agreeOnTime(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) pgCommit(ctx context.Context, soon bool, fn func(*tx) error) ([]string, error) {
+func (s *Store) pgCommit(ctx context.Context, async bool, fn func(*tx) error) ([]string, error) {
 	const tries = 4
 	for i := 1; ; i++ {
-		wake, err := s.pgOnce(ctx, soon, fn)
+		wake, err := s.pgOnce(ctx, async, fn)
 		var pe *pgconn.PgError
 		if err == nil || i == tries || !errors.As(err, &pe) || pe.Code != "40001" && pe.Code != "40P01" {
 			return wake, err
@@ -92,9 +92,9 @@ func (s *Store) pgCommit(ctx context.Context, soon bool, fn func(*tx) error) ([]
 	}
 }
 
-func (s *Store) pgOnce(ctx context.Context, soon bool, fn func(*tx) error) ([]string, error) {
+func (s *Store) pgOnce(ctx context.Context, async bool, fn func(*tx) error) ([]string, error) {
 	db := s.db
-	if soon {
+	if async {
 		db = s.asyncDB
 	}
 	btx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
@@ -165,8 +165,8 @@ func (n *notifier) sender(ctx context.Context) {
 				size += len(topics[k]) + 1
 				k++
 			}
-			if _, err := n.s.db.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel,
-				strings.Join(topics[:k], "\n")); err != nil && ctx.Err() == nil {
+			_, err := n.s.db.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel, strings.Join(topics[:k], "\n"))
+			if err != nil && ctx.Err() == nil {
 				n.s.log.Warn("store: notify failed; other processes notice by polling", "error", err)
 				break
 			}

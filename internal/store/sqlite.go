@@ -29,8 +29,10 @@ func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error 
 	}
 	dsn := func(pragmas ...string) string {
 		v := url.Values{}
-		for _, p := range append([]string{"busy_timeout(10000)", "journal_mode(WAL)", "foreign_keys(1)",
-			"cache_size(-8000)", "temp_store(2)"}, pragmas...) {
+		all := []string{
+			"busy_timeout(10000)", "journal_mode(WAL)", "foreign_keys(1)", "cache_size(-8000)", "temp_store(2)",
+		}
+		for _, p := range append(all, pragmas...) {
 			v.Add("_pragma", p)
 		}
 		return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + v.Encode()
@@ -95,16 +97,16 @@ type op struct {
 	wake  []string
 	err   error
 	done  chan struct{}
-	// settled is set by whoever comes first: the writer that runs the verb, or the caller that gives it up.
+	// settled is set by the first of two: the writer that runs the verb, or the caller that gives it up.
 	settled atomic.Bool
 }
 
 var errClosed = errors.New("the store is closed")
 
-// do hands a verb to the writer and waits for its commit. A caller may give a verb up while it waits for its turn;
-// once it runs, its end is waited for, since it writes what the caller reads.
-func (w *writer) submit(ctx context.Context, soon bool, fn func(*tx) error) ([]string, error) {
-	o := &op{ctx: ctx, async: soon, fn: fn, done: make(chan struct{})}
+// submit hands a verb to the writer and waits for its commit. A verb that has not started ends with its context. One
+// that has started is waited for, since it writes variables that the caller reads.
+func (w *writer) submit(ctx context.Context, async bool, fn func(*tx) error) ([]string, error) {
+	o := &op{ctx: ctx, async: async, fn: fn, done: make(chan struct{})}
 	select {
 	case w.ops <- o:
 	case <-w.quit:
@@ -159,7 +161,7 @@ func (w *writer) run() {
 	}
 }
 
-// refuse answers what still waits when the store closes.
+// rejectPending fails the verbs that still wait when the store closes.
 func (w *writer) rejectPending() {
 	for {
 		select {
@@ -176,11 +178,11 @@ func (w *writer) rejectPending() {
 func (w *writer) commit(t *tx, batch []*op) {
 	bg := context.Background()
 	t.ctx = bg
-	soon := true
+	async := true
 	for _, o := range batch {
-		soon = soon && o.async
+		async = async && o.async
 	}
-	err := w.sync(bg, soon)
+	err := w.sync(bg, async)
 	if err == nil {
 		_, err = t.exec("BEGIN IMMEDIATE")
 	}
@@ -201,18 +203,18 @@ func (w *writer) commit(t *tx, batch []*op) {
 }
 
 // sync chooses whether the next commit waits for the disk.
-func (w *writer) sync(ctx context.Context, soon bool) error {
-	if soon == w.asyncMode {
+func (w *writer) sync(ctx context.Context, async bool) error {
+	if async == w.asyncMode {
 		return nil
 	}
 	mode := "FULL"
-	if soon {
+	if async {
 		mode = "NORMAL"
 	}
 	if _, err := w.conn.ExecContext(ctx, "PRAGMA synchronous="+mode); err != nil {
 		return err
 	}
-	w.asyncMode = soon
+	w.asyncMode = async
 	return nil
 }
 

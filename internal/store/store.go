@@ -1,9 +1,22 @@
-// Package store owns every row: SQL for SQLite and PostgreSQL, migrations, and the verbs that move a job through its
-// life.
+// Package store owns every row: the SQL for SQLite and PostgreSQL, the migrations, and the verbs that move a job
+// through its life.
 //
-// Each verb is one transaction and leaves the database consistent, or changes nothing; there is no Begin to call. It
-// must not execute work, touch artifacts' bytes or speak HTTP. Terminal states, their event and what they set off are
-// written together, by FinishRun and by the verbs that end a run without a worker.
+// Each verb is one transaction. It leaves the database consistent, or changes nothing; there is no Begin to call. The
+// package must not execute tasks, read or write blobs, or speak HTTP. FinishRun, and the verbs that end a run without a
+// worker, write the terminal state, its event and the deliveries of the event together. Its files:
+//
+//	store.go              Store, wake-ups
+//	sqlite.go, postgres.go, migrate.go  the databases
+//	tx.go, sqlbatch.go    transactions, reads, statements about many rows
+//	types.go              what the verbs take and return
+//	account.go            users, keys, sessions, quotas
+//	job.go, view.go       jobs and their runs
+//	workflow.go, followup.go  questions and simulations, and how a fold starts them
+//	task.go, finish.go, reap.go  the queue: claims and leases, ends, expired leases
+//	artifact.go, cached_result.go  files of runs, results that later runs reuse
+//	endpoint.go, delivery.go  endpoints, events and their deliveries
+//	claim_deliveries.go, finish_deliveries.go  attempts at deliveries
+//	library.go, worker.go  library items, workers
 package store
 
 import (
@@ -121,18 +134,21 @@ func toMicros(t time.Time) int64 {
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// unavailable marks a database that cannot serve now, so that the caller hears 503 and not 500. Refusals pass
-// unchanged.
+// unavailable turns an error of the database into CodeUnavailable, so that the client gets 503 and not 500. It returns
+// refusals and cancellations unchanged.
 func unavailable(verb string, err error) error {
 	var refusal *pleat.Error
 	if err == nil || errors.As(err, &refusal) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the database cannot serve this now; try again",
-		Err: fmt.Errorf("%s: %w", verb, err)}
+	return &pleat.Error{
+		Code:    pleat.CodeUnavailable,
+		Message: "the database cannot serve this now; try again",
+		Err:     fmt.Errorf("%s: %w", verb, err),
+	}
 }
 
-// text adapts portable SQL, whose parameters are $1, $2 …, to the dialect. SQLite's drivers number «$n» by first
+// translate adapts portable SQL, whose parameters are $1, $2 …, to the dialect. SQLite's drivers number «$n» by first
 // appearance, so it gets «?n».
 func (s *Store) translate(q string) string {
 	if s.dialect != "sqlite" {
@@ -214,12 +230,12 @@ func (h *hub) publishAll() {
 	}
 }
 
-// LaneTopic has news when a lane gets work. The lanes of deliveries share one.
-func QueueTopic(lane string) string {
-	if strings.HasPrefix(lane, deliveryQueuePrefix) {
+// QueueTopic has news when a task is queued. The queues of deliveries share one topic.
+func QueueTopic(queue string) string {
+	if strings.HasPrefix(queue, deliveryQueuePrefix) {
 		return deliveryTopic
 	}
-	return "lane:" + lane
+	return "queue:" + queue
 }
 
 // RunTopic has news when a run changes or tells of its progress.

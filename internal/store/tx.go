@@ -73,7 +73,7 @@ func scanOne(rows *sql.Rows, dst ...any) error {
 	return rows.Close()
 }
 
-// each calls fn for every row; fn scans it.
+// forEachRow calls fn for every row; fn scans it.
 func forEachRow(rows *sql.Rows, err error, fn func(scan func(...any) error) error) error {
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (t *tx) prepare(q string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// tell wakes a topic once the transaction has been committed.
+// notify wakes a topic once the transaction has been committed.
 func (t *tx) notify(topics ...string) {
 	for _, topic := range topics {
 		if !slices.Contains(t.wake, topic) {
@@ -114,19 +114,19 @@ func (s *Store) write(ctx context.Context, verb string, fn func(t *tx) error) er
 	return s.commit(ctx, verb, false, fn)
 }
 
-// writeSoon is write for what need not survive a crash of the machine, since work would only be done again: claims and
+// writeAsync is write for what need not survive a crash of the machine, since work would only be done again: claims and
 // progress. It survives a crash of the process, and anything written after it that is durable makes it so too.
 func (s *Store) writeAsync(ctx context.Context, verb string, fn func(t *tx) error) error {
 	return s.commit(ctx, verb, true, fn)
 }
 
-func (s *Store) commit(ctx context.Context, verb string, soon bool, fn func(t *tx) error) error {
+func (s *Store) commit(ctx context.Context, verb string, async bool, fn func(t *tx) error) error {
 	var wake []string
 	var err error
 	if s.sqlite != nil {
-		wake, err = s.sqlite.submit(ctx, soon, fn)
+		wake, err = s.sqlite.submit(ctx, async, fn)
 	} else {
-		wake, err = s.pgCommit(ctx, soon, fn)
+		wake, err = s.pgCommit(ctx, async, fn)
 	}
 	if err != nil {
 		return unavailable(verb, err)
@@ -191,8 +191,8 @@ func (s *Store) reader(ctx context.Context, q string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// brief is a context for reading a few rows by their keys. On SQLite nothing watches for its end, since that costs two
-// goroutines a query, more than the rows cost.
+// withoutCancel returns a context for reading a few rows by their keys. On SQLite nothing watches for its end, since
+// that costs two goroutines a query, more than the rows cost.
 func (s *Store) withoutCancel(ctx context.Context) (context.Context, error) {
 	if s.sqlite == nil {
 		return ctx, nil
@@ -213,7 +213,7 @@ func (s *Store) readRow(ctx context.Context, q string, args []any, dst ...any) e
 	return scanOne(rows, dst...)
 }
 
-// found turns the absence of a row into a refusal, or into nothing where that is nil.
+// mapNoRows turns sql.ErrNoRows into a refusal, or into nil if refusal is nil.
 func mapNoRows(err error, refusal *pleat.Error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		if refusal == nil {
@@ -224,7 +224,7 @@ func mapNoRows(err error, refusal *pleat.Error) error {
 	return err
 }
 
-// encode writes v as JSON text; a nil pointer is the empty text.
+// encodeJSON returns v as JSON text; a nil pointer is the empty text.
 func encodeJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -236,7 +236,7 @@ func encodeJSON(v any) string {
 	return string(b)
 }
 
-// decode reads JSON text into v; the empty text leaves v as it is.
+// decodeJSON reads JSON text into v; the empty text leaves v as it is.
 func decodeJSON(text string, v any) error {
 	if text == "" {
 		return nil

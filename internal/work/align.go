@@ -22,13 +22,13 @@ import (
 	"pleat/internal/store"
 )
 
-// offered is what the engines can run, with the alignments that this worker makes for them.
+// offeredModels returns what the engines can run, with the alignments that this worker makes for them.
 func (p *Pool) offeredModels() []pleat.Model {
 	all := p.engines.Models()
 	for i := range all {
 		m := &all[i]
-		if m.Kind != pleat.TaskFold || !m.Has(pleat.FeatureMSA) ||
-			slices.ContainsFunc(m.Params, func(s pleat.ParamSpec) bool { return s.Name == "msaAlgorithm" }) {
+		own := func(s pleat.ParamSpec) bool { return s.Name == "msaAlgorithm" }
+		if m.Kind != pleat.TaskFold || !m.Has(pleat.FeatureMSA) || slices.ContainsFunc(m.Params, own) {
 			continue
 		}
 		s := pleat.ParamSpec{
@@ -36,13 +36,13 @@ func (p *Pool) offeredModels() []pleat.Model {
 			Type:    pleat.ParamString,
 			Default: pleat.MSANone,
 			Values:  []string{pleat.MSANone},
-			Doc: "How alignments of proteins are made. This service makes none, unless the operator sets it up; " +
-				"the job's library item may bring some.",
+			Doc: "How alignments of proteins are made. This service makes none, unless the operator sets it up; the job's " +
+				"library item may bring some.",
 		}
 		if p.cfg.Aligner != nil {
 			s.Default, s.Values = pleat.MSAMMseqs2, []string{pleat.MSAMMseqs2, pleat.MSANone}
-			s.Doc = "How alignments of proteins are made: mmseqs2 searches where the operator has chosen, none folds " +
-				"from the sequences alone."
+			s.Doc = "How alignments of proteins are made: mmseqs2 searches where the operator has chosen, none folds from " +
+				"the sequences alone."
 		}
 		m.Params = append([]pleat.ParamSpec{s}, m.Params...)
 	}
@@ -114,8 +114,8 @@ func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 	a.state = pleat.StatePending
 	how, _ := a.work.Fold.Params.Effective(a.work.Model)["msaAlgorithm"].(string)
 	proteins := a.proteins()
-	if !a.work.Model.Has(pleat.FeatureMSA) || a.work.Fold.Params.Values["msaAlgorithm"] == pleat.MSANone ||
-		len(proteins) == 0 {
+	none := a.work.Fold.Params.Values["msaAlgorithm"] == pleat.MSANone
+	if !a.work.Model.Has(pleat.FeatureMSA) || none || len(proteins) == 0 {
 		return nil // if «none» is only the default, an alignment of the library is used
 	}
 	began := time.Now()
@@ -147,7 +147,7 @@ func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 	return nil
 }
 
-// make searches for alignments and puts them, with those that were given, where they belong.
+// search searches for alignments and writes them, with those of the library.
 func (a *alignmentStage) search(ctx context.Context, search []string) *pleat.Failure {
 	a.state = pleat.StateRunning
 	a.sink.Progress("msa", 0, len(search)+len(a.fromLibrary))
@@ -194,11 +194,11 @@ func (a *alignmentStage) proteins() []string {
 	return out
 }
 
-// tell makes the state known. That it cannot is no reason to stop: the end of the run tells it again.
+// reportState stores the state of the alignment. An error does not stop the run, whose end stores the state again.
 func (a *alignmentStage) reportState(ctx context.Context) {
 	err := a.p.store.SetMSA(ctx, a.t.lease.Lease, a.state)
 	if err != nil && ctx.Err() == nil {
-		a.p.cfg.Log.Warn("the state of an alignment cannot be told", "task", a.t.Task.ID, "error", err)
+		a.p.cfg.Log.Warn("the state of an alignment cannot be stored", "task", a.t.Task.ID, "error", err)
 	}
 }
 
@@ -213,20 +213,20 @@ func (a *alignmentStage) failed(ctx context.Context, f *pleat.Failure) *pleat.Fa
 	return f
 }
 
-// unavailable is the failure of a search. The fold does not go on without: its result would be a worse one, with
-// nothing but a state to say so.
+// searchFailure returns the failure of a search. The fold does not continue without an alignment: its result would be
+// worse, with only a state to say so.
 func (a *alignmentStage) searchFailure(err error) *pleat.Failure {
 	a.p.cfg.Log.Warn("no alignment was made", "task", a.t.Task.ID, "error", err)
 	var e *msa.Error
 	if !errors.As(err, &e) {
-		return &pleat.Failure{Kind: pleat.FailMSAUnavailable, Message: "the search for related sequences failed",
-			Retry: true}
+		why := "the search for related sequences failed"
+		return &pleat.Failure{Kind: pleat.FailMSAUnavailable, Message: why, Retry: true}
 	}
 	return &pleat.Failure{Kind: pleat.FailMSAUnavailable, Retry: e.Retry,
 		Message: e.Message + `; run the job again later, or with params.msaAlgorithm "none"`}
 }
 
-// write puts the files where the engine and the owner find them, and draws them.
+// writeFiles writes the alignments for the engine, publishes them for the owner, and draws their coverage.
 func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Failure {
 	trouble := func(err error) *pleat.Failure {
 		a.p.cfg.Log.Error("an alignment could not be stored", "task", a.t.Task.ID, "error", err)
@@ -270,7 +270,7 @@ func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Fa
 	return nil
 }
 
-// file writes an alignment into the folder of the work and publishes it.
+// publishAlignment writes an alignment into the folder of the work and publishes it.
 func (a *alignmentStage) publishAlignment(m *msa.Alignment, to, name string, owner pleat.SequenceID) error {
 	full := filepath.Join(a.work.Dir, to)
 	err := report.WriteFile(full, func(out io.Writer) error {
@@ -289,8 +289,8 @@ func (a *alignmentStage) publishAlignment(m *msa.Alignment, to, name string, own
 	})
 }
 
-// bring reads the alignments of the library item that the job was made from: each belongs to the sequence it begins
-// with.
+// readLibrary reads the alignments of the library item that the job was made from. Each belongs to the sequence in its
+// first row.
 func (a *alignmentStage) readLibrary(ctx context.Context, proteins []string) *pleat.Failure {
 	id := a.work.Fold.LibraryItem
 	if id == "" {
@@ -324,17 +324,17 @@ func (a *alignmentStage) readLibraryFile(ctx context.Context, f store.LibraryFil
 		return pleat.Failed(pleat.FailStorage, fmt.Sprintf("the alignment %s of the library could not be read", name))
 	}
 	defer in.Close()
+	invalid := func(why string) *pleat.Failure {
+		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library %s", name, why))
+	}
 	m, err := msa.Read(in, "")
 	switch {
 	case err != nil:
-		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library cannot be used: %s",
-			name, err))
+		return invalid("cannot be used: " + err.Error())
 	case !slices.Contains(proteins, m.Query()):
-		return pleat.Failed(pleat.FailInvalidInput,
-			fmt.Sprintf("the alignment %s of the library begins with none of the job's proteins", name))
+		return invalid("begins with none of the job's proteins")
 	case a.fromLibrary[m.Query()] != nil:
-		return pleat.Failed(pleat.FailInvalidInput,
-			fmt.Sprintf("the alignment %s of the library is the second of its sequence", name))
+		return invalid("is the second of its sequence")
 	}
 	if a.fromLibrary == nil {
 		a.fromLibrary = map[string]*msa.Alignment{}

@@ -28,7 +28,7 @@ const (
 	redirects  = 3
 )
 
-// fetch brings a structure from the operator's source of it.
+// fetch downloads a structure from the source that the operator has configured.
 func (b *inputFetcher) fetch(ctx context.Context, s flow.Source) *pleat.Failure {
 	from, name := b.p.cfg.Sources.PDB, "PDB"
 	if s.Kind == flow.SourceUniProt {
@@ -48,20 +48,16 @@ func (b *inputFetcher) fetch(ctx context.Context, s flow.Source) *pleat.Failure 
 	switch {
 	case err != nil:
 		b.p.cfg.Log.Warn("a structure cannot be fetched", "kind", s.Kind, "error", err)
-		return &pleat.Failure{
-			Kind: pleat.FailTimeout, Message: fmt.Sprintf("the source of %s structures did not answer", name),
-			Retry: true,
-		}
+		why := fmt.Sprintf("the source of %s structures did not answer", name)
+		return &pleat.Failure{Kind: pleat.FailTimeout, Message: why, Retry: true}
 	case status == http.StatusNotFound || status == http.StatusGone:
 		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("there is no structure of the %s id %s", name, s.ID))
 	case status >= 500 || status == http.StatusTooManyRequests:
-		return &pleat.Failure{
-			Kind: pleat.FailTimeout, Message: fmt.Sprintf("the source of %s structures answered %d", name, status),
-			Retry: true,
-		}
+		why := fmt.Sprintf("the source of %s structures answered %d", name, status)
+		return &pleat.Failure{Kind: pleat.FailTimeout, Message: why, Retry: true}
 	case status != http.StatusOK:
-		return pleat.Failed(pleat.FailUnsupported,
-			fmt.Sprintf("the source of %s structures answered %d; the operator has to check its address", name, status))
+		return pleat.Failed(pleat.FailUnsupported, fmt.Sprintf(
+			"the source of %s structures answered %d; the operator has to check its address", name, status))
 	case len(raw) > maxFetched:
 		return pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("the structure has more than %d MiB", maxFetched>>20))
 	}

@@ -26,7 +26,7 @@ const inputDir = "input"
 // keepAtOnce is how many files are stored side by side: each waits for the disk, or for S3.
 const keepAtOnce = 8
 
-// keepAll stores the files of the attempt.
+// storeFiles stores the files of the attempt.
 func (p *Pool) storeFiles(t *runningTask, dir string, files []pleat.File) ([]pleat.Artifact, error) {
 	out := make([]pleat.Artifact, len(files))
 	var group errgroup.Group
@@ -43,7 +43,8 @@ func (p *Pool) storeFiles(t *runningTask, dir string, files []pleat.File) ([]ple
 	return out, group.Wait()
 }
 
-// keep puts a file of the attempt into the blob store. The key holds the attempt, so that two attempts never share one.
+// storeFile puts a file of the attempt into the blob store. The key holds the attempt, so that two attempts never
+// share one.
 func (p *Pool) storeFile(t *runningTask, dir string, f pleat.File) (pleat.Artifact, error) {
 	if rel, err := filepath.Rel(dir, f.Path); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		return pleat.Artifact{}, fmt.Errorf("%s is outside the folder of the work", f.Name)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"pleat"
@@ -21,8 +22,8 @@ type reuse struct {
 	shared []pleat.Artifact // of the source, as they are
 }
 
-// hashInput gives a fold the hash of all that it depends on, the files in its folder included: alignments, for one.
-// None where it cannot be told.
+// hashInput sets the hash of everything that a fold depends on, with the files in its folder, such as alignments. It
+// leaves the hash empty if a file cannot be read.
 func (p *Pool) hashInput(w *pleat.Work) {
 	w.Files = map[string]string{}
 	err := filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
@@ -44,10 +45,9 @@ func (p *Pool) hashInput(w *pleat.Work) {
 	}
 }
 
-// answer ends a fold with the stored results of an earlier run of the same input, where there is one that its owner
-// may see: one of their own, or the one that a public job shows. Only a job that names its seed asks for the same
-// answer twice; one that came with Cache-Control: no-cache wants it computed. False: the engine has to run. Nothing of
-// another's private job is looked at.
+// useCachedResult ends a fold with the result of an earlier run of the same input, if there is one that its owner may
+// read: one of their own, or the latest of a public job. Only a job that names its seed asks for the same result twice,
+// and one with Cache-Control: no-cache asks for a computation. It returns false if the engine has to run.
 func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, bool) {
 	if !w.Model.TakesParam("seed") {
 		return pleat.Output{}, false
@@ -59,7 +59,7 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 	began := p.cfg.Clock()
 	a, err := p.store.CachedResult(t.ctx, t.Task.Owner, w.Input)
 	if err != nil {
-		p.cfg.Log.Warn("no look for an earlier run of the same input", "task", t.Task.ID, "error", err)
+		p.cfg.Log.Warn("cannot read cached results; the fold is computed", "task", t.Task.ID, "error", err)
 	}
 	if err != nil || a == nil {
 		return pleat.Output{}, false
@@ -67,8 +67,8 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 	out, err := p.shareResults(t.ctx, t, w, a, began)
 	if err != nil {
 		if t.ctx.Err() == nil {
-			p.cfg.Log.Warn("the results of an earlier run cannot be used; the fold is computed", "task", t.Task.ID,
-				"run", a.Run, "error", err)
+			p.cfg.Log.Warn("a cached result cannot be used; the fold is computed",
+				"task", t.Task.ID, "run", a.Run, "error", err)
 		}
 		t.reuse.source, t.reuse.shared = "", nil
 		return pleat.Output{}, false
@@ -76,12 +76,15 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 	return out, true
 }
 
-// share makes the output of a run from another's files: those that say whose they are are written anew, the others are
-// the same blobs.
-func (p *Pool) shareResults(ctx context.Context, t *runningTask, w *pleat.Work, a *store.CachedResult,
-	began time.Time) (pleat.Output, error) {
+// shareResults makes the output of a run from the files of another. Files that contain the identity of the job are
+// written again; all others reference the same blobs.
+func (p *Pool) shareResults(
+	ctx context.Context, t *runningTask, w *pleat.Work, a *store.CachedResult, began time.Time,
+) (pleat.Output, error) {
 	from := report.Source{
-		Run: a.Run, Dir: filepath.Join(w.Dir, "answer"), Sequences: map[pleat.SequenceID]pleat.SequenceID{},
+		Run:       a.Run,
+		Dir:       filepath.Join(w.Dir, "answer"),
+		Sequences: map[pleat.SequenceID]pleat.SequenceID{},
 	}
 	if len(a.Sequences) != len(w.Fold.Sequences) {
 		return pleat.Output{}, errors.New("it has other sequences")
@@ -92,18 +95,8 @@ func (p *Pool) shareResults(ctx context.Context, t *runningTask, w *pleat.Work, 
 	if err := os.Mkdir(from.Dir, 0o700); err != nil {
 		return pleat.Output{}, err
 	}
-	for i := range a.Artifacts {
-		f := &a.Artifacts[i]
-		if err := p.fetchArtifact(ctx, from.Dir, f); err != nil {
-			return pleat.Output{}, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		f.Sequence = from.Sequences[f.Sequence]
-		from.Files = append(from.Files, pleat.File{
-			Kind:        f.Kind,
-			Name:        f.Name,
-			ContentType: f.ContentType,
-			Sequence:    f.Sequence,
-		})
+	if err := p.fetchShared(ctx, &from, a.Artifacts); err != nil {
+		return pleat.Output{}, err
 	}
 	result := *a.Result
 	result.Predictions = append([]pleat.Prediction(nil), a.Result.Predictions...)
@@ -115,27 +108,45 @@ func (p *Pool) shareResults(ctx context.Context, t *runningTask, w *pleat.Work, 
 		notes = notes[:len(notes)-1] // where that run had its answer from
 	}
 	at := a.Finished.UTC().Format("2006-01-02 15:04:05")
-	result.Notes = append(append([]string(nil), notes...),
-		fmt.Sprintf("answered from run %s of %s UTC, which had the same input, parameters and seed; "+
-			"nothing was computed", a.Run, at))
+	note := fmt.Sprintf("answered from run %s of %s UTC, which had the same input, parameters and seed; "+
+		"nothing was computed", a.Run, at)
+	result.Notes = append(slices.Clone(notes), note)
 	result.AnsweredFrom = a.Run
 	result.Timings = map[string]float64{"answer": p.cfg.Clock().Sub(began).Seconds()}
 	files, err := report.Reissue(*w, from, &result)
 	if err != nil {
 		return pleat.Output{}, err
 	}
-	anew := map[string]bool{}
+	rewritten := map[string]bool{}
 	for _, f := range files {
-		anew[f.Name] = true
+		rewritten[f.Name] = true
 	}
 	for _, f := range a.Artifacts {
-		if !anew[f.Name] {
+		if !rewritten[f.Name] {
 			t.reuse.shared = append(t.reuse.shared, f)
 		}
 	}
 	t.reuse.source = a.Run
 	s := &sink{p: p, t: t, dir: w.Dir}
-	s.Log(fmt.Sprintf("answered from run %s of job %s of %s UTC, which had the same input, parameters and seed; send "+
-		"Cache-Control: no-cache to have it computed", a.Run, a.Job, at))
+	s.Log(fmt.Sprintf("answered from run %s of job %s of %s UTC, which had the same input, parameters and seed; "+
+		"send Cache-Control: no-cache to have it computed", a.Run, a.Job, at))
 	return pleat.Output{Files: files, Result: &result, Engine: a.Engine, MSA: a.MSA}, nil
+}
+
+// fetchShared fetches the files of a run, and gives them the sequences of the run that reuses them.
+func (p *Pool) fetchShared(ctx context.Context, from *report.Source, files []pleat.Artifact) error {
+	for i := range files {
+		f := &files[i]
+		if err := p.fetchArtifact(ctx, from.Dir, f); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		f.Sequence = from.Sequences[f.Sequence]
+		from.Files = append(from.Files, pleat.File{
+			Kind:        f.Kind,
+			Name:        f.Name,
+			ContentType: f.ContentType,
+			Sequence:    f.Sequence,
+		})
+	}
+	return nil
 }
