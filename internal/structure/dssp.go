@@ -239,7 +239,7 @@ func (d *dssp) bonds() {
 	g := NewGrid(ca, reach)
 	var near []int
 	for i := range ca {
-		near = g.near(near[:0], ca[i], reach, crowd)
+		near = g.appendNear(near[:0], ca[i], reach, crowd)
 		for _, j := range near {
 			if j <= i {
 				continue

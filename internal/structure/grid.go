@@ -60,11 +60,11 @@ func (g *Grid) key(v Vec) [3]int32 {
 // Near appends to dst the indices of the points within radius Å of v, in ascending order. v itself is included
 // where it is one of the points.
 func (g *Grid) Near(dst []int, v Vec, radius float64) []int {
-	return g.near(dst, v, radius, math.MaxInt)
+	return g.appendNear(dst, v, radius, math.MaxInt)
 }
 
-// near is Near, but stops after it has examined limit points.
-func (g *Grid) near(dst []int, v Vec, radius float64, limit int) []int {
+// appendNear is Near, but stops after it has examined limit points.
+func (g *Grid) appendNear(dst []int, v Vec, radius float64, limit int) []int {
 	if len(g.points) == 0 || !finite(v) || !(radius >= 0) {
 		return dst
 	}
