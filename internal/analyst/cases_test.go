@@ -85,7 +85,7 @@ func (c askedCase) faults(r Reply) (out []string) {
 // Questions are answered with the facts, in the scope asked for, or refused.
 func TestCases(t *testing.T) {
 	total := 0
-	for _, path := range []string{"testdata/cases.txt"} {
+	for _, path := range []string{"testdata/cases.txt", "testdata/strangers.txt"} {
 		for _, c := range readCases(t, path) {
 			total++
 			r := Answer(digest(t, c.structure), c.question)

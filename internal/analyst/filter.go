@@ -238,7 +238,7 @@ func segmentWording(concept string, nth float64, extreme string, segments []fact
 	which := extreme
 	if which == "" {
 		which = map[float64]string{1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth",
-			-1: "last"}[nth]
+			7: "seventh", 8: "eighth", 9: "ninth", 10: "tenth", -1: "last"}[nth]
 		if which == "" {
 			which = fmt.Sprintf("%gth", nth)
 		}

@@ -332,6 +332,8 @@ func (r *reader) finish(earlier *query) {
 	q.negated = r.not && !q.has["inchain"]
 	if earlier != nil && q.refersBack(earlier) {
 		q.inherit(earlier)
+	} else if earlier != nil && q.has["it"] {
+		r.referToSubject(earlier)
 	}
 	q.joinEnds()
 	q.nameEnds()
@@ -345,6 +347,36 @@ func (r *reader) finish(earlier *query) {
 	if q.relation != nil {
 		q.settleRelation()
 	}
+}
+
+// referToSubject lets "it" mean the one residue of which something was asked before: is Trp6 buried, and what is near
+// it?
+func (r *reader) referToSubject(earlier *query) {
+	q, c := r.q, earlier.subject()
+	if c == nil {
+		return
+	}
+	switch {
+	case r.open != nil && r.open.label == "" && len(q.conds) > 0:
+		r.setAnchor(r.open, item{concept: "@residue", mention: c.mentions[0]}, c)
+		r.open = nil
+	case q.only(ofState, ofSurface, ofLimit) && q.segments == nil && !q.counted && !q.has["residue"] &&
+		(q.relation == nil || q.relation.label == ""):
+		q.conds, q.mentions = append([]*condition{c}, q.conds...), slices.Clone(c.mentions)
+	}
+}
+
+// subject returns the condition that names one residue where all others are said of it; nil where there is none.
+func (q *query) subject() (subject *condition) {
+	for _, c := range q.conds {
+		switch {
+		case c.property == ofPlace && !c.not && subject == nil && len(c.mentions) == 1 && c.mentions[0].single():
+			subject = c
+		case c.property != ofState && c.property != ofSurface && c.property != ofName:
+			return nil
+		}
+	}
+	return subject
 }
 
 // refersBack says whether the question has a pronoun that means what was asked about before.
@@ -387,7 +419,8 @@ func (q *query) joinEnds() {
 	}
 	whole := mention{chain: m[0].chain, lo: min(m[0].lo, m[1].lo), hi: max(m[0].hi, m[1].hi)}
 	if c, problem := q.placeCondition(whole); problem == "" {
-		c.not, q.conds[k], q.mentions = q.conds[k].not, c, []mention{whole}
+		c.not, c.text = q.conds[k].not, q.conds[k].text
+		q.conds[k], q.mentions = c, []mention{whole}
 	}
 }
 

@@ -54,8 +54,9 @@ func (q *query) chainList() part {
 	}
 	text := fmt.Sprintf("The structure has %s: %s.", facts.Quantity(len(q.f.Chains), "chain", "chains"),
 		strings.Join(said, "; "))
-	for _, k := range [...]structure.Kind{structure.RNA, structure.DNA} {
-		if len(kinds[k]) == 0 && (q.has["nucleic"] || q.has[string(k)]) {
+	for _, k := range [...]structure.Kind{structure.Protein, structure.RNA, structure.DNA} {
+		nucleic := q.has["nucleic"] && k != structure.Protein
+		if len(kinds[k]) == 0 && (nucleic || q.has[string(k)]) {
 			text += fmt.Sprintf(" It has no %s chain.", facts.KindName(k))
 		}
 	}
@@ -526,6 +527,11 @@ func (q *query) gapList() part {
 				missing, gaps = missing+g.Missing, gaps+1
 				text = fmt.Sprintf("between %s and %s %s missing by the numbers", g.After, g.Before,
 					facts.Quantity(g.Missing, "residue is", "residues are"))
+				if lo, hi := g.After.Number+1, g.Before.Number-1; lo == hi {
+					text += fmt.Sprintf(" (%d)", lo)
+				} else if hi-lo+1 == g.Missing {
+					text += fmt.Sprintf(" (%d to %d)", lo, hi)
+				}
 			}
 			said, cited = append(said, text), append(cited, g.After, g.Before)
 		}

@@ -483,6 +483,9 @@ func (q *query) surface() part {
 	if len(sites) == 0 {
 		return refusal("There is no such protein residue whose surface is computed.")
 	}
+	if topics := q.topics(); slices.Contains(topics, "longest") || slices.Contains(topics, "shortest") {
+		return q.surfaceRanking(sites)
+	}
 	area := 0.0
 	for _, i := range sites {
 		area += q.x.Sites[i].Area
@@ -517,6 +520,30 @@ func (q *query) surface() part {
 		text += ": " + q.x.List(hits, 80)
 	}
 	return part{text + ".", q.x.Refs(facts.Head(hits, 80)), Geometric}
+}
+
+// surfaceRanking names the five selected residues with the largest or smallest accessible surface in Å².
+func (q *query) surfaceRanking(sites []int) part {
+	if !q.has["residue"] && !q.conditionOn(ofName) || !q.has["area"] || q.has["percent"] {
+		return refusal("%s", q.notUnderstood())
+	}
+	order, sign := "largest", -1
+	if q.has["shortest"] {
+		order, sign = "smallest", 1
+	}
+	ranked := slices.SortedStableFunc(slices.Values(sites), func(i, j int) int {
+		return sign * cmp.Compare(q.x.Sites[i].Area, q.x.Sites[j].Area)
+	})
+	ranked = facts.Head(ranked, 5)
+	var said []string
+	for _, i := range ranked {
+		s := &q.x.Sites[i]
+		share, _ := s.Accessible()
+		said = append(said, fmt.Sprintf("%s with %.1f Å² (%s of what it could have)", s.Ref, s.Area,
+			facts.Percent(share)))
+	}
+	return part{fmt.Sprintf("The %s accessible surface of %s (probe of 1.4 Å): %s.", order, residues(len(sites)),
+		strings.Join(said, ", then ")), q.x.Refs(ranked), Geometric}
 }
 
 // surfaceOf names what the surface was summed over.

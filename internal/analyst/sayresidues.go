@@ -23,9 +23,14 @@ func (q *query) residuesWith() part {
 		return q.nearest()
 	}
 	filter := q.filter()
+	if q.has["percent"] && len(filter) == 0 {
+		return refusal("%s", q.notUnderstood())
+	}
 	if q.every && q.opensWithVerb() || q.has["percent"] {
 		if base, predicate := q.predicate(filter); predicate != nil {
-			return q.share(base, predicate)
+			p := q.share(base, predicate)
+			p.text += q.otherShare(base, predicate)
+			return p
 		}
 	}
 	scope, conds := q.scope(filter)
@@ -179,6 +184,19 @@ func (q *query) share(base []*condition, predicate *condition) part {
 		hits = slices.Sorted(slices.Values(slices.Concat(hits, rest)))
 	}
 	return part{text, q.cite(hits), certaintyOf(append(slices.Clone(base), predicate))}
+}
+
+// otherShare adds the share the other way round where a question has no verb and can mean both: the share of
+// hydrophobic residues in the first helix.
+func (q *query) otherShare(base []*condition, predicate *condition) string {
+	all := q.sitesWhere([]*condition{predicate})
+	if !q.has["percent"] || len(base) == 0 || predicate.property != ofState || predicate.not || len(all) == 0 ||
+		slices.ContainsFunc(q.items, isVerb) {
+		return ""
+	}
+	hits := len(q.sitesWhere(append(slices.Clone(base), predicate)))
+	return fmt.Sprintf(" They are %d of the %s (%s) %s.", hits, residues(len(all)),
+		facts.Percent(float64(hits)/float64(len(all))), predicate)
 }
 
 // breakdown counts the alternatives of a name one by one, and the chains where there are several.

@@ -39,7 +39,8 @@ func (m mention) single() bool {
 type scanner struct {
 	x                      *facts.Index
 	chains, ligands, atoms map[string]bool
-	lowest, highest        int // numbers of polymer residues
+	lowest, highest        int  // numbers of polymer residues
+	protein                bool // some chain is one
 	words                  []word
 	at                     int
 	items                  []item
@@ -52,6 +53,7 @@ func newScanner(x *facts.Index) *scanner {
 		s.chains[x.Structure.Chains[p.Chain].ID] = true
 		for i := p.Lo; i < p.Hi; i++ {
 			n := x.Sites[i].Ref.Number
+			s.protein = s.protein || x.Sites[i].Kind == structure.Protein
 			if k == 0 && i == p.Lo {
 				s.lowest, s.highest = n, n
 			}
@@ -74,14 +76,14 @@ func newScanner(x *facts.Index) *scanner {
 func (s *scanner) scan(words []word) []item {
 	s.words, s.at, s.items = words, 0, nil
 	for s.at < len(s.words) {
-		if s.stretch() || residueNoun(s.peek(0), s.peek(1)) > 0 && s.residue() {
+		if s.stretch() || s.confidenceBand() || residueNoun(s.peek(0), s.peek(1)) > 0 && s.residue() {
 			continue
 		}
 		if c, n := vocabulary().lookup(s.words[s.at:], 2); n > 0 && !s.numbered(n) {
 			s.concept(c, n)
 			continue
 		}
-		if s.number() || s.residue() || s.chain() || s.ligand() || s.atom() {
+		if s.number() || s.residue() || s.chain() || s.letterNoun() || s.ligand() || s.atom() {
 			continue
 		}
 		s.plain()
@@ -119,6 +121,9 @@ func (s *scanner) numbered(n int) bool {
 // concept adds a phrase of n words; names, classes and ligands of the vocabulary become entities.
 func (s *scanner) concept(c string, n int) {
 	kind, rest, entity := strings.Cut(c, " ")
+	if kind == "strand" && n == 1 && strings.HasPrefix(s.peek(0).low, "strand") && !s.protein {
+		kind = "chain" // of nucleic acid
+	}
 	it := item{concept: kind, names: strings.Fields(rest)}
 	if entity && kind == "@nth" {
 		v, _ := strconv.Atoi(rest)

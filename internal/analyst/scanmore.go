@@ -5,6 +5,17 @@ import (
 	"strings"
 )
 
+// letterNoun reads a one-letter code as the noun of a question: which K are buried, how many G. A and I are words.
+func (s *scanner) letterNoun() bool {
+	w := s.peek(0)
+	if len(w.raw) != 1 || !strings.Contains("CDEFGHKLMNPQRSTVWY", w.raw) || s.at == 0 || len(s.items) == 0 ||
+		!oneOf(s.items[len(s.items)-1].concept, "which howmany") {
+		return false
+	}
+	s.add(item{concept: "@name", names: oneLetter(w.raw[0])}, 1)
+	return true
+}
+
 // stretch reads what names a part of a chain without two numbers: the first 20 residues, the second half, after residue
 // 16.
 func (s *scanner) stretch() bool { return s.chainEnd() || s.oneSide() }
@@ -122,6 +133,24 @@ func (s *scanner) number() bool {
 		return true
 	}
 	return false
+}
+
+// confidenceBand reads low confidence, very low pLDDT and very high confidence, by the bands of pLDDT.
+func (s *scanner) confidenceBand() bool {
+	n, value, above := 1, 70.0, false
+	switch w, next := s.peek(0).low, s.peek(1).low; {
+	case w == "very" && next == "low":
+		n, value = 2, 50
+	case w == "very" && next == "high":
+		n, value, above = 2, 90, true
+	case w != "low":
+		return false
+	}
+	if !oneOf(s.peek(n).low, "confidence plddt") || oneOf(s.peek(n+1).low, "score scores below under") {
+		return false
+	}
+	s.add(item{concept: "@limit", value: value, above: above}, n+1)
+	return true
 }
 
 // comparator reads within, below, more than, at least and the like: how many words, and whether it means more.

@@ -41,7 +41,8 @@ func (q *query) byShape() string {
 		return "ligand surroundings"
 	case len(q.ligands) > 0:
 		return "ligands"
-	case q.has["chain"] || q.has["@chain"] || q.has["rna"] || q.has["dna"] || s.counts && q.has["protein"]:
+	case q.has["chain"] || q.has["@chain"] || q.has["rna"] || q.has["dna"] || (s.counts || q.has["any"]) &&
+		q.has["protein"]:
 		return "chains"
 	}
 	return ""

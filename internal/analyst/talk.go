@@ -105,6 +105,9 @@ func splitQuestions(items []item) (out [][]item) {
 			isVerb(items[i]) {
 			continue // the lysines, K48 excepted, are …
 		}
+		if continuesPredicate(items[i:]) {
+			continue
+		}
 		out = append(out, items[from:i-1])
 		from = i
 	}
@@ -121,6 +124,28 @@ func isAsking(it item) bool {
 // isVerb says whether an item is a verb that opens a yes-or-no question.
 func isVerb(it item) bool {
 	return oneOf(strings.ToLower(it.text), "does do did is are was were can has have")
+}
+
+// continuesPredicate says whether a verb at the beginning has no subject of its own, so that it belongs to the noun
+// before it: the lysines that are in the helix "are exposed".
+func continuesPredicate(items []item) bool {
+	if !oneOf(strings.ToLower(items[0].text), "is are have has") {
+		return false
+	}
+	for i, it := range items[1:] {
+		switch {
+		case oneOf(it.concept, "not in"):
+			return true
+		case oneOf(it.concept, "buried exposed surface @limit @radius contact around @class helix strand coil"):
+			rest := items[i+2:]
+			return !slices.ContainsFunc(facts.Head(rest, 1), func(next item) bool {
+				return oneOf(next.concept, "residue @name @class")
+			})
+		case it.concept != "filler" && it.concept != "corrected" || strings.EqualFold(it.text, "there"):
+			return false
+		}
+	}
+	return false
 }
 
 // opensQuestion says whether a question word stands at i, possibly after another connective and fillers.
@@ -200,10 +225,19 @@ func (t *talk) single(items []item, first bool) {
 			t.lost = true
 			t.refuse(textOf(items), fmt.Sprintf("About “%s”: I cannot tell %s.", facts.Clip(it.text, 40),
 				outsideReasons()[it.concept]))
+			if q := t.query(items, t.last); q.problem == "" && q.subject() != nil {
+				t.last = q // what is the function of Trp6, and is it buried?
+			}
 			return
 		}
 	}
 	q := t.query(items, t.last)
+	if !first && t.last.saysDistance(q) {
+		return // which is closest, and how far away is it?
+	}
+	if !first {
+		q.resume(t.last)
+	}
 	in := q.choose()
 	if first && t.elliptic(q) {
 		in = nil // of what was asked before, or of the whole?
@@ -261,7 +295,7 @@ func (q *query) unsaid(in *intent, p part) string {
 
 // elliptic says whether a question leaves out what it is about: "… and how many are in helices?"
 func (t *talk) elliptic(q *query) bool {
-	if t.last == nil || q.segments != nil || q.has["them"] || q.has["it"] || len(q.topics()) > 0 ||
+	if t.last == nil || q.segments != nil || q.has["them"] || q.has["it"] || !q.onlyTopics("not") ||
 		len(t.last.conds) == 0 {
 		return false
 	}
@@ -271,6 +305,9 @@ func (t *talk) elliptic(q *query) bool {
 
 // continueFrom gives the query the subject of the one before; why says that this would be a guess.
 func (q *query) continueFrom(earlier *query) (why string) {
+	if q.negated && len(q.conds) == 0 {
+		return q.negate(earlier)
+	}
 	if q.conditionOn(ofName) {
 		if !q.only(ofName) || earlier.only(ofName) {
 			return ""
@@ -279,4 +316,56 @@ func (q *query) continueFrom(earlier *query) (why string) {
 	}
 	q.inherit(earlier)
 	return ""
+}
+
+// negate asks for those of which the last condition of the query before does not hold: how many are helical and how
+// many are not? why says that it is not clear which condition that is.
+func (q *query) negate(earlier *query) (why string) {
+	base, predicate := earlier.predicate(earlier.conds)
+	if predicate == nil || earlier.relation != nil {
+		return "It is not clear what “not” refers to; please ask it by itself."
+	}
+	other := *predicate
+	other.not = !other.not
+	q.conds, q.mentions, q.negated = append(base, &other), earlier.mentions, false
+	delete(q.has, "not")
+	return ""
+}
+
+// saysDistance says whether the answer to a query already has the distance that the next one asks for.
+func (q *query) saysDistance(next *query) bool {
+	return q != nil && q.relation != nil && q.relation.words["closest"] && q.relation.radius == 0 &&
+		(next.has["it"] || next.has["them"]) && next.has["distance"] && next.onlyTopics("distance") &&
+		!slices.ContainsFunc(next.items, isEntity)
+}
+
+// resume completes a query that names nothing by the one before it: which one is the longest, what percent is that?
+func (q *query) resume(earlier *query) {
+	if earlier == nil || slices.ContainsFunc(q.items, isEntity) {
+		return
+	}
+	topics := q.topics()
+	if len(topics) != 1 {
+		return
+	}
+	switch topic := topics[0]; {
+	case topic == "percent" && len(q.conds) == 0:
+		q.inherit(earlier)
+	case oneOf(topic, "longest shortest") && earlier.segments != nil && earlier.relation == nil:
+		k := slices.IndexFunc(earlier.items, func(it item) bool { return statesNamed(it.concept) })
+		if k < 0 || !earlier.only(ofState, ofChain) {
+			return
+		}
+		q.chains = earlier.chains
+		q.conds = slices.DeleteFunc(slices.Clone(earlier.conds), func(c *condition) bool {
+			return c.property == ofState
+		})
+		q.conds = append(q.conds, q.segmentsCondition(earlier.items[k].concept, nil, topic))
+		q.counted = true
+	}
+}
+
+// statesNamed says whether a concept names segments of secondary structure.
+func statesNamed(concept string) bool {
+	return oneOf(concept, "helix alphahelix threeten pihelix strand")
 }

@@ -18,6 +18,7 @@ var spellings = strings.NewReplacer(
 	"–", "-", "—", "-", "−", "-", "‑", "-", "’", "'", "‘", "'", "´", "'", "…", " ", "“", " ", "”", " ", `"`, " ",
 	"≤", " at most ", "≥", " at least ", "<=", " at most ", ">=", " at least ", "<", " below ", "->", " mutation ",
 	"→", " mutation ", ">", " above ", "%", " percent ", "&", " and ",
+	"i.e.", " ", "e.g.", " ",
 )
 
 // sentences splits a question into sentences of words. The signs , - / : stay as words of their own where they have a
