@@ -2,12 +2,20 @@ package pleat_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	diff "github.com/google/go-cmp/cmp"
 )
 
 // layers lists the packages of the module from the top down. Imports go down only: never sideways, never up.
@@ -122,6 +130,50 @@ func TestImportsGoDown(t *testing.T) {
 	if seen == 0 {
 		t.Fatal("go list named no package")
 	}
+}
+
+// TestArchitecturePage compares the layers with the table of docs/architecture.md: every package of the module that has
+// a layer is listed there, in the order of the layers, and nothing else is.
+func TestArchitecturePage(t *testing.T) {
+	page, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rank := map[string]string{}
+	for i, packages := range layers {
+		for _, name := range packages {
+			if dir := cmp.Or(name, "."); dir != "runners" && hasGo(t, dir) {
+				rank[cmp.Or(name, "root package")] = strconv.Itoa(i + 1)
+			}
+		}
+	}
+	listed := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| (\\d+) \\| `?([^|`]+?)`? \\|").FindAllStringSubmatch(string(page),
+		-1) {
+		listed[m[2]] = m[1]
+	}
+	if d := diff.Diff(rank, listed); d != "" {
+		t.Errorf("layers (-) and docs/architecture.md (+) differ:\n%s", d)
+	}
+}
+
+// hasGo reports whether a folder or one below it has Go files.
+func hasGo(t *testing.T, dir string) bool {
+	found := false
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && strings.HasSuffix(path, ".go") {
+			found = true
+			return fs.SkipAll
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 func local(path string) string { return strings.TrimPrefix(strings.TrimPrefix(path, "pleat"), "/") }
