@@ -360,10 +360,18 @@ func (r *reader) referToSubject(earlier *query) {
 	case r.open != nil && r.open.label == "" && len(q.conds) > 0:
 		r.setAnchor(r.open, item{concept: "@residue", mention: c.mentions[0]}, c)
 		r.open = nil
-	case q.only(ofState, ofSurface, ofLimit) && q.segments == nil && !q.counted && !q.has["residue"] &&
+	case (q.only(ofState, ofSurface, ofLimit) || q.opensWithIs()) && q.segments == nil && !q.counted &&
+		!q.has["residue"] &&
 		(q.relation == nil || q.relation.label == ""):
 		q.conds, q.mentions = append([]*condition{c}, q.conds...), slices.Clone(c.mentions)
 	}
+}
+
+// opensWithIs says whether a question starts with is, so that a name or class in it is said of the subject: is it
+// charged?
+func (q *query) opensWithIs() bool {
+	k := slices.IndexFunc(q.items, func(it item) bool { return it.concept != "&" })
+	return k >= 0 && strings.EqualFold(q.items[k].text, "is") && q.only(ofState, ofSurface, ofLimit, ofName)
 }
 
 // subject returns the condition that names one residue where all others are said of it; nil where there is none.
@@ -396,10 +404,11 @@ func (q *query) nameEnds() {
 		if !q.has[concept] || !asked || q.relation != nil {
 			continue
 		}
-		q.conds = append(q.conds, q.endsCondition(concept))
+		c := q.endsCondition(concept)
 		if concept != "terminus" {
-			q.mentions = append(q.mentions, mention{first: map[string]int{"nterm": 1, "cterm": -1}[concept]})
+			c.mentions = []mention{{first: map[string]int{"nterm": 1, "cterm": -1}[concept]}}
 		}
+		q.conds, q.mentions = append(q.conds, c), append(q.mentions, c.mentions...)
 		delete(q.has, concept)
 	}
 }
