@@ -206,8 +206,8 @@ func TestConfigurationIsDocumented(t *testing.T) {
 
 <!-- Written from internal/config by make docs; a test compares the two. -->
 
-Each setting has a key in a YAML file, a variable and a flag; a flag wins over the environment, the environment over the file. The
-file is named by ` + "`--config`" + ` or ` + "`PLEAT_CONFIG`" + `. Unknown keys and unknown variables that begin with ` + "`PLEAT_`" + ` are refused, with the
+Each setting has a key in a YAML file, a variable and a flag; a flag wins over the environment, the environment
+over the file. The file is named by ` + "`--config`" + ` or ` + "`PLEAT_CONFIG`" + `. Unknown keys and unknown variables that begin with ` + "`PLEAT_`" + ` are refused, with the
 nearest known name; variables that Kubernetes sets for a service named pleat (` + "`PLEAT_SERVICE_…`, `PLEAT_PORT…`" + `) are ignored.
 Secrets are never logged nor shown by ` + "`pleat doctor`" + `; those without a flag are set in the environment or the file, since other
 users of a machine can read its command lines.

@@ -511,8 +511,8 @@ func boltzConstraints(c *pleat.Constraints, out *writing) *yaml.Node {
 		if t.Distance > 0 {
 			far = yamlFloat(t.Distance)
 			if t.Distance < boltzNear || t.Distance > boltzFar {
-				out.addNote("constraints.contact[%d].distance %g is outside the %d to %d Å that Boltz supports; it may "+
-					"refuse the file", i, t.Distance, boltzNear, boltzFar)
+				out.addNote("constraints.contact[%d].distance %g is outside the %d to %d Å that Boltz supports; it "+
+					"may refuse the file", i, t.Distance, boltzNear, boltzFar)
 			}
 		}
 		put("contact", yamlMap("token1", token(t.ChainA, t.ResidueA), "token2", token(t.ChainB, t.ResidueB),

@@ -59,8 +59,8 @@ func readFASTA(text string, in *reading) error {
 	if !complexes || len(records) == 1 {
 		return foldTogether(records, in)
 	}
-	in.addNote("A sequence has ':' between its chains, as ColabFold writes complexes, so each of the %d records became "+
-		"a job of its own", len(records))
+	in.addNote("A sequence has ':' between its chains, as ColabFold writes complexes, so each of the %d records "+
+		"became a job of its own", len(records))
 	for i := range records {
 		if err := foldTogether(records[i:i+1], in); err != nil {
 			return err

@@ -311,8 +311,8 @@ func serverItemOf(q *pleat.Sequence, i int, out *writing) (serverItem, error) {
 	}
 	all := pleat.Letters(q.Kind)
 	if unknown := all[len(all)-1:]; strings.Contains(q.Text, unknown) {
-		out.addNote("%s.sequence has the unknown residue %s, which the AlphaFold Server's documentation does not list; "+
-			"it may refuse the file", q.Path(i), unknown)
+		out.addNote("%s.sequence has the unknown residue %s, which the AlphaFold Server's documentation does not "+
+			"list; it may refuse the file", q.Path(i), unknown)
 	}
 	switch q.Kind {
 	case pleat.RNA:

@@ -28,10 +28,11 @@ const (
 // ClaimLoop claims tasks until its context ends.
 type ClaimLoop struct {
 	Store  *store.Store
-	Topics []string        // whose news may mean a task to claim
-	Wake   chan struct{}   // gets a token for news on a topic, and from the owner when a slot is free; it needs a buffer
-	Freed  <-chan struct{} // a further signal that a slot is free; nil: none
-	Log    *slog.Logger
+	Topics []string // whose news may mean a task to claim
+	// Wake gets a token for news on a topic, and from the owner when a slot is free. It needs a buffer.
+	Wake  chan struct{}
+	Freed <-chan struct{} // a further signal that a slot is free; nil: none
+	Log   *slog.Logger
 	// Claim claims what there is room for. It is called at once, after each wake-up and every PollInterval, and after
 	// an error with a pause that doubles from 100 ms to 5 s.
 	Claim func(ctx context.Context) error

@@ -171,7 +171,8 @@ O HOH A 301 5 5 5
 	}
 }
 
-const site = "data_x\nloop_\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n_atom_site.label_seq_id\n" +
+const site = "data_x\nloop_\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n" +
+	"_atom_site.label_seq_id\n" +
 	"_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n"
 
 func TestReadCIFErrors(t *testing.T) {

@@ -36,13 +36,13 @@ func (p *Pool) offeredModels() []pleat.Model {
 			Type:    pleat.ParamString,
 			Default: pleat.MSANone,
 			Values:  []string{pleat.MSANone},
-			Doc: "How alignments of proteins are made. This service makes none, unless the operator sets it up; the job's " +
-				"library item may bring some.",
+			Doc: "How alignments of proteins are made. This service makes none, unless the operator sets it up; the " +
+				"job's library item may bring some.",
 		}
 		if p.cfg.Aligner != nil {
 			s.Default, s.Values = pleat.MSAMMseqs2, []string{pleat.MSAMMseqs2, pleat.MSANone}
-			s.Doc = "How alignments of proteins are made: mmseqs2 searches where the operator has chosen, none folds from " +
-				"the sequences alone."
+			s.Doc = "How alignments of proteins are made: mmseqs2 searches where the operator has chosen, none folds " +
+				"from the sequences alone."
 		}
 		m.Params = append([]pleat.ParamSpec{s}, m.Params...)
 	}

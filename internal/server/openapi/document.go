@@ -130,8 +130,8 @@ func Document(info Info, operations []Operation) ([]byte, error) {
 }
 
 // intro is the description of the service: paragraphs of Markdown.
-const intro = "Folds proteins, nucleic acids and ligands with AI models, answers questions about their structures and " +
-	"simulates them.\n\n" +
+const intro = "Folds proteins, nucleic acids and ligands with AI models, answers questions about their structures " +
+	"and simulates them.\n\n" +
 	"Create a job or a workflow with one request, follow it, read its results. Every error is {\"message\": string}, " +
 	"one sentence that says what is wrong and where; requests that accept application/problem+json get a problem " +
 	"detail (RFC 9457) that lists every fault with its field. In requests null equals absent, and unknown fields are " +
