@@ -32,7 +32,7 @@ type database struct {
 	sync   time.Duration // what an fsync takes
 }
 
-// fresh makes an empty database; end removes it.
+// create returns the address of a new, empty database; end removes it.
 func (d database) create(ctx context.Context, dir string) (address string, end func() error, err error) {
 	if d.server == "" {
 		return "sqlite:" + filepath.Join(dir, "pleat.db"), func() error { return nil }, nil
@@ -173,7 +173,7 @@ func (e startedEngine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) p
 	return e.Null.Run(ctx, w, sink)
 }
 
-// pool is a worker of the null engine over a store.
+// newPool returns a worker with the null engine.
 func newPool(s *store.Store, blobs blob.Store, log *slog.Logger, dir string, began func(pleat.RunID)) (*work.Pool,
 	error) {
 	engines, err := engine.New(log, startedEngine{began: began})

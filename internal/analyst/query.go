@@ -51,7 +51,7 @@ type reader struct {
 	quiet   int  // items with a meaning since the last anchor
 }
 
-// softConcepts only ask or point: every topic puts up with them.
+// soft reports whether a concept only asks or points, so that every topic accepts it.
 func soft(concept string) bool {
 	return oneOf(concept, "ask howmany which where what list structure residue protein or of has between it number "+
 		"unit & all any "+
@@ -60,7 +60,7 @@ func soft(concept string) bool {
 		"threeten pihelix strand coil turn buried exposed rna dna nucleic nm @atom inchain")
 }
 
-// read builds the query of items. earlier is the query before it, to which "it" and "those" refer.
+// query builds the query of items. Earlier is the query before it, to which "it" and "those" refer.
 func (t *talk) query(items []item, earlier *query) *query {
 	q := &query{f: t.f, x: t.x, has: map[string]bool{}, items: items}
 	r := &reader{q: q, items: items}

@@ -116,7 +116,7 @@ func (q *query) none() part {
 	return part{text: "No residue of the structure is " + wordingOf(q.filter()) + ".", sure: Measured}
 }
 
-// touches says whether one of the residues passes the filter; all do where there is none.
+// keeps returns a function that reports whether a residue passes the filter. Without a filter every residue passes.
 func (q *query) keeps() func(facts.ResidueRef) bool {
 	if len(q.conds) == 0 && !q.partial() {
 		return func(facts.ResidueRef) bool { return true }

@@ -56,7 +56,7 @@ type Index struct {
 	heavy  int // heavy atoms, those of waters included
 	waters int
 	// linked holds the pairs of sites in contact; it is computed together with the surface.
-	linked []link // sites that touch; set together with the surface
+	linked []link
 }
 
 // newIndex collects the sites and heavy atoms of a structure. Waters are only counted.

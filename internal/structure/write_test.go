@@ -67,7 +67,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// complex is a protein, a nucleotide and a ligand, as an engine hands them over.
+// predicted returns a protein, a nucleotide and a ligand in the form that an engine returns.
 func predicted() (*Structure, Meta) {
 	s := &Structure{Chains: []Chain{
 		{ID: "A", Kind: Protein, Name: "it's a toxin", Residues: []Residue{
