@@ -42,7 +42,11 @@ func TestMemoryIsShared(t *testing.T) {
 		b := newBench(t, s, clock)
 		var now, most atomic.Int64
 		slow := scripted{func(context.Context, pleat.Work, pleat.Sink) pleat.Output {
-			most.Store(max(most.Load(), now.Add(1)))
+			for n := now.Add(1); ; {
+				if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
+					break
+				}
+			}
 			time.Sleep(50 * time.Millisecond)
 			now.Add(-1)
 			return pleat.Output{Result: &pleat.Result{Timings: map[string]float64{}}}
