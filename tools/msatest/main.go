@@ -1,5 +1,5 @@
-// Command serve runs the server of msatest for tests that are not written in Go, such as those of the page. It prints
-// its address and ends when its standard input does.
+// Command msatest runs the MSA server of package msatest for tests that are not written in Go, such as those of the
+// page. It prints the server's address and ends when its standard input does.
 package main
 
 import (

@@ -30,8 +30,8 @@ const blosum62 = `
 -3 -2 -4 -3 1 -2 -2 -3 -3 -2 -1 -4 -4 -2 -3 -3 -2 -3 11 2
 -2 -2 -3 -2 3 -3 2 -1 -2 -1 -1 -2 -3 -1 -2 -2 -2 -1 2 7`
 
-// substitutes[a] is the cumulative chance of each residue in a's place, a itself left out: half bits over
-// a uniform background.
+// substitutes[a] is the cumulative probability of each residue as a substitute of a, which is never its own. The matrix
+// has half bits, here over a uniform background.
 var substitutes = func() (out [20][20]float64) {
 	lines := strings.Split(strings.TrimSpace(blosum62), "\n")
 	for a, line := range lines {
@@ -53,6 +53,7 @@ var substitutes = func() (out [20][20]float64) {
 	return out
 }()
 
+// substitute returns a random likely substitute of residue type a.
 func substitute(rng *rand.Rand, a int) int {
 	u := rng.Float64()
 	for b, p := range substitutes[a] {

@@ -13,19 +13,22 @@ import (
 	"pleat/internal/mini/local"
 )
 
+// vec is a position or direction in Å.
 type vec = [3]float64
 
-// chain is one structure of the training file: positions in Å, torsions in degrees (NaN where undefined).
+// chain is one structure of the training file. Its slices have one entry per residue.
 type chain struct {
 	id            string
-	aa            []int
-	n, ca, c, cen []vec
-	phi, psi      []float64
-	state         []int
-	weight        float64
+	aa            []int     // residue types, as indices into local.Letters
+	n, ca, c, cen []vec     // positions in Å; cen is the centroid of the side chain
+	phi, psi      []float64 // degrees, -180 to 180; NaN where undefined
+	state         []int     // states of the local model; -1 where a torsion is undefined
+	weight        float64   // probability of use in an epoch, 0 to 1
 }
 
-// readChains reads >id, a sequence, an optional line of secondary structure, and a row of 12 numbers per residue.
+// readChains reads a training file, compressed with gzip if its name ends in .gz, and derives torsions and states. Each
+// chain is a line ">id", a sequence, an optional line of secondary structure, which is ignored, and a row of 12 numbers
+// per residue.
 func readChains(path string) ([]*chain, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -51,7 +54,7 @@ func readChains(path string) ([]*chain, error) {
 			line++
 			aa, ok := local.Index(strings.TrimSpace(s.Text()))
 			if !ok {
-				return nil, fmt.Errorf("%s line %d: a letter that is no standard residue", path, line)
+				return nil, fmt.Errorf("%s line %d: a letter that is not a standard residue", path, line)
 			}
 			out = append(out, &chain{id: strings.TrimPrefix(t, ">"), aa: aa})
 			continue
@@ -82,6 +85,7 @@ func readChains(path string) ([]*chain, error) {
 	return out, nil
 }
 
+// Vector arithmetic. plus returns a + s·b, and unit the direction of a vector.
 func sub(a, b vec) vec             { return vec{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
 func plus(a, b vec, s float64) vec { return vec{a[0] + b[0]*s, a[1] + b[1]*s, a[2] + b[2]*s} }
 func dot(a, b vec) float64         { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
@@ -91,14 +95,17 @@ func cross(a, b vec) vec {
 	return vec{a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]}
 }
 func distance(a, b vec) float64 { return norm(sub(a, b)) }
+
+// dihedral returns the torsion about the bond from b to c in degrees, -180 to 180.
 func dihedral(a, b, c, d vec) float64 {
 	x, y, z := sub(b, a), sub(c, b), sub(d, c)
 	n, m := cross(x, y), cross(y, z)
 	return math.Atan2(dot(cross(n, m), unit(y)), dot(n, m)) * 180 / math.Pi
 }
 
-// derive fills torsions, states and the weight of a chain in training: compact chains count most, since
-// lone helices cut out of complexes teach little about small folds.
+// derive computes the torsions and states of a chain from its positions, and its weight in the training. Two residues
+// whose C and N are 2 Å apart or more are not bonded, and have no torsions across the gap. Compact chains have the
+// largest weight, since lone helices cut out of complexes teach little about small folds.
 func (c *chain) derive() {
 	n := len(c.aa)
 	c.phi, c.psi = make([]float64, n), make([]float64, n)
@@ -111,10 +118,9 @@ func (c *chain) derive() {
 			c.psi[i] = dihedral(c.n[i], c.ca[i], c.c[i], c.n[i+1])
 		}
 	}
-	helix, strand := c.bonds()
 	c.state = make([]int, n)
-	for i := range n {
-		c.state[i] = stateOf(c.phi[i], c.psi[i], helix[i], strand[i])
+	for i, ss := range c.bonds().secondary() {
+		c.state[i] = stateOf(c.phi[i], c.psi[i], ss)
 	}
 	var mid vec
 	for _, p := range c.ca {
@@ -134,7 +140,9 @@ func (c *chain) derive() {
 	}
 }
 
-func stateOf(phi, psi float64, helix, strand bool) int {
+// stateOf returns the state of a residue from its torsions in degrees and its secondary structure; -1 where a torsion
+// is undefined.
+func stateOf(phi, psi float64, ss secondary) int {
 	switch {
 	case math.IsNaN(phi) || math.IsNaN(psi):
 		return -1
@@ -142,23 +150,55 @@ func stateOf(phi, psi float64, helix, strand bool) int {
 		return local.Left
 	case phi > 0:
 		return local.Other
-	case psi > -120 && psi < 50 && helix:
+	case psi > -120 && psi < 50 && ss.helix:
 		return local.Helix
 	case psi > -120 && psi < 50:
 		return local.Alpha
-	case strand:
+	case ss.strand:
 		return local.Strand
 	}
 	return local.Beta
 }
 
-// bonds assigns helix and strand from backbone hydrogen bonds (Kabsch and Sander, Biopolymers 22, 2577, 1983).
-func (c *chain) bonds() (helix, strand []bool) {
+// secondary is the secondary structure of a residue. A residue can be part of both.
+type secondary struct{ helix, strand bool }
+
+// bonds are the backbone hydrogen bonds of a chain: bonds[d][a] is the one from N-H of residue d to C=O of residue a.
+type bonds [][]bool
+
+// has reports whether residue d donates a hydrogen bond to residue a. Residues outside the chain have none.
+func (b bonds) has(d, a int) bool {
+	return d >= 0 && a >= 0 && d < len(b) && a < len(b) && b[d][a]
+}
+
+// bonds returns the hydrogen bonds of energy below -0.5 kcal/mol (Kabsch and Sander, Biopolymers 22, 2577, 1983).
+func (c *chain) bonds() bonds {
 	n := len(c.aa)
-	bond := make([][]bool, n) // bond[d][a]: N-H of d to C=O of a
-	o, h := make([]vec, n), make([]vec, n)
+	out := make(bonds, n)
+	o, h := c.carbonylsAndAmides()
+	for d := range out {
+		out[d] = make([]bool, n)
+		if d == 0 || local.Letters[c.aa[d]] == 'P' {
+			continue // no amide hydrogen
+		}
+		for a := 0; a+1 < n; a++ {
+			if a-d < 2 && d-a < 2 || distance(c.ca[a], c.ca[d]) > 9 {
+				continue
+			}
+			e := 27.9 * (1/distance(o[a], c.n[d]) + 1/distance(c.c[a], h[d]) -
+				1/distance(o[a], h[d]) - 1/distance(c.c[a], c.n[d]))
+			out[d][a] = e < -0.5
+		}
+	}
+	return out
+}
+
+// carbonylsAndAmides returns the positions of each residue's carbonyl oxygen and amide hydrogen, by ideal geometry: the
+// training file has neither. The last residue has no oxygen and the first no hydrogen.
+func (c *chain) carbonylsAndAmides() (o, h []vec) {
+	n := len(c.aa)
+	o, h = make([]vec, n), make([]vec, n)
 	for i := range n {
-		bond[i] = make([]bool, n)
 		if i+1 < n {
 			o[i] = plus(c.c[i], unit(sub(unit(sub(c.c[i], c.ca[i])), unit(sub(c.n[i+1], c.c[i])))), 1.231)
 		}
@@ -166,33 +206,37 @@ func (c *chain) bonds() (helix, strand []bool) {
 			h[i] = plus(c.n[i], unit(sub(unit(sub(c.n[i], c.c[i-1])), unit(sub(c.ca[i], c.n[i])))), 1.01)
 		}
 	}
-	for d := 1; d < n; d++ {
-		for a := 0; a+1 < n; a++ {
-			if a-d < 2 && d-a < 2 || local.Letters[c.aa[d]] == 'P' || distance(c.ca[a], c.ca[d]) > 9 {
-				continue
-			}
-			e := 27.9 * (1/distance(o[a], c.n[d]) + 1/distance(c.c[a], h[d]) - 1/distance(o[a],
-				h[d]) - 1/distance(c.c[a], c.n[d]))
-			bond[d][a] = e < -0.5
-		}
-	}
-	has := func(d, a int) bool { return d >= 0 && a >= 0 && d < n && a < n && bond[d][a] }
-	helix, strand = make([]bool, n), make([]bool, n)
+	return o, h
+}
+
+// secondary returns each residue's secondary structure: a helix has two consecutive turns of four residues, a strand at
+// least one bridge to another strand.
+func (b bonds) secondary() []secondary {
+	n := len(b)
+	out := make([]secondary, n)
 	for i := 1; i+4 < n; i++ {
-		if has(i+3, i-1) && has(i+4, i) {
+		if b.has(i+3, i-1) && b.has(i+4, i) {
 			for k := i; k < i+4; k++ {
-				helix[k] = true
+				out[k].helix = true
 			}
 		}
 	}
 	for i := 1; i+1 < n; i++ {
 		for j := i + 3; j+1 < n; j++ {
-			parallel := has(i, j-1) && has(j+1, i) || has(j, i-1) && has(i+1, j)
-			anti := has(i, j) && has(j, i) || has(j+1, i-1) && has(i+1, j-1)
-			if parallel || anti {
-				strand[i], strand[j] = true, true
+			if b.parallel(i, j) || b.antiparallel(i, j) {
+				out[i].strand, out[j].strand = true, true
 			}
 		}
 	}
-	return helix, strand
+	return out
+}
+
+// parallel reports whether residues i and j form a parallel bridge.
+func (b bonds) parallel(i, j int) bool {
+	return b.has(i, j-1) && b.has(j+1, i) || b.has(j, i-1) && b.has(i+1, j)
+}
+
+// antiparallel reports whether residues i and j form an antiparallel bridge.
+func (b bonds) antiparallel(i, j int) bool {
+	return b.has(i, j) && b.has(j, i) || b.has(j+1, i-1) && b.has(i+1, j-1)
 }

@@ -7,10 +7,11 @@ import (
 	"pleat/internal/mini/local"
 )
 
-// clustersOf says into how many clusters each state's torsions are divided.
+// clustersOf is the number of clusters of each state of the local model.
 var clustersOf = [local.States]int{3, 6, 5, 7, 4, 3}
 
-// fitClusters divides each state's torsions by k-means on the torus and fits a Gaussian to each part.
+// fitClusters divides the torsions of each state by k-means on the torus and fits a Gaussian to each cluster. The same
+// chains give the same clusters.
 func fitClusters(chains []*chain) []local.Cluster {
 	var out []local.Cluster
 	for s, k := range clustersOf {
@@ -22,25 +23,7 @@ func fitClusters(chains []*chain) []local.Cluster {
 				}
 			}
 		}
-		rng := rand.New(rand.NewPCG(uint64(s), 7))
-		centre := make([][2]float64, k)
-		for j := range centre {
-			centre[j] = pts[rng.IntN(len(pts))]
-		}
-		part := make([]int, len(pts))
-		for range 60 {
-			for i, p := range pts {
-				best := math.Inf(1)
-				for j, c := range centre {
-					if d := torus(p, c); d < best {
-						best, part[i] = d, j
-					}
-				}
-			}
-			for j := range centre {
-				centre[j] = mean(pts, part, j, centre[j])
-			}
-		}
+		centre, part := kMeans(pts, k, rand.New(rand.NewPCG(uint64(s), 7)))
 		for j := range centre {
 			out = append(out, gaussian(pts, part, j, s, centre[j]))
 		}
@@ -48,11 +31,37 @@ func fitClusters(chains []*chain) []local.Cluster {
 	return out
 }
 
-func torus(a, b [2]float64) float64 {
+// kMeans returns the centres of k clusters of points, and the cluster of each point. It makes 60 iterations, which are
+// enough to converge.
+func kMeans(pts [][2]float64, k int, rng *rand.Rand) (centre [][2]float64, part []int) {
+	centre, part = make([][2]float64, k), make([]int, len(pts))
+	for j := range centre {
+		centre[j] = pts[rng.IntN(len(pts))]
+	}
+	for range 60 {
+		for i, p := range pts {
+			best := math.Inf(1)
+			for j, c := range centre {
+				if d := squaredDistance(p, c); d < best {
+					best, part[i] = d, j
+				}
+			}
+		}
+		for j := range centre {
+			centre[j] = mean(pts, part, j, centre[j])
+		}
+	}
+	return centre, part
+}
+
+// squaredDistance returns the squared distance of two pairs of torsions on the torus, in square degrees.
+func squaredDistance(a, b [2]float64) float64 {
 	x, y := local.Wrap(a[0]-b[0]), local.Wrap(a[1]-b[1])
 	return x*x + y*y
 }
 
+// mean returns the centre of the points of cluster j, measured from its present centre; that centre if it has no
+// points.
 func mean(pts [][2]float64, part []int, j int, at [2]float64) [2]float64 {
 	x, y, n := 0.0, 0.0, 0.0
 	for i, p := range pts {
@@ -66,6 +75,7 @@ func mean(pts [][2]float64, part []int, j int, at [2]float64) [2]float64 {
 	return [2]float64{local.Wrap(at[0] + x/n), local.Wrap(at[1] + y/n)}
 }
 
+// gaussian fits a Gaussian in degrees to the points of cluster j that are at most 60° from its centre.
 func gaussian(pts [][2]float64, part []int, j, state int, at [2]float64) local.Cluster {
 	var xx, yy, xy, n float64
 	for i, p := range pts {
@@ -88,6 +98,7 @@ func gaussian(pts [][2]float64, part []int, j, state int, at [2]float64) local.C
 	return c
 }
 
+// round keeps two decimals: the model is stored as JSON.
 func round(x float64) float64 { return math.Round(x*100) / 100 }
 
 // assign gives each residue its cluster: the likeliest of its own state; -1 where torsions are undefined.

@@ -55,7 +55,7 @@ func TestChainsAreReadWithTheirTorsionsAndStates(t *testing.T) {
 
 func TestReadingRefuses(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{">a\nAXA\n", "line 2: a letter that is no standard residue"},
+		{">a\nAXA\n", "line 2: a letter that is not a standard residue"},
 		{">a\nAA\n1 2 3 4 5 6 7 8 9 10 11 12\n", "a has 2 letters and 1 rows"},
 		{">a\nA\n1 2 3 4 5 6 7 8 9 10 11 x\n", "line 3"},
 		{">a", "no sequence after the name"},

@@ -5,7 +5,8 @@
 //
 //	git worktree add /tmp/v1 e87e556 && (cd /tmp/v1 && go build -o /tmp/pleat-v1 ./cmd/pleat)
 //	go run internal/store/testdata/v1/make.go /tmp/pleat-v1 sqlite internal/store/testdata/v1/pleat.db
-//	scripts/with-postgres go run internal/store/testdata/v1/make.go /tmp/pleat-v1 postgres internal/store/testdata/v1/pleat.sql
+//	scripts/with-postgres go run internal/store/testdata/v1/make.go /tmp/pleat-v1 postgres \
+//	  internal/store/testdata/v1/pleat.sql
 //
 // The PostgreSQL database is written as plain SQL with one INSERT per row, so that any driver can load it.
 package main
@@ -74,6 +75,7 @@ type maker struct {
 
 type object map[string]any
 
+// fill makes one of everything, for two users, and leaves the service as after a crash.
 func (m *maker) fill() {
 	m.receive()
 	ada := m.user("ada")
@@ -81,37 +83,55 @@ func (m *maker) fill() {
 	m.serve("true")
 
 	m.key = ada
+	item := m.fillAccount()
+	folded := m.fillFollowUps()
+	m.fillEnds(item, folded)
+	m.awaitDeliveries()
+	m.key = grace
+	other := m.fold("private", "null", object{"recyclingSteps": 1}, nil, "GSGSGS")
+	m.await("/v1/jobs/"+other, "job.status", "COMPLETED")
+	m.fillUnfinished(ada, grace)
+}
+
+// fillAccount makes an endpoint and a library for the current user, and returns the library item of an alignment.
+func (m *maker) fillAccount() (item string) {
 	m.call("PUT", "/v1/webhooks/custom-http-config", object{
 		"target_url":         m.receiver + "/ok",
 		"token_value":        "tok-0123456789abcdef",
 		"enabled_by_default": true,
 	})
 	folder := m.call("POST", "/v1/library/create", object{"name": "structures", "type": "folder"})["id"]
-	item := m.call("POST", "/v1/library/create", object{
+	item = m.call("POST", "/v1/library/create", object{
 		"name": "alignments", "type": "file", "fileType": "a3m", "origin": "upload", "parent_id": folder,
 		"metadata": object{"project": "x"},
 	})["id"].(string)
 	m.upload(item, "first.a3m", ">101\nGSGSGS\n>hit\nGSGTGS\n")
+	return item
+}
 
-	// A public complex by the built-in model, with follow-ups of both kinds.
-	folded := m.fold("Trp-cage dimer", "mini", object{"seed": "1"}, object{"webhooks": object{
+// fillFollowUps folds a public complex by the built-in model, with follow-ups of both kinds, and returns the job.
+func (m *maker) fillFollowUps() (job string) {
+	job = m.fold("Trp-cage dimer", "mini", object{"seed": "1"}, object{"webhooks": object{
 		"qna": object{"enabled": true, "initial_question": "How many residues does it have?"},
 		"md":  object{"enabled": true, "temp": 310, "sim_length_ns": 0.02, "step_size_ns": 0.002},
 	}}, "DAYAQWLKDGGPSSGRPPPS", "GYDPETGTWG")
-	m.await("/v1/jobs/"+folded, "job.status", "COMPLETED")
-	m.call("PATCH", "/v1/jobs/"+folded+"/public", object{"isPublic": true})
+	m.await("/v1/jobs/"+job, "job.status", "COMPLETED")
+	m.call("PATCH", "/v1/jobs/"+job+"/public", object{"isPublic": true})
 	m.awaitAll("/v1/workflows?limit=50", "COMPLETED", 2)
+	return job
+}
 
-	// A run whose input fails, a stopped job, a job run twice, deliveries of every state.
+// fillEnds makes a run whose input fails, a job run twice, deliveries of every state, a draft and a failed workflow.
+func (m *maker) fillEnds(item, folded string) {
 	m.fold("keeps the next one waiting", "null", object{"samplingSteps": 3000}, nil, "GSGS")
 	failed := m.call("POST", "/v1/jobs?from="+item, job("fails", "null", nil, nil, "GSGSGS"))["jobId"].(string)
 	m.upload(item, "second.a3m", ">101\nGSGSGS\n")
 	m.await("/v1/jobs/"+failed, "job.status", "FAILED")
 	again := m.fold("run twice", "null", object{"recyclingSteps": 2}, nil, "GSGSGSGS")
 	m.await("/v1/jobs/"+again, "job.status", "COMPLETED")
-	gone := m.fold("refused by its receiver", "null", nil, own(m.receiver+"/gone"), "GSGS")
+	gone := m.fold("refused by its receiver", "null", nil, ownEndpoint(m.receiver+"/gone"), "GSGS")
 	m.await("/v1/jobs/"+gone, "job.status", "COMPLETED")
-	busy := m.fold("receiver is busy", "null", nil, own(m.receiver+"/busy"), "GSGS")
+	busy := m.fold("receiver is busy", "null", nil, ownEndpoint(m.receiver+"/busy"), "GSGS")
 	m.await("/v1/jobs/"+busy, "job.status", "COMPLETED")
 	m.call("POST", "/v1/workflows", object{
 		"workflow_name": "evolla_v1", "name": "later", "create_mode": "draft",
@@ -122,12 +142,11 @@ func (m *maker) fill() {
 		"workflow_input": object{"targetSource": "pdb", "pdbId": "1CRN", "question": "How many residues does it have?"},
 	})["workflow_id"].(string)
 	m.await("/v1/workflows/"+flow, "status", "FAILED")
-	m.awaitDeliveries()
-	m.key = grace
-	other := m.fold("private", "null", object{"recyclingSteps": 1}, nil, "GSGSGS")
-	m.await("/v1/jobs/"+other, "job.status", "COMPLETED")
+}
 
-	// What the service holds when its process is killed: a running fold, queued ones, a queued workflow.
+// fillUnfinished leaves what the service holds when its process is killed: a running fold, a stopped one, queued ones
+// and a queued workflow.
+func (m *maker) fillUnfinished(ada, grace string) {
 	m.key = ada
 	running := m.fold("running", "null", object{"samplingSteps": 600000}, nil, "GSGS")
 	m.await("/v1/jobs/"+running, "job.status", "RUNNING")
@@ -148,20 +167,21 @@ func (m *maker) fill() {
 	check(m.server.Wait())
 }
 
-// stop kills what a failed run of this program would leave behind.
+// stop kills the servers that a failed run of this program would leave behind.
 func (m *maker) stop() {
 	for _, p := range m.started {
 		_ = p.Kill() // it may have ended
 	}
 }
 
-// own is a job's constraint that names an endpoint for this job alone.
-func own(url string) object {
+// ownEndpoint returns constraints that name an endpoint for one job alone.
+func ownEndpoint(url string) object {
 	return object{"webhooks": object{"custom_http": object{
 		"enabled": true, "target_url": url, "token_value": "tok-0123456789abcdef",
 	}}}
 }
 
+// job returns the body of a request that creates a job with one chain per sequence.
 func job(name, model string, params, constraints object, sequences ...string) object {
 	p := object{"modelName": model}
 	maps.Copy(p, params)
@@ -177,6 +197,7 @@ func job(name, model string, params, constraints object, sequences ...string) ob
 	return body
 }
 
+// fold creates a job and returns its identifier.
 func (m *maker) fold(name, model string, params, constraints object, sequences ...string) string {
 	return m.call("POST", "/v1/jobs", job(name, model, params, constraints, sequences...))["jobId"].(string)
 }
@@ -250,7 +271,7 @@ func (m *maker) send(method, path, kind string, body []byte) object {
 		log.Panicf("%s %s: %s: %s", method, path, res.Status, raw)
 	}
 	var out object
-	_ = json.Unmarshal(raw, &out) // some answers are no objects
+	_ = json.Unmarshal(raw, &out) // some answers are not objects
 	return out
 }
 
