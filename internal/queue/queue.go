@@ -33,8 +33,8 @@ type ClaimLoop struct {
 	Wake  chan struct{}
 	Freed <-chan struct{} // a further signal that a slot is free; nil: none
 	Log   *slog.Logger
-	// Claim claims what there is room for. It is called at once, after each wake-up and every PollInterval, and after
-	// an error with a pause that doubles from 100 ms to 5 s.
+	// Claim claims what there is room for. It is called at once, after each wake-up and every PollInterval. After an
+	// error, no wake-up ends the pause, which doubles from 100 ms to 5 s.
 	Claim func(ctx context.Context) error
 }
 

@@ -1,0 +1,120 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+)
+
+// FoldQueue is the queue of the jobs that NewFold describes.
+const FoldQueue = "fold/null"
+
+// patience is how long a test waits for what takes long on a loaded machine only.
+const patience = 2 * time.Minute
+
+// User returns the id of the user of a name, and creates the user first if there is none.
+func User(t testing.TB, s *store.Store, name string) pleat.UserID {
+	t.Helper()
+	u, err := s.EnsureUser(context.Background(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.ID
+}
+
+// Protein is a protein with one copy for each chain.
+func Protein(text string, chains ...string) pleat.Sequence {
+	return pleat.Sequence{Kind: pleat.Protein, Text: text, Chains: chains, Count: len(chains)}
+}
+
+// NewFold describes a fold of a short protein by the model «null» with the seed 7. The test changes what it is about.
+func NewFold(owner pleat.UserID, name string) store.NewJob {
+	params := pleat.Params{Model: "null", Values: map[string]any{"seed": "7"}}
+	return store.NewJob{
+		Job:   pleat.Job{Owner: owner, Name: name, Sequences: []pleat.Sequence{Protein("GSGS", "A")}},
+		Run:   store.RunSpec{Model: "null", Seed: "7", Queue: FoldQueue, Params: params},
+		Quota: 100_000,
+	}
+}
+
+// CreateJob creates a job and queues its run.
+func CreateJob(t testing.TB, s *store.Store, n store.NewJob) store.Created {
+	t.Helper()
+	c, err := s.CreateJob(context.Background(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Claim claims the next task of a queue, as a worker does. There must be one.
+func Claim(t testing.TB, s *store.Store, w pleat.WorkerID, queue string) store.ClaimedTask {
+	t.Helper()
+	got, err := s.Claim(context.Background(), w, []string{queue}, 1, 0)
+	if err != nil || len(got) != 1 {
+		t.Fatalf("claimed %d tasks of %s: %v", len(got), queue, err)
+	}
+	return got[0]
+}
+
+// Completed is how a run of the model «null» ends: with one prediction, whose structure nobody has stored.
+func Completed() store.RunFinished {
+	plddt := 71.5
+	return store.RunFinished{
+		State:  pleat.StateCompleted,
+		Engine: "null 1",
+		MSA:    pleat.StatePending,
+		Result: &pleat.Result{
+			Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &plddt}},
+			Timings:     map[string]float64{"infer": 1},
+		},
+		Artifacts: []pleat.Artifact{{
+			Name:        "model.cif",
+			Kind:        pleat.ArtifactCIF,
+			ContentType: "chemical/x-mmcif",
+			Bytes:       3,
+			SHA256:      "00",
+			Key:         "runs/x/1/model.cif",
+		}},
+	}
+}
+
+// CompleteFold creates a job and completes its run, as a worker does. No other task may wait in the job's queue.
+func CompleteFold(t testing.TB, s *store.Store, n store.NewJob) store.Created {
+	t.Helper()
+	c := CreateJob(t, s, n)
+	task := Claim(t, s, "completing", n.Run.Queue).Task
+	if err := s.FinishRun(context.Background(), store.LeaseOf(&task), Completed()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Eventually waits until a condition holds, and fails the test if it takes two minutes.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+// AwaitJob waits until a job has a state. A job that ends in another state fails the test.
+func AwaitJob(t testing.TB, s *store.Store, job pleat.JobID, want pleat.State) (v store.View) {
+	t.Helper()
+	Eventually(t, "job "+string(want), func() bool {
+		var err error
+		if v, err = s.View(context.Background(), job); err != nil {
+			t.Fatal(err)
+		}
+		if v.Job.State != want && v.Job.State.Terminal() {
+			t.Fatalf("the job is %s (%s), not %s", v.Job.State, v.Run.Failure, want)
+		}
+		return v.Job.State == want
+	})
+	return v
+}
