@@ -113,21 +113,27 @@ func Defaults() Params {
 	}
 }
 
-// Check returns an error for parameters that no system can be run with: one sentence that names the field as the
-// API spells it. NewSystem checks what depends on the molecule (a box smaller than the chain, the size of the
-// trajectory).
-func (p *Params) Check() error {
+// Check returns an error for parameters that no system can be run with: Faults as an error, nil if there are none.
+func (p *Params) Check() error { return p.Faults().Err() }
+
+// Faults returns what is wrong with the parameters, in the order of the fields; a valid set has none. The Field of each
+// fault is the field's name as the API spells it, and its message is one sentence that starts with that name. NewSystem
+// checks what depends on the molecule: the box, see CheckBox, and the size of the trajectory.
+func (p *Params) Faults() pleat.Errors {
+	var all pleat.Errors
+	fail := func(field, format string, args ...any) {
+		all = append(all, pleat.InvalidField(field, format, args...))
+	}
 	if p.Preset != SingleIDR && p.Preset != SingleGo {
-		return pleat.Invalidf("preset is %q; this engine runs %q and %q", clip(string(p.Preset)), SingleIDR, SingleGo)
+		fail("preset", " is %q; this engine runs %q and %q", pleat.Clip(string(p.Preset)), SingleIDR, SingleGo)
 	}
 	if p.Residues != Calvados2 && p.Residues != Calvados3 {
-		return pleat.Invalidf("residue_profile is %q; it must be %q or %q", clip(string(p.Residues)), Calvados2,
-			Calvados3)
+		fail("residue_profile", " is %q; it must be %q or %q", pleat.Clip(string(p.Residues)), Calvados2, Calvados3)
 	}
 	switch p.Termini {
 	case "", TerminiBoth, TerminiN, TerminiC, TerminiNone:
 	default:
-		return pleat.Invalidf("charge_termini is %q; it must be %q, %q, %q or %q", clip(string(p.Termini)), TerminiBoth,
+		fail("charge_termini", " is %q; it must be %q, %q, %q or %q", pleat.Clip(string(p.Termini)), TerminiBoth,
 			TerminiN, TerminiC, TerminiNone)
 	}
 	for _, f := range []struct {
@@ -142,45 +148,68 @@ func (p *Params) Check() error {
 		{"box_length", p.Box, MinBox, MaxBox, " nm"},
 		{"friction", p.Friction, 0, maxFriction, " 1/ps"},
 	} {
-		if !(f.v >= f.lo && f.v <= f.hi) {
-			return pleat.Invalidf("%s is %v%s; it must be from %v to %v%s", f.name, f.v, f.unit, f.lo, f.hi, f.unit)
+		if !(f.v >= f.lo && f.v <= f.hi) { // true for NaN too
+			fail(f.name, " is %v%s; it must be from %v to %v%s", f.v, f.unit, f.lo, f.hi, f.unit)
 		}
 	}
-	if !(p.Step > 0 && p.Step <= maxStep) {
-		return pleat.Invalidf("the integration step is %v ps; it must be above 0 and at most %v ps", p.Step, maxStep)
-	}
 	if p.Workers < 0 {
-		return pleat.Invalidf("workers is %d; it must be 0 (all cores) or more", p.Workers)
+		fail("workers", " is %d; it must be 0 (all cores) or more", p.Workers)
 	}
-	return p.checkTimes()
+	return append(all, p.timeFaults()...)
 }
 
-// checkTimes checks the simulated time, the time between frames, and the numbers of steps and frames that follow.
-func (p *Params) checkTimes() error {
+// timeFaults checks the integration step, the simulated time and the time between frames. Only if each is valid, it
+// checks the numbers of steps and frames that follow from them.
+func (p *Params) timeFaults() pleat.Errors {
+	var all pleat.Errors
+	fail := func(field, format string, args ...any) {
+		all = append(all, pleat.InvalidField(field, format, args...))
+	}
+	if !(p.Step > 0 && p.Step <= maxStep) {
+		all = append(all, pleat.Invalidf("the integration step is %v ps; it must be above 0 and at most %v ps", p.Step,
+			maxStep))
+	}
 	if !(p.SaveNs > 0) || math.IsInf(p.SaveNs, 0) {
-		return pleat.Invalidf("step_size_ns is %v; the time between saved frames must be above 0 ns", p.SaveNs)
+		fail("step_size_ns", " is %v; the time between saved frames must be above 0 ns", p.SaveNs)
 	}
 	if !(p.LengthNs > 0) || math.IsInf(p.LengthNs, 0) {
-		return pleat.Invalidf("sim_length_ns is %v; the simulated time must be above 0 ns", p.LengthNs)
+		fail("sim_length_ns", " is %v; the simulated time must be above 0 ns", p.LengthNs)
 	}
-	if steps := p.LengthNs * 1000 / p.Step; steps > MaxSteps+0.5 {
-		return pleat.Invalidf("sim_length_ns is %v, which is %.3g steps of %v ps; at most %d steps (%v ns) are taken",
-			p.LengthNs, steps, p.Step, MaxSteps, MaxSteps*p.Step/1000)
+	if len(all) > 0 {
+		return all
 	}
 	every := p.SaveNs * 1000 / p.Step
-	if every < 0.5 || math.Abs(every-math.Round(every)) > 1e-6*every {
-		return pleat.Invalidf("step_size_ns is %v; it must be a whole number of integration steps of %v ns", p.SaveNs,
-			p.Step/1000)
+	switch steps := p.LengthNs * 1000 / p.Step; {
+	case steps > MaxSteps+0.5:
+		fail("sim_length_ns", " is %v ns, which is %.3g steps of %v fs; at most %d steps (%v ns) are allowed",
+			p.LengthNs, steps, p.Step*1000, MaxSteps, math.Round(MaxSteps*p.Step/1000))
+	case every < 0.5 || math.Abs(every-math.Round(every)) > 1e-6*every:
+		fail("step_size_ns", " is %v; it must be a whole number of steps of %v ns", p.SaveNs, p.Step/1000)
+	case p.Steps() < p.Every():
+		fail("sim_length_ns", " is %v, shorter than step_size_ns, %v; no frame would be saved", p.LengthNs, p.SaveNs)
+	case p.Frames() > MaxFrames:
+		fail("sim_length_ns", " %v at step_size_ns %v makes %d frames; at most %d are saved", p.LengthNs, p.SaveNs,
+			p.Frames(), MaxFrames)
 	}
-	if p.Steps() < p.Every() {
-		return pleat.Invalidf("sim_length_ns is %v, shorter than step_size_ns, %v; no frame would be saved", p.LengthNs,
-			p.SaveNs)
+	return all
+}
+
+// CheckBox returns an error if a molecule of n residues that spans the given length in nm does not fit into the box.
+func (p *Params) CheckBox(n int, span float64) error {
+	if span <= p.Box {
+		return nil
 	}
-	if n := p.Frames(); n > MaxFrames {
-		return pleat.Invalidf("sim_length_ns %v at step_size_ns %v makes %d frames; at most %d are saved", p.LengthNs,
-			p.SaveNs, n, MaxFrames)
+	return pleat.InvalidField("box_length", " is %v nm, smaller than the chain of %d residues; it must be at least %v nm",
+		p.Box, n, math.Ceil(span))
+}
+
+// DisorderedSpan estimates the size in nm of a disordered chain of n residues: the larger of the end-to-end distance of
+// a self-avoiding walk (0.55 nm · n^0.6) and the diameter of the spiral from which the simulation starts.
+func DisorderedSpan(n int) float64 {
+	if n == 0 {
+		return 0
 	}
-	return nil
+	return max(0.55*math.Pow(float64(n), 0.6), 2*(1.2+math.Sqrt(bondLength*0.7*float64(n)/math.Pi)))
 }
 
 // Every returns the number of steps between saved frames.
@@ -198,13 +227,4 @@ func (p *Params) workers() int {
 		return p.Workers
 	}
 	return runtime.GOMAXPROCS(0)
-}
-
-// clip shortens text from a request to 40 characters before it is quoted in an error.
-func clip(s string) string {
-	const most = 40
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
 }

@@ -40,7 +40,7 @@ func TestParamsRefuse(t *testing.T) {
 			p.LengthNs, p.SaveNs = 100, 0.0001
 		}, "makes 1000000 frames; at most 100000"},
 		"no frame":          {func(p *Params) { p.LengthNs = 0.005 }, "shorter than step_size_ns"},
-		"between two steps": {func(p *Params) { p.SaveNs = 0.0100042 }, "whole number of integration steps"},
+		"between two steps": {func(p *Params) { p.SaveNs = 0.0100042 }, "whole number of steps of"},
 		"less than a step":  {func(p *Params) { p.SaveNs = 0.000001 }, "whole number"},
 		"preset":            {func(p *Params) { p.Preset = "all_atom" }, `preset is "all_atom"`},
 		"profile":           {func(p *Params) { p.Residues = Profile(strings.Repeat("x", 90)) }, "residue_profile"},

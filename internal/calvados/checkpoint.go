@@ -232,7 +232,7 @@ func Unpack(r io.Reader, dir string) error {
 		switch h.Name {
 		case TopologyFile, TrajectoryFile, EnergyFile, CheckpointFile:
 		default:
-			return pleat.Invalidf("unpack: the archive holds %q, which is no part of a run", clip(h.Name))
+			return pleat.Invalidf("unpack: the archive holds %q, which is no part of a run", pleat.Clip(h.Name))
 		}
 		if h.Typeflag != tar.TypeReg || h.Size > MaxBytes+1<<20 {
 			return pleat.Invalidf("unpack: %s is no regular file of at most %d MiB", h.Name, MaxBytes>>20)

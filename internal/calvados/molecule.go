@@ -100,7 +100,7 @@ func chainOf(c *structure.Chain) (Chain, error) {
 		letter, ok := byName[strings.ToUpper(r.Comp)]
 		if !ok {
 			return out, pleat.Invalidf("residue %d of chain %s is %q; the model knows the 20 standard amino acids",
-				r.Auth, c.ID, clip(r.Comp))
+				r.Auth, c.ID, pleat.Clip(r.Comp))
 		}
 		if len(r.Atoms) == 0 {
 			return out, pleat.Invalidf("residue %s %d of chain %s has no atoms; dynamics needs every residue", r.Comp,

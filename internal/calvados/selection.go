@@ -48,7 +48,7 @@ func ParseSelection(expr string) (*Selection, error) {
 		return nil, err
 	}
 	if w := p.words[p.at]; w.text != "" {
-		return nil, p.errorf(w, "expected \"and\", \"or\" or the end, found %q", clip(w.text))
+		return nil, p.errorf(w, "expected \"and\", \"or\" or the end, found %q", pleat.Clip(w.text))
 	}
 	return &Selection{match}, nil
 }
@@ -177,7 +177,7 @@ func (p *selectionParser) operand(depth int) (func(*candidate) bool, error) {
 	}
 	return nil, p.errorf(w,
 		"%q is not known; the words are all, protein, name, resname, resid, chainID, and, or, not and parentheses",
-		clip(w.text))
+		pleat.Clip(w.text))
 }
 
 // keywords end a list of values.
@@ -260,13 +260,13 @@ func (p *selectionParser) numbers(after word) (func(*candidate) bool, error) {
 	for _, w := range joined {
 		m := residRange.FindStringSubmatch(w.text)
 		if m == nil {
-			return nil, p.errorf(w, "%q is no residue number and no range such as 5:20", clip(w.text))
+			return nil, p.errorf(w, "%q is no residue number and no range such as 5:20", pleat.Clip(w.text))
 		}
 		lo, _ := strconv.Atoi(m[1])
 		hi := lo
 		if m[2] != "" {
 			if hi, _ = strconv.Atoi(m[2]); hi < lo {
-				return nil, p.errorf(w, "the range %q ends before it begins", clip(w.text))
+				return nil, p.errorf(w, "the range %q ends before it begins", pleat.Clip(w.text))
 			}
 		}
 		ranges = append(ranges, [2]int{lo, hi})

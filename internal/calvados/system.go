@@ -155,12 +155,10 @@ func (s *System) placeBeads() error {
 	}
 	need := max(hi[0]-lo[0], hi[1]-lo[1], hi[2]-lo[2])
 	if s.params.Preset == SingleIDR {
-		need = max(need, 0.55*math.Pow(float64(len(s.beads)), 0.6))
+		need = max(need, DisorderedSpan(len(s.beads)))
 	}
-	if need > s.params.Box {
-		return pleat.Invalidf("box_length is %v nm, smaller than the chain of %d residues, which spans about %.1f "+
-			"nm; it must be at least %.0f nm",
-			s.params.Box, len(s.beads), need, math.Ceil(need))
+	if err := s.params.CheckBox(len(s.beads), need); err != nil {
+		return err
 	}
 	for i := range s.start {
 		for k := range s.start[i] {

@@ -96,23 +96,21 @@ var designFields = []Field{
 // designOutputs returns the fields of each design that the payload asks for.
 func designOutputs(payload json.RawMessage) ([]Field, error) {
 	if len(payload) > maxDescribe {
-		return nil, pleat.InvalidField("inputPayload", " has %d bytes; at most %d are taken", len(payload), maxDescribe)
+		return nil, pleat.InvalidField("inputPayload", " has %d bytes; at most %d are allowed", len(payload), maxDescribe)
 	}
 	f := open(settingsOf(payload), "inputPayload")
 	name := "budget"
-	n := f.number("budget", -1)
-	if n < 0 && f.raw("budget") == nil {
+	if f.raw(name) == nil {
 		name = "numDesigns"
-		n = f.number("numDesigns", -1)
-		if f.raw("numDesigns") == nil {
-			f.fail("inputPayload.budget", " or inputPayload.numDesigns is required; it says how many designs there are")
-		}
 	}
-	if n != float64(int(n)) || n < 1 || n > MaxDesigns {
+	n := f.number(name, 0)
+	if f.raw(name) == nil {
+		f.fail(f.pathOf("budget"), " or inputPayload.numDesigns is required; it says how many designs there are")
+	} else if n != float64(int(n)) || n < 1 || n > MaxDesigns {
 		f.fail(f.pathOf(name), " is %v; it must be a whole number from 1 to %d", n, MaxDesigns)
 	}
-	if *f.err != nil {
-		return nil, *f.err
+	if err := f.faults.Err(); err != nil {
+		return nil, err
 	}
 	out := make([]Field, 0, int(n)*len(designFields))
 	for i := range int(n) {

@@ -12,17 +12,18 @@ import (
 	"pleat"
 )
 
-// fields reads a JSON object field by field. The first fault is stored in err; later reads return zero values.
+// fields reads a JSON object field by field. A field that cannot be read has the zero value or its default, and a fault
+// is added to faults. Field names are those of the API; both spellings of each are read.
 type fields struct {
-	path  string
-	raws  map[string]json.RawMessage
-	known []string // every spelling that was read
-	err   *error
+	path   string                     // of the object, such as workflow_input.config
+	raws   map[string]json.RawMessage // by name as given
+	known  []string                   // every spelling that was read
+	faults *pleat.Errors              // shared by nested objects
 }
 
-// open parses an object.
+// open parses an object. If it is not one, that is the only fault, see refuse, and every field is absent.
 func open(raw json.RawMessage, path string) *fields {
-	f := &fields{path: path, err: new(error)}
+	f := &fields{path: path, faults: new(pleat.Errors)}
 	if err := json.Unmarshal(raw, &f.raws); err != nil || f.raws == nil {
 		f.fail(path, " must be a JSON object")
 	}
@@ -34,10 +35,28 @@ func (f *fields) fail(field, format string, args ...any) {
 	f.refuse(pleat.InvalidField(field, format, args...))
 }
 
+// refuse adds the faults of err, except those of a field that is known to be at fault, or lies in such a field: they
+// follow from the first.
 func (f *fields) refuse(err error) {
-	if *f.err == nil {
-		*f.err = err
+	for _, fault := range pleat.ErrorsOf(err) {
+		follows := func(e *pleat.Error) bool { return within(fault.Field, e.Field) }
+		if !slices.ContainsFunc(*f.faults, follows) {
+			_ = f.faults.Add(fault)
+		}
 	}
+}
+
+// within reports whether path is the field at a path, or lies in it.
+func within(path, field string) bool {
+	return path == field || strings.HasPrefix(path, field+".")
+}
+
+// ok reports whether no fault was found in the fields of these names. What depends on one with a fault need not be
+// checked.
+func (f *fields) ok(names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		return slices.ContainsFunc(*f.faults, func(e *pleat.Error) bool { return within(e.Field, f.pathOf(name)) })
+	})
 }
 
 // raw returns a field's value under any spelling of any of its names; nil if it is absent or null.
@@ -52,7 +71,7 @@ func (f *fields) raw(names ...string) json.RawMessage {
 				continue
 			}
 			if under != "" {
-				f.fail(f.path, " names one field twice: %s and %s", under, s)
+				f.refuse(pleat.Invalidf("%s names one field twice: %s and %s", f.path, under, s).At(f.pathOf(s)))
 			}
 			found, under = v, s
 		}
@@ -91,9 +110,10 @@ func spellings(name string) []string {
 	return []string{snake.String(), camel.String()}
 }
 
+// pathOf returns the path of a field.
 func (f *fields) pathOf(name string) string { return f.path + "." + name }
 
-// string reads a string of at most most bytes.
+// string reads a string of at most most bytes under any of its names; empty if it is absent.
 func (f *fields) string(name string, most int, others ...string) string {
 	raw := f.raw(append([]string{name}, others...)...)
 	if raw == nil {
@@ -105,7 +125,7 @@ func (f *fields) string(name string, most int, others ...string) string {
 		return ""
 	}
 	if len(s) > most {
-		f.fail(f.pathOf(name), " has %d bytes; at most %d are taken", len(s), most)
+		f.fail(f.pathOf(name), " has %d bytes; at most %d are allowed", len(s), most)
 		return ""
 	}
 	if !utf8.ValidString(s) {
@@ -131,6 +151,7 @@ func (f *fields) enum(name, def string, words []string, others ...string) string
 	return def
 }
 
+// uuid reads a UUID in lower case; empty if it is absent.
 func (f *fields) uuid(name string, others ...string) string {
 	s := f.string(name, 64, others...)
 	if s != "" && !pleat.IsUUID(s) {
@@ -153,18 +174,20 @@ func (f *fields) number(name string, def float64) float64 {
 	return v
 }
 
-func (f *fields) flag(name string, def bool) bool {
+// flag reads true or false; false if it is absent.
+func (f *fields) flag(name string) bool {
 	raw := f.raw(name)
 	if raw == nil {
-		return def
+		return false
 	}
-	if json.Unmarshal(raw, &def) != nil {
+	var v bool
+	if json.Unmarshal(raw, &v) != nil {
 		f.fail(f.pathOf(name), " is %s; it must be true or false", clip(raw))
 	}
-	return def
+	return v
 }
 
-// object returns a nested object; nil if it is absent. Its faults are stored in f.
+// object returns a nested object; nil if it is absent. Its faults are added to those of f. A nil f has no objects.
 func (f *fields) object(name string) *fields {
 	if f == nil {
 		return nil
@@ -173,11 +196,28 @@ func (f *fields) object(name string) *fields {
 	if raw == nil {
 		return nil
 	}
-	in := &fields{path: f.pathOf(name), err: f.err}
+	in := &fields{path: f.pathOf(name), faults: f.faults}
 	if json.Unmarshal(raw, &in.raws) != nil || in.raws == nil {
 		f.fail(in.path, " is %s; it must be an object", clip(raw))
 	}
 	return in
+}
+
+// require refuses an empty value of a field that the source of the structure needs.
+func require[T ~string](f *fields, value T, name string) {
+	if value == "" {
+		f.fail(f.pathOf(name), " is required where the source is %s", f.sourceName())
+	}
+}
+
+// sourceName returns the kind of source in the caller's spelling, for messages.
+func (f *fields) sourceName() string {
+	for _, n := range []string{"targetSource", "target_source", "sourceType", "source_type"} {
+		if v := f.raws[n]; v != nil {
+			return clip(v)
+		}
+	}
+	return "given so"
 }
 
 // unknown returns the fields that no call has read and that are not null, in order.
@@ -191,6 +231,18 @@ func (f *fields) unknown() []string {
 	return out
 }
 
+// nested returns a fault of one of the object's fields with its whole path. The message of fault starts with its Field.
+func (f *fields) nested(fault *pleat.Error) error {
+	return &pleat.Error{Code: fault.Code, Field: f.pathOf(fault.Field), Message: f.pathOf(fault.Message)}
+}
+
+// failUnknown refuses a field that does not exist, with the name that was probably meant.
+func (f *fields) failUnknown(name, hint string) {
+	f.refuse(pleat.Invalidf("unknown field %q in %s; did you mean %q?", pleat.Clip(name), f.path, hint).
+		At(f.pathOf(name)))
+}
+
+// clip shortens a value for a message.
 func clip(raw json.RawMessage) string { return pleat.Clip(string(raw)) }
 
 // misspells returns the known name of which a name is a misspelling: another case, one or two wrong letters, or two

@@ -69,7 +69,8 @@ func (s Source) Reference() string {
 // are empty until the source has been fetched into a folder.
 type Plan struct {
 	Kind     pleat.TaskKind
-	Word     string
+	Alias    string // the word for the workflow, as given: qna, evolla, md, openmm
+	Draft    bool   // it waits for its owner: its question may be blank and its fold may still run
 	Source   Source
 	QnA      *pleat.QnAInput
 	MD       *pleat.MDInput
@@ -86,36 +87,46 @@ const (
 	MaxQuestion = 8 << 10   // bytes of a question
 )
 
+// inputPath is the path of a workflow's input in a request.
+const inputPath = "workflow_input"
+
 // Parse parses the workflow_input of a workflow, given by its alias (qna, evolla, md, openmm). Keys are read in
 // snake_case and in camelCase; null equals absent. Unknown fields are ignored, except that md refuses misspelt fields
-// and physics that the engine does not support. Only a draft's question may be empty. The error is one sentence.
-func Parse(word string, input json.RawMessage, draft bool) (Plan, error) {
-	return parse(word, input, draft, "workflow_input")
+// and physics that the engine does not support.
+//
+// An error is a pleat.Errors with CodeInvalid: every fault with the path of its field, but only the first of a field.
+// What depends on a field with a fault is not checked.
+func Parse(alias string, input json.RawMessage) (Plan, error) {
+	return parse(Plan{Alias: alias}, input, inputPath)
 }
 
-func parse(word string, input json.RawMessage, draft bool, path string) (Plan, error) {
+// ParseDraft is Parse for a draft, whose question may be blank.
+func ParseDraft(alias string, input json.RawMessage) (Plan, error) {
+	return parse(Plan{Alias: alias, Draft: true}, input, inputPath)
+}
+
+// parse completes a plan, of which Alias and Draft are set, from its input at a path.
+func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 	if len(input) > MaxInput {
-		return Plan{}, pleat.InvalidField(path, " has %d bytes; at most %d are taken", len(input), MaxInput)
+		return Plan{}, pleat.InvalidField(path, " has %d bytes; at most %d are allowed", len(input), MaxInput)
 	}
-	_, kind, ok := pleat.WorkflowAlias(word)
-	if !ok {
-		return Plan{}, pleat.InvalidField("workflow_name", " is %q; it must be qna_v1, md, evolla_v1 or "+
-			"calvados_openmm_v1",
-			pleat.Clip(word))
+	var known bool
+	if _, p.Kind, known = pleat.WorkflowAlias(p.Alias); !known {
+		return Plan{}, pleat.InvalidField("workflow_name",
+			" is %q; it must be qna_v1, md, evolla_v1 or calvados_openmm_v1", pleat.Clip(p.Alias))
 	}
 	f := open(input, path)
-	p := Plan{Kind: kind, Word: word, Public: f.flag("isPublic", false)}
+	p.Public = f.flag("isPublic")
 	p.Webhooks = f.raw("webhooks")
-	if kind == pleat.TaskMD {
+	if p.Kind == pleat.TaskMD {
 		readMD(f, &p)
 	} else {
-		readQnA(f, &p, draft)
-	}
-	if *f.err != nil {
-		return Plan{}, *f.err
+		readQnA(f, &p)
 	}
 	var err error
-	if p.Destinations, err = pleat.ParseWorkflowWebhooks(p.Webhooks, path+".webhooks"); err != nil {
+	p.Destinations, err = pleat.ParseWorkflowWebhooks(p.Webhooks, path+".webhooks")
+	f.refuse(err)
+	if err := f.faults.Err(); err != nil {
 		return Plan{}, err
 	}
 	return p, nil
@@ -132,16 +143,16 @@ func readFold(f *fields) pleat.FoldRef {
 
 // readFile reads one entry of files.
 func readFile(files *fields, name string) FileRef {
-	one := files.object(name)
-	if one == nil {
+	f := files.object(name)
+	if f == nil {
 		return FileRef{}
 	}
-	ref := FileRef{Item: pleat.ItemID(one.uuid("libraryItemId")), Name: one.string("fileName", 255)}
-	switch {
-	case ref.Item == "":
-		one.fail(one.path+".libraryItemId", " is required; POST /v1/library/create makes an item")
-	case ref.Name != "" && !safeName(ref.Name):
-		one.fail(one.path+".fileName", " is %q; it must be the plain name of a file", pleat.Clip(ref.Name))
+	ref := FileRef{Item: pleat.ItemID(f.uuid("libraryItemId")), Name: f.string("fileName", 255)}
+	if ref.Item == "" {
+		f.fail(f.pathOf("libraryItemId"), " is required; POST /v1/library/create makes an item")
+	}
+	if ref.Name != "" && !safeName(ref.Name) {
+		f.fail(f.pathOf("fileName"), " is %q; it must be the plain name of a file", pleat.Clip(ref.Name))
 	}
 	return ref
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,7 +55,11 @@ func TestParseQnA(t *testing.T) {
 			false, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := Parse("evolla", json.RawMessage(c.input), c.draft)
+			parse := Parse
+			if c.draft {
+				parse = ParseDraft
+			}
+			p, err := parse("evolla", json.RawMessage(c.input))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +78,7 @@ func TestParseMD(t *testing.T) {
 	p, err := Parse("openmm", json.RawMessage(`{"sourceType":"fold_job","sourceJobId":"`+job+
 		`","preset":"single_af_go","residue_profile":"calvados3","temp":310,"ionic":0.1,"pH":7,
 		"step_size_ns":0.001,"simLengthNs":0.05,"box_length":15,"config":{"box_eq":false,"pressure":[0,0,0]},"component_defaults":{"charge_termini":"N","restraint":true,"nmol":1},
-		"topol":"center","isPublic":true,"note to self":"kept","seed":7,"webhooks":{"custom_http":{"enabled":false}}}`), false)
+		"topol":"center","isPublic":true,"note to self":"kept","seed":7,"webhooks":{"custom_http":{"enabled":false}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +88,7 @@ func TestParseMD(t *testing.T) {
 		p.Webhooks == nil {
 		t.Errorf("%+v %+v", p, m)
 	}
-	p, err = Parse("md", json.RawMessage(`{"sequence":"dsh akr\nHHGYKRKFHEKHHSHRGY"}`), false)
+	p, err = Parse("md", json.RawMessage(`{"sequence":"dsh akr\nHHGYKRKFHEKHHSHRGY"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,13 +98,13 @@ func TestParseMD(t *testing.T) {
 		t.Errorf("defaults: %+v", m)
 	}
 	p, err = Parse("md", json.RawMessage(`{"files":{"pdb":{"libraryItemId":"`+item+`"},"pae":{"library_item_id":"`+pae+
-		`","file_name":"pae.json"}}}`), false)
+		`","file_name":"pae.json"}}}`))
 	if err != nil || p.Source.Structure.Item != item || p.Source.PAE != (FileRef{pae, "pae.json"}) ||
 		p.MD.Preset != PresetGo {
 		t.Errorf("%+v %v", p.Source, err)
 	}
 	p, err = Parse("md", json.RawMessage(`{"preset":"all_atom","sourceJobId":"`+job+
-		`","force_field_family":"amber","config":{"box_eq":false,"pressure":[0,0,0]}}`), false)
+		`","force_field_family":"amber","config":{"box_eq":false,"pressure":[0,0,0]}}`))
 	if err != nil || p.MD.Preset != PresetAllAtom || p.MD.Parameters["force_field_family"] != "amber" {
 		t.Errorf("%+v %v", p.MD, err)
 	}
@@ -133,7 +138,7 @@ func TestRefusals(t *testing.T) {
 		{"qna", `{"pdbId":"1UBQ","question":"   "}`, "question is required"},
 		{"qna", `{"pdbId":"1UBQ","question":7}`, "question is 7; it must be a string"},
 		{"qna", `{"pdbId":"1UBQ","question":"` + strings.Repeat("why ", 2100) + `"}`,
-			"question has 8400 bytes; at most 8192 are taken"},
+			"question has 8400 bytes; at most 8192 are allowed"},
 		{"qna", `{"pdbId":"1UBQ","question":"a\u0000b"}`, `holds '\x00' at byte 2`},
 		{"qna", `{"pdbId":"1UBQ","question":"q","webhooks":{"qna":{"enabled":true}}}`,
 			"workflow_input.webhooks; it may be custom_http"},
@@ -187,9 +192,9 @@ func TestRefusals(t *testing.T) {
 		{"md", `{"files":{"pdb":{}}}`, "files.pdb.libraryItemId is required; POST"},
 		{"md", `{` + fold + `"files":{"pdb":{"libraryItemId":"` + item + `"}}}`, "names a fold job and files"},
 		{"md", `{` + fold + `"seed":-1}`, "seed is -1; it must be a whole number"},
-		{"md", `{` + fold + `"name":"` + strings.Repeat("x", MaxInput) + `"}`, "at most 262144 are taken"},
+		{"md", `{` + fold + `"name":"` + strings.Repeat("x", MaxInput) + `"}`, "at most 262144 are allowed"},
 	} {
-		_, err := Parse(c.word, json.RawMessage(c.input), false)
+		_, err := Parse(c.word, json.RawMessage(c.input))
 		var refusal *pleat.Error
 		if !errors.As(err, &refusal) || refusal.Code != pleat.CodeInvalid || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %.200s:\n got %v\nwant … %s", c.word, c.input, err, c.want)
@@ -197,18 +202,66 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// An input has all its faults, in the order of the checks, and none that only follows from another.
+func TestEveryFault(t *testing.T) {
+	many := `{"sourceJobId":"` + job + `","config":{`
+	for i := range 150 {
+		many += fmt.Sprintf(`"x%d":1,`, i)
+	}
+	for name, c := range map[string]struct {
+		alias, input string
+		want         []string // the fields
+	}{
+		"independent": {"md", `{"sourceJobId":"` + job + `","temp":0,"pH":"low","sim_length_ns":-1,"step_size_ns":0,
+			"config":{"box_eq":true,"pressure":1},"component_defaults":{"nmol":2,"restraint":false},"isPublic":1,
+			"webhooks":{"qna":{}},"seed":-1,"sim_lenght_ns":1}`, []string{
+			"isPublic", "pH", "seed", "config.box_eq", "config.pressure", "component_defaults.nmol",
+			"component_defaults.restraint", "temp", "step_size_ns", "sim_length_ns", "sim_lenght_ns",
+			"webhooks.qna"}},
+		"a preset decides what is read": {"md", `{"preset":"single_idr","topol":"slab","temp":0,"files":{"pdb":{}},
+			"config":{"box_eq":true}}`, []string{"files.pdb.libraryItemId", "preset", "topol", "temp"}},
+		"steps follow from a length": {"md", `{"sequence":"GSGB","sim_length_ns":"long","step_size_ns":1000}`,
+			[]string{"sim_length_ns", "sequence"}},
+		"a source that cannot be read": {"md", `{"sourceJobId":7,"files":[]}`, []string{"source_job_id", "files"}},
+		"a question": {"qna", `{"question":7,"pdbId":true,"isPublic":"yes"}`,
+			[]string{"isPublic", "question", "pdbId"}},
+		"one fault of a field": {"qna", `{"question":"q","targetSource":"pdb","pdbId":"` + strings.Repeat("x", 65) +
+			`"}`, []string{"pdbId"}},
+		"not an object": {"md", `[]`, []string{""}},
+		"a hundred":     {"md", many[:len(many)-1] + `}}`, slices.Repeat([]string{"config"}, pleat.MaxErrors)},
+	} {
+		_, err := Parse(c.alias, json.RawMessage(c.input))
+		var fields []string
+		for _, fault := range pleat.ErrorsOf(err) {
+			field := strings.TrimPrefix(strings.TrimPrefix(fault.Field, "workflow_input"), ".")
+			if name == "a hundred" {
+				field, _, _ = strings.Cut(field, ".")
+			}
+			fields = append(fields, field)
+		}
+		if d := cmp.Diff(c.want, fields); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	err := CheckSettings("md", json.RawMessage(`{"temp":0,"webhooks":{"custom_http":{"target_url":"https://x"}}}`), "s")
+	if got := pleat.ErrorsOf(err); len(got) != 2 || got[0].Field != "s.webhooks.custom_http.target_url" ||
+		got[1].Field != "s.temp" {
+		t.Errorf("settings: %v", got)
+	}
+}
+
 func TestFromFold(t *testing.T) {
 	fold := Fold{Ref: pleat.FoldRef{Job: job, Run: run, Sequence: seq}, Name: "Trp-cage", Owner: "u"}
 	f, err := FromFold("evolla", json.RawMessage(`{"enabled":true,"initial_question":"How many helices?"}`), fold)
-	if err != nil || f.Draft || f.Name != "Question about Trp-cage" {
+	if err != nil || f.Plan.Draft || f.Name != "Question about Trp-cage" {
 		t.Fatalf("%+v %v", f, err)
 	}
-	p, err := Parse("evolla", f.Input, false)
+	p, err := Parse("evolla", f.Input)
 	if err != nil || p.QnA.Question != "How many helices?" || p.Source.Fold != fold.Ref {
 		t.Fatalf("%+v %v", p, err)
 	}
 	for _, settings := range []string{``, `{}`, `{"enabled":true,"initial_question":""}`, `{"initialQuestion":null}`} {
-		if f, err := FromFold("qna", json.RawMessage(settings), fold); err != nil || !f.Draft {
+		if f, err := FromFold("qna", json.RawMessage(settings), fold); err != nil || !f.Plan.Draft {
 			t.Errorf("%s: %+v %v", settings, f, err)
 		}
 	}
@@ -218,7 +271,7 @@ func TestFromFold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err = Parse("md", f.Input, false)
+	p, err = Parse("md", f.Input)
 	if err != nil || p.Source.Fold != fold.Ref || p.MD.Preset != PresetGo || p.MD.Temp != 300 || p.MD.LengthNs != 0.1 ||
 		p.MD.Profile != "calvados3" || p.MD.PH != 6 || p.MD.Ionic != 0.2 ||
 		!strings.Contains(string(f.Input), `"tint":"kept"`) || strings.Contains(string(f.Input), "enabled") {
@@ -235,7 +288,7 @@ func TestFromFold(t *testing.T) {
 	if err := CheckSettings("qna",
 		json.RawMessage(`{"webhooks":{"custom_http":{"enabled":true,"target_url":"https://x","token_value":"t"}}}`),
 		"constraints.webhooks.qna"); err == nil ||
-		!strings.Contains(err.Error(), "webhooks.custom_http.target_url is not taken here") {
+		!strings.Contains(err.Error(), "webhooks.custom_http.target_url is not allowed here") {
 		t.Error(err)
 	}
 	if err := CheckSettings("qna", json.RawMessage(`{"initial_question":"`+strings.Repeat("x", 9000)+`"}`),
@@ -364,7 +417,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("qna", `{"question":"q","pdbId":"1UBQ","files":{"pdb":null}}`)
 	f.Add("openmm", `{"sequence":"AAA","config":{"pressure":[0,0,0]},"component_defaults":{"nmol":1}}`)
 	f.Fuzz(func(t *testing.T, word, input string) {
-		p, err := Parse(word, json.RawMessage(input), false)
+		p, err := Parse(word, json.RawMessage(input))
 		if err != nil {
 			if pleat.CodeOf(err) != pleat.CodeInvalid || len(err.Error()) > 1200 {
 				t.Errorf("%d letters: %v", len(err.Error()), err)
@@ -375,7 +428,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%+v", p)
 		}
 		if p.MD != nil && !(p.MD.Temp >= calvados.MinTemp && p.MD.LengthNs > 0 &&
-			p.MD.LengthNs/stepNs <= calvados.MaxSteps*1.01) {
+			p.MD.LengthNs*1000/calvados.DefaultStep <= calvados.MaxSteps+0.5) {
 			t.Errorf("%+v", p.MD)
 		}
 		_ = fmt.Sprint(p.Source.Reference())

@@ -19,39 +19,43 @@ type Fold struct {
 type Follow struct {
 	Name  string
 	Input json.RawMessage
-	Draft bool
-	Plan  Plan // Input, parsed
+	Plan  Plan // Input, parsed; a question that waits to be asked makes it a draft
 }
 
-// FromFold is the workflow that a destination of a fold (qna, md or another word for them) starts, by the settings it
-// was given. A question that is absent or empty makes a draft. What md's settings hold passes through; the preset is
-// single_af_go where they name none. The input is checked as a caller's would be.
-func FromFold(word string, settings json.RawMessage, fold Fold) (Follow, error) {
-	return fromFold(word, settings, fold, "webhooks."+word)
+// FromFold returns the workflow that a destination of a fold, given by its alias (qna, md, …), starts. A question that
+// is absent or empty in the settings makes a draft. The settings of md become its input; if they name no preset, it is
+// single_af_go. The input is checked like a caller's, see Parse.
+func FromFold(alias string, settings json.RawMessage, fold Fold) (Follow, error) {
+	return fromFold(alias, settings, fold, "webhooks."+alias)
 }
 
-// CheckSettings refuses, at a fold's creation, settings of a follow-up that could not start. Path names them in the
-// message.
-func CheckSettings(word string, settings json.RawMessage, path string) error {
+// CheckSettings refuses, when a fold is created, the settings of a follow-up that could not start. path is theirs in the
+// request. An error is like that of Parse.
+func CheckSettings(alias string, settings json.RawMessage, path string) error {
 	const id = "00000000-0000-7000-8000-000000000000"
-	_, err := fromFold(word, settings, Fold{Ref: pleat.FoldRef{Job: id, Run: id, Sequence: id}, Name: "fold",
+	_, err := fromFold(alias, settings, Fold{Ref: pleat.FoldRef{Job: id, Run: id, Sequence: id}, Name: "fold",
 		Owner: id}, path)
 	return err
 }
 
-func fromFold(word string, settings json.RawMessage, fold Fold, path string) (Follow, error) {
+// fromFold is FromFold for settings at a path.
+func fromFold(alias string, settings json.RawMessage, fold Fold, path string) (Follow, error) {
 	given := map[string]json.RawMessage{}
 	if len(settings) > 0 && json.Unmarshal(settings, &given) != nil {
 		return Follow{}, pleat.InvalidField(path, " must be an object")
 	}
-	_, kind, _ := pleat.WorkflowAlias(word)
+	_, kind, _ := pleat.WorkflowAlias(alias)
 	f := open(settingsOf(settings), path)
-	out := Follow{}
-	input := map[string]any{"source_job_id": fold.Ref.Job, "source_job_run_id": fold.Ref.Run,
-		"source_sequence_id": fold.Ref.Sequence, "sourceUserId": fold.Owner}
+	out := Follow{Plan: Plan{Alias: alias}}
+	input := map[string]any{
+		"source_job_id":      fold.Ref.Job,
+		"source_job_run_id":  fold.Ref.Run,
+		"source_sequence_id": fold.Ref.Sequence,
+		"sourceUserId":       fold.Owner,
+	}
 	if kind == pleat.TaskQnA {
 		question := f.string("initial_question", MaxQuestion)
-		input["targetSource"], input["question"], out.Draft = SourceFold, question, question == ""
+		input["targetSource"], input["question"], out.Plan.Draft = SourceFold, question, question == ""
 		out.Name = clipName("Question about " + fold.Name)
 		if w := f.raw("webhooks"); w != nil {
 			input["webhooks"] = w
@@ -75,15 +79,13 @@ func fromFold(word string, settings json.RawMessage, fold Fold, path string) (Fo
 		}
 		out.Name = clipName("Dynamics of " + fold.Name)
 	}
-	if *f.err != nil {
-		return out, *f.err
-	}
 	var err error
 	if out.Input, err = json.Marshal(input); err != nil {
 		return out, err
 	}
-	out.Plan, err = parse(word, out.Input, out.Draft, path)
-	return out, err
+	out.Plan, err = parse(out.Plan, out.Input, path)
+	f.refuse(err)
+	return out, f.faults.Err()
 }
 
 // noSecrets refuses an endpoint in the settings of a follow-up, because its token would be stored unencrypted.
@@ -94,12 +96,13 @@ func (f *fields) noSecrets() {
 	}
 	for _, name := range []string{"target_url", "token_value"} {
 		if custom.raw(name) != nil {
-			f.fail(custom.pathOf(name), " is not taken here: a follow-up tells the endpoint of PUT "+
-				"/v1/webhooks/custom-http-config")
+			f.fail(custom.pathOf(name), " is not allowed here: a follow-up notifies the endpoint of "+
+				"PUT /v1/webhooks/custom-http-config")
 		}
 	}
 }
 
+// settingsOf returns the settings of a destination; an empty object if there are none.
 func settingsOf(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("{}")
@@ -116,6 +119,7 @@ func FirstProtein(all []pleat.Sequence) (pleat.Sequence, bool) {
 	return all[i], true
 }
 
+// clipName shortens a name to the largest number of characters that a workflow's may have.
 func clipName(s string) string {
 	if utf8.RuneCountInString(s) > pleat.MaxName {
 		return string([]rune(s)[:pleat.MaxName])

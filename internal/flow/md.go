@@ -3,7 +3,6 @@ package flow
 import (
 	"encoding/json"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,11 +18,10 @@ const (
 	PresetAllAtom = "all_atom"         // a structure with all its atoms, by OpenMM
 )
 
+// presets are the words for preset.
 var presets = []string{PresetGo, PresetIDR, PresetAllAtom}
 
-// stepNs is the integration step in ns.
-const stepNs = calvados.DefaultStep / 1000
-
+// aminoAcids are the one-letter codes of the residues that the engines can simulate.
 const aminoAcids = "ACDEFGHIKLMNPQRSTVWY"
 
 // commonMisnomers maps names that other programs give to fields of md to our names. They are refused with a hint,
@@ -65,7 +63,7 @@ func readMD(f *fields, p *Plan) {
 	if m.Preset == PresetAllAtom {
 		family = "amber"
 	}
-	if got := f.enum("force_field_family", family, []string{"calvados", "amber"}); got != family {
+	if got := f.enum("force_field_family", family, []string{"calvados", "amber"}); got != family && f.ok("preset") {
 		f.fail(f.pathOf("force_field_family"), " is %q, but preset %s uses %s", got, m.Preset, family)
 	}
 	checkSource(f, p)
@@ -73,8 +71,7 @@ func readMD(f *fields, p *Plan) {
 	checkPhysics(f, m)
 	for _, name := range f.unknown() {
 		if hint := firstOf(commonMisnomers[strings.ToLower(name)], misspells(name, f.known)); hint != "" {
-			f.refuse(pleat.Invalidf("unknown field %q in %s; did you mean %q?", pleat.Clip(name), f.path, hint).
-				At(f.pathOf(name)))
+			f.failUnknown(name, hint)
 		}
 	}
 	m.Parameters = map[string]any{"preset": m.Preset, "force_field_family": family, "residue_profile": m.Profile,
@@ -121,6 +118,7 @@ func readSeed(f *fields) string {
 	return s
 }
 
+// mdSources are the words for sourceType.
 var mdSources = []string{"fold_job", "upload", "library"}
 
 // readMDSource reads where the structure comes from: a fold, files of the library, or nothing but a sequence.
@@ -137,7 +135,8 @@ func readMDSource(f *fields, p *Plan) {
 	def := SourceNone
 	switch {
 	case s.Fold.Job != "" && s.Structure.Item != "":
-		f.fail(f.path, " names a fold job and files; it must name one of them")
+		f.refuse(pleat.Invalidf("%s names a fold job and files; it must name one of them", f.path).
+			At(f.pathOf("source_job_id")))
 	case s.Fold.Job != "":
 		def = SourceFold
 	case s.Structure.Item != "":
@@ -146,16 +145,19 @@ func readMDSource(f *fields, p *Plan) {
 	s.Kind = SourceKind(f.enum("sourceType", string(def), mdSources, "targetSource"))
 	switch s.Kind {
 	case SourceFold:
-		need(f, s.Fold.Job != "", "sourceJobId")
+		require(f, s.Fold.Job, "sourceJobId")
 		s.Structure, s.PAE = FileRef{}, FileRef{}
 	case SourceUpload, SourceLibrary:
-		need(f, s.Structure.Item != "", "files.pdb.libraryItemId")
+		require(f, s.Structure.Item, "files.pdb.libraryItemId")
 		s.Fold = pleat.FoldRef{}
 	}
 }
 
-// checkSource reports a source that does not fit the preset.
+// checkSource reports a source that does not fit the preset, if both could be read.
 func checkSource(f *fields, p *Plan) {
+	if !f.ok("preset", "sourceType", "source_job_id", "libraryItemId", "files") {
+		return
+	}
 	files := p.Source.Kind == SourceUpload || p.Source.Kind == SourceLibrary
 	switch p.MD.Preset {
 	case PresetIDR:
@@ -171,8 +173,8 @@ func checkSource(f *fields, p *Plan) {
 				PresetGo)
 		}
 		if files && p.Source.PAE.Item == "" {
-			f.fail(f.pathOf("files.pae")+".libraryItemId", " is required for preset %s: the predicted aligned "+
-				"errors say what is held", PresetGo)
+			f.fail(f.pathOf("files.pae")+".libraryItemId", " is required for preset %s: "+
+				"the predicted aligned errors say what is held", PresetGo)
 		}
 	case PresetAllAtom:
 		if p.Source.Kind == SourceNone {
@@ -186,8 +188,13 @@ func checkSource(f *fields, p *Plan) {
 // and no box.
 func readEngine(f *fields, p *Plan) {
 	f.enum("topol", "center", []string{"center", "single", "grid", "random"})
+	if !f.ok("preset") { // what an engine supports depends on it
+		f.raw("config")
+		f.raw("component_defaults")
+		return
+	}
 	if c := f.object("config"); c != nil {
-		if c.flag("box_eq", false) {
+		if c.flag("box_eq") {
 			box := "keeps its box"
 			if p.MD.Preset == PresetAllAtom {
 				box = "has no box"
@@ -204,16 +211,19 @@ func readEngine(f *fields, p *Plan) {
 			f.fail(c.pathOf("charge_termini"), " is %q, but preset %s charges both ends of a chain; leave it out",
 				p.MD.Termini, p.MD.Preset)
 		}
-		for name, want := range map[string]any{
-			"molecule_type": "protein", "nmol": 1.0, "restraint": p.MD.Preset == PresetGo, "restraint_type": "go",
-			"use_com": true,
+		for _, only := range []struct {
+			name string
+			want any
+		}{
+			{"molecule_type", "protein"}, {"nmol", 1.0}, {"restraint", p.MD.Preset == PresetGo},
+			{"restraint_type", "go"}, {"use_com", true},
 		} {
 			var got any
-			raw := c.raw(name)
-			if raw == nil || json.Unmarshal(raw, &got) == nil && got == want {
+			raw := c.raw(only.name)
+			if raw == nil || json.Unmarshal(raw, &got) == nil && got == only.want {
 				continue
 			}
-			f.fail(c.pathOf(name), " is %s; preset %s is for %v", clip(raw), p.MD.Preset, want)
+			f.fail(c.pathOf(only.name), " is %s; preset %s is for %v", clip(raw), p.MD.Preset, only.want)
 		}
 		refuseIgnored(c, p.MD.Preset)
 	}
@@ -238,66 +248,28 @@ func readPressure(c *fields, preset string) {
 func refuseIgnored(c *fields, preset string) {
 	for _, name := range c.unknown() {
 		if hint := misspells(name, c.known); hint != "" {
-			c.refuse(pleat.Invalidf("unknown field %q in %s; did you mean %q?", pleat.Clip(name), c.path, hint).
-				At(c.pathOf(name)))
+			c.failUnknown(name, hint)
 		} else {
 			c.fail(c.pathOf(pleat.Clip(name)), " would be ignored: preset %s has no such setting", preset)
 		}
 	}
 }
 
-// checkPhysics reports values outside the bounds of internal/calvados.
+// checkPhysics reports values that the engine refuses: internal/calvados has the bounds, which hold for every preset.
 func checkPhysics(f *fields, m *pleat.MDInput) {
-	for _, n := range []struct {
-		name      string
-		v, lo, hi float64
-		unit      string
-	}{
-		{"temp", m.Temp, calvados.MinTemp, calvados.MaxTemp, " K"},
-		{"ionic", m.Ionic, 0, calvados.MaxIonic, " mol/L"},
-		{"pH", m.PH, 0, 14, ""},
-		{"box_length", m.BoxNm, calvados.MinBox, calvados.MaxBox, " nm"},
-	} {
-		if !(n.v >= n.lo && n.v <= n.hi) {
-			f.fail(f.pathOf(n.name), " is %v%s; it must be from %v to %v%s", n.v, n.unit, n.lo, n.hi, n.unit)
-		}
+	p := calvados.Defaults()
+	p.Temp, p.Ionic, p.PH, p.Box = m.Temp, m.Ionic, m.PH, m.BoxNm
+	p.SaveNs, p.LengthNs = m.StepNs, m.LengthNs
+	for _, fault := range p.Faults() {
+		f.refuse(f.nested(fault))
 	}
-	if !(m.StepNs > 0) {
-		f.fail(f.pathOf("step_size_ns"), " is %v; the time between saved frames must be above 0 ns", m.StepNs)
-	}
-	if !(m.LengthNs > 0) {
-		f.fail(f.pathOf("sim_length_ns"), " is %v; the simulated time must be above 0 ns", m.LengthNs)
-	}
-	if *f.err != nil {
+	if m.Preset != PresetIDR || !f.ok("sequence", "preset") {
 		return
 	}
-	every := m.StepNs / stepNs
-	switch steps := m.LengthNs / stepNs; {
-	case steps > calvados.MaxSteps*(1+1e-9):
-		f.fail(f.pathOf("sim_length_ns"), " is %v ns, which is %.3g steps of 10 fs; at most %d steps (%v ns) are taken",
-			m.LengthNs, steps, calvados.MaxSteps, math.Round(calvados.MaxSteps*stepNs))
-	case every < 0.5 || math.Abs(every-math.Round(every)) > 1e-6*every:
-		f.fail(f.pathOf("step_size_ns"), " is %v; it must be a whole number of steps of %v ns", m.StepNs, stepNs)
-	case m.LengthNs < m.StepNs*(1-1e-9):
-		f.fail(f.pathOf("sim_length_ns"), " is %v, shorter than step_size_ns, %v; no frame would be saved", m.LengthNs,
-			m.StepNs)
-	case m.LengthNs/m.StepNs > calvados.MaxFrames+0.5:
-		f.fail(f.pathOf("sim_length_ns"), " %v at step_size_ns %v makes %.0f frames; at most %d are saved", m.LengthNs,
-			m.StepNs, m.LengthNs/m.StepNs, calvados.MaxFrames)
+	n := len(m.Sequence)
+	for _, fault := range pleat.ErrorsOf(p.CheckBox(n, calvados.DisorderedSpan(n))) {
+		f.refuse(f.nested(fault))
 	}
-	if need := extent(len(m.Sequence)); m.Preset == PresetIDR && m.BoxNm < need {
-		f.fail(f.pathOf("box_length"), " is %v nm, smaller than the chain of %d residues; it must be at least %v nm",
-			m.BoxNm, len(m.Sequence), math.Ceil(need))
-	}
-}
-
-// extent estimates the size in nm of a disordered chain of n residues: the larger of the end-to-end distance of a
-// self-avoiding walk and the diameter of the spiral from which the simulation starts.
-func extent(n int) float64 {
-	if n == 0 {
-		return 0
-	}
-	return max(0.55*math.Pow(float64(n), 0.6), 2*(1.2+math.Sqrt(0.38*0.7*float64(n)/math.Pi)))
 }
 
 // overrides returns the fields of a destination that become input of the workflow it starts: all except enabled.

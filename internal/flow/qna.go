@@ -7,17 +7,20 @@ import (
 	"pleat"
 )
 
+// The identifiers of public databases, in upper case: PDB ids in their short and long form
+// (https://www.wwpdb.org/documentation/new-format-for-pdb-ids) and UniProt accessions
+// (https://www.uniprot.org/help/accession_numbers).
 var (
 	pdbID     = regexp.MustCompile(`^(?:[1-9][A-Z0-9]{3}|PDB_0000[A-Z0-9]{4})$`)
 	uniprotID = regexp.MustCompile(`^(?:[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9](?:[A-Z][A-Z0-9]{2}[0-9]){1,2})$`)
 )
 
-// readQnA reads a question and its source into p.
-func readQnA(f *fields, p *Plan, draft bool) {
+// readQnA reads a question and its source into p. The question of a draft may be blank.
+func readQnA(f *fields, p *Plan) {
 	q := &pleat.QnAInput{Question: f.string("question", MaxQuestion)}
 	p.QnA = q
 	if err := CheckQuestion(q.Question, f.pathOf("question")); err != nil &&
-		(!draft || strings.TrimSpace(q.Question) != "") {
+		(!p.Draft || strings.TrimSpace(q.Question) != "") {
 		f.refuse(err)
 	}
 	fold := readFold(f)
@@ -38,24 +41,24 @@ func readQnA(f *fields, p *Plan, draft bool) {
 	p.Source = Source{Kind: sourceKind(f, given), Fold: fold}
 	switch p.Source.Kind {
 	case SourceFold:
-		need(f, fold.Job != "", "source_job_id")
+		require(f, fold.Job, "source_job_id")
 	case SourceLibrary:
 		if p.Source.Structure = item; item.Item == "" {
 			p.Source.Structure = file
 		}
-		need(f, p.Source.Structure.Item != "", "libraryItemId")
+		require(f, p.Source.Structure.Item, "libraryItemId")
 	case SourceUpload:
 		p.Source.Structure = file
-		need(f, file.Item != "", "files.pdb.libraryItemId")
+		require(f, file.Item, "files.pdb.libraryItemId")
 	case SourcePDB:
 		p.Source.ID = pdb
-		need(f, pdb != "", "pdbId")
+		require(f, pdb, "pdbId")
 		if pdb != "" && !pdbID.MatchString(pdb) {
 			f.fail(f.pathOf("pdbId"), " is %q; it must be a PDB id such as 1UBQ", pleat.Clip(pdb))
 		}
 	case SourceUniProt:
 		p.Source.ID = uniprot
-		need(f, uniprot != "", "uniprotId")
+		require(f, uniprot, "uniprotId")
 		if uniprot != "" && !uniprotID.MatchString(uniprot) {
 			f.fail(f.pathOf("uniprotId"), " is %q; it must be a UniProt accession such as P0CG47", pleat.Clip(uniprot))
 		}
@@ -66,23 +69,25 @@ func readQnA(f *fields, p *Plan, draft bool) {
 	q.Source, q.Reference = string(p.Source.Kind), p.Source.Reference()
 }
 
-// CheckQuestion returns an error for a question that is empty, too long or not text. Field is its name in the message.
+// CheckQuestion returns an error for a question that is blank, has more than MaxQuestion bytes, or holds control
+// characters or bytes that are not UTF-8. field is its path in the request.
 func CheckQuestion(question, field string) error {
 	if strings.TrimSpace(question) == "" {
-		return pleat.InvalidField(field, " is required and must not be empty; create_mode \"draft\" takes a "+
-			"workflow without")
+		return pleat.InvalidField(field, " is required and must not be empty; "+
+			"create_mode \"draft\" takes a workflow without")
 	}
 	if len(question) > MaxQuestion {
-		return pleat.InvalidField(field, " has %d bytes; at most %d are taken", len(question), MaxQuestion)
+		return pleat.InvalidField(field, " has %d bytes; at most %d are allowed", len(question), MaxQuestion)
 	}
 	for i, r := range question {
 		if r == '\ufffd' || r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f {
-			return pleat.InvalidField(field, " holds %q at byte %d, which is no text", r, i+1)
+			return pleat.InvalidField(field, " holds %q at byte %d, which is not text", r, i+1)
 		}
 	}
 	return nil
 }
 
+// qnaSources are the words for targetSource.
 var qnaSources = []string{"fold_job", "library", "upload", "pdb", "uniprot"}
 
 // sourceKind returns targetSource, or if it is absent, the only kind whose ids are given.
@@ -107,30 +112,14 @@ func sourceKind(f *fields, given map[SourceKind]bool) SourceKind {
 			kinds = append(kinds, k)
 		}
 	}
-	switch len(kinds) {
-	case 1:
+	switch {
+	case len(kinds) == 1:
 		return SourceKind(kinds[0])
-	case 0:
+	case !f.ok("source_job_id", "libraryItemId", "files", "pdbId", "uniprotId"): // one of them may name the source
+	case len(kinds) == 0:
 		f.fail(f.pathOf("targetSource"), " is required; it must be %s", strings.Join(qnaSources, ", "))
 	default:
 		f.fail(f.pathOf("targetSource"), " is required where the ids of %s are given", strings.Join(kinds, " and "))
 	}
 	return SourceNone
-}
-
-// need reports that a field is required, unless ok.
-func need(f *fields, ok bool, name string) {
-	if !ok {
-		f.fail(f.pathOf(name), " is required where the source is %s", f.sourceName())
-	}
-}
-
-// sourceName returns the source in the spelling of the caller, for messages.
-func (f *fields) sourceName() string {
-	for _, n := range []string{"targetSource", "target_source", "sourceType", "source_type"} {
-		if v := f.raws[n]; v != nil {
-			return clip(v)
-		}
-	}
-	return "given so"
 }

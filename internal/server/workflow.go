@@ -20,11 +20,15 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 		return api.Workflow{}, err
 	}
 	draft := in.CreateMode == "draft"
-	p, err := flow.Parse(word, in.Input, draft)
+	parse := flow.Parse
+	if draft {
+		parse = flow.ParseDraft
+	}
+	p, err := parse(word, in.Input)
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	if err := s.resolver.CheckSource(ctx, c.who.User, &p, draft); err != nil {
+	if err := s.resolver.CheckSource(ctx, c.who.User, &p); err != nil {
 		return api.Workflow{}, err
 	}
 	n := store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
@@ -130,14 +134,14 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 		return api.Workflow{}, pleat.Errorf(pleat.CodeConflict, "the workflow is %s; only a DRAFT can be executed",
 			w.State)
 	}
-	p, err := flow.Parse(w.Alias, w.Input, false)
+	p, err := flow.Parse(w.Alias, w.Input)
 	if err != nil {
 		return api.Workflow{}, err
 	}
 	if p.Source.Kind == flow.SourceFold {
 		p.Source.Fold = w.Source
 	}
-	if err := s.resolver.CheckSource(ctx, w.Owner, &p, false); err != nil {
+	if err := s.resolver.CheckSource(ctx, w.Owner, &p); err != nil {
 		return api.Workflow{}, err
 	}
 	spec, err := s.resolver.WorkflowRun(ctx, &p)

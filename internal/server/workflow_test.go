@@ -79,7 +79,7 @@ func (h *fixture) finishFlow(c store.ClaimedTask, row json.RawMessage, files ...
 func (h *fixture) answer(text string) {
 	h.t.Helper()
 	c := h.claimFlow("qna/analyst")
-	p, err := flow.Parse(c.Workflow.Alias, c.Workflow.Input, false)
+	p, err := flow.Parse(c.Workflow.Alias, c.Workflow.Input)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (r *Resolver) WorkflowWebhooks(ctx context.Context, owner pleat.UserID, p *
 // checkLength refuses settings of more than maxWebhooks bytes.
 func checkLength(raw json.RawMessage, path string) error {
 	if len(raw) > maxWebhooks {
-		return pleat.InvalidField(path, " has %d bytes; at most %d are taken", len(raw), maxWebhooks)
+		return pleat.InvalidField(path, " has %d bytes; at most %d are allowed", len(raw), maxWebhooks)
 	}
 	return nil
 }
@@ -60,6 +60,7 @@ type webhookInput struct {
 func (r *Resolver) webhooks(ctx context.Context, owner pleat.UserID, in webhookInput) (Webhooks, error) {
 	out := Webhooks{Settings: in.raw}
 	custom := pleat.DestinationSetting{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http"}
+	var faults pleat.Errors
 	var err error
 	for _, set := range in.settings {
 		if set.Destination == pleat.DestCustom {
@@ -72,7 +73,7 @@ func (r *Resolver) webhooks(ctx context.Context, owner pleat.UserID, in webhookI
 		if !set.Enabled {
 			continue
 		}
-		if err := flow.CheckSettings(set.Alias, set.Raw, in.path+"."+set.Alias); err != nil {
+		if err := faults.Add(flow.CheckSettings(set.Alias, set.Raw, in.path+"."+set.Alias)); err != nil {
 			return Webhooks{}, err
 		}
 		out.Subscriptions = append(out.Subscriptions, pleat.Subscription{
@@ -86,7 +87,10 @@ func (r *Resolver) webhooks(ctx context.Context, owner pleat.UserID, in webhookI
 	if sub != nil {
 		out.Subscriptions = append(out.Subscriptions, *sub)
 	}
-	return out, err
+	if err := faults.Add(err); err != nil {
+		return Webhooks{}, err
+	}
+	return out, faults.Err()
 }
 
 // customSettings is what custom_http may hold.
@@ -124,14 +128,13 @@ func (r *Resolver) subscriber(
 	e, err := r.Store.GlobalEndpoint(ctx, owner)
 	switch {
 	case err != nil && pleat.CodeOf(err) == pleat.CodeNotFound:
-		return nil, pleat.InvalidField(path, " is enabled but no endpoint is set up; PUT "+
-			"/v1/webhooks/custom-http-config "+
-			"sets one")
+		return nil, pleat.InvalidField(path, " is enabled but no endpoint is set up; "+
+			"PUT /v1/webhooks/custom-http-config sets one")
 	case err != nil:
 		return nil, err
 	case e.Deactivated(): // an endpoint that the service itself disabled still collects events
-		return nil, pleat.InvalidField(path, " is enabled but the endpoint is not active: %s; PUT "+
-			"/v1/webhooks/custom-http-config or POST /v1/webhooks/custom-http-config/resume activates it",
+		return nil, pleat.InvalidField(path, " is enabled but the endpoint is not active: %s; "+
+			"PUT /v1/webhooks/custom-http-config or POST /v1/webhooks/custom-http-config/resume activates it",
 			e.DisabledReason)
 	}
 	sub.Endpoint = e.ID
@@ -148,9 +151,8 @@ func (r *Resolver) ownTarget(
 		if own.URL == nil {
 			given, missing = missing, given
 		}
-		return nil, pleat.InvalidField(path+"."+given, " is given without %s; give both, or neither for the "+
-			"endpoint of "+
-			"PUT /v1/webhooks/custom-http-config", missing)
+		return nil, pleat.InvalidField(path+"."+given, " is given without %s; "+
+			"give both, or neither for the endpoint of PUT /v1/webhooks/custom-http-config", missing)
 	case own.Enabled == nil:
 		return nil, pleat.InvalidField(path+".enabled", " is required beside target_url; it must be true or false")
 	case r.Guard == nil:

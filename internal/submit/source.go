@@ -12,15 +12,16 @@ import (
 )
 
 // CheckSource checks that the source of a workflow exists and that owner may read it, and completes the ids of a fold
-// in the plan. If the fold has not finished, only a draft is accepted.
-func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.Plan, draft bool) error {
+// in the plan. If the fold has not finished, only a draft is accepted. An error has CodeNotFound, CodeConflict, or
+// CodeInvalid with the field in workflow_input, unless it is the store's.
+func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.Plan) error {
 	switch src := &p.Source; src.Kind {
 	case flow.SourceFold:
 		fold, err := r.Fold(ctx, owner, src.Fold)
 		if err != nil {
 			return err
 		}
-		if !draft {
+		if !p.Draft {
 			if err := fold.CheckCompleted(); err != nil {
 				return err
 			}
@@ -37,16 +38,15 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.
 		return err
 	case flow.SourcePDB:
 		if !r.FetchPDB {
-			return pleat.InvalidField("workflow_input.targetSource", " is pdb, but the operator does not allow this "+
-				"service "+
-				"to fetch from the Protein Data Bank; upload the file to the library and use targetSource library")
+			return pleat.InvalidField("workflow_input.targetSource", " is pdb, but the operator does not allow "+
+				"this service to fetch from the Protein Data Bank; "+
+				"upload the file to the library and use targetSource library")
 		}
 	case flow.SourceUniProt:
 		if !r.FetchUniProt {
 			return pleat.InvalidField("workflow_input.targetSource", " is uniprot, but the operator does not allow "+
-				"this "+
-				"service to fetch predicted structures by UniProt accession; upload the file to the library and use "+
-				"targetSource library")
+				"this service to fetch predicted structures by UniProt accession; "+
+				"upload the file to the library and use targetSource library")
 		}
 	}
 	return nil
@@ -75,9 +75,8 @@ func (r *Resolver) Fold(ctx context.Context, owner pleat.UserID, ref pleat.FoldR
 		}
 		older := views[ref.Run]
 		if older == nil || older.Job.ID != ref.Job {
-			return Fold{}, pleat.InvalidField("workflow_input.source_job_run_id", " is %s, which is not a run of "+
-				"the job %s; "+
-				"its latest is %s", ref.Run, ref.Job, v.Run.ID)
+			return Fold{}, pleat.InvalidField("workflow_input.source_job_run_id",
+				" is %s, which is not a run of the job %s; its latest is %s", ref.Run, ref.Job, v.Run.ID)
 		}
 		v = *older
 	}
@@ -98,13 +97,11 @@ func foldSequence(ref pleat.FoldRef, all []pleat.Sequence) (pleat.Sequence, erro
 	i := slices.IndexFunc(all, func(q pleat.Sequence) bool { return q.ID == ref.Sequence })
 	switch {
 	case i < 0:
-		return pleat.Sequence{}, pleat.InvalidField("workflow_input.source_sequence_id", " is %s, which is not a "+
-			"sequence of "+
-			"the job %s", ref.Sequence, ref.Job)
+		return pleat.Sequence{}, pleat.InvalidField("workflow_input.source_sequence_id",
+			" is %s, which is not a sequence of the job %s", ref.Sequence, ref.Job)
 	case all[i].Kind != pleat.Protein:
-		return pleat.Sequence{}, pleat.InvalidField("workflow_input.source_sequence_id", " names a %s; it must be a "+
-			"protein "+
-			"of the job", all[i].Kind)
+		return pleat.Sequence{}, pleat.InvalidField("workflow_input.source_sequence_id",
+			" names a %s; it must be a protein of the job", all[i].Kind)
 	}
 	return all[i], nil
 }
@@ -173,10 +170,11 @@ func (r *Resolver) File(
 	}
 	endings := strings.Join(role.Endings, ", ")
 	if ref.Name != "" {
-		return store.LibraryFile{}, pleat.InvalidField("workflow_input", ": the library item %s has no %s file "+
-			"named %q; "+
-			"names end in %s", item.ID, role.Name, pleat.Clip(ref.Name), endings)
+		return store.LibraryFile{}, pleat.InvalidField("workflow_input",
+			": the library item %s has no %s file named %q; names end in %s", item.ID, role.Name, pleat.Clip(ref.Name),
+			endings)
 	}
-	return store.LibraryFile{}, pleat.InvalidField("workflow_input", ": the library item %s has no %s file; "+
-		"POST /v1/library/%s/upload-files adds one, ending in %s", item.ID, role.Name, item.ID, endings)
+	return store.LibraryFile{}, pleat.InvalidField("workflow_input",
+		": the library item %s has no %s file; POST /v1/library/%s/upload-files adds one, ending in %s", item.ID,
+		role.Name, item.ID, endings)
 }

@@ -250,8 +250,7 @@ func TestFollowUpWebhooks(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		w := newWorld(t, s)
 		p, err := flow.Parse("qna",
-			json.RawMessage(`{"question":"q","pdbId":"1UBQ","webhooks":{"custom_http":{"enabled":true}}}`),
-			false)
+			json.RawMessage(`{"question":"q","pdbId":"1UBQ","webhooks":{"custom_http":{"enabled":true}}}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,7 +70,7 @@ func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkfl
 		return nil, err.Error(), nil
 	}
 	plan := &made.Plan
-	n := &store.NewWorkflow{Draft: made.Draft, Workflow: pleat.Workflow{
+	n := &store.NewWorkflow{Draft: plan.Draft, Workflow: pleat.Workflow{
 		Owner:  v.Job.Owner,
 		Kind:   plan.Kind,
 		Alias:  f.Alias,
@@ -80,7 +80,7 @@ func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkfl
 		Input:  made.Input,
 		Source: ref,
 	}}
-	if !made.Draft { // if no engine is known now, the task waits for the built-in one
+	if !plan.Draft { // if no engine is known now, the task waits for the built-in one
 		if n.Run, err = p.resolver.WorkflowRun(ctx, plan, flow.Builtin()...); err != nil {
 			return nil, err.Error(), ifUnavailable(err)
 		}

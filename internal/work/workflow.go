@@ -24,7 +24,7 @@ func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 		return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, why)}
 	}
 	w := p.work(t, dir)
-	plan, err := flow.Parse(t.Workflow.Alias, t.Workflow.Input, false)
+	plan, err := flow.Parse(t.Workflow.Alias, t.Workflow.Input)
 	if err != nil {
 		return invalid(err.Error())
 	}
