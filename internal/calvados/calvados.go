@@ -199,7 +199,8 @@ func (p *Params) CheckBox(n int, span float64) error {
 	if span <= p.Box {
 		return nil
 	}
-	return pleat.InvalidField("box_length", " is %v nm, smaller than the chain of %d residues; it must be at least %v nm",
+	return pleat.InvalidField("box_length",
+		" is %v nm, smaller than the chain of %d residues; it must be at least %v nm",
 		p.Box, n, math.Ceil(span))
 }
 

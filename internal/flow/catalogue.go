@@ -96,7 +96,8 @@ var designFields = []Field{
 // designOutputs returns the fields of each design that the payload asks for.
 func designOutputs(payload json.RawMessage) ([]Field, error) {
 	if len(payload) > maxDescribe {
-		return nil, pleat.InvalidField("inputPayload", " has %d bytes; at most %d are allowed", len(payload), maxDescribe)
+		return nil, pleat.InvalidField("inputPayload", " has %d bytes; at most %d are allowed", len(payload),
+			maxDescribe)
 	}
 	f := open(settingsOf(payload), "inputPayload")
 	name := "budget"

@@ -29,8 +29,8 @@ func FromFold(alias string, settings json.RawMessage, fold Fold) (Follow, error)
 	return fromFold(alias, settings, fold, "webhooks."+alias)
 }
 
-// CheckSettings refuses, when a fold is created, the settings of a follow-up that could not start. path is theirs in the
-// request. An error is like that of Parse.
+// CheckSettings refuses, when a fold is created, the settings of a follow-up that could not start. path is theirs in
+// the request. An error is like that of Parse.
 func CheckSettings(alias string, settings json.RawMessage, path string) error {
 	const id = "00000000-0000-7000-8000-000000000000"
 	_, err := fromFold(alias, settings, Fold{Ref: pleat.FoldRef{Job: id, Run: id, Sequence: id}, Name: "fold",
