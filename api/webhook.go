@@ -91,13 +91,13 @@ type WebhookConfig struct {
 type PutWebhookConfig struct {
 	TargetURL        string `json:"target_url" doc:"URL that events are posted to: https, unless the operator allows the network." maxLength:"2048" example:"https://hooks.example.org/pleat"`
 	TokenValue       string `json:"token_value,omitempty" doc:"Sent as X-Webhook-Token and never shown. Required the first time; absent later: unchanged." maxLength:"1024"`
-	EnabledByDefault *bool  `json:"enabled_by_default,omitempty" doc:"Kept where absent; false at first."`
-	Format           string `json:"format,omitempty" enum:"plain,cloudevents" doc:"plain where absent."`
+	EnabledByDefault *bool  `json:"enabled_by_default,omitempty" doc:"Unchanged if absent; false at first."`
+	Format           string `json:"format,omitempty" enum:"plain,cloudevents" doc:"Default: plain."`
 }
 
 // RotateSecret is the body of POST /v1/webhooks/custom-http-config/rotate-secret; it may be left out.
 type RotateSecret struct {
-	Scheme string `json:"scheme,omitempty" enum:"v1,v1a" doc:"v1 where absent: a shared secret; v1a: an Ed25519 key."`
+	Scheme string `json:"scheme,omitempty" enum:"v1,v1a" doc:"v1: a shared secret (default); v1a: an Ed25519 key."`
 }
 
 // Subscription is one destination that a run resolved when it was created.

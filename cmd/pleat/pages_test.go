@@ -43,8 +43,8 @@ func blocks(t *testing.T, patterns ...string) []block {
 	return out
 }
 
-// What the README and the guide tell a reader to type works: every sh block runs, in order, against a real server. Two
-// things differ: the server's address, and the sequence, which is shorter.
+// The instructions of the README and the guide work: every sh and python block runs, in order, against a real server.
+// Two things differ: the server's address, and the sequence, which is shorter.
 func TestPagesCanBeFollowed(t *testing.T) {
 	for _, page := range []string{"README.md", "docs/guide.md"} {
 		t.Run(filepath.Base(page), func(t *testing.T) { followPage(t, page) })
@@ -72,10 +72,14 @@ func followPage(t *testing.T, page string) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed")
 	}
+	_, noPython := exec.LookPath("python3")
 	script := "set -euo pipefail\n"
 	for _, b := range blocks(t, page) {
-		if b.language == "sh" && !strings.HasPrefix(b.text, "make ") {
+		switch {
+		case b.language == "sh" && !strings.HasPrefix(b.text, "make "):
 			script += b.text
+		case b.language == "python" && noPython == nil:
+			script += "python3 - <<'END'\n" + b.text + "END\n"
 		}
 	}
 	if !strings.Contains(script, "curl") || !strings.Contains(script, trpCage) {

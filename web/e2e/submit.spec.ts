@@ -26,7 +26,7 @@ test('from a pasted sequence to a folded job, live', async ({ page, visit }) => 
   await field.fill(trpCage)
   await field.blur()
   await expect(field).toHaveValue('DAYAQWLKDG GPSSGRPPPS')
-  await expect(page.locator('[data-valid=yes]')).toContainText('20 tokens')
+  await expect(page.locator('[data-valid=yes]')).toContainText('20 residues')
   await expect(page.locator('[data-valid=yes]')).toContainText('on one core')
   await page.getByText('Show as curl').click()
   await expect(page.getByLabel('The request as a command')).toContainText(`"sequence": "${trpCage}"`)

@@ -54,13 +54,14 @@ export function confidence(plddt: number): { name: string; class: string } {
   return { name: 'very low', class: 'very-low' }
 }
 
-/** The values that a parameter takes, as a sentence; empty: any. */
+/** The values that a parameter accepts, as a sentence; empty: any. */
 export function valueRange({ min, max, values }: { min: number | null; max: number | null; values: string[] }): string {
   if (values.length > 0) return `One of ${values.join(', ')}.`
   if (min === null) return max === null ? '' : `At most ${max}.`
   return max === null ? `${min} or more.` : `${min} to ${max}.`
 }
 
+// The names of the stages that several engines or the service report.
 const stages: Record<string, string> = {
   queue: 'Waiting',
   wait: 'Waiting',
@@ -73,9 +74,9 @@ const stages: Record<string, string> = {
   diffusion: 'Diffusion',
   confidence: 'Estimating the confidence',
   affinity: 'Predicting the affinity',
-  local: 'Finding local shapes',
-  sample: 'Sampling folds',
-  select: 'Choosing among them',
+  local: 'Predicting local structure',
+  sample: 'Sampling structures',
+  select: 'Selecting the best',
   sidechains: 'Placing side chains',
   relax: 'Relaxing',
   minimise: 'Relaxing',
@@ -88,6 +89,26 @@ const stages: Record<string, string> = {
   answer: 'Answering',
 }
 
-/** A stage of a run in words; an engine's own name where it has one of its own. */
+/** The name of a stage of a run. A stage that only one engine has keeps that engine's name. */
 export const stageName = (stage: string) =>
   stages[stage] ?? stage.charAt(0).toUpperCase() + stage.slice(1).replaceAll('_', ' ')
+
+/** The names and units of the settings of a simulation, by their key in workflow_input. */
+export const simulationSettings: Record<string, string> = {
+  preset: 'Preset',
+  residue_profile: 'Force field',
+  sim_length_ns: 'Length (ns)',
+  step_size_ns: 'Frame interval (ns)',
+  temp: 'Temperature (K)',
+  ionic: 'Ionic strength (mol/L)',
+  pH: 'pH',
+  box_length: 'Box edge (nm)',
+  seed: 'Seed',
+}
+
+/**
+ * The unit in which a model counts the size of its input. A token is a standard residue, or one heavy atom of anything
+ * else, so models of proteins without modifications count residues.
+ */
+export const sizeUnit = (m: { entities: string[]; features: string[] }) =>
+  m.entities.every((e) => e === 'protein') && !m.features.includes('modifications') ? 'residue' : 'token'

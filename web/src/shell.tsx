@@ -127,7 +127,7 @@ function Account() {
     <div class="who">
       {u && (
         <a href="/ui/keys" class="quota" title={`${u.used} of ${u.limit} jobs created today (UTC)`}>
-          {u.remaining} of {u.limit} left today
+          {u.remaining} of {u.limit} jobs left today
         </a>
       )}
       <span class="user" title="Signed in">

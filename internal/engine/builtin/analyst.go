@@ -20,7 +20,7 @@ func (Analyst) Models() []pleat.Model {
 	return []pleat.Model{{
 		Name:      "analyst",
 		Kind:      pleat.TaskQnA,
-		Title:     "Analyst, the built-in answering engine",
+		Title:     "Analyst, the built-in Q&A engine",
 		Engine:    "analyst",
 		Version:   analystVersion,
 		WeightSet: "none",
@@ -29,8 +29,8 @@ func (Analyst) Models() []pleat.Model {
 		Device:    "cpu",
 		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
 		Memory:    pleat.MemoryModel{Base: 100e6, Linear: 100e3},
-		Notice: analyst.Name + ". A question that it does not understand whole, or that coordinates cannot answer, " +
-			"gets no answer but the reason.",
+		Notice: "Answers from facts that it computes from the structure, not from a language model. If it does not " +
+			"understand the whole question, or coordinates cannot answer it, it gives the reason instead of an answer.",
 		Citations: report.Cite("kabsch1983"),
 	}}
 }

@@ -53,9 +53,9 @@ func (Calvados) Models() []pleat.Model {
 		MaxTokens:  calvados.MaxBeads,
 		Memory:     pleat.MemoryModel{Base: 100e6, Linear: 100e3, Square: 40},
 		Confidence: "restraints follow the prediction's pLDDT and PAE",
-		Notice: "A coarse-grained model of one bead per residue without solvent: good for the size and flexibility " +
-			"of disordered chains and of folds that the prediction is sure of. It knows no side chains, ligands, " +
-			"nucleic acids or bonds that break, and its time runs faster than real time.",
+		Notice: "A coarse-grained model with one bead per residue in implicit salt water. It is good for the size and " +
+			"flexibility of disordered chains and of folds that are predicted with confidence. It has no side chains, " +
+			"ligands, nucleic acids or breaking bonds, and its time runs faster than real time.",
 		Citations: report.Cite("tesei2022", "cao2024", "zhang2019"),
 	}}
 }

@@ -49,17 +49,17 @@ func (Mini) Models() []pleat.Model {
 			Name: "seed",
 			Type: pleat.ParamString,
 			Doc: "A whole number from 0 to 4294967295. The same seed and sequence give the same bytes. " +
-				"Chosen at random where absent.",
+				"Without a seed, the service chooses one at random.",
 		}},
 		MinTokens:  mini.MinLength,
 		MaxTokens:  mini.MaxLength,
 		Memory:     pleat.MemoryModel{Base: float64(bytes)},
 		Speed:      miniSpeed(),
 		Confidence: mini.Confidence,
-		Notice: "A small physics-and-statistics engine, not a trained structure predictor: peptides and some " +
-			"mini-proteins of up to about 50 residues come out right, longer chains are compact and protein-like but " +
-			"not predictions. Several chains are folded each on its own. The confidence is the agreement of an " +
-			"ensemble, calibrated.",
+		Notice: "A small engine that uses statistics and simple physics, not a trained structure predictor. It predicts " +
+			"peptides and some mini-proteins of up to about 50 residues correctly. Its models of longer chains are " +
+			"compact and protein-like, but they are not predictions. Each chain is folded separately. The confidence " +
+			"is the calibrated agreement of an ensemble of models.",
 		Citations: report.Cite("simons1997", "simons1999", "kabsch1983", "lovell2000", "engh1991", "mariani2013"),
 	}}
 }

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Workflow } from '../api'
 import { Failure, Loading, StatusChip } from '../components'
-import { moment } from '../format'
+import { moment, simulationSettings } from '../format'
 import { PublicSwitch } from '../result/PublicSwitch'
 import { Log, RunProgress, useRunEvents } from '../result/RunProgress'
 import { reset } from '../store'
@@ -139,7 +139,7 @@ function Settings({ workflow }: { workflow: Workflow }) {
       <dl class="pairs">
         {settings.map(([name, value]) => (
           <div key={name}>
-            <dt>{name}</dt>
+            <dt>{simulationSettings[name] ?? name}</dt>
             <dd>{String(value)}</dd>
           </div>
         ))}

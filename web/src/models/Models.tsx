@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Model, type ParamSpec } from '../api'
 import { Copy, Empty, Failure, Loading } from '../components'
-import { about, bytes, valueRange } from '../format'
+import { about, bytes, sizeUnit, valueRange } from '../format'
 
 const kinds = [
   { kind: 'fold', title: 'Folding', hint: 'structure from sequence' },
@@ -140,9 +140,9 @@ function describeSize(m: Model): string {
   if (m.minTokens > 1) parts.push(`chains from ${m.minTokens} residues`)
   if (m.maxTokens > 0) {
     const scope = m.kind === 'fold' ? (asComplex ? ' per structure' : ' per chain') : ''
-    parts.push(`up to ${m.maxTokens.toLocaleString('en')} tokens${scope}`)
+    parts.push(`up to ${m.maxTokens.toLocaleString('en')} ${sizeUnit(m)}s${scope}`)
   }
-  if (m.kind === 'fold' && !asComplex) parts.push('each chain is folded separately')
+  if (m.kind === 'fold' && !asComplex) parts.push('chains folded separately')
   return parts.join(', ') || 'any size'
 }
 

@@ -3,11 +3,12 @@ import { useState } from 'preact/hooks'
 import { api, type JobView } from '../api'
 import { ErrorMessage } from '../components'
 import { Input } from '../controls'
+import { simulationSettings } from '../format'
 import { navigate } from '../router'
 
+/** A number of the form. name is its key in workflow_input; min and max are the bounds of the engine. */
 interface Field {
   name: string
-  label: string
   initial: string
   min: number
   max: number
@@ -17,7 +18,6 @@ interface Field {
 const fields: Field[] = [
   {
     name: 'sim_length_ns',
-    label: 'Length (ns)',
     initial: '0.2',
     min: 0.001,
     max: 2000,
@@ -25,15 +25,14 @@ const fields: Field[] = [
   },
   {
     name: 'step_size_ns',
-    label: 'Frame interval (ns)',
     initial: '0.002',
     min: 0.00001,
     max: 100,
-    hint: 'Frames are drawn and measured.',
+    hint: 'One frame is saved and measured per interval.',
   },
-  { name: 'temp', label: 'Temperature (K)', initial: '293.15', min: 250, max: 400 },
-  { name: 'ionic', label: 'Ionic strength (mol/L)', initial: '0.15', min: 0, max: 5 },
-  { name: 'pH', label: 'pH', initial: '7.5', min: 0, max: 14 },
+  { name: 'temp', initial: '293.15', min: 250, max: 400 },
+  { name: 'ionic', initial: '0.15', min: 0, max: 5 },
+  { name: 'pH', initial: '7.5', min: 0, max: 14 },
 ]
 
 type Values = Record<string, string>
@@ -104,9 +103,9 @@ interface FieldsProps {
 
 const SimulationFields = ({ values, setValue, seed, setSeed }: FieldsProps) => (
   <div class="fields">
-    {fields.map(({ name, label, min, max, hint }) => (
+    {fields.map(({ name, min, max, hint }) => (
       <label key={name} class="field">
-        <span>{label}</span>
+        <span>{simulationSettings[name]}</span>
         <Input
           type="number"
           required

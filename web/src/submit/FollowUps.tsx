@@ -1,5 +1,6 @@
 // What happens when the fold is done: a question, a simulation, a notification.
 import { Checkbox, Input, Select } from '../controls'
+import { simulationSettings } from '../format'
 import type { Simulation } from './draft'
 import { Problems } from './Problems'
 import { draft, problemsOf, update, webhook } from './state'
@@ -22,7 +23,7 @@ export function FollowUps() {
             value={question}
             onInput={(e) => update({ question: e.currentTarget.value })}
           />
-          <p class="dim small-text">If you leave it empty, a draft waits for your question.</p>
+          <p class="dim small-text">Without a question, a draft is created that you can complete later.</p>
         </>
       )}
       <Problems messages={problems('qna', 'evolla')} />
@@ -37,12 +38,13 @@ export function FollowUps() {
   )
 }
 
-const simulationFields: { name: keyof Simulation; label: string; unit?: string }[] = [
-  { name: 'length', label: 'Length', unit: 'ns' },
-  { name: 'frameInterval', label: 'Frame every', unit: 'ns' },
-  { name: 'temperature', label: 'Temperature', unit: 'K' },
-  { name: 'ionic', label: 'Ionic strength', unit: 'mol/L' },
-  { name: 'pH', label: 'pH' },
+// The fields of the draft, each with its key in workflow_input.
+const simulationFields: { name: keyof Simulation; key: string }[] = [
+  { name: 'length', key: 'sim_length_ns' },
+  { name: 'frameInterval', key: 'step_size_ns' },
+  { name: 'temperature', key: 'temp' },
+  { name: 'ionic', key: 'ionic' },
+  { name: 'pH', key: 'pH' },
 ]
 
 function SimulationFields() {
@@ -50,12 +52,9 @@ function SimulationFields() {
   const set = (fields: Partial<Simulation>) => update({ simulation: { ...draft.peek().simulation, ...fields } })
   return (
     <div class="grid-2">
-      {simulationFields.map(({ name, label, unit }) => (
+      {simulationFields.map(({ name, key }) => (
         <label key={name} class="field short">
-          <span>
-            {label}
-            {unit && <span class="dim"> ({unit})</span>}
-          </span>
+          <span>{simulationSettings[key]}</span>
           <Input inputMode="decimal" value={simulation[name]} onValue={(v) => set({ [name]: v })} />
         </label>
       ))}

@@ -1,7 +1,7 @@
 // The model and its parameters.
 import type { Model, ParamSpec } from '../api'
 import { Checkbox, Input, Select } from '../controls'
-import { valueRange } from '../format'
+import { sizeUnit, valueRange } from '../format'
 import { Problems } from './Problems'
 import { draft, model, models, problemsOf, update } from './state'
 
@@ -55,10 +55,10 @@ const restrictedLicence =
 
 function describeLimits(m: Model): string {
   const entities = m.entities.map((e) => entityNames[e] ?? e).join(', ')
-  const from = m.minTokens > 1 ? `, from ${m.minTokens}` : ''
-  const to = m.maxTokens > 0 ? `${from ? '' : ','} up to ${m.maxTokens.toLocaleString('en')} tokens` : ''
-  const chains = m.features.includes('complex') ? 'several chains as a complex' : 'each chain separately'
-  return `Folds ${entities}${from}${to}, ${chains}.`
+  const most = `${m.maxTokens.toLocaleString('en')} ${sizeUnit(m)}s`
+  const size = m.maxTokens > 0 ? (m.minTokens > 1 ? `, ${m.minTokens} to ${most}` : `, up to ${most}`) : ''
+  const chains = m.features.includes('complex') ? 'chains together as a complex' : 'each chain separately'
+  return `Folds ${entities}${size}, ${chains}.`
 }
 
 function ModelFacts({ model: m }: { model: Model }) {

@@ -1,6 +1,6 @@
 // What the service says about the draft: ready, with the expected cost, or what is wrong.
 import type { Validation } from '../api'
-import { about, bytes, plural } from '../format'
+import { about, bytes, plural, sizeUnit } from '../format'
 import { alignmentProblems, draft, model, otherProblems, validation } from './state'
 
 export function ValidationResult() {
@@ -59,9 +59,10 @@ function showFirstProblem() {
 
 function describeSize(v: Validation): string {
   const asComplex = model.value?.features.includes('complex') || v.chains.length === 1
+  const size = plural(v.tokens, model.value ? sizeUnit(model.value) : 'token')
   const limit = asComplex && v.maxTokens > 0 ? ` of at most ${v.maxTokens}` : ''
-  const separate = !asComplex && v.chains.length > 1 ? `, ${v.chains.length} chains, each separately` : ''
-  return `${plural(v.tokens, 'token')}${limit}${separate}${v.isComplex ? ', one complex' : ''}.`
+  const separate = !asComplex && v.chains.length > 1 ? ` in ${v.chains.length} chains, folded separately` : ''
+  return `${size}${limit}${separate}${v.isComplex ? ' in one complex' : ''}.`
 }
 
 function describeCost(v: Validation): string {
