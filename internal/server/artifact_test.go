@@ -137,11 +137,11 @@ func TestLinksCannotBeForged(t *testing.T) {
 		"evil") {
 		t.Error("a link follows the Host header")
 	}
-	h.clock.move(22 * time.Hour)
+	h.clock.Advance(22 * time.Hour)
 	if r := h.ask("GET", a.URL, nil); r.status != 200 {
 		t.Errorf("after 22 hours: %d", r.status)
 	}
-	h.clock.move(2 * time.Hour)
+	h.clock.Advance(2 * time.Hour)
 	if r := h.ask("GET", a.URL, nil); r.status != 401 ||
 		r.message(t) != "This link has ended; the job's results hold a new one" {
 		t.Errorf("after 24 hours: %d %s", r.status, r.body)
@@ -165,7 +165,7 @@ func TestLinksDie(t *testing.T) {
 	if strings.Contains(public, "e=") {
 		t.Errorf("a public link ends: %s", public)
 	}
-	h.clock.move(23 * time.Hour)
+	h.clock.Advance(23 * time.Hour)
 	if r := h.ask("GET", public, nil); r.status != 200 ||
 		r.header.Get("Cache-Control") != "public, max-age=300, must-revalidate" {
 		t.Errorf("%d %v", r.status, r.header)
@@ -269,7 +269,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("after its key: %d", r.status)
 	}
 	third, _, _ := strings.Cut(h.ask("POST", "/v1/session", `{"key":"`+h.key+`"}`).header.Get("Set-Cookie"), ";")
-	h.clock.move(13 * time.Hour)
+	h.clock.Advance(13 * time.Hour)
 	if r := h.ask("GET", "/v1/jobs", nil, "Cookie", third); r.status != 401 {
 		t.Errorf("after 13 hours: %d", r.status)
 	}

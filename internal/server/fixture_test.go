@@ -3,14 +3,11 @@ package server_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +19,7 @@ import (
 	"pleat/internal/seal"
 	"pleat/internal/server"
 	"pleat/internal/store"
+	"pleat/internal/store/storetest"
 )
 
 // fixture is a whole service but its workers: a real database, real files, real HTTP.
@@ -31,30 +29,13 @@ type fixture struct {
 	blobs blob.Store
 	srv   *server.Server
 	http  *httptest.Server
-	clock *clock
+	clock *storetest.Clock
 	log   *lockedBuffer
 	key   string // of ann
 	user  pleat.UserID
 }
 
-// clock is a time that tests may move.
-type clock struct {
-	mu    sync.Mutex
-	moved time.Duration
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Now().Add(c.moved)
-}
-
-func (c *clock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.moved += d
-}
-
+// lockedBuffer is a log that requests write while a test reads it.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -119,19 +100,10 @@ func newFixture(t testing.TB, change ...func(*server.Config)) *fixture {
 // newFixtureWith is newFixture with what the server works with changed too.
 func newFixtureWith(t testing.TB, change func(*server.Config, *server.Deps)) *fixture {
 	t.Helper()
-	ctx := context.Background()
-	h := &fixture{t: t, clock: &clock{}, log: &lockedBuffer{}}
-	dir := t.TempDir()
+	h := &fixture{t: t, clock: &storetest.Clock{}, log: &lockedBuffer{}}
+	h.store = storetest.OpenAt(t, storetest.Databases()["sqlite"](t), h.clock)
 	var err error
-	if h.store, err = store.Open(ctx, "sqlite:"+filepath.Join(dir, "pleat.db"),
-		store.Options{Clock: h.clock.now}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.store.Close() })
-	if _, _, err := h.store.Migrate(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if h.blobs, err = blob.OpenDir(filepath.Join(dir, "artifacts")); err != nil {
+	if h.blobs, err = blob.OpenDir(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	h.user, h.key = h.newUser("ann")
@@ -139,7 +111,7 @@ func newFixtureWith(t testing.TB, change func(*server.Config, *server.Deps)) *fi
 
 	h.http = httptest.NewUnstartedServer(nil)
 	cfg := server.Config{PublicURL: "http://" + h.http.Listener.Addr().String(), Quota: 1000}
-	deps := server.Deps{Store: h.store, Blobs: h.blobs, Ring: newRing(t), Clock: h.clock.now,
+	deps := server.Deps{Store: h.store, Blobs: h.blobs, Ring: newRing(t), Clock: h.clock.Now,
 		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	change(&cfg, &deps)
 	if h.srv, err = server.New(cfg, deps); err != nil {
@@ -266,7 +238,7 @@ func (h *fixture) create(body string) api.CreatedJob {
 	return out
 }
 
-// claim takes the oldest task as the worker would.
+// claim claims the oldest fold as the worker would.
 func (h *fixture) claim() store.ClaimedTask {
 	h.t.Helper()
 	got, err := h.store.Claim(context.Background(), "w1", []string{"fold/mini", "fold/big"}, 1, 0)
@@ -276,24 +248,16 @@ func (h *fixture) claim() store.ClaimedTask {
 	return got[0]
 }
 
-// put stores a file and returns its artifact.
-func (h *fixture) put(c store.ClaimedTask, kind pleat.ArtifactKind, name, contentType, body string,
-	seq pleat.SequenceID) pleat.Artifact {
+// put stores the content of a run's file and returns a, completed with its length, hash and key.
+func (h *fixture) put(run pleat.RunID, a pleat.Artifact, content string) pleat.Artifact {
 	h.t.Helper()
-	key := "runs/" + string(c.Fold.Run) + "/1/" + name
-	if _, err := h.blobs.Put(context.Background(), key, strings.NewReader(body)); err != nil {
+	a.Key = "runs/" + string(run) + "/1/" + a.Name
+	info, err := h.blobs.Put(context.Background(), a.Key, strings.NewReader(content))
+	if err != nil {
 		h.t.Fatal(err)
 	}
-	sum := sha256.Sum256([]byte(body))
-	return pleat.Artifact{
-		Kind:        kind,
-		Name:        name,
-		ContentType: contentType,
-		Bytes:       int64(len(body)),
-		SHA256:      hex.EncodeToString(sum[:]),
-		Key:         key,
-		Sequence:    seq,
-	}
+	a.Bytes, a.SHA256 = info.Bytes, info.SHA256
+	return a
 }
 
 const cif = "data_fold\n# a structure\n"
@@ -302,12 +266,21 @@ const cif = "data_fold\n# a structure\n"
 func (h *fixture) finish(c store.ClaimedTask) {
 	h.t.Helper()
 	seq := c.Fold.Sequences[0].ID
-	arts := []pleat.Artifact{
-		h.put(c, pleat.ArtifactCIF, "structure.cif", "chemical/x-mmcif", cif, seq),
-		h.put(c, pleat.ArtifactPAEPlot, "pae.svg", "image/svg+xml", "<svg/>", seq),
-		h.put(c, pleat.ArtifactPAEPlot, "pae.png", "image/png", "png", seq),
-		h.put(c, pleat.ArtifactCitations, "citations.bib", "text/plain", "@misc{x}", ""),
-		h.put(c, pleat.ArtifactArchive, "archive.zip", "application/zip", "PK-zip", ""),
+	var files []pleat.Artifact
+	for _, f := range []struct {
+		kind                       pleat.ArtifactKind
+		name, contentType, content string
+		sequence                   pleat.SequenceID
+	}{
+		{pleat.ArtifactCIF, "structure.cif", "chemical/x-mmcif", cif, seq},
+		{pleat.ArtifactPAEPlot, "pae.svg", "image/svg+xml", "<svg/>", seq},
+		{pleat.ArtifactPAEPlot, "pae.png", "image/png", "png", seq},
+		{pleat.ArtifactCitations, "citations.bib", "text/plain", "@misc{x}", ""},
+		{pleat.ArtifactArchive, "archive.zip", "application/zip", "PK-zip", ""},
+	} {
+		files = append(files, h.put(c.Fold.Run, pleat.Artifact{
+			Kind: f.kind, Name: f.name, ContentType: f.contentType, Sequence: f.sequence,
+		}, f.content))
 	}
 	err := h.store.FinishRun(context.Background(), store.LeaseOf(&c.Task), store.RunFinished{
 		State: pleat.StateCompleted,
@@ -315,7 +288,7 @@ func (h *fixture) finish(c store.ClaimedTask) {
 			{Sequence: seq, Chains: []string{"A"}, MeanPLDDT: f(81.5), PTM: f(.62), Confidence: "estimated"},
 		},
 			Timings: map[string]float64{"infer": 1.5}},
-		Artifacts: arts,
+		Artifacts: files,
 		Engine:    "mini 1",
 	})
 	if err != nil {

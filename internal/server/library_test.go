@@ -115,7 +115,7 @@ func TestLibrary(t *testing.T) {
 		t.Errorf("the link to the file that was replaced: %d", r.status)
 	}
 	link, _ = c.LibraryFileURL(ctx, item.ID, "my structure.pdb")
-	h.clock.move(25 * time.Hour)
+	h.clock.Advance(25 * time.Hour)
 	if r := h.ask("GET", link, nil); r.status != 401 || !strings.Contains(r.message(t), "ended") {
 		t.Errorf("after a day: %d %s", r.status, r.body)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server"
@@ -70,11 +72,11 @@ func visitWebhooks(h *fixture, visit func(route, schema string, r reply, want in
 	visit("DELETE "+base, "WebhookConfig", as("DELETE", base, nil), 200)
 }
 
-// deliver ends every delivery that is due, as a courier would.
+// deliver ends every delivery that is due, as a delivery worker would.
 func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 	h.t.Helper()
 	ctx := context.Background()
-	got, _, err := h.store.ClaimDeliveries(ctx, "courier", "", 100,
+	got, _, err := h.store.ClaimDeliveries(ctx, "deliverer", "", 100,
 		func(e store.Endpoint, _ time.Time, _ store.InFlight) store.Admission {
 			return store.Admission{N: 100, Health: e.Health}
 		})
@@ -96,7 +98,7 @@ func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 			Reason:  "it failed",
 		})
 	}
-	err = h.store.FinishDeliveries(ctx, "courier", list,
+	err = h.store.FinishDeliveries(ctx, "deliverer", list,
 		func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
 			return store.Verdict{Health: e.Health}
 		})
@@ -154,7 +156,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	if old, err := ring.Open(string(h.user), "secret", e.OldSecret); err != nil || string(old) != first.SigningSecret {
 		t.Errorf("the old secret: %q %v", old, err)
 	}
-	h.clock.move(25 * time.Hour)
+	h.clock.Advance(25 * time.Hour)
 	if later := read[api.WebhookConfig](t, h.as(h.key, "GET", base, nil)); later.OldSecretUntil != nil {
 		t.Errorf("a day later the old secret still signs: %+v", later)
 	}
@@ -208,8 +210,8 @@ func TestAttemptsAreShown(t *testing.T) {
 		Answer:  "later",
 		Headers: map[string]string{"Retry-After": "7"},
 		Timings: webhook.Timings{Wait: 1500 * time.Microsecond, Total: 2 * time.Millisecond, Reused: true},
-	}, h.clock.now().Add(time.Second))
-	h.clock.move(2 * time.Second)
+	}, h.clock.Now().Add(time.Second))
+	h.clock.Advance(2 * time.Second)
 	if _, err := h.store.Reap(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -233,10 +235,19 @@ func TestAttemptsAreShown(t *testing.T) {
 		d.AttemptLog[1].Outcome != "lost" {
 		t.Fatalf("%+v", d)
 	}
-	a := d.AttemptLog[0]
-	if *a.ResponseStatus != 503 || *a.Error != "status" || *a.Answer != "later" || a.Headers["Retry-After"] != "7" ||
-		a.Timings.Wait != 1.5 || a.Timings.Total != 2 || !a.Timings.Reused {
-		t.Errorf("%+v", a)
+	status, class, message, answer := 503, "status", "the receiver answered 503", "later"
+	want := api.DeliveryAttempt{
+		Number:         1,
+		Outcome:        "failed",
+		ResponseStatus: &status,
+		Error:          &class,
+		Message:        &message,
+		Answer:         &answer,
+		Headers:        map[string]string{"Retry-After": "7"},
+		Timings:        api.DeliveryTimings{Wait: 1.5, Total: 2, Reused: true},
+	}
+	if diff := cmp.Diff(want, d.AttemptLog[0], ignoreTimes); diff != "" {
+		t.Error(diff)
 	}
 }
 

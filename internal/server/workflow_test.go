@@ -3,8 +3,6 @@ package server_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -14,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"pleat"
 	"pleat/api"
@@ -23,7 +22,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// The engines of workflows, as a worker tells of them.
+// The engines of workflows, as a worker registers them.
 var (
 	analystModel  = pleat.Model{Name: "analyst", Kind: pleat.TaskQnA, Engine: "analyst", Version: "1"}
 	calvadosModel = pleat.Model{Name: "calvados", Kind: pleat.TaskMD, Engine: "calvados", Version: "1"}
@@ -52,12 +51,12 @@ func ask(job, question, rest string) string {
 		`"source_job_id":"` + job + `","question":"` + question + `"` + rest + `}}`
 }
 
-// claimFlow takes the oldest task of a lane as the worker would.
-func (h *fixture) claimFlow(lane string) store.ClaimedTask {
+// claimFlow claims the oldest task of a queue as the worker would.
+func (h *fixture) claimFlow(queue string) store.ClaimedTask {
 	h.t.Helper()
-	got, err := h.store.Claim(context.Background(), "w1", []string{lane}, 1, 0)
+	got, err := h.store.Claim(context.Background(), "w1", []string{queue}, 1, 0)
 	if err != nil || len(got) != 1 || got[0].Workflow == nil {
-		h.t.Fatalf("claim %s: %v, %+v", lane, err, got)
+		h.t.Fatalf("claim %s: %v, %+v", queue, err, got)
 	}
 	return got[0]
 }
@@ -92,7 +91,7 @@ func (h *fixture) answer(text string) {
 }
 
 // ignoreTimes makes cmp.Diff ignore what differs from run to run.
-var ignoreTimes = cmp.FilterValues(func(a, b api.Time) bool { return true }, cmp.Ignore())
+var ignoreTimes = cmpopts.IgnoreTypes(api.Time{}, api.Moment{}, &api.Moment{})
 
 func TestQuestion(t *testing.T) {
 	h := newWorkflowFixture(t)
@@ -447,19 +446,9 @@ func TestFrames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := "runs/" + string(run.Task.Run) + "/1/" + name
-		if _, err := h.blobs.Put(ctx, key, bytes.NewReader(b)); err != nil {
-			t.Fatal(err)
-		}
-		sum := sha256.Sum256(b)
-		files = append(files, pleat.Artifact{
-			Kind:        pleat.ArtifactOther,
-			Name:        name,
-			ContentType: "application/octet-stream",
-			Bytes:       int64(len(b)),
-			SHA256:      hex.EncodeToString(sum[:]),
-			Key:         key,
-		})
+		files = append(files, h.put(run.Task.Run, pleat.Artifact{
+			Kind: pleat.ArtifactOther, Name: name, ContentType: "application/octet-stream",
+		}, string(b)))
 		rows = append(rows, flow.RowFile{Path: name, SizeBytes: int64(len(b))})
 	}
 	row, err := flow.DynamicsRow(rows, flow.Metrics{Frames: frames})
@@ -482,10 +471,19 @@ func TestFrames(t *testing.T) {
 
 	frame.Selection, frame.OutputFilename = "resid 2:4 and name CA", "part.pdb"
 	one, err := c.ExtractFrame(ctx, w.ID, frame)
-	if err != nil || one.FrameIndex != 3 || one.AtomCount != 3 || one.RequestedTimeNs != 0.0081 ||
-		one.ActualTimeNs < 0.00799 || one.ActualTimeNs > 0.00801 || one.Path != "part.pdb" ||
-		one.TaskID != w.Tasks[0].ID {
-		t.Fatalf("%+v %v", one, err)
+	wantFrame := api.ExtractedFrame{
+		WorkflowID:      w.ID,
+		TaskID:          w.Tasks[0].ID,
+		PDBURL:          one.PDBURL,
+		Path:            "part.pdb",
+		LibraryItemID:   one.LibraryItemID,
+		FrameIndex:      3,
+		RequestedTimeNs: 0.0081,
+		ActualTimeNs:    0.008,
+		AtomCount:       3,
+	}
+	if d := cmp.Diff(wantFrame, one, cmpopts.EquateApprox(0, 1e-5)); d != "" || err != nil {
+		t.Fatalf("%v\n%s", err, d)
 	}
 	r := h.ask("GET", one.PDBURL, nil)
 	pdb, err := structure.ReadPDB(strings.NewReader(r.body), structure.Limits{})
