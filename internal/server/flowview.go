@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 
 	"pleat"
@@ -235,13 +234,11 @@ func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowR
 	if err != nil {
 		return api.List[api.WorkflowRow]{}, err
 	}
-	q := c.r.URL.Query()
-	f := store.WorkflowFilter{Limit: p.limit + 1, Before: p.before, State: pleat.State(q.Get("status"))}
-	if f.State != "" && !slices.Contains(workflowStates, f.State) {
-		return api.List[api.WorkflowRow]{}, pleat.InvalidField("status",
-			" is %q; it may be DRAFT, QUEUED, RUNNING, COMPLETED, FAILED or STOPPED", pleat.Clip(string(f.State)))
+	f := store.WorkflowFilter{Limit: p.limit + 1, Before: p.before}
+	if f.State, err = statusQuery(c.r, workflowStates); err != nil {
+		return api.List[api.WorkflowRow]{}, err
 	}
-	if t := q.Get("workflow_type"); t != "" {
+	if t := c.r.URL.Query().Get("workflow_type"); t != "" {
 		_, kind, ok := pleat.WorkflowAlias(t)
 		if !ok {
 			return api.List[api.WorkflowRow]{}, pleat.InvalidField("workflow_type", " is %q; it may be qna_v1 or md",

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"slices"
 	"unicode/utf8"
 
 	"pleat"
@@ -17,13 +16,9 @@ func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], e
 	if err != nil {
 		return api.List[api.JobRow]{}, err
 	}
-	f := store.Filter{Limit: p.limit + 1, Before: p.before}
-	q := c.r.URL.Query()
-	f.State, f.Query = pleat.State(q.Get("status")), q.Get("q")
-	if f.State != "" && !slices.Contains(pleat.JobStates(), f.State) {
-		return api.List[api.JobRow]{}, pleat.InvalidField("status",
-			" is %q; it may be PENDING, INITIALIZED, RUNNING, COMPLETED, FAILED or STOPPED",
-			pleat.Clip(string(f.State)))
+	f := store.Filter{Limit: p.limit + 1, Before: p.before, Query: c.r.URL.Query().Get("q")}
+	if f.State, err = statusQuery(c.r, pleat.JobStates()); err != nil {
+		return api.List[api.JobRow]{}, err
 	}
 	if !utf8.ValidString(f.Query) || len(f.Query) > 4*pleat.MaxName {
 		return api.List[api.JobRow]{}, pleat.InvalidField("q", " must be text of at most %d characters", pleat.MaxName)

@@ -3,7 +3,9 @@ package server
 import (
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"pleat"
 	"pleat/api"
@@ -57,6 +59,21 @@ func uuidQuery(r *http.Request, name string) (string, error) {
 		return "", pleat.InvalidField(name, " is %q; it must be a UUID", pleat.Clip(v))
 	}
 	return v, nil
+}
+
+// statusQuery reads the query parameter status, which must be one of allowed; empty if it is absent.
+func statusQuery[S ~string](r *http.Request, allowed []S) (S, error) {
+	v := S(r.URL.Query().Get("status"))
+	if v == "" || slices.Contains(allowed, v) {
+		return v, nil
+	}
+	names := make([]string, 0, len(allowed))
+	for _, s := range allowed {
+		names = append(names, string(s))
+	}
+	last := len(names) - 1
+	return "", pleat.InvalidField("status", " is %q; it may be %s or %s", pleat.Clip(string(v)),
+		strings.Join(names[:last], ", "), names[last])
 }
 
 // intQuery reads a query parameter that is a whole number from lo to hi; def if it is absent.

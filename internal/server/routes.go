@@ -15,9 +15,13 @@ import (
 
 // route is one operation of the HTTP interface: everything that the mux and the OpenAPI document need to know of it.
 type route struct {
-	id      string   // operation id, unique in the document
-	section string   // chapter of docs/interface.md that promises the route; its tag in the document
-	pattern string   // method and path, as http.ServeMux reads them
+	id      string // operation id, unique in the document
+	section string // chapter of docs/interface.md that promises the route; its tag in the document
+	pattern string // method and path, as http.ServeMux reads them
+
+	shared  fixedWord // its key among the routes of sharedPattern; zero: the mux serves pattern itself
+	aliased string    // segment of the path in whose place an alias is accepted; empty: none
+
 	access  access   // what credential it demands
 	summary string   // one sentence without a full stop
 	handler endpoint // reads the request, writes the response, and carries the schema of both
@@ -125,12 +129,12 @@ func (s *Server) mux(routes []route, page http.Handler) http.Handler {
 	m := http.NewServeMux()
 	var sharing []route
 	for _, rt := range routes {
-		if sharesPattern(rt) {
+		if rt.shared != (fixedWord{}) {
 			sharing = append(sharing, rt)
 			continue
 		}
-		for _, path := range aliasPaths(rt.path()) {
-			m.Handle(rt.method()+" "+path, s.serve(rt))
+		for _, pattern := range rt.patterns() {
+			m.Handle(pattern, s.serve(rt))
 		}
 	}
 	m.Handle(sharedPattern, s.sharedHandler(sharing))

@@ -51,6 +51,7 @@ var workflowRoutes = inSection("Workflows", []route{
 	{
 		id:      "getPublicWorkflow",
 		pattern: "GET /v1/workflows/public/{id}",
+		shared:  fixedWord{first: "public"},
 		access:  reader,
 		summary: "Read a public workflow",
 		handler: noBody((*Server).viewFlow),
@@ -58,6 +59,7 @@ var workflowRoutes = inSection("Workflows", []route{
 	{
 		id:      "getWorkflowStatus",
 		pattern: "GET /v1/workflows/status/{id}",
+		shared:  fixedWord{first: "status"},
 		access:  reader,
 		summary: "Read a workflow's status",
 		handler: noBody((*Server).flowStatus),
@@ -65,6 +67,7 @@ var workflowRoutes = inSection("Workflows", []route{
 	{
 		id:      "getWorkflowResults",
 		pattern: "GET /v1/workflows/task-results/{id}",
+		shared:  fixedWord{first: "task-results"},
 		access:  reader,
 		summary: "Read the result of a workflow's task",
 		handler: noBody((*Server).taskResults),
@@ -72,6 +75,7 @@ var workflowRoutes = inSection("Workflows", []route{
 	{
 		id:      "getWorkflowLog",
 		pattern: "GET /v1/workflows/logs/{id}",
+		shared:  fixedWord{first: "logs"},
 		access:  user,
 		summary: "Read a workflow's log",
 		handler: streams(openapi.Text("text/plain", ""), (*Server).flowLogs),
@@ -79,6 +83,7 @@ var workflowRoutes = inSection("Workflows", []route{
 	{
 		id:      "streamWorkflowEvents",
 		pattern: "GET /v1/workflows/{id}/events",
+		shared:  fixedWord{second: "events"},
 		access:  reader,
 		summary: "Follow a workflow's task",
 		handler: eventStream(openapi.RunEvents, (*Server).flowEvents),
@@ -111,6 +116,7 @@ var workflowRoutes = inSection("Workflows", []route{
 	{
 		id:      "listQuestions",
 		pattern: "GET /v1/workflows/qna/linked-history",
+		aliased: "qna",
 		access:  user,
 		summary: "List your questions about a fold, newest first",
 		handler: noBody((*Server).linkedHistory),
@@ -119,6 +125,7 @@ var workflowRoutes = inSection("Workflows", []route{
 	{
 		id:      "listQuestionPreviews",
 		pattern: "GET /v1/workflows/qna/linked-previews",
+		aliased: "qna",
 		access:  user,
 		summary: "List your questions about a fold without their texts",
 		handler: noBody((*Server).linkedPreviews),
@@ -127,6 +134,7 @@ var workflowRoutes = inSection("Workflows", []route{
 	{
 		id:      "setDraftQuestion",
 		pattern: "PATCH /v1/workflows/qna/{id}/draft-question",
+		aliased: "qna",
 		access:  user,
 		summary: "Change the question of a draft",
 		handler: jsonBody(large, (*Server).draftQuestion),
@@ -142,6 +150,7 @@ var workflowRoutes = inSection("Workflows", []route{
 	{
 		id:      "extractFrame",
 		pattern: "POST /v1/workflows/md/{id}/extract-frame",
+		aliased: "md",
 		access:  user,
 		summary: "Extract one frame of a simulation as a structure",
 		handler: jsonBody(small, (*Server).extractFrame),
@@ -206,58 +215,45 @@ var libraryRoutes = inSection("Library", []route{
 	},
 })
 
-// aliasPaths returns the paths of a route: the name of a workflow in it may be any of its aliases.
-func aliasPaths(path string) []string {
-	out := []string{path}
-	for _, word := range []string{"qna", "md"} {
-		head := "/v1/workflows/" + word + "/"
-		rest, ok := strings.CutPrefix(path, head)
-		if !ok {
-			continue
-		}
-		for _, alias := range pleat.AliasesOf(word) {
-			if alias != word {
-				out = append(out, "/v1/workflows/"+alias+"/"+rest)
-			}
-		}
+// patterns returns the patterns under which the mux serves a route: that of the document and, if it has an aliased
+// segment, one for each alias.
+func (rt route) patterns() []string {
+	if rt.aliased == "" {
+		return []string{rt.pattern}
+	}
+	var out []string
+	for _, alias := range pleat.AliasesOf(rt.aliased) {
+		out = append(out, strings.Replace(rt.pattern, "/"+rt.aliased+"/", "/"+alias+"/", 1))
 	}
 	return out
 }
 
 // sharedPattern is one pattern for all routes such as …/public/{id} and …/{id}/events: the mux refuses two patterns of
-// which neither is more specific than the other. sharedHandler distinguishes the routes by their fixed word.
+// which neither is more specific than the other.
 const sharedPattern = "GET /v1/workflows/{first}/{second}"
 
-// sharesPattern reports whether a route is served by sharedPattern.
-func sharesPattern(rt route) bool {
-	parts := strings.Split(rt.path(), "/")
-	return rt.method() == http.MethodGet && len(parts) == 5 &&
-		strings.HasPrefix(rt.path(), "/v1/workflows/") && strings.Contains(rt.path(), "{")
-}
+// fixedWord identifies a route of sharedPattern: the one segment that is fixed. The other segment is the id. The zero
+// value is that of a route that the mux serves under its own pattern.
+type fixedWord struct{ first, second string }
 
-// sharedHandler serves the routes that share a pattern.
+// sharedHandler serves the routes of sharedPattern by their fixed words. If both segments are fixed words, the first
+// one decides.
 func (s *Server) sharedHandler(routes []route) http.Handler {
 	type choice struct {
 		pattern string
 		handler http.Handler
 	}
-	first, second := map[string]choice{}, map[string]choice{}
+	choices := map[fixedWord]choice{}
 	for _, rt := range routes {
-		parts := strings.Split(rt.path(), "/")
-		c := choice{rt.pattern, s.serve(rt)}
-		if parts[4] == "{id}" {
-			first[parts[3]] = c
-		} else {
-			second[parts[4]] = c
-		}
+		choices[rt.shared] = choice{rt.pattern, s.serve(rt)}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a, b := r.PathValue("first"), r.PathValue("second")
-		chosen, ok := first[a]
-		id := b
+		first, second := r.PathValue("first"), r.PathValue("second")
+		chosen, ok := choices[fixedWord{first: first}]
+		id := second
 		if !ok {
-			chosen, ok = second[b]
-			id = a
+			chosen, ok = choices[fixedWord{second: second}]
+			id = first
 		}
 		c := callOf(r)
 		if !ok {

@@ -194,7 +194,7 @@ func (s *Server) follow(ctx context.Context, c *call, of streamedRun) error {
 	if err != nil {
 		return quiet(c, err)
 	}
-	return quiet(c, s.sendRun(ctx, st, of, first, last, news))
+	return quiet(c, s.sendRun(ctx, &runStream{sse: st, streamedRun: of, last: last, news: news}, first))
 }
 
 // quiet drops an error if the response has begun: the client has gone away.
@@ -205,20 +205,24 @@ func quiet(c *call, err error) error {
 	return err
 }
 
+// runStream is an open stream that sends the events of one run.
+type runStream struct {
+	*sse
+	streamedRun
+	last int64           // sequence number of the last event that was sent
+	news <-chan struct{} // receives after the run has got new events
+}
+
 // sendRun sends a run's events as they are recorded, first those in batch, until the run ends or the caller may no
-// longer read it.
-func (s *Server) sendRun(ctx context.Context, st *sse, of streamedRun, batch []pleat.Progress, last int64,
-	news <-chan struct{}) error {
+// longer read it. It checks that at every heartbeat and whenever the run or its job has changed.
+func (s *Server) sendRun(ctx context.Context, st *runStream, batch []pleat.Progress) error {
 	beat, tick := time.NewTicker(s.cfg.StreamHeartbeat), time.NewTicker(s.cfg.StreamPoll)
 	defer beat.Stop()
 	defer tick.Stop()
 	for {
-		ended, err := writeProgress(ctx, st, of, batch)
+		ended, err := st.send(ctx, batch)
 		if err != nil || ended {
 			return err
-		}
-		if n := len(batch); n > 0 {
-			last = batch[n-1].Seq
 		}
 		if len(batch) < streamBatch {
 			select {
@@ -231,39 +235,40 @@ func (s *Server) sendRun(ctx context.Context, st *sse, of streamedRun, batch []p
 				if err := st.flush(); err != nil {
 					return err
 				}
-				if now, err := of.recheck(ctx); err != nil || now.run != of.run || now.to != of.to {
-					return err // deleted, hidden, run again, or the credential is revoked
+				if now, err := st.recheck(ctx); err != nil || now.run != st.run || now.to != st.to {
+					return err // deleted, made private, run again, or the credential is revoked
 				}
-			case <-news:
-				if now, err := of.recheck(ctx); err != nil || now.run != of.run {
+			case <-st.news:
+				if now, err := st.recheck(ctx); err != nil || now.run != st.run {
 					return err
 				}
 			case <-tick.C:
 			}
 		}
-		if batch, err = s.store.Progress(ctx, of.run, last, streamBatch); err != nil {
+		if batch, err = s.store.Progress(ctx, st.run, st.last, streamBatch); err != nil {
 			return err
 		}
 	}
 }
 
-// writeProgress sends a batch and reports whether it holds the end of the run.
-func writeProgress(ctx context.Context, st *sse, of streamedRun, batch []pleat.Progress) (ended bool, err error) {
+// send sends a batch of events and reports whether it holds the end of the run. Log lines are for the owner alone.
+func (st *runStream) send(ctx context.Context, batch []pleat.Progress) (ended bool, err error) {
 	if len(batch) == 0 {
 		return false, nil
 	}
 	var files map[string]*api.Artifact
 	if slices.ContainsFunc(batch, func(p pleat.Progress) bool { return p.Kind == pleat.ProgressArtifact }) {
-		if files, err = of.files(ctx); err != nil {
+		if files, err = st.files(ctx); err != nil {
 			return false, err
 		}
 	}
 	for i := range batch {
 		p := &batch[i]
-		if p.Kind == pleat.ProgressLog && of.to == wire.ForOthers {
+		st.last = p.Seq
+		if p.Kind == pleat.ProgressLog && st.to == wire.ForOthers {
 			continue
 		}
-		e := of.ids
+		e := st.ids
 		e.Seq, e.At, e.Kind, e.State, e.Stage, e.Done, e.Total = p.Seq, api.At(p.At), string(p.Kind), string(p.State),
 			p.Stage, p.Done, p.Total
 		switch p.Kind {

@@ -18,6 +18,7 @@ import (
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
 	"pleat/internal/submit"
+	"pleat/internal/words"
 )
 
 // Bounds of an upload.
@@ -171,16 +172,8 @@ func (s *Server) checkFile(ctx context.Context, f *store.LibraryFile, kind submi
 	}
 	defer in.Close()
 	if err := kind.Check(bufio.NewReaderSize(in, 64<<10)); err != nil {
-		return pleat.Invalidf("files: %q is not what its name says: %s", pleat.Clip(f.Name), clipReason(err))
+		return pleat.Invalidf("files: %q is not what its name says: %s", pleat.Clip(f.Name),
+			words.Shorten(err.Error(), 200))
 	}
 	return nil
-}
-
-// clipReason returns the message of err, shortened to fit a sentence.
-func clipReason(err error) string {
-	r := []rune(err.Error())
-	if len(r) > 200 {
-		return string(r[:200]) + "…"
-	}
-	return string(r)
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
@@ -186,7 +185,9 @@ func (s *Server) subscriptions(ctx context.Context, c *call) (api.List[api.Subsc
 }
 
 // deliveryStatuses are the states that a list of deliveries may be filtered by.
-var deliveryStatuses = []string{"PENDING", "RUNNING", "SUCCEEDED", "FAILED"}
+var deliveryStatuses = []pleat.DeliveryStatus{
+	pleat.DeliveryPending, pleat.DeliveryRunning, pleat.DeliverySucceeded, pleat.DeliveryFailed,
+}
 
 // deliveries is GET /v1/webhooks/deliveries: the caller's deliveries, newest first, in pages.
 func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery], error) {
@@ -194,11 +195,9 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 	if err != nil {
 		return api.List[api.Delivery]{}, err
 	}
-	status := c.r.URL.Query().Get("status")
-	f := store.DeliveryFilter{Limit: p.limit + 1, Before: p.before, Status: pleat.DeliveryStatus(status)}
-	if status != "" && !slices.Contains(deliveryStatuses, status) {
-		return api.List[api.Delivery]{}, pleat.InvalidField("status", " is %q; it may be %s", pleat.Clip(status),
-			strings.Join(deliveryStatuses, ", "))
+	f := store.DeliveryFilter{Limit: p.limit + 1, Before: p.before}
+	if f.Status, err = statusQuery(c.r, deliveryStatuses); err != nil {
+		return api.List[api.Delivery]{}, err
 	}
 	if f.SourceID, err = uuidQuery(c.r, "source_id"); err != nil {
 		return api.List[api.Delivery]{}, err
@@ -248,16 +247,19 @@ const maxRedeliver = 1000
 // redeliver is POST /v1/webhooks/deliveries/redeliver: it sends the finished deliveries of a filter again, at most
 // maxRedeliver of them; more in the answer asks for another call.
 func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api.Redelivered, error) {
-	f := store.DeliveryFilter{Limit: maxRedeliver, Status: pleat.DeliveryStatus(in.Status)}
-	f.SourceID = strings.ToLower(in.SourceID)
+	f := store.DeliveryFilter{
+		Limit:    maxRedeliver,
+		Status:   pleat.DeliveryStatus(in.Status),
+		SourceID: strings.ToLower(in.SourceID),
+	}
 	if *in == (api.Redeliver{}) {
 		return api.Redelivered{},
 			pleat.Invalidf("the request names no deliveries; give status, since or source_id, or several of them")
 	}
-	if in.Status != "" && in.Status != "SUCCEEDED" && in.Status != "FAILED" {
-		return api.Redelivered{},
-			pleat.InvalidField("status", " is %q; it may be SUCCEEDED or FAILED: what has not ended goes out by itself",
-				pleat.Clip(in.Status))
+	if f.Status != "" && f.Status != pleat.DeliverySucceeded && f.Status != pleat.DeliveryFailed {
+		return api.Redelivered{}, pleat.InvalidField("status",
+			" is %q; it may be SUCCEEDED or FAILED: the service sends unfinished deliveries itself",
+			pleat.Clip(in.Status))
 	}
 	if in.SourceID != "" && !pleat.IsUUID(in.SourceID) {
 		return api.Redelivered{}, pleat.InvalidField("source_id", " is %q; it must be a UUID", pleat.Clip(in.SourceID))

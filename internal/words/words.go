@@ -61,3 +61,19 @@ func Clip(s string) string {
 	}
 	return string(out)
 }
+
+// Shorten returns s, or its first n-1 characters followed by … if it has more than n. Unlike Clip it changes no
+// character, so it is for text that is shown as it is, such as the preview of a question.
+func Shorten(s string, n int) string {
+	seen, cut := 0, 0
+	for i := range s {
+		switch seen {
+		case n - 1:
+			cut = i
+		case n:
+			return s[:cut] + "…"
+		}
+		seen++
+	}
+	return s
+}

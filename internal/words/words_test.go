@@ -32,3 +32,22 @@ func TestClip(t *testing.T) {
 		}
 	}
 }
+
+func TestShorten(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		n    int
+		want string
+	}{
+		{"", 3, ""},
+		{"abc", 3, "abc"},
+		{"abcd", 3, "ab…"},
+		{"éééé", 3, "éé…"},
+		{"a\nb", 3, "a\nb"},
+		{"ab", 1, "…"},
+	} {
+		if got := Shorten(c.text, c.n); got != c.want {
+			t.Errorf("Shorten(%q, %d) = %q; want %q", c.text, c.n, got, c.want)
+		}
+	}
+}

@@ -24,6 +24,19 @@ func ToJob(in *api.CreateJob) (pleat.Job, error) {
 	return j, faults.Err()
 }
 
+// CreateJob returns the request that would create a job again.
+func CreateJob(j *pleat.Job) api.CreateJob {
+	out := api.CreateJob{Name: j.Name, Params: &api.Params{ModelName: j.Params.Model}}
+	if seed, ok := j.Params.Seed(); ok {
+		out.Params.Seed = &seed
+	}
+	for i := range j.Sequences {
+		out.Sequences = append(out.Sequences, SequenceItem(&j.Sequences[i], ForOthers))
+	}
+	out.Constraints = Constraints(&j.Constraints, ForOthers)
+	return out
+}
+
 // ToParams converts the model and the parameters of a request.
 func ToParams(in *api.Params) pleat.Params {
 	return pleat.Params{Model: in.ModelName, Values: in.Values()}
@@ -33,24 +46,20 @@ func ToParams(in *api.Params) pleat.Params {
 func toSequence(i int, in *api.SequenceItem) (pleat.Sequence, error) {
 	q := pleat.Sequence{Source: in.SourceSequenceID}
 	var count *int
-	polymer := func(kind pleat.EntityKind, p *api.Polymer) {
-		q.Kind, q.Text, q.ChainID, q.Label = kind, p.Sequence, p.ChainID, p.Label
-		q.PropertyType, q.Cyclic, count = p.PropertyType, p.Cyclic, p.Count
-		for _, m := range p.Modifications {
-			q.Modifications = append(q.Modifications, pleat.Modification{Residue: m.ResIdx, CCD: m.CCD})
-		}
-	}
-	switch {
-	case in.ProteinChain != nil:
-		polymer(pleat.Protein, in.ProteinChain)
-	case in.RNASequence != nil:
-		polymer(pleat.RNA, in.RNASequence)
-	case in.DNASequence != nil:
-		polymer(pleat.DNA, in.DNASequence)
-	default:
-		l := in.LigandSequence
+	if l := in.LigandSequence; l != nil {
 		q.Kind, q.Text, q.CCD, q.ChainID = pleat.Ligand, l.Sequence, l.IsCCD, l.ChainID
 		q.Label, q.PropertyType, count = l.Label, l.PropertyType, l.Count
+	}
+	for _, kind := range []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA} {
+		chain := *chainField(in, kind)
+		if chain == nil {
+			continue
+		}
+		q.Kind, q.Text, q.ChainID, q.Label = kind, chain.Sequence, chain.ChainID, chain.Label
+		q.PropertyType, q.Cyclic, count = chain.PropertyType, chain.Cyclic, chain.Count
+		for _, m := range chain.Modifications {
+			q.Modifications = append(q.Modifications, pleat.Modification{Residue: m.ResIdx, CCD: m.CCD})
+		}
 	}
 	if count == nil {
 		return q, nil
@@ -59,6 +68,55 @@ func toSequence(i int, in *api.SequenceItem) (pleat.Sequence, error) {
 		return q, pleat.InvalidField(q.Path(i)+".count", " is 0; it must be 1 to %d", pleat.MaxChains)
 	}
 	return q, nil
+}
+
+// SequenceItem returns a sequence as a request would give it, in canonical form. Only the owner sees where the sequence
+// came from.
+func SequenceItem(q *pleat.Sequence, to Audience) api.SequenceItem {
+	item := api.SequenceItem{}
+	if to == ForOwner {
+		item.SourceSequenceID = q.Source
+	}
+	var count *int
+	if q.Count > 1 {
+		count = &q.Count
+	}
+	if q.Kind == pleat.Ligand {
+		item.LigandSequence = &api.LigandSequence{
+			Sequence:     q.Text,
+			IsCCD:        q.CCD,
+			ChainID:      q.ChainID,
+			Label:        q.Label,
+			Count:        count,
+			PropertyType: q.PropertyType,
+		}
+		return item
+	}
+	chain := &api.Polymer{
+		Sequence:     q.Text,
+		ChainID:      q.ChainID,
+		Label:        q.Label,
+		Count:        count,
+		PropertyType: q.PropertyType,
+		Cyclic:       q.Cyclic,
+	}
+	for _, m := range q.Modifications {
+		chain.Modifications = append(chain.Modifications, api.Modification{ResIdx: m.Residue, CCD: m.CCD})
+	}
+	*chainField(&item, q.Kind) = chain
+	return item
+}
+
+// chainField returns the field of an item that holds the chain of a polymer; kind is not a ligand.
+func chainField(item *api.SequenceItem, kind pleat.EntityKind) **api.Polymer {
+	switch kind {
+	case pleat.RNA:
+		return &item.RNASequence
+	case pleat.DNA:
+		return &item.DNASequence
+	default:
+		return &item.ProteinChain
+	}
 }
 
 // toConstraints converts the constraints of a request; the webhooks stay as they are.
@@ -86,4 +144,38 @@ func toConstraints(in *api.Constraints) pleat.Constraints {
 	}
 	c.Webhooks = in.Webhooks
 	return c
+}
+
+// Constraints returns the constraints of a job as they were given; nil if there were none. Only the owner sees the
+// webhooks.
+func Constraints(c *pleat.Constraints, to Audience) *api.Constraints {
+	var out api.Constraints
+	for _, p := range c.Pocket {
+		q := api.Pocket{Binder: api.ChainRef{ChainID: p.Binder.Chain}, Contacts: []api.ResidueRef{}}
+		for _, r := range p.Contacts {
+			q.Contacts = append(q.Contacts, api.ResidueRef{ChainID: r.Chain, ResIdx: r.Residue})
+		}
+		out.Pocket = append(out.Pocket, q)
+	}
+	atom := func(a pleat.AtomRef) api.AtomRef {
+		return api.AtomRef{ChainID: a.Chain, ResIdx: a.Residue, AtomName: a.Atom}
+	}
+	for _, b := range c.Bond {
+		out.Bond = append(out.Bond, api.Bond{Atom1: atom(b.Atom1), Atom2: atom(b.Atom2)})
+	}
+	for _, t := range c.Contact {
+		k := api.Contact{ChainA: t.ChainA, ResIdxA: t.ResidueA, ChainB: t.ChainB, ResIdxB: t.ResidueB}
+		if t.Distance != 0 {
+			d := t.Distance
+			k.Distance = &d
+		}
+		out.Contact = append(out.Contact, k)
+	}
+	if to == ForOwner && len(c.Webhooks) > 0 && string(c.Webhooks) != "null" {
+		out.Webhooks = c.Webhooks
+	}
+	if c.Empty() && out.Webhooks == nil {
+		return nil
+	}
+	return &out
 }

@@ -4,7 +4,7 @@
 // all is decided before.
 //
 //	wire.go      Audience; values that may be null
-//	request.go   requests to jobs
+//	request.go   requests to jobs, and jobs back to requests
 //	job.go       jobs, runs, predictions, artifacts
 //	workflow.go  workflows and questions
 //	library.go   library items and files

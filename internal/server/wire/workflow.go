@@ -7,6 +7,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/store"
+	"pleat/internal/words"
 )
 
 // WorkflowRow returns a workflow in a list.
@@ -30,19 +31,18 @@ func WorkflowRow(v *store.WorkflowView) api.WorkflowRow {
 	}
 }
 
+// maxPreview bounds the preview of a question, in characters, as the schema of api.LinkedPreview says.
+const maxPreview = 120
+
 // LinkedPreview returns a question about a fold without its long texts.
 func LinkedPreview(v *store.WorkflowView) api.LinkedPreview {
 	w := &v.Workflow
-	begin := []rune(strings.TrimSpace(Question(w)))
-	if len(begin) > 120 {
-		begin = append(begin[:119:119], '…')
-	}
 	return api.LinkedPreview{
 		WorkflowID:       string(w.ID),
 		WorkflowStatus:   string(w.State),
 		WorkflowType:     w.Type,
 		Name:             w.Name,
-		QuestionPreview:  string(begin),
+		QuestionPreview:  words.Shorten(strings.TrimSpace(Question(w)), maxPreview),
 		SourceJobID:      OptionalString(string(w.Source.Job)),
 		SourceJobRunID:   OptionalString(string(w.Source.Run)),
 		SourceSequenceID: OptionalString(string(w.Source.Sequence)),
