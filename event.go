@@ -7,14 +7,48 @@ import (
 	"time"
 )
 
-// SourceKind says what an event is about.
+// SourceKind is the kind of a Source. The values are those of source_kind on the wire.
 type SourceKind string
 
-// The sources of events.
+// The kinds of source.
 const (
 	SourceFold     SourceKind = "fold_job"
 	SourceWorkflow SourceKind = "workflow"
+	SourceTest     SourceKind = "test" // of the zero Source
 )
+
+// Source is what a run belongs to and what the run's event is about: a fold job or a workflow. Exactly one of the two
+// is set. The zero value is the source of a test delivery, which belongs to no run.
+type Source struct {
+	Job      JobID
+	Workflow WorkflowID
+}
+
+// SourceOf returns the source with a kind and an id, as the wire and the database hold it. It is zero for any other
+// kind than a fold job and a workflow.
+func SourceOf(kind SourceKind, id string) Source {
+	switch kind {
+	case SourceFold:
+		return Source{Job: JobID(id)}
+	case SourceWorkflow:
+		return Source{Workflow: WorkflowID(id)}
+	}
+	return Source{}
+}
+
+// Kind returns the kind of the source: SourceTest for the zero value.
+func (s Source) Kind() SourceKind {
+	switch {
+	case s.Job != "":
+		return SourceFold
+	case s.Workflow != "":
+		return SourceWorkflow
+	}
+	return SourceTest
+}
+
+// ID returns the id of the job or the workflow, and "" for the zero value.
+func (s Source) ID() string { return string(s.Job) + string(s.Workflow) }
 
 // EventName is one of the two names of docs/interface.md, section 6.
 type EventName string
@@ -27,15 +61,14 @@ const (
 
 // Event says that a run has ended. It is written once per run, in the transaction that ends the run.
 type Event struct {
-	ID       EventID
-	Owner    UserID
-	Source   SourceKind
-	SourceID string // a JobID or a WorkflowID, as Source says
-	Run      RunID
-	Name     EventName
-	Status   State
-	At       time.Time
-	Payload  json.RawMessage // of an ingested event; nil for the service's own
+	ID      EventID
+	Owner   UserID
+	Source  Source
+	Run     RunID
+	Name    EventName
+	Status  State // of the run
+	At      time.Time
+	Payload json.RawMessage // of an ingested event; nil for the service's own
 }
 
 // EventFor names the event of a terminal state: only COMPLETED is a completion.

@@ -198,7 +198,7 @@ func (p *Pool) start(posts context.Context, got []store.ClaimedDelivery, tasks *
 func (p *Pool) sources(ctx context.Context, got []store.ClaimedDelivery) map[pleat.RunID]*store.View {
 	var runs []pleat.RunID
 	for i := range got {
-		if got[i].Event.Source == pleat.SourceFold {
+		if got[i].Event.Source.Job != "" {
 			runs = append(runs, got[i].Delivery.Run)
 		}
 	}

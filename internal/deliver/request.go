@@ -18,15 +18,15 @@ func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.Vi
 	now := p.store.Now()
 	what := webhook.Delivery{Event: d.Event, Format: webhook.Format(d.Endpoint.Format), Base: p.cfg.Base}
 	switch {
-	case d.Event.Source == store.SourceTest:
+	case d.Event.Source == (pleat.Source{}):
 		what = webhook.Ping(d.Event.ID, d.Event.At)
 		what.Format, what.Base = webhook.Format(d.Endpoint.Format), p.cfg.Base
-	case d.Event.Source == pleat.SourceWorkflow:
+	case d.Event.Source.Workflow != "":
 		var err error
 		if what.Workflow, err = p.workflow(ctx, d.Event, now); err != nil {
 			what.Problem = "the workflow was deleted, or could not be read now"
 		}
-	case v == nil && d.Event.Source == pleat.SourceFold:
+	case v == nil && d.Event.Source.Job != "":
 		what.Problem = "the job was deleted, or could not be read now"
 	case v != nil:
 		what.Fold = &webhook.FoldSource{Job: v.Job, Run: v.Run, Artifacts: v.Artifacts}
@@ -53,7 +53,7 @@ func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.Vi
 
 // workflow reads the workflow of an event, as a body shows it.
 func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*webhook.WorkflowSource, error) {
-	v, err := p.store.WorkflowView(ctx, pleat.WorkflowID(e.SourceID))
+	v, err := p.store.WorkflowView(ctx, e.Source.Workflow)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 // keys returns the keys that sign a delivery: the endpoint's secret, and during a rotation the one before. The
 // endpoint of a single run has none; its deliveries are signed with the secret of its owner's global endpoint.
 func (p *Pool) keys(ctx context.Context, e store.Endpoint, now time.Time) ([]webhook.Key, error) {
-	if e.Secret == "" && e.Source != "" {
+	if e.Secret == "" && e.SingleRun {
 		global, err := p.store.GlobalEndpoint(ctx, e.Owner)
 		if pleat.CodeOf(err) == pleat.CodeNotFound {
 			return nil, nil

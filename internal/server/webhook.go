@@ -309,19 +309,19 @@ func ingests() endpoint {
 
 // ingest records an event that another system of the operator reports.
 func (s *Server) ingest(ctx context.Context, _ *call, in *api.IngestEvent) (api.IngestedEvent, error) {
+	kind := pleat.SourceKind(in.SourceKind)
 	e := pleat.Event{
-		Source:   pleat.SourceKind(in.SourceKind),
-		SourceID: strings.ToLower(in.SourceID),
-		Name:     pleat.EventName(in.EventName),
-		Status:   pleat.State(in.Status),
-		Payload:  in.Payload,
+		Source:  pleat.SourceOf(kind, strings.ToLower(in.SourceID)),
+		Name:    pleat.EventName(in.EventName),
+		Status:  pleat.State(in.Status),
+		Payload: in.Payload,
 	}
 	if string(in.Payload) == "null" {
 		e.Payload = nil
 	}
 	var object map[string]json.RawMessage
 	switch {
-	case e.Source != pleat.SourceFold && e.Source != pleat.SourceWorkflow:
+	case kind != pleat.SourceFold && kind != pleat.SourceWorkflow:
 		return api.IngestedEvent{}, pleat.InvalidField("source_kind", " is %q; it may be fold_job or workflow",
 			pleat.Clip(in.SourceKind))
 	case e.Name != pleat.OnComplete && e.Name != pleat.OnFailed:

@@ -34,15 +34,15 @@ func (s *Store) SetMSA(ctx context.Context, l Lease, msa pleat.State) error {
 		if err != nil {
 			return err
 		}
-		var parent runParent
+		var source pleat.Source
 		var state pleat.State
 		if err := t.row(`
 			UPDATE run SET msa = $1, changed_at = $2 WHERE id = $3
 			RETURNING COALESCE(job_id, ''), COALESCE(workflow_id, ''), state`,
-			[]any{msa, t.now, run}, &parent.job, &parent.workflow, &state); err != nil {
+			[]any{msa, t.now, run}, &source.Job, &source.Workflow, &state); err != nil {
 			return mapNoRows(err, pleat.ErrLost)
 		}
-		return t.setState(parent, run, state) // readers see a new version
+		return t.setState(source, run, state) // readers see a new version
 	})
 }
 
@@ -53,13 +53,13 @@ func (s *Store) AddArtifact(ctx context.Context, l Lease, a pleat.Artifact) erro
 		if err != nil {
 			return err
 		}
-		var parent runParent
+		var source pleat.Source
 		var state pleat.State
 		if err := t.row("SELECT COALESCE(job_id, ''), COALESCE(workflow_id, ''), state FROM run WHERE id = $1",
-			[]any{run}, &parent.job, &parent.workflow, &state); err != nil {
+			[]any{run}, &source.Job, &source.Workflow, &state); err != nil {
 			return mapNoRows(err, pleat.ErrLost)
 		}
-		if err := t.setState(parent, run, state); err != nil { // readers see a new version
+		if err := t.setState(source, run, state); err != nil { // readers see a new version
 			return err
 		}
 		if err := t.insertArtifact(run, l.Attempt, a); err != nil {

@@ -299,14 +299,15 @@ func (t *tx) startDeliveries(list []ClaimedDelivery) error {
 func scanClaimed(scan func(...any) error, claimed map[pleat.DeliveryID]*ClaimedDelivery) error {
 	var d Delivery
 	var v pleat.Event
+	var source sourceRow
 	var occurred, created int64
 	var payload, settings string
-	if err := scan(&d.ID, &d.Event, &d.Subscription, &d.Destination, &d.Source, &d.SourceID, &d.Run, &d.EventName,
+	if err := scan(&d.ID, &d.Event, &d.Subscription, &d.Destination, &source.kind, &source.id, &d.Run, &d.EventName,
 		&d.Attempts, &created, &v.Owner, &v.Status, &payload, &occurred, &settings); err != nil {
 		return err
 	}
-	d.CreatedAt, d.Status = fromMicros(created), pleat.DeliveryRunning
-	v.ID, v.Source, v.SourceID, v.Run, v.Name = d.Event, d.Source, d.SourceID, d.Run, d.EventName
+	d.Source, d.CreatedAt, d.Status = source.value(), fromMicros(created), pleat.DeliveryRunning
+	v.ID, v.Source, v.Run, v.Name = d.Event, d.Source, d.Run, d.EventName
 	v.At, v.Payload = fromMicros(occurred), []byte(payload)
 	c := claimed[d.ID]
 	c.Delivery, c.Event, c.Settings = d, v, settings

@@ -26,17 +26,13 @@ func DeliveryTopic() string { return deliveryTopic }
 // DeliveryTries is how many attempts a delivery has before it fails for good, and again after each redelivery.
 const DeliveryTries = 10
 
-// SourceTest is the source of a test delivery's event; it belongs to no run.
-const SourceTest pleat.SourceKind = "test"
-
 // Delivery is an event on its way to one destination.
 type Delivery struct {
 	ID           pleat.DeliveryID
 	Event        pleat.EventID
 	Subscription pleat.SubscriptionID
 	Destination  pleat.Destination
-	Source       pleat.SourceKind
-	SourceID     string // a JobID or a WorkflowID, as Source says
+	Source       pleat.Source
 	Run          pleat.RunID
 	EventName    pleat.EventName
 	// EventStatus is the state of the run when it ended; empty in a claimed delivery, which has its event.
@@ -67,7 +63,7 @@ func (t *tx) insertDeliveries(e pleat.Event) error {
 		FROM subscription
 		WHERE source_id = $1 AND (run_id = $2 OR run_id = '')
 		ORDER BY id`,
-		e.SourceID, e.Run)
+		e.Source.ID(), e.Run)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var s pleat.Subscription
 		var settings string
@@ -102,7 +98,8 @@ func (t *tx) insertDelivery(e pleat.Event, sub pleat.Subscription) error {
 			event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'PENDING', '', 0, $12, 0, '', $12, $12)
 		ON CONFLICT (once) DO NOTHING`,
-		id, e.Owner, e.ID, sub.ID, sub.Endpoint, sub.Destination, e.Source, e.SourceID, e.Run, e.Name, once, t.now)
+		id, e.Owner, e.ID, sub.ID, sub.Endpoint, sub.Destination, e.Source.Kind(), e.Source.ID(), e.Run, e.Name, once,
+		t.now)
 	if err != nil || n == 0 {
 		return err
 	}
@@ -127,7 +124,7 @@ type DeliveryFilter struct {
 	Limit    int
 	Before   string // an ID: the list starts with the next older one; empty: with the newest
 	Status   pleat.DeliveryStatus
-	SourceID string
+	SourceID string // of a job or a workflow; empty: of any
 	Since    time.Time
 }
 
@@ -139,11 +136,21 @@ const deliveryColumns = `d.id, d.event_id, d.subscription_id, d.destination, d.s
 // inFlightSQL is a condition: an attempt at the delivery d is in flight.
 const inFlightSQL = "EXISTS (SELECT 1 FROM task k WHERE k.delivery_id = d.id AND k.state = 'running')"
 
+// sourceRow holds the columns source_kind and source_id of a row.
+type sourceRow struct {
+	kind pleat.SourceKind
+	id   string
+}
+
+func (r sourceRow) value() pleat.Source { return pleat.SourceOf(r.kind, r.id) }
+
 func scanDelivery(scan func(...any) error) (Delivery, error) {
 	var d Delivery
+	var source sourceRow
 	var next, created int64
-	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Destination, &d.Source, &d.SourceID, &d.Run, &d.EventName,
+	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Destination, &source.kind, &source.id, &d.Run, &d.EventName,
 		&d.EventStatus, &d.Status, &d.Triggered, &d.Attempts, &next, &d.ResponseStatus, &d.Reason, &created)
+	d.Source = source.value()
 	d.NextAt, d.CreatedAt = fromMicros(next), fromMicros(created)
 	return d, err
 }
@@ -338,8 +345,7 @@ func mayRedeliver(list []endedDelivery) error {
 // SubscriptionRow is one destination that a run resolved.
 type SubscriptionRow struct {
 	pleat.Subscription
-	Source    pleat.SourceKind
-	SourceID  string
+	Source    pleat.Source
 	Run       pleat.RunID
 	CreatedAt time.Time
 }
@@ -358,12 +364,13 @@ func (s *Store) Subscriptions(
 		owner, before, limit)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r SubscriptionRow
+		var source sourceRow
 		var at int64
-		if err := scan(&r.ID, &r.Source, &r.SourceID, &r.Run, &r.Destination, &r.Alias, &r.TargetType,
+		if err := scan(&r.ID, &source.kind, &source.id, &r.Run, &r.Destination, &r.Alias, &r.TargetType,
 			&at); err != nil {
 			return err
 		}
-		r.CreatedAt = fromMicros(at)
+		r.Source, r.CreatedAt = source.value(), fromMicros(at)
 		out = append(out, r)
 		return nil
 	})
@@ -393,17 +400,12 @@ func (s *Store) Ingest(ctx context.Context, ingestID string, e pleat.Event) (ple
 
 // setSource fills in the owner of an event's source and the source's latest run.
 func (t *tx) setSource(e *pleat.Event) error {
-	none := pleat.Invalidf("source_id %q is no %s of this service", pleat.Clip(e.SourceID), e.Source)
-	var q string
-	switch e.Source {
-	case pleat.SourceFold:
-		q = "SELECT account_id, run_id FROM job WHERE id = $1 AND deleted_at = 0"
-	case pleat.SourceWorkflow:
+	q := "SELECT account_id, run_id FROM job WHERE id = $1 AND deleted_at = 0"
+	if e.Source.Workflow != "" {
 		q = "SELECT account_id, run_id FROM workflow WHERE id = $1 AND deleted_at = 0"
-	default:
-		return none
 	}
-	return mapNoRows(t.row(q, []any{e.SourceID}, &e.Owner, &e.Run), none)
+	return mapNoRows(t.row(q, []any{e.Source.ID()}, &e.Owner, &e.Run),
+		pleat.Invalidf("source_id %q is no %s of this service", pleat.Clip(e.Source.ID()), e.Source.Kind()))
 }
 
 // PingEndpoint queues a test delivery to a user's global endpoint, under an event of its own.
@@ -419,7 +421,7 @@ func (s *Store) PingEndpoint(ctx context.Context, owner pleat.UserID) (pleat.Del
 				"the webhook is not active: %s; PUT /v1/webhooks/custom-http-config or "+
 					"POST /v1/webhooks/custom-http-config/resume activates it", e.DisabledReason)
 		}
-		ev := pleat.Event{Owner: owner, Source: SourceTest, Name: pleat.OnComplete, Status: pleat.StateCompleted}
+		ev := pleat.Event{Owner: owner, Name: pleat.OnComplete, Status: pleat.StateCompleted}
 		var err error
 		if ev.ID, err = t.emit(ev, ""); err != nil {
 			return err

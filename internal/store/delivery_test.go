@@ -115,8 +115,8 @@ func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
 			t.Fatalf("%d deliveries", len(list))
 		}
 		for _, d := range list {
-			if d.Status != "PENDING" || d.SourceID != string(c.Job) || d.Run != c.Run ||
-				d.EventName != pleat.OnComplete || d.Attempts != 0 || d.Source != pleat.SourceFold {
+			if d.Status != "PENDING" || d.Source.Job != c.Job || d.Run != c.Run ||
+				d.EventName != pleat.OnComplete || d.Attempts != 0 {
 				t.Errorf("%+v", d)
 			}
 		}
@@ -130,7 +130,7 @@ func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 		subs, err := s.Subscriptions(ctx, u, "", 200)
-		if err != nil || len(subs) != 4 || subs[3].SourceID != string(c.Job) || subs[3].Run != c.Run {
+		if err != nil || len(subs) != 4 || subs[3].Source.Job != c.Job || subs[3].Run != c.Run {
 			t.Errorf("%+v %v", subs, err)
 		}
 		// Nothing of this is anybody else's.
@@ -306,7 +306,7 @@ func TestRedeliver(t *testing.T) {
 			t.Errorf("none: %v", err)
 		}
 		if n, err := again("", store.DeliveryFilter{
-			SourceID: got[1].Delivery.SourceID, Status: "FAILED",
+			SourceID: got[1].Delivery.Source.ID(), Status: "FAILED",
 		}); err != nil || n != 1 {
 			t.Errorf("by source: %d %v", n, err)
 		}
@@ -589,10 +589,9 @@ func TestOwnEndpoint(t *testing.T) {
 		}
 		c := fold(t, s, u, pleat.StateCompleted, own)
 		if _, _, err := s.Ingest(ctx, "again", pleat.Event{
-			Source:   pleat.SourceFold,
-			SourceID: string(c.Job),
-			Name:     pleat.OnComplete,
-			Status:   pleat.StateCompleted,
+			Source: pleat.Source{Job: c.Job},
+			Name:   pleat.OnComplete,
+			Status: pleat.StateCompleted,
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -601,7 +600,7 @@ func TestOwnEndpoint(t *testing.T) {
 		}
 		got := claimDeliveries(t, s, "c", 1)
 		if len(got) != 1 || got[0].Endpoint.URL != "https://own.example.org" || got[0].Endpoint.Token != "s1.own" ||
-			got[0].Endpoint.Source != string(c.Job) {
+			!got[0].Endpoint.SingleRun {
 			t.Fatalf("%+v", got)
 		}
 		err := s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: got[0], Status: 410, Reason: "gone"}},
@@ -631,11 +630,10 @@ func TestIngest(t *testing.T) {
 		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "qna", TargetType: "qna_v1"}
 		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
 		event := pleat.Event{
-			Source:   pleat.SourceFold,
-			SourceID: string(c.Job),
-			Name:     pleat.OnComplete,
-			Status:   pleat.StateCompleted,
-			Payload:  json.RawMessage(`{"a":1}`),
+			Source:  pleat.Source{Job: c.Job},
+			Name:    pleat.OnComplete,
+			Status:  pleat.StateCompleted,
+			Payload: json.RawMessage(`{"a":1}`),
 		}
 		first, repeated, err := s.Ingest(ctx, "id-1", event)
 		if err != nil || repeated || first == "" {
@@ -691,16 +689,14 @@ func TestIngest(t *testing.T) {
 		}
 		for _, bad := range []pleat.Event{
 			{
-				Source:   pleat.SourceFold,
-				SourceID: "01890a5d-ac96-774b-bcce-b302099a8057",
-				Name:     pleat.OnComplete,
-				Status:   pleat.StateCompleted,
+				Source: pleat.Source{Job: "01890a5d-ac96-774b-bcce-b302099a8057"},
+				Name:   pleat.OnComplete,
+				Status: pleat.StateCompleted,
 			},
 			{
-				Source:   pleat.SourceWorkflow,
-				SourceID: string(c.Job),
-				Name:     pleat.OnComplete,
-				Status:   pleat.StateCompleted,
+				Source: pleat.Source{Workflow: pleat.WorkflowID(c.Job)},
+				Name:   pleat.OnComplete,
+				Status: pleat.StateCompleted,
 			},
 		} {
 			if _, _, err := s.Ingest(ctx, "", bad); pleat.CodeOf(err) != pleat.CodeInvalid {
@@ -714,15 +710,14 @@ func TestIngest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, _, err := s.Ingest(ctx, "flow", pleat.Event{
-			Source:   pleat.SourceWorkflow,
-			SourceID: string(w.ID),
-			Name:     pleat.OnFailed,
-			Status:   pleat.StateFailed,
+			Source: pleat.Source{Workflow: w.ID},
+			Name:   pleat.OnFailed,
+			Status: pleat.StateFailed,
 		}); err != nil {
 			t.Fatal(err)
 		}
 		if list := deliveries(t, s, u, store.DeliveryFilter{SourceID: string(w.ID)}); len(list) != 1 ||
-			list[0].Source != pleat.SourceWorkflow || list[0].EventName != pleat.OnFailed {
+			list[0].Source.Workflow != w.ID || list[0].EventName != pleat.OnFailed {
 			t.Errorf("of a workflow: %+v", list)
 		}
 		if err := s.DeleteJob(ctx, u, c.Job); err != nil {
@@ -744,7 +739,7 @@ func TestPing(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := claimDeliveries(t, s, "c", 10)
-		if len(got) != 1 || got[0].Delivery.ID != id || got[0].Event.Source != store.SourceTest {
+		if len(got) != 1 || got[0].Delivery.ID != id || got[0].Event.Source != (pleat.Source{}) {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 type Endpoint struct {
 	ID               pleat.EndpointID
 	Owner            pleat.UserID
-	Source           string // the id of the job or workflow that brought it; empty: global
+	SingleRun        bool // one run brought it for its own events; false: the user's global endpoint
 	URL              string
 	Token            string // sealed for the column «token»
 	Secret           string // sealed for the column «secret»; empty: none
@@ -39,18 +39,20 @@ const endpointColumns = `e.id, e.account_id, e.run_source, e.url, e.token, e.sec
 	e.updated_at`
 
 type endpointRow struct {
+	source                                                     string // the id of the job or workflow that brought it; empty: none did
 	until, active, paused, byDefault, resume, rotated, updated int64
 }
 
 func (r *endpointRow) into(e *Endpoint) []any {
 	return []any{
-		&e.ID, &e.Owner, &e.Source, &e.URL, &e.Token, &e.Secret, &e.OldSecret, &r.until, &e.Format, &r.active,
+		&e.ID, &e.Owner, &r.source, &e.URL, &e.Token, &e.Secret, &e.OldSecret, &r.until, &e.Format, &r.active,
 		&r.paused,
 		&r.byDefault, &e.DisabledReason, &e.Health, &r.resume, &r.rotated, &r.updated,
 	}
 }
 
 func (r *endpointRow) fill(e *Endpoint) {
+	e.SingleRun = r.source != ""
 	e.Active, e.Paused, e.EnabledByDefault = r.active == 1, r.paused == 1, r.byDefault == 1
 	e.OldSecretUntil, e.ResumeAt = fromMicros(r.until), fromMicros(r.resume)
 	e.RotatedAt, e.UpdatedAt = fromMicros(r.rotated), fromMicros(r.updated)

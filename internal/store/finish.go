@@ -114,9 +114,9 @@ func (t *tx) endTask(l Lease, state pleat.State, failure *pleat.Failure) error {
 	return t.endAttempt(l, string(taskStates[state]), failure.String())
 }
 
-// endRun moves a run and its parent to a terminal state and writes the event of it.
+// endRun moves a run and its job or workflow to a terminal state and writes the event of it.
 func (t *tx) endRun(run pleat.RunID, e runEnd) error {
-	var parent runParent
+	var source pleat.Source
 	var owner pleat.UserID
 	var kind pleat.TaskKind
 	// An alignment whose end was not reported ended as the run did, unless it had ended before.
@@ -128,7 +128,7 @@ func (t *tx) endRun(run pleat.RunID, e runEnd) error {
 		WHERE id = $7 AND state NOT IN ('COMPLETED', 'FAILED', 'STOPPED')
 		RETURNING COALESCE(job_id, ''), COALESCE(workflow_id, ''), account_id, kind`,
 		[]any{e.state, encodeJSON(e.result), encodeJSON(e.failure), e.engine, e.msa, t.now, run, e.inputHash},
-		&parent.job, &parent.workflow, &owner, &kind)
+		&source.Job, &source.Workflow, &owner, &kind)
 	if err != nil {
 		return mapNoRows(err, pleat.ErrLost)
 	}
@@ -137,11 +137,11 @@ func (t *tx) endRun(run pleat.RunID, e runEnd) error {
 			return err
 		}
 	}
-	if err := t.setState(parent, run, e.state); err != nil {
+	if err := t.setState(source, run, e.state); err != nil {
 		return err
 	}
 	if kind == pleat.TaskMD && e.state == pleat.StateCompleted {
-		if err := t.addToLibrary(parent.workflow, e.artifacts); err != nil {
+		if err := t.addToLibrary(source.Workflow, e.artifacts); err != nil {
 			return err
 		}
 	}
@@ -152,18 +152,13 @@ func (t *tx) endRun(run pleat.RunID, e runEnd) error {
 	if err := t.progress(run, []pleat.Progress{end}); err != nil {
 		return err
 	}
-	event := pleat.Event{
-		Owner:    owner,
-		Source:   pleat.SourceFold,
-		SourceID: string(parent.job),
-		Run:      run,
-		Name:     pleat.EventFor(e.state),
-		Status:   e.state,
-	}
-	if parent.workflow != "" {
-		event.Source, event.SourceID = pleat.SourceWorkflow, string(parent.workflow)
-	}
-	_, err = t.emit(event, "")
+	_, err = t.emit(pleat.Event{
+		Owner:  owner,
+		Source: source,
+		Run:    run,
+		Name:   pleat.EventFor(e.state),
+		Status: e.state,
+	}, "")
 	return err
 }
 
@@ -194,7 +189,7 @@ func (t *tx) emit(e pleat.Event, ingestID string) (pleat.EventID, error) {
 			id, account_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		ON CONFLICT (ingest_id) WHERE ingest_id <> '' DO NOTHING`,
-		e.ID, e.Owner, e.Source, e.SourceID, e.Run, e.Name, e.Status, string(e.Payload), t.now, ingestID)
+		e.ID, e.Owner, e.Source.Kind(), e.Source.ID(), e.Run, e.Name, e.Status, string(e.Payload), t.now, ingestID)
 	if err != nil || n == 0 {
 		return "", err
 	}

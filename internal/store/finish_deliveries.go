@@ -197,7 +197,7 @@ func (t *tx) updateBreakers(list []Delivered, judge Judge) error {
 // to the endpoint of a single run fail, and can be sent again.
 func (t *tx) disable(e Endpoint, why string) error {
 	if _, err := t.exec("UPDATE endpoint SET active = 0, disabled_reason = $1, updated_at = $2 WHERE id = $3",
-		why, t.now, e.ID); err != nil || e.Source == "" {
+		why, t.now, e.ID); err != nil || !e.SingleRun {
 		return err
 	}
 	if _, err := t.exec(`

@@ -32,11 +32,11 @@ func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int
 			d := &f.Delivery
 			var settings string
 			if err := t.row(`
-				SELECT d.id, d.destination, d.source_id, d.run_id, u.alias, u.settings
+				SELECT d.id, d.destination, d.run_id, u.alias, u.settings
 				FROM delivery d
 				JOIN subscription u ON u.id = d.subscription_id
 				WHERE d.id = $1`,
-				[]any{c.Task.Delivery}, &d.ID, &d.Destination, &d.SourceID, &d.Run, &f.Alias, &settings); err != nil {
+				[]any{c.Task.Delivery}, &d.ID, &d.Destination, &d.Run, &f.Alias, &settings); err != nil {
 				return err
 			}
 			f.Settings = json.RawMessage(settings)

@@ -84,10 +84,10 @@ func (t *tx) insertJob(n *NewJob, c *Created) error {
 	if err != nil {
 		return err
 	}
-	if err := t.insertRun(runParent{job: c.Job}, c.Run, j.Owner, 1, n.Run); err != nil {
+	if err := t.insertRun(pleat.Source{Job: c.Job}, c.Run, j.Owner, 1, n.Run); err != nil {
 		return err
 	}
-	of := pleat.Event{Source: pleat.SourceFold, SourceID: string(c.Job), Run: c.Run, Owner: j.Owner}
+	of := pleat.Event{Source: pleat.Source{Job: c.Job}, Run: c.Run, Owner: j.Owner}
 	return t.subscribe(of, n.Subs)
 }
 
@@ -103,7 +103,7 @@ func (t *tx) subscribe(of pleat.Event, subs []pleat.Subscription) error {
 					active, paused, enabled_by_default, disabled_reason, health, resume_at, rotated_at,
 					created_at, updated_at)
 				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`,
-				sub.Endpoint, of.Owner, of.SourceID, sub.Custom.URL, sub.Custom.Token, t.now); err != nil {
+				sub.Endpoint, of.Owner, of.Source.ID(), sub.Custom.URL, sub.Custom.Token, t.now); err != nil {
 				return err
 			}
 		}
@@ -112,7 +112,7 @@ func (t *tx) subscribe(of pleat.Event, subs []pleat.Subscription) error {
 				id, account_id, source_kind, source_id, run_id, destination, alias, target_type, settings, endpoint_id,
 				created_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-			newID(), of.Owner, of.Source, of.SourceID, of.Run, sub.Destination, sub.Alias, sub.TargetType,
+			newID(), of.Owner, of.Source.Kind(), of.Source.ID(), of.Run, sub.Destination, sub.Alias, sub.TargetType,
 			string(sub.Settings), sub.Endpoint, t.now); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (t *tx) subscribe(of pleat.Event, subs []pleat.Subscription) error {
 }
 
 // insertRun stores a run and its task.
-func (t *tx) insertRun(parent runParent, run pleat.RunID, owner pleat.UserID, number int, spec RunSpec) error {
+func (t *tx) insertRun(source pleat.Source, run pleat.RunID, owner pleat.UserID, number int, spec RunSpec) error {
 	_, err := t.exec(`
 		INSERT INTO run (
 			id, job_id, workflow_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed,
@@ -129,7 +129,7 @@ func (t *tx) insertRun(parent runParent, run pleat.RunID, owner pleat.UserID, nu
 			started_at, finished_at, changed_at)
 		VALUES ($1, NULLIF($2, ''), NULLIF($3, ''), $4, $5, $6, $7, $8, $9, $10, $11, '', $12, $13, $14, '', '', '', '',
 			0, 0, 0, 0, $15, 0, 0, $15)`,
-		run, parent.job, parent.workflow, owner, number, spec.kind(), spec.state(), pleat.StatePending, spec.Model,
+		run, source.Job, source.Workflow, owner, number, spec.kind(), spec.state(), pleat.StatePending, spec.Model,
 		spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), boolToInt(spec.Fresh), t.now)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (s *Store) Rerun(
 		if _, err := t.exec("UPDATE subscription SET run_id = $1 WHERE source_id = $2", c.Run, job); err != nil {
 			return err
 		}
-		return t.insertRun(runParent{job: job}, c.Run, owner, runs, spec)
+		return t.insertRun(pleat.Source{Job: job}, c.Run, owner, runs, spec)
 	})
 	return c, err
 }

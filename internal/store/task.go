@@ -137,7 +137,7 @@ func (t *tx) startFold(c *ClaimedTask) error {
 	if err := t.loadAlignments(c); err != nil {
 		return err
 	}
-	return t.setRunning(runParent{job: j.ID}, u)
+	return t.setRunning(pleat.Source{Job: j.ID}, u)
 }
 
 // outcomeSearched is the outcome of an attempt whose files belong to the run, whichever attempt ends it.
@@ -170,14 +170,8 @@ func (t *tx) loadAlignments(c *ClaimedTask) error {
 	return err
 }
 
-// runParent is what a run belongs to: a job or a workflow, the other one is empty.
-type runParent struct {
-	job      pleat.JobID
-	workflow pleat.WorkflowID
-}
-
-// setRunning moves a run and its parent to RUNNING, the first time the run is claimed.
-func (t *tx) setRunning(parent runParent, u pleat.Run) error {
+// setRunning moves a run and its job or workflow to RUNNING, the first time the run is claimed.
+func (t *tx) setRunning(source pleat.Source, u pleat.Run) error {
 	if u.State == pleat.StateRunning {
 		return nil
 	}
@@ -185,24 +179,24 @@ func (t *tx) setRunning(parent runParent, u pleat.Run) error {
 		pleat.StateRunning, t.now, u.ID); err != nil {
 		return err
 	}
-	if err := t.setState(parent, u.ID, pleat.StateRunning); err != nil {
+	if err := t.setState(source, u.ID, pleat.StateRunning); err != nil {
 		return err
 	}
 	return t.progress(u.ID, []pleat.Progress{{Kind: pleat.ProgressState, State: pleat.StateRunning}})
 }
 
-// setState copies a run's state to its parent, if it is the parent's latest run. The parent's version rises, so that
-// readers fetch it again.
-func (t *tx) setState(parent runParent, run pleat.RunID, state pleat.State) error {
+// setState copies a run's state to its job or workflow, unless that has a later run. The version rises, so that readers
+// fetch the job or workflow again.
+func (t *tx) setState(source pleat.Source, run pleat.RunID, state pleat.State) error {
 	var err error
-	if parent.job != "" {
+	if source.Job != "" {
 		_, err = t.exec(`
 			UPDATE job SET state = $1, version = version + 1, updated_at = $2 WHERE id = $3 AND run_id = $4`,
-			state, t.now, parent.job, run)
+			state, t.now, source.Job, run)
 	} else {
 		_, err = t.exec(`
 			UPDATE workflow SET state = $1, version = version + 1, updated_at = $2 WHERE id = $3 AND run_id = $4`,
-			state, t.now, parent.workflow, run)
+			state, t.now, source.Workflow, run)
 	}
 	return err
 }

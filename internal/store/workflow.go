@@ -75,7 +75,7 @@ func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
 	if err != nil {
 		return w, err
 	}
-	of := pleat.Event{Source: pleat.SourceWorkflow, SourceID: string(w.ID), Run: w.Run, Owner: w.Owner}
+	of := pleat.Event{Source: pleat.Source{Workflow: w.ID}, Run: w.Run, Owner: w.Owner}
 	if err := t.subscribe(of, n.Subs); err != nil {
 		return w, err
 	}
@@ -83,7 +83,7 @@ func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
 		return w, nil
 	}
 	n.Run.Kind = w.Kind
-	return w, t.insertRun(runParent{workflow: w.ID}, w.Run, w.Owner, 1, n.Run)
+	return w, t.insertRun(pleat.Source{Workflow: w.ID}, w.Run, w.Owner, 1, n.Run)
 }
 
 // ExecuteWorkflow queues a draft.
@@ -107,7 +107,7 @@ func (s *Store) ExecuteWorkflow(
 		if _, err := t.exec("UPDATE subscription SET run_id = $1 WHERE source_id = $2", w.Run, id); err != nil {
 			return err
 		}
-		return t.insertRun(runParent{workflow: id}, w.Run, owner, 1, spec)
+		return t.insertRun(pleat.Source{Workflow: id}, w.Run, owner, 1, spec)
 	})
 	return w, err
 }
@@ -209,7 +209,7 @@ func (t *tx) startWorkflow(c *ClaimedTask) error {
 		return err
 	}
 	c.Workflow, c.Queued, c.Seed = &w, u.CreatedAt, u.Seed
-	return t.setRunning(runParent{workflow: w.ID}, u)
+	return t.setRunning(pleat.Source{Workflow: w.ID}, u)
 }
 
 // WorkflowView reads a workflow with its run and files; ErrNoWorkflow if there is none.

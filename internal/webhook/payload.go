@@ -158,7 +158,7 @@ type WorkflowSource struct {
 // Ping returns the event of a test delivery. Its payload.test is true.
 func Ping(id pleat.EventID, at time.Time) Delivery {
 	return Delivery{Event: pleat.Event{
-		ID: id, Source: pleat.SourceFold, SourceID: "00000000-0000-0000-0000-000000000000",
+		ID: id, Source: pleat.Source{Job: "00000000-0000-0000-0000-000000000000"},
 		Name: pleat.OnComplete, Status: pleat.StateCompleted, At: at, Payload: json.RawMessage(`{"test":true}`),
 	}}
 }
@@ -181,10 +181,10 @@ func Build(d Delivery) (body []byte, contentType string, err error) {
 	}
 	b.Event = BodyEvent{
 		ID:         string(d.Event.ID),
-		SourceKind: string(d.Event.Source),
+		SourceKind: string(d.Event.Source.Kind()),
 		Name:       string(d.Event.Name),
 		Status:     string(d.Event.Status),
-		SourceID:   d.Event.SourceID,
+		SourceID:   d.Event.Source.ID(),
 		OccurredAt: stamp(d.Event.At),
 		Payload:    c.object(d.Event.Payload),
 	}
@@ -386,7 +386,7 @@ func (d *Delivery) encode(b *Body) ([]byte, string, error) {
 		ContentType string `json:"datacontenttype"`
 		Data        *Body  `json:"data"`
 	}{
-		"1.0", b.Event.ID, d.Base + "/v1/" + collection(d.Event.Source),
+		"1.0", b.Event.ID, d.Base + "/v1/" + collection(d.Event.Source.Kind()),
 		fmt.Sprintf("pleat.%s.%s", b.Event.SourceKind, b.Event.Name),
 		b.Event.SourceID, b.Event.OccurredAt, "application/json", b,
 	})

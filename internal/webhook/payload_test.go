@@ -67,7 +67,7 @@ func foldDelivery() Delivery {
 	one := job.Sequences[0].ID
 	return Delivery{
 		Event: pleat.Event{
-			ID: "018f0000-0000-7000-8000-00000000000e", Source: pleat.SourceFold, SourceID: string(job.ID), Run: run.ID,
+			ID: "018f0000-0000-7000-8000-00000000000e", Source: pleat.Source{Job: job.ID}, Run: run.ID,
 			Name: pleat.OnComplete, Status: pleat.StateCompleted, At: at,
 		},
 		Fold: &FoldSource{Job: job, Run: run, Artifacts: []pleat.Artifact{
@@ -83,13 +83,12 @@ func foldDelivery() Delivery {
 func workflowDelivery() Delivery {
 	return Delivery{
 		Event: pleat.Event{
-			ID:       "018f0000-0000-7000-8000-00000000001e",
-			Source:   pleat.SourceWorkflow,
-			SourceID: "018f0000-0000-7000-8000-00000000001a",
-			Name:     pleat.OnFailed,
-			Status:   pleat.StateStopped,
-			At:       time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
-			Payload:  json.RawMessage(`{"fromOutside":true,"secret":"s-1618"}`),
+			ID:      "018f0000-0000-7000-8000-00000000001e",
+			Source:  pleat.Source{Workflow: "018f0000-0000-7000-8000-00000000001a"},
+			Name:    pleat.OnFailed,
+			Status:  pleat.StateStopped,
+			At:      time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
+			Payload: json.RawMessage(`{"fromOutside":true,"secret":"s-1618"}`),
 		},
 		Workflow: &WorkflowSource{
 			ID:     "018f0000-0000-7000-8000-00000000001a",

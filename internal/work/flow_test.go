@@ -470,7 +470,7 @@ func TestFollowUpsStartOnce(t *testing.T) {
 			}
 		}
 		for i := range d {
-			switch key := d[i].SourceID + " " + string(d[i].Destination); key {
+			switch key := d[i].Source.ID() + " " + string(d[i].Destination); key {
 			case string(c.Job) + " qna":
 				v, row := b.ended(pleat.WorkflowID(d[i].Triggered), pleat.StateCompleted)
 				if v.Workflow.Type != "evolla_v1" ||

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"pleat"
-
 	"pleat/api"
 	"pleat/internal/store"
 	"pleat/internal/webhook"
@@ -20,8 +18,8 @@ func Delivery(d *store.Delivery) api.Delivery {
 		Destination:     string(d.Destination),
 		Status:          string(d.Status),
 		TriggeredTarget: OptionalString(d.Triggered),
-		SourceKind:      string(d.Source),
-		SourceID:        d.SourceID,
+		SourceKind:      string(d.Source.Kind()),
+		SourceID:        d.Source.ID(),
 		EventName:       string(d.EventName),
 		EventStatus:     string(d.EventStatus),
 		Attempts:        d.Attempts,
@@ -46,15 +44,15 @@ func LinkedDelivery(d *store.Delivery) api.LinkedItem {
 func Subscription(r *store.SubscriptionRow) api.Subscription {
 	out := api.Subscription{
 		ID:         string(r.ID),
-		Name:       "fold:" + r.SourceID + ":" + r.Alias,
+		Name:       "fold:" + r.Source.ID() + ":" + r.Alias,
 		TargetType: r.TargetType,
 		CreatedAt:  api.Moment{Time: r.CreatedAt},
 	}
-	if r.Source == pleat.SourceWorkflow {
-		out.Name = "workflow:" + r.SourceID + ":" + r.Alias
-		out.InputMapping.SourceWorkflowID = r.SourceID
+	if r.Source.Workflow != "" {
+		out.Name = "workflow:" + r.Source.ID() + ":" + r.Alias
+		out.InputMapping.SourceWorkflowID = r.Source.ID()
 	} else {
-		out.InputMapping.SourceJobID, out.InputMapping.SourceJobRunID = r.SourceID, string(r.Run)
+		out.InputMapping.SourceJobID, out.InputMapping.SourceJobRunID = r.Source.ID(), string(r.Run)
 	}
 	return out
 }
