@@ -153,5 +153,11 @@ func ErrQuota(limit, used int) *Error {
 	return Errorf(CodeLimited, "Daily quota exceeded. Limit: %d calls per day. Current: %d calls.", limit, used)
 }
 
+// ErrNotDraft refuses a change of a workflow that has left the state DRAFT. Change is what was asked for, as a
+// participle: executed or changed.
+func ErrNotDraft(s State, change string) *Error {
+	return Errorf(CodeConflict, "the workflow is %s; only a DRAFT can be %s", s, change)
+}
+
 // ErrLost refuses a change by a worker that no longer holds the lease of the task.
 var ErrLost = &Error{Code: CodeConflict, Message: "the task's lease is no longer held"}

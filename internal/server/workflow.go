@@ -130,9 +130,8 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 		return api.Workflow{}, err
 	}
 	w := &v.Workflow
-	if w.State != pleat.StateDraft {
-		return api.Workflow{}, pleat.Errorf(pleat.CodeConflict, "the workflow is %s; only a DRAFT can be executed",
-			w.State)
+	if w.State != pleat.StateDraft { // before the checks of its source, which may have gone since it was executed
+		return api.Workflow{}, pleat.ErrNotDraft(w.State, "executed")
 	}
 	p, err := flow.Parse(w.Alias, w.Input)
 	if err != nil {

@@ -96,7 +96,7 @@ func (s *Store) ExecuteWorkflow(
 			return err
 		}
 		if w.State != pleat.StateDraft {
-			return pleat.Errorf(pleat.CodeConflict, "the workflow is %s; only a DRAFT can be executed", w.State)
+			return pleat.ErrNotDraft(w.State, "executed")
 		}
 		w.Run, w.State, spec.Kind = pleat.RunID(newID()), pleat.StateQueued, w.Kind
 		if _, err := t.exec(`
@@ -135,7 +135,7 @@ func (s *Store) EditDraft(
 			return err
 		}
 		if w.State != pleat.StateDraft {
-			return pleat.Errorf(pleat.CodeConflict, "the workflow is %s; only a DRAFT can be changed", w.State)
+			return pleat.ErrNotDraft(w.State, "changed")
 		}
 		var err error
 		if w.Input, err = edit(w.Input); err != nil {
