@@ -97,12 +97,7 @@ func (t *talk) accept(in *intent, q *query, p part) {
 func (t *talk) close() Reply {
 	r := t.reply
 	r.Abstained = len(r.Topics) == 0
-	r.Confidence = Nothing
-	for _, c := range [...]Certainty{Measured, Geometric, Estimated} {
-		if slices.Contains(t.sure, c) {
-			r.Confidence = c
-		}
-	}
+	r.Confidence = leastSure(t.sure...)
 	r.Topics = slices.Compact(r.Topics)
 	texts := slices.Concat(facts.Head(t.notes, 5), t.texts)
 	if list := t.suggestions(); (t.lost || r.Abstained) && len(list) > 0 {

@@ -47,6 +47,14 @@ func (c *condition) holds(site int) bool {
 	return any != c.not
 }
 
+// holdAll reports whether a site passes all conditions.
+func holdAll(conds []*condition, site int) bool {
+	return !slices.ContainsFunc(conds, func(c *condition) bool { return !c.holds(site) })
+}
+
+// isWhere reports whether the condition says where to look, and not what residues are like.
+func (c *condition) isWhere() bool { return !c.not && (c.property == ofChain || c.property == ofPlace) }
+
 // String returns the wording of the condition, as it follows "are".
 func (c *condition) String() string {
 	text := c.wording[0]
@@ -78,7 +86,7 @@ func (q *query) sitesWhere(conds []*condition) []int {
 	var out []int
 	for _, p := range q.x.Polymers {
 		for i := p.Lo; i < p.Hi; i++ {
-			if !slices.ContainsFunc(conds, func(c *condition) bool { return !c.holds(i) }) {
+			if holdAll(conds, i) {
 				out = append(out, i)
 			}
 		}
@@ -314,6 +322,9 @@ func (q *query) placeCondition(m mention) (c *condition, problem string) {
 	switch {
 	case m.half > 0:
 		wording = "in the " + [...]string{"first", "second"}[m.half-1] + " half of the chain" + lead(q.spanOf(sites))
+	case m.single() && m.first != 0:
+		wording = "the " + map[bool]string{true: "first", false: "last"}[m.first > 0] + " residue of the chain" +
+			lead(q.spanOf(sites))
 	case m.first > 0:
 		wording = fmt.Sprintf("among the first %s of the chain%s", residues(m.first), lead(q.spanOf(sites)))
 	case m.first < 0:
@@ -324,18 +335,6 @@ func (q *query) placeCondition(m mention) (c *condition, problem string) {
 	return &condition{property: ofPlace, wording: []string{wording}, mentions: []mention{m}, accepts: []func(int) bool{
 		func(i int) bool { _, ok := slices.BinarySearch(sites, i); return ok },
 	}}, problem
-}
-
-// endsCondition is the first or the last residue of each chain, or both.
-func (q *query) endsCondition(concept string) *condition {
-	c := &condition{property: ofPlace, wording: []string{"at the " + map[string]string{
-		"nterm": "first residue", "cterm": "last residue", "terminus": "ends"}[concept] + " of the chain"}}
-	c.accepts = []func(int) bool{func(i int) bool {
-		return slices.ContainsFunc(q.x.Polymers, func(p facts.Polymer) bool {
-			return i == p.Lo && concept != "cterm" || i == p.Hi-1 && concept != "nterm"
-		})
-	}}
-	return c
 }
 
 // residues writes a number of residues: 1 residue, 3 residues.
@@ -460,7 +459,7 @@ func (q *query) cannotTell(c *condition) string {
 	protein := has(func(s *facts.Site) bool { return s.Kind == structure.Protein })
 	switch {
 	case c.property == ofLimit && !q.x.HasConfidence:
-		return q.noConfidence().text
+		return q.noConfidence()
 	case c.property == ofState && !has(func(s *facts.Site) bool { return s.State != 0 }):
 		return "Secondary structure is assigned to protein residues with a complete main chain, and there are none " +
 			"here."
@@ -473,7 +472,7 @@ func (q *query) cannotTell(c *condition) string {
 	return ""
 }
 
-// certaintyOf says what a selection rests on.
+// certaintyOf is what a selection rests on.
 func certaintyOf(conds []*condition) Certainty {
 	out := Measured
 	for _, c := range conds {
@@ -485,4 +484,14 @@ func certaintyOf(conds []*condition) Certainty {
 		}
 	}
 	return out
+}
+
+// leastSure returns the least sure of some certainties.
+func leastSure(list ...Certainty) Certainty {
+	for _, c := range [...]Certainty{Estimated, Geometric, Measured} {
+		if slices.Contains(list, c) {
+			return c
+		}
+	}
+	return Nothing
 }

@@ -66,45 +66,45 @@ var intents = sync.OnceValue(func() (out []*intent) {
 	return out
 })
 
-// replies are the functions that answer the topics.
-func replies() map[string]func(*query) part {
-	return map[string]func(*query) part{
-		"capability":          (*query).capability,
-		"overview":            (*query).overview,
-		"chains":              (*query).chainList,
-		"identical":           (*query).identicalChains,
-		"length":              (*query).length,
-		"atoms":               (*query).atomCount,
-		"sequence":            (*query).sequence,
-		"identity":            (*query).identity,
-		"yes or no":           (*query).identity,
-		"residues":            (*query).residuesWith,
-		"composition":         (*query).composition,
-		"charge":              (*query).charge,
-		"weight":              (*query).weight,
-		"secondary structure": (*query).secondaryStructure,
-		"confidence":          (*query).confidence,
-		"aligned error":       (*query).alignedError,
-		"model scores":        (*query).modelScores,
-		"size":                (*query).size,
-		"residue contacts":    (*query).residueContacts,
-		"distance":            (*query).distance,
-		"interface":           (*query).interfaces,
-		"interface area":      (*query).interfaces,
-		"ligands":             (*query).ligandList,
-		"ligand surroundings": (*query).ligandSurroundings,
-		"affinity":            (*query).affinity,
-		"pockets":             (*query).pocketList,
-		"disulfides":          (*query).disulfides,
-		"salt bridges":        (*query).saltBridges,
-		"hydrogen bonds":      (*query).hydrogenBonds,
-		"termini":             (*query).termini,
-		"gaps":                (*query).gapList,
-		"surface":             (*query).surface,
-		"hydrophobic patches": (*query).patches,
-		"method":              (*query).method,
-		"modified residues":   (*query).modified,
+// answer answers a query on a topic.
+func (q *query) answer(topic string) part {
+	switch topic {
+	case "capability":
+		return q.capability()
+	case "overview":
+		return q.overview()
+	case "chains":
+		return q.chainList()
+	case "residue":
+		return q.identity()
+	case "residues":
+		return q.residuesWith()
+	case "model scores":
+		return q.scores()
+	case "contacts":
+		return q.contacts()
+	case "distance":
+		return q.distance()
+	case "interface":
+		return q.interfaces()
+	case "ligands":
+		return q.ligandList()
+	case "pockets":
+		return q.pocketList()
+	case "disulfides", "salt bridges", "hydrogen bonds":
+		return q.pairs(topic)
+	case "gaps":
+		return q.gapList()
+	case "hydrophobic patches":
+		return q.patches()
+	case "method":
+		return q.method()
+	case "secondary structure":
+		return q.fold()
+	case "modified residues":
+		return q.modified()
 	}
+	return q.measure(topic)
 }
 
 // intentNamed returns an intent by its name, which must exist.
@@ -143,6 +143,9 @@ func (q *query) choose() *intent {
 			best, score = in, w
 		}
 	}
+	if best != nil && best.name == "confidence" && q.conditionOn(ofLimit) && !q.has["average"] {
+		return intentNamed("residues")
+	}
 	return best
 }
 
@@ -156,8 +159,8 @@ func (q *query) special(topics int) string {
 	case len(q.chains) == 2 && q.has["surface"] && q.has["buried"] && q.only(ofSurface, ofChain) && !q.anyNot() &&
 		(rel == nil || rel.radius == 0):
 		q.relation, q.conds = nil, nil // the surface that two chains bury
-		return "interface area"
-	case rel != nil && rel.mutual && rel.radius == 0 && (q.has["terminus"] || q.has["endtoend"]):
+		return "interface"
+	case rel != nil && rel.mutual && rel.radius == 0 && q.has["endtoend"]:
 		return "size"
 	case len(q.atoms) > 0 && len(q.mentions) == 2:
 		return "distance"

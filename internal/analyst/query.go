@@ -23,6 +23,7 @@ type query struct {
 	pH       *float64
 	negated  bool       // a negation that concerns the topic and no condition
 	every    bool       // all of the subject are asked about
+	states   string     // DSSP letters of the states to list, where they are asked for
 	counted  bool       // segments of secondary structure are named by their position in the chain
 	segments *condition // helices or strands that are counted themselves: how many helices …
 	problem  string     // why it cannot be answered: something is not there, or ambiguous
@@ -220,12 +221,6 @@ func (r *reader) condition(it item) *condition {
 		c = q.surfaceCondition(it.concept != "buried")
 	case "@limit":
 		c = q.limitCondition(it)
-	case "nterm", "cterm", "terminus":
-		if !r.not {
-			return nil
-		}
-		c = q.endsCondition(it.concept)
-		delete(q.has, it.concept)
 	case "@ligand":
 		c = &condition{}
 	default:
@@ -336,7 +331,6 @@ func (r *reader) finish(earlier *query) {
 		r.referToSubject(earlier)
 	}
 	q.joinEnds()
-	q.nameEnds()
 	if r.between && !q.has["distance"] && q.conditionOn(ofState) && len(q.mentions) == 0 {
 		q.problem = "What lies between segments of secondary structure I understand by residue numbers only; " +
 			"please name them."
@@ -394,23 +388,6 @@ func (q *query) refersBack(earlier *query) bool {
 		return rel == nil || !rel.mutual
 	}
 	return q.has["it"] && len(q.conds) == 0 && (rel == nil || rel.label == "") && earlier.isSingular()
-}
-
-// nameEnds makes the ends of a chain a place, where something is asked of them: is the C-terminal residue exposed?
-func (q *query) nameEnds() {
-	for _, concept := range [...]string{"nterm", "cterm", "terminus"} {
-		asked := q.conditionOn(ofState, ofSurface, ofName, ofLimit) || q.has["exposure"] || q.has["confidence"] ||
-			q.has["charge"]
-		if !q.has[concept] || !asked || q.relation != nil {
-			continue
-		}
-		c := q.endsCondition(concept)
-		if concept != "terminus" {
-			c.mentions = []mention{{first: map[string]int{"nterm": 1, "cterm": -1}[concept]}}
-		}
-		q.conds, q.mentions = append(q.conds, c), append(q.mentions, c.mentions...)
-		delete(q.has, concept)
-	}
 }
 
 // joinEnds reads "between Lys48 and Lys63" as a range, where no distance is asked for.

@@ -69,7 +69,7 @@ func (q *query) impossibleRelation(in *intent) string {
 	if rel == nil {
 		return ""
 	}
-	pairs := slices.Contains([]string{"interface", "distance", "residue contacts"}, in.name)
+	pairs := slices.Contains([]string{"interface", "distance", "contacts"}, in.name)
 	switch {
 	case rel.mutual && !pairs && !(in.name == "size" && rel.radius == 0):
 		return q.cannotTake("each other")
@@ -85,7 +85,7 @@ func (q *query) impossibleRelation(in *intent) string {
 
 // unknownProperty finds a condition on what is not known of this structure, or on two chains at once.
 func (q *query) unknownProperty(in *intent) string {
-	pairs := slices.Contains([]string{"interface", "interface area", "distance", "residues"}, in.name)
+	pairs := slices.Contains([]string{"interface", "distance", "residues"}, in.name)
 	for _, c := range q.conds {
 		if why := q.cannotTell(c); why != "" {
 			return why

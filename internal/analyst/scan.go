@@ -30,6 +30,9 @@ type mention struct {
 	half   int // the first or second half of the chain
 }
 
+// isRange reports whether the mention is a range of two numbers.
+func (m mention) isRange() bool { return m.first == 0 && m.half == 0 && m.lo != m.hi }
+
 // single says whether the mention means one residue.
 func (m mention) single() bool {
 	return m.half == 0 && (m.first == 0 && m.lo == m.hi || m.first == 1 || m.first == -1)
@@ -132,6 +135,20 @@ func (s *scanner) concept(c string, n int) {
 	if kind == "@ligand" {
 		s.ligandItem(rest, n)
 		return
+	}
+	if kind == "@residue" { // the ends of a chain
+		for k, value := range it.names {
+			first, _ := strconv.Atoi(value)
+			if k > 0 {
+				s.items = append(s.items, item{concept: "&"})
+			}
+			s.add(item{concept: kind, mention: mention{first: first}}, n*(1-min(k, 1)))
+		}
+		return
+	}
+	if kind == "@limit" {
+		v, _ := strconv.ParseFloat(it.names[0], 64)
+		it.value, it.above = v, len(it.names) > 1
 	}
 	s.add(it, n)
 }

@@ -32,13 +32,13 @@ func (q *query) byShape() string {
 	}
 	switch {
 	case s.mentioned && !s.counts && len(q.ligands) == 0:
-		return "identity"
+		return "residue"
 	case s.counts && (s.noun || s.mentioned):
 		return "length"
 	case s.noun && q.conditionOn(ofPlace):
 		return "residues"
 	case len(q.ligands) > 0 && s.noun && q.has["has"]:
-		return "ligand surroundings"
+		return "contacts"
 	case len(q.ligands) > 0:
 		return "ligands"
 	case q.has["chain"] || q.has["@chain"] || q.has["rna"] || q.has["dna"] || (s.counts || q.has["any"]) &&
@@ -52,8 +52,8 @@ func (q *query) byShape() string {
 // whole.
 func (q *query) filterShape(s shape) string {
 	switch {
-	case q.only(ofPlace, ofChain, ofName) && s.single && !s.asks && !q.every && !q.anyNot():
-		return "yes or no"
+	case s.single && !s.asks && !q.every && !q.anyNot():
+		return "residue"
 	case q.only(ofState, ofPlace, ofChain) && q.conditionOn(ofState) && (s.single || !s.noun && !(s.mentioned &&
 		s.lists)):
 		return "secondary structure"
@@ -75,17 +75,19 @@ func (q *query) relationShape(s shape) string {
 	case rel.mutual && len(q.chains) == 2:
 		return "interface"
 	case rel.mutual:
-		return "residue contacts"
+		return "contacts"
 	case len(q.ligands) > 0:
 		return "distance"
 	case s.mentioned && s.placed && !s.asks:
-		return "residue contacts"
+		return "contacts"
 	case alone && len(rel.ligands) > 0 && !q.conditionOn(ofChain):
-		return "ligand surroundings"
+		return "contacts"
+	case alone && len(rel.chains) > 0 && rel.radius > 0:
+		return "residues"
 	case alone && len(rel.chains) > 0:
 		return "interface"
 	case alone && !all && !(q.conditionOn(ofChain) && s.noun):
-		return "residue contacts"
+		return "contacts"
 	}
 	return "residues"
 }

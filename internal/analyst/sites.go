@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"pleat/internal/facts"
-	"pleat/internal/structure"
 )
 
 // filter returns all conditions of a query, nearness included.
@@ -36,47 +35,40 @@ func (q *query) polymers() []facts.Chain {
 	})
 }
 
-// proteins returns the protein chains that the query is about.
-func (q *query) proteins() []facts.Chain {
-	return slices.DeleteFunc(q.polymers(), func(c facts.Chain) bool { return c.Kind != structure.Protein })
-}
-
 // group is some residues that an answer speaks of together.
 type group struct {
 	label string
 	sites []int
+	chain *facts.Chain // set where the group is a whole chain
 }
 
-// groups returns the selected residues: each segment on its own where the filter is a state of secondary structure
-// alone, as in "the charge of the helix", else all of them together.
-func (q *query) groups() []group {
-	sites := q.sites()
-	if len(sites) == 0 {
-		return nil
-	}
-	place := facts.Head(q.conds, 1)
-	if len(place) == 1 && q.only(ofPlace) && len(q.mentions) > 1 && !q.pointMentions() && !place[0].not {
-		return q.alternativeGroups(place[0])
-	}
-	state := slices.IndexFunc(q.conds, func(c *condition) bool { return c.property == ofState })
-	if state < 0 || q.conds[state].not || !q.only(ofState, ofChain) || q.relation != nil {
-		return []group{{q.describe(sites), sites}}
-	}
-	var out []group
-	for _, run := range q.runs(sites, true) {
-		name := facts.StateName(q.x.Sites[run[0]].State) + " " + q.spanOf(run)
-		out = append(out, group{fmt.Sprintf("%s (%s)", name, residues(len(run))), run})
-	}
-	return out
-}
-
-// alternativeGroups are the ranges that a question names, one by one: residues 1-14 and residues 15-28.
-func (q *query) alternativeGroups(c *condition) (out []group) {
-	for _, accept := range c.accepts {
-		sites := q.sitesWhere([]*condition{{property: ofPlace, accepts: []func(int) bool{accept}}})
-		if len(sites) > 0 {
-			out = append(out, group{fmt.Sprintf("%s (%s)", q.spanOf(sites), residues(len(sites))), sites})
+// groups returns what a metric is computed of: each chain where the filter names nothing smaller; each segment, or each
+// range of numbers, where it names these alone; else all selected residues together.
+func (q *query) groups() (out []group) {
+	if !q.partial() {
+		for _, c := range q.polymers() {
+			sites := q.sitesWhere([]*condition{q.chainCondition(item{names: []string{c.ID}})})
+			out = append(out, group{"chain " + c.ID, sites, &c})
 		}
+		return out
+	}
+	sites := q.sites()
+	switch one := len(q.conds) == 1 && q.relation == nil; {
+	case len(sites) == 0:
+	case one && q.only(ofPlace) && len(q.mentions) > 1 && !q.pointMentions() && !q.conds[0].not:
+		for k := range q.conds[0].accepts {
+			if run := q.sitesWhere([]*condition{{accepts: q.conds[0].accepts[k : k+1]}}); len(run) > 0 {
+				out = append(out, group{label: fmt.Sprintf("%s (%s)", q.spanOf(run), residues(len(run))), sites: run})
+			}
+		}
+	case q.only(ofState, ofChain) && q.relation == nil && !q.anyNot():
+		for _, run := range q.runs(sites, true) {
+			label := fmt.Sprintf("%s %s with %s", facts.StateName(q.x.Sites[run[0]].State), q.spanOf(run),
+				residues(len(run)))
+			out = append(out, group{label: label, sites: run})
+		}
+	default:
+		out = []group{{label: q.describe(sites), sites: sites}}
 	}
 	return out
 }
@@ -96,19 +88,22 @@ func (q *query) runs(sites []int, byState bool) (out [][]int) {
 	return out
 }
 
-// describe names selected residues: a stretch by its ends, others by the filter.
+// describe names selected residues: by their numbers where the filter has one stretch of these alone, else by the
+// filter.
 func (q *query) describe(sites []int) string {
-	if len(q.runs(sites, false)) == 1 && q.only(ofPlace, ofChain, ofState) && q.relation == nil && len(sites) > 1 {
+	places := 0
+	for _, c := range q.conds {
+		if c.property == ofPlace && !c.not {
+			places++
+		}
+	}
+	switch simple := q.only(ofPlace, ofChain) && places == 1 && !q.anyNot() && q.relation == nil; {
+	case simple && len(sites) <= 2:
+		return q.x.List(sites, 2)
+	case simple && len(q.runs(sites, false)) == 1:
 		return fmt.Sprintf("%s (%s)", q.spanOf(sites), residues(len(sites)))
 	}
-	if len(sites) <= 2 && q.only(ofPlace, ofChain) && q.relation == nil {
-		return q.x.List(sites, 2)
-	}
-	if len(sites) <= 2 {
-		return q.x.List(sites, 2) + ", the only " + facts.Plural(len(sites), "one that is ", "ones that are ") +
-			wordingOf(q.filter())
-	}
-	return fmt.Sprintf("the %s that are %s", residues(len(sites)), wordingOf(q.filter()))
+	return fmt.Sprintf("the set of %s that are %s", residues(len(sites)), wordingOf(q.filter()))
 }
 
 // none says that nothing passes the filter.
@@ -116,40 +111,22 @@ func (q *query) none() part {
 	return part{text: "No residue of the structure is " + wordingOf(q.filter()) + ".", sure: Measured}
 }
 
-// keeps returns a function that reports whether a residue passes the filter. Without a filter every residue passes.
-func (q *query) keeps() func(facts.ResidueRef) bool {
-	if len(q.conds) == 0 && !q.partial() {
-		return func(facts.ResidueRef) bool { return true }
-	}
-	kept := map[facts.ResidueRef]bool{}
+// passes returns a function that reports whether a residue passes the filter. Without a filter every residue passes.
+func (q *query) passes() func(facts.ResidueRef) bool {
+	chosen := map[facts.ResidueRef]bool{}
 	for _, i := range q.sites() {
-		kept[q.x.Sites[i].Ref] = true
+		chosen[q.x.Sites[i].Ref] = true
 	}
-	return func(r facts.ResidueRef) bool { return kept[r] }
+	all := len(q.filter()) == 0
+	return func(r facts.ResidueRef) bool { return all || chosen[r] }
 }
 
-// pairs returns the pairs of atoms of which an end passes the filter; both ends must where the query names two chains.
-func (q *query) pairs(list []facts.AtomPair) (out []facts.AtomPair) {
-	keep := q.keeps()
-	for _, p := range list {
-		a, b := keep(p.A), keep(p.B)
-		if len(q.chains) == 2 && q.has["between"] {
-			a = a && b && p.A.Chain != p.B.Chain
-			b = a
-		}
-		if a || b {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// of names the filter at the beginning of an answer: "With an end at residues that are in a helix: ".
-func (q *query) of(prefix string) string {
+// withResidue names the filter at the beginning of an answer.
+func (q *query) withResidue() string {
 	if len(q.filter()) == 0 {
 		return ""
 	}
-	return prefix + " " + wordingOf(q.filter()) + ": "
+	return "With a residue that is " + wordingOf(q.filter()) + ": "
 }
 
 // capital makes the first letter a capital.

@@ -118,7 +118,7 @@ func splitQuestions(items []item) (out [][]item) {
 func isAsking(it item) bool {
 	return oneOf(it.concept, "howmany which what where list ask howlong capability overview") ||
 		it.concept == "filler" && isVerb(it) ||
-		!soft(it.concept) && !oneOf(it.concept, "not nterm cterm terminus interface @radius contact around")
+		!soft(it.concept) && !oneOf(it.concept, "not interface @radius contact around")
 }
 
 // isVerb says whether an item is a verb that opens a yes-or-no question.
@@ -259,38 +259,9 @@ func (t *talk) single(items []item, first bool) {
 		t.lost = t.lost || q.problem == "" && q.absent == ""
 		return
 	}
-	p := replies()[in.name](q)
-	p.text += q.unsaid(in, p)
+	p := q.answer(in.name)
 	t.accept(in, q, p)
 	t.last = q
-}
-
-// unsaid names the whole filter where an answer does not say all of it, so that a reader sees what was looked at.
-func (q *query) unsaid(in *intent, p part) string {
-	filter := slices.DeleteFunc(slices.Clone(q.filter()), func(c *condition) bool {
-		return c.property == ofChain &&
-			!c.not
-	})
-	predicate := map[string]property{"secondary structure": ofState, "surface": ofSurface, "yes or no": ofName}[in.name]
-	simple := len(filter) == 2 && len(q.mentions) > 0 && q.pointMentions() &&
-		slices.ContainsFunc(filter, func(c *condition) bool { return c.property == predicate && !c.not })
-	if p.sure == Nothing || in.scope == ofEnds || len(filter) < 2 || simple && !q.anyNot() {
-		return ""
-	}
-	places := 0
-	for _, c := range filter {
-		if c.property == ofPlace {
-			places++
-		}
-	}
-	for _, c := range filter {
-		scope := places == 1 && c.property == ofPlace && !c.not && strings.Contains(p.text,
-			q.spanOf(q.sitesWhere([]*condition{c})))
-		if !scope && !strings.Contains(p.text, c.String()) {
-			return " Looked at: residues that are " + wordingOf(filter) + "."
-		}
-	}
-	return ""
 }
 
 // elliptic says whether a question leaves out what it is about: "… and how many are in helices?"
@@ -321,13 +292,14 @@ func (q *query) continueFrom(earlier *query) (why string) {
 // negate asks for those of which the last condition of the query before does not hold: how many are helical and how
 // many are not? why says that it is not clear which condition that is.
 func (q *query) negate(earlier *query) (why string) {
-	base, predicate := earlier.predicate(earlier.conds)
-	if predicate == nil || earlier.relation != nil {
+	at := earlier.predicateAt(earlier.conds)
+	if at < 0 || earlier.relation != nil {
 		return "It is not clear what “not” refers to; please ask it by itself."
 	}
-	other := *predicate
+	other := *earlier.conds[at]
 	other.not = !other.not
-	q.conds, q.mentions, q.negated = append(base, &other), earlier.mentions, false
+	q.conds, q.mentions, q.negated = slices.Clone(earlier.conds), earlier.mentions, false
+	q.conds[at] = &other
 	delete(q.has, "not")
 	return ""
 }
