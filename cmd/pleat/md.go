@@ -178,7 +178,7 @@ func downloadMD(cmd *cobra.Command, c *api.Client, task *api.WorkflowTask, dir s
 
 // measurements returns a table with one row per measured series.
 func measurements(metrics json.RawMessage) [][]string {
-	rows := [][]string{{"MEASURED", "MEAN", "SD", "MIN", "MAX", "UNIT"}}
+	rows := [][]string{{"QUANTITY", "MEAN", "SD", "MIN", "MAX", "UNIT"}}
 	var all map[string]json.RawMessage
 	if json.Unmarshal(metrics, &all) != nil {
 		return rows

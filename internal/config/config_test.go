@@ -222,7 +222,7 @@ users of a machine can read its command lines.
 		{Node, "Node", "Read by `pleat serve` and `pleat worker`."},
 		{Engine, "Engines", "Read by `pleat serve`, `pleat worker` and `pleat engines`."},
 		{Server, "Server", "Read by `pleat serve`."},
-		{Client, "Client", "Read by the commands that call a server: fold, jobs, models."},
+		{Client, "Client", "Read by the commands that call a server: ask, fold, jobs, md, models, verify, webhooks, workflows."},
 	} {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Key | Default | Variable | Flag | Meaning |\n|---|---|---|---|---|\n",
 			g.title, g.text)
