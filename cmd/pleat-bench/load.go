@@ -20,41 +20,41 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// clients is how many clients work at once.
+// clients is the number of clients that send requests at once, each one request at a time.
 const clients = 64
 
-// wire is a client of one kept connection that costs next to nothing: on a small machine it takes its time from the
-// server's, and would make every ceiling lower.
-type wire struct {
+// connection is an HTTP client of one persistent connection. It does little more than copy bytes: clients and server
+// share the processor, and the time of an ordinary client would count as time of the service.
+type connection struct {
 	conn net.Conn
 	r    *bufio.Reader
 }
 
-func dialWires(ctx context.Context, addr string) ([]*wire, func(), error) {
-	var all []*wire
-	end := func() {
-		for _, w := range all {
-			_ = w.conn.Close()
+// dialAll opens one connection per client. closeAll closes them; it can be called again.
+func dialAll(ctx context.Context, addr string) (all []*connection, closeAll func(), err error) {
+	closeAll = func() {
+		for _, c := range all {
+			_ = c.conn.Close()
 		}
 	}
 	for range clients {
-		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 		if err != nil {
-			end()
+			closeAll()
 			return nil, nil, err
 		}
-		all = append(all, &wire{c, bufio.NewReaderSize(c, 16<<10)})
+		all = append(all, &connection{conn, bufio.NewReaderSize(conn, 16<<10)})
 	}
-	return all, end, nil
+	return all, closeAll, nil
 }
 
-// do sends a request that is written out and reads the answer, whose body must have a Content-Length. An answer other
-// than 200 is an error. The body is kept only where keep is set.
-func (w *wire) do(request []byte, keep *bytes.Buffer) error {
-	if _, err := w.conn.Write(request); err != nil {
+// do sends a request of rawRequest and reads the response, which must have a Content-Length. A response other than 200
+// is an error. The body is appended to body; nil: it is discarded.
+func (c *connection) do(request []byte, body *bytes.Buffer) error {
+	if _, err := c.conn.Write(request); err != nil {
 		return err
 	}
-	status, err := w.r.ReadSlice('\n')
+	status, err := c.r.ReadSlice('\n')
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (w *wire) do(request []byte, keep *bytes.Buffer) error {
 	first := string(bytes.TrimSpace(status))
 	length := -1
 	for {
-		line, err := w.r.ReadSlice('\n')
+		line, err := c.r.ReadSlice('\n')
 		if err != nil {
 			return err
 		}
@@ -78,20 +78,20 @@ func (w *wire) do(request []byte, keep *bytes.Buffer) error {
 	}
 	switch {
 	case length < 0:
-		return fmt.Errorf("%s: the answer has no Content-Length", first)
+		return fmt.Errorf("%s: the response has no Content-Length", first)
 	case !ok:
-		body := make([]byte, min(length, 500))
-		_, _ = io.ReadFull(w.r, body)
-		return fmt.Errorf("%s: %s", first, body)
-	case keep != nil:
-		_, err = io.CopyN(keep, w.r, int64(length))
+		text := make([]byte, min(length, 500))
+		_, _ = io.ReadFull(c.r, text)
+		return fmt.Errorf("%s: %s", first, text)
+	case body != nil:
+		_, err = io.CopyN(body, c.r, int64(length))
 	default:
-		_, err = w.r.Discard(length)
+		_, err = c.r.Discard(length)
 	}
 	return err
 }
 
-// rawRequest writes out an HTTP request.
+// rawRequest returns the bytes of an HTTP request, so that a client encodes each request once.
 func rawRequest(method, path, key, body string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n", method, path, key)
@@ -102,11 +102,18 @@ func rawRequest(method, path, key, body string) []byte {
 	return b.Bytes()
 }
 
-// pace is how fast a load went: calls per second, and the processor's time that this process spent on each.
-type pace struct{ rate, cpu float64 }
+// pace is the speed of a load.
+type pace struct {
+	// rate is in calls per second.
+	rate float64
+	// cpu is the processor time of this process per call, in seconds: that of the clients, of the server and, on
+	// SQLite, of the database.
+	cpu float64
+}
 
-// drive lets every client call do again and again for a while.
-func drive(ctx context.Context, seconds float64, do func(client int) error) (pace, error) {
+// run calls do in every client for some seconds: a closed loop, in which a client makes its next call when the one
+// before has returned. A client stops at its first error, and all errors are returned.
+func run(ctx context.Context, seconds float64, do func(client int) error) (pace, error) {
 	var done atomic.Int64
 	spent := processorTime()
 	var wg sync.WaitGroup
@@ -130,7 +137,8 @@ func drive(ctx context.Context, seconds float64, do func(client int) error) (pac
 		errors.Join(append(errs, ctx.Err())...)
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns the processor time, user and system, that this process has used so far. Children do not count,
+// so that PostgreSQL is never part of it.
 func processorTime() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -139,8 +147,9 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// turns measures several loads in turns, after a warm-up of each, and gives the paces of each in order of the rounds.
-func (b *bench) turns(ctx context.Context, loads ...func(client int) error) ([][]pace, error) {
+// inRounds measures several loads in alternation: in each round, each load once. It returns the pace of each load in
+// each round. A round of half the length comes first and does not count: it fills caches and connections.
+func (b *bench) inRounds(ctx context.Context, loads ...func(client int) error) ([][]pace, error) {
 	rates := make([][]pace, len(loads))
 	for round := range b.rounds + 1 {
 		for i, do := range loads {
@@ -148,7 +157,7 @@ func (b *bench) turns(ctx context.Context, loads ...func(client int) error) ([][
 			if round == 0 {
 				seconds /= 2
 			}
-			rate, err := drive(ctx, seconds, do)
+			rate, err := run(ctx, seconds, do)
 			if err != nil {
 				return nil, err
 			}
@@ -160,7 +169,8 @@ func (b *bench) turns(ctx context.Context, loads ...func(client int) error) ([][
 	return rates, nil
 }
 
-// medianRatio is the median of the ratios of a's rates to b's, round by round.
+// medianRatio returns the median of the ratios of a's rate to b's, round by round: what slows the machine for some
+// rounds slows both.
 func medianRatio(a, b []pace) float64 {
 	var r []float64
 	for i := range a {
@@ -169,7 +179,7 @@ func medianRatio(a, b []pace) float64 {
 	return quantile(0.5, r)
 }
 
-// medianPace writes the medians of a load.
+// medianPace returns the median rate and the median processor time of a load as text.
 func medianPace(all []pace) string {
 	var rate, cpu []float64
 	for _, p := range all {
@@ -178,12 +188,14 @@ func medianPace(all []pace) string {
 	return fmt.Sprintf("%.0f/s (%s of CPU)", quantile(0.5, rate), short(time.Duration(quantile(0.5, cpu)*1e9)))
 }
 
+// quantile returns the p-quantile of values in any order, p from 0 to 1.
 func quantile(p float64, x []float64) float64 {
 	s := slices.Clone(x)
 	slices.Sort(s)
 	return stat.Quantile(p, stat.Empirical, s, nil)
 }
 
+// quantileTime is quantile for times.
 func quantileTime(p float64, x []time.Duration) time.Duration {
 	f := make([]float64, len(x))
 	for i, d := range x {
@@ -192,7 +204,8 @@ func quantileTime(p float64, x []time.Duration) time.Duration {
 	return time.Duration(quantile(p, f))
 }
 
-// fsyncTime is how long the disk takes to make 4 KiB durable: the median of a few hundred appends.
+// fsyncTime appends to a file in dir and returns how long the disk takes to make 4 KiB durable: the median of 200
+// appends. It is printed with the table, because it bounds every durable write.
 func fsyncTime(dir string) (time.Duration, error) {
 	f, err := os.Create(filepath.Join(dir, "fsync"))
 	if err != nil {

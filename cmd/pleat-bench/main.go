@@ -3,9 +3,16 @@
 // It runs the same store, server and pools as pleat, with an engine that does nothing, and compares each figure with a
 // ceiling that it measures in the same run.
 //
+// Rates are in calls per second. «of CPU» is the processor time of the whole process per call: clients, server and, on
+// SQLite, the database share it. Times are medians (p50) or 99th percentiles (p99) of single calls; sizes are resident
+// memory. Every figure is the median of some rounds.
+//
+// A ceiling is what the machine can do without the service, or with less of it: figures of different machines are hard
+// to compare, and the ratio of two figures of one machine is not. The two are measured in alternation, so that other
+// work on the machine slows both.
+//
 //   - main.go: the command, its parts and the table of results.
 //   - service.go: a service over a fresh database.
-//   - fill.go: large databases.
 //   - load.go: clients, rates and quantiles.
 //   - speed.go, latency.go, rows.go, memory.go, webhooks.go: the parts.
 package main
@@ -40,20 +47,23 @@ func main() {
 	}
 }
 
+// benchCmd returns the command. It prints the table on standard output and its progress on standard error, and fails if
+// a target was missed or a part could not be measured.
 func benchCmd() *cobra.Command {
 	b := &bench{}
 	var worker string
 	c := &cobra.Command{
 		Use:   "pleat-bench",
 		Short: "Measure the speed of the service on this machine",
-		Long: `Measures the service with an engine that does nothing, each figure beside a ceiling taken in the same
-run on the same machine, and prints a table in Markdown with the target of each. It exits with 1 if a
-target is missed. It works in a fresh folder, which it removes, on SQLite, and on PostgreSQL too where
-PLEAT_TEST_POSTGRES names a server on which it may make databases; scripts/with-postgres starts one.
+		Long: `Measures the service with an engine that does nothing, compares each figure with a ceiling that was
+measured in the same run on the same machine, and prints a table in Markdown with the targets. It exits
+with 1 if a target is missed. It works in a new folder, which it removes, with SQLite. It also measures
+PostgreSQL if PLEAT_TEST_POSTGRES is the address of a server on which it can create databases;
+scripts/with-postgres starts one.
 
 The parts are create, read, latency, rows and memory, and those of deliveries, which are measured only
-if they are named: webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. Other work on the
-machine disturbs all of them.`,
+if --only names them: webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. Other work on
+the machine disturbs all of them.`,
 		Example: `  scripts/with-postgres go run ./cmd/pleat-bench
   go run ./cmd/pleat-bench --only create,read --report-only`,
 		Args:          cobra.NoArgs,
@@ -61,8 +71,7 @@ machine disturbs all of them.`,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if worker != "" {
-				return runWorkerProcess(cmd.Context(), worker, os.Getenv("PLEAT_DATABASE"), cmd.InOrStdin(),
-					cmd.OutOrStdout(), cmd.ErrOrStderr())
+				return runWorkerProcess(cmd, worker, os.Getenv("PLEAT_DATABASE"))
 			}
 			for _, name := range b.only {
 				if !slices.Contains(partNames(), name) {
@@ -73,53 +82,70 @@ machine disturbs all of them.`,
 			if b.seconds <= 0 || b.rounds < 1 || b.rows < 2000 {
 				return fmt.Errorf("--seconds must be above 0, --rounds at least 1 and --rows at least 2000")
 			}
-			b.say = cmd.ErrOrStderr()
+			b.progress = cmd.ErrOrStderr()
 			return b.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
-	c.Flags().BoolVar(&b.report, "report-only", false, "exit with 0 even if a target is missed")
+	c.Flags().BoolVar(&b.reportOnly, "report-only", false, "exit with 0 even if a target is missed")
 	c.Flags().StringSliceVar(&b.only, "only", nil,
-		"parts to measure, separated by commas (default all but those of deliveries)")
-	c.Flags().Float64Var(&b.seconds, "seconds", 1, "length of one slice; what is compared is measured in turns")
-	c.Flags().IntVar(&b.rounds, "rounds", 5, "how many turns; the median counts")
+		"parts to measure, separated by commas (default: all but those of deliveries)")
+	c.Flags().Float64Var(&b.seconds, "seconds", 1, "seconds of one measurement")
+	c.Flags().IntVar(&b.rounds, "rounds", 5,
+		"number of rounds, each of which measures everything once; the median counts")
 	c.Flags().IntVar(&b.rows, "rows", 1_000_000, "jobs in the large database of the part rows")
 	c.Flags().StringVar(&b.dir, "dir", "",
-		"folder to work in, on the disk to be measured (default the folder for temporary files)")
+		"folder to work in, on the disk to be measured (default: the folder for temporary files)")
 	c.Flags().StringVar(&b.profile, "profile", "", "folder for a CPU profile of each part")
-	c.Flags().StringVar(&b.pleat, "pleat", "", "pleat program of the part memory (default built from this module)")
-	c.Flags().StringVar(&worker, "worker", "", "be the other process of a bench that works in this folder")
-	_ = c.Flags().MarkHidden("worker") // fails only where there is no such flag
+	c.Flags().StringVar(&b.pleat, "pleat", "", "pleat program of the part memory (default: built from this module)")
+	c.Flags().StringVar(&worker, "worker", "", "run the worker process of a benchmark that works in this folder")
+	_ = c.Flags().MarkHidden("worker") // fails only if there is no such flag
 	return c
 }
 
-// bench is one run of the command.
+// bench is one run of the command: its flags, and what it has measured.
 type bench struct {
-	only         []string
-	seconds      float64
-	rounds, rows int
-	dir, profile string
-	pleat        string // path of the program
-	report       bool
+	// only are the parts to measure. Without any, all parts that are not optional are measured.
+	only []string
+	// seconds is the length of one measurement, and rounds is how often each load is measured: the median counts.
+	seconds float64
+	rounds  int
+	// rows is the number of jobs in the large database.
+	rows int
+	// dir is the folder in which the program works: from the flag, then a new folder in it.
+	dir string
+	// profile is the folder for CPU profiles; empty: none are written.
+	profile string
+	// pleat is the path of the program of the part memory; empty: it is built.
+	pleat string
+	// reportOnly says that a missed target is not an error.
+	reportOnly bool
 
-	say   io.Writer // progress, for whoever waits
+	// progress gets one line per step.
+	progress io.Writer
+	// lines are the results, in the order of the parts.
 	lines []line
 }
 
-// line is a row of the table. An empty want states the figure without a target.
+// line is a row of the table.
 type line struct {
 	what, database string
-	figure, beside string
-	ratio          string
-	want           string
-	met            bool
-	unmeasured     string
+	// figure was measured, and ceiling is what it is compared with; both are texts with units.
+	figure, ceiling string
+	// ratio is the figure divided by the ceiling; empty: there is none.
+	ratio string
+	// target is the bound of the ratio or, without one, of the figure; empty: there is none.
+	target string
+	met    bool
+	// unmeasured says why the target does not apply on this machine; empty: it does.
+	unmeasured string
 }
 
-// parts are what is measured, in order. A part runs once per database; one that stands apart runs only if it is
-// named.
+// parts are the benchmarks, in order. A part runs once per database. An optional one runs only if --only names it.
 var parts = []struct {
-	name     string
-	run      func(b *bench, ctx context.Context, d database) error
+	name string
+	// run adds lines to b. An error means that nothing could be measured; a missed target is not one.
+	run func(b *bench, ctx context.Context, d database) error
+	// optional parts take minutes each, and are only of interest after a change to deliveries.
 	optional bool
 }{
 	{"create", (*bench).create, false},
@@ -133,6 +159,7 @@ var parts = []struct {
 	{"webhook-memory", (*bench).deliveryMemory, true},
 }
 
+// partNames returns the names that --only accepts.
 func partNames() []string {
 	var out []string
 	for _, p := range parts {
@@ -141,6 +168,8 @@ func partNames() []string {
 	return out
 }
 
+// run measures the parts in a folder of its own, and prints the machine and the table. The table is printed even if a
+// part failed.
 func (b *bench) run(ctx context.Context, out io.Writer) error {
 	dir, err := os.MkdirTemp(b.dir, "pleat-bench-")
 	if err != nil {
@@ -163,14 +192,15 @@ func (b *bench) run(ctx context.Context, out io.Writer) error {
 	return errors.Join(failed, missed)
 }
 
-// measure runs the parts that were asked for, until one fails.
+// measure runs the selected parts until one fails. sync is the duration of an fsync on the disk that is measured. The
+// garbage of a part is collected before the next part begins.
 func (b *bench) measure(ctx context.Context, databases []database, sync time.Duration) error {
 	for _, p := range parts {
 		if len(b.only) > 0 && !slices.Contains(b.only, p.name) || len(b.only) == 0 && p.optional {
 			continue
 		}
 		for _, d := range databases {
-			fmt.Fprintf(b.say, "measuring %s on %s\n", p.name, d.name)
+			fmt.Fprintf(b.progress, "measuring %s on %s\n", p.name, d.name)
 			d.sync = sync
 			if err := b.profiled(p.name+"-"+d.name, func() error { return p.run(b, ctx, d) }); err != nil {
 				return fmt.Errorf("%s on %s: %w", p.name, d.name, err)
@@ -181,7 +211,7 @@ func (b *bench) measure(ctx context.Context, databases []database, sync time.Dur
 	return nil
 }
 
-// profiled runs a part under the profiler, if asked to.
+// profiled runs a part, with --profile under the CPU profiler. The profile is NAME.pprof.
 func (b *bench) profiled(name string, fn func() error) error {
 	if b.profile == "" {
 		return fn()
@@ -201,7 +231,7 @@ func (b *bench) profiled(name string, fn func() error) error {
 	return errors.Join(err, f.Close())
 }
 
-// table prints the lines and fails if a target is missed.
+// table prints the lines in Markdown. A missed target is an error, unless --report-only is set.
 func (b *bench) table(out io.Writer) error {
 	fmt.Fprintln(out, "| Measured | Database | Figure | Compared with | Ratio | Target | |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|")
@@ -211,7 +241,7 @@ func (b *bench) table(out io.Writer) error {
 		switch {
 		case l.unmeasured != "":
 			mark = l.unmeasured
-		case l.want == "":
+		case l.target == "":
 		case l.met:
 			mark = "pass"
 		default:
@@ -219,9 +249,9 @@ func (b *bench) table(out io.Writer) error {
 			missed++
 		}
 		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s |\n",
-			l.what, l.database, l.figure, l.beside, l.ratio, l.want, mark)
+			l.what, l.database, l.figure, l.ceiling, l.ratio, l.target, mark)
 	}
-	if missed > 0 && !b.report {
+	if missed > 0 && !b.reportOnly {
 		return fmt.Errorf("%d of the targets were missed", missed)
 	}
 	return nil
@@ -229,23 +259,23 @@ func (b *bench) table(out io.Writer) error {
 
 // atLeast adds a line whose ratio must reach a bound.
 func (b *bench) atLeast(l line, ratio, bound float64) {
-	l.ratio, l.want, l.met = fmt.Sprintf("%.2f", ratio), fmt.Sprintf("≥ %g", bound), ratio >= bound
+	l.ratio, l.target, l.met = fmt.Sprintf("%.2f", ratio), fmt.Sprintf("≥ %g", bound), ratio >= bound
 	b.lines = append(b.lines, l)
 }
 
 // atMost adds a line whose ratio must not exceed a bound.
 func (b *bench) atMost(l line, ratio, bound float64) {
-	l.ratio, l.want, l.met = fmt.Sprintf("%.2f", ratio), fmt.Sprintf("≤ %g", bound), ratio <= bound
+	l.ratio, l.target, l.met = fmt.Sprintf("%.2f", ratio), fmt.Sprintf("≤ %g", bound), ratio <= bound
 	b.lines = append(b.lines, l)
 }
 
-// within adds a line whose time must not exceed a bound.
+// within adds a line whose figure is a time that must not exceed a bound. It has no ratio of its own.
 func (b *bench) within(l line, took, bound time.Duration) {
-	l.figure, l.want, l.met = short(took), "≤ "+short(bound), took <= bound
+	l.figure, l.target, l.met = short(took), "≤ "+short(bound), took <= bound
 	b.lines = append(b.lines, l)
 }
 
-// short writes a time with three digits.
+// short returns a time with three significant digits and its unit.
 func short(d time.Duration) string {
 	switch {
 	case d >= time.Second:
@@ -256,7 +286,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%.3g µs", float64(d)/1e3)
 }
 
-// processor names the machine's processor where the system says.
+// processor returns the name of the machine's processor, if the system reports it.
 func processor() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(text)) {

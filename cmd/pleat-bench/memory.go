@@ -17,11 +17,13 @@ import (
 	"pleat/api"
 )
 
-// restFor is how long a server is left alone before its memory counts, where a slice is a second.
+// restFor is how long a server rests before its memory is read, times --seconds up to 1. By then it has returned the
+// memory of its last requests to the system.
 const restFor = 8 * time.Second
 
-// memory reads how much a server holds at rest: a real process with the engine mini, after requests of many clients,
-// and again after a fold.
+// memory measures the resident memory of pleat serve at rest: a real process with the engine mini, after requests of 64
+// clients, and again after a fold. The target is a size, 60 MB: the service must fit on the smallest machines. Systems
+// without /proc are not measured.
 func (b *bench) memory(ctx context.Context, d database) (err error) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		l := line{what: "server memory at rest", database: d.name, unmeasured: "this system does not report it"}
@@ -41,9 +43,9 @@ func (b *bench) memory(ctx context.Context, d database) (err error) {
 	if program == "" {
 		program = filepath.Join(dir, "pleat")
 		build := exec.CommandContext(ctx, "go", "build", "-o", program, "pleat/cmd/pleat")
-		build.Stderr = b.say
+		build.Stderr = b.progress
 		if err := build.Run(); err != nil {
-			return fmt.Errorf("build pleat: %w; or name the program with --pleat", err)
+			return fmt.Errorf("build pleat: %w; or give the program with --pleat", err)
 		}
 	}
 	s, err := startServer(ctx, program, dir, address)
@@ -54,25 +56,26 @@ func (b *bench) memory(ctx context.Context, d database) (err error) {
 	return s.measure(ctx, b, d)
 }
 
+// measure adds a line for the memory after the requests and one for that after a fold.
 func (s *serverProcess) measure(ctx context.Context, b *bench, d database) error {
-	wires, hang, err := dialWires(ctx, strings.TrimPrefix(s.url, "http://"))
+	conns, closeAll, err := dialAll(ctx, strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		return err
 	}
-	defer hang()
+	defer closeAll()
 	check := rawRequest("POST", "/v1/jobs/validate", s.key, strings.Replace(jobBody, `"null"`, `"mini"`, 1))
 	list := rawRequest("GET", "/v1/jobs", s.key, "")
-	n, err := drive(ctx, 2*b.seconds, func(i int) error {
-		if err := wires[i].do(check, nil); err != nil {
+	n, err := run(ctx, 2*b.seconds, func(i int) error {
+		if err := conns[i].do(check, nil); err != nil {
 			return err
 		}
-		return wires[i].do(list, nil)
+		return conns[i].do(list, nil)
 	})
 	if err != nil {
 		return err
 	}
-	hang()
-	const most = 60_000_000
+	closeAll()
+	const maxBytes = 60_000_000
 	requests := fmt.Sprintf("%.0f requests of 64 clients", 4*b.seconds*n.rate)
 	for _, after := range []string{requests, "a fold of Trp-cage too"} {
 		if strings.HasPrefix(after, "a fold") {
@@ -89,9 +92,9 @@ func (s *serverProcess) measure(ctx context.Context, b *bench, d database) error
 			what:     "memory of pleat serve at rest",
 			database: d.name,
 			figure:   fmt.Sprintf("%.1f MB", float64(rss)/1e6),
-			beside:   "after " + after,
-			want:     "≤ 60 MB",
-			met:      rss <= most,
+			ceiling:  "after " + after,
+			target:   "≤ 60 MB",
+			met:      rss <= maxBytes,
 		})
 	}
 	return nil
@@ -99,10 +102,12 @@ func (s *serverProcess) measure(ctx context.Context, b *bench, d database) error
 
 // serverProcess is pleat serve in a process of its own.
 type serverProcess struct {
-	cmd      *exec.Cmd
+	cmd *exec.Cmd
+	// url is the address of the server, and key an API key of its only user.
 	url, key string
 }
 
+// startServer creates an API key and starts pleat serve on a free port. It returns when the server listens.
 func startServer(ctx context.Context, program, dir, address string) (*serverProcess, error) {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"),
@@ -137,13 +142,14 @@ func startServer(ctx context.Context, program, dir, address string) (*serverProc
 	return s, nil
 }
 
-// newSecretKey is a fresh secret, which a server on PostgreSQL demands.
+// newSecretKey returns a random secret key, which a server on PostgreSQL requires.
 func newSecretKey() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
+// stop asks the server to end and waits until it has.
 func (s *serverProcess) stop() error {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -154,7 +160,7 @@ func (s *serverProcess) stop() error {
 // trpCage is the miniprotein TC10b, Protein Data Bank entry 2JOF (Barua et al., Protein Eng. Des. Sel. 21, 171, 2008).
 const trpCage = "DAYAQWLKDGGPSSGRPPPS"
 
-// fold folds a small protein.
+// fold folds a small protein and waits until the job has completed.
 func (s *serverProcess) fold(ctx context.Context) error {
 	c := &api.Client{Base: s.url, Key: s.key}
 	seed := "1"
@@ -181,7 +187,7 @@ func (s *serverProcess) fold(ctx context.Context) error {
 	return errors.New("the fold did not end within two minutes")
 }
 
-// residentBytes is how much memory a process holds.
+// residentBytes returns the resident memory of a process.
 func residentBytes(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -193,5 +199,5 @@ func residentBytes(pid int) (int64, error) {
 			return kib << 10, nil
 		}
 	}
-	return 0, errors.New("the process does not say how much memory it holds")
+	return 0, errors.New("the system does not report the memory of the process")
 }

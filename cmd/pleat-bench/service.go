@@ -25,15 +25,18 @@ import (
 	"pleat/internal/work"
 )
 
-// database is where a part is measured. Every fresh is a new, empty database.
+// database is a kind of database on which a part is measured.
 type database struct {
-	name   string
-	server string        // of PostgreSQL
-	sync   time.Duration // what an fsync takes
+	// name is sqlite or postgres.
+	name string
+	// server is the address of the PostgreSQL server; empty: SQLite.
+	server string
+	// sync is the duration of an fsync on the disk of the benchmark.
+	sync time.Duration
 }
 
-// create returns the address of a new, empty database; end removes it.
-func (d database) create(ctx context.Context, dir string) (address string, end func() error, err error) {
+// create returns the address of a new, empty database: on SQLite a file in dir. drop removes it.
+func (d database) create(ctx context.Context, dir string) (address string, drop func() error, err error) {
 	if d.server == "" {
 		return "sqlite:" + filepath.Join(dir, "pleat.db"), func() error { return nil }, nil
 	}
@@ -45,32 +48,36 @@ func (d database) create(ctx context.Context, dir string) (address string, end f
 	if _, err := db.ExecContext(ctx, "CREATE DATABASE "+name); err != nil {
 		return "", nil, errors.Join(err, db.Close())
 	}
-	end = func() error {
+	drop = func() error {
 		_, err := db.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+name+" WITH (FORCE)")
 		return errors.Join(err, db.Close())
 	}
 	u, err := url.Parse(d.server)
 	if err != nil {
-		return "", nil, errors.Join(errors.New("PLEAT_TEST_POSTGRES is no postgres:// address"), end())
+		return "", nil, errors.Join(errors.New("PLEAT_TEST_POSTGRES is not a postgres:// address"), drop())
 	}
 	u.Path = "/" + name
-	return u.String(), end, nil
+	return u.String(), drop, nil
 }
 
 // service is a service over a fresh database: the server's own handler behind a listener on loopback, with its log
 // going to a file, and one user with a key per client.
 type service struct {
+	// dir is the folder of the service, and database the address of its database.
 	dir, database string
 	log           *slog.Logger
 	store         *store.Store
 	blobs         blob.Store
-	addr          string
-	users         []pleat.UserID
-	keys          []string
-	ends          []func() error
+	// addr is the host and port of the server.
+	addr string
+	// users has one user per client, and keys their API keys.
+	users []pleat.UserID
+	keys  []string
+	// closers undo the steps of the opening, in its order.
+	closers []func() error
 }
 
-// newService returns a service over a fresh database. Close it.
+// newService returns a service over a fresh database, with its server listening. The caller closes it.
 func (b *bench) newService(ctx context.Context, d database, opt store.Options) (_ *service, err error) {
 	h := &service{}
 	defer func() {
@@ -81,23 +88,23 @@ func (b *bench) newService(ctx context.Context, d database, opt store.Options) (
 	if h.dir, err = os.MkdirTemp(b.dir, d.name+"-"); err != nil {
 		return h, err
 	}
-	h.ends = append(h.ends, func() error { return os.RemoveAll(h.dir) })
+	h.closers = append(h.closers, func() error { return os.RemoveAll(h.dir) })
 	logFile, err := os.Create(filepath.Join(h.dir, "log"))
 	if err != nil {
 		return h, err
 	}
-	h.ends = append(h.ends, logFile.Close)
+	h.closers = append(h.closers, logFile.Close)
 	h.log = app.NewLog(logFile, config.Default())
 	address, drop, err := d.create(ctx, h.dir)
 	if err != nil {
 		return h, err
 	}
-	h.database, h.ends = address, append(h.ends, drop)
+	h.database, h.closers = address, append(h.closers, drop)
 	opt.Log = h.log
 	if h.store, err = store.Open(ctx, address, opt); err != nil {
 		return h, err
 	}
-	h.ends = append(h.ends, h.store.Close)
+	h.closers = append(h.closers, h.store.Close)
 	if _, _, err := h.store.Migrate(ctx); err != nil {
 		return h, err
 	}
@@ -119,7 +126,7 @@ func (b *bench) newService(ctx context.Context, d database, opt store.Options) (
 	return h, h.serve(ctx)
 }
 
-// serve starts the server. No worker runs, but one is known, so that jobs for its model are taken.
+// serve starts the server. No worker runs, but one is registered: jobs are refused for a model that no worker has.
 func (h *service) serve(ctx context.Context) error {
 	err := h.store.RegisterWorker(ctx, pleat.Worker{
 		ID:     "bench",
@@ -147,25 +154,27 @@ func (h *service) serve(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
-	h.ends = append(h.ends, func() error { stop(); return <-ended })
+	h.closers = append(h.closers, func() error { stop(); return <-ended })
 	return nil
 }
 
+// close ends the server and removes the database and the folder, in the reverse order of their opening.
 func (h *service) close() error {
 	var errs []error
-	for _, end := range slices.Backward(h.ends) {
+	for _, end := range slices.Backward(h.closers) {
 		errs = append(errs, end())
 	}
-	h.ends = nil
+	h.closers = nil
 	return errors.Join(errs...)
 }
 
-// startedEngine is the null engine, and reports when a run starts.
+// startedEngine is the null engine, and reports when a run starts. What an engine does is not part of any figure.
 type startedEngine struct {
 	builtin.Null
 	began func(pleat.RunID) // nil: nothing is reported
 }
 
+// Run reports the start, then returns the empty result of the null engine.
 func (e startedEngine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 	if e.began != nil {
 		e.began(w.Fold.Run)
@@ -173,9 +182,11 @@ func (e startedEngine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) p
 	return e.Null.Run(ctx, w, sink)
 }
 
-// newPool returns a worker with the null engine.
-func newPool(s *store.Store, blobs blob.Store, log *slog.Logger, dir string, began func(pleat.RunID)) (*work.Pool,
-	error) {
+// newPool returns a worker with the null engine, which folds nothing and takes no time. It calls began at the start of
+// each run.
+func newPool(
+	s *store.Store, blobs blob.Store, log *slog.Logger, dir string, began func(pleat.RunID),
+) (*work.Pool, error) {
 	engines, err := engine.New(log, startedEngine{began: began})
 	if err != nil {
 		return nil, err
@@ -189,18 +200,20 @@ func newPool(s *store.Store, blobs blob.Store, log *slog.Logger, dir string, beg
 	}, s, blobs, engines), nil
 }
 
-// slots is how many jobs a worker of the bench has at once.
+// slots is the number of jobs that a worker of the benchmark runs at once.
 const slots = 4
 
+// nullQueue is the queue of the null engine's folds.
 var nullQueue = pleat.Queue(pleat.TaskFold, "null")
 
-// ubiquitin is human ubiquitin, UniProt P0CG48 residues 1 to 76: a job of ordinary size.
+// ubiquitin is human ubiquitin, UniProt P0CG48 residues 1 to 76: a job of typical size.
 const ubiquitin = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 
+// jobBody is the body of a request that creates a job.
 const jobBody = `{"name":"ubiquitin","sequences":[{"proteinChain":{"sequence":"` + ubiquitin +
 	`"}}],"params":{"modelName":"null"}}`
 
-// newJob is the job that jobBody makes, as the store gets it from the server.
+// newJob returns the job of jobBody, as the server passes it to the store.
 func newJob(owner pleat.UserID) store.NewJob {
 	m := builtin.Null{}.Models()[0]
 	return store.NewJob{
