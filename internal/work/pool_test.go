@@ -4,17 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"pleat"
-	"pleat/internal/blob"
 	"pleat/internal/engine"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/store"
@@ -22,141 +17,31 @@ import (
 	"pleat/internal/work"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// scripted is an engine whose behaviour a test gives; it is a real engine to everything that calls it.
-type scripted struct {
-	run func(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output
-}
-
-func (scripted) Models() []pleat.Model { return builtin.Null{}.Models() }
-
-func (s scripted) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
-	return s.run(ctx, w, sink)
-}
-
-type bench struct {
-	t     *testing.T
-	s     *store.Store
-	blobs blob.Store
-	dir   string
-	owner pleat.UserID
-	clock *storetest.Clock
-}
-
-func newBench(t *testing.T, s *store.Store, clock *storetest.Clock) *bench {
-	t.Helper()
-	b := &bench{t: t, s: s, dir: t.TempDir(), clock: clock}
-	u, err := s.EnsureUser(context.Background(), "ada")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.owner = u.ID
-	if b.blobs, err = blob.Open(context.Background(), "dir:"+filepath.Join(b.dir, "blobs")); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// start runs a pool until the test, or the function returned, ends it.
-func (b *bench) start(id string, e engine.Engine) (stop func()) {
-	b.t.Helper()
-	return b.startWith(work.Config{}, id, e)
-}
-
-func (b *bench) startWith(cfg work.Config, id string, e engine.Engine) (stop func()) {
-	b.t.Helper()
-	reg, err := engine.New(slog.New(slog.DiscardHandler), e)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	cfg.ID, cfg.Host, cfg.Clock, cfg.Dir, cfg.Slots, cfg.Log = pleat.WorkerID(id), "test", b.clock.Now,
-		filepath.Join(b.dir, "scratch-"+id), 2, slog.New(slog.DiscardHandler)
-	p := work.New(cfg, b.s, b.blobs, reg)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := p.Run(ctx); err != nil {
-			b.t.Error(err)
+// writeResult is an engine that writes one file.
+func writeResult(t *testing.T) engine.Engine {
+	return scripted{func(_ context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
+		sink.Progress("fold", 1, 2)
+		sink.Log("hello\x1b world")
+		return pleat.Output{
+			Engine: "scripted",
+			Result: &pleat.Result{Timings: map[string]float64{}},
+			Files:  []pleat.File{file(t, w, "out.txt", pleat.ArtifactOther, []byte("result"))},
 		}
-	}()
-	var once sync.Once
-	stop = func() { once.Do(func() { cancel(); <-done }) }
-	b.t.Cleanup(stop)
-	return stop
-}
-
-func (b *bench) create(params map[string]any) store.Created {
-	b.t.Helper()
-	c, err := b.s.CreateJob(context.Background(), store.NewJob{
-		Job: pleat.Job{Owner: b.owner, Name: "j", Sequences: []pleat.Sequence{{
-			Kind:   pleat.Protein,
-			Text:   "GSGS",
-			Chains: []string{"A"},
-			Count:  1,
-		}}},
-		Run: store.RunSpec{
-			Model:  "null",
-			Seed:   "1",
-			Queue:  "fold/null",
-			Params: pleat.Params{Model: "null", Values: params},
-		}, Quota: 1000,
-	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return c
-}
-
-func (b *bench) await(job pleat.JobID, want pleat.State) store.View {
-	b.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		v, err := b.s.View(context.Background(), job)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		if v.Job.State == want {
-			return v
-		}
-		if v.Job.State.Terminal() || time.Now().After(end) {
-			b.t.Fatalf("the job is %s (%s), not %s", v.Job.State, v.Run.Failure, want)
-		}
-	}
+	}}
 }
 
 func TestRunsAndStoresFiles(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		b := newBench(t, s, clock)
-		b.start("w", scripted{func(_ context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
-			sink.Progress("fold", 1, 2)
-			sink.Log("hello\x1b world")
-			path := filepath.Join(w.Dir, "out.txt")
-			if err := os.WriteFile(path, []byte("result"), 0o600); err != nil {
-				t.Error(err)
-			}
-			return pleat.Output{Result: &pleat.Result{Timings: map[string]float64{}}, Engine: "scripted",
-				Files: []pleat.File{{
-					Name:        "out.txt",
-					Path:        path,
-					Kind:        pleat.ArtifactOther,
-					ContentType: "text/plain",
-				}}}
-		}})
-		c := b.create(nil)
-		v := b.await(c.Job, pleat.StateCompleted)
-		if len(v.Artifacts) != 1 || v.Artifacts[0].Bytes != 6 || v.Run.Engine != "scripted" {
-			t.Fatalf("%+v", v)
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		f.start("w", writeResult(t))
+		c := f.create()
+		v := f.await(c.Job, pleat.StateCompleted)
+		if got := f.content(v.Artifacts, "out.txt"); string(got) != "result" || v.Run.Engine != "scripted" {
+			t.Errorf("%q by the engine %q", got, v.Run.Engine)
 		}
 		if _, ok := v.Run.Result.Timings["queue"]; !ok {
 			t.Error("no time in the queue")
 		}
-		r, _, err := b.blobs.Open(context.Background(), v.Artifacts[0].Key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = r.Close()
-		news, err := s.Progress(context.Background(), c.Run, 0, 50)
+		news, err := f.s.Progress(context.Background(), c.Run, 0, 50)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,60 +52,57 @@ func TestRunsAndStoresFiles(t *testing.T) {
 }
 
 func TestCancelReachesTheEngine(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		b := newBench(t, s, clock)
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		began, ended := make(chan struct{}), make(chan time.Time, 1)
-		b.start("w", scripted{func(ctx context.Context, _ pleat.Work, _ pleat.Sink) pleat.Output {
+		f.start("w", scripted{func(ctx context.Context, _ pleat.Work, _ pleat.Sink) pleat.Output {
 			began <- struct{}{}
 			<-ctx.Done()
 			ended <- time.Now()
 			return pleat.Output{Failure: engine.Interrupted(ctx)}
 		}})
 		best := time.Hour
-		for range 5 { // a busy machine may be late; one that waits for the next beat is late each time
-			c := b.create(nil)
+		for range 5 { // a busy machine may be late; a worker that waits for the next heartbeat is late each time
+			c := f.create()
 			<-began
 			asked := time.Now()
-			if _, err := s.Cancel(context.Background(), b.owner, c.Job); err != nil {
+			if _, err := f.s.Cancel(context.Background(), f.owner, c.Job); err != nil {
 				t.Fatal(err)
 			}
 			best = min(best, (<-ended).Sub(asked))
-			v := b.await(c.Job, pleat.StateStopped)
+			v := f.await(c.Job, pleat.StateStopped)
 			if v.Run.Failure.Kind != pleat.FailCancelled {
 				t.Errorf("%+v", v.Run.Failure)
 			}
 		}
 		if best > 200*time.Millisecond {
-			t.Errorf("at best, the engine heard of the cancel after %v", best)
+			t.Errorf("at best, the engine was cancelled after %v", best)
 		}
 	})
 }
 
-func TestShutdownGivesBack(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		b := newBench(t, s, clock)
+func TestShutdownReleasesTasks(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		began := make(chan struct{})
-		stop := b.start("w1", scripted{func(ctx context.Context, _ pleat.Work, _ pleat.Sink) pleat.Output {
+		stop := f.start("w1", scripted{func(ctx context.Context, _ pleat.Work, _ pleat.Sink) pleat.Output {
 			close(began)
 			<-ctx.Done()
 			return pleat.Output{Failure: engine.Interrupted(ctx)}
 		}})
-		c := b.create(nil)
+		c := f.create()
 		<-began
 		stop()
-		b.start("w2", builtin.Null{})
-		b.await(c.Job, pleat.StateCompleted)
-		if n := storetest.Count(t, s, "attempt"); n != 2 {
+		f.start("w2", builtin.Null{})
+		f.await(c.Job, pleat.StateCompleted)
+		if n := storetest.Count(t, f.s, "attempt"); n != 2 {
 			t.Errorf("%d attempts", n)
 		}
 	})
 }
 
 func TestFailuresAreData(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		b := newBench(t, s, clock)
-		b.start("w", scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
-			switch w.Fold.Params.Values["case"] {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		f.start("w", scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
+			switch w.Fold.Name {
 			case "panic":
 				panic("boom")
 			case "refuse":
@@ -235,24 +117,23 @@ func TestFailuresAreData(t *testing.T) {
 		for name, want := range map[string]pleat.FailureKind{
 			"panic": pleat.FailInternal, "refuse": pleat.FailUnsupported, "nothing": pleat.FailOutputInvalid,
 		} {
-			v := b.await(b.create(map[string]any{"case": name}).Job, pleat.StateFailed)
+			v := f.await(f.create(named(name)).Job, pleat.StateFailed)
 			if v.Run.Failure.Kind != want {
 				t.Errorf("%s: %+v", name, v.Run.Failure)
 			}
 		}
 		// A file from elsewhere counts as a failure to store, which is tried again; it must never become an artifact.
-		c := b.create(map[string]any{"case": "escape"})
-		time.Sleep(300 * time.Millisecond)
-		if v, err := s.View(context.Background(), c.Job); err != nil || v.Job.State == pleat.StateCompleted ||
+		c := f.create(named("escape"))
+		storetest.AwaitLine(t, f.s, c.Run, "trying again: the results could not be stored")
+		if v, err := f.s.View(context.Background(), c.Job); err != nil || v.Job.State.Terminal() ||
 			len(v.Artifacts) != 0 {
-			t.Errorf("%+v %v", v, err)
+			t.Errorf("the job is %s with the files %+v; %v", v.Job.State, v.Artifacts, err)
 		}
 	})
 }
 
 func TestTwoPoolsShare(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		b := newBench(t, s, clock)
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		var mu sync.Mutex
 		ran := map[pleat.RunID]int{}
 		e := scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
@@ -261,14 +142,14 @@ func TestTwoPoolsShare(t *testing.T) {
 			mu.Unlock()
 			return pleat.Output{Result: &pleat.Result{}}
 		}}
-		b.start("w1", e)
-		b.start("w2", e)
+		f.start("w1", e)
+		f.start("w2", e)
 		var jobs []pleat.JobID
 		for range 40 {
-			jobs = append(jobs, b.create(nil).Job)
+			jobs = append(jobs, f.create().Job)
 		}
 		for _, j := range jobs {
-			b.await(j, pleat.StateCompleted)
+			f.await(j, pleat.StateCompleted)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -283,55 +164,74 @@ func TestTwoPoolsShare(t *testing.T) {
 	})
 }
 
-func TestSweepLeavesWhatIsNamed(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+func TestGarbageIsWhatNothingRefersTo(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
-		b := newBench(t, s, clock)
-		b.start("w", scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
-			path := filepath.Join(w.Dir, "out.txt")
-			_ = os.WriteFile(path, []byte("result"), 0o600)
-			return pleat.Output{Result: &pleat.Result{}, Files: []pleat.File{{Name: "out.txt", Path: path}}}
-		}})
-		v := b.await(b.create(nil).Job, pleat.StateCompleted)
-		if _, err := b.blobs.Put(ctx, "runs/orphan/1/x", strings.NewReader("x")); err != nil {
+		f.start("w", writeResult(t))
+		v := f.await(f.create().Job, pleat.StateCompleted)
+		if _, err := f.blobs.Put(ctx, "runs/orphan/1/x", strings.NewReader("x")); err != nil {
 			t.Fatal(err)
 		}
-		n, err := work.CollectGarbage(ctx, s, b.blobs, time.Now().Add(time.Minute))
+		n, err := work.CollectGarbage(ctx, f.s, f.blobs, time.Now().Add(time.Minute))
 		if err != nil || n != 1 {
-			t.Fatalf("swept %d, %v", n, err)
+			t.Fatalf("%d files deleted, %v", n, err)
 		}
-		r, _, err := b.blobs.Open(ctx, v.Artifacts[0].Key)
-		if err != nil {
-			t.Fatal("the sweep took a file that is named: ", err)
-		}
-		_ = r.Close()
-		if err := s.DeleteJob(ctx, b.owner, v.Job.ID); err != nil {
+		f.content(v.Artifacts, "out.txt")
+		if err := f.s.DeleteJob(ctx, f.owner, v.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := work.CollectGarbage(ctx, s, b.blobs, time.Now().Add(time.Minute)); err != nil || n != 1 {
-			t.Errorf("after the delete %d, %v", n, err)
+		if n, err := work.CollectGarbage(ctx, f.s, f.blobs, time.Now().Add(time.Minute)); err != nil || n != 1 {
+			t.Errorf("%d files deleted after the job was, %v", n, err)
 		}
 	})
 }
 
+// signal is a log that passes the messages that begin with a text to a channel.
+type signal struct {
+	slog.Handler
+	begin string
+	seen  chan struct{}
+}
+
+func (s signal) Enabled(context.Context, slog.Level) bool { return true }
+
+func (s signal) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, s.begin) {
+		s.seen <- struct{}{}
+	}
+	return nil
+}
+
+// The lease of a running task outlives a jump of the clock: the worker notices the jump before it takes the lease for
+// expired, and renews it.
 func TestClockJumpLosesNoLease(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		b := newBench(t, s, clock)
-		began := make(chan struct{}, 9)
-		b.start("w", scripted{func(ctx context.Context, _ pleat.Work, _ pleat.Sink) pleat.Output {
-			began <- struct{}{}
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		jumped := signal{slog.DiscardHandler, "the clock jumped", make(chan struct{}, 9)}
+		began, report, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		e := scripted{func(ctx context.Context, _ pleat.Work, sink pleat.Sink) pleat.Output {
+			close(began)
+			<-report
+			sink.Log("after the jump")
 			select {
 			case <-ctx.Done():
 				return pleat.Output{Failure: engine.Interrupted(ctx)}
-			case <-time.After(3 * time.Second):
+			case <-end:
 				return pleat.Output{Result: &pleat.Result{}}
 			}
-		}})
-		c := b.create(nil)
+		}}
+		f.startWith("w", func(c *work.Config) { c.Log = slog.New(jumped) }, e)
+		c := f.create()
 		<-began
-		clock.Advance(2 * time.Hour)
-		b.await(c.Job, pleat.StateCompleted)
-		if n := storetest.Count(t, s, "attempt"); n != 1 {
+		f.clock.Advance(2 * time.Hour)
+		<-jumped.seen
+		close(report)
+		storetest.AwaitLine(t, f.s, c.Run, "after the jump") // it came with a heartbeat, which renews the lease
+		if r, err := f.s.Reap(context.Background()); err != nil || r != (store.Reaped{}) {
+			t.Errorf("reaped %+v, %v", r, err)
+		}
+		close(end)
+		f.await(c.Job, pleat.StateCompleted)
+		if n := storetest.Count(t, f.s, "attempt"); n != 1 {
 			t.Errorf("%d attempts: the jump cost a lease", n)
 		}
 	})

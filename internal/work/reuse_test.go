@@ -3,12 +3,11 @@ package work_test
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -39,142 +38,92 @@ func (c counted) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.O
 func quick(t *testing.T, runs *atomic.Int64) engine.Engine {
 	return scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
 		runs.Add(1)
-		out := pleat.Output{
-			Engine: "quick", Result: &pleat.Result{
-				Timings: map[string]float64{"infer": 0}, Predictions: []pleat.Prediction{
-					{Sequence: w.Fold.Sequences[0].ID},
-				},
+		return pleat.Output{
+			Engine: "quick",
+			Result: &pleat.Result{
+				Timings:     map[string]float64{"infer": 0},
+				Predictions: []pleat.Prediction{{Sequence: w.Fold.Sequences[0].ID}},
+			},
+			// In this order, since tests spoil the second when the first is read.
+			Files: []pleat.File{
+				file(t, w, "model.cif", pleat.ArtifactCIF, []byte("data_"+w.Fold.Seed)),
+				file(t, w, "model.pdb", pleat.ArtifactPDB, []byte("TITLE "+w.Fold.Seed)),
+				file(t, w, "config.json", pleat.ArtifactConfig, []byte("{}")),
 			},
 		}
-		// In this order, since tests spoil the second when the first is read.
-		for _, f := range []struct {
-			name string
-			kind pleat.ArtifactKind
-			text string
-		}{{"model.cif", pleat.ArtifactCIF, "data_" + w.Fold.Seed},
-			{"model.pdb", pleat.ArtifactPDB, "TITLE " + w.Fold.Seed}, {"config.json", pleat.ArtifactConfig, "{}"}} {
-			path := filepath.Join(w.Dir, f.name)
-			if err := os.WriteFile(path, []byte(f.text), 0o600); err != nil {
-				t.Error(err)
-			}
-			out.Files = append(out.Files, pleat.File{
-				Kind:     f.kind,
-				Name:     f.name,
-				Path:     path,
-				Sequence: w.Fold.Sequences[0].ID,
-			})
-		}
-		return out
 	}}
 }
 
-// ask is what a test asks for: a tripeptide, by default of ada and with the seed 7.
-type ask struct {
+// tripeptide is a fold that a test asks for, by default one of ada's.
+type tripeptide struct {
 	model  string // empty: null
 	owner  pleat.UserID
 	name   string
-	seed   string // given; empty: chosen is
+	seed   string // that the request has; empty: the service chose chosen
 	chosen string
 	label  string
-	chain  string
-	public bool
+	chain  string // empty: A
 	fresh  bool
 }
 
-func (b *bench) order(a ask) store.Created {
-	b.t.Helper()
-	if a.owner == "" {
-		a.owner = b.owner
+func (f *fixture) createTripeptide(p tripeptide) store.Created {
+	f.t.Helper()
+	model, values := cmp.Or(p.model, "null"), map[string]any{}
+	if p.seed != "" {
+		values["seed"] = p.seed
 	}
-	params := map[string]any{}
-	seed := a.chosen
-	if a.seed != "" {
-		params["seed"], seed = a.seed, a.seed
-	}
-	if a.chain == "" {
-		a.chain = "A"
-	}
-	if a.model == "" {
-		a.model = "null"
-	}
-	c, err := b.s.CreateJob(context.Background(), store.NewJob{
-		Job: pleat.Job{
-			Owner:  a.owner,
-			Name:   a.name,
-			Public: a.public,
-			Sequences: []pleat.Sequence{
-				{Kind: pleat.Protein, Text: "GAG", Chains: []string{a.chain}, Count: 1, Label: a.label},
-			},
-			Params: pleat.Params{Model: a.model, Values: params},
-		},
-		Run: store.RunSpec{
-			Model:  a.model,
-			Seed:   seed,
-			Queue:  "fold/" + a.model,
-			Params: pleat.Params{Model: a.model, Values: params},
-			Fresh:  a.fresh,
-		}, Quota: 1000,
+	sequence := storetest.Protein("GAG", cmp.Or(p.chain, "A"))
+	sequence.Label = p.label
+	return f.create(named(p.name), sequences(sequence), func(n *store.NewJob) {
+		n.Job.Owner = cmp.Or(p.owner, f.owner)
+		n.Job.Params = pleat.Params{Model: model, Values: values}
+		n.Run = store.RunSpec{
+			Model:  model,
+			Seed:   cmp.Or(p.seed, p.chosen),
+			Queue:  pleat.Queue(pleat.TaskFold, model),
+			Params: n.Job.Params,
+			Fresh:  p.fresh,
+		}
 	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return c
 }
 
-// folded asks, waits and says whether the engine ran for it.
-func (b *bench) folded(runs *atomic.Int64, a ask) (store.View, bool) {
-	b.t.Helper()
+// folded creates a fold, waits for its end and reports whether the engine ran for it.
+func (f *fixture) folded(runs *atomic.Int64, p tripeptide) (v store.View, ran bool) {
+	f.t.Helper()
 	before := runs.Load()
-	v := b.await(b.order(a).Job, pleat.StateCompleted)
+	v = f.await(f.createTripeptide(p).Job, pleat.StateCompleted)
 	return v, runs.Load() > before
 }
 
-// files reads every artifact of a view, those inside its archive under ZIP/NAME too, and checks their hashes by the
-// way.
-func (b *bench) files(v store.View) map[string][]byte {
-	b.t.Helper()
+// files reads every artifact of a view, and those inside its archive under ZIP/NAME.
+func (f *fixture) files(v store.View) map[string][]byte {
+	f.t.Helper()
 	out := map[string][]byte{}
 	for _, a := range v.Artifacts {
-		r, info, err := b.blobs.Open(context.Background(), a.Key)
-		if err != nil {
-			b.t.Fatalf("%s: %v", a.Name, err)
-		}
-		raw, err := io.ReadAll(r)
-		_ = r.Close()
-		if err != nil || info.Bytes != a.Bytes || int64(len(raw)) != a.Bytes {
-			b.t.Fatalf("%s: %v, %d bytes", a.Name, err, len(raw))
-		}
+		raw := f.content(v.Artifacts, a.Name)
 		out[a.Name] = raw
 		if a.Kind != pleat.ArtifactArchive {
 			continue
 		}
 		z, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
 		if err != nil {
-			b.t.Fatal(err)
+			f.t.Fatal(err)
 		}
-		for _, f := range z.File {
-			in, err := f.Open()
+		for _, entry := range z.File {
+			in, err := entry.Open()
 			if err != nil {
-				b.t.Fatal(err)
+				f.t.Fatal(err)
 			}
-			if out["ZIP/"+f.Name], err = io.ReadAll(in); err != nil {
-				b.t.Fatal(err)
+			if out["ZIP/"+entry.Name], err = io.ReadAll(in); err != nil {
+				f.t.Fatal(err)
 			}
 		}
 	}
 	return out
 }
 
-func (b *bench) user(name string) pleat.UserID {
-	b.t.Helper()
-	u, err := b.s.EnsureUser(context.Background(), name)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return u.ID
-}
-
-type receipt struct {
+// configuration is what config.json, the configuration of a run, says of it.
+type configuration struct {
 	AnsweredFrom string `json:"answered_from"`
 	Input        string `json:"input_sha256"`
 	Seed         string `json:"seed"`
@@ -182,15 +131,14 @@ type receipt struct {
 }
 
 func TestSameInputSameAnswer(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		b := newBench(t, s, clock)
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		runs := &atomic.Int64{}
-		b.start("w", counted{runs: runs})
-		first, ran := b.folded(runs, ask{name: "the first, which nobody is to see", seed: "7", model: "mini"})
+		f.start("w", counted{runs: runs})
+		first, ran := f.folded(runs, tripeptide{name: "the first, which nobody is to see", seed: "7", model: "mini"})
 		if !ran || first.Run.Result.AnsweredFrom != "" {
 			t.Fatal("the first was not computed")
 		}
-		second, ran := b.folded(runs, ask{name: "second", seed: "7", model: "mini"})
+		second, ran := f.folded(runs, tripeptide{name: "second", seed: "7", model: "mini"})
 		if ran {
 			t.Fatal("the same input was computed twice")
 		}
@@ -209,12 +157,12 @@ func TestSameInputSameAnswer(t *testing.T) {
 			!strings.Contains(n[len(n)-1], "answered from run "+string(first.Run.ID)+" of 2") {
 			t.Errorf("notes %q", n)
 		}
-		sameFiles(t, b, first, second)
-		third, ran := b.folded(runs, ask{name: "third", seed: "7", model: "mini"})
+		sameFiles(t, f, first, second)
+		third, ran := f.folded(runs, tripeptide{name: "third", seed: "7", model: "mini"})
 		if n := third.Run.Result.Notes; ran || len(n) != len(second.Run.Result.Notes) {
 			t.Errorf("an answer from an answer: %v, notes %q", ran, n)
 		}
-		news, err := s.Progress(context.Background(), second.Run.ID, 0, 50)
+		news, err := f.s.Progress(context.Background(), second.Run.ID, 0, 50)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,34 +175,33 @@ func TestSameInputSameAnswer(t *testing.T) {
 }
 
 func TestAnotherInputAnotherAnswer(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		b := newBench(t, s, clock)
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		runs := &atomic.Int64{}
-		b.start("w", quick(t, runs))
-		b.folded(runs, ask{name: "x", seed: "7"})
-		if _, ran := b.folded(runs, ask{name: "x", seed: "7"}); ran {
+		f.start("w", quick(t, runs))
+		f.folded(runs, tripeptide{name: "x", seed: "7"})
+		if _, ran := f.folded(runs, tripeptide{name: "x", seed: "7"}); ran {
 			t.Fatal("the same input was computed twice")
 		}
-		for what, a := range map[string]ask{"another seed": {seed: "8"}, "no seed": {chosen: "7"},
+		for what, a := range map[string]tripeptide{"another seed": {seed: "8"}, "no seed": {chosen: "7"},
 			"no-cache":      {seed: "7", fresh: true},
 			"another label": {seed: "7", label: "x"}, "another chain": {seed: "7", chain: "B"}} {
 			a.name = "x"
-			if v, ran := b.folded(runs, a); !ran || v.Run.Result.AnsweredFrom != "" {
+			if v, ran := f.folded(runs, a); !ran || v.Run.Result.AnsweredFrom != "" {
 				t.Errorf("%s: not computed", what)
 			}
 		}
 		// A seed that the service chose once may be asked for.
-		if _, ran := b.folded(runs, ask{name: "x", chosen: "99"}); !ran {
+		if _, ran := f.folded(runs, tripeptide{name: "x", chosen: "99"}); !ran {
 			t.Error("no seed: not computed")
 		}
-		if _, ran := b.folded(runs, ask{name: "x", seed: "99"}); ran {
+		if _, ran := f.folded(runs, tripeptide{name: "x", seed: "99"}); ran {
 			t.Error("the chosen seed, asked for: computed again")
 		}
 	})
 }
 
 // sameFiles: the structures are the same blobs, and what says whose it is belongs to the second.
-func sameFiles(t *testing.T, b *bench, first, second store.View) {
+func sameFiles(t *testing.T, f *fixture, first, second store.View) {
 	t.Helper()
 	keys := map[string]string{}
 	for _, a := range first.Artifacts {
@@ -272,7 +219,7 @@ func sameFiles(t *testing.T, b *bench, first, second store.View) {
 			t.Errorf("%s is of the sequence %s", a.Name, a.Sequence)
 		}
 	}
-	had, has := b.files(first), b.files(second)
+	had, has := f.files(first), f.files(second)
 	for name, raw := range has {
 		for _, word := range []string{first.Job.Name, string(first.Job.ID), string(first.Job.Sequences[0].ID)} {
 			if bytes.Contains(raw, []byte(word)) {
@@ -290,7 +237,7 @@ func sameFiles(t *testing.T, b *bench, first, second store.View) {
 			t.Errorf("%s in the archive is another", name)
 		}
 	}
-	var was, is receipt
+	var was, is configuration
 	if err := json.Unmarshal(had["config.json"], &was); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +246,7 @@ func sameFiles(t *testing.T, b *bench, first, second store.View) {
 	}
 	if is.AnsweredFrom != string(first.Run.ID) || was.AnsweredFrom != "" || is.Request.Name != second.Job.Name ||
 		is.Input != was.Input || len(is.Input) != 64 || is.Seed != "7" {
-		t.Errorf("receipts %+v and %+v", was, is)
+		t.Errorf("configurations %+v and %+v", was, is)
 	}
 	if !bytes.Contains(has["metrics.json"], []byte(second.Job.Sequences[0].ID)) ||
 		!bytes.Contains(has["metrics.json"], []byte("answered from run")) {
@@ -309,33 +256,32 @@ func sameFiles(t *testing.T, b *bench, first, second store.View) {
 
 // Only what its owner may see answers a run, and it outlives what it came from.
 func TestAnswersArePrivate(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
-		b := newBench(t, s, clock)
 		runs := &atomic.Int64{}
-		b.start("w", quick(t, runs))
-		adas, _ := b.folded(runs, ask{name: "ada's", seed: "7"})
-		if _, ran := b.folded(runs, ask{name: "bob's", seed: "7", owner: b.user("bob")}); !ran {
+		f.start("w", quick(t, runs))
+		adas, _ := f.folded(runs, tripeptide{name: "ada's", seed: "7"})
+		if _, ran := f.folded(runs, tripeptide{name: "bob's", seed: "7", owner: storetest.User(t, f.s, "bob")}); !ran {
 			t.Fatal("a private job answered another user's")
 		}
-		if err := s.SetPublic(ctx, b.owner, adas.Job.ID, true); err != nil {
+		if err := f.s.SetPublic(ctx, f.owner, adas.Job.ID, true); err != nil {
 			t.Fatal(err)
 		}
-		carols, ran := b.folded(runs, ask{name: "carol's", seed: "7", owner: b.user("carol")})
+		carols, ran := f.folded(runs, tripeptide{name: "carol's", seed: "7", owner: storetest.User(t, f.s, "carol")})
 		if ran || carols.Run.Result.AnsweredFrom != adas.Run.ID {
 			t.Fatal("a public job did not answer")
 		}
-		if err := s.SetPublic(ctx, b.owner, adas.Job.ID, false); err != nil {
+		if err := f.s.SetPublic(ctx, f.owner, adas.Job.ID, false); err != nil {
 			t.Fatal(err)
 		}
-		if _, ran := b.folded(runs, ask{name: "dave's", seed: "7", owner: b.user("dave")}); !ran {
+		if _, ran := f.folded(runs, tripeptide{name: "dave's", seed: "7", owner: storetest.User(t, f.s, "dave")}); !ran {
 			t.Error("a job that was hidden answered another user's")
 		}
 		// What a public job no longer shows is not given out either.
-		if err := s.SetPublic(ctx, b.owner, adas.Job.ID, true); err != nil {
+		if err := f.s.SetPublic(ctx, f.owner, adas.Job.ID, true); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Rerun(ctx, b.owner, adas.Job.ID, store.RunSpec{
+		if _, err := f.s.Rerun(ctx, f.owner, adas.Job.ID, store.RunSpec{
 			Model:  "null",
 			Seed:   "8",
 			Queue:  "fold/null",
@@ -343,32 +289,32 @@ func TestAnswersArePrivate(t *testing.T) {
 		}, 1000); err != nil {
 			t.Fatal(err)
 		}
-		b.await(adas.Job.ID, pleat.StateCompleted)
-		if _, ran := b.folded(runs, ask{name: "erin's", seed: "7", owner: b.user("erin")}); !ran {
+		f.await(adas.Job.ID, pleat.StateCompleted)
+		if _, ran := f.folded(runs, tripeptide{name: "erin's", seed: "7", owner: storetest.User(t, f.s, "erin")}); !ran {
 			t.Error("an older run of a public job answered another user's")
 		}
-		if again, ran := b.folded(runs, ask{name: "ada's again", seed: "7"}); ran ||
+		if again, ran := f.folded(runs, tripeptide{name: "ada's again", seed: "7"}); ran ||
 			again.Run.Result.AnsweredFrom != adas.Run.ID {
 			t.Error("an older run of one's own did not answer")
 		}
 		// The first job goes, its sweep comes; what shares its files keeps them.
-		if err := s.DeleteJob(ctx, b.owner, adas.Job.ID); err != nil {
+		if err := f.s.DeleteJob(ctx, f.owner, adas.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		n, err := work.CollectGarbage(ctx, s, b.blobs, time.Now().Add(time.Hour))
+		n, err := work.CollectGarbage(ctx, f.s, f.blobs, time.Now().Add(time.Hour))
 		if err != nil || n == 0 {
 			t.Fatalf("swept %d, %v", n, err)
 		}
-		if got := b.files(carols); string(got["model.cif"]) != "data_7" || len(got) != 3 {
+		if got := f.files(carols); string(got["model.cif"]) != "data_7" || len(got) != 3 {
 			t.Error("carol's files went with ada's job")
 		}
-		if _, _, err := b.blobs.Open(ctx, key(adas, "config.json")); err == nil {
+		if _, _, err := f.blobs.Open(ctx, key(adas, "config.json")); err == nil {
 			t.Error("what only the deleted job had was kept")
 		}
-		if err := s.DeleteJob(ctx, b.user("carol"), carols.Job.ID); err != nil {
+		if err := f.s.DeleteJob(ctx, storetest.User(t, f.s, "carol"), carols.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		if v, ran := b.folded(runs, ask{name: "frank's", seed: "7", owner: b.user("frank")}); !ran ||
+		if v, ran := f.folded(runs, tripeptide{name: "frank's", seed: "7", owner: storetest.User(t, f.s, "frank")}); !ran ||
 			v.Run.Result.AnsweredFrom != "" {
 			t.Error("a deleted job answered")
 		}
@@ -395,40 +341,39 @@ func (b *tampered) Open(ctx context.Context, key string) (io.ReadSeekCloser, blo
 	return b.Store.Open(ctx, key)
 }
 
-// Where the source goes while it is being read, or its files are no longer what they were, the run is computed.
-func TestAnswerThatFails(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		for what, spoil := range map[string]func(b *bench, v store.View) error{
-			"deleted": func(b *bench, v store.View) error {
-				return s.DeleteJob(context.Background(), b.owner, v.Job.ID)
-			},
-			"file is gone": func(b *bench, v store.View) error {
-				return b.blobs.Delete(context.Background(), key(v, "model.pdb"))
-			},
-			"file is another": func(b *bench, v store.View) error {
-				_, err := b.blobs.Put(context.Background(), key(v, "model.pdb"), strings.NewReader("x"))
-				return err
-			},
-		} {
-			b := newBench(t, s, clock)
-			b.owner = b.user(what)
-			spoiled := &tampered{Store: b.blobs}
-			b.blobs = spoiled
-			runs := &atomic.Int64{}
-			stop := b.start("w", quick(t, runs))
-			first, _ := b.folded(runs, ask{name: "first", seed: "7"})
-			spoiled.then = func() {
-				if err := spoil(b, first); err != nil {
-					t.Error(err)
+// Where the source is deleted while it is read, or its files are no longer what they were, the run is computed.
+func TestResultThatCannotBeReused(t *testing.T) {
+	for what, spoil := range map[string]func(f *fixture, v store.View) error{
+		"deleted": func(f *fixture, v store.View) error {
+			return f.s.DeleteJob(context.Background(), f.owner, v.Job.ID)
+		},
+		"file is gone": func(f *fixture, v store.View) error {
+			return f.blobs.Delete(context.Background(), key(v, "model.pdb"))
+		},
+		"file is another": func(f *fixture, v store.View) error {
+			_, err := f.blobs.Put(context.Background(), key(v, "model.pdb"), strings.NewReader("x"))
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onEachStore(t, func(t *testing.T, f *fixture) {
+				spoiled := &tampered{Store: f.blobs}
+				f.blobs = spoiled
+				runs := &atomic.Int64{}
+				f.start("w", quick(t, runs))
+				first, _ := f.folded(runs, tripeptide{name: "first", seed: "7"})
+				spoiled.then = func() {
+					if err := spoil(f, first); err != nil {
+						t.Error(err)
+					}
 				}
-			}
-			spoiled.on = "model.cif"
-			v, ran := b.folded(runs, ask{name: "second", seed: "7"})
-			if !ran || v.Run.Result.AnsweredFrom != "" || !spoiled.once.Load() ||
-				string(b.files(v)["model.pdb"]) != "TITLE 7" {
-				t.Errorf("%s: answered all the same", what)
-			}
-			stop()
-		}
-	})
+				spoiled.on = "model.cif"
+				v, ran := f.folded(runs, tripeptide{name: "second", seed: "7"})
+				if !ran || v.Run.Result.AnsweredFrom != "" || !spoiled.once.Load() ||
+					string(f.files(v)["model.pdb"]) != "TITLE 7" {
+					t.Error("the result was reused all the same")
+				}
+			})
+		})
+	}
 }

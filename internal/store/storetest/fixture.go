@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,12 +32,12 @@ func Protein(text string, chains ...string) pleat.Sequence {
 	return pleat.Sequence{Kind: pleat.Protein, Text: text, Chains: chains, Count: len(chains)}
 }
 
-// NewFold describes a fold of a short protein by the model «null» with the seed 7. The test changes what it is about.
+// NewFold describes a fold of a short protein by the model «null», with a seed that the service chose: no other run's
+// result is reused for it. The test changes what it is about.
 func NewFold(owner pleat.UserID, name string) store.NewJob {
-	params := pleat.Params{Model: "null", Values: map[string]any{"seed": "7"}}
 	return store.NewJob{
 		Job:   pleat.Job{Owner: owner, Name: name, Sequences: []pleat.Sequence{Protein("GSGS", "A")}},
-		Run:   store.RunSpec{Model: "null", Seed: "7", Queue: FoldQueue, Params: params},
+		Run:   store.RunSpec{Model: "null", Seed: "7", Queue: FoldQueue, Params: pleat.Params{Model: "null"}},
 		Quota: 100_000,
 	}
 }
@@ -117,4 +119,16 @@ func AwaitJob(t testing.TB, s *store.Store, job pleat.JobID, want pleat.State) (
 		return v.Job.State == want
 	})
 	return v
+}
+
+// AwaitLine waits until a run's log has a line that begins with a text.
+func AwaitLine(t testing.TB, s *store.Store, run pleat.RunID, begin string) {
+	t.Helper()
+	Eventually(t, "the log line «"+begin+"»", func() bool {
+		all, err := s.Progress(context.Background(), run, 0, store.MaxLogLines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(all, func(p pleat.Progress) bool { return strings.HasPrefix(p.Line, begin) })
+	})
 }

@@ -1,0 +1,339 @@
+package work_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pleat"
+	"pleat/internal/engine/builtin"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+	"pleat/internal/work"
+)
+
+// ask queues a question of a user and waits for its end.
+func (f *fixture) ask(owner pleat.UserID, want pleat.State, format string, args ...any) (store.WorkflowView,
+	map[string]any) {
+	f.t.Helper()
+	return f.awaitWorkflow(f.createWorkflow(owner, pleat.TaskQnA, fmt.Sprintf(format, args...)), want)
+}
+
+// wantRefusal asks a question that must fail with a message that has a text.
+func (f *fixture) wantRefusal(owner pleat.UserID, message, format string, args ...any) {
+	f.t.Helper()
+	v, _ := f.ask(owner, pleat.StateFailed, format, args...)
+	if !strings.Contains(v.Run.Failure.Message, message) {
+		f.t.Errorf("%s: %v", fmt.Sprintf(format, args...), v.Run.Failure)
+	}
+}
+
+// target is what the answer to a question says about the structure that was asked about.
+type target struct{ Source, Ref, File string }
+
+// wantAnswer compares the row of an answered question.
+func wantAnswer(t *testing.T, row map[string]any, text string, want target) {
+	t.Helper()
+	if got := fmt.Sprint(row["answer"]); !strings.Contains(got, text) {
+		t.Errorf("the answer %q does not have %q", got, text)
+	}
+	got := target{fmt.Sprint(row["targetSource"]), fmt.Sprint(row["targetRef"]), fmt.Sprint(row["fileName"])}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestWorkflowsOfAFold(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		f.start("w", trpCage(t), builtin.Analyst{}, builtin.Calvados{Workers: 1})
+		private, public := f.create(), f.create(func(n *store.NewJob) { n.Job.Public = true })
+		f.await(private.Job, pleat.StateCompleted)
+		f.await(public.Job, pleat.StateCompleted)
+
+		v, row := f.ask(f.owner, pleat.StateCompleted,
+			`{"question":"How many residues does the protein have?","source_job_id":%q}`, private.Job)
+		wantAnswer(t, row, "20", target{
+			Source: "fold_job",
+			Ref:    fmt.Sprintf("fold_job/%s/%s/%s", private.Job, private.Run, private.Sequences[0]),
+			File:   "model.cif",
+		})
+		if len(v.Artifacts) != 4 || v.Run.Engine != "analyst 1" {
+			t.Errorf("%d files by the engine %q", len(v.Artifacts), v.Run.Engine)
+		}
+		if _, ok := v.Run.Result.Timings["queue"]; !ok {
+			t.Error("no time in the queue")
+		}
+		facts := f.content(v.Artifacts, "facts.json")
+		for _, want := range []string{
+			`"predicted": true`, `"affinity_pred_value": -1.5`, `"mean_plddt": 95`, `"pae":`,
+		} {
+			if !bytes.Contains(facts, []byte(want)) {
+				t.Errorf("the facts lack %s", want)
+			}
+		}
+
+		md := f.createWorkflow(f.owner, pleat.TaskMD, fmt.Sprintf(
+			`{"sourceType":"fold_job","sourceJobId":%q,"sourceJobRunId":%q,"step_size_ns":0.0005,"sim_length_ns":0.005}`,
+			private.Job, private.Run))
+		v, row = f.awaitWorkflow(md, pleat.StateCompleted)
+		metrics := row["metrics"].(map[string]any)
+		if metrics["residues"] != 20.0 || metrics["restraints"].(float64) == 0 {
+			t.Errorf("metrics %v", metrics)
+		}
+		if listed := row["artifacts"].([]any); len(listed) != len(v.Artifacts) {
+			t.Errorf("%d files, of which the row lists %d", len(v.Artifacts), len(listed))
+		}
+		eve := storetest.User(t, f.s, "eve")
+		f.wantRefusal(eve, "is not the caller's", `{"question":"What is it?","source_job_id":%q}`, private.Job)
+		f.ask(eve, pleat.StateCompleted, `{"question":"How many chains are there?","source_job_id":%q}`, public.Job)
+		f.wantRefusal(f.owner, "which is not a run of the job",
+			`{"question":"What?","source_job_id":%q,"source_job_run_id":%q}`, private.Job, public.Run)
+	})
+}
+
+// structureServer serves the measured structure of crambin as that of the PDB id 1CRN.
+func structureServer(t *testing.T, crambin []byte) *httptest.Server {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/pdb/1CRN.pdb":
+			_, _ = w.Write(crambin)
+		case "/pdb/9BIG.pdb":
+			http.Redirect(w, r, "http://elsewhere.invalid/", http.StatusFound)
+		default:
+			w.WriteHeader(404)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func TestWorkflowsOfFiles(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		crambin, err := os.ReadFile("../structure/testdata/1crn.pdb")
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := structureServer(t, crambin)
+		f.startWith("w", func(c *work.Config) { c.Sources.PDB = srv.URL + "/pdb/{id}.pdb" }, builtin.Analyst{})
+		item := f.libraryFile("my crambin.PDB", crambin)
+
+		_, row := f.ask(f.owner, pleat.StateCompleted,
+			`{"question":"How many disulfide bonds are there?","targetSource":"library","libraryItemId":%q}`, item)
+		wantAnswer(t, row, "3", target{"library", "library/" + string(item), "structure.pdb"})
+		_, row = f.ask(f.owner, pleat.StateCompleted,
+			`{"question":"How many residues does the protein have?","targetSource":"pdb","pdbId":"1crn"}`)
+		wantAnswer(t, row, "46", target{"pdb", "pdb/1CRN", "1crn.pdb"})
+		for input, want := range map[string]string{
+			`{"question":"q","targetSource":"pdb","pdbId":"9XYZ"}`:           "there is no structure of the PDB id 9XYZ",
+			`{"question":"q","targetSource":"pdb","pdbId":"9BIG"}`:           "answered 302",
+			`{"question":"q","targetSource":"uniprot","uniprotId":"P0CG47"}`: "does not allow this service to fetch structures by UniProt id",
+			fmt.Sprintf(`{"question":"q","files":{"pdb":{"libraryItemId":%q,"fileName":"other.pdb"}}}`,
+				item): `has no structure file named "other.pdb"`,
+		} {
+			f.wantRefusal(f.owner, want, "%s", input)
+		}
+		f.wantRefusal(storetest.User(t, f.s, "eve"), "is not the caller's", `{"question":"q","libraryItemId":%q}`, item)
+	})
+}
+
+// interrupted is an engine for dynamics that stands still once it has stored a checkpoint, until it is interrupted.
+type interrupted struct {
+	builtin.Calvados
+	paused chan int64 // gets the step of the checkpoint
+}
+
+func (e interrupted) Run(ctx context.Context, w pleat.Work, s pleat.Sink) pleat.Output {
+	return e.Calvados.Run(ctx, w, &interruptedSink{s, ctx, e.paused})
+}
+
+type interruptedSink struct {
+	pleat.Sink
+	ctx    context.Context
+	paused chan int64
+}
+
+func (s *interruptedSink) Checkpoint(path string, step int64) error {
+	err := s.Sink.Checkpoint(path, step)
+	if s.ctx.Err() == nil {
+		s.paused <- step
+		<-s.ctx.Done()
+	}
+	return err
+}
+
+const steps30000 = `{"sequence":"DSHAKRHHGYKRKFHEKHHSHRGY","step_size_ns":0.005,"sim_length_ns":0.3}`
+
+// A simulation that a worker's shutdown interrupts continues at another worker, from the last checkpoint.
+func TestDynamicsMovesToAnotherWorker(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		paused := make(chan int64, 1)
+		stop := f.start("first", interrupted{builtin.Calvados{Workers: 1, CheckpointInterval: -1}, paused})
+		id := f.createWorkflow(f.owner, pleat.TaskMD, steps30000)
+		step := float64(<-paused)
+		stop()
+		if v, err := f.s.WorkflowView(context.Background(), id); err != nil || v.Workflow.State != pleat.StateRunning {
+			t.Fatalf("after the shutdown it is %s, %v", v.Workflow.State, err)
+		}
+		f.start("second", builtin.Calvados{Workers: 1})
+		v, row := f.awaitWorkflow(id, pleat.StateCompleted)
+		metrics := row["metrics"].(map[string]any)
+		if from := metrics["resumed_from_step"].(float64); from < step || from >= 30_000 {
+			t.Errorf("stopped at step %v, resumed from step %v", step, from)
+		}
+		if metrics["steps"] != 30_000.0 || metrics["frames"] != 60.0 {
+			t.Errorf("metrics %v", metrics)
+		}
+		if size := len(f.content(v.Artifacts, "trajectory.dcd")); size < 60*24*12 {
+			t.Errorf("a trajectory of %d bytes", size)
+		}
+	})
+}
+
+// The checkpoint of a worker that died is passed to the next worker, whichever that is.
+func TestCheckpointOfADeadWorker(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		ctx := context.Background()
+		id := f.createWorkflow(f.owner, pleat.TaskMD, steps30000)
+		task := storetest.Claim(t, f.s, "dead", "md/calvados").Task
+		key := "runs/" + string(task.Run) + "/1/checkpoint-7.bin"
+		if _, err := f.blobs.Put(ctx, key, strings.NewReader("so far")); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.s.SaveCheckpoint(ctx, store.LeaseOf(&task), pleat.Checkpoint{Key: key, Step: 7}); err != nil {
+			t.Fatal(err)
+		}
+		f.clock.Advance(pleat.LeaseDuration + time.Second)
+		type resumed struct {
+			Attempt int
+			Step    int64
+			Content string
+		}
+		f.start("next", simulator{func(w pleat.Work) pleat.Output {
+			raw, err := os.ReadFile(w.Resume)
+			if err != nil {
+				t.Error(err)
+			}
+			if d := cmp.Diff(resumed{2, 7, "so far"}, resumed{w.Attempt, w.Step, string(raw)}); d != "" {
+				t.Error(d)
+			}
+			return pleat.Output{Result: &pleat.Result{}, Row: json.RawMessage(`{"artifacts":[]}`)}
+		}})
+		f.awaitWorkflow(id, pleat.StateCompleted)
+	})
+}
+
+func TestFollowUpsStartOnce(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		for _, id := range []string{"a", "b"} {
+			f.start(id, trpCage(t), builtin.Analyst{}, builtin.Calvados{Workers: 1})
+		}
+		const md = `{"enabled":true,"preset":"single_idr_fasta","temp":300,"step_size_ns":0.0005,"sim_length_ns":0.005}`
+		const question = `{"enabled":true,"initial_question":"How many residues does the protein have?"}`
+		good := f.create(proteins("NLYIQWLKDGGPSSGRPPPS"), followedBy(pleat.DestQnA, "evolla", question),
+			followedBy(pleat.DestMD, "md", md))
+		bad := f.create(named("bad"), followedBy(pleat.DestQnA, "qna", question), followedBy(pleat.DestMD, "md", md))
+		draft := f.create(followedBy(pleat.DestQnA, "qna", `{"enabled":true}`),
+			followedBy(pleat.DestMD, "openmm", `{"enabled":true,"preset":"all_atom"}`))
+		f.await(good.Job, pleat.StateCompleted)
+		f.await(draft.Job, pleat.StateCompleted)
+		f.await(bad.Job, pleat.StateFailed)
+
+		ended := f.endedFollowUps(4)
+		v, row := f.awaitWorkflow(pleat.WorkflowID(ended[followUp{good.Job, pleat.DestQnA}].Triggered),
+			pleat.StateCompleted)
+		if d := cmp.Diff(pleat.FoldRef{Job: good.Job, Run: good.Run, Sequence: good.Sequences[0]},
+			v.Workflow.Source); d != "" || v.Workflow.Type != "evolla_v1" {
+			t.Errorf("the type %s, %s", v.Workflow.Type, d)
+		}
+		if got := fmt.Sprint(row["answer"]); !strings.Contains(got, "20") {
+			t.Errorf("the answer is %q", got)
+		}
+		v, row = f.awaitWorkflow(pleat.WorkflowID(ended[followUp{good.Job, pleat.DestMD}].Triggered),
+			pleat.StateCompleted)
+		if metrics := row["metrics"].(map[string]any); metrics["frames"] != 10.0 || metrics["residues"] != 20.0 {
+			t.Errorf("metrics %v", metrics)
+		}
+		if got := f.content(v.Artifacts, "config.json"); !bytes.Contains(got, []byte(`"temp": 300`)) {
+			t.Errorf("the configuration is %s", got)
+		}
+		f.awaitWorkflow(pleat.WorkflowID(ended[followUp{draft.Job, pleat.DestQnA}].Triggered), pleat.StateDraft)
+		d := ended[followUp{draft.Job, pleat.DestMD}]
+		if d.Status != pleat.DeliveryFailed || d.Triggered != "" ||
+			!strings.Contains(d.Reason, "needs the engine openmm") {
+			t.Errorf("%+v", d)
+		}
+		if n := storetest.Count(t, f.s, "workflow"); n != 3 {
+			t.Errorf("%d workflows", n)
+		}
+	})
+}
+
+// followUp names the workflow that a fold starts at a destination.
+type followUp struct {
+	job         pleat.JobID
+	destination pleat.Destination
+}
+
+// followedBy subscribes a fold to a workflow with settings.
+func followedBy(destination pleat.Destination, alias, settings string) func(n *store.NewJob) {
+	return func(n *store.NewJob) {
+		n.Subs = append(n.Subs, pleat.Subscription{
+			Destination: destination,
+			Alias:       alias,
+			TargetType:  pleat.WorkflowType(alias),
+			Settings:    json.RawMessage(settings),
+		})
+	}
+}
+
+// endedFollowUps waits until n follow-ups of the owner's folds, and no others, have started or failed.
+func (f *fixture) endedFollowUps(n int) map[followUp]store.Delivery {
+	f.t.Helper()
+	out := map[followUp]store.Delivery{}
+	storetest.Eventually(f.t, fmt.Sprint(n, " follow-ups"), func() bool {
+		all, err := f.s.Deliveries(context.Background(), f.owner, store.DeliveryFilter{Limit: 20})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		for _, d := range all {
+			if d.Status == pleat.DeliverySucceeded || d.Status == pleat.DeliveryFailed {
+				out[followUp{pleat.JobID(d.Source.ID()), d.Destination}] = d
+			}
+		}
+		return len(all) == n && len(out) == n
+	})
+	return out
+}
+
+// libraryFile adds an item with one file to the owner's library.
+func (f *fixture) libraryFile(name string, content []byte) pleat.ItemID {
+	f.t.Helper()
+	ctx := context.Background()
+	item, err := f.s.CreateItem(ctx, store.LibraryItem{
+		Owner:    f.owner,
+		Name:     name,
+		Type:     "file",
+		Metadata: json.RawMessage(`{}`),
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	key := "library/" + string(item.ID)
+	if _, err := f.blobs.Put(ctx, key, bytes.NewReader(content)); err != nil {
+		f.t.Fatal(err)
+	}
+	file := store.LibraryFile{Name: name, Bytes: int64(len(content)), Key: key}
+	if err := f.s.AddFile(ctx, f.owner, item.ID, file, 1<<30); err != nil {
+		f.t.Fatal(err)
+	}
+	return item.ID
+}
