@@ -99,7 +99,7 @@ func (t *talk) close() Reply {
 	r.Abstained = len(r.Topics) == 0
 	r.Confidence = leastSure(t.sure...)
 	r.Topics = slices.Compact(r.Topics)
-	texts := slices.Concat(facts.Head(t.notes, 5), t.texts)
+	texts := t.texts
 	if list := t.suggestions(); (t.lost || r.Abstained) && len(list) > 0 {
 		texts = append(texts, "Of this structure I can answer, for example: "+strings.Join(list, " "))
 	}
@@ -148,7 +148,7 @@ func topicNames() string {
 func textOf(items []item) string {
 	var out []string
 	for _, it := range items {
-		if it.text != "" && it.concept != "corrected" {
+		if it.text != "" {
 			out = append(out, it.text)
 		}
 	}

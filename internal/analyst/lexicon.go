@@ -14,8 +14,7 @@ var vocabularyText string
 // lexicon maps the phrases of vocabulary.txt, words joined by one blank, to what they stand for.
 type lexicon struct {
 	concept map[string]string
-	words   []string // single words of at least six letters, sorted: candidates for correcting typing errors
-	longest int      // words of the longest phrase
+	longest int // words of the longest phrase
 }
 
 var vocabulary = sync.OnceValue(readVocabulary)
@@ -32,7 +31,6 @@ func readVocabulary() *lexicon {
 			l.add(concept, phrase)
 		}
 	}
-	slices.Sort(l.words)
 	return l
 }
 
@@ -42,14 +40,10 @@ func (l *lexicon) add(concept, phrase string) {
 	for _, s := range sentences(phrase) {
 		parts = append(parts, s...)
 	}
-	key := phraseOf(parts, false)
-	if _, ok := l.concept[key]; ok || key == "" {
-		return
-	}
-	l.concept[key] = concept
-	l.longest = max(l.longest, len(parts))
-	if len(parts) == 1 && len(key) >= 6 {
-		l.words = append(l.words, key)
+	key := phraseOf(parts)
+	if _, ok := l.concept[key]; !ok && key != "" {
+		l.concept[key] = concept
+		l.longest = max(l.longest, len(parts))
 	}
 }
 
@@ -57,117 +51,64 @@ func (l *lexicon) add(concept, phrase string) {
 // many words it has, 0 where there is none.
 func (l *lexicon) lookup(words []word, least int) (concept string, n int) {
 	for n = min(l.longest, len(words)); n >= least; n-- {
-		for _, singular := range [...]bool{false, true} {
-			if c, ok := l.concept[phraseOf(words[:n], singular)]; ok {
-				return c, n
-			}
+		if c, ok := l.find(phraseOf(words[:n])); ok {
+			return c, n
 		}
 	}
 	return "", 0
 }
 
-// correct finds the one word of the vocabulary that is one typing error away (a letter wrong, missing, extra, or two
-// swapped), for words of 6 to 24 letters; empty where there is none, or several with different meanings.
-func (l *lexicon) correct(low string) string {
-	if len(low) < 6 || len(low) > 24 {
-		return ""
-	}
-	best := ""
-	for _, w := range l.words {
-		if !oneEdit(low, w) {
-			continue
-		}
-		if best != "" && l.concept[best] != l.concept[w] {
-			return ""
-		}
-		best = w
-	}
-	return best
-}
-
-// oneEdit says whether one typing error leads from one word to the other.
-func oneEdit(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	if len(b)-len(a) > 1 {
-		return false
-	}
-	i := 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	if len(a) != len(b) {
-		return a[i:] == b[i+1:]
-	}
-	if i >= len(a)-1 {
-		return true
-	}
-	return a[i+1:] == b[i+1:] || a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
-}
-
-// phraseOf joins words to a key of the lexicon, the last one without its plural s if singular is set.
-func phraseOf(words []word, singular bool) string {
-	parts := make([]string, len(words))
+// phraseOf joins words to a key of the lexicon.
+func phraseOf(words []word) string {
+	var b strings.Builder
 	for i, w := range words {
-		parts[i] = w.low
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(w.low)
 	}
-	if last := len(parts) - 1; last >= 0 && singular && len(parts[last]) > 3 {
-		parts[last] = strings.TrimSuffix(parts[last], "s")
+	return b.String()
+}
+
+// find returns the concept of a phrase, with or without a plural s.
+func (l *lexicon) find(phrase string) (concept string, ok bool) {
+	concept, ok = l.concept[phrase]
+	if !ok && len(phrase) > 3 {
+		concept, ok = l.concept[strings.TrimSuffix(phrase, "s")]
 	}
-	return strings.Join(parts, " ")
+	return concept, ok
 }
 
 // oneOf says whether a word is in a list of words, written as one string.
 func oneOf(w, list string) bool { return w != "" && strings.Contains(" "+list+" ", " "+w+" ") }
 
-// figure reads a whole number in digits, such as 8 or 3rd.
-func figure(w word) (int, bool) {
-	low := w.low
-	for _, suffix := range [...]string{"th", "st", "nd", "rd"} {
-		low = strings.TrimSuffix(low, suffix)
+// quantity reads a whole number in digits or in words; false where it is none.
+func quantity(text string) (int, bool) {
+	spoken := [...]string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+		"twelve"}
+	if i := slices.Index(spoken[:], strings.ToLower(text)); i >= 0 {
+		return i + 1, true
 	}
-	if low == "" || len(low) > 7 || low[0] < '0' || low[0] > '9' {
-		return 0, false
+	if n, ok := map[string]int{"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50}[text]; ok {
+		return n, true
 	}
-	n, err := strconv.Atoi(low)
+	n, err := strconv.Atoi(text)
 	return n, err == nil
 }
 
-// quantity reads a whole number in digits or in words.
-func quantity(w word) (int, bool) {
-	spoken := [...]string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-		"twelve"}
-	if i := slices.Index(spoken[:], w.low); i >= 0 {
-		return i + 1, true
-	}
-	for i, tens := range [...]string{"fifteen", "twenty", "thirty", "forty", "fifty"} {
-		if w.low == tens {
-			return [...]int{15, 20, 30, 40, 50}[i], true
-		}
-	}
-	return figure(w)
-}
-
-// decimal reads a number with or without a fraction; a unit Å written to it is dropped.
-func decimal(w word) (float64, bool) {
-	if w.low == "" || len(w.low) > 12 || w.low[0] < '0' || w.low[0] > '9' {
-		return 0, false
-	}
-	v, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSuffix(w.raw, "Å"), "A"), 64)
-	return v, err == nil
+// decimal reads a number, which the caller knows to be one.
+func decimal(text string) float64 {
+	v, _ := strconv.ParseFloat(text, 64)
+	return v
 }
 
 // unitScale is Å per unit of length; 0: the word is no unit of length.
 func unitScale(w word) float64 {
-	switch w.low {
-	case "å", "angstrom", "angstroms", "ångström", "ångströms", "ångstroms", "ang":
+	switch {
+	case w.raw == "A" || w.raw == "Å" || strings.HasPrefix(w.low, "angstrom") || strings.HasPrefix(w.low, "ångström"):
 		return 1
-	case "nm", "nanometre", "nanometres", "nanometer", "nanometers":
+	case w.low == "nm" || strings.HasPrefix(w.low, "nanomet"):
 		return 10
-	}
-	if w.raw == "A" {
-		return 1
 	}
 	return 0
 }

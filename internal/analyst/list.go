@@ -13,7 +13,8 @@ import (
 // capability lists what can be asked.
 func (q *query) capability() part {
 	return part{text: "I can answer about: " + topicNames() + ". Each can be asked of residues that pass a " +
-		"filter: name, class, chain, range, secondary structure, exposure, confidence, distance. I cannot tell what is not in " +
+		"filter: name, class, chain, range, secondary structure, exposure, confidence, distance. I cannot tell what " +
+		"is not in " +
 		"the coordinates: function, toxicity, partners that are absent, effects of mutations, stability, origin.",
 		sure: Measured}
 }

@@ -193,16 +193,14 @@ func (q *query) touch() part {
 	switch {
 	case problem != "":
 		return refusal("%s", problem)
-	case len(ends) <= n || len(ends) > 12 || q.relation.far || !q.only(ofPlace, ofChain) || q.anyNot():
+	case n != 1 || len(ends) < 2 || len(ends) > 12 || q.relation.far || !q.only(ofPlace, ofChain) || q.anyNot():
 		return refusal("%s", q.notUnderstood())
 	}
 	var list []string
 	var cited []facts.ResidueRef
-	for _, a := range ends[:n] {
-		for _, b := range ends[n:] {
-			text, refs := q.between(a, b)
-			list, cited = append(list, text), append(cited, refs...)
-		}
+	for _, other := range ends[1:] {
+		text, refs := q.between(ends[0], other)
+		list, cited = append(list, text), append(cited, refs...)
 	}
 	return part{strings.Join(list, " "), cited, Measured}
 }

@@ -56,7 +56,7 @@ type reader struct {
 func soft(concept string) bool {
 	return oneOf(concept, "ask howmany which where what list structure residue protein or of has between it number "+
 		"unit & all any "+
-		"in but everything filler corrected chain them @nth @residue @name @class @chain @ligand @limit @ph @radius "+
+		"in but everything filler chain them @nth @residue @name @class @chain @ligand @limit @ph @radius "+
 		"helix alphahelix "+
 		"threeten pihelix strand coil turn buried exposed rna dna nucleic nm @atom inchain")
 }
@@ -82,7 +82,7 @@ func (r *reader) item(i int) {
 	r.at = i
 	it := r.items[i]
 	q := r.q
-	if it.concept != "filler" && it.concept != "corrected" {
+	if it.concept != "filler" {
 		q.has[it.concept] = true
 	}
 	switch it.concept {
@@ -92,7 +92,7 @@ func (r *reader) item(i int) {
 		r.between = true
 	case "ask":
 		r.joined, r.notKind = false, "" // except alanines, are …
-	case "filler", "corrected", "of", "has", "unit", "structure", "protein", "number":
+	case "filler", "of", "has", "unit", "structure", "protein", "number":
 		return
 	case "&", "or":
 		r.stale = true
@@ -167,7 +167,7 @@ func (r *reader) counted() bool {
 		if next.concept == "residue" {
 			return false // strand residues
 		}
-		if next.concept != "filler" && next.concept != "corrected" {
+		if next.concept != "filler" {
 			break
 		}
 	}
@@ -176,7 +176,7 @@ func (r *reader) counted() bool {
 		case oneOf(it.concept, "howmany which all list"):
 			r.every = false
 			return true
-		case !oneOf(it.concept, "filler of corrected"):
+		case !oneOf(it.concept, "filler of"):
 			return false
 		}
 	}
@@ -281,7 +281,7 @@ func (r *reader) isPredicate(c *condition) bool {
 		return false
 	}
 	for _, next := range r.items[r.at+1:] {
-		if next.concept != "filler" && next.concept != "corrected" {
+		if next.concept != "filler" {
 			return !oneOf(next.concept, "residue @name @class")
 		}
 	}

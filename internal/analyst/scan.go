@@ -1,6 +1,7 @@
 package analyst
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,21 +10,21 @@ import (
 	"pleat/internal/structure"
 )
 
-// item is one thing that a question says: a concept of the vocabulary, or an entity, whose concept starts with @.
+// item is one thing in a question: a concept of the vocabulary, or an entity, whose concept starts with @.
 type item struct {
 	concept string // ? for a word that is not known
 	text    string // as written
 	names   []string
 	mention mention // @residue
 	known   bool    // @chain, @ligand: the structure has it
-	value   float64 // @radius, @ph, @limit, @nth (-1: the last)
+	value   float64 // @radius in Å, @ph, @limit of pLDDT, @nth (-1: the last)
 	high    float64 // @limit: from value to high, where it is not 0
-	above   bool    // @limit, @radius
+	above   bool    // @limit, @radius: value is the least, not the most
 }
 
 // mention is a residue or a stretch of residues as a question names it.
 type mention struct {
-	chain  string // empty: not said
+	chain  string // empty: not given
 	lo, hi int    // numbers, unless first or half is set
 	names  []string
 	first  int // so many residues from the beginning of the chain or, if negative, from its end
@@ -33,7 +34,7 @@ type mention struct {
 // isRange reports whether the mention is a range of two numbers.
 func (m mention) isRange() bool { return m.first == 0 && m.half == 0 && m.lo != m.hi }
 
-// single says whether the mention means one residue.
+// single reports whether the mention means one residue.
 func (m mention) single() bool {
 	return m.half == 0 && (m.first == 0 && m.lo == m.hi || m.first == 1 || m.first == -1)
 }
@@ -52,21 +53,18 @@ type scanner struct {
 // newScanner makes a scanner for the names of one structure.
 func newScanner(x *facts.Index) *scanner {
 	s := &scanner{x: x, chains: map[string]bool{}, ligands: map[string]bool{}, atoms: map[string]bool{}}
-	for k, p := range x.Polymers {
-		s.chains[x.Structure.Chains[p.Chain].ID] = true
-		for i := p.Lo; i < p.Hi; i++ {
-			n := x.Sites[i].Ref.Number
-			s.protein = s.protein || x.Sites[i].Kind == structure.Protein
-			if k == 0 && i == p.Lo {
-				s.lowest, s.highest = n, n
-			}
-			s.lowest, s.highest = min(s.lowest, n), max(s.highest, n)
-		}
-	}
 	for i := range x.Sites {
-		if !x.Sites[i].Kind.Polymer() {
-			s.ligands[x.Sites[i].Ref.Name] = true
+		site := &x.Sites[i]
+		if !site.Kind.Polymer() {
+			s.ligands[site.Ref.Name] = true
+			continue
 		}
+		if len(s.chains) == 0 {
+			s.lowest, s.highest = site.Ref.Number, site.Ref.Number
+		}
+		s.chains[site.Ref.Chain] = true
+		s.protein = s.protein || site.Kind == structure.Protein
+		s.lowest, s.highest = min(s.lowest, site.Ref.Number), max(s.highest, site.Ref.Number)
 	}
 	for _, a := range x.Atoms {
 		s.atoms[a.Name] = true
@@ -74,94 +72,118 @@ func newScanner(x *facts.Index) *scanner {
 	return s
 }
 
-// scan returns the items of one sentence, in order. At each word the longest reading wins: an entity with its numbers,
-// then a phrase of the vocabulary, then a single word.
+// Parts of the patterns of rules. Words are separated by one blank each.
+const (
+	noun  = `(?:amino acid|residue|position|res|number|nucleotide|base|aa|site)s?`
+	name  = `([A-Za-z]+(?: acid)?)`
+	digit = `(\d{1,6})(?:st|nd|rd|th)?`
+	upTo  = `(?: (?:-|to|through|until|till|:) (?:` + noun + ` )?(?:[A-Za-z]{1,3} ?)?` + digit + `)?`
+	real  = `(\d{1,6}(?:\.\d+)?)`
+	unit  = ` ?(Å|A|angstroms?|ångströms?|nm|nanomet(?:re|er)s?)`
+	less  = `less|lower|fewer|smaller|worse|closer|nearer|below`
+	more  = `greater|more|higher|larger|better|farther|further|above`
+)
+
+// rule reads an entity at the beginning of the remaining words. Read returns nil where the pattern fits, but what it
+// found means something else; it may shorten m[0], which is what the scanner passes over.
+type rule struct {
+	pattern *regexp.Regexp
+	read    func(s *scanner, m []string) []item
+}
+
+func pattern(p string) *regexp.Regexp { return regexp.MustCompile(`^(?i:` + p + `) `) }
+
+var endsInNoun = pattern(`.* ` + noun)
+
+// rules are tried in this order at each word. None of them may match the empty string.
+var rules = []rule{
+	{pattern(`([a-z]{1,3})(\d{1,6})([a-z]{1,3})`), (*scanner).mutation},
+	{pattern(`([a-z]{1,3}|[a-z]{6,13}) ?(\d{1,6}) (?:to |mutation )?([a-z]{3})`), (*scanner).mutation},
+	{pattern(`(first|initial|n terminal|amino terminal|last|final|c terminal|carboxy terminal|second) half`),
+		(*scanner).half},
+	{pattern(`(first|initial|n terminal|amino terminal|last|final|c terminal|carboxy terminal) ([a-z]+|\d{1,6})(?: ` +
+		noun + `)?`), (*scanner).chainEnd},
+	{pattern(`(after|past|following|downstream of|beyond|above|over|before|preceding|upstream of|prior to|up to|` +
+		`below|under) ((?:` + noun + ` )*)(?:` + name + ` ?)?` + digit), (*scanner).oneSide},
+	{pattern(`(neutral|physiological) ph`), (*scanner).namedPH},
+	{pattern(`ph (?:of |value |is |equals )?` + real), (*scanner).givenPH},
+	{pattern(`(?:(within|below|under|above|over|beyond|at most|at least|(?:` + less + `|` + more + `) than) )?` +
+		`(?:(?:a|an|about|around|distance of) )*` + real + unit), (*scanner).radius},
+	{pattern(`between ` + real + ` and ` + real), (*scanner).band},
+	{pattern(real + ` or (` + less + `|` + more + `)`), (*scanner).limit},
+	{pattern(`(below|under|above|over|exceeding|at most|at least|(?:` + less + `|` + more + `) than) ` +
+		`(?:(?:a|an|about|around|plddt|confidence|of) )*` + real), (*scanner).limit},
+	{pattern(name + ` (?:(?:residue|number|at|position|-) )*` + digit + upTo), (*scanner).namedResidue},
+	{pattern(`([a-z]{1,3})` + digit + upTo), (*scanner).namedResidue},
+	{pattern(name + ` ([a-z0-9]{1,2}) ` + digit), (*scanner).residueOfChain},
+	{pattern(`([a-z0-9]{1,4}) : (?:` + name + ` ?)?` + digit), (*scanner).chainColon},
+	{pattern(`(?:` + noun + ` )+(?:(?:numbers?|no|from|:) )*(?:between )?` + digit + ` and ` + digit),
+		(*scanner).betweenNumbers},
+	{pattern(`(?:` + noun + ` )+(?:(?:numbers?|no|from|:) )*` + digit + upTo), (*scanner).numbers},
+	{pattern(digit + upTo), (*scanner).bareNumber},
+	{pattern(`(?:chain|subunit|protomer)s? ([a-z0-9]{1,4})`), (*scanner).announcedChain},
+	{pattern(`([A-Z0-9]{1,4}) (?:chain|subunit|protomer)`), (*scanner).chain},
+	{pattern(`(alpha|beta) carbons?|c(?:alpha|beta)s?|c (?:alpha|beta)s?`), (*scanner).greekAtom},
+}
+
+// scan returns the items of one sentence, in order. At each word the first rule that fits wins, then the longest phrase
+// of the vocabulary, then names that the structure has.
 func (s *scanner) scan(words []word) []item {
 	s.words, s.at, s.items = words, 0, nil
 	for s.at < len(s.words) {
-		if s.stretch() || s.confidenceBand() || residueNoun(s.peek(0), s.peek(1)) > 0 && s.residue() {
+		if c, n := vocabulary().lookup(s.words[s.at:], 2); s.rule() {
 			continue
-		}
-		if c, n := vocabulary().lookup(s.words[s.at:], 2); n > 0 && !s.numbered(n) {
+		} else if n > 0 {
 			s.concept(c, n)
 			continue
 		}
-		if s.number() || s.residue() || s.chain() || s.letterNoun() || s.ligand() || s.atom() {
-			continue
+		low := s.words[s.at].low
+		switch c, n := vocabulary().lookup(s.words[s.at:], 1); {
+		case s.single():
+		case n > 0:
+			s.concept(c, n)
+		case low == ",":
+			s.add(1, item{concept: "&"})
+		case low == "/":
+			s.add(1, item{concept: "or"})
+		case low == "-" || low == ":":
+			s.at++
+		default:
+			s.add(1, item{concept: "?"})
 		}
-		s.plain()
 	}
 	return s.items
 }
 
-// plain reads one word of the vocabulary, if need be with a typing error corrected.
-func (s *scanner) plain() {
-	v := vocabulary()
-	w := s.peek(0)
-	if c, n := v.lookup(s.words[s.at:], 1); n > 0 {
-		s.concept(c, n)
-	} else if fixed := v.correct(w.low); fixed != "" {
-		s.concept(v.concept[fixed], 1)
-		s.items = append(s.items, item{concept: "corrected", text: w.raw, names: []string{fixed}})
-	} else if w.low == "," {
-		s.add(item{concept: "&"}, 1)
-	} else if w.low == "/" {
-		s.add(item{concept: "or"}, 1)
-	} else if w.low == "-" || w.low == ":" {
-		s.at++
-	} else {
-		s.add(item{concept: "?"}, 1)
+// rule applies the first rule that fits.
+func (s *scanner) rule() bool {
+	var b strings.Builder
+	for _, w := range facts.Head(s.words[s.at:], 10) {
+		b.WriteString(w.raw + " ")
 	}
-}
-
-// numbered says whether a name of n words is followed by a number, so that it names one residue.
-func (s *scanner) numbered(n int) bool {
-	_, ok := figure(s.peek(n))
-	_, name := s.residueName(0)
-	return ok && name == n
-}
-
-// concept adds a phrase of n words; names, classes and ligands of the vocabulary become entities.
-func (s *scanner) concept(c string, n int) {
-	kind, rest, entity := strings.Cut(c, " ")
-	if kind == "strand" && n == 1 && strings.HasPrefix(s.peek(0).low, "strand") && !s.protein {
-		kind = "chain" // of nucleic acid
-	}
-	it := item{concept: kind, names: strings.Fields(rest)}
-	if entity && kind == "@nth" {
-		v, _ := strconv.Atoi(rest)
-		it.value = float64(v)
-	}
-	if kind == "@ligand" {
-		s.ligandItem(rest, n)
-		return
-	}
-	if kind == "@residue" { // the ends of a chain
-		for k, value := range it.names {
-			first, _ := strconv.Atoi(value)
-			if k > 0 {
-				s.items = append(s.items, item{concept: "&"})
-			}
-			s.add(item{concept: kind, mention: mention{first: first}}, n*(1-min(k, 1)))
+	for _, r := range rules {
+		m := r.pattern.FindStringSubmatch(b.String())
+		if m == nil {
+			continue
 		}
-		return
+		if items := r.read(s, m); items != nil {
+			s.add(strings.Count(m[0], " "), items...)
+			return true
+		}
 	}
-	if kind == "@limit" {
-		v, _ := strconv.ParseFloat(it.names[0], 64)
-		it.value, it.above = v, len(it.names) > 1
-	}
-	s.add(it, n)
+	return false
 }
 
-// add appends an item of n words and moves on.
-func (s *scanner) add(it item, n int) {
-	n = min(n, len(s.words)-s.at)
-	parts := make([]string, n)
-	for i := range parts {
-		parts[i] = s.words[s.at+i].raw
+// add appends items that n words stand for, and moves on.
+func (s *scanner) add(n int, items ...item) {
+	var parts []string
+	for _, w := range s.words[s.at:min(len(s.words), s.at+n)] {
+		parts = append(parts, w.raw)
 	}
-	it.text = strings.Join(parts, " ")
-	s.items = append(s.items, it)
+	for k := range items {
+		items[k].text = strings.Join(parts, " ")
+	}
+	s.items = append(s.items, items...)
 	s.at += n
 }
 
@@ -173,300 +195,335 @@ func (s *scanner) peek(n int) word {
 	return word{}
 }
 
-// before is the concept of the last item that carries a meaning.
-func (s *scanner) before() string {
-	for i := len(s.items) - 1; i >= 0; i-- {
-		if c := s.items[i].concept; c != "filler" && c != "corrected" {
-			return c
-		}
-	}
-	return ""
-}
-
-// said says whether a concept was read before.
-func (s *scanner) said(concept string) bool {
+// has reports whether a concept was read before.
+func (s *scanner) has(concept string) bool {
 	return slices.ContainsFunc(s.items, func(it item) bool { return it.concept == concept })
 }
 
-// residueName reads the name of a residue at n words from here; count is its words, 0: none.
-func (s *scanner) residueName(n int) (names []string, count int) {
-	if s.at+n >= len(s.words) {
-		return nil, 0
-	}
-	w, next := s.peek(n), s.peek(n+1)
-	if c, count := vocabulary().lookup(s.words[s.at+n:min(s.at+n+2, len(s.words))], 1); count > 0 {
-		if kind, codes, _ := strings.Cut(c, " "); kind == "@name" {
-			return strings.Fields(codes), count
+// concept adds a phrase of n words; names, classes, ligands and ends of chains in the vocabulary become entities.
+func (s *scanner) concept(c string, n int) {
+	kind, rest, _ := strings.Cut(c, " ")
+	it := item{concept: kind, names: strings.Fields(rest)}
+	switch kind {
+	case "@nth", "@limit":
+		it.value, _ = strconv.ParseFloat(it.names[0], 64)
+		it.above = len(it.names) > 1
+	case "strand":
+		if !s.protein { // of nucleic acid
+			it.concept = "chain"
 		}
+	case "@ligand":
+		s.ligand(rest, n)
+		return
+	case "@residue":
+		var ends []item
+		for _, value := range it.names {
+			first, _ := strconv.Atoi(value)
+			ends = append(ends, item{concept: "&"}, item{concept: kind, mention: mention{first: first}})
+		}
+		s.add(n, ends[1:]...)
+		return
 	}
-	if code := threeLetters(w, next); code != "" {
-		return []string{code}, 1
-	}
-	if w.raw == strings.ToUpper(w.raw) && len(w.raw) == 2 && structure.Letter(structure.DNA,
-		w.raw) != structure.Unknown {
-		return []string{w.raw}, 1
-	}
-	return nil, 0
+	s.add(n, it)
 }
 
-// threeLetters reads a three-letter code, with a plural s or without. Codes that are English words as well count only
-// with a number or a capital.
-func threeLetters(w, next word) string {
-	for _, low := range [...]string{w.low, strings.TrimSuffix(w.low, "s")} {
-		up := strings.ToUpper(low)
-		if len(low) != 3 || structure.Letter(structure.Protein, up) == structure.Unknown {
-			continue
-		}
-		_, numbered := figure(next)
-		if oneOf(low, "his met pro ser val") && w.raw == w.low && !numbered && next.low != "-" {
-			return ""
-		}
-		return up
+// residueNames returns the component codes that a name means: a word of the vocabulary, a code of one or three letters,
+// or of a nucleotide; nil where it is none.
+func residueNames(word string) []string {
+	up := strings.ToUpper(word)
+	if c, ok := vocabulary().find(strings.ToLower(word)); ok && strings.HasPrefix(c, "@name ") {
+		return strings.Fields(c)[1:]
 	}
-	return ""
+	for _, code := range []string{up, strings.TrimSuffix(up, "S")} {
+		if len(code) == 3 && structure.Letter(structure.Protein, code) != structure.Unknown ||
+			len(code) == 2 && structure.Letter(structure.DNA, code) != structure.Unknown {
+			return []string{code}
+		}
+	}
+	return nil
 }
 
-// residueNoun returns how many words a noun such as residue, position or amino acid number has here.
-func residueNoun(w, next word) int {
-	switch {
-	case oneOf(w.low, "residue residues position positions res number site sites nucleotide nucleotides base bases "+
-		"aa resid resi"):
-		return 1
-	case w.low == "amino" && strings.HasPrefix(next.low, "acid"):
-		return 2
+// letterNames returns the component codes that a one-letter code can mean in proteins, RNA and DNA.
+func letterNames(word string) (codes []string) {
+	if len(word) != 1 {
+		return residueNames(word)
 	}
-	return 0
-}
-
-// residue reads K8, Lys8, lysine 8, LYS A 8, residue 8, residues 3, 5 and 9-12, A:8, 8-12, and names without a number.
-func (s *scanner) residue() bool {
-	w := s.peek(0)
-	if names, n := s.residueName(0); n > 0 {
-		return s.named(names, n)
-	}
-	if names, number, rest := fused(w.raw); names != nil {
-		return s.fusedResidue(names, number, rest)
-	}
-	if s.chains[w.raw] && s.peek(1).low == ":" {
-		if n, names, ok := s.numberOrName(2); ok {
-			s.add(item{concept: "@residue", mention: mention{chain: w.raw, lo: n, hi: n, names: names}}, 3)
-			return true
-		}
-	}
-	at := residueNoun(w, s.peek(1))
-	for at > 0 && oneOf(s.peek(at).low, "number numbers no from between :") {
-		at++
-	}
-	if at == 0 {
-		return s.bareNumber()
-	}
-	if _, ok := figure(s.peek(at)); ok {
-		return s.numbers(at)
-	}
-	return false
-}
-
-// bareNumber reads numbers that are residues only by what stands next to them: 8-12, between 19 and 26, residue 3 and
-// 9.
-func (s *scanner) bareNumber() bool {
-	lo, ok := figure(s.peek(0))
-	if !ok || s.unitAfter(0) {
-		return false
-	}
-	if hi, ok := figure(s.peek(2)); ok && s.peek(-1).low == "between" && s.peek(1).low == "and" && !s.unitAfter(2) {
-		if s.said("confidence") && !s.said("average") {
-			s.add(item{concept: "@limit", value: float64(min(lo, hi)), high: float64(max(lo, hi))}, 3)
-			return true
-		}
-		s.add(item{concept: "@residue", mention: mention{lo: min(lo, hi), hi: max(lo, hi)}}, 3)
-		return true
-	}
-	if hi, n := s.rangeEnd(1); n > 0 && hi > 0 || s.peek(-1).low == "at" && s.said("what") {
-		return s.numbers(0)
-	}
-	for i := len(s.items) - 1; i >= 0; i-- {
-		switch s.items[i].concept {
-		case "filler", "&", "or", "of", "between", "in", "residue":
-			continue
-		case "@residue":
-			return s.numbers(0)
-		}
-		break
-	}
-	return false
-}
-
-// unitAfter says whether the word after position n is a unit, so that the number is no residue.
-func (s *scanner) unitAfter(n int) bool {
-	return unitScale(s.peek(n+1)) > 0 || s.peek(n+1).low == "percent"
-}
-
-// rangeEnd reads "- 12", "to 12" or "through 12" at n words from here: the number, and how many words.
-func (s *scanner) rangeEnd(n int) (hi, words int) {
-	if !oneOf(s.peek(n).low, "- to through thru until till :") {
-		return 0, 0
-	}
-	at := n + 1
-	at += residueNoun(s.peek(at), s.peek(at+1))
-	if v, _, ok := s.numberOrName(at); ok {
-		return v, at + 1 - n
-	}
-	return 0, 0
-}
-
-// numbers reads a list of numbers and ranges that starts at n words from here.
-func (s *scanner) numbers(n int) bool {
-	for {
-		lo, ok := figure(s.peek(n))
-		if !ok {
-			return true
-		}
-		m := mention{lo: lo, hi: lo}
-		n++
-		if hi, words := s.rangeEnd(n); words > 0 {
-			m.hi, n = hi, n+words
-		} else if s.peek(n).low == "and" && (s.peek(n-2).low == "between" || s.peek(-1).low == "between") {
-			if hi, ok := figure(s.peek(n + 1)); ok {
-				m.hi, n = hi, n+2
-			}
-		}
-		m.lo, m.hi = min(m.lo, m.hi), max(m.lo, m.hi)
-		if next := s.peek(n).low; next == "onward" || next == "onwards" {
-			m.hi, n = max(s.highest, m.lo+1), n+1
-		}
-		s.add(item{concept: "@residue", mention: m}, n)
-		skip := 0
-		for skip < 2 && oneOf(s.peek(skip).low, ", and or") {
-			skip++
-		}
-		if _, ok := figure(s.peek(skip)); !ok || skip == 0 || s.unitAfter(skip) {
-			return true
-		}
-		s.items = append(s.items, item{concept: "&"})
-		n = skip
-	}
-}
-
-// numberOrName reads 8, K8 or LYS8 at n words from here.
-func (s *scanner) numberOrName(n int) (number int, names []string, ok bool) {
-	if v, ok := figure(s.peek(n)); ok {
-		return v, nil, true
-	}
-	names, number, rest := fused(s.peek(n).raw)
-	return number, names, names != nil && rest == ""
-}
-
-// named reads what follows the name of a residue: its number, or nothing.
-func (s *scanner) named(names []string, n int) bool {
-	chain, at := "", n
-	switch next := s.peek(at); {
-	case s.chains[next.raw] && len(next.raw) <= 2: // LYS A 8
-		if _, ok := figure(s.peek(at + 1)); ok {
-			chain, at = next.raw, at+1
-		}
-	case oneOf(next.low, "residue number -"), next.low == "at" && s.peek(at+1).low != "least":
-		for oneOf(s.peek(at).low, "residue number - at position") {
-			at++
-		}
-	}
-	number, ok := figure(s.peek(at))
-	if !ok || s.unitAfter(at) {
-		s.add(item{concept: "@name", names: names}, n)
-		return true
-	}
-	if _, count := s.residueName(at + 1); count > 0 && s.peek(at+1).raw != s.peek(at+1).low {
-		s.add(item{concept: "!mutation"}, at+1+count) // Lys 8 Ala
-		return true
-	}
-	s.dropName(names)
-	s.add(item{concept: "@residue", mention: mention{chain: chain, lo: number, hi: number, names: names}}, at+1)
-	if hi, words := s.rangeEnd(0); words > 0 && hi > number && (s.peek(0).low != "to" || !s.said("distance")) {
-		s.items[len(s.items)-1].mention = mention{chain: chain, lo: number, hi: hi}
-		s.at += words
-	}
-	return true
-}
-
-// fused splits K8, Lys8, DG3 and K8A into names, number and what follows.
-func fused(raw string) (names []string, number int, rest string) {
-	i := 0
-	for i < len(raw) && (raw[i]|32) >= 'a' && (raw[i]|32) <= 'z' {
-		i++
-	}
-	j := i
-	for j < len(raw) && raw[j] >= '0' && raw[j] <= '9' {
-		j++
-	}
-	if i == 0 || j == i || j-i > 6 {
-		return nil, 0, ""
-	}
-	number, err := strconv.Atoi(raw[i:j])
-	if err != nil {
-		return nil, 0, ""
-	}
-	up := strings.ToUpper(raw[:i])
-	if i == 1 {
-		return oneLetter(up[0]), number, raw[j:]
-	}
-	s := scanner{words: []word{{up, strings.ToLower(up)}, {"1", "1"}}}
-	if full, n := s.residueName(0); n == 1 {
-		return full, number, raw[j:]
-	}
-	return nil, number, raw[j:]
-}
-
-// oneLetter returns the component codes that a one-letter code can mean in proteins, RNA and DNA.
-func oneLetter(letter byte) (names []string) {
+	letter := word[0] &^ 0x20
 	for _, k := range [...]structure.Kind{structure.Protein, structure.RNA, structure.DNA} {
-		name, ok := structure.Component(k, letter)
+		code, ok := structure.Component(k, letter)
 		if ok && (k == structure.RNA || !strings.ContainsRune("BZXOU", rune(letter))) {
-			names = append(names, name)
+			codes = append(codes, code)
 		}
 	}
-	return names
+	return codes
 }
 
-// fusedResidue reads a name and number in one word; what follows the number can make it a mutation.
-func (s *scanner) fusedResidue(names []string, number int, rest string) bool {
-	if rest != "" {
-		if other, _, _ := fused(rest + "1"); other == nil {
-			return false
-		}
-		s.add(item{concept: "!mutation"}, 1)
-		return true
-	}
-	w := s.peek(0)
-	if (s.atoms[w.raw] || strings.HasSuffix(w.raw, "'")) && !s.exists(names, number) {
-		return false // the name of an atom: C8
-	}
-	if s.peek(1).low == "mutation" || s.peek(1).low == "to" && len(s.peek(2).raw) == 3 {
-		if _, n := s.residueName(2); n > 0 {
-			s.add(item{concept: "!mutation"}, 3)
-			return true
-		}
-	}
-	m, n := mention{lo: number, hi: number, names: names}, 1
-	if oneOf(s.peek(1).low, "- to through") && !(s.peek(1).low == "to" && s.said("distance")) {
-		if hi, _, ok := s.numberOrName(2); ok && hi > number {
-			m, n = mention{lo: number, hi: hi}, 3
-		}
-	}
-	s.dropName(names)
-	s.add(item{concept: "@residue", mention: m}, n)
-	return true
+func atoi(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
 }
 
-// dropName removes the same name said just before: the methionine M1.
-func (s *scanner) dropName(names []string) {
-	k := len(s.items) - 1
-	if k >= 0 && s.items[k].concept == "@name" && slices.Contains(names, s.items[k].names[0]) {
-		s.items = s.items[:k]
+// residues returns a stretch of residues as an item; it ends where it begins if to is empty.
+func residueItem(chain string, names []string, from, to string) []item {
+	m := mention{chain: chain, lo: atoi(from), hi: atoi(from), names: names}
+	if to != "" {
+		m = mention{chain: chain, lo: min(m.lo, atoi(to)), hi: max(m.lo, atoi(to))}
 	}
+	return []item{{concept: "@residue", mention: m}}
 }
 
-// exists says whether a polymer has a residue of this name and number.
+// isUnit reports whether the word after a match is a unit, so that its number is no residue.
+func (s *scanner) isUnit(m []string) bool {
+	next := s.peek(strings.Count(m[0], " "))
+	return unitScale(next) > 0 || next.low == "percent"
+}
+
+// mutation reads K8A, Lys48 to Ala.
+func (s *scanner) mutation(m []string) []item {
+	_, digits := strconv.Atoi(s.peek(strings.Count(m[0], " ")).low)
+	if letterNames(m[1]) == nil || letterNames(m[3]) == nil || digits == nil {
+		return nil
+	}
+	return []item{{concept: "!mutation"}}
+}
+
+// half reads the first half, the C-terminal half.
+func (s *scanner) half(m []string) []item {
+	half := 2
+	if oneOf(strings.ToLower(m[1]), "first initial") || strings.ContainsAny(m[1][:1], "nNaA") {
+		half = 1
+	}
+	return []item{{concept: "@residue", mention: mention{half: half}}}
+}
+
+// chainEnd reads the first 20 residues, the last ten, the C-terminal 5 amino acids.
+func (s *scanner) chainEnd(m []string) []item {
+	n, ok := quantity(m[2])
+	next := s.peek(strings.Count(m[0], " "))
+	c, _ := vocabulary().find(next.low)
+	hasNoun := endsInNoun.MatchString(m[0])
+	if !ok || n == 0 || !hasNoun && next.low != "" && next.low != "," && !oneOf(c, "ask in of &") {
+		return nil // the first two helices
+	}
+	if strings.ContainsAny(m[1][:1], "lLcC") || strings.EqualFold(m[1], "final") {
+		n = -n
+	}
+	return []item{{concept: "@residue", mention: mention{first: n}}}
+}
+
+// oneSide reads after residue 16, before K48, up to position 30, positions above 40: all numbers on one side.
+func (s *scanner) oneSide(m []string) []item {
+	announced := m[2] != "" || oneOf(strings.TrimSuffix(s.peek(-1).low, "s"), "residue position")
+	word, n := strings.ToLower(m[1]), atoi(m[4])
+	if s.isUnit(m) || m[3] != "" && letterNames(m[3]) == nil ||
+		oneOf(word, "beyond above over below under") && !announced {
+		return nil
+	}
+	r := mention{lo: min(s.lowest, n-1), hi: n - 1}
+	switch {
+	case oneOf(word, "after past following beyond above over") || word == "downstream of":
+		r = mention{lo: n + 1, hi: max(s.highest, n+1)}
+	case word == "up to":
+		r = mention{lo: min(s.lowest, n), hi: n}
+	}
+	return []item{{concept: "@residue", mention: r}}
+}
+
+func (s *scanner) namedPH(m []string) []item {
+	return []item{{
+		concept: "@ph", value: map[string]float64{"neutral": 7, "physiological": 7.4}[strings.ToLower(m[1])],
+	}}
+}
+
+func (s *scanner) givenPH(m []string) []item { return []item{{concept: "@ph", value: decimal(m[1])}} }
+
+// radius reads within 5 Å, at least 0.4 nm from, a 5 Å shell.
+func (s *scanner) radius(m []string) []item {
+	return []item{{concept: "@radius", value: decimal(m[2]) * unitScale(word{m[3], strings.ToLower(m[3])}),
+		above: isMore(m[1])}}
+}
+
+// isMore reports whether a comparison means more than a bound.
+func isMore(comparison string) bool {
+	low := strings.ToLower(comparison)
+	first, _, _ := strings.Cut(low, " ")
+	return low == "at least" || oneOf(first, "above over beyond exceeding "+strings.ReplaceAll(more, "|", " "))
+}
+
+// band reads a pLDDT between 50 and 70, and a stretch between 10 and 40.
+func (s *scanner) band(m []string) []item {
+	switch {
+	case s.isUnit(m):
+		return nil
+	case s.has("confidence") && !s.has("average"):
+		return []item{{
+			concept: "@limit", value: min(decimal(m[1]), decimal(m[2])), high: max(decimal(m[1]), decimal(m[2])),
+		}}
+	}
+	return append([]item{{concept: "between"}}, residueItem("", nil, m[1], m[2])...)
+}
+
+// limit reads a bound of pLDDT: below 70, 95 or more.
+func (s *scanner) limit(m []string) []item {
+	word, value := m[1], m[2]
+	if _, err := strconv.ParseFloat(m[1], 64); err == nil {
+		word, value = m[2], m[1]
+	}
+	if s.isUnit(m) {
+		return nil
+	}
+	return []item{{concept: "@limit", value: decimal(value), above: isMore(word)}}
+}
+
+// namedResidue reads K8, Lys8, lysine 8, Lys8 to Lys12.
+func (s *scanner) namedResidue(m []string) []item {
+	names, raw := letterNames(m[1]), s.peek(0).raw
+	fused := strings.HasPrefix(m[0], m[1]+m[2])
+	switch {
+	case s.isUnit(m) || names == nil || len(m[1]) == 1 && !fused:
+		return nil
+	case s.atoms[raw] && !s.exists(names, atoi(m[2])):
+		return nil // the name of an atom: C8
+	}
+	if k := len(s.items) - 1; k >= 0 && s.items[k].concept == "@name" && slices.Contains(names, s.items[k].names[0]) {
+		s.items = s.items[:k] // the methionine M1
+	}
+	if m[3] != "" && s.has("distance") { // these are the ends of a distance, not a range
+		m[0], m[3] = m[0][:strings.Index(m[0], m[2])+len(m[2])]+" ", ""
+	}
+	return residueItem("", names, m[2], m[3])
+}
+
+// exists reports whether a polymer has a residue of this name and number.
 func (s *scanner) exists(names []string, number int) bool {
 	return slices.ContainsFunc(s.x.Sites, func(r facts.Site) bool {
 		return r.Kind.Polymer() && r.Ref.Number == number && slices.Contains(names, r.Ref.Name)
 	})
+}
+
+// residueOfChain reads LYS A 8.
+func (s *scanner) residueOfChain(m []string) []item {
+	if names := residueNames(m[1]); names != nil && s.chains[m[2]] && !s.isUnit(m) {
+		return residueItem(m[2], names, m[3], "")
+	}
+	return nil
+}
+
+// chainColon reads A:8 and A:Lys8.
+func (s *scanner) chainColon(m []string) []item {
+	if !s.chains[m[1]] || m[2] != "" && letterNames(m[2]) == nil {
+		return nil
+	}
+	return residueItem(m[1], letterNames(m[2]), m[3], "")
+}
+
+// betweenNumbers reads between positions 10 and 40; residues 10 and 40 are two.
+func (s *scanner) betweenNumbers(m []string) []item {
+	if s.isUnit(m) || s.peek(-1).low != "between" && !strings.Contains(strings.ToLower(m[0]), "between ") {
+		return nil
+	}
+	return residueItem("", nil, m[1], m[2])
+}
+
+// numbers reads residue 8, residues 9-12.
+func (s *scanner) numbers(m []string) []item {
+	items := residueItem("", nil, m[1], m[2])
+	if next := s.peek(strings.Count(m[0], " ")).low; oneOf(next, "onward onwards") {
+		items[0].mention.hi = max(s.highest, items[0].mention.lo+1)
+	}
+	return items
+}
+
+// bareNumber reads numbers that are residues by what stands next to them: 8-12, residue 3 and 9.
+func (s *scanner) bareNumber(m []string) []item {
+	if s.isUnit(m) {
+		return nil
+	}
+	listed := m[2] != "" || s.peek(-1).low == "at" && s.has("what")
+	for i := len(s.items) - 1; i >= 0 && !listed; i-- {
+		if c := s.items[i].concept; c == "@residue" {
+			listed = true
+		} else if !oneOf(c, "filler & or of between in residue") {
+			break
+		}
+	}
+	if !listed {
+		return nil
+	}
+	return residueItem("", nil, m[1], m[2])
+}
+
+// announcedChain reads chain A. After the word chain an unknown name is one, too.
+func (s *scanner) announcedChain(m []string) []item {
+	id, up := m[1], strings.ToUpper(m[1])
+	if !s.chains[id] && len(id) == 1 && s.chains[up] {
+		id = up
+	}
+	_, known := vocabulary().find(strings.ToLower(id))
+	if _, n := vocabulary().lookup(s.words[s.at+1:], 2); !s.chains[id] &&
+		(n > 0 || len(id) > 1 && (id != up || known)) {
+		return nil // the chain's N terminus
+	}
+	if !s.chains[id] {
+		id = up
+	}
+	return []item{{concept: "@chain", names: []string{id}, known: s.chains[id]}}
+}
+
+// chain reads the B chain.
+func (s *scanner) chain(m []string) []item {
+	if !s.chains[m[1]] {
+		return nil
+	}
+	return []item{{concept: "@chain", names: []string{m[1]}, known: true}}
+}
+
+func (s *scanner) greekAtom(m []string) []item {
+	atom := "CB"
+	if strings.Contains(strings.ToLower(m[0]), "alpha") {
+		atom = "CA"
+	}
+	return []item{{concept: "@atom", names: []string{atom}}}
+}
+
+// single reads one word that names a chain, a residue, a ligand or an atom.
+func (s *scanner) single() bool {
+	w, next := s.peek(0), s.peek(1)
+	up := strings.ToUpper(w.raw)
+	_, known := vocabulary().find(w.low)
+	names := residueNames(w.raw)
+	code, number, _ := strings.Cut(up, strings.TrimLeft(up, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+	switch {
+	case s.chains[w.raw] && w.raw != "I" && s.at > 0 && (w.raw != "A" || s.peek(-1).low != "is"),
+		s.chains[w.raw] && oneOf(next.low, "and - /"):
+		s.add(1, item{concept: "@chain", names: []string{w.raw}, known: true})
+	case s.ligands[w.raw] && (len(w.raw) > 1 || next.low == "ion") && !(s.atoms[w.raw] && next.low == "of"):
+		s.ligand(w.raw, 1)
+	case s.ligands[up] && len(up) >= 3 && !known:
+		s.ligand(up, 1)
+	case len(code) >= 2 && s.ligands[code] && number == "": // Zn202
+		s.ligand(code, 1)
+	case names != nil && !(oneOf(w.low, "his met pro ser val") && w.raw == w.low) && (len(w.raw) > 2 || w.raw == up):
+		s.add(1, item{concept: "@name", names: names})
+	case s.atoms[up] && (w.raw == up || oneOf(w.low, "ca cb")) && (len(up) > 1 || next.low == "atom"):
+		s.add(1, item{concept: "@atom", names: []string{up}})
+	default:
+		return false
+	}
+	return true
+}
+
+// ligand adds a ligand of n words, with the chain and number after it.
+func (s *scanner) ligand(code string, n int) {
+	if code == "FE" && !s.ligands["FE"] && s.ligands["FE2"] {
+		code = "FE2"
+	}
+	at := n
+	if s.chains[s.peek(at).raw] {
+		at++
+	}
+	if _, err := strconv.Atoi(s.peek(at).low); err == nil && unitScale(s.peek(at+1)) == 0 {
+		n = at + 1
+	}
+	s.add(n, item{concept: "@ligand", names: []string{code}, known: s.ligands[code]})
 }

@@ -16,8 +16,7 @@ func splitTopics(items []item) [][]item {
 			continue
 		}
 		next := i + 1
-		for next < len(items) && (oneOf(items[next].concept, "filler it any & ask not of in all has") ||
-			items[next].concept == "corrected") {
+		for next < len(items) && (oneOf(items[next].concept, "filler it any & ask not of in all has")) {
 			next++
 		}
 		if next == len(items) || !isTopic(items[next]) {
@@ -103,7 +102,7 @@ func splitNouns(items []item) (pieces [][]item, problem string) {
 func isNoun(it item) bool { return oneOf(it.concept, "@name @class") }
 
 // isMeaningfulEntity skips what may stand before a noun.
-func isMeaningfulEntity(it item) bool { return !oneOf(it.concept, "filler of in all any corrected") }
+func isMeaningfulEntity(it item) bool { return !oneOf(it.concept, "filler of in all any") }
 
 // filtersIn lists the properties of the filters in a piece; a relation counts as one.
 func filtersIn(items []item) (out []property) {

@@ -14,7 +14,6 @@ type talk struct {
 	x     *facts.Index
 	reply Reply
 	texts []string
-	notes []string // corrected typing errors
 	cited map[facts.ResidueRef]bool
 	sure  []Certainty
 	lost  bool // a part was not understood
@@ -39,7 +38,6 @@ func (t *talk) answer(question string) {
 		case !slices.ContainsFunc(items, isMeaningful):
 			continue // hello, thanks
 		}
-		t.corrections(items)
 		t.sentence(slices.Concat(context, items))
 		context = nil
 	}
@@ -48,7 +46,7 @@ func (t *talk) answer(question string) {
 	}
 }
 
-func isMeaningful(it item) bool { return !oneOf(it.concept, "filler & ask in but corrected it") }
+func isMeaningful(it item) bool { return !oneOf(it.concept, "filler & ask in but it") }
 
 // isContext says whether a sentence names residues or chains and asks nothing of them.
 func isContext(items []item) bool {
@@ -57,20 +55,11 @@ func isContext(items []item) bool {
 		switch {
 		case oneOf(it.concept, "@residue @chain helix strand @nth rna dna"):
 			entity = true
-		case !oneOf(it.concept, "filler & of in structure residue protein chain corrected between"):
+		case !oneOf(it.concept, "filler & of in structure residue protein chain between"):
 			return false
 		}
 	}
 	return entity
-}
-
-// corrections notes the typing errors that were corrected.
-func (t *talk) corrections(items []item) {
-	for _, it := range items {
-		if it.concept == "corrected" {
-			t.notes = append(t.notes, fmt.Sprintf("I read “%s” as “%s”.", facts.Clip(it.text, 30), it.names[0]))
-		}
-	}
 }
 
 // sentence answers the questions of a sentence, one after the other.
@@ -141,7 +130,7 @@ func continuesPredicate(items []item) bool {
 			return !slices.ContainsFunc(facts.Head(rest, 1), func(next item) bool {
 				return oneOf(next.concept, "residue @name @class")
 			})
-		case it.concept != "filler" && it.concept != "corrected" || strings.EqualFold(it.text, "there"):
+		case it.concept != "filler" || strings.EqualFold(it.text, "there"):
 			return false
 		}
 	}
