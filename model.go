@@ -132,9 +132,20 @@ func FindModel(models []Model, name string) (Model, bool) {
 	return models[i], true
 }
 
-// limits checks the limits of the model. The totals are checked if every count is valid, and the kinds of constraints
-// if the model takes constraints at all.
-func (v *validation) limits(counted, constraints bool) {
+// chainLimit checks each polymer against the longest chain that the model folds.
+func (v *validation) chainLimit() {
+	most := v.model.Limits.Residues
+	for i := range v.job.Sequences {
+		s := &v.job.Sequences[i]
+		if n := len(s.Text); most > 0 && n > most && s.Polymer() && !v.faulty[i] {
+			v.fault(s.Path(i)+".sequence", " has %d residues; the model %q folds at most %d in a chain",
+				n, v.model.Name, most)
+		}
+	}
+}
+
+// totalLimits checks how many chains, ligands and affinities the job asks for. Every count must be valid.
+func (v *validation) totalLimits() {
 	l, j, m := &v.model.Limits, v.job, v.model
 	polymers, ligands, affinities := 0, 0, 0
 	for i := range j.Sequences {
@@ -142,14 +153,10 @@ func (v *validation) limits(counted, constraints bool) {
 		if s.PropertyType == "affinity" {
 			affinities += s.Count
 		}
-		if !s.Polymer() {
+		if s.Polymer() {
+			polymers += s.Count
+		} else {
 			ligands += s.Count
-			continue
-		}
-		polymers += s.Count
-		if n := len(s.Text); l.Residues > 0 && n > l.Residues && !v.faulty[i] {
-			v.fault(s.Path(i)+".sequence", " has %d residues; the model %q folds at most %d in a chain",
-				n, m.Name, l.Residues)
 		}
 	}
 	for _, total := range []struct {
@@ -160,12 +167,17 @@ func (v *validation) limits(counted, constraints bool) {
 		{ligands, l.Ligands, "ligands"},
 		{affinities, l.Affinities, "ligands that ask for an affinity"},
 	} {
-		if counted && total.most > 0 && total.got > total.most {
+		if total.most > 0 && total.got > total.most {
 			v.fault("sequences", ": the job has %d %s, copies counted; the model %q takes at most %d",
 				total.got, total.what, m.Name, total.most)
 		}
 	}
-	if !constraints || len(l.Constraints) == 0 {
+}
+
+// constraintLimits checks the kinds of the constraints, of which the model may accept some only.
+func (v *validation) constraintLimits() {
+	l, j, m := &v.model.Limits, v.job, v.model
+	if len(l.Constraints) == 0 {
 		return
 	}
 	for _, c := range []struct {

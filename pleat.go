@@ -12,7 +12,7 @@
 //	error.go       Error and Errors: refused calls, with a code, a field and a message
 //	model.go       Model: the manifest of a model
 //	input.go       InputHash: the identity of a fold in the result cache
-//	state.go       State and the transition table
+//	state.go       State: the life of a run
 //	task.go        Task and Attempt: queued work and each try at it
 //	workflow.go    Workflow, Work, Output, Sink: what an engine executes
 //	event.go       Event and Subscription: what the end of a run starts

@@ -132,7 +132,13 @@ func (v *validation) sequences() {
 	if taken && named {
 		v.constraints()
 	}
-	v.limits(counted, taken)
+	v.chainLimit()
+	if counted {
+		v.totalLimits()
+	}
+	if taken {
+		v.constraintLimits()
+	}
 }
 
 // sequence checks one item and puts its text into canonical form. It reports whether the count is valid.

@@ -72,9 +72,6 @@ func (s Setting) Variable() string {
 // HasFlag reports whether the setting has a flag.
 func (s Setting) HasFlag() bool { return s.secrecy != secretNoFlag }
 
-// IsSecret reports whether the value is a secret or may contain one.
-func (s Setting) IsSecret() bool { return s.secrecy != public }
-
 // String returns the value in its text form, which Set reads back. It does not hide secrets.
 func (s Setting) String() string {
 	switch v := s.value.(type) {

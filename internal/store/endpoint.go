@@ -39,7 +39,8 @@ const endpointColumns = `e.id, e.account_id, e.run_source, e.url, e.token, e.sec
 	e.updated_at`
 
 type endpointRow struct {
-	source                                                     string // the id of the job or workflow that brought it; empty: none did
+	// the id of the job or workflow that brought it; empty: none did
+	source                                                     string
 	until, active, paused, byDefault, resume, rotated, updated int64
 }
 

@@ -44,9 +44,18 @@ func TestFill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Job.Owner != u || !pleat.IsUUID(string(v.Job.ID)) || v.Run.State != pleat.StateCompleted ||
-			v.Run.Result.Predictions[0].MeanPLDDT == nil ||
-			v.Run.Params.Model != "null" || len(v.Job.Sequences) != 1 || len(v.Artifacts) != 1 {
+		type filled struct {
+			Owner                pleat.UserID
+			Model                string
+			State                pleat.State
+			Sequences, Artifacts int
+		}
+		is := filled{v.Job.Owner, v.Run.Params.Model, v.Run.State, len(v.Job.Sequences), len(v.Artifacts)}
+		want := filled{Owner: u, Model: "null", State: pleat.StateCompleted, Sequences: 1, Artifacts: 1}
+		if diff := cmp.Diff(want, is); diff != "" {
+			t.Error(diff)
+		}
+		if !pleat.IsUUID(string(v.Job.ID)) || v.Run.Result.Predictions[0].MeanPLDDT == nil {
 			t.Errorf("%+v", v)
 		}
 	})
@@ -67,8 +76,7 @@ func TestReadOfAGoneCaller(t *testing.T) {
 	})
 }
 
-// A view in two reads says what one moment's says, whatever becomes of the job, and never that it has ended without
-// its files.
+// EndedView returns what View returns, whatever becomes of the job, and never an ended run without its files.
 func TestEndedView(t *testing.T) {
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := context.Background()

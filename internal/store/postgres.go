@@ -32,9 +32,9 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 	}
 	s.db = stdlib.OpenDB(*cfg)
 	// What need not survive a crash of the machine goes over connections that say so once, not before each transaction.
-	async := cfg.Copy()
-	async.RuntimeParams["synchronous_commit"] = "off"
-	s.asyncDB = stdlib.OpenDB(*async)
+	nowait := cfg.Copy()
+	nowait.RuntimeParams["synchronous_commit"] = "off"
+	s.asyncDB = stdlib.OpenDB(*nowait)
 	s.asyncDB.SetMaxOpenConns(asyncConns)
 	s.asyncDB.SetMaxIdleConns(asyncConns)
 	s.asyncDB.SetConnMaxIdleTime(5 * time.Minute)
@@ -81,10 +81,10 @@ func (s *Store) agreeOnTime(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) pgCommit(ctx context.Context, async bool, fn func(*tx) error) ([]string, error) {
+func (s *Store) pgCommit(ctx context.Context, d durability, fn func(*tx) error) ([]string, error) {
 	const tries = 4
 	for i := 1; ; i++ {
-		wake, err := s.pgOnce(ctx, async, fn)
+		wake, err := s.pgOnce(ctx, d, fn)
 		var pe *pgconn.PgError
 		if err == nil || i == tries || !errors.As(err, &pe) || pe.Code != "40001" && pe.Code != "40P01" {
 			return wake, err
@@ -92,9 +92,9 @@ func (s *Store) pgCommit(ctx context.Context, async bool, fn func(*tx) error) ([
 	}
 }
 
-func (s *Store) pgOnce(ctx context.Context, async bool, fn func(*tx) error) ([]string, error) {
+func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) ([]string, error) {
 	db := s.db
-	if async {
+	if d == async {
 		db = s.asyncDB
 	}
 	btx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})

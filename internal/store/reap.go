@@ -151,7 +151,7 @@ func (t *tx) onLeaseExpired(l expiredLease, r *Reaped) error {
 		return err
 	}
 	if l.kind == pleat.TaskDeliver {
-		if err := t.onDeliveryLeaseExpired(l.delivery, tries < limit); err != nil {
+		if err := t.countLostDelivery(l.delivery); err != nil {
 			return err
 		}
 	}
@@ -177,33 +177,29 @@ func (t *tx) onLeaseExpired(l expiredLease, r *Reaped) error {
 	return t.endSubject(l, pleat.StateFailed, why)
 }
 
-// endSubject ends the run or the follow-up of a task that no worker can end. Deliveries are ended by
-// onDeliveryLeaseExpired.
+// endSubject ends the run or the delivery of a task that no worker can end.
 func (t *tx) endSubject(l expiredLease, state pleat.State, why *pleat.Failure) error {
 	switch l.kind {
 	case pleat.TaskFold, pleat.TaskQnA, pleat.TaskMD:
 		return t.endRun(l.run, runEnd{state: state, failure: why})
 	case pleat.TaskFollow:
-		_, err := t.exec(`
-			UPDATE delivery SET status = 'FAILED', reason = $1, next_at = 0, updated_at = $2 WHERE id = $3`,
-			why.String(), t.now, l.delivery)
-		return err
+		return t.failDelivery(l.delivery, why.String())
+	case pleat.TaskDeliver:
+		return t.failDelivery(l.delivery, "the process that delivered it ended each time")
 	}
 	return nil
 }
 
-// onDeliveryLeaseExpired counts an attempt at a delivery whose process died, and ends the delivery if no try is left.
-func (t *tx) onDeliveryLeaseExpired(id pleat.DeliveryID, again bool) error {
-	if again {
-		_, err := t.exec("UPDATE delivery SET attempts = attempts + 1, next_at = $1, updated_at = $1 WHERE id = $2",
-			t.now, id)
-		return err
-	}
-	_, err := t.exec(`
-		UPDATE delivery
-		SET attempts = attempts + 1, status = 'FAILED', next_at = 0, updated_at = $1,
-			reason = 'the process that delivered it ended each time'
-		WHERE id = $2`,
+// countLostDelivery counts an attempt at a delivery whose process died. The next one is due at once.
+func (t *tx) countLostDelivery(id pleat.DeliveryID) error {
+	_, err := t.exec("UPDATE delivery SET attempts = attempts + 1, next_at = $1, updated_at = $1 WHERE id = $2",
 		t.now, id)
+	return err
+}
+
+// failDelivery ends a delivery or a follow-up that has no tries left.
+func (t *tx) failDelivery(id pleat.DeliveryID, reason string) error {
+	_, err := t.exec("UPDATE delivery SET status = 'FAILED', reason = $1, next_at = 0, updated_at = $2 WHERE id = $3",
+		reason, t.now, id)
 	return err
 }

@@ -77,26 +77,26 @@ func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error 
 // writer is SQLite's one writer. It commits in groups: verbs that arrive while a commit waits for the disk share the
 // next one, each in a savepoint of its own, so that one that fails takes nothing with it.
 type writer struct {
-	s         *Store
-	dsn       string
-	db        *sql.DB
-	conn      *sql.Conn
-	ops       chan *op
-	quit      chan struct{}
-	once      sync.Once
-	wg        sync.WaitGroup
-	group     int
-	asyncMode bool // the connection's synchronous is NORMAL
+	s     *Store
+	dsn   string
+	db    *sql.DB
+	conn  *sql.Conn // the only one of db
+	ops   chan *op
+	quit  chan struct{}
+	once  sync.Once
+	wg    sync.WaitGroup
+	group int        // most verbs that share one commit
+	mode  durability // that the connection is set to
 }
 
 // op is one verb on its way through the writer.
 type op struct {
-	ctx   context.Context
-	async bool
-	fn    func(*tx) error
-	wake  []string
-	err   error
-	done  chan struct{}
+	ctx        context.Context
+	durability durability
+	fn         func(*tx) error
+	wake       []string // topics to publish once the commit is done
+	err        error
+	done       chan struct{} // closed when wake and err are set
 	// settled is set by the first of two: the writer that runs the verb, or the caller that gives it up.
 	settled atomic.Bool
 }
@@ -105,8 +105,8 @@ var errClosed = errors.New("the store is closed")
 
 // submit hands a verb to the writer and waits for its commit. A verb that has not started ends with its context. One
 // that has started is waited for, since it writes variables that the caller reads.
-func (w *writer) submit(ctx context.Context, async bool, fn func(*tx) error) ([]string, error) {
-	o := &op{ctx: ctx, async: async, fn: fn, done: make(chan struct{})}
+func (w *writer) submit(ctx context.Context, d durability, fn func(*tx) error) ([]string, error) {
+	o := &op{ctx: ctx, durability: d, fn: fn, done: make(chan struct{})}
 	select {
 	case w.ops <- o:
 	case <-w.quit:
@@ -178,11 +178,11 @@ func (w *writer) rejectPending() {
 func (w *writer) commit(t *tx, batch []*op) {
 	bg := context.Background()
 	t.ctx = bg
-	async := true
+	mode := async
 	for _, o := range batch {
-		async = async && o.async
+		mode = min(mode, o.durability) // one durable verb makes the whole commit durable
 	}
-	err := w.sync(bg, async)
+	err := w.setMode(bg, mode)
 	if err == nil {
 		_, err = t.exec("BEGIN IMMEDIATE")
 	}
@@ -202,19 +202,19 @@ func (w *writer) commit(t *tx, batch []*op) {
 	}
 }
 
-// sync chooses whether the next commit waits for the disk.
-func (w *writer) sync(ctx context.Context, async bool) error {
-	if async == w.asyncMode {
+// setMode chooses whether the next commit waits for the disk. In WAL mode, NORMAL syncs at checkpoints only.
+func (w *writer) setMode(ctx context.Context, d durability) error {
+	if d == w.mode {
 		return nil
 	}
-	mode := "FULL"
-	if async {
-		mode = "NORMAL"
+	pragma := "PRAGMA synchronous=FULL"
+	if d == async {
+		pragma = "PRAGMA synchronous=NORMAL"
 	}
-	if _, err := w.conn.ExecContext(ctx, "PRAGMA synchronous="+mode); err != nil {
+	if _, err := w.conn.ExecContext(ctx, pragma); err != nil {
 		return err
 	}
-	w.asyncMode = async
+	w.mode = d
 	return nil
 }
 

@@ -246,15 +246,3 @@ func OwnerTopic(user pleat.UserID) string { return "owner:" + string(user) }
 
 // WorkerTopic has news when a task that the worker holds is cancelled.
 func WorkerTopic(w pleat.WorkerID) string { return "worker:" + string(w) }
-
-// CountRows returns the number of rows of a table, for tests. The name must be one of the schema's.
-func (s *Store) CountRows(ctx context.Context, table string) (int, error) {
-	for _, c := range table {
-		if (c < 'a' || c > 'z') && c != '_' {
-			return 0, pleat.Invalidf("%q is not a table", pleat.Clip(table))
-		}
-	}
-	var n int
-	err := s.readRow(ctx, "SELECT count(*) FROM "+table, nil, &n)
-	return n, unavailable("count", err)
-}

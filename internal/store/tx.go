@@ -109,24 +109,32 @@ func (t *tx) notify(topics ...string) {
 	}
 }
 
+// durability is what a committed transaction survives.
+type durability int
+
+const (
+	durable durability = iota // a crash of the machine: the commit waits for the disk
+	async                     // a crash of the process only: the commit does not wait
+)
+
 // write runs fn in a durable transaction: when it returns nil, what fn did survives a crash of the machine.
 func (s *Store) write(ctx context.Context, verb string, fn func(t *tx) error) error {
-	return s.commit(ctx, verb, false, fn)
+	return s.commit(ctx, verb, durable, fn)
 }
 
 // writeAsync is write for what need not survive a crash of the machine, since work would only be done again: claims and
 // progress. It survives a crash of the process, and anything written after it that is durable makes it so too.
 func (s *Store) writeAsync(ctx context.Context, verb string, fn func(t *tx) error) error {
-	return s.commit(ctx, verb, true, fn)
+	return s.commit(ctx, verb, async, fn)
 }
 
-func (s *Store) commit(ctx context.Context, verb string, async bool, fn func(t *tx) error) error {
+func (s *Store) commit(ctx context.Context, verb string, d durability, fn func(t *tx) error) error {
 	var wake []string
 	var err error
 	if s.sqlite != nil {
-		wake, err = s.sqlite.submit(ctx, async, fn)
+		wake, err = s.sqlite.submit(ctx, d, fn)
 	} else {
-		wake, err = s.pgCommit(ctx, async, fn)
+		wake, err = s.pgCommit(ctx, d, fn)
 	}
 	if err != nil {
 		return unavailable(verb, err)
