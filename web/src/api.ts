@@ -52,9 +52,11 @@ export const isTerminal = (status: string) => status === 'COMPLETED' || status =
 /** Parses a time of the API, which is UTC with or without a "Z". */
 export const parseTime = (time: string) => new Date(/[Z+]/.test(time) ? time : `${time}Z`)
 
+// The path of the webhook configuration.
 const webhookPath = '/v1/webhooks/custom-http-config'
 const encode = encodeURIComponent
 
+/** The calls. Each returns the parsed body of the answer and throws ServiceError. */
 export const api = {
   createJob: (job: CreateJob, key?: string, from = '') =>
     request<CreatedJob>(
@@ -136,6 +138,7 @@ export const api = {
   redeliver: (id: string) => request<Delivery>('POST', `/v1/webhooks/deliveries/${encode(id)}/redeliver`),
 }
 
+/** Formats the parameters of a query; empty ones are left out. */
 function query(filter: Record<string, string | number | undefined>): string {
   const q = new URLSearchParams()
   for (const [name, v] of Object.entries(filter)) if (v !== undefined && v !== '') q.set(name, String(v))

@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks'
 import { ServiceError } from './api'
 import { askToSignIn } from './session'
 
+/** What a page or a part of it shows until its data is there. */
 export const Loading = ({ what = 'Loading' }: { what?: string }) => (
   <p class="loading" aria-busy="true">
     {what}…
@@ -36,7 +37,7 @@ export function Failure({ title, error, retry }: { title: string; error: Error; 
 /** An error message below a form or list; nothing if the message is empty. */
 export const ErrorMessage = ({ text }: { text: string }) =>
   text ? (
-    <p class="refused" role="alert">
+    <p class="error" role="alert">
       {text}
     </p>
   ) : null
@@ -71,6 +72,7 @@ export function Copy({ text, label = 'Copy' }: { text: string | (() => string); 
   )
 }
 
+// The names of the statuses of jobs, workflows and deliveries.
 const statusNames: Record<string, string> = {
   PENDING: 'waiting',
   INITIALIZED: 'queued',
@@ -97,6 +99,7 @@ interface ProgressBarProps {
   class?: string
 }
 
+/** A bar that is done/total full; full if total is 0. */
 export const ProgressBar = ({ label, done, total, class: extra = '' }: ProgressBarProps) => (
   <div
     class={`progress ${extra}`}
@@ -108,13 +111,4 @@ export const ProgressBar = ({ label, done, total, class: extra = '' }: ProgressB
   >
     <i style={{ width: `${total > 0 ? Math.min(100, (100 * done) / total) : 100}%` }} />
   </div>
-)
-
-/** The button below a list that loads its next page. */
-export const ShowOlder = ({ what, busy = false, onClick }: { what: string; busy?: boolean; onClick(): void }) => (
-  <p class="row more-row">
-    <button type="button" class="quiet" disabled={busy} onClick={onClick}>
-      {busy ? 'Loading…' : `Show older ${what}`}
-    </button>
-  </p>
 )

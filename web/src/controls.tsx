@@ -1,6 +1,7 @@
 // Form controls that report values instead of events, so that forms stay short.
 import type { ComponentChildren } from 'preact'
 
+/** The attributes of an input that the page uses; onValue receives each new text. */
 interface InputProps {
   value: string | number
   onValue(value: string): void
@@ -21,7 +22,7 @@ interface InputProps {
   'aria-invalid'?: boolean
 }
 
-/** A one-line input; a text input unless type says otherwise. */
+/** A one-line input; a text input by default. */
 export const Input = ({ onValue, ...attributes }: InputProps) => (
   <input type="text" {...(attributes as object)} onInput={(e) => onValue(e.currentTarget.value)} />
 )
@@ -33,10 +34,12 @@ interface SelectProps {
   'aria-label'?: string
 }
 
+/** A menu; its children are the <option> elements. */
 export const Select = ({ onValue, ...attributes }: SelectProps) => (
   <select {...attributes} onChange={(e) => onValue(e.currentTarget.value)} />
 )
 
+/** class applies to the text next to the box. */
 interface CheckboxProps {
   checked: boolean
   onValue(checked: boolean): void
@@ -54,6 +57,32 @@ export const Checkbox = ({ checked, onValue, hint, children, ...attributes }: Ch
       {hint && <small>{hint}</small>}
     </span>
   </label>
+)
+
+interface SegmentsProps {
+  /** The name of the group for screen readers. */
+  label: string
+  /** The choices, by value. */
+  options: Record<string, string>
+  value: string
+  onValue(value: string): void
+}
+
+/** Buttons of which one is pressed, such as the filter of a list. */
+export const Segments = ({ label, options, value, onValue }: SegmentsProps) => (
+  <div class="row segments" role="group" aria-label={label}>
+    {Object.entries(options).map(([option, name]) => (
+      <button
+        key={option}
+        type="button"
+        class="quiet small"
+        aria-pressed={option === value}
+        onClick={() => onValue(option)}
+      >
+        {name}
+      </button>
+    ))}
+  </div>
 )
 
 /** Returns the files chosen in a file input and clears it, so that the same file can be chosen again. */

@@ -4,6 +4,7 @@ import { signal } from '@preact/signals'
 import type { Change } from './api'
 import { refreshSession, signedIn } from './session'
 
+/** "off": closed, as in a hidden tab; "opening": not connected yet; "reconnecting": interrupted. */
 export type StreamState = 'off' | 'opening' | 'live' | 'reconnecting'
 
 /** The state of this tab's stream. */
@@ -20,10 +21,12 @@ export function onChange(listener: Listener): () => void {
   return () => subscribers.delete(listener)
 }
 
+/** Calls every subscriber. */
 function notify(change: Change | null) {
   for (const subscriber of subscribers) subscriber(change)
 }
 
+/** An open event stream. */
 export interface Stream {
   close(): void
 }
@@ -68,11 +71,13 @@ export function openStream(
   }
 }
 
+// The stream of this tab, and the timer that polls while it is interrupted.
 let current: Stream | undefined
 let polling: ReturnType<typeof setInterval> | undefined
 
 const pollInterval = 4_000 // ms
 
+/** Follows the state of the stream: polls while it is interrupted, and reads everything again when it is back. */
 function setState(state: StreamState) {
   const previous = streamState.peek()
   streamState.value = state

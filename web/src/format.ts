@@ -1,6 +1,7 @@
 // Numbers and times in words, the same on every page.
 import { parseTime } from './api'
 
+/** Formats a duration in seconds, such as 8.5 s or 2 min 05 s. */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds) || seconds < 0) return ''
   if (seconds < 10) return `${seconds.toFixed(1)} s`
@@ -17,6 +18,7 @@ export function about(seconds: number): string {
   return `about ${(seconds / 3600).toFixed(1)} h`
 }
 
+/** Formats a number of bytes in decimal units. */
 export function bytes(n: number): string {
   for (const unit of ['B', 'kB', 'MB', 'GB']) {
     if (n < 1000 || unit === 'GB') return `${n < 10 && unit !== 'B' ? n.toFixed(1) : Math.round(n)} ${unit}`

@@ -53,6 +53,7 @@ export function sameOrigin(url: string): string {
   return u.pathname + u.search
 }
 
+/** Sends a request and returns an answer with status 2xx. Throws ServiceError for any other, and for none. */
 async function send(path: string, init: RequestInit): Promise<Response> {
   let response: Response
   try {

@@ -5,11 +5,13 @@ import type { List } from './api'
 const pageSize = 50
 const maxLimit = 200 // the most rows that the service returns at once
 
+/** The rows loaded so far, and the cursor of the next page; null: there is none. */
 interface Loaded<T> {
   rows: T[]
   next: string | null
 }
 
+/** A list with the operations on it. */
 export interface PagedList<T> {
   /** The rows; undefined until they are loaded, an Error if that failed. */
   rows: T[] | Error | undefined

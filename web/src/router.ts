@@ -6,6 +6,7 @@ const currentAddress = () => location.pathname + location.search + location.hash
 /** The address, from the path on. */
 export const address = signal(currentAddress())
 
+/** The path and the query of the address. */
 export const path = computed(() => new URL(address.value, location.origin).pathname)
 export const query = computed(() => new URL(address.value, location.origin).searchParams)
 

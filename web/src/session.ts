@@ -4,7 +4,9 @@ import { listeners, request, type Session, type SessionUser, type Usage } from '
 
 /** Whether somebody is signed in; null until the service has answered. */
 export const signedIn = signal<boolean | null>(null)
+/** The name of the signed-in user; empty: none. */
 export const user = signal('')
+/** The user's quota; null: nobody is signed in. */
 export const usage = signal<Usage | null>(null)
 /** Whether the sign-in dialog is open. */
 export const askToSignIn = signal(false)

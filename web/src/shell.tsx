@@ -9,8 +9,10 @@ import { askToSignIn, refreshSession, signedIn, signOut, usage, user } from './s
 import { SignIn } from './signin'
 import { Submit } from './submit/Submit'
 
+/** The component of a page; id is the last part of its address. */
 type Page = ComponentType<{ id: string }>
 
+/** An address with its page. page is part of the first download; load fetches it when it is needed. */
 interface Route {
   pattern: string
   title: string
@@ -21,6 +23,7 @@ interface Route {
   isPublic?: boolean
 }
 
+// The pages, by address.
 const routes: Route[] = [
   { pattern: '/ui', title: 'Fold', page: Submit as Page },
   { pattern: '/ui/jobs', title: 'Jobs', load: async () => (await import('./jobs/Jobs')).Jobs as Page },
@@ -50,6 +53,7 @@ const routes: Route[] = [
   },
 ]
 
+// The links at the top.
 const navigation = [
   { href: '/ui/', name: 'Fold' },
   { href: '/ui/jobs', name: 'Jobs' },
@@ -66,6 +70,7 @@ function currentState(href: string, address: string): 'page' | 'true' | undefine
   return href !== '/ui/' && address.startsWith(`${href}/`) ? 'true' : undefined
 }
 
+/** The frame with the page of the address. */
 export function Shell() {
   const address = path.value
   const previous = useRef(address)
@@ -112,11 +117,12 @@ const Logo = () => (
   </svg>
 )
 
+/** The quota, the user, and the button to sign in or out. */
 function Account() {
-  if (signedIn.value === null) return <div class="who" />
+  if (signedIn.value === null) return <div class="account" />
   if (!signedIn.value)
     return (
-      <div class="who">
+      <div class="account">
         <button type="button" class="small" onClick={() => (askToSignIn.value = true)}>
           Sign in
         </button>
@@ -124,7 +130,7 @@ function Account() {
     )
   const u = usage.value
   return (
-    <div class="who">
+    <div class="account">
       {u && (
         <a href="/ui/keys" class="quota" title={`${u.used} of ${u.limit} jobs created today (UTC)`}>
           {u.remaining} of {u.limit} jobs left today
@@ -157,6 +163,7 @@ function StreamNotice() {
   )
 }
 
+/** The page of the address, or the request to sign in if the page is not public. */
 function CurrentPage() {
   for (const r of routes) {
     const parameters = match(r.pattern, path.value)
@@ -198,6 +205,7 @@ function CurrentPage() {
   )
 }
 
+/** Sets the title of the window. */
 function Titled({ title, children }: { title: string; children: ComponentChildren }) {
   useEffect(() => {
     document.title = `${title} · Pleat`
@@ -205,6 +213,7 @@ function Titled({ title, children }: { title: string; children: ComponentChildre
   return <>{children}</>
 }
 
+/** Opens the sign-in dialog in place of a page that needs a user. */
 function SignInFirst({ title }: { title: string }) {
   useEffect(() => {
     askToSignIn.value = true
@@ -255,6 +264,7 @@ function LazyPage({ load, id }: { load: () => Promise<Page>; id: string }) {
   return page ? <page.is id={id} /> : <Loading />
 }
 
+// The two pages of workflows, loaded when needed.
 const ask = async () => (await import('./ask/Ask')).Ask as Page
 const dynamics = async () => (await import('./dynamics/Dynamics')).Dynamics as Page
 

@@ -31,6 +31,7 @@ export const hover = signal<Residue[]>([])
 /** The selection; empty: nothing is selected. */
 export const selection = signal<Marked[]>([])
 
+/** The colour scheme of the 3D view. */
 export const colour = signal<Colour>('plddt')
 
 /** The frame of a trajectory, counted from 0. */

@@ -1,5 +1,6 @@
 // Tabs, as the ARIA Authoring Practices describe them: one tab stop, arrow keys move.
 
+/** A tab with its title. */
 export interface Tab {
   name: string
   title: string
@@ -16,6 +17,7 @@ interface Props {
   select(name: string): void
 }
 
+/** The row of tabs; arrow keys move between them. */
 export function TabList({ label, idPrefix, panel, tabs, selected, select }: Props) {
   const move = (e: KeyboardEvent, from: number) => {
     const step = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0

@@ -29,7 +29,7 @@ export function sourceOf(workflow: Workflow): Source | undefined {
 export const isActive = (workflow: Workflow | undefined) =>
   !!workflow && !isTerminal(workflow.status) && workflow.status !== 'DRAFT'
 
-/** Loads a workflow as its owner or, if that fails or nobody is signed in, as the public. */
+/** Loads a workflow as its owner or, if that fails or there is no session, as the public. */
 const fetchWorkflow = (id: string) =>
   signedIn.peek() ? api.workflow(id).catch(() => api.publicWorkflow(id)) : api.publicWorkflow(id)
 

@@ -6,6 +6,7 @@ import type { Table } from '../plots/residues'
 import { hover, type Stretch, select, selection } from '../store'
 import { splitResidues } from './residues'
 
+/** status, text and error are those of the question; table is the structure, null while it loads. */
 interface AnswerProps {
   status: WorkflowStatus
   text: string | null
@@ -18,7 +19,7 @@ export function Answer({ status, text, table, error }: AnswerProps) {
   if (status === 'FAILED' || status === 'STOPPED') {
     const reason = status === 'STOPPED' ? 'The question was stopped.' : 'The question could not be answered.'
     return (
-      <p class="refused">
+      <p class="error">
         {error || reason} <StatusChip status={status} />
       </p>
     )
@@ -60,6 +61,7 @@ export function TextWithResidues({ text, table }: { text: string; table: Table |
   )
 }
 
+/** A button that selects residues in the structure, and marks them while the pointer is on it. */
 function ResidueChip({ text, stretch }: { text: string; stretch: Stretch }) {
   const { chain, from, to } = stretch
   const selected = selection.value.some((m) => m.as === 'picked' && m.chain === chain && m.from === from && m.to === to)

@@ -13,11 +13,13 @@ import { Answer, TextWithResidues } from './Answer'
 import { Thread } from './Thread'
 import '../result/result.css'
 
+/** The fold that a question is about, with one of its structures. */
 interface Fold {
   view: JobView
   prediction: Prediction
 }
 
+/** The page of the question with this workflow id. */
 export function Ask({ id }: { id: string }) {
   const { workflow, error, load: reload } = useWorkflow(id, 2000)
   const source = workflow && sourceOf(workflow)
@@ -43,7 +45,7 @@ export function Ask({ id }: { id: string }) {
           />
         )}
       </div>
-      <div class={source ? 'sides beside' : ''}>
+      <div class={source ? 'sides side-by-side' : ''}>
         {source && <FoldStage source={source} fold={fold} error={foldError} />}
         <section class="card" aria-label="Thread">
           {workflow.is_owner && source ? (
@@ -57,6 +59,7 @@ export function Ask({ id }: { id: string }) {
   )
 }
 
+/** The name of a structure that is not a fold of this service. */
 const subjectOf = ({ input_payload: input }: Workflow) => String(input.pdbId ?? input.uniprotId ?? 'a library file')
 
 /** Loads the structure that a question is about. */
@@ -76,6 +79,7 @@ function useFold(source: Source | undefined) {
   return { fold, error }
 }
 
+/** Loads the structure of a fold: of the named sequence, of all chains of a complex, or else of the first protein. */
 async function loadFold(source: Source, signal: AbortSignal): Promise<Fold> {
   const [view, results] = await Promise.all([api.job(source.job), api.results(source.job)])
   const firstProtein = view.sequences.find((s) => s.type === 'protein')?.id ?? ''
@@ -85,6 +89,7 @@ async function loadFold(source: Source, signal: AbortSignal): Promise<Fold> {
   return { view, prediction }
 }
 
+/** The 3D view of the fold, or why there is none. */
 function FoldStage({ source, fold, error }: { source: Source; fold: Fold | undefined; error: string }) {
   if (!fold)
     return (

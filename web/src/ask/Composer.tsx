@@ -8,12 +8,14 @@ import { type Stretch, selection } from '../store'
 import type { Source } from '../workflow'
 import { describeStretches, withSelection } from './residues'
 
+/** source: the structure to ask about; table: its residues, null while they load. */
 interface Props {
   source: Source
   table: Table | null
   onAsked(id: string): void
 }
 
+/** The form: a text, suggestions, and whether the selection in the structure becomes part of the question. */
 export function Composer({ source, table, onAsked }: Props) {
   const [text, setText] = useState('')
   const [attach, setAttach] = useState(true)
@@ -110,11 +112,13 @@ function useCreateQuestion(source: Source, onCreated: (id: string) => void) {
 
 const maxStretches = 8 // in one question
 
+/** The first selected ranges without repetitions. */
 function distinctStretches(list: Stretch[]): Stretch[] {
   const byName = new Map(list.map(({ chain, from, to }) => [`${chain}:${from}-${to}`, { chain, from, to }]))
   return [...byName.values()].slice(0, maxStretches)
 }
 
+/** Questions to offer: about the selection if there is one, else about the whole structure. */
 function suggestions(table: Table | null, selected: Stretch[]): string[] {
   if (!table) return []
   const first = selected[0]

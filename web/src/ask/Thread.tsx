@@ -18,6 +18,7 @@ interface Props {
   current?: string
 }
 
+/** The thread of a structure. It loads again while a question runs. */
 export function Thread({ source, table, limit = 200, current }: Props) {
   const { questions, error, load, track } = useQuestions(source)
   const active = hasActive(questions)
@@ -61,6 +62,7 @@ export function Thread({ source, table, limit = 200, current }: Props) {
   )
 }
 
+/** Reports whether a question is waiting or running. */
 const hasActive = (questions: LinkedWorkflow[] | undefined) =>
   !!questions?.some((q) => !isTerminal(q.workflowStatus) && q.workflowStatus !== 'DRAFT')
 
@@ -104,6 +106,7 @@ interface EntryProps {
   reload(): void
 }
 
+/** One question with its answer, its error, or the form of its draft. */
 function Entry({ question: q, table, current, reload }: EntryProps) {
   const [failure, setFailure] = useState<string | null>(null)
   useEffect(() => {

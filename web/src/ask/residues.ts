@@ -6,15 +6,20 @@ import type { Stretch } from '../store'
 /** A part of a text: plain text, or residues of the structure. */
 export type TextPart = string | { text: string; stretch: Stretch }
 
+// Three-letter code by one-letter code.
 const oneLetter = Object.fromEntries(Object.entries(letters).map(([code, letter]) => [letter, code]))
 
 /** Matches a residue code in capitals or with small letters after the first, such as TRP or Trp. */
 const codePattern = (code: string) => [...code].map((c, i) => (i === 0 ? c : `[${c}${c.toLowerCase()}]`)).join('')
 
+// A residue such as TRP 6, Trp6 or Trp-6.
 const residueName = `(?:${Object.keys(letters).map(codePattern).join('|')})[ -]?\\d{1,5}`
+// What connects the two ends of a range.
 const rangeSign = '(?:\\s+(?:to|through)\\s+|\\s*[–—-]\\s*)'
+// "(chain A)", "of chain A" or "in chain A"; the chain is in one of two named groups.
 const inChain = (group: string) =>
   `(?:\\s*(?:\\(chain (?<${group}a>[A-Za-z0-9]{1,4})\\)|(?:of|in) chain (?<${group}b>[A-Za-z0-9]{1,4})\\b))?`
+// The forms in which answers and questions name residues.
 const pattern = new RegExp(
   [
     // TRP 6 (chain A), Asp1–Tyr3
@@ -102,6 +107,7 @@ export function describeStretches(list: Stretch[], table: Table): string {
   return list.map(describe).join(' and ')
 }
 
+// Words that refer to the selection.
 const pronoun =
   /\b(?:these|those|this|the selected|the highlighted|selected)(?: (?:residues?|stretch(?:es)?|region|selection))\b|\bthe selection\b/i
 

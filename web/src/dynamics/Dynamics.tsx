@@ -12,6 +12,7 @@ import type { SimulationResult } from './simulation'
 import { Trajectory } from './Trajectory'
 import '../result/result.css'
 
+/** The page of the simulation with this workflow id. */
 export function Dynamics({ id }: { id: string }) {
   const { workflow, error, load, setError } = useWorkflow(id, 5000)
   useEffect(() => reset, [id])
@@ -77,6 +78,7 @@ interface HeadProps {
   perform(action: Promise<unknown>): void
 }
 
+/** Name, status, the structure that was simulated, and the owner's actions. */
 function Head({ workflow: w, perform }: HeadProps) {
   const source = sourceOf(w)
   const setPublic = async (isPublic: boolean) => perform(api.setWorkflowPublic(w.workflow_id, isPublic))
@@ -95,7 +97,7 @@ function Head({ workflow: w, perform }: HeadProps) {
         </p>
       </div>
       {w.is_owner && (
-        <div class="acts">
+        <div class="head-actions">
           <PublicSwitch isPublic={w.is_public} setPublic={setPublic} what="simulation" />
           {isActive(w) && (
             <button type="button" class="quiet small" onClick={() => perform(api.cancelWorkflow(w.workflow_id))}>
@@ -129,6 +131,7 @@ function Failed({ workflow }: { workflow: Workflow }) {
   )
 }
 
+/** The settings in the input of the workflow; references to its source are left out. */
 function Settings({ workflow }: { workflow: Workflow }) {
   const settings = Object.entries(workflow.input_payload).filter(
     ([name, value]) => value !== null && typeof value !== 'object' && !/^(source|isPublic)/.test(name),

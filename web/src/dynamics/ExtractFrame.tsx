@@ -5,6 +5,7 @@ import { ErrorMessage } from '../components'
 import { Input } from '../controls'
 import { frame } from '../store'
 
+/** times: the time of each frame in ns. The file also becomes an item of the user's library. */
 export function ExtractFrame({ workflow, times }: { workflow: Workflow; times: number[] }) {
   const [residues, setResidues] = useState('all')
   const [fileName, setFileName] = useState('frame.pdb')
@@ -57,6 +58,7 @@ export function ExtractFrame({ workflow, times }: { workflow: Workflow; times: n
   )
 }
 
+/** The link to the saved file, with the time that was found and the number of atoms. */
 function Result({ extracted: f }: { extracted: ExtractedFrame }) {
   return (
     <span role="status">

@@ -4,8 +4,10 @@ import { download, sameOrigin } from '../api'
 import { Copy } from '../components'
 import { FileImage } from '../result/FileImage'
 import { fileSize } from '../result/Files'
+import { Table } from '../table'
 import { numbers, quantities, type SimulationResult } from './simulation'
 
+/** The measurements, landscapes and files of a completed simulation. */
 export const Measurements = ({ result }: { result: SimulationResult }) => (
   <div class="columns">
     <div>
@@ -18,39 +20,35 @@ export const Measurements = ({ result }: { result: SimulationResult }) => (
   </div>
 )
 
+/** Three decimals; a dash for a missing value. */
 const formatValue = (v: number | null | undefined) => (v === null || v === undefined ? '–' : v.toFixed(3))
 
+/** The table of averaged quantities, and the single numbers below it. */
 function Quantities({ metrics }: { metrics: SimulationResult['metrics'] }) {
   return (
     <section class="card" aria-labelledby="measured-title">
       <h2 id="measured-title">Measurements</h2>
       <div class="scroll">
-        <table class="table num">
-          <thead>
-            <tr>
-              <th>Quantity</th>
-              <th class="right">Mean</th>
-              <th class="right">± error</th>
-              <th class="right">SD</th>
-              <th class="right">Min</th>
-              <th class="right">Max</th>
-              <th>Unit</th>
+        <Table
+          class="num"
+          columns={[
+            'Quantity',
+            ...['Mean', '± error', 'SD', 'Min', 'Max'].map((title) => ({ title, class: 'right' })),
+            'Unit',
+          ]}
+        >
+          {quantities(metrics).map(([name, q]) => (
+            <tr key={name}>
+              <td>{name}</td>
+              <td class="right">{formatValue(q.mean)}</td>
+              <td class="right">{formatValue(q.error)}</td>
+              <td class="right">{formatValue(q.sd)}</td>
+              <td class="right">{formatValue(q.min)}</td>
+              <td class="right">{formatValue(q.max)}</td>
+              <td>{q.unit}</td>
             </tr>
-          </thead>
-          <tbody>
-            {quantities(metrics).map(([name, q]) => (
-              <tr key={name}>
-                <td>{name}</td>
-                <td class="right">{formatValue(q.mean)}</td>
-                <td class="right">{formatValue(q.error)}</td>
-                <td class="right">{formatValue(q.sd)}</td>
-                <td class="right">{formatValue(q.min)}</td>
-                <td class="right">{formatValue(q.max)}</td>
-                <td>{q.unit}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </Table>
       </div>
       <p class="dim">
         The error is the standard error of the mean, from block averages. If the run is shorter than the correlation
@@ -68,11 +66,13 @@ function Quantities({ metrics }: { metrics: SimulationResult['metrics'] }) {
   )
 }
 
+// The figures of the free energy, by their file.
 const landscapes = [
   { path: 'free_energy.svg', alt: 'Free energy over RMSD and radius of gyration' },
   { path: 'free_energy_pca.svg', alt: 'Free energy over the first two principal components' },
 ]
 
+/** The energy landscapes that the engine has drawn. */
 function Landscapes({ result }: { result: SimulationResult }) {
   const files = landscapes.flatMap(({ path, alt }) => {
     const file = result.artifacts.find((a) => a.path === path)
@@ -92,6 +92,7 @@ function Landscapes({ result }: { result: SimulationResult }) {
   )
 }
 
+/** The files of the simulation, and its citations to copy. */
 function Files({ result }: { result: SimulationResult }) {
   const citations = result.artifacts.find((a) => a.path === 'citations.bib')
   const [bibtex, setBibtex] = useState('')
@@ -109,26 +110,18 @@ function Files({ result }: { result: SimulationResult }) {
         {bibtex && <Copy text={bibtex} label="Copy BibTeX" />}
       </div>
       <div class="scroll">
-        <table class="table files">
-          <thead>
-            <tr>
-              <th>File</th>
-              <th class="right">Size</th>
+        <Table class="files" columns={['File', { title: 'Size', class: 'right' }]}>
+          {result.artifacts.map((a) => (
+            <tr key={a.path}>
+              <td>
+                <a href={sameOrigin(a.url)} download={a.path}>
+                  {a.path}
+                </a>
+              </td>
+              <td class="right num">{fileSize(a.sizeBytes)}</td>
             </tr>
-          </thead>
-          <tbody>
-            {result.artifacts.map((a) => (
-              <tr key={a.path}>
-                <td>
-                  <a href={sameOrigin(a.url)} download={a.path}>
-                    {a.path}
-                  </a>
-                </td>
-                <td class="right num">{fileSize(a.sizeBytes)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </Table>
       </div>
     </section>
   )

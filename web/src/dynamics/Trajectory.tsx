@@ -14,8 +14,9 @@ import { centreFrames, readTopology, type Series, type SimulationResult } from '
 
 const maxAutoloadBytes = 128 << 20 // a larger trajectory is loaded only on request
 
+/** A trajectory with what was measured of it. */
 interface Loaded {
-  source: { topology: string; frames: Uint8Array<ArrayBuffer>; reach: number }
+  source: { topology: string; frames: Uint8Array<ArrayBuffer>; maxRadius: number }
   table: Table
   series: Series
   /** The RMSF of each residue in nm, if there is one for each. */
@@ -42,7 +43,7 @@ async function load({ artifacts }: SimulationResult, signal: AbortSignal): Promi
   const { series, notes = [], notice = '' } = metrics
   const rmsf = series.rmsf_nm
   return {
-    source: { topology, frames, reach: centreFrames(frames) },
+    source: { topology, frames, maxRadius: centreFrames(frames) },
     table,
     series,
     rmsf: rmsf?.length === table.flat.length ? rmsf.map((value, i) => ({ at: table.residue(i)!, value })) : undefined,
@@ -51,6 +52,7 @@ async function load({ artifacts }: SimulationResult, signal: AbortSignal): Promi
   }
 }
 
+/** Loads topology, trajectory and series, a large trajectory only on request, and shows them. */
 export function Trajectory({ workflow, result }: { workflow: Workflow; result: SimulationResult }) {
   const bytes = result.artifacts.find((a) => a.path === 'trajectory.dcd')?.sizeBytes ?? 0
   const [requested, setRequested] = useState(bytes <= maxAutoloadBytes)
@@ -82,6 +84,7 @@ export function Trajectory({ workflow, result }: { workflow: Workflow; result: S
   return loaded ? <View workflow={workflow} loaded={loaded} /> : <Loading what="Loading the trajectory" />
 }
 
+/** The player and the plots. The frame shown, the hovered residue and the selection are shared. */
 function View({ workflow, loaded }: { workflow: Workflow; loaded: Loaded }) {
   const { table, series, rmsf, source, notice, notes } = loaded
   const hasPlddt = table.flat.some((f) => f.residue.plddt !== null)
@@ -120,6 +123,7 @@ function View({ workflow, loaded }: { workflow: Workflow; loaded: Loaded }) {
   )
 }
 
+/** The plots over time and the RMSF by residue; pointing at a plot shows that frame or residue. */
 function Plots({ loaded: { table, series, rmsf } }: { loaded: Loaded }) {
   const oneChain = table.chains.length === 1
   const residueNumbers = table.flat.map((f, i) => (oneChain ? f.residue.number : i + 1))

@@ -33,6 +33,7 @@ interface DcdLayout {
   hasCells: boolean
 }
 
+// The layout of DCD: the first four bytes after the length of the first record, and the size of a unit-cell record.
 const dcdMagic = 0x44524f43 // "CORD"
 const cellRecord = 56 // bytes
 
@@ -82,6 +83,7 @@ export function centreFrames(dcd: Uint8Array<ArrayBuffer>): number {
   return Math.sqrt(largest)
 }
 
+/** The mean of count 32-bit floats from offset on. */
 function meanOf(v: DataView, offset: number, count: number): number {
   let sum = 0
   for (let i = 0; i < count; i++) sum += v.getFloat32(offset + 4 * i, true)
@@ -113,6 +115,7 @@ export interface Quantity {
   max: number
 }
 
+// The names of averaged quantities, by their key in the metrics.
 const quantityNames: Record<string, string> = {
   rmsd: 'RMSD',
   rmsf: 'RMSF',
@@ -127,6 +130,7 @@ export function quantities(metrics: Record<string, unknown>): [name: string, qua
     .map(([key, quantity]) => [quantityNames[key] ?? key.replaceAll('_', ' '), quantity])
 }
 
+// The names and units of single numbers, by their key in the metrics.
 const numberNames: Record<string, { name: string; unit: string }> = {
   simulated_ns: { name: 'Simulated time', unit: ' ns' },
   frames: { name: 'Frames', unit: '' },

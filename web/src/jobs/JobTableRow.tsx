@@ -17,6 +17,7 @@ interface Props {
   cancel(): void
 }
 
+/** The row of a job, with its progress and the one action that its status allows. */
 export function JobTableRow({ job, queuePosition, medianDuration, selected, setSelected, cancel }: Props) {
   return (
     <tr data-job={job.id} data-state={job.status}>
@@ -63,6 +64,7 @@ export function JobTableRow({ job, queuePosition, medianDuration, selected, setS
   )
 }
 
+/** Stop, download or rerun. */
 function Actions({ job, cancel }: { job: JobRow; cancel(): void }) {
   if (!isTerminal(job.status))
     return (
@@ -111,18 +113,20 @@ function Progress({ job, queuePosition }: { job: JobRow; queuePosition: number |
   )
 }
 
+/** A position as people count it: next, 2nd, 3rd, 11th. */
 function ordinal(n: number): string {
   if (n === 1) return 'next'
   const isTeen = n % 100 > 10 && n % 100 < 14
   return n + (isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][n % 10] ?? 'th'))
 }
 
+/** The time from one moment to another, or until now. */
 function elapsed(from: string, to: string | null): string {
   const end = to ? parseTime(to).getTime() : now.value
   return duration(Math.max(0, (end - parseTime(from).getTime()) / 1000))
 }
 
-/** A mean pLDDT beside AlphaFold's colour for it. */
+/** A mean pLDDT next to AlphaFold's colour for it. */
 function Score({ plddt }: { plddt: number }) {
   const c = confidence(plddt)
   return (

@@ -1,29 +1,33 @@
 // The user's jobs, newest first, each with its current status.
 import { useEffect, useState } from 'preact/hooks'
 import { api, isTerminal, type JobRow, parseTime } from '../api'
-import { Empty, ErrorMessage, Failure, Loading, ShowOlder } from '../components'
-import { Input } from '../controls'
+import { Empty, ErrorMessage } from '../components'
+import { Input, Segments } from '../controls'
 import { onChange } from '../events'
 import { plural } from '../format'
 import { usePagedList } from '../list'
 import { navigate, query } from '../router'
+import { ListView, Table } from '../table'
 import { JobTableRow, now } from './JobTableRow'
 import { Tabs } from './Tabs'
 
-const filters = [
-  { status: '', name: 'All' },
-  { status: 'INITIALIZED', name: 'Queued' },
-  { status: 'RUNNING', name: 'Running' },
-  { status: 'COMPLETED', name: 'Completed' },
-  { status: 'FAILED', name: 'Failed' },
-  { status: 'STOPPED', name: 'Stopped' },
-]
+// The statuses that the list can be filtered by, with their names; '' is all.
+const filters = {
+  '': 'All',
+  INITIALIZED: 'Queued',
+  RUNNING: 'Running',
+  COMPLETED: 'Completed',
+  FAILED: 'Failed',
+  STOPPED: 'Stopped',
+}
 
+/** The filter, which is part of the address: q is a part of the name, status one of filters. */
 interface Filter {
   q: string
   status: string
 }
 
+/** The list of jobs, and the actions on those that are selected. */
 export function Jobs() {
   const filter: Filter = { q: query.value.get('q') ?? '', status: query.value.get('status') ?? '' }
   const list = useJobList(filter)
@@ -62,19 +66,14 @@ export function Jobs() {
       {selectedJobs.length > 0 && (
         <SelectionBar jobs={selectedJobs} cancel={cancel} remove={remove} clear={() => setSelected(new Set())} />
       )}
-      {list.rows === undefined && <Loading what="Loading jobs" />}
-      {list.rows instanceof Error && (
-        <Failure title="The jobs could not be loaded" error={list.rows} retry={() => list.reload()} />
-      )}
-      {Array.isArray(list.rows) && rows.length === 0 && <NoJobs filtered={filter.q !== '' || filter.status !== ''} />}
-      {rows.length > 0 && <JobTable jobs={rows} selected={selected} setSelected={setSelected} cancel={cancel} />}
-      {list.hasOlder && (
-        <ShowOlder
-          what="jobs"
-          busy={list.loadingOlder}
-          onClick={() => void list.loadOlder().catch((e: Error) => setError(e.message))}
-        />
-      )}
+      <ListView
+        list={list}
+        what="jobs"
+        empty={<NoJobs filtered={filter.q !== '' || filter.status !== ''} />}
+        onError={setError}
+      >
+        {(jobs) => <JobTable jobs={jobs} selected={selected} setSelected={setSelected} cancel={cancel} />}
+      </ListView>
     </>
   )
 }
@@ -113,30 +112,25 @@ function useJobList(filter: Filter) {
   return list
 }
 
+/** Puts a filter into the address, from which the page reads it. */
 function setFilter({ q, status }: Filter) {
   const parameters = new URLSearchParams({ ...(q && { q }), ...(status && { status }) }).toString()
   navigate(`/ui/jobs${parameters && `?${parameters}`}`, { replace: true })
 }
 
+/** The search field and the buttons of the statuses. */
 const FilterBar = ({ filter }: { filter: Filter }) => (
   <div class="row filters">
     <label class="grow search">
-      <span class="hush">Search by name</span>
+      <span class="visually-hidden">Search by name</span>
       <Input type="search" placeholder="Search by name" value={filter.q} onValue={(q) => setFilter({ ...filter, q })} />
     </label>
-    <div class="row segments" role="group" aria-label="Status">
-      {filters.map(({ status, name }) => (
-        <button
-          key={status}
-          type="button"
-          class="quiet small"
-          aria-pressed={filter.status === status}
-          onClick={() => setFilter({ ...filter, status })}
-        >
-          {name}
-        </button>
-      ))}
-    </div>
+    <Segments
+      label="Status"
+      options={filters}
+      value={filter.status}
+      onValue={(status) => setFilter({ ...filter, status })}
+    />
   </div>
 )
 
@@ -147,6 +141,7 @@ interface SelectionBarProps {
   clear(): void
 }
 
+/** What can be done with the selected jobs. */
 function SelectionBar({ jobs, cancel, remove, clear }: SelectionBarProps) {
   const completed = jobs.filter((job) => job.status === 'COMPLETED')
   const unfinished = jobs.filter((job) => !isTerminal(job.status))
@@ -188,6 +183,7 @@ async function downloadArchives(jobs: JobRow[]) {
   }
 }
 
+/** What an empty list shows: how to begin, or how to see more. */
 function NoJobs({ filtered }: { filtered: boolean }) {
   if (!filtered)
     return (
@@ -219,53 +215,50 @@ interface JobTableProps {
   cancel(jobs: JobRow[]): void
 }
 
+// The columns after the one of the checkboxes.
+const columns = [
+  'Name',
+  'Status',
+  { title: 'Model', class: 'wide-only' },
+  { title: 'pLDDT', class: 'right' },
+  { title: 'Duration', class: 'right wide-only' },
+  { title: 'Created', class: 'wide-only' },
+  { title: 'Actions', hidden: true },
+]
+
+/** The rows, with queue positions and the usual duration of each model. */
 function JobTable({ jobs, selected, setSelected, cancel }: JobTableProps) {
   const positions = useQueuePositions(jobs)
   const medians = medianDurations(jobs)
   const allSelected = jobs.every((job) => selected.has(job.id))
+  const selectAll = (
+    <input
+      type="checkbox"
+      aria-label="Select all"
+      checked={allSelected}
+      onChange={() => setSelected(new Set(allSelected ? [] : jobs.map((job) => job.id)))}
+    />
+  )
   return (
     <div class="card flush">
-      <table class="table jobs" data-ready>
-        <thead>
-          <tr>
-            <th class="pick">
-              <input
-                type="checkbox"
-                aria-label="Select all"
-                checked={allSelected}
-                onChange={() => setSelected(new Set(allSelected ? [] : jobs.map((job) => job.id)))}
-              />
-            </th>
-            <th>Name</th>
-            <th>Status</th>
-            <th class="wide-only">Model</th>
-            <th class="right">pLDDT</th>
-            <th class="right wide-only">Duration</th>
-            <th class="wide-only">Created</th>
-            <th>
-              <span class="hush">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {jobs.map((job) => (
-            <JobTableRow
-              key={job.id}
-              job={job}
-              queuePosition={positions[job.id]}
-              medianDuration={medians[job.modelName]}
-              selected={selected.has(job.id)}
-              setSelected={(on) => {
-                const ids = new Set(selected)
-                if (on) ids.add(job.id)
-                else ids.delete(job.id)
-                setSelected(ids)
-              }}
-              cancel={() => cancel([job])}
-            />
-          ))}
-        </tbody>
-      </table>
+      <Table class="jobs" columns={[{ title: selectAll, class: 'pick' }, ...columns]}>
+        {jobs.map((job) => (
+          <JobTableRow
+            key={job.id}
+            job={job}
+            queuePosition={positions[job.id]}
+            medianDuration={medians[job.modelName]}
+            selected={selected.has(job.id)}
+            setSelected={(on) => {
+              const ids = new Set(selected)
+              if (on) ids.add(job.id)
+              else ids.delete(job.id)
+              setSelected(ids)
+            }}
+            cancel={() => cancel([job])}
+          />
+        ))}
+      </Table>
     </div>
   )
 }

@@ -1,14 +1,17 @@
 // Questions about structures, and simulations, newest first.
 import { useEffect, useState } from 'preact/hooks'
 import { api, isTerminal, type WorkflowRow, type WorkflowStatus } from '../api'
-import { Empty, ErrorMessage, Failure, Loading, ProgressBar, ShowOlder, StatusChip } from '../components'
+import { Empty, ErrorMessage, ProgressBar, StatusChip } from '../components'
 import { onChange } from '../events'
 import { moment, stageName, when } from '../format'
 import { usePagedList } from '../list'
+import { ListView, Table } from '../table'
 import { Tabs } from './Tabs'
 
+/** The kind of a workflow by its type on the wire, which may be an alias. */
 const typeName = (type: string) => (/qna|evolla/.test(type) ? 'Question' : 'Simulation')
 
+/** The list of workflows, updated by events. */
 export function Workflows() {
   const [error, setError] = useState('')
   const list = usePagedList(
@@ -46,23 +49,9 @@ export function Workflows() {
       </div>
       <Tabs />
       <ErrorMessage text={error} />
-      {list.rows === undefined && <Loading />}
-      {list.rows instanceof Error && (
-        <Failure title="The workflows could not be loaded" error={list.rows} retry={() => list.reload()} />
-      )}
-      {Array.isArray(list.rows) &&
-        (list.rows.length === 0 ? (
-          <NoWorkflows />
-        ) : (
-          <WorkflowTable workflows={list.rows} cancel={(id) => void cancel(id)} />
-        ))}
-      {list.hasOlder && (
-        <ShowOlder
-          what="workflows"
-          busy={list.loadingOlder}
-          onClick={() => void list.loadOlder().catch((e: Error) => setError(e.message))}
-        />
-      )}
+      <ListView list={list} what="workflows" empty={<NoWorkflows />} onError={setError}>
+        {(workflows) => <WorkflowTable workflows={workflows} cancel={(id) => void cancel(id)} />}
+      </ListView>
     </>
   )
 }
@@ -78,6 +67,15 @@ const NoWorkflows = () => (
   </Empty>
 )
 
+const columns = [
+  'Name',
+  'Status',
+  { title: 'Type', class: 'wide-only' },
+  { title: 'Source', class: 'wide-only' },
+  { title: 'Created', class: 'wide-only' },
+  { title: 'Actions', hidden: true },
+]
+
 interface TableProps {
   workflows: WorkflowRow[]
   cancel(id: string): void
@@ -85,28 +83,15 @@ interface TableProps {
 
 const WorkflowTable = ({ workflows, cancel }: TableProps) => (
   <div class="card flush">
-    <table class="table jobs flows" data-ready>
-      <thead>
-        <tr>
-          <th>Name</th>
-          <th>Status</th>
-          <th class="wide-only">Type</th>
-          <th class="wide-only">Source</th>
-          <th class="wide-only">Created</th>
-          <th>
-            <span class="hush">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {workflows.map((w) => (
-          <Row key={w.workflow_id} workflow={w} cancel={() => cancel(w.workflow_id)} />
-        ))}
-      </tbody>
-    </table>
+    <Table class="jobs flows" columns={columns}>
+      {workflows.map((w) => (
+        <Row key={w.workflow_id} workflow={w} cancel={() => cancel(w.workflow_id)} />
+      ))}
+    </Table>
   </div>
 )
 
+/** The row of a workflow, with its progress while it runs. */
 function Row({ workflow: w, cancel }: { workflow: WorkflowRow; cancel(): void }) {
   const unfinished = !isTerminal(w.status) && w.status !== 'DRAFT'
   return (

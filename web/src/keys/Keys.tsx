@@ -5,7 +5,9 @@ import { Copy, ErrorMessage, Failure, Loading, ProgressBar } from '../components
 import { Input } from '../controls'
 import { moment, plural, when } from '../format'
 import { refreshSession, signedIn, usage } from '../session'
+import { Table } from '../table'
 
+/** Creates and revokes keys, and shows the quota. */
 export function Keys() {
   const [keys, setKeys] = useState<Key[] | Error>()
   const [created, setCreated] = useState<NewKey>()
@@ -59,6 +61,7 @@ export function Keys() {
   )
 }
 
+/** The question to confirm, which names what stops working. */
 function revokeQuestion(key: Key): string {
   const name = key.label || key.prefix
   return key.current
@@ -66,9 +69,10 @@ function revokeQuestion(key: Key): string {
     : `Revoke “${name}”? Programs that use it will be refused.`
 }
 
+/** A new key. The service never shows it again. */
 function CreatedKey({ created, done }: { created: NewKey; done(): void }) {
   return (
-    <div class="praise once" role="status">
+    <div class="success once" role="status">
       <p>
         <strong>Your new key</strong>
         {created.label && ` “${created.label}”`}. Copy it now: it is shown only once.
@@ -86,24 +90,11 @@ function CreatedKey({ created, done }: { created: NewKey; done(): void }) {
 
 const KeyTable = ({ keys, revoke }: { keys: Key[]; revoke(key: Key): void }) => (
   <div class="scroll">
-    <table class="table" data-ready>
-      <thead>
-        <tr>
-          <th>Key</th>
-          <th>Label</th>
-          <th>Created</th>
-          <th>Last used</th>
-          <th>
-            <span class="hush">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {keys.map((key) => (
-          <Row key={key.id} apiKey={key} revoke={() => revoke(key)} />
-        ))}
-      </tbody>
-    </table>
+    <Table columns={['Key', 'Label', 'Created', 'Last used', { title: 'Actions', hidden: true }]}>
+      {keys.map((key) => (
+        <Row key={key.id} apiKey={key} revoke={() => revoke(key)} />
+      ))}
+    </Table>
   </div>
 )
 
@@ -138,6 +129,7 @@ function Row({ apiKey, revoke }: { apiKey: Key; revoke(): void }) {
   )
 }
 
+/** The form for a new key; the label is optional. */
 function CreateForm({ create }: { create(label: string): Promise<void> }) {
   const [label, setLabel] = useState('')
   const submit = (e: Event) => {
@@ -148,7 +140,7 @@ function CreateForm({ create }: { create(label: string): Promise<void> }) {
   return (
     <form class="row new-key" onSubmit={submit}>
       <label class="grow">
-        <span class="hush">Label of a new key</span>
+        <span class="visually-hidden">Label of a new key</span>
         <Input maxLength={255} placeholder="Label, e.g. cluster" value={label} onValue={setLabel} />
       </label>
       <button type="submit">Create key</button>
@@ -156,6 +148,7 @@ function CreateForm({ create }: { create(label: string): Promise<void> }) {
   )
 }
 
+/** Today's quota as a bar. */
 function Quota() {
   const u = usage.value
   if (!u) return null
@@ -169,7 +162,7 @@ function Quota() {
         </span>
       </div>
       <ProgressBar label="Quota used today" done={u.used} total={u.limit} class={nearlyUsed ? 'tall nearly' : 'tall'} />
-      <p class="num quota-words">
+      <p class="num quota-text">
         <strong>{u.used}</strong> of {plural(u.limit, 'job')} created, <strong>{u.remaining}</strong> left. The quota is
         per day in UTC.
       </p>

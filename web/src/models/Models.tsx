@@ -5,11 +5,13 @@ import { api, type Model, type ParamSpec } from '../api'
 import { Copy, Empty, Failure, Loading } from '../components'
 import { about, bytes, sizeUnit, valueRange } from '../format'
 
+// The sections of the page, one for each kind of task.
 const kinds = [
   { kind: 'fold', title: 'Folding', hint: 'structure from sequence' },
   { kind: 'qna', title: 'Questions', hint: 'answers about a structure' },
   { kind: 'md', title: 'Dynamics', hint: 'how a structure moves' },
 ]
+// The names of the terms of a manifest.
 const entityNames: Record<string, string> = { protein: 'Protein', rna: 'RNA', dna: 'DNA', ligand: 'Ligands' }
 const featureNames: Record<string, string> = {
   complex: 'Complexes',
@@ -23,6 +25,7 @@ const featureNames: Record<string, string> = {
 }
 const deviceNames: Record<string, string> = { cpu: 'CPU', cuda: 'GPU' }
 
+/** The models that run here, with a card for each. */
 export function Models() {
   const [models, setModels] = useState<Model[] | Error>()
   const load = () =>
@@ -50,6 +53,7 @@ export function Models() {
   )
 }
 
+/** The models by kind. */
 function ModelList({ models }: { models: Model[] }) {
   if (models.length === 0)
     return (
@@ -79,6 +83,7 @@ function ModelList({ models }: { models: Model[] }) {
   )
 }
 
+/** What the manifest states about a model. */
 function ModelCard({ model: m }: { model: Model }) {
   const bibtex = () => m.citations.map((c) => c.bibtex).join('\n\n')
   return (
@@ -134,6 +139,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   )
 }
 
+/** The limits of the input in words. */
 function describeSize(m: Model): string {
   const asComplex = m.features.includes('complex')
   const parts: string[] = []

@@ -17,6 +17,7 @@ interface Measure {
   rgb(value: number): RGB
 }
 
+/** show selects the interface of two chains; shown are the chains whose interface is selected. */
 interface Props {
   table: Table
   pairs: PairScore[]
@@ -28,6 +29,7 @@ interface Props {
   shown: { pair: [string, string]; contactCount: number } | null
 }
 
+/** A table of all pairs of chains in one of several measures, and the interface that was clicked. */
 export function Chains({ table, pairs, matrix, countContacts, show, shown }: Props) {
   const measures = useMemo(
     () => [...scoreMeasures(pairs), ...paeMeasure(table, matrix), contactMeasure(countContacts)],
@@ -60,6 +62,7 @@ export function Chains({ table, pairs, matrix, countContacts, show, shown }: Pro
   )
 }
 
+/** The interface of two chains in one sentence. */
 function describeInterface([a, b]: [string, string], contactCount: number): string {
   if (contactCount === 0) return `Chains ${a} and ${b} are not in contact: no atoms within 5 Å of each other.`
   return `Chains ${a} and ${b}: ${contactCount} residues have atoms within 5 Å of the other chain. They are selected.`
@@ -72,6 +75,7 @@ interface PairTableProps {
   shown: string[]
 }
 
+/** The measure of each pair of chains as a matrix. shown: the two chains whose interface is selected. */
 function PairTable({ ids, measure, show, shown }: PairTableProps) {
   const isShown = (a: string, b: string) => a !== b && shown.includes(a) && shown.includes(b)
   return (
@@ -103,7 +107,7 @@ function PairTable({ ids, measure, show, shown }: PairTableProps) {
                     onClick={() => show(a, b)}
                   >
                     <Cell value={measure.of(a, b)} measure={measure} />
-                    <span class="hush">
+                    <span class="visually-hidden">
                       {' '}
                       between chains {a} and {b}: show the interface
                     </span>
@@ -118,6 +122,7 @@ function PairTable({ ids, measure, show, shown }: PairTableProps) {
   )
 }
 
+/** A value in its colour; a dash for a missing value. */
 function Cell({ value, measure }: { value: number | null; measure: Measure }) {
   const canvas = usePen(
     ({ g, width, height }) => {
@@ -135,6 +140,7 @@ function Cell({ value, measure }: { value: number | null; measure: Measure }) {
   )
 }
 
+// The scores that the service computes for pairs of chains.
 const scores: { name: 'iptm' | 'ipsae' | 'pdockq2'; title: string; explanation: string }[] = [
   {
     name: 'iptm',
@@ -206,7 +212,7 @@ function contactMeasure(countContacts: Props['countContacts']): Measure {
     title: 'Residues in contact',
     explanation:
       'How many residues of the two chains have atoms within 5 Å of the other. ' +
-      'It is measured on the model and does not say whether the contact is real.',
+      'It is measured on the model and is no evidence that the contact is real.',
     digits: 0,
     rgb: (v) => smooth(Math.min(1, v / 40)),
     of(a, b) {

@@ -3,7 +3,9 @@ import { useMemo } from 'preact/hooks'
 import { type Pen, ticks, usePen } from './canvas'
 import { smooth } from './colour'
 
+// The space around the plot for its axes, in px.
 const margin = { left: 56, top: 8, right: 12, bottom: 36 }
+// More rows than this are counted, but not drawn.
 const maxRows = 20_000
 
 /** The rows are sorted by identity. depth counts all sequences, hidden those that are not drawn. */
@@ -14,6 +16,7 @@ interface Alignment {
   hidden: number
 }
 
+/** Draws an alignment in A3M format. */
 export function Coverage({ text }: { text: string }) {
   const alignment = useMemo(() => readAlignment(text), [text])
   const canvas = usePen((pen) => draw(pen, alignment), [alignment])
@@ -74,12 +77,14 @@ function readAlignment(text: string): Alignment {
   return { length: query.length, rows, depth, hidden: depth - rows.length }
 }
 
+/** The number of sequences that cover each residue. */
 function counts(a: Alignment): number[] {
   const out = new Array<number>(a.length).fill(0)
   for (const r of a.rows) for (let i = 0; i < a.length; i++) out[i]! += r.covered[i]!
   return out
 }
 
+/** Draws the rows, the line of the coverage, and the axes. */
 function draw(pen: Pen, a: Alignment) {
   const { g, ink, dim } = pen
   const width = pen.width - margin.left - margin.right
@@ -92,7 +97,7 @@ function draw(pen: Pen, a: Alignment) {
   const p = picture.getContext('2d')!
   const image = p.createImageData(a.length, tall)
   for (let y = 0; y < tall; y++) {
-    const row = a.rows[a.rows.length - 1 - Math.floor((y * a.rows.length) / tall)]! // the most alike at the bottom
+    const row = a.rows[Math.floor((y * a.rows.length) / tall)]! // the most similar at the top, as in the service's plot
     const c = smooth(row.identity)
     for (let x = 0; x < a.length; x++) if (row.covered[x]) image.data.set([...c, 255], (y * a.length + x) * 4)
   }

@@ -5,6 +5,7 @@ import 'uplot/dist/uPlot.min.css'
 import { useTheme } from './canvas'
 import { chainColour, css } from './colour'
 
+// The height of the plot in px.
 const height = 158
 
 interface Props {
@@ -24,6 +25,7 @@ interface Props {
   onPoint(index: number | null): void
 }
 
+/** The plot with its title and the value at the marked point. */
 export function LinePlot(props: Props) {
   const { title, x, y, xLabel, unit, describeX, marked } = props
   const host = usePlot(props)
@@ -41,6 +43,7 @@ export function LinePlot(props: Props) {
   )
 }
 
+/** Four significant digits without trailing zeros. */
 const round = (v: number) => (Number.isInteger(v) ? String(v) : v.toPrecision(4).replace(/\.?0+$/, ''))
 
 /** Creates the plot, again when its data or the theme change. Returns the ref of its host element. */

@@ -12,11 +12,13 @@ import type { Table } from './residues'
 const keyboardHelp =
   'Predicted aligned error. Arrow keys move by residue; with Shift they select a region; Escape clears it.'
 
+/** matrix: the errors by token; table: the residues that the rows and columns belong to. */
 interface Props {
   matrix: Matrix
   table: Table
 }
 
+/** The matrix with its colour key. Pointer and arrow keys set the hovered pair; dragging selects a region. */
 export function Pae({ matrix, table }: Props) {
   const max = Math.max(matrix.max, 1)
   const image = useMemo(() => renderMatrix(matrix, max), [matrix])
@@ -91,8 +93,10 @@ function useCell(table: Table) {
 
 const isSameCell = (a: Cell, b: Cell) => a.row === b.row && a.column === b.column
 
+/** The nearest index of n. */
 const clamp = (v: number, n: number) => Math.max(0, Math.min(n - 1, v))
 
+/** The cell of an n × n matrix under the pointer. */
 function cellAt(e: PointerEvent, n: number): Cell {
   const box = (e.currentTarget as HTMLElement).getBoundingClientRect()
   const side = box.width - margin.left - margin.right
@@ -100,6 +104,7 @@ function cellAt(e: PointerEvent, n: number): Cell {
   return { row: toIndex(e.clientY - box.top - margin.top), column: toIndex(e.clientX - box.left - margin.left) }
 }
 
+/** Selects the residues of a rectangle: its columns as scored, its rows as aligned. */
 function selectRegion(table: Table, a: Cell, b: Cell) {
   const scored = table.stretches(table.ofRow(a.column), table.ofRow(b.column))
   const aligned = table.stretches(table.ofRow(a.row), table.ofRow(b.row))
@@ -109,6 +114,7 @@ function selectRegion(table: Table, a: Cell, b: Cell) {
   ]
 }
 
+// The step of each arrow key.
 const arrows: Record<string, [rows: number, columns: number]> = {
   ArrowLeft: [0, -1],
   ArrowRight: [0, 1],
@@ -155,6 +161,7 @@ function residuesOf(table: Table, c: Cell): Residue[] {
   return scored.chain === aligned.chain && scored.residue === aligned.residue ? [scored] : [scored, aligned]
 }
 
+/** The colours from 0 to max, in Å. */
 function ColourKey({ max }: { max: number }) {
   const canvas = usePen(({ g, width, height }) => {
     for (let x = 0; x < width; x++) {

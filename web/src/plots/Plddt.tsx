@@ -6,6 +6,7 @@ import { band, bands, css, marks, none, smooth } from './colour'
 import { useDrag } from './drag'
 import type { Chain, Table } from './residues'
 
+// The space around the plot for its axes, in px.
 const margin = { left: 46, top: 10, right: 12, bottom: 46 }
 
 interface Props {
@@ -16,6 +17,7 @@ interface Props {
   continuous: boolean
 }
 
+/** The plot. Pointer and arrow keys set the hovered residue; dragging selects a range. */
 export function Plddt({ table, secondary, continuous }: Props) {
   const marked = selection.value
   const hovered = hover.value
@@ -89,6 +91,7 @@ function useKeyboard(table: Table, show: (index: number | null) => void) {
   }
 }
 
+/** The share of each class, as the text of the plot for screen readers. */
 function summarize(table: Table): string {
   const values = table.flat.map((f) => f.residue.plddt).filter((v) => v !== null)
   if (values.length === 0) return 'This engine gives no pLDDT'
@@ -99,6 +102,7 @@ function summarize(table: Table): string {
   return `pLDDT of ${values.length} residues: ${parts.join(', ')}`
 }
 
+// The names of the DSSP letters.
 const dsspNames: Record<string, string> = {
   H: 'α-helix',
   G: '3-10 helix',
@@ -131,6 +135,7 @@ function plotArea(pen: Pen, n: number) {
   return { x: margin.left, width, step: width / n, top: margin.top, bottom: pen.height - margin.bottom }
 }
 
+/** Draws the selection and the hovered residue over the plot. */
 function drawOverlay(pen: Pen, table: Table, marked: Marked[], hovered: Residue[]) {
   const { g, ink } = pen
   const { x, step, top, bottom } = plotArea(pen, table.flat.length)
@@ -161,6 +166,7 @@ function drawLine(g: CanvasRenderingContext2D, x1: number, y1: number, x2: numbe
   g.stroke()
 }
 
+/** Draws bars, axes, secondary structure and the borders of chains. */
 function drawProfile(pen: Pen, table: Table, secondary: Props['secondary'], continuous: boolean) {
   const { g, ink, dim, line } = pen
   const { x, width, step, top, bottom } = plotArea(pen, table.flat.length)
@@ -254,6 +260,7 @@ function drawSecondary({ g, ink, dim }: Pen, letters: string, start: number, ste
   drawLine(g, start, bottom + 8.5, start + letters.length * step, bottom + 8.5)
 }
 
+/** Draws the residue numbers below a chain. */
 function drawNumbers({ g, dim }: Pen, chain: Chain, start: number, step: number, bottom: number) {
   g.fillStyle = dim
   g.textAlign = 'center'

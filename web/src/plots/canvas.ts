@@ -47,6 +47,7 @@ export function usePen(draw: (pen: Pen) => void, deps: unknown[]): RefObject<HTM
   return ref
 }
 
+/** The size of an element in px, again whenever it changes. */
 function useSize(ref: RefObject<HTMLElement | null>) {
   const [size, set] = useState({ width: 0, height: 0 })
   useEffect(() => {
@@ -85,6 +86,7 @@ function colourOf(name: string): string {
   return getComputedStyle(probe).color
 }
 
+// The element in which the browser computes the colours of the style sheet.
 let probe: HTMLElement | undefined
 
 /** Returns round numbers from low to high, about as many as wanted. */

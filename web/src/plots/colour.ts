@@ -1,10 +1,13 @@
 // The colours of plots and viewer.
 
+/** Red, green and blue, 0 to 255. */
 export type RGB = readonly [number, number, number]
 
 const hex = (h: number): RGB => [(h >> 16) & 255, (h >> 8) & 255, h & 255]
 
+/** The colour in CSS. */
 export const css = (c: RGB) => `rgb(${c[0]} ${c[1]} ${c[2]})`
+/** The colour as 0xRRGGBB, as Mol* takes it. */
 export const toHex = (c: RGB) => (c[0] << 16) | (c[1] << 8) | c[2]
 
 /** The pLDDT classes of the AlphaFold database. A residue belongs to the first class whose floor its pLDDT is above. */
@@ -15,6 +18,7 @@ export const bands = [
   { floor: -Infinity, label: 'Very low', range: 'below 50', rgb: hex(0xff7d45) },
 ] as const
 
+/** The class of a pLDDT. */
 export const band = (plddt: number) => bands.find((b) => plddt > b.floor) ?? bands[3]
 
 /** The colour of residues without a value. */
@@ -38,8 +42,10 @@ export const marks = { scored: hex(0xd01c8b), aligned: hex(0x7b3fe4), picked: he
 // Okabe and Ito's colours, for chains and series.
 const okabeIto = [0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7, 0x56b4e9, 0xd55e00, 0xb59f00, 0x666666].map(hex)
 
+/** The colour of the chain with this index; the colours repeat. */
 export const chainColour = (i: number): RGB => okabeIto[i % okabeIto.length]!
 
+/** Interpolates between equally spaced colours; t from 0 to 1, clamped. */
 function ramp(stops: readonly RGB[], t: number): RGB {
   const x = Math.min(1, Math.max(0, Number.isFinite(t) ? t : 0)) * (stops.length - 1)
   const i = Math.min(stops.length - 2, Math.floor(x))

@@ -1,6 +1,7 @@
 // The PAE matrix as the service writes it: rows by aligned residue, columns by scored residue, in Å with two decimals.
 // It is parsed from bytes: 1,500² errors are 11 MB of text, of which JSON.parse would make two million boxed numbers.
 
+/** A square matrix of predicted aligned errors by token. */
 export class Matrix {
   /** values: hundredths of an Å, row by row; max: the largest error in Å. */
   constructor(
@@ -71,6 +72,7 @@ export function parseMatrix(bytes: Uint8Array): Matrix {
   return new Matrix(n, values, most / 100)
 }
 
+// The bytes of JSON that the parser looks for.
 const open = 91
 const close = 93
 const comma = 44
@@ -78,8 +80,9 @@ const point = 46
 const zero = 48
 const nine = 57
 
-function find(bytes: Uint8Array, word: string, from: number): number {
-  const w = new TextEncoder().encode(word)
+/** The index of a text in the bytes, from an index on; -1: it is not there. */
+function find(bytes: Uint8Array, text: string, from: number): number {
+  const w = new TextEncoder().encode(text)
   outer: for (let i = bytes.indexOf(w[0]!, from); i >= 0; i = bytes.indexOf(w[0]!, i + 1)) {
     for (let k = 1; k < w.length; k++) if (bytes[i + k] !== w[k]) continue outer
     return i

@@ -5,6 +5,7 @@ import { css, errorColour, marks } from './colour'
 import type { Matrix } from './matrix'
 import type { Chain, Table } from './residues'
 
+// The space around the matrix for its axes, in px.
 export const margin = { left: 46, top: 18, right: 12, bottom: 40 }
 
 /** A cell of the matrix: the aligned residue's row and the scored residue's column. */
@@ -60,6 +61,7 @@ function square(pen: Pen, n: number) {
 
 type Square = ReturnType<typeof square>
 
+/** Draws the matrix, the borders of chains, and the axes. */
 export function drawMatrix(pen: Pen, image: HTMLCanvasElement, m: Matrix, table: Table) {
   const { g, ink, dim } = pen
   const area = square(pen, m.n)
@@ -127,6 +129,7 @@ function drawAxisTitles({ g, ink }: Pen, { x, y, side }: Square) {
   g.restore()
 }
 
+/** Draws the outline of the selected regions and the cross of the cursor. */
 export function drawOverlay(pen: Pen, m: Matrix, table: Table, marked: Marked[], cell: Cell | null) {
   const { g } = pen
   const area = square(pen, m.n)

@@ -16,6 +16,7 @@ export interface Unit {
   tokens: number
 }
 
+/** A chain and its residues in the order of the file. */
 export interface Chain {
   id: string
   kind: Kind
@@ -85,19 +86,20 @@ export class Table {
     return this.chains.length > 1 ? `${name}${p.residue} (chain ${p.chain})` : `${name}${p.residue}`
   }
 
-  /** Names up to three stretches, and says how many there are more. */
+  /** Names up to three ranges, and counts the others. */
   describeStretches(list: Stretch[]): string {
-    const words = list.slice(0, 3).map((s) => this.describe(s))
-    return words.join(', ') + (list.length > 3 ? ` and ${list.length - 3} more` : '')
+    const names = list.slice(0, 3).map((s) => this.describe(s))
+    return names.join(', ') + (list.length > 3 ? ` and ${list.length - 3} more` : '')
   }
 
   private describe(s: Stretch): string {
-    const words = s.from === s.to ? this.label({ chain: s.chain, residue: s.from }) : `${s.from}–${s.to}`
-    if (s.from === s.to) return words
-    return this.chains.length > 1 ? `chain ${s.chain}, residues ${words}` : `residues ${words}`
+    const range = s.from === s.to ? this.label({ chain: s.chain, residue: s.from }) : `${s.from}–${s.to}`
+    if (s.from === s.to) return range
+    return this.chains.length > 1 ? `chain ${s.chain}, residues ${range}` : `residues ${range}`
   }
 }
 
+/** A residue name as people write it: TRP becomes Trp. Names of other components are left as they are. */
 const title = (name: string) =>
   /^[A-Z]{3}$/.test(name) && letters[name] ? name[0] + name.slice(1).toLowerCase() : name
 

@@ -5,6 +5,7 @@ import { Coverage } from '../plots/Coverage'
 import { FileImage } from './FileImage'
 import { findFile, maxAlignmentBytes } from './load'
 
+/** Draws the coverage of the alignment, or shows the service's plot while the file loads or if it is too large. */
 export function EarlyAlignment({ results }: { results: Results }) {
   const file = findFile(results.artifacts, 'msa', '')
   const image = findFile(results.artifacts, 'msa_coverage_plot', '')

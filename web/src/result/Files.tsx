@@ -3,7 +3,9 @@ import { useEffect, useState } from 'preact/hooks'
 import { type Artifact, api, download, type JobView, type Results, sameOrigin } from '../api'
 import { Copy } from '../components'
 import { duration, moment, stageName } from '../format'
+import { Table } from '../table'
 
+// The descriptions of files, by the kind of the artifact.
 const kindNames: Record<string, string> = {
   cif: 'Structure (mmCIF)',
   pdb: 'Structure (PDB)',
@@ -26,6 +28,7 @@ export function fileSize(bytes: number): string {
   return `${(bytes / (1 << 20)).toFixed(1)} MiB`
 }
 
+/** What a file is, and of which sequence if the run folded several. */
 function describeFile(a: Artifact, view: JobView): string {
   const sample = /(?:^|-)sample-(\d+)\.cif$/.exec(a.name)?.[1]
   const kind = sample ? `Sample ranked ${Number(sample) + 1}` : (kindNames[a.kind] ?? a.kind.replaceAll('_', ' '))
@@ -34,6 +37,7 @@ function describeFile(a: Artifact, view: JobView): string {
   return index < 0 ? kind : `${kind}, ${view.sequences[index]!.name ?? `sequence ${index + 1}`}`
 }
 
+/** The files of a run, with a link to all of them. */
 export function Files({ view, results }: { view: JobView; results: Results }) {
   return (
     <section class="card" aria-labelledby="files-title">
@@ -44,37 +48,28 @@ export function Files({ view, results }: { view: JobView; results: Results }) {
         </a>
       </div>
       <div class="scroll">
-        <table class="table files">
-          <thead>
-            <tr>
-              <th>File</th>
-              <th>Description</th>
-              <th class="right">Size</th>
-              <th>SHA-256</th>
+        <Table class="files" columns={['File', 'Description', { title: 'Size', class: 'right' }, 'SHA-256']}>
+          {results.artifacts.map((a) => (
+            <tr key={a.name}>
+              <td>
+                <a href={sameOrigin(a.url)} download={a.name}>
+                  {a.name}
+                </a>
+              </td>
+              <td>{describeFile(a, view)}</td>
+              <td class="right num">{fileSize(a.bytes)}</td>
+              <td>
+                <code title={a.sha256}>{a.sha256.slice(0, 10)}…</code>
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {results.artifacts.map((a) => (
-              <tr key={a.name}>
-                <td>
-                  <a href={sameOrigin(a.url)} download={a.name}>
-                    {a.name}
-                  </a>
-                </td>
-                <td>{describeFile(a, view)}</td>
-                <td class="right num">{fileSize(a.bytes)}</td>
-                <td>
-                  <code title={a.sha256}>{a.sha256.slice(0, 10)}…</code>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </Table>
       </div>
     </section>
   )
 }
 
+/** The citations of a run, to read and to copy. */
 export function Citation({ results }: { results: Results }) {
   const file = results.artifacts.find((a) => a.kind === 'citations_bibtex')
   const [text, setText] = useState('')
@@ -94,7 +89,7 @@ export function Citation({ results }: { results: Results }) {
         {text && <Copy text={text} label="Copy BibTeX" />}
       </div>
       {error ? (
-        <p class="refused">{error}</p>
+        <p class="error">{error}</p>
       ) : (
         <pre class="bibtex" tabIndex={0} aria-label="Citations of this run as BibTeX">
           {text}
@@ -106,6 +101,7 @@ export function Citation({ results }: { results: Results }) {
 
 type Pair = [name: string, value: string]
 
+// Shorter stages are left out of the timings.
 const minShownSeconds = 0.05
 
 /** The settings and timings of a run. */
@@ -131,6 +127,7 @@ function runPairs(view: JobView): Pair[] {
   return [...pairs, ...stages.map(([name, s]): Pair => [`– ${stageName(name).toLowerCase()}`, duration(s)])]
 }
 
+/** Settings, timings and sequences of a run. */
 export function RunSettings({ view, results }: { view: JobView; results: Results }) {
   const config = results.artifacts.find((a) => a.kind === 'config_json')
   return (

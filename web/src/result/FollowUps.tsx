@@ -2,12 +2,14 @@
 import type { JobView } from '../api'
 import { StatusChip } from '../components'
 
+// What a delivery does, by its destination.
 const destinationNames: Record<string, string> = {
   custom_http: 'To your endpoint',
   qna: 'Starts a question',
   md: 'Starts a simulation',
 }
 
+/** Reports whether a workflow type, which may be an alias, is that of questions. */
 const isQuestion = (type: string) => /qna|evolla/.test(type)
 
 /** Lists simulations and deliveries. The questions have a thread of their own. */

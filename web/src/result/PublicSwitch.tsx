@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Copy } from '../components'
 
+/** what: the word for the object in the text. */
 interface Props {
   isPublic: boolean
   setPublic(isPublic: boolean): Promise<unknown>

@@ -16,13 +16,16 @@ import { Simulate } from './Simulate'
 import { Structure } from './Structure'
 import './result.css'
 
+/** A job with its results, as far as there are any. */
 interface Loaded {
   view: JobView
   results: Results
 }
 
+/** The path of a job's event stream. */
 const eventsPath = (id: string) => `/v1/jobs/${encodeURIComponent(id)}/events`
 
+/** The page of the job with this id. */
 export function Result({ id }: { id: string }) {
   const { loaded, error, load } = useResult(id)
   useEffect(() => reset, [id])
@@ -109,6 +112,7 @@ function useResult(id: string) {
   return { loaded, error, load }
 }
 
+/** Why a job cannot be shown: it is private, does not exist, or the service failed. */
 function LoadError({ error, retry }: { error: Error; retry(): void }) {
   const status = error instanceof ServiceError ? error.status : 0
   if (status === 401)
@@ -141,6 +145,7 @@ function LoadError({ error, retry }: { error: Error; retry(): void }) {
   return <Failure title="The result could not be loaded" error={error} retry={retry} />
 }
 
+// Titles of failures, by their kind.
 const failureTitles: Record<string, string> = {
   oom: 'Out of memory',
   timeout: 'The run exceeded its time limit',
@@ -183,8 +188,10 @@ function Failed({ view }: { view: JobView }) {
   )
 }
 
+/** Capitalizes a message and ends it with a full stop. */
 const asSentence = (s: string) => s.charAt(0).toUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? '' : '.')
 
+/** A completed job: a tab for each structure, then files, settings and citations. */
 function Completed({ view, results }: Loaded) {
   const structures = structuresOf(view)
   const [sequence, setSequence] = useState(structures[0]?.sequence ?? '')

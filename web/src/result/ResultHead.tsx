@@ -6,11 +6,13 @@ import { moment } from '../format'
 import { navigate } from '../router'
 import { PublicSwitch } from './PublicSwitch'
 
+/** reload reads the job again after an action. */
 interface Props {
   view: JobView
   reload(): Promise<void>
 }
 
+/** The head of the page of a job. */
 export function ResultHead({ view, reload }: Props) {
   const { job, run } = view
   const [error, setError] = useState('')
@@ -42,6 +44,7 @@ export function ResultHead({ view, reload }: Props) {
   )
 }
 
+/** The switch for the public link, and the buttons to stop, rerun and delete. */
 function OwnerActions({ view, reload, perform }: Props & { perform(action: () => Promise<unknown>): void }) {
   const { job, run } = view
   const remove = () => {
@@ -52,7 +55,7 @@ function OwnerActions({ view, reload, perform }: Props & { perform(action: () =>
     })
   }
   return (
-    <div class="acts">
+    <div class="head-actions">
       <PublicSwitch isPublic={job.isPublic} setPublic={(v) => api.setPublic(job.id, v).then(reload)} what="result" />
       <div class="row">
         {isTerminal(run.status) ? (

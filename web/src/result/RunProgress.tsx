@@ -4,7 +4,7 @@ import { isTerminal, parseTime, type RunEvent } from '../api'
 import { openStream, type StreamState } from '../events'
 import { stageName } from '../format'
 
-/** What the events of a run have said so far. */
+/** The state of a run, from its events so far. */
 export interface RunState {
   stage: string
   done: number
@@ -16,8 +16,10 @@ export interface RunState {
 }
 
 const initialState: RunState = { stage: '', done: 0, total: 0, status: '', error: '', lines: [] }
+// The number of lines of the log that are shown.
 const maxLines = 200
 
+/** The state after an event. */
 function applyEvent(state: RunState, e: RunEvent): RunState {
   switch (e.kind) {
     case 'stage':
@@ -61,6 +63,7 @@ export function useRunEvents(
   return { run, streamState }
 }
 
+/** Times as the API sends them. done and total count steps of the stage; total 0: unknown. */
 interface Props {
   stage: string
   done: number
@@ -73,6 +76,7 @@ interface Props {
   streamState: StreamState
 }
 
+/** The stage with its progress, the time since the start, and the log. */
 export function RunProgress(props: Props) {
   const { stage, done, total, startedAt, createdAt, lines, running, streamState } = props
   const elapsed = useSecondsSince(startedAt ?? createdAt)
@@ -110,6 +114,7 @@ export function RunProgress(props: Props) {
   )
 }
 
+/** The position in the queue in words; null: it is not known. */
 function queueText(position: number | null): string {
   if (position === null) return 'In the queue'
   return position > 1 ? `Position ${position} in the queue` : 'Next in the queue'
@@ -139,6 +144,7 @@ export function Log({ lines }: { lines: string[] }) {
   )
 }
 
+/** Formats whole seconds as hours, minutes and seconds. */
 export function clock(seconds: number): string {
   const s = seconds % 60
   const m = Math.floor(seconds / 60) % 60

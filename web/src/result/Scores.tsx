@@ -2,6 +2,7 @@
 import type { ScoredChains } from '../api'
 import type { Prediction } from './load'
 
+/** A score with its explanation. */
 interface ScoreRow {
   name: string
   value: number | null | undefined
@@ -12,6 +13,7 @@ interface ScoreRow {
   expected: boolean
 }
 
+/** The scores of a prediction, also those that are missing. */
 function scoreRows(p: Prediction): ScoreRow[] {
   const s = p.scores
   return [
@@ -63,6 +65,7 @@ function scoreRows(p: Prediction): ScoreRow[] {
   ]
 }
 
+/** The scores of one structure. */
 export function Scores({ p, model }: { p: Prediction; model: string }) {
   const rows = scoreRows(p)
   const missing = rows.filter((r) => r.expected && (r.value ?? null) === null).map((r) => r.name)
@@ -78,7 +81,7 @@ export function Scores({ p, model }: { p: Prediction; model: string }) {
                 <dd>
                   <strong class="num">{value!.toFixed(digits)}</strong> <span class="dim">{unit}</span>
                 </dd>
-                <dd class="says">{explanation}</dd>
+                <dd class="explanation">{explanation}</dd>
               </div>
             ),
         )}
@@ -102,6 +105,7 @@ interface AffinityProps {
   isBoltz: boolean
 }
 
+/** The predicted affinity of a ligand. */
 function AffinityScores({ affinity, isBoltz }: AffinityProps) {
   return (
     <div class="affinity" data-affinity="">
@@ -112,14 +116,14 @@ function AffinityScores({ affinity, isBoltz }: AffinityProps) {
           <dd>
             <strong class="num">{affinity.affinity_probability_binary.toFixed(2)}</strong> <span class="dim">of 1</span>
           </dd>
-          <dd class="says">The model’s estimate, for separating binders from non-binders.</dd>
+          <dd class="explanation">The model’s estimate, for separating binders from non-binders.</dd>
         </div>
         <div>
           <dt>Affinity value</dt>
           <dd>
             <strong class="num">{affinity.affinity_pred_value.toFixed(2)}</strong>
           </dd>
-          <dd class="says">
+          <dd class="explanation">
             {isBoltz
               ? `log₁₀ of the predicted IC₅₀ in µM, about ${concentration(10 ** affinity.affinity_pred_value)}. ` +
                 'Lower values mean stronger binding; for ranking similar molecules.'

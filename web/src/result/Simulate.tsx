@@ -35,6 +35,7 @@ const fields: Field[] = [
   { name: 'pH', initial: '7.5', min: 0, max: 14 },
 ]
 
+/** The texts of the fields, by their name. */
 type Values = Record<string, string>
 
 /**

@@ -18,6 +18,7 @@ import { Scores } from './Scores'
 import { contacts } from './structure'
 import { verdict } from './verdict'
 
+/** sequence: the id of the sequence that was folded alone; empty: all chains. */
 interface Props {
   view: JobView
   results: Results
@@ -25,6 +26,7 @@ interface Props {
   children: ComponentChildren
 }
 
+/** The structure with verdict, viewer, plots and scores. */
 export function Structure({ view, results, sequence, children }: Props) {
   const { prediction: p, error, retry } = usePrediction(view, results, sequence)
   if (error) return <Failure title="The structure could not be loaded" error={error} retry={retry} />
@@ -66,6 +68,7 @@ export function Structure({ view, results, sequence, children }: Props) {
   )
 }
 
+/** A name for downloads, from the name of the job. */
 const fileName = (name: string) => name.replace(/[^\w.-]+/g, '-') || 'structure'
 
 /** Loads the prediction, again when the files of the run change. */
@@ -93,6 +96,7 @@ function usePrediction(view: JobView, results: Results, sequence: string) {
   return { prediction, error, retry: () => setTries(tries + 1) }
 }
 
+/** The verdict on the structure, and the notice of the engine. */
 function Verdict({ p }: { p: Prediction }) {
   const v = verdict(p.scores, p.model.table)
   return (
@@ -109,15 +113,17 @@ function Verdict({ p }: { p: Prediction }) {
   )
 }
 
-/** The tabs beside the structure for which there is data. */
+/** The tabs next to the structure for which there is data. */
 const panelsOf = (p: Prediction) => [
   ...(p.matrix ? [{ name: 'pae', title: 'PAE' }] : []),
   ...(p.model.table.chains.length > 1 ? [{ name: 'chains', title: 'Chains' }] : []),
   ...(p.alignment || p.coverage ? [{ name: 'coverage', title: 'Alignment' }] : []),
 ]
 
+/** The number of residues of ranges. */
 const residueCount = (list: Stretch[]) => list.reduce((n, s) => n + s.to - s.from + 1, 0)
 
+/** The plots with a tab for each. */
 function Panels({ p }: { p: Prediction }) {
   const { table } = p.model
   const panels = panelsOf(p)

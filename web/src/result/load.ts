@@ -28,6 +28,7 @@ export interface Prediction {
   coverage: Artifact | null
 }
 
+/** The part of metrics.json about one structure. */
 interface MetricsPrediction {
   sequence_id?: string
   plddt?: Record<string, number[]>
@@ -35,6 +36,7 @@ interface MetricsPrediction {
   radius_of_gyration_angstrom?: number
 }
 
+/** The fields of metrics.json that the page reads. */
 interface Metrics {
   notice?: string
   notes?: string[]
@@ -85,6 +87,7 @@ class OptionalFiles {
   }
 }
 
+/** Parses pae.json. The mark lets a test measure the time from arrival to drawing. */
 async function parsePae(r: Response): Promise<Matrix> {
   const bytes = new Uint8Array(await r.arrayBuffer())
   performance.mark('pleat:arrived')
@@ -92,7 +95,7 @@ async function parsePae(r: Response): Promise<Matrix> {
 }
 
 /**
- * Loads a structure with everything that is drawn beside it. Throws if the structure itself cannot be read; other files
+ * Loads a structure with everything that is drawn with it. Throws if the structure itself cannot be read; other files
  * that cannot be read are reported in problems.
  */
 export async function load(

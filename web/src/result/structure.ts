@@ -4,6 +4,7 @@ import type { Kind } from '../api'
 import { type Chain, Table } from '../plots/residues'
 import type { Stretch } from '../store'
 
+/** A structure: its residues, and its atoms for the search of contacts. */
 export interface Model {
   table: Table
   atoms: Atoms
@@ -17,6 +18,7 @@ interface Atoms {
   z: number[]
 }
 
+// The columns of _atom_site that are read.
 const columns = {
   symbol: 'type_symbol',
   name: 'label_comp_id',
@@ -27,6 +29,7 @@ const columns = {
   z: 'Cartn_z',
 }
 
+/** The values of an atom, by the names in columns. */
 type AtomRow = Record<keyof typeof columns, string>
 
 /** Collects atoms into chains and residues, in the order of the file. */
@@ -104,6 +107,7 @@ export function withoutLigandAtoms(table: Table): Table {
   return new Table(table.chains.map((c) => ({ ...c, residues: c.residues.map((r) => ({ ...r, tokens: 1 })) })))
 }
 
+// The 27 cells around and including a cell of a grid.
 const offsets = [-1, 0, 1]
 const neighbourCells = offsets.flatMap((dx) => offsets.flatMap((dy) => offsets.map((dz) => [dx, dy, dz] as const)))
 
@@ -151,6 +155,7 @@ export function toStretches(table: Table, indices: Set<number>): Stretch[] {
   return stretches
 }
 
+// A value of mmCIF: in double quotes, in single quotes, or without spaces.
 const quotedValues = /"[^"]*"(?=\s|$)|'(?:[^']|'(?=\S))*'(?=\s|$)|\S+/g
 
 /** Splits a line of a loop into values. Values with spaces or quotes in them are quoted. */

@@ -3,8 +3,10 @@
 import type { ScoredChains } from '../api'
 import type { Table } from '../plots/residues'
 
+/** How good a result is; "unknown" without scores. */
 export type Tone = 'good' | 'fair' | 'poor' | 'unknown'
 
+/** A title such as "Low confidence", and the sentences that explain it. */
 export interface Verdict {
   tone: Tone
   title: string
@@ -37,7 +39,7 @@ const classes: { above: number; tone: Tone; title: string; advice: string }[] = 
 /** Rates one structure in words. table: its residues; null while the files are loaded. */
 export function verdict(s: ScoredChains | null, table: Table | null): Verdict {
   if (!s || s.meanPLLDT === null) {
-    const missing = 'This engine gives no pLDDT, so nothing here says which parts are reliable.'
+    const missing = 'This engine gives no pLDDT, so the reliability of its parts is not known.'
     return { tone: 'unknown', title: 'No confidence given', lines: [missing, ...interfaceLines(s)] }
   }
   const mean = s.meanPLLDT
@@ -59,6 +61,7 @@ function knownPlddts(table: Table | null): number[] {
   return polymers.map((f) => f.residue.plddt).filter((v) => v !== null)
 }
 
+/** How many residues are confident: above a pLDDT of 70. */
 function residueLines(values: number[]): string[] {
   if (values.length === 0) return []
   const low = values.filter((v) => v <= 70).length
@@ -67,6 +70,7 @@ function residueLines(values: number[]): string[] {
   return [`${low} of ${values.length} residues are at 70 or below.`]
 }
 
+/** What the pTM of a single chain means. */
 function ptmLines(s: ScoredChains, residueCount: number): string[] {
   if (s.ptm_score === null || s.chains.length !== 1) return []
   const ptm = `pTM ${s.ptm_score.toFixed(2)}`
@@ -75,15 +79,19 @@ function ptmLines(s: ScoredChains, residueCount: number): string[] {
   return [`${ptm}: the overall shape is uncertain${isShort ? ', though pTM is always low for so short a chain' : ''}.`]
 }
 
+/** What an ipTM means, by the usual thresholds of 0.6 and 0.8. */
 const reliability = (iptm: number) => (iptm > 0.8 ? 'reliable' : iptm >= 0.6 ? 'uncertain' : 'not reliable')
 
+/** Reports whether some interface has an ipTM below 0.6. */
 function hasPoorInterface(s: ScoredChains): boolean {
   const iptms = s.pairs.length > 0 ? s.pairs.map((p) => p.iptm) : [s.iptm_score]
   return iptms.some((v) => v !== null && v < 0.6)
 }
 
+// More interfaces than this are counted instead of listed.
 const maxPairLines = 6
 
+/** One sentence for each interface of a complex. */
 function interfaceLines(s: ScoredChains | null): string[] {
   if (!s) return []
   const pairs = s.pairs.filter((p) => p.iptm !== null)

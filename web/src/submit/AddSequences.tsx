@@ -4,6 +4,7 @@ import { chosenFiles } from '../controls'
 import { newItem } from './draft'
 import { draft, model, update } from './state'
 
+// Small proteins that every model folds.
 const examples = [
   { name: 'Trp-cage', hint: 'miniprotein, 20 residues, PDB 2JOF', fasta: '>Trp-cage\nDAYAQWLKDGGPSSGRPPPS' },
   { name: 'Chignolin', hint: 'designed hairpin, 10 residues, PDB 5AWL', fasta: '>Chignolin CLN025\nYYDPETGTWY' },
@@ -19,6 +20,7 @@ const examples = [
   },
 ]
 
+/** Both functions add to the draft. */
 interface Props {
   addText(text: string): Promise<void>
   addFiles(files: File[]): Promise<void>
@@ -26,6 +28,7 @@ interface Props {
   first: boolean
 }
 
+/** The text field, the button for files, and, in an empty draft, the examples. */
 export function AddSequences({ addText, addFiles, first }: Props) {
   const [text, setText] = useState('')
   const add = (added: string) => {
@@ -78,6 +81,7 @@ export function AddSequences({ addText, addFiles, first }: Props) {
   )
 }
 
+/** A button that opens the dialog for files. */
 function FileButton({ addFiles }: Pick<Props, 'addFiles'>) {
   const input = useRef<HTMLInputElement>(null)
   return (
@@ -97,6 +101,7 @@ function FileButton({ addFiles }: Pick<Props, 'addFiles'>) {
   )
 }
 
+/** The examples as buttons. */
 function Examples({ add }: { add(fasta: string): void }) {
   return (
     <div class="examples">

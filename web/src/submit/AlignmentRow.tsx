@@ -5,6 +5,7 @@ import { plural } from '../format'
 import { alignmentProblem, type Item, usesAlignments } from './draft'
 import { attachAlignment, draft, model, removeAlignments } from './state'
 
+/** title names the chain for screen readers. */
 export function AlignmentRow({ item, title }: { item: Item; title: string }) {
   const [error, setError] = useState('')
   const [reading, setReading] = useState(false)

@@ -4,6 +4,7 @@ import { type Constraint, type ConstraintKind, newConstraint } from './draft'
 import { Problems } from './Problems'
 import { draft, model, problemsOf, update } from './state'
 
+/** The texts of a kind of constraint; n is its number in the list. */
 interface KindText {
   name: string
   hint: string
@@ -40,8 +41,10 @@ const kinds: Record<ConstraintKind, KindText> = {
   },
 }
 
+/** Applies a change to the constraints of the draft. */
 const change = (apply: (list: Constraint[]) => Constraint[]) => update({ constraints: apply(draft.peek().constraints) })
 
+/** The constraints of the draft, if it has some or the model supports them. */
 export function Constraints() {
   const { constraints } = draft.value
   const supported = model.value?.features.includes('constraints')

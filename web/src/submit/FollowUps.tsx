@@ -5,6 +5,7 @@ import type { Simulation } from './draft'
 import { Problems } from './Problems'
 import { draft, problemsOf, update, webhook } from './state'
 
+/** The follow-ups of the draft. */
 export function FollowUps() {
   const { ask, question, simulate } = draft.value
   const problems = (...names: string[]) => problemsOf((p) => p.part === 'followUp' && names.includes(p.name))
@@ -47,6 +48,7 @@ const simulationFields: { name: keyof Simulation; key: string }[] = [
   { name: 'pH', key: 'pH' },
 ]
 
+/** The settings of the simulation. */
 function SimulationFields() {
   const { simulation } = draft.value
   const set = (fields: Partial<Simulation>) => update({ simulation: { ...draft.peek().simulation, ...fields } })
@@ -69,6 +71,7 @@ function SimulationFields() {
   )
 }
 
+/** The switch for the webhook, or the link to set it up. */
 function Notification() {
   const config = webhook.value
   if (!config?.is_configured)

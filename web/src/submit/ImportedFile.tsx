@@ -7,6 +7,7 @@ import { refreshSession } from '../session'
 import { fromBody, toBody } from './body'
 import { draft, imported, model, openDraft } from './state'
 
+/** Shows what an imported file could not express, and submits its other jobs. */
 export function ImportedFile() {
   const file = imported.value
   if (!file || (file.notes.length === 0 && file.jobs.length === 1)) return null
@@ -28,6 +29,7 @@ export function ImportedFile() {
   )
 }
 
+/** The jobs of the file: each can be opened, or all submitted. */
 function Jobs({ jobs }: { jobs: CreateJob[] }) {
   const [progress, setProgress] = useState('')
   const [error, setError] = useState('')
@@ -71,7 +73,7 @@ function Jobs({ jobs }: { jobs: CreateJob[] }) {
         <span class="dim small-text">as in the file, without changes made here</span>
       </div>
       {error && (
-        <p class="refused" role="alert">
+        <p class="error" role="alert">
           {error}
         </p>
       )}

@@ -12,6 +12,7 @@ import { draft, model, problemsOf, update, updateItem } from './state'
 
 const kindNames: Record<Kind, string> = { protein: 'Protein', rna: 'RNA', dna: 'DNA', ligand: 'Ligand' }
 
+/** The card of the item at this index of the draft. */
 export function ItemCard({ item, index }: { item: Item; index: number }) {
   const acceptsUnknown = !!model.value?.features.includes('unknown')
   const names = chainNames(draft.value.items)[index]!
@@ -45,11 +46,13 @@ export function ItemCard({ item, index }: { item: Item; index: number }) {
   )
 }
 
+/** Names the first three invalid letters. */
 function describeInvalid(invalid: InvalidLetter[]): string {
   const first = invalid.slice(0, 3).map((i) => `“${i.letter}” at position ${i.position}`)
   return first.join(', ') + (invalid.length > 3 ? ` and ${invalid.length - 3} more` : '')
 }
 
+/** Chain names, kind, label, size and copies. */
 function CardHead({ item, title, names }: { item: Item; title: string; names: string[] }) {
   const m = model.value
   const setKind = (value: string) => {
@@ -70,7 +73,7 @@ function CardHead({ item, title, names }: { item: Item; title: string; names: st
         ))}
       </Select>
       <label class="grow">
-        <span class="hush">Label of {title}</span>
+        <span class="visually-hidden">Label of {title}</span>
         <Input
           placeholder="Label (optional)"
           maxLength={255}
@@ -98,6 +101,7 @@ function CardHead({ item, title, names }: { item: Item; title: string; names: st
   )
 }
 
+/** describedBy: the id of the element with the problems of the field. */
 interface FieldProps {
   item: Item
   describedBy: string
@@ -145,6 +149,7 @@ function SequenceField({
   )
 }
 
+/** The field of a ligand, and whether its text is a SMILES or a CCD code. */
 function LigandField({ item, describedBy, hasProblems }: FieldProps) {
   const radioName = `item-${item.key}-ccd`
   const format = (ccd: boolean, label: string) => (
@@ -156,7 +161,7 @@ function LigandField({ item, describedBy, hasProblems }: FieldProps) {
   return (
     <div class="molecule">
       <fieldset class="row">
-        <legend class="hush">Format of the ligand</legend>
+        <legend class="visually-hidden">Format of the ligand</legend>
         {format(true, 'CCD code')}
         {format(false, 'SMILES')}
       </fieldset>

@@ -4,6 +4,7 @@ import type { Item, Modification } from './draft'
 import { stripSpace } from './sequences'
 import { model, updateItem } from './state'
 
+/** The options that the model supports or the item uses. */
 export function ItemOptions({ item }: { item: Item }) {
   const features = model.value?.features ?? []
   const showCyclic = item.cyclic || features.includes('cyclic')
@@ -32,6 +33,7 @@ export function ItemOptions({ item }: { item: Item }) {
   )
 }
 
+/** Names the options that the model lacks. */
 function Unsupported({ cyclic }: { cyclic: boolean }) {
   const m = model.value
   if (!m) return null
@@ -42,6 +44,7 @@ function Unsupported({ cyclic }: { cyclic: boolean }) {
   )
 }
 
+/** The modified residues of a polymer, each a position and a CCD code. */
 function Modifications({ item }: { item: Item }) {
   const change = (apply: (list: Modification[]) => Modification[]) =>
     updateItem(item.key, ({ modifications }) => ({ modifications: apply(modifications) }))

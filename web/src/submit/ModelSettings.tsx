@@ -5,10 +5,11 @@ import { sizeUnit, valueRange } from '../format'
 import { Problems } from './Problems'
 import { draft, model, models, problemsOf, update } from './state'
 
+/** The menu of models, what the chosen one is, and its parameters. */
 export function ModelSettings() {
   const list = models.value
   if (list === null) return <p class="dim">Loading the models…</p>
-  if (list instanceof Error) return <p class="refused">The models could not be loaded: {list.message}</p>
+  if (list instanceof Error) return <p class="error">The models could not be loaded: {list.message}</p>
   if (list.length === 0)
     return (
       <p class="caution">
@@ -47,12 +48,14 @@ export function ModelSettings() {
 const hasChoice = (spec: ParamSpec) =>
   spec.values.length !== 1 || spec.default !== spec.values[0] || !!draft.value.params[spec.name]
 
+// The names of molecules within a sentence.
 const entityNames: Record<string, string> = { protein: 'protein', rna: 'RNA', dna: 'DNA', ligand: 'ligands' }
 
 // Words of licences that restrict the use, or that have to be read before it.
 const restrictedLicence =
   /non-?commercial|\bNC\b|research|academic|evaluation|restrict|\bown\b|\bread (its|their) page/i
 
+/** What a model folds, in one sentence. */
 function describeLimits(m: Model): string {
   const entities = m.entities.map((e) => entityNames[e] ?? e).join(', ')
   const most = `${m.maxTokens.toLocaleString('en')} ${sizeUnit(m)}s`
@@ -61,6 +64,7 @@ function describeLimits(m: Model): string {
   return `Folds ${entities}${size}, ${chains}.`
 }
 
+/** Limits, licence, MSA search and notice of a model. */
 function ModelFacts({ model: m }: { model: Model }) {
   const msaAlgorithm = draft.value.params.msaAlgorithm || m.params.find((p) => p.name === 'msaAlgorithm')?.default
   return (
@@ -91,6 +95,7 @@ function ModelFacts({ model: m }: { model: Model }) {
   )
 }
 
+/** A parameter with its documentation and problems. */
 function Parameter({ spec }: { spec: ParamSpec }) {
   const value = draft.value.params[spec.name]
   const setValue = (v: string | boolean) => update({ params: { ...draft.peek().params, [spec.name]: v } })
@@ -121,6 +126,7 @@ function Parameter({ spec }: { spec: ParamSpec }) {
   )
 }
 
+/** text: the value as typed; empty: the default. */
 interface ParameterInputProps {
   spec: ParamSpec
   text: string

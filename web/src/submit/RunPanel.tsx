@@ -26,6 +26,7 @@ import {
 } from './state'
 import { ValidationResult } from './ValidationResult'
 
+/** A random idempotency key. */
 const randomKey = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('')
 
@@ -62,6 +63,7 @@ function useSubmit() {
   return { submit, busy, error }
 }
 
+/** Name, model, follow-ups, visibility, validation and the button. */
 export function RunPanel() {
   const { submit, busy, error } = useSubmit()
   const { items, name, isPublic } = draft.value
@@ -103,7 +105,7 @@ export function RunPanel() {
       <div class="run-foot">
         <ValidationResult />
         {error && (
-          <p class="refused" role="alert">
+          <p class="error" role="alert">
             {error}
           </p>
         )}
@@ -130,6 +132,7 @@ function LibraryItem() {
   )
 }
 
+/** The request of the draft as curl commands. */
 function CurlCommands() {
   const { libraryItem } = draft.value
   const files = libraryItem ? [] : alignmentsToUpload(draft.value, model.value).map((a) => a.name)

@@ -28,8 +28,10 @@ import {
 
 const maxFileBytes = 1 << 20 // of a file with sequences or jobs; the service accepts no larger ones
 
+/** Reports whether a file is an alignment by its name. */
 const isAlignment = (file: File) => /\.a3m$/i.test(file.name)
 
+/** The page. Files may be dropped anywhere on it. */
 export function Submit() {
   const [error, setError] = useState('')
   const [dragging, setDragging] = useState(false)
@@ -64,7 +66,7 @@ export function Submit() {
   }
   const { items } = draft.value
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: dropping a file is a second way beside the button
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping a file is a second way, next to the button
     <div
       class={`submit${dragging ? ' over' : ''}`}
       onDragOver={(e) => {
@@ -84,7 +86,7 @@ export function Submit() {
       <div class="two">
         <div class="stack" data-ready={Array.isArray(models.value)}>
           {error && (
-            <p class="refused" role="alert">
+            <p class="error" role="alert">
               {error}
             </p>
           )}
@@ -101,6 +103,7 @@ export function Submit() {
   )
 }
 
+/** The title, and the button that empties the draft. */
 function Head({ empty, onReset }: { empty: boolean; onReset(): void }) {
   const reset = () => {
     openDraft(emptyDraft())

@@ -1,8 +1,9 @@
-// What the service says about the draft: ready, with the expected cost, or what is wrong.
+// The validation of the draft by the service: ready, with the expected cost, or what is wrong.
 import type { Validation } from '../api'
 import { about, bytes, plural, sizeUnit } from '../format'
 import { alignmentProblems, draft, model, otherProblems, validation } from './state'
 
+/** Whether the draft can be submitted. */
 export function ValidationResult() {
   const v = validation.value
   if (draft.value.items.length === 0)
@@ -13,7 +14,7 @@ export function ValidationResult() {
     )
   if (v instanceof Error)
     return (
-      <p class="refused" role="status">
+      <p class="error" role="status">
         The job could not be checked: {v.message}
       </p>
     )
@@ -26,11 +27,12 @@ export function ValidationResult() {
   return v.valid && alignmentProblems.value === 0 ? <Ready validation={v} /> : <Invalid validation={v} />
 }
 
+/** The problems without a field of their own, and how many are shown next to fields. */
 function Invalid({ validation: v }: { validation: Validation }) {
   const other = otherProblems()
   const besideFields = v.errors.length - other.length + alignmentProblems.value
   return (
-    <div class="refused" role="status" data-valid="no">
+    <div class="error" role="status" data-valid="no">
       {other.map((message) => (
         <div key={message}>{message}</div>
       ))}
@@ -57,6 +59,7 @@ function showFirstProblem() {
     ?.focus({ preventScroll: true })
 }
 
+/** The size of the job in words. */
 function describeSize(v: Validation): string {
   const asComplex = model.value?.features.includes('complex') || v.chains.length === 1
   const size = plural(v.tokens, model.value ? sizeUnit(model.value) : 'token')
@@ -65,6 +68,7 @@ function describeSize(v: Validation): string {
   return `${size}${limit}${separate}${v.isComplex ? ' in one complex' : ''}.`
 }
 
+/** The expected time and memory in words; empty if they are not known. */
 function describeCost(v: Validation): string {
   const cost: string[] = []
   if (v.expectedSeconds > 0) cost.push(about(v.expectedSeconds) + (model.value?.device === 'cpu' ? ' on one core' : ''))
@@ -73,9 +77,10 @@ function describeCost(v: Validation): string {
   return text && `Expected: ${text}. `
 }
 
+/** A valid draft with its size and cost. */
 function Ready({ validation: v }: { validation: Validation }) {
   return (
-    <div class="praise" role="status" data-valid="yes">
+    <div class="success" role="status" data-valid="yes">
       <strong>Ready.</strong> {describeSize(v)}
       <div>
         {describeCost(v)}

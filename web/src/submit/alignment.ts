@@ -3,6 +3,7 @@
 /** The largest file that the service's library stores, in bytes. */
 export const maxAlignmentBytes = 64 << 20
 
+/** What the page needs of an alignment. */
 export interface AlignmentSummary {
   /** The query: the first row. */
   query: string
@@ -12,7 +13,7 @@ export interface AlignmentSummary {
 
 /**
  * Reads an A3M file. The first row is the query; in the others, capitals and hyphens align with its residues and small
- * letters are insertions. Throws an Error whose message says in one sentence where the file is invalid.
+ * letters are insertions. Throws an Error whose message is one sentence on where the file is invalid.
  */
 export function readA3M(text: string): AlignmentSummary {
   const otherFormat = /^(?:# STOCKHOLM|CLUSTAL)/.exec(text)?.[0].replace('# ', '')
@@ -67,6 +68,7 @@ class RowReader {
   }
 }
 
+/** Throws an Error that names the first letter that the query may not have. */
 function checkQuery(row: string): string {
   if (row === '') throw new Error('its first row is empty; it must be the query sequence')
   const index = row.search(/[^A-Z]/)

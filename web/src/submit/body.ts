@@ -27,8 +27,10 @@ import {
 
 // Text that is not a number is sent as it is, so that the service names the field in its error.
 const toInteger = (text: string) => (/^\s*-?\d+\s*$/.test(text) ? Number(text) : text) as number
+/** The number that a text is; else the text itself, which the service refuses with a message. */
 const toNumber = (text: string) => (text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text) as number
 
+// The field of a sequence item, by kind.
 const itemFields = {
   protein: 'proteinChain',
   rna: 'rnaSequence',
@@ -36,6 +38,7 @@ const itemFields = {
   ligand: 'ligandSequence',
 } as const
 
+/** The sequence item of a card. */
 function itemBody(item: Item): SequenceItem {
   const common = {
     sequence: sequenceOf(item),
@@ -62,6 +65,7 @@ function itemBody(item: Item): SequenceItem {
   return { [itemFields[item.kind]]: polymer, ...source }
 }
 
+/** Splits a reference such as "A:12:SG". */
 const splitReference = (text: string) => text.split(':').map((part) => part.trim())
 
 /** Parses a residue such as "A:12". */
@@ -73,6 +77,7 @@ function parseResidue(text: string) {
 /** Parses an atom such as "A:12:SG". */
 const parseAtom = (text: string) => ({ ...parseResidue(text), atom_name: splitReference(text)[2] ?? '' })
 
+/** A contact in the form of the API. */
 function contactBody(c: Constraint): Contact {
   const a = parseResidue(c.first)
   const b = parseResidue(c.second)
@@ -117,6 +122,7 @@ function followUpsBody(draft: Draft): Record<string, unknown> {
   return webhooks
 }
 
+/** The constraints of the job; undefined: it has none. */
 function constraintsBody(draft: Draft): Constraints | undefined {
   const ofKind = (kind: ConstraintKind) => draft.constraints.filter((c) => c.kind === kind)
   const pocket = ofKind('pocket').map(pocketBody)
@@ -159,6 +165,7 @@ export function toBody(draft: Draft, model?: Model): CreateJob {
   }
 }
 
+/** The card of a sequence item. source is the item's sourceSequenceId. */
 function itemFromBody(kind: Kind, value: Polymer | LigandSequence, source: string): Item {
   const modifications = ('modifications' in value && value.modifications) || []
   return {
@@ -195,6 +202,7 @@ export function fromBody(body: CreateJob): Draft {
   return draft
 }
 
+/** The constraints of a body as texts. */
 function constraintsFrom(c?: Constraints | null): Constraint[] {
   const contacts = (c?.contact ?? []).map((contact) => ({
     ...newConstraint('contact'),
@@ -215,6 +223,7 @@ function constraintsFrom(c?: Constraints | null): Constraint[] {
   return [...contacts, ...pockets, ...bonds]
 }
 
+/** Reads the follow-ups of a body into a draft. */
 function readFollowUps(draft: Draft, constraints?: Constraints | null) {
   const webhooks = (constraints?.webhooks ?? {}) as Record<string, Record<string, unknown> | null>
   const ask = webhooks.qna ?? webhooks.evolla
@@ -238,6 +247,7 @@ function readFollowUps(draft: Draft, constraints?: Constraints | null) {
   if (typeof webhooks.custom_http?.enabled === 'boolean') draft.notify = webhooks.custom_http.enabled
 }
 
+/** Quotes a text for the shell. */
 const shellQuote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 /** Formats the requests that submit a body as curl commands. files: alignments to upload to the library first. */

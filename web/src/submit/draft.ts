@@ -33,11 +33,13 @@ export interface Alignment extends AlignmentSummary {
   file: Blob
 }
 
+/** A modified residue: its position, counted from 1, and its CCD code. */
 export interface Modification {
   residue: string
   ccd: string
 }
 
+/** The kinds of constraints that the API has. */
 export type ConstraintKind = 'contact' | 'pocket' | 'bond'
 
 /** A constraint: residues as A:12, atoms as A:12:SG, the distance in Å. */
@@ -60,6 +62,7 @@ export interface Simulation {
   residueProfile: string
 }
 
+/** A job that is not submitted yet. */
 export interface Draft {
   name: string
   isPublic: boolean
@@ -71,13 +74,14 @@ export interface Draft {
   question: string
   simulate: boolean
   simulation: Simulation
-  /** Whether to notify the user's webhook; null: as the webhook's default says. */
+  /** Whether to notify the user's webhook; null: the webhook's default. */
   notify: boolean | null
   chatId: string
   /** The library item of the older job that this draft was opened from. It is sent in the URL, not in the body. */
   libraryItem: string
 }
 
+/** The defaults of the service. */
 export const defaultSimulation: Simulation = {
   preset: 'single_af_go',
   length: '0.2',
@@ -88,9 +92,11 @@ export const defaultSimulation: Simulation = {
   residueProfile: 'calvados2',
 }
 
+// Items and constraints have keys, so that their fields keep their state when the list changes.
 let lastKey = 0
 export const nextKey = () => ++lastKey
 
+/** A draft without sequences. */
 export const emptyDraft = (): Draft => ({
   name: '',
   isPublic: false,
@@ -107,6 +113,7 @@ export const emptyDraft = (): Draft => ({
   libraryItem: '',
 })
 
+/** An item with a new key. */
 export const newItem = (kind: Kind, text = ''): Item => ({
   key: nextKey(),
   kind,
@@ -127,6 +134,7 @@ export function itemFrom({ kind, text, label, ccd }: ParsedSequence): Item {
   return { ...newItem(kind, kind === 'ligand' ? text : inTens(text)), label, ccd }
 }
 
+/** An empty constraint with a new key. */
 export const newConstraint = (kind: ConstraintKind): Constraint => ({
   key: nextKey(),
   kind,
@@ -161,7 +169,7 @@ export function alignmentsToUpload(draft: Draft, model?: Model): (Alignment & { 
   })
 }
 
-/** Says why an item's alignment does not belong to its sequence; empty: it does, or there is none. */
+/** Explains why an item's alignment does not belong to its sequence; empty: it does, or there is none. */
 export const alignmentProblem = (item: Item) =>
   item.alignment && item.kind === 'protein' ? queryMismatch(item.alignment.query, sequenceOf(item)) : ''
 

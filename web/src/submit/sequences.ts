@@ -1,6 +1,7 @@
 // Sequences as text: alphabets, the reader of pasted text, and chain names. No page, no network.
 import type { Kind } from '../api'
 
+/** The kinds that are sequences of letters. */
 type Polymer = Exclude<Kind, 'ligand'>
 
 // The letters that the service accepts. The last one stands for an unknown residue, which only some models accept.
@@ -20,6 +21,7 @@ export const stripSpace = (text: string) => text.replace(/\s+/g, '')
 /** Formats a sequence in groups of ten letters. */
 export const inTens = (text: string) => stripSpace(text).replace(/(.{10})(?=.)/g, '$1 ')
 
+/** A letter that the kind of the sequence does not have. */
 export interface InvalidLetter {
   letter: string
   /** The index in the text. */
@@ -45,6 +47,7 @@ export function invalidLetters(text: string, kind: Kind, withUnknown: boolean): 
   return invalid
 }
 
+/** Reports whether a text is a SMILES rather than a sequence: it has signs or digits that sequences lack. */
 const isSmiles = (text: string) =>
   !/\s/.test(text) && (/[()=#@[\]\\/+]/.test(text) || (/\d/.test(text) && /^[BCFHINOPSbclnopsr0-9%]+$/.test(text)))
 
@@ -67,6 +70,7 @@ export interface ParsedSequence {
   ccd: boolean
 }
 
+// The kinds that a FASTA header may declare.
 const headerKinds: Record<string, { kind: Kind; ccd: boolean }> = {
   protein: { kind: 'protein', ccd: false },
   rna: { kind: 'rna', ccd: false },
@@ -85,6 +89,7 @@ function parseHeader(header: string) {
   return { declared: words.slice(0, 2).map(kindOf).find(Boolean), label }
 }
 
+/** The sequences of a FASTA record: several if colons separate its chains. */
 function parseRecord(header: string, body: string): ParsedSequence[] {
   const { declared, label } = parseHeader(header)
   const joinedByColons = declared?.kind !== 'ligand' && /^[A-Za-z\s*:]+$/.test(body)

@@ -1,4 +1,4 @@
-// The state of the Submit page: the draft of this tab and what the service says about it. The draft survives a visit to
+// The state of the Submit page: the draft of this tab and its validation by the service. The draft survives a visit to
 // another page of the tab; it is stored nowhere.
 import { computed, signal } from '@preact/signals'
 import { api, download, type ImportedJobs, type Model, type Validation, type WebhookConfig } from '../api'
@@ -21,10 +21,12 @@ import {
 } from './draft'
 import { inTens } from './sequences'
 
+/** The draft of this tab. */
 export const draft = signal<Draft>(emptyDraft())
 
 /** The folding models; null: not loaded yet. */
 export const models = signal<Model[] | Error | null>(null)
+/** The user's webhook; null: not loaded, or there is none. */
 export const webhook = signal<WebhookConfig | null>(null)
 
 /** The service's validation of the draft; null: none yet. */
@@ -50,8 +52,10 @@ export const model = computed(() => {
   return Array.isArray(list) ? list.find((m) => m.name === draft.value.model) : undefined
 })
 
+/** The body of POST /v1/jobs for the draft. */
 export const body = computed(() => toBody(draft.value, model.value))
 
+// The problems of the validation, each with the part of the form it concerns.
 const problems = computed(() => {
   const v = validation.value
   if (!v || v instanceof Error) return []
@@ -70,6 +74,7 @@ export const alignmentProblems = computed(
   () => draft.value.items.filter((item) => alignmentProblem(item) !== '').length,
 )
 
+/** Loads the folding models, and selects the first if the draft has none. */
 export async function loadModels() {
   try {
     const list = (await api.models()).data.filter((m) => m.kind === 'fold')
@@ -80,6 +85,7 @@ export async function loadModels() {
   }
 }
 
+/** Loads the user's webhook. */
 export async function loadWebhook() {
   webhook.value = await api.webhook().catch(() => null)
 }
@@ -122,11 +128,13 @@ async function loadAlignments(opened: Draft) {
   }
 }
 
+/** Loads an alignment from the user's library. */
 async function loadAlignment(libraryItem: string, fileName: string): Promise<Alignment> {
   const response = await download(await api.fileUrl(libraryItem, fileName))
   return readAlignment(fileName, await response.blob())
 }
 
+/** Reads an A3M file. Throws an Error with a sentence for the user. */
 async function readAlignment(name: string, file: Blob): Promise<Alignment> {
   if (file.size > maxAlignmentBytes)
     throw new Error(`${name} has ${bytes(file.size)}; an alignment may have ${bytes(maxAlignmentBytes)}`)
@@ -189,6 +197,7 @@ export async function deleteUploaded(item: string) {
   await api.deleteItem(item).catch(() => undefined)
 }
 
+// The request in progress, which a newer one aborts.
 let running: AbortController | undefined
 
 /** Asks the service to validate the draft. Only the answer to the newest request counts. */

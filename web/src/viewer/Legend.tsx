@@ -3,6 +3,7 @@ import { bands, chainColour, css, smooth } from '../plots/colour'
 import type { Table } from '../plots/residues'
 import { colour } from '../store'
 
+/** A colour and what it means. */
 interface Entry {
   colour: string
   label: string
@@ -18,11 +19,13 @@ const secondaryStructure: Entry[] = [
   { colour: '#ffffff', label: 'Other' },
 ]
 
+/** values: those of the colour scheme rmsf, in nm. */
 interface Props {
   table: Table | null
   values?: { value: number }[] | undefined
 }
 
+/** The key to the current colour scheme. */
 export function Legend({ table, values = [] }: Props) {
   switch (colour.value) {
     case 'plddt':
@@ -49,6 +52,7 @@ export function Legend({ table, values = [] }: Props) {
   }
 }
 
+/** The key to colours of classes. */
 const Entries = ({ list }: { list: Entry[] }) => (
   <ul class="legend" aria-label="Colour key">
     {list.map(({ colour, label, detail }) => (
@@ -60,6 +64,7 @@ const Entries = ({ list }: { list: Entry[] }) => (
   </ul>
 )
 
+/** The key to a continuous scale. */
 function Ramp({ low, high, label }: { low: string; high: string; label: string }) {
   const stops = Array.from({ length: 9 }, (_, i) => css(smooth(i / 8))).join(', ')
   return (

@@ -1,5 +1,5 @@
-// The 3D viewer with its controls, bound to the state that the page shares. Without WebGL it says so, and the rest of
-// the page still works.
+// The 3D viewer with its controls, bound to the state that the page shares. Without WebGL it shows a message, and the
+// rest of the page still works.
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Select } from '../controls'
@@ -10,6 +10,7 @@ import { type Colour, colour, frame, hover, type Marked, type Residue, select, s
 import { Legend } from './Legend'
 import type { Shape, Source, Viewer } from './viewer'
 
+/** table: null while the structure loads; colours: the schemes to offer; name: of a saved picture. */
 interface Props {
   source: Source
   table: Table | null
@@ -22,6 +23,7 @@ interface Props {
   footer?: ComponentChildren
 }
 
+// The names of the colour schemes in the menu.
 const colourNames: Record<Colour, string> = {
   plddt: 'Confidence (pLDDT classes)',
   continuous: 'Confidence (continuous)',
@@ -31,6 +33,7 @@ const colourNames: Record<Colour, string> = {
   rmsf: 'Flexibility (RMSF)',
 }
 
+/** The viewer with menus, legend and selection. */
 export function Stage({ source, table, colours, values, name, footer }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const [shape, setShape] = useState<Shape>('cartoon')
@@ -168,23 +171,27 @@ function toggleSelection(residue: Residue | null, extend: boolean) {
   else select(selected.length === 1 ? [] : [clicked])
 }
 
+/** The colours that mark the selected ranges. */
 function paintsOf(marked: Marked[]) {
   return (['scored', 'aligned', 'picked'] as const)
     .map((as) => ({ stretches: marked.filter((m) => m.as === as), rgb: marks[as] }))
     .filter((p) => p.stretches.length > 0)
 }
 
+/** The name of a residue with its pLDDT. */
 function describeResidue(table: Table, r: Residue): string {
   const plddt = table.flat[table.index(r)]?.residue.plddt ?? null
   return table.label(r) + (plddt === null ? '' : `, pLDDT ${plddt.toFixed(1)}`)
 }
 
+// The names of the kinds of selected ranges, in the order in which they are listed.
 const selectionNames: [Marked['as'], string][] = [
   ['picked', 'Selected'],
   ['scored', 'Scored'],
   ['aligned', 'Aligned'],
 ]
 
+/** The selection in words. */
 function Selection({ table, marked }: { table: Table | null; marked: Marked[] }) {
   if (!table || marked.length === 0)
     return <p class="selection dim">Nothing is selected. Click a residue to select it; hold Shift for several.</p>

@@ -35,12 +35,13 @@ export interface Paint {
 
 /**
  * What to draw: the text of a structure; or a topology in PDB format, its frames in DCD format, and the largest
- * distance of an atom from the centre in Å (reach).
+ * distance of an atom from the centre in Å (maxRadius).
  */
 export type Source =
   | { format: 'mmcif' | 'pdb'; text: string }
-  | { topology: string; frames: Uint8Array<ArrayBuffer>; reach: number }
+  | { topology: string; frames: Uint8Array<ArrayBuffer>; maxRadius: number }
 
+/** The settings and callbacks of a viewer. */
 export interface Options {
   dark: boolean
   colour: Colour
@@ -71,7 +72,9 @@ type Selector = StateObjectSelector<PluginStateObject.Molecule.Structure>
 type Theme = ColorTheme.Provider<{}, string>
 type Drawn = StateObjectSelector<PluginStateObject.Molecule.Structure.Representation3D>
 
+/** A 3D view of one structure or trajectory at a time. Changes are applied in the order of the calls. */
 export class Viewer {
+  /** The number of frames of the trajectory; 1 for a structure. */
   frames = 1
   private model?: StateObjectSelector<PluginStateObject.Molecule.Model>
   private structure?: Selector
@@ -81,7 +84,7 @@ export class Viewer {
   private overpaints: string[] = []
   private sticks?: Selector
   private colour: Colour
-  private reach = 0
+  private maxRadius = 0
   private values = new Map<string, number>()
   private range: [number, number] = [0, 1]
   private paints: Paint[] = []
@@ -154,7 +157,7 @@ export class Viewer {
       this.overpaints = []
       this.sticks = undefined
       this.requestedFrame = -1
-      this.reach = 'topology' in source ? source.reach : 0
+      this.maxRadius = 'topology' in source ? source.maxRadius : 0
       const trajectory = 'text' in source ? await this.parseStructure(source) : await this.parseTrajectory(source)
       this.frames = trajectory.obj?.data.frameCount ?? 1
       this.model = await plugin.builders.structure.createModel(trajectory)
@@ -352,7 +355,7 @@ export class Viewer {
     const structure = this.structure?.obj?.data
     if (!canvas || !structure) return
     const { center, radius } = structure.boundary.sphere
-    const focus = canvas.camera.getFocus(center, Math.max(radius, this.reach * 1.3) + 1)
+    const focus = canvas.camera.getFocus(center, Math.max(radius, this.maxRadius * 1.3) + 1)
     const { rotation } = structureLayingTransform([structure])
     canvas.requestCameraReset({
       snapshot: changeCameraRotation({ ...canvas.camera.getSnapshot(), ...focus }, rotation),
@@ -525,14 +528,18 @@ export class Viewer {
   }
 }
 
+// Mol*'s names of the shapes.
 const kinds = { cartoon: 'cartoon', sticks: 'ball-and-stick', surface: 'molecular-surface' } as const
 
 let version = 0 // makes Mol* apply a theme again whose name stays the same
 
+// The atoms of a selection are drawn up to this size.
 const maxResiduesWithAtoms = 80
 
+/** A key for maps of residues. */
 const key = (r: Residue) => `${r.chain}|${r.residue}`
 
+/** The residue of a Mol* location. */
 function residueAt(location: StructureElement.Location): Residue {
   return {
     chain: StructureProperties.chain.auth_asym_id(location),

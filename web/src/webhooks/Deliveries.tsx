@@ -1,19 +1,17 @@
 // The log of webhook deliveries.
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Delivery, isTerminal } from '../api'
-import { Empty, ErrorMessage, Failure, Loading, ShowOlder, StatusChip } from '../components'
+import { Empty, ErrorMessage, StatusChip } from '../components'
+import { Segments } from '../controls'
 import { onChange } from '../events'
 import { moment, when } from '../format'
 import { usePagedList } from '../list'
 import { query } from '../router'
+import { ListView, Table } from '../table'
 import { DeliveryDetails } from './DeliveryDetails'
 
-const filters = [
-  { status: '', name: 'All' },
-  { status: 'PENDING', name: 'Waiting' },
-  { status: 'SUCCEEDED', name: 'Delivered' },
-  { status: 'FAILED', name: 'Failed' },
-]
+// The statuses that the list can be filtered by, with their names; '' is all.
+const filters = { '': 'All', PENDING: 'Waiting', SUCCEEDED: 'Delivered', FAILED: 'Failed' }
 
 const pollInterval = 2_000 // ms, while a delivery is in progress: deliveries have no events
 
@@ -33,41 +31,25 @@ export function Deliveries({ testsSent }: { testsSent: number }) {
     <section class="stack" aria-label="Deliveries">
       <div class="row between">
         <h2 class="flat">Deliveries</h2>
-        <div class="row segments" role="group" aria-label="Status">
-          {filters.map((f) => (
-            <button
-              key={f.status}
-              type="button"
-              class="quiet small"
-              aria-pressed={status === f.status}
-              onClick={() => setStatus(f.status)}
-            >
-              {f.name}
-            </button>
-          ))}
-        </div>
+        <Segments label="Status" options={filters} value={status} onValue={setStatus} />
       </div>
       <ErrorMessage text={error} />
-      {list.rows === undefined && <Loading what="Loading deliveries" />}
-      {list.rows instanceof Error && (
-        <Failure title="The deliveries could not be loaded" error={list.rows} retry={() => list.reload()} />
-      )}
-      {Array.isArray(list.rows) && rows.length === 0 && <NoDeliveries filtered={status !== ''} />}
-      {rows.length > 0 && (
-        <DeliveryTable
-          deliveries={rows}
-          open={open}
-          toggle={(id) => setOpen(open === id ? '' : id)}
-          reload={() => void list.load()}
-        />
-      )}
-      {list.hasOlder && (
-        <ShowOlder
-          what="deliveries"
-          busy={list.loadingOlder}
-          onClick={() => void list.loadOlder().catch((e: Error) => setError(e.message))}
-        />
-      )}
+      <ListView
+        list={list}
+        what="deliveries"
+        rows={rows}
+        empty={<NoDeliveries filtered={status !== ''} />}
+        onError={setError}
+      >
+        {(deliveries) => (
+          <DeliveryTable
+            deliveries={deliveries}
+            open={open}
+            toggle={(id) => setOpen(open === id ? '' : id)}
+            reload={() => void list.load()}
+          />
+        )}
+      </ListView>
     </section>
   )
 }
@@ -77,6 +59,7 @@ const inProgress = (d: Delivery) =>
   d.status === 'RUNNING' ||
   (d.status === 'PENDING' && d.next_attempt_at !== null && Date.parse(d.next_attempt_at) < Date.now() + 15_000)
 
+/** The deliveries with a status; the list is read again after events, tests and while a delivery is in progress. */
 function useDeliveryList(status: string, testsSent: number) {
   const list = usePagedList(
     (page) => api.deliveries({ status, ...page }),
@@ -104,6 +87,7 @@ function useDeliveryList(status: string, testsSent: number) {
   return list
 }
 
+/** Loads the delivery that a link names. */
 function useDelivery(id: string): Delivery | undefined {
   const [delivery, setDelivery] = useState<Delivery>()
   useEffect(() => {
@@ -112,6 +96,7 @@ function useDelivery(id: string): Delivery | undefined {
   return delivery
 }
 
+/** What an empty list shows. */
 const NoDeliveries = ({ filtered }: { filtered: boolean }) =>
   filtered ? (
     <Empty title="No deliveries with this status">
@@ -123,6 +108,15 @@ const NoDeliveries = ({ filtered }: { filtered: boolean }) =>
     </Empty>
   )
 
+const columns = [
+  'Event',
+  'Status',
+  { title: 'Response', class: 'right' },
+  { title: 'Attempts', class: 'right wide-only' },
+  { title: 'Created', class: 'wide-only' },
+  { title: 'Details', hidden: true },
+]
+
 interface TableProps {
   deliveries: Delivery[]
   /** The id of the delivery whose details are shown; empty: none. */
@@ -133,28 +127,15 @@ interface TableProps {
 
 const DeliveryTable = ({ deliveries, open, toggle, reload }: TableProps) => (
   <div class="card flush scroll">
-    <table class="table deliveries" data-ready>
-      <thead>
-        <tr>
-          <th>Event</th>
-          <th>Status</th>
-          <th class="right">Response</th>
-          <th class="right wide-only">Attempts</th>
-          <th class="wide-only">Created</th>
-          <th>
-            <span class="hush">Details</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {deliveries.map((d) => (
-          <Row key={d.id} delivery={d} open={open === d.id} toggle={() => toggle(d.id)} reload={reload} />
-        ))}
-      </tbody>
-    </table>
+    <Table class="deliveries" columns={columns}>
+      {deliveries.map((d) => (
+        <Row key={d.id} delivery={d} open={open === d.id} toggle={() => toggle(d.id)} reload={reload} />
+      ))}
+    </Table>
   </div>
 )
 
+// The names of sources, events and destinations.
 const sourceNames: Record<string, string> = { fold_job: 'Fold', workflow: 'Workflow', test: 'Test' }
 const eventNames: Record<string, string> = { COMPLETED: 'completed', FAILED: 'failed', STOPPED: 'stopped' }
 const destinationNames: Record<string, string> = {
@@ -176,6 +157,7 @@ interface RowProps {
   reload(): void
 }
 
+/** The row of a delivery and, if it is open, its details. */
 function Row({ delivery: d, open, toggle, reload }: RowProps) {
   const page = sourcePage(d)
   const source = sourceNames[d.source_kind] ?? d.source_kind
@@ -217,7 +199,7 @@ function Row({ delivery: d, open, toggle, reload }: RowProps) {
       </tr>
       {open && (
         <tr class="detail">
-          <td colSpan={6}>
+          <td colSpan={columns.length}>
             <DeliveryDetails delivery={d} onRedelivered={reload} />
           </td>
         </tr>
@@ -226,6 +208,7 @@ function Row({ delivery: d, open, toggle, reload }: RowProps) {
   )
 }
 
+/** When a delivery that has failed is tried again. */
 function NextAttempt({ delivery: d }: { delivery: Delivery }) {
   if (d.status !== 'PENDING' || !d.next_attempt_at || d.attempts === 0) return null
   const soon = Date.parse(d.next_attempt_at) < Date.now() + 60_000

@@ -4,11 +4,13 @@ import { api, type Delivery, type DeliveryAttempt, type DeliveryDetail } from '.
 import { ErrorMessage, Failure, Loading } from '../components'
 import { moment, when } from '../format'
 
+/** onRedelivered is called when the delivery waits to be sent again. */
 interface Props {
   delivery: Delivery
   onRedelivered(): void
 }
 
+/** The attempts of a delivery, newest first, and the button to send it again. */
 export function DeliveryDetails({ delivery, onRedelivered }: Props) {
   const [detail, setDetail] = useState<DeliveryDetail | Error>()
   const [busy, setBusy] = useState(false)
@@ -48,7 +50,7 @@ export function DeliveryDetails({ delivery, onRedelivered }: Props) {
         </button>
       </div>
       <ErrorMessage text={error} />
-      {detail.reason && <p class="refused">{detail.reason}</p>}
+      {detail.reason && <p class="error">{detail.reason}</p>}
       {detail.attempt_log.length === 0 && <p class="dim">No attempts yet.</p>}
       {detail.attempt_log.toReversed().map((attempt) => (
         <Attempt key={attempt.number} attempt={attempt} />
@@ -57,6 +59,7 @@ export function DeliveryDetails({ delivery, onRedelivered }: Props) {
   )
 }
 
+// The names of the outcomes of an attempt.
 const outcomeNames: Record<DeliveryAttempt['outcome'], string> = {
   running: 'in progress',
   done: 'accepted',
@@ -86,6 +89,7 @@ function describeTimings(t: DeliveryAttempt['timings']): string {
     .join(', ')
 }
 
+/** An attempt with its response. */
 function Attempt({ attempt: a }: { attempt: DeliveryAttempt }) {
   return (
     <div class="attempt">

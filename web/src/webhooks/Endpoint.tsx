@@ -16,6 +16,7 @@ interface Props {
 /** Runs one action at a time and reports its result. */
 type Run = (action: () => Promise<WebhookConfig | undefined>, doneMessage?: string) => Promise<void>
 
+/** The settings and the state of the endpoint. */
 export function Endpoint({ config, setConfig, onTest }: Props) {
   const [secret, setSecret] = useState('')
   const [error, setError] = useState('')
@@ -46,7 +47,7 @@ export function Endpoint({ config, setConfig, onTest }: Props) {
       <SettingsForm config={config} run={run} busy={busy} onTest={onTest}>
         <ErrorMessage text={error} />
         {message && (
-          <p class="praise" role="status">
+          <p class="success" role="status">
             {message}
           </p>
         )}
@@ -62,6 +63,7 @@ export function Endpoint({ config, setConfig, onTest }: Props) {
   )
 }
 
+/** The state of the endpoint in one word. */
 function EndpointStatus({ config: c }: { config: WebhookConfig }) {
   const status = c.is_paused ? 'paused' : c.is_active ? 'active' : 'inactive'
   return (
@@ -71,6 +73,7 @@ function EndpointStatus({ config: c }: { config: WebhookConfig }) {
   )
 }
 
+/** What the user should know or do about the endpoint. */
 function Notices({ config: c }: { config: WebhookConfig }) {
   return (
     <>
@@ -91,7 +94,7 @@ function Notices({ config: c }: { config: WebhookConfig }) {
 }
 
 const NewSecret = ({ secret, done }: { secret: string; done(): void }) => (
-  <div class="praise once" role="status">
+  <div class="success once" role="status">
     <p>
       <strong>Signing secret.</strong> Your receiver verifies signatures with it. Copy it now: it is shown only once.
     </p>
@@ -113,6 +116,7 @@ interface FormProps {
   children: ComponentChildren
 }
 
+/** The form for URL, token, format and default. */
 function SettingsForm({ config: c, run, busy, onTest, children }: FormProps) {
   const [url, setUrl] = useState(c.target_url ?? '')
   const [token, setToken] = useState('')
@@ -195,6 +199,7 @@ function SettingsForm({ config: c, run, busy, onTest, children }: FormProps) {
   )
 }
 
+/** Pause, rotate, deactivate. */
 function Controls({ config: c, run, busy }: { config: WebhookConfig; run: Run; busy: boolean }) {
   const stopped = c.is_paused || !c.is_active
   const rotate = () => {
@@ -236,6 +241,7 @@ function Controls({ config: c, run, busy }: { config: WebhookConfig; run: Run; b
   )
 }
 
+/** How deliveries are signed. */
 function Signature({ config: c }: { config: WebhookConfig }) {
   return (
     <p class="dim small-text signs">

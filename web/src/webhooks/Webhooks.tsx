@@ -5,6 +5,7 @@ import { Failure, Loading } from '../components'
 import { Deliveries } from './Deliveries'
 import { Endpoint } from './Endpoint'
 
+/** The page: the log of deliveries, and the endpoint. */
 export function Webhooks() {
   const [config, setConfig] = useState<WebhookConfig | Error>()
   const [testsSent, setTestsSent] = useState(0)
