@@ -26,13 +26,14 @@ import (
 
 // Config of a Pool. The zero value of each field but ID serves.
 type Config struct {
-	ID        pleat.WorkerID // unique, and the same after a restart, so that its leases are released at once
-	Parallel  int            // deliveries in flight at once, of this process; 0: 256
-	Endpoint  int            // of those to one endpoint, on all nodes; 0: 16
-	Owner     int            // of those to all endpoints of one user, on all nodes; 0: 32
-	Rate      float64        // deliveries a second to one endpoint; 0: unlimited
-	Base      string         // the service's public address
-	Link      func(a *pleat.Artifact, j *pleat.Job, now time.Time) string
+	ID       pleat.WorkerID // unique, and the same after a restart, so that its leases are released at once
+	Parallel int            // deliveries in flight at once, of this process; 0: 256
+	Endpoint int            // of those to one endpoint, on all nodes; 0: 16
+	Owner    int            // of those to all endpoints of one user, on all nodes; 0: 32
+	Rate     float64        // deliveries a second to one endpoint; 0: unlimited
+	Base     string         // the service's public address
+	// Link signs the URL of a file, as seal.Links.URL does. nil: requests have no links to files.
+	Link      func(a *pleat.Artifact, scope seal.LinkScope, now time.Time) string
 	Reap      bool          // run the store's reaper, if no work.Pool of this process does
 	Retention time.Duration // how long ended deliveries are kept; 0: for ever
 	Grace     time.Duration // what deliveries in flight get when the process is asked to stop; 0: 5 s

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/seal"
 	"pleat/internal/store"
 	"pleat/internal/webhook"
 )
@@ -31,7 +32,7 @@ func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.Vi
 	case v != nil:
 		what.Fold = &webhook.FoldSource{Job: v.Job, Run: v.Run, Artifacts: v.Artifacts}
 		if p.cfg.Link != nil {
-			what.Fold.URL = func(a pleat.Artifact) string { return p.cfg.Link(&a, &v.Job, now) }
+			what.Fold.URL = func(a pleat.Artifact) string { return p.cfg.Link(&a, seal.JobScope(&v.Job), now) }
 		}
 	}
 	body, kind, err := webhook.Build(what)
@@ -81,7 +82,7 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 	for i := range v.Artifacts {
 		a := &v.Artifacts[i]
 		if p.cfg.Link != nil && a.Kind == pleat.ArtifactDynamics {
-			url := p.cfg.Link(a, &pleat.Job{Public: w.Public, Epoch: w.Epoch}, now)
+			url := p.cfg.Link(a, seal.WorkflowScope(w), now)
 			out.Plots = append(out.Plots, webhook.BodyPlot{Name: a.Name, URL: url})
 		}
 	}

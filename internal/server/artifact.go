@@ -14,12 +14,6 @@ import (
 	"pleat/internal/store"
 )
 
-// link returns a URL that reads an artifact without a credential. Links of one hour are equal, so that clients can
-// cache.
-func (s *Server) link(a *pleat.Artifact, j *pleat.Job, hour time.Time) string {
-	return s.links.URL(a, j, hour)
-}
-
 // artifact is GET /v1/artifacts/{id}/{name}. Every request asks the database, so that a link to a job that was deleted
 // or made private ends at once.
 func (s *Server) artifact(ctx context.Context, c *call) error {

@@ -9,6 +9,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/flow"
+	"pleat/internal/seal"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
@@ -103,7 +104,7 @@ func (s *Server) taskOut(v *visibleFlow) (api.WorkflowTask, error) {
 			t.Items = append(t.Items, string(id))
 		}
 	}
-	files := s.artifactsByName(v.Artifacts, flowAsJob(&v.Workflow))
+	files := s.artifactsByName(v.Artifacts, seal.WorkflowScope(&v.Workflow))
 	var err error
 	t.Result, err = flow.WithURLs(v.Run.Result.Row, func(name string) string {
 		if a := files[name]; a != nil {
@@ -112,11 +113,6 @@ func (s *Server) taskOut(v *visibleFlow) (api.WorkflowTask, error) {
 		return ""
 	})
 	return t, err
-}
-
-// flowAsJob returns what the links to a workflow's files depend on.
-func flowAsJob(w *pleat.Workflow) *pleat.Job {
-	return &pleat.Job{Public: w.Public, Epoch: w.Epoch}
 }
 
 // flowStatus is GET /v1/workflows/status/{id}: the states of a workflow and of its task. A draft has no task.
@@ -217,7 +213,7 @@ func (s *Server) flowEvents(ctx context.Context, c *call) error {
 		},
 		files: func(ctx context.Context) (map[string]*api.Artifact, error) {
 			now, err := s.readableFlow(ctx, c)
-			return s.artifactsByName(now.Artifacts, flowAsJob(&now.Workflow)), err
+			return s.artifactsByName(now.Artifacts, seal.WorkflowScope(&now.Workflow)), err
 		},
 	})
 }

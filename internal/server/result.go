@@ -8,6 +8,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/seal"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
@@ -61,7 +62,7 @@ func (s *Server) resultsOf(v *store.View, to wire.Audience, hour time.Time) *api
 	}
 	links := make([]string, len(v.Artifacts))
 	for i := range v.Artifacts {
-		links[i] = s.link(&v.Artifacts[i], j, hour)
+		links[i] = s.links.URL(&v.Artifacts[i], seal.JobScope(j), hour)
 		out.Artifacts = append(out.Artifacts, wire.Artifact(&v.Artifacts[i], links[i]))
 	}
 	for i := range j.Sequences {

@@ -12,6 +12,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/seal"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
@@ -156,16 +157,16 @@ func (s *Server) streamedJob(c *call, head visibleJob) streamedRun {
 		},
 		files: func(ctx context.Context) (map[string]*api.Artifact, error) {
 			v, err := s.viewFor(ctx, head)
-			return s.artifactsByName(v.Artifacts, &v.Job), err
+			return s.artifactsByName(v.Artifacts, seal.JobScope(&v.Job)), err
 		},
 	}
 }
 
-// artifactsByName returns artifacts of a job with their links.
-func (s *Server) artifactsByName(files []pleat.Artifact, j *pleat.Job) map[string]*api.Artifact {
+// artifactsByName returns artifacts of a job or a workflow with their links.
+func (s *Server) artifactsByName(files []pleat.Artifact, scope seal.LinkScope) map[string]*api.Artifact {
 	out := map[string]*api.Artifact{}
 	for i := range files {
-		a := wire.Artifact(&files[i], s.link(&files[i], j, s.clock().Truncate(time.Hour)))
+		a := wire.Artifact(&files[i], s.links.URL(&files[i], scope, s.clock().Truncate(time.Hour)))
 		out[a.Name] = &a
 	}
 	return out
