@@ -59,7 +59,7 @@ func (v *validation) constraintsTaken() bool {
 	if v.job.Constraints.Empty() || v.model.Has(FeatureConstraints) {
 		return true
 	}
-	v.fault("constraints", ": the model %q takes no pocket, bond or contact constraints", v.model.Name)
+	v.fault("constraints", ": the model %q accepts no pocket, bond or contact constraints", v.model.Name)
 	return false
 }
 
@@ -67,7 +67,7 @@ func (v *validation) constraintsTaken() bool {
 func (v *validation) constraints() {
 	c := &v.job.Constraints
 	if n := len(c.Pocket) + len(c.Bond) + len(c.Contact); n > maxConstraints {
-		v.fault("constraints", " holds %d entries; at most %d are taken", n, maxConstraints)
+		v.fault("constraints", " has %d entries; at most %d are allowed", n, maxConstraints)
 		return
 	}
 	r := v.references()
@@ -109,7 +109,7 @@ func (r *references) pocket(path string, p *Pocket) {
 		r.fault(path+".contacts", " is empty; it must name at least one residue")
 		return
 	case n > maxConstraints:
-		r.fault(path+".contacts", " holds %d residues; at most %d are taken", n, maxConstraints)
+		r.fault(path+".contacts", " has %d residues; at most %d are allowed", n, maxConstraints)
 		return
 	}
 	for k, c := range p.Contacts {

@@ -189,7 +189,7 @@ func (v *validation) constraintLimits() {
 		{len(j.Constraints.Contact), "contact"},
 	} {
 		if c.n > 0 && !slices.Contains(l.Constraints, c.kind) {
-			v.fault("constraints."+c.kind, ": the model %q takes no %s constraints; it takes %s",
+			v.fault("constraints."+c.kind, ": the model %q accepts no %s constraints; it accepts %s",
 				m.Name, c.kind, list(l.Constraints, len(l.Constraints)))
 		}
 	}

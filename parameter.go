@@ -119,7 +119,7 @@ func (p *Params) check(m Model) error {
 		spec, ok := m.param(name)
 		if !ok {
 			if !asksNothing(name, v) {
-				faults = append(faults, InvalidField("params."+name, " is not a parameter of the model %q; it takes %s",
+				faults = append(faults, InvalidField("params."+name, " is not a parameter of the model %q; it accepts %s",
 					m.Name, m.paramNames()))
 			}
 			delete(p.Values, name)

@@ -59,7 +59,7 @@ func (j *Job) checkEnvelope() Errors {
 	case n == 0:
 		faults = append(faults, InvalidField("sequences", " is empty; it must hold at least 1 item"))
 	case n > MaxItems:
-		faults = append(faults, InvalidField("sequences", " holds %d items; at most %d are taken", n, MaxItems))
+		faults = append(faults, InvalidField("sequences", " has %d items; at most %d are allowed", n, MaxItems))
 	}
 	return faults
 }
@@ -73,7 +73,7 @@ func CheckName(field, s string) error {
 		return InvalidField(field, " is not valid UTF-8")
 	}
 	if n := utf8.RuneCountInString(s); n > MaxName {
-		return InvalidField(field, " has %d characters; at most %d are taken", n, MaxName)
+		return InvalidField(field, " has %d characters; at most %d are allowed", n, MaxName)
 	}
 	for i, r := range []rune(s) {
 		if unicode.IsControl(r) {
@@ -225,7 +225,7 @@ func (v *validation) polymer(i int, path string) {
 		v.fault(path+".cyclic", ": the model %q folds no cyclic chains", m.Name)
 	}
 	if len(s.Modifications) > 0 && !m.Has(FeatureModifications) {
-		v.fault(path+".modifications", ": the model %q takes no modified residues", m.Name)
+		v.fault(path+".modifications", ": the model %q accepts no modified residues", m.Name)
 		return
 	}
 	v.modifications(i, path)
@@ -275,7 +275,7 @@ func (v *validation) letters(i int) {
 		}
 		u := unicode.ToUpper(r)
 		if u > 'Z' || strings.IndexByte(allowed, byte(u)) < 0 {
-			v.textFault(i, " has %q at position %d; %s letters for the model %q are %s", r, n, s.Kind, m.Name, allowed)
+			v.textFault(i, " has %q at position %d; the model %q accepts the letters %s", r, n, m.Name, allowed)
 			return
 		}
 		b.WriteByte(byte(u))
@@ -308,7 +308,7 @@ func (j *Job) NameChains() error {
 			continue
 		}
 		if k, ok := used[s.ChainID]; ok {
-			faults = append(faults, InvalidField(path+".chain_id", " %q is taken by %s", s.ChainID, itemPath(k)))
+			faults = append(faults, InvalidField(path+".chain_id", " %q is already used by %s", s.ChainID, itemPath(k)))
 			continue
 		}
 		used[s.ChainID] = i

@@ -65,7 +65,7 @@ func TestValidateRefuses(t *testing.T) {
 			Sequences: []Sequence{protein("AAAA")},
 		}},
 		{"must hold at least 1 item", plain, Job{Name: "x"}},
-		{"holds 10000 items", plain, Job{Name: "x", Sequences: make([]Sequence, 10000)}},
+		{"has 10000 items", plain, Job{Name: "x", Sequences: make([]Sequence, 10000)}},
 		{"Invalid sequence format: sequences[0].proteinChain.sequence is empty", plain, Job{
 			Name:      "x",
 			Sequences: []Sequence{protein(" \n")},
@@ -87,16 +87,16 @@ func TestValidateRefuses(t *testing.T) {
 			Name:      "x",
 			Sequences: []Sequence{{Kind: Protein, Text: "AAAA", Cyclic: true}},
 		}},
-		{"takes no modified residues", plain, Job{
+		{"accepts no modified residues", plain, Job{
 			Name:      "x",
 			Sequences: []Sequence{{Kind: Protein, Text: "AAAA", Modifications: []Modification{{1, "SEP"}}}},
 		}},
-		{"takes no pocket, bond or contact", plain, Job{
+		{"accepts no pocket, bond or contact", plain, Job{
 			Name:        "x",
 			Sequences:   []Sequence{protein("AAAA")},
 			Constraints: Constraints{Contact: []Contact{{}}},
 		}},
-		{"params.samplingSteps is not a parameter of the model \"mini\"; it takes seed", plain, Job{
+		{"params.samplingSteps is not a parameter of the model \"mini\"; it accepts seed", plain, Job{
 			Name:      "x",
 			Sequences: []Sequence{protein("AAAA")},
 			Params:    Params{Values: map[string]any{"samplingSteps": 3.0}},
@@ -126,7 +126,7 @@ func TestValidateRefuses(t *testing.T) {
 			Sequences: []Sequence{protein("A")},
 			Params:    Params{Values: map[string]any{"msaAlgorithm": "y"}},
 		}},
-		{"chain_id \"A\" is taken by sequences[0]", full, Job{
+		{"chain_id \"A\" is already used by sequences[0]", full, Job{
 			Name:      "x",
 			Sequences: []Sequence{{Kind: Protein, Text: "A", ChainID: "A"}, {Kind: Protein, Text: "A", ChainID: "A"}},
 		}},
@@ -213,20 +213,20 @@ func TestValidateCollects(t *testing.T) {
 				{"sequences[0].sourceSequenceId", `sequences[0].sourceSequenceId is "y"; it must be a UUID`},
 				{"sequences[0].proteinChain.sequence", "Invalid sequence format: sequences[0].proteinChain.sequence " +
 					"has 'B' " +
-					`at position 3; protein letters for the model "mini" are ACDEFGHIKLMNPQRSTVWY`},
+					`at position 3; the model "mini" accepts the letters ACDEFGHIKLMNPQRSTVWY`},
 				{"sequences[2].ligandSequence", `sequences[2].ligandSequence: the model "mini" folds protein only`},
 				{"sequences[3].proteinChain.sequence", "Invalid sequence format: sequences[3].proteinChain.sequence " +
 					"has 2 " +
 					`residues; the model "mini" folds 3 or more`},
 				{"params.seed",
 					`params.seed is "z"; it must be a whole number from 0 to 4294967295, written as a string`},
-				{"params.steps", `params.steps is not a parameter of the model "mini"; it takes seed`},
+				{"params.steps", `params.steps is not a parameter of the model "mini"; it accepts seed`},
 			}},
 		{"no sequences, and constraints that the model does not take", plain,
 			Job{Name: "x", Constraints: Constraints{Bond: []Bond{{}}}},
 			[]fault{
 				{"sequences", "sequences is empty; it must hold at least 1 item"},
-				{"constraints", `constraints: the model "mini" takes no pocket, bond or contact constraints`},
+				{"constraints", `constraints: the model "mini" accepts no pocket, bond or contact constraints`},
 			}},
 		{"chain names", full,
 			Job{Name: "x", Sequences: []Sequence{
@@ -238,7 +238,7 @@ func TestValidateCollects(t *testing.T) {
 				{"sequences[0].proteinChain.chain_id", `sequences[0].proteinChain.chain_id is "a b"; ` +
 					"a chain name has 1 to 4 letters and digits"},
 				{"sequences[2].proteinChain.chain_id",
-					`sequences[2].proteinChain.chain_id "A" is taken by sequences[1]`},
+					`sequences[2].proteinChain.chain_id "A" is already used by sequences[1]`},
 			}},
 		{"constraints of a valid and of a faulty sequence, and limits", limited,
 			Job{
@@ -252,7 +252,7 @@ func TestValidateCollects(t *testing.T) {
 			[]fault{
 				{"sequences[1].proteinChain.sequence", "Invalid sequence format: sequences[1].proteinChain.sequence " +
 					"has '1' " +
-					`at position 1; protein letters for the model "boltz-2" are ACDEFGHIKLMNPQRSTVWYX`},
+					`at position 1; the model "boltz-2" accepts the letters ACDEFGHIKLMNPQRSTVWYX`},
 				{"constraints.pocket[0].binder.chain_id", `constraints.pocket[0].binder.chain_id is "Z"; ` +
 					"the job has the chains A, B, C"},
 				{"constraints.pocket[0].contacts[0].res_idx", "constraints.pocket[0].contacts[0].res_idx is 2; " +
@@ -263,7 +263,7 @@ func TestValidateCollects(t *testing.T) {
 					"it must be an atom name of 1 to 4 letters and digits"},
 				{"sequences", `sequences: the job has 3 chains of residues, copies counted; the model "boltz-2" takes at most 2`},
 				{"constraints.pocket",
-					`constraints.pocket: the model "boltz-2" takes no pocket constraints; it takes bond`},
+					`constraints.pocket: the model "boltz-2" accepts no pocket constraints; it accepts bond`},
 			}},
 	} {
 		err := c.job.Validate(c.model)

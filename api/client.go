@@ -189,11 +189,11 @@ func (c *Client) Download(ctx context.Context, a Artifact, w io.Writer) error {
 		return fmt.Errorf("download %s: %w", a.Name, err)
 	}
 	if n != a.Bytes {
-		return fmt.Errorf("download %s: got another length than the %d bytes of the manifest", a.Name, a.Bytes)
+		return fmt.Errorf("download %s: the file does not have the %d bytes that its artifact states", a.Name, a.Bytes)
 	}
 	want := cmp.Or(a.SHA256, strings.Trim(res.Header.Get("ETag"), `"`))
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
-		return fmt.Errorf("download %s: its sha256 is %s, the manifest says %s", a.Name, got, want)
+		return fmt.Errorf("download %s: its SHA-256 is %s; its artifact states %s", a.Name, got, want)
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (c *Client) Archive(ctx context.Context, job string, w io.Writer) error {
 	}
 	want := strings.Trim(res.Header.Get("ETag"), `"`)
 	if got := hex.EncodeToString(sum.Sum(nil)); len(want) == len(got) && got != want {
-		return fmt.Errorf("download the archive: its sha256 is %s, the service says %s", got, want)
+		return fmt.Errorf("download the archive: its SHA-256 is %s; the service states %s", got, want)
 	}
 	return nil
 }
@@ -315,7 +315,7 @@ func do[Out any](ctx context.Context, c *Client, r request) (Out, error) {
 		return out, fmt.Errorf("%s: %w", &r, err)
 	}
 	if err := json.Unmarshal(b, &out); err != nil {
-		return out, fmt.Errorf("%s: the response is not what was expected: %w", &r, err)
+		return out, fmt.Errorf("%s: decode the response: %w", &r, err)
 	}
 	return out, nil
 }

@@ -51,7 +51,7 @@ func DecodeAs(what string, data []byte, v any) error {
 		return err
 	}
 	if d.space(); d.at < len(data) {
-		return refuse(nil, "%s goes on after its JSON document, at byte %d", what, d.at+1)
+		return refuse(nil, "%s has data after its JSON document, at byte %d", what, d.at+1)
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (d *decoder) integer(v reflect.Value, p *location, c byte) error {
 		n = int64(f)
 	}
 	if v.OverflowInt(n) {
-		return refuse(p, "%s is %s; it does not fit", p, words.Clip(t))
+		return refuse(p, "%s is %s; it is out of range", p, words.Clip(t))
 	}
 	v.SetInt(n)
 	return nil
@@ -299,7 +299,7 @@ func (d *decoder) array(v reflect.Value, p *location, depth, most int) error {
 		return nil
 	})
 	if err == nil && most > 0 && n > most {
-		return refuse(p, "%s holds %d items; at most %d are taken", p, n, most)
+		return refuse(p, "%s has %d items; at most %d are allowed", p, n, most)
 	}
 	v.Set(out)
 	return err

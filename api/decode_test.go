@@ -54,7 +54,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"cut off in a string", `{"name":"x`, `the request body is not JSON: it ends too early, after byte 10`},
 		{"cut off in an escape", `{"name":"x\`, `the request body is not JSON: it ends too early, after byte 11`},
 		{"trailing comma", `{"name":"x",}`, `the request body is not JSON: unexpected '}' at byte 13`},
-		{"trailing", `{} {}`, `the request body goes on after its JSON document, at byte 4`},
+		{"trailing", `{} {}`, `the request body has data after its JSON document, at byte 4`},
 		{"leading zero", `{"params":{"recyclingSteps":01}}`, `the request body is not JSON: unexpected '1' at byte 30`},
 		{"bare minus", `{"params":{"recyclingSteps":-}}`, `the request body is not JSON: unexpected '}' at byte 30`},
 		{"single quotes", `{'name':1}`, `the request body is not JSON: unexpected '\'' at byte 2`},
@@ -101,7 +101,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"null kind", `{"sequences":[{"proteinChain":null}]}`,
 			`sequences[0] must have exactly one of proteinChain, rnaSequence, dnaSequence, ligandSequence; it has none of them`},
 		{"10,000 items", `{"sequences":[` + strings.Repeat(`{"proteinChain":{"sequence":"A"}},`, 9999) +
-			`{"proteinChain":{"sequence":"A"}}]}`, `sequences holds 10000 items; at most 256 are taken`},
+			`{"proteinChain":{"sequence":"A"}}]}`, `sequences has 10000 items; at most 256 are allowed`},
 		{"deep", `{"constraints":{"webhooks":{"qna":` + deep(40) + `}}}`, `constraints.webhooks.qna` +
 			strings.Repeat(`[0]`, 29) + ` is nested more than 32 levels deep`},
 		{"deep at the top", deep(100000), strings.Repeat(`[0]`, 32) + ` is nested more than 32 levels deep`},

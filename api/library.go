@@ -108,7 +108,7 @@ func (c *Client) UploadFile(ctx context.Context, item, name string, r io.Reader)
 		return out, errorOf(res)
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&out); err != nil {
-		return out, fmt.Errorf("upload %s: the answer is not what was expected: %w", name, err)
+		return out, fmt.Errorf("upload %s: decode the response: %w", name, err)
 	}
 	return out, nil
 }

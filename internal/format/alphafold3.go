@@ -240,7 +240,7 @@ func af3IDs(at string, v any) ([]string, error) {
 			}
 			return nil, pleat.Invalidf("%s must be the name of a chain, such as \"A\"", at)
 		case len(list) > pleat.MaxChains:
-			return nil, pleat.Invalidf("%s has %d names; at most %d are taken", at, len(list), pleat.MaxChains)
+			return nil, pleat.Invalidf("%s has %d names; at most %d are allowed", at, len(list), pleat.MaxChains)
 		}
 		ids = append(ids, id)
 	}

@@ -93,7 +93,7 @@ func splitFASTA(text string) ([]record, error) {
 			"the file has no sequence; a FASTA record is a header that starts with '>' and lines of letters")
 	}
 	if len(out) > pleat.MaxItems {
-		return nil, pleat.Invalidf("the file has %d records; at most %d are taken", len(out), pleat.MaxItems)
+		return nil, pleat.Invalidf("the file has %d records; at most %d are allowed", len(out), pleat.MaxItems)
 	}
 	return out, nil
 }

@@ -101,7 +101,7 @@ type Imported struct {
 // file.
 func Import(text string, as Name, def Defaults) (Imported, error) {
 	if len(text) > MaxBytes {
-		return Imported{}, pleat.Errorf(pleat.CodeTooLarge, "the file has %d bytes; at most %d are taken", len(text),
+		return Imported{}, pleat.Errorf(pleat.CodeTooLarge, "the file has %d bytes; at most %d are allowed", len(text),
 			MaxBytes)
 	}
 	text = strings.TrimPrefix(text, "\ufeff")

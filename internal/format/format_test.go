@@ -436,7 +436,7 @@ func TestRefusals(t *testing.T) {
 		{"sequences:\n", "", "sequences is required"},
 		{"sequences: []\n", "", "sequences is empty"},
 		{"sequences: {}\n", "", "sequences (line 1) must be a list"},
-		{boltz + "---\n" + boltz, "", "goes on after its first YAML document"},
+		{boltz + "---\n" + boltz, "", "has data after its first YAML document"},
 		{"x: &a 1\n" + boltz, "", "line 1 has the anchor &a"},
 		{"sequences:\n- *a\n", "", "unknown anchor"},
 		{"a: &x {id: A}\nsequences:\n- protein: *x\n", "", "line 1 has the anchor &x"},

@@ -37,7 +37,7 @@ func parseYAML(text string) (node, error) {
 		return node{}, pleat.Invalidf("the file is not YAML: %s", pleat.Clip(strings.TrimPrefix(err.Error(), "yaml: ")))
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return node{}, pleat.Invalidf("the file goes on after its first YAML document; it must hold one")
+		return node{}, pleat.Invalidf("the file has data after its first YAML document; it must hold one")
 	}
 	root := node{doc.Content[0], ""}
 	return root, plain(root.Node, 1)
@@ -146,7 +146,7 @@ func (n node) list(most int) ([]node, error) {
 		return nil, n.wrong("a list")
 	}
 	if len(n.Content) > most {
-		return nil, pleat.Invalidf("%s holds %d items; at most %d are taken", n.position(), len(n.Content), most)
+		return nil, pleat.Invalidf("%s has %d items; at most %d are allowed", n.position(), len(n.Content), most)
 	}
 	var out []node
 	for i, c := range n.Content {

@@ -61,7 +61,7 @@ func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api
 	}
 	if valid >= maxKeys {
 		return api.NewKey{},
-			pleat.Errorf(pleat.CodeConflict, "there are %d valid keys, the most a user may have; revoke one first",
+			pleat.Errorf(pleat.CodeConflict, "the user has %d valid keys, the maximum; revoke one first",
 				valid)
 	}
 	secret := seal.NewKey()
@@ -86,7 +86,7 @@ const sessionLifetime = 12 * time.Hour
 func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) (api.Session, error) {
 	if !s.knownHost(c.r.Host) {
 		return api.Session{},
-			pleat.Invalidf("the Host %q is not one of this service; its operator can add it to the hosts",
+			pleat.Invalidf("the Host %q is not a name of this service; its operator can add it to the setting hosts",
 				pleat.Clip(c.r.Host))
 	}
 	if c.r.Header.Get("Origin") != "" && !s.ownOrigin(c.r) {

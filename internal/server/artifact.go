@@ -56,7 +56,7 @@ func (s *Server) checkLink(r *http.Request, a *pleat.Artifact, head store.Head) 
 	}
 	end, err := strconv.ParseInt(until, 10, 64)
 	if err != nil || s.clock().Unix() >= end {
-		return pleat.Errorf(pleat.CodeUnauthorized, "This link has ended; the job's results hold a new one")
+		return pleat.Errorf(pleat.CodeUnauthorized, "This link has expired; the job's results have a new one")
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (s *Server) archive(ctx context.Context, c *call) error {
 	if v.Run.State == pleat.StateCompleted {
 		return pleat.Errorf(pleat.CodeNotFound, "this run has no archive")
 	}
-	return pleat.Errorf(pleat.CodeConflict, "the job is %s; there is an archive once it is COMPLETED", v.Run.State)
+	return pleat.Errorf(pleat.CodeConflict, "the job is %s; it has an archive once it is COMPLETED", v.Run.State)
 }
 
 // file sends a blob, or the range of it that the request names. Its content comes from models and users, so a browser
@@ -130,7 +130,7 @@ func (a *jsonErrors) WriteHeader(status int) {
 	a.refused = true
 	message := "the request cannot be served: " + strings.ToLower(http.StatusText(status))
 	if status == http.StatusRequestedRangeNotSatisfiable {
-		message = "the Range is not inside the file"
+		message = "the Range is outside the file"
 	}
 	if status == http.StatusPreconditionFailed {
 		message = "the file is not the one that If-Match names"

@@ -50,7 +50,7 @@ func TestDownload(t *testing.T) {
 		t.Errorf("a range: %d %q", r.status, r.body)
 	}
 	if r := h.ask("GET", a.URL, nil, "Range", "bytes=99-"); r.status != 416 ||
-		r.message(t) != "the Range is not inside the file" {
+		r.message(t) != "the Range is outside the file" {
 		t.Errorf("a range outside: %d %q", r.status, r.body)
 	}
 	if r := h.ask("GET", a.URL, nil, "If-None-Match", `"`+a.SHA256+`"`); r.status != 304 || r.body != "" {
@@ -72,11 +72,11 @@ func TestDownload(t *testing.T) {
 	}
 	wrong := a
 	wrong.SHA256 = strings.Repeat("0", 64)
-	if err := c.Download(ctx, wrong, &b); err == nil || !strings.Contains(err.Error(), "sha256") {
+	if err := c.Download(ctx, wrong, &b); err == nil || !strings.Contains(err.Error(), "SHA-256") {
 		t.Errorf("a wrong digest: %v", err)
 	}
 	wrong.Bytes = 10
-	if err := c.Download(ctx, wrong, &b); err == nil || !strings.Contains(err.Error(), "length") {
+	if err := c.Download(ctx, wrong, &b); err == nil || !strings.Contains(err.Error(), "10 bytes") {
 		t.Errorf("a wrong length: %v", err)
 	}
 }
@@ -143,7 +143,7 @@ func TestLinksCannotBeForged(t *testing.T) {
 	}
 	h.clock.Advance(2 * time.Hour)
 	if r := h.ask("GET", a.URL, nil); r.status != 401 ||
-		r.message(t) != "This link has ended; the job's results hold a new one" {
+		r.message(t) != "This link has expired; the job's results have a new one" {
 		t.Errorf("after 24 hours: %d %s", r.status, r.body)
 	}
 	if fresh := artifact(t, h.results(h.key, j.JobID), "structure.cif"); fresh.URL == a.URL ||

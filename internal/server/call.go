@@ -225,7 +225,7 @@ var (
 func (c *call) body(limit int64) ([]byte, error) {
 	r := c.r
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return nil, pleat.Errorf(pleat.CodeNotJSON, "the Content-Encoding is %q; send the JSON as it is",
+		return nil, pleat.Errorf(pleat.CodeNotJSON, "the Content-Encoding is %q; send the JSON uncompressed",
 			pleat.Clip(enc))
 	}
 	kind := r.Header.Get("Content-Type")
@@ -246,7 +246,7 @@ func (c *call) body(limit int64) ([]byte, error) {
 		c.drain(r.Body)
 		return nil, tooLarge(limit)
 	case err != nil:
-		return nil, pleat.Invalidf("the request body ended before its length was reached")
+		return nil, pleat.Invalidf("the request body is incomplete")
 	}
 	return b, nil
 }

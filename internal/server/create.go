@@ -88,7 +88,7 @@ func quotaHeaders(h http.Header, u store.Usage) {
 func idempotencyKey(r *http.Request) (string, error) {
 	k := r.Header.Get("Idempotency-Key")
 	if len(k) > 255 {
-		return "", pleat.Invalidf("the Idempotency-Key has %d letters; at most 255 are taken", len(k))
+		return "", pleat.Invalidf("the Idempotency-Key has %d characters; at most 255 are allowed", len(k))
 	}
 	for i := range len(k) {
 		if k[i] < ' ' || k[i] > '~' {
@@ -194,12 +194,12 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 		return api.CreatedJob{}, err
 	}
 	if job.Complex != v.Job.Complex {
-		form := "each on its own"
+		model, results := "each chain on its own", "all chains together"
 		if job.Complex {
-			form = "together"
+			model, results = results, model
 		}
-		return api.CreatedJob{}, pleat.InvalidField("params.modelName", ": the model %q would fold the chains %s "+
-			"and the job's results are of the other form; create a new job for it", m.Name, form)
+		return api.CreatedJob{}, pleat.InvalidField("params.modelName",
+			": the model %q folds %s, but this job folds %s; create a new job", m.Name, model, results)
 	}
 	spec := submit.JobRun(&job, m)
 	spec.Fresh = bypassesCache(c.r)

@@ -73,7 +73,7 @@ func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, er
 		draft := j.Clone()
 		if err = draft.Validate(m); err == nil {
 			j.Params.Model = m.Name
-			return fmt.Sprintf("the file names no model; %q was chosen, the first here that takes the job", m.Name), nil
+			return fmt.Sprintf("the file names no model; %q was chosen, the first one here that accepts the job", m.Name), nil
 		}
 		if first == nil {
 			first, j.Params.Model = err, m.Name
@@ -83,7 +83,7 @@ func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, er
 		return "no folding engine is running here; start one with pleat worker", nil
 	}
 	_, why := refusal(first)
-	return fmt.Sprintf("no model here takes the job; %q says: %s", j.Params.Model, why), nil
+	return fmt.Sprintf("no model here accepts the job; %q refuses it: %s", j.Params.Model, why), nil
 }
 
 // exportJob is GET /v1/jobs/{id}/export: the job as its latest run folds it, with the seed of that run.

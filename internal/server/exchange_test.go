@@ -111,8 +111,7 @@ func TestImportedJobsCanBePosted(t *testing.T) {
 	}
 }
 
-// A job's own model is kept; without one, the first that takes the job is chosen, and the reason is told where none
-// does.
+// A job's own model is kept; without one, the first that accepts the job is chosen. Where none does, a note says why.
 func TestImportChoosesAModel(t *testing.T) {
 	h := newFixture(t)
 	c := h.client(h.key)
@@ -122,7 +121,7 @@ func TestImportChoosesAModel(t *testing.T) {
 		{`[{"name": "x", "modelSeeds": [3], "sequences": [{"proteinChain": {"sequence": "DAYAQWLKDG"}}]}]`, "", "mini",
 			`"mini" was chosen`},
 		{`[{"name": "x", "modelSeeds": [3], "sequences": [{"ion": {"ion": "MG"}}]}]`, "", "big",
-			`no model here takes the job; "big" says: params.seed is not a parameter`},
+			`no model here accepts the job; "big" refuses it: params.seed is not a parameter`},
 	} {
 		got, err := c.Import(context.Background(), api.ImportJobs{Content: f.text, ModelName: f.model})
 		if err != nil {

@@ -282,7 +282,7 @@ func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.Workflow
 	}
 	if ref == (pleat.FoldRef{}) {
 		return nil, pleat.Invalidf(
-			"source_job_id is required, or source_job_run_id or source_sequence_id; it must be a UUID")
+			"one of source_job_id, source_job_run_id and source_sequence_id is required; it must be a UUID")
 	}
 	return s.store.Workflows(ctx, c.who.User, store.WorkflowFilter{Limit: limit, Kind: pleat.TaskQnA, Source: ref})
 }

@@ -104,7 +104,7 @@ func (s *Server) openWorkflowFile(
 ) (io.ReadSeekCloser, int64, error) {
 	i := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
 	if i < 0 {
-		return nil, 0, pleat.Errorf(pleat.CodeConflict, "the workflow has no %s, so no frame can be taken from it",
+		return nil, 0, pleat.Errorf(pleat.CodeConflict, "the workflow has no %s, so no frame can be extracted",
 			name)
 	}
 	f, info, err := s.blobs.Open(ctx, v.Artifacts[i].Key)

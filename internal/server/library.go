@@ -40,7 +40,7 @@ func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (a
 		most        int
 	}{{"fileType", in.FileType, 64}, {"origin", in.Origin, 255}} {
 		if n := utf8.RuneCountInString(f.value); n > f.most {
-			return api.CreatedItem{}, pleat.InvalidField(f.name, " has %d characters; at most %d are taken", n, f.most)
+			return api.CreatedItem{}, pleat.InvalidField(f.name, " has %d characters; at most %d are allowed", n, f.most)
 		}
 	}
 	if i.Parent != "" && !pleat.IsUUID(in.ParentID) {
@@ -60,7 +60,7 @@ func checkMetadata(raw json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage("{}"), nil
 	}
 	if len(raw) > maxMetadata {
-		return nil, pleat.InvalidField("metadata", " has %d bytes; at most %d are taken", len(raw), maxMetadata)
+		return nil, pleat.InvalidField("metadata", " has %d bytes; at most %d are allowed", len(raw), maxMetadata)
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -154,7 +154,7 @@ func fileNamed(i *store.LibraryItem, name string) (*store.LibraryFile, error) {
 			return &i.Files[k], nil
 		}
 	}
-	return nil, pleat.Errorf(pleat.CodeNotFound, "the library item has no file of this name")
+	return nil, pleat.Errorf(pleat.CodeNotFound, "the library item has no file with this name")
 }
 
 // libraryFileGet is GET /v1/files/{id}/{name}: a library file by its signed link.
@@ -181,7 +181,7 @@ func (s *Server) libraryFileGet(ctx context.Context, c *call) error {
 		return pleat.ErrUnauthorized
 	}
 	if s.clock().Unix() >= end {
-		return pleat.Errorf(pleat.CodeUnauthorized, "This link has ended; GET /v1/library/file/%s/… makes a new one",
+		return pleat.Errorf(pleat.CodeUnauthorized, "This link has expired; GET /v1/library/file/%s/… returns a new one",
 			id)
 	}
 	c.w.Header().Set("Cache-Control", "private, max-age=300, must-revalidate")

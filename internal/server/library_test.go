@@ -116,7 +116,7 @@ func TestLibrary(t *testing.T) {
 	}
 	link, _ = c.LibraryFileURL(ctx, item.ID, "my structure.pdb")
 	h.clock.Advance(25 * time.Hour)
-	if r := h.ask("GET", link, nil); r.status != 401 || !strings.Contains(r.message(t), "ended") {
+	if r := h.ask("GET", link, nil); r.status != 401 || !strings.Contains(r.message(t), "expired") {
 		t.Errorf("after a day: %d %s", r.status, r.body)
 	}
 	if d, err := c.DeleteItem(ctx, folder.ID); err != nil || !d.Deleted {
@@ -167,7 +167,7 @@ func TestUploads(t *testing.T) {
 		{"a.pdb", "\x7fELF\x00\x00", "not what its name says", 400},
 		{"a.cif", smallPDB, "not what its name says", 400},
 		{"a.json", `{"a":`, "ends too early", 400},
-		{"a.json", `{} {}`, "goes on", 400},
+		{"a.json", `{} {}`, "has data after", 400},
 		{"a.json", `7`, "neither an object", 400},
 		{"a.json", strings.Repeat("[", 100), "levels deep", 400},
 		{"a.fasta", "GS\x00GS", "not what its name says", 400},

@@ -65,7 +65,7 @@ const noRoute = "none"
 func noRouteMatches(w *answer, status int) {
 	if status == http.StatusMethodNotAllowed {
 		allow := w.Header().Get("Allow")
-		writeError(w, status, fmt.Sprintf("%s is not a method of this path; it takes %s", pleat.Clip(w.c.r.Method),
+		writeError(w, status, fmt.Sprintf("this path does not support %s; it supports %s", pleat.Clip(w.c.r.Method),
 			allow))
 		return
 	}
@@ -160,7 +160,7 @@ func (l *limiter) allow(c *call, who string, now time.Time) error {
 	if wait := res.DelayFrom(now); wait > 0 {
 		res.CancelAt(now)
 		retryAfter(c.w.Header(), wait)
-		return pleat.Errorf(pleat.CodeLimited, "Too many requests; at most %g per second are served", float64(l.rate))
+		return pleat.Errorf(pleat.CodeLimited, "Too many requests; at most %g per second are allowed", float64(l.rate))
 	}
 	return nil
 }

@@ -187,7 +187,7 @@ func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 // checkQuery refuses a query that cannot be parsed completely; the standard library would drop the malformed part.
 func checkQuery(r *http.Request) error {
 	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
-		return pleat.Invalidf("the query of the address cannot be read: %s; a %% must be followed by two hexadecimal "+
+		return pleat.Invalidf("the query of the URL cannot be parsed: %s; a %% must be followed by two hexadecimal "+
 			"digits, and parameters are separated by &", pleat.Clip(err.Error()))
 	}
 	return nil

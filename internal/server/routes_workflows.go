@@ -266,4 +266,4 @@ func (s *Server) sharedHandler(routes []route) http.Handler {
 	})
 }
 
-const notFoundMessage = "There is nothing at this path; /docs says what there is"
+const notFoundMessage = "There is nothing at this path; /docs lists every path"

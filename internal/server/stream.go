@@ -64,7 +64,7 @@ type sse struct {
 func (s *Server) openStream(c *call) (stream *sse, closed func(), err error) {
 	who := s.caller(c)
 	if !s.streams.acquire(who, s.cfg.Streams) {
-		return nil, nil, pleat.Errorf(pleat.CodeLimited, "Too many event streams are open; at most %d may be",
+		return nil, nil, pleat.Errorf(pleat.CodeLimited, "Too many event streams are open; at most %d are allowed",
 			s.cfg.Streams)
 	}
 	s.meters.streams.Inc()

@@ -320,7 +320,7 @@ func TestTooManyStreams(t *testing.T) {
 		<-readStream(t, h.http.URL+"/v1/events", "X-API-Key", h.key)
 	}
 	r := h.as(h.key, "GET", "/v1/events", nil)
-	if r.status != 429 || r.message(t) != "Too many event streams are open; at most 2 may be" {
+	if r.status != 429 || r.message(t) != "Too many event streams are open; at most 2 are allowed" {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 }

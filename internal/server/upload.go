@@ -35,7 +35,7 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 		return err
 	}
 	if i.Type != "file" {
-		return pleat.Invalidf("the library item is a %s; only a file holds files", i.Type)
+		return pleat.Invalidf("the library item is a %s; only an item of type file can have files", i.Type)
 	}
 	kind := c.r.Header.Get("Content-Type")
 	if media, _, err := mime.ParseMediaType(kind); err != nil || media != "multipart/form-data" {
@@ -61,7 +61,7 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 			break
 		}
 		if err != nil {
-			return pleat.Invalidf("the request body is not whole multipart/form-data: it breaks after %d files",
+			return pleat.Invalidf("the request body is incomplete: the form ends early, after %d files",
 				len(out.Files))
 		}
 		if len(out.Files) == maxUploadFiles {
@@ -92,7 +92,7 @@ func (c *call) allowLongUpload() {
 func (s *Server) storePart(ctx context.Context, owner pleat.UserID, item pleat.ItemID,
 	p *multipart.Part) (store.LibraryFile, error) {
 	if p.FormName() != "files" {
-		return store.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files are in the field files",
+		return store.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files must be in the field files",
 			pleat.Clip(p.FormName()))
 	}
 	name := p.FileName()
@@ -146,7 +146,7 @@ func storageError(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return pleat.Invalidf("the request body ended in the middle of a file")
 	case errors.Is(err, blob.ErrFull):
-		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "there is no room for the file now; try again later",
+		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "there is no space for the file now; try again later",
 			Err: err}
 	}
 	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be stored now; try again", Err: err}

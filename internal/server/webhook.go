@@ -51,7 +51,7 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 	} else if e, err := s.store.GlobalEndpoint(ctx, c.who.User); err != nil || e.Token == "" {
 		if err == nil || pleat.CodeOf(err) == pleat.CodeNotFound {
 			err = pleat.InvalidField("token_value",
-				" is required the first time; it is what X-Webhook-Token will carry")
+				" is required the first time; deliveries carry it in X-Webhook-Token")
 		}
 		return none, err
 	}
@@ -254,7 +254,7 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 	}
 	if *in == (api.Redeliver{}) {
 		return api.Redelivered{},
-			pleat.Invalidf("the request names no deliveries; give status, since or source_id, or several of them")
+			pleat.Invalidf("the request selects no deliveries; set at least one of status, since and source_id")
 	}
 	if f.Status != "" && f.Status != pleat.DeliverySucceeded && f.Status != pleat.DeliveryFailed {
 		return api.Redelivered{}, pleat.InvalidField("status",
@@ -338,7 +338,7 @@ func (s *Server) ingest(ctx context.Context, _ *call, in *api.IngestEvent) (api.
 		return api.IngestedEvent{}, pleat.InvalidField("source_id", " is %q; it must be the id of a job or workflow",
 			pleat.Clip(in.SourceID))
 	case len(in.ID) > 200:
-		return api.IngestedEvent{}, pleat.InvalidField("id", " has %d letters; at most 200 are taken", len(in.ID))
+		return api.IngestedEvent{}, pleat.InvalidField("id", " has %d characters; at most 200 are allowed", len(in.ID))
 	case len(e.Payload) > 0 && json.Unmarshal(e.Payload, &object) != nil:
 		return api.IngestedEvent{}, pleat.InvalidField("payload", " must be an object")
 	}

@@ -90,7 +90,7 @@ func unknownWorkflow(name string) error {
 	if n := pleat.Nearest(name, all); n != "" {
 		return pleat.InvalidField("workflow_name", " %q is not a known workflow; did you mean %q?", pleat.Clip(name), n)
 	}
-	return pleat.InvalidField("workflow_name", " %q is not a known workflow; there are %s", pleat.Clip(name),
+	return pleat.InvalidField("workflow_name", " %q is not a known workflow; it may be %s", pleat.Clip(name),
 		strings.Join(all, ", "))
 }
 

@@ -96,7 +96,7 @@ func (f *fastaReader) letters(line []byte) error {
 		case len(f.records) == 0:
 			return f.in.errorf("want a header that starts with \">\", not %s", excerpt(line))
 		case f.ended:
-			return f.in.errorf("column %d: the sequence goes on after its end sign \"*\"", col+1)
+			return f.in.errorf("column %d: the sequence has data after its end sign \"*\"", col+1)
 		case b == '*':
 			f.ended = true
 			continue

@@ -159,7 +159,7 @@ func TestReadFASTA(t *testing.T) {
 		{">a\n>b\nM", `FASTA file, line 1: no sequence follows the header "a"`},
 		{">a\nM\n>b\n*\n", `FASTA file, line 3: no sequence follows the header "b"`},
 		{">a\nMK-V", `FASTA file, line 2: column 3: want a letter, not "-"`},
-		{">a\nMK*\nV", `FASTA file, line 3: column 1: the sequence goes on after its end sign "*"`},
+		{">a\nMK*\nV", `FASTA file, line 3: column 1: the sequence has data after its end sign "*"`},
 		{">a\nM\xff", `FASTA file, line 2: column 2: want a letter, not "\xff"`},
 	} {
 		if _, err := ReadFASTA(strings.NewReader(test.text), Limits{}); err == nil || err.Error() != test.want {

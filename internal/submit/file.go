@@ -59,7 +59,7 @@ func KindOfFile(name string) (FileKind, error) {
 		return FileKind{}, pleat.InvalidField("files", ": a file has no name; send it with a filename that ends in "+
 			"one of %s", fileEndings)
 	case !utf8.ValidString(name) || n > maxFileName:
-		return FileKind{}, pleat.InvalidField("files", ": a file's name has %d characters; at most %d are taken", n,
+		return FileKind{}, pleat.InvalidField("files", ": a file's name has %d characters; at most %d are allowed", n,
 			maxFileName)
 	case name[0] == '.' || strings.ContainsFunc(name, forbidden):
 		return FileKind{}, pleat.InvalidField("files", ": the name %q is not a plain file name", pleat.Clip(name))
@@ -120,7 +120,7 @@ func checkJSON(r io.Reader) error {
 		}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("it goes on after its JSON document, at byte %d", d.InputOffset())
+		return fmt.Errorf("it has data after its JSON document, at byte %d", d.InputOffset())
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (m *modelCache) get(ctx context.Context, st *store.Store, maxAge time.Durat
 func (r *Resolver) FoldModel(ctx context.Context, name string) (pleat.Model, error) {
 	const field = "params.modelName"
 	if name == "" {
-		return pleat.Model{}, pleat.InvalidField(field, " is required; GET /v1/models lists what there is")
+		return pleat.Model{}, pleat.InvalidField(field, " is required; GET /v1/models lists the models")
 	}
 	all, err := r.Models(ctx)
 	if err != nil {

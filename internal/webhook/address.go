@@ -31,7 +31,7 @@ func parseTarget(field, raw string) (target, error) {
 		return target{}, pleat.InvalidField(field, " is empty; it must be an https URL")
 	}
 	if len(raw) > MaxURL {
-		return target{}, pleat.InvalidField(field, " has %d bytes; at most %d are taken", len(raw), MaxURL)
+		return target{}, pleat.InvalidField(field, " has %d bytes; at most %d are allowed", len(raw), MaxURL)
 	}
 	if !utf8.ValidString(raw) {
 		return target{}, pleat.InvalidField(field, " is not valid UTF-8")
@@ -68,7 +68,7 @@ func parseTarget(field, raw string) (target, error) {
 	}
 	t.rewrite()
 	if n := len(t.url.String()); n > MaxURL {
-		return target{}, pleat.InvalidField(field, " has %d bytes once escaped; at most %d are taken", n, MaxURL)
+		return target{}, pleat.InvalidField(field, " has %d bytes once escaped; at most %d are allowed", n, MaxURL)
 	}
 	return t, nil
 }

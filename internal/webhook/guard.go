@@ -179,7 +179,7 @@ func (g *Guard) check(field string, t target, addrs []netip.Addr) error {
 		}
 		what := strings.TrimPrefix(err.Error(), ErrBlocked.Error()+": it ")
 		if t.addr.IsValid() {
-			return pleat.InvalidField(field, " leads to %s, which %s; only public addresses are taken, unless the "+
+			return pleat.InvalidField(field, " leads to %s, which %s; only public addresses are allowed, unless the "+
 				"operator names the network in PLEAT_WEBHOOK_ALLOW", a.Unmap(), what)
 		}
 		// The caller must not learn internal addresses of a name.

@@ -212,7 +212,7 @@ func CheckToken(field, token string) error {
 		return pleat.InvalidField(field, " is empty; it must hold the token to send as %s", HeaderToken)
 	}
 	if len(token) > 1024 {
-		return pleat.InvalidField(field, " has %d characters; at most 1024 are taken", len(token))
+		return pleat.InvalidField(field, " has %d characters; at most 1024 are allowed", len(token))
 	}
 	for i := range len(token) {
 		if token[i] < ' ' || token[i] > '~' {

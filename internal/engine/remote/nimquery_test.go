@@ -30,7 +30,7 @@ func TestNIMBounds(t *testing.T) {
 		},
 		"2 ligands that ask for an affinity": {Sequences: []pleat.Sequence{protein(1, 5), twice}},
 		"4097 residues":                      {Sequences: []pleat.Sequence{protein(1, 4097)}},
-		"takes no contact constraints": {
+		"accepts no contact constraints": {
 			Sequences: []pleat.Sequence{protein(1, 5)},
 			Constraints: pleat.Constraints{
 				Contact: []pleat.Contact{{ChainA: "A", ResidueA: 1, ChainB: "A", ResidueB: 3}},
