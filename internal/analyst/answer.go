@@ -90,14 +90,14 @@ func (t *talk) accept(in *intent, q *query, p part) {
 			t.reply.Cited = append(t.reply.Cited, r)
 		}
 	}
-	t.sure = append(t.sure, p.sure)
+	t.certainty = append(t.certainty, p.sure)
 }
 
 // close puts the reply together. Where a part was not understood, it suggests questions that this structure can answer.
 func (t *talk) close() Reply {
 	r := t.reply
 	r.Abstained = len(r.Topics) == 0
-	r.Confidence = leastSure(t.sure...)
+	r.Confidence = leastSure(t.certainty...)
 	r.Topics = slices.Compact(r.Topics)
 	texts := t.texts
 	if list := t.suggestions(); (t.lost || r.Abstained) && len(list) > 0 {

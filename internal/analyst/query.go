@@ -1,6 +1,7 @@
 package analyst
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -251,6 +252,11 @@ func (r *reader) addCondition(it item, c *condition) {
 	if last := r.last; last != nil && r.merge(last, it, c) {
 		return
 	}
+	if r.joined && c.property == ofName && !c.bare && !c.not && q.conditionOn(ofName) {
+		q.problem = "It is not clear whether “" + it.text +
+			"” is about the same residues as what stands before it; please " +
+			"ask it in two questions."
+	}
 	q.conds = append(q.conds, c)
 	r.reset(c)
 }
@@ -325,10 +331,8 @@ func (r *reader) placeInChain(c *condition, chain string) {
 func (r *reader) finish(earlier *query) {
 	q := r.q
 	q.negated = r.not && !q.has["inchain"]
-	if earlier != nil && q.refersBack(earlier) {
-		q.inherit(earlier)
-	} else if earlier != nil && q.has["it"] {
-		r.referToSubject(earlier)
+	if earlier != nil {
+		r.refer(earlier)
 	}
 	q.joinEnds()
 	if r.between && !q.has["distance"] && q.conditionOn(ofState) && len(q.mentions) == 0 {
@@ -343,51 +347,44 @@ func (r *reader) finish(earlier *query) {
 	}
 }
 
-// referToSubject lets "it" mean the one residue of which something was asked before: is Trp6 buried, and what is near
-// it?
-func (r *reader) referToSubject(earlier *query) {
-	q, c := r.q, earlier.subject()
-	if c == nil {
+// refer gives the query the filter of the one before it: all of it to "them", the one residue or segment that it was
+// about to "it". Elsewhere "it" is the structure.
+func (r *reader) refer(earlier *query) {
+	q := r.q
+	if q.has["them"] && !(q.relation != nil && q.relation.mutual) {
+		q.conds = slices.Concat(earlier.conds, q.conds)
+		q.mentions = slices.Concat(earlier.mentions, q.mentions)
+		if q.relation == nil {
+			q.relation = earlier.relation
+		}
+		q.problem = cmp.Or(q.problem, earlier.problem)
 		return
 	}
+	c := earlier.subject()
 	switch {
-	case r.open != nil && r.open.label == "" && len(q.conds) > 0:
+	case c == nil || !q.has["it"]:
+	case r.open != nil && r.open.label == "" && len(q.conds) > 0 && len(c.mentions) > 0:
 		r.setAnchor(r.open, item{concept: "@residue", mention: c.mentions[0]}, c)
 		r.open = nil
-	case (q.only(ofState, ofSurface, ofLimit) || q.opensWithIs()) && q.segments == nil && !q.counted &&
-		!q.has["residue"] &&
-		(q.relation == nil || q.relation.label == ""):
+	case q.only(ofState, ofSurface, ofLimit, ofName) && (!q.conditionOn(ofName) || q.opensWithVerb()) &&
+		q.segments == nil && !q.counted && !q.has["residue"] && (q.relation == nil || q.relation.label == ""):
 		q.conds, q.mentions = append([]*condition{c}, q.conds...), slices.Clone(c.mentions)
 	}
 }
 
-// opensWithIs says whether a question starts with is, so that a name or class in it is said of the subject: is it
-// charged?
-func (q *query) opensWithIs() bool {
-	k := slices.IndexFunc(q.items, func(it item) bool { return it.concept != "&" })
-	return k >= 0 && strings.EqualFold(q.items[k].text, "is") && q.only(ofState, ofSurface, ofLimit, ofName)
-}
-
-// subject returns the condition that names one residue where all others are said of it; nil where there is none.
+// subject returns the condition that names one residue or segment where all others are said of it; nil where there is
+// none.
 func (q *query) subject() (subject *condition) {
 	for _, c := range q.conds {
 		switch {
-		case c.property == ofPlace && !c.not && subject == nil && len(c.mentions) == 1 && c.mentions[0].single():
+		case len(c.segments) > 0 && len(q.conds) == 1,
+			c.property == ofPlace && !c.not && subject == nil && len(c.mentions) == 1 && c.mentions[0].single():
 			subject = c
 		case c.property != ofState && c.property != ofSurface && c.property != ofName:
 			return nil
 		}
 	}
 	return subject
-}
-
-// refersBack says whether the question has a pronoun that means what was asked about before.
-func (q *query) refersBack(earlier *query) bool {
-	rel := q.relation
-	if q.has["them"] {
-		return rel == nil || !rel.mutual
-	}
-	return q.has["it"] && len(q.conds) == 0 && (rel == nil || rel.label == "") && earlier.isSingular()
 }
 
 // joinEnds reads "between Lys48 and Lys63" as a range, where no distance is asked for.
@@ -408,28 +405,6 @@ func (q *query) joinEnds() {
 		c.not, c.text = q.conds[k].not, q.conds[k].text
 		q.conds[k], q.mentions = c, []mention{whole}
 	}
-}
-
-// inherit adds the filter of the question before.
-func (q *query) inherit(earlier *query) {
-	q.conds = slices.Concat(earlier.conds, q.conds)
-	q.mentions = slices.Concat(earlier.mentions, q.mentions)
-	if q.relation == nil {
-		q.relation = earlier.relation
-	}
-	if q.problem == "" {
-		q.problem = earlier.problem
-	}
-}
-
-// isSingular says whether "it" can mean what the question was about: one residue, or one segment of secondary
-// structure.
-func (q *query) isSingular() bool {
-	if len(q.conds) != 1 {
-		return false
-	}
-	c := q.conds[0]
-	return len(c.mentions) == 1 && c.mentions[0].single() || len(c.segments) > 0
 }
 
 // chainNames says which chains the structure has.

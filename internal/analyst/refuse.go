@@ -85,7 +85,7 @@ func (q *query) impossibleRelation(in *intent) string {
 
 // unknownProperty finds a condition on what is not known of this structure, or on two chains at once.
 func (q *query) unknownProperty(in *intent) string {
-	pairs := slices.Contains([]string{"interface", "distance", "residues"}, in.name)
+	pairs := slices.Contains([]string{"interface", "distance"}, in.name)
 	for _, c := range q.conds {
 		if why := q.cannotTell(c); why != "" {
 			return why
