@@ -29,7 +29,7 @@ const test = base.extend<object, { server: Server }>({
 
 test.describe.configure({ timeout: 400_000 })
 
-test.beforeEach(({ console: said }) => said.allow(driver))
+test.beforeEach(({ console: messages }) => messages.allow(driver))
 
 const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
 
@@ -70,7 +70,7 @@ test('an uploaded alignment is validated, sent and drawn', async ({ page, server
   await expect(chain.getByRole('button', { name: 'Upload an alignment for Chain A' })).toBeVisible()
 
   // A file that is not an alignment is refused with the position of the error and changes nothing.
-  for (const [name, text, said] of [
+  for (const [name, text, message] of [
     [
       'ragged.a3m',
       `>q\n${trpCage}\n>x\nDAYAQW\n`,
@@ -95,7 +95,7 @@ test('an uploaded alignment is validated, sent and drawn', async ({ page, server
     ['none.a3m', '\n', 'none.a3m is not an alignment: it has no sequence'],
   ] as const) {
     await input.setInputFiles(file(name, text))
-    await expect(chain.getByRole('alert')).toContainText(said)
+    await expect(chain.getByRole('alert')).toContainText(message)
   }
   await expect(chain.locator('[data-alignment="21"]')).toHaveCount(0)
 

@@ -11,7 +11,7 @@ let job: CreatedJob
 test.beforeAll(async ({ server }) => {
   job = await server.folded({ sequences: [{ proteinChain: { sequence: trpCage } }] })
 })
-test.beforeEach(({ console: said }) => said.allow(driver))
+test.beforeEach(({ console: messages }) => messages.allow(driver))
 
 const ask = (server: { call<T>(m: string, p: string, b?: unknown): Promise<T> }, question: string, more: object = {}) =>
   server.call<Workflow>('POST', '/v1/workflows', {
@@ -21,7 +21,7 @@ const ask = (server: { call<T>(m: string, p: string, b?: unknown): Promise<T> },
     ...more,
   })
 
-test('a question is answered beside the result, and its residues are shown', async ({ page, visit }) => {
+test('a question is answered next to the result, and its residues are shown', async ({ page, visit }) => {
   await visit('/ui/jobs/' + job.jobId)
   await drawn(page)
   await page.getByLabel('Ask about this structure').fill('What does Trp6 touch?')
@@ -67,8 +67,12 @@ test('the thread has all questions, a draft can be edited until it is asked, and
   await expect(page.locator('[data-answer]').last()).toContainText('stability, melting or folding energies')
 })
 
-test('a public question can be read without a session, without the others', async ({ page, server, console: said }) => {
-  said.allow(/status of 40[14]/)
+test('a public question can be read without a session, without the others', async ({
+  page,
+  server,
+  console: messages,
+}) => {
+  messages.allow(/status of 40[14]/)
   const shown = await ask(server, 'Describe this structure')
   const other = await ask(server, 'How many atoms are there?')
   await expect

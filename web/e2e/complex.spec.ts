@@ -118,8 +118,8 @@ test('a model is shown as in its manifest: parameters, licence, ranges, memory',
   await accessible(page)
 })
 
-test('a result without any score has no empty panel', async ({ page, server, visit, console: said }) => {
-  said.allow(driver)
+test('a result without any score has no empty panel', async ({ page, server, visit, console: messages }) => {
+  messages.allow(driver)
   test.setTimeout(300_000)
   const { jobId } = await server.folded({ name: 'Bare', params: { modelName: 'made-bare' } })
   await visit('/ui/jobs/' + jobId)

@@ -6,7 +6,7 @@ import { accessible, expect, picture, type Server } from './server'
 // Software rendering is slow, and the machine may be busy.
 test.describe.configure({ timeout: 400_000 })
 
-test.beforeEach(({ console: said }) => said.allow(driver))
+test.beforeEach(({ console: messages }) => messages.allow(driver))
 
 const ended = (server: Server, id: string) =>
   expect.poll(async () => (await server.call<Workflow>('GET', '/v1/workflows/' + id)).status).toBe('COMPLETED')
@@ -15,9 +15,9 @@ test('a simulation is started from a result and played, and a frame of it is sav
   page,
   server,
   visit,
-  console: said,
+  console: messages,
 }) => {
-  said.allow(/status of 400/) // a selection that is no selection, at the end
+  messages.allow(/status of 400/) // an invalid selection, at the end
   const { jobId } = await server.folded()
   await visit('/ui/jobs/' + jobId)
   await page.getByText('Start a simulation').click()

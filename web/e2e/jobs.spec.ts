@@ -129,6 +129,7 @@ test('without a stream the page polls', async ({ page, server, console }) => {
 })
 
 test('jobs with every status are listed', async ({ page, server }) => {
+  test.setTimeout(360_000) // three folds come first
   const key = server.newKey('fay')
   const fold = (name: string, sequence: string, more = {}) =>
     server.create({ name, sequences: [{ proteinChain: { sequence } }], ...more }, key)
@@ -142,7 +143,7 @@ test('jobs with every status are listed', async ({ page, server }) => {
   await signIn(page, server, key)
   await page.goto('/ui/jobs')
   await expect(page.locator(`[data-job="${running.jobId}"]`)).toHaveAttribute('data-state', 'RUNNING', {
-    timeout: 90_000,
+    timeout: 300_000,
   })
   await expect(page.locator(`[data-job="${running.jobId}"]`).getByText(/^usually /)).toBeVisible()
   await expect

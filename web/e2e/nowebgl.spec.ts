@@ -11,7 +11,7 @@ test.use({
   },
 })
 
-test('without WebGL the page says so, and the plots still work', async ({ page, server, visit }) => {
+test('without WebGL the page shows a message, and the plots still work', async ({ page, server, visit }) => {
   const { jobId } = await server.folded({
     name: 'Flat',
     sequences: [{ proteinChain: { sequence: 'ALEKVQRISTDF' } }],

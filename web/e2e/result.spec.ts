@@ -6,7 +6,7 @@ import { accessible, expect, picture, signIn, trpCage } from './server'
 // Software rendering is slow, and the machine may be busy.
 test.describe.configure({ timeout: 400_000 })
 
-test.beforeEach(({ console: said }) => said.allow(driver))
+test.beforeEach(({ console: messages }) => messages.allow(driver))
 
 const selection = '[data-selection]'
 
@@ -179,9 +179,9 @@ test('private results stay private, and public ones show nothing private', async
   page,
   server,
   visit,
-  console: said,
+  console: messages,
 }) => {
-  said.allow(/status of 40[14]/)
+  messages.allow(/status of 40[14]/)
   const { jobId } = await server.folded({ name: 'Mine', sequences: [protein(12)], params: { modelName: 'made-up' } })
   await server.call('POST', '/v1/workflows', {
     workflow_name: 'qna_v1',
@@ -242,7 +242,7 @@ test('1,500 residues and their PAE matrix are drawn soon after they arrive', asy
   )
   const matrix = at.matrix! - at.arrived!
   console.log(
-    `      1,500 residues: ${Math.round(all)} ms of work in all; the matrix stood ${Math.round(matrix)} ms after it arrived, the structure ${Math.round(at.structure! - at.arrived!)} ms`,
+    `      1,500 residues: ${Math.round(all)} ms of work in all; the matrix was drawn ${Math.round(matrix)} ms after it arrived, the structure ${Math.round(at.structure! - at.arrived!)} ms`,
   )
   expect(matrix).toBeLessThan(3000)
   expect(all).toBeLessThan(3000)

@@ -95,7 +95,7 @@ export class Server {
   private readonly keys = new Set<string>()
 
   /** Stops unfinished jobs, so that the next test does not wait for them. */
-  async tidy() {
+  async stopUnfinishedJobs() {
     for (const key of this.keys) {
       for (const status of ['INITIALIZED', 'RUNNING']) {
         const list = await this.call<{ data: { id: string }[] }>(
@@ -170,14 +170,14 @@ export class Console {
   }
 }
 
-interface Each {
+interface TestFixtures {
   // biome-ignore lint/suspicious/noConfusingVoidType: Playwright's type of a fixture without a value
-  tidy: void
+  stopUnfinishedJobs: void
   console: Console
   visit: (path: string, key?: string) => Promise<void>
 }
 
-export const test = base.extend<Each, { server: Server }>({
+export const test = base.extend<TestFixtures, { server: Server }>({
   server: [
     async ({}, use) => {
       const server = new Server()
@@ -190,10 +190,10 @@ export const test = base.extend<Each, { server: Server }>({
 
   baseURL: async ({ server }, use) => use(server.url),
 
-  tidy: [
+  stopUnfinishedJobs: [
     async ({ server }, use) => {
       await use()
-      await server.tidy()
+      await server.stopUnfinishedJobs()
     },
     { auto: true },
   ],
@@ -201,10 +201,10 @@ export const test = base.extend<Each, { server: Server }>({
   // Fails a test whose pages wrote errors or warnings, or violated the content-security policy.
   console: [
     async ({ context }, use) => {
-      const said = new Console()
-      await said.watch(context)
-      await use(said)
-      expect(said.faults).toEqual([])
+      const messages = new Console()
+      await messages.watch(context)
+      await use(messages)
+      expect(messages.faults).toEqual([])
     },
     { auto: true },
   ],

@@ -45,7 +45,7 @@ test('pages have addresses, and other addresses are not found', async ({ page, v
 })
 
 test('a key is exchanged for a cookie, an invalid one is refused', async ({ page, context, server, console }) => {
-  console.allow(/401 \(Unauthorized\).*\/v1\/session/) // how the browser tells of the wrong key
+  console.allow(/401 \(Unauthorized\).*\/v1\/session/) // the browser's message for the wrong key
   await page.goto('/ui/keys')
   await expect(page.getByRole('dialog')).toBeVisible()
   await accessible(page)

@@ -120,7 +120,7 @@ test('a draft survives a visit to another page, and an older job can be edited a
 const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
 
 test("another program's file is imported, with notes on what was changed", async ({ page, visit, console }) => {
-  console.allow(/400 \(Bad Request\).*\/v1\/jobs(\/import)? ?/) // how the browser tells of what is refused
+  console.allow(/400 \(Bad Request\).*\/v1\/jobs(\/import)? ?/) // the browser's message for refused requests
   await visit('/ui/')
   const open = page.locator('input[type=file]')
   await open.setInputFiles(

@@ -24,7 +24,7 @@ async function receiver() {
 }
 
 test('an endpoint is set up, tested, notified, and notified again', async ({ page, server, console }) => {
-  console.allow(/400 \(Bad Request\).*custom-http-config/) // how the browser tells of the address that is refused
+  console.allow(/400 \(Bad Request\).*custom-http-config/) // the browser's message for the refused address
   const to = await receiver(),
     key = server.newKey('gina')
   await signIn(page, server, key)
@@ -55,12 +55,12 @@ test('an endpoint is set up, tested, notified, and notified again', async ({ pag
   expect(to.got[0]!.headers['x-webhook-token']).toBe('a long random text')
 
   // The end of a run is delivered, and the same delivery can be sent again.
-  const job = await server.create({ name: 'told' }, key)
+  const job = await server.create({ name: 'notified' }, key)
   await server.call('POST', `/v1/jobs/${job.jobId}/cancel`, undefined, key)
-  const told = page.locator('[data-delivery]').filter({ hasText: 'Fold stopped' })
-  await expect(told).toHaveAttribute('data-state', 'SUCCEEDED')
-  await expect(told.getByRole('link', { name: 'Fold stopped' })).toHaveAttribute('href', `/ui/jobs/${job.jobId}`)
-  await told.getByRole('button', { name: /^Details/ }).click()
+  const delivery = page.locator('[data-delivery]').filter({ hasText: 'Fold stopped' })
+  await expect(delivery).toHaveAttribute('data-state', 'SUCCEEDED')
+  await expect(delivery.getByRole('link', { name: 'Fold stopped' })).toHaveAttribute('href', `/ui/jobs/${job.jobId}`)
+  await delivery.getByRole('button', { name: /^Details/ }).click()
   await expect(page.getByText('accepted · 200')).toHaveCount(1)
   await expect(page.getByText(/^\d+ ms$/)).toBeVisible()
   await page.getByRole('button', { name: 'Send again' }).click()
@@ -90,7 +90,7 @@ test('an endpoint is set up, tested, notified, and notified again', async ({ pag
   await expect(page.locator('[data-hook=inactive]')).toBeVisible()
 
   // The link of a result opens its delivery.
-  await page.goto('/ui/webhooks?delivery=' + (await told.getAttribute('data-delivery')))
+  await page.goto('/ui/webhooks?delivery=' + (await delivery.getAttribute('data-delivery')))
   await expect(page.getByText('accepted · 200')).toHaveCount(2)
   await to.close()
 })
