@@ -9,11 +9,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"pleat"
 	"pleat/internal/deliver"
@@ -23,8 +26,8 @@ import (
 	"pleat/internal/webhook"
 )
 
-// post is a store whose deliveries a test makes and sends.
-type post struct {
+// fixture is a store whose deliveries a test creates and sends.
+type fixture struct {
 	t      *testing.T
 	s      *store.Store
 	clock  *storetest.Clock
@@ -34,61 +37,64 @@ type post struct {
 	secret webhook.Key
 }
 
-func newPost(t *testing.T, s *store.Store, clock *storetest.Clock) *post {
+// onEachStore runs fn with a fixture on each database at hand.
+func onEachStore(t *testing.T, fn func(t *testing.T, f *fixture)) {
 	t.Helper()
-	ring, err := seal.Parse(strings.Repeat("ab", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &post{t: t, s: s, clock: clock, ring: ring, secret: webhook.NewKey()}
-	p.links = seal.Links{Ring: ring, Base: "https://fold.example.org", For: 24 * time.Hour}
-	p.sender = webhook.NewSender(webhook.Config{
-		Guard: webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil, nil),
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ring, err := seal.Parse(strings.Repeat("ab", 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &fixture{t: t, s: s, clock: clock, ring: ring, secret: webhook.NewKey()}
+		f.links = seal.Links{Ring: ring, Base: "https://fold.example.org", For: 24 * time.Hour}
+		f.sender = webhook.NewSender(webhook.Config{
+			Guard: webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil, nil),
+		})
+		t.Cleanup(f.sender.Close)
+		fn(t, f)
 	})
-	t.Cleanup(p.sender.Close)
-	return p
 }
 
-// start runs a Pool until the test, or the function returned, ends it.
-func (p *post) start(change ...func(*deliver.Config)) (stop func()) {
-	p.t.Helper()
+// start runs a Pool until the test ends, or cancel is called. done is closed when it has ended.
+func (f *fixture) start(change ...func(*deliver.Config)) (cancel func(), done <-chan struct{}) {
+	f.t.Helper()
 	cfg := deliver.Config{
 		ID:   "deliverer",
-		Base: p.links.Base,
-		Link: p.links.URL,
+		Base: f.links.Base,
+		Link: f.links.URL,
 		Reap: true,
 		Log:  slog.New(slog.DiscardHandler),
 	}
 	for _, fn := range change {
 		fn(&cfg)
 	}
-	c := deliver.New(cfg, p.s, p.ring, p.sender)
+	pool := deliver.New(cfg, f.s, f.ring, f.sender)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
-		defer close(done)
-		if err := c.Run(ctx); err != nil {
-			p.t.Error(err)
+		defer close(ended)
+		if err := pool.Run(ctx); err != nil {
+			f.t.Error(err)
 		}
 	}()
-	var once sync.Once
-	stop = func() { once.Do(func() { cancel(); <-done }) }
-	p.t.Cleanup(stop)
-	return stop
+	f.t.Cleanup(func() { cancel(); <-ended })
+	return cancel, ended
 }
 
-// receiver is a real server that hears deliveries. Answer may be nil: 200.
+// receiver is a real server that records the requests it gets.
 type receiver struct {
 	*httptest.Server
-	mu    sync.Mutex
-	heard []heard
+	mu   sync.Mutex
+	reqs []request
 }
 
-type heard struct {
+type request struct {
 	header http.Header
 	body   string
 	at     time.Time
 }
+
+// newReceiver starts a receiver. If answer is nil, it answers 200.
 
 func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 	t.Helper()
@@ -96,7 +102,7 @@ func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		r.mu.Lock()
-		r.heard = append(r.heard, heard{req.Header.Clone(), string(body), time.Now()})
+		r.reqs = append(r.reqs, request{req.Header.Clone(), string(body), time.Now()})
 		r.mu.Unlock()
 		if answer != nil {
 			answer(w, req)
@@ -107,33 +113,31 @@ func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 	return r
 }
 
-func (r *receiver) all() []heard {
+func (r *receiver) requests() []request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]heard(nil), r.heard...)
+	return slices.Clone(r.reqs)
 }
 
-// user makes a user with a global endpoint.
-func (p *post) user(name, url string) (pleat.UserID, store.Endpoint) {
-	p.t.Helper()
-	u, err := p.s.EnsureUser(context.Background(), name)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+// user creates a user with a global endpoint.
+func (f *fixture) user(name, url string) (pleat.UserID, store.Endpoint) {
+	f.t.Helper()
+	u := storetest.User(f.t, f.s, name)
 	yes := true
-	e, err := p.s.PutEndpoint(context.Background(), u.ID, store.EndpointConfig{
+	e, err := f.s.PutEndpoint(context.Background(), u, store.EndpointConfig{
 		URL:              url,
-		Token:            p.ring.Seal(string(u.ID), "token", []byte("the-token")),
-		Secret:           p.ring.Seal(string(u.ID), "secret", []byte(p.secret.Text())),
+		Token:            f.ring.Seal(string(u), "token", []byte("the-token")),
+		Secret:           f.ring.Seal(string(u), "secret", []byte(f.secret.Text())),
 		EnabledByDefault: &yes,
 	})
 	if err != nil {
-		p.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	return u.ID, e
+	return u, e
 }
 
-func global(e store.Endpoint) pleat.Subscription {
+// toGlobal subscribes a run to its owner's endpoint.
+func toGlobal(e store.Endpoint) pleat.Subscription {
 	return pleat.Subscription{
 		Destination: pleat.DestCustom,
 		Alias:       "custom_http",
@@ -142,122 +146,116 @@ func global(e store.Endpoint) pleat.Subscription {
 	}
 }
 
-// own is a subscription that brings its endpoint.
-func (p *post) own(owner pleat.UserID, url string) pleat.Subscription {
-	return pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http",
-		Custom: &pleat.CustomTarget{URL: url, Token: p.ring.Seal(string(owner), "token", []byte("own-token"))}}
+// toOwn subscribes a run to an endpoint of its own.
+func (f *fixture) toOwn(owner pleat.UserID, url string) pleat.Subscription {
+	return pleat.Subscription{
+		Destination: pleat.DestCustom,
+		Alias:       "custom_http",
+		TargetType:  "custom_http",
+		Custom:      &pleat.CustomTarget{URL: url, Token: f.ring.Seal(string(owner), "token", []byte("own-token"))},
+	}
 }
 
-// fold makes a job and ends its run, as a worker would.
-func (p *post) fold(owner pleat.UserID, subs ...pleat.Subscription) store.Created {
-	p.t.Helper()
-	ctx := context.Background()
-	c, err := p.s.CreateJob(ctx, store.NewJob{
-		Job: pleat.Job{
-			Owner: owner, Name: "told", Sequences: []pleat.Sequence{
-				{Kind: pleat.Protein, Text: "GSGSGSGSGSGS", Chains: []string{"A"}, Count: 1},
-			},
-		},
-		Run:   store.RunSpec{Model: "null", Seed: "1", Queue: "fold/null", Params: pleat.Params{Model: "null"}},
-		Quota: 100000,
-		Subs:  subs,
-	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	got, err := p.s.Claim(ctx, "w", []string{"fold/null"}, 1, 0)
-	if err != nil || len(got) != 1 {
-		p.t.Fatal(len(got), err)
-	}
-	score := 71.5
-	err = p.s.FinishRun(ctx, store.LeaseOf(&got[0].Task), store.RunFinished{State: pleat.StateCompleted,
-		Result: &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &score}}},
-		Artifacts: []pleat.Artifact{{
-			Name:        "model.cif",
-			Kind:        pleat.ArtifactCIF,
-			ContentType: "chemical/x-mmcif",
-			Bytes:       3,
-			SHA256:      "00",
-			Key:         "runs/x/1/model.cif",
-		}}})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return c
+// protein is what is folded, and must not be sent.
+const protein = "GSGSGSGSGSGS"
+
+// fold creates a job and completes its run, which causes one delivery for each subscription.
+func (f *fixture) fold(owner pleat.UserID, subs ...pleat.Subscription) store.Created {
+	f.t.Helper()
+	n := storetest.NewFold(owner, "delivered")
+	n.Job.Sequences = []pleat.Sequence{storetest.Protein(protein, "A")}
+	n.Subs = subs
+	return storetest.CompleteFold(f.t, f.s, n)
 }
 
-func (p *post) list(owner pleat.UserID, f store.DeliveryFilter) []store.Delivery {
-	p.t.Helper()
-	f.Limit = 1000
-	out, err := p.s.Deliveries(context.Background(), owner, f)
+func (f *fixture) list(owner pleat.UserID, filter store.DeliveryFilter) []store.Delivery {
+	f.t.Helper()
+	filter.Limit = 1000
+	out, err := f.s.Deliveries(context.Background(), owner, filter)
 	if err != nil {
-		p.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return out
 }
 
-// until waits for a condition.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not within 30 s: ", what)
-		}
-	}
-}
-
-// ended waits until a user has n deliveries of a status.
-func (p *post) ended(owner pleat.UserID, status pleat.DeliveryStatus, n int) []store.Delivery {
-	p.t.Helper()
-	var out []store.Delivery
-	until(p.t, fmt.Sprintf("%d deliveries %s", n, status), func() bool {
-		out = p.list(owner, store.DeliveryFilter{Status: status})
+// await waits until a user has n deliveries of a status.
+func (f *fixture) await(owner pleat.UserID, status pleat.DeliveryStatus, n int) (out []store.Delivery) {
+	f.t.Helper()
+	storetest.Eventually(f.t, fmt.Sprintf("%d deliveries %s", n, status), func() bool {
+		out = f.list(owner, store.DeliveryFilter{Status: status})
 		return len(out) == n
 	})
 	return out
 }
 
+// awaitAttempts waits until a user's only delivery has had n attempts and waits for the next.
+func (f *fixture) awaitAttempts(owner pleat.UserID, n int) (d store.Delivery) {
+	f.t.Helper()
+	storetest.Eventually(f.t, fmt.Sprint(n, " attempts"), func() bool {
+		d = f.list(owner, store.DeliveryFilter{})[0]
+		return d.Attempts == n && d.Status == pleat.DeliveryPending
+	})
+	return d
+}
+
+// awaitRequests waits until a receiver has had n requests.
+func (f *fixture) awaitRequests(r *receiver, n int) {
+	f.t.Helper()
+	storetest.Eventually(f.t, fmt.Sprint(n, " requests"), func() bool { return len(r.requests()) == n })
+}
+
 func TestPoolDelivers(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		p := newPost(t, s, clock)
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		r := newReceiver(t, nil)
-		u, e := p.user("ada", r.URL+"/hook?key=1")
-		p.start()
-		c := p.fold(u, global(e))
-		d := p.ended(u, "SUCCEEDED", 1)[0]
-		got := r.all()
+		u, e := f.user("ada", r.URL+"/hook?key=1")
+		f.start()
+		c := f.fold(u, toGlobal(e))
+		d := f.await(u, pleat.DeliverySucceeded, 1)[0]
+		got := r.requests()
 		if len(got) != 1 {
-			t.Fatalf("%d were heard", len(got))
+			t.Fatalf("%d requests", len(got))
 		}
-		h := got[0].header
-		if h.Get("X-Webhook-Token") != "the-token" || h.Get("Webhook-Id") != string(d.ID) ||
-			h.Get("Content-Type") != "application/json" {
-			t.Errorf("%v", h)
+		header := map[string]string{
+			"X-Webhook-Token": "the-token", "Webhook-Id": string(d.ID), "Content-Type": "application/json",
 		}
-		if err := webhook.Verify(h, []byte(got[0].body), time.Now(), webhook.Tolerance, p.secret); err != nil {
+		for name, want := range header {
+			if value := got[0].header.Get(name); value != want {
+				t.Errorf("%s is %q, not %q", name, value, want)
+			}
+		}
+		err := webhook.Verify(got[0].header, []byte(got[0].body), time.Now(), webhook.Tolerance, f.secret)
+		if err != nil {
 			t.Error(err)
 		}
-		var body webhook.Body
 		var source webhook.BodyFold
-		body.Source = &source
+		body := webhook.Body{Source: &source}
 		if err := json.Unmarshal([]byte(got[0].body), &body); err != nil {
 			t.Fatal(err)
 		}
-		if body.Event.SourceID != string(c.Job) || body.Event.Name != "on_complete" || source.Run.ID != string(c.Run) ||
-			len(source.Results) != 1 || *source.Results[0].Prediction.MeanPLDDT != 71.5 {
-			t.Errorf("%s", got[0].body)
+		type sent struct {
+			Event, Source, Run string
+			PLDDT              []float64
+		}
+		is := sent{Event: string(body.Event.Name), Source: body.Event.SourceID, Run: source.Run.ID}
+		for _, result := range source.Results {
+			is.PLDDT = append(is.PLDDT, *result.Prediction.MeanPLDDT)
+		}
+		if d := cmp.Diff(sent{"on_complete", string(c.Job), string(c.Run), []float64{71.5}}, is); d != "" {
+			t.Errorf("%s\n%s", d, got[0].body)
 		}
 		if link := source.Results[0].Artifacts["cif_url"]; !strings.HasPrefix(link,
 			"https://fold.example.org/v1/artifacts/") || !strings.Contains(link, "&s=") {
 			t.Errorf("the link is %q", link)
 		}
-		if strings.Contains(got[0].body, "GSGSGSGS") {
-			t.Error("the sequence was delivered")
+		if strings.Contains(got[0].body, protein) {
+			t.Error("the sequence was sent")
 		}
-		_, tries, err := s.Delivery(context.Background(), u, d.ID)
-		if err != nil || len(tries) != 1 || strings.Contains(tries[0].Detail, "the-token") ||
-			strings.Contains(tries[0].Detail, "key=1") {
-			t.Errorf("%+v %v", tries, err)
+		_, attempts, err := f.s.Delivery(context.Background(), u, d.ID)
+		if err != nil || len(attempts) != 1 {
+			t.Fatalf("%d attempts, %v", len(attempts), err)
+		}
+		if detail := attempts[0].Detail; strings.Contains(detail, "the-token") || strings.Contains(detail, "key=1") {
+			t.Errorf("the record of the attempt has a secret: %s", detail)
 		}
 	})
 }
@@ -267,8 +265,7 @@ func TestPoolTriesAgain(t *testing.T) {
 	if store.DeliveryTries != webhook.Tries() {
 		t.Fatalf("the store allows %d tries, the schedule has %d", store.DeliveryTries, webhook.Tries())
 	}
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		p := newPost(t, s, clock)
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		var n atomic.Int64
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 			switch n.Add(1) {
@@ -279,32 +276,23 @@ func TestPoolTriesAgain(t *testing.T) {
 				w.WriteHeader(503)
 			}
 		})
-		u, e := p.user("ada", r.URL)
-		p.start()
-		p.fold(u, global(e))
-		waits := func(attempts int) store.Delivery {
-			t.Helper()
-			var d store.Delivery
-			until(t, fmt.Sprint(attempts, " attempts"), func() bool {
-				d = p.list(u, store.DeliveryFilter{})[0]
-				return d.Attempts == attempts && d.Status == "PENDING"
-			})
-			return d
-		}
-		d := waits(1)
-		if in := d.NextAt.Sub(s.Now()); in < 3*time.Second || in > 7*time.Second {
+		u, e := f.user("ada", r.URL)
+		f.start()
+		f.fold(u, toGlobal(e))
+		d := f.awaitAttempts(u, 1)
+		if in := d.NextAt.Sub(f.s.Now()); in < 3*time.Second || in > 7*time.Second {
 			t.Errorf("the first repeat comes in %v", in)
 		}
-		clock.Advance(7 * time.Second)
-		d = waits(2)
-		if in := d.NextAt.Sub(s.Now()); in < 59*time.Minute || in > time.Hour || d.ResponseStatus != 503 {
+		f.clock.Advance(7 * time.Second)
+		d = f.awaitAttempts(u, 2)
+		if in := d.NextAt.Sub(f.s.Now()); in < 59*time.Minute || in > time.Hour || d.ResponseStatus != 503 {
 			t.Errorf("Retry-After of an hour is honoured with %v; %+v", in, d)
 		}
-		clock.Advance(time.Hour)
-		d = p.ended(u, "SUCCEEDED", 1)[0]
-		got := r.all()
+		f.clock.Advance(time.Hour)
+		d = f.await(u, pleat.DeliverySucceeded, 1)[0]
+		got := r.requests()
 		if d.Attempts != 3 || len(got) != 3 {
-			t.Fatalf("%d attempts, %d heard", d.Attempts, len(got))
+			t.Fatalf("%d attempts, %d requests", d.Attempts, len(got))
 		}
 		for _, h := range got {
 			if h.header.Get("Webhook-Id") != string(d.ID) {
@@ -314,71 +302,72 @@ func TestPoolTriesAgain(t *testing.T) {
 	})
 }
 
-// What never works ends after all tries, and says why; a redelivery begins anew.
-func TestPoolGivesUp(t *testing.T) {
+// A delivery that never succeeds fails after all tries, with the reason; a redelivery begins anew.
+func TestDeliveryFails(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		p := newPost(t, s, clock)
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) })
-		u, e := p.user("ada", r.URL)
-		p.start()
-		p.fold(u, global(e))
+		u, e := f.user("ada", r.URL)
+		f.start()
+		f.fold(u, toGlobal(e))
 		for i := range webhook.Tries() {
-			until(t, fmt.Sprint("attempt ", i+1), func() bool {
-				return p.list(u, store.DeliveryFilter{})[0].Attempts == i+1
+			storetest.Eventually(t, fmt.Sprint("attempt ", i+1), func() bool {
+				return f.list(u, store.DeliveryFilter{})[0].Attempts == i+1
 			})
-			clock.Advance(30 * time.Hour)
+			f.clock.Advance(30 * time.Hour)
 		}
-		d := p.ended(u, "FAILED", 1)[0]
+		d := f.await(u, pleat.DeliveryFailed, 1)[0]
 		if d.Attempts != webhook.Tries() || !strings.Contains(d.Reason, "answered 404") {
 			t.Errorf("%+v", d)
 		}
-		// More than five days of nothing but failures have disabled the endpoint; its owner wakes it.
-		if e, err := s.GlobalEndpoint(context.Background(), u); err != nil || e.Active ||
+		// More than five days of nothing but failures have disabled the endpoint; its owner resumes it.
+		if e, err := f.s.GlobalEndpoint(context.Background(), u); err != nil || e.Active ||
 			!strings.Contains(e.DisabledReason, "5 days") {
 			t.Errorf("%+v %v", e, err)
 		}
-		if _, err := s.ChangeEndpoint(context.Background(), u, store.EndpointResume); err != nil {
+		if _, err := f.s.ChangeEndpoint(context.Background(), u, store.EndpointResume); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Redeliver(context.Background(), u, d.ID); err != nil {
+		if err := f.s.Redeliver(context.Background(), u, d.ID); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the redelivery", func() bool {
-			d := p.list(u, store.DeliveryFilter{})[0]
-			return d.Attempts == webhook.Tries()+1 && d.Status == "PENDING" && !d.NextAt.IsZero()
-		})
+		f.awaitAttempts(u, webhook.Tries()+1)
 	})
 }
 
-// After ten failures in a row the endpoint is left alone, and who waits spends no attempt; one probe finds it well.
+// After ten failures in a row deliveries to the endpoint are paused, which spends no attempts; one probe ends the pause.
 func TestBreakerPausesWithoutSpending(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		p := newPost(t, s, clock)
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		var well atomic.Bool
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 			if !well.Load() {
 				w.WriteHeader(500)
 			}
 		})
-		u, e := p.user("ada", r.URL)
+		u, e := f.user("ada", r.URL)
 		const n = 40
 		for range n {
-			p.fold(u, global(e))
+			f.fold(u, toGlobal(e))
 		}
-		p.start()
-		until(t, "the breaker opens", func() bool {
-			e, err := s.GlobalEndpoint(context.Background(), u)
+		f.start()
+		storetest.Eventually(t, "the breaker opens", func() bool {
+			e, err := f.s.GlobalEndpoint(context.Background(), u)
 			return err == nil && !e.ResumeAt.IsZero()
 		})
-		time.Sleep(1500 * time.Millisecond) // a poll and more
-		sent := len(r.all())
+		f.await(u, pleat.DeliveryRunning, 0)
+		sent := len(r.requests())
 		if sent < webhook.Trip || sent > webhook.Trip+8 {
 			t.Errorf("%d were sent", sent)
 		}
+		// Claims go round the endpoints: between two deliveries to another endpoint, this one has had its turn.
+		bob, end := f.user("bob", newReceiver(t, nil).URL)
+		for i := range 2 {
+			f.fold(bob, toGlobal(end))
+			f.await(bob, pleat.DeliverySucceeded, i+1)
+		}
 		untried := 0
-		for _, d := range p.list(u, store.DeliveryFilter{}) {
+		for _, d := range f.list(u, store.DeliveryFilter{}) {
 			if d.Attempts == 0 {
 				untried++
 			}
@@ -387,19 +376,18 @@ func TestBreakerPausesWithoutSpending(t *testing.T) {
 			t.Errorf("%d of %d have not been tried after %d attempts", untried, n, sent)
 		}
 		well.Store(true)
-		clock.Advance(webhook.FirstPause + time.Second)
-		p.ended(u, "SUCCEEDED", n)
-		if got := len(r.all()); got != n+sent {
-			t.Errorf("%d posts for %d deliveries after %d failures", got, n, sent)
+		f.clock.Advance(webhook.FirstPause + time.Second)
+		f.await(u, pleat.DeliverySucceeded, n)
+		if got := len(r.requests()); got != n+sent {
+			t.Errorf("%d requests for %d deliveries after %d failures", got, n, sent)
 		}
 	})
 }
 
-// Endpoints that hang take neither the courier's hands nor another's turn, were they all one user's.
+// Endpoints that hang delay no delivery to another endpoint, even if one user has them all.
 func TestNeighboursThatHang(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		p := newPost(t, s, clock)
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		release := make(chan struct{})
 		defer close(release)
 		hang := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
@@ -409,153 +397,174 @@ func TestNeighboursThatHang(t *testing.T) {
 			}
 		})
 		well := newReceiver(t, nil)
-		eve, end := p.user("eve", hang.URL)
+		eve, end := f.user("eve", hang.URL)
 		for range 30 {
-			p.fold(eve, global(end))
+			f.fold(eve, toGlobal(end))
 		}
 		for range 10 {
-			p.fold(eve, p.own(eve, hang.URL))
+			f.fold(eve, f.toOwn(eve, hang.URL))
 		}
-		p.start(func(c *deliver.Config) { c.Parallel, c.Endpoint, c.Owner = 16, 4, 6 })
-		until(t, "eve has all she may", func() bool { return len(hang.all()) == 6 })
+		f.start(func(c *deliver.Config) { c.Parallel, c.Endpoint, c.Owner = 16, 4, 6 })
+		f.awaitRequests(hang, 6) // as many as one user may have in flight
 		var slowest time.Duration
 		for i := range 5 {
-			u, e := p.user(fmt.Sprint("user", i), well.URL)
+			u, e := f.user(fmt.Sprint("user", i), well.URL)
 			for range 10 {
 				from := time.Now()
-				p.fold(u, global(e))
-				want := len(p.list(u, store.DeliveryFilter{}))
-				p.ended(u, "SUCCEEDED", want)
+				f.fold(u, toGlobal(e))
+				want := len(f.list(u, store.DeliveryFilter{}))
+				f.await(u, pleat.DeliverySucceeded, want)
 				slowest = max(slowest, time.Since(from))
 			}
 		}
 		if slowest > 5*time.Second {
-			t.Errorf("the slowest delivery beside a hanging endpoint took %v", slowest)
+			t.Errorf("the slowest delivery took %v while an endpoint hangs", slowest)
 		}
-		if n := len(hang.all()); n != 6 {
-			t.Errorf("eve has %d deliveries under way; she may have 6", n)
+		if n := len(hang.requests()); n != 6 {
+			t.Errorf("eve has %d deliveries in flight; 6 are allowed", n)
 		}
 	})
 }
 
-// A delivery that takes longer than a lease stays with its courier.
+// A delivery that takes longer than a lease stays with its worker, whose heartbeats renew the lease.
 func TestSlowReceiverKeepsItsLease(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		p := newPost(t, s, clock)
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		ctx := context.Background()
 		release := make(chan struct{})
 		r := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
-		u, e := p.user("ada", r.URL)
-		p.start()
-		p.fold(u, global(e))
-		until(t, "the post", func() bool { return len(r.all()) == 1 })
-		time.Sleep(pleat.HeartbeatInterval + 1500*time.Millisecond)
-		// by now the first lease would have ended, the renewed one has not
-		clock.Advance(pleat.LeaseDuration - 5500*time.Millisecond)
-		time.Sleep(1500 * time.Millisecond)
+		u, e := f.user("ada", r.URL)
+		const id = "deliverer"
+		if err := f.s.RegisterWorker(ctx, pleat.Worker{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+		f.start(func(c *deliver.Config) { c.ID, c.Clock, c.Reap = id, f.clock.Now, false })
+		f.fold(u, toGlobal(e))
+		f.awaitRequests(r, 1)
+		for range pleat.LeaseDuration/pleat.HeartbeatInterval + 1 {
+			f.clock.Advance(pleat.HeartbeatInterval)
+			due := f.s.Now()
+			storetest.Eventually(t, "a heartbeat", func() bool {
+				all, err := f.s.Workers(ctx)
+				return err == nil && len(all) == 1 && !all[0].SeenAt.Before(due)
+			})
+			if reaped, err := f.s.Reap(ctx); err != nil || reaped.Requeued != 0 {
+				t.Fatalf("%d leases have expired, %v", reaped.Requeued, err)
+			}
+		}
 		close(release)
-		d := p.ended(u, "SUCCEEDED", 1)[0]
-		if d.Attempts != 1 || len(r.all()) != 1 {
-			t.Errorf("%d attempts, %d posts", d.Attempts, len(r.all()))
+		d := f.await(u, pleat.DeliverySucceeded, 1)[0]
+		if d.Attempts != 1 || len(r.requests()) != 1 {
+			t.Errorf("%d attempts, %d requests", d.Attempts, len(r.requests()))
 		}
 	})
 }
 
-func TestPoolStops(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-
-		p := newPost(t, s, clock)
+// A request that does not end within the grace period is cut off, and its delivery is released for another worker.
+func TestShutdownReleasesDeliveries(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		hang := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
-		u, e := p.user("ada", hang.URL)
-		stop := p.start(func(c *deliver.Config) { c.Grace = 200 * time.Millisecond })
-		p.fold(u, global(e))
-		until(t, "the post", func() bool { return len(hang.all()) == 1 })
-		stop()
-		d, tries, err := s.Delivery(context.Background(), u, p.list(u, store.DeliveryFilter{})[0].ID)
-		if err != nil || d.Status != "PENDING" || d.Attempts != 0 || len(tries) != 1 || tries[0].Outcome != "released" {
-			t.Errorf("%+v %+v %v", d, tries, err)
+		u, e := f.user("ada", hang.URL)
+		cancel, done := f.start(func(c *deliver.Config) { c.Grace = 200 * time.Millisecond })
+		f.fold(u, toGlobal(e))
+		f.awaitRequests(hang, 1)
+		cancel()
+		<-done
+		d, attempts, err := f.s.Delivery(context.Background(), u, f.list(u, store.DeliveryFilter{})[0].ID)
+		if err != nil || d.Status != pleat.DeliveryPending || d.Attempts != 0 {
+			t.Errorf("%+v %v", d, err)
 		}
-		// What is nearly done gets the time to be so.
+		if len(attempts) != 1 || attempts[0].Outcome != "released" {
+			t.Errorf("%+v", attempts)
+		}
+	})
+}
 
-		slow := newReceiver(t, func(http.ResponseWriter, *http.Request) { time.Sleep(300 * time.Millisecond) })
-		bob, end := p.user("bob", slow.URL)
-		stop = p.start(func(c *deliver.Config) { c.ID, c.Grace = "other", 10*time.Second })
-		p.fold(bob, global(end))
-		until(t, "the post", func() bool { return len(slow.all()) == 1 })
-		if _, err := s.ChangeEndpoint(context.Background(), u, store.EndpointPause); err != nil {
-			t.Fatal(err)
-		}
-		hang.CloseClientConnections()
-		stop()
-		p.ended(bob, "SUCCEEDED", 1)
+// A request that ends within the grace period counts.
+func TestShutdownAwaitsDeliveries(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		release := make(chan struct{})
+		slow := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
+			select {
+			case <-release:
+			case <-req.Context().Done():
+				t.Error("the request was cut off")
+			}
+		})
+		u, e := f.user("ada", slow.URL)
+		cancel, done := f.start(func(c *deliver.Config) { c.Grace = time.Minute })
+		f.fold(u, toGlobal(e))
+		f.awaitRequests(slow, 1)
+		cancel()
+		close(release)
+		<-done
+		f.await(u, pleat.DeliverySucceeded, 1)
 	})
 }
 
 func TestReceiversWishes(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		p := newPost(t, s, clock)
-		p.start()
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		f.start()
 		abort := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("webhook-delivery", "abort-message")
 			w.WriteHeader(400)
 		})
-		u, e := p.user("ada", abort.URL)
-		p.fold(u, global(e))
-		if d := p.ended(u, "FAILED", 1)[0]; !strings.Contains(d.Reason, "abort-message") || d.Attempts != 1 {
+		u, e := f.user("ada", abort.URL)
+		f.fold(u, toGlobal(e))
+		if d := f.await(u, pleat.DeliveryFailed, 1)[0]; !strings.Contains(d.Reason, "abort-message") || d.Attempts != 1 {
 			t.Errorf("%+v", d)
 		}
-		if e, _ := s.GlobalEndpoint(context.Background(), u); !e.Active {
+		if e, _ := f.s.GlobalEndpoint(context.Background(), u); !e.Active {
 			t.Error("abort-message disabled the endpoint")
 		}
 		gone := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) })
-		bob, end := p.user("bob", gone.URL)
-		p.fold(bob, global(end))
-		p.ended(bob, "FAILED", 1)
-		if e, _ := s.GlobalEndpoint(context.Background(), bob); e.Active || !strings.Contains(e.DisabledReason, "410") {
+		bob, end := f.user("bob", gone.URL)
+		f.fold(bob, toGlobal(end))
+		f.await(bob, pleat.DeliveryFailed, 1)
+		if e, _ := f.s.GlobalEndpoint(context.Background(), bob); e.Active || !strings.Contains(e.DisabledReason, "410") {
 			t.Errorf("%+v", e)
 		}
 	})
 }
 
-// Whatever is wrong with the source or the secrets, the owner can read what happened, and no secret with it.
+// Whatever is wrong with the source or the secrets, the owner can read what happened, without a secret.
 func TestSourcesAndSecrets(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
-		p := newPost(t, s, clock)
 		r := newReceiver(t, nil)
-		u, e := p.user("ada", r.URL)
-		deleted := p.fold(u, global(e))
-		if err := s.DeleteJob(ctx, u, deleted.Job); err != nil {
+		u, e := f.user("ada", r.URL)
+		deleted := f.fold(u, toGlobal(e))
+		if err := f.s.DeleteJob(ctx, u, deleted.Job); err != nil {
 			t.Fatal(err)
 		}
-		again := p.fold(u, global(e))
-		if _, err := s.Rerun(ctx, u, again.Job, store.RunSpec{Model: "null", Queue: "fold/null"}, 1000); err != nil {
+		again := f.fold(u, toGlobal(e))
+		if _, err := f.s.Rerun(ctx, u, again.Job, store.RunSpec{Model: "null", Queue: "fold/null"}, 1000); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Claim(ctx, "w", []string{"fold/null"}, 1, 0); err != nil || len(got) != 1 { // it runs on
+		if got, err := f.s.Claim(ctx, "w", []string{"fold/null"}, 1, 0); err != nil || len(got) != 1 { // it runs on
 			t.Fatal(len(got), err)
 		}
-		if _, err := s.PingEndpoint(ctx, u); err != nil {
+		if _, err := f.s.PingEndpoint(ctx, u); err != nil {
 			t.Fatal(err)
 		}
 		// A run's own endpoint: its token, its owner's secret. One of a user without a secret is not signed.
-		p.fold(u, p.own(u, r.URL+"/own"))
-		stranger, err := s.EnsureUser(ctx, "no secret")
+		f.fold(u, f.toOwn(u, r.URL+"/own"))
+		stranger, err := f.s.EnsureUser(ctx, "no secret")
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.fold(stranger.ID, p.own(stranger.ID, r.URL+"/unsigned"))
-		p.start()
-		p.ended(u, "SUCCEEDED", 4)
-		p.ended(stranger.ID, "SUCCEEDED", 1)
+		f.fold(stranger.ID, f.toOwn(stranger.ID, r.URL+"/unsigned"))
+		f.start()
+		f.await(u, pleat.DeliverySucceeded, 4)
+		f.await(stranger.ID, pleat.DeliverySucceeded, 1)
 		found := map[string]bool{}
-		for _, h := range r.all() {
+		for _, h := range r.requests() {
 			unsigned := h.header.Get("Webhook-Signature") == ""
 			if !unsigned {
 				if err := webhook.Verify(h.header, []byte(h.body), time.Now(), webhook.Tolerance,
-					p.secret); err != nil {
+					f.secret); err != nil {
 					t.Error(err)
 				}
 			}
@@ -576,13 +585,13 @@ func TestSourcesAndSecrets(t *testing.T) {
 			t.Errorf("found %v", found)
 		}
 		// Secrets that this process has no key for.
-		eve, end := p.user("eve", r.URL)
-		if _, err := s.PutEndpoint(ctx, eve, store.EndpointConfig{URL: r.URL, Token: "s1.00000000.AAAA"}); err != nil {
+		eve, end := f.user("eve", r.URL)
+		if _, err := f.s.PutEndpoint(ctx, eve, store.EndpointConfig{URL: r.URL, Token: "s1.00000000.AAAA"}); err != nil {
 			t.Fatal(err)
 		}
-		p.fold(eve, global(end))
-		until(t, "the attempt", func() bool { return p.list(eve, store.DeliveryFilter{})[0].Attempts == 1 })
-		_, tries, err := s.Delivery(ctx, eve, p.list(eve, store.DeliveryFilter{})[0].ID)
+		f.fold(eve, toGlobal(end))
+		storetest.Eventually(t, "the attempt", func() bool { return f.list(eve, store.DeliveryFilter{})[0].Attempts == 1 })
+		_, tries, err := f.s.Delivery(ctx, eve, f.list(eve, store.DeliveryFilter{})[0].ID)
 		if err != nil || !strings.Contains(tries[0].Detail, "could not be written") {
 			t.Errorf("%+v %v", tries, err)
 		}
@@ -591,46 +600,44 @@ func TestSourcesAndSecrets(t *testing.T) {
 
 func TestRateOfOneEndpoint(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		p := newPost(t, s, clock)
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		r := newReceiver(t, nil)
-		u, e := p.user("ada", r.URL)
+		u, e := f.user("ada", r.URL)
 		for range 16 {
-			p.fold(u, global(e))
+			f.fold(u, toGlobal(e))
 		}
-		p.start(func(c *deliver.Config) { c.Rate = 4 })
-		p.ended(u, "SUCCEEDED", 16)
-		got := r.all()
+		f.start(func(c *deliver.Config) { c.Rate = 4 })
+		f.await(u, pleat.DeliverySucceeded, 16)
+		got := r.requests()
 		if took := got[len(got)-1].at.Sub(got[0].at); took < 1500*time.Millisecond {
 			t.Errorf("16 deliveries at 4 a second, 4 at once, took %v", took)
 		}
 	})
 }
 
-// Two couriers of one database share the work: each delivery goes out once.
-func TestTwoCouriersShare(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		p := newPost(t, s, clock)
+// Two delivery workers of one database share the work: each delivery is sent once.
+func TestTwoPoolsShare(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		r := newReceiver(t, nil)
 		var users []pleat.UserID
 		for i := range 5 {
-			u, e := p.user(fmt.Sprint("u", i), r.URL)
+			u, e := f.user(fmt.Sprint("u", i), r.URL)
 			users = append(users, u)
 			for range 20 {
-				p.fold(u, global(e))
+				f.fold(u, toGlobal(e))
 			}
 		}
-		p.start(func(c *deliver.Config) { c.ID = "a" })
-		p.start(func(c *deliver.Config) { c.ID = "b" })
+		f.start(func(c *deliver.Config) { c.ID = "a" })
+		f.start(func(c *deliver.Config) { c.ID = "b" })
 		for _, u := range users {
-			p.ended(u, "SUCCEEDED", 20)
+			f.await(u, pleat.DeliverySucceeded, 20)
 		}
 		ids := map[string]int{}
-		for _, h := range r.all() {
+		for _, h := range r.requests() {
 			ids[h.header.Get("Webhook-Id")]++
 		}
-		if len(ids) != 100 || len(r.all()) != 100 {
-			t.Errorf("%d posts of %d deliveries", len(r.all()), len(ids))
+		if len(ids) != 100 || len(r.requests()) != 100 {
+			t.Errorf("%d requests for %d deliveries", len(r.requests()), len(ids))
 		}
 	})
 }
