@@ -52,7 +52,7 @@ func topicsTable() string {
 
 func outsideList() string {
 	var list []string
-	for _, why := range outsideReasons() {
+	for _, why := range vocabulary().reasons {
 		list = append(list, "- "+why+".\n")
 	}
 	slices.Sort(list)

@@ -10,43 +10,26 @@ import (
 	"pleat/internal/facts"
 )
 
-// scope says which filter a topic can be asked of.
-type scope int
-
-const (
-	ofAnything  scope = iota // any filter
-	ofEnds                   // residues by number, segments, chains: what a distance is measured between
-	ofNumbers                // residues by number, with a name or class, and chains
-	ofPlaces                 // residues by number, and chains
-	ofChains                 // chains only
-	ofStructure              // the whole structure only
-)
-
-// intent is one kind of question.
+// intent is one kind of question, as topics.txt has it.
 type intent struct {
-	name  string
-	needs [][]string // concepts that it must speak of: alternatives
-	takes string     // further topics that it may speak of
-	scope scope
-	about string // what it answers, for people
+	name   string
+	needs  [][]string // concepts that it must speak of: alternatives
+	takes  string     // further topics that it may speak of
+	filter string     // properties of residues that it may be asked of, or "anything"
+	about  string     // what it answers, for people
 }
 
 //go:embed topics.txt
 var topicsText string
 
-// intents lists what can be asked, as topics.txt has it.
+// intents lists what can be asked.
 var intents = sync.OnceValue(func() (out []*intent) {
-	scopes := map[string]scope{
-		"anything": ofAnything, "ends": ofEnds, "numbers": ofNumbers, "places": ofPlaces, "chains": ofChains,
-		"structure": ofStructure,
-	}
 	for line := range strings.Lines(strings.ReplaceAll(topicsText, "\n\t", " ")) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		if key == "topic" {
 			out = append(out, &intent{name: value})
-			continue
 		}
-		if len(out) == 0 || line[0] == '#' {
+		if len(out) == 0 {
 			continue
 		}
 		in := out[len(out)-1]
@@ -58,13 +41,23 @@ var intents = sync.OnceValue(func() (out []*intent) {
 		case "takes":
 			in.takes = value
 		case "filter":
-			in.scope = scopes[value]
+			in.filter = value
 		case "about":
 			in.about = value
 		}
 	}
 	return out
 })
+
+// intentNamed returns an intent by its name; nil where there is none.
+func intentNamed(name string) *intent {
+	for _, in := range intents() {
+		if in.name == name {
+			return in
+		}
+	}
+	return nil
+}
 
 // answer answers a query on a topic.
 func (q *query) answer(topic string) part {
@@ -79,6 +72,8 @@ func (q *query) answer(topic string) part {
 		return q.identity()
 	case "residues":
 		return q.residuesWith()
+	case "secondary structure":
+		return q.fold()
 	case "model scores":
 		return q.scores()
 	case "contacts":
@@ -99,44 +94,42 @@ func (q *query) answer(topic string) part {
 		return q.patches()
 	case "method":
 		return q.method()
-	case "secondary structure":
-		return q.fold()
 	case "modified residues":
 		return q.modified()
 	}
 	return q.measure(topic)
 }
 
-// intentNamed returns an intent by its name, which must exist.
-func intentNamed(name string) *intent {
-	list := intents()
-	return list[slices.IndexFunc(list, func(in *intent) bool { return in.name == name })]
-}
-
 // topics are the concepts of a query that an intent must provide for.
 func (q *query) topics() (out []string) {
 	for c := range q.has {
-		if !soft(c) && !(c == "not" && !q.negated) && !(oneOf(c, "longest shortest") && q.counted) &&
-			c != "surface" {
+		counted := q.counted && oneOf(c, "longest shortest")
+		if !soft(c) && !counted && c != "surface" && (c != "not" || q.negated) {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
+// onlyTopics reports whether the query has no topics but these.
+func (q *query) onlyTopics(allowed string) bool {
+	return !slices.ContainsFunc(q.topics(), func(c string) bool { return !oneOf(c, allowed) })
+}
+
 // choose finds the intent of a query; nil where it is not understood.
-func (q *query) choose() *intent {
+func (q *query) choose() (best *intent) {
 	topics := q.topics()
-	if name := q.special(len(topics)); name != "" {
-		return intentNamed(name)
+	switch {
+	case len(q.atoms) > 0 && len(q.mentions) == 2:
+		return intentNamed("distance")
+	case len(topics) == 0:
+		return intentNamed(q.byShape())
+	case q.has["interface"] && !q.has["area"] && q.conditionOn(ofName, ofState, ofSurface, ofLimit, ofPlace) &&
+		q.onlyTopics("interface contact not"):
+		return q.nearInterface()
+	case q.has["percent"] && q.conditionOn(ofName, ofPlace) && q.onlyTopics("percent not"):
+		return intentNamed("residues")
 	}
-	if len(topics) == 0 {
-		if name := q.byShape(); name != "" {
-			return intentNamed(name)
-		}
-		return nil
-	}
-	var best *intent
 	score := 0
 	for _, in := range intents() {
 		if w := in.match(q, topics); w > score {
@@ -149,85 +142,109 @@ func (q *query) choose() *intent {
 	return best
 }
 
-// special chooses the intent of queries whose topic means something else with this filter; empty for all others.
-func (q *query) special(topics int) string {
-	rel := q.relation
-	switch {
-	case q.has["interface"] && !q.has["area"] && q.conditionOn(ofName, ofState, ofSurface, ofLimit, ofPlace) &&
-		q.nearInterface():
-		return "residues"
-	case len(q.chains) == 2 && q.has["surface"] && q.has["buried"] && q.only(ofSurface, ofChain) && !q.anyNot() &&
-		(rel == nil || rel.radius == 0):
-		q.relation, q.conds = nil, nil // the surface that two chains bury
-		return "interface"
-	case rel != nil && rel.mutual && rel.radius == 0 && q.has["endtoend"]:
-		return "size"
-	case len(q.atoms) > 0 && len(q.mentions) == 2:
-		return "distance"
-	case rel != nil && rel.words["closest"] && q.has["between"] && rel.radius == 0:
-		return "distance"
-	case q.segments != nil && topics == 0 && q.conditionOn(ofName, ofSurface, ofLimit):
-		return "residues"
-	case q.has["percent"] && topics > 0 && q.conditionOn(ofName, ofPlace) && q.onlyTopics("percent not"):
-		return "residues"
-	}
-	return ""
-}
-
-// onlyTopics says whether the query has no topics but these.
-func (q *query) onlyTopics(allowed string) bool {
-	return !slices.ContainsFunc(q.topics(), func(c string) bool { return !oneOf(c, allowed) })
-}
-
 // match weighs how well an intent fits; 0: not at all.
 func (in *intent) match(q *query, topics []string) (score int) {
 	for _, need := range in.needs {
 		weight := 0
 		for _, c := range need {
-			if !q.has[c] {
-				weight = -100
-			}
 			weight++
 			if slices.Contains(topics, c) {
 				weight += 2
 			}
 		}
-		covered := !slices.ContainsFunc(topics, func(c string) bool {
-			return !oneOf(c, in.takes) &&
-				!slices.Contains(need, c)
+		missing := slices.ContainsFunc(need, func(c string) bool { return !q.has[c] })
+		strange := slices.ContainsFunc(topics, func(c string) bool {
+			return !oneOf(c, in.takes) && !slices.Contains(need, c)
 		})
-		if covered && weight > score {
-			score = weight
+		if !missing && !strange {
+			score = max(score, weight)
 		}
 	}
 	return score
 }
 
-// conditionOn says whether the filter has a condition on one of the properties.
+// byShape chooses the intent of a query that names no topic of its own; empty where there is none.
+func (q *query) byShape() string {
+	points := len(q.mentions) > 0 && q.pointMentions()
+	lists := q.has["which"] || q.has["list"] || q.has["howmany"]
+	asks := lists || q.has["what"] || q.has["where"]
+	switch {
+	case q.segments != nil && q.conditionOn(ofName, ofSurface, ofLimit):
+		return "residues"
+	case q.relation != nil:
+		return q.byRelation(asks)
+	case points && q.conditionOn(ofName, ofState, ofSurface, ofLimit) && !asks && !q.every && !q.anyNot():
+		return "residue"
+	case q.conditionOn(ofState) && q.only(ofState, ofPlace, ofChain) && !q.has["residue"] &&
+		!(len(q.mentions) > 0 && lists):
+		return "secondary structure"
+	case q.conditionOn(ofName, ofState, ofSurface, ofLimit):
+		return "residues"
+	case len(q.mentions) > 0 && !q.has["howmany"] && len(q.ligands) == 0:
+		return "residue"
+	case q.has["howmany"] && (q.has["residue"] || len(q.mentions) > 0):
+		return "length"
+	case q.has["residue"] && q.conditionOn(ofPlace):
+		return "residues"
+	case len(q.ligands) > 0 && q.has["residue"] && q.has["has"]:
+		return "contacts"
+	case len(q.ligands) > 0:
+		return "ligands"
+	case q.has["chain"] || q.has["@chain"] || q.has["rna"] || q.has["dna"] || q.has["howmany"] && q.has["protein"] ||
+		q.has["any"] && q.has["protein"]:
+		return "chains"
+	}
+	return ""
+}
+
+// byRelation chooses between the intents about nearness. A relation alone describes what is near; with a filter it is
+// one more condition on the residues listed.
+func (q *query) byRelation(asks bool) string {
+	rel := q.relation
+	alone := q.only(ofChain) && len(q.mentions) == 0 && !rel.far && !rel.not
+	switch {
+	case rel.mutual && len(q.chains) == 2:
+		return "interface"
+	case rel.mutual:
+		return "contacts"
+	case len(q.ligands) > 0 || rel.words["closest"] && q.has["between"] && rel.radius == 0:
+		return "distance"
+	case len(q.mentions) > 0 && q.only(ofPlace, ofChain) && !asks:
+		return "contacts"
+	case alone && len(rel.chains) > 0 && rel.radius == 0:
+		return "interface"
+	case alone && len(rel.chains) == 0 && !(q.every && q.opensWithVerb()) &&
+		!(q.conditionOn(ofChain) && q.has["residue"]):
+		return "contacts"
+	}
+	return "residues"
+}
+
+// conditionOn reports whether the filter has a condition on one of the properties.
 func (q *query) conditionOn(list ...property) bool {
 	return slices.ContainsFunc(q.conds, func(c *condition) bool { return slices.Contains(list, c.property) })
 }
 
-// only says whether the filter has conditions on these properties alone.
+// only reports whether the filter has conditions on these properties alone.
 func (q *query) only(list ...property) bool {
 	return !slices.ContainsFunc(q.conds, func(c *condition) bool { return !slices.Contains(list, c.property) })
 }
 
-// pointMentions says whether the residues named are single ones.
+// pointMentions reports whether the residues named are single ones.
 func (q *query) pointMentions() bool {
 	return !slices.ContainsFunc(q.mentions, func(m mention) bool { return !m.single() })
 }
 
-// anyNot says whether a condition of the filter is negated.
+// anyNot reports whether a condition of the filter is negated.
 func (q *query) anyNot() bool {
 	return slices.ContainsFunc(q.conds, func(c *condition) bool { return c.not })
 }
 
 // nearInterface turns "at the interface" into a condition: within the contact distance, or the one asked for, of
 // another chain.
-func (q *query) nearInterface() bool {
+func (q *query) nearInterface() *intent {
 	if len(q.x.Polymers) < 2 {
-		return false
+		return intentNamed("interface")
 	}
 	cut := facts.ContactDistance
 	if q.radius > 0 {
@@ -243,8 +260,5 @@ func (q *query) nearInterface() bool {
 		}},
 	})
 	q.relation = nil
-	for _, c := range [...]string{"interface", "@radius", "contact"} {
-		delete(q.has, c)
-	}
-	return true
+	return intentNamed("residues")
 }

@@ -14,17 +14,22 @@ var vocabularyText string
 // lexicon maps the phrases of vocabulary.txt, words joined by one blank, to what they stand for.
 type lexicon struct {
 	concept map[string]string
-	longest int // words of the longest phrase
+	reasons map[string]string // what a matter is that no structure can tell, by its concept
+	longest int               // words of the longest phrase
 }
 
 var vocabulary = sync.OnceValue(readVocabulary)
 
 // readVocabulary parses the embedded file. Of two concepts with the same phrase, the first one wins.
 func readVocabulary() *lexicon {
-	l := &lexicon{concept: map[string]string{}}
+	l := &lexicon{concept: map[string]string{}, reasons: map[string]string{}}
 	for line := range strings.Lines(strings.ReplaceAll(vocabularyText, "\n\t", " ")) {
 		concept, phrases, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		if !ok || line[0] == '#' {
+			continue
+		}
+		if matter, isReason := strings.CutPrefix(concept, "reason "); isReason {
+			l.reasons[matter] = phrases
 			continue
 		}
 		for phrase := range strings.SplitSeq(phrases, ",") {

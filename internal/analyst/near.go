@@ -239,7 +239,10 @@ func (q *query) ends() (ends []end, problem string) {
 	for _, c := range q.conds {
 		for k := range c.accepts {
 			sites := q.sitesWhere([]*condition{{accepts: c.accepts[k : k+1]}})
-			if c.property == ofState && !c.not && len(sites) > 0 {
+			if c.property == ofState && c.segments == nil {
+				return nil, "Say which helix or strand you mean: the first, the last or the longest."
+			}
+			if c.property == ofState && len(sites) > 0 {
 				ends = append(ends, end{label: strings.TrimPrefix(c.wording[k], "in "), sites: sites}.withAtoms(q.x,
 					""))
 			}

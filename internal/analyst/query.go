@@ -271,7 +271,7 @@ func (r *reader) merge(last *condition, it item, c *condition) bool {
 		r.placeInChain(last, it.names[0])
 	case same && r.joined && last.not == c.not && !both:
 		last.add(c)
-	case same && c.property == ofName && !r.joined && last.wording[0] == c.wording[0]:
+	case same && !r.joined && c.property != ofPlace && it.concept != "surface" && last.String() == c.String():
 		return true // cysteine residues … cysteines
 	default:
 		return false
@@ -369,6 +369,8 @@ func (r *reader) refer(earlier *query) {
 	case q.only(ofState, ofSurface, ofLimit, ofName) && (!q.conditionOn(ofName) || q.opensWithVerb()) &&
 		q.segments == nil && !q.counted && !q.has["residue"] && (q.relation == nil || q.relation.label == ""):
 		q.conds, q.mentions = append([]*condition{c}, q.conds...), slices.Clone(c.mentions)
+	case q.opensWithVerb() && len(q.conds) > 0 && !q.has["residue"] && q.segments == nil:
+		q.problem = "It is not clear what “it” means here; please name it."
 	}
 }
 

@@ -146,7 +146,7 @@ func (t *talk) clause(items []item) {
 	q := t.query(items, t.last)
 	if outside >= 0 {
 		t.misunderstand(items, fmt.Sprintf("About “%s”: I cannot tell %s.", facts.Clip(items[outside].text, 40),
-			outsideReasons()[items[outside].concept]))
+			vocabulary().reasons[items[outside].concept]))
 		t.last = q // what is the function of Trp6, and is it buried?
 		return
 	}
