@@ -8,24 +8,27 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/google/go-cmp/cmp"
 
 	"pleat/internal/msa"
 	"pleat/internal/msa/msatest"
 )
 
-// shelf keeps what a finder saves.
-type shelf struct {
+// cache stores what a finder saves.
+type cache struct {
 	mu   sync.Mutex
 	kept map[string][]byte
 }
 
-func (s *shelf) load(_ context.Context, key string) (io.ReadCloser, error) {
+func (s *cache) load(_ context.Context, key string) (io.ReadCloser, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b, ok := s.kept[key]
@@ -35,7 +38,7 @@ func (s *shelf) load(_ context.Context, key string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(b)), nil
 }
 
-func (s *shelf) save(_ context.Context, key string, r io.Reader) error {
+func (s *cache) save(_ context.Context, key string, r io.Reader) error {
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return err
@@ -46,8 +49,8 @@ func (s *shelf) save(_ context.Context, key string, r io.Reader) error {
 	return nil
 }
 
-func newFinder(t *testing.T, source msa.Source) (*msa.Finder, *shelf) {
-	s := &shelf{kept: map[string][]byte{}}
+func newFinder(t *testing.T, source msa.Source) (*msa.Finder, *cache) {
+	s := &cache{kept: map[string][]byte{}}
 	f := &msa.Finder{
 		Source:  source,
 		Load:    s.load,
@@ -79,7 +82,7 @@ func findPaired(t *testing.T, f *msa.Finder, sequences ...string) *msa.Found {
 	return out
 }
 
-func TestKeptAlignmentsAreNotSearchedAgain(t *testing.T) {
+func TestCachedAlignmentsAreNotSearchedAgain(t *testing.T) {
 	server := msatest.New(t)
 	f, kept := newFinder(t, client(server))
 	first := findPaired(t, f, seqA, seqB)
@@ -101,7 +104,7 @@ func TestKeptAlignmentsAreNotSearchedAgain(t *testing.T) {
 			t.Errorf("the key %q", key)
 		}
 	}
-	// Pairs belong to an ordered set; alone, a sequence is the one that is kept.
+	// Pairs belong to an ordered set; alone, a sequence is the one that is cached.
 	if other := findPaired(t, f, seqB, seqA); len(server.Tickets) != 3 || other.Paired[0].Query() != seqB {
 		t.Errorf("%d tickets", len(server.Tickets))
 	}
@@ -127,7 +130,7 @@ func TestNoPairing(t *testing.T) {
 	}
 }
 
-func TestBrokenKeptAlignmentIsSearchedAgain(t *testing.T) {
+func TestBrokenCacheEntryIsSearchedAgain(t *testing.T) {
 	server := msatest.New(t)
 	f, kept := newFinder(t, client(server))
 	find(t, f, seqA)
@@ -148,117 +151,136 @@ func TestBrokenKeptAlignmentIsSearchedAgain(t *testing.T) {
 	}
 }
 
-func TestAFullShelfIsNoFailure(t *testing.T) {
+func TestAFullCacheIsNoFailure(t *testing.T) {
 	server := msatest.New(t)
 	f, _ := newFinder(t, client(server))
 	f.Save = func(context.Context, string, io.Reader) error { return errors.New("no space left") }
 	find(t, f, seqA)
 }
 
-// However many ask at a time, a sequence is searched for once.
-func TestOneFlightPerSequence(t *testing.T) {
-	server := msatest.New(t)
-	server.Gate = make(chan struct{})
-	f, _ := newFinder(t, client(server))
-	var group sync.WaitGroup
-	var mu sync.Mutex
-	heard := 0
-	for i := range 20 {
-		group.Go(func() {
-			asked, first := []string{seqA}, true
-			if i%2 == 1 {
-				asked = []string{seqA, seqB}
-			}
-			out, err := f.Find(context.Background(), asked, func(string) {
-				if first {
-					mu.Lock()
-					heard++
-					mu.Unlock()
-				}
-				first = false
-			})
-			if err != nil || len(out.Unpaired) != len(asked) ||
-				out.Unpaired[len(asked)-1].Query() != asked[len(asked)-1] {
-				t.Errorf("%v, %v", out, err)
-			}
-		})
-	}
-	time.Sleep(50 * time.Millisecond)
-	close(server.Gate)
-	group.Wait()
-	searched := map[string]int{}
-	for _, s := range server.Tickets {
-		for _, q := range s.Sequences {
-			searched[q]++
-		}
-	}
-	if searched[seqA] != 1 || searched[seqB] != 1 {
-		t.Errorf("searched %v", searched)
-	}
-	if heard < 10 {
-		t.Errorf("%d of 20 heard how it is getting on", heard)
-	}
+// gated is a source whose searches end when their gate is opened.
+type gated struct {
+	gate chan struct{}
+
+	mu        sync.Mutex
+	searched  [][]string  // the sequences of each search
+	deadlines []time.Time // of each search
 }
 
-// Who asked first may leave; the search goes on for the others, and ends with the last.
-func TestLeaving(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	server := msatest.New(t)
-	server.Gate = make(chan struct{})
-	f, kept := newFinder(t, client(server))
-	ask := func(ctx context.Context) chan error {
-		done, began := make(chan error, 1), make(chan struct{}, 9)
-		go func() {
-			_, err := f.Find(ctx, []string{seqA}, func(string) {
-				select {
-				case began <- struct{}{}:
-				default:
+func (g *gated) Database() string { return "gated" }
+func (g *gated) Pairs() bool      { return false }
+
+func (g *gated) Search(
+	ctx context.Context, sequences []string, _ msa.Pairing, report func(string),
+) (out []*msa.Alignment, err error) {
+	deadline, _ := ctx.Deadline()
+	g.mu.Lock()
+	g.searched, g.deadlines = append(g.searched, sequences), append(g.deadlines, deadline)
+	gate := g.gate
+	g.mu.Unlock()
+	select {
+	case <-gate:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	report("found")
+	for _, q := range sequences {
+		a, err := msa.Read(strings.NewReader(">q\n"+q+"\n"), q)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// However many callers ask at a time, a sequence is searched for once, and all of them hear about its progress.
+func TestOneFlightPerSequence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &gated{gate: make(chan struct{})}
+		f, _ := newFinder(t, source)
+		const callers = 20
+		var group sync.WaitGroup
+		var informed atomic.Int64
+		for i := range callers {
+			group.Go(func() {
+				asked := []string{seqA}
+				if i%2 == 1 {
+					asked = []string{seqA, seqB}
+				}
+				inform := sync.OnceFunc(func() { informed.Add(1) })
+				out, err := f.Find(t.Context(), asked, func(line string) {
+					if line == "found" {
+						inform()
+					}
+				})
+				if err != nil || len(out.Unpaired) != len(asked) ||
+					out.Unpaired[len(asked)-1].Query() != asked[len(asked)-1] {
+					t.Errorf("%v, %v", out, err)
 				}
 			})
-			done <- err
-		}()
-		select {
-		case <-began:
-		case <-time.After(200 * time.Millisecond): // who joins late may find nothing new said
 		}
-		return done
-	}
-	stopped := errors.New("stopped")
-	ctx1, cancel1 := context.WithCancelCause(context.Background())
-	ctx2, cancel2 := context.WithCancelCause(context.Background())
-	one, two := ask(ctx1), ask(ctx2)
-	cancel1(stopped)
-	if err := <-one; !errors.Is(err, stopped) {
-		t.Errorf("the first ended with %v", err)
-	}
-	three := ask(context.Background())
-	close(server.Gate)
-	if err := errors.Join(<-two, <-three); err != nil {
-		t.Error(err)
-	}
-	cancel2(nil)
-	if len(server.Tickets) != 1 {
-		t.Errorf("%d tickets", len(server.Tickets))
-	}
-	// Now alone: leaving ends the search, and nothing of it is kept.
-	clear(kept.kept)
-	server.Gate = make(chan struct{})
-	ctx4, cancel4 := context.WithCancelCause(context.Background())
-	four := ask(ctx4)
-	cancel4(stopped)
-	if err := <-four; !errors.Is(err, stopped) {
-		t.Errorf("the last ended with %v", err)
-	}
-	f.Wait()
-	if len(kept.kept) != 0 {
-		t.Error("an alignment was kept of a search that nobody waited for")
-	}
-	close(server.Gate)
-	find(t, f, seqA)
-	if len(server.Tickets) != 3 {
-		t.Errorf("%d tickets", len(server.Tickets))
-	}
-	server.Close()
+		synctest.Wait() // every caller waits for a search
+		close(source.gate)
+		group.Wait()
+		searched := slices.Sorted(slices.Values(slices.Concat(source.searched...)))
+		if d := cmp.Diff([]string{seqB, seqA}, searched); d != "" {
+			t.Errorf("searched: %s", d)
+		}
+		if n := informed.Load(); n != callers {
+			t.Errorf("%d of %d callers heard about the progress", n, callers)
+		}
+	})
+}
+
+// A caller that asked first may leave: the search continues for the others, and ends with the last.
+func TestLeaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &gated{gate: make(chan struct{})}
+		f, cached := newFinder(t, source)
+		ask := func(ctx context.Context) chan error {
+			done := make(chan error, 1)
+			go func() {
+				_, err := f.Find(ctx, []string{seqA}, quiet)
+				done <- err
+			}()
+			synctest.Wait() // it waits for the search
+			return done
+		}
+		stopped := errors.New("stopped")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		one, two := ask(ctx), ask(t.Context())
+		cancel(stopped)
+		if err := <-one; !errors.Is(err, stopped) {
+			t.Errorf("the first ended with %v", err)
+		}
+		three := ask(t.Context())
+		close(source.gate)
+		if err := errors.Join(<-two, <-three); err != nil {
+			t.Error(err)
+		}
+		if n := len(source.searched); n != 1 {
+			t.Errorf("%d searches", n)
+		}
+		// Now alone: leaving ends the search, and nothing of it is cached.
+		clear(cached.kept)
+		source.gate = make(chan struct{})
+		ctx, cancel = context.WithCancelCause(t.Context())
+		four := ask(ctx)
+		cancel(stopped)
+		if err := <-four; !errors.Is(err, stopped) {
+			t.Errorf("the last ended with %v", err)
+		}
+		f.Wait()
+		if len(cached.kept) != 0 {
+			t.Error("an alignment was cached of a search that nobody waited for")
+		}
+		close(source.gate)
+		find(t, f, seqA)
+		if n := len(source.searched); n != 3 {
+			t.Errorf("%d searches", n)
+		}
+	})
 }
 
 func TestDeadline(t *testing.T) {
@@ -278,8 +300,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// A failure is everybody's who waited, and nobody's who comes later.
-func TestFailureIsNotKept(t *testing.T) {
+// A failure is passed to all who waited, and to nobody who comes later.
+func TestFailureIsNotCached(t *testing.T) {
 	server := msatest.New(t)
 	server.Look = times(1, ticketOf("ERROR"))
 	f, _ := newFinder(t, client(server))
@@ -288,49 +310,31 @@ func TestFailureIsNotKept(t *testing.T) {
 	find(t, f, seqA)
 }
 
-// patient is a source whose first search ends when it is told to, and which notes how long each may take.
-type patient struct {
-	end   chan struct{}
-	ended time.Time
-	until []time.Time
-}
-
-func (p *patient) Database() string { return "patient" }
-func (p *patient) Pairs() bool      { return false }
-
-func (p *patient) Search(ctx context.Context, sequences []string, _ msa.Pairing, _ func(string)) ([]*msa.Alignment,
-	error) {
-	until, _ := ctx.Deadline()
-	if p.until = append(p.until, until); len(p.until) == 1 {
-		<-p.end
-		p.ended = time.Now()
-	}
-	a, err := msa.Read(strings.NewReader(">q\n"+sequences[0]+"\n"), sequences[0])
-	return []*msa.Alignment{a}, err
-}
-
 // The time that a search may take begins when the one before it has ended.
 func TestWaitingForAnotherSearch(t *testing.T) {
-	p := &patient{end: make(chan struct{})}
-	f, _ := newFinder(t, p)
-	var all sync.WaitGroup
-	waits := make(chan struct{}, 2)
-	for _, s := range []string{seqA, seqB} {
-		all.Go(func() {
-			_, err := f.Find(context.Background(), []string{s}, func(line string) {
-				if line == "waiting for another search to end" {
-					waits <- struct{}{}
+	synctest.Test(t, func(t *testing.T) {
+		source := &gated{gate: make(chan struct{})}
+		f, _ := newFinder(t, source)
+		start := time.Now()
+		var all sync.WaitGroup
+		for _, s := range []string{seqA, seqB} {
+			all.Go(func() {
+				if _, err := f.Find(t.Context(), []string{s}, quiet); err != nil {
+					t.Error(err)
 				}
 			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	<-waits
-	close(p.end)
-	all.Wait()
-	if len(p.until) != 2 || p.until[1].Before(p.ended.Add(f.Timeout)) {
-		t.Errorf("searches had until %v; the first ended at %v", p.until, p.ended)
-	}
+		}
+		const first = 40 * time.Second
+		time.Sleep(first)
+		close(source.gate)
+		all.Wait()
+		want := []time.Duration{f.Timeout, first + f.Timeout}
+		var got []time.Duration
+		for _, d := range source.deadlines {
+			got = append(got, d.Sub(start))
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("the deadlines of the searches: %s", d)
+		}
+	})
 }
