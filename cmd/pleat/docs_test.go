@@ -38,10 +38,9 @@ func generated(t *testing.T, page, want string) {
 func TestCommandsAreDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n<!-- Written from the commands by make docs; a test compares the two. -->\n\n" +
-		"What a command reads besides its flags stands in [configuration.md](configuration.md).\n\n" +
-		"Exit codes: 0 done, 1 failed (one sentence on standard error says why), 2 wrong usage or configuration, 3 " +
-		"the job ended without\n" +
-		"a result, 4 a run that pleat verify repeated differs, 130 interrupted.\n\n")
+		"Commands also read the environment and a file of settings: see [configuration.md](configuration.md).\n\n" +
+		"Exit codes: 0 success; 1 failure, with one sentence on standard error; 2 wrong usage or configuration;\n" +
+		"3 the job ended without a result; 4 a run that `pleat verify` repeated differs; 130 interrupted.\n\n")
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		if c.Runnable() && !c.HasSubCommands() {

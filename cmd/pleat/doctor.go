@@ -26,7 +26,7 @@ func doctorCmd() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check the configuration, database, engines and machine",
 		Long: `Checks the configuration, the data folder, the database and its schema, the artifact store, the workers
-and engines, the machine and its clock, and says how to fix what is wrong. It changes nothing. The exit
+and engines, the machine and its clock, and prints how to fix each problem. It changes nothing. The exit
 code is 1 if a check failed.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

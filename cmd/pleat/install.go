@@ -38,7 +38,7 @@ func enginesInstallCmd() *cobra.Command {
 		Long: `Creates the engine's virtual environment from its pinned requirements, and downloads the weights that
 its manifest lists. It prints licences, sizes and addresses first and asks for confirmation. An
 interrupted installation resumes when the command is run again; files that exist are kept. If a download
-is not possible, it says which file to put where.`,
+is not possible, it prints which file to put where.`,
 		Example: "  pleat engines install boltz\n  pleat engines install boltz --no-weights --yes",
 		Args:    exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -206,11 +206,12 @@ func TestConfigurationIsDocumented(t *testing.T) {
 
 <!-- Written from internal/config by make docs; a test compares the two. -->
 
-Each setting has a key in a YAML file, a variable and a flag; a flag wins over the environment, the environment
-over the file. The file is named by ` + "`--config`" + ` or ` + "`PLEAT_CONFIG`" + `. Unknown keys and unknown variables that begin with ` + "`PLEAT_`" + ` are refused, with the
-nearest known name; variables that Kubernetes sets for a service named pleat (` + "`PLEAT_SERVICE_…`, `PLEAT_PORT…`" + `) are ignored.
-Secrets are never logged nor shown by ` + "`pleat doctor`" + `; those without a flag are set in the environment or the file, since other
-users of a machine can read its command lines.
+Each setting has a key in a YAML file, an environment variable and a flag. A flag overrides the environment, and the
+environment overrides the file. ` + "`--config` or `PLEAT_CONFIG`" + ` names the file. An unknown key is an error that names
+the nearest known one, and so is an unknown variable that begins with ` + "`PLEAT_`" + `. Variables that Kubernetes sets for
+a service named pleat (` + "`PLEAT_SERVICE_…`, `PLEAT_PORT…`" + `) are ignored. Secrets are never logged, and
+` + "`pleat doctor`" + ` does not show them. The secrets of a server have no flag, because other users of a machine can read
+its command lines.
 
 `)
 	c := Default()
@@ -222,7 +223,8 @@ users of a machine can read its command lines.
 		{Node, "Node", "Read by `pleat serve` and `pleat worker`."},
 		{Engine, "Engines", "Read by `pleat serve`, `pleat worker` and `pleat engines`."},
 		{Server, "Server", "Read by `pleat serve`."},
-		{Client, "Client", "Read by the commands that call a server: ask, fold, jobs, md, models, verify, webhooks, workflows."},
+		{Client, "Client", "Read by the commands that call a server: " +
+			"ask, fold, jobs, md, models, verify, webhooks, workflows."},
 	} {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Key | Default | Variable | Flag | Meaning |\n|---|---|---|---|---|\n",
 			g.title, g.text)
