@@ -30,7 +30,8 @@ import (
 	"pleat/internal/work"
 )
 
-// App is a process that serves, works or both. Close it.
+// App is a process that serves, works or both: the parts that both share, and the locks that it holds. Serve and Work
+// make and close one; Options.Ready shows it to a program around the server.
 type App struct {
 	Store *store.Store
 
@@ -45,7 +46,8 @@ type App struct {
 	server   *lockFile // of an SQLite database that this process serves
 }
 
-// open opens the database at this version's schema, the artifacts and the secret key.
+// open opens the database at this version's schema, the artifacts and the secret key. It migrates an older schema. A
+// UsageError: several nodes would have different secret keys.
 func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *App, err error) {
 	a := &App{cfg: c, log: log}
 	defer func() {
@@ -73,7 +75,8 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *App, err e
 	return a, err
 }
 
-// openServer is open for a server. A server of an SQLite database must be the only one.
+// openServer is open for a server. A server of an SQLite database must be the only one, since wake-ups and rate limits
+// stay in its process. The lock comes first, so that a second server changes nothing.
 func openServer(ctx context.Context, c config.Config, log *slog.Logger) (*App, error) {
 	if err := makeDataDir(c); err != nil {
 		return nil, err
@@ -94,6 +97,8 @@ func openServer(ctx context.Context, c config.Config, log *slog.Logger) (*App, e
 	return a, nil
 }
 
+// close closes what is open, in the reverse order. It serves an App that was opened in part. The locks go last: the
+// next process must find the database closed.
 func (a *App) close() {
 	if a.engines != nil {
 		a.engines.Close()
@@ -107,7 +112,7 @@ func (a *App) close() {
 	a.server.release()
 }
 
-// node returns this process's worker identity.
+// node returns this process's worker identity, which it locks in the data folder at the first call.
 func (a *App) node() (pleat.WorkerID, error) {
 	var err error
 	if a.identity == nil {
@@ -116,7 +121,8 @@ func (a *App) node() (pleat.WorkerID, error) {
 	return a.id, err
 }
 
-// pool makes this process a worker.
+// pool makes this process a worker: it starts the registry of engines, which close ends. Scratch files go into a folder
+// of the identity, where a process that starts again removes those of its predecessor.
 func (a *App) pool() (*work.Pool, error) {
 	engines, devices, err := NewEngines(a.cfg, a.log, nil)
 	if err != nil {
@@ -174,11 +180,12 @@ func newFinder(c config.Config, scratch string, log *slog.Logger) *msa.Finder {
 	return f
 }
 
-// UsageError is an error that the command line or the configuration caused.
+// UsageError is an error that the command line or the configuration caused. The program then exits with the status 2.
 type UsageError struct{ Err error }
 
 func (e UsageError) Error() string { return e.Err.Error() }
 func (e UsageError) Unwrap() error { return e.Err }
 
+// Settings count in seconds or days.
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 func days(n int) time.Duration    { return time.Duration(n) * 24 * time.Hour }

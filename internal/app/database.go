@@ -13,7 +13,8 @@ import (
 	"pleat/internal/store"
 )
 
-// NewLog returns the process's log, with the level and format that are configured. Callers must not log secrets.
+// NewLog returns the process's log, with the level and format that are configured. Callers must not log secrets,
+// tokens, sequences or signed links.
 func NewLog(w io.Writer, c config.Config) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // checked with the configuration
@@ -24,7 +25,7 @@ func NewLog(w io.Writer, c config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, opt))
 }
 
-// OpenStore creates the data folder and opens the database. It does not migrate the schema.
+// OpenStore creates the data folder and opens the database. It does not migrate the schema. Close the store.
 func OpenStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.Store, error) {
 	if err := makeDataDir(c); err != nil {
 		return nil, err
@@ -32,6 +33,7 @@ func OpenStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.S
 	return store.Open(ctx, c.DatabaseURL(), store.Options{Log: log})
 }
 
+// makeDataDir creates the data folder, which only its owner can read: it may hold the secret key.
 func makeDataDir(c config.Config) error {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("create the data folder: %w", err)
@@ -40,7 +42,7 @@ func makeDataDir(c config.Config) error {
 }
 
 // Migrate brings the schema to this program's version and returns the versions before and after. It refuses a database
-// with a newer schema than this program knows.
+// with a newer schema than this program knows: an older program would write rows that the newer one does not expect.
 func Migrate(ctx context.Context, s *store.Store) (from, to int64, err error) {
 	if from, err = s.Version(ctx); err != nil {
 		return 0, 0, err
@@ -52,8 +54,9 @@ func Migrate(ctx context.Context, s *store.Store) (from, to int64, err error) {
 	return s.Migrate(ctx)
 }
 
-// OpenMigrated opens the database for a command that runs next to a server. It migrates a new database. An older schema
-// is an error: the server or pleat migrate must migrate it.
+// OpenMigrated opens the database for a command that runs next to a server, such as pleat keys. It migrates a new
+// database. An older schema is an error: a command must not change the schema under a running server, so the server or
+// pleat migrate does it. Close the store.
 func OpenMigrated(ctx context.Context, c config.Config, log *slog.Logger) (*store.Store, error) {
 	s, err := OpenStore(ctx, c, log)
 	if err != nil {
@@ -75,7 +78,8 @@ func OpenMigrated(ctx context.Context, c config.Config, log *slog.Logger) (*stor
 	return s, nil
 }
 
-// CreateKey makes an API key for a user, creates the user if needed, and returns the key. Only its hash is stored.
+// CreateKey makes an API key for a user, creates the user if needed, and returns the key. Only its hash is stored, so
+// the key can be shown this once. Label may be empty.
 func CreateKey(ctx context.Context, s *store.Store, user, label string) (string, error) {
 	u, err := s.EnsureUser(ctx, user)
 	if err != nil {

@@ -17,10 +17,13 @@ import (
 	"pleat/internal/webhook"
 )
 
-// linkLifetime is how long the links in the payloads of deliveries are valid.
+// linkLifetime is how long the links in the payloads of deliveries are valid: long enough for a receiver that works
+// through a queue, short enough that a stored payload gives no lasting access.
 const linkLifetime = 24 * time.Hour
 
 // newDeliverer makes this process deliver webhooks. The caller closes the sender. Step may be nil, see Options.
+// Deliveries are leased under an identity of their own, next to that of the worker. Without a worker in this process,
+// the deliverer runs the store's reaper.
 func (a *App) newDeliverer(g *webhook.Guard, public string, step func(string)) (*deliver.Pool, *webhook.Sender, error) {
 	sender, err := newSender(a.cfg, g)
 	if err != nil {
@@ -44,7 +47,8 @@ func (a *App) newDeliverer(g *webhook.Guard, public string, step func(string)) (
 	}, a.Store, a.ring, sender), sender, nil
 }
 
-// newGuard returns the guard that decides to which addresses deliveries may go.
+// newGuard returns the guard that decides to which addresses deliveries may go. The server uses it too, to refuse an
+// endpoint when it is configured.
 func newGuard(c config.Config) (*webhook.Guard, error) {
 	allow, err := webhook.ParseAllow(strings.Join(c.WebhookAllow, ","))
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 )
 
 // NewEngines returns the engines that are configured, and the accelerators of the runners among them. Stderr, if not
-// nil, gets what runner processes write there. Close the registry.
+// nil, gets what runner processes write there. No process starts before its first task. Close the registry. A
+// UsageError: an engine does not exist, is not installed or has no accelerator.
 func NewEngines(c config.Config, log *slog.Logger, stderr io.Writer) (*engine.Registry, []pleat.Device, error) {
 	all, devices, err := newRunners(c, log, stderr)
 	if err != nil {
@@ -61,7 +62,8 @@ func NewEngines(c config.Config, log *slog.Logger, stderr io.Writer) (*engine.Re
 	return r, devices, err
 }
 
-// BuiltIn returns the engines that users can select without installing anything.
+// BuiltIn returns the engines that users can select without installing anything, for the commands that list engines.
+// The engine null is not among them, since it is for tests.
 func BuiltIn() []engine.Engine {
 	return []engine.Engine{builtin.Mini{}, builtin.Calvados{}, builtin.Analyst{}}
 }
@@ -86,7 +88,8 @@ func Python(c config.Config, m *runner.Manifest) (path string, installed bool) {
 	return path, err == nil
 }
 
-// Devices returns the accelerators that runners may use: those of the setting, or those that nvidia-smi lists.
+// Devices returns the accelerators that runners may use: those of the setting, or those that nvidia-smi lists, of which
+// CUDA_VISIBLE_DEVICES may leave some out.
 func Devices(c config.Config) ([]pleat.Device, error) {
 	return c.DeviceList(func() ([]pleat.Device, error) {
 		var visible *string
@@ -127,7 +130,8 @@ func newRunners(c config.Config, log *slog.Logger, stderr io.Writer) ([]engine.E
 	return out, devices, nil
 }
 
-// newRunner returns the engine of one folder of runners.
+// newRunner returns the engine of one folder of runners. The paths of this machine are redacted from what its processes
+// report to owners. Missing weights are logged, but are no error, since they may be installed while the worker runs.
 func newRunner(c config.Config, name string, processes *runner.ProcessPool, log *slog.Logger) (*runner.Runner, error) {
 	dir := c.RunnersDir()
 	m, err := runner.ReadManifest(filepath.Join(dir, name))
@@ -166,7 +170,7 @@ func newRunner(c config.Config, name string, processes *runner.ProcessPool, log 
 	}, nil
 }
 
-// unknownEngine says which engines there are, and which one was probably meant.
+// unknownEngine returns an error that lists the engines that there are, and the one that was probably meant.
 func unknownEngine(dir, name string) error {
 	manifests, _ := runner.Manifests(dir)
 	all := append(slices.Clone(config.BuiltInEngines), slices.Sorted(maps.Keys(manifests))...)

@@ -14,7 +14,7 @@ import (
 	"pleat"
 )
 
-// maxNodes bounds the processes that may share one data folder.
+// maxNodes bounds the processes that may share one data folder. It ends the search for a free identity.
 const maxNodes = 1024
 
 // lockFile is a locked file. The system releases the lock when the process ends, even if it was killed.
@@ -39,11 +39,13 @@ func lock(path string) (*lockFile, error) {
 	return &lockFile{f}, nil
 }
 
+// read returns the content, at most 1 KiB of it, without the end of the line.
 func (l *lockFile) read() (string, error) {
 	b, err := io.ReadAll(io.NewSectionReader(l.f, 0, 1<<10))
 	return strings.TrimSpace(string(b)), err
 }
 
+// write replaces the content and waits until it is on the disk.
 func (l *lockFile) write(text string) error {
 	if err := l.f.Truncate(0); err != nil {
 		return err

@@ -27,8 +27,9 @@ type Options struct {
 	DeliveryStep func(name string)
 }
 
-// Serve runs a server until ctx ends. It works on jobs and delivers webhooks in the same process, unless the
-// configuration says otherwise.
+// Serve runs a server until ctx ends, and then lets it and the work in progress end in order. It works on jobs and
+// delivers webhooks in the same process, unless the configuration turns that off. It returns nil after an orderly end;
+// an error of one part ends the others and is returned.
 func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) error {
 	a, err := openServer(ctx, c, log)
 	if err != nil {
@@ -84,6 +85,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	return group.Wait()
 }
 
+// newServer returns the HTTP server, with the page, the metrics of deliveries and the guard of their addresses.
 func (a *App) newServer(public string, guard *webhook.Guard, deliverer *deliver.Pool) (*server.Server, error) {
 	c := a.cfg
 	return server.New(server.Config{
@@ -108,7 +110,8 @@ func (a *App) newServer(public string, guard *webhook.Guard, deliverer *deliver.
 	})
 }
 
-// Work runs a worker until ctx ends.
+// Work runs a worker until ctx ends, and then returns unfinished tasks to their queues. The worker migrates an older
+// schema, as a server does.
 func Work(ctx context.Context, c config.Config, log *slog.Logger) error {
 	a, err := open(ctx, c, log)
 	if err != nil {
@@ -123,6 +126,7 @@ func Work(ctx context.Context, c config.Config, log *slog.Logger) error {
 	return pool.Run(ctx)
 }
 
+// listenError returns an error that shows the address and the cause without the network's own words.
 func listenError(c config.Config, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -144,7 +148,7 @@ func LocalURL(a net.Addr) string {
 	return "http://" + net.JoinHostPort(strings.ToLower(host), port)
 }
 
-// hostOf returns the host of a URL that was checked.
+// hostOf returns the host of a URL that was checked. It has no user or password, so it may be logged.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -55,7 +55,7 @@ func (c *Config) checkRanges() error {
 		case *Bytes:
 			n, show = int64(*v), func(n int64) string { return Bytes(n).String() }
 		default:
-			return fmt.Errorf("config: the setting %s has bounds and is no number", s.Key)
+			return fmt.Errorf("config: the setting %s has bounds, but is not a number", s.Key)
 		}
 		switch {
 		case s.max == 0 && n < s.min:
@@ -82,6 +82,7 @@ func (c *Config) checkDependencies() error {
 	return nil
 }
 
+// checkStore checks where data is kept.
 func (c *Config) checkStore() error {
 	if c.Data == "" {
 		return c.Errorf("data", "is empty; it must name a folder")
@@ -96,6 +97,7 @@ func (c *Config) checkStore() error {
 	return nil
 }
 
+// checkAddresses checks the address to listen on and the base URLs, whose trailing slashes it removes.
 func (c *Config) checkAddresses() error {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return c.Errorf("addr", "is %q; it must be HOST:PORT", pleat.Clip(c.Addr))
@@ -119,6 +121,7 @@ func isBaseURL(text string) bool {
 	return err == nil && isHTTP(u) && u.RawQuery == "" && u.Fragment == ""
 }
 
+// isHTTP reports whether the URL has the scheme http or https and a host.
 func isHTTP(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
 // isEndpoint reports whether the text is an http or https URL without a user and password.
@@ -135,6 +138,8 @@ func withoutUser(text string) string {
 	return pleat.Clip(text)
 }
 
+// checkEngines checks the forms of the names of engines and devices. Whether a runner exists is found when it is
+// started.
 func (c *Config) checkEngines() error {
 	for _, e := range c.Engines {
 		if !slices.Contains(BuiltInEngines, e) && !runnerName.MatchString(e) {
@@ -149,6 +154,7 @@ func (c *Config) checkEngines() error {
 	return err
 }
 
+// checkChat checks the chat endpoint, which needs a model.
 func (c *Config) checkChat() error {
 	switch {
 	case c.ChatURL == "":
@@ -161,6 +167,7 @@ func (c *Config) checkChat() error {
 	return nil
 }
 
+// checkNIM checks the address of the folding endpoint and the name of its model, which becomes part of a queue's name.
 func (c *Config) checkNIM() error {
 	if c.NIMURL != "" && !isEndpoint(c.NIMURL) {
 		const example = "http://127.0.0.1:8000, without a user"
@@ -173,6 +180,7 @@ func (c *Config) checkNIM() error {
 	return nil
 }
 
+// checkFetchURLs checks the addresses into which an identifier is inserted.
 func (c *Config) checkFetchURLs() error {
 	for _, u := range []struct{ key, value string }{
 		{"pdb-url", c.PDBURL},
@@ -189,12 +197,13 @@ func (c *Config) checkFetchURLs() error {
 	return nil
 }
 
+// checkMSASource checks that at most one source of alignments is set, and that a program can be executed.
 func (c *Config) checkMSASource() error {
 	switch {
 	case c.MSAServer != "" && !isBaseURL(c.MSAServer):
 		return c.Errorf("msa-server", "must be an address such as https://api.colabfold.com")
 	case c.MSAServer != "" && c.MSACommand != "":
-		return c.Errorf("msa-command", "is set beside msa-server; alignments are made by one of them")
+		return c.Errorf("msa-command", "is set, and so is msa-server; alignments are made by one of them")
 	case c.MSACommand == "":
 		return nil
 	case c.MSADatabase == "":
@@ -210,6 +219,7 @@ func (c *Config) checkMSASource() error {
 	return nil
 }
 
+// checkMSAKey checks the key of the MSA server and its header, since neither may break a request's header.
 func (c *Config) checkMSAKey() error {
 	if strings.ContainsFunc(c.MSAKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return c.Errorf("msa-key", "must hold printable ASCII without spaces")
@@ -236,6 +246,7 @@ func (c *Config) checkMSAOptions() error {
 	return nil
 }
 
+// list writes values for a message.
 func list[T ~string](values []T) string {
 	var out []string
 	for _, v := range values {
@@ -244,6 +255,7 @@ func list[T ~string](values []T) string {
 	return strings.Join(out, ", ")
 }
 
+// checkDelivery checks what webhooks may reach and the files that a connection needs. It does not open the files.
 func (c *Config) checkDelivery() error {
 	if _, err := webhook.ParseAllow(strings.Join(c.WebhookAllow, ",")); err != nil {
 		return c.Errorf("webhook-allow", "cannot be used: %w", err)
@@ -263,6 +275,7 @@ func (c *Config) checkDelivery() error {
 	return nil
 }
 
+// checkListener checks the keys of pleat webhooks listen. The message shows no part of them.
 func (c *Config) checkListener() error {
 	if _, err := c.VerificationKeys(); err != nil {
 		return c.Errorf("webhook-secret", "cannot be used: it must be whsec_… or whpk_…, as the service shows it")
@@ -270,6 +283,7 @@ func (c *Config) checkListener() error {
 	return nil
 }
 
+// checkSecretKey checks the form of the master key. An empty one is generated later.
 func (c *Config) checkSecretKey() error {
 	if c.SecretKey == "" {
 		return nil

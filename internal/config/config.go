@@ -22,12 +22,14 @@ import (
 	"pleat/internal/msa"
 )
 
-// Config is everything that can be set. The method Settings says what each field means and which values it accepts.
+// Config is everything that can be set. The method Settings documents each field and the values that it accepts. A zero
+// field means what the zero value means there, not the default: start from Default or Load.
 type Config struct {
+	// The state of a node. An empty Database is SQLite in the folder Data.
 	Data     string
 	Database string
 
-	// The HTTP server.
+	// The HTTP server. Work tells it to run jobs in its own process.
 	Addr      string
 	PublicURL string
 	Hosts     []string
@@ -38,7 +40,7 @@ type Config struct {
 	Work      bool
 	Metrics   string
 
-	// The delivery of webhooks.
+	// The delivery of webhooks. The paths are of PEM files; Ingest is the secret of the endpoint that accepts events.
 	Ingest         string
 	Deliver        bool
 	WebhookAllow   []string
@@ -51,7 +53,8 @@ type Config struct {
 	WebhookCert    string
 	WebhookCertKey string
 
-	// The worker and its engines.
+	// The worker and its engines. An empty path stands for a folder in Data, or for one of the default folders of
+	// runners; the methods in paths.go return the paths that apply. Threads and Memory are 0 for all that there is.
 	Blobs      string
 	Engines    []string
 	Slots      int
@@ -63,7 +66,7 @@ type Config struct {
 	Devices    []string
 	Checkpoint int // seconds
 
-	// Remote engines.
+	// Remote engines. An engine is used if its URL is set. NIMStatus has {id} for the request's identifier.
 	ChatURL     string
 	ChatModel   string
 	ChatKey     string
@@ -75,11 +78,11 @@ type Config struct {
 	NIMTimeout  int // seconds
 	NIMStatus   string
 
-	// Sources of structures for workflows.
+	// Sources of structures for workflows: URLs with {id} for the entry. Empty ones are not used.
 	PDBURL     string
 	UniProtURL string
 
-	// MSA searches.
+	// MSA searches, by a server or by a command on this machine. No search is made if both are empty.
 	MSAServer   string
 	MSAKey      string
 	MSAHeader   string
@@ -90,6 +93,7 @@ type Config struct {
 	MSATimeout  int // seconds
 	MSAKeep     int // days; 0: forever
 
+	// SecretKey is one key, or the new one and the old one during a replacement. Empty: a file in Data holds the key.
 	SecretKey string
 	LogLevel  string
 	LogFormat string
@@ -100,7 +104,7 @@ type Config struct {
 	WebhookSecret string
 	WebhookToken  string
 
-	// origin says where each key that was set was set: a flag, a variable, or a key in a file.
+	// origin holds, for each key that was set, the flag, the variable or the key in a file that set it.
 	origin map[string]string
 }
 
@@ -146,8 +150,8 @@ func Default() Config {
 // where the default applies.
 func (c *Config) Origin(key string) string { return c.origin[key] }
 
-// Errorf returns an error about a setting. It names the setting as the place that set it does, and continues with the
-// formatted text.
+// Errorf returns an error about a setting. It names the setting as the place that set it does, such as PLEAT_ADDR, and
+// continues with the formatted text. The text must not show a secret.
 func (c *Config) Errorf(key, format string, args ...any) error {
 	name := c.origin[key]
 	if name == "" {
@@ -159,6 +163,7 @@ func (c *Config) Errorf(key, format string, args ...any) error {
 // Bytes is a size. Its text form has a binary or decimal unit or none: 512MiB, 16GB, 1048576.
 type Bytes int64
 
+// String returns the size in binary units, such as 16MiB, rounded to about two digits. ParseBytes reads it.
 func (b Bytes) String() string {
 	if b == 0 {
 		return "0"
@@ -166,11 +171,12 @@ func (b Bytes) String() string {
 	return strings.NewReplacer(" ", "", ".0", "").Replace(humanize.IBytes(uint64(b)))
 }
 
-// ParseBytes reads the text form of a size.
+// ParseBytes reads the text form of a size, at most 2^60 bytes. KB, MB and GB are powers of 1000, KiB, MiB and GiB of
+// 1024.
 func ParseBytes(text string) (Bytes, error) {
 	n, err := humanize.ParseBytes(text)
 	if err != nil || n > 1<<60 {
-		return 0, fmt.Errorf("%q is no size such as 48GB", text)
+		return 0, fmt.Errorf("%q is not a size such as 48GB", text)
 	}
 	return Bytes(n), nil
 }

@@ -20,7 +20,8 @@ type source struct {
 }
 
 // Load reads the file named by --config or PLEAT_CONFIG, then the environment, then the flags that were given. A later
-// source overrides an earlier one. The error names the first setting that cannot be used.
+// source overrides an earlier one, setting by setting. Then it checks the values, also against each other. The error
+// names the first setting that cannot be used, as its source spells it. Environ is that of os.Environ.
 func Load(flags *pflag.FlagSet, environ []string) (Config, error) {
 	c := Default()
 	c.origin = map[string]string{}
@@ -130,6 +131,7 @@ func isForeign(name string) bool {
 	return false
 }
 
+// namesOf returns a name of every setting, in their order.
 func namesOf(settings []Setting, name func(Setting) string) []string {
 	var out []string
 	for _, s := range settings {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MachineMemory returns the bytes of memory of the machine, or the limit of its control group if that is smaller; 0
-// where neither is known.
+// MachineMemory returns the bytes of memory of the machine, or the limit of its control group (cgroup v2) if that is
+// smaller, as in a container; 0 where neither is known, as on systems other than Linux.
 func MachineMemory() int64 {
 	total := int64(0)
 	if f, err := os.Open("/proc/meminfo"); err == nil {

@@ -23,7 +23,8 @@ func (c *Config) DatabaseURL() string {
 // SQLitePath returns the path of the database's file. It is false for another database.
 func (c *Config) SQLitePath() (string, bool) { return strings.CutPrefix(c.DatabaseURL(), "sqlite:") }
 
-// CheckSharedKey refuses PostgreSQL without a secret key: each node would generate its own.
+// CheckSharedKey refuses PostgreSQL without a secret key: each node would generate its own, and could neither check the
+// links nor open the secrets of the others. SQLite has one node's data folder, which holds the generated key.
 func (c *Config) CheckSharedKey() error {
 	if _, ok := c.SQLitePath(); ok || c.SecretKey != "" {
 		return nil
@@ -35,7 +36,7 @@ func (c *Config) CheckSharedKey() error {
 // SecretKeyFile returns the path of the generated secret key, which is used where no key is set.
 func (c *Config) SecretKeyFile() string { return filepath.Join(c.Data, "secret.key") }
 
-// BlobAddress returns the address of the artifacts as blob.Open takes it: dir:PATH or a URL.
+// BlobAddress returns the address of the artifacts as blob.Open reads it: dir:PATH or a URL, such as s3://BUCKET.
 func (c *Config) BlobAddress() string {
 	switch {
 	case c.Blobs == "":
@@ -46,7 +47,8 @@ func (c *Config) BlobAddress() string {
 	return "dir:" + c.Blobs
 }
 
-// MemoryLimit returns the bytes that jobs may use together; 0 where the machine's memory is unknown.
+// MemoryLimit returns the bytes that jobs may use together: the setting, else four fifths of the machine's memory,
+// which leaves the rest to the system and the file cache; 0 where the machine's memory is unknown.
 func (c *Config) MemoryLimit() int64 {
 	if c.Memory > 0 || runtime.GOOS != "linux" {
 		return int64(c.Memory)
@@ -54,7 +56,8 @@ func (c *Config) MemoryLimit() int64 {
 	return MachineMemory() / 5 * 4
 }
 
-// RunnersDir returns the folder of the runners: the setting, else the first of the default folders that exists.
+// RunnersDir returns the folder of the runners: the setting, else the first of the default folders that exists. A
+// folder is one of runners if it has foldrun, the module that they share.
 func (c *Config) RunnersDir() string {
 	if c.Runners != "" {
 		return c.Runners
@@ -73,8 +76,8 @@ func (c *Config) RunnersDir() string {
 	return candidates[0]
 }
 
-// EngineDir returns the absolute path of a virtual environment's or runner's data. An empty name means the folder of
-// all.
+// EngineDir returns the absolute path of the folder of a virtual environment or a runner's caches. An empty name means
+// the folder of all.
 func (c *Config) EngineDir(name string) string {
 	return absolute(c.EngineData, c.Data, "engines", name)
 }
@@ -97,7 +100,8 @@ func absolute(set, data, def, name string) string {
 	return path
 }
 
-// DeviceList returns the accelerators of the setting devices. For auto it returns what find finds.
+// DeviceList returns the accelerators of the setting devices. For auto it returns what find finds; for none it is
+// empty. Find is not called otherwise.
 func (c *Config) DeviceList(find func() ([]pleat.Device, error)) ([]pleat.Device, error) {
 	if len(c.Devices) == 0 || len(c.Devices) == 1 && c.Devices[0] == "none" {
 		return nil, nil
@@ -119,7 +123,8 @@ func (c *Config) DeviceList(find func() ([]pleat.Device, error)) ([]pleat.Device
 	return out, nil
 }
 
-// VerificationKeys returns the keys of the setting webhook-secret.
+// VerificationKeys returns the keys of the setting webhook-secret; during a rotation there are two. It is empty if none
+// is set.
 func (c *Config) VerificationKeys() ([]webhook.Key, error) {
 	var out []webhook.Key
 	for text := range strings.SplitSeq(c.WebhookSecret, ",") {

@@ -12,7 +12,7 @@ import (
 	"pleat"
 )
 
-// Group says which commands read a setting and have its flag.
+// Group is the set of commands that read a setting and have its flag.
 type Group string
 
 // The groups of settings.
@@ -24,7 +24,7 @@ const (
 	Client Group = "client" // commands that call a server over HTTP
 )
 
-// Setting is one key of the configuration.
+// Setting is one key of the configuration, bound to a field of a Config: Set changes the field, String reads it.
 type Setting struct {
 	Key   string // its name in the file; the names of its flag and variable derive from it
 	Group Group
@@ -37,7 +37,7 @@ type Setting struct {
 	needs    string // key of the setting without which this one has no effect
 }
 
-// secrecy says what must not be shown of a setting.
+// secrecy is what must not be shown of a setting, and whether it may come from a command line.
 type secrecy int
 
 const (
@@ -72,7 +72,7 @@ func (s Setting) Variable() string {
 // HasFlag reports whether the setting has a flag.
 func (s Setting) HasFlag() bool { return s.secrecy != secretNoFlag }
 
-// String returns the value in its text form, which Set reads back. It does not hide secrets.
+// String returns the value in its text form, which Set reads back. It does not redact secrets; see Redacted.
 func (s Setting) String() string {
 	switch v := s.value.(type) {
 	case *string:
@@ -91,7 +91,7 @@ func (s Setting) String() string {
 	panic("config: the setting " + s.Key + " has a type without a text form")
 }
 
-// Redacted returns the value in a form that may be shown: of a secret it says only that it is set.
+// Redacted returns the value in a form that may be shown. A secret becomes «(set)», and a URL loses its password.
 func (s Setting) Redacted() string {
 	text := s.String()
 	switch {
@@ -191,7 +191,7 @@ func AddFlags(flags *pflag.FlagSet, groups ...Group) {
 	}
 }
 
-// flagValue keeps the text of a flag. Load parses it with the other sources.
+// flagValue keeps the text of a flag and the type that the help shows. Load parses it with the other sources.
 type flagValue struct{ text, kind string }
 
 func (f *flagValue) String() string     { return f.text }

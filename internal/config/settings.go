@@ -2,7 +2,9 @@ package config
 
 import "slices"
 
-// Settings returns every setting, bound to the fields of c, in the order of the documentation.
+// Settings returns every setting, bound to the fields of c, in the order of the documentation. docs/configuration.md,
+// the help of the commands and the environment variables are generated from it, so a new setting is one entry here, one
+// field of Config, and its check.
 func (c *Config) Settings() []Setting {
 	return slices.Concat(
 		inGroup(Store, c.storeSettings()),
@@ -14,6 +16,7 @@ func (c *Config) Settings() []Setting {
 	)
 }
 
+// inGroup joins sections of settings and puts them into a group.
 func inGroup(g Group, sections ...[]Setting) []Setting {
 	out := slices.Concat(sections...)
 	for i := range out {
@@ -25,8 +28,8 @@ func inGroup(g Group, sections ...[]Setting) []Setting {
 func (c *Config) storeSettings() []Setting {
 	return []Setting{
 		setting("data", &c.Data,
-			"folder for the database, the artifacts and the node's identity, unless another setting places them "+
-				"elsewhere"),
+			"folder for the database, the artifacts and the node's identity, "+
+				"unless another setting places them elsewhere"),
 		setting("database", &c.Database,
 			"sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME; empty: SQLite in the data folder").secret(secretInURL),
 	}
@@ -39,8 +42,8 @@ func (c *Config) serverSettings() []Setting {
 		setting("public-url", &c.PublicURL,
 			"base URL of links, as callers reach the server; empty: http:// and the address listened on"),
 		setting("hosts", &c.Hosts,
-			"additional host names, separated by commas, for which the browser's session cookie is accepted; the "+
-				"public URL's host and loopback addresses are always accepted"),
+			"additional host names, separated by commas, for which the browser's session cookie is accepted; "+
+				"the public URL's host and loopback addresses are always accepted"),
 		setting("quota", &c.Quota,
 			"jobs that a user may create per UTC day, for users without a quota of their own").between(1, 0, ""),
 		setting("max-body", &c.MaxBody,
@@ -90,12 +93,13 @@ func (c *Config) webhookSettings() []Setting {
 func (c *Config) workerSettings() []Setting {
 	return []Setting{
 		setting("blobs", &c.Blobs,
-			"where artifacts are stored: a folder, or s3://BUCKET/PREFIX?endpoint=URL with the credentials in "+
-				"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; empty: the folder blobs in the data folder"),
+			"where artifacts are stored: a folder, or s3://BUCKET/PREFIX?endpoint=URL with the credentials "+
+				"in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; empty: the folder blobs in the data folder"),
 		setting("engines", &c.Engines,
-			"engines of this process, separated by commas: mini folds, calvados simulates, analyst answers "+
-				"questions, null predicts nothing and is for tests of the service; any other name is a folder of the "+
-				"runners, see pleat engines. The settings chat-url and nim-url add remote engines"),
+			"engines of this process, separated by commas: mini folds, calvados simulates, "+
+				"analyst answers questions, null predicts nothing and is for tests of the service; "+
+				"any other name is a folder of the runners, see pleat engines. "+
+				"The settings chat-url and nim-url add remote engines"),
 		setting("slots", &c.Slots,
 			"jobs of one kind (folds, questions, simulations) that this process runs at the same time").
 			between(1, 1024, ""),
@@ -111,29 +115,29 @@ func (c *Config) engineSettings() []Setting {
 			"cores used by one fold with mini, one simulation with calvados or one runner; 0: all").
 			between(0, 1024, ""),
 		setting("memory", &c.Memory,
-			"total memory that the jobs of this process may be expected to use; 0: four fifths of the machine's "+
-				"memory"),
+			"total memory that the jobs of this process may be expected to use; "+
+				"0: four fifths of the machine's memory"),
 		setting("runners", &c.Runners,
-			"folder of the runners, which has one folder for each; empty: the folder runners in the current "+
-				"folder, next to the program or in /usr/share/pleat"),
+			"folder of the runners, which has one folder for each; "+
+				"empty: the folder runners in the current folder, next to the program or in /usr/share/pleat"),
 		setting("engine-data", &c.EngineData,
-			"folder of the runners' virtual environments and caches, which pleat engines install creates; empty: "+
-				"the folder engines in the data folder"),
+			"folder of the runners' virtual environments and caches, which pleat engines install creates; "+
+				"empty: the folder engines in the data folder"),
 		setting("weights", &c.Weights,
-			"folder of the models' weights, which has one folder for each runner; empty: the folder weights in "+
-				"the data folder"),
+			"folder of the models' weights, which has one folder for each runner; "+
+				"empty: the folder weights in the data folder"),
 		setting("devices", &c.Devices,
-			"accelerators for runners: auto asks nvidia-smi, none uses the CPU; otherwise a list of indices or "+
-				"UUIDs with their memory, such as 0=48GB,1=48GB"),
+			"accelerators for runners: auto asks nvidia-smi, none uses the CPU; "+
+				"otherwise a list of indices or UUIDs with their memory, such as 0=48GB,1=48GB"),
 	}
 }
 
 func (c *Config) remoteSettings() []Setting {
 	return []Setting{
 		setting("chat-url", &c.ChatURL,
-			"address of an OpenAI-compatible chat endpoint that answers questions about structures, such as "+
-				"http://127.0.0.1:11434/v1; it receives computed facts and the question, never the structure's file; "+
-				"empty: none"),
+			"address of an OpenAI-compatible chat endpoint that answers questions about structures, "+
+				"such as http://127.0.0.1:11434/v1; it receives computed facts and the question, "+
+				"never the structure's file; empty: none"),
 		setting("chat-model", &c.ChatModel,
 			"name of the chat endpoint's model").onlyWith("chat-url"),
 		setting("chat-key", &c.ChatKey,
@@ -143,35 +147,38 @@ func (c *Config) remoteSettings() []Setting {
 		setting("chat-timeout", &c.ChatTimeout,
 			"time limit of one answer in seconds").between(1, 3600, "seconds"),
 		setting("nim-url", &c.NIMURL,
-			"address of a Boltz-2 container's HTTP interface (NVIDIA NIM) that folds, such as "+
-				"http://127.0.0.1:8000 or https://health.api.nvidia.com/v1; sequences and ligands are sent there; "+
-				"empty: none"),
+			"address of a Boltz-2 container's HTTP interface (NVIDIA NIM) that folds, "+
+				"such as http://127.0.0.1:8000 or https://health.api.nvidia.com/v1; "+
+				"sequences and ligands are sent there; empty: none"),
 		setting("nim-model", &c.NIMModel,
-			"model name by which jobs request this endpoint; it must differ from boltz-2 where the runner boltz "+
-				"is enabled too"),
+			"model name by which jobs request this endpoint; "+
+				"it must differ from boltz-2 where the runner boltz is enabled too"),
 		setting("nim-key", &c.NIMKey,
 			"bearer token for that endpoint; empty: none").secret(secretNoFlag).onlyWith("nim-url"),
 		setting("nim-timeout", &c.NIMTimeout,
 			"time limit of one fold there in seconds").between(1, 86400, "seconds"),
 		setting("nim-status-url", &c.NIMStatus,
-			"address to poll after the endpoint has answered 202 (accepted), with {id} in place of the request's "+
-				"identifier; empty: NVIDIA's own for addresses of nvidia.com, none for others").onlyWith("nim-url"),
+			"address to poll after the endpoint has answered 202 (accepted), "+
+				"with {id} in place of the request's identifier; "+
+				"empty: NVIDIA's own for addresses of nvidia.com, none for others").onlyWith("nim-url"),
 		setting("pdb-url", &c.PDBURL,
-			"address from which workflows fetch entries of the Protein Data Bank, with {id} in place of the "+
-				"entry, such as https://files.rcsb.org/download/{id}.cif; empty: such inputs are refused"),
+			"address from which workflows fetch entries of the Protein Data Bank, with {id} in place of the entry, "+
+				"such as https://files.rcsb.org/download/{id}.cif; empty: such inputs are refused"),
 		setting("uniprot-url", &c.UniProtURL,
-			"address from which workflows fetch predicted structures by UniProt accession, with {id} in place of "+
-				"the accession, such as https://alphafold.ebi.ac.uk/files/AF-{id}-F1-model_v4.cif; empty: such inputs "+
-				"are refused"),
+			"address from which workflows fetch predicted structures by UniProt accession, "+
+				"with {id} in place of the accession, "+
+				"such as https://alphafold.ebi.ac.uk/files/AF-{id}-F1-model_v4.cif; "+
+				"empty: such inputs are refused"),
 	}
 }
 
 func (c *Config) msaSettings() []Setting {
 	return []Setting{
 		setting("msa-server", &c.MSAServer,
-			"address of an MSA server with ColabFold's interface, such as https://api.colabfold.com, with a user "+
-				"and password if it requires them; every protein sequence of a job whose model uses alignments is "+
-				"sent there; empty: no sequence is sent anywhere").secret(secretInURL),
+			"address of an MSA server with ColabFold's interface, such as https://api.colabfold.com, "+
+				"with a user and password if it requires them; "+
+				"every protein sequence of a job whose model uses alignments is sent there; "+
+				"empty: no sequence is sent anywhere").secret(secretInURL),
 		setting("msa-key", &c.MSAKey,
 			"API key for that server, sent to no other; empty: none").secret(secretNoFlag).onlyWith("msa-server"),
 		setting("msa-key-header", &c.MSAHeader,
@@ -182,11 +189,12 @@ func (c *Config) msaSettings() []Setting {
 			"what msa-command searches: the folder of databases for colabfold_search, or the database for mmseqs").
 			onlyWith("msa-command"),
 		setting("msa-mode", &c.MSAMode,
-			"env searches environmental sequences too, all does not; env-nofilter and nofilter keep nearly "+
-				"identical rows"),
+			"env searches environmental sequences too, all does not; "+
+				"env-nofilter and nofilter keep nearly identical rows"),
 		setting("msa-pairing", &c.MSAPairing,
-			"how rows of the chains of a complex are paired by organism: greedy pairs the chains that an organism "+
-				"has, complete only organisms that have all chains, none pairs nothing"),
+			"how rows of the chains of a complex are paired by organism: "+
+				"greedy pairs the chains that an organism has, complete only organisms that have all chains, "+
+				"none pairs nothing"),
 		setting("msa-timeout", &c.MSATimeout,
 			"time limit of one search in seconds, including the time in the server's queue").
 			between(1, 86400, "seconds"),
@@ -199,9 +207,11 @@ func (c *Config) msaSettings() []Setting {
 func (c *Config) nodeSettings() []Setting {
 	return []Setting{
 		setting("secret-key", &c.SecretKey,
-			"master key from which signatures and the encryption of stored secrets derive: 32 bytes as 64 "+
-				"hexadecimal digits or in base64; to replace a key, the new key and the old one, separated by a "+
-				"comma; empty: generated once and kept in the data folder. Every node of a service needs the same").
+			"master key from which signatures and the encryption of stored secrets derive: "+
+				"32 bytes as 64 hexadecimal digits or in base64; to replace a key, the new key and the old one, "+
+				"separated by a comma; "+
+				"empty: generated once and kept in the data folder. "+
+				"Every node of a service needs the same").
 			secret(secretNoFlag),
 		setting("log-level", &c.LogLevel, "debug, info, warn or error"),
 		setting("log-format", &c.LogFormat, "text or json"),
@@ -213,8 +223,9 @@ func (c *Config) clientSettings() []Setting {
 		setting("url", &c.URL, "address of the server to call"),
 		setting("key", &c.Key, "API key").secret(secretFlag),
 		setting("webhook-secret", &c.WebhookSecret,
-			"signing secret (whsec_…) or verification key (whpk_…) with which pleat webhooks listen verifies "+
-				"requests; during a rotation both, separated by a comma").secret(secretNoFlag),
+			"signing secret (whsec_…) or verification key (whpk_…) "+
+				"with which pleat webhooks listen verifies requests; during a rotation both, separated by a comma").
+			secret(secretNoFlag),
 		setting("webhook-token", &c.WebhookToken,
 			"token that pleat webhooks listen requires in X-Webhook-Token; empty: any").secret(secretNoFlag),
 	}

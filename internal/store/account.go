@@ -7,7 +7,8 @@ import (
 	"pleat"
 )
 
-// EnsureUser returns the user of that name, and creates one if there is none.
+// EnsureUser returns the user of that name, and creates one with the service's default quota if there is none.
+// CodeInvalid: the name is empty, too long or not printable.
 func (s *Store) EnsureUser(ctx context.Context, name string) (User, error) {
 	if err := pleat.CheckName("user", name); err != nil {
 		return User{}, err
@@ -28,7 +29,8 @@ func (s *Store) EnsureUser(ctx context.Context, name string) (User, error) {
 	return u, err
 }
 
-// SetQuota sets a user's daily quota; a negative one restores the service's default.
+// SetQuota sets a user's daily quota, in calls; a negative one restores the service's default. It applies from the next
+// call. CodeNotFound: there is no such user.
 func (s *Store) SetQuota(ctx context.Context, name string, quota int) error {
 	return s.write(ctx, "set quota", func(t *tx) error {
 		n, err := t.exec("UPDATE account SET quota = $1 WHERE name = $2", max(quota, -1), name)
@@ -39,7 +41,8 @@ func (s *Store) SetQuota(ctx context.Context, name string, quota int) error {
 	})
 }
 
-// CreateKey stores a new key by its hash. Prefix is the part of the key that lists show.
+// CreateKey stores a new key by the hash that seal.HashKey makes of it. Prefix is the part of the key that lists show.
+// The key itself is never stored, so it cannot be shown again. CodeNotFound: there is no such user.
 func (s *Store) CreateKey(ctx context.Context, user pleat.UserID, prefix, hash, label string) (Key, error) {
 	k := Key{ID: pleat.KeyID(newID()), User: user, Prefix: prefix, Label: label}
 	err := s.write(ctx, "create key", func(t *tx) error {
@@ -79,7 +82,8 @@ func (s *Store) Keys(ctx context.Context, user pleat.UserID) ([]Key, error) {
 	return out, unavailable("list keys", err)
 }
 
-// RevokeKey revokes a key of a user and ends its sessions; of any user if user is empty. Revoking twice is no error.
+// RevokeKey revokes a key of a user and ends its sessions; of any user if user is empty. The key is refused from the
+// next request on. Revoking twice is no error. CodeNotFound: the key does not exist or is another user's.
 func (s *Store) RevokeKey(ctx context.Context, user pleat.UserID, key pleat.KeyID) error {
 	return s.write(ctx, "revoke key", func(t *tx) error {
 		n, err := t.exec(`
@@ -97,7 +101,8 @@ func (s *Store) RevokeKey(ctx context.Context, user pleat.UserID, key pleat.KeyI
 	})
 }
 
-// KeyByHash returns the user that a key authenticates; ErrUnauthorized if the key is unknown or revoked.
+// KeyByHash returns the user that a key authenticates; ErrUnauthorized if the key is unknown or revoked. The hash is
+// that of seal.HashKey. One query answers it from a unique index.
 func (s *Store) KeyByHash(ctx context.Context, hash string) (Principal, error) {
 	var p Principal
 	err := s.readRow(ctx, `
@@ -109,7 +114,8 @@ func (s *Store) KeyByHash(ctx context.Context, hash string) (Principal, error) {
 	return p, unavailable("find key", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
-// TouchKeys stores when keys were last used.
+// TouchKeys stores when keys were last used. The server collects the uses and stores them together from time to time,
+// so that a request does not wait for a write; the last of them may be lost in a crash.
 func (s *Store) TouchKeys(ctx context.Context, used map[pleat.KeyID]time.Time) error {
 	if len(used) == 0 {
 		return nil
@@ -125,7 +131,8 @@ func (s *Store) TouchKeys(ctx context.Context, used map[pleat.KeyID]time.Time) e
 	})
 }
 
-// CreateSession stores a session by the hash of its id. It ends at until, or when its key is revoked.
+// CreateSession stores a session of the page by the hash of its id. It ends at until, by DeleteSession, or when its key
+// is revoked. Reap deletes expired sessions.
 func (s *Store) CreateSession(ctx context.Context, hash string, key pleat.KeyID, until time.Time) error {
 	return s.write(ctx, "create session", func(t *tx) error {
 		_, err := t.exec("INSERT INTO session (hash, key_id, expires_at) VALUES ($1, $2, $3)",
@@ -134,7 +141,8 @@ func (s *Store) CreateSession(ctx context.Context, hash string, key pleat.KeyID,
 	})
 }
 
-// SessionByHash returns the user that a session authenticates; ErrUnauthorized if it has ended.
+// SessionByHash returns the user that a session authenticates, under the key with which the session began;
+// ErrUnauthorized if it has ended.
 func (s *Store) SessionByHash(ctx context.Context, hash string) (Principal, error) {
 	var p Principal
 	err := s.readRow(ctx, `
@@ -147,7 +155,7 @@ func (s *Store) SessionByHash(ctx context.Context, hash string) (Principal, erro
 	return p, unavailable("find session", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
-// DeleteSession ends a session.
+// DeleteSession ends a session. Ending one that does not exist is no error.
 func (s *Store) DeleteSession(ctx context.Context, hash string) error {
 	return s.write(ctx, "delete session", func(t *tx) error {
 		_, err := t.exec("DELETE FROM session WHERE hash = $1", hash)
@@ -155,9 +163,11 @@ func (s *Store) DeleteSession(ctx context.Context, hash string) error {
 	})
 }
 
+// microsPerDay is a day of UTC, which has no leap seconds here. Quotas and idempotency keys last one.
 const microsPerDay = 24 * 60 * 60 * 1_000_000
 
-// Usage returns how much of today's quota a user has spent. Quota is the service's default.
+// Usage returns how much of today's quota a user has spent, without spending any. Quota is the service's default, which
+// applies to users without one of their own.
 func (s *Store) Usage(ctx context.Context, user pleat.UserID, quota int) (Usage, error) {
 	now := s.now()
 	u := Usage{Reset: fromMicros((now/microsPerDay + 1) * microsPerDay)}
@@ -175,7 +185,8 @@ func (s *Store) Usage(ctx context.Context, user pleat.UserID, quota int) (Usage,
 }
 
 // chargeQuota counts one call against today's quota, or refuses it. The row's lock makes it exact between concurrent
-// calls.
+// calls: on PostgreSQL the second waits for the first to commit. A call that fails later in its transaction costs
+// nothing.
 func (t *tx) chargeQuota(user pleat.UserID, quota int) (Usage, error) {
 	u := Usage{Limit: quota, Reset: fromMicros((t.now/microsPerDay + 1) * microsPerDay)}
 	var own int

@@ -8,9 +8,11 @@ import (
 	"pleat"
 )
 
+// artifactColumns are the columns that scanArtifacts reads, of the row a of artifact.
 const artifactColumns = `a.id, a.run_id, a.sequence_id, a.name, a.kind, a.content_type, a.bytes, a.sha256, a.blob_key,
 	a.created_at`
 
+// scanArtifacts reads artifacts from the rows of a query for artifactColumns. The list is empty, not nil, without rows.
 func scanArtifacts(rows *sql.Rows, err error) ([]pleat.Artifact, error) {
 	out := []pleat.Artifact{}
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
@@ -27,7 +29,8 @@ func scanArtifacts(rows *sql.Rows, err error) ([]pleat.Artifact, error) {
 	return out, err
 }
 
-// SetMSA stores the state of the alignment of a run that has not ended. pleat.ErrLost: the lease is no longer held.
+// SetMSA stores the state of the alignment of a run that has not ended, which readers see at once. pleat.ErrLost: the
+// lease is no longer held.
 func (s *Store) SetMSA(ctx context.Context, l Lease, msa pleat.State) error {
 	return s.write(ctx, "set alignment state", func(t *tx) error {
 		run, _, err := t.renew(l)
@@ -46,7 +49,9 @@ func (s *Store) SetMSA(ctx context.Context, l Lease, msa pleat.State) error {
 	})
 }
 
-// AddArtifact makes one file readable before its run ends. pleat.ErrLost: the lease is no longer held.
+// AddArtifact makes one file readable before its run ends. A file of the same name, such as one of an earlier attempt,
+// is replaced. If this attempt does not complete the run, the file goes when another does; see replaceArtifacts.
+// pleat.ErrLost: the lease is no longer held.
 func (s *Store) AddArtifact(ctx context.Context, l Lease, a pleat.Artifact) error {
 	return s.write(ctx, "add artifact", func(t *tx) error {
 		run, _, err := t.renew(l)
@@ -69,6 +74,8 @@ func (s *Store) AddArtifact(ctx context.Context, l Lease, a pleat.Artifact) erro
 	})
 }
 
+// insertArtifact stores a file of an attempt, in place of the run's file of the same name, whose blob becomes garbage.
+// The new row has a new id, so that no link shows other content than before.
 func (t *tx) insertArtifact(run pleat.RunID, attempt int, a pleat.Artifact) error {
 	if _, err := t.exec("DELETE FROM artifact WHERE run_id = $1 AND name = $2", run, a.Name); err != nil {
 		return err
@@ -96,9 +103,12 @@ func artifactOf(table string) string {
 		WHERE a.id = $1 AND h.deleted_at = 0`
 }
 
+// artifactQuery finds an artifact by its id, whether its run belongs to a job or to a workflow. Two joins instead of
+// outer ones let both databases use the primary keys.
 var artifactQuery = artifactOf("job") + "\nUNION ALL" + artifactOf("workflow")
 
-// Artifact reads one file's row and the head of its job or workflow; CodeNotFound if it is gone.
+// Artifact reads one file's row and the head of its job or workflow, whose Caller is empty. It does not check who asks.
+// CodeNotFound: the file was replaced, or its job or workflow was deleted.
 func (s *Store) Artifact(ctx context.Context, id pleat.ArtifactID) (pleat.Artifact, Head, error) {
 	var a pleat.Artifact
 	var h Head
@@ -110,7 +120,9 @@ func (s *Store) Artifact(ctx context.Context, id pleat.ArtifactID) (pleat.Artifa
 	return a, h, unavailable("read artifact", mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Artifact not found")))
 }
 
-// UnreferencedBlobs returns those of the blob keys that no artifact, checkpoint or library file refers to.
+// UnreferencedBlobs returns those of the blob keys that no artifact, checkpoint or library file refers to. Garbage
+// collection deletes them if they are old enough: a blob is stored before its row, so a young one may be referred to
+// soon.
 func (s *Store) UnreferencedBlobs(ctx context.Context, keys []string) ([]string, error) {
 	var out []string
 	for _, k := range keys {

@@ -10,7 +10,8 @@ import (
 	"pleat"
 )
 
-// CachedResult is a completed run whose result another run of the same input can reuse.
+// CachedResult is a completed run whose result another run of the same input can reuse. Its artifacts are those of the
+// run; the new run refers to the same blobs.
 type CachedResult struct {
 	Job       pleat.JobID
 	Run       pleat.RunID
@@ -31,8 +32,9 @@ var ErrSourceGone = &pleat.Error{Code: pleat.CodeConflict, Message: "the run tha
 const mayShareResults = `s.state = 'COMPLETED' AND j.deleted_at = 0
 	AND (j.account_id = %[1]s OR j.public = 1 AND j.run_id = s.id)`
 
-// CachedResult finds a run whose result an owner may reuse for an input hash, their own first, then the newest; nil if
-// there is none.
+// CachedResult finds a run whose result an owner may reuse for an input hash, as pleat.Work.InputHash makes it: their
+// own first, then the newest; nil if there is none. The run may be gone a moment later, so FinishRun checks again,
+// under a lock, if RunFinished names it as the source.
 func (s *Store) CachedResult(ctx context.Context, owner pleat.UserID, inputHash string) (*CachedResult, error) {
 	var a CachedResult
 	var seqs, result string

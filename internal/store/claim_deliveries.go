@@ -24,7 +24,8 @@ type InFlight struct {
 	Owner    int // to all endpoints of its owner
 }
 
-// Admission is a decision about how many deliveries to claim for an endpoint.
+// Admission is a decision about how many deliveries to claim for an endpoint: the rate limit and the circuit breaker of
+// package webhook, as package deliver applies them.
 type Admission struct {
 	N       int
 	Probe   bool      // the endpoint is being tested: N is 1
@@ -32,15 +33,19 @@ type Admission struct {
 	Health  string    // the circuit breaker's state to store
 }
 
-// Admit decides how many deliveries to claim for an endpoint.
+// Admit decides how many deliveries to claim for an endpoint. It runs inside the claim's transaction, so it must be
+// quick and must not call the store. It may run several times for one claim.
 type Admit func(e Endpoint, now time.Time, n InFlight) Admission
 
-// maxEndpointsScanned bounds how many endpoints' queues one claim looks at.
+// maxEndpointsScanned bounds how many endpoints' queues one claim looks at, and so how long its transaction is.
 const maxEndpointsScanned = 256
 
 // ClaimDeliveries leases up to n deliveries to a worker. It visits the endpoints in turn, starting behind a cursor, so
 // that none waits for another's queue, and records each attempt before anything is sent. It returns the cursor for the
-// next call; empty means that all endpoints behind the cursor were visited.
+// next call; empty means that all endpoints behind the cursor were visited. After an error the cursor is the one given.
+//
+// A claim may be lost in a crash of the machine; the delivery is then made again, under the same webhook-id. Admissions
+// are stored in the same transaction, so that all nodes see one breaker.
 func (s *Store) ClaimDeliveries(
 	ctx context.Context, worker pleat.WorkerID, cursor string, n int, admit Admit,
 ) ([]ClaimedDelivery, string, error) {
@@ -296,6 +301,7 @@ func (t *tx) startDeliveries(list []ClaimedDelivery) error {
 	return nil
 }
 
+// scanClaimed reads a delivery with its event and settings into the claim that it belongs to.
 func scanClaimed(scan func(...any) error, claimed map[pleat.DeliveryID]*ClaimedDelivery) error {
 	var d Delivery
 	var v pleat.Event

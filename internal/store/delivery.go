@@ -17,16 +17,17 @@ const (
 	followUpQueue       = string(pleat.TaskFollow)
 )
 
-// deliveryQueue names the queue of an endpoint's deliveries.
+// deliveryQueue names the queue of an endpoint's deliveries. The endpoint is also the tenant of its tasks.
 func deliveryQueue(id pleat.EndpointID) string { return deliveryQueuePrefix + string(id) }
 
-// DeliveryTopic has news when a delivery is queued.
+// DeliveryTopic has news when a delivery is queued or an endpoint changes.
 func DeliveryTopic() string { return deliveryTopic }
 
 // DeliveryTries is how many attempts a delivery has before it fails for good, and again after each redelivery.
 const DeliveryTries = 10
 
-// Delivery is an event on its way to one destination.
+// Delivery is an event on its way to one destination. Its ID is the webhook-id that receivers get, the same in every
+// attempt. RUNNING is not stored: it is the status of a pending delivery whose task a worker holds.
 type Delivery struct {
 	ID           pleat.DeliveryID
 	Event        pleat.EventID
@@ -46,7 +47,7 @@ type Delivery struct {
 	CreatedAt      time.Time
 }
 
-// DeliveryAttempt is one try at a delivery.
+// DeliveryAttempt is one try at a delivery. Numbers count from 1 over all redeliveries.
 type DeliveryAttempt struct {
 	Number    int
 	StartedAt time.Time
@@ -55,7 +56,8 @@ type DeliveryAttempt struct {
 	Detail    string // the attempt as internal/deliver stored it
 }
 
-// insertDeliveries writes the deliveries that an event triggers and their tasks, once for each destination.
+// insertDeliveries writes the deliveries that an event triggers and their tasks, once for each destination. It reads
+// the subscriptions of the event's run, and those of a draft, which have no run yet.
 func (t *tx) insertDeliveries(e pleat.Event) error {
 	var subs []pleat.Subscription
 	rows, err := t.query(`
@@ -84,6 +86,9 @@ func (t *tx) insertDeliveries(e pleat.Event) error {
 	return nil
 }
 
+// insertDelivery writes one delivery and its task, unless there is one already: the column once holds what makes it
+// unique. That is the event for a custom endpoint, but the run for a follow-up, since an ingested event about a run
+// must not start the run's workflows a second time.
 func (t *tx) insertDelivery(e pleat.Event, sub pleat.Subscription) error {
 	id := pleat.DeliveryID(newID())
 	once := fmt.Sprintf("event:%s:%s", e.ID, sub.Destination)
@@ -119,7 +124,7 @@ func deliveryTask(owner pleat.UserID, id pleat.DeliveryID, endpoint pleat.Endpoi
 	}
 }
 
-// DeliveryFilter narrows a list of deliveries.
+// DeliveryFilter narrows a list of deliveries. Empty fields do not narrow it; Limit must be set.
 type DeliveryFilter struct {
 	Limit    int
 	Before   string // an ID: the list starts with the next older one; empty: with the newest
@@ -128,6 +133,7 @@ type DeliveryFilter struct {
 	Since    time.Time
 }
 
+// deliveryColumns are the columns that scanDelivery reads, of the row d of delivery.
 const deliveryColumns = `d.id, d.event_id, d.subscription_id, d.destination, d.source_kind, d.source_id, d.run_id,
 	d.event_name, COALESCE((SELECT v.status FROM event v WHERE v.id = d.event_id), ''),
 	CASE WHEN d.status = 'PENDING' AND ` + inFlightSQL + ` THEN 'RUNNING' ELSE d.status END,
@@ -144,6 +150,7 @@ type sourceRow struct {
 
 func (r sourceRow) value() pleat.Source { return pleat.SourceOf(r.kind, r.id) }
 
+// scanDelivery reads a delivery from deliveryColumns.
 func scanDelivery(scan func(...any) error) (Delivery, error) {
 	var d Delivery
 	var source sourceRow
@@ -185,7 +192,8 @@ func (f DeliveryFilter) where(owner pleat.UserID) (string, []any) {
 	return b.String(), args
 }
 
-// Deliveries reads a page of a user's deliveries, newest first.
+// Deliveries reads a page of a user's deliveries, newest first. The next page begins before the last delivery of this
+// one.
 func (s *Store) Deliveries(ctx context.Context, owner pleat.UserID, f DeliveryFilter) ([]Delivery, error) {
 	where, args := f.where(owner)
 	out := []Delivery{}
@@ -199,10 +207,11 @@ func (s *Store) Deliveries(ctx context.Context, owner pleat.UserID, f DeliveryFi
 	return out, unavailable("list deliveries", err)
 }
 
-// ErrNoDelivery says that there is no such delivery of the caller's.
+// ErrNoDelivery refuses a call on a delivery that does not exist or is another user's.
 var ErrNoDelivery = pleat.Errorf(pleat.CodeNotFound, "Delivery not found")
 
-// Delivery reads one delivery of a user's with its attempts, oldest first.
+// Delivery reads one delivery of a user's with its attempts, oldest first, at most 500. ErrNoDelivery: it does not
+// exist or is another user's.
 func (s *Store) Delivery(
 	ctx context.Context, owner pleat.UserID, id pleat.DeliveryID,
 ) (Delivery, []DeliveryAttempt, error) {
@@ -245,8 +254,8 @@ func (s *Store) Delivery(
 }
 
 // Redeliver sends an ended delivery to a custom endpoint again: the same row, under the same webhook-id, with all its
-// tries. It activates the endpoint of a single run that had been disabled. CodeConflict: the delivery is still being
-// tried, or it is a follow-up.
+// tries. It activates the endpoint of a single run that had been disabled, since nothing else can. ErrNoDelivery: it
+// does not exist or is another user's. CodeConflict: the delivery is still being tried, or it is a follow-up.
 func (s *Store) Redeliver(ctx context.Context, owner pleat.UserID, id pleat.DeliveryID) error {
 	return s.write(ctx, "redeliver", func(t *tx) error {
 		list, err := t.selectDeliveries("d.account_id = $1 AND d.id = $2", []any{owner, id})
@@ -268,7 +277,7 @@ func (s *Store) Redeliver(ctx context.Context, owner pleat.UserID, id pleat.Deli
 }
 
 // RedeliverAll sends the ended deliveries to custom endpoints that a filter selects again, the oldest first, at most
-// f.Limit. It returns how many it queued.
+// f.Limit. It returns how many it queued; if that is f.Limit, another call may find more.
 func (s *Store) RedeliverAll(ctx context.Context, owner pleat.UserID, f DeliveryFilter) (int, error) {
 	n := 0
 	err := s.write(ctx, "redeliver", func(t *tx) error {
@@ -306,6 +315,7 @@ func (t *tx) sendAgain(owner pleat.UserID, list []endedDelivery) (int, error) {
 	return n, nil
 }
 
+// endedDelivery is the part of a delivery that decides whether it can be sent again.
 type endedDelivery struct {
 	id          pleat.DeliveryID
 	endpoint    pleat.EndpointID
@@ -313,6 +323,7 @@ type endedDelivery struct {
 	destination pleat.Destination
 }
 
+// selectDeliveries reads the deliveries that a condition on the row d selects.
 func (t *tx) selectDeliveries(where string, args []any) ([]endedDelivery, error) {
 	var list []endedDelivery
 	rows, err := t.query(
@@ -342,7 +353,7 @@ func mayRedeliver(list []endedDelivery) error {
 	return nil
 }
 
-// SubscriptionRow is one destination that a run resolved.
+// SubscriptionRow is one destination that a run resolved when it was created. Settings and endpoint are not read.
 type SubscriptionRow struct {
 	pleat.Subscription
 	Source    pleat.Source
@@ -377,8 +388,10 @@ func (s *Store) Subscriptions(
 	return out, unavailable("list subscriptions", err)
 }
 
-// Ingest writes an event that an operator's system reports, once per id, and what it triggers. If the id came before,
-// it returns the ID of that event and true.
+// Ingest writes an event that an operator's system reports about a job or workflow, once per id, and what it triggers:
+// deliveries to custom endpoints, and follow-ups that the run itself has not started. Without an id each call is an
+// event of its own. If the id came before, it returns the ID of that event and true. CodeInvalid: the source does not
+// exist.
 func (s *Store) Ingest(ctx context.Context, ingestID string, e pleat.Event) (pleat.EventID, bool, error) {
 	var id pleat.EventID
 	repeated := false
@@ -408,7 +421,8 @@ func (t *tx) setSource(e *pleat.Event) error {
 		pleat.Invalidf("source_id %q is no %s of this service", pleat.Clip(e.Source.ID()), e.Source.Kind()))
 }
 
-// PingEndpoint queues a test delivery to a user's global endpoint, under an event of its own.
+// PingEndpoint queues a test delivery to a user's global endpoint, under an event of its own that belongs to no run.
+// ErrNoEndpoint: the user has never configured one. CodeConflict: it is not active.
 func (s *Store) PingEndpoint(ctx context.Context, owner pleat.UserID) (pleat.DeliveryID, error) {
 	var id pleat.DeliveryID
 	err := s.write(ctx, "ping", func(t *tx) error {

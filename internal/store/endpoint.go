@@ -7,7 +7,9 @@ import (
 	"pleat"
 )
 
-// Endpoint receives a user's deliveries: the user's global one, or one that a single run brought.
+// Endpoint receives a user's deliveries: the user's global one, or one that a single run brought. It receives
+// deliveries while it is active and not paused, and once ResumeAt has passed; until then they wait. Token and secrets
+// are sealed by package seal for their columns: this package cannot read them.
 type Endpoint struct {
 	ID               pleat.EndpointID
 	Owner            pleat.UserID
@@ -17,14 +19,14 @@ type Endpoint struct {
 	Secret           string // sealed for the column «secret»; empty: none
 	OldSecret        string // sealed for the column «secret»; signs besides Secret until OldSecretUntil
 	OldSecretUntil   time.Time
-	Format           string
+	Format           string // of the bodies; empty: the service's own
 	Active           bool
-	Paused           bool
-	EnabledByDefault bool
-	DisabledReason   string
-	Health           string // the circuit breaker's state, as internal/deliver writes it
-	ResumeAt         time.Time
-	RotatedAt        time.Time
+	Paused           bool      // its owner lets deliveries wait
+	EnabledByDefault bool      // runs without webhook settings use it
+	DisabledReason   string    // why it is not active
+	Health           string    // the circuit breaker's state, as internal/deliver writes it
+	ResumeAt         time.Time // when it may receive again; zero: now
+	RotatedAt        time.Time // when Secret was stored
 	UpdatedAt        time.Time
 }
 
@@ -34,16 +36,19 @@ const deactivatedByOwner = "deactivated by its owner"
 // Deactivated reports whether the owner has deactivated the endpoint, as opposed to the service.
 func (e *Endpoint) Deactivated() bool { return !e.Active && e.DisabledReason == deactivatedByOwner }
 
+// endpointColumns are the columns that endpointRow scans, of the row e of endpoint.
 const endpointColumns = `e.id, e.account_id, e.run_source, e.url, e.token, e.secret, e.old_secret, e.old_secret_until,
 	e.format, e.active, e.paused, e.enabled_by_default, e.disabled_reason, e.health, e.resume_at, e.rotated_at,
 	e.updated_at`
 
+// endpointRow holds the columns of an endpoint whose types differ from those of Endpoint; see jobRow.
 type endpointRow struct {
 	// the id of the job or workflow that brought it; empty: none did
 	source                                                     string
 	until, active, paused, byDefault, resume, rotated, updated int64
 }
 
+// into returns where to scan endpointColumns; fill then completes the endpoint.
 func (r *endpointRow) into(e *Endpoint) []any {
 	return []any{
 		&e.ID, &e.Owner, &r.source, &e.URL, &e.Token, &e.Secret, &e.OldSecret, &r.until, &e.Format, &r.active,
@@ -59,10 +64,11 @@ func (r *endpointRow) fill(e *Endpoint) {
 	e.RotatedAt, e.UpdatedAt = fromMicros(r.rotated), fromMicros(r.updated)
 }
 
-// ErrNoEndpoint says that a user has never configured a webhook.
+// ErrNoEndpoint refuses a call of a user who has never configured a webhook.
 var ErrNoEndpoint = pleat.Errorf(pleat.CodeNotFound,
 	"No webhook is configured; PUT /v1/webhooks/custom-http-config does that")
 
+// globalEndpointQuery finds the global endpoint of a user, of which a unique index allows one.
 const globalEndpointQuery = "SELECT " + endpointColumns +
 	" FROM endpoint e WHERE e.account_id = $1 AND e.run_source = ''"
 
@@ -76,7 +82,8 @@ func (s *Store) GlobalEndpoint(ctx context.Context, user pleat.UserID) (Endpoint
 }
 
 // DefaultEndpoint returns the endpoint that gets the events of a user's runs unless their settings say otherwise;
-// empty: none. It may be one that the service has disabled: its deliveries wait.
+// empty: none. It may be one that the service has disabled: its deliveries wait. Package submit calls it when a run is
+// created, so a later change does not concern runs that exist.
 func (s *Store) DefaultEndpoint(ctx context.Context, user pleat.UserID) (pleat.EndpointID, error) {
 	var id pleat.EndpointID
 	err := s.readRow(ctx,
@@ -85,7 +92,7 @@ func (s *Store) DefaultEndpoint(ctx context.Context, user pleat.UserID) (pleat.E
 	return id, unavailable("read endpoint", mapNoRows(err, nil))
 }
 
-// EndpointConfig is what a user configures of the global endpoint.
+// EndpointConfig is what a user configures of the global endpoint. Token and Secret are sealed already.
 type EndpointConfig struct {
 	URL    string
 	Token  string // sealed; empty: the stored one stays
@@ -95,8 +102,9 @@ type EndpointConfig struct {
 	EnabledByDefault *bool
 }
 
-// PutEndpoint stores a user's global endpoint, makes it active and resets its circuit breaker. The first call must
-// bring a token and a secret.
+// PutEndpoint stores a user's global endpoint, makes it active and resets its circuit breaker; a paused one stays
+// paused. The first call must bring a token and a secret. A later one keeps the secret, which RotateSecret changes, and
+// keeps the token if it brings none. Deliveries that wait are sent to the new URL.
 func (s *Store) PutEndpoint(ctx context.Context, user pleat.UserID, c EndpointConfig) (Endpoint, error) {
 	var e Endpoint
 	err := s.write(ctx, "put endpoint", func(t *tx) error {
@@ -125,7 +133,8 @@ func (s *Store) PutEndpoint(ctx context.Context, user pleat.UserID, c EndpointCo
 	return e, err
 }
 
-// globalEndpoint reads a user's global endpoint after a change, and wakes those who deliver.
+// globalEndpoint reads a user's global endpoint after a change, and wakes those who deliver. ErrNoEndpoint: the change
+// found none.
 func (t *tx) globalEndpoint(user pleat.UserID, e *Endpoint) error {
 	var r endpointRow
 	err := t.row(globalEndpointQuery, []any{user}, r.into(e)...)
@@ -144,7 +153,8 @@ const (
 	EndpointDelete EndpointChange = "delete" // deactivated; its deliveries wait for another configuration
 )
 
-// ChangeEndpoint pauses, resumes or deactivates a user's global endpoint. Deliveries of the time between are kept.
+// ChangeEndpoint pauses, resumes or deactivates a user's global endpoint. Events of the time between become deliveries
+// that wait. Repeating a change is no error. ErrNoEndpoint: the user has never configured one.
 func (s *Store) ChangeEndpoint(ctx context.Context, user pleat.UserID, change EndpointChange) (Endpoint, error) {
 	set := map[EndpointChange]string{
 		EndpointPause:  "paused = 1",
@@ -163,7 +173,8 @@ func (s *Store) ChangeEndpoint(ctx context.Context, user pleat.UserID, change En
 }
 
 // RotateSecret stores a new signing secret, sealed, of a user's global endpoint. Deliveries are signed with the old one
-// too until a moment.
+// too until a moment, so that a receiver can change over without a gap. A second rotation in that time drops the oldest
+// of the three. ErrNoEndpoint: the user has never configured one.
 func (s *Store) RotateSecret(
 	ctx context.Context, user pleat.UserID, secret string, until time.Time,
 ) (Endpoint, error) {
@@ -182,7 +193,9 @@ func (s *Store) RotateSecret(
 }
 
 // Reseal passes every sealed value through fn, which returns it sealed with the current key and whether that changed
-// it. Reseal returns the number of endpoints that changed. An old secret is sealed for the column «secret».
+// it. Reseal returns the number of endpoints that changed. An old secret is sealed for the column «secret», since a
+// rotation moves it as it is. One transaction changes all endpoints or, after an error of fn, none: no key is half
+// replaced. The command pleat secrets calls it.
 func (s *Store) Reseal(
 	ctx context.Context, fn func(user pleat.UserID, column, sealed string) (string, bool, error),
 ) (int, error) {

@@ -8,9 +8,13 @@ import (
 )
 
 // FinishRun ends an attempt at a run. If the run completed, failed for good or was stopped, one transaction writes its
-// state, result and artifacts, the event, and a task for each destination of the event. A failure that may pass is
-// tried again after a growing pause while tries are left. A run that its owner has cancelled ends STOPPED, whatever f
-// says. pleat.ErrLost: the lease is no longer held; ErrSourceGone: f.Source cannot be read any more.
+// state, result and artifacts, the event, and a task for each destination of the event. So nobody sees a completed run
+// without its files, and no event is lost or written twice.
+//
+// A failure that may pass is tried again after a growing pause while tries are left; the run then stays RUNNING. A run
+// that its owner has cancelled ends STOPPED, whatever f has. The blobs of the artifacts must be stored before.
+// pleat.ErrLost: the lease is no longer held, and the worker must drop what it has. ErrSourceGone: f.Source cannot be
+// read any more, and the worker releases the task, so that the result is computed.
 func (s *Store) FinishRun(ctx context.Context, l Lease, f RunFinished) error {
 	return s.write(ctx, "finish run", func(t *tx) error {
 		run, cancel, err := t.renew(l)
@@ -52,6 +56,7 @@ func (s *Store) FinishRun(ctx context.Context, l Lease, f RunFinished) error {
 	})
 }
 
+// stoppedByOwner is the failure of a run that its owner has cancelled while it ran.
 func stoppedByOwner() *pleat.Failure {
 	return pleat.Failed(pleat.FailCancelled, "stopped by its owner")
 }
@@ -100,12 +105,14 @@ type runEnd struct {
 	inputHash string
 }
 
+// taskStates are the states of a task whose run has ended in a state.
 var taskStates = map[pleat.State]pleat.TaskState{
 	pleat.StateCompleted: pleat.TaskDone,
 	pleat.StateFailed:    pleat.TaskFailed,
 	pleat.StateStopped:   pleat.TaskStopped,
 }
 
+// endTask ends the task of a run and its attempt. The checkpoint becomes garbage.
 func (t *tx) endTask(l Lease, state pleat.State, failure *pleat.Failure) error {
 	if _, err := t.exec("UPDATE task SET state = $1, ended_at = $2, checkpoint = '' WHERE id = $3",
 		taskStates[state], t.now, l.Task); err != nil {
@@ -114,7 +121,8 @@ func (t *tx) endTask(l Lease, state pleat.State, failure *pleat.Failure) error {
 	return t.endAttempt(l, string(taskStates[state]), failure.String())
 }
 
-// endRun moves a run and its job or workflow to a terminal state and writes the event of it.
+// endRun moves a run and its job or workflow to a terminal state, stores its result and files, and writes the event
+// with its deliveries. It is the only place that ends a run. pleat.ErrLost: the run has ended already.
 func (t *tx) endRun(run pleat.RunID, e runEnd) error {
 	var source pleat.Source
 	var owner pleat.UserID
@@ -202,8 +210,8 @@ func (t *tx) spendTry(id pleat.TaskID) (tries, limit int, err error) {
 	return tries, limit, err
 }
 
-// retry spends one try of a run's task and queues it again, after a pause that doubles with each try. It returns false
-// if no try is left.
+// retry spends one try of a run's task and queues it again, after a pause that doubles with each try from 1 s to 256 s.
+// It returns false if no try is left.
 func (t *tx) retry(l Lease, run pleat.RunID, why *pleat.Failure) (bool, error) {
 	tries, limit, err := t.spendTry(l.Task)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"pleat"
 )
 
-// Delivered is the outcome of one attempt at a delivery.
+// Delivered is the outcome of one attempt at a delivery. The delivery has succeeded if OK is set, is tried again if
+// NextAt is set, and has failed otherwise.
 type Delivered struct {
 	Claimed ClaimedDelivery
 	OK      bool
@@ -51,10 +52,14 @@ type Verdict struct {
 	Disable string    // why the endpoint is to be disabled; empty: it is not
 }
 
-// Judge passes the outcome of an attempt to the circuit breaker of its endpoint.
+// Judge passes the outcome of an attempt to the circuit breaker of its endpoint, whose state it returns. Like Admit it
+// runs inside the transaction. It sees the outcomes of one endpoint one after the other, each with the state that the
+// one before has left.
 type Judge func(e Endpoint, d Delivered, now time.Time) Verdict
 
-// FinishDeliveries ends attempts, all in one transaction. It skips those whose lease is no longer held.
+// FinishDeliveries ends attempts, all in one transaction: the tasks, the attempts, the deliveries and the breakers of
+// their endpoints. It skips those whose lease is no longer held, without an error: another worker sends them again,
+// under the same webhook-id.
 func (s *Store) FinishDeliveries(ctx context.Context, worker pleat.WorkerID, list []Delivered, judge Judge) error {
 	return s.write(ctx, "finish deliveries", func(t *tx) error {
 		held, err := t.endDeliveryTasks(worker, list)
@@ -111,6 +116,7 @@ func (t *tx) endDeliveryTasks(worker pleat.WorkerID, list []Delivered) (map[plea
 	return held, nil
 }
 
+// endDeliveryAttempts writes the ends of attempts with their details.
 func (t *tx) endDeliveryAttempts(list []Delivered) error {
 	var args []any
 	for _, d := range list {
@@ -129,6 +135,7 @@ func (t *tx) endDeliveryAttempts(list []Delivered) error {
 	return nil
 }
 
+// endDeliveries writes the new states of deliveries, and counts the attempts.
 func (t *tx) endDeliveries(list []Delivered) error {
 	var args []any
 	for _, d := range list {
@@ -215,7 +222,8 @@ func (t *tx) disable(e Endpoint, why string) error {
 }
 
 // ForgetDeliveries deletes up to n deliveries to custom endpoints that ended before a moment, with their attempts, and
-// returns how many it deleted. Follow-ups stay: their rows say that a run's follow-ups have started.
+// returns how many it deleted. Follow-ups stay: their rows show that a run's follow-ups have started. A caller repeats
+// it while it returns n, so that no transaction is long.
 func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, n int) (int, error) {
 	deleted := 0
 	err := s.write(ctx, "forget deliveries", func(t *tx) error {

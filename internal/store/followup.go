@@ -7,7 +7,8 @@ import (
 	"pleat"
 )
 
-// FollowUp is a claimed task that starts a workflow after a fold.
+// FollowUp is a claimed task that starts a workflow after a fold. Of its delivery only the ID, the destination and the
+// run are read.
 type FollowUp struct {
 	Task     pleat.Task
 	Delivery Delivery
@@ -15,7 +16,8 @@ type FollowUp struct {
 	Settings json.RawMessage // the destination's object, as given
 }
 
-// ClaimFollowUps leases up to n follow-ups to a worker.
+// ClaimFollowUps leases up to n follow-ups to a worker, whose tasks are of the kind follow. Each is ended by
+// StartFollowUp; one whose worker dies is claimed again.
 func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int) ([]FollowUp, error) {
 	var out []FollowUp
 	err := s.writeAsync(ctx, "claim follow-ups", func(t *tx) error {
@@ -48,7 +50,8 @@ func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int
 }
 
 // StartFollowUp creates the workflow n that a follow-up starts, and ends the follow-up in the same transaction, so that
-// the workflow starts once. If n is nil, the follow-up fails for a reason. pleat.ErrLost: the lease is no longer held.
+// the workflow starts once, however often the follow-up is claimed. If n is nil, the follow-up fails for a reason,
+// which its owner reads in the delivery. pleat.ErrLost: the lease is no longer held.
 func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, reason string) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.write(ctx, "start follow-up", func(t *tx) error {

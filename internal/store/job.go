@@ -7,8 +7,12 @@ import (
 	"pleat"
 )
 
-// CreateJob stores a validated job, its first run and the task that will execute it, and counts it against the owner's
-// quota, all in one transaction. With an idempotency key it answers a repeated request as the first one for a day.
+// CreateJob stores a validated job, its first run with the task that will execute it, and the subscriptions of its
+// events, and counts it against the owner's quota, all in one transaction. It gives n.Job and its sequences their ids.
+//
+// With an idempotency key it answers a repeated request as the first one for a day: two calls at the same time create
+// one job, and the second waits for the first. A repetition is not charged. CodeConflict: the key came with another
+// request. CodeLimited: the quota is spent.
 func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 	var c Created
 	err := s.write(ctx, "create job", func(t *tx) error {
@@ -36,7 +40,8 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 	return c, err
 }
 
-// replay claims an idempotency key, or reads the answer of the call that has it.
+// replay claims an idempotency key for this call, or reads into c the result of the call that has it, which it reports.
+// A key older than a day is free again. The INSERT makes a concurrent call wait until this one has committed.
 func (t *tx) replay(n NewJob, c *Created) (bool, error) {
 	_, err := t.exec("DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at < $3",
 		n.Job.Owner, n.Key, t.now-microsPerDay)
@@ -66,6 +71,7 @@ func (t *tx) replay(n NewJob, c *Created) (bool, error) {
 	return true, err
 }
 
+// insertJob stores the job, its run and its subscriptions, and fills in c.
 func (t *tx) insertJob(n *NewJob, c *Created) error {
 	j := &n.Job
 	c.Job, c.Run = pleat.JobID(newID()), pleat.RunID(newID())
@@ -91,8 +97,9 @@ func (t *tx) insertJob(n *NewJob, c *Created) error {
 	return t.subscribe(of, n.Subs)
 }
 
-// subscribe stores the destinations of a run's events, of which of has the source, run and owner. It stores the
-// endpoint that a subscription brings.
+// subscribe stores the destinations of a run's events, of which of has the source, run and owner. It also stores the
+// endpoint that a subscription brings, which serves this source alone. The run of a draft is empty: its execution fills
+// it in.
 func (t *tx) subscribe(of pleat.Event, subs []pleat.Subscription) error {
 	for _, sub := range subs {
 		if sub.Custom != nil {
@@ -120,7 +127,7 @@ func (t *tx) subscribe(of pleat.Event, subs []pleat.Subscription) error {
 	return nil
 }
 
-// insertRun stores a run and its task.
+// insertRun stores a run and its task. The number counts the runs of a job from 1; a workflow has one run.
 func (t *tx) insertRun(source pleat.Source, run pleat.RunID, owner pleat.UserID, number int, spec RunSpec) error {
 	_, err := t.exec(`
 		INSERT INTO run (
@@ -146,7 +153,9 @@ func (t *tx) insertRun(source pleat.Source, run pleat.RunID, owner pleat.UserID,
 	})
 }
 
-// Rerun starts another run of a job whose latest has ended, and counts it against the quota.
+// Rerun starts another run of a job whose latest has ended, and counts it against the quota. The job shows the new run
+// from then on; the runs before it keep their results. Subscriptions move to the new run. ErrJobNotFound: the job does
+// not exist or is another user's. CodeConflict: its latest run has not ended. CodeLimited: the quota is spent.
 func (s *Store) Rerun(
 	ctx context.Context, owner pleat.UserID, job pleat.JobID, spec RunSpec, quota int,
 ) (Created, error) {
@@ -188,7 +197,8 @@ func (s *Store) Rerun(
 	return c, err
 }
 
-// lockJob locks a job of the owner's and reads its head.
+// lockJob locks a job of the owner's until the transaction ends, and reads its head. The verbs that change a job begin
+// with it, so that they take their locks in one order: the job, then its run and task.
 func (t *tx) lockJob(owner pleat.UserID, job pleat.JobID) (Head, error) {
 	q := `
 		SELECT account_id, public, version, epoch, run_id, state FROM job
@@ -203,7 +213,8 @@ func (t *tx) lockJob(owner pleat.UserID, job pleat.JobID) (Head, error) {
 	return h, mapNoRows(err, pleat.ErrJobNotFound)
 }
 
-// SetPublic makes a job public or private. Making it private invalidates the links that were given out.
+// SetPublic makes a job public or private. Making it private raises the epoch, which invalidates the links that were
+// given out. Nothing changes if it is so already. ErrJobNotFound: the job does not exist or is another user's.
 func (s *Store) SetPublic(ctx context.Context, owner pleat.UserID, job pleat.JobID, public bool) error {
 	return s.write(ctx, "set public", func(t *tx) error {
 		h, err := t.lockJob(owner, job)
@@ -218,7 +229,10 @@ func (s *Store) SetPublic(ctx context.Context, owner pleat.UserID, job pleat.Job
 	})
 }
 
-// DeleteJob hides a job from every reader at once and stops its run. Garbage collection deletes its files later.
+// DeleteJob removes a job from every reader's sight at once and stops its run. The rows of its files and progress go
+// with it; of the job a tombstone without name and sequences stays, so that its events and deliveries still have a
+// source. Garbage collection deletes the files themselves later. ErrJobNotFound: the job does not exist, is another
+// user's, or was deleted before.
 func (s *Store) DeleteJob(ctx context.Context, owner pleat.UserID, job pleat.JobID) error {
 	return s.write(ctx, "delete job", func(t *tx) error {
 		h, err := t.lockJob(owner, job)
@@ -248,7 +262,9 @@ func (s *Store) DeleteJob(ctx context.Context, owner pleat.UserID, job pleat.Job
 	})
 }
 
-// Cancel stops a job: at once if it waits, within two seconds if it runs. It returns the state that the job has now.
+// Cancel stops a job: at once if it waits, within two seconds if it runs, as its worker must notice. It returns the
+// state that the job has now, which is still RUNNING in the second case; the worker then ends the run as STOPPED.
+// ErrJobNotFound: the job does not exist or is another user's. CodeConflict: it has ended.
 func (s *Store) Cancel(ctx context.Context, owner pleat.UserID, job pleat.JobID) (pleat.State, error) {
 	var state pleat.State
 	err := s.write(ctx, "cancel", func(t *tx) error {
@@ -265,7 +281,8 @@ func (s *Store) Cancel(ctx context.Context, owner pleat.UserID, job pleat.JobID)
 	return state, err
 }
 
-// cancel flags the task of a run, and ends the run if no worker holds the task.
+// cancel flags the task of a run for the worker that holds it, and ends the run itself if no worker does. It returns
+// the state that the run has now.
 func (t *tx) cancel(run pleat.RunID) (pleat.State, error) {
 	var id pleat.TaskID
 	var state pleat.TaskState

@@ -11,7 +11,8 @@ import (
 	"pleat"
 )
 
-// LibraryItem is a file or folder of a user's library.
+// LibraryItem is a file or folder of a user's library. An item of type file may hold several files, such as a structure
+// and its PAE.
 type LibraryItem struct {
 	ID       pleat.ItemID
 	Owner    pleat.UserID
@@ -28,7 +29,7 @@ type LibraryItem struct {
 	Updated  time.Time
 }
 
-// LibraryFile is one file of an item.
+// LibraryFile is one file of an item. Its bytes are in the blob store under Key.
 type LibraryFile struct {
 	Name        string
 	ContentType string
@@ -38,12 +39,14 @@ type LibraryFile struct {
 	Created     time.Time
 }
 
-// ErrNoItem says that there is no such library item of the caller's.
+// ErrNoItem refuses a call on a library item that does not exist or is another user's.
 var ErrNoItem = pleat.Errorf(pleat.CodeNotFound, "Library item not found")
 
+// itemColumns are the columns that scanItem reads, of the row i of library_item.
 const itemColumns = `i.id, i.account_id, i.parent_id, i.name, i.type, i.file_type, i.origin, i.workflow_id, i.metadata,
 	i.created_at, i.updated_at`
 
+// scanItem reads an item from itemColumns.
 func scanItem(scan func(...any) error) (LibraryItem, error) {
 	var i LibraryItem
 	var meta string
@@ -54,7 +57,8 @@ func scanItem(scan func(...any) error) (LibraryItem, error) {
 	return i, err
 }
 
-// CreateItem stores an item without files. Its parent, if it has one, must be a folder of the same owner.
+// CreateItem stores an item without files, and returns it with its id and times. Its parent, if it has one, must be a
+// folder of the same owner. CodeNotFound: there is no such parent. CodeInvalid: the parent is no folder.
 func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, error) {
 	err := s.write(ctx, "create library item", func(t *tx) error {
 		if i.Parent != "" {
@@ -74,6 +78,7 @@ func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, err
 	return i, err
 }
 
+// insertItem stores an item, whose id the caller has made.
 func (t *tx) insertItem(i LibraryItem) error {
 	_, err := t.exec(`
 		INSERT INTO library_item (
@@ -123,8 +128,9 @@ func (t *tx) addToLibrary(id pleat.WorkflowID, artifacts []pleat.Artifact) error
 	})
 }
 
-// AddFile adds a file to an item, or replaces the one of the same name; CodeTooLarge if the user's library would then
-// hold more than quota bytes.
+// AddFile adds a file to an item, or replaces the one of the same name. The blob must be stored already. Quota bounds
+// the bytes of all files in the user's library. ErrNoItem: the item is no file of the user's. CodeTooLarge: the library
+// would hold more than the quota; the blob is then garbage.
 func (s *Store) AddFile(
 	ctx context.Context, owner pleat.UserID, item pleat.ItemID, f LibraryFile, quota int64,
 ) error {
@@ -163,7 +169,8 @@ func (s *Store) AddFile(
 	})
 }
 
-// Item reads an item of a user with its files and children; of any user if owner is empty. ErrNoItem: there is none.
+// Item reads an item of a user with its files, the oldest first, and at most 1000 children; of any user if owner is
+// empty. ErrNoItem: there is none.
 func (s *Store) Item(ctx context.Context, owner pleat.UserID, id pleat.ItemID) (LibraryItem, error) {
 	var i LibraryItem
 	n := 0
@@ -213,7 +220,7 @@ func (s *Store) Item(ctx context.Context, owner pleat.UserID, id pleat.ItemID) (
 	return i, unavailable("read library item", err)
 }
 
-// Items reads a page of a user's library, newest first.
+// Items reads a page of a user's library, newest first, without files and children. Items in folders are listed too.
 func (s *Store) Items(ctx context.Context, owner pleat.UserID, before string, limit int) ([]LibraryItem, error) {
 	rows, err := s.read(ctx, `
 		SELECT `+itemColumns+`
@@ -226,7 +233,8 @@ func (s *Store) Items(ctx context.Context, owner pleat.UserID, before string, li
 	return out, unavailable("list library", err)
 }
 
-// DeleteItem deletes an item and everything below it. Garbage collection deletes the files later.
+// DeleteItem deletes an item and everything below it. Garbage collection deletes the files later. Runs that used a file
+// keep their results. ErrNoItem: it does not exist or is another user's.
 func (s *Store) DeleteItem(ctx context.Context, owner pleat.UserID, id pleat.ItemID) error {
 	return s.write(ctx, "delete library item", func(t *tx) error {
 		n, err := t.exec(

@@ -14,8 +14,9 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Migrate brings the schema to the newest version and returns the versions before and after. Several nodes may call it
-// at once.
+// Migrate brings the schema to the newest version and returns the versions before and after. Each version is applied in
+// one transaction, and an error leaves those before it applied. Several nodes may call it at once: a lock, in
+// PostgreSQL an advisory one, makes them take turns, and all but one find nothing to do.
 func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	p, done, err := s.provider(ctx)
 	if err != nil {
@@ -32,7 +33,8 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	return from, to, err
 }
 
-// Version is the schema's version; 0 before the first migration.
+// Version is the version of the schema; 0 before the first migration. It may be newer than Latest, if a later program
+// has migrated the database.
 func (s *Store) Version(ctx context.Context) (int64, error) {
 	tables := `
 		SELECT count(*) FROM information_schema.tables
@@ -48,7 +50,7 @@ func (s *Store) Version(ctx context.Context) (int64, error) {
 	return v, err
 }
 
-// Latest is the version that this program needs.
+// Latest is the version of the schema that this program needs: the number of its migrations.
 func Latest() int64 {
 	files, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -57,6 +59,7 @@ func Latest() int64 {
 	return int64(len(files))
 }
 
+// provider returns what applies migrations, and a function that releases it.
 func (s *Store) provider(ctx context.Context) (*goose.Provider, func(), error) {
 	dir, err := fs.Sub(migrations, "migrations")
 	if err != nil {

@@ -18,9 +18,12 @@ import (
 // channel is the NOTIFY channel over which processes wake each other.
 const channel = "pleat"
 
-// asyncConns bounds the connections for claims and progress: few callers, short transactions.
+// asyncConns bounds the connections for transactions that do not wait for the disk, claims and progress: they have few
+// callers and are short.
 const asyncConns = 4
 
+// openPostgres opens two pools, which differ in synchronous_commit, measures the offset of the clock and starts the
+// notifier.
 func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error {
 	s.dialect = "postgres"
 	cfg, err := pgx.ParseConfig(url)
@@ -59,7 +62,8 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 	return nil
 }
 
-// SyncClock measures again how far this machine's clock is from the database's. SQLite has no clock but the machine's.
+// SyncClock measures again how far this machine's clock is from the database's. The reaper calls it after a jump of the
+// clock, before it takes leases for expired. SQLite has no clock but the machine's, so there it does nothing.
 func (s *Store) SyncClock(ctx context.Context) error {
 	if s.dialect != "postgres" {
 		return nil
@@ -68,6 +72,7 @@ func (s *Store) SyncClock(ctx context.Context) error {
 }
 
 // agreeOnTime measures how far this machine's clock is from the database's, so that leases mean the same on every node.
+// It takes the database's time to be that of the middle of the query; the error is at most half the query's duration.
 func (s *Store) agreeOnTime(ctx context.Context) error {
 	before := s.clock()
 	var db int64
@@ -81,6 +86,8 @@ func (s *Store) agreeOnTime(ctx context.Context) error {
 	return nil
 }
 
+// pgCommit runs fn in a transaction, and again if PostgreSQL asks for it: after a serialization failure (40001) or a
+// deadlock (40P01), of which one transaction is the victim.
 func (s *Store) pgCommit(ctx context.Context, d durability, fn func(*tx) error) ([]string, error) {
 	const tries = 4
 	for i := 1; ; i++ {
@@ -92,6 +99,7 @@ func (s *Store) pgCommit(ctx context.Context, d durability, fn func(*tx) error) 
 	}
 }
 
+// pgOnce runs fn in one transaction and returns the topics that it notified.
 func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) ([]string, error) {
 	db := s.db
 	if d == async {
@@ -125,11 +133,13 @@ type notifier struct {
 	wake    chan struct{}
 }
 
+// close ends the goroutines and waits for them. Topics that are still queued are not sent.
 func (n *notifier) close() {
 	n.cancel()
 	n.wg.Wait()
 }
 
+// send queues topics for the other processes and returns at once.
 func (n *notifier) send(topics []string) {
 	n.mu.Lock()
 	for _, t := range topics {
@@ -142,6 +152,8 @@ func (n *notifier) send(topics []string) {
 	}
 }
 
+// sender sends what is queued, in messages that NOTIFY accepts. Topics that cannot be sent are dropped: whoever waits
+// for them polls too.
 func (n *notifier) sender(ctx context.Context) {
 	defer n.wg.Done()
 	const most = 7000 // NOTIFY takes 8,000 bytes
@@ -175,6 +187,7 @@ func (n *notifier) sender(ctx context.Context) {
 	}
 }
 
+// listener publishes what other processes send, and connects again, after a second, when the connection breaks.
 func (n *notifier) listener(ctx context.Context) {
 	defer n.wg.Done()
 	for ctx.Err() == nil {
@@ -190,6 +203,8 @@ func (n *notifier) listener(ctx context.Context) {
 	}
 }
 
+// listen publishes notifications from one connection until that breaks or ctx ends. This process's own come back too,
+// as tokens that are not needed.
 func (n *notifier) listen(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, n.cfg.Copy())
 	if err != nil {
@@ -209,7 +224,7 @@ func (n *notifier) listen(ctx context.Context) error {
 	}
 }
 
-// timer keeps the clocks agreed.
+// timer measures the offset of the clock every 30 seconds.
 func (n *notifier) timer(ctx context.Context) {
 	defer n.wg.Done()
 	tick := time.NewTicker(30 * time.Second)

@@ -6,7 +6,7 @@ import (
 	"pleat"
 )
 
-// Reaped counts what one pass of the reaper did.
+// Reaped counts what one pass of the reaper did, for the log and the metrics.
 type Reaped struct {
 	Woken    int // waiting tasks whose time had come
 	Requeued int // tasks whose lease had expired
@@ -25,7 +25,9 @@ type expiredLease struct {
 }
 
 // Reap queues waiting tasks whose time has come, takes tasks from workers whose lease expired, and deletes expired
-// sessions and idempotency keys. Any node may call it. It writes nothing if nothing is due.
+// sessions and idempotency keys. Any node may call it, several at once too: they skip the rows that another has locked.
+// It handles at most 1000 tasks of each kind; the next call continues. It writes nothing if nothing is due, so that an
+// idle service does not write. Package queue calls it once a second.
 func (s *Store) Reap(ctx context.Context) (Reaped, error) {
 	var r Reaped
 	due, err := s.reapDue(ctx)
@@ -65,7 +67,7 @@ func (s *Store) reapDue(ctx context.Context) (bool, error) {
 	return n > 0, unavailable("reap", err)
 }
 
-// wakeTasks queues waiting tasks whose time has come.
+// wakeTasks queues waiting tasks whose time has come, those that have waited longest first.
 func (t *tx) wakeTasks(r *Reaped) error {
 	rows, err := t.query(`
 		UPDATE task SET state = 'queued'
@@ -88,7 +90,9 @@ func (t *tx) wakeTasks(r *Reaped) error {
 	})
 }
 
-// FreeTasks requeues at once what an earlier process of a worker held.
+// FreeTasks ends the attempts that an earlier process of a worker left behind, as if their leases had expired: the
+// tasks are queued again at once, and each has spent a try. A delivery worker calls it when it starts; RegisterWorker
+// includes it.
 func (s *Store) FreeTasks(ctx context.Context, worker pleat.WorkerID) (Reaped, error) {
 	var r Reaped
 	err := s.write(ctx, "free tasks", func(t *tx) error {
@@ -98,7 +102,7 @@ func (s *Store) FreeTasks(ctx context.Context, worker pleat.WorkerID) (Reaped, e
 	return r, err
 }
 
-// expireLeases ends the attempts of running tasks that a condition on one parameter selects.
+// expireLeases ends the attempts of running tasks that a condition on one parameter selects, and counts them in r.
 func (t *tx) expireLeases(where string, arg any, r *Reaped) error {
 	expired, err := t.selectExpired(where, arg)
 	if err != nil {
@@ -112,7 +116,8 @@ func (t *tx) expireLeases(where string, arg any, r *Reaped) error {
 	return nil
 }
 
-// selectExpired locks running tasks that a condition on one parameter selects.
+// selectExpired locks running tasks that a condition on one parameter selects, at most 1000. It skips a task whose
+// worker is renewing its lease at this moment.
 func (t *tx) selectExpired(where string, arg any) ([]expiredLease, error) {
 	var out []expiredLease
 	rows, err := t.query(`

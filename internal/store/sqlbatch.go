@@ -19,7 +19,8 @@ func padded(n int) int {
 	return p
 }
 
-// pad repeats the last of some ids up to the next power of two. Inside IN that changes nothing.
+// pad repeats the last of some ids up to the next power of two. Inside IN that changes nothing, and the statement is
+// one of a few that stay prepared. There must be at least one id.
 func pad(ids []any) []any {
 	out := slices.Clone(ids)
 	for n := padded(len(ids)); len(out) < n; {
@@ -28,7 +29,8 @@ func pad(ids []any) []any {
 	return out
 }
 
-// rowParts cuts the values of many rows into parts whose numbers of rows are powers of two.
+// rowParts cuts the values of many rows, one row after the other, into parts whose numbers of rows are powers of two,
+// at most maxStatementRows. 200 rows become parts of 128, 64 and 8.
 func rowParts(args []any, columns int) func(yield func([]any) bool) {
 	return func(yield func([]any) bool) {
 		for size := maxStatementRows; size > 0; size /= 2 {
@@ -81,8 +83,8 @@ func params(from, n int) string {
 	return b.String()
 }
 
-// values returns a VALUES list of rows whose parameters start at a number. Both databases name its columns column1,
-// column2 ….
+// values returns a VALUES list of rows with a parameter for each column, of which the first is «$from». Both databases
+// name the columns column1, column2 …. The casts tell PostgreSQL the types, which it cannot infer in a VALUES list.
 func values(from, rows int, types ...string) string {
 	var b strings.Builder
 	b.WriteString("VALUES ")

@@ -16,9 +16,11 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// maxGroup bounds how many verbs share one commit.
+// maxGroup bounds how many verbs share one commit, and how many may wait for it in the queue before submit blocks.
 const maxGroup = 512
 
+// openSQLite opens one connection for writing and several for reading, all in WAL mode, in which readers and the writer
+// do not wait for each other. Each connection caches 8 MB of pages and sorts in memory.
 func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error {
 	s.dialect = "sqlite"
 	if path == "" {
@@ -75,7 +77,8 @@ func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error 
 }
 
 // writer is SQLite's one writer. It commits in groups: verbs that arrive while a commit waits for the disk share the
-// next one, each in a savepoint of its own, so that one that fails takes nothing with it.
+// next one, each in a savepoint of its own, so that one that fails takes nothing with it. A commit waits for the disk
+// once, however many verbs share it, which is what lets many callers write quickly.
 type writer struct {
 	s     *Store
 	dsn   string
@@ -101,6 +104,7 @@ type op struct {
 	settled atomic.Bool
 }
 
+// errClosed is the error of a verb that comes after Close. Callers get it as CodeUnavailable.
 var errClosed = errors.New("the store is closed")
 
 // submit hands a verb to the writer and waits for its commit. A verb that has not started ends with its context. One
@@ -125,6 +129,7 @@ func (w *writer) submit(ctx context.Context, d durability, fn func(*tx) error) (
 	return o.wake, o.err
 }
 
+// close lets the commit in progress end and closes the connection. It may be called more than once.
 func (w *writer) close() {
 	w.once.Do(func() { close(w.quit) })
 	w.wg.Wait()
@@ -132,6 +137,7 @@ func (w *writer) close() {
 	_ = w.db.Close()
 }
 
+// run commits batches until the writer closes. A batch holds the verbs that wait when it begins.
 func (w *writer) run() {
 	defer w.wg.Done()
 	t := &tx{s: w.s, conn: w.conn, stmt: map[string]*sql.Stmt{}}
@@ -174,7 +180,8 @@ func (w *writer) rejectPending() {
 	}
 }
 
-// commit runs a batch in one transaction.
+// commit runs a batch in one transaction. A verb whose caller has gone is skipped. If the transaction itself cannot
+// begin or commit, all of the batch fail with it.
 func (w *writer) commit(t *tx, batch []*op) {
 	bg := context.Background()
 	t.ctx = bg
@@ -218,6 +225,7 @@ func (w *writer) setMode(ctx context.Context, d durability) error {
 	return nil
 }
 
+// runInSavepoint runs one verb of a batch. An error or a panic rolls back what that verb did, and nothing else.
 func (w *writer) runInSavepoint(t *tx, o *op) (err error) {
 	if _, err := t.exec("SAVEPOINT verb"); err != nil {
 		return err
@@ -241,12 +249,14 @@ func (w *writer) runInSavepoint(t *tx, o *op) (err error) {
 	return o.fn(t)
 }
 
+// fail gives every verb of a batch the same error.
 func fail(batch []*op, err error) {
 	for _, o := range batch {
 		o.err = err
 	}
 }
 
+// stack returns the stack of this goroutine, quoted for one line of the log, at most 16 KiB of it.
 func stack() string {
 	b := make([]byte, 16<<10)
 	return strconv.Quote(string(b[:runtime.Stack(b, false)]))

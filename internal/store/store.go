@@ -44,7 +44,15 @@ type Options struct {
 	CommitGroup int
 }
 
-// Store is a database with verbs. It is safe for use by many goroutines. Make one with Open.
+// Store is a database with verbs. It is safe for use by many goroutines. Make one with Open and end it with Close.
+//
+// A verb that changes something is one transaction: on SQLite a savepoint of the one writer, which commits several
+// verbs together; on PostgreSQL a transaction of its own, in the isolation READ COMMITTED, repeated up to three times
+// after a deadlock or a serialization failure. A verb that returns an error has changed nothing, with one exception: if
+// the connection to PostgreSQL breaks during the commit, the change may have been made.
+//
+// Errors are *pleat.Error where the caller is to be refused. A database that does not answer, or not in time, gives
+// CodeUnavailable, and a cancelled context gives context.Canceled.
 type Store struct {
 	dialect    string
 	db         *sql.DB // reads on SQLite, everything on PostgreSQL
@@ -62,7 +70,9 @@ type Store struct {
 	asyncDB *sql.DB   // PostgreSQL's connections whose commits do not wait for the disk
 }
 
-// Open opens the database at url: «sqlite:PATH» or «postgres://…». It does not migrate.
+// Open opens the database at url, «sqlite:PATH» or «postgres://…». It creates the folder and the file of a new SQLite
+// database, but no schema: call Migrate. With PostgreSQL it also starts the goroutines that carry wake-ups between
+// processes and keep the clock in step with the database's; ctx bounds the opening, not their life. Close the store.
 func Open(ctx context.Context, url string, opt Options) (*Store, error) {
 	s := &Store{clock: opt.Clock, log: opt.Log, readers: map[string]*sql.Stmt{}}
 	if s.clock == nil {
@@ -90,7 +100,8 @@ func Open(ctx context.Context, url string, opt Options) (*Store, error) {
 // Dialect is "sqlite" or "postgres".
 func (s *Store) Dialect() string { return s.dialect }
 
-// Close waits for what is being written and closes the database.
+// Close waits for the verbs that are being written, ends the store's goroutines and closes the database. Verbs that
+// still wait for the writer return an error. Call it once, after the last user of the store has ended.
 func (s *Store) Close() error {
 	if s.notify != nil {
 		s.notify.close()
@@ -104,7 +115,7 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// Ping reports whether the database answers and can write.
+// Ping reports whether the database answers: nil, or an error with CodeUnavailable. It reads the schema's version.
 func (s *Store) Ping(ctx context.Context) error {
 	if _, err := s.Version(ctx); err != nil {
 		return unavailable("ping", err)
@@ -112,12 +123,15 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// now is the time all nodes agree on, in microseconds.
+// now is the time that all nodes agree on, in microseconds since 1970 UTC: this machine's clock plus the offset that
+// was last measured.
 func (s *Store) now() int64 { return s.clock().UnixMicro() + s.offset.Load() }
 
-// Now is the store's time: the database's, where it is shared.
+// Now is the store's time in UTC. All nodes on one PostgreSQL database agree on it to within the time that a query
+// takes, since leases and pauses are compared with it. On SQLite it is the machine's clock.
 func (s *Store) Now() time.Time { return fromMicros(s.now()) }
 
+// fromMicros reads a column that holds a time in microseconds since 1970 UTC. The value 0 is the zero time.
 func fromMicros(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}
@@ -125,6 +139,7 @@ func fromMicros(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
+// toMicros is the inverse of fromMicros. It drops what is finer than a microsecond.
 func toMicros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -132,6 +147,7 @@ func toMicros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
+// newID returns a UUID of version 7. Ids of one process sort by the time they were made, so lists page by id.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // unavailable turns an error of the database into CodeUnavailable, so that the client gets 503 and not 500. It returns
@@ -149,7 +165,7 @@ func unavailable(verb string, err error) error {
 }
 
 // translate adapts portable SQL, whose parameters are $1, $2 …, to the dialect. SQLite's drivers number «$n» by first
-// appearance, so it gets «?n».
+// appearance, so it gets «?n». SQLite has one writer and no row locks, so FOR UPDATE SKIP LOCKED goes.
 func (s *Store) translate(q string) string {
 	if s.dialect != "sqlite" {
 		return q
@@ -168,21 +184,24 @@ func (s *Store) translate(q string) string {
 	return t
 }
 
-// hub wakes goroutines that wait for news on a topic.
+// hub wakes goroutines of this process that wait for news on a topic. A token holds no content: a token that comes for
+// nothing is harmless, and one that is lost, as on a broken connection, is made up for by polling.
 type hub struct {
 	mu     sync.Mutex
 	topics map[string]map[chan struct{}]bool
 }
 
-// Subscribe returns a channel that holds a token after news on the topic, and a function to end it. Tokens coalesce:
-// read the channel, then look at the database.
+// Subscribe returns a channel that holds a token after news on the topic, and a function that ends the subscription.
+// Tokens coalesce, and news comes after its commit: subscribe, read the database, wait for a token, read again. Topics
+// are made by QueueTopic, RunTopic, OwnerTopic, WorkerTopic and DeliveryTopic. News from other processes arrives only
+// on PostgreSQL.
 func (s *Store) Subscribe(topic string) (<-chan struct{}, func()) {
 	ch := make(chan struct{}, 1)
 	s.SubscribeTo(topic, ch)
 	return ch, func() { s.hub.remove(topic, ch) }
 }
 
-// SubscribeTo lets one channel hear of several topics.
+// SubscribeTo is Subscribe for one channel with several topics. The channel needs a buffer of one. Unsubscribe ends it.
 func (s *Store) SubscribeTo(topic string, ch chan struct{}) {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
@@ -204,6 +223,7 @@ func (h *hub) remove(topic string, ch chan struct{}) {
 	}
 }
 
+// publish puts a token into every channel of the topics that has none.
 func (h *hub) publish(topics ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -217,6 +237,7 @@ func (h *hub) publish(topics ...string) {
 	}
 }
 
+// publishAll is publish for every topic: after a gap in the connection that listens, any of them may have news.
 func (h *hub) publishAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -230,7 +251,8 @@ func (h *hub) publishAll() {
 	}
 }
 
-// QueueTopic has news when a task is queued. The queues of deliveries share one topic.
+// QueueTopic has news when a task is queued: a new one, one that is tried again, or one whose pause has ended. The
+// queues of deliveries share one topic.
 func QueueTopic(queue string) string {
 	if strings.HasPrefix(queue, deliveryQueuePrefix) {
 		return deliveryTopic
@@ -238,11 +260,11 @@ func QueueTopic(queue string) string {
 	return "queue:" + queue
 }
 
-// RunTopic has news when a run changes or tells of its progress.
+// RunTopic has news when a run changes its state, reports progress or gets a file.
 func RunTopic(run pleat.RunID) string { return "run:" + string(run) }
 
-// OwnerTopic has news when one of a user's runs changes.
+// OwnerTopic has news when one of a user's runs changes or is created. Changes reads which.
 func OwnerTopic(user pleat.UserID) string { return "owner:" + string(user) }
 
-// WorkerTopic has news when a task that the worker holds is cancelled.
+// WorkerTopic has news when a task that the worker holds is cancelled. CancelledTasks reads which.
 func WorkerTopic(w pleat.WorkerID) string { return "worker:" + string(w) }

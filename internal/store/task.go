@@ -9,10 +9,12 @@ import (
 	"pleat"
 )
 
+// leaseMicros is how long a claim or a heartbeat lasts, in microseconds.
 const leaseMicros = int64(pleat.LeaseDuration / 1000)
 
 // Lease names one attempt at a task. The verbs that take one are fenced: they change nothing and return pleat.ErrLost
-// once another attempt has begun or the task has ended.
+// once another attempt has begun or the task has ended. So a worker that was away too long cannot write over the work
+// of its successor, whatever its clock says. A lease that has expired, but that nobody has taken over, is still held.
 type Lease struct {
 	Task    pleat.TaskID
 	Attempt int
@@ -22,9 +24,12 @@ type Lease struct {
 // LeaseOf returns the lease under which a worker holds a claimed task.
 func LeaseOf(t *pleat.Task) Lease { return Lease{t.ID, t.Attempt, t.Worker} }
 
-// Claim leases up to n queued tasks of the queues to a worker, in fair order: each gets the next attempt number. It
-// skips tasks that expect more than memory bytes; 0 skips none. The input of each task is read in the same
-// transaction. A claim may be lost in a crash of the machine: the task is then queued again.
+// Claim leases up to n queued tasks of the queues to a worker, from the first queue as many as there are, then from the
+// next, and in each in fair order. Each task gets the next attempt number. It skips tasks that expect more than memory
+// bytes; 0 skips none. The input of each task is read in the same transaction, and its run moves to RUNNING.
+//
+// Two workers never get the same task: PostgreSQL skips rows that another claim has locked, SQLite has one writer. A
+// claim may be lost in a crash of the machine; the task is then queued again.
 func (s *Store) Claim(
 	ctx context.Context, worker pleat.WorkerID, queues []string, n int, memory int64,
 ) ([]ClaimedTask, error) {
@@ -54,6 +59,7 @@ func (s *Store) Claim(
 	return out, nil
 }
 
+// claim leases up to n tasks of one queue, in fair order: by position, then by age.
 func (t *tx) claim(worker pleat.WorkerID, queue string, n int, memory int64) ([]ClaimedTask, error) {
 	return t.claimWhere(`
 		SELECT id FROM task
@@ -64,7 +70,9 @@ func (t *tx) claim(worker pleat.WorkerID, queue string, n int, memory int64) ([]
 		worker, queue, memory, n)
 }
 
-// claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3.
+// claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3. It raises the
+// attempt, which fences off every lease on the task that was given before, and leaves the recording of the attempt to
+// the caller.
 func (t *tx) claimWhere(ids string, worker pleat.WorkerID, args ...any) ([]ClaimedTask, error) {
 	var out []ClaimedTask
 	rows, err := t.query(`
@@ -107,6 +115,7 @@ func (t *tx) start(c *ClaimedTask) error {
 	return nil
 }
 
+// startFold reads the input of a fold, with the alignments of its MSA search.
 func (t *tx) startFold(c *ClaimedTask) error {
 	var j pleat.Job
 	var u pleat.Run
@@ -143,7 +152,8 @@ func (t *tx) startFold(c *ClaimedTask) error {
 // outcomeSearched is the outcome of an attempt whose files belong to the run, whichever attempt ends it.
 const outcomeSearched = "searched"
 
-// loadAlignments reads what the MSA search before a fold has published.
+// loadAlignments reads what the MSA search before a fold has published: the files of the last attempt that ended as
+// searched. A task in its first attempt has had none.
 func (t *tx) loadAlignments(c *ClaimedTask) error {
 	if c.Task.Attempt == 1 {
 		return nil
@@ -201,8 +211,9 @@ func (t *tx) setState(source pleat.Source, run pleat.RunID, state pleat.State) e
 	return err
 }
 
-// renew extends a lease and locks its task. It returns the task's run, empty for deliveries and follow-ups, and
-// whether the owner wants it stopped; pleat.ErrLost if the lease is no longer held.
+// renew extends a lease to LeaseDuration from now and locks its task until the transaction ends. It returns the task's
+// run, empty for deliveries and follow-ups, and whether the owner wants it stopped; pleat.ErrLost if the lease is no
+// longer held. Every fenced verb begins with it.
 func (t *tx) renew(l Lease) (run pleat.RunID, cancel bool, err error) {
 	var c int64
 	err = t.row(`
@@ -213,8 +224,9 @@ func (t *tx) renew(l Lease) (run pleat.RunID, cancel bool, err error) {
 	return run, c == 1, mapNoRows(err, pleat.ErrLost)
 }
 
-// Heartbeat renews a worker's leases, stores the progress of their runs and says which are cancelled or lost, in the
-// order of the beats.
+// Heartbeat renews a worker's leases and stores the progress of their runs, all in one transaction, and marks the
+// worker as alive. The replies are in the order of the beats and report which tasks are cancelled and which leases are
+// lost; the progress of a lost one is dropped. A renewal may be lost in a crash of the machine, with the progress.
 func (s *Store) Heartbeat(
 	ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat,
 ) ([]pleat.HeartbeatReply, error) {
@@ -243,10 +255,11 @@ func (s *Store) Heartbeat(
 	return out, err
 }
 
-// MaxLogLines bounds the log lines stored of one run.
+// MaxLogLines bounds the log lines stored of one run, over all its attempts. The last of them says that there are more.
 const MaxLogLines = 2000
 
-// progress appends to a run's events and stores its newest stage with the run.
+// progress appends to a run's events, numbers them, and stores its newest stage with the run. The counter in the run's
+// row gives the numbers, so that they follow the order of the commits.
 func (t *tx) progress(run pleat.RunID, list []pleat.Progress) error {
 	if len(list) == 0 {
 		return nil
@@ -295,7 +308,8 @@ func (t *tx) progress(run pleat.RunID, list []pleat.Progress) error {
 	return err
 }
 
-// CancelledTasks lists the tasks that a worker holds and whose owner wants them stopped.
+// CancelledTasks lists the tasks that a worker holds and whose owner wants them stopped. The worker calls it when
+// WorkerTopic has news, to stop them before its next heartbeat.
 func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pleat.TaskID, error) {
 	var out []pleat.TaskID
 	rows, err := s.read(ctx, "SELECT id FROM task WHERE state = 'running' AND worker_id = $1 AND cancel = 1", worker)
@@ -311,7 +325,7 @@ func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pl
 }
 
 // Release returns a task to its queue unfinished, as a worker does that shuts down in order. Another worker can claim
-// it at once, and no try is spent.
+// it at once, at its old position, and no try is spent. pleat.ErrLost: the lease is no longer held.
 func (s *Store) Release(ctx context.Context, l Lease) error {
 	return s.write(ctx, "release", func(t *tx) error {
 		if _, _, err := t.renew(l); err != nil {
@@ -321,7 +335,8 @@ func (s *Store) Release(ctx context.Context, l Lease) error {
 	})
 }
 
-// requeue puts a running task back into its queue, at its position, and ends the attempt.
+// requeue ends the attempt with an outcome and puts its running task back into its queue, at its position: at once, or
+// after a pause, which Reap ends.
 func (t *tx) requeue(l Lease, outcome string, pause time.Duration) error {
 	state := pleat.TaskQueued
 	if pause > 0 {
@@ -337,6 +352,7 @@ func (t *tx) requeue(l Lease, outcome string, pause time.Duration) error {
 	return t.endAttempt(l, outcome, "")
 }
 
+// endAttempt writes the end of an attempt into the task's history, once.
 func (t *tx) endAttempt(l Lease, outcome, detail string) error {
 	_, err := t.exec(`
 		UPDATE attempt SET ended_at = $1, outcome = $2, detail = $3
@@ -367,6 +383,10 @@ func (t *tx) insertTask(k pleat.Task) error {
 
 // fairOrderSQL returns a subquery with one row and two columns: own, the last position of a tenant in a queue (-1: it
 // has none there), and served, the position at the queue's head (0: the queue is empty). Queue and tenant are SQL.
+//
+// A task that is inserted at own+1, or at served if that is more, shares the queue evenly: the n-th tasks of all
+// tenants have about the same position, and a tenant that was idle gets no credit for it. Both subqueries are answered
+// from an index.
 func fairOrderSQL(queue, tenant string) string {
 	return `(
 		SELECT
@@ -380,7 +400,8 @@ func fairOrderSQL(queue, tenant string) string {
 		) AS fair_order`
 }
 
-// SaveCheckpoint names the blob from which the next attempt can resume.
+// SaveCheckpoint names the blob from which the next attempt can resume. The blob must be stored already; the one before
+// is then garbage. pleat.ErrLost: the lease is no longer held.
 func (s *Store) SaveCheckpoint(ctx context.Context, l Lease, c pleat.Checkpoint) error {
 	return s.write(ctx, "save checkpoint", func(t *tx) error {
 		if _, _, err := t.renew(l); err != nil {
@@ -392,7 +413,7 @@ func (s *Store) SaveCheckpoint(ctx context.Context, l Lease, c pleat.Checkpoint)
 }
 
 // QueueCounts returns the number of tasks by queue and state, without ended ones. All deliveries count as one queue,
-// since each endpoint has one of its own.
+// since each endpoint has one of its own. Each state is counted by its partial index, not by a scan of all tasks.
 func (s *Store) QueueCounts(ctx context.Context) ([]QueueCount, error) {
 	const queue = "CASE WHEN kind = 'deliver' THEN 'deliver' ELSE queue END"
 	count := func(state string) string {
@@ -418,7 +439,7 @@ func (s *Store) QueueCounts(ctx context.Context) ([]QueueCount, error) {
 }
 
 // QueuePosition returns how many tasks of the same queue will be claimed before a run that waits, at most 1000; -1 if
-// the run does not wait.
+// the run does not wait. It ignores tasks that are claimed already, and the memory that each expects.
 func (s *Store) QueuePosition(ctx context.Context, run pleat.RunID) (int, error) {
 	n := -1
 	err := s.readRow(ctx, `

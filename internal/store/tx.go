@@ -11,7 +11,8 @@ import (
 	"pleat"
 )
 
-// tx is one verb's transaction: on SQLite a savepoint inside a group, on PostgreSQL a transaction of its own.
+// tx is one verb's transaction: on SQLite a savepoint inside a group, on PostgreSQL a transaction of its own. Exactly
+// one of conn and pg is set. All rows that a verb writes get the same time, now, in microseconds since 1970 UTC.
 type tx struct {
 	ctx  context.Context
 	s    *Store
@@ -22,6 +23,7 @@ type tx struct {
 	wake []string
 }
 
+// exec runs a statement and returns how many rows it changed. Parameters are $1, $2 … on both databases.
 func (t *tx) exec(q string, args ...any) (int64, error) {
 	var res sql.Result
 	var err error
@@ -39,6 +41,7 @@ func (t *tx) exec(q string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
+// query runs a statement that returns rows, for forEachRow or scanOne, which close them.
 func (t *tx) query(q string, args ...any) (*sql.Rows, error) {
 	if t.pg != nil {
 		return t.pg.QueryContext(t.ctx, q, args...)
@@ -59,6 +62,7 @@ func (t *tx) row(q string, args []any, dst ...any) error {
 	return scanOne(rows, dst...)
 }
 
+// scanOne reads the first row into dst and closes the rows; sql.ErrNoRows where there is none.
 func scanOne(rows *sql.Rows, dst ...any) error {
 	defer rows.Close()
 	if !rows.Next() {
@@ -73,7 +77,8 @@ func scanOne(rows *sql.Rows, dst ...any) error {
 	return rows.Close()
 }
 
-// forEachRow calls fn for every row; fn scans it.
+// forEachRow calls fn for every row, which fn scans, until one call fails, and closes the rows. The error is that of
+// the query, if it failed, so that a query can be passed on unchecked.
 func forEachRow(rows *sql.Rows, err error, fn func(scan func(...any) error) error) error {
 	if err != nil {
 		return err
@@ -87,6 +92,8 @@ func forEachRow(rows *sql.Rows, err error, fn func(scan func(...any) error) erro
 	return rows.Err()
 }
 
+// prepare returns SQLite's statement for a query. The writer keeps each one until the store closes: the queries of this
+// package are few, and the lengths of their lists are powers of two.
 func (t *tx) prepare(q string) (*sql.Stmt, error) {
 	if st, ok := t.stmt[q]; ok {
 		return st, nil
@@ -100,7 +107,7 @@ func (t *tx) prepare(q string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// notify wakes a topic once the transaction has been committed.
+// notify wakes a topic once the transaction has been committed. A transaction that is rolled back wakes none.
 func (t *tx) notify(topics ...string) {
 	for _, topic := range topics {
 		if !slices.Contains(t.wake, topic) {
@@ -117,17 +124,22 @@ const (
 	async                     // a crash of the process only: the commit does not wait
 )
 
-// write runs fn in a durable transaction: when it returns nil, what fn did survives a crash of the machine.
+// write runs fn in a durable transaction: when it returns nil, what fn did survives a crash of the machine. The verb
+// names the transaction in errors. On PostgreSQL fn may run several times, so it must set all that it returns anew, and
+// it must not have other effects than on the database.
 func (s *Store) write(ctx context.Context, verb string, fn func(t *tx) error) error {
 	return s.commit(ctx, verb, durable, fn)
 }
 
-// writeAsync is write for what need not survive a crash of the machine, since work would only be done again: claims and
-// progress. It survives a crash of the process, and anything written after it that is durable makes it so too.
+// writeAsync is write for what need not survive a crash of the machine, since the work would only be done again: claims
+// and progress. It survives a crash of the process, and any durable transaction that commits later makes it durable
+// too.
 func (s *Store) writeAsync(ctx context.Context, verb string, fn func(t *tx) error) error {
 	return s.commit(ctx, verb, async, fn)
 }
 
+// commit runs fn in a transaction of the dialect and publishes the topics that fn notified, in this process at once, in
+// others by NOTIFY.
 func (s *Store) commit(ctx context.Context, verb string, d durability, fn func(t *tx) error) error {
 	var wake []string
 	var err error
@@ -146,7 +158,7 @@ func (s *Store) commit(ctx context.Context, verb string, d durability, fn func(t
 	return nil
 }
 
-// read runs a query outside any transaction.
+// read runs a query outside any transaction, on SQLite by a statement that is kept.
 func (s *Store) read(ctx context.Context, q string, args ...any) (*sql.Rows, error) {
 	st, err := s.reader(ctx, q)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"pleat"
 )
 
-// User is an owner of jobs.
+// User is an owner of jobs, keys, workflows and a library.
 type User struct {
 	ID        pleat.UserID
 	Name      string
@@ -14,7 +14,7 @@ type User struct {
 	CreatedAt time.Time
 }
 
-// Key is an API key without its secret.
+// Key is an API key without its secret, of which the database holds only the SHA-256.
 type Key struct {
 	ID         pleat.KeyID
 	User       pleat.UserID
@@ -41,7 +41,7 @@ type Usage struct {
 	Reset time.Time // the next UTC midnight
 }
 
-// NewJob is a validated job to create.
+// NewJob is a validated job to create, as package submit makes it. The store does not check it again.
 type NewJob struct {
 	Job    pleat.Job // the store sets its IDs and times
 	Run    RunSpec
@@ -51,20 +51,22 @@ type NewJob struct {
 	Subs   []pleat.Subscription
 }
 
-// RunSpec is the part of a run that its job or workflow does not have.
+// RunSpec is the part of a run that its job or workflow does not have: what was decided about its execution when it was
+// created.
 type RunSpec struct {
 	Model     string
 	WeightSet string
 	Method    string
-	Seed      string
+	Seed      string // a whole number in decimal; empty: the model has no seed
 	Params    pleat.Params
-	Queue     string
+	Queue     string         // of the task's first step
 	Memory    int64          // bytes expected
 	Tries     int            // attempts before a crashing run fails; 0: DefaultTries
 	Kind      pleat.TaskKind // empty: fold
 	Fresh     bool           // the owner does not accept a cached result
 }
 
+// kind is the kind of the run's task, which a RunSpec may leave out.
 func (r RunSpec) kind() pleat.TaskKind {
 	if r.Kind == "" {
 		return pleat.TaskFold
@@ -84,7 +86,8 @@ func (r RunSpec) state() pleat.State {
 // kills every worker.
 const DefaultTries = 10
 
-// Created is the result of CreateJob and Rerun.
+// Created is the result of CreateJob and Rerun. Under an Idempotency-Key it is stored as JSON, and returned to calls
+// that repeat the request.
 type Created struct {
 	Job       pleat.JobID
 	Run       pleat.RunID
@@ -95,46 +98,52 @@ type Created struct {
 	Replayed  bool // an earlier call with the same Idempotency-Key made it
 }
 
-// Head is the part of a job that every request on it checks first.
+// Head is the part of a job that every request on it checks first: who may read it, and whether the caller's copy is
+// the newest. If that refuses the request, nothing else of the job is read. A Head may also be that of a workflow,
+// whose files are protected in the same way.
 type Head struct {
 	Job      pleat.JobID
 	Workflow pleat.WorkflowID // of a workflow's artifact; Job is then empty
 	Owner    pleat.UserID
 	Public   bool
-	Version  int64
-	Epoch    int64
-	Run      pleat.RunID
+	Version  int64       // rises with every change that readers can see
+	Epoch    int64       // part of what the signature of a link covers
+	Run      pleat.RunID // the latest
 	State    pleat.State
-	Caller   pleat.UserID // whose key came with the request; empty: none, or an invalid one
+	// Caller is the user whose key or session came with the request. It is empty if neither came, or if it is invalid.
+	Caller pleat.UserID
 }
 
-// View is a job with one of its runs and that run's artifacts, read in one snapshot.
+// View is a job with one of its runs and that run's artifacts, read in one snapshot. The artifacts are in the order in
+// which they were stored.
 type View struct {
 	Job       pleat.Job
 	Run       pleat.Run
 	Artifacts []pleat.Artifact
 }
 
-// JobRow is a job in a list.
+// JobRow is a job in a list, with the state and progress of its latest run. It has no sequences and no artifacts.
 type JobRow struct {
-	ID        pleat.JobID
-	Run       pleat.RunID
-	Name      string
-	Public    bool
-	Model     string
-	State     pleat.State
-	Stage     string
-	Done      int
-	Total     int
+	ID     pleat.JobID
+	Run    pleat.RunID
+	Name   string
+	Public bool
+	Model  string
+	State  pleat.State
+	Stage  string
+	Done   int // steps of the stage that are done
+	Total  int // steps of the stage; 0: not known
+	// MeanPLDDT is that of the first prediction, 0 to 100. It is nil before the run has completed, and if the engine
+	// gives no confidence.
 	MeanPLDDT *float64
-	Failure   *pleat.Failure
+	Failure   *pleat.Failure // nil unless the run failed or was stopped
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	Started   time.Time
-	Finished  time.Time
+	Started   time.Time // zero until claimed
+	Finished  time.Time // zero until ended
 }
 
-// Filter narrows a list of jobs.
+// Filter narrows a list of jobs. Empty fields do not narrow it; Limit must be set.
 type Filter struct {
 	Limit  int
 	Before string // an ID: the list starts with the next older one; empty: with the newest
@@ -142,7 +151,8 @@ type Filter struct {
 	Query  string // part of the name, any case
 }
 
-// Change is the newest state of one run, for the stream of all of a user's runs.
+// Change is the newest state of one run, for the stream of all of a user's runs. Exactly one of Job and Workflow is
+// set. Version is that of the job or workflow, so that a reader knows whether its copy is old.
 type Change struct {
 	At       int64 // when it changed: microseconds since 1970 UTC
 	Kind     pleat.TaskKind
@@ -158,7 +168,8 @@ type Change struct {
 	Seq      int64 // the run's last progress
 }
 
-// ClaimedTask is a task with its input, read in the transaction that claimed it.
+// ClaimedTask is a task of a run with its input, read in the transaction that claimed it: what a worker needs to begin.
+// Exactly one of Fold and Workflow is set.
 type ClaimedTask struct {
 	Task     pleat.Task
 	Fold     *pleat.FoldInput // of a fold
@@ -172,13 +183,14 @@ type ClaimedTask struct {
 	SearchDuration time.Duration
 }
 
-// SearchCompleted is the outcome of a successful MSA search.
+// SearchCompleted is the outcome of a successful MSA search. Its files are stored before, by AddArtifact.
 type SearchCompleted struct {
 	FoldQueue string
 	Progress  []pleat.Progress // not stored yet
 }
 
-// RunFinished is the outcome of an attempt at a run. Exactly one of Result and Failure is set.
+// RunFinished is the outcome of an attempt at a run, as package work reports it. Exactly one of Result and Failure is
+// set. A STOPPED run has a Failure too.
 type RunFinished struct {
 	State     pleat.State // COMPLETED, FAILED or STOPPED
 	Result    *pleat.Result
@@ -193,7 +205,7 @@ type RunFinished struct {
 	Source pleat.RunID
 }
 
-// QueueCount is the number of tasks of one queue in one state.
+// QueueCount is the number of tasks of one queue in one state, as metrics and pleat doctor show it.
 type QueueCount struct {
 	Queue  string
 	State  pleat.TaskState

@@ -11,17 +11,18 @@ import (
 	"pleat"
 )
 
+// headColumns are the columns of a Head, of the row j of job.
 const headColumns = "j.account_id, j.public, j.version, j.epoch, j.run_id, j.state"
 
 // Head reads what every request on a job checks first, and which user the key with this hash authenticates, in one
 // query, so that ownership and credential are those of one moment. An empty, unknown or revoked hash leaves Caller
-// empty.
+// empty: the job may be public. ErrJobNotFound: the job does not exist or was deleted.
 func (s *Store) Head(ctx context.Context, job pleat.JobID, keyHash string) (Head, error) {
 	return s.head(ctx,
 		"COALESCE((SELECT k.account_id FROM api_key k WHERE k.hash = $2 AND k.revoked_at = 0), '')", job, keyHash)
 }
 
-// HeadBySession is Head for the hash of a session.
+// HeadBySession is Head for the hash of a session of the page instead of a key.
 func (s *Store) HeadBySession(ctx context.Context, job pleat.JobID, hash string) (Head, error) {
 	return s.head(ctx, `
 		COALESCE((
@@ -32,6 +33,7 @@ func (s *Store) HeadBySession(ctx context.Context, job pleat.JobID, hash string)
 		job, hash, s.now())
 }
 
+// head reads a Head. Caller is an SQL expression that gives a user; its parameters are args, from $2 on.
 func (s *Store) head(ctx context.Context, caller string, job pleat.JobID, args ...any) (Head, error) {
 	h := Head{Job: job}
 	var public int64
@@ -41,13 +43,16 @@ func (s *Store) head(ctx context.Context, caller string, job pleat.JobID, args .
 	return h, unavailable("read job", mapNoRows(err, pleat.ErrJobNotFound))
 }
 
+// jobColumns are the columns that jobRow scans, of the row j of job.
 const jobColumns = `j.id, j.account_id, j.name, j.public, j.chat_id, j.library_item, j.sequences, j.constraints,
 	j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at`
 
+// runColumns are the columns that runRow scans, of the row r of run.
 const runColumns = `r.id, COALESCE(r.job_id, ''), r.number, r.state, r.msa, r.model, r.weight_set, r.method, r.engine,
 	r.seed, r.params, r.result, r.failure, r.created_at, r.started_at, r.finished_at, r.stage, r.done, r.total`
 
-// View reads a job with its latest run and that run's artifacts, in one snapshot.
+// View reads a job with its latest run and that run's artifacts, in one snapshot: it never shows a completed run
+// without its files. It does not check who asks; see Head. ErrJobNotFound: the job does not exist or was deleted.
 func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 	ctx, err := s.withoutCancel(ctx)
 	if err != nil {
@@ -102,7 +107,7 @@ func (s *Store) view(job pleat.JobID, read func(q string, args ...any) (*sql.Row
 	return v, unavailable("read job", err)
 }
 
-// scanView reads a job and one of its runs.
+// scanView reads a job and one of its runs, from jobColumns and runColumns.
 func scanView(scan func(...any) error, v *View) error {
 	var jr jobRow
 	var rr runRow
@@ -116,7 +121,7 @@ func scanView(scan func(...any) error, v *View) error {
 	return nil
 }
 
-// snapshot is the isolation under which several reads see one moment.
+// snapshot is the isolation under which several reads see one moment. SQLite's readers always have one.
 func (s *Store) snapshot() sql.IsolationLevel {
 	if s.dialect == "postgres" {
 		return sql.LevelRepeatableRead
@@ -124,6 +129,8 @@ func (s *Store) snapshot() sql.IsolationLevel {
 	return sql.LevelDefault
 }
 
+// jobRow holds the columns of a job whose types differ from those of pleat.Job. Into returns where to scan jobColumns,
+// fill converts what was scanned.
 type jobRow struct {
 	public, complex, created, updated int64
 	sequences, constraints            string
@@ -148,6 +155,7 @@ func (r *jobRow) fill(j *pleat.Job) error {
 	return decodeJSON(r.constraints, &j.Constraints)
 }
 
+// runRow is what jobRow is to a job, for a run and runColumns.
 type runRow struct {
 	params, result, failure    string
 	created, started, finished int64
@@ -171,7 +179,7 @@ func (r *runRow) fill(u *pleat.Run) error {
 	return decodeJSON(r.failure, &u.Failure)
 }
 
-// Runs lists a job's runs, newest first, at most 200.
+// Runs lists a job's runs, newest first, at most 200. It is empty for a job that does not exist.
 func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) {
 	out := []pleat.Run{}
 	ctx, err := s.withoutCancel(ctx)
@@ -192,7 +200,7 @@ func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) 
 	return out, unavailable("list runs", err)
 }
 
-// ListJobs reads a page of a user's jobs, newest first.
+// ListJobs reads a page of a user's jobs, newest first. The next page begins before the last job of this one.
 func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]JobRow, error) {
 	q := `
 		SELECT j.id, j.run_id, j.name, j.public, r.model, j.state, r.stage, r.done, r.total, r.result, r.failure,
@@ -244,7 +252,8 @@ func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]J
 // likeEscape makes a caller's text literal inside a LIKE pattern.
 var likeEscape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// Progress reads a run's progress after a sequence number, oldest first.
+// Progress reads a run's progress after a sequence number, oldest first, at most limit events. Numbers begin at 1 and
+// have gaps where log lines were dropped. The event stream reads on from the last number that its client has seen.
 func (s *Store) Progress(ctx context.Context, run pleat.RunID, after int64, limit int) ([]pleat.Progress, error) {
 	out := []pleat.Progress{}
 	rows, err := s.read(ctx, "SELECT seq, body FROM run_event WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
@@ -293,7 +302,9 @@ func (s *Store) Changes(ctx context.Context, owner pleat.UserID, since int64, li
 	return out, unavailable("read changes", err)
 }
 
-// RunViews reads runs with their jobs and artifacts in one snapshot. It leaves out runs whose job was deleted.
+// RunViews reads runs with their jobs and artifacts in one snapshot, for the bodies of deliveries. It leaves out runs
+// that do not exist, runs of workflows, and runs whose job was deleted. Unlike View it reads any run of a job, not only
+// the latest.
 func (s *Store) RunViews(ctx context.Context, runs []pleat.RunID) (map[pleat.RunID]*View, error) {
 	out := map[pleat.RunID]*View{}
 	rtx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshot(), ReadOnly: true})

@@ -13,7 +13,9 @@ import (
 // are accepted and wait.
 const workersLast = 24 * 60 * 60 * 1_000_000
 
-// RegisterWorker stores what a worker can run, and requeues at once what an earlier process of it held.
+// RegisterWorker stores what a worker can run, and requeues at once what an earlier process of it held: a process that
+// starts again with its identity need not wait for its leases to expire. It also removes workers that have been silent
+// for a day. A worker calls it once, before it claims.
 func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 	return s.write(ctx, "register worker", func(t *tx) error {
 		if err := t.expireLeases("worker_id = $1", w.ID, &Reaped{}); err != nil {
@@ -30,7 +32,8 @@ func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 	})
 }
 
-// TouchWorker records that a worker is alive.
+// TouchWorker records that a worker is alive. A worker calls it every pleat.HeartbeatInterval, since it sends
+// heartbeats for its tasks only.
 func (s *Store) TouchWorker(ctx context.Context, id pleat.WorkerID) error {
 	return s.writeAsync(ctx, "touch worker", func(t *tx) error {
 		_, err := t.exec("UPDATE worker SET seen_at = $1 WHERE id = $2", t.now, id)
@@ -63,8 +66,9 @@ func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	return out, unavailable("list workers", err)
 }
 
-// Models lists what the workers can run, by name. If two workers describe a model differently, the one seen last
-// counts, but for Room: there the largest counts, since a job runs where it fits.
+// Models lists what the workers can run, by kind and name. It decides which models a job may ask for. If two workers
+// describe a model differently, the one seen last counts, but for Room: there the largest counts, since a job runs
+// where it fits, and 0, unknown, counts as larger than any.
 func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {

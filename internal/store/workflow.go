@@ -8,7 +8,7 @@ import (
 	"pleat"
 )
 
-// NewWorkflow is a validated workflow to create.
+// NewWorkflow is a validated workflow to create, as package submit makes it.
 type NewWorkflow struct {
 	Workflow pleat.Workflow // ID, state and times are made by the store
 	Draft    bool
@@ -16,7 +16,7 @@ type NewWorkflow struct {
 	Subs     []pleat.Subscription
 }
 
-// WorkflowView is a workflow with the run of its task and the run's artifacts.
+// WorkflowView is a workflow with the run of its task and the run's artifacts, in the order in which they were stored.
 type WorkflowView struct {
 	Workflow  pleat.Workflow
 	Run       *pleat.Run // nil for a draft
@@ -24,12 +24,14 @@ type WorkflowView struct {
 	Items     []pleat.ItemID // of its owner's library that its task created
 }
 
-// ErrNoWorkflow says that there is no such workflow of the caller's.
+// ErrNoWorkflow refuses a call on a workflow that does not exist or is another user's.
 var ErrNoWorkflow = pleat.Errorf(pleat.CodeNotFound, "Workflow not found")
 
+// workflowColumns are the columns that workflowRow scans, of the row w of workflow.
 const workflowColumns = `w.id, w.account_id, w.kind, w.alias, w.workflow_name, w.name, w.public, w.state, w.version,
 	w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
 
+// workflowRow holds the columns of a workflow whose types differ from those of pleat.Workflow; see jobRow.
 type workflowRow struct {
 	public, created, updated int64
 	input                    string
@@ -48,7 +50,8 @@ func (r *workflowRow) fill(w *pleat.Workflow) {
 	w.Created, w.Updated = fromMicros(r.created), fromMicros(r.updated)
 }
 
-// CreateWorkflow stores a workflow: a draft, or with the task that will execute it.
+// CreateWorkflow stores a workflow with its subscriptions: a draft, or with the run and task that will execute it. It
+// returns the workflow with its id, state and times. Workflows are not charged to the quota, which counts jobs.
 func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.write(ctx, "create workflow", func(t *tx) (err error) {
@@ -58,6 +61,7 @@ func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workfl
 	return w, err
 }
 
+// insertWorkflow is CreateWorkflow inside a transaction: a follow-up creates its workflow where it ends.
 func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
 	w := n.Workflow
 	w.ID, w.State, w.Version, w.Epoch = pleat.WorkflowID(newID()), pleat.StateDraft, 1, 1
@@ -86,7 +90,9 @@ func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
 	return w, t.insertRun(pleat.Source{Workflow: w.ID}, w.Run, w.Owner, 1, n.Run)
 }
 
-// ExecuteWorkflow queues a draft.
+// ExecuteWorkflow gives a draft its run and task, and its subscriptions their run: the draft becomes QUEUED. The input
+// stays as it is; the server has checked it again, like that of a new workflow. ErrNoWorkflow: it does not exist or is
+// another user's. pleat.ErrNotDraft: it has been executed or cancelled, perhaps by a call at the same time.
 func (s *Store) ExecuteWorkflow(
 	ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, spec RunSpec,
 ) (pleat.Workflow, error) {
@@ -112,7 +118,7 @@ func (s *Store) ExecuteWorkflow(
 	return w, err
 }
 
-// lockWorkflow locks a workflow of the owner's.
+// lockWorkflow locks a workflow of the owner's until the transaction ends, and reads it. It is what lockJob is to jobs.
 func (t *tx) lockWorkflow(owner pleat.UserID, id pleat.WorkflowID, w *pleat.Workflow) error {
 	q := "SELECT " + workflowColumns + " FROM workflow w WHERE w.id = $1 AND w.account_id = $2 AND w.deleted_at = 0"
 	if t.pg != nil {
@@ -124,7 +130,9 @@ func (t *tx) lockWorkflow(owner pleat.UserID, id pleat.WorkflowID, w *pleat.Work
 	return mapNoRows(err, ErrNoWorkflow)
 }
 
-// EditDraft replaces the input of a draft by what edit makes of it; CodeConflict once it has left DRAFT.
+// EditDraft replaces the input of a draft by what edit makes of it. Edit runs in the transaction, possibly more than
+// once, so that two edits of different fields cannot undo each other; its error is returned. ErrNoWorkflow: the
+// workflow does not exist or is another user's. pleat.ErrNotDraft: it has left DRAFT.
 func (s *Store) EditDraft(
 	ctx context.Context, owner pleat.UserID, id pleat.WorkflowID,
 	edit func(input json.RawMessage) (json.RawMessage, error),
@@ -149,7 +157,8 @@ func (s *Store) EditDraft(
 	return w, err
 }
 
-// SetWorkflowPublic makes a workflow public or private. Making it private invalidates the links that were given out.
+// SetWorkflowPublic makes a workflow public or private. Making it private raises the epoch, which invalidates the links
+// that were given out. ErrNoWorkflow: it does not exist or is another user's.
 func (s *Store) SetWorkflowPublic(
 	ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, public bool,
 ) error {
@@ -166,7 +175,8 @@ func (s *Store) SetWorkflowPublic(
 }
 
 // CancelWorkflow stops a workflow: at once if it is a draft or waits, within two seconds if it runs. It returns the
-// state that the workflow has now.
+// state that the workflow has now, as Cancel does. A draft ends without an event, since it has no run. ErrNoWorkflow:
+// it does not exist or is another user's. CodeConflict: it has ended.
 func (s *Store) CancelWorkflow(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID) (pleat.State, error) {
 	var state pleat.State
 	err := s.write(ctx, "cancel workflow", func(t *tx) error {
@@ -212,7 +222,8 @@ func (t *tx) startWorkflow(c *ClaimedTask) error {
 	return t.setRunning(pleat.Source{Workflow: w.ID}, u)
 }
 
-// WorkflowView reads a workflow with its run and files; ErrNoWorkflow if there is none.
+// WorkflowView reads a workflow with its run and files, in several queries: the state may be older than the files. It
+// does not check who asks. ErrNoWorkflow: it does not exist or was deleted.
 func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (WorkflowView, error) {
 	var v WorkflowView
 	var r workflowRow
@@ -248,7 +259,7 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 	return v, unavailable("read workflow", err)
 }
 
-// WorkflowFilter narrows a list of workflows.
+// WorkflowFilter narrows a list of workflows. Empty fields do not narrow it; Limit must be set.
 type WorkflowFilter struct {
 	Limit  int
 	Before string // an ID: the list starts with the next older one; empty: with the newest

@@ -20,7 +20,9 @@ const filledPrefix = "01800000-0000-7000-8000-"
 func FilledJob(i int) pleat.JobID { return pleat.JobID(fmt.Sprintf("%s%012d", filledPrefix, i)) }
 
 // Fill writes n completed jobs into the database at an address, as CreateJob, Claim and FinishRun leave them but
-// without progress and events. Every second job is the owner's; the others belong to 997 users without an account.
+// without progress and events. Every second job is the owner's; the others belong to 997 users without an account. Each
+// statement makes up to 20,000 rows, so that tests and benchmarks get a full database quickly. The files that the rows
+// name do not exist.
 func Fill(ctx context.Context, address string, owner pleat.UserID, n int) error {
 	const most = 20_000 // per transaction
 	db, err := openRaw(address)
@@ -60,6 +62,7 @@ type rawDB struct {
 	sqlite bool
 }
 
+// openRaw opens the database at an address without a store.
 func openRaw(address string) (*rawDB, error) {
 	path, sqlite := strings.CutPrefix(address, "sqlite:")
 	if !sqlite {

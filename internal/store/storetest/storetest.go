@@ -17,7 +17,8 @@ import (
 	"pleat/internal/store"
 )
 
-// Clock runs with the machine's and can be moved.
+// Clock runs with the machine's and can be moved ahead, so that leases and pauses end without waiting. It is safe for
+// use by many goroutines. The zero value is the machine's clock.
 type Clock struct {
 	mu    sync.Mutex
 	ahead time.Duration
@@ -30,14 +31,14 @@ func (c *Clock) Now() time.Time {
 	return time.Now().Add(c.ahead)
 }
 
-// Advance moves the clock.
+// Advance moves the clock ahead. It wakes nobody: a test calls Reap, or waits for who polls.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead += d
 }
 
-// Each runs fn on a fresh, migrated store of every database at hand.
+// Each runs fn on a fresh, migrated store of every database at hand, as a subtest with the database's name.
 func Each(t *testing.T, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 	t.Helper()
 	for name, fresh := range Databases() {
@@ -48,7 +49,8 @@ func Each(t *testing.T, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 	}
 }
 
-// Databases are the databases at hand: each makes an empty one and gives its address.
+// Databases are the databases at hand, by name: each function makes an empty one, which goes with the test, and gives
+// its address for store.Open.
 func Databases() map[string]func(t testing.TB) string {
 	all := map[string]func(t testing.TB) string{"sqlite": func(t testing.TB) string {
 		return "sqlite:" + filepath.Join(t.TempDir(), "pleat.db")
@@ -84,6 +86,7 @@ func OpenAt(t testing.TB, address string, clock *Clock) *store.Store {
 	return s
 }
 
+// made numbers the databases that this process has made, for their names.
 var made atomic.Int64
 
 // Postgres makes an empty database on the server named by PLEAT_TEST_POSTGRES; it is dropped with the test.
