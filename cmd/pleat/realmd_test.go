@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -165,9 +166,22 @@ func (l *lab) peptide(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	// Bonds are what they should be in every frame, and the atoms have moved, but not far in 0.4 ps.
-	if m.RMSD.Min <= 0 || m.RMSD.Max > 0.3 || m.RMSF.Max <= 0 || m.RMSF.Max > 0.3 || m.Rg.Min < 0.2 || m.Rg.Max > 1 ||
-		m.Temperature < 50 || m.Temperature > 500 || m.RMSD.Plot != "rmsd.svg" {
-		t.Errorf("%+v", m)
+	for _, c := range []struct {
+		what         string
+		least, most  float64 // measured
+		lower, upper float64
+	}{
+		{"RMSD (nm)", m.RMSD.Min, m.RMSD.Max, math.SmallestNonzeroFloat64, 0.3},
+		{"RMSF (nm)", m.RMSF.Max, m.RMSF.Max, math.SmallestNonzeroFloat64, 0.3},
+		{"radius of gyration (nm)", m.Rg.Min, m.Rg.Max, 0.2, 1},
+		{"temperature (K)", m.Temperature, m.Temperature, 50, 500},
+	} {
+		if c.least < c.lower || c.most > c.upper {
+			t.Errorf("%s: %v to %v, not within %v to %v", c.what, c.least, c.most, c.lower, c.upper)
+		}
+	}
+	if m.RMSD.Plot != "rmsd.svg" {
+		t.Errorf("the plot of the RMSD is %q", m.RMSD.Plot)
 	}
 	x, err := tr.Read(3, nil)
 	if err != nil {

@@ -126,8 +126,9 @@ func TestVerdictOnOthers(t *testing.T) {
 	}
 }
 
-// What is sent again is the receipt's request, with the parameters as they took effect, in a job that nobody hears of.
-func TestRequestOfAReceipt(t *testing.T) {
+// What is sent again is the request of the run's configuration, with the parameters that took effect, in a job that
+// notifies nobody.
+func TestRequestOfAConfiguration(t *testing.T) {
 	read := func(text string, kinds ...pleat.ArtifactKind) *completedRun {
 		e := &completedRun{}
 		if err := json.Unmarshal([]byte(text), &e.config); err != nil {
@@ -138,25 +139,51 @@ func TestRequestOfAReceipt(t *testing.T) {
 		}
 		return e
 	}
-	const receipt = `{"seed": "7", "effective_params": {"seed": "7", "samplingSteps": 200, "msaAlgorithm": "mmseqs2"},
+	const config = `{"seed": "7", "effective_params": {"seed": "7", "samplingSteps": 200, "msaAlgorithm": "mmseqs2"},
 		"request": {"name": "x", "sequences": [{"proteinChain": {"sequence": "GGG", "chain_id": "Q"}}], "params": {"modelName": "m", "seed": "7"},
 			"constraints": {"contact": [{"chainA": "Q", "res_idxA": 1, "chainB": "Q", "res_idxB": 3}]}}}`
+	type resent struct {
+		Name     string
+		Public   bool
+		Model    string
+		Seed     string
+		Steps    int64
+		MSA      *string
+		Chain    string
+		Contacts int
+		Webhooks string
+	}
+	want := resent{
+		Name:     "Verification of x",
+		Model:    "m",
+		Seed:     "7",
+		Steps:    200,
+		Chain:    "Q",
+		Contacts: 1,
+		Webhooks: `{"custom_http": {"enabled": false}}`,
+	}
 	none := pleat.MSANone
 	for what, c := range map[string]struct {
 		e   *completedRun
 		msa *string
-	}{"searched": {read(receipt, pleat.ArtifactMSA), nil}, "without": {read(receipt), &none}} {
+	}{"searched": {read(config, pleat.ArtifactMSA), nil}, "without": {read(config), &none}} {
 		r, err := c.e.request()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Name != "Verification of x" || r.IsPublic || r.Params.ModelName != "m" || *r.Params.Seed != "7" ||
-			*r.Params.SamplingSteps != 200 ||
-			r.Sequences[0].ProteinChain.ChainID != "Q" || len(r.Constraints.Contact) != 1 ||
-			string(r.Constraints.Webhooks) != `{"custom_http": {"enabled": false}}` {
-			t.Errorf("%s: %+v", what, r)
+		want.MSA = c.msa
+		got := resent{
+			Name:     r.Name,
+			Public:   r.IsPublic,
+			Model:    r.Params.ModelName,
+			Seed:     *r.Params.Seed,
+			Steps:    *r.Params.SamplingSteps,
+			MSA:      r.Params.MSAAlgorithm,
+			Chain:    r.Sequences[0].ProteinChain.ChainID,
+			Contacts: len(r.Constraints.Contact),
+			Webhooks: string(r.Constraints.Webhooks),
 		}
-		if d := cmp.Diff(c.msa, r.Params.MSAAlgorithm); d != "" {
+		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s: %s", what, d)
 		}
 	}

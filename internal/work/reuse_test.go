@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/engine"
@@ -244,9 +246,10 @@ func sameFiles(t *testing.T, f *fixture, first, second store.View) {
 	if err := json.Unmarshal(has["config.json"], &is); err != nil {
 		t.Fatal(err)
 	}
-	if is.AnsweredFrom != string(first.Run.ID) || was.AnsweredFrom != "" || is.Request.Name != second.Job.Name ||
-		is.Input != was.Input || len(is.Input) != 64 || is.Seed != "7" {
-		t.Errorf("configurations %+v and %+v", was, is)
+	want := configuration{AnsweredFrom: string(first.Run.ID), Input: was.Input, Seed: "7"}
+	want.Request.Name = second.Job.Name
+	if d := gocmp.Diff(want, is); d != "" || was.AnsweredFrom != "" || len(was.Input) != 64 {
+		t.Errorf("the first run has %+v; the second: %s", was, d)
 	}
 	if !bytes.Contains(has["metrics.json"], []byte(second.Job.Sequences[0].ID)) ||
 		!bytes.Contains(has["metrics.json"], []byte("answered from run")) {

@@ -306,7 +306,7 @@ func (f *fixture) endedFollowUps(n int) map[followUp]store.Delivery {
 		}
 		for _, d := range all {
 			if d.Status == pleat.DeliverySucceeded || d.Status == pleat.DeliveryFailed {
-				out[followUp{pleat.JobID(d.Source.ID()), d.Destination}] = d
+				out[followUp{d.Source.Job, d.Destination}] = d
 			}
 		}
 		return len(all) == n && len(out) == n

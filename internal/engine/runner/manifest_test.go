@@ -25,9 +25,11 @@ func TestManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := m.models("cuda", 48e9)
-	if got[0].MaxTokens != 100 || got[1].MaxTokens != 7 || got[0].Kind != pleat.TaskFold ||
-		got[1].Kind != pleat.TaskQnA || len(got[0].Params) != 2 || len(got[1].Params) != 0 {
-		t.Errorf("%+v", got)
+	if got[0].Kind != pleat.TaskFold || got[0].MaxTokens != 100 || len(got[0].Params) != 2 {
+		t.Errorf("%+v", got[0])
+	}
+	if got[1].Kind != pleat.TaskQnA || got[1].MaxTokens != 7 || len(got[1].Params) != 0 {
+		t.Errorf("%+v", got[1])
 	}
 	if got[0].Params[0].Name != "recyclingSteps" || got[0].Memory.Bytes(1000) != 3e9 || got[0].Room != 48e9 {
 		t.Errorf("%+v", got[0])
