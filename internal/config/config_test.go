@@ -208,11 +208,11 @@ func TestConfigurationIsDocumented(t *testing.T) {
 <!-- Written from internal/config by make docs; a test compares the two. -->
 
 Each setting has a key in a YAML file, an environment variable and a flag. A flag overrides the environment, and the
-environment overrides the file. ` + "`--config` or `PLEAT_CONFIG`" + ` names the file. An unknown key is an error that names
-the nearest known one, and so is an unknown variable that begins with ` + "`PLEAT_`" + `. Variables that Kubernetes sets for
-a service named pleat (` + "`PLEAT_SERVICE_…`, `PLEAT_PORT…`" + `) are ignored. Secrets are never logged, and
-` + "`pleat doctor`" + ` does not show them. The secrets of a server have no flag, because other users of a machine can read
-its command lines.
+environment overrides the file. ` + "`--config` or `PLEAT_CONFIG`" + ` names the file. An unknown key is an error that
+names the nearest known one, and so is an unknown variable that begins with ` + "`PLEAT_`" + `. Variables that Kubernetes
+sets for a service named pleat (` + "`PLEAT_SERVICE_…`, `PLEAT_PORT…`" + `) are ignored. Secrets are never logged, and
+` + "`pleat doctor`" + ` does not show them. The secrets of a server have no flag, because other users of a machine can
+read its command lines.
 
 `)
 	c := Default()
