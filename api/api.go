@@ -96,7 +96,7 @@ func (e *Error) Error() string {
 // FieldError is one fault of a request.
 type FieldError struct {
 	Field   string `json:"field" doc:"Path of the value at fault, such as params.seed; empty: the whole request."`
-	Message string `json:"message" doc:"One sentence that says what is wrong and what would be right."`
+	Message string `json:"message" doc:"One sentence that names the fault and what would be right."`
 }
 
 // Problem is the body of an error answer for requests that accept application/problem+json: a problem detail of

@@ -75,7 +75,7 @@ type Result struct {
 // goroutines may call it, one at a time.
 type Progress func(stage string, done, total int)
 
-// Check returns an error for a sequence that the engine cannot fold: one sentence that says what is wrong and
+// Check returns an error for a sequence that the engine cannot fold: one sentence that states what is wrong and
 // where.
 func Check(seq string) error {
 	if len(seq) > MaxLength {

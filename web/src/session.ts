@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import { listeners, request, type Session, type SessionUser, type Usage } from './api'
 
-/** Whether somebody is signed in; null until the service has answered. */
+/** Whether a user is signed in; null until the service has answered. */
 export const signedIn = signal<boolean | null>(null)
 /** The name of the signed-in user; empty: none. */
 export const user = signal('')

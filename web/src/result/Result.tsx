@@ -131,7 +131,7 @@ function LoadError({ error, retry }: { error: Error; retry(): void }) {
     return (
       <section class="state" role="alert">
         <h1>Job not found</h1>
-        <p>It may have been deleted, it may belong to somebody else, or the address may be incomplete.</p>
+        <p>It may have been deleted, it may belong to another user, or the address may be incomplete.</p>
         <p>
           <a class="button" href="/ui/jobs">
             Your jobs
