@@ -1,6 +1,7 @@
 package analyst
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,17 +35,23 @@ type condition struct {
 	accepts  []func(int) bool // the same alternatives, over sites
 	mentions []mention        // ofPlace
 	chains   []string         // ofChain
-	bare     bool             // said without a preposition after the noun, as exposed in "are all lysines exposed"
-	segments []facts.Segment  // ofState: the segments meant, where the question counts them
+	bare     bool             // follows its noun without a preposition, as exposed in "are all lysines exposed"
+	segments [][]int          // ofState: sites of the segments meant, where the question counts them
 	states   string           // ofState: letters of DSSP
 	class    string           // ofName: the class, where one is named
 	text     string           // as the question has it
 }
 
-// holds says whether a site passes.
+// newCondition makes a condition on a property of single sites.
+func (q *query) newCondition(p property, wording string, accept func(s *facts.Site) bool) *condition {
+	return &condition{property: p, wording: []string{wording}, accepts: []func(int) bool{
+		func(i int) bool { return accept(&q.x.Sites[i]) },
+	}}
+}
+
+// holds reports whether a site passes.
 func (c *condition) holds(site int) bool {
-	any := slices.ContainsFunc(c.accepts, func(accept func(int) bool) bool { return accept(site) })
-	return any != c.not
+	return slices.ContainsFunc(c.accepts, func(accept func(int) bool) bool { return accept(site) }) != c.not
 }
 
 // holdAll reports whether a site passes all conditions.
@@ -82,7 +89,7 @@ func (c *condition) add(d *condition) {
 }
 
 // sitesWhere returns the polymer sites at which all conditions hold.
-func (q *query) sitesWhere(conds []*condition) []int {
+func (q *query) sitesWhere(conds ...*condition) []int {
 	var out []int
 	for _, p := range q.x.Polymers {
 		for i := p.Lo; i < p.Hi; i++ {
@@ -96,310 +103,176 @@ func (q *query) sitesWhere(conds []*condition) []int {
 
 // wordingOf names conditions: LYS and in a helix and exposed.
 func wordingOf(conds []*condition) string {
-	var said []string
-	for _, p := range propertyOrder {
-		for _, not := range [...]bool{false, true} {
-			for _, c := range conds {
-				if c.property == p && c.not == not {
-					said = append(said, c.String())
-				}
-			}
-		}
+	sorted := slices.SortedStableFunc(slices.Values(conds), func(a, b *condition) int {
+		return slices.Index(propertyOrder, a.property) - slices.Index(propertyOrder, b.property)
+	})
+	var list []string
+	for _, c := range sorted {
+		list = append(list, c.String())
 	}
-	return strings.Join(said, " and ")
+	return strings.Join(list, " and ")
 }
 
-// nameCondition is one residue name; a modified residue counts as its parent.
-func (q *query) nameCondition(it item) *condition {
-	names := it.names
-	return &condition{property: ofName, wording: []string{names[0]}, accepts: []func(int) bool{
-		func(i int) bool { return q.x.Sites[i].Is(names) },
-	}}
+// state is a kind of secondary structure: letters of DSSP, how a condition says it, and the noun of a segment.
+type state struct{ letters, wording, noun string }
+
+var states = map[string]state{
+	"helix":      {"HGI", "in a helix", "helix"},
+	"alphahelix": {"H", "in an α-helix", "α-helix"},
+	"threeten":   {"G", "in a 3-10 helix", "3-10 helix"},
+	"pihelix":    {"I", "in a π-helix", "π-helix"},
+	"strand":     {"EB", "in a β-strand or bridge", "strand"},
+	"coil":       {"TS-", "in neither helix nor strand", "loop"},
+	"turn":       {"T", "in a turn", "turn"},
+}
+
+// entityCondition makes the condition that an entity stands for; nil where it stands for none.
+func (q *query) entityCondition(it item) *condition {
+	switch it.concept {
+	case "@name": // a modified residue counts as its parent
+		return q.newCondition(ofName, it.names[0], func(s *facts.Site) bool { return s.Is(it.names) })
+	case "@class":
+		return q.classCondition(strings.ReplaceAll(it.names[0], "-", " "), it.names[1])
+	case "@chain":
+		id := it.names[0]
+		c := q.newCondition(ofChain, "in chain "+id, func(s *facts.Site) bool { return s.Ref.Chain == id })
+		c.chains = it.names
+		if !slices.Contains(chainIDs(q.f.Chains), id) {
+			q.problem = fmt.Sprintf("There is no chain %s. The structure has %s %s.", id,
+				facts.Plural(len(q.f.Chains), "chain", "chains"), facts.OrNone(facts.Join(chainIDs(q.f.Chains), 20)))
+		}
+		return c
+	case "rna", "dna", "nucleic":
+		wording := map[string]string{"rna": "of RNA", "dna": "of DNA", "nucleic": "of nucleic acid"}[it.concept]
+		return q.newCondition(ofChain, wording, func(s *facts.Site) bool {
+			return s.Kind == structure.RNA && it.concept != "dna" || s.Kind == structure.DNA && it.concept != "rna"
+		})
+	case "buried":
+		return q.newCondition(ofSurface, "buried (less than 20 % accessible)", func(s *facts.Site) bool {
+			share, ok := s.Accessible()
+			return ok && share < facts.BuriedBelow
+		})
+	case "exposed", "surface":
+		return q.newCondition(ofSurface, "exposed (20 % accessible or more)", func(s *facts.Site) bool {
+			share, ok := s.Accessible()
+			return ok && share >= facts.BuriedBelow
+		})
+	case "@limit":
+		switch {
+		case it.high > 0:
+			return q.newCondition(ofLimit, fmt.Sprintf("at a pLDDT from %g to %g", it.value, it.high),
+				func(s *facts.Site) bool { return it.value <= s.PLDDT && s.PLDDT <= it.high })
+		case it.above:
+			return q.newCondition(ofLimit, fmt.Sprintf("at a pLDDT of %g or more", it.value),
+				func(s *facts.Site) bool { return s.PLDDT >= it.value })
+		}
+		return q.newCondition(ofLimit, fmt.Sprintf("below a pLDDT of %g", it.value),
+			func(s *facts.Site) bool { return s.PLDDT < it.value })
+	}
+	return nil
 }
 
 // classCondition is a class of amino acids; the wording says which residues count.
-func (q *query) classCondition(it item) *condition {
-	name, letters := strings.ReplaceAll(it.names[0], "-", " "), it.names[1]
+func (q *query) classCondition(name, letters string) *condition {
 	var codes []string
 	for i := range len(letters) {
 		code, _ := structure.Component(structure.Protein, letters[i])
 		codes = append(codes, code)
 	}
 	wording := fmt.Sprintf("%s (%s are counted as such)", name, strings.Join(codes, ", "))
-	return &condition{property: ofName, class: name, wording: []string{wording}, accepts: []func(int) bool{
-		func(i int) bool {
-			s := &q.x.Sites[i]
-			return s.Kind == structure.Protein && strings.IndexByte(letters, s.Letter) >= 0
-		},
-	}}
-}
-
-// segmentsCondition is a state, or the segments that ordinals name: the first and the second helix.
-func (q *query) segmentsCondition(concept string, nth []float64, extreme string) *condition {
-	if len(nth) < 2 {
-		one := 0.0
-		for _, n := range nth {
-			one = n
-		}
-		return q.stateCondition(concept, one, extreme)
-	}
-	c := q.stateCondition(concept, nth[0], "")
-	for _, n := range nth[1:] {
-		c.add(q.stateCondition(concept, n, ""))
-	}
+	c := q.newCondition(ofName, wording, func(s *facts.Site) bool {
+		return s.Kind == structure.Protein && strings.IndexByte(letters, s.Letter) >= 0
+	})
+	c.class = name
 	return c
 }
 
-// statesOf returns the letters of DSSP that a concept stands for, and its words.
-func statesOf(concept string) (states, wording string) {
-	switch concept {
-	case "helix":
-		return "HGI", "in a helix"
-	case "alphahelix":
-		return "H", "in an α-helix"
-	case "threeten":
-		return "G", "in a 3-10 helix"
-	case "pihelix":
-		return "I", "in a π-helix"
-	case "strand":
-		return "EB", "in a β-strand or bridge"
-	case "coil":
-		return "TS-", "in neither helix nor strand"
-	case "turn":
-		return "T", "in a turn"
-	}
-	return "", ""
-}
-
-// stateCondition is a state of secondary structure, or counted segments of it: the second helix, the longest strand.
-func (q *query) stateCondition(concept string, nth float64, extreme string) *condition {
-	states, wording := statesOf(concept)
-	c := &condition{property: ofState, states: states, wording: []string{wording}}
-	c.accepts = []func(int) bool{func(i int) bool { return strings.IndexByte(states, q.x.Sites[i].State) >= 0 }}
-	if nth == 0 && extreme == "" {
+// stateCondition is a state of secondary structure or, with an ordinal or an extreme, a segment counted along each
+// chain: the second helix, the longest strand. A strand of one residue is an isolated bridge and not counted.
+func (q *query) stateCondition(st state, which item) *condition {
+	c := q.newCondition(ofState, st.wording, func(s *facts.Site) bool {
+		return strings.IndexByte(st.letters, s.State) >= 0
+	})
+	c.states = st.letters
+	if which.concept == "" {
 		return c
 	}
-	type place struct{ lo, hi int }
-	var chosen []place
+	var names []string
+	all := q.sitesWhere(c)
 	for _, ch := range q.f.Chains {
-		if len(q.chains) > 0 && !slices.Contains(q.chains, ch.ID) || ch.Secondary == nil {
-			continue
-		}
-		for _, g := range pickSegments(segmentsOf(ch, states), nth, extreme) {
-			c.segments = append(c.segments, g)
-			chosen = append(chosen, place{q.siteOf(ch, g.From), q.siteOf(ch, g.To)})
+		runs := q.runs(slices.DeleteFunc(slices.Clone(all), func(i int) bool {
+			return i < ch.Polymer.Lo || i >= ch.Polymer.Hi || q.x.Sites[i].State == structure.Bridge ||
+				len(q.chains) > 0 && !slices.Contains(q.chains, ch.ID)
+		}), true)
+		for _, run := range pickRuns(runs, which) {
+			c.segments = append(c.segments, run)
+			names = append(names, facts.StateName(q.x.Sites[run[0]].State)+" "+q.spanOf(run))
 		}
 	}
-	c.wording[0] = "in " + segmentWording(concept, nth, extreme, c.segments)
+	text := cmp.Or(facts.Join(names, 6), "there is none")
+	if st.noun == "helix" && which.value > 1 && len(names) > 0 {
+		text += ", counting α-, 3-10 and π-helices along each chain"
+	}
+	which.text = cmp.Or(map[bool]string{true: which.concept}[which.concept != "@nth"], strings.ToLower(which.text))
+	c.wording[0] = fmt.Sprintf("in the %s %s (%s)", which.text, st.noun, text)
+	chosen := c.segments // without those that c.add brings
 	c.accepts[0] = func(i int) bool {
-		return slices.ContainsFunc(chosen, func(p place) bool { return p.lo <= i && i <= p.hi })
+		return slices.ContainsFunc(chosen, func(run []int) bool { return slices.Contains(run, i) })
 	}
 	return c
 }
 
-// segmentsOf lists the segments of a chain in some states. A strand of one residue is an isolated bridge and not
-// counted.
-func segmentsOf(ch facts.Chain, states string) []facts.Segment {
-	return slices.DeleteFunc(slices.Clone(ch.Secondary.Segments), func(g facts.Segment) bool {
-		return !strings.Contains(states, g.State) || g.State == "B"
-	})
-}
-
-// siteOf returns the site of a residue of a chain.
-func (q *query) siteOf(ch facts.Chain, ref facts.ResidueRef) int {
-	for i := ch.Polymer.Lo; i < ch.Polymer.Hi; i++ {
-		if q.x.Sites[i].Ref == ref {
-			return i
-		}
-	}
-	return ch.Polymer.Lo
-}
-
-// pickSegments chooses the nth segment of a chain, -1 being the last, or its longest or shortest ones.
-func pickSegments(list []facts.Segment, nth float64, extreme string) []facts.Segment {
-	if len(list) == 0 {
-		return nil
-	}
-	if extreme == "" {
-		k := int(nth) - 1
-		if nth < 0 {
-			k = len(list) - 1
-		}
-		if k >= len(list) {
-			return nil
-		}
-		return list[k : k+1]
-	}
-	length := func(a, b facts.Segment) int { return a.Length - b.Length }
-	best := slices.MaxFunc(list, length).Length
-	if extreme == "shortest" {
-		best = slices.MinFunc(list, length).Length
-	}
-	return slices.DeleteFunc(list, func(g facts.Segment) bool { return g.Length != best })
-}
-
-// segmentWording names segments by their position, and says which they are.
-func segmentWording(concept string, nth float64, extreme string, segments []facts.Segment) string {
-	name := map[string]string{
-		"helix": "helix", "alphahelix": "α-helix", "threeten": "3-10 helix", "pihelix": "π-helix", "strand": "strand",
-	}[concept]
-	which := extreme
-	if which == "" {
-		which = map[float64]string{1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth",
-			7: "seventh", 8: "eighth", 9: "ninth", 10: "tenth", -1: "last"}[nth]
-		if which == "" {
-			which = fmt.Sprintf("%gth", nth)
-		}
-	}
-	var said []string
-	for _, g := range segments {
-		said = append(said, g.Kind()+" "+facts.Span(g.From, g.To))
-	}
-	if len(said) == 0 {
-		return "the " + which + " " + name + " (there is none)"
-	}
-	text := "the " + which + " " + name + " (" + facts.Join(said, 6)
-	if concept == "helix" && extreme == "" && nth != 1 {
-		text += ", counting α-, 3-10 and π-helices along each chain"
-	}
-	return text + ")"
-}
-
-// surfaceCondition is exposed or buried, with the bound of 20 % accessibility.
-func (q *query) surfaceCondition(exposed bool) *condition {
-	wording := map[bool]string{true: "exposed (20 % accessible or more)",
-		false: "buried (less than 20 % accessible)"}[exposed]
-	return &condition{property: ofSurface, wording: []string{wording}, accepts: []func(int) bool{func(i int) bool {
-		share, ok := q.x.Sites[i].Accessible()
-		return ok && share >= facts.BuriedBelow == exposed
-	}}}
-}
-
-// limitCondition is a bound of pLDDT, or a band.
-func (q *query) limitCondition(it item) *condition {
-	wording := fmt.Sprintf("below a pLDDT of %g", it.value)
-	accept := func(v float64) bool { return v < it.value }
+// pickRuns chooses the nth segment of a chain, -1 being the last, or its longest or shortest ones.
+func pickRuns(runs [][]int, which item) [][]int {
+	n := int(which.value)
+	size := func(a, b []int) int { return len(a) - len(b) }
 	switch {
-	case it.high > 0:
-		wording = fmt.Sprintf("at a pLDDT from %g to %g", it.value, it.high)
-		accept = func(v float64) bool { return it.value <= v && v <= it.high }
-	case it.above:
-		wording = fmt.Sprintf("at a pLDDT of %g or more", it.value)
-		accept = func(v float64) bool { return v >= it.value }
+	case len(runs) == 0 || n > len(runs):
+		return nil
+	case which.concept == "longest" || which.concept == "shortest":
+		best := len(slices.MaxFunc(runs, size))
+		if which.concept == "shortest" {
+			best = len(slices.MinFunc(runs, size))
+		}
+		return slices.DeleteFunc(runs, func(run []int) bool { return len(run) != best })
+	case n < 0:
+		return runs[len(runs)-1:]
 	}
-	return &condition{property: ofLimit, wording: []string{wording}, accepts: []func(int) bool{func(i int) bool {
-		return accept(q.x.Sites[i].PLDDT)
-	}}}
+	return runs[n-1 : n]
 }
 
-// chainCondition is one chain.
-func (q *query) chainCondition(it item) *condition {
-	id := it.names[0]
-	return &condition{property: ofChain, wording: []string{"in chain " + id}, chains: []string{id},
-		accepts: []func(int) bool{
-			func(i int) bool { return q.x.Sites[i].Ref.Chain == id },
-		}}
-}
-
-// kindCondition is the chains of one kind of polymer.
-func (q *query) kindCondition(concept string) *condition {
-	wording := map[string]string{"rna": "of RNA", "dna": "of DNA", "nucleic": "of nucleic acid"}[concept]
-	return &condition{property: ofChain, wording: []string{wording}, accepts: []func(int) bool{func(i int) bool {
-		k := q.x.Sites[i].Kind
-		return k == structure.RNA && concept != "dna" || k == structure.DNA && concept != "rna"
-	}}}
-}
-
-// placeCondition is a residue, a range of numbers, or a part of each chain. problem says why nothing is there.
-func (q *query) placeCondition(m mention) (c *condition, problem string) {
-	plain := m
-	plain.names = nil
-	sites, problem := q.find(plain)
-	if m.names != nil && problem == "" {
-		sites, problem = q.find(m)
-	}
+// placeCondition is a residue, a range of numbers, or a part of each chain. Where no residue is there, q.absent says
+// so.
+func (q *query) placeCondition(m mention) *condition {
+	sites, problem := q.find(m)
+	q.absent = cmp.Or(q.absent, problem)
 	wording := "at " + q.x.List(sites, 4)
+	part := lead(q.spanOf(sites))
+	end := map[bool]string{true: "first", false: "last"}[m.first > 0]
 	switch {
 	case m.half > 0:
-		wording = "in the " + [...]string{"first", "second"}[m.half-1] + " half of the chain" + lead(q.spanOf(sites))
-	case m.single() && m.first != 0:
-		wording = "the " + map[bool]string{true: "first", false: "last"}[m.first > 0] + " residue of the chain" +
-			lead(q.spanOf(sites))
-	case m.first > 0:
-		wording = fmt.Sprintf("among the first %s of the chain%s", residues(m.first), lead(q.spanOf(sites)))
-	case m.first < 0:
-		wording = fmt.Sprintf("among the last %s of the chain%s", residues(-m.first), lead(q.spanOf(sites)))
+		wording = "in the " + [...]string{"first", "second"}[m.half-1] + " half of the chain" + part
+	case m.first != 0 && m.single():
+		wording = "the " + end + " residue of the chain" + part
+	case m.first != 0:
+		wording = fmt.Sprintf("among the %s %s of the chain%s", end, residues(max(m.first, -m.first)), part)
 	case m.lo != m.hi || len(sites) == 0:
 		wording = fmt.Sprintf("at %d to %d", m.lo, m.hi)
 	}
 	return &condition{property: ofPlace, wording: []string{wording}, mentions: []mention{m}, accepts: []func(int) bool{
 		func(i int) bool { _, ok := slices.BinarySearch(sites, i); return ok },
-	}}, problem
-}
-
-// residues writes a number of residues: 1 residue, 3 residues.
-func residues(n int) string { return facts.Quantity(n, "residue", "residues") }
-
-// lead puts text that is not empty in brackets.
-func lead(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " (" + s + ")"
-}
-
-// spanOf names sites that follow each other by their ends, others one by one.
-func (q *query) spanOf(sites []int) string {
-	if len(sites) == 0 {
-		return ""
-	}
-	first, last := sites[0], sites[len(sites)-1]
-	if last-first == len(sites)-1 && q.x.Sites[first].Chain == q.x.Sites[last].Chain {
-		return facts.Span(q.x.Sites[first].Ref, q.x.Sites[last].Ref)
-	}
-	return q.x.List(sites, 30)
-}
-
-// distanceCondition is the sites within a distance of an anchor, or at least that far from it. Neighbours of the anchor
-// in the chain do not count as near, unless the question asks for them.
-func (q *query) distanceCondition(r *relation) *condition {
-	cut := r.cut()
-	anchor, near := map[int]bool{}, map[int]bool{}
-	for _, a := range r.sites {
-		anchor[a] = true
-	}
-	for _, a := range r.sites {
-		for _, i := range q.x.Around(a, cut) {
-			near[i] = near[i] || !anchor[i]
-		}
-	}
-	for _, a := range r.sites {
-		for _, i := range [...]int{a - 1, a + 1} {
-			if !r.far && i >= 0 && i < len(q.x.Sites) && q.x.Adjacent(a, i) && !anchor[i] {
-				delete(near, i)
-				r.beside = append(r.beside, i)
-			}
-		}
-	}
-	wording := fmt.Sprintf("within %.1f Å of %s", cut, r.label)
-	if r.far {
-		wording = fmt.Sprintf("at least %.1f Å from %s", cut, r.label)
-	}
-	return &condition{property: ofDistance, not: r.not, wording: []string{wording},
-		accepts: []func(int) bool{func(i int) bool {
-			if r.far {
-				return !near[i] && !anchor[i]
-			}
-			return near[i]
-		}}}
+	}}
 }
 
 // find returns the sites that a mention means, or why there are none.
 func (q *query) find(m mention) (sites []int, problem string) {
-	for _, p := range q.x.Polymers {
-		if id := q.x.Structure.Chains[p.Chain].ID; m.chain != "" && id != m.chain {
+	var ranges []string
+	for _, c := range q.f.Chains {
+		p := c.Polymer
+		if m.chain != "" && c.ID != m.chain {
 			continue
 		}
+		ranges = append(ranges, fmt.Sprintf("chain %s runs from %d to %d", c.ID, c.First.Number, c.Last.Number))
 		lo, hi := p.Lo, p.Hi
 		switch middle := p.Lo + (p.Hi-p.Lo)/2; {
 		case m.half == 1:
@@ -418,54 +291,34 @@ func (q *query) find(m mention) (sites []int, problem string) {
 			}
 		}
 	}
-	if len(sites) == 0 {
-		return nil, q.missing(m)
+	named := slices.DeleteFunc(slices.Clone(sites), func(i int) bool {
+		return m.names != nil && !q.x.Sites[i].Is(m.names)
+	})
+	switch {
+	case len(sites) == 0 && m.lo == m.hi:
+		problem = fmt.Sprintf("There is no residue %d with coordinates: %s.", m.lo, facts.OrNone(facts.Join(ranges, 6)))
+	case len(sites) == 0:
+		problem = fmt.Sprintf("There is no residue from %d to %d with coordinates: %s.", m.lo, m.hi,
+			facts.OrNone(facts.Join(ranges, 6)))
+	case len(named) == 0:
+		problem = fmt.Sprintf("Residue %d is not %s: it is %s.", m.lo, m.names[0], q.x.List(sites, 4))
 	}
-	if m.names == nil {
-		return sites, ""
-	}
-	named := slices.DeleteFunc(slices.Clone(sites), func(i int) bool { return !q.x.Sites[i].Is(m.names) })
-	if len(named) == 0 {
-		return nil, fmt.Sprintf("Residue %d is not %s: it is %s.", m.lo, m.names[0], q.x.List(sites, 4))
-	}
-	return named, ""
+	return named, problem
 }
-
-// missing says that no residue has the numbers asked for, and which numbers there are.
-func (q *query) missing(m mention) string {
-	what := fmt.Sprintf("residue %d", m.lo)
-	if m.lo != m.hi {
-		what = fmt.Sprintf("residue from %d to %d", m.lo, m.hi)
-	}
-	var ranges []string
-	for _, c := range q.f.Chains {
-		if m.chain == "" || m.chain == c.ID {
-			ranges = append(ranges, fmt.Sprintf("chain %s runs from %d to %d", c.ID, c.First.Number, c.Last.Number))
-		}
-	}
-	if len(ranges) == 0 {
-		return "There is no " + what + ": the structure has no such polymer."
-	}
-	return fmt.Sprintf("There is no %s with coordinates: %s.", what, facts.Join(ranges, 6))
-}
-
-const maxRadius = 20.0 // Å, of a question
 
 // cannotTell says why a property is not known of the structure; empty where it is.
 func (q *query) cannotTell(c *condition) string {
-	has := func(pass func(*facts.Site) bool) bool {
-		return slices.ContainsFunc(q.x.Sites, func(s facts.Site) bool { return pass(&s) })
-	}
-	protein := has(func(s *facts.Site) bool { return s.Kind == structure.Protein })
+	has := func(pass func(facts.Site) bool) bool { return slices.ContainsFunc(q.x.Sites, pass) }
+	protein := has(func(s facts.Site) bool { return s.Kind == structure.Protein })
 	switch {
 	case c.property == ofLimit && !q.x.HasConfidence:
 		return q.noConfidence()
-	case c.property == ofState && !has(func(s *facts.Site) bool { return s.State != 0 }):
+	case c.property == ofState && !has(func(s facts.Site) bool { return s.State != 0 }):
 		return "Secondary structure is assigned to protein residues with a complete main chain, and there are none " +
 			"here."
 	case c.property == ofSurface && (!protein || !q.x.HasSurface):
-		return "Whether residues are buried or exposed is known of protein residues with a computed surface, and " +
-			"there are none here."
+		return "Whether residues are buried or exposed is known of protein residues with a computed surface, and there " +
+			"are none here."
 	case c.class != "" && !protein:
 		return "These classes are of amino acids, and there are none here."
 	}

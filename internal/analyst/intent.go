@@ -120,7 +120,7 @@ func (q *query) onlyTopics(allowed string) bool {
 func (q *query) choose() (best *intent) {
 	topics := q.topics()
 	switch {
-	case len(q.atoms) > 0 && len(q.mentions) == 2:
+	case len(q.atoms) > 0 && len(q.mentions) == 2 && q.onlyTopics("distance atom closest around contact"):
 		return intentNamed("distance")
 	case len(topics) == 0:
 		return intentNamed(q.byShape())

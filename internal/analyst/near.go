@@ -48,7 +48,12 @@ func (q *query) nearby(anchors []int, cut float64, filter []*condition) (near []
 // contacts lists what the anchor of the relation touches, or reports whether named residues touch it.
 func (q *query) contacts() part {
 	if q.relation == nil {
-		q.relation = q.aroundLigands()
+		q.relation = &relation{words: map[string]bool{}}
+		it := item{concept: "ligand", names: q.ligands}
+		if q.has["ion"] {
+			it.concept = "ion"
+		}
+		q.relation.sites, q.relation.label = q.ligandSites(it)
 	}
 	rel := q.relation
 	others := slices.DeleteFunc(slices.Clone(q.conds), func(c *condition) bool { return c.property == ofChain })
@@ -100,23 +105,6 @@ func (q *query) contacts() part {
 	return part{text, cited, leastSure(Measured, certaintyOf(q.conds))}
 }
 
-// aroundLigands is nearness to the ligands that the question names, else to all of them.
-func (q *query) aroundLigands() *relation {
-	rel := &relation{words: map[string]bool{}}
-	var refs []facts.ResidueRef
-	for _, l := range q.f.Ligands {
-		wanted := slices.Contains(q.ligands, l.Ref.Name)
-		if len(q.ligands) == 0 {
-			wanted = (l.Kind == structure.Ion) == q.has["ion"]
-		}
-		if wanted {
-			rel.sites, refs = append(rel.sites, l.Site), append(refs, l.Ref)
-		}
-	}
-	rel.label = facts.RefList(refs, 6)
-	return rel
-}
-
 // polarContacts lists the hydrogen-bond candidates and salt bridges of the anchor of the relation.
 func (q *query) polarContacts(near []facts.AtomPair) string {
 	var polar, bridges []facts.AtomPair
@@ -142,10 +130,11 @@ func (q *query) polarContacts(near []facts.AtomPair) string {
 // nearest answers which of the selected residues is closest to something.
 func (q *query) nearest() part {
 	rel := q.relation
-	chosen := slices.DeleteFunc(q.sitesWhere(q.conds), func(i int) bool { return slices.Contains(rel.sites, i) })
+	chosen := q.sitesWhere(q.conds...)
 	if len(rel.sites)*len(chosen) > maxPairs {
 		return refusal("These are too many residues to compare; name smaller parts.")
 	}
+	chosen = slices.DeleteFunc(chosen, func(i int) bool { return slices.Contains(rel.sites, i) })
 	best := facts.AtomPair{Distance: math.Inf(1)}
 	for _, i := range chosen {
 		for _, a := range rel.sites {
@@ -228,17 +217,12 @@ func (q *query) ends() (ends []end, problem string) {
 		ends = append(ends, e)
 	}
 	for _, code := range slices.Concat(q.ligands, ligands) {
-		var sites []int
-		for _, l := range q.f.Ligands {
-			if l.Ref.Name == code {
-				sites = append(sites, l.Site)
-			}
-		}
+		sites, _ := q.ligandSites(item{names: []string{code}})
 		ends = append(ends, q.end(sites, ""))
 	}
 	for _, c := range q.conds {
 		for k := range c.accepts {
-			sites := q.sitesWhere([]*condition{{accepts: c.accepts[k : k+1]}})
+			sites := q.sitesWhere(&condition{accepts: c.accepts[k : k+1]})
 			if c.property == ofState && c.segments == nil {
 				return nil, "Say which helix or strand you mean: the first, the last or the longest."
 			}
@@ -256,7 +240,7 @@ func (q *query) ends() (ends []end, problem string) {
 		ids = chainIDs(q.f.Chains)
 	}
 	for _, id := range ids {
-		sites := q.sitesWhere([]*condition{q.chainCondition(item{names: []string{id}})})
+		sites := q.chainSites(id)
 		ends = append(ends, end{label: "chain " + id, sites: sites}.withAtoms(q.x, ""))
 	}
 	return ends, ""

@@ -2,7 +2,6 @@ package analyst
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,19 +12,19 @@ import (
 type query struct {
 	f        *facts.Facts
 	x        *facts.Index
-	has      map[string]bool // concepts said, those of the filter included
+	has      map[string]bool // concepts of the question, those of the filter included
 	conds    []*condition    // the filter: all must hold
-	relation *relation       // nearness to something, nil if none is said
+	relation *relation       // nearness to something, nil if there is none
 	mentions []mention       // residues named outside the relation
 	chains   []string        // chains named, each once, in order
-	ligands  []string        // component codes of ligands named
+	ligands  []string        // component codes of ligands named outside the relation
 	radius   float64         // Å, of a relation to other chains that the word interface stands for
 	atoms    []string
 	pH       *float64
 	negated  bool       // a negation that concerns the topic and no condition
 	every    bool       // all of the subject are asked about
-	states   string     // DSSP letters of the states to list, where they are asked for
 	counted  bool       // segments of secondary structure are named by their position in the chain
+	states   string     // DSSP letters of the states to list, where they are asked for
 	segments *condition // helices or strands that are counted themselves: how many helices …
 	problem  string     // why it cannot be answered: something is not there, or ambiguous
 	absent   string     // why a place that it names has no residue
@@ -36,33 +35,32 @@ type query struct {
 type reader struct {
 	q       *query
 	items   []item
+	at      int        // of the item being read
 	not     bool       // a negation waits for its condition
 	notKind property   // the property negated last, for "not in helices or strands"
 	joined  bool       // "and" or "or" came after the last condition
+	orJoin  bool       // it was "or"
 	last    *condition // the condition read last
 	prep    bool       // a preposition came after the last condition
 	open    *relation  // a relation that waits for its anchor
-	nth     []float64  // ordinals that wait for their helix or strand
-	extreme string
-	subject bool // a noun that stands for residues was said
-	every   bool // "all" waits for its noun
-	at      int  // of the item being read
-	between bool // the word was said
-	stale   bool // something came between a relation word and now, so that a name is no longer its anchor
-	orJoin  bool // it was "or"
-	quiet   int  // items with a meaning since the last anchor
+	which   []item     // ordinals and extremes that wait for their helix or strand
+	subject bool       // a noun that stands for residues came
+	every   bool       // "all" waits for its noun
+	between bool       // the word came
+	stale   bool       // something came between a relation word and now, so that a name is no longer its anchor
+	quiet   int        // conditions since the last anchor
 }
 
 // soft reports whether a concept only asks or points, so that every topic accepts it.
 func soft(concept string) bool {
-	return oneOf(concept, "ask howmany which where what list structure residue protein or of has between it number "+
-		"unit & all any "+
-		"in but everything filler chain them @nth @residue @name @class @chain @ligand @limit @ph @radius "+
-		"helix alphahelix "+
-		"threeten pihelix strand coil turn buried exposed rna dna nucleic nm @atom inchain")
+	return oneOf(concept,
+		"ask howmany which what where list structure residue protein or of has between it number unit & "+
+			"all any in but everything filler chain them @nth @residue @name @class @chain @ligand @limit @ph "+
+			"@radius helix "+
+			"alphahelix threeten pihelix strand coil turn buried exposed rna dna nucleic nm @atom inchain")
 }
 
-// query builds the query of items. Earlier is the query before it, to which "it" and "those" refer.
+// query builds the query of items. Earlier is the query before it, to which "it" and "them" refer.
 func (t *talk) query(items []item, earlier *query) *query {
 	q := &query{f: t.f, x: t.x, has: map[string]bool{}, items: items}
 	r := &reader{q: q, items: items}
@@ -80,39 +78,33 @@ func (t *talk) query(items []item, earlier *query) *query {
 
 // item reads the item at position i.
 func (r *reader) item(i int) {
+	it, q := r.items[i], r.q
 	r.at = i
-	it := r.items[i]
-	q := r.q
-	if it.concept != "filler" {
-		q.has[it.concept] = true
+	if it.concept == "filler" {
+		return
 	}
+	q.has[it.concept] = true
 	switch it.concept {
+	case "of", "has", "unit", "structure", "protein", "number":
 	case "which", "what", "where", "list":
 		r.stale = true
 	case "between":
 		r.between = true
 	case "ask":
 		r.joined, r.notKind = false, "" // except alanines, are …
-	case "filler", "of", "has", "unit", "structure", "protein", "number":
-		return
 	case "&", "or":
-		r.stale = true
-		r.joined, r.orJoin = true, it.concept == "or"
+		r.stale, r.joined, r.orJoin = true, true, it.concept == "or"
 	case "but":
 		r.joined, r.not, r.notKind = true, false, ""
 	case "in":
 		r.prep = true
 	case "not":
 		r.not, r.notKind = true, ""
-		if strings.HasPrefix(strings.ToLower(it.text), "but") {
-			r.joined = false
-		}
+		r.joined = r.joined && !strings.HasPrefix(strings.ToLower(it.text), "but")
 	case "all":
 		r.every = true
-	case "@nth":
-		r.nth = append(r.nth, it.value)
-	case "longest", "shortest":
-		r.extreme = it.concept
+	case "@nth", "longest", "shortest":
+		r.which = append(r.which, it)
 	case "residue":
 		r.noun()
 		r.stale = true
@@ -122,8 +114,10 @@ func (r *reader) item(i int) {
 		q.atoms = append(q.atoms, it.names[0])
 	case "contact", "around", "closest", "@radius", "bind", "site":
 		r.relationWord(it)
-	case "them", "otherchain":
-		r.pronoun(it)
+	case "them":
+		if low := strings.ToLower(it.text); r.open != nil && (strings.HasSuffix(low, "other") || low == "one another") {
+			r.open.mutual, r.open = true, nil
+		}
 	default:
 		r.entity(it)
 	}
@@ -132,14 +126,16 @@ func (r *reader) item(i int) {
 // noun records that residues were named; a waiting "all" belongs to them.
 func (r *reader) noun() {
 	r.subject = true
-	if r.every {
-		r.q.every, r.every = true, false
-	}
+	r.q.every, r.every = r.q.every || r.every, false
 }
 
 // entity reads what can be a condition or the anchor of a relation; all else is a topic and only recorded.
 func (r *reader) entity(it item) {
-	if r.moleculeAnchor(it.concept) {
+	q := r.q
+	if oneOf(it.concept, "ligand ion") && r.open != nil {
+		r.setAnchor(r.open, it, &condition{wording: []string{""}})
+		r.open = nil
+		delete(q.has, it.concept)
 		return
 	}
 	c := r.condition(it)
@@ -149,28 +145,47 @@ func (r *reader) entity(it item) {
 		}
 		return
 	}
-	if it.concept == "@ligand" || it.concept == "@residue" || it.concept == "@chain" || c.segments != nil ||
-		r.open != nil && !r.subjectOf(it) {
-		if r.anchor(it, c) {
-			return
-		}
+	c.text = it.text
+	wanted := r.open != nil && (r.stale || r.open.words["closest"] && !r.prep) // the nearest lysine to Asp52
+	certain := oneOf(it.concept, "@ligand @residue @chain") || c.segments != nil
+	switch {
+	case (certain || r.open != nil && !wanted) && r.anchor(it, c):
+	case it.concept == "@ligand":
+		q.ligands = append(q.ligands, it.names[0])
+	default:
+		r.addCondition(it, c)
 	}
-	if it.concept == "@ligand" {
-		r.q.ligands = append(r.q.ligands, it.names[0])
-		return
-	}
-	r.addCondition(it, c)
 }
 
-// counted says whether the item being read is what the question counts: how many helices, which strands, all helices.
-func (r *reader) counted() bool {
-	for _, next := range r.items[r.at+1:] {
-		if next.concept == "residue" {
-			return false // strand residues
-		}
-		if next.concept != "filler" {
-			break
-		}
+// condition makes the condition that an item stands for; nil where it stands for none.
+func (r *reader) condition(it item) *condition {
+	st, isState := states[it.concept]
+	switch {
+	case it.concept == "@residue":
+		return r.q.placeCondition(it.mention)
+	case it.concept == "@ligand":
+		return &condition{wording: it.names}
+	case !isState:
+		return r.q.entityCondition(it)
+	}
+	which := append(slices.Clone(r.which), item{})
+	c := r.q.stateCondition(st, which[0])
+	for _, more := range r.which[min(1, len(r.which)):] {
+		c.add(r.q.stateCondition(st, more))
+	}
+	r.q.counted = r.q.counted || len(r.which) > 0
+	if r.isCounted() {
+		r.q.segments = c
+	}
+	r.which = nil
+	return c
+}
+
+// isCounted reports whether the item being read is what the question counts: how many helices, which strands, all
+// helices; and not: which strand residues.
+func (r *reader) isCounted() bool {
+	if r.next() == "residue" {
+		return false
 	}
 	for i := r.at - 1; i >= 0; i-- {
 		switch it := r.items[i]; {
@@ -184,51 +199,14 @@ func (r *reader) counted() bool {
 	return false
 }
 
-// subjectOf says whether a name that follows a relation word is what is looked for, as in "the nearest lysine to
-// Asp52".
-func (r *reader) subjectOf(it item) bool {
-	return r.stale || r.open.words["closest"] && !r.prep
-}
-
-// condition makes the condition that an item stands for; nil where it stands for none.
-func (r *reader) condition(it item) *condition {
-	q := r.q
-	var c *condition
-	switch it.concept {
-	case "@name":
-		c = q.nameCondition(it)
-	case "@class":
-		c = q.classCondition(it)
-	case "@residue":
-		var problem string
-		if c, problem = q.placeCondition(it.mention); problem != "" && q.absent == "" {
-			q.absent = problem
+// next is the concept of the next item with a meaning.
+func (r *reader) next() string {
+	for _, it := range r.items[r.at+1:] {
+		if it.concept != "filler" {
+			return it.concept
 		}
-	case "@chain":
-		c = q.chainCondition(it)
-		if !it.known {
-			q.problem = fmt.Sprintf("There is no chain %s. %s", it.names[0], q.chainNames())
-		}
-	case "rna", "dna", "nucleic":
-		c = q.kindCondition(it.concept)
-	case "helix", "alphahelix", "threeten", "pihelix", "strand", "coil", "turn":
-		c = q.segmentsCondition(it.concept, r.nth, r.extreme)
-		q.counted = q.counted || c.segments != nil || len(r.nth) > 0
-		if r.counted() {
-			q.segments = c
-		}
-		r.nth, r.extreme = nil, ""
-	case "buried", "exposed", "surface":
-		c = q.surfaceCondition(it.concept != "buried")
-	case "@limit":
-		c = q.limitCondition(it)
-	case "@ligand":
-		c = &condition{}
-	default:
-		return nil
 	}
-	c.text = it.text
-	return c
+	return ""
 }
 
 // addCondition joins a condition to the filter: as an alternative to the last one on the same property where "and" or
@@ -237,7 +215,7 @@ func (r *reader) addCondition(it item, c *condition) {
 	q := r.q
 	r.quiet++
 	c.not = r.not || r.joined && r.notKind == c.property
-	c.bare = r.isPredicate(c)
+	c.bare = r.subject && (!r.prep || c.property == ofSurface) && !oneOf(r.next(), "residue @name @class")
 	rel := q.relation
 	if it.concept == "@residue" && c.not && rel != nil && len(rel.mentions) > 0 && r.quiet == 1 {
 		q.problem = "I cannot tell whether “not " + it.text + "” leaves that residue out or what is near it; " +
@@ -249,7 +227,7 @@ func (r *reader) addCondition(it item, c *condition) {
 	case it.concept == "@residue" && !c.not:
 		q.mentions = append(q.mentions, it.mention)
 	}
-	if last := r.last; last != nil && r.merge(last, it, c) {
+	if r.last != nil && r.merge(r.last, it, c) {
 		return
 	}
 	if r.joined && c.property == ofName && !c.bare && !c.not && q.conditionOn(ofName) {
@@ -262,7 +240,7 @@ func (r *reader) addCondition(it item, c *condition) {
 }
 
 // merge joins a condition to the one before it: as an alternative, or as the chain of residues named; false where it
-// stands on its own. "Charged and aromatic", said of a noun before it, are two conditions.
+// stands on its own. "Charged and aromatic", which follow their noun, are two conditions.
 func (r *reader) merge(last *condition, it item, c *condition) bool {
 	same := last.property == c.property
 	both := c.class != "" && c.bare && !c.not && !r.orJoin
@@ -280,49 +258,28 @@ func (r *reader) merge(last *condition, it item, c *condition) bool {
 	return true
 }
 
-// isPredicate says whether a condition is said of a noun before it and without a preposition: exposed in "are all
-// lysines exposed", and not in "all exposed lysines".
-func (r *reader) isPredicate(c *condition) bool {
-	if !r.subject || r.prep && c.property != ofSurface {
-		return false
-	}
-	for _, next := range r.items[r.at+1:] {
-		if next.concept != "filler" {
-			return !oneOf(next.concept, "residue @name @class")
-		}
-	}
-	return true
-}
-
 // reset makes c the last condition, and clears pending negations and connectives.
 func (r *reader) reset(c *condition) {
-	r.last, r.joined, r.prep = c, false, false
 	if c.not {
 		r.notKind = c.property
 	}
-	r.not = false
+	r.last, r.joined, r.prep, r.not = c, false, false, false
 }
 
 // placeInChain narrows residues named just before to a chain.
 func (r *reader) placeInChain(c *condition, chain string) {
 	q := r.q
-	fresh := &condition{property: ofPlace, not: c.not, text: c.text}
 	q.absent = ""
+	fresh := &condition{property: ofPlace, not: c.not, text: c.text}
 	for _, m := range c.mentions {
-		for i := range q.mentions {
-			if p := &q.mentions[i]; p.chain == "" && p.lo == m.lo && p.hi == m.hi && p.first == m.first &&
-				p.half == m.half {
-				p.chain = chain
+		narrow := m
+		narrow.chain = cmp.Or(m.chain, chain)
+		for i, p := range q.mentions {
+			if p.chain == "" && p.lo == m.lo && p.hi == m.hi && p.first == m.first && p.half == m.half {
+				q.mentions[i] = narrow
 			}
 		}
-		if m.chain == "" {
-			m.chain = chain
-		}
-		d, problem := q.placeCondition(m)
-		if problem != "" {
-			q.absent = problem
-		}
-		fresh.add(d)
+		fresh.add(q.placeCondition(narrow))
 	}
 	*c = *fresh
 }
@@ -334,7 +291,9 @@ func (r *reader) finish(earlier *query) {
 	if earlier != nil {
 		r.refer(earlier)
 	}
-	q.joinEnds()
+	if q.has["between"] {
+		r.joinEnds()
+	}
 	if r.between && !q.has["distance"] && q.conditionOn(ofState) && len(q.mentions) == 0 {
 		q.problem = "What lies between segments of secondary structure I understand by residue numbers only; " +
 			"please name them."
@@ -361,20 +320,22 @@ func (r *reader) refer(earlier *query) {
 		return
 	}
 	c := earlier.subject()
+	predicates := q.only(ofState, ofSurface, ofLimit, ofName) && (!q.conditionOn(ofName) || q.opensWithVerb()) &&
+		!q.counted && (q.relation == nil || q.relation.label == "")
 	switch {
 	case c == nil || !q.has["it"]:
 	case r.open != nil && r.open.label == "" && len(q.conds) > 0 && len(c.mentions) > 0:
 		r.setAnchor(r.open, item{concept: "@residue", mention: c.mentions[0]}, c)
 		r.open = nil
-	case q.only(ofState, ofSurface, ofLimit, ofName) && (!q.conditionOn(ofName) || q.opensWithVerb()) &&
-		q.segments == nil && !q.counted && !q.has["residue"] && (q.relation == nil || q.relation.label == ""):
+	case q.segments != nil || q.has["residue"]:
+	case predicates:
 		q.conds, q.mentions = append([]*condition{c}, q.conds...), slices.Clone(c.mentions)
-	case q.opensWithVerb() && len(q.conds) > 0 && !q.has["residue"] && q.segments == nil:
+	case q.opensWithVerb() && len(q.conds) > 0:
 		q.problem = "It is not clear what “it” means here; please name it."
 	}
 }
 
-// subject returns the condition that names one residue or segment where all others are said of it; nil where there is
+// subject returns the condition that names one residue or segment where all others are about it; nil where there is
 // none.
 func (q *query) subject() (subject *condition) {
 	for _, c := range q.conds {
@@ -389,33 +350,22 @@ func (q *query) subject() (subject *condition) {
 	return subject
 }
 
-// joinEnds reads "between Lys48 and Lys63" as a range, where no distance is asked for.
-func (q *query) joinEnds() {
-	m := q.mentions
-	if !q.has["between"] || len(m) != 2 || !q.pointMentions() || q.has["distance"] || len(q.atoms) > 0 ||
-		q.relation != nil ||
-		m[0].chain != m[1].chain || m[0].first != 0 || m[1].first != 0 || q.has["disulfide"] || q.has["hbond"] ||
-		q.has["bridge"] {
-		return
-	}
+// joinEnds reads "between Lys48 and Lys63" as a range, where nothing is asked that two residues can have between them.
+func (r *reader) joinEnds() {
+	q, m := r.q, r.q.mentions
 	k := slices.IndexFunc(q.conds, func(c *condition) bool { return len(c.mentions) == 2 })
-	if k < 0 {
+	if k < 0 || len(m) != 2 || !q.pointMentions() || len(q.atoms) > 0 || q.relation != nil ||
+		m[0].chain != m[1].chain ||
+		m[0].first != 0 || m[1].first != 0 ||
+		slices.ContainsFunc(q.items, func(it item) bool {
+			return oneOf(it.concept, "distance disulfide hbond bridge")
+		}) {
 		return
 	}
 	whole := mention{chain: m[0].chain, lo: min(m[0].lo, m[1].lo), hi: max(m[0].hi, m[1].hi)}
-	if c, problem := q.placeCondition(whole); problem == "" {
-		c.not, c.text = q.conds[k].not, q.conds[k].text
-		q.conds[k], q.mentions = c, []mention{whole}
-	}
-}
-
-// chainNames says which chains the structure has.
-func (q *query) chainNames() string {
-	ids := chainIDs(q.f.Chains)
-	if len(ids) == 0 {
-		return "The structure has no polymer chain."
-	}
-	return fmt.Sprintf("The structure has %s %s.", facts.Plural(len(ids), "chain", "chains"), facts.Join(ids, 20))
+	c := q.placeCondition(whole)
+	c.not, c.text = q.conds[k].not, q.conds[k].text
+	q.conds[k], q.mentions = c, []mention{whole}
 }
 
 func chainIDs(list []facts.Chain) (ids []string) {

@@ -9,21 +9,23 @@ import (
 	"pleat/internal/structure"
 )
 
-// relation is nearness in space to something that a question names: within 5 Å of Trp6, touching chain A, nearest to
-// the zinc.
+const maxRadius = 20.0 // Å, of a question
+
+// relation is nearness in space to something that a question names, its anchor: within 5 Å of Trp6, touching chain A,
+// nearest to the zinc.
 type relation struct {
 	words      map[string]bool // contact, around, closest, bind, @radius
-	radius     float64         // Å; 0: not said
+	radius     float64         // Å; 0: not given
 	far        bool            // at least that far away
 	not        bool
-	inSequence bool // it can mean neighbours in the chain
-	mutual     bool // each other
-	sites      []int
-	label      string
-	chains     []string
-	ligands    []string
-	mentions   []mention
-	beside     []int // neighbours of the anchor in the chain, which are not counted
+	inSequence bool      // it can mean neighbours in the chain
+	mutual     bool      // each other
+	sites      []int     // of the anchor
+	label      string    // of the anchor; empty where none was named
+	chains     []string  // of the anchor
+	ligands    []string  // of the anchor
+	mentions   []mention // of the anchor
+	beside     []int     // neighbours of the anchor in the chain, which are not counted
 	text       string
 }
 
@@ -35,9 +37,39 @@ func (r *relation) cut() float64 {
 	return facts.ContactDistance
 }
 
+// distanceCondition is the sites within a distance of an anchor, or at least that far from it. Neighbours of the anchor
+// in the chain do not count as near.
+func (q *query) distanceCondition(r *relation) *condition {
+	near := map[int]bool{}
+	r.beside = nil
+	anchor := map[int]bool{}
+	for _, a := range r.sites {
+		anchor[a] = true
+		for _, i := range q.x.Around(a, r.cut()) {
+			near[i] = true
+		}
+	}
+	for _, a := range r.sites {
+		for _, i := range [...]int{a - 1, a + 1} {
+			if !r.far && i >= 0 && i < len(q.x.Sites) && q.x.Adjacent(a, i) && !anchor[i] {
+				delete(near, i)
+				r.beside = append(r.beside, i)
+			}
+		}
+		delete(near, a)
+	}
+	wording := fmt.Sprintf("within %.1f Å of %s", r.cut(), r.label)
+	if r.far {
+		wording = fmt.Sprintf("at least %.1f Å from %s", r.cut(), r.label)
+	}
+	return &condition{property: ofDistance, not: r.not, wording: []string{wording}, accepts: []func(int) bool{
+		func(i int) bool { return near[i] != r.far && !(r.far && anchor[i]) },
+	}}
+}
+
 // relationWord opens a relation, or adds a word to the open one.
 func (r *reader) relationWord(it item) {
-	q := r.q
+	q, low := r.q, strings.ToLower(it.text)
 	if it.concept == "@radius" && r.open == nil && q.relation != nil && q.relation.radius == 0 { // around Tyr44 (4 Å)
 		q.relation.radius, q.relation.far = it.value, it.above
 		return
@@ -48,64 +80,39 @@ func (r *reader) relationWord(it item) {
 			return
 		}
 		r.open = &relation{words: map[string]bool{}, not: r.not, text: it.text}
-		q.relation = r.open
-		r.not = false
+		q.relation, r.not = r.open, false
 	}
 	r.stale = false
 	r.open.words[it.concept] = true
 	if it.concept == "@radius" {
 		r.open.radius, r.open.far = it.value, it.above
 	}
-	if oneOf(strings.ToLower(it.text), "adjacent neighbour neighbor neighbours neighbors neighbouring neighboring "+
-		"flank flanking") ||
-		strings.EqualFold(it.text, "next to") {
-		r.open.inSequence = true
-	}
+	r.open.inSequence = r.open.inSequence || low == "next to" || low == "adjacent" ||
+		strings.HasPrefix(low, "neighb") ||
+		strings.HasPrefix(low, "flank")
 }
 
-// pronoun reads each other, and the other chain.
-func (r *reader) pronoun(it item) {
-	low := strings.ToLower(it.text)
-	switch {
-	case it.concept == "otherchain" && r.open != nil && len(r.q.chains) == 1 && len(r.q.x.Polymers) > 1:
-		r.otherChains()
-	case it.concept == "otherchain":
-		r.q.problem = "I cannot tell which chain is meant by “" + it.text + "”; please name it."
-	case oneOf(low, "other") || strings.HasSuffix(low, " other") || low == "one another":
-		if r.open != nil {
-			r.open.mutual, r.open = true, nil
-		}
-	}
-}
-
-// otherChains makes all chains but the one named the anchor.
-func (r *reader) otherChains() {
-	q, rel := r.q, r.open
-	for _, p := range q.x.Polymers {
-		id := q.x.Structure.Chains[p.Chain].ID
-		if id == q.chains[0] {
-			continue
-		}
-		rel.chains = append(rel.chains, id)
-		for i := p.Lo; i < p.Hi; i++ {
-			rel.sites = append(rel.sites, i)
-		}
-	}
-	rel.label = facts.Plural(len(rel.chains), "chain ", "chains ") + facts.Join(rel.chains, 6)
-	r.open = nil
-}
-
-// anchor gives an entity to the open relation; false where none is open.
+// anchor gives an entity to the open relation, or adds it to the anchor just read; false where it belongs elsewhere.
 func (r *reader) anchor(it item, c *condition) bool {
 	q, rel := r.q, r.open
 	if rel == nil {
 		rel = q.relation
+		same := rel != nil && (len(rel.mentions) > 0 && it.concept == "@residue" ||
+			len(rel.ligands) > 0 && it.concept == "@ligand")
 		switch {
 		case rel == nil || rel.label == "" || r.quiet > 0:
 			return false
-		case it.concept == "@chain" && !r.joined && len(rel.mentions) > 0:
-			return r.anchorChain(it)
-		case !rel.more(it) || !r.joined || r.not:
+		case it.concept == "@chain" && !r.joined && len(rel.mentions) > 0: // Lys6 of chain B
+			r.quiet++
+			rel.sites = slices.DeleteFunc(rel.sites, func(i int) bool { return q.x.Sites[i].Ref.Chain != it.names[0] })
+			if rel.label = q.spanOf(rel.sites); len(rel.sites) == 0 {
+				q.problem = fmt.Sprintf("There is no such residue in chain %s.", it.names[0])
+			}
+			for i := range rel.mentions {
+				rel.mentions[i].chain = it.names[0]
+			}
+			return true
+		case !same || !r.joined || r.not:
 			return false
 		}
 	}
@@ -116,99 +123,55 @@ func (r *reader) anchor(it item, c *condition) bool {
 	if it.concept == "@chain" && r.prep && !rel.words["@radius"] && len(q.mentions) > 0 {
 		return false // what does residue 7 touch in chain A
 	}
-	r.open = nil
+	r.open, r.joined, r.prep = nil, false, false
 	r.setAnchor(rel, it, c)
-	r.joined, r.prep = false, false
 	return true
-}
-
-// more says whether an entity can be a further anchor: in contact with Pro12 and Pro18.
-func (r *relation) more(it item) bool {
-	return len(r.mentions) > 0 && it.concept == "@residue" || len(r.ligands) > 0 && it.concept == "@ligand"
 }
 
 // setAnchor adds the sites of an entity to a relation.
 func (r *reader) setAnchor(rel *relation, it item, c *condition) {
 	q := r.q
-	label := wordingOf([]*condition{c})
+	sites, label := q.sitesWhere(c), "a residue that is "+c.String()
 	switch it.concept {
 	case "@residue":
-		sites, problem := q.find(it.mention)
+		found, problem := q.find(it.mention)
 		if problem != "" {
 			q.problem = problem
 		}
+		sites, label = found, q.spanOf(found)
 		rel.mentions = append(rel.mentions, it.mention)
-		rel.sites, label = append(rel.sites, sites...), q.spanOf(sites)
-	case "@ligand":
-		rel.ligands = append(rel.ligands, it.names[0])
-		var refs []facts.ResidueRef
-		for _, l := range q.f.Ligands {
-			if l.Ref.Name == it.names[0] {
-				rel.sites, refs = append(rel.sites, l.Site), append(refs, l.Ref)
-			}
-		}
-		label = facts.RefList(refs, 6)
-		if len(refs) == 0 {
-			label = it.names[0]
-			q.problem = fmt.Sprintf("There is no %s in this structure.", it.names[0])
+	case "@ligand", "ligand", "ion":
+		sites, label = q.ligandSites(it)
+		rel.ligands = append(rel.ligands, it.names...)
+		if label == "" {
+			q.problem = fmt.Sprintf("There is no %s in this structure, so nothing can be near one.",
+				append(it.names, it.concept)[0])
+			label = it.text
 		}
 	case "@chain":
-		rel.chains = append(rel.chains, it.names[0])
-		rel.sites, label = append(rel.sites, q.sitesWhere([]*condition{c})...), "chain "+it.names[0]
+		rel.chains, label = append(rel.chains, it.names[0]), "chain "+it.names[0]
 	default:
-		rel.sites = append(rel.sites, q.sitesWhere([]*condition{c})...)
-		label = "a residue that is " + label
-		if len(rel.sites) == 0 && q.problem == "" {
-			q.problem = "No residue is " + strings.TrimPrefix(label, "a residue that is ") +
-				", so nothing can be near one."
+		if len(sites) == 0 && q.problem == "" {
+			q.problem = "No residue is " + c.String() + ", so nothing can be near one."
 		}
 	}
 	if rel.label != "" {
 		label = rel.label + " or " + label
 	}
-	rel.label, r.quiet = label, 0
+	rel.sites, rel.label, r.quiet = append(rel.sites, sites...), label, 0
 }
 
-// anchorChain narrows the anchor to a chain: Lys6 of chain B.
-func (r *reader) anchorChain(it item) bool {
-	q, rel := r.q, r.q.relation
-	rel.sites = slices.DeleteFunc(rel.sites, func(i int) bool { return q.x.Sites[i].Ref.Chain != it.names[0] })
-	if len(rel.sites) == 0 {
-		q.problem = fmt.Sprintf("There is no such residue in chain %s.", it.names[0])
-	}
-	for i := range rel.mentions {
-		rel.mentions[i].chain = it.names[0]
-	}
-	rel.label = q.spanOf(rel.sites)
-	r.quiet++
-	return true
-}
-
-// moleculeAnchor makes "the ligand" or "the metal" the anchor of the open relation; false where none is open or there
-// is none.
-func (r *reader) moleculeAnchor(concept string) bool {
-	rel := r.open
-	if rel == nil || !oneOf(concept, "ligand ion") {
-		return false
-	}
-	q := r.q
-	molecules := slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return l.Kind != structure.Ion })
+// ligandSites returns the ligands that an item names: by their code, or all molecules or ions.
+func (q *query) ligandSites(it item) (sites []int, label string) {
+	molecule := slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return l.Kind != structure.Ion })
+	var refs []facts.ResidueRef
 	for _, l := range q.f.Ligands {
-		if (l.Kind == structure.Ion) != (concept == "ion" || !molecules) {
-			continue
-		}
-		if !slices.Contains(rel.ligands, l.Ref.Name) {
-			r.setAnchor(rel, item{concept: "@ligand", names: []string{l.Ref.Name}}, &condition{property: ofName,
-				wording: []string{l.Ref.Name}})
+		general := len(it.names) == 0 && (l.Kind == structure.Ion) == (it.concept == "ion" || !molecule)
+		if general || slices.Contains(it.names, l.Ref.Name) {
+			sites, refs = append(sites, l.Site), append(refs, l.Ref)
 		}
 	}
-	if len(rel.sites) == 0 {
-		q.problem = "There is no ligand in this structure, so nothing can be near one. Pockets found by geometry " +
-			"can be asked for."
-	}
-	r.open = nil
-	delete(q.has, concept)
-	return true
+	return sites, facts.RefList(refs, 6)
 }
 
 // settleRelation drops a relation that has no anchor; the words of one that has are no topics.
@@ -217,17 +180,17 @@ func (q *query) settleRelation() {
 	if rel.label == "" && !rel.mutual {
 		q.relation, q.radius = nil, rel.radius
 		if rel.radius > 0 && !q.has["interface"] {
-			q.problem = "I understood a distance, but not from what it is measured; please name a residue, a ligand " +
-				"or a chain."
+			q.problem = "I understood a distance, but not from what it is measured; please name a residue, a ligand or a " +
+				"chain."
 		}
 		return
 	}
-	words := []string{"contact", "around", "closest", "@radius", "bind", "site", "atom", "heavy", "has"}
-	if rel.radius > 0 {
-		words = append(words, "distance")
-	}
-	for _, word := range words {
+	for _, word := range [...]string{"contact", "around", "closest", "@radius", "bind", "site", "atom", "heavy",
+		"has"} {
 		delete(q.has, word)
+	}
+	if rel.radius > 0 {
+		delete(q.has, "distance")
 	}
 }
 
@@ -236,40 +199,27 @@ func (r *reader) lateAnchor() {
 	q, rel := r.q, r.open
 	for k := len(q.conds) - 1; k >= 0 && rel.label == "" && len(q.ligands) == 0; k-- {
 		c := q.conds[k]
-		if c.not || c.property != ofPlace && c.property != ofState && !(c.property == ofName && !r.subjectFirst(c)) {
+		wanted := c.property == ofName && (q.has["which"] || q.has["howmany"]) // is looked for, and not the anchor
+		switch {
+		case c.not || wanted || c.property != ofPlace && c.property != ofState && c.property != ofName:
 			continue
-		}
-		if len(c.mentions) == 2 && q.opensWithVerb() { // do W6 and P19 touch?
+		case len(c.mentions) == 2 && q.opensWithVerb(): // do W6 and P19 touch?
 			rel.mutual = true
 			return
 		}
 		q.conds = slices.Delete(q.conds, k, k+1)
-		if c.property == ofPlace {
-			for _, m := range c.mentions {
-				r.setAnchor(rel, item{concept: "@residue", mention: m}, c)
-			}
-			q.mentions = nil
-			break
+		for _, m := range c.mentions {
+			r.setAnchor(rel, item{concept: "@residue", mention: m}, c)
 		}
-		if k > 0 && q.conds[k-1].property == ofChain && c.property == ofName {
-			c.accepts = []func(int) bool{c.accepts[0]}
+		if len(c.mentions) == 0 {
+			r.setAnchor(rel, item{}, c)
+			rel.label = strings.TrimPrefix(c.String(), "in ")
 		}
-		r.setAnchor(rel, item{}, c)
-		rel.label = strings.TrimPrefix(strings.TrimPrefix(rel.label, "a residue that is "), "in ")
+		q.mentions = nil
 	}
-	if rel.label == "" {
-		for _, code := range q.ligands {
-			r.setAnchor(rel, item{concept: "@ligand", names: []string{code}}, &condition{property: ofName,
-				wording: []string{code}})
-		}
+	if rel.label == "" && len(q.ligands) > 0 {
+		r.setAnchor(rel, item{concept: "@ligand", names: q.ligands}, &condition{wording: q.ligands})
 		q.ligands = nil
 	}
-	if rel.label == "" && len(q.chains) == 2 {
-		rel.mutual = true
-	}
-}
-
-// subjectFirst says whether a name is what is looked for and not what it is near to.
-func (r *reader) subjectFirst(c *condition) bool {
-	return r.q.has["which"] && c.property == ofName || r.q.has["howmany"]
+	rel.mutual = rel.mutual || rel.label == "" && len(q.chains) == 2
 }

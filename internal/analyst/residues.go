@@ -22,12 +22,12 @@ func (q *query) residuesWith() part {
 	if len(asked) == 0 {
 		return refusal("%s", q.notUnderstood())
 	}
-	from, hits := q.sitesWhere(base), q.sitesWhere(filter)
+	from, hits := q.sitesWhere(base...), q.sitesWhere(filter...)
 	where, noun := q.amongst(base)
 	if len(from) == 0 {
 		return part{text: "There are no " + noun + ".", sure: certaintyOf(base)}
 	}
-	rest := slices.DeleteFunc(slices.Clone(from), func(i int) bool { return slices.Contains(hits, i) })
+	rest := slices.DeleteFunc(slices.Clone(from), func(i int) bool { return holdAll(filter, i) })
 	yes := len(hits) > 0
 	if all {
 		yes = len(rest) == 0
@@ -95,7 +95,7 @@ func (q *query) amongst(base []*condition) (where, noun string) {
 	case len(base) == 1 && base[0].property == ofChain:
 		return capital(base[0].String()) + ", ", "residues"
 	}
-	return "Of " + q.spanOf(q.sitesWhere(base)) + ", ", "residues"
+	return "Of " + q.spanOf(q.sitesWhere(base...)) + ", ", "residues"
 }
 
 // cite lists residues and the anchor of a distance.
@@ -134,7 +134,7 @@ func (q *query) segmentsWith() part {
 	}
 	var with []string
 	var hits []int
-	runs := q.runs(q.sitesWhere(where), true)
+	runs := q.runs(q.sitesWhere(where...), true)
 	for _, run := range runs {
 		in := slices.DeleteFunc(slices.Clone(run), func(i int) bool { return !holdAll(rest, i) })
 		if len(in) > 0 {
@@ -190,7 +190,7 @@ func (q *query) identity() part {
 			asked = append(asked, c)
 		}
 	}
-	sites := q.sitesWhere(where)
+	sites := q.sitesWhere(where...)
 	if len(sites) == 0 {
 		return q.none()
 	}

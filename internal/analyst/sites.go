@@ -18,7 +18,7 @@ func (q *query) filter() []*condition {
 }
 
 // sites returns the polymer residues that pass the filter.
-func (q *query) sites() []int { return q.sitesWhere(q.filter()) }
+func (q *query) sites() []int { return q.sitesWhere(q.filter()...) }
 
 // partial says whether the filter picks residues, and not whole chains.
 func (q *query) partial() bool {
@@ -47,7 +47,7 @@ type group struct {
 func (q *query) groups() (out []group) {
 	if !q.partial() {
 		for _, c := range q.polymers() {
-			sites := q.sitesWhere([]*condition{q.chainCondition(item{names: []string{c.ID}})})
+			sites := q.chainSites(c.ID)
 			out = append(out, group{"chain " + c.ID, sites, &c})
 		}
 		return out
@@ -57,7 +57,7 @@ func (q *query) groups() (out []group) {
 	case len(sites) == 0:
 	case one && q.only(ofPlace) && len(q.mentions) > 1 && !q.pointMentions() && !q.conds[0].not:
 		for k := range q.conds[0].accepts {
-			if run := q.sitesWhere([]*condition{{accepts: q.conds[0].accepts[k : k+1]}}); len(run) > 0 {
+			if run := q.sitesWhere(&condition{accepts: q.conds[0].accepts[k : k+1]}); len(run) > 0 {
 				out = append(out, group{label: fmt.Sprintf("%s (%s)", q.spanOf(run), residues(len(run))), sites: run})
 			}
 		}
@@ -143,4 +143,32 @@ func (q *query) inUnit(d float64) string {
 		return fmt.Sprintf("%.3f nm", d/10)
 	}
 	return facts.Angstrom(d)
+}
+
+// chainSites returns the sites of a chain.
+func (q *query) chainSites(id string) []int {
+	return q.sitesWhere(q.newCondition(ofChain, "", func(s *facts.Site) bool { return s.Ref.Chain == id }))
+}
+
+// residues writes a number of residues: 1 residue, 3 residues.
+func residues(n int) string { return facts.Quantity(n, "residue", "residues") }
+
+// lead puts text that is not empty in brackets.
+func lead(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+// spanOf names sites that follow each other by their ends, others one by one.
+func (q *query) spanOf(sites []int) string {
+	if len(sites) == 0 {
+		return ""
+	}
+	first, last := sites[0], sites[len(sites)-1]
+	if last-first == len(sites)-1 && q.x.Sites[first].Chain == q.x.Sites[last].Chain {
+		return facts.Span(q.x.Sites[first].Ref, q.x.Sites[last].Ref)
+	}
+	return q.x.List(sites, 30)
 }
