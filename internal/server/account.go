@@ -12,13 +12,15 @@ import (
 	"pleat/internal/server/wire"
 )
 
-// usage is GET /v1/usage: how many jobs the caller has created today (UTC), and may.
+// usage is GET /v1/usage, for any user: how many jobs and runs the caller has created today (UTC), the quota, and when
+// the next day starts.
 func (s *Server) usage(ctx context.Context, c *call) (api.Usage, error) {
 	u, err := s.store.Usage(ctx, c.who.User, s.cfg.Quota)
 	return api.Usage{Limit: u.Limit, Used: u.Used, Remaining: max(0, u.Limit-u.Used), ResetAt: api.At(u.Reset)}, err
 }
 
-// listModels is GET /v1/models: what the workers that are running can execute.
+// listModels is GET /v1/models, for everyone: the models that the running workers can execute, with their limits,
+// parameters and expected cost. A model without a running worker is not listed, even if its engine is installed.
 func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], error) {
 	out := api.List[api.Model]{Data: []api.Model{}}
 	list, err := s.resolver.Models(ctx)
@@ -28,10 +30,11 @@ func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], 
 	return out, err
 }
 
-// maxKeys bounds the valid keys of a user.
+// maxKeys bounds the valid keys of a user. Revoked keys do not count; they are kept for the list.
 const maxKeys = 100
 
-// listKeys is GET /v1/keys: the caller's keys without their secrets, revoked ones too.
+// listKeys is GET /v1/keys, for any user: the caller's keys without their secrets, newest first, with the revoked ones.
+// It writes the collected times of use first, so that the list shows the present request too.
 func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], error) {
 	out := api.List[api.Key]{Data: []api.Key{}}
 	s.flushKeyUsage(ctx)
@@ -42,7 +45,8 @@ func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], erro
 	return out, err
 }
 
-// createKey is POST /v1/keys. The answer is the only one that shows the key; the store keeps a hash of it.
+// createKey is POST /v1/keys, for any user. The response is the only one that shows the key; the store keeps a hash of
+// it. 409: the caller has maxKeys valid keys.
 func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api.NewKey, error) {
 	if in.Label != "" {
 		if err := pleat.CheckName("label", in.Label); err != nil {
@@ -69,7 +73,8 @@ func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api
 	return api.NewKey{Key: wire.Key(&k, c.who.Key), Secret: secret}, err
 }
 
-// revokeKey is DELETE /v1/keys/{id}. Sessions that were opened with the key end with it.
+// revokeKey is DELETE /v1/keys/{id}, for the owner of the key. It takes effect at once, also for sessions that were
+// opened with the key, and for streams at their next heartbeat. Revoking a key twice is no error.
 func (s *Server) revokeKey(ctx context.Context, c *call) (api.RevokedKey, error) {
 	id, err := c.uuid("id", pleat.Errorf(pleat.CodeNotFound, "Key not found"))
 	if err != nil {
@@ -83,6 +88,8 @@ const sessionLifetime = 12 * time.Hour
 
 // openSession is POST /v1/session: a browser's event stream cannot send a header, so the page exchanges its key for a
 // cookie that scripts cannot read. The cookie's id is random, stored as a hash, and invalid once its key is revoked.
+// 400: the request used a host name that is not the service's, under which the cookie would not be accepted later; 401:
+// the key is not valid, or the page of another site sent the request.
 func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) (api.Session, error) {
 	if !s.knownHost(c.r.Host) {
 		return api.Session{},
@@ -135,7 +142,8 @@ func (s *Server) readSession(ctx context.Context, c *call) (api.SessionUser, err
 	return api.SessionUser{User: wire.OptionalString(who.Name)}, err
 }
 
-// closeSession is DELETE /v1/session. That there is no session is no error.
+// closeSession is DELETE /v1/session: it ends the session of the cookie on the server and deletes the cookie. That
+// there is no session is no error. 401: the page of another site sent the request.
 func (s *Server) closeSession(ctx context.Context, c *call) (api.ClosedSession, error) {
 	cookie, err := c.r.Cookie(cookieName)
 	if errors.Is(err, http.ErrNoCookie) || cookie.Value == "" {

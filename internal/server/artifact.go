@@ -14,8 +14,10 @@ import (
 	"pleat/internal/store"
 )
 
-// artifact is GET /v1/artifacts/{id}/{name}. Every request asks the database, so that a link to a job that was deleted
-// or made private ends at once.
+// artifact is GET /v1/artifacts/{id}/{name}, for everyone who has the signed link; credentials are not read. Every
+// request asks the database, so that a link to a job that was deleted or made private ends at once. Ranges and
+// conditional requests are supported. 401: the signature is wrong or the link has expired; 404: the file is gone or
+// has another name.
 func (s *Server) artifact(ctx context.Context, c *call) error {
 	missing := pleat.Errorf(pleat.CodeNotFound, "Artifact not found")
 	id, err := c.uuid("id", missing)
@@ -41,7 +43,9 @@ func (s *Server) artifact(ctx context.Context, c *call) error {
 	return s.file(ctx, c, &a, a.Name)
 }
 
-// checkLink checks the signature, the expiry and the epoch of a link.
+// checkLink checks the signature, the expiry and the epoch of a link. The epoch is a counter of the job that making it
+// private increments; it is signed with the link, so links of an earlier epoch are invalid. A link without an expiry is
+// valid only while the job is public.
 func (s *Server) checkLink(r *http.Request, a *pleat.Artifact, head store.Head) error {
 	q := r.URL.Query()
 	until := q.Get("e")
@@ -61,8 +65,8 @@ func (s *Server) checkLink(r *http.Request, a *pleat.Artifact, head store.Head) 
 	return nil
 }
 
-// archive is GET /v1/jobs/{id}/archive.zip: the archive that the latest run made of its files. A run that has not
-// completed is a conflict.
+// archive is GET /v1/jobs/{id}/archive.zip, for readers of the job: the archive that the latest run made of its files.
+// 404: an engine of an earlier version made none; 409: the run has not completed.
 func (s *Server) archive(ctx context.Context, c *call) error {
 	head, err := s.readableJob(ctx, c)
 	if err != nil {
@@ -85,7 +89,8 @@ func (s *Server) archive(ctx context.Context, c *call) error {
 }
 
 // file sends a blob, or the range of it that the request names. Its content comes from models and users, so a browser
-// must neither guess its type nor run it as a page of this service.
+// must neither guess its type nor run it as a page of this service: it is an attachment in a sandbox without any
+// origin. A file whose length differs from its row is damaged and is answered with 503, like one that cannot be read.
 func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name string) error {
 	f, info, err := s.blobs.Open(ctx, a.Key)
 	if err == nil && info.Bytes != a.Bytes {
@@ -108,7 +113,8 @@ func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name stri
 	return nil
 }
 
-// deadline replaces the server's write deadline for the connection and lifts its read deadline.
+// deadline replaces the server's write deadline for the connection and lifts its read deadline. A file gets a minute
+// and the time that it takes at the slowest rate that is allowed, so that a client that stops reading is disconnected.
 func (c *call) deadline(d time.Duration) {
 	rc := http.NewResponseController(c.w)
 	_ = rc.SetWriteDeadline(time.Now().Add(d))

@@ -32,6 +32,7 @@ type credential struct {
 	hash    string // of the key or of the session's id; empty: malformed
 }
 
+// cookieName is the name of the cookie that holds a browser's session.
 const cookieName = "pleat_session"
 
 // credentialOf returns the credential of a request: the bearer token, the X-API-Key header, or the page's cookie.
@@ -53,7 +54,8 @@ func (s *Server) credentialOf(r *http.Request) credential {
 	return credential{given: true, session: true, hash: seal.HashKey(cookie.Value)}
 }
 
-// keyCredential returns the credential of an API key. A key that cannot be one has no hash.
+// keyCredential returns the credential of an API key. A text that is too long to be one has no hash, so that no request
+// makes the server hash a large header.
 func keyCredential(key string) credential {
 	if key == "" || len(key) > 256 {
 		return credential{given: true}

@@ -17,7 +17,8 @@ import (
 	"pleat/internal/store"
 )
 
-// call is one request and its response.
+// call is one request and its response. middleware creates it; handlers read the request from it, and write through w,
+// so that the log and the metrics see what was sent.
 type call struct {
 	w       *answer
 	r       *http.Request
@@ -72,14 +73,15 @@ func (a *answer) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// endpoint is the handler of a route together with the schema of its request and response.
+// endpoint is the handler of a route together with the schema of its request and response. The constructors below
+// derive the schema from the types that the handler reads and writes, so the document cannot differ from the code.
 type endpoint struct {
 	request  openapi.Body    // nil: it reads none
 	optional bool            // the body may be absent
 	response openapi.Content // of a success
 	status   int             // of a success; 0: 200
 
-	ownDeadline bool // it takes as long as its client sends or reads
+	ownDeadline bool // it lasts as long as its client sends or reads, not responseTimeout
 	eventStream bool // it sends server-sent events until the client leaves
 	serve       func(s *Server, ctx context.Context, c *call) error
 }
@@ -101,7 +103,8 @@ func noBody[Out any](fn handlerFunc[Out]) endpoint {
 	}}
 }
 
-// jsonBody makes an endpoint of a handler whose JSON body has at most the bytes that limit allows.
+// jsonBody makes an endpoint of a handler whose JSON body has at most the bytes that limit allows. The body is decoded
+// strictly (api.Decode). 400: it is empty or not valid; 413: it is too large; 415: it is not labelled as JSON.
 func jsonBody[In, Out any](limit func(*Server) int64, fn bodyHandlerFunc[In, Out]) endpoint {
 	return endpoint{
 		request:  openapi.JSONRequest[In](),
@@ -130,7 +133,7 @@ func optionalBody[In, Out any](limit func(*Server) int64, fn bodyHandlerFunc[In,
 			if body, err = c.body(limit(s)); err != nil {
 				return err
 			}
-			if len(body) == 0 { // sent in chunks, of which there were none
+			if len(body) == 0 { // an empty body that was sent chunked
 				body = nil
 			}
 		}
@@ -190,11 +193,12 @@ func (e endpoint) created() endpoint {
 	return e
 }
 
-// large and small are the limits of request bodies, in bytes.
+// large and small are the limits of request bodies, in bytes: large for bodies with sequences, questions or files of
+// other programs, small for all others.
 func large(s *Server) int64 { return s.cfg.MaxBody }
 func small(*Server) int64   { return 64 << 10 }
 
-// json writes v as the response.
+// json writes v as the response, as one line of JSON. An error means that nothing was sent.
 func (c *call) json(v any) error {
 	b, err := api.Encode(v)
 	if err != nil {
@@ -221,7 +225,8 @@ var (
 	noStore  = []string{"no-store"}
 )
 
-// body reads the JSON of a request, at most limit bytes.
+// body reads the JSON of a request, at most limit bytes. Compressed bodies are refused: a small one could expand to any
+// size.
 func (c *call) body(limit int64) ([]byte, error) {
 	r := c.r
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
@@ -256,7 +261,8 @@ func tooLarge(limit int64) error {
 	return pleat.Errorf(pleat.CodeTooLarge, "the request body is larger than %d bytes", limit)
 }
 
-// drain reads a refused body for a while: a client that is still sending would not see the response.
+// drain reads the rest of a refused body, for at most 5 s and 64 MiB: if the server closed the connection while its
+// client was still sending, the client would see a reset instead of the response.
 func (c *call) drain(body io.Reader) {
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(5 * time.Second))
 	_, _ = io.CopyN(io.Discard, body, 64<<20)

@@ -16,7 +16,10 @@ import (
 	"pleat/internal/submit"
 )
 
-// createJob is POST /v1/jobs. Only a request that passes every check counts against the quota.
+// createJob is POST /v1/jobs, for any user: it validates a job and queues its first run. Only a request that passes
+// every check counts against the quota. With an Idempotency-Key, a repeated request gets the first response for 24
+// hours and counts nothing. 400: a field is wrong; 404: the caller has no library item of the query from; 409: the key
+// came with another body; 429: the quota of the day is used up.
 func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api.CreatedJob, error) {
 	from, err := uuidQuery(c.r, "from")
 	if err != nil {
@@ -77,14 +80,15 @@ func (s *Server) withQuota(ctx context.Context, c *call, err error) error {
 	return err
 }
 
-// quotaHeaders sets the headers that tell a caller today's quota.
+// quotaHeaders sets the headers that show a caller today's quota. X-RateLimit-Reset is in seconds since 1970.
 func quotaHeaders(h http.Header, u store.Usage) {
 	h.Set("X-RateLimit-Limit", strconv.Itoa(u.Limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(max(0, u.Limit-u.Used)))
 	h.Set("X-RateLimit-Reset", strconv.FormatInt(u.Reset.Unix(), 10))
 }
 
-// idempotencyKey reads the Idempotency-Key of a request; empty if it has none.
+// idempotencyKey reads the Idempotency-Key of a request; empty if it has none. Its characters and length are those that
+// every proxy passes on and the database stores.
 func idempotencyKey(r *http.Request) (string, error) {
 	k := r.Header.Get("Idempotency-Key")
 	if len(k) > 255 {
@@ -98,7 +102,8 @@ func idempotencyKey(r *http.Request) (string, error) {
 	return k, nil
 }
 
-// digestOf returns a digest of a request that does not depend on the order of its keys.
+// digestOf returns a digest of a request in hexadecimal, that does not depend on the order of its fields and on white
+// space. The store compares it to detect an Idempotency-Key that comes again with another body.
 func digestOf(in *api.CreateJob, from string) (string, error) {
 	b, err := json.Marshal(in)
 	if err != nil {
@@ -115,7 +120,8 @@ type prepared struct {
 	subs  []pleat.Subscription
 }
 
-// prepare converts a request to a validated job. If the request is invalid, the error is pleat.Errors with every fault.
+// prepare converts a request to a validated job. If the request is invalid, the error is pleat.Errors with every
+// fault. If its model is not known here, only the checks that need no model are made.
 func (s *Server) prepare(ctx context.Context, owner pleat.UserID, in *api.CreateJob) (prepared, error) {
 	var faults pleat.Errors
 	var p prepared
@@ -164,9 +170,10 @@ func bypassesCache(r *http.Request) bool {
 	return false
 }
 
-// rerun is POST /v1/jobs/{id}/runs: a new run of the same input, with the parameters of the request or else those of
-// the job. A model that would fold the chains in the other way, together or each alone, is refused, because the
-// results have one form.
+// rerun is POST /v1/jobs/{id}/runs, for the owner: a new run of the same input, with the parameters of the request or
+// else those of the job. It counts against the quota like a new job. 400: the parameters are wrong, or the model folds
+// the chains together where the job's model folds each on its own, or the reverse, since a job's results have one
+// form; 409: the latest run has not ended; 429: the quota of the day is used up.
 func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.CreatedJob, error) {
 	id, err := ownedJob(c)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"pleat/api"
 )
 
-// statuses maps the codes of errors to HTTP. It has no 422: an invalid request is 400.
+// statuses maps the codes of errors to HTTP. It has neither 422, since an invalid request is 400, nor 403: an object of
+// another user is answered like one that does not exist, so that nobody can find out which ids exist.
 var statuses = map[pleat.Code]int{
 	pleat.CodeInvalid:      http.StatusBadRequest,
 	pleat.CodeUnauthorized: http.StatusUnauthorized,
@@ -44,6 +45,7 @@ func refusal(err error) (int, string) {
 	return http.StatusInternalServerError, internalError
 }
 
+// internalError is the message of every fault of the service; the cause is in the log, under the request's id.
 const internalError = "internal error"
 
 // fieldErrors lists the faults in an error that refusal maps to 400 or another status of the caller. It is empty for
@@ -62,7 +64,9 @@ func fieldErrors(err error) []api.FieldError {
 	return out
 }
 
-// fail answers with an error if no answer was begun, and logs the cause of a fault of the service.
+// fail answers with an error and logs the cause of a fault of the service. 401 names the scheme in WWW-Authenticate,
+// as RFC 9110 demands; 429 and 503 have a Retry-After of at least a second. If a part of the response is sent already,
+// fail breaks the connection.
 func (s *Server) fail(c *call, err error) {
 	ctx := c.r.Context()
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
@@ -92,14 +96,15 @@ func (s *Server) fail(c *call, err error) {
 	writeError(c.w, status, message, faults...)
 }
 
-// representation lists the headers of a success that an error answer must not carry.
+// representation lists the headers of a success that an error response must not have. A handler may have set them
+// before it failed.
 var representation = []string{
 	"Content-Length", "Content-Encoding", "Content-Disposition", "ETag", "Accept-Ranges", "Last-Modified",
 	"Content-Range",
 }
 
-// writeError answers with a status and a message: as {"message": …}, or as a problem detail if the request prefers it.
-// faults are the errors of the problem detail.
+// writeError answers with a status and a message: as {"message": …}, or as a problem detail of RFC 9457 if the request
+// prefers it. faults are the errors of the problem detail. Vary tells caches that Accept decides the form.
 func writeError(w *answer, status int, message string, faults ...api.FieldError) {
 	h := w.Header()
 	for _, name := range representation {

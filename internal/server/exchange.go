@@ -16,8 +16,9 @@ import (
 	"pleat/internal/server/wire"
 )
 
-// importJobs is POST /v1/jobs/import. It creates nothing and costs no quota; the response holds bodies for POST
-// /v1/jobs.
+// importJobs is POST /v1/jobs/import, for any user: it reads a job file of another program. It creates nothing and
+// costs no quota; the response has a body for POST /v1/jobs for each job of the file, and notes on what was dropped,
+// changed or guessed. 400: the file is in no known format, or it is invalid; the message has the position in the file.
 func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (api.ImportedJobs, error) {
 	if in.Name != "" {
 		if err := pleat.CheckName("name", in.Name); err != nil {
@@ -46,8 +47,8 @@ func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (a
 	return out, nil
 }
 
-// inContent assigns a fault of a file to the field of the request that holds the file. The message has the place in the
-// file.
+// inContent assigns a fault of a file to the field of the request that holds the file. The message keeps the position
+// in the file.
 func inContent(err error) error {
 	var bad *api.DecodeError
 	if errors.As(err, &bad) {
@@ -73,7 +74,8 @@ func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, er
 		draft := j.Clone()
 		if err = draft.Validate(m); err == nil {
 			j.Params.Model = m.Name
-			return fmt.Sprintf("the file names no model; %q was chosen, the first one here that accepts the job", m.Name), nil
+			return fmt.Sprintf("the file names no model; %q was chosen, the first one here that accepts the job",
+				m.Name), nil
 		}
 		if first == nil {
 			first, j.Params.Model = err, m.Name
@@ -86,7 +88,9 @@ func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, er
 	return fmt.Sprintf("no model here accepts the job; %q refuses it: %s", j.Params.Model, why), nil
 }
 
-// exportJob is GET /v1/jobs/{id}/export: the job as its latest run folds it, with the seed of that run.
+// exportJob is GET /v1/jobs/{id}/export, for readers of the job: the job as its latest run folds it, with the seed of
+// that run, as a file for another program. The format cannot always express everything; X-Pleat-Notes counts what is
+// lost, and as=json returns the notes themselves. 400: the format is not known or cannot express the job at all.
 func (s *Server) exportJob(ctx context.Context, c *call) error {
 	head, err := s.readableJob(ctx, c)
 	if err != nil {

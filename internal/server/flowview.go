@@ -53,7 +53,9 @@ func (s *Server) readableFlow(ctx context.Context, c *call) (visibleFlow, error)
 	return visibleFlow{}, store.ErrNoWorkflow
 }
 
-// viewFlow is GET /v1/workflows/{id} and GET /v1/workflows/public/{id}: a workflow with its input and its task.
+// viewFlow is GET /v1/workflows/{id} and GET /v1/workflows/public/{id}, for readers of the workflow: a workflow with
+// its input and its task. The second path is the one that the interface gives out for public workflows; both make the
+// same checks.
 func (s *Server) viewFlow(ctx context.Context, c *call) (api.Workflow, error) {
 	v, err := s.readableFlow(ctx, c)
 	if err != nil {
@@ -115,7 +117,8 @@ func (s *Server) taskOut(v *visibleFlow) (api.WorkflowTask, error) {
 	return t, err
 }
 
-// flowStatus is GET /v1/workflows/status/{id}: the states of a workflow and of its task. A draft has no task.
+// flowStatus is GET /v1/workflows/status/{id}, for readers of the workflow: the states of a workflow and of its task. A
+// draft has no task.
 func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatusView, error) {
 	out := api.WorkflowStatusView{Tasks: []api.TaskStatusView{}}
 	v, err := s.readableFlow(ctx, c)
@@ -131,7 +134,8 @@ func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatusVie
 	return out, nil
 }
 
-// taskResults is GET /v1/workflows/task-results/{id}: the tasks of a workflow with their results; empty for a draft.
+// taskResults is GET /v1/workflows/task-results/{id}, for readers of the workflow: its task with the result, in a list;
+// the list of a draft is empty.
 func (s *Server) taskResults(ctx context.Context, c *call) (api.TasksResults, error) {
 	out := api.TasksResults{TasksResults: []api.WorkflowTask{}}
 	v, err := s.readableFlow(ctx, c)
@@ -143,7 +147,8 @@ func (s *Server) taskResults(ctx context.Context, c *call) (api.TasksResults, er
 	return out, err
 }
 
-// flowLogs is GET /v1/workflows/logs/{id}: one line per event, for the owner alone.
+// flowLogs is GET /v1/workflows/logs/{id}, for the owner alone: the events of the task as plain text, one a line, each
+// after its time. Of the progress within a stage only the first event is shown.
 func (s *Server) flowLogs(ctx context.Context, c *call) error {
 	v, err := s.ownFlow(ctx, c, c.r.PathValue("id"))
 	if err != nil {
@@ -189,7 +194,8 @@ func logLine(p *pleat.Progress) string {
 	return p.Line
 }
 
-// flowEvents is GET /v1/workflows/{id}/events: the progress of a workflow's task up to its end. A draft has none.
+// flowEvents is GET /v1/workflows/{id}/events, for readers of the workflow: the progress of its task up to the end, as
+// jobEvents sends it. 204: the client has all events; 409: the workflow is a draft, which has none yet.
 func (s *Server) flowEvents(ctx context.Context, c *call) error {
 	v, err := s.readableFlow(ctx, c)
 	if err != nil {
@@ -224,7 +230,8 @@ var workflowStates = []pleat.State{
 	pleat.StateStopped,
 }
 
-// listFlows is GET /v1/workflows: the caller's workflows, newest first, in pages.
+// listFlows is GET /v1/workflows, for any user: the caller's own workflows, newest first, in pages. They can be
+// narrowed by status, type and the fold that they are about.
 func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowRow], error) {
 	p, err := pageQuery(c.r, 50)
 	if err != nil {
@@ -252,7 +259,8 @@ func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowR
 	return listOf(p, rows, func(v *store.WorkflowView) string { return string(v.Workflow.ID) }, wire.WorkflowRow), nil
 }
 
-// sourceQuery reads the ids of a fold from a query, in snake_case or camelCase.
+// sourceQuery reads the ids of a fold from a query, in snake_case or camelCase, since the interface has both spellings.
+// Ids that are absent are empty and match everything.
 func sourceQuery(r *http.Request) (pleat.FoldRef, error) {
 	var ids [3]string
 	for i, names := range [][2]string{{"source_job_id", "sourceJobId"}, {"source_job_run_id", "sourceJobRunId"},
@@ -287,8 +295,8 @@ func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.Workflow
 	return s.store.Workflows(ctx, c.who.User, store.WorkflowFilter{Limit: limit, Kind: pleat.TaskQnA, Source: ref})
 }
 
-// linkedHistory is GET /v1/workflows/qna/linked-history: the caller's questions about a fold with their answers,
-// newest first.
+// linkedHistory is GET /v1/workflows/qna/linked-history, for any user: the caller's questions about a fold with their
+// answers, newest first. It has no pages. 400: the query names no fold.
 func (s *Server) linkedHistory(ctx context.Context, c *call) (api.List[api.LinkedWorkflow], error) {
 	out := api.List[api.LinkedWorkflow]{Data: []api.LinkedWorkflow{}}
 	list, err := s.linkedQuestions(ctx, c)
@@ -311,7 +319,8 @@ func (s *Server) linkedHistory(ctx context.Context, c *call) (api.List[api.Linke
 	return out, err
 }
 
-// linkedPreviews is GET /v1/workflows/qna/linked-previews: linkedHistory without the long texts.
+// linkedPreviews is GET /v1/workflows/qna/linked-previews, for any user: linkedHistory with the first words of each
+// question and without answers, for lists.
 func (s *Server) linkedPreviews(ctx context.Context, c *call) (api.List[api.LinkedPreview], error) {
 	out := api.List[api.LinkedPreview]{Data: []api.LinkedPreview{}}
 	list, err := s.linkedQuestions(ctx, c)

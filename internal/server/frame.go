@@ -18,9 +18,14 @@ import (
 	"pleat/internal/submit"
 )
 
+// frameName is the form of a frame's file name. Such a name needs no escape in a path, a URL or a header, and it is
+// short enough for a library file.
 var frameName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,122}\.pdb$`)
 
-// extractFrame is POST /v1/workflows/md/{id}/extract-frame. The structure is added to the caller's library.
+// extractFrame is POST /v1/workflows/md/{id}/extract-frame, for the owner of a simulation. It writes the frame nearest
+// to timeNs, or the atoms of it that selection names, as a PDB file in a new item of the caller's library, and answers
+// with a link to that file. 400: a field is wrong or the time is not in the trajectory; 404: the caller has no such
+// simulation; 409: it is not COMPLETED or has no trajectory.
 func (s *Server) extractFrame(ctx context.Context, c *call, in *api.ExtractFrame) (api.ExtractedFrame, error) {
 	v, err := s.ownFlow(ctx, c, c.r.PathValue("id"))
 	if err == nil && v.Workflow.Kind != pleat.TaskMD {
@@ -60,7 +65,8 @@ func (s *Server) extractFrame(ctx context.Context, c *call, in *api.ExtractFrame
 	}, nil
 }
 
-// frameRequest checks the body of a request.
+// frameRequest checks the body of a request: its times, its selection and its file name. The time is compared with the
+// trajectory later, when that has been opened.
 func frameRequest(in *api.ExtractFrame) (calvados.FrameRequest, error) {
 	if in.TimeNs == nil {
 		return calvados.FrameRequest{},
@@ -77,7 +83,8 @@ func frameRequest(in *api.ExtractFrame) (calvados.FrameRequest, error) {
 	return calvados.NewFrameRequest(*in.TimeNs, dtPs, in.Selection)
 }
 
-// readFrame writes a frame of a simulation as PDB.
+// readFrame writes a frame of a simulation to w as PDB. It reads the topology and, with seeks, only that frame of the
+// trajectory, so it does not download a large trajectory from a bucket.
 func (s *Server) readFrame(
 	ctx context.Context, v *store.WorkflowView, w io.Writer, req calvados.FrameRequest,
 ) (calvados.Frame, error) {
@@ -121,7 +128,8 @@ func (s *Server) openWorkflowFile(
 // libraryLink is a library item and the signed link to its file.
 type libraryLink struct{ item, url string }
 
-// addFrame adds a frame to the library of the workflow's owner.
+// addFrame adds a frame to the library of the workflow's owner. The item's metadata records the workflow, the frame and
+// the selection. If the file cannot be stored, the item is deleted again.
 func (s *Server) addFrame(
 	ctx context.Context, v *store.WorkflowView, in *api.ExtractFrame, frame calvados.Frame, pdb io.Reader,
 ) (libraryLink, error) {

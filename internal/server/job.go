@@ -10,7 +10,8 @@ import (
 	"pleat/internal/store"
 )
 
-// listJobs is GET /v1/jobs: the caller's jobs, newest first, in pages.
+// listJobs is GET /v1/jobs, for any user: the caller's own jobs, newest first, in pages. Public jobs of others are not
+// listed anywhere.
 func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], error) {
 	p, err := pageQuery(c.r, 50)
 	if err != nil {
@@ -30,8 +31,9 @@ func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], e
 	return listOf(p, rows, func(r *store.JobRow) string { return string(r.ID) }, wire.JobRow), nil
 }
 
-// viewJob is GET /v1/jobs/{id}: everything about a job but its files. Deliveries, chat and library item are shown to
-// the owner alone. The place in the queue is given while the latest run waits.
+// viewJob is GET /v1/jobs/{id}, for readers of the job: everything about it except its files. Only the owner sees its
+// deliveries, chat, library item, webhook settings and private workflows. The position in the queue is given while the
+// latest run waits; it is 1 for the run that is claimed next.
 func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	head, err := s.readableJob(ctx, c)
 	if err != nil {
@@ -93,7 +95,8 @@ func (s *Server) viewFor(ctx context.Context, head visibleJob) (store.View, erro
 	return v, nil
 }
 
-// setPublic is PATCH /v1/jobs/{id}/public. When a job becomes private, its links and the streams of other readers end.
+// setPublic is PATCH /v1/jobs/{id}/public, for the owner. When a job becomes private, the links that were given out and
+// the streams of other readers end at once.
 func (s *Server) setPublic(ctx context.Context, c *call, in *api.SetPublic) (api.Visibility, error) {
 	id, err := ownedJob(c)
 	if err != nil {
@@ -108,8 +111,8 @@ func (s *Server) setPublic(ctx context.Context, c *call, in *api.SetPublic) (api
 	return api.Visibility{JobID: string(id), IsPublic: *in.IsPublic}, nil
 }
 
-// cancelJob is POST /v1/jobs/{id}/cancel. A job that waits is STOPPED at once; a running one stays RUNNING until its
-// engine has stopped. A job that has ended is a conflict.
+// cancelJob is POST /v1/jobs/{id}/cancel, for the owner. A job that waits is STOPPED at once; a running one stays
+// RUNNING until its engine has stopped, at most two seconds. 409: the job has ended.
 func (s *Server) cancelJob(ctx context.Context, c *call) (api.CancelledJob, error) {
 	id, err := ownedJob(c)
 	if err != nil {
@@ -119,7 +122,8 @@ func (s *Server) cancelJob(ctx context.Context, c *call) (api.CancelledJob, erro
 	return api.CancelledJob{JobID: string(id), JobStatus: string(state)}, err
 }
 
-// deleteJob is DELETE /v1/jobs/{id}. Its links end at once; garbage collection deletes its files later.
+// deleteJob is DELETE /v1/jobs/{id}, for the owner, in any state of the job; a run in progress is stopped. No reader
+// sees the job from then on and its links end at once; garbage collection deletes its files later.
 func (s *Server) deleteJob(ctx context.Context, c *call) (api.DeletedJob, error) {
 	id, err := ownedJob(c)
 	if err != nil {

@@ -13,10 +13,11 @@ import (
 	"pleat/internal/store"
 )
 
-// maxMetadata bounds the metadata of a library item, in bytes.
+// maxMetadata bounds the metadata of a library item, in bytes: they are read with every item of a list.
 const maxMetadata = 32 << 10
 
-// createItem is POST /v1/library/create: an item without files, or a folder.
+// createItem is POST /v1/library/create, for any user: it creates an item without files, or a folder, and answers 201.
+// 400: a field is wrong or the parent is not a folder; 404: the caller has no such parent.
 func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (api.CreatedItem, error) {
 	i := store.LibraryItem{
 		Owner:    c.who.User,
@@ -40,7 +41,8 @@ func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (a
 		most        int
 	}{{"fileType", in.FileType, 64}, {"origin", in.Origin, 255}} {
 		if n := utf8.RuneCountInString(f.value); n > f.most {
-			return api.CreatedItem{}, pleat.InvalidField(f.name, " has %d characters; at most %d are allowed", n, f.most)
+			return api.CreatedItem{}, pleat.InvalidField(f.name, " has %d characters; at most %d are allowed", n,
+				f.most)
 		}
 	}
 	if i.Parent != "" && !pleat.IsUUID(in.ParentID) {
@@ -69,7 +71,7 @@ func checkMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// listLibrary is GET /v1/library: the caller's items, newest first, in pages.
+// listLibrary is GET /v1/library, for any user: the caller's items of all folders, newest first, in pages.
 func (s *Server) listLibrary(ctx context.Context, c *call) (api.List[api.LibraryRow], error) {
 	p, err := pageQuery(c.r, 50)
 	if err != nil {
@@ -91,7 +93,8 @@ func (s *Server) ownItem(ctx context.Context, c *call) (store.LibraryItem, error
 	return s.store.Item(ctx, c.who.User, pleat.ItemID(id))
 }
 
-// viewItem is GET /v1/library/{id}: an item with its children; metadata.files lists its files.
+// viewItem is GET /v1/library/{id}, for its owner: an item with its children. The metadata are those of the request
+// that created it, except for the key files, which lists the uploaded files.
 func (s *Server) viewItem(ctx context.Context, c *call) (api.LibraryItem, error) {
 	i, err := s.ownItem(ctx, c)
 	if err != nil {
@@ -114,7 +117,8 @@ func (s *Server) viewItem(ctx context.Context, c *call) (api.LibraryItem, error)
 	return out, err
 }
 
-// deleteItem is DELETE /v1/library/{id}. Links to its files end at once; garbage collection deletes the files later.
+// deleteItem is DELETE /v1/library/{id}, for its owner: it deletes an item, or a folder with everything below it.
+// Links to the files end at once; garbage collection deletes the files later.
 func (s *Server) deleteItem(ctx context.Context, c *call) (api.DeletedItem, error) {
 	id, err := c.uuid("id", store.ErrNoItem)
 	if err != nil {
@@ -126,15 +130,16 @@ func (s *Server) deleteItem(ctx context.Context, c *call) (api.DeletedItem, erro
 // fileLabel is the label from which the signing key of links to library files is derived.
 const fileLabel = "library file"
 
-// fileLink returns a URL that reads a library file without a credential, for a day at most. It ends when the file is
-// deleted or replaced.
+// fileLink returns a URL that reads a library file without a credential, for Config.LinkFor. The signature covers the
+// file's hash, so the link ends when the file is deleted or replaced.
 func (s *Server) fileLink(item pleat.ItemID, f *store.LibraryFile) string {
 	until := strconv.FormatInt(s.clock().Add(s.cfg.LinkFor).Unix(), 10)
 	return s.cfg.PublicURL + "/v1/files/" + string(item) + "/" + url.PathEscape(f.Name) + "?e=" + until + "&s=" +
 		s.ring.Sign(fileLabel, string(item), f.Name, f.SHA256, until)
 }
 
-// libraryFileURL is GET /v1/library/file/{id}/{name}: a signed link to a file, as a JSON string.
+// libraryFileURL is GET /v1/library/file/{id}/{name}, for the owner of the item: a signed link to a file, as a JSON
+// string.
 func (s *Server) libraryFileURL(ctx context.Context, c *call) (string, error) {
 	i, err := s.ownItem(ctx, c)
 	if err != nil {
@@ -157,7 +162,8 @@ func fileNamed(i *store.LibraryItem, name string) (*store.LibraryFile, error) {
 	return nil, pleat.Errorf(pleat.CodeNotFound, "the library item has no file with this name")
 }
 
-// libraryFileGet is GET /v1/files/{id}/{name}: a library file by its signed link.
+// libraryFileGet is GET /v1/files/{id}/{name}, for everyone who has the signed link: a library file. 401: the
+// signature is wrong or the link has expired; 404: the item or the file is gone.
 func (s *Server) libraryFileGet(ctx context.Context, c *call) error {
 	id, err := c.uuid("id", store.ErrNoItem)
 	if err != nil {
@@ -181,7 +187,8 @@ func (s *Server) libraryFileGet(ctx context.Context, c *call) error {
 		return pleat.ErrUnauthorized
 	}
 	if s.clock().Unix() >= end {
-		return pleat.Errorf(pleat.CodeUnauthorized, "This link has expired; GET /v1/library/file/%s/… returns a new one",
+		return pleat.Errorf(pleat.CodeUnauthorized,
+			"This link has expired; GET /v1/library/file/%s/… returns a new one",
 			id)
 	}
 	c.w.Header().Set("Cache-Control", "private, max-age=300, must-revalidate")

@@ -22,7 +22,16 @@ type callKey struct{}
 // callOf returns the call that middleware began for a request.
 func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call) }
 
-// middleware wraps the mux for every request: request id, log, metrics, panics, and the mux's errors as JSON.
+// middleware wraps the mux for every request. The order matters:
+//
+//  1. It creates the call and its request id first, so that every later log line and every response has the id.
+//  2. It sets the headers that every response has, errors included: the id, nosniff (a browser must not guess the type
+//     of content that users made) and no-referrer (paths hold ids, and queries hold signatures).
+//  3. The mux runs inside the deferred function, which turns a panic into a 500 and then logs and counts the request
+//     with its final status.
+//
+// Credentials, rate limits and deadlines depend on the route; serve and serveCall apply them after the mux has chosen
+// it. The mux's own 404 and 405 become JSON in answer.
 func (s *Server) middleware(m *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -45,7 +54,9 @@ func (s *Server) middleware(m *http.ServeMux) http.Handler {
 	})
 }
 
-// panicked answers 500 after a panic; if part of the response is sent already, it breaks the connection.
+// panicked answers 500 after a panic. If part of the response is sent already, it breaks the connection instead, since
+// the client could take the part for the whole. http.ErrAbortHandler is that same break, asked for by fail; it is not
+// logged as a panic.
 func (s *Server) panicked(c *call, p any) {
 	if p != http.ErrAbortHandler {
 		s.log.Error("a handler panicked", "request", c.id, "route", c.route(), "panic", fmt.Sprint(p), "stack",
@@ -72,7 +83,8 @@ func noRouteMatches(w *answer, status int) {
 	writeError(w, status, notFoundMessage)
 }
 
-// logRequest writes the log line of a request and counts it. The query is never logged: it may hold a signature.
+// logRequest writes the log line of a request and counts it in the metrics. The query is never logged: it may hold the
+// signature of a link. Status 499 stands for a client that left before the response began.
 func (s *Server) logRequest(c *call, took time.Duration) {
 	status := c.w.status
 	if !c.w.wrote {
@@ -92,7 +104,8 @@ func (s *Server) logRequest(c *call, took time.Duration) {
 		slog.Duration("took", took), slog.String("user", string(c.who.User)), slog.String("from", remote(c.r)))
 }
 
-// requestID returns the X-Request-ID of a request if it is well formed, else a new one.
+// requestID returns the X-Request-ID of a request if it is well formed, else a new one. Other ids are not used: they
+// would reach the log, where they could imitate other lines.
 func requestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-ID")
 	ok := id != "" && len(id) <= 64
@@ -109,7 +122,8 @@ func requestID(r *http.Request) string {
 	return hex.EncodeToString(b[:])
 }
 
-// remote returns the IP address of a request's connection.
+// remote returns the IP address of a request's connection. X-Forwarded-For is not read, since any client can send it;
+// behind a proxy all anonymous callers therefore share one rate limit.
 func remote(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -118,8 +132,9 @@ func remote(r *http.Request) string {
 	return host
 }
 
-// limiter bounds the requests per second of each caller. It keeps two generations of callers and drops the older when
-// the newer is full, so that made-up callers cannot make it grow. A nil limiter allows everything.
+// limiter bounds the requests per second of each caller with a token bucket. It keeps two generations of callers and
+// drops the older when the newer is full, so that invented callers cannot make it grow. It counts on one node only: two
+// servers allow twice the rate. A nil limiter allows everything.
 type limiter struct {
 	mu       sync.Mutex
 	rate     rate.Limit

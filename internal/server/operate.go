@@ -24,12 +24,14 @@ type Status struct {
 	Version string `json:"version" doc:"Of the service."`
 }
 
-// health is GET /healthz: the process is alive. It depends on nothing else.
+// health is GET /healthz, for everyone: the process is alive. It depends on nothing else, so that an orchestrator does
+// not restart the process because the database is down.
 func (s *Server) health(context.Context, *call) (Status, error) {
 	return Status{"ok", pleat.Version}, nil
 }
 
-// ready is GET /readyz: the database answers and has this version's schema, and files can be written.
+// ready is GET /readyz, for everyone: the database answers and has this version's schema, and files can be written. 503
+// names the first of these that fails; a load balancer then sends no requests here.
 func (s *Server) ready(ctx context.Context, _ *call) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -53,8 +55,8 @@ func (s *Server) ready(ctx context.Context, _ *call) (Status, error) {
 	return Status{"ready", pleat.Version}, nil
 }
 
-// probe writes to the artifact store and remembers the result for probeEvery, so that requests cannot wear out the
-// disk.
+// probe writes to the artifact store and remembers the result for probeEvery, so that requests, which need no
+// credential, cannot wear out the disk.
 type probe struct {
 	mu  sync.Mutex
 	at  time.Time
@@ -66,7 +68,7 @@ const (
 	probeKey   = "ready/probe"
 )
 
-// writable returns nil if files can be written.
+// writable returns nil if files can be written, and otherwise the error of the write.
 func (p *probe) writable(ctx context.Context, b blob.Store) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,8 +83,8 @@ func (p *probe) writable(ctx context.Context, b blob.Store) error {
 	return err
 }
 
-// meters are the metrics of one server, in a registry of their own. Labels are routes, statuses, queues and models: no
-// client can create new values.
+// meters are the metrics of one server, in a registry of their own, so that tests can have several servers in a
+// process. Labels are routes, statuses, queues and models: no client can create new values.
 type meters struct {
 	registry *prometheus.Registry
 	serve    http.Handler
@@ -124,7 +126,8 @@ func newMeters(s *Server) *meters {
 	return m
 }
 
-// record counts a response. The label is the route's pattern, never the path.
+// record counts a response. The label is the route's pattern, never the path. The time of event streams is not
+// recorded: it is how long the client listened.
 func (m *meters) record(route string, status int, took time.Duration) {
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	if !strings.HasSuffix(route, "/events") {
@@ -132,7 +135,8 @@ func (m *meters) record(route string, status int, took time.Duration) {
 	}
 }
 
-// metrics is GET /metrics, in the Prometheus text format. If the config has a token, the request must bring it.
+// metrics is GET /metrics, in the Prometheus text format. If the configuration has a token, the request must send it
+// as a bearer token; otherwise everyone may read. 401: the token is missing or wrong.
 func (s *Server) metrics(_ context.Context, c *call) error {
 	if want := s.cfg.MetricsToken; want != "" {
 		got := strings.TrimPrefix(c.r.Header.Get("Authorization"), "Bearer ")
@@ -144,7 +148,8 @@ func (s *Server) metrics(_ context.Context, c *call) error {
 	return nil
 }
 
-// queueCollector collects the size of the queue from the store when metrics are read, at most every 5 s.
+// queueCollector collects the sizes of the queues from the store when metrics are read, at most every 5 s, so that
+// several scrapers cost the database no more than one.
 type queueCollector struct {
 	s    *Server
 	mu   sync.Mutex

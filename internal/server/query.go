@@ -17,10 +17,12 @@ type page struct {
 	before string // id of the last entry of the previous page; empty: the first page
 }
 
-// maxPage bounds the limit of a list.
+// maxPage bounds the limit of a list; docs/interface.md promises it.
 const maxPage = 200
 
-// pageQuery reads limit and cursor; limit is def if it is absent.
+// pageQuery reads limit and cursor; limit is def if it is absent. A cursor is the id of the last entry of a page, in
+// base64 so that clients do not take it for an id. Ids are UUIDs of version 7, whose order is that of creation, so a
+// page begins where the last one ended even if entries were added or deleted between the two requests.
 func pageQuery(r *http.Request, def int) (page, error) {
 	limit, err := intQuery(r, "limit", 1, maxPage, def)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"pleat/internal/store"
 )
 
-// results is GET /v1/jobs/{id}/results. Every request asks the database who may read the job and which version it has;
-// the bytes of a finished run are cached, because only a new version or the hour changes them.
+// results is GET /v1/jobs/{id}/results, for readers of the job, in any state of it: scores and files are null or absent
+// until the run has them. Every request asks the database who may read the job and which version it has; the bytes of a
+// finished run are cached, because only a new version, or the hour in the signed links, changes them.
 func (s *Server) results(ctx context.Context, c *call) error {
 	head, err := s.readableJob(ctx, c)
 	if err != nil {
@@ -46,7 +47,9 @@ func (s *Server) results(ctx context.Context, c *call) error {
 	return nil
 }
 
-// resultsOf converts a job with its run to the response for one audience.
+// resultsOf converts a job with its latest run to the response for one audience. If the job is a complex, the
+// prediction is on the response and the sequences have none; otherwise each sequence has its own, and the first one's
+// is repeated on the response for clients that read only that.
 func (s *Server) resultsOf(v *store.View, to wire.Audience, hour time.Time) *api.Results {
 	j, r := &v.Job, &v.Run
 	out := &api.Results{
@@ -108,12 +111,13 @@ type cache struct {
 	at         map[cacheKey]*list.Element
 }
 
+// cached is one entry: the encoded result and its key, by which it is removed.
 type cached struct {
 	key  cacheKey
 	body []byte
 }
 
-// cachedOverhead is what an entry costs besides its body, in bytes.
+// cachedOverhead is roughly what an entry costs besides its body, in bytes: key, list element and map entry.
 const cachedOverhead = 256
 
 // newCache returns a cache of at most that many bytes; nil if it is not positive.

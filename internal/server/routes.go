@@ -67,7 +67,8 @@ func (rt route) operation() openapi.Operation {
 	}
 }
 
-// document makes the OpenAPI document of routes.
+// document makes the OpenAPI document of routes. The paths in it are those of the rows; aliases are not documented
+// there.
 func document(publicURL string, routes []route) ([]byte, error) {
 	operations := make([]openapi.Operation, 0, len(routes))
 	for _, rt := range routes {
@@ -91,7 +92,7 @@ var (
 
 // limitParam describes the limit of a list whose default is def.
 func limitParam(def int) openapi.Param {
-	return openapi.Param{Name: "limit", Kind: "integer", Doc: fmt.Sprintf("1 to 200; %d by default.", def)}
+	return openapi.Param{Name: "limit", Kind: "integer", Doc: fmt.Sprintf("1 to %d; %d by default.", maxPage, def)}
 }
 
 // pageOf describes the parameters of a list in pages of def entries by default.
@@ -124,7 +125,8 @@ func allRoutes() []route {
 		jobRoutes, workflowRoutes, libraryRoutes, webhookRoutes, accountRoutes, operationRoutes)
 }
 
-// mux registers the routes, and the page, which New receives as a handler; nil: a line of HTML instead.
+// mux registers the routes, and the page, which New receives as a handler; nil: a line of HTML instead. It panics if
+// two patterns conflict, which any test that creates a server finds.
 func (s *Server) mux(routes []route, page http.Handler) http.Handler {
 	m := http.NewServeMux()
 	var sharing []route
@@ -147,7 +149,8 @@ func (s *Server) mux(routes []route, page http.Handler) http.Handler {
 	return s.middleware(m)
 }
 
-// serve returns the handler of a route: credentials, rate limit and deadline, then the route's own handler.
+// serve returns the handler of a route. It reads the credential, unless the route is open, and sets the deadline of the
+// work, unless the endpoint streams. An error of the checks or of the endpoint becomes the response in fail.
 func (s *Server) serve(rt route) http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		c := callOf(r)
@@ -166,7 +169,14 @@ func (s *Server) serve(rt route) http.Handler {
 	})
 }
 
-// serveCall makes the checks that all routes share, in the order of their cost, and calls the handler.
+// serveCall makes the checks that all routes share, in the order of their cost, and calls the endpoint:
+//
+//  1. the rate limit of the caller (429), which needs no database, so that refused requests cost little;
+//  2. the credential that the route demands (401);
+//  3. the form of the query (400).
+//
+// HEAD of an event stream ends here, since it would not end otherwise. The statuses above, 500 and 503 are those that
+// every endpoint may answer; the handlers' comments list the others.
 func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 	if err := s.limits.allow(c, s.caller(c), s.clock()); err != nil {
 		return err
@@ -193,7 +203,8 @@ func checkQuery(r *http.Request) error {
 	return nil
 }
 
-// responseTimeout bounds the work for one response that is not streamed.
+// responseTimeout bounds the work for one response that is not streamed. It is half of the write timeout of Serve, so
+// that the error still reaches the client.
 const responseTimeout = 30 * time.Second
 
 // placeholderPage answers / where no page is built in.

@@ -266,4 +266,5 @@ func (s *Server) sharedHandler(routes []route) http.Handler {
 	})
 }
 
+// notFoundMessage is the message of every path that no route has.
 const notFoundMessage = "There is nothing at this path; /docs lists every path"

@@ -29,7 +29,7 @@ type streamCount struct {
 	open map[string]int // by caller
 }
 
-// acquire counts one more stream of a caller; false if the caller already has as many as allowed.
+// acquire counts one more stream of a caller. It returns false if the caller already has most of them.
 func (n *streamCount) acquire(who string, most int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -52,15 +52,16 @@ func (n *streamCount) release(who string) {
 	}
 }
 
-// sse is an open stream of server-sent events. What is written is buffered until flush.
+// sse is an open stream of server-sent events, in the format of the HTML standard (section «Server-sent events»). What
+// is written is buffered until flush, so that a batch of events is one write.
 type sse struct {
 	c  *call
 	rc *http.ResponseController
 	b  bytes.Buffer
 }
 
-// openStream lifts the connection's deadlines and sends the header. If closed is not nil, the caller calls it when the
-// stream ends, whatever err is.
+// openStream lifts the connection's read deadline and sends the header, which tells proxies not to buffer. If closed is
+// not nil, the caller calls it when the stream ends, whatever err is. 429: the caller has too many open streams.
 func (s *Server) openStream(c *call) (stream *sse, closed func(), err error) {
 	who := s.caller(c)
 	if !s.streams.acquire(who, s.cfg.Streams) {
@@ -98,7 +99,8 @@ func (st *sse) event(name string, id int64, v any) error {
 	return nil
 }
 
-// flush sends what is buffered.
+// flush sends what is buffered. A client that does not read for streamWrite is disconnected, so that it cannot hold the
+// stream's goroutine.
 func (st *sse) flush() error {
 	_ = st.rc.SetWriteDeadline(time.Now().Add(streamWrite))
 	if _, err := st.c.w.Write(st.b.Bytes()); err != nil {
@@ -108,7 +110,8 @@ func (st *sse) flush() error {
 	return st.rc.Flush()
 }
 
-// lastEventID returns the id of the last event that the client has received; 0: none.
+// lastEventID returns the id of the last event that the client has received; 0: none. Browsers and the Client send it
+// when they reconnect.
 func lastEventID(r *http.Request) (int64, error) {
 	v := r.Header.Get("Last-Event-ID")
 	if v == "" {
@@ -135,7 +138,9 @@ type streamedRun struct {
 	files func(ctx context.Context) (map[string]*api.Artifact, error)
 }
 
-// jobEvents is GET /v1/jobs/{id}/events: the progress of the latest run up to its end.
+// jobEvents is GET /v1/jobs/{id}/events, for readers of the job: the progress of its latest run, from the event after
+// Last-Event-ID to the end of the run. Only the owner gets log lines. The stream also ends when the job is run again,
+// deleted or made private, or the credential is revoked. 204: the run has ended and the client has all its events.
 func (s *Server) jobEvents(ctx context.Context, c *call) error {
 	head, err := s.readableJob(ctx, c)
 	if err != nil {
@@ -172,13 +177,14 @@ func (s *Server) artifactsByName(files []pleat.Artifact, scope seal.LinkScope) m
 	return out
 }
 
-// follow sends the events of a run after the one that the client has received last. A run that has no more gets 204.
+// follow sends the events of a run after the one that the client has received last. A run that has no more gets 204. It
+// subscribes before it reads for the first time, so that no event is lost between the two.
 func (s *Server) follow(ctx context.Context, c *call, of streamedRun) error {
 	last, err := lastEventID(c.r)
 	if err != nil {
 		return err
 	}
-	news, stop := s.store.Subscribe(store.RunTopic(of.run)) // before the first look, so that nothing is missed
+	news, stop := s.store.Subscribe(store.RunTopic(of.run))
 	defer stop()
 	first, err := s.store.Progress(ctx, of.run, last, streamBatch)
 	if err != nil {
@@ -288,7 +294,9 @@ func (st *runStream) send(ctx context.Context, batch []pleat.Progress) (ended bo
 	return ended, st.flush()
 }
 
-// allEvents is GET /v1/events: changes of all of the caller's jobs and workflows.
+// allEvents is GET /v1/events, for any user: the changes of all of the caller's jobs and workflows from now on, or from
+// the cursor in Last-Event-ID on. An event has the present state, not the steps between; the stream ends when the
+// credential is revoked.
 func (s *Server) allEvents(ctx context.Context, c *call) error {
 	last, err := lastEventID(c.r)
 	if err != nil {

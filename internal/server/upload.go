@@ -21,14 +21,16 @@ import (
 	"pleat/internal/words"
 )
 
-// Bounds of an upload.
+// Limits of an upload. submit.MaxFile bounds each file.
 const (
 	maxUploadFiles = 16 // files of one request
 	uploadChecks   = 2  // files whose contents are checked at the same time, on this node
 )
 
-// uploadFiles is POST /v1/library/{id}/upload-files. It streams each file to the artifact store and then checks it. If
-// one is refused, those before it stay.
+// uploadFiles is POST /v1/library/{id}/upload-files, for the owner of an item. It streams each file to the artifact
+// store and then checks it. A file replaces one of the same name. If one is refused, those before it stay. 400: the
+// form, a name or a file is wrong; 413: a file, the request or the library would be too large; 415: the body is not a
+// form.
 func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 	i, err := s.ownItem(ctx, c)
 	if err != nil {
@@ -80,7 +82,8 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 	return c.json(out)
 }
 
-// allowLongUpload sets the connection's deadlines for the largest upload.
+// allowLongUpload sets the connection's deadlines for the largest upload: 15 minutes for the files, and one more for
+// the response after the last check.
 func (c *call) allowLongUpload() {
 	const longest = 15 * time.Minute
 	rc := http.NewResponseController(c.w)
@@ -88,7 +91,8 @@ func (c *call) allowLongUpload() {
 	_ = rc.SetWriteDeadline(time.Now().Add(longest + time.Minute))
 }
 
-// storePart stores one part of an upload.
+// storePart stores one part of an upload. The kind of a file follows from the ending of its name; the Content-Type of
+// the part is not read, since clients differ in what they send.
 func (s *Server) storePart(ctx context.Context, owner pleat.UserID, item pleat.ItemID,
 	p *multipart.Part) (store.LibraryFile, error) {
 	if p.FormName() != "files" {

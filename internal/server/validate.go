@@ -7,7 +7,10 @@ import (
 	"pleat/api"
 )
 
-// validate handles POST /v1/jobs/validate: it makes all checks of createJob, lists every fault and creates nothing.
+// validate is POST /v1/jobs/validate, for any user: it makes all checks of createJob and creates nothing. An invalid
+// job is a success here: the response lists its faults, at most 100, and an exhausted quota is one of them. A valid
+// job gets its chains, its parameters with defaults, and an estimate of memory and time. Only a body that is not valid
+// JSON is answered with 400.
 func (s *Server) validate(ctx context.Context, c *call, in *api.CreateJob) (api.Validation, error) {
 	out := api.Validation{Errors: []api.FieldError{}, Params: map[string]any{}, Chains: []api.ValidatedItem{}}
 	usage, err := s.store.Usage(ctx, c.who.User, s.cfg.Quota)
@@ -32,7 +35,9 @@ func (s *Server) validate(ctx context.Context, c *call, in *api.CreateJob) (api.
 	return out, nil
 }
 
-// describe fills in what a valid job would become and cost.
+// describe fills in what a valid job would become and cost. The memory is that of its largest structure, the time the
+// sum of all its structures: a model without FeatureComplex folds each item on its own, once however many copies it
+// has.
 func describe(out *api.Validation, p *prepared) {
 	out.IsComplex, out.Tokens = p.job.Complex, p.job.Tokens()
 	out.Memory = p.model.Memory.Bytes(p.job.Largest(p.model))

@@ -18,7 +18,8 @@ import (
 // rotationOverlap is how long deliveries carry the signature of the old secret, too, after a rotation.
 const rotationOverlap = 24 * time.Hour
 
-// webhookConfig is GET /v1/webhooks/custom-http-config. A caller without an endpoint gets an empty configuration.
+// webhookConfig is GET /v1/webhooks/custom-http-config, for any user: the caller's global endpoint, which all runs
+// notify that name no other. A caller without one gets an empty configuration.
 func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig, error) {
 	e, err := s.store.GlobalEndpoint(ctx, c.who.User)
 	if err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {
@@ -28,8 +29,9 @@ func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig,
 	return s.configOut(&e)
 }
 
-// putWebhookConfig is PUT /v1/webhooks/custom-http-config. The first request creates the signing secret and is the
-// only one that shows it; later ones keep the secret, and the token if they bring none.
+// putWebhookConfig is PUT /v1/webhooks/custom-http-config, for any user: it sets the global endpoint and activates it.
+// The first request creates the signing secret, and its response is the only one that shows it. Later ones keep the
+// secret, and the token if they have none. 400: the URL is not one that the service may send to, or a field is wrong.
 func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebhookConfig) (api.WebhookConfig, error) {
 	var none api.WebhookConfig
 	if in.TargetURL == "" {
@@ -137,7 +139,8 @@ func mask(token string) string {
 	return dots + token[len(token)-4:]
 }
 
-// changeWebhook returns a handler that makes one change to the caller's global endpoint.
+// changeWebhook returns the handler of DELETE /v1/webhooks/custom-http-config and of …/pause and …/resume, which make
+// one change to the caller's global endpoint. Deliveries that wait are kept. 404: the caller has no endpoint.
 func changeWebhook(change store.EndpointChange) func(*Server, context.Context, *call) (api.WebhookConfig, error) {
 	return func(s *Server, ctx context.Context, c *call) (api.WebhookConfig, error) {
 		e, err := s.store.ChangeEndpoint(ctx, c.who.User, change)
@@ -148,8 +151,9 @@ func changeWebhook(change store.EndpointChange) func(*Server, context.Context, *
 	}
 }
 
-// rotateSecret is POST /v1/webhooks/custom-http-config/rotate-secret. The answer shows a v1 secret this once; of a v1a
-// key pair it shows the public key.
+// rotateSecret is POST /v1/webhooks/custom-http-config/rotate-secret, for any user: it replaces the signing secret.
+// For rotationOverlap, deliveries carry both signatures. The response shows a v1 secret this once; of a v1a key pair
+// it shows the public key. 404: the caller has no endpoint.
 func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret) (api.WebhookConfig, error) {
 	key := webhook.NewKey()
 	switch in.Scheme {
@@ -171,7 +175,8 @@ func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret
 	return out, err
 }
 
-// subscriptions is GET /v1/webhooks/subscriptions: the destinations that the caller's runs resolved, newest first.
+// subscriptions is GET /v1/webhooks/subscriptions, for any user: the destinations that the caller's runs resolved when
+// they were created, newest first, in pages.
 func (s *Server) subscriptions(ctx context.Context, c *call) (api.List[api.Subscription], error) {
 	p, err := pageQuery(c.r, maxPage)
 	if err != nil {
@@ -189,7 +194,8 @@ var deliveryStatuses = []pleat.DeliveryStatus{
 	pleat.DeliveryPending, pleat.DeliveryRunning, pleat.DeliverySucceeded, pleat.DeliveryFailed,
 }
 
-// deliveries is GET /v1/webhooks/deliveries: the caller's deliveries, newest first, in pages.
+// deliveries is GET /v1/webhooks/deliveries, for any user: the caller's deliveries, newest first, in pages. They can be
+// narrowed by status and by the job or workflow that they are about.
 func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery], error) {
 	p, err := pageQuery(c.r, 50)
 	if err != nil {
@@ -210,7 +216,7 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 	return listOf(p, rows, func(d *store.Delivery) string { return string(d.ID) }, wire.Delivery), nil
 }
 
-// delivery is GET /v1/webhooks/deliveries/{id}: a delivery with the log of its attempts, oldest first.
+// delivery is GET /v1/webhooks/deliveries/{id}, for its owner: a delivery with the log of its attempts, oldest first.
 func (s *Server) delivery(ctx context.Context, c *call) (api.DeliveryDetail, error) {
 	id, err := c.uuid("id", store.ErrNoDelivery)
 	if err != nil {
@@ -227,8 +233,8 @@ func (s *Server) delivery(ctx context.Context, c *call) (api.DeliveryDetail, err
 	return out, nil
 }
 
-// redeliverOne is POST /v1/webhooks/deliveries/{id}/redeliver. The receiver gets the same webhook-id again. A delivery
-// that has not finished is a conflict.
+// redeliverOne is POST /v1/webhooks/deliveries/{id}/redeliver, for its owner. The receiver gets the same webhook-id
+// again, by which it can recognise what it has processed. 409: the delivery has not finished, or it is a follow-up.
 func (s *Server) redeliverOne(ctx context.Context, c *call) (api.Delivery, error) {
 	id, err := c.uuid("id", store.ErrNoDelivery)
 	if err != nil {
@@ -241,11 +247,12 @@ func (s *Server) redeliverOne(ctx context.Context, c *call) (api.Delivery, error
 	return wire.Delivery(&d), err
 }
 
-// maxRedeliver is how many deliveries one call sends again.
+// maxRedeliver is how many deliveries one call sends again: one transaction that holds the database only briefly.
 const maxRedeliver = 1000
 
-// redeliver is POST /v1/webhooks/deliveries/redeliver: it sends the finished deliveries of a filter again, at most
-// maxRedeliver of them; more in the answer asks for another call.
+// redeliver is POST /v1/webhooks/deliveries/redeliver, for any user: it sends the caller's finished deliveries of a
+// filter again, the oldest first, at most maxRedeliver of them. If more is true in the response, the caller calls
+// again. 400: the filter is empty, since that would send everything again.
 func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api.Redelivered, error) {
 	f := store.DeliveryFilter{
 		Limit:    maxRedeliver,
@@ -277,8 +284,8 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 	return api.Redelivered{Redelivered: n, More: n == maxRedeliver}, err
 }
 
-// testWebhook is POST /v1/webhooks/test: it queues a test event for the caller's endpoint and answers with its
-// delivery.
+// testWebhook is POST /v1/webhooks/test, for any user: it queues a test event for the caller's global endpoint and
+// answers with its delivery, whose attempts show the outcome. 404: the caller has no endpoint; 409: it is not active.
 func (s *Server) testWebhook(ctx context.Context, c *call) (api.Delivery, error) {
 	id, err := s.store.PingEndpoint(ctx, c.who.User)
 	if err != nil {
@@ -291,7 +298,8 @@ func (s *Server) testWebhook(ctx context.Context, c *call) (api.Delivery, error)
 // headerIngest is the header that carries the operator's secret.
 const headerIngest = "X-Webhook-Ingest-Secret"
 
-// ingests is the endpoint of POST /v1/webhooks/events/ingest. It checks the secret before it reads the body.
+// ingests is the endpoint of POST /v1/webhooks/events/ingest, for the operator's own systems. It checks the secret
+// before it reads the body, and refuses every request while the configuration has no secret. 401: the secret is wrong.
 func ingests() endpoint {
 	e := jsonBody(small, (*Server).ingest)
 	read := e.serve
@@ -307,7 +315,8 @@ func ingests() endpoint {
 	return e
 }
 
-// ingest records an event that another system of the operator reports.
+// ingest records the end of a run that another system of the operator executed, and starts the deliveries that the job
+// or workflow has subscribed to. A request with the id of an earlier one changes nothing.
 func (s *Server) ingest(ctx context.Context, _ *call, in *api.IngestEvent) (api.IngestedEvent, error) {
 	kind := pleat.SourceKind(in.SourceKind)
 	e := pleat.Event{

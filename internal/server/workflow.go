@@ -12,10 +12,12 @@ import (
 	"pleat/internal/store"
 )
 
-// createWorkflow is POST /v1/workflows. The input is checked and its source resolved; unless it is a draft, the
-// workflow is queued for the engine that was chosen.
+// createWorkflow is POST /v1/workflows, for any user: it creates a question (qna) or a simulation (md). The input is
+// checked and its source resolved; unless the workflow is a draft, it is queued for the best engine that runs here. The
+// input is stored as it was given, except for addresses and tokens of webhooks, which are sealed. 400: the input is not
+// valid, or no engine can execute it; 404: the caller may not read the source; 409: the source has not finished.
 func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWorkflow) (api.Workflow, error) {
-	word, err := checkCreateWorkflow(in)
+	alias, err := checkCreateWorkflow(in)
 	if err != nil {
 		return api.Workflow{}, err
 	}
@@ -24,7 +26,7 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	if draft {
 		parse = flow.ParseDraft
 	}
-	p, err := parse(word, in.Input)
+	p, err := parse(alias, in.Input)
 	if err != nil {
 		return api.Workflow{}, err
 	}
@@ -34,8 +36,8 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	n := store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
 		Owner:  c.who.User,
 		Kind:   p.Kind,
-		Alias:  word,
-		Type:   pleat.WorkflowType(word),
+		Alias:  alias,
+		Type:   pleat.WorkflowType(alias),
 		Name:   in.Name,
 		Public: p.Public,
 		Source: p.Source.Fold,
@@ -63,12 +65,12 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	return s.readFlow(ctx, w.ID)
 }
 
-// checkCreateWorkflow checks everything about a request but its input, and returns the word for the workflow.
-func checkCreateWorkflow(in *api.CreateWorkflow) (word string, err error) {
+// checkCreateWorkflow checks everything about a request but its input, and returns the alias of the workflow.
+func checkCreateWorkflow(in *api.CreateWorkflow) (alias string, err error) {
 	if in.WorkflowName == "" {
 		return "", pleat.InvalidField("workflow_name", " is required; it must be qna_v1 or md")
 	}
-	word, _, ok := pleat.WorkflowAlias(in.WorkflowName)
+	alias, _, ok := pleat.WorkflowAlias(in.WorkflowName)
 	if !ok {
 		return "", unknownWorkflow(in.WorkflowName)
 	}
@@ -81,7 +83,7 @@ func checkCreateWorkflow(in *api.CreateWorkflow) (word string, err error) {
 	if len(in.Input) == 0 {
 		return "", pleat.InvalidField("workflow_input", " is required; it must be an object")
 	}
-	return word, nil
+	return alias, nil
 }
 
 // unknownWorkflow returns the error for a workflow_name that does not exist; it suggests the nearest one.
@@ -120,7 +122,8 @@ func (s *Server) ownFlow(ctx context.Context, c *call, id string) (store.Workflo
 	return v, err
 }
 
-// executeWorkflow is POST /v1/workflows/execute: it checks a draft like a new workflow and queues it.
+// executeWorkflow is POST /v1/workflows/execute, for the owner of a draft: it checks the draft like a new workflow and
+// queues it. The errors are those of createWorkflow, and 409 if the workflow is not a draft.
 func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWorkflow) (api.Workflow, error) {
 	if in.WorkflowID == "" {
 		return api.Workflow{}, pleat.InvalidField("workflowId", " is required; it must be the UUID of a draft")
@@ -154,7 +157,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	return s.readFlow(ctx, w.ID)
 }
 
-// readFlow reads a workflow for its owner after a change.
+// readFlow reads a workflow for its owner after a change, so that the response shows what was stored.
 func (s *Server) readFlow(ctx context.Context, id pleat.WorkflowID) (api.Workflow, error) {
 	v, err := s.store.WorkflowView(ctx, id)
 	if err != nil {
@@ -163,8 +166,8 @@ func (s *Server) readFlow(ctx context.Context, id pleat.WorkflowID) (api.Workflo
 	return s.flowOut(&visibleFlow{v, wire.ForOwner})
 }
 
-// cancelWorkflow is POST /v1/workflows/{id}/cancel. One that waits is STOPPED at once; a running one stays RUNNING
-// until its engine has stopped.
+// cancelWorkflow is POST /v1/workflows/{id}/cancel, for the owner. A draft and a workflow that waits are STOPPED at
+// once; a running one stays RUNNING until its engine has stopped, at most two seconds. 409: it has ended.
 func (s *Server) cancelWorkflow(ctx context.Context, c *call) (api.CancelledWorkflow, error) {
 	id, err := c.uuid("id", store.ErrNoWorkflow)
 	if err != nil {
@@ -174,7 +177,8 @@ func (s *Server) cancelWorkflow(ctx context.Context, c *call) (api.CancelledWork
 	return api.CancelledWorkflow{WorkflowID: id, Status: string(state)}, err
 }
 
-// setFlowPublic is PATCH /v1/workflows/{id}/public. When a workflow becomes private, its links end.
+// setFlowPublic is PATCH /v1/workflows/{id}/public, for the owner. When a workflow becomes private, the links that were
+// given out stop working at once.
 func (s *Server) setFlowPublic(ctx context.Context, c *call, in *api.SetPublic) (api.WorkflowVisibility, error) {
 	id, err := c.uuid("id", store.ErrNoWorkflow)
 	if err != nil {
@@ -189,8 +193,9 @@ func (s *Server) setFlowPublic(ctx context.Context, c *call, in *api.SetPublic) 
 	return api.WorkflowVisibility{WorkflowID: id, IsPublic: *in.IsPublic}, nil
 }
 
-// draftQuestion is PATCH /v1/workflows/qna/{id}/draft-question: it replaces the question of a draft. A workflow that
-// is no draft any more is a conflict.
+// draftQuestion is PATCH /v1/workflows/qna/{id}/draft-question, for the owner of a question: it replaces the question
+// of a draft and answers with the workflow. 400: the question is empty or too long; 404: the caller has no such
+// question; 409: it is not a draft.
 func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuestion) (api.Workflow, error) {
 	v, err := s.ownFlow(ctx, c, c.r.PathValue("id"))
 	if err == nil && v.Workflow.Kind != pleat.TaskQnA {
@@ -218,8 +223,9 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 	return s.readFlow(ctx, v.Workflow.ID)
 }
 
-// outputSchema is POST /v1/workflows/node/output-schema: the outputs that a task of a type has for an input, as paths
-// into its result.
+// outputSchema is POST /v1/workflows/node/output-schema, for any user: the outputs that a task of a type has for an
+// input, as paths into its result. Programs that chain tasks use it to offer the outputs before the task has run. 400:
+// the task type is unknown or has no catalogue.
 func (s *Server) outputSchema(_ context.Context, _ *call, in *api.OutputSchemaRequest) (api.OutputSchema, error) {
 	out := api.OutputSchema{Available: []api.OutputField{}}
 	list, err := flow.Catalogue(in.TaskType, in.Input)
