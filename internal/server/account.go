@@ -83,7 +83,7 @@ func (s *Server) revokeKey(ctx context.Context, c *call) (api.RevokedKey, error)
 	return api.RevokedKey{ID: id, Revoked: true}, s.store.RevokeKey(ctx, c.who.User, pleat.KeyID(id))
 }
 
-// sessionLifetime is how long a browser's session lives.
+// sessionLifetime is how long a browser's session lives: a working day, after which the page asks for the key again.
 const sessionLifetime = 12 * time.Hour
 
 // openSession is POST /v1/session: a browser's event stream cannot send a header, so the page exchanges its key for a

@@ -19,10 +19,15 @@ import (
 type access int
 
 const (
-	anyone access = iota // none, but a credential that is given must be valid
-	reader               // depends on the visibility of the job or workflow; the handler checks
-	user                 // a valid credential
-	open                 // none; credentials are not read
+	// anyone may call the route without a credential, but one that is given must be valid.
+	anyone access = iota
+	// reader is for routes of a job or workflow: its owner, and if it is public, everyone. The handler checks, because
+	// that depends on the row that it reads.
+	reader
+	// user demands a valid credential.
+	user
+	// open routes do not read credentials: they have none, or check a signature or secret of their own.
+	open
 )
 
 // credential is what a request sent to identify its caller.
@@ -35,7 +40,9 @@ type credential struct {
 // cookieName is the name of the cookie that holds a browser's session.
 const cookieName = "pleat_session"
 
-// credentialOf returns the credential of a request: the bearer token, the X-API-Key header, or the page's cookie.
+// credentialOf returns the credential of a request: the bearer token, the X-API-Key header, or the page's cookie, in
+// this order. Only the first that is present counts: a request with an invalid key is refused even if its cookie is
+// valid.
 func (s *Server) credentialOf(r *http.Request) credential {
 	if auth := r.Header.Get("Authorization"); auth != "" {
 		scheme, key, _ := strings.Cut(auth, " ")
@@ -94,7 +101,8 @@ func (s *Server) ownOrigin(r *http.Request) bool {
 	return strings.EqualFold(u.Host, r.Host) && s.knownHost(r.Host)
 }
 
-// identify returns the user of a credential; pleat.ErrUnauthorized if it is not valid.
+// identify returns the user of a credential; pleat.ErrUnauthorized if it is not valid. It asks the database every
+// time, so that a revoked key stops working at once on every node.
 func (s *Server) identify(ctx context.Context, cred credential) (store.Principal, error) {
 	if cred.hash == "" {
 		return store.Principal{}, pleat.ErrUnauthorized

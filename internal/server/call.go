@@ -86,7 +86,8 @@ type endpoint struct {
 	serve       func(s *Server, ctx context.Context, c *call) error
 }
 
-// handlerFunc handles a request without a body. Out is the response's JSON.
+// handlerFunc handles a request without a body. Out is the type of the response, which is sent as JSON. Handlers return
+// errors with a pleat.Code; fail turns them into responses.
 type handlerFunc[Out any] func(s *Server, ctx context.Context, c *call) (Out, error)
 
 // bodyHandlerFunc handles a request with a JSON body. Out is the response's JSON.
@@ -162,12 +163,13 @@ func decodeAndServe[In, Out any](
 // writerFunc handles a request and writes the response itself.
 type writerFunc func(s *Server, ctx context.Context, c *call) error
 
-// answers makes an endpoint of a function that writes a whole response itself.
+// answers makes an endpoint of a function that writes a whole response itself, because it has the bytes already.
 func answers(response openapi.Content, fn writerFunc) endpoint {
 	return endpoint{response: response, serve: fn}
 }
 
-// streams makes an endpoint of a function that writes for as long as its client reads.
+// streams makes an endpoint of a function that writes for as long as its client reads. The function sets the
+// connection's deadlines.
 func streams(response openapi.Content, fn writerFunc) endpoint {
 	return endpoint{response: response, ownDeadline: true, serve: fn}
 }
@@ -182,7 +184,8 @@ func uploads[Out any](fn writerFunc) endpoint {
 	return endpoint{request: openapi.Files, response: openapi.JSON[Out](), ownDeadline: true, serve: fn}
 }
 
-// created makes the status of a success 201.
+// created makes the status of a success 201. Only POST /v1/library/create has it: docs/interface.md keeps 200 for the
+// other creations.
 func (e endpoint) created() endpoint {
 	serve := e.serve
 	e.status = http.StatusCreated
@@ -268,7 +271,8 @@ func (c *call) drain(body io.Reader) {
 	_, _ = io.CopyN(io.Discard, body, 64<<20)
 }
 
-// uuid returns the path value that is an id, in lower case; notFound if it is no UUID, since it identifies nothing.
+// uuid returns the path value that is an id, in lower case; notFound if it is not a UUID, since it identifies nothing.
+// A malformed id is therefore 404, never 400.
 func (c *call) uuid(name string, notFound error) (string, error) {
 	id := c.r.PathValue(name)
 	if !pleat.IsUUID(id) {

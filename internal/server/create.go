@@ -66,7 +66,8 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	return wire.CreatedJob(made), nil
 }
 
-// withQuota sets the quota's headers if err says that the quota is used up. It returns err.
+// withQuota sets the quota's headers and Retry-After if err says that the quota is used up. It returns err, or the
+// error of reading the quota.
 func (s *Server) withQuota(ctx context.Context, c *call, err error) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err

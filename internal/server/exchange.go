@@ -60,7 +60,9 @@ func inContent(err error) error {
 	return err
 }
 
-// chooseModel sets the model of a job to the first one here that accepts it. The note says which and why.
+// chooseModel sets the model of a job to the first one here that accepts it. The note says which and why. If none
+// accepts it, the job gets the first fold model, so that the caller sees a complete body and, in the note, what is
+// wrong with it.
 func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, err error) {
 	all, err := s.resolver.Models(ctx)
 	if err != nil {

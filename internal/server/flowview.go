@@ -14,7 +14,7 @@ import (
 	"pleat/internal/store"
 )
 
-// visibleFlow is a workflow that the caller may read.
+// visibleFlow is a workflow that the caller may read, and as whom.
 type visibleFlow struct {
 	store.WorkflowView
 	to wire.Audience
@@ -64,7 +64,8 @@ func (s *Server) viewFlow(ctx context.Context, c *call) (api.Workflow, error) {
 	return s.flowOut(&v)
 }
 
-// flowOut returns a workflow with its task for one audience.
+// flowOut returns a workflow with its task for one audience. The task of a draft is absent; every other workflow has
+// one.
 func (s *Server) flowOut(v *visibleFlow) (api.Workflow, error) {
 	w := &v.Workflow
 	out := api.Workflow{
@@ -278,7 +279,8 @@ func sourceQuery(r *http.Request) (pleat.FoldRef, error) {
 	return pleat.FoldRef{Job: pleat.JobID(ids[0]), Run: pleat.RunID(ids[1]), Sequence: pleat.SequenceID(ids[2])}, nil
 }
 
-// linkedQuestions reads the caller's questions about a fold, newest first.
+// linkedQuestions reads the caller's questions about the fold that the query names, newest first. At least one id is
+// required, since without it the list would be that of all questions.
 func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.WorkflowView, error) {
 	limit, err := intQuery(c.r, "limit", 1, 200, 50)
 	if err != nil {
@@ -330,7 +332,8 @@ func (s *Server) linkedPreviews(ctx context.Context, c *call) (api.List[api.Link
 	return out, err
 }
 
-// linkedTo lists the workflows that work on a job: all for its owner, the public ones for others.
+// linkedTo lists the workflows that work on a job, newest first, at most 200: all for its owner, the public ones for
+// others. Workflows of other users about a public job are not among them.
 func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, to wire.Audience) ([]api.LinkedItem, error) {
 	out := []api.LinkedItem{}
 	list, err := s.store.Workflows(ctx, j.Owner, store.WorkflowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})

@@ -56,7 +56,7 @@ func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (a
 	return api.CreatedItem{ID: string(i.ID)}, err
 }
 
-// checkMetadata returns the metadata of a new item as it is stored: an object.
+// checkMetadata returns the metadata of a new item as they are stored: an object of at most maxMetadata bytes.
 func checkMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}"), nil
@@ -127,7 +127,8 @@ func (s *Server) deleteItem(ctx context.Context, c *call) (api.DeletedItem, erro
 	return api.DeletedItem{ID: id, Deleted: true}, s.store.DeleteItem(ctx, c.who.User, pleat.ItemID(id))
 }
 
-// fileLabel is the label from which the signing key of links to library files is derived.
+// fileLabel is the label from which the signing key of links to library files is derived. Another key signs links to
+// artifacts, so a signature of one kind is not valid for the other.
 const fileLabel = "library file"
 
 // fileLink returns a URL that reads a library file without a credential, for Config.LinkFor. The signature covers the

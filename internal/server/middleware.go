@@ -142,7 +142,8 @@ type limiter struct {
 	now, old map[string]*rate.Limiter
 }
 
-// maxLimited bounds the callers of one generation.
+// maxLimited bounds the callers of one generation. A caller is known by a hash or an address, so two full generations
+// take a few megabytes.
 const maxLimited = 10_000
 
 // newLimiter returns a limiter of perSecond requests per caller, burst of which may come at once; nil if perSecond is
@@ -154,7 +155,8 @@ func newLimiter(perSecond float64, burst int) *limiter {
 	return &limiter{rate: rate.Limit(perSecond), burst: burst, now: map[string]*rate.Limiter{}}
 }
 
-// allow counts a request; it returns an error with CodeLimited, and sets Retry-After, if the caller must wait.
+// allow counts a request of the caller who. If the caller must wait, it returns an error with CodeLimited and sets
+// Retry-After; such a request does not count.
 func (l *limiter) allow(c *call, who string, now time.Time) error {
 	if l == nil {
 		return nil

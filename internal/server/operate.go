@@ -18,7 +18,7 @@ import (
 	"pleat/internal/store"
 )
 
-// Status is the answer to /healthz and /readyz.
+// Status is the response of /healthz and /readyz. It is not in package api, whose types are those of /v1.
 type Status struct {
 	Status  string `json:"status"`
 	Version string `json:"version" doc:"Of the service."`
@@ -65,7 +65,8 @@ type probe struct {
 
 const (
 	probeEvery = 5 * time.Second
-	probeKey   = "ready/probe"
+	// probeKey is outside the prefixes of runs and library files, which garbage collection walks.
+	probeKey = "ready/probe"
 )
 
 // writable returns nil if files can be written, and otherwise the error of the write.

@@ -103,7 +103,9 @@ type cacheKey struct {
 	hour    int64 // Unix time, in seconds
 }
 
-// cache is an LRU cache of encoded results, bounded in bytes. A nil cache holds nothing.
+// cache is an LRU cache of encoded results, bounded in bytes. Nothing has to invalidate it: the version in the key
+// rises with every change of the job, and entries of earlier versions and hours are no longer asked for and drop out.
+// A nil cache holds nothing.
 type cache struct {
 	mu         sync.Mutex
 	most, size int64

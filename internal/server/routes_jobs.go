@@ -5,7 +5,8 @@ import (
 	"pleat/internal/server/openapi"
 )
 
-// jobRoutes are the routes of fold jobs, their files and the models.
+// jobRoutes are the routes of fold jobs, their files and the models. Every path under /v1/jobs/{id} answers 404 for a
+// job that the caller may not read, and for one that does not exist.
 var jobRoutes = inSection("Fold jobs", []route{
 	{
 		id:      "createJob",

@@ -2,7 +2,8 @@ package server
 
 import "pleat/internal/server/openapi"
 
-// accountRoutes are the routes of API keys and browser sessions.
+// accountRoutes are the routes of API keys and browser sessions. The session routes are open because they read or set
+// the cookie themselves.
 var accountRoutes = inSection("Keys and sessions", []route{
 	{
 		id:      "listKeys",
@@ -52,7 +53,7 @@ var accountRoutes = inSection("Keys and sessions", []route{
 	},
 })
 
-// operationRoutes are the routes that operators and tools read.
+// operationRoutes are the routes that operators and tools read. They are outside of /v1, where such tools expect them.
 var operationRoutes = inSection("Operation", []route{
 	{
 		id:      "getHealth",

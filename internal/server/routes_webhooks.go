@@ -5,7 +5,8 @@ import (
 	"pleat/internal/store"
 )
 
-// webhookRoutes are the routes of webhook configuration and deliveries.
+// webhookRoutes are the routes of webhook configuration and deliveries. A user has one global endpoint, so its paths
+// have no id.
 var webhookRoutes = inSection("Webhooks", []route{
 	{
 		id:      "getWebhookConfig",

@@ -20,7 +20,8 @@ var ofSource = []openapi.Param{
 // linkedQuery are the query parameters of the lists of questions about a fold.
 var linkedQuery = append([]openapi.Param{limitParam(50)}, ofSource...)
 
-// workflowRoutes are the routes of workflows.
+// workflowRoutes are the routes of workflows. Their paths, also the inconsistent ones such as status/{id}, are fixed
+// by the interface that this service implements.
 var workflowRoutes = inSection("Workflows", []route{
 	{
 		id:      "createWorkflow",
@@ -158,7 +159,8 @@ var workflowRoutes = inSection("Workflows", []route{
 	},
 })
 
-// libraryRoutes are the routes of the callers' libraries of files.
+// libraryRoutes are the routes of the callers' libraries of files. Nobody reads the library of another user, except a
+// file by its signed link.
 var libraryRoutes = inSection("Library", []route{
 	{
 		id:      "createLibraryItem",

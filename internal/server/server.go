@@ -5,6 +5,14 @@
 // submit. api.Decode reads requests, so that every error message is the service's own; package openapi makes the
 // OpenAPI document from the same types.
 //
+// A request passes through middleware (id, log, panics), the mux, serve (credential, deadline), serveCall (rate limit,
+// access) and the endpoint of its route (body), which calls the handler. A handler returns a value, which is sent as
+// JSON, or an error, which fail maps to a status and a message. Handlers check in this order: ids of the path, fields
+// of the body, then what the database knows; the store checks again, in its transaction, what may have changed since.
+//
+// The comment of each handler names its route, who may call it (everyone; readers of an object, who are its owner and,
+// if it is public, everyone; any user, who needs a credential; the owner), what it answers, and its own errors.
+//
 //	server.go            Config, New, Serve
 //	routes.go            what a route is; the mux
 //	routes_jobs.go       routes of fold jobs and models
@@ -59,29 +67,48 @@ import (
 
 // Config configures a server. The zero value of every field but PublicURL is a usable default.
 type Config struct {
-	// such as https://fold.example.org; links start with it, never with the Host header
+	// PublicURL is the address under which clients reach the service, such as https://fold.example.org. Links start
+	// with it, never with the Host header, which any client can choose.
 	PublicURL string
-	// further host names under which browsers may use their cookie, besides PublicURL's and loopback
-	Hosts        []string
-	Quota        int     // job creations per user and day (UTC), unless the user has an own quota; 0: 30
-	MaxBody      int64   // bytes of a large request body; 0: 10 MB
-	CacheBytes   int64   // of the cache of encoded results; 0: 16 MiB, negative: no cache
-	Streams      int     // open event streams per caller; 0: 32
-	Rate         float64 // requests per second and caller; 0: unlimited
-	Burst        int     // requests that may come at once; 0: twice Rate
-	MetricsToken string  // bearer token that /metrics demands; empty: it is open
-	IngestSecret string  // secret that POST /v1/webhooks/events/ingest demands; empty: it refuses every request
-	FetchPDB     bool    // whether workflows may name an entry of the Protein Data Bank, which a worker fetches
-	// whether workflows may name a UniProt accession, whose predicted structure a worker fetches
+	// Hosts are further host names under which browsers may use their cookie, besides PublicURL's and loopback.
+	Hosts []string
+	// Quota is how many jobs and runs a user may create per day (UTC), unless the user has an own quota; 0: 30.
+	Quota int
+	// MaxBody bounds a large request body, in bytes; 0: 10 MB, which docs/interface.md promises.
+	MaxBody int64
+	// CacheBytes bounds the cache of encoded results; 0: 16 MiB, negative: no cache.
+	CacheBytes int64
+	// Streams is how many event streams a caller may have open on this node; 0: 32.
+	Streams int
+	// Rate is how many requests per second a caller may send to this node; 0: unlimited.
+	Rate float64
+	// Burst is how many requests may come at once where Rate limits them; 0: twice Rate.
+	Burst int
+	// MetricsToken is the bearer token that /metrics demands; empty: everyone may read them.
+	MetricsToken string
+	// IngestSecret is the secret that POST /v1/webhooks/events/ingest demands; empty: it refuses every request.
+	IngestSecret string
+	// FetchPDB allows workflows to name an entry of the Protein Data Bank, which a worker fetches.
+	FetchPDB bool
+	// FetchUniProt allows workflows to name a UniProt accession, whose predicted structure a worker fetches.
 	FetchUniProt bool
-	LibraryQuota int64         // bytes that a user's library may hold; 0: 1 GiB
-	LinkFor      time.Duration // how long a link to a private artifact lives at most: 2 to 24 h; 0: 24 h
+	// LibraryQuota is how many bytes a user's library may hold; 0: 1 GiB.
+	LibraryQuota int64
+	// LinkFor is how long a link to a private file lives at most, 2 to 24 h; 0: 24 h. Values outside are brought to the
+	// nearest bound: links are equal within an hour, so a shorter one could end right after it was made, and the
+	// interface promises that no link outlives a day.
+	LinkFor time.Duration
 
-	StreamHeartbeat time.Duration // between comments on an event stream, when its access is checked again; 0: 15 s
-	StreamPoll      time.Duration // between reads of an event stream that is not woken; 0: 1 s
+	// StreamHeartbeat is the time between comments on an event stream, when its access is checked again; 0: 15 s, which
+	// docs/interface.md promises. Clients take 45 s of silence for a broken connection.
+	StreamHeartbeat time.Duration
+	// StreamPoll is the time between reads of an event stream that no notification wakes; 0: 1 s. It bounds the delay
+	// of events that another node wrote, if the database cannot notify.
+	StreamPoll time.Duration
 }
 
-// Server serves HTTP. Create it with New; it is safe for many goroutines.
+// Server serves HTTP. Create it with New; it is safe for many goroutines. What it remembers between requests is only to
+// save work or to limit it: the cache, the rate limits and the streams of this node. It can be lost at any time.
 type Server struct {
 	cfg    Config
 	public *url.URL
@@ -115,16 +142,22 @@ type Server struct {
 type Deps struct {
 	Store *store.Store
 	Blobs blob.Store
-	Ring  *seal.Ring
-	Clock func() time.Time // nil: time.Now
-	Log   *slog.Logger     // nil: nothing is logged
-	UI    http.Handler     // serves / and /ui/; nil: / is a line of HTML
-	Guard *webhook.Guard   // which addresses webhooks may use; nil: public ones, over https
+	// Ring holds the keys that seal secrets and sign links. All nodes of a service need the same one.
+	Ring *seal.Ring
+	// Clock returns the present time; nil: time.Now.
+	Clock func() time.Time
+	// Log receives a line per request and the causes of faults; nil: nothing is logged.
+	Log *slog.Logger
+	// UI serves / and /ui/; nil: / is a line of HTML.
+	UI http.Handler
+	// Guard decides which addresses webhooks may use; nil: public ones, over https.
+	Guard *webhook.Guard
 	// Figures are further metrics that /metrics shows.
 	Figures []prometheus.Collector
 }
 
-// New creates a server. It fails if cfg.PublicURL is not an http or https URL.
+// New creates a server. It fails if cfg.PublicURL is not an http or https URL, or if the OpenAPI document cannot be
+// made, which is a fault of the program. It starts no goroutine and does not use the store.
 func New(cfg Config, d Deps) (*Server, error) {
 	u, err := url.Parse(cfg.PublicURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" ||
@@ -215,12 +248,14 @@ func defaults(cfg *Config) {
 // Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Serve serves requests of a listener until ctx ends, then waits up to 10 s for those in progress. It returns nil
-// after an orderly shutdown.
+// Serve serves requests of a listener until ctx ends, then ends the event streams and waits up to 10 s for the
+// requests in progress. It returns nil after an orderly shutdown. Meanwhile it writes every 5 s when keys were used.
+//
+// The timeouts defend against clients that send or read slowly to hold connections; endpoints that stream extend their
+// own deadlines.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
-		Handler: s.handler,
-		// Streams and downloads extend their own deadlines.
+		Handler:           s.handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       60 * time.Second,
 		WriteTimeout:      60 * time.Second,

@@ -18,9 +18,12 @@ import (
 )
 
 const (
-	streamBatch   = 500              // events read at once
-	streamWrite   = 20 * time.Second // how long one write may take
-	changeOverlap = 2 * time.Second  // commits become visible out of order by less than this
+	// streamBatch is how many events are read at once; a longer history is sent in several batches.
+	streamBatch = 500
+	// streamWrite is how long one write to a client may take.
+	streamWrite = 20 * time.Second
+	// changeOverlap is how late a commit may become visible after the time that its changes have.
+	changeOverlap = 2 * time.Second
 )
 
 // streamCount counts the open streams of each caller. The zero value is ready.
@@ -127,9 +130,10 @@ func lastEventID(r *http.Request) (int64, error) {
 // streamedRun is the run whose events an SSE connection sends.
 type streamedRun struct {
 	run   pleat.RunID
-	state pleat.State
+	state pleat.State // when the connection was opened
 	to    wire.Audience
-	ids   api.Event // the ids that every event of the run carries
+	// ids is an event with the ids that every event of the run has: those of the job or of the workflow.
+	ids api.Event
 
 	// recheck reads the run again for the caller: it fails if the caller may no longer read it, and returns another run
 	// if this one is no longer the latest.
@@ -346,7 +350,9 @@ func (s *Server) sendChanges(ctx context.Context, c *call, st *sse, last int64, 
 	}
 }
 
-// sentChanges remembers the changes that a stream has sent within changeOverlap.
+// sentChanges remembers the changes that a stream has sent within changeOverlap. Changes are numbered by their time,
+// and a transaction becomes visible only when it commits; a reader that only asked for later times would miss one that
+// committed late. It reads the overlap again instead and drops what it has sent.
 type sentChanges struct {
 	from int64                      // nothing before it was asked for, in µs
 	last int64                      // cursor of the newest change sent, in µs
@@ -356,8 +362,7 @@ type sentChanges struct {
 // changeMark identifies one change of a run.
 type changeMark struct{ at, seq, version int64 }
 
-// writeChanges sends what is new. It reads from a little before the last cursor, because commits become visible out of
-// order.
+// writeChanges sends what is new since the last call, and forgets what is older than changeOverlap.
 func (s *Server) writeChanges(ctx context.Context, c *call, st *sse, t *sentChanges) error {
 	since := max(t.from, t.last-changeOverlap.Microseconds())
 	for {

@@ -23,8 +23,11 @@ import (
 
 // Limits of an upload. submit.MaxFile bounds each file.
 const (
-	maxUploadFiles = 16 // files of one request
-	uploadChecks   = 2  // files whose contents are checked at the same time, on this node
+	// maxUploadFiles is how many files one request may have.
+	maxUploadFiles = 16
+	// uploadChecks is how many files are checked at the same time on this node. A check may need many times the memory
+	// of its file, so two of the largest bound what uploads can use.
+	uploadChecks = 2
 )
 
 // uploadFiles is POST /v1/library/{id}/upload-files, for the owner of an item. It streams each file to the artifact
@@ -141,7 +144,8 @@ func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.L
 	return f, err
 }
 
-// storageError converts an error of the artifact store, or of the body it read, to one for the caller.
+// storageError converts an error of the artifact store, or of the body that it read, to one for the caller: 413 or 400
+// where the body is at fault, else 503.
 func storageError(err error) error {
 	var over *http.MaxBytesError
 	switch {
@@ -156,7 +160,8 @@ func storageError(err error) error {
 	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be stored now; try again", Err: err}
 }
 
-// checkFile checks the size of a stored file, and that its content has the format that its name implies.
+// checkFile checks the size of a stored file, and that its content has the format that its name implies, so that
+// workflows and alignments read only files that parse. At most uploadChecks files are checked at a time; others wait.
 func (s *Server) checkFile(ctx context.Context, f *store.LibraryFile, kind submit.FileKind) error {
 	switch {
 	case f.Bytes > submit.MaxFile:

@@ -15,7 +15,8 @@ import (
 	"pleat/internal/webhook"
 )
 
-// rotationOverlap is how long deliveries carry the signature of the old secret, too, after a rotation.
+// rotationOverlap is how long deliveries carry the signature of the old secret, too, after a rotation: the time that an
+// operator of a receiver has to install the new secret.
 const rotationOverlap = 24 * time.Hour
 
 // webhookConfig is GET /v1/webhooks/custom-http-config, for any user: the caller's global endpoint, which all runs
@@ -81,7 +82,8 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 }
 
 // configOut converts an endpoint to the caller's webhook configuration. It reveals the last letters of the token and
-// the public key of v1a, never a secret.
+// the public key of v1a, never a secret. It fails if token or secret cannot be opened, which means that the operator
+// has removed the master key under which they were sealed.
 func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
 	now := s.store.Now()
 	out := api.WebhookConfig{
@@ -130,7 +132,8 @@ func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
 	return out, nil
 }
 
-// mask hides a token but for its last four letters, if it is long enough for them to reveal little.
+// mask redacts a token except for its last four characters, by which a user recognises it. A token of fewer than 16 is
+// redacted completely, because four would reveal too much of it.
 func mask(token string) string {
 	const dots = "••••••••"
 	if len(token) < 16 {

@@ -96,7 +96,8 @@ func unknownWorkflow(name string) error {
 		strings.Join(all, ", "))
 }
 
-// withField returns an object with one field set to a value; a nil value changes nothing.
+// withField returns a JSON object with one field set to a value; a nil value changes nothing. The other fields keep
+// their values, known or not, because the interface returns the input as it was given.
 func withField(input json.RawMessage, field string, value json.RawMessage) (json.RawMessage, error) {
 	if value == nil {
 		return input, nil
@@ -110,7 +111,8 @@ func withField(input json.RawMessage, field string, value json.RawMessage) (json
 	return json.RawMessage(strings.TrimSpace(string(b))), err
 }
 
-// ownFlow reads a workflow of the caller; store.ErrNoWorkflow if it is someone else's.
+// ownFlow reads a workflow of the caller; store.ErrNoWorkflow if it is someone else's, even if it is public: only the
+// owner may change a workflow or read its log.
 func (s *Server) ownFlow(ctx context.Context, c *call, id string) (store.WorkflowView, error) {
 	if !pleat.IsUUID(id) {
 		return store.WorkflowView{}, store.ErrNoWorkflow
