@@ -6,7 +6,7 @@
 // with the reason and with questions that can be answered. A question is read in steps: sentences of words (words.go),
 // words to concepts and entities (lexicon.go with vocabulary.txt, scan.go), one clause for each question
 // (talk.go), a clause to a filter and a relation in space (query.go, filter.go, relation.go), the intent
-// that fits (intent.go with topics.txt) or a reason to refuse (refuse.go), and the answer: values of chains
+// that fits (intent.go with topics.txt) or a reason to refuse (refuse.go), and the answer (answer.go): values of chains
 // and parts of them (metric.go), residues that pass the filter (residues.go), what is near what (near.go) and lists
 // (list.go), over the selected residues (sites.go).
 package analyst
