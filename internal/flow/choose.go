@@ -50,7 +50,7 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 		m, ok := byName[name]
 		if need := m.Memory.Bytes(p.tokens()); ok && m.Room > 0 && need > m.Room {
 			large = pleat.Invalidf("the engine %s needs about %.0f GB of memory; where it runs there are %.0f GB", name,
-				float64(need)/1e9, float64(m.Room)/1e9)
+				float64(need)/1e9, float64(m.Room)/1e9).At("workflow_input")
 		} else if ok {
 			return p.task(m), nil
 		}
@@ -59,7 +59,8 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	case large != nil: // it would wait forever
 		return Task{}, large
 	case len(here) == 0:
-		return Task{}, pleat.Invalidf("no engine for %s is running here; start one with pleat worker", p.Kind)
+		return Task{}, pleat.Invalidf("no engine for %s is running here; start one with pleat worker", p.Kind).
+			At("workflow_name")
 	case p.Kind == pleat.TaskMD:
 		var can []string
 		for _, preset := range presets {
@@ -67,8 +68,8 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 				can = append(can, preset)
 			}
 		}
-		return Task{}, pleat.Invalidf(
-			"workflow_input.preset %s needs the engine %s, which is not running here; presets here: %s", p.MD.Preset,
+		return Task{}, pleat.InvalidField("workflow_input.preset",
+			" %s needs the engine %s, which is not running here; presets here: %s", p.MD.Preset,
 			simulating[p.MD.Preset], strings.Join(can, ", "))
 	}
 	return p.task(byName[here[0]]), nil

@@ -314,27 +314,33 @@ func TestChoose(t *testing.T) {
 		return &Plan{Kind: pleat.TaskMD, MD: &pleat.MDInput{Preset: preset}, Seed: "3"}
 	}
 	for _, c := range []struct {
-		p          *Plan
-		models     []pleat.Model
-		lane, want string
+		p                  *Plan
+		models             []pleat.Model
+		queue, want, field string
 	}{
-		{q, models("analyst", "calvados"), "qna/analyst", ""},
-		{q, models("analyst", "chat"), "qna/chat", ""},
-		{q, models("analyst", "chat", "evolla"), "qna/evolla", ""},
-		{q, append(models("analyst"), large), "qna/analyst", ""},
-		{q, append(models(), large), "", "evolla needs about 24 GB of memory; where it runs there are 16 GB"},
-		{q, models("oracle"), "qna/oracle", ""},
-		{q, models("calvados"), "", "no engine for qna is running here"},
-		{md(PresetGo), models("analyst", "calvados"), "md/calvados", ""},
+		{q, models("analyst", "calvados"), "qna/analyst", "", ""},
+		{q, models("analyst", "chat"), "qna/chat", "", ""},
+		{q, models("analyst", "chat", "evolla"), "qna/evolla", "", ""},
+		{q, append(models("analyst"), large), "qna/analyst", "", ""},
+		{q, append(models(), large), "", "evolla needs about 24 GB of memory; where it runs there are 16 GB",
+			"workflow_input"},
+		{q, models("oracle"), "qna/oracle", "", ""},
+		{q, models("calvados"), "", "no engine for qna is running here", "workflow_name"},
+		{md(PresetGo), models("analyst", "calvados"), "md/calvados", "", ""},
 		{md(PresetAllAtom), models("calvados"), "", "all_atom needs the engine openmm, which is not running here; " +
-			"presets here: single_af_go, single_idr_fasta"},
-		{md(PresetAllAtom), models("calvados", "openmm"), "md/openmm", ""},
-		{md(PresetGo), models("analyst"), "", "no engine for md is running here"},
+			"presets here: single_af_go, single_idr_fasta", "workflow_input.preset"},
+		{md(PresetAllAtom), models("calvados", "openmm"), "md/openmm", "", ""},
+		{md(PresetGo), models("analyst"), "", "no engine for md is running here", "workflow_name"},
 	} {
 		got, err := Choose(c.p, c.models)
-		if got.Queue != c.lane || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) ||
+		if got.Queue != c.queue || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) ||
 			c.want == "" && err != nil {
 			t.Errorf("%+v: %+v %v", c, got, err)
+		}
+		for _, fault := range pleat.ErrorsOf(err) {
+			if fault.Field != c.field {
+				t.Errorf("%q has the field %q, want %q", fault, fault.Field, c.field)
+			}
 		}
 	}
 	if got, _ := Choose(md(PresetIDR), models("calvados")); got.Seed != "3" || got.Memory != 5 {

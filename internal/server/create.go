@@ -93,11 +93,12 @@ func quotaHeaders(h http.Header, u store.Usage) {
 func idempotencyKey(r *http.Request) (string, error) {
 	k := r.Header.Get("Idempotency-Key")
 	if len(k) > 255 {
-		return "", pleat.Invalidf("the Idempotency-Key has %d characters; at most 255 are allowed", len(k))
+		return "", pleat.Invalidf("the Idempotency-Key has %d characters; at most 255 are allowed", len(k)).
+			At("Idempotency-Key")
 	}
 	for i := range len(k) {
 		if k[i] < ' ' || k[i] > '~' {
-			return "", pleat.Invalidf("the Idempotency-Key must hold printable ASCII only")
+			return "", pleat.Invalidf("the Idempotency-Key must hold printable ASCII only").At("Idempotency-Key")
 		}
 	}
 	return k, nil

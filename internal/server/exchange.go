@@ -104,7 +104,7 @@ func (s *Server) exportJob(ctx context.Context, c *call) error {
 		return pleat.InvalidField("format", " is required; it may be %s", strings.Join(format.Names(), ", "))
 	}
 	if form := q.Get("as"); !slices.Contains([]string{"", "json"}, form) {
-		return pleat.Invalidf("as is %q; it may be json, for the file with its notes", pleat.Clip(form))
+		return pleat.InvalidField("as", " is %q; it may be json, for the file with its notes", pleat.Clip(form))
 	}
 	v, err := s.viewFor(ctx, head)
 	if err != nil {

@@ -292,7 +292,8 @@ func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.Workflow
 	}
 	if ref == (pleat.FoldRef{}) {
 		return nil, pleat.Invalidf(
-			"one of source_job_id, source_job_run_id and source_sequence_id is required; it must be a UUID")
+			"one of source_job_id, source_job_run_id and source_sequence_id is required; it must be a UUID").
+			At("source_job_id")
 	}
 	return s.store.Workflows(ctx, c.who.User, store.WorkflowFilter{Limit: limit, Kind: pleat.TaskQnA, Source: ref})
 }

@@ -334,3 +334,49 @@ func TestReady(t *testing.T) {
 		t.Errorf("files: %d %s", code, body)
 	}
 }
+
+// Every refusal of one value names it in errors, so that a client can point at it.
+func TestRefusedFields(t *testing.T) {
+	h := newWorkflowFixture(t)
+	id := h.completed(trp).JobID
+	item, full := h.item(h.key, "empty", ""), h.item(h.key, "full", "a.pdb", smallPDB)
+	// form is a multipart body with the boundary x.
+	form := func(field, name, content string, n int) string {
+		part := "--x\r\nContent-Disposition: form-data; name=\"" + field + "\"; filename=\"" + name + "\"\r\n\r\n" +
+			content + "\r\n"
+		return strings.Repeat(part, n) + "--x--\r\n"
+	}
+	upload, multipart := "/v1/library/"+item+"/upload-files", []string{"Content-Type", "multipart/form-data; boundary=x"}
+	for _, c := range []struct {
+		name, method, path string
+		body               any
+		headers            []string
+		status             int
+		field              string
+	}{
+		{"no files", "POST", upload, "--x--\r\n", multipart, 400, "files"},
+		{"many files", "POST", upload, form("files", "a.fasta", ">x\nGS", 17), multipart, 400, "files"},
+		{"half a form", "POST", upload, "--x\r\nContent-", multipart, 400, "files"},
+		{"unknown form field", "POST", upload, form("file", "a.pdb", smallPDB, 1), multipart, 400, "files"},
+		{"empty file", "POST", upload, form("files", "a.pdb", "", 1), multipart, 400, "files"},
+		{"no structure", "POST", upload, form("files", "a.pdb", "text", 1), multipart, 400, "files"},
+		{"event id", "GET", "/v1/jobs/" + id + "/events", nil, []string{"Last-Event-ID", "x"}, 400, "Last-Event-ID"},
+		{"form of an export", "GET", "/v1/jobs/" + id + "/export?format=fasta&as=xml", nil, nil, 400, "as"},
+		{"long key", "POST", "/v1/jobs", trp, []string{"Idempotency-Key", strings.Repeat("k", 256)}, 400,
+			"Idempotency-Key"},
+		{"unprintable key", "POST", "/v1/jobs", trp, []string{"Idempotency-Key", "é"}, 400, "Idempotency-Key"},
+		{"no source", "GET", "/v1/workflows/qna/linked-previews", nil, nil, 400, "source_job_id"},
+		{"no filter", "POST", "/v1/webhooks/deliveries/redeliver", `{}`, nil, 400, "status"},
+		{"a file as parent", "POST", "/v1/library/create", `{"name":"x","parent_id":"` + full + `"}`, nil, 400,
+			"parent_id"},
+		{"no engine of a preset", "POST", "/v1/workflows", `{"workflow_name":"md","name":"x","workflow_input":{` +
+			`"preset":"all_atom","source_job_id":"` + id + `"}}`, nil, 400, "workflow_input.preset"},
+	} {
+		r := h.as(h.key, c.method, c.path, c.body, append(c.headers, "Accept", "application/problem+json")...)
+		var got api.Problem
+		if err := json.Unmarshal([]byte(r.body), &got); err != nil || r.status != c.status || len(got.Errors) != 1 ||
+			got.Errors[0].Field != c.field {
+			t.Errorf("%s: %d %s, want %d and the field %s", c.name, r.status, r.body, c.status, c.field)
+		}
+	}
+}

@@ -67,10 +67,10 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 		}
 		if err != nil {
 			return pleat.Invalidf("the request body is incomplete: the form ends early, after %d files",
-				len(out.Files))
+				len(out.Files)).At("files")
 		}
 		if len(out.Files) == maxUploadFiles {
-			return pleat.Invalidf("files has more than %d files", maxUploadFiles)
+			return pleat.InvalidField("files", " has more than %d files", maxUploadFiles)
 		}
 		f, err := s.storePart(ctx, c.who.User, i.ID, p)
 		if err != nil {
@@ -80,7 +80,7 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 		out.Files = append(out.Files, wire.LibraryFile(&f))
 	}
 	if len(out.Files) == 0 {
-		return pleat.Invalidf("files is empty; it must hold at least 1 file")
+		return pleat.InvalidField("files", " is empty; it must hold at least 1 file")
 	}
 	return c.json(out)
 }
@@ -100,7 +100,7 @@ func (s *Server) storePart(ctx context.Context, owner pleat.UserID, item pleat.I
 	p *multipart.Part) (store.LibraryFile, error) {
 	if p.FormName() != "files" {
 		return store.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files must be in the field files",
-			pleat.Clip(p.FormName()))
+			pleat.Clip(p.FormName())).At("files")
 	}
 	name := p.FileName()
 	kind, err := submit.KindOfFile(name)
@@ -165,9 +165,10 @@ func storageError(err error) error {
 func (s *Server) checkFile(ctx context.Context, f *store.LibraryFile, kind submit.FileKind) error {
 	switch {
 	case f.Bytes > submit.MaxFile:
-		return pleat.Errorf(pleat.CodeTooLarge, "files: %q is larger than %d bytes", pleat.Clip(f.Name), submit.MaxFile)
+		return pleat.Errorf(pleat.CodeTooLarge, "files: %q is larger than %d bytes", pleat.Clip(f.Name),
+			submit.MaxFile).At("files")
 	case f.Bytes == 0:
-		return pleat.Invalidf("files: %q is empty", pleat.Clip(f.Name))
+		return pleat.InvalidField("files", ": %q is empty", pleat.Clip(f.Name))
 	}
 	select { // a check may use many times the file's size of memory
 	case s.checks <- struct{}{}:
@@ -181,7 +182,7 @@ func (s *Server) checkFile(ctx context.Context, f *store.LibraryFile, kind submi
 	}
 	defer in.Close()
 	if err := kind.Check(bufio.NewReaderSize(in, 64<<10)); err != nil {
-		return pleat.Invalidf("files: %q is not what its name says: %s", pleat.Clip(f.Name),
+		return pleat.InvalidField("files", ": %q is not what its name says: %s", pleat.Clip(f.Name),
 			words.Shorten(err.Error(), 200))
 	}
 	return nil

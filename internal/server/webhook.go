@@ -264,7 +264,8 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 	}
 	if *in == (api.Redeliver{}) {
 		return api.Redelivered{},
-			pleat.Invalidf("the request selects no deliveries; set at least one of status, since and source_id")
+			pleat.Invalidf("the request selects no deliveries; set at least one of status, since and source_id").
+				At("status")
 	}
 	if f.Status != "" && f.Status != pleat.DeliverySucceeded && f.Status != pleat.DeliveryFailed {
 		return api.Redelivered{}, pleat.InvalidField("status",

@@ -418,7 +418,7 @@ func (t *tx) setSource(e *pleat.Event) error {
 		q = "SELECT account_id, run_id FROM workflow WHERE id = $1 AND deleted_at = 0"
 	}
 	return mapNoRows(t.row(q, []any{e.Source.ID()}, &e.Owner, &e.Run),
-		pleat.Invalidf("source_id %q is no %s of this service", pleat.Clip(e.Source.ID()), e.Source.Kind()))
+		pleat.InvalidField("source_id", " %q is no %s of this service", pleat.Clip(e.Source.ID()), e.Source.Kind()))
 }
 
 // PingEndpoint queues a test delivery to a user's global endpoint, under an event of its own that belongs to no run.

@@ -66,10 +66,11 @@ func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, err
 			err := t.row("SELECT type FROM library_item WHERE id = $1 AND account_id = $2 AND deleted_at = 0",
 				[]any{i.Parent, i.Owner}, &kind)
 			if err != nil {
-				return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "parent_id: Library item not found"))
+				return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "parent_id: Library item not found").
+					At("parent_id"))
 			}
 			if kind != "folder" {
-				return pleat.Invalidf("parent_id names a %s; it must name a folder", kind)
+				return pleat.InvalidField("parent_id", " names a %s; it must name a folder", kind)
 			}
 		}
 		i.ID, i.Created, i.Updated = pleat.ItemID(newID()), fromMicros(t.now), fromMicros(t.now)
