@@ -132,14 +132,14 @@ func Document(info Info, operations []Operation) ([]byte, error) {
 // intro is the description of the service: paragraphs of Markdown.
 const intro = "Folds proteins, nucleic acids and ligands with AI models, answers questions about their structures " +
 	"and simulates them.\n\n" +
-	"Create a job or a workflow with one request, follow it, read its results. Every error is {\"message\": string}, " +
-	"one sentence that names the fault and its place; requests that accept application/problem+json get a problem " +
-	"detail (RFC 9457) that lists every fault with its field. In requests null equals absent, and unknown fields are " +
-	"refused; only inside workflow_input and inside a destination of webhooks are they kept. Times are UTC, ISO " +
-	"8601, with six " +
-	"fractional digits and no zone suffix.\n\n" +
-	"Send your API key as Authorization: Bearer KEY, or as X-API-Key: KEY. An object of another user answers 404, as " +
-	"if it did not exist."
+	"Create a job or a workflow with one request, follow it, and read its results. " +
+	"Every error is {\"message\": string}, one sentence that names the fault and its place. Requests that accept " +
+	"application/problem+json get a problem detail (RFC 9457) that lists every fault with its field. " +
+	"In requests, null equals an absent field. Unknown fields are refused, except inside workflow_input and inside a " +
+	"destination of webhooks, where they are stored. " +
+	"Times are UTC, ISO 8601, with six fractional digits and no zone suffix.\n\n" +
+	"Send your API key as Authorization: Bearer KEY, or as X-API-Key: KEY. " +
+	"An object of another user answers 404, as if it did not exist."
 
 // describe describes one operation. It adds the component of its request to requests.
 func describe(reg huma.Registry, o *Operation, requests map[string]bool) *huma.Operation {
