@@ -52,6 +52,7 @@ type AtomRef struct {
 // Empty reports whether there are no structural constraints. Webhooks do not count.
 func (c *Constraints) Empty() bool { return len(c.Pocket)+len(c.Bond)+len(c.Contact) == 0 }
 
+// maxConstraints bounds the constraints of a job, and the residues of one pocket.
 const maxConstraints = 1000
 
 // constraintsTaken checks whether the model takes the job's constraints at all.
@@ -91,6 +92,7 @@ type references struct {
 	names  []string       // chain names in the order of the job
 }
 
+// references returns the chains that constraints may name. All chains must have their names.
 func (v *validation) references() references {
 	r := references{validation: v, chains: map[string]int{}}
 	for i := range v.job.Sequences {
@@ -161,6 +163,8 @@ func (r *references) residue(chain string, index int, chainField, indexField str
 	}
 }
 
+// atomName reports whether s has the form of an atom's name in the Chemical Component Dictionary, such as CA, O5' or
+// H2*.
 func atomName(s string) bool {
 	if len(s) < 1 || len(s) > 4 {
 		return false

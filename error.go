@@ -9,6 +9,7 @@ import (
 // Code is the kind of an Error. Package server maps each code to one HTTP status.
 type Code string
 
+// The codes, with the HTTP status of each.
 const (
 	CodeInvalid      Code = "invalid"      // 400: the request is wrong; Field says where
 	CodeUnauthorized Code = "unauthorized" // 401: no credential, or an invalid one
@@ -110,8 +111,8 @@ func (e Errors) Err() error {
 	return e
 }
 
-// Add appends the faults of err if it says that the request is invalid. It returns any other error unchanged: the
-// caller must stop then, since it says nothing about the request.
+// Add appends the faults of err if its code is CodeInvalid. It returns any other error unchanged: the caller must stop
+// then, since such an error is not about the content of the request.
 func (e *Errors) Add(err error) error {
 	if err == nil {
 		return nil

@@ -59,7 +59,8 @@ const (
 	OnFailed   EventName = "on_failed"
 )
 
-// Event says that a run has ended. It is written once per run, in the transaction that ends the run.
+// Event is the end of a run. It is written once per run, in the transaction that ends the run. An event that an
+// operator's system reports, and that of a test delivery, are written in addition.
 type Event struct {
 	ID      EventID
 	Owner   UserID
@@ -149,6 +150,8 @@ func ParseWorkflowWebhooks(raw json.RawMessage, path string) ([]DestinationSetti
 	return parseWebhooks(raw, path, []string{string(DestCustom)})
 }
 
+// parseWebhooks is ParseWebhooks for a list of allowed keys. It stops at the first fault. The destinations are in the
+// order of their keys.
 func parseWebhooks(raw json.RawMessage, path string, allowed []string) ([]DestinationSetting, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil

@@ -3,6 +3,7 @@ package pleat
 // FailureKind classifies why a run failed. A failed model is data, not an error value.
 type FailureKind string
 
+// The kinds of failure. Retryable tells which of them may pass when the work is tried again.
 const (
 	FailInvalidInput   FailureKind = "invalid_input"   // the engine refused the input
 	FailUnsupported    FailureKind = "unsupported"     // the engine cannot do what was asked
@@ -17,10 +18,11 @@ const (
 	FailCrashed        FailureKind = "runner_crashed"  // the process or worker died
 	FailOutputInvalid  FailureKind = "output_invalid"  // the engine's files are missing or do not parse
 	FailStorage        FailureKind = "storage"         // artifacts could not be stored
-	FailInternal       FailureKind = "internal"        // our fault
+	FailInternal       FailureKind = "internal"        // a fault of the service
 )
 
-// Failure says why a run failed, in one sentence for the owner. Retry means the same work may succeed when tried again.
+// Failure is why a run failed, in one sentence for the owner. Retry means the same work may succeed when tried again.
+// The message must not show paths, addresses or secrets of the service.
 type Failure struct {
 	Kind    FailureKind `json:"kind"`
 	Message string      `json:"message"`
@@ -41,6 +43,7 @@ func Failed(kind FailureKind, message string) *Failure {
 	return &Failure{Kind: kind, Message: message, Retry: kind.Retryable()}
 }
 
+// String returns the kind and the message, for logs and the history of attempts, and "" for nil.
 func (f *Failure) String() string {
 	if f == nil {
 		return ""

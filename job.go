@@ -11,6 +11,7 @@ import (
 // EntityKind is the kind of molecule that a sequence describes.
 type EntityKind string
 
+// The kinds of entity. The values are those of stored documents; ItemKey has those of requests.
 const (
 	Protein EntityKind = "protein"
 	RNA     EntityKind = "rna"
@@ -156,7 +157,8 @@ type PairScore struct {
 	PDockQ2 *float64 `json:"pdockq2"`
 }
 
-// Result is the outcome of a completed run.
+// Result is the outcome of a completed run, as the database stores it in JSON. A fold has Predictions, a question or a
+// simulation has Row.
 type Result struct {
 	Predictions []Prediction       `json:"predictions"`
 	Timings     map[string]float64 `json:"timings"`       // seconds per stage: queue, msa, load, infer, write
@@ -183,6 +185,8 @@ type Artifact struct {
 // ArtifactKind is the purpose of a file. Results have one URL per kind.
 type ArtifactKind string
 
+// The kinds of artifact. A completed fold has a structure for each prediction and, for the whole run, its metrics, run
+// configuration and citations; the others depend on the engine.
 const (
 	ArtifactCIF       ArtifactKind = "cif"
 	ArtifactPDB       ArtifactKind = "pdb"
@@ -209,7 +213,9 @@ const (
 	ArtifactOther ArtifactKind = "other"
 )
 
-// Progress is one event in the life of a run, as the event stream shows it.
+// Progress is one event in the life of a run, as the event stream shows it. Seq counts the events of a run from 1.
+// Which of the other fields are set depends on the kind: State, or Stage with Done and Total, or Line, which is a line
+// of the log or the name of an artifact.
 type Progress struct {
 	Seq   int64           `json:"seq"`
 	At    time.Time       `json:"at"`
@@ -225,6 +231,7 @@ type Progress struct {
 // ProgressKind is the name of an event on the stream.
 type ProgressKind string
 
+// The kinds of progress: a change of state, a step of a stage, a line of the log, and a file that can be read.
 const (
 	ProgressState    ProgressKind = "state"
 	ProgressStage    ProgressKind = "stage"

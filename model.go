@@ -9,6 +9,7 @@ import (
 // Feature is an optional capability of a model.
 type Feature string
 
+// The features that a model may have. A job that needs one that its model does not have is invalid.
 const (
 	FeatureAffinity      Feature = "affinity"
 	FeatureMSA           Feature = "msa"
@@ -55,7 +56,8 @@ type Limits struct {
 	Constraints []string `json:"constraints,omitempty"` // the kinds it takes: pocket, bond, contact; empty: all
 }
 
-// MemoryModel predicts the peak memory in bytes for n tokens: Base + Linear·n + Square·n².
+// MemoryModel predicts the peak memory in bytes for n tokens: Base + Linear·n + Square·n². The square is that of the
+// pair representation, which holds a value for every two tokens.
 type MemoryModel struct {
 	Base   float64 `json:"base"`
 	Linear float64 `json:"linear"`
@@ -83,6 +85,7 @@ func (m *Model) CheckMemory(n int) error {
 		n, gigabytes(need), m.Name, where, gigabytes(m.Room))
 }
 
+// gigabytes writes a number of bytes for a message, in units of 10^9 bytes.
 func gigabytes(n int64) string {
 	if n < 10e9 {
 		return fmt.Sprintf("%.1f GB", float64(n)/1e9)

@@ -13,7 +13,7 @@ import (
 )
 
 // Params are the folding parameters of a job: the model, and values by name. An absent name stands for the model's
-// default. After validation each value is a bool, int64, float64 or string, as the ParamType of its name says.
+// default. After validation each value is a bool, int64, float64 or string, as its ParamSpec determines.
 type Params struct {
 	Model  string         `json:"modelName"`
 	Values map[string]any `json:"values,omitempty"`
@@ -119,8 +119,9 @@ func (p *Params) check(m Model) error {
 		spec, ok := m.param(name)
 		if !ok {
 			if !asksNothing(name, v) {
-				faults = append(faults, InvalidField("params."+name, " is not a parameter of the model %q; it accepts %s",
-					m.Name, m.paramNames()))
+				faults = append(faults,
+					InvalidField("params."+name, " is not a parameter of the model %q; it accepts %s",
+						m.Name, m.paramNames()))
 			}
 			delete(p.Values, name)
 			continue
@@ -162,8 +163,11 @@ func (s ParamSpec) normalise(v any) (any, *Error) {
 	return nil, InvalidField(s.field(), " must be %s %s", article, s.Type)
 }
 
+// field is the path of the parameter in a request.
 func (s ParamSpec) field() string { return "params." + s.Name }
 
+// normaliseString checks a text against the allowed values. The seed has rules of its own, and the message about an MSA
+// search that nobody configured names the settings.
 func (s ParamSpec) normaliseString(text string) (any, *Error) {
 	if s.Name == "seed" {
 		return normaliseSeed(text)
@@ -178,6 +182,8 @@ func (s ParamSpec) normaliseString(text string) (any, *Error) {
 	return text, nil
 }
 
+// normaliseNumber checks a number against the bounds, which are 1 to 2^31-1 for an integer and 0 or more for a number
+// where the specification has none.
 func (s ParamSpec) normaliseNumber(f float64) (any, *Error) {
 	lo, hi := 0.0, math.Inf(1)
 	if s.Type == ParamInt {
@@ -210,6 +216,7 @@ func (s ParamSpec) CheckDefault() error {
 	return nil
 }
 
+// bounds writes the bounds of a number for a message.
 func bounds(lo, hi float64) string {
 	if math.IsInf(hi, 1) || hi == math.MaxInt32 {
 		return fmt.Sprintf("%g or more", lo)

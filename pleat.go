@@ -13,9 +13,9 @@
 //	model.go       Model: the manifest of a model
 //	input.go       InputHash: the identity of a fold in the result cache
 //	state.go       State: the life of a run
-//	task.go        Task and Attempt: queued work and each try at it
+//	task.go        Task, Heartbeat, Worker: queued work and who does it
 //	workflow.go    Workflow, Work, Output, Sink: what an engine executes
-//	event.go       Event and Subscription: what the end of a run starts
+//	event.go       Event, Source and Subscription: what the end of a run starts
 //	failure.go     Failure: why a run failed, as data
 package pleat
 

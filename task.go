@@ -43,18 +43,18 @@ type Task struct {
 	Delivery   DeliveryID // of a delivery or a follow-up
 	State      TaskState
 	Attempt    int // the fence: counts claims, 1 for the first
-	Tries      int // how many of MaxTries are spent
+	Tries      int // how many of MaxTries are spent: by lost attempts, and failures that are tried again
 	MaxTries   int
-	Memory     int64 // bytes expected
-	RunAt      time.Time
-	LeaseUntil time.Time
+	Memory     int64     // bytes expected
+	RunAt      time.Time // not before then, in the state waiting
+	LeaseUntil time.Time // zero in a task that no worker holds
 	Worker     WorkerID
 	Cancel     bool // the owner wants it stopped
 	Created    time.Time
 	Checkpoint Checkpoint // of the last attempt; its Key is empty if there is none
 }
 
-// Checkpoint is a blob from which a later attempt can resume.
+// Checkpoint is a blob from which a later attempt can resume. Only the engine that wrote it reads it.
 type Checkpoint struct {
 	Key  string
 	Step int64
@@ -71,6 +71,7 @@ func Queue(kind TaskKind, model string) string {
 // SearchQueue names the queue of folds by a model whose MSA search runs as a task of its own first.
 func SearchQueue(model string) string { return searchQueuePrefix + model }
 
+// searchQueuePrefix begins the names of the queues of MSA searches.
 const searchQueuePrefix = "search/"
 
 // NeedsSearch reports whether the task's next step is an MSA search, after which it moves to the queue of its fold.
@@ -108,7 +109,7 @@ type HeartbeatReply struct {
 	Lost   bool // the lease has expired and another attempt has begun, or the task has ended
 }
 
-// Worker is a process that claims tasks.
+// Worker is a process that claims tasks, as it registers itself. Its identity survives restarts.
 type Worker struct {
 	ID      WorkerID
 	Host    string

@@ -174,6 +174,7 @@ func (v *validation) sequence(i int) (counted bool) {
 	return counted
 }
 
+// property checks a request for a prediction about one entity. There is one kind: the affinity of a ligand.
 func (v *validation) property(i int, field string) {
 	s, m := &v.job.Sequences[i], v.model
 	switch {
@@ -187,6 +188,8 @@ func (v *validation) property(i int, field string) {
 	}
 }
 
+// ligand checks the text of a ligand, a SMILES or a CCD code, as far as its letters go. Whether it is a molecule is
+// found by the engine.
 func (v *validation) ligand(i int) {
 	s := &v.job.Sequences[i]
 	s.Text = strings.TrimSpace(s.Text)
@@ -231,6 +234,7 @@ func (v *validation) polymer(i int, path string) {
 	v.modifications(i, path)
 }
 
+// modifications checks the modified residues of a polymer, each of which may be modified once.
 func (v *validation) modifications(i int, path string) {
 	s := &v.job.Sequences[i]
 	seen := map[int]bool{}
@@ -354,6 +358,7 @@ func chainLetters(n int) string {
 	return s
 }
 
+// chains counts the chains of the job, copies included.
 func (j *Job) chains() int {
 	n := 0
 	for _, s := range j.Sequences {

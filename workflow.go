@@ -86,8 +86,8 @@ type MDInput struct {
 	Parameters map[string]any // every input as resolved, for the record
 }
 
-// Work is one attempt at a task, as an engine gets it. Exactly one of Fold, QnA and MD is set, as Kind says. Files that
-// an input names are in Dir.
+// Work is one attempt at a task, as an engine gets it. Exactly one of Fold, QnA and MD is set, the one of Kind. Files
+// that an input names are in Dir.
 type Work struct {
 	Kind    TaskKind
 	Task    TaskID

@@ -121,8 +121,8 @@ func (a *App) node() (pleat.WorkerID, error) {
 	return a.id, err
 }
 
-// pool makes this process a worker: it starts the registry of engines, which close ends. Scratch files go into a folder
-// of the identity, where a process that starts again removes those of its predecessor.
+// pool makes this process a worker, with the registry of engines, which close ends. Scratch files go into a folder of
+// the identity, which the pool empties at the start.
 func (a *App) pool() (*work.Pool, error) {
 	engines, devices, err := NewEngines(a.cfg, a.log, nil)
 	if err != nil {
@@ -153,7 +153,8 @@ func (a *App) pool() (*work.Pool, error) {
 	}, a.Store, a.blobs, engines), nil
 }
 
-// newFinder returns what runs MSA searches, with programs in a folder below scratch; nil where none are configured.
+// newFinder returns what runs MSA searches, with programs in a folder below scratch; nil where none are configured. It
+// logs to which host sequences are sent, so that an operator can see it.
 func newFinder(c config.Config, scratch string, log *slog.Logger) *msa.Finder {
 	f := &msa.Finder{Pairing: msa.Pairing(c.MSAPairing), Timeout: seconds(c.MSATimeout), Log: log}
 	switch {

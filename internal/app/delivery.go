@@ -65,7 +65,8 @@ func newGuard(c config.Config) (*webhook.Guard, error) {
 	return webhook.NewGuard(allow, ports, nil), nil
 }
 
-// newSender returns what sends deliveries: through the proxy, with the authorities and the certificate that are set.
+// newSender returns what sends deliveries: through the proxy, with the authorities and the certificate that are set. It
+// reads the files of these once, so a new certificate needs a restart.
 func newSender(c config.Config, guard *webhook.Guard) (*webhook.Sender, error) {
 	cfg := webhook.Config{Guard: guard, Timeout: seconds(c.WebhookTimeout)}
 	if c.WebhookProxy != "" {
@@ -90,7 +91,8 @@ func newSender(c config.Config, guard *webhook.Guard) (*webhook.Sender, error) {
 	return webhook.NewSender(cfg), nil
 }
 
-// withAuthorities returns the system's certificate authorities and those of the setting webhook-ca.
+// withAuthorities returns the system's certificate authorities and those of the setting webhook-ca, so that public
+// receivers keep working.
 func withAuthorities(c config.Config) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(c.WebhookCA)
 	if err != nil {

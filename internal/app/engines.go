@@ -68,7 +68,8 @@ func BuiltIn() []engine.Engine {
 	return []engine.Engine{builtin.Mini{}, builtin.Calvados{}, builtin.Analyst{}}
 }
 
-// WeightsPresent returns how many of an engine's weight files exist, and how many its manifest lists.
+// WeightsPresent returns how many of an engine's weight files exist, and how many its manifest lists. It does not check
+// their contents; pleat engines install does.
 func WeightsPresent(c config.Config, m *runner.Manifest) (present, all int) {
 	for _, w := range m.Weights {
 		if _, err := os.Stat(filepath.Join(c.WeightsDir(m.Engine), w.File)); err == nil {
@@ -78,7 +79,8 @@ func WeightsPresent(c config.Config, m *runner.Manifest) (present, all int) {
 	return present, len(m.Weights)
 }
 
-// Python returns the interpreter of an engine, and whether its virtual environment exists.
+// Python returns the interpreter of an engine, and whether its virtual environment exists. An engine without one uses
+// the machine's python3.
 func Python(c config.Config, m *runner.Manifest) (path string, installed bool) {
 	if m.Venv == "" {
 		return "python3", true
@@ -100,7 +102,8 @@ func Devices(c config.Config) ([]pleat.Device, error) {
 	})
 }
 
-// newRunners returns the configured engines that are not built in.
+// newRunners returns the configured engines that are not built in, and the accelerators that they share. Without such
+// engines it looks for no accelerators.
 func newRunners(c config.Config, log *slog.Logger, stderr io.Writer) ([]engine.Engine, []pleat.Device, error) {
 	names := slices.DeleteFunc(slices.Clone(c.Engines), func(name string) bool {
 		return slices.Contains(config.BuiltInEngines, name)

@@ -17,13 +17,14 @@ import (
 // maxNodes bounds the processes that may share one data folder. It ends the search for a free identity.
 const maxNodes = 1024
 
-// lockFile is a locked file. The system releases the lock when the process ends, even if it was killed.
+// lockFile is a locked file. The system releases the lock when the process ends, even if it was killed. The content is
+// the identity or the process that the lock stands for.
 type lockFile struct{ f *os.File }
 
 // errHeld means that another process has locked the file.
 var errHeld = errors.New("held by another process")
 
-// lock creates the file if needed and locks it. It does not wait.
+// lock creates the file if needed and locks it. It does not wait: errHeld if another process has locked it.
 func lock(path string) (*lockFile, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -64,8 +65,8 @@ func (l *lockFile) release() {
 }
 
 // lockIdentity gives this process the first worker identity of the data folder that no other process holds. A process
-// that starts again finds its own, and so frees the work that its earlier life held; two processes on one folder
-// differ.
+// that starts again gets the one of its predecessor, and so frees at once the tasks that the predecessor held.
+// Processes that run at the same time on one folder get different identities.
 func lockIdentity(data string) (pleat.WorkerID, *lockFile, error) {
 	for n := range maxNodes {
 		l, err := lock(filepath.Join(data, fmt.Sprintf("node-%d.lock", n)))
@@ -89,7 +90,8 @@ func lockIdentity(data string) (pleat.WorkerID, *lockFile, error) {
 	return "", nil, fmt.Errorf("%d processes use the data folder %s already", maxNodes, data)
 }
 
-// lockServer makes this process the only server of an SQLite database.
+// lockServer makes this process the only server of an SQLite database. The file next to the database holds the number
+// of the process, which the message of a second server shows.
 func lockServer(database string) (*lockFile, error) {
 	path := database + ".lock"
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -19,7 +19,7 @@ import (
 	"pleat/internal/webhook"
 )
 
-// Options are for those who run a server inside another program.
+// Options are for those who run a server inside another program, such as the demonstration and the benchmarks.
 type Options struct {
 	// Ready, if set, is called once the server listens, with the URL at which this machine reaches it.
 	Ready func(a *App, url string)
@@ -136,7 +136,7 @@ func listenError(c config.Config, err error) error {
 }
 
 // LocalURL returns the URL at which this machine reaches a listener; one that listens on all addresses is reached on
-// loopback.
+// loopback. It has no trailing slash.
 func LocalURL(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {

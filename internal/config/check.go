@@ -41,7 +41,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// checkRanges compares numbers with the bounds of their settings.
+// checkRanges compares numbers and sizes with the bounds of their settings, which it shows in the message.
 func (c *Config) checkRanges() error {
 	for _, s := range c.Settings() {
 		if s.min == 0 && s.max == 0 {
@@ -236,6 +236,7 @@ func (c *Config) checkMSAKey() error {
 	return nil
 }
 
+// checkMSAOptions checks how an MSA search is made.
 func (c *Config) checkMSAOptions() error {
 	if !slices.Contains(msa.Modes, msa.Mode(c.MSAMode)) {
 		return c.Errorf("msa-mode", "is %q; it must be one of %s", pleat.Clip(c.MSAMode), list(msa.Modes))
@@ -294,6 +295,7 @@ func (c *Config) checkSecretKey() error {
 	return nil
 }
 
+// checkLog checks the level and the format of the log.
 func (c *Config) checkLog() error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {

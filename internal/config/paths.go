@@ -82,7 +82,7 @@ func (c *Config) EngineDir(name string) string {
 	return absolute(c.EngineData, c.Data, "engines", name)
 }
 
-// WeightsDir returns the absolute path of an engine's weights.
+// WeightsDir returns the absolute path of the folder of an engine's weights. An empty name means the folder of all.
 func (c *Config) WeightsDir(engine string) string {
 	return absolute(c.Weights, c.Data, "weights", engine)
 }

@@ -40,6 +40,7 @@ type Setting struct {
 // secrecy is what must not be shown of a setting, and whether it may come from a command line.
 type secrecy int
 
+// The secrecies. None but public may appear in a log or an error.
 const (
 	public       secrecy = iota
 	secretInURL          // the value is a URL that may hold a password
@@ -52,7 +53,8 @@ func setting(key string, value any, doc string) Setting {
 	return Setting{Key: key, Doc: doc, value: value}
 }
 
-// between sets the smallest and largest value, both allowed. The unit, if not empty, is named in the message.
+// between sets the smallest and largest value, both allowed; 0 as the largest means no limit. The unit, if not empty,
+// is named in the message.
 func (s Setting) between(least, most int64, unit string) Setting {
 	s.min, s.max, s.unit = least, most, unit
 	return s

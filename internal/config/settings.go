@@ -25,6 +25,7 @@ func inGroup(g Group, sections ...[]Setting) []Setting {
 	return out
 }
 
+// storeSettings are those of all commands that open the database.
 func (c *Config) storeSettings() []Setting {
 	return []Setting{
 		setting("data", &c.Data,
@@ -35,6 +36,7 @@ func (c *Config) storeSettings() []Setting {
 	}
 }
 
+// serverSettings are those of the HTTP interface.
 func (c *Config) serverSettings() []Setting {
 	return []Setting{
 		setting("addr", &c.Addr,
@@ -59,6 +61,7 @@ func (c *Config) serverSettings() []Setting {
 	}
 }
 
+// webhookSettings are those of events that come in and deliveries that go out.
 func (c *Config) webhookSettings() []Setting {
 	return []Setting{
 		setting("ingest-secret", &c.Ingest,
@@ -90,6 +93,7 @@ func (c *Config) webhookSettings() []Setting {
 	}
 }
 
+// workerSettings are those of what a node executes.
 func (c *Config) workerSettings() []Setting {
 	return []Setting{
 		setting("blobs", &c.Blobs,
@@ -109,6 +113,7 @@ func (c *Config) workerSettings() []Setting {
 	}
 }
 
+// engineSettings are those that the command engines needs too, to install and check runners.
 func (c *Config) engineSettings() []Setting {
 	return []Setting{
 		setting("threads", &c.Threads,
@@ -132,6 +137,7 @@ func (c *Config) engineSettings() []Setting {
 	}
 }
 
+// remoteSettings are those of services that a worker calls, except for MSA searches.
 func (c *Config) remoteSettings() []Setting {
 	return []Setting{
 		setting("chat-url", &c.ChatURL,
@@ -172,6 +178,7 @@ func (c *Config) remoteSettings() []Setting {
 	}
 }
 
+// msaSettings are those of MSA searches: where they run and what they search.
 func (c *Config) msaSettings() []Setting {
 	return []Setting{
 		setting("msa-server", &c.MSAServer,
@@ -204,6 +211,7 @@ func (c *Config) msaSettings() []Setting {
 	}
 }
 
+// nodeSettings are those of every node of a service, server or worker.
 func (c *Config) nodeSettings() []Setting {
 	return []Setting{
 		setting("secret-key", &c.SecretKey,
@@ -218,6 +226,7 @@ func (c *Config) nodeSettings() []Setting {
 	}
 }
 
+// clientSettings are those of the commands that call a server or receive its webhooks.
 func (c *Config) clientSettings() []Setting {
 	return []Setting{
 		setting("url", &c.URL, "address of the server to call"),

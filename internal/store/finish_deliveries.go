@@ -34,7 +34,8 @@ func (d *Delivered) end() (pleat.DeliveryStatus, pleat.TaskState) {
 	return pleat.DeliveryFailed, pleat.TaskFailed
 }
 
-// outcome is the name under which the attempt is stored.
+// outcome is the name under which the attempt is stored. It is that of the task's state, so an attempt that will be
+// repeated has failed.
 func (d *Delivered) outcome() string {
 	switch {
 	case d.Aborted:

@@ -90,6 +90,7 @@ func (t *tx) insertItem(i LibraryItem) error {
 	return err
 }
 
+// insertFile stores a file of an item, which must not have one of that name.
 func (t *tx) insertFile(item pleat.ItemID, f LibraryFile) error {
 	_, err := t.exec(`
 		INSERT INTO library_file (item_id, name, content_type, bytes, sha256, blob_key, created_at)
@@ -263,6 +264,7 @@ func (s *Store) DeleteItem(ctx context.Context, owner pleat.UserID, id pleat.Ite
 	})
 }
 
+// scanItems reads items from the rows of a query for itemColumns.
 func scanItems(rows *sql.Rows, err error) ([]LibraryItem, error) {
 	out := []LibraryItem{}
 	err = forEachRow(rows, err, func(scan func(...any) error) error {

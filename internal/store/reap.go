@@ -15,7 +15,7 @@ type Reaped struct {
 	Expired  int // sessions and idempotency keys past their time
 }
 
-// expiredLease is a claimed task whose worker is gone.
+// expiredLease is a claimed task whose worker is gone. Run or delivery is set, whichever the task works on.
 type expiredLease struct {
 	Lease
 	kind     pleat.TaskKind

@@ -70,7 +70,7 @@ func (t *tx) idempotentRowParts(args []any, columns int) func(yield func([]any) 
 	return rowParts(args, columns)
 }
 
-// params returns «$from, $from+1, …», n of them.
+// params returns «$from, $from+1, …», n of them, for an IN list.
 func params(from, n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -214,6 +214,7 @@ func (s *Store) SubscribeTo(topic string, ch chan struct{}) {
 // Unsubscribe ends what SubscribeTo began.
 func (s *Store) Unsubscribe(topic string, ch chan struct{}) { s.hub.remove(topic, ch) }
 
+// remove ends a subscription. The channel stays open, since a publisher may be about to use it.
 func (h *hub) remove(topic string, ch chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

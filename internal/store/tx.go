@@ -119,6 +119,7 @@ func (t *tx) notify(topics ...string) {
 // durability is what a committed transaction survives.
 type durability int
 
+// The durabilities, in an order in which the smaller one is the stricter.
 const (
 	durable durability = iota // a crash of the machine: the commit waits for the disk
 	async                     // a crash of the process only: the commit does not wait
@@ -182,7 +183,8 @@ func (s *Store) readIn(ctx context.Context, rtx *sql.Tx, q string, args ...any) 
 	return rtx.StmtContext(ctx, st).QueryContext(ctx, args...)
 }
 
-// maxReaders bounds the statements that are kept, since some hold a limit that the caller chose.
+// maxReaders bounds the statements that are kept, since the text of some holds a limit that the caller chose. Queries
+// beyond it are parsed each time.
 const maxReaders = 256
 
 // reader is the kept statement of a query on SQLite, where parsing costs more than most queries do; nil where none is
@@ -220,7 +222,7 @@ func (s *Store) withoutCancel(ctx context.Context) (context.Context, error) {
 	return context.WithoutCancel(ctx), ctx.Err()
 }
 
-// readRow reads exactly one row.
+// readRow reads exactly one row into dst; sql.ErrNoRows where there is none.
 func (s *Store) readRow(ctx context.Context, q string, args []any, dst ...any) error {
 	ctx, err := s.withoutCancel(ctx)
 	if err != nil {
@@ -267,6 +269,7 @@ func decodeJSON(text string, v any) error {
 	return nil
 }
 
+// boolToInt is the form of a bool in a column: 0 or 1, since SQLite has no type for it.
 func boolToInt(b bool) int64 {
 	if b {
 		return 1

@@ -143,6 +143,7 @@ func (r *jobRow) into(j *pleat.Job) []any {
 	}
 }
 
+// fill completes the job from what into's pointers have received.
 func (r *jobRow) fill(j *pleat.Job) error {
 	j.Public, j.Complex = r.public == 1, r.complex == 1
 	j.CreatedAt, j.UpdatedAt = fromMicros(r.created), fromMicros(r.updated)
@@ -249,7 +250,7 @@ func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]J
 	return out, unavailable("list jobs", err)
 }
 
-// likeEscape makes a caller's text literal inside a LIKE pattern.
+// likeEscape makes a caller's text literal inside a LIKE pattern whose escape character is a backslash.
 var likeEscape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // Progress reads a run's progress after a sequence number, oldest first, at most limit events. Numbers begin at 1 and

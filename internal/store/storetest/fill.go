@@ -16,7 +16,7 @@ import (
 // by CreateJob is newer.
 const filledPrefix = "01800000-0000-7000-8000-"
 
-// FilledJob is the id of the i-th job that Fill makes, counted from 0.
+// FilledJob is the id of the i-th job that Fill makes, counted from 0. Its run, task and artifact have the same id.
 func FilledJob(i int) pleat.JobID { return pleat.JobID(fmt.Sprintf("%s%012d", filledPrefix, i)) }
 
 // Fill writes n completed jobs into the database at an address, as CreateJob, Claim and FinishRun leave them but
@@ -56,7 +56,7 @@ func Fill(ctx context.Context, address string, owner pleat.UserID, n int) error 
 	return err
 }
 
-// rawDB writes to the database of a store without the store's verbs.
+// rawDB writes to the database of a store without the store's verbs, in the SQL that both databases understand.
 type rawDB struct {
 	*sql.DB
 	sqlite bool
@@ -73,7 +73,7 @@ func openRaw(address string) (*rawDB, error) {
 	return &rawDB{db, true}, err
 }
 
-// write runs fn in a transaction. Parameters are written as $1 in the text.
+// write runs fn in a transaction. Parameters are written as $1 in the text. An error of fn rolls back all statements.
 func (db *rawDB) write(ctx context.Context, fn func(exec func(text string, args ...any) error) error) error {
 	t, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -93,7 +93,8 @@ func (db *rawDB) write(ctx context.Context, fn func(exec func(text string, args 
 }
 
 // fills are the statements that make one row per job in each table. $1 and $2 are the numbers of the first job and the
-// last, $3 is the present time, $4 the owner.
+// last, $3 is the present time in microseconds since 1970 UTC, $4 the owner. The recursive query makes the numbers,
+// since SQLite has no generate_series.
 var fills = func() (out []struct {
 	text  string
 	owned bool // it uses $4
@@ -161,7 +162,8 @@ var fills = func() (out []struct {
 }()
 
 // FillDeliveries queues n deliveries to an endpoint, each of an event of its own of one run, as the ends of runs leave
-// them. Their numbers start at from; no two calls for one endpoint may overlap.
+// them. Their numbers start at from; no two calls for one endpoint may overlap. A worker that polls finds them: no
+// topic has news.
 func FillDeliveries(
 	ctx context.Context, address string, e store.Endpoint, job pleat.JobID, run pleat.RunID, from, n int,
 ) error {
@@ -181,7 +183,8 @@ func FillDeliveries(
 	})
 }
 
-// deliveryFills are the statements of FillDeliveries. All take all parameters: PostgreSQL refuses unused ones.
+// deliveryFills are the statements of FillDeliveries: an event, a delivery and a task for each number, with the same
+// id. All take all parameters, since PostgreSQL refuses unused ones.
 var deliveryFills = func() (out []string) {
 	for _, q := range []string{
 		`

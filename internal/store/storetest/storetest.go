@@ -64,7 +64,8 @@ func Databases() map[string]func(t testing.TB) string {
 // addresses holds the address of each store that OpenAt opened, for Count.
 var addresses sync.Map // *store.Store → string
 
-// OpenAt opens and migrates the store at an address; it is closed with the test. A nil clock is the machine's.
+// OpenAt opens and migrates the store at an address; it is closed with the test. A nil clock is the machine's. Several
+// stores may be open at one address, like the processes of a service on PostgreSQL.
 func OpenAt(t testing.TB, address string, clock *Clock) *store.Store {
 	t.Helper()
 	opt := store.Options{}
@@ -89,7 +90,8 @@ func OpenAt(t testing.TB, address string, clock *Clock) *store.Store {
 // made numbers the databases that this process has made, for their names.
 var made atomic.Int64
 
-// Postgres makes an empty database on the server named by PLEAT_TEST_POSTGRES; it is dropped with the test.
+// Postgres makes an empty database on the server named by PLEAT_TEST_POSTGRES; it is dropped with the test, even if a
+// connection is open. Without a server the test is skipped.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("PLEAT_TEST_POSTGRES")
@@ -118,7 +120,7 @@ func Postgres(t testing.TB) string {
 	return u.String()
 }
 
-// Count returns how many rows a table of a store has. OpenAt opened the store.
+// Count returns how many rows a table of a store has, with those that no verb shows. OpenAt must have opened the store.
 func Count(t testing.TB, s *store.Store, table string) int {
 	t.Helper()
 	address, ok := addresses.Load(s)
