@@ -112,36 +112,25 @@ func (t *talk) suggestions() []string {
 	if t.x == nil || len(t.f.Chains) == 0 {
 		return nil
 	}
-	c := t.f.Chains[0]
 	var list []string
-	if len(t.f.Ligands) > 0 && !t.x.Crowded {
-		list = append(list, fmt.Sprintf("“Which residues are within 5 Å of %s?”", t.f.Ligands[0].Ref.Name))
-	}
-	if t.x.HasConfidence {
-		list = append(list, "“Which residues have a pLDDT below 70?”")
-	}
-	if len(t.f.Interfaces) > 0 {
-		in := t.f.Interfaces[0]
-		list = append(list, fmt.Sprintf("“Which charged residues of chain %s are within 5 Å of chain %s?”", in.A, in.B))
-	}
-	if c.Secondary != nil && len(c.Secondary.Segments) > 0 {
-		list = append(list, "“Which charged residues are in helices or strands?”")
-	}
-	list = append(list, fmt.Sprintf("“What is the sequence of chain %s?”", c.ID), "“How many residues does each "+
-		"chain have?”",
-		"“What is the radius of gyration?”")
-	return list[:3]
-}
-
-// topicNames lists what can be asked about.
-func topicNames() string {
-	var out []string
-	for _, in := range intents() {
-		if in.name != "capability" {
-			out = append(out, in.name)
+	suggest := func(possible bool, format string, a ...any) {
+		if possible && len(list) < 3 {
+			list = append(list, "“"+fmt.Sprintf(format, a...)+"”")
 		}
 	}
-	return strings.Join(out, ", ")
+	c := t.f.Chains[0]
+	for _, l := range facts.Head(t.f.Ligands, 1) {
+		suggest(!t.x.Crowded, "Which residues are within 5 Å of %s?", l.Ref.Name)
+	}
+	suggest(t.x.HasConfidence, "Which residues have a pLDDT below 70?")
+	for _, in := range facts.Head(t.f.Interfaces, 1) {
+		suggest(true, "Which charged residues of chain %s are within 5 Å of chain %s?", in.A, in.B)
+	}
+	suggest(c.Secondary != nil && len(c.Secondary.Segments) > 0, "Which charged residues are in helices or strands?")
+	suggest(true, "What is the sequence of chain %s?", c.ID)
+	suggest(true, "How many residues does each chain have?")
+	suggest(true, "What is the radius of gyration?")
+	return list
 }
 
 // textOf returns the words of items as the question has them.

@@ -59,45 +59,35 @@ func intentNamed(name string) *intent {
 	return nil
 }
 
+// lists are the topics that are answered by a function of their own; the others are metrics.
+func (q *query) lists() map[string]func() part {
+	return map[string]func() part{
+		"capability":          q.capability,
+		"overview":            q.overview,
+		"chains":              q.chainList,
+		"residue":             q.identity,
+		"residues":            q.residuesWith,
+		"secondary structure": q.fold,
+		"model scores":        q.scores,
+		"contacts":            q.contacts,
+		"distance":            q.distance,
+		"interface":           q.interfaces,
+		"ligands":             q.ligandList,
+		"pockets":             q.pocketList,
+		"gaps":                q.gapList,
+		"method":              q.method,
+	}
+}
+
 // answer answers a query on a topic.
 func (q *query) answer(topic string) part {
-	switch topic {
-	case "capability":
-		return q.capability()
-	case "overview":
-		return q.overview()
-	case "chains":
-		return q.chainList()
-	case "residue":
-		return q.identity()
-	case "residues":
-		return q.residuesWith()
-	case "secondary structure":
-		return q.fold()
-	case "model scores":
-		return q.scores()
-	case "contacts":
-		return q.contacts()
-	case "distance":
-		return q.distance()
-	case "interface":
-		return q.interfaces()
-	case "ligands":
-		return q.ligandList()
-	case "pockets":
-		return q.pocketList()
-	case "disulfides", "salt bridges", "hydrogen bonds":
-		return q.pairs(topic)
-	case "gaps":
-		return q.gapList()
-	case "hydrophobic patches":
-		return q.patches()
-	case "method":
-		return q.method()
-	case "modified residues":
-		return q.modified()
+	if list, ok := q.lists()[topic]; ok {
+		return list()
 	}
-	return q.measure(topic)
+	if _, ok := metrics()[topic]; ok {
+		return q.measure(topic)
+	}
+	return q.pairs(topic)
 }
 
 // topics are the concepts of a query that an intent must provide for.

@@ -12,7 +12,12 @@ import (
 
 // capability lists what can be asked.
 func (q *query) capability() part {
-	return part{text: "I can answer about: " + topicNames() + ". Each can be asked of residues that pass a " +
+	var names []string
+	for _, in := range intents()[1:] {
+		names = append(names, in.name)
+	}
+	return part{text: "I can answer about: " + strings.Join(names, ", ") +
+		". Each can be asked of residues that pass a " +
 		"filter: name, class, chain, range, secondary structure, exposure, confidence, distance. I cannot tell what " +
 		"is not in " +
 		"the coordinates: function, toxicity, partners that are absent, effects of mutations, stability, origin.",
@@ -113,8 +118,19 @@ func (q *query) scores() part {
 				a.Value,
 				math.Pow(10, a.Value)))
 	}
-	if q.f.PAE != nil && (q.has["pae"] || q.has["domain"]) {
-		list = append(list, q.alignedError(q.f.PAE))
+	if p := q.f.PAE; p != nil && (q.has["pae"] || q.has["domain"]) {
+		list = append(list, fmt.Sprintf("The mean predicted aligned error is %.1f Å.", p.Mean))
+		for _, e := range facts.Head(slices.Concat(p.Within, p.Between), maxGroups) {
+			if q.aboutChain(e.A) && q.aboutChain(e.B) {
+				list = append(list, fmt.Sprintf("From chain %s to %s it is %.1f Å on average, %.1f Å at least.", e.A,
+					e.B,
+					e.Mean, e.Min))
+			}
+		}
+		for _, d := range facts.Head(p.Domains, 20) {
+			list = append(list, fmt.Sprintf("%s is placed as a unit, with a mean error inside of %.1f Å.",
+				facts.Span(d.From, d.To), d.Mean))
+		}
 	}
 	if len(list) == 0 {
 		return refusal(
@@ -128,27 +144,6 @@ func (q *query) scores() part {
 // aboutChain reports whether the question names a chain, or names none.
 func (q *query) aboutChain(id string) bool {
 	return len(q.chains) == 0 || slices.Contains(q.chains, id)
-}
-
-// alignedError summarises the predicted aligned errors, and the stretches that they show to be placed as a unit.
-func (q *query) alignedError(p *facts.PAE) string {
-	list := []string{fmt.Sprintf("The mean predicted aligned error is %.1f Å.", p.Mean)}
-	for _, e := range facts.Head(slices.Concat(p.Within, p.Between), maxGroups) {
-		if q.aboutChain(e.A) && q.aboutChain(e.B) {
-			list = append(list, fmt.Sprintf("From chain %s to %s it is %.1f Å on average, %.1f Å at least.", e.A, e.B,
-				e.Mean,
-				e.Min))
-		}
-	}
-	var units []string
-	for _, d := range p.Domains {
-		if q.aboutChain(d.From.Chain) {
-			units = append(units, fmt.Sprintf("%s (mean error inside %.1f Å)", facts.Span(d.From, d.To), d.Mean))
-		}
-	}
-	return strings.Join(list, " ") + " Stretches that are each placed as a unit: " +
-		facts.OrNone(facts.Join(units, 20)) +
-		"."
 }
 
 // pocketList lists the pockets that a selected residue lines.
@@ -183,28 +178,6 @@ func (q *query) pocketList() part {
 			"say.", q.withResidue(), facts.Quantity(len(list), "pocket was", "pockets were"), strings.Join(list, " ")),
 		cited,
 		Geometric}
-}
-
-// patches lists the hydrophobic patches that have a selected residue.
-func (q *query) patches() part {
-	for _, c := range q.conds {
-		if c.class != "" && c.class != "hydrophobic" {
-			return refusal("I look for patches of hydrophobic residues only, not of residues that are %s.", c)
-		}
-	}
-	passes := q.passes()
-	var list []string
-	var cited []facts.ResidueRef
-	for _, p := range q.f.Patches {
-		if slices.ContainsFunc(p.Residues, passes) {
-			list = append(list, fmt.Sprintf("%s, %.0f Å²", facts.RefList(p.Residues, 30), p.Area))
-			cited = append(cited, facts.Head(p.Residues, 30)...)
-		}
-	}
-	return part{fmt.Sprintf(
-		"%sThere are %s of three or more touching hydrophobic residues (ALA, VAL, ILE, LEU, MET, PHE, "+
-			"TRP, PRO) that are each at least 20 %% accessible, by geometry alone: %s.", q.withResidue(),
-		facts.Quantity(len(list), "patch", "patches"), facts.OrNone(strings.Join(list, "; "))), cited, Geometric}
 }
 
 // gapList names where residues are missing, in the chains or between the numbers asked about.
@@ -273,18 +246,4 @@ func (q *query) method() part {
 				"them.")
 	}
 	return part{text: strings.TrimSpace(text), sure: Measured}
-}
-
-// modified lists the residues that are not standard ones.
-func (q *query) modified() part {
-	var refs []facts.ResidueRef
-	passes := q.passes()
-	for _, c := range q.f.Chains {
-		refs = append(refs, slices.DeleteFunc(slices.Clone(c.Modified), func(r facts.ResidueRef) bool {
-			return !passes(r)
-		})...)
-	}
-	return part{fmt.Sprintf("%sBy their component codes %s not standard: %s.", q.withResidue(),
-		facts.Quantity(len(refs), "residue is", "residues are"), facts.OrNone(facts.RefList(refs, 40))),
-		facts.Head(refs, 40), Measured}
 }

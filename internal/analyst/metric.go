@@ -31,22 +31,30 @@ type metric struct {
 // metrics are the topics that are answered by a metric.
 func metrics() map[string]metric {
 	return map[string]metric{
-		"length":      {Measured, false, lengthOf, longestChain, ""},
-		"atoms":       {Measured, false, atomsOf, allAtoms, ""},
-		"sequence":    {Measured, false, sequenceOf, nil, ""},
-		"composition": {Measured, false, compositionOf, nil, ""},
-		"charge": {Measured, true, chargeOf, wholeCharge,
-			"Computed from residues with coordinates and pKa values of single " +
-				"residues; the ends count in whole chains only, and the surroundings in the fold do not."},
-		"weight": {Measured, false, weightOf, wholeWeight,
-			"Average masses, cysteines reduced, without ligands; a part of a " +
-				"chain has no water for its ends."},
-		"secondary structure": {Geometric, true, foldOf, nil, "By DSSP."},
-		"confidence": {
-			Estimated, false, confidenceOf, nil, "pLDDT is the model's own estimate, not a measurement.",
+		"length":      {certainty: Measured, of: lengthOf, whole: longestChain},
+		"atoms":       {certainty: Measured, of: atomsOf, whole: allAtoms},
+		"sequence":    {certainty: Measured, of: sequenceOf},
+		"composition": {certainty: Measured, of: compositionOf},
+		"size":        {certainty: Measured, of: sizeOf, whole: wholeSize},
+		"charge": {
+			certainty: Measured,
+			of:        chargeOf,
+			protein:   true,
+			remark: "Computed from residues with coordinates " +
+				"and pKa values of single residues; the ends count in whole chains only, and the surroundings in the " +
+				"fold do not.",
 		},
-		"size":    {Measured, false, sizeOf, wholeSize, ""},
-		"surface": {Geometric, true, surfaceOf, nil, "The probe has a radius of 1.4 Å."},
+		"weight": {certainty: Measured, of: weightOf, remark: "Average masses, cysteines reduced, without ligands; a " +
+			"part of a chain has no water for its ends."},
+		"secondary structure": {certainty: Geometric, of: foldOf, protein: true, remark: "By DSSP."},
+		"surface": {
+			certainty: Geometric,
+			of:        surfaceOf,
+			protein:   true,
+			remark:    "The probe has a radius of 1.4 Å.",
+		},
+		"confidence": {certainty: Estimated, of: confidenceOf, remark: "pLDDT is the model's own estimate, not a " +
+			"measurement."},
 	}
 }
 
@@ -83,11 +91,14 @@ func (q *query) measure(topic string) part {
 	return part{strings.Join(strings.Fields(text), " "), cited, leastSure(m.certainty, certaintyOf(q.filter()))}
 }
 
+const noConfidence = "No confidence of a model is known for this structure. If it is an experimental one, its " +
+	"B-factors are not a confidence, and I do not read them as one."
+
 // lacks says why a metric is not known of this structure or for what the question asks; empty where it is.
 func (q *query) lacks(topic string) string {
 	switch {
 	case topic == "confidence" && !q.x.HasConfidence:
-		return q.noConfidence()
+		return noConfidence
 	case topic == "surface" && !q.x.HasSurface:
 		return "The accessible surface was not computed for this structure."
 	case topic == "charge" && q.pH != nil && (*q.pH < 0 || *q.pH > 14):
@@ -125,30 +136,6 @@ func allAtoms(q *query, _ []group) string {
 	return fmt.Sprintf("The structure has %d atoms, of which %d are heavy (not hydrogen) and %d hydrogen, ligands and "+
 		"%s counted in.", q.f.Atoms, q.f.HeavyAtoms, q.f.Atoms-q.f.HeavyAtoms,
 		facts.Quantity(q.f.Waters, "water molecule", "water molecules"))
-}
-
-// wholeCharge sums the net charges of several chains.
-func wholeCharge(q *query, chains []group) string {
-	if len(chains) < 2 {
-		return ""
-	}
-	sum := 0.0
-	for _, g := range chains {
-		sum += q.netCharge(g.chain)
-	}
-	return fmt.Sprintf("Together %+.2f e.", sum)
-}
-
-// wholeWeight sums the masses of several chains.
-func wholeWeight(_ *query, chains []group) string {
-	if len(chains) < 2 {
-		return ""
-	}
-	sum := 0.0
-	for _, g := range chains {
-		sum += g.chain.Mass
-	}
-	return fmt.Sprintf("Together %.1f Da.", sum)
 }
 
 // wholeSize measures all polymers together.
@@ -227,25 +214,15 @@ func compositionOf(q *query, g group) (string, []facts.ResidueRef) {
 	return text, nil
 }
 
-// atPH is the pH that the question gives, else 7.
-func (q *query) atPH() float64 {
-	if q.pH == nil {
-		return 7
-	}
-	return *q.pH
-}
-
-// netCharge is the charge of a whole chain in e.
-func (q *query) netCharge(c *facts.Chain) float64 {
-	return facts.ChargeAt(c.Sequence, q.x.BondedIn(c.Polymer), q.atPH())
-}
-
 // chargeOf computes the net charge of a chain, or sums the charged side chains of a part of it.
 func chargeOf(q *query, g group) (string, []facts.ResidueRef) {
-	pH := q.atPH()
+	pH := 7.0
+	if q.pH != nil {
+		pH = *q.pH
+	}
 	if g.chain != nil {
 		return fmt.Sprintf("has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f",
-			q.netCharge(g.chain), pH, g.chain.Isoelectric), nil
+			facts.ChargeAt(g.chain.Sequence, q.x.BondedIn(g.chain.Polymer), pH), pH, g.chain.Isoelectric), nil
 	}
 	var plus, minus []int
 	net := 0.0
@@ -307,15 +284,12 @@ var segmentKinds = [][3]string{{"H", "α-helix", "α-helices"}, {"G", "3-10 heli
 // counted segments, such as the second helix, are.
 func (q *query) fold() part {
 	whole := *q
-	whole.conds = nil
-	for _, c := range q.conds {
-		if c.property == ofState && !c.not && c.segments == nil && !q.counted {
-			whole.states += c.states
-		} else {
-			whole.conds = append(whole.conds, c)
-		}
+	listed, rest := divide(q.conds, func(c *condition) bool { return c.property == ofState && !c.not && !q.counted })
+	for _, c := range listed {
+		whole.states += c.states
 	}
-	if whole.states != "" && len(q.mentions) > 0 && q.pointMentions() {
+	whole.conds = rest
+	if len(q.mentions) > 0 && q.pointMentions() {
 		return q.identity()
 	}
 	return whole.measure("secondary structure")
@@ -334,15 +308,12 @@ func foldOf(q *query, g group) (string, []facts.ResidueRef) {
 			}
 		}
 	}
-	few := len(g.sites) <= 3 && g.chain == nil
 	switch {
 	case len(assigned) == 0:
 		return "has no secondary structure assigned: that needs protein residues with a complete main chain", nil
-	case q.counted && !few:
+	case q.counted:
 		return "is " + strings.TrimPrefix(wordingOf(q.conds), "in "), []facts.ResidueRef{q.x.Sites[g.sites[0]].Ref,
 			q.x.Sites[g.sites[len(g.sites)-1]].Ref}
-	case few:
-		chosen = assigned
 	case q.states != "" && strings.Trim(q.states, "TS-") == "":
 		names, cited := q.stretches(chosen)
 		return fmt.Sprintf("has %s that are %s: %s", residues(len(chosen)),
@@ -360,9 +331,6 @@ func foldOf(q *query, g group) (string, []facts.ResidueRef) {
 		}
 		names = append(names, fmt.Sprintf("%s (%s)", text, residues(len(run))))
 		cited = append(cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
-	}
-	if few {
-		return "is in " + facts.Join(names, 3), cited
 	}
 	for _, k := range segmentKinds {
 		if n := number[k[0][0]]; n > 0 || strings.Contains(cmp.Or(q.states, "HE"), k[0]) &&
@@ -407,15 +375,6 @@ func confidenceOf(q *query, g group) (string, []facts.ResidueRef) {
 	return text, append(cited, q.x.Sites[high].Ref)
 }
 
-// noConfidence says that no pLDDT is known.
-func (q *query) noConfidence() string {
-	if q.f.Predicted {
-		return "No confidence values came with this prediction, so I cannot say how far to trust it."
-	}
-	return "No confidence of a model is known for this structure. If it is an experimental one, its B-factors are " +
-		"not a confidence, and I do not read them as one."
-}
-
 // stretches names sites as stretches without a gap, and returns their ends.
 func (q *query) stretches(sites []int) (string, []facts.ResidueRef) {
 	var names []string
@@ -427,27 +386,19 @@ func (q *query) stretches(sites []int) (string, []facts.ResidueRef) {
 	return facts.OrNone(facts.Join(names, 60)), cited
 }
 
-// surfaceOf sums the accessible surface; single residues are compared with what they could have.
+// surfaceOf sums the accessible surface; that of a single residue is compared with what it could have.
 func surfaceOf(q *query, g group) (string, []facts.ResidueRef) {
 	area := 0.0
-	var list []string
 	for _, i := range g.sites {
-		s := &q.x.Sites[i]
-		accessible, ok := s.Accessible()
-		if !ok {
-			continue
-		}
-		area += s.Area
-		list = append(list, fmt.Sprintf("%s has %.1f Å², %s of what it could have, so it is %s", s.Ref, s.Area,
-			facts.Percent(accessible), map[bool]string{
-				true: "buried", false: "exposed",
-			}[accessible < facts.BuriedBelow]))
+		area += q.x.Sites[i].Area
 	}
 	text := fmt.Sprintf("has %.0f Å² of accessible surface", area)
-	if len(list) > 5 && (len(q.mentions) == 0 || len(list) > 30) || g.chain != nil {
-		return text, nil
+	if accessible, ok := q.x.Sites[g.sites[0]].Accessible(); ok && len(g.sites) == 1 {
+		text += fmt.Sprintf(", %s of what it could have, so it is %s (buried: less than 20 %%)",
+			facts.Percent(accessible),
+			map[bool]string{true: "buried", false: "exposed"}[accessible < facts.BuriedBelow])
 	}
-	return text + ": " + facts.OrNone(strings.Join(list, "; ")) + " (buried: less than 20 %)", q.x.Refs(g.sites)
+	return text, q.x.Refs(facts.Head(g.sites, maxListed))
 }
 
 // share is n of all, 0 where there are none.

@@ -99,32 +99,7 @@ func (q *query) contacts() part {
 	if len(near) > 0 {
 		text += fmt.Sprintf(" Closest: %s.", near[0])
 	}
-	if len(rel.sites) <= 3 {
-		text += q.polarContacts(near)
-	}
 	return part{text, cited, leastSure(Measured, certaintyOf(q.conds))}
-}
-
-// polarContacts lists the hydrogen-bond candidates and salt bridges of the anchor of the relation.
-func (q *query) polarContacts(near []facts.AtomPair) string {
-	var polar, bridges []facts.AtomPair
-	for _, a := range q.relation.sites {
-		for _, i := range q.x.Around(a, facts.ContactDistance) {
-			if !slices.ContainsFunc(near, func(p facts.AtomPair) bool { return p.A == q.x.Sites[i].Ref }) {
-				continue
-			}
-			bonds, bridge, bridged := q.x.Polar(a, i)
-			polar = append(polar, bonds...)
-			if bridged {
-				bridges = append(bridges, bridge)
-			}
-		}
-	}
-	text := " Hydrogen-bond candidates (N or O within 3.5 Å): " + facts.OrNone(facts.PairList(polar, 20)) + "."
-	if q.has["bridge"] || len(bridges) > 0 {
-		text += " Salt bridges (within 4.0 Å): " + facts.OrNone(facts.PairList(bridges, 20)) + "."
-	}
-	return text
 }
 
 // nearest answers which of the selected residues is closest to something.
@@ -218,7 +193,7 @@ func (q *query) ends() (ends []end, problem string) {
 	}
 	for _, code := range slices.Concat(q.ligands, ligands) {
 		sites, _ := q.ligandSites(item{names: []string{code}})
-		ends = append(ends, q.end(sites, ""))
+		ends = append(ends, q.end("", sites, ""))
 	}
 	for _, c := range q.conds {
 		for k := range c.accepts {
@@ -227,8 +202,7 @@ func (q *query) ends() (ends []end, problem string) {
 				return nil, "Say which helix or strand you mean: the first, the last or the longest."
 			}
 			if c.property == ofState && len(sites) > 0 {
-				ends = append(ends, end{label: strings.TrimPrefix(c.wording[k], "in "), sites: sites}.withAtoms(q.x,
-					""))
+				ends = append(ends, q.end(strings.TrimPrefix(c.wording[k], "in "), sites, ""))
 			}
 		}
 	}
@@ -240,8 +214,7 @@ func (q *query) ends() (ends []end, problem string) {
 		ids = chainIDs(q.f.Chains)
 	}
 	for _, id := range ids {
-		sites := q.chainSites(id)
-		ends = append(ends, end{label: "chain " + id, sites: sites}.withAtoms(q.x, ""))
+		ends = append(ends, q.end("chain "+id, q.chainSites(id), ""))
 	}
 	return ends, ""
 }
@@ -256,7 +229,7 @@ func (q *query) residueEnd(m mention, k int) (e end, problem string) {
 	if len(q.atoms) > 0 {
 		atom = q.atoms[min(k, len(q.atoms)-1)]
 	}
-	switch e = q.end(sites, atom); {
+	switch e = q.end("", sites, atom); {
 	case problem != "":
 		return e, problem
 	case len(sites) > 1 && m.single():
@@ -267,19 +240,15 @@ func (q *query) residueEnd(m mention, k int) (e end, problem string) {
 	return e, ""
 }
 
-// end makes one end of a distance, of one atom of each site if it is named.
-func (q *query) end(sites []int, atom string) end {
-	e := end{label: q.x.List(sites, 4), sites: sites}
+// end makes one end of a distance, of one atom of each site if it is named. Without a label it is named by its sites.
+func (q *query) end(label string, sites []int, atom string) end {
+	e := end{label: cmp.Or(label, q.x.List(sites, 4)), sites: sites}
 	if atom != "" {
 		e.label = "atom " + atom + " of " + e.label
 	}
-	return e.withAtoms(q.x, atom)
-}
-
-func (e end) withAtoms(x *facts.Index, name string) end {
-	for _, i := range e.sites {
-		for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
-			if name == "" || x.Atoms[p].Name == name {
+	for _, i := range sites {
+		for p := q.x.Sites[i].Lo; p < q.x.Sites[i].Hi; p++ {
+			if atom == "" || q.x.Atoms[p].Name == atom {
 				e.atoms = append(e.atoms, p)
 			}
 		}

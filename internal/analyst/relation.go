@@ -25,7 +25,6 @@ type relation struct {
 	chains     []string  // of the anchor
 	ligands    []string  // of the anchor
 	mentions   []mention // of the anchor
-	beside     []int     // neighbours of the anchor in the chain, which are not counted
 	text       string
 }
 
@@ -41,7 +40,7 @@ func (r *relation) cut() float64 {
 // in the chain do not count as near.
 func (q *query) distanceCondition(r *relation) *condition {
 	near := map[int]bool{}
-	r.beside = nil
+	var beside []int
 	anchor := map[int]bool{}
 	for _, a := range r.sites {
 		anchor[a] = true
@@ -53,14 +52,17 @@ func (q *query) distanceCondition(r *relation) *condition {
 		for _, i := range [...]int{a - 1, a + 1} {
 			if !r.far && i >= 0 && i < len(q.x.Sites) && q.x.Adjacent(a, i) && !anchor[i] {
 				delete(near, i)
-				r.beside = append(r.beside, i)
+				beside = append(beside, i)
 			}
 		}
 		delete(near, a)
 	}
 	wording := fmt.Sprintf("within %.1f Å of %s", r.cut(), r.label)
-	if r.far {
+	switch {
+	case r.far:
 		wording = fmt.Sprintf("at least %.1f Å from %s", r.cut(), r.label)
+	case len(r.mentions) > 0 && len(beside) > 0:
+		wording += " (its neighbours " + facts.ShortRefs(q.x.Refs(beside), 4) + " not counted)"
 	}
 	return &condition{property: ofDistance, not: r.not, wording: []string{wording}, accepts: []func(int) bool{
 		func(i int) bool { return near[i] != r.far && !(r.far && anchor[i]) },

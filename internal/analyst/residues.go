@@ -42,7 +42,7 @@ func (q *query) residuesWith() part {
 		text += " The others: " + q.x.List(rest, maxListed) + "."
 		hits = slices.Sorted(slices.Values(slices.Concat(hits, rest)))
 	}
-	return part{text + q.besideToo(filter), q.cite(hits), certaintyOf(filter)}
+	return part{text, q.cite(hits), certaintyOf(filter)}
 }
 
 // subjectAndPredicate separates the residues that are counted from (all lysines in helices) from what is asked of them
@@ -51,13 +51,7 @@ func (q *query) subjectAndPredicate(filter []*condition, wanted bool) (base, ask
 	if at := q.predicateAt(filter); wanted && at >= 0 {
 		return slices.Delete(slices.Clone(filter), at, at+1), filter[at : at+1]
 	}
-	for _, c := range filter {
-		if c.isWhere() {
-			base = append(base, c)
-		} else {
-			asked = append(asked, c)
-		}
-	}
+	base, asked = divide(filter, (*condition).isWhere)
 	switch {
 	case q.has["percent"] && len(asked) != 1:
 		return nil, nil // of which of them?
@@ -65,6 +59,18 @@ func (q *query) subjectAndPredicate(filter []*condition, wanted bool) (base, ask
 		return nil, base
 	}
 	return base, asked
+}
+
+// divide separates the conditions that pass a test from the others.
+func divide(conds []*condition, pass func(*condition) bool) (yes, no []*condition) {
+	for _, c := range conds {
+		if pass(c) {
+			yes = append(yes, c)
+		} else {
+			no = append(no, c)
+		}
+	}
+	return yes, no
 }
 
 // predicateAt is the index of the condition that is said of the others; -1 where there is none.
@@ -124,14 +130,9 @@ func (q *query) opensWithVerb() bool {
 
 // segmentsWith counts the helices or strands that have a residue which passes the rest of the filter.
 func (q *query) segmentsWith() part {
-	var where, rest []*condition
-	for _, c := range q.filter() {
-		if c == q.segments || c.property == ofChain && !c.not {
-			where = append(where, c)
-		} else {
-			rest = append(rest, c)
-		}
-	}
+	where, rest := divide(q.filter(), func(c *condition) bool {
+		return c == q.segments || c.property == ofChain && !c.not
+	})
 	var with []string
 	var hits []int
 	runs := q.runs(q.sitesWhere(where...), true)
@@ -166,30 +167,11 @@ func (q *query) byChain(hits []int) string {
 	return " By chain: " + facts.Join(counts, 20) + "."
 }
 
-// besideToo names the neighbours in the chain that would pass, did they count as near.
-func (q *query) besideToo(filter []*condition) string {
-	if q.relation == nil || q.has["inchain"] || q.relation.far || q.relation.not || len(q.relation.mentions) == 0 {
-		return ""
-	}
-	others := slices.DeleteFunc(slices.Clone(filter), func(c *condition) bool { return c.property == ofDistance })
-	next := slices.DeleteFunc(slices.Clone(q.relation.beside), func(i int) bool { return !holdAll(others, i) })
-	slices.Sort(next)
-	if next = slices.Compact(next); len(next) == 0 {
-		return ""
-	}
-	return " Its neighbours in the chain are not counted: " + q.x.List(next, 4) + "."
-}
-
 // identity names the residues at some numbers, and reports whether they are what the question asks.
 func (q *query) identity() part {
-	var where, asked []*condition
-	for _, c := range q.filter() {
-		if c.property == ofChain || c.property == ofPlace {
-			where = append(where, c)
-		} else {
-			asked = append(asked, c)
-		}
-	}
+	where, asked := divide(q.filter(), func(c *condition) bool {
+		return c.property == ofChain || c.property == ofPlace
+	})
 	sites := q.sitesWhere(where...)
 	if len(sites) == 0 {
 		return q.none()

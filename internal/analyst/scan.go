@@ -99,13 +99,10 @@ var endsInNoun = pattern(`.* ` + noun)
 var rules = []rule{
 	{pattern(`([a-z]{1,3})(\d{1,6})([a-z]{1,3})`), (*scanner).mutation},
 	{pattern(`([a-z]{1,3}|[a-z]{6,13}) ?(\d{1,6}) (?:to |mutation )?([a-z]{3})`), (*scanner).mutation},
-	{pattern(`(first|initial|n terminal|amino terminal|last|final|c terminal|carboxy terminal|second) half`),
-		(*scanner).half},
 	{pattern(`(first|initial|n terminal|amino terminal|last|final|c terminal|carboxy terminal) ([a-z]+|\d{1,6})(?: ` +
 		noun + `)?`), (*scanner).chainEnd},
 	{pattern(`(after|past|following|downstream of|beyond|above|over|before|preceding|upstream of|prior to|up to|` +
 		`below|under) ((?:` + noun + ` )*)(?:` + name + ` ?)?` + digit), (*scanner).oneSide},
-	{pattern(`(neutral|physiological) ph`), (*scanner).namedPH},
 	{pattern(`ph (?:of |value |is |equals )?` + real), (*scanner).givenPH},
 	{pattern(`(?:(within|below|under|above|over|beyond|at most|at least|(?:` + less + `|` + more + `) than) )?` +
 		`(?:(?:a|an|about|around|distance of) )*` + real + unit), (*scanner).radius},
@@ -123,7 +120,6 @@ var rules = []rule{
 	{pattern(digit + upTo), (*scanner).bareNumber},
 	{pattern(`(?:chain|subunit|protomer)s? ([a-z0-9]{1,4})`), (*scanner).announcedChain},
 	{pattern(`([A-Z0-9]{1,4}) (?:chain|subunit|protomer)`), (*scanner).chain},
-	{pattern(`(alpha|beta) carbons?|c(?:alpha|beta)s?|c (?:alpha|beta)s?`), (*scanner).greekAtom},
 }
 
 // scan returns the items of one sentence, in order. At each word the first rule that fits wins, then the longest phrase
@@ -205,7 +201,9 @@ func (s *scanner) concept(c string, n int) {
 	kind, rest, _ := strings.Cut(c, " ")
 	it := item{concept: kind, names: strings.Fields(rest)}
 	switch kind {
-	case "@nth", "@limit":
+	case "@half":
+		it = item{concept: "@residue", mention: mention{half: atoi(rest)}}
+	case "@nth", "@limit", "@ph":
 		it.value, _ = strconv.ParseFloat(it.names[0], 64)
 		it.above = len(it.names) > 1
 	case "strand":
@@ -287,15 +285,6 @@ func (s *scanner) mutation(m []string) []item {
 	return []item{{concept: "!mutation"}}
 }
 
-// half reads the first half, the C-terminal half.
-func (s *scanner) half(m []string) []item {
-	half := 2
-	if oneOf(strings.ToLower(m[1]), "first initial") || strings.ContainsAny(m[1][:1], "nNaA") {
-		half = 1
-	}
-	return []item{{concept: "@residue", mention: mention{half: half}}}
-}
-
 // chainEnd reads the first 20 residues, the last ten, the C-terminal 5 amino acids.
 func (s *scanner) chainEnd(m []string) []item {
 	n, ok := quantity(m[2])
@@ -327,12 +316,6 @@ func (s *scanner) oneSide(m []string) []item {
 		r = mention{lo: min(s.lowest, n), hi: n}
 	}
 	return []item{{concept: "@residue", mention: r}}
-}
-
-func (s *scanner) namedPH(m []string) []item {
-	return []item{{
-		concept: "@ph", value: map[string]float64{"neutral": 7, "physiological": 7.4}[strings.ToLower(m[1])],
-	}}
 }
 
 func (s *scanner) givenPH(m []string) []item { return []item{{concept: "@ph", value: decimal(m[1])}} }
@@ -476,14 +459,6 @@ func (s *scanner) chain(m []string) []item {
 		return nil
 	}
 	return []item{{concept: "@chain", names: []string{m[1]}, known: true}}
-}
-
-func (s *scanner) greekAtom(m []string) []item {
-	atom := "CB"
-	if strings.Contains(strings.ToLower(m[0]), "alpha") {
-		atom = "CA"
-	}
-	return []item{{concept: "@atom", names: []string{atom}}}
 }
 
 // single reads one word that names a chain, a residue, a ligand or an atom.
