@@ -22,7 +22,8 @@ import (
 	"pleat/internal/store"
 )
 
-// offeredModels returns what the engines can run, with the alignments that this worker makes for them.
+// offeredModels returns what the engines can run. Models that take alignments get the parameter msaAlgorithm, unless
+// their engine defines it, with the values that this worker can serve.
 func (p *Pool) offeredModels() []pleat.Model {
 	all := p.engines.Models()
 	for i := range all {
@@ -36,20 +37,20 @@ func (p *Pool) offeredModels() []pleat.Model {
 			Type:    pleat.ParamString,
 			Default: pleat.MSANone,
 			Values:  []string{pleat.MSANone},
-			Doc: "How alignments of proteins are made. This service makes none, unless the operator sets it up; the " +
-				"job's library item may bring some.",
+			Doc: "How alignments of proteins are made. " +
+				"This service makes none, unless the operator sets it up; the job's library item may bring some.",
 		}
 		if p.cfg.Aligner != nil {
 			s.Default, s.Values = pleat.MSAMMseqs2, []string{pleat.MSAMMseqs2, pleat.MSANone}
-			s.Doc = "How alignments of proteins are made: mmseqs2 searches where the operator has chosen, none folds " +
-				"from the sequences alone."
+			s.Doc = "How alignments of proteins are made: mmseqs2 searches where the operator has chosen, " +
+				"none folds from the sequences alone."
 		}
 		m.Params = append([]pleat.ParamSpec{s}, m.Params...)
 	}
 	return all
 }
 
-// joinAligner has alignments kept in the blob store.
+// joinAligner connects the aligner's cache to the blob store. Workers that share a blob store share the cache.
 func (p *Pool) joinAligner() {
 	a := p.cfg.Aligner
 	if a == nil {
@@ -68,6 +69,7 @@ func (p *Pool) joinAligner() {
 	}
 }
 
+// awaitSearches returns when the aligner has stopped. Its searches end with the tasks that wait for them.
 func (p *Pool) awaitSearches() {
 	if p.cfg.Aligner != nil {
 		p.cfg.Aligner.Wait()
@@ -92,18 +94,22 @@ func (p *Pool) forgetAlignments(ctx context.Context) {
 	}
 }
 
-// alignmentStage makes the alignments of one attempt at a fold, or at the MSA search before it.
+// alignmentStage makes the alignments of one attempt at a fold, or at the MSA search before it. Call run once, then
+// read state and took.
 type alignmentStage struct {
-	p     *Pool
-	t     *runningTask
-	work  *pleat.Work
-	sink  *sink
-	state pleat.State // of the alignment; PENDING if none was made
-	took  time.Duration
+	p    *Pool
+	t    *runningTask
+	work *pleat.Work // its Fold gets the names of the alignments, its Model the citations of the search
+	sink *sink
 
-	searchOnly bool // it prepares a search task, not a fold
+	// searchOnly: the attempt is at a search task, whose alignments a fold will use.
+	searchOnly bool
 
-	fromLibrary map[string]*msa.Alignment // by sequence
+	state pleat.State   // of the alignment; PENDING if none was made
+	took  time.Duration // for the search; of the search task if one ran first
+
+	// fromLibrary are the alignments of the job's library item, by sequence. Their sequences are not searched for.
+	fromLibrary map[string]*msa.Alignment
 }
 
 // run puts an alignment of each protein into the folder of the work, if the model takes them and the job asks for them.
@@ -147,7 +153,8 @@ func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 	return nil
 }
 
-// search searches for alignments and writes them, with those of the library.
+// search searches for alignments of sequences and writes them, with those of the library. A complex of several proteins
+// gets paired alignments too, where the source can pair.
 func (a *alignmentStage) search(ctx context.Context, search []string) *pleat.Failure {
 	a.state = pleat.StateRunning
 	a.sink.Progress("msa", 0, len(search)+len(a.fromLibrary))
@@ -202,6 +209,8 @@ func (a *alignmentStage) reportState(ctx context.Context) {
 	}
 }
 
+// failed sets the state of the alignment to FAILED or, if the owner has cancelled the run, STOPPED. It returns the
+// failure that the run ends with: that of the interruption, if there was one.
 func (a *alignmentStage) failed(ctx context.Context, f *pleat.Failure) *pleat.Failure {
 	a.state = pleat.StateFailed
 	if ctx.Err() != nil {
@@ -316,6 +325,8 @@ func (a *alignmentStage) readLibrary(ctx context.Context, proteins []string) *pl
 	return nil
 }
 
+// readLibraryFile reads one alignment of the library item. An alignment that does not belong to exactly one of the
+// job's proteins fails the run, since its owner expects it to be used.
 func (a *alignmentStage) readLibraryFile(ctx context.Context, f store.LibraryFile, proteins []string) *pleat.Failure {
 	name := pleat.Clip(f.Name)
 	in, _, err := a.p.blobs.Open(ctx, f.Key)
@@ -343,7 +354,7 @@ func (a *alignmentStage) readLibraryFile(ctx context.Context, f store.LibraryFil
 	return nil
 }
 
-// cite adds those whose programs found the alignment to whom the results cite.
+// cite adds the papers of the search programs to those that the results cite.
 func (a *alignmentStage) cite() {
 	m := &a.work.Model
 	m.Citations = slices.Clone(m.Citations)
@@ -354,4 +365,5 @@ func (a *alignmentStage) cite() {
 	}
 }
 
+// searchCitations are the papers of ColabFold's search and of MMseqs2.
 var searchCitations = report.Cite("mirdita2022colabfold", "steinegger2017mmseqs2")

@@ -16,7 +16,7 @@ import (
 	"pleat/internal/flow"
 )
 
-// Sources says where structures that are named by an id come from. The zero value fetches none.
+// Sources are the addresses of structures that are named by an id. The zero value fetches none.
 type Sources struct {
 	PDB     string        // address with {id} for the entry's id; empty: off
 	UniProt string        // address with {id} for the accession; empty: off
@@ -24,19 +24,22 @@ type Sources struct {
 }
 
 const (
+	// maxFetched bounds a fetched structure, in bytes. It is held in memory until it is written.
 	maxFetched = 64 << 20
-	redirects  = 3
+	redirects  = 3 // followed for one structure
 )
 
-// fetch downloads a structure from the source that the operator has configured.
+// fetch downloads a structure from the source that the operator has configured into the input folder, as ID.cif or
+// ID.pdb by its content. Structures by UniProt accession are predictions: an answer about one says so.
 func (b *inputFetcher) fetch(ctx context.Context, s flow.Source) *pleat.Failure {
 	from, name := b.p.cfg.Sources.PDB, "PDB"
 	if s.Kind == flow.SourceUniProt {
 		from, name = b.p.cfg.Sources.UniProt, "UniProt"
 	}
 	if from == "" {
-		return pleat.Failed(pleat.FailUnsupported, fmt.Sprintf("the operator does not allow this service to fetch "+
-			"structures by %s id; put the file into the library and use targetSource library", name))
+		return pleat.Failed(pleat.FailUnsupported, fmt.Sprintf(
+			"the operator does not allow this service to fetch structures by %s id; "+
+				"put the file into the library and use targetSource library", name))
 	}
 	timeout := b.p.cfg.Sources.Timeout
 	if timeout == 0 {
@@ -66,7 +69,7 @@ func (b *inputFetcher) fetch(ctx context.Context, s flow.Source) *pleat.Failure 
 		file = strings.ToLower(s.ID) + ".pdb"
 	}
 	if err := os.WriteFile(filepath.Join(b.work.Dir, inputDir, file), raw, 0o600); err != nil {
-		return pleat.Failed(pleat.FailStorage, "the worker has no room to work in")
+		return pleat.Failed(pleat.FailStorage, "the worker has no disk space for its files")
 	}
 	b.structure(file)
 	if b.work.QnA != nil {
@@ -75,7 +78,8 @@ func (b *inputFetcher) fetch(ctx context.Context, s flow.Source) *pleat.Failure 
 	return nil
 }
 
-// get reads a page. Redirects stay on the host they came from.
+// get reads at most maxFetched bytes of a page, and one more if there are more. It returns the status too, which is not
+// an error. It follows redirects to the same host only: the operator has allowed no other.
 func get(ctx context.Context, address string) ([]byte, int, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

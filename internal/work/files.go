@@ -17,20 +17,20 @@ import (
 	"pleat/internal/report"
 )
 
-// maxSource bounds, in bytes, a file that a workflow reads.
+// maxSource bounds a file that a workflow reads, in bytes. Engines read it into memory whole.
 const maxSource = 256 << 20
 
 // inputDir holds, in the folder of an attempt, the files that the attempt reads.
 const inputDir = "input"
 
-// keepAtOnce is how many files are stored side by side: each waits for the disk, or for S3.
-const keepAtOnce = 8
+// parallelStores is how many files of an attempt are stored at once: each waits for the disk, or for S3.
+const parallelStores = 8
 
-// storeFiles stores the files of the attempt.
+// storeFiles stores the files of an attempt, which must be inside dir, and returns their artifacts in the same order.
 func (p *Pool) storeFiles(t *runningTask, dir string, files []pleat.File) ([]pleat.Artifact, error) {
 	out := make([]pleat.Artifact, len(files))
 	var group errgroup.Group
-	group.SetLimit(keepAtOnce)
+	group.SetLimit(parallelStores)
 	for i, f := range files {
 		group.Go(func() error {
 			var err error
@@ -70,7 +70,8 @@ func (p *Pool) storeFile(t *runningTask, dir string, f pleat.File) (pleat.Artifa
 	}, nil
 }
 
-var errTooLarge = errors.New("larger than a source may be")
+// errTooLarge is the error for a blob larger than maxSource.
+var errTooLarge = errors.New("the file is larger than a source may be")
 
 // fetchBlob copies a blob into a file. It refuses blobs larger than maxSource, but for checkpoints, whose size their
 // engine bounds.

@@ -2,7 +2,8 @@ package work
 
 import "pleat"
 
-// fold runs one attempt at a fold.
+// fold runs one attempt at a fold: alignments first, then an earlier result of the same input if there is one, else
+// the engine. The timings of a result get «queue» and «msa», in seconds.
 func (p *Pool) fold(t *runningTask, dir string) pleat.Output {
 	w := p.work(t, dir)
 	w.Fold = t.Fold

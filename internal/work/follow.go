@@ -36,6 +36,8 @@ func (p *Pool) startFollowUps(ctx context.Context) {
 	}.Run(ctx)
 }
 
+// startFollowUp starts one workflow, or records why it cannot start. If the database is away, the follow-up's lease
+// expires and another worker claims it.
 func (p *Pool) startFollowUp(ctx context.Context, f store.FollowUp) {
 	n, reason, err := p.followUp(ctx, f)
 	if err == nil {
@@ -50,7 +52,8 @@ func (p *Pool) startFollowUp(ctx context.Context, f store.FollowUp) {
 	}
 }
 
-// followUp returns the workflow to start, or the reason why there is none.
+// followUp returns the workflow to start, or the reason why there is none, which the owner reads as that of a failed
+// delivery. An error means that another attempt may succeed.
 func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkflow, string, error) {
 	views, err := p.store.RunViews(ctx, []pleat.RunID{f.Delivery.Run})
 	if err != nil {

@@ -11,7 +11,9 @@ import (
 
 const (
 	garbageInterval = 10 * time.Minute
-	garbageAge      = time.Hour // much longer than from storing a blob to its reference in the database
+	// garbageAge is how old a file without a reference must be. A file is stored before the database refers to it; that
+	// takes much less than this.
+	garbageAge = time.Hour
 )
 
 // collectGarbage deletes, from time to time, files that nothing refers to.

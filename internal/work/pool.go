@@ -36,17 +36,26 @@ import (
 	"pleat/internal/submit"
 )
 
-// Config of a Pool.
+// Config of a Pool. ID, Dir and Log must be set.
 type Config struct {
-	ID      pleat.WorkerID // unique, and the same after a restart, so that its leases are released at once
+	// ID is unique, and the same after a restart, so that the leases of the process before are released at once.
+	ID pleat.WorkerID
+	// Host is the machine's name, and Devices are its accelerators, as the list of workers shows them.
 	Host    string
-	Dir     string        // scratch folder of this process alone; it is emptied at the start
-	Slots   int           // tasks of one kind at once; 0: 1. MSA searches have slots of their own
-	Memory  int64         // bytes that tasks may be expected to use together; 0: unlimited
-	Timeout time.Duration // of one attempt; 0: a day
 	Devices []pleat.Device
-	Sources Sources     // of structures that workflows name by an id
-	Aligner *msa.Finder // makes alignments; nil: none are made. New connects it to the blob store
+	// Dir is the scratch folder of this process alone. Run empties it.
+	Dir string
+	// Slots is how many tasks of one kind run at once; 0: 1. MSA searches have slots of their own, and engines that use
+	// accelerators count those instead.
+	Slots int
+	// Memory bounds, in bytes, what the tasks in the slots may be expected to use together; 0: unlimited.
+	Memory int64
+	// Timeout of one attempt; 0: a day. An attempt that takes longer fails.
+	Timeout time.Duration
+	// Sources are where structures come from that workflows name by an id.
+	Sources Sources
+	// Aligner makes alignments; nil: none are made. New connects it to the blob store.
+	Aligner *msa.Finder
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
 	Clock          func() time.Time // nil: time.Now
@@ -62,11 +71,14 @@ type Pool struct {
 	models  map[string]pleat.Model // by queue
 	leases  *queue.Leases
 
-	resolver *submit.Resolver // decisions that requests share
+	// resolver makes the decisions that the HTTP API makes too, such as which run a workflow reads.
+	resolver *submit.Resolver
 
-	searches engine.Group // the queues in which folds wait for an MSA search
+	// searches are the queues in which folds wait for an MSA search; empty if no engine's model takes alignments.
+	searches engine.Group
 
-	claiming sync.Mutex // held while tasks are claimed
+	// claiming is held while tasks are claimed: two slot groups share the memory, and must not both claim the rest.
+	claiming sync.Mutex
 
 	mu      sync.Mutex
 	running map[*runningTask]bool
@@ -74,7 +86,8 @@ type Pool struct {
 	ready chan struct{} // closed once the database knows the worker
 }
 
-// New makes a Pool that serves the queues of the engines.
+// New makes a Pool that serves the queues of the engines. The caller closes the store, the blobs and the engines after
+// Run has returned.
 func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 	if cfg.Slots == 0 {
 		cfg.Slots = 1

@@ -17,9 +17,10 @@ import (
 
 // reuse is what an attempt at a fold knows of other runs of the same input.
 type reuse struct {
-	input  string           // the input's hash, where a later run may have the results
-	source pleat.RunID      // that answers this one; empty: none
-	shared []pleat.Artifact // of the source, as they are
+	// input is the hash of the input, under which later runs find this result; empty: no run may reuse it.
+	input  string
+	source pleat.RunID      // whose result this run reuses; empty: none
+	shared []pleat.Artifact // of the source, whose blobs this run refers to
 }
 
 // hashInput sets the hash of everything that a fold depends on, with the files in its folder, such as alignments. It

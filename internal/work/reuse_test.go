@@ -277,7 +277,9 @@ func TestAnswersArePrivate(t *testing.T) {
 		if err := f.s.SetPublic(ctx, f.owner, adas.Job.ID, false); err != nil {
 			t.Fatal(err)
 		}
-		if _, ran := f.folded(runs, tripeptide{name: "dave's", seed: "7", owner: storetest.User(t, f.s, "dave")}); !ran {
+		if _, ran := f.folded(runs, tripeptide{
+			name: "dave's", seed: "7", owner: storetest.User(t, f.s, "dave"),
+		}); !ran {
 			t.Error("a job that was hidden answered another user's")
 		}
 		// What a public job no longer shows is not given out either.
@@ -293,7 +295,9 @@ func TestAnswersArePrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.await(adas.Job.ID, pleat.StateCompleted)
-		if _, ran := f.folded(runs, tripeptide{name: "erin's", seed: "7", owner: storetest.User(t, f.s, "erin")}); !ran {
+		if _, ran := f.folded(runs, tripeptide{
+			name: "erin's", seed: "7", owner: storetest.User(t, f.s, "erin"),
+		}); !ran {
 			t.Error("an older run of a public job answered another user's")
 		}
 		if again, ran := f.folded(runs, tripeptide{name: "ada's again", seed: "7"}); ran ||
@@ -317,7 +321,9 @@ func TestAnswersArePrivate(t *testing.T) {
 		if err := f.s.DeleteJob(ctx, storetest.User(t, f.s, "carol"), carols.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		if v, ran := f.folded(runs, tripeptide{name: "frank's", seed: "7", owner: storetest.User(t, f.s, "frank")}); !ran ||
+		if v, ran := f.folded(runs, tripeptide{
+			name: "frank's", seed: "7", owner: storetest.User(t, f.s, "frank"),
+		}); !ran ||
 			v.Run.Result.AnsweredFrom != "" {
 			t.Error("a deleted job answered")
 		}

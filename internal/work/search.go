@@ -12,19 +12,21 @@ import (
 	"pleat/internal/engine"
 )
 
-// search runs one attempt at the MSA search before a fold. It publishes the alignments that the fold needs.
+// search runs one attempt at the MSA search before a fold. It publishes the alignments that the fold needs. The task
+// then moves to the queue of its fold, so that no slot for folds waits for a search server.
 func (p *Pool) search(t *runningTask, dir string) pleat.Output {
 	w := p.work(t, dir)
 	w.Fold, w.Computed = t.Fold, nil
 	a := alignmentStage{p: p, t: t, work: &w, sink: &sink{p: p, t: t, dir: dir}, searchOnly: true}
 	f := a.run(t.ctx)
 	if f == nil {
-		a.sink.Progress("queue", 0, 0) // for its fold
+		a.sink.Progress("queue", 0, 0) // the fold waits in its own queue now
 	}
 	return pleat.Output{Failure: f, MSA: a.state}
 }
 
-// useSearchResults fetches the alignments that the search before this fold has published.
+// useSearchResults fetches the alignments that the search before this fold has published into the input folder. It
+// leaves the list of alignments in the order of the sequences.
 func (a *alignmentStage) useSearchResults(ctx context.Context) *pleat.Failure {
 	a.cite()
 	dir := filepath.Join(a.work.Dir, inputDir)

@@ -12,13 +12,15 @@ import (
 	"pleat"
 )
 
-const maxLine = 2000 // bytes of a log line
+// maxLine bounds a log line and the name of a stage, in bytes. What is longer is cut off.
+const maxLine = 2000
 
-// sink receives what an engine reports about one attempt.
+// sink receives what an engine reports about one attempt. It implements pleat.Sink. Progress and Log only add to the
+// next heartbeat; Publish and Checkpoint write to the blob store and the database before they return.
 type sink struct {
 	p   *Pool
 	t   *runningTask
-	dir string
+	dir string // of the attempt: published files must be inside
 }
 
 // Progress keeps the newest report of each stage for the next heartbeat.
@@ -37,7 +39,7 @@ func (s *sink) Log(line string) {
 	s.t.lease.Report(pleat.Progress{At: s.p.cfg.Clock().UTC(), Kind: pleat.ProgressLog, Line: clip(line)})
 }
 
-// Publish stores a file and makes it readable at once.
+// Publish stores a file and makes it readable at once, before the run has ended. It fails if the lease was lost.
 func (s *sink) Publish(f pleat.File) error {
 	a, err := s.p.storeFile(s.t, s.dir, f)
 	if err != nil {
@@ -46,7 +48,8 @@ func (s *sink) Publish(f pleat.File) error {
 	return s.p.store.AddArtifact(s.t.ctx, s.t.lease.Lease, a)
 }
 
-// Checkpoint stores a file from which another attempt can resume. It does so while the worker shuts down, too.
+// Checkpoint stores a file from which another attempt can resume at a step. It replaces the last checkpoint, and works
+// while the worker shuts down, too. The blob store and the database have a minute.
 func (s *sink) Checkpoint(path string, step int64) error {
 	key := fmt.Sprintf("runs/%s/%d/checkpoint-%d%s", s.t.Task.Run, s.t.Task.Attempt, step, filepath.Ext(path))
 	in, err := os.Open(path)

@@ -19,7 +19,8 @@ const maxSearches = 8
 // they are written, so that they do not pile up before a slow store.
 const maxWritingPerSlot = 4
 
-// slotGroup is a set of queues that share slots.
+// slotGroup is a set of queues that share slots. An engine with accelerators has a Pool, which decides how many tasks
+// it can run.
 type slotGroup struct {
 	engine.Group
 	slots  int           // if the group has no accelerators
@@ -93,7 +94,8 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string
 }
 
 // freeSlots returns how many tasks of a group may be claimed, and how many bytes each may expect to use; 0 bytes:
-// unlimited.
+// unlimited. A task that only writes its result uses no slot and no memory, but a bounded number of results may be
+// written at once.
 func (p *Pool) freeSlots(g *slotGroup) (free int, memory int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,12 +18,16 @@ import (
 type runningTask struct {
 	store.ClaimedTask
 	lease *queue.Held
-	ctx   context.Context // of the attempt; lives as long as the task is held
-	end   context.CancelFunc
+	// ctx is that of the attempt. It ends with the lease, with Config.Timeout and with end.
+	ctx context.Context
+	end context.CancelFunc
+	// group is the slot group whose slot, memory or accelerator the task uses.
 	group *slotGroup
+	// reuse is set while a fold looks for an earlier result of the same input. Other tasks leave it empty.
 	reuse reuse
 
-	writing bool // the computation is done and the slot is free; guarded by Pool.mu
+	// writing: the computation is done and the slot is free, while the result is written. Guarded by Pool.mu.
+	writing bool
 }
 
 // waited is how long the task waited in queues until this attempt, by the database's clock.
@@ -79,7 +83,9 @@ func (p *Pool) releaseSlot(t *runningTask) {
 	queue.Wake(t.group.freed)
 }
 
-// execute runs one attempt at a task to its end.
+// execute runs one attempt at a task to its end. The kind of the task and its next step decide what runs; how the
+// context ended decides what is stored: nothing if the lease was lost, a release if the worker shuts down, and the
+// result or the failure otherwise.
 func (p *Pool) execute(t *runningTask) {
 	defer p.endAttempt(t)
 	dir, err := p.scratch(t)
@@ -87,7 +93,7 @@ func (p *Pool) execute(t *runningTask) {
 	var out pleat.Output
 	switch {
 	case err != nil:
-		out.Failure = pleat.Failed(pleat.FailStorage, "the worker has no room to work in")
+		out.Failure = pleat.Failed(pleat.FailStorage, "the worker has no disk space for its files")
 		p.cfg.Log.Error("no scratch folder", "error", err)
 	case t.Workflow != nil:
 		out = p.workflow(t, dir)
@@ -114,7 +120,7 @@ func (p *Pool) execute(t *runningTask) {
 	}
 }
 
-// scratch makes the empty folder of one attempt.
+// scratch creates the empty folder of one attempt, named TASK-ATTEMPT. What an earlier process left there is deleted.
 func (p *Pool) scratch(t *runningTask) (string, error) {
 	dir := filepath.Join(p.cfg.Dir, fmt.Sprintf("%s-%d", t.Task.ID, t.Task.Attempt))
 	if os.Mkdir(dir, 0o700) == nil {
@@ -126,7 +132,8 @@ func (p *Pool) scratch(t *runningTask) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// finished stores the files of an attempt and returns how it ended.
+// finished stores the files of an attempt and returns how it ended. A result whose files cannot be stored counts as a
+// failure that is tried again. Only a completed run has artifacts: those of other runs become garbage.
 func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunFinished {
 	f := store.RunFinished{Engine: out.Engine, MSA: out.MSA}
 	if out.Failure == nil {
@@ -183,7 +190,7 @@ func (p *Pool) persist(t *runningTask, write func(ctx context.Context) error) {
 	}
 }
 
-// release returns the task to its queue.
+// release returns the task to its queue, where another worker can claim it at once. No try is spent.
 func (p *Pool) release(t *runningTask) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(t.ctx), 5*time.Second)
 	defer done()

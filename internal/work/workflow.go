@@ -18,7 +18,8 @@ import (
 	"pleat/internal/submit"
 )
 
-// workflow runs one attempt at a question or a simulation.
+// workflow runs one attempt at a question or a simulation: it fetches the structure that the input names and the last
+// attempt's checkpoint, then runs the engine.
 func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	invalid := func(why string) pleat.Output {
 		return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, why)}
@@ -68,16 +69,19 @@ func (p *Pool) fetchCheckpoint(t *runningTask, w *pleat.Work, s *sink) {
 	w.Resume, w.Step = filepath.Join(w.Dir, name), c.Step
 }
 
-// inputFetcher puts the files of a workflow's source into the folder of an attempt.
+// inputFetcher puts the files of a workflow's source into the input folder of an attempt, and their names and what is
+// known about the structure into the work for the engine.
 type inputFetcher struct {
 	p    *Pool
 	flow *pleat.Workflow
-	work *pleat.Work
+	work *pleat.Work // has QnA or MD, which gets the names of the files
 }
 
+// fetchSource fetches what a source names: a fold's structure, a file of the library, an entry of a public database, or
+// nothing for a bare sequence.
 func (b *inputFetcher) fetchSource(ctx context.Context, s flow.Source) *pleat.Failure {
 	if err := os.MkdirAll(filepath.Join(b.work.Dir, inputDir), 0o700); err != nil {
-		return pleat.Failed(pleat.FailStorage, "the worker has no room to work in")
+		return pleat.Failed(pleat.FailStorage, "the worker has no disk space for its files")
 	}
 	switch s.Kind {
 	case flow.SourceFold:
@@ -93,7 +97,7 @@ func (b *inputFetcher) fetchSource(ctx context.Context, s flow.Source) *pleat.Fa
 	return nil
 }
 
-// structure names the structure's file for the engine.
+// structure sets the name of the structure's file, relative to the folder of the attempt, for the engine.
 func (b *inputFetcher) structure(name string) {
 	name = filepath.Join(inputDir, name)
 	if b.work.QnA != nil {
@@ -103,7 +107,7 @@ func (b *inputFetcher) structure(name string) {
 	}
 }
 
-// pae names the PAE file for the engine.
+// pae sets the name of the file with the predicted aligned errors for the engine.
 func (b *inputFetcher) pae(name string) {
 	name = filepath.Join(inputDir, name)
 	if b.work.QnA != nil {
@@ -121,10 +125,10 @@ func (b *inputFetcher) readFailure(err error, missing string) *pleat.Failure {
 	case pleat.CodeOf(err) == pleat.CodeInvalid, pleat.CodeOf(err) == pleat.CodeConflict:
 		return pleat.Failed(pleat.FailInvalidInput, err.Error())
 	case errors.Is(err, errTooLarge):
-		return pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("the file to look at has more than %d MiB", maxSource>>20))
+		return pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("the file has more than %d MiB", maxSource>>20))
 	}
 	b.p.cfg.Log.Warn("a workflow's source cannot be read", "workflow", b.flow.ID, "error", err)
-	return pleat.Failed(pleat.FailStorage, "what the workflow looks at could not be read")
+	return pleat.Failed(pleat.FailStorage, "the source of the workflow could not be read")
 }
 
 // fold fetches the structure that a fold predicted for a sequence, or for the complex that contains it, with the
@@ -170,6 +174,7 @@ func (b *inputFetcher) fold(ctx context.Context, s flow.Source) *pleat.Failure {
 	return nil
 }
 
+// artifact fetches a file of a fold under its own name.
 func (b *inputFetcher) artifact(ctx context.Context, a *pleat.Artifact) *pleat.Failure {
 	if err := b.p.fetchBlob(ctx, a.Key, filepath.Join(b.work.Dir, inputDir, a.Name)); err != nil {
 		return b.readFailure(err, fmt.Sprintf("the fold's file %s is gone", a.Name))
@@ -177,7 +182,7 @@ func (b *inputFetcher) artifact(ctx context.Context, a *pleat.Artifact) *pleat.F
 	return nil
 }
 
-// library fetches files of the owner's library.
+// library fetches the structure and, if the input names one, the PAE file from the owner's library.
 func (b *inputFetcher) library(ctx context.Context, s flow.Source) *pleat.Failure {
 	name, f := b.file(ctx, s.Structure, submit.StructureFile)
 	if f != nil {
