@@ -22,7 +22,7 @@
 //	kernel.go        inner loops of the pair forces
 //	kernel_amd64.go  the same loops with AVX2
 //	kernel_other.go  no vector loops on other processors
-//	crew.go          threads that compute the forces
+//	workers.go       threads that compute the forces
 //	run.go           Run: a whole simulation into a folder
 //	checkpoint.go    checkpoints, Pack and Unpack
 //	dcd.go           Trajectory: DCD files

@@ -16,7 +16,7 @@ import (
 type Dynamics struct {
 	s     *System
 	field *field
-	crew  *crew
+	pool  *workerPool
 	noise noise
 	step  int64
 	x, v  []vec
@@ -46,7 +46,7 @@ func NewDynamics(s *System) *Dynamics {
 	}
 	shards := len(d.field.shards)
 	if threads := min(s.params.workers(), shards); threads > 1 {
-		d.crew = newCrew(threads, shards+1, func(k int) {
+		d.pool = newWorkerPool(threads, shards+1, func(k int) {
 			if k == 0 {
 				d.draw()
 			} else {
@@ -59,9 +59,9 @@ func NewDynamics(s *System) *Dynamics {
 
 // Close ends the threads. The dynamics cannot be used afterwards.
 func (d *Dynamics) Close() {
-	if d.crew != nil {
-		d.crew.close()
-		d.crew = nil
+	if d.pool != nil {
+		d.pool.close()
+		d.pool = nil
 	}
 }
 
@@ -88,10 +88,10 @@ func (d *Dynamics) Heat() {
 func (d *Dynamics) Advance(n int) {
 	half := d.s.params.Step / 2
 	for range n {
-		if d.crew == nil {
+		if d.pool == nil {
 			d.draw()
 		}
-		d.field.forces(d.x, d.crew)
+		d.field.forces(d.x, d.pool)
 		force := d.field.force[:len(d.x)]
 		v, xi, kick, heat := d.v[:len(d.x)], d.xi[:len(d.x)], d.kick[:len(d.x)], d.heat[:len(d.x)]
 		for i := range d.x {

@@ -50,27 +50,11 @@ func (f *field) energy(x []vec) Energy {
 	f.load(x)
 	s := f.s
 	var e Energy
-	n := len(s.beads) // the bead that lists are padded with
 	for i := range s.beads {
-		row := &s.table[s.beads[i].kind]
-		for _, list := range [2]*csr{&f.lists.ah, &f.lists.farAH} {
-			for _, p := range list.of(i) {
-				if j := int(p & beadMask); j < n {
-					if _, _, _, r2 := f.difference(i, j); r2 < cutAH*cutAH {
-						e.AshbaughHatch += row[p>>kindShift].ahEnergy(r2)
-					}
-				}
-			}
-		}
-		for _, list := range [2]*csr{&f.lists.dh, &f.lists.farDH} {
-			for _, p := range list.of(i) {
-				if j := int(p); j < n {
-					if _, _, _, r2 := f.difference(i, j); r2 < cutDH*cutDH {
-						e.DebyeHuckel += f.x[i][3] * f.x[j][3] * s.dhEnergy(r2)
-					}
-				}
-			}
-		}
+		f.addSticky(&e.AshbaughHatch, i, f.lists.ah.of(i))
+		f.addSticky(&e.AshbaughHatch, i, f.lists.farAH.of(i))
+		f.addCharged(&e.DebyeHuckel, i, f.lists.dh.of(i))
+		f.addCharged(&e.DebyeHuckel, i, f.lists.farDH.of(i))
 	}
 	for _, b := range s.bonds {
 		_, _, _, r2 := f.difference(int(b.i), int(b.j))
@@ -90,6 +74,33 @@ func (f *field) energy(x []vec) Energy {
 		e.DebyeHuckel += c.b * f.x[i][3] * f.x[j][3] * s.dhEnergy(r2)
 	}
 	return e
+}
+
+// addSticky adds to sum the Ashbaugh–Hatch energy in kJ/mol between bead i and its partners js of a list.
+func (f *field) addSticky(sum *float64, i int, js []uint32) {
+	row := &f.s.table[f.s.beads[i].kind]
+	for _, p := range js {
+		j := int(p & beadMask)
+		if j == len(f.s.beads) { // the bead that lists are padded with
+			continue
+		}
+		if _, _, _, r2 := f.difference(i, j); r2 < cutAH*cutAH {
+			*sum += row[p>>kindShift].ahEnergy(r2)
+		}
+	}
+}
+
+// addCharged adds to sum the Debye–Hückel energy in kJ/mol between bead i and its charged partners js of a list.
+func (f *field) addCharged(sum *float64, i int, js []uint32) {
+	for _, p := range js {
+		j := int(p)
+		if j == len(f.s.beads) { // the bead that lists are padded with
+			continue
+		}
+		if _, _, _, r2 := f.difference(i, j); r2 < cutDH*cutDH {
+			*sum += f.x[i][3] * f.x[j][3] * f.s.dhEnergy(r2)
+		}
+	}
 }
 
 // ahEnergy returns the Ashbaugh–Hatch energy in kJ/mol at a squared distance, without cutoff.

@@ -129,15 +129,16 @@ func (f *field) divide() {
 	}
 }
 
-// forces computes the forces at x in kJ/mol/nm into f.force, in shards that the crew computes; the crew may be nil.
-func (f *field) forces(x []vec, c *crew) {
+// forces computes the forces at x in kJ/mol/nm into f.force, in shards that the pool computes. Without a
+// pool (nil), the caller computes them.
+func (f *field) forces(x []vec, pool *workerPool) {
 	f.load(x)
-	if c == nil {
+	if pool == nil {
 		for k := range f.shards {
 			f.shard(k)
 		}
 	} else {
-		c.run()
+		pool.run()
 	}
 	f.sum()
 }

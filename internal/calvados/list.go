@@ -212,15 +212,11 @@ func (g *grid) around(i int, f func(j int32)) {
 	n := g.side
 	c := int(g.cell[i])
 	cx, cy, cz := c/(n*n), c/n%n, c%n
-	for dx := n - 1; dx <= n+1; dx++ {
-		for dy := n - 1; dy <= n+1; dy++ {
-			for dz := n - 1; dz <= n+1; dz++ {
-				at := ((cx+dx)%n*n+(cy+dy)%n)*n + (cz+dz)%n
-				for j := g.head[at]; j >= 0; j = g.next[j] {
-					if int(j) > i {
-						f(j)
-					}
-				}
+	for k := range 27 { // x, y and z from the cell below (n−1, as cells are periodic) to the one above
+		x, y, z := (cx+n-1+k/9)%n, (cy+n-1+k/3%3)%n, (cz+n-1+k%3)%n
+		for j := g.head[(x*n+y)*n+z]; j >= 0; j = g.next[j] {
+			if int(j) > i {
+				f(j)
 			}
 		}
 	}

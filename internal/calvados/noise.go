@@ -71,7 +71,7 @@ func (n *noise) gauss() float64 {
 			return z
 		}
 		if i == 0 {
-			return n.tail(z < 0)
+			return math.Copysign(n.tail(), z)
 		}
 		if zigF[i]+n.uniform()*(zigF[i+1]-zigF[i]) < math.Exp(-z*z/2) {
 			return z
@@ -79,14 +79,11 @@ func (n *noise) gauss() float64 {
 	}
 }
 
-// tail returns a number beyond the ziggurat's last layer.
-func (n *noise) tail(negative bool) float64 {
+// tail returns the magnitude of a number beyond the ziggurat's last layer.
+func (n *noise) tail() float64 {
 	for {
 		x := -math.Log(n.uniform()) / zigR
 		if y := -math.Log(n.uniform()); y+y >= x*x {
-			if negative {
-				return -(zigR + x)
-			}
 			return zigR + x
 		}
 	}

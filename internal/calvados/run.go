@@ -154,7 +154,7 @@ func (r *runner) loop(ctx context.Context) error {
 	for r.d.step < total {
 		if err := ctx.Err(); err != nil {
 			if r.d.step > r.saved {
-				return errors.Join(err, r.checkpoint(false))
+				return errors.Join(err, r.saveCheckpoint())
 			}
 			return err
 		}
@@ -166,7 +166,7 @@ func (r *runner) loop(ctx context.Context) error {
 			}
 		}
 		if r.d.step%save == 0 && r.d.step < total {
-			if err := r.checkpoint(true); err != nil {
+			if err := r.checkpoint(); err != nil {
 				return err
 			}
 		}
@@ -177,7 +177,7 @@ func (r *runner) loop(ctx context.Context) error {
 	if err := r.d.finite(); err != nil {
 		return err
 	}
-	return r.checkpoint(true)
+	return r.checkpoint()
 }
 
 // frame writes the current positions to the trajectory and one row to the energies.
@@ -208,8 +208,16 @@ func (r *runner) frame() error {
 	return nil
 }
 
-// checkpoint syncs the written data and then writes the checkpoint that refers to it.
-func (r *runner) checkpoint(notify bool) error {
+// checkpoint saves a checkpoint and calls the hook Saved.
+func (r *runner) checkpoint() error {
+	if err := r.saveCheckpoint(); err != nil || r.hooks.Saved == nil {
+		return err
+	}
+	return r.hooks.Saved(r.d.step)
+}
+
+// saveCheckpoint syncs the written data and then writes the checkpoint that refers to it.
+func (r *runner) saveCheckpoint() error {
 	if err := r.d.finite(); err != nil {
 		return err
 	}
@@ -221,9 +229,6 @@ func (r *runner) checkpoint(notify bool) error {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	r.saved = r.d.step
-	if notify && r.hooks.Saved != nil {
-		return r.hooks.Saved(r.d.step)
-	}
 	return nil
 }
 

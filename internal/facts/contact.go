@@ -111,11 +111,19 @@ func (f *Facts) contacts() {
 		key := [2]int{ra, rb}
 		in := byPair[key]
 		if in == nil {
-			in = &Interface{A: x.Sites[l.a].Ref.Chain, B: x.Sites[l.b].Ref.Chain, Closest: x.Pair(l.pair[0],
-				l.pair[1]), polymerA: ra, polymerB: rb}
+			in = &Interface{
+				A:        x.Sites[l.a].Ref.Chain,
+				B:        x.Sites[l.b].Ref.Chain,
+				Closest:  x.Pair(l.pair[0], l.pair[1]),
+				polymerA: ra,
+				polymerB: rb,
+			}
 			byPair[key], sides[key] = in, map[int]bool{}
 		}
-		in.add(x, l, bonds, bridge, bridged)
+		in.add(x, l, bonds)
+		if bridged {
+			in.Bridges = append(in.Bridges, bridge)
+		}
 		sides[key][l.a], sides[key][l.b] = true, true
 	}
 	f.Bridges = Head(f.Bridges, maxList)
@@ -124,23 +132,19 @@ func (f *Facts) contacts() {
 		f.Interfaces = append(f.Interfaces, *in)
 	}
 	slices.SortFunc(f.Interfaces, func(a, b Interface) int {
-		return cmp.Or(a.polymerA-b.polymerA,
-			a.polymerB-b.polymerB)
+		return cmp.Or(a.polymerA-b.polymerA, a.polymerB-b.polymerB)
 	})
 	f.Interfaces = Head(f.Interfaces, maxList)
 }
 
-// add counts one contact of the interface, with its polar pairs.
-func (in *Interface) add(x *Index, l link, bonds []AtomPair, bridge AtomPair, bridged bool) {
+// add counts one contact of the interface, with its hydrogen bonds.
+func (in *Interface) add(x *Index, l link, bonds []AtomPair) {
 	in.Contacts++
 	if l.d < in.Closest.Distance {
 		in.Closest = x.Pair(l.pair[0], l.pair[1])
 	}
 	in.HBondN += len(bonds)
 	in.HBonds = append(in.HBonds, bonds...)
-	if bridged {
-		in.Bridges = append(in.Bridges, bridge)
-	}
 	ra, okA := x.Sites[l.a].Accessible()
 	rb, okB := x.Sites[l.b].Accessible()
 	if okA && okB && ra < BuriedBelow && rb < BuriedBelow {

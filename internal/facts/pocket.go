@@ -152,27 +152,32 @@ func (l *lattice) scan(d [3]int) {
 	for i := range l.n[0] {
 		for j := range l.n[1] {
 			for k := range l.n[2] {
-				if l.inside(i-d[0], j-d[1], k-d[2]) {
-					continue // not the start of a line
-				}
-				gap = gap[:0]
-				met := false
-				for a, b, c := i, j, k; l.inside(a, b, c); a, b, c = a+d[0], b+d[1], c+d[2] {
-					at := l.at(a, b, c)
-					if !l.full[at] {
-						gap = append(gap, at)
-						continue
-					}
-					if met && len(gap) <= span {
-						for _, g := range gap {
-							l.closed[g]++
-						}
-					}
-					met, gap = true, gap[:0]
+				if !l.inside(i-d[0], j-d[1], k-d[2]) { // where a line starts
+					gap = l.scanLine([3]int{i, j, k}, d, span, gap[:0])
 				}
 			}
 		}
 	}
+}
+
+// scanLine follows the line from a cell in direction d and marks the gaps of at most span empty cells between two full
+// ones. gap is working memory; scanLine returns it, grown.
+func (l *lattice) scanLine(from, d [3]int, span int, gap []int) []int {
+	met := false // a full cell
+	for i, j, k := from[0], from[1], from[2]; l.inside(i, j, k); i, j, k = i+d[0], j+d[1], k+d[2] {
+		at := l.at(i, j, k)
+		if !l.full[at] {
+			gap = append(gap, at)
+			continue
+		}
+		if met && len(gap) <= span {
+			for _, g := range gap {
+				l.closed[g]++
+			}
+		}
+		met, gap = true, gap[:0]
+	}
+	return gap
 }
 
 // flood collects the open cells that share faces with c.

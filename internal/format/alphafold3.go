@@ -213,9 +213,9 @@ func (d *draft) addAF3Ligand(at string, l *af3Ligand) error {
 		return pleat.Invalidf("%s.ccdCodes holds %d codes; a ligand here is one component: give each a ligand of its "+
 			"own, and the bonds between them", at, len(l.CCDCodes))
 	case l.SMILES != nil:
-		q, err = ligand(at+".smiles", *l.SMILES, false)
+		q, err = smilesLigand(at+".smiles", *l.SMILES)
 	default:
-		q, err = ligand(at+".ccdCodes[0]", l.CCDCodes[0], true)
+		q, err = ccdLigand(at+".ccdCodes[0]", l.CCDCodes[0])
 	}
 	if err != nil {
 		return err
@@ -311,8 +311,8 @@ func writeAlphaFold3(j *pleat.Job, out *writing) ([]byte, error) {
 		file.Bonds = append(file.Bonds, pair)
 	}
 	file.Version = &version
-	out.constraints(&j.Constraints, true)
-	out.params(j, true, nil)
+	out.constraints(&j.Constraints, "bond")
+	out.params(j, nil, "seed")
 	return api.EncodeIndent(file)
 }
 

@@ -197,16 +197,17 @@ func (d *draft) addBoltzLigand(n node) error {
 		return err
 	}
 	what, ccd := f["ccd"]
+	read := ccdLigand
 	if smiles, ok := f["smiles"]; ok == ccd {
 		return pleat.Invalidf("%s (line %d) must have exactly one of smiles and ccd", n.at, n.Line)
 	} else if ok {
-		what = smiles
+		what, read = smiles, smilesLigand
 	}
 	text, err := what.scalar(&d.notes)
 	if err != nil {
 		return err
 	}
-	q, err := ligand(what.at, text, ccd)
+	q, err := read(what.at, text)
 	if err != nil {
 		return err
 	}
@@ -440,7 +441,7 @@ func writeBoltz(j *pleat.Job, out *writing) ([]byte, error) {
 		}
 	}
 	out.labels(j)
-	out.params(j, false, boltzOptions)
+	out.params(j, boltzOptions)
 	file := yamlMap("version", yamlInt(1), "sequences", items, "constraints", boltzConstraints(&j.Constraints, out),
 		"properties", filled(properties))
 	var b bytes.Buffer

@@ -215,15 +215,15 @@ func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
 	return b.String(), nil
 }
 
-// ligand returns a ligand from a SMILES string or, if ccd, a CCD code. It checks the characters only, not the
-// chemistry.
-func ligand(at, text string, ccd bool) (pleat.Sequence, error) {
-	q := pleat.Sequence{Kind: pleat.Ligand, CCD: ccd, Text: strings.TrimSpace(text)}
-	if ccd {
-		code, err := component(at, q.Text)
-		q.Text = code
-		return q, err
-	}
+// ccdLigand returns the ligand of a CCD code, see component.
+func ccdLigand(at, code string) (pleat.Sequence, error) {
+	code, err := component(at, code)
+	return pleat.Sequence{Kind: pleat.Ligand, CCD: true, Text: code}, err
+}
+
+// smilesLigand returns the ligand of a SMILES string. It checks the characters only, not the chemistry.
+func smilesLigand(at, text string) (pleat.Sequence, error) {
+	q := pleat.Sequence{Kind: pleat.Ligand, Text: strings.TrimSpace(text)}
 	switch at0 := strings.IndexFunc(q.Text, func(r rune) bool { return r <= ' ' || r > '~' }); {
 	case q.Text == "":
 		return q, pleat.Invalidf("%s is empty; it must be a SMILES", at)

@@ -187,7 +187,11 @@ func foldTogether(records []record, in *reading) error {
 func (d *draft) addRecord(r *record) error {
 	label := d.label("the header of "+r.at(), r.label)
 	if r.kind == "smiles" || r.kind == "ccd" {
-		q, err := ligand(r.at(), r.text, r.kind == "ccd")
+		read := smilesLigand
+		if r.kind == "ccd" {
+			read = ccdLigand
+		}
+		q, err := read(r.at(), r.text)
 		if err != nil {
 			return err
 		}
@@ -274,7 +278,7 @@ func writeFASTA(j *pleat.Job, out *writing) ([]byte, error) {
 		}
 		out.properties(q, i, "modifications", "cyclic", "property_type")
 	}
-	out.constraints(&j.Constraints, false)
-	out.params(j, false, nil)
+	out.constraints(&j.Constraints)
+	out.params(j, nil)
 	return []byte(b.String()), nil
 }

@@ -197,12 +197,12 @@ type reading struct {
 // writing is the state of an export: the notes on what the format cannot express.
 type writing struct{ notes }
 
-// params adds a note for every parameter that the file does not hold. seed reports whether the format has a seed.
-// options maps a parameter to the program's option for it, which the note then names.
-func (w *writing) params(j *pleat.Job, seed bool, options map[string]string) {
+// params adds a note for every parameter of a job except those in held, which the file has. options maps a parameter to
+// the program's option for it, which the note then names.
+func (w *writing) params(j *pleat.Job, options map[string]string, held ...string) {
 	for _, name := range slices.Sorted(maps.Keys(j.Params.Values)) {
 		v := j.Params.Values[name]
-		if name == "seed" && seed || v == nil || v == false || v == "" {
+		if slices.Contains(held, name) || v == nil || v == false || v == "" {
 			continue
 		}
 		if option := options[name]; option != "" {
@@ -222,19 +222,18 @@ func (w *writing) labels(j *pleat.Job) {
 	}
 }
 
-// constraints adds notes for constraints that the file does not hold; bonds reports whether the format has bonds.
-func (w *writing) constraints(c *pleat.Constraints, bonds bool) {
-	const none = "is not in the file: the format has no place for it"
-	for i := range c.Pocket {
-		w.addNote("constraints.pocket[%d] "+none, i)
-	}
-	for i := range c.Bond {
-		if !bonds {
-			w.addNote("constraints.bond[%d] "+none, i)
+// constraints adds a note for every constraint except those of the kinds in held, which the file has.
+func (w *writing) constraints(c *pleat.Constraints, held ...string) {
+	for _, kind := range []struct {
+		name string
+		n    int
+	}{{"pocket", len(c.Pocket)}, {"bond", len(c.Bond)}, {"contact", len(c.Contact)}} {
+		if slices.Contains(held, kind.name) {
+			continue
 		}
-	}
-	for i := range c.Contact {
-		w.addNote("constraints.contact[%d] "+none, i)
+		for i := range kind.n {
+			w.addNote("constraints.%s[%d] is not in the file: the format has no place for it", kind.name, i)
+		}
 	}
 }
 

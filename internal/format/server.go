@@ -233,7 +233,7 @@ func (d *draft) addServerChain(at string, kind pleat.EntityKind, c *serverChain)
 
 // addComponent adds a ligand or an ion by its CCD code.
 func (d *draft) addComponent(at, field, code string, count *int) error {
-	q, err := ligand(field, strings.TrimPrefix(code, codePrefix), true)
+	q, err := ccdLigand(field, strings.TrimPrefix(code, codePrefix))
 	if err != nil {
 		return err
 	}
@@ -279,8 +279,8 @@ func writeServer(j *pleat.Job, out *writing) ([]byte, error) {
 	}
 	out.labels(j)
 	out.ownNames(j)
-	out.constraints(&j.Constraints, false)
-	out.params(j, true, nil)
+	out.constraints(&j.Constraints)
+	out.params(j, nil, "seed")
 	return api.EncodeIndent([]serverJob{file})
 }
 

@@ -82,6 +82,7 @@ type template struct {
 var names = [20]string{"ALA", "CYS", "ASP", "GLU", "PHE", "GLY", "HIS", "ILE", "LYS", "LEU", "MET", "ASN", "PRO", "GLN",
 	"ARG", "SER", "THR", "VAL", "TRP", "TYR"}
 
+// templates are the side chains in the order of local.Letters.
 var templates = parseTemplates()
 
 // parseTemplates parses the two texts above. It panics on an error, because they are constants.
@@ -139,6 +140,7 @@ func parsePart(f []string, at map[string]int) part {
 	return p
 }
 
+// number parses a number of the texts above.
 func number(s string) float64 {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil {
@@ -153,23 +155,30 @@ func staggered(chi3, chi4 []float64) []rotamer {
 	var out []rotamer
 	for i, x1 := range []float64{-67, -177, 62} {
 		for _, x2 := range []float64{180, 68, -68} {
-			for _, x3 := range chi3 {
-				for _, x4 := range chi4 {
-					x := [4]float64{x1, x2, x3, x4}
-					cost := [3]float64{0.5, 1.0, 2.1}[i]
-					clear := true
-					for k := 1; k < 4; k++ {
-						if math.Abs(x[k]) < 90 {
-							cost += 0.6
-							clear = clear && !(math.Abs(x[k-1]) < 90 && float64(x[k]*x[k-1]) < 0)
-						}
-					}
-					if clear {
-						out = append(out, rotamer{x, cost})
-					}
+			for k := range len(chi3) * len(chi4) {
+				r := rotamer{
+					chi:  [4]float64{x1, x2, chi3[k/len(chi4)], chi4[k%len(chi4)]},
+					cost: [3]float64{0.5, 1.0, 2.1}[i],
+				}
+				if r.addGauche() {
+					out = append(out, r)
 				}
 			}
 		}
 	}
 	return out
+}
+
+// addGauche adds the cost of the gauche angles from chi 2 on. It returns false if two consecutive angles clash.
+func (r *rotamer) addGauche() bool {
+	for k := 1; k < 4; k++ {
+		if math.Abs(r.chi[k]) >= 90 {
+			continue
+		}
+		r.cost += 0.6
+		if math.Abs(r.chi[k-1]) < 90 && r.chi[k]*r.chi[k-1] < 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -43,11 +43,11 @@ func placeNames(chains []Chain, total int, from, to, lo, hi vg.Length) (names []
 	share := max(3*(hi-lo)/vg.Length(len(chains)), 24)
 	for _, i := range order {
 		own := (to - from) * vg.Length(chains[i].Length) / vg.Length(total)
-		text := shorten(chains[i].Name, sizeNote, false, max(own-nameGap, min(maxName, share)))
+		text := shorten(chains[i].Name, sizeNote, regular, max(own-nameGap, min(maxName, share)))
 		if text == "" {
 			continue
 		}
-		width := textWidth(text, sizeNote, false)
+		width := textWidth(text, sizeNote, regular)
 		x := min(max(middles[i]-width/2, lo), hi-width)
 		for row := range maxNameRows {
 			if !slices.ContainsFunc(names, func(n nameAt) bool {
@@ -90,7 +90,7 @@ func (a panel) chainStrip(chains []Chain, names []nameAt) {
 		}
 	}
 	for _, n := range names {
-		a.drawText(n.x, y+stripHeight+3.5+nameLine*vg.Length(n.row), n.text, style{sizeNote, false, ink}, start)
+		a.drawText(n.x, y+stripHeight+3.5+nameLine*vg.Length(n.row), n.text, style{sizeNote, regular, ink}, start)
 	}
 }
 

@@ -46,7 +46,7 @@ func Coverage(l Labels, chains []Chain, blocks []Block) (*Figure, error) {
 	left := leftMargin(yTicks)
 	gutter := vg.Length(0)
 	for _, b := range d.blocks {
-		gutter = max(gutter, 8+textWidth(b.name, sizeNote, false))
+		gutter = max(gutter, 8+textWidth(b.name, sizeNote, regular))
 	}
 	gutter = vg.Length(math.Ceil(float64(gutter)))
 	area := vg.Rectangle{Min: vg.Point{X: left, Y: 46}, Max: vg.Point{X: figureWidth - 80 - gutter, Y: 46 + 230}}
@@ -96,7 +96,7 @@ func (a panel) blockLines(d *depth) {
 		}
 		y := a.y(float64(d.rows) - float64(b.first) - float64(b.rows)/2)
 		if b.name != "" && y <= above-size*1.02 {
-			a.drawText(a.Max.X+6, y-size*0.34, b.name, style{size, false, ink}, start)
+			a.drawText(a.Max.X+6, y-size*0.34, b.name, style{size, regular, ink}, start)
 			above = y
 		}
 	}
@@ -122,9 +122,38 @@ type cover struct {
 // newDepth checks the blocks and draws their rows on both grids. n is the number of residues of all chains.
 func newDepth(n int, blocks []Block) (*depth, error) {
 	d := &depth{count: make([]int, n)}
+	if err := d.addBlocks(blocks); err != nil {
+		return nil, err
+	}
+	d.fine, d.coarse = newCover(n, d.rows, exactSide), newCover(n, d.rows, embedSide)
+	at := 0
+	for i, b := range blocks {
+		if b.Span == 0 {
+			b.Start, b.Span = 0, n
+		}
+		if b.Start < 0 || b.Span < 0 || b.Start+b.Span > n {
+			return nil, fmt.Errorf(
+				"plot: coverage: block %d (%q) stands for residues %d to %d; the chains have 1 to %d", i+1,
+				clean(b.Name), b.Start+1, b.Start+b.Span, n)
+		}
+		if err := b.check(n); err != nil {
+			return nil, fmt.Errorf("plot: coverage: block %d (%q), %w", i+1, clean(b.Name), err)
+		}
+		sorted := slices.Clone(b.Rows)
+		slices.SortStableFunc(sorted, func(x, y Row) int { return cmp.Compare(y.Identity, x.Identity) })
+		for _, r := range sorted {
+			d.draw(at, b.Start, r)
+			at++
+		}
+	}
+	return d, nil
+}
+
+// addBlocks counts the rows and names the blocks that have any. It returns an error for too many rows, and for none.
+func (d *depth) addBlocks(blocks []Block) error {
 	for i, b := range blocks {
 		if len(b.Rows) > MaxRows-d.rows {
-			return nil, fmt.Errorf("plot: coverage has more than %d rows at block %d (%q)", MaxRows, i+1, clean(b.Name))
+			return fmt.Errorf("plot: coverage has more than %d rows at block %d (%q)", MaxRows, i+1, clean(b.Name))
 		}
 		if len(b.Rows) == 0 {
 			continue
@@ -132,56 +161,46 @@ func newDepth(n int, blocks []Block) (*depth, error) {
 		d.blocks = append(d.blocks, struct {
 			name        string
 			first, rows int
-		}{shorten(clean(b.Name), sizeNote, false, 84), d.rows, len(b.Rows)})
+		}{shorten(clean(b.Name), sizeNote, regular, 84), d.rows, len(b.Rows)})
 		d.rows += len(b.Rows)
 	}
 	if d.rows == 0 {
-		return nil, fmt.Errorf("plot: coverage has no rows; it takes at least the query")
+		return fmt.Errorf("plot: coverage has no rows; it takes at least the query")
 	}
-	d.fine, d.coarse = newCover(n, d.rows, exactSide), newCover(n, d.rows, embedSide)
-	at := 0
-	for i, b := range blocks {
-		start, end := b.Start, b.Start+b.Span
-		if b.Span == 0 {
-			start, end = 0, n
+	return nil
+}
+
+// check returns an error for a row that has another length than the block, which covers Span of n residues, or an
+// identity outside 0 to 1.
+func (b *Block) check(n int) error {
+	whole := "the block has"
+	if b.Span == n {
+		whole = "the chains have"
+	}
+	for j, r := range b.Rows {
+		if len(r.Aligned) != b.Span {
+			return fmt.Errorf("row %d has %d letters; %s %d residues", j+1, len(r.Aligned), whole, b.Span)
 		}
-		if start < 0 || end < start || end > n {
-			return nil, fmt.Errorf(
-				"plot: coverage: block %d (%q) stands for residues %d to %d; the chains have 1 to %d", i+1,
-				clean(b.Name), start+1, end, n)
-		}
-		for j, r := range b.Rows {
-			if b.Span == 0 && len(r.Aligned) != n {
-				return nil, fmt.Errorf(
-					"plot: coverage: block %d (%q), row %d has %d letters; the chains have %d residues", i+1,
-					clean(b.Name), j+1, len(r.Aligned), n)
-			}
-			if len(r.Aligned) != end-start {
-				return nil, fmt.Errorf(
-					"plot: coverage: block %d (%q), row %d has %d letters; the block has %d residues", i+1,
-					clean(b.Name), j+1, len(r.Aligned), end-start)
-			}
-			if !(r.Identity >= 0 && r.Identity <= 1) {
-				return nil, fmt.Errorf(
-					"plot: coverage: block %d (%q), row %d has identity %v; it takes a number from 0 to 1", i+1,
-					clean(b.Name), j+1, r.Identity)
-			}
-		}
-		sorted := slices.Clone(b.Rows)
-		slices.SortStableFunc(sorted, func(x, y Row) int { return cmp.Compare(y.Identity, x.Identity) })
-		for _, r := range sorted {
-			for col := range n {
-				covered := col >= start && col < end && r.Aligned[col-start] != '-' && r.Aligned[col-start] != '.'
-				if covered {
-					d.count[col]++
-				}
-				d.fine.add(col, at, r.Identity, covered)
-				d.coarse.add(col, at, r.Identity, covered)
-			}
-			at++
+		if !(r.Identity >= 0 && r.Identity <= 1) {
+			return fmt.Errorf("row %d has identity %v; it takes a number from 0 to 1", j+1, r.Identity)
 		}
 	}
-	return d, nil
+	return nil
+}
+
+// draw adds a row to both grids, at position row from the top; its letters begin at residue start, counted from 0.
+func (d *depth) draw(row, start int, r Row) {
+	for col := range d.count {
+		i := col - start
+		if i < 0 || i >= len(r.Aligned) || r.Aligned[i] == '-' || r.Aligned[i] == '.' {
+			d.fine.addGap(col, row)
+			d.coarse.addGap(col, row)
+			continue
+		}
+		d.count[col]++
+		d.fine.addLetter(col, row, r.Identity)
+		d.coarse.addLetter(col, row, r.Identity)
+	}
 }
 
 // newCover returns an empty cover of at most side points in each direction.
@@ -190,15 +209,16 @@ func newCover(cols, rows, side int) *cover {
 	return &cover{identity: g, all: make([]int32, g.cols*g.rows)}
 }
 
-// add adds one source cell; covered is false for a gap.
-func (c *cover) add(col, row int, identity float64, covered bool) {
+// addGap counts one source cell with a gap.
+func (c *cover) addGap(col, row int) { c.all[c.identity.index(col, row)]++ }
+
+// addLetter counts one source cell with a letter, of a row of the given identity.
+func (c *cover) addLetter(col, row int, identity float64) {
 	g := c.identity
 	i := g.index(col, row)
 	c.all[i]++
-	if covered {
-		g.sum[i] += identity
-		g.n[i]++
-	}
+	g.sum[i] += identity
+	g.n[i]++
 }
 
 // exact returns the image at the size of a bitmap.

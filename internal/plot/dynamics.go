@@ -79,7 +79,7 @@ func seriesFigure(l Labels, name string, times, values []float64, lo, hi float64
 	xTicks, yTicks := niceTicks(t0, t1, 8), niceTicks(lo, hi, 6)
 	left := leftMargin(yTicks)
 	note := fmt.Sprintf("mean %.3g %s", avg, unit)
-	right := vg.Length(math.Ceil(float64(textWidth(note, sizeNote, false)))) + 18
+	right := vg.Length(math.Ceil(float64(textWidth(note, sizeNote, regular)))) + 18
 	area := vg.Rectangle{Min: vg.Point{X: left, Y: 46}, Max: vg.Point{X: figureWidth - right, Y: 46 + 196}}
 	f := &Figure{width: figureWidth, height: area.Max.Y + headerHeight(l), title: l.Title, desc: desc}
 	f.paint = func(p *pen) {
@@ -98,7 +98,7 @@ func seriesFigure(l Labels, name string, times, values []float64, lo, hi float64
 		}
 		y := a.y(avg)
 		a.line(0.9, accent, []vg.Length{4, 2.5}, vg.Point{X: area.Min.X, Y: y}, vg.Point{X: area.Max.X, Y: y})
-		a.drawText(area.Max.X+6, y-sizeNote*0.34, note, style{sizeNote, false, accentText}, start)
+		a.drawText(area.Max.X+6, y-sizeNote*0.34, note, style{sizeNote, regular, accentText}, start)
 		a.frame(area)
 		a.xAxis("Time (ns)", xTicks)
 		a.yAxis(label, yTicks)
@@ -213,7 +213,7 @@ func energyFigure(l Labels, desc string, x, y Axis, h *heat, blanks bool) *Figur
 			box := vg.Rectangle{Min: vg.Point{X: area.Max.X + 16, Y: 17}, Max: vg.Point{X: area.Max.X + 25, Y: 26}}
 			a.fill(box, noValue)
 			a.frame(box)
-			a.drawText(box.Max.X+4, box.Min.Y+2, "not visited", style{sizeNote, false, soft}, start)
+			a.drawText(box.Max.X+4, box.Min.Y+2, "not visited", style{sizeNote, regular, soft}, start)
 		}
 	}
 	return f

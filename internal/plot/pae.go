@@ -24,18 +24,9 @@ func PAE(l Labels, chains []Chain, at func(aligned, scored int) float64) (*Figur
 		return nil, err
 	}
 	h := newHeat(n, n, greens, 0, paeScale)
-	var sum, top float64
-	for i := range n {
-		for j := range n {
-			v := at(i, j)
-			if !(v >= 0 && v <= MaxValue) {
-				return nil, fmt.Errorf(
-					"plot: PAE: aligned residue %d, scored residue %d is %v; it takes a number of Å from 0 to 1e9", i+1,
-					j+1, v)
-			}
-			h.add(j, i, v)
-			sum, top = sum+v, max(top, v)
-		}
+	mean, top, err := h.addErrors(n, at)
+	if err != nil {
+		return nil, err
 	}
 	ticks := niceTicks(0, paeScale, 7)
 	if top > 32 {
@@ -54,22 +45,14 @@ func PAE(l Labels, chains []Chain, at func(aligned, scored int) float64) (*Figur
 		title:  l.Title,
 		desc: fmt.Sprintf("Heat map of the expected position error in Å of each scored residue (across) aligned on "+
 			"each other (down), of %s. Mean %.1f, highest %.1f.%s",
-			describe(chains), sum/float64(n)/float64(n), top, sentence(l.Subtitle)),
+			describe(chains), mean, top, sentence(l.Subtitle)),
 	}
 	f.paint = func(p *pen) {
 		a := panel{p, area, 0.5, float64(n) + 0.5, float64(n) + 0.5, 0.5}
 		p.header(l, left)
 		a.image(area, h)
 		for _, b := range borders(chains) {
-			// Black over a white line reads on either end of the greens.
-			for _, across := range []bool{true, false} {
-				from, to := vg.Point{X: area.Min.X, Y: a.y(b)}, vg.Point{X: area.Max.X, Y: a.y(b)}
-				if !across {
-					from, to = vg.Point{X: a.x(b), Y: area.Min.Y}, vg.Point{X: a.x(b), Y: area.Max.Y}
-				}
-				a.line(1.5, white, nil, from, to)
-				a.line(0.7, ink, nil, from, to)
-			}
+			a.cross(a.x(b), a.y(b))
 		}
 		a.frame(area)
 		a.chainStrip(chains, names)
@@ -78,4 +61,34 @@ func PAE(l Labels, chains []Chain, at func(aligned, scored int) float64) (*Figur
 		a.colourBar(area.Max.X+16, greens, 0, h.hi, "Expected position error (Å)", ticks)
 	}
 	return f, nil
+}
+
+// addErrors adds the n×n errors in Å that at returns, see PAE, and returns their mean and maximum.
+func (h *heat) addErrors(n int, at func(aligned, scored int) float64) (mean, top float64, err error) {
+	var sum float64
+	for i := range n {
+		for j := range n {
+			v := at(i, j)
+			if !(v >= 0 && v <= MaxValue) {
+				return 0, 0, fmt.Errorf(
+					"plot: PAE: aligned residue %d, scored residue %d is %v; it takes a number of Å from 0 to 1e9", i+1,
+					j+1, v)
+			}
+			h.add(j, i, v)
+			sum, top = sum+v, max(top, v)
+		}
+	}
+	return sum / float64(n) / float64(n), top, nil
+}
+
+// cross draws a horizontal and a vertical line through a point: black over white, which can be seen on either end of
+// the greens.
+func (a panel) cross(x, y vg.Length) {
+	for _, l := range [][2]vg.Point{
+		{{X: a.Min.X, Y: y}, {X: a.Max.X, Y: y}},
+		{{X: x, Y: a.Min.Y}, {X: x, Y: a.Max.Y}},
+	} {
+		a.line(1.5, white, nil, l[0], l[1])
+		a.line(0.7, ink, nil, l[0], l[1])
+	}
 }

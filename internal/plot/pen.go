@@ -54,31 +54,33 @@ const (
 // faces is a private font cache, because any code can change gonum's shared one.
 var faces = font.NewCache(liberation.Collection())
 
-// face returns Liberation Sans in a size.
-func face(size vg.Length, bold bool) font.Face {
-	f := font.Font{Typeface: "Liberation", Variant: "Sans"}
-	if bold {
-		f.Weight = stdfont.WeightBold
-	}
-	return faces.Lookup(f, size)
+// The weights of texts.
+const (
+	regular = stdfont.WeightNormal
+	bold    = stdfont.WeightBold
+)
+
+// face returns Liberation Sans in a size and weight.
+func face(size vg.Length, weight stdfont.Weight) font.Face {
+	return faces.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight}, size)
 }
 
 // textWidth returns the width of s in points.
-func textWidth(s string, size vg.Length, bold bool) vg.Length {
-	f := face(size, bold)
+func textWidth(s string, size vg.Length, weight stdfont.Weight) vg.Length {
+	f := face(size, weight)
 	return f.Width(s)
 }
 
 // shorten truncates s with an ellipsis to at most width.
-func shorten(s string, size vg.Length, bold bool, width vg.Length) string {
-	if textWidth(s, size, bold) <= width {
+func shorten(s string, size vg.Length, weight stdfont.Weight, width vg.Length) string {
+	if textWidth(s, size, weight) <= width {
 		return s
 	}
 	runes := []rune(s)
 	lo, hi := 0, len(runes)
 	for lo < hi {
 		mid := (lo + hi + 1) / 2
-		if textWidth(strings.TrimRight(string(runes[:mid]), " ")+"…", size, bold) <= width {
+		if textWidth(strings.TrimRight(string(runes[:mid]), " ")+"…", size, weight) <= width {
 			lo = mid
 		} else {
 			hi = mid - 1
@@ -105,9 +107,9 @@ const (
 
 // style is the size, weight and colour of a text.
 type style struct {
-	size vg.Length
-	bold bool
-	col  color.RGBA
+	size   vg.Length
+	weight stdfont.Weight
+	col    color.RGBA
 }
 
 // drawText writes s with its baseline at y.
@@ -115,14 +117,14 @@ func (p *pen) drawText(x, y vg.Length, s string, st style, a anchor) {
 	if s == "" {
 		return
 	}
-	f := face(st.size, st.bold)
+	f := face(st.size, st.weight)
 	p.SetColor(st.col)
 	p.FillString(f, vg.Point{X: x - vg.Length(a)*f.Width(s), Y: y}, s)
 }
 
 // upright writes s rotated a quarter to the left, centred on (x, y), where x is the baseline.
 func (p *pen) upright(x, y vg.Length, s string, st style) {
-	f := face(st.size, st.bold)
+	f := face(st.size, st.weight)
 	p.Push()
 	p.Translate(vg.Point{X: x, Y: y})
 	p.Rotate(math.Pi / 2)
@@ -207,8 +209,8 @@ func headerHeight(l Labels) vg.Length {
 // header writes the title and the subtitle, shortened to the figure's width.
 func (p *pen) header(l Labels, x vg.Length) {
 	room := p.width - x - 12
-	p.drawText(x, p.height-24, shorten(l.Title, sizeTitle, true, room), style{sizeTitle, true, ink}, start)
-	p.drawText(x, p.height-38, shorten(l.Subtitle, sizeSubtitle, false, room), style{sizeSubtitle, false, soft}, start)
+	p.drawText(x, p.height-24, shorten(l.Title, sizeTitle, bold, room), style{sizeTitle, bold, ink}, start)
+	p.drawText(x, p.height-38, shorten(l.Subtitle, sizeSubtitle, regular, room), style{sizeSubtitle, regular, soft}, start)
 }
 
 // panel is the data rectangle of a figure with its two linear scales; a scale may run downwards.
@@ -242,10 +244,10 @@ func (a panel) xAxis(label string, ticks []tick) {
 			n = 2.2
 		}
 		a.line(0.8, ink, nil, vg.Point{X: x, Y: a.Min.Y}, vg.Point{X: x, Y: a.Min.Y - n})
-		a.drawText(x, a.Min.Y-6-sizeTick*0.75, t.label, style{sizeTick, false, ink}, middle)
+		a.drawText(x, a.Min.Y-6-sizeTick*0.75, t.label, style{sizeTick, regular, ink}, middle)
 	}
-	a.drawText((a.Min.X+a.Max.X)/2, a.Min.Y-31, shorten(label, sizeAxis, false, a.Max.X-a.Min.X),
-		style{sizeAxis, false, ink}, middle)
+	a.drawText((a.Min.X+a.Max.X)/2, a.Min.Y-31, shorten(label, sizeAxis, regular, a.Max.X-a.Min.X),
+		style{sizeAxis, regular, ink}, middle)
 }
 
 // yAxis draws the ticks and the label to the left of the panel.
@@ -257,18 +259,18 @@ func (a panel) yAxis(label string, ticks []tick) {
 			n = 2.2
 		}
 		a.line(0.8, ink, nil, vg.Point{X: a.Min.X, Y: y}, vg.Point{X: a.Min.X - n, Y: y})
-		a.drawText(a.Min.X-6.5, y-sizeTick*0.34, t.label, style{sizeTick, false, ink}, end)
-		widest = max(widest, textWidth(t.label, sizeTick, false))
+		a.drawText(a.Min.X-6.5, y-sizeTick*0.34, t.label, style{sizeTick, regular, ink}, end)
+		widest = max(widest, textWidth(t.label, sizeTick, regular))
 	}
-	a.upright(a.Min.X-widest-14, (a.Min.Y+a.Max.Y)/2, shorten(label, sizeAxis, false, a.Max.Y-a.Min.Y),
-		style{sizeAxis, false, ink})
+	a.upright(a.Min.X-widest-14, (a.Min.Y+a.Max.Y)/2, shorten(label, sizeAxis, regular, a.Max.Y-a.Min.Y),
+		style{sizeAxis, regular, ink})
 }
 
 // leftMargin returns the width in points that a y axis needs.
 func leftMargin(ticks []tick) vg.Length {
 	var widest vg.Length
 	for _, t := range ticks {
-		widest = max(widest, textWidth(t.label, sizeTick, false))
+		widest = max(widest, textWidth(t.label, sizeTick, regular))
 	}
 	return vg.Length(math.Ceil(float64(max(widest, 16)))) + 30
 }
@@ -283,10 +285,10 @@ func (a panel) colourBar(x vg.Length, r ramp, lo, hi float64, label string, tick
 	for _, t := range ticks {
 		y := bar.y(t.at)
 		a.line(0.8, ink, nil, vg.Point{X: bar.Max.X, Y: y}, vg.Point{X: bar.Max.X + 3.5, Y: y})
-		a.drawText(bar.Max.X+6.5, y-sizeTick*0.34, t.label, style{sizeTick, false, ink}, start)
-		widest = max(widest, textWidth(t.label, sizeTick, false))
+		a.drawText(bar.Max.X+6.5, y-sizeTick*0.34, t.label, style{sizeTick, regular, ink}, start)
+		widest = max(widest, textWidth(t.label, sizeTick, regular))
 	}
-	a.upright(bar.Max.X+widest+21, (bar.Min.Y+bar.Max.Y)/2, label, style{sizeAxis, false, ink})
+	a.upright(bar.Max.X+widest+21, (bar.Min.Y+bar.Max.Y)/2, label, style{sizeAxis, regular, ink})
 }
 
 // niceStep returns the step of 1, 2 or 5 times a power of ten that gives at most want steps over span.

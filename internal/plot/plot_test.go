@@ -111,8 +111,12 @@ func boxes(t testing.TB, svg string) []box {
 		if err != nil {
 			t.Fatal(err)
 		}
-		width := textWidth(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(m[4]), vg.Length(size),
-			strings.Contains(m[3], "bold")).Points()
+		weight := regular
+		if strings.Contains(m[3], "bold") {
+			weight = bold
+		}
+		shown := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(m[4])
+		width := textWidth(shown, vg.Length(size), weight).Points()
 		if x == 0 || strings.HasPrefix(m[1], "-") {
 			continue // a turned text: its place is in the group around it
 		}

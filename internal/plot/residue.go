@@ -44,7 +44,7 @@ func PLDDT(l Labels, chains []Profile) (*Figure, error) {
 			a.fill(vg.Rectangle{
 				Min: vg.Point{X: a.Max.X + 4, Y: a.y(b.lo) + 0.5}, Max: vg.Point{X: a.Max.X + 11, Y: a.y(b.hi) - 0.5},
 			}, b.col)
-			a.drawText(a.Max.X+16, a.y((b.lo+b.hi)/2)-sizeNote*0.34, b.name, style{sizeNote, false, ink}, start)
+			a.drawText(a.Max.X+16, a.y((b.lo+b.hi)/2)-sizeNote*0.34, b.name, style{sizeNote, regular, ink}, start)
 		}
 	}), nil
 }

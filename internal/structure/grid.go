@@ -84,21 +84,30 @@ func (g *Grid) appendNear(dst []int, v Vec, radius float64, limit int) []int {
 		}
 		return dst
 	}
-	for x := lo[0]; x <= hi[0]; x++ {
-		for y := lo[1]; y <= hi[1]; y++ {
-			for z := lo[2]; z <= hi[2]; z++ {
-				h, ok := g.head[[3]int32{x, y, z}]
-				for i := h; ok && i >= 0 && limit > 0; i = g.next[i] {
-					limit--
-					if distance2(g.points[i], v) <= r2 {
-						dst = append(dst, int(i))
-					}
-				}
+	for k := lo; k[0] <= hi[0]; k = nextCell(k, lo, hi) {
+		h, ok := g.head[k]
+		for i := h; ok && i >= 0 && limit > 0; i = g.next[i] {
+			limit--
+			if distance2(g.points[i], v) <= r2 {
+				dst = append(dst, int(i))
 			}
 		}
 	}
 	slices.Sort(dst[start:])
 	return dst
+}
+
+// nextCell returns the cell after k in the box from lo to hi, the last coordinate first. After the last cell, the first
+// coordinate is above hi's.
+func nextCell(k, lo, hi [3]int32) [3]int32 {
+	if k[2]++; k[2] > hi[2] {
+		k[2] = lo[2]
+		if k[1]++; k[1] > hi[1] {
+			k[1] = lo[1]
+			k[0]++
+		}
+	}
+	return k
 }
 
 // Contact is a pair of points and their distance in Å.

@@ -113,7 +113,7 @@ func (m *Meta) software() string {
 	return "pleat"
 }
 
-// checkAtoms returns an error for ids, names and numbers that no format can hold.
+// checkAtoms returns an error for ids, names and numbers that no format can hold, and for a structure without atoms.
 func checkAtoms(s *Structure) error {
 	n := 0
 	for i := range s.Chains {
@@ -132,29 +132,37 @@ func checkAtoms(s *Structure) error {
 					c.ID, r.Seq, before)
 			}
 			before = r.Seq
-			if !printable([]byte(r.Comp)) || r.Comp == "" || len(r.Comp) > 32 || !printable([]byte(r.Ins)) ||
-				len(r.Ins) > 1 {
-				return fmt.Errorf("write structure: residue %d of chain %s has the component %s and insertion code "+
-					"%s, want printable ASCII without spaces", j+1, c.ID, excerpt(r.Comp), excerpt(r.Ins))
-			}
-			for k := range r.Atoms {
-				a := &r.Atoms[k]
-				n++
-				if !printable([]byte(a.Name)) || a.Name == "" || len(a.Name) > 32 {
-					return fmt.Errorf("write structure: atom %d of residue %d of chain %s is named %s, want "+
-						"printable ASCII without spaces", k+1, j+1, c.ID, excerpt(a.Name))
-				}
-				for _, v := range [...]float64{a.Pos[0], a.Pos[1], a.Pos[2], a.B, a.Occupancy} {
-					if math.IsNaN(v) || math.Abs(v) > 1e6 {
-						return fmt.Errorf("write structure: atom %s of residue %d of chain %s has the value %v, want "+
-							"numbers between −1,000,000 and 1,000,000", a.Name, j+1, c.ID, v)
-					}
-				}
+			n += len(r.Atoms)
+			if err := checkResidue(c, j); err != nil {
+				return err
 			}
 		}
 	}
 	if n == 0 {
 		return fmt.Errorf("write structure: there are no atoms")
+	}
+	return nil
+}
+
+// checkResidue returns an error for names and numbers of residue j of a chain that no format can hold.
+func checkResidue(c *Chain, j int) error {
+	r := &c.Residues[j]
+	if !printable([]byte(r.Comp)) || r.Comp == "" || len(r.Comp) > 32 || !printable([]byte(r.Ins)) || len(r.Ins) > 1 {
+		return fmt.Errorf("write structure: residue %d of chain %s has the component %s and insertion code %s, "+
+			"want printable ASCII without spaces", j+1, c.ID, excerpt(r.Comp), excerpt(r.Ins))
+	}
+	for k := range r.Atoms {
+		a := &r.Atoms[k]
+		if !printable([]byte(a.Name)) || a.Name == "" || len(a.Name) > 32 {
+			return fmt.Errorf("write structure: atom %d of residue %d of chain %s is named %s, "+
+				"want printable ASCII without spaces", k+1, j+1, c.ID, excerpt(a.Name))
+		}
+		for _, v := range [...]float64{a.Pos[0], a.Pos[1], a.Pos[2], a.B, a.Occupancy} {
+			if math.IsNaN(v) || math.Abs(v) > 1e6 {
+				return fmt.Errorf("write structure: atom %s of residue %d of chain %s has the value %v, "+
+					"want numbers between −1,000,000 and 1,000,000", a.Name, j+1, c.ID, v)
+			}
+		}
 	}
 	return nil
 }
