@@ -26,18 +26,6 @@ func (s *System) Energy(x [][3]float64) Energy {
 	return f.energy(x)
 }
 
-// Forces returns the forces at positions x in nm, in kJ/mol/nm. It panics where x has another number of beads.
-func (s *System) Forces(x [][3]float64) [][3]float64 {
-	s.checkLen(x)
-	f := newField(s)
-	f.forces(x, nil)
-	out := make([]vec, len(x))
-	for i := range out {
-		out[i] = vec(f.force[i][:3])
-	}
-	return out
-}
-
 // checkLen panics where x has another number of beads than the system.
 func (s *System) checkLen(x []vec) {
 	if len(x) != len(s.beads) {

@@ -4,8 +4,8 @@ import "math"
 
 // The two loops that nearly all time is spent in, and what they read. Each exists in
 // Go, which defines the computation, and in AVX2 (kernel_amd64.s), which a test holds
-// against it; three times as fast, without it the engine would miss its target
-// beside OpenMM's vectorised CPU platform.
+// against it. AVX2 is three times as fast; without it the engine would be slower than OpenMM's vectorised CPU
+// platform.
 
 // quad is a bead or a force as the kernels read it: x, y, z in nm and the charge; the fourth value of a force has
 // no meaning. For a pair of residue kinds it holds the Ashbaugh–Hatch parameters 24εσ⁶, 48εσ¹², the squared

@@ -419,3 +419,15 @@ func randomFold(r *noise, lengths []int) *Molecule {
 	}
 	return m
 }
+
+// Forces returns the forces at positions x in nm, in kJ/mol/nm. It panics where x has another number of beads.
+func (s *System) Forces(x [][3]float64) [][3]float64 {
+	s.checkLen(x)
+	f := newField(s)
+	f.forces(x, nil)
+	out := make([]vec, len(x))
+	for i := range out {
+		out[i] = vec(f.force[i][:3])
+	}
+	return out
+}

@@ -25,6 +25,7 @@ import (
 	"math"
 	"strings"
 
+	"pleat"
 	"pleat/internal/structure"
 )
 
@@ -58,15 +59,9 @@ type Extra struct {
 	PAE       structure.Matrix // one row per polymer residue, or per residue and heavy atom of a ligand
 	// PTM and IPTM are the model's own scores, 0 to 1; nil where unknown.
 	PTM, IPTM *float64
-	Affinity  *Affinity
+	Affinity  *pleat.Affinity
 	Method    string  // experiment, when known: X-RAY DIFFRACTION
 	Resolved  float64 // resolution in Å; 0: not known
-}
-
-// Affinity is a model's estimate of how strongly a ligand binds, with the field names of docs/interface.md.
-type Affinity struct {
-	Value       float64 `json:"affinity_pred_value"`         // log10 of an IC50 in µM, as Boltz-2 gives it
-	Probability float64 `json:"affinity_probability_binary"` // that the ligand binds at all, 0 to 1
 }
 
 // ResidueRef identifies one residue, ligand or ion as PDB files do.
@@ -129,15 +124,15 @@ type Facts struct {
 	Shape      Shape       `json:"shape"`
 	Interfaces []Interface `json:"interfaces,omitempty"`
 	// Disulfides, MaybeSS and FreeCys describe all cysteines of proteins.
-	Disulfides []AtomPair   `json:"disulfides,omitempty"`         // S–S 1.8 to 2.5 Å
-	MaybeSS    []AtomPair   `json:"close_sulfur_pairs,omitempty"` // up to 3.0 Å
-	FreeCys    []ResidueRef `json:"free_cysteines,omitempty"`
-	Bridges    []AtomPair   `json:"salt_bridges,omitempty"`
-	BridgeN    int          `json:"salt_bridge_count"`
-	HBonds     int          `json:"hydrogen_bond_candidates"` // between residues not next to each other
-	Pockets    []Pocket     `json:"pockets,omitempty"`        // by geometry alone
-	Patches    []Patch      `json:"hydrophobic_patches,omitempty"`
-	Affinity   *Affinity    `json:"affinity,omitempty"`
+	Disulfides []AtomPair      `json:"disulfides,omitempty"`         // S–S 1.8 to 2.5 Å
+	MaybeSS    []AtomPair      `json:"close_sulfur_pairs,omitempty"` // up to 3.0 Å
+	FreeCys    []ResidueRef    `json:"free_cysteines,omitempty"`
+	Bridges    []AtomPair      `json:"salt_bridges,omitempty"`
+	BridgeN    int             `json:"salt_bridge_count"`
+	HBonds     int             `json:"hydrogen_bond_candidates"` // between residues not next to each other
+	Pockets    []Pocket        `json:"pockets,omitempty"`        // by geometry alone
+	Patches    []Patch         `json:"hydrophobic_patches,omitempty"`
+	Affinity   *pleat.Affinity `json:"affinity,omitempty"`
 	// Notes are whole sentences for the reader.
 	Notes []string `json:"notes,omitempty"` // what was left out, and why
 

@@ -76,7 +76,7 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 		cited = append(cited, c.First, c.Last)
 	}
 	f.contactLines(n, say, &cited)
-	if n > 10 { // what a digest holds beside a summary
+	if n > 10 { // what a digest holds besides a summary
 		f.detailLines(n, say)
 	}
 	for _, note := range f.Notes {

@@ -92,9 +92,7 @@ func digest(ctx context.Context, w pleat.Work) (*facts.Facts, []string, *pleat.F
 		Model:     q.Model,
 		PTM:       q.PTM,
 		IPTM:      q.IPTM,
-	}
-	if q.Affinity != nil {
-		extra.Affinity = &facts.Affinity{Value: q.Affinity.Value, Probability: q.Affinity.Probability}
+		Affinity:  q.Affinity,
 	}
 	var notes []string
 	if q.PAE != "" {

@@ -23,20 +23,6 @@ func distance2(a, b Vec) float64 {
 	return x*x + y*y + z*z
 }
 
-// Angle returns the angle a–b–c at b, in radians from 0 to π. It is 0 where two of the points coincide.
-func Angle(a, b, c Vec) float64 {
-	u, v := sub(a, b), sub(c, b)
-	return math.Atan2(norm(cross(u, v)), dot(u, v))
-}
-
-// Dihedral returns the torsion about b–c, in radians from −π to π, with the sign of IUPAC: positive where, looking
-// from b to c, d is clockwise of a. It is 0 where three of the points lie on a line.
-func Dihedral(a, b, c, d Vec) float64 {
-	b1, b2, b3 := sub(b, a), sub(c, b), sub(d, c)
-	n1, n2 := cross(b1, b2), cross(b2, b3)
-	return math.Atan2(norm(b2)*dot(b1, n2), dot(n1, n2))
-}
-
 // Centroid returns the mean of the points, or the origin where there are none.
 func Centroid(p []Vec) Vec {
 	var c Vec

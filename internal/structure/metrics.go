@@ -15,24 +15,11 @@ func TMScore(model, native []Vec) float64 {
 		sameLength(model, native)
 		return 0
 	}
-	return search(model, native).best / float64(len(native))
+	return search(model, native) / float64(len(native))
 }
 
-// GDTTS returns the global distance test, total score: the fraction of residues that some superposition brings
-// within 1, 2, 4 and 8 Å, averaged over the four; 0 to 1, and 0 for no points. It panics where the lengths differ.
-//
-// Source: Zemla, Nucleic Acids Res. 31, 3370 (2003), with the superpositions of TMScore, as in Zhang's program.
-func GDTTS(model, native []Vec) float64 {
-	if len(native) == 0 {
-		sameLength(model, native)
-		return 0
-	}
-	s := search(model, native)
-	return float64(s.within[0]+s.within[1]+s.within[2]+s.within[3]) / float64(4*len(native))
-}
-
-// search runs the superpositions that TMScore describes.
-func search(model, native []Vec) *tmSearch {
+// search runs the superpositions that TMScore describes and returns the best Σ 1/(1+(d/d0)²).
+func search(model, native []Vec) float64 {
 	sameLength(model, native)
 	n := len(native)
 	d0 := tmD0(n)
@@ -53,7 +40,7 @@ func search(model, native []Vec) *tmSearch {
 		}
 		size /= 2
 	}
-	return s
+	return s.best
 }
 
 // tmD0 returns the distance scale of the TM-score in Å for a chain of n residues.
@@ -69,7 +56,6 @@ type tmSearch struct {
 	model, native []Vec
 	d02, near     float64 // d0², radius in which residues take part in the next round
 	best          float64 // best Σ 1/(1+(d/d0)²) so far
-	within        [4]int  // most residues so far within 1, 2, 4 and 8 Å
 	// d2 are the squared distances in Å² under the superposition measured last.
 	d2 []float64
 	// kept and old are the residues selected in this round and in the one before.
@@ -100,19 +86,13 @@ func (s *tmSearch) refine(from, size int) {
 // measure scores one superposition and selects the residues closer than cut Å, or than the smallest wider cut that
 // selects three.
 func (s *tmSearch) measure(rot *[3][3]float64, trans Vec, cut float64) {
-	sum, within := 0.0, [4]int{}
+	sum := 0.0
 	for i := range s.model {
 		d2 := distance2(add(rotate(rot, s.model[i]), trans), s.native[i])
 		s.d2[i] = d2
 		sum += 1 / (1 + d2/s.d02)
-		for k := 3; k >= 0 && d2 <= float64(int(1)<<(2*k)); k-- {
-			within[k]++
-		}
 	}
 	s.best = max(s.best, sum)
-	for k := range within {
-		s.within[k] = max(s.within[k], within[k])
-	}
 	for {
 		s.kept = s.kept[:0]
 		for i, d2 := range s.d2 {

@@ -11,12 +11,11 @@ import (
 // Values of TMscore as Debian packages it in tm-align 20190822.
 func TestTMScoreAgainstTMscore(t *testing.T) {
 	for _, want := range []struct {
-		name    string
-		tm, gdt float64
-	}{{"1ubi", 0.5136, 0.4901}, {"1crn", 0.6162, 0.7609}, {"2jof", 0.1779, 0.8125}} {
+		name string
+		tm   float64
+	}{{"1ubi", 0.5136}, {"1crn", 0.6162}, {"2jof", 0.1779}} {
 		native := load(t, want.name).Chains[0].Centres()
 		near(t, want.name+" TM", TMScore(bent(native), native), want.tm, 6e-5)
-		near(t, want.name+" GDT", GDTTS(bent(native), native), want.gdt, 6e-5)
 	}
 }
 

@@ -12,14 +12,17 @@
 //	build.go       builder: from the atoms of a file to a Structure
 //	cif.go         scanner and parser of CIF 1.1
 //	readcif.go     ReadCIF: mmCIF
-//	writecif.go    WriteCIF: mmCIF with the ModelCIF extension
+//	writecif.go    WriteCIF: mmCIF with the ModelCIF extension; tables, atoms
+//	cifentity.go   WriteCIF: entities, sequences, components
+//	cifmodel.go    WriteCIF: the categories of ModelCIF, confidence
+//	cifdssp.go     WriteCIF: helices and strands
 //	pdb.go         ReadPDB, WritePDB, and Read for either format
 //	fasta.go       ReadFASTA
 //	meta.go        Meta: what a written file says besides coordinates
-//	geometry.go    distances, angles, centroid, radius of gyration
+//	geometry.go    distances, centroid, radius of gyration
 //	grid.go        Grid and Contacts: neighbours within a radius
 //	superpose.go   Superpose and RMSD
-//	metrics.go     TMScore, GDTTS, LDDT
+//	metrics.go     TMScore, LDDT
 //	compare.go     Compare: two structures, chain by chain
 //	confidence.go  PTM, IPTM, and Complex.Interfaces: ipSAE, pDockQ
 //	dssp.go        DSSP: secondary structure

@@ -154,7 +154,7 @@ func (r *Resolver) ownTarget(
 		return nil, pleat.InvalidField(path+"."+given, " is given without %s; "+
 			"give both, or neither for the endpoint of PUT /v1/webhooks/custom-http-config", missing)
 	case own.Enabled == nil:
-		return nil, pleat.InvalidField(path+".enabled", " is required beside target_url; it must be true or false")
+		return nil, pleat.InvalidField(path+".enabled", " is required with target_url; it must be true or false")
 	case r.Guard == nil:
 		return nil, pleat.InvalidField(path+".target_url", " is not allowed here")
 	}

@@ -19,7 +19,7 @@ import (
 	"pleat/internal/report"
 )
 
-// runnerAttempt executes one attempt.
+// runnerAttempt executes one attempt of one task. It is used by one goroutine.
 type runnerAttempt struct {
 	*Runner
 	work    pleat.Work
@@ -37,6 +37,9 @@ func (a *runnerAttempt) name() string {
 }
 
 // predictAll runs the requests one after another in one process, and releases the device as soon as the last is done.
+//
+// A process that was dead before it heard of the request is replaced once. A request that ran out of memory runs once
+// more with one sample at a time and the device to itself. Any other failure ends the attempt.
 func (a *runnerAttempt) predictAll(ctx context.Context, requests []*predictRequest) *pleat.Failure {
 	began := time.Now()
 	lease, f := a.Processes.acquire(ctx, a.work.Task, a.Manifest, a.work.Model.Name, a.memory())
@@ -119,7 +122,8 @@ func (a *runnerAttempt) predict(ctx context.Context, l *slotLease, q *predictReq
 	return p, out
 }
 
-// memory returns the bytes that the largest structure of the work needs.
+// memory returns the bytes that the largest structure of the work needs by the model's memory model. The size of a
+// structure that is a file is not known here; 1,000 tokens stand for it.
 func (a *runnerAttempt) memory() int64 {
 	tokens := 1000
 	switch {
@@ -136,7 +140,8 @@ func (a *runnerAttempt) memory() int64 {
 	return need
 }
 
-// message puts the files of a request into a fresh folder and returns the message.
+// message puts the files of a request into a fresh folder and returns the message. Files are hard links where possible:
+// the process may read them, and must not change them.
 func (a *runnerAttempt) message(q *predictRequest) (wirePredict, *pleat.Failure) {
 	m := wirePredict{Type: "predict", Attempt: max(a.work.Attempt, 1), Kind: a.work.Kind}
 	fail := func(err error) (wirePredict, *pleat.Failure) {
@@ -184,7 +189,8 @@ func (a *runnerAttempt) parameters(m *wirePredict) {
 	}
 }
 
-// linkOrCopy puts a file into a folder: as a hard link if the file system can, else as a copy.
+// linkOrCopy puts a file into a folder, which it makes if necessary: as a hard link if the file system can, else as a
+// copy.
 func linkOrCopy(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err

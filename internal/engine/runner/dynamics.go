@@ -69,7 +69,8 @@ func (a *runnerAttempt) writeDynamics(
 	return files, row, err
 }
 
-// topology reads the structure that the atoms of the trajectory belong to.
+// topology reads the structure that the atoms of the trajectory belong to. A result without a topology or a trajectory
+// is an error.
 func (q *predictRequest) topology() (*structure.Structure, error) {
 	for _, kind := range []string{"topology", "trajectory"} {
 		if _, ok := q.file(kind, 0); !ok {
@@ -87,7 +88,7 @@ func (q *predictRequest) topology() (*structure.Structure, error) {
 	return s, nil
 }
 
-// trajectory analyses the trajectory.
+// trajectory analyses the trajectory, a DCD file in Å whose atoms are those of the topology.
 func (q *predictRequest) trajectory(
 	ctx context.Context, w *pleat.MDInput, topology *structure.Structure,
 ) (*report.Trajectory, error) {

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Fingerprint lists the runner's program, its Python packages and its weights, with the sizes and times of the files.
-// Contents are not read, because weights have many gigabytes. A folder inside counts with its time.
+// Fingerprint lists the runner's program, its Python packages and its weights, with the sizes and times of the files,
+// one a line. Two runs with equal fingerprints and inputs may share a result. Contents are not read, because weights
+// have many gigabytes. A folder inside counts with its time.
 func (r *Runner) Fingerprint() string {
 	var b strings.Builder
 	if r.Python != "" {

@@ -6,7 +6,7 @@ import (
 	"pleat"
 )
 
-// predictRequest is one message predict and its result.
+// predictRequest is one message predict and its result. A fold by a model for single chains has one per sequence.
 type predictRequest struct {
 	input     any              // foldInput, qnaInput or mdInput
 	sequences []pleat.Sequence // of a fold
@@ -22,7 +22,8 @@ type inputFile struct {
 	sequence *int   // index of the sequence that it belongs to; nil: none
 }
 
-// foldInput, qnaInput and mdInput are the inputs of docs/runner-protocol.md.
+// foldInput is the input of a fold. It and the types below are sent as they are; docs/runner-protocol.md describes the
+// fields.
 type foldInput struct {
 	Name        string             `json:"name"`
 	Complex     bool               `json:"complex"` // fold all chains together
@@ -139,7 +140,7 @@ func (a *runnerAttempt) foldRequests() []*predictRequest {
 	return out
 }
 
-// foldRequest returns the request to fold some sequences of a job.
+// foldRequest returns the request to fold some sequences of a job, without alignments.
 func foldRequest(f *pleat.FoldInput, sequences []pleat.Sequence) *predictRequest {
 	in := foldInput{Name: f.Name, Complex: f.Complex}
 	for _, s := range sequences {

@@ -23,9 +23,11 @@ import (
 	"pleat/internal/structure"
 )
 
+// maxResultFile is the largest file of a result in bytes; long trajectories have some gigabytes.
 const maxResultFile = 8 << 30 // bytes of one file of a result
 
-// collect makes the output of a runner's results. It hashes and reads their files before it uses them.
+// collect makes the output of a runner's results. It hashes and reads their files before it uses them. A result that
+// does not pass the checks is a failure of kind output_invalid.
 func (a *runnerAttempt) collect(ctx context.Context, requests []*predictRequest) pleat.Output {
 	began := time.Now()
 	for _, q := range requests {
@@ -74,7 +76,8 @@ func (a *runnerAttempt) invalid(err error) pleat.Output {
 	return pleat.Output{Failure: engine.InvalidOutput(err), Engine: a.name()}
 }
 
-// about describes what ran, for the run configuration.
+// about describes what ran, for the run configuration: versions, device and the hash of the weights, as the process
+// states them.
 func (a *runnerAttempt) about() map[string]any {
 	out := map[string]any{
 		"engine_version": engine.OneLine(a.ready.Version, 100),
@@ -184,7 +187,8 @@ func (q *predictRequest) prediction() (*report.Prediction, error) {
 	return s.Prediction(q.sequences, q.result.scores(), q.others())
 }
 
-// scores returns what the model says of its own prediction.
+// scores returns what the model says of its own prediction, in the names of its chains; package report checks the
+// ranges.
 func (r *wireResult) scores() *report.Scores {
 	out := &report.Scores{ChainMap: r.ChainMap, Metrics: r.Metrics}
 	s := r.Scores
@@ -198,7 +202,7 @@ func (r *wireResult) scores() *report.Scores {
 	return out
 }
 
-// structure reads the structure of rank 0.
+// structure reads the structure of rank 0, an mmCIF file. Its chains still have the runner's names.
 func (q *predictRequest) structure() (*report.Structure, error) {
 	file, ok := q.file("structure", 0)
 	if !ok {
@@ -213,7 +217,8 @@ func (q *predictRequest) structure() (*report.Structure, error) {
 	return &report.Structure{Structure: s}, err
 }
 
-// readArrays reads pLDDT and PAE, and counts the tokens of the residues.
+// readArrays reads pLDDT (0 to 100, one value per token) and PAE (Å, a square of tokens) into s, and counts the tokens
+// of the residues. Either may be missing; both must have the same number of tokens.
 func (q *predictRequest) readArrays(s *report.Structure) error {
 	plddt, shape, err := q.array("plddt")
 	if err != nil {
@@ -244,7 +249,8 @@ func (q *predictRequest) readArrays(s *report.Structure) error {
 	return s.CountTokens(n, q.result.Tokens)
 }
 
-// array reads an array of finite numbers from 0, and its shape; nil if the result has no file of the kind.
+// array reads an array of finite numbers from 0, and its shape; nil if the result has no file of the kind. The numbers
+// of a matrix are in row-major order.
 func (q *predictRequest) array(kind string) ([]float32, []int, error) {
 	f, ok := q.file(kind, 0)
 	if !ok {
@@ -267,7 +273,8 @@ func (q *predictRequest) array(kind string) ([]float32, []int, error) {
 	return v, f.Shape, nil
 }
 
-// readFloat32s reads little-endian numbers of a shape, a row or a matrix. The input must end with them.
+// readFloat32s reads little-endian numbers of a shape, a row or a matrix. The input must end with them. An error
+// completes a sentence about the file.
 func readFloat32s(in io.Reader, shape []int) ([]float32, error) {
 	n := 1
 	for _, d := range shape {

@@ -14,12 +14,15 @@ import (
 )
 
 const (
-	janitorInterval = time.Second
-	closeGrace      = time.Second // for a process to end by itself
+	// Idle processes are reaped this often: idle_ttl_s has a resolution of a second.
+	reapInterval = time.Second
+	closeGrace   = time.Second // for a process to end by itself
 )
 
-// ProcessPool keeps runners' processes between jobs. It has a slot per device; one job at a time runs in a slot, and
-// the processes of several engines may stay loaded in it. Make it with NewProcessPool; Close ends every process.
+// ProcessPool keeps runners' processes between jobs, because loading weights takes longer than most predictions. It has
+// a slot per device; one job at a time runs in a slot, and the processes of several engines may stay loaded in it, as
+// far as the device's memory allows. It is safe for concurrent use. Make it with NewProcessPool; Close ends every
+// process.
 type ProcessPool struct {
 	log *slog.Logger
 
@@ -30,13 +33,15 @@ type ProcessPool struct {
 	changed  chan struct{}         // closed and replaced whenever a slot becomes free
 	freed    chan struct{}         // receives a value whenever a slot becomes free
 
-	background sync.WaitGroup // the janitor, and processes that are being stopped
+	background sync.WaitGroup // the reaper, and processes that are being stopped
 	stop       chan struct{}  // closed by Close
 }
 
+// The worker asks the pool through engine.Pool which jobs it may claim.
 var _ engine.Pool = (*ProcessPool)(nil)
 
-// slot is a device that one job at a time may use.
+// slot is a device that one job at a time may use: an accelerator, or a share of the CPU. Its fields are guarded by the
+// mutex of the pool, except device and cpu, which never change.
 type slot struct {
 	device pleat.Device
 	cpu    bool
@@ -45,8 +50,9 @@ type slot struct {
 	procs  []*process // loaded, one per engine
 }
 
-// NewProcessPool makes a pool over accelerators and a number of CPU slots. The jobs of the CPU slots share memory
-// bytes; 0: there is no limit.
+// NewProcessPool makes a pool over accelerators and a number of CPU slots, each of which runs one job at a time. The
+// jobs of the CPU slots share memory bytes of main memory, 0 for no limit; the memory of an accelerator is its own.
+// Processes start when the first job needs them.
 func NewProcessPool(accelerators []pleat.Device, cpus int, memory int64, log *slog.Logger) *ProcessPool {
 	p := &ProcessPool{
 		log:      log,
@@ -61,7 +67,7 @@ func NewProcessPool(accelerators []pleat.Device, cpus int, memory int64, log *sl
 	for range cpus {
 		p.slots = append(p.slots, &slot{device: pleat.Device{ID: "cpu", Name: "CPU", Memory: memory}, cpu: true})
 	}
-	p.background.Go(p.janitor)
+	p.background.Go(p.reapIdle)
 	return p
 }
 
@@ -83,7 +89,7 @@ func (p *ProcessPool) Close() {
 	p.background.Wait()
 }
 
-// end stops processes in the background.
+// end stops processes in the background, with closeGrace to end by themselves. Close waits for them.
 func (p *ProcessPool) end(all ...*process) {
 	for _, proc := range all {
 		p.background.Go(func() { proc.close(closeGrace) })
@@ -123,7 +129,8 @@ func (p *ProcessPool) capacity(m *Manifest) (device string, bytes int64, ok bool
 	return device, bytes, ok
 }
 
-// fits reports whether an engine may run in a slot. An engine for any device uses an accelerator if there is one.
+// fits reports whether an engine may run in a slot: device cpu in a CPU slot, cuda on an accelerator, and any on an
+// accelerator if all, the slots of the pool, have one, else on the CPU.
 func (s *slot) fits(m *Manifest, all []*slot) bool {
 	switch m.Device {
 	case "cpu":
@@ -134,7 +141,8 @@ func (s *slot) fits(m *Manifest, all []*slot) bool {
 	return !s.cpu || !slices.ContainsFunc(all, func(o *slot) bool { return !o.cpu })
 }
 
-// Free implements engine.Pool.
+// Free implements engine.Pool: the number of accelerators without a job or a reservation, and the largest memory in
+// bytes of those without a job, 0 if it is not known for one of them.
 func (p *ProcessPool) Free() (slots int, memory int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,7 +160,7 @@ func (p *ProcessPool) Free() (slots int, memory int64) {
 	return max(slots-len(p.reserved), 0), memory
 }
 
-// Accelerators implements engine.Pool.
+// Accelerators implements engine.Pool: the number of accelerators, busy or not.
 func (p *ProcessPool) Accelerators() int {
 	n := 0
 	for _, s := range p.slots {
@@ -163,14 +171,15 @@ func (p *ProcessPool) Accelerators() int {
 	return n
 }
 
-// Reserve implements engine.Pool.
+// Reserve implements engine.Pool: a claimed task counts as a busy accelerator until it has acquired its slot, so that
+// the worker does not claim two tasks for one free accelerator.
 func (p *ProcessPool) Reserve(task pleat.TaskID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reserved[task] = true
 }
 
-// Unreserve implements engine.Pool.
+// Unreserve implements engine.Pool: it ends a reservation whose task never acquired a slot. It does nothing for others.
 func (p *ProcessPool) Unreserve(task pleat.TaskID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,7 +189,7 @@ func (p *ProcessPool) Unreserve(task pleat.TaskID) {
 	}
 }
 
-// Freed implements engine.Pool.
+// Freed implements engine.Pool: the channel receives a value when a slot may have become free. Several may become one.
 func (p *ProcessPool) Freed() <-chan struct{} { return p.freed }
 
 // notify wakes all that wait for a slot. The caller holds mu.
@@ -193,15 +202,16 @@ func (p *ProcessPool) notify() {
 	}
 }
 
-// slotLease is an acquired slot. It must be released exactly once.
+// slotLease is an acquired slot. It must be released exactly once, with the process that the job used.
 type slotLease struct {
 	pool *ProcessPool
 	slot *slot
 	need int64 // bytes; after an out of memory, all of the device
 }
 
-// acquire waits for a free slot with need bytes of memory. It prefers a slot in which the engine is loaded, then an
-// empty one, then the smallest.
+// acquire waits for a free slot with need bytes of memory and ends the task's reservation. It prefers a slot in which
+// the model is loaded, then one with another model of the engine, then an empty one, then the smallest. The failure
+// says that ctx ended or that the pool was closed.
 func (p *ProcessPool) acquire(
 	ctx context.Context, task pleat.TaskID, m *Manifest, model string, need int64,
 ) (*slotLease, *pleat.Failure) {
@@ -250,7 +260,7 @@ func (p *ProcessPool) best(m *Manifest, model string, need int64) *slot {
 	return best
 }
 
-// find returns the slot's living process of an engine, or nil.
+// find returns the slot's living process of an engine, or nil. The caller holds the mutex of the pool.
 func (s *slot) find(m *Manifest) *process {
 	i := slices.IndexFunc(s.procs, func(p *process) bool { return p.manifest == m })
 	if i < 0 || !s.procs[i].alive() {
@@ -267,8 +277,9 @@ func (l *slotLease) loaded(m *Manifest, model string) bool {
 	return p != nil && p.model == model
 }
 
-// process returns the slot's process of an engine: the one that is loaded, or a new one. It ends other processes
-// first if their memory is needed.
+// process returns the slot's process of an engine: the one that is loaded, or a new one. It ends other processes first
+// if their memory is needed, and waits until they are gone. A new process sees one accelerator only, as cuda:0, or
+// none.
 func (l *slotLease) process(ctx context.Context, spec launchSpec) (*process, *pleat.Failure) {
 	pool := l.pool
 	pool.mu.Lock()
@@ -363,8 +374,9 @@ func (p *process) idleMemory() int64 {
 	return n
 }
 
-// release frees the slot, once stopped is closed (nil: immediately). It ends the process if the process is dead or due
-// for replacement.
+// release frees the slot, once stopped is closed (nil: immediately): a process that still works on a cancelled request
+// must not get another. It ends the process if the process is dead or due for replacement. p is nil if none was
+// started.
 func (l *slotLease) release(p *process, stopped <-chan struct{}) {
 	if stopped != nil {
 		l.pool.background.Go(func() { <-stopped; l.release(p, nil) })
@@ -384,16 +396,18 @@ func (l *slotLease) release(p *process, stopped <-chan struct{}) {
 	pool.notify()
 }
 
-// due reports whether a process must be replaced: after a number of jobs, above a memory limit, or after every job.
+// due reports whether a process must be replaced: after recycle_jobs jobs, above recycle_rss_gb of memory, or after
+// every job if its manifest does not keep it loaded. Python engines leak memory and fragment that of the device.
 func (p *process) due() bool {
 	m := p.manifest
 	return !m.keepLoaded() || p.jobs >= m.RecycleJobs ||
 		m.RecycleRSS > 0 && float64(p.memory().RSS) > m.RecycleRSS*1e9
 }
 
-// janitor ends processes that were idle for too long, or died while idle.
-func (p *ProcessPool) janitor() {
-	tick := time.NewTicker(janitorInterval)
+// reapIdle ends processes that were idle for longer than their manifest allows, or died while idle. It returns at
+// Close.
+func (p *ProcessPool) reapIdle() {
+	tick := time.NewTicker(reapInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -14,12 +14,15 @@ import (
 )
 
 const (
-	maxJobLines   = 500                    // log lines of one job
+	maxJobLines = 500 // log lines of one job
+	// A process that answers a cancel this fast stays loaded without another wait; the run returns without its answer
+	// else.
 	cancelGrace   = 150 * time.Millisecond // for a process to answer a cancel before the run returns without it
 	watchInterval = 250 * time.Millisecond
 )
 
 // load loads a model into the process, unless it is loaded already. It returns how long that took; 0: nothing was done.
+// After a failure no model is loaded.
 func (p *process) load(ctx context.Context, model string) (time.Duration, *pleat.Failure) {
 	if p.model == model {
 		return 0, nil
@@ -47,13 +50,13 @@ func (p *process) load(ctx context.Context, model string) (time.Duration, *pleat
 				}
 				p.logRefusal("load", m)
 				f := m.failure()
-				f.Message = p.hide(f.Message)
+				f.Message = p.redact(f.Message)
 				return 0, f
 			}
 		case <-p.gone:
 			return 0, p.crashed("while it loaded the model")
 		case <-ctx.Done():
-			return 0, p.giveUp(p.loadInterrupted(ctx))
+			return 0, p.fail(p.loadInterrupted(ctx))
 		}
 	}
 }
@@ -72,7 +75,7 @@ func lastBytes(s string, n int) string {
 	return s
 }
 
-// runningRequest is a request that a process works on.
+// runningRequest is a request that a process works on, with what the limits of the manifest need to know about it.
 type runningRequest struct {
 	*process
 	message    wirePredict
@@ -82,7 +85,7 @@ type runningRequest struct {
 	progressed time.Time
 }
 
-// outcome is how a request ended: with a result or a failure.
+// outcome is how a request ended: exactly one of result and failure is set.
 type outcome struct {
 	result  *wireResult
 	failure *pleat.Failure
@@ -94,7 +97,8 @@ type outcome struct {
 	stop func()
 }
 
-// predict runs one request in the process. It returns soon after ctx ends, whether or not the process has stopped.
+// predict runs one request in the process. It returns soon after ctx ends, whether or not the process has stopped, see
+// outcome.stop. The model of the request must be loaded. Progress, log lines and checkpoints go to the sink.
 func (p *process) predict(ctx context.Context, m wirePredict, sink pleat.Sink) (out outcome) {
 	from := p.listen()
 	defer func() {
@@ -158,7 +162,7 @@ func (r *runningRequest) handle(m any) *outcome {
 		case r.message.ID:
 			r.logRefusal("job "+m.ID, m)
 			f := m.failure()
-			f.Message = r.hide(f.Message)
+			f.Message = r.redact(f.Message)
 			return &outcome{failure: f}
 		case "":
 			r.logRefusal("no job", m)
@@ -169,11 +173,11 @@ func (r *runningRequest) handle(m any) *outcome {
 	return nil
 }
 
-// logLine passes a line on to the job's log, up to a limit.
+// logLine passes a line on to the job's log, redacted, and after maxJobLines says once that further lines are omitted.
 func (r *runningRequest) logLine(m *wireLog) {
 	switch r.lines++; {
 	case r.lines < maxJobLines:
-		line := r.hide(engine.OneLine(m.Line, maxWireLog))
+		line := r.redact(engine.OneLine(m.Line, maxWireLog))
 		if m.Level == "warn" || m.Level == "error" {
 			line = m.Level + ": " + line
 		}
@@ -201,7 +205,8 @@ func (r *runningRequest) checkpoint(m *wireCheckpoint) {
 	}
 }
 
-// overdue returns the failure of a process that hangs, or of a stage that takes too long; nil: neither.
+// overdue returns the failure of a process that has sent nothing for heartbeat_timeout_s, or of a stage without
+// progress for stage_timeout_s; nil: neither.
 func (r *runningRequest) overdue() *pleat.Failure {
 	m := r.manifest
 	switch {
@@ -216,7 +221,7 @@ func (r *runningRequest) overdue() *pleat.Failure {
 	return nil
 }
 
-// drain handles the messages that a dead process had sent: its result may be among them.
+// drain handles the messages that a dead process had sent: its result may be among them. Otherwise the process crashed.
 func (r *runningRequest) drain(from *listener) outcome {
 	for {
 		select {
@@ -230,7 +235,8 @@ func (r *runningRequest) drain(from *listener) outcome {
 	}
 }
 
-// interrupt asks the process to stop and waits a little. If the process takes longer, the outcome has a stop.
+// interrupt asks the process to stop and waits cancelGrace. If the process takes longer, the outcome has a stop, and
+// the caller returns to the user without waiting.
 func (r *runningRequest) interrupt(ctx context.Context, from *listener) outcome {
 	out := outcome{failure: engine.Interrupted(ctx)}
 	if f := r.send(wireCall{Type: "cancel", ID: r.message.ID}); f != nil {
@@ -253,7 +259,7 @@ func (r *runningRequest) interrupt(ctx context.Context, from *listener) outcome 
 	}
 }
 
-// awaitEnd waits until the process has stopped a cancelled request, and kills it if it takes too long.
+// awaitEnd waits until the process has stopped a cancelled request, and kills it if it takes longer than cancel_s.
 func (r *runningRequest) awaitEnd(from *listener) {
 	defer r.unlisten()
 	late := time.NewTimer(seconds(r.manifest.CancelTime))
@@ -285,13 +291,13 @@ func ends(m any, id string) bool {
 	return false
 }
 
-// hide removes the paths of this machine from a message for the owner.
-func (r *runningRequest) hide(message string) string {
-	return r.process.hide(strings.ReplaceAll(message, r.message.Workdir, "…"))
+// redact removes the paths of this machine, and of the request's folder, from a message for the owner.
+func (r *runningRequest) redact(message string) string {
+	return r.process.redact(strings.ReplaceAll(message, r.message.Workdir, "…"))
 }
 
-// hide removes the paths of the runner, its weights and its cache from a message for the owner.
-func (p *process) hide(message string) string {
+// redact removes the paths of the runner, its weights and its cache from a message for the owner.
+func (p *process) redact(message string) string {
 	for _, path := range p.hidden {
 		if path != "" && path != "/" {
 			message = strings.ReplaceAll(message, path, "…")

@@ -27,7 +27,8 @@ const (
 	maxTail           = 64 << 10        // bytes of stderr that are kept
 )
 
-// launchSpec is how a runner's process is started.
+// launchSpec is how a runner's process is started: the command and environment, with the placeholders of the manifest
+// replaced, and the device that it may use.
 type launchSpec struct {
 	manifest *Manifest
 	argv     []string
@@ -43,6 +44,9 @@ type launchSpec struct {
 
 // process is a started runner, alive or dead. One goroutine reads its messages, one its stderr, and one waits for its
 // end. All of them have returned once gone is closed; kill and close wait for that.
+//
+// Nothing that it sends is trusted: lines are bounded, paths are checked, and a message that breaks the protocol ends
+// the process.
 type process struct {
 	launchSpec
 	cmd   *exec.Cmd
@@ -69,8 +73,8 @@ type process struct {
 	lastUsed time.Time
 }
 
-// start starts a process and exchanges hello and pong with it. If it returns both a process and a failure, the caller
-// must end the process.
+// start starts a process and exchanges hello and pong with it, within the manifest's load timeout. If it returns both a
+// process and a failure, the caller must end the process.
 func start(ctx context.Context, l launchSpec) (*process, *pleat.Failure) {
 	p := &process{launchSpec: l, lastHeard: time.Now(), dead: make(chan struct{}), gone: make(chan struct{})}
 	if l.grease != 0 {
@@ -93,7 +97,7 @@ func start(ctx context.Context, l launchSpec) (*process, *pleat.Failure) {
 		Grease:    l.grease,
 	}
 	if f := p.send(hello); f != nil {
-		return p, p.giveUp(f)
+		return p, p.fail(f)
 	}
 	for {
 		select {
@@ -103,7 +107,7 @@ func start(ctx context.Context, l launchSpec) (*process, *pleat.Failure) {
 				continue
 			}
 			if pong.Protocol != wireProtocol {
-				return p, p.giveUp(pleat.Failed(pleat.FailLoad, fmt.Sprintf(
+				return p, p.fail(pleat.Failed(pleat.FailLoad, fmt.Sprintf(
 					"the runner of %s speaks version %d of the protocol, and the service %d",
 					l.manifest.Engine, pong.Protocol, wireProtocol)))
 			}
@@ -111,14 +115,16 @@ func start(ctx context.Context, l launchSpec) (*process, *pleat.Failure) {
 		case <-p.gone:
 			return p, p.crashed("while it started")
 		case <-ctx.Done():
-			return p, p.giveUp(p.loadInterrupted(ctx))
+			return p, p.fail(p.loadInterrupted(ctx))
 		}
 	}
 }
 
+// errLoadTime is the cause of a context that ended because a load took too long.
 var errLoadTime = errors.New("the model took too long to load")
 
-// loadInterrupted returns the failure of a context that ended while the model loaded.
+// loadInterrupted returns the failure of a context that ended while the model loaded: a timeout, or how the job was
+// interrupted.
 func (p *process) loadInterrupted(ctx context.Context) *pleat.Failure {
 	if errors.Is(context.Cause(ctx), errLoadTime) {
 		return pleat.Failed(pleat.FailTimeout,
@@ -127,8 +133,9 @@ func (p *process) loadInterrupted(ctx context.Context) *pleat.Failure {
 	return engine.Interrupted(ctx)
 }
 
-// giveUp marks a process as unusable and asks it to end. The release of the slot lease waits for its end.
-func (p *process) giveUp(f *pleat.Failure) *pleat.Failure {
+// fail marks a process as unusable because of f, asks it to end, and returns f. The release of the slot lease waits for
+// its end.
+func (p *process) fail(f *pleat.Failure) *pleat.Failure {
 	p.mu.Lock()
 	if p.broken == nil {
 		p.broken = errors.New(f.Message)
@@ -138,7 +145,8 @@ func (p *process) giveUp(f *pleat.Failure) *pleat.Failure {
 	return f
 }
 
-// spawn starts the process in a process group of its own, with pipes that do not outlive it.
+// spawn starts the process in a process group of its own, with pipes that do not outlive it and a guard that ends the
+// group with the service. An error means that nothing is left running or open.
 func (p *process) spawn() error {
 	inR, inW, err := os.Pipe()
 	if err != nil {
@@ -193,7 +201,7 @@ func (p *process) raiseOOMScore() {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", p.cmd.Process.Pid), []byte("500"), 0)
 }
 
-// signal sends a signal to the whole process group, if it still exists.
+// signal sends a signal to the whole process group, unless the group may have ended and its id belong to another.
 func (p *process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,7 +223,7 @@ func (p *process) kill(grace time.Duration) {
 	<-p.gone
 }
 
-// wait waits for the process to be gone, at most for d.
+// wait waits at most d for the process to be gone. It returns false if the process is not.
 func (p *process) wait(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -227,7 +235,7 @@ func (p *process) wait(d time.Duration) bool {
 	}
 }
 
-// close asks the process to end, and kills it after a grace period.
+// close asks the process to end, kills it if it has not ended after a grace period, and returns once it is gone.
 func (p *process) close(grace time.Duration) {
 	if !p.alive() || p.send(wireCall{Type: "shutdown"}) != nil {
 		grace = 0
@@ -235,7 +243,7 @@ func (p *process) close(grace time.Duration) {
 	p.kill(grace)
 }
 
-// alive reports whether the process can be used.
+// alive reports whether the process can be used: it has not ended and has kept to the protocol.
 func (p *process) alive() bool {
 	select {
 	case <-p.gone:
@@ -266,7 +274,7 @@ func (p *process) send(m any) *pleat.Failure {
 	return nil
 }
 
-// listener receives the messages of a process.
+// listener receives the messages of a process during one load or request.
 type listener struct {
 	messages chan any
 	left     chan struct{} // closed when it no longer receives
@@ -288,7 +296,8 @@ func (p *process) unlisten() {
 	p.listener = nil
 }
 
-// read dispatches messages until the pipe ends. A process that breaks the protocol is killed.
+// read dispatches messages until the pipe ends. A process that breaks the protocol is killed. Lines that are not JSON
+// objects are allowed before the first message only, up to maxEarlyLines.
 func (p *process) read(out io.Reader) {
 	r := bufio.NewReaderSize(out, 64<<10)
 	earlyLines := 0
@@ -320,7 +329,8 @@ func (p *process) read(out io.Reader) {
 }
 
 // dispatch handles a message of the process as a whole, and passes any other to the listener. Without a listener the
-// message is late and dropped.
+// message is late and dropped. It blocks while the listener's buffer is full, so that a process that sends too much
+// waits.
 func (p *process) dispatch(m any) {
 	p.mu.Lock()
 	p.lastHeard = time.Now()
@@ -359,7 +369,7 @@ func (p *process) dispatch(m any) {
 	}
 }
 
-// setMemory stores a report of memory. The caller holds mu.
+// setMemory stores a report of memory; nil and negative numbers count as not reported. The caller holds mu.
 func (p *process) setMemory(m *wireMem) {
 	if m == nil {
 		return
@@ -370,7 +380,7 @@ func (p *process) setMemory(m *wireMem) {
 	}
 }
 
-// memory returns the memory that the process has last reported.
+// memory returns the memory in bytes that the process has last reported; 0: it has not.
 func (p *process) memory() wireMem {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -427,7 +437,7 @@ func (t *tail) String() string {
 }
 
 // crashed ends a process that died or broke the protocol, logs its last output for the operator and returns the
-// failure. When completes a sentence such as "died while it worked".
+// failure, which the owner reads. when completes a sentence such as "died while it worked".
 func (p *process) crashed(when string) *pleat.Failure {
 	p.kill(0)
 	p.mu.Lock()

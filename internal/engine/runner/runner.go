@@ -37,7 +37,8 @@ import (
 	"pleat/internal/engine"
 )
 
-// Runner is an engine in a process of its own.
+// Runner is an engine in a process of its own. It implements engine.Engine, engine.Pooled and engine.Fingerprinter.
+// Manifest, Processes and Log must be set; it is safe for concurrent use and must not be changed once it is used.
 type Runner struct {
 	Manifest  *Manifest
 	Processes *ProcessPool
@@ -55,6 +56,7 @@ type Runner struct {
 	grease uint64 // for tests, not 0: messages carry unknown fields and types
 }
 
+// The registry and the worker find these by a type assertion, so the compiler checks them here.
 var _ engine.Pooled = (*Runner)(nil)
 var _ engine.Fingerprinter = (*Runner)(nil)
 
@@ -73,7 +75,8 @@ func (r *Runner) Pool() engine.Pool { return r.Processes }
 // Close ends every process of the pool.
 func (r *Runner) Close() { r.Processes.Close() }
 
-// Run executes one attempt in a loaded process or a new one.
+// Run executes one attempt in a loaded process or a new one: it waits for a slot, sends one request or one per
+// sequence, checks what the process has written and makes the artifacts. It returns soon after ctx ends.
 func (r *Runner) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 	a := &runnerAttempt{Runner: r, work: w, sink: sink, timings: map[string]float64{}}
 	requests, f := a.requests()
@@ -128,7 +131,8 @@ func (r *Runner) launchSpec() launchSpec {
 	return l
 }
 
-// environment returns the variables of every process.
+// environment returns the variables of every process: its folders, Python's settings, and those of the service that are
+// in inherited. The service's secrets are never among them.
 func (r *Runner) environment() map[string]string {
 	home := filepath.Join(r.Cache, "home")
 	env := map[string]string{

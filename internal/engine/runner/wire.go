@@ -22,6 +22,8 @@ import (
 // messages that both sides must read alike.
 
 const (
+	// The version of the protocol and the bounds of its messages. A line that exceeds its bound breaks the protocol;
+	// texts are truncated.
 	wireProtocol  = 1
 	maxToRunner   = 16 << 20 // bytes of a line to a runner
 	maxFromRunner = 1 << 20  // bytes of a line from a runner
@@ -210,8 +212,8 @@ func (e *wireError) failure() *pleat.Failure {
 // errWire is the error of a line that breaks the protocol.
 var errWire = errors.New("the runner broke the protocol")
 
-// decodeWire decodes one line; nil: its type is unknown. It knows the messages of both directions, for the test
-// vectors.
+// decodeWire decodes one line into a pointer to its message; nil: its type is unknown. Unknown fields are ignored. An
+// error wraps errWire. It knows the messages of both directions, for the test vectors.
 func decodeWire(line []byte) (any, error) {
 	var head struct {
 		Type *string `json:"type"`
@@ -239,6 +241,7 @@ func decodeWire(line []byte) (any, error) {
 	return m, nil
 }
 
+// wireTypes makes an empty message of each type. Messages of other types are ignored, so that the protocol can grow.
 var wireTypes = map[string]func() any{
 	"hello":      func() any { return new(wireHello) },
 	"load":       func() any { return new(wireLoad) },
@@ -286,12 +289,14 @@ func missingField(m any) string {
 	return ""
 }
 
-// local reports whether a path of a message is inside the folder of the request.
+// local reports whether a path of a message is inside the folder of the request, by its text alone. Links are followed
+// inside the folder only, see check.
 func local(path string) bool {
 	return filepath.IsLocal(path) && path != "." && !strings.ContainsRune(path, 0)
 }
 
-// encodeWire encodes a message as a line. If grease is not nil, the message gets an unknown field.
+// encodeWire encodes a message as a line that ends with a newline. If grease is not nil, the message gets an unknown
+// field, which a runner must ignore: what is never exercised stops working (RFC 8701 has the same idea for TLS).
 func encodeWire(m any, grease *rand.Rand) ([]byte, error) {
 	line, err := api.Encode(m)
 	if err != nil {
