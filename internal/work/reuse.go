@@ -109,7 +109,7 @@ func (p *Pool) shareResults(
 		notes = notes[:len(notes)-1] // where that run had its answer from
 	}
 	at := a.Finished.UTC().Format("2006-01-02 15:04:05")
-	note := fmt.Sprintf("answered from run %s of %s UTC, which had the same input, parameters and seed; "+
+	note := fmt.Sprintf("Result cached from run %s of %s UTC, which had the same input, parameters and seed; "+
 		"nothing was computed", a.Run, at)
 	result.Notes = append(slices.Clone(notes), note)
 	result.AnsweredFrom = a.Run
@@ -129,7 +129,7 @@ func (p *Pool) shareResults(
 	}
 	t.reuse.source = a.Run
 	s := &sink{p: p, t: t, dir: w.Dir}
-	s.Log(fmt.Sprintf("answered from run %s of job %s of %s UTC, which had the same input, parameters and seed; "+
+	s.Log(fmt.Sprintf("Result cached from run %s of job %s of %s UTC, which had the same input, parameters and seed; "+
 		"send Cache-Control: no-cache to have it computed", a.Run, a.Job, at))
 	return pleat.Output{Files: files, Result: &result, Engine: a.Engine, MSA: a.MSA}, nil
 }

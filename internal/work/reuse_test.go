@@ -156,7 +156,7 @@ func TestSameInputSameAnswer(t *testing.T) {
 			t.Errorf("timings %v", got)
 		}
 		if n := second.Run.Result.Notes; len(n) == 0 ||
-			!strings.Contains(n[len(n)-1], "answered from run "+string(first.Run.ID)+" of 2") {
+			!strings.Contains(n[len(n)-1], "Result cached from run "+string(first.Run.ID)+" of 2") {
 			t.Errorf("notes %q", n)
 		}
 		sameFiles(t, f, first, second)
@@ -252,7 +252,7 @@ func sameFiles(t *testing.T, f *fixture, first, second store.View) {
 		t.Errorf("the first run has %+v; the second: %s", was, d)
 	}
 	if !bytes.Contains(has["metrics.json"], []byte(second.Job.Sequences[0].ID)) ||
-		!bytes.Contains(has["metrics.json"], []byte("answered from run")) {
+		!bytes.Contains(has["metrics.json"], []byte("Result cached from run")) {
 		t.Error("the metrics are not the second's")
 	}
 }

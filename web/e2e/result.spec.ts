@@ -11,7 +11,8 @@ test.beforeEach(({ console: messages }) => messages.allow(driver))
 const selection = '[data-selection]'
 
 test('a fold is drawn, explained and downloaded', async ({ page, server, visit }) => {
-  const { jobId } = await server.folded()
+  // A seed of its own, so that the result is not the cached one of another test.
+  const { jobId } = await server.folded({ params: { modelName: 'mini', seed: '2' } })
   await visit('/ui/jobs/' + jobId)
   await expect(page.getByRole('heading', { level: 1, name: 'Trp-cage' })).toBeVisible()
   await drawn(page)
