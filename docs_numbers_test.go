@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/api"
 	"pleat/internal/calvados"
 	"pleat/internal/store"
 	"pleat/internal/webhook"
@@ -28,6 +29,8 @@ func TestDocumentedNumbers(t *testing.T) {
 		file, pattern string
 		want          int
 	}{
+		{"interface.md", `A body may have ` + number + ` levels`, api.MaxDepth},
+		{"interface.md", `levels and ` + number + ` bytes`, api.MaxBody},
 		{"operations.md", `A job that kills its worker ` + number + ` times fails`, store.DefaultTries},
 		{"operations.md", `its job is tried again in a new one, ` + number + ` times at most`, store.DefaultTries},
 		{"operations.md", `renews its claims every ` + number + ` seconds`, seconds(pleat.HeartbeatInterval)},

@@ -68,6 +68,37 @@ func TestStatesAreDrawn(t *testing.T) {
 	}
 }
 
+// The table of docs/interface.md lists the states that the transitions reach. Its row of alignments, which have none of
+// their own, is that of jobs with PENDING as the first.
+func TestStatesAreListed(t *testing.T) {
+	page, err := os.ReadFile("docs/interface.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(first ...pleat.State) string {
+		var cells []string
+		for _, s := range everyState {
+			reached := slices.ContainsFunc(first, func(f pleat.State) bool { return slices.Contains(transitions[f], s) })
+			if slices.Contains(first, s) || reached || s == pleat.StateCompleted {
+				cells = append(cells, "`"+string(s)+"`")
+			}
+		}
+		return strings.Join(cells, " ")
+	}
+	job := list(pleat.StateInitialized)
+	for _, want := range []string{
+		"| job, run, prediction | " + job + " |",
+		"| alignment (`msaStatus`) | " + strings.Replace(job, "INITIALIZED", "PENDING", 1) + " |",
+		"| workflow, task | " + list(pleat.StateDraft, pleat.StateQueued) + " |",
+		"| delivery | `" + strings.Join([]string{string(pleat.DeliveryPending), string(pleat.DeliveryRunning),
+			string(pleat.DeliverySucceeded), string(pleat.DeliveryFailed)}, "` `") + "` |",
+	} {
+		if !strings.Contains(string(page), want+"\n") {
+			t.Errorf("docs/interface.md does not have the row %s", want)
+		}
+	}
+}
+
 // Every link between the pages of the repository leads to a file, and every heading named exists.
 func TestLinksLeadSomewhere(t *testing.T) {
 	pages := append(globs(t, "*.md", "docs/*.md", "docs/*/*.md"),

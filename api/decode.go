@@ -16,6 +16,10 @@ import (
 // MaxDepth is how deep arrays and objects may be nested in a request.
 const MaxDepth = 32
 
+// MaxBody is the size of the largest request body in bytes, unless an operator sets another or the endpoint has a limit
+// of its own.
+const MaxBody = 10_000_000
+
 // DecodeError is a fault that Decode found in a document.
 type DecodeError struct {
 	Field   string // path of the value at fault, such as sequences[0].proteinChain; empty: the document as a whole

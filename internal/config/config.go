@@ -19,6 +19,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"pleat/api"
 	"pleat/internal/msa"
 )
 
@@ -115,7 +116,7 @@ func Default() Config {
 
 		Addr:    "127.0.0.1:8080",
 		Quota:   30,
-		MaxBody: 10 << 20,
+		MaxBody: api.MaxBody,
 		Library: 1 << 30,
 		Work:    true,
 
@@ -163,12 +164,20 @@ func (c *Config) Errorf(key, format string, args ...any) error {
 // Bytes is a size. Its text form has a binary or decimal unit or none: 512MiB, 16GB, 1048576.
 type Bytes int64
 
-// String returns the size in binary units, such as 16MiB, rounded to about two digits. ParseBytes reads it.
+// String returns the size in binary units, such as 16MiB, rounded to about two digits; in decimal units, such as 10MB,
+// if only they are exact. ParseBytes reads it.
 func (b Bytes) String() string {
 	if b == 0 {
 		return "0"
 	}
-	return strings.NewReplacer(" ", "", ".0", "").Replace(humanize.IBytes(uint64(b)))
+	short := strings.NewReplacer(" ", "", ".0", "")
+	binary, decimal := short.Replace(humanize.IBytes(uint64(b))), short.Replace(humanize.Bytes(uint64(b)))
+	if n, err := ParseBytes(decimal); err == nil && n == b {
+		if n, err = ParseBytes(binary); err != nil || n != b {
+			return decimal
+		}
+	}
+	return binary
 }
 
 // ParseBytes reads the text form of a size, at most 2^60 bytes. KB, MB and GB are powers of 1000, KiB, MiB and GiB of

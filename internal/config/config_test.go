@@ -290,3 +290,13 @@ func TestOptionsHaveDocs(t *testing.T) {
 		}
 	}
 }
+
+// A size is shown in the units that state it exactly.
+func TestBytesString(t *testing.T) {
+	for n, want := range map[Bytes]string{0: "0", 16 << 20: "16MiB", 10_000_000: "10MB", 48e9: "48GB", 1: "1B",
+		10_000_001: "9.5MiB"} {
+		if got := n.String(); got != want {
+			t.Errorf("%d bytes are %s, want %s", int64(n), got, want)
+		}
+	}
+}

@@ -1,9 +1,13 @@
 package server
 
 import (
+	"maps"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,5 +48,25 @@ func TestInterfaceListsRoutes(t *testing.T) {
 	}
 	if d := cmp.Diff(documented, routes); d != "" {
 		t.Errorf("docs/interface.md (-) and the routes (+) differ:\n%s", d)
+	}
+}
+
+// The table of docs/interface.md lists the statuses of refusals: those of the codes, and 405, which the routes answer.
+func TestInterfaceListsStatuses(t *testing.T) {
+	text, err := os.ReadFile("../../docs/interface.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append(slices.Collect(maps.Values(statuses)), http.StatusMethodNotAllowed)
+	slices.Sort(want)
+	var got []int
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d{3}(?:, \d{3})*) \|`).FindAllSubmatch(text, -1) {
+		for _, number := range strings.Split(string(row[1]), ", ") {
+			status, _ := strconv.Atoi(number)
+			got = append(got, status)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("the statuses (-) and docs/interface.md (+) differ:\n%s", d)
 	}
 }

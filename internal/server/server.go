@@ -57,6 +57,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pleat"
+	"pleat/api"
 	"pleat/internal/blob"
 	"pleat/internal/seal"
 	"pleat/internal/server/openapi"
@@ -74,7 +75,7 @@ type Config struct {
 	Hosts []string
 	// Quota is how many jobs and runs a user may create per day (UTC), unless the user has an own quota; 0: 30.
 	Quota int
-	// MaxBody bounds a large request body, in bytes; 0: 10 MB, which docs/interface.md promises.
+	// MaxBody bounds a large request body, in bytes; 0: api.MaxBody, which docs/interface.md promises.
 	MaxBody int64
 	// CacheBytes bounds the cache of encoded results; 0: 16 MiB, negative: no cache.
 	CacheBytes int64
@@ -221,7 +222,7 @@ func defaults(cfg *Config) {
 			*p = v
 		}
 	}
-	set(&cfg.MaxBody, 10_000_000)
+	set(&cfg.MaxBody, api.MaxBody)
 	set(&cfg.CacheBytes, 16<<20)
 	set(&cfg.LibraryQuota, 1<<30)
 	if cfg.Quota == 0 {
