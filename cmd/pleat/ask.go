@@ -9,8 +9,11 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/config"
+	"pleat/internal/words"
 )
 
+// askCmd returns the command that asks a question about a predicted structure and prints the answer. The exit code is
+// exitUnfinished if the question ended without one. Repeating it asks again, in a new workflow.
 func askCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ask JOB QUESTION",
@@ -31,6 +34,7 @@ Interrupting the command leaves the question running.`,
 	return c
 }
 
+// runAsk creates a qna workflow for the job, follows it and prints its answer.
 func runAsk(cmd *cobra.Command, args []string) error {
 	job, err := identifier("job", args[0])
 	if err != nil {
@@ -67,7 +71,8 @@ func runAsk(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// runWorkflow creates a workflow, follows it to its end and returns its task. With --no-wait it returns nil.
+// runWorkflow creates a workflow of a task type, follows it to its end and returns its task. With --no-wait it prints
+// the workflow's identifier instead, and returns nil. A name that is too long is shortened.
 func runWorkflow(
 	cmd *cobra.Command, c *api.Client, workflow, name string, input map[string]any,
 ) (*api.WorkflowTask, error) {
@@ -77,7 +82,7 @@ func runWorkflow(
 	}
 	w, err := c.CreateWorkflow(cmd.Context(), api.CreateWorkflow{
 		WorkflowName: workflow,
-		Name:         clip(name, pleat.MaxName),
+		Name:         words.Shorten(name, pleat.MaxName),
 		Input:        raw,
 	})
 	if err != nil {
@@ -94,7 +99,8 @@ func runWorkflow(
 	return endedTask(cmd, c, w.ID)
 }
 
-// endedTask returns the task of a workflow that has ended. A workflow without a result is an error.
+// endedTask returns the task of a workflow that has ended. A workflow without a result is an error with exitUnfinished
+// that gives the reason.
 func endedTask(cmd *cobra.Command, c *api.Client, id string) (*api.WorkflowTask, error) {
 	w, err := c.Workflow(cmd.Context(), id)
 	if err != nil {

@@ -10,16 +10,18 @@ import (
 	"pleat/internal/config"
 )
 
-// auth says whether a command that calls a server needs an API key.
+// auth reports whether a command that calls a server needs an API key.
 type auth bool
 
+// A command with keyRequired fails before its request if there is no key. With keyOptional a key is sent if there is
+// one: the server decides.
 const (
 	keyRequired auth = true
 	keyOptional auth = false // public jobs can be read without one
 )
 
-// onServer returns the RunE of a command that calls a server. It creates the client, and explains the error of the
-// call.
+// onServer returns the RunE of a command that calls a server. It creates the client and turns an error of the call into
+// a sentence that says what to do.
 func onServer(
 	key auth, do func(cmd *cobra.Command, c *api.Client, args []string) error,
 ) func(*cobra.Command, []string) error {
@@ -32,7 +34,8 @@ func onServer(
 	}
 }
 
-// onObject completes a command whose only argument is the identifier of a job or workflow, as kind says.
+// onObject completes a command whose only argument is the identifier of a kind of object, such as "job": it adds the
+// argument, the flags of a client and the RunE. An argument that is not an identifier is refused without a request.
 func onObject(
 	cmd *cobra.Command, kind string, key auth, do func(cmd *cobra.Command, c *api.Client, id string) error,
 ) *cobra.Command {
@@ -48,7 +51,8 @@ func onObject(
 	return cmd
 }
 
-// identifier returns an argument that has the form of an identifier, and refuses any other. Kind is for the message.
+// identifier returns an argument that has the form of an identifier. Any other is a usage error, in which kind is the
+// kind of object.
 func identifier(kind, arg string) (string, error) {
 	if !pleat.IsUUID(arg) {
 		const text = "%q is not a %s: a %s's identifier is a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057"
@@ -57,7 +61,7 @@ func identifier(kind, arg string) (string, error) {
 	return arg, nil
 }
 
-// printResult prints a response: as JSON with --json, else with human.
+// printResult prints a response: with --json as JSON, otherwise by calling human.
 func printResult(cmd *cobra.Command, v any, human func() error) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		return printJSON(cmd.OutOrStdout(), v)
@@ -65,8 +69,8 @@ func printResult(cmd *cobra.Command, v any, human func() error) error {
 	return human()
 }
 
-// printList prints a page of a list: as JSON with --json, else as a table with one row per entry. The cursor of the
-// next page goes to standard error.
+// printList prints a page of a list: with --json as JSON, otherwise as a table with one row per entry. The cursor of
+// the next page goes to standard error, so that standard output is a table alone.
 func printList[T any](cmd *cobra.Command, list api.List[T], head []string, row func(T) []string) error {
 	return printResult(cmd, list, func() error {
 		rows := [][]string{head}
@@ -83,7 +87,8 @@ func printList[T any](cmd *cobra.Command, list api.List[T], head []string, row f
 	})
 }
 
-// printCancelled prints the state after a cancellation. A running job stops a little later.
+// printCancelled prints the state after a cancellation. A running job or workflow is still RUNNING until its worker has
+// stopped it.
 func printCancelled(cmd *cobra.Command, state string) error {
 	if state == api.Running {
 		state = "stopping"

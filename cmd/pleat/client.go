@@ -18,7 +18,8 @@ import (
 	"pleat/api"
 )
 
-// newClient returns the client for the server of --url and --key.
+// newClient returns the client for the server of --url and --key. A missing key is a usage error if the command needs
+// one; nothing is sent.
 func newClient(cmd *cobra.Command, key auth) (*api.Client, error) {
 	c, err := configure(cmd)
 	if err != nil {
@@ -31,7 +32,8 @@ func newClient(cmd *cobra.Command, key auth) (*api.Client, error) {
 	return &api.Client{Base: c.URL, Key: c.Key}, nil
 }
 
-// explain turns the error of a call into a sentence that says what to do.
+// explain turns the error of a call into a sentence that says what to do: start the server, pass a key, or what the
+// server's message says. It returns any other error as it is, and nil for nil.
 func explain(c *api.Client, err error) error {
 	var refused *api.Error
 	var dial *net.OpError
@@ -61,7 +63,7 @@ func explain(c *api.Client, err error) error {
 	return err
 }
 
-// printJSON writes a value as indented JSON.
+// printJSON writes a value as indented JSON, with the fields of the API.
 func printJSON(w io.Writer, v any) error {
 	b, err := api.EncodeIndent(v)
 	if err != nil {
@@ -71,7 +73,8 @@ func printJSON(w io.Writer, v any) error {
 	return err
 }
 
-// table writes rows in columns; the first row is the head. Control characters in text from a server are replaced.
+// table writes rows in columns; the first row is the head. Cells come from a server, so long ones are shortened and
+// control characters are replaced.
 func table(w io.Writer, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -83,7 +86,7 @@ func table(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
-// number returns a score as text, or a dash where the engine gives none.
+// number returns a score in the format of package fmt, or a dash if the engine gives none.
 func number(v *float64, format string) string {
 	if v == nil {
 		return "-"
@@ -91,8 +94,9 @@ func number(v *float64, format string) string {
 	return fmt.Sprintf(format, *v)
 }
 
-// download writes the artifacts into a folder and returns their paths. A file gets its name once its SHA-256 was
-// checked. The names come from a server, so nothing is written outside the folder.
+// download writes the artifacts into a folder, which it creates, and returns their paths. A file gets its name once its
+// SHA-256 was checked; an existing file of that name is replaced. The names come from a server, so that a name that is
+// not plain is refused and nothing is written outside the folder. It is safe to repeat.
 func download(cmd *cobra.Command, c *api.Client, artifacts []api.Artifact, dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create the folder for the results: %w", err)
@@ -115,7 +119,7 @@ func download(cmd *cobra.Command, c *api.Client, artifacts []api.Artifact, dir s
 	return paths, nil
 }
 
-// fetch downloads one artifact into a folder.
+// fetch downloads one artifact into a folder, first under a temporary name, which it removes after an error.
 func fetch(cmd *cobra.Command, c *api.Client, a api.Artifact, root *os.Root) error {
 	part := "." + a.Name + ".part"
 	f, err := root.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)

@@ -13,9 +13,13 @@ import (
 	"pleat/internal/config"
 )
 
-// trpCage is the miniprotein TC10b, Protein Data Bank entry 2JOF (Barua et al., Protein Eng. Des. Sel. 21, 171, 2008).
+// trpCage is the sequence of the miniprotein TC10b, Protein Data Bank entry 2JOF (Barua et al., Protein Eng. Des. Sel.
+// 21, 171, 2008).
 const trpCage = "DAYAQWLKDGGPSSGRPPPS"
 
+// demoCmd returns the command that shows the whole service without any setup: a server with an empty data folder in
+// this process, one job, and its files in --out. It needs no network and no configuration, and reads none. Afterwards
+// the server's data is removed; only the files of the job stay.
 func demoCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
@@ -30,6 +34,7 @@ scores, and stops the server.`,
 	return c
 }
 
+// runDemo starts the server, folds the protein and stops the server. It returns when the server has ended.
 func runDemo(cmd *cobra.Command, _ []string) error {
 	data, err := os.MkdirTemp("", "pleat-demo-")
 	if err != nil {
@@ -62,7 +67,8 @@ func runDemo(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// foldDemo does what a user does: it creates a key and a job, follows the job and downloads its files.
+// foldDemo does what a user does: it creates a key and a job, follows the job and downloads its files. The seed is
+// fixed, so that the structure is the same on every machine of one architecture.
 func foldDemo(cmd *cobra.Command, a *app.App, url string) error {
 	key, err := app.CreateKey(cmd.Context(), a.Store, "demo", "")
 	if err != nil {

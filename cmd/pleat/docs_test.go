@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated pages of docs/ instead of comparing them")
 
-// generated compares a page of docs/ with what the code says, or writes it.
+// generated compares a page of docs/ with the text that the code generates; with -update it writes the page.
 func generated(t *testing.T, page, want string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "docs", page)
@@ -31,7 +31,7 @@ func generated(t *testing.T, page, want string) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want, string(got)); d != "" {
-		t.Errorf("docs/%s is not what the code says; write it with: make docs\n%s", page, d)
+		t.Errorf("docs/%s is out of date; update it with: make docs\n%s", page, d)
 	}
 }
 

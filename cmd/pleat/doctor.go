@@ -21,6 +21,9 @@ import (
 	"pleat/internal/store"
 )
 
+// doctorCmd returns the command that checks the configuration, the machine, the data folder, the database, the
+// artifact store and the engines, and prints one line per check. It changes nothing, needs no server and shows no
+// secret. The exit code is exitFailed if a check failed.
 func doctorCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
@@ -41,8 +44,8 @@ code is 1 if a check failed.`,
 			d.folder()
 			d.database(cmd.Context())
 			d.artifacts(cmd.Context())
-			if d.wrong > 0 {
-				return fmt.Errorf("%d of the checks failed", d.wrong)
+			if d.failed > 0 {
+				return fmt.Errorf("%d of the checks failed", d.failed)
 			}
 			return nil
 		},
@@ -51,24 +54,27 @@ code is 1 if a check failed.`,
 	return c
 }
 
-// doctor prints one line per check: ok, note, or WRONG with the remedy, and counts the latter.
+// doctor prints one line per check: "ok"; "note" for what may be intended; "FAILED" with the remedy.
 type doctor struct {
-	out   io.Writer
-	cfg   config.Config
-	wrong int
+	out    io.Writer
+	cfg    config.Config
+	failed int // checks
 }
 
-func (d *doctor) say(mark, what, format string, args ...any) {
+// print writes the line of a check: its result, what was checked, and a sentence.
+func (d *doctor) print(mark, what, format string, args ...any) {
 	fmt.Fprintf(d.out, "%-6s %-14s %s\n", mark, what, strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
 }
 
-func (d *doctor) ok(what, format string, args ...any)   { d.say("ok", what, format, args...) }
-func (d *doctor) note(what, format string, args ...any) { d.say("note", what, format, args...) }
-func (d *doctor) bad(what, format string, args ...any) {
-	d.wrong++
-	d.say("WRONG", what, format, args...)
+// ok, note and fail print the line of a check with its result. fail also counts it.
+func (d *doctor) ok(what, format string, args ...any)   { d.print("ok", what, format, args...) }
+func (d *doctor) note(what, format string, args ...any) { d.print("note", what, format, args...) }
+func (d *doctor) fail(what, format string, args ...any) {
+	d.failed++
+	d.print("FAILED", what, format, args...)
 }
 
+// configuration prints the settings that are not at their defaults and where each comes from, with secrets redacted.
 func (d *doctor) configuration() {
 	changed := 0
 	for _, s := range d.cfg.Settings() {
@@ -81,23 +87,24 @@ func (d *doctor) configuration() {
 		d.ok("settings", "all at their defaults")
 	}
 	if err := d.cfg.CheckSharedKey(); err != nil {
-		d.bad("settings", "%v", err)
+		d.fail("settings", "%v", err)
 	}
 }
 
+// machine checks the devices and the engines as a worker finds them at its start. It runs no engine.
 func (d *doctor) machine() {
 	memory := config.Bytes(config.MachineMemory())
 	d.ok("machine", "%d cores, %s memory, %s/%s", runtime.NumCPU(), memory, runtime.GOOS, runtime.GOARCH)
 	devices, err := app.Devices(d.cfg)
 	if err != nil {
-		d.bad("devices", "%v", err)
+		d.fail("devices", "%v", err)
 	}
 	for _, v := range devices {
 		d.ok("devices", "%s %s, %s", v.Name, v.ID, config.Bytes(v.Memory))
 	}
 	engines, _, err := app.NewEngines(d.cfg, app.NewLog(io.Discard, d.cfg), nil)
 	if err != nil {
-		d.bad("engines", "%v", err)
+		d.fail("engines", "%v", err)
 		return
 	}
 	defer engines.Close()
@@ -120,15 +127,18 @@ func (d *doctor) machine() {
 		d.ok("engines", "%s %s: %s model %s on %s%s", m.Engine, m.Version, m.Kind, m.Name, m.Device, size)
 	}
 	if len(engines.Models()) == 0 {
-		d.note("engines", "none is configured here; jobs wait for a pleat worker elsewhere")
+		d.note("engines", "none is configured here; jobs wait for a worker on another machine")
 	}
 }
 
+// Limits of the free space on the disk of the data folder. The result of a large complex has some 10 MB, a trajectory
+// more; models of several GB are downloaded to the same disk by default.
 const (
-	diskNote  = 5 << 30   // bytes free below which the doctor notes it
-	diskWrong = 256 << 20 // bytes free below which the check fails
+	diskNote = 5 << 30   // free bytes below which the doctor prints a note
+	diskFail = 256 << 20 // free bytes below which the check fails
 )
 
+// folder checks that the data folder can be written, is private and has room. It writes a file and removes it.
 func (d *doctor) folder() {
 	info, err := os.Stat(d.cfg.Data)
 	switch {
@@ -136,15 +146,15 @@ func (d *doctor) folder() {
 		d.note("data folder", "%s does not exist yet; pleat serve creates it", d.cfg.Data)
 		return
 	case err != nil:
-		d.bad("data folder", "%v", err)
+		d.fail("data folder", "%v", err)
 		return
 	case !info.IsDir():
-		d.bad("data folder", "%s is not a folder; choose another with --data", d.cfg.Data)
+		d.fail("data folder", "%s is not a folder; choose another with --data", d.cfg.Data)
 		return
 	}
 	f, err := os.CreateTemp(d.cfg.Data, ".doctor-*")
 	if err != nil {
-		d.bad("data folder", "cannot be written: %v; make the user that runs pleat its owner", err)
+		d.fail("data folder", "cannot be written: %v; make the user that runs pleat its owner", err)
 		return
 	}
 	_ = f.Close()
@@ -155,9 +165,9 @@ func (d *doctor) folder() {
 	free, err := diskFree(d.cfg.Data)
 	switch {
 	case err != nil:
-		d.bad("disk", "%v", err)
-	case free < diskWrong:
-		d.bad("disk", "%s free in %s; make room before jobs fail", config.Bytes(free), d.cfg.Data)
+		d.fail("disk", "%v", err)
+	case free < diskFail:
+		d.fail("disk", "%s free in %s; make room before jobs fail", config.Bytes(free), d.cfg.Data)
 	case free < diskNote:
 		d.note("disk", "%s free in %s", config.Bytes(free), d.cfg.Data)
 	default:
@@ -165,6 +175,8 @@ func (d *doctor) folder() {
 	}
 }
 
+// database checks that the database responds within 15 s, has the schema of this version and agrees on the time. It
+// migrates nothing; a SQLite file that does not exist is not created.
 func (d *doctor) database(ctx context.Context) {
 	if path, ok := d.cfg.SQLitePath(); ok {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -176,21 +188,21 @@ func (d *doctor) database(ctx context.Context) {
 	defer cancel()
 	s, err := store.Open(ctx, d.cfg.DatabaseURL(), store.Options{})
 	if err != nil {
-		d.bad("database", "%v", err)
+		d.fail("database", "%v", err)
 		return
 	}
 	defer s.Close()
 	version, err := s.Version(ctx)
 	switch latest := store.Latest(); {
 	case err != nil:
-		d.bad("database", "%s does not respond: %v", s.Dialect(), err)
+		d.fail("database", "%s does not respond: %v", s.Dialect(), err)
 		return
 	case version < latest:
-		d.bad("database", "%s at schema %d of %d; run: pleat migrate", s.Dialect(), version, latest)
+		d.fail("database", "%s at schema %d of %d; run: pleat migrate", s.Dialect(), version, latest)
 		return
 	case version > latest:
 		const text = "%s at schema %d, newer than this pleat's %d; run a newer pleat"
-		d.bad("database", text, s.Dialect(), version, latest)
+		d.fail("database", text, s.Dialect(), version, latest)
 		return
 	}
 	d.ok("database", "%s at schema %d", s.Dialect(), version)
@@ -202,10 +214,11 @@ func (d *doctor) database(ctx context.Context) {
 	d.workers(ctx, s)
 }
 
+// workers prints the workers that were seen recently, with the models that each runs, and the lengths of the queues.
 func (d *doctor) workers(ctx context.Context, s *store.Store) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
-		d.bad("workers", "%v", err)
+		d.fail("workers", "%v", err)
 		return
 	}
 	if len(workers) == 0 {
@@ -222,7 +235,7 @@ func (d *doctor) workers(ctx context.Context, s *store.Store) {
 	}
 	counts, err := s.QueueCounts(ctx)
 	if err != nil {
-		d.bad("queue", "%v", err)
+		d.fail("queue", "%v", err)
 		return
 	}
 	for _, c := range counts {
@@ -230,6 +243,7 @@ func (d *doctor) workers(ctx context.Context, s *store.Store) {
 	}
 }
 
+// artifacts checks that the artifact store can be opened within 15 s.
 func (d *doctor) artifacts(ctx context.Context) {
 	address := d.cfg.BlobAddress()
 	if path, ok := strings.CutPrefix(address, "dir:"); ok {
@@ -241,13 +255,13 @@ func (d *doctor) artifacts(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	if _, err := blob.Open(ctx, address); err != nil {
-		d.bad("artifacts", "%v", err)
+		d.fail("artifacts", "%v", err)
 		return
 	}
 	d.ok("artifacts", "%s", address)
 }
 
-// alignments says to which MSA search sequences are sent.
+// alignments checks the MSA search, and notes it if sequences are sent to a server of somebody else.
 func (d *doctor) alignments() {
 	switch {
 	case d.cfg.MSAServer != "":
@@ -255,9 +269,9 @@ func (d *doctor) alignments() {
 		d.note("alignments", "the protein sequences of jobs for models that take alignments are sent to %s", u.Host)
 	case d.cfg.MSACommand != "":
 		if _, err := exec.LookPath(d.cfg.MSACommand); err != nil {
-			d.bad("alignments", "%s cannot be run: %v", d.cfg.MSACommand, err)
+			d.fail("alignments", "%s cannot be run: %v", d.cfg.MSACommand, err)
 		} else if _, err := os.Stat(d.cfg.MSADatabase); err != nil {
-			d.bad("alignments", "the database of the search does not exist: %v", err)
+			d.fail("alignments", "the database of the search does not exist: %v", err)
 		} else {
 			d.ok("alignments", "%s searches %s", d.cfg.MSACommand, d.cfg.MSADatabase)
 		}

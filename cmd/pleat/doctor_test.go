@@ -11,8 +11,8 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// run is the program in this process, with an environment of its own.
-func run(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
+// runProgram runs the program in this process, with the environment of the test and env.
+func runProgram(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	for k, v := range env {
 		t.Setenv(k, v)
@@ -27,10 +27,10 @@ func run(t *testing.T, env map[string]string, args ...string) (code int, stdout,
 	return code, out.String(), errs.String()
 }
 
-// Doctor tells a new folder from a broken one, changes nothing and keeps secrets to itself.
+// The doctor distinguishes a new folder from a broken one, changes nothing and redacts secrets.
 func TestDoctor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	code, out, _ := run(t, map[string]string{
+	code, out, _ := runProgram(t, map[string]string{
 		"PLEAT_DATA": dir, "PLEAT_SECRET_KEY": strings.Repeat("ab", 32), "PLEAT_DATABASE": "",
 	}, "doctor")
 	if code != exitOK || !strings.Contains(out, "does not exist yet") || strings.Contains(out, "abab") ||
@@ -38,15 +38,15 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("code %d:\n%s", code, out)
 	}
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("doctor made the data folder")
+		t.Error("the doctor created the data folder")
 	}
 
 	db := filepath.Join(t.TempDir(), "junk.db")
 	if err := os.WriteFile(db, bytes.Repeat([]byte("junk"), 2000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, out, errs := run(t, map[string]string{"PLEAT_DATABASE": "sqlite:" + db}, "doctor")
-	if code != exitFailed || !strings.Contains(out, "WRONG  database") ||
+	code, out, errs := runProgram(t, map[string]string{"PLEAT_DATABASE": "sqlite:" + db}, "doctor")
+	if code != exitFailed || !strings.Contains(out, "FAILED database") ||
 		!strings.Contains(errs, "1 of the checks failed") {
 		t.Errorf("code %d:\n%s%s", code, out, errs)
 	}
@@ -55,10 +55,10 @@ func TestDoctor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			address := fresh(t)
 			env := map[string]string{"PLEAT_DATABASE": address, "PLEAT_DATA": t.TempDir()}
-			if code, out, errs := run(t, env, "migrate"); code != exitOK {
+			if code, out, errs := runProgram(t, env, "migrate"); code != exitOK {
 				t.Fatalf("migrate: %d %s%s", code, out, errs)
 			}
-			code, out, errs := run(t, env, "doctor")
+			code, out, errs := runProgram(t, env, "doctor")
 			if code != exitOK || !strings.Contains(out, name+" at schema ") ||
 				!strings.Contains(out, "none was seen recently") {
 				t.Errorf("code %d:\n%s%s", code, out, errs)
@@ -67,7 +67,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// A database that is not there is said in one sentence, without its password.
+// A database that does not respond is reported in one sentence without its password.
 func TestDatabaseGone(t *testing.T) {
 	env := map[string]string{
 		"PLEAT_DATABASE": "postgres://u:hushhush@127.0.0.1:1/none", "PLEAT_DATA": t.TempDir(),
@@ -75,7 +75,7 @@ func TestDatabaseGone(t *testing.T) {
 	}
 	for _, args := range [][]string{{"doctor"}, {"migrate"}, {"keys", "list"}, {"serve", "--addr", "127.0.0.1:0"},
 		{"worker"}} {
-		code, out, errs := run(t, env, args...)
+		code, out, errs := runProgram(t, env, args...)
 		if code != exitFailed || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "pleat: ") {
 			t.Errorf("%v: code %d: %q", args, code, errs)
 		}
@@ -85,7 +85,7 @@ func TestDatabaseGone(t *testing.T) {
 	}
 }
 
-// A folder that cannot be written, an address that is taken: one sentence each.
+// A folder that cannot be written and an address that is in use are reported in one sentence.
 func TestServeRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -99,7 +99,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"serve", "--data", t.TempDir(), "--addr", "192.0.2.1:1"}, "cannot listen on 192.0.2.1:1"},
 		{[]string{"worker", "--data", t.TempDir(), "--blobs", "ftp://x"}, "ftp"},
 	} {
-		code, _, errs := run(t, map[string]string{"PLEAT_DATABASE": "", "PLEAT_LOG_LEVEL": "error"}, c.args...)
+		code, _, errs := runProgram(t, map[string]string{"PLEAT_DATABASE": "", "PLEAT_LOG_LEVEL": "error"}, c.args...)
 		if code != exitFailed || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%v: code %d: %q; want %q", c.args, code, errs, c.want)
 		}

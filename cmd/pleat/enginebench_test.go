@@ -16,7 +16,8 @@ import (
 	"pleat/api"
 )
 
-// What make bench-engines asks for: jobs per hour beside the command line, and what the service adds to a warm job.
+// Sizes and targets of make bench-engines: jobs per hour compared with the command line, and what the service adds to a
+// warm job.
 const (
 	benchJobs = 10
 	wantRatio = 3.0
@@ -30,18 +31,18 @@ const (
 	benchSequence = "NLYIQWLKDGGPSSGRPPPS"
 )
 
-// TestBenchEngines runs ten small jobs through the service and the same ten by boltz predict, in turns, on one core
-// each.
+// TestBenchEngines runs ten small jobs through the service and the same ten by boltz predict, in alternation, on one
+// core each.
 func TestBenchEngines(t *testing.T) {
 	if os.Getenv("PLEAT_TEST_BENCH") == "" {
 		t.Skip("a measurement: make bench-engines")
 	}
-	l := newLab(t, "boltz")
+	l := startEngines(t, "boltz")
 	var service, cli, added, shares, warmWork []float64
 	spent := 0.0 // CPU seconds of the command line, which the machine's other work does not change much
 	loaded := 0.0
 	for i := range benchJobs {
-		sequence := benchSequence[i:] + benchSequence[:i] // ten sequences, so that nothing can be remembered
+		sequence := benchSequence[i:] + benchSequence[:i] // ten sequences, so that no result is cached
 		took, v := l.timed(sequence, benchParams)
 		loaded += v.Run.Timings["load"]
 		service = append(service, took)
@@ -66,7 +67,7 @@ func TestBenchEngines(t *testing.T) {
 	rate := func(s []float64) float64 { return float64(len(s)) / total(s) * 3600 }
 	ratio, warm := rate(service)/rate(cli), rate(service[1:])/rate(cli[1:])
 	over, share := middle(added), middle(shares)
-	fmt.Printf("\n| what | figure | beside | ratio | target |\n|---|---|---|---|---|\n")
+	fmt.Printf("\n| measured | figure | compared with | ratio | target |\n|---|---|---|---|---|\n")
 	fmt.Printf("| jobs an hour, ten jobs, the first loads (%.1f s) | %.0f | boltz predict %.0f | %.1f | ≥ %g |\n",
 		loaded, rate(service), rate(cli), ratio, wantRatio)
 	fmt.Printf("| the same without the first | %.0f | boltz predict %.0f | %.1f | |\n", rate(service[1:]),
@@ -87,9 +88,9 @@ func TestBenchEngines(t *testing.T) {
 	}
 }
 
-// queued is the jobs an hour of ten that wait at once, in the slots of the lab, each with a process that has the model
-// loaded.
-func (l *lab) queued() float64 {
+// queued returns the jobs per hour of ten that are created at once and run in the two slots of the server, each with a
+// process that has loaded the model.
+func (l *engineServer) queued() float64 {
 	l.t.Helper()
 	var began time.Time
 	for _, jobs := range []int{2, benchJobs} { // the first two load
@@ -97,49 +98,37 @@ func (l *lab) queued() float64 {
 		began = time.Now()
 		for i := range jobs {
 			sequence := benchSequence[i:] + benchSequence[:i]
-			id, refusal := l.create(fmt.Sprintf(`{"proteinChain":{"sequence":%q}}`, sequence), benchParams, "")
-			if id == "" {
-				l.t.Fatal(refusal)
-			}
+			id := l.mustCreate(fmt.Sprintf(`{"proteinChain":{"sequence":%q}}`, sequence), benchParams, "")
 			ids = append(ids, id)
 		}
 		for _, id := range ids {
 			l.follow(id)
-			if v := l.view(id); v.Run.Status != "COMPLETED" {
-				l.t.Fatalf("%s %+v", v.Run.Status, v.Run.Failure)
-			}
+			l.completed(id)
 		}
 	}
 	return benchJobs / time.Since(began).Hours()
 }
 
 // timed runs a job and returns the seconds until its client knew of its end.
-func (l *lab) timed(sequence, params string) (float64, api.JobView) {
+func (l *engineServer) timed(sequence, params string) (float64, api.JobView) {
 	l.t.Helper()
 	began := time.Now()
-	id, refusal := l.create(fmt.Sprintf(`{"proteinChain":{"sequence":%q}}`, sequence), params, "")
-	if id == "" {
-		l.t.Fatal(refusal)
-	}
+	id := l.mustCreate(fmt.Sprintf(`{"proteinChain":{"sequence":%q}}`, sequence), params, "")
 	l.follow(id)
 	took := time.Since(began).Seconds()
-	v := l.view(id)
-	if v.Run.Status != "COMPLETED" {
-		l.t.Fatalf("%s %+v", v.Run.Status, v.Run.Failure)
-	}
-	return took, v
+	return took, l.completed(id)
 }
 
-// follow waits for the end of a job on its stream of events, as a client does that does not want to disturb.
-func (l *lab) follow(id string) {
+// follow waits for the end of a job on its event stream, which costs the server less than polling.
+func (l *engineServer) follow(id string) {
 	l.t.Helper()
 	if err := l.api.Follow(context.Background(), id, 0, func(api.Event) error { return nil }); err != nil {
 		l.t.Fatal(err)
 	}
 }
 
-// cpuSeconds is the CPU time that a process has used.
-func (l *lab) cpuSeconds(pid int) float64 {
+// cpuSeconds returns the CPU time that a process has used.
+func (l *engineServer) cpuSeconds(pid int) float64 {
 	l.t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -159,7 +148,7 @@ func (l *lab) cpuSeconds(pid int) float64 {
 }
 
 // commandLine folds a sequence by boltz predict and returns the seconds it took, and those of CPU.
-func (l *lab) commandLine(t *testing.T, i int, sequence string) (wall, cpu float64) {
+func (l *engineServer) commandLine(t *testing.T, i int, sequence string) (wall, cpu float64) {
 	t.Helper()
 	dir := t.TempDir()
 	input := filepath.Join(dir, fmt.Sprintf("job%d.yaml", i))

@@ -19,15 +19,18 @@ import (
 	"pleat/internal/engine/runner"
 )
 
+// enginesCmd returns the group of commands on the engines of this machine. They need no server and no database.
 func enginesCmd() *cobra.Command {
 	return group("engines", "List, install and check engines", "",
 		enginesListCmd(), enginesInstallCmd(), enginesCheckCmd())
 }
 
-// engineEntry is an engine in the output of engines list.
+// engineEntry is an engine in the output of engines list. Problem says why an engine cannot be used, and Weights how
+// many of its weight files are present, such as "1 of 2".
 type engineEntry struct {
-	Name    string   `json:"name"`
-	State   string   `json:"state"` // built in, installed, needs nothing, not installed, cannot be used
+	Name string `json:"name"`
+	// State is "built in", "installed", "needs nothing", "not installed" or "cannot be used".
+	State   string   `json:"state"`
 	Problem string   `json:"problem,omitempty"`
 	Device  string   `json:"device,omitempty"`
 	Models  []string `json:"models"`
@@ -35,6 +38,9 @@ type engineEntry struct {
 	Licence string   `json:"licence,omitempty"`
 }
 
+// enginesListCmd returns the command that lists the built-in engines and those of the folder of runners. It starts no
+// engine, so it does not see whether one works: engines check does. A broken manifest is reported on standard error and
+// does not hide the other engines.
 func enginesListCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
@@ -65,7 +71,7 @@ func enginesListCmd() *cobra.Command {
 	return c
 }
 
-// dash returns a dash for the empty text.
+// dash returns a dash for the empty text, which would shift the columns of a table for a reader.
 func dash(s string) string {
 	if s == "" {
 		return "-"
@@ -73,7 +79,8 @@ func dash(s string) string {
 	return s
 }
 
-// listEngines returns the built-in engines, then those of the folder of runners.
+// listEngines returns the built-in engines, then those of the folder of runners by name, then those whose manifest
+// cannot be read.
 func listEngines(c config.Config) []engineEntry {
 	var out []engineEntry
 	for _, e := range app.BuiltIn() {
@@ -112,7 +119,7 @@ func listEngines(c config.Config) []engineEntry {
 	return out
 }
 
-// weightsState says how many of an engine's weight files are present; empty if it has none.
+// weightsState returns how many of an engine's weight files are present, such as "1 of 2"; empty if it needs none.
 func weightsState(c config.Config, m *runner.Manifest) string {
 	present, all := app.WeightsPresent(c, m)
 	if all == 0 {
@@ -121,7 +128,8 @@ func weightsState(c config.Config, m *runner.Manifest) string {
 	return fmt.Sprintf("%d of %d", present, all)
 }
 
-// findRunner returns the folder and the manifest of the runner that has a name, or whose engine or model has it.
+// findRunner returns the folder name and the manifest of the runner with a name: that of its folder, of its engine or
+// of one of its models, in this order. An unknown name is a usage error that suggests the nearest.
 func findRunner(c config.Config, name string) (string, *runner.Manifest, error) {
 	found, wrong := runner.Manifests(c.RunnersDir())
 	if err := wrong[name]; err != nil {
@@ -157,12 +165,15 @@ func offers(m *runner.Manifest, model string) bool {
 // checkPeptide is accepted by every model that folds proteins: the A chain of human insulin.
 const checkPeptide = "GIVEQCCTSICSLYQLENYCN"
 
+// enginesCheckCmd returns the command that folds a peptide twice with an engine of this machine and prints versions,
+// device and times in seconds. It starts the engine as a worker does, in a temporary folder, and leaves nothing behind.
+// The exit code is exitFailed if either run fails.
 func enginesCheckCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check NAME",
-		Short: "Fold a peptide twice with an engine and print versions, device and times",
+		Short: "Fold a peptide twice with an engine and print its version, device and times",
 		Long: `Starts the engine's runner as the service does, folds the A chain of insulin twice in one process and
-prints versions, device and times: the first run loads the model, the second run reuses it. It needs no
+prints its version, device and times: the first run loads the model, the second run reuses it. It needs no
 database and no server. The runner's standard error is shown.`,
 		Args: exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -186,7 +197,8 @@ database and no server. The runner's standard error is shown.`,
 	return c
 }
 
-// checkEngine folds the peptide twice with a model; an empty name means the first that folds.
+// checkEngine folds the peptide twice with a model of an engine; an empty model means the first that folds. The
+// registry has this engine alone, so that no other can fail or use memory.
 func checkEngine(cmd *cobra.Command, c config.Config, name, model string) error {
 	c.Engines, c.LogLevel = []string{name}, "info"
 	log := app.NewLog(cmd.ErrOrStderr(), c)
@@ -220,7 +232,7 @@ func checkEngine(cmd *cobra.Command, c config.Config, name, model string) error 
 	return nil
 }
 
-// engineCheck folds the peptide with one model.
+// engineCheck folds the peptide with one model. Its output is for people: it may change.
 type engineCheck struct {
 	engines  *engine.Registry
 	model    pleat.Model
@@ -228,7 +240,8 @@ type engineCheck struct {
 	progress io.Writer // stages and log lines of the runner
 }
 
-// run folds the peptide once and prints the times under a name.
+// run folds the peptide once and prints one line: the name, the total time and that of each stage, the score and the
+// number of files.
 func (c engineCheck) run(ctx context.Context, name string) error {
 	dir, err := os.MkdirTemp("", "pleat-check-")
 	if err != nil {
@@ -278,12 +291,13 @@ func (c engineCheck) run(ctx context.Context, name string) error {
 	return nil
 }
 
-// checkSink prints the stages and log lines of a run.
+// checkSink prints the stages and log lines of a run, and ignores its files and checkpoints.
 type checkSink struct {
 	out  io.Writer
-	last string
+	last string // the stage that was printed last
 }
 
+// Progress prints the name of each stage once.
 func (s *checkSink) Progress(stage string, _, _ int) {
 	if stage != s.last {
 		fmt.Fprintf(s.out, "  %s\n", stage)

@@ -19,8 +19,14 @@ import (
 	"pleat/internal/config"
 	"pleat/internal/format"
 	"pleat/internal/msa"
+	"pleat/internal/words"
 )
 
+// foldCmd returns the command that folds a file or a sequence on a server and downloads the results. It is the sum of
+// three requests that can be made one by one: create the job (--no-wait), follow it, and download (jobs results). The
+// exit code is exitUnfinished if a job ended without a result; after an interruption, which leaves the jobs running, it
+// is exitInterrupted and the message says how to wait for them or cancel them. Repeating it creates new jobs, which the
+// server completes from its result cache if nothing has changed.
 func foldCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fold [FILE]",
@@ -37,18 +43,7 @@ running.`,
   pleat fold complex.yaml --model boltz-2
   pleat fold protein.fasta --model boltz-2 --alignment protein.a3m
   pleat fold --sequence DAYAQWLKDGGPSSGRPPPS --name Trp-cage --seed 1`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			given := cmd.Flags().Changed("sequence")
-			switch {
-			case len(args) > 1:
-				return usagef("pleat fold accepts one file, not %d", len(args))
-			case len(args) == 1 && given:
-				return usagef("give a file or --sequence, not both")
-			case len(args) == 0 && !given:
-				return usagef("pleat fold needs a FASTA file or --sequence; see pleat fold --help")
-			}
-			return nil
-		},
+		Args: sequenceOr("file", "a FASTA file"),
 		RunE: runFold,
 	}
 	f := c.Flags()
@@ -68,6 +63,8 @@ running.`,
 	return c
 }
 
+// runFold creates all jobs before it follows the first. If the server refuses one, the jobs before it are left running,
+// and the alignments that were uploaded for it are deleted.
 func runFold(cmd *cobra.Command, args []string) error {
 	c, err := newClient(cmd, keyRequired)
 	if err != nil {
@@ -119,7 +116,8 @@ func runFold(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// foldRequests returns the requests of the command line: one, unless the file has several jobs.
+// foldRequests returns the requests of the command line: one, unless the file has several jobs. Flags override what the
+// file says.
 func foldRequests(cmd *cobra.Command, c *api.Client, args []string) ([]api.CreateJob, error) {
 	f := cmd.Flags()
 	name, _ := f.GetString("name")
@@ -143,7 +141,7 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args []string) ([]api.Creat
 	}
 	for i := range jobs {
 		job := &jobs[i]
-		job.Name = clip(cmp.Or(name, job.Name), pleat.MaxName)
+		job.Name = words.Shorten(cmp.Or(name, job.Name), pleat.MaxName)
 		job.IsPublic, _ = f.GetBool("public")
 		if f.Changed("seed") {
 			seed, _ := f.GetString("seed")
@@ -153,7 +151,8 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args []string) ([]api.Creat
 	return jobs, nil
 }
 
-// importFile sends a file to the server, which returns its jobs, and prints the notes on what a job cannot express.
+// importFile sends a file to the server, which detects its format and returns its jobs, and prints the notes on what a
+// job cannot express. The path - is standard input. A file that is empty, not text or too large is refused unsent.
 func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.CreateJob, error) {
 	file := api.ImportJobs{ModelName: model}
 	file.Format, _ = cmd.Flags().GetString("format")
@@ -165,7 +164,7 @@ func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.Cr
 		}
 		defer f.Close()
 		in = f
-		file.Name = clip(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), pleat.MaxName)
+		file.Name = words.Shorten(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), pleat.MaxName)
 	}
 	b, err := io.ReadAll(io.LimitReader(in, format.MaxBytes+1))
 	switch {
@@ -191,22 +190,16 @@ func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.Cr
 	return got.Jobs, nil
 }
 
-// printNotes prints what was lost in the conversion between a file and a job.
+// printNotes prints what was lost in the conversion between a file and a job, on standard error: the job or the file is
+// valid without it.
 func printNotes(cmd *cobra.Command, notes []string) {
 	for _, n := range notes {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", oneLine(printable(n)))
 	}
 }
 
-// clip returns the first runes of s.
-func clip(s string, runes int) string {
-	if r := []rune(s); len(r) > runes {
-		return string(r[:runes])
-	}
-	return s
-}
-
-// downloadResults downloads the files of a job that ended, and prints its scores and the paths.
+// downloadResults downloads the files of a job that has ended, and prints its scores and the paths. An empty dir means
+// fold-JOB. A job that did not complete is an error with exitUnfinished that gives the reason.
 func downloadResults(cmd *cobra.Command, c *api.Client, job, dir string) error {
 	res, err := c.Results(cmd.Context(), job)
 	if err != nil {
@@ -238,7 +231,7 @@ func downloadResults(cmd *cobra.Command, c *api.Client, job, dir string) error {
 	return nil
 }
 
-// scores returns a table with one row per structure.
+// scores returns a table with one row per structure: pLDDT from 0 to 100, pTM and ipTM from 0 to 1, PAE in Å.
 func scores(res api.Results) [][]string {
 	rows := [][]string{{"STRUCTURE", "MEAN PLDDT", "PTM", "IPTM", "MAX PAE"}}
 	row := func(name string, p api.Prediction) {
@@ -261,8 +254,9 @@ func scores(res api.Results) [][]string {
 	return rows
 }
 
-// uploadAlignments uploads the files of --alignment to a new item of the user's library, from which the job is created.
-// It returns the item's identifier; empty if there are no files.
+// uploadAlignments uploads the files of --alignment to a new item of the user's library, from which the job is
+// created. It returns the item's identifier; empty if there are no files. All files are checked before the first is
+// uploaded, and the item is deleted if an upload fails.
 func uploadAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (string, error) {
 	paths, _ := cmd.Flags().GetStringArray("alignment")
 	if len(paths) == 0 {
@@ -271,7 +265,7 @@ func uploadAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (
 	if len(jobs) != 1 {
 		return "", usagef("--alignment is for one job, and the file holds %d", len(jobs))
 	}
-	for _, p := range paths { // checked before anything is uploaded
+	for _, p := range paths {
 		in, err := os.Open(p)
 		if err != nil {
 			return "", err
@@ -283,7 +277,7 @@ func uploadAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (
 		}
 	}
 	item, err := c.CreateItem(cmd.Context(), api.CreateItem{
-		Name:     clip("alignment of "+jobs[0].Name, pleat.MaxName),
+		Name:     words.Shorten("alignment of "+jobs[0].Name, pleat.MaxName),
 		FileType: "a3m",
 		Origin:   "pleat fold",
 	})
@@ -299,6 +293,7 @@ func uploadAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (
 	return item.ID, nil
 }
 
+// upload stores a file of this machine in a library item under a name.
 func upload(cmd *cobra.Command, c *api.Client, item, name, path string) error {
 	in, err := os.Open(path)
 	if err != nil {

@@ -19,12 +19,16 @@ import (
 
 // stream is the event stream of a job or workflow.
 type stream struct {
-	kind, id     string // job or workflow, and its identifier
-	follow       func(ctx context.Context, id string, after int64, fn func(api.Event) error) error
-	resume, stop string // commands for a user who interrupted this one
+	// kind is job or workflow, and id its identifier.
+	kind, id string
+	// follow calls fn with each event, and returns when the job or workflow has ended.
+	follow func(ctx context.Context, id string, after int64, fn func(api.Event) error) error
+	// resume and stop are the commands to wait for it again and to cancel it, for a user who interrupted this one.
+	resume, stop string
 }
 
-// follow shows a job's progress on stderr until it ends. Interrupting leaves the job running.
+// follow shows the progress of a job's latest run on standard error until it ends. It reconnects if the stream breaks.
+// After an interruption the job continues, and the error has exitInterrupted and says how to resume.
 func follow(cmd *cobra.Command, c *api.Client, job string) error {
 	return stream{
 		kind:   "job",
@@ -46,7 +50,7 @@ func followWorkflow(cmd *cobra.Command, c *api.Client, id string) error {
 	}.show(cmd, c)
 }
 
-// show prints the events until the stream ends.
+// show prints the events until the stream ends. How the job ended is not its concern: the caller reads the result.
 func (s stream) show(cmd *cobra.Command, c *api.Client) error {
 	show := newProgress(cmd.ErrOrStderr())
 	err := s.follow(cmd.Context(), s.id, 0, func(e api.Event) error {
@@ -66,16 +70,22 @@ func (s stream) show(cmd *cobra.Command, c *api.Client) error {
 
 // progress shows the stages of a run: as bars on a terminal, else as lines.
 type progress struct {
-	out     io.Writer
-	bars    *mpb.Progress // nil: lines
-	bar     *mpb.Bar      // of the current stage
-	count   int           // bars so far
-	stage   string
-	done    int
-	total   int
-	printed time.Time // when the last line was written
+	out io.Writer
+	// bars is nil if the progress is written as lines, and bar is that of the current stage.
+	bars *mpb.Progress
+	bar  *mpb.Bar
+	// count is the number of bars so far: a long run with many retries has many stages.
+	count int
+	// stage is the current one, with done of total steps; a total of 0 is unknown.
+	stage string
+	done  int
+	total int
+	// printed is when the last line was written.
+	printed time.Time
 }
 
+// newProgress returns a progress that draws bars if out is a terminal of at least 60 columns, and otherwise writes
+// lines, which a log can hold.
 func newProgress(out io.Writer) *progress {
 	p := &progress{out: out}
 	if f, ok := out.(*os.File); ok && wide(f) {
@@ -90,6 +100,7 @@ func wide(f *os.File) bool {
 	return err == nil && width >= 60
 }
 
+// event shows one event of a run. A stage that begins again after a retry gets a new bar.
 func (p *progress) event(e api.Event) {
 	switch e.Kind {
 	case "stage":
@@ -129,6 +140,7 @@ func (p *progress) draw() {
 	p.bar.SetCurrent(int64(p.done))
 }
 
+// line returns the stage with its progress, such as "diffusion 20/200"; without numbers if the total is unknown.
 func (p *progress) line() string {
 	if p.total <= 0 {
 		return pleat.Clip(p.stage)

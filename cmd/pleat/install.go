@@ -24,13 +24,19 @@ import (
 	"pleat/internal/engine/runner"
 )
 
+// Files and limits of an installation.
 const (
 	requirementsFile = "requirements.txt"
-	installedFile    = "installed"   // has the SHA-256 of the requirements of the environment
-	maxWeights       = 200_000 << 20 // bytes of a file whose manifest has no size
-	stallAfter       = time.Minute   // without a byte, after which a download fails
+	installedFile    = "installed"   // in the environment; has the SHA-256 of its requirements
+	maxWeights       = 200_000 << 20 // largest size, in bytes, of a file whose manifest has no size
+	stallAfter       = time.Minute   // time without data after which a download fails
 )
 
+// enginesInstallCmd returns the command that installs an engine into the data folder: a virtual environment of Python
+// with pinned packages, and the weights. It prints what it will do, asks, and is safe to repeat: an environment with
+// the same requirements and files that exist are kept, and partial downloads resume. The exit code is exitFailed if
+// weights are still missing, and exitUsage if nobody answers the question. It needs the network, no server and no
+// database.
 func enginesInstallCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install NAME",
@@ -61,19 +67,23 @@ is not possible, it prints which file to put where.`,
 	return c
 }
 
-// install is one execution of the command.
+// install is one execution of the command. Its steps are safe to repeat.
 type install struct {
-	cmd       *cobra.Command
-	cfg       config.Config
-	name      string
-	manifest  *runner.Manifest
+	cmd *cobra.Command
+	cfg config.Config
+	// name is the folder of the runner, and manifest its description.
+	name     string
+	manifest *runner.Manifest
+	// noWeights is the flag --no-weights.
 	noWeights bool
 }
 
-func (i *install) say(format string, args ...any) {
+// printf prints a line on standard output.
+func (i *install) printf(format string, args ...any) {
 	fmt.Fprintf(i.cmd.OutOrStdout(), format+"\n", args...)
 }
 
+// run announces the installation, asks for confirmation, and installs: the environment first, since it fails sooner.
 func (i *install) run() error {
 	missing := i.missing()
 	if err := i.announce(missing); err != nil {
@@ -100,11 +110,12 @@ func (i *install) run() error {
 		dir := i.cfg.WeightsDir(i.manifest.Engine)
 		return fmt.Errorf("%d weight files are missing; run the command again, or put them into %s", left, dir)
 	}
-	i.say("%s is installed; try it with: pleat engines check %s", i.name, i.name)
+	i.printf("%s is installed; try it with: pleat engines check %s", i.name, i.name)
 	return nil
 }
 
-// missing returns the weight files that do not exist.
+// missing returns the weight files that do not exist. A file that exists was complete when it got its name, and is not
+// checked again.
 func (i *install) missing() []runner.WeightFile {
 	var out []runner.WeightFile
 	for _, w := range i.manifest.Weights {
@@ -115,12 +126,13 @@ func (i *install) missing() []runner.WeightFile {
 	return out
 }
 
-// announce prints what will be installed, from where and under which licences. It fails if the disk is too small.
+// announce prints what will be installed, from where, how large it is and under which licences. It fails if the disk
+// has less room than the missing files and a tenth more need.
 func (i *install) announce(missing []runner.WeightFile) error {
 	m := i.manifest
-	i.say("%s %s", i.name, m.Version)
+	i.printf("%s %s", i.name, m.Version)
 	for _, v := range m.Models {
-		i.say("  model %s: %s. Licence: %s", v.Name, v.Title, v.Licence)
+		i.printf("  model %s: %s. Licence: %s", v.Name, v.Title, v.Licence)
 	}
 	if m.Venv != "" {
 		n, err := countRequirements(filepath.Join(m.Dir, requirementsFile))
@@ -128,7 +140,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 			return fmt.Errorf("read the engine's requirements: %w", err)
 		}
 		venv := filepath.Dir(filepath.Dir(i.python()))
-		i.say("  environment %s: %d pinned packages, each with its own licence", venv, n)
+		i.printf("  environment %s: %d pinned packages, each with its own licence", venv, n)
 	}
 	known, unknown := int64(0), 0
 	for _, w := range missing {
@@ -139,10 +151,10 @@ func (i *install) announce(missing []runner.WeightFile) error {
 		} else {
 			unknown++
 		}
-		i.say("  weights %s: %s, %s. Licence: %s", w.File, size, dash(w.URL), dash(w.Licence))
+		i.printf("  weights %s: %s, %s. Licence: %s", w.File, size, dash(w.URL), dash(w.Licence))
 	}
 	if i.noWeights && len(missing) > 0 {
-		i.say("  weights are not downloaded")
+		i.printf("  weights are not downloaded")
 		known = 0
 	}
 	dir := i.cfg.Data
@@ -156,7 +168,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 	if err != nil {
 		return err
 	}
-	i.say("  %s free in %s", config.Bytes(free), i.cfg.Data)
+	i.printf("  %s free in %s", config.Bytes(free), i.cfg.Data)
 	if known+known/10 > free {
 		return fmt.Errorf("the weights need %s, and %s are free; set weights to a folder on a larger disk",
 			config.Bytes(known), config.Bytes(free))
@@ -164,7 +176,8 @@ func (i *install) announce(missing []runner.WeightFile) error {
 	return nil
 }
 
-// countRequirements returns the number of packages in a requirements file.
+// countRequirements returns the number of packages in a requirements file: lines that are neither comments nor options
+// nor hashes.
 func countRequirements(path string) (int, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -179,12 +192,14 @@ func countRequirements(path string) (int, error) {
 	return n, nil
 }
 
+// python returns the path of the Python interpreter of the engine's environment, whether or not it exists.
 func (i *install) python() string {
 	path, _ := app.Python(i.cfg, i.manifest)
 	return path
 }
 
-// environment creates the virtual environment, unless it exists with the same requirements.
+// environment creates the virtual environment, unless it exists with the same requirements. An environment with other
+// requirements is updated. It is marked as installed only after pip has succeeded.
 func (i *install) environment(ctx context.Context) error {
 	if i.manifest.Venv == "" {
 		return nil
@@ -199,7 +214,7 @@ func (i *install) environment(ctx context.Context) error {
 	venv := filepath.Dir(filepath.Dir(i.python()))
 	mark := filepath.Join(venv, installedFile)
 	if have, err := os.ReadFile(mark); err == nil && strings.TrimSpace(string(have)) == want {
-		i.say("the environment is up to date")
+		i.printf("the environment is up to date")
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(venv), 0o755); err != nil { // not secret; another user may run the engine
@@ -210,12 +225,12 @@ func (i *install) environment(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		i.say("creating the environment with %s", base)
+		i.printf("creating the environment with %s", base)
 		if err := i.command(ctx, base, "-m", "venv", venv); err != nil {
 			return fmt.Errorf("the virtual environment could not be created: %w", err)
 		}
 	}
-	i.say("installing the packages")
+	i.printf("installing the packages")
 	err = i.command(ctx, i.python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
 		"--progress-bar", "off", "-r", list)
 	if err != nil {
@@ -224,7 +239,8 @@ func (i *install) environment(ctx context.Context) error {
 	return os.WriteFile(mark, []byte(want+"\n"), 0o644)
 }
 
-// interpreter returns the newest Python in the PATH that the engine supports.
+// interpreter returns the newest Python in the PATH that the engine supports. It runs each candidate to read its
+// version, since python3 can be any.
 func (i *install) interpreter(ctx context.Context) (string, error) {
 	names := []string{"python3"}
 	oldest, newest := 10, 99
@@ -256,14 +272,14 @@ func (i *install) interpreter(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("the engine %s needs Python 3.10 or newer, and none is in the PATH", i.name)
 }
 
-// minor returns the minor version of a Python version such as 3.12.
+// minor returns the minor version of a Python version: 12 of 3.12.
 func minor(version string) int {
 	_, after, _ := strings.Cut(version, ".")
 	n, _ := strconv.Atoi(after) // checked with the manifest
 	return n
 }
 
-// command runs a program and shows its output.
+// command runs a program and shows its output on standard error. When ctx ends, the program gets SIGINT and 10 s.
 func (i *install) command(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = i.cmd.ErrOrStderr(), i.cmd.ErrOrStderr()
@@ -272,8 +288,8 @@ func (i *install) command(ctx context.Context, name string, args ...string) erro
 	return cmd.Run()
 }
 
-// fetchAll downloads the missing files and returns how many are still missing. A failed download is reported and
-// skipped.
+// fetchAll downloads the missing files, one after the other, and returns how many are still missing. A failed download
+// is reported with the path at which the file is expected, and the next one begins. Only an interruption is an error.
 func (i *install) fetchAll(ctx context.Context, missing []runner.WeightFile) (left int, err error) {
 	if i.noWeights {
 		return 0, nil
@@ -281,25 +297,26 @@ func (i *install) fetchAll(ctx context.Context, missing []runner.WeightFile) (le
 	for _, w := range missing {
 		to := filepath.Join(i.cfg.WeightsDir(i.manifest.Engine), w.File)
 		if w.URL == "" {
-			i.say("%s has no address; put the file at %s", w.File, to)
+			i.printf("%s has no address; put the file at %s", w.File, to)
 			left++
 			continue
 		}
-		i.say("downloading %s", w.File)
+		i.printf("downloading %s", w.File)
 		err := fetchWeights(ctx, http.DefaultClient, w, to)
 		if ctx.Err() != nil {
 			return left, fmt.Errorf("%s was interrupted; run the command again to resume", w.File)
 		}
 		if err != nil {
-			i.say("%s could not be downloaded: %s. Download it from %s to %s", w.File, sentence(err), w.URL, to)
+			i.printf("%s could not be downloaded: %s. Download it from %s to %s", w.File, sentence(err), w.URL, to)
 			left++
 		}
 	}
 	return left, nil
 }
 
-// fetchWeights downloads one file. It resumes an earlier download, reads no more bytes than the manifest says, fails if
-// no byte arrives for a minute, and gives the file its name only once its SHA-256 is right.
+// fetchWeights downloads one file of weights to a path, next to which it keeps FILE.part until the file is complete.
+// It resumes an earlier download, reads no more bytes than the manifest says, fails if no byte arrives for a minute,
+// and gives the file its name only once its SHA-256 is right.
 func fetchWeights(ctx context.Context, client *http.Client, w runner.WeightFile, to string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
@@ -339,6 +356,7 @@ func fetchWeights(ctx context.Context, client *http.Client, w runner.WeightFile,
 }
 
 // transfer appends the rest of a file, of which have bytes exist. If the server sends the whole file, it starts again.
+// A server that sends more than the manifest says, or nothing for a minute, is an error.
 func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out *os.File, have int64) error {
 	ctx, stall := context.WithCancelCause(ctx)
 	defer stall(nil)
@@ -382,7 +400,7 @@ func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out
 	return cause(ctx, err)
 }
 
-// cause returns the reason of a cancelled context instead of err.
+// cause returns the reason of a cancelled context instead of err, which only says that it was cancelled.
 func cause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -390,12 +408,13 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// progressReader resets the stall timer whenever bytes arrive.
+// progressReader resets the stall timer whenever data arrives.
 type progressReader struct {
 	io.Reader
 	watch *time.Timer
 }
 
+// Read reads from the body of the response.
 func (r *progressReader) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
 	if n > 0 {
@@ -404,7 +423,7 @@ func (r *progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// diskFree returns the bytes that an ordinary user may still write in a folder.
+// diskFree returns the free bytes of the disk of a folder, without those reserved for root.
 func diskFree(path string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {

@@ -14,26 +14,26 @@ import (
 	"pleat/internal/engine/runner"
 )
 
-// A download goes on where it stopped, and only the right bytes get the file's name.
+// A download resumes where it stopped, and the file gets its name only if its bytes are right.
 func TestFetchWeights(t *testing.T) {
 	text := strings.Repeat("weights ", 1000)
 	sum := sha256.Sum256([]byte(text))
 	good := hex.EncodeToString(sum[:])
 	for _, c := range []struct {
-		name   string
-		part   string // what an earlier attempt left
-		file   runner.WeightFile
-		answer http.HandlerFunc
-		says   string // empty: it works
-		left   int    // bytes of the part afterwards
+		name    string
+		part    string // what an earlier attempt left
+		file    runner.WeightFile
+		respond http.HandlerFunc
+		want    string // in the error; empty: none
+		left    int    // bytes of the part afterwards
 	}{
 		{name: "from the start", file: runner.WeightFile{Bytes: 8000, SHA256: good}},
 		{name: "size not known", file: runner.WeightFile{}},
 		{
-			name: "goes on",
+			name: "resumes",
 			part: text[:3000],
 			file: runner.WeightFile{Bytes: 8000, SHA256: good},
-			answer: func(w http.ResponseWriter, r *http.Request) {
+			respond: func(w http.ResponseWriter, r *http.Request) {
 				if got := r.Header.Get("Range"); got != "bytes=3000-" {
 					t.Errorf("the range is %q", got)
 				}
@@ -42,49 +42,49 @@ func TestFetchWeights(t *testing.T) {
 			},
 		},
 		{
-			name:   "a server without ranges",
-			part:   "some of it",
-			file:   runner.WeightFile{Bytes: 8000, SHA256: good},
-			answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) },
+			name:    "a server without ranges",
+			part:    "some of it",
+			file:    runner.WeightFile{Bytes: 8000, SHA256: good},
+			respond: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) },
 		},
 		{
-			name: "all was there",
+			name: "the part is complete",
 			part: text,
 			file: runner.WeightFile{SHA256: good},
-			answer: func(w http.ResponseWriter, _ *http.Request) {
+			respond: func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
 			},
 		},
 		{
-			name: "breaks off",
+			name: "the connection breaks",
 			file: runner.WeightFile{Bytes: 8000, SHA256: good},
-			answer: func(w http.ResponseWriter, _ *http.Request) {
+			respond: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", "8000")
 				fmt.Fprint(w, text[:5000])
 			},
-			says: "EOF",
+			want: "EOF",
 			left: 5000,
 		},
 		{
-			name:   "wrong bytes",
-			file:   runner.WeightFile{Bytes: 8000, SHA256: good},
-			answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.ToUpper(text)) },
-			says:   "the download is not the expected file",
+			name:    "wrong bytes",
+			file:    runner.WeightFile{Bytes: 8000, SHA256: good},
+			respond: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.ToUpper(text)) },
+			want:    "the download is not the expected file",
 		},
-		{name: "too many", file: runner.WeightFile{Bytes: 7000},
-			says: "the server sent more than the expected 7000 bytes"},
+		{name: "more bytes than expected", file: runner.WeightFile{Bytes: 7000},
+			want: "the server sent more than the expected 7000 bytes"},
 		{
-			name:   "refused",
-			file:   runner.WeightFile{},
-			answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) },
-			says:   "403 Forbidden",
+			name:    "refused",
+			file:    runner.WeightFile{},
+			respond: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) },
+			want:    "403 Forbidden",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.answer == nil {
-				c.answer = func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
+			if c.respond == nil {
+				c.respond = func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
 			}
-			s := httptest.NewServer(c.answer)
+			s := httptest.NewServer(c.respond)
 			defer s.Close()
 			to := filepath.Join(t.TempDir(), "deep", "w.ckpt")
 			if c.part != "" {
@@ -97,7 +97,7 @@ func TestFetchWeights(t *testing.T) {
 			}
 			c.file.URL = s.URL + "/w.ckpt"
 			err := fetchWeights(t.Context(), s.Client(), c.file, to)
-			if c.says == "" {
+			if c.want == "" {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -106,8 +106,8 @@ func TestFetchWeights(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error %v; want %q", err, c.says)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v; want %q", err, c.want)
 			}
 			if _, err := os.Stat(to); err == nil {
 				t.Error("the file has its name")

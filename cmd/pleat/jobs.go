@@ -14,11 +14,15 @@ import (
 	"pleat/internal/format"
 )
 
+// jobsCmd returns the group of commands on the jobs of a server. Reading public jobs needs no key; a job of another
+// user is reported as not found.
 func jobsCmd() *cobra.Command {
 	return group("jobs", "List, show, cancel and export jobs, and download their results", "",
 		jobsList(), jobsGet(), jobsCancel(), jobsResults(), jobsExport())
 }
 
+// jobsList returns the command that prints a page of the caller's jobs, newest first: status, model, mean pLDDT (0 to
+// 100) and time of creation.
 func jobsList() *cobra.Command {
 	var filter api.JobsFilter
 	c := &cobra.Command{
@@ -47,6 +51,8 @@ func jobsList() *cobra.Command {
 	return c
 }
 
+// jobsGet returns the command that prints the state of a job's latest run: its position in the queue or its stage while
+// it runs, then its scores or the reason of its failure. A job without a result is no error here.
 func jobsGet() *cobra.Command {
 	c := &cobra.Command{Use: "get JOB", Short: "Show the status of a job"}
 	onObject(c, "job", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
@@ -60,7 +66,7 @@ func jobsGet() *cobra.Command {
 	return c
 }
 
-// describe returns a job as rows of name and value.
+// describe returns a job as rows of name and value. Rows that do not apply to its state are left out.
 func describe(v api.JobView) [][]string {
 	rows := [][]string{
 		{"job", v.Job.ID},
@@ -92,6 +98,8 @@ func describe(v api.JobView) [][]string {
 	return rows
 }
 
+// jobsCancel returns the command that cancels a job and prints its state: STOPPED, or "stopping" while a worker still
+// runs it: that takes up to two seconds.
 func jobsCancel() *cobra.Command {
 	c := &cobra.Command{Use: "cancel JOB", Short: "Cancel a job"}
 	return onObject(c, "job", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
@@ -103,6 +111,8 @@ func jobsCancel() *cobra.Command {
 	})
 }
 
+// jobsResults returns the command that downloads the files of a job and prints its scores. With --wait it follows the
+// job first. The exit code is exitUnfinished if the job ended without a result.
 func jobsResults() *cobra.Command {
 	c := &cobra.Command{Use: "results JOB", Short: "Download the files of a job"}
 	onObject(c, "job", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
@@ -131,6 +141,8 @@ func jobsResults() *cobra.Command {
 	return c
 }
 
+// jobsExport returns the command that writes the input of a job in the format of another program, on standard output or
+// to --out. What the format cannot express goes to standard error as notes.
 func jobsExport() *cobra.Command {
 	c := onObject(&cobra.Command{
 		Use:   "export JOB",

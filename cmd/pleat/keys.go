@@ -13,12 +13,15 @@ import (
 	"pleat/internal/store"
 )
 
+// keysCmd returns the group of commands on API keys. They work on the database itself, next to a running server or
+// without one, so that the first key can be created; they need no API key.
 func keysCmd() *cobra.Command {
 	return group("keys", "Create, list and revoke API keys in the server's database", "",
 		keysCreate(), keysList(), keysRevoke())
 }
 
-// withStore opens the database for a command that runs next to a server.
+// withStore calls fn with the database of a command that runs next to a server. The database must have the schema of
+// this version; a new SQLite database is created.
 func withStore(cmd *cobra.Command, fn func(ctx context.Context, s *store.Store) error) error {
 	c, err := configure(cmd)
 	if err != nil {
@@ -32,6 +35,8 @@ func withStore(cmd *cobra.Command, fn func(ctx context.Context, s *store.Store) 
 	return fn(cmd.Context(), s)
 }
 
+// keysCreate returns the command that creates a key, and the user if there is none of that name, and prints the key
+// alone on standard output. Only a digest of the key is stored. Each repetition creates a further key.
 func keysCreate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create --user NAME",
@@ -72,6 +77,7 @@ user who does not exist is created. A running server accepts the key at once.`,
 	return c
 }
 
+// keysList returns the command that lists keys by their prefix, revoked ones too. It never prints a whole key.
 func keysList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
@@ -111,10 +117,11 @@ func keysList() *cobra.Command {
 	return c
 }
 
-// keyRow is a key in the output of keys list.
+// keyRow is a key in the output of keys list. The two last times are null if the key was never used or is not revoked.
 type keyRow struct {
-	ID         string     `json:"id"`
-	User       string     `json:"user"`
+	ID   string `json:"id"`
+	User string `json:"user"`
+	// Prefix is the part of the key that is not secret.
 	Prefix     string     `json:"prefix"`
 	Label      string     `json:"label"`
 	CreatedAt  time.Time  `json:"createdAt"`
@@ -122,7 +129,7 @@ type keyRow struct {
 	RevokedAt  *time.Time `json:"revokedAt"`
 }
 
-// keysOf lists the keys of a user; an empty name means all users.
+// keysOf returns the keys of a user, revoked ones too; an empty name means all users.
 func keysOf(ctx context.Context, s *store.Store, user string) ([]keyRow, error) {
 	keys, err := s.Keys(ctx, "")
 	if err != nil {
@@ -154,13 +161,15 @@ func optional(t time.Time) *time.Time {
 }
 
 // formatTime returns a time as text, or a dash for nil.
-func formatTime(t *time.Time) string {
+func formatTime[T interface{ Format(layout string) string }](t *T) string {
 	if t == nil {
 		return "-"
 	}
-	return t.Format(time.DateTime)
+	return (*t).Format(time.DateTime)
 }
 
+// keysRevoke returns the command that revokes one key, named by its identifier or its prefix. Servers refuse it from
+// then on. Nothing is changed if several keys have the prefix.
 func keysRevoke() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revoke KEY",

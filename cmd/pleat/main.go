@@ -4,6 +4,14 @@
 // package owns the command line, its messages and exit codes. It must not hold rules of the service: those are in
 // package pleat and in internal.
 //
+// There are three kinds of commands. Processes of the service run until SIGINT or SIGTERM. Clients talk to a server
+// over HTTP, with --url and --key, and touch no data of the service. Administration opens the database or the data
+// folder itself, next to a running server or without one, and needs no API key.
+//
+// Every command writes its result to standard output, and progress, notes and errors to standard error, so that its
+// output can be used in a pipe. With --json the result is one JSON value. Lists print one page and the cursor of the
+// next.
+//
 //   - main.go: the program and its exit codes; call.go, client.go and follow.go: what the commands share.
 //   - serve.go, worker.go, demo.go: processes of the service.
 //   - fold.go, ask.go, md.go, jobs.go, workflows.go, models.go, verify.go, webhooks.go: clients of a server.
@@ -29,14 +37,20 @@ import (
 
 // Exit codes. A job without a result has its own code, so that scripts can tell it from a server that does not respond.
 const (
-	exitOK          = 0
-	exitFailed      = 1   // the command failed; stderr has the reason in one sentence
-	exitUsage       = 2   // the command line or the configuration is wrong
-	exitUnfinished  = 3   // the job ended FAILED or STOPPED
-	exitDiffers     = 4   // the repeated run of pleat verify gave different structures
-	exitInterrupted = 130 // interrupted; a job that was followed continues
+	exitOK = 0
+	// exitFailed: the command failed; standard error has the reason in one sentence. Repeating the command may help.
+	exitFailed = 1
+	// exitUsage: the command line or the configuration is wrong. Nothing was done, and repeating does not help.
+	exitUsage = 2
+	// exitUnfinished: the job or workflow ended FAILED or STOPPED, or ended without the result that was asked for.
+	exitUnfinished = 3
+	// exitDiffers: the repeated run of pleat verify gave different structures.
+	exitDiffers = 4
+	// exitInterrupted: the command was interrupted while it followed a job, which continues.
+	exitInterrupted = 130
 )
 
+// main runs the released program, in which nothing watches the steps of deliveries.
 func main() { os.Exit(runProcess(nil)) }
 
 // runProcess runs the command line of this process and returns its exit code. SIGINT and SIGTERM end the context of the
@@ -47,7 +61,9 @@ func runProcess(deliveryStep func(name string)) int {
 	return execute(ctx, newRoot(deliveryStep))
 }
 
-// execute runs the command line of root, writes its error as one sentence and returns its exit code.
+// execute runs the command line of root and returns its exit code. An error is written to standard error as one line
+// that begins with "pleat: ". An error without a code of its own has exitFailed, or exitUsage if it is about the
+// configuration.
 func execute(ctx context.Context, root *cobra.Command) int {
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -68,12 +84,14 @@ func execute(ctx context.Context, root *cobra.Command) int {
 	return code.code
 }
 
-// exit is an error with its exit code. With a nil err nothing is printed.
+// exit is an error with its exit code.
 type exit struct {
 	code int
-	err  error
+	// err is nil if nothing is to be printed.
+	err error
 }
 
+// Error returns the text of the error as one line, and Unwrap the error itself.
 func (e *exit) Error() string { return sentence(e.err) }
 func (e *exit) Unwrap() error { return e.err }
 
@@ -82,7 +100,7 @@ func usagef(format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// sentence returns an error as one line.
+// sentence returns the text of an error as one line: an error of several lines would break logs and scripts.
 func sentence(err error) string {
 	if err == nil {
 		return ""
@@ -90,6 +108,7 @@ func sentence(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
+// about is the help text of the program.
 const about = `pleat is a self-hosted service that folds proteins with AI models.
 
   pleat demo                     fold a small protein without any setup, in a minute
@@ -100,7 +119,8 @@ Settings are read from a YAML file (--config), the environment (PLEAT_…) and f
 Exit codes: 0 success, 1 failure, 2 wrong usage or configuration, 3 the job ended without a result, 4 a verified run
 differs, 130 interrupted.`
 
-// newRoot returns the program. See serveCmd for deliveryStep.
+// newRoot returns the program with all its commands. Each call returns a new one, so that tests can run several. See
+// serveCmd for deliveryStep.
 func newRoot(deliveryStep func(name string)) *cobra.Command {
 	root := group("pleat", "A self-hosted service that folds proteins with AI models", about,
 		serveCmd(deliveryStep), workerCmd(), demoCmd(),
@@ -116,7 +136,8 @@ func newRoot(deliveryStep func(name string)) *cobra.Command {
 	return root
 }
 
-// group returns a command that only has subcommands.
+// group returns a command that only has subcommands. Without arguments it prints its help; an unknown subcommand is a
+// usage error that suggests the nearest name or lists them all.
 func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Long: long, DisableSuggestions: true}
 	c.AddCommand(commands...)
@@ -138,7 +159,8 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// exactly requires one argument for each name.
+// exactly requires one argument for each name. The names, such as "a job's identifier", are for the message; without
+// any, the command accepts no arguments.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -152,7 +174,8 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// configure reads the settings of a command.
+// configure reads the settings of a command from the configuration file, the environment and the flags, in this order.
+// Any fault is a usage error.
 func configure(cmd *cobra.Command) (config.Config, error) {
 	c, err := config.Load(cmd.Flags(), os.Environ())
 	if err != nil {
@@ -161,7 +184,24 @@ func configure(cmd *cobra.Command) (config.Config, error) {
 	return c, nil
 }
 
-// needFlag refuses a command line without one of the named flags.
+// sequenceOr requires an argument or the flag --sequence, and refuses both. The argument is named as in "give a file",
+// and needed is what the command needs instead of --sequence.
+func sequenceOr(argument, needed string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		path, given := cmd.CommandPath(), cmd.Flags().Changed("sequence")
+		switch {
+		case len(args) > 1:
+			return usagef("%s accepts one %s, not %d", path, argument, len(args))
+		case len(args) == 1 && given:
+			return usagef("give a %s or --sequence, not both", argument)
+		case len(args) == 0 && !given:
+			return usagef("%s needs %s or --sequence; see %s --help", path, needed, path)
+		}
+		return nil
+	}
+}
+
+// needFlag requires all of the named flags.
 func needFlag(cmd *cobra.Command, names ...string) error {
 	for _, name := range names {
 		if !cmd.Flags().Changed(name) {

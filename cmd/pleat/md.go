@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -14,6 +12,9 @@ import (
 	"pleat/internal/config"
 )
 
+// mdCmd returns the command that simulates a predicted structure or a disordered chain, and downloads the trajectory,
+// the plots and the measurements. Exit codes and interruption are those of fold. Repeating it starts a new simulation;
+// the same seed gives the same trajectory on one architecture.
 func mdCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "md JOB",
@@ -25,18 +26,7 @@ disordered chain. Interrupting the command leaves the simulation running.
 Times have a unit: 500ps, 1ns, 0.5us.`,
 		Example: `  pleat md 01890a5d-ac96-774b-bcce-b302099a8057 --length 1ns --out dynamics
   pleat md --sequence GSGSGSGSGSGSGSGS --length 10ns --ionic 0.05`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			given := cmd.Flags().Changed("sequence")
-			switch {
-			case len(args) > 1:
-				return usagef("pleat md accepts one job, not %d", len(args))
-			case len(args) == 1 && given:
-				return usagef("give a job or --sequence, not both")
-			case len(args) == 0 && !given:
-				return usagef("pleat md needs a job's identifier or --sequence; see pleat md --help")
-			}
-			return nil
-		},
+		Args: sequenceOr("job", "a job's identifier"),
 		RunE: runMD,
 	}
 	f := c.Flags()
@@ -58,6 +48,7 @@ Times have a unit: 500ps, 1ns, 0.5us.`,
 	return c
 }
 
+// runMD creates an md workflow, follows it and downloads its files. A wrong time is refused before anything is sent.
 func runMD(cmd *cobra.Command, args []string) error {
 	input, name, err := mdInput(cmd, args)
 	if err != nil {
@@ -78,7 +69,8 @@ func runMD(cmd *cobra.Command, args []string) error {
 	return downloadMD(cmd, c, task, out)
 }
 
-// mdInput returns the workflow_input of the command line, and the name of the workflow.
+// mdInput returns the workflow_input of the command line, with times in ns, temperature in K, ionic strength in mol/L
+// and lengths in nm, and the name of the workflow.
 func mdInput(cmd *cobra.Command, args []string) (map[string]any, string, error) {
 	f := cmd.Flags()
 	length, err := nanoseconds(f.Lookup("length").Value.String(), "length")
@@ -121,7 +113,8 @@ func mdInput(cmd *cobra.Command, args []string) (map[string]any, string, error) 
 	return input, name, nil
 }
 
-// nanoseconds parses a time with its unit.
+// nanoseconds parses a time with its unit: fs, ps, ns, us or µs. A time of another form is a usage error about the
+// flag.
 func nanoseconds(text, flag string) (float64, error) {
 	for _, u := range []struct {
 		name string
@@ -140,32 +133,22 @@ func nanoseconds(text, flag string) (float64, error) {
 	return 0, usagef("--%s is %q; it must be a time above 0 with its unit, such as 500ps, 1ns or 0.5us", flag, text)
 }
 
-// downloadMD downloads the files of a simulation, and prints its measurements and the paths.
+// downloadMD downloads the files of a simulation into a folder, which it creates, and prints the measurements and the
+// paths. Files that the server does not offer for download are left out.
 func downloadMD(cmd *cobra.Command, c *api.Client, task *api.WorkflowTask, dir string) error {
 	var r api.MDResult
 	if err := json.Unmarshal(task.Result, &r); err != nil {
 		return fmt.Errorf("read the result: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("create the folder for the results: %w", err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return fmt.Errorf("open the folder for the results: %w", err)
-	}
-	defer root.Close()
-	var paths []string
+	var files []api.Artifact
 	for _, a := range r.Artifacts {
-		if a.URL == "" {
-			continue
+		if a.URL != "" {
+			files = append(files, api.Artifact{Name: a.Path, URL: a.URL, Bytes: a.SizeBytes})
 		}
-		if a.Path == "" || !filepath.IsLocal(a.Path) || strings.ContainsAny(a.Path, `/\`) {
-			return fmt.Errorf("the server names a file %q, which is not a plain name", clip(a.Path, 80))
-		}
-		if err := fetch(cmd, c, api.Artifact{Name: a.Path, URL: a.URL, Bytes: a.SizeBytes}, root); err != nil {
-			return err
-		}
-		paths = append(paths, filepath.Join(dir, a.Path))
+	}
+	paths, err := download(cmd, c, files, dir)
+	if err != nil {
+		return err
 	}
 	if err := table(cmd.OutOrStdout(), measurements(r.Metrics)); err != nil {
 		return err
@@ -176,7 +159,8 @@ func downloadMD(cmd *cobra.Command, c *api.Client, task *api.WorkflowTask, dir s
 	return nil
 }
 
-// measurements returns a table with one row per measured series.
+// measurements returns a table with one row per measured series: statistics over the saved frames, in the unit of the
+// row. Series that were not measured are left out.
 func measurements(metrics json.RawMessage) [][]string {
 	rows := [][]string{{"QUANTITY", "MEAN", "SD", "MIN", "MAX", "UNIT"}}
 	var all map[string]json.RawMessage

@@ -9,6 +9,8 @@ import (
 	"pleat/internal/config"
 )
 
+// migrateCmd returns the command that brings the database to the schema of this version, and prints both versions. It
+// needs no server and is safe to repeat: several processes may do it at once. A database of a newer version is refused.
 func migrateCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate",
@@ -31,7 +33,7 @@ command first if several servers share one database.`,
 				return err
 			}
 			if from == to {
-				fmt.Fprintf(cmd.OutOrStdout(), "the database is at schema %d already\n", to)
+				fmt.Fprintf(cmd.OutOrStdout(), "the database is already at schema %d\n", to)
 				return nil
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "the database was migrated from schema %d to %d\n", from, to)

@@ -10,6 +10,9 @@ import (
 	"pleat/internal/config"
 )
 
+// modelsCmd returns the command that lists the models of a server, one row per model. It needs no API key. A model is
+// listed while a worker that runs it is alive, and its row says what the worker reported: kind, engine, device, and how
+// many residues and atoms (tokens) a job may have.
 func modelsCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "models",

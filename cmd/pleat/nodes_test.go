@@ -14,46 +14,46 @@ import (
 )
 
 func TestWorkersShareTheWork(t *testing.T) {
-	f := newCluster(t)
-	f.worker()
-	f.worker()
-	f.serve()
+	c := newCluster(t)
+	c.worker()
+	c.worker()
+	c.serve()
 	var jobs []string
 	for range 20 {
-		jobs = append(jobs, f.create(200))
+		jobs = append(jobs, c.create(200))
 	}
 	for _, j := range jobs {
-		f.await(j, "COMPLETED", 60*time.Second)
+		c.await(j, "COMPLETED", 60*time.Second)
 	}
-	if n := count(t, f.db, "SELECT count(DISTINCT worker_id) FROM attempt"); n != 2 {
+	if n := queryInt(t, c.db, "SELECT count(DISTINCT worker_id) FROM attempt"); n != 2 {
 		t.Errorf("%d workers did all the work", n)
 	}
 	// Progress and cancel cross processes.
-	long := f.create(60_000)
-	f.await(long, "RUNNING", 30*time.Second)
+	long := c.create(60_000)
+	c.await(long, "RUNNING", 30*time.Second)
 	waitUntil(t, 30*time.Second, "progress is seen", func() bool {
-		p, _ := f.call("GET", "/v1/jobs/"+long, "")["progress"].(map[string]any)
+		p, _ := c.call("GET", "/v1/jobs/"+long, "")["progress"].(map[string]any)
 		done, _ := p["done"].(float64)
 		return p["stage"] == "wait" && done > 0
 	})
 	asked := time.Now()
-	f.call("POST", "/v1/jobs/"+long+"/cancel", "")
-	f.await(long, "STOPPED", 30*time.Second) // it would have run for a minute
+	c.call("POST", "/v1/jobs/"+long+"/cancel", "")
+	c.await(long, "STOPPED", 30*time.Second) // it would have run for a minute
 	t.Logf("the cancel took %v", time.Since(asked))
 }
 
 func TestSleepingWorkerCannotFinish(t *testing.T) {
-	f := newCluster(t)
-	asleep := f.worker()
-	f.serve()
-	job := f.create(3000)
-	f.await(job, "RUNNING", 30*time.Second)
+	c := newCluster(t)
+	asleep := c.worker()
+	c.serve()
+	job := c.create(3000)
+	c.await(job, "RUNNING", 30*time.Second)
 	if err := asleep.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	f.worker()
-	f.await(job, "COMPLETED", 60*time.Second)
-	before := count(t, f.db, "SELECT count(*) FROM run_event")
+	c.worker()
+	c.await(job, "COMPLETED", 60*time.Second)
+	before := queryInt(t, c.db, "SELECT count(*) FROM run_event")
 	if err := asleep.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -61,16 +61,12 @@ func TestSleepingWorkerCannotFinish(t *testing.T) {
 		return strings.Contains(asleep.log.String(), "another worker has the task") ||
 			strings.Contains(asleep.log.String(), "lost to another worker")
 	})
-	for what, q := range map[string]string{
-		"attempts that are done":      "SELECT count(*) - 1 FROM attempt WHERE outcome = 'done'",
-		"attempts that were not lost": "SELECT count(*) - 1 FROM attempt WHERE outcome = 'lost' AND number = 1",
-		"events":                      "SELECT count(*) - 1 FROM event",
-	} {
-		if n := count(t, f.db, q); n != 0 {
-			t.Errorf("%s: one expected, %d more", what, n)
-		}
-	}
-	if after := count(t, f.db, "SELECT count(*) FROM run_event"); after != before {
+	wantZero(t, c.db, map[string]string{
+		"completed attempts beyond the first": "SELECT count(*) - 1 FROM attempt WHERE outcome = 'done'",
+		"lost attempts beyond the first":      "SELECT count(*) - 1 FROM attempt WHERE outcome = 'lost' AND number = 1",
+		"events beyond the first":             "SELECT count(*) - 1 FROM event",
+	})
+	if after := queryInt(t, c.db, "SELECT count(*) FROM run_event"); after != before {
 		t.Errorf("the woken worker added %d events to a run that was not its own", after-before)
 	}
 }
@@ -78,20 +74,20 @@ func TestSleepingWorkerCannotFinish(t *testing.T) {
 // storeFailure matches the log line of a worker that cannot store a result and will try again.
 var storeFailure = regexp.MustCompile(`msg="[^"]*(ended|finished|stored)[^"]*again" task=`)
 
-// The result of a run that ends while the database is away is not lost.
+// The result of a run that ends while the database is unavailable is not lost.
 func TestDatabaseGoneAndBack(t *testing.T) {
-	f := newCluster(t)
-	worker := f.worker()
-	f.serve()
-	done, running := f.create(1), f.create(4000)
-	f.await(done, "COMPLETED", 20*time.Second)
-	f.await(running, "RUNNING", 20*time.Second)
+	c := newCluster(t)
+	worker := c.worker()
+	c.serve()
+	done, running := c.create(1), c.create(4000)
+	c.await(done, "COMPLETED", 20*time.Second)
+	c.await(running, "RUNNING", 20*time.Second)
 	admin, err := sql.Open("pgx", os.Getenv("PLEAT_TEST_POSTGRES"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	address, err := url.Parse(f.api.database)
+	address, err := url.Parse(c.server.database)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,12 +100,11 @@ func TestDatabaseGoneAndBack(t *testing.T) {
 	}
 	do("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false")
 	do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'")
-	out := f.call("POST", "/v1/jobs",
-		`{"name":"x","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null"}}`)
+	out := c.call("POST", "/v1/jobs", nullJob(""))
 	if out["code"] != 503 || !strings.Contains(fmt.Sprint(out["message"]), "try again") {
 		t.Errorf("without a database: %v", out)
 	}
-	if out := f.call("GET", "/readyz", ""); out["code"] != 503 {
+	if out := c.call("GET", "/readyz", ""); out["code"] != 503 {
 		t.Errorf("ready without a database: %v", out)
 	}
 	waitUntil(t, 60*time.Second, "the worker fails to store the result", func() bool {
@@ -117,14 +112,14 @@ func TestDatabaseGoneAndBack(t *testing.T) {
 	})
 	do("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true")
 	waitUntil(t, 30*time.Second, "the service is ready again", func() bool {
-		return f.call("GET", "/readyz", "")["code"] == 200
+		return c.call("GET", "/readyz", "")["code"] == 200
 	})
-	f.await(running, "COMPLETED", 60*time.Second)
-	f.await(f.create(1), "COMPLETED", 30*time.Second)
+	c.await(running, "COMPLETED", 60*time.Second)
+	c.await(c.create(1), "COMPLETED", 30*time.Second)
 }
 
-// TestDiskFull fills the disk under the data folder: creating must say so and change nothing, and go on once there is
-// room.
+// TestDiskFull fills the disk under the data folder: the server must refuse jobs without losing any, and
+// accept them once there is room.
 func TestDiskFull(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small file system")
@@ -139,10 +134,10 @@ func TestDiskFull(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(data, syscall.MNT_DETACH) })
 	n.database = "sqlite:" + filepath.Join(data, "pleat.db")
-	f := &cluster{t: t, api: n}
-	f.key = strings.TrimSpace(n.output("keys", "create", "--user", "ada"))
-	f.url = n.start("serve", "--addr", "127.0.0.1:0")
-	f.await(f.create(1), "COMPLETED", 20*time.Second)
+	c := &cluster{t: t, server: n}
+	n.createKey()
+	n.serve()
+	c.await(c.create(1), "COMPLETED", 20*time.Second)
 	filler := filepath.Join(data, "filler")
 	file, err := os.Create(filler)
 	if err != nil {
@@ -155,8 +150,7 @@ func TestDiskFull(t *testing.T) {
 	refused := false
 	acked := []string{}
 	for range 200 {
-		out := f.call("POST", "/v1/jobs",
-			`{"name":"x","sequences":[{"proteinChain":{"sequence":"GSGS"}}],"params":{"modelName":"null","recyclingSteps":1}}`)
+		out := c.call("POST", "/v1/jobs", nullJob(`"recyclingSteps":1`))
 		if out["code"] == 503 {
 			refused = true
 			break
@@ -164,12 +158,12 @@ func TestDiskFull(t *testing.T) {
 		acked = append(acked, fmt.Sprint(out["jobId"]))
 	}
 	if !refused {
-		t.Error("200 jobs were taken on a full disk")
+		t.Error("200 jobs were accepted on a full disk")
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	for _, j := range append(acked, f.create(1)) {
-		f.await(j, "COMPLETED", 60*time.Second)
+	for _, j := range append(acked, c.create(1)) {
+		c.await(j, "COMPLETED", 60*time.Second)
 	}
 }

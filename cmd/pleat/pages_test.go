@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ type block struct {
 	page, language, text string
 }
 
+// blocks returns the fenced blocks of the pages that match the patterns.
 func blocks(t *testing.T, patterns ...string) []block {
 	t.Helper()
 	fence := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```")
@@ -43,8 +43,8 @@ func blocks(t *testing.T, patterns ...string) []block {
 	return out
 }
 
-// The instructions of the README and the guide work: every sh and python block runs, in order, against a real server.
-// Two things differ: the server's address, and the sequence, which is shorter.
+// The instructions of the README and the guide work: every sh and python block runs, in order, against a real server,
+// with its address and with a shorter sequence.
 func TestPagesCanBeFollowed(t *testing.T) {
 	for _, page := range []string{"README.md", "docs/guide.md"} {
 		t.Run(filepath.Base(page), func(t *testing.T) { followPage(t, page) })
@@ -52,22 +52,10 @@ func TestPagesCanBeFollowed(t *testing.T) {
 }
 
 func followPage(t *testing.T, page string) {
-	dir := t.TempDir()
-	bin := filepath.Join(dir, "bin")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	// under this name the test binary is the program
-	if err := os.Symlink(self, filepath.Join(bin, "pleat")); err != nil {
-		t.Fatal(err)
-	}
-	env := append(os.Environ(), "PATH="+dir+"/bin"+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"PLEAT_DATA="+filepath.Join(dir, "data"), "PLEAT_DATABASE="+storetest.Databases()["sqlite"](t))
-	url := serveForPage(t, dir, bin, env)
+	n := newNode(t, storetest.Databases()["sqlite"](t))
+	n.program = linkTestBinary(t)
+	n.env = []string{"PLEAT_ENGINES=mini,calvados,analyst"}
+	n.serve()
 
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed")
@@ -85,51 +73,26 @@ func followPage(t *testing.T, page string) {
 	if !strings.Contains(script, "curl") || !strings.Contains(script, trpCage) {
 		t.Fatalf("%s shows no request, or not of Trp-cage:\n%s", page, script)
 	}
-	script = strings.ReplaceAll(strings.ReplaceAll(script, "http://127.0.0.1:8080", url), trpCage, "GGG")
+	script = strings.ReplaceAll(strings.ReplaceAll(script, "http://127.0.0.1:8080", n.url), trpCage, "GGG")
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
-	cmd.Dir, cmd.Env = dir, append(env, "PLEAT_URL="+url) // the address it has by default is another's
+	cmd.Dir = n.dir
+	cmd.Env = append(n.command().Env, "PLEAT_URL="+n.url, // the default address may be that of another server
+		"PATH="+filepath.Dir(n.program)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s cannot be followed: %v\n%s", page, err, out)
 	}
 	for _, want := range []string{`"status":"COMPLETED"`, "model.cif"} {
 		if !strings.Contains(string(out), want) {
-			t.Errorf("what %s shows does not lead to %q:\n%s", page, want, out)
+			t.Errorf("following %s does not lead to %q:\n%s", page, want, out)
 		}
 	}
 }
 
-// serveForPage starts the server that a page takes for granted, and returns its address.
-func serveForPage(t *testing.T, dir, bin string, env []string) string {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, "pleat"), "serve", "--addr", "127.0.0.1:0")
-	cmd.Dir, cmd.Env = dir, env
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 20 * time.Second
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if err != nil || !ok {
-		t.Fatalf("the server says %q, %v", line, err)
-	}
-	return url
-}
-
 // Every line of a page that calls pleat or make names a command, flags and a target that exist.
-func TestPagesNameWhatExists(t *testing.T) {
+func TestPagesNameExistingCommands(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +168,7 @@ func parses(args []string) error {
 func TestParsesRefuses(t *testing.T) {
 	for _, bad := range []string{"flod", "jobs gte X", "serve --prot 1", "keys create --usr a"} {
 		if parses(strings.Fields(bad)) == nil {
-			t.Errorf("pleat %s is taken for a command", bad)
+			t.Errorf("pleat %s is accepted as a command", bad)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -23,16 +22,15 @@ func TestRealEnginesColabFold(t *testing.T) {
 	server := msatest.New(t)
 	server.Known = true
 	t.Setenv("PLEAT_MSA_SERVER", server.URL)
-	l := newLab(t, "colabfold")
-	t.Run("chains alone", func(t *testing.T) { l.t = t; l.monomer(t) })
-	t.Run("refusals", func(t *testing.T) { l.t = t; l.notForAlphaFold(t) })
-	t.Run("cancel", func(t *testing.T) { l.t = t; l.cancelledRecycling(t) })
-	t.Run("complex", func(t *testing.T) { l.t = t; l.multimer(t) })
-	l.t = t
+	l := startEngines(t, "colabfold")
+	l.run("chains alone", l.monomer)
+	l.run("refusals", l.notForAlphaFold)
+	l.run("cancel", l.cancelledRecycling)
+	l.run("complex", l.multimer)
 }
 
 // samples reads how the engine ranked its structures, and the rows of alignment that it read.
-func (l *lab) samples(id string) (ranking []float64, rows int) {
+func (l *engineServer) samples(id string) (ranking []float64, rows int) {
 	l.t.Helper()
 	var v struct {
 		Predictions []struct {
@@ -55,13 +53,13 @@ func (l *lab) samples(id string) (ranking []float64, rows int) {
 
 // monomer folds two chains, each on its own, then one of them again: nothing is loaded or compiled, and the bytes are
 // the same.
-func (l *lab) monomer(t *testing.T) {
+func (l *engineServer) monomer(t *testing.T) {
 	first := l.fold(trp+`,{"proteinChain":{"sequence":"GSHMKT"}}`, alone, "")
 	if len(first.Predictions) != 2 {
 		t.Fatalf("%d predictions", len(first.Predictions))
 	}
 	for _, p := range first.Predictions {
-		confident(t, p, false)
+		wantScores(t, p, false)
 	}
 	if first.Run.Timings["load"] <= 0 || !strings.HasPrefix(first.Run.Engine, "colabfold 1.") {
 		t.Errorf("engine %q, timings %v", first.Run.Engine, first.Run.Timings)
@@ -85,7 +83,7 @@ func (l *lab) monomer(t *testing.T) {
 	}
 }
 
-func (l *lab) notForAlphaFold(t *testing.T) {
+func (l *engineServer) notForAlphaFold(t *testing.T) {
 	for sequences, says := range map[string]string{
 		`{"proteinChain":{"sequence":"GSXM"}}`:                                             "X",
 		trp + `,{"ligandSequence":{"sequence":"CCO"}}`:                                     "ligand",
@@ -103,49 +101,33 @@ func (l *lab) notForAlphaFold(t *testing.T) {
 }
 
 // cancelledRecycling stops a job between two passes; the process stays.
-func (l *lab) cancelledRecycling(t *testing.T) {
-	id, refusal := l.create(trp, `"modelName":"monomer","msaAlgorithm":"none","recyclingSteps":50,"numModelSeeds":10`,
-		"")
-	if id == "" {
-		t.Fatal(refusal)
-	}
+func (l *engineServer) cancelledRecycling(t *testing.T) {
+	id := l.mustCreate(trp, `"modelName":"monomer","msaAlgorithm":"none","recyclingSteps":50,"numModelSeeds":10`, "")
 	waitUntil(t, 5*time.Minute, "the job recycles", func() bool {
 		v := l.view(id)
 		return v.Progress.Stage == "trunk" && v.Progress.Done > 2 && v.Progress.Total == 5*10*51
 	})
 	before := l.runner()
-	if _, err := l.api.Cancel(context.Background(), id); err != nil {
-		t.Fatal(err)
-	}
-	if v := l.ended(id); v.Run.Status != "STOPPED" {
-		t.Fatalf("%s %+v", v.Run.Status, v.Run.Failure)
-	}
+	l.cancel(id)
 	if v := l.fold(trp, alone, ""); v.Run.Timings["load"] != 0 || l.runner() != before {
 		t.Error("the cancel cost the process")
 	}
 }
 
 // multimer folds three chains of two sequences from alignments, paired and not, in an order that the package changes.
-func (l *lab) multimer(t *testing.T) {
-	v := l.fold(`{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"H"}},{"proteinChain":{"sequence":"NLYIQWLK","chain_id":"B"}},
+func (l *engineServer) multimer(t *testing.T) {
+	v := l.fold(`{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"H"}},
+		{"proteinChain":{"sequence":"NLYIQWLK","chain_id":"B"}},
 		{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"A"}}`, together, "")
 	l.wantChains(v.Job.ID, "H GLY SER HIS MET LYS THR ALA TYR", "B ASN LEU TYR ILE GLN TRP LEU LYS",
 		"A GLY SER HIS MET LYS THR ALA TYR")
-	confident(t, v.Predictions[0], true)
-	var pae []struct {
-		Error [][]float64 `json:"predicted_aligned_error"`
-	}
-	if err := json.Unmarshal(l.file(v.Job.ID, "pae_json"), &pae); err != nil || len(pae) != 1 ||
-		len(pae[0].Error) != 24 {
-		t.Errorf("the PAE is not 24 by 24: %v", err)
-	}
+	wantScores(t, v.Predictions[0], true)
+	l.wantPAE(v.Job.ID, 24)
 	if ranking, rows := l.samples(v.Job.ID); len(ranking) != 2 || ranking[0] <= ranking[1] || rows < 4 {
 		t.Errorf("ranked %v, from %d rows: the alignments did not reach the model", ranking, rows)
 	}
-	for _, n := range v.Run.Notes {
-		if strings.Contains(n, "Without an alignment") {
-			t.Errorf("a chain had no alignment: %q", n)
-		}
+	if hasNote(v.Run.Notes, "Without an alignment") {
+		t.Errorf("a chain had no alignment: %q", v.Run.Notes)
 	}
 	t.Logf("%v", v.Run.Timings)
 }

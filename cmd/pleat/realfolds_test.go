@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"pleat"
 )
@@ -13,11 +11,11 @@ import (
 // TestRealEnginesIntelliFold has IntelliFold, installed from PyPI, fold what the interface offers of it, in one
 // process.
 func TestRealEnginesIntelliFold(t *testing.T) {
-	l := newLab(t, "intellifold")
+	l := startEngines(t, "intellifold")
 	quick := `"modelName":"intellifold","seed":"1","recyclingSteps":1,"samplingSteps":5`
 	first := l.fold(trp, quick+`,"diffusionSample":2`, "")
 	l.wantChains(first.Job.ID, "A "+trp3)
-	confident(t, first.Predictions[0], false)
+	wantScores(t, first.Predictions[0], false)
 	if !strings.HasPrefix(first.Run.Engine, "intellifold 2.") || first.Run.Timings["load"] == 0 {
 		t.Errorf("engine %q, timings %v", first.Run.Engine, first.Run.Timings)
 	}
@@ -31,19 +29,23 @@ func TestRealEnginesIntelliFold(t *testing.T) {
 	t.Logf("first %v, second %v", first.Run.Timings, second.Run.Timings)
 
 	// The package puts the copies of a chain together and cuts long names off; the job has them apart and whole.
-	v := l.fold(`{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"H","modifications":[{"res_idx":2,"ccd":"SEP"}]}},{"rnaSequence":{"sequence":"GACU","chain_id":"R"}},
-		{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"C","modifications":[{"res_idx":2,"ccd":"SEP"}]}},{"ligandSequence":{"sequence":"CC(=O)Oc1ccccc1C(=O)O","chain_id":"L"}},
+	v := l.fold(`{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"H","modifications":[{"res_idx":2,"ccd":"SEP"}]}},
+		{"rnaSequence":{"sequence":"GACU","chain_id":"R"}},
+		{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"C","modifications":[{"res_idx":2,"ccd":"SEP"}]}},
+		{"ligandSequence":{"sequence":"CC(=O)Oc1ccccc1C(=O)O","chain_id":"L"}},
 		{"ligandSequence":{"sequence":"MG","is_ccd":true,"chain_id":"M"}}`, quick+`,"diffusionSample":1`,
-		`"bond":[{"atom1":{"chain_id":"H","res_idx":3,"atom_name":"ND1"},"atom2":{"chain_id":"C","res_idx":8,"atom_name":"OH"}}]`)
+		`"bond":[{"atom1":{"chain_id":"H","res_idx":3,"atom_name":"ND1"},
+			"atom2":{"chain_id":"C","res_idx":8,"atom_name":"OH"}}]`)
 	l.wantChains(v.Job.ID, "H GLY SEP HIS MET LYS THR ALA TYR", "R G A C U", "C GLY SEP HIS MET LYS THR ALA TYR",
 		"L LIG", "M MG")
-	confident(t, v.Predictions[0], true)
+	wantScores(t, v.Predictions[0], true)
 
 	for name, c := range map[string]struct{ sequences, constraints, says string }{
 		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C(C)(C)(C)(C)C"}}`, "", "Explicit valence"},
 		"unknown CCD":           {trp + `,{"ligandSequence":{"sequence":"QQQ","is_ccd":true}}`, "", "QQQ"},
 		"no such atom": {`{"proteinChain":{"sequence":"GSHM","count":2}}`,
-			`"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "'SG' of residue 2 of chain A"},
+			`"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},
+				"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "'SG' of residue 2 of chain A"},
 		"pocket": {trp + `,{"ligandSequence":{"sequence":"CCO"}}`,
 			`"pocket":[{"binder":{"chain_id":"B"},"contacts":[{"chain_id":"A","res_idx":3}]}]`, "no effect"},
 		"too small": {`{"proteinChain":{"sequence":"GGGG"}}`, "", "at least 97"},
@@ -58,7 +60,7 @@ func TestRealEnginesIntelliFold(t *testing.T) {
 
 // TestRealEnginesSimpleFold has SimpleFold, installed from its source, fold chains one by one.
 func TestRealEnginesSimpleFold(t *testing.T) {
-	l := newLab(t, "simplefold")
+	l := startEngines(t, "simplefold")
 	quick := `"modelName":"simplefold_100M","seed":"1","samplingSteps":10`
 	v := l.fold(trp+`,{"proteinChain":{"sequence":"GSHMKT"}}`, quick+`,"diffusionSample":2`, "")
 	if len(v.Predictions) != 2 {
@@ -85,7 +87,7 @@ func TestRealEnginesSimpleFold(t *testing.T) {
 		t.Error("two sizes of the model gave one structure")
 	}
 	if id, message := l.create(`{"proteinChain":{"sequence":"GSXM"}}`, quick, ""); id != "" || message == "" {
-		t.Errorf("an unknown residue was taken: %q", message)
+		t.Errorf("an unknown residue was accepted: %q", message)
 	}
 	l.stopped(strings.Replace(quick, `"samplingSteps":10`, `"samplingSteps":1000,"diffusionSample":25`, 1))
 	// Of the other sizes there are no weights here.
@@ -93,48 +95,10 @@ func TestRealEnginesSimpleFold(t *testing.T) {
 		"simplefold_360M.ckpt is missing", pleat.FailWeightsMissing)
 }
 
-// refused has a job end in a typed failure, or be refused at once, with a sentence that says so.
-func (l *lab) refused(name, sequences, params, constraints, says string, kinds ...pleat.FailureKind) {
-	l.t.Helper()
-	id, message := l.create(sequences, params, constraints)
-	if id != "" {
-		v := l.ended(id)
-		if v.Run.Status != "FAILED" || v.Run.Failure == nil {
-			l.t.Errorf("%s: %s", name, v.Run.Status)
-			return
-		}
-		message = v.Run.Failure.Message
-		found := false
-		for _, k := range kinds {
-			found = found || v.Run.Failure.Kind == string(k)
-		}
-		if !found {
-			l.t.Errorf("%s: %+v", name, v.Run.Failure)
-		}
-	}
-	if !strings.Contains(message, says) || strings.Contains(message, "/") {
-		l.t.Errorf("%s: %q", name, message)
-	}
-}
-
 // stopped cancels a long job once its diffusion has begun.
-func (l *lab) stopped(params string) {
+func (l *engineServer) stopped(params string) {
 	l.t.Helper()
-	id, refusal := l.create(trp, params, "")
-	if id == "" {
-		l.t.Fatal(refusal)
-	}
-	waitUntil(l.t, 5*time.Minute, "the job is in mid-diffusion", func() bool {
-		v := l.view(id)
-		if v.Run.Status == "COMPLETED" || v.Run.Status == "FAILED" {
-			l.t.Fatalf("it ended first: %s %+v", v.Run.Status, v.Run.Failure)
-		}
-		return v.Progress.Stage == "diffusion" && v.Progress.Done > 0
-	})
-	if _, err := l.api.Cancel(context.Background(), id); err != nil {
-		l.t.Fatal(err)
-	}
-	if v := l.ended(id); v.Run.Status != "STOPPED" {
-		l.t.Fatalf("%s %+v", v.Run.Status, v.Run.Failure)
-	}
+	id := l.mustCreate(trp, params, "")
+	l.awaitStage(id, "diffusion", 0)
+	l.cancel(id)
 }

@@ -23,18 +23,17 @@ import (
 // TestRealEnginesOpenMM has OpenMM, installed from PyPI, simulate a peptide with all atoms: from a file of the library
 // to a trajectory, over HTTP.
 func TestRealEnginesOpenMM(t *testing.T) {
-	l := newLab(t, "openmm", "mini")
-	t.Run("the runner's own tests", func(t *testing.T) { l.t = t; ownTests(t, "openmm") })
-	t.Run("peptide", func(t *testing.T) { l.t = t; l.peptide(t) })
-	t.Run("fold", func(t *testing.T) { l.t = t; l.foldedMD(t) })
-	t.Run("refusals", func(t *testing.T) { l.t = t; l.immovable(t) })
-	t.Run("cancel", func(t *testing.T) { l.t = t; l.cancelledMD(t) })
-	t.Run("killed runner", func(t *testing.T) { l.t = t; l.killedMD(t) })
-	l.t = t
+	l := startEngines(t, "openmm", "mini")
+	l.run("the runner's own tests", func(t *testing.T) { runnerTests(t, "openmm") })
+	l.run("peptide", l.peptide)
+	l.run("fold", l.foldedMD)
+	l.run("refusals", l.refusedMD)
+	l.run("cancel", l.cancelledMD)
+	l.run("killed runner", l.killedMD)
 }
 
-// ownTests runs the unit tests of a runner in its own environment.
-func ownTests(t *testing.T, engine string) {
+// runnerTests runs the unit tests of a runner in its own environment.
+func runnerTests(t *testing.T, engine string) {
 	python := filepath.Join(os.Getenv("PLEAT_ENGINE_DATA"), engine, "venv", "bin", "python")
 	cmd := exec.CommandContext(t.Context(), python, "-m", "unittest", "discover", "-s", "tests", "-t", ".")
 	cmd.Dir = filepath.Join("..", "..", "runners", engine)
@@ -53,7 +52,7 @@ func peptidePDB(t *testing.T) string {
 }
 
 // simulate uploads a structure and starts a simulation of it.
-func (l *lab) simulate(pdb string, lengthNs, stepNs float64) string {
+func (l *engineServer) simulate(pdb string, lengthNs, stepNs float64) string {
 	l.t.Helper()
 	ctx := context.Background()
 	item, err := l.api.CreateItem(ctx, api.CreateItem{Name: "peptide"})
@@ -77,7 +76,7 @@ func (l *lab) simulate(pdb string, lengthNs, stepNs float64) string {
 	return w.ID
 }
 
-func (l *lab) workflow(id string) api.Workflow {
+func (l *engineServer) workflow(id string) api.Workflow {
 	l.t.Helper()
 	w, err := l.api.Workflow(context.Background(), id)
 	if err != nil {
@@ -86,13 +85,13 @@ func (l *lab) workflow(id string) api.Workflow {
 	return w
 }
 
-// wanted waits until a workflow has ended, in the state that is wanted.
-func (l *lab) wanted(id, status string) api.Workflow {
+// endedAs waits until a workflow has ended, and fails the test if its status is another.
+func (l *engineServer) endedAs(id, status string) api.Workflow {
 	l.t.Helper()
 	var w api.Workflow
 	waitUntil(l.t, 10*time.Minute, "the simulation has ended", func() bool {
 		w = l.workflow(id)
-		return slices.Contains([]string{api.Completed, api.Failed, api.Stopped}, w.Status)
+		return api.Terminal(w.Status)
 	})
 	if w.Status != status {
 		text := "no error"
@@ -118,7 +117,8 @@ type mdMetrics struct {
 	Resumed     int64 `json:"resumed_from_step"`
 }
 
-func (l *lab) moved(w api.Workflow) (api.MDResult, mdMetrics) {
+// mdResult returns the result of a simulation and its metrics.
+func (l *engineServer) mdResult(w api.Workflow) (api.MDResult, mdMetrics) {
 	l.t.Helper()
 	var res api.MDResult
 	var m mdMetrics
@@ -133,7 +133,7 @@ func (l *lab) moved(w api.Workflow) (api.MDResult, mdMetrics) {
 	return res, m
 }
 
-func (l *lab) artifact(res api.MDResult, name string) []byte {
+func (l *engineServer) artifact(res api.MDResult, name string) []byte {
 	l.t.Helper()
 	i := slices.IndexFunc(res.Artifacts, func(a api.MDArtifact) bool { return a.Path == name })
 	if i < 0 {
@@ -147,10 +147,10 @@ func (l *lab) artifact(res api.MDResult, name string) []byte {
 	return b.Bytes()
 }
 
-// peptide simulates, reads what came of it, and takes a frame out.
-func (l *lab) peptide(t *testing.T) {
-	w := l.wanted(l.simulate(peptidePDB(t), 0.0004, 0.0001), api.Completed)
-	res, m := l.moved(w)
+// peptide simulates, reads the results and extracts a frame.
+func (l *engineServer) peptide(t *testing.T) {
+	w := l.endedAs(l.simulate(peptidePDB(t), 0.0004, 0.0001), api.Completed)
+	res, m := l.mdResult(w)
 	top, err := structure.ReadPDB(bytes.NewReader(l.artifact(res, "topology.pdb")), structure.Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -218,15 +218,10 @@ func (l *lab) peptide(t *testing.T) {
 	}
 }
 
-// foldedMD simulates what another engine has folded.
-func (l *lab) foldedMD(t *testing.T) {
-	id, refusal := l.create(`{"proteinChain":{"sequence":"DAYAQW"}}`, `"modelName":"mini","seed":"1"`, "")
-	if id == "" {
-		t.Fatal(refusal)
-	}
-	if v := l.ended(id); v.Run.Status != "COMPLETED" {
-		t.Fatalf("%s: %+v", v.Run.Status, v.Run.Failure)
-	}
+// foldedMD simulates a structure that another engine has predicted.
+func (l *engineServer) foldedMD(t *testing.T) {
+	id := l.mustCreate(`{"proteinChain":{"sequence":"DAYAQW"}}`, `"modelName":"mini","seed":"1"`, "")
+	l.completed(id)
 	in := fmt.Sprintf(
 		`{"preset":"all_atom","sourceType":"fold_job","sourceJobId":%q,"sim_length_ns":0.0002,"step_size_ns":0.0001}`,
 		id)
@@ -235,13 +230,13 @@ func (l *lab) foldedMD(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, m := l.moved(l.wanted(w.ID, api.Completed)); m.Residues != 6 || m.Frames != 2 {
+	if _, m := l.mdResult(l.endedAs(w.ID, api.Completed)); m.Residues != 6 || m.Frames != 2 {
 		t.Errorf("%+v", m)
 	}
 }
 
-// immovable are structures that cannot be simulated: a clean failure, and the process stays for the next.
-func (l *lab) immovable(t *testing.T) {
+// refusedMD simulates structures that cannot be simulated: each fails with a reason, and the process is kept.
+func (l *engineServer) refusedMD(t *testing.T) {
 	whole := peptidePDB(t)
 	var gap, noise strings.Builder
 	for i, line := range strings.SplitAfter(whole, "\n") {
@@ -260,7 +255,7 @@ func (l *lab) immovable(t *testing.T) {
 		"only zinc": {"HETATM    1 ZN    ZN A   1       1.000   1.000   1.000  1.00  0.00          ZN\nEND\n",
 			"0 residues of protein"},
 	} {
-		w := l.wanted(l.simulate(c.pdb, 0.0004, 0.0001), api.Failed)
+		w := l.endedAs(l.simulate(c.pdb, 0.0004, 0.0001), api.Failed)
 		if e := w.Tasks[0].Error; e == nil || !strings.Contains(*e, c.says) || strings.Contains(*e, "/") ||
 			w.Tasks[0].Result != nil && string(w.Tasks[0].Result) != "null" {
 			t.Errorf("%s: %v %s", name, deref(e), w.Tasks[0].Result)
@@ -281,12 +276,12 @@ func pad(n int) string {
 	return s[len(s)-6:]
 }
 
-// moving starts a simulation of some minutes and waits until a checkpoint of it is kept.
-func (l *lab) moving(lengthNs float64) string {
+// startMD starts a simulation of some minutes and waits until it has a checkpoint.
+func (l *engineServer) startMD(lengthNs float64) string {
 	l.t.Helper()
 	id := l.simulate(peptidePDB(l.t), lengthNs, 0.001)
 	db := l.open()
-	waitUntil(l.t, 5*time.Minute, "a checkpoint is kept", func() bool {
+	waitUntil(l.t, 5*time.Minute, "there is a checkpoint", func() bool {
 		if w := l.workflow(id); w.Status == api.Completed || w.Status == api.Failed {
 			l.t.Fatalf("it ended first: %s", w.Status)
 		}
@@ -297,29 +292,29 @@ func (l *lab) moving(lengthNs float64) string {
 	return id
 }
 
-func (l *lab) cancelledMD(t *testing.T) {
-	id := l.moving(10)
+func (l *engineServer) cancelledMD(t *testing.T) {
+	id := l.startMD(10)
 	before := l.runner()
 	if _, err := l.api.CancelWorkflow(context.Background(), id); err != nil {
 		t.Fatal(err)
 	}
-	l.wanted(id, api.Stopped)
-	l.wanted(l.simulate(peptidePDB(t), 0.0002, 0.0001), api.Completed)
+	l.endedAs(id, api.Stopped)
+	l.endedAs(l.simulate(peptidePDB(t), 0.0002, 0.0001), api.Completed)
 	if l.runner() != before {
 		t.Error("the cancel cost the process")
 	}
 }
 
 // killedMD kills the runner after a checkpoint: the next attempt goes on from it, in another process.
-func (l *lab) killedMD(t *testing.T) {
-	id := l.moving(0.03)
+func (l *engineServer) killedMD(t *testing.T) {
+	id := l.startMD(0.03)
 	before := l.runner()
 	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	res, m := l.moved(l.wanted(id, api.Completed))
+	res, m := l.mdResult(l.endedAs(id, api.Completed))
 	if m.Resumed < 1 || m.Steps != 15000 || m.Frames != 30 {
-		t.Errorf("it did not go on from its checkpoint: %+v", m)
+		t.Errorf("it did not resume from its checkpoint: %+v", m)
 	}
 	if l.runner() == before {
 		t.Error("it completed in the process that was killed")

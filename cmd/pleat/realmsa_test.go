@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,13 +16,11 @@ func TestRealEnginesTakeAlignments(t *testing.T) {
 	server := msatest.New(t)
 	server.Known = true
 	t.Setenv("PLEAT_MSA_SERVER", server.URL)
-	l := newLab(t, "boltz")
+	l := startEngines(t, "boltz")
 	pair := trp + `,{"proteinChain":{"sequence":"GSHMKTAYIAKQ"}}`
-	alone := func(notes []string) bool {
-		return slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "without an alignment") })
-	}
 	with := l.fold(pair, quick, "")
-	if with.Run.MSAStatus != "COMPLETED" || with.Run.Timings["msa"] <= 0 || alone(with.Run.Notes) {
+	if with.Run.MSAStatus != "COMPLETED" || with.Run.Timings["msa"] <= 0 ||
+		hasNote(with.Run.Notes, "without an alignment") {
 		t.Errorf("the alignment is %s, timings %v, notes %q", with.Run.MSAStatus, with.Run.Timings, with.Run.Notes)
 	}
 	if len(server.Tickets) != 2 || server.Tickets[1].Mode != "pairgreedy" {
@@ -40,7 +37,7 @@ func TestRealEnginesTakeAlignments(t *testing.T) {
 		t.Errorf("the search is not cited:\n%s", bib)
 	}
 	without := l.fold(pair, quick+`,"msaAlgorithm":"none"`, "")
-	if without.Run.MSAStatus != "PENDING" || !alone(without.Run.Notes) {
+	if without.Run.MSAStatus != "PENDING" || !hasNote(without.Run.Notes, "without an alignment") {
 		t.Errorf("the alignment is %s, notes %q", without.Run.MSAStatus, without.Run.Notes)
 	}
 	if bytes.Equal(l.file(with.Job.ID, "cif"), l.file(without.Job.ID, "cif")) {

@@ -2,12 +2,10 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pleat"
 	"pleat/internal/msa/msatest"
@@ -22,33 +20,26 @@ func TestRealEnginesOpenFold3(t *testing.T) {
 	server := msatest.New(t)
 	server.Known = true
 	t.Setenv("PLEAT_MSA_SERVER", server.URL)
-	l := newLab(t, "openfold3")
-	t.Run("protein", func(t *testing.T) { l.t = t; l.openProtein(t) })
-	t.Run("complex", func(t *testing.T) { l.t = t; l.openComplex(t) })
-	t.Run("alignments", func(t *testing.T) { l.t = t; l.openAligned(t) })
-	t.Run("refusals", func(t *testing.T) { l.t = t; l.openRefusals(t) })
-	t.Run("cancel", func(t *testing.T) { l.t = t; l.openCancel(t) })
-	l.t = t
+	l := startEngines(t, "openfold3")
+	l.run("protein", l.openProtein)
+	l.run("complex", l.openComplex)
+	l.run("alignments", l.openAligned)
+	l.run("refusals", l.openRefusals)
+	l.run("cancel", l.openCancel)
 }
 
 // openProtein folds one chain, three samples of it, then one: nothing is loaded again, and the same seed gives the same
 // bytes.
-func (l *lab) openProtein(t *testing.T) {
+func (l *engineServer) openProtein(t *testing.T) {
 	several := strings.Replace(quickOpen, `"diffusionSample":1`,
 		`"diffusionSample":2,"numModelSeeds":2,"stepScale":1.2`, 1)
 	v := l.fold(trp, several, "")
 	l.wantChains(v.Job.ID, "A "+trp3)
-	confident(t, v.Predictions[0], false)
+	wantScores(t, v.Predictions[0], false)
 	if v.Run.Timings["load"] <= 0 || !strings.HasPrefix(v.Run.Engine, "openfold3 0.") {
 		t.Errorf("engine %q, timings %v", v.Run.Engine, v.Run.Timings)
 	}
-	var pae []struct {
-		Error [][]float64 `json:"predicted_aligned_error"`
-	}
-	if err := json.Unmarshal(l.file(v.Job.ID, "pae_json"), &pae); err != nil || len(pae) != 1 ||
-		len(pae[0].Error) != 20 || len(pae[0].Error[19]) != 20 {
-		t.Errorf("the PAE is not 20 by 20: %v", err)
-	}
+	l.wantPAE(v.Job.ID, 20)
 	var metrics struct {
 		Predictions []struct {
 			Own struct {
@@ -88,11 +79,15 @@ func (l *lab) openProtein(t *testing.T) {
 
 // openComplex folds one of every kind: a chain and its modified copy, RNA, cyclic DNA, ligands by SMILES and by code,
 // and a pocket.
-func (l *lab) openComplex(t *testing.T) {
-	v := l.fold(`{"proteinChain":{"sequence":"GSHM","chain_id":"H","modifications":[{"res_idx":2,"ccd":"SEP"}]}},{"proteinChain":{"sequence":"GSHM","chain_id":"B"}},
-		{"rnaSequence":{"sequence":"GACU","chain_id":"A"}},{"dnaSequence":{"sequence":"GACT","chain_id":"D","cyclic":true}},
-		{"ligandSequence":{"sequence":"CC(=O)Oc1ccccc1C(=O)O","chain_id":"L"}},{"ligandSequence":{"sequence":"ATP","chain_id":"N","is_ccd":true}},
-		{"ligandSequence":{"sequence":"MG","chain_id":"M","is_ccd":true}}`, quickOpen, `"pocket":[{"binder":{"chain_id":"L"},"contacts":[{"chain_id":"B","res_idx":3}]}]`)
+func (l *engineServer) openComplex(t *testing.T) {
+	v := l.fold(`{"proteinChain":{"sequence":"GSHM","chain_id":"H","modifications":[{"res_idx":2,"ccd":"SEP"}]}},
+		{"proteinChain":{"sequence":"GSHM","chain_id":"B"}},
+		{"rnaSequence":{"sequence":"GACU","chain_id":"A"}},
+		{"dnaSequence":{"sequence":"GACT","chain_id":"D","cyclic":true}},
+		{"ligandSequence":{"sequence":"CC(=O)Oc1ccccc1C(=O)O","chain_id":"L"}},
+		{"ligandSequence":{"sequence":"ATP","chain_id":"N","is_ccd":true}},
+		{"ligandSequence":{"sequence":"MG","chain_id":"M","is_ccd":true}}`, quickOpen,
+		`"pocket":[{"binder":{"chain_id":"L"},"contacts":[{"chain_id":"B","res_idx":3}]}]`)
 	got := l.chains(v.Job.ID)
 	if len(got) == 7 && strings.HasPrefix(got[4], "L LIG") {
 		got[4] = "L"
@@ -101,24 +96,21 @@ func (l *lab) openComplex(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("chains %q, want %q", got, want)
 	}
-	confident(t, v.Predictions[0], true)
+	wantScores(t, v.Predictions[0], true)
 	if v.Predictions[0].Affinity != nil {
-		t.Error("an affinity that nobody asked for")
+		t.Error("an affinity that was not requested")
 	}
 }
 
 // openAligned folds a pair with alignments, paired and not, and without: they reach the model, which gives another
 // structure for the same seed.
-func (l *lab) openAligned(t *testing.T) {
+func (l *engineServer) openAligned(t *testing.T) {
 	pair := `{"proteinChain":{"sequence":"NLYIQWLKDG"}},{"proteinChain":{"sequence":"GSHMKTAYIAKQ"}}`
-	alone := func(notes []string) bool {
-		return slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "without an alignment") })
-	}
 	with, without := l.fold(pair, quickOpen, ""), l.fold(pair, quickOpen+`,"msaAlgorithm":"none"`, "")
-	if with.Run.MSAStatus != "COMPLETED" || alone(with.Run.Notes) {
+	if with.Run.MSAStatus != "COMPLETED" || hasNote(with.Run.Notes, "without an alignment") {
 		t.Errorf("with: the alignment is %s, notes %q", with.Run.MSAStatus, with.Run.Notes)
 	}
-	if without.Run.MSAStatus != "PENDING" || !alone(without.Run.Notes) {
+	if without.Run.MSAStatus != "PENDING" || !hasNote(without.Run.Notes, "without an alignment") {
 		t.Errorf("without: the alignment is %s, notes %q", without.Run.MSAStatus, without.Run.Notes)
 	}
 	if bytes.Equal(l.file(with.Job.ID, "cif"), l.file(without.Job.ID, "cif")) {
@@ -128,7 +120,7 @@ func (l *lab) openAligned(t *testing.T) {
 
 // openRefusals are jobs at which `run_openfold` logs a warning, writes nothing and exits with 0, and those that it
 // would fold as if something had not been asked for.
-func (l *lab) openRefusals(t *testing.T) {
+func (l *engineServer) openRefusals(t *testing.T) {
 	none := `,"msaAlgorithm":"none"`
 	for name, c := range map[string]struct{ sequences, constraints, says string }{
 		"SMILES that is none": {trp + `,{"ligandSequence":{"sequence":"C1CC("}}`, "", "SMILES"},
@@ -139,51 +131,25 @@ func (l *lab) openRefusals(t *testing.T) {
 			"three-dimensional"},
 		"two tokens": {`{"proteinChain":{"sequence":"GS"}}`, "", "3 tokens"},
 		"bond": {trp + `,{"ligandSequence":{"sequence":"CCO"}}`,
-			`"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"CA"},"atom2":{"chain_id":"B","res_idx":1,"atom_name":"C1"}}]`, "bond"},
+			`"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"CA"},
+				"atom2":{"chain_id":"B","res_idx":1,"atom_name":"C1"}}]`, "bond"},
 		"pocket of a protein": {`{"proteinChain":{"sequence":"GSHM","count":2}}`,
 			`"pocket":[{"binder":{"chain_id":"A"},"contacts":[{"chain_id":"B","res_idx":1}]}]`, "pocket of a ligand"},
 		"affinity of a ligand": {trp + `,{"ligandSequence":{"sequence":"CCO","property_type":"affinity"}}`, "",
 			"affinity"},
 	} {
-		id, message := l.create(c.sequences, quickOpen+none, c.constraints)
-		if id != "" {
-			v := l.ended(id)
-			if v.Run.Status != "FAILED" || v.Run.Failure == nil {
-				t.Errorf("%s: %s", name, v.Run.Status)
-				continue
-			}
-			if message = v.Run.Failure.Message; v.Run.Failure.Kind != string(pleat.FailInvalidInput) &&
-				v.Run.Failure.Kind != string(pleat.FailUnsupported) {
-				t.Errorf("%s: %+v", name, v.Run.Failure)
-			}
-		}
-		if !strings.Contains(message, c.says) || strings.Contains(message, "/") {
-			t.Errorf("%s: %q", name, message)
-		}
+		l.refused(name, c.sequences, quickOpen+none, c.constraints, c.says, pleat.FailInvalidInput,
+			pleat.FailUnsupported)
 	}
 }
 
 // openCancel stops a job in mid-diffusion; the process stays, loaded.
-func (l *lab) openCancel(t *testing.T) {
-	id, refusal := l.create(trp, strings.Replace(quickOpen, `"samplingSteps":4`, `"samplingSteps":1000`,
-		1)+`,"msaAlgorithm":"none"`, "")
-	if id == "" {
-		t.Fatal(refusal)
-	}
-	waitUntil(t, 5*time.Minute, "the job is in mid-diffusion", func() bool {
-		v := l.view(id)
-		if v.Run.Status == "COMPLETED" || v.Run.Status == "FAILED" {
-			t.Fatalf("it ended first: %s %+v", v.Run.Status, v.Run.Failure)
-		}
-		return v.Progress.Stage == "diffusion" && v.Progress.Done > 10 && v.Progress.Total == 1000
-	})
+func (l *engineServer) openCancel(t *testing.T) {
+	id := l.mustCreate(trp, strings.Replace(quickOpen, `"samplingSteps":4`, `"samplingSteps":1000`, 1)+
+		`,"msaAlgorithm":"none"`, "")
+	l.awaitStage(id, "diffusion", 10)
 	before := l.runner()
-	if _, err := l.api.Cancel(context.Background(), id); err != nil {
-		t.Fatal(err)
-	}
-	if v := l.ended(id); v.Run.Status != "STOPPED" {
-		t.Fatalf("%s %+v", v.Run.Status, v.Run.Failure)
-	}
+	l.cancel(id)
 	if v := l.fold(trp, quickOpen+`,"msaAlgorithm":"none"`, ""); v.Run.Timings["load"] != 0 || l.runner() != before {
 		t.Error("the cancel cost the process")
 	}

@@ -22,16 +22,17 @@ func TestMain(m *testing.M) {
 // program is main with the faults of the crash tests.
 func program() { os.Exit(runProcess(crashStep())) }
 
-// tests removes in the end what all of them shared.
+// tests removes at the end what the tests share.
 type tests struct{ *testing.M }
 
 func (t tests) Run() int {
-	defer func() { _ = os.RemoveAll(shippedDir) }() // os.RemoveAll("") does nothing
+	defer func() { _ = os.RemoveAll(releasedDir) }() // os.RemoveAll("") does nothing
 	return t.M.Run()
 }
 
 // TestScenario runs every txtar file of testdata against a server of its own, HTTP in and HTTP out: on SQLite, and
-// again on PostgreSQL where PLEAT_TEST_POSTGRES names one. The words a scenario may use stand in words_test.go.
+// again on PostgreSQL where PLEAT_TEST_POSTGRES names one. The commands of scenarios are in the other files
+// scenario_*_test.go.
 func TestScenario(t *testing.T) {
 	for name, fresh := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) { runScenarios(t, name, fresh) })
@@ -60,7 +61,7 @@ func runScenarios(t *testing.T, dialect string, fresh func(testing.TB) string) {
 			e.Defer(w.close)
 			return nil
 		},
-		Cmds: words,
+		Cmds: scenarioCommands,
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "sqlite", "postgres":
@@ -71,7 +72,7 @@ func runScenarios(t *testing.T, dialect string, fresh func(testing.TB) string) {
 	})
 }
 
-// deadline leaves a scenario time to say where it stood.
+// deadline leaves a scenario time to print its log.
 func deadline(t *testing.T) time.Time {
 	if d, ok := t.Deadline(); ok {
 		return d.Add(-5 * time.Second)
@@ -79,14 +80,14 @@ func deadline(t *testing.T) time.Time {
 	return time.Time{}
 }
 
-// scenario is what one scenario has: its server, its keys and the last answer.
+// scenario is what one scenario has: its server, its keys and the last response.
 type scenario struct {
-	server  *child
-	workers []*child
-	hooks   map[string]*child // receivers of webhooks
-	aligner *msatest.Server
-	keys    map[string]string // by user
-	last    answer
+	server    *process
+	workers   []*process
+	receivers map[string]*process // of deliveries, by name
+	msa       *msatest.Server
+	keys      map[string]string // by user
+	last      response
 }
 
 type scenarioKey struct{}
@@ -100,7 +101,7 @@ func (w *scenario) close() {
 	for _, s := range w.workers {
 		s.kill()
 	}
-	for _, s := range w.hooks {
+	for _, s := range w.receivers {
 		s.kill()
 	}
 }

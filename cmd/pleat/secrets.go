@@ -12,10 +12,13 @@ import (
 	"pleat/internal/store"
 )
 
+// secretsCmd returns the group of commands on the secrets that the database stores encrypted.
 func secretsCmd() *cobra.Command {
 	return group("secrets", "Manage the encrypted secrets in the database", "", secretsRotate())
 }
 
+// secretsRotate returns the command that encrypts all stored secrets with the newest key. It works on the database,
+// next to running servers, in one transaction: after an error nothing has changed. It is safe to repeat.
 func secretsRotate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate",
@@ -47,7 +50,7 @@ become invalid.`,
 				if err != nil {
 					return fmt.Errorf("nothing was changed: %w", err)
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "sealed the secrets of %d endpoints anew\n", n)
+				fmt.Fprintf(cmd.OutOrStdout(), "encrypted the secrets of %d endpoints with the current key\n", n)
 				return nil
 			})
 		},

@@ -9,7 +9,16 @@ import (
 	"pleat/internal/config"
 )
 
-// serveCmd returns the command serve. Tests watch the steps of deliveries; deliveryStep is nil in the released program.
+// serveCmd returns the command serve: the server and, unless --work=false, a worker in one process. It creates the
+// data folder, migrates the database and prints its address once it listens; a program that starts it can wait for
+// that line. It ends with exitOK after SIGINT or SIGTERM, when requests have been answered and running jobs are back
+// in their queues. A second signal ends it at once, and loses nothing either: leases expire and other workers take
+// over.
+//
+// Jobs and deliveries that a killed server has acknowledged are never lost: they are in the database.
+//
+// deliveryStep is called at each step of a delivery, for tests that end the process there. It is nil in the released
+// program.
 func serveCmd(deliveryStep func(name string)) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",

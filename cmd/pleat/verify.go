@@ -17,8 +17,12 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
+// verifyCmd returns the command that repeats a completed job in a new one and compares the structures. The exit code is
+// exitDiffers if they differ by more than --tolerance, and exitUnfinished if either job has no result. Each repetition
+// creates a further job.
 func verifyCmd() *cobra.Command {
 	c := onObject(&cobra.Command{
 		Use:   "verify JOB",
@@ -41,17 +45,23 @@ The exit code is 0 if the structures are identical or within --tolerance, and 4 
 	return c
 }
 
-// comparison is the result of running a job again.
+// comparison is the result of running a job again, as --json prints it.
 type comparison struct {
-	Job       string                `json:"job"`
-	Run       string                `json:"run"`      // the original run
-	JobAgain  string                `json:"jobAgain"` // the job that repeated it
-	Again     string                `json:"again"`    // the run of that job
-	Seed      string                `json:"seed"`
-	Changed   []change              `json:"changed"` // between the run configurations
-	Verdict   string                `json:"verdict"` // identical, reproduced or different
-	Files     []structureComparison `json:"structures"`
-	Tolerance float64               `json:"tolerance"` // Å
+	// Job and Run are the original job and its latest run; JobAgain and Again are the job that repeated it and its run.
+	Job      string `json:"job"`
+	Run      string `json:"run"`
+	JobAgain string `json:"jobAgain"`
+	Again    string `json:"again"`
+	// Seed is that of both runs; empty: the model accepts none.
+	Seed string `json:"seed"`
+	// Changed lists what differs between the two run configurations.
+	Changed []change `json:"changed"`
+	// Verdict is identical, reproduced or different.
+	Verdict string `json:"verdict"`
+	// Files has an entry per structure, and one per chain where there are several.
+	Files []structureComparison `json:"structures"`
+	// Tolerance is the largest RMSD, in Å, of a reproduced structure.
+	Tolerance float64 `json:"tolerance"`
 }
 
 // change is a difference between the configurations of the two runs.
@@ -63,23 +73,30 @@ type change struct {
 
 // structureComparison compares one structure file, or one chain of it. Values that cannot be compared are nil.
 type structureComparison struct {
-	File      string   `json:"file"`
-	Chain     string   `json:"chain,omitempty"` // empty: the whole structure
-	Identical bool     `json:"identical"`       // the files have the same bytes
-	Residues  int      `json:"residues"`
-	RMSD      *float64 `json:"rmsd"`     // Å, after superposition
-	PLDDT     *float64 `json:"plddt"`    // mean difference, the second run's minus the first's
-	MaxPLDDT  *float64 `json:"plddtMax"` // largest difference of a residue
-	Why       string   `json:"why,omitempty"`
+	File string `json:"file"`
+	// Chain is empty for the whole structure.
+	Chain string `json:"chain,omitempty"`
+	// Identical says that the files have the same bytes.
+	Identical bool `json:"identical"`
+	Residues  int  `json:"residues"`
+	// RMSD is in Å, after superposition, over CA atoms and, in nucleic acids, C1'.
+	RMSD *float64 `json:"rmsd"`
+	// PLDDT is the mean difference, the second run's minus the first's, and MaxPLDDT the largest of a residue. pLDDT is
+	// from 0 to 100.
+	PLDDT    *float64 `json:"plddt"`
+	MaxPLDDT *float64 `json:"plddtMax"`
+	// Why says why values are nil.
+	Why string `json:"why,omitempty"`
 }
 
-// The verdicts.
+// The verdicts, from the best to the worst. One structure decides for all.
 const (
-	verdictIdentical  = "identical"
-	verdictReproduced = "reproduced"
-	verdictDifferent  = "different"
+	verdictIdentical  = "identical"  // all files have the same bytes
+	verdictReproduced = "reproduced" // all RMSDs are within the tolerance
+	verdictDifferent  = "different"  // one RMSD is not, or cannot be computed
 )
 
+// runVerify repeats a job, compares the two runs and prints the comparison, whatever the verdict.
 func runVerify(cmd *cobra.Command, c *api.Client, id string) error {
 	ctx := cmd.Context()
 	tolerance, _ := cmd.Flags().GetFloat64("tolerance")
@@ -120,7 +137,8 @@ func runVerify(cmd *cobra.Command, c *api.Client, id string) error {
 	return nil
 }
 
-// repeat folds a run's input in a new job, follows it to its end and returns its identifier.
+// repeat folds a run's input in a new job, follows it to its end and returns its identifier. The temporary library item
+// with its alignments is deleted, unless the job may still need it.
 func repeat(cmd *cobra.Command, c *api.Client, was *completedRun) (string, error) {
 	ctx := cmd.Context()
 	job, err := was.request()
@@ -147,25 +165,30 @@ func repeat(cmd *cobra.Command, c *api.Client, was *completedRun) (string, error
 // completedRun is a completed run: its results, its configuration, and its structures by file name.
 type completedRun struct {
 	api.Results
+	// config is zero if the run has no config.json.
 	config     runConfig
 	structures map[string]predicted
 }
 
 // runConfig is the part of a run's config.json that is compared or repeated.
 type runConfig struct {
-	Service string            `json:"service"`
-	Input   string            `json:"input_sha256"`
+	// Service is the version of the service, and Input the hash of everything that determines the result.
+	Service string `json:"service"`
+	Input   string `json:"input_sha256"`
+	// Files has the SHA-256 of each input file by its name.
 	Files   map[string]string `json:"input_files"`
 	Engine  string            `json:"engine"`
 	Model   string            `json:"model"`
 	Weights string            `json:"weight_set"`
 	Device  string            `json:"device"`
 	Seed    string            `json:"seed"`
-	Params  json.RawMessage   `json:"effective_params"`
-	Request api.CreateJob     `json:"request"`
+	// Params are the parameters as they took effect, with defaults, and Request is what the user sent.
+	Params  json.RawMessage `json:"effective_params"`
+	Request api.CreateJob   `json:"request"`
 }
 
-// changes lists the differences to the configuration of the repeated run.
+// changes lists the differences to the configuration of the repeated run. If none of the listed values differ but the
+// input hash does, it says so: the hash covers more than the configuration shows.
 func (r *runConfig) changes(now *runConfig) []change {
 	out := []change{}
 	add := func(what, was, is string) {
@@ -211,7 +234,7 @@ func (e *completedRun) request() (*api.CreateJob, error) {
 	case r.Params.MSAAlgorithm != nil: // the run had no alignments, so the new one must not either
 		r.Params.MSAAlgorithm = &none
 	}
-	r.Name, r.IsPublic, r.ChatID = clip("Verification of "+r.Name, pleat.MaxName), false, ""
+	r.Name, r.IsPublic, r.ChatID = words.Shorten("Verification of "+r.Name, pleat.MaxName), false, ""
 	if r.Constraints == nil {
 		r.Constraints = &api.Constraints{}
 	}
@@ -219,7 +242,7 @@ func (e *completedRun) request() (*api.CreateJob, error) {
 	return &r, nil
 }
 
-// artifactsOf returns the run's artifacts of one kind.
+// artifactsOf returns the run's artifacts of one kind, in their order.
 func (e *completedRun) artifactsOf(k pleat.ArtifactKind) []api.Artifact {
 	return slices.DeleteFunc(slices.Clone(e.Artifacts), func(a api.Artifact) bool { return a.Kind != string(k) })
 }
@@ -238,7 +261,7 @@ func (e *completedRun) alignments(ctx context.Context, c *api.Client) (item stri
 		return "", false, nil
 	}
 	made, err := c.CreateItem(ctx, api.CreateItem{
-		Name:     clip("alignments of "+e.Job.Name, pleat.MaxName),
+		Name:     words.Shorten("alignments of "+e.Job.Name, pleat.MaxName),
 		FileType: "a3m",
 		Origin:   "pleat verify",
 	})
@@ -277,7 +300,8 @@ func (e *completedRun) sourceItem(ctx context.Context, c *api.Client) (string, e
 	return *v.Job.LibraryItemID, err
 }
 
-// completed reads the latest run of a job, which must have completed.
+// completed reads the latest run of a job: its results, its configuration and its structures. A job that is not
+// COMPLETED is an error with exitUnfinished.
 func completed(ctx context.Context, c *api.Client, id string) (*completedRun, error) {
 	res, err := c.Results(ctx, id)
 	if err != nil {
@@ -316,13 +340,14 @@ func completed(ctx context.Context, c *api.Client, id string) (*completedRun, er
 	return out, nil
 }
 
-// predicted is a structure and the digest of its file.
+// predicted is a structure and the SHA-256 of its file, by which identical files are recognised.
 type predicted struct {
 	*structure.Structure
 	sha256 string
 }
 
-// compare compares the structures of the two runs and sets the verdict.
+// compare compares the structures of the two runs, by file name, and sets the verdict. A structure that only one of the
+// runs has makes them different.
 func (v *comparison) compare(before, after map[string]predicted) {
 	v.Verdict = verdictIdentical
 	all := maps.Clone(before)
@@ -358,6 +383,7 @@ func (v *comparison) compare(before, after map[string]predicted) {
 	}
 }
 
+// print writes a table with a row per structure and chain, the changes of the configuration, and the verdict.
 func (v *comparison) print(cmd *cobra.Command) error {
 	rows := [][]string{{"STRUCTURE", "CHAIN", "RESIDUES", "RMSD", "PLDDT DIFF", "MAX DIFF", "FILE"}}
 	for _, s := range v.Files {

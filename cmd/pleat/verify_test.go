@@ -13,6 +13,7 @@ import (
 	"pleat/internal/structure"
 )
 
+// trpCageStructure returns copies of Trp-cage, 30 Å apart, as chains of the given names, with a pLDDT of 80.
 func trpCageStructure(t *testing.T, names ...string) *structure.Structure {
 	t.Helper()
 	out := &structure.Structure{}
@@ -28,13 +29,14 @@ func trpCageStructure(t *testing.T, names ...string) *structure.Structure {
 		}
 		c := s.Chains[0]
 		c.ID = name
-		each(&c, func(a *structure.Atom) { a.Pos[0] += 30 * float64(i); a.B = 80 })
+		editAtoms(&c, func(a *structure.Atom) { a.Pos[0] += 30 * float64(i); a.B = 80 })
 		out.Chains = append(out.Chains, c)
 	}
 	return out
 }
 
-func each(c *structure.Chain, do func(a *structure.Atom)) {
+// editAtoms calls do with each atom of a chain.
+func editAtoms(c *structure.Chain, do func(a *structure.Atom)) {
 	for i := range c.Residues {
 		for j := range c.Residues[i].Atoms {
 			do(&c.Residues[i].Atoms[j])
@@ -42,12 +44,13 @@ func each(c *structure.Chain, do func(a *structure.Atom)) {
 	}
 }
 
-// moved turns a chain by 90° about z and shifts it: the same structure elsewhere.
-func moved(c *structure.Chain) {
-	each(c, func(a *structure.Atom) { a.Pos = structure.Vec{-a.Pos[1] + 5, a.Pos[0] - 7, a.Pos[2] + 1} })
+// move turns a chain by 90° about z and shifts it: the same structure elsewhere.
+func move(c *structure.Chain) {
+	editAtoms(c, func(a *structure.Atom) { a.Pos = structure.Vec{-a.Pos[1] + 5, a.Pos[0] - 7, a.Pos[2] + 1} })
 }
 
-func verdict(a, b *structure.Structure, tolerance float64) comparison {
+// compareAs compares two structures as files of the same name with other bytes.
+func compareAs(a, b *structure.Structure, tolerance float64) comparison {
 	v := comparison{Tolerance: tolerance}
 	v.compare(map[string]predicted{"model.cif": {a, "1"}}, map[string]predicted{"model.cif": {b, "2"}})
 	return v
@@ -61,10 +64,10 @@ func TestVerdicts(t *testing.T) {
 		t.Errorf("%+v", same)
 	}
 	b := trpCageStructure(t, "A")
-	moved(&b.Chains[0])
-	each(&b.Chains[0], func(a *structure.Atom) { a.B = 77 })
+	move(&b.Chains[0])
+	editAtoms(&b.Chains[0], func(a *structure.Atom) { a.B = 77 })
 	b.Chains[0].Residues[4].Atoms[0].B = 77 // all of a residue's atoms count alike
-	v := verdict(a, b, 0.1)
+	v := compareAs(a, b, 0.1)
 	if f := v.Files[0]; v.Verdict != verdictReproduced || f.Identical || *f.RMSD > 1e-6 ||
 		math.Abs(*f.PLDDT+3) > 1e-9 || math.Abs(*f.MaxPLDDT-3) > 1e-9 {
 		t.Errorf("%s %+v", v.Verdict, f)
@@ -79,23 +82,23 @@ func TestVerdicts(t *testing.T) {
 			b.Chains[0].Residues[i].Atoms[j].Pos[2] += up
 		}
 	}
-	if v = verdict(a, b, 0.1); v.Verdict != verdictDifferent || *v.Files[0].RMSD < 0.8 || *v.Files[0].RMSD > 1.05 {
+	if v = compareAs(a, b, 0.1); v.Verdict != verdictDifferent || *v.Files[0].RMSD < 0.8 || *v.Files[0].RMSD > 1.05 {
 		t.Errorf("%s %v", v.Verdict, *v.Files[0].RMSD)
 	}
-	if v = verdict(a, b, 2); v.Verdict != verdictReproduced {
+	if v = compareAs(a, b, 2); v.Verdict != verdictReproduced {
 		t.Error(v.Verdict)
 	}
 }
 
-// Chains that are each the same and stand otherwise are another complex.
+// Chains that are the same but in another arrangement are another complex.
 func TestVerdictOnComplexes(t *testing.T) {
 	a, b := trpCageStructure(t, "A", "B"), trpCageStructure(t, "A", "B")
-	if v := verdict(a, b, 0.1); v.Verdict != verdictReproduced || len(v.Files) != 3 || v.Files[2].Chain != "" ||
+	if v := compareAs(a, b, 0.1); v.Verdict != verdictReproduced || len(v.Files) != 3 || v.Files[2].Chain != "" ||
 		*v.Files[2].RMSD > 1e-6 || v.Files[2].Residues != 40 {
 		t.Errorf("%+v", v)
 	}
-	moved(&b.Chains[1])
-	if v := verdict(a, b, 0.1); v.Verdict != verdictDifferent || *v.Files[1].RMSD > 1e-6 || *v.Files[2].RMSD < 5 {
+	move(&b.Chains[1])
+	if v := compareAs(a, b, 0.1); v.Verdict != verdictDifferent || *v.Files[1].RMSD > 1e-6 || *v.Files[2].RMSD < 5 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -109,7 +112,7 @@ func TestVerdictOnOthers(t *testing.T) {
 	bare.Chains[0].Residues[3].Atoms = nil
 	for what, b := range map[string]*structure.Structure{"another chain": trpCageStructure(t, "B"),
 		"fewer residues": short, "one more chain": trpCageStructure(t, "A", "B"), "no atoms": bare} {
-		v := verdict(a, b, 1000)
+		v := compareAs(a, b, 1000)
 		last := v.Files[len(v.Files)-1]
 		if v.Verdict != verdictDifferent || last.Why == "" {
 			t.Errorf("%s: %+v", what, v)
@@ -120,15 +123,14 @@ func TestVerdictOnOthers(t *testing.T) {
 	if v.Verdict != verdictDifferent || len(v.Files) != 2 {
 		t.Errorf("%+v", v)
 	}
-	each(&a.Chains[0], func(a *structure.Atom) { a.B = 0 })
+	editAtoms(&a.Chains[0], func(a *structure.Atom) { a.B = 0 })
 	if c := structure.Compare(a, a)[0]; c.MeanPLDDT != nil || c.MaxPLDDT != nil {
 		t.Errorf("structures without pLDDT differ by %v and %v", c.MeanPLDDT, c.MaxPLDDT)
 	}
 }
 
-// What is sent again is the request of the run's configuration, with the parameters that took effect, in a job that
-// notifies nobody.
-func TestRequestOfAConfiguration(t *testing.T) {
+// A run is repeated with its request and its effective parameters, in a private job without webhooks.
+func TestRequestOfARun(t *testing.T) {
 	read := func(text string, kinds ...pleat.ArtifactKind) *completedRun {
 		e := &completedRun{}
 		if err := json.Unmarshal([]byte(text), &e.config); err != nil {
@@ -139,51 +141,32 @@ func TestRequestOfAConfiguration(t *testing.T) {
 		}
 		return e
 	}
-	const config = `{"seed": "7", "effective_params": {"seed": "7", "samplingSteps": 200, "msaAlgorithm": "mmseqs2"},
-		"request": {"name": "x", "sequences": [{"proteinChain": {"sequence": "GGG", "chain_id": "Q"}}], "params": {"modelName": "m", "seed": "7"},
+	seed, steps := "7", int64(200)
+	want := func(msa *string) *api.CreateJob {
+		return &api.CreateJob{
+			Name:      "Verification of x",
+			Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "GGG", ChainID: "Q"}}},
+			Params:    &api.Params{ModelName: "m", Seed: &seed, SamplingSteps: &steps, MSAAlgorithm: msa},
+			Constraints: &api.Constraints{
+				Contact:  []api.Contact{{ChainA: "Q", ResIdxA: 1, ChainB: "Q", ResIdxB: 3}},
+				Webhooks: json.RawMessage(`{"custom_http": {"enabled": false}}`),
+			},
+		}
+	}
+	const text = `{"seed": "7", "effective_params": {"seed": "7", "samplingSteps": 200, "msaAlgorithm": "mmseqs2"},
+		"request": {"name": "x", "sequences": [{"proteinChain": {"sequence": "GGG", "chain_id": "Q"}}],
+			"params": {"modelName": "m", "seed": "7"},
 			"constraints": {"contact": [{"chainA": "Q", "res_idxA": 1, "chainB": "Q", "res_idxB": 3}]}}}`
-	type resent struct {
-		Name     string
-		Public   bool
-		Model    string
-		Seed     string
-		Steps    int64
-		MSA      *string
-		Chain    string
-		Contacts int
-		Webhooks string
-	}
-	want := resent{
-		Name:     "Verification of x",
-		Model:    "m",
-		Seed:     "7",
-		Steps:    200,
-		Chain:    "Q",
-		Contacts: 1,
-		Webhooks: `{"custom_http": {"enabled": false}}`,
-	}
 	none := pleat.MSANone
 	for what, c := range map[string]struct {
 		e   *completedRun
 		msa *string
-	}{"searched": {read(config, pleat.ArtifactMSA), nil}, "without": {read(config), &none}} {
+	}{"searched": {read(text, pleat.ArtifactMSA), nil}, "without": {read(text), &none}} {
 		r, err := c.e.request()
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.MSA = c.msa
-		got := resent{
-			Name:     r.Name,
-			Public:   r.IsPublic,
-			Model:    r.Params.ModelName,
-			Seed:     *r.Params.Seed,
-			Steps:    *r.Params.SamplingSteps,
-			MSA:      r.Params.MSAAlgorithm,
-			Chain:    r.Sequences[0].ProteinChain.ChainID,
-			Contacts: len(r.Constraints.Contact),
-			Webhooks: string(r.Constraints.Webhooks),
-		}
-		if d := cmp.Diff(want, got); d != "" {
+		if d := cmp.Diff(want(c.msa), r); d != "" {
 			t.Errorf("%s: %s", what, d)
 		}
 	}
@@ -192,7 +175,7 @@ func TestRequestOfAConfiguration(t *testing.T) {
 	}
 }
 
-func TestChangesBetweenReceipts(t *testing.T) {
+func TestChangesBetweenConfigurations(t *testing.T) {
 	a := runConfig{Engine: "m 1", Seed: "7", Input: "1", Files: map[string]string{"input/msa-0.a3m": "aa"}}
 	b := a
 	if got := a.changes(&b); len(got) != 0 {
@@ -204,7 +187,7 @@ func TestChangesBetweenReceipts(t *testing.T) {
 	}
 	b.Seed = "8"
 	if got := a.changes(&b); len(got) != 0 {
-		t.Errorf("a model that takes no seed: %v", got)
+		t.Errorf("a model that accepts no seed: %v", got)
 	}
 	b.Engine, b.Files = "m 2", map[string]string{"input/msa-1.a3m": "bb"}
 	want := []change{{"engine", "m 1", "m 2"}, {"input/msa-0.a3m", "aa", ""}, {"input/msa-1.a3m", "", "bb"}}

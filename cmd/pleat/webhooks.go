@@ -22,11 +22,15 @@ import (
 	"pleat/internal/webhook"
 )
 
+// webhooksCmd returns the group of commands on deliveries. listen is a receiver and needs no server; the others are
+// clients of a server.
 func webhooksCmd() *cobra.Command {
 	return group("webhooks", "Receive, list and resend webhook deliveries", "",
 		webhooksListen(), webhooksList(), webhooksRedeliver(), webhooksTest())
 }
 
+// webhooksListen returns the command that receives deliveries during development and prints one line for each. It runs
+// until SIGINT or SIGTERM and ends with exitOK. It stores nothing.
 func webhooksListen() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "listen",
@@ -70,17 +74,21 @@ PLEAT_WEBHOOK_ALLOW=127.0.0.1.`,
 	return c
 }
 
-// listener is a receiver that verifies deliveries.
+// listener is a receiver that verifies deliveries, prints them and answers with chosen status codes.
 type listener struct {
-	keys    []webhook.Key
-	token   string
-	json    bool
-	out     io.Writer
-	mu      sync.Mutex
-	answers []int // status codes of the next deliveries; the last one is not used up
+	// keys verify the signature, and token is the expected X-Webhook-Token. Without them nothing is verified.
+	keys  []webhook.Key
+	token string
+	// json selects the format of the lines.
+	json bool
+	out  io.Writer
+	// mu guards answers and the lines of out.
+	mu sync.Mutex
+	// answers are the status codes of the next deliveries. The last one is not used up; empty: 200.
+	answers []int
 }
 
-// setAnswers parses the flag --answer.
+// setAnswers parses the flag --answer: HTTP status codes from 200 to 599.
 func (l *listener) setAnswers(answers []string) error {
 	for _, a := range answers {
 		n, err := strconv.Atoi(a)
@@ -92,7 +100,8 @@ func (l *listener) setAnswers(answers []string) error {
 	return nil
 }
 
-// serve receives deliveries until ctx ends.
+// serve prints the address once it listens, and receives deliveries until ctx ends. Deliveries in progress then have 3
+// s.
 func (l *listener) serve(ctx context.Context, addr string) error {
 	listen, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -124,7 +133,7 @@ func (l *listener) serve(ctx context.Context, addr string) error {
 	return err
 }
 
-// receive handles one delivery.
+// receive verifies one delivery, prints it and responds. A body of more than 1 MiB is refused.
 func (l *listener) receive(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	if err != nil {
@@ -137,7 +146,8 @@ func (l *listener) receive(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// verify returns what is wrong with a delivery; empty: nothing.
+// verify returns what is wrong with a delivery: its method, its token, or its signature and time stamp, which may be
+// webhook.Tolerance from now. Empty: nothing.
 func (l *listener) verify(r *http.Request, body []byte) string {
 	if r.Method != http.MethodPost {
 		return "the method is " + pleat.Clip(r.Method)
@@ -154,7 +164,7 @@ func (l *listener) verify(r *http.Request, body []byte) string {
 	return ""
 }
 
-// next returns the status code of the response.
+// next returns the status code of the response: 401 after a fault, which uses up no code of --answer.
 func (l *listener) next(fault string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +181,8 @@ func (l *listener) next(fault string) int {
 	return status
 }
 
-// received is a delivery in the output of --json.
+// received is a delivery in the output of --json. Verified is false if there was nothing to verify with; Fault says why
+// a delivery was refused; Answered is the status code of the response.
 type received struct {
 	Verified  bool            `json:"verified"`
 	Fault     string          `json:"fault,omitempty"`
@@ -182,7 +193,8 @@ type received struct {
 	Body      json.RawMessage `json:"body"`
 }
 
-// print writes one delivery.
+// print writes one line for a delivery: "verified", "unverified" if there is nothing to verify with, or "REFUSED" with
+// the reason; then the webhook-id, the event and the status code. With --json it is a JSON object.
 func (l *listener) print(r *http.Request, body []byte, fault string, status int) {
 	id := r.Header.Get(webhook.HeaderID)
 	l.mu.Lock()
@@ -215,7 +227,8 @@ func (l *listener) print(r *http.Request, body []byte, fault string, status int)
 	fmt.Fprintf(l.out, "%s %s %s answered %d\n", word, pleat.Clip(id), summary(body), status)
 }
 
-// summary returns the source, name and status of the event in a body.
+// summary returns the source, its identifier, the name and the status of the event in a body, which may be a
+// CloudEvent.
 func summary(body []byte) string {
 	type event struct {
 		SourceKind string `json:"source_kind"`
@@ -240,6 +253,8 @@ func summary(body []byte) string {
 	return strings.Join([]string{kind, id, name, status}, " ")
 }
 
+// webhooksList returns the command that lists deliveries to the caller's endpoint, or shows one delivery with all its
+// attempts.
 func webhooksList() *cobra.Command {
 	var f api.DeliveriesFilter
 	c := &cobra.Command{
@@ -257,7 +272,7 @@ func webhooksList() *cobra.Command {
 			head := []string{"DELIVERY", "STATUS", "EVENT", "SOURCE", "ATTEMPTS", "RESPONSE", "CREATED", "NEXT ATTEMPT"}
 			return printList(cmd, list, head, func(d api.Delivery) []string {
 				attempts, response := strconv.Itoa(d.Attempts), statusCode(d.ResponseStatus)
-				created, next := d.CreatedAt.Format(time.DateTime), formatMoment(d.NextAttemptAt)
+				created, next := d.CreatedAt.Format(time.DateTime), formatTime(d.NextAttemptAt)
 				return []string{d.ID, d.Status, d.EventName, d.SourceID, attempts, response, created, next}
 			})
 		}),
@@ -272,7 +287,7 @@ func webhooksList() *cobra.Command {
 	return c
 }
 
-// showDelivery prints one delivery and its attempts.
+// showDelivery prints one delivery and a table of its attempts, with durations in ms.
 func showDelivery(cmd *cobra.Command, c *api.Client, arg string) error {
 	id, err := identifier("delivery", arg)
 	if err != nil {
@@ -303,7 +318,7 @@ func showDelivery(cmd *cobra.Command, c *api.Client, arg string) error {
 	})
 }
 
-// statusCode returns an HTTP status code as text, or a dash where there was no response.
+// statusCode returns an HTTP status code as text, or a dash if there was no response.
 func statusCode(status *int) string {
 	if status == nil {
 		return "-"
@@ -311,14 +326,8 @@ func statusCode(status *int) string {
 	return strconv.Itoa(*status)
 }
 
-// formatMoment returns a time as text, or a dash for nil.
-func formatMoment(m *api.Moment) string {
-	if m == nil {
-		return "-"
-	}
-	return m.Format(time.DateTime)
-}
-
+// webhooksRedeliver returns the command that sends finished deliveries again, one or all that the flags select. The
+// webhook-id stays the same, so that receivers recognise a repetition.
 func webhooksRedeliver() *cobra.Command {
 	var in api.Redeliver
 	c := &cobra.Command{
@@ -358,6 +367,8 @@ func webhooksRedeliver() *cobra.Command {
 	return c
 }
 
+// webhooksTest returns the command that has the server send a test delivery to the caller's endpoint, and waits for the
+// first attempt. The exit code is exitFailed if it was not answered with success.
 func webhooksTest() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test",
@@ -375,7 +386,8 @@ func webhooksTest() *cobra.Command {
 	return c
 }
 
-// awaitAttempt waits for the first attempt of a delivery and prints its result.
+// awaitAttempt waits up to 30 s for the first attempt of a delivery and prints its result. A failed attempt is an error
+// that gives the reason; the server may try again later.
 func awaitAttempt(cmd *cobra.Command, c *api.Client, id string) error {
 	for end := time.Now().Add(30 * time.Second); ; {
 		d, err := c.Delivery(cmd.Context(), id)
@@ -384,7 +396,7 @@ func awaitAttempt(cmd *cobra.Command, c *api.Client, id string) error {
 		}
 		if d.Attempts > 0 {
 			last := d.AttemptLog[len(d.AttemptLog)-1]
-			if d.Status == "SUCCEEDED" {
+			if d.Status == string(pleat.DeliverySucceeded) {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s delivered: answered %s in %.0f ms\n",
 					id, statusCode(last.ResponseStatus), last.Timings.Total)
 				return nil

@@ -7,6 +7,9 @@ import (
 	"pleat/internal/config"
 )
 
+// workerCmd returns the command worker: a worker without a server. It claims tasks from the database of a server, and
+// needs the same artifact store and secret key. It prints nothing but its log. Like serve it ends with exitOK after
+// SIGINT or SIGTERM, when its running tasks are back in their queues. Workers can be added and ended at any time.
 func workerCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker",

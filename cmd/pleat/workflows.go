@@ -13,11 +13,14 @@ import (
 	"pleat/internal/config"
 )
 
+// workflowsCmd returns the group of commands on the workflows of a server: questions and simulations, whether a user or
+// the end of a fold has started them.
 func workflowsCmd() *cobra.Command {
 	return group("workflows", "List, show and cancel workflows: questions and simulations", "",
 		workflowsList(), workflowsGet(), workflowsLogs(), workflowsCancel())
 }
 
+// workflowsList returns the command that prints a page of the caller's workflows, newest first.
 func workflowsList() *cobra.Command {
 	var filter api.WorkflowsFilter
 	c := &cobra.Command{
@@ -46,6 +49,8 @@ func workflowsList() *cobra.Command {
 	return c
 }
 
+// workflowsGet returns the command that shows a workflow and its answer or its measurements. With --wait it follows the
+// workflow first. A workflow without a result is no error here.
 func workflowsGet() *cobra.Command {
 	c := &cobra.Command{Use: "get WORKFLOW", Short: "Show the status and the result of a workflow"}
 	onObject(c, "workflow", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
@@ -65,7 +70,8 @@ func workflowsGet() *cobra.Command {
 	return c
 }
 
-// showWorkflow prints a workflow as rows of name and value, then its answer or the addresses of its files.
+// showWorkflow prints a workflow as rows of name and value, then the question and its answer, or the measurements and
+// the addresses of the files.
 func showWorkflow(cmd *cobra.Command, w api.Workflow) error {
 	rows := [][]string{
 		{"workflow", w.ID},
@@ -104,6 +110,8 @@ func showWorkflow(cmd *cobra.Command, w api.Workflow) error {
 	return nil
 }
 
+// workflowsLogs returns the command that prints the log of a workflow, one line per event, with control
+// characters replaced.
 func workflowsLogs() *cobra.Command {
 	c := &cobra.Command{Use: "logs WORKFLOW", Short: "Print the log of a workflow"}
 	return onObject(c, "workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
@@ -116,6 +124,7 @@ func workflowsLogs() *cobra.Command {
 	})
 }
 
+// workflowsCancel returns the command that cancels a workflow and prints its state, as jobs cancel does.
 func workflowsCancel() *cobra.Command {
 	c := &cobra.Command{Use: "cancel WORKFLOW", Short: "Cancel a workflow"}
 	return onObject(c, "workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
@@ -127,7 +136,8 @@ func workflowsCancel() *cobra.Command {
 	})
 }
 
-// printable returns text from a server with its control characters, except line breaks and tabs, replaced.
+// printable returns text from a server with its control characters, except line breaks and tabs, replaced: they could
+// change what a terminal shows.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029') {
@@ -137,5 +147,5 @@ func printable(s string) string {
 	}, s)
 }
 
-// oneLine returns text with every run of white space replaced by a space.
+// oneLine returns text with every run of white space, such as a line break, replaced by a space.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

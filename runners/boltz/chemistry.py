@@ -22,6 +22,7 @@ class Dictionary:
         self.ccd = None if folder else pickle.loads((cache / "ccd.pkl").read_bytes())
 
     def has(self, code: str) -> bool:
+        """Whether the dictionary has a CCD code."""
         return code in self.ccd if self.ccd is not None else (self.mols / f"{code}.pkl").is_file()
 
     def get(self, code: str) -> Any:

@@ -113,6 +113,7 @@ def group(sequences: Sequence[Mapping[str, Any]], alignments: Mapping[int, str])
 
 
 def check_affinity(i: int, entity: Entity) -> None:
+    """Refuses an affinity of anything but a ligand of one copy."""
     if entity.affinity and entity.kind != "ligand":
         raise invalid(f"sequences[{i}] asks for an affinity and is a {entity.kind}; the affinity is a ligand's")
     if entity.affinity and len(entity.chains) != 1:
@@ -215,6 +216,7 @@ def constrain(
 
 
 def pocket(binder: str, contacts: list[list[Any]], distance: float) -> dict[str, Any]:
+    """A pocket as the document has it: contacts are [chain, residue from 1 or atom name], the distance is in Å."""
     return {"pocket": {"binder": binder, "contacts": contacts, "max_distance": distance}}
 
 

@@ -55,12 +55,14 @@ class Scores:
 
 
 def number(value: Any, name: str) -> float:
+    """A finite number of Boltz's output. Raises output_invalid for anything else."""
     if not isinstance(value, (int, float)) or not math.isfinite(value):
         raise Failure("output_invalid", f"Boltz gave no number as {name}")
     return float(value)
 
 
 def read(path: Path) -> dict[str, Any]:
+    """A JSON file that Boltz has written. Raises output_invalid if it is missing or incomplete."""
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError):
@@ -89,6 +91,8 @@ def scores(folder: Path, name: str, chains: list[str]) -> Scores:
 
 
 def affinity(folder: Path, name: str) -> dict[str, float]:
+    """The affinity of the ligand: log10 of the IC50 in µM, and the probability that it binds, 0 to 1, of the ensemble
+    and of each member."""
     data = read(folder / f"affinity_{name}.json")
     return {k: number(data.get(k), k) for k in AFFINITY} | {k: number(v, k) for k, v in data.items() if k[-1] in "12"}
 
@@ -144,6 +148,7 @@ def metrics(layout: Layout, doc: Document, found: Scores) -> dict[str, Any]:
 
 
 def array(path: Path, key: str, shape: tuple[int, ...]) -> np.ndarray:
+    """An array of a NumPy file, as float32. Raises output_invalid if it has another shape or a value is not finite."""
     try:
         with np.load(path) as data:
             values = data[key].astype(np.float32)

@@ -51,6 +51,8 @@ AllChem.Descriptors = Descriptors
 
 
 class Boltz(foldrun.Runner):
+    """Boltz-1 and Boltz-2. One of them is loaded at a time, and the model for affinities when a job asks for one."""
+
     engine = "boltz"
 
     def __init__(self) -> None:
@@ -143,6 +145,7 @@ class Prediction:
         self.batch: dict[str, Any] = {}
 
     def run(self) -> foldrun.Result:
+        """Runs the steps of the job and returns its result."""
         seed_everything(self.job.seed, verbose=False)
         self.process()
         self.batch = self.features(affinity=False)
@@ -162,6 +165,7 @@ class Prediction:
         return result
 
     def document(self) -> document.Document:
+        """The input document of the job. Its alignments are written, and its ligands are checked."""
         self.watch.say("prepare")
         doc = document.build(self.job.input, self.runner.name, alignment_tables(self.job, "boltz"))
         chemistry.check(self.job.input["sequences"], doc, self.runner.dictionary)
@@ -219,6 +223,7 @@ class Prediction:
         return module.transfer_batch_to_device(None, collate([data[0]]), self.runner.device, 0)
 
     def fold(self) -> dict[str, Any]:
+        """Runs the model for all samples. Returns its output with coordinates in Å, of shape (samples, atoms, 3)."""
         recycling, steps = self.job.integer("recyclingSteps", 3), self.job.integer("samplingSteps", 200)
         value = document.parallel(self.samples, self.job.parallel or PARALLEL)
         model = self.runner.model
@@ -240,6 +245,7 @@ class Prediction:
         return self.step(model, self.batch)
 
     def step(self, model: Any, batch: dict[str, Any]) -> dict[str, Any]:
+        """One prediction of a model. Running out of memory, which the package hides, is an error here."""
         # As the command line does: without gradients, Boltz-2 in mixed precision and Boltz-1 in single precision.
         with torch.inference_mode(), torch.autocast(self.runner.device.type, torch.bfloat16, enabled=self.two):
             prediction = model.predict_step(batch, 0)
@@ -250,6 +256,7 @@ class Prediction:
         return prediction
 
     def write(self, prediction: dict[str, Any]) -> None:
+        """Writes the samples as mmCIF files and arrays, ranked by the package."""
         structures = self.out / "processed" / "structures"
         writer = BoltzWriter(structures, self.out / "predictions", "mmcif", boltz2=self.two)
         writer.write_on_batch_end(None, self.runner.model, prediction, [0], self.batch, 0, 0)
@@ -257,6 +264,7 @@ class Prediction:
             raise Failure("output_invalid", "Boltz wrote no structure")
 
     def predict_affinity(self) -> dict[str, float]:
+        """Runs the model for affinities on the best sample and returns its scores."""
         watch = self.watch
         watch.all_is = "affinity"
         steps = self.job.integer("samplingStepsAffinity", 200)

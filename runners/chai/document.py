@@ -76,6 +76,7 @@ def restraints(sequences: Sequence[Mapping[str, Any]], given: Mapping[str, Any])
 
 
 def restraint_rows(sequences: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> list[list[Any]]:
+    """The restraints of a job as rows of the package's table: contacts, pockets and bonds, with distances in Å."""
     by_chain = {c: s for s in sequences for c in s["chains"]}
     letter_of = letters(sequences)
     rows: list[list[Any]] = []

@@ -34,6 +34,8 @@ PAE_MAX = 31.75
 
 
 class Chai(foldrun.Runner):
+    """Chai-1, as its package runs it."""
+
     engine = "chai"
 
     def __init__(self) -> None:
@@ -71,6 +73,7 @@ class Chai(foldrun.Runner):
         return result
 
     def infer(self, job: Job, source: Path, pairs: Path | None) -> Any:
+        """Runs the package on a FASTA file and an optional table of restraints, and returns its candidates."""
         package = self.package
         original, package.tqdm = package.tqdm, progress_bar(job)
         try:

@@ -41,6 +41,7 @@ def group(sequences: Iterable[Mapping[str, Any]]) -> list[Entity]:
 
 
 def check(i: int, s: Mapping[str, Any]) -> None:
+    """Refuses what AlphaFold 2 cannot fold in sequences[i]."""
     if s["kind"] != "protein":
         raise unsupported(f"sequences[{i}] is a {s['kind']}; AlphaFold 2 folds proteins")
     if s.get("modifications"):
@@ -83,6 +84,7 @@ def a3m(entities: Sequence[Entity]) -> str:
 
 
 def paired(entities: Iterable[Entity]) -> bool:
+    """Whether all chains have the same number of paired rows, and any."""
     counts = {len(e.paired) for e in entities}
     return len(counts) == 1 and counts != {0}
 

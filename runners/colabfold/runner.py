@@ -48,6 +48,8 @@ KINDS = {
 
 
 class ColabFold(foldrun.Runner):
+    """AlphaFold 2 for monomers and multimers, by ColabFold. Compiled models are kept by the sizes of their input."""
+
     engine = "colabfold"
 
     def __init__(self) -> None:
@@ -185,6 +187,7 @@ class Prediction:
         self.passes = 0
 
     def run(self) -> foldrun.Result:
+        """Runs the steps of the job and returns its result."""
         self.features()
         prepared = time.monotonic()
         self.fold()
@@ -239,6 +242,7 @@ class Prediction:
             self.runner.compiled.add(size)
 
     def fold(self) -> None:
+        """Runs every model of the ensemble for every seed. The package ranks the structures and writes them."""
         job, net, runner = self.job, self.net, self.runner
         recycles = job.integer("recyclingSteps", net.config.model.num_recycle)
         models, seeds = job.integer("numTrunkSamples", 5), job.integer("numModelSeeds", 1)

@@ -23,6 +23,8 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 class ESMFold(foldrun.Runner):
+    """ESMFold of the package transformers. It folds single protein chains without an alignment."""
+
     engine = "esm"
 
     def __init__(self) -> None:
@@ -59,6 +61,7 @@ class ESMFold(foldrun.Runner):
         )
 
     def check(self) -> None:
+        """Raises Cancelled if the running job was cancelled. A hook calls it before each block."""
         if self.job is not None:
             self.job.check()
 

@@ -19,6 +19,8 @@ AMINO_ACIDS = set("ACDEFGHIKLMNPQRSTVWY")
 
 @dataclass
 class Chain:
+    """A protein chain as Evolla reads it. notes are for the owner of the job."""
+
     name: str
     sequence: str  # one letter per residue
     states: str  # one 3Di letter per residue

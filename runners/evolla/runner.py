@@ -22,6 +22,8 @@ RANDOM_NOTE = (
 
 
 class Evolla(foldrun.Runner):
+    """Evolla of the package transformers: answers questions about a structure."""
+
     engine = "evolla"
     kinds = ("qna",)
 

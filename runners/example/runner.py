@@ -14,6 +14,8 @@ ENTITY = "_entity.id 1\n_entity.type polymer\n_entity_poly.entity_id 1\n_entity_
 
 
 class Example(foldrun.Runner):
+    """A runner without a model. Copy it to begin a runner of your own."""
+
     engine = "example"
 
     def load(self, request: foldrun.Load) -> foldrun.Ready:

@@ -34,6 +34,7 @@ def rows(text: str, query: str) -> list[str]:
 
 
 def clean(row: str) -> str:
+    """The row with every letter that is not a residue or a gap replaced by X. Insertions, in lower case, stay."""
     return "".join(c if c.islower() or c in LETTERS else "X" for c in row)
 
 

@@ -16,6 +16,7 @@ class Digest:
         self.thread.start()
 
     def read(self) -> None:
+        """Hashes the files. It runs in the thread."""
         for path in self.files:
             with open(path, "rb") as f:
                 while block := f.read(1 << 20):

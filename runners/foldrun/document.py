@@ -24,6 +24,7 @@ SINGLE_SEQUENCE_NOTE = (
 
 
 def selenomethionine_note(model: str) -> str:
+    """The note of a job with selenomethionine for a model that folds methionine instead."""
     return f"{model} folds selenomethionine (MSE) as methionine."
 
 
@@ -49,6 +50,7 @@ def check_components(i: int, sequence: Mapping[str, Any]) -> None:
 
 
 def check_code(i: int, code: str) -> None:
+    """Refuses a code of sequences[i] that has not the form of a CCD code."""
     if not CCD.fullmatch(code):
         raise invalid(
             f"sequences[{i}] names the chemical component {code[:20]!r}; a code has 1 to 5 capital letters and digits"

@@ -39,6 +39,7 @@ def unsupported(message: str) -> Failure:
 
 
 def too_large(message: str) -> Failure:
+    """The failure of a job that needs more memory, time or disk than this engine has."""
     return Failure("too_large", message)
 
 
@@ -104,6 +105,7 @@ class Job:
 
     @property
     def cancelled(self) -> bool:
+        """Whether the job was cancelled. A loop that cannot raise an exception looks here instead of calling check."""
         return self._cancel.is_set()
 
     def check(self) -> None:

@@ -16,6 +16,7 @@ def prepare(threads: int) -> None:
 
 
 def device_name(device: torch.device) -> str:
+    """The name of a GPU as its driver reports it, or cpu."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
 
 

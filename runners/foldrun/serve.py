@@ -28,9 +28,12 @@ class Runner:
     kinds: tuple[str, ...] = ("fold",)  # the kinds of jobs that predict accepts: fold, qna, md
 
     def load(self, request: Load) -> Ready:
+        """Loads a model, which replaces one that was loaded before. Raises Failure, such as weights_missing."""
         raise NotImplementedError
 
     def predict(self, job: Job) -> Result:
+        """Runs a job and returns its scores; the files are sent with job.file and job.array. Raises Failure, or lets
+        Cancelled through. The model stays loaded in every case."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -87,6 +90,7 @@ class Server:
                 os.write(self.outgoing, wire.encode({"type": f"x-{self.grease.random()}", "id": None, "any": [1, {}]}))
 
     def run(self) -> None:
+        """Runs jobs one after the other in the main thread, while other threads read messages and send heartbeats."""
         threading.Thread(target=self.read, name="foldrun-read", daemon=True).start()
         while True:
             message = self.work.get()
@@ -142,6 +146,7 @@ class Server:
         return False
 
     def hello(self, message: dict[str, Any]) -> None:
+        """Answers the first message with the protocol and the engine, and begins the heartbeats."""
         if message.get("grease"):
             self.grease = random.Random(message["grease"])
         self.pong({"protocol": wire.PROTOCOL, "engine": self.runner.engine})
@@ -154,9 +159,11 @@ class Server:
         threading.Thread(target=beat, name="foldrun-beat", daemon=True).start()
 
     def pong(self, more: dict[str, Any]) -> None:
+        """Sends a heartbeat with the memory in use, in bytes."""
         self.send({"type": "pong", "mem": memory(), **more})
 
     def load(self, message: dict[str, Any]) -> None:
+        """Loads a model and answers ready, or an error."""
         weights = message.get("weights_dir")
         request = Load(
             message["model"], Path(weights) if weights else None, message["device"], message.get("threads") or 0
@@ -174,6 +181,7 @@ class Server:
             self.send(error(e, "load_failed"))
 
     def predict(self, message: dict[str, Any]) -> None:
+        """Runs a job and answers with its result or an error. A job that was cancelled while it waited is not begun."""
         with self.state:
             job = self.jobs[message["id"]]
         try:

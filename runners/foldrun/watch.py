@@ -22,6 +22,7 @@ class Watch:
 
     @contextmanager
     def follow(self, job: Job) -> Iterator["Watch"]:
+        """Follows a job until the end of the block. The counts and times of an earlier job are dropped."""
         self.job, self.all_is = job, ""
         self.counts, self.totals, self.seconds = {}, {}, {}
         self.stage, self.since = "", time.monotonic()

@@ -28,4 +28,5 @@ def require(model: str, folder: Path | None, names: Iterable[str]) -> Path:
 
 
 def are_random(folder: Path) -> bool:
+    """Whether the weights in a folder are random, so that results must have RANDOM_NOTE."""
     return (folder / RANDOM_MARKER).exists()

@@ -49,6 +49,8 @@ REFUSALS = (ValueError, KeyError, AssertionError)
 
 
 class IntelliFold2(foldrun.Runner):
+    """IntelliFold 2 of its package."""
+
     engine = "intellifold"
 
     def __init__(self) -> None:
@@ -110,6 +112,7 @@ class Prediction:
         self.tokens = 0
 
     def run(self) -> foldrun.Result:
+        """Runs the steps of the job and returns its result."""
         pytorch.seed(self.job.seed)
         self.runner.generator.manual_seed(self.job.seed)
         self.parse()
@@ -122,6 +125,7 @@ class Prediction:
         return result
 
     def document(self) -> Document:
+        """The input document of the job. Its alignments are written, and its ligands are checked."""
         self.watch.say("prepare")
         doc = build(self.job.input, alignment_tables(self.job, "intellifold"))
         sequences = self.job.input["sequences"]
@@ -151,6 +155,7 @@ class Prediction:
         self.job.log(f"{self.tokens} tokens, {len(self.structure.atoms)} atoms in {chains} chains")
 
     def featurize(self, target: Any, folder: Path) -> dict[str, Any]:
+        """The model's input of a parsed target. Each alignment is parsed once, however many chains have it."""
         self.record = target.record
         target.structure.dump(folder / f"{NAME}.npz")
         parsed: dict[str, str] = {}  # path of an alignment → name of its parsed file
@@ -192,6 +197,7 @@ class Prediction:
         return invalid(f"IntelliFold cannot read this job: {reason}")
 
     def job_chain(self, chain: str) -> str:
+        """The chain of the job that a chain of the package's files is."""
         return self.doc.chain_map().get(chain, chain)
 
     def fold(self) -> list[dict[str, Any]]:
@@ -261,6 +267,8 @@ class Prediction:
         return result
 
     def write(self, candidate: dict[str, Any], rank: int, counts: list[int]) -> None:
+        """Writes one candidate as an mmCIF file and as arrays: pLDDT per token from 0 to 100, PAE in Å of shape
+        (tokens, tokens). rank 0 is the best."""
         atoms = [candidate["x_predicted"][None], candidate["plddt"][None]]
         (coordinates, confidence), _ = aggregate_fn_advanced(atoms, candidate["dense"])
         plddt = confidence[0, candidate["center"]]  # of each token's central atom, as in the package

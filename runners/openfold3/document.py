@@ -50,6 +50,7 @@ def build(job: Mapping[str, Any], alignments: Alignments, folder: str) -> Docume
 
 
 def check(i: int, s: Mapping[str, Any]) -> None:
+    """Refuses malformed components in sequences[i], and an affinity."""
     check_components(i, s)
     if s.get("property_type") == "affinity":
         raise unsupported(f"sequences[{i}] asks for an affinity, which OpenFold3 does not predict")
@@ -104,6 +105,7 @@ def align(
 
 
 def a3m(rows: Iterable[str]) -> str:
+    """Rows as an A3M file, whose first row is named query."""
     return "".join(f">{'query' if k == 0 else f'r{k}'}\n{row}\n" for k, row in enumerate(rows))
 
 

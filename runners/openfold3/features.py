@@ -28,6 +28,7 @@ class Dataset(InferenceDataset):
         self.entities = entities
 
     def get_structure_with_ref_mols(self, query: Any) -> Any:
+        """The package's structure of a query, with the entities of the job instead of the package's own."""
         out = InferenceDataset.get_structure_with_ref_mols(query)
         atoms = out.atom_array
         atoms.entity_id[:] = [self.entities[c] for c in atoms.chain_id.tolist()]

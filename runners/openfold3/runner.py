@@ -41,6 +41,8 @@ MIN_TOKENS = 3
 
 
 class OpenFold3(foldrun.Runner):
+    """OpenFold3 of its package, with one model that is always loaded."""
+
     engine = "openfold3"
 
     def __init__(self) -> None:
@@ -88,6 +90,7 @@ class OpenFold3(foldrun.Runner):
         )
 
     def config(self, folder: Path, scratch: Path) -> InferenceExperimentConfig:
+        """The configuration of the package: its preset for predictions, with the changes of the weights' folder."""
         # The package's default uses kernels that only a GPU has.
         gpu = self.device.type == "cuda"
         update = {"settings": {"memory": {"eval": {"use_triton_triangle_kernels": gpu}}}}
@@ -108,6 +111,7 @@ class OpenFold3(foldrun.Runner):
                 raise failed(e.__cause__ or e, str(job.workdir)) from e
 
     def close(self) -> None:
+        """Removes the folder for the package's temporary files."""
         if self.scratch is not None:
             self.scratch.cleanup()
 
@@ -141,6 +145,7 @@ class Parts:
         sampler.forward = self.forward
 
     def forward(self, *args: Any, no_rollout_samples: int, **kwargs: Any) -> torch.Tensor:
+        """The sampler's forward in parts. Returns coordinates of all samples, joined along dimension 1."""
         most = self.most or no_rollout_samples
         sizes = [min(most, no_rollout_samples - k) for k in range(0, no_rollout_samples, most)]
         return torch.cat([self.whole(*args, no_rollout_samples=n, **kwargs) for n in sizes], dim=1)
@@ -155,10 +160,12 @@ class Prediction:
         self.doc = self.document()
 
     def number(self, name: str, default: float) -> Any:
+        """A parameter of the job, or its default where the job has none."""
         value = self.job.params.get(name)
         return default if value is None else value
 
     def run(self) -> foldrun.Result:
+        """Draws the samples of every seed, ranks them and returns the result."""
         job, watch = self.job, self.watch
         seeds = int(self.number("numModelSeeds", 1))
         self.configure(seeds)
@@ -209,6 +216,7 @@ class Prediction:
         return layout
 
     def document(self) -> document.Document:
+        """The input document of the job. Its alignments are written, and its ligands are checked."""
         alignments = {}
         for i, s in enumerate(self.job.input["sequences"]):
             found = aligned_rows(self.job, i) if s["kind"] == "protein" else None

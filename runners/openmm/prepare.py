@@ -105,6 +105,7 @@ def forcefield() -> Any:
 
 
 def read(text: str, platform: Any) -> PDBFixer:
+    """The structure of a PDB or mmCIF text. Raises invalid_input if it cannot be read."""
     try:
         # Only an mmCIF file has this table; a PDB file may begin with anything.
         if "_atom_site." in text:
@@ -166,4 +167,5 @@ def check(topology: Any, positions: Any) -> None:
 
 
 def label(residue: Any) -> str:
+    """A residue for a message, such as «ALA 2 of chain A»."""
     return f"{residue.name} {residue.id}{residue.insertionCode.strip()} of chain {residue.chain.id}"

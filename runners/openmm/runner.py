@@ -19,6 +19,8 @@ MIN_INTERVAL, MAX_INTERVAL = 5, 60  # seconds between checkpoints
 
 
 class OpenMM(foldrun.Runner):
+    """All-atom molecular dynamics with OpenMM."""
+
     engine = "openmm"
     kinds = ("md",)
 
@@ -87,6 +89,7 @@ class OpenMM(foldrun.Runner):
         return result(job, sim, prepared - began, time.monotonic() - prepared)
 
     def simulation(self, job: Job, pdb: Any) -> simulate.Simulation:
+        """The simulation of a prepared structure, with temperature in K and ionic strength in mol/L."""
         i = job.input
         return simulate.Simulation(
             pdb.topology, pdb.positions, i["temp"], i["ionic"], job.seed, self.platform, self.properties
@@ -127,6 +130,7 @@ class OpenMM(foldrun.Runner):
 
 
 def check_size(sim: simulate.Simulation, frames: int) -> None:
+    """Refuses a simulation whose trajectory, at 12 bytes per atom and frame, would be too large."""
     if (size := frames * 12 * sim.atoms) > simulate.MAX_TRAJECTORY:
         raise too_large(
             f"{frames} frames of {sim.atoms} atoms make {size >> 20} MiB; "

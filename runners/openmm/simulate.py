@@ -26,6 +26,7 @@ HEADER = "time_ns,potential_kj_mol,kinetic_kj_mol,temperature_k\n"
 
 
 def steps(ns: float) -> int:
+    """The number of steps in a time in ns."""
     return round(ns * 1000 / STEP_PS)
 
 
@@ -100,6 +101,7 @@ class Simulation:
         return energy
 
     def energy(self) -> float:
+        """The potential energy in kJ/mol."""
         return self.context.getState(energy=True).getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole)
 
     def run(self, job: Job, total: int, every: int, checkpoint: Callable[["Simulation"], None]) -> None:
@@ -139,6 +141,8 @@ class Simulation:
                     checkpoint(self)
 
     def frame(self, dcd: Any, table: Any) -> None:
+        """Appends the positions to the trajectory, and to the table the time in ns, the energies in kJ/mol and the
+        temperature in K."""
         state = self.context.getState(positions=True, energy=True)
         kinetic = state.getKineticEnergy().value_in_unit(unit.kilojoule_per_mole)
         potential = state.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole)

@@ -48,6 +48,8 @@ STEPS = 500
 
 
 class SimpleFold(foldrun.Runner):
+    """SimpleFold in its sizes, from 100M to 3B parameters. It folds single protein chains without an alignment."""
+
     engine = "simplefold"
 
     def __init__(self) -> None:
@@ -102,6 +104,7 @@ class SimpleFold(foldrun.Runner):
         self.shared = True
 
     def network(self, model: str) -> Any:
+        """The network of a model, with its weights."""
         return self.instance("foldingdit_" + model.removeprefix("simplefold_"), f"{model}.ckpt")
 
     def instance(self, config: str, checkpoint: str) -> Any:
@@ -120,6 +123,7 @@ class SimpleFold(foldrun.Runner):
             return self.fold(job, watch)
 
     def fold(self, job: Job, watch: Watch) -> foldrun.Result:
+        """Draws the samples of a job, ranks them by mean pLDDT and returns the result."""
         watch.say("prepare")
         text, chain = fasta(job.input["sequences"])
         pytorch.seed(job.seed)
@@ -180,6 +184,7 @@ class SimpleFold(foldrun.Runner):
         plddt: torch.Tensor,
         rank: int,
     ) -> None:
+        """Writes one sample as an mmCIF file and its pLDDT per residue as an array. rank 0 is the best."""
         if not torch.isfinite(coordinates).all() or not torch.isfinite(plddt).all():
             raise Failure("output_invalid", "the model gave coordinates or confidences that are not numbers")
         mask, record = batch["atom_pad_mask"][0].cpu(), Record(**asdict(target.record))
@@ -190,6 +195,7 @@ class SimpleFold(foldrun.Runner):
         job.array("plddt", plddt, rank=rank)
 
     def result(self, chain: str, watch: Watch, candidates: list[tuple[torch.Tensor, torch.Tensor]]) -> foldrun.Result:
+        """The result of a job's samples: their timings, and mean pLDDT from 0 to 100."""
         out = foldrun.Result(timings=watch.timings())
         if chain != "A":  # the package's name for every chain
             out.chain_map = {"A": chain}

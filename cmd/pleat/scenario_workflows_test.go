@@ -10,22 +10,24 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The words of scenarios about workflows and the library:
+// The commands of scenarios about workflows and the library:
 //
-//	awaitflow WORKFLOW STATE as USER    poll a workflow until its state, for at most three minutes; the answer is the workflow
-//	upload ITEM FILE as USER            put a file into a library item, as a form
+//	awaitflow WORKFLOW STATE as USER
+//	    poll a workflow until its state, for at most three minutes; the response is the workflow
+//	upload ITEM FILE as USER
+//	    put a file into a library item, as a form
 func init() {
-	words["awaitflow"] = awaitflowWord
-	words["upload"] = uploadWord
+	scenarioCommands["awaitflow"] = awaitflowCommand
+	scenarioCommands["upload"] = uploadCommand
 }
 
-func awaitflowWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 4, "awaitflow WORKFLOW STATE as USER")
+func awaitflowCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 4, "awaitflow WORKFLOW STATE as USER")
 	awaitState(ts, "/v1/workflows/"+args[0], "status", 3*time.Minute, args[1:])
 }
 
-func uploadWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 4, "upload ITEM FILE as USER")
+func uploadCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 4, "upload ITEM FILE as USER")
 	var b bytes.Buffer
 	form := multipart.NewWriter(&b)
 	part, err := form.CreateFormFile("files", filepath.Base(args[1]))

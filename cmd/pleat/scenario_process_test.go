@@ -17,19 +17,32 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// only refuses a word that is negated or has the wrong number of arguments; n below 0 takes any.
-func only(ts *testscript.TestScript, neg bool, args []string, n int, usage string) {
+// checkArgs refuses a command that is negated or has the wrong number of arguments; n below 0 allows any.
+func checkArgs(ts *testscript.TestScript, neg bool, args []string, n int, usage string) {
 	if neg {
-		ts.Fatalf("this word cannot be negated")
+		ts.Fatalf("this command cannot be negated")
 	}
 	if n >= 0 && len(args) != n {
 		ts.Fatalf("usage: %s", usage)
 	}
 }
 
-// start runs the program beside the scenario and gives the first line that it writes.
-func start(ts *testscript.TestScript, args ...string) (*child, <-chan string) {
-	s := &child{log: &lockedBuffer{}, done: make(chan error, 1)}
+// process is the program in a process of its own, next to a scenario.
+type process struct {
+	cmd       *exec.Cmd
+	log       *lockedBuffer // standard error, and standard output but for its first line
+	firstLine chan string
+	done      chan error // gets the error of the process when it has ended
+}
+
+func (s *process) kill() {
+	_ = s.cmd.Process.Kill()
+	<-s.done
+}
+
+// startProcess runs the program next to the scenario, until the scenario ends or kills it.
+func startProcess(ts *testscript.TestScript, args ...string) *process {
+	s := &process{log: &lockedBuffer{}, firstLine: make(chan string, 1), done: make(chan error, 1)}
 	s.cmd = exec.Command(lookPath(ts, "pleat"), args...)
 	s.cmd.Env = []string{}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "PLEAT_DATABASE", "PLEAT_DATA", "PLEAT_QUOTA",
@@ -44,43 +57,51 @@ func start(ts *testscript.TestScript, args ...string) (*child, <-chan string) {
 	out, err := s.cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(s.cmd.Start())
-	line := make(chan string, 1)
 	go func() {
 		r := bufio.NewReader(out)
 		l, _ := r.ReadString('\n')
-		line <- strings.TrimSpace(l)
+		s.firstLine <- strings.TrimSpace(l)
 		_, _ = io.Copy(s.log, r)
 		s.done <- s.cmd.Wait()
 	}()
-	return s, line
+	return s
 }
 
-func serveWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, -1, "")
+// startListening is startProcess for a command that prints its address, which it returns.
+func startListening(ts *testscript.TestScript, args ...string) (*process, string) {
+	s := startProcess(ts, args...)
+	select {
+	case line := <-s.firstLine:
+		url, ok := strings.CutPrefix(line, "listening on ")
+		if !ok {
+			s.kill()
+			ts.Fatalf("the first line of pleat %s is %q:\n%s", args[0], line, s.log)
+		}
+		return s, url
+	case <-time.After(60 * time.Second):
+		s.kill()
+		ts.Fatalf("pleat %s does not listen:\n%s", args[0], s.log)
+		return nil, ""
+	}
+}
+
+func serveCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, -1, "")
 	w := scenarioOf(ts)
 	if w.server != nil {
 		ts.Fatalf("a server runs already")
 	}
-	s, line := start(ts, append([]string{"serve", "--addr", "127.0.0.1:0", "--engines", "mini,null"}, args...)...)
-	w.server = s
-	select {
-	case l := <-line:
-		addr, ok := strings.CutPrefix(l, "listening on ")
-		if !ok {
-			ts.Fatalf("the server's first line is %q:\n%s", l, s.log)
-		}
-		s.url = addr
-	case <-time.After(60 * time.Second):
-		ts.Fatalf("the server does not listen:\n%s", s.log)
-	}
-	ts.Setenv("URL", s.url)
-	ts.Setenv("PLEAT_URL", s.url)
+	var url string
+	w.server, url = startListening(ts,
+		append([]string{"serve", "--addr", "127.0.0.1:0", "--engines", "mini,null"}, args...)...)
+	ts.Setenv("URL", url)
+	ts.Setenv("PLEAT_URL", url)
 }
 
-func workerWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 0, "worker")
-	s, _ := start(ts, "worker", "--engines", "mini,null")
-	scenarioOf(ts).workers = append(scenarioOf(ts).workers, s)
+func workerCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 0, "worker")
+	w := scenarioOf(ts)
+	w.workers = append(w.workers, startProcess(ts, "worker", "--engines", "mini,null"))
 }
 
 // lookPath finds a program on the scenario's PATH, which is not this process's.
@@ -95,8 +116,8 @@ func lookPath(ts *testscript.TestScript, name string) string {
 	return ""
 }
 
-func stopWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 0, "stop")
+func stopCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 0, "stop")
 	w := scenarioOf(ts)
 	ts.Check(w.server.cmd.Process.Signal(syscall.SIGTERM))
 	select {
@@ -113,15 +134,15 @@ func stopWord(ts *testscript.TestScript, neg bool, args []string) {
 	w.server = nil
 }
 
-func crashWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 0, "crash")
+func crashCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 0, "crash")
 	w := scenarioOf(ts)
 	w.server.kill()
 	w.server = nil
 }
 
-func keyWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 1, "key USER")
+func keyCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 1, "key USER")
 	w := scenarioOf(ts)
 	ts.Check(ts.Exec("pleat", "keys", "create", "--user", args[0]))
 	key := strings.TrimSuffix(ts.ReadFile("stdout"), "\n")
@@ -132,8 +153,8 @@ func keyWord(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], key)
 }
 
-func codeWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, -1, "")
+func codeCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, -1, "")
 	if len(args) < 2 {
 		ts.Fatalf("usage: code N PROGRAM [ARG...]")
 	}
@@ -150,8 +171,8 @@ func codeWord(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func keepoutWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 2, "keepout NAME REGEXP")
+func keepoutCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 2, "keepout NAME REGEXP")
 	re, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
 	m := re.FindStringSubmatch(ts.ReadFile("stdout"))
@@ -161,8 +182,8 @@ func keepoutWord(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], m[1])
 }
 
-func cmpdirWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 2, "cmpdir A B")
+func cmpdirCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 2, "cmpdir A B")
 	a, b := readDir(ts, args[0]), readDir(ts, args[1])
 	if len(a) == 0 {
 		ts.Fatalf("%s is empty", args[0])
@@ -191,8 +212,8 @@ func readDir(ts *testscript.TestScript, dir string) map[string]string {
 	return out
 }
 
-func makeWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 3, "make FILE KIND N")
+func makeCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 3, "make FILE KIND N")
 	n, err := strconv.Atoi(args[2])
 	ts.Check(err)
 	const item = `{"proteinChain": {"sequence": "GGG"}}`
@@ -213,9 +234,10 @@ func makeWord(ts *testscript.TestScript, neg bool, args []string) {
 	case "array":
 		body = "[" + strings.Repeat("0,", n/2) + "0]"
 	case "question":
-		body = `{"workflow_name": "qna_v1", "name": "x", "workflow_input": {"targetSource": "fold_job", "source_job_id": "$job", "question": "` + strings.Repeat("?", n) + `"}}`
+		body = `{"workflow_name": "qna_v1", "name": "x", "workflow_input": {"targetSource": "fold_job", ` +
+			`"source_job_id": "$job", "question": "` + strings.Repeat("?", n) + `"}}`
 	default:
-		ts.Fatalf("make does not know %q", args[1])
+		ts.Fatalf("make does not accept %q", args[1])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(body), 0o600))
 }

@@ -18,12 +18,13 @@ import (
 	"testing"
 	"time"
 
+	"pleat"
 	"pleat/api"
 	"pleat/internal/store/storetest"
 )
 
-// crashStep returns what ends this process, which is the test binary, at a step of a delivery: where PLEAT_TEST_FAULT
-// is STEP:N, at the N-th time that a delivery reaches the step. The released program has nothing like it.
+// crashStep returns a function that kills this process, which is the test binary, at a step of a delivery: if
+// PLEAT_TEST_FAULT is STEP:N, when a delivery reaches the step for the N-th time. The released program has none.
 func crashStep() func(name string) {
 	step, text, ok := strings.Cut(os.Getenv("PLEAT_TEST_FAULT"), ":")
 	at, err := strconv.ParseInt(text, 10, 64)
@@ -39,7 +40,7 @@ func crashStep() func(name string) {
 	}
 }
 
-// recorder is a receiver that remembers everything it was told.
+// recorder is a receiver that records all deliveries.
 type recorder struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -82,8 +83,8 @@ func newRecorder(t *testing.T) *recorder {
 	return w
 }
 
-// count is how many posts came, and how many of them told what had been told before.
-func (w *recorder) count() (posts, repeats int) {
+// counts returns the number of posts, and how many of them repeated an event.
+func (w *recorder) counts() (posts, repeats int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.posts, w.posts - len(w.ids)
@@ -92,7 +93,7 @@ func (w *recorder) count() (posts, repeats int) {
 // publishRate is how many events per second are published while the server is killed.
 const publishRate = 100
 
-// TestKilledDeliveryWorkerLosesNothing kills the server with SIGKILL at every step of a delivery's walk, and at
+// TestKilledDeliveryWorkerLosesNothing kills the server with SIGKILL at every step of a delivery, and at
 // random, while events are published at 100 a second. Afterwards every acknowledged event must have been delivered,
 // every repeat must carry the webhook-id of the first, and no kill may have caused five repeats.
 func TestKilledDeliveryWorkerLosesNothing(t *testing.T) {
@@ -106,28 +107,28 @@ func TestKilledDeliveryWorkerLosesNothing(t *testing.T) {
 
 func killWhileDelivering(t *testing.T, database string) {
 	n := newNode(t, database)
-	n.program = itself(t) // it has the faults
+	n.program = linkTestBinary(t) // the released program has no crashStep
 	n.env = []string{"PLEAT_WEBHOOK_ALLOW=127.0.0.1", "PLEAT_INGEST_SECRET=secret"}
 	w := newRecorder(t)
-	key := strings.TrimSpace(n.output("keys", "create", "--user", "ada"))
-	url := n.start("serve", "--addr", "127.0.0.1:0")
-	job := configureRecorder(t, &api.Client{Base: url, Key: key}, w.URL)
+	n.createKey()
+	n.serve()
+	job := configureRecorder(t, n.client(), w.URL)
 	n.stop()
 	acked := map[string]bool{}
 	for _, step := range []string{"claim:40", "claimed:25", "post:40", "during", "posted:40", "finish:25",
 		"finishing:40", "finished:25", "random", "random", "random"} {
-		for left := 2; ; left-- { // a machine that is late has more under way than 100 a second leave
-			ids, twice := killAt(t, n, w, job, step)
+		for left := 2; ; left-- { // a busy machine has more deliveries in flight than 100 events per second cause
+			ids, repeats := killAt(t, n, w, job, step)
 			for _, id := range ids {
 				acked[id] = true
 			}
-			t.Logf("%s: %d events acknowledged, %d told twice", step, len(ids), twice)
-			if twice < 5 && len(ids) >= 10 {
+			t.Logf("%s: %d events acknowledged, %d repeated", step, len(ids), repeats)
+			if repeats < 5 && len(ids) >= 10 {
 				break
 			}
 			if left == 0 {
-				t.Errorf("%s: of %d events %d were told twice, three times in a row; want at least 10 and fewer than 5",
-					step, len(ids), twice)
+				t.Errorf("%s: %d events, of which %d were repeated, in the last of three tries; "+
+					"want at least 10, and fewer than 5 repeats", step, len(ids), repeats)
 				break
 			}
 		}
@@ -136,27 +137,27 @@ func killWhileDelivering(t *testing.T, database string) {
 	defer w.mu.Unlock()
 	for id := range acked {
 		if w.ids[id] == nil {
-			t.Errorf("event %s was acknowledged and never told", id)
+			t.Errorf("event %s was acknowledged and never delivered", id)
 		}
 	}
 	for event, ids := range w.ids {
 		if len(ids) != 1 {
-			t.Errorf("event %s was told under %d webhook-ids", event, len(ids))
+			t.Errorf("event %s was delivered with %d webhook-ids", event, len(ids))
 		}
 	}
-	t.Logf("%d events acknowledged, %d told, %d posts", len(acked), len(w.ids), w.posts)
+	t.Logf("%d events acknowledged, %d delivered, %d posts", len(acked), len(w.ids), w.posts)
 }
 
-// killAt kills the server at a step while events are published, and lets another deliver what it left. It returns the
-// events that were acknowledged, and how many posts told what had been told before.
-func killAt(t *testing.T, n *node, w *recorder, job, step string) (ids []string, twice int) {
+// killAt kills the server at a step while events are published, and starts another, which delivers the rest. It returns
+// the events that were acknowledged, and how many posts repeated an event.
+func killAt(t *testing.T, n *node, w *recorder, job, step string) (ids []string, repeats int) {
 	t.Helper()
-	_, before := w.count()
+	_, before := w.counts()
 	env := n.env
 	if strings.Contains(step, ":") {
 		n.env = append(slices.Clone(env), "PLEAT_TEST_FAULT="+step)
 	}
-	url := n.start("serve", "--addr", "127.0.0.1:0")
+	n.serve()
 	n.env = env
 	process := n.cmd.Process
 	switch step {
@@ -167,21 +168,21 @@ func killAt(t *testing.T, n *node, w *recorder, job, step string) (ids []string,
 	case "random":
 		time.AfterFunc(200*time.Millisecond+rand.N(700*time.Millisecond), func() { _ = process.Kill() })
 	}
-	ids = publishUntilKilled(t, url, job)
+	ids = publishUntilKilled(t, n.url, job)
 	_ = n.cmd.Wait()
 	n.cmd = nil
-	n.start("serve", "--addr", "127.0.0.1:0")
+	n.serve()
 	db := n.open()
 	waitUntil(t, time.Minute, "every delivery has ended after "+step, func() bool {
-		return count(t, db, "SELECT count(*) FROM delivery WHERE status <> 'SUCCEEDED'") == 0
+		return queryInt(t, db, "SELECT count(*) FROM delivery WHERE status <> 'SUCCEEDED'") == 0
 	})
 	n.stop()
 	_ = db.Close()
-	_, after := w.count()
+	_, after := w.counts()
 	return ids, after - before
 }
 
-// configureRecorder lets a user's runs tell the recorder, and makes the job whose events are published.
+// configureRecorder makes the recorder the endpoint of a user, and creates the job whose events are published.
 func configureRecorder(t *testing.T, c *api.Client, to string) (job string) {
 	t.Helper()
 	ctx := context.Background()
@@ -192,14 +193,14 @@ func configureRecorder(t *testing.T, c *api.Client, to string) (job string) {
 		t.Fatal(err)
 	}
 	made, err := c.CreateJob(ctx, api.CreateJob{
-		Name: "told", Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "GSGS"}}},
+		Name: "job", Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "GSGS"}}},
 		Params: &api.Params{ModelName: "null"},
 	}, api.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	waitUntil(t, time.Minute, "the first delivery", func() bool {
-		list, err := c.Deliveries(ctx, api.DeliveriesFilter{Status: "SUCCEEDED"})
+		list, err := c.Deliveries(ctx, api.DeliveriesFilter{Status: string(pleat.DeliverySucceeded)})
 		return err == nil && len(list.Data) == 1
 	})
 	return made.JobID
@@ -240,17 +241,17 @@ func publishUntilKilled(t *testing.T, url, job string) []string {
 			}
 			answer, err := io.ReadAll(res.Body)
 			_ = res.Body.Close()
-			var told api.IngestedEvent
+			var event api.IngestedEvent
 			if err != nil {
 				return
 			}
-			if res.StatusCode != http.StatusOK || json.Unmarshal(answer, &told) != nil {
+			if res.StatusCode != http.StatusOK || json.Unmarshal(answer, &event) != nil {
 				t.Errorf("%d %s", res.StatusCode, answer)
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			ids = append(ids, told.EventID)
+			ids = append(ids, event.EventID)
 		})
 	}
 }

@@ -22,57 +22,77 @@ import (
 	"pleat/api"
 )
 
-// The words of scenarios, beside those of testscript:
+// The commands of scenarios, in addition to those of testscript:
 //
-//	serve [FLAG...]                     start a server on the scenario's data and database; sets $URL and PLEAT_URL
-//	stop                                ask the server to stop; it must end well within 20 s
-//	crash                               kill the server
-//	key USER                            make a key; requests made «as USER» carry it, and $USER holds it
+//	serve [FLAG...]
+//	    start a server on the scenario's data and database; sets $URL and PLEAT_URL
+//	stop
+//	    ask the server to stop; it must end within 30 s
+//	crash
+//	    kill the server
+//	key USER
+//	    create a key; requests «as USER» have it, and so has $USER
 //	http METHOD PATH [as USER] [send FILE] [with 'Name: value']...
-//	                                    one request; the next words look at its answer
-//	status CODE                         the answer's status
-//	message TEXT                        the answer is {"message": TEXT} and nothing else
-//	[!] body REGEXP                     the answer's body
-//	[!] header NAME REGEXP              a header of the answer
-//	[!] json PATH = VALUE               a field of the answer: a.b.0.c; count compares a length, ~ a pattern, > and < numbers
-//	keep NAME PATH                      put a field of the answer into $NAME
-//	await JOB STATE as USER             poll a job's results until its state, for at most a quarter of an hour
-//	artifacts N                         the last answer lists at least N artifacts; fetch each and check its type, length and sha256
-//	together N http ...                 send one request N times at once; the counts of the answers' statuses become the body
-//	until REGEXP http ...               repeat a request until its answer has the pattern, for at most a minute
-//	same URL URL                        two addresses give the same bytes
-//	code N PROGRAM [ARG...]             a program's exit code
-//	keepout NAME REGEXP                 put the first group of the pattern, found in the last program's stdout, into $NAME
-//	cmpdir A B                          two folders hold the same files
-//	worker                              start pleat worker on the scenario's database; it is killed when the scenario ends
-//	make FILE KIND N                    write a body: sequence of N residues, N items, N levels deep, N bytes, an array or a
-//	                                    question (about $job) of N bytes, or utf8 that is not
-var words = map[string]func(ts *testscript.TestScript, neg bool, args []string){
-	"serve":     serveWord,
-	"stop":      stopWord,
-	"crash":     crashWord,
-	"key":       keyWord,
-	"http":      httpWord,
-	"status":    statusWord,
-	"message":   messageWord,
-	"body":      bodyWord,
-	"header":    headerWord,
-	"json":      jsonWord,
-	"keep":      keepWord,
-	"await":     awaitWord,
-	"artifacts": artifactsWord,
-	"together":  togetherWord,
-	"until":     untilWord,
-	"same":      sameWord,
-	"code":      codeWord,
-	"keepout":   keepoutWord,
-	"cmpdir":    cmpdirWord,
-	"worker":    workerWord,
-	"make":      makeWord,
+//	    one request; the next commands check its response
+//	status CODE
+//	    the response's status
+//	message TEXT
+//	    the response is {"message": TEXT} and nothing else
+//	[!] body REGEXP
+//	    the response's body
+//	[!] header NAME REGEXP
+//	    a header of the response
+//	[!] json PATH = VALUE
+//	    check a field of the response, such as a.b.0.c; count compares a length, ~ a pattern, > and < numbers
+//	keep NAME PATH
+//	    set $NAME to a field of the response
+//	await JOB STATE as USER
+//	    poll a job's results until its state, for at most a quarter of an hour
+//	artifacts N
+//	    the last response lists at least N artifacts; fetch each and check its type, length and sha256
+//	together N http ...
+//	    send one request N times at once; the body is then the number of responses by status
+//	until REGEXP http ...
+//	    repeat a request until its response has the pattern, for at most a minute
+//	same URL URL
+//	    two addresses return the same bytes
+//	code N PROGRAM [ARG...]
+//	    run a program, which must end with the exit code N
+//	keepout NAME REGEXP
+//	    set $NAME to the first group of the pattern in the last program's standard output
+//	cmpdir A B
+//	    two folders have the same files
+//	worker
+//	    start pleat worker on the scenario's database; it is killed when the scenario ends
+//	make FILE KIND N
+//	    write a body: sequence of N residues, N items, N levels deep, N bytes, an array or a question (about
+//	    $job) of N bytes, or utf8 that is not
+var scenarioCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"serve":     serveCommand,
+	"stop":      stopCommand,
+	"crash":     crashCommand,
+	"key":       keyCommand,
+	"http":      httpCommand,
+	"status":    statusCommand,
+	"message":   messageCommand,
+	"body":      bodyCommand,
+	"header":    headerCommand,
+	"json":      jsonCommand,
+	"keep":      keepCommand,
+	"await":     awaitCommand,
+	"artifacts": artifactsCommand,
+	"together":  togetherCommand,
+	"until":     untilCommand,
+	"same":      sameCommand,
+	"code":      codeCommand,
+	"keepout":   keepoutCommand,
+	"cmpdir":    cmpdirCommand,
+	"worker":    workerCommand,
+	"make":      makeCommand,
 }
 
-// answer is what a request got.
-type answer struct {
+// response is what a request got.
+type response struct {
 	status int
 	header http.Header
 	body   []byte
@@ -114,7 +134,7 @@ func request(ts *testscript.TestScript, args []string) (*http.Request, []byte) {
 			name, value, _ := strings.Cut(args[i+1], ":")
 			header.Set(name, strings.TrimSpace(value))
 		default:
-			ts.Fatalf("http does not know %q", args[i])
+			ts.Fatalf("http does not accept %q", args[i])
 		}
 	}
 	req, err := http.NewRequest(args[0], to, bytes.NewReader(body))
@@ -123,18 +143,18 @@ func request(ts *testscript.TestScript, args []string) (*http.Request, []byte) {
 	return req, body
 }
 
-func send(req *http.Request) (answer, error) {
+func send(req *http.Request) (response, error) {
 	res, err := client.Do(req)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<20))
-	return answer{res.StatusCode, res.Header, body}, err
+	return response{res.StatusCode, res.Header, body}, err
 }
 
-func httpWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, -1, "")
+func httpCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, -1, "")
 	req, _ := request(ts, args)
 	a, err := send(req)
 	ts.Check(err)
@@ -154,21 +174,21 @@ func excerpt(b []byte) string {
 	return string(b) + more
 }
 
-func statusWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 1, "status CODE")
+func statusCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 1, "status CODE")
 	if got := strconv.Itoa(scenarioOf(ts).last.status); got != args[0] {
 		ts.Fatalf("the status is %s; want %s: %s", got, args[0], excerpt(scenarioOf(ts).last.body))
 	}
 }
 
-func messageWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 1, "message TEXT")
+func messageCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 1, "message TEXT")
 	var got map[string]any
 	if err := json.Unmarshal(scenarioOf(ts).last.body, &got); err != nil {
-		ts.Fatalf("the answer is not JSON: %v", err)
+		ts.Fatalf("the response is not JSON: %v", err)
 	}
 	if len(got) != 1 || got["message"] != args[0] {
-		ts.Fatalf("the answer is %v; want the message %q and nothing else", got, args[0])
+		ts.Fatalf("the response is %v; want the message %q and nothing else", got, args[0])
 	}
 }
 
@@ -180,23 +200,23 @@ func match(ts *testscript.TestScript, neg bool, what, pattern, got string) {
 	}
 }
 
-func bodyWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, false, args, 1, "[!] body REGEXP")
+func bodyCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, false, args, 1, "[!] body REGEXP")
 	match(ts, neg, "the body", args[0], string(scenarioOf(ts).last.body))
 }
 
-func headerWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, false, args, 2, "[!] header NAME REGEXP")
+func headerCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, false, args, 2, "[!] header NAME REGEXP")
 	match(ts, neg, args[0], args[1], scenarioOf(ts).last.header.Get(args[0]))
 }
 
-// field walks a path such as data.0.name through the last answer.
+// field walks a path such as data.0.name through the last response.
 func field(ts *testscript.TestScript, path string) (any, error) {
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(scenarioOf(ts).last.body))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err != nil {
-		return nil, fmt.Errorf("the answer is not JSON: %w", err)
+		return nil, fmt.Errorf("the response is not JSON: %w", err)
 	}
 	if path == "." {
 		return v, nil
@@ -231,8 +251,8 @@ func plain(v any) string {
 	return string(b)
 }
 
-func jsonWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, false, args, 3, "[!] json PATH =|~|count|>|< VALUE")
+func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, false, args, 3, "[!] json PATH =|~|count|>|< VALUE")
 	v, err := field(ts, args[0])
 	ts.Check(err)
 	got, want := plain(v), args[2]
@@ -259,26 +279,26 @@ func jsonWord(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		holds = args[1] == ">" && a > b || args[1] == "<" && a < b
 	default:
-		ts.Fatalf("json does not know %q", args[1])
+		ts.Fatalf("json does not accept %q", args[1])
 	}
 	if holds == neg {
 		ts.Fatalf("%s is %s; want %s %s to be %v", args[0], got, args[1], want, !neg)
 	}
 }
 
-func keepWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 2, "keep NAME PATH")
+func keepCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 2, "keep NAME PATH")
 	v, err := field(ts, args[1])
 	ts.Check(err)
 	ts.Setenv(args[0], plain(v))
 }
 
-func awaitWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 4, "await JOB STATE as USER")
+func awaitCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 4, "await JOB STATE as USER")
 	awaitState(ts, "/v1/jobs/"+args[0]+"/results", "job.status", 15*time.Minute, args[1:])
 }
 
-// awaitState polls a path until a field of its answer is the state of «STATE as USER».
+// awaitState polls a path until a field of its response is the state of «STATE as USER».
 func awaitState(ts *testscript.TestScript, path, at string, patience time.Duration, args []string) {
 	for until := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		req, _ := request(ts, []string{"GET", path, args[1], args[2]})
@@ -301,8 +321,8 @@ func awaitState(ts *testscript.TestScript, path, at string, patience time.Durati
 	}
 }
 
-func artifactsWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 1, "artifacts N")
+func artifactsCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 1, "artifacts N")
 	least, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	var res struct {
@@ -339,35 +359,35 @@ func artifactsWord(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func togetherWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, -1, "")
+func togetherCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, -1, "")
 	if len(args) < 4 || args[1] != "http" {
 		ts.Fatalf("usage: together N http METHOD PATH ...")
 	}
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	answers := make([]answer, n)
+	responses := make([]response, n)
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {
 		req, _ := request(ts, args[2:])
-		wg.Go(func() { answers[i], errs[i] = send(req) })
+		wg.Go(func() { responses[i], errs[i] = send(req) })
 	}
 	wg.Wait()
 	count := map[int]int{}
 	for i := range n {
 		ts.Check(errs[i])
-		count[answers[i].status]++
+		count[responses[i].status]++
 	}
 	b, err := json.Marshal(count)
 	ts.Check(err)
-	scenarioOf(ts).last = answer{status: answers[0].status, header: answers[0].header, body: b}
+	scenarioOf(ts).last = response{status: responses[0].status, header: responses[0].header, body: b}
 	ts.Logf("%s", b)
 }
 
-func sameWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, 2, "same URL URL")
-	var got [2]answer
+func sameCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 2, "same URL URL")
+	var got [2]response
 	for i, to := range args {
 		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, to, nil)
 		ts.Check(err)
@@ -382,8 +402,8 @@ func sameWord(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func untilWord(ts *testscript.TestScript, neg bool, args []string) {
-	only(ts, neg, args, -1, "")
+func untilCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, -1, "")
 	if len(args) < 4 || args[1] != "http" {
 		ts.Fatalf("usage: until REGEXP http METHOD PATH ...")
 	}
@@ -398,7 +418,7 @@ func untilWord(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 		if time.Now().After(end) {
-			ts.Fatalf("the answer is still %s", excerpt(a.body))
+			ts.Fatalf("the response is still %s", excerpt(a.body))
 		}
 	}
 }
