@@ -103,9 +103,9 @@ type FieldError struct {
 // RFC 9457.
 type Problem struct {
 	Type   string       `json:"type" doc:"Always about:blank: the status is the type of the problem." example:"about:blank"`
-	Title  string       `json:"title" doc:"Text of the status." example:"Bad Request"`
+	Title  string       `json:"title" doc:"Standard text of the status." example:"Bad Request"`
 	Status int          `json:"status" doc:"HTTP status." example:"400"`
-	Detail string       `json:"detail" doc:"The sentence that message has in the other form of errors."`
+	Detail string       `json:"detail" doc:"The same sentence as message in the other form of errors."`
 	Errors []FieldError `json:"errors" doc:"Every fault of an invalid request, at most 100; empty for other problems."`
 }
 
@@ -115,7 +115,7 @@ const ProblemType = "application/problem+json"
 // List is one page of a list. NextCursor is nil on the last page.
 type List[T any] struct {
 	Data       []T     `json:"data"`
-	NextCursor *string `json:"next_cursor" doc:"Give it as cursor to get the next page; null on the last page."`
+	NextCursor *string `json:"next_cursor" doc:"The cursor of the next page; null on the last page."`
 }
 
 // States of jobs, runs, predictions and alignments on the wire.

@@ -17,8 +17,12 @@ import (
 	"time"
 )
 
-// Client calls the service. It is safe for concurrent use. An error response is returned as *Error. The Client has no
-// sessions: their cookie is for browsers, and a program has its key.
+// Client calls the service. It is safe for concurrent use. An error response is returned as *Error. After any other
+// error it is not known whether the service has executed the call. The Client has no sessions: their cookie is for
+// browsers, and a program has its key.
+//
+// Methods that read a job or workflow may be called by its owner and, if it is public, by everyone. Methods that change
+// one are for the owner. An object that the caller may not read is answered like one that does not exist, with 404.
 type Client struct {
 	Base string       // address of the service, such as http://127.0.0.1:8080
 	Key  string       // API key; empty: anonymous, which can read public jobs
@@ -32,6 +36,8 @@ const (
 	maxError  = 1 << 20  // bytes of an error response
 )
 
+// plainHTTP is the HTTP client of a Client that has none. It bounds the time until the headers of a response, but not
+// that of the body, which may be a large file or an event stream.
 var plainHTTP = &http.Client{Transport: func() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = time.Minute
@@ -48,7 +54,8 @@ type CreateOptions struct {
 	NoCache        bool   // do not use the cached result of an earlier run of the same input
 }
 
-// CreateJob creates a job. Its sequences are folded asynchronously; Follow waits for the end.
+// CreateJob creates a job, which counts against the quota of the day. Its sequences are folded asynchronously; Follow
+// waits for the end. With an IdempotencyKey the call can be repeated safely after an error.
 func (c *Client) CreateJob(ctx context.Context, job CreateJob, opt CreateOptions) (CreatedJob, error) {
 	q, h := url.Values{}, http.Header{}
 	if opt.From != "" {
@@ -79,12 +86,14 @@ func (c *Client) Import(ctx context.Context, file ImportJobs) (ImportedJobs, err
 	return do[ImportedJobs](ctx, c, post("/v1/jobs/import", file))
 }
 
-// Export returns a job as a file for another program.
+// Export returns a job as a file for another program, with notes on what the format cannot express. format is one of
+// fasta, alphafold-server, alphafold3 and boltz.
 func (c *Client) Export(ctx context.Context, job, format string) (ExportedJob, error) {
 	return do[ExportedJob](ctx, c, get(jobPath(job, "/export"), url.Values{"format": {format}, "as": {"json"}}))
 }
 
-// Results returns the results of a job.
+// Results returns the results of a job's latest run. It may be called in any state; scores and files are nil until the
+// run is COMPLETED.
 func (c *Client) Results(ctx context.Context, job string) (Results, error) {
 	return do[Results](ctx, c, get(jobPath(job, "/results"), nil))
 }
@@ -108,13 +117,13 @@ func (c *Client) Jobs(ctx context.Context, f JobsFilter) (List[JobRow], error) {
 	return do[List[JobRow]](ctx, c, get("/v1/jobs", q))
 }
 
-// SetPublic makes a job public or private.
+// SetPublic makes a job public or private. When it becomes private, the links to its files stop working.
 func (c *Client) SetPublic(ctx context.Context, job string, public bool) (Visibility, error) {
 	return do[Visibility](ctx, c, request{method: http.MethodPatch, path: jobPath(job, "/public"),
 		body: SetPublic{IsPublic: &public}})
 }
 
-// Cancel stops a job.
+// Cancel stops a job. A running one keeps its state until its engine has stopped. 409: it has ended.
 func (c *Client) Cancel(ctx context.Context, job string) (CancelledJob, error) {
 	return do[CancelledJob](ctx, c, post(jobPath(job, "/cancel"), nil))
 }
@@ -124,7 +133,8 @@ type RerunOptions struct {
 	NoCache bool // do not use the cached result of an earlier run of the same input
 }
 
-// Rerun runs a job again. If params is nil, the parameters are those of the job.
+// Rerun runs a job again, which counts against the quota like a new job. If params is nil, the parameters are those of
+// the job. 409: the latest run has not ended.
 func (c *Client) Rerun(ctx context.Context, job string, params *Params, opt RerunOptions) (CreatedJob, error) {
 	h := http.Header{}
 	if opt.NoCache {
@@ -138,12 +148,12 @@ func (c *Client) Rerun(ctx context.Context, job string, params *Params, opt Reru
 	})
 }
 
-// Delete deletes a job and its files.
+// Delete deletes a job with its runs and files, and stops a run in progress.
 func (c *Client) Delete(ctx context.Context, job string) (DeletedJob, error) {
 	return do[DeletedJob](ctx, c, request{method: http.MethodDelete, path: jobPath(job, "")})
 }
 
-// Models lists the models that the service can run.
+// Models lists the models that the service can run now, with their limits and parameters.
 func (c *Client) Models(ctx context.Context) (List[Model], error) {
 	return do[List[Model]](ctx, c, get("/v1/models", nil))
 }
@@ -198,7 +208,8 @@ func (c *Client) Download(ctx context.Context, a Artifact, w io.Writer) error {
 	return nil
 }
 
-// Archive writes a zip of all files of the latest run to w, and checks its SHA-256 if the service states one.
+// Archive writes a zip of all files of the latest run to w, and checks its SHA-256 if the service states one. After an
+// error w may hold a part of the file. 409: the run is not COMPLETED.
 func (c *Client) Archive(ctx context.Context, job string, w io.Writer) error {
 	res, err := c.send(ctx, get(jobPath(job, "/archive.zip"), nil))
 	if err != nil {
@@ -252,7 +263,7 @@ func post(path string, body any) request {
 // String names the call in errors.
 func (r *request) String() string { return r.method + " " + r.path }
 
-// build makes the HTTP request of a call.
+// build makes the HTTP request of a call. It prefers errors as problem details, which list every fault.
 func (c *Client) build(ctx context.Context, r *request) (*http.Request, error) {
 	var body io.Reader
 	if r.body != nil {

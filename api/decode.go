@@ -68,7 +68,8 @@ func shape(v any) string {
 	return "a JSON object"
 }
 
-// wrong returns the error for a value of another type than wanted, or the syntax error if the value is not JSON.
+// wrong returns the error for a value of another type than wanted, or the syntax error if the value is not JSON: that
+// is the first fault then.
 func (d *decoder) wrong(p *location, want string) error {
 	if err := d.skip(p, 0); err != nil {
 		return err
@@ -79,9 +80,14 @@ func (d *decoder) wrong(p *location, want string) error {
 	return refuse(p, "%s must be %s", p, want)
 }
 
+// rawType is the type of the fields that Decode copies as they are.
 var rawType = reflect.TypeFor[json.RawMessage]()
 
-// value reads the next value into v. A slice may have at most most items; 0: no limit.
+// value reads the next value into v, which it chooses by the type of v, never by the value: an unexpected type is an
+// error. depth is the number of arrays and objects around the value. A slice may have at most most items; 0: no limit.
+//
+// Null leaves v unchanged, so that it means absent; of the document as a whole it is an error. A type that implements
+// encoding.TextUnmarshaler is read from a string.
 func (d *decoder) value(v reflect.Value, p *location, depth, most int) error {
 	c := d.peek()
 	if c == 'n' {
@@ -131,6 +137,7 @@ func (d *decoder) value(v reflect.Value, p *location, depth, most int) error {
 	return d.scalar(v, p, c)
 }
 
+// scalar reads a string, a boolean or a number. It panics for a kind of v that no request type has.
 func (d *decoder) scalar(v reflect.Value, p *location, c byte) error {
 	switch v.Kind() {
 	case reflect.String:
@@ -198,6 +205,7 @@ func (d *decoder) integer(v reflect.Value, p *location, c byte) error {
 	return nil
 }
 
+// text reads a string into a type that converts and checks it, such as Time.
 func (d *decoder) text(u encoding.TextUnmarshaler, p *location, c byte) error {
 	if c != '"' {
 		return d.wrong(p, "a string")
@@ -212,7 +220,8 @@ func (d *decoder) text(u encoding.TextUnmarshaler, p *location, c byte) error {
 	return nil
 }
 
-// free reads a value of any type: map[string]any, []any, string, json.Number, bool or nil.
+// free reads a value of any type: map[string]any, []any, string, json.Number, bool or nil. skip has checked its syntax
+// and its depth before encoding/json reads it.
 func (d *decoder) free(v reflect.Value, p *location, depth int) error {
 	start := d.at
 	if err := d.skip(p, depth); err != nil {
@@ -228,6 +237,8 @@ func (d *decoder) free(v reflect.Value, p *location, depth int) error {
 	return nil
 }
 
+// object reads an object into a struct. Afterwards it calls the method check of the struct, if it has one, for rules
+// that types cannot express.
 func (d *decoder) object(v reflect.Value, p *location, depth int) error {
 	fields := fieldsOf(v.Type())
 	seen := make([]bool, len(fields.all))
@@ -252,6 +263,8 @@ func (d *decoder) object(v reflect.Value, p *location, depth int) error {
 	return nil
 }
 
+// unknown returns the error for a key that the object must not have. It suggests the nearest field, or lists all of
+// them if none is near.
 func unknown(key string, p *location, fields *fieldTable) error {
 	names := make([]string, len(fields.all))
 	for i, f := range fields.all {
@@ -264,6 +277,7 @@ func unknown(key string, p *location, fields *fieldTable) error {
 		words.Clip(key), p, strings.Join(names, ", "))
 }
 
+// mapping reads an object into a map, whose keys are free.
 func (d *decoder) mapping(v reflect.Value, p *location, depth int) error {
 	m := reflect.MakeMap(v.Type())
 	err := d.entries(p, depth, func(key string) error {
@@ -282,6 +296,7 @@ func (d *decoder) mapping(v reflect.Value, p *location, depth int) error {
 	return err
 }
 
+// array reads an array into a slice. A null element is an error, since a slice has no absent elements.
 func (d *decoder) array(v reflect.Value, p *location, depth, most int) error {
 	out, n := reflect.MakeSlice(v.Type(), 0, 0), 0
 	err := d.elements(p, depth, func(i int) error {
@@ -309,19 +324,23 @@ func (d *decoder) array(v reflect.Value, p *location, depth, most int) error {
 	return err
 }
 
+// field is a field of a struct as JSON has it.
 type field struct {
-	name  string
-	index []int
-	most  int
+	name  string // key in the object
+	index []int  // for reflect.Value.FieldByIndex, through embedded structs
+	most  int    // its maxItems tag; 0: no limit
 }
 
+// fieldTable lists the fields of a struct type.
 type fieldTable struct {
 	all []field
-	at  map[string]int
+	at  map[string]int // index in all, by name
 }
 
-var tables sync.Map // reflect.Type → *fieldTable
+// tables caches the table of each struct type: reflect.Type → *fieldTable.
+var tables sync.Map
 
+// fieldsOf returns the fields of a struct type, with those of embedded structs, as encoding/json would write them.
 func fieldsOf(t reflect.Type) *fieldTable {
 	if got, ok := tables.Load(t); ok {
 		return got.(*fieldTable)

@@ -11,6 +11,7 @@ func Encode(v any) ([]byte, error) { return encode(v, "") }
 // EncodeIndent is Encode for readers: two spaces for each level.
 func EncodeIndent(v any) ([]byte, error) { return encode(v, "  ") }
 
+// encode writes v with a line feed at its end, indented if indent is not empty.
 func encode(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -10,10 +10,10 @@ import (
 type CreateJob struct {
 	Name        string         `json:"name" doc:"Name of the job." minLength:"1" maxLength:"255" example:"Trp-cage"`
 	IsPublic    bool           `json:"isPublic,omitempty" doc:"Whether anyone may read the results; absent: false."`
-	Sequences   []SequenceItem `json:"sequences" doc:"What to fold." minItems:"1" maxItems:"256"`
+	Sequences   []SequenceItem `json:"sequences" doc:"The chains and ligands to fold." minItems:"1" maxItems:"256"`
 	Params      *Params        `json:"params" doc:"The model and its parameters."`
 	Constraints *Constraints   `json:"constraints,omitempty" doc:"Constraints of the fold, and its webhooks."`
-	ChatID      string         `json:"chatId,omitempty" doc:"Chat to associate with the job." format:"uuid"`
+	ChatID      string         `json:"chatId,omitempty" doc:"A chat to associate with the job. The service only stores it." format:"uuid"`
 }
 
 // SequenceItem is one entity to fold: exactly one of the four kinds.
@@ -23,7 +23,7 @@ type SequenceItem struct {
 	DNASequence    *Polymer        `json:"dnaSequence,omitempty" doc:"A DNA chain."`
 	LigandSequence *LigandSequence `json:"ligandSequence,omitempty" doc:"A ligand."`
 
-	SourceSequenceID string `json:"sourceSequenceId,omitempty" doc:"Where the sequence came from." format:"uuid"`
+	SourceSequenceID string `json:"sourceSequenceId,omitempty" doc:"The sequence of an earlier job from which this one was copied." format:"uuid"`
 }
 
 // Kinds returns the keys of the kinds. An item has exactly one of them.
@@ -63,48 +63,48 @@ func and(words []string) string {
 type Polymer struct {
 	Sequence      string         `json:"sequence" doc:"One letter per residue, at most 20,000; white space is ignored." example:"DAYAQWLKDGGPSSGRPPPS"`
 	ChainID       string         `json:"chain_id,omitempty" doc:"Name of the chain: 1 to 4 letters and digits. Absent: A, B, C… in order." maxLength:"4"`
-	Label         string         `json:"label,omitempty" doc:"What to call it in results." maxLength:"255"`
+	Label         string         `json:"label,omitempty" doc:"A name for it in the results." maxLength:"255"`
 	Count         *int           `json:"count,omitempty" doc:"Number of copies; absent: 1." minimum:"1" maximum:"512"`
-	PropertyType  string         `json:"property_type,omitempty" doc:"A property to predict besides the structure."`
-	Cyclic        bool           `json:"cyclic,omitempty" doc:"Whether the ends are bonded; absent: false."`
+	PropertyType  string         `json:"property_type,omitempty" doc:"A property to predict in addition to the structure."`
+	Cyclic        bool           `json:"cyclic,omitempty" doc:"Whether the two ends are bonded; absent: false."`
 	Modifications []Modification `json:"modifications,omitempty" doc:"Residues replaced by chemical components." maxItems:"20000"`
 }
 
 // Modification replaces one residue.
 type Modification struct {
 	ResIdx int    `json:"res_idx" doc:"Which residue, counted from 1." minimum:"1"`
-	CCD    string `json:"ccd" doc:"Code of the chemical component that takes its place." example:"SEP"`
+	CCD    string `json:"ccd" doc:"CCD code of the component that replaces it." example:"SEP"`
 }
 
 // LigandSequence is a small molecule, as Count copies.
 type LigandSequence struct {
-	Sequence     string `json:"sequence" doc:"A SMILES, or a code of the Chemical Component Dictionary if is_ccd is true." maxLength:"2000" example:"CC(=O)Oc1ccccc1C(=O)O"`
+	Sequence     string `json:"sequence" doc:"A SMILES string, or a code of the Chemical Component Dictionary (CCD) if is_ccd is true." maxLength:"2000" example:"CC(=O)Oc1ccccc1C(=O)O"`
 	IsCCD        bool   `json:"is_ccd,omitempty" doc:"Whether sequence is a CCD code; absent: false."`
 	ChainID      string `json:"chain_id,omitempty" doc:"Name of the chain." maxLength:"4"`
-	Label        string `json:"label,omitempty" doc:"What to call it in results." maxLength:"255"`
+	Label        string `json:"label,omitempty" doc:"A name for it in the results." maxLength:"255"`
 	Count        *int   `json:"count,omitempty" doc:"Number of copies; absent: 1." minimum:"1" maximum:"512"`
-	PropertyType string `json:"property_type,omitempty" doc:"affinity asks for an affinity prediction." enum:"affinity"`
+	PropertyType string `json:"property_type,omitempty" doc:"affinity: predict how strongly it binds." enum:"affinity"`
 }
 
 // Params names the model and sets its parameters. Nil stands for the default of the model. GET /v1/models lists the
 // parameters of each model.
 type Params struct {
-	ModelName                string   `json:"modelName" doc:"Name of a folding model." example:"mini"`
-	MSAAlgorithm             *string  `json:"msaAlgorithm,omitempty" doc:"How alignments are made."`
-	RelaxPrediction          *bool    `json:"relaxPrediction,omitempty" doc:"Relax in a force field; absent: false."`
+	ModelName                string   `json:"modelName" doc:"Name of a fold model, as GET /v1/models lists it." example:"mini"`
+	MSAAlgorithm             *string  `json:"msaAlgorithm,omitempty" doc:"How alignments are made: none or mmseqs2, if the model uses them."`
+	RelaxPrediction          *bool    `json:"relaxPrediction,omitempty" doc:"Whether to relax the structure in a force field; absent: false."`
 	Seed                     *string  `json:"seed,omitempty" doc:"0 to 4294967295. The same seed gives the same structure. Absent: the service chooses." example:"42"`
-	RecyclingSteps           *int64   `json:"recyclingSteps,omitempty" minimum:"1"`
-	SamplingSteps            *int64   `json:"samplingSteps,omitempty" minimum:"1"`
-	DiffusionSample          *int64   `json:"diffusionSample,omitempty" minimum:"1"`
-	StepScale                *float64 `json:"stepScale,omitempty" minimum:"0"`
-	AffinityMwCorrection     *bool    `json:"affinityMwCorrection,omitempty"`
-	SamplingStepsAffinity    *int64   `json:"samplingStepsAffinity,omitempty" minimum:"1"`
-	DiffusionSamplesAffinity *int64   `json:"diffusionSamplesAffinity,omitempty" minimum:"1"`
-	NumModelSeeds            *int64   `json:"numModelSeeds,omitempty" minimum:"1"`
-	NumDiffnSamples          *int64   `json:"numDiffnSamples,omitempty" minimum:"1"`
-	NumTrunkSamples          *int64   `json:"numTrunkSamples,omitempty" minimum:"1"`
-	NumTrunkRecycles         *int64   `json:"numTrunkRecycles,omitempty" minimum:"1"`
-	NumDiffnTimesteps        *int64   `json:"numDiffnTimesteps,omitempty" minimum:"1"`
+	RecyclingSteps           *int64   `json:"recyclingSteps,omitempty" doc:"Recycling iterations of the network." minimum:"1"`
+	SamplingSteps            *int64   `json:"samplingSteps,omitempty" doc:"Diffusion steps of each structure." minimum:"1"`
+	DiffusionSample          *int64   `json:"diffusionSample,omitempty" doc:"Number of structures for each seed." minimum:"1"`
+	StepScale                *float64 `json:"stepScale,omitempty" doc:"Scale of the diffusion steps." minimum:"0"`
+	AffinityMwCorrection     *bool    `json:"affinityMwCorrection,omitempty" doc:"Whether to correct the affinity for the molecular weight."`
+	SamplingStepsAffinity    *int64   `json:"samplingStepsAffinity,omitempty" doc:"Diffusion steps of the affinity prediction." minimum:"1"`
+	DiffusionSamplesAffinity *int64   `json:"diffusionSamplesAffinity,omitempty" doc:"Number of samples of the affinity prediction." minimum:"1"`
+	NumModelSeeds            *int64   `json:"numModelSeeds,omitempty" doc:"Number of seeds, from seed upwards." minimum:"1"`
+	NumDiffnSamples          *int64   `json:"numDiffnSamples,omitempty" doc:"Number of structures for each seed." minimum:"1"`
+	NumTrunkSamples          *int64   `json:"numTrunkSamples,omitempty" doc:"Number of samples of the trunk network." minimum:"1"`
+	NumTrunkRecycles         *int64   `json:"numTrunkRecycles,omitempty" doc:"Recycling iterations of the trunk network." minimum:"1"`
+	NumDiffnTimesteps        *int64   `json:"numDiffnTimesteps,omitempty" doc:"Diffusion steps of each structure." minimum:"1"`
 }
 
 // Values returns the parameters that are set, without modelName, by their wire names: bool, int64, float64 or string.
@@ -122,9 +122,9 @@ func (p *Params) Values() map[string]any {
 
 // Constraints restrict a fold. Their chains and residues must exist in the job.
 type Constraints struct {
-	Pocket   []Pocket        `json:"pocket,omitempty" doc:"Binder chains that must sit near residues." maxItems:"1000"`
+	Pocket   []Pocket        `json:"pocket,omitempty" doc:"Chains that must bind near given residues." maxItems:"1000"`
 	Bond     []Bond          `json:"bond,omitempty" doc:"Covalent bonds between atoms." maxItems:"1000"`
-	Contact  []Contact       `json:"contact,omitempty" doc:"Pairs of residues near each other." maxItems:"1000"`
+	Contact  []Contact       `json:"contact,omitempty" doc:"Pairs of residues that must be near each other." maxItems:"1000"`
 	Webhooks json.RawMessage `json:"webhooks,omitempty" doc:"Webhooks: qna, md and custom_http, each an object with enabled and its settings."`
 }
 
@@ -173,7 +173,7 @@ type CreatedJob struct {
 	JobRunID     string   `json:"jobRunId" format:"uuid"`
 	JobName      string   `json:"jobName"`
 	JobStatus    string   `json:"jobStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
-	SequencesIDs []string `json:"sequencesIds" doc:"One per item of sequences, in order."`
+	SequencesIDs []string `json:"sequencesIds" doc:"One id for each item of sequences, in order."`
 }
 
 // Rerun is the body of POST /v1/jobs/{id}/runs; it may be left out.
@@ -185,7 +185,7 @@ type Rerun struct {
 type ImportJobs struct {
 	Content   string `json:"content" doc:"Text of the file, at most 1 MiB, without references to files or URLs." example:">peptide\nDAYAQWLKDGGPSSGRPPPS\n"`
 	Format    string `json:"format,omitempty" doc:"Format of the file; absent: detected." enum:"fasta,alphafold-server,alphafold3,boltz"`
-	ModelName string `json:"modelName,omitempty" doc:"Model to fold with; absent: the first here that accepts the job."`
+	ModelName string `json:"modelName,omitempty" doc:"Model of the jobs; absent: the first one here that accepts them."`
 	Name      string `json:"name,omitempty" doc:"Name of the job if the file has none." maxLength:"255"`
 }
 
@@ -193,7 +193,7 @@ type ImportJobs struct {
 type ImportedJobs struct {
 	Format string      `json:"format" enum:"fasta,alphafold-server,alphafold3,boltz"`
 	Jobs   []CreateJob `json:"jobs" doc:"Bodies for POST /v1/jobs, one per job of the file."`
-	Notes  []string    `json:"notes" doc:"What was dropped, changed or guessed, with its place in the file."`
+	Notes  []string    `json:"notes" doc:"What was dropped, changed or guessed, with its position in the file."`
 }
 
 // ExportedJob is the response of GET /v1/jobs/{id}/export with as=json: the file and what it does not say.
@@ -202,7 +202,7 @@ type ExportedJob struct {
 	FileName    string   `json:"fileName"`
 	ContentType string   `json:"contentType"`
 	Content     string   `json:"content" doc:"Text of the file."`
-	Notes       []string `json:"notes" doc:"What the format cannot express, with its place in the job."`
+	Notes       []string `json:"notes" doc:"What the format cannot express, with its position in the job."`
 }
 
 // SetPublic is the body of PATCH /v1/jobs/{id}/public.
@@ -219,17 +219,17 @@ type Visibility struct {
 // Validation is the response of POST /v1/jobs/validate.
 type Validation struct {
 	Valid      bool            `json:"valid" doc:"Whether POST /v1/jobs would accept this body now."`
-	Errors     []FieldError    `json:"errors" doc:"Every fault, at most 100, and an exhausted quota."`
+	Errors     []FieldError    `json:"errors" doc:"Every fault of the job, at most 100. An exhausted quota is one of them."`
 	ModelName  string          `json:"modelName" doc:"The model that would fold it."`
 	Params     map[string]any  `json:"params" doc:"Every parameter of the model: the value given, else the default."`
 	IsComplex  bool            `json:"isComplex" doc:"Whether one structure would hold several chains."`
-	Chains     []ValidatedItem `json:"chains" doc:"The items as they would be folded."`
+	Chains     []ValidatedItem `json:"chains" doc:"The items of the job with the names of their chains."`
 	Tokens     int             `json:"tokens" doc:"Residues and ligand atoms, copies counted."`
-	MaxTokens  int             `json:"maxTokens" doc:"Most tokens the model folds in one structure; 0: not stated."`
-	Memory     int64           `json:"expectedMemoryBytes" doc:"Peak memory to expect."`
-	Seconds    float64         `json:"expectedSeconds" doc:"Core-seconds to expect, without the queue and alignments."`
-	Remaining  int             `json:"quotaRemaining" doc:"Calls left today."`
-	Confidence string          `json:"confidence" doc:"What the model's confidence is, in words."`
+	MaxTokens  int             `json:"maxTokens" doc:"The most tokens that the model folds in one structure; 0: not stated."`
+	Memory     int64           `json:"expectedMemoryBytes" doc:"Expected peak memory, in bytes."`
+	Seconds    float64         `json:"expectedSeconds" doc:"Expected core-seconds, without waiting and without alignments."`
+	Remaining  int             `json:"quotaRemaining" doc:"Jobs and runs that the caller may still create today."`
+	Confidence string          `json:"confidence" doc:"What the model's confidence scores mean."`
 	Notice     string          `json:"notice" doc:"What to know before you rely on the model."`
 }
 
@@ -237,6 +237,6 @@ type Validation struct {
 type ValidatedItem struct {
 	Type     string   `json:"type" enum:"protein,rna,dna,ligand"`
 	Chains   []string `json:"chains"`
-	Residues int      `json:"residues" doc:"Letters of a polymer; 0 for a ligand."`
-	Tokens   int      `json:"tokens" doc:"Of one copy."`
+	Residues int      `json:"residues" doc:"Residues of one copy; 0 for a ligand."`
+	Tokens   int      `json:"tokens" doc:"Residues or ligand atoms of one copy."`
 }

@@ -15,11 +15,11 @@ import (
 // CreateItem is the body of POST /v1/library/create.
 type CreateItem struct {
 	Name     string          `json:"name" doc:"Name of the item." minLength:"1" maxLength:"255" example:"my-structure"`
-	Type     string          `json:"type,omitempty" doc:"file, or a folder of items; absent: file." enum:"file,folder"`
-	FileType string          `json:"fileType,omitempty" doc:"What its file will be." maxLength:"64" example:"pdb"`
-	Origin   string          `json:"origin,omitempty" doc:"Where it came from, as free text." maxLength:"255" example:"upload"`
+	Type     string          `json:"type,omitempty" doc:"file: an item that can have files; folder: an item that can have children; absent: file." enum:"file,folder"`
+	FileType string          `json:"fileType,omitempty" doc:"The intended type of its file, as free text." maxLength:"64" example:"pdb"`
+	Origin   string          `json:"origin,omitempty" doc:"Where the item came from, as free text." maxLength:"255" example:"upload"`
 	Metadata json.RawMessage `json:"metadata,omitempty" doc:"An object, kept as given. Its key files is reserved for the service."`
-	ParentID string          `json:"parent_id,omitempty" doc:"The folder it is in." format:"uuid"`
+	ParentID string          `json:"parent_id,omitempty" doc:"The folder that the item is in; absent: none." format:"uuid"`
 }
 
 // CreatedItem is the answer to CreateItem, with status 201.
@@ -30,7 +30,7 @@ type CreatedItem struct {
 // UploadedFiles is the response of POST /v1/library/{id}/upload-files.
 type UploadedFiles struct {
 	ID    string        `json:"id" format:"uuid"`
-	Files []LibraryFile `json:"files" doc:"Those of this upload."`
+	Files []LibraryFile `json:"files" doc:"The files of this upload."`
 }
 
 // LibraryFile is a file of a library item.
@@ -38,7 +38,7 @@ type LibraryFile struct {
 	FileName    string `json:"file_name" example:"structure.pdb"`
 	ContentType string `json:"content_type" example:"chemical/x-pdb"`
 	Bytes       int64  `json:"size_bytes"`
-	SHA256      string `json:"sha256" doc:"In hexadecimal."`
+	SHA256      string `json:"sha256" doc:"SHA-256 of the file, in hexadecimal."`
 	CreatedAt   Time   `json:"created_at"`
 }
 
@@ -58,7 +58,7 @@ type LibraryRow struct {
 type LibraryItem struct {
 	LibraryRow
 	Metadata json.RawMessage `json:"metadata" doc:"As given, with files: an array of the uploaded files."`
-	Children []LibraryRow    `json:"children" doc:"What a folder holds, at most 1000 items."`
+	Children []LibraryRow    `json:"children" doc:"The items in a folder, at most 1000."`
 }
 
 // DeletedItem is the response of DELETE /v1/library/{id}.
@@ -69,12 +69,13 @@ type DeletedItem struct {
 
 func libraryPath(id, rest string) string { return "/v1/library/" + url.PathEscape(id) + rest }
 
-// CreateItem makes an item of the library, without files.
+// CreateItem creates an item of the caller's library, without files, or a folder.
 func (c *Client) CreateItem(ctx context.Context, i CreateItem) (CreatedItem, error) {
 	return do[CreatedItem](ctx, c, post("/v1/library/create", i))
 }
 
-// UploadFile puts a file into an item, in place of one of the same name.
+// UploadFile adds a file to an item of the caller, or replaces the one of the same name. The ending of the name decides
+// its type, and the service checks that the content is of that type.
 func (c *Client) UploadFile(ctx context.Context, item, name string, r io.Reader) (UploadedFiles, error) {
 	var out UploadedFiles
 	pr, pw := io.Pipe()
@@ -113,12 +114,13 @@ func (c *Client) UploadFile(ctx context.Context, item, name string, r io.Reader)
 	return out, nil
 }
 
-// LibraryItem reads an item.
+// LibraryItem reads an item of the caller with its files and children.
 func (c *Client) LibraryItem(ctx context.Context, id string) (LibraryItem, error) {
 	return do[LibraryItem](ctx, c, get(libraryPath(id, ""), nil))
 }
 
-// LibraryFileURL is an address under which a file of an item can be read without a key, for a day at most.
+// LibraryFileURL returns an address under which a file of an item can be read without a key, for a day at most. It ends
+// earlier if the file is replaced or deleted.
 func (c *Client) LibraryFileURL(ctx context.Context, item, name string) (string, error) {
 	return do[string](ctx, c, get(libraryPath("file", "/"+url.PathEscape(item)+"/"+url.PathEscape(name)), nil))
 }
@@ -135,7 +137,7 @@ func (c *Client) Library(ctx context.Context, cursor string, limit int) (List[Li
 	return do[List[LibraryRow]](ctx, c, get("/v1/library", q))
 }
 
-// DeleteItem removes an item with its files, a folder with all that is in it.
+// DeleteItem deletes an item with its files, or a folder with everything below it.
 func (c *Client) DeleteItem(ctx context.Context, id string) (DeletedItem, error) {
 	return do[DeletedItem](ctx, c, request{method: http.MethodDelete, path: libraryPath(id, "")})
 }

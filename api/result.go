@@ -18,16 +18,16 @@ type Job struct {
 	ID        string `json:"id" format:"uuid"`
 	Status    string `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	Name      string `json:"name"`
-	Date      Time   `json:"date" doc:"When it was created."`
+	Date      Time   `json:"date" doc:"Creation time."`
 	UpdatedAt Time   `json:"updatedAt"`
 	IsComplex bool   `json:"isComplex" doc:"Whether one structure holds several chains."`
 	IsPublic  bool   `json:"isPublic"`
-	JobRunID  string `json:"jobRunId" doc:"The latest run." format:"uuid"`
+	JobRunID  string `json:"jobRunId" doc:"Id of the latest run." format:"uuid"`
 }
 
 // Parameters are those of the latest run.
 type Parameters struct {
-	Count           int    `json:"count" doc:"Items of sequences."`
+	Count           int    `json:"count" doc:"Number of items of sequences."`
 	CreatedAt       Time   `json:"createdAt"`
 	ModelName       string `json:"modelName"`
 	WeightSet       string `json:"weightSet"`
@@ -40,7 +40,7 @@ type ResultSequence struct {
 	ID           string      `json:"id" format:"uuid"`
 	CreatedAt    Time        `json:"createdAt"`
 	UpdatedAt    Time        `json:"updatedAt"`
-	Name         *string     `json:"name" doc:"The label given; null where none was."`
+	Name         *string     `json:"name" doc:"The label of the request; null if there was none."`
 	Sequence     string      `json:"sequence"`
 	Type         string      `json:"type" enum:"protein,rna,dna,ligand"`
 	SequenceType string      `json:"sequenceType" doc:"The same as type." enum:"protein,rna,dna,ligand"`
@@ -53,13 +53,13 @@ type Prediction struct {
 	PredictionStatus string  `json:"predictionStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	JobRunStatus     string  `json:"jobRunStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	MSAStatus        string  `json:"msaStatus" doc:"PENDING: no alignment was made." enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
-	Prediction       bool    `json:"prediction" doc:"Whether there is one."`
-	Error            *string `json:"error" doc:"Why there is none."`
+	Prediction       bool    `json:"prediction" doc:"Whether there is a prediction."`
+	Error            *string `json:"error" doc:"Why there is no prediction; null if there is no failure."`
 
-	MeanPLLDT *float64 `json:"meanPLLDT" doc:"Mean confidence, 0 to 100."`
+	MeanPLLDT *float64 `json:"meanPLLDT" doc:"Mean pLDDT, 0 to 100."`
 	// Two spellings of one number: the interface has both.
-	ExecutionMinutes float64 `json:"executionTimeInMinutes" doc:"From the first claim to the end; 0 until then."`
-	ExecutionSnake   float64 `json:"execution_time_in_minutes" doc:"The same."`
+	ExecutionMinutes float64 `json:"executionTimeInMinutes" doc:"Time from the start of the first attempt to the end; 0 until the run has ended."`
+	ExecutionSnake   float64 `json:"execution_time_in_minutes" doc:"The same as executionTimeInMinutes."`
 
 	PDB       *string `json:"pdb_url"`
 	CIF       *string `json:"cif_url"`
@@ -71,18 +71,18 @@ type Prediction struct {
 	Citations *string `json:"citations_bibtex_url"`
 	Plots     *string `json:"plots_url"`
 
-	PTM    *float64 `json:"ptm_score" doc:"0 to 1."`
-	IPTM   *float64 `json:"iptm_score" doc:"0 to 1."`
-	MaxPAE *float64 `json:"max_pae_score" doc:"In Å."`
+	PTM    *float64 `json:"ptm_score" doc:"Predicted TM score (pTM), 0 to 1."`
+	IPTM   *float64 `json:"iptm_score" doc:"Interface pTM (ipTM), 0 to 1."`
+	MaxPAE *float64 `json:"max_pae_score" doc:"Largest predicted aligned error (PAE), in Å."`
 	Seed   string   `json:"seed"`
 
-	Affinity *Affinity `json:"affinity_result_raw_json,omitempty" doc:"Present where an affinity was asked for."`
+	Affinity *Affinity `json:"affinity_result_raw_json,omitempty" doc:"Present if the request asked for an affinity."`
 }
 
 // Affinity is how strongly a ligand is predicted to bind.
 type Affinity struct {
-	Value       float64 `json:"affinity_pred_value" doc:"log10 of IC50 in µM."`
-	Probability float64 `json:"affinity_probability_binary" doc:"That it binds at all, 0 to 1."`
+	Value       float64 `json:"affinity_pred_value" doc:"log10 of the IC50 in µM."`
+	Probability float64 `json:"affinity_probability_binary" doc:"Probability that it binds at all, 0 to 1."`
 }
 
 // Artifact is one file of a run. URL works without a header; of a private job it lives for at most 24 hours.
@@ -92,6 +92,6 @@ type Artifact struct {
 	URL         string `json:"url" format:"uri"`
 	ContentType string `json:"contentType"`
 	Bytes       int64  `json:"bytes"`
-	SHA256      string `json:"sha256" doc:"In hexadecimal."`
-	SequenceID  string `json:"sequenceId,omitempty" doc:"Absent: of the whole run."`
+	SHA256      string `json:"sha256" doc:"SHA-256 of the file, in hexadecimal."`
+	SequenceID  string `json:"sequenceId,omitempty" doc:"The sequence that the file is about; absent: the whole run."`
 }

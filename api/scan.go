@@ -58,13 +58,15 @@ func (p *location) String() string {
 	return head + "." + words.Clip(p.name)
 }
 
-// decoder reads one document.
+// decoder reads one document from its start to its end, without going back. The cursor at is an index in data; messages
+// count bytes from 1.
 type decoder struct {
 	root *location // names the document
 	data []byte
 	at   int
 }
 
+// space moves the cursor past white space; RFC 8259, section 2.
 func (d *decoder) space() {
 	for d.at < len(d.data) {
 		switch d.data[d.at] {
@@ -93,6 +95,7 @@ func (d *decoder) broken() error {
 	return refuse(nil, "%s is not JSON: unexpected %q at byte %d", d.root, r, d.at+1)
 }
 
+// literal reads one of true, false and null.
 func (d *decoder) literal(s string) error {
 	for i := range len(s) {
 		if d.at >= len(d.data) || d.data[d.at] != s[i] {
@@ -103,8 +106,8 @@ func (d *decoder) literal(s string) error {
 	return nil
 }
 
-// entries reads an object. It calls each for every key, with the cursor before the value.
-func (d *decoder) entries(p *location, depth int, each func(key string) error) error {
+// entries reads an object. It calls fn for every key, with the cursor before the value.
+func (d *decoder) entries(p *location, depth int, fn func(key string) error) error {
 	if depth >= MaxDepth {
 		return refuse(p, "%s is nested more than %d levels deep", p, MaxDepth)
 	}
@@ -125,7 +128,7 @@ func (d *decoder) entries(p *location, depth int, each func(key string) error) e
 			return d.broken()
 		}
 		d.at++
-		if err := each(key); err != nil {
+		if err := fn(key); err != nil {
 			return err
 		}
 		switch d.peek() {
@@ -140,8 +143,8 @@ func (d *decoder) entries(p *location, depth int, each func(key string) error) e
 	}
 }
 
-// elements reads an array. It calls each for every element, with the cursor before it.
-func (d *decoder) elements(p *location, depth int, each func(i int) error) error {
+// elements reads an array. It calls fn for every element, with the cursor before it.
+func (d *decoder) elements(p *location, depth int, fn func(i int) error) error {
 	if depth >= MaxDepth {
 		return refuse(p, "%s is nested more than %d levels deep", p, MaxDepth)
 	}
@@ -151,7 +154,7 @@ func (d *decoder) elements(p *location, depth int, each func(i int) error) error
 		return nil
 	}
 	for i := 0; ; i++ {
-		if err := each(i); err != nil {
+		if err := fn(i); err != nil {
 			return err
 		}
 		switch d.peek() {
@@ -166,7 +169,7 @@ func (d *decoder) elements(p *location, depth int, each func(i int) error) error
 	}
 }
 
-// skip reads a value of any type, checks its syntax and drops it.
+// skip reads a value of any type, checks its syntax, its depth and that no key comes twice, and drops it.
 func (d *decoder) skip(p *location, depth int) error {
 	switch c := d.peek(); c {
 	case '{':
@@ -198,7 +201,7 @@ func (d *decoder) skip(p *location, depth int) error {
 	}
 }
 
-// number reads a number and returns its text; RFC 8259, section 6.
+// number reads a number and returns its text, which the caller converts; RFC 8259, section 6.
 func (d *decoder) number() (string, error) {
 	start := d.at
 	digits := func() bool {
@@ -233,7 +236,8 @@ func (d *decoder) number() (string, error) {
 	return string(d.data[start:d.at]), nil
 }
 
-// str reads a string. The cursor is on its opening quote.
+// str reads a string; RFC 8259, section 7. The cursor is on its opening quote. A string without escapes, which most
+// are, is copied once.
 func (d *decoder) str() (string, error) {
 	d.at++
 	start := d.at
@@ -313,6 +317,7 @@ func (d *decoder) unicode() (rune, error) {
 	return 0, refuse(nil, "%s has half of a surrogate pair at byte %d", d.root, at)
 }
 
+// hex4 reads the u of an escape and its four hexadecimal digits.
 func (d *decoder) hex4() (rune, error) {
 	d.at++ // u
 	var r rune

@@ -64,8 +64,8 @@ func (c *Client) Watch(ctx context.Context, after int64, fn func(Change) error) 
 	})
 }
 
-// stream reads server-sent events until each returns an error, over as many connections as it takes.
-func (c *Client) stream(ctx context.Context, path, last string, each func(data []byte) error) error {
+// stream reads server-sent events until fn returns an error, over as many connections as it takes.
+func (c *Client) stream(ctx context.Context, path, last string, fn func(data []byte) error) error {
 	patience := c.Patience
 	if patience == 0 {
 		patience = time.Minute
@@ -74,7 +74,7 @@ func (c *Client) stream(ctx context.Context, path, last string, each func(data [
 	wait, good := shortest, time.Now()
 	for {
 		before, began := last, time.Now()
-		err := c.listen(ctx, path, &last, each)
+		err := c.listen(ctx, path, &last, fn)
 		var fin *finished
 		if errors.As(err, &fin) {
 			if errors.Is(fin.err, Done) {
@@ -107,16 +107,17 @@ func (c *Client) stream(ctx context.Context, path, last string, each func(data [
 	}
 }
 
-// finished carries what each returned, to tell it from a broken connection.
+// finished carries what fn returned, to distinguish it from a broken connection.
 type finished struct{ err error }
 
 func (f *finished) Error() string { return f.err.Error() }
 
-// quiet is how long a connection may be silent: three missed heartbeats.
+// quiet is how long a connection may be silent: three heartbeats of the service, which sends one every 15 s.
 const quiet = 45 * time.Second
 
-// listen reads one connection to its end and keeps the last id.
-func (c *Client) listen(ctx context.Context, path string, last *string, each func([]byte) error) error {
+// listen reads one connection to its end and keeps the last id, which the next connection sends as Last-Event-ID. It
+// returns *finished if the stream is complete or fn has returned an error, and any other error if the connection broke.
+func (c *Client) listen(ctx context.Context, path string, last *string, fn func([]byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	h := http.Header{"Accept": {"text/event-stream"}}
@@ -128,7 +129,7 @@ func (c *Client) listen(ctx context.Context, path string, last *string, each fun
 		return err
 	}
 	defer res.Body.Close()
-	if res.StatusCode == http.StatusNoContent { // nothing is left to tell
+	if res.StatusCode == http.StatusNoContent { // the client has every event
 		return &finished{Done}
 	}
 	silence := time.AfterFunc(quiet, cancel)
@@ -145,7 +146,7 @@ func (c *Client) listen(ctx context.Context, path string, last *string, each fun
 				*last = id
 			}
 			if len(data) > 0 {
-				if err := each(data); err != nil {
+				if err := fn(data); err != nil {
 					return &finished{err}
 				}
 			}

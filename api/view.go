@@ -8,12 +8,12 @@ type JobRow struct {
 	Status     string   `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	IsPublic   bool     `json:"isPublic"`
 	ModelName  string   `json:"modelName"`
-	Stage      string   `json:"stage" doc:"What the run is doing now; empty where nothing is known."`
+	Stage      string   `json:"stage" doc:"What the run is doing now; empty if it is not known."`
 	Done       int      `json:"done"`
 	Total      int      `json:"total" doc:"0: not known."`
 	MeanPLLDT  *float64 `json:"meanPLLDT"`
 	Error      *string  `json:"error"`
-	Date       Time     `json:"date" doc:"When it was created."`
+	Date       Time     `json:"date" doc:"Creation time."`
 	UpdatedAt  Time     `json:"updatedAt"`
 	StartedAt  *Time    `json:"startedAt"`
 	FinishedAt *Time    `json:"finishedAt"`
@@ -30,15 +30,15 @@ type JobsFilter struct {
 // JobView is the response of GET /v1/jobs/{id}: all about a job but its files.
 type JobView struct {
 	Job         JobDetail      `json:"job"`
-	Run         Run            `json:"run" doc:"The latest."`
+	Run         Run            `json:"run" doc:"The latest run."`
 	Runs        []Run          `json:"runs" doc:"All runs, newest first, at most 200."`
 	Progress    RunProgress    `json:"progress"`
 	Sequences   []ViewSequence `json:"sequences"`
 	Constraints *Constraints   `json:"constraints"`
 	Predictions []ScoredChains `json:"predictions" doc:"Scores of the latest run, one per structure."`
-	Workflows   []LinkedItem   `json:"workflows" doc:"Workflows that this job started."`
-	Deliveries  []LinkedItem   `json:"deliveries" doc:"Webhook deliveries of this job; its owner alone sees them."`
-	Params      map[string]any `json:"params" doc:"Parameters given."`
+	Workflows   []LinkedItem   `json:"workflows" doc:"Workflows about this job, at most 200; readers who are not the owner see the public ones."`
+	Deliveries  []LinkedItem   `json:"deliveries" doc:"Webhook deliveries of this job; only its owner sees them."`
+	Params      map[string]any `json:"params" doc:"Model and parameters of the latest run, as given."`
 	Links       JobLinks       `json:"links"`
 }
 
@@ -50,24 +50,24 @@ type JobDetail struct {
 	IsOwner       bool    `json:"isOwner" doc:"Whether it belongs to the caller."`
 }
 
-// Run is one go at a job.
+// Run is one execution of a job.
 type Run struct {
 	ID         string             `json:"id" format:"uuid"`
-	Number     int                `json:"number" doc:"1 for the first."`
+	Number     int                `json:"number" doc:"Counted from 1."`
 	Status     string             `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	MSAStatus  string             `json:"msaStatus" doc:"PENDING: no alignment was made." enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	ModelName  string             `json:"modelName"`
 	WeightSet  string             `json:"weightSet"`
 	Method     string             `json:"method"`
-	Engine     string             `json:"engine" doc:"Name and version of what ran; empty until known."`
+	Engine     string             `json:"engine" doc:"Name and version of the engine; empty until a worker has started the run."`
 	Seed       string             `json:"seed"`
 	CreatedAt  Time               `json:"createdAt"`
 	StartedAt  *Time              `json:"startedAt"`
 	FinishedAt *Time              `json:"finishedAt"`
-	Seconds    float64            `json:"executionSeconds" doc:"From the first claim to the end; 0 until then."`
+	Seconds    float64            `json:"executionSeconds" doc:"Time from the start of the first attempt to the end; 0 until the run has ended."`
 	Timings    map[string]float64 `json:"timings" doc:"Seconds per stage."`
 	Notes      []string           `json:"notes"`
-	Failure    *Failure           `json:"failure,omitempty" doc:"Present where the run ended without a result."`
+	Failure    *Failure           `json:"failure,omitempty" doc:"Present if the run ended without a result."`
 }
 
 // Failure says why a run ended without a result.
@@ -81,7 +81,7 @@ type RunProgress struct {
 	Stage         string `json:"stage"`
 	Done          int    `json:"done"`
 	Total         int    `json:"total" doc:"0: not known."`
-	QueuePosition *int   `json:"queuePosition" doc:"How many are before it, itself counted; null once it runs."`
+	QueuePosition *int   `json:"queuePosition" doc:"Position in the queue, 1 for the next run; null if the run does not wait."`
 }
 
 // ViewSequence is one item of a job.
@@ -93,19 +93,19 @@ type ViewSequence struct {
 	Chains   []string `json:"chains"`
 	Count    int      `json:"count"`
 
-	Item SequenceItem `json:"item" doc:"The item as POST /v1/jobs takes it, to fold it again."`
+	Item SequenceItem `json:"item" doc:"The item in the form that POST /v1/jobs accepts."`
 }
 
 // ScoredChains is what one structure scored.
 type ScoredChains struct {
-	SequenceID string      `json:"sequenceId,omitempty" doc:"Absent: the whole complex."`
+	SequenceID string      `json:"sequenceId,omitempty" doc:"The sequence that was folded; absent: the whole complex."`
 	Chains     []string    `json:"chains"`
 	MeanPLLDT  *float64    `json:"meanPLLDT"`
 	PTM        *float64    `json:"ptm_score"`
 	IPTM       *float64    `json:"iptm_score"`
 	MaxPAE     *float64    `json:"max_pae_score"`
-	Confidence string      `json:"confidence" doc:"What the confidence is, in words."`
-	Pairs      []PairScore `json:"pairs" doc:"Scores of the interface between two chains."`
+	Confidence string      `json:"confidence" doc:"What the confidence scores mean."`
+	Pairs      []PairScore `json:"pairs" doc:"Scores of the interfaces between two chains."`
 	Affinity   *Affinity   `json:"affinity_result_raw_json,omitempty"`
 }
 
@@ -159,7 +159,7 @@ type Event struct {
 	Stage    string    `json:"stage,omitempty"`
 	Done     int       `json:"done,omitempty"`
 	Total    int       `json:"total,omitempty"`
-	Line     string    `json:"line,omitempty" doc:"A line of the log, for the owner only."`
+	Line     string    `json:"line,omitempty" doc:"A line of the log; only the owner sees it."`
 	Error    string    `json:"error,omitempty" doc:"Why the state is FAILED or STOPPED."`
 	Artifact *Artifact `json:"artifact,omitempty" doc:"The new file of an artifact event."`
 }
@@ -181,7 +181,7 @@ type Change struct {
 	Version  int64  `json:"version" doc:"Rises with every change that readers can see."`
 }
 
-// Model is what a model takes, gives and costs.
+// Model describes a model: its inputs, limits, parameters and expected cost.
 type Model struct {
 	Name       string      `json:"name"`
 	Kind       string      `json:"kind" enum:"fold,qna,md"`
@@ -195,11 +195,11 @@ type Model struct {
 	Entities   []string    `json:"entities"`
 	Features   []string    `json:"features"`
 	Params     []ParamSpec `json:"params"`
-	MinTokens  int         `json:"minTokens" doc:"Per chain."`
-	MaxTokens  int         `json:"maxTokens" doc:"Per structure; 0: not stated."`
-	Memory     Cost        `json:"memory" doc:"Bytes expected for n tokens."`
-	Speed      Cost        `json:"speed" doc:"Core-seconds expected for n tokens."`
-	Room       int64       `json:"room" doc:"Bytes that one structure may take where the model runs; 0: not known."`
+	MinTokens  int         `json:"minTokens" doc:"Fewest tokens of a chain."`
+	MaxTokens  int         `json:"maxTokens" doc:"Most tokens of a structure; 0: not stated."`
+	Memory     Cost        `json:"memory" doc:"Expected bytes for n tokens."`
+	Speed      Cost        `json:"speed" doc:"Expected core-seconds for n tokens."`
+	Room       int64       `json:"room" doc:"Memory that one structure may use where the model runs, in bytes; 0: not known."`
 	Confidence string      `json:"confidence"`
 	Notice     string      `json:"notice"`
 	Citations  []Citation  `json:"citations"`
@@ -212,14 +212,14 @@ type Cost struct {
 	Square float64 `json:"square"`
 }
 
-// ParamSpec is one parameter that a model takes.
+// ParamSpec is one parameter of a model.
 type ParamSpec struct {
 	Name    string   `json:"name"`
 	Type    string   `json:"type" enum:"integer,number,boolean,string"`
 	Default any      `json:"default"`
 	Min     *float64 `json:"min"`
 	Max     *float64 `json:"max"`
-	Values  []string `json:"values" doc:"What a string may be; empty: anything."`
+	Values  []string `json:"values" doc:"Values that a string may have; empty: any."`
 	Doc     string   `json:"doc"`
 }
 
@@ -240,17 +240,17 @@ type Usage struct {
 // Key is an API key without its secret.
 type Key struct {
 	ID         string `json:"id" format:"uuid"`
-	Prefix     string `json:"prefix" doc:"The first letters of the key, to tell keys apart."`
+	Prefix     string `json:"prefix" doc:"The first characters of the key, by which a user recognises it."`
 	Label      string `json:"label"`
 	CreatedAt  Time   `json:"createdAt"`
 	LastUsedAt *Time  `json:"lastUsedAt"`
 	RevokedAt  *Time  `json:"revokedAt"`
-	Current    bool   `json:"current" doc:"Whether this request came with it."`
+	Current    bool   `json:"current" doc:"Whether this request was made with it."`
 }
 
 // CreateKey is the body of POST /v1/keys.
 type CreateKey struct {
-	Label string `json:"label,omitempty" doc:"What the key is for." maxLength:"255"`
+	Label string `json:"label,omitempty" doc:"What the key is for, as free text." maxLength:"255"`
 }
 
 // NewKey is the answer to CreateKey: the one time that the key is shown.
@@ -278,7 +278,7 @@ type Session struct {
 
 // SessionUser is the response of GET /v1/session.
 type SessionUser struct {
-	User *string `json:"user" doc:"Whom the cookie stands for; null: nobody is signed in."`
+	User *string `json:"user" doc:"The user who is signed in; null: nobody."`
 }
 
 // ClosedSession is the response of DELETE /v1/session.

@@ -67,32 +67,32 @@ func (m *Moment) UnmarshalJSON(b []byte) error {
 // WebhookConfig is the caller's global endpoint: the answer to every call on /v1/webhooks/custom-http-config.
 type WebhookConfig struct {
 	UserID           string  `json:"user_id" format:"uuid"`
-	IsActive         bool    `json:"is_active" doc:"Whether deliveries go out; false after DELETE or if the service disabled it."`
-	IsConfigured     bool    `json:"is_configured" doc:"Whether there is a target and a token."`
+	IsActive         bool    `json:"is_active" doc:"Whether deliveries are sent; false after DELETE, or if the service has disabled the endpoint."`
+	IsConfigured     bool    `json:"is_configured" doc:"Whether a target and a token are set."`
 	IsPaused         bool    `json:"is_paused" doc:"Whether deliveries wait until resume is called."`
 	EnabledByDefault bool    `json:"enabled_by_default" doc:"Whether runs without custom_http notify this endpoint."`
 	TargetURL        *string `json:"target_url"`
-	Format           string  `json:"format" enum:"plain,cloudevents" doc:"How bodies are wrapped."`
+	Format           string  `json:"format" enum:"plain,cloudevents" doc:"Format of the bodies: plain, or CloudEvents."`
 	TokenHeader      string  `json:"token_header" example:"X-Webhook-Token"`
 	HTTPAuthMode     string  `json:"http_auth_mode" example:"x_webhook_token"`
 	HasToken         bool    `json:"has_token"`
-	TokenMasked      *string `json:"secret_token_masked" doc:"The last letters of the token; null if it is too short to show any."`
+	TokenMasked      *string `json:"secret_token_masked" doc:"Dots, then the last four characters of a token of at least 16; null if there is no token."`
 	SignatureScheme  string  `json:"signature_scheme" enum:"v1,v1a" doc:"v1: a shared secret; v1a: an Ed25519 key."`
 	VerificationKey  *string `json:"verification_key" doc:"The public key (whpk_…) for v1a; null for v1."`
 	SecretRotatedAt  *Moment `json:"secret_rotated_at"`
-	OldSecretUntil   *Moment `json:"old_secret_until" doc:"Until then the secret before the last rotation signs too."`
+	OldSecretUntil   *Moment `json:"old_secret_until" doc:"Until then deliveries are signed with the previous secret too."`
 	UpdatedAt        *Moment `json:"updated_at"`
-	DisabledReason   *string `json:"disabled_reason" doc:"Why it is not active."`
-	RestsUntil       *Moment `json:"rests_until" doc:"Until then no deliveries go out, after failures; or null."`
+	DisabledReason   *string `json:"disabled_reason" doc:"Why the endpoint is not active."`
+	RestsUntil       *Moment `json:"rests_until" doc:"Until then no deliveries are sent, because earlier ones failed; null if they are."`
 	SigningSecret    string  `json:"signing_secret,omitempty" doc:"The secret (whsec_…) for v1. It is shown once, in the response that creates it."`
 }
 
 // PutWebhookConfig is the body of PUT /v1/webhooks/custom-http-config.
 type PutWebhookConfig struct {
-	TargetURL        string `json:"target_url" doc:"URL that events are posted to: https, unless the operator allows the network." maxLength:"2048" example:"https://hooks.example.org/pleat"`
+	TargetURL        string `json:"target_url" doc:"URL to which events are posted: https, unless the operator allows its network." maxLength:"2048" example:"https://hooks.example.org/pleat"`
 	TokenValue       string `json:"token_value,omitempty" doc:"Sent as X-Webhook-Token and never shown. Required the first time; absent later: unchanged." maxLength:"1024"`
 	EnabledByDefault *bool  `json:"enabled_by_default,omitempty" doc:"Unchanged if absent; false at first."`
-	Format           string `json:"format,omitempty" enum:"plain,cloudevents" doc:"Default: plain."`
+	Format           string `json:"format,omitempty" enum:"plain,cloudevents" doc:"Format of the bodies; absent: plain."`
 }
 
 // RotateSecret is the body of POST /v1/webhooks/custom-http-config/rotate-secret; it may be left out.
@@ -118,20 +118,20 @@ type SubscriptionMapping struct {
 
 // Delivery is the delivery of an event to one destination.
 type Delivery struct {
-	ID              string  `json:"id" format:"uuid" doc:"Also the webhook-id of every attempt."`
+	ID              string  `json:"id" format:"uuid" doc:"Every attempt sends it as webhook-id."`
 	EventID         string  `json:"event_id" format:"uuid"`
 	SubscriptionID  *string `json:"subscription_id" doc:"Null for a test delivery."`
 	Destination     string  `json:"destination" enum:"custom_http,qna,md"`
 	Status          string  `json:"status" enum:"PENDING,RUNNING,SUCCEEDED,FAILED"`
-	TriggeredTarget *string `json:"triggered_target_id" doc:"The workflow that a follow-up started."`
+	TriggeredTarget *string `json:"triggered_target_id" doc:"The workflow that this delivery started, if it is a follow-up."`
 	SourceKind      string  `json:"source_kind" enum:"fold_job,workflow,test"`
 	SourceID        string  `json:"source_id"`
 	EventName       string  `json:"event_name" enum:"on_complete,on_failed"`
 	EventStatus     string  `json:"event_status" enum:"COMPLETED,FAILED,STOPPED" doc:"How the run ended."`
-	Attempts        int     `json:"attempts" doc:"How many were made."`
-	NextAttemptAt   *Moment `json:"next_attempt_at" doc:"Null where none is due."`
-	ResponseStatus  *int    `json:"response_status" doc:"Of the last answer; null: none came."`
-	Reason          *string `json:"reason" doc:"Of one that FAILED: why."`
+	Attempts        int     `json:"attempts" doc:"Number of attempts."`
+	NextAttemptAt   *Moment `json:"next_attempt_at" doc:"Null if no attempt is due."`
+	ResponseStatus  *int    `json:"response_status" doc:"Status of the last response; null if there was none."`
+	Reason          *string `json:"reason" doc:"Why the delivery is FAILED."`
 	CreatedAt       Moment  `json:"created_at"`
 }
 
@@ -146,12 +146,12 @@ type DeliveryAttempt struct {
 	Number         int               `json:"number"`
 	StartedAt      Moment            `json:"started_at"`
 	EndedAt        *Moment           `json:"ended_at"`
-	Outcome        string            `json:"outcome" enum:"running,done,failed,released,lost" doc:"released: the service stopped; lost: its process ended."`
+	Outcome        string            `json:"outcome" enum:"running,done,failed,released,lost" doc:"released: the service stopped during the attempt; lost: its process died."`
 	ResponseStatus *int              `json:"response_status"`
 	Error          *string           `json:"error" doc:"The class of the failure, such as timeout_wait."`
 	Message        *string           `json:"message"`
-	Answer         *string           `json:"answer" doc:"Start of the response; not stored for networks that the operator allows."`
-	Headers        map[string]string `json:"headers" doc:"A few of the answer's."`
+	Answer         *string           `json:"answer" doc:"Start of the response body; not stored if only the operator's setting allows its network."`
+	Headers        map[string]string `json:"headers" doc:"Some headers of the response."`
 	Timings        DeliveryTimings   `json:"timings"`
 }
 
@@ -179,30 +179,30 @@ type DeliveriesFilter struct {
 // least one field is required.
 type Redeliver struct {
 	Status   string `json:"status,omitempty" enum:"SUCCEEDED,FAILED"`
-	Since    string `json:"since,omitempty" format:"date-time" doc:"Only those of events from then on."`
-	SourceID string `json:"source_id,omitempty" format:"uuid" doc:"Only those of this job or workflow."`
+	Since    string `json:"since,omitempty" format:"date-time" doc:"Only deliveries of events since this time."`
+	SourceID string `json:"source_id,omitempty" format:"uuid" doc:"Only deliveries of this job or workflow."`
 }
 
 // Redelivered is the answer to Redeliver.
 type Redelivered struct {
 	Redelivered int  `json:"redelivered" doc:"Number of deliveries that are sent again."`
-	More        bool `json:"more" doc:"Whether the call stopped at its limit of 1000; call again."`
+	More        bool `json:"more" doc:"Whether the call reached its limit of 1000 deliveries; call again."`
 }
 
 // IngestEvent is the body of POST /v1/webhooks/events/ingest.
 type IngestEvent struct {
-	ID         string          `json:"id,omitempty" doc:"Makes the call idempotent." maxLength:"200"`
+	ID         string          `json:"id,omitempty" doc:"Makes the call idempotent: the same id changes nothing again." maxLength:"200"`
 	SourceKind string          `json:"source_kind" enum:"fold_job,workflow"`
 	EventName  string          `json:"event_name" enum:"on_complete,on_failed"`
 	Status     string          `json:"status" enum:"COMPLETED,FAILED,STOPPED"`
 	SourceID   string          `json:"source_id" format:"uuid" doc:"A job or workflow of this service."`
-	Payload    json.RawMessage `json:"payload,omitempty" doc:"An object that is delivered with the event."`
+	Payload    json.RawMessage `json:"payload,omitempty" doc:"An object to deliver with the event."`
 }
 
 // IngestedEvent is the answer to IngestEvent.
 type IngestedEvent struct {
 	EventID  string `json:"event_id" format:"uuid"`
-	Repeated bool   `json:"repeated" doc:"Whether the id had come before; nothing was set off then."`
+	Repeated bool   `json:"repeated" doc:"Whether an earlier call had the same id; this one changed nothing then."`
 }
 
 const webhookConfig = "/v1/webhooks/custom-http-config"
@@ -222,17 +222,17 @@ func (c *Client) DeleteWebhookConfig(ctx context.Context) (WebhookConfig, error)
 	return do[WebhookConfig](ctx, c, request{method: http.MethodDelete, path: webhookConfig})
 }
 
-// RotateWebhookSecret makes a new signing secret; the old one signs beside it for a day.
+// RotateWebhookSecret makes a new signing secret. For a day, deliveries are signed with the old one too.
 func (c *Client) RotateWebhookSecret(ctx context.Context, in RotateSecret) (WebhookConfig, error) {
 	return do[WebhookConfig](ctx, c, post(webhookConfig+"/rotate-secret", in))
 }
 
-// PauseWebhook lets deliveries wait.
+// PauseWebhook holds deliveries back until ResumeWebhook is called.
 func (c *Client) PauseWebhook(ctx context.Context) (WebhookConfig, error) {
 	return do[WebhookConfig](ctx, c, post(webhookConfig+"/pause", nil))
 }
 
-// ResumeWebhook lets deliveries go again.
+// ResumeWebhook sends the deliveries that wait and those that follow.
 func (c *Client) ResumeWebhook(ctx context.Context) (WebhookConfig, error) {
 	return do[WebhookConfig](ctx, c, post(webhookConfig+"/resume", nil))
 }

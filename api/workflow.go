@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// States that workflows and their tasks have beside RUNNING, COMPLETED, FAILED and STOPPED.
+// States that workflows and their tasks have in addition to RUNNING, COMPLETED, FAILED and STOPPED.
 const (
 	Draft  = "DRAFT"
 	Queued = "QUEUED"
@@ -16,10 +16,10 @@ const (
 
 // CreateWorkflow is the body of POST /v1/workflows.
 type CreateWorkflow struct {
-	WorkflowName string          `json:"workflow_name" doc:"qna_v1: a question about a structure; md: its dynamics. Aliases: evolla_v1, calvados_openmm_v1." example:"qna_v1"`
+	WorkflowName string          `json:"workflow_name" doc:"qna_v1: a question about a structure; md: a simulation of its dynamics. Aliases: evolla_v1, calvados_openmm_v1." example:"qna_v1"`
 	Name         string          `json:"name" doc:"Name of the workflow." minLength:"1" maxLength:"255" example:"What binds here?"`
-	Input        json.RawMessage `json:"workflow_input" doc:"Input of the workflow, in snake_case or camelCase; the guide lists its keys. Unknown keys are kept."`
-	CreateMode   string          `json:"create_mode,omitempty" doc:"draft: the workflow is created and runs only when it is executed." enum:"draft"`
+	Input        json.RawMessage `json:"workflow_input" doc:"Input of the workflow, in snake_case or camelCase; the guide lists its fields. Unknown fields are kept."`
+	CreateMode   string          `json:"create_mode,omitempty" doc:"draft: create the workflow without running it; POST /v1/workflows/execute runs it." enum:"draft"`
 }
 
 // Workflow is the response of POST /v1/workflows and GET /v1/workflows/{id}.
@@ -28,13 +28,13 @@ type Workflow struct {
 	Status    string          `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	Type      string          `json:"workflow_type" example:"qna_v1"`
 	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input_payload" doc:"workflow_input as given, without secrets; isPublic shows the current visibility."`
+	Input     json.RawMessage `json:"input_payload" doc:"The workflow_input of the request without its secrets; isPublic shows the current visibility."`
 	Tasks     []WorkflowTask  `json:"tasks" doc:"Empty for a draft."`
 	IsPublic  bool            `json:"is_public"`
 	IsOwner   bool            `json:"is_owner" doc:"Whether it belongs to the caller."`
 	CreatedAt Time            `json:"created_at"`
 	UpdatedAt Time            `json:"updated_at"`
-	Stage     string          `json:"stage" doc:"What it is doing now; empty where nothing is known."`
+	Stage     string          `json:"stage" doc:"What the task is doing now; empty if it is not known."`
 	Done      int             `json:"done"`
 	Total     int             `json:"total" doc:"0: not known."`
 }
@@ -45,8 +45,8 @@ type WorkflowTask struct {
 	Type   string          `json:"task_type" example:"inference_qna"`
 	Status string          `json:"status" enum:"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	Result json.RawMessage `json:"result_raw_json" doc:"The result; null until the task is COMPLETED. The guide lists the fields of each type."`
-	Items  []string        `json:"output_library_items" doc:"Library items that the task made."`
-	Error  *string         `json:"error" doc:"Why there is no result."`
+	Items  []string        `json:"output_library_items" doc:"Library items that the task created."`
+	Error  *string         `json:"error" doc:"Why there is no result; null if there is no failure."`
 }
 
 // QnAResult is result_raw_json of task type inference_qna.
@@ -119,7 +119,7 @@ type WorkflowsFilter struct {
 
 // ExecuteWorkflow is the body of POST /v1/workflows/execute.
 type ExecuteWorkflow struct {
-	WorkflowID string `json:"workflowId" doc:"A draft." format:"uuid"`
+	WorkflowID string `json:"workflowId" doc:"Id of a draft." format:"uuid"`
 }
 
 // WorkflowVisibility is the response of PATCH /v1/workflows/{id}/public.
@@ -137,14 +137,14 @@ type CancelledWorkflow struct {
 
 // DraftQuestion is the body of PATCH /v1/workflows/qna/{id}/draft-question.
 type DraftQuestion struct {
-	Question *string `json:"question" doc:"The question, in place of the draft's."`
+	Question *string `json:"question" doc:"The new question."`
 }
 
 // LinkedWorkflow is a question about a fold: GET /v1/workflows/qna/linked-history lists them, newest first.
 type LinkedWorkflow struct {
 	LinkedPreview
 	LastQuestion *string `json:"lastQuestion"`
-	LastAnswer   *string `json:"lastAnswer" doc:"Null until there is one."`
+	LastAnswer   *string `json:"lastAnswer" doc:"Null until there is an answer."`
 }
 
 // LinkedPreview is LinkedWorkflow without its long texts: GET /v1/workflows/qna/linked-previews lists them.
@@ -153,7 +153,7 @@ type LinkedPreview struct {
 	WorkflowStatus   string  `json:"workflowStatus" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	WorkflowType     string  `json:"workflowType"`
 	Name             string  `json:"name"`
-	QuestionPreview  string  `json:"questionPreview" doc:"How the question begins, at most 120 characters."`
+	QuestionPreview  string  `json:"questionPreview" doc:"Start of the question, at most 120 characters."`
 	SourceJobID      *string `json:"sourceJobId"`
 	SourceJobRunID   *string `json:"sourceJobRunId"`
 	SourceSequenceID *string `json:"sourceSequenceId"`
@@ -164,7 +164,7 @@ type LinkedPreview struct {
 // OutputSchemaRequest is the body of POST /v1/workflows/node/output-schema.
 type OutputSchemaRequest struct {
 	TaskType string          `json:"workflowTaskTypeId" doc:"A task type, such as inference_md or pipeline_run_design_v1." example:"inference_md"`
-	Input    json.RawMessage `json:"inputPayload,omitempty" doc:"Input of the task; its budget or numDesigns is the number of designs."`
+	Input    json.RawMessage `json:"inputPayload,omitempty" doc:"Input of the task; for a design its budget or numDesigns is the number of designs."`
 }
 
 // OutputSchema is what a task will give.
@@ -180,10 +180,10 @@ type OutputField struct {
 
 // ExtractFrame is the body of POST /v1/workflows/md/{id}/extract-frame.
 type ExtractFrame struct {
-	TimeNs         *float64 `json:"timeNs" doc:"Which moment, in ns; the frame nearest to it is taken."`
-	Selection      string   `json:"selection,omitempty" doc:"Atoms, as in MDAnalysis: all, protein, name, resname, resid a:b, chainID, and, or, not, parentheses; absent: all." example:"chainID A and resid 5:12"`
+	TimeNs         *float64 `json:"timeNs" doc:"Time in the simulation, in ns; the nearest frame is extracted."`
+	Selection      string   `json:"selection,omitempty" doc:"Atoms in the language of MDAnalysis: all, protein, name, resname, resid a:b, chainID, and, or, not, parentheses; absent: all." example:"chainID A and resid 5:12"`
 	OutputFilename string   `json:"outputFilename,omitempty" doc:"Name of the PDB file: letters, digits, dot, underscore and hyphen, then .pdb; absent: frame.pdb."`
-	DtInPs         *float64 `json:"dtInPs,omitempty" doc:"Time between frames in ps; 0 or absent: as the trajectory says."`
+	DtInPs         *float64 `json:"dtInPs,omitempty" doc:"Time between frames, in ps; 0 or absent: the one that the trajectory states."`
 }
 
 // ExtractedFrame is the answer to ExtractFrame. The file is kept in the caller's library.
@@ -191,7 +191,7 @@ type ExtractedFrame struct {
 	WorkflowID      string  `json:"workflowId" format:"uuid"`
 	TaskID          string  `json:"taskId" format:"uuid"`
 	PDBURL          string  `json:"pdbUrl" format:"uri"`
-	Path            string  `json:"path" doc:"Name of the file."`
+	Path            string  `json:"path" doc:"File name."`
 	LibraryItemID   string  `json:"libraryItemId" format:"uuid"`
 	FrameIndex      int     `json:"frameIndex" doc:"Counted from 0."`
 	RequestedTimeNs float64 `json:"requestedTimeNs"`
@@ -201,7 +201,8 @@ type ExtractedFrame struct {
 
 func workflowPath(id, rest string) string { return "/v1/workflows/" + url.PathEscape(id) + rest }
 
-// CreateWorkflow asks a question or starts a simulation, or makes a draft of one.
+// CreateWorkflow creates a question or a simulation and queues it, or creates a draft of one. 404: the caller may not
+// read its source; 409: the fold that it is about has not finished.
 func (c *Client) CreateWorkflow(ctx context.Context, w CreateWorkflow) (Workflow, error) {
 	return do[Workflow](ctx, c, post("/v1/workflows", w))
 }
@@ -211,17 +212,17 @@ func (c *Client) Workflow(ctx context.Context, id string) (Workflow, error) {
 	return do[Workflow](ctx, c, get(workflowPath(id, ""), nil))
 }
 
-// PublicWorkflow reads a workflow that everybody may read.
+// PublicWorkflow reads a public workflow by the path that is meant for sharing.
 func (c *Client) PublicWorkflow(ctx context.Context, id string) (Workflow, error) {
 	return do[Workflow](ctx, c, get(workflowPath("public", "/"+url.PathEscape(id)), nil))
 }
 
-// WorkflowStatus reads where a workflow and its task stand.
+// WorkflowStatus reads the states of a workflow and of its task.
 func (c *Client) WorkflowStatus(ctx context.Context, id string) (WorkflowStatusView, error) {
 	return do[WorkflowStatusView](ctx, c, get(workflowPath("status", "/"+url.PathEscape(id)), nil))
 }
 
-// TaskResults reads what came of a workflow's task.
+// TaskResults reads a workflow's task with its result; the list of a draft is empty.
 func (c *Client) TaskResults(ctx context.Context, id string) (TasksResults, error) {
 	return do[TasksResults](ctx, c, get(workflowPath("task-results", "/"+url.PathEscape(id)), nil))
 }
@@ -241,17 +242,17 @@ func (c *Client) Workflows(ctx context.Context, f WorkflowsFilter) (List[Workflo
 	return do[List[WorkflowRow]](ctx, c, get("/v1/workflows", q))
 }
 
-// ExecuteWorkflow runs a draft.
+// ExecuteWorkflow queues a draft. Its errors are those of CreateWorkflow, and 409 if the workflow is not a draft.
 func (c *Client) ExecuteWorkflow(ctx context.Context, id string) (Workflow, error) {
 	return do[Workflow](ctx, c, post("/v1/workflows/execute", ExecuteWorkflow{WorkflowID: id}))
 }
 
-// CancelWorkflow stops a workflow.
+// CancelWorkflow stops a workflow. A running one keeps its state until its engine has stopped. 409: it has ended.
 func (c *Client) CancelWorkflow(ctx context.Context, id string) (CancelledWorkflow, error) {
 	return do[CancelledWorkflow](ctx, c, post(workflowPath(id, "/cancel"), nil))
 }
 
-// SetWorkflowPublic shows a workflow to everybody, or to its owner alone.
+// SetWorkflowPublic makes a workflow public or private. When it becomes private, the links to its files stop working.
 func (c *Client) SetWorkflowPublic(ctx context.Context, id string, public bool) (WorkflowVisibility, error) {
 	return do[WorkflowVisibility](ctx, c, request{method: http.MethodPatch, path: workflowPath(id, "/public"),
 		body: SetPublic{IsPublic: &public}})
@@ -296,13 +297,14 @@ func linked(job, run, sequence string, limit int) url.Values {
 	return q
 }
 
-// OutputSchema says what a task of a type will give.
+// OutputSchema lists the outputs that a task of a type will have for an input.
 func (c *Client) OutputSchema(ctx context.Context, taskType string, input json.RawMessage) (OutputSchema, error) {
 	return do[OutputSchema](ctx, c, post(workflowPath("node", "/output-schema"), OutputSchemaRequest{TaskType: taskType,
 		Input: input}))
 }
 
-// ExtractFrame takes one moment of a simulation as a structure.
+// ExtractFrame extracts one frame of a simulation as a structure in the caller's library. 409: the simulation is not
+// COMPLETED.
 func (c *Client) ExtractFrame(ctx context.Context, id string, f ExtractFrame) (ExtractedFrame, error) {
 	return do[ExtractedFrame](ctx, c, post(workflowPath("md", "/"+url.PathEscape(id)+"/extract-frame"), f))
 }
