@@ -20,7 +20,7 @@ type schemaFunc func(huma.Registry) *huma.Schema
 // Content is what a response may hold: a schema for each media type.
 type Content map[string]schemaFunc
 
-// Body is what a request must hold.
+// Body is what a request must have as its body. The zero value is that of an operation without one.
 type Body struct {
 	media  string
 	schema schemaFunc
@@ -37,7 +37,7 @@ func JSONRequest[T any]() Body {
 	return Body{media: "application/json", schema: schemaOf[T], strict: true}
 }
 
-// Files describes a form with files.
+// Files describes a form with files, all in the field files. It is not strict: api.Decode does not read it.
 var Files = Body{media: "multipart/form-data", schema: func(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type:     huma.TypeObject,
@@ -84,8 +84,10 @@ var (
 		},
 	}
 
+	// RunEvents is the event stream of one run.
 	RunEvents = Text("text/event-stream", "Server-sent events named state, stage, log and artifact; their data "+
 		"is an Event. The stream ends after the event of a terminal state; 204 means that there are no more events.")
+	// ChangeEvents is the event stream of all jobs and workflows of a caller.
 	ChangeEvents = Text("text/event-stream",
 		"Server-sent events named job or workflow; their data is a Change.")
 )

@@ -23,6 +23,7 @@ import (
 	"pleat/api"
 )
 
+// schemaPrefix begins every reference to a component.
 const schemaPrefix = "#/components/schemas/"
 
 // errorBody is the body of an error. The second form is for requests that accept it.
@@ -71,7 +72,7 @@ type Operation struct {
 	Headers  []Param
 }
 
-// Access says whether an operation takes a credential.
+// Access is whether an operation reads a credential.
 type Access int
 
 const (
@@ -80,7 +81,8 @@ const (
 	CredentialRequired
 )
 
-// Param is a query parameter or a request header.
+// Param is a query parameter or a request header. None is required: an endpoint that needs one refuses the request
+// with a message of its own.
 type Param struct {
 	Name string
 	Kind string // string, integer, uuid, or the name of a component
@@ -175,7 +177,9 @@ func describe(reg huma.Registry, o *Operation, requests map[string]bool) *huma.O
 	return op
 }
 
-// errorStatuses returns the statuses of an operation's errors: those that follow from what it reads, and its own.
+// errorStatuses returns the statuses of an operation's errors in order: those that follow from what it reads, and its
+// own. A path with an id may be 404, a body 413 or 415, and a caller 401 or 429; every operation may be 400, 500 and
+// 503.
 func errorStatuses(o *Operation) []int {
 	codes := append([]int{400, 500, 503}, o.Errors...) // any query may be malformed
 	if strings.Contains(o.Path, "{") {
@@ -191,7 +195,8 @@ func errorStatuses(o *Operation) []int {
 	return slices.Compact(codes)
 }
 
-// security returns the credentials that an operation takes; an empty one among them means that none is needed.
+// security returns the credentials that an operation accepts, any one of which is enough; an empty one among them means
+// that none is needed.
 func security(a Access) []map[string][]string {
 	credentials := []map[string][]string{{"bearer": {}}, {"header": {}}, {"cookie": {}}}
 	switch a {
@@ -247,7 +252,7 @@ func paramSchema(p Param) *huma.Schema {
 	return &huma.Schema{Ref: schemaPrefix + p.Kind}
 }
 
-// componentOf returns the name of the component that a schema refers to; empty if it is none.
+// componentOf returns the name of the component that a schema refers to; empty if it is not a reference.
 func componentOf(s *huma.Schema) string { return strings.TrimPrefix(s.Ref, schemaPrefix) }
 
 // nameEnums makes a component of each enumeration, so that generators make one type of it.
@@ -302,7 +307,8 @@ func refine(all map[string]*huma.Schema, requests map[string]bool) {
 	}
 }
 
-// markStrict adds a component, and those that it refers to, to strict.
+// markStrict adds a component, and those that it refers to, to strict. These are the objects of requests, in which
+// unknown fields are refused; a component of both requests and responses is strict too.
 func markStrict(all map[string]*huma.Schema, name string, strict map[string]bool) {
 	if name == "" || strict[name] {
 		return
@@ -316,7 +322,8 @@ func markStrict(all map[string]*huma.Schema, name string, strict map[string]bool
 	}
 }
 
-// orNull lets a field be null.
+// orNull lets a field be null: a basic type by its nullability, a component by an alternative, since a reference cannot
+// have further keywords in the generators that read the document.
 func orNull(s *huma.Schema, field string) {
 	p := s.Properties[field]
 	switch {

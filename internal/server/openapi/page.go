@@ -14,7 +14,8 @@ import (
 //go:embed docs.html
 var docsHTML string
 
-// Page renders a document for people: one page, no script, nothing from elsewhere.
+// Page renders a document for people: one page without scripts and without resources of other origins, so that the
+// strict content security policy of the service holds. It fails if the document is not what Document makes.
 func Page(document []byte) ([]byte, error) {
 	var doc docSpec
 	if err := json.Unmarshal(document, &doc); err != nil {
@@ -43,6 +44,7 @@ type docSpec struct {
 	Components struct{ Schemas map[string]docSchema }
 }
 
+// docOperation is an operation of the document. Method and Path are its keys in the document's paths.
 type docOperation struct {
 	Method, Path string
 	OperationID  string `json:"operationId"`
@@ -74,6 +76,7 @@ func (o docOperation) Anonymous() bool {
 	return len(o.Security) == 0
 }
 
+// docSchema is a schema of the document, with the keywords that the page shows.
 type docSchema struct {
 	Ref         string `json:"$ref"`
 	Type        any
@@ -93,7 +96,7 @@ type docSchema struct {
 	MaxLength   *int
 }
 
-// operations lists those of a section, in the order of their paths.
+// operations lists the operations of a section, in the order of their paths, and those of one path by method.
 func (d docSpec) operations(tag string) []docOperation {
 	var out []docOperation
 	order := []string{"get", "post", "put", "patch", "delete"}
@@ -108,7 +111,8 @@ func (d docSpec) operations(tag string) []docOperation {
 	return out
 }
 
-// refOf is the name of the schema that a schema leads to, if it leads to one.
+// refOf returns the name of the component that a schema refers to, itself, in its items or in an alternative; empty if
+// there is none. The page links to it.
 func refOf(s docSchema) string {
 	if s.Ref != "" {
 		return strings.TrimPrefix(s.Ref, schemaPrefix)
@@ -124,7 +128,7 @@ func refOf(s docSchema) string {
 	return ""
 }
 
-// typeOf is a schema's type in words.
+// typeOf returns the type of a schema in words, such as «array of SequenceItem», followed by its bounds.
 func typeOf(s docSchema) string {
 	words := ""
 	switch t := s.Type.(type) {

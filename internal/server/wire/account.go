@@ -6,7 +6,7 @@ import (
 	"pleat/internal/store"
 )
 
-// Model returns what GET /v1/models says about a model.
+// Model returns what GET /v1/models says about a model. Lists are never nil, so that clients need not expect null.
 func Model(m *pleat.Model) api.Model {
 	out := api.Model{
 		Name:       m.Name,
@@ -53,7 +53,8 @@ func Model(m *pleat.Model) api.Model {
 	return out
 }
 
-// Key returns an API key without its secret. current is the key of the caller's request.
+// Key returns an API key without its secret, of which the service has only a hash. current is the key of the caller's
+// request, or the one with which its session was opened.
 func Key(k *store.Key, current pleat.KeyID) api.Key {
 	return api.Key{
 		ID:         string(k.ID),

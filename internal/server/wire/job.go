@@ -6,7 +6,7 @@ import (
 	"pleat/internal/store"
 )
 
-// JobRow returns a job in a list.
+// JobRow returns a job in a list: its name, state and progress, without sequences, files and earlier runs.
 func JobRow(r *store.JobRow) api.JobRow {
 	return api.JobRow{
 		ID:         string(r.ID),
@@ -27,8 +27,9 @@ func JobRow(r *store.JobRow) api.JobRow {
 	}
 }
 
-// JobView returns all about a job but its links, its workflows, its deliveries and its place in the queue. runs are
-// all its runs.
+// JobView returns everything about a job that the row and its runs hold. The caller adds the links, workflows,
+// deliveries and the position in the queue, which need the store. runs are all runs of the job. Others than the owner
+// see neither its chat and library item, nor its webhook settings, nor where its sequences came from.
 func JobView(v *store.View, runs []pleat.Run, to Audience) api.JobView {
 	out := api.JobView{
 		Job:         api.JobDetail{Job: Job(&v.Job), IsOwner: to == ForOwner},
@@ -71,7 +72,7 @@ func JobView(v *store.View, runs []pleat.Run, to Audience) api.JobView {
 	return out
 }
 
-// Job returns a job in results and views.
+// Job returns what results and views say about a job. Its state is that of the latest run.
 func Job(j *pleat.Job) api.Job {
 	return api.Job{
 		ID:        string(j.ID),
@@ -85,7 +86,8 @@ func Job(j *pleat.Job) api.Job {
 	}
 }
 
-// Run returns a run of a job, with its timings, notes and failure.
+// Run returns a run of a job, with its timings, notes and failure. It drops the parameters, the predictions and the
+// cause of a failure, which is for the log.
 func Run(r *pleat.Run) api.Run {
 	out := api.Run{
 		ID:         string(r.ID),
@@ -116,7 +118,7 @@ func Run(r *pleat.Run) api.Run {
 	return out
 }
 
-// ScoredChains returns the scores of one predicted structure.
+// ScoredChains returns the scores of one predicted structure. Scores that the engine does not give stay nil.
 func ScoredChains(p *pleat.Prediction) api.ScoredChains {
 	out := api.ScoredChains{
 		SequenceID: string(p.Sequence),
@@ -143,7 +145,7 @@ func affinity(a *pleat.Affinity) *api.Affinity {
 	return &api.Affinity{Value: a.Value, Probability: a.Probability}
 }
 
-// Artifact returns a file of a run; link is its URL.
+// Artifact returns a file of a run; link is its URL. The key in the artifact store stays inside.
 func Artifact(a *pleat.Artifact, link string) api.Artifact {
 	return api.Artifact{
 		Name:        a.Name,
@@ -157,7 +159,8 @@ func Artifact(a *pleat.Artifact, link string) api.Artifact {
 }
 
 // Prediction returns the prediction of one sequence of a run; of the complex if id is empty. links are the URLs of
-// v.Artifacts, in their order.
+// v.Artifacts, in their order. Scores are present once the run is COMPLETED, links as soon as a file is published. Of
+// several predictions of one sequence the first is shown.
 func Prediction(v *store.View, id pleat.SequenceID, links []string) api.Prediction {
 	r := &v.Run
 	minutes := r.Seconds() / 60
@@ -190,8 +193,9 @@ func Prediction(v *store.View, id pleat.SequenceID, links []string) api.Predicti
 	return out
 }
 
-// artifactLink returns the link to an artifact of a kind, nil if there is none: the sequence's own rather than the
-// whole run's, a PNG rather than another format, because every client can show it.
+// artifactLink returns the link to an artifact of a kind, nil if there is none. The interface has one field for each
+// kind, so of several files it prefers the sequence's own to the whole run's, and then a PNG to another format,
+// because every client can show it.
 func artifactLink(all []pleat.Artifact, links []string, kind pleat.ArtifactKind, id pleat.SequenceID) *string {
 	best, score := -1, 0
 	for i := range all {
@@ -216,7 +220,7 @@ func artifactLink(all []pleat.Artifact, links []string, kind pleat.ArtifactKind,
 	return &links[best]
 }
 
-// CreatedJob returns the answer to the creation of a job or run.
+// CreatedJob returns the response to the creation of a job or run.
 func CreatedJob(m store.Created) api.CreatedJob {
 	out := api.CreatedJob{
 		JobID:        string(m.Job),

@@ -5,7 +5,7 @@ import (
 	"pleat/internal/store"
 )
 
-// LibraryRow returns an item of a library in a list.
+// LibraryRow returns an item of a library in a list, without its files and metadata.
 func LibraryRow(i *store.LibraryItem) api.LibraryRow {
 	return api.LibraryRow{
 		ID:        string(i.ID),
@@ -19,7 +19,7 @@ func LibraryRow(i *store.LibraryItem) api.LibraryRow {
 	}
 }
 
-// LibraryFile returns a file of a library item.
+// LibraryFile returns a file of a library item, without its key in the artifact store.
 func LibraryFile(f *store.LibraryFile) api.LibraryFile {
 	return api.LibraryFile{
 		FileName:    f.Name,

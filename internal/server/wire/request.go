@@ -5,8 +5,9 @@ import (
 	"pleat/api"
 )
 
-// ToJob converts a request to a job. The error is pleat.Errors with every count of 0, which the domain cannot tell
-// from an absent count.
+// ToJob converts a request to a job, without ids, owner and state. It validates nothing except what is lost in the
+// conversion: the error is pleat.Errors with every count of 0, which the domain cannot distinguish from an absent
+// count.
 func ToJob(in *api.CreateJob) (pleat.Job, error) {
 	var faults pleat.Errors
 	j := pleat.Job{Name: in.Name, Public: in.IsPublic, ChatID: in.ChatID}
@@ -24,7 +25,8 @@ func ToJob(in *api.CreateJob) (pleat.Job, error) {
 	return j, faults.Err()
 }
 
-// CreateJob returns the request that would create a job again.
+// CreateJob returns the request that would create a job again. Of the parameters it keeps the model and the seed, and
+// it drops webhooks, visibility, chat and sources: it is for jobs that were read from a file.
 func CreateJob(j *pleat.Job) api.CreateJob {
 	out := api.CreateJob{Name: j.Name, Params: &api.Params{ModelName: j.Params.Model}}
 	if seed, ok := j.Params.Seed(); ok {
@@ -37,12 +39,13 @@ func CreateJob(j *pleat.Job) api.CreateJob {
 	return out
 }
 
-// ToParams converts the model and the parameters of a request.
+// ToParams converts the model and the parameters of a request. Absent parameters are absent from the result too, so
+// that the defaults of the model apply.
 func ToParams(in *api.Params) pleat.Params {
 	return pleat.Params{Model: in.ModelName, Values: in.Values()}
 }
 
-// toSequence converts item i of a request.
+// toSequence converts item i of a request, which has exactly one kind: api.Decode refuses others.
 func toSequence(i int, in *api.SequenceItem) (pleat.Sequence, error) {
 	q := pleat.Sequence{Source: in.SourceSequenceID}
 	var count *int
@@ -70,8 +73,8 @@ func toSequence(i int, in *api.SequenceItem) (pleat.Sequence, error) {
 	return q, nil
 }
 
-// SequenceItem returns a sequence as a request would give it, in canonical form. Only the owner sees where the sequence
-// came from.
+// SequenceItem returns a sequence as a request would give it, in canonical form: letters in upper case without white
+// space, codes in upper case, no count of 1. Only the owner sees where the sequence came from.
 func SequenceItem(q *pleat.Sequence, to Audience) api.SequenceItem {
 	item := api.SequenceItem{}
 	if to == ForOwner {
@@ -119,7 +122,8 @@ func chainField(item *api.SequenceItem, kind pleat.EntityKind) **api.Polymer {
 	}
 }
 
-// toConstraints converts the constraints of a request; the webhooks stay as they are.
+// toConstraints converts the constraints of a request. The webhooks stay as they are, because package submit parses
+// them together with the user's endpoint.
 func toConstraints(in *api.Constraints) pleat.Constraints {
 	var c pleat.Constraints
 	for _, p := range in.Pocket {
@@ -147,7 +151,8 @@ func toConstraints(in *api.Constraints) pleat.Constraints {
 }
 
 // Constraints returns the constraints of a job as they were given; nil if there were none. Only the owner sees the
-// webhooks.
+// webhooks, whose addresses and tokens were removed when the job was created. A distance of 0 is one that the request
+// did not give.
 func Constraints(c *pleat.Constraints, to Audience) *api.Constraints {
 	var out api.Constraints
 	for _, p := range c.Pocket {

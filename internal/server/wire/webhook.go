@@ -9,7 +9,7 @@ import (
 	"pleat/internal/webhook"
 )
 
-// Delivery returns a webhook delivery.
+// Delivery returns a delivery in a list, without its body, its attempts and the address that it goes to.
 func Delivery(d *store.Delivery) api.Delivery {
 	return api.Delivery{
 		ID:              string(d.ID),
@@ -30,7 +30,7 @@ func Delivery(d *store.Delivery) api.Delivery {
 	}
 }
 
-// LinkedDelivery returns a delivery in the view of its job.
+// LinkedDelivery returns a delivery in the view of its job: destination, status and event.
 func LinkedDelivery(d *store.Delivery) api.LinkedItem {
 	return api.LinkedItem{
 		ID:     string(d.ID),
@@ -40,7 +40,8 @@ func LinkedDelivery(d *store.Delivery) api.LinkedItem {
 	}
 }
 
-// Subscription returns what a run has subscribed to.
+// Subscription returns a destination of a run. Its name joins the kind of the source, the source's id and the word
+// under which the request named the destination.
 func Subscription(r *store.SubscriptionRow) api.Subscription {
 	out := api.Subscription{
 		ID:         string(r.ID),
@@ -58,7 +59,7 @@ func Subscription(r *store.SubscriptionRow) api.Subscription {
 }
 
 // DeliveryAttempt returns one attempt of a delivery. One that has not ended is running; one whose process died has no
-// details.
+// details: neither a response nor timings. Timings are converted to milliseconds.
 func DeliveryAttempt(t *store.DeliveryAttempt) api.DeliveryAttempt {
 	out := api.DeliveryAttempt{
 		Number:    t.Number,

@@ -1,7 +1,8 @@
 // Package wire converts between the types of api, which clients see, and those of the domain and the store.
 //
 // It is pure: no request, no store, no clock. What a reader may not see is left out here; whether a caller may read at
-// all is decided before.
+// all is decided before. Every function returns what clients see; its comment says what it leaves out. Lists and maps
+// of responses are never nil, so that they are [] and {} on the wire, and values that may be absent are pointers.
 //
 //	wire.go      Audience; values that may be null
 //	request.go   requests to jobs, and jobs back to requests
@@ -23,11 +24,14 @@ import (
 type Audience int
 
 const (
-	ForOthers Audience = iota // anyone who may read a public job or workflow
+	// ForOthers is for everyone who may read a public job or workflow. It is the zero value, so that a forgotten
+	// audience reveals nothing.
+	ForOthers Audience = iota
+	// ForOwner is for the owner, who sees everything.
 	ForOwner
 )
 
-// Stage returns what a run is doing: its stage, or queued if it waits.
+// Stage returns what a run is doing: its stage, or queued if it waits. Engines name the stages; clients show the text.
 func Stage(state pleat.State, stage string) string {
 	if stage == "" && (state == pleat.StateInitialized || state == pleat.StateQueued) {
 		return "queued"
@@ -35,7 +39,7 @@ func Stage(state pleat.State, stage string) string {
 	return stage
 }
 
-// FailureMessage returns the message of a failure; nil if there is none.
+// FailureMessage returns the message of a failure; nil if there is none. The message is written for users.
 func FailureMessage(f *pleat.Failure) *string {
 	if f == nil {
 		return nil
@@ -43,7 +47,7 @@ func FailureMessage(f *pleat.Failure) *string {
 	return &f.Message
 }
 
-// optionalTime returns nil for the zero time.
+// optionalTime returns nil for the zero time, which the domain uses for a moment that has not come.
 func optionalTime(t time.Time) *api.Time {
 	if t.IsZero() {
 		return nil
@@ -52,7 +56,7 @@ func optionalTime(t time.Time) *api.Time {
 	return &at
 }
 
-// OptionalString returns nil for the empty string.
+// OptionalString returns nil for the empty string, which the domain uses for an absent value.
 func OptionalString[S ~string](text S) *string {
 	s := string(text)
 	if s == "" {

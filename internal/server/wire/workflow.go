@@ -10,7 +10,7 @@ import (
 	"pleat/internal/words"
 )
 
-// WorkflowRow returns a workflow in a list.
+// WorkflowRow returns a workflow in a list, without its input and its result.
 func WorkflowRow(v *store.WorkflowView) api.WorkflowRow {
 	w := &v.Workflow
 	return api.WorkflowRow{
@@ -34,7 +34,8 @@ func WorkflowRow(v *store.WorkflowView) api.WorkflowRow {
 // maxPreview bounds the preview of a question, in characters, as the schema of api.LinkedPreview says.
 const maxPreview = 120
 
-// LinkedPreview returns a question about a fold without its long texts.
+// LinkedPreview returns a question about a fold without its long texts: of the question the start, of the answer
+// nothing.
 func LinkedPreview(v *store.WorkflowView) api.LinkedPreview {
 	w := &v.Workflow
 	return api.LinkedPreview{
@@ -51,7 +52,8 @@ func LinkedPreview(v *store.WorkflowView) api.LinkedPreview {
 	}
 }
 
-// Question returns the question of a workflow's input; empty if a draft has none.
+// Question returns the question of a workflow's input; empty if a draft has none. The field has one spelling, unlike
+// those that name the source.
 func Question(w *pleat.Workflow) string {
 	var in struct {
 		Question string `json:"question"`
@@ -60,8 +62,9 @@ func Question(w *pleat.Workflow) string {
 	return in.Question
 }
 
-// WorkflowInput returns the input of a workflow as it was given, with the visibility of now as isPublic. Only the owner
-// sees webhooks and the owner of the source.
+// WorkflowInput returns the input of a workflow as it was given, in its own spelling and with fields that the service
+// does not know. It sets isPublic to the present visibility, which may have changed since. Only the owner sees
+// webhooks and the owner of the source.
 func WorkflowInput(w *pleat.Workflow, to Audience) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(w.Input, &all); err != nil {
