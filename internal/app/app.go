@@ -147,7 +147,7 @@ func (a *App) pool() (*work.Pool, error) {
 		Clock:          time.Now,
 		Log:            a.log,
 		Devices:        devices,
-		Sources:        work.Sources{PDB: a.cfg.PDBURL, UniProt: a.cfg.UniProtURL},
+		ArchiveURLs:    work.ArchiveURLs{PDB: a.cfg.PDBURL, UniProt: a.cfg.UniProtURL},
 		Aligner:        newFinder(a.cfg, filepath.Join(scratch, "search"), a.log),
 		KeepAlignments: days(a.cfg.MSAKeep),
 	}, a.Store, a.blobs, engines), nil
@@ -160,7 +160,7 @@ func newFinder(c config.Config, scratch string, log *slog.Logger) *msa.Finder {
 	switch {
 	case c.MSAServer != "":
 		log.Info("protein sequences are sent to an MSA server", "host", hostOf(c.MSAServer))
-		f.Source = &msa.Server{
+		f.Searcher = &msa.Server{
 			URL:       c.MSAServer,
 			Mode:      msa.Mode(c.MSAMode),
 			Agent:     "pleat/" + pleat.Version,
@@ -168,7 +168,7 @@ func newFinder(c config.Config, scratch string, log *slog.Logger) *msa.Finder {
 			KeyHeader: c.MSAHeader,
 		}
 	case c.MSACommand != "":
-		f.Source = &msa.Command{
+		f.Searcher = &msa.Command{
 			Program: c.MSACommand,
 			Target:  c.MSADatabase,
 			Mode:    msa.Mode(c.MSAMode),

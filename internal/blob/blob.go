@@ -118,32 +118,32 @@ func Open(ctx context.Context, address string) (Store, error) {
 	return OpenBucket(ctx, options)
 }
 
-// Swept counts what Sweep removed.
-type Swept struct {
+// Collected counts what CollectGarbage removed.
+type Collected struct {
 	Objects int // unreferenced objects
 	Temps   int // unfinished Puts
 }
 
-// sweepBatch is the number of keys in one call of orphans.
-const sweepBatch = 500
+// orphanBatch is the number of keys in one call of orphans.
+const orphanBatch = 500
 
-// Sweep removes garbage that was last written before the given time: unfinished Puts, and the objects below prefix that
-// orphans returns of the keys it is given, at most sweepBatch at a time. `before` should be at least an hour in the
-// past, so that no running Put and no object whose row is about to be committed is removed.
-func Sweep(ctx context.Context, s Store, prefix string, before time.Time,
-	orphans func(ctx context.Context, keys []string) ([]string, error)) (Swept, error) {
-	var swept Swept
+// CollectGarbage removes garbage that was last written before the given time: unfinished Puts, and the objects below
+// prefix that orphans returns of the keys it is given, at most orphanBatch at a time. `before` should be at least an
+// hour in the past, so that no running Put and no object whose row is about to be committed is removed.
+func CollectGarbage(ctx context.Context, s Store, prefix string, before time.Time,
+	orphans func(ctx context.Context, keys []string) ([]string, error)) (Collected, error) {
+	var collected Collected
 	var err, tempErr error
-	swept.Objects, err = sweepObjects(ctx, s, prefix, before, orphans)
+	collected.Objects, err = collectObjects(ctx, s, prefix, before, orphans)
 	if t, ok := s.(interface {
-		sweepTemps(ctx context.Context, before time.Time) (int, error)
+		removeTemps(ctx context.Context, before time.Time) (int, error)
 	}); ok {
-		swept.Temps, tempErr = t.sweepTemps(ctx, before)
+		collected.Temps, tempErr = t.removeTemps(ctx, before)
 	}
-	return swept, errors.Join(err, tempErr)
+	return collected, errors.Join(err, tempErr)
 }
 
-func sweepObjects(ctx context.Context, s Store, prefix string, before time.Time,
+func collectObjects(ctx context.Context, s Store, prefix string, before time.Time,
 	orphans func(ctx context.Context, keys []string) ([]string, error)) (removed int, err error) {
 	var batch []string
 	flush := func() error {
@@ -152,7 +152,7 @@ func sweepObjects(ctx context.Context, s Store, prefix string, before time.Time,
 		}
 		dead, err := orphans(ctx, batch)
 		if err != nil {
-			return fmt.Errorf("blob: sweep: %w", err)
+			return fmt.Errorf("blob: collect garbage: %w", err)
 		}
 		batch = nil
 		for _, key := range dead {
@@ -165,7 +165,7 @@ func sweepObjects(ctx context.Context, s Store, prefix string, before time.Time,
 	}
 	err = s.Walk(ctx, prefix, before, func(i Info) error {
 		batch = append(batch, i.Key)
-		if len(batch) < sweepBatch {
+		if len(batch) < orphanBatch {
 			return nil
 		}
 		return flush()

@@ -333,30 +333,30 @@ func conform(t *testing.T, open func(t *testing.T) Store) {
 	})
 	t.Run("sweep", func(t *testing.T) {
 		s := open(t)
-		for i := range sweepBatch + 30 {
+		for i := range orphanBatch + 30 {
 			put(t, s, fmt.Sprintf("runs/%d/x", i), nil)
 		}
 		put(t, s, "keep/x", nil)
 		asked := 0
 		orphans := func(_ context.Context, keys []string) ([]string, error) {
-			if asked += len(keys); len(keys) > sweepBatch {
+			if asked += len(keys); len(keys) > orphanBatch {
 				t.Errorf("asked about %d keys at once", len(keys))
 			}
 			return slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return k == "runs/7/x" }), nil
 		}
-		if got, err := Sweep(t.Context(), s, "runs/", time.Now().Add(-time.Hour), orphans); err != nil ||
-			got != (Swept{}) {
+		if got, err := CollectGarbage(t.Context(), s, "runs/", time.Now().Add(-time.Hour), orphans); err != nil ||
+			got != (Collected{}) {
 			t.Errorf("young objects: %+v, %v", got, err)
 		}
-		got, err := Sweep(t.Context(), s, "runs/", time.Now().Add(time.Hour), orphans)
-		if err != nil || got.Objects != sweepBatch+29 || asked != sweepBatch+30 {
+		got, err := CollectGarbage(t.Context(), s, "runs/", time.Now().Add(time.Hour), orphans)
+		if err != nil || got.Objects != orphanBatch+29 || asked != orphanBatch+30 {
 			t.Errorf("%+v, %v, asked about %d", got, err, asked)
 		}
 		if got := keys(t, s, "", time.Time{}); !slices.Equal(got, []string{"keep/x", "runs/7/x"}) {
 			t.Errorf("left: %q", got)
 		}
 		down := errors.New("database is down")
-		if _, err := Sweep(t.Context(), s, "", time.Now().Add(time.Hour),
+		if _, err := CollectGarbage(t.Context(), s, "", time.Now().Add(time.Hour),
 			func(context.Context, []string) ([]string, error) { return nil, down }); !errors.Is(err, down) {
 			t.Errorf("%v, want the database's error", err)
 		}
@@ -459,10 +459,10 @@ func TestBucketSweepsUploadsInParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := func(context.Context, []string) ([]string, error) { return nil, nil }
-	if got, err := Sweep(t.Context(), b, "", time.Now().Add(-time.Hour), none); err != nil || got.Temps != 0 {
+	if got, err := CollectGarbage(t.Context(), b, "", time.Now().Add(-time.Hour), none); err != nil || got.Temps != 0 {
 		t.Errorf("young: %+v, %v", got, err)
 	}
-	if got, err := Sweep(t.Context(), b, "", time.Now().Add(time.Hour), none); err != nil || got.Temps != 1 {
+	if got, err := CollectGarbage(t.Context(), b, "", time.Now().Add(time.Hour), none); err != nil || got.Temps != 1 {
 		t.Errorf("%+v, %v; want one upload ended", got, err)
 	}
 }

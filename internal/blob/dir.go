@@ -280,11 +280,11 @@ func (d *Dir) Walk(ctx context.Context, prefix string, before time.Time, fn func
 	return nil
 }
 
-// sweepTemps removes unfinished files that were last written before the given time.
-func (d *Dir) sweepTemps(ctx context.Context, before time.Time) (int, error) {
+// removeTemps removes unfinished files that were last written before the given time.
+func (d *Dir) removeTemps(ctx context.Context, before time.Time) (int, error) {
 	entries, err := fs.ReadDir(d.root.FS(), temps)
 	if err != nil {
-		return 0, fmt.Errorf("blob: sweep: %w", err)
+		return 0, fmt.Errorf("blob: collect garbage: %w", err)
 	}
 	removed := 0
 	for _, e := range entries {
@@ -298,7 +298,7 @@ func (d *Dir) sweepTemps(ctx context.Context, before time.Time) (int, error) {
 		if err := d.root.Remove(path.Join(temps, e.Name())); err == nil {
 			removed++
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return removed, fmt.Errorf("blob: sweep: %w", err)
+			return removed, fmt.Errorf("blob: collect garbage: %w", err)
 		}
 	}
 	return removed, nil

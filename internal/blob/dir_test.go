@@ -77,7 +77,7 @@ func childPuts(dir string) {
 }
 
 // A process killed at any moment leaves every object that Put had answered for, no half of another, and no more than
-// temporary files that Sweep finds.
+// temporary files that CollectGarbage finds.
 func TestKilledWhileWriting(t *testing.T) {
 	for round := range 4 {
 		dir := t.TempDir()
@@ -135,13 +135,15 @@ func TestSweepFindsUnfinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := func(context.Context, []string) ([]string, error) { return nil, nil }
-	if got, err := Sweep(t.Context(), d, "", time.Now().Add(-time.Hour), none); err != nil || got != (Swept{}) {
+	if got, err := CollectGarbage(t.Context(), d, "", time.Now().Add(-time.Hour), none); err != nil ||
+		got != (Collected{}) {
 		t.Errorf("a Put may be under way: %+v, %v", got, err)
 	}
 	if err := d.root.Chtimes(temps+"/HALF", time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Sweep(t.Context(), d, "", time.Now().Add(-time.Hour), none); err != nil || got != (Swept{Temps: 1}) {
+	if got, err := CollectGarbage(t.Context(), d, "", time.Now().Add(-time.Hour), none); err != nil ||
+		got != (Collected{Temps: 1}) {
 		t.Errorf("%+v, %v; want one leftover", got, err)
 	}
 	wantNoTemps(t, d)

@@ -267,8 +267,8 @@ func (b *Bucket) Walk(ctx context.Context, prefix string, before time.Time, fn f
 	return nil
 }
 
-// sweepTemps aborts multipart uploads that were started before the given time.
-func (b *Bucket) sweepTemps(ctx context.Context, before time.Time) (int, error) {
+// removeTemps aborts multipart uploads that were started before the given time.
+func (b *Bucket) removeTemps(ctx context.Context, before time.Time) (int, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // ends the listing on an early return
 	core := minio.Core{Client: b.client}
@@ -278,14 +278,14 @@ func (b *Bucket) sweepTemps(ctx context.Context, before time.Time) (int, error) 
 			return removed, nil // some servers answer like this if there is none
 		}
 		if u.Err != nil {
-			return removed, fmt.Errorf("blob: sweep: s3 bucket %q: %w", b.bucket, u.Err)
+			return removed, fmt.Errorf("blob: collect garbage: s3 bucket %q: %w", b.bucket, u.Err)
 		}
 		if !u.Initiated.Before(before) {
 			continue
 		}
 		if err := core.AbortMultipartUpload(ctx, b.bucket, u.Key, u.UploadID); err != nil &&
 			minio.ToErrorResponse(err).Code != minio.NoSuchUpload {
-			return removed, fmt.Errorf("blob: sweep: s3 bucket %q: %w", b.bucket, err)
+			return removed, fmt.Errorf("blob: collect garbage: s3 bucket %q: %w", b.bucket, err)
 		}
 		removed++
 	}

@@ -82,7 +82,7 @@ type Pool struct {
 
 // result is the outcome of one attempt.
 type result struct {
-	store.Delivered
+	store.DeliveryOutcome
 	held    *queue.Held
 	attempt webhook.Attempt
 }
@@ -161,7 +161,7 @@ func (p *Pool) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
 					return nil
 				}
 				p.cfg.Step("claim")
-				got, next, err := p.store.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.admission)
+				got, next, err := p.store.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.claimLimit)
 				if err != nil {
 					return err
 				}
@@ -215,7 +215,7 @@ func (p *Pool) sources(ctx context.Context, got []store.ClaimedDelivery) map[ple
 
 // attempt makes one attempt at a delivery.
 func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) result {
-	r := result{Delivered: store.Delivered{Claimed: d}, held: h}
+	r := result{DeliveryOutcome: store.DeliveryOutcome{Claimed: d}, held: h}
 	req, err := p.request(h.Context(), d, v)
 	if err != nil {
 		p.cfg.Log.Error("a delivery cannot be written",
@@ -288,19 +288,19 @@ func (p *Pool) finish(ctx context.Context) {
 // storeOutcomes stores outcomes, trying for as long as ctx lives. After that the leases expire, and the deliveries are
 // sent once more.
 func (p *Pool) storeOutcomes(ctx context.Context, batch []result) {
-	list := make([]store.Delivered, len(batch))
+	list := make([]store.DeliveryOutcome, len(batch))
 	attempts := make(map[pleat.TaskID]*webhook.Attempt, len(batch))
 	for i := range batch {
-		list[i] = batch[i].Delivered
+		list[i] = batch[i].DeliveryOutcome
 		attempts[list[i].Claimed.Task.ID] = &batch[i].attempt
 	}
-	judge := func(e store.Endpoint, d store.Delivered, now time.Time) store.Verdict {
+	update := func(e store.Endpoint, d store.DeliveryOutcome, now time.Time) store.EndpointUpdate {
 		p.cfg.Step("finishing")
-		return p.verdict(e, d, attempts[d.Claimed.Task.ID], now)
+		return p.endpointUpdate(e, d, attempts[d.Claimed.Task.ID], now)
 	}
 	p.cfg.Step("finish")
 	stored := queue.Retry(ctx, p.cfg.Log, "the outcomes of deliveries cannot be stored", func() error {
-		return p.store.FinishDeliveries(ctx, p.cfg.ID, list, judge)
+		return p.store.FinishDeliveries(ctx, p.cfg.ID, list, update)
 	})
 	if stored {
 		p.cfg.Step("finished")

@@ -15,7 +15,7 @@ import (
 // health is the state of an endpoint between deliveries. The zero value, a healthy endpoint, is stored as empty text.
 type health struct {
 	webhook.Breaker
-	Next time.Time `json:",omitzero"` // when the rate limit admits the next delivery
+	Next time.Time `json:",omitzero"` // when the rate limit allows the next delivery
 }
 
 func readHealth(text string) health {
@@ -88,42 +88,43 @@ func (p *Pool) window(id pleat.EndpointID, failures int) int {
 	return max(1, n>>min(failures, 16))
 }
 
-// admission decides how many deliveries to claim for an endpoint now, as its circuit breaker, its rate limit, and the
+// claimLimit decides how many deliveries to claim for an endpoint now, as its circuit breaker, its rate limit, and the
 // deliveries in flight to it and to its owner's other endpoints allow.
-func (p *Pool) admission(e store.Endpoint, now time.Time, out store.InFlight) store.Admission {
+func (p *Pool) claimLimit(e store.Endpoint, now time.Time, out store.InFlight) store.ClaimLimit {
 	h := readHealth(e.Health)
 	n := min(p.window(e.ID, h.Failures)-out.Endpoint, p.cfg.Owner-out.Owner)
 	if n <= 0 {
-		return store.Admission{Health: e.Health}
+		return store.ClaimLimit{Health: e.Health}
 	}
-	var may webhook.Admission
-	if h.Breaker, may = h.Admit(now); !may.Go {
-		return store.Admission{RetryAt: may.Until, Health: e.Health}
+	var may webhook.Permission
+	if h.Breaker, may = h.Allow(now); !may.Go {
+		return store.ClaimLimit{RetryAt: may.Until, Health: e.Health}
 	}
 	if may.Probe {
-		return store.Admission{N: 1, Probe: true, Health: h.text(now)}
+		return store.ClaimLimit{N: 1, Probe: true, Health: h.text(now)}
 	}
 	if p.cfg.Rate <= 0 {
-		return store.Admission{N: n, Health: e.Health}
+		return store.ClaimLimit{N: n, Health: e.Health}
 	}
 	for i := range n {
 		var wait time.Duration
 		if h.Next, wait = webhook.Pace(h.Next, now, p.cfg.Rate, max(1, int(p.cfg.Rate))); wait > 0 {
 			if i == 0 {
-				return store.Admission{RetryAt: now.Add(wait), Health: e.Health}
+				return store.ClaimLimit{RetryAt: now.Add(wait), Health: e.Health}
 			}
-			return store.Admission{N: i, Health: h.text(now)}
+			return store.ClaimLimit{N: i, Health: h.text(now)}
 		}
 	}
-	return store.Admission{N: n, Health: h.text(now)}
+	return store.ClaimLimit{N: n, Health: h.text(now)}
 }
 
-// verdict passes the outcome of an attempt to the endpoint's circuit breaker.
-func (p *Pool) verdict(e store.Endpoint, d store.Delivered, a *webhook.Attempt, now time.Time) store.Verdict {
+// endpointUpdate passes the outcome of an attempt to the endpoint's circuit breaker.
+func (p *Pool) endpointUpdate(e store.Endpoint, d store.DeliveryOutcome, a *webhook.Attempt,
+	now time.Time) store.EndpointUpdate {
 	h := readHealth(e.Health)
-	var change webhook.Verdict
+	var change webhook.Transition
 	h.Breaker, change = h.Record(now, a.Outcome(d.Claimed.Probe))
-	v := store.Verdict{Health: h.text(now)}
+	v := store.EndpointUpdate{Health: h.text(now)}
 	if h.State == webhook.Open {
 		v.RetryAt = h.Until
 	}

@@ -23,7 +23,7 @@ type Interface struct {
 	Buried  float64  `json:"buried_area_A2"`
 	Core    int      `json:"buried_contacts"` // contacts between two residues that are less than 20 % accessible
 	Closest AtomPair `json:"closest"`
-	// HBonds are judged by distance alone, because most structures have no hydrogens.
+	// Hbonds are assigned by distance alone, because most structures have no hydrogens.
 	HBonds  []AtomPair `json:"hydrogen_bond_candidates,omitempty"`
 	HBondN  int        `json:"hydrogen_bond_count"`
 	Bridges []AtomPair `json:"salt_bridges,omitempty"`

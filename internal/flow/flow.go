@@ -3,7 +3,7 @@
 // and the catalogue of their outputs.
 //
 // It must not use files, a clock, the network, a database or random numbers. internal/engine executes a workflow, and
-// internal/work fetches the files that a Source names.
+// internal/work fetches the files that a StructureSource names.
 //
 //	flow.go       Plan: a workflow_input, parsed and validated
 //	fields.go     reads a JSON object field by field
@@ -42,8 +42,8 @@ type FileRef struct {
 	Name string
 }
 
-// Source identifies the structure of a workflow. Kind determines which fields are set.
-type Source struct {
+// StructureSource identifies the structure of a workflow. Kind determines which fields are set.
+type StructureSource struct {
 	Kind      SourceKind
 	Fold      pleat.FoldRef // of fold_job; Run empty: the job's latest; Sequence empty: the first protein
 	Structure FileRef       // of library and upload
@@ -52,7 +52,7 @@ type Source struct {
 }
 
 // Reference returns the ids that identify the source, in one line.
-func (s Source) Reference() string {
+func (s StructureSource) Reference() string {
 	parts := []string{string(s.Kind)}
 	switch s.Kind {
 	case SourceFold:
@@ -71,7 +71,7 @@ type Plan struct {
 	Kind     pleat.TaskKind
 	Alias    string // the word for the workflow, as given: qna, evolla, md, openmm
 	Draft    bool   // it waits for its owner: its question may be blank and its fold may still run
-	Source   Source
+	Source   StructureSource
 	QnA      *pleat.QnAInput
 	MD       *pleat.MDInput
 	Seed     string // as given; empty: the service chooses

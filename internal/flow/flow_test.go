@@ -26,33 +26,35 @@ func TestParseQnA(t *testing.T) {
 	for name, c := range map[string]struct {
 		input string
 		draft bool
-		want  Source
+		want  StructureSource
 		ref   string
 	}{
 		"fold, snake": {`{"targetSource":"fold_job","source_job_id":"` + job + `","source_job_run_id":"` + run +
 			`","source_sequence_id":"` + seq + `","question":"why?"}`, false,
-			Source{Kind: SourceFold, Fold: pleat.FoldRef{Job: job, Run: run, Sequence: seq}}, "fold_job/" + job + "/" +
+			StructureSource{Kind: SourceFold, Fold: pleat.FoldRef{Job: job, Run: run, Sequence: seq}},
+			"fold_job/" + job + "/" +
 				run + "/" + seq},
 		"fold, camel, spelled with a space": {`{"targetSource":"fold job","sourceJobId":"` + strings.ToUpper(job) +
 			`","sourceJobRunId":null,"question":"why?"}`, false,
-			Source{Kind: SourceFold, Fold: pleat.FoldRef{Job: job}}, "fold_job/" + job},
+			StructureSource{Kind: SourceFold, Fold: pleat.FoldRef{Job: job}}, "fold_job/" + job},
 		"inferred": {
-			`{"pdb_id":"1ubq","question":"why?","mood":"kept"}`, false, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ",
+			`{"pdb_id":"1ubq","question":"why?","mood":"kept"}`, false, StructureSource{Kind: SourcePDB, ID: "1UBQ"},
+			"pdb/1UBQ",
 		},
 		"uniprot": {`{"targetSource":"uniprot","uniprotId":" p0cg47 ","question":"why?"}`, false,
-			Source{Kind: SourceUniProt, ID: "P0CG47"}, "uniprot/P0CG47"},
+			StructureSource{Kind: SourceUniProt, ID: "P0CG47"}, "uniprot/P0CG47"},
 		"long pdb": {
-			`{"pdbId":"pdb_00001ubq","question":"why?"}`, false, Source{Kind: SourcePDB, ID: "PDB_00001UBQ"},
+			`{"pdbId":"pdb_00001ubq","question":"why?"}`, false, StructureSource{Kind: SourcePDB, ID: "PDB_00001UBQ"},
 			"pdb/PDB_00001UBQ",
 		},
 		"library": {`{"targetSource":"library","libraryItemId":"` + item + `","question":"why?"}`, false,
-			Source{Kind: SourceLibrary, Structure: FileRef{Item: item}}, "library/" + item},
+			StructureSource{Kind: SourceLibrary, Structure: FileRef{Item: item}}, "library/" + item},
 		"upload": {`{"targetSource":"upload","files":{"pdb":{"libraryItemId":"` + item +
 			`","fileName":"a b.pdb"}},"question":"why?"}`, false,
-			Source{Kind: SourceUpload, Structure: FileRef{item, "a b.pdb"}}, "upload/" + item + "/a b.pdb"},
-		"draft, empty": {`{"pdbId":"1UBQ"}`, true, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
+			StructureSource{Kind: SourceUpload, Structure: FileRef{item, "a b.pdb"}}, "upload/" + item + "/a b.pdb"},
+		"draft, empty": {`{"pdbId":"1UBQ"}`, true, StructureSource{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
 		"other ids ignored": {`{"targetSource":"pdb","pdbId":"1UBQ","source_job_id":"` + job + `","question":"q"}`,
-			false, Source{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
+			false, StructureSource{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parse := Parse

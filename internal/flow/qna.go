@@ -38,7 +38,7 @@ func readQnA(f *fields, p *Plan) {
 	// These are stored, and some engines read the sequence. The owner of the fold is that of the job, never this value.
 	f.string("sourceUserId", 64)
 	f.string("sequence", 100_000)
-	p.Source = Source{Kind: sourceKind(f, given), Fold: fold}
+	p.Source = StructureSource{Kind: sourceKind(f, given), Fold: fold}
 	switch p.Source.Kind {
 	case SourceFold:
 		require(f, fold.Job, "source_job_id")

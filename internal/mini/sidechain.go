@@ -22,7 +22,7 @@ type side struct {
 	at      [maxParts]v3
 	n       int // atoms in use
 	o       v3
-	centre  v3 // CB, from which neighbours are judged
+	centre  v3 // CB, from which neighbours are counted
 	reach   float64
 	glycine bool
 	chi     rotamer

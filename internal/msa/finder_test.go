@@ -49,14 +49,14 @@ func (s *cache) save(_ context.Context, key string, r io.Reader) error {
 	return nil
 }
 
-func newFinder(t *testing.T, source msa.Source) (*msa.Finder, *cache) {
+func newFinder(t *testing.T, source msa.Searcher) (*msa.Finder, *cache) {
 	s := &cache{kept: map[string][]byte{}}
 	f := &msa.Finder{
-		Source:  source,
-		Load:    s.load,
-		Save:    s.save,
-		Log:     slog.New(slog.DiscardHandler),
-		Timeout: time.Minute,
+		Searcher: source,
+		Load:     s.load,
+		Save:     s.save,
+		Log:      slog.New(slog.DiscardHandler),
+		Timeout:  time.Minute,
 	}
 	t.Cleanup(f.Wait)
 	return f, s
@@ -115,7 +115,7 @@ func TestCachedAlignmentsAreNotSearchedAgain(t *testing.T) {
 	// Another database, another alignment.
 	other := client(server)
 	other.Mode = msa.ModeAll
-	g := &msa.Finder{Source: other, Load: kept.load, Save: kept.save, Log: f.Log}
+	g := &msa.Finder{Searcher: other, Load: kept.load, Save: kept.save, Log: f.Log}
 	if a := find(t, g, seqA); len(server.Tickets) != 4 || len(a.Unpaired[0].Rows) != 2 {
 		t.Errorf("%d tickets", len(server.Tickets))
 	}

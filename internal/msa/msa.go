@@ -54,14 +54,14 @@ const (
 // Pairings lists every pairing.
 var Pairings = []Pairing{PairGreedy, PairComplete, PairNone}
 
-// Source makes alignments: a Server or a Command.
-type Source interface {
+// Searcher makes alignments: a Server or a Command.
+type Searcher interface {
 	// Database identifies the database and the mode. It is part of the cache key.
 	Database() string
 	// Search returns one alignment for each sequence; the sequences must differ. It calls report with lines of
 	// progress. Unless pairing is PairNone, rows with the same index belong to the same organism.
 	Search(ctx context.Context, sequences []string, pairing Pairing, report func(string)) ([]*Alignment, error)
-	// Pairs reports whether the source can pair rows.
+	// Pairs reports whether the searcher can pair rows.
 	Pairs() bool
 }
 
@@ -84,8 +84,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Finder returns cached alignments or searches for them, one search at a time. Its fields must not change after the
 // first call. It is safe for concurrent use.
 type Finder struct {
-	Source  Source
-	Pairing Pairing // empty: PairGreedy
+	Searcher Searcher
+	Pairing  Pairing // empty: PairGreedy
 	// Timeout of one search, including the time in the source's queue but not the wait for other searches of this
 	// process; 0: half an hour.
 	Timeout time.Duration
@@ -108,7 +108,8 @@ func (f *Finder) Find(ctx context.Context, sequences []string, report func(strin
 	return f.find(ctx, f.unpaired(sequences), len(sequences), report)
 }
 
-// FindPaired returns what Find returns and, if there are several sequences and the source can pair, paired alignments.
+// FindPaired returns what Find returns and, if there are several sequences and the searcher can pair, paired
+// alignments.
 func (f *Finder) FindPaired(ctx context.Context, sequences []string, report func(string)) (*Found, error) {
 	requests := f.unpaired(sequences)
 	if f.pairs() && len(sequences) > 1 {
@@ -148,13 +149,13 @@ func (f *Finder) pairing() Pairing {
 	return f.Pairing
 }
 
-func (f *Finder) pairs() bool { return f.Source.Pairs() && f.pairing() != PairNone }
+func (f *Finder) pairs() bool { return f.Searcher.Pairs() && f.pairing() != PairNone }
 
 // Wait returns when no search is running. Searches that no caller waits for are cancelled already.
 func (f *Finder) Wait() { f.searches.running.Wait() }
 
 // Database identifies the database and the mode of the source.
-func (f *Finder) Database() string { return f.Source.Database() }
+func (f *Finder) Database() string { return f.Searcher.Database() }
 
 // request is one alignment to find: that of one sequence, or the paired ones of several in their order.
 type request struct {
@@ -169,7 +170,7 @@ const Prefix = "msa/"
 // request builds a request. Its cache key is a hash of the database, the pairing and the sequences.
 func (f *Finder) request(sequences []string, pairing Pairing) request {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "pleat msa 1\n%s\n%s\n%s", f.Source.Database(), pairing, strings.Join(sequences, "\n"))
+	fmt.Fprintf(sum, "pleat msa 1\n%s\n%s\n%s", f.Searcher.Database(), pairing, strings.Join(sequences, "\n"))
 	name := hex.EncodeToString(sum.Sum(nil))
 	key := Prefix + name[:2] + "/" + name + ".a3m.gz"
 	return request{sequences: sequences, pairing: pairing, key: key}
@@ -227,7 +228,7 @@ func (f *Finder) search(ctx context.Context, sequences []string, pairing Pairing
 		Message: fmt.Sprintf("no alignment was made within %.3g minutes", timeout.Minutes()), Retry: true,
 	})
 	defer done()
-	all, err := f.Source.Search(ctx, sequences, pairing, report)
+	all, err := f.Searcher.Search(ctx, sequences, pairing, report)
 	if err == nil && len(all) != len(sequences) {
 		err = fmt.Errorf("%d alignments of %d sequences", len(all), len(sequences))
 	}

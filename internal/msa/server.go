@@ -78,7 +78,7 @@ func (s *Server) mode() Mode {
 	return s.Mode
 }
 
-// Search implements Source.
+// Search implements Searcher.
 func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing, report func(string)) ([]*Alignment,
 	error) {
 	v := serverSearch{

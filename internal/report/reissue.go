@@ -9,8 +9,8 @@ import (
 	"pleat"
 )
 
-// Source is a run whose results are reused for another run with the same input.
-type Source struct {
+// CachedRun is a run whose results are reused for another run with the same input.
+type CachedRun struct {
 	Run       pleat.RunID
 	Dir       string // contains all its files
 	Files     []pleat.File
@@ -20,7 +20,7 @@ type Source struct {
 // Reissue regenerates, in the folder of the work, the files of the source run that identify their run: metrics,
 // configuration and archive. Result is the result of the new run, with its own sequences, timings and notes. Reissue
 // returns only the regenerated files; all other files of the source run are valid for the new run unchanged.
-func Reissue(w pleat.Work, from Source, result *pleat.Result) ([]pleat.File, error) {
+func Reissue(w pleat.Work, from CachedRun, result *pleat.Result) ([]pleat.File, error) {
 	r := reissue{work: w, from: from, result: result, folder: folder{dir: w.Dir}}
 	current := map[string]string{} // path of the valid content of each file
 	for _, f := range from.Files {
@@ -62,7 +62,7 @@ func Reissue(w pleat.Work, from Source, result *pleat.Result) ([]pleat.File, err
 // reissue regenerates files in the folder of the new run.
 type reissue struct {
 	work   pleat.Work
-	from   Source
+	from   CachedRun
 	result *pleat.Result
 	folder
 }

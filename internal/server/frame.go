@@ -27,7 +27,7 @@ var frameName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,122}\.pdb$`)
 // with a link to that file. 400: a field is wrong or the time is not in the trajectory; 404: the caller has no such
 // simulation; 409: it is not COMPLETED or has no trajectory.
 func (s *Server) extractFrame(ctx context.Context, c *call, in *api.ExtractFrame) (api.ExtractedFrame, error) {
-	v, err := s.ownFlow(ctx, c, c.r.PathValue("id"))
+	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
 	if err == nil && v.Workflow.Kind != pleat.TaskMD {
 		err = store.ErrNoWorkflow
 	}

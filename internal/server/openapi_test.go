@@ -143,7 +143,7 @@ func TestDocument(t *testing.T) {
 	visit("POST /v1/session", "Session", h.ask("POST", "/v1/session", `{"key":"`+h.key+`"}`), 200)
 	visit("GET /v1/session", "SessionUser", h.ask("GET", "/v1/session", nil), 200)
 	visit("DELETE /v1/session", "ClosedSession", h.ask("DELETE", "/v1/session", nil), 200)
-	visitFlows(t, h, visit)
+	visitWorkflows(t, h, visit)
 	visitWebhooks(h, visit)
 	visit("GET /healthz", "Status", h.ask("GET", "/healthz", nil), 200)
 	visit("GET /readyz", "Status", h.ask("GET", "/readyz", nil), 200)

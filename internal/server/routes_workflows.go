@@ -36,7 +36,7 @@ var workflowRoutes = inSection("Workflows", []route{
 		pattern: "GET /v1/workflows",
 		access:  user,
 		summary: "List your workflows, newest first",
-		handler: noBody((*Server).listFlows),
+		handler: noBody((*Server).listWorkflows),
 		query: slices.Concat(pageOf(50), []openapi.Param{
 			{Name: "status", Kind: "WorkflowStatus", Doc: "Only workflows in this state."},
 			{Name: "workflow_type", Kind: "string", Doc: "Only this type, such as qna_v1 or md."},
@@ -47,7 +47,7 @@ var workflowRoutes = inSection("Workflows", []route{
 		pattern: "GET /v1/workflows/{id}",
 		access:  reader,
 		summary: "Read a workflow with its task",
-		handler: noBody((*Server).viewFlow),
+		handler: noBody((*Server).viewWorkflow),
 	},
 	{
 		id:      "getPublicWorkflow",
@@ -55,7 +55,7 @@ var workflowRoutes = inSection("Workflows", []route{
 		shared:  fixedWord{first: "public"},
 		access:  reader,
 		summary: "Read a public workflow",
-		handler: noBody((*Server).viewFlow),
+		handler: noBody((*Server).viewWorkflow),
 	},
 	{
 		id:      "getWorkflowStatus",
@@ -96,7 +96,7 @@ var workflowRoutes = inSection("Workflows", []route{
 		pattern: "PATCH /v1/workflows/{id}/public",
 		access:  user,
 		summary: "Make a workflow public or private",
-		handler: jsonBody(small, (*Server).setFlowPublic),
+		handler: jsonBody(small, (*Server).setWorkflowPublic),
 	},
 	{
 		id:      "cancelWorkflow",

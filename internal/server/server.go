@@ -31,7 +31,7 @@
 //	result.go            results and their cache
 //	artifact.go          signed links and files
 //	workflow.go          workflows: create, execute, change
-//	flowview.go          workflows: read, list, linked rows
+//	workflow_view.go     workflows: read, list, linked rows
 //	frame.go             a frame of a simulation as a structure
 //	library.go           the callers' files, and links to them
 //	upload.go            uploads and what they may hold

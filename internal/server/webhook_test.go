@@ -77,8 +77,8 @@ func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 	h.t.Helper()
 	ctx := context.Background()
 	got, _, err := h.store.ClaimDeliveries(ctx, "deliverer", "", 100,
-		func(e store.Endpoint, _ time.Time, _ store.InFlight) store.Admission {
-			return store.Admission{N: 100, Health: e.Health}
+		func(e store.Endpoint, _ time.Time, _ store.InFlight) store.ClaimLimit {
+			return store.ClaimLimit{N: 100, Health: e.Health}
 		})
 	if err != nil {
 		h.t.Fatal(err)
@@ -87,9 +87,9 @@ func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	var list []store.Delivered
+	var list []store.DeliveryOutcome
 	for _, d := range got {
-		list = append(list, store.Delivered{
+		list = append(list, store.DeliveryOutcome{
 			Claimed: d,
 			OK:      a.OK(),
 			Status:  a.Status,
@@ -99,8 +99,8 @@ func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 		})
 	}
 	err = h.store.FinishDeliveries(ctx, "deliverer", list,
-		func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
-			return store.Verdict{Health: e.Health}
+		func(e store.Endpoint, _ store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
+			return store.EndpointUpdate{Health: e.Health}
 		})
 	if err != nil {
 		h.t.Fatal(err)
@@ -216,8 +216,8 @@ func TestAttemptsAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _, err := h.store.ClaimDeliveries(context.Background(), "dies", "", 1,
-		func(store.Endpoint, time.Time, store.InFlight) store.Admission {
-			return store.Admission{N: 1}
+		func(store.Endpoint, time.Time, store.InFlight) store.ClaimLimit {
+			return store.ClaimLimit{N: 1}
 		})
 	if err != nil || len(got) != 1 {
 		t.Fatal(len(got), err)

@@ -62,7 +62,7 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	if !draft {
 		s.meters.created.WithLabelValues(n.Run.Model).Inc()
 	}
-	return s.readFlow(ctx, w.ID)
+	return s.readWorkflow(ctx, w.ID)
 }
 
 // checkCreateWorkflow checks everything about a request but its input, and returns the alias of the workflow.
@@ -111,9 +111,9 @@ func withField(input json.RawMessage, field string, value json.RawMessage) (json
 	return json.RawMessage(strings.TrimSpace(string(b))), err
 }
 
-// ownFlow reads a workflow of the caller; store.ErrNoWorkflow if it is someone else's, even if it is public: only the
-// owner may change a workflow or read its log.
-func (s *Server) ownFlow(ctx context.Context, c *call, id string) (store.WorkflowView, error) {
+// ownWorkflow reads a workflow of the caller; store.ErrNoWorkflow if it is someone else's, even if it is public: only
+// the owner may change a workflow or read its log.
+func (s *Server) ownWorkflow(ctx context.Context, c *call, id string) (store.WorkflowView, error) {
 	if !pleat.IsUUID(id) {
 		return store.WorkflowView{}, store.ErrNoWorkflow
 	}
@@ -130,7 +130,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if in.WorkflowID == "" {
 		return api.Workflow{}, pleat.InvalidField("workflowId", " is required; it must be the UUID of a draft")
 	}
-	v, err := s.ownFlow(ctx, c, in.WorkflowID)
+	v, err := s.ownWorkflow(ctx, c, in.WorkflowID)
 	if err != nil {
 		return api.Workflow{}, err
 	}
@@ -156,16 +156,16 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 		return api.Workflow{}, err
 	}
 	s.meters.created.WithLabelValues(spec.Model).Inc()
-	return s.readFlow(ctx, w.ID)
+	return s.readWorkflow(ctx, w.ID)
 }
 
-// readFlow reads a workflow for its owner after a change, so that the response shows what was stored.
-func (s *Server) readFlow(ctx context.Context, id pleat.WorkflowID) (api.Workflow, error) {
+// readWorkflow reads a workflow for its owner after a change, so that the response shows what was stored.
+func (s *Server) readWorkflow(ctx context.Context, id pleat.WorkflowID) (api.Workflow, error) {
 	v, err := s.store.WorkflowView(ctx, id)
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	return s.flowOut(&visibleFlow{v, wire.ForOwner})
+	return s.workflowOut(&visibleWorkflow{v, wire.ForOwner})
 }
 
 // cancelWorkflow is POST /v1/workflows/{id}/cancel, for the owner. A draft and a workflow that waits are STOPPED at
@@ -179,9 +179,9 @@ func (s *Server) cancelWorkflow(ctx context.Context, c *call) (api.CancelledWork
 	return api.CancelledWorkflow{WorkflowID: id, Status: string(state)}, err
 }
 
-// setFlowPublic is PATCH /v1/workflows/{id}/public, for the owner. When a workflow becomes private, the links that were
-// given out stop working at once.
-func (s *Server) setFlowPublic(ctx context.Context, c *call, in *api.SetPublic) (api.WorkflowVisibility, error) {
+// setWorkflowPublic is PATCH /v1/workflows/{id}/public, for the owner. When a workflow becomes private, the links that
+// were given out stop working at once.
+func (s *Server) setWorkflowPublic(ctx context.Context, c *call, in *api.SetPublic) (api.WorkflowVisibility, error) {
 	id, err := c.uuid("id", store.ErrNoWorkflow)
 	if err != nil {
 		return api.WorkflowVisibility{}, err
@@ -199,7 +199,7 @@ func (s *Server) setFlowPublic(ctx context.Context, c *call, in *api.SetPublic) 
 // of a draft and answers with the workflow. 400: the question is empty or too long; 404: the caller has no such
 // question; 409: it is not a draft.
 func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuestion) (api.Workflow, error) {
-	v, err := s.ownFlow(ctx, c, c.r.PathValue("id"))
+	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
 	if err == nil && v.Workflow.Kind != pleat.TaskQnA {
 		err = store.ErrNoWorkflow
 	}
@@ -222,7 +222,7 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	return s.readFlow(ctx, v.Workflow.ID)
+	return s.readWorkflow(ctx, v.Workflow.ID)
 }
 
 // outputSchema is POST /v1/workflows/node/output-schema, for any user: the outputs that a task of a type has for an

@@ -52,8 +52,8 @@ func ask(job, question, rest string) string {
 		`"source_job_id":"` + job + `","question":"` + question + `"` + rest + `}}`
 }
 
-// claimFlow claims the oldest task of a queue as the worker would.
-func (h *fixture) claimFlow(queue string) store.ClaimedTask {
+// claimWorkflow claims the oldest task of a queue as the worker would.
+func (h *fixture) claimWorkflow(queue string) store.ClaimedTask {
 	h.t.Helper()
 	got, err := h.store.Claim(context.Background(), "w1", []string{queue}, 1, 0)
 	if err != nil || len(got) != 1 || got[0].Workflow == nil {
@@ -62,7 +62,7 @@ func (h *fixture) claimFlow(queue string) store.ClaimedTask {
 	return got[0]
 }
 
-func (h *fixture) finishFlow(c store.ClaimedTask, row json.RawMessage, files ...pleat.Artifact) {
+func (h *fixture) finishWorkflow(c store.ClaimedTask, row json.RawMessage, files ...pleat.Artifact) {
 	h.t.Helper()
 	err := h.store.FinishRun(context.Background(), store.LeaseOf(&c.Task), store.RunFinished{
 		State:     pleat.StateCompleted,
@@ -78,7 +78,7 @@ func (h *fixture) finishFlow(c store.ClaimedTask, row json.RawMessage, files ...
 // answer completes the oldest question.
 func (h *fixture) answer(text string) {
 	h.t.Helper()
-	c := h.claimFlow("qna/analyst")
+	c := h.claimWorkflow("qna/analyst")
 	p, err := flow.Parse(c.Workflow.Alias, c.Workflow.Input)
 	if err != nil {
 		h.t.Fatal(err)
@@ -88,7 +88,7 @@ func (h *fixture) answer(text string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.finishFlow(c, row)
+	h.finishWorkflow(c, row)
 }
 
 // ignoreTimes makes cmp.Diff ignore what differs from run to run.
@@ -235,7 +235,7 @@ func TestLinkedQuestions(t *testing.T) {
 }
 
 // Who may see and do what, to a workflow and to the words of its paths.
-func TestFlowVisibility(t *testing.T) {
+func TestWorkflowVisibility(t *testing.T) {
 	h := newWorkflowFixture(t)
 	ctx := context.Background()
 	_, ben := h.newUser("ben")
@@ -379,7 +379,7 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-func TestListFlows(t *testing.T) {
+func TestListWorkflows(t *testing.T) {
 	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(trp)
@@ -408,7 +408,7 @@ func TestListFlows(t *testing.T) {
 			t.Errorf("%+v: %d, want %d: %v", f, len(got.Data), want, err)
 		}
 	}
-	h.claimFlow("md/calvados")
+	h.claimWorkflow("md/calvados")
 	if got, err := c.CancelWorkflow(ctx, md.ID); err != nil || got.Status != api.Running {
 		t.Errorf("cancel what runs: %+v %v", got, err)
 	}
@@ -439,7 +439,7 @@ func TestFrames(t *testing.T) {
 	if _, err := c.ExtractFrame(ctx, w.ID, frame); err == nil || !strings.Contains(err.Error(), "QUEUED") {
 		t.Errorf("a frame of what waits: %v", err)
 	}
-	run := h.claimFlow("md/calvados")
+	run := h.claimWorkflow("md/calvados")
 	var files []pleat.Artifact
 	var rows []flow.RowFile
 	for _, name := range []string{calvados.TopologyFile, calvados.TrajectoryFile} {
@@ -456,7 +456,7 @@ func TestFrames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.finishFlow(run, row, files...)
+	h.finishWorkflow(run, row, files...)
 	got, err := c.TaskResults(ctx, w.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -559,7 +559,7 @@ func simulate(t *testing.T) (dir string, frames int64) {
 
 // Every refusal of the workflows' and the library's routes: its status and its whole sentence stand in
 // testdata/flowrefusals.txt.
-func TestFlowRefusals(t *testing.T) {
+func TestWorkflowRefusals(t *testing.T) {
 	h := newWorkflowFixture(t)
 	benID, ben := h.newUser("ben")
 	_ = benID
@@ -719,8 +719,8 @@ func TestOutputSchema(t *testing.T) {
 	}
 }
 
-// visitFlows tries every route of workflows and of the library, for the test of the document.
-func visitFlows(t *testing.T, h *fixture, visit func(route, schema string, r reply, want int)) {
+// visitWorkflows tries every route of workflows and of the library, for the test of the document.
+func visitWorkflows(t *testing.T, h *fixture, visit func(route, schema string, r reply, want int)) {
 	t.Helper()
 	as := func(method, path string, body any) reply { return h.as(h.key, method, path, body) }
 	j := h.completed(trp)

@@ -24,18 +24,18 @@ type InFlight struct {
 	Owner    int // to all endpoints of its owner
 }
 
-// Admission is a decision about how many deliveries to claim for an endpoint: the rate limit and the circuit breaker of
-// package webhook, as package deliver applies them.
-type Admission struct {
+// ClaimLimit is a decision about how many deliveries to claim for an endpoint: the rate limit and the circuit breaker
+// of package webhook, as package deliver applies them.
+type ClaimLimit struct {
 	N       int
 	Probe   bool      // the endpoint is being tested: N is 1
 	RetryAt time.Time // when to ask again if N is 0; zero: at once
 	Health  string    // the circuit breaker's state to store
 }
 
-// Admit decides how many deliveries to claim for an endpoint. It runs inside the claim's transaction, so it must be
-// quick and must not call the store. It may run several times for one claim.
-type Admit func(e Endpoint, now time.Time, n InFlight) Admission
+// LimitClaims decides how many deliveries to claim for an endpoint. It runs inside the claim's transaction, so it must
+// be quick and must not call the store. It may run several times for one claim.
+type LimitClaims func(e Endpoint, now time.Time, n InFlight) ClaimLimit
 
 // maxEndpointsScanned bounds how many endpoints' queues one claim looks at, and so how long its transaction is.
 const maxEndpointsScanned = 256
@@ -44,10 +44,10 @@ const maxEndpointsScanned = 256
 // that none waits for another's queue, and records each attempt before anything is sent. It returns the cursor for the
 // next call; empty means that all endpoints behind the cursor were visited. After an error the cursor is the one given.
 //
-// A claim may be lost in a crash of the machine; the delivery is then made again, under the same webhook-id. Admissions
+// A claim may be lost in a crash of the machine; the delivery is then made again, under the same webhook-id. The limits
 // are stored in the same transaction, so that all nodes see one breaker.
 func (s *Store) ClaimDeliveries(
-	ctx context.Context, worker pleat.WorkerID, cursor string, n int, admit Admit,
+	ctx context.Context, worker pleat.WorkerID, cursor string, n int, limit LimitClaims,
 ) ([]ClaimedDelivery, string, error) {
 	var out []ClaimedDelivery
 	next := ""
@@ -58,7 +58,7 @@ func (s *Store) ClaimDeliveries(
 			next = last
 			return err
 		}
-		wanted, stopped, err := t.admitDeliveries(endpoints, n, admit)
+		wanted, stopped, err := t.limitDeliveries(endpoints, n, limit)
 		if err != nil {
 			return err
 		}
@@ -176,10 +176,10 @@ func (t *tx) inFlight() (endpoints map[pleat.EndpointID]int, owners map[pleat.Us
 	return endpoints, owners, err
 }
 
-// admitDeliveries decides how many deliveries to claim for each endpoint, at most n together. Stopped is the last
+// limitDeliveries decides how many deliveries to claim for each endpoint, at most n together. Stopped is the last
 // endpoint that was asked if n did not suffice for all.
-func (t *tx) admitDeliveries(
-	endpoints []Endpoint, n int, admit Admit,
+func (t *tx) limitDeliveries(
+	endpoints []Endpoint, n int, limit LimitClaims,
 ) (wanted []endpointClaim, stopped string, err error) {
 	perEndpoint, perOwner, err := t.inFlight()
 	if err != nil {
@@ -190,8 +190,8 @@ func (t *tx) admitDeliveries(
 			return wanted, string(endpoints[i-1].ID), nil
 		}
 		e := &endpoints[i]
-		a := admit(*e, fromMicros(t.now), InFlight{perEndpoint[e.ID], perOwner[e.Owner]})
-		stored, err := t.storeAdmission(e, a)
+		a := limit(*e, fromMicros(t.now), InFlight{perEndpoint[e.ID], perOwner[e.Owner]})
+		stored, err := t.storeLimit(e, a)
 		if err != nil {
 			return nil, "", err
 		}
@@ -204,9 +204,9 @@ func (t *tx) admitDeliveries(
 	return wanted, "", nil
 }
 
-// storeAdmission stores an endpoint's breaker. It returns false if an attempt that ended meanwhile has changed the
+// storeLimit stores an endpoint's breaker. It returns false if an attempt that ended meanwhile has changed the
 // breaker: the decision is then void.
-func (t *tx) storeAdmission(e *Endpoint, a Admission) (bool, error) {
+func (t *tx) storeLimit(e *Endpoint, a ClaimLimit) (bool, error) {
 	if a.Health == e.Health && a.RetryAt.IsZero() {
 		return true, nil
 	}

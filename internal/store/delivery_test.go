@@ -62,29 +62,29 @@ func fold(t *testing.T, s *store.Store, owner pleat.UserID, end pleat.State, sub
 	return c
 }
 
-// admitN lets n deliveries per endpoint go at once.
-func admitN(n int) store.Admit {
-	return func(e store.Endpoint, _ time.Time, out store.InFlight) store.Admission {
-		return store.Admission{N: n - out.Endpoint, Health: e.Health}
+// limitN lets n deliveries per endpoint go at once.
+func limitN(n int) store.LimitClaims {
+	return func(e store.Endpoint, _ time.Time, out store.InFlight) store.ClaimLimit {
+		return store.ClaimLimit{N: n - out.Endpoint, Health: e.Health}
 	}
 }
 
 func claimDeliveries(t *testing.T, s *store.Store, w pleat.WorkerID, most int) []store.ClaimedDelivery {
 	t.Helper()
-	got, _, err := s.ClaimDeliveries(context.Background(), w, "", most, admitN(1000))
+	got, _, err := s.ClaimDeliveries(context.Background(), w, "", most, limitN(1000))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return got
 }
 
-func noJudge(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
-	return store.Verdict{Health: e.Health, RetryAt: e.ResumeAt}
+func noUpdate(e store.Endpoint, _ store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
+	return store.EndpointUpdate{Health: e.Health, RetryAt: e.ResumeAt}
 }
 
-func finishDelivery(t *testing.T, s *store.Store, w pleat.WorkerID, d ...store.Delivered) {
+func finishDelivery(t *testing.T, s *store.Store, w pleat.WorkerID, d ...store.DeliveryOutcome) {
 	t.Helper()
-	if err := s.FinishDeliveries(context.Background(), w, d, noJudge); err != nil {
+	if err := s.FinishDeliveries(context.Background(), w, d, noUpdate); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -186,7 +186,7 @@ func TestDeliveryLife(t *testing.T) {
 			t.Fatalf("claimed twice: %+v", more)
 		}
 		// A failure waits, is woken, and keeps its id.
-		finishDelivery(t, s, "c1", store.Delivered{
+		finishDelivery(t, s, "c1", store.DeliveryOutcome{
 			Claimed: got[0],
 			Status:  500,
 			Detail:  `{"status":500}`,
@@ -209,11 +209,16 @@ func TestDeliveryLife(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		// A worker that lost the lease changes nothing.
-		finishDelivery(t, s, "c1", store.Delivered{Claimed: got[0], Status: 200, OK: true})
+		finishDelivery(t, s, "c1", store.DeliveryOutcome{Claimed: got[0], Status: 200, OK: true})
 		if d, _, _ := s.Delivery(ctx, u, id); d.Status != "RUNNING" {
 			t.Errorf("%+v", d)
 		}
-		finishDelivery(t, s, "c2", store.Delivered{Claimed: got[0], Status: 204, OK: true, Detail: `{"status":204}`})
+		finishDelivery(t, s, "c2", store.DeliveryOutcome{
+			Claimed: got[0],
+			Status:  204,
+			OK:      true,
+			Detail:  `{"status":204}`,
+		})
 		d, tries, err := s.Delivery(ctx, u, id)
 		if err != nil || d.Status != "SUCCEEDED" || d.Attempts != 2 || d.ResponseStatus != 204 || !d.NextAt.IsZero() {
 			t.Fatalf("%+v %v", d, err)
@@ -235,7 +240,7 @@ func TestAbortedCountsNothing(t *testing.T) {
 		u := user(t, s, "ada")
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
 		got := claimDeliveries(t, s, "c1", 10)
-		finishDelivery(t, s, "c1", store.Delivered{Claimed: got[0], Aborted: true})
+		finishDelivery(t, s, "c1", store.DeliveryOutcome{Claimed: got[0], Aborted: true})
 		again := claimDeliveries(t, s, "c2", 10)
 		if len(again) != 1 || again[0].Delivery.ID != got[0].Delivery.ID || again[0].Task.Tries != 0 ||
 			again[0].Delivery.Attempts != 0 {
@@ -299,9 +304,9 @@ func TestRedeliver(t *testing.T) {
 		if len(got) != 4 {
 			t.Fatal(len(got))
 		}
-		finishDelivery(t, s, "c", store.Delivered{Claimed: got[0], OK: true, Status: 200},
-			store.Delivered{Claimed: got[1], Status: 500, Reason: "no"},
-			store.Delivered{Claimed: got[2], Status: 404, Reason: "no"}, store.Delivered{
+		finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: got[0], OK: true, Status: 200},
+			store.DeliveryOutcome{Claimed: got[1], Status: 500, Reason: "no"},
+			store.DeliveryOutcome{Claimed: got[2], Status: 404, Reason: "no"}, store.DeliveryOutcome{
 				Claimed: got[3], Status: 503, NextAt: s.Now().Add(time.Hour),
 			})
 		again := func(id pleat.DeliveryID, f store.DeliveryFilter) (int, error) {
@@ -383,13 +388,13 @@ func TestEndpointsTakeTurns(t *testing.T) {
 			}
 		}
 		// The first endpoint's places are taken; claims of one find everybody else's.
-		if got, _, err := s.ClaimDeliveries(ctx, "c", "", 3, admitN(3)); err != nil || len(got) != 3 {
+		if got, _, err := s.ClaimDeliveries(ctx, "c", "", 3, limitN(3)); err != nil || len(got) != 3 {
 			t.Fatal(len(got), err)
 		}
 		seen := map[pleat.EndpointID]int{}
 		cursor := ""
 		for range 40 {
-			got, next, err := s.ClaimDeliveries(ctx, "c", cursor, 1, admitN(3))
+			got, next, err := s.ClaimDeliveries(ctx, "c", cursor, 1, limitN(3))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -428,7 +433,7 @@ func TestClaimLooksAtAllEndpoints(t *testing.T) {
 		}
 		found, rounds := 0, 0
 		for cursor := ""; ; {
-			got, next, err := s.ClaimDeliveries(ctx, "c", cursor, 1, admitN(1))
+			got, next, err := s.ClaimDeliveries(ctx, "c", cursor, 1, limitN(1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -542,7 +547,7 @@ func TestEndpointChanges(t *testing.T) {
 }
 
 // The state of the breaker is stored with the attempt; an endpoint that is disabled keeps its deliveries.
-func TestJudge(t *testing.T) {
+func TestUpdateEndpoint(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := user(t, s, "ada")
@@ -553,13 +558,13 @@ func TestJudge(t *testing.T) {
 		got := claimDeliveries(t, s, "c", 2)
 		resume := s.Now().Add(30 * time.Second)
 		calls := 0
-		err := s.FinishDeliveries(ctx, "c", []store.Delivered{
+		err := s.FinishDeliveries(ctx, "c", []store.DeliveryOutcome{
 			{Claimed: got[0], Status: 500, NextAt: s.Now().Add(time.Second)},
 			{Claimed: got[1], Status: 500, NextAt: s.Now().Add(time.Second)},
 		},
-			func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
+			func(e store.Endpoint, _ store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
 				calls++
-				return store.Verdict{Health: e.Health + "x", RetryAt: resume}
+				return store.EndpointUpdate{Health: e.Health + "x", RetryAt: resume}
 			})
 		if err != nil || calls < 2 {
 			t.Fatal(calls, err)
@@ -573,15 +578,15 @@ func TestJudge(t *testing.T) {
 		clock.Advance(31 * time.Second)
 		_, _ = s.Reap(ctx)
 		more, _, err := s.ClaimDeliveries(ctx, "c", "", 1,
-			func(e store.Endpoint, _ time.Time, _ store.InFlight) store.Admission {
-				return store.Admission{N: 1, Probe: true, Health: e.Health + "probe"}
+			func(e store.Endpoint, _ time.Time, _ store.InFlight) store.ClaimLimit {
+				return store.ClaimLimit{N: 1, Probe: true, Health: e.Health + "probe"}
 			})
 		if err != nil || len(more) != 1 || !more[0].Probe || more[0].Endpoint.Health != "xxprobe" {
 			t.Fatalf("%+v %v", more, err)
 		}
-		err = s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: more[0], Status: 410, Reason: "gone"}},
-			func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
-				return store.Verdict{Health: e.Health, Disable: "the receiver is gone"}
+		err = s.FinishDeliveries(ctx, "c", []store.DeliveryOutcome{{Claimed: more[0], Status: 410, Reason: "gone"}},
+			func(e store.Endpoint, _ store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
+				return store.EndpointUpdate{Health: e.Health, Disable: "the receiver is gone"}
 			})
 		if err != nil {
 			t.Fatal(err)
@@ -633,9 +638,9 @@ func TestOwnEndpoint(t *testing.T) {
 			!got[0].Endpoint.SingleRun {
 			t.Fatalf("%+v", got)
 		}
-		err := s.FinishDeliveries(ctx, "c", []store.Delivered{{Claimed: got[0], Status: 410, Reason: "gone"}},
-			func(e store.Endpoint, _ store.Delivered, _ time.Time) store.Verdict {
-				return store.Verdict{Health: e.Health, Disable: "gone"}
+		err := s.FinishDeliveries(ctx, "c", []store.DeliveryOutcome{{Claimed: got[0], Status: 410, Reason: "gone"}},
+			func(e store.Endpoint, _ store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
+				return store.EndpointUpdate{Health: e.Health, Disable: "gone"}
 			})
 		if err != nil {
 			t.Fatal(err)
@@ -816,7 +821,7 @@ func TestForgetDeliveries(t *testing.T) {
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
 		}
 		for _, d := range claimDeliveries(t, s, "c", 3) {
-			finishDelivery(t, s, "c", store.Delivered{Claimed: d, OK: true, Status: 200})
+			finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
 		}
 		attempts := storetest.Count(t, s, "attempt")
 		if n, err := s.ForgetDeliveries(ctx, s.Now().Add(-time.Hour), 100); err != nil || n != 0 {
@@ -875,7 +880,7 @@ func TestDeliverTopic(t *testing.T) {
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
 		await("an event")
 		got := claimDeliveries(t, s, "c", 1)
-		finishDelivery(t, s, "c", store.Delivered{Claimed: got[0], NextAt: s.Now().Add(time.Second)})
+		finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: got[0], NextAt: s.Now().Add(time.Second)})
 		clock.Advance(2 * time.Second)
 		if _, err := s.Reap(ctx); err != nil {
 			t.Fatal(err)

@@ -8,9 +8,9 @@ import (
 	"pleat"
 )
 
-// Delivered is the outcome of one attempt at a delivery. The delivery has succeeded if OK is set, is tried again if
-// NextAt is set, and has failed otherwise.
-type Delivered struct {
+// DeliveryOutcome is the outcome of one attempt at a delivery. The delivery has succeeded if OK is set, is tried again
+// if NextAt is set, and has failed otherwise.
+type DeliveryOutcome struct {
 	Claimed ClaimedDelivery
 	OK      bool
 	Status  int       // of the HTTP response; 0: none came
@@ -22,7 +22,7 @@ type Delivered struct {
 }
 
 // end returns the states that the delivery and its task move to.
-func (d *Delivered) end() (pleat.DeliveryStatus, pleat.TaskState) {
+func (d *DeliveryOutcome) end() (pleat.DeliveryStatus, pleat.TaskState) {
 	switch {
 	case d.Aborted:
 		return pleat.DeliveryPending, pleat.TaskQueued
@@ -36,7 +36,7 @@ func (d *Delivered) end() (pleat.DeliveryStatus, pleat.TaskState) {
 
 // outcome is the name under which the attempt is stored. It is that of the task's state, so an attempt that will be
 // repeated has failed.
-func (d *Delivered) outcome() string {
+func (d *DeliveryOutcome) outcome() string {
 	switch {
 	case d.Aborted:
 		return "released"
@@ -46,41 +46,42 @@ func (d *Delivered) outcome() string {
 	return string(pleat.TaskFailed)
 }
 
-// Verdict is what the outcome of an attempt changes about its endpoint.
-type Verdict struct {
+// EndpointUpdate is what the outcome of an attempt changes about its endpoint.
+type EndpointUpdate struct {
 	Health  string    // the circuit breaker's state to store
 	RetryAt time.Time // when the endpoint may receive again; zero: at once
 	Disable string    // why the endpoint is to be disabled; empty: it is not
 }
 
-// Judge passes the outcome of an attempt to the circuit breaker of its endpoint, whose state it returns. Like Admit it
-// runs inside the transaction. It sees the outcomes of one endpoint one after the other, each with the state that the
-// one before has left.
-type Judge func(e Endpoint, d Delivered, now time.Time) Verdict
+// UpdateEndpoint passes the outcome of an attempt to the circuit breaker of its endpoint, whose state it returns. Like
+// LimitClaims it runs inside the transaction. It sees the outcomes of one endpoint one after the other, each with the
+// state that the one before has left.
+type UpdateEndpoint func(e Endpoint, d DeliveryOutcome, now time.Time) EndpointUpdate
 
 // FinishDeliveries ends attempts, all in one transaction: the tasks, the attempts, the deliveries and the breakers of
 // their endpoints. It skips those whose lease is no longer held, without an error: another worker sends them again,
 // under the same webhook-id.
-func (s *Store) FinishDeliveries(ctx context.Context, worker pleat.WorkerID, list []Delivered, judge Judge) error {
+func (s *Store) FinishDeliveries(ctx context.Context, worker pleat.WorkerID, list []DeliveryOutcome,
+	update UpdateEndpoint) error {
 	return s.write(ctx, "finish deliveries", func(t *tx) error {
 		held, err := t.endDeliveryTasks(worker, list)
 		if err != nil {
 			return err
 		}
-		list := slices.DeleteFunc(slices.Clone(list), func(d Delivered) bool { return !held[d.Claimed.Task.ID] })
+		list := slices.DeleteFunc(slices.Clone(list), func(d DeliveryOutcome) bool { return !held[d.Claimed.Task.ID] })
 		if err := t.endDeliveryAttempts(list); err != nil {
 			return err
 		}
-		list = slices.DeleteFunc(list, func(d Delivered) bool { return d.Aborted })
+		list = slices.DeleteFunc(list, func(d DeliveryOutcome) bool { return d.Aborted })
 		if err := t.endDeliveries(list); err != nil {
 			return err
 		}
-		return t.updateBreakers(list, judge)
+		return t.updateBreakers(list, update)
 	})
 }
 
 // endDeliveryTasks ends the tasks whose leases the worker still holds and returns them.
-func (t *tx) endDeliveryTasks(worker pleat.WorkerID, list []Delivered) (map[pleat.TaskID]bool, error) {
+func (t *tx) endDeliveryTasks(worker pleat.WorkerID, list []DeliveryOutcome) (map[pleat.TaskID]bool, error) {
 	var args []any
 	for _, d := range list {
 		_, state := d.end()
@@ -118,7 +119,7 @@ func (t *tx) endDeliveryTasks(worker pleat.WorkerID, list []Delivered) (map[plea
 }
 
 // endDeliveryAttempts writes the ends of attempts with their details.
-func (t *tx) endDeliveryAttempts(list []Delivered) error {
+func (t *tx) endDeliveryAttempts(list []DeliveryOutcome) error {
 	var args []any
 	for _, d := range list {
 		args = append(args, string(d.Claimed.Task.ID), d.Claimed.Task.Attempt, d.outcome(), d.Detail)
@@ -137,7 +138,7 @@ func (t *tx) endDeliveryAttempts(list []Delivered) error {
 }
 
 // endDeliveries writes the new states of deliveries, and counts the attempts.
-func (t *tx) endDeliveries(list []Delivered) error {
+func (t *tx) endDeliveries(list []DeliveryOutcome) error {
 	var args []any
 	for _, d := range list {
 		status, _ := d.end()
@@ -159,7 +160,7 @@ func (t *tx) endDeliveries(list []Delivered) error {
 
 // updateBreakers passes outcomes to the breakers of their endpoints. It reads the endpoints again, since other
 // deliveries may have ended after these began.
-func (t *tx) updateBreakers(list []Delivered, judge Judge) error {
+func (t *tx) updateBreakers(list []DeliveryOutcome, update UpdateEndpoint) error {
 	var ids []any
 	for _, d := range list {
 		if id := any(string(d.Claimed.Endpoint.ID)); !slices.Contains(ids, id) {
@@ -180,7 +181,7 @@ func (t *tx) updateBreakers(list []Delivered, judge Judge) error {
 			if d.Claimed.Endpoint.ID != e.ID {
 				continue
 			}
-			v := judge(e, d, fromMicros(t.now))
+			v := update(e, d, fromMicros(t.now))
 			if e.Health, e.ResumeAt = v.Health, v.RetryAt; v.Disable != "" {
 				disabled = v.Disable
 			}

@@ -261,7 +261,7 @@ func (v *upgraded) tasks(t *testing.T) {
 		t.Errorf("the delivery to the busy receiver is not among %d", len(sent))
 	}
 	for _, d := range sent {
-		finishDelivery(t, v.s, "d", store.Delivered{Claimed: d, OK: true, Status: 200})
+		finishDelivery(t, v.s, "d", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
 	}
 	left, err := v.s.QueueCounts(ctx)
 	if err != nil || len(left) != 0 {

@@ -24,7 +24,7 @@ const (
 )
 
 // Breaker is the circuit breaker of an endpoint, in the form that is stored. The zero value is healthy. A delivery that
-// is not admitted does not spend an attempt.
+// is not allowed does not spend an attempt.
 type Breaker struct {
 	State        BreakerState  // empty equals Closed
 	Failures     int           // consecutive
@@ -33,23 +33,23 @@ type Breaker struct {
 	FailingSince time.Time     // time of the first of Failures; zero: healthy
 }
 
-// Admission is the decision about one delivery.
-type Admission struct {
+// Permission is the decision about one delivery.
+type Permission struct {
 	Go    bool
 	Probe bool      // this delivery is the probe; pass it to Record
 	Until time.Time // if Go is false: earliest time to ask again
 }
 
-// Admit decides whether a delivery may be sent now. The caller stores the returned breaker in place of b.
-func (b Breaker) Admit(now time.Time) (Breaker, Admission) {
+// Allow decides whether a delivery may be sent now. The caller stores the returned breaker in place of b.
+func (b Breaker) Allow(now time.Time) (Breaker, Permission) {
 	if b.State == Closed || b.State == "" {
-		return b, Admission{Go: true}
+		return b, Permission{Go: true}
 	}
 	if now.Before(b.Until) {
-		return b, Admission{Until: b.Until}
+		return b, Permission{Until: b.Until}
 	}
 	b.State, b.Until = HalfOpen, now.Add(ProbeFor)
-	return b, Admission{Go: true, Probe: true}
+	return b, Permission{Go: true, Probe: true}
 }
 
 // Outcome is the outcome of an attempt for the breaker.
@@ -58,11 +58,11 @@ type Outcome struct {
 	Throttled  bool          // 429, 502 or 504: the endpoint asks for fewer requests
 	Refusal    bool          // 429: the endpoint works and asks for fewer requests
 	RetryAfter time.Duration // 0: none
-	Probe      bool          // the attempt was admitted as a probe
+	Probe      bool          // the attempt was allowed as a probe
 }
 
-// Verdict is the change that an outcome caused.
-type Verdict struct {
+// Transition is the change that an outcome caused.
+type Transition struct {
 	Opened  bool // no deliveries before Breaker.Until
 	Closed  bool // the endpoint works again
 	Disable bool // it has failed for DisableAfter without a success: disable it and notify its owner
@@ -70,11 +70,11 @@ type Verdict struct {
 
 // Record updates the breaker with the outcome of an attempt. Attempts that started before the breaker opened neither
 // extend nor repeat the pause. A success always closes it.
-func (b Breaker) Record(now time.Time, o Outcome) (Breaker, Verdict) {
+func (b Breaker) Record(now time.Time, o Outcome) (Breaker, Transition) {
 	if o.OK {
-		return Breaker{State: Closed}, Verdict{Closed: b.State == Open || b.State == HalfOpen}
+		return Breaker{State: Closed}, Transition{Closed: b.State == Open || b.State == HalfOpen}
 	}
-	var v Verdict
+	var v Transition
 	if !o.Refusal {
 		if b.FailingSince.IsZero() {
 			b.FailingSince = now

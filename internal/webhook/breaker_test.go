@@ -10,7 +10,7 @@ import (
 
 var epoch = time.Unix(1_760_000_000, 0)
 
-// failing lets n attempts fail, each admitted at now.
+// failing lets n attempts fail, each allowed at now.
 func failing(b Breaker, now time.Time, n int) Breaker {
 	for range n {
 		b, _ = b.Record(now, Outcome{})
@@ -20,7 +20,7 @@ func failing(b Breaker, now time.Time, n int) Breaker {
 
 func TestBreakerOpensAtTen(t *testing.T) {
 	b := failing(Breaker{}, epoch, Trip-1)
-	if _, a := b.Admit(epoch); !a.Go || a.Probe {
+	if _, a := b.Allow(epoch); !a.Go || a.Probe {
 		t.Fatalf("after %d failures: %+v", Trip-1, a)
 	}
 	b, v := b.Record(epoch, Outcome{})
@@ -34,7 +34,7 @@ func TestBreakerOpensAtTen(t *testing.T) {
 	if d := cmp.Diff(want, b); d != "" || !v.Opened {
 		t.Fatalf("opening: %+v %s", v, d)
 	}
-	if _, a := b.Admit(epoch.Add(30*time.Second - 1)); a.Go || !a.Until.Equal(epoch.Add(30*time.Second)) {
+	if _, a := b.Allow(epoch.Add(30*time.Second - 1)); a.Go || !a.Until.Equal(epoch.Add(30*time.Second)) {
 		t.Fatalf("before its time: %+v", a)
 	}
 }
@@ -46,11 +46,11 @@ func TestBreakerPausesDouble(t *testing.T) {
 	for range 10 {
 		got = append(got, b.Pause)
 		now = b.Until
-		var a Admission
-		if b, a = b.Admit(now); !a.Go || !a.Probe {
+		var a Permission
+		if b, a = b.Allow(now); !a.Go || !a.Probe {
 			t.Fatalf("no probe: %+v", a)
 		}
-		if _, second := b.Admit(now); second.Go {
+		if _, second := b.Allow(now); second.Go {
 			t.Fatal("two probes at once")
 		}
 		b, _ = b.Record(now, Outcome{Probe: true})
@@ -60,7 +60,7 @@ func TestBreakerPausesDouble(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	b, _ = b.Admit(b.Until)
+	b, _ = b.Allow(b.Until)
 	b, v := b.Record(now, Outcome{OK: true, Probe: true})
 	if d := cmp.Diff(Breaker{State: Closed}, b); d != "" || !v.Closed {
 		t.Errorf("after a success: %+v %s", v, d)
@@ -70,11 +70,11 @@ func TestBreakerPausesDouble(t *testing.T) {
 func TestBreakerForgetsLostProbe(t *testing.T) {
 	b := failing(Breaker{}, epoch, Trip)
 	now := b.Until
-	b, _ = b.Admit(now)
-	if _, a := b.Admit(now.Add(ProbeFor - 1)); a.Go {
+	b, _ = b.Allow(now)
+	if _, a := b.Allow(now.Add(ProbeFor - 1)); a.Go {
 		t.Error("a second probe while the first may be out")
 	}
-	if _, a := b.Admit(now.Add(ProbeFor)); !a.Probe {
+	if _, a := b.Allow(now.Add(ProbeFor)); !a.Probe {
 		t.Error("a lost probe holds the endpoint for good")
 	}
 }
@@ -88,7 +88,7 @@ func TestBreakerIgnoresStragglers(t *testing.T) {
 	if late, v = open.Record(epoch.Add(time.Second), Outcome{OK: true}); late.State != Closed || !v.Closed {
 		t.Error("a late success does not close")
 	}
-	half, _ := open.Admit(open.Until)
+	half, _ := open.Allow(open.Until)
 	if late, v = half.Record(open.Until, Outcome{}); late.State != HalfOpen || late.Until != half.Until || v.Opened {
 		t.Errorf("a late failure ends the probe: %+v", late)
 	}
@@ -99,7 +99,7 @@ func TestBreakerThrottles(t *testing.T) {
 	if b.State != Open || b.Pause != FirstThrottle || b.Failures != 0 || !b.FailingSince.IsZero() || !v.Opened {
 		t.Errorf("429: %+v", b)
 	}
-	b, _ = b.Admit(b.Until)
+	b, _ = b.Allow(b.Until)
 	if b, _ = b.Record(b.Until, Outcome{Throttled: true, Refusal: true, Probe: true}); b.Pause != 2*time.Second {
 		t.Errorf("429 again: %s", b.Pause)
 	}
@@ -123,8 +123,8 @@ func TestBreakerThrottles(t *testing.T) {
 func TestBreakerDisablesAfterFiveDays(t *testing.T) {
 	b := failing(Breaker{}, epoch, Trip)
 	for now := b.Until; ; now = b.Until {
-		var v Verdict
-		b, _ = b.Admit(now)
+		var v Transition
+		b, _ = b.Allow(now)
 		b, v = b.Record(now, Outcome{Probe: true})
 		if got, want := v.Disable, now.Sub(epoch) >= DisableAfter; got != want {
 			t.Fatalf("after %s: disable %t", now.Sub(epoch), got)
@@ -149,9 +149,9 @@ func TestBreakerProperties(t *testing.T) {
 			o := Outcome{OK: rapid.IntRange(0, 9).Draw(t, "ok") == 0, Throttled: rapid.Bool().Draw(t, "throttled"),
 				RetryAfter: time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "after"))}
 			o.Refusal = o.Throttled && rapid.Bool().Draw(t, "429")
-			next, a := b.Admit(now)
+			next, a := b.Allow(now)
 			if a.Go != (a.Until.IsZero()) || !a.Go && !a.Until.After(now) {
-				t.Fatalf("admission %+v at %s", a, now)
+				t.Fatalf("permission %+v at %s", a, now)
 			}
 			b = next
 			if !a.Go {
@@ -162,7 +162,7 @@ func TestBreakerProperties(t *testing.T) {
 			}
 			if a.Probe {
 				probes++
-				if _, second := b.Admit(now); second.Go {
+				if _, second := b.Allow(now); second.Go {
 					t.Fatal("two probes at once")
 				}
 			}

@@ -45,9 +45,9 @@ func newAligned(t *testing.T, f *fixture) *aligned {
 
 func finder(server *msatest.Server) *msa.Finder {
 	return &msa.Finder{
-		Source:  &msa.Server{URL: server.URL, Agent: "pleat/test"},
-		Log:     slog.New(slog.DiscardHandler),
-		Timeout: time.Minute,
+		Searcher: &msa.Server{URL: server.URL, Agent: "pleat/test"},
+		Log:      slog.New(slog.DiscardHandler),
+		Timeout:  time.Minute,
 	}
 }
 

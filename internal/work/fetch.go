@@ -16,8 +16,8 @@ import (
 	"pleat/internal/flow"
 )
 
-// Sources are the addresses of structures that are named by an id. The zero value fetches none.
-type Sources struct {
+// ArchiveURLs are the addresses of structures that are named by an id. The zero value fetches none.
+type ArchiveURLs struct {
 	PDB     string        // address with {id} for the entry's id; empty: off
 	UniProt string        // address with {id} for the accession; empty: off
 	Timeout time.Duration // of one fetch; 0: a minute
@@ -31,17 +31,17 @@ const (
 
 // fetch downloads a structure from the source that the operator has configured into the input folder, as ID.cif or
 // ID.pdb by its content. Structures by UniProt accession are predictions: an answer about one says so.
-func (b *inputFetcher) fetch(ctx context.Context, s flow.Source) *pleat.Failure {
-	from, name := b.p.cfg.Sources.PDB, "PDB"
+func (b *inputFetcher) fetch(ctx context.Context, s flow.StructureSource) *pleat.Failure {
+	from, name := b.p.cfg.ArchiveURLs.PDB, "PDB"
 	if s.Kind == flow.SourceUniProt {
-		from, name = b.p.cfg.Sources.UniProt, "UniProt"
+		from, name = b.p.cfg.ArchiveURLs.UniProt, "UniProt"
 	}
 	if from == "" {
 		return pleat.Failed(pleat.FailUnsupported, fmt.Sprintf(
 			"the operator does not allow this service to fetch structures by %s id; "+
 				"put the file into the library and use targetSource library", name))
 	}
-	timeout := b.p.cfg.Sources.Timeout
+	timeout := b.p.cfg.ArchiveURLs.Timeout
 	if timeout == 0 {
 		timeout = time.Minute
 	}

@@ -34,7 +34,7 @@ func (p *Pool) collectGarbage(ctx context.Context) {
 func CollectGarbage(ctx context.Context, s *store.Store, b blob.Store, before time.Time) (int, error) {
 	n := 0
 	for _, prefix := range []string{"runs/", "library/"} {
-		deleted, err := blob.Sweep(ctx, b, prefix, before, s.UnreferencedBlobs)
+		deleted, err := blob.CollectGarbage(ctx, b, prefix, before, s.UnreferencedBlobs)
 		n += deleted.Objects + deleted.Temps
 		if err != nil {
 			return n, err

@@ -52,8 +52,8 @@ type Config struct {
 	Memory int64
 	// Timeout of one attempt; 0: a day. An attempt that takes longer fails.
 	Timeout time.Duration
-	// Sources are where structures come from that workflows name by an id.
-	Sources Sources
+	// ArchiveURLs are where structures come from that workflows name by an id.
+	ArchiveURLs ArchiveURLs
 	// Aligner makes alignments; nil: none are made. New connects it to the blob store.
 	Aligner *msa.Finder
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.

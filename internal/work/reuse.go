@@ -82,7 +82,7 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 func (p *Pool) shareResults(
 	ctx context.Context, t *runningTask, w *pleat.Work, a *store.CachedResult, began time.Time,
 ) (pleat.Output, error) {
-	from := report.Source{
+	from := report.CachedRun{
 		Run:       a.Run,
 		Dir:       filepath.Join(w.Dir, "answer"),
 		Sequences: map[pleat.SequenceID]pleat.SequenceID{},
@@ -135,7 +135,7 @@ func (p *Pool) shareResults(
 }
 
 // fetchShared fetches the files of a run, and gives them the sequences of the run that reuses them.
-func (p *Pool) fetchShared(ctx context.Context, from *report.Source, files []pleat.Artifact) error {
+func (p *Pool) fetchShared(ctx context.Context, from *report.CachedRun, files []pleat.Artifact) error {
 	for i := range files {
 		f := &files[i]
 		if err := p.fetchArtifact(ctx, from.Dir, f); err != nil {

@@ -310,7 +310,7 @@ func TestAnswersArePrivate(t *testing.T) {
 		}
 		n, err := work.CollectGarbage(ctx, f.s, f.blobs, time.Now().Add(time.Hour))
 		if err != nil || n == 0 {
-			t.Fatalf("swept %d, %v", n, err)
+			t.Fatalf("collected %d, %v", n, err)
 		}
 		if got := f.files(carols); string(got["model.cif"]) != "data_7" || len(got) != 3 {
 			t.Error("carol's files went with ada's job")

@@ -79,7 +79,7 @@ type inputFetcher struct {
 
 // fetchSource fetches what a source names: a fold's structure, a file of the library, an entry of a public database, or
 // nothing for a bare sequence.
-func (b *inputFetcher) fetchSource(ctx context.Context, s flow.Source) *pleat.Failure {
+func (b *inputFetcher) fetchSource(ctx context.Context, s flow.StructureSource) *pleat.Failure {
 	if err := os.MkdirAll(filepath.Join(b.work.Dir, inputDir), 0o700); err != nil {
 		return pleat.Failed(pleat.FailStorage, "the worker has no disk space for its files")
 	}
@@ -133,7 +133,7 @@ func (b *inputFetcher) readFailure(err error, missing string) *pleat.Failure {
 
 // fold fetches the structure that a fold predicted for a sequence, or for the complex that contains it, with the
 // model's predicted errors.
-func (b *inputFetcher) fold(ctx context.Context, s flow.Source) *pleat.Failure {
+func (b *inputFetcher) fold(ctx context.Context, s flow.StructureSource) *pleat.Failure {
 	missing := fmt.Sprintf("the fold job %s is gone, or is not the caller's", s.Fold.Job)
 	fold, err := b.p.resolver.Fold(ctx, b.flow.Owner, s.Fold)
 	if err == nil {
@@ -183,7 +183,7 @@ func (b *inputFetcher) artifact(ctx context.Context, a *pleat.Artifact) *pleat.F
 }
 
 // library fetches the structure and, if the input names one, the PAE file from the owner's library.
-func (b *inputFetcher) library(ctx context.Context, s flow.Source) *pleat.Failure {
+func (b *inputFetcher) library(ctx context.Context, s flow.StructureSource) *pleat.Failure {
 	name, f := b.file(ctx, s.Structure, submit.StructureFile)
 	if f != nil {
 		return f

@@ -123,7 +123,7 @@ func TestWorkflowsOfFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		srv := structureServer(t, crambin)
-		f.startWith("w", func(c *work.Config) { c.Sources.PDB = srv.URL + "/pdb/{id}.pdb" }, builtin.Analyst{})
+		f.startWith("w", func(c *work.Config) { c.ArchiveURLs.PDB = srv.URL + "/pdb/{id}.pdb" }, builtin.Analyst{})
 		item := f.libraryFile("my crambin.PDB", crambin)
 
 		_, row := f.ask(f.owner, pleat.StateCompleted,

@@ -135,7 +135,7 @@ func (a *runnerAttempt) memory() int64 {
 	}
 	need := a.work.Model.Memory.Bytes(tokens)
 	if room := a.work.Model.Room; room > 0 {
-		need = min(need, room) // it was admitted, so it waits for the largest device
+		need = min(need, room) // it was accepted, so it waits for the largest device
 	}
 	return need
 }

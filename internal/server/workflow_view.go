@@ -14,59 +14,59 @@ import (
 	"pleat/internal/store"
 )
 
-// visibleFlow is a workflow that the caller may read, and as whom.
-type visibleFlow struct {
+// visibleWorkflow is a workflow that the caller may read, and as whom.
+type visibleWorkflow struct {
 	store.WorkflowView
 	to wire.Audience
 }
 
-// readableFlow reads the workflow in the path and checks that the caller may read it. A workflow that the caller may
-// not read is not found; a caller without a credential gets pleat.ErrUnauthorized instead.
-func (s *Server) readableFlow(ctx context.Context, c *call) (visibleFlow, error) {
+// readableWorkflow reads the workflow in the path and checks that the caller may read it. A workflow that the caller
+// may not read is not found; a caller without a credential gets pleat.ErrUnauthorized instead.
+func (s *Server) readableWorkflow(ctx context.Context, c *call) (visibleWorkflow, error) {
 	id, err := c.uuid("id", store.ErrNoWorkflow)
 	if err != nil {
-		return visibleFlow{}, s.preferUnauthorized(ctx, c, err)
+		return visibleWorkflow{}, s.preferUnauthorized(ctx, c, err)
 	}
 	v, err := s.store.WorkflowView(ctx, pleat.WorkflowID(id))
 	if err != nil {
 		if pleat.CodeOf(err) == pleat.CodeNotFound {
 			err = s.preferUnauthorized(ctx, c, err)
 		}
-		return visibleFlow{}, err
+		return visibleWorkflow{}, err
 	}
 	var caller pleat.UserID
 	if c.cred.given {
 		who, err := s.identify(ctx, c.cred)
 		if err != nil && pleat.CodeOf(err) != pleat.CodeUnauthorized {
-			return visibleFlow{}, err
+			return visibleWorkflow{}, err
 		}
 		caller = who.User
 	}
 	switch {
 	case caller != "" && caller == v.Workflow.Owner:
-		return visibleFlow{v, wire.ForOwner}, nil
+		return visibleWorkflow{v, wire.ForOwner}, nil
 	case v.Workflow.Public:
-		return visibleFlow{v, wire.ForOthers}, nil
+		return visibleWorkflow{v, wire.ForOthers}, nil
 	case caller == "":
-		return visibleFlow{}, pleat.ErrUnauthorized
+		return visibleWorkflow{}, pleat.ErrUnauthorized
 	}
-	return visibleFlow{}, store.ErrNoWorkflow
+	return visibleWorkflow{}, store.ErrNoWorkflow
 }
 
-// viewFlow is GET /v1/workflows/{id} and GET /v1/workflows/public/{id}, for readers of the workflow: a workflow with
-// its input and its task. The second path is the one that the interface gives out for public workflows; both make the
-// same checks.
-func (s *Server) viewFlow(ctx context.Context, c *call) (api.Workflow, error) {
-	v, err := s.readableFlow(ctx, c)
+// viewWorkflow is GET /v1/workflows/{id} and GET /v1/workflows/public/{id}, for readers of the workflow: a workflow
+// with its input and its task. The second path is the one that the interface gives out for public workflows; both make
+// the same checks.
+func (s *Server) viewWorkflow(ctx context.Context, c *call) (api.Workflow, error) {
+	v, err := s.readableWorkflow(ctx, c)
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	return s.flowOut(&v)
+	return s.workflowOut(&v)
 }
 
-// flowOut returns a workflow with its task for one audience. The task of a draft is absent; every other workflow has
-// one.
-func (s *Server) flowOut(v *visibleFlow) (api.Workflow, error) {
+// workflowOut returns a workflow with its task for one audience. The task of a draft is absent; every other workflow
+// has one.
+func (s *Server) workflowOut(v *visibleWorkflow) (api.Workflow, error) {
 	w := &v.Workflow
 	out := api.Workflow{
 		ID:        string(w.ID),
@@ -91,7 +91,7 @@ func (s *Server) flowOut(v *visibleFlow) (api.Workflow, error) {
 
 // taskOut returns the task of a workflow with its result, in which files are links. Only the owner sees the library
 // items that it made.
-func (s *Server) taskOut(v *visibleFlow) (api.WorkflowTask, error) {
+func (s *Server) taskOut(v *visibleWorkflow) (api.WorkflowTask, error) {
 	t := api.WorkflowTask{
 		ID:     string(v.Run.ID),
 		Type:   v.Workflow.TaskType(),
@@ -122,7 +122,7 @@ func (s *Server) taskOut(v *visibleFlow) (api.WorkflowTask, error) {
 // draft has no task.
 func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatusView, error) {
 	out := api.WorkflowStatusView{Tasks: []api.TaskStatusView{}}
-	v, err := s.readableFlow(ctx, c)
+	v, err := s.readableWorkflow(ctx, c)
 	if err != nil {
 		return out, err
 	}
@@ -139,7 +139,7 @@ func (s *Server) flowStatus(ctx context.Context, c *call) (api.WorkflowStatusVie
 // the list of a draft is empty.
 func (s *Server) taskResults(ctx context.Context, c *call) (api.TasksResults, error) {
 	out := api.TasksResults{TasksResults: []api.WorkflowTask{}}
-	v, err := s.readableFlow(ctx, c)
+	v, err := s.readableWorkflow(ctx, c)
 	if err != nil || v.Run == nil {
 		return out, err
 	}
@@ -151,7 +151,7 @@ func (s *Server) taskResults(ctx context.Context, c *call) (api.TasksResults, er
 // flowLogs is GET /v1/workflows/logs/{id}, for the owner alone: the events of the task as plain text, one a line, each
 // after its time. Of the progress within a stage only the first event is shown.
 func (s *Server) flowLogs(ctx context.Context, c *call) error {
-	v, err := s.ownFlow(ctx, c, c.r.PathValue("id"))
+	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func logLine(p *pleat.Progress) string {
 // flowEvents is GET /v1/workflows/{id}/events, for readers of the workflow: the progress of its task up to the end, as
 // jobEvents sends it. 204: the client has all events; 409: the workflow is a draft, which has none yet.
 func (s *Server) flowEvents(ctx context.Context, c *call) error {
-	v, err := s.readableFlow(ctx, c)
+	v, err := s.readableWorkflow(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -215,11 +215,11 @@ func (s *Server) flowEvents(ctx context.Context, c *call) error {
 		to:    v.to,
 		ids:   api.Event{Workflow: string(v.Workflow.ID), Task: string(v.Run.ID)},
 		recheck: func(ctx context.Context) (streamedRun, error) {
-			now, err := s.readableFlow(ctx, c)
+			now, err := s.readableWorkflow(ctx, c)
 			return streamedRun{run: now.Workflow.Run, to: now.to}, err
 		},
 		files: func(ctx context.Context) (map[string]*api.Artifact, error) {
-			now, err := s.readableFlow(ctx, c)
+			now, err := s.readableWorkflow(ctx, c)
 			return s.artifactsByName(now.Artifacts, seal.WorkflowScope(&now.Workflow)), err
 		},
 	})
@@ -231,9 +231,9 @@ var workflowStates = []pleat.State{
 	pleat.StateStopped,
 }
 
-// listFlows is GET /v1/workflows, for any user: the caller's own workflows, newest first, in pages. They can be
+// listWorkflows is GET /v1/workflows, for any user: the caller's own workflows, newest first, in pages. They can be
 // narrowed by status, type and the fold that they are about.
-func (s *Server) listFlows(ctx context.Context, c *call) (api.List[api.WorkflowRow], error) {
+func (s *Server) listWorkflows(ctx context.Context, c *call) (api.List[api.WorkflowRow], error) {
 	p, err := pageQuery(c.r, 50)
 	if err != nil {
 		return api.List[api.WorkflowRow]{}, err
