@@ -21,12 +21,17 @@ const (
 
 // Reply is the answer to one question.
 type Reply struct {
-	Text       string             `json:"text"`       // plain sentences; names the engine
-	Topics     []string           `json:"topics"`     // the intents that answered
-	Cited      []facts.ResidueRef `json:"cited"`      // residues the text names, in order, without repeats
-	Abstained  bool               `json:"abstained"`  // nothing of the question was answered
-	Unanswered []string           `json:"unanswered"` // parts of the question that were not answered
-	Confidence Certainty          `json:"confidence"`
+	// Text is the answer in plain sentences; its last line names the engine.
+	Text string `json:"text"`
+	// Topics are the names of the intents that answered, in order.
+	Topics []string `json:"topics"`
+	// Cited are residues that the text names, in order, without repeats.
+	Cited []facts.ResidueRef `json:"cited"`
+	// Abstained is set where nothing of the question was answered.
+	Abstained bool `json:"abstained"`
+	// Unanswered are the parts of the question that were not answered, at most 200 runes each.
+	Unanswered []string  `json:"unanswered"`
+	Confidence Certainty `json:"confidence"`
 }
 
 // Bounds of a question.
@@ -40,7 +45,8 @@ const (
 type part struct {
 	text  string
 	cited []facts.ResidueRef
-	sure  Certainty // Nothing: text says why there is no answer
+	// certainty is Nothing where text says why there is no answer.
+	sure Certainty
 }
 
 // refusal is a part that says why there is no answer.

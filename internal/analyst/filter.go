@@ -31,16 +31,25 @@ var propertyOrder = []property{ofName, ofState, ofSurface, ofLimit, ofDistance, 
 type condition struct {
 	property property
 	not      bool
-	wording  []string         // alternatives, as they follow "are": LYS, in a helix
-	accepts  []func(int) bool // the same alternatives, over sites
-	mentions []mention        // ofPlace
-	chains   []string         // ofChain
-	bare     bool             // follows its noun without a preposition, as exposed in "are all lysines exposed"
-	segments [][]int          // ofState: sites of the segments meant, where the question counts them
-	states   string           // ofState: letters of DSSP
-	class    string           // ofName: the class, where one is named
-	text     string           // as the question has it
+	// wording and accepts are the same alternatives: as they follow "are" (LYS, in a helix), and over sites.
+	wording []string
+	accepts []func(int) bool
+	// mentions are the places of ofPlace, chains the identifiers of ofChain.
+	mentions []mention
+	chains   []string
+	// bare is set where the condition follows its noun without a preposition, as in "are all lysines exposed?".
+	bare bool
+	// segments are the sites of the segments that the question counts, and states letters of DSSP, both of ofState.
+	segments [][]int
+	states   string
+	// class is the name of a class of amino acids, of ofName.
+	class string
+	// text is the condition as the question has it.
+	text string
 }
+
+// A filter is a list of conditions. "Charged residues of chain B in helices" has three: charged, in chain B, in a
+// helix.
 
 // newCondition makes a condition on a property of single sites.
 func (q *query) newCondition(p property, wording string, accept func(s *facts.Site) bool) *condition {
@@ -59,7 +68,8 @@ func holdAll(conds []*condition, site int) bool {
 	return !slices.ContainsFunc(conds, func(c *condition) bool { return !c.holds(site) })
 }
 
-// isWhere reports whether the condition says where to look, and not what residues are like.
+// isWhere reports whether the condition says where to look, and not what residues are like: "3 of 21 residues" counts
+// from the chain or the numbers that the question names.
 func (c *condition) isWhere() bool { return !c.not && (c.property == ofChain || c.property == ofPlace) }
 
 // String returns the wording of the condition, as it follows "are".
@@ -113,7 +123,8 @@ func wordingOf(conds []*condition) string {
 	return strings.Join(list, " and ")
 }
 
-// state is a kind of secondary structure: letters of DSSP, how a condition says it, and the noun of a segment.
+// state is a kind of secondary structure as the question names it, which can be several states of DSSP: letters of
+// DSSP, how a condition says it, and the noun of a segment.
 type state struct{ letters, wording, noun string }
 
 var states = map[string]state{
@@ -306,7 +317,8 @@ func (q *query) find(m mention) (sites []int, problem string) {
 	return named, problem
 }
 
-// cannotTell says why a property is not known of the structure; empty where it is.
+// cannotTell says why a property is not known of the structure; empty where it is. Without it "no residue is buried"
+// would be the answer of a structure whose surface was not computed.
 func (q *query) cannotTell(c *condition) string {
 	has := func(pass func(facts.Site) bool) bool { return slices.ContainsFunc(q.x.Sites, pass) }
 	protein := has(func(s facts.Site) bool { return s.Kind == structure.Protein })
@@ -317,15 +329,16 @@ func (q *query) cannotTell(c *condition) string {
 		return "Secondary structure is assigned to protein residues with a complete main chain, and there are none " +
 			"here."
 	case c.property == ofSurface && (!protein || !q.x.HasSurface):
-		return "Whether residues are buried or exposed is known of protein residues with a computed surface, and there " +
-			"are none here."
+		return "Whether residues are buried or exposed is known of protein residues with a computed surface, and " +
+			"there are none here."
 	case c.class != "" && !protein:
 		return "These classes are of amino acids, and there are none here."
 	}
 	return ""
 }
 
-// certaintyOf is what a selection rests on.
+// certaintyOf is what a selection rests on: names, numbers and distances are measured, secondary structure and exposure
+// follow from rules over distances, and pLDDT is a model's estimate.
 func certaintyOf(conds []*condition) Certainty {
 	out := Measured
 	for _, c := range conds {

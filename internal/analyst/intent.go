@@ -2,27 +2,29 @@ package analyst
 
 import (
 	_ "embed" // topics.txt
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
-
-	"pleat/internal/facts"
 )
 
 // intent is one kind of question, as topics.txt has it.
 type intent struct {
-	name   string
-	needs  [][]string // concepts that it must speak of: alternatives
-	takes  string     // further topics that it may speak of
-	filter string     // properties of residues that it may be asked of, or "anything"
-	about  string     // what it answers, for people
+	name string
+	// needs are alternatives: the concepts of one of them must be in the question.
+	needs [][]string
+	// takes are further topics that may be in the question.
+	takes string
+	// filter lists the properties of residues that it may be asked of, or is "anything".
+	filter string
+	// about says for people what it answers.
+	about string
 }
 
 //go:embed topics.txt
 var topicsText string
 
-// intents lists what can be asked.
+// intents lists what can be asked. Each topic of topics.txt is some lines of a key and its value: topic, needs, takes,
+// filter and about; an indented line goes on with the one before.
 var intents = sync.OnceValue(func() (out []*intent) {
 	for line := range strings.Lines(strings.ReplaceAll(topicsText, "\n\t", " ")) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
@@ -114,9 +116,6 @@ func (q *query) choose() (best *intent) {
 		return intentNamed("distance")
 	case len(topics) == 0:
 		return intentNamed(q.byShape())
-	case q.has["interface"] && !q.has["area"] && q.conditionOn(ofName, ofState, ofSurface, ofLimit, ofPlace) &&
-		q.onlyTopics("interface contact not"):
-		return q.nearInterface()
 	case q.has["percent"] && q.conditionOn(ofName, ofPlace) && q.onlyTopics("percent not"):
 		return intentNamed("residues")
 	}
@@ -132,7 +131,9 @@ func (q *query) choose() (best *intent) {
 	return best
 }
 
-// match weighs how well an intent fits; 0: not at all.
+// match weighs how well an intent fits; 0: not at all. The concepts that it needs must be there, and every topic of the
+// query must be one that it needs or takes: a topic that nobody provides for makes the question refused. Of two intents
+// that fit, the one with more needs wins.
 func (in *intent) match(q *query, topics []string) (score int) {
 	for _, need := range in.needs {
 		weight := 0
@@ -153,7 +154,9 @@ func (in *intent) match(q *query, topics []string) (score int) {
 	return score
 }
 
-// byShape chooses the intent of a query that names no topic of its own; empty where there is none.
+// byShape chooses the intent of a query that names no topic of its own, so that its form decides: a relation asks for
+// contacts, "is residue 8 a lysine" for one residue, "is it helical" for the fold, any other filter for residues. It is
+// empty where there is none.
 func (q *query) byShape() string {
 	points := len(q.mentions) > 0 && q.pointMentions()
 	lists := q.has["which"] || q.has["list"] || q.has["howmany"]
@@ -161,15 +164,24 @@ func (q *query) byShape() string {
 	switch {
 	case q.segments != nil && q.conditionOn(ofName, ofSurface, ofLimit):
 		return "residues"
+	case q.relation != nil && asks:
+		return q.byRelation("residues")
 	case q.relation != nil:
-		return q.byRelation(asks)
-	case points && q.conditionOn(ofName, ofState, ofSurface, ofLimit) && !asks && !q.every && !q.anyNot():
+		return q.byRelation("contacts")
+	case !q.conditionOn(ofName, ofState, ofSurface, ofLimit):
+		return q.byNoun()
+	case points && !asks && !q.every && !q.anyNot():
 		return "residue"
-	case q.conditionOn(ofState) && q.only(ofState, ofPlace, ofChain) && !q.has["residue"] &&
-		!(len(q.mentions) > 0 && lists):
+	case q.only(ofState, ofPlace, ofChain) && !q.has["residue"] && !(len(q.mentions) > 0 && lists):
 		return "secondary structure"
-	case q.conditionOn(ofName, ofState, ofSurface, ofLimit):
-		return "residues"
+	}
+	return "residues"
+}
+
+// byNoun chooses the intent of a query that names chains, numbers or ligands alone.
+func (q *query) byNoun() string {
+	chain := slices.ContainsFunc([]string{"chain", "@chain", "rna", "dna"}, func(c string) bool { return q.has[c] })
+	switch {
 	case len(q.mentions) > 0 && !q.has["howmany"] && len(q.ligands) == 0:
 		return "residue"
 	case q.has["howmany"] && (q.has["residue"] || len(q.mentions) > 0):
@@ -180,16 +192,15 @@ func (q *query) byShape() string {
 		return "contacts"
 	case len(q.ligands) > 0:
 		return "ligands"
-	case q.has["chain"] || q.has["@chain"] || q.has["rna"] || q.has["dna"] || q.has["howmany"] && q.has["protein"] ||
-		q.has["any"] && q.has["protein"]:
+	case chain || q.has["protein"] && (q.has["howmany"] || q.has["any"]):
 		return "chains"
 	}
 	return ""
 }
 
 // byRelation chooses between the intents about nearness. A relation alone describes what is near; with a filter it is
-// one more condition on the residues listed.
-func (q *query) byRelation(asks bool) string {
+// one more condition on the residues listed. OfNumbers is the intent where residues are named by number alone.
+func (q *query) byRelation(ofNumbers string) string {
 	rel := q.relation
 	alone := q.only(ofChain) && len(q.mentions) == 0 && !rel.far && !rel.not
 	switch {
@@ -199,8 +210,8 @@ func (q *query) byRelation(asks bool) string {
 		return "contacts"
 	case len(q.ligands) > 0 || rel.words["closest"] && q.has["between"] && rel.radius == 0:
 		return "distance"
-	case len(q.mentions) > 0 && q.only(ofPlace, ofChain) && !asks:
-		return "contacts"
+	case len(q.mentions) > 0 && q.only(ofPlace, ofChain):
+		return ofNumbers
 	case alone && len(rel.chains) > 0 && rel.radius == 0:
 		return "interface"
 	case alone && len(rel.chains) == 0 && !(q.every && q.opensWithVerb()) &&
@@ -228,27 +239,4 @@ func (q *query) pointMentions() bool {
 // anyNot reports whether a condition of the filter is negated.
 func (q *query) anyNot() bool {
 	return slices.ContainsFunc(q.conds, func(c *condition) bool { return c.not })
-}
-
-// nearInterface turns "at the interface" into a condition: within the contact distance, or the one asked for, of
-// another chain.
-func (q *query) nearInterface() *intent {
-	if len(q.x.Polymers) < 2 {
-		return intentNamed("interface")
-	}
-	cut := facts.ContactDistance
-	if q.radius > 0 {
-		cut = q.radius
-	}
-	q.conds = append(q.conds, &condition{
-		property: ofDistance,
-		wording:  []string{fmt.Sprintf("within %.1f Å of another chain", cut)},
-		accepts: []func(int) bool{func(i int) bool {
-			return slices.ContainsFunc(q.x.Around(i, cut), func(j int) bool {
-				return q.x.Sites[j].Kind.Polymer() && q.x.Sites[j].Chain != q.x.Sites[i].Chain
-			})
-		}},
-	})
-	q.relation = nil
-	return intentNamed("residues")
 }

@@ -14,8 +14,10 @@ var vocabularyText string
 // lexicon maps the phrases of vocabulary.txt, words joined by one blank, to what they stand for.
 type lexicon struct {
 	concept map[string]string
-	reasons map[string]string // what a matter is that no structure can tell, by its concept
-	longest int               // words of the longest phrase
+	// reasons says of each concept that starts with ! what it is that no structure can tell.
+	reasons map[string]string
+	// longest is the number of words of the longest phrase.
+	longest int
 }
 
 var vocabulary = sync.OnceValue(readVocabulary)
@@ -84,7 +86,7 @@ func (l *lexicon) find(phrase string) (concept string, ok bool) {
 	return concept, ok
 }
 
-// oneOf says whether a word is in a list of words, written as one string.
+// oneOf reports whether a word is in a list of words, written as one string.
 func oneOf(w, list string) bool { return w != "" && strings.Contains(" "+list+" ", " "+w+" ") }
 
 // quantity reads a whole number in digits or in words; false where it is none.

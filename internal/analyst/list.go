@@ -146,7 +146,8 @@ func (q *query) aboutChain(id string) bool {
 	return len(q.chains) == 0 || slices.Contains(q.chains, id)
 }
 
-// pocketList lists the pockets that a selected residue lines.
+// pocketList answers by geometry alone, and not which ligand would bind. It lists the pockets that a selected residue
+// lines.
 func (q *query) pocketList() part {
 	if (q.has["ligand"] || len(q.ligands) > 0) && len(q.f.Ligands) == 0 {
 		return refusal("There is no ligand in this structure, and which pocket one would take I do not guess.")
@@ -180,7 +181,8 @@ func (q *query) pocketList() part {
 		Geometric}
 }
 
-// gapList names where residues are missing, in the chains or between the numbers asked about.
+// gapList knows gaps by the numbers and by links that are too long. It names where residues are missing, in the chains
+// or between the numbers asked about.
 func (q *query) gapList() part {
 	lo, hi := math.MinInt, math.MaxInt
 	for k, m := range q.mentions {
@@ -224,7 +226,7 @@ func (q *query) gapList() part {
 		"coordinates.", cited, Measured}
 }
 
-// method says whether the structure is a prediction, and the experiment where it was given.
+// method names the model of a prediction, or the experiment where it was given.
 func (q *query) method() part {
 	f := q.f
 	text := ""

@@ -17,15 +17,18 @@ const (
 	maxLetters = 1200 // of a sequence
 )
 
-// metric is what can be said of any group of residues: a chain, a segment of secondary structure, or what a filter
+// metric is a value of any group of residues: a chain, a segment of secondary structure, or what a filter
 // selects.
 type metric struct {
 	certainty Certainty
-	protein   bool // only protein chains have it
+	// protein is set where only protein chains have the value.
+	protein bool
 	// of returns what follows the name of the group, and the residues that it names.
-	of     func(*query, group) (string, []facts.ResidueRef)
-	whole  func(*query, []group) string // what is true of the whole structure, where there is no filter; may be nil
-	remark string                       // ends the answer
+	of func(*query, group) (string, []facts.ResidueRef)
+	// whole adds what is true of the whole structure, where there is no filter; it may be nil.
+	whole func(*query, []group) string
+	// remark ends the answer: how the value was computed.
+	remark string
 }
 
 // metrics are the topics that are answered by a metric.
@@ -214,7 +217,8 @@ func compositionOf(q *query, g group) (string, []facts.ResidueRef) {
 	return text, nil
 }
 
-// chargeOf computes the net charge of a chain, or sums the charged side chains of a part of it.
+// chargeOf has two rules, since a part of a chain has no free ends. It computes the net charge of a chain, or sums the
+// charged side chains of a part of it.
 func chargeOf(q *query, g group) (string, []facts.ResidueRef) {
 	pH := 7.0
 	if q.pH != nil {
@@ -280,7 +284,8 @@ var segmentKinds = [][3]string{{"H", "α-helix", "α-helices"}, {"G", "3-10 heli
 	{"I", "π-helix", "π-helices"}, {"E", "β-strand", "β-strands"},
 	{"B", "isolated β-bridge residue", "isolated β-bridge residues"}}
 
-// fold describes the secondary structure. States that the question asks for are not a filter, but what is listed;
+// fold answers "how many helices are there", "where is the second strand" and "is it mostly helical". It describes the
+// secondary structure. States that the question asks for are not a filter, but what is listed;
 // counted segments, such as the second helix, are.
 func (q *query) fold() part {
 	whole := *q
@@ -401,5 +406,5 @@ func surfaceOf(q *query, g group) (string, []facts.ResidueRef) {
 	return text, q.x.Refs(facts.Head(g.sites, maxListed))
 }
 
-// share is n of all, 0 where there are none.
+// share divides counts: it is n of all, 0 where there are none.
 func share(n, all int) float64 { return float64(n) / math.Max(1, float64(all)) }

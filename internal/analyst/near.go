@@ -45,7 +45,8 @@ func (q *query) nearby(anchors []int, cut float64, filter []*condition) (near []
 	return near, next
 }
 
-// contacts lists what the anchor of the relation touches, or reports whether named residues touch it.
+// contacts answers "what does Trp6 touch", "what surrounds the zinc" and "do W6 and P19 touch". It lists what the
+// anchor of the relation touches, or reports whether named residues touch it.
 func (q *query) contacts() part {
 	if q.relation == nil {
 		q.relation = &relation{words: map[string]bool{}}
@@ -69,10 +70,8 @@ func (q *query) contacts() part {
 		return refusal("There is no such residue in that chain.")
 	case len(rel.sites) == 0 && !rel.mutual:
 		return refusal("There is no such ligand in this structure, and where one would bind I do not guess.")
-	case rel.mutual:
+	case rel.mutual || len(q.mentions) > 0:
 		return q.distance()
-	case len(q.mentions) > 0:
-		return q.touch()
 	case len(rel.sites) > 400:
 		return refusal("These are too many residues to describe; name smaller parts.")
 	}
@@ -142,31 +141,14 @@ func (q *query) distance() part {
 	switch {
 	case problem != "":
 		return refusal("%s", problem)
+	case q.relation != nil && (q.relation.far || q.relation.not) || q.anyNot():
+		return refusal("%s", q.notUnderstood())
 	case len(ends) != 2:
 		return refusal("A distance needs two ends; I found %d. Name two residues, a residue and a ligand, or two "+
 			"chains.", len(ends))
 	}
 	text, cited := q.between(ends[0], ends[1])
 	return part{text, cited, Measured}
-}
-
-// touch measures from the residues that are asked about to each anchor of the relation.
-func (q *query) touch() part {
-	ends, problem := q.ends()
-	n := len(q.mentions)
-	switch {
-	case problem != "":
-		return refusal("%s", problem)
-	case n != 1 || len(ends) < 2 || len(ends) > 12 || q.relation.far || !q.only(ofPlace, ofChain) || q.anyNot():
-		return refusal("%s", q.notUnderstood())
-	}
-	var list []string
-	var cited []facts.ResidueRef
-	for _, other := range ends[1:] {
-		text, refs := q.between(ends[0], other)
-		list, cited = append(list, text), append(cited, refs...)
-	}
-	return part{strings.Join(list, " "), cited, Measured}
 }
 
 // ends are the things that a question names to measure between: residues, ligands, counted segments, or chains.
@@ -256,7 +238,8 @@ func (q *query) end(label string, sites []int, atom string) end {
 	return e
 }
 
-// between says how far two ends are apart: their closest atoms and, of two residues, their centres.
+// between says how far two ends are apart: their closest heavy atoms and, of two residues, their centres (CA, or C1' of
+// nucleotides), in Å or nm.
 func (q *query) between(a, b end) (string, []facts.ResidueRef) {
 	best, at := math.Inf(1), [2]int{}
 	for _, p := range a.atoms {
@@ -294,7 +277,8 @@ func (q *query) between(a, b end) (string, []facts.ResidueRef) {
 	return text, cited
 }
 
-// interfaces describes where the chains asked about touch, and how much surface they bury.
+// interfaces answers from the facts of pairs of chains that touch. It describes where the chains asked about touch,
+// and how much surface they bury.
 func (q *query) interfaces() part {
 	if len(q.f.Chains) < 2 {
 		return refusal("There is only one polymer chain here, so there is no interface between chains.")

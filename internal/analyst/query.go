@@ -10,48 +10,69 @@ import (
 
 // query is one question with one topic: what it asks, and the filter on what it asks it of.
 type query struct {
-	f        *facts.Facts
-	x        *facts.Index
-	has      map[string]bool // concepts of the question, those of the filter included
-	conds    []*condition    // the filter: all must hold
-	relation *relation       // nearness to something, nil if there is none
-	mentions []mention       // residues named outside the relation
-	chains   []string        // chains named, each once, in order
-	ligands  []string        // component codes of ligands named outside the relation
-	radius   float64         // Å, of a relation to other chains that the word interface stands for
-	atoms    []string
-	pH       *float64
-	negated  bool       // a negation that concerns the topic and no condition
-	every    bool       // all of the subject are asked about
-	counted  bool       // segments of secondary structure are named by their position in the chain
-	states   string     // DSSP letters of the states to list, where they are asked for
-	segments *condition // helices or strands that are counted themselves: how many helices …
-	problem  string     // why it cannot be answered: something is not there, or ambiguous
-	absent   string     // why a place that it names has no residue
-	items    []item
-}
-
-// reader builds a query from items, from left to right.
-type reader struct {
-	q       *query
+	f *facts.Facts
+	x *facts.Index
+	// has holds the concepts of the question, those of the filter included.
+	has map[string]bool
+	// conds is the filter: all conditions must hold. Nearness is in relation, nil if the question has none.
+	conds    []*condition
+	relation *relation
+	// mentions and ligands are the residues and the component codes of ligands that are named outside the relation;
+	// chains are all chains named, each once, in order.
+	mentions []mention
+	ligands  []string
+	chains   []string
+	// atoms are names of atoms, which matter to distances; pH matters to the charge.
+	atoms []string
+	pH    *float64
+	// negated is a negation that concerns the topic and no condition.
+	negated bool
+	// every is set where all of the subject are asked about: is every lysine exposed?
+	every bool
+	// counted is set where segments of secondary structure are named by their position in the chain.
+	counted bool
+	// states are the DSSP letters of the states to list, where the question asks for them.
+	states string
+	// segments are helices or strands that are counted themselves: how many helices contain a lysine?
+	segments *condition
+	// problem and absent say why there is no answer: something is ambiguous or not there, or a place has no residue.
+	problem string
+	absent  string
 	items   []item
-	at      int        // of the item being read
-	not     bool       // a negation waits for its condition
-	notKind property   // the property negated last, for "not in helices or strands"
-	joined  bool       // "and" or "or" came after the last condition
-	orJoin  bool       // it was "or"
-	last    *condition // the condition read last
-	prep    bool       // a preposition came after the last condition
-	open    *relation  // a relation that waits for its anchor
-	which   []item     // ordinals and extremes that wait for their helix or strand
-	subject bool       // a noun that stands for residues came
-	every   bool       // "all" waits for its noun
-	between bool       // the word came
-	stale   bool       // something came between a relation word and now, so that a name is no longer its anchor
-	quiet   int        // conditions since the last anchor
 }
 
-// soft reports whether a concept only asks or points, so that every topic accepts it.
+// reader builds a query from items, from left to right. It remembers what a later item needs to find its place.
+type reader struct {
+	q     *query
+	items []item
+	// at is the position of the item being read.
+	at int
+	// not is a negation that waits for its condition; notKind is the property negated last, for "not in helices or
+	// strands".
+	not     bool
+	notKind property
+	// joined is set after "and" or "or", orJoin after "or", prep after a preposition: all until the next condition.
+	joined bool
+	orJoin bool
+	prep   bool
+	// last is the condition read last.
+	last *condition
+	// open is a relation that waits for its anchor, which are ordinals and extremes that wait for their helix or
+	// strand, and every is an "all" that waits for its noun.
+	open  *relation
+	which []item
+	every bool
+	// subject is set once a noun that stands for residues came, between once that word came.
+	subject bool
+	between bool
+	// stale is set where something came between a relation word and now, so that a name is no longer its anchor.
+	stale bool
+	// quiet counts the conditions since the last anchor.
+	quiet int
+}
+
+// soft reports whether a concept only asks or points, so that every topic accepts it: question words, entities, what
+// the conditions of a filter are made of. All other concepts name what is asked, and the intent must provide for them.
 func soft(concept string) bool {
 	return oneOf(concept,
 		"ask howmany which what where list structure residue protein or of has between it number unit & "+
@@ -60,7 +81,13 @@ func soft(concept string) bool {
 			"alphahelix threeten pihelix strand coil turn buried exposed rna dna nucleic nm @atom inchain")
 }
 
-// query builds the query of items. Earlier is the query before it, to which "it" and "them" refer.
+// query builds the query of items. Every item must find its place: as a condition, as part of a relation, as an anchor,
+// or as a topic, which choose and refuses then account for; nothing is passed over but fillers.
+//
+// For "charged residues of chain B in helices within 5 Å of the ligand" that is a filter of three conditions (charged,
+// in chain B, in a helix) and a relation of 5 Å with the ligand as its anchor.
+//
+//	Earlier is the query before it, to which "it" and "them" refer.
 func (t *talk) query(items []item, earlier *query) *query {
 	q := &query{f: t.f, x: t.x, has: map[string]bool{}, items: items}
 	r := &reader{q: q, items: items}
@@ -181,8 +208,9 @@ func (r *reader) condition(it item) *condition {
 	return c
 }
 
-// isCounted reports whether the item being read is what the question counts: how many helices, which strands, all
-// helices; and not: which strand residues.
+// isCounted tells "how many helices contain a lysine" from "how many residues are in helices". It reports whether the
+// item being read is what the question counts: how many helices, which strands, all helices; and not: which strand
+// residues.
 func (r *reader) isCounted() bool {
 	if r.next() == "residue" {
 		return false
@@ -239,7 +267,8 @@ func (r *reader) addCondition(it item, c *condition) {
 	r.reset(c)
 }
 
-// merge joins a condition to the one before it: as an alternative, or as the chain of residues named; false where it
+// merge joins a condition to the one before it: "prolines and glycines" is one condition with two alternatives, and so
+// is "helices or strands". It joins: as an alternative, or as the chain of residues named; false where it
 // stands on its own. "Charged and aromatic", which follow their noun, are two conditions.
 func (r *reader) merge(last *condition, it item, c *condition) bool {
 	same := last.property == c.property
@@ -368,6 +397,7 @@ func (r *reader) joinEnds() {
 	q.conds[k], q.mentions = c, []mention{whole}
 }
 
+// chainIDs returns the identifiers of chains.
 func chainIDs(list []facts.Chain) (ids []string) {
 	for _, c := range list {
 		ids = append(ids, c.ID)

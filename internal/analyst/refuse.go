@@ -76,7 +76,8 @@ func (q *query) refuses(in *intent) string {
 	return ""
 }
 
-// refusesRelation says why nearness is not computed, or has no place in the question.
+// refusesRelation checks the nearness of a query. It says why nearness is not computed, or has no place in the
+// question.
 func (q *query) refusesRelation(in *intent) string {
 	rel := q.relation
 	switch {

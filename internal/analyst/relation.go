@@ -14,18 +14,25 @@ const maxRadius = 20.0 // Å, of a question
 // relation is nearness in space to something that a question names, its anchor: within 5 Å of Trp6, touching chain A,
 // nearest to the zinc.
 type relation struct {
-	words      map[string]bool // contact, around, closest, bind, @radius
-	radius     float64         // Å; 0: not given
-	far        bool            // at least that far away
-	not        bool
-	inSequence bool      // it can mean neighbours in the chain
-	mutual     bool      // each other
-	sites      []int     // of the anchor
-	label      string    // of the anchor; empty where none was named
-	chains     []string  // of the anchor
-	ligands    []string  // of the anchor
-	mentions   []mention // of the anchor
-	text       string
+	// words are the concepts that the relation was named with: contact, around, closest, bind, site, @radius.
+	words map[string]bool
+	// radius is in Å; 0 where none is given.
+	radius float64
+	// far means at least that far away.
+	far bool
+	not bool
+	// inSequence is set where it can mean neighbours in the chain: next to, adjacent.
+	inSequence bool
+	// mutual is set by "each other".
+	mutual bool
+	// sites and label are those of the anchor; the label is empty where none was named.
+	sites []int
+	label string
+	// chains, ligands and mentions are what the anchor is made of.
+	chains   []string
+	ligands  []string
+	mentions []mention
+	text     string
 }
 
 // cut returns the distance in Å within which something counts as near.
@@ -105,14 +112,7 @@ func (r *reader) anchor(it item, c *condition) bool {
 		case rel == nil || rel.label == "" || r.quiet > 0:
 			return false
 		case it.concept == "@chain" && !r.joined && len(rel.mentions) > 0: // Lys6 of chain B
-			r.quiet++
-			rel.sites = slices.DeleteFunc(rel.sites, func(i int) bool { return q.x.Sites[i].Ref.Chain != it.names[0] })
-			if rel.label = q.spanOf(rel.sites); len(rel.sites) == 0 {
-				q.problem = fmt.Sprintf("There is no such residue in chain %s.", it.names[0])
-			}
-			for i := range rel.mentions {
-				rel.mentions[i].chain = it.names[0]
-			}
+			r.anchorChain(it.names[0])
 			return true
 		case !same || !r.joined || r.not:
 			return false
@@ -130,7 +130,21 @@ func (r *reader) anchor(it item, c *condition) bool {
 	return true
 }
 
-// setAnchor adds the sites of an entity to a relation.
+// anchorChain narrows the anchor to a chain.
+func (r *reader) anchorChain(id string) {
+	q, rel := r.q, r.q.relation
+	r.quiet++
+	rel.sites = slices.DeleteFunc(rel.sites, func(i int) bool { return q.x.Sites[i].Ref.Chain != id })
+	if rel.label = q.spanOf(rel.sites); len(rel.sites) == 0 {
+		q.problem = fmt.Sprintf("There is no such residue in chain %s.", id)
+	}
+	for i := range rel.mentions {
+		rel.mentions[i].chain = id
+	}
+}
+
+// setAnchor adds the sites of an entity to a relation. Where the structure does not have the entity, the question has a
+// problem: nothing can be near what is not there.
 func (r *reader) setAnchor(rel *relation, it item, c *condition) {
 	q := r.q
 	sites, label := q.sitesWhere(c), "a residue that is "+c.String()
@@ -176,14 +190,15 @@ func (q *query) ligandSites(it item) (sites []int, label string) {
 	return sites, facts.RefList(refs, 6)
 }
 
-// settleRelation drops a relation that has no anchor; the words of one that has are no topics.
+// settleRelation is called once all items are read. It drops a relation that has no anchor; the words of one that has
+// are no topics.
 func (q *query) settleRelation() {
 	rel := q.relation
 	if rel.label == "" && !rel.mutual {
-		q.relation, q.radius = nil, rel.radius
-		if rel.radius > 0 && !q.has["interface"] {
-			q.problem = "I understood a distance, but not from what it is measured; please name a residue, a ligand or a " +
-				"chain."
+		q.relation = nil
+		if rel.radius > 0 {
+			q.problem = "I understood a distance, but not from what it is measured; please name a residue, a ligand " +
+				"or a chain."
 		}
 		return
 	}

@@ -8,7 +8,8 @@ import (
 	"pleat/internal/facts"
 )
 
-// residuesWith answers which residues pass the filter, how many, what share of them, and whether all or any do.
+// residuesWith is the answer to most questions with a filter: "3 of 76 residues are LYS and in a helix". It answers
+// which residues pass the filter, how many, what share of them, and whether all or any do.
 func (q *query) residuesWith() part {
 	filter := q.filter()
 	switch {
@@ -45,8 +46,9 @@ func (q *query) residuesWith() part {
 	return part{text, q.cite(hits), certaintyOf(filter)}
 }
 
-// subjectAndPredicate separates the residues that are counted from (all lysines in helices) from what is asked of them
-// (exposed?). Without such a predicate, chains and numbers say where to count, and the other conditions are asked.
+// subjectAndPredicate finds what "of" in "3 of 7" is. It separates the residues that are counted from (all lysines in
+// helices) from what is asked of them (exposed?). Without such a predicate, chains and numbers say where to count, and
+// the other conditions are asked.
 func (q *query) subjectAndPredicate(filter []*condition, wanted bool) (base, asked []*condition) {
 	if at := q.predicateAt(filter); wanted && at >= 0 {
 		return slices.Delete(slices.Clone(filter), at, at+1), filter[at : at+1]
@@ -73,7 +75,8 @@ func divide(conds []*condition, pass func(*condition) bool) (yes, no []*conditio
 	return yes, no
 }
 
-// predicateAt is the index of the condition that is said of the others; -1 where there is none.
+// predicateAt finds exposed in "are all lysines in helices exposed", else the condition that came last. It is the
+// index of the condition that is asked of the others; -1 where there is none.
 func (q *query) predicateAt(filter []*condition) int {
 	if len(filter) < 2 && !(len(filter) == 1 && (q.has["residue"] || q.every)) {
 		return -1

@@ -12,23 +12,34 @@ import (
 
 // item is one thing in a question: a concept of the vocabulary, or an entity, whose concept starts with @.
 type item struct {
-	concept string // ? for a word that is not known
-	text    string // as written
-	names   []string
-	mention mention // @residue
-	known   bool    // @chain, @ligand: the structure has it
-	value   float64 // @radius in Å, @ph, @limit of pLDDT, @nth (-1: the last)
-	high    float64 // @limit: from value to high, where it is not 0
-	above   bool    // @limit, @radius: value is the least, not the most
+	// concept is ? for a word that is not known.
+	concept string
+	// text is what the question has for it.
+	text  string
+	names []string
+	// mention is set for @residue.
+	mention mention
+	// known is set where the structure has the chain or the ligand.
+	known bool
+	// value is a radius in Å, a pH, a bound of pLDDT, or an ordinal (-1: the last).
+	value float64
+	// high is the upper end of a band of pLDDT, where it is not 0.
+	high float64
+	// above is set where value is the least, not the most.
+	above bool
 }
 
 // mention is a residue or a stretch of residues as a question names it.
 type mention struct {
-	chain  string // empty: not given
-	lo, hi int    // numbers, unless first or half is set
+	// chain is empty where the question does not name one.
+	chain string
+	// lo and hi are numbers of residues, unless first or half is set.
+	lo, hi int
 	names  []string
-	first  int // so many residues from the beginning of the chain or, if negative, from its end
-	half   int // the first or second half of the chain
+	// first is so many residues from the beginning of the chain or, if negative, from its end.
+	first int
+	// half is 1 or 2 for the first or second half of the chain.
+	half int
 }
 
 // isRange reports whether the mention is a range of two numbers.
@@ -43,11 +54,13 @@ func (m mention) single() bool {
 type scanner struct {
 	x                      *facts.Index
 	chains, ligands, atoms map[string]bool
-	lowest, highest        int  // numbers of polymer residues
-	protein                bool // some chain is one
-	words                  []word
-	at                     int
-	items                  []item
+	// lowest and highest are numbers of polymer residues.
+	lowest, highest int
+	// protein is set where some chain is one.
+	protein bool
+	words   []word
+	at      int
+	items   []item
 }
 
 // newScanner makes a scanner for the names of one structure.
@@ -72,7 +85,9 @@ func newScanner(x *facts.Index) *scanner {
 	return s
 }
 
-// Parts of the patterns of rules. Words are separated by one blank each.
+// Parts of the patterns of rules. Words are separated by one blank each, and every pattern ends at a blank. Name may be
+// any word, which residueNames then has to know; digit is the number of a residue, and upTo the end of a range. Real is
+// a number with or without a fraction, less and more are words of comparisons.
 const (
 	noun  = `(?:amino acid|residue|position|res|number|nucleotide|base|aa|site)s?`
 	name  = `([A-Za-z]+(?: acid)?)`
@@ -91,33 +106,48 @@ type rule struct {
 	read    func(s *scanner, m []string) []item
 }
 
+// pattern compiles what a rule matches at the beginning of the remaining words; capitals and small letters are the
+// same.
 func pattern(p string) *regexp.Regexp { return regexp.MustCompile(`^(?i:` + p + `) `) }
 
+// endsInNoun tells the first ten residues from the first ten.
 var endsInNoun = pattern(`.* ` + noun)
 
-// rules are tried in this order at each word. None of them may match the empty string.
+// rules are tried in this order at each word, so that the more special one of two comes first. Each line above a rule
+// has examples of what it reads. None of them may match the empty string.
 var rules = []rule{
+	// K8A, Lys48Ala, Lys48 to Ala: mutations, which no structure can tell
 	{pattern(`([a-z]{1,3})(\d{1,6})([a-z]{1,3})`), (*scanner).mutation},
 	{pattern(`([a-z]{1,3}|[a-z]{6,13}) ?(\d{1,6}) (?:to |mutation )?([a-z]{3})`), (*scanner).mutation},
+	// the first 20 residues, the last ten, the C-terminal 5 amino acids
 	{pattern(`(first|initial|n terminal|amino terminal|last|final|c terminal|carboxy terminal) ([a-z]+|\d{1,6})(?: ` +
 		noun + `)?`), (*scanner).chainEnd},
+	// after residue 16, before K48, up to position 30, positions above 40
 	{pattern(`(after|past|following|downstream of|beyond|above|over|before|preceding|upstream of|prior to|up to|` +
 		`below|under) ((?:` + noun + ` )*)(?:` + name + ` ?)?` + digit), (*scanner).oneSide},
+	// pH 7.4
 	{pattern(`ph (?:of |value |is |equals )?` + real), (*scanner).givenPH},
+	// within 5 Å of, at least 0.4 nm from, a 5 Å shell
 	{pattern(`(?:(within|below|under|above|over|beyond|at most|at least|(?:` + less + `|` + more + `) than) )?` +
 		`(?:(?:a|an|about|around|distance of) )*` + real + unit), (*scanner).radius},
+	// a pLDDT between 50 and 70; else a range of residues
 	{pattern(`between ` + real + ` and ` + real), (*scanner).band},
+	// 95 or more; below 70; at least 90
 	{pattern(real + ` or (` + less + `|` + more + `)`), (*scanner).limit},
 	{pattern(`(below|under|above|over|exceeding|at most|at least|(?:` + less + `|` + more + `) than) ` +
 		`(?:(?:a|an|about|around|plddt|confidence|of) )*` + real), (*scanner).limit},
+	// lysine 8, Lys8, K8, Lys8 to Lys12
 	{pattern(name + ` (?:(?:residue|number|at|position|-) )*` + digit + upTo), (*scanner).namedResidue},
 	{pattern(`([a-z]{1,3})` + digit + upTo), (*scanner).namedResidue},
+	// LYS A 8, A:8, A:Lys8
 	{pattern(name + ` ([a-z0-9]{1,2}) ` + digit), (*scanner).residueOfChain},
 	{pattern(`([a-z0-9]{1,4}) : (?:` + name + ` ?)?` + digit), (*scanner).chainColon},
+	// between positions 10 and 40; residue 8, residues 9-12; then 3 and 9 in a list
 	{pattern(`(?:` + noun + ` )+(?:(?:numbers?|no|from|:) )*(?:between )?` + digit + ` and ` + digit),
 		(*scanner).betweenNumbers},
 	{pattern(`(?:` + noun + ` )+(?:(?:numbers?|no|from|:) )*` + digit + upTo), (*scanner).numbers},
 	{pattern(digit + upTo), (*scanner).bareNumber},
+	// chain A, the B chain
 	{pattern(`(?:chain|subunit|protomer)s? ([a-z0-9]{1,4})`), (*scanner).announcedChain},
 	{pattern(`([A-Z0-9]{1,4}) (?:chain|subunit|protomer)`), (*scanner).chain},
 }
@@ -225,8 +255,8 @@ func (s *scanner) concept(c string, n int) {
 	s.add(n, it)
 }
 
-// residueNames returns the component codes that a name means: a word of the vocabulary, a code of one or three letters,
-// or of a nucleotide; nil where it is none.
+// residueNames knows what can name a residue without its number. It returns the component codes that a name means: a
+// word of the vocabulary, a code of one or three letters, or of a nucleotide; nil where it is none.
 func residueNames(word string) []string {
 	up := strings.ToUpper(word)
 	if c, ok := vocabulary().find(strings.ToLower(word)); ok && strings.HasPrefix(c, "@name ") {
@@ -256,12 +286,13 @@ func letterNames(word string) (codes []string) {
 	return codes
 }
 
+// atoi reads digits that a pattern has matched.
 func atoi(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n
 }
 
-// residues returns a stretch of residues as an item; it ends where it begins if to is empty.
+// residueItem returns a stretch of residues as an item; it ends where it begins if to is empty.
 func residueItem(chain string, names []string, from, to string) []item {
 	m := mention{chain: chain, lo: atoi(from), hi: atoi(from), names: names}
 	if to != "" {
@@ -285,7 +316,8 @@ func (s *scanner) mutation(m []string) []item {
 	return []item{{concept: "!mutation"}}
 }
 
-// chainEnd reads the first 20 residues, the last ten, the C-terminal 5 amino acids.
+// chainEnd counts residues from an end of the chain, and not segments: it reads the first 20 residues, the last ten,
+// the C-terminal 5 amino acids.
 func (s *scanner) chainEnd(m []string) []item {
 	n, ok := quantity(m[2])
 	next := s.peek(strings.Count(m[0], " "))
@@ -318,6 +350,7 @@ func (s *scanner) oneSide(m []string) []item {
 	return []item{{concept: "@residue", mention: r}}
 }
 
+// givenPH reads the pH at which a charge is asked for.
 func (s *scanner) givenPH(m []string) []item { return []item{{concept: "@ph", value: decimal(m[1])}} }
 
 // radius reads within 5 Å, at least 0.4 nm from, a 5 Å shell.
@@ -417,7 +450,8 @@ func (s *scanner) numbers(m []string) []item {
 	return items
 }
 
-// bareNumber reads numbers that are residues by what stands next to them: 8-12, residue 3 and 9.
+// bareNumber reads numbers that are residues by what stands next to them: 8-12, residue 3 and 9. Any other number
+// without a unit is unknown, and makes the question refused.
 func (s *scanner) bareNumber(m []string) []item {
 	if s.isUnit(m) {
 		return nil
@@ -465,20 +499,17 @@ func (s *scanner) chain(m []string) []item {
 func (s *scanner) single() bool {
 	w, next := s.peek(0), s.peek(1)
 	up := strings.ToUpper(w.raw)
-	_, known := vocabulary().find(w.low)
 	names := residueNames(w.raw)
-	code, number, _ := strings.Cut(up, strings.TrimLeft(up, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+	english := oneOf(w.low, "his met pro ser val") && w.raw == w.low
+	isChain := s.chains[w.raw] && (oneOf(next.low, "and - /") || s.at > 0 && w.raw != "I" &&
+		(w.raw != "A" || s.peek(-1).low != "is"))
+	code := s.ligandCode(w, next)
 	switch {
-	case s.chains[w.raw] && w.raw != "I" && s.at > 0 && (w.raw != "A" || s.peek(-1).low != "is"),
-		s.chains[w.raw] && oneOf(next.low, "and - /"):
+	case isChain:
 		s.add(1, item{concept: "@chain", names: []string{w.raw}, known: true})
-	case s.ligands[w.raw] && (len(w.raw) > 1 || next.low == "ion") && !(s.atoms[w.raw] && next.low == "of"):
-		s.ligand(w.raw, 1)
-	case s.ligands[up] && len(up) >= 3 && !known:
-		s.ligand(up, 1)
-	case len(code) >= 2 && s.ligands[code] && number == "": // Zn202
+	case code != "":
 		s.ligand(code, 1)
-	case names != nil && !(oneOf(w.low, "his met pro ser val") && w.raw == w.low) && (len(w.raw) > 2 || w.raw == up):
+	case names != nil && !english && (len(w.raw) > 2 || w.raw == up):
 		s.add(1, item{concept: "@name", names: names})
 	case s.atoms[up] && (w.raw == up || oneOf(w.low, "ca cb")) && (len(up) > 1 || next.low == "atom"):
 		s.add(1, item{concept: "@atom", names: []string{up}})
@@ -486,6 +517,22 @@ func (s *scanner) single() bool {
 		return false
 	}
 	return true
+}
+
+// ligandCode returns the code of a ligand of the structure that a word names: ZN, bnz, Zn202; empty where it is none.
+func (s *scanner) ligandCode(w, next word) string {
+	up := strings.ToUpper(w.raw)
+	code := strings.TrimRight(up, "0123456789")
+	_, known := vocabulary().find(w.low)
+	switch {
+	case s.ligands[w.raw] && (len(w.raw) > 1 || next.low == "ion") && !(s.atoms[w.raw] && next.low == "of"):
+		return w.raw
+	case s.ligands[up] && len(up) >= 3 && !known:
+		return up
+	case len(code) >= 2 && code != up && s.ligands[code]:
+		return code
+	}
+	return ""
 }
 
 // ligand adds a ligand of n words, with the chain and number after it.

@@ -20,7 +20,7 @@ func (q *query) filter() []*condition {
 // sites returns the polymer residues that pass the filter.
 func (q *query) sites() []int { return q.sitesWhere(q.filter()...) }
 
-// partial says whether the filter picks residues, and not whole chains.
+// partial reports whether the filter picks residues, and not whole chains.
 func (q *query) partial() bool {
 	return !q.only(ofChain) || q.relation != nil && len(q.relation.sites) > 0
 }
@@ -39,7 +39,8 @@ func (q *query) polymers() []facts.Chain {
 type group struct {
 	label string
 	sites []int
-	chain *facts.Chain // set where the group is a whole chain
+	// chain is set where the group is a whole chain.
+	chain *facts.Chain
 }
 
 // groups returns what a metric is computed of: each chain where the filter names nothing smaller; each segment, or each

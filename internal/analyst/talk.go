@@ -16,9 +16,12 @@ type talk struct {
 	texts     []string
 	cited     map[facts.ResidueRef]bool
 	certainty []Certainty
-	lost      bool   // a part was not understood
-	clauses   int    // questions read so far
-	last      *query // the one before, nil where it was not answered
+	// lost is set where a part was not understood, so that suggestions help.
+	lost bool
+	// clauses counts the questions read so far.
+	clauses int
+	// last is the question before, nil where it was not answered.
+	last *query
 }
 
 // answer reads the sentences. One that asks nothing, such as "Look at chain B.", narrows the next one.
@@ -45,6 +48,7 @@ func (t *talk) answer(question string) {
 	}
 }
 
+// isMeaningful reports whether an item says more than please, and, or it.
 func isMeaningful(it item) bool { return !oneOf(it.concept, "filler & ask in but it") }
 
 // isContext reports whether a sentence names residues or chains and asks nothing of them.
@@ -76,6 +80,7 @@ func (t *talk) sentence(items []item) {
 	}
 }
 
+// questionWords are the concepts that open a question.
 const questionWords = "howmany which what where list howlong capability overview"
 
 // splitQuestions cuts a sentence where a connective is followed by a new question: "…, and how many …". What stands
@@ -131,7 +136,9 @@ func (t *talk) misunderstand(items []item, why string) {
 	t.refuse(textOf(items), why)
 }
 
-// clause answers one question, or says why not.
+// clause answers one question, or says why not. Reasons are tried in the order in which they help a user most: words
+// that are not known, matters that no structure can tell, a question without its noun, a combination of topics that
+// no intent answers, and last what this structure lacks.
 func (t *talk) clause(items []item) {
 	t.clauses++
 	if len(items) > 200 {

@@ -7,8 +7,10 @@ import (
 
 // word is one token of a question.
 type word struct {
-	raw string // as written
-	low string // lower case
+	// as written
+	raw string
+	// lower case
+	low string
 }
 
 // spellings brings symbols and typographic signs to the words and signs that the vocabulary has.
@@ -54,10 +56,12 @@ func sentences(text string) [][]word {
 	return out
 }
 
+// inWord reports whether a character belongs to a word: primes and signs of charge do.
 func inWord(c rune) bool {
 	return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '\'' || c == '*' || c == '+'
 }
 
+// decimalPoint reports whether a full stop stands between two digits.
 func decimalPoint(r []rune, i int) bool {
 	return r[i] == '.' && i > 0 && i+1 < len(r) && unicode.IsDigit(r[i-1]) && unicode.IsDigit(r[i+1])
 }
