@@ -159,7 +159,7 @@ var parts = []struct {
 	{"webhook-memory", (*bench).deliveryMemory, true},
 }
 
-// partNames returns the names that --only accepts.
+// partNames returns the names that --only accepts, in the order in which the parts run.
 func partNames() []string {
 	var out []string
 	for _, p := range parts {
@@ -168,8 +168,8 @@ func partNames() []string {
 	return out
 }
 
-// run measures the parts in a folder of its own, and prints the machine and the table. The table is printed even if a
-// part failed.
+// run measures the parts in a folder of its own, which it removes, and prints the machine and the table. The table is
+// printed even if a part failed, with the parts before it: a run takes minutes.
 func (b *bench) run(ctx context.Context, out io.Writer) error {
 	dir, err := os.MkdirTemp(b.dir, "pleat-bench-")
 	if err != nil {

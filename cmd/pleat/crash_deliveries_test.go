@@ -107,7 +107,7 @@ func TestKilledDeliveryWorkerLosesNothing(t *testing.T) {
 
 func killWhileDelivering(t *testing.T, database string) {
 	n := newNode(t, database)
-	n.program = linkTestBinary(t) // the released program has no crashStep
+	n.program = linkTestBinary(t, t.TempDir()) // the released program has no crashStep
 	n.env = []string{"PLEAT_WEBHOOK_ALLOW=127.0.0.1", "PLEAT_INGEST_SECRET=secret"}
 	w := newRecorder(t)
 	n.createKey()

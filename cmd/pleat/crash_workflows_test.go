@@ -196,7 +196,7 @@ func killFollowUps(t *testing.T, database string) {
 	}
 	acked := map[string]bool{}
 	for round := range workflowRounds {
-		for _, id := range n.createUntilKilled(4, 700*time.Millisecond, func() (string, error) {
+		for _, id := range n.createUntilKilled(4, 250*time.Millisecond, func() (string, error) {
 			made, err := n.api.CreateJob(ctx, job, api.CreateOptions{})
 			return made.JobID, err
 		}) {

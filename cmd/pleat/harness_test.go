@@ -49,15 +49,18 @@ var releasedProgram = sync.OnceValues(func() (string, error) {
 
 var releasedDir string // removed by TestMain
 
-// linkTestBinary links this test binary into a new folder under the name pleat, by which testscript runs it as the
-// program, and returns the path.
-func linkTestBinary(t *testing.T) string {
+// linkTestBinary links this test binary into a folder, which it creates, under the name pleat, by which testscript
+// runs it as the program, and returns the path.
+func linkTestBinary(t *testing.T, dir string) string {
 	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(t.TempDir(), "pleat")
+	name := filepath.Join(dir, "pleat")
 	if err := os.Symlink(self, name); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func TestPagesCanBeFollowed(t *testing.T) {
 
 func followPage(t *testing.T, page string) {
 	n := newNode(t, storetest.Databases()["sqlite"](t))
-	n.program = linkTestBinary(t)
+	n.program = linkTestBinary(t, filepath.Join(n.dir, "bin")) // README.md calls bin/pleat
 	n.env = []string{"PLEAT_ENGINES=mini,calvados,analyst"}
 	n.serve()
 

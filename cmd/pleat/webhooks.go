@@ -368,7 +368,8 @@ func webhooksRedeliver() *cobra.Command {
 }
 
 // webhooksTest returns the command that has the server send a test delivery to the caller's endpoint, and waits for the
-// first attempt. The exit code is exitFailed if it was not answered with success.
+// first attempt. The exit code is exitFailed if it was not answered with success. Each repetition sends a further
+// delivery, which is listed like any other.
 func webhooksTest() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test",

@@ -20,7 +20,8 @@ func workflowsCmd() *cobra.Command {
 		workflowsList(), workflowsGet(), workflowsLogs(), workflowsCancel())
 }
 
-// workflowsList returns the command that prints a page of the caller's workflows, newest first.
+// workflowsList returns the command that prints a page of the caller's workflows, newest first, also those that the end
+// of a fold has started.
 func workflowsList() *cobra.Command {
 	var filter api.WorkflowsFilter
 	c := &cobra.Command{
