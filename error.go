@@ -11,7 +11,7 @@ type Code string
 
 // The codes, with the HTTP status of each.
 const (
-	CodeInvalid      Code = "invalid"      // 400: the request is wrong; Field says where
+	CodeInvalid      Code = "invalid"      // 400: the request is wrong; Field is where
 	CodeUnauthorized Code = "unauthorized" // 401: no credential, or an invalid one
 	CodeNotFound     Code = "not_found"    // 404: it does not exist, or it belongs to another user
 	CodeConflict     Code = "conflict"     // 409: the state does not allow the change

@@ -164,7 +164,7 @@ type Result struct {
 	Timings     map[string]float64 `json:"timings"`       // seconds per stage: queue, msa, load, infer, write
 	Row         json.RawMessage    `json:"row,omitempty"` // result_raw_json of a workflow's task
 	Notes       []string           `json:"notes,omitempty"`
-	// AnsweredFrom is the earlier run whose cached result this is; empty: this run computed it. The last note says so.
+	// AnsweredFrom is the earlier run whose cached result this is; empty: this run computed it. The last note names it.
 	AnsweredFrom RunID `json:"answered_from,omitempty"`
 }
 

@@ -16,7 +16,7 @@ const (
 	StateQueued      State = "QUEUED"      // a workflow that waits for a worker
 	StateRunning     State = "RUNNING"     // claimed by a worker at least once
 	StateCompleted   State = "COMPLETED"   // every artifact, score and metric is readable
-	StateFailed      State = "FAILED"      // ended without a result; the run's Failure says why
+	StateFailed      State = "FAILED"      // ended without a result; the run's Failure is the reason
 	StateStopped     State = "STOPPED"     // cancelled by its owner
 )
 

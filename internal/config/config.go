@@ -30,7 +30,7 @@ type Config struct {
 	Data     string
 	Database string
 
-	// The HTTP server. Work tells it to run jobs in its own process.
+	// The HTTP server. With Work it runs jobs in its own process.
 	Addr      string
 	PublicURL string
 	Hosts     []string

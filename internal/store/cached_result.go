@@ -75,7 +75,7 @@ func (t *tx) lockSource(source, run pleat.RunID) error {
 		JOIN job j ON j.id = s.job_id
 		WHERE s.id = $1 AND ` + fmt.Sprintf(mayShareResults, "(SELECT account_id FROM run WHERE id = $2)")
 	if t.pg != nil {
-		q += " FOR SHARE OF j" // the verbs that delete or hide the job lock it first
+		q += " FOR SHARE OF j" // the verbs that delete the job or make it private lock it first
 	}
 	var id pleat.RunID
 	return mapNoRows(t.row(q, []any{source, run}, &id), ErrSourceGone)

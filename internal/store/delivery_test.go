@@ -104,7 +104,7 @@ func deliveries(t *testing.T, s *store.Store, owner pleat.UserID, f store.Delive
 func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		e := global(t, s, u, true)
 		qna := pleat.Subscription{
 			Destination: pleat.DestQnA,
@@ -137,7 +137,7 @@ func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
 			t.Errorf("%+v %v", subs, err)
 		}
 		// Nothing of this is anybody else's.
-		bob := user(t, s, "bob")
+		bob := storetest.User(t, s, "bob")
 		if got := deliveries(t, s, bob, store.DeliveryFilter{}); len(got) != 0 {
 			t.Errorf("bob sees %+v", got)
 		}
@@ -153,7 +153,7 @@ func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
 func TestDeliveryLife(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		e := global(t, s, u, false)
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
 		got := claimDeliveries(t, s, "c1", 10)
@@ -237,7 +237,7 @@ func TestDeliveryLife(t *testing.T) {
 
 func TestAbortedCountsNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
 		got := claimDeliveries(t, s, "c1", 10)
 		finishDelivery(t, s, "c1", store.DeliveryOutcome{Claimed: got[0], Aborted: true})
@@ -253,7 +253,7 @@ func TestAbortedCountsNothing(t *testing.T) {
 func TestLostDeliveries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
 		var id pleat.DeliveryID
 		for i := range store.DeliveryTries {
@@ -294,7 +294,7 @@ func TestLostDeliveries(t *testing.T) {
 func TestRedeliver(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		e := global(t, s, u, false)
 		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "qna", TargetType: "qna_v1"}
 		for range 4 {
@@ -377,7 +377,7 @@ func TestEndpointsTakeTurns(t *testing.T) {
 		ctx := context.Background()
 		var ends []store.Endpoint
 		for i := range 5 {
-			u := user(t, s, fmt.Sprintf("u%d", i))
+			u := storetest.User(t, s, fmt.Sprintf("u%d", i))
 			ends = append(ends, global(t, s, u, false))
 			n := 2
 			if i == 0 {
@@ -420,7 +420,7 @@ func TestClaimLooksAtAllEndpoints(t *testing.T) {
 		ctx := context.Background()
 		const n = 300
 		for i := range n {
-			u := user(t, s, fmt.Sprintf("u%d", i))
+			u := storetest.User(t, s, fmt.Sprintf("u%d", i))
 			global(t, s, u, false)
 			if _, err := s.PingEndpoint(ctx, u); err != nil {
 				t.Fatal(err)
@@ -452,7 +452,7 @@ func TestClaimLooksAtAllEndpoints(t *testing.T) {
 func TestEndpointChanges(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		if _, err := s.GlobalEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
 			t.Errorf("%v", err)
 		}
@@ -550,7 +550,7 @@ func TestEndpointChanges(t *testing.T) {
 func TestUpdateEndpoint(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		e := global(t, s, u, true)
 		for range 3 {
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
@@ -615,7 +615,7 @@ func TestUpdateEndpoint(t *testing.T) {
 func TestOwnEndpoint(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		own := pleat.Subscription{
 			Destination: pleat.DestCustom,
 			Alias:       "custom_http",
@@ -660,7 +660,7 @@ func TestOwnEndpoint(t *testing.T) {
 func TestIngest(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		e := global(t, s, u, false)
 		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "qna", TargetType: "qna_v1"}
 		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
@@ -767,7 +767,7 @@ func TestIngest(t *testing.T) {
 func TestPing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		global(t, s, u, false)
 		id, err := s.PingEndpoint(ctx, u)
 		if err != nil {
@@ -784,7 +784,7 @@ func TestPing(t *testing.T) {
 func TestRerunNotifies(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
 		again, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run, 1000)
 		if err != nil {
@@ -814,7 +814,7 @@ func TestRerunNotifies(t *testing.T) {
 func TestForgetDeliveries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		e := global(t, s, u, false)
 		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "qna", TargetType: "qna_v1"}
 		for range 5 {
@@ -847,7 +847,7 @@ func TestForgetDeliveries(t *testing.T) {
 func TestCountsJoinDeliveries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		for i := range 3 {
-			u := user(t, s, fmt.Sprint("u", i))
+			u := storetest.User(t, s, fmt.Sprint("u", i))
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
 		}
 		counts, err := s.QueueCounts(context.Background())
@@ -861,7 +861,7 @@ func TestCountsJoinDeliveries(t *testing.T) {
 func TestDeliverTopic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		news, end := s.Subscribe(store.DeliveryTopic())
 		defer end()
 		await := func(what string) {

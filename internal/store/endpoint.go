@@ -98,7 +98,7 @@ type EndpointConfig struct {
 	Token  string // sealed; empty: the stored one stays
 	Secret string // sealed; used if none is stored
 	Format string
-	// EnabledByDefault says whether runs without webhook settings use the endpoint; nil: as it was, at first false.
+	// EnabledByDefault sets whether runs without webhook settings use the endpoint; nil: as it was, at first false.
 	EnabledByDefault *bool
 }
 

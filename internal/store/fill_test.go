@@ -26,7 +26,7 @@ func eachAddress(t *testing.T, fn func(t *testing.T, s *store.Store, address str
 func TestFill(t *testing.T) {
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		if err := storetest.Fill(ctx, address, u, 21); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestFill(t *testing.T) {
 // A caller that has gone gets nothing read, though single rows are read without watching it.
 func TestReadOfAGoneCaller(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		made := create(t, s, user(t, s, "ada"), "one")
+		made := create(t, s, storetest.User(t, s, "ada"), "one")
 		ctx, gone := context.WithCancel(context.Background())
 		if _, err := s.Head(ctx, made.Job, ""); err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestReadOfAGoneCaller(t *testing.T) {
 func TestEndedView(t *testing.T) {
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		same := func(job pleat.JobID, state pleat.State, files int) {
 			t.Helper()
 			whole, err := s.View(ctx, job)

@@ -97,10 +97,10 @@ func (t *tx) insertJob(n *NewJob, c *Created) error {
 	return t.subscribe(of, n.Subs)
 }
 
-// subscribe stores the destinations of a run's events, of which of has the source, run and owner. It also stores the
-// endpoint that a subscription brings, which serves this source alone. The run of a draft is empty: its execution fills
-// it in.
-func (t *tx) subscribe(of pleat.Event, subs []pleat.Subscription) error {
+// subscribe stores the destinations of events like e, of which it uses the source, the run and the owner. It also
+// stores the endpoint that a subscription brings, which serves this source alone. The run of a draft is empty: its
+// execution fills it in.
+func (t *tx) subscribe(e pleat.Event, subs []pleat.Subscription) error {
 	for _, sub := range subs {
 		if sub.Custom != nil {
 			sub.Endpoint = pleat.EndpointID(newID())
@@ -110,7 +110,7 @@ func (t *tx) subscribe(of pleat.Event, subs []pleat.Subscription) error {
 					active, paused, enabled_by_default, disabled_reason, health, resume_at, rotated_at,
 					created_at, updated_at)
 				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`,
-				sub.Endpoint, of.Owner, of.Source.ID(), sub.Custom.URL, sub.Custom.Token, t.now); err != nil {
+				sub.Endpoint, e.Owner, e.Source.ID(), sub.Custom.URL, sub.Custom.Token, t.now); err != nil {
 				return err
 			}
 		}
@@ -119,7 +119,7 @@ func (t *tx) subscribe(of pleat.Event, subs []pleat.Subscription) error {
 				id, account_id, source_kind, source_id, run_id, destination, alias, target_type, settings, endpoint_id,
 				created_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-			newID(), of.Owner, of.Source.Kind(), of.Source.ID(), of.Run, sub.Destination, sub.Alias, sub.TargetType,
+			newID(), e.Owner, e.Source.Kind(), e.Source.ID(), e.Run, sub.Destination, sub.Alias, sub.TargetType,
 			string(sub.Settings), sub.Endpoint, t.now); err != nil {
 			return err
 		}

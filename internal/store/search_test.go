@@ -62,7 +62,7 @@ func publish(t *testing.T, s *store.Store, c store.ClaimedTask, name, key string
 func TestSearchThenFold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		c, search := toSearch(t, s, u)
 		if search.Task.Attempt != 1 || search.Alignments != nil || !search.Task.NeedsSearch() ||
 			len(claim(t, s, "w2", 1)) != 0 {
@@ -123,7 +123,7 @@ func TestSearchThenFold(t *testing.T) {
 func TestLostSearch(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		_, first := toSearch(t, s, user(t, s, "ada"))
+		_, first := toSearch(t, s, storetest.User(t, s, "ada"))
 		publish(t, s, first, "msa.a3m", "runs/x/1/msa.a3m")
 		clock.Advance(pleat.LeaseDuration + time.Second)
 		if r, err := s.Reap(ctx); err != nil || r.Requeued != 1 {
@@ -149,7 +149,7 @@ func TestLostSearch(t *testing.T) {
 func TestCancelAroundASearch(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		c, search := toSearch(t, s, u)
 		if _, err := s.Cancel(ctx, u, c.Job); err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestCancelAroundASearch(t *testing.T) {
 // What comes from a search takes its turn behind its owner's, and not behind everybody's.
 func TestTurnAfterASearch(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		ada, bob := user(t, s, "ada"), user(t, s, "bob")
+		ada, bob := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")
 		for range 3 {
 			create(t, s, ada, "hers")
 		}

@@ -20,41 +20,21 @@ import (
 
 // Every test of this package runs on both databases.
 
-func user(t *testing.T, s *store.Store, name string) pleat.UserID {
-	t.Helper()
-	u, err := s.EnsureUser(context.Background(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.ID
-}
-
+// newJob is a fold of storetest whose owner chose the seed.
 func newJob(owner pleat.UserID, name string) store.NewJob {
-	return store.NewJob{
-		Job: pleat.Job{Owner: owner, Name: name, Sequences: []pleat.Sequence{{
-			Kind:   pleat.Protein,
-			Text:   "GSGS",
-			Chains: []string{"A"},
-			Count:  1,
-		}}},
-		Run: store.RunSpec{Model: "null", WeightSet: "w", Method: "m", Seed: "7", Queue: "fold/null",
-			Params: pleat.Params{Model: "null", Values: map[string]any{"seed": "7"}}},
-		Quota: 1000,
-	}
+	n := storetest.NewFold(owner, name)
+	n.Run.Params.Values = map[string]any{"seed": n.Run.Seed}
+	return n
 }
 
 func create(t *testing.T, s *store.Store, owner pleat.UserID, name string) store.Created {
 	t.Helper()
-	c, err := s.CreateJob(context.Background(), newJob(owner, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return storetest.CreateJob(t, s, newJob(owner, name))
 }
 
 func claim(t *testing.T, s *store.Store, w pleat.WorkerID, n int) []store.ClaimedTask {
 	t.Helper()
-	c, err := s.Claim(context.Background(), w, []string{"fold/null"}, n, 0)
+	c, err := s.Claim(context.Background(), w, []string{storetest.FoldQueue}, n, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,31 +46,23 @@ func finish(s *store.Store, c store.ClaimedTask, state pleat.State) error {
 	return s.FinishRun(context.Background(), store.LeaseOf(&c.Task), outcome(state))
 }
 
-// outcome is how a run of the null engine ends in a state.
+// outcome is how a run of the model «null» ends in a state.
 func outcome(state pleat.State) store.RunFinished {
-	f := store.RunFinished{State: state, Engine: "null 1", MSA: pleat.StatePending}
 	if state == pleat.StateCompleted {
-		plddt := 71.5
-		f.Result = &pleat.Result{Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &plddt}},
-			Timings: map[string]float64{"infer": 1}}
-		f.Artifacts = []pleat.Artifact{{
-			Name:        "model.cif",
-			Kind:        pleat.ArtifactCIF,
-			ContentType: "chemical/x-mmcif",
-			Bytes:       3,
-			SHA256:      "00",
-			Key:         "runs/x/1/model.cif",
-		}}
-	} else {
-		f.Failure = pleat.Failed(pleat.FailInvalidInput, "no")
+		return storetest.Completed()
 	}
-	return f
+	return store.RunFinished{
+		State:   state,
+		Engine:  "null 1",
+		MSA:     pleat.StatePending,
+		Failure: pleat.Failed(pleat.FailInvalidInput, "no"),
+	}
 }
 
 func TestLife(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		c := create(t, s, u, "one")
 		if c.State != pleat.StateInitialized || len(c.Sequences) != 1 || c.Usage.Used != 1 {
 			t.Fatalf("created %+v", c)
@@ -149,7 +121,7 @@ func TestLife(t *testing.T) {
 func TestStaleWorkerIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		c := create(t, s, u, "one")
 		first := claim(t, s, "w1", 1)[0]
 		clock.Advance(pleat.LeaseDuration + time.Second)
@@ -194,7 +166,7 @@ func TestStaleWorkerIsRefused(t *testing.T) {
 func TestTriesRunOut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		c := create(t, s, user(t, s, "ada"), "one")
+		c := create(t, s, storetest.User(t, s, "ada"), "one")
 		for i := range store.DefaultTries {
 			if got := claim(t, s, "w", 1); len(got) != 1 {
 				t.Fatalf("try %d: nothing to claim", i)
@@ -214,7 +186,7 @@ func TestTriesRunOut(t *testing.T) {
 func TestRetryWaits(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		c := create(t, s, user(t, s, "ada"), "one")
+		c := create(t, s, storetest.User(t, s, "ada"), "one")
 		c1, f := claim(t, s, "w", 1)[0], outcome(pleat.StateFailed)
 		f.Failure = pleat.Failed(pleat.FailDeviceLost, "gone")
 		if err := s.FinishRun(ctx, store.LeaseOf(&c1.Task), f); err != nil {
@@ -243,7 +215,7 @@ func TestRetryWaits(t *testing.T) {
 func TestCancel(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u, other := user(t, s, "ada"), user(t, s, "eve")
+		u, other := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
 		waiting := create(t, s, u, "waits")
 		if _, err := s.Cancel(ctx, other, waiting.Job); !errors.Is(err, pleat.ErrJobNotFound) {
 			t.Errorf("a stranger cancels: %v", err)
@@ -287,7 +259,7 @@ func TestCancel(t *testing.T) {
 func TestQuotaIsExact(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		n := newJob(u, "many")
 		n.Quota = 30
 		var wg sync.WaitGroup
@@ -338,7 +310,7 @@ func TestQuotaIsExact(t *testing.T) {
 func TestIdempotency(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		n := newJob(u, "once")
 		n.Key, n.Digest = "k", "d"
 		var wg sync.WaitGroup
@@ -374,7 +346,7 @@ func TestIdempotency(t *testing.T) {
 
 func TestTurnsAreFair(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		a, b := user(t, s, "thousand"), user(t, s, "one")
+		a, b := storetest.User(t, s, "thousand"), storetest.User(t, s, "one")
 		for i := range 40 {
 			create(t, s, a, fmt.Sprint(i))
 		}
@@ -397,7 +369,7 @@ func TestTurnsAreFair(t *testing.T) {
 
 func TestOneClaimEach(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		for i := range 60 {
 			create(t, s, u, fmt.Sprint(i))
 		}
@@ -434,9 +406,11 @@ func TestOneClaimEach(t *testing.T) {
 func TestRestartFreesLeases(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		create(t, s, user(t, s, "ada"), "one")
+		create(t, s, storetest.User(t, s, "ada"), "one")
 		w := pleat.Worker{
-			ID: "node-1", Queues: []string{"fold/null"}, Models: []pleat.Model{{Name: "null", Kind: pleat.TaskFold}},
+			ID: "node-1", Queues: []string{storetest.FoldQueue}, Models: []pleat.Model{
+				{Name: "null", Kind: pleat.TaskFold},
+			},
 		}
 		if err := s.RegisterWorker(ctx, w); err != nil {
 			t.Fatal(err)
@@ -480,7 +454,7 @@ func TestModelsHaveTheLargestRoom(t *testing.T) {
 func TestVisibility(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		c := create(t, s, u, "one")
 		k, err := s.CreateKey(ctx, u, "pleat_abc", "hash", "laptop")
 		if err != nil {
@@ -524,7 +498,7 @@ func TestVisibility(t *testing.T) {
 func TestSessionDiesWithItsKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		k, err := s.CreateKey(ctx, u, "p", "h", "")
 		if err != nil {
 			t.Fatal(err)
@@ -549,7 +523,7 @@ func TestSessionDiesWithItsKey(t *testing.T) {
 func TestRerun(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		c := create(t, s, u, "one")
 		if _, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run, 100); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("rerun of a waiting job: %v", err)
@@ -575,12 +549,12 @@ func TestRerun(t *testing.T) {
 func TestPages(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		var want []pleat.JobID
 		for i := range 7 {
 			want = append([]pleat.JobID{create(t, s, u, fmt.Sprintf("job 100%%_%d", i)).Job}, want...)
 		}
-		create(t, s, user(t, s, "eve"), "hers")
+		create(t, s, storetest.User(t, s, "eve"), "hers")
 		var got []pleat.JobID
 		before := ""
 		for {
@@ -619,7 +593,7 @@ func TestSQLiteSurvivesReopening(t *testing.T) {
 		if _, to, err := s.Migrate(ctx); err != nil || to != store.Latest() {
 			t.Fatalf("%d %v", to, err)
 		}
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		create(t, s, u, fmt.Sprint(i))
 		if rows, err := s.ListJobs(ctx, u, store.Filter{Limit: 9}); err != nil || len(rows) != i+1 {
 			t.Fatalf("%d jobs at opening %d: %v", len(rows), i, err)
@@ -636,7 +610,7 @@ func TestSQLiteSurvivesReopening(t *testing.T) {
 // A caller whose context ends gets the result of its verb if that was running; otherwise nothing is stored.
 func TestCallerTimesOut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		var made atomic.Int64
 		var wg sync.WaitGroup
 		for i := range 8 {

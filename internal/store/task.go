@@ -255,7 +255,8 @@ func (s *Store) Heartbeat(
 	return out, err
 }
 
-// MaxLogLines bounds the log lines stored of one run, over all its attempts. The last of them says that there are more.
+// MaxLogLines bounds the log lines stored of one run, over all its attempts. The last of them is a note that there
+// were more.
 const MaxLogLines = 2000
 
 // progress appends to a run's events, numbers them, and stores its newest stage with the run. The counter in the run's

@@ -47,7 +47,7 @@ type NewJob struct {
 	Run    RunSpec
 	Quota  int    // the service's default, for users without a quota of their own
 	Key    string // Idempotency-Key; empty: none
-	Digest string // of the request, to tell a repetition from another request under the same key
+	Digest string // of the request, which distinguishes a repetition from another request with the key
 	Subs   []pleat.Subscription
 }
 

@@ -27,12 +27,12 @@ func newFlow(owner pleat.UserID, draft bool) store.NewWorkflow {
 func TestFlowLife(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		w, err := s.CreateWorkflow(ctx, newFlow(u, true))
 		if err != nil || w.State != pleat.StateDraft || w.Run != "" || w.TaskType() != "inference_qna" {
 			t.Fatalf("%+v %v", w, err)
 		}
-		if _, err := s.EditDraft(ctx, user(t, s, "eve"), w.ID, nil); !errors.Is(err, store.ErrNoWorkflow) {
+		if _, err := s.EditDraft(ctx, storetest.User(t, s, "eve"), w.ID, nil); !errors.Is(err, store.ErrNoWorkflow) {
 			t.Errorf("a stranger edits: %v", err)
 		}
 		if _, err := s.EditDraft(ctx, u, w.ID, func(json.RawMessage) (json.RawMessage, error) {
@@ -86,7 +86,7 @@ func TestFlowLife(t *testing.T) {
 func TestFollowUpStartsOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		n := newJob(u, "fold")
 		n.Subs = []pleat.Subscription{{
 			Destination: pleat.DestQnA,
@@ -122,7 +122,7 @@ func TestFollowUpStartsOnce(t *testing.T) {
 func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		n := newJob(u, "fold")
 		n.Subs = []pleat.Subscription{{
 			Destination: pleat.DestMD,
@@ -155,7 +155,7 @@ func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 func TestLibrary(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		u := user(t, s, "ada")
+		u := storetest.User(t, s, "ada")
 		folder, err := s.CreateItem(ctx, store.LibraryItem{
 			Owner:    u,
 			Name:     "box",
@@ -186,7 +186,7 @@ func TestLibrary(t *testing.T) {
 		if err := s.AddFile(ctx, u, item.ID, f, 100); pleat.CodeOf(err) != pleat.CodeTooLarge {
 			t.Errorf("over the quota: %v", err)
 		}
-		if err := s.AddFile(ctx, user(t, s, "eve"), item.ID, f, 100); !errors.Is(err, store.ErrNoItem) {
+		if err := s.AddFile(ctx, storetest.User(t, s, "eve"), item.ID, f, 100); !errors.Is(err, store.ErrNoItem) {
 			t.Errorf("a stranger adds: %v", err)
 		}
 		got, err := s.Item(ctx, u, folder.ID)
