@@ -7,6 +7,7 @@
 //
 //	job.go         Job, Run, Sequence, Result, Artifact
 //	parameter.go   Params and ParamSpec: the folding parameters and their checks
+//	alignment.go   AlignmentUse: whether a fold uses alignments, and whose
 //	constraint.go  pocket, bond and contact constraints
 //	validate.go    Job.Validate: finds every fault of a request
 //	error.go       Error and Errors: refused calls, with a code, a field and a message

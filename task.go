@@ -1,7 +1,6 @@
 package pleat
 
 import (
-	"slices"
 	"strings"
 	"time"
 )
@@ -76,17 +75,6 @@ const searchQueuePrefix = "search/"
 
 // NeedsSearch reports whether the task's next step is an MSA search, after which it moves to the queue of its fold.
 func (t *Task) NeedsSearch() bool { return strings.HasPrefix(t.Queue, searchQueuePrefix) }
-
-// FirstQueue returns the queue in which a fold by a model starts: that of MSA searches if a protein of the job needs
-// one, else that of folds.
-func (j *Job) FirstQueue(m Model) string {
-	how, _ := j.Params.Effective(m)["msaAlgorithm"].(string)
-	protein := func(s Sequence) bool { return s.Kind == Protein }
-	if m.Has(FeatureMSA) && how != "" && how != MSANone && slices.ContainsFunc(j.Sequences, protein) {
-		return SearchQueue(m.Name)
-	}
-	return Queue(TaskFold, m.Name)
-}
 
 // How long a claim lasts without a heartbeat, and how often a worker sends one.
 const (

@@ -391,7 +391,7 @@ func TestValidateMemory(t *testing.T) {
 	}
 }
 
-func TestFirstLane(t *testing.T) {
+func TestFirstQueue(t *testing.T) {
 	with := func(def string) Model {
 		return Model{Name: "m", Features: []Feature{FeatureMSA}, Params: []ParamSpec{{Name: "msaAlgorithm",
 			Type: ParamString, Default: def}}}
@@ -402,20 +402,21 @@ func TestFirstLane(t *testing.T) {
 		seqs  []Sequence
 		asked any
 		want  string
+		use   AlignmentUse
 	}{
-		{with(MSAMMseqs2), protein, nil, "search/m"},
-		{with(MSAMMseqs2), protein, MSANone, "fold/m"},
-		{with(MSAMMseqs2), dna, nil, "fold/m"},
-		{with(MSANone), protein, nil, "fold/m"},
-		{with(MSANone), protein, MSAMMseqs2, "search/m"},
-		{Model{Name: "m"}, protein, nil, "fold/m"},
+		{with(MSAMMseqs2), protein, nil, "search/m", SearchedAlignments},
+		{with(MSAMMseqs2), protein, MSANone, "fold/m", NoAlignments},
+		{with(MSAMMseqs2), dna, nil, "fold/m", NoAlignments},
+		{with(MSANone), protein, nil, "fold/m", LibraryAlignments},
+		{with(MSANone), protein, MSAMMseqs2, "search/m", SearchedAlignments},
+		{Model{Name: "m"}, protein, nil, "fold/m", NoAlignments},
 	} {
 		j := Job{Sequences: c.seqs}
 		if c.asked != nil {
 			j.Params = j.Params.With("msaAlgorithm", c.asked)
 		}
-		if got := j.FirstQueue(c.model); got != c.want {
-			t.Errorf("%v, %v: %s", c.model.Params, c.asked, got)
+		if got, use := j.FirstQueue(c.model), c.model.AlignmentUse(j.Params, c.seqs); got != c.want || use != c.use {
+			t.Errorf("%v, %v: %s, %d", c.model.Params, c.asked, got, use)
 		}
 	}
 }

@@ -10,6 +10,7 @@
 //	server.go   Server: a search by ColabFold's HTTP interface
 //	command.go  Command: a search by colabfold_search or mmseqs on this machine
 //	a3m.go      Alignment: reading and writing A3M
+//	match.go    which alignments of a library item a job uses
 //	blocks.go   files that hold the alignments of several sequences
 //	archive.go  the archive that a server sends
 package msa

@@ -3,9 +3,6 @@ package submit
 import (
 	"context"
 	"errors"
-	"path"
-	"slices"
-	"strings"
 
 	"pleat"
 	"pleat/internal/blob"
@@ -19,31 +16,27 @@ import (
 func (r *Resolver) CheckAlignments(
 	ctx context.Context, item *store.LibraryItem, job *pleat.Job, m pleat.Model,
 ) error {
-	if !m.Has(pleat.FeatureMSA) || job.Params.Values["msaAlgorithm"] == pleat.MSANone {
+	if m.AlignmentUse(job.Params, job.Sequences) == pleat.NoAlignments {
 		return nil
 	}
-	used := map[string]string{} // file by the sequence that it aligns
-	for _, f := range item.Files {
-		if strings.ToLower(path.Ext(f.Name)) != ".a3m" {
-			continue
-		}
-		name := pleat.Clip(f.Name)
-		query, err := r.alignedSequence(ctx, name, f.Key)
-		if err != nil {
-			return err
-		}
-		isQuery := func(q pleat.Sequence) bool { return q.Kind == pleat.Protein && q.Text == query }
-		if !slices.ContainsFunc(job.Sequences, isQuery) {
-			return pleat.InvalidField("from", ": the alignment %s of the library item begins with none of the job's "+
-				"proteins; its first row must be the sequence itself, or params.msaAlgorithm %q", name, pleat.MSANone)
-		}
-		if other := used[query]; other != "" {
-			return pleat.InvalidField("from", ": the alignments %s and %s of the library item are of one sequence; "+
-				"one can be used", other, name)
-		}
-		used[query] = name
+	names := make([]string, len(item.Files))
+	for i, f := range item.Files {
+		names[i] = f.Name
 	}
-	return nil
+	err := msa.Match(names, pleat.Proteins(job.Sequences), func(i int) (string, error) {
+		return r.alignedSequence(ctx, pleat.Clip(names[i]), item.Files[i].Key)
+	})
+	var unfit *msa.UnfitError
+	switch {
+	case !errors.As(err, &unfit):
+		return err
+	case unfit.Same != "":
+		return pleat.InvalidField("from", ": the alignments %s and %s of the library item are of one sequence; "+
+			"one can be used", pleat.Clip(unfit.Same), pleat.Clip(unfit.File))
+	}
+	return pleat.InvalidField("from", ": the alignment %s of the library item begins with none of the job's "+
+		"proteins; its first row must be the sequence itself, or params.msaAlgorithm %q", pleat.Clip(unfit.File),
+		pleat.MSANone)
 }
 
 // alignedSequence returns the sequence that an alignment begins with.

@@ -7,10 +7,8 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"pleat"
@@ -118,12 +116,11 @@ type alignmentStage struct {
 // nothing.
 func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 	a.state = pleat.StatePending
-	how, _ := a.work.Fold.Params.Effective(a.work.Model)["msaAlgorithm"].(string)
-	proteins := a.proteins()
-	none := a.work.Fold.Params.Values["msaAlgorithm"] == pleat.MSANone
-	if !a.work.Model.Has(pleat.FeatureMSA) || none || len(proteins) == 0 {
-		return nil // if «none» is only the default, an alignment of the library is used
+	use := a.work.Model.AlignmentUse(a.work.Fold.Params, a.work.Fold.Sequences)
+	if use == pleat.NoAlignments {
+		return nil
 	}
+	proteins := pleat.Proteins(a.work.Fold.Sequences)
 	began := time.Now()
 	if !a.searchOnly && len(a.t.Alignments) > 0 {
 		a.state, a.took = pleat.StateCompleted, a.t.SearchDuration
@@ -134,7 +131,7 @@ func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 	}
 	search := slices.DeleteFunc(slices.Clone(proteins), func(s string) bool { return a.fromLibrary[s] != nil })
 	switch {
-	case how == pleat.MSANone:
+	case use == pleat.LibraryAlignments:
 		search = nil
 	case a.p.cfg.Aligner == nil && len(search) > 0:
 		if _, asked := a.work.Fold.Params.Values["msaAlgorithm"]; asked {
@@ -188,17 +185,6 @@ const (
 // prefix is what the names of a sequence's artifacts begin with.
 func (a *alignmentStage) prefix(s pleat.Sequence) string {
 	return report.SequencePrefix(a.work.Fold, s)
-}
-
-// proteins lists the job's different protein sequences.
-func (a *alignmentStage) proteins() []string {
-	var out []string
-	for _, s := range a.work.Fold.Sequences {
-		if s.Kind == pleat.Protein && !slices.Contains(out, s.Text) {
-			out = append(out, s.Text)
-		}
-	}
-	return out
 }
 
 // reportState stores the state of the alignment. An error does not stop the run, whose end stores the state again.
@@ -314,44 +300,58 @@ func (a *alignmentStage) readLibrary(ctx context.Context, proteins []string) *pl
 		a.p.cfg.Log.Warn("a library item cannot be read", "item", id, "error", err)
 		return pleat.Failed(pleat.FailStorage, "the library item that the job was made from could not be read")
 	}
-	for _, f := range item.Files {
-		if strings.ToLower(path.Ext(f.Name)) != ".a3m" {
-			continue
-		}
-		if failure := a.readLibraryFile(ctx, f, proteins); failure != nil {
-			return failure
-		}
-	}
-	return nil
+	return a.readLibraryFiles(ctx, item.Files, proteins)
 }
 
-// readLibraryFile reads one alignment of the library item. An alignment that does not belong to exactly one of the
-// job's proteins fails the run, since its owner expects it to be used.
-func (a *alignmentStage) readLibraryFile(ctx context.Context, f store.LibraryFile, proteins []string) *pleat.Failure {
-	name := pleat.Clip(f.Name)
+// readLibraryFiles reads the alignments among the files of the library item. An alignment that does not belong to
+// exactly one of the job's proteins fails the run, since its owner expects it to be used.
+func (a *alignmentStage) readLibraryFiles(
+	ctx context.Context, files []store.LibraryFile, proteins []string,
+) *pleat.Failure {
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.Name
+	}
+	a.fromLibrary = map[string]*msa.Alignment{}
+	var failure *pleat.Failure
+	err := msa.Match(names, proteins, func(i int) (string, error) {
+		var m *msa.Alignment
+		if m, failure = a.readLibraryFile(ctx, files[i]); failure != nil {
+			return "", errors.New(failure.Message)
+		}
+		a.fromLibrary[m.Query()] = m
+		return m.Query(), nil
+	})
+	var unfit *msa.UnfitError
+	if !errors.As(err, &unfit) {
+		return failure
+	}
+	if unfit.Same != "" {
+		return invalidAlignment(unfit.File, "is the second of its sequence")
+	}
+	return invalidAlignment(unfit.File, "begins with none of the job's proteins")
+}
+
+// readLibraryFile reads one alignment of the library item.
+func (a *alignmentStage) readLibraryFile(ctx context.Context, f store.LibraryFile) (*msa.Alignment, *pleat.Failure) {
 	in, _, err := a.p.blobs.Open(ctx, f.Key)
 	if err != nil {
 		a.p.cfg.Log.Warn("an alignment of the library cannot be read", "key", f.Key, "error", err)
-		return pleat.Failed(pleat.FailStorage, fmt.Sprintf("the alignment %s of the library could not be read", name))
+		return nil, pleat.Failed(pleat.FailStorage,
+			fmt.Sprintf("the alignment %s of the library could not be read", pleat.Clip(f.Name)))
 	}
 	defer in.Close()
-	invalid := func(why string) *pleat.Failure {
-		return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s of the library %s", name, why))
-	}
 	m, err := msa.Read(in, "")
-	switch {
-	case err != nil:
-		return invalid("cannot be used: " + err.Error())
-	case !slices.Contains(proteins, m.Query()):
-		return invalid("begins with none of the job's proteins")
-	case a.fromLibrary[m.Query()] != nil:
-		return invalid("is the second of its sequence")
+	if err != nil {
+		return nil, invalidAlignment(f.Name, "cannot be used: "+err.Error())
 	}
-	if a.fromLibrary == nil {
-		a.fromLibrary = map[string]*msa.Alignment{}
-	}
-	a.fromLibrary[m.Query()] = m
-	return nil
+	return m, nil
+}
+
+// invalidAlignment is the failure of a run whose library item has an alignment that it cannot use.
+func invalidAlignment(file, why string) *pleat.Failure {
+	return pleat.Failed(pleat.FailInvalidInput,
+		fmt.Sprintf("the alignment %s of the library %s", pleat.Clip(file), why))
 }
 
 // cite adds the papers of the search programs to those that the results cite.
