@@ -346,7 +346,9 @@ func TestRefusedFields(t *testing.T) {
 			content + "\r\n"
 		return strings.Repeat(part, n) + "--x--\r\n"
 	}
-	upload, multipart := "/v1/library/"+item+"/upload-files", []string{"Content-Type", "multipart/form-data; boundary=x"}
+	upload, multipart := "/v1/library/"+item+"/upload-files", []string{
+		"Content-Type", "multipart/form-data; boundary=x",
+	}
 	for _, c := range []struct {
 		name, method, path string
 		body               any

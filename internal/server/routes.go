@@ -78,15 +78,16 @@ func document(publicURL string, routes []route) ([]byte, error) {
 }
 
 var (
-	lastEventHeader   = openapi.Param{Name: "Last-Event-ID", Kind: "string", Doc: "Continue after this event."}
+	lastEventHeader = openapi.Param{
+		Name: "Last-Event-ID", Kind: "string", Doc: "Id of the last event received: the stream resumes after it.",
+	}
 	idempotencyHeader = openapi.Param{
 		Name: "Idempotency-Key", Kind: "string",
 		Doc: "The same key and body within 24 hours return the first answer; another body is refused with 409.",
 	}
 	cacheControlHeader = openapi.Param{
 		Name: "Cache-Control", Kind: "string",
-		Doc: "no-cache: compute the run even if an earlier run with the same input, parameters and seed has the " +
-			"result.",
+		Doc: "no-cache: compute the run even if there is a cached result of the same input, parameters and seed.",
 	}
 )
 

@@ -17,8 +17,8 @@ var jobRoutes = inSection("Fold jobs", []route{
 		errors:  []int{409},
 		query: []openapi.Param{{
 			Name: "from", Kind: "uuid",
-			Doc: "Library item to associate with the job. If it holds alignments (.a3m), the models that use " +
-				"alignments take them instead of searching for the proteins with which they begin.",
+			Doc: "Library item to associate with the job. If it has alignments (.a3m), a model that uses alignments " +
+				"uses them instead of a search; each is for the protein that is its first sequence.",
 		}},
 		headers: []openapi.Param{idempotencyHeader, cacheControlHeader},
 	},
@@ -83,7 +83,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		id:      "streamJobEvents",
 		pattern: "GET /v1/jobs/{id}/events",
 		access:  reader,
-		summary: "Follow a job's latest run",
+		summary: "Stream the events of a job's latest run",
 		handler: eventStream(openapi.RunEvents, (*Server).jobEvents),
 		headers: []openapi.Param{lastEventHeader},
 	},
@@ -106,7 +106,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		id:      "cancelJob",
 		pattern: "POST /v1/jobs/{id}/cancel",
 		access:  user,
-		summary: "Stop a job",
+		summary: "Cancel a job",
 		handler: noBody((*Server).cancelJob),
 		errors:  []int{409},
 	},
@@ -123,7 +123,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		id:      "streamEvents",
 		pattern: "GET /v1/events",
 		access:  user,
-		summary: "Follow all your jobs and workflows",
+		summary: "Stream the changes of all your jobs and workflows",
 		handler: eventStream(openapi.ChangeEvents, (*Server).allEvents),
 		headers: []openapi.Param{lastEventHeader},
 	},
@@ -138,7 +138,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		id:      "getUsage",
 		pattern: "GET /v1/usage",
 		access:  user,
-		summary: "Read today's quota",
+		summary: "Read your quota and how much of it is used today",
 		handler: noBody((*Server).usage),
 	},
 	{
@@ -148,6 +148,6 @@ var jobRoutes = inSection("Fold jobs", []route{
 		summary: "Download a file by its signed link",
 		handler: streams(openapi.Binary("application/octet-stream"), (*Server).artifact),
 		errors:  []int{401},
-		query:   signature("When the link ends, in seconds since 1970; absent from links to public files."),
+		query:   signature("When the link expires, in seconds since 1970; absent from links to public files."),
 	},
 })

@@ -16,7 +16,7 @@ var accountRoutes = inSection("Keys and sessions", []route{
 		id:      "createKey",
 		pattern: "POST /v1/keys",
 		access:  user,
-		summary: "Make a key; it is shown only once",
+		summary: "Create a key; it is shown only once",
 		handler: optionalBody(small, (*Server).createKey),
 		errors:  []int{409},
 	},

@@ -34,7 +34,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "rotateWebhookSecret",
 		pattern: "POST /v1/webhooks/custom-http-config/rotate-secret",
 		access:  user,
-		summary: "Make a new signing secret; the old one stays valid for a day",
+		summary: "Create a new signing secret; the old one stays valid for a day",
 		handler: optionalBody(small, (*Server).rotateSecret),
 		errors:  []int{404},
 	},

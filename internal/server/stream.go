@@ -122,7 +122,8 @@ func lastEventID(r *http.Request) (int64, error) {
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 0 {
-		return 0, pleat.InvalidField("Last-Event-ID", " is %q; it must be the id of an event of this stream", pleat.Clip(v))
+		return 0, pleat.InvalidField("Last-Event-ID", " is %q; it must be the id of an event of this stream",
+			pleat.Clip(v))
 	}
 	return n, nil
 }

@@ -137,7 +137,8 @@ func ScoredChains(p *pleat.Prediction) api.ScoredChains {
 	return out
 }
 
-// affinity returns nil if there is no prediction of an affinity.
+// affinity returns the prediction of an affinity; nil if there is none, which is so unless the request asked for one
+// and the model makes them.
 func affinity(a *pleat.Affinity) *api.Affinity {
 	if a == nil {
 		return nil

@@ -110,7 +110,8 @@ func SequenceItem(q *pleat.Sequence, to Audience) api.SequenceItem {
 	return item
 }
 
-// chainField returns the field of an item that holds the chain of a polymer; kind is not a ligand.
+// chainField returns the field of an item that holds the chain of a polymer; kind is not a ligand. Both directions use
+// it, so that the kinds and the fields are matched in one place.
 func chainField(item *api.SequenceItem, kind pleat.EntityKind) **api.Polymer {
 	switch kind {
 	case pleat.RNA:

@@ -96,7 +96,8 @@ func DeliveryAttempt(t *store.DeliveryAttempt) api.DeliveryAttempt {
 	return out
 }
 
-// optionalStatus returns nil for 0: there was no response.
+// optionalStatus returns an HTTP status; nil for 0, which means that there was no response, for example because the
+// connection failed.
 func optionalStatus(code int) *int {
 	if code == 0 {
 		return nil
