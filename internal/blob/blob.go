@@ -143,6 +143,8 @@ func CollectGarbage(ctx context.Context, s Store, prefix string, before time.Tim
 	return collected, errors.Join(err, tempErr)
 }
 
+// collectObjects deletes the objects under a prefix that are older than before and that orphans returns. It asks in
+// batches, and returns how many it deleted, also with an error.
 func collectObjects(ctx context.Context, s Store, prefix string, before time.Time,
 	orphans func(ctx context.Context, keys []string) ([]string, error)) (removed int, err error) {
 	var batch []string
@@ -194,6 +196,7 @@ func (a *alive) Read(p []byte) (int, error) {
 	return a.r.Read(p)
 }
 
+// hexSum returns a hash as hexadecimal digits.
 func hexSum(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
 // ReaderAt returns an io.ReaderAt of what Open returned. It is safe for many goroutines, but must not be mixed with

@@ -69,6 +69,7 @@ func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
+// put writes a blob into a temporary file, syncs it, and renames it to its key. A crash leaves only a temporary file.
 func (d *Dir) put(ctx context.Context, key string, r io.Reader) (info Info, err error) {
 	temp := path.Join(temps, rand.Text())
 	f, err := d.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -140,6 +141,7 @@ func (d *Dir) objectAbove(key string) bool {
 	return false
 }
 
+// holds reports whether a file or folder exists.
 func (d *Dir) holds(name string) bool {
 	_, err := d.root.Lstat(name)
 	return err == nil

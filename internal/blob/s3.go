@@ -40,8 +40,8 @@ type S3Options struct {
 func parseS3(u *url.URL) (S3Options, error) {
 	o := S3Options{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/")}
 	if u.User != nil {
-		return o, errors.New("blob: the s3 address holds a user or password; credentials come from AWS_ACCESS_KEY_ID " +
-			"and AWS_SECRET_ACCESS_KEY")
+		return o, errors.New("blob: the s3 address holds a user or password; " +
+			"credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	if o.Bucket == "" {
 		return o, errors.New("blob: the s3 address has no bucket; it takes s3://bucket/prefix")
@@ -123,6 +123,8 @@ func OpenBucket(ctx context.Context, o S3Options) (*Bucket, error) {
 	return b, nil
 }
 
+// fromEnvironment returns the credentials that S3Options names. It returns an error if there are none, rather than ask
+// the metadata service of the machine.
 func fromEnvironment() (*credentials.Credentials, error) {
 	switch {
 	case os.Getenv("AWS_ACCESS_KEY_ID") != "" && os.Getenv("AWS_SECRET_ACCESS_KEY") != "":
@@ -160,7 +162,7 @@ func (b *Bucket) Put(ctx context.Context, key string, r io.Reader) (Info, error)
 	return info, nil
 }
 
-// inMemory is the size up to which Put buffers in memory.
+// inMemory is the size in bytes below which Put buffers in memory.
 const inMemory = 4 << 20
 
 // spool is a buffered upload. Its file has no name any more, so it disappears with the process.
@@ -176,6 +178,8 @@ func (s spool) Close() error {
 	return s.file.Close()
 }
 
+// gather reads r to its end, into memory or, if it is not small, into a temporary file. It returns the size and the
+// hash, which S3 needs before the upload. The caller closes the spool.
 func gather(ctx context.Context, r io.Reader) (spool, Info, error) {
 	sum := sha256.New()
 	var head bytes.Buffer

@@ -11,6 +11,7 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -26,35 +27,37 @@ import (
 
 // Config of a Pool. The zero value of each field but ID serves.
 type Config struct {
-	ID       pleat.WorkerID // unique, and the same after a restart, so that its leases are released at once
-	Parallel int            // deliveries in flight at once, of this process; 0: 256
-	Endpoint int            // of those to one endpoint, on all nodes; 0: 16
-	Owner    int            // of those to all endpoints of one user, on all nodes; 0: 32
-	Rate     float64        // deliveries a second to one endpoint; 0: unlimited
-	Base     string         // the service's public address
+	// ID is unique, and the same after a restart, so that the leases of the process before are released at once.
+	ID pleat.WorkerID
+	// Parallel is how many deliveries of this process may be in flight at once; 0: 256.
+	Parallel int
+	// Endpoint is how many deliveries to one endpoint may be in flight at once, on all nodes; 0: 16.
+	Endpoint int
+	// Owner is how many deliveries to all endpoints of one user may be in flight at once, on all nodes; 0: 32.
+	Owner int
+	// Rate bounds the deliveries to one endpoint, a second; 0: unlimited.
+	Rate float64
+	// Base is the service's public address, which requests name as their source.
+	Base string
 	// Link signs the URL of a file, as seal.Links.URL does. nil: requests have no links to files.
-	Link      func(a *pleat.Artifact, scope seal.LinkScope, now time.Time) string
-	Reap      bool          // run the store's reaper, if no work.Pool of this process does
-	Retention time.Duration // how long ended deliveries are kept; 0: for ever
-	Grace     time.Duration // what deliveries in flight get when the process is asked to stop; 0: 5 s
-	Clock     func() time.Time
-	Log       *slog.Logger
+	Link func(a *pleat.Artifact, scope seal.LinkScope, now time.Time) string
+	// Reap runs the store's reaper. Set it if no work.Pool of this process does.
+	Reap bool
+	// Retention is how long ended deliveries are kept; 0: for ever.
+	Retention time.Duration
+	// Grace is how long deliveries in flight may take to end when the process is asked to stop; 0: 5 s.
+	Grace time.Duration
+	Clock func() time.Time // nil: time.Now
+	Log   *slog.Logger     // nil: discards
 	// Step, if set, is called before and after each step that a crash could come between. Tests end the process in it.
 	Step func(name string)
 }
 
 func (c *Config) setDefaults() {
-	ints := func(p *int, v int) {
-		if *p == 0 {
-			*p = v
-		}
-	}
-	ints(&c.Parallel, 256)
-	ints(&c.Endpoint, 16)
-	ints(&c.Owner, 32)
-	if c.Grace == 0 {
-		c.Grace = 5 * time.Second
-	}
+	c.Parallel = cmp.Or(c.Parallel, 256)
+	c.Endpoint = cmp.Or(c.Endpoint, 16)
+	c.Owner = cmp.Or(c.Owner, 32)
+	c.Grace = cmp.Or(c.Grace, 5*time.Second)
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
@@ -80,14 +83,15 @@ type Pool struct {
 	wake  chan struct{} // wakes the claim loop
 }
 
-// result is the outcome of one attempt.
+// result is the outcome of one attempt: what the store gets, and what the circuit breaker and the metrics need.
 type result struct {
 	store.DeliveryOutcome
 	held    *queue.Held
 	attempt webhook.Attempt
 }
 
-// New makes a Pool that posts with sender. The caller closes sender.
+// New makes a Pool that posts with sender. The ring opens the tokens and secrets of endpoints. The caller closes sender
+// after Run has returned.
 func New(cfg Config, s *store.Store, ring *seal.Ring, sender *webhook.Sender) *Pool {
 	cfg.setDefaults()
 	return &Pool{
@@ -137,9 +141,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	late.Stop()
 	cut()
 	close(p.ended)
-	giveUp := time.AfterFunc(p.cfg.Grace, stop)
+	unstored := time.AfterFunc(p.cfg.Grace, stop)
 	finisher.Wait()
-	giveUp.Stop()
+	unstored.Stop()
 	stop()
 	duties.Wait()
 	return nil
@@ -213,7 +217,8 @@ func (p *Pool) sources(ctx context.Context, got []store.ClaimedDelivery) map[ple
 	return views
 }
 
-// attempt makes one attempt at a delivery.
+// attempt makes one attempt at a delivery: it builds the request, posts it, and decides whether and when to try again.
+// A delivery whose request cannot be built counts as failed, with a message that has no secret.
 func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) result {
 	r := result{DeliveryOutcome: store.DeliveryOutcome{Claimed: d}, held: h}
 	req, err := p.request(h.Context(), d, v)
@@ -238,7 +243,8 @@ func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) re
 	return r
 }
 
-// decide sets whether and when the delivery is tried again.
+// decide sets whether and when the delivery is tried again: by the receiver's response headers, else by the schedule.
+// An attempt that was cut off by a shutdown does not count.
 func (r *result) decide(now time.Time) {
 	a := &r.attempt
 	r.OK, r.Status, r.Detail = a.OK(), a.Status, detail(a)
@@ -307,7 +313,8 @@ func (p *Pool) storeOutcomes(ctx context.Context, batch []result) {
 	}
 }
 
-// forget deletes deliveries that ended longer ago than Config.Retention.
+// forget deletes deliveries that ended longer ago than Config.Retention: once an hour, or every second while there are
+// more than one transaction deletes.
 func (p *Pool) forget(ctx context.Context) {
 	for {
 		n, err := p.store.ForgetDeliveries(ctx, p.store.Now().Add(-p.cfg.Retention), maxForgotten)

@@ -335,7 +335,8 @@ func TestDeliveryFails(t *testing.T) {
 	})
 }
 
-// After ten failures in a row deliveries to the endpoint are paused, which spends no attempts; one probe ends the pause.
+// After ten failures in a row deliveries to the endpoint are paused, which spends no attempts; one probe ends the
+// pause.
 func TestBreakerPausesWithoutSpending(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
@@ -512,7 +513,8 @@ func TestReceiversWishes(t *testing.T) {
 		})
 		u, e := f.user("ada", abort.URL)
 		f.fold(u, toGlobal(e))
-		if d := f.await(u, pleat.DeliveryFailed, 1)[0]; !strings.Contains(d.Reason, "abort-message") || d.Attempts != 1 {
+		if d := f.await(u, pleat.DeliveryFailed, 1)[0]; !strings.Contains(d.Reason, "abort-message") ||
+			d.Attempts != 1 {
 			t.Errorf("%+v", d)
 		}
 		if e, _ := f.s.GlobalEndpoint(context.Background(), u); !e.Active {
@@ -522,7 +524,8 @@ func TestReceiversWishes(t *testing.T) {
 		bob, end := f.user("bob", gone.URL)
 		f.fold(bob, toGlobal(end))
 		f.await(bob, pleat.DeliveryFailed, 1)
-		if e, _ := f.s.GlobalEndpoint(context.Background(), bob); e.Active || !strings.Contains(e.DisabledReason, "410") {
+		if e, _ := f.s.GlobalEndpoint(context.Background(), bob); e.Active ||
+			!strings.Contains(e.DisabledReason, "410") {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -586,11 +589,15 @@ func TestSourcesAndSecrets(t *testing.T) {
 		}
 		// Secrets that this process has no key for.
 		eve, end := f.user("eve", r.URL)
-		if _, err := f.s.PutEndpoint(ctx, eve, store.EndpointConfig{URL: r.URL, Token: "s1.00000000.AAAA"}); err != nil {
+		if _, err := f.s.PutEndpoint(ctx, eve, store.EndpointConfig{
+			URL: r.URL, Token: "s1.00000000.AAAA",
+		}); err != nil {
 			t.Fatal(err)
 		}
 		f.fold(eve, toGlobal(end))
-		storetest.Eventually(t, "the attempt", func() bool { return f.list(eve, store.DeliveryFilter{})[0].Attempts == 1 })
+		storetest.Eventually(t, "the attempt", func() bool {
+			return f.list(eve, store.DeliveryFilter{})[0].Attempts == 1
+		})
 		_, tries, err := f.s.Delivery(ctx, eve, f.list(eve, store.DeliveryFilter{})[0].ID)
 		if err != nil || !strings.Contains(tries[0].Detail, "could not be written") {
 			t.Errorf("%+v %v", tries, err)

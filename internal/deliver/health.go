@@ -18,6 +18,7 @@ type health struct {
 	Next time.Time `json:",omitzero"` // when the rate limit allows the next delivery
 }
 
+// readHealth parses the stored health of an endpoint. What cannot be parsed counts as healthy.
 func readHealth(text string) health {
 	var h health
 	if text != "" && json.Unmarshal([]byte(text), &h) != nil {
@@ -26,6 +27,7 @@ func readHealth(text string) health {
 	return h
 }
 
+// text returns the health as it is stored: JSON, or the empty text for an endpoint that is healthy now.
 func (h health) text(now time.Time) string {
 	if h.State == webhook.Closed {
 		h.State = ""
@@ -71,7 +73,7 @@ func (p *pace) observe(id pleat.EndpointID, took time.Duration) {
 	p.took[id] = average + (took-average)/4
 }
 
-// quick reports whether an endpoint answers fast, or was never measured.
+// quick reports whether an endpoint answers within the constant quick on average, or was never measured.
 func (p *pace) quick(id pleat.EndpointID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +91,8 @@ func (p *Pool) window(id pleat.EndpointID, failures int) int {
 }
 
 // claimLimit decides how many deliveries to claim for an endpoint now, as its circuit breaker, its rate limit, and the
-// deliveries in flight to it and to its owner's other endpoints allow.
+// deliveries in flight to it and to its owner's other endpoints allow. The store calls it inside a transaction, and
+// stores the health that it returns.
 func (p *Pool) claimLimit(e store.Endpoint, now time.Time, out store.InFlight) store.ClaimLimit {
 	h := readHealth(e.Health)
 	n := min(p.window(e.ID, h.Failures)-out.Endpoint, p.cfg.Owner-out.Owner)
@@ -118,7 +121,8 @@ func (p *Pool) claimLimit(e store.Endpoint, now time.Time, out store.InFlight) s
 	return store.ClaimLimit{N: n, Health: h.text(now)}
 }
 
-// endpointUpdate passes the outcome of an attempt to the endpoint's circuit breaker.
+// endpointUpdate passes the outcome of an attempt to the endpoint's circuit breaker, and returns what the store changes:
+// the health, a pause until RetryAt, or the reason to disable the endpoint. The store calls it inside a transaction.
 func (p *Pool) endpointUpdate(e store.Endpoint, d store.DeliveryOutcome, a *webhook.Attempt,
 	now time.Time) store.EndpointUpdate {
 	h := readHealth(e.Health)

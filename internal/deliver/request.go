@@ -12,9 +12,12 @@ import (
 	"pleat/internal/webhook"
 )
 
+// errNoSecret is the error for a token or secret that was sealed with another key, or is damaged. It quotes nothing of
+// either.
 var errNoSecret = errors.New("a stored secret cannot be opened with this PLEAT_SECRET_KEY")
 
-// request builds what one attempt sends. Its links are signed now.
+// request builds what one attempt sends. Its links are signed now, since those of the attempt before may have expired.
+// v is the job of a fold's event; nil if it was deleted or could not be read, which the body then says.
 func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.View) (webhook.Request, error) {
 	now := p.store.Now()
 	what := webhook.Delivery{Event: d.Event, Format: webhook.Format(d.Endpoint.Format), Base: p.cfg.Base}
@@ -52,7 +55,7 @@ func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.Vi
 	return r, err
 }
 
-// workflow reads the workflow of an event, as a body shows it.
+// workflow reads the workflow of an event, as a body shows it: input, tasks, metrics and links to the plots.
 func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*webhook.WorkflowSource, error) {
 	v, err := p.store.WorkflowView(ctx, e.Source.Workflow)
 	if err != nil {

@@ -54,6 +54,7 @@ func ReadQuery(r io.Reader) (string, error) {
 	return b.query, err
 }
 
+// read reads the whole file, or its first row if first is set.
 func (b *builder) read(r io.Reader) error {
 	bounded := &io.LimitedReader{R: r, N: MaxBytes + 1}
 	lines := bufio.NewScanner(bounded)
@@ -87,16 +88,20 @@ func (b *builder) read(r io.Reader) error {
 
 // builder collects rows. A row may span several lines.
 type builder struct {
-	query string
-	drop  bool // keep no rows
-	first bool // end with the first row
-	n     int  // complete rows
-	rows  []Row
-	open  bool // the lines of a row are being collected
-	name  string
-	text  strings.Builder
+	query string // the first row; empty until it is read if any is allowed
+	drop  bool   // keep no rows
+	first bool   // end with the first row
+
+	n    int   // complete rows
+	rows []Row // unless drop is set
+
+	// open: the lines of a row are being collected, in name and text.
+	open bool
+	name string
+	text strings.Builder
 }
 
+// line adds one line of the file. The error continues a sentence that begins with «line N».
 func (b *builder) line(line []byte) error {
 	line = trimEnd(line)
 	switch {
@@ -127,6 +132,7 @@ func (b *builder) line(line []byte) error {
 	return nil
 }
 
+// trimEnd returns a line without spaces, tabs and carriage returns at its end.
 func trimEnd(line []byte) []byte {
 	for len(line) > 0 && (line[len(line)-1] == '\r' || line[len(line)-1] == ' ' || line[len(line)-1] == '\t') {
 		line = line[:len(line)-1]
@@ -182,6 +188,8 @@ func (b *builder) end() error {
 	return nil
 }
 
+// firstDifference names the first residue in which two sequences differ, as the rest of a sentence; empty if one begins
+// with the other.
 func firstDifference(a, b string) string {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {

@@ -17,6 +17,7 @@ const (
 	maxEntries  = 64
 )
 
+// errArchive is the error for an archive that is truncated or corrupt: another download may be whole.
 var errArchive = errors.New("the archive is broken")
 
 // unpack reads the files that end in .a3m from a gzipped tar archive, without writing to disk. It returns an error for

@@ -59,7 +59,7 @@ func (c *Command) mode() Mode {
 	return c.Mode
 }
 
-// Search runs the program in a new folder.
+// Search implements Searcher. It runs the program in a new folder, which it removes at the end.
 func (c *Command) Search(ctx context.Context, sequences []string, pairing Pairing, report func(string)) ([]*Alignment,
 	error) {
 	scratch, err := filepath.Abs(c.Scratch) // the program runs in its folder
@@ -104,6 +104,7 @@ type run struct {
 	sequences []string
 }
 
+// path returns the path of a file in the folder.
 func (r *run) path(name string) string { return filepath.Join(r.dir, name) }
 
 // writeQuery writes the query file, one record for each element of records.
@@ -115,6 +116,7 @@ func (r *run) writeQuery(records []string) error {
 	return os.WriteFile(r.path("query.fasta"), []byte(b.String()), 0o600)
 }
 
+// threads returns the arguments for the number of threads; none: the program uses every core.
 func (r *run) threads() []string {
 	if r.Threads == 0 {
 		return nil
@@ -198,6 +200,7 @@ func (r *run) readAll(name func(i int) string) ([]*Alignment, error) {
 	return out, nil
 }
 
+// read reads one alignment from the folder. That the file is missing is the program's fault, and permanent.
 func (r *run) read(name, query string) (*Alignment, error) {
 	in, err := os.Open(r.path(name))
 	if errors.Is(err, os.ErrNotExist) {
@@ -264,7 +267,8 @@ func columnEnd(text string, n int, last bool) int {
 	return len(text)
 }
 
-// environment returns the variables for the program: no secrets of the service.
+// environment returns the variables for the program: no secrets of the service, and the folder of the search as the
+// place for temporary files.
 func (r *run) environment() []string {
 	env := []string{"HOME=" + r.dir, "TMPDIR=" + r.dir, "LANG=C.UTF-8"}
 	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"} {
@@ -300,6 +304,7 @@ func (r *run) exec(ctx context.Context, args ...string) error {
 // tail is a writer that keeps the last tailBytes bytes.
 type tail struct{ last []byte }
 
+// tailBytes is how much of a failed program's output goes into the log.
 const tailBytes = 4 << 10
 
 func (t *tail) Write(p []byte) (int, error) {

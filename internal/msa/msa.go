@@ -66,7 +66,7 @@ type Searcher interface {
 	Pairs() bool
 }
 
-// Error is the reason why there is no alignment.
+// Error is the reason why there is no alignment. Every error of a Searcher is one, but for those of its context.
 type Error struct {
 	Message string // one sentence for the job's owner, without addresses or paths
 	Retry   bool   // another attempt may succeed
@@ -85,12 +85,13 @@ func (e *Error) Unwrap() error { return e.Err }
 // Finder returns cached alignments or searches for them, one search at a time. Its fields must not change after the
 // first call. It is safe for concurrent use.
 type Finder struct {
-	Searcher Searcher
-	Pairing  Pairing // empty: PairGreedy
+	Searcher Searcher // what is asked on a cache miss
+	Pairing  Pairing  // empty: PairGreedy
 	// Timeout of one search, including the time in the source's queue but not the wait for other searches of this
 	// process; 0: half an hour.
 	Timeout time.Duration
-	// Load opens the cache entry of a key; it returns nil and no error if there is none. Save writes it.
+	// Load opens the cache entry of a key; it returns nil and no error if there is none. Save writes it: it reads r to
+	// its end, or returns an error. Keys begin with Prefix.
 	Load func(ctx context.Context, key string) (io.ReadCloser, error)
 	Save func(ctx context.Context, key string, r io.Reader) error
 	Log  *slog.Logger
@@ -119,6 +120,7 @@ func (f *Finder) FindPaired(ctx context.Context, sequences []string, report func
 	return f.find(ctx, requests, len(sequences), report)
 }
 
+// unpaired returns the request of each sequence alone.
 func (f *Finder) unpaired(sequences []string) []request {
 	var requests []request
 	for _, s := range sequences {
@@ -150,6 +152,7 @@ func (f *Finder) pairing() Pairing {
 	return f.Pairing
 }
 
+// pairs reports whether paired alignments are made at all.
 func (f *Finder) pairs() bool { return f.Searcher.Pairs() && f.pairing() != PairNone }
 
 // Wait returns when no search is running. Searches that no caller waits for are cancelled already.
@@ -160,9 +163,9 @@ func (f *Finder) Database() string { return f.Searcher.Database() }
 
 // request is one alignment to find: that of one sequence, or the paired ones of several in their order.
 type request struct {
-	sequences []string
-	pairing   Pairing
-	key       string
+	sequences []string // one, unless pairing is set
+	pairing   Pairing  // PairNone: of one sequence
+	key       string   // of its cache entry
 }
 
 // Prefix begins every cache key.
@@ -214,6 +217,8 @@ func (f *Finder) fetch(ctx context.Context, requests []request, report func(stri
 	return out, nil
 }
 
+// search asks the source, once no other search of this process runs. It returns one alignment for each sequence. If the
+// search takes longer than Timeout, the error is an Error that may be retried.
 func (f *Finder) search(ctx context.Context, sequences []string, pairing Pairing, report func(string)) ([]*Alignment,
 	error) {
 	release, err := f.searches.acquire(ctx, report)
@@ -257,6 +262,7 @@ func (f *Finder) load(ctx context.Context, r request) []*Alignment {
 	return out
 }
 
+// readCached parses a cache entry, which must be of the sequences.
 func readCached(r io.Reader, sequences []string) ([]*Alignment, error) {
 	zipped, err := gzip.NewReader(r)
 	if err != nil {
@@ -286,6 +292,8 @@ func (f *Finder) save(ctx context.Context, req request, all []*Alignment) {
 	}
 }
 
+// writeCached writes a cache entry: gzipped A3M, whose alignments are separated by NUL bytes as in a server's files.
+// The queries are numbered from firstID, as a server does.
 func writeCached(w io.Writer, all []*Alignment) error {
 	zipped := gzip.NewWriter(w)
 	for i, a := range all {

@@ -21,8 +21,9 @@ type pendingSearches struct {
 // batch is the part of one caller's requests that no other caller has started. It runs while at least one caller waits
 // for one of its searches.
 type batch struct {
-	cancel       context.CancelCauseFunc
-	waiting      int // callers, counted once for each search that they wait for
+	cancel  context.CancelCauseFunc
+	waiting int // callers, counted once for each search that they wait for
+	// listeners are the report functions of the callers that wait, by a number that is not used again.
 	listeners    map[int]func(string)
 	lastListener int
 }
@@ -109,7 +110,7 @@ func (p *pendingSearches) run(ctx context.Context, b *batch, own []request, star
 	b.cancel(nil)
 }
 
-// broadcast sends a line of progress to every listener of a batch.
+// broadcast sends a line of progress to every listener of a batch. Callers that join later do not get it.
 func (p *pendingSearches) broadcast(b *batch, line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,6 +154,7 @@ func (p *pendingSearches) abandon(b *batch) {
 	}
 }
 
+// errAbandoned is the cause with which a batch is cancelled. No caller sees it.
 var errAbandoned = errors.New("no caller waits for the alignment any more")
 
 // acquire waits until no other search runs. The caller must call release after its own search.

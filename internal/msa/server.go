@@ -54,7 +54,8 @@ const (
 
 // ticket is the server's answer to a submission and to every poll.
 type ticket struct {
-	ID     string `json:"id"`
+	ID string `json:"id"`
+	// Status is PENDING, RUNNING, COMPLETE, ERROR, UNKNOWN, RATELIMIT or MAINTENANCE.
 	Status string `json:"status"`
 }
 
@@ -157,11 +158,11 @@ func (s *Server) read(files map[string][]byte, sequences []string, pairing Pairi
 type serverSearch struct {
 	*Server
 	client   *http.Client
-	progress func(string)
-	second   time.Duration
+	progress func(string)  // of the caller; see report
+	second   time.Duration // how long a second lasts
 	pairing  Pairing
-	lastLine string
-	failures int
+	lastLine string  // of progress
+	failures int     // consecutive
 	pause    float64 // seconds, after the last failure
 }
 
@@ -173,6 +174,7 @@ func (v *serverSearch) report(line string) {
 	}
 }
 
+// ticketID matches ids that can be part of a path. The server chooses them, so others are refused.
 var ticketID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
 // ticket submits the sequences and waits until the search is complete. The id is empty if the server has lost it.
@@ -272,14 +274,14 @@ func (v *serverSearch) ask(ctx context.Context, method, path, form string) (tick
 		case status >= 500 || status == http.StatusRequestTimeout:
 			err = v.retryLater(ctx, fmt.Sprintf("the alignment server answered %d", status), after, nil)
 		case status == http.StatusUnauthorized || status == http.StatusForbidden:
-			return t, &Error{Message: fmt.Sprintf("the alignment server answered %d; the operator has to check what "+
-				"it asks for: a key, or a user and a password", status)}
+			return t, &Error{Message: fmt.Sprintf("the alignment server answered %d; "+
+				"the operator has to check what it asks for: a key, or a user and a password", status)}
 		case status != http.StatusOK:
 			return t, &Error{
 				Message: fmt.Sprintf("the alignment server answered %d; the operator has to check its address", status),
 			}
 		case t.Status == "":
-			err = v.retryLater(ctx, "the alignment server's answer is no ticket", after, nil)
+			err = v.retryLater(ctx, "the alignment server's answer is not a ticket", after, nil)
 		default:
 			v.failures, v.pause = 0, 0
 			return t, nil
@@ -341,6 +343,7 @@ func (v *serverSearch) request(ctx context.Context, method, path, form string) (
 	return resp.StatusCode, retryAfter(resp.Header, time.Now()), body, err
 }
 
+// send sends a request with the key, if there is one. The caller closes the body of the answer.
 func (v *serverSearch) send(ctx context.Context, method, path, form string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(v.URL, "/")+"/"+path, strings.NewReader(form))
 	if err != nil {
@@ -400,6 +403,8 @@ func (v *serverSearch) result(ctx context.Context, id string) (map[string][]byte
 	}
 }
 
+// download fetches a result and unpacks it. An Error is final. After any other error the caller tries again, not before
+// the duration has passed that the server asked for; 0: it asked for none.
 func (v *serverSearch) download(ctx context.Context, id string) (map[string][]byte, time.Duration, error) {
 	ctx, done := context.WithTimeout(ctx, downloadTime*v.second)
 	defer done()

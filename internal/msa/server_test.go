@@ -149,7 +149,7 @@ func TestPatience(t *testing.T) {
 			look: []msatest.Answer{ticketOf("PENDING"), ticketOf("RUNNING"), ticketOf("UNKNOWN"), ticketOf("RUNNING")},
 			said: "is searching", tickets: 1,
 		},
-		"no JSON": {look: times(3, msatest.Answer{Body: "oops"}), said: "is no ticket; trying again",
+		"no JSON": {look: times(3, msatest.Answer{Body: "oops"}), said: "is not a ticket; trying again",
 			tickets: 1},
 		"lost ticket": {look: times(9, ticketOf("UNKNOWN")), said: "has lost the search; submitting it again",
 			tickets: 2},
@@ -197,7 +197,7 @@ func TestServerFaults(t *testing.T) {
 		"wrong address": {
 			submit: times(99, msatest.Answer{Code: 404}), want: "answered 404; the operator has to check its address",
 		},
-		"never JSON": {submit: times(99, msatest.Answer{Body: "<html>"}), want: "is no ticket", retry: true},
+		"never JSON": {submit: times(99, msatest.Answer{Body: "<html>"}), want: "is not a ticket", retry: true},
 		"new word":   {look: times(1, ticketOf("DANCING")), want: `has the status "DANCING"`},
 		"bad id": {submit: times(1, msatest.Answer{Body: `{"id":"../../etc","status":"PENDING"}`}),
 			want: "no valid ticket id", retry: true},

@@ -39,8 +39,8 @@ func parseTarget(field, raw string) (target, error) {
 	for i, r := range raw {
 		if r <= ' ' || r == 0x7f || r == '\\' {
 			return target{},
-				pleat.InvalidField(field, " has %q at position %d; a URL holds no spaces, control characters or "+
-					"backslashes", r, i+1)
+				pleat.InvalidField(field, " has %q at position %d; "+
+					"a URL holds no spaces, control characters or backslashes", r, i+1)
 		}
 	}
 	u, err := url.Parse(raw)
@@ -54,8 +54,8 @@ func parseTarget(field, raw string) (target, error) {
 	case u.Opaque != "" || u.Host == "":
 		return target{}, pleat.InvalidField(field, " names no host; it must look like https://host/path")
 	case u.User != nil:
-		return target{}, pleat.InvalidField(field, " holds a user name or password; send credentials as the token "+
-			"instead")
+		return target{}, pleat.InvalidField(field, " holds a user name or password; "+
+			"send credentials as the token instead")
 	case strings.Contains(raw, "#"):
 		return target{}, pleat.InvalidField(field, " has a fragment (#…), which is never sent; leave it out")
 	}
@@ -158,6 +158,7 @@ func (t *target) local() bool {
 	return t.host == "localhost" || strings.HasSuffix(t.host, ".localhost")
 }
 
+// ascii reports whether a string has ASCII characters only.
 func ascii(s string) bool {
 	for i := range len(s) {
 		if s[i] >= 0x80 {

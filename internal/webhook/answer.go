@@ -43,6 +43,7 @@ const (
 	ClassTimeoutBody    Class = "timeout_body" // the body of the response did not end in time
 )
 
+// fail sets why the attempt failed.
 func (a *Attempt) fail(c Class, message string) { a.Error, a.Message = c, message }
 
 // readStatus evaluates status and header. Only 2xx is success.
@@ -194,6 +195,7 @@ func classify(err error, parent, ctx context.Context, at phase) (Class, string) 
 	return ClassProtocol, "what came back is not a valid HTTP answer of bounded size"
 }
 
+// endedIn says when a connection ended, as the rest of a sentence.
 var endedIn = map[phase]string{
 	phaseDNS:     "during the look-up",
 	phaseConnect: "while connecting",
@@ -203,6 +205,7 @@ var endedIn = map[phase]string{
 	phaseBody:    "in the middle of the answer",
 }
 
+// timeoutClass returns the class and the message of a timeout in a phase.
 func timeoutClass(at phase) (Class, string) {
 	switch at {
 	case phaseDNS:

@@ -35,7 +35,7 @@ type Breaker struct {
 
 // Permission is the decision about one delivery.
 type Permission struct {
-	Go    bool
+	Go    bool      // send it
 	Probe bool      // this delivery is the probe; pass it to Record
 	Until time.Time // if Go is false: earliest time to ask again
 }

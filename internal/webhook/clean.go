@@ -25,6 +25,7 @@ type cleaner struct {
 	texts []string // upper-case sequences that must not appear in any string
 }
 
+// newCleaner returns a cleaner for a job's sequences. Short ones are left out: they could be any word.
 func newCleaner(seqs []pleat.Sequence) cleaner {
 	var c cleaner
 	for i := range seqs {

@@ -30,10 +30,10 @@ var extra = netip.MustParsePrefix("168.63.129.16/32")
 // Guard decides to which addresses deliveries may be sent. It permits https to public addresses on the listed ports,
 // and http and https on any port to the networks that the operator allows. It is safe for concurrent use.
 type Guard struct {
-	allow    []netip.Prefix
-	ports    []uint16
+	allow    []netip.Prefix // the operator's networks
+	ports    []uint16       // for https to public addresses
 	resolver *net.Resolver
-	public   *ssrf.Guardian
+	public   *ssrf.Guardian // knows which addresses are public
 }
 
 // NewGuard returns a guard. Allow lists the networks for which http and any port are permitted. Ports are the permitted
@@ -187,8 +187,8 @@ func (g *Guard) check(field string, t target, addrs []netip.Addr) error {
 			"taken, unless the operator names the network in PLEAT_WEBHOOK_ALLOW", pleat.Clip(t.host), what)
 	}
 	if t.url.Scheme != "https" {
-		return pleat.InvalidField(field, " must be an https URL; http is taken only for networks that the operator "+
-			"names in PLEAT_WEBHOOK_ALLOW")
+		return pleat.InvalidField(field, " must be an https URL; "+
+			"http is taken only for networks that the operator names in PLEAT_WEBHOOK_ALLOW")
 	}
 	if !slices.Contains(g.ports, t.port) {
 		return pleat.InvalidField(field, " has the port %d; it must be %s", t.port, portList(g.ports))
@@ -196,6 +196,7 @@ func (g *Guard) check(field string, t target, addrs []netip.Addr) error {
 	return nil
 }
 
+// portList names ports in a sentence.
 func portList(ports []uint16) string {
 	words := make([]string, len(ports))
 	for i, p := range ports {
@@ -214,6 +215,7 @@ func (g *Guard) ControlPlain(network, address string, _ syscall.RawConn) error {
 	return g.checkDial(network, address, true)
 }
 
+// checkDial returns an error that wraps ErrBlocked unless an address may be dialled. plain: by http.
 func (g *Guard) checkDial(network, address string, plain bool) error {
 	if network != "tcp4" && network != "tcp6" {
 		return fmt.Errorf("%w: the network is %s", ErrBlocked, network)

@@ -28,18 +28,19 @@ const (
 	FormatCloudEvents Format = "cloudevents" // CloudEvents 1.0, JSON format, structured mode
 )
 
-// Body is the delivered document. Timestamps are ISO 8601 with milliseconds and Z.
+// Body is the delivered document, section 7.3 of docs/interface.md. Timestamps are ISO 8601 with milliseconds and Z.
 type Body struct {
 	SchemaVersion int            `json:"schema_version"`
 	Event         BodyEvent      `json:"event"`
-	Mapping       map[string]any `json:"mapping"`
-	Source        any            `json:"source"` // *BodyFold, *BodyWorkflow, or {} if it could not be read
-	Problem       string         `json:"source_enrichment_error,omitempty"`
+	Mapping       map[string]any `json:"mapping"` // always empty
+	Source        any            `json:"source"`  // *BodyFold, *BodyWorkflow, or {} if it could not be read
+	// Problem is why the source could not be read; empty: it was.
+	Problem string `json:"source_enrichment_error,omitempty"`
 	// Truncated lists the parts that were cut to keep the body under MaxBody. It is omitted if nothing was cut.
 	Truncated []string `json:"truncated,omitempty"`
 }
 
-// BodyEvent is the event, section 7.3 of docs/interface.md.
+// BodyEvent is the event: what ended, when and how.
 type BodyEvent struct {
 	ID         string         `json:"id"`
 	SourceKind string         `json:"source_kind"`
@@ -50,7 +51,7 @@ type BodyEvent struct {
 	Payload    map[string]any `json:"payload"`
 }
 
-// BodyFold is the source of an event of a fold.
+// BodyFold is the source of an event of a fold: the job, its run and the results, without sequences.
 type BodyFold struct {
 	Job     BodyJob      `json:"job"`
 	Run     BodyRun      `json:"job_run"`
@@ -58,12 +59,14 @@ type BodyFold struct {
 	Results []BodyResult `json:"results"`
 }
 
+// BodyJob is the job of a fold. Its status is the run's.
 type BodyJob struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
 	Status string `json:"status"`
 }
 
+// BodyRun is the run that ended.
 type BodyRun struct {
 	ID        string       `json:"id"`
 	Model     string       `json:"model_name"`
@@ -71,11 +74,13 @@ type BodyRun struct {
 	Failure   *BodyFailure `json:"failure,omitempty"`
 }
 
+// BodyFailure is the reason why a run failed. Kind is stable; Message is one sentence for people, at most 500 bytes.
 type BodyFailure struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
 }
 
+// BodyInput is what the caller asked for, with keys in snake_case, and without sequences and secrets.
 type BodyInput struct {
 	Constraints map[string]any `json:"constraints"`
 	Parameters  map[string]any `json:"parameters"`
@@ -89,6 +94,8 @@ type BodyResult struct {
 	Artifacts    map[string]string `json:"artifacts"` // cif_url, pae_plot_url, …
 }
 
+// BodyPrediction is the confidence of a predicted structure: the mean pLDDT (0 to 100), pTM and ipTM (0 to 1). null:
+// the model gives none.
 type BodyPrediction struct {
 	MeanPLDDT *float64 `json:"mean_plddt"`
 	PTM       *float64 `json:"ptm_score"`
@@ -104,6 +111,7 @@ type BodyWorkflow struct {
 	Plots    []BodyPlot       `json:"plots"`
 }
 
+// BodyWorkflowHead is the workflow itself, with the number of its tasks.
 type BodyWorkflowHead struct {
 	ID             string `json:"id"`
 	Type           string `json:"workflow_type"`
@@ -112,12 +120,14 @@ type BodyWorkflowHead struct {
 	TasksCompleted int    `json:"tasks_completed"`
 }
 
+// BodyTask is a task of a workflow.
 type BodyTask struct {
 	ID     string `json:"task_id"`
 	Type   string `json:"task_type"`
 	Status string `json:"status"`
 }
 
+// BodyPlot is a figure of a simulation, with a link that expires.
 type BodyPlot struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
@@ -203,8 +213,11 @@ func Build(d Delivery) (body []byte, contentType string, err error) {
 	return body, contentType, err
 }
 
+// stamp formats a time as bodies have it: ISO 8601 in UTC, with milliseconds.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
+// foldBody returns the source of a fold's event. The parameters are those that took effect, with the model and the
+// seed.
 func foldBody(f *FoldSource, c cleaner) *BodyFold {
 	structural := f.Job.Constraints
 	structural.Webhooks = nil
@@ -285,6 +298,7 @@ func (f *FoldSource) links() map[pleat.SequenceID]map[string]string {
 	return out
 }
 
+// workflowBody returns the source of a workflow's event.
 func workflowBody(w *WorkflowSource, c cleaner) *BodyWorkflow {
 	done := 0
 	for _, t := range w.Tasks {
@@ -302,6 +316,7 @@ func workflowBody(w *WorkflowSource, c cleaner) *BodyWorkflow {
 	}
 }
 
+// finite returns nil for a number that JSON cannot hold.
 func finite(f *float64) *float64 {
 	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
 		return nil
@@ -335,6 +350,7 @@ func (b *Body) cuts() []cut {
 	return out
 }
 
+// emptied returns a cut that empties an object at once.
 func emptied(m *map[string]any) func() bool {
 	return func() bool {
 		if len(*m) == 0 {
@@ -345,6 +361,7 @@ func emptied(m *map[string]any) func() bool {
 	}
 }
 
+// halved returns a cut that drops the second half of a list each time.
 func halved[T any](s *[]T) func() bool {
 	return func() bool {
 		if len(*s) == 0 {
@@ -393,6 +410,7 @@ func (d *Delivery) encode(b *Body) ([]byte, string, error) {
 	return raw, "application/cloudevents+json; charset=utf-8", err
 }
 
+// collection is the path segment under which the API lists sources of a kind.
 func collection(k pleat.SourceKind) string {
 	if k == pleat.SourceWorkflow {
 		return "workflows"
@@ -400,6 +418,7 @@ func collection(k pleat.SourceKind) string {
 	return "jobs"
 }
 
+// marshal encodes a value as the API does, without a line end.
 func marshal(v any) ([]byte, error) {
 	b, err := api.Encode(v)
 	if err != nil {

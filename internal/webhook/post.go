@@ -111,8 +111,8 @@ type Request struct {
 	ContentType string // empty: application/json
 }
 
-// Timings are the durations of the phases of an attempt; 0 if a phase did not take place, such as on a reused
-// connection.
+// Timings are the durations of the phases of an attempt, in nanoseconds as JSON; 0 if a phase did not take place, such
+// as the first three on a reused connection. Wait is from the end of the request to the end of the response's header.
 type Timings struct {
 	DNS     time.Duration `json:"dns"`
 	Connect time.Duration `json:"connect"`
@@ -208,6 +208,7 @@ func (s *Sender) preflight(ctx context.Context, t target) (private bool, err err
 	return private, s.guard.check("the target", t, addrs)
 }
 
+// send signs the request and sends it. It returns when the response's header has arrived; the caller closes its body.
 func (s *Sender) send(ctx context.Context, tr *trace, u *url.URL, r Request, at time.Time) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, tr.hooks()), http.MethodPost, u.String(),
 		bytes.NewReader(r.Body))
@@ -238,6 +239,7 @@ func (s *Sender) send(ctx context.Context, tr *trace, u *url.URL, r Request, at 
 	return s.secure.RoundTrip(req)
 }
 
+// errRequest replaces the error for a URL that makes no request, since that error quotes the URL.
 var errRequest = errors.New("the request cannot be written")
 
 // phase is the phase of an attempt, which a timeout names.
@@ -257,11 +259,11 @@ type trace struct {
 	mu    sync.Mutex
 	start time.Time
 	since time.Time // start of the current phase
-	at    phase
+	at    phase     // the current phase
 	spent map[phase]time.Duration
-	reuse bool
-	end   time.Time
-	addr  netip.Addr
+	reuse bool       // the connection was open already
+	end   time.Time  // zero until timings is called; nothing is measured after it
+	addr  netip.Addr // of the receiver, or of the proxy; the zero value before there is a connection
 }
 
 // newTrace uses the machine's clock because durations need the monotonic one.
@@ -282,6 +284,7 @@ func (t *trace) enter(p phase) {
 	t.at, t.since = p, now
 }
 
+// hooks returns the functions by which the transport reports the phases.
 func (t *trace) hooks() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		// An attempt that fails in a phase ends in that phase.
@@ -315,21 +318,24 @@ func (t *trace) hooks() *httptrace.ClientTrace {
 	}
 }
 
+// now returns the current phase.
 func (t *trace) now() phase {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.at
 }
 
+// remote returns the address that was connected to.
 func (t *trace) remote() netip.Addr {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.addr
 }
 
+// done ends the wait for the header.
 func (t *trace) done() { t.enter(phaseBody) }
 
-// timings ends the trace.
+// timings ends the trace and returns what was measured.
 func (t *trace) timings() Timings {
 	t.enter(t.now())
 	t.mu.Lock()

@@ -9,7 +9,10 @@ var schedule = []time.Duration{
 }
 
 const (
-	jitter        = 0.2 // fraction of each wait, added or subtracted
+	// jitter is the fraction of each wait that is added or subtracted at most, so that deliveries that failed together
+	// are not sent together again.
+	jitter = 0.2
+	// maxRetryAfter bounds the wait that a receiver can ask for.
 	maxRetryAfter = 24 * time.Hour
 )
 

@@ -158,7 +158,8 @@ func (p *Pool) Run(ctx context.Context) error {
 // Ready is closed once Run has made the worker's models known, so that jobs for them are accepted.
 func (p *Pool) Ready() <-chan struct{} { return p.ready }
 
-// register stores this worker, trying until the database answers. It returns false if ctx ended first.
+// register stores this worker, trying until the database answers. It returns false if ctx ended first. Models that run
+// on the CPU in this process can use the worker's memory, so that is the room that they offer.
 func (p *Pool) register(ctx context.Context) bool {
 	models := p.offeredModels()
 	for i := range models {

@@ -36,7 +36,8 @@ func (t *runningTask) waited() time.Duration {
 	return max(claimed.Sub(t.Queued)-t.SearchDuration, 0)
 }
 
-// work is the attempt as an engine gets it, without its input.
+// work is the attempt as an engine gets it, without its input. When the engine calls Computed, the next task may start
+// while this one's result is written.
 func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 	return pleat.Work{
 		Kind:     t.Task.Kind,
