@@ -34,7 +34,8 @@ Interrupting the command leaves the question running.`,
 	return c
 }
 
-// runAsk creates a qna workflow for the job, follows it and prints its answer.
+// runAsk creates a qna workflow for the job, follows it and prints its answer, with control characters replaced. The
+// question is also the name of the workflow, unless --name gives another.
 func runAsk(cmd *cobra.Command, args []string) error {
 	job, err := identifier("job", args[0])
 	if err != nil {

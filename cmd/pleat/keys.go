@@ -169,7 +169,7 @@ func formatTime[T interface{ Format(layout string) string }](t *T) string {
 }
 
 // keysRevoke returns the command that revokes one key, named by its identifier or its prefix. Servers refuse it from
-// then on. Nothing is changed if several keys have the prefix.
+// then on; jobs that were created with the key continue. Nothing is changed if several keys have the prefix.
 func keysRevoke() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revoke KEY",

@@ -48,7 +48,8 @@ Times have a unit: 500ps, 1ns, 0.5us.`,
 	return c
 }
 
-// runMD creates an md workflow, follows it and downloads its files. A wrong time is refused before anything is sent.
+// runMD creates an md workflow, follows it and downloads its files, by default into md-WORKFLOW. A wrong time is
+// refused before anything is sent.
 func runMD(cmd *cobra.Command, args []string) error {
 	input, name, err := mdInput(cmd, args)
 	if err != nil {

@@ -42,7 +42,8 @@ func main() {
 	}
 }
 
-// run prints the table. A missed target is an error.
+// run measures chains of 50 to 500 beads and prints the table. A missed target is an error, which is returned after the
+// last row.
 func run(w io.Writer, seconds float64, script string) error {
 	other := findOpenMM(script)
 	fmt.Fprintf(w, "%s/%s, %d cores, %s; OpenMM: %s\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(),

@@ -55,7 +55,8 @@ func main() {
 	}
 }
 
-// run prints the table and reports whether the targets are met.
+// run folds the targets one after the other, prints a row for each and their mean, and reports whether the mean meets
+// the targets. The same seed gives the same table, but for the times.
 func run(ctx context.Context, opt mini.Options) (bool, error) {
 	targets, err := parse(targetsText)
 	if err != nil {

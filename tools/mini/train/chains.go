@@ -160,7 +160,8 @@ func stateOf(phi, psi float64, ss secondary) int {
 	return local.Beta
 }
 
-// secondary is the secondary structure of a residue. A residue can be part of both.
+// secondary is the secondary structure of a residue, by hydrogen bonds alone. A residue can be part of both; stateOf
+// decides by its torsions.
 type secondary struct{ helix, strand bool }
 
 // bonds are the backbone hydrogen bonds of a chain: bonds[d][a] is the one from N-H of residue d to C=O of residue a.

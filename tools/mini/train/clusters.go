@@ -7,7 +7,7 @@ import (
 	"pleat/internal/mini/local"
 )
 
-// clustersOf is the number of clusters of each state of the local model.
+// clustersOf is the number of clusters of each state of the local model. States with many different torsions have more.
 var clustersOf = [local.States]int{3, 6, 5, 7, 4, 3}
 
 // fitClusters divides the torsions of each state by k-means on the torus and fits a Gaussian to each cluster. The same

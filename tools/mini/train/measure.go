@@ -122,7 +122,8 @@ func defined(clusters []int8) bool {
 	return true
 }
 
-// windowDistance returns the root mean square of 2 - cos(Δphi) - cos(Δpsi) over size residues from the first.
+// windowDistance returns the root mean square of 2 - cos(Δphi) - cos(Δpsi) over size residues from the first: 0 for the
+// true torsions, 2 for the opposite ones.
 func windowDistance(c *chain, d local.Chain, first, size int) float64 {
 	e := 0.0
 	for j := first; j < first+size; j++ {

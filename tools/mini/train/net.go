@@ -35,7 +35,7 @@ type teacher struct {
 	step   float64   // steps of Adam so far
 }
 
-// newNet returns a network of zeros.
+// newNet returns a network of zeros: gradients and moments have the shape of the network.
 func newNet(s local.Shape) local.Net {
 	return local.Net{
 		In:      make([]float32, s.Rows()*s.Hidden),
@@ -116,8 +116,9 @@ func (t *teacher) learn(x lesson) {
 	t.backward(rows)
 }
 
-// input returns the rows of the input matrix that a lesson uses, after substitution and dropout. They are valid until
-// the next call.
+// input returns the rows of the input matrix that a lesson uses, after substitution and dropout: those of the sequence
+// around the residue, then those of the clusters before it. They are valid until the next call, which reuses their
+// memory.
 func (t *teacher) input(x lesson) []int {
 	t.rows = t.shape.SequenceRows(t.rows[:0], x.c.aa, x.i)
 	for o := range t.rows[:len(t.rows)-1] {
