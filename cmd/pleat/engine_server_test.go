@@ -157,7 +157,7 @@ func (l *engineServer) cancel(id string) {
 
 // refused checks that a job is refused at once, or fails with one of the kinds, with a message that contains a text and
 // no path.
-func (l *engineServer) refused(name, sequences, params, constraints, says string, kinds ...pleat.FailureKind) {
+func (l *engineServer) refused(name, sequences, params, constraints, want string, kinds ...pleat.FailureKind) {
 	l.t.Helper()
 	id, message := l.create(sequences, params, constraints)
 	if id != "" {
@@ -171,7 +171,7 @@ func (l *engineServer) refused(name, sequences, params, constraints, says string
 			l.t.Errorf("%s: %+v", name, v.Run.Failure)
 		}
 	}
-	if !strings.Contains(message, says) || strings.Contains(message, "/") {
+	if !strings.Contains(message, want) || strings.Contains(message, "/") {
 		l.t.Errorf("%s: %q", name, message)
 	}
 }
@@ -250,7 +250,7 @@ func (l *engineServer) wantPAE(id string, n int) {
 	}
 }
 
-// wantScores checks that a prediction has its scores, within their bounds; several says that it has several chains.
+// wantScores checks that a prediction has its scores, within their bounds; several: it has several chains.
 func wantScores(t *testing.T, p api.ScoredChains, several bool) {
 	t.Helper()
 	within := func(name string, v *float64, most float64) {

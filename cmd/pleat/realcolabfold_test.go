@@ -84,13 +84,13 @@ func (l *engineServer) monomer(t *testing.T) {
 }
 
 func (l *engineServer) notForAlphaFold(t *testing.T) {
-	for sequences, says := range map[string]string{
+	for sequences, want := range map[string]string{
 		`{"proteinChain":{"sequence":"GSXM"}}`:                                             "X",
 		trp + `,{"ligandSequence":{"sequence":"CCO"}}`:                                     "ligand",
 		`{"proteinChain":{"sequence":"GSHM","cyclic":true}}`:                               "cyclic",
 		`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"SEP"}]}}`: "modif",
 	} {
-		if id, message := l.create(sequences, together, ""); id != "" || !strings.Contains(message, says) {
+		if id, message := l.create(sequences, together, ""); id != "" || !strings.Contains(message, want) {
 			t.Errorf("%s: %q", sequences, message)
 		}
 	}

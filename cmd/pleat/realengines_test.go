@@ -124,7 +124,7 @@ func (l *engineServer) nucleic(t *testing.T) {
 
 // refusals are jobs at which the package itself prints a line and exits with 0. None may count as done.
 func (l *engineServer) refusals(t *testing.T) {
-	for name, c := range map[string]struct{ sequences, constraints, says string }{
+	for name, c := range map[string]struct{ sequences, constraints, want string }{
 		"SMILES that is none":   {trp + `,{"ligandSequence":{"sequence":"C1CC("}}`, "", "SMILES"},
 		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C(C)(C)(C)(C)C"}}`, "", "Explicit valence"},
 		"unknown CCD":           {trp + `,{"ligandSequence":{"sequence":"QQQ","is_ccd":true}}`, "", "QQQ"},
@@ -138,7 +138,7 @@ func (l *engineServer) refusals(t *testing.T) {
 		"contact too far": {`{"proteinChain":{"sequence":"GSHM","count":2}}`,
 			`"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":1,"distance":30}]`, "4 to 20"},
 	} {
-		l.refused(name, c.sequences, quick, c.constraints, c.says, pleat.FailInvalidInput, pleat.FailUnsupported)
+		l.refused(name, c.sequences, quick, c.constraints, c.want, pleat.FailInvalidInput, pleat.FailUnsupported)
 	}
 	if v := l.fold(trp, quick, ""); v.Run.Timings["load"] != 0 {
 		t.Error("the refusals cost the process")

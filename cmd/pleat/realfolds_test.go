@@ -40,7 +40,7 @@ func TestRealEnginesIntelliFold(t *testing.T) {
 		"L LIG", "M MG")
 	wantScores(t, v.Predictions[0], true)
 
-	for name, c := range map[string]struct{ sequences, constraints, says string }{
+	for name, c := range map[string]struct{ sequences, constraints, want string }{
 		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C(C)(C)(C)(C)C"}}`, "", "Explicit valence"},
 		"unknown CCD":           {trp + `,{"ligandSequence":{"sequence":"QQQ","is_ccd":true}}`, "", "QQQ"},
 		"no such atom": {`{"proteinChain":{"sequence":"GSHM","count":2}}`,
@@ -50,7 +50,7 @@ func TestRealEnginesIntelliFold(t *testing.T) {
 			`"pocket":[{"binder":{"chain_id":"B"},"contacts":[{"chain_id":"A","res_idx":3}]}]`, "no effect"},
 		"too small": {`{"proteinChain":{"sequence":"GGGG"}}`, "", "at least 97"},
 	} {
-		l.refused(name, c.sequences, quick, c.constraints, c.says, pleat.FailInvalidInput, pleat.FailUnsupported)
+		l.refused(name, c.sequences, quick, c.constraints, c.want, pleat.FailInvalidInput, pleat.FailUnsupported)
 	}
 	l.stopped(`"modelName":"intellifold","seed":"1","recyclingSteps":1,"samplingSteps":1000,"diffusionSample":25`)
 	if v := l.fold(trp, quick+`,"diffusionSample":1`, ""); v.Run.Timings["load"] != 0 {

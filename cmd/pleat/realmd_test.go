@@ -249,14 +249,14 @@ func (l *engineServer) refusedMD(t *testing.T) {
 		}
 		noise.WriteString(line)
 	}
-	for name, c := range map[string]struct{ pdb, says string }{
+	for name, c := range map[string]struct{ pdb, want string }{
 		"gap":     {gap.String(), "the chain is broken between ALA 2 of chain A and ALA 4 of chain A"},
 		"no fold": {noise.String(), "Å apart"},
 		"only zinc": {"HETATM    1 ZN    ZN A   1       1.000   1.000   1.000  1.00  0.00          ZN\nEND\n",
 			"0 residues of protein"},
 	} {
 		w := l.endedAs(l.simulate(c.pdb, 0.0004, 0.0001), api.Failed)
-		if e := w.Tasks[0].Error; e == nil || !strings.Contains(*e, c.says) || strings.Contains(*e, "/") ||
+		if e := w.Tasks[0].Error; e == nil || !strings.Contains(*e, c.want) || strings.Contains(*e, "/") ||
 			w.Tasks[0].Result != nil && string(w.Tasks[0].Result) != "null" {
 			t.Errorf("%s: %v %s", name, deref(e), w.Tasks[0].Result)
 		}
@@ -305,7 +305,7 @@ func (l *engineServer) cancelledMD(t *testing.T) {
 	}
 }
 
-// killedMD kills the runner after a checkpoint: the next attempt goes on from it, in another process.
+// killedMD kills the runner after a checkpoint: the next attempt resumes from it, in another process.
 func (l *engineServer) killedMD(t *testing.T) {
 	id := l.startMD(0.03)
 	before := l.runner()

@@ -122,7 +122,7 @@ func (l *engineServer) openAligned(t *testing.T) {
 // would fold as if something had not been asked for.
 func (l *engineServer) openRefusals(t *testing.T) {
 	none := `,"msaAlgorithm":"none"`
-	for name, c := range map[string]struct{ sequences, constraints, says string }{
+	for name, c := range map[string]struct{ sequences, constraints, want string }{
 		"SMILES that is none": {trp + `,{"ligandSequence":{"sequence":"C1CC("}}`, "", "SMILES"},
 		"unknown CCD":         {trp + `,{"ligandSequence":{"sequence":"QQQQQ","is_ccd":true}}`, "", "QQQQQ"},
 		"no residue": {`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"ATP"}]}}`, "",
@@ -138,7 +138,7 @@ func (l *engineServer) openRefusals(t *testing.T) {
 		"affinity of a ligand": {trp + `,{"ligandSequence":{"sequence":"CCO","property_type":"affinity"}}`, "",
 			"affinity"},
 	} {
-		l.refused(name, c.sequences, quickOpen+none, c.constraints, c.says, pleat.FailInvalidInput,
+		l.refused(name, c.sequences, quickOpen+none, c.constraints, c.want, pleat.FailInvalidInput,
 			pleat.FailUnsupported)
 	}
 }
