@@ -35,6 +35,7 @@ type checkpoint struct {
 // checkpointMagic starts every checkpoint file and contains its version.
 const checkpointMagic = "PLCV\x01\x00\x00\x00"
 
+// castagnoli is the polynomial of the checksum that ends a checkpoint (CRC-32C).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // checkpoint returns the current state. frames and energy are the frames written and the length of the energy table

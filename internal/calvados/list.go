@@ -23,6 +23,7 @@ type csr struct {
 }
 
 const (
+	// The layout of an Ashbaugh–Hatch partner: its residue kind from bit kindShift, its bead below.
 	kindShift = 27
 	beadMask  = 1<<kindShift - 1
 )

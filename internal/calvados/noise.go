@@ -43,6 +43,7 @@ func (n *noise) bits() uint64 {
 func (n *noise) uniform() float64 { return float64(n.bits()>>11+1) * 0x1p-53 }
 
 const (
+	// The ziggurat of 256 layers (Marsaglia and Tsang 2000), for the density e^(−x²/2).
 	zigR = 3.6541528853610088   // where the tail begins
 	zigV = 0.004928673233992336 // area of a layer
 )

@@ -58,6 +58,7 @@ func (s *Selection) Matches(c *structure.Chain, r *structure.Residue, a *structu
 	return s.match(&candidate{c, r, a})
 }
 
+// word is one token of a selection and its position in the text, for errors.
 type word struct {
 	text string // empty: the end
 	at   int    // 1-based character
@@ -239,6 +240,7 @@ func glob(pattern, name string) bool {
 	return p == len(pattern)
 }
 
+// residRange matches a residue number or a range such as 5:20 or 5-20; numbers may be negative.
 var residRange = regexp.MustCompile(`^(-?[0-9]{1,9})(?:[:-](-?[0-9]{1,9}))?$`)
 
 // numbers parses residue numbers and ranges, both ends included.

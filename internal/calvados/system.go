@@ -10,6 +10,7 @@ import (
 	"pleat"
 )
 
+// vec is a position or a vector in nm, unless stated otherwise.
 type vec = [3]float64 // nm
 
 // bond is a harmonic spring between neighbours in sequence.
@@ -211,6 +212,7 @@ func (s *System) connect() {
 	}
 }
 
+// sigmoid returns the logistic function, by which confidence turns into the strength of a restraint.
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 // sureness returns the confidence s that the prediction holds the pair, 0 to 1, from pLDDT and PAE.

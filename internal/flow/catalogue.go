@@ -8,7 +8,7 @@ import (
 	"pleat"
 )
 
-// Field is one output of a task: a path in result_raw_json, and its type.
+// Field is one output of a task: its path in result_raw_json, such as metrics.rmsd.mean, and its type.
 type Field struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
@@ -26,11 +26,13 @@ const (
 const MaxDesigns = 1000
 
 const (
+	// The task types besides those of catalogued, and the largest payload in bytes that a catalogue is made for.
 	taskDesign  = "pipeline_run_design_v1"
 	taskQnA     = "inference_qna"
 	maxDescribe = 64 << 10
 )
 
+// catalogued are the task types that have a catalogue; a misspelt type gets the nearest of them as a hint.
 var catalogued = []string{"inference_md", "inference_calvados_openmm", taskDesign}
 
 // Catalogue returns the outputs of a task type for a payload. Questions have no catalogue: their answer is text.
@@ -58,6 +60,7 @@ func Catalogue(taskType string, payload json.RawMessage) ([]Field, error) {
 var DynamicsFiles = []string{"topology.pdb", "trajectory.dcd", "energies.csv", MetricsFile, "config.json",
 	"results.zip"}
 
+// dynamicsOutputs returns the outputs of a simulation: the metrics of its row, and its files.
 func dynamicsOutputs() []Field {
 	var out []Field
 	for _, s := range []string{"rmsd", "rmsf", "radius_of_gyration", "end_to_end"} {
@@ -85,6 +88,7 @@ func dynamicsOutputs() []Field {
 	return out
 }
 
+// designFields are the outputs of each design. Scores (ptm, plddt, …) are floats in the units of the model.
 var designFields = []Field{
 	{"ptm", typeFloat}, {"iptm", typeFloat}, {"design_ptm", typeFloat}, {"design_iptm", typeFloat},
 	{"design_to_target_iptm", typeFloat},
@@ -93,7 +97,7 @@ var designFields = []Field{
 	{"loop", typeFloat}, {"quality_score", typeFloat}, {"final_rank", typeInteger},
 }
 
-// designOutputs returns the fields of each design that the payload asks for.
+// designOutputs returns the fields of each design that the payload asks for by budget or numDesigns, 1 to MaxDesigns.
 func designOutputs(payload json.RawMessage) ([]Field, error) {
 	if len(payload) > maxDescribe {
 		return nil, pleat.InvalidField("inputPayload", " has %d bytes; at most %d are allowed", len(payload),

@@ -7,7 +7,7 @@ import (
 	"pleat"
 )
 
-// Task is what the queue needs of a workflow's task.
+// Task is what the queue needs of a workflow's task. Queue is the queue of the model, see pleat.Queue.
 type Task struct {
 	Model     string
 	WeightSet string
@@ -75,6 +75,7 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	return p.task(byName[here[0]]), nil
 }
 
+// task returns the task of a plan for a model that can run it.
 func (p *Plan) task(m pleat.Model) Task {
 	return Task{
 		Model:     m.Name,

@@ -36,7 +36,8 @@ var commonMisnomers = map[string]string{
 	"forcefield": "force_field_family",
 }
 
-// readMD reads the input of a simulation into p.
+// readMD reads the input of a simulation into p: the conditions, the source of the structure, and the settings of the
+// engine. The physics has the bounds of internal/calvados. A misspelt field, or one of another program, is refused.
 func readMD(f *fields, p *Plan) {
 	m := &pleat.MDInput{
 		Temp:     f.number("temp", 293.15),

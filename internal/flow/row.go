@@ -43,6 +43,7 @@ type RowFile struct {
 	URL       *string `json:"url"`
 }
 
+// dynamicsRow is the row of a simulation, result_raw_json of docs/interface.md.
 type dynamicsRow struct {
 	Artifacts   []RowFile       `json:"artifacts"`
 	Metrics     json.RawMessage `json:"metrics"`
@@ -61,14 +62,14 @@ func DynamicsRow(files []RowFile, metrics Metrics) (json.RawMessage, error) {
 	return MeasuredRow(files, m)
 }
 
-// MeasuredRow writes the row of a simulation that another program has measured: an object with what it gives of the
-// fields of Metrics, and whatever else.
+// MeasuredRow writes the row of a simulation that another program has measured. metrics is an object with those fields
+// of Metrics that the program gives; further fields are kept.
 func MeasuredRow(files []RowFile, metrics json.RawMessage) (json.RawMessage, error) {
 	return encode(dynamicsRow{Artifacts: files, Metrics: metrics})
 }
 
-// WithURLs fills the links of a row: of each artifact, and metricsJson. Link answers the URL of the file of a name, or
-// an empty string. A row without artifacts (a question's) comes back as it is.
+// WithURLs fills the links of a row: of each artifact, and metricsJson. link returns the URL of the file of a name, or
+// an empty string. A row without artifacts (a question's) is returned unchanged.
 func WithURLs(row json.RawMessage, link func(name string) string) (json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(row, &all); err != nil || all["artifacts"] == nil {
@@ -91,7 +92,7 @@ func WithURLs(row json.RawMessage, link func(name string) string) (json.RawMessa
 }
 
 // Metrics are the measurements of a simulation under the names of the row and the catalogue. Lengths are in nm,
-// energies in kJ/mol.
+// energies in kJ/mol; Frames counts the frames that were measured, Restraints the pairs that hold the fold.
 type Metrics struct {
 	RMSD         Series            `json:"rmsd"`
 	RMSF         Series            `json:"rmsf"`
@@ -132,6 +133,7 @@ type LandscapeSummary struct {
 	Plot    string  `json:"plot,omitempty"`
 }
 
+// encode encodes a value as JSON without HTML escapes and without a final newline.
 func encode(v any) (json.RawMessage, error) {
 	b, err := api.Encode(v)
 	return bytes.TrimSpace(b), err

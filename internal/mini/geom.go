@@ -6,6 +6,8 @@ import "math"
 // and the same seed gives the same bytes.
 type v3 struct{ x, y, z float64 }
 
+// The usual operations on vectors in Å: difference, sum, product with a number, scalar and vector product, length,
+// direction.
 func (a v3) sub(b v3) v3 { return v3{a.x - b.x, a.y - b.y, a.z - b.z} }
 func (a v3) add(b v3) v3 { return v3{a.x + b.x, a.y + b.y, a.z + b.z} }
 func (a v3) scale(s float64) v3 {
@@ -27,6 +29,7 @@ func dist2(a, b v3) float64 {
 	return float64(x*x) + float64(y*y) + float64(z*z)
 }
 
+// radian is one degree in radians.
 const radian = math.Pi / 180
 
 // bond is the constant part of placing an atom from the three atoms before it, computed from bond length and bond

@@ -25,6 +25,7 @@ const (
 	metadataFile = "job.yaml"    // what ran, on which structure
 )
 
+// maxStructureBytes is the largest file of a structure that is read, in bytes.
 const maxStructureBytes = 128 << 20 // of an input file
 
 // Reply is the answer of a Q&A engine.

@@ -12,7 +12,7 @@ import (
 var bibliography embed.FS
 
 // Cite returns entries of the embedded bibliography, the files citations/KEY.bib, in the order of the keys. It panics
-// if a key has no file.
+// if a key has no file: keys are constants of the engines, and a test reads all of them.
 func Cite(keys ...string) []pleat.Citation {
 	out := make([]pleat.Citation, len(keys))
 	for i, key := range keys {

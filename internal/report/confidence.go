@@ -5,11 +5,11 @@ import (
 	"pleat/internal/structure"
 )
 
-// maxPairChains is the number of chains up to which every pair is scored.
+// maxPairChains is the number of chains up to which every pair is scored: the pairs of more would fill the result.
 const maxPairChains = 64
 
-// confidence copies pLDDT into a prediction. The pLDDT of a residue is the mean over its tokens; where each atom is a
-// token, the atoms keep their own values.
+// confidence copies pLDDT (0 to 100 by token) into a prediction. The pLDDT of a residue is the mean over its tokens;
+// where each atom is a token, the atoms keep their own values. MeanPLDDT is the mean over tokens, as models state it.
 func (s *Structure) confidence(p *Prediction) {
 	if s.PLDDT == nil {
 		s.clearBFactors()
@@ -67,7 +67,7 @@ func setBFactors(r *structure.Residue, tokens []float32, mean float64) {
 }
 
 // mergePolymers leaves one row and column of the PAE for each residue of a polymer. A modified residue, which has a
-// token per atom, gets the mean over them.
+// token per atom, gets the mean over them. The PAE and the counts of tokens change; the rest of s does not.
 func (s *Structure) mergePolymers() {
 	type run struct{ first, n int } // of tokens that become one row
 	var rows []run
@@ -104,7 +104,8 @@ func (s *Structure) mergePolymers() {
 }
 
 // pairs scores every pair of chains: ipTM as the model states it, else computed from the PAE; ipSAE and pDockQ2 between
-// polymers, for which they are defined. It must run after mergePolymers.
+// polymers, for which they are defined (package structure cites them). It must run after mergePolymers. Pairs without
+// any score are left out.
 func (s *Structure) pairs(scores *Scores) []pleat.PairScore {
 	if len(s.Chains) < 2 || len(s.Chains) > maxPairChains {
 		return nil
@@ -136,7 +137,7 @@ func (s *Structure) pairs(scores *Scores) []pleat.PairScore {
 	return out
 }
 
-// pairKey returns a key that does not depend on the order of the chains.
+// pairKey returns a key of a pair of chains that does not depend on their order.
 func pairKey(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
 // interfaces scores the pairs of polymers by the PAE between them. It returns nothing without a PAE, or if a residue

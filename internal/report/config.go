@@ -29,7 +29,7 @@ type request struct {
 	Constraints *pleat.Constraints `json:"constraints,omitempty"`
 }
 
-// config returns the content of config.json.
+// config returns the content of config.json: the versions, the seed and the effective parameters of a fold.
 func (r *Report) config() configFile {
 	f, m := r.Work.Fold, &r.Work.Model
 	effective := f.Params.Effective(*m)
@@ -52,7 +52,8 @@ func (r *Report) config() configFile {
 	}
 }
 
-// requestOf returns the job as a client could send it again.
+// requestOf returns the job as a client could send it again: absent and empty values are left out, the seed is that of
+// the run.
 func requestOf(w pleat.Work) request {
 	f := w.Fold
 	params := map[string]any{"modelName": w.Model.Name}

@@ -10,7 +10,7 @@ import (
 	"pleat/internal/plot"
 )
 
-// Coverage draws the alignments of a fold.
+// Coverage draws the alignments of a fold: how many sequences cover each residue, and how similar they are to it.
 type Coverage struct {
 	Work     pleat.Work
 	Unpaired map[string]*msa.Alignment // by sequence
@@ -20,7 +20,8 @@ type Coverage struct {
 }
 
 // Publish draws one figure of the whole complex, or one for each sequence if the model folds each on its own, and
-// publishes them. No figure stays in the folder of the work, whose files are inputs.
+// publishes them through the sink while the run goes on. It does nothing if no protein has an alignment. No figure
+// stays in the folder of the work, whose files are inputs.
 func (c *Coverage) Publish(sink pleat.Sink) error {
 	var aligned []pleat.Sequence
 	for _, s := range c.Work.Fold.Sequences {

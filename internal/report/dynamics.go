@@ -11,10 +11,11 @@ import (
 	"pleat/internal/plot"
 )
 
-// maxZippedTrajectory is the size in bytes of a trajectory above which results.zip does not contain it.
+// maxZippedTrajectory is the size in bytes of a trajectory above which results.zip does not contain it; it can be
+// downloaded on its own.
 const maxZippedTrajectory = 256 << 20
 
-// Dynamics turns a simulation into the artifacts of its run.
+// Dynamics turns a simulation into the artifacts of its run. Fill in the exported fields and call Write once.
 type Dynamics struct {
 	Work     pleat.Work
 	Engine   string        // name and version
@@ -31,7 +32,7 @@ type Dynamics struct {
 }
 
 // Write writes the figures, metrics.json, config.json, citations and the archive. It returns all artifacts, those of
-// the engine included, and a row entry for each.
+// the engine included, and a row entry for each. Without a Trajectory there are no figures.
 func (d *Dynamics) Write(ctx context.Context) ([]pleat.File, []flow.RowFile, error) {
 	d.folder = folder{dir: d.Work.Dir, files: d.Files}
 	if d.Trajectory != nil {

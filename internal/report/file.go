@@ -23,7 +23,7 @@ type folder struct {
 	files    []pleat.File
 }
 
-// file writes one artifact.
+// file writes one artifact and adds it to the files of the folder. fill writes its content.
 func (d *folder) file(kind pleat.ArtifactKind, name, contentType string, fill func(io.Writer) error) error {
 	f := pleat.File{
 		Kind:        kind,
@@ -64,12 +64,12 @@ func (d *folder) json(kind pleat.ArtifactKind, name string, v any) error {
 	})
 }
 
-// zip packs files into an archive.
+// zip packs files into an archive, in their order, see pack.
 func (d *folder) zip(kind pleat.ArtifactKind, name string, files []pleat.File) error {
 	return d.file(kind, name, "application/zip", func(w io.Writer) error { return pack(w, files) })
 }
 
-// citations writes what a run of the engine has to cite.
+// citations writes citations.bib: what a run of the engine has to cite, with a first line that names the engine.
 func (d *folder) citations(engine string, all []pleat.Citation) error {
 	return d.file(pleat.ArtifactCitations, "citations.bib", "application/x-bibtex", func(w io.Writer) error {
 		var b strings.Builder
@@ -82,10 +82,11 @@ func (d *folder) citations(engine string, all []pleat.Citation) error {
 	})
 }
 
-// remove deletes a file that could not be completed.
+// remove deletes a file that could not be completed. It is best effort: the folder of a run is removed after it.
 func (d *folder) remove(name string) { _ = os.Remove(filepath.Join(d.dir, name)) }
 
-// pack writes files into a zip whose bytes depend on nothing but theirs.
+// pack writes files into a zip whose bytes depend on nothing but their names and contents: entries have no times or
+// modes. PNG files are stored, because they are compressed already.
 func pack(w io.Writer, files []pleat.File) error {
 	z := zip.NewWriter(w)
 	for _, f := range files {

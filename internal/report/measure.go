@@ -16,14 +16,16 @@ import (
 	"pleat/internal/structure"
 )
 
-// Trajectory is an analysed trajectory of a simulation. The analysis is the same for every engine.
+// Trajectory is an analysed trajectory of a simulation. The analysis is the same for every engine: see
+// calvados.Measure.
 type Trajectory struct {
 	Analysis *calvados.Analysis
 	Profiles []plot.Profile // RMSF in nm, by chain
 	Frames   int
 }
 
-// MeasureTrajectory analyses the trajectory (DCD, size bytes) of a simulation whose atoms are those of the topology.
+// MeasureTrajectory analyses the trajectory (DCD in Å, size bytes) of a simulation whose atoms are those of the
+// topology. It stops when ctx ends. An error says what is wrong with the trajectory.
 func MeasureTrajectory(
 	ctx context.Context, w *pleat.MDInput, topology *structure.Structure, dcd io.ReaderAt, size int64,
 ) (*Trajectory, error) {
@@ -39,7 +41,7 @@ func MeasureTrajectory(
 	return &Trajectory{Analysis: a, Profiles: Profiles(a.RMSFNm, chains), Frames: t.Frames()}, nil
 }
 
-// Profiles splits the values of all sites by chain.
+// Profiles splits the values of all sites by chain; the lengths of the chains add up to the number of values.
 func Profiles(values []float64, chains []plot.Chain) []plot.Profile {
 	var out []plot.Profile
 	next := 0
@@ -51,7 +53,8 @@ func Profiles(values []float64, chains []plot.Chain) []plot.Profile {
 }
 
 // measured returns what to measure of a topology, and the number of sites of each chain. The alpha carbon represents
-// its residue, C1' in a nucleic acid. If there is no such atom, every atom is a site.
+// its residue, C1' in a nucleic acid. If there is no such atom, every atom is a site. The end-to-end distance is that
+// of the first chain.
 func measured(topology *structure.Structure, in *pleat.MDInput) (*calvados.Subject, []plot.Chain) {
 	s := &calvados.Subject{FramePs: in.StepNs * 1000, Temp: in.Temp}
 	var chains []plot.Chain
@@ -84,8 +87,8 @@ func measured(topology *structure.Structure, in *pleat.MDInput) (*calvados.Subje
 	return s, chains
 }
 
-// DynamicsMetrics returns the metrics of an analysis as the row of a workflow has them. The caller adds temperature,
-// time and counts.
+// DynamicsMetrics returns the metrics of an analysis as the row of a workflow has them: lengths in nm, energies in
+// kJ/mol. The caller adds temperature, time and counts.
 func DynamicsMetrics(a *calvados.Analysis) flow.Metrics {
 	pca := landscape(a.ByPC, "free_energy_pca")
 	m := flow.Metrics{
@@ -128,7 +131,8 @@ func rounded5(v float64) float64 {
 	return math.Round(v*1e5) / 1e5
 }
 
-// landscape returns the summary of a free-energy landscape.
+// landscape returns the summary of a free-energy landscape: its lowest bin, its highest energy in kJ/mol, and the
+// visited fraction of bins.
 func landscape(l calvados.Landscape, figure string) flow.LandscapeSummary {
 	out := flow.LandscapeSummary{Unit: "kJ/mol", X: l.X.Label, Y: l.Y.Label, Plot: figure + ".svg"}
 	visited, lowest := 0, math.Inf(1)

@@ -7,7 +7,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// metricsFile is metrics.json of a fold.
+// metricsFile is metrics.json of a fold. Reissue reads it back, so that every field has a name.
 type metricsFile struct {
 	Model       string              `json:"model"`
 	Engine      string              `json:"engine"`
@@ -18,7 +18,7 @@ type metricsFile struct {
 	Notes       []string            `json:"notes,omitempty"`
 }
 
-// predictionMetrics are the metrics of one structure.
+// predictionMetrics are the metrics of one structure: its scores, and what can be measured of its coordinates.
 type predictionMetrics struct {
 	pleat.Prediction
 	PLDDT              map[string][]float64 `json:"plddt"` // by chain
@@ -62,7 +62,8 @@ func (r *Report) metrics() metricsFile {
 	return out
 }
 
-// summary returns the scores of a prediction as the run keeps them.
+// summary returns the scores of a prediction as the run keeps them: pLDDT (0 to 100) and PAE (Å) with two decimals,
+// scores from 0 to 1 with four.
 func (r *Report) summary(p *Prediction) pleat.Prediction {
 	out := pleat.Prediction{
 		Sequence:   p.Sequence.ID,
@@ -87,7 +88,7 @@ func (r *Report) summary(p *Prediction) pleat.Prediction {
 	return out
 }
 
-// meanOf returns the mean over all residues, or nil if there is none.
+// meanOf returns the mean pLDDT over all residues of all chains, or nil if there is none.
 func meanOf(plddt [][]float64) *float64 {
 	total, n := 0.0, 0
 	for _, chain := range plddt {
@@ -103,7 +104,8 @@ func meanOf(plddt [][]float64) *float64 {
 	return rounded(&mean, 2)
 }
 
-// rounded keeps the significant digits of a score; nil stays nil.
+// rounded rounds a value to a number of decimals; nil stays nil. Further digits of a score mean nothing and make files
+// differ.
 func rounded(v *float64, digits int) *float64 {
 	if v == nil {
 		return nil

@@ -17,8 +17,10 @@ import (
 // MaxPAE is the largest number of rows of a PAE matrix that is read: residues or tokens.
 const MaxPAE = 10_000
 
+// maxPAEBytes is the largest PAE file that is read, in bytes: MaxPAE rows in the form of the AlphaFold database fit.
 const maxPAEBytes = 256 << 20
 
+// errNoPAE is the error of a JSON document without a matrix in a known form.
 var errNoPAE = pleat.Invalidf("the PAE file holds no predicted_aligned_error")
 
 // ReadPAE reads a PAE matrix in one of the known forms: the AlphaFold database's, which is one object alone or in a
@@ -60,7 +62,8 @@ func ReadPAE(path string) (structure.Matrix, error) {
 	return PAEMatrix(rows)
 }
 
-// PAEMatrix makes a matrix of rows. It refuses rows that are no square or have a value below 0.
+// PAEMatrix makes a matrix of rows in Å. An error has CodeInvalid: there are no rows, more than MaxPAE, rows of another
+// length, or a value below 0 or not a number.
 func PAEMatrix(rows [][]float32) (structure.Matrix, error) {
 	n := len(rows)
 	if n == 0 {
@@ -86,9 +89,9 @@ func PAEMatrix(rows [][]float32) (structure.Matrix, error) {
 	return m, nil
 }
 
-// ProteinPAE returns the rows and columns of a structure's protein residues. The matrix has a row for each token of
-// the structure, or for each protein residue already. A residue of a polymer is one token; so is each heavy atom of a
-// ligand or ion.
+// ProteinPAE returns the rows and columns of a structure's protein residues. The matrix has a row for each token of the
+// structure, or for each protein residue already. A residue of a polymer is one token; so is each heavy atom of a
+// ligand or ion. A matrix of another size is an error with CodeInvalid: it belongs to another structure.
 func ProteinPAE(s *structure.Structure, m structure.Matrix) (structure.Matrix, error) {
 	var protein []int
 	tokens := 0
@@ -128,7 +131,7 @@ func ProteinPAE(s *structure.Structure, m structure.Matrix) (structure.Matrix, e
 }
 
 // WritePAE writes a matrix in the form of the AlphaFold database: one object in a list, with the errors in Å by aligned
-// residue, then scored residue. Most is the largest error that the engine can state.
+// residue, then scored residue, with two decimals. most is the largest error in Å that the engine can state.
 func WritePAE(w io.Writer, pae *structure.Matrix, most float64) error {
 	b := []byte(`[{"predicted_aligned_error":[`)
 	for i := range pae.N {

@@ -62,7 +62,7 @@ type Prediction struct {
 	Others    []pleat.File // handed on unchanged
 }
 
-// Report turns the predictions of a run into its artifacts.
+// Report turns the predictions of a run into its artifacts. Fill in the exported fields and call Write once.
 type Report struct {
 	Work        pleat.Work
 	Engine      string // name and version
@@ -75,7 +75,9 @@ type Report struct {
 	result pleat.Result
 }
 
-// Write writes every artifact into the folder of the work and returns the output of the run.
+// Write writes every artifact into the folder of the work and returns the output of the run: structures, PAE, figures,
+// metrics.json, config.json, citations.bib, plots.zip and results.zip. The same predictions give the same bytes, apart
+// from the timings. It reports the stage "write" to the sink. When ctx ends, the output is a failure.
 func (r *Report) Write(ctx context.Context, sink pleat.Sink) pleat.Output {
 	began := time.Now()
 	r.folder.dir = r.Work.Dir
@@ -103,7 +105,8 @@ func notWritten(err error) pleat.Output {
 	return pleat.Output{Failure: pleat.Failed(pleat.FailStorage, message)}
 }
 
-// prefix keeps the files of several structures apart.
+// prefix is what the file names of a structure begin with. It keeps the files of several structures apart; it is empty
+// for one.
 func (r *Report) prefix(p *Prediction) string {
 	if len(r.Predictions) == 1 {
 		return ""
@@ -126,7 +129,7 @@ func chainNames(s *structure.Structure) string {
 	return "chains " + strings.Join(names, ", ")
 }
 
-// writePrediction writes the files of one structure.
+// writePrediction writes the files of one structure, which belong to its sequence, and adds its scores to the result.
 func (r *Report) writePrediction(p *Prediction) error {
 	prefix := r.prefix(p)
 	r.folder.sequence = p.Sequence.ID
@@ -153,7 +156,8 @@ func (r *Report) writePrediction(p *Prediction) error {
 	return nil
 }
 
-// writeStructure writes a structure as mmCIF, and as PDB if that format can hold it.
+// writeStructure writes a structure as mmCIF, and as PDB if that format can hold it: a structure with too many chains
+// or atoms has a note instead.
 func (r *Report) writeStructure(p *Prediction, prefix string) error {
 	m := &r.Work.Model
 	meta := structure.Meta{
@@ -186,7 +190,7 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 	return err
 }
 
-// drawPrediction writes the figures of pLDDT and PAE.
+// drawPrediction writes the figures of pLDDT by residue and of PAE, each if the engine gives the values.
 func (r *Report) drawPrediction(p *Prediction, prefix string) error {
 	labels := plot.Labels{Subtitle: r.Work.Model.Title + ": " + r.Work.Model.Confidence}
 	var figures []figure
@@ -217,7 +221,8 @@ func (r *Report) drawPrediction(p *Prediction, prefix string) error {
 	return r.draw(figures)
 }
 
-// writeRun writes the files of the whole run: metrics, configuration, citations and archives.
+// writeRun writes the files of the whole run: metrics, configuration, citations and archives. The archives hold all
+// others.
 func (r *Report) writeRun() error {
 	if err := r.json(pleat.ArtifactMetrics, "metrics.json", r.metrics()); err != nil {
 		return err

@@ -242,6 +242,7 @@ func submatrix(m *structure.Matrix, rows []int) structure.Matrix {
 	return out
 }
 
+// polymerKinds maps the kinds of a job's polymers to those of a structure's chains.
 var polymerKinds = map[pleat.EntityKind]structure.Kind{
 	pleat.Protein: structure.Protein,
 	pleat.RNA:     structure.RNA,

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// secondary writes the helices and strands that DSSP finds.
+// secondary writes the helices and strands that DSSP finds: struct_conf, and struct_sheet with struct_sheet_range.
+// Viewers draw them as ribbons.
 func (c *cifWriter) secondary() {
 	helices, strands := c.s.secondaryRuns()
 	if len(helices) > 0 {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// polySeq is the sequence of one polymer entity, merged from the residues that its chains list.
+// polySeq is the sequence of one polymer entity, merged from the residues that its chains list: a chain may miss
+// residues that another has.
 type polySeq struct {
 	entity int
 	chain  int // first chain of the entity
@@ -17,7 +18,8 @@ type polySeq struct {
 	chains []int
 }
 
-// molecules writes the entities and their sequences.
+// molecules writes the entities, their sequences or components, and the chains: entity, entity_poly, entity_poly_seq,
+// pdbx_entity_nonpoly and struct_asym.
 func (c *cifWriter) molecules() {
 	c.gather()
 	c.loop("entity", "id", "type", "src_method", "pdbx_description", "pdbx_number_of_molecules", "details")
@@ -117,7 +119,8 @@ func (p *polySeq) letters(kind Kind) (one, can, odd string) {
 	return a.String(), b.String(), odd
 }
 
-// gather merges the sequences of the chains of each polymer entity.
+// gather merges the sequences of the chains of each polymer entity into poly. Where two chains differ at a position,
+// the first counts.
 func (c *cifWriter) gather() {
 	at := map[int]int{}
 	c.poly = c.poly[:0]
@@ -152,7 +155,8 @@ func (c *cifWriter) gather() {
 	}
 }
 
-// components writes the chemical components that occur, sorted by code.
+// components writes the chemical components that occur (chem_comp), sorted by code. A component of both a polymer and a
+// ligand counts as the polymer's.
 func (c *cifWriter) components() {
 	kinds := map[string]Kind{}
 	for i := range c.s.Chains {
@@ -187,7 +191,7 @@ func (c *cifWriter) components() {
 	c.end()
 }
 
-// scheme maps the numbering of sequences to that of the authors.
+// scheme maps the numbering of sequences to that of the authors (pdbx_poly_seq_scheme), for polymers.
 func (c *cifWriter) scheme() {
 	if len(c.poly) == 0 {
 		return

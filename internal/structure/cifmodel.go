@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// model writes the categories that ModelCIF requires.
+// model writes the categories that ModelCIF requires of a computed model: software, targets, model list and protocol,
+// and the confidence if there is any.
 func (c *cifWriter) model() {
 	date := ""
 	if !c.m.Date.IsZero() {
@@ -82,7 +83,8 @@ func (c *cifWriter) targets() {
 	c.end()
 }
 
-// confidence writes pLDDT from 0 to 100: the mean over all polymer residues, and one value per residue.
+// confidence writes pLDDT from 0 to 100 (ma_qa_metric): the mean over all polymer residues, and one value per residue.
+// Viewers colour by it.
 func (c *cifWriter) confidence() {
 	c.loop("ma_qa_metric", "id", "mode", "name", "software_group_id", "type", "description")
 	c.row("1", "global", "pLDDT", "1", "pLDDT", "Predicted lDDT, 0 to 100, mean over polymer residues")

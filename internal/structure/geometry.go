@@ -2,7 +2,7 @@ package structure
 
 import "math"
 
-// sub, add, scale, dot and norm are the usual operations on vectors.
+// The usual operations on vectors: difference, sum, product with a number, scalar product and length.
 func sub(a, b Vec) Vec           { return Vec{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
 func add(a, b Vec) Vec           { return Vec{a[0] + b[0], a[1] + b[1], a[2] + b[2]} }
 func scale(a Vec, f float64) Vec { return Vec{a[0] * f, a[1] * f, a[2] * f} }
@@ -37,7 +37,8 @@ func Centroid(p []Vec) Vec {
 	return c
 }
 
-// RadiusOfGyration returns the radius of gyration in Å with equal weights, or 0 for no points.
+// RadiusOfGyration returns the radius of gyration in Å with equal weights, √(Σ|r−c|²/n) about the centroid c, or 0 for
+// no points.
 func RadiusOfGyration(p []Vec) float64 {
 	if len(p) == 0 {
 		return 0

@@ -41,7 +41,8 @@ func PLDDTFromB(s *Structure) [][]float64 {
 	return out
 }
 
-// check returns an error where the confidence does not fit the structure or the scale of 0 to 100.
+// check returns an error where the confidence does not fit the structure or the scale of 0 to 100. Values of which none
+// is above 1 are taken for fractions, a common mistake.
 func (m *Meta) check(s *Structure) error {
 	if m.PLDDT == nil {
 		return nil

@@ -40,7 +40,7 @@ func WriteCIF(w io.Writer, s *Structure, m Meta) error {
 	return c.w.Flush()
 }
 
-// cifWriter writes one file; labels, entity and auth are by chain.
+// cifWriter writes one file, category by category. Errors of the buffered writer are sticky; Flush returns them.
 type cifWriter struct {
 	w *bufio.Writer
 	s *Structure
@@ -171,7 +171,7 @@ func (c *cifWriter) elements() {
 	c.end()
 }
 
-// sites writes the atoms.
+// sites writes the atoms (atom_site), one a line. It makes most of a file, so the values are appended to one buffer.
 func (c *cifWriter) sites() {
 	c.elements()
 	c.loop("atom_site", "group_PDB", "id", "type_symbol", "label_atom_id", "label_alt_id", "label_comp_id",
@@ -230,7 +230,8 @@ func appendFields(b []byte, fields ...string) []byte {
 	return b
 }
 
-// appendFixed appends a number with the given decimals, never a negative zero.
+// appendFixed appends a number with the given decimals, never a negative zero, so that equal structures have equal
+// bytes.
 func appendFixed(b []byte, v float64, decimals int) []byte {
 	start := len(b)
 	b = strconv.AppendFloat(b, v, 'f', decimals, 64)

@@ -21,7 +21,7 @@ const (
 	maxFileName = 128      // characters
 )
 
-// FileKind is a kind of file that a library may hold.
+// FileKind is a kind of file that a library may hold, with its media type and the check of its content.
 type FileKind struct {
 	ContentType string
 	check       func(r io.Reader) error
@@ -46,6 +46,7 @@ var fileKinds = map[string]FileKind{
 	".a3m":   {"text/x-a3m", msa.Check},
 }
 
+// fileEndings lists the keys of fileKinds for messages.
 const fileEndings = ".pdb, .ent, .cif, .mmcif, .json, .fasta, .fa, .faa and .a3m"
 
 // KindOfFile returns the kind of an uploaded file by its name. An error has CodeInvalid: the name is no plain file
@@ -72,8 +73,8 @@ func KindOfFile(name string) (FileKind, error) {
 	return kind, nil
 }
 
-// Check reads a file to its end and returns what is wrong with it as one of this kind. It may use many times the file's
-// size of memory.
+// Check reads a file to its end and returns what is wrong with it as one of this kind, as a sentence about "it". It may
+// use many times the file's size of memory.
 func (k FileKind) Check(r io.Reader) error {
 	if k.check == nil {
 		return nil
@@ -81,16 +82,19 @@ func (k FileKind) Check(r io.Reader) error {
 	return k.check(r)
 }
 
+// checkPDB checks that a file is a structure in PDB format, within fileLimits.
 func checkPDB(r io.Reader) error {
 	_, err := structure.ReadPDB(r, fileLimits)
 	return err
 }
 
+// checkCIF checks that a file is a structure in mmCIF format, within fileLimits.
 func checkCIF(r io.Reader) error {
 	_, err := structure.ReadCIF(r, fileLimits)
 	return err
 }
 
+// checkFASTA checks that a file holds sequences in FASTA format, within fileLimits.
 func checkFASTA(r io.Reader) error {
 	_, err := structure.ReadFASTA(r, fileLimits)
 	return err

@@ -19,6 +19,7 @@ type modelCache struct {
 }
 
 const (
+	// The ages up to which a list of models may be used: of requests, and of those that did not find their model in it.
 	modelsMaxAge    = time.Second
 	modelsRecentAge = 100 * time.Millisecond
 )
@@ -73,7 +74,7 @@ func (r *Resolver) FoldModel(ctx context.Context, name string) (pleat.Model, err
 	return pleat.Model{}, unknownModel(all, name, field)
 }
 
-// installable maps the model names that existing clients send to the engine that serves them.
+// installable maps the model names that existing clients send to the engine (a folder of runners/) that serves them.
 var installable = map[string]string{
 	"boltz-2": "boltz-2", "boltz": "boltz", "esm1b": "esm1b", "openfold3": "openfold3", "chai1": "chai1",
 	"intellifold": "intellifold", "monomer": "colabfold", "multimer": "colabfold",

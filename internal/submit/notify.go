@@ -19,7 +19,8 @@ type Webhooks struct {
 	Subscriptions []pleat.Subscription // to create with the run
 }
 
-// JobWebhooks reads constraints.webhooks of a job.
+// JobWebhooks reads constraints.webhooks of a job: the settings to store, and whom to notify. The faults of all
+// destinations are in the error, a pleat.Errors with CodeInvalid and the path of each field, unless it is the store's.
 func (r *Resolver) JobWebhooks(ctx context.Context, owner pleat.UserID, raw json.RawMessage) (Webhooks, error) {
 	const path = "constraints.webhooks"
 	if err := checkLength(raw, path); err != nil {
@@ -32,7 +33,7 @@ func (r *Resolver) JobWebhooks(ctx context.Context, owner pleat.UserID, raw json
 	return r.webhooks(ctx, owner, webhookInput{raw, settings, path})
 }
 
-// WorkflowWebhooks resolves the webhook settings of a plan.
+// WorkflowWebhooks resolves the webhook settings of a plan, which Parse has read. An error is like that of JobWebhooks.
 func (r *Resolver) WorkflowWebhooks(ctx context.Context, owner pleat.UserID, p *flow.Plan) (Webhooks, error) {
 	const path = "workflow_input.webhooks"
 	if err := checkLength(p.Webhooks, path); err != nil {
@@ -93,7 +94,7 @@ func (r *Resolver) webhooks(ctx context.Context, owner pleat.UserID, in webhookI
 	return out, faults.Err()
 }
 
-// customSettings is what custom_http may hold.
+// customSettings is what custom_http may hold; nil: the setting does not name it.
 type customSettings struct {
 	Enabled *bool   `json:"enabled"`
 	URL     *string `json:"target_url"`

@@ -106,7 +106,8 @@ func foldSequence(ref pleat.FoldRef, all []pleat.Sequence) (pleat.Sequence, erro
 	return all[i], nil
 }
 
-// CheckCompleted returns an error with CodeConflict if the run has no result.
+// CheckCompleted returns an error with CodeConflict if the run has no result to work on, whether it waits, runs or has
+// failed.
 func (f Fold) CheckCompleted() error {
 	if state := f.View.Run.State; state != pleat.StateCompleted {
 		return pleat.Errorf(pleat.CodeConflict, "the fold is %s; a workflow can use it once it is COMPLETED", state)
@@ -149,11 +150,13 @@ type FileRole struct {
 }
 
 var (
+	// The roles: the structure that a workflow looks at, and its predicted aligned errors.
 	StructureFile = FileRole{Name: "structure", Endings: []string{".pdb", ".ent", ".cif", ".mmcif"}}
 	PAEFile       = FileRole{Name: "PAE", Endings: []string{".json"}}
 )
 
-// File returns the file of owner's library that ref names, or the first of the item that fits the role.
+// File returns the file of owner's library that ref names, or the first of the item that fits the role. An error has
+// CodeNotFound for an item that is not owner's, or CodeInvalid for one without such a file.
 func (r *Resolver) File(
 	ctx context.Context, owner pleat.UserID, ref flow.FileRef, role FileRole,
 ) (store.LibraryFile, error) {

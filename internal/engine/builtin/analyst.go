@@ -13,6 +13,7 @@ import (
 // cannot.
 type Analyst struct{}
 
+// analystVersion is part of the engine's name in results; answers of one version to one structure are the same.
 const analystVersion = "1"
 
 // Models lists the one model, analyst.
@@ -35,7 +36,8 @@ func (Analyst) Models() []pleat.Model {
 	}}
 }
 
-// Run answers the question.
+// Run answers the question from facts computed of the structure; package analyst has the answers, report.Answer the
+// files.
 func (Analyst) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 	return report.Answer(ctx, w, sink, func(_ context.Context, f *facts.Facts) (report.Reply, *pleat.Failure) {
 		a := analyst.Answer(f, w.QnA.Question)

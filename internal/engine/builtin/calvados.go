@@ -19,7 +19,8 @@ import (
 	"pleat/internal/report"
 )
 
-// Calvados is the embedded dynamics engine.
+// Calvados is the embedded dynamics engine: package calvados with the files and failures of a run. The zero value uses
+// all cores.
 type Calvados struct {
 	Workers int // threads; 0: one per core
 	// CheckpointInterval is the minimum time between two checkpoints that are stored outside this machine. 0: 20 s, or
@@ -28,6 +29,7 @@ type Calvados struct {
 }
 
 const (
+	// The engine as results name it, and when checkpoints are stored.
 	calvadosVersion           = "1"
 	calvadosEngine            = "calvados " + calvadosVersion
 	checkpointArchive         = "checkpoint.tar"
@@ -60,7 +62,8 @@ func (Calvados) Models() []pleat.Model {
 	}}
 }
 
-// Run simulates, analyses and writes.
+// Run builds the system, simulates it, analyses the trajectory and writes the artifacts. It continues from the
+// checkpoint of an earlier attempt if the work has one. When ctx ends, it leaves a checkpoint and returns a failure.
 func (e Calvados) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 	s := &simulation{engine: e, work: w, sink: sink}
 	out, err := s.run(ctx)
@@ -84,7 +87,7 @@ func simulationFailure(err error) *pleat.Failure {
 	return failure(err)
 }
 
-// simulation is one attempt.
+// simulation is one attempt. Its fields are set by the stages of run, in their order.
 type simulation struct {
 	engine   Calvados
 	work     pleat.Work
@@ -134,7 +137,7 @@ func (s *simulation) run(ctx context.Context) (pleat.Output, error) {
 	return pleat.Output{Files: files, Result: result, Row: row, Engine: calvadosEngine, MSA: pleat.StatePending}, nil
 }
 
-// build makes the system from the work's sequence or files.
+// build makes the system from the work's sequence or files. An error with CodeInvalid says why it cannot be simulated.
 func (s *simulation) build() error {
 	in := s.work.MD
 	p := calvados.Defaults()
@@ -271,7 +274,7 @@ func (s *simulation) checkpointAtShutdown(ctx context.Context) {
 	}
 }
 
-// analyse measures the trajectory.
+// analyse measures the trajectory: RMSD, RMSF, radius of gyration, free-energy landscapes, see calvados.Measure.
 func (s *simulation) analyse(ctx context.Context) (err error) {
 	in, err := os.Open(filepath.Join(s.work.Dir, calvados.TrajectoryFile))
 	if err != nil {
@@ -293,7 +296,8 @@ func (s *simulation) analyse(ctx context.Context) (err error) {
 // restraints counts the restraints that keep the folded parts together.
 func (s *simulation) restraints() int { return len(s.system.Describe().Restraints) }
 
-// notes returns what a reader of the figures should know.
+// notes returns what a reader of the figures should know: what could not be simulated, and where the time is too short
+// for averages.
 func (s *simulation) notes() []string {
 	var out []string
 	for _, what := range s.skipped {
@@ -310,7 +314,7 @@ func (s *simulation) notes() []string {
 	return out
 }
 
-// metrics returns the metrics of the row.
+// metrics returns the metrics of the row. took is the time of the simulation, for the steps per second.
 func (s *simulation) metrics(took time.Duration) flow.Metrics {
 	m := report.DynamicsMetrics(s.analysis)
 	m.Temperature = report.MeanTemperature(filepath.Join(s.work.Dir, calvados.EnergyFile))
@@ -361,7 +365,8 @@ func (s *simulation) write(
 	return files, row, err
 }
 
-// config returns the entries of config.json: every parameter with its effective value.
+// config returns the entries of config.json: every parameter with its effective value and unit, enough to repeat the
+// run.
 func (s *simulation) config() map[string]any {
 	in, p := s.work.MD, s.system.Params()
 	parameters := map[string]any{}

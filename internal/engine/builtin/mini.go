@@ -26,7 +26,8 @@ import (
 	"pleat/internal/structure"
 )
 
-// Mini is the embedded folding engine.
+// Mini is the embedded folding engine: package mini, which needs no weights and no device. It folds each protein on its
+// own.
 type Mini struct {
 	Workers int // goroutines of one fold; 0: one per core
 }
@@ -75,7 +76,8 @@ func miniSpeed() pleat.SpeedModel {
 	return pleat.SpeedModel{Base: y0 - b*x0 - c*x0*x0, Linear: b, Square: c}
 }
 
-// Run folds each sequence on its own.
+// Run folds each sequence on its own, with the seed of the job, and writes the report. The same job and seed give the
+// same files on any number of threads.
 func (e Mini) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 	seed, err := strconv.ParseUint(w.Fold.Seed, 10, 64)
 	if err != nil {
@@ -108,7 +110,7 @@ func (e Mini) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outp
 	return rep.Write(ctx, sink)
 }
 
-// miniPrediction returns the fold of a sequence as a prediction.
+// miniPrediction returns the fold of a sequence as a prediction, with pLDDT from 0 to 100 by residue.
 func miniPrediction(s pleat.Sequence, r *mini.Result) report.Prediction {
 	r.Chain.ID, r.Chain.Entity, r.Chain.Name = s.Chains[0], 1, s.Label
 	return report.Prediction{
@@ -123,7 +125,8 @@ func miniPrediction(s pleat.Sequence, r *mini.Result) report.Prediction {
 	}
 }
 
-// failure returns the failure that an error of an engine stands for.
+// failure returns the failure that an error of an embedded engine stands for: a pleat.Error is the fault of the input,
+// any other that of the service.
 func failure(err error) *pleat.Failure {
 	var refusal *pleat.Error
 	if errors.As(err, &refusal) {

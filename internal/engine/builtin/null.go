@@ -40,7 +40,7 @@ func (Null) Models() []pleat.Model {
 	}}
 }
 
-// Run waits for the time that the parameters ask for, and writes the files.
+// Run waits for the time that the parameters ask for, writes the files, and returns a result without scores.
 func (Null) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 	milliseconds, _ := w.Fold.Params.Values["samplingSteps"].(float64) // parameters come from the store as JSON
 	const step = 20

@@ -14,7 +14,8 @@ import (
 	"pleat/internal/engine"
 )
 
-// Sink is a pleat.Sink that records. The fields may be read once the run has ended.
+// Sink is a pleat.Sink that records what a run reports. It is safe for concurrent use; its fields may be read once the
+// run has ended. The zero value is ready.
 type Sink struct {
 	Stages map[string]int // last progress of each stage
 	Lines  []string       // of the log
@@ -56,7 +57,7 @@ func (s *Sink) Checkpoint(path string, step int64) error {
 	return s.OnCheckpoint(path, step)
 }
 
-// Registry returns a registry of engines.
+// Registry returns a registry of engines. Two engines with a model of the same name end the test.
 func Registry(t *testing.T, engines ...engine.Engine) *engine.Registry {
 	t.Helper()
 	r, err := engine.New(slog.New(slog.DiscardHandler), engines...)
@@ -102,7 +103,7 @@ func root(t *testing.T) string {
 	}
 }
 
-// WriteFile writes a file, and makes its folder.
+// WriteFile writes a file that only this user can read, and makes its folder.
 func WriteFile(t *testing.T, path string, content []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -125,7 +126,7 @@ func Question(dir, question string, e engine.Engine) pleat.Work {
 	}
 }
 
-// Row returns the row of a run, which must have succeeded.
+// Row returns the row of a run, result_raw_json, as decoded JSON. The run must have succeeded.
 func Row(t *testing.T, out pleat.Output) map[string]any {
 	t.Helper()
 	if out.Failure != nil {

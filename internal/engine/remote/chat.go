@@ -31,6 +31,7 @@ type Chat struct {
 }
 
 const (
+	// The largest answer that is kept and the largest response that is read, in bytes.
 	maxChatAnswer   = 64 << 10 // bytes
 	maxChatResponse = 1 << 20  // bytes
 )
@@ -62,7 +63,8 @@ func (c Chat) Models() []pleat.Model {
 	}}
 }
 
-// Run answers the question.
+// Run answers the question from facts that it computes of the structure. The detail of the answer has the facts that
+// were sent ("told"), so that a reader can check what the model knew.
 func (c Chat) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 	return report.Answer(ctx, w, sink, func(ctx context.Context, f *facts.Facts) (report.Reply, *pleat.Failure) {
 		known := f.Text(cmp.Or(c.MaxFacts, 24<<10))
@@ -94,7 +96,7 @@ type chatRequest struct {
 	Temperature float64       `json:"temperature"`
 }
 
-// chatResponse is the part of the response that is used.
+// chatResponse is the part of the response that is used. Usage counts tokens; it may be absent.
 type chatResponse struct {
 	Model   string `json:"model"`
 	Choices []struct {
@@ -108,7 +110,7 @@ type chatResponse struct {
 	} `json:"usage"`
 }
 
-// finishReason returns why the model ended the answer.
+// finishReason returns why the model ended the answer, such as stop or length; empty if the endpoint does not say.
 func (r *chatResponse) finishReason() string {
 	if len(r.Choices) == 0 {
 		return ""
@@ -116,7 +118,8 @@ func (r *chatResponse) finishReason() string {
 	return r.Choices[0].Finish
 }
 
-// answer returns the answer as valid text without control characters, at most maxChatAnswer bytes long.
+// answer returns the answer as valid text without control characters, at most maxChatAnswer bytes long. It says where
+// the model was cut off by its bound of tokens.
 func (r *chatResponse) answer() string {
 	if len(r.Choices) == 0 {
 		return ""
@@ -140,7 +143,8 @@ func (r *chatResponse) answer() string {
 	return s
 }
 
-// complete makes one call. It does not retry; the worker does, if the failure allows it.
+// complete makes one call to POST /chat/completions with the rules, the facts and the question. It does not retry; the
+// worker does, if the failure allows it. An empty answer is a failure of kind output_invalid.
 func (c Chat) complete(ctx context.Context, facts, question string) (chatResponse, *pleat.Failure) {
 	var out chatResponse
 	messages := []chatMessage{
@@ -199,7 +203,8 @@ func noChatAnswer(ctx context.Context, timeout time.Duration) *pleat.Failure {
 	return &pleat.Failure{Kind: pleat.FailLoad, Message: "the chat endpoint cannot be reached", Retry: true}
 }
 
-// chatRefusal returns the failure of an HTTP status; nil: success.
+// chatRefusal returns the failure of an HTTP status; nil: success. 429 and 5xx may be retried; the message of the
+// endpoint is not quoted.
 func chatRefusal(status int) *pleat.Failure {
 	message := fmt.Sprintf("the chat endpoint answered %d", status)
 	switch {

@@ -57,6 +57,8 @@ const (
 )
 
 const (
+	// Bounds of answers in bytes, the address of postponed answers of hosted functions, and the name of the engine in
+	// results.
 	maxNIMAnswer  = 512 << 20 // bytes
 	maxNIMRefusal = 64 << 10
 	nimHosted     = "https://api.nvcf.nvidia.com/v2/nvcf/pexec/status/{id}"
@@ -98,7 +100,7 @@ func (n NIM) Models() []pleat.Model {
 	}}
 }
 
-// nimParams are the parameters of the interface.
+// nimParams are the parameters of the interface, with the defaults and bounds of its documentation.
 func nimParams() []pleat.ParamSpec {
 	bound := func(v float64) *float64 { return &v }
 	return []pleat.ParamSpec{
@@ -159,7 +161,8 @@ func nimParams() []pleat.ParamSpec {
 	}
 }
 
-// Run makes one call and reads the answer.
+// Run makes one call and writes the report of its answer. It reports the stage "infer" until then. If ctx ends, it
+// closes the connection.
 func (n NIM) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 	q, failure := newNIMQuery(w)
 	if failure != nil {
@@ -176,7 +179,7 @@ func (n NIM) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outpu
 		return pleat.Output{Failure: engine.Interrupted(ctx), Engine: nimName}
 	}
 	if failure != nil {
-		failure.Message = c.hide(failure.Message)
+		failure.Message = c.redact(failure.Message)
 		return pleat.Output{Failure: failure, Engine: nimName}
 	}
 	took := time.Since(began).Seconds()
@@ -194,13 +197,13 @@ func (n NIM) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outpu
 	return r.Write(ctx, sink)
 }
 
-// newClient returns a client that follows no redirects.
+// newClient returns a client that follows no redirects: one could carry the input and the key to another host.
 func newClient() *http.Client {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &http.Client{CheckRedirect: stay}
 }
 
-// nimCall is one fold at the endpoint.
+// nimCall is one fold at the endpoint, with an HTTP client of its own.
 type nimCall struct {
 	NIM
 	client *http.Client
@@ -209,15 +212,16 @@ type nimCall struct {
 // timeout returns the time that one fold may take, including all polls.
 func (c *nimCall) timeout() time.Duration { return cmp.Or(c.Timeout, 30*time.Minute) }
 
-// hide removes the key from a message, which may quote the endpoint.
-func (c *nimCall) hide(s string) string {
+// redact removes the key from a message, which may quote the endpoint.
+func (c *nimCall) redact(s string) string {
 	if c.Key == "" {
 		return s
 	}
 	return strings.ReplaceAll(s, c.Key, "…")
 }
 
-// predict checks that the endpoint is ready, calls it, and waits for a postponed answer.
+// predict checks that the endpoint is ready, calls it, and waits for a postponed answer (202) as long as ctx allows. An
+// answer of more than maxNIMAnswer bytes, or one that is not a prediction, is a failure of kind output_invalid.
 func (c *nimCall) predict(ctx context.Context, q *nimQuery) (*nimAnswer, *pleat.Failure) {
 	if f := c.ready(ctx); f != nil {
 		return nil, f
@@ -276,7 +280,7 @@ func drain(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// do sends one request. An empty body is nil.
+// do sends one request with the key, if there is one. A nil body sends none. The caller closes the response.
 func (c *nimCall) do(ctx context.Context, method, address string, body []byte) (*http.Response, *pleat.Failure) {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
@@ -300,7 +304,8 @@ func (c *nimCall) do(ctx context.Context, method, address string, body []byte) (
 // requestID matches valid ids of postponed calls. The id becomes part of an address.
 var requestID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
-// poll asks for the answer to a postponed call. The endpoint waits up to a minute before it postpones the call again.
+// poll waits a second and asks for the answer to a postponed call, whose response it closes. The endpoint waits up to a
+// minute before it postpones the call again.
 func (c *nimCall) poll(ctx context.Context, resp *http.Response) (*http.Response, *pleat.Failure) {
 	id := resp.Header.Get("nvcf-reqid")
 	drain(resp)
@@ -340,7 +345,8 @@ func (c *nimCall) statusAddress() string {
 	return ""
 }
 
-// noAnswer returns the failure of a call that got no answer.
+// noAnswer returns the failure of a call that got no answer: a timeout, or an endpoint that cannot be reached. Both may
+// be retried.
 func (c *nimCall) noAnswer(ctx context.Context) *pleat.Failure {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		message := fmt.Sprintf("the Boltz-2 endpoint gave no answer within %s", c.timeout())
@@ -350,8 +356,8 @@ func (c *nimCall) noAnswer(ctx context.Context) *pleat.Failure {
 	return &pleat.Failure{Kind: pleat.FailLoad, Message: message, Retry: true}
 }
 
-// refusal returns the failure of an answer other than 200. It quotes the endpoint only if the input is at fault; other
-// messages may be for the operator alone.
+// refusal returns the failure of an answer other than 200: 429, 502 and 503 may be retried, timeouts too. It quotes the
+// endpoint only if the input is at fault; other messages may be for the operator alone.
 func (c *nimCall) refusal(ctx context.Context, resp *http.Response) *pleat.Failure {
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxNIMRefusal))
 	if err != nil {

@@ -118,7 +118,7 @@ func (a *nimAnswer) prediction(w pleat.Work, q *nimQuery) (*report.Prediction, [
 	return p, notes, nil
 }
 
-// structures reads every sample, and writes all but the best into the folder of the work.
+// structures reads every sample (mmCIF), and writes all but the best into the folder of the work.
 func (a *nimAnswer) structures(dir string, best int) (*report.Structure, []pleat.File, error) {
 	out, others := &report.Structure{}, []pleat.File(nil)
 	for i, s := range a.Structures {
@@ -149,7 +149,7 @@ func (a *nimAnswer) structures(dir string, best int) (*report.Structure, []pleat
 	return out, others, nil
 }
 
-// affinity returns the affinity of a ligand; nil if the answer has none or no ligand is named.
+// affinity returns the affinity of a ligand of the request; nil if the answer has none or no ligand is named.
 func (a *nimAnswer) affinity(id string) *pleat.Affinity {
 	v, ok := a.Affinities[id]
 	if id == "" || !ok {
@@ -217,7 +217,7 @@ func readPLDDT(s *report.Structure, mean *float64) (notes []string) {
 	return nil
 }
 
-// plddtScale summarizes the B-factors of all tokens.
+// plddtScale summarizes the B-factors of all tokens: what is needed to tell pLDDT from 0 to 100, fractions and neither.
 type plddtScale struct {
 	total, weight, min, max float64
 }
@@ -229,7 +229,8 @@ func (b *plddtScale) add(v, weight float64) {
 	b.min, b.max = min(b.min, v), max(b.max, v)
 }
 
-// factor returns what the values must be multiplied with to be pLDDT from 0 to 100; 0: they are no pLDDT.
+// factor returns what the values must be multiplied with to be pLDDT from 0 to 100: 1, or 100 for fractions; 0: they
+// are not pLDDT.
 func (b *plddtScale) factor(mean *float64) float32 {
 	own := b.total / b.weight
 	switch {

@@ -11,7 +11,8 @@ import (
 	"pleat/internal/engine"
 )
 
-// nimRequest is the body of a call. The names are those of the container's documentation.
+// nimRequest is the body of a call. The names are those of the container's documentation. Parameters of type any are
+// those of the job, already checked against nimParams.
 type nimRequest struct {
 	Polymers           []nimPolymer    `json:"polymers"`
 	Ligands            []nimLigand     `json:"ligands,omitempty"`
@@ -29,7 +30,7 @@ type nimRequest struct {
 	WriteFullPAE       bool            `json:"write_full_pae"`
 }
 
-// nimPolymer is one chain of residues.
+// nimPolymer is one chain of residues; copies of a chain are separate polymers.
 type nimPolymer struct {
 	ID            string            `json:"id"`            // chain
 	Type          string            `json:"molecule_type"` // protein, rna or dna
@@ -63,7 +64,8 @@ type nimLigand struct {
 	Affinity bool   `json:"predict_affinity,omitempty"`
 }
 
-// nimConstraint is a pocket (Binder and Contacts) or a bond (Atoms, two of them).
+// nimConstraint is a pocket (Binder and Contacts) or a bond (Atoms, two of them). Contact constraints have no form
+// here.
 type nimConstraint struct {
 	Type     string    `json:"constraint_type"`
 	Binder   string    `json:"binder,omitempty"`
@@ -86,13 +88,14 @@ type nimQuery struct {
 	notes    []string
 }
 
+// maxNIMAlignments is the largest size in bytes of all alignments of a request; they are sent as JSON text.
 const maxNIMAlignments = 128 << 20 // bytes of all alignments
 
 // maxNIMPAE is the number of PAE values up to which they are requested: they arrive as text, about 20 bytes each.
 const maxNIMPAE = 8_000_000
 
 // newNIMQuery makes the request of a job, or returns why the interface cannot run it. Chains get names of letters,
-// because bonds accept no others.
+// because bonds accept no others; names maps them back.
 func newNIMQuery(w pleat.Work) (*nimQuery, *pleat.Failure) {
 	q := &nimQuery{names: map[string]string{}}
 	q.parameters(w)
@@ -130,7 +133,7 @@ func newNIMQuery(w pleat.Work) (*nimQuery, *pleat.Failure) {
 	return q, q.constrain(&w.Fold.Constraints, ids)
 }
 
-// addPolymer adds one chain of residues. Id is its name in the request, chain in the job.
+// addPolymer adds one chain of residues. id is its name in the request, chain in the job.
 func (q *nimQuery) addPolymer(id, chain string, s *pleat.Sequence, msa nimAlignments) *pleat.Failure {
 	if len(s.Text) > nimResidues {
 		return pleat.Failed(pleat.FailTooLarge, fmt.Sprintf(
@@ -145,7 +148,7 @@ func (q *nimQuery) addPolymer(id, chain string, s *pleat.Sequence, msa nimAlignm
 	return nil
 }
 
-// addLigand adds one ligand.
+// addLigand adds one ligand as the chain id of the request, and records it if its affinity is requested.
 func (q *nimQuery) addLigand(id string, s *pleat.Sequence) *pleat.Failure {
 	l := nimLigand{ID: id, SMILES: s.Text, Affinity: s.PropertyType == "affinity"}
 	if s.CCD {
@@ -223,7 +226,7 @@ func (q *nimQuery) parameters(w pleat.Work) {
 	}
 }
 
-// constrain adds the constraints. Ids are the names of the job's chains in the request.
+// constrain adds the constraints. ids maps the job's chains to their names in the request.
 func (q *nimQuery) constrain(c *pleat.Constraints, ids map[string]string) *pleat.Failure {
 	if len(c.Contact) > 0 {
 		return pleat.Failed(pleat.FailUnsupported,

@@ -24,10 +24,11 @@ import (
 // ManifestFile is the name of a runner's manifest in its folder.
 const ManifestFile = "manifest.json"
 
+// maxManifest is the largest manifest in bytes.
 const maxManifest = 1 << 20 // bytes
 
 // Manifest describes a runner: how to start it, which models it has, and the limits of its processes. The fields are
-// those of manifest.json in docs/runner-protocol.md. Times are in seconds.
+// those of manifest.json in docs/runner-protocol.md. Times are in seconds; 0 stands for the default of parse.
 type Manifest struct {
 	Dir string `json:"-"` // absolute path of the runner's folder
 
@@ -82,7 +83,8 @@ type manifestSpeed struct {
 	Square   float64 `json:"per_token2"`
 }
 
-// manifestParam is one of the known parameters, as this model accepts it.
+// manifestParam is one of the known parameters (see pleat.ParamSpec), as this model accepts it: its default and its
+// bounds.
 type manifestParam struct {
 	Type    pleat.ParamType `json:"type"`
 	Default any             `json:"default"`
@@ -92,13 +94,13 @@ type manifestParam struct {
 	Doc     string          `json:"description"`
 }
 
-// ManifestCite is one BibTeX entry.
+// ManifestCite is one BibTeX entry that the users of a model should cite.
 type ManifestCite struct {
 	Key    string `json:"key"`
 	BibTeX string `json:"bibtex"`
 }
 
-// ManifestModel is one model of an engine.
+// ManifestModel is one model of an engine. Its name is what jobs ask for, and unique in a deployment.
 type ManifestModel struct {
 	Name       string         `json:"name"`
 	Kind       pleat.TaskKind `json:"kind"` // absent: fold
@@ -112,7 +114,7 @@ type ManifestModel struct {
 	manifestScope
 }
 
-// WeightFile is one file of weights and its source.
+// WeightFile is one file of weights and its source. pleat engines install downloads and checks it.
 type WeightFile struct {
 	File    string `json:"file"`   // path below the weights folder
 	URL     string `json:"url"`    // https; empty: it cannot be downloaded
@@ -121,7 +123,7 @@ type WeightFile struct {
 	Licence string `json:"licence"`
 }
 
-// ReadManifest reads and checks the manifest of a runner's folder.
+// ReadManifest reads and checks the manifest of a runner's folder. An error names the file and the field at fault.
 func ReadManifest(dir string) (*Manifest, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -142,7 +144,8 @@ func ReadManifest(dir string) (*Manifest, error) {
 	return m, nil
 }
 
-// parse decodes a manifest, sets the defaults and checks it.
+// parse decodes a manifest, sets the defaults and checks it. Unknown fields are errors: a misspelt limit would not
+// hold.
 func (m *Manifest) parse(raw []byte) error {
 	if len(raw) > maxManifest {
 		return fmt.Errorf("it has more than %d bytes", maxManifest)
@@ -168,7 +171,7 @@ func (m *Manifest) parse(raw []byte) error {
 	return m.check()
 }
 
-// inherit sets what the model does not set for itself.
+// inherit sets what the model does not set for itself to the values of the engine.
 func (c *ManifestModel) inherit(from *manifestScope) {
 	if c.Kind == "" {
 		c.Kind = pleat.TaskFold
@@ -197,11 +200,14 @@ func (c *ManifestModel) inherit(from *manifestScope) {
 }
 
 var (
+	// The forms of names: of an engine, which is a folder too; of a model, which stands in requests; and of Python
+	// versions.
 	engineName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 	modelName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 	pythonName = regexp.MustCompile(`^3\.[0-9]{1,2}$`)
 )
 
+// allFeatures are the features that a manifest may name.
 var allFeatures = []pleat.Feature{
 	pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureTemplates, pleat.FeatureConstraints,
 	pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex, pleat.FeatureUnknown,

@@ -10,6 +10,7 @@ import (
 	"math"
 )
 
+// header is the JSON part of a model's file: its shape, clusters and number of members.
 type header struct {
 	Shape    Shape     `json:"shape"`
 	Clusters []Cluster `json:"clusters"`
@@ -46,6 +47,7 @@ func Encode(m *Model) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// pack appends values as 8-bit weights, row by row, each row with its float32 scale.
 func pack(w *bytes.Buffer, v []float32, row int) {
 	for ; len(v) > 0; v = v[row:] {
 		top := float32(0)
@@ -63,7 +65,7 @@ func pack(w *bytes.Buffer, v []float32, row int) {
 	}
 }
 
-// Decode reads what Encode wrote.
+// Decode reads what Encode wrote. An error says that the data is truncated or not a model.
 func Decode(data []byte) (*Model, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -101,6 +103,7 @@ func Decode(data []byte) (*Model, error) {
 	return m, nil
 }
 
+// unpack reads rows of 8-bit weights that pack wrote, and returns them with the rest of b.
 func unpack(b []byte, rows, row int) ([]float32, []byte) {
 	v := make([]float32, 0, rows*row)
 	for range rows {

@@ -85,6 +85,7 @@ type Shape struct {
 	K      int `json:"k"` // clusters
 }
 
+// lengthBins is the number of input rows of which one says how long the sequence is.
 const lengthBins = 7
 
 // Rows is the number of input rows.
@@ -186,6 +187,7 @@ func (m *Model) Read(aa []int) *Reader {
 	return r
 }
 
+// add adds the weights of the given input rows to the activations of the hidden layer.
 func (n *Net) add(act []float32, rows []int) {
 	h := len(act)
 	for _, row := range rows {
@@ -196,8 +198,8 @@ func (n *Net) add(act []float32, rows []int) {
 	}
 }
 
-// Predict gives the distribution over the cluster of residue i after the clusters before it; the slice
-// is the reader's own until the next call. A temperature below 1 sharpens it.
+// Predict returns the distribution over the cluster of residue i after the clusters before it. The slice is the
+// reader's own until the next call. A temperature below 1 sharpens it.
 func (r *Reader) Predict(clusters []int8, i int, temperature float64) []float64 {
 	m := r.m
 	for k := range r.p {
@@ -263,6 +265,7 @@ func (r *Reader) Draw(rng *rand.Rand, temperature float64) Chain {
 	return c
 }
 
+// draw draws phi and psi in degrees from the cluster.
 func (c Cluster) draw(rng *rand.Rand) (phi, psi float64) {
 	a, b := trimmed(rng), trimmed(rng)
 	b = c.Rho*a + math.Sqrt(1-c.Rho*c.Rho)*b
