@@ -44,7 +44,8 @@ type Count struct {
 	N    int    `json:"n"`
 }
 
-// Gap is an interruption of a chain.
+// Gap is an interruption of a chain: residues between two of its neighbours that the file does not have, or a distance
+// that no bond spans.
 type Gap struct {
 	After   ResidueRef `json:"after"`
 	Before  ResidueRef `json:"before"`
@@ -53,7 +54,7 @@ type Gap struct {
 	Distance float64 `json:"distance_A"`
 }
 
-// chainFacts computes the facts of one polymer.
+// chainFacts computes the facts of one polymer: its composition, mass, charge and gaps among them.
 func (x *Index) chainFacts(r Polymer) Chain {
 	ch := &x.Structure.Chains[r.Chain]
 	sites := x.Sites[r.Lo:r.Hi]

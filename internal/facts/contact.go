@@ -56,7 +56,7 @@ type link struct {
 // links collects pairs of sites within the contact distance, with their closest atoms.
 type links map[[2]int32]link
 
-// add records the sites of the atoms near atom p that follow it, so that each pair is recorded once.
+// add records, for heavy atom p and its neighbours, the closest pair of atoms of each two sites within ContactDistance.
 func (l links) add(x *Index, p int, near []int) {
 	for _, q := range near {
 		a, b := x.Owner[p], x.Owner[q]
@@ -73,7 +73,7 @@ func (l links) add(x *Index, p int, near []int) {
 	}
 }
 
-// sorted returns the links in order of their sites.
+// sorted returns the links in order of their sites, so that the facts do not depend on the order of a map.
 func (l links) sorted() []link {
 	return slices.SortedFunc(maps.Values(l), func(m, n link) int { return cmp.Or(m.a-n.a, m.b-n.b) })
 }

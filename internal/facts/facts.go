@@ -72,7 +72,7 @@ type ResidueRef struct {
 	Name   string `json:"name"` // component code: ASP
 }
 
-// String returns LYS 48 (chain A).
+// String returns the residue as sentences name it: LYS 48 (chain A).
 func (r ResidueRef) String() string {
 	return fmt.Sprintf("%s (chain %s)", r.Short(), r.Chain)
 }
@@ -80,7 +80,7 @@ func (r ResidueRef) String() string {
 // Short returns LYS 48, without the chain.
 func (r ResidueRef) Short() string { return fmt.Sprintf("%s %d%s", r.Name, r.Number, r.Ins) }
 
-// AtomPair is two atoms and the distance between them in Å.
+// AtomPair is two atoms of different residues and the distance between them in Å.
 type AtomPair struct {
 	A ResidueRef `json:"a"`
 	// AtomA and AtomB are atom names such as OD1.
@@ -91,7 +91,7 @@ type AtomPair struct {
 	Distance float64 `json:"distance_A"`
 }
 
-// String names both atoms and their distance.
+// String names both atoms with their residues, and their distance in Å.
 func (p AtomPair) String() string {
 	return fmt.Sprintf("%s %s – %s %s %s", p.A, p.AtomA, p.B, p.AtomB, Angstrom(p.Distance))
 }

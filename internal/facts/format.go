@@ -67,7 +67,7 @@ func ShortRefs(refs []ResidueRef, n int) string {
 	return Join(out, n)
 }
 
-// Span names a stretch of a chain by its ends.
+// Span names a stretch of a chain by its first and last residue; one residue by its own name.
 func Span(from, to ResidueRef) string {
 	if from == to {
 		return from.String()
@@ -111,7 +111,7 @@ func KindName(k structure.Kind) string {
 	return string(k)
 }
 
-// Clip shortens text to n printable runes.
+// Clip shortens text to n printable runes, for text of a file that sentences quote.
 func Clip(text string, n int) string {
 	out := make([]rune, 0, n)
 	for _, c := range text {
@@ -126,5 +126,6 @@ func Clip(text string, n int) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Head returns the first n entries of a list.
+// Head returns the first n entries of a list, or all if there are fewer. The counts next to a list in Facts are
+// complete.
 func Head[T any](list []T, n int) []T { return list[:min(n, len(list))] }

@@ -59,7 +59,8 @@ type Index struct {
 	linked []link
 }
 
-// newIndex collects the sites and heavy atoms of a structure. Waters are only counted.
+// newIndex collects the sites and heavy atoms of a structure, and sorts the atoms into a grid for neighbours. Waters
+// are only counted. Secondary structure, confidence and surface are computed later.
 func newIndex(s *structure.Structure) *Index {
 	x := &Index{Structure: s}
 	for c := range s.Chains {
@@ -181,5 +182,5 @@ func (x *Index) Refs(sites []int) []ResidueRef {
 	return out
 }
 
-// List names at most n sites in a sentence.
+// List names at most n sites in a sentence, each chain once; see RefList.
 func (x *Index) List(sites []int, n int) string { return RefList(x.Refs(sites), n) }

@@ -30,7 +30,8 @@ const (
 // directions are the axes and diagonals along which the lattice is scanned.
 var directions = [7][3]int{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}, {1, 1, -1}, {1, -1, 1}, {1, -1, -1}}
 
-// lattice is a box of cubic cells around the polymers.
+// lattice is a box of cubic cells around the polymers. A cell is full where the centre of a probe would lie within
+// pocketClear of an atom.
 type lattice struct {
 	// origin is the position of cell 0 and step the edge of a cell, both in Å.
 	origin structure.Vec
@@ -41,7 +42,7 @@ type lattice struct {
 	closed []uint8 // directions in which the cell lies between two full cells
 }
 
-// at returns the index of a cell.
+// at returns the index of a cell. The coordinates must lie on the lattice.
 func (l *lattice) at(i, j, k int) int { return (i*l.n[1]+j)*l.n[2] + k }
 
 // inside reports whether the coordinates lie on the lattice.
@@ -180,7 +181,7 @@ func (l *lattice) scanLine(from, d [3]int, span int, gap []int) []int {
 	return gap
 }
 
-// flood collects the open cells that share faces with c.
+// flood collects the open cells that can be reached from c through shared faces, and marks them as seen.
 func (l *lattice) flood(c int, seen []bool) []int {
 	seen[c] = true
 	cells := []int{c}

@@ -14,7 +14,7 @@ type Secondary struct {
 	Segments []Segment `json:"segments"` // helices and strands
 }
 
-// Segment is a run of residues in one state.
+// Segment is a run of residues of one chain in one state, such as a helix.
 type Segment struct {
 	// State is a letter of DSSP; StateName gives its word.
 	State  string     `json:"state"` // H, G, I, E or B
@@ -49,7 +49,7 @@ func StateName(state byte) string {
 // Kind returns the segment's state in words.
 func (s Segment) Kind() string { return StateName(s.State[0]) }
 
-// assignStates sets the DSSP state of every site.
+// assignStates sets the DSSP state of every site that has one: DSSP is defined for proteins.
 func (x *Index) assignStates() {
 	all := x.Structure.SecondaryStructure()
 	for _, r := range x.Polymers {

@@ -30,7 +30,7 @@ type af3Job struct {
 	Version *int `json:"version"`
 }
 
-// af3Item is an entity; exactly one field is set.
+// af3Item is an entity of an AlphaFold 3 input; exactly one field is set.
 type af3Item struct {
 	Protein *af3Chain  `json:"protein,omitempty"`
 	RNA     *af3Chain  `json:"rna,omitempty"`
@@ -224,7 +224,7 @@ func (d *draft) addAF3Ligand(at string, l *af3Ligand) error {
 	return d.add(entity{at, q, ids})
 }
 
-// af3IDs returns the ids of an entity, one for each copy.
+// af3IDs returns the ids of an entity, one for each copy: id is a string or a list of them.
 func af3IDs(at string, v any) ([]string, error) {
 	list, ok := v.([]any)
 	if !ok {

@@ -74,7 +74,7 @@ func eachOf(n node, do func(node) error) error {
 	return nil
 }
 
-// addBoltzItem adds one polymer or ligand.
+// addBoltzItem adds one polymer or ligand, in as many copies as it has ids.
 func (d *draft) addBoltzItem(item node) error {
 	key, n, err := item.exactlyOneKey("protein", "rna", "dna", "ligand")
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *draft) dropBoltzMSA(n node) error {
 	return refusePath(n.at, msa)
 }
 
-// boltzIDs returns the ids of an entity, one for each copy.
+// boltzIDs returns the ids of an entity, one for each copy: id is a string or a list of them.
 func (d *draft) boltzIDs(item, n node) ([]string, error) {
 	if n.null() {
 		return nil, pleat.Invalidf("%s.id (line %d) is required; it must be the name of a chain, or a list of them",
@@ -164,7 +164,7 @@ func (d *draft) boltzIDs(item, n node) ([]string, error) {
 	return ids, nil
 }
 
-// boltzModification replaces one residue of q.
+// boltzModification replaces one residue of q, counted from 1, by a chemical component.
 func (d *draft) boltzModification(q *pleat.Sequence, n node) error {
 	f, err := n.fields("position", "ccd")
 	if err != nil {

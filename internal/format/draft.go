@@ -35,7 +35,7 @@ type draft struct {
 	chains map[string]string // maps ids of the file to chain names of the job
 }
 
-// entity is one molecule of a file, in one copy for each id.
+// entity is one molecule of a file, in one copy for each id. at is its position in the file, for messages.
 type entity struct {
 	at string // path in the file
 	// seq is the molecule without chain names.

@@ -164,7 +164,8 @@ func (r *record) joinLines(in *reading) error {
 	return nil
 }
 
-// foldTogether makes one job from all records.
+// foldTogether makes one job from all records. Its name is the first word of the first label, or the caller's if the
+// header states a kind.
 func foldTogether(records []record, in *reading) error {
 	d := in.draft("")
 	for i := range records {

@@ -44,7 +44,7 @@ const (
 	maxNotes = 500
 )
 
-// dialect holds the reader and the writer of a format.
+// dialect is a format: its name, the media type and extension of its files, and their reader and writer.
 type dialect struct {
 	name Name
 	ext  string // extension of a file name, with its dot
@@ -89,7 +89,7 @@ type Defaults struct {
 	Model string // no format names a model
 }
 
-// Imported is the content of a file.
+// Imported is the content of a file: the jobs, and notes on what was changed or dropped.
 type Imported struct {
 	// Format is the given or the detected one.
 	Format Name
@@ -125,7 +125,7 @@ func Import(text string, as Name, def Defaults) (Imported, error) {
 	return Imported{Format: as, Jobs: in.jobs, Notes: in.all()}, nil
 }
 
-// File is a job in a format.
+// File is a job written in a format, with notes on what the format cannot express.
 type File struct {
 	Name        string // a valid file name on every system
 	ContentType string
@@ -168,7 +168,7 @@ type notes struct {
 	more int
 }
 
-// addNote adds a formatted sentence.
+// addNote adds a formatted sentence, which the user reads with the result.
 func (n *notes) addNote(format string, args ...any) {
 	if len(n.list) == maxNotes {
 		n.more++
@@ -185,7 +185,7 @@ func (n *notes) all() []string {
 	return append([]string{}, n.list...)
 }
 
-// reading is the state of an import.
+// reading is the state of an import: the notes so far, the caller's defaults and the jobs.
 type reading struct {
 	notes
 	// def holds the caller's values for what the file does not state.
@@ -213,7 +213,7 @@ func (w *writing) params(j *pleat.Job, options map[string]string, held ...string
 	}
 }
 
-// labels adds a note for each label of a job, for formats that have no labels.
+// labels adds a note for each label of a job, for formats that have no place for them.
 func (w *writing) labels(j *pleat.Job) {
 	for i := range j.Sequences {
 		if q := &j.Sequences[i]; q.Label != "" {

@@ -22,7 +22,7 @@ type serverJob struct {
 	Version *int `json:"version,omitempty"`
 }
 
-// serverItem is an entity; exactly one field is set.
+// serverItem is an entity of an AlphaFold Server job; exactly one field is set.
 type serverItem struct {
 	ProteinChain *serverChain  `json:"proteinChain,omitempty"`
 	RNASequence  *serverChain  `json:"rnaSequence,omitempty"`

@@ -15,7 +15,7 @@ import (
 	"pleat"
 )
 
-// node is a value of a YAML file and its path.
+// node is a value of a YAML file and its path, such as sequences[0].protein.id, for messages.
 type node struct {
 	*yaml.Node
 	// at is such as sequences[0].protein.id; it is empty for the whole file.

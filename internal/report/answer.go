@@ -28,7 +28,7 @@ const (
 // maxStructureBytes is the largest file of a structure that is read, in bytes.
 const maxStructureBytes = 128 << 20 // of an input file
 
-// Reply is the answer of a Q&A engine.
+// Reply is the answer of a Q&A engine: a text for the reader, and details for answer.json.
 type Reply struct {
 	Text   string
 	Detail any // what else the engine says, for answer.json
@@ -180,7 +180,7 @@ func (a *answer) write() ([]byte, error) {
 	return flow.AnswerRow(a.work.QnA, a.reply.Text, a.engine, path)
 }
 
-// metadata returns the content of job.yaml.
+// metadata returns the content of job.yaml: versions, and the structure with its size and SHA-256.
 func (a *answer) metadata() (map[string]any, error) {
 	q := a.work.QnA
 	sum, size, err := HashFile(filepath.Join(a.work.Dir, q.File))

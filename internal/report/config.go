@@ -21,7 +21,7 @@ type configFile struct {
 	Request    request           `json:"request"`
 }
 
-// request is the body of POST /v1/jobs.
+// request is the body of POST /v1/jobs, with the fields of docs/interface.md.
 type request struct {
 	Name        string             `json:"name"`
 	Sequences   []map[string]any   `json:"sequences"`

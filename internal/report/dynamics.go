@@ -75,7 +75,8 @@ func DynamicsFigures() []string {
 	return out
 }
 
-// figures writes the figures of the trajectory.
+// figures writes the figures of the trajectory: RMSD and radius of gyration over time, RMSF by residue, and two
+// free-energy landscapes.
 func (d *Dynamics) figures() error {
 	l, a := plot.Labels{Subtitle: d.Subtitle}, d.Trajectory.Analysis
 	energy := func(v calvados.Landscape) (*plot.Figure, error) {

@@ -153,7 +153,8 @@ func standard(kind structure.Kind, comp string) bool {
 	return ok && std == comp
 }
 
-// rename gives the chains the job's names.
+// rename gives the chains the job's names. names maps the model's chains to them; nil: they are the same. Two chains
+// with one name are an error.
 func (s *Structure) rename(names map[string]string) error {
 	used := map[string]bool{}
 	for i := range s.Chains {
@@ -168,7 +169,7 @@ func (s *Structure) rename(names map[string]string) error {
 	return nil
 }
 
-// jobName returns the job's name of a model's chain.
+// jobName returns the job's name of a model's chain: itself if names does not have it.
 func jobName(names map[string]string, chain string) string {
 	if name, ok := names[chain]; ok {
 		return name
@@ -202,7 +203,7 @@ func (s *Structure) arrange(sequences []pleat.Sequence) error {
 	return nil
 }
 
-// permute reorders the chains, and the arrays with them.
+// permute reorders the chains, and the rows and columns of the arrays with them.
 func (s *Structure) permute(order []int) {
 	starts, next := make([]int, len(s.tokens)), 0
 	for i, c := range s.tokens {

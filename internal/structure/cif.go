@@ -248,7 +248,7 @@ func (p *cifParser) find(tag []byte) (*cifTable, int) {
 	return t, t.slot(item)
 }
 
-// item reads one tag and its value, outside loops.
+// item reads one tag and its value, outside loops: a category of one row.
 func (p *cifParser) item() error {
 	t, slot := p.find(p.tok)
 	if t == nil || t != p.open {
@@ -274,7 +274,7 @@ func (p *cifParser) item() error {
 	return p.advance()
 }
 
-// loop reads the tags of a loop and then its rows.
+// loop reads the tags of a loop and then its rows, each of which is passed on as soon as it is complete.
 func (p *cifParser) loop() error {
 	if err := p.close(); err != nil {
 		return err

@@ -75,7 +75,8 @@ func (c *cifWriter) ligands() {
 	}
 }
 
-// sequences writes the sequence of each polymer entity.
+// sequences writes the sequence of each polymer entity: as one-letter codes (entity_poly) and residue by residue
+// (entity_poly_seq).
 func (c *cifWriter) sequences() {
 	c.loop("entity_poly", "entity_id", "type", "nstd_linkage", "nstd_monomer", "pdbx_seq_one_letter_code",
 		"pdbx_seq_one_letter_code_can", "pdbx_strand_id")

@@ -298,7 +298,7 @@ type ladder struct {
 	merged bool
 }
 
-// sheets marks the residues of bridges and strands.
+// sheets marks the residues of bridges and strands, and numbers the sheets that strands form.
 func (d *dssp) sheets() {
 	ladders := d.ladders()
 	// Ladders that a bulge parts are one, where a strand has at most one extra

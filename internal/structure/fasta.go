@@ -12,9 +12,12 @@ type Record struct {
 	Sequence string // letters A to Z only
 }
 
-// ReadFASTA reads one or more sequences, each under a header that starts with '>'. It converts letters to upper
-// case and drops spaces within a sequence, empty lines, lines that start with ';', and one '*' at a sequence's end.
-// It does not check that the letters belong to a polymer's alphabet. The error is a *ParseError, or one from r.
+// ReadFASTA reads one or more sequences, each under a header that starts with '>'. It converts letters to upper case
+// and drops spaces within a sequence, empty lines, lines that start with ';', and one '*' at a sequence's end. It does
+// not check that the letters belong to a polymer's alphabet: internal/format, which makes jobs of FASTA files, does.
+//
+// lim bounds the records (Chains), the letters of all (Residues) and the bytes of the file. The error is a *ParseError
+// with line and column, or one from r.
 func ReadFASTA(r io.Reader, lim Limits) ([]Record, error) {
 	lim = lim.defaults()
 	f := &fastaReader{in: newLines("FASTA", r, lim)}
@@ -87,7 +90,8 @@ func (f *fastaReader) finish() error {
 	return nil
 }
 
-// letters adds one line to the sequence being read. It fails beyond Limits.Residues.
+// letters adds one line to the sequence being read. It fails beyond Limits.Residues, and for anything but letters with
+// its column.
 func (f *fastaReader) letters(line []byte) error {
 	for col, b := range line {
 		switch {

@@ -9,7 +9,7 @@ func scale(a Vec, f float64) Vec { return Vec{a[0] * f, a[1] * f, a[2] * f} }
 func dot(a, b Vec) float64       { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
 func norm(a Vec) float64         { return math.Sqrt(dot(a, a)) }
 
-// cross returns the vector product a × b.
+// cross returns the vector product a × b, which is perpendicular to both.
 func cross(a, b Vec) Vec {
 	return Vec{a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]}
 }

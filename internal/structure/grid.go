@@ -63,7 +63,8 @@ func (g *Grid) Near(dst []int, v Vec, radius float64) []int {
 	return g.appendNear(dst, v, radius, math.MaxInt)
 }
 
-// appendNear is Near, but stops after it has examined limit points.
+// appendNear is Near, but stops after it has examined limit points, which bounds the time where points lie on one
+// another; the result is incomplete then.
 func (g *Grid) appendNear(dst []int, v Vec, radius float64, limit int) []int {
 	if len(g.points) == 0 || !finite(v) || !(radius >= 0) {
 		return dst
@@ -110,7 +111,7 @@ func nextCell(k, lo, hi [3]int32) [3]int32 {
 	return k
 }
 
-// Contact is a pair of points and their distance in Å.
+// Contact is a pair of points, of which A is in the first list and B in the second, and their distance in Å.
 type Contact struct {
 	A, B     int // indices into the two lists
 	Distance float64

@@ -34,7 +34,7 @@ func (l Limits) defaults() Limits {
 	return l
 }
 
-// ParseError reports what is wrong with a file, and where.
+// ParseError reports what is wrong with a file, and in which line. Its text is one sentence that a user can act on.
 type ParseError struct {
 	// Format is mmCIF, PDB or FASTA, or empty where the format could not be recognised.
 	Format string // "mmCIF", "PDB", "FASTA"; empty where it could not be told
@@ -55,7 +55,7 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("%s file, line %d: %s", format, e.Line, e.Reason)
 }
 
-// lines reads a file line by line. LF and CRLF end a line.
+// lines reads a file line by line, within the limits. LF and CRLF end a line; the last line may lack both.
 type lines struct {
 	format string
 	r      *bufio.Reader

@@ -41,7 +41,7 @@ func ReadPDB(r io.Reader, lim Limits) (*Structure, error) {
 				title.WriteByte(' ')
 			}
 		case "ATOM", "HETATM":
-			err = p.atom(line, record == "HETATM")
+			err = p.atom(line)
 		case "TER":
 			err = p.ter()
 		}
@@ -57,7 +57,7 @@ func ReadPDB(r io.Reader, lim Limits) (*Structure, error) {
 	return p.build.structure(entities{})
 }
 
-// pdbReader reads the records of a PDB file into a builder.
+// pdbReader reads the records of a PDB file into a builder. Only the first model of several is kept.
 type pdbReader struct {
 	in     *lines
 	build  *builder
@@ -72,9 +72,9 @@ func field(line []byte, from, to int) []byte {
 	return bytes.TrimSpace(line[from-1 : min(to, len(line))])
 }
 
-// atom reads an ATOM or HETATM record.
-func (p *pdbReader) atom(line []byte, het bool) error {
-	a := pendingAtom{het: het}
+// atom reads an ATOM or HETATM record, by its columns. Missing occupancies and B-factors have defaults.
+func (p *pdbReader) atom(line []byte) error {
+	a := pendingAtom{het: bytes.HasPrefix(line, []byte("HETATM"))}
 	var key residueKey
 	name, err := p.shortName(line, "the atom name", 13, 16)
 	if err != nil {
@@ -219,7 +219,7 @@ func pdbCharge(v []byte) int {
 	return 0
 }
 
-// ter ends the current chain segment at a TER record.
+// ter ends the current chain segment at a TER record: atoms with the same chain id after it are another molecule.
 func (p *pdbReader) ter() error {
 	if err := p.build.flush(); err != nil {
 		return err

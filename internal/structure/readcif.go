@@ -61,7 +61,8 @@ const (
 	siteModel
 )
 
-// cifReader collects the entities and atoms of a file.
+// cifReader collects the entities and atoms of a file from the rows that the parser passes on. Unknown categories are
+// ignored.
 type cifReader struct {
 	build *builder
 	// about holds the entity tables of the current data block.
@@ -70,7 +71,7 @@ type cifReader struct {
 	model string
 }
 
-// clear forgets the entities of a previous data block.
+// clear forgets the entities of a previous data block, whose atoms are not read.
 func (c *cifReader) clear() {
 	c.about = entities{kind: map[string]Kind{}, name: map[string]string{}, asym: map[string]string{}}
 }
@@ -85,7 +86,7 @@ func (c *cifReader) block() (bool, error) {
 	return true, nil
 }
 
-// title reads a row of _struct.
+// title reads a row of _struct: the title.
 func (c *cifReader) title(v [][]byte) error {
 	if c.build.atoms == 0 || c.build.title == "" {
 		c.build.title = oneLine(v[0])
@@ -93,7 +94,7 @@ func (c *cifReader) title(v [][]byte) error {
 	return nil
 }
 
-// entity reads a row of _entity.
+// entity reads a row of _entity: whether a molecule is a polymer, and its description.
 func (c *cifReader) entity(v [][]byte) error {
 	if v[0] == nil {
 		return nil
@@ -129,7 +130,7 @@ func (c *cifReader) room(id string) error {
 // polymerOfUnknownKind marks a polymer whose kind follows from its residues.
 const polymerOfUnknownKind Kind = "polymer"
 
-// polymer reads a row of _entity_poly.
+// polymer reads a row of _entity_poly: the kind of a polymer.
 func (c *cifReader) polymer(v [][]byte) error {
 	if v[0] == nil {
 		return nil
@@ -150,7 +151,7 @@ func (c *cifReader) polymer(v [][]byte) error {
 	return nil
 }
 
-// asym reads a row of _struct_asym.
+// asym reads a row of _struct_asym: the entity of a chain.
 func (c *cifReader) asym(v [][]byte) error {
 	if v[0] == nil || v[1] == nil {
 		return nil

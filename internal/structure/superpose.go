@@ -47,7 +47,7 @@ func RMSD(a, b []Vec) float64 {
 	return rmsd
 }
 
-// Apply returns the moved point rot·v + trans.
+// Apply returns the moved point rot·v + trans, in Å; rot and trans are those of Superpose.
 func Apply(rot [3][3]float64, trans, v Vec) Vec { return add(rotate(&rot, v), trans) }
 
 // rotate returns r·v.

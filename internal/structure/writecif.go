@@ -55,7 +55,7 @@ type cifWriter struct {
 	line []byte
 }
 
-// loop writes the head of a table.
+// loop writes the head of a table: loop_ and the names of its items. Rows follow by row, and end closes it.
 func (c *cifWriter) loop(category string, items ...string) {
 	c.w.WriteString("loop_\n")
 	for _, item := range items {
@@ -153,7 +153,7 @@ func dotted(v string) string {
 	return v
 }
 
-// elements writes the elements that occur.
+// elements writes the elements that occur (atom_type), sorted by symbol.
 func (c *cifWriter) elements() {
 	used := map[string]bool{}
 	for i := range c.s.Chains {

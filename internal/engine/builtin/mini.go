@@ -57,7 +57,8 @@ func (Mini) Models() []pleat.Model {
 		Memory:     pleat.MemoryModel{Base: float64(bytes)},
 		Speed:      miniSpeed(),
 		Confidence: mini.Confidence,
-		Notice: "A small engine that uses statistics and simple physics, not a trained structure predictor. It predicts " +
+		Notice: "A small engine that uses statistics and simple physics, not a trained structure predictor. It " +
+			"predicts " +
 			"peptides and some mini-proteins of up to about 50 residues correctly. Its models of longer chains are " +
 			"compact and protein-like, but they are not predictions. Each chain is folded separately. The confidence " +
 			"is the calibrated agreement of an ensemble of models.",
