@@ -34,7 +34,11 @@ type Reply struct {
 	Detail any // what else the engine says, for answer.json
 }
 
-// Answer runs a question: it reads the structure, computes its facts, calls the engine with them and writes the result.
+// Answer runs a question: it reads the structure, computes its facts, calls ask with them and writes the result with
+// the files answer.json, facts.json and job.yaml among its artifacts.
+//
+// ask is the engine. Its failure is the run's. A PAE file that cannot be read is left out with a note, because most
+// questions do not need it; a structure that cannot be read ends the run. When ctx ends, the output is a failure.
 func Answer(
 	ctx context.Context,
 	w pleat.Work,
@@ -77,7 +81,8 @@ func Answer(
 	return pleat.Output{Files: a.files, Result: &result, Row: row, Engine: a.engine, MSA: pleat.StatePending}
 }
 
-// digest reads the input files of a question and computes the facts.
+// digest reads the input files of a question and computes the facts, with notes on what had to be left out. The title
+// is the name of the job that predicted the structure, if there is one.
 func digest(ctx context.Context, w pleat.Work) (*facts.Facts, []string, *pleat.Failure) {
 	q := w.QnA
 	s, err := ReadStructure(w.Dir, q.File)
@@ -108,7 +113,8 @@ func digest(ctx context.Context, w pleat.Work) (*facts.Facts, []string, *pleat.F
 	return f, notes, nil
 }
 
-// ReadStructure reads a structure file inside a folder, in any of the known formats.
+// ReadStructure reads a structure file inside a folder, mmCIF or PDB by its content, of at most maxStructureBytes. name
+// must be a path inside dir. StructureFailure tells which errors are the file's fault.
 func ReadStructure(dir, name string) (*structure.Structure, error) {
 	if !filepath.IsLocal(name) {
 		return nil, fmt.Errorf("the file %q is not in the folder of the work", pleat.Clip(name))

@@ -51,8 +51,8 @@ func (s *Structure) clearBFactors() {
 	}
 }
 
-// setBFactors writes the confidence of a residue into its atoms: that of each heavy atom if they are the tokens, else
-// the mean.
+// setBFactors writes the confidence of a residue into its atoms, where viewers look for it: that of each heavy atom if
+// they are the tokens, else the mean.
 func setBFactors(r *structure.Residue, tokens []float32, mean float64) {
 	next := 0
 	byAtom := len(tokens) > 1 && len(tokens) == HeavyAtoms(r)
@@ -140,8 +140,8 @@ func (s *Structure) pairs(scores *Scores) []pleat.PairScore {
 // pairKey returns a key of a pair of chains that does not depend on their order.
 func pairKey(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
-// interfaces scores the pairs of polymers by the PAE between them. It returns nothing without a PAE, or if a residue
-// has no beta or representative atom to count contacts from.
+// interfaces scores the pairs of polymers by the PAE between them, by their indices among the chains. It returns
+// nothing without a PAE, or if a residue has no beta or representative atom to count contacts from.
 func (s *Structure) interfaces() map[[2]int]structure.Interface {
 	if s.PAE == nil {
 		return nil

@@ -10,14 +10,15 @@ import (
 	"pleat/internal/plot"
 )
 
-// figure is a drawn figure and the name of its files without the extension.
+// figure is a drawn figure, the kind of its artifacts, and the name of its files without the extension.
 type figure struct {
 	kind pleat.ArtifactKind
 	name string
 	fig  *plot.Figure
 }
 
-// figureFormats are the formats that every figure is written in.
+// figureFormats are the formats that every figure is written in: SVG for the page and for print, PNG for everything
+// else.
 var figureFormats = []struct {
 	extension, contentType string
 	encode                 func(*plot.Figure) ([]byte, error)

@@ -27,7 +27,8 @@ type predictionMetrics struct {
 	Extra              map[string]any       `json:"engine_metrics,omitempty"`
 }
 
-// metrics returns the content of metrics.json. The summaries of all predictions must be in the result.
+// metrics returns the content of metrics.json: pLDDT and secondary structure (DSSP) by chain, the radius of gyration in
+// Å of alpha carbons and C1', and the engine's own values. The summaries of all predictions must be in the result.
 func (r *Report) metrics() metricsFile {
 	out := metricsFile{
 		Model:      r.Work.Model.Name,

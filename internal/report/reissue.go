@@ -18,8 +18,10 @@ type CachedRun struct {
 }
 
 // Reissue regenerates, in the folder of the work, the files of the source run that identify their run: metrics,
-// configuration and archive. Result is the result of the new run, with its own sequences, timings and notes. Reissue
-// returns only the regenerated files; all other files of the source run are valid for the new run unchanged.
+// configuration and archive. result is the result of the new run, with its own sequences, timings and notes.
+//
+// Reissue returns only the regenerated files; all other files of the source run are valid for the new run unchanged.
+// The configuration names the source run.
 func Reissue(w pleat.Work, from CachedRun, result *pleat.Result) ([]pleat.File, error) {
 	r := reissue{work: w, from: from, result: result, folder: folder{dir: w.Dir}}
 	current := map[string]string{} // path of the valid content of each file

@@ -19,7 +19,8 @@ type Structure struct {
 	tokens [][]int // of each residue, by chain
 }
 
-// Scores are what a model says of its own prediction. Chain names are those of the model.
+// Scores are what a model says of its own prediction. Chain names are those of the model. PTM, IPTM and the ipTM of
+// pairs are probabilities from 0 to 1; values outside are dropped. nil: the model does not give the value.
 type Scores struct {
 	ChainMap map[string]string // chain of the model → chain of the job; a chain that is missing keeps its name
 	PTM      *float64
@@ -30,8 +31,11 @@ type Scores struct {
 	Metrics  map[string]any    // further values for metrics.json
 }
 
-// Prediction returns the structure in the job's names and order, with its scores. It refuses a structure that is not of
-// these sequences. Others are further files of the prediction. The structure itself changes.
+// Prediction returns the structure in the job's names and order, with its scores: pLDDT by residue, the PAE with one
+// row per residue of a polymer, and a score of every pair of chains. The structure itself changes.
+//
+// It returns an error for a structure that is not of these sequences. others are further files of the prediction, which
+// become artifacts unchanged. CountTokens must have been called.
 func (s *Structure) Prediction(sequences []pleat.Sequence, scores *Scores, others []pleat.File) (*Prediction, error) {
 	if err := s.rename(scores.ChainMap); err != nil {
 		return nil, err
@@ -77,7 +81,7 @@ func Probability(v *float64) *float64 {
 	return v
 }
 
-// HeavyAtoms counts the atoms of a residue other than hydrogen.
+// HeavyAtoms counts the atoms of a residue other than hydrogen and deuterium.
 func HeavyAtoms(r *structure.Residue) int {
 	n := 0
 	for i := range r.Atoms {
@@ -100,9 +104,9 @@ func sum(v []int) int {
 	return n
 }
 
-// CountTokens determines how many tokens each residue has. N is the length of the token arrays; 0: there are none.
-// Counts are the model's own numbers for all residues in order. Without them every residue has one token if that fits
-// n, else the rule of Structure holds.
+// CountTokens determines how many tokens each residue has. n is the length of the token arrays; 0: there are none.
+// counts are the model's own numbers for all residues in order. Without them every residue has one token if that fits
+// n, else the rule of Structure holds. An error says that neither fits: the arrays belong to another structure.
 func (s *Structure) CountTokens(n int, counts []int) error {
 	residues, tokens := 0, 0
 	single, byRule := make([][]int, len(s.Chains)), make([][]int, len(s.Chains))
@@ -144,7 +148,8 @@ func (s *Structure) CountTokens(n int, counts []int) error {
 // Tokens returns the number of tokens of a residue, after CountTokens.
 func (s *Structure) Tokens(chain, residue int) int { return s.tokens[chain][residue] }
 
-// standard reports whether a residue is a standard residue of its polymer, which is one token.
+// standard reports whether a residue is a standard residue of its polymer, which is one token. Modified residues and
+// ligands have a token per heavy atom, as in AlphaFold 3 (Abramson et al. 2024).
 func standard(kind structure.Kind, comp string) bool {
 	if !kind.Polymer() {
 		return false

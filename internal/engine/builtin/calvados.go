@@ -156,7 +156,8 @@ func (s *simulation) build() error {
 	return err
 }
 
-// molecule reads what is simulated: a sequence, or a structure with its PAE.
+// molecule reads what is simulated: a sequence, or a structure with its PAE. An error with CodeInvalid says what is
+// wrong with the files.
 func (s *simulation) molecule() (*calvados.Molecule, error) {
 	in := s.work.MD
 	if in.Preset == flow.PresetIDR {
@@ -182,7 +183,8 @@ func (s *simulation) molecule() (*calvados.Molecule, error) {
 	return calvados.FromStructure(source, pae)
 }
 
-// simulate runs the simulation, from the last attempt's checkpoint if there is one that fits.
+// simulate runs the simulation, from the last attempt's checkpoint if there is one that fits. A checkpoint that cannot
+// be read, or is of another version, is dropped with a line in the log.
 func (s *simulation) simulate(ctx context.Context) error {
 	dir := s.work.Dir
 	if s.work.Resume != "" {
@@ -245,7 +247,8 @@ func (s *simulation) checkpoint(step int64) {
 	s.checkpointTime = s.storedAt.Sub(began)
 }
 
-// storeCheckpoint packs the current state and hands it to the sink, which stores it outside this machine.
+// storeCheckpoint packs the files of the simulation at a step and hands the archive to the sink, which stores it
+// outside this machine for the next attempt.
 func (s *simulation) storeCheckpoint(step int64) error {
 	path := filepath.Join(s.work.Dir, checkpointArchive)
 	err := report.WriteFile(path, func(out io.Writer) error { return calvados.Pack(out, s.work.Dir) })

@@ -60,7 +60,8 @@ func (Null) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output
 	return pleat.Output{Engine: "null 1", MSA: pleat.StatePending, Files: files, Result: result}
 }
 
-// nullFiles writes as many files as the parameters ask for, at most 100.
+// nullFiles writes as many small files as the parameter recyclingSteps asks for, at most 100, into the folder of the
+// work.
 func nullFiles(w pleat.Work) ([]pleat.File, error) {
 	count, _ := w.Fold.Params.Values["recyclingSteps"].(float64)
 	var out []pleat.File

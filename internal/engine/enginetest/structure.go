@@ -84,7 +84,7 @@ func Complex() (sequences []pleat.Sequence, cif string) {
 const TrpCageSequence = "DAYAQWLKDGGPSSGRPPPS"
 
 // PredictedTrpCage returns the Trp-cage as a model would predict it with high confidence: the structure (mmCIF) with a
-// pLDDT of 95, and a PAE of 1.5 Å as JSON.
+// pLDDT of 95 in its B-factors, and a PAE of 1.5 Å between all residues as JSON.
 func PredictedTrpCage(t *testing.T) (cif, pae []byte) {
 	t.Helper()
 	s, err := structure.ReadPDB(bytes.NewReader(trpCage(t)), structure.Limits{})

@@ -32,8 +32,9 @@ import (
 )
 
 // NIM is Boltz-2 behind the HTTP interface of NVIDIA's container: an own container, or the hosted one. Only URL is
-// required. A call is synchronous and sends nothing until it ends, so there is no progress; cancelling closes the
-// connection.
+// required. It is safe for concurrent use.
+//
+// A call is synchronous and sends nothing until it ends, so there is no progress; cancelling closes the connection.
 type NIM struct {
 	// URL is the address before /biology/mit/boltz2/predict, such as http://127.0.0.1:8000 or
 	// https://health.api.nvidia.com/v1.
@@ -259,7 +260,8 @@ func (c *nimCall) predict(ctx context.Context, q *nimQuery) (*nimAnswer, *pleat.
 	return &a, nil
 }
 
-// ready checks the health of the endpoint. One without a health page, such as the hosted one, counts as ready.
+// ready checks the health of the endpoint, so that a large input is not sent to one that is still loading. One without
+// a health page, such as the hosted one, counts as ready. The failure may be retried.
 func (c *nimCall) ready(ctx context.Context) *pleat.Failure {
 	address := strings.TrimSuffix(strings.TrimRight(c.URL, "/"), "/v1") + "/v1/health/ready"
 	resp, f := c.do(ctx, http.MethodGet, address, nil)
@@ -333,7 +335,8 @@ func (c *nimCall) poll(ctx context.Context, resp *http.Response) (*http.Response
 	return next, f
 }
 
-// statusAddress returns the address of postponed answers, or nothing if none is known.
+// statusAddress returns the address of postponed answers, with {id} for the id of the call, or nothing if none is
+// known. The key is sent there too.
 func (c *nimCall) statusAddress() string {
 	if c.Status != "" {
 		return c.Status
@@ -381,8 +384,8 @@ func (c *nimCall) refusal(ctx context.Context, resp *http.Response) *pleat.Failu
 	return pleat.Failed(pleat.FailLoad, said+"; the operator has to check its address")
 }
 
-// nimReason returns the endpoint's reason in one line: from the list of details of FastAPI, or a message under one of
-// the usual names.
+// nimReason returns the endpoint's reason in one line of at most 500 characters: from the list of details of FastAPI,
+// or a message under one of the usual names.
 func nimReason(raw []byte) string {
 	var doc struct {
 		Detail  json.RawMessage `json:"detail"`

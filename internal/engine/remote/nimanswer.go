@@ -64,8 +64,8 @@ func (a *nimAnswer) best() int {
 // maxNIMSamples is the number of structures that can be requested.
 const maxNIMSamples = 25
 
-// prediction reads the best sample in the job's names and order, and writes the others as files. It also returns
-// notes for the owner. Values that the answer does not have are absent.
+// prediction reads the best sample in the job's names and order, and writes the others as files. It also returns notes
+// for the owner. Values that the answer does not have are absent. An error says how the answer contradicts the request.
 func (a *nimAnswer) prediction(w pleat.Work, q *nimQuery) (*report.Prediction, []string, error) {
 	if len(a.Structures) == 0 {
 		return nil, nil, errors.New("it has no structure")

@@ -165,8 +165,8 @@ func (q *nimQuery) addLigand(id string, s *pleat.Sequence) *pleat.Failure {
 	return nil
 }
 
-// alignments reads the alignments of the work, by the index of their sequence. The interface has its own format for
-// paired rows, so paired alignments are not sent.
+// alignments reads the alignments (a3m) of the work, by the index of their sequence, at most maxNIMAlignments bytes in
+// all. The interface has its own format for paired rows, so paired alignments are not sent; a note says so.
 func (q *nimQuery) alignments(w pleat.Work) (map[int]nimAlignments, *pleat.Failure) {
 	out := map[int]nimAlignments{}
 	left, paired := int64(maxNIMAlignments), false
@@ -196,7 +196,8 @@ func (q *nimQuery) alignments(w pleat.Work) (map[int]nimAlignments, *pleat.Failu
 	return out, nil
 }
 
-// parameters sets the parameters of the request.
+// parameters sets the parameters of the request to the effective ones of the job. The PAE is requested only if it is
+// not more than maxNIMPAE values for all samples; else a note says so.
 func (q *nimQuery) parameters(w pleat.Work) {
 	v := w.Fold.Params.Effective(w.Model)
 	r := &q.request

@@ -29,7 +29,8 @@ func (a *runnerAttempt) dynamics(ctx context.Context, q *predictRequest) pleat.O
 	return pleat.Output{Files: files, Result: result, Row: row, Engine: a.name(), MSA: pleat.StatePending}
 }
 
-// writeDynamics writes the artifacts and returns them with the row of the workflow. Write adds notes to the result.
+// writeDynamics writes the artifacts and returns them with the row of the workflow. If the runner has no metrics of its
+// own, the service measures the trajectory and draws the figures. Notes are added to result.
 func (a *runnerAttempt) writeDynamics(
 	ctx context.Context, q *predictRequest, result *pleat.Result,
 ) ([]pleat.File, json.RawMessage, error) {
@@ -101,7 +102,8 @@ func (q *predictRequest) trajectory(
 	return report.MeasureTrajectory(ctx, w, topology, in, file.Bytes)
 }
 
-// withAnalysis returns the metrics of the row: those of the analysis, unless the runner has its own.
+// withAnalysis returns the metrics of the row: those of the analysis, unless the runner has its own of the same name.
+// The mean temperature in K comes from the table of energies.
 func (q *predictRequest) withAnalysis(t *report.Trajectory) map[string]any {
 	m := report.DynamicsMetrics(t.Analysis)
 	out := map[string]any{

@@ -27,7 +27,8 @@ type guard struct {
 	alive *os.File // the service's end of the pipe; closed when the service ends
 }
 
-// startGuard starts a guard in a process group.
+// startGuard starts a guard in a process group, whose leader must be alive. end must be called once the group has
+// ended.
 func startGuard(group int) (*guard, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -45,7 +46,7 @@ func startGuard(group int) (*guard, error) {
 	return g, nil
 }
 
-// end ends the guard. A nil guard is valid.
+// end ends the guard and waits for it. A nil guard is valid: the runner has none.
 func (g *guard) end() {
 	if g == nil {
 		return

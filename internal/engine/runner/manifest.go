@@ -69,14 +69,16 @@ type manifestScope struct {
 	Params    map[string]manifestParam `json:"params_schema"`
 }
 
-// manifestMemory is the memory of a job by its number of tokens n: base + per_token·n + per_token2·n² bytes.
+// manifestMemory is the memory of a job by its number of tokens n: base_gb·10⁹ + per_token·n + per_token2·n² bytes. It
+// decides which device a job waits for, and which jobs are refused.
 type manifestMemory struct {
 	BaseGB   float64 `json:"base_gb"`
 	PerToken float64 `json:"per_token"`
 	Square   float64 `json:"per_token2"`
 }
 
-// manifestSpeed is the time of a job by its number of tokens n: base + per_token·n + per_token2·n² seconds.
+// manifestSpeed is the time of a job by its number of tokens n: base_s + per_token·n + per_token2·n² seconds, which
+// users see as an estimate.
 type manifestSpeed struct {
 	Base     float64 `json:"base_s"`
 	PerToken float64 `json:"per_token"`
@@ -213,7 +215,8 @@ var allFeatures = []pleat.Feature{
 	pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex, pleat.FeatureUnknown,
 }
 
-// check returns the first fault of a manifest, with the name of its field.
+// check returns the first fault of a manifest, with the name of its field. An operator reads it in the list of engines,
+// and the runner is not used.
 func (m *Manifest) check() error {
 	switch {
 	case !engineName.MatchString(m.Engine):
@@ -393,7 +396,7 @@ func (m *Manifest) stage(name string) string {
 func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
 
 // Manifests reads the manifests of all runners in a folder. The keys are the names of the runners' folders; a manifest
-// that cannot be read has an entry in invalid.
+// that cannot be read has an entry in invalid. Folders whose name begins with a dot are skipped.
 func Manifests(dir string) (manifests map[string]*Manifest, invalid map[string]error) {
 	manifests, invalid = map[string]*Manifest{}, map[string]error{}
 	paths, _ := filepath.Glob(filepath.Join(dir, "*", ManifestFile)) // only an odd folder name is a malformed pattern

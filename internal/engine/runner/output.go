@@ -111,8 +111,8 @@ func (a *runnerAttempt) answer(ctx context.Context, q *predictRequest) pleat.Out
 	return out
 }
 
-// check hashes every file of a result. Only regular files inside the folder are valid: an os.Root follows no link out
-// of it.
+// check hashes every file of a result, at most maxWireFiles. Only regular files inside the folder are valid: an os.Root
+// follows no link out of it. The error says which file is not what the message says, or that ctx ended.
 func (q *predictRequest) check(ctx context.Context) error {
 	if len(q.result.Files) > maxWireFiles {
 		return fmt.Errorf("it names %d files; at most %d are allowed", len(q.result.Files), maxWireFiles)
@@ -133,7 +133,8 @@ func (q *predictRequest) check(ctx context.Context) error {
 	return nil
 }
 
-// checkFile checks that a file is what the message says. The error completes a sentence about the file.
+// checkFile checks that a file is what the message says: a regular file with the announced size and SHA-256. The error
+// completes a sentence about the file.
 func checkFile(root *os.Root, f wireFile) error {
 	if !local(f.Path) {
 		return errors.New("is outside the folder of the work")
@@ -175,7 +176,8 @@ func (q *predictRequest) file(kind string, rank int) (wireFile, bool) {
 	return q.result.Files[i], true
 }
 
-// prediction reads what a request predicted, in the job's names and order.
+// prediction reads what a request predicted, in the job's names and order. An error says how the result contradicts the
+// request: a chain is missing, or an array has another length than the structure.
 func (q *predictRequest) prediction() (*report.Prediction, error) {
 	s, err := q.structure()
 	if err != nil {
@@ -307,7 +309,7 @@ var reservedNames = []string{
 }
 
 // others returns the files that become artifacts unchanged: further samples, and kinds that the service does not read.
-// They get none of the reserved names.
+// They get none of the reserved names, nor a name twice; a name that is in use gets the prefix x-.
 func (q *predictRequest) others(reserved ...string) []pleat.File {
 	var out []pleat.File
 	used := map[string]bool{}
