@@ -211,10 +211,10 @@ func (q *query) stateCondition(st state, which item) *condition {
 	var names []string
 	all := q.sitesWhere(c)
 	for _, ch := range q.f.Chains {
-		runs := q.runs(slices.DeleteFunc(slices.Clone(all), func(i int) bool {
+		runs := q.segmentRuns(slices.DeleteFunc(slices.Clone(all), func(i int) bool {
 			return i < ch.Polymer.Lo || i >= ch.Polymer.Hi || q.x.Sites[i].State == structure.Bridge ||
 				len(q.chains) > 0 && !slices.Contains(q.chains, ch.ID)
-		}), true)
+		}))
 		for _, run := range pickRuns(runs, which) {
 			c.segments = append(c.segments, run)
 			names = append(names, facts.StateName(q.x.Sites[run[0]].State)+" "+q.spanOf(run))

@@ -118,7 +118,7 @@ func lengthOf(q *query, g group) (string, []facts.ResidueRef) {
 		return fmt.Sprintf("has %s with coordinates, %s", residues(len(g.sites)), q.spanOf(g.sites)), nil
 	}
 	text := "has " + residues(len(g.sites)) + " with coordinates"
-	if len(q.runs(g.sites, false)) == 1 {
+	if len(q.runs(g.sites)) == 1 {
 		text += fmt.Sprintf(", the ends counted, %d between them", max(0, len(g.sites)-2))
 	}
 	return text, q.x.Refs(facts.Head(g.sites, maxListed))
@@ -171,7 +171,7 @@ func (q *query) letters(sites []int) string {
 func sequenceOf(q *query, g group) (string, []facts.ResidueRef) {
 	runs := [][]int{g.sites}
 	if g.chain == nil {
-		runs = facts.Head(q.runs(g.sites, false), 20)
+		runs = facts.Head(q.runs(g.sites), 20)
 	}
 	var list []string
 	var cited []facts.ResidueRef
@@ -326,7 +326,7 @@ func foldOf(q *query, g group) (string, []facts.ResidueRef) {
 	}
 	var names, kinds []string
 	var cited []facts.ResidueRef
-	for _, run := range q.runs(chosen, true) {
+	for _, run := range q.segmentRuns(chosen) {
 		state := q.x.Sites[run[0]].State
 		number[state]++
 		lo, hi := q.x.SegmentAt(run[0])
@@ -384,7 +384,7 @@ func confidenceOf(q *query, g group) (string, []facts.ResidueRef) {
 func (q *query) stretches(sites []int) (string, []facts.ResidueRef) {
 	var names []string
 	var cited []facts.ResidueRef
-	for _, run := range q.runs(sites, false) {
+	for _, run := range q.runs(sites) {
 		names = append(names, q.spanOf(run))
 		cited = append(cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
 	}

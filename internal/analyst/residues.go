@@ -26,7 +26,7 @@ func (q *query) residuesWith() part {
 	from, hits := q.sitesWhere(base...), q.sitesWhere(filter...)
 	where, noun := q.amongst(base)
 	if len(from) == 0 {
-		return part{text: "There are no " + noun + ".", sure: certaintyOf(base)}
+		return part{text: "No residue is " + wordingOf(base) + ".", sure: certaintyOf(base)}
 	}
 	rest := slices.DeleteFunc(slices.Clone(from), func(i int) bool { return holdAll(filter, i) })
 	yes := len(hits) > 0
@@ -138,7 +138,7 @@ func (q *query) segmentsWith() part {
 	})
 	var with []string
 	var hits []int
-	runs := q.runs(q.sitesWhere(where...), true)
+	runs := q.segmentRuns(q.sitesWhere(where...))
 	for _, run := range runs {
 		in := slices.DeleteFunc(slices.Clone(run), func(i int) bool { return !holdAll(rest, i) })
 		if len(in) > 0 {

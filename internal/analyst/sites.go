@@ -63,7 +63,7 @@ func (q *query) groups() (out []group) {
 			}
 		}
 	case q.only(ofState, ofChain) && q.relation == nil && !q.anyNot():
-		for _, run := range q.runs(sites, true) {
+		for _, run := range q.segmentRuns(sites) {
 			label := fmt.Sprintf("%s %s with %s", facts.StateName(q.x.Sites[run[0]].State), q.spanOf(run),
 				residues(len(run)))
 			out = append(out, group{label: label, sites: run})
@@ -74,13 +74,23 @@ func (q *query) groups() (out []group) {
 	return out
 }
 
-// runs cuts sites into stretches without a gap, and of one state of secondary structure if wanted.
-func (q *query) runs(sites []int, byState bool) (out [][]int) {
+// runs cuts sites into stretches of a chain without a gap.
+func (q *query) runs(sites []int) [][]int {
+	return cutRuns(sites, func(a, b int) bool { return q.x.Sites[a].Chain == q.x.Sites[b].Chain })
+}
+
+// segmentRuns cuts sites into stretches of a chain without a gap and of one state of secondary structure.
+func (q *query) segmentRuns(sites []int) [][]int {
+	return cutRuns(sites, func(a, b int) bool {
+		return q.x.Sites[a].Chain == q.x.Sites[b].Chain && q.x.Sites[a].State == q.x.Sites[b].State
+	})
+}
+
+// cutRuns cuts sites where one does not follow the other, or does not go with it.
+func cutRuns(sites []int, together func(a, b int) bool) (out [][]int) {
 	for at := 0; at < len(sites); {
 		end := at + 1
-		for end < len(sites) && sites[end] == sites[end-1]+1 &&
-			q.x.Sites[sites[end]].Chain == q.x.Sites[sites[at]].Chain &&
-			(!byState || q.x.Sites[sites[end]].State == q.x.Sites[sites[at]].State) {
+		for end < len(sites) && sites[end] == sites[end-1]+1 && together(sites[at], sites[end]) {
 			end++
 		}
 		out = append(out, sites[at:end])
@@ -101,7 +111,7 @@ func (q *query) describe(sites []int) string {
 	switch simple := q.only(ofPlace, ofChain) && places == 1 && !q.anyNot() && q.relation == nil; {
 	case simple && len(sites) <= 2:
 		return q.x.List(sites, 2)
-	case simple && len(q.runs(sites, false)) == 1:
+	case simple && len(q.runs(sites)) == 1:
 		return fmt.Sprintf("%s (%s)", q.spanOf(sites), residues(len(sites)))
 	}
 	return fmt.Sprintf("the set of %s that are %s", residues(len(sites)), wordingOf(q.filter()))
