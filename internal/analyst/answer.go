@@ -82,7 +82,7 @@ func (t *talk) refuse(what, why string) {
 	t.reply.Unanswered = append(t.reply.Unanswered, facts.Clip(what, 200))
 }
 
-// accept adds the answer of an intent.
+// accept collects what one question contributes to the reply. It adds the answer of an intent.
 func (t *talk) accept(in *intent, q *query, p part) {
 	if p.sure == Nothing {
 		t.refuse(textOf(q.items), p.text)
@@ -113,7 +113,8 @@ func (t *talk) close() Reply {
 	return r
 }
 
-// suggestions are three questions that would be answered of this very structure.
+// suggestions show what can be asked, with the names of this structure. They are three questions that would be
+// answered of this very structure.
 func (t *talk) suggestions() []string {
 	if t.x == nil || len(t.f.Chains) == 0 {
 		return nil
@@ -139,7 +140,7 @@ func (t *talk) suggestions() []string {
 	return list
 }
 
-// textOf returns the words of items as the question has them.
+// textOf quotes a part of the question. It returns the words of items as the question has them.
 func textOf(items []item) string {
 	var out []string
 	for _, it := range items {

@@ -44,7 +44,7 @@ func TestGrammar(t *testing.T) {
 		{"gapped", "How many residues are missing between 19 and 26?", "gaps", "6 residues are missing"},
 		{"gapped", "Is residue 22 missing?", "gaps", "(20 to 25)"},
 		{"gapped", "Are there gaps in residues 30 to 40?", "gaps", "no residue is missing"},
-		{"1ubi", "How many residues are between Lys48 and Lys63?", "length", "14 between them"},
+		{"1ubi", "How many residues are between Lys48 and Lys63?", "", "residues 48 to 63"},
 		{"1ubi", "How many prolines are in the first 40 residues?", "residues", "3 of 40"},
 		{"1ubi", "Which hydrophobic residues surround Leu67?", "residues", "8 of 76 residues (10.5 %) are hydrophobic"},
 		{"1ubi", "Does the chain carry a net positive or negative charge?", "charge", "net charge of"},

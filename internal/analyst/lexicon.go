@@ -11,7 +11,8 @@ import (
 //go:embed vocabulary.txt
 var vocabularyText string
 
-// lexicon maps the phrases of vocabulary.txt, words joined by one blank, to what they stand for.
+// lexicon is what words mean: "how many" is howmany, "lysines" are @name LYS. It maps the phrases of vocabulary.txt,
+// words joined by one blank, to what they stand for.
 type lexicon struct {
 	concept map[string]string
 	// reasons says of each concept that starts with ! what it is that no structure can tell.
@@ -77,7 +78,7 @@ func phraseOf(words []word) string {
 	return b.String()
 }
 
-// find returns the concept of a phrase, with or without a plural s.
+// find looks up exactly one phrase. It returns the concept of a phrase, with or without a plural s.
 func (l *lexicon) find(phrase string) (concept string, ok bool) {
 	concept, ok = l.concept[phrase]
 	if !ok && len(phrase) > 3 {

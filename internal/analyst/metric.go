@@ -112,7 +112,8 @@ func (q *query) lacks(topic string) string {
 	return ""
 }
 
-// lengthOf counts residues.
+// lengthOf counts residues with coordinates. Of a stretch it also says how many lie between the ends, since "between"
+// can mean either.
 func lengthOf(q *query, g group) (string, []facts.ResidueRef) {
 	if g.chain != nil {
 		return fmt.Sprintf("has %s with coordinates, %s", residues(len(g.sites)), q.spanOf(g.sites)), nil
@@ -124,7 +125,7 @@ func lengthOf(q *query, g group) (string, []facts.ResidueRef) {
 	return text, q.x.Refs(facts.Head(g.sites, maxListed))
 }
 
-// longestChain compares the lengths of the chains.
+// longestChain is empty for a single chain. It compares the lengths of the chains.
 func longestChain(q *query, chains []group) string {
 	size := func(a, b group) int { return len(a.sites) - len(b.sites) }
 	if len(chains) < 2 {
@@ -188,7 +189,8 @@ func sequenceOf(q *query, g group) (string, []facts.ResidueRef) {
 	return "has the sequence " + facts.Join(list, 20), cited
 }
 
-// compositionOf counts residues by name.
+// compositionOf counts residues by name, the most common first, and names the amino acids that are absent where the
+// question asks for these.
 func compositionOf(q *query, g group) (string, []facts.ResidueRef) {
 	kind, letters := q.x.Sites[g.sites[0]].Kind, q.letters(g.sites)
 	list := facts.Composition(kind, letters)
@@ -265,7 +267,8 @@ func weightOf(q *query, g group) (string, []facts.ResidueRef) {
 	return fmt.Sprintf("weighs %.1f Da (%.2f kDa)%s", mass, mass/1000, text), nil
 }
 
-// sizeOf measures the radius of gyration and the distance between the ends.
+// sizeOf is about heavy atoms, because most structures carry no hydrogens. It measures the radius of gyration and the
+// distance between the ends.
 func sizeOf(q *query, g group) (string, []facts.ResidueRef) {
 	first, last := &q.x.Sites[g.sites[0]], &q.x.Sites[g.sites[len(g.sites)-1]]
 	text := fmt.Sprintf("has a radius of gyration of %s (heavy atoms, weighed by mass)",
@@ -380,7 +383,7 @@ func confidenceOf(q *query, g group) (string, []facts.ResidueRef) {
 	return text, append(cited, q.x.Sites[high].Ref)
 }
 
-// stretches names sites as stretches without a gap, and returns their ends.
+// stretches shortens long lists of residues. It names sites as stretches without a gap, and returns their ends.
 func (q *query) stretches(sites []int) (string, []facts.ResidueRef) {
 	var names []string
 	var cited []facts.ResidueRef
@@ -391,7 +394,8 @@ func (q *query) stretches(sites []int) (string, []facts.ResidueRef) {
 	return facts.OrNone(facts.Join(names, 60)), cited
 }
 
-// surfaceOf sums the accessible surface; that of a single residue is compared with what it could have.
+// surfaceOf is in Å², with a probe of 1.4 Å. It sums the accessible surface; that of a single residue is compared with
+// what it could have.
 func surfaceOf(q *query, g group) (string, []facts.ResidueRef) {
 	area := 0.0
 	for _, i := range g.sites {

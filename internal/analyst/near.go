@@ -309,9 +309,6 @@ func (q *query) interfaces() part {
 	if len(list) > 6 {
 		sentences = append(sentences, fmt.Sprintf("%d more pairs of chains touch.", len(list)-6))
 	}
-	if q.has["affinity"] {
-		sentences = append(sentences, "How strongly they bind, the facts do not say.")
-	}
 	return part{strings.Join(sentences, "\n"), cited, Measured}
 }
 

@@ -320,8 +320,10 @@ func (r *reader) finish(earlier *query) {
 	if earlier != nil {
 		r.refer(earlier)
 	}
-	if q.has["between"] {
-		r.joinEnds()
+	if r.between && len(q.mentions) == 2 && q.pointMentions() && len(q.atoms) == 0 && q.relation == nil &&
+		!r.asksOf("distance disulfide hbond bridge contact") {
+		q.problem = "I cannot tell whether you mean the two residues or what lies between them; please write a range " +
+			"as residues 48 to 63."
 	}
 	if r.between && !q.has["distance"] && q.conditionOn(ofState) && len(q.mentions) == 0 {
 		q.problem = "What lies between segments of secondary structure I understand by residue numbers only; " +
@@ -333,6 +335,11 @@ func (r *reader) finish(earlier *query) {
 	if q.relation != nil {
 		q.settleRelation()
 	}
+}
+
+// asksOf reports whether the question has one of some concepts.
+func (r *reader) asksOf(concepts string) bool {
+	return slices.ContainsFunc(r.items, func(it item) bool { return oneOf(it.concept, concepts) })
 }
 
 // refer gives the query the filter of the one before it: all of it to "them", the one residue or segment that it was
@@ -377,24 +384,6 @@ func (q *query) subject() (subject *condition) {
 		}
 	}
 	return subject
-}
-
-// joinEnds reads "between Lys48 and Lys63" as a range, where nothing is asked that two residues can have between them.
-func (r *reader) joinEnds() {
-	q, m := r.q, r.q.mentions
-	k := slices.IndexFunc(q.conds, func(c *condition) bool { return len(c.mentions) == 2 })
-	if k < 0 || len(m) != 2 || !q.pointMentions() || len(q.atoms) > 0 || q.relation != nil ||
-		m[0].chain != m[1].chain ||
-		m[0].first != 0 || m[1].first != 0 ||
-		slices.ContainsFunc(q.items, func(it item) bool {
-			return oneOf(it.concept, "distance disulfide hbond bridge")
-		}) {
-		return
-	}
-	whole := mention{chain: m[0].chain, lo: min(m[0].lo, m[1].lo), hi: max(m[0].hi, m[1].hi)}
-	c := q.placeCondition(whole)
-	c.not, c.text = q.conds[k].not, q.conds[k].text
-	q.conds[k], q.mentions = c, []mention{whole}
 }
 
 // chainIDs returns the identifiers of chains.

@@ -92,7 +92,8 @@ func (q *query) predicateAt(filter []*condition) int {
 	return len(filter) - 1
 }
 
-// amongst names what is counted from: a place before the number, other properties after the noun.
+// amongst writes what "of" counts from. It names what is counted from: a place before the number, other properties
+// after the noun.
 func (q *query) amongst(base []*condition) (where, noun string) {
 	switch {
 	case len(base) == 0:
@@ -131,7 +132,8 @@ func (q *query) opensWithVerb() bool {
 	return k >= 0 && isVerb(q.items[k])
 }
 
-// segmentsWith counts the helices or strands that have a residue which passes the rest of the filter.
+// segmentsWith answers "how many helices contain a lysine" and "does every strand contain a valine". It counts the
+// helices or strands that have a residue which passes the rest of the filter.
 func (q *query) segmentsWith() part {
 	where, rest := divide(q.filter(), func(c *condition) bool {
 		return c == q.segments || c.property == ofChain && !c.not
@@ -152,7 +154,8 @@ func (q *query) segmentsWith() part {
 	return part{q.yesOrNo(len(with) == len(runs)) + text, q.cite(hits), Geometric}
 }
 
-// byChain counts hits by chain, where there are several and the question names none.
+// byChain saves asking again for each chain. It counts hits by chain, where there are several and the question names
+// none.
 func (q *query) byChain(hits []int) string {
 	if len(q.f.Chains) < 2 || q.conditionOn(ofChain) {
 		return ""

@@ -152,8 +152,9 @@ var rules = []rule{
 	{pattern(`([A-Z0-9]{1,4}) (?:chain|subunit|protomer)`), (*scanner).chain},
 }
 
-// scan returns the items of one sentence, in order. At each word the first rule that fits wins, then the longest phrase
-// of the vocabulary, then names that the structure has.
+// scan is the first step from words to meaning: it knows names, and no grammar. It returns the items of one sentence,
+// in order. At each word the first rule that fits wins, then the longest phrase of the vocabulary, then names that the
+// structure has.
 func (s *scanner) scan(words []word) []item {
 	s.words, s.at, s.items = words, 0, nil
 	for s.at < len(s.words) {
@@ -307,7 +308,7 @@ func (s *scanner) isUnit(m []string) bool {
 	return unitScale(next) > 0 || next.low == "percent"
 }
 
-// mutation reads K8A, Lys48 to Ala.
+// mutation needs two names of residues around a number, or else C8A could be an atom. It reads K8A, Lys48 to Ala.
 func (s *scanner) mutation(m []string) []item {
 	_, digits := strconv.Atoi(s.peek(strings.Count(m[0], " ")).low)
 	if letterNames(m[1]) == nil || letterNames(m[3]) == nil || digits == nil {
@@ -332,7 +333,8 @@ func (s *scanner) chainEnd(m []string) []item {
 	return []item{{concept: "@residue", mention: mention{first: n}}}
 }
 
-// oneSide reads after residue 16, before K48, up to position 30, positions above 40: all numbers on one side.
+// oneSide makes ranges that end where the numbers of the structure end. It reads after residue 16, before K48, up to
+// position 30, positions above 40: all numbers on one side.
 func (s *scanner) oneSide(m []string) []item {
 	announced := m[2] != "" || oneOf(strings.TrimSuffix(s.peek(-1).low, "s"), "residue position")
 	word, n := strings.ToLower(m[1]), atoi(m[4])
@@ -470,7 +472,8 @@ func (s *scanner) bareNumber(m []string) []item {
 	return residueItem("", nil, m[1], m[2])
 }
 
-// announcedChain reads chain A. After the word chain an unknown name is one, too.
+// announcedChain lets a question about a chain that is not there be refused for that reason. It reads chain A. After
+// the word chain an unknown name is one, too.
 func (s *scanner) announcedChain(m []string) []item {
 	id, up := m[1], strings.ToUpper(m[1])
 	if !s.chains[id] && len(id) == 1 && s.chains[up] {
@@ -535,7 +538,7 @@ func (s *scanner) ligandCode(w, next word) string {
 	return ""
 }
 
-// ligand adds a ligand of n words, with the chain and number after it.
+// ligand reads ZN 202 and ZN A 202 as one. It adds a ligand of n words, with the chain and number after it.
 func (s *scanner) ligand(code string, n int) {
 	if code == "FE" && !s.ligands["FE"] && s.ligands["FE2"] {
 		code = "FE2"

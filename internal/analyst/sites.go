@@ -9,7 +9,8 @@ import (
 	"pleat/internal/facts"
 )
 
-// filter returns all conditions of a query, nearness included.
+// filter returns all conditions of a query, nearness included. It is computed anew each time, since pronouns and late
+// anchors can still change the relation.
 func (q *query) filter() []*condition {
 	if q.relation == nil || len(q.relation.sites) == 0 {
 		return q.conds
@@ -99,8 +100,8 @@ func cutRuns(sites []int, together func(a, b int) bool) (out [][]int) {
 	return out
 }
 
-// describe names selected residues: by their numbers where the filter has one stretch of these alone, else by the
-// filter.
+// describe is the label of a group, so that every answer says what it is about. It names selected residues: by their
+// numbers where the filter has one stretch of these alone, else by the filter.
 func (q *query) describe(sites []int) string {
 	places := 0
 	for _, c := range q.conds {

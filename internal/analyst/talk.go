@@ -51,7 +51,8 @@ func (t *talk) answer(question string) {
 // isMeaningful reports whether an item says more than please, and, or it.
 func isMeaningful(it item) bool { return !oneOf(it.concept, "filler & ask in but it") }
 
-// isContext reports whether a sentence names residues or chains and asks nothing of them.
+// isContext knows sentences such as "Look at chain B." It reports whether a sentence names residues or chains and asks
+// nothing of them.
 func isContext(items []item) bool {
 	entity := false
 	for _, it := range items {
@@ -83,8 +84,9 @@ func (t *talk) sentence(items []item) {
 // questionWords are the concepts that open a question.
 const questionWords = "howmany which what where list howlong capability overview"
 
-// splitQuestions cuts a sentence where a connective is followed by a new question: "…, and how many …". What stands
-// before the first question belongs to it: "Of the lysines, which …".
+// splitQuestions makes clauses, each of which is one question with one topic. It cuts a sentence where a connective is
+// followed by a new question: "…, and how many …". What stands before the first question belongs to it: "Of the
+// lysines, which …".
 func splitQuestions(items []item) (out [][]item) {
 	from := 0
 	for i := 1; i < len(items); i++ {
