@@ -69,7 +69,7 @@ func CheckKey(key string) error {
 		return fmt.Errorf("blob: key %q %s: %w", key, why, ErrInvalidKey)
 	}
 	if key == "" || len(key) > MaxKey {
-		return bad(fmt.Sprintf("has %d characters; it takes 1 to %d", len(key), MaxKey))
+		return bad(fmt.Sprintf("has %d characters; 1 to %d are allowed", len(key), MaxKey))
 	}
 	for segment := range strings.SplitSeq(key, "/") {
 		switch {
@@ -78,13 +78,13 @@ func CheckKey(key string) error {
 		case segment[0] == '.':
 			return bad("has a name that begins with a dot")
 		case len(segment) > MaxSegment:
-			return bad(fmt.Sprintf("has a name of %d characters; it takes at most %d", len(segment), MaxSegment))
+			return bad(fmt.Sprintf("has a name of %d characters; at most %d are allowed", len(segment), MaxSegment))
 		}
 		for i := range len(segment) {
 			c := segment[i]
 			if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' ||
 				c == '-') {
-				return bad(fmt.Sprintf("has %q; it takes A–Z, a–z, 0–9, '.', '_', '-' and '/'", c))
+				return bad(fmt.Sprintf("has %q; A–Z, a–z, 0–9, '.', '_', '-' and '/' are allowed", c))
 			}
 		}
 	}
@@ -105,10 +105,10 @@ func Open(ctx context.Context, address string) (Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New(
-			"blob: the address of the artifact store is no URL; it takes dir:/path or s3://bucket/prefix")
+			"blob: the address of the artifact store is not a URL; it must be dir:/path or s3://bucket/prefix")
 	}
 	if u.Scheme != "s3" {
-		return nil, fmt.Errorf("blob: the artifact store has the scheme %q; it takes dir:/path or s3://bucket/prefix",
+		return nil, fmt.Errorf("blob: the artifact store has the scheme %q; it must be dir:/path or s3://bucket/prefix",
 			u.Scheme)
 	}
 	options, err := parseS3(u)

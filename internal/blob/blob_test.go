@@ -406,8 +406,8 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ address, want string }{
-		{"", `has the scheme ""; it takes dir:/path or s3://bucket/prefix`},
-		{"gs://bucket", `has the scheme "gs"; it takes dir:/path or s3://bucket/prefix`},
+		{"", `has the scheme ""; it must be dir:/path or s3://bucket/prefix`},
+		{"gs://bucket", `has the scheme "gs"; it must be dir:/path or s3://bucket/prefix`},
 		{"dir:", "the artifact folder has no path"},
 		{"dir:" + file, "make the artifact folder"},
 		{"s3:///x", "the s3 address has no bucket"},

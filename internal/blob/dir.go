@@ -30,7 +30,7 @@ const temps = ".tmp"
 // OpenDir opens a directory as a Store. A missing directory is created with access for its owner only.
 func OpenDir(dir string) (*Dir, error) {
 	if dir == "" {
-		return nil, errors.New("blob: the artifact folder has no path; it takes dir:/path")
+		return nil, errors.New("blob: the artifact folder has no path; it must be dir:/path")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("blob: make the artifact folder: %w", err)

@@ -44,7 +44,7 @@ func parseS3(u *url.URL) (S3Options, error) {
 			"credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	if o.Bucket == "" {
-		return o, errors.New("blob: the s3 address has no bucket; it takes s3://bucket/prefix")
+		return o, errors.New("blob: the s3 address has no bucket; it must be s3://bucket/prefix")
 	}
 	if o.Prefix != "" {
 		if err := CheckKey(o.Prefix); err != nil {
@@ -53,7 +53,8 @@ func parseS3(u *url.URL) (S3Options, error) {
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil || u.Fragment != "" {
-		return o, errors.New("blob: the s3 address is malformed after its '?'; it takes endpoint and region there")
+		return o, errors.New(
+			"blob: the s3 address is malformed after its '?'; it may have the parameters endpoint and region")
 	}
 	for name, values := range query {
 		if len(values) != 1 {
@@ -65,7 +66,7 @@ func parseS3(u *url.URL) (S3Options, error) {
 		case "region":
 			o.Region = values[0]
 		default:
-			return o, fmt.Errorf("blob: the s3 address has the unknown parameter %q; it takes endpoint and region",
+			return o, fmt.Errorf("blob: the s3 address has the unknown parameter %q; endpoint and region are known",
 				name)
 		}
 	}
@@ -84,7 +85,7 @@ func OpenBucket(ctx context.Context, o S3Options) (*Bucket, error) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
 			strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 			return nil, errors.New(
-				"blob: the s3 endpoint is malformed; it takes https://host or https://host:port, without a path")
+				"blob: the s3 endpoint is malformed; it must be https://host or https://host:port, without a path")
 		}
 		host, secure = u.Host, u.Scheme == "https"
 	}

@@ -223,12 +223,12 @@ func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) re
 	r := result{DeliveryOutcome: store.DeliveryOutcome{Claimed: d}, held: h}
 	req, err := p.request(h.Context(), d, v)
 	if err != nil {
-		p.cfg.Log.Error("a delivery cannot be written",
+		p.cfg.Log.Error("a delivery cannot be built",
 			"delivery", d.Delivery.ID, "endpoint", d.Endpoint.ID, "error", err)
 		r.attempt = webhook.Attempt{
 			At:      p.cfg.Clock(),
 			Error:   webhook.ClassInvalid,
-			Message: "the delivery could not be written; the operator's log says why",
+			Message: "the delivery could not be built; the server's log has the reason",
 		}
 	} else {
 		p.cfg.Step("post")

@@ -165,7 +165,7 @@ func (d *depth) addBlocks(blocks []Block) error {
 		d.rows += len(b.Rows)
 	}
 	if d.rows == 0 {
-		return fmt.Errorf("plot: coverage has no rows; it takes at least the query")
+		return fmt.Errorf("plot: coverage has no rows; at least the query is required")
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (b *Block) check(n int) error {
 			return fmt.Errorf("row %d has %d letters; %s %d residues", j+1, len(r.Aligned), whole, b.Span)
 		}
 		if !(r.Identity >= 0 && r.Identity <= 1) {
-			return fmt.Errorf("row %d has identity %v; it takes a number from 0 to 1", j+1, r.Identity)
+			return fmt.Errorf("row %d has identity %v; it must be a number from 0 to 1", j+1, r.Identity)
 		}
 	}
 	return nil

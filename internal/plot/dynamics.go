@@ -41,21 +41,21 @@ func checkSeries(what string, times, values []float64, unit Unit) error {
 		return err
 	}
 	if len(times) != len(values) {
-		return fmt.Errorf("plot: %s has %d times and %d values; it takes as many of each", what, len(times),
+		return fmt.Errorf("plot: %s has %d times and %d values; the numbers must be equal", what, len(times),
 			len(values))
 	}
 	if len(times) == 0 {
-		return fmt.Errorf("plot: %s has no frames; it takes at least one", what)
+		return fmt.Errorf("plot: %s has no frames; at least one is required", what)
 	}
 	if len(times) > MaxFrames {
-		return fmt.Errorf("plot: %s has %d frames; it takes at most %d", what, len(times), MaxFrames)
+		return fmt.Errorf("plot: %s has %d frames; at most %d are allowed", what, len(times), MaxFrames)
 	}
 	for i, v := range values {
 		if !(v >= 0 && v <= MaxValue) {
-			return fmt.Errorf("plot: %s: frame %d is %v; it takes a number from 0 to 1e9", what, i+1, v)
+			return fmt.Errorf("plot: %s: frame %d is %v; it must be a number from 0 to 1e9", what, i+1, v)
 		}
 		if t := times[i]; !(math.Abs(t) <= MaxValue) || i > 0 && t < times[i-1] {
-			return fmt.Errorf("plot: %s: the time of frame %d is %v; it takes times of at most 1e9 ns that do not fall",
+			return fmt.Errorf("plot: %s: the time of frame %d is %v; times must not fall and be at most 1e9 ns",
 				what, i+1, t)
 		}
 	}
@@ -151,11 +151,12 @@ func FreeEnergy(l Labels, x, y Axis, energy []float64) (*Figure, error) {
 	}{{"x", &x}, {"y", &y}} {
 		a.Label = clean(a.Label)
 		if a.Bins < 1 || a.Bins > MaxBins {
-			return nil, fmt.Errorf("plot: free energy: axis %s has %d bins; it takes 1 to %d", a.name, a.Bins, MaxBins)
+			return nil, fmt.Errorf("plot: free energy: axis %s has %d bins; 1 to %d are allowed", a.name, a.Bins,
+				MaxBins)
 		}
 		if least := max(1e-9, 1e-9*max(math.Abs(a.Min), math.Abs(a.Max))); !(a.Min >= -MaxValue && a.Max <= MaxValue &&
 			a.Max-a.Min >= least) {
-			return nil, fmt.Errorf("plot: free energy: axis %s runs from %v to %v; it takes two ends of at most 1e9, "+
+			return nil, fmt.Errorf("plot: free energy: axis %s runs from %v to %v; both ends must be at most 1e9, "+
 				"the first the lower", a.name, a.Min, a.Max)
 		}
 		if a.Label == "" {
@@ -169,8 +170,9 @@ func FreeEnergy(l Labels, x, y Axis, energy []float64) (*Figure, error) {
 	lo, hi, visited := math.Inf(1), math.Inf(-1), 0
 	for i, e := range energy {
 		if math.IsNaN(e) || e < -MaxValue || e > MaxValue && !math.IsInf(e, 1) {
-			return nil, fmt.Errorf("plot: free energy: bin %d along x, %d along y is %v; it takes a number of kJ/mol "+
-				"of at most 1e9, or +Inf where never visited", i%x.Bins+1, i/x.Bins+1, e)
+			return nil, fmt.Errorf(
+				"plot: free energy: bin %d along x, %d along y is %v; it must be a number of kJ/mol "+
+					"of at most 1e9, or +Inf where never visited", i%x.Bins+1, i/x.Bins+1, e)
 		}
 		if !math.IsInf(e, 1) {
 			lo, hi, visited = min(lo, e), max(hi, e), visited+1

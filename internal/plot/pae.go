@@ -71,7 +71,8 @@ func (h *heat) addErrors(n int, at func(aligned, scored int) float64) (mean, top
 			v := at(i, j)
 			if !(v >= 0 && v <= MaxValue) {
 				return 0, 0, fmt.Errorf(
-					"plot: PAE: aligned residue %d, scored residue %d is %v; it takes a number of Å from 0 to 1e9", i+1,
+					"plot: PAE: aligned residue %d, scored residue %d is %v; it must be a number of Å from 0 to 1e9",
+					i+1,
 					j+1, v)
 			}
 			h.add(j, i, v)

@@ -174,16 +174,16 @@ func (l Labels) withDefault(title string) Labels {
 // checkChains returns the chains with clean names and their total length.
 func checkChains(what string, chains []Chain) ([]Chain, int, error) {
 	if len(chains) == 0 {
-		return nil, 0, fmt.Errorf("plot: %s has no chains; it takes at least one", what)
+		return nil, 0, fmt.Errorf("plot: %s has no chains; at least one is required", what)
 	}
 	if len(chains) > MaxChains {
-		return nil, 0, fmt.Errorf("plot: %s has %d chains; it takes at most %d", what, len(chains), MaxChains)
+		return nil, 0, fmt.Errorf("plot: %s has %d chains; at most %d are allowed", what, len(chains), MaxChains)
 	}
 	out, total := make([]Chain, len(chains)), 0
 	for i, c := range chains {
 		out[i] = Chain{Name: clean(c.Name), Length: c.Length}
 		if c.Length < 1 {
-			return nil, 0, fmt.Errorf("plot: %s: chain %d (%q) has %d residues; it takes at least one", what, i+1,
+			return nil, 0, fmt.Errorf("plot: %s: chain %d (%q) has %d residues; at least one is required", what, i+1,
 				out[i].Name, c.Length)
 		}
 		if c.Length > MaxResidues-total {
@@ -210,7 +210,7 @@ func checkProfiles(what string, profiles []Profile, lo, hi float64, want string)
 	for i, p := range profiles {
 		for j, v := range p.Values {
 			if !(v >= lo && v <= hi) {
-				return nil, nil, fmt.Errorf("plot: %s: chain %d (%q), residue %d is %v; it takes %s", what, i+1,
+				return nil, nil, fmt.Errorf("plot: %s: chain %d (%q), residue %d is %v; it must be %s", what, i+1,
 					chains[i].Name, j+1, v, want)
 			}
 		}

@@ -122,7 +122,7 @@ func (a panel) gridLines(ticks []tick) {
 // check returns an error for an unknown unit; what names the figure.
 func (u Unit) check(what string) error {
 	if u != Nanometre && u != Angstrom {
-		return fmt.Errorf("plot: %s: unit %q is unknown; it takes %q or %q", what, string(u), Nanometre, Angstrom)
+		return fmt.Errorf("plot: %s: unit %q is unknown; it must be %q or %q", what, string(u), Nanometre, Angstrom)
 	}
 	return nil
 }

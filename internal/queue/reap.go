@@ -28,7 +28,7 @@ func Reap(ctx context.Context, s *store.Store, clock func() time.Time, log *slog
 		jump := clock().Round(0).Sub(wall) - time.Since(steady)
 		wall, steady = clock().Round(0), time.Now()
 		if jump.Abs() > clockJump {
-			log.Warn("the clock jumped; leases do not expire until they had time to be renewed", "by", jump)
+			log.Warn("the clock jumped; no lease expires before its worker had time to renew it", "by", jump)
 			if err := s.SyncClock(ctx); err != nil {
 				log.Warn("cannot read the database's clock", "error", err)
 			}

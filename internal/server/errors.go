@@ -75,7 +75,7 @@ func (s *Server) fail(c *call, err error) {
 	status, message := refusal(err)
 	if status >= 500 {
 		s.log.LogAttrs(ctx, slog.LevelError, "request failed",
-			slog.String("request", c.id), slog.String("route", c.route()), slog.Any("err", err))
+			slog.String("request", c.id), slog.String("route", c.route()), slog.Any("error", err))
 	}
 	if c.w.wrote {
 		panic(http.ErrAbortHandler) // the only way left to show that the answer is incomplete

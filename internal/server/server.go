@@ -323,6 +323,6 @@ func (s *Server) flushKeyUsage(ctx context.Context) {
 		return
 	}
 	if err := s.store.TouchKeys(ctx, keys); err != nil {
-		s.log.Warn("cannot record when keys were used", "err", err)
+		s.log.Warn("cannot record when keys were used", "error", err)
 	}
 }

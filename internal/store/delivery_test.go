@@ -273,7 +273,7 @@ func TestLostDeliveries(t *testing.T) {
 		}
 		d, tries, err := s.Delivery(ctx, u, id)
 		if err != nil || d.Status != "FAILED" || d.Attempts != store.DeliveryTries ||
-			!strings.Contains(d.Reason, "ended each time") || len(tries) != store.DeliveryTries {
+			!strings.Contains(d.Reason, "died during every attempt") || len(tries) != store.DeliveryTries {
 			t.Fatalf("%+v, %d attempts, %v", d, len(tries), err)
 		}
 		if tries[0].Outcome != "lost" {

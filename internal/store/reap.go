@@ -175,7 +175,7 @@ func (t *tx) onLeaseExpired(l expiredLease, r *Reaped) error {
 		return t.requeue(l.Lease, "lost", 0)
 	}
 	r.Failed++
-	why := pleat.Failed(pleat.FailCrashed, "the worker died under it each time it was tried")
+	why := pleat.Failed(pleat.FailCrashed, "the worker process died during every attempt")
 	if err := t.endTask(l.Lease, pleat.StateFailed, why); err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (t *tx) endSubject(l expiredLease, state pleat.State, why *pleat.Failure) e
 	case pleat.TaskFollow:
 		return t.failDelivery(l.delivery, why.String())
 	case pleat.TaskDeliver:
-		return t.failDelivery(l.delivery, "the process that delivered it ended each time")
+		return t.failDelivery(l.delivery, "the process that sent it died during every attempt")
 	}
 	return nil
 }

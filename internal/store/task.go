@@ -289,7 +289,7 @@ func (t *tx) progress(run pleat.RunID, list []pleat.Progress) error {
 			if lines++; lines > MaxLogLines {
 				continue
 			} else if lines == MaxLogLines {
-				p.Line = "further lines are not kept"
+				p.Line = "further lines are not stored"
 			}
 		case pleat.ProgressStage:
 			stage, done, total = p.Stage, p.Done, p.Total

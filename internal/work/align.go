@@ -36,11 +36,12 @@ func (p *Pool) offeredModels() []pleat.Model {
 			Default: pleat.MSANone,
 			Values:  []string{pleat.MSANone},
 			Doc: "How alignments of proteins are made. " +
-				"This service makes none, unless the operator sets it up; the job's library item may bring some.",
+				"This service makes none; a library item of the job may contain some.",
 		}
 		if p.cfg.Aligner != nil {
 			s.Default, s.Values = pleat.MSAMMseqs2, []string{pleat.MSAMMseqs2, pleat.MSANone}
-			s.Doc = "How alignments of proteins are made: mmseqs2 searches where the operator has chosen, " +
+			s.Doc = "How alignments of proteins are made: mmseqs2 searches with the server or the program that the " +
+				"operator has set up, " +
 				"none folds from the sequences alone."
 		}
 		m.Params = append([]pleat.ParamSpec{s}, m.Params...)

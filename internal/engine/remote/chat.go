@@ -58,7 +58,7 @@ func (c Chat) Models() []pleat.Model {
 		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
 		Memory:    pleat.MemoryModel{Base: 100e6, Linear: 100e3},
 		Notice: "A language model answers from facts computed of the structure; the structure's file is not sent. " +
-			"It can be wrong in ways that sound right: facts.json has what it was told.",
+			"It can be wrong in ways that sound right: facts.json has the facts that it was sent.",
 		Citations: report.Cite("kabsch1983"),
 	}}
 }
@@ -74,7 +74,7 @@ func (c Chat) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outp
 				c.Model, r.Usage.Prompt, r.Usage.Completion))
 		}
 		return report.Reply{Text: r.answer(), Detail: map[string]any{
-			"told":          known,
+			"sent":          known,
 			"finish_reason": r.finishReason(),
 			"usage":         r.Usage,
 			"model":         r.Model,
