@@ -78,7 +78,8 @@ func TestStatesAreListed(t *testing.T) {
 	list := func(first ...pleat.State) string {
 		var cells []string
 		for _, s := range everyState {
-			reached := slices.ContainsFunc(first, func(f pleat.State) bool { return slices.Contains(transitions[f], s) })
+			leadsHere := func(f pleat.State) bool { return slices.Contains(transitions[f], s) }
+			reached := slices.ContainsFunc(first, leadsHere)
 			if slices.Contains(first, s) || reached || s == pleat.StateCompleted {
 				cells = append(cells, "`"+string(s)+"`")
 			}

@@ -46,8 +46,8 @@ type App struct {
 	server   *lockFile // of an SQLite database that this process serves
 }
 
-// open opens the database at this version's schema, the artifacts and the secret key. It migrates an older schema. A
-// UsageError: several nodes would have different secret keys.
+// open opens the database at this version's schema, the artifacts and the secret key. It migrates an older schema, and
+// refuses a newer one. A UsageError: several nodes would have different secret keys.
 func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *App, err error) {
 	a := &App{cfg: c, log: log}
 	defer func() {

@@ -33,7 +33,8 @@ func OpenStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.S
 	return store.Open(ctx, c.DatabaseURL(), store.Options{Log: log})
 }
 
-// makeDataDir creates the data folder, which only its owner can read: it may hold the secret key.
+// makeDataDir creates the data folder, which only its owner can read: it may hold the secret key, the database and the
+// artifacts.
 func makeDataDir(c config.Config) error {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("create the data folder: %w", err)

@@ -21,7 +21,8 @@ const maxNodes = 1024
 // the identity or the process that the lock stands for.
 type lockFile struct{ f *os.File }
 
-// errHeld means that another process has locked the file.
+// errHeld means that another process has locked the file. The lock is that of flock(2): it is the file's, so a copy of
+// the data folder is not locked.
 var errHeld = errors.New("held by another process")
 
 // lock creates the file if needed and locks it. It does not wait: errHeld if another process has locked it.

@@ -111,7 +111,7 @@ func (a *App) newServer(public string, guard *webhook.Guard, deliverer *deliver.
 }
 
 // Work runs a worker until ctx ends, and then returns unfinished tasks to their queues. The worker migrates an older
-// schema, as a server does.
+// schema, as a server does. It needs no server to run, only the same database and artifacts.
 func Work(ctx context.Context, c config.Config, log *slog.Logger) error {
 	a, err := open(ctx, c, log)
 	if err != nil {

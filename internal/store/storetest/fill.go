@@ -13,7 +13,7 @@ import (
 )
 
 // filledPrefix begins the ids that Fill makes: version 7, of a day before this service existed, so that every job made
-// by CreateJob is newer.
+// by CreateJob is newer. The number of the job follows in twelve decimal digits.
 const filledPrefix = "01800000-0000-7000-8000-"
 
 // FilledJob is the id of the i-th job that Fill makes, counted from 0. Its run, task and artifact have the same id.

@@ -42,7 +42,7 @@ func NewFold(owner pleat.UserID, name string) store.NewJob {
 	}
 }
 
-// CreateJob creates a job and queues its run.
+// CreateJob creates a job and queues its run; a worker of the test may claim it at once.
 func CreateJob(t testing.TB, s *store.Store, n store.NewJob) store.Created {
 	t.Helper()
 	c, err := s.CreateJob(context.Background(), n)
@@ -84,7 +84,8 @@ func Completed() store.RunFinished {
 	}
 }
 
-// CompleteFold creates a job and completes its run, as a worker does. No other task may wait in the job's queue.
+// CompleteFold creates a job and completes its run, as a worker does, with the outcome that Completed describes. No
+// other task may wait in the job's queue.
 func CompleteFold(t testing.TB, s *store.Store, n store.NewJob) store.Created {
 	t.Helper()
 	c := CreateJob(t, s, n)
@@ -95,7 +96,8 @@ func CompleteFold(t testing.TB, s *store.Store, n store.NewJob) store.Created {
 	return c
 }
 
-// Eventually waits until a condition holds, and fails the test if it takes two minutes.
+// Eventually waits until a condition holds, and fails the test if it takes two minutes. It asks every 5 ms, so the
+// condition must be cheap and must not change anything.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {

@@ -24,7 +24,7 @@ type Clock struct {
 	ahead time.Duration
 }
 
-// Now is the machine's time plus what the clock was moved.
+// Now is the machine's time plus what the clock was moved. It is for store.Options.Clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func Each(t *testing.T, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 }
 
 // Databases are the databases at hand, by name: each function makes an empty one, which goes with the test, and gives
-// its address for store.Open.
+// its address for store.Open. SQLite's are files, as in production, since its behaviour in memory differs.
 func Databases() map[string]func(t testing.TB) string {
 	all := map[string]func(t testing.TB) string{"sqlite": func(t testing.TB) string {
 		return "sqlite:" + filepath.Join(t.TempDir(), "pleat.db")
@@ -61,7 +61,8 @@ func Databases() map[string]func(t testing.TB) string {
 	return all
 }
 
-// addresses holds the address of each store that OpenAt opened, for Count.
+// addresses holds the address of each store that OpenAt opened and that is still open, for Count, which reads the
+// database behind the store's back.
 var addresses sync.Map // *store.Store → string
 
 // OpenAt opens and migrates the store at an address; it is closed with the test. A nil clock is the machine's. Several
