@@ -143,10 +143,10 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 function describeSize(m: Model): string {
   const asComplex = m.features.includes('complex')
   const parts: string[] = []
-  if (m.minTokens > 1) parts.push(`chains from ${m.minTokens} residues`)
+  if (m.minTokens > 1) parts.push(`chains of at least ${m.minTokens} residues`)
   if (m.maxTokens > 0) {
     const scope = m.kind === 'fold' ? (asComplex ? ' per structure' : ' per chain') : ''
-    parts.push(`up to ${m.maxTokens.toLocaleString('en')} ${sizeUnit(m)}s${scope}`)
+    parts.push(`at most ${m.maxTokens.toLocaleString('en')} ${sizeUnit(m)}s${scope}`)
   }
   if (m.kind === 'fold' && !asComplex) parts.push('chains folded separately')
   return parts.join(', ') || 'any size'
