@@ -121,7 +121,7 @@ func (p *Pool) claimLimit(e store.Endpoint, now time.Time, out store.InFlight) s
 	return store.ClaimLimit{N: n, Health: h.text(now)}
 }
 
-// endpointUpdate passes the outcome of an attempt to the endpoint's circuit breaker, and returns what the store changes:
+// endpointUpdate passes the outcome of an attempt to the endpoint's circuit breaker. It returns what the store changes:
 // the health, a pause until RetryAt, or the reason to disable the endpoint. The store calls it inside a transaction.
 func (p *Pool) endpointUpdate(e store.Endpoint, d store.DeliveryOutcome, a *webhook.Attempt,
 	now time.Time) store.EndpointUpdate {

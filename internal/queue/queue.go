@@ -17,7 +17,7 @@ import (
 	"pleat/internal/store"
 )
 
-// PollInterval is how often a queue is looked at if no wake-up comes.
+// PollInterval is how often tasks are claimed if no wake-up comes.
 const PollInterval = time.Second
 
 const (

@@ -96,21 +96,21 @@ var keptHeaders = []string{"Content-Type", "Retry-After", "Server", HeaderDelive
 
 // record stores the first bytes of the response in a printable form without the secrets of the request.
 func (a *Attempt) record(h http.Header, body []byte, r Request) {
-	hide := hider(r)
+	redact := redactor(r)
 	a.Headers = map[string]string{}
 	for _, name := range keptHeaders {
 		if v := h.Get(name); v != "" {
-			a.Headers[strings.ToLower(name)] = printable(hide.Replace(v), 200)
+			a.Headers[strings.ToLower(name)] = printable(redact.Replace(v), 200)
 		}
 	}
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return // compressed bytes are not readable and are never unpacked here
 	}
-	a.Answer = printable(hide.Replace(string(body)), answerCap)
+	a.Answer = printable(redact.Replace(string(body)), answerCap)
 }
 
-// hider removes what a receiver may echo: the token, and the secrets in every encoding.
-func hider(r Request) *strings.Replacer {
+// redactor replaces what a receiver may echo: the token, and the secrets in every encoding.
+func redactor(r Request) *strings.Replacer {
 	var pairs []string
 	add := func(secret string) {
 		if len(secret) >= 4 {

@@ -14,10 +14,10 @@ import (
 
 // Limits of the caller's input that a body includes.
 const (
-	maxDepth  = 24
-	maxText   = 2_000 // bytes of one string
-	minHidden = 10    // letters from which a sequence is searched inside other text
-	removed   = "[sequence removed]"
+	maxDepth    = 24
+	maxText     = 2_000 // bytes of one string
+	minSequence = 10    // letters from which a sequence is searched inside other text
+	removed     = "[sequence removed]"
 )
 
 // cleaner removes sequences and secrets from a caller's input and converts keys to snake_case.
@@ -29,7 +29,7 @@ type cleaner struct {
 func newCleaner(seqs []pleat.Sequence) cleaner {
 	var c cleaner
 	for i := range seqs {
-		if t := strings.ToUpper(seqs[i].Text); len(t) >= minHidden && !slices.Contains(c.texts, t) {
+		if t := strings.ToUpper(seqs[i].Text); len(t) >= minSequence && !slices.Contains(c.texts, t) {
 			c.texts = append(c.texts, t)
 		}
 	}
@@ -65,7 +65,7 @@ func (c cleaner) value(v any, depth int) any {
 		out := make(map[string]any, len(v))
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			name := snake(key)
-			if hidden(name, v[key]) {
+			if redacted(name, v[key]) {
 				continue
 			}
 			if _, taken := out[name]; !taken || name == key {
@@ -91,7 +91,7 @@ func (c cleaner) value(v any, depth int) any {
 
 // clean clips a string and removes the job's sequences from it, even if they are broken into lines.
 func (c cleaner) clean(s string) string {
-	if len(s) >= minHidden && len(c.texts) > 0 {
+	if len(s) >= minSequence && len(c.texts) > 0 {
 		packed := strings.ToUpper(strings.Join(strings.Fields(s), ""))
 		for _, t := range c.texts {
 			if strings.Contains(packed, t) {
@@ -111,9 +111,9 @@ func clip(s string, n int) string {
 	return strings.ToValidUTF8(s[:n-3], "") + "…"
 }
 
-// hidden reports whether a field must not be delivered, by its snake_case name. Numbers and booleans with such names
+// redacted reports whether a field must not be delivered, by its snake_case name. Numbers and booleans with such names
 // contain no secrets («max_tokens», «has_token»).
-func hidden(name string, v any) bool {
+func redacted(name string, v any) bool {
 	words := strings.Split(name, "_")
 	last := words[len(words)-1]
 	switch v.(type) {

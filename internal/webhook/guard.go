@@ -207,16 +207,16 @@ func portList(ports []uint16) string {
 
 // Control is the Control function of the net.Dialer for https. It sees the address that is dialled, after all look-ups.
 func (g *Guard) Control(network, address string, _ syscall.RawConn) error {
-	return g.checkDial(network, address, false)
+	return g.checkDial("https", network, address)
 }
 
 // ControlPlain is Control for http, which is permitted for allowed networks only.
 func (g *Guard) ControlPlain(network, address string, _ syscall.RawConn) error {
-	return g.checkDial(network, address, true)
+	return g.checkDial("http", network, address)
 }
 
-// checkDial returns an error that wraps ErrBlocked unless an address may be dialled. plain: by http.
-func (g *Guard) checkDial(network, address string, plain bool) error {
+// checkDial returns an error that wraps ErrBlocked unless an address may be dialled for a scheme.
+func (g *Guard) checkDial(scheme, network, address string) error {
 	if network != "tcp4" && network != "tcp6" {
 		return fmt.Errorf("%w: the network is %s", ErrBlocked, network)
 	}
@@ -230,7 +230,7 @@ func (g *Guard) checkDial(network, address string, plain bool) error {
 	if err := g.CheckAddr(ap.Addr()); err != nil {
 		return err
 	}
-	if plain {
+	if scheme == "http" {
 		return fmt.Errorf("%w: http is for allowed networks only", ErrBlocked)
 	}
 	if !slices.Contains(g.ports, ap.Port()) {

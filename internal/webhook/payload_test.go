@@ -161,13 +161,13 @@ func TestBuildGolden(t *testing.T) {
 	}
 }
 
-// noSecrets looks for what foldDelivery and workflowDelivery hide.
+// noSecrets looks for what must not be sent of foldDelivery and workflowDelivery.
 func noSecrets(t interface{ Errorf(string, ...any) }, raw []byte) {
 	s := strings.ToUpper(string(raw))
-	for _, hidden := range []string{peptide, peptide[20:], "CC(=O)OC1", "TOK-3141", "K-2718", "S-1618", "H.EXAMPLE",
+	for _, secret := range []string{peptide, peptide[20:], "CC(=O)OC1", "TOK-3141", "K-2718", "S-1618", "H.EXAMPLE",
 		"Q9"} {
-		if strings.Contains(s, strings.ToUpper(hidden)) {
-			t.Errorf("%q is in the body", hidden)
+		if strings.Contains(s, strings.ToUpper(secret)) {
+			t.Errorf("%q is in the body", secret)
 		}
 	}
 }

@@ -58,12 +58,12 @@ func holdsNoSecret(t *testing.T, a Attempt, r Request) {
 		t.Fatal(err)
 	}
 	all := string(raw) + fmt.Sprintf("%v %+v", a, a)
-	hidden := []string{r.Token, "q-2718"}
+	secrets := []string{r.Token, "q-2718"}
 	for _, k := range r.Keys {
 		_, bare, _ := strings.Cut(k.Text(), "_")
-		hidden = append(hidden, bare)
+		secrets = append(secrets, bare)
 	}
-	for _, h := range hidden {
+	for _, h := range secrets {
 		if h != "" && strings.Contains(all, h) {
 			t.Errorf("%q is in the attempt: %s", h, all)
 		}
@@ -528,7 +528,7 @@ func TestPostCancelled(t *testing.T) {
 	}
 }
 
-// A neighbour that hangs takes nobody's connection.
+// An endpoint that hangs uses the connection of no other.
 func TestPostHangingNeighbour(t *testing.T) {
 	hanging := listen(t, nil, hang)
 	healthy := listen(t, nil, answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))

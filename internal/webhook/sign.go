@@ -37,7 +37,7 @@ var (
 	ErrBadSignature = errors.New("no signature matches")
 )
 
-// Key signs or verifies deliveries: a shared secret (v1) or an Ed25519 key (v1a). Printing hides it; Text returns it.
+// Key signs or verifies deliveries: a shared secret (v1) or an Ed25519 key (v1a). Printing redacts it; Text returns it.
 // The zero value signs and verifies nothing.
 type Key struct {
 	secret  []byte
@@ -110,13 +110,13 @@ func (k Key) Public() string {
 	return prefixPublic + base64.StdEncoding.EncodeToString(k.public)
 }
 
-// String hides the key from logs and errors.
+// String redacts the key in logs and errors.
 func (k Key) String() string { return "[signing secret]" }
 
 // GoString is String.
 func (k Key) GoString() string { return k.String() }
 
-// MarshalText hides the key from encoders.
+// MarshalText redacts the key in encoded values.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // sign returns one signature of the content, or "" if the key cannot sign.

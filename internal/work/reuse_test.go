@@ -280,7 +280,7 @@ func TestAnswersArePrivate(t *testing.T) {
 		if _, ran := f.folded(runs, tripeptide{
 			name: "dave's", seed: "7", owner: storetest.User(t, f.s, "dave"),
 		}); !ran {
-			t.Error("a job that was hidden answered another user's")
+			t.Error("a job that is private again answered another user's")
 		}
 		// What a public job no longer shows is not given out either.
 		if err := f.s.SetPublic(ctx, f.owner, adas.Job.ID, true); err != nil {
@@ -304,7 +304,7 @@ func TestAnswersArePrivate(t *testing.T) {
 			again.Run.Result.AnsweredFrom != adas.Run.ID {
 			t.Error("an older run of one's own did not answer")
 		}
-		// The first job goes, its sweep comes; what shares its files keeps them.
+		// The first job is deleted, and its garbage collected; the runs that share its files keep them.
 		if err := f.s.DeleteJob(ctx, f.owner, adas.Job.ID); err != nil {
 			t.Fatal(err)
 		}
