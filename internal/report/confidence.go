@@ -175,7 +175,8 @@ func (s *Structure) interfaces() map[[2]int]structure.Interface {
 	return out
 }
 
-// meanB returns the mean B-factor of a residue, which setBFactors made its confidence.
+// meanB returns the mean B-factor of a residue, which setBFactors made its confidence, from 0 to 100. It is 0 for a
+// residue without atoms.
 func meanB(r *structure.Residue) float64 {
 	if len(r.Atoms) == 0 {
 		return 0

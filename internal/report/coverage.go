@@ -48,7 +48,8 @@ func SequencePrefix(f *pleat.FoldInput, s pleat.Sequence) string {
 	return ""
 }
 
-// publish draws one figure of the given sequences. Owner is the sequence that the files belong to; empty: the run.
+// publish draws one figure of the given sequences and hands its files to the sink. owner is the sequence that the files
+// belong to; empty: the run.
 func (c *Coverage) publish(sink pleat.Sink, of []pleat.Sequence, prefix string, owner pleat.SequenceID) error {
 	chains := make([]plot.Chain, len(of))
 	for i, s := range of {
@@ -70,7 +71,8 @@ func (c *Coverage) publish(sink pleat.Sink, of []pleat.Sequence, prefix string, 
 	return nil
 }
 
-// blocks returns the paired rows, then the unpaired rows of each sequence.
+// blocks returns the paired rows, then the unpaired rows of each sequence. The rows of a sequence cover its residues
+// and have gaps at all others.
 func (c *Coverage) blocks(of []pleat.Sequence) []plot.Block {
 	var out []plot.Block
 	if len(of) > 1 {

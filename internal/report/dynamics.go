@@ -102,7 +102,8 @@ func (d *Dynamics) figures() error {
 	return d.draw(all)
 }
 
-// metrics returns the content of metrics.json: the summary, and the series that it is computed from.
+// metrics returns the content of metrics.json: the summary of the row, and the series and landscapes that it is
+// computed from.
 func (d *Dynamics) metrics() map[string]any {
 	doc := map[string]any{
 		"engine":          d.Engine,
@@ -136,7 +137,8 @@ func (d *Dynamics) metrics() map[string]any {
 	return doc
 }
 
-// archive packs all files so far into results.zip, except a large trajectory, and returns the row entries of all.
+// archive packs all files so far into results.zip, except a trajectory of more than maxZippedTrajectory bytes, and
+// returns the row entries of all files, the archive included.
 func (d *Dynamics) archive() ([]flow.RowFile, error) {
 	var inside []pleat.File
 	var rows []flow.RowFile

@@ -16,7 +16,8 @@ import (
 	"pleat/api"
 )
 
-// folder is the folder of a run, and the artifacts that were written into it so far.
+// folder is the folder of a run, and the artifacts that were written into it so far, in the order in which the user
+// sees them.
 type folder struct {
 	dir      string
 	sequence pleat.SequenceID // that the next files belong to; empty: the run as a whole
@@ -110,7 +111,8 @@ func pack(w io.Writer, files []pleat.File) error {
 	return z.Close()
 }
 
-// HashFile returns the SHA-256 of a file in hexadecimal digits, and its size in bytes.
+// HashFile returns the SHA-256 of a file in hexadecimal digits, and its size in bytes. It reads the file once, whatever
+// its size.
 func HashFile(path string) (sum string, size int64, err error) {
 	in, err := os.Open(path)
 	if err != nil {

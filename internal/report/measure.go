@@ -103,7 +103,8 @@ func DynamicsMetrics(a *calvados.Analysis) flow.Metrics {
 	return m
 }
 
-// series returns the statistics of values in nm. Figure is the name of their figure; empty: there is none.
+// series returns the statistics of values in nm: mean, standard deviation, error of the mean and extremes. figure is
+// the name of their figure; empty: there is none.
 func series(v []float64, figure string) flow.Series {
 	s := calvados.NewStatistic(v)
 	out := flow.Series{
@@ -166,7 +167,7 @@ func roundedLengths(v []float64) []float64 {
 }
 
 // MeanTemperature returns the mean kinetic temperature over the frames, in K, from a table of energies (CSV). It is 0
-// if the table has none.
+// if there is no such table or column.
 func MeanTemperature(path string) float64 {
 	in, err := os.Open(path)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"pleat/internal/structure"
 )
 
-// metricsFile is metrics.json of a fold. Reissue reads it back, so that every field has a name.
+// metricsFile is metrics.json of a fold. Reissue reads it back, so that every field has a name. Its values are those of
+// the result, with pLDDT by residue in addition.
 type metricsFile struct {
 	Model       string              `json:"model"`
 	Engine      string              `json:"engine"`

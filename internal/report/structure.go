@@ -182,7 +182,8 @@ func jobName(names map[string]string, chain string) string {
 	return chain
 }
 
-// arrange brings the chains and the arrays into the order of the job's sequences.
+// arrange brings the chains and the arrays into the order of the job's sequences. An error names a chain that the
+// structure lacks, or says how it differs from its sequence.
 func (s *Structure) arrange(sequences []pleat.Sequence) error {
 	var order []int
 	for k := range sequences {

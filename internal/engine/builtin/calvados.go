@@ -55,9 +55,9 @@ func (Calvados) Models() []pleat.Model {
 		MaxTokens:  calvados.MaxBeads,
 		Memory:     pleat.MemoryModel{Base: 100e6, Linear: 100e3, Square: 40},
 		Confidence: "restraints follow the prediction's pLDDT and PAE",
-		Notice: "A coarse-grained model with one bead per residue in implicit salt water. It is good for the size and " +
-			"flexibility of disordered chains and of folds that are predicted with confidence. It has no side chains, " +
-			"ligands, nucleic acids or breaking bonds, and its time runs faster than real time.",
+		Notice: "A coarse-grained model with one bead per residue in implicit salt water. It is good for the size" +
+			" and flexibility of disordered chains and of folds that are predicted with confidence. It has no" +
+			" side chains, ligands, nucleic acids or breaking bonds, and its time runs faster than real time.",
 		Citations: report.Cite("tesei2022", "cao2024", "zhang2019"),
 	}}
 }
@@ -330,7 +330,8 @@ func (s *simulation) metrics(took time.Duration) flow.Metrics {
 	return m
 }
 
-// write writes every file except those of the simulation itself, and returns all files and the row.
+// write writes every file except those of the simulation itself, and returns all files and the row: report.Dynamics has
+// the figures, metrics and archive.
 func (s *simulation) write(
 	ctx context.Context, result *pleat.Result, metrics flow.Metrics,
 ) ([]pleat.File, json.RawMessage, error) {

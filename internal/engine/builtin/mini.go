@@ -66,7 +66,8 @@ func (Mini) Models() []pleat.Model {
 	}}
 }
 
-// miniSpeed fits the quadratic of pleat.SpeedModel through three of the engine's own estimates.
+// miniSpeed fits the quadratic of pleat.SpeedModel through three of the engine's own estimates, which depend on the
+// length of the chain in a more complicated way.
 func miniSpeed() pleat.SpeedModel {
 	at := func(n int) float64 { s, _ := mini.Estimate(n); return s }
 	x0, x1, x2 := 20.0, 100.0, 400.0

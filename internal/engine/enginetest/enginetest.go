@@ -114,7 +114,8 @@ func WriteFile(t *testing.T, path string, content []byte) {
 	}
 }
 
-// Question returns a question about the structure that TrpCage put into the folder.
+// Question returns a question to an engine about the structure that TrpCage put into the folder, as the worker would
+// hand it on.
 func Question(dir, question string, e engine.Engine) pleat.Work {
 	return pleat.Work{
 		Kind:    pleat.TaskQnA,

@@ -18,9 +18,9 @@ import (
 	"pleat/internal/report"
 )
 
-// Chat is a Q&A engine behind an OpenAI-compatible chat endpoint: a hosted one, or a local one such as vLLM,
-// llama.cpp or Ollama. The endpoint receives the computed facts and the question, never the structure's file. URL and
-// Model are required.
+// Chat is a Q&A engine behind an OpenAI-compatible chat endpoint: a hosted one, or a local one such as vLLM, llama.cpp
+// or Ollama. The endpoint receives the computed facts and the question, never the structure's file. URL and Model are
+// required. It is safe for concurrent use.
 type Chat struct {
 	URL       string        // address before /chat/completions, such as https://api.example.org/v1
 	Model     string        // as the endpoint names it
@@ -36,7 +36,8 @@ const (
 	maxChatResponse = 1 << 20  // bytes
 )
 
-// chatRules is the system message. The facts and the question come from users, and must not change it.
+// chatRules is the system message. The facts and the question come from users, and must not change it. It keeps the
+// model to what the facts show.
 const chatRules = "You answer a question about one protein structure. " +
 	"You are given facts computed from its coordinates. " +
 	"Answer in plain text, in a few sentences, from these facts; cite residues and figures as they are given. " +
@@ -82,13 +83,14 @@ func (c Chat) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outp
 	})
 }
 
-// chatMessage is one message of a conversation.
+// chatMessage is one message of a conversation. Role is system, user or assistant.
 type chatMessage struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
-// chatRequest is the body of POST /chat/completions, of which the client uses a small part.
+// chatRequest is the body of POST /chat/completions, of which the client uses a small part. A temperature of 0 makes
+// answers as repeatable as the endpoint can.
 type chatRequest struct {
 	Model       string        `json:"model"`
 	Messages    []chatMessage `json:"messages"`
@@ -194,7 +196,8 @@ func (c Chat) complete(ctx context.Context, facts, question string) (chatRespons
 	return out, nil
 }
 
-// noChatAnswer returns the failure of a call that got no answer.
+// noChatAnswer returns the failure of a call that got no answer: a timeout, or an endpoint that cannot be reached. Both
+// may be retried.
 func noChatAnswer(ctx context.Context, timeout time.Duration) *pleat.Failure {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		message := fmt.Sprintf("the chat endpoint gave no answer within %s", timeout)

@@ -276,7 +276,8 @@ func (c *nimCall) ready(ctx context.Context) *pleat.Failure {
 	return nil
 }
 
-// drain reads and closes a response whose content is not needed, so that the connection can be reused.
+// drain reads and closes a response whose content is not needed, so that the connection can be reused. It reads at most
+// maxNIMRefusal bytes.
 func drain(resp *http.Response) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxNIMRefusal))
 	_ = resp.Body.Close()
@@ -303,7 +304,8 @@ func (c *nimCall) do(ctx context.Context, method, address string, body []byte) (
 	return resp, nil
 }
 
-// requestID matches valid ids of postponed calls. The id becomes part of an address.
+// requestID matches valid ids of postponed calls. The id comes from the endpoint and becomes part of an address, so
+// that nothing but letters, digits, hyphens and underscores is allowed.
 var requestID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
 // poll waits a second and asks for the answer to a postponed call, whose response it closes. The endpoint waits up to a

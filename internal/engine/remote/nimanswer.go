@@ -162,7 +162,8 @@ func (a *nimAnswer) affinity(id string) *pleat.Affinity {
 	return &pleat.Affinity{Value: *value, Probability: *probability}
 }
 
-// metrics returns the further scores of a sample. Binder is the ligand with an affinity.
+// metrics returns the further scores of sample i under the names of the interface, for metrics.json. binder is the
+// ligand with an affinity; empty: none.
 func (a *nimAnswer) metrics(i int, binder string) map[string]any {
 	out := map[string]any{}
 	for name, v := range map[string][]*float64{
@@ -222,7 +223,7 @@ type plddtScale struct {
 	total, weight, min, max float64
 }
 
-// add counts the value of a token. Weight is the number of tokens that it stands for.
+// add counts the value of a token. weight is the number of tokens that it stands for, at least 1.
 func (b *plddtScale) add(v, weight float64) {
 	b.total += v * weight
 	b.weight += weight
@@ -246,7 +247,7 @@ func (b *plddtScale) factor(mean *float64) float32 {
 	return 0
 }
 
-// tokenBFactors returns the B-factors of a residue's n tokens: those of its heavy atoms if they are as many, else their
+// tokenBFactors returns the B-factors of a residue's n tokens: those of its heavy atoms if they are as many, else the
 // mean for each token.
 func tokenBFactors(r *structure.Residue, n int) []float64 {
 	var atoms []float64

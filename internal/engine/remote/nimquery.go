@@ -73,14 +73,15 @@ type nimConstraint struct {
 	Atoms    []nimAtom `json:"atoms,omitempty"`
 }
 
-// nimAtom is a residue or one of its atoms.
+// nimAtom is a residue of a chain of the request, or with a name one of its atoms.
 type nimAtom struct {
 	ID      string `json:"id"`
 	Residue int    `json:"residue_index"` // from 1
 	Atom    string `json:"atom_name,omitempty"`
 }
 
-// nimQuery is a request with what is needed to read the answer.
+// nimQuery is a request with what is needed to read the answer: the names of chains, and the ligand whose affinity it
+// has.
 type nimQuery struct {
 	request  nimRequest
 	names    map[string]string // chain in the request → chain of the job
@@ -250,7 +251,7 @@ func (q *nimQuery) constrain(c *pleat.Constraints, ids map[string]string) *pleat
 	return nil
 }
 
-// letterName returns the names A … Z, AA, AB … for 0, 1, 2 …
+// letterName returns the names A … Z, AA, AB … for 0, 1, 2 …, as spreadsheets name columns.
 func letterName(n int) string {
 	name := string(rune('A' + n%26))
 	if n >= 26 {

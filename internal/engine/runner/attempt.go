@@ -90,7 +90,8 @@ func (a *runnerAttempt) final(f *pleat.Failure) *pleat.Failure {
 	return f
 }
 
-// predict runs one request in the lease's process. It starts the process and loads the model first if necessary.
+// predict runs one request in the lease's process. It starts the process and loads the model first if necessary, with
+// the stage "load". It returns the process, if there is one, so that the lease can be released with it.
 func (a *runnerAttempt) predict(ctx context.Context, l *slotLease, q *predictRequest) (*process, outcome) {
 	began := time.Now()
 	warm := l.loaded(a.Manifest, a.work.Model.Name)

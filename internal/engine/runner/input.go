@@ -66,7 +66,8 @@ type mdInput struct {
 	Termini  string  `json:"termini,omitempty"`
 }
 
-// requests returns the requests that the work needs: one, or one per sequence if the model folds each on its own.
+// requests returns the requests that the work needs: one, or one per sequence if the model folds each on its own. The
+// failure says that the engine does not do this kind of work.
 func (a *runnerAttempt) requests() ([]*predictRequest, *pleat.Failure) {
 	switch {
 	case a.work.Fold != nil:
@@ -165,7 +166,8 @@ func foldRequest(f *pleat.FoldInput, sequences []pleat.Sequence) *predictRequest
 	return &predictRequest{input: in, sequences: sequences}
 }
 
-// alignmentFiles returns the files of an alignment for the sequence with an index in the request.
+// alignmentFiles returns the files of an alignment (a3m) for the sequence with an index in the request: the rows of its
+// own search, and those that are paired with other sequences.
 func alignmentFiles(a pleat.Alignment, sequence int) []inputFile {
 	var out []inputFile
 	if a.File != "" {

@@ -98,7 +98,7 @@ func (p *ProcessPool) end(all ...*process) {
 
 // stopInBackground runs stop, which returns once a cancelled request has ended, and then removes the folder of the
 // work: the process may have written to it after the run had returned. The channel is closed once the request has
-// ended.
+// ended, which frees the slot; see release.
 func (p *ProcessPool) stopInBackground(stop func(), dir string) <-chan struct{} {
 	stopped := make(chan struct{})
 	p.background.Go(func() {

@@ -134,8 +134,8 @@ func (p *process) predict(ctx context.Context, m wirePredict, sink pleat.Sink) (
 	}
 }
 
-// handle processes a message. The outcome is nil until the request has ended. Messages about other requests are late
-// and ignored.
+// handle processes a message: progress, log lines and checkpoints go to the sink. The outcome is nil until the request
+// has ended. Messages about other requests are late and ignored; an error without a request ends this one.
 func (r *runningRequest) handle(m any) *outcome {
 	switch m := m.(type) {
 	case *wireProgress:
@@ -187,7 +187,8 @@ func (r *runningRequest) logLine(m *wireLog) {
 	}
 }
 
-// checkpoint passes a checkpoint on. A run does not fail because its checkpoint could not be stored.
+// checkpoint passes a checkpoint on to the sink: a regular file inside the folder of the request. A run does not fail
+// because its checkpoint could not be stored; its log says so.
 func (r *runningRequest) checkpoint(m *wireCheckpoint) {
 	err := errors.New("it is outside the folder of the work")
 	if local(m.Path) {

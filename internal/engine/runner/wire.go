@@ -138,7 +138,8 @@ type wireCheckpoint struct {
 	Step int64  `json:"step"`
 }
 
-// wireResult ends a request. Which fields it needs depends on the kind of the request.
+// wireResult ends a request. Which fields it needs depends on the kind of the request: a fold has a structure among its
+// files, a question an answer, a simulation a topology and a trajectory.
 type wireResult struct {
 	Type     string             `json:"type"`
 	ID       string             `json:"id"`
@@ -258,7 +259,8 @@ var wireTypes = map[string]func() any{
 	"error":      func() any { return new(wireError) },
 }
 
-// missingField returns the name of a required field that a message does not have; empty: none.
+// missingField returns the name of a required field that a message does not have; empty: none. Fields that are required
+// for some kinds of request only are checked where they are used.
 func missingField(m any) string {
 	need := func(pairs ...string) string {
 		for i := 0; i < len(pairs); i += 2 {
@@ -312,7 +314,8 @@ func encodeWire(m any, grease *rand.Rand) ([]byte, error) {
 	return line, nil
 }
 
-// readLine reads a line of at most max bytes. It returns io.EOF at the end; a last line without line end is ignored.
+// readLine reads a line of at most max bytes. It returns io.EOF at the end; a last line without line end is ignored,
+// because the process died while it wrote it. The line is valid until the next call.
 func readLine(r *bufio.Reader, max int) ([]byte, error) {
 	var long []byte
 	for {
