@@ -76,7 +76,7 @@ func requestOf(w pleat.Work) request {
 }
 
 // itemOf returns a sequence as an item of a creation request, with the fields of docs/interface.md. Absent values are
-// left out, and so are the ids.
+// left out.
 func itemOf(s *pleat.Sequence) map[string]any {
 	v := map[string]any{"sequence": s.Text}
 	set := func(name string, value any, given bool) {
