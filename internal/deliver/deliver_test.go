@@ -599,7 +599,7 @@ func TestSourcesAndSecrets(t *testing.T) {
 			return f.list(eve, store.DeliveryFilter{})[0].Attempts == 1
 		})
 		_, tries, err := f.s.Delivery(ctx, eve, f.list(eve, store.DeliveryFilter{})[0].ID)
-		if err != nil || !strings.Contains(tries[0].Detail, "could not be written") {
+		if err != nil || !strings.Contains(tries[0].Detail, "could not be built") {
 			t.Errorf("%+v %v", tries, err)
 		}
 	})
