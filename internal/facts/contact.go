@@ -46,7 +46,6 @@ type Scores struct {
 
 // link is a pair of sites in contact, with the closest pair of their atoms and its distance d in Å.
 type link struct {
-	// a and b are indices of sites, a before b.
 	a, b int // sites, a before b
 	// pair holds the indices of the closest atoms, in the order of the sites.
 	pair [2]int
@@ -301,7 +300,7 @@ func (f *Facts) scoreInterfaces(pae structure.Matrix) {
 		}
 	}
 	if ok {
-		c.PAE = submatrix(pae, rows)
+		c.PAE = pae.Select(rows)
 	}
 	for _, s := range c.Interfaces() {
 		for i := range f.Interfaces {
@@ -311,20 +310,6 @@ func (f *Facts) scoreInterfaces(pae structure.Matrix) {
 			}
 		}
 	}
-}
-
-// submatrix returns the rows and columns of a square matrix that rows selects.
-func submatrix(m structure.Matrix, rows []int) structure.Matrix {
-	if len(rows) == m.N {
-		return m
-	}
-	out := structure.Matrix{N: len(rows), V: make([]float32, 0, len(rows)*len(rows))}
-	for _, i := range rows {
-		for _, j := range rows {
-			out.V = append(out.V, m.V[i*m.N+j])
-		}
-	}
-	return out
 }
 
 // String returns the scores in words. It omits those that need the predicted aligned error where it is missing.

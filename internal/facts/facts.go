@@ -51,7 +51,6 @@ const (
 
 // Extra is additional knowledge about a structure. The zero value contains none.
 type Extra struct {
-	// Source is the name of the structure, such as a file name; it may be empty.
 	Source    string           // name of the structure, such as a file name; may be empty
 	Predicted bool             // a model made it, so that its B-factors are pLDDT unless PLDDT is given
 	Model     string           // which model
@@ -111,13 +110,12 @@ type Facts struct {
 	PTM  *float64 `json:"ptm,omitempty"`
 	IPTM *float64 `json:"iptm,omitempty"`
 	// Residues, Atoms, HeavyAtoms and Waters are counts of the whole structure.
-	Residues   int `json:"residues"` // of polymers
-	Atoms      int `json:"atoms"`    // every atom of the file's first model
-	HeavyAtoms int `json:"heavy_atoms"`
-	Waters     int `json:"waters"`
-	// Chains are the polymers in file order.
-	Chains  []Chain  `json:"chains"` // polymers
-	Ligands []Ligand `json:"ligands,omitempty"`
+	Residues   int      `json:"residues"` // of polymers
+	Atoms      int      `json:"atoms"`    // every atom of the file's first model
+	HeavyAtoms int      `json:"heavy_atoms"`
+	Waters     int      `json:"waters"`
+	Chains     []Chain  `json:"chains"` // polymers, in file order
+	Ligands    []Ligand `json:"ligands,omitempty"`
 	// Confidence is over all residues whose pLDDT is known; nil where none is.
 	Confidence *Confidence `json:"confidence,omitempty"`
 	PAE        *PAE        `json:"pae,omitempty"`
@@ -133,8 +131,8 @@ type Facts struct {
 	Pockets    []Pocket        `json:"pockets,omitempty"`        // by geometry alone
 	Patches    []Patch         `json:"hydrophobic_patches,omitempty"`
 	Affinity   *pleat.Affinity `json:"affinity,omitempty"`
-	// Notes are whole sentences for the reader.
-	Notes []string `json:"notes,omitempty"` // what was left out, and why
+	// Notes are whole sentences for the reader: what was left out, and why.
+	Notes []string `json:"notes,omitempty"`
 
 	index *Index
 }

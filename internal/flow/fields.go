@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"pleat"
+	"pleat/internal/words"
 )
 
 // fields reads a JSON object field by field. A field that cannot be read has the zero value or its default, and a fault
@@ -259,34 +260,9 @@ func misspells(name string, known []string) string {
 		if len(want) < 4 {
 			most = 0
 		}
-		if len(got) < 80 && slips(got, want) <= most {
+		if words.Distance(got, want) <= most {
 			return k
 		}
 	}
 	return ""
-}
-
-// slips returns the edit distance in which two swapped neighbours count once (optimal string alignment).
-func slips(a, b string) int {
-	d := make([][]int, len(a)+1)
-	for i := range d {
-		d[i] = make([]int, len(b)+1)
-		d[i][0] = i
-	}
-	for j := range d[0] {
-		d[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
-			}
-		}
-	}
-	return d[len(a)][len(b)]
 }

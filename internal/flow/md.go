@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -71,7 +72,7 @@ func readMD(f *fields, p *Plan) {
 	readEngine(f, p)
 	checkPhysics(f, m)
 	for _, name := range f.unknown() {
-		if hint := firstOf(commonMisnomers[strings.ToLower(name)], misspells(name, f.known)); hint != "" {
+		if hint := cmp.Or(commonMisnomers[strings.ToLower(name)], misspells(name, f.known)); hint != "" {
 			f.failUnknown(name, hint)
 		}
 	}
@@ -79,14 +80,6 @@ func readMD(f *fields, p *Plan) {
 		"temp": m.Temp, "ionic": m.Ionic, "pH": m.PH,
 		"step_size_ns": m.StepNs, "sim_length_ns": m.LengthNs, "box_length": m.BoxNm, "charge_termini": m.Termini,
 		"source": p.Source.Reference()}
-}
-
-// firstOf returns a, or b if a is empty.
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // readSequence reads the one-letter codes of a protein in upper case without white space.

@@ -31,8 +31,8 @@ type draft struct {
 	job pleat.Job
 	// entities are in file order.
 	entities []entity
-	// chains holds an entry for every named copy after nameChains.
-	chains map[string]string // maps ids of the file to chain names of the job
+	// chains maps the id of every named copy in the file to the name of its chain in the job. nameChains fills it.
+	chains map[string]string
 }
 
 // entity is one molecule of a file, in one copy for each id. at is its position in the file, for messages.
@@ -40,8 +40,8 @@ type entity struct {
 	at string // path in the file
 	// seq is the molecule without chain names.
 	seq pleat.Sequence
-	// ids has one element for each copy.
-	ids []string // ids of the copies in the file; empty: the service chooses
+	// ids are those of the copies in the file; an empty one lets the service choose.
+	ids []string
 }
 
 // draft returns an empty job. at is the prefix of its paths in messages.

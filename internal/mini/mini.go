@@ -41,7 +41,6 @@ const (
 
 // The lengths of chains that the engine accepts, in residues.
 const (
-	// The lengths of chains that the engine accepts, in residues.
 	MinLength = 3
 	MaxLength = 400
 )

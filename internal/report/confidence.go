@@ -167,7 +167,7 @@ func (s *Structure) interfaces() map[[2]int]structure.Interface {
 			next++
 		}
 	}
-	c.PAE = submatrix(s.PAE, rows)
+	c.PAE = s.PAE.Select(rows)
 	out := map[[2]int]structure.Interface{}
 	for _, x := range c.Interfaces() {
 		out[[2]int{x.A, x.B}] = x

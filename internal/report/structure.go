@@ -233,20 +233,9 @@ func (s *Structure) permute(order []int) {
 		s.PLDDT = v
 	}
 	if s.PAE != nil {
-		m := submatrix(s.PAE, rows)
+		m := s.PAE.Select(rows)
 		s.PAE = &m
 	}
-}
-
-// submatrix returns the given rows and columns of a matrix, in this order.
-func submatrix(m *structure.Matrix, rows []int) structure.Matrix {
-	out := structure.Matrix{N: len(rows), V: make([]float32, 0, len(rows)*len(rows))}
-	for _, i := range rows {
-		for _, j := range rows {
-			out.V = append(out.V, m.V[i*m.N+j])
-		}
-	}
-	return out
 }
 
 // polymerKinds maps the kinds of a job's polymers to those of a structure's chains.

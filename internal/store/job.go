@@ -65,7 +65,6 @@ func (t *tx) replay(n NewJob, c *Created) (bool, error) {
 		return false, pleat.Errorf(pleat.CodeConflict,
 			"the Idempotency-Key was used with another request; use a new key for a new job")
 	}
-	c.Replayed = true
 	err = json.Unmarshal([]byte(answer), c)
 	c.Replayed = true
 	return true, err

@@ -19,6 +19,25 @@ func (m Matrix) At(i, j int) float64 { return float64(m.V[i*m.N+j]) }
 // Row returns the errors in Å of all residues when aligned on residue i. The slice shares memory with the matrix.
 func (m Matrix) Row(i int) []float32 { return m.V[i*m.N : (i+1)*m.N] }
 
+// Select returns the given rows and columns of the matrix, in this order. If these are all in their order, the result
+// shares memory with the matrix.
+func (m Matrix) Select(rows []int) Matrix {
+	same := len(rows) == m.N
+	for k, i := range rows {
+		same = same && k == i
+	}
+	if same {
+		return m
+	}
+	out := Matrix{N: len(rows), V: make([]float32, 0, len(rows)*len(rows))}
+	for _, i := range rows {
+		for _, j := range rows {
+			out.V = append(out.V, m.V[i*m.N+j])
+		}
+	}
+	return out
+}
+
 // check panics where V has not N·N values or where one of the lengths is not N.
 func (m Matrix) check(lists ...int) {
 	if len(m.V) != m.N*m.N {

@@ -189,12 +189,14 @@ func withoutSecrets(raw json.RawMessage, set pleat.DestinationSetting) (json.Raw
 	return json.Marshal(all)
 }
 
-// FollowUpWebhooks is WorkflowWebhooks for a workflow that a fold started. The setting was checked when the fold was
-// created; if its endpoint is no longer there, nobody is notified.
-func (r *Resolver) FollowUpWebhooks(ctx context.Context, owner pleat.UserID, p *flow.Plan) (Webhooks, error) {
+// FollowUpSubscriptions returns the subscriptions of a workflow that a fold started. The setting was checked when the
+// fold was created; if its endpoint is no longer there, nobody is notified.
+func (r *Resolver) FollowUpSubscriptions(
+	ctx context.Context, owner pleat.UserID, p *flow.Plan,
+) ([]pleat.Subscription, error) {
 	w, err := r.WorkflowWebhooks(ctx, owner, p)
 	if pleat.CodeOf(err) == pleat.CodeInvalid {
-		return Webhooks{Settings: p.Webhooks}, nil
+		return nil, nil
 	}
-	return w, err
+	return w.Subscriptions, err
 }

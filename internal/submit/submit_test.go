@@ -246,7 +246,7 @@ func TestJobWebhooks(t *testing.T) {
 }
 
 // A follow-up is started although the endpoint that its settings enable is gone.
-func TestFollowUpWebhooks(t *testing.T) {
+func TestFollowUpSubscriptions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		w := newWorld(t, s)
 		p, err := flow.Parse("qna",
@@ -257,9 +257,9 @@ func TestFollowUpWebhooks(t *testing.T) {
 		if _, err := w.WorkflowWebhooks(context.Background(), w.ben, &p); pleat.CodeOf(err) != pleat.CodeInvalid {
 			t.Errorf("a request: %v", err)
 		}
-		hooks, err := w.FollowUpWebhooks(context.Background(), w.ben, &p)
-		if err != nil || len(hooks.Subscriptions) != 0 {
-			t.Errorf("%+v %v", hooks, err)
+		subs, err := w.FollowUpSubscriptions(context.Background(), w.ben, &p)
+		if err != nil || len(subs) != 0 {
+			t.Errorf("%+v %v", subs, err)
 		}
 	})
 }

@@ -11,7 +11,7 @@ func Nearest(got string, names []string) string {
 	best, at := "", max(3, len(got)/2+1)
 	for _, n := range names {
 		low := strings.ToLower(n)
-		d := distance(got, low)
+		d := Distance(got, low)
 		if strings.HasSuffix(low, got) || strings.HasPrefix(low, got) {
 			d = min(d, 2)
 		}
@@ -22,27 +22,34 @@ func Nearest(got string, names []string) string {
 	return best
 }
 
-// distance is the Levenshtein distance in bytes; arguments longer than 64 bytes count as different.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
+// Distance returns the edit distance of two texts in bytes, in which two swapped neighbours count once (optimal string
+// alignment). Texts longer than 64 bytes count as different.
+func Distance(a, b string) int {
+	const longest = 64
+	if len(a) > longest || len(b) > longest {
+		return longest
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		d[i][0] = i
 	}
-	for i := range len(a) {
-		prev := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := prev
-			if a[i] != b[j] {
-				cost++
+	for j := range d[0] {
+		d[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
 			}
-			prev, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
+			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return d[len(a)][len(b)]
 }
 
 // Clip shortens a caller's text for a message and replaces control characters, so that it is safe in a sentence or a

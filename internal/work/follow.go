@@ -88,8 +88,7 @@ func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkfl
 			return nil, err.Error(), ifUnavailable(err)
 		}
 	}
-	hooks, err := p.resolver.FollowUpWebhooks(ctx, v.Job.Owner, plan)
-	n.Subs = hooks.Subscriptions
+	n.Subs, err = p.resolver.FollowUpSubscriptions(ctx, v.Job.Owner, plan)
 	return n, "", err
 }
 
