@@ -11,11 +11,9 @@ import (
 	"pleat/internal/store"
 )
 
-// The causes with which a Held task is cancelled, besides those of its owner.
-var (
-	ErrStopped = errors.New("stopped by its owner")
-	ErrLost    = errors.New("another worker has the task")
-)
+// ErrStopped is the cause with which a Held task is cancelled because its owner stopped it. One that another worker has
+// claimed is cancelled with pleat.ErrLost.
+var ErrStopped = errors.New("stopped by its owner")
 
 // MaxPending bounds the progress of one task that waits for a heartbeat.
 const MaxPending = 500
@@ -36,7 +34,7 @@ type Held struct {
 	renewed time.Time
 }
 
-// Context lives as long as the task is held. It ends early with ErrStopped, ErrLost or the cause of an interruption.
+// Context lives as long as the task is held. It ends early with ErrStopped, pleat.ErrLost or the cause of an interruption.
 func (h *Held) Context() context.Context { return h.ctx }
 
 // Report keeps progress for the next heartbeat, at most MaxPending entries. A stage replaces the last report of the
@@ -225,7 +223,7 @@ func (l *Leases) sendHeartbeats(ctx context.Context) {
 		h.setRenewed(now)
 		switch {
 		case replies[i].Lost:
-			h.cancel(ErrLost)
+			h.cancel(pleat.ErrLost)
 		case replies[i].Cancel:
 			h.cancel(ErrStopped)
 		}

@@ -146,7 +146,7 @@ func TestLostLeaseCancelsTheTask(t *testing.T) {
 		}
 		f.start(f.leases.Run)
 		time.Sleep(time.Second)
-		f.wantCause(h, queue.ErrLost)
+		f.wantCause(h, pleat.ErrLost)
 	})
 }
 

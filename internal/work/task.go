@@ -105,7 +105,7 @@ func (p *Pool) execute(t *runningTask) {
 	}
 	cause := context.Cause(t.ctx)
 	switch {
-	case errors.Is(cause, queue.ErrLost):
+	case errors.Is(cause, pleat.ErrLost):
 		p.cfg.Log.Warn("a task was lost to another worker", "task", t.Task.ID, "attempt", t.Task.Attempt)
 	case errors.Is(cause, engine.ErrShutdown):
 		p.release(t)
