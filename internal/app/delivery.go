@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
-	"pleat"
 	"pleat/internal/config"
 	"pleat/internal/deliver"
 	"pleat/internal/seal"
@@ -45,24 +43,6 @@ func (a *App) newDeliverer(g *webhook.Guard, public string, step func(string)) (
 		Log:       a.log,
 		Step:      step,
 	}, a.Store, a.ring, sender), sender, nil
-}
-
-// newGuard returns the guard that decides to which addresses deliveries may go. The server uses it too, to refuse an
-// endpoint when it is configured.
-func newGuard(c config.Config) (*webhook.Guard, error) {
-	allow, err := webhook.ParseAllow(strings.Join(c.WebhookAllow, ","))
-	if err != nil {
-		return nil, err
-	}
-	var ports []uint16
-	for _, text := range c.WebhookPorts {
-		n, err := strconv.ParseUint(text, 10, 16)
-		if err != nil || n == 0 {
-			return nil, fmt.Errorf("%q is not a port", pleat.Clip(text))
-		}
-		ports = append(ports, uint16(n))
-	}
-	return webhook.NewGuard(allow, ports, nil), nil
 }
 
 // newSender returns what sends deliveries: through the proxy, with the authorities and the certificate that are set. It

@@ -46,7 +46,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	if public == "" {
 		public = local
 	}
-	guard, err := newGuard(c)
+	guard, err := c.WebhookGuard()
 	if err != nil {
 		return err
 	}

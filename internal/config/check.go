@@ -14,7 +14,6 @@ import (
 	"pleat"
 	"pleat/internal/msa"
 	"pleat/internal/seal"
-	"pleat/internal/webhook"
 )
 
 // BuiltInEngines are the names that the setting engines may have besides the folders of runners.
@@ -258,13 +257,8 @@ func list[T ~string](values []T) string {
 
 // checkDelivery checks what webhooks may reach and the files that a connection needs. It does not open the files.
 func (c *Config) checkDelivery() error {
-	if _, err := webhook.ParseAllow(strings.Join(c.WebhookAllow, ",")); err != nil {
-		return c.Errorf("webhook-allow", "cannot be used: %w", err)
-	}
-	for _, text := range c.WebhookPorts {
-		if n, err := strconv.ParseUint(text, 10, 16); err != nil || n == 0 {
-			return c.Errorf("webhook-ports", "has %q; a port is 1 to 65535", pleat.Clip(text))
-		}
+	if _, err := c.WebhookGuard(); err != nil {
+		return err
 	}
 	u, err := url.Parse(c.WebhookProxy)
 	if c.WebhookProxy != "" && (err != nil || !isHTTP(u)) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"pleat"
@@ -138,4 +139,21 @@ func (c *Config) VerificationKeys() ([]webhook.Key, error) {
 		out = append(out, k)
 	}
 	return out, nil
+}
+
+// WebhookGuard returns the guard that decides to which addresses deliveries may go, by webhook-allow and webhook-ports.
+func (c *Config) WebhookGuard() (*webhook.Guard, error) {
+	allow, err := webhook.ParseAllow(strings.Join(c.WebhookAllow, ","))
+	if err != nil {
+		return nil, c.Errorf("webhook-allow", "cannot be used: %w", err)
+	}
+	var ports []uint16
+	for _, text := range c.WebhookPorts {
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || n == 0 {
+			return nil, c.Errorf("webhook-ports", "has %q; a port is 1 to 65535", pleat.Clip(text))
+		}
+		ports = append(ports, uint16(n))
+	}
+	return webhook.NewGuard(allow, ports, nil), nil
 }
