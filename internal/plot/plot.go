@@ -123,12 +123,12 @@ func (f *Figure) SVG() ([]byte, error) {
 	if _, err := c.WriteTo(&out); err != nil {
 		return nil, fmt.Errorf("plot: encode SVG: %w", err)
 	}
-	return f.dress(out.Bytes())
+	return f.replaceHead(out.Bytes())
 }
 
-// dress replaces the document head that vgsvg writes, which has no title and no role. It also corrects two faults
+// replaceHead replaces the document head that vgsvg writes, which has no title and no role. It also corrects two faults
 // of vgsvg: fonts without fallback, and PNG data declared as JPEG.
-func (f *Figure) dress(doc []byte) ([]byte, error) {
+func (f *Figure) replaceHead(doc []byte) ([]byte, error) {
 	_, body, ok := bytes.Cut(doc, []byte(`xmlns:xlink="http://www.w3.org/1999/xlink">`))
 	if !ok {
 		return nil, errors.New("plot: encode SVG: the library's document head has changed")

@@ -65,7 +65,7 @@ func (c Chat) Models() []pleat.Model {
 }
 
 // Run answers the question from facts that it computes of the structure. The detail of the answer has the facts that
-// were sent ("told"), so that a reader can check what the model knew.
+// were sent ("sent"), so that a reader can check what the model knew.
 func (c Chat) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 	return report.Answer(ctx, w, sink, func(ctx context.Context, f *facts.Facts) (report.Reply, *pleat.Failure) {
 		known := f.Text(cmp.Or(c.MaxFacts, 24<<10))
