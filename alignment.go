@@ -11,8 +11,8 @@ const (
 	SearchedAlignments                     // a search makes those that the library item does not have
 )
 
-// AlignmentUse returns how a fold of sequences by the model uses alignments. The parameter msaAlgorithm decides: MSANone
-// in the request refuses them all, as the model's default only the search.
+// AlignmentUse returns how a fold of sequences by the model uses alignments. The parameter msaAlgorithm decides:
+// MSANone in the request refuses them all, as the model's default only the search.
 func (m Model) AlignmentUse(p Params, sequences []Sequence) AlignmentUse {
 	how, _ := p.Effective(m)["msaAlgorithm"].(string)
 	switch {

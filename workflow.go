@@ -161,3 +161,12 @@ type Sink interface {
 	// Checkpoint stores a file from which another attempt can resume.
 	Checkpoint(path string, step int64) error
 }
+
+// Tokens returns the size of a workflow's structure in residues, for the estimate of memory: that of the sequence, else
+// a high estimate, since the size of a file is not known before it is read. A nil input, of a question, has a file too.
+func (m *MDInput) Tokens() int {
+	if m != nil && m.Sequence != "" {
+		return len(m.Sequence)
+	}
+	return 1000
+}

@@ -48,7 +48,7 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	var large error
 	for _, name := range wanted {
 		m, ok := byName[name]
-		if need := m.Memory.Bytes(p.tokens()); ok && m.Room > 0 && need > m.Room {
+		if need := m.Memory.Bytes(p.MD.Tokens()); ok && m.Room > 0 && need > m.Room {
 			large = pleat.Invalidf("the engine %s needs about %.0f GB of memory; where it runs there are %.0f GB", name,
 				float64(need)/1e9, float64(m.Room)/1e9).At("workflow_input")
 		} else if ok {
@@ -82,15 +82,7 @@ func (p *Plan) task(m pleat.Model) Task {
 		WeightSet: m.WeightSet,
 		Method:    m.Method,
 		Queue:     pleat.Queue(m.Kind, m.Name),
-		Memory:    m.Memory.Bytes(p.tokens()),
+		Memory:    m.Memory.Bytes(p.MD.Tokens()),
 		Seed:      p.Seed,
 	}
-}
-
-// tokens returns the size of the work in residues: known for a sequence, else a high estimate.
-func (p *Plan) tokens() int {
-	if p.MD != nil && p.MD.Sequence != "" {
-		return len(p.MD.Sequence)
-	}
-	return 1000
 }

@@ -126,13 +126,10 @@ func (a *runnerAttempt) predict(ctx context.Context, l *slotLease, q *predictReq
 // memory returns the bytes that the largest structure of the work needs by the model's memory model. The size of a
 // structure that is a file is not known here; 1,000 tokens stand for it.
 func (a *runnerAttempt) memory() int64 {
-	tokens := 1000
-	switch {
-	case a.work.Fold != nil:
+	tokens := a.work.MD.Tokens()
+	if a.work.Fold != nil {
 		j := pleat.Job{Sequences: a.work.Fold.Sequences}
 		tokens = j.Largest(a.work.Model)
-	case a.work.MD != nil && a.work.MD.Sequence != "":
-		tokens = len(a.work.MD.Sequence)
 	}
 	need := a.work.Model.Memory.Bytes(tokens)
 	if room := a.work.Model.Room; room > 0 {
