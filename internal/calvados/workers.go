@@ -7,8 +7,8 @@ import (
 )
 
 // workerPool is the threads that compute the forces of one run: the caller of run and its helpers, which execute
-// numbered tasks until none is left. A step lasts some tens of microseconds, less than waking a sleeping thread does, so
-// a helper polls for a while before it sleeps.
+// numbered tasks until none is left. A step lasts some tens of microseconds, less than waking a sleeping thread does,
+// so a helper polls for a while before it sleeps.
 type workerPool struct {
 	task    func(k int)
 	tasks   int64

@@ -210,7 +210,8 @@ func headerHeight(l Labels) vg.Length {
 func (p *pen) header(l Labels, x vg.Length) {
 	room := p.width - x - 12
 	p.drawText(x, p.height-24, shorten(l.Title, sizeTitle, bold, room), style{sizeTitle, bold, ink}, start)
-	p.drawText(x, p.height-38, shorten(l.Subtitle, sizeSubtitle, regular, room), style{sizeSubtitle, regular, soft}, start)
+	p.drawText(x, p.height-38, shorten(l.Subtitle, sizeSubtitle, regular, room), style{sizeSubtitle, regular, soft},
+		start)
 }
 
 // panel is the data rectangle of a figure with its two linear scales; a scale may run downwards.

@@ -34,7 +34,8 @@ type Held struct {
 	renewed time.Time
 }
 
-// Context lives as long as the task is held. It ends early with ErrStopped, pleat.ErrLost or the cause of an interruption.
+// Context lives as long as the task is held. It ends early with ErrStopped, pleat.ErrLost or the cause of an
+// interruption.
 func (h *Held) Context() context.Context { return h.ctx }
 
 // Report keeps progress for the next heartbeat, at most MaxPending entries. A stage replaces the last report of the
