@@ -162,8 +162,10 @@ func (q *query) byShape() string {
 	lists := q.has["which"] || q.has["list"] || q.has["howmany"]
 	asks := lists || q.has["what"] || q.has["where"]
 	switch {
-	case q.segments != nil && q.conditionOn(ofName, ofSurface, ofLimit):
-		return "residues"
+	case q.countsSegments && q.relation == nil && q.only(ofState, ofPlace, ofChain):
+		return "secondary structure"
+	case q.countsSegments && q.conditionOn(ofName, ofSurface, ofLimit):
+		return "" // how many helices contain a lysine?
 	case q.relation != nil && asks:
 		return q.byRelation("residues")
 	case q.relation != nil:
@@ -204,11 +206,7 @@ func (q *query) byRelation(ofNumbers string) string {
 	rel := q.relation
 	alone := q.only(ofChain) && len(q.mentions) == 0 && !rel.far && !rel.not
 	switch {
-	case rel.mutual && len(q.chains) == 2:
-		return "interface"
-	case rel.mutual:
-		return "contacts"
-	case len(q.ligands) > 0 || rel.words["closest"] && q.has["between"] && rel.radius == 0:
+	case len(q.ligands) > 0:
 		return "distance"
 	case len(q.mentions) > 0 && q.only(ofPlace, ofChain):
 		return ofNumbers

@@ -57,20 +57,12 @@ func (q *query) contacts() part {
 		q.relation.sites, q.relation.label = q.ligandSites(it)
 	}
 	rel := q.relation
-	others := slices.DeleteFunc(slices.Clone(q.conds), func(c *condition) bool { return c.property == ofChain })
-	// in chain B, what does residue 7 touch
-	if q.conditionOn(ofChain) && len(rel.mentions) > 0 && len(q.mentions) == 0 {
-		rel.sites = slices.DeleteFunc(rel.sites, func(i int) bool {
-			return slices.ContainsFunc(q.conds, func(c *condition) bool { return c.property == ofChain && !c.holds(i) })
-		})
-		rel.label, q.conds = q.x.List(rel.sites, 4), others
-	}
 	switch {
-	case len(rel.sites) == 0 && len(rel.mentions) > 0:
-		return refusal("There is no such residue in that chain.")
-	case len(rel.sites) == 0 && !rel.mutual:
+	case len(rel.mentions) == 1 && rel.mentions[0].single() && len(rel.sites) > 1:
+		return refusal("This residue is in several chains (%s); say which one you mean.", q.x.List(rel.sites, 5))
+	case len(rel.sites) == 0:
 		return refusal("There is no such ligand in this structure, and where one would bind I do not guess.")
-	case rel.mutual || len(q.mentions) > 0:
+	case len(q.mentions) > 0:
 		return q.distance()
 	case len(rel.sites) > 400:
 		return refusal("These are too many residues to describe; name smaller parts.")

@@ -33,8 +33,8 @@ type query struct {
 	counted bool
 	// states are the DSSP letters of the states to list, where the question asks for them.
 	states string
-	// segments are helices or strands that are counted themselves: how many helices contain a lysine?
-	segments *condition
+	// countsSegments is set where helices or strands are counted themselves, and not their residues.
+	countsSegments bool
 	// problem and absent say why there is no answer: something is ambiguous or not there, or a place has no residue.
 	problem string
 	absent  string
@@ -62,9 +62,8 @@ type reader struct {
 	open  *relation
 	which []item
 	every bool
-	// subject is set once a noun that stands for residues came, between once that word came.
+	// subject is set once a noun that stands for residues came.
 	subject bool
-	between bool
 	// stale is set where something came between a relation word and now, so that a name is no longer its anchor.
 	stale bool
 	// quiet counts the conditions since the last anchor.
@@ -75,7 +74,7 @@ type reader struct {
 // the conditions of a filter are made of. All other concepts name what is asked, and the intent must provide for them.
 func soft(concept string) bool {
 	return oneOf(concept,
-		"ask howmany which what where list structure residue protein or of has between it number unit & "+
+		"ask howmany which what where list structure residue protein or of has it number unit & "+
 			"all any in but everything filler chain them @nth @residue @name @class @chain @ligand @limit @ph "+
 			"@radius helix "+
 			"alphahelix threeten pihelix strand coil turn buried exposed rna dna nucleic nm @atom inchain")
@@ -115,8 +114,6 @@ func (r *reader) item(i int) {
 	case "of", "has", "unit", "structure", "protein", "number":
 	case "which", "what", "where", "list":
 		r.stale = true
-	case "between":
-		r.between = true
 	case "ask":
 		r.joined, r.notKind = false, "" // except alanines, are …
 	case "&", "or":
@@ -139,12 +136,9 @@ func (r *reader) item(i int) {
 		q.pH = &it.value
 	case "@atom":
 		q.atoms = append(q.atoms, it.names[0])
-	case "contact", "around", "closest", "@radius", "bind", "site":
+	case "contact", "around", "beside", "closest", "@radius", "bind", "site":
 		r.relationWord(it)
 	case "them":
-		if low := strings.ToLower(it.text); r.open != nil && (strings.HasSuffix(low, "other") || low == "one another") {
-			r.open.mutual, r.open = true, nil
-		}
 	default:
 		r.entity(it)
 	}
@@ -201,37 +195,18 @@ func (r *reader) condition(it item) *condition {
 		c.add(r.q.stateCondition(st, more))
 	}
 	r.q.counted = r.q.counted || len(r.which) > 0
-	if r.isCounted() {
-		r.q.segments = c
+	if r.neighbour(1) != "residue" && oneOf(r.neighbour(-1), "howmany which all list") {
+		r.q.countsSegments = true
 	}
 	r.which = nil
 	return c
 }
 
-// isCounted tells "how many helices contain a lysine" from "how many residues are in helices". It reports whether the
-// item being read is what the question counts: how many helices, which strands, all helices; and not: which strand
-// residues.
-func (r *reader) isCounted() bool {
-	if r.next() == "residue" {
-		return false
-	}
-	for i := r.at - 1; i >= 0; i-- {
-		switch it := r.items[i]; {
-		case oneOf(it.concept, "howmany which all list"):
-			r.every = false
-			return true
-		case !oneOf(it.concept, "filler of"):
-			return false
-		}
-	}
-	return false
-}
-
-// next is the concept of the next item with a meaning.
-func (r *reader) next() string {
-	for _, it := range r.items[r.at+1:] {
-		if it.concept != "filler" {
-			return it.concept
+// neighbour is the concept of the next item with a meaning, forwards (1) or backwards (-1).
+func (r *reader) neighbour(step int) string {
+	for i := r.at + step; i >= 0 && i < len(r.items); i += step {
+		if c := r.items[i].concept; c != "filler" && (c != "of" || step > 0) {
+			return c
 		}
 	}
 	return ""
@@ -243,9 +218,9 @@ func (r *reader) addCondition(it item, c *condition) {
 	q := r.q
 	r.quiet++
 	c.not = r.not || r.joined && r.notKind == c.property
-	c.bare = r.subject && (!r.prep || c.property == ofSurface) && !oneOf(r.next(), "residue @name @class")
+	c.bare = r.subject && (!r.prep || c.property == ofSurface) && !oneOf(r.neighbour(1), "residue @name @class")
 	rel := q.relation
-	if it.concept == "@residue" && c.not && rel != nil && len(rel.mentions) > 0 && r.quiet == 1 {
+	if it.concept == "@residue" && c.not && rel != nil && len(rel.mentions) > 0 {
 		q.problem = "I cannot tell whether “not " + it.text + "” leaves that residue out or what is near it; " +
 			"please ask it in two questions."
 	}
@@ -268,14 +243,12 @@ func (r *reader) addCondition(it item, c *condition) {
 }
 
 // merge joins a condition to the one before it: "prolines and glycines" is one condition with two alternatives, and so
-// is "helices or strands". It joins: as an alternative, or as the chain of residues named; false where it
-// stands on its own. "Charged and aromatic", which follow their noun, are two conditions.
+// is "helices or strands". It returns false where the condition stands on its own: "charged and aromatic", which follow
+// their noun, are two.
 func (r *reader) merge(last *condition, it item, c *condition) bool {
 	same := last.property == c.property
 	both := c.class != "" && c.bare && !c.not && !r.orJoin
 	switch {
-	case it.concept == "@chain" && last.property == ofPlace && !r.joined:
-		r.placeInChain(last, it.names[0])
 	case same && r.joined && last.not == c.not && !both:
 		last.add(c)
 	case same && !r.joined && c.property != ofPlace && it.concept != "surface" && last.String() == c.String():
@@ -295,95 +268,24 @@ func (r *reader) reset(c *condition) {
 	r.last, r.joined, r.prep, r.not = c, false, false, false
 }
 
-// placeInChain narrows residues named just before to a chain.
-func (r *reader) placeInChain(c *condition, chain string) {
-	q := r.q
-	q.absent = ""
-	fresh := &condition{property: ofPlace, not: c.not, text: c.text}
-	for _, m := range c.mentions {
-		narrow := m
-		narrow.chain = cmp.Or(m.chain, chain)
-		for i, p := range q.mentions {
-			if p.chain == "" && p.lo == m.lo && p.hi == m.hi && p.first == m.first && p.half == m.half {
-				q.mentions[i] = narrow
-			}
-		}
-		fresh.add(q.placeCondition(narrow))
-	}
-	*c = *fresh
-}
-
-// finish settles what only the whole question tells: the anchor of a relation at its end, and what pronouns mean.
+// finish settles what only the whole question tells: the anchor of a relation at its end, and what "them" means.
 func (r *reader) finish(earlier *query) {
 	q := r.q
 	q.negated = r.not && !q.has["inchain"]
-	if earlier != nil {
-		r.refer(earlier)
+	if earlier != nil && q.has["them"] {
+		q.conds = slices.Concat(earlier.conds, q.conds)
+		q.mentions = slices.Concat(earlier.mentions, q.mentions)
+		q.problem = cmp.Or(q.problem, earlier.problem)
+		if q.relation == nil {
+			q.relation = earlier.relation
+		}
 	}
-	if r.between && len(q.mentions) == 2 && q.pointMentions() && len(q.atoms) == 0 && q.relation == nil &&
-		!r.asksOf("distance disulfide hbond bridge contact") {
-		q.problem = "I cannot tell whether you mean the two residues or what lies between them; please write a range " +
-			"as residues 48 to 63."
-	}
-	if r.between && !q.has["distance"] && q.conditionOn(ofState) && len(q.mentions) == 0 {
-		q.problem = "What lies between segments of secondary structure I understand by residue numbers only; " +
-			"please name them."
-	}
-	if r.open != nil && !r.open.mutual && !q.has["interface"] {
+	if r.open != nil && !q.has["interface"] {
 		r.lateAnchor()
 	}
 	if q.relation != nil {
 		q.settleRelation()
 	}
-}
-
-// asksOf reports whether the question has one of some concepts.
-func (r *reader) asksOf(concepts string) bool {
-	return slices.ContainsFunc(r.items, func(it item) bool { return oneOf(it.concept, concepts) })
-}
-
-// refer gives the query the filter of the one before it: all of it to "them", the one residue or segment that it was
-// about to "it". Elsewhere "it" is the structure.
-func (r *reader) refer(earlier *query) {
-	q := r.q
-	if q.has["them"] && !(q.relation != nil && q.relation.mutual) {
-		q.conds = slices.Concat(earlier.conds, q.conds)
-		q.mentions = slices.Concat(earlier.mentions, q.mentions)
-		if q.relation == nil {
-			q.relation = earlier.relation
-		}
-		q.problem = cmp.Or(q.problem, earlier.problem)
-		return
-	}
-	c := earlier.subject()
-	predicates := q.only(ofState, ofSurface, ofLimit, ofName) && (!q.conditionOn(ofName) || q.opensWithVerb()) &&
-		!q.counted && (q.relation == nil || q.relation.label == "")
-	switch {
-	case c == nil || !q.has["it"]:
-	case r.open != nil && r.open.label == "" && len(q.conds) > 0 && len(c.mentions) > 0:
-		r.setAnchor(r.open, item{concept: "@residue", mention: c.mentions[0]}, c)
-		r.open = nil
-	case q.segments != nil || q.has["residue"]:
-	case predicates:
-		q.conds, q.mentions = append([]*condition{c}, q.conds...), slices.Clone(c.mentions)
-	case q.opensWithVerb() && len(q.conds) > 0:
-		q.problem = "It is not clear what “it” means here; please name it."
-	}
-}
-
-// subject returns the condition that names one residue or segment where all others are about it; nil where there is
-// none.
-func (q *query) subject() (subject *condition) {
-	for _, c := range q.conds {
-		switch {
-		case len(c.segments) > 0 && len(q.conds) == 1,
-			c.property == ofPlace && !c.not && subject == nil && len(c.mentions) == 1 && c.mentions[0].single():
-			subject = c
-		case c.property != ofState && c.property != ofSurface && c.property != ofName:
-			return nil
-		}
-	}
-	return subject
 }
 
 // chainIDs returns the identifiers of chains.

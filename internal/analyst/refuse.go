@@ -2,7 +2,6 @@ package analyst
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"pleat/internal/facts"
@@ -81,9 +80,7 @@ func (q *query) refuses(in *intent) string {
 func (q *query) refusesRelation(in *intent) string {
 	rel := q.relation
 	switch {
-	case rel.mutual && !slices.Contains([]string{"interface", "distance", "contacts"}, in.name):
-		return q.misplaced("each other")
-	case rel.words["closest"] && rel.radius == 0 && q.segments != nil:
+	case rel.words["closest"] && rel.radius == 0 && q.countsSegments:
 		return "Which helix or strand is closest I cannot say; ask which residue is, or give a distance in Å."
 	case rel.radius > maxRadius:
 		return fmt.Sprintf("Distances between residues are compared up to %g Å; please ask within less.", maxRadius)
@@ -91,7 +88,7 @@ func (q *query) refusesRelation(in *intent) string {
 		return "Atoms of this structure lie on one another, so distances between its residues are not computed."
 	}
 	measured := in.name == "distance" && rel.radius == 0 || in.name == "interface" &&
-		(len(rel.chains) > 0 || rel.mutual)
+		len(rel.chains) > 0
 	if in.filter != "anything" && (!measured || rel.not || rel.far) {
 		return q.misplaced(rel.text)
 	}

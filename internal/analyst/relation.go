@@ -21,10 +21,6 @@ type relation struct {
 	// far means at least that far away.
 	far bool
 	not bool
-	// inSequence is set where it can mean neighbours in the chain: next to, adjacent.
-	inSequence bool
-	// mutual is set by "each other".
-	mutual bool
 	// sites and label are those of the anchor; the label is empty where none was named.
 	sites []int
 	label string
@@ -78,11 +74,7 @@ func (q *query) distanceCondition(r *relation) *condition {
 
 // relationWord opens a relation, or adds a word to the open one.
 func (r *reader) relationWord(it item) {
-	q, low := r.q, strings.ToLower(it.text)
-	if it.concept == "@radius" && r.open == nil && q.relation != nil && q.relation.radius == 0 { // around Tyr44 (4 Å)
-		q.relation.radius, q.relation.far = it.value, it.above
-		return
-	}
+	q := r.q
 	if r.open == nil {
 		if q.relation != nil {
 			q.problem = "I understand one distance or contact at a time; please ask for them one by one."
@@ -96,9 +88,6 @@ func (r *reader) relationWord(it item) {
 	if it.concept == "@radius" {
 		r.open.radius, r.open.far = it.value, it.above
 	}
-	r.open.inSequence = r.open.inSequence || low == "next to" || low == "adjacent" ||
-		strings.HasPrefix(low, "neighb") ||
-		strings.HasPrefix(low, "flank")
 }
 
 // anchor gives an entity to the open relation, or adds it to the anchor just read; false where it belongs elsewhere.
@@ -111,14 +100,11 @@ func (r *reader) anchor(it item, c *condition) bool {
 		switch {
 		case rel == nil || rel.label == "" || r.quiet > 0:
 			return false
-		case it.concept == "@chain" && !r.joined && len(rel.mentions) > 0: // Lys6 of chain B
-			r.anchorChain(it.names[0])
-			return true
 		case !same || !r.joined || r.not:
 			return false
 		}
 	}
-	if rel.inSequence && rel.radius == 0 && (it.concept == "@name" || it.concept == "@class") {
+	if rel.words["beside"] && rel.radius == 0 && (it.concept == "@name" || it.concept == "@class") {
 		q.problem = fmt.Sprintf("“%s” can mean next to it in the chain or in space; please say within how many Å.",
 			rel.text)
 	}
@@ -128,19 +114,6 @@ func (r *reader) anchor(it item, c *condition) bool {
 	r.open, r.joined, r.prep = nil, false, false
 	r.setAnchor(rel, it, c)
 	return true
-}
-
-// anchorChain narrows the anchor to a chain.
-func (r *reader) anchorChain(id string) {
-	q, rel := r.q, r.q.relation
-	r.quiet++
-	rel.sites = slices.DeleteFunc(rel.sites, func(i int) bool { return q.x.Sites[i].Ref.Chain != id })
-	if rel.label = q.spanOf(rel.sites); len(rel.sites) == 0 {
-		q.problem = fmt.Sprintf("There is no such residue in chain %s.", id)
-	}
-	for i := range rel.mentions {
-		rel.mentions[i].chain = id
-	}
 }
 
 // setAnchor adds the sites of an entity to a relation. Where the structure does not have the entity, the question has a
@@ -194,7 +167,7 @@ func (q *query) ligandSites(it item) (sites []int, label string) {
 // are no topics.
 func (q *query) settleRelation() {
 	rel := q.relation
-	if rel.label == "" && !rel.mutual {
+	if rel.label == "" {
 		q.relation = nil
 		if rel.radius > 0 {
 			q.problem = "I understood a distance, but not from what it is measured; please name a residue, a ligand " +
@@ -202,7 +175,7 @@ func (q *query) settleRelation() {
 		}
 		return
 	}
-	for _, word := range [...]string{"contact", "around", "closest", "@radius", "bind", "site", "atom", "heavy",
+	for _, word := range [...]string{"contact", "around", "beside", "closest", "@radius", "bind", "site", "atom", "heavy",
 		"has"} {
 		delete(q.has, word)
 	}
@@ -211,32 +184,22 @@ func (q *query) settleRelation() {
 	}
 }
 
-// lateAnchor takes what was named before a relation word as its anchor: what does Tyr29 interact with?
+// lateAnchor makes what was named before a relation word its anchor: what does Tyr29 interact with? Two residues are
+// not: do W6 and P19 touch?
 func (r *reader) lateAnchor() {
 	q, rel := r.q, r.open
-	for k := len(q.conds) - 1; k >= 0 && rel.label == "" && len(q.ligands) == 0; k-- {
-		c := q.conds[k]
-		wanted := c.property == ofName && (q.has["which"] || q.has["howmany"]) // is looked for, and not the anchor
-		switch {
-		case c.not || wanted || c.property != ofPlace && c.property != ofState && c.property != ofName:
-			continue
-		case len(c.mentions) == 2 && q.opensWithVerb(): // do W6 and P19 touch?
-			rel.mutual = true
-			return
-		}
-		q.conds = slices.Delete(q.conds, k, k+1)
-		for _, m := range c.mentions {
-			r.setAnchor(rel, item{concept: "@residue", mention: m}, c)
-		}
-		if len(c.mentions) == 0 {
-			r.setAnchor(rel, item{}, c)
-			rel.label = strings.TrimPrefix(c.String(), "in ")
-		}
-		q.mentions = nil
-	}
-	if rel.label == "" && len(q.ligands) > 0 {
+	k := len(q.conds) - 1
+	switch {
+	case len(q.ligands) > 0:
 		r.setAnchor(rel, item{concept: "@ligand", names: q.ligands}, &condition{wording: q.ligands})
 		q.ligands = nil
+	case k < 0 || q.conds[k].not || len(q.mentions) > 1:
+	case len(q.mentions) == 1 && q.conds[k].property == ofPlace:
+		r.setAnchor(rel, item{concept: "@residue", mention: q.mentions[0]}, q.conds[k])
+		q.conds, q.mentions = q.conds[:k], nil
+	case q.conds[k].property == ofState || q.conds[k].property == ofName && q.has["what"]:
+		r.setAnchor(rel, item{}, q.conds[k])
+		rel.label = strings.TrimPrefix(q.conds[k].String(), "in ")
+		q.conds = q.conds[:k]
 	}
-	rel.mutual = rel.mutual || rel.label == "" && len(q.chains) == 2
 }

@@ -12,10 +12,7 @@ import (
 // which residues pass the filter, how many, what share of them, and whether all or any do.
 func (q *query) residuesWith() part {
 	filter := q.filter()
-	switch {
-	case q.segments != nil:
-		return q.segmentsWith()
-	case q.relation != nil && q.relation.words["closest"] && q.relation.radius == 0 && len(q.relation.sites) > 0:
+	if q.relation != nil && q.relation.words["closest"] && q.relation.radius == 0 && len(q.relation.sites) > 0 {
 		return q.nearest()
 	}
 	all := q.every && q.opensWithVerb()
@@ -130,28 +127,6 @@ func (q *query) yesOrNo(yes bool) string {
 func (q *query) opensWithVerb() bool {
 	k := slices.IndexFunc(q.items, func(it item) bool { return it.concept != "&" && it.concept != "or" })
 	return k >= 0 && isVerb(q.items[k])
-}
-
-// segmentsWith answers "how many helices contain a lysine" and "does every strand contain a valine". It counts the
-// helices or strands that have a residue which passes the rest of the filter.
-func (q *query) segmentsWith() part {
-	where, rest := divide(q.filter(), func(c *condition) bool {
-		return c == q.segments || c.property == ofChain && !c.not
-	})
-	var with []string
-	var hits []int
-	runs := q.segmentRuns(q.sitesWhere(where...))
-	for _, run := range runs {
-		in := slices.DeleteFunc(slices.Clone(run), func(i int) bool { return !holdAll(rest, i) })
-		if len(in) > 0 {
-			with = append(with, fmt.Sprintf("%s %s (%s)", facts.StateName(q.x.Sites[run[0]].State), q.spanOf(run),
-				q.x.List(in, 20)))
-			hits = append(hits, in...)
-		}
-	}
-	text := fmt.Sprintf("%d of %d segments %s have a residue that is %s: %s.", len(with), len(runs), wordingOf(where),
-		wordingOf(rest), facts.OrNone(facts.Join(with, 20)))
-	return part{q.yesOrNo(len(with) == len(runs)) + text, q.cite(hits), Geometric}
 }
 
 // byChain saves asking again for each chain. It counts hits by chain, where there are several and the question names

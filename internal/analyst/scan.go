@@ -1,6 +1,7 @@
 package analyst
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -131,7 +132,7 @@ var rules = []rule{
 	{pattern(`(?:(within|below|under|above|over|beyond|at most|at least|(?:` + less + `|` + more + `) than) )?` +
 		`(?:(?:a|an|about|around|distance of) )*` + real + unit), (*scanner).radius},
 	// a pLDDT between 50 and 70; else a range of residues
-	{pattern(`between ` + real + ` and ` + real), (*scanner).band},
+	{pattern(`between (?:` + noun + ` )*` + real + ` and ` + real), (*scanner).band},
 	// 95 or more; below 70; at least 90
 	{pattern(real + ` or (` + less + `|` + more + `)`), (*scanner).limit},
 	{pattern(`(below|under|above|over|exceeding|at most|at least|(?:` + less + `|` + more + `) than) ` +
@@ -142,9 +143,7 @@ var rules = []rule{
 	// LYS A 8, A:8, A:Lys8
 	{pattern(name + ` ([a-z0-9]{1,2}) ` + digit), (*scanner).residueOfChain},
 	{pattern(`([a-z0-9]{1,4}) : (?:` + name + ` ?)?` + digit), (*scanner).chainColon},
-	// between positions 10 and 40; residue 8, residues 9-12; then 3 and 9 in a list
-	{pattern(`(?:` + noun + ` )+(?:(?:numbers?|no|from|:) )*(?:between )?` + digit + ` and ` + digit),
-		(*scanner).betweenNumbers},
+	// residue 8, residues 9-12; then 3 and 9 in a list
 	{pattern(`(?:` + noun + ` )+(?:(?:numbers?|no|from|:) )*` + digit + upTo), (*scanner).numbers},
 	{pattern(digit + upTo), (*scanner).bareNumber},
 	// chain A, the B chain
@@ -179,7 +178,26 @@ func (s *scanner) scan(words []word) []item {
 			s.add(1, item{concept: "?"})
 		}
 	}
-	return s.items
+	return withChains(s.items)
+}
+
+// withChains gives residues the chain that follows them: Lys6 of chain B; residues 5, 8 and 9 in chain A.
+func withChains(items []item) (out []item) {
+	for _, it := range items {
+		k := len(out) - 1
+		for k >= 0 && oneOf(out[k].concept, "of in filler") {
+			k--
+		}
+		if it.concept != "@chain" || k < 0 || out[k].concept != "@residue" || out[k].mention.chain != "" {
+			out = append(out, it)
+			continue
+		}
+		out = out[:k+1]
+		for ; k >= 0 && oneOf(out[k].concept, "@residue & or filler"); k-- {
+			out[k].mention.chain = cmp.Or(out[k].mention.chain, it.names[0])
+		}
+	}
+	return out
 }
 
 // rule applies the first rule that fits.
@@ -378,7 +396,7 @@ func (s *scanner) band(m []string) []item {
 			concept: "@limit", value: min(decimal(m[1]), decimal(m[2])), high: max(decimal(m[1]), decimal(m[2])),
 		}}
 	}
-	return append([]item{{concept: "between"}}, residueItem("", nil, m[1], m[2])...)
+	return residueItem("", nil, m[1], m[2])
 }
 
 // limit reads a bound of pLDDT: below 70, 95 or more.
@@ -435,14 +453,6 @@ func (s *scanner) chainColon(m []string) []item {
 	return residueItem(m[1], letterNames(m[2]), m[3], "")
 }
 
-// betweenNumbers reads between positions 10 and 40; residues 10 and 40 are two.
-func (s *scanner) betweenNumbers(m []string) []item {
-	if s.isUnit(m) || s.peek(-1).low != "between" && !strings.Contains(strings.ToLower(m[0]), "between ") {
-		return nil
-	}
-	return residueItem("", nil, m[1], m[2])
-}
-
 // numbers reads residue 8, residues 9-12.
 func (s *scanner) numbers(m []string) []item {
 	items := residueItem("", nil, m[1], m[2])
@@ -462,7 +472,7 @@ func (s *scanner) bareNumber(m []string) []item {
 	for i := len(s.items) - 1; i >= 0 && !listed; i-- {
 		if c := s.items[i].concept; c == "@residue" {
 			listed = true
-		} else if !oneOf(c, "filler & or of between in residue") {
+		} else if !oneOf(c, "filler & or of in residue") {
 			break
 		}
 	}

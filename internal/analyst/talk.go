@@ -57,7 +57,7 @@ func isContext(items []item) bool {
 	entity := false
 	for _, it := range items {
 		if !oneOf(it.concept,
-			"@residue @chain helix strand @nth rna dna filler & of in structure residue protein chain between") {
+			"@residue @chain helix strand @nth rna dna filler & of in structure residue protein chain") {
 			return false
 		}
 		entity = entity || oneOf(it.concept, "@residue @chain helix strand rna dna")
@@ -196,16 +196,20 @@ func unknown(items []item) string {
 }
 
 // isElliptic reports whether a question after another leaves out what it is about, or could share the filter of the one
-// before: "… and how many are in helices?", "… and how many arginines?". Only "it" and "them" refer back.
+// before: "… and how many are in helices?", "… and how many arginines?", "… and is it buried?". Only "them" refers back.
 func (t *talk) isElliptic(q *query) bool {
-	if t.clauses == 1 || t.last != nil && len(t.last.conds) == 0 || q.segments != nil || q.has["it"] ||
-		len(q.mentions) > 0 {
+	last := t.last
+	switch {
+	case t.clauses == 1, last != nil && len(last.conds) == 0 && last.relation == nil && len(last.ligands) == 0:
+		return false // “it” is the whole structure
+	case q.has["them"]:
+		return last == nil
+	case q.has["it"]:
+		return true
+	case len(q.mentions) > 0:
 		return false
 	}
-	if q.has["them"] {
-		return t.last == nil
-	}
-	own := q.has["residue"] || q.has["list"] || q.has["chain"] || !q.onlyTopics("not") || q.conditionOn(ofName) &&
-		(!q.only(ofName) || t.last == nil || t.last.only(ofName))
+	own := q.countsSegments || q.has["residue"] || q.has["list"] || q.has["chain"] || !q.onlyTopics("not") || q.conditionOn(ofName) &&
+		(!q.only(ofName) || last == nil || last.only(ofName))
 	return !own && (q.has["howmany"] || q.has["which"] || q.has["any"])
 }
