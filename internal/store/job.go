@@ -89,17 +89,23 @@ func (t *tx) insertJob(n *NewJob, c *Created) error {
 	if err != nil {
 		return err
 	}
-	if err := t.insertRun(pleat.Source{Job: c.Job}, c.Run, j.Owner, 1, n.Run); err != nil {
+	ref := runRef{source: pleat.Source{Job: c.Job}, run: c.Run, owner: j.Owner}
+	if err := t.insertRun(ref, 1, n.Run); err != nil {
 		return err
 	}
-	of := pleat.Event{Source: pleat.Source{Job: c.Job}, Run: c.Run, Owner: j.Owner}
-	return t.subscribe(of, n.Subs)
+	return t.subscribe(ref, n.Subs)
 }
 
-// subscribe stores the destinations of events like e, of which it uses the source, the run and the owner. It also
-// stores the endpoint that a subscription brings, which serves this source alone. The run of a draft is empty: its
-// execution fills it in.
-func (t *tx) subscribe(e pleat.Event, subs []pleat.Subscription) error {
+// runRef identifies a run with what it belongs to and who owns it. The run is empty while a workflow is a draft.
+type runRef struct {
+	source pleat.Source
+	run    pleat.RunID
+	owner  pleat.UserID
+}
+
+// subscribe stores the destinations of a run's event. It also stores the endpoint that a subscription brings, which
+// serves this source alone. The execution of a draft gives its subscriptions their run.
+func (t *tx) subscribe(ref runRef, subs []pleat.Subscription) error {
 	for _, sub := range subs {
 		if sub.Custom != nil {
 			sub.Endpoint = pleat.EndpointID(newID())
@@ -109,7 +115,7 @@ func (t *tx) subscribe(e pleat.Event, subs []pleat.Subscription) error {
 					active, paused, enabled_by_default, disabled_reason, health, resume_at, rotated_at,
 					created_at, updated_at)
 				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`,
-				sub.Endpoint, e.Owner, e.Source.ID(), sub.Custom.URL, sub.Custom.Token, t.now); err != nil {
+				sub.Endpoint, ref.owner, ref.source.ID(), sub.Custom.URL, sub.Custom.Token, t.now); err != nil {
 				return err
 			}
 		}
@@ -118,8 +124,8 @@ func (t *tx) subscribe(e pleat.Event, subs []pleat.Subscription) error {
 				id, account_id, source_kind, source_id, run_id, destination, alias, target_type, settings, endpoint_id,
 				created_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-			newID(), e.Owner, e.Source.Kind(), e.Source.ID(), e.Run, sub.Destination, sub.Alias, sub.TargetType,
-			string(sub.Settings), sub.Endpoint, t.now); err != nil {
+			newID(), ref.owner, ref.source.Kind(), ref.source.ID(), ref.run, sub.Destination, sub.Alias,
+			sub.TargetType, string(sub.Settings), sub.Endpoint, t.now); err != nil {
 			return err
 		}
 	}
@@ -127,7 +133,7 @@ func (t *tx) subscribe(e pleat.Event, subs []pleat.Subscription) error {
 }
 
 // insertRun stores a run and its task. The number counts the runs of a job from 1; a workflow has one run.
-func (t *tx) insertRun(source pleat.Source, run pleat.RunID, owner pleat.UserID, number int, spec RunSpec) error {
+func (t *tx) insertRun(ref runRef, number int, spec RunSpec) error {
 	_, err := t.exec(`
 		INSERT INTO run (
 			id, job_id, workflow_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed,
@@ -135,18 +141,18 @@ func (t *tx) insertRun(source pleat.Source, run pleat.RunID, owner pleat.UserID,
 			started_at, finished_at, changed_at)
 		VALUES ($1, NULLIF($2, ''), NULLIF($3, ''), $4, $5, $6, $7, $8, $9, $10, $11, '', $12, $13, $14, '', '', '', '',
 			0, 0, 0, 0, $15, 0, 0, $15)`,
-		run, source.Job, source.Workflow, owner, number, spec.kind(), spec.state(), pleat.StatePending, spec.Model,
-		spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), boolToInt(spec.Fresh), t.now)
+		ref.run, ref.source.Job, ref.source.Workflow, ref.owner, number, spec.kind(), spec.state(), pleat.StatePending,
+		spec.Model, spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), boolToInt(spec.Fresh), t.now)
 	if err != nil {
 		return err
 	}
-	t.notify(OwnerTopic(owner))
+	t.notify(OwnerTopic(ref.owner))
 	return t.insertTask(pleat.Task{
 		Kind:     spec.kind(),
 		Queue:    spec.Queue,
-		Owner:    owner,
-		Tenant:   string(owner),
-		Run:      run,
+		Owner:    ref.owner,
+		Tenant:   string(ref.owner),
+		Run:      ref.run,
 		Memory:   spec.Memory,
 		MaxTries: spec.Tries,
 	})
@@ -191,7 +197,7 @@ func (s *Store) Rerun(
 		if _, err := t.exec("UPDATE subscription SET run_id = $1 WHERE source_id = $2", c.Run, job); err != nil {
 			return err
 		}
-		return t.insertRun(pleat.Source{Job: job}, c.Run, owner, runs, spec)
+		return t.insertRun(runRef{source: pleat.Source{Job: job}, run: c.Run, owner: owner}, runs, spec)
 	})
 	return c, err
 }

@@ -79,15 +79,15 @@ func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
 	if err != nil {
 		return w, err
 	}
-	of := pleat.Event{Source: pleat.Source{Workflow: w.ID}, Run: w.Run, Owner: w.Owner}
-	if err := t.subscribe(of, n.Subs); err != nil {
+	ref := runRef{source: pleat.Source{Workflow: w.ID}, run: w.Run, owner: w.Owner}
+	if err := t.subscribe(ref, n.Subs); err != nil {
 		return w, err
 	}
 	if n.Draft {
 		return w, nil
 	}
 	n.Run.Kind = w.Kind
-	return w, t.insertRun(pleat.Source{Workflow: w.ID}, w.Run, w.Owner, 1, n.Run)
+	return w, t.insertRun(ref, 1, n.Run)
 }
 
 // ExecuteWorkflow gives a draft its run and task, and its subscriptions their run: the draft becomes QUEUED. The input
@@ -113,7 +113,7 @@ func (s *Store) ExecuteWorkflow(
 		if _, err := t.exec("UPDATE subscription SET run_id = $1 WHERE source_id = $2", w.Run, id); err != nil {
 			return err
 		}
-		return t.insertRun(pleat.Source{Workflow: id}, w.Run, owner, 1, spec)
+		return t.insertRun(runRef{source: pleat.Source{Workflow: id}, run: w.Run, owner: owner}, 1, spec)
 	})
 	return w, err
 }
