@@ -43,12 +43,12 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	if err != nil {
 		return api.JobView{}, err
 	}
-	runs, err := s.store.Runs(ctx, head.Job)
+	runs, err := s.store.Runs(ctx, head.Source.Job)
 	if err != nil {
 		return api.JobView{}, err
 	}
 	out := wire.JobView(&v, runs, head.to)
-	base := s.cfg.PublicURL + "/v1/jobs/" + string(head.Job)
+	base := s.cfg.PublicURL + "/v1/jobs/" + string(head.Source.Job)
 	out.Links = api.JobLinks{Results: base + "/results", Events: base + "/events", Archive: base + "/archive.zip"}
 	if head.to == wire.ForOwner {
 		list, err := s.store.Deliveries(ctx, v.Job.Owner,
@@ -82,7 +82,7 @@ func (s *Server) viewFor(ctx context.Context, head visibleJob) (store.View, erro
 	if head.State.Terminal() {
 		read = s.store.EndedView
 	}
-	v, err := read(ctx, head.Job)
+	v, err := read(ctx, head.Source.Job)
 	if err != nil {
 		return v, err
 	}

@@ -160,9 +160,9 @@ func (s *Server) streamedJob(c *call, head visibleJob) streamedRun {
 		run:   head.Run,
 		state: head.State,
 		to:    head.to,
-		ids:   api.Event{JobID: string(head.Job), JobRunID: string(head.Run)},
+		ids:   api.Event{JobID: string(head.Source.Job), JobRunID: string(head.Run)},
 		recheck: func(ctx context.Context) (streamedRun, error) {
-			now, err := s.readableJobByID(ctx, c, head.Job)
+			now, err := s.readableJobByID(ctx, c, head.Source.Job)
 			return streamedRun{run: now.Run, to: now.to}, err
 		},
 		files: func(ctx context.Context) (map[string]*api.Artifact, error) {
@@ -415,9 +415,9 @@ func (t *sentChanges) send(st *sse, n *store.Change) error {
 	}
 	name := "job"
 	if n.Kind == pleat.TaskFold {
-		e.JobID, e.JobRunID, e.JobName = string(n.Job), string(n.Run), n.Name
+		e.JobID, e.JobRunID, e.JobName = string(n.Source.Job), string(n.Run), n.Name
 	} else {
-		name, e.Workflow, e.Task, e.Name = "workflow", string(n.Workflow), string(n.Run), n.Name
+		name, e.Workflow, e.Task, e.Name = "workflow", string(n.Source.Workflow), string(n.Run), n.Name
 	}
 	return st.event(name, t.last, e)
 }

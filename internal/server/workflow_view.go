@@ -257,7 +257,7 @@ func (s *Server) listWorkflows(ctx context.Context, c *call) (api.List[api.Workf
 	if err != nil {
 		return api.List[api.WorkflowRow]{}, err
 	}
-	return listOf(p, rows, func(v *store.WorkflowView) string { return string(v.Workflow.ID) }, wire.WorkflowRow), nil
+	return listOf(p, rows, func(row *store.WorkflowRow) string { return string(row.Workflow.ID) }, wire.WorkflowRow), nil
 }
 
 // sourceQuery reads the ids of a fold from a query, in snake_case or camelCase, since the interface has both spellings.
@@ -281,7 +281,7 @@ func sourceQuery(r *http.Request) (pleat.FoldRef, error) {
 
 // linkedQuestions reads the caller's questions about the fold that the query names, newest first. At least one id is
 // required, since without it the list would be that of all questions.
-func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.WorkflowView, error) {
+func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.WorkflowRow, error) {
 	limit, err := intQuery(c.r, "limit", 1, 200, 50)
 	if err != nil {
 		return nil, err
@@ -304,15 +304,16 @@ func (s *Server) linkedHistory(ctx context.Context, c *call) (api.List[api.Linke
 	out := api.List[api.LinkedWorkflow]{Data: []api.LinkedWorkflow{}}
 	list, err := s.linkedQuestions(ctx, c)
 	for i := range list {
-		v := &list[i]
+		w := &list[i].Workflow
 		row := api.LinkedWorkflow{
-			LinkedPreview: wire.LinkedPreview(v), LastQuestion: wire.OptionalString(wire.Question(&v.Workflow)),
+			LinkedPreview: wire.LinkedPreview(w),
+			LastQuestion:  wire.OptionalString(wire.Question(w)),
 		}
-		if v.Run.Result != nil {
+		if result := list[i].Result; result != nil {
 			var answer struct {
 				Answer *string `json:"answer"`
 			}
-			if err := json.Unmarshal(v.Run.Result.Row, &answer); err != nil {
+			if err := json.Unmarshal(result.Row, &answer); err != nil {
 				return out, err
 			}
 			row.LastAnswer = answer.Answer
@@ -328,7 +329,7 @@ func (s *Server) linkedPreviews(ctx context.Context, c *call) (api.List[api.Link
 	out := api.List[api.LinkedPreview]{Data: []api.LinkedPreview{}}
 	list, err := s.linkedQuestions(ctx, c)
 	for i := range list {
-		out.Data = append(out.Data, wire.LinkedPreview(&list[i]))
+		out.Data = append(out.Data, wire.LinkedPreview(&list[i].Workflow))
 	}
 	return out, err
 }

@@ -90,13 +90,10 @@ func (t *tx) insertArtifact(run pleat.RunID, attempt int, a pleat.Artifact) erro
 
 // artifactOf reads an artifact whose run belongs to a row of a table: job or workflow. Both have the columns of Head.
 func artifactOf(table string) string {
-	job, workflow := "h.id", "''"
-	if table == "workflow" {
-		job, workflow = workflow, job
-	}
 	return `
 		SELECT ` + artifactColumns + `,
-			` + job + `, ` + workflow + `, h.account_id, h.public, h.version, h.epoch, h.run_id, h.state
+			COALESCE(r.job_id, ''), COALESCE(r.workflow_id, ''), h.account_id, h.public, h.version, h.epoch, h.run_id,
+			h.state
 		FROM artifact a
 		JOIN run r ON r.id = a.run_id
 		JOIN ` + table + ` h ON h.id = r.` + table + `_id
@@ -115,7 +112,7 @@ func (s *Store) Artifact(ctx context.Context, id pleat.ArtifactID) (pleat.Artifa
 	var at, public int64
 	err := s.readRow(ctx, artifactQuery, []any{id},
 		&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key, &at,
-		&h.Job, &h.Workflow, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
+		&h.Source.Job, &h.Source.Workflow, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
 	a.CreatedAt, h.Public = fromMicros(at), public == 1
 	return a, h, unavailable("read artifact", mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Artifact not found")))
 }

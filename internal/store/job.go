@@ -211,7 +211,7 @@ func (t *tx) lockJob(owner pleat.UserID, job pleat.JobID) (Head, error) {
 	if t.pg != nil {
 		q += " FOR UPDATE"
 	}
-	h := Head{Job: job, Caller: owner}
+	h := Head{Source: pleat.Source{Job: job}, Caller: owner}
 	var public int64
 	err := t.row(q, []any{job, owner}, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
 	h.Public = public == 1

@@ -102,14 +102,13 @@ type Created struct {
 // the newest. If that refuses the request, nothing else of the job is read. A Head may also be that of a workflow,
 // whose files are protected in the same way.
 type Head struct {
-	Job      pleat.JobID
-	Workflow pleat.WorkflowID // of a workflow's artifact; Job is then empty
-	Owner    pleat.UserID
-	Public   bool
-	Version  int64       // rises with every change that readers can see
-	Epoch    int64       // part of what the signature of a link covers
-	Run      pleat.RunID // the latest
-	State    pleat.State
+	Source  pleat.Source
+	Owner   pleat.UserID
+	Public  bool
+	Version int64       // rises with every change that readers can see
+	Epoch   int64       // part of what the signature of a link covers
+	Run     pleat.RunID // the latest
+	State   pleat.State
 	// Caller is the user whose key or session came with the request. It is empty if neither came, or if it is invalid.
 	Caller pleat.UserID
 }
@@ -151,21 +150,20 @@ type Filter struct {
 	Query  string // part of the name, any case
 }
 
-// Change is the newest state of one run, for the stream of all of a user's runs. Exactly one of Job and Workflow is
-// set. Version is that of the job or workflow, so that a reader knows whether its copy is old.
+// Change is the newest state of one run, for the stream of all of a user's runs. Version is that of the job or
+// workflow, so that a reader knows whether its copy is old.
 type Change struct {
-	At       int64 // when it changed: microseconds since 1970 UTC
-	Kind     pleat.TaskKind
-	Job      pleat.JobID      // of a fold
-	Workflow pleat.WorkflowID // of a workflow's task
-	Run      pleat.RunID
-	Version  int64
-	Name     string
-	State    pleat.State
-	Stage    string
-	Done     int
-	Total    int
-	Seq      int64 // the run's last progress
+	At      int64 // when it changed: microseconds since 1970 UTC
+	Kind    pleat.TaskKind
+	Source  pleat.Source
+	Run     pleat.RunID
+	Version int64
+	Name    string
+	State   pleat.State
+	Stage   string
+	Done    int
+	Total   int
+	Seq     int64 // the run's last progress
 }
 
 // ClaimedTask is a task of a run with its input, read in the transaction that claimed it: what a worker needs to begin.

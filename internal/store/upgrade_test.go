@@ -112,7 +112,7 @@ func (v *upgraded) results(t *testing.T) {
 	}
 	for _, a := range view.Artifacts {
 		got, head, err := v.s.Artifact(ctx, a.ID)
-		if err != nil || got != a || head.Job != job.ID || head.Workflow != "" || head.Owner != v.owner {
+		if err != nil || got != a || head.Source != (pleat.Source{Job: job.ID}) || head.Owner != v.owner {
 			t.Errorf("artifact %+v of %+v: %v", got, head, err)
 		}
 	}
@@ -164,7 +164,7 @@ func (v *upgraded) lists(t *testing.T) {
 		}
 		for _, a := range view.Artifacts {
 			_, head, err := v.s.Artifact(ctx, a.ID)
-			if err != nil || head.Workflow != f.Workflow.ID || head.Job != "" {
+			if err != nil || head.Source != (pleat.Source{Workflow: f.Workflow.ID}) {
 				t.Errorf("%+v %v", head, err)
 			}
 		}
@@ -187,7 +187,7 @@ func (v *upgraded) lists(t *testing.T) {
 		t.Errorf("%d changes, %v", len(changes), err)
 	}
 	for _, c := range changes {
-		if (c.Job == "") == (c.Workflow == "") || (c.Kind == pleat.TaskFold) != (c.Job != "") {
+		if (c.Source.Job == "") == (c.Source.Workflow == "") || (c.Kind == pleat.TaskFold) != (c.Source.Job != "") {
 			t.Errorf("%+v", c)
 		}
 	}

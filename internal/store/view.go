@@ -35,7 +35,7 @@ func (s *Store) HeadBySession(ctx context.Context, job pleat.JobID, hash string)
 
 // head reads a Head. Caller is an SQL expression that gives a user; its parameters are args, from $2 on.
 func (s *Store) head(ctx context.Context, caller string, job pleat.JobID, args ...any) (Head, error) {
-	h := Head{Job: job}
+	h := Head{Source: pleat.Source{Job: job}}
 	var public int64
 	err := s.readRow(ctx, "SELECT "+headColumns+", "+caller+" FROM job j WHERE j.id = $1 AND j.deleted_at = 0",
 		append([]any{job}, args...), &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.Caller)
@@ -293,8 +293,8 @@ func (s *Store) Changes(ctx context.Context, owner pleat.UserID, since int64, li
 		owner, since, limit)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var c Change
-		if err := scan(&c.At, &c.Kind, &c.Job, &c.Workflow, &c.Run, &c.Version, &c.Name, &c.State, &c.Stage, &c.Done,
-			&c.Total, &c.Seq); err != nil {
+		if err := scan(&c.At, &c.Kind, &c.Source.Job, &c.Source.Workflow, &c.Run, &c.Version, &c.Name, &c.State,
+			&c.Stage, &c.Done, &c.Total, &c.Seq); err != nil {
 			return err
 		}
 		out = append(out, c)

@@ -24,6 +24,16 @@ type WorkflowView struct {
 	Items     []pleat.ItemID // of its owner's library that its task created
 }
 
+// WorkflowRow is a workflow in a list, with the progress and the outcome of its run. A draft has neither.
+type WorkflowRow struct {
+	Workflow pleat.Workflow
+	Stage    string
+	Done     int            // steps of the stage that are done
+	Total    int            // steps of the stage; 0: not known
+	Result   *pleat.Result  // nil unless the run completed
+	Failure  *pleat.Failure // nil unless the run failed or was stopped
+}
+
 // ErrNoWorkflow refuses a call on a workflow that does not exist or is another user's.
 var ErrNoWorkflow = pleat.Errorf(pleat.CodeNotFound, "Workflow not found")
 
@@ -268,9 +278,8 @@ type WorkflowFilter struct {
 	Source pleat.FoldRef // the parts that are not empty
 }
 
-// Workflows reads a page of a user's workflows, newest first. Of each run it reads the ID, state, progress, result and
-// failure; a draft has none. It reads no artifacts.
-func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f WorkflowFilter) ([]WorkflowView, error) {
+// Workflows reads a page of a user's workflows, newest first.
+func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f WorkflowFilter) ([]WorkflowRow, error) {
 	q := `
 		SELECT ` + workflowColumns + `,
 			COALESCE(r.result, ''), COALESCE(r.failure, ''), COALESCE(r.stage, ''), COALESCE(r.done, 0),
@@ -291,20 +300,25 @@ func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f WorkflowFil
 	add(" AND w.source_job = $%d", string(f.Source.Job))
 	add(" AND w.source_run = $%d", string(f.Source.Run))
 	add(" AND w.source_sequence = $%d", string(f.Source.Sequence))
-	out := []WorkflowView{}
+	out := []WorkflowRow{}
 	rows, err := s.read(ctx, q+fmt.Sprintf(" ORDER BY w.id DESC LIMIT %d", f.Limit), args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		v := WorkflowView{Run: &pleat.Run{}}
+		var row WorkflowRow
 		var r workflowRow
-		var rr runRow
-		if err := scan(append(r.into(&v.Workflow),
-			&rr.result, &rr.failure, &v.Run.Stage, &v.Run.Done, &v.Run.Total)...); err != nil {
+		var result, failure string
+		if err := scan(append(r.into(&row.Workflow),
+			&result, &failure, &row.Stage, &row.Done, &row.Total)...); err != nil {
 			return err
 		}
-		r.fill(&v.Workflow)
-		v.Run.ID, v.Run.State = v.Workflow.Run, v.Workflow.State
-		out = append(out, v)
-		return rr.fill(v.Run)
+		r.fill(&row.Workflow)
+		if err := decodeJSON(result, &row.Result); err != nil {
+			return err
+		}
+		if err := decodeJSON(failure, &row.Failure); err != nil {
+			return err
+		}
+		out = append(out, row)
+		return nil
 	})
 	return out, unavailable("list workflows", err)
 }

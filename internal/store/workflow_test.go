@@ -70,11 +70,11 @@ func TestFlowLife(t *testing.T) {
 			t.Errorf("%+v %v", h, err)
 		}
 		if c, err := s.Changes(ctx, u, 0, 9); err != nil || len(c) != 1 || c[0].Kind != pleat.TaskQnA ||
-			c[0].Workflow != w.ID {
+			c[0].Source != (pleat.Source{Workflow: w.ID}) {
 			t.Errorf("%+v %v", c, err)
 		}
 		list, err := s.Workflows(ctx, u, store.WorkflowFilter{Limit: 5, Source: pleat.FoldRef{Job: "j1", Run: "r1"}})
-		if err != nil || len(list) != 1 || list[0].Run.Result == nil {
+		if err != nil || len(list) != 1 || list[0].Result == nil {
 			t.Errorf("%+v %v", list, err)
 		}
 		if n := storetest.Count(t, s, "event"); n != 1 {

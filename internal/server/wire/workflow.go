@@ -11,8 +11,8 @@ import (
 )
 
 // WorkflowRow returns a workflow in a list, without its input and its result.
-func WorkflowRow(v *store.WorkflowView) api.WorkflowRow {
-	w := &v.Workflow
+func WorkflowRow(row *store.WorkflowRow) api.WorkflowRow {
+	w := &row.Workflow
 	return api.WorkflowRow{
 		ID:               string(w.ID),
 		Status:           string(w.State),
@@ -22,10 +22,10 @@ func WorkflowRow(v *store.WorkflowView) api.WorkflowRow {
 		SourceJobID:      OptionalString(string(w.Source.Job)),
 		SourceJobRunID:   OptionalString(string(w.Source.Run)),
 		SourceSequenceID: OptionalString(string(w.Source.Sequence)),
-		Stage:            Stage(w.State, v.Run.Stage),
-		Done:             v.Run.Done,
-		Total:            v.Run.Total,
-		Error:            FailureMessage(v.Run.Failure),
+		Stage:            Stage(w.State, row.Stage),
+		Done:             row.Done,
+		Total:            row.Total,
+		Error:            FailureMessage(row.Failure),
 		CreatedAt:        api.At(w.Created),
 		UpdatedAt:        api.At(w.Updated),
 	}
@@ -36,8 +36,7 @@ const maxPreview = 120
 
 // LinkedPreview returns a question about a fold without its long texts: of the question the start, of the answer
 // nothing.
-func LinkedPreview(v *store.WorkflowView) api.LinkedPreview {
-	w := &v.Workflow
+func LinkedPreview(w *pleat.Workflow) api.LinkedPreview {
 	return api.LinkedPreview{
 		WorkflowID:       string(w.ID),
 		WorkflowStatus:   string(w.State),
