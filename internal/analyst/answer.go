@@ -49,6 +49,42 @@ type part struct {
 	sure Certainty
 }
 
+// maxListed is how many residues, pairs or stretches one list of an answer names.
+const maxListed = 60
+
+// stretch is a run of residues, which an answer names by its ends.
+type stretch struct{ from, to facts.ResidueRef }
+
+// String returns the ends of the stretch.
+func (s stretch) String() string { return facts.Span(s.from, s.to) }
+
+// add appends formatted text. It cites the residues among the arguments, and writes lists of residues, of pairs of atoms
+// and of stretches out; they are formatted as %s.
+func (p *part) add(format string, a ...any) {
+	for k, arg := range a {
+		switch v := arg.(type) {
+		case facts.ResidueRef:
+			p.cited = append(p.cited, v)
+		case []facts.ResidueRef:
+			a[k] = facts.OrNone(facts.RefList(v, maxListed))
+			p.cited = append(p.cited, facts.Head(v, maxListed)...)
+		case facts.AtomPair:
+			p.cited = append(p.cited, v.A, v.B)
+		case []facts.AtomPair:
+			a[k] = facts.OrNone(facts.PairList(v, maxListed))
+			p.cited = append(p.cited, facts.PairRefs(facts.Head(v, maxListed))...)
+		case []stretch:
+			var names []string
+			for _, s := range facts.Head(v, maxListed) {
+				names = append(names, s.String())
+				p.cited = append(p.cited, s.from, s.to)
+			}
+			a[k] = facts.OrNone(facts.Join(names, maxListed))
+		}
+	}
+	p.text += fmt.Sprintf(format, a...)
+}
+
 // refusal is a part that says why there is no answer.
 func refusal(format string, a ...any) part {
 	return part{text: fmt.Sprintf(format, a...), sure: Nothing}

@@ -258,7 +258,7 @@ func (q *query) placeCondition(m mention) *condition {
 	sites, problem := q.find(m)
 	q.absent = cmp.Or(q.absent, problem)
 	wording := "at " + q.x.List(sites, 4)
-	part := lead(q.spanOf(sites))
+	part := " (" + q.spanOf(sites) + ")"
 	end := map[bool]string{true: "first", false: "last"}[m.first > 0]
 	switch {
 	case m.half > 0:

@@ -77,7 +77,6 @@ func (q *query) lists() map[string]func() part {
 		"ligands":             q.ligandList,
 		"pockets":             q.pocketList,
 		"gaps":                q.gapList,
-		"method":              q.method,
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 
 const (
 	maxGroups  = 12   // chains or segments described one by one
-	maxListed  = 60   // residues named in one answer
 	maxLetters = 1200 // of a sequence
 )
 
@@ -23,10 +22,8 @@ type metric struct {
 	certainty Certainty
 	// protein is set where only protein chains have the value.
 	protein bool
-	// of returns what follows the name of the group, and the residues that it names.
-	of func(*query, group) (string, []facts.ResidueRef)
-	// whole adds what is true of the whole structure, where there is no filter; it may be nil.
-	whole func(*query, []group) string
+	// of adds what follows the name of the group.
+	of func(*query, *part, group)
 	// remark ends the answer: how the value was computed.
 	remark string
 }
@@ -34,21 +31,24 @@ type metric struct {
 // metrics are the topics that are answered by a metric.
 func metrics() map[string]metric {
 	return map[string]metric{
-		"length":      {certainty: Measured, of: lengthOf, whole: longestChain},
-		"atoms":       {certainty: Measured, of: atomsOf, whole: allAtoms},
+		"length":      {certainty: Measured, of: lengthOf},
+		"atoms":       {certainty: Measured, of: atomsOf},
 		"sequence":    {certainty: Measured, of: sequenceOf},
 		"composition": {certainty: Measured, of: compositionOf},
-		"size":        {certainty: Measured, of: sizeOf, whole: wholeSize},
+		"size":        {certainty: Measured, of: sizeOf},
 		"charge": {
 			certainty: Measured,
 			of:        chargeOf,
 			protein:   true,
-			remark: "Computed from residues with coordinates " +
-				"and pKa values of single residues; the ends count in whole chains only, and the surroundings in the " +
-				"fold do not.",
+			remark: "Computed from residues with coordinates and pKa values of single residues; the ends count in whole " +
+				"chains only, and the surroundings in the fold do not.",
 		},
-		"weight": {certainty: Measured, of: weightOf, remark: "Average masses, cysteines reduced, without ligands; a " +
-			"part of a chain has no water for its ends."},
+		"weight": {
+			certainty: Measured,
+			of:        weightOf,
+			remark: "Average masses, cysteines reduced, without ligands; a part of a chain has no water for its " +
+				"ends.",
+		},
 		"secondary structure": {certainty: Geometric, of: foldOf, protein: true, remark: "By DSSP."},
 		"surface": {
 			certainty: Geometric,
@@ -56,8 +56,11 @@ func metrics() map[string]metric {
 			protein:   true,
 			remark:    "The probe has a radius of 1.4 Å.",
 		},
-		"confidence": {certainty: Estimated, of: confidenceOf, remark: "pLDDT is the model's own estimate, not a " +
-			"measurement."},
+		"confidence": {
+			certainty: Estimated,
+			of:        confidenceOf,
+			remark:    "pLDDT is the model's own estimate, not a measurement.",
+		},
 	}
 }
 
@@ -71,27 +74,22 @@ func (q *query) measure(topic string) part {
 		return m.protein && q.x.Sites[g.sites[0]].Kind != structure.Protein
 	})
 	switch {
-	case len(groups) == 0 && len(q.filter()) > 0:
-		return q.none()
 	case len(groups) == 0:
-		return refusal("The structure has no chain that this can be computed of.")
+		return refusal("There are no residues of which this can be computed.")
 	case len(groups) > 1 && q.partial():
 		groups = append(facts.Head(groups, maxGroups-1), group{label: "all of these together", sites: q.sites()})
 	}
-	var sentences []string
-	var cited []facts.ResidueRef
+	p := part{sure: leastSure(m.certainty, certaintyOf(q.filter()))}
 	for _, g := range facts.Head(groups, maxGroups) {
-		text, refs := m.of(q, g)
-		sentences, cited = append(sentences, capital(g.label)+" "+text+"."), append(cited, refs...)
+		p.add("%s ", capital(g.label))
+		m.of(q, &p, g)
+		p.add(". ")
 	}
 	if n := len(groups) - maxGroups; n > 0 {
-		sentences = append(sentences, fmt.Sprintf("%d more are not described.", n))
+		p.add("%d more are not described. ", n)
 	}
-	if m.whole != nil && len(q.filter()) == 0 {
-		sentences = append(sentences, m.whole(q, groups))
-	}
-	text := strings.Join(append(sentences, m.remark), " ")
-	return part{strings.Join(strings.Fields(text), " "), cited, leastSure(m.certainty, certaintyOf(q.filter()))}
+	p.text = strings.TrimSpace(p.text + m.remark)
+	return p
 }
 
 const noConfidence = "No confidence of a model is known for this structure. If it is an experimental one, its " +
@@ -112,123 +110,67 @@ func (q *query) lacks(topic string) string {
 	return ""
 }
 
-// lengthOf counts residues with coordinates. Of a stretch it also says how many lie between the ends, since "between"
-// can mean either.
-func lengthOf(q *query, g group) (string, []facts.ResidueRef) {
+// lengthOf counts residues with coordinates.
+func lengthOf(q *query, p *part, g group) {
+	p.add("has %s with coordinates, ", residues(len(g.sites)))
 	if g.chain != nil {
-		return fmt.Sprintf("has %s with coordinates, %s", residues(len(g.sites)), q.spanOf(g.sites)), nil
+		p.add("%s", q.stretches(g.sites))
+	} else {
+		p.add("%s", q.x.Refs(g.sites))
 	}
-	text := "has " + residues(len(g.sites)) + " with coordinates"
-	if len(q.runs(g.sites)) == 1 {
-		text += fmt.Sprintf(", the ends counted, %d between them", max(0, len(g.sites)-2))
-	}
-	return text, q.x.Refs(facts.Head(g.sites, maxListed))
-}
-
-// longestChain is empty for a single chain. It compares the lengths of the chains.
-func longestChain(q *query, chains []group) string {
-	size := func(a, b group) int { return len(a.sites) - len(b.sites) }
-	if len(chains) < 2 {
-		return ""
-	}
-	return fmt.Sprintf("Together they have %s; the longest is %s, the shortest %s.", residues(q.f.Residues),
-		slices.MaxFunc(chains, size).label, slices.MinFunc(chains, size).label)
-}
-
-// allAtoms counts all atoms of the structure.
-func allAtoms(q *query, _ []group) string {
-	return fmt.Sprintf("The structure has %d atoms, of which %d are heavy (not hydrogen) and %d hydrogen, ligands and "+
-		"%s counted in.", q.f.Atoms, q.f.HeavyAtoms, q.f.Atoms-q.f.HeavyAtoms,
-		facts.Quantity(q.f.Waters, "water molecule", "water molecules"))
-}
-
-// wholeSize measures all polymers together.
-func wholeSize(q *query, _ []group) string {
-	s := q.f.Shape
-	return fmt.Sprintf("All polymers together have a radius of gyration of %s; the two residues farthest apart are %s "+
-		"and %s, %s between their centres.", q.inUnit(s.Gyration), s.LongestA, s.LongestB, q.inUnit(s.Longest))
 }
 
 // atomsOf counts the atoms of residues.
-func atomsOf(q *query, g group) (string, []facts.ResidueRef) {
+func atomsOf(q *query, p *part, g group) {
 	all, heavy := 0, 0
 	for _, i := range g.sites {
 		all += len(q.x.Sites[i].Residue.Atoms)
 		heavy += q.x.Sites[i].Hi - q.x.Sites[i].Lo
 	}
-	return fmt.Sprintf("has %d atoms, of which %d are heavy (not hydrogen) and %d hydrogen", all, heavy, all-heavy), nil
+	p.add("has %d atoms, of which %d are heavy (not hydrogen) and %d hydrogen", all, heavy, all-heavy)
 }
 
-// letters returns the one-letter codes of sites.
+// letters returns the one-letter codes of sites, at most maxLetters of them.
 func (q *query) letters(sites []int) string {
-	out := make([]byte, 0, len(sites))
-	for _, i := range sites {
-		out = append(out, q.x.Sites[i].Letter)
+	var out strings.Builder
+	for _, i := range facts.Head(sites, maxLetters) {
+		out.WriteByte(q.x.Sites[i].Letter)
 	}
-	return string(out)
+	if len(sites) > maxLetters {
+		fmt.Fprintf(&out, "… (the first %d of %d letters)", maxLetters, len(sites))
+	}
+	return out.String()
 }
 
-// sequenceOf writes out each stretch without a gap in the selection.
-func sequenceOf(q *query, g group) (string, []facts.ResidueRef) {
-	runs := [][]int{g.sites}
-	if g.chain == nil {
-		runs = facts.Head(q.runs(g.sites), 20)
-	}
-	var list []string
-	var cited []facts.ResidueRef
-	for _, run := range runs {
-		text := q.letters(facts.Head(run, maxLetters))
-		if len(run) > maxLetters {
-			text += fmt.Sprintf("… (the first %d of %d letters)", maxLetters, len(run))
-		}
-		if len(runs) > 1 {
-			text += " from " + q.spanOf(run)
-		}
-		list, cited = append(list, text), append(cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
-	}
-	return "has the sequence " + facts.Join(list, 20), cited
+// sequenceOf writes out the one-letter codes.
+func sequenceOf(q *query, p *part, g group) {
+	p.add("has the sequence %s, %s", q.letters(g.sites), q.stretches(g.sites))
 }
 
-// compositionOf counts residues by name, the most common first, and names the amino acids that are absent where the
-// question asks for these.
-func compositionOf(q *query, g group) (string, []facts.ResidueRef) {
-	kind, letters := q.x.Sites[g.sites[0]].Kind, q.letters(g.sites)
-	list := facts.Composition(kind, letters)
-	var counts, tops, lows []string
-	for _, n := range list {
+// compositionOf counts residues by name.
+func compositionOf(q *query, p *part, g group) {
+	letters := make([]byte, 0, len(g.sites))
+	for _, i := range g.sites {
+		letters = append(letters, q.x.Sites[i].Letter)
+	}
+	var counts []string
+	for _, n := range facts.Composition(q.x.Sites[g.sites[0]].Kind, string(letters)) {
 		counts = append(counts, fmt.Sprintf("%s %d (%s)", n.Name, n.N, facts.Percent(share(n.N, len(g.sites)))))
-		if n.N == list[0].N {
-			tops = append(tops, n.Name)
-		}
-		if n.N == list[len(list)-1].N {
-			lows = append(lows, n.Name)
-		}
 	}
-	text := fmt.Sprintf("is made of %s. Most common: %s (%d); least common: %s (%d)", strings.Join(counts, ", "),
-		facts.Join(tops, 20), list[0].N, facts.Join(lows, 20), list[len(list)-1].N)
-	var absent []string
-	for _, letter := range "ARNDCQEGHILKMFPSTWYV" {
-		if name, _ := structure.Component(kind, byte(letter)); kind == structure.Protein &&
-			!strings.ContainsRune(letters, letter) {
-			absent = append(absent, name)
-		}
-	}
-	if q.has["absent"] {
-		text += "; absent: " + facts.OrNone(strings.Join(absent, ", "))
-	}
-	return text, nil
+	p.add("is made of, the most common first, %s", strings.Join(counts, ", "))
 }
 
 // chargeOf has two rules, since a part of a chain has no free ends. It computes the net charge of a chain, or sums the
 // charged side chains of a part of it.
-func chargeOf(q *query, g group) (string, []facts.ResidueRef) {
+func chargeOf(q *query, p *part, g group) {
 	pH := 7.0
 	if q.pH != nil {
 		pH = *q.pH
 	}
 	if g.chain != nil {
-		return fmt.Sprintf("has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f",
-			facts.ChargeAt(g.chain.Sequence, q.x.BondedIn(g.chain.Polymer), pH), pH, g.chain.Isoelectric), nil
+		p.add("has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f",
+			facts.ChargeAt(g.chain.Sequence, q.x.BondedIn(g.chain.Polymer), pH), pH, g.chain.Isoelectric)
+		return
 	}
 	var plus, minus []int
 	net := 0.0
@@ -243,43 +185,43 @@ func chargeOf(q *query, g group) (string, []facts.ResidueRef) {
 		}
 	}
 	sign := strings.Replace(fmt.Sprintf("%+d", len(plus)-len(minus)), "+0", "0", 1)
-	text := fmt.Sprintf("has a net charge of %s by its side chains, %d positive (LYS, ARG) and %d negative (ASP, GLU)",
-		sign, len(plus), len(minus))
+	p.add("has a net charge of %s by its side chains, %d positive (LYS, ARG) and %d negative (ASP, GLU)", sign,
+		len(plus), len(minus))
 	if q.pH != nil {
-		text += fmt.Sprintf("; at pH %g, with pKa values of single residues, %+.2f e", pH, net)
+		p.add("; at pH %g, with pKa values of single residues, %+.2f e", pH, net)
 	}
-	return text, q.x.Refs(facts.Head(slices.Concat(plus, minus), maxListed))
 }
 
 // weightOf sums masses.
-func weightOf(q *query, g group) (string, []facts.ResidueRef) {
-	mass, text := 0.0, ""
+func weightOf(q *query, p *part, g group) {
+	mass := 0.0
+	for _, i := range g.sites {
+		mass += facts.ResidueMass(q.x.Sites[i].Kind, q.x.Sites[i].Letter)
+	}
 	if g.chain != nil {
 		mass = g.chain.Mass
-		if n := g.chain.Unweighed; n > 0 {
-			text = fmt.Sprintf(", without %s of unknown mass", residues(n))
-		}
-	} else {
-		for _, i := range g.sites {
-			mass += facts.ResidueMass(q.x.Sites[i].Kind, q.x.Sites[i].Letter)
-		}
 	}
-	return fmt.Sprintf("weighs %.1f Da (%.2f kDa)%s", mass, mass/1000, text), nil
+	p.add("weighs %.1f Da (%.2f kDa)", mass, mass/1000)
+	if g.chain != nil && g.chain.Unweighed > 0 {
+		p.add(", without %s of unknown mass", residues(g.chain.Unweighed))
+	}
 }
 
 // sizeOf is about heavy atoms, because most structures carry no hydrogens. It measures the radius of gyration and the
-// distance between the ends.
-func sizeOf(q *query, g group) (string, []facts.ResidueRef) {
+// distance between the ends and, of chains, the longest dimension of the structure.
+func sizeOf(q *query, p *part, g group) {
 	first, last := &q.x.Sites[g.sites[0]], &q.x.Sites[g.sites[len(g.sites)-1]]
-	text := fmt.Sprintf("has a radius of gyration of %s (heavy atoms, weighed by mass)",
-		q.inUnit(q.x.Gyration(g.sites)))
+	p.add("has a radius of gyration of %s (heavy atoms, weighed by mass)", q.inUnit(q.x.Gyration(g.sites)))
 	u, okU := first.Residue.Centre()
 	v, okV := last.Residue.Centre()
 	if okU && okV {
-		text += fmt.Sprintf(" and %s between the centres of %s and %s, its ends", q.inUnit(structure.Distance(u, v)),
-			first.Ref, last.Ref)
+		p.add(" and %s between the centres of %s and %s, its ends", q.inUnit(structure.Distance(u, v)), first.Ref,
+			last.Ref)
 	}
-	return text, []facts.ResidueRef{first.Ref, last.Ref}
+	if s := q.f.Shape; g.chain != nil {
+		p.add("; the two residues of the structure farthest apart are %s and %s, %s between their centres", s.LongestA,
+			s.LongestB, q.inUnit(s.Longest))
+	}
 }
 
 // segmentKinds are the states of DSSP that are counted as segments, each with its singular and plural.
@@ -304,56 +246,42 @@ func (q *query) fold() part {
 }
 
 // foldOf lists the segments in the states that the question asks for, and the shares of all.
-func foldOf(q *query, g group) (string, []facts.ResidueRef) {
+func foldOf(q *query, p *part, g group) {
+	if q.counted {
+		p.add("is %s: %s", strings.TrimPrefix(wordingOf(q.conds), "in "), q.stretches(g.sites))
+		return
+	}
+	states := cmp.Or(q.states, "HGIEB")
 	count, number := map[byte]int{}, map[byte]int{}
-	var assigned, chosen []int
+	var chosen []int
 	for _, i := range g.sites {
-		if state := q.x.Sites[i].State; state != 0 {
-			assigned = append(assigned, i)
-			count[structure.ThreeState(state)]++
-			if strings.IndexByte(cmp.Or(q.states, "HGIEB"), state) >= 0 {
-				chosen = append(chosen, i)
-			}
+		state := q.x.Sites[i].State
+		count[structure.ThreeState(state)]++
+		if state != 0 && strings.IndexByte(states, state) >= 0 {
+			chosen = append(chosen, i)
 		}
 	}
-	switch {
-	case len(assigned) == 0:
-		return "has no secondary structure assigned: that needs protein residues with a complete main chain", nil
-	case q.counted:
-		return "is " + strings.TrimPrefix(wordingOf(q.conds), "in "), []facts.ResidueRef{q.x.Sites[g.sites[0]].Ref,
-			q.x.Sites[g.sites[len(g.sites)-1]].Ref}
-	case q.states != "" && strings.Trim(q.states, "TS-") == "":
-		names, cited := q.stretches(chosen)
-		return fmt.Sprintf("has %s that are %s: %s", residues(len(chosen)),
-			map[bool]string{true: "in turns", false: "in neither helix nor strand"}[q.states == "T"], names), cited
-	}
 	var names, kinds []string
-	var cited []facts.ResidueRef
 	for _, run := range q.segmentRuns(chosen) {
 		state := q.x.Sites[run[0]].State
 		number[state]++
-		lo, hi := q.x.SegmentAt(run[0])
-		text := facts.StateName(state) + " " + q.spanOf(run)
-		if hi-lo >= len(run) && structure.ThreeState(state) != '-' {
-			text += " of " + facts.Span(q.x.Sites[lo].Ref, q.x.Sites[hi].Ref)
-		}
-		names = append(names, fmt.Sprintf("%s (%s)", text, residues(len(run))))
-		cited = append(cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
+		names = append(names, fmt.Sprintf("%s %s (%s)", facts.StateName(state), q.spanOf(run), residues(len(run))))
+		p.cited = append(p.cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
 	}
 	for _, k := range segmentKinds {
-		if n := number[k[0][0]]; n > 0 || strings.Contains(cmp.Or(q.states, "HE"), k[0]) &&
-			(k[0] == "H" || k[0] == "E") {
+		common := k[0] == "H" || k[0] == "E" // said even where there is none
+		if n := number[k[0][0]]; n > 0 || common && strings.Contains(states, k[0]) {
 			kinds = append(kinds, facts.Quantity(n, k[1], k[2]))
 		}
 	}
-	return fmt.Sprintf("is %s helix, %s strand and %s neither (%s). It has %s: %s",
-		facts.Percent(share(count['H'], len(assigned))), facts.Percent(share(count['E'], len(assigned))),
-		facts.Percent(share(count['-'], len(assigned))), residues(len(assigned)),
-		cmp.Or(facts.Join(kinds, 9), "none of these"), facts.OrNone(facts.Join(names, 60))), cited
+	all := len(g.sites)
+	p.add("is %s helix, %s strand and %s neither (%s). It has %s: %s", facts.Percent(share(count['H'], all)),
+		facts.Percent(share(count['E'], all)), facts.Percent(share(count['-'], all)), residues(all),
+		cmp.Or(facts.Join(kinds, 9), "none of these"), facts.OrNone(facts.Join(names, 60)))
 }
 
-// confidenceOf summarises pLDDT, and lists the stretches on the side of a bound that the question asks for.
-func confidenceOf(q *query, g group) (string, []facts.ResidueRef) {
+// confidenceOf summarises pLDDT, and lists the residues below 70 or, where the question asks for the best, from 90.
+func confidenceOf(q *query, p *part, g group) {
 	pLDDT := func(i int) float64 { return q.x.Sites[i].PLDDT }
 	byPLDDT := func(i, j int) int { return cmp.Compare(pLDDT(i), pLDDT(j)) }
 	low, high := slices.MinFunc(g.sites, byPLDDT), slices.MaxFunc(g.sites, byPLDDT)
@@ -362,52 +290,27 @@ func confidenceOf(q *query, g group) (string, []facts.ResidueRef) {
 		sum += pLDDT(i)
 	}
 	mean := sum / float64(len(g.sites))
-	if len(g.sites) == 1 {
-		return fmt.Sprintf("has a pLDDT of %.1f, which is %s", mean, facts.Band(mean)), q.x.Refs(g.sites)
+	bound, passes := "below 70", func(i int) bool { return pLDDT(i) < 70 }
+	if q.has["sure"] && !q.has["doubt"] && !q.negated {
+		bound, passes = "at or above 90", func(i int) bool { return pLDDT(i) >= 90 }
 	}
-	bound, beyond := "below 70", func(i int) bool { return pLDDT(i) < 70 }
-	switch {
-	case q.has["disorder"]:
-		bound, beyond = "below 50", func(i int) bool { return pLDDT(i) < 50 }
-	case q.has["sure"] && !q.has["doubt"] && !q.negated:
-		bound, beyond = "at or above 90", func(i int) bool { return pLDDT(i) >= 90 }
-	}
-	chosen := slices.DeleteFunc(slices.Clone(g.sites), func(i int) bool { return !beyond(i) })
-	names, cited := q.stretches(chosen)
-	text := fmt.Sprintf("has a mean pLDDT of %.1f, which is %s; the lowest is %s with %.1f, the highest %s with %.1f; "+
-		"%d of %d are %s: %s", mean, facts.Band(mean), q.x.Sites[low].Ref, pLDDT(low), q.x.Sites[high].Ref, pLDDT(high),
-		len(chosen), len(g.sites), bound, names)
-	if g.chain == nil {
-		cited = append(cited, q.x.Refs([]int{g.sites[0], g.sites[len(g.sites)-1], low})...)
-	}
-	return text, append(cited, q.x.Sites[high].Ref)
-}
-
-// stretches shortens long lists of residues. It names sites as stretches without a gap, and returns their ends.
-func (q *query) stretches(sites []int) (string, []facts.ResidueRef) {
-	var names []string
-	var cited []facts.ResidueRef
-	for _, run := range q.runs(sites) {
-		names = append(names, q.spanOf(run))
-		cited = append(cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
-	}
-	return facts.OrNone(facts.Join(names, 60)), cited
+	chosen := slices.DeleteFunc(slices.Clone(g.sites), func(i int) bool { return !passes(i) })
+	p.add("has a mean pLDDT of %.1f, which is %s; the lowest is %s with %.1f, the highest %s with %.1f; %d of %d are "+
+		"%s: %s", mean, facts.Band(mean), q.x.Sites[low].Ref, pLDDT(low), q.x.Sites[high].Ref, pLDDT(high), len(chosen),
+		len(g.sites), bound, q.stretches(chosen))
 }
 
 // surfaceOf is in Å², with a probe of 1.4 Å. It sums the accessible surface; that of a single residue is compared with
 // what it could have.
-func surfaceOf(q *query, g group) (string, []facts.ResidueRef) {
+func surfaceOf(q *query, p *part, g group) {
 	area := 0.0
 	for _, i := range g.sites {
 		area += q.x.Sites[i].Area
 	}
-	text := fmt.Sprintf("has %.0f Å² of accessible surface", area)
-	if accessible, ok := q.x.Sites[g.sites[0]].Accessible(); ok && len(g.sites) == 1 {
-		text += fmt.Sprintf(", %s of what it could have, so it is %s (buried: less than 20 %%)",
-			facts.Percent(accessible),
-			map[bool]string{true: "buried", false: "exposed"}[accessible < facts.BuriedBelow])
+	p.add("has %.0f Å² of accessible surface", area)
+	if len(g.sites) == 1 {
+		p.add("%s", q.properties(g.sites[0]))
 	}
-	return text, q.x.Refs(facts.Head(g.sites, maxListed))
 }
 
 // share divides counts: it is n of all, 0 where there are none.

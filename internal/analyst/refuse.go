@@ -80,7 +80,7 @@ func (q *query) refuses(in *intent) string {
 func (q *query) refusesRelation(in *intent) string {
 	rel := q.relation
 	switch {
-	case rel.words["closest"] && rel.radius == 0 && q.countsSegments:
+	case rel.asksClosest() && q.countsSegments:
 		return "Which helix or strand is closest I cannot say; ask which residue is, or give a distance in Å."
 	case rel.radius > maxRadius:
 		return fmt.Sprintf("Distances between residues are compared up to %g Å; please ask within less.", maxRadius)

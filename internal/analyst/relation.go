@@ -39,6 +39,9 @@ func (r *relation) cut() float64 {
 	return facts.ContactDistance
 }
 
+// asksClosest reports whether the relation is about what is closest, and gives no distance.
+func (r *relation) asksClosest() bool { return r.words["closest"] && r.radius == 0 }
+
 // distanceCondition is the sites within a distance of an anchor, or at least that far from it. Neighbours of the anchor
 // in the chain do not count as near.
 func (q *query) distanceCondition(r *relation) *condition {

@@ -11,42 +11,42 @@ import (
 // residuesWith is the answer to most questions with a filter: "3 of 76 residues are LYS and in a helix". It answers
 // which residues pass the filter, how many, what share of them, and whether all or any do.
 func (q *query) residuesWith() part {
-	filter := q.filter()
-	if q.relation != nil && q.relation.words["closest"] && q.relation.radius == 0 && len(q.relation.sites) > 0 {
-		return q.nearest()
+	if q.relation != nil && q.relation.asksClosest() && len(q.relation.sites) > 0 {
+		return q.contacts()
 	}
+	filter := q.filter()
 	all := q.every && q.opensWithVerb()
-	base, asked := q.subjectAndPredicate(filter, all || q.has["percent"])
+	base, asked := q.subjectAndPredicate(filter)
 	if len(asked) == 0 {
 		return refusal("%s", q.notUnderstood())
 	}
 	from, hits := q.sitesWhere(base...), q.sitesWhere(filter...)
-	where, noun := q.amongst(base)
 	if len(from) == 0 {
-		return part{text: "No residue is " + wordingOf(base) + ".", sure: certaintyOf(base)}
+		return refusal("No residue is %s.", wordingOf(base))
 	}
-	rest := slices.DeleteFunc(slices.Clone(from), func(i int) bool { return holdAll(filter, i) })
 	yes := len(hits) > 0
 	if all {
-		yes = len(rest) == 0
+		yes = len(hits) == len(from)
 	}
-	text := fmt.Sprintf("%s%s%d of %d %s (%s) are %s", q.yesOrNo(yes), where, len(hits), len(from), noun,
-		facts.Percent(share(len(hits), len(from))), wordingOf(asked))
-	if len(hits) > 0 {
-		text += ": " + q.x.List(hits, maxListed)
+	where, noun := q.amongst(base)
+	p := part{sure: certaintyOf(filter)}
+	p.add("%s%s%d of %d %s (%s) are %s: %s.", q.yesOrNo(yes), where, len(hits), len(from), noun,
+		facts.Percent(share(len(hits), len(from))), wordingOf(asked), q.x.Refs(hits))
+	if all && !yes {
+		rest := slices.DeleteFunc(from, func(i int) bool { return holdAll(filter, i) })
+		p.add(" The others: %s.", q.x.Refs(rest))
 	}
-	text += "." + q.byChain(hits)
-	if all && len(rest) > 0 {
-		text += " The others: " + q.x.List(rest, maxListed) + "."
-		hits = slices.Sorted(slices.Values(slices.Concat(hits, rest)))
+	if q.relation != nil && len(q.relation.sites) <= 3 {
+		p.cited = append(p.cited, q.x.Refs(q.relation.sites)...)
 	}
-	return part{text, q.cite(hits), certaintyOf(filter)}
+	return p
 }
 
 // subjectAndPredicate finds what "of" in "3 of 7" is. It separates the residues that are counted from (all lysines in
 // helices) from what is asked of them (exposed?). Without such a predicate, chains and numbers say where to count, and
 // the other conditions are asked.
-func (q *query) subjectAndPredicate(filter []*condition, wanted bool) (base, asked []*condition) {
+func (q *query) subjectAndPredicate(filter []*condition) (base, asked []*condition) {
+	wanted := q.has["percent"] || q.every && q.opensWithVerb()
 	if at := q.predicateAt(filter); wanted && at >= 0 {
 		return slices.Delete(slices.Clone(filter), at, at+1), filter[at : at+1]
 	}
@@ -105,47 +105,22 @@ func (q *query) amongst(base []*condition) (where, noun string) {
 	return "Of " + q.spanOf(q.sitesWhere(base...)) + ", ", "residues"
 }
 
-// cite lists residues and the anchor of a distance.
-func (q *query) cite(hits []int) []facts.ResidueRef {
-	cited := q.x.Refs(facts.Head(hits, maxListed))
-	if q.relation != nil && len(q.relation.sites) <= 3 {
-		cited = append(cited, q.x.Refs(q.relation.sites)...)
-	}
-	return cited
-}
-
-// yesOrNo answers a question that asks for neither a list nor a number.
+// yesOrNo opens the answer to a question that asks for neither a list nor a number.
 func (q *query) yesOrNo(yes bool) string {
-	if slices.ContainsFunc([]string{"which", "howmany", "list", "what", "where", "percent"},
-		func(c string) bool { return q.has[c] }) || !q.opensWithVerb() {
+	switch {
+	case !q.opensWithVerb(), q.has["which"], q.has["howmany"], q.has["list"], q.has["what"], q.has["where"],
+		q.has["percent"]:
 		return ""
+	case yes:
+		return "Yes: "
 	}
-	return map[bool]string{true: "Yes: ", false: "No: "}[yes]
+	return "No: "
 }
 
 // opensWithVerb reports whether the question starts like one that yes or no answers.
 func (q *query) opensWithVerb() bool {
 	k := slices.IndexFunc(q.items, func(it item) bool { return it.concept != "&" && it.concept != "or" })
 	return k >= 0 && isVerb(q.items[k])
-}
-
-// byChain saves asking again for each chain. It counts hits by chain, where there are several and the question names
-// none.
-func (q *query) byChain(hits []int) string {
-	if len(q.f.Chains) < 2 || q.conditionOn(ofChain) {
-		return ""
-	}
-	var counts []string
-	for _, c := range q.f.Chains {
-		n := 0
-		for _, i := range hits {
-			if c.Polymer.Lo <= i && i < c.Polymer.Hi {
-				n++
-			}
-		}
-		counts = append(counts, fmt.Sprintf("chain %s has %d", c.ID, n))
-	}
-	return " By chain: " + facts.Join(counts, 20) + "."
 }
 
 // identity names the residues at some numbers, and reports whether they are what the question asks.
@@ -155,31 +130,32 @@ func (q *query) identity() part {
 	})
 	sites := q.sitesWhere(where...)
 	if len(sites) == 0 {
-		return q.none()
+		return refusal("No residue is %s.", wordingOf(where))
 	}
-	var list []string
+	p := part{sure: certaintyOf(q.filter())}
 	if len(where) > 1 {
-		list = []string{"of residues " + wordingOf(where)}
+		p.add("Of residues %s: ", wordingOf(where))
 	}
-	for _, i := range facts.Head(sites, 30) {
-		text := q.x.Sites[i].Ref.String()
-		if len(asked) > 0 {
-			yes := holdAll(asked, i)
-			text = fmt.Sprintf("%s: %s is %s%s", map[bool]string{true: "yes", false: "no"}[yes], text,
-				map[bool]string{true: "", false: "not "}[yes], wordingOf(asked))
+	for _, i := range facts.Head(sites, maxListed) {
+		ref := q.x.Sites[i].Ref
+		switch {
+		case len(asked) == 0:
+			p.add("%s", ref)
+		case holdAll(asked, i):
+			p.add("Yes: %s is %s", ref, wordingOf(asked))
+		default:
+			p.add("No: %s is not %s", ref, wordingOf(asked))
 		}
 		if len(sites) <= 3 {
-			text += q.properties(i)
+			p.add("%s", q.properties(i))
 		}
-		list = append(list, text)
+		p.add(". ")
 	}
-	if len(sites) > 30 {
-		list = append(list, fmt.Sprintf("and %d more", len(sites)-30))
+	if len(sites) > 2 {
+		p.add("In one-letter codes: %s.", q.letters(sites))
 	}
-	if len(sites) > 2 && len(asked) == 0 {
-		list = append(list, "in one-letter codes "+q.letters(facts.Head(sites, maxLetters)))
-	}
-	return part{capital(strings.Join(list, "; ")) + ".", q.x.Refs(facts.Head(sites, 30)), certaintyOf(q.filter())}
+	p.text = strings.TrimSpace(p.text)
+	return p
 }
 
 // properties are the facts of one residue.
@@ -190,11 +166,17 @@ func (q *query) properties(i int) string {
 		list = append(list, "in "+facts.StateName(s.State))
 	}
 	if accessible, ok := s.Accessible(); ok && q.x.HasSurface {
-		list = append(list, facts.Percent(accessible)+" accessible, so it is "+
-			map[bool]string{true: "buried", false: "exposed"}[accessible < facts.BuriedBelow])
+		word := "exposed"
+		if accessible < facts.BuriedBelow {
+			word = "buried"
+		}
+		list = append(list, fmt.Sprintf("%s accessible, so it is %s", facts.Percent(accessible), word))
 	}
 	if q.x.HasConfidence {
 		list = append(list, fmt.Sprintf("pLDDT %.1f", s.PLDDT))
 	}
-	return lead(strings.Join(list, ", "))
+	if len(list) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(list, ", ") + ")"
 }

@@ -118,11 +118,6 @@ func (q *query) describe(sites []int) string {
 	return fmt.Sprintf("the set of %s that are %s", residues(len(sites)), wordingOf(q.filter()))
 }
 
-// none says that nothing passes the filter.
-func (q *query) none() part {
-	return part{text: "No residue of the structure is " + wordingOf(q.filter()) + ".", sure: Measured}
-}
-
 // passes returns a function that reports whether a residue passes the filter. Without a filter every residue passes.
 func (q *query) passes() func(facts.ResidueRef) bool {
 	chosen := map[facts.ResidueRef]bool{}
@@ -165,14 +160,6 @@ func (q *query) chainSites(id string) []int {
 // residues writes a number of residues: 1 residue, 3 residues.
 func residues(n int) string { return facts.Quantity(n, "residue", "residues") }
 
-// lead puts text that is not empty in brackets.
-func lead(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " (" + s + ")"
-}
-
 // spanOf names sites that follow each other by their ends, others one by one.
 func (q *query) spanOf(sites []int) string {
 	if len(sites) == 0 {
@@ -183,4 +170,13 @@ func (q *query) spanOf(sites []int) string {
 		return facts.Span(q.x.Sites[first].Ref, q.x.Sites[last].Ref)
 	}
 	return q.x.List(sites, 30)
+}
+
+// stretches shortens long lists of residues. It names sites as stretches without a gap.
+func (q *query) stretches(sites []int) []stretch {
+	var out []stretch
+	for _, run := range q.runs(sites) {
+		out = append(out, stretch{q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref})
+	}
+	return out
 }

@@ -129,8 +129,8 @@ def common(e):
         found = [r for r in e.polymer if one(r.get_resname()) in letters]
         out[key] = {"t": [f"{len(found)} of {len(e.polymer)}"], "n": [100 * len(found) / len(e.polymer)], "tol": 0.06, "r": [ref(r) for r in found], "exact": True}
     top = max(e.seq.count(c) for c in e.seq)
-    out["most_common"] = {"t": [f"({top})"] + sorted({r.get_resname() for r in e.polymer if e.seq.count(one(r.get_resname())) == top})}
-    out["disulfides"] = {"t": [f"{len(sg)} disulfide" if sg else "no disulfides"], "n": [dist(a["SG"], b["SG"]) for a, b in sg], "tol": 0.006, "r": [ref(r) for pair in sg for r in pair]}
+    out["most_common"] = {"t": [f"{top} ("] + sorted({r.get_resname() for r in e.polymer if e.seq.count(one(r.get_resname())) == top})}
+    out["disulfides"] = {"t": [f"{len(sg)} disulfide" if sg else "0 disulfides"], "n": [dist(a["SG"], b["SG"]) for a, b in sg], "tol": 0.006, "r": [ref(r) for pair in sg for r in pair]}
     return out
 
 
@@ -208,7 +208,7 @@ def special(name, e, out):
             seq = "".join(r.get_resname()[-1] for r in e.polymer if r.get_parent().id == chain)
             out["seq_" + chain] = {"t": [seq]}
         out["guanines"] = {"t": [f"{sum(r.get_resname().endswith('G') for r in e.polymer)} of {len(e.polymer)}"]}
-        out["chains"] = {"t": ["1 RNA chain", "1 DNA chain"]}
+        out["chains"] = {"t": ["1 of RNA", "1 of DNA"]}
 
 
 result = {}
