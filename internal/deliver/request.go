@@ -22,9 +22,6 @@ func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.Vi
 	now := p.store.Now()
 	what := webhook.Delivery{Event: d.Event, Format: webhook.Format(d.Endpoint.Format), Base: p.cfg.Base}
 	switch {
-	case d.Event.Source == (pleat.Source{}):
-		what = webhook.Ping(d.Event.ID, d.Event.At)
-		what.Format, what.Base = webhook.Format(d.Endpoint.Format), p.cfg.Base
 	case d.Event.Source.Workflow != "":
 		var err error
 		if what.Workflow, err = p.workflow(ctx, d.Event, now); err != nil {

@@ -134,7 +134,7 @@ type BodyPlot struct {
 }
 
 // Delivery is the input of Build. At most one of Fold and Workflow is set. If neither could be read, Problem is the
-// reason and the body contains the event only.
+// reason and the body contains the event only. An event without a source is that of a test delivery, see testEvent.
 type Delivery struct {
 	Event    pleat.Event
 	Fold     *FoldSource
@@ -165,17 +165,20 @@ type WorkflowSource struct {
 	Plots   []BodyPlot
 }
 
-// Ping returns the event of a test delivery. Its payload.test is true.
-func Ping(id pleat.EventID, at time.Time) Delivery {
-	return Delivery{Event: pleat.Event{
-		ID: id, Source: pleat.Source{Job: "00000000-0000-0000-0000-000000000000"},
-		Name: pleat.OnComplete, Status: pleat.StateCompleted, At: at, Payload: json.RawMessage(`{"test":true}`),
-	}}
+// testEvent returns the event that receivers get of a test delivery: one of a fold job, so that they need no code for
+// another kind, but with an id that no job has and {"test": true} as its payload.
+func testEvent(e pleat.Event) pleat.Event {
+	e.Source = pleat.Source{Job: "00000000-0000-0000-0000-000000000000"}
+	e.Payload = json.RawMessage(`{"test":true}`)
+	return e
 }
 
 // Build returns a delivery's body of at most MaxBody bytes and its content type. It does not fail for any source: what
 // does not fit is cut and listed in truncated. The body contains no sequence, token or secret of the input.
 func Build(d Delivery) (body []byte, contentType string, err error) {
+	if d.Event.Source.Kind() == pleat.SourceTest {
+		d.Event = testEvent(d.Event)
+	}
 	c := cleaner{}
 	b := &Body{
 		SchemaVersion: SchemaVersion,

@@ -117,6 +117,12 @@ func TestBuildGolden(t *testing.T) {
 		Predictions: []pleat.Prediction{{MeanPLDDT: ptr(70), PTM: ptr(0.25), IPTM: ptr(0.125)}},
 	}
 	lost := Delivery{Event: fold.Event, Problem: "the job was deleted"}
+	test := Delivery{Event: pleat.Event{
+		ID:     "018f0000-0000-7000-8000-00000000002e",
+		Name:   pleat.OnComplete,
+		Status: pleat.StateCompleted,
+		At:     fold.Event.At,
+	}}
 	events := foldDelivery()
 	events.Format = FormatCloudEvents
 	tests := []struct {
@@ -129,7 +135,7 @@ func TestBuildGolden(t *testing.T) {
 		{"fold-complex.json", complexFold, "application/json"},
 		{"workflow.json", workflowDelivery(), "application/json"},
 		{"no-source.json", lost, "application/json"},
-		{"ping.json", Ping("018f0000-0000-7000-8000-00000000002e", fold.Event.At), "application/json"},
+		{"ping.json", test, "application/json"},
 		{"cloudevents.json", events, "application/cloudevents+json; charset=utf-8"},
 	}
 	for _, tt := range tests {
