@@ -261,8 +261,6 @@ func (q *query) placeCondition(m mention) *condition {
 	part := " (" + q.spanOf(sites) + ")"
 	end := map[bool]string{true: "first", false: "last"}[m.first > 0]
 	switch {
-	case m.half > 0:
-		wording = "in the " + [...]string{"first", "second"}[m.half-1] + " half of the chain" + part
 	case m.first != 0 && m.single():
 		wording = "the " + end + " residue of the chain" + part
 	case m.first != 0:
@@ -285,11 +283,7 @@ func (q *query) find(m mention) (sites []int, problem string) {
 		}
 		ranges = append(ranges, fmt.Sprintf("chain %s runs from %d to %d", c.ID, c.First.Number, c.Last.Number))
 		lo, hi := p.Lo, p.Hi
-		switch middle := p.Lo + (p.Hi-p.Lo)/2; {
-		case m.half == 1:
-			hi = middle
-		case m.half == 2:
-			lo = middle
+		switch {
 		case m.first > 0:
 			hi = min(p.Hi, p.Lo+m.first)
 		case m.first < 0:
@@ -297,7 +291,7 @@ func (q *query) find(m mention) (sites []int, problem string) {
 		}
 		for i := lo; i < hi; i++ {
 			n := q.x.Sites[i].Ref.Number
-			if m.half != 0 || m.first != 0 || m.lo <= n && n <= m.hi {
+			if m.first != 0 || m.lo <= n && n <= m.hi {
 				sites = append(sites, i)
 			}
 		}

@@ -34,7 +34,7 @@ func TestGrammar(t *testing.T) {
 		{"dimer", "How far is residue 8 from residue 3?", "", "say which one you mean"},
 		{"dimer", "How far is residue 8 of chain B from residue 3 of chain A?", "distance",
 			"LYS 8 (chain B) and ILE 3 (chain A)"},
-		{"dimer", "What is B:8?", "residue", "LYS 8 (chain B)"},
+		{"dimer", "What is B:8?", "", "“8”"},
 		{"dimer", "Compare the sequences with insulin", "", "other structures"},
 		{"ligand", "distance from the zinc to the benzene", "distance", "BNZ 201"},
 		{"ligand", "Is there any ATP bound?", "ligands", "no ATP"},

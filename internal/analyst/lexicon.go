@@ -97,9 +97,6 @@ func quantity(text string) (int, bool) {
 	if i := slices.Index(spoken[:], strings.ToLower(text)); i >= 0 {
 		return i + 1, true
 	}
-	if n, ok := map[string]int{"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50}[text]; ok {
-		return n, true
-	}
 	n, err := strconv.Atoi(text)
 	return n, err == nil
 }
@@ -110,13 +107,3 @@ func decimal(text string) float64 {
 	return v
 }
 
-// unitScale is Å per unit of length; 0: the word is no unit of length.
-func unitScale(w word) float64 {
-	switch {
-	case w.raw == "A" || w.raw == "Å" || strings.HasPrefix(w.low, "angstrom") || strings.HasPrefix(w.low, "ångström"):
-		return 1
-	case w.low == "nm" || strings.HasPrefix(w.low, "nanomet"):
-		return 10
-	}
-	return 0
-}

@@ -74,8 +74,7 @@ func TestReach(t *testing.T) {
 			"leaves that residue out or what is near it"},
 		{"1ubi", "Which lysines are in the second helix?", "residues", "the second helix (3-10 helix PRO 38 to GLN " +
 			"40 (chain A), counting α-, 3-10 and π-helices"},
-		{"1ubi", "Which residues in 5-20 of the first half are charged?", "residues",
-			"Of residues at 5 to 20 and in the first half"},
+		{"1ubi", "Which residues in 5-20 of the first half are charged?", "", "“half”"},
 		{"1ubi", "Which residues are within 25 Å of Lys27?", "", "up to 20 Å"},
 		{"dimer", "Which residues of chain A contact Lys6 of chain B?", "residues", "ALA 28, GLN 31, ASP 32 (chain A)"},
 		{"dimer", "In chain B, what does residue 7 touch in chain A?", "", "in several chains"},

@@ -91,7 +91,7 @@ func (t *talk) query(items []item, earlier *query) *query {
 	q := &query{f: t.f, x: t.x, has: map[string]bool{}, items: items}
 	r := &reader{q: q, items: items}
 	for _, it := range items {
-		if it.concept == "@chain" && it.known && !slices.Contains(q.chains, it.names[0]) {
+		if it.concept == "@chain" && !slices.Contains(q.chains, it.names[0]) {
 			q.chains = append(q.chains, it.names[0])
 		}
 	}
