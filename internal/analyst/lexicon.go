@@ -106,4 +106,3 @@ func decimal(text string) float64 {
 	v, _ := strconv.ParseFloat(text, 64)
 	return v
 }
-
