@@ -47,6 +47,44 @@ type Model struct {
 	Citations  []Citation   `json:"citations"`
 }
 
+// BuiltInEngine is an engine that is part of the program. It has one model, which has the engine's name.
+type BuiltInEngine struct {
+	Name    string
+	Kind    TaskKind // of the tasks that it executes
+	Default bool     // every worker has it unless its operator chooses the engines
+}
+
+// BuiltInEngines lists the engines that are part of the program. Package internal/engine/builtin implements them.
+var BuiltInEngines = []BuiltInEngine{
+	{Name: "mini", Kind: TaskFold, Default: true},
+	{Name: "calvados", Kind: TaskMD, Default: true},
+	{Name: "analyst", Kind: TaskQnA, Default: true},
+	{Name: "null", Kind: TaskFold}, // for tests and measurements
+}
+
+// IsBuiltIn reports whether an engine with this name is part of the program.
+func IsBuiltIn(name string) bool { return slices.Contains(BuiltInNames(), name) }
+
+// BuiltInNames returns the names of BuiltInEngines, in that order.
+func BuiltInNames() []string {
+	var names []string
+	for _, e := range BuiltInEngines {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// DefaultEngines returns the names of the engines that a worker has unless its operator chooses them.
+func DefaultEngines() []string {
+	var names []string
+	for _, e := range BuiltInEngines {
+		if e.Default {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
 // Limits are the limits of a model besides its tokens. 0 means no limit.
 type Limits struct {
 	Polymers    int      `json:"polymers,omitempty"`    // chains of residues in one structure

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pleat"
 	"pleat/internal/app"
 	"pleat/internal/blob"
 	"pleat/internal/config"
@@ -109,7 +110,7 @@ func (d *doctor) machine() {
 	}
 	defer engines.Close()
 	for _, name := range d.cfg.Engines {
-		if slices.Contains(config.BuiltInEngines, name) {
+		if pleat.IsBuiltIn(name) {
 			continue
 		}
 		if _, m, err := findRunner(d.cfg, name); err == nil {

@@ -83,8 +83,7 @@ func dash(s string) string {
 // cannot be read.
 func listEngines(c config.Config) []engineEntry {
 	var out []engineEntry
-	for _, e := range app.BuiltIn() {
-		m := e.Models()[0]
+	for _, m := range app.BuiltInModels() {
 		out = append(out, engineEntry{
 			Name:    m.Name,
 			State:   "built in",
@@ -146,7 +145,7 @@ func findRunner(c config.Config, name string) (string, *runner.Manifest, error) 
 			return folder, m, nil
 		}
 	}
-	if slices.Contains(config.BuiltInEngines, name) {
+	if pleat.IsBuiltIn(name) {
 		return "", nil, usagef("the engine %s is built in: it needs no installation or check", name)
 	}
 	hint := "."

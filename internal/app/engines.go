@@ -28,16 +28,10 @@ func NewEngines(c config.Config, log *slog.Logger, stderr io.Writer) (*engine.Re
 	if err != nil {
 		return nil, nil, err
 	}
+	options := builtin.Options{Workers: c.Threads, CheckpointInterval: seconds(c.Checkpoint)}
 	for _, name := range c.Engines {
-		switch name {
-		case "mini":
-			all = append(all, builtin.Mini{Workers: c.Threads})
-		case "calvados":
-			all = append(all, builtin.Calvados{Workers: c.Threads, CheckpointInterval: seconds(c.Checkpoint)})
-		case "analyst":
-			all = append(all, builtin.Analyst{})
-		case "null":
-			all = append(all, builtin.Null{})
+		if pleat.IsBuiltIn(name) {
+			all = append(all, builtin.New(name, options))
 		}
 	}
 	if c.ChatURL != "" {
@@ -62,10 +56,14 @@ func NewEngines(c config.Config, log *slog.Logger, stderr io.Writer) (*engine.Re
 	return r, devices, err
 }
 
-// BuiltIn returns the engines that users can select without installing anything, for the commands that list engines.
-// The engine null is not among them, since it is for tests.
-func BuiltIn() []engine.Engine {
-	return []engine.Engine{builtin.Mini{}, builtin.Calvados{}, builtin.Analyst{}}
+// BuiltInModels returns the models that users can select without installing anything, for the commands that list
+// engines. The model null is not among them, since it is for tests.
+func BuiltInModels() []pleat.Model {
+	var out []pleat.Model
+	for _, name := range pleat.DefaultEngines() {
+		out = append(out, builtin.New(name, builtin.Options{}).Models()...)
+	}
+	return out
 }
 
 // WeightsPresent returns how many of an engine's weight files exist, and how many its manifest lists. It does not check
@@ -105,9 +103,7 @@ func Devices(c config.Config) ([]pleat.Device, error) {
 // newRunners returns the configured engines that are not built in, and the accelerators that they share. Without such
 // engines it looks for no accelerators.
 func newRunners(c config.Config, log *slog.Logger, stderr io.Writer) ([]engine.Engine, []pleat.Device, error) {
-	names := slices.DeleteFunc(slices.Clone(c.Engines), func(name string) bool {
-		return slices.Contains(config.BuiltInEngines, name)
-	})
+	names := slices.DeleteFunc(slices.Clone(c.Engines), pleat.IsBuiltIn)
 	if len(names) == 0 {
 		return nil, nil, nil
 	}
@@ -176,7 +172,7 @@ func newRunner(c config.Config, name string, processes *runner.ProcessPool, log 
 // unknownEngine returns an error that lists the engines that there are, and the one that was probably meant.
 func unknownEngine(dir, name string) error {
 	manifests, _ := runner.Manifests(dir)
-	all := append(slices.Clone(config.BuiltInEngines), slices.Sorted(maps.Keys(manifests))...)
+	all := append(pleat.BuiltInNames(), slices.Sorted(maps.Keys(manifests))...)
 	hint := "."
 	if n := pleat.Nearest(name, all); n != "" {
 		hint = fmt.Sprintf("; did you mean %q?", n)

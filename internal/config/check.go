@@ -16,9 +16,6 @@ import (
 	"pleat/internal/seal"
 )
 
-// BuiltInEngines are the names that the setting engines may have besides the folders of runners.
-var BuiltInEngines = []string{"mini", "calvados", "analyst", "null"}
-
 var (
 	runnerName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)           // a folder of runners
 	modelName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`) // the model of a remote engine
@@ -141,8 +138,8 @@ func withoutUser(text string) string {
 // started.
 func (c *Config) checkEngines() error {
 	for _, e := range c.Engines {
-		if !slices.Contains(BuiltInEngines, e) && !runnerName.MatchString(e) {
-			all := strings.Join(BuiltInEngines, ", ")
+		if !pleat.IsBuiltIn(e) && !runnerName.MatchString(e) {
+			all := strings.Join(pleat.BuiltInNames(), ", ")
 			return c.Errorf("engines", "names %q; there are %s, and the folders of runners", pleat.Clip(e), all)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"pleat"
 	"pleat/api"
 	"pleat/internal/msa"
 )
@@ -125,7 +126,7 @@ func Default() Config {
 		WebhookTimeout: 15,
 		WebhookKeep:    90,
 
-		Engines:    []string{"mini", "calvados", "analyst"},
+		Engines:    pleat.DefaultEngines(),
 		Devices:    []string{"auto"},
 		Slots:      1,
 		Checkpoint: 20,

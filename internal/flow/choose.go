@@ -24,10 +24,16 @@ var answering = []string{"evolla", "chat", "analyst"}
 // simulating maps a preset to the engine that runs it.
 var simulating = map[string]string{PresetIDR: "calvados", PresetGo: "calvados", PresetAllAtom: "openmm"}
 
-// Builtin returns the engines that every worker has unless its operator disables them. A task may wait for them even
-// if no worker is running.
+// Builtin returns the models that every worker has unless its operator disables them, with their names and kinds only.
+// A task may wait for them even if no worker is running.
 func Builtin() []pleat.Model {
-	return []pleat.Model{{Name: "analyst", Kind: pleat.TaskQnA}, {Name: "calvados", Kind: pleat.TaskMD}}
+	var out []pleat.Model
+	for _, e := range pleat.BuiltInEngines {
+		if e.Default {
+			out = append(out, pleat.Model{Name: e.Name, Kind: e.Kind})
+		}
+	}
+	return out
 }
 
 // Choose returns the engine for a plan among the models that are running. The error lists what is available.

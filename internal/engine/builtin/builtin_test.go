@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"pleat"
@@ -18,6 +19,23 @@ import (
 	"pleat/internal/engine/enginetest"
 	"pleat/internal/flow"
 )
+
+// TestNew checks that every built-in engine has one model, with the name and the kind that the table gives.
+func TestNew(t *testing.T) {
+	var got []pleat.BuiltInEngine
+	for _, want := range pleat.BuiltInEngines {
+		e := New(want.Name, Options{})
+		if e == nil {
+			t.Fatalf("there is no engine %q", want.Name)
+		}
+		for _, m := range e.Models() {
+			got = append(got, pleat.BuiltInEngine{Name: m.Name, Kind: m.Kind, Default: want.Default})
+		}
+	}
+	if diff := cmp.Diff(pleat.BuiltInEngines, got); diff != "" {
+		t.Error(diff)
+	}
+}
 
 func TestAnalystAnswers(t *testing.T) {
 	dir := enginetest.TrpCage(t)

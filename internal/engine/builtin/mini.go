@@ -5,6 +5,7 @@
 //
 // Files:
 //
+//	builtin.go   New: an engine by its name in pleat.BuiltInEngines
 //	mini.go      Mini: folds proteins
 //	calvados.go  Calvados: simulates proteins
 //	analyst.go   Analyst: answers questions about structures

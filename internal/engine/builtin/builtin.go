@@ -1,0 +1,28 @@
+package builtin
+
+import (
+	"time"
+
+	"pleat/internal/engine"
+)
+
+// Options are the settings of the built-in engines.
+type Options struct {
+	Workers            int           // of Mini and Calvados
+	CheckpointInterval time.Duration // of Calvados
+}
+
+// New returns the engine with a name of pleat.BuiltInEngines. It returns nil for any other name.
+func New(name string, o Options) engine.Engine {
+	switch name {
+	case "mini":
+		return Mini{Workers: o.Workers}
+	case "calvados":
+		return Calvados{Workers: o.Workers, CheckpointInterval: o.CheckpointInterval}
+	case "analyst":
+		return Analyst{}
+	case "null":
+		return Null{}
+	}
+	return nil
+}
