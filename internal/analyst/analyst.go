@@ -12,7 +12,7 @@
 //	query.go                     the items of a clause to a query: topics, and one filter
 //	filter.go                    the conditions of a filter, over residues
 //	relation.go                  nearness to something, which is a condition, too
-//	intent.go, topics.txt        the topic of a query
+//	intent.go, topics.json       the topic of a query
 //	refuse.go                    why a query is not answered
 //	sites.go                     the residues that pass the filter, and the groups that they form
 //	metric.go                    answers that are values of groups: length, charge, surface and the like

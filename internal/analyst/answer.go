@@ -125,7 +125,7 @@ func (t *talk) accept(in *intent, q *query, p part) {
 		return
 	}
 	t.texts = append(t.texts, p.text)
-	t.reply.Topics = append(t.reply.Topics, in.name)
+	t.reply.Topics = append(t.reply.Topics, in.Name)
 	for _, r := range p.cited {
 		if !t.cited[r] {
 			t.cited[r] = true

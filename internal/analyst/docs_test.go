@@ -45,7 +45,7 @@ func topicsTable() string {
 	var b strings.Builder
 	b.WriteString("| Topic | What is answered |\n|---|---|\n")
 	for _, in := range intents() {
-		fmt.Fprintf(&b, "| %s | %s |\n", in.name, in.about)
+		fmt.Fprintf(&b, "| %s | %s |\n", in.Name, in.About)
 	}
 	return b.String()
 }

@@ -37,8 +37,8 @@ type condition struct {
 	// mentions are the places of ofPlace, chains the identifiers of ofChain.
 	mentions []mention
 	chains   []string
-	// bare is set where the condition follows its noun without a preposition, as in "are all lysines exposed?".
-	bare bool
+	// apart is set for a class that follows its noun, and so must hold as well: residues that are charged and aromatic.
+	apart bool
 	// segments are the sites of the segments that the question counts, and states letters of DSSP, both of ofState.
 	segments [][]int
 	states   string
@@ -95,7 +95,6 @@ func (c *condition) add(d *condition) {
 	c.chains = append(c.chains, d.chains...)
 	c.segments = append(c.segments, d.segments...)
 	c.states += d.states
-	c.bare = c.bare && d.bare
 }
 
 // sitesWhere returns the polymer sites at which all conditions hold.

@@ -1,52 +1,39 @@
 package analyst
 
 import (
-	_ "embed" // topics.txt
+	_ "embed" // topics.json
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// intent is one kind of question, as topics.txt has it.
+// intent is one kind of question: a topic of topics.json, which has them in the order of docs/analyst.md.
 type intent struct {
-	name string
-	// needs are alternatives: the concepts of one of them must be in the question.
-	needs [][]string
-	// takes are further topics that may be in the question.
-	takes string
-	// filter lists the properties of residues that it may be asked of, or is "anything".
-	filter string
-	// about says for people what it answers.
-	about string
+	Name string
+	// Needs are alternatives: the concepts of one of them must be in the question. An intent without needs is chosen by
+	// the shape of the question.
+	Needs []string
+	// Takes are further topics that may be in the question.
+	Takes string
+	// Filter lists the properties of residues that it may be asked of, or is "anything".
+	Filter string
+	// About says for people what it answers.
+	About string
+	// Certainty, Protein and Remark are of metrics: what they rest on, whether only proteins have them, and how they
+	// were computed.
+	Certainty Certainty
+	Protein   bool
+	Remark    string
 }
 
-//go:embed topics.txt
-var topicsText string
+//go:embed topics.json
+var topicsText []byte
 
-// intents lists what can be asked. Each topic of topics.txt is some lines of a key and its value: topic, needs, takes,
-// filter and about; an indented line goes on with the one before.
+// intents lists what can be asked.
 var intents = sync.OnceValue(func() (out []*intent) {
-	for line := range strings.Lines(strings.ReplaceAll(topicsText, "\n\t", " ")) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		if key == "topic" {
-			out = append(out, &intent{name: value})
-		}
-		if len(out) == 0 {
-			continue
-		}
-		in := out[len(out)-1]
-		switch key {
-		case "needs":
-			for alternative := range strings.SplitSeq(value, " | ") {
-				in.needs = append(in.needs, strings.Fields(alternative))
-			}
-		case "takes":
-			in.takes = value
-		case "filter":
-			in.filter = value
-		case "about":
-			in.about = value
-		}
+	if err := json.Unmarshal(topicsText, &out); err != nil {
+		panic("topics.json: " + err.Error())
 	}
 	return out
 })
@@ -54,41 +41,39 @@ var intents = sync.OnceValue(func() (out []*intent) {
 // intentNamed returns an intent by its name; nil where there is none.
 func intentNamed(name string) *intent {
 	for _, in := range intents() {
-		if in.name == name {
+		if in.Name == name {
 			return in
 		}
 	}
 	return nil
 }
 
-// lists are the topics that are answered by a function of their own; the others are metrics.
-func (q *query) lists() map[string]func() part {
-	return map[string]func() part{
-		"capability":          q.capability,
-		"overview":            q.overview,
-		"chains":              q.chainList,
-		"residue":             q.identity,
-		"residues":            q.residuesWith,
-		"secondary structure": q.fold,
-		"model scores":        q.scores,
-		"contacts":            q.contacts,
-		"distance":            q.distance,
-		"interface":           q.interfaces,
-		"ligands":             q.ligandList,
-		"pockets":             q.pocketList,
-		"gaps":                q.gapList,
-	}
+// lists are the topics that are answered by a function of their own.
+var lists = map[string]func(*query) part{
+	"capability":          (*query).capability,
+	"overview":            (*query).overview,
+	"chains":              (*query).chainList,
+	"residue":             (*query).identity,
+	"residues":            (*query).residuesWith,
+	"secondary structure": (*query).fold,
+	"model scores":        (*query).scores,
+	"contacts":            (*query).contacts,
+	"distance":            (*query).distance,
+	"interface":           (*query).interfaces,
+	"ligands":             (*query).ligandList,
+	"pockets":             (*query).pocketList,
+	"gaps":                (*query).gapList,
 }
 
 // answer answers a query on a topic.
-func (q *query) answer(topic string) part {
-	if list, ok := q.lists()[topic]; ok {
-		return list()
+func (q *query) answer(in *intent) part {
+	if list, ok := lists[in.Name]; ok {
+		return list(q)
 	}
-	if _, ok := metrics()[topic]; ok {
-		return q.measure(topic)
+	if _, ok := metrics[in.Name]; ok {
+		return q.measure(in)
 	}
-	return q.pairs(topic)
+	return q.pairs(in.Name)
 }
 
 // topics are the concepts of a query that an intent must provide for.
@@ -124,7 +109,7 @@ func (q *query) choose() (best *intent) {
 			best, score = in, w
 		}
 	}
-	if best != nil && best.name == "confidence" && q.conditionOn(ofLimit) && !q.has["average"] {
+	if best != nil && best.Name == "confidence" && q.conditionOn(ofLimit) && !q.has["average"] {
 		return intentNamed("residues")
 	}
 	return best
@@ -134,7 +119,8 @@ func (q *query) choose() (best *intent) {
 // query must be one that it needs or takes: a topic that nobody provides for makes the question refused. Of two intents
 // that fit, the one with more needs wins.
 func (in *intent) match(q *query, topics []string) (score int) {
-	for _, need := range in.needs {
+	for _, need := range in.Needs {
+		need := strings.Fields(need)
 		weight := 0
 		for _, c := range need {
 			weight++
@@ -144,7 +130,7 @@ func (in *intent) match(q *query, topics []string) (score int) {
 		}
 		missing := slices.ContainsFunc(need, func(c string) bool { return !q.has[c] })
 		strange := slices.ContainsFunc(topics, func(c string) bool {
-			return !oneOf(c, in.takes) && !slices.Contains(need, c)
+			return !oneOf(c, in.Takes) && !slices.Contains(need, c)
 		})
 		if !missing && !strange {
 			score = max(score, weight)
@@ -187,8 +173,6 @@ func (q *query) byNoun() string {
 		return "residue"
 	case q.has["howmany"] && (q.has["residue"] || len(q.mentions) > 0):
 		return "length"
-	case q.has["residue"] && q.conditionOn(ofPlace):
-		return "residues"
 	case len(q.ligands) > 0 && q.has["residue"] && q.has["has"]:
 		return "contacts"
 	case len(q.ligands) > 0:

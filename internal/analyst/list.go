@@ -14,7 +14,7 @@ import (
 func (q *query) capability() part {
 	var names []string
 	for _, in := range intents()[1:] {
-		names = append(names, in.name)
+		names = append(names, in.Name)
 	}
 	p := part{sure: Measured}
 	p.add("I can answer about: %s. Each can be asked of residues that pass a filter: name, class, chain, range, "+
@@ -167,15 +167,15 @@ func (q *query) gapList() part {
 			}
 		}
 	}
-	where := "in " + facts.Plural(len(q.polymers()), "chain ", "chains ") + facts.Join(chainIDs(q.polymers()), 20)
-	if len(q.mentions) > 0 {
-		where = fmt.Sprintf("from %d to %d", lo, hi)
-	}
 	if p.text == "" {
-		p.add("By the numbers and the links, no residue is missing %s.", where)
+		p.add("By the numbers and the links, no residue is missing")
 	} else {
-		p.add("Together %d are missing %s.", missing, where)
+		p.add("Together %d are missing", missing)
 	}
-	p.add(" What may be missing before the first and after the last residue cannot be told from coordinates.")
+	if len(q.mentions) > 0 {
+		p.add(" from %d to %d", lo, hi)
+	}
+	p.add(" in chain %s. What may be missing before the first and after the last residue cannot be told from coordinates.",
+		facts.Join(chainIDs(q.polymers()), 20))
 	return p
 }

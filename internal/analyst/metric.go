@@ -16,62 +16,28 @@ const (
 	maxLetters = 1200 // of a sequence
 )
 
-// metric is a value of any group of residues: a chain, a segment of secondary structure, or what a filter
-// selects.
-type metric struct {
-	certainty Certainty
-	// protein is set where only protein chains have the value.
-	protein bool
-	// of adds what follows the name of the group.
-	of func(*query, *part, group)
-	// remark ends the answer: how the value was computed.
-	remark string
-}
-
-// metrics are the topics that are answered by a metric.
-func metrics() map[string]metric {
-	return map[string]metric{
-		"length":      {certainty: Measured, of: lengthOf},
-		"atoms":       {certainty: Measured, of: atomsOf},
-		"sequence":    {certainty: Measured, of: sequenceOf},
-		"composition": {certainty: Measured, of: compositionOf},
-		"size":        {certainty: Measured, of: sizeOf},
-		"charge": {
-			certainty: Measured,
-			of:        chargeOf,
-			protein:   true,
-			remark: "Computed from residues with coordinates and pKa values of single residues; the ends count in whole " +
-				"chains only, and the surroundings in the fold do not.",
-		},
-		"weight": {
-			certainty: Measured,
-			of:        weightOf,
-			remark: "Average masses, cysteines reduced, without ligands; a part of a chain has no water for its " +
-				"ends.",
-		},
-		"secondary structure": {certainty: Geometric, of: foldOf, protein: true, remark: "By DSSP."},
-		"surface": {
-			certainty: Geometric,
-			of:        surfaceOf,
-			protein:   true,
-			remark:    "The probe has a radius of 1.4 Å.",
-		},
-		"confidence": {
-			certainty: Estimated,
-			of:        confidenceOf,
-			remark:    "pLDDT is the model's own estimate, not a measurement.",
-		},
-	}
+// metrics are the topics that are values of any group of residues: a chain, a segment of secondary structure, or what a
+// filter selects. Each adds what follows the name of the group.
+var metrics = map[string]func(*query, *part, group){
+	"length":              lengthOf,
+	"atoms":               atomsOf,
+	"sequence":            sequenceOf,
+	"composition":         compositionOf,
+	"size":                sizeOf,
+	"charge":              chargeOf,
+	"weight":              weightOf,
+	"secondary structure": foldOf,
+	"surface":             surfaceOf,
+	"confidence":          confidenceOf,
 }
 
 // measure answers a topic of metrics for each group that the question is about.
-func (q *query) measure(topic string) part {
-	m := metrics()[topic]
-	if why := q.lacks(topic); why != "" {
+func (q *query) measure(in *intent) part {
+	if why := q.lacks(in.Name); why != "" {
 		return refusal("%s", why)
 	}
 	groups := slices.DeleteFunc(q.groups(), func(g group) bool {
-		return m.protein && q.x.Sites[g.sites[0]].Kind != structure.Protein
+		return in.Protein && q.x.Sites[g.sites[0]].Kind != structure.Protein
 	})
 	switch {
 	case len(groups) == 0:
@@ -79,16 +45,16 @@ func (q *query) measure(topic string) part {
 	case len(groups) > 1 && q.partial():
 		groups = append(facts.Head(groups, maxGroups-1), group{label: "all of these together", sites: q.sites()})
 	}
-	p := part{sure: leastSure(m.certainty, certaintyOf(q.filter()))}
+	p := part{sure: leastSure(in.Certainty, certaintyOf(q.filter()))}
 	for _, g := range facts.Head(groups, maxGroups) {
 		p.add("%s ", capital(g.label))
-		m.of(q, &p, g)
+		metrics[in.Name](q, &p, g)
 		p.add(". ")
 	}
 	if n := len(groups) - maxGroups; n > 0 {
 		p.add("%d more are not described. ", n)
 	}
-	p.text = strings.TrimSpace(p.text + m.remark)
+	p.text = strings.TrimSpace(p.text + in.Remark)
 	return p
 }
 
@@ -242,7 +208,7 @@ func (q *query) fold() part {
 	if len(q.mentions) > 0 && q.pointMentions() {
 		return q.identity()
 	}
-	return whole.measure("secondary structure")
+	return whole.measure(intentNamed("secondary structure"))
 }
 
 // foldOf lists the segments in the states that the question asks for, and the shares of all.

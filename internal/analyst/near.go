@@ -16,31 +16,26 @@ const (
 	maxAnchor = 400        // residues whose surroundings are described
 )
 
-// nearby returns the closest pair of atoms of each polymer residue within a distance of the anchors, the nearest first,
-// and separately the neighbours of the anchors in the chain. B is the atom of the anchor. Filter limits the residues.
-func (q *query) nearby(anchors []int, cut float64, filter []*condition) (near []facts.AtomPair, next []int) {
-	best := map[int]facts.AtomPair{}
+// nearby returns the closest pair of atoms of each polymer residue within a distance of the anchors, by its site, and
+// separately the neighbours of the anchors in the chain, which do not count as near. B is the atom of the anchor.
+func (q *query) nearby(anchors []int, cut float64) (near map[int]facts.AtomPair, next []int) {
+	near = map[int]facts.AtomPair{}
 	for _, a := range anchors {
 		for _, i := range q.x.Around(a, cut) {
 			p, ok := q.x.Closest(i, a)
-			old, seen := best[i]
+			old, seen := near[i]
 			switch {
-			case !ok || !q.x.Sites[i].Kind.Polymer() || slices.Contains(anchors, i) || !holdAll(filter, i):
+			case !ok || !q.x.Sites[i].Kind.Polymer() || slices.Contains(anchors, i):
 			case q.x.Adjacent(a, i):
 				next = append(next, i)
 			case !seen || p.Distance < old.Distance:
-				best[i] = p
+				near[i] = p
 			}
 		}
 	}
-	for i, p := range best {
-		if !slices.Contains(next, i) {
-			near = append(near, p)
-		}
+	for _, i := range next {
+		delete(near, i)
 	}
-	slices.SortFunc(near, func(a, b facts.AtomPair) int {
-		return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.A.Chain, b.A.Chain), a.A.Number-b.A.Number)
-	})
 	slices.Sort(next)
 	return near, slices.Compact(next)
 }
@@ -71,7 +66,17 @@ func (q *query) contacts() part {
 	if rel.asksClosest() {
 		cut = maxRadius
 	}
-	near, next := q.nearby(rel.sites, cut, q.conds)
+	around, next := q.nearby(rel.sites, cut)
+	var near []facts.AtomPair
+	for i, p := range around {
+		if holdAll(q.conds, i) {
+			near = append(near, p)
+		}
+	}
+	slices.SortFunc(near, func(a, b facts.AtomPair) int {
+		return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.A.Chain, b.A.Chain), a.A.Number-b.A.Number)
+	})
+	next = slices.DeleteFunc(next, func(i int) bool { return !holdAll(q.conds, i) })
 	p := part{sure: leastSure(Measured, certaintyOf(q.conds))}
 	that := ""
 	if len(q.conds) > 0 {

@@ -29,6 +29,8 @@ type query struct {
 	negated bool
 	// every is set where all of the subject are asked about: is every lysine exposed?
 	every bool
+	// relationLast is set where the relation came after all conditions.
+	relationLast bool
 	// counted is set where segments of secondary structure are named by their position in the chain.
 	counted bool
 	// states are the DSSP letters of the states to list, where the question asks for them.
@@ -218,7 +220,8 @@ func (r *reader) addCondition(it item, c *condition) {
 	q := r.q
 	r.quiet++
 	c.not = r.not || r.joined && r.notKind == c.property
-	c.bare = r.subject && (!r.prep || c.property == ofSurface) && !oneOf(r.neighbour(1), "residue @name @class")
+	follows := r.subject && !r.prep && !oneOf(r.neighbour(1), "residue @name @class")
+	c.apart = c.class != "" && follows && !c.not && !r.orJoin
 	rel := q.relation
 	if it.concept == "@residue" && c.not && rel != nil && len(rel.mentions) > 0 {
 		q.problem = "I cannot tell whether “not " + it.text + "” leaves that residue out or what is near it; " +
@@ -233,7 +236,7 @@ func (r *reader) addCondition(it item, c *condition) {
 	if r.last != nil && r.merge(r.last, it, c) {
 		return
 	}
-	if r.joined && c.property == ofName && !c.bare && !c.not && q.conditionOn(ofName) {
+	if r.joined && c.property == ofName && !follows && !c.not && q.conditionOn(ofName) {
 		q.problem = "It is not clear whether “" + it.text +
 			"” is about the same residues as what stands before it; please " +
 			"ask it in two questions."
@@ -247,9 +250,8 @@ func (r *reader) addCondition(it item, c *condition) {
 // their noun, are two.
 func (r *reader) merge(last *condition, it item, c *condition) bool {
 	same := last.property == c.property
-	both := c.class != "" && c.bare && !c.not && !r.orJoin
 	switch {
-	case same && r.joined && last.not == c.not && !both:
+	case same && r.joined && last.not == c.not && !c.apart:
 		last.add(c)
 	case same && !r.joined && c.property != ofPlace && it.concept != "surface" && last.String() == c.String():
 		return true // cysteine residues … cysteines
@@ -271,6 +273,7 @@ func (r *reader) reset(c *condition) {
 // finish settles what only the whole question tells: the anchor of a relation at its end, and what "them" means.
 func (r *reader) finish(earlier *query) {
 	q := r.q
+	q.relationLast = r.quiet == 0
 	q.negated = r.not && !q.has["inchain"]
 	if earlier != nil && q.has["them"] {
 		q.conds = slices.Concat(earlier.conds, q.conds)

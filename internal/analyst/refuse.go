@@ -36,13 +36,13 @@ func (q *query) refuses(in *intent) string {
 	switch {
 	case q.problem != "":
 		return q.problem
-	case q.absent != "" && in.name != "gaps":
+	case q.absent != "" && in.Name != "gaps":
 		return q.absent
 	}
 	for _, it := range q.items {
 		switch {
 		case it.concept == "@nth" && !q.counted, strings.EqualFold(it.text, "only"),
-			it.concept == "@atom" && in.name != "distance", it.concept == "@ph" && in.name != "charge":
+			it.concept == "@atom" && in.Name != "distance", it.concept == "@ph" && in.Name != "charge":
 			return q.misplaced(it.text)
 		}
 	}
@@ -62,14 +62,14 @@ func (q *query) refuses(in *intent) string {
 		if c.property == ofSurface && !c.not {
 			surfaces++
 		}
-		if in.filter != "anything" && (c.not || !oneOf(string(c.property), in.filter)) {
+		if in.Filter != "anything" && (c.not || !oneOf(string(c.property), in.Filter)) {
 			return q.misplaced(c.text)
 		}
 	}
 	if surfaces > 1 {
 		return q.notUnderstood()
 	}
-	if chains > 1 && in.name != "interface" && in.name != "distance" {
+	if chains > 1 && in.Name != "interface" && in.Name != "distance" {
 		return "I cannot tell which chain is meant for what; please ask of one chain at a time."
 	}
 	return ""
@@ -87,9 +87,9 @@ func (q *query) refusesRelation(in *intent) string {
 	case q.x.Crowded:
 		return "Atoms of this structure lie on one another, so distances between its residues are not computed."
 	}
-	measured := in.name == "distance" && rel.radius == 0 || in.name == "interface" &&
+	measured := in.Name == "distance" && rel.radius == 0 || in.Name == "interface" &&
 		len(rel.chains) > 0
-	if in.filter != "anything" && (!measured || rel.not || rel.far) {
+	if in.Filter != "anything" && (!measured || rel.not || rel.far) {
 		return q.misplaced(rel.text)
 	}
 	return ""

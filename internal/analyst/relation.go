@@ -42,36 +42,21 @@ func (r *relation) cut() float64 {
 // asksClosest reports whether the relation is about what is closest, and gives no distance.
 func (r *relation) asksClosest() bool { return r.words["closest"] && r.radius == 0 }
 
-// distanceCondition is the sites within a distance of an anchor, or at least that far from it. Neighbours of the anchor
-// in the chain do not count as near.
+// distanceCondition is the sites within a distance of an anchor, or at least that far from it.
 func (q *query) distanceCondition(r *relation) *condition {
-	near := map[int]bool{}
-	var beside []int
-	anchor := map[int]bool{}
-	for _, a := range r.sites {
-		anchor[a] = true
-		for _, i := range q.x.Around(a, r.cut()) {
-			near[i] = true
-		}
-	}
-	for _, a := range r.sites {
-		for _, i := range [...]int{a - 1, a + 1} {
-			if !r.far && i >= 0 && i < len(q.x.Sites) && q.x.Adjacent(a, i) && !anchor[i] {
-				delete(near, i)
-				beside = append(beside, i)
-			}
-		}
-		delete(near, a)
-	}
+	near, next := q.nearby(r.sites, r.cut())
 	wording := fmt.Sprintf("within %.1f Å of %s", r.cut(), r.label)
 	switch {
 	case r.far:
 		wording = fmt.Sprintf("at least %.1f Å from %s", r.cut(), r.label)
-	case len(r.mentions) > 0 && len(beside) > 0:
-		wording += " (its neighbours " + facts.ShortRefs(q.x.Refs(beside), 4) + " not counted)"
+	case len(r.mentions) > 0 && len(next) > 0:
+		wording += " (its neighbours " + facts.ShortRefs(q.x.Refs(next), 4) + " not counted)"
 	}
 	return &condition{property: ofDistance, not: r.not, wording: []string{wording}, accepts: []func(int) bool{
-		func(i int) bool { return near[i] != r.far && !(r.far && anchor[i]) },
+		func(i int) bool {
+			_, isNear := near[i]
+			return isNear != r.far && !(r.far && (slices.Contains(r.sites, i) || slices.Contains(next, i)))
+		},
 	}}
 }
 

@@ -28,9 +28,12 @@ func (q *query) residuesWith() part {
 	if all {
 		yes = len(hits) == len(from)
 	}
-	where, noun := q.amongst(base)
+	that := ""
+	if len(base) > 0 {
+		that = " that are " + wordingOf(base)
+	}
 	p := part{sure: certaintyOf(filter)}
-	p.add("%s%s%d of %d %s (%s) are %s: %s.", q.yesOrNo(yes), where, len(hits), len(from), noun,
+	p.add("%s%d of %s%s (%s) are %s: %s.", q.yesOrNo(yes), len(hits), residues(len(from)), that,
 		facts.Percent(share(len(hits), len(from))), wordingOf(asked), q.x.Refs(hits))
 	if all && !yes {
 		rest := slices.DeleteFunc(from, func(i int) bool { return holdAll(filter, i) })
@@ -42,13 +45,18 @@ func (q *query) residuesWith() part {
 	return p
 }
 
-// subjectAndPredicate finds what "of" in "3 of 7" is. It separates the residues that are counted from (all lysines in
-// helices) from what is asked of them (exposed?). Without such a predicate, chains and numbers say where to count, and
-// the other conditions are asked.
+// subjectAndPredicate finds what "of" in "3 of 7" is. Where all or a share are asked for, the condition that came last is
+// asked of the others: are all lysines in helices exposed? Else chains and numbers say where to count.
 func (q *query) subjectAndPredicate(filter []*condition) (base, asked []*condition) {
-	wanted := q.has["percent"] || q.every && q.opensWithVerb()
-	if at := q.predicateAt(filter); wanted && at >= 0 {
-		return slices.Delete(slices.Clone(filter), at, at+1), filter[at : at+1]
+	last := len(filter) - 1
+	if last > 0 && filter[last].property == ofDistance && !q.relationLast {
+		filter = append(filter[:last-1:last-1], filter[last], filter[last-1])
+	}
+	switch {
+	case last < 0:
+		return nil, nil
+	case q.every && q.opensWithVerb(), q.has["percent"] && slices.ContainsFunc(q.items, isVerb):
+		return filter[:last], filter[last:]
 	}
 	base, asked = divide(filter, (*condition).isWhere)
 	switch {
@@ -70,39 +78,6 @@ func divide(conds []*condition, pass func(*condition) bool) (yes, no []*conditio
 		}
 	}
 	return yes, no
-}
-
-// predicateAt finds exposed in "are all lysines in helices exposed", else the condition that came last. It is the
-// index of the condition that is asked of the others; -1 where there is none.
-func (q *query) predicateAt(filter []*condition) int {
-	if len(filter) < 2 && !(len(filter) == 1 && (q.has["residue"] || q.every)) {
-		return -1
-	}
-	for i := len(filter) - 1; i >= 0; i-- {
-		if filter[i].bare {
-			return i
-		}
-	}
-	if q.has["percent"] && !slices.ContainsFunc(q.items, isVerb) {
-		return -1
-	}
-	return len(filter) - 1
-}
-
-// amongst writes what "of" counts from. It names what is counted from: a place before the number, other properties
-// after the noun.
-func (q *query) amongst(base []*condition) (where, noun string) {
-	switch {
-	case len(base) == 0:
-		return "", "residues"
-	case slices.ContainsFunc(base, func(c *condition) bool { return !c.isWhere() }):
-		return "", "residues that are " + wordingOf(base)
-	case len(base) > 1 && !(len(base) == 2 && base[0].property != base[1].property):
-		return "Of residues " + wordingOf(base) + ", ", "residues"
-	case len(base) == 1 && base[0].property == ofChain:
-		return capital(base[0].String()) + ", ", "residues"
-	}
-	return "Of " + q.spanOf(q.sitesWhere(base...)) + ", ", "residues"
 }
 
 // yesOrNo opens the answer to a question that asks for neither a list nor a number.

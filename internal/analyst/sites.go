@@ -100,19 +100,10 @@ func cutRuns(sites []int, together func(a, b int) bool) (out [][]int) {
 	return out
 }
 
-// describe is the label of a group, so that every answer says what it is about. It names selected residues: by their
-// numbers where the filter has one stretch of these alone, else by the filter.
+// describe is the label of a group, so that every answer says what it is about: a stretch by its ends where the filter
+// names numbers alone, else the filter.
 func (q *query) describe(sites []int) string {
-	places := 0
-	for _, c := range q.conds {
-		if c.property == ofPlace && !c.not {
-			places++
-		}
-	}
-	switch simple := q.only(ofPlace, ofChain) && places == 1 && !q.anyNot() && q.relation == nil; {
-	case simple && len(sites) <= 2:
-		return q.x.List(sites, 2)
-	case simple && len(q.runs(sites)) == 1:
+	if q.only(ofPlace, ofChain) && !q.anyNot() && q.relation == nil && len(q.conds) == 1 && len(q.runs(sites)) == 1 {
 		return fmt.Sprintf("%s (%s)", q.spanOf(sites), residues(len(sites)))
 	}
 	return fmt.Sprintf("the set of %s that are %s", residues(len(sites)), wordingOf(q.filter()))

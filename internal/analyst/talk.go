@@ -176,7 +176,7 @@ func (t *talk) clause(items []item) {
 		t.last = nil
 		return
 	}
-	t.accept(in, q, q.answer(in.name))
+	t.accept(in, q, q.answer(in))
 	t.last = q
 }
 
