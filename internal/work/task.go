@@ -160,34 +160,47 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunF
 }
 
 // persist stores how an attempt ended, trying until the database answers: a computed result is not thrown away because
-// the database was away for a while. If another attempt has begun meanwhile, the store refuses it.
+// the database was away for a while. When the worker shuts down or the lease is lost, one last try follows. If another
+// attempt has begun meanwhile, the store refuses it.
 func (p *Pool) persist(t *runningTask, write func(ctx context.Context) error) {
 	ctx := context.WithoutCancel(t.ctx)
 	log := p.cfg.Log.With("task", t.Task.ID, "attempt", t.Task.Attempt)
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := write(ctx)
-		switch {
-		case err == nil:
-			return
-		case errors.Is(err, store.ErrSourceGone):
-			log.Info("the run with the cached result is gone; the run is computed", "source", t.reuse.source)
-			p.release(t)
-			return
-		case errors.Is(err, pleat.ErrLost):
-			log.Warn("a result came too late: another worker has the task")
-			return
-		case pleat.CodeOf(err) != pleat.CodeUnavailable || errors.Is(context.Cause(t.ctx), engine.ErrShutdown):
-			log.Error("a task could not be ended; its lease will expire", "error", err)
-			return
+	held, done := untilUnheld(t.lease)
+	defer done()
+	var err error
+	answered := queue.Retry(held, log, "a task could not be ended", func() error {
+		if err = write(ctx); pleat.CodeOf(err) == pleat.CodeUnavailable {
+			return err
 		}
-		log.Warn("a task could not be ended; trying again", "error", err)
-		select {
-		case <-t.ctx.Done():
-			if !errors.Is(context.Cause(t.ctx), queue.ErrStopped) {
-				wait = 0 // one last try, then the lease expires
-			}
-		case <-time.After(wait):
+		return nil
+	})
+	if !answered {
+		err = write(ctx)
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, store.ErrSourceGone):
+		log.Info("the run with the cached result is gone; the run is computed", "source", t.reuse.source)
+		p.release(t)
+	case errors.Is(err, pleat.ErrLost):
+		log.Warn("a result came too late: another worker has the task")
+	default:
+		log.Error("a task could not be ended; its lease will expire", "error", err)
+	}
+}
+
+// untilUnheld returns a context that ends when the worker shuts down or another worker has the task. A task that its
+// owner stopped is still held, so that its end can be stored. The function ends the context as well.
+func untilUnheld(lease *queue.Held) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(lease.Context()))
+	unwatch := context.AfterFunc(lease.Context(), func() {
+		if !errors.Is(context.Cause(lease.Context()), queue.ErrStopped) {
+			cancel()
 		}
+	})
+	return ctx, func() {
+		unwatch()
+		cancel()
 	}
 }
 
