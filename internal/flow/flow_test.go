@@ -84,20 +84,41 @@ func TestParseMD(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := p.MD
-	if m.Preset != PresetGo || m.Profile != "calvados3" || m.Temp != 310 || m.PH != 7 || m.StepNs != 0.001 ||
-		m.LengthNs != 0.05 || m.BoxNm != 15 || m.Termini != "N" || m.Seed != 7 || p.Seed != "7" || !p.Public ||
-		p.Webhooks == nil {
-		t.Errorf("%+v %+v", p, m)
+	if d := cmp.Diff(pleat.MDInput{
+		Preset:   PresetGo,
+		Profile:  "calvados3",
+		Temp:     310,
+		Ionic:    0.1,
+		PH:       7,
+		StepNs:   0.001,
+		LengthNs: 0.05,
+		BoxNm:    15,
+		Termini:  "N",
+		Seed:     7,
+	}, mdInput(p)); d != "" {
+		t.Error(d)
+	}
+	if p.Seed != "7" || !p.Public || p.Webhooks == nil {
+		t.Errorf("%+v", p)
 	}
 	p, err = Parse("md", json.RawMessage(`{"sequence":"dsh akr\nHHGYKRKFHEKHHSHRGY"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := p.MD; m.Preset != PresetIDR || m.Sequence != "DSHAKRHHGYKRKFHEKHHSHRGY" || m.Temp != 293.15 ||
-		m.Ionic != 0.15 || m.PH != 7.5 || m.StepNs != 0.01 || m.LengthNs != 0.2 || m.BoxNm != 20 ||
-		m.Termini != "both" || m.Profile != "calvados2" || p.Source.Kind != SourceNone {
-		t.Errorf("defaults: %+v", m)
+	defaults := pleat.MDInput{
+		Preset:   PresetIDR,
+		Profile:  "calvados2",
+		Sequence: "DSHAKRHHGYKRKFHEKHHSHRGY",
+		Temp:     293.15,
+		Ionic:    0.15,
+		PH:       7.5,
+		StepNs:   0.01,
+		LengthNs: 0.2,
+		BoxNm:    20,
+		Termini:  "both",
+	}
+	if d := cmp.Diff(defaults, mdInput(p)); d != "" || p.Source.Kind != SourceNone {
+		t.Errorf("source %q; defaults:\n%s", p.Source.Kind, d)
 	}
 	p, err = Parse("md", json.RawMessage(`{"files":{"pdb":{"libraryItemId":"`+item+`"},"pae":{"library_item_id":"`+pae+
 		`","file_name":"pae.json"}}}`))
@@ -110,6 +131,13 @@ func TestParseMD(t *testing.T) {
 	if err != nil || p.MD.Preset != PresetAllAtom || p.MD.Parameters["force_field_family"] != "amber" {
 		t.Errorf("%+v %v", p.MD, err)
 	}
+}
+
+// mdInput returns the input of a simulation without the record of how each parameter was resolved.
+func mdInput(p Plan) pleat.MDInput {
+	in := *p.MD
+	in.Parameters = nil
+	return in
 }
 
 func TestRefusals(t *testing.T) {
@@ -274,10 +302,24 @@ func TestFromFold(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err = Parse("md", f.Input)
-	if err != nil || p.Source.Fold != fold.Ref || p.MD.Preset != PresetGo || p.MD.Temp != 300 || p.MD.LengthNs != 0.1 ||
-		p.MD.Profile != "calvados3" || p.MD.PH != 6 || p.MD.Ionic != 0.2 ||
-		!strings.Contains(string(f.Input), `"tint":"kept"`) || strings.Contains(string(f.Input), "enabled") {
-		t.Errorf("%+v %s %v", p.MD, f.Input, err)
+	if err != nil || p.Source.Fold != fold.Ref {
+		t.Fatalf("%+v %v", p.Source, err)
+	}
+	if d := cmp.Diff(pleat.MDInput{
+		Preset:   PresetGo,
+		Profile:  "calvados3",
+		Temp:     300,
+		Ionic:    0.2,
+		PH:       6,
+		StepNs:   0.001,
+		LengthNs: 0.1,
+		BoxNm:    20,
+		Termini:  "both",
+	}, mdInput(p)); d != "" {
+		t.Error(d)
+	}
+	if in := string(f.Input); !strings.Contains(in, `"tint":"kept"`) || strings.Contains(in, "enabled") {
+		t.Error(in)
 	}
 	f, err = FromFold("openmm", json.RawMessage(`{"preset":"single_idr_fasta"}`), fold)
 	if err != nil || !strings.Contains(string(f.Input), "single_idr_fasta") {
@@ -335,8 +377,11 @@ func TestChoose(t *testing.T) {
 		{md(PresetGo), models("analyst"), "", "no engine for md is running here", "workflow_name"},
 	} {
 		got, err := Choose(c.p, c.models)
-		if got.Queue != c.queue || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) ||
-			c.want == "" && err != nil {
+		message := ""
+		if err != nil {
+			message = err.Error()
+		}
+		if got.Queue != c.queue || !strings.Contains(message, c.want) || (err == nil) != (c.want == "") {
 			t.Errorf("%+v: %+v %v", c, got, err)
 		}
 		for _, fault := range pleat.ErrorsOf(err) {

@@ -259,17 +259,29 @@ func TestWritePDBLimits(t *testing.T) {
 }
 
 func TestCIFQuote(t *testing.T) {
+	type token struct {
+		kind cifKind
+		text string
+		null bool
+	}
 	for _, text := range []string{"a", "", ".", "?", "a b", "it's", `say "x"`, `it's a "x" y' "z" `, "_a", "#a", "$a",
 		"'", `"`, ";a", "[a]", "data_x",
 		"LOOP_", "save_", "stop_", "global_", "a#b", "line\nline", "line\n;line", "é", "loop_1", "a' b\" c"} {
 		scan := &cifScanner{in: newLines("mmCIF", strings.NewReader(cifLine(text)+"\nend"), Limits{}.defaults())}
-		kind, got, err := scan.next()
-		if text == "line\n;line" {
-			text = "line\n ;line" // a text cannot hold this; a space is added
+		kind, value, err := scan.next()
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
 		}
-		if err != nil || kind != cifValue || string(got) != text && !(text == "" && scan.null) || text != "" &&
-			scan.null {
-			t.Errorf("%q is read back as %q (%v)", text, got, err)
+		want := token{kind: cifValue, text: text}
+		switch text {
+		case "":
+			want = token{kind: cifValue, text: "?", null: true}
+		case "line\n;line":
+			want.text = "line\n ;line" // a text cannot hold this; a space is added
+		}
+		if got := (token{kind, string(value), scan.null}); got != want {
+			t.Errorf("%q is read back as %+v, want %+v", text, got, want)
 		}
 	}
 }
