@@ -137,43 +137,43 @@ func (t *talk) accept(in *intent, q *query, p part) {
 
 // close puts the reply together. Where a part was not understood, it suggests questions that this structure can answer.
 func (t *talk) close() Reply {
+	if t.x != nil && (t.lost || len(t.reply.Topics) == 0) {
+		t.suggest()
+	}
 	r := t.reply
 	r.Abstained = len(r.Topics) == 0
 	r.Confidence = leastSure(t.certainty...)
 	r.Topics = slices.Compact(r.Topics)
-	texts := t.texts
-	if list := t.suggestions(); (t.lost || r.Abstained) && len(list) > 0 {
-		texts = append(texts, "Of this structure I can answer, for example: "+strings.Join(list, " "))
-	}
-	r.Text = strings.Join(texts, "\n") + "\n— " + Name + "."
+	r.Text = strings.Join(t.texts, "\n") + "\n— " + Name + "."
 	return r
 }
 
-// suggestions show what can be asked, with the names of this structure. They are three questions that would be
-// answered of this very structure.
-func (t *talk) suggestions() []string {
-	if t.x == nil || len(t.f.Chains) == 0 {
-		return nil
-	}
+// suggestions are questions of which a reply shows the first three that this very structure answers.
+var suggestions = [...]string{
+	"Which residues are within 5 Å of the ligand?",
+	"Which residues have a pLDDT below 70?",
+	"Which residues form the interface between chain A and chain B?",
+	"Which charged residues are in helices or strands?",
+	"What is the sequence?",
+	"How many residues does each chain have?",
+	"What is the radius of gyration?",
+}
+
+// suggest adds questions that can be asked of the structure. None of them leads to suggestions in its turn.
+func (t *talk) suggest() {
 	var list []string
-	suggest := func(possible bool, format string, a ...any) {
-		if possible && len(list) < 3 {
-			list = append(list, "“"+fmt.Sprintf(format, a...)+"”")
+	for _, question := range suggestions {
+		try := &talk{f: t.f, x: t.x}
+		if try.answer(question); len(try.reply.Topics) > 0 {
+			list = append(list, "“"+question+"”")
+		}
+		if len(list) == 3 {
+			break
 		}
 	}
-	c := t.f.Chains[0]
-	for _, l := range facts.Head(t.f.Ligands, 1) {
-		suggest(!t.x.Crowded, "Which residues are within 5 Å of %s?", l.Ref.Name)
+	if len(list) > 0 {
+		t.texts = append(t.texts, "Of this structure I can answer, for example: "+strings.Join(list, " "))
 	}
-	suggest(t.x.HasConfidence, "Which residues have a pLDDT below 70?")
-	for _, in := range facts.Head(t.f.Interfaces, 1) {
-		suggest(true, "Which charged residues of chain %s are within 5 Å of chain %s?", in.A, in.B)
-	}
-	suggest(c.Secondary != nil && len(c.Secondary.Segments) > 0, "Which charged residues are in helices or strands?")
-	suggest(true, "What is the sequence of chain %s?", c.ID)
-	suggest(true, "How many residues does each chain have?")
-	suggest(true, "What is the radius of gyration?")
-	return list
 }
 
 // textOf quotes a part of the question. It returns the words of items as the question has them.

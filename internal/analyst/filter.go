@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pleat/internal/facts"
@@ -27,40 +28,43 @@ const (
 
 var propertyOrder = []property{ofName, ofState, ofSurface, ofLimit, ofDistance, ofPlace, ofChain}
 
-// condition is one predicate over residues, with its canonical English wording.
+// condition is one predicate over residues, with its canonical English wording. A filter is a list of conditions:
+// "charged residues of chain B in helices" has three.
 type condition struct {
 	property property
 	not      bool
-	// wording and accepts are the same alternatives: as they follow "are" (LYS, in a helix), and over sites.
+	// wording and sites are the same alternatives: as they follow "are" (LYS, in a helix), and the sites in order.
 	wording []string
-	accepts []func(int) bool
-	// mentions are the places of ofPlace, chains the identifiers of ofChain.
-	mentions []mention
-	chains   []string
-	// apart is set for a class that follows its noun, and so must hold as well: residues that are charged and aromatic.
-	apart bool
-	// segments are the sites of the segments that the question counts, and states letters of DSSP, both of ofState.
-	segments [][]int
-	states   string
-	// class is the name of a class of amino acids, of ofName.
-	class string
+	sites   [][]int
+	// counted is set for segments named by their position in the chain; states are letters of DSSP. Both are of ofState.
+	counted bool
+	states  string
+	// class is set for a class of amino acids, apart for one that follows its noun, and so must hold as well: residues
+	// that are charged and aromatic.
+	class, apart bool
 	// text is the condition as the question has it.
 	text string
 }
 
-// A filter is a list of conditions. "Charged residues of chain B in helices" has three: charged, in chain B, in a
-// helix.
-
 // newCondition makes a condition on a property of single sites.
 func (q *query) newCondition(p property, wording string, accept func(s *facts.Site) bool) *condition {
-	return &condition{property: p, wording: []string{wording}, accepts: []func(int) bool{
-		func(i int) bool { return accept(&q.x.Sites[i]) },
-	}}
+	var sites []int
+	for _, polymer := range q.x.Polymers {
+		for i := polymer.Lo; i < polymer.Hi; i++ {
+			if accept(&q.x.Sites[i]) {
+				sites = append(sites, i)
+			}
+		}
+	}
+	return &condition{property: p, wording: []string{wording}, sites: [][]int{sites}}
 }
 
 // holds reports whether a site passes.
 func (c *condition) holds(site int) bool {
-	return slices.ContainsFunc(c.accepts, func(accept func(int) bool) bool { return accept(site) }) != c.not
+	return slices.ContainsFunc(c.sites, func(list []int) bool {
+		_, ok := slices.BinarySearch(list, site)
+		return ok
+	}) != c.not
 }
 
 // holdAll reports whether a site passes all conditions.
@@ -88,18 +92,15 @@ func (c *condition) String() string {
 func (c *condition) add(d *condition) {
 	for i, w := range d.wording {
 		if !slices.Contains(c.wording, w) {
-			c.wording, c.accepts = append(c.wording, w), append(c.accepts, d.accepts[i])
+			c.wording, c.sites = append(c.wording, w), append(c.sites, d.sites[i])
 		}
 	}
-	c.mentions = append(c.mentions, d.mentions...)
-	c.chains = append(c.chains, d.chains...)
-	c.segments = append(c.segments, d.segments...)
+	c.counted = c.counted || d.counted
 	c.states += d.states
 }
 
 // sitesWhere returns the polymer sites at which all conditions hold.
-func (q *query) sitesWhere(conds ...*condition) []int {
-	var out []int
+func (q *query) sitesWhere(conds ...*condition) (out []int) {
 	for _, p := range q.x.Polymers {
 		for i := p.Lo; i < p.Hi; i++ {
 			if holdAll(conds, i) {
@@ -145,34 +146,27 @@ func (q *query) entityCondition(it item) *condition {
 		return q.classCondition(strings.ReplaceAll(it.names[0], "-", " "), it.names[1])
 	case "@chain":
 		id := it.names[0]
-		c := q.newCondition(ofChain, "in chain "+id, func(s *facts.Site) bool { return s.Ref.Chain == id })
-		c.chains = it.names
 		if !slices.Contains(chainIDs(q.f.Chains), id) {
 			q.problem = fmt.Sprintf("There is no chain %s. The structure has %s %s.", id,
 				facts.Plural(len(q.f.Chains), "chain", "chains"), facts.OrNone(facts.Join(chainIDs(q.f.Chains), 20)))
 		}
-		return c
+		return q.newCondition(ofChain, "in chain "+id, func(s *facts.Site) bool { return s.Ref.Chain == id })
 	case "rna", "dna", "nucleic":
 		wording := map[string]string{"rna": "of RNA", "dna": "of DNA", "nucleic": "of nucleic acid"}[it.concept]
 		return q.newCondition(ofChain, wording, func(s *facts.Site) bool {
 			return s.Kind == structure.RNA && it.concept != "dna" || s.Kind == structure.DNA && it.concept != "rna"
 		})
-	case "buried":
-		return q.newCondition(ofSurface, "buried (less than 20 % accessible)", func(s *facts.Site) bool {
+	case "buried", "exposed", "surface":
+		wording := "exposed (20 % accessible or more)"
+		if it.concept == "buried" {
+			wording = "buried (less than 20 % accessible)"
+		}
+		return q.newCondition(ofSurface, wording, func(s *facts.Site) bool {
 			share, ok := s.Accessible()
-			return ok && share < facts.BuriedBelow
-		})
-	case "exposed", "surface":
-		return q.newCondition(ofSurface, "exposed (20 % accessible or more)", func(s *facts.Site) bool {
-			share, ok := s.Accessible()
-			return ok && share >= facts.BuriedBelow
+			return ok && (share < facts.BuriedBelow) == (it.concept == "buried")
 		})
 	case "@limit":
-		switch {
-		case it.high > 0:
-			return q.newCondition(ofLimit, fmt.Sprintf("at a pLDDT from %g to %g", it.value, it.high),
-				func(s *facts.Site) bool { return it.value <= s.PLDDT && s.PLDDT <= it.high })
-		case it.above:
+		if it.above {
 			return q.newCondition(ofLimit, fmt.Sprintf("at a pLDDT of %g or more", it.value),
 				func(s *facts.Site) bool { return s.PLDDT >= it.value })
 		}
@@ -193,7 +187,7 @@ func (q *query) classCondition(name, letters string) *condition {
 	c := q.newCondition(ofName, wording, func(s *facts.Site) bool {
 		return s.Kind == structure.Protein && strings.IndexByte(letters, s.Letter) >= 0
 	})
-	c.class = name
+	c.class = true
 	return c
 }
 
@@ -208,14 +202,14 @@ func (q *query) stateCondition(st state, which item) *condition {
 		return c
 	}
 	var names []string
-	all := q.sitesWhere(c)
+	var chosen []int
 	for _, ch := range q.f.Chains {
-		runs := q.segmentRuns(slices.DeleteFunc(slices.Clone(all), func(i int) bool {
+		runs := q.segmentRuns(slices.DeleteFunc(slices.Clone(c.sites[0]), func(i int) bool {
 			return i < ch.Polymer.Lo || i >= ch.Polymer.Hi || q.x.Sites[i].State == structure.Bridge ||
 				len(q.chains) > 0 && !slices.Contains(q.chains, ch.ID)
 		}))
 		for _, run := range pickRuns(runs, which) {
-			c.segments = append(c.segments, run)
+			chosen = append(chosen, run...)
 			names = append(names, facts.StateName(q.x.Sites[run[0]].State)+" "+q.spanOf(run))
 		}
 	}
@@ -223,12 +217,12 @@ func (q *query) stateCondition(st state, which item) *condition {
 	if st.noun == "helix" && which.value > 1 && len(names) > 0 {
 		text += ", counting α-, 3-10 and π-helices along each chain"
 	}
-	which.text = cmp.Or(map[bool]string{true: which.concept}[which.concept != "@nth"], strings.ToLower(which.text))
-	c.wording[0] = fmt.Sprintf("in the %s %s (%s)", which.text, st.noun, text)
-	chosen := c.segments // without those that c.add brings
-	c.accepts[0] = func(i int) bool {
-		return slices.ContainsFunc(chosen, func(run []int) bool { return slices.Contains(run, i) })
+	ordinal := strings.ToLower(which.text)
+	if which.concept != "@nth" {
+		ordinal = which.concept
 	}
+	c.counted, c.sites[0] = true, chosen
+	c.wording[0] = fmt.Sprintf("in the %s %s (%s)", ordinal, st.noun, text)
 	return c
 }
 
@@ -256,20 +250,18 @@ func pickRuns(runs [][]int, which item) [][]int {
 func (q *query) placeCondition(m mention) *condition {
 	sites, problem := q.find(m)
 	q.absent = cmp.Or(q.absent, problem)
-	wording := "at " + q.x.List(sites, 4)
-	part := " (" + q.spanOf(sites) + ")"
-	end := map[bool]string{true: "first", false: "last"}[m.first > 0]
+	wording, end := "at "+q.x.List(sites, 4), "first"
+	if m.first < 0 {
+		end = "last"
+	}
 	switch {
-	case m.first != 0 && m.single():
-		wording = "the " + end + " residue of the chain" + part
 	case m.first != 0:
-		wording = fmt.Sprintf("among the %s %s of the chain%s", end, residues(max(m.first, -m.first)), part)
+		wording = fmt.Sprintf("among the %s %s of the chain (%s)", end, residues(max(m.first, -m.first)),
+			q.spanOf(sites))
 	case m.lo != m.hi || len(sites) == 0:
 		wording = fmt.Sprintf("at %d to %d", m.lo, m.hi)
 	}
-	return &condition{property: ofPlace, wording: []string{wording}, mentions: []mention{m}, accepts: []func(int) bool{
-		func(i int) bool { _, ok := slices.BinarySearch(sites, i); return ok },
-	}}
+	return &condition{property: ofPlace, wording: []string{wording}, sites: [][]int{sites}}
 }
 
 // find returns the sites that a mention means, or why there are none.
@@ -299,11 +291,12 @@ func (q *query) find(m mention) (sites []int, problem string) {
 		return m.names != nil && !q.x.Sites[i].Is(m.names)
 	})
 	switch {
-	case len(sites) == 0 && m.lo == m.hi:
-		problem = fmt.Sprintf("There is no residue %d with coordinates: %s.", m.lo, facts.OrNone(facts.Join(ranges, 6)))
 	case len(sites) == 0:
-		problem = fmt.Sprintf("There is no residue from %d to %d with coordinates: %s.", m.lo, m.hi,
-			facts.OrNone(facts.Join(ranges, 6)))
+		number := strconv.Itoa(m.lo)
+		if m.lo != m.hi {
+			number = fmt.Sprintf("from %d to %d", m.lo, m.hi)
+		}
+		problem = fmt.Sprintf("There is no residue %s with coordinates: %s.", number, facts.OrNone(facts.Join(ranges, 6)))
 	case len(named) == 0:
 		problem = fmt.Sprintf("Residue %d is not %s: it is %s.", m.lo, m.names[0], q.x.List(sites, 4))
 	}
@@ -324,25 +317,23 @@ func (q *query) cannotTell(c *condition) string {
 	case c.property == ofSurface && (!protein || !q.x.HasSurface):
 		return "Whether residues are buried or exposed is known of protein residues with a computed surface, and " +
 			"there are none here."
-	case c.class != "" && !protein:
+	case c.class && !protein:
 		return "These classes are of amino acids, and there are none here."
 	}
 	return ""
 }
 
-// certaintyOf is what a selection rests on: names, numbers and distances are measured, secondary structure and exposure
-// follow from rules over distances, and pLDDT is a model's estimate.
+// certainties are what properties rest on, other than measurement: secondary structure and exposure follow from rules over
+// distances, and pLDDT is a model's estimate.
+var certainties = map[property]Certainty{ofLimit: Estimated, ofState: Geometric, ofSurface: Geometric}
+
+// certaintyOf is what a selection rests on.
 func certaintyOf(conds []*condition) Certainty {
-	out := Measured
+	list := []Certainty{Measured}
 	for _, c := range conds {
-		switch c.property {
-		case ofLimit:
-			return Estimated
-		case ofState, ofSurface:
-			out = Geometric
-		}
+		list = append(list, certainties[c.property])
 	}
-	return out
+	return leastSure(list...)
 }
 
 // leastSure returns the least sure of some certainties.

@@ -149,7 +149,7 @@ func (q *query) byShape() string {
 	switch {
 	case q.countsSegments && q.relation == nil && q.only(ofState, ofPlace, ofChain):
 		return "secondary structure"
-	case q.countsSegments && q.conditionOn(ofName, ofSurface, ofLimit):
+	case q.countsSegments:
 		return "" // how many helices contain a lysine?
 	case q.relation != nil && asks:
 		return q.byRelation("residues")
@@ -187,7 +187,7 @@ func (q *query) byNoun() string {
 // one more condition on the residues listed. OfNumbers is the intent where residues are named by number alone.
 func (q *query) byRelation(ofNumbers string) string {
 	rel := q.relation
-	alone := q.only(ofChain) && len(q.mentions) == 0 && !rel.far && !rel.not
+	alone := q.only(ofChain) && len(q.mentions) == 0 && !rel.not
 	switch {
 	case len(q.ligands) > 0:
 		return "distance"

@@ -1,7 +1,6 @@
 package analyst
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -17,9 +16,7 @@ func (q *query) capability() part {
 		names = append(names, in.Name)
 	}
 	p := part{sure: Measured}
-	p.add("I can answer about: %s. Each can be asked of residues that pass a filter: name, class, chain, range, "+
-		"secondary structure, exposure, confidence, distance. I cannot tell what is not in the coordinates: function, "+
-		"toxicity, partners that are absent, effects of mutations, stability, origin.", strings.Join(names, ", "))
+	p.add("I can answer about: %s. Most can be asked of residues that pass a filter.", strings.Join(names, ", "))
 	return p
 }
 
@@ -33,20 +30,13 @@ func (q *query) overview() part {
 	return p
 }
 
-// chainList lists the chains by kind.
+// chainList lists the chains with their kinds.
 func (q *query) chainList() part {
-	p := part{sure: Measured}
-	p.add("The structure has %s", facts.Quantity(len(q.polymers()), "chain", "chains"))
-	for _, kind := range [...]structure.Kind{structure.Protein, structure.RNA, structure.DNA} {
-		var names []string
-		for _, c := range q.polymers() {
-			if c.Kind == kind {
-				names = append(names, fmt.Sprintf("%s (%s)", c.ID, residues(c.Length)))
-			}
-		}
-		p.add("; %d of %s: %s", len(names), facts.KindName(kind), facts.OrNone(facts.Join(names, 20)))
+	p, chains := part{sure: Measured}, q.polymers()
+	p.add("The structure has %s.", facts.Quantity(len(chains), "chain", "chains"))
+	for _, c := range facts.Head(chains, maxListed) {
+		p.add(" Chain %s (%s): %s.", c.ID, residues(c.Length), facts.KindName(c.Kind))
 	}
-	p.add(".")
 	return p
 }
 

@@ -107,7 +107,7 @@ func (q *query) distance() part {
 	switch {
 	case problem != "":
 		return refusal("%s", problem)
-	case q.relation != nil && (q.relation.far || q.relation.not) || q.anyNot():
+	case q.relation != nil && q.relation.not || q.anyNot():
 		return refusal("%s", q.notUnderstood())
 	case len(ends) != 2:
 		return refusal("A distance needs two ends; I found %d. Name two residues, a residue and a ligand, or two "+
@@ -149,11 +149,11 @@ func (q *query) ends() (ends []end, problem string) {
 		ends = append(ends, q.end("", sites, ""))
 	}
 	for _, c := range q.conds {
-		if c.property == ofState && c.segments == nil {
+		if c.property == ofState && !c.counted {
 			return nil, "Say which helix or strand you mean: the first, the last or the longest."
 		}
-		for k := range c.segments {
-			ends = append(ends, q.end("", c.segments[k], ""))
+		for k := 0; c.counted && k < len(c.sites); k++ {
+			ends = append(ends, q.end("", c.sites[k], ""))
 		}
 	}
 	if len(ends) == 0 {

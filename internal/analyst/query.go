@@ -170,7 +170,7 @@ func (r *reader) entity(it item) {
 	}
 	c.text = it.text
 	wanted := r.open != nil && (r.stale || r.open.words["closest"] && !r.prep) // the nearest lysine to Asp52
-	certain := oneOf(it.concept, "@ligand @residue @chain") || c.segments != nil
+	certain := oneOf(it.concept, "@ligand @residue @chain") || c.counted
 	switch {
 	case (certain || r.open != nil && !wanted) && r.anchor(it, c):
 	case it.concept == "@ligand":
@@ -221,7 +221,7 @@ func (r *reader) addCondition(it item, c *condition) {
 	r.quiet++
 	c.not = r.not || r.joined && r.notKind == c.property
 	follows := r.subject && !r.prep && !oneOf(r.neighbour(1), "residue @name @class")
-	c.apart = c.class != "" && follows && !c.not && !r.orJoin
+	c.apart = c.class && follows && !c.not && !r.orJoin
 	rel := q.relation
 	if it.concept == "@residue" && c.not && rel != nil && len(rel.mentions) > 0 {
 		q.problem = "I cannot tell whether “not " + it.text + "” leaves that residue out or what is near it; " +

@@ -7,6 +7,37 @@ import (
 	"pleat/internal/facts"
 )
 
+// notUnderstood refuses a question because of some of its words.
+func notUnderstood(items []item, why string, words []string) string {
+	for i, w := range words {
+		words[i] = "“" + facts.Clip(w, 40) + "”"
+	}
+	text := fmt.Sprintf("I did not understand “%s”", facts.Clip(textOf(items), 160))
+	if len(words) > 0 {
+		text += ": " + fmt.Sprintf(why, facts.Join(words, 8))
+	}
+	return text + ". I would rather not guess."
+}
+
+// unknownWords refuses a question for the words that are not known; empty where all are.
+func unknownWords(items []item) string {
+	var words []string
+	for _, it := range items {
+		if it.concept == "?" {
+			words = append(words, it.text)
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return notUnderstood(items, "I do not know %s", words)
+}
+
+// misplaced says that words of the question have no place in it.
+func (q *query) misplaced(words ...string) string {
+	return notUnderstood(q.items, "I do not know how to take %s here", words)
+}
+
 // notUnderstood names the words that have no place in any question that can be answered.
 func (q *query) notUnderstood() string {
 	var words []string
@@ -16,18 +47,6 @@ func (q *query) notUnderstood() string {
 		}
 	}
 	return q.misplaced(words...)
-}
-
-// misplaced says that words of the question have no place in it.
-func (q *query) misplaced(words ...string) string {
-	for i, w := range words {
-		words[i] = "“" + facts.Clip(w, 40) + "”"
-	}
-	text := fmt.Sprintf("I did not understand “%s”", facts.Clip(textOf(q.items), 160))
-	if len(words) > 0 {
-		text += ": I do not know how to take " + facts.Join(words, 6) + " here"
-	}
-	return text + ". I would rather not guess."
 }
 
 // refuses says why an understood query cannot be answered; empty where it can. The order is that of what a user can
@@ -56,7 +75,7 @@ func (q *query) refuses(in *intent) string {
 		if why := q.cannotTell(c); why != "" {
 			return why
 		}
-		if c.isWhere() && len(c.chains) > 0 {
+		if c.isWhere() && c.property == ofChain {
 			chains++
 		}
 		if c.property == ofSurface && !c.not {
@@ -80,8 +99,6 @@ func (q *query) refuses(in *intent) string {
 func (q *query) refusesRelation(in *intent) string {
 	rel := q.relation
 	switch {
-	case rel.asksClosest() && q.countsSegments:
-		return "Which helix or strand is closest I cannot say; ask which residue is, or give a distance in Å."
 	case rel.radius > maxRadius:
 		return fmt.Sprintf("Distances between residues are compared up to %g Å; please ask within less.", maxRadius)
 	case q.x.Crowded:
@@ -89,7 +106,7 @@ func (q *query) refusesRelation(in *intent) string {
 	}
 	measured := in.Name == "distance" && rel.radius == 0 || in.Name == "interface" &&
 		len(rel.chains) > 0
-	if in.Filter != "anything" && (!measured || rel.not || rel.far) {
+	if in.Filter != "anything" && (!measured || rel.not) {
 		return q.misplaced(rel.text)
 	}
 	return ""

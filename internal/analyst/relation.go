@@ -2,6 +2,7 @@ package analyst
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,9 +19,7 @@ type relation struct {
 	words map[string]bool
 	// radius is in Å; 0 where none is given.
 	radius float64
-	// far means at least that far away.
-	far bool
-	not bool
+	not    bool
 	// sites and label are those of the anchor; the label is empty where none was named.
 	sites []int
 	label string
@@ -42,22 +41,15 @@ func (r *relation) cut() float64 {
 // asksClosest reports whether the relation is about what is closest, and gives no distance.
 func (r *relation) asksClosest() bool { return r.words["closest"] && r.radius == 0 }
 
-// distanceCondition is the sites within a distance of an anchor, or at least that far from it.
+// distanceCondition is the sites within a distance of an anchor.
 func (q *query) distanceCondition(r *relation) *condition {
 	near, next := q.nearby(r.sites, r.cut())
 	wording := fmt.Sprintf("within %.1f Å of %s", r.cut(), r.label)
-	switch {
-	case r.far:
-		wording = fmt.Sprintf("at least %.1f Å from %s", r.cut(), r.label)
-	case len(r.mentions) > 0 && len(next) > 0:
+	if len(r.mentions) > 0 && len(next) > 0 {
 		wording += " (its neighbours " + facts.ShortRefs(q.x.Refs(next), 4) + " not counted)"
 	}
-	return &condition{property: ofDistance, not: r.not, wording: []string{wording}, accepts: []func(int) bool{
-		func(i int) bool {
-			_, isNear := near[i]
-			return isNear != r.far && !(r.far && (slices.Contains(r.sites, i) || slices.Contains(next, i)))
-		},
-	}}
+	return &condition{property: ofDistance, not: r.not, wording: []string{wording},
+		sites: [][]int{slices.Sorted(maps.Keys(near))}}
 }
 
 // relationWord opens a relation, or adds a word to the open one.
@@ -74,7 +66,10 @@ func (r *reader) relationWord(it item) {
 	r.stale = false
 	r.open.words[it.concept] = true
 	if it.concept == "@radius" {
-		r.open.radius, r.open.far = it.value, it.above
+		r.open.radius = it.value
+		if it.above {
+			q.problem = "I compare distances with the most that they may be; please ask within how many Å."
+		}
 	}
 }
 

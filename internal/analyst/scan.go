@@ -22,8 +22,6 @@ type item struct {
 	mention mention
 	// value is a radius in Å, a pH, a bound of pLDDT, or an ordinal (-1: the last).
 	value float64
-	// high is the upper end of a band of pLDDT, where it is not 0.
-	high float64
 	// above is set where value is the least, not the most.
 	above bool
 }
@@ -339,7 +337,7 @@ func (s *scanner) radius(m []string) []item {
 // band reads a pLDDT between 50 and 70, and a stretch between 10 and 40.
 func (s *scanner) band(m []string) []item {
 	if low, high := decimal(m[1]), decimal(m[2]); s.has("confidence") && !s.has("average") {
-		return []item{{concept: "@limit", value: min(low, high), high: max(low, high)}}
+		return []item{{concept: "@limit", value: min(low, high), above: true}, {concept: "@limit", value: max(low, high)}}
 	}
 	return residueItem(nil, m[1], m[2])
 }

@@ -58,10 +58,8 @@ func (q *query) groups() (out []group) {
 	switch one := len(q.conds) == 1 && q.relation == nil; {
 	case len(sites) == 0:
 	case one && q.only(ofPlace) && len(q.mentions) > 1 && !q.pointMentions() && !q.conds[0].not:
-		for k := range q.conds[0].accepts {
-			if run := q.sitesWhere(&condition{accepts: q.conds[0].accepts[k : k+1]}); len(run) > 0 {
-				out = append(out, group{label: fmt.Sprintf("%s (%s)", q.spanOf(run), residues(len(run))), sites: run})
-			}
+		for _, run := range q.conds[0].sites {
+			out = append(out, group{label: fmt.Sprintf("%s (%s)", q.spanOf(run), residues(len(run))), sites: run})
 		}
 	case q.only(ofState, ofChain) && q.relation == nil && !q.anyNot():
 		for _, run := range q.segmentRuns(sites) {

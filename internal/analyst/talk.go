@@ -24,46 +24,33 @@ type talk struct {
 	last *query
 }
 
-// answer reads the sentences. One that asks nothing, such as "Look at chain B.", narrows the next one.
+// answer reads the sentences. One that asks nothing, such as "Look at chain B.", could narrow the others: with one of these
+// nothing is answered.
 func (t *talk) answer(question string) {
 	t.cited = map[facts.ResidueRef]bool{}
 	s := newScanner(t.x)
-	all := sentences(question)
+	var all [][]item
+	for _, words := range sentences(question) {
+		if items := s.scan(words); slices.ContainsFunc(items, isMeaningful) { // not hello, thanks
+			all = append(all, items)
+		}
+	}
+	for _, items := range all {
+		if len(all) > 1 && !slices.ContainsFunc(items, asks) {
+			t.misunderstand(items, "This sentence asks nothing; please put it into the question that it belongs to.")
+			return
+		}
+	}
 	if len(all) > maxSentences {
 		t.refuse("", fmt.Sprintf("I read the first %d sentences; please ask the others separately.", maxSentences))
 	}
-	var context []item
-	for _, words := range facts.Head(all, maxSentences) {
-		items := s.scan(words)
-		switch {
-		case isContext(items):
-			context = append(context, items...)
-		case slices.ContainsFunc(items, isMeaningful): // not hello, thanks
-			t.sentence(slices.Concat(context, items))
-			context = nil
-		}
-	}
-	if len(context) > 0 {
-		t.sentence(context)
+	for _, items := range facts.Head(all, maxSentences) {
+		t.sentence(items)
 	}
 }
 
 // isMeaningful reports whether an item says more than please, and, or it.
 func isMeaningful(it item) bool { return !oneOf(it.concept, "filler & ask in but it") }
-
-// isContext knows sentences such as "Look at chain B." It reports whether a sentence names residues or chains and asks
-// nothing of them.
-func isContext(items []item) bool {
-	entity := false
-	for _, it := range items {
-		if !oneOf(it.concept,
-			"@residue @chain helix strand @nth rna dna filler & of in structure residue protein chain") {
-			return false
-		}
-		entity = entity || oneOf(it.concept, "@residue @chain helix strand rna dna")
-	}
-	return entity
-}
 
 // sentence answers the questions of a sentence, one after the other.
 func (t *talk) sentence(items []item) {
@@ -143,12 +130,8 @@ func (t *talk) misunderstand(items []item, why string) {
 // no intent answers, and last what this structure lacks.
 func (t *talk) clause(items []item) {
 	t.clauses++
-	if len(items) > 200 {
-		t.misunderstand(items, "This question is too long to be understood whole; please ask for less at once.")
-		return
-	}
 	outside := slices.IndexFunc(items, isOutside)
-	if why := unknown(items); why != "" && outside < 0 {
+	if why := unknownWords(items); why != "" && outside < 0 {
 		t.misunderstand(items, why)
 		return
 	}
@@ -178,21 +161,6 @@ func (t *talk) clause(items []item) {
 	}
 	t.accept(in, q, q.answer(in))
 	t.last = q
-}
-
-// unknown says which words are not known; empty where all are.
-func unknown(items []item) string {
-	var words []string
-	for _, it := range items {
-		if it.concept == "?" {
-			words = append(words, "“"+facts.Clip(it.text, 30)+"”")
-		}
-	}
-	if len(words) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("I did not understand “%s”: I do not know %s. I would rather not guess.",
-		facts.Clip(textOf(items), 160), facts.Join(words, 8))
 }
 
 // isElliptic reports whether a question after another leaves out what it is about, or could share the filter of the one

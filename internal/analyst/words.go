@@ -1,6 +1,7 @@
 package analyst
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 )
@@ -79,26 +80,15 @@ func hyphenCounts(r []rune, i int) bool {
 		single(i-1, i-2) && single(i+1, i+2)
 }
 
+// contraction is the end of a contracted word, which says nothing: what's, chain A's.
+var contraction = regexp.MustCompile(`(?i)'(s|m|d|re|ve|ll)$`)
+
 // expand resolves contractions: isn't is is not, what's is what, chain A's is chain A.
 func expand(raw string) []word {
-	raw = strings.TrimLeft(raw, "'")
-	low := strings.ToLower(raw)
-	not := word{"not", "not"}
-	switch {
-	case low == "can't" || low == "cannot":
-		return []word{{"can", "can"}, not}
-	case len(low) > 3 && strings.HasSuffix(low, "n't"):
-		return []word{{raw[:len(raw)-3], low[:len(low)-3]}, not}
+	if stem, ok := strings.CutSuffix(strings.ToLower(raw), "n't"); ok {
+		return []word{{raw[:len(stem)], stem}, {"not", "not"}}
 	}
-	for _, suffix := range [...]string{"'s", "'m", "'d", "'re", "'ve", "'ll"} {
-		if strings.HasSuffix(low, suffix) {
-			raw = raw[:len(raw)-len(suffix)]
-			break
-		}
-	}
-	if len(raw) > 2 && strings.HasSuffix(strings.ToLower(raw), "s'") {
-		raw = raw[:len(raw)-1]
-	}
+	raw = contraction.ReplaceAllString(strings.TrimLeft(raw, "'"), "")
 	if raw == "" {
 		return nil
 	}

@@ -208,7 +208,7 @@ def special(name, e, out):
             seq = "".join(r.get_resname()[-1] for r in e.polymer if r.get_parent().id == chain)
             out["seq_" + chain] = {"t": [seq]}
         out["guanines"] = {"t": [f"{sum(r.get_resname().endswith('G') for r in e.polymer)} of {len(e.polymer)}"]}
-        out["chains"] = {"t": ["1 of RNA", "1 of DNA"]}
+        out["chains"] = {"t": ["(8 residues): RNA", "(6 residues): DNA"]}
 
 
 result = {}
