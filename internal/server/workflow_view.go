@@ -257,7 +257,8 @@ func (s *Server) listWorkflows(ctx context.Context, c *call) (api.List[api.Workf
 	if err != nil {
 		return api.List[api.WorkflowRow]{}, err
 	}
-	return listOf(p, rows, func(row *store.WorkflowRow) string { return string(row.Workflow.ID) }, wire.WorkflowRow), nil
+	id := func(row *store.WorkflowRow) string { return string(row.Workflow.ID) }
+	return listOf(p, rows, id, wire.WorkflowRow), nil
 }
 
 // sourceQuery reads the ids of a fold from a query, in snake_case or camelCase, since the interface has both spellings.

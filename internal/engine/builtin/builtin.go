@@ -18,7 +18,7 @@ func New(name string, o Options) engine.Engine {
 	case "mini":
 		return Mini{Workers: o.Workers}
 	case "calvados":
-		return Calvados{Workers: o.Workers, CheckpointInterval: o.CheckpointInterval}
+		return Calvados(o)
 	case "analyst":
 		return Analyst{}
 	case "null":
