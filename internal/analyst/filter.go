@@ -226,18 +226,14 @@ func (q *query) stateCondition(st state, which item) *condition {
 	return c
 }
 
-// pickRuns chooses the nth segment of a chain, -1 being the last, or its longest or shortest ones.
+// pickRuns chooses the nth segment of a chain, -1 being the last, or its longest ones.
 func pickRuns(runs [][]int, which item) [][]int {
 	n := int(which.value)
-	size := func(a, b []int) int { return len(a) - len(b) }
 	switch {
 	case len(runs) == 0 || n > len(runs):
 		return nil
-	case which.concept == "longest" || which.concept == "shortest":
-		best := len(slices.MaxFunc(runs, size))
-		if which.concept == "shortest" {
-			best = len(slices.MinFunc(runs, size))
-		}
+	case which.concept == "longest":
+		best := len(slices.MaxFunc(runs, func(a, b []int) int { return len(a) - len(b) }))
 		return slices.DeleteFunc(runs, func(run []int) bool { return len(run) != best })
 	case n < 0:
 		return runs[len(runs)-1:]
@@ -245,11 +241,11 @@ func pickRuns(runs [][]int, which item) [][]int {
 	return runs[n-1 : n]
 }
 
-// placeCondition is a residue, a range of numbers, or a part of each chain. Where no residue is there, q.absent says
+// placeCondition is a residue, a range of numbers, or a part of each chain. Where no residue is there, q.problem says
 // so.
 func (q *query) placeCondition(m mention) *condition {
 	sites, problem := q.find(m)
-	q.absent = cmp.Or(q.absent, problem)
+	q.problem = cmp.Or(q.problem, problem)
 	wording, end := "at "+q.x.List(sites, 4), "first"
 	if m.first < 0 {
 		end = "last"

@@ -50,7 +50,6 @@ func intentNamed(name string) *intent {
 
 // lists are the topics that are answered by a function of their own.
 var lists = map[string]func(*query) part{
-	"capability":          (*query).capability,
 	"overview":            (*query).overview,
 	"chains":              (*query).chainList,
 	"residue":             (*query).identity,
@@ -79,7 +78,7 @@ func (q *query) answer(in *intent) part {
 // topics are the concepts of a query that an intent must provide for.
 func (q *query) topics() (out []string) {
 	for c := range q.has {
-		counted := q.counted && oneOf(c, "longest shortest")
+		counted := q.counted && c == "longest"
 		if !soft(c) && !counted && c != "surface" && (c != "not" || q.negated) {
 			out = append(out, c)
 		}
@@ -100,17 +99,12 @@ func (q *query) choose() (best *intent) {
 		return intentNamed("distance")
 	case len(topics) == 0:
 		return intentNamed(q.byShape())
-	case q.has["percent"] && q.conditionOn(ofName, ofPlace) && q.onlyTopics("percent not"):
-		return intentNamed("residues")
 	}
 	score := 0
 	for _, in := range intents() {
 		if w := in.match(q, topics); w > score {
 			best, score = in, w
 		}
-	}
-	if best != nil && best.Name == "confidence" && q.conditionOn(ofLimit) && !q.has["average"] {
-		return intentNamed("residues")
 	}
 	return best
 }

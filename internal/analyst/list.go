@@ -3,22 +3,10 @@ package analyst
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"pleat/internal/facts"
 	"pleat/internal/structure"
 )
-
-// capability lists what can be asked.
-func (q *query) capability() part {
-	var names []string
-	for _, in := range intents()[1:] {
-		names = append(names, in.Name)
-	}
-	p := part{sure: Measured}
-	p.add("I can answer about: %s. Most can be asked of residues that pass a filter.", strings.Join(names, ", "))
-	return p
-}
 
 // overview summarises the structure.
 func (q *query) overview() part {
@@ -93,9 +81,6 @@ func (q *query) scores() part {
 				p.add("From chain %s to %s it is %.1f Å on average, %.1f Å at least. ", e.A, e.B, e.Mean, e.Min)
 			}
 		}
-		for _, d := range facts.Head(e.Domains, 20) {
-			p.add("%s is placed as a unit, with a mean error inside of %.1f Å. ", facts.Span(d.From, d.To), d.Mean)
-		}
 	}
 	if p.text == "" {
 		return refusal("No such score of a model (pTM, ipTM, affinity, aligned errors) came with this structure, and I " +
@@ -128,26 +113,11 @@ func (q *query) pocketList() part {
 	return p
 }
 
-// gapList knows gaps by the numbers and by links that are too long. It names where residues are missing, in the chains
-// or between the numbers asked about.
+// gapList knows gaps by the numbers and by links that are too long. It names where residues are missing in the chains.
 func (q *query) gapList() part {
-	lo, hi := math.MinInt, math.MaxInt
-	for k, m := range q.mentions {
-		if m.first != 0 {
-			return refusal("Gaps are known between numbers; name the numbers, such as residues 1 to 30.")
-		}
-		if k == 0 {
-			lo, hi = m.lo, m.hi
-		}
-		lo, hi = min(lo, m.lo), max(hi, m.hi)
-	}
-	p := part{sure: Measured}
-	missing := 0
+	p, missing := part{sure: Measured}, 0
 	for _, c := range q.polymers() {
 		for _, g := range facts.Head(c.Gaps, 20) {
-			if g.Before.Number <= lo || g.After.Number >= hi {
-				continue
-			}
 			missing += g.Missing
 			if g.Missing > 0 {
 				p.add("Between %s and %s %s missing by the numbers (%d to %d). ", g.After, g.Before,
@@ -157,15 +127,7 @@ func (q *query) gapList() part {
 			}
 		}
 	}
-	if p.text == "" {
-		p.add("By the numbers and the links, no residue is missing")
-	} else {
-		p.add("Together %d are missing", missing)
-	}
-	if len(q.mentions) > 0 {
-		p.add(" from %d to %d", lo, hi)
-	}
-	p.add(" in chain %s. What may be missing before the first and after the last residue cannot be told from coordinates.",
-		facts.Join(chainIDs(q.polymers()), 20))
+	p.add("Together %d are missing by the numbers and links in chain %s. What may be missing before the first and after "+
+		"the last residue cannot be told from coordinates.", missing, facts.Join(chainIDs(q.polymers()), 20))
 	return p
 }

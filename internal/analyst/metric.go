@@ -70,8 +70,8 @@ func (q *query) lacks(topic string) string {
 		return "The accessible surface was not computed for this structure."
 	case topic == "charge" && q.pH != nil && (*q.pH < 0 || *q.pH > 14):
 		return fmt.Sprintf("A pH lies between 0 and 14; %g does not.", *q.pH)
-	case topic == "charge" && (q.has["pi"] || q.has["whichph"]) && q.partial():
-		return "The isoelectric point is computed of whole chains only."
+	case topic == "charge" && (q.pH != nil || q.has["pi"] || q.has["whichph"]) && q.partial():
+		return "The isoelectric point, and the charge at a pH, are computed of whole chains only."
 	}
 	return ""
 }
@@ -139,11 +139,8 @@ func chargeOf(q *query, p *part, g group) {
 		return
 	}
 	var plus, minus []int
-	net := 0.0
 	for _, i := range g.sites {
-		s := &q.x.Sites[i]
-		net += facts.SideChainCharge(s, pH)
-		switch s.Letter {
+		switch q.x.Sites[i].Letter {
 		case 'K', 'R':
 			plus = append(plus, i)
 		case 'D', 'E':
@@ -153,9 +150,6 @@ func chargeOf(q *query, p *part, g group) {
 	sign := strings.Replace(fmt.Sprintf("%+d", len(plus)-len(minus)), "+0", "0", 1)
 	p.add("has a net charge of %s by its side chains, %d positive (LYS, ARG) and %d negative (ASP, GLU)", sign,
 		len(plus), len(minus))
-	if q.pH != nil {
-		p.add("; at pH %g, with pKa values of single residues, %+.2f e", pH, net)
-	}
 }
 
 // weightOf sums masses.

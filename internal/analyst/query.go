@@ -37,9 +37,8 @@ type query struct {
 	states string
 	// countsSegments is set where helices or strands are counted themselves, and not their residues.
 	countsSegments bool
-	// problem and absent say why there is no answer: something is ambiguous or not there, or a place has no residue.
+	// problem says why there is no answer: something is ambiguous or not there.
 	problem string
-	absent  string
 	items   []item
 }
 
@@ -129,7 +128,7 @@ func (r *reader) item(i int) {
 		r.joined = r.joined && !strings.HasPrefix(strings.ToLower(it.text), "but")
 	case "all":
 		r.every = true
-	case "@nth", "longest", "shortest":
+	case "@nth", "longest":
 		r.which = append(r.which, it)
 	case "residue":
 		r.noun()

@@ -52,11 +52,8 @@ func (q *query) notUnderstood() string {
 // refuses says why an understood query cannot be answered; empty where it can. The order is that of what a user can
 // mend: what is not there, what has no place in the question, what is not known of the structure.
 func (q *query) refuses(in *intent) string {
-	switch {
-	case q.problem != "":
+	if q.problem != "" {
 		return q.problem
-	case q.absent != "" && in.Name != "gaps":
-		return q.absent
 	}
 	for _, it := range q.items {
 		switch {

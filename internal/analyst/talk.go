@@ -69,7 +69,7 @@ func (t *talk) sentence(items []item) {
 }
 
 // questionWords are the concepts that open a question.
-const questionWords = "howmany which what where list howlong capability overview"
+const questionWords = "howmany which what where list howlong overview"
 
 // splitQuestions makes clauses, each of which is one question with one topic. It cuts a sentence where a connective is
 // followed by a new question: "…, and how many …". What stands before the first question belongs to it: "Of the
@@ -154,7 +154,7 @@ func (t *talk) clause(items []item) {
 		return
 	}
 	if why := q.refuses(in); why != "" {
-		t.lost = t.lost || q.problem == "" && q.absent == ""
+		t.lost = t.lost || q.problem == ""
 		t.refuse(textOf(items), why)
 		t.last = nil
 		return

@@ -67,17 +67,13 @@ func decimalPoint(r []rune, i int) bool {
 	return r[i] == '.' && i > 0 && i+1 < len(r) && unicode.IsDigit(r[i-1]) && unicode.IsDigit(r[i+1])
 }
 
-// hyphenCounts drops the hyphens inside plain words (alpha-helix) and keeps those next to digits, between single
-// capitals and between blanks (8-12, Lys-8, A-B, 3 - 9).
+// hyphenCounts drops the hyphens inside plain words (alpha-helix) and keeps those next to digits and between blanks (8-12,
+// Lys-8, 3 - 9).
 func hyphenCounts(r []rune, i int) bool {
 	if i == 0 || i+1 >= len(r) {
 		return false
 	}
-	single := func(j, beyond int) bool {
-		return unicode.IsUpper(r[j]) && (beyond < 0 || beyond >= len(r) || !unicode.IsLetter(r[beyond]))
-	}
-	return unicode.IsDigit(r[i-1]) || unicode.IsDigit(r[i+1]) || unicode.IsSpace(r[i-1]) && unicode.IsSpace(r[i+1]) ||
-		single(i-1, i-2) && single(i+1, i+2)
+	return unicode.IsDigit(r[i-1]) || unicode.IsDigit(r[i+1]) || unicode.IsSpace(r[i-1]) && unicode.IsSpace(r[i+1])
 }
 
 // contraction is the end of a contracted word, which says nothing: what's, chain A's.

@@ -240,18 +240,6 @@ func (x *Index) gaps(r Polymer) []Gap {
 	return out
 }
 
-// SideChainCharge returns the charge in e of one protein residue's side chain at a pH, by Henderson–Hasselbalch
-// with the constants of ChargeAt. A cysteine in a disulfide has none.
-func SideChainCharge(s *Site, pH float64) float64 {
-	if pk, ok := acids[s.Letter]; ok && !s.Bonded {
-		return -1 / (1 + math.Pow(10, pk-pH))
-	}
-	if pk, ok := bases[s.Letter]; ok {
-		return 1 / (1 + math.Pow(10, pH-pk))
-	}
-	return 0
-}
-
 // ResidueMass returns the average mass in Da of a residue within a chain, or 0 where it is unknown.
 func ResidueMass(kind structure.Kind, letter byte) float64 {
 	mass := 0.0
