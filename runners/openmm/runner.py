@@ -175,14 +175,17 @@ class Checkpoints:
 
     def __call__(self, sim: simulate.Simulation) -> None:
         now = time.monotonic()
-        interval = max(MIN_INTERVAL, min(MAX_INTERVAL, (now - self.began) / 10), 20 * self.cost)
-        if now - self.last < interval:
+        if now - self.last < self.interval(now):
             return
         self.saved.append(sim.save(self.job, self.about))
         self.last = time.monotonic()
         self.cost = self.last - now
         if len(self.saved) > 3:  # the service has copied it long ago
             self.saved.pop(0).unlink(missing_ok=True)
+
+    def interval(self, now: float) -> float:
+        """The seconds between the last checkpoint and the next."""
+        return max(MIN_INTERVAL, min(MAX_INTERVAL, (now - self.began) / 10), 20 * self.cost)
 
 
 if __name__ == "__main__":
