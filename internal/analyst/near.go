@@ -118,10 +118,9 @@ func (q *query) distance() part {
 
 // ends are the things that a question names to measure between: residues, ligands, counted segments, or chains.
 func (q *query) ends() (ends []end, problem string) {
-	mentions, ligands := q.mentions, q.ligands
-	if q.relation != nil {
-		mentions = slices.Concat(mentions, q.relation.mentions)
-		ligands = slices.Concat(ligands, q.relation.ligands)
+	mentions, ligands, chains := q.mentions, q.ligands, q.chains
+	if rel := q.relation; rel != nil {
+		mentions, ligands, chains = slices.Concat(mentions, rel.mentions), slices.Concat(ligands, rel.ligands), rel.chains
 	}
 	if n := len(q.atoms); n > 1 && n != len(mentions) {
 		return nil, "I cannot tell which atom belongs to which residue; name one atom per residue."
@@ -156,10 +155,8 @@ func (q *query) ends() (ends []end, problem string) {
 			ends = append(ends, q.end("", c.sites[k], ""))
 		}
 	}
-	if len(ends) == 0 {
-		for _, id := range q.chains {
-			ends = append(ends, q.end("chain "+id, q.chainSites(id), ""))
-		}
+	for _, id := range chains {
+		ends = append(ends, q.end("chain "+id, q.chainSites(id), ""))
 	}
 	return ends, ""
 }

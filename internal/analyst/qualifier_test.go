@@ -76,7 +76,7 @@ func TestReach(t *testing.T) {
 		{"1ubi", "Which residues in 5-20 of the first half are charged?", "", "“half”"},
 		{"1ubi", "Which residues are within 25 Å of Lys27?", "", "up to 20 Å"},
 		{"dimer", "Which residues of chain A contact Lys6 of chain B?", "residues", "ALA 28, GLN 31, ASP 32 (chain A)"},
-		{"dimer", "In chain B, what does residue 7 touch in chain A?", "", "in several chains"},
+		{"dimer", "In chain B, what does residue 7 touch in chain A?", "", "one chain at a time"},
 		{"dimer", "List the lysines of chain A and the arginines of chain B.", "",
 			"one chain at a time"},
 		{"dimer", "Are all charged residues of chain B exposed?", "residues",

@@ -85,9 +85,8 @@ func soft(concept string) bool {
 // or as a topic, which choose and refuses then account for; nothing is passed over but fillers.
 //
 // For "charged residues of chain B in helices within 5 Å of the ligand" that is a filter of three conditions (charged,
-// in chain B, in a helix) and a relation of 5 Å with the ligand as its anchor.
-//
-//	Earlier is the query before it, to which "it" and "them" refer.
+// in chain B, in a helix) and a relation of 5 Å with the ligand as its anchor. Earlier is the query before it, to which
+// "them" refers.
 func (t *talk) query(items []item, earlier *query) *query {
 	q := &query{f: t.f, x: t.x, has: map[string]bool{}, items: items}
 	r := &reader{q: q, items: items}

@@ -172,17 +172,23 @@ func (q *query) settleRelation() {
 func (r *reader) lateAnchor() {
 	q, rel := r.q, r.open
 	k := len(q.conds) - 1
+	if len(q.mentions) == 1 {
+		k = slices.IndexFunc(q.conds, func(c *condition) bool { return c.property == ofPlace && !c.not })
+	}
 	switch {
 	case len(q.ligands) > 0:
 		r.setAnchor(rel, item{concept: "@ligand", names: q.ligands}, &condition{wording: q.ligands})
 		q.ligands = nil
+		return
 	case k < 0 || q.conds[k].not || len(q.mentions) > 1:
-	case len(q.mentions) == 1 && q.conds[k].property == ofPlace:
+		return
+	case len(q.mentions) == 1:
 		r.setAnchor(rel, item{concept: "@residue", mention: q.mentions[0]}, q.conds[k])
-		q.conds, q.mentions = q.conds[:k], nil
 	case q.conds[k].property == ofState || q.conds[k].property == ofName && q.has["what"]:
 		r.setAnchor(rel, item{}, q.conds[k])
 		rel.label = strings.TrimPrefix(q.conds[k].String(), "in ")
-		q.conds = q.conds[:k]
+	default:
+		return
 	}
+	q.conds, q.mentions = slices.Delete(q.conds, k, k+1), nil
 }

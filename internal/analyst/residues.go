@@ -24,18 +24,20 @@ func (q *query) residuesWith() part {
 	if len(from) == 0 {
 		return refusal("No residue is %s.", wordingOf(base))
 	}
-	yes := len(hits) > 0
-	if all {
-		yes = len(hits) == len(from)
-	}
-	that := ""
+	p, that := part{sure: certaintyOf(filter)}, ""
 	if len(base) > 0 {
 		that = " that are " + wordingOf(base)
 	}
-	p := part{sure: certaintyOf(filter)}
-	p.add("%s%d of %s%s (%s) are %s: %s.", q.yesOrNo(yes), len(hits), residues(len(from)), that,
+	switch {
+	case !q.asksYesOrNo():
+	case all && len(hits) == len(from), !all && len(hits) > 0:
+		p.add("Yes: ")
+	default:
+		p.add("No: ")
+	}
+	p.add("%d of %s%s (%s) are %s: %s.", len(hits), residues(len(from)), that,
 		facts.Percent(share(len(hits), len(from))), wordingOf(asked), q.x.Refs(hits))
-	if all && !yes {
+	if all && len(hits) < len(from) {
 		rest := slices.DeleteFunc(from, func(i int) bool { return holdAll(filter, i) })
 		p.add(" The others: %s.", q.x.Refs(rest))
 	}
@@ -80,16 +82,11 @@ func divide(conds []*condition, pass func(*condition) bool) (yes, no []*conditio
 	return yes, no
 }
 
-// yesOrNo opens the answer to a question that asks for neither a list nor a number.
-func (q *query) yesOrNo(yes bool) string {
-	switch {
-	case !q.opensWithVerb(), q.has["which"], q.has["howmany"], q.has["list"], q.has["what"], q.has["where"],
-		q.has["percent"]:
-		return ""
-	case yes:
-		return "Yes: "
-	}
-	return "No: "
+// asksYesOrNo reports whether the question asks for neither a list nor a number.
+func (q *query) asksYesOrNo() bool {
+	lists := slices.ContainsFunc([]string{"which", "howmany", "list", "what", "where", "percent"},
+		func(c string) bool { return q.has[c] })
+	return q.opensWithVerb() && !lists
 }
 
 // opensWithVerb reports whether the question starts like one that yes or no answers.

@@ -21,7 +21,7 @@ var spellings = strings.NewReplacer(
 	"–", "-", "—", "-", "−", "-", "‑", "-", "’", "'", "‘", "'", "´", "'", "…", " ", "“", " ", "”", " ", `"`, " ",
 	"≤", " at most ", "≥", " at least ", "<=", " at most ", ">=", " at least ", "<", " below ", "->", " mutation ",
 	"→", " mutation ", ">", " above ", "%", " percent ", "&", " and ",
-	"i.e.", " ", "e.g.", " ",
+	"can't", "can not", "Can't", "Can not", "cannot", "can not", "i.e.", " ", "e.g.", " ",
 )
 
 // sentences splits a question into sentences of words. The signs , - / : stay as words of their own where they have a

@@ -122,8 +122,27 @@ def nucleic():
     write("nucleic.pdb", [("ATOM", strand("GGCUAACG", "R", False, np.zeros(3))), ("ATOM", strand("CGTTAG", "D", True, np.array([0, 0, 40.0])))])
 
 
+def bound():
+    """The dimer with a flat six-ring (BNZ 201) 3.3 Å off the tip of ARG 19 of chain B, as that sticks out of its helix."""
+    lines = [l for l in open("dimer.pdb") if l.startswith(("ATOM", "TER"))]
+    p = [[float(l[k:k + 8]) for k in (30, 38, 46)] for l in lines if l.startswith("ATOM")]
+    centre = [sum(x) / len(p) for x in zip(*p)]
+    tip = next([float(l[k:k + 8]) for k in (30, 38, 46)] for l in lines if l[12:26].split() == ["NH1", "ARG", "B", "19"])
+    u = [(a - b) / math.dist(tip, centre) for a, b in zip(tip, centre)]
+    ring = lambda d: [[tip[0] + u[0] * d + 1.39 * math.cos(math.pi * k / 3), tip[1] + u[1] * d + 1.39 * math.sin(math.pi * k / 3), tip[2] + u[2] * d] for k in range(6)]
+    d = 0.0
+    while min(math.dist(a, b) for a in ring(d) for b in p) < 3.3:
+        d += 0.1
+    with open("bound.pdb", "w") as f:
+        f.writelines(lines)
+        for k, q in enumerate(ring(d)):
+            f.write(f"HETATM{len(p) + k + 1:5d}  C{k + 1}  BNZ B 201    {q[0]:8.3f}{q[1]:8.3f}{q[2]:8.3f}{1.0:6.2f}{20.0:6.2f}           C\n")
+        f.write("END\n")
+
+
 dimer()
 ligand()
 predicted()
 gapped()
 nucleic()
+bound()
