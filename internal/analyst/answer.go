@@ -58,8 +58,8 @@ type stretch struct{ from, to facts.ResidueRef }
 // String returns the ends of the stretch.
 func (s stretch) String() string { return facts.Span(s.from, s.to) }
 
-// add appends formatted text. It cites the residues among the arguments, and writes lists of residues, of pairs of atoms
-// and of stretches out; they are formatted as %s.
+// add appends formatted text. It cites the residues among the arguments, and writes lists of residues, of pairs of
+// atoms and of stretches out; they are formatted as %s.
 func (p *part) add(format string, a ...any) {
 	for k, arg := range a {
 		switch v := arg.(type) {
@@ -127,8 +127,7 @@ func (t *talk) accept(in *intent, q *query, p part) {
 	t.texts = append(t.texts, p.text)
 	t.reply.Topics = append(t.reply.Topics, in.Name)
 	for _, r := range p.cited {
-		if !t.cited[r] {
-			t.cited[r] = true
+		if !slices.Contains(t.reply.Cited, r) {
 			t.reply.Cited = append(t.reply.Cited, r)
 		}
 	}

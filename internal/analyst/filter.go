@@ -36,7 +36,8 @@ type condition struct {
 	// wording and sites are the same alternatives: as they follow "are" (LYS, in a helix), and the sites in order.
 	wording []string
 	sites   [][]int
-	// counted is set for segments named by their position in the chain; states are letters of DSSP. Both are of ofState.
+	// counted is set for segments named by their position in the chain; states are letters of DSSP. Both are of
+	// ofState.
 	counted bool
 	states  string
 	// class is set for a class of amino acids, apart for one that follows its noun, and so must hold as well: residues
@@ -292,7 +293,8 @@ func (q *query) find(m mention) (sites []int, problem string) {
 		if m.lo != m.hi {
 			number = fmt.Sprintf("from %d to %d", m.lo, m.hi)
 		}
-		problem = fmt.Sprintf("There is no residue %s with coordinates: %s.", number, facts.OrNone(facts.Join(ranges, 6)))
+		problem = fmt.Sprintf("There is no residue %s with coordinates: %s.", number,
+			facts.OrNone(facts.Join(ranges, 6)))
 	case len(named) == 0:
 		problem = fmt.Sprintf("Residue %d is not %s: it is %s.", m.lo, m.names[0], q.x.List(sites, 4))
 	}
@@ -319,8 +321,8 @@ func (q *query) cannotTell(c *condition) string {
 	return ""
 }
 
-// certainties are what properties rest on, other than measurement: secondary structure and exposure follow from rules over
-// distances, and pLDDT is a model's estimate.
+// certainties are what properties rest on, other than measurement: secondary structure and exposure follow from rules
+// over distances, and pLDDT is a model's estimate.
 var certainties = map[property]Certainty{ofLimit: Estimated, ofState: Geometric, ofSurface: Geometric}
 
 // certaintyOf is what a selection rests on.

@@ -71,8 +71,9 @@ func (q *query) scores() part {
 		}
 	}
 	if a := q.f.Affinity; a != nil && q.has["affinity"] {
-		p.add("The model estimates a probability of %.3f that the ligand binds, and an affinity value of %.3f (log10 of "+
-			"an IC50 in µM, about %.3g µM; the lower, the tighter). ", a.Probability, a.Value, math.Pow(10, a.Value))
+		p.add("The model estimates a probability of %.3f that the ligand binds, and an affinity value of %.3f "+
+			"(log10 of an IC50 in µM, about %.3g µM; the lower, the tighter). ", a.Probability, a.Value,
+			math.Pow(10, a.Value))
 	}
 	if e := q.f.PAE; e != nil && (q.has["pae"] || q.has["domain"]) {
 		p.add("The mean predicted aligned error is %.1f Å. ", e.Mean)
@@ -83,8 +84,8 @@ func (q *query) scores() part {
 		}
 	}
 	if p.text == "" {
-		return refusal("No such score of a model (pTM, ipTM, affinity, aligned errors) came with this structure, and I " +
-			"do not guess it from coordinates.")
+		return refusal("No such score of a model (pTM, ipTM, affinity, aligned errors) came with this structure, " +
+			"and I do not guess it from coordinates.")
 	}
 	p.add("This is the model's own estimate, not a measurement.")
 	return p
@@ -123,11 +124,13 @@ func (q *query) gapList() part {
 				p.add("Between %s and %s %s missing by the numbers (%d to %d). ", g.After, g.Before,
 					facts.Quantity(g.Missing, "residue is", "residues are"), g.After.Number+1, g.Before.Number-1)
 			} else {
-				p.add("Between %s and %s the chain is broken (%s apart). ", g.After, g.Before, facts.Angstrom(g.Distance))
+				p.add("Between %s and %s the chain is broken (%s apart). ", g.After, g.Before,
+					facts.Angstrom(g.Distance))
 			}
 		}
 	}
-	p.add("Together %d are missing by the numbers and links in chain %s. What may be missing before the first and after "+
-		"the last residue cannot be told from coordinates.", missing, facts.Join(chainIDs(q.polymers()), 20))
+	p.add("Together %d are missing by the numbers and links in chain %s. What may be missing before the first "+
+		"and after the last residue cannot be told from coordinates.", missing,
+		facts.Join(chainIDs(q.polymers()), 20))
 	return p
 }

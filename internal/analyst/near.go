@@ -120,7 +120,8 @@ func (q *query) distance() part {
 func (q *query) ends() (ends []end, problem string) {
 	mentions, ligands, chains := q.mentions, q.ligands, q.chains
 	if rel := q.relation; rel != nil {
-		mentions, ligands, chains = slices.Concat(mentions, rel.mentions), slices.Concat(ligands, rel.ligands), rel.chains
+		mentions, ligands = slices.Concat(mentions, rel.mentions), slices.Concat(ligands, rel.ligands)
+		chains = rel.chains
 	}
 	if n := len(q.atoms); n > 1 && n != len(mentions) {
 		return nil, "I cannot tell which atom belongs to which residue; name one atom per residue."
@@ -241,8 +242,8 @@ func (q *query) interfaces() part {
 var bondRules = map[string]string{
 	"disulfides":   "disulfides by distance (SG–SG from 1.8 to 2.5 Å)",
 	"salt bridges": "salt bridges (ASP or GLU oxygen within 4.0 Å of a LYS or ARG side-chain nitrogen)",
-	"hydrogen bonds": "pairs of a donor and an acceptor (N or O of polymers within 3.5 Å, residues next to each other " +
-		"left out; candidates by distance alone)",
+	"hydrogen bonds": "pairs of a donor and an acceptor (N or O of polymers within 3.5 Å, residues next to " +
+		"each other left out; candidates by distance alone)",
 }
 
 // pairs answers which disulfides, salt bridges or hydrogen-bond candidates have an end in the selection.

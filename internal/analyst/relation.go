@@ -158,8 +158,7 @@ func (q *query) settleRelation() {
 		}
 		return
 	}
-	for _, word := range [...]string{"contact", "around", "beside", "closest", "@radius", "bind", "site", "atom", "heavy",
-		"has"} {
+	for word := range strings.FieldsSeq("contact around beside closest @radius bind site atom heavy has") {
 		delete(q.has, word)
 	}
 	if rel.radius > 0 {

@@ -47,8 +47,8 @@ func (q *query) residuesWith() part {
 	return p
 }
 
-// subjectAndPredicate finds what "of" in "3 of 7" is. Where all or a share are asked for, the condition that came last is
-// asked of the others: are all lysines in helices exposed? Else chains and numbers say where to count.
+// subjectAndPredicate finds what "of" in "3 of 7" is. Where all or a share are asked for, the condition that came last
+// is asked of the others: are all lysines in helices exposed? Else chains and numbers say where to count.
 func (q *query) subjectAndPredicate(filter []*condition) (base, asked []*condition) {
 	last := len(filter) - 1
 	if last > 0 && filter[last].property == ofDistance && !q.relationLast {

@@ -248,8 +248,8 @@ func (s *scanner) concept(c string, n int) {
 }
 
 // letterNames knows what can name a residue. It returns the component codes that a name means: a word of the
-// vocabulary, a code of three letters or of a nucleotide, or the one-letter codes of proteins, RNA and DNA; nil where it
-// is none.
+// vocabulary, a code of three letters or of a nucleotide, or the one-letter codes of proteins, RNA and DNA; nil where
+// it is none.
 func letterNames(word string) (codes []string) {
 	up := strings.ToUpper(word)
 	if c, ok := vocabulary().find(strings.ToLower(word)); ok && strings.HasPrefix(c, "@name ") {
@@ -336,8 +336,8 @@ func (s *scanner) radius(m []string) []item {
 
 // band reads a pLDDT between 50 and 70, and a stretch between 10 and 40.
 func (s *scanner) band(m []string) []item {
-	if low, high := decimal(m[1]), decimal(m[2]); s.has("confidence") && !s.has("average") {
-		return []item{{concept: "@limit", value: min(low, high), above: true}, {concept: "@limit", value: max(low, high)}}
+	if a, b := decimal(m[1]), decimal(m[2]); s.has("confidence") && !s.has("average") {
+		return []item{{concept: "@limit", value: min(a, b), above: true}, {concept: "@limit", value: max(a, b)}}
 	}
 	return residueItem(nil, m[1], m[2])
 }

@@ -14,7 +14,6 @@ type talk struct {
 	x         *facts.Index
 	reply     Reply
 	texts     []string
-	cited     map[facts.ResidueRef]bool
 	certainty []Certainty
 	// lost is set where a part was not understood, so that suggestions help.
 	lost bool
@@ -24,10 +23,9 @@ type talk struct {
 	last *query
 }
 
-// answer reads the sentences. One that asks nothing, such as "Look at chain B.", could narrow the others: with one of these
-// nothing is answered.
+// answer reads the sentences. One that asks nothing, such as "Look at chain B.", could narrow the others: with one of
+// these nothing is answered.
 func (t *talk) answer(question string) {
-	t.cited = map[facts.ResidueRef]bool{}
 	s := newScanner(t.x)
 	var all [][]item
 	for _, words := range sentences(question) {
@@ -163,8 +161,9 @@ func (t *talk) clause(items []item) {
 	t.last = q
 }
 
-// isElliptic reports whether a question after another leaves out what it is about, or could share the filter of the one
-// before: "… and how many are in helices?", "… and how many arginines?", "… and is it buried?". Only "them" refers back.
+// isElliptic reports whether a question after another leaves out what it is about, or could share the filter of the
+// one before: "… and how many are in helices?", "… and how many arginines?", "… and is it buried?". Only "them" refers
+// back.
 func (t *talk) isElliptic(q *query) bool {
 	last := t.last
 	switch {
@@ -177,7 +176,8 @@ func (t *talk) isElliptic(q *query) bool {
 	case len(q.mentions) > 0:
 		return false
 	}
-	own := q.countsSegments || q.has["residue"] || q.has["list"] || q.has["chain"] || !q.onlyTopics("not") || q.conditionOn(ofName) &&
-		(!q.only(ofName) || last == nil || last.only(ofName))
+	// it has a topic or a noun of its own, and that noun cannot be one of the question before
+	own := q.countsSegments || q.has["residue"] || q.has["list"] || q.has["chain"] || !q.onlyTopics("not") ||
+		q.conditionOn(ofName) && (!q.only(ofName) || last == nil || last.only(ofName))
 	return !own && (q.has["howmany"] || q.has["which"] || q.has["any"])
 }

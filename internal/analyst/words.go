@@ -67,8 +67,8 @@ func decimalPoint(r []rune, i int) bool {
 	return r[i] == '.' && i > 0 && i+1 < len(r) && unicode.IsDigit(r[i-1]) && unicode.IsDigit(r[i+1])
 }
 
-// hyphenCounts drops the hyphens inside plain words (alpha-helix) and keeps those next to digits and between blanks (8-12,
-// Lys-8, 3 - 9).
+// hyphenCounts drops the hyphens inside plain words (alpha-helix) and keeps those next to digits and between blanks
+// (8-12, Lys-8, 3 - 9).
 func hyphenCounts(r []rune, i int) bool {
 	if i == 0 || i+1 >= len(r) {
 		return false
