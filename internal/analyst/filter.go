@@ -15,7 +15,7 @@ import (
 // alternatives; all others must hold together.
 type property string
 
-// Properties in the order in which an answer names them.
+// Properties of residues.
 const (
 	ofName     property = "name"     // LYS, charged
 	ofState    property = "state"    // in a helix
@@ -25,8 +25,6 @@ const (
 	ofPlace    property = "place"    // in residues 5 to 12
 	ofChain    property = "chain"    // in chain B
 )
-
-var propertyOrder = []property{ofName, ofState, ofSurface, ofLimit, ofDistance, ofPlace, ofChain}
 
 // condition is one predicate over residues, with its canonical English wording. A filter is a list of conditions:
 // "charged residues of chain B in helices" has three.
@@ -114,11 +112,8 @@ func (q *query) sitesWhere(conds ...*condition) (out []int) {
 
 // wordingOf names conditions: LYS and in a helix and exposed.
 func wordingOf(conds []*condition) string {
-	sorted := slices.SortedStableFunc(slices.Values(conds), func(a, b *condition) int {
-		return slices.Index(propertyOrder, a.property) - slices.Index(propertyOrder, b.property)
-	})
 	var list []string
-	for _, c := range sorted {
+	for _, c := range conds {
 		list = append(list, c.String())
 	}
 	return strings.Join(list, " and ")

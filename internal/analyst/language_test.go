@@ -25,7 +25,7 @@ func TestGrammar(t *testing.T) {
 		{"1ubi", "Which residues are not in helices or strands?", "residues", "31 of 76 residues (40.8 %) are not " +
 			"in a helix"},
 		{"1ubi", "What is the longest helicies?", "", "“helicies”"},
-		{"1ubi", "Distance from K48 to K63 in nm?", "distance", " nm"},
+		{"1ubi", "Distance from K48 to K63 in nm?", "", "“nm”"},
 		{"1ubi", "What does the histidine touch?", "contacts", "HIS 68"},
 		{"1ubi", "What is K48R?", "", "mutation"},
 		{"1ubi", "What happens upon Lys48 to Ala?", "", "mutation"},

@@ -171,16 +171,16 @@ func weightOf(q *query, p *part, g group) {
 // distance between the ends and, of chains, the longest dimension of the structure.
 func sizeOf(q *query, p *part, g group) {
 	first, last := &q.x.Sites[g.sites[0]], &q.x.Sites[g.sites[len(g.sites)-1]]
-	p.add("has a radius of gyration of %s (heavy atoms, weighed by mass)", q.inUnit(q.x.Gyration(g.sites)))
+	p.add("has a radius of gyration of %s (heavy atoms, weighed by mass)", facts.Angstrom(q.x.Gyration(g.sites)))
 	u, okU := first.Residue.Centre()
 	v, okV := last.Residue.Centre()
 	if okU && okV {
-		p.add(" and %s between the centres of %s and %s, its ends", q.inUnit(structure.Distance(u, v)), first.Ref,
+		p.add(" and %s between the centres of %s and %s, its ends", facts.Angstrom(structure.Distance(u, v)), first.Ref,
 			last.Ref)
 	}
 	if s := q.f.Shape; g.chain != nil {
 		p.add("; the two residues of the structure farthest apart are %s and %s, %s between their centres", s.LongestA,
-			s.LongestB, q.inUnit(s.Longest))
+			s.LongestB, facts.Angstrom(s.Longest))
 	}
 }
 

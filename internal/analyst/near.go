@@ -179,7 +179,7 @@ func (q *query) end(label string, sites []int, atom string) end {
 }
 
 // between says how far two ends are apart: their closest heavy atoms and, of two residues, their centres (CA, or C1' of
-// nucleotides), in Å or nm.
+// nucleotides).
 func (q *query) between(a, b end) part {
 	if len(a.atoms)*len(b.atoms) > maxPairs {
 		return refusal("These are too large to measure between; name smaller parts.")
@@ -205,12 +205,12 @@ func (q *query) between(a, b end) part {
 	}
 	pair := q.x.Pair(at[0], at[1])
 	out.add("The closest heavy atoms of %s and %s are %s %s and %s %s, %s apart, so they %s (within %.1f Å).", a.label,
-		b.label, pair.A, pair.AtomA, pair.B, pair.AtomB, q.inUnit(best), verb, cut)
+		b.label, pair.A, pair.AtomA, pair.B, pair.AtomB, facts.Angstrom(best), verb, cut)
 	if len(a.sites) == 1 && len(b.sites) == 1 && len(q.atoms) == 0 {
 		u, okU := q.x.Sites[a.sites[0]].Residue.Centre()
 		v, okV := q.x.Sites[b.sites[0]].Residue.Centre()
 		if okU && okV {
-			out.add(" Their centres (CA, or C1' of nucleotides) are %s apart.", q.inUnit(structure.Distance(u, v)))
+			out.add(" Their centres (CA, or C1' of nucleotides) are %s apart.", facts.Angstrom(structure.Distance(u, v)))
 		}
 	}
 	return out

@@ -78,7 +78,7 @@ func soft(concept string) bool {
 		"ask howmany which what where list structure residue protein or of has it number unit & "+
 			"all any in but everything filler chain them @nth @residue @name @class @chain @ligand @limit @ph "+
 			"@radius helix "+
-			"alphahelix threeten pihelix strand coil turn buried exposed rna dna nucleic nm @atom inchain")
+			"alphahelix threeten pihelix strand coil turn buried exposed rna dna nucleic @atom inchain")
 }
 
 // query builds the query of items. Every item must find its place: as a condition, as part of a relation, as an anchor,

@@ -43,11 +43,9 @@ func (m mention) single() bool { return m.first == 0 && m.lo == m.hi || m.first 
 // scanner turns the words of a sentence into items. It knows which chains, ligands and atoms the structure has.
 type scanner struct {
 	chains, ligands, atoms map[string]bool
-	// lowest and highest are numbers of polymer residues.
-	lowest, highest int
-	words           []word
-	at              int
-	items           []item
+	words                  []word
+	at                     int
+	items                  []item
 }
 
 // newScanner makes a scanner for the names of one structure.
@@ -60,7 +58,6 @@ func newScanner(x *facts.Index) *scanner {
 			continue
 		}
 		s.chains[site.Ref.Chain] = true
-		s.lowest, s.highest = min(s.lowest, site.Ref.Number), max(s.highest, site.Ref.Number)
 	}
 	for _, a := range x.Atoms {
 		s.atoms[a.Name] = true
@@ -77,7 +74,7 @@ const (
 	digit = `(\d{1,6})(?:st|nd|rd|th)?`
 	upTo  = `(?: (?:-|to|through|until) (?:` + noun + ` )?(?:[A-Za-z]{1,3} ?)?` + digit + `)?`
 	real  = `(\d{1,6}(?:\.\d+)?)`
-	unit  = ` ?((?-i:Å|A)|angstroms?|ångströms?|nm|nanomet(?:re|er)s?)`
+	unit  = ` ?((?-i:Å|A)|angstroms?|ångströms?)`
 	less  = `below|under|at most|(?:less|lower|fewer|smaller|closer|nearer) than`
 	more  = `above|over|beyond|exceeding|at least|(?:greater|more|higher|larger|farther|further) than`
 )
@@ -108,11 +105,9 @@ var rules = []rule{
 	{pattern(`([a-z]{1,3}|[a-z]{6,13}) ?(\d{1,6}) (?:to |mutation )?([a-z]{3})`), (*scanner).mutation},
 	// the first 20 residues, the last ten, the C-terminal 5 amino acids
 	{pattern(`(first|n terminal|last|c terminal) ([a-z]+|\d{1,6})(?: ` + noun + `)?`), (*scanner).chainEnd},
-	// after residue 16, before K48
-	{pattern(`(after|before) (?:` + noun + ` )*(?:` + name + ` ?)?` + digit), (*scanner).oneSide},
 	// pH 7.4
 	{pattern(`ph (?:of |value |is )?` + real), (*scanner).givenPH},
-	// within 5 Å of, at least 0.4 nm from, a 5 Å shell
+	// within 5 Å of, at least 4 Å from, a 5 Å shell
 	{pattern(`(?:(within|` + less + `|` + more + `) )?(?:(?:a|an|about|around|distance of) )*` + real + unit),
 		(*scanner).radius},
 	// a pLDDT between 50 and 70; else a range of residues
@@ -126,9 +121,8 @@ var rules = []rule{
 	// residue 8, residues 9-12; then 3 and 9 in a list
 	{pattern(`(?:` + noun + ` )+(?:(?:from|:) )*` + digit + upTo), (*scanner).numbers},
 	{pattern(digit + upTo), (*scanner).bareNumber},
-	// chain A, the B chain
+	// chain A
 	{pattern(`(?:chain|subunit|protomer)s? ([a-z0-9]{1,4})`), (*scanner).announcedChain},
-	{pattern(`([A-Z0-9]{1,4}) (?:chain|subunit|protomer)`), (*scanner).chain},
 }
 
 // scan is the first step from words to meaning: it knows names, and no grammar. It returns the items of one sentence,
@@ -309,29 +303,12 @@ func (s *scanner) chainEnd(m []string) []item {
 	return []item{{concept: "@residue", mention: mention{first: n}}}
 }
 
-// oneSide makes ranges that end where the numbers of the structure end: after residue 16, before K48.
-func (s *scanner) oneSide(m []string) []item {
-	if m[2] != "" && letterNames(m[2]) == nil {
-		return nil
-	}
-	n := int(decimal(m[3]))
-	r := mention{lo: min(s.lowest, n-1), hi: n - 1}
-	if strings.EqualFold(m[1], "after") {
-		r = mention{lo: n + 1, hi: max(s.highest, n+1)}
-	}
-	return []item{{concept: "@residue", mention: r}}
-}
-
 // givenPH reads the pH at which a charge is asked for.
 func (s *scanner) givenPH(m []string) []item { return []item{{concept: "@ph", value: decimal(m[1])}} }
 
-// radius reads within 5 Å, at least 0.4 nm from, a 5 Å shell.
+// radius reads within 5 Å, at least 4 Å from, a 5 Å shell.
 func (s *scanner) radius(m []string) []item {
-	scale := 1.0 // Å per unit
-	if strings.HasPrefix(strings.ToLower(m[3]), "n") {
-		scale = 10
-	}
-	return []item{{concept: "@radius", value: decimal(m[2]) * scale, above: isMore.MatchString(m[1] + " ")}}
+	return []item{{concept: "@radius", value: decimal(m[2]), above: isMore.MatchString(m[1] + " ")}}
 }
 
 // band reads a pLDDT between 50 and 70, and a stretch between 10 and 40.
@@ -395,14 +372,6 @@ func (s *scanner) announcedChain(m []string) []item {
 		return nil
 	}
 	return []item{{concept: "@chain", names: []string{id}}}
-}
-
-// chain reads the B chain.
-func (s *scanner) chain(m []string) []item {
-	if !s.chains[m[1]] {
-		return nil
-	}
-	return []item{{concept: "@chain", names: []string{m[1]}}}
 }
 
 // single reads one word that names a chain, a residue, a ligand or an atom.

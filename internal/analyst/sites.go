@@ -133,14 +133,6 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// inUnit writes a length, in nm where the question asks for it.
-func (q *query) inUnit(d float64) string {
-	if q.has["nm"] {
-		return fmt.Sprintf("%.3f nm", d/10)
-	}
-	return facts.Angstrom(d)
-}
-
 // chainSites returns the sites of a chain.
 func (q *query) chainSites(id string) []int {
 	return q.sitesWhere(q.newCondition(ofChain, "", func(s *facts.Site) bool { return s.Ref.Chain == id }))
