@@ -86,18 +86,10 @@ func (q *query) topics() (out []string) {
 	return out
 }
 
-// onlyTopics reports whether the query has no topics but these.
-func (q *query) onlyTopics(allowed string) bool {
-	return !slices.ContainsFunc(q.topics(), func(c string) bool { return !oneOf(c, allowed) })
-}
-
 // choose finds the intent of a query; nil where it is not understood.
 func (q *query) choose() (best *intent) {
 	topics := q.topics()
-	switch {
-	case len(q.atoms) > 0 && len(q.mentions) == 2 && q.onlyTopics("distance atom closest around contact"):
-		return intentNamed("distance")
-	case len(topics) == 0:
+	if len(topics) == 0 {
 		return intentNamed(q.byShape())
 	}
 	score := 0

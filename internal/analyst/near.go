@@ -210,7 +210,8 @@ func (q *query) between(a, b end) part {
 		u, okU := q.x.Sites[a.sites[0]].Residue.Centre()
 		v, okV := q.x.Sites[b.sites[0]].Residue.Centre()
 		if okU && okV {
-			out.add(" Their centres (CA, or C1' of nucleotides) are %s apart.", facts.Angstrom(structure.Distance(u, v)))
+			out.add(" Their centres (CA, or C1' of nucleotides) are %s apart.",
+				facts.Angstrom(structure.Distance(u, v)))
 		}
 	}
 	return out

@@ -57,12 +57,8 @@ func (t *talk) sentence(items []item) {
 		t.misunderstand(items, "This asks for too many things at once; please ask them one by one.")
 		return
 	}
-	for k, clause := range clauses {
-		if k == 0 || slices.ContainsFunc(clause, func(it item) bool {
-			return isMeaningful(it) && it.concept != "which"
-		}) {
-			t.clause(clause) // not: if so, which?
-		}
+	for _, clause := range clauses {
+		t.clause(clause)
 	}
 }
 
@@ -177,7 +173,8 @@ func (t *talk) isElliptic(q *query) bool {
 		return false
 	}
 	// it has a topic or a noun of its own, and that noun cannot be one of the question before
-	own := q.countsSegments || q.has["residue"] || q.has["list"] || q.has["chain"] || !q.onlyTopics("not") ||
+	topic := slices.ContainsFunc(q.topics(), func(c string) bool { return c != "not" })
+	own := topic || q.countsSegments || q.has["residue"] || q.has["list"] || q.has["chain"] ||
 		q.conditionOn(ofName) && (!q.only(ofName) || last == nil || last.only(ofName))
 	return !own && (q.has["howmany"] || q.has["which"] || q.has["any"])
 }

@@ -138,12 +138,12 @@ func (x *Index) confidence(lo, hi int) *Confidence {
 	for _, share := range []*float64{&c.VeryHigh, &c.Confident, &c.Low, &c.VeryLow} {
 		*share = round(*share/n, 4)
 	}
-	c.Doubtful = Head(x.Stretches(lo, hi, func(v float64) bool { return v < 70 }), maxList)
+	c.Doubtful = Head(x.stretches(lo, hi, func(v float64) bool { return v < 70 }), maxList)
 	return c
 }
 
-// Stretches returns the runs of residues between two sites whose pLDDT passes a test. A run does not cross chains.
-func (x *Index) Stretches(lo, hi int, pass func(float64) bool) []Stretch {
+// stretches returns the runs of residues between two sites whose pLDDT passes a test. A run does not cross chains.
+func (x *Index) stretches(lo, hi int, pass func(float64) bool) []Stretch {
 	var out []Stretch
 	for i := lo; i < hi; i++ {
 		v := x.Sites[i].PLDDT

@@ -96,7 +96,7 @@ func (f *Facts) contacts() {
 		if ra < 0 || rb < 0 {
 			continue
 		}
-		bonds, bridge, bridged := x.Polar(l.a, l.b)
+		bonds, bridge, bridged := x.polar(l.a, l.b)
 		if !x.Adjacent(l.a, l.b) {
 			f.HBonds += len(bonds)
 		}
@@ -173,9 +173,9 @@ func (in *Interface) finish(x *Index, touched map[int]bool) {
 	in.Buried = round(x.buriedArea(ra, rb), 1)
 }
 
-// Polar returns the hydrogen-bond candidates between two sites (a donor and an acceptor within 3.5 Å; angles are
+// polar returns the hydrogen-bond candidates between two sites (a donor and an acceptor within 3.5 Å; angles are
 // not considered) and the salt bridge between them, if their charged atoms are within 4.0 Å.
-func (x *Index) Polar(i, j int) (bonds []AtomPair, bridge AtomPair, bridged bool) {
+func (x *Index) polar(i, j int) (bonds []AtomPair, bridge AtomPair, bridged bool) {
 	for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
 		for q := x.Sites[j].Lo; q < x.Sites[j].Hi; q++ {
 			d := structure.Distance(x.Points[p], x.Points[q])
@@ -328,7 +328,7 @@ func (x *Index) HydrogenBonds() (out []AtomPair) {
 		if x.Adjacent(l.a, l.b) || !x.Sites[l.a].Kind.Polymer() || !x.Sites[l.b].Kind.Polymer() {
 			continue
 		}
-		bonds, _, _ := x.Polar(l.a, l.b)
+		bonds, _, _ := x.polar(l.a, l.b)
 		out = append(out, bonds...)
 	}
 	return out

@@ -49,7 +49,7 @@ func (f *Facts) ligands() {
 			}
 			p, _ := x.Closest(j, i)
 			l.Neighbours = append(l.Neighbours, Neighbour{x.Sites[j].Ref, p.AtomA, p.AtomB, round(p.Distance, 2)})
-			bonds, _, _ := x.Polar(j, i)
+			bonds, _, _ := x.polar(j, i)
 			l.Polar = append(l.Polar, bonds...)
 		}
 		l.Count = len(l.Neighbours)

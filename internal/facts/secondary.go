@@ -117,19 +117,3 @@ func (s *Secondary) Character() string {
 	}
 	return "mostly without helix or strand"
 }
-
-// SegmentAt returns the first and the last site of the run of equal states around a site.
-func (x *Index) SegmentAt(i int) (first, last int) {
-	first, last = i, i
-	same := func(j int) bool {
-		return j >= 0 && j < len(x.Sites) && x.Sites[j].Chain == x.Sites[i].Chain &&
-			x.Sites[j].State == x.Sites[i].State
-	}
-	for same(first - 1) {
-		first--
-	}
-	for same(last + 1) {
-		last++
-	}
-	return first, last
-}
