@@ -20,12 +20,16 @@ const (
 // separately the neighbours of the anchors in the chain, which do not count as near. B is the atom of the anchor.
 func (q *query) nearby(anchors []int, cut float64) (near map[int]facts.AtomPair, next []int) {
 	near = map[int]facts.AtomPair{}
+	isAnchor := map[int]bool{}
+	for _, a := range anchors {
+		isAnchor[a] = true
+	}
 	for _, a := range anchors {
 		for _, i := range q.x.Around(a, cut) {
 			p, ok := q.x.Closest(i, a)
 			old, seen := near[i]
 			switch {
-			case !ok || !q.x.Sites[i].Kind.Polymer() || slices.Contains(anchors, i):
+			case !ok || !q.x.Sites[i].Kind.Polymer() || isAnchor[i]:
 			case q.x.Adjacent(a, i):
 				next = append(next, i)
 			case !seen || p.Distance < old.Distance:

@@ -28,6 +28,8 @@ type relation struct {
 	ligands  []string
 	mentions []mention
 	text     string
+	// condition is what the relation asks of residues, computed when it is first needed.
+	condition *condition
 }
 
 // cut returns the distance in Å within which something counts as near.

@@ -9,13 +9,17 @@ import (
 	"pleat/internal/facts"
 )
 
-// filter returns all conditions of a query, nearness included. It is computed anew each time, since pronouns and late
-// anchors can still change the relation.
+// filter returns all conditions of a query, nearness included. It is called once all items are read, since late anchors
+// can still change the relation before.
 func (q *query) filter() []*condition {
-	if q.relation == nil || len(q.relation.sites) == 0 {
+	rel := q.relation
+	if rel == nil || len(rel.sites) == 0 {
 		return q.conds
 	}
-	return append(slices.Clone(q.conds), q.distanceCondition(q.relation))
+	if rel.condition == nil {
+		rel.condition = q.distanceCondition(rel)
+	}
+	return append(slices.Clone(q.conds), rel.condition)
 }
 
 // sites returns the polymer residues that pass the filter.
