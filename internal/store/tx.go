@@ -171,32 +171,65 @@ func (s *Store) read(ctx context.Context, q string, args ...any) (*sql.Rows, err
 	return st.QueryContext(ctx, args...)
 }
 
-// readIn is read inside a transaction for reading.
-func (s *Store) readIn(ctx context.Context, rtx *sql.Tx, q string, args ...any) (*sql.Rows, error) {
-	st, err := s.reader(ctx, q)
+// snapshotRead is a transaction for reading. It holds a connection and must never wait for a second one: if all
+// connections were held so, none would come free. A statement that is not kept yet is therefore parsed for this
+// transaction alone, and kept when it has ended.
+type snapshotRead struct {
+	s       *Store
+	tx      *sql.Tx
+	missing []string // portable texts of the statements that were not kept
+}
+
+// beginRead starts a snapshot, which the caller must end.
+func (s *Store) beginRead(ctx context.Context) (*snapshotRead, error) {
+	rtx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshot(), ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	if st == nil {
-		return rtx.QueryContext(ctx, s.translate(q), args...)
+	return &snapshotRead{s: s, tx: rtx}, nil
+}
+
+// query runs a query in the snapshot.
+func (r *snapshotRead) query(ctx context.Context, q string, args ...any) (*sql.Rows, error) {
+	st, wanted := r.s.keptReader(q)
+	if st != nil {
+		return r.tx.StmtContext(ctx, st).QueryContext(ctx, args...)
 	}
-	return rtx.StmtContext(ctx, st).QueryContext(ctx, args...)
+	if wanted {
+		r.missing = append(r.missing, q)
+	}
+	return r.tx.QueryContext(ctx, r.s.translate(q), args...)
+}
+
+// end frees the connection and then keeps the statements that were missing. Failing to keep one costs time only.
+func (r *snapshotRead) end(ctx context.Context) {
+	_ = r.tx.Rollback()
+	for _, q := range r.missing {
+		_, _ = r.s.reader(ctx, q)
+	}
 }
 
 // maxReaders bounds the statements that are kept, since the text of some holds a limit that the caller chose. Queries
 // beyond it are parsed each time.
 const maxReaders = 256
 
-// reader is the kept statement of a query on SQLite, where parsing costs more than most queries do; nil where none is
-// kept. PostgreSQL's driver keeps its own.
-func (s *Store) reader(ctx context.Context, q string) (*sql.Stmt, error) {
+// keptReader returns the kept statement of a query; nil where there is none. Wanted reports whether it should be kept:
+// on SQLite parsing costs more than most queries do, while PostgreSQL's driver keeps its own.
+func (s *Store) keptReader(q string) (st *sql.Stmt, wanted bool) {
 	if s.sqlite == nil {
-		return nil, nil
+		return nil, false
 	}
 	s.readersMu.RLock()
-	st, full := s.readers[q], len(s.readers) >= maxReaders
-	s.readersMu.RUnlock()
-	if st != nil || full {
+	defer s.readersMu.RUnlock()
+	st = s.readers[q]
+	return st, st == nil && len(s.readers) < maxReaders
+}
+
+// reader returns the kept statement of a query, which it prepares on first use; nil where none is kept. It may wait
+// for a connection, so the caller must not hold one.
+func (s *Store) reader(ctx context.Context, q string) (*sql.Stmt, error) {
+	st, wanted := s.keptReader(q)
+	if !wanted {
 		return st, nil
 	}
 	st, err := s.db.PrepareContext(context.WithoutCancel(ctx), s.translate(q))

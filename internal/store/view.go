@@ -58,12 +58,12 @@ func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 	if err != nil {
 		return View{}, unavailable("read job", err)
 	}
-	rtx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshot(), ReadOnly: true})
+	snapshot, err := s.beginRead(ctx)
 	if err != nil {
 		return View{}, unavailable("read job", err)
 	}
-	defer func() { _ = rtx.Rollback() }()
-	return s.view(job, func(q string, args ...any) (*sql.Rows, error) { return s.readIn(ctx, rtx, q, args...) })
+	defer snapshot.end(ctx)
+	return s.view(job, func(q string, args ...any) (*sql.Rows, error) { return snapshot.query(ctx, q, args...) })
 }
 
 // EndedView is View without a transaction if the latest run has ended, and View itself if it has not. An ended run
@@ -308,11 +308,11 @@ func (s *Store) Changes(ctx context.Context, owner pleat.UserID, since int64, li
 // the latest.
 func (s *Store) RunViews(ctx context.Context, runs []pleat.RunID) (map[pleat.RunID]*View, error) {
 	out := map[pleat.RunID]*View{}
-	rtx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshot(), ReadOnly: true})
+	snapshot, err := s.beginRead(ctx)
 	if err != nil {
 		return nil, unavailable("read runs", err)
 	}
-	defer func() { _ = rtx.Rollback() }()
+	defer snapshot.end(ctx)
 	var ids []any
 	for _, r := range runs {
 		if !slices.Contains(ids, any(string(r))) {
@@ -321,7 +321,7 @@ func (s *Store) RunViews(ctx context.Context, runs []pleat.RunID) (map[pleat.Run
 	}
 	for part := range slices.Chunk(ids, maxStatementRows) {
 		in := " IN (" + params(1, padded(len(part))) + ")"
-		rows, err := s.readIn(ctx, rtx, `
+		rows, err := snapshot.query(ctx, `
 			SELECT `+jobColumns+", "+runColumns+`
 			FROM run r
 			JOIN job j ON j.id = r.job_id
@@ -338,7 +338,7 @@ func (s *Store) RunViews(ctx context.Context, runs []pleat.RunID) (map[pleat.Run
 		if err != nil {
 			return nil, unavailable("read runs", err)
 		}
-		rows, err = s.readIn(ctx, rtx,
+		rows, err = snapshot.query(ctx,
 			"SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id"+in+" ORDER BY a.id", pad(part)...)
 		arts, err := scanArtifacts(rows, err)
 		if err != nil {

@@ -1,0 +1,46 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// TestSnapshotNeedsOneConnection holds that a snapshot never waits for a second connection: with one connection in all
+// it would wait for itself, and with more, as many snapshots at once would wait for each other.
+func TestSnapshotNeedsOneConnection(t *testing.T) {
+	for name, fresh := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			s, err := store.Open(ctx, fresh(t), store.Options{ReadConns: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			if _, _, err := s.Migrate(ctx); err != nil {
+				t.Fatal(err)
+			}
+			made := storetest.CreateJob(t, s, storetest.NewFold(storetest.User(t, s, "u"), "one"))
+			done := make(chan error, 1)
+			go func() {
+				_, err := s.RunViews(ctx, []pleat.RunID{made.Run})
+				if err == nil {
+					_, err = s.View(ctx, made.Job)
+				}
+				done <- err
+			}()
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Fatal(err)
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("a snapshot waits for a second connection")
+			}
+		})
+	}
+}
