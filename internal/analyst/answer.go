@@ -103,7 +103,7 @@ func Answer(f *facts.Facts, question string) Reply {
 	case strings.TrimSpace(question) == "":
 		t.refuse("", "There is no question.")
 	default:
-		t.x = f.Index()
+		t.x, t.scanner = f.Index(), newScanner(f.Index())
 		t.answer(strings.ToValidUTF8(question, " "))
 		if len(t.texts) == 0 {
 			t.refuse(question, "I found no question in this.")
@@ -162,7 +162,7 @@ var suggestions = [...]string{
 func (t *talk) suggest() {
 	var list []string
 	for _, question := range suggestions {
-		try := &talk{f: t.f, x: t.x}
+		try := &talk{f: t.f, x: t.x, scanner: t.scanner}
 		if try.answer(question); len(try.reply.Topics) > 0 {
 			list = append(list, "“"+question+"”")
 		}

@@ -105,7 +105,8 @@ func (r *reader) anchor(it item, c *condition) bool {
 // problem: nothing can be near what is not there.
 func (r *reader) setAnchor(rel *relation, it item, c *condition) {
 	q := r.q
-	sites, label := q.sitesWhere(c), "a residue that is "+c.String()
+	var sites []int
+	var label string
 	switch it.concept {
 	case "@residue":
 		found, problem := q.find(it.mention)
@@ -123,8 +124,10 @@ func (r *reader) setAnchor(rel *relation, it item, c *condition) {
 			label = it.text
 		}
 	case "@chain":
-		rel.chains, label = append(rel.chains, it.names[0]), "chain "+it.names[0]
+		rel.chains = append(rel.chains, it.names[0])
+		sites, label = q.sitesWhere(c), "chain "+it.names[0]
 	default:
+		sites, label = q.sitesWhere(c), "a residue that is "+c.String()
 		if len(sites) == 0 && q.problem == "" {
 			q.problem = "No residue is " + c.String() + ", so nothing can be near one."
 		}

@@ -113,12 +113,14 @@ func (q *query) describe(sites []int) string {
 
 // passes returns a function that reports whether a residue passes the filter. Without a filter every residue passes.
 func (q *query) passes() func(facts.ResidueRef) bool {
+	if len(q.filter()) == 0 {
+		return func(facts.ResidueRef) bool { return true }
+	}
 	chosen := map[facts.ResidueRef]bool{}
 	for _, i := range q.sites() {
 		chosen[q.x.Sites[i].Ref] = true
 	}
-	all := len(q.filter()) == 0
-	return func(r facts.ResidueRef) bool { return all || chosen[r] }
+	return func(r facts.ResidueRef) bool { return chosen[r] }
 }
 
 // withResidue names the filter at the beginning of an answer.
@@ -139,7 +141,7 @@ func capital(s string) string {
 
 // chainSites returns the sites of a chain.
 func (q *query) chainSites(id string) []int {
-	return q.sitesWhere(q.newCondition(ofChain, "", func(s *facts.Site) bool { return s.Ref.Chain == id }))
+	return q.newCondition(ofChain, "", func(s *facts.Site) bool { return s.Ref.Chain == id }).sites[0]
 }
 
 // residues writes a number of residues: 1 residue, 3 residues.

@@ -12,6 +12,7 @@ import (
 type talk struct {
 	f         *facts.Facts
 	x         *facts.Index
+	scanner   *scanner // of the names of the structure
 	reply     Reply
 	texts     []string
 	certainty []Certainty
@@ -26,10 +27,9 @@ type talk struct {
 // answer reads the sentences. One that asks nothing, such as "Look at chain B.", could narrow the others: with one of
 // these nothing is answered.
 func (t *talk) answer(question string) {
-	s := newScanner(t.x)
 	var all [][]item
 	for _, words := range sentences(question) {
-		if items := s.scan(words); slices.ContainsFunc(items, isMeaningful) { // not hello, thanks
+		if items := t.scanner.scan(words); slices.ContainsFunc(items, isMeaningful) { // not hello, thanks
 			all = append(all, items)
 		}
 	}
