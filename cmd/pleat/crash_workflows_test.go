@@ -55,6 +55,26 @@ func (n *workflowNode) restart() {
 	n.api = n.client()
 }
 
+// createThroughKills is createUntilKilled in workflowRounds rounds, with a restart after each. It returns what was
+// acknowledged, at least one thing a round on average.
+func (n *workflowNode) createThroughKills(
+	what string, clients int, within time.Duration, create func() (string, error),
+) map[string]bool {
+	n.t.Helper()
+	acked := map[string]bool{}
+	for round := range workflowRounds {
+		for _, id := range n.createUntilKilled(clients, within, create) {
+			acked[id] = true
+		}
+		n.t.Logf("round %d: %d %s acknowledged", round, len(acked), what)
+		n.restart()
+	}
+	if len(acked) < workflowRounds {
+		n.t.Fatalf("only %d %s were acknowledged; the test proves nothing", len(acked), what)
+	}
+	return acked
+}
+
 // wantConsistent stops the server and checks what must be true whatever was killed: one event for each ended run, no
 // attempt completed twice, nothing left open, no file without a reference.
 func (n *workflowNode) wantConsistent() {
@@ -149,20 +169,10 @@ func killQuestions(t *testing.T, database string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	acked := map[string]bool{}
-	for round := range workflowRounds {
-		for _, id := range n.createUntilKilled(8, 700*time.Millisecond, func() (string, error) {
-			w, err := n.api.CreateWorkflow(ctx, api.CreateWorkflow{WorkflowName: "qna_v1", Name: "crash", Input: in})
-			return w.ID, err
-		}) {
-			acked[id] = true
-		}
-		t.Logf("round %d: %d questions acknowledged", round, len(acked))
-		n.restart()
-	}
-	if len(acked) < workflowRounds {
-		t.Fatalf("only %d questions were acknowledged; the test proves nothing", len(acked))
-	}
+	acked := n.createThroughKills("questions", 8, 700*time.Millisecond, func() (string, error) {
+		w, err := n.api.CreateWorkflow(ctx, api.CreateWorkflow{WorkflowName: "qna_v1", Name: "crash", Input: in})
+		return w.ID, err
+	})
 	waitUntil(t, 5*time.Minute, "every question has ended", func() bool {
 		return queryInt(t, n.db, openWorkflows) == 0
 	})
@@ -194,20 +204,10 @@ func killFollowUps(t *testing.T, database string) {
 				"preset":"single_idr_fasta","sim_length_ns":0.001,"step_size_ns":0.001}}`),
 		},
 	}
-	acked := map[string]bool{}
-	for round := range workflowRounds {
-		for _, id := range n.createUntilKilled(4, 250*time.Millisecond, func() (string, error) {
-			made, err := n.api.CreateJob(ctx, job, api.CreateOptions{})
-			return made.JobID, err
-		}) {
-			acked[id] = true
-		}
-		t.Logf("round %d: %d folds acknowledged", round, len(acked))
-		n.restart()
-	}
-	if len(acked) < workflowRounds {
-		t.Fatalf("only %d folds were acknowledged; the test proves nothing", len(acked))
-	}
+	n.createThroughKills("folds", 4, 250*time.Millisecond, func() (string, error) {
+		made, err := n.api.CreateJob(ctx, job, api.CreateOptions{})
+		return made.JobID, err
+	})
 	waitUntil(t, 10*time.Minute, "every fold and follow-up has ended", func() bool {
 		return queryInt(t, n.db, "SELECT count(*) FROM job WHERE state <> 'COMPLETED'") == 0 &&
 			queryInt(t, n.db, "SELECT count(*) FROM delivery WHERE status = 'PENDING'") == 0 &&
