@@ -47,14 +47,7 @@ type condition struct {
 
 // newCondition makes a condition on a property of single sites.
 func (q *query) newCondition(p property, wording string, accept func(s *facts.Site) bool) *condition {
-	var sites []int
-	for _, polymer := range q.x.Polymers {
-		for i := polymer.Lo; i < polymer.Hi; i++ {
-			if accept(&q.x.Sites[i]) {
-				sites = append(sites, i)
-			}
-		}
-	}
+	sites := q.sitesThat(func(i int) bool { return accept(&q.x.Sites[i]) })
 	return &condition{property: p, wording: []string{wording}, sites: [][]int{sites}}
 }
 
@@ -99,10 +92,15 @@ func (c *condition) add(d *condition) {
 }
 
 // sitesWhere returns the polymer sites at which all conditions hold.
-func (q *query) sitesWhere(conds ...*condition) (out []int) {
+func (q *query) sitesWhere(conds ...*condition) []int {
+	return q.sitesThat(func(i int) bool { return holdAll(conds, i) })
+}
+
+// sitesThat returns the polymer sites that accept reports true for.
+func (q *query) sitesThat(accept func(site int) bool) (out []int) {
 	for _, p := range q.x.Polymers {
 		for i := p.Lo; i < p.Hi; i++ {
-			if holdAll(conds, i) {
+			if accept(i) {
 				out = append(out, i)
 			}
 		}

@@ -141,7 +141,7 @@ func capital(s string) string {
 
 // chainSites returns the sites of a chain.
 func (q *query) chainSites(id string) []int {
-	return q.newCondition(ofChain, "", func(s *facts.Site) bool { return s.Ref.Chain == id }).sites[0]
+	return q.sitesThat(func(i int) bool { return q.x.Sites[i].Ref.Chain == id })
 }
 
 // residues writes a number of residues: 1 residue, 3 residues.
