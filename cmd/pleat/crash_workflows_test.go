@@ -55,26 +55,6 @@ func (n *workflowNode) restart() {
 	n.api = n.client()
 }
 
-// createThroughKills is createUntilKilled in workflowRounds rounds, with a restart after each. It returns what was
-// acknowledged, at least one thing a round on average.
-func (n *workflowNode) createThroughKills(
-	what string, clients int, within time.Duration, create func() (string, error),
-) map[string]bool {
-	n.t.Helper()
-	acked := map[string]bool{}
-	for round := range workflowRounds {
-		for _, id := range n.createUntilKilled(clients, within, create) {
-			acked[id] = true
-		}
-		n.t.Logf("round %d: %d %s acknowledged", round, len(acked), what)
-		n.restart()
-	}
-	if len(acked) < workflowRounds {
-		n.t.Fatalf("only %d %s were acknowledged; the test proves nothing", len(acked), what)
-	}
-	return acked
-}
-
 // wantConsistent stops the server and checks what must be true whatever was killed: one event for each ended run, no
 // attempt completed twice, nothing left open, no file without a reference.
 func (n *workflowNode) wantConsistent() {
@@ -169,7 +149,7 @@ func killQuestions(t *testing.T, database string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	acked := n.createThroughKills("questions", 8, 700*time.Millisecond, func() (string, error) {
+	acked := n.createThroughKills(workflowRounds, 8, 700*time.Millisecond, n.restart, func() (string, error) {
 		w, err := n.api.CreateWorkflow(ctx, api.CreateWorkflow{WorkflowName: "qna_v1", Name: "crash", Input: in})
 		return w.ID, err
 	})
@@ -204,7 +184,7 @@ func killFollowUps(t *testing.T, database string) {
 				"preset":"single_idr_fasta","sim_length_ns":0.001,"step_size_ns":0.001}}`),
 		},
 	}
-	n.createThroughKills("folds", 4, 250*time.Millisecond, func() (string, error) {
+	n.createThroughKills(workflowRounds, 4, 250*time.Millisecond, n.restart, func() (string, error) {
 		made, err := n.api.CreateJob(ctx, job, api.CreateOptions{})
 		return made.JobID, err
 	})

@@ -316,6 +316,26 @@ func (n *node) createUntilKilled(clients int, within time.Duration, create func(
 	return ids
 }
 
+// createThroughKills is createUntilKilled in rounds, with a restart after each. It returns what was acknowledged, at
+// least one thing a round on average.
+func (n *node) createThroughKills(
+	rounds, clients int, within time.Duration, restart func(), create func() (string, error),
+) map[string]bool {
+	n.t.Helper()
+	acked := map[string]bool{}
+	for round := range rounds {
+		for _, id := range n.createUntilKilled(clients, within, create) {
+			acked[id] = true
+		}
+		n.t.Logf("round %d: %d acknowledged", round, len(acked))
+		restart()
+	}
+	if len(acked) < rounds {
+		n.t.Fatalf("only %d were acknowledged; the test proves nothing", len(acked))
+	}
+	return acked
+}
+
 // cluster is a server that does not run jobs, and workers, on one PostgreSQL database and one folder of artifacts.
 type cluster struct {
 	t      *testing.T
