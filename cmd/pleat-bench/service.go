@@ -147,7 +147,7 @@ func (h *service) serve(ctx context.Context) error {
 	}
 	h.addr = l.Addr().String()
 	deps := server.Deps{Store: h.store, Blobs: h.blobs, Ring: ring, Log: h.log}
-	s, err := server.New(server.Config{PublicURL: "http://" + h.addr, Quota: 1 << 30}, deps)
+	s, err := server.New(server.Config{PublicURL: "http://" + h.addr}, deps)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -227,6 +227,5 @@ func newJob(owner pleat.UserID) store.NewJob {
 			Params:    pleat.Params{Model: m.Name, Values: map[string]any{}},
 			Queue:     nullQueue,
 		},
-		Quota: 1 << 30,
 	}
 }

@@ -30,7 +30,13 @@ func OpenStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.S
 	if err := makeDataDir(c); err != nil {
 		return nil, err
 	}
-	return store.Open(ctx, c.DatabaseURL(), store.Options{Log: log})
+	return store.Open(ctx, c.DatabaseURL(), store.Options{
+		Log: log,
+		Limits: store.Limits{
+			Jobs:         c.Quota,
+			LibraryBytes: int64(c.Library),
+		},
+	})
 }
 
 // makeDataDir creates the data folder, which only its owner can read: it may hold the secret key, the database and the

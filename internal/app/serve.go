@@ -91,9 +91,7 @@ func (a *App) newServer(public string, guard *webhook.Guard, deliverer *deliver.
 	return server.New(server.Config{
 		PublicURL:    public,
 		Hosts:        c.Hosts,
-		Quota:        c.Quota,
 		MaxBody:      int64(c.MaxBody),
-		LibraryQuota: int64(c.Library),
 		Rate:         c.Rate,
 		MetricsToken: c.Metrics,
 		IngestSecret: c.Ingest,

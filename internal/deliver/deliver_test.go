@@ -543,7 +543,7 @@ func TestSourcesAndSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := f.fold(u, toGlobal(e))
-		if _, err := f.s.Rerun(ctx, u, again.Job, store.RunSpec{Model: "null", Queue: "fold/null"}, 1000); err != nil {
+		if _, err := f.s.Rerun(ctx, u, again.Job, store.RunSpec{Model: "null", Queue: "fold/null"}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := f.s.Claim(ctx, "w", []string{"fold/null"}, 1, 0); err != nil || len(got) != 1 { // it runs on

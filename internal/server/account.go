@@ -15,7 +15,7 @@ import (
 // usage is GET /v1/usage, for any user: how many jobs and runs the caller has created today (UTC), the quota, and when
 // the next day starts.
 func (s *Server) usage(ctx context.Context, c *call) (api.Usage, error) {
-	u, err := s.store.Usage(ctx, c.who.User, s.cfg.Quota)
+	u, err := s.store.Usage(ctx, c.who.User)
 	return api.Usage{Limit: u.Limit, Used: u.Used, Remaining: max(0, u.Limit-u.Used), ResetAt: api.At(u.Reset)}, err
 }
 

@@ -50,13 +50,13 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	spec := submit.JobRun(&p.job, p.model)
 	spec.Fresh = bypassesCache(c.r)
 	made, err := s.store.CreateJob(ctx, store.NewJob{
-		Job: p.job, Run: spec, Quota: s.cfg.Quota, Key: key, Digest: digest, Subs: p.subs,
+		Job: p.job, Run: spec, Key: key, Digest: digest, Subs: p.subs,
 	})
 	if err != nil {
 		return api.CreatedJob{}, s.withQuota(ctx, c, err)
 	}
 	if made.Replayed {
-		if made.Usage, err = s.store.Usage(ctx, c.who.User, s.cfg.Quota); err != nil {
+		if made.Usage, err = s.store.Usage(ctx, c.who.User); err != nil {
 			return api.CreatedJob{}, err
 		}
 	} else {
@@ -72,7 +72,7 @@ func (s *Server) withQuota(ctx context.Context, c *call, err error) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err
 	}
-	u, uerr := s.store.Usage(ctx, c.who.User, s.cfg.Quota)
+	u, uerr := s.store.Usage(ctx, c.who.User)
 	if uerr != nil {
 		return uerr
 	}
@@ -212,7 +212,7 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 	}
 	spec := submit.JobRun(&job, m)
 	spec.Fresh = bypassesCache(c.r)
-	made, err := s.store.Rerun(ctx, c.who.User, id, spec, s.cfg.Quota)
+	made, err := s.store.Rerun(ctx, c.who.User, id, spec)
 	if err != nil {
 		return api.CreatedJob{}, s.withQuota(ctx, c, err)
 	}

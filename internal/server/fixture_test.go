@@ -90,7 +90,13 @@ var (
 
 func newFixture(t testing.TB, change ...func(*server.Config)) *fixture {
 	t.Helper()
-	return newFixtureWith(t, func(c *server.Config, _ *server.Deps) {
+	return newLimitedFixture(t, store.Limits{Jobs: 1000}, change...)
+}
+
+// newLimitedFixture is newFixture with limits of what a user may have.
+func newLimitedFixture(t testing.TB, limits store.Limits, change ...func(*server.Config)) *fixture {
+	t.Helper()
+	return newFixtureOver(t, limits, func(c *server.Config, _ *server.Deps) {
 		for _, fn := range change {
 			fn(c)
 		}
@@ -100,8 +106,13 @@ func newFixture(t testing.TB, change ...func(*server.Config)) *fixture {
 // newFixtureWith is newFixture with what the server works with changed too.
 func newFixtureWith(t testing.TB, change func(*server.Config, *server.Deps)) *fixture {
 	t.Helper()
+	return newFixtureOver(t, store.Limits{Jobs: 1000}, change)
+}
+
+func newFixtureOver(t testing.TB, limits store.Limits, change func(*server.Config, *server.Deps)) *fixture {
+	t.Helper()
 	h := &fixture{t: t, clock: &storetest.Clock{}, log: &lockedBuffer{}}
-	h.store = storetest.OpenAt(t, storetest.Databases()["sqlite"](t), h.clock)
+	h.store = storetest.OpenLimited(t, storetest.Databases()["sqlite"](t), h.clock, limits)
 	var err error
 	if h.blobs, err = blob.OpenDir(t.TempDir()); err != nil {
 		t.Fatal(err)
@@ -110,7 +121,7 @@ func newFixtureWith(t testing.TB, change func(*server.Config, *server.Deps)) *fi
 	h.register(testModel, bigModel)
 
 	h.http = httptest.NewUnstartedServer(nil)
-	cfg := server.Config{PublicURL: "http://" + h.http.Listener.Addr().String(), Quota: 1000}
+	cfg := server.Config{PublicURL: "http://" + h.http.Listener.Addr().String()}
 	deps := server.Deps{Store: h.store, Blobs: h.blobs, Ring: newRing(t), Clock: h.clock.Now,
 		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	change(&cfg, &deps)

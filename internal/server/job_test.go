@@ -20,7 +20,6 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/server"
 	"pleat/internal/store"
 )
 
@@ -311,7 +310,7 @@ func TestIdempotency(t *testing.T) {
 
 // The quota is exact under concurrency, refusals cost nothing and say what the interface says.
 func TestQuota(t *testing.T) {
-	h := newFixture(t, func(c *server.Config) { c.Quota = 5 })
+	h := newLimitedFixture(t, store.Limits{Jobs: 5})
 	for range 10 {
 		if r := h.as(h.key, "POST", "/v1/jobs", strings.Replace(trp, "mini", "minx", 1)); r.status != 400 {
 			t.Fatal(r.status)

@@ -73,8 +73,6 @@ type Config struct {
 	PublicURL string
 	// Hosts are further host names under which browsers may use their cookie, besides PublicURL's and loopback.
 	Hosts []string
-	// Quota is how many jobs and runs a user may create per day (UTC), unless the user has an own quota; 0: 30.
-	Quota int
 	// MaxBody bounds a large request body, in bytes; 0: api.MaxBody, which docs/interface.md promises.
 	MaxBody int64
 	// CacheBytes bounds the cache of encoded results; 0: 16 MiB, negative: no cache.
@@ -93,8 +91,6 @@ type Config struct {
 	FetchPDB bool
 	// FetchUniProt allows workflows to name a UniProt accession, whose predicted structure a worker fetches.
 	FetchUniProt bool
-	// LibraryQuota is how many bytes a user's library may hold; 0: 1 GiB.
-	LibraryQuota int64
 	// LinkFor is how long a link to a private file lives at most, 2 to 24 h; 0: 24 h. Values outside are brought to the
 	// nearest bound: links are equal within an hour, so a shorter one could end right after it was made, and the
 	// interface promises that no link outlives a day.
@@ -224,10 +220,6 @@ func defaults(cfg *Config) {
 	}
 	set(&cfg.MaxBody, api.MaxBody)
 	set(&cfg.CacheBytes, 16<<20)
-	set(&cfg.LibraryQuota, 1<<30)
-	if cfg.Quota == 0 {
-		cfg.Quota = 30
-	}
 	if cfg.Streams == 0 {
 		cfg.Streams = 32
 	}

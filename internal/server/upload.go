@@ -136,7 +136,7 @@ func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.L
 		err = storageError(err)
 	}
 	if err == nil {
-		err = s.store.AddFile(ctx, n.owner, n.item, f, s.cfg.LibraryQuota)
+		err = s.store.AddFile(ctx, n.owner, n.item, f)
 	}
 	if err != nil {
 		_ = s.blobs.Delete(context.WithoutCancel(ctx), f.Key) // garbage collection would find it, too

@@ -166,9 +166,8 @@ func (s *Store) DeleteSession(ctx context.Context, hash string) error {
 // microsPerDay is a day of UTC, which has no leap seconds here. Quotas and idempotency keys last one.
 const microsPerDay = 24 * 60 * 60 * 1_000_000
 
-// Usage returns how much of today's quota a user has spent, without spending any. Quota is the service's default, which
-// applies to users without one of their own.
-func (s *Store) Usage(ctx context.Context, user pleat.UserID, quota int) (Usage, error) {
+// Usage returns how much of today's quota a user has spent, without spending any.
+func (s *Store) Usage(ctx context.Context, user pleat.UserID) (Usage, error) {
 	now := s.now()
 	u := Usage{Reset: fromMicros((now/microsPerDay + 1) * microsPerDay)}
 	var own int
@@ -177,25 +176,20 @@ func (s *Store) Usage(ctx context.Context, user pleat.UserID, quota int) (Usage,
 		FROM account a
 		WHERE a.id = $1`,
 		[]any{user, now / microsPerDay}, &own, &u.Used)
-	u.Limit = quota
-	if own >= 0 {
-		u.Limit = own
-	}
+	u.Limit = s.limits.jobsOf(own)
 	return u, unavailable("read usage", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
 // chargeQuota counts one call against today's quota, or refuses it. The row's lock makes it exact between concurrent
 // calls: on PostgreSQL the second waits for the first to commit. A call that fails later in its transaction costs
 // nothing.
-func (t *tx) chargeQuota(user pleat.UserID, quota int) (Usage, error) {
-	u := Usage{Limit: quota, Reset: fromMicros((t.now/microsPerDay + 1) * microsPerDay)}
+func (t *tx) chargeQuota(user pleat.UserID) (Usage, error) {
+	u := Usage{Reset: fromMicros((t.now/microsPerDay + 1) * microsPerDay)}
 	var own int
 	if err := t.row("SELECT quota FROM account WHERE id = $1", []any{user}, &own); err != nil {
 		return u, mapNoRows(err, pleat.ErrUnauthorized)
 	}
-	if own >= 0 {
-		u.Limit = own
-	}
+	u.Limit = t.s.limits.jobsOf(own)
 	err := t.row(`
 		INSERT INTO quota_day (account_id, day, used) VALUES ($1, $2, 1)
 		ON CONFLICT (account_id, day) DO UPDATE SET used = quota_day.used + 1

@@ -46,7 +46,6 @@ func BenchmarkCreateJob(b *testing.B) {
 				for _, u := range users {
 					wg.Go(func() {
 						n := newJob(u, "bench")
-						n.Quota = 1 << 30
 						for left.Add(-1) >= 0 {
 							if _, err := s.CreateJob(ctx, n); err != nil {
 								b.Error(err)

@@ -786,7 +786,7 @@ func TestRerunNotifies(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
-		again, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run, 1000)
+		again, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run)
 		if err != nil {
 			t.Fatal(err)
 		}

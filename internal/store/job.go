@@ -23,7 +23,7 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 				return err
 			}
 		}
-		usage, err := t.chargeQuota(n.Job.Owner, n.Quota)
+		usage, err := t.chargeQuota(n.Job.Owner)
 		if err != nil {
 			return err
 		}
@@ -161,9 +161,7 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) error {
 // Rerun starts another run of a job whose latest has ended, and counts it against the quota. The job shows the new run
 // from then on; the runs before it keep their results. Subscriptions move to the new run. ErrJobNotFound: the job does
 // not exist or is another user's. CodeConflict: its latest run has not ended. CodeLimited: the quota is spent.
-func (s *Store) Rerun(
-	ctx context.Context, owner pleat.UserID, job pleat.JobID, spec RunSpec, quota int,
-) (Created, error) {
+func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, spec RunSpec) (Created, error) {
 	var c Created
 	err := s.write(ctx, "rerun", func(t *tx) error {
 		h, err := t.lockJob(owner, job)
@@ -174,7 +172,7 @@ func (s *Store) Rerun(
 			return pleat.Errorf(pleat.CodeConflict, "the job is %s; it can be run again once it has ended", h.State)
 		}
 		c = Created{Job: job, Run: pleat.RunID(newID()), State: pleat.StateInitialized}
-		if c.Usage, err = t.chargeQuota(owner, quota); err != nil {
+		if c.Usage, err = t.chargeQuota(owner); err != nil {
 			return err
 		}
 		var runs int

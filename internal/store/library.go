@@ -130,12 +130,10 @@ func (t *tx) addToLibrary(id pleat.WorkflowID, artifacts []pleat.Artifact) error
 	})
 }
 
-// AddFile adds a file to an item, or replaces the one of the same name. The blob must be stored already. Quota bounds
-// the bytes of all files in the user's library. ErrNoItem: the item is no file of the user's. CodeTooLarge: the library
-// would hold more than the quota; the blob is then garbage.
-func (s *Store) AddFile(
-	ctx context.Context, owner pleat.UserID, item pleat.ItemID, f LibraryFile, quota int64,
-) error {
+// AddFile adds a file to an item, or replaces the one of the same name. The blob must be stored already. ErrNoItem: the
+// item is no file of the user's. CodeTooLarge: the library would hold more than Limits.LibraryBytes; the blob is then
+// garbage.
+func (s *Store) AddFile(ctx context.Context, owner pleat.UserID, item pleat.ItemID, f LibraryFile) error {
 	return s.write(ctx, "add library file", func(t *tx) error {
 		// The account's row is locked, so that two uploads cannot both use the last free bytes.
 		if _, err := t.exec("UPDATE account SET quota = quota WHERE id = $1", owner); err != nil {
@@ -160,7 +158,7 @@ func (s *Store) AddFile(
 			[]any{owner, item, f.Name}, &used); err != nil {
 			return err
 		}
-		if used+f.Bytes > quota {
+		if quota := s.limits.LibraryBytes; quota > 0 && used+f.Bytes > quota {
 			return pleat.Errorf(pleat.CodeTooLarge,
 				"the library may hold %d bytes; it holds %d and this file has %d", quota, used, f.Bytes)
 		}

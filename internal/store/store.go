@@ -10,6 +10,7 @@
 //	tx.go, sqlbatch.go    transactions, reads, statements about many rows
 //	types.go              what the verbs take and return
 //	account.go            users, keys, sessions, quotas
+//	limits.go             what one user may have
 //	job.go, view.go       jobs and their runs
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them
 //	task.go, finish.go, reap.go  the queue: claims and leases, ends, expired leases
@@ -42,6 +43,8 @@ type Options struct {
 	ReadConns int              // connections for reading; 0: chosen by the machine
 	// CommitGroup is how many SQLite transactions that wait share one commit at most; 0: 512.
 	CommitGroup int
+	// Limits are what one user may have. Workers need them too, since follow-ups count.
+	Limits Limits
 }
 
 // Store is a database with verbs. It is safe for use by many goroutines. Make one with Open and end it with Close.
@@ -55,6 +58,7 @@ type Options struct {
 // CodeUnavailable, and a cancelled context gives context.Canceled.
 type Store struct {
 	dialect    string
+	limits     Limits
 	db         *sql.DB // reads on SQLite, everything on PostgreSQL
 	clock      func() time.Time
 	offset     atomic.Int64 // what to add to the clock so that all nodes agree, in microseconds
@@ -74,7 +78,7 @@ type Store struct {
 // database, but no schema: call Migrate. With PostgreSQL it also starts the goroutines that carry wake-ups between
 // processes and keep the clock in step with the database's; ctx bounds the opening, not their life. Close the store.
 func Open(ctx context.Context, url string, opt Options) (*Store, error) {
-	s := &Store{clock: opt.Clock, log: opt.Log, readers: map[string]*sql.Stmt{}}
+	s := &Store{clock: opt.Clock, log: opt.Log, limits: opt.Limits, readers: map[string]*sql.Stmt{}}
 	if s.clock == nil {
 		s.clock = time.Now
 	}

@@ -257,11 +257,10 @@ func TestCancel(t *testing.T) {
 }
 
 func TestQuotaIsExact(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+	storetest.EachLimited(t, store.Limits{Jobs: 30}, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		n := newJob(u, "many")
-		n.Quota = 30
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		made, refused := 0, 0
@@ -289,7 +288,7 @@ func TestQuotaIsExact(t *testing.T) {
 		if n := storetest.Count(t, s, "job"); n != 30 {
 			t.Errorf("%d rows", n)
 		}
-		usage, err := s.Usage(ctx, u, 30)
+		usage, err := s.Usage(ctx, u)
 		if err != nil || usage.Used != 30 || usage.Reset.Before(s.Now()) || usage.Reset.Hour() != 0 {
 			t.Errorf("%+v %v", usage, err)
 		}
@@ -525,13 +524,13 @@ func TestRerun(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		c := create(t, s, u, "one")
-		if _, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run, 100); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("rerun of a waiting job: %v", err)
 		}
 		if err := finish(s, claim(t, s, "w", 1)[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
-		again, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run, 100)
+		again, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run)
 		if err != nil || again.Run == c.Run || again.Usage.Used != 2 {
 			t.Fatalf("%+v %v", again, err)
 		}

@@ -45,7 +45,6 @@ type Usage struct {
 type NewJob struct {
 	Job    pleat.Job // the store sets its IDs and times
 	Run    RunSpec
-	Quota  int    // the service's default, for users without a quota of their own
 	Key    string // Idempotency-Key; empty: none
 	Digest string // of the request, which distinguishes a repetition from another request with the key
 	Subs   []pleat.Subscription

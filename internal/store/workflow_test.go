@@ -153,7 +153,7 @@ func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 }
 
 func TestLibrary(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+	storetest.EachLimited(t, store.Limits{LibraryBytes: 100}, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		folder, err := s.CreateItem(ctx, store.LibraryItem{
@@ -176,17 +176,17 @@ func TestLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := store.LibraryFile{Name: "a.pdb", Bytes: 60, Key: "library/a"}
-		if err := s.AddFile(ctx, u, item.ID, f, 100); err != nil {
+		if err := s.AddFile(ctx, u, item.ID, f); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.AddFile(ctx, u, item.ID, f, 100); err != nil {
+		if err := s.AddFile(ctx, u, item.ID, f); err != nil {
 			t.Errorf("replacing a file counts it twice: %v", err)
 		}
 		f.Name = "b.pdb"
-		if err := s.AddFile(ctx, u, item.ID, f, 100); pleat.CodeOf(err) != pleat.CodeTooLarge {
+		if err := s.AddFile(ctx, u, item.ID, f); pleat.CodeOf(err) != pleat.CodeTooLarge {
 			t.Errorf("over the quota: %v", err)
 		}
-		if err := s.AddFile(ctx, storetest.User(t, s, "eve"), item.ID, f, 100); !errors.Is(err, store.ErrNoItem) {
+		if err := s.AddFile(ctx, storetest.User(t, s, "eve"), item.ID, f); !errors.Is(err, store.ErrNoItem) {
 			t.Errorf("a stranger adds: %v", err)
 		}
 		got, err := s.Item(ctx, u, folder.ID)

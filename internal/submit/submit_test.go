@@ -64,7 +64,7 @@ func (w *world) create(t *testing.T) store.Created {
 	if err := job.Validate(mini); err != nil {
 		t.Fatal(err)
 	}
-	made, err := w.Store.CreateJob(ctx, store.NewJob{Job: job, Run: JobRun(&job, mini), Quota: 100})
+	made, err := w.Store.CreateJob(ctx, store.NewJob{Job: job, Run: JobRun(&job, mini)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestFile(t *testing.T) {
 		}
 		for _, name := range []string{"notes.json", "a.PDB", "b.cif"} {
 			f := store.LibraryFile{Name: name, Key: "library/" + name, Bytes: 1, Created: s.Now()}
-			if err := s.AddFile(ctx, w.ann, item.ID, f, 1<<20); err != nil {
+			if err := s.AddFile(ctx, w.ann, item.ID, f); err != nil {
 				t.Fatal(err)
 			}
 		}

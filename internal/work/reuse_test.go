@@ -291,7 +291,7 @@ func TestAnswersArePrivate(t *testing.T) {
 			Seed:   "8",
 			Queue:  "fold/null",
 			Params: pleat.Params{Model: "null", Values: map[string]any{"seed": "8"}},
-		}, 1000); err != nil {
+		}); err != nil {
 			t.Fatal(err)
 		}
 		f.await(adas.Job.ID, pleat.StateCompleted)

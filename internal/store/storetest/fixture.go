@@ -36,9 +36,8 @@ func Protein(text string, chains ...string) pleat.Sequence {
 // result is reused for it. The test changes what it is about.
 func NewFold(owner pleat.UserID, name string) store.NewJob {
 	return store.NewJob{
-		Job:   pleat.Job{Owner: owner, Name: name, Sequences: []pleat.Sequence{Protein("GSGS", "A")}},
-		Run:   store.RunSpec{Model: "null", Seed: "7", Queue: FoldQueue, Params: pleat.Params{Model: "null"}},
-		Quota: 100_000,
+		Job: pleat.Job{Owner: owner, Name: name, Sequences: []pleat.Sequence{Protein("GSGS", "A")}},
+		Run: store.RunSpec{Model: "null", Seed: "7", Queue: FoldQueue, Params: pleat.Params{Model: "null"}},
 	}
 }
 

@@ -41,10 +41,16 @@ func (c *Clock) Advance(d time.Duration) {
 // Each runs fn on a fresh, migrated store of every database at hand, as a subtest with the database's name.
 func Each(t *testing.T, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 	t.Helper()
+	EachLimited(t, store.Limits{}, fn)
+}
+
+// EachLimited is Each with limits of what one user may have.
+func EachLimited(t *testing.T, limits store.Limits, fn func(t *testing.T, s *store.Store, clock *Clock)) {
+	t.Helper()
 	for name, fresh := range Databases() {
 		t.Run(name, func(t *testing.T) {
 			clock := &Clock{}
-			fn(t, OpenAt(t, fresh(t), clock), clock)
+			fn(t, OpenLimited(t, fresh(t), clock, limits), clock)
 		})
 	}
 }
@@ -69,7 +75,13 @@ var addresses sync.Map // *store.Store → string
 // stores may be open at one address, like the processes of a service on PostgreSQL.
 func OpenAt(t testing.TB, address string, clock *Clock) *store.Store {
 	t.Helper()
-	opt := store.Options{}
+	return OpenLimited(t, address, clock, store.Limits{})
+}
+
+// OpenLimited is OpenAt with limits of what one user may have.
+func OpenLimited(t testing.TB, address string, clock *Clock, limits store.Limits) *store.Store {
+	t.Helper()
+	opt := store.Options{Limits: limits}
 	if clock != nil {
 		opt.Clock = clock.Now
 	}
