@@ -156,7 +156,12 @@ func (a *App) pool() (*work.Pool, error) {
 // newFinder returns what runs MSA searches, with programs in a folder below scratch; nil where none are configured. It
 // logs to which host sequences are sent, so that an operator can see it.
 func newFinder(c config.Config, scratch string, log *slog.Logger) *msa.Finder {
-	f := &msa.Finder{Pairing: msa.Pairing(c.MSAPairing), Timeout: seconds(c.MSATimeout), Log: log}
+	f := &msa.Finder{
+		Pairing: msa.Pairing(c.MSAPairing),
+		Shared:  c.MSAShare,
+		Timeout: seconds(c.MSATimeout),
+		Log:     log,
+	}
 	switch {
 	case c.MSAServer != "":
 		log.Info("protein sequences are sent to an MSA server", "host", hostOf(c.MSAServer))

@@ -94,6 +94,7 @@ type Config struct {
 	MSAPairing  string
 	MSATimeout  int // seconds
 	MSAKeep     int // days; 0: forever
+	MSAShare    bool
 
 	// SecretKey is one key, or the new one and the old one during a replacement. Empty: a file in Data holds the key.
 	SecretKey string

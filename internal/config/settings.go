@@ -208,6 +208,9 @@ func (c *Config) msaSettings() []Setting {
 		setting("msa-keep", &c.MSAKeep,
 			"days for which alignments are kept for later jobs with the same sequences; 0: forever").
 			between(0, 36500, "days"),
+		setting("msa-share", &c.MSAShare,
+			"whether users share kept alignments and searches under way; "+
+				"a user can then tell from the time of a search that somebody here has folded a sequence before"),
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pleat"
 	"pleat/internal/msa"
 	"pleat/internal/msa/msatest"
 )
@@ -66,7 +67,7 @@ func quiet(string) {}
 
 func find(t *testing.T, f *msa.Finder, sequences ...string) *msa.Found {
 	t.Helper()
-	out, err := f.Find(context.Background(), sequences, quiet)
+	out, err := f.Find(context.Background(), msa.Query{User: "ada", Sequences: sequences}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func find(t *testing.T, f *msa.Finder, sequences ...string) *msa.Found {
 
 func findPaired(t *testing.T, f *msa.Finder, sequences ...string) *msa.Found {
 	t.Helper()
-	out, err := f.FindPaired(context.Background(), sequences, quiet)
+	out, err := f.FindPaired(context.Background(), msa.Query{User: "ada", Sequences: sequences}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +210,7 @@ func TestOneFlightPerSequence(t *testing.T) {
 					asked = []string{seqA, seqB}
 				}
 				inform := sync.OnceFunc(func() { informed.Add(1) })
-				out, err := f.Find(t.Context(), asked, func(line string) {
+				out, err := f.Find(t.Context(), msa.Query{Sequences: asked}, func(line string) {
 					if line == "found" {
 						inform()
 					}
@@ -241,7 +242,7 @@ func TestLeaving(t *testing.T) {
 		ask := func(ctx context.Context) chan error {
 			done := make(chan error, 1)
 			go func() {
-				_, err := f.Find(ctx, []string{seqA}, quiet)
+				_, err := f.Find(ctx, msa.Query{Sequences: []string{seqA}}, quiet)
 				done <- err
 			}()
 			synctest.Wait() // it waits for the search
@@ -288,12 +289,12 @@ func TestDeadline(t *testing.T) {
 	server.Gate = make(chan struct{})
 	f, kept := newFinder(t, client(server))
 	f.Timeout = 50 * time.Millisecond
-	_, err := f.Find(context.Background(), []string{seqA}, quiet)
+	_, err := f.Find(context.Background(), msa.Query{Sequences: []string{seqA}}, quiet)
 	wantError(t, err, "no alignment was made within", true)
 	server.Lock()
 	server.Submit = times(9999, msatest.Answer{Code: 429})
 	server.Unlock()
-	_, err = f.Find(context.Background(), []string{seqA}, quiet)
+	_, err = f.Find(context.Background(), msa.Query{Sequences: []string{seqA}}, quiet)
 	wantError(t, err, "no alignment was made within", true)
 	if len(kept.kept) != 0 {
 		t.Error("something was kept")
@@ -305,7 +306,7 @@ func TestFailureIsNotCached(t *testing.T) {
 	server := msatest.New(t)
 	server.Look = times(1, ticketOf("ERROR"))
 	f, _ := newFinder(t, client(server))
-	_, err := f.Find(context.Background(), []string{seqA}, quiet)
+	_, err := f.Find(context.Background(), msa.Query{Sequences: []string{seqA}}, quiet)
 	wantError(t, err, "failed on the search", true)
 	find(t, f, seqA)
 }
@@ -319,7 +320,7 @@ func TestWaitingForAnotherSearch(t *testing.T) {
 		var all sync.WaitGroup
 		for _, s := range []string{seqA, seqB} {
 			all.Go(func() {
-				if _, err := f.Find(t.Context(), []string{s}, quiet); err != nil {
+				if _, err := f.Find(t.Context(), msa.Query{Sequences: []string{s}}, quiet); err != nil {
 					t.Error(err)
 				}
 			})
@@ -337,4 +338,44 @@ func TestWaitingForAnotherSearch(t *testing.T) {
 			t.Errorf("the deadlines of the searches: %s", d)
 		}
 	})
+}
+
+// A search under way is joined by callers of the same user alone, unless users share.
+func TestSearchIsJoinedByItsUser(t *testing.T) {
+	for shared, want := range map[bool]int{false: 2, true: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			source := &gated{gate: make(chan struct{})}
+			f, _ := newFinder(t, source)
+			f.Shared = shared
+			var group sync.WaitGroup
+			for _, user := range []pleat.UserID{"ada", "bob", "ada", "bob"} {
+				group.Go(func() {
+					q := msa.Query{User: user, Sequences: []string{seqA}}
+					if _, err := f.Find(t.Context(), q, quiet); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			synctest.Wait() // every caller waits for a search
+			close(source.gate)
+			group.Wait()
+			if n := len(source.searched); n != want {
+				t.Errorf("shared %t: %d searches of two users; want %d", shared, n, want)
+			}
+		})
+	}
+}
+
+// Alignments that were cached while users shared serve nobody after they stop sharing, and serve again when they share.
+func TestSharedAlignmentsAreNotUsedAfterwards(t *testing.T) {
+	server := msatest.New(t)
+	f, kept := newFinder(t, client(server))
+	f.Shared = true
+	find(t, f, seqA)
+	for i, shared := range []bool{false, true} {
+		g := &msa.Finder{Searcher: f.Searcher, Load: kept.load, Save: kept.save, Log: f.Log, Shared: shared}
+		if find(t, g, seqA); len(server.Tickets) != 2 {
+			t.Errorf("%d: %d tickets; want 2", i, len(server.Tickets))
+		}
+	}
 }

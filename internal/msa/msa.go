@@ -1,6 +1,6 @@
 // Package msa makes multiple sequence alignments (MSA). It queries a server with ColabFold's interface or runs a search
-// program on this machine, caches the results, and runs one search for a sequence however many callers request it at
-// the same time.
+// program on this machine, caches the results of each user, and runs one search for a sequence however many callers of
+// one user request it at the same time.
 //
 // It owns the A3M format and the rate at which servers are queried. It must not know jobs, artifacts or where cached
 // alignments are stored: internal/work connects these.
@@ -26,6 +26,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"pleat"
 )
 
 // Mode selects the databases and whether similar rows are filtered out. The values are those of ColabFold's interface.
@@ -87,6 +89,9 @@ func (e *Error) Unwrap() error { return e.Err }
 type Finder struct {
 	Searcher Searcher // what is asked on a cache miss
 	Pairing  Pairing  // empty: PairGreedy
+	// Shared lets all users share cached alignments and searches under way. The time of an answer then tells a user
+	// that somebody has searched for a sequence before. Otherwise, each user has their own.
+	Shared bool
 	// Timeout of one search, including the time in the source's queue but not the wait for other searches of this
 	// process; 0: half an hour.
 	Timeout time.Duration
@@ -105,26 +110,32 @@ type Found struct {
 	Paired   []*Alignment // nil: none were requested, or the source cannot pair
 }
 
-// Find returns an alignment of each sequence. The sequences must differ. It calls report with lines of progress.
-func (f *Finder) Find(ctx context.Context, sequences []string, report func(string)) (*Found, error) {
-	return f.find(ctx, f.unpaired(sequences), len(sequences), report)
+// Query is what a user wants alignments of.
+type Query struct {
+	User      pleat.UserID // whose cached alignments and searches it uses, unless the finder shares them
+	Sequences []string     // which must differ
+}
+
+// Find returns an alignment of each sequence. It calls report with lines of progress.
+func (f *Finder) Find(ctx context.Context, q Query, report func(string)) (*Found, error) {
+	return f.find(ctx, f.unpaired(q), len(q.Sequences), report)
 }
 
 // FindPaired returns what Find returns and, if there are several sequences and the searcher can pair, paired
 // alignments.
-func (f *Finder) FindPaired(ctx context.Context, sequences []string, report func(string)) (*Found, error) {
-	requests := f.unpaired(sequences)
-	if f.pairs() && len(sequences) > 1 {
-		requests = append(requests, f.request(sequences, f.pairing()))
+func (f *Finder) FindPaired(ctx context.Context, q Query, report func(string)) (*Found, error) {
+	requests := f.unpaired(q)
+	if f.pairs() && len(q.Sequences) > 1 {
+		requests = append(requests, f.request(q, f.pairing()))
 	}
-	return f.find(ctx, requests, len(sequences), report)
+	return f.find(ctx, requests, len(q.Sequences), report)
 }
 
 // unpaired returns the request of each sequence alone.
-func (f *Finder) unpaired(sequences []string) []request {
+func (f *Finder) unpaired(q Query) []request {
 	var requests []request
-	for _, s := range sequences {
-		requests = append(requests, f.request([]string{s}, PairNone))
+	for _, s := range q.Sequences {
+		requests = append(requests, f.request(Query{User: q.User, Sequences: []string{s}}, PairNone))
 	}
 	return requests
 }
@@ -171,13 +182,19 @@ type request struct {
 // Prefix begins every cache key.
 const Prefix = "msa/"
 
-// request builds a request. Its cache key is a hash of the database, the pairing and the sequences.
-func (f *Finder) request(sequences []string, pairing Pairing) request {
+// request builds a request. Its cache key is a hash of the database, the pairing and the sequences and, unless users
+// share alignments, of the user. It so decides which callers join a search under way too.
+func (f *Finder) request(q Query, pairing Pairing) request {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "pleat msa 1\n%s\n%s\n%s", f.Searcher.Database(), pairing, strings.Join(sequences, "\n"))
+	if f.Shared { // as in versions in which all users shared, whose entries stay valid
+		fmt.Fprint(sum, "pleat msa 1\n")
+	} else {
+		fmt.Fprintf(sum, "pleat msa 2\n%s\n", q.User)
+	}
+	fmt.Fprintf(sum, "%s\n%s\n%s", f.Searcher.Database(), pairing, strings.Join(q.Sequences, "\n"))
 	name := hex.EncodeToString(sum.Sum(nil))
 	key := Prefix + name[:2] + "/" + name + ".a3m.gz"
-	return request{sequences: sequences, pairing: pairing, key: key}
+	return request{sequences: q.Sequences, pairing: pairing, key: key}
 }
 
 // fetch returns cached alignments and searches for the others: all single sequences in one search, and each paired

@@ -49,7 +49,8 @@ func (p *Pool) offeredModels() []pleat.Model {
 	return all
 }
 
-// joinAligner connects the aligner's cache to the blob store. Workers that share a blob store share the cache.
+// joinAligner connects the aligner's cache to the blob store. Workers that share a blob store share the cache; users
+// share its entries only if msa.Finder.Shared is set.
 func (p *Pool) joinAligner() {
 	a := p.cfg.Aligner
 	if a == nil {
@@ -164,7 +165,7 @@ func (a *alignmentStage) search(ctx context.Context, search []string) *pleat.Fai
 		if a.work.Fold.Complex {
 			find = a.p.cfg.Aligner.FindPaired
 		}
-		found, err = find(ctx, search, a.sink.Log)
+		found, err = find(ctx, msa.Query{User: a.work.Fold.Owner, Sequences: search}, a.sink.Log)
 		if err != nil {
 			return a.searchFailure(err)
 		}

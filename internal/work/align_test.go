@@ -282,3 +282,47 @@ func TestGivenAlignment(t *testing.T) {
 		}
 	})
 }
+
+// searched folds a protein for a user and returns the lines that the user reads about it.
+func (a *aligned) searched(user pleat.UserID, protein string) []string {
+	a.t.Helper()
+	c := a.fold(proteins(protein), func(n *store.NewJob) { n.Job.Owner = user })
+	a.await(c.Job, pleat.StateCompleted)
+	news, err := a.s.Progress(context.Background(), c.Run, 0, 50)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	var lines []string
+	for _, p := range news {
+		lines = append(lines, strings.TrimSpace(string(p.Kind)+" "+p.Stage+" "+p.Line))
+	}
+	return lines
+}
+
+// A user who folds another user's private sequence learns nothing from the search: it is made again, and reads as the
+// first one did. Where the operator shares alignments, it is made once.
+func TestAlignmentsOfAnotherUserAreNotUsed(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		bob := storetest.User(t, f.s, "bob")
+		for shared, want := range map[bool]int{false: 2, true: 1} {
+			a := &aligned{fixture: f, server: msatest.New(t)}
+			a.server.Known = true
+			stop := a.startWith("w", func(c *work.Config) {
+				c.Aligner = finder(a.server)
+				c.Aligner.Shared = shared
+			}, builtin.Null{})
+			first, second := a.searched(a.owner, seqA), a.searched(bob, seqA)
+			if n := len(a.server.Tickets); n != want {
+				t.Errorf("shared %t: %d searches of two users; want %d", shared, n, want)
+			}
+			if d := cmp.Diff(first, second); d != "" && !shared {
+				t.Errorf("the second search reads otherwise than the first:\n%s", d)
+			}
+			a.searched(bob, seqA)
+			if n := len(a.server.Tickets); n != want {
+				t.Errorf("shared %t: %d searches after a user's second fold; want %d", shared, n, want)
+			}
+			stop()
+		}
+	})
+}
