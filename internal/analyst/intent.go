@@ -20,6 +20,8 @@ type intent struct {
 	Filter string
 	// About says for people what it answers.
 	About string
+	// Geometry: the answer comes from neighbours in space, which are not computed of every structure.
+	Geometry bool
 	// Certainty, Protein and Remark are of metrics: what they rest on, whether only proteins have them, and how they
 	// were computed.
 	Certainty Certainty

@@ -12,36 +12,43 @@ import (
 )
 
 const (
-	maxPairs  = 20_000_000 // pairs of atoms that one answer compares
-	maxAnchor = 400        // residues whose surroundings are described
+	maxPairs  = 20_000_000  // pairs of atoms that one answer compares
+	maxNear   = 100_000_000 // pairs of atoms that are close to one another, of one relation
+	maxAnchor = 400         // residues whose surroundings are described
 )
 
 // nearby returns the closest pair of atoms of each polymer residue within a distance of the anchors, by its site, and
-// separately the neighbours of the anchors in the chain, which do not count as near. B is the atom of the anchor.
+// separately the neighbours of the anchors in the chain, which do not count as near. B is the atom of the anchor. Where
+// too many atoms are near, q.problem says so.
 func (q *query) nearby(anchors []int, cut float64) (near map[int]facts.AtomPair, next []int) {
 	near = map[int]facts.AtomPair{}
 	isAnchor := map[int]bool{}
 	for _, a := range anchors {
 		isAnchor[a] = true
 	}
-	for _, a := range anchors {
-		for _, i := range q.x.Around(a, cut) {
-			p, ok := q.x.Closest(i, a)
-			old, seen := near[i]
-			switch {
-			case !ok || !q.x.Sites[i].Kind.Polymer() || isAnchor[i]:
-			case q.x.Adjacent(a, i):
-				next = append(next, i)
-			case !seen || p.Distance < old.Distance:
-				near[i] = p
+	around, ok := q.x.Around(anchors, cut, maxNear)
+	if !ok {
+		q.problem = cmp.Or(q.problem, "Too many atoms are so close together; please ask within a smaller distance, or "+
+			"near fewer residues.")
+	}
+	for i, p := range around {
+		beside := func(a int) bool {
+			if !isAnchor[a] || !q.x.Adjacent(a, i) {
+				return false
 			}
+			p, ok := q.x.Closest(i, a)
+			return ok && p.Distance <= cut
+		}
+		switch {
+		case !q.x.Sites[i].Kind.Polymer() || isAnchor[i]:
+		case beside(i-1) || beside(i+1):
+			next = append(next, i)
+		default:
+			near[i] = q.x.Pair(p[0], p[1])
 		}
 	}
-	for _, i := range next {
-		delete(near, i)
-	}
 	slices.Sort(next)
-	return near, slices.Compact(next)
+	return near, next
 }
 
 // contacts answers "what does Trp6 touch", "what surrounds the zinc" and "which lysine is closest to it". It lists what

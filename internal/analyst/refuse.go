@@ -52,6 +52,9 @@ func (q *query) notUnderstood() string {
 // refuses says why an understood query cannot be answered; empty where it can. The order is that of what a user can
 // mend: what is not there, what has no place in the question, what is not known of the structure.
 func (q *query) refuses(in *intent) string {
+	if why := q.x.Unmeasured; why != "" && (in.Geometry || q.relation != nil && in.Name != "distance") {
+		return why // before a problem: what is not computed is not missing
+	}
 	if q.problem != "" {
 		return q.problem
 	}
@@ -98,8 +101,6 @@ func (q *query) refusesRelation(in *intent) string {
 	switch {
 	case rel.radius > maxRadius:
 		return fmt.Sprintf("Distances between residues are compared up to %g Å; please ask within less.", maxRadius)
-	case q.x.Crowded:
-		return "Atoms of this structure lie on one another, so distances between its residues are not computed."
 	}
 	measured := in.Name == "distance" && rel.radius == 0 || in.Name == "interface" &&
 		len(rel.chains) > 0

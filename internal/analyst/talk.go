@@ -153,7 +153,11 @@ func (t *talk) clause(items []item) {
 		t.last = nil
 		return
 	}
-	t.accept(in, q, q.answer(in))
+	answer := q.answer(in)
+	if q.problem != "" { // found out only while it was computed
+		answer = refusal("%s", q.problem)
+	}
+	t.accept(in, q, answer)
 	t.last = q
 }
 

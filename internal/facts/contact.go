@@ -2,6 +2,7 @@ package facts
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,19 +45,18 @@ type Scores struct {
 	HasPAE  bool    `json:"has_pae"`
 }
 
-// link is a pair of sites in contact, with the closest pair of their atoms and its distance d in Å.
+// link is a pair of sites in contact, with the closest pair of their atoms and its distance d in Å. There can be
+// millions, so that it is small.
 type link struct {
-	a, b int // sites, a before b
+	a, b int32 // sites, a before b
 	// pair holds the indices of the closest atoms, in the order of the sites.
-	pair [2]int
+	pair [2]int32
 	d    float64
 }
 
-// links collects pairs of sites within the contact distance, with their closest atoms.
-type links map[[2]int32]link
-
-// add records, for heavy atom p and its neighbours, the closest pair of atoms of each two sites within ContactDistance.
-func (l links) add(x *Index, p int, near []int) {
+// link records, for heavy atom p and its neighbours, the closest pair of atoms of its site and each later one within
+// ContactDistance. The atoms of a site must follow each other; from is where the links of this site begin.
+func (x *Index) link(p int, near []int, from int) {
 	for _, q := range near {
 		a, b := x.Owner[p], x.Owner[q]
 		if q <= p || a == b {
@@ -66,19 +66,19 @@ func (l links) add(x *Index, p int, near []int) {
 		if d > ContactDistance {
 			continue
 		}
-		if old, ok := l[[2]int32{a, b}]; !ok || d < old.d {
-			l[[2]int32{a, b}] = link{int(a), int(b), [2]int{p, q}, d}
+		found := link{a, b, [2]int32{int32(p), int32(q)}, d}
+		at := x.lastLink[b]
+		if int(at) < from || int(at) >= len(x.linked) || x.linked[at].b != b {
+			x.lastLink[b] = int32(len(x.linked))
+			x.linked = append(x.linked, found)
+		} else if d < x.linked[at].d {
+			x.linked[at] = found
 		}
 	}
 }
 
-// sorted returns the links in order of their sites, so that the facts do not depend on the order of a map.
-func (l links) sorted() []link {
-	return slices.SortedFunc(maps.Values(l), func(m, n link) int { return cmp.Or(m.a-n.a, m.b-n.b) })
-}
-
 // contacts fills in salt bridges, hydrogen-bond candidates and interfaces.
-func (f *Facts) contacts() {
+func (f *Facts) contacts(ctx context.Context) error {
 	x := f.index
 	byPair := map[[2]int]*Interface{}
 	sides := map[[2]int]map[int]bool{}
@@ -96,13 +96,17 @@ func (f *Facts) contacts() {
 		if ra < 0 || rb < 0 {
 			continue
 		}
-		bonds, bridge, bridged := x.polar(l.a, l.b)
-		if !x.Adjacent(l.a, l.b) {
+		a, b := int(l.a), int(l.b)
+		if err := x.examine(ctx, x.pairsOf(a, b)); err != nil {
+			return err
+		}
+		bonds, bridge, bridged := x.polar(a, b)
+		if !x.Adjacent(a, b) {
 			f.HBonds += len(bonds)
 		}
 		if bridged {
 			f.BridgeN++
-			f.Bridges = append(f.Bridges, bridge)
+			f.Bridges = Head(append(f.Bridges, bridge), maxList)
 		}
 		if ra == rb {
 			continue
@@ -113,7 +117,7 @@ func (f *Facts) contacts() {
 			in = &Interface{
 				A:        x.Sites[l.a].Ref.Chain,
 				B:        x.Sites[l.b].Ref.Chain,
-				Closest:  x.Pair(l.pair[0], l.pair[1]),
+				Closest:  x.Pair(int(l.pair[0]), int(l.pair[1])),
 				polymerA: ra,
 				polymerB: rb,
 			}
@@ -123,24 +127,24 @@ func (f *Facts) contacts() {
 		if bridged {
 			in.Bridges = append(in.Bridges, bridge)
 		}
-		sides[key][l.a], sides[key][l.b] = true, true
+		sides[key][a], sides[key][b] = true, true
 	}
-	f.Bridges = Head(f.Bridges, maxList)
-	for key, in := range byPair {
-		in.finish(x, sides[key])
+	order := slices.SortedFunc(maps.Keys(byPair), func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
+	for _, key := range Head(order, maxList) {
+		in := byPair[key]
+		if err := in.finish(ctx, x, sides[key]); err != nil {
+			return err
+		}
 		f.Interfaces = append(f.Interfaces, *in)
 	}
-	slices.SortFunc(f.Interfaces, func(a, b Interface) int {
-		return cmp.Or(a.polymerA-b.polymerA, a.polymerB-b.polymerB)
-	})
-	f.Interfaces = Head(f.Interfaces, maxList)
+	return nil
 }
 
 // add counts one contact of the interface, with its hydrogen bonds.
 func (in *Interface) add(x *Index, l link, bonds []AtomPair) {
 	in.Contacts++
 	if l.d < in.Closest.Distance {
-		in.Closest = x.Pair(l.pair[0], l.pair[1])
+		in.Closest = x.Pair(int(l.pair[0]), int(l.pair[1]))
 	}
 	in.HBondN += len(bonds)
 	in.HBonds = append(in.HBonds, bonds...)
@@ -152,7 +156,7 @@ func (in *Interface) add(x *Index, l link, bonds []AtomPair) {
 }
 
 // finish sorts the lists of an interface and computes the area that it buries.
-func (in *Interface) finish(x *Index, touched map[int]bool) {
+func (in *Interface) finish(ctx context.Context, x *Index, touched map[int]bool) error {
 	ra, rb := x.Polymers[in.polymerA], x.Polymers[in.polymerB]
 	for _, side := range []struct {
 		r    Polymer
@@ -170,7 +174,14 @@ func (in *Interface) finish(x *Index, touched map[int]bool) {
 	}
 	slices.SortStableFunc(in.HBonds, func(a, b AtomPair) int { return cmp.Compare(a.Distance, b.Distance) })
 	in.HBonds, in.Bridges = Head(in.HBonds, MaxNear), Head(in.Bridges, MaxNear)
-	in.Buried = round(x.buriedArea(ra, rb), 1)
+	buried, err := x.buriedArea(ctx, ra, rb)
+	in.Buried = round(buried, 1)
+	return err
+}
+
+// pairsOf returns the number of pairs of atoms of two sites.
+func (x *Index) pairsOf(i, j int) int {
+	return (x.Sites[i].Hi - x.Sites[i].Lo) * (x.Sites[j].Hi - x.Sites[j].Lo)
 }
 
 // polar returns the hydrogen-bond candidates between two sites (a donor and an acceptor within 3.5 Å; angles are
@@ -235,7 +246,7 @@ func roles(s *Site, a *structure.Atom) (donates, accepts bool) {
 }
 
 // sulfurs finds the disulfides, the pairs of sulfurs that are close but not bonded, and the free cysteines.
-func (f *Facts) sulfurs() {
+func (f *Facts) sulfurs(ctx context.Context) error {
 	x := f.index
 	var at []int
 	for i := range x.Sites {
@@ -252,9 +263,15 @@ func (f *Facts) sulfurs() {
 	for i, p := range at {
 		points[i] = x.Points[p]
 	}
-	for _, c := range structure.Contacts(points, points, sulfurMaybe) {
+	for c := range structure.Contacts(points, points, sulfurMaybe) {
 		if c.A >= c.B || c.Distance < sulfurLow {
 			continue
+		}
+		if len(f.Disulfides)+len(f.MaybeSS) > len(at) { // a sulfur of a molecule has one partner
+			return errCrowded
+		}
+		if err := x.examine(ctx, 1); err != nil {
+			return err
 		}
 		p := x.Pair(at[c.A], at[c.B])
 		if c.Distance <= sulfurBond {
@@ -269,6 +286,7 @@ func (f *Facts) sulfurs() {
 			f.FreeCys = append(f.FreeCys, s.Ref)
 		}
 	}
+	return nil
 }
 
 // scoreInterfaces adds the scores of a prediction to its interfaces. Complexes of more than 6,000 residues get
@@ -302,13 +320,11 @@ func (f *Facts) scoreInterfaces(pae structure.Matrix) {
 	if ok {
 		c.PAE = pae.Select(rows)
 	}
-	for _, s := range c.Interfaces() {
-		for i := range f.Interfaces {
-			if in := &f.Interfaces[i]; in.polymerA == s.A && in.polymerB == s.B {
-				in.Scores = &Scores{round(s.IPTM, 4), round(s.IPSAE, 4), round(s.PDockQ, 4), round(s.PDockQ2, 4),
-					round(s.MinPAE, 2), ok}
-			}
-		}
+	for i := range f.Interfaces { // not of every two chains: a file can have millions of such pairs
+		in := &f.Interfaces[i]
+		s := c.Interface(in.polymerA, in.polymerB)
+		in.Scores = &Scores{round(s.IPTM, 4), round(s.IPSAE, 4), round(s.PDockQ, 4), round(s.PDockQ2, 4),
+			round(s.MinPAE, 2), ok}
 	}
 }
 
@@ -325,10 +341,11 @@ func (s *Scores) String() string {
 // HydrogenBonds returns the hydrogen-bond candidates between polymer residues that are not adjacent in a chain.
 func (x *Index) HydrogenBonds() (out []AtomPair) {
 	for _, l := range x.linked {
-		if x.Adjacent(l.a, l.b) || !x.Sites[l.a].Kind.Polymer() || !x.Sites[l.b].Kind.Polymer() {
+		a, b := int(l.a), int(l.b)
+		if x.Adjacent(a, b) || !x.Sites[a].Kind.Polymer() || !x.Sites[b].Kind.Polymer() {
 			continue
 		}
-		bonds, _, _ := x.polar(l.a, l.b)
+		bonds, _, _ := x.polar(a, b)
 		out = append(out, bonds...)
 	}
 	return out

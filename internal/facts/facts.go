@@ -14,6 +14,7 @@
 //	contact.go     interfaces, salt bridges, hydrogen-bond candidates, disulfides
 //	surface.go     accessible surface, shape, hydrophobic patches
 //	pocket.go      pockets by geometry
+//	crowd.go       bounds of the geometry
 //	ligand.go      ligands and their neighbours
 //	text.go        the digest as lines
 //	format.go      numbers and lists in sentences
@@ -35,7 +36,6 @@ const (
 	MaxNear     = 80      // residues around one ligand, or on one side of an interface
 	maxGeometry = 400_000 // heavy atoms beyond which contacts, surface and pockets are left out
 
-	maxCrowd     = 400  // heavy atoms in a cube of 8 Å
 	maxSiteAtoms = 2000 // heavy atoms of one residue or ligand
 )
 
@@ -143,7 +143,7 @@ type Facts struct {
 //
 // Contacts, surface and pockets are omitted for structures with more than 400,000 heavy atoms, and for those whose
 // atoms lie so close together that every atom has thousands of neighbours: no molecule is packed like that, and the
-// work would be quadratic.
+// work would be quadratic. Index.Unmeasured has the reason.
 func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, error) {
 	if s == nil {
 		s = &structure.Structure{}
@@ -164,21 +164,16 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 		index:      x,
 	}
 	f.Predicted = extra.Predicted || extra.PLDDT != nil || extra.PAE.N > 0 || titleOfPrediction(s.Title)
-	x.assignStates()
+	if err := x.assignStates(ctx); err != nil {
+		return nil, err
+	}
 	if f.Predicted {
 		f.Notes = append(f.Notes, x.assignConfidence(extra.PLDDT)...)
 	}
 	for _, p := range x.Polymers {
 		f.Residues += p.Hi - p.Lo
 	}
-	if why := x.crowding(); why != "" {
-		x.Crowded = true
-		f.Notes = append(f.Notes, why)
-	} else if len(x.Points) > maxGeometry {
-		f.Notes = append(f.Notes, fmt.Sprintf(
-			"The structure has %d heavy atoms; contacts, surface and pockets are computed up to %d.",
-			len(x.Points), maxGeometry))
-	} else if err := f.geometry(ctx); err != nil {
+	if err := f.measure(ctx); err != nil {
 		return nil, err
 	}
 	for _, p := range x.Polymers {
@@ -190,46 +185,6 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 	}
 	f.scoreInterfaces(extra.PAE)
 	return f, ctx.Err()
-}
-
-// geometry computes everything that needs spatial neighbours. It stops early when ctx ends.
-func (f *Facts) geometry(ctx context.Context) error {
-	f.sulfurs()
-	if err := f.index.surface(ctx); err != nil {
-		return err
-	}
-	for _, compute := range []func(){f.contacts, f.ligands, f.shape, f.patches, f.pockets} {
-		compute()
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// crowding returns why spatial neighbours cannot be computed in reasonable time, or an empty string where they can.
-// A protein has about 50 heavy atoms in a cube of 8 Å, diamond 90.
-func (x *Index) crowding() string {
-	const edge = 8.0
-	cells := map[[3]int32]int{}
-	for _, v := range x.Points {
-		var cell [3]int32
-		for k := range v {
-			cell[k] = int32(min(max(math.Floor(v[k]/edge), -1<<30), 1<<30))
-		}
-		if cells[cell]++; cells[cell] > maxCrowd {
-			return fmt.Sprintf("Atoms lie on one another: more than %d heavy atoms share a cube of 8 Å. "+
-				"Contacts, surface and pockets were not computed.", maxCrowd)
-		}
-	}
-	for i := range x.Sites {
-		if n := x.Sites[i].Hi - x.Sites[i].Lo; n > maxSiteAtoms {
-			return fmt.Sprintf("%s has %d heavy atoms. Contacts, surface and pockets are computed of residues and "+
-				"ligands "+
-				"with at most %d.", x.Sites[i].Ref, n, maxSiteAtoms)
-		}
-	}
-	return ""
 }
 
 // titleOfPrediction reports whether a title is one that databases of predictions write.

@@ -218,31 +218,3 @@ func TestConfidenceOnlyOfPredictions(t *testing.T) {
 		t.Error("pLDDT of another length passes without a note")
 	}
 }
-
-// Hostile coordinates are refused before any work that is quadratic in them, and a cancelled digest ends.
-func TestCrowdedStructures(t *testing.T) {
-	point := structure.Residue{Comp: "ALA", Seq: 1, Auth: 1}
-	cube := &structure.Structure{Chains: []structure.Chain{{ID: "A", Kind: structure.Protein}}}
-	for i := range 25_000 { // within a cube of 30 Å
-		at := structure.Vec{float64(i % 30), float64(i / 30 % 30), float64(i) / 834}
-		cube.Chains[0].Residues = append(cube.Chains[0].Residues, structure.Residue{
-			Comp: "ALA", Seq: i + 1, Auth: i + 1,
-			Atoms: []structure.Atom{{Name: "CA", Element: "C", Pos: at}},
-		})
-	}
-	for i := range 9_000 { // on one point
-		point.Atoms = append(point.Atoms, structure.Atom{Name: fmt.Sprintf("C%d", i), Element: "C"})
-	}
-	chain := structure.Chain{ID: "A", Kind: structure.Protein, Residues: []structure.Residue{point}}
-	for name, s := range map[string]*structure.Structure{"cube": cube, "point": {Chains: []structure.Chain{chain}}} {
-		f := digestOf(t, s, Extra{})
-		if !f.Index().Crowded || f.Index().HasSurface || len(f.Notes) == 0 {
-			t.Errorf("%s: the geometry was computed; notes %q", name, f.Notes)
-		}
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := Digest(ctx, load(t, "1ubi"), Extra{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled digest: %v", err)
-	}
-}

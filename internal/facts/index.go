@@ -49,7 +49,9 @@ type Index struct {
 	Points        []structure.Vec
 	HasConfidence bool // Site.PLDDT is set
 	HasSurface    bool // Site.Area is set
-	Crowded       bool // atoms lie on one another: neighbours must not be searched for
+	// Unmeasured says in a sentence why contacts, surface and pockets were not computed; empty: they were. Neighbours
+	// must not be searched for then, because that could take hours.
+	Unmeasured string
 
 	// grid finds the atoms within a radius.
 	grid   *structure.Grid
@@ -57,6 +59,11 @@ type Index struct {
 	waters int
 	// linked holds the pairs of sites in contact; it is computed together with the surface.
 	linked []link
+	// lastLink holds, for each site, where the last link to it is in linked. It is working memory of the surface.
+	lastLink []int32
+	blockers []int // working memory of accessibleArea
+	// examined is the number of pairs of atoms that the digest has looked at, see examine.
+	examined int
 }
 
 // newIndex collects the sites and heavy atoms of a structure, and sorts the atoms into a grid for neighbours. Waters
@@ -156,21 +163,32 @@ func (x *Index) Pair(p, q int) AtomPair {
 	}
 }
 
-// Around returns the sites with a heavy atom within radius Å of one of site i, without i itself, in no particular
-// order.
-func (x *Index) Around(i int, radius float64) []int {
-	seen := map[int]bool{i: true}
-	var out, buf []int
-	for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
-		buf = x.grid.Near(buf[:0], x.Points[p], radius)
-		for _, q := range buf {
-			if o := int(x.Owner[q]); !seen[o] {
-				seen[o] = true
-				out = append(out, o)
+// Around returns the sites with a heavy atom within radius Å of one of some sites, in no particular order, and for each
+// the closest pair of atoms: its own and that of the sites. It returns false where more than most pairs of atoms are so
+// close; it stops there.
+func (x *Index) Around(sites []int, radius float64, most int) (map[int][2]int, bool) {
+	out := map[int][2]int{}
+	var buf []int
+	for _, i := range sites {
+		for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
+			buf = x.grid.Near(buf[:0], x.Points[p], radius)
+			if most -= len(buf); most < 0 {
+				return nil, false
+			}
+			for _, q := range buf {
+				o := int(x.Owner[q])
+				if o == i {
+					continue
+				}
+				old, seen := out[o]
+				if !seen || structure.Distance(x.Points[q], x.Points[p]) <
+					structure.Distance(x.Points[old[0]], x.Points[old[1]]) {
+					out[o] = [2]int{q, p}
+				}
 			}
 		}
 	}
-	return out
+	return out, true
 }
 
 // Refs returns the names of sites.

@@ -2,6 +2,8 @@ package facts
 
 import (
 	"cmp"
+	"context"
+	"maps"
 	"slices"
 
 	"pleat/internal/structure"
@@ -31,7 +33,7 @@ type Neighbour struct {
 }
 
 // ligands fills in the molecules and ions other than water, at most 200.
-func (f *Facts) ligands() {
+func (f *Facts) ligands(ctx context.Context) error {
 	x := f.index
 	for i := range x.Sites {
 		if x.Sites[i].Kind.Polymer() {
@@ -39,15 +41,22 @@ func (f *Facts) ligands() {
 		}
 		if len(f.Ligands) == maxList {
 			f.Notes = append(f.Notes, "More ligands than listed.")
-			return
+			return nil
 		}
 		l := Ligand{Ref: x.Sites[i].Ref, Kind: x.Sites[i].Kind, Name: x.Structure.Chains[x.Sites[i].Chain].Name,
 			Atoms: x.Sites[i].Hi - x.Sites[i].Lo, Site: i}
-		for _, j := range x.Around(i, ContactDistance) {
+		around, ok := x.Around([]int{i}, ContactDistance, maxPairs)
+		if !ok {
+			return errCrowded
+		}
+		for _, j := range slices.Sorted(maps.Keys(around)) {
+			if err := x.examine(ctx, x.pairsOf(i, j)); err != nil {
+				return err
+			}
 			if !x.Sites[j].Kind.Polymer() {
 				continue
 			}
-			p, _ := x.Closest(j, i)
+			p := x.Pair(around[j][0], around[j][1])
 			l.Neighbours = append(l.Neighbours, Neighbour{x.Sites[j].Ref, p.AtomA, p.AtomB, round(p.Distance, 2)})
 			bonds, _, _ := x.polar(j, i)
 			l.Polar = append(l.Polar, bonds...)
@@ -58,4 +67,5 @@ func (f *Facts) ligands() {
 		l.Neighbours, l.Polar = Head(l.Neighbours, MaxNear), Head(l.Polar, MaxNear)
 		f.Ligands = append(f.Ligands, l)
 	}
+	return nil
 }

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -59,27 +60,37 @@ func (l *lattice) point(c int) structure.Vec {
 
 // pockets fills in the pockets. It scans a lattice in seven directions: Hendlich, Rippmann and Barnickel, J. Mol.
 // Graph. Model. 15, 359 (1997).
-func (f *Facts) pockets() {
+func (f *Facts) pockets(ctx context.Context) error {
 	l, ok := f.index.lattice()
 	if !ok {
 		f.Notes = append(f.Notes, "Pockets were not looked for: the structure has too few polymer atoms, or spans "+
 			"too much space.")
-		return
+		return nil
 	}
 	for _, d := range directions {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		l.scan(d)
 	}
 	seen := make([]bool, len(l.full))
 	for c := range l.full {
 		if l.open(c) && !seen[c] {
 			cells := l.flood(c, seen)
-			if v := float64(len(cells)) * l.step * l.step * l.step; v >= pocketLeast {
-				f.Pockets = append(f.Pockets, f.index.pocket(l, cells, v))
+			v := float64(len(cells)) * l.step * l.step * l.step
+			if v < pocketLeast {
+				continue
 			}
+			pocket, err := f.index.pocket(ctx, l, cells, v)
+			if err != nil {
+				return err
+			}
+			f.Pockets = append(f.Pockets, pocket)
 		}
 	}
 	slices.SortStableFunc(f.Pockets, func(a, b Pocket) int { return cmp.Compare(b.Volume, a.Volume) })
 	f.Pockets = Head(f.Pockets, 10)
+	return nil
 }
 
 // open reports whether a cell is empty and enclosed, so that it belongs to a pocket.
@@ -201,7 +212,7 @@ func (l *lattice) flood(c int, seen []bool) []int {
 }
 
 // pocket describes the cells of one pocket: its centre, the residues that line it, and the ligands inside.
-func (x *Index) pocket(l *lattice, cells []int, volume float64) Pocket {
+func (x *Index) pocket(ctx context.Context, l *lattice, cells []int, volume float64) (Pocket, error) {
 	p := Pocket{Volume: round(volume, 0)}
 	touched, filled := map[int]bool{}, map[int]bool{}
 	var buf []int
@@ -211,6 +222,9 @@ func (x *Index) pocket(l *lattice, cells []int, volume float64) Pocket {
 			p.Centre[k] += v[k] / float64(len(cells))
 		}
 		buf = x.grid.Near(buf[:0], v, ContactDistance)
+		if err := x.examine(ctx, len(buf)); err != nil {
+			return p, err
+		}
 		for _, q := range buf {
 			if o := int(x.Owner[q]); x.Sites[o].Kind.Polymer() {
 				touched[o] = true
@@ -231,5 +245,5 @@ func (x *Index) pocket(l *lattice, cells []int, volume float64) Pocket {
 	}
 	p.Count = len(touched)
 	p.Residues, p.Ligands = x.Refs(Head(list(touched), MaxNear)), x.Refs(list(filled))
-	return p
+	return p, nil
 }

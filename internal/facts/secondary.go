@@ -1,6 +1,10 @@
 package facts
 
-import "pleat/internal/structure"
+import (
+	"context"
+
+	"pleat/internal/structure"
+)
 
 // Secondary is one chain's secondary structure by DSSP.
 type Secondary struct {
@@ -50,13 +54,17 @@ func StateName(state byte) string {
 func (s Segment) Kind() string { return StateName(s.State[0]) }
 
 // assignStates sets the DSSP state of every site that has one: DSSP is defined for proteins.
-func (x *Index) assignStates() {
-	all := x.Structure.SecondaryStructure()
+func (x *Index) assignStates(ctx context.Context) error {
+	all, err := x.Structure.SecondaryStructure(ctx)
+	if err != nil {
+		return err
+	}
 	for _, r := range x.Polymers {
 		for i := r.Lo; i < r.Hi; i++ {
 			x.Sites[i].State = all[r.Chain][i-r.Lo]
 		}
 	}
+	return nil
 }
 
 // secondary summarises the states of one chain, and returns nil where none is assigned.

@@ -83,12 +83,13 @@ var sphere = func() (out [spherePoint]structure.Vec) {
 // Rupley, J. Mol. Biol. 79, 351 (1973).
 func (x *Index) accessibleArea(p int, near []int, counts func(int) bool) float64 {
 	r := radius(x.Atoms[p].Element) + probe
-	var blockers []int
+	blockers := x.blockers[:0]
 	for _, q := range near {
 		if q != p && counts(q) {
 			blockers = append(blockers, q)
 		}
 	}
+	x.blockers = blockers
 	free, last := 0, 0
 	for _, u := range sphere {
 		v := structure.Vec{x.Points[p][0] + r*u[0], x.Points[p][1] + r*u[1], x.Points[p][2] + r*u[2]}
@@ -116,22 +117,29 @@ const surfaceReach = 2 * (1.80 + probe)
 // surface computes the accessible area of every site, with ligands present, and in the same pass which sites are in
 // contact.
 func (x *Index) surface(ctx context.Context) error {
-	found := links{}
+	x.lastLink = make([]int32, len(x.Sites))
+	defer func() { x.lastLink = nil }()
 	var buf []int
-	for p := range x.Points {
-		if p%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	for i := range x.Sites {
+		from := len(x.linked)
+		for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
+			buf = x.grid.Near(buf[:0], x.Points[p], surfaceReach)
+			if err := x.examine(ctx, len(buf)); err != nil {
+				return err
+			}
+			x.Sites[i].Area += x.accessibleArea(p, buf, func(int) bool { return true })
+			if x.link(p, buf, from); len(x.linked) > maxLinks {
+				return errCrowded
+			}
 		}
-		buf = x.grid.Near(buf[:0], x.Points[p], surfaceReach)
-		x.Sites[x.Owner[p]].Area += x.accessibleArea(p, buf, func(int) bool { return true })
-		found.add(x, p, buf)
+		slices.SortFunc(x.linked[from:], func(m, n link) int { return int(m.b - n.b) })
 	}
-	x.linked, x.HasSurface = found.sorted(), true
+	x.HasSurface = true
 	return nil
 }
 
 // buriedArea returns the surface in Å² that two chains bury: the areas of both alone minus that of the pair.
-func (x *Index) buriedArea(a, b Polymer) float64 {
+func (x *Index) buriedArea(ctx context.Context, a, b Polymer) (float64, error) {
 	inside := func(r Polymer, q int) bool { o := int(x.Owner[q]); return r.Lo <= o && o < r.Hi }
 	hidden := 0.0
 	var buf []int
@@ -139,6 +147,9 @@ func (x *Index) buriedArea(a, b Polymer) float64 {
 		own, other := side[0], side[1]
 		for p := x.Sites[own.Lo].Lo; p < x.Sites[own.Hi-1].Hi; p++ {
 			buf = x.grid.Near(buf[:0], x.Points[p], surfaceReach)
+			if err := x.examine(ctx, len(buf)); err != nil {
+				return 0, err
+			}
 			if !slices.ContainsFunc(buf, func(q int) bool { return inside(other, q) }) {
 				continue
 			}
@@ -146,7 +157,7 @@ func (x *Index) buriedArea(a, b Polymer) float64 {
 				x.accessibleArea(p, buf, func(q int) bool { return inside(own, q) || inside(other, q) })
 		}
 	}
-	return hidden
+	return hidden, nil
 }
 
 // gyration returns the mass-weighted radius of gyration in Å of the atoms from lo to hi.
@@ -182,10 +193,10 @@ func (x *Index) gyration(lo, hi int) float64 {
 }
 
 // shape measures the polymers together. The longest dimension is left out beyond 10,000 residues.
-func (f *Facts) shape() {
+func (f *Facts) shape(ctx context.Context) error {
 	x := f.index
 	if len(x.Polymers) == 0 {
-		return
+		return nil
 	}
 	var centres []structure.Vec
 	var owners []int
@@ -209,9 +220,12 @@ func (f *Facts) shape() {
 	f.Shape.Area = round(f.Shape.Area, 0)
 	f.Shape.Gyration = round(whole.gyration(0, len(whole.Points)), 2)
 	if len(centres) > 10_000 {
-		return
+		return nil
 	}
 	for i := range centres {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		for j := i + 1; j < len(centres); j++ {
 			u, v := &centres[i], &centres[j]
 			dx, dy, dz := u[0]-v[0], u[1]-v[1], u[2]-v[2]
@@ -221,27 +235,37 @@ func (f *Facts) shape() {
 		}
 	}
 	f.Shape.Longest = round(math.Sqrt(f.Shape.Longest), 2)
+	return nil
 }
 
 // patches groups exposed hydrophobic residues in contact, and fills in the ten largest groups of at least three.
-func (f *Facts) patches() {
+func (f *Facts) patches(ctx context.Context) error {
 	x := f.index
+	touching := make([][]int32, len(x.Sites))
 	member := func(i int) bool {
 		share, ok := x.Sites[i].Accessible()
 		return ok && share >= BuriedBelow && slices.Contains([]byte(hydrophobic), x.Sites[i].Letter)
 	}
+	for _, l := range x.linked {
+		if a, b := int(l.a), int(l.b); member(a) && member(b) {
+			touching[a], touching[b] = append(touching[a], l.b), append(touching[b], l.a)
+		}
+	}
 	seen := make([]bool, len(x.Sites))
 	for i := range x.Sites {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if seen[i] || !member(i) {
 			continue
 		}
 		seen[i] = true
 		group := []int{i}
 		for k := 0; k < len(group); k++ {
-			for _, j := range x.Around(group[k], ContactDistance) {
-				if !seen[j] && member(j) {
+			for _, j := range touching[group[k]] {
+				if !seen[j] {
 					seen[j] = true
-					group = append(group, j)
+					group = append(group, int(j))
 				}
 			}
 		}
@@ -258,6 +282,7 @@ func (f *Facts) patches() {
 	}
 	slices.SortStableFunc(f.Patches, func(a, b Patch) int { return cmp.Compare(b.Area, a.Area) })
 	f.Patches = Head(f.Patches, 10)
+	return nil
 }
 
 // Gyration returns the mass-weighted radius of gyration in Å of the heavy atoms of some sites.

@@ -169,5 +169,8 @@ func (f *Facts) detailLines(n int, say func(string, ...any)) {
 	for _, p := range Head(f.Patches, 5) {
 		say("Hydrophobic patch: %s.", RefList(p.Residues, 30))
 	}
-	say("Accessible surface %.0f Å²; %d residues buried, %d exposed.", f.Shape.Area, f.Shape.Buried, f.Shape.Exposed)
+	if f.Shape.Area > 0 {
+		say("Accessible surface %.0f Å²; %d residues buried, %d exposed.", f.Shape.Area, f.Shape.Buried,
+			f.Shape.Exposed)
+	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"math"
 
 	"pleat"
@@ -47,7 +48,7 @@ func (r *Report) metrics() metricsFile {
 			SecondaryStructure: map[string]string{},
 			Extra:              p.Metrics,
 		}
-		secondary := p.Structure.SecondaryStructure()
+		secondary, _ := p.Structure.SecondaryStructure(context.Background()) // fails only with its context
 		var centres []structure.Vec
 		for k, c := range p.Structure.Chains {
 			if p.PLDDT != nil {

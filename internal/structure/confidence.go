@@ -141,13 +141,7 @@ const (
 // acid); pDockQ, Bryant et al., Nat. Commun. 13, 1265 (2022); pDockQ2, Zhu et al., Bioinformatics 39, btad424
 // (2023).
 func (c *Complex) Interfaces() []Interface {
-	n := len(c.Chain)
-	if len(c.Beta) != n || len(c.PLDDT) != n || c.Nucleic != nil && len(c.Nucleic) != n {
-		panic("structure: a complex with lists of different lengths")
-	}
-	if c.PAE.N > 0 {
-		c.PAE.check(n)
-	}
+	c.check()
 	var order []int
 	members := map[int][]int{}
 	for i, id := range c.Chain {
@@ -163,6 +157,32 @@ func (c *Complex) Interfaces() []Interface {
 		}
 	}
 	return out
+}
+
+// Interface returns the scores of the chains a and b, as Interfaces does. It panics where the lists' lengths differ.
+func (c *Complex) Interface(a, b int) Interface {
+	c.check()
+	var members [2][]int
+	for i, id := range c.Chain {
+		switch id {
+		case a:
+			members[0] = append(members[0], i)
+		case b:
+			members[1] = append(members[1], i)
+		}
+	}
+	return c.pair(a, b, members[0], members[1])
+}
+
+// check panics where the lists have different lengths.
+func (c *Complex) check() {
+	n := len(c.Chain)
+	if len(c.Beta) != n || len(c.PLDDT) != n || c.Nucleic != nil && len(c.Nucleic) != n {
+		panic("structure: a complex with lists of different lengths")
+	}
+	if c.PAE.N > 0 {
+		c.PAE.check(n)
+	}
 }
 
 // pair returns the scores of chains ida and idb, whose residues are the indices a and b.
@@ -259,7 +279,7 @@ func (c *Complex) dock(out *Interface, a, b []int) {
 			plddt += c.PLDDT[i]
 		}
 	}
-	for _, contact := range Contacts(pa, pb, contactRadius) {
+	for contact := range Contacts(pa, pb, contactRadius) {
 		i, j := a[contact.A], b[contact.B]
 		take(i)
 		take(j)

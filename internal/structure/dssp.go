@@ -2,6 +2,7 @@ package structure
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 )
@@ -32,10 +33,13 @@ const (
 //
 // Source: Kabsch and Sander, Biopolymers 22, 2577 (1983), with the later preference of the DSSP program for π over
 // α helices; its state P (polyproline) is left out.
-func DSSP(bb []Backbone) []byte { return newDSSP(bb).state }
+func DSSP(bb []Backbone) []byte {
+	d, _ := newDSSP(context.Background(), bb)
+	return d.state
+}
 
-// newDSSP assigns the states of bb and keeps the bonds and ladders that led to them.
-func newDSSP(bb []Backbone) *dssp {
+// newDSSP assigns the states of bb and keeps the bonds and ladders that led to them. The only error is that of ctx.
+func newDSSP(ctx context.Context, bb []Backbone) (*dssp, error) {
 	d := &dssp{
 		bb:     bb,
 		n:      len(bb),
@@ -54,10 +58,12 @@ func newDSSP(bb []Backbone) *dssp {
 			d.accept[i][k].to, d.donate[i][k].to = -1, -1
 		}
 	}
-	d.bonds()
+	if err := d.bonds(ctx); err != nil {
+		return nil, err
+	}
 	d.sheets()
 	d.helices()
-	return d
+	return d, nil
 }
 
 // ThreeState reduces a state of DSSP to H (H, G, I), E (E, B) or '-' (all others).
@@ -72,25 +78,29 @@ func ThreeState(state byte) byte {
 }
 
 // SecondaryStructure runs DSSP over all protein chains together. It returns the state of each residue of each
-// chain, or 0 where the residue is not of a protein or lacks a main-chain atom.
-func (s *Structure) SecondaryStructure() [][]byte {
+// chain, or 0 where the residue is not of a protein or lacks a main-chain atom. The only error is that of ctx, once it
+// ends.
+func (s *Structure) SecondaryStructure(ctx context.Context) ([][]byte, error) {
 	out := make([][]byte, len(s.Chains))
 	for i := range s.Chains {
 		out[i] = make([]byte, len(s.Chains[i].Residues))
 	}
-	d, where := s.dssp()
+	d, where, err := s.dssp(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for k, state := range d.state {
 		out[where[k].chain][where[k].residue] = state
 	}
-	return out
+	return out, nil
 }
 
 // place locates a residue by the indices of its chain and of the residue within it.
 type place struct{ chain, residue int }
 
 // dssp assigns states to the residues of all proteins that have a full main chain, and returns where each of them
-// is.
-func (s *Structure) dssp() (*dssp, []place) {
+// is. The only error is that of ctx.
+func (s *Structure) dssp(ctx context.Context) (*dssp, []place, error) {
 	var bb []Backbone
 	var where []place
 	for i := range s.Chains {
@@ -106,7 +116,8 @@ func (s *Structure) dssp() (*dssp, []place) {
 			}
 		}
 	}
-	return newDSSP(bb), where
+	d, err := newDSSP(ctx, bb)
+	return d, where, err
 }
 
 // run is a helix or strand: the residues from … to of a chain, by index.
@@ -119,7 +130,7 @@ type run struct {
 // secondaryRuns lists helices and strands in order. Strands that pair belong to one sheet; sheets are numbered in
 // order of their first strand.
 func (s *Structure) secondaryRuns() (helices, strands []run) {
-	d, where := s.dssp()
+	d, where, _ := s.dssp(context.Background())
 	strand := make([]int, d.n) // which run a residue is of; −1: none
 	for k := 0; k < d.n; {
 		state, end := d.state[k], k
@@ -219,12 +230,13 @@ func (d *dssp) whole(i, j int) bool {
 	return i >= 0 && j < d.n && d.from[j] <= i
 }
 
-// crowd bounds the neighbours examined for a residue, which has a few dozen within 9 Å. The bound keeps time linear
-// where a file puts all its atoms at one point.
-const crowd = 2048
+// crowd bounds the neighbours examined for a residue. In a protein, the cells around a residue hold some 150. The bound
+// keeps time linear where a file puts all its atoms at one point.
+const crowd = 512
 
-// bonds places the amide hydrogens and finds the two strongest hydrogen bonds of each residue in both directions.
-func (d *dssp) bonds() {
+// bonds places the amide hydrogens and finds the two strongest hydrogen bonds of each residue in both directions. The
+// only error is that of ctx.
+func (d *dssp) bonds(ctx context.Context) error {
 	ca, hydrogen := make([]Vec, d.n), make([]Vec, d.n)
 	for i := range d.bb {
 		ca[i], hydrogen[i] = d.bb[i].CA, d.bb[i].N
@@ -239,6 +251,9 @@ func (d *dssp) bonds() {
 	g := NewGrid(ca, reach)
 	var near []int
 	for i := range ca {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		near = g.appendNear(near[:0], ca[i], reach, crowd)
 		for _, j := range near {
 			if j <= i {
@@ -250,6 +265,7 @@ func (d *dssp) bonds() {
 			}
 		}
 	}
+	return nil
 }
 
 // bond computes the energy in kcal/mol of the hydrogen bond from i's N–H to j's C=O and records it at both

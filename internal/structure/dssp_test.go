@@ -13,9 +13,19 @@ var mkdssp = map[string]string{
 	"2jof": "-HHHHHHHHTGGGG------",
 }
 
+// statesOf returns the states of all residues.
+func statesOf(t *testing.T, s *Structure) [][]byte {
+	t.Helper()
+	states, err := s.SecondaryStructure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return states
+}
+
 func TestDSSPAgainstMkdssp(t *testing.T) {
 	for name, want := range mkdssp {
-		if got := string(load(t, name).SecondaryStructure()[0]); got != want {
+		if got := string(statesOf(t, load(t, name))[0]); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
 	}
@@ -25,12 +35,12 @@ func TestDSSPBreaks(t *testing.T) {
 	s := load(t, "1ubi")
 	c := &s.Chains[0]
 	c.Residues = append(c.Residues[:27:27], c.Residues[30:]...) // within the helix
-	got := string(s.SecondaryStructure()[0])
+	got := string(statesOf(t, s)[0])
 	if !strings.Contains(got[20:34], "-") || strings.Contains(got[20:34], "HHHHHHHHH") {
 		t.Errorf("the helix runs over a break: %s", got)
 	}
 	c.Residues[10].Atoms = c.Residues[10].Atoms[:2] // no C, no O
-	if states := s.SecondaryStructure()[0]; states[10] != 0 {
+	if states := statesOf(t, s)[0]; states[10] != 0 {
 		t.Errorf("a residue without main chain has the state %c", states[10])
 	}
 	if got := DSSP(nil); len(got) != 0 {

@@ -59,7 +59,9 @@ func FuzzReadCIF(f *testing.F) {
 			checkError(t, err)
 			return
 		}
-		s.SecondaryStructure()
+		if _, err := s.SecondaryStructure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		roundTrip(t, s, WriteCIF, ReadCIF)
 	})
 }
@@ -78,7 +80,9 @@ func FuzzReadPDB(f *testing.F) {
 			checkError(t, err)
 			return
 		}
-		s.SecondaryStructure()
+		if _, err := s.SecondaryStructure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		roundTrip(t, s, WritePDB, ReadPDB)
 		roundTrip(t, s, WriteCIF, ReadCIF)
 	})

@@ -1,6 +1,7 @@
 package structure
 
 import (
+	"iter"
 	"math"
 	"slices"
 )
@@ -117,16 +118,19 @@ type Contact struct {
 	Distance float64
 }
 
-// Contacts returns the pairs of a point of a and a point of b within radius Å, sorted by A and then by B.
-func Contacts(a, b []Vec, radius float64) []Contact {
-	g := NewGrid(b, radius)
-	var out []Contact
-	var near []int
-	for i := range a {
-		near = g.Near(near[:0], a[i], radius)
-		for _, j := range near {
-			out = append(out, Contact{i, j, Distance(a[i], b[j])})
+// Contacts yields the pairs of a point of a and a point of b within radius Å, sorted by A and then by B. It keeps none
+// of them, because points that lie on one another make the square of their number.
+func Contacts(a, b []Vec, radius float64) iter.Seq[Contact] {
+	return func(yield func(Contact) bool) {
+		g := NewGrid(b, radius)
+		var near []int
+		for i := range a {
+			near = g.Near(near[:0], a[i], radius)
+			for _, j := range near {
+				if !yield(Contact{i, j, Distance(a[i], b[j])}) {
+					return
+				}
+			}
 		}
 	}
-	return out
 }

@@ -3,6 +3,7 @@ package structure
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -144,7 +145,8 @@ func TestGrid(t *testing.T) {
 		t.Errorf("an empty grid finds %v", got)
 	}
 	want := []Contact{{0, 1, 2}, {1, 0, 1}}
-	if diff := cmp.Diff(want, Contacts([]Vec{{0, 0, 0}, {10, 0, 0}}, []Vec{{11, 0, 0}, {0, 2, 0}}, 3)); diff != "" {
+	a, b := []Vec{{0, 0, 0}, {10, 0, 0}}, []Vec{{11, 0, 0}, {0, 2, 0}}
+	if diff := cmp.Diff(want, slices.Collect(Contacts(a, b, 3))); diff != "" {
 		t.Error(diff)
 	}
 }

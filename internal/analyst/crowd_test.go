@@ -1,0 +1,66 @@
+package analyst
+
+import (
+	"strings"
+	"testing"
+
+	"pleat/internal/facts"
+	"pleat/internal/structure"
+	"pleat/internal/structure/crowd"
+)
+
+// Of a structure whose atoms lie on one another, what needs neighbours is refused with the reason and the place. "There
+// are none" would be wrong. Everything else is answered.
+func TestCrowdedStructureRefusesGeometry(t *testing.T) {
+	f, err := facts.Digest(t.Context(), crowd.Cube(9_000, 0), facts.Extra{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, question := range []string{
+		"What pockets are there?", "Which ligands are bound?", "Are there disulfides?", "Which salt bridges are there?",
+		"How many hydrogen bonds are there?", "What is the accessible surface?", "What touches residue 7?",
+		"Which residues are within 5 Å of the ligand?", "Do chain A and chain B touch?",
+	} {
+		r := Answer(f, question)
+		if !r.Abstained || !strings.HasPrefix(r.Text, "Atoms lie on one another: a cube of 8 Å at ALA") {
+			t.Errorf("%s\n%s", question, r.Text)
+		}
+	}
+	for question, want := range map[string]string{
+		"How many residues are there?":  "9000",
+		"What is the overview?":         "Atoms lie on one another",
+		"What is the length of chain A": "9000 residues",
+	} {
+		if r := Answer(f, question); r.Abstained || !strings.Contains(r.Text, want) {
+			t.Errorf("%s\n%s", question, r.Text)
+		}
+	}
+}
+
+// A question about the surroundings of everything is refused once it has found as many pairs of atoms as it may.
+func TestSurroundingsAreBounded(t *testing.T) {
+	s := &structure.Structure{Chains: []structure.Chain{{ID: "A", Kind: structure.Protein}}}
+	for i := range 4_800 { // 75 atoms in each of 64 cubes of 8 Å
+		corner, n := i%64, i/64
+		at := structure.Vec{float64(corner%4)*8 + 1, float64(corner/4%4)*8 + 1, float64(corner/16)*8 + float64(n)/100}
+		s.Chains[0].Residues = append(s.Chains[0].Residues, structure.Residue{Comp: "ALA", Seq: i + 1, Auth: i + 1,
+			Atoms: []structure.Atom{{Name: "CA", Element: "C", Pos: at}}})
+	}
+	f, err := facts.Digest(t.Context(), s, facts.Extra{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := f.Index().Unmeasured; why != "" {
+		t.Fatal(why)
+	}
+	all := make([]int, len(f.Index().Sites))
+	for i := range all {
+		all[i] = i
+	}
+	if found, ok := f.Index().Around(all, maxRadius, 1_000_000); ok || found != nil {
+		t.Errorf("%d residues were found around all", len(found))
+	}
+	if found, ok := f.Index().Around(all[:100], maxRadius, 1_000_000); !ok || len(found) < 1000 {
+		t.Errorf("%d residues were found around a hundred, %v", len(found), ok)
+	}
+}

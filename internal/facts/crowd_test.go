@@ -1,0 +1,165 @@
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"pleat/internal/structure"
+	"pleat/internal/structure/crowd"
+)
+
+// Structures of strangers whose atoms lie on one another are answered without the geometry, with a sentence that names
+// the place. Not one pair of their atoms is looked at.
+func TestCrowdedStructures(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		s    *structure.Structure
+		note string
+	}{
+		{"25,000 in 30 Å", crowd.Cube(25_000, 30), "Atoms lie on one another: a cube of 8 Å at ALA "},
+		{"50,000 in 30 Å", crowd.Cube(50_000, 30), "Atoms lie on one another: a cube of 8 Å at ALA "},
+		{"9,000 on one point", crowd.Cube(9_000, 0), "Atoms lie on one another: a cube of 8 Å at ALA "},
+		{"9,000 in one residue", crowd.Residue(9_000), "ALA 1 (chain A) has 9000 heavy atoms"},
+	} {
+		f := digestOf(t, c.s, Extra{})
+		x := f.Index()
+		if !strings.HasPrefix(x.Unmeasured, c.note) || len(f.Notes) != 1 || f.Notes[0] != x.Unmeasured {
+			t.Errorf("%s: %q, notes %q; want %q", c.name, x.Unmeasured, f.Notes, c.note)
+		}
+		if x.examined != 0 || x.HasSurface || f.Atoms != c.s.Atoms() || len(f.Chains) != 1 {
+			t.Errorf("%s: %d pairs, surface %v, atoms %d, chains %d", c.name, x.examined, x.HasSurface, f.Atoms,
+				len(f.Chains))
+		}
+	}
+}
+
+// A structure that is just below the bound of density costs what its bounds say: links in memory, pairs in time.
+func TestDenseStructuresAreBounded(t *testing.T) {
+	s := crowd.Cube(6_000, 27.5) // 0.29 atoms in a cubic ångström: three times a protein, nearly twice diamond
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f := digestOf(t, s, Extra{})
+	runtime.ReadMemStats(&after)
+	x := f.Index()
+	if !x.HasSurface || len(x.linked) < 200_000 {
+		t.Fatalf("%q, %d links: the structure does not test the bounds", x.Unmeasured, len(x.linked))
+	}
+	if x.examined > 3_000_000 {
+		t.Errorf("%d pairs were examined", x.examined)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 60e6 {
+		t.Errorf("the digest allocated %d bytes", got)
+	}
+}
+
+// Beyond maxLinks, what was computed is dropped: half of the contacts would be a wrong answer.
+func TestTooManyLinks(t *testing.T) {
+	s := &structure.Structure{Chains: []structure.Chain{{ID: "A", Kind: structure.Protein}}}
+	for i := range 21_000 { // points of 200 residues each, 30 Å apart: over 2 million pairs in contact
+		at := structure.Vec{float64(i / 200 * 30), 1, 1}
+		s.Chains[0].Residues = append(s.Chains[0].Residues, structure.Residue{Comp: "CYS", Seq: i + 1, Auth: i + 1,
+			Atoms: []structure.Atom{{Name: "SG", Element: "S", Pos: at}}})
+	}
+	f := digestOf(t, s, Extra{})
+	x := f.Index()
+	if !strings.HasPrefix(x.Unmeasured, "Atoms lie on one another: more than") || x.HasSurface || x.linked != nil ||
+		f.Disulfides != nil || f.Shape.Area != 0 {
+		t.Errorf("%q: surface %v, %d links, %d disulfides", x.Unmeasured, x.HasSurface, len(x.linked),
+			len(f.Disulfides))
+	}
+	if x.examined > 5_000_000 {
+		t.Errorf("%d pairs were examined before the end", x.examined)
+	}
+}
+
+// countedContext ends after a number of calls of Err, and counts the pairs that are examined between two calls.
+type countedContext struct {
+	context.Context
+	x           *Index
+	left, since int
+	most        int // pairs between two calls
+	late        int // calls after the end
+}
+
+func (c *countedContext) Err() error {
+	c.most, c.since = max(c.most, c.x.examined-c.since), c.x.examined
+	if c.left--; c.left >= 0 {
+		return nil
+	}
+	c.late++
+	return context.Canceled
+}
+
+// The geometry asks its context before each atom, and the first answer that it has ended is the last question.
+func TestGeometryObeysItsContext(t *testing.T) {
+	whole := &countedContext{Context: t.Context(), left: 1 << 40}
+	f := &Facts{index: newIndex(copies(t, 4))}
+	whole.x = f.index
+	if err := f.measure(whole); err != nil {
+		t.Fatal(err)
+	}
+	asked := 1<<40 - whole.left
+	if whole.most > 10_000 || asked < len(f.index.Points) {
+		t.Errorf("%d calls for %d atoms, up to %d pairs between two", asked, len(f.index.Points), whole.most)
+	}
+	for _, calls := range []int{0, 1, 100, asked / 2, asked - 1} {
+		f := &Facts{index: newIndex(copies(t, 4))}
+		ctx := &countedContext{Context: t.Context(), left: calls, x: f.index}
+		if err := f.measure(ctx); !errors.Is(err, context.Canceled) || ctx.late != 1 {
+			t.Errorf("ended after %d calls: %v, %d calls more", calls, err, ctx.late)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Digest(ended, load(t, "1ubi"), Extra{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled digest: %v", err)
+	}
+}
+
+// What is dense in files of good faith is answered whole: chains of a prediction that pass through each other, and
+// coarse beads.
+func TestDenseButReal(t *testing.T) {
+	clash := &structure.Structure{}
+	for k := range 3 {
+		c := load(t, "1ubi").Chains[0]
+		c.ID = fmt.Sprintf("C%d", k)
+		for i := range c.Residues {
+			for j := range c.Residues[i].Atoms {
+				c.Residues[i].Atoms[j].Pos[0] += 1.3 * float64(k)
+			}
+		}
+		clash.Chains = append(clash.Chains, c)
+	}
+	beads := load(t, "1ubi")
+	for i := range beads.Chains[0].Residues {
+		r := &beads.Chains[0].Residues[i]
+		r.Atoms = r.Atoms[1:2] // CA
+	}
+	for name, s := range map[string]*structure.Structure{"clash": clash, "beads": beads} {
+		if f := digestOf(t, s, Extra{}); f.Index().Unmeasured != "" || !f.Index().HasSurface {
+			t.Errorf("%s: %q", name, f.Index().Unmeasured)
+		}
+	}
+}
+
+// A prediction of thousands of chains gets scores for the interfaces that it lists, not for every two chains.
+func TestScoresOfManyChains(t *testing.T) {
+	s := &structure.Structure{}
+	for i := range 4_000 {
+		at := structure.Vec{4 * float64(i), 0, 0}
+		s.Chains = append(s.Chains, structure.Chain{ID: fmt.Sprintf("C%d", i), Kind: structure.Protein,
+			Residues: []structure.Residue{{Comp: "ALA", Seq: 1, Auth: 1,
+				Atoms: []structure.Atom{{Name: "CA", Element: "C", Pos: at, B: 90}}}}})
+	}
+	f := digestOf(t, s, Extra{Predicted: true})
+	if len(f.Interfaces) != maxList || f.Interfaces[maxList-1].Scores == nil {
+		t.Fatalf("%d interfaces", len(f.Interfaces))
+	}
+	if n := testing.AllocsPerRun(1, func() { f.scoreInterfaces(structure.Matrix{}) }); n > 100_000 {
+		t.Errorf("%.0f allocations for the scores of %d interfaces", n, maxList)
+	}
+}
