@@ -164,9 +164,13 @@ type Result struct {
 	Timings     map[string]float64 `json:"timings"`       // seconds per stage: queue, msa, load, infer, write
 	Row         json.RawMessage    `json:"row,omitempty"` // result_raw_json of a workflow's task
 	Notes       []string           `json:"notes,omitempty"`
-	// AnsweredFrom is the earlier run whose cached result this is; empty: this run computed it. The last note names it.
+	// AnsweredFrom is the earlier run whose cached result this is; empty: this run computed it. The last note is about
+	// that run, which it calls SourceRun.
 	AnsweredFrom RunID `json:"answered_from,omitempty"`
 }
+
+// SourceRun stands in notes for the run whose result was reused. Only the owner of the new run is told its id.
+const SourceRun = "an earlier run"
 
 // Artifact is one file of a run.
 type Artifact struct {

@@ -65,6 +65,33 @@ func (s StructureSource) Reference() string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "/")
 }
 
+// PublicReference returns what anybody may know of a Reference: its kind, and the id of an entry of a public database.
+// Ids of folds, and ids and file names of library items, are left out, because they are private.
+func PublicReference(reference string) string {
+	kind, _, _ := strings.Cut(reference, "/")
+	if k := SourceKind(kind); k == SourcePDB || k == SourceUniProt {
+		return reference
+	}
+	return kind
+}
+
+// RemoveFold removes from an input, given by its fields, the ids of a fold.
+func RemoveFold(input map[string]json.RawMessage) {
+	remove(input, "source_job_id", "source_job_run_id", "source_run_id", "source_sequence_id")
+}
+
+// RemoveFiles removes from an input, given by its fields, the ids of library items and the names of their files.
+func RemoveFiles(input map[string]json.RawMessage) { remove(input, "libraryItemId", "files") }
+
+// remove removes fields under each of their spellings.
+func remove(input map[string]json.RawMessage, names ...string) {
+	for _, name := range names {
+		for _, spelling := range spellings(name) {
+			delete(input, spelling)
+		}
+	}
+}
+
 // Plan is a parsed and validated workflow_input. Exactly one of QnA and MD is set, according to Kind. Their file names
 // are empty until the source has been fetched into a folder.
 type Plan struct {

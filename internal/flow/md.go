@@ -79,7 +79,7 @@ func readMD(f *fields, p *Plan) {
 	m.Parameters = map[string]any{"preset": m.Preset, "force_field_family": family, "residue_profile": m.Profile,
 		"temp": m.Temp, "ionic": m.Ionic, "pH": m.PH,
 		"step_size_ns": m.StepNs, "sim_length_ns": m.LengthNs, "box_length": m.BoxNm, "charge_termini": m.Termini,
-		"source": p.Source.Reference()}
+		"source": PublicReference(p.Source.Reference())}
 }
 
 // readSequence reads the one-letter codes of a protein in upper case without white space.

@@ -36,6 +36,23 @@ func AnswerRow(q *pleat.QnAInput, answer, engine, metadata string) (json.RawMess
 	})
 }
 
+// PublicRow returns the row of an answered question without what is private of its targetRef; other rows unchanged.
+func PublicRow(row json.RawMessage) (json.RawMessage, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(row, &all); err != nil || all["targetRef"] == nil {
+		return row, err
+	}
+	var reference string
+	if err := json.Unmarshal(all["targetRef"], &reference); err != nil {
+		return nil, fmt.Errorf("read row: %w", err)
+	}
+	var err error
+	if all["targetRef"], err = encode(PublicReference(reference)); err != nil {
+		return nil, err
+	}
+	return encode(all)
+}
+
 // RowFile is one file in the row of a simulation. The stored URL is empty; WithURLs sets it for each reader.
 type RowFile struct {
 	Path      string  `json:"path"`

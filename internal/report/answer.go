@@ -200,7 +200,7 @@ func (a *answer) metadata() (map[string]any, error) {
 		"task":         string(a.work.Task),
 		"attempt":      a.work.Attempt,
 		"targetSource": q.Source,
-		"targetRef":    q.Reference,
+		"targetRef":    flow.PublicReference(q.Reference), // the file is public with its workflow
 		"structure": map[string]any{
 			"file":       filepath.Base(q.File),
 			"bytes":      size,

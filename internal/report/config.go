@@ -6,19 +6,20 @@ import "pleat"
 // same engine version that receives the request at POST /v1/jobs produces the same bytes, if the engine promises so.
 type configFile struct {
 	Service string `json:"service"`
-	// CachedFrom is the run whose results were reused; empty: the results were computed.
-	CachedFrom pleat.RunID       `json:"answered_from,omitempty"`
-	Input      string            `json:"input_sha256"` // of everything that the files depend on
-	Files      map[string]string `json:"input_files"`  // SHA-256 of each input file, such as an alignment
-	Engine     string            `json:"engine"`
-	Model      string            `json:"model"`
-	Weights    string            `json:"weight_set"`
-	Method     string            `json:"method"`
-	Device     string            `json:"device"`
-	Seed       string            `json:"seed"`
-	Params     map[string]any    `json:"effective_params"`
-	Runner     map[string]any    `json:"runner,omitempty"` // what ran in a process of its own
-	Request    request           `json:"request"`
+	// Cached: the results of an earlier run were reused. The file does not name that run: it may be private, and the
+	// file is public with its job.
+	Cached  bool              `json:"cached,omitempty"`
+	Input   string            `json:"input_sha256"` // of everything that the files depend on
+	Files   map[string]string `json:"input_files"`  // SHA-256 of each input file, such as an alignment
+	Engine  string            `json:"engine"`
+	Model   string            `json:"model"`
+	Weights string            `json:"weight_set"`
+	Method  string            `json:"method"`
+	Device  string            `json:"device"`
+	Seed    string            `json:"seed"`
+	Params  map[string]any    `json:"effective_params"`
+	Runner  map[string]any    `json:"runner,omitempty"` // what ran in a process of its own
+	Request request           `json:"request"`
 }
 
 // request is the body of POST /v1/jobs, with the fields of docs/interface.md.

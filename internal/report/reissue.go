@@ -11,7 +11,6 @@ import (
 
 // CachedRun is a run whose results are reused for another run with the same input.
 type CachedRun struct {
-	Run       pleat.RunID
 	Dir       string // contains all its files
 	Files     []pleat.File
 	Sequences map[pleat.SequenceID]pleat.SequenceID // of the source run → of the new run
@@ -21,7 +20,7 @@ type CachedRun struct {
 // configuration and archive. result is the result of the new run, with its own sequences, timings and notes.
 //
 // Reissue returns only the regenerated files; all other files of the source run are valid for the new run unchanged.
-// The configuration names the source run.
+// None of them names the source run, which may be private.
 func Reissue(w pleat.Work, from CachedRun, result *pleat.Result) ([]pleat.File, error) {
 	r := reissue{work: w, from: from, result: result, folder: folder{dir: w.Dir}}
 	current := map[string]string{} // path of the valid content of each file
@@ -83,13 +82,13 @@ func (r *reissue) metrics(f pleat.File, path string) error {
 	return r.json(f.Kind, f.Name, m)
 }
 
-// config rewrites config.json with the request of the new run and the id of the source run.
+// config rewrites config.json with the request of the new run.
 func (r *reissue) config(f pleat.File, path string) error {
 	var c configFile
 	if err := readJSON(path, &c); err != nil {
 		return err
 	}
-	c.Request, c.CachedFrom = requestOf(r.work), r.from.Run
+	c.Request, c.Cached = requestOf(r.work), true
 	return r.json(f.Kind, f.Name, c)
 }
 

@@ -81,7 +81,7 @@ func (s *Server) resultsOf(v *store.View, to wire.Audience, hour time.Time) *api
 			JobRunID:     string(r.ID),
 		}
 		if !j.Complex {
-			p := wire.Prediction(v, q.ID, links)
+			p := wire.Prediction(v, q.ID, links, to)
 			item.Prediction = &p
 		}
 		out.Sequences = append(out.Sequences, item)
@@ -90,7 +90,7 @@ func (s *Server) resultsOf(v *store.View, to wire.Audience, hour time.Time) *api
 	if !j.Complex && len(out.Sequences) > 0 {
 		out.Prediction = *out.Sequences[0].Prediction
 	} else {
-		out.Prediction = wire.Prediction(v, "", links)
+		out.Prediction = wire.Prediction(v, "", links, to)
 	}
 	return out
 }

@@ -263,7 +263,8 @@ func (s *Server) sendRun(ctx context.Context, st *runStream, batch []pleat.Progr
 	}
 }
 
-// send sends a batch of events and reports whether it holds the end of the run. Log lines are for the owner alone.
+// send sends a batch of events and reports whether it holds the end of the run. Log lines are for the owner alone, and
+// so is the reason of a state, which is that of a failure.
 func (st *runStream) send(ctx context.Context, batch []pleat.Progress) (ended bool, err error) {
 	if len(batch) == 0 {
 		return false, nil
@@ -286,6 +287,9 @@ func (st *runStream) send(ctx context.Context, batch []pleat.Progress) (ended bo
 		switch p.Kind {
 		case pleat.ProgressState:
 			e.Error = p.Line
+			if e.Error != "" && st.to == wire.ForOthers {
+				e.Error = wire.HiddenFailure
+			}
 		case pleat.ProgressArtifact:
 			e.Artifact = files[p.Line]
 		default:

@@ -165,7 +165,7 @@ func (s *Server) readWorkflow(ctx context.Context, id pleat.WorkflowID) (api.Wor
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	return s.workflowOut(&visibleWorkflow{v, wire.ForOwner})
+	return s.workflowOut(&visibleWorkflow{WorkflowView: v, to: wire.ForOwner})
 }
 
 // cancelWorkflow is POST /v1/workflows/{id}/cancel, for the owner. A draft and a workflow that waits are STOPPED at

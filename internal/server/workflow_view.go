@@ -18,6 +18,8 @@ import (
 type visibleWorkflow struct {
 	store.WorkflowView
 	to wire.Audience
+	// fold is the fold that the workflow is about, if others may read that too; see showPublicFold.
+	fold pleat.FoldRef
 }
 
 // readableWorkflow reads the workflow in the path and checks that the caller may read it. A workflow that the caller
@@ -44,13 +46,28 @@ func (s *Server) readableWorkflow(ctx context.Context, c *call) (visibleWorkflow
 	}
 	switch {
 	case caller != "" && caller == v.Workflow.Owner:
-		return visibleWorkflow{v, wire.ForOwner}, nil
+		return visibleWorkflow{WorkflowView: v, to: wire.ForOwner}, nil
 	case v.Workflow.Public:
-		return visibleWorkflow{v, wire.ForOthers}, nil
+		return visibleWorkflow{WorkflowView: v, to: wire.ForOthers}, nil
 	case caller == "":
 		return visibleWorkflow{}, pleat.ErrUnauthorized
 	}
 	return visibleWorkflow{}, store.ErrNoWorkflow
+}
+
+// showPublicFold lets others than the owner see which fold a workflow is about, if that is public.
+func (s *Server) showPublicFold(ctx context.Context, v *visibleWorkflow) error {
+	if v.to == wire.ForOwner || v.Workflow.Source.Job == "" {
+		return nil
+	}
+	switch head, err := s.store.Head(ctx, v.Workflow.Source.Job, ""); {
+	case pleat.CodeOf(err) == pleat.CodeNotFound:
+	case err != nil:
+		return err
+	case head.Public:
+		v.fold = v.Workflow.Source
+	}
+	return nil
 }
 
 // viewWorkflow is GET /v1/workflows/{id} and GET /v1/workflows/public/{id}, for readers of the workflow: a workflow
@@ -59,6 +76,9 @@ func (s *Server) readableWorkflow(ctx context.Context, c *call) (visibleWorkflow
 func (s *Server) viewWorkflow(ctx context.Context, c *call) (api.Workflow, error) {
 	v, err := s.readableWorkflow(ctx, c)
 	if err != nil {
+		return api.Workflow{}, err
+	}
+	if err := s.showPublicFold(ctx, &v); err != nil {
 		return api.Workflow{}, err
 	}
 	return s.workflowOut(&v)
@@ -80,7 +100,7 @@ func (s *Server) workflowOut(v *visibleWorkflow) (api.Workflow, error) {
 		UpdatedAt: api.At(w.Updated),
 	}
 	var err error
-	if out.Input, err = wire.WorkflowInput(w, v.to); err != nil || v.Run == nil {
+	if out.Input, err = wire.WorkflowInput(w, v.to, v.fold); err != nil || v.Run == nil {
 		return out, err
 	}
 	out.Stage, out.Done, out.Total = wire.Stage(v.Run.State, v.Run.Stage), v.Run.Done, v.Run.Total
@@ -90,26 +110,31 @@ func (s *Server) workflowOut(v *visibleWorkflow) (api.Workflow, error) {
 }
 
 // taskOut returns the task of a workflow with its result, in which files are links. Only the owner sees the library
-// items that it made.
+// items that it made, and what is private of the structure that it is about.
 func (s *Server) taskOut(v *visibleWorkflow) (api.WorkflowTask, error) {
 	t := api.WorkflowTask{
 		ID:     string(v.Run.ID),
 		Type:   v.Workflow.TaskType(),
 		Status: string(v.Run.State),
 		Items:  []string{},
-		Error:  wire.FailureMessage(v.Run.Failure),
+		Error:  wire.FailureMessage(v.Run.Failure, v.to),
 	}
 	if v.Run.State != pleat.StateCompleted || v.Run.Result == nil || len(v.Run.Result.Row) == 0 {
 		return t, nil
 	}
+	row := v.Run.Result.Row
+	var err error
 	if v.to == wire.ForOwner {
 		for _, id := range v.Items {
 			t.Items = append(t.Items, string(id))
 		}
+	} else if v.fold.Job == "" {
+		if row, err = flow.PublicRow(row); err != nil {
+			return t, err
+		}
 	}
 	files := s.artifactsByName(v.Artifacts, seal.WorkflowScope(&v.Workflow))
-	var err error
-	t.Result, err = flow.WithURLs(v.Run.Result.Row, func(name string) string {
+	t.Result, err = flow.WithURLs(row, func(name string) string {
 		if a := files[name]; a != nil {
 			return a.URL
 		}
@@ -141,6 +166,9 @@ func (s *Server) taskResults(ctx context.Context, c *call) (api.TasksResults, er
 	out := api.TasksResults{TasksResults: []api.WorkflowTask{}}
 	v, err := s.readableWorkflow(ctx, c)
 	if err != nil || v.Run == nil {
+		return out, err
+	}
+	if err := s.showPublicFold(ctx, &v); err != nil {
 		return out, err
 	}
 	t, err := s.taskOut(&v)

@@ -83,7 +83,6 @@ func (p *Pool) shareResults(
 	ctx context.Context, t *runningTask, w *pleat.Work, a *store.CachedResult, began time.Time,
 ) (pleat.Output, error) {
 	from := report.CachedRun{
-		Run:       a.Run,
 		Dir:       filepath.Join(w.Dir, "answer"),
 		Sequences: map[pleat.SequenceID]pleat.SequenceID{},
 	}
@@ -109,8 +108,8 @@ func (p *Pool) shareResults(
 		notes = notes[:len(notes)-1] // where that run had its answer from
 	}
 	at := a.Finished.UTC().Format("2006-01-02 15:04:05")
-	note := fmt.Sprintf("Result cached from run %s of %s UTC, which had the same input, parameters and seed; "+
-		"nothing was computed", a.Run, at)
+	note := fmt.Sprintf("Result cached from %s of %s UTC, which had the same input, parameters and seed; "+
+		"nothing was computed", pleat.SourceRun, at) // files hold it too, so it does not name the run
 	result.Notes = append(slices.Clone(notes), note)
 	result.AnsweredFrom = a.Run
 	result.Timings = map[string]float64{"answer": p.cfg.Clock().Sub(began).Seconds()}

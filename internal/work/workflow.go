@@ -144,7 +144,6 @@ func (b *inputFetcher) fold(ctx context.Context, s flow.StructureSource) *pleat.
 	}
 	s.Fold.Run, s.Fold.Sequence = fold.View.Run.ID, fold.Sequence.ID
 	if m := b.work.MD; m != nil {
-		m.Parameters["source"] = s.Reference()
 		if m.Preset == flow.PresetIDR {
 			m.Sequence = fold.Sequence.Text
 			return nil

@@ -52,6 +52,20 @@ func wantAnswer(t *testing.T, row map[string]any, text string, want target) {
 	}
 }
 
+// wantUnnamed compares the files of a workflow with the ids of the fold that it is about: the files are public with the
+// workflow, though the fold may be private.
+func (f *fixture) wantUnnamed(v store.WorkflowView, fold store.Created) {
+	f.t.Helper()
+	for _, a := range v.Artifacts {
+		raw := f.content(v.Artifacts, a.Name)
+		for _, id := range []string{string(fold.Job), string(fold.Run), string(fold.Sequences[0])} {
+			if bytes.Contains(raw, []byte(id)) {
+				f.t.Errorf("%s holds the id %s of the fold", a.Name, id)
+			}
+		}
+	}
+}
+
 func TestWorkflowsOfAFold(t *testing.T) {
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		f.start("w", trpCage(t), builtin.Analyst{}, builtin.Calvados{Workers: 1})
@@ -66,6 +80,7 @@ func TestWorkflowsOfAFold(t *testing.T) {
 			Ref:    fmt.Sprintf("fold_job/%s/%s/%s", private.Job, private.Run, private.Sequences[0]),
 			File:   "model.cif",
 		})
+		f.wantUnnamed(v, private)
 		if len(v.Artifacts) != 4 || v.Run.Engine != "analyst 1" {
 			t.Errorf("%d files by the engine %q", len(v.Artifacts), v.Run.Engine)
 		}
@@ -85,6 +100,7 @@ func TestWorkflowsOfAFold(t *testing.T) {
 			`{"sourceType":"fold_job","sourceJobId":%q,"sourceJobRunId":%q,"step_size_ns":0.0005,"sim_length_ns":0.005}`,
 			private.Job, private.Run))
 		v, row = f.awaitWorkflow(md, pleat.StateCompleted)
+		f.wantUnnamed(v, private)
 		metrics := row["metrics"].(map[string]any)
 		if metrics["residues"] != 20.0 || metrics["restraints"].(float64) == 0 {
 			t.Errorf("metrics %v", metrics)

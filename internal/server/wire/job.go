@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"strings"
+
 	"pleat"
 	"pleat/api"
 	"pleat/internal/store"
@@ -19,7 +21,7 @@ func JobRow(r *store.JobRow) api.JobRow {
 		Done:       r.Done,
 		Total:      r.Total,
 		MeanPLLDT:  r.MeanPLDDT,
-		Error:      FailureMessage(r.Failure),
+		Error:      FailureMessage(r.Failure, ForOwner),
 		Date:       api.At(r.CreatedAt),
 		UpdatedAt:  api.At(r.UpdatedAt),
 		StartedAt:  optionalTime(r.Started),
@@ -33,7 +35,7 @@ func JobRow(r *store.JobRow) api.JobRow {
 func JobView(v *store.View, runs []pleat.Run, to Audience) api.JobView {
 	out := api.JobView{
 		Job:         api.JobDetail{Job: Job(&v.Job), IsOwner: to == ForOwner},
-		Run:         Run(&v.Run),
+		Run:         Run(&v.Run, to),
 		Runs:        []api.Run{},
 		Progress:    api.RunProgress{Stage: Stage(v.Run.State, v.Run.Stage), Done: v.Run.Done, Total: v.Run.Total},
 		Sequences:   []api.ViewSequence{},
@@ -50,7 +52,7 @@ func JobView(v *store.View, runs []pleat.Run, to Audience) api.JobView {
 		out.Params[name] = value
 	}
 	for i := range runs {
-		out.Runs = append(out.Runs, Run(&runs[i]))
+		out.Runs = append(out.Runs, Run(&runs[i], to))
 	}
 	for i := range v.Job.Sequences {
 		q := &v.Job.Sequences[i]
@@ -87,8 +89,9 @@ func Job(j *pleat.Job) api.Job {
 }
 
 // Run returns a run of a job, with its timings, notes and failure. It drops the parameters, the predictions and the
-// cause of a failure, which is for the log.
-func Run(r *pleat.Run) api.Run {
+// cause of a failure, which is for the log. Others than the owner see neither the message of a failure nor which run a
+// cached result came from.
+func Run(r *pleat.Run, to Audience) api.Run {
 	out := api.Run{
 		ID:         string(r.ID),
 		Number:     r.Number,
@@ -110,10 +113,25 @@ func Run(r *pleat.Run) api.Run {
 		if r.Result.Timings != nil {
 			out.Timings = r.Result.Timings
 		}
-		out.Notes = append(out.Notes, r.Result.Notes...)
+		out.Notes = notes(r.Result, to)
 	}
 	if r.Failure != nil {
-		out.Failure = &api.Failure{Kind: string(r.Failure.Kind), Message: r.Failure.Message}
+		out.Failure = &api.Failure{Kind: string(r.Failure.Kind), Message: *FailureMessage(r.Failure, to)}
+	}
+	return out
+}
+
+// notes returns the notes of a result. The last note of a cached result names the run that it came from for the owner
+// alone. Notes of earlier versions hold its id.
+func notes(r *pleat.Result, to Audience) []string {
+	out := append([]string{}, r.Notes...)
+	if n := len(out); n > 0 && r.AnsweredFrom != "" {
+		named := "run " + string(r.AnsweredFrom)
+		if to == ForOwner {
+			out[n-1] = strings.Replace(out[n-1], pleat.SourceRun, named, 1)
+		} else {
+			out[n-1] = strings.Replace(out[n-1], named, pleat.SourceRun, 1)
+		}
 	}
 	return out
 }
@@ -160,16 +178,16 @@ func Artifact(a *pleat.Artifact, link string) api.Artifact {
 }
 
 // Prediction returns the prediction of one sequence of a run; of the complex if id is empty. links are the URLs of
-// v.Artifacts, in their order. Scores are present once the run is COMPLETED, links as soon as a file is published. Of
-// several predictions of one sequence the first is shown.
-func Prediction(v *store.View, id pleat.SequenceID, links []string) api.Prediction {
+// v.Artifacts for an audience, in their order. Scores are present once the run is COMPLETED, links as soon as a file
+// is published. Of several predictions of one sequence the first is shown.
+func Prediction(v *store.View, id pleat.SequenceID, links []string, to Audience) api.Prediction {
 	r := &v.Run
 	minutes := r.Seconds() / 60
 	out := api.Prediction{
 		PredictionStatus: string(r.State),
 		JobRunStatus:     string(r.State),
 		MSAStatus:        string(r.MSA),
-		Error:            FailureMessage(r.Failure),
+		Error:            FailureMessage(r.Failure, to),
 		ExecutionMinutes: minutes,
 		ExecutionSnake:   minutes,
 		Seed:             r.Seed,

@@ -24,8 +24,8 @@ import (
 type Audience int
 
 const (
-	// ForOthers is for everyone who may read a public job or workflow. It is the zero value, so that a forgotten
-	// audience reveals nothing.
+	// ForOthers is for everyone who may read a public job or workflow, but nothing private that it came from. It is the
+	// zero value, so that a forgotten audience reveals nothing.
 	ForOthers Audience = iota
 	// ForOwner is for the owner, who sees everything.
 	ForOwner
@@ -39,12 +39,20 @@ func Stage(state pleat.State, stage string) string {
 	return stage
 }
 
-// FailureMessage returns the message of a failure; nil if there is none. The message is written for users.
-func FailureMessage(f *pleat.Failure) *string {
+// HiddenFailure stands for the message of a failure in what others read: the message is written for the owner, and may
+// name a private fold or file.
+const HiddenFailure = "the run did not complete; its owner can read why"
+
+// FailureMessage returns the message of a failure; nil if there is none. Others than the owner get HiddenFailure.
+func FailureMessage(f *pleat.Failure, to Audience) *string {
 	if f == nil {
 		return nil
 	}
-	return &f.Message
+	message := HiddenFailure
+	if to == ForOwner {
+		message = f.Message
+	}
+	return &message
 }
 
 // optionalTime returns nil for the zero time, which the domain uses for a moment that has not come.

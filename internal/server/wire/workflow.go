@@ -6,6 +6,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/flow"
 	"pleat/internal/store"
 	"pleat/internal/words"
 )
@@ -25,7 +26,7 @@ func WorkflowRow(row *store.WorkflowRow) api.WorkflowRow {
 		Stage:            Stage(w.State, row.Stage),
 		Done:             row.Done,
 		Total:            row.Total,
-		Error:            FailureMessage(row.Failure),
+		Error:            FailureMessage(row.Failure, ForOwner),
 		CreatedAt:        api.At(w.Created),
 		UpdatedAt:        api.At(w.Updated),
 	}
@@ -63,8 +64,9 @@ func Question(w *pleat.Workflow) string {
 
 // WorkflowInput returns the input of a workflow as it was given, in its own spelling and with fields that the service
 // does not know. It sets isPublic to the present visibility, which may have changed since. Only the owner sees
-// webhooks and the owner of the source.
-func WorkflowInput(w *pleat.Workflow, to Audience) (json.RawMessage, error) {
+// webhooks, the owner of the source, and ids and file names of the library. Others see the ids of the fold that it is
+// about only if it is readable, a fold that they may read.
+func WorkflowInput(w *pleat.Workflow, to Audience, readable pleat.FoldRef) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(w.Input, &all); err != nil {
 		return nil, err
@@ -78,6 +80,10 @@ func WorkflowInput(w *pleat.Workflow, to Audience) (json.RawMessage, error) {
 	if to == ForOthers {
 		for _, name := range []string{"webhooks", "sourceUserId", "source_user_id"} {
 			delete(all, name)
+		}
+		flow.RemoveFiles(all)
+		if readable.Job == "" || readable != w.Source {
+			flow.RemoveFold(all)
 		}
 	}
 	return api.Encode(all)
