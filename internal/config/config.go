@@ -32,15 +32,17 @@ type Config struct {
 	Database string
 
 	// The HTTP server. With Work it runs jobs in its own process.
-	Addr      string
-	PublicURL string
-	Hosts     []string
-	Quota     int // jobs per user and UTC day
-	MaxBody   Bytes
-	Library   Bytes
-	Rate      float64 // requests per second and caller; 0: unlimited
-	Work      bool
-	Metrics   string
+	Addr         string
+	PublicURL    string
+	Hosts        []string
+	Quota        int // jobs per user and UTC day
+	MaxBody      Bytes
+	Library      Bytes // of one user, as are LibraryItems and Drafts
+	LibraryItems int
+	Drafts       int
+	Rate         float64 // requests per second and caller; 0: unlimited
+	Work         bool
+	Metrics      string
 
 	// The delivery of webhooks. The paths are of PEM files; Ingest is the secret of the endpoint that accepts events.
 	Ingest         string
@@ -116,11 +118,13 @@ func Default() Config {
 	return Config{
 		Data: "pleat-data",
 
-		Addr:    "127.0.0.1:8080",
-		Quota:   30,
-		MaxBody: api.MaxBody,
-		Library: 1 << 30,
-		Work:    true,
+		Addr:         "127.0.0.1:8080",
+		Quota:        30,
+		MaxBody:      api.MaxBody,
+		Library:      1 << 30,
+		LibraryItems: 10_000,
+		Drafts:       500,
+		Work:         true,
 
 		Deliver:        true,
 		WebhookPorts:   []string{"443"},

@@ -51,7 +51,12 @@ func (c *Config) serverSettings() []Setting {
 		setting("max-body", &c.MaxBody,
 			"maximum size of the body of a job request").between(1<<10, 1<<30, ""),
 		setting("library-quota", &c.Library,
-			"total size of the files in one user's library").between(1<<20, 1<<50, ""),
+			"total size of the files and metadata in one user's library and of the input of the user's drafts").
+			between(1<<20, 1<<50, ""),
+		setting("library-items", &c.LibraryItems,
+			"items and files that one user's library may hold").between(1, 0, ""),
+		setting("draft-limit", &c.Drafts,
+			"drafts of workflows that one user may have, cancelled ones included").between(1, 0, ""),
 		setting("rate", &c.Rate,
 			"requests per second and caller; 0: unlimited"),
 		setting("work", &c.Work,

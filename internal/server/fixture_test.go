@@ -27,6 +27,7 @@ type fixture struct {
 	t     testing.TB
 	store *store.Store
 	blobs blob.Store
+	files string // folder of blobs
 	srv   *server.Server
 	http  *httptest.Server
 	clock *storetest.Clock
@@ -114,7 +115,8 @@ func newFixtureOver(t testing.TB, limits store.Limits, change func(*server.Confi
 	h := &fixture{t: t, clock: &storetest.Clock{}, log: &lockedBuffer{}}
 	h.store = storetest.OpenLimited(t, storetest.Databases()["sqlite"](t), h.clock, limits)
 	var err error
-	if h.blobs, err = blob.OpenDir(t.TempDir()); err != nil {
+	h.files = t.TempDir()
+	if h.blobs, err = blob.OpenDir(h.files); err != nil {
 		t.Fatal(err)
 	}
 	h.user, h.key = h.newUser("ann")

@@ -158,7 +158,7 @@ func (s *Server) addFrame(
 	}
 	f, err := s.storeFile(ctx, newFile{owner, item.ID, in.OutputFilename, submit.FramePDB}, pdb)
 	if err != nil {
-		_ = s.store.DeleteItem(context.WithoutCancel(ctx), owner, item.ID) // the first error says more
+		_, _ = s.store.DeleteItem(context.WithoutCancel(ctx), owner, item.ID) // the first error says more
 		return libraryLink{}, err
 	}
 	return libraryLink{string(item.ID), s.fileLink(item.ID, &f)}, nil

@@ -117,14 +117,19 @@ func (s *Server) viewItem(ctx context.Context, c *call) (api.LibraryItem, error)
 	return out, err
 }
 
-// deleteItem is DELETE /v1/library/{id}, for its owner: it deletes an item, or a folder with everything below it.
-// Links to the files end at once; garbage collection deletes the files later.
+// deleteItem is DELETE /v1/library/{id}, for its owner: it deletes an item, or a folder with everything below it, and
+// their files. Links to the files end at once.
 func (s *Server) deleteItem(ctx context.Context, c *call) (api.DeletedItem, error) {
 	id, err := c.uuid("id", store.ErrNoItem)
 	if err != nil {
 		return api.DeletedItem{}, err
 	}
-	return api.DeletedItem{ID: id, Deleted: true}, s.store.DeleteItem(ctx, c.who.User, pleat.ItemID(id))
+	blobs, err := s.store.DeleteItem(ctx, c.who.User, pleat.ItemID(id))
+	if err != nil {
+		return api.DeletedItem{}, err
+	}
+	s.removeBlobs(ctx, blobs...)
+	return api.DeletedItem{ID: id, Deleted: true}, nil
 }
 
 // fileLabel is the label from which the signing key of links to library files is derived. Another key signs links to

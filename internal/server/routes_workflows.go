@@ -168,7 +168,7 @@ var libraryRoutes = inSection("Library", []route{
 		access:  user,
 		summary: "Create an item in your library",
 		handler: jsonBody(small, (*Server).createItem).created(),
-		errors:  []int{404},
+		errors:  []int{404, 409},
 	},
 	{
 		id:      "listLibraryItems",
@@ -198,6 +198,7 @@ var libraryRoutes = inSection("Library", []route{
 		access:  user,
 		summary: "Upload files into an item, as multipart/form-data in the field files",
 		handler: uploads[api.UploadedFiles]((*Server).uploadFiles),
+		errors:  []int{409},
 	},
 	{
 		id:      "getLibraryFileLink",

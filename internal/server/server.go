@@ -35,6 +35,7 @@
 //	frame.go             a frame of a simulation as a structure
 //	library.go           the callers' files, and links to them
 //	upload.go            uploads and what they may hold
+//	uploading.go         what users upload at the moment
 //	stream.go            server-sent events
 //	webhook.go           endpoints, subscriptions, deliveries, ingest
 //	account.go           keys, quota, session, models
@@ -126,6 +127,7 @@ type Server struct {
 	limits    *limiter
 	streams   streamCount
 	checks    chan struct{} // semaphore: uploaded files that are checked at once
+	uploads   uploadCount
 	meters    *meters
 	keyUsage  keyUsage
 	validKeys validKeys

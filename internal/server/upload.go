@@ -48,6 +48,12 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 			"the Content-Type is %q; it must be multipart/form-data with the files in the field files",
 			pleat.Clip(kind))
 	}
+	up, err := s.uploads.begin(c.who.User)
+	if err != nil {
+		c.drain(c.r.Body)
+		return err
+	}
+	defer up.end()
 	c.allowLongUpload()
 	const most = submit.MaxFile + 1<<20
 	if c.r.ContentLength > most*maxUploadFiles {
@@ -59,6 +65,17 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 	if err != nil {
 		return pleat.Invalidf("the request body is not multipart/form-data: its boundary is missing")
 	}
+	out, err := s.storeParts(ctx, up, &i, parts)
+	if err != nil {
+		c.drain(c.r.Body)
+		return err
+	}
+	return c.json(out)
+}
+
+// storeParts stores the files of a form, until one is refused.
+func (s *Server) storeParts(ctx context.Context, up *upload, i *store.LibraryItem,
+	parts *multipart.Reader) (api.UploadedFiles, error) {
 	out := api.UploadedFiles{ID: string(i.ID), Files: []api.LibraryFile{}}
 	for {
 		p, err := parts.NextPart()
@@ -66,23 +83,22 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 			break
 		}
 		if err != nil {
-			return pleat.Invalidf("the request body is incomplete: the form ends early, after %d files",
+			return out, pleat.Invalidf("the request body is incomplete: the form ends early, after %d files",
 				len(out.Files)).At("files")
 		}
 		if len(out.Files) == maxUploadFiles {
-			return pleat.InvalidField("files", " has more than %d files", maxUploadFiles)
+			return out, pleat.InvalidField("files", " has more than %d files", maxUploadFiles)
 		}
-		f, err := s.storePart(ctx, c.who.User, i.ID, p)
+		f, err := s.storePart(ctx, up, i, p)
 		if err != nil {
-			c.drain(c.r.Body)
-			return err
+			return out, err
 		}
 		out.Files = append(out.Files, wire.LibraryFile(&f))
 	}
 	if len(out.Files) == 0 {
-		return pleat.InvalidField("files", " is empty; it must hold at least 1 file")
+		return out, pleat.InvalidField("files", " is empty; it must hold at least 1 file")
 	}
-	return c.json(out)
+	return out, nil
 }
 
 // allowLongUpload sets the connection's deadlines for the largest upload: 15 minutes for the files, and one more for
@@ -95,8 +111,9 @@ func (c *call) allowLongUpload() {
 }
 
 // storePart stores one part of an upload. The kind of a file follows from the ending of its name; the Content-Type of
-// the part is not read, since clients differ in what they send.
-func (s *Server) storePart(ctx context.Context, owner pleat.UserID, item pleat.ItemID,
+// the part is not read, since clients differ in what they send. The file is refused as soon as the library would hold
+// more than it may with what this user's uploads have received.
+func (s *Server) storePart(ctx context.Context, up *upload, i *store.LibraryItem,
 	p *multipart.Part) (store.LibraryFile, error) {
 	if p.FormName() != "files" {
 		return store.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files must be in the field files",
@@ -107,7 +124,17 @@ func (s *Server) storePart(ctx context.Context, owner pleat.UserID, item pleat.I
 	if err != nil {
 		return store.LibraryFile{}, err
 	}
-	return s.storeFile(ctx, newFile{owner, item, name, kind}, p)
+	use, err := s.store.LibraryUse(ctx, up.user)
+	if err != nil {
+		return store.LibraryFile{}, err
+	}
+	replaced := int64(0)
+	if old, err := fileNamed(i, name); err == nil {
+		replaced = old.Bytes
+	}
+	in := up.receive(p, libraryFile{i.ID, name}, use, replaced, s.store.Limits().LibraryBytes)
+	defer in.done()
+	return s.storeFile(ctx, newFile{up.user, i.ID, name, kind}, in)
 }
 
 // newFile describes a file to add to a library.
@@ -119,7 +146,7 @@ type newFile struct {
 }
 
 // storeFile streams a file to the artifact store, checks it and adds it to its library item. A file that is refused is
-// removed; garbage collection removes what a crash leaves behind.
+// removed, and so is one that it replaces; garbage collection removes what a crash leaves behind.
 func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.LibraryFile, error) {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -135,20 +162,41 @@ func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.L
 	} else {
 		err = storageError(err)
 	}
+	garbage := f.Key
 	if err == nil {
-		err = s.store.AddFile(ctx, n.owner, n.item, f)
+		var replaced string
+		if replaced, err = s.store.AddFile(ctx, n.owner, n.item, f); err == nil {
+			garbage = replaced
+		}
 	}
-	if err != nil {
-		_ = s.blobs.Delete(context.WithoutCancel(ctx), f.Key) // garbage collection would find it, too
+	if garbage != "" {
+		s.removeBlobs(ctx, garbage)
 	}
 	return f, err
+}
+
+// removeBlobs deletes blobs whose rows are gone, unless a run or a library file still refers to them. It takes at most
+// 10 s, also if the request has ended: garbage collection finds what is left.
+func (s *Server) removeBlobs(ctx context.Context, keys ...string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	dead, err := s.store.UnreferencedBlobs(ctx, keys)
+	for i := 0; i < len(dead) && err == nil; i++ {
+		err = s.blobs.Delete(ctx, dead[i])
+	}
+	if err != nil {
+		s.log.Warn("files were not removed; garbage collection will", "error", err)
+	}
 }
 
 // storageError converts an error of the artifact store, or of the body that it read, to one for the caller: 413 or 400
 // where the body is at fault, else 503.
 func storageError(err error) error {
 	var over *http.MaxBytesError
+	var full *pleat.Error
 	switch {
+	case errors.As(err, &full):
+		return full
 	case errors.As(err, &over):
 		return tooLarge(over.Limit)
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -58,9 +58,17 @@ func scanItem(scan func(...any) error) (LibraryItem, error) {
 }
 
 // CreateItem stores an item without files, and returns it with its id and times. Its parent, if it has one, must be a
-// folder of the same owner. CodeNotFound: there is no such parent. CodeInvalid: the parent is no folder.
+// folder of the same owner. CodeNotFound: there is no such parent. CodeInvalid: the parent is no folder. CodeConflict
+// or CodeTooLarge: the library would hold more items or bytes than Limits allows.
 func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, error) {
 	err := s.write(ctx, "create library item", func(t *tx) error {
+		if err := t.lockAccount(i.Owner); err != nil {
+			return err
+		}
+		add := LibraryUse{Items: 1, Bytes: int64(len(i.Metadata))}
+		if err := t.growLibrary(i.Owner, add, "this item"); err != nil {
+			return err
+		}
 		if i.Parent != "" {
 			var kind string
 			err := t.row("SELECT type FROM library_item WHERE id = $1 AND account_id = $2 AND deleted_at = 0",
@@ -74,33 +82,36 @@ func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, err
 			}
 		}
 		i.ID, i.Created, i.Updated = pleat.ItemID(newID()), fromMicros(t.now), fromMicros(t.now)
-		return t.insertItem(i)
+		return t.insertItem(i, 1)
 	})
 	return i, err
 }
 
-// insertItem stores an item, whose id the caller has made.
-func (t *tx) insertItem(i LibraryItem) error {
+// insertItem stores an item, whose id the caller has made. Entries is 1 if it counts against Limits.LibraryItems, else
+// 0.
+func (t *tx) insertItem(i LibraryItem, entries int) error {
 	_, err := t.exec(`
 		INSERT INTO library_item (
 			id, account_id, parent_id, name, type, file_type, origin, workflow_id, metadata, created_at, updated_at,
-			deleted_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, 0)`,
-		i.ID, i.Owner, i.Parent, i.Name, i.Type, i.FileType, i.Origin, i.Workflow, string(i.Metadata), t.now)
+			deleted_at, entries, bytes)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, 0, $11, $12)`,
+		i.ID, i.Owner, i.Parent, i.Name, i.Type, i.FileType, i.Origin, i.Workflow, string(i.Metadata), t.now, entries,
+		len(i.Metadata))
 	return err
 }
 
-// insertFile stores a file of an item, which must not have one of that name.
-func (t *tx) insertFile(item pleat.ItemID, f LibraryFile) error {
+// insertFile stores a file of an item, which must not have one of that name. Counted is how many of its bytes count
+// against Limits.LibraryBytes.
+func (t *tx) insertFile(item pleat.ItemID, f LibraryFile, counted int64) error {
 	_, err := t.exec(`
-		INSERT INTO library_file (item_id, name, content_type, bytes, sha256, blob_key, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		item, f.Name, f.ContentType, f.Bytes, f.SHA256, f.Key, t.now)
+		INSERT INTO library_file (item_id, name, content_type, bytes, sha256, blob_key, created_at, counted)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		item, f.Name, f.ContentType, f.Bytes, f.SHA256, f.Key, t.now, counted)
 	return err
 }
 
 // addToLibrary adds the structure that a simulation ran on to its owner's library, where another workflow can start
-// from it. It shares the artifact's blob, so the library's quota does not apply.
+// from it. It shares the artifact's blob, so it counts for nothing in the library.
 func (t *tx) addToLibrary(id pleat.WorkflowID, artifacts []pleat.Artifact) error {
 	at := slices.IndexFunc(artifacts, func(a pleat.Artifact) bool { return a.Kind == pleat.ArtifactTopology })
 	if at < 0 {
@@ -118,7 +129,7 @@ func (t *tx) addToLibrary(id pleat.WorkflowID, artifacts []pleat.Artifact) error
 	if err := t.row("SELECT account_id, name FROM workflow WHERE id = $1", []any{id}, &i.Owner, &i.Name); err != nil {
 		return err
 	}
-	if err := t.insertItem(i); err != nil {
+	if err := t.insertItem(i, 0); err != nil {
 		return err
 	}
 	return t.insertFile(i.ID, LibraryFile{
@@ -127,46 +138,49 @@ func (t *tx) addToLibrary(id pleat.WorkflowID, artifacts []pleat.Artifact) error
 		Bytes:       a.Bytes,
 		SHA256:      a.SHA256,
 		Key:         a.Key,
-	})
+	}, 0)
 }
 
-// AddFile adds a file to an item, or replaces the one of the same name. The blob must be stored already. ErrNoItem: the
-// item is no file of the user's. CodeTooLarge: the library would hold more than Limits.LibraryBytes; the blob is then
-// garbage.
-func (s *Store) AddFile(ctx context.Context, owner pleat.UserID, item pleat.ItemID, f LibraryFile) error {
-	return s.write(ctx, "add library file", func(t *tx) error {
-		// The account's row is locked, so that two uploads cannot both use the last free bytes.
-		if _, err := t.exec("UPDATE account SET quota = quota WHERE id = $1", owner); err != nil {
+// AddFile adds a file to an item, or replaces the one of the same name, whose blob it returns: nothing refers to it any
+// more, unless a run does. The blob of f must be stored already. ErrNoItem: the item is no file of the user's.
+// CodeConflict or CodeTooLarge: the library would hold more than Limits allows; the blob of f is then garbage.
+func (s *Store) AddFile(
+	ctx context.Context, owner pleat.UserID, item pleat.ItemID, f LibraryFile,
+) (replaced string, err error) {
+	err = s.write(ctx, "add library file", func(t *tx) error {
+		if err := t.lockAccount(owner); err != nil {
+			return err
+		}
+		var old int64
+		replaced = ""
+		err := t.row("SELECT blob_key, counted FROM library_file WHERE item_id = $1 AND name = $2", []any{item, f.Name},
+			&replaced, &old)
+		if err := mapNoRows(err, nil); err != nil {
+			return err
+		}
+		add := LibraryUse{Items: 1, Bytes: f.Bytes - old}
+		if old > 0 {
+			add.Items = 0
+		}
+		if err := t.growLibrary(owner, add, "this file"); err != nil {
 			return err
 		}
 		n, err := t.exec(`
-			UPDATE library_item SET updated_at = $1
+			UPDATE library_item SET updated_at = $1, entries = entries + $4, bytes = bytes + $5
 			WHERE id = $2 AND account_id = $3 AND type = 'file' AND deleted_at = 0`,
-			t.now, item, owner)
+			t.now, item, owner, add.Items, add.Bytes)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return ErrNoItem
 		}
-		var used int64
-		if err := t.row(`
-			SELECT COALESCE(sum(l.bytes), 0)
-			FROM library_file l
-			JOIN library_item i ON i.id = l.item_id
-			WHERE i.account_id = $1 AND NOT (l.item_id = $2 AND l.name = $3)`,
-			[]any{owner, item, f.Name}, &used); err != nil {
-			return err
-		}
-		if quota := s.limits.LibraryBytes; quota > 0 && used+f.Bytes > quota {
-			return pleat.Errorf(pleat.CodeTooLarge,
-				"the library may hold %d bytes; it holds %d and this file has %d", quota, used, f.Bytes)
-		}
 		if _, err := t.exec("DELETE FROM library_file WHERE item_id = $1 AND name = $2", item, f.Name); err != nil {
 			return err
 		}
-		return t.insertFile(item, f)
+		return t.insertFile(item, f, f.Bytes)
 	})
+	return replaced, err
 }
 
 // Item reads an item of a user with its files, the oldest first, and at most 1000 children; of any user if owner is
@@ -233,18 +247,18 @@ func (s *Store) Items(ctx context.Context, owner pleat.UserID, before string, li
 	return out, unavailable("list library", err)
 }
 
-// DeleteItem deletes an item and everything below it. Garbage collection deletes the files later. Runs that used a file
-// keep their results. ErrNoItem: it does not exist or is another user's.
-func (s *Store) DeleteItem(ctx context.Context, owner pleat.UserID, id pleat.ItemID) error {
-	return s.write(ctx, "delete library item", func(t *tx) error {
-		n, err := t.exec(
-			"UPDATE library_item SET deleted_at = $1 WHERE id = $2 AND account_id = $3 AND deleted_at = 0",
-			t.now, id, owner)
-		if err != nil {
+// DeleteItem deletes an item and everything below it. It returns the blobs of the files, to which nothing refers any
+// more, unless a run does. Runs that used a file keep their results. ErrNoItem: it does not exist or is another user's.
+func (s *Store) DeleteItem(ctx context.Context, owner pleat.UserID, id pleat.ItemID) (blobs []string, err error) {
+	err = s.write(ctx, "delete library item", func(t *tx) error {
+		if err := t.lockAccount(owner); err != nil {
 			return err
 		}
-		if n == 0 {
-			return ErrNoItem
+		var is pleat.ItemID
+		err := t.row("SELECT id FROM library_item WHERE id = $1 AND account_id = $2 AND deleted_at = 0",
+			[]any{id, owner}, &is)
+		if err != nil {
+			return mapNoRows(err, ErrNoItem)
 		}
 		const below = `
 			WITH RECURSIVE below (id) AS (
@@ -253,13 +267,30 @@ func (s *Store) DeleteItem(ctx context.Context, owner pleat.UserID, id pleat.Ite
 				SELECT i.id FROM library_item i JOIN below b ON i.parent_id = b.id
 			)
 			`
-		if _, err := t.exec(below+"DELETE FROM library_file WHERE item_id IN (SELECT id FROM below)", id); err != nil {
+		blobs = nil
+		rows, err := t.query(below+`
+			DELETE FROM library_file WHERE item_id IN (SELECT id FROM below) RETURNING blob_key`, id)
+		blobs, err = scanKeys(blobs, rows, err)
+		if err != nil {
 			return err
 		}
-		_, err = t.exec(below+
-			"UPDATE library_item SET deleted_at = $2 WHERE id IN (SELECT id FROM below) AND deleted_at = 0", id, t.now)
+		_, err = t.exec(below+"DELETE FROM library_item WHERE id IN (SELECT id FROM below)", id)
 		return err
 	})
+	return blobs, err
+}
+
+// scanKeys appends the blob keys in the only column of the rows of a query.
+func scanKeys(keys []string, rows *sql.Rows, err error) ([]string, error) {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var key string
+		err := scan(&key)
+		if key != "" {
+			keys = append(keys, key)
+		}
+		return err
+	})
+	return keys, err
 }
 
 // scanItems reads items from the rows of a query for itemColumns.

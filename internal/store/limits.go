@@ -2,7 +2,10 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"math"
+
+	"pleat"
 )
 
 // Limits are what one user may have. The zero value of a field: no limit. The verbs that add a row check them in the
@@ -10,10 +13,94 @@ import (
 type Limits struct {
 	Jobs         int   // jobs and runs created per UTC day, for users without a quota of their own
 	Workflows    int   // workflows started per UTC day
-	Drafts       int   // workflows that are drafts
-	LibraryItems int   // files and folders of the library
-	LibraryBytes int64 // of all files in the library
+	Drafts       int   // workflows that have no run: drafts, and those that were cancelled
+	LibraryItems int   // items of the library and the files in them
+	LibraryBytes int64 // of the files and metadata of the library and the input of drafts
 	ResultsBytes int64 // of the files of all runs
+}
+
+// LibraryUse is what a user has of what Limits.LibraryItems and Limits.LibraryBytes bound. What a simulation adds to
+// the library is not counted: it shares the files of its run.
+type LibraryUse struct {
+	Items int
+	Bytes int64
+}
+
+// libraryUseSQL reads the LibraryUse of the account $1 from an index.
+const libraryUseSQL = `
+	SELECT CAST(COALESCE(sum(entries), 0) AS bigint),
+		CAST(COALESCE(sum(bytes), 0) + (
+			SELECT COALESCE(sum(w.input_bytes), 0) FROM workflow w
+			WHERE w.account_id = $1 AND w.run_id = '' AND w.deleted_at = 0) AS bigint)
+	FROM library_item
+	WHERE account_id = $1`
+
+// LibraryUse reads what a user's library holds.
+func (s *Store) LibraryUse(ctx context.Context, user pleat.UserID) (LibraryUse, error) {
+	var u LibraryUse
+	err := s.readRow(ctx, libraryUseSQL, []any{user}, &u.Items, &u.Bytes)
+	return u, unavailable("read the use of the library", err)
+}
+
+// Limits returns what one user of this store may have.
+func (s *Store) Limits() Limits { return s.limits }
+
+// lockAccount makes verbs that change what a user has wait for each other, so that two of them cannot both use what is
+// left.
+func (t *tx) lockAccount(user pleat.UserID) error {
+	if t.pg == nil {
+		return nil // SQLite has one writer
+	}
+	_, err := t.exec("UPDATE account SET quota = quota WHERE id = $1", user)
+	return err
+}
+
+// growLibrary refuses to add entries and bytes to a user's library if it would then hold more than it may. The caller
+// holds lockAccount. CodeConflict: too many items; CodeTooLarge: too many bytes, of the thing that what names.
+func (t *tx) growLibrary(user pleat.UserID, add LibraryUse, what string) error {
+	limits := t.s.limits
+	if limits.LibraryItems == 0 && limits.LibraryBytes == 0 {
+		return nil
+	}
+	var u LibraryUse
+	if err := t.row(libraryUseSQL, []any{user}, &u.Items, &u.Bytes); err != nil {
+		return err
+	}
+	if most := limits.LibraryItems; most > 0 && add.Items > 0 && u.Items+add.Items > most {
+		return pleat.Errorf(pleat.CodeConflict, "the library may hold %d items and files and it holds %d; "+
+			"delete some of them first", most, u.Items)
+	}
+	if most := limits.LibraryBytes; most > 0 && add.Bytes > 0 && u.Bytes+add.Bytes > most {
+		return ErrLibraryFull(most, u.Bytes, add.Bytes, what)
+	}
+	return nil
+}
+
+// ErrLibraryFull refuses to add bytes to a library that holds used of most bytes. What names the thing that has them,
+// such as «this file».
+func ErrLibraryFull(most, used, add int64, what string) *pleat.Error {
+	return pleat.Errorf(pleat.CodeTooLarge,
+		"the library may hold %d bytes; it holds %d and %s has %d", most, used, what, add)
+}
+
+// countDraft refuses another draft of a user who has as many as Limits.Drafts allows, or whose library would hold too
+// much with the draft's input.
+func (t *tx) countDraft(user pleat.UserID, bytes int) error {
+	if err := t.lockAccount(user); err != nil {
+		return err
+	}
+	if most := t.s.limits.Drafts; most > 0 {
+		var n int
+		if err := t.row("SELECT count(*) FROM workflow WHERE account_id = $1 AND run_id = '' AND deleted_at = 0",
+			[]any{user}, &n); err != nil {
+			return err
+		}
+		if n >= most {
+			return pleat.Errorf(pleat.CodeConflict, "you have %d drafts, of %d that are allowed; "+
+				"delete some, also cancelled ones, or execute them", n, most)
+		}
+	}
+	return t.growLibrary(user, LibraryUse{Bytes: int64(bytes)}, "this draft")
 }
 
 // jobsOf returns the daily quota of a user whose own quota is given; a negative one is the service's default.

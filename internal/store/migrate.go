@@ -6,6 +6,9 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"path"
+	"strconv"
+	"strings"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -50,13 +53,22 @@ func (s *Store) Version(ctx context.Context) (int64, error) {
 	return v, err
 }
 
-// Latest is the version of the schema that this program needs: the number of its migrations.
+// Latest is the version of the schema that this program needs: the highest number of its migrations.
 func Latest() int64 {
 	files, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
 		panic(err)
 	}
-	return int64(len(files))
+	var latest int64
+	for _, f := range files {
+		number, _, _ := strings.Cut(path.Base(f), "_")
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			panic(err)
+		}
+		latest = max(latest, n)
+	}
+	return latest
 }
 
 // provider returns what applies migrations, and a function that releases it.

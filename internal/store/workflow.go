@@ -62,9 +62,15 @@ func (r *workflowRow) fill(w *pleat.Workflow) {
 
 // CreateWorkflow stores a workflow with its subscriptions: a draft, or with the run and task that will execute it. It
 // returns the workflow with its id, state and times. Workflows are not charged to the quota, which counts jobs.
+// CodeConflict or CodeTooLarge: a draft more, or its input, is more than Limits allows.
 func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.write(ctx, "create workflow", func(t *tx) (err error) {
+		if n.Draft {
+			if err := t.countDraft(n.Workflow.Owner, len(n.Workflow.Input)); err != nil {
+				return err
+			}
+		}
 		w, err = t.insertWorkflow(n)
 		return err
 	})
@@ -82,10 +88,10 @@ func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
 	_, err := t.exec(`
 		INSERT INTO workflow (
 			id, account_id, kind, alias, workflow_name, name, public, state, version, epoch, run_id, input, source_job,
-			source_run, source_sequence, created_at, updated_at, deleted_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $14, 0)`,
+			source_run, source_sequence, created_at, updated_at, deleted_at, input_bytes)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $14, 0, $15)`,
 		w.ID, w.Owner, w.Kind, w.Alias, w.Type, w.Name, boolToInt(w.Public), w.State, w.Run, string(w.Input),
-		w.Source.Job, w.Source.Run, w.Source.Sequence, t.now)
+		w.Source.Job, w.Source.Run, w.Source.Sequence, t.now, len(w.Input))
 	if err != nil {
 		return w, err
 	}
@@ -155,13 +161,21 @@ func (s *Store) EditDraft(
 		if w.State != pleat.StateDraft {
 			return pleat.ErrNotDraft(w.State, "changed")
 		}
+		before := len(w.Input)
 		var err error
 		if w.Input, err = edit(w.Input); err != nil {
 			return err
 		}
+		if err := t.lockAccount(owner); err != nil {
+			return err
+		}
+		if err := t.growLibrary(owner, LibraryUse{Bytes: int64(len(w.Input) - before)}, "the change"); err != nil {
+			return err
+		}
 		w.Version++
-		_, err = t.exec("UPDATE workflow SET input = $1, version = version + 1, updated_at = $2 WHERE id = $3",
-			string(w.Input), t.now, id)
+		_, err = t.exec(`
+			UPDATE workflow SET input = $1, input_bytes = $2, version = version + 1, updated_at = $3 WHERE id = $4`,
+			string(w.Input), len(w.Input), t.now, id)
 		return err
 	})
 	return w, err

@@ -176,17 +176,17 @@ func TestLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := store.LibraryFile{Name: "a.pdb", Bytes: 60, Key: "library/a"}
-		if err := s.AddFile(ctx, u, item.ID, f); err != nil {
+		if _, err := s.AddFile(ctx, u, item.ID, f); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.AddFile(ctx, u, item.ID, f); err != nil {
+		if _, err := s.AddFile(ctx, u, item.ID, f); err != nil {
 			t.Errorf("replacing a file counts it twice: %v", err)
 		}
 		f.Name = "b.pdb"
-		if err := s.AddFile(ctx, u, item.ID, f); pleat.CodeOf(err) != pleat.CodeTooLarge {
+		if _, err := s.AddFile(ctx, u, item.ID, f); pleat.CodeOf(err) != pleat.CodeTooLarge {
 			t.Errorf("over the quota: %v", err)
 		}
-		if err := s.AddFile(ctx, storetest.User(t, s, "eve"), item.ID, f); !errors.Is(err, store.ErrNoItem) {
+		if _, err := s.AddFile(ctx, storetest.User(t, s, "eve"), item.ID, f); !errors.Is(err, store.ErrNoItem) {
 			t.Errorf("a stranger adds: %v", err)
 		}
 		got, err := s.Item(ctx, u, folder.ID)
@@ -196,7 +196,7 @@ func TestLibrary(t *testing.T) {
 		if dead, _ := s.UnreferencedBlobs(ctx, []string{"library/a"}); len(dead) != 0 {
 			t.Error("a library file counts as an orphan")
 		}
-		if err := s.DeleteItem(ctx, u, folder.ID); err != nil {
+		if _, err := s.DeleteItem(ctx, u, folder.ID); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Item(ctx, u, item.ID); !errors.Is(err, store.ErrNoItem) {

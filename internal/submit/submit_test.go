@@ -129,7 +129,7 @@ func TestFile(t *testing.T) {
 		}
 		for _, name := range []string{"notes.json", "a.PDB", "b.cif"} {
 			f := store.LibraryFile{Name: name, Key: "library/" + name, Bytes: 1, Created: s.Now()}
-			if err := s.AddFile(ctx, w.ann, item.ID, f); err != nil {
+			if _, err := s.AddFile(ctx, w.ann, item.ID, f); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -348,7 +348,7 @@ func (f *fixture) libraryFile(name string, content []byte) pleat.ItemID {
 		f.t.Fatal(err)
 	}
 	file := store.LibraryFile{Name: name, Bytes: int64(len(content)), Key: key}
-	if err := f.s.AddFile(ctx, f.owner, item.ID, file); err != nil {
+	if _, err := f.s.AddFile(ctx, f.owner, item.ID, file); err != nil {
 		f.t.Fatal(err)
 	}
 	return item.ID

@@ -1,0 +1,167 @@
+package server_test
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pleat/internal/server"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// kept returns the number and the bytes of all files that the service has written, with unfinished ones.
+func (h *fixture) kept() (files int, bytes int64) {
+	h.t.Helper()
+	err := filepath.WalkDir(h.files, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil //nolint:nilerr // removed in the meantime
+		}
+		if info, err := e.Info(); err == nil {
+			files, bytes = files+1, bytes+info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return files, bytes
+}
+
+// jsonFile is a valid file of n bytes.
+func jsonFile(n int) string { return `["` + strings.Repeat("x", n-4) + `"]` }
+
+// What is replaced or deleted leaves the disk at once, so that the library's limit bounds the disk.
+func TestReplacedFilesLeaveTheDisk(t *testing.T) {
+	h := newLimitedFixture(t, store.Limits{LibraryBytes: 1 << 20})
+	const size = 9 << 20 / 10
+	item := h.item(h.key, "x", "")
+	for i := range 40 {
+		if r := h.upload(item, [3]string{"files", "a.json", jsonFile(size)}); r.status != 200 {
+			t.Fatalf("upload %d: %d %s", i, r.status, r.body)
+		}
+	}
+	if files, bytes := h.kept(); files != 1 || bytes != size {
+		t.Errorf("after 40 uploads under one name: %d files, %d bytes", files, bytes)
+	}
+	for i := range 10 {
+		if r := h.as(h.key, "DELETE", "/v1/library/"+item, nil); r.status != 200 {
+			t.Fatalf("deletion %d: %d %s", i, r.status, r.body)
+		}
+		item = h.item(h.key, "x", "a.json", jsonFile(size))
+	}
+	if files, bytes := h.kept(); files != 1 || bytes != size {
+		t.Errorf("after 10 deletions: %d files, %d bytes", files, bytes)
+	}
+	if n := storetest.Count(t, h.store, "library_item"); n != 1 {
+		t.Errorf("%d items", n)
+	}
+}
+
+// halfSent begins to upload a file and sends n bytes of it, until stop is called.
+func (h *fixture) halfSent(item string, n int) (stop func()) {
+	h.t.Helper()
+	body, w := io.Pipe()
+	req, err := http.NewRequest("POST", h.http.URL+"/v1/library/"+item+"/upload-files", body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.key)
+	req.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if res, err := http.DefaultTransport.RoundTrip(req); err == nil {
+			_ = res.Body.Close()
+		}
+	}()
+	go func() {
+		_, _ = fmt.Fprintf(w,
+			"--x\r\nContent-Disposition: form-data; name=\"files\"; filename=\"a%d.json\"\r\n\r\n%s", n, jsonFile(n))
+	}()
+	return func() {
+		_ = w.CloseWithError(io.ErrUnexpectedEOF)
+		<-ended
+	}
+}
+
+// Uploads under way count before they are written, and a user has only a few of them.
+func TestUploadsUnderWayAreBounded(t *testing.T) {
+	h := newLimitedFixture(t, store.Limits{LibraryBytes: 1 << 20})
+	item := h.item(h.key, "x", "")
+	const part = 300 << 10
+	for i := range 3 {
+		defer h.halfSent(item, part+i)()
+	}
+	arrived := func(n int64) {
+		storetest.Eventually(t, "what was sent is written", func() bool {
+			_, bytes := h.kept()
+			return bytes > n
+		})
+	}
+	arrived(3 * (part - 8<<10))
+	if r := h.upload(item, [3]string{"files", "b.json", jsonFile(part)}); r.status != http.StatusRequestEntityTooLarge ||
+		!strings.Contains(r.message(t), "what you are uploading") {
+		t.Errorf("an upload over the limit: %d %s", r.status, r.body)
+	}
+	if files, bytes := h.kept(); files != 3 || bytes > 1<<20 {
+		t.Errorf("%d files, %d bytes", files, bytes)
+	}
+	defer h.halfSent(item, 40<<10)()
+	arrived(3*part + 10<<10)
+	if r := h.upload(item, [3]string{"files", "b.json", jsonFile(100)}); r.status != http.StatusTooManyRequests ||
+		r.header.Get("Retry-After") == "" || !strings.Contains(r.message(t), "4 uploads under way") {
+		t.Errorf("the fifth upload: %d %s", r.status, r.body)
+	}
+	_, eve := h.newUser("eve")
+	h.item(eve, "hers", "a.json", jsonFile(100)) // is not refused
+}
+
+// Items and drafts of a user are bounded in number and in bytes.
+func TestItemsAndDraftsAreBounded(t *testing.T) {
+	limits := store.Limits{LibraryBytes: 1 << 20, LibraryItems: 40, Drafts: 6}
+	fetch := func(c *server.Config) { c.FetchPDB = true }
+	h := newLimitedFixture(t, limits, fetch)
+	big := strings.Repeat("m", 32<<10-20)
+	count := func(table string, ask func(i int) reply, n, status int) int {
+		t.Helper()
+		refused := 0
+		for i := range n {
+			if r := ask(i); r.status == status {
+				refused++
+			} else if r.status >= 300 {
+				t.Fatalf("%s %d: %d %s", table, i, r.status, r.body)
+			}
+		}
+		if made := storetest.Count(t, h.store, table); made != n-refused {
+			t.Errorf("%d of %s, %d refused", made, table, refused)
+		}
+		return n - refused
+	}
+	if n := count("library_item", func(int) reply {
+		return h.as(h.key, "POST", "/v1/library/create", `{"name":"x","metadata":{"m":"`+big+`"}}`)
+	}, 50, http.StatusRequestEntityTooLarge); n != 32 {
+		t.Errorf("%d items of 32 KB in 1 MiB", n)
+	}
+	draft := func(int) reply {
+		return h.as(h.key, "POST", "/v1/workflows", `{"workflow_name":"qna_v1","name":"x","create_mode":"draft",`+
+			`"workflow_input":{"targetSource":"pdb","pdbId":"1crn","question":"why","x":"`+strings.Repeat("m", 100<<10)+`"}}`)
+	}
+	if r := draft(0); r.status != http.StatusRequestEntityTooLarge ||
+		!strings.Contains(r.message(t), "this draft has") {
+		t.Errorf("a draft in a full library: %d %s", r.status, r.body)
+	}
+	h = newLimitedFixture(t, limits, fetch)
+	if n := count("workflow", draft, 8, http.StatusConflict); n != 6 {
+		t.Errorf("%d drafts", n)
+	}
+	if n := count("library_item", func(int) reply {
+		return h.as(h.key, "POST", "/v1/library/create", `{"name":"x"}`)
+	}, 45, http.StatusConflict); n != 40 {
+		t.Errorf("%d items", n)
+	}
+}
