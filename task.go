@@ -82,6 +82,9 @@ const (
 	HeartbeatInterval = 5 * time.Second
 )
 
+// MaxRunTime is how long a run may compute, unless the operator sets max-seconds.
+const MaxRunTime = 24 * time.Hour
+
 // Heartbeat renews a worker's lease on one task and carries what the task has reported since the last one.
 type Heartbeat struct {
 	Task     TaskID

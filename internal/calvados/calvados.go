@@ -23,6 +23,7 @@
 //	kernel_amd64.go  the same loops with AVX2
 //	kernel_other.go  no vector loops on other processors
 //	workers.go       threads that compute the forces
+//	speed.go         StepTime: an estimate of the time that a run takes
 //	run.go           Run: a whole simulation into a folder
 //	checkpoint.go    checkpoints, Pack and Unpack
 //	dcd.go           Trajectory: DCD files

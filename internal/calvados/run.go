@@ -32,6 +32,8 @@ type Hooks struct {
 	// CheckpointEvery is the number of steps between checkpoints; 0: a hundredth of
 	// the run, but at least 20 frames or 10,000 steps.
 	CheckpointEvery int64
+	// CheckpointWithin bounds, in seconds, the expected time between checkpoints, by StepTime; 0: no bound.
+	CheckpointWithin float64
 	// Saved is called after a durable checkpoint of this step. It may call Pack. An error from it ends the run.
 	Saved func(step int64) error
 }
@@ -145,11 +147,7 @@ func (r *runner) close() error {
 
 // loop integrates up to the last step, and writes frames and checkpoints when they are due.
 func (r *runner) loop(ctx context.Context) error {
-	total, every := r.s.params.Steps(), r.s.params.Every()
-	save := r.hooks.CheckpointEvery
-	if save <= 0 {
-		save = max(total/100, min(20*every, 10_000))
-	}
+	total, every, save := r.s.params.Steps(), r.s.params.Every(), r.checkpointSteps()
 	burst := int64(max(1, 16_000/r.s.Len())) // about 5 ms
 	for r.d.step < total {
 		if err := ctx.Err(); err != nil {
@@ -178,6 +176,19 @@ func (r *runner) loop(ctx context.Context) error {
 		return err
 	}
 	return r.checkpoint()
+}
+
+// checkpointSteps returns the number of steps between checkpoints.
+func (r *runner) checkpointSteps() int64 {
+	p := &r.s.params
+	save := r.hooks.CheckpointEvery
+	if save <= 0 {
+		save = max(p.Steps()/100, min(20*p.Every(), 10_000))
+	}
+	if within := r.hooks.CheckpointWithin; within > 0 {
+		save = min(save, max(1, int64(within/StepTime(r.s.Len()))))
+	}
+	return save
 }
 
 // frame writes the current positions to the trajectory and one row to the energies.

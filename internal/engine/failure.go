@@ -12,6 +12,10 @@ import (
 // ErrShutdown is the cause of a context that ends because the worker shuts down. The task goes to another worker.
 var ErrShutdown = errors.New("the worker shuts down")
 
+// ErrYield is the cause of a context that ends because a task of another tenant waits. The task is queued again, and a
+// later attempt continues from its checkpoint.
+var ErrYield = errors.New("it is another user's turn")
+
 // Interrupted returns the failure of a run whose context has ended: it was stopped by its owner, ran out of time, or
 // has to move to another worker.
 func Interrupted(ctx context.Context) *pleat.Failure {
@@ -20,6 +24,8 @@ func Interrupted(ctx context.Context) *pleat.Failure {
 		return pleat.Failed(pleat.FailTimeout, "the run took longer than allowed")
 	case errors.Is(cause, ErrShutdown):
 		return pleat.Failed(pleat.FailCrashed, "the worker shut down")
+	case errors.Is(cause, ErrYield):
+		return pleat.Failed(pleat.FailCrashed, ErrYield.Error())
 	}
 	return pleat.Failed(pleat.FailCancelled, "stopped by its owner")
 }

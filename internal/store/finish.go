@@ -74,11 +74,7 @@ func (s *Store) FinishSearch(ctx context.Context, l Lease, f SearchCompleted) er
 			return err
 		}
 		if cancel {
-			why := stoppedByOwner()
-			if err := t.endTask(l, pleat.StateStopped, why); err != nil {
-				return err
-			}
-			return t.endRun(run, runEnd{state: pleat.StateStopped, failure: why})
+			return t.stopRun(l, run)
 		}
 		if _, err := t.exec(`
 			UPDATE task
@@ -91,6 +87,15 @@ func (s *Store) FinishSearch(ctx context.Context, l Lease, f SearchCompleted) er
 		}
 		return t.requeue(l, outcomeSearched, 0)
 	})
+}
+
+// stopRun ends a run that its owner has cancelled, and its task.
+func (t *tx) stopRun(l Lease, run pleat.RunID) error {
+	why := stoppedByOwner()
+	if err := t.endTask(l, pleat.StateStopped, why); err != nil {
+		return err
+	}
+	return t.endRun(run, runEnd{state: pleat.StateStopped, failure: why})
 }
 
 // runEnd is how a run ends.

@@ -14,6 +14,7 @@
 //	job.go, view.go       jobs and their runs
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them
 //	task.go, finish.go, reap.go  the queue: claims and leases, ends, expired leases
+//	yield.go              tasks that make room for another tenant's
 //	artifact.go, cached_result.go  files of runs, results that later runs reuse
 //	endpoint.go, delivery.go  endpoints, events and their deliveries
 //	claim_deliveries.go, finish_deliveries.go  attempts at deliveries

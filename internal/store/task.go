@@ -382,7 +382,7 @@ func (t *tx) insertTask(k pleat.Task) error {
 	return err
 }
 
-// fairOrderSQL returns a subquery with one row and two columns: own, the last position of a tenant in a queue (-1: it
+// fairOrderSQL returns a subquery with one row and two columns: own, the last position of a tenant in a queue (NULL: it
 // has none there), and served, the position at the queue's head (0: the queue is empty). Queue and tenant are SQL.
 //
 // A task that is inserted at own+1, or at served if that is more, shares the queue evenly: the n-th tasks of all
@@ -391,10 +391,10 @@ func (t *tx) insertTask(k pleat.Task) error {
 func fairOrderSQL(queue, tenant string) string {
 	return `(
 		SELECT
-			COALESCE((
+			(
 				SELECT max(q.position) FROM task q
 				WHERE q.state = 'queued' AND q.queue = ` + queue + ` AND q.tenant = ` + tenant + `
-			), -1) AS own,
+			) AS own,
 			COALESCE((
 				SELECT min(q.position) FROM task q WHERE q.state = 'queued' AND q.queue = ` + queue + `
 			), 0) AS served

@@ -178,6 +178,8 @@ type ClaimedTask struct {
 	// Both are zero if there was no search, or no sequence to search for.
 	Alignments     []pleat.Artifact
 	SearchDuration time.Duration
+	// Worked is how long earlier attempts ran that this one goes on with, because they yielded.
+	Worked time.Duration
 }
 
 // SearchCompleted is the outcome of a successful MSA search. Its files are stored before, by AddArtifact.

@@ -243,6 +243,9 @@ func (t *tx) startWorkflow(c *ClaimedTask) error {
 		return err
 	}
 	c.Workflow, c.Queued, c.Seed = &w, u.CreatedAt, u.Seed
+	if err := t.loadWorked(c); err != nil {
+		return err
+	}
 	return t.setRunning(pleat.Source{Workflow: w.ID}, u)
 }
 

@@ -13,6 +13,7 @@
 //	reuse.go     results reused from a run of the same input
 //	workflow.go  a question or a simulation, and the files it reads
 //	fetch.go     structures fetched by an id
+//	yield.go     simulations that make room for another user's task
 //	follow.go    workflows started after a fold
 //	files.go     files to and from the blob store
 //	sink.go      what an engine reports
@@ -50,8 +51,11 @@ type Config struct {
 	Slots int
 	// Memory bounds, in bytes, what the tasks in the slots may be expected to use together; 0: unlimited.
 	Memory int64
-	// Timeout of one attempt; 0: a day. An attempt that takes longer fails.
+	// Timeout of a run; 0: pleat.MaxRunTime. A run that takes longer fails, counting its attempt and the earlier ones
+	// that yielded.
 	Timeout time.Duration
+	// Turn is how long a simulation keeps its slot before it may have to yield to another user's task; 0: a minute.
+	Turn time.Duration
 	// ArchiveURLs are where structures come from that workflows name by an id.
 	ArchiveURLs ArchiveURLs
 	// Aligner makes alignments; nil: none are made. New connects it to the blob store.
@@ -93,7 +97,10 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 		cfg.Slots = 1
 	}
 	if cfg.Timeout == 0 {
-		cfg.Timeout = 24 * time.Hour
+		cfg.Timeout = pleat.MaxRunTime
+	}
+	if cfg.Turn == 0 {
+		cfg.Turn = time.Minute
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now

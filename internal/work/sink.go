@@ -49,7 +49,8 @@ func (s *sink) Publish(f pleat.File) error {
 }
 
 // Checkpoint stores a file from which another attempt can resume at a step. It replaces the last checkpoint, and works
-// while the worker shuts down, too. The blob store and the database have a minute.
+// while the worker shuts down, too. The blob store and the database have a minute. The run's context may end then: the
+// attempt yields if another user's task waits.
 func (s *sink) Checkpoint(path string, step int64) error {
 	key := fmt.Sprintf("runs/%s/%d/checkpoint-%d%s", s.t.Task.Run, s.t.Task.Attempt, step, filepath.Ext(path))
 	in, err := os.Open(path)
@@ -62,7 +63,11 @@ func (s *sink) Checkpoint(path string, step int64) error {
 	if _, err := s.p.blobs.Put(ctx, key, in); err != nil {
 		return err
 	}
-	return s.p.store.SaveCheckpoint(ctx, s.t.lease.Lease, pleat.Checkpoint{Key: key, Step: step})
+	err = s.p.store.SaveCheckpoint(ctx, s.t.lease.Lease, pleat.Checkpoint{Key: key, Step: step})
+	if err == nil {
+		s.p.yieldIfOthersWait(s.t, step)
+	}
+	return err
 }
 
 // clip bounds a line, and makes it printable and valid UTF-8.

@@ -26,6 +26,7 @@ type slotGroup struct {
 	slots  int           // if the group has no accelerators
 	search bool          // MSA searches, which use no memory that counts
 	freed  chan struct{} // gets a token when a slot is free
+	next   string        // the queue to claim from first, for which a task yielded; Pool.mu guards it
 }
 
 // slotGroups returns a group for each kind of the engines' tasks, and one for MSA searches.
@@ -57,6 +58,7 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGro
 		loop.Freed = g.Pool.Freed()
 	}
 	loop.Claim = func(ctx context.Context) error {
+		p.prefer(g, queues)
 		got, err := p.claimSome(ctx, run, g, queues)
 		if len(queues) > 1 { // else tasks of the first queue could keep the others waiting for ever
 			queues = append(queues[1:], queues[0])
@@ -67,6 +69,16 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGro
 		return err
 	}
 	loop.Run(ctx)
+}
+
+// prefer moves the queue for which a task has yielded to the front.
+func (p *Pool) prefer(g *slotGroup, queues []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(queues, g.next); i > 0 {
+		copy(queues[1:i+1], queues[:i])
+		queues[0] = g.next
+	}
 }
 
 // claimSome claims as many tasks as a group has slots for. One group claims at a time, since two could both use the

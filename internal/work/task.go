@@ -26,6 +26,11 @@ type runningTask struct {
 	// reuse is set while a fold looks for an earlier result of the same input. Other tasks leave it empty.
 	reuse reuse
 
+	// began is when the engine got the work, unless it is a fold.
+	began time.Time
+
+	// yielded: the task is in its queue again, and a later attempt may hold what this one reserved.
+	yielded bool
 	// writing: the computation is done and the slot is free, while the result is written. Guarded by Pool.mu.
 	writing bool
 }
@@ -33,7 +38,7 @@ type runningTask struct {
 // waited is how long the task waited in queues until this attempt, by the database's clock.
 func (t *runningTask) waited() time.Duration {
 	claimed := t.Task.LeaseUntil.Add(-pleat.LeaseDuration)
-	return max(claimed.Sub(t.Queued)-t.SearchDuration, 0)
+	return max(claimed.Sub(t.Queued)-t.SearchDuration-t.Worked, 0)
 }
 
 // work is the attempt as an engine gets it, without its input. When the engine calls Computed, the next task may start
@@ -52,13 +57,13 @@ func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 // startAttempt holds a claimed task and reserves what it needs of a group.
 func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGroup) *runningTask {
 	t := &runningTask{ClaimedTask: c, lease: p.leases.Add(run, &c.Task), group: g}
-	t.ctx, t.end = context.WithTimeout(t.lease.Context(), p.cfg.Timeout)
+	t.ctx, t.end = context.WithTimeout(t.lease.Context(), p.cfg.Timeout-c.Worked)
 	if g.Pool != nil {
 		g.Pool.Reserve(t.Task.ID)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running[t] = true
+	p.running[t], g.next = true, ""
 	return t
 }
 
@@ -66,7 +71,7 @@ func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGro
 func (p *Pool) endAttempt(t *runningTask) {
 	t.end()
 	p.leases.Remove(t.lease)
-	if t.group.Pool != nil {
+	if t.group.Pool != nil && !t.yielded {
 		t.group.Pool.Unreserve(t.Task.ID)
 	}
 	p.mu.Lock()
@@ -85,8 +90,8 @@ func (p *Pool) releaseSlot(t *runningTask) {
 }
 
 // execute runs one attempt at a task to its end. The kind of the task and its next step decide what runs; how the
-// context ended decides what is stored: nothing if the lease was lost, a release if the worker shuts down, and the
-// result or the failure otherwise.
+// context ended decides what is stored: nothing if the lease was lost, a release if the worker shuts down or the
+// task yields, and the result or the failure otherwise.
 func (p *Pool) execute(t *runningTask) {
 	defer p.endAttempt(t)
 	dir, err := p.scratch(t)
@@ -109,6 +114,8 @@ func (p *Pool) execute(t *runningTask) {
 		p.cfg.Log.Warn("a task was lost to another worker", "task", t.Task.ID, "attempt", t.Task.Attempt)
 	case errors.Is(cause, engine.ErrShutdown):
 		p.release(t)
+	case errors.Is(cause, engine.ErrYield):
+		p.yield(t)
 	case t.Task.NeedsSearch() && out.Failure == nil:
 		end := store.SearchCompleted{
 			FoldQueue: pleat.Queue(t.Task.Kind, p.models[t.Task.Queue].Name),
@@ -190,11 +197,12 @@ func (p *Pool) persist(t *runningTask, write func(ctx context.Context) error) {
 }
 
 // untilUnheld returns a context that ends when the worker shuts down or another worker has the task. A task that its
-// owner stopped is still held, so that its end can be stored. The function ends the context as well.
+// owner stopped, or that yields, is still held, so that this can be stored. The function ends the context as well.
 func untilUnheld(lease *queue.Held) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(lease.Context()))
 	unwatch := context.AfterFunc(lease.Context(), func() {
-		if !errors.Is(context.Cause(lease.Context()), queue.ErrStopped) {
+		cause := context.Cause(lease.Context())
+		if !errors.Is(cause, queue.ErrStopped) && !errors.Is(cause, engine.ErrYield) {
 			cancel()
 		}
 	})

@@ -44,6 +44,7 @@ func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 		return pleat.Output{Failure: f}
 	}
 	p.fetchCheckpoint(t, &w, s)
+	t.began = p.cfg.Clock()
 	out := p.engines.Run(t.ctx, w, s)
 	if out.Result != nil {
 		out.Result.Row = out.Row

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -195,8 +196,9 @@ func (s *simulation) simulate(ctx context.Context) error {
 	}
 	s.storedAt = time.Now()
 	hooks := calvados.Hooks{
-		Progress: func(done, total int64) { s.sink.Progress("simulate", int(done), int(total)) },
-		Saved:    func(step int64) error { s.checkpoint(step); return nil },
+		CheckpointWithin: s.checkpointInterval().Seconds() / 2, // so that one is there when it is to be stored
+		Progress:         func(done, total int64) { s.sink.Progress("simulate", int(done), int(total)) },
+		Saved:            func(step int64) error { s.checkpoint(step); return nil },
 	}
 	res, err := calvados.Run(ctx, s.system, dir, hooks)
 	if err != nil && pleat.CodeOf(err) == pleat.CodeConflict && s.work.Resume != "" {
@@ -229,12 +231,17 @@ func removeSimulation(dir string) {
 	}
 }
 
-// checkpoint stores a checkpoint, unless the last one is recent. A run does not fail because its checkpoint could not
-// be stored.
+// checkpointInterval is the minimum time between two stored checkpoints; negative: every checkpoint is stored.
+func (s *simulation) checkpointInterval() time.Duration {
+	return cmp.Or(s.engine.CheckpointInterval, defaultCheckpointInterval)
+}
+
+// checkpoint stores a checkpoint, unless the last one is recent, or the simulation is at its end: the run then has no
+// reason to yield. A run does not fail because its checkpoint could not be stored.
 func (s *simulation) checkpoint(step int64) {
-	interval := s.engine.CheckpointInterval
-	if interval == 0 {
-		interval = defaultCheckpointInterval
+	interval, params := s.checkpointInterval(), s.system.Params()
+	if step == params.Steps() {
+		return
 	}
 	if since := time.Since(s.storedAt); interval > 0 && since < max(interval, 20*s.checkpointTime) {
 		return

@@ -1,0 +1,189 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"pleat"
+)
+
+// Slots are what a worker can use for a task: the queues whose tasks compete for it, and the bytes that a task may
+// expect to use; 0: unlimited.
+type Slots struct {
+	Queues []string
+	Memory int64
+}
+
+// waiter is a queued task for which another tenant's task may yield.
+type waiter struct {
+	id      pleat.TaskID
+	queue   string
+	running int   // how many tasks of its tenant run in the slots
+	since   int64 // when it was queued last, in microseconds
+}
+
+// before reports whether a task is yielded to before another: its tenant has fewer tasks running, or it has waited
+// longer.
+func (w *waiter) before(o *waiter) bool {
+	return o == nil || w.running < o.running || w.running == o.running && w.since < o.since
+}
+
+// firstWaiterSQL returns a query for the task of a queue for which a task of another tenant yields first. Its tenant
+// has fewer tasks running in the slots' queues, the fewest of all that wait; among those, the fair order decides.
+//
+// So two tenants that share two slots each keep one, and neither yields to the further tasks of the other.
+func firstWaiterSQL(slots Slots) string {
+	const waits = `
+		state = 'queued' AND queue = $2 AND (CAST($3 AS bigint) = 0 OR memory <= CAST($3 AS bigint))`
+	running := func(tenant string) string {
+		return `(
+			SELECT count(*) FROM task r
+			WHERE r.state = 'running' AND r.queue IN (` + params(4, padded(len(slots.Queues))) + `)
+				AND r.tenant = ` + tenant + `)`
+	}
+	return `
+		SELECT w.id, w.run_at, f.running
+		FROM (
+			SELECT q.tenant, min(q.position) AS position, ` + running("q.tenant") + ` AS running
+			FROM task q
+			WHERE q.tenant <> $1 AND ` + waits + `
+			GROUP BY q.tenant
+		) AS f
+		JOIN (SELECT id, run_at, tenant, position FROM task WHERE ` + waits + `) AS w
+			ON w.tenant = f.tenant AND w.position = f.position
+		WHERE f.running < ` + running("$1") + `
+		ORDER BY f.running, w.position, w.id
+		LIMIT 1`
+}
+
+// firstWaiter finds the task of the slots' queues for which a task yields first. row runs a query of one row. It
+// returns nil if there is none.
+func firstWaiter(
+	k *pleat.Task, slots Slots, row func(q string, args []any, dst ...any) error,
+) (*waiter, error) {
+	var first *waiter
+	var in []any
+	for _, q := range slots.Queues {
+		in = append(in, q)
+	}
+	in = pad(in)
+	for _, q := range slots.Queues {
+		w := waiter{queue: q}
+		err := row(firstWaiterSQL(slots), append([]any{k.Tenant, q, slots.Memory}, in...), &w.id, &w.since, &w.running)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return nil, err
+		case w.before(first):
+			first = &w
+		}
+	}
+	return first, nil
+}
+
+// OthersWait reports whether a running task is to yield: a task of another tenant waits that the slots could run, and
+// that tenant has fewer tasks running in them. A worker asks it after a checkpoint of the task.
+func (s *Store) OthersWait(ctx context.Context, k *pleat.Task, slots Slots) (bool, error) {
+	w, err := firstWaiter(k, slots, func(q string, args []any, dst ...any) error {
+		return s.readRow(ctx, q, args, dst...)
+	})
+	return w != nil, unavailable("look for waiting tasks", err)
+}
+
+// Yield returns a task to its queue from its last checkpoint, for a task of another tenant that waits. No try is spent.
+// That task becomes the first of its queue, whose name is returned so that the worker claims from it first. The
+// yielding task waits behind the first task of every other tenant and before its own tenant's; the run stays RUNNING.
+//
+// If nobody waits any more, the task keeps its position and no queue is returned. A task that its owner has cancelled
+// ends STOPPED. pleat.ErrLost: the lease is no longer held.
+func (s *Store) Yield(ctx context.Context, k *pleat.Task, slots Slots, progress []pleat.Progress) (string, error) {
+	var queue string
+	err := s.write(ctx, "yield", func(t *tx) error {
+		queue = ""
+		l := LeaseOf(k)
+		run, cancel, err := t.renew(l)
+		if err != nil {
+			return err
+		}
+		if err := t.progress(run, progress); err != nil {
+			return err
+		}
+		if cancel {
+			return t.stopRun(l, run)
+		}
+		first, err := firstWaiter(k, slots, t.row)
+		if err != nil {
+			return err
+		}
+		if first != nil {
+			queue = first.queue
+			if err := t.stepBack(k); err != nil {
+				return err
+			}
+			if err := t.stepForward(first); err != nil {
+				return err
+			}
+		}
+		return t.requeue(l, outcomeYielded, 0)
+	})
+	return queue, err
+}
+
+// outcomeYielded is the outcome of an attempt whose work the next attempt goes on with.
+const outcomeYielded = "yielded"
+
+// stepBack moves a task, and its tenant's queued tasks after it, behind the first task of every other tenant that waits
+// in its queue.
+func (t *tx) stepBack(k *pleat.Task) error {
+	var behind int64
+	err := t.row(`
+		SELECT COALESCE(max(f.position) + 1, (SELECT position FROM task WHERE id = $3))
+		FROM (
+			SELECT min(position) AS position FROM task
+			WHERE state = 'queued' AND queue = $1 AND tenant <> $2
+			GROUP BY tenant
+		) AS f`,
+		[]any{k.Queue, k.Tenant, k.ID}, &behind)
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec("UPDATE task SET position = $1 WHERE id = $2", behind, k.ID); err != nil {
+		return err
+	}
+	var own sql.NullInt64
+	err = t.row("SELECT min(position) FROM task WHERE state = 'queued' AND queue = $1 AND tenant = $2",
+		[]any{k.Queue, k.Tenant}, &own)
+	if err != nil || !own.Valid || own.Int64 > behind {
+		return err
+	}
+	_, err = t.exec("UPDATE task SET position = position + $1 WHERE state = 'queued' AND queue = $2 AND tenant = $3",
+		behind+1-own.Int64, k.Queue, k.Tenant)
+	return err
+}
+
+// stepForward makes a task the first of its queue.
+func (t *tx) stepForward(w *waiter) error {
+	_, err := t.exec(`
+		UPDATE task SET position = (
+			SELECT min(q.position) - 1 FROM task q WHERE q.state = 'queued' AND q.queue = $1)
+		WHERE id = $2 AND id <> (
+			SELECT q.id FROM task q WHERE q.state = 'queued' AND q.queue = $1 ORDER BY q.position, q.id LIMIT 1)`,
+		w.queue, w.id)
+	return err
+}
+
+// loadWorked reads how long earlier attempts at a task ran that yielded. A task in its first attempt has had none.
+func (t *tx) loadWorked(c *ClaimedTask) error {
+	if c.Task.Attempt == 1 {
+		return nil
+	}
+	var micros int64
+	err := t.row(`
+		SELECT COALESCE(sum(ended_at - started_at), 0) FROM attempt
+		WHERE task_id = $1 AND outcome = '`+outcomeYielded+`'`,
+		[]any{c.Task.ID}, &micros)
+	c.Worked = time.Duration(micros) * time.Microsecond
+	return err
+}
