@@ -108,7 +108,7 @@ func TestKilledDeliveryWorkerLosesNothing(t *testing.T) {
 func killWhileDelivering(t *testing.T, database string) {
 	n := newNode(t, database)
 	n.program = linkTestBinary(t, t.TempDir()) // the released program has no crashStep
-	n.env = []string{"PLEAT_WEBHOOK_ALLOW=127.0.0.1", "PLEAT_INGEST_SECRET=secret"}
+	n.env = []string{"PLEAT_WEBHOOK_ALLOW=127.0.0.1", "PLEAT_INGEST_SECRET=secret-of-the-test"}
 	w := newRecorder(t)
 	n.createKey()
 	n.serve()
@@ -234,7 +234,7 @@ func publishUntilKilled(t *testing.T, url, job string) []string {
 		wg.Go(func() {
 			req, _ := http.NewRequest(http.MethodPost, url+"/v1/webhooks/events/ingest", strings.NewReader(body))
 			req.Header.Set("Content-Type", "application/json")
-			req.Header.Set("X-Webhook-Ingest-Secret", "secret")
+			req.Header.Set("X-Webhook-Ingest-Secret", "secret-of-the-test")
 			res, err := client.Do(req)
 			if err != nil {
 				once.Do(func() { close(gone) })

@@ -55,7 +55,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		return err
 	}
 	defer sender.Close()
-	s, err := a.newServer(public, guard, deliverer)
+	s, err := a.newServer(l.Addr(), public, guard, deliverer)
 	if err != nil {
 		return err
 	}
@@ -85,15 +85,26 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	return group.Wait()
 }
 
-// newServer returns the HTTP server, with the page, the metrics of deliveries and the guard of their addresses.
-func (a *App) newServer(public string, guard *webhook.Guard, deliverer *deliver.Pool) (*server.Server, error) {
+// newServer returns the HTTP server that listens at addr, with the page, the metrics of deliveries and the guard of
+// their addresses.
+func (a *App) newServer(
+	addr net.Addr, public string, guard *webhook.Guard, deliverer *deliver.Pool,
+) (*server.Server, error) {
 	c := a.cfg
+	trusted, err := c.TrustedProxies()
+	if err != nil {
+		return nil, err
+	}
+	tcp, _ := addr.(*net.TCPAddr)
 	return server.New(server.Config{
-		PublicURL:    public,
-		Hosts:        c.Hosts,
-		MaxBody:      int64(c.MaxBody),
-		Rate:         c.Rate,
-		MetricsToken: c.Metrics,
+		PublicURL:      public,
+		Hosts:          c.Hosts,
+		MaxBody:        int64(c.MaxBody),
+		Rate:           c.Rate,
+		TrustedProxies: trusted,
+		MetricsToken:   c.Metrics,
+		// A proxy on this machine makes its callers' connections look local.
+		OpenMetrics:  tcp != nil && tcp.IP.IsLoopback() && len(trusted) == 0,
 		IngestSecret: c.Ingest,
 		FetchPDB:     c.PDBURL != "",
 		FetchUniProt: c.UniProtURL != "",

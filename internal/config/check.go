@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"pleat"
 	"pleat/internal/msa"
@@ -28,7 +29,7 @@ func (c *Config) check() error {
 	for _, check := range []func() error{
 		c.checkStore, c.checkAddresses, c.checkEngines, c.checkChat, c.checkNIM, c.checkFetchURLs,
 		c.checkMSASource, c.checkMSAKey, c.checkMSAOptions, c.checkDelivery, c.checkListener,
-		c.checkSecretKey, c.checkLog, c.checkRanges, c.checkDependencies,
+		c.checkProxies, c.checkSecrets, c.checkSecretKey, c.checkLog, c.checkRanges, c.checkDependencies,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -271,6 +272,26 @@ func (c *Config) checkDelivery() error {
 func (c *Config) checkListener() error {
 	if _, err := c.VerificationKeys(); err != nil {
 		return c.Errorf("webhook-secret", "cannot be used: it must be whsec_… or whpk_…, as the service shows it")
+	}
+	return nil
+}
+
+// checkProxies checks the networks of the trusted proxies.
+func (c *Config) checkProxies() error {
+	_, err := c.TrustedProxies()
+	return err
+}
+
+// minSecret is the least length of a secret that callers of the server send, in characters.
+const minSecret = 16
+
+// checkSecrets checks the secrets that callers of the server send. An empty one is none.
+func (c *Config) checkSecrets() error {
+	for _, s := range []struct{ key, value string }{{"metrics-token", c.Metrics}, {"ingest-secret", c.Ingest}} {
+		if n := utf8.RuneCountInString(s.value); n > 0 && n < minSecret {
+			return c.Errorf(s.key, "has %d characters; it must have at least %d: make one with openssl rand -hex 16", n,
+				minSecret)
+		}
 	}
 	return nil
 }

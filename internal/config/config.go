@@ -40,7 +40,8 @@ type Config struct {
 	Library      Bytes // of one user, as are LibraryItems and Drafts
 	LibraryItems int
 	Drafts       int
-	Rate         float64 // requests per second and caller; 0: unlimited
+	Rate         float64  // requests per second and user; 0: unlimited
+	Proxies      []string // networks whose X-Forwarded-For is believed
 	Work         bool
 	Metrics      string
 

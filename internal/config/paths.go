@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -137,6 +138,23 @@ func (c *Config) VerificationKeys() ([]webhook.Key, error) {
 			return nil, err
 		}
 		out = append(out, k)
+	}
+	return out, nil
+}
+
+// TrustedProxies returns the networks of the proxies whose X-Forwarded-For is believed. A single address is a network.
+func (c *Config) TrustedProxies() ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range c.Proxies {
+		net, err := netip.ParsePrefix(text)
+		if a, alone := netip.ParseAddr(text); alone == nil {
+			net, err = a.Prefix(a.BitLen())
+		}
+		if err != nil {
+			return nil, c.Errorf("trusted-proxies", "has %q; it must be an address or a network, such as 10.1.0.0/16",
+				pleat.Clip(text))
+		}
+		out = append(out, net.Masked())
 	}
 	return out, nil
 }

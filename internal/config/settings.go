@@ -58,11 +58,15 @@ func (c *Config) serverSettings() []Setting {
 		setting("draft-limit", &c.Drafts,
 			"drafts of workflows that one user may have, cancelled ones included").between(1, 0, ""),
 		setting("rate", &c.Rate,
-			"requests per second and caller; 0: unlimited"),
+			"requests per second and user, or address without a key; 0: unlimited"),
+		setting("trusted-proxies", &c.Proxies,
+			"addresses or networks of the proxies in front of the server, such as 10.1.0.0/16, separated by commas: "+
+				"their X-Forwarded-For says where a request comes from; empty: its connection does"),
 		setting("work", &c.Work,
 			"whether the server runs jobs in its own process; false leaves them to pleat worker"),
 		setting("metrics-token", &c.Metrics,
-			"bearer token that /metrics requires; empty: none").secret(secretNoFlag),
+			"bearer token of at least 16 characters that /metrics requires; empty: none where addr is a loopback "+
+				"address and trusted-proxies is empty, elsewhere /metrics refuses every request").secret(secretNoFlag),
 	}
 }
 
@@ -70,7 +74,8 @@ func (c *Config) serverSettings() []Setting {
 func (c *Config) webhookSettings() []Setting {
 	return []Setting{
 		setting("ingest-secret", &c.Ingest,
-			"shared secret of POST /v1/webhooks/events/ingest; empty: the endpoint refuses every request").
+			"shared secret of POST /v1/webhooks/events/ingest, at least 16 characters; "+
+				"empty: the endpoint refuses every request").
 			secret(secretNoFlag),
 		setting("deliver", &c.Deliver,
 			"whether the server delivers webhooks; of several servers that share a database at least one must"),

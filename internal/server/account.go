@@ -10,6 +10,7 @@ import (
 	"pleat/api"
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
+	"pleat/internal/store"
 )
 
 // usage is GET /v1/usage, for any user: how many jobs and runs the caller has created today (UTC), the quota, and when
@@ -102,7 +103,7 @@ func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) 
 	if in.Key == "" {
 		return api.Session{}, pleat.InvalidField("key", " is required; it must be an API key")
 	}
-	who, err := s.identify(ctx, keyCredential(in.Key))
+	who, err := s.signIn(ctx, c, in.Key)
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -113,6 +114,21 @@ func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) 
 	}
 	http.SetCookie(c.w, s.cookie(id, int(sessionLifetime/time.Second)))
 	return api.Session{User: who.Name, ExpiresAt: api.At(until)}, nil
+}
+
+// signIn identifies the user of a key that may open a session now. It counts against the limits of the user, and only
+// keys that do not exist against that of the address, so that strangers there cannot keep the user out. 429: the user
+// or, for such a key, the address must wait.
+func (s *Server) signIn(ctx context.Context, c *call, key string) (store.Principal, error) {
+	who, err := s.lookUp(ctx, c, keyCredential(key), s.limits.wrongKeys)
+	if err != nil {
+		return who, err
+	}
+	c.caller = "user " + string(who.User)
+	if err := s.limits.users.allow(c, c.caller, s.clock()); err != nil {
+		return who, err
+	}
+	return who, s.limits.sessions.allow(c, c.caller, s.clock())
 }
 
 // cookie returns the session cookie with a value and an age in seconds; a negative age deletes it.
@@ -131,11 +147,10 @@ func (s *Server) cookie(value string, age int) *http.Cookie {
 // readSession is GET /v1/session. The page cannot read its cookie, so it asks here first; a request without a cookie
 // is no error.
 func (s *Server) readSession(ctx context.Context, c *call) (api.SessionUser, error) {
-	cred := s.credentialOf(c.r)
-	if !cred.session {
+	if !c.cred.session {
 		return api.SessionUser{}, nil
 	}
-	who, err := s.identify(ctx, cred)
+	who, err := s.identify(ctx, c.cred)
 	if errors.Is(err, pleat.ErrUnauthorized) {
 		return api.SessionUser{}, nil
 	}

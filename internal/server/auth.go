@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	"pleat"
 	"pleat/internal/seal"
@@ -112,48 +111,14 @@ func (s *Server) identify(ctx context.Context, cred credential) (store.Principal
 		find = s.store.SessionByHash
 	}
 	p, err := find(ctx, cred.hash)
-	if err == nil {
-		s.validKeys.add(cred.hash, p.Key)
+	switch {
+	case err == nil:
+		s.known.put(cred.hash, knownKey{p.User, p.Key})
 		s.keyUsage.record(p.Key, s.clock())
+	case errors.Is(err, pleat.ErrUnauthorized):
+		s.known.remove(cred.hash) // its requests no longer count against the user
 	}
 	return p, err
-}
-
-// validKeys remembers credentials that were valid recently, to limit the rate of each and to record its use. It grants
-// no access.
-type validKeys struct {
-	mu  sync.Mutex
-	key map[string]pleat.KeyID // by hash
-}
-
-// maxValidKeys bounds the memory of validKeys; when it is full, it starts again empty.
-const maxValidKeys = 10_000
-
-// add remembers that a credential was valid.
-func (g *validKeys) add(hash string, key pleat.KeyID) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.key == nil || len(g.key) >= maxValidKeys {
-		g.key = map[string]pleat.KeyID{}
-	}
-	g.key[hash] = key
-}
-
-// lookup returns the key of a credential that was valid recently; false if it is not remembered.
-func (g *validKeys) lookup(hash string) (pleat.KeyID, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	k, ok := g.key[hash]
-	return k, ok
-}
-
-// caller returns the key under which a request counts for rate limits: its credential if that is known to be valid,
-// else its address, because anyone can invent a new credential for each request.
-func (s *Server) caller(c *call) string {
-	if _, ok := s.validKeys.lookup(c.cred.hash); ok {
-		return c.cred.hash
-	}
-	return remote(c.r)
 }
 
 // authorize checks the credential that a route demands and sets the caller of the call.
@@ -162,6 +127,9 @@ func (s *Server) authorize(ctx context.Context, c *call, need access) error {
 		return nil
 	}
 	if need == anyone && !c.cred.given {
+		return nil
+	}
+	if c.who.User != "" { // admit has just looked it up
 		return nil
 	}
 	who, err := s.identify(ctx, c.cred)
@@ -209,12 +177,12 @@ func (s *Server) readableJobByID(ctx context.Context, c *call, id pleat.JobID) (
 
 // recordUse records the use of a credential that the head of a job has shown to be valid.
 func (s *Server) recordUse(ctx context.Context, cred credential) error {
-	key, ok := s.validKeys.lookup(cred.hash)
+	k, ok := s.known.get(cred.hash)
 	if !ok {
 		_, err := s.identify(ctx, cred)
 		return err
 	}
-	s.keyUsage.record(key, s.clock())
+	s.keyUsage.record(k.key, s.clock())
 	return nil
 }
 

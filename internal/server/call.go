@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -22,9 +23,11 @@ import (
 type call struct {
 	w       *answer
 	r       *http.Request
-	pattern string // of the route, if several share one pattern of the mux; empty: that of r
-	id      string // of the request, in the log and in X-Request-ID
+	pattern string     // of the route, if several share one pattern of the mux; empty: that of r
+	id      string     // of the request, in the log and in X-Request-ID
+	from    netip.Addr // of the client, without a zone; invalid: it has none, as on a Unix socket
 	cred    credential
+	caller  string          // whose limits the call counts against: a user's or an address's
 	status  int             // of a success; 0: 200
 	who     store.Principal // zero unless the route demands a credential, or a valid one was sent
 }

@@ -123,7 +123,7 @@ func newFixtureOver(t testing.TB, limits store.Limits, change func(*server.Confi
 	h.register(testModel, bigModel)
 
 	h.http = httptest.NewUnstartedServer(nil)
-	cfg := server.Config{PublicURL: "http://" + h.http.Listener.Addr().String()}
+	cfg := server.Config{PublicURL: "http://" + h.http.Listener.Addr().String(), OpenMetrics: true}
 	deps := server.Deps{Store: h.store, Blobs: h.blobs, Ring: newRing(t), Clock: h.clock.Now,
 		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	change(&cfg, &deps)

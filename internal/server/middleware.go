@@ -6,13 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"runtime/debug"
-	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"pleat"
 )
@@ -35,7 +31,7 @@ func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call)
 func (s *Server) middleware(m *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		c := &call{id: requestID(r)}
+		c := &call{id: requestID(r), from: s.proxies.client(r)}
 		c.w = &answer{ResponseWriter: w, c: c}
 		c.r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 		h := w.Header()
@@ -101,7 +97,7 @@ func (s *Server) logRequest(c *call, took time.Duration) {
 	}
 	s.log.LogAttrs(ctx, level, "request", slog.String("request", c.id), slog.String("method", pleat.Clip(c.r.Method)),
 		slog.String("path", pleat.Clip(c.r.URL.Path)), slog.Int("status", status), slog.Int64("bytes", c.w.bytes),
-		slog.Duration("took", took), slog.String("user", string(c.who.User)), slog.String("from", remote(c.r)))
+		slog.Duration("took", took), slog.String("user", string(c.who.User)), slog.String("from", c.address()))
 }
 
 // requestID returns the X-Request-ID of a request if it is well formed, else a new one. Other ids are not used: they
@@ -120,64 +116,4 @@ func requestID(r *http.Request) string {
 	var b [8]byte
 	_, _ = rand.Read(b[:])
 	return hex.EncodeToString(b[:])
-}
-
-// remote returns the IP address of a request's connection. X-Forwarded-For is not read, since any client can send it;
-// behind a proxy all anonymous callers therefore share one rate limit.
-func remote(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
-}
-
-// limiter bounds the requests per second of each caller with a token bucket. It keeps two generations of callers and
-// drops the older when the newer is full, so that invented callers cannot make it grow. It counts on one node only: two
-// servers allow twice the rate. A nil limiter allows everything.
-type limiter struct {
-	mu       sync.Mutex
-	rate     rate.Limit
-	burst    int
-	now, old map[string]*rate.Limiter
-}
-
-// maxLimited bounds the callers of one generation. A caller is known by a hash or an address, so two full generations
-// take a few megabytes.
-const maxLimited = 10_000
-
-// newLimiter returns a limiter of perSecond requests per caller, burst of which may come at once; nil if perSecond is
-// 0.
-func newLimiter(perSecond float64, burst int) *limiter {
-	if perSecond <= 0 {
-		return nil
-	}
-	return &limiter{rate: rate.Limit(perSecond), burst: burst, now: map[string]*rate.Limiter{}}
-}
-
-// allow counts a request of the caller who. If the caller must wait, it returns an error with CodeLimited and sets
-// Retry-After; such a request does not count.
-func (l *limiter) allow(c *call, who string, now time.Time) error {
-	if l == nil {
-		return nil
-	}
-	l.mu.Lock()
-	one := l.now[who]
-	if one == nil {
-		if one = l.old[who]; one == nil {
-			one = rate.NewLimiter(l.rate, l.burst)
-		}
-		if len(l.now) >= maxLimited {
-			l.now, l.old = map[string]*rate.Limiter{}, l.now
-		}
-		l.now[who] = one
-	}
-	l.mu.Unlock()
-	res := one.ReserveN(now, 1)
-	if wait := res.DelayFrom(now); wait > 0 {
-		res.CancelAt(now)
-		retryAfter(c.w.Header(), wait)
-		return pleat.Errorf(pleat.CodeLimited, "Too many requests; at most %g per second are allowed", float64(l.rate))
-	}
-	return nil
 }

@@ -277,7 +277,16 @@ func TestDocs(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	h := newFixture(t, func(c *server.Config) { c.MetricsToken = "secret" })
+	for name, c := range map[string]struct {
+		open bool
+		want int
+	}{"on loopback": {true, 200}, "elsewhere": {false, 401}} {
+		h := newFixture(t, func(cfg *server.Config) { cfg.OpenMetrics = c.open })
+		if r := h.ask("GET", "/metrics", nil); r.status != c.want {
+			t.Errorf("%s without a token: %d, want %d", name, r.status, c.want)
+		}
+	}
+	h := newFixture(t, func(c *server.Config) { c.MetricsToken, c.OpenMetrics = "secret", true })
 	if r := h.ask("GET", "/metrics", nil); r.status != 401 {
 		t.Errorf("%d", r.status)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
 	"strconv"
@@ -136,17 +137,35 @@ func (m *meters) record(route string, status int, took time.Duration) {
 	}
 }
 
-// metrics is GET /metrics, in the Prometheus text format. If the configuration has a token, the request must send it
-// as a bearer token; otherwise everyone may read. 401: the token is missing or wrong.
+// metrics is GET /metrics, in the Prometheus text format, for who sends the token of the configuration as a bearer
+// token; for everyone if the configuration says so and has no token. 401: the token is missing or wrong; 429: too many
+// wrong ones came from the address.
 func (s *Server) metrics(_ context.Context, c *call) error {
-	if want := s.cfg.MetricsToken; want != "" {
+	if s.cfg.MetricsToken != "" || !s.cfg.OpenMetrics {
 		got := strings.TrimPrefix(c.r.Header.Get("Authorization"), "Bearer ")
-		if subtle.ConstantTimeCompare([]byte(got), []byte(want)) != 1 {
-			return pleat.ErrUnauthorized
+		if err := s.checkSecret(c, got, s.cfg.MetricsToken); err != nil {
+			return err
 		}
 	}
 	s.meters.serve.ServeHTTP(c.w, c.r)
 	return nil
+}
+
+// checkSecret compares a secret that a request carries with the one in the configuration. Who sends wrong ones must
+// wait for the next try, since people choose these secrets. 401: it is wrong, or the configuration has none; 429: the
+// address must wait, and what it sent was not compared.
+func (s *Server) checkSecret(c *call, got, want string) error {
+	from, now := c.route()+" "+peer(c.from), s.clock()
+	if s.limits.secrets.spent(from, now) {
+		return pleat.Errorf(pleat.CodeLimited, "Too many wrong secrets come from this address; try again in a second")
+	}
+	// Digests have the same length, so that the comparison reveals nothing about that of the secret.
+	a, b := sha256.Sum256([]byte(got)), sha256.Sum256([]byte(want))
+	if want != "" && subtle.ConstantTimeCompare(a[:], b[:]) == 1 {
+		return nil
+	}
+	s.limits.secrets.take(from, now)
+	return pleat.ErrUnauthorized
 }
 
 // queueCollector collects the sizes of the queues from the store when metrics are read, at most every 5 s, so that

@@ -23,6 +23,7 @@ type route struct {
 	aliased string    // segment of the path in whose place an alias is accepted; empty: none
 
 	access  access   // what credential it demands
+	counted counting // against which limit of its caller it counts
 	summary string   // one sentence without a full stop
 	handler endpoint // reads the request, writes the response, and carries the schema of both
 	errors  []int    // statuses that it may answer besides those that follow from access, path and body
@@ -155,7 +156,7 @@ func (s *Server) mux(routes []route, page http.Handler) http.Handler {
 func (s *Server) serve(rt route) http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		c := callOf(r)
-		if rt.access != open {
+		if rt.access != open || rt.counted == byCookie {
 			c.cred = s.credentialOf(r)
 		}
 		ctx := r.Context()
@@ -172,14 +173,15 @@ func (s *Server) serve(rt route) http.Handler {
 
 // serveCall makes the checks that all routes share, in the order of their cost, and calls the endpoint:
 //
-//  1. the rate limit of the caller (429), which needs no database, so that refused requests cost little;
+//  1. the rate limit of the caller (429), which needs the database only for a credential that was not used recently, so
+//     that refused requests cost little;
 //  2. the credential that the route demands (401);
 //  3. the form of the query (400).
 //
 // HEAD of an event stream ends here, since it would not end otherwise. The statuses above, 500 and 503 are those that
 // every endpoint may answer; the handlers' comments list the others.
 func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
-	if err := s.limits.allow(c, s.caller(c), s.clock()); err != nil {
+	if err := s.admit(ctx, c, rt); err != nil {
 		return err
 	}
 	if err := s.authorize(ctx, c, rt.access); err != nil {

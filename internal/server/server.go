@@ -19,7 +19,9 @@
 //	routes_workflows.go  routes of workflows and the library
 //	routes_webhooks.go   routes of webhooks
 //	routes_service.go    routes of keys, sessions and operation
-//	middleware.go        what wraps every request: request id, log, panics, 404 and 405, rate limit
+//	middleware.go        what wraps every request: request id, log, panics, 404 and 405
+//	limit.go             how many requests a user or an address may send
+//	peer.go              which address a request comes from
 //	call.go              one request: body in, response out
 //	query.go             query parameters; lists in pages
 //	errors.go            the mapping of errors to HTTP
@@ -50,6 +52,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -78,14 +81,21 @@ type Config struct {
 	MaxBody int64
 	// CacheBytes bounds the cache of encoded results; 0: 16 MiB, negative: no cache.
 	CacheBytes int64
-	// Streams is how many event streams a caller may have open on this node; 0: 32.
+	// TrustedProxies are the networks of the proxies in front of this server, whose X-Forwarded-For is believed; none:
+	// every request counts for the address that its connection comes from.
+	TrustedProxies []netip.Prefix
+	// Streams is how many event streams a user, or an address without a credential, may have open on this node; 0: 32.
 	Streams int
-	// Rate is how many requests per second a caller may send to this node; 0: unlimited.
+	// Rate is how many requests per second a user, or an address without a credential, may send to this node; 0:
+	// unlimited.
 	Rate float64
 	// Burst is how many requests may come at once where Rate limits them; 0: twice Rate.
 	Burst int
-	// MetricsToken is the bearer token that /metrics demands; empty: everyone may read them.
+	// MetricsToken is the bearer token that /metrics demands; empty: see OpenMetrics.
 	MetricsToken string
+	// OpenMetrics lets everyone read /metrics if there is no MetricsToken: only programs of this machine reach the
+	// server. Otherwise /metrics refuses every request.
+	OpenMetrics bool
 	// IngestSecret is the secret that POST /v1/webhooks/events/ingest demands; empty: it refuses every request.
 	IngestSecret string
 	// FetchPDB allows workflows to name an entry of the Protein Data Bank, which a worker fetches.
@@ -118,20 +128,21 @@ type Server struct {
 	clock  func() time.Time
 	log    *slog.Logger
 
-	hosts     map[string]bool
-	handler   http.Handler
-	document  []byte // OpenAPI
-	docs      []byte // the page of it
-	cache     *cache
-	resolver  *submit.Resolver // decisions that workers share
-	limits    *limiter
-	streams   streamCount
-	checks    chan struct{} // semaphore: uploaded files that are checked at once
-	uploads   uploadCount
-	meters    *meters
-	keyUsage  keyUsage
-	validKeys validKeys
-	probe     probe
+	hosts    map[string]bool
+	handler  http.Handler
+	document []byte // OpenAPI
+	docs     []byte // the page of it
+	cache    *cache
+	resolver *submit.Resolver // decisions that workers share
+	limits   limits
+	proxies  proxies
+	streams  streamCount
+	checks   chan struct{} // semaphore: uploaded files that are checked at once
+	uploads  uploadCount
+	meters   *meters
+	keyUsage keyUsage
+	known    *recent[knownKey] // credentials that were valid recently, by hash
+	probe    probe
 
 	stop     chan struct{} // closed when event streams must end
 	stopOnce sync.Once
@@ -188,7 +199,9 @@ func New(cfg Config, d Deps) (*Server, error) {
 		s.hosts[strings.ToLower(h)] = true
 	}
 	s.cache = newCache(cfg.CacheBytes)
-	s.limits = newLimiter(cfg.Rate, cfg.Burst)
+	s.limits = newLimits(cfg.Rate, cfg.Burst)
+	s.proxies = cfg.TrustedProxies
+	s.known = newRecent[knownKey](maxKnownKeys)
 	if s.guard = d.Guard; s.guard == nil {
 		s.guard = webhook.NewGuard(nil, nil, nil)
 	}

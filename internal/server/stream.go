@@ -66,7 +66,7 @@ type sse struct {
 // openStream lifts the connection's read deadline and sends the header, which tells proxies not to buffer. If closed is
 // not nil, the caller calls it when the stream ends, whatever err is. 429: the caller has too many open streams.
 func (s *Server) openStream(c *call) (stream *sse, closed func(), err error) {
-	who := s.caller(c)
+	who := c.caller
 	if !s.streams.acquire(who, s.cfg.Streams) {
 		return nil, nil, pleat.Errorf(pleat.CodeLimited, "Too many event streams are open; at most %d are allowed",
 			s.cfg.Streams)

@@ -324,37 +324,3 @@ func TestTooManyStreams(t *testing.T) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 }
-
-func TestRate(t *testing.T) {
-	h := newFixture(t, func(c *server.Config) { c.Rate, c.Burst = .5, 3 })
-	if r := h.as(h.key, "GET", "/v1/usage", nil); r.status != 200 { // counted for the address
-		t.Fatal(r.body)
-	}
-	for range 3 {
-		if r := h.as(h.key, "GET", "/v1/usage", nil); r.status != 200 {
-			t.Fatal(r.body)
-		}
-	}
-	if r := h.as(h.key, "GET", "/v1/usage", nil); r.status != 429 || r.message(t) == "" ||
-		r.header.Get("Retry-After") != "2" {
-		t.Errorf("%d %s %v", r.status, r.body, r.header)
-	}
-}
-
-// Made-up keys do not each bring a fresh allowance, and a good one is not held up by them once it is known.
-func TestRateOfMadeUpKeys(t *testing.T) {
-	h := newFixture(t, func(c *server.Config) { c.Rate, c.Burst = .01, 5 })
-	if r := h.as(h.key, "GET", "/v1/usage", nil); r.status != 200 {
-		t.Fatal(r.body)
-	}
-	count := map[int]int{}
-	for i := range 20 {
-		count[h.as(strings.Repeat("x", i+1), "GET", "/v1/usage", nil).status]++
-	}
-	if count[401] != 4 || count[429] != 16 {
-		t.Errorf("%v", count)
-	}
-	if r := h.as(h.key, "GET", "/v1/usage", nil); r.status != 200 {
-		t.Errorf("a good key: %d", r.status)
-	}
-}

@@ -1,0 +1,267 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"pleat"
+	"pleat/internal/store"
+)
+
+// counting is the limit against which the requests of a route count. The zero value is the user of the credential, or
+// the address of a request that has none that is valid.
+type counting int
+
+const (
+	// byCookie is for routes that are open: a credential counts nevertheless.
+	byCookie counting = iota + 1
+	// polled is for reads of a run's status, log or results, which have a rate of their own.
+	polled
+	// byItself is for routes that check a secret of their own: they count what is wrong.
+	byItself
+)
+
+// limits are the limits of callers on this node: two nodes allow twice as much.
+//
+// A request with a valid credential counts for its user alone, whichever key or session it has, so that neither more
+// keys nor more sessions allow more, and strangers at the same address take nothing away. Only a credential that was
+// not used here recently needs the database. Each address may send some that do not exist; beyond, they are looked up
+// one at a time, so that a flood of them neither loads the database nor refuses a valid one.
+type limits struct {
+	users    *limiter // requests, by user
+	peers    *limiter // requests without a valid credential, by address
+	polls    *limiter // reads of runs, by user; what is above counts in users
+	sessions *limiter // sessions opened, by user
+
+	unknown   *limiter // credentials that do not exist, by address
+	wrongKeys *limiter // sign-ins with a key that does not exist, by address
+	secrets   *limiter // wrong secrets of the operator, by address and route
+
+	oneLookup chan struct{} // semaphore of lookups for addresses whose budget is spent
+}
+
+// maxPeers bounds the addresses that a limiter remembers, a megabyte or two.
+const maxPeers = 10_000
+
+// newLimits returns the limits where a caller may send perSecond requests, burst of them at once; 0: any number.
+// Credentials are limited in either case.
+func newLimits(perSecond float64, burst int) limits {
+	l := limits{
+		sessions:  newLimiter(1, 30, 0),
+		unknown:   newLimiter(20, 200, maxPeers),
+		wrongKeys: newLimiter(1, 10, maxPeers),
+		secrets:   newLimiter(1, 10, maxPeers),
+		oneLookup: make(chan struct{}, 1),
+	}
+	if perSecond > 0 {
+		l.users, l.peers = newLimiter(perSecond, burst, 0), newLimiter(perSecond, burst, maxPeers)
+		l.polls = newLimiter(pollRate, 2*pollRate, 0)
+	}
+	return l
+}
+
+// pollRate is how many reads of runs a user may make per second, whatever the rate is: each of as many runs as a user
+// may have streams can be polled once a second.
+const pollRate = 32
+
+// admit counts a request against the limit of its caller, and sets the caller. 429: the caller must wait.
+func (s *Server) admit(ctx context.Context, c *call, rt route) error {
+	user, err := s.knownUser(ctx, c)
+	if err != nil {
+		return err
+	}
+	now := s.clock()
+	if user == "" {
+		c.caller = peer(c.from)
+		if rt.counted == byItself {
+			return nil
+		}
+		return s.limits.peers.allow(c, c.caller, now)
+	}
+	c.caller = "user " + string(user)
+	if rt.counted == polled && s.limits.polls.take(c.caller, now) == 0 {
+		return nil
+	}
+	return s.limits.users.allow(c, c.caller, now)
+}
+
+// knownUser returns the user of the call's credential; empty if it has none, or none that is valid. A credential that
+// was valid recently still counts for its user; whether it is valid now, authorize checks.
+func (s *Server) knownUser(ctx context.Context, c *call) (pleat.UserID, error) {
+	if c.cred.hash == "" {
+		return "", nil
+	}
+	if k, ok := s.known.get(c.cred.hash); ok {
+		return k.user, nil
+	}
+	who, err := s.lookUp(ctx, c, c.cred, s.limits.unknown)
+	if errors.Is(err, pleat.ErrUnauthorized) {
+		c.cred.hash = "" // it is not looked up again; the route decides whether it needs one
+		return "", nil
+	}
+	c.who = who
+	return who.User, err
+}
+
+// lookUp identifies a credential that may be invented. One that does not exist counts against the budget of its
+// address. 401: it does not exist; 429: nor did too many before it.
+func (s *Server) lookUp(ctx context.Context, c *call, cred credential, budget *limiter) (store.Principal, error) {
+	from := peer(c.from)
+	if budget.spent(from, s.clock()) {
+		select {
+		case s.limits.oneLookup <- struct{}{}:
+			defer func() { <-s.limits.oneLookup }()
+		case <-ctx.Done():
+			return store.Principal{}, &pleat.Error{Code: pleat.CodeUnavailable,
+				Message: "too many credentials are being checked; try again", Err: ctx.Err()}
+		}
+	}
+	who, err := s.identify(ctx, cred)
+	if errors.Is(err, pleat.ErrUnauthorized) {
+		if wait := budget.take(from, s.clock()); wait > 0 {
+			retryAfter(c.w.Header(), wait)
+			return who, pleat.Errorf(pleat.CodeLimited, "Too many invalid credentials come from this address")
+		}
+	}
+	return who, err
+}
+
+// limiter bounds what each caller may do per second with a token bucket. A nil limiter allows everything.
+//
+// A bucket that nobody used for as long as it takes to fill is like a new one. The limiter keeps two generations, each
+// of which begins that long after the one before, and drops the older one: it never forgets that a bucket is not full.
+// Callers for whom there is no room share one bucket, so that invented ones cannot make it grow or forget.
+type limiter struct {
+	mu       sync.Mutex
+	rate     rate.Limit
+	burst    int
+	most     int           // callers that are remembered; 0: all
+	fill     time.Duration // in which an empty bucket fills
+	began    time.Time     // when the newer generation began
+	now, old map[string]*rate.Limiter
+	others   *rate.Limiter // of the callers for whom there is no room
+}
+
+// newLimiter returns a limiter of perSecond actions per caller, burst of which may come at once. It remembers most
+// callers; 0: all, for callers that cannot be invented.
+func newLimiter(perSecond float64, burst, most int) *limiter {
+	l := &limiter{
+		rate:  rate.Limit(perSecond),
+		burst: burst,
+		most:  most,
+		fill:  time.Duration(float64(burst) / perSecond * float64(time.Second)),
+		now:   map[string]*rate.Limiter{},
+	}
+	l.others = rate.NewLimiter(l.rate, burst)
+	return l
+}
+
+// bucket returns the bucket of a caller.
+func (l *limiter) bucket(who string, now time.Time) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.began) >= l.fill {
+		l.now, l.old, l.began = map[string]*rate.Limiter{}, l.now, now
+	}
+	if b := l.now[who]; b != nil {
+		return b
+	}
+	b := l.old[who]
+	switch {
+	case b != nil:
+		delete(l.old, who)
+	case l.most > 0 && len(l.now)+len(l.old) >= l.most:
+		return l.others
+	default:
+		b = rate.NewLimiter(l.rate, l.burst)
+	}
+	l.now[who] = b
+	return b
+}
+
+// take takes a token of a caller. It returns how long the caller must wait if there is none, and takes nothing then.
+func (l *limiter) take(who string, now time.Time) time.Duration {
+	if l == nil {
+		return 0
+	}
+	res := l.bucket(who, now).ReserveN(now, 1)
+	wait := res.DelayFrom(now)
+	if wait > 0 {
+		res.CancelAt(now)
+	}
+	return wait
+}
+
+// spent reports whether a caller has no token. It takes none.
+func (l *limiter) spent(who string, now time.Time) bool { return l.bucket(who, now).TokensAt(now) < 1 }
+
+// allow counts a request of a caller. If the caller must wait, it returns an error with CodeLimited and sets
+// Retry-After.
+func (l *limiter) allow(c *call, who string, now time.Time) error {
+	wait := l.take(who, now)
+	if wait == 0 {
+		return nil
+	}
+	retryAfter(c.w.Header(), wait)
+	return pleat.Errorf(pleat.CodeLimited, "Too many requests; at most %g per second are allowed", float64(l.rate))
+}
+
+// knownKey is what a credential that was valid recently stood for. It grants no access: it says whom a request counts
+// for, and whose use is recorded.
+type knownKey struct {
+	user pleat.UserID
+	key  pleat.KeyID
+}
+
+// maxKnownKeys bounds the credentials of one generation that are remembered.
+const maxKnownKeys = 10_000
+
+// recent remembers values by a hash: at least the most that were used last, and at most twice as many.
+type recent[V any] struct {
+	mu       sync.Mutex
+	most     int
+	now, old map[string]V
+}
+
+// newRecent returns a memory of at least most values.
+func newRecent[V any](most int) *recent[V] { return &recent[V]{most: most, now: map[string]V{}} }
+
+// put remembers a value.
+func (r *recent[V]) put(hash string, v V) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.store(hash, v)
+}
+
+// store is put for who holds the lock.
+func (r *recent[V]) store(hash string, v V) {
+	if _, there := r.now[hash]; !there && len(r.now) >= r.most {
+		r.now, r.old = map[string]V{}, r.now
+	}
+	r.now[hash] = v
+}
+
+// get returns a value, and keeps it in memory for longer; false if it is not remembered.
+func (r *recent[V]) get(hash string) (V, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v, ok := r.now[hash]
+	if !ok {
+		if v, ok = r.old[hash]; ok {
+			r.store(hash, v)
+		}
+	}
+	return v, ok
+}
+
+// remove forgets a value.
+func (r *recent[V]) remove(hash string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.now, hash)
+	delete(r.old, hash)
+}

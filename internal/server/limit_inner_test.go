@@ -1,0 +1,98 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// A flood of invented addresses neither makes a limiter grow nor gives anybody a new allowance.
+func TestInventedAddresses(t *testing.T) {
+	now := time.Now()
+	l := newLimiter(1, 3, maxPeers)
+	for range 3 {
+		l.take("spent", now)
+	}
+	allowed := 0
+	for i := range 5 * maxPeers {
+		if l.take(fmt.Sprint(i), now) == 0 {
+			allowed++
+		}
+		if i%maxPeers == 0 {
+			now = now.Add(100 * time.Millisecond)
+			if l.take("spent", now) == 0 {
+				t.Fatalf("a new allowance after %d addresses", i)
+			}
+		}
+	}
+	if n := len(l.now) + len(l.old); n > maxPeers {
+		t.Errorf("%d addresses are remembered", n)
+	}
+	if most := maxPeers + 3; allowed > most {
+		t.Errorf("%d requests were allowed, at most %d", allowed, most)
+	}
+	now = now.Add(3 * time.Second)
+	if l.take("spent", now) != 0 || len(l.old) > maxPeers {
+		t.Error("no allowance after the time in which a bucket fills")
+	}
+	now = now.Add(3 * time.Second)
+	if l.take("new", now); len(l.now)+len(l.old) > 2 {
+		t.Errorf("%d addresses are remembered for longer than they need", len(l.now)+len(l.old))
+	}
+}
+
+// When the memory of credentials is full, it forgets those that were not used for longest, not all.
+func TestRecentIsBounded(t *testing.T) {
+	r := newRecent[int](10)
+	for i := range 1000 {
+		r.put(fmt.Sprint(i), i)
+		if _, ok := r.get("0"); !ok {
+			t.Fatalf("after %d values one in use is forgotten", i)
+		}
+		if n := len(r.now) + len(r.old); n > 20 {
+			t.Fatalf("%d values are remembered", n)
+		}
+	}
+	r.remove("0")
+	if _, ok := r.get("0"); ok {
+		t.Error("a value is there after its removal")
+	}
+	if _, ok := r.get("998"); !ok {
+		t.Error("a recent value is forgotten")
+	}
+}
+
+func TestClientAddress(t *testing.T) {
+	trusted := proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	for _, c := range []struct {
+		remote    string
+		forwarded []string
+		want      string // the name under which the request is limited
+	}{
+		{"192.0.2.1:5", nil, "address 192.0.2.1"},
+		{"192.0.2.1:5", []string{"198.51.100.1"}, "address 192.0.2.1"}, // not from a trusted proxy
+		{"10.1.1.1:5", nil, "address 10.1.1.1"},
+		{"10.1.1.1:5", []string{"198.51.100.1"}, "address 198.51.100.1"},
+		{"[::ffff:10.1.1.1]:5", []string{"198.51.100.1"}, "address 198.51.100.1"},
+		{"10.1.1.1:5", []string{"1.2.3.4, 198.51.100.1"}, "address 198.51.100.1"},
+		{"10.1.1.1:5", []string{"1.2.3.4, 198.51.100.1,10.2.2.2"}, "address 198.51.100.1"},
+		{"10.1.1.1:5", []string{"1.2.3.4", "198.51.100.1", "10.2.2.2"}, "address 198.51.100.1"}, // several lines
+		{"10.1.1.1:5", []string{"10.3.3.3, 10.2.2.2"}, "address 10.3.3.3"},
+		{"10.1.1.1:5", []string{"198.51.100.1, unknown"}, "address 10.1.1.1"}, // the proxy did not see an address
+		{"10.1.1.1:5", []string{"198.51.100.1, , 10.2.2.2"}, "address 10.2.2.2"},
+		{"10.1.1.1:5", []string{""}, "address 10.1.1.1"},
+		{"10.1.1.1:5", []string{"198.51.100.1:4711"}, "address 198.51.100.1"},
+		{"10.1.1.1:5", []string{"[2001:db8::1]:4711"}, "network 2001:db8::/64"},
+		{"10.1.1.1:5", []string{"[2001:db8::1]"}, "network 2001:db8::/64"},
+		{"[fd00::1]:5", []string{"2001:db8:0:1:2:3:4:5"}, "network 2001:db8:0:1::/64"},
+		{"[2001:db8:0:1::1%eth0]:5", nil, "network 2001:db8:0:1::/64"},
+		{"@", []string{"198.51.100.1"}, "address invalid IP"}, // a Unix socket
+	} {
+		r := &http.Request{RemoteAddr: c.remote, Header: http.Header{"X-Forwarded-For": c.forwarded}}
+		if got := peer(trusted.client(r)); got != c.want {
+			t.Errorf("%s, forwarded for %q: %s, want %s", c.remote, c.forwarded, got, c.want)
+		}
+	}
+}
