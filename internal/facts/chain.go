@@ -188,11 +188,15 @@ func ChargeAt(seq string, bonded int, pH float64) float64 {
 	}
 	q := positive(or(firsts, seq[0], firstPK)) + negative(or(lasts, seq[len(seq)-1], lastPK))
 	q -= float64(bonded) * negative(acids['C'])
+	var count [256]float64
 	for i := range len(seq) {
-		if pk, ok := acids[seq[i]]; ok {
-			q += negative(pk)
-		} else if pk, ok := bases[seq[i]]; ok {
-			q += positive(pk)
+		count[seq[i]]++
+	}
+	for _, k := range []byte("DECYKRH") { // in a fixed order, so that the sum is always the same
+		if pk, ok := acids[k]; ok {
+			q += count[k] * negative(pk)
+		} else {
+			q += count[k] * positive(bases[k])
 		}
 	}
 	return q

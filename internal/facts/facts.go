@@ -177,6 +177,9 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 		return nil, err
 	}
 	for _, p := range x.Polymers {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		f.Chains = append(f.Chains, x.chainFacts(p))
 	}
 	f.Confidence = x.confidence(0, len(x.Sites))

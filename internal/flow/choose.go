@@ -36,7 +36,8 @@ func Builtin() []pleat.Model {
 	return out
 }
 
-// Choose returns the engine for a plan among the models that are running. The error lists what is available.
+// Choose returns the engine for a plan among the models that are running. The error lists what is available, or says
+// how much memory the plan needs where no engine has it.
 func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	var here []string
 	byName := map[string]pleat.Model{}
@@ -54,7 +55,7 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	var large error
 	for _, name := range wanted {
 		m, ok := byName[name]
-		if need := m.Memory.Bytes(p.MD.Tokens()); ok && m.Room > 0 && need > m.Room {
+		if need := p.memory(&m); ok && m.Room > 0 && need > m.Room {
 			large = pleat.Invalidf("the engine %s needs about %.0f GB of memory; where it runs there are %.0f GB", name,
 				float64(need)/1e9, float64(m.Room)/1e9).At("workflow_input")
 		} else if ok {
@@ -88,7 +89,23 @@ func (p *Plan) task(m pleat.Model) Task {
 		WeightSet: m.WeightSet,
 		Method:    m.Method,
 		Queue:     pleat.Queue(m.Kind, m.Name),
-		Memory:    m.Memory.Bytes(p.MD.Tokens()),
+		Memory:    p.memory(&m),
 		Seed:      p.Seed,
 	}
+}
+
+const (
+	// bytesPerToken is how many bytes of a structure file stand for a residue: eight atoms, a line of 80 bytes each.
+	bytesPerToken = 640
+	// bytesPerPAE is how much memory a byte of a PAE file needs: its text, the values as rows, and those as a matrix.
+	bytesPerPAE = 8
+)
+
+// memory returns how many bytes a plan is expected to need with a model. That of a question follows from the size of
+// its files, which a user chooses; that of a simulation from its sequence.
+func (p *Plan) memory(m *pleat.Model) int64 {
+	if p.QnA == nil || p.Size.Structure == 0 {
+		return m.Memory.Bytes(p.MD.Tokens())
+	}
+	return m.Memory.Bytes(int(p.Size.Structure/bytesPerToken)) + bytesPerPAE*p.Size.PAE
 }

@@ -106,7 +106,14 @@ type Plan struct {
 	Webhooks json.RawMessage // as given, validated; nil: none
 
 	Destinations []pleat.DestinationSetting // Webhooks, parsed
+
+	// Size is what whoever resolved the source knows of its files, see Choose.
+	Size SourceSize
 }
+
+// SourceSize is the size in bytes of the files that a source has: its structure and its predicted aligned errors. 0
+// means that there is none, or that the size is not known before the file is fetched.
+type SourceSize struct{ Structure, PAE int64 }
 
 // Limits of an input.
 const (

@@ -390,6 +390,17 @@ func TestChoose(t *testing.T) {
 			}
 		}
 	}
+	small, huge := *q, *q
+	small.Size, huge.Size = SourceSize{Structure: 64_000}, SourceSize{Structure: 64 << 20, PAE: 64 << 20}
+	analyst := pleat.Model{Name: "analyst", Kind: pleat.TaskQnA, Room: 1e9,
+		Memory: pleat.MemoryModel{Base: 100e6, Linear: 10e3}}
+	if got, err := Choose(&small, []pleat.Model{analyst}); err != nil || got.Memory != 101e6 {
+		t.Errorf("a question on 64,000 bytes: %+v, %v", got, err)
+	}
+	if _, err := Choose(&huge, []pleat.Model{analyst}); err == nil ||
+		err.Error() != "the engine analyst needs about 2 GB of memory; where it runs there are 1 GB" {
+		t.Errorf("a question on 128 MiB: %v", err)
+	}
 	if got, _ := Choose(md(PresetIDR), models("calvados")); got.Seed != "3" || got.Memory != 5 {
 		t.Errorf("%+v", got)
 	}

@@ -25,8 +25,13 @@ const (
 	metadataFile = "job.yaml"    // what ran, on which structure
 )
 
-// maxStructureBytes is the largest file of a structure that is read, in bytes.
-const maxStructureBytes = 128 << 20 // of an input file
+const (
+	// maxStructureBytes is the largest file of a structure that is read, in bytes.
+	maxStructureBytes = 128 << 20
+	// factsTime is how long an attempt may read its files and compute the facts. A protein of 40,000 atoms takes a
+	// second or two.
+	factsTime = 5 * time.Minute
+)
 
 // Reply is the answer of a Q&A engine: a text for the reader, and details for answer.json.
 type Reply struct {
@@ -47,7 +52,7 @@ func Answer(
 ) pleat.Output {
 	began := time.Now()
 	sink.Progress("digest", 0, 3)
-	f, notes, failure := digest(ctx, w)
+	f, notes, failure := digest(ctx, w, factsTime)
 	if failure != nil {
 		return pleat.Output{Failure: failure}
 	}
@@ -82,10 +87,23 @@ func Answer(
 }
 
 // digest reads the input files of a question and computes the facts, with notes on what had to be left out. The title
-// is the name of the job that predicted the structure, if there is one.
-func digest(ctx context.Context, w pleat.Work) (*facts.Facts, []string, *pleat.Failure) {
+// is the name of the job that predicted the structure, if there is one. It fails if that takes longer than limit.
+func digest(ctx context.Context, w pleat.Work, limit time.Duration) (*facts.Facts, []string, *pleat.Failure) {
+	whole := ctx
+	ctx, end := context.WithTimeout(ctx, limit)
+	defer end()
+	interrupted := func() *pleat.Failure {
+		if whole.Err() != nil {
+			return engine.Interrupted(whole)
+		}
+		return pleat.Failed(pleat.FailTimeout, fmt.Sprintf("the facts of the structure took longer than %.0f minutes "+
+			"to compute; ask about a smaller structure", limit.Minutes()))
+	}
 	q := w.QnA
-	s, err := ReadStructure(w.Dir, q.File)
+	s, err := ReadStructure(ctx, w.Dir, q.File)
+	if ctx.Err() != nil {
+		return nil, nil, interrupted()
+	}
 	if err != nil {
 		return nil, nil, StructureFailure(err)
 	}
@@ -102,20 +120,20 @@ func digest(ctx context.Context, w pleat.Work) (*facts.Facts, []string, *pleat.F
 	}
 	var notes []string
 	if q.PAE != "" {
-		if extra.PAE, err = ReadPAE(filepath.Join(w.Dir, q.PAE)); err != nil {
+		if extra.PAE, err = ReadPAE(ctx, filepath.Join(w.Dir, q.PAE)); err != nil && ctx.Err() == nil {
 			notes = append(notes, "The predicted aligned errors were left out: "+engine.PublicMessage(err)+".")
 		}
 	}
 	f, err := facts.Digest(ctx, s, extra)
 	if err != nil {
-		return nil, nil, engine.Interrupted(ctx)
+		return nil, nil, interrupted()
 	}
 	return f, notes, nil
 }
 
 // ReadStructure reads a structure file inside a folder, mmCIF or PDB by its content, of at most maxStructureBytes. name
-// must be a path inside dir. StructureFailure tells which errors are the file's fault.
-func ReadStructure(dir, name string) (*structure.Structure, error) {
+// must be a path inside dir. StructureFailure tells which errors are the file's fault. It stops reading when ctx ends.
+func ReadStructure(ctx context.Context, dir, name string) (*structure.Structure, error) {
 	if !filepath.IsLocal(name) {
 		return nil, fmt.Errorf("the file %q is not in the folder of the work", pleat.Clip(name))
 	}
@@ -123,6 +141,7 @@ func ReadStructure(dir, name string) (*structure.Structure, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer context.AfterFunc(ctx, func() { _ = in.Close() })()
 	s, err := structure.Read(in, structure.Limits{Bytes: maxStructureBytes})
 	return s, errors.Join(err, in.Close())
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,12 +26,13 @@ var errNoPAE = pleat.Invalidf("the PAE file holds no predicted_aligned_error")
 
 // ReadPAE reads a PAE matrix in one of the known forms: the AlphaFold database's, which is one object alone or in a
 // list, or an object with the rows under "pae". A file in no such form is a pleat.Error with the code of invalid
-// input.
-func ReadPAE(path string) (structure.Matrix, error) {
+// input. It stops reading when ctx ends.
+func ReadPAE(ctx context.Context, path string) (structure.Matrix, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return structure.Matrix{}, err
 	}
+	defer context.AfterFunc(ctx, func() { _ = in.Close() })()
 	raw, err := io.ReadAll(io.LimitReader(in, maxPAEBytes+1))
 	if err = errors.Join(err, in.Close()); err != nil {
 		return structure.Matrix{}, err

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -12,8 +13,8 @@ import (
 )
 
 // CheckSource checks that the source of a workflow exists and that owner may read it, and completes the ids of a fold
-// in the plan. If the fold has not finished, only a draft is accepted. An error has CodeNotFound, CodeConflict, or
-// CodeInvalid with the field in workflow_input, unless it is the store's.
+// and the sizes of the files in the plan. If the fold has not finished, only a draft is accepted. An error has
+// CodeNotFound, CodeConflict, or CodeInvalid with the field in workflow_input, unless it is the store's.
 func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.Plan) error {
 	switch src := &p.Source; src.Kind {
 	case flow.SourceFold:
@@ -27,14 +28,17 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.
 			}
 		}
 		src.Fold.Run, src.Fold.Sequence = fold.View.Run.ID, fold.Sequence.ID
+		p.Size = fold.Size()
 		if p.QnA != nil {
 			p.QnA.Reference = src.Reference()
 		}
 	case flow.SourceLibrary, flow.SourceUpload:
-		if _, err := r.File(ctx, owner, src.Structure, StructureFile); err != nil || src.PAE.Item == "" {
+		file, err := r.File(ctx, owner, src.Structure, StructureFile)
+		if p.Size.Structure = file.Bytes; err != nil || src.PAE.Item == "" {
 			return err
 		}
-		_, err := r.File(ctx, owner, src.PAE, PAEFile)
+		file, err = r.File(ctx, owner, src.PAE, PAEFile)
+		p.Size.PAE = file.Bytes
 		return err
 	case flow.SourcePDB:
 		if !r.FetchPDB {
@@ -125,6 +129,22 @@ func (f Fold) Artifact(kind pleat.ArtifactKind) *pleat.Artifact {
 		}
 	}
 	return nil
+}
+
+// Structure returns the file with the structure of the sequence that workflows read; nil: there is none.
+func (f Fold) Structure() *pleat.Artifact {
+	return cmp.Or(f.Artifact(pleat.ArtifactCIF), f.Artifact(pleat.ArtifactPDB))
+}
+
+// Size returns the size of the files that workflows read.
+func (f Fold) Size() (out flow.SourceSize) {
+	if a := f.Structure(); a != nil {
+		out.Structure = a.Bytes
+	}
+	if a := f.Artifact(pleat.ArtifactPAE); a != nil {
+		out.PAE = a.Bytes
+	}
+	return out
 }
 
 // Prediction returns the scores of the structure that holds the sequence; nil: there are none.

@@ -128,7 +128,7 @@ func TestFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"notes.json", "a.PDB", "b.cif"} {
-			f := store.LibraryFile{Name: name, Key: "library/" + name, Bytes: 1, Created: s.Now()}
+			f := store.LibraryFile{Name: name, Key: "library/" + name, Bytes: int64(len(name)), Created: s.Now()}
 			if _, err := s.AddFile(ctx, w.ann, item.ID, f); err != nil {
 				t.Fatal(err)
 			}
@@ -151,6 +151,12 @@ func TestFile(t *testing.T) {
 				!strings.Contains(err.Error(), c.fail) {
 				t.Errorf("%q as %s: %q %v", c.name, c.role.Name, got.Name, err)
 			}
+		}
+		p := &flow.Plan{Source: flow.StructureSource{Kind: flow.SourceLibrary, Structure: flow.FileRef{Item: item.ID},
+			PAE: flow.FileRef{Item: item.ID}}}
+		want := flow.SourceSize{Structure: int64(len("a.PDB")), PAE: int64(len("notes.json"))}
+		if err := w.CheckSource(ctx, w.ann, p); err != nil || p.Size != want {
+			t.Errorf("the size of the source is %+v, %v; want %+v", p.Size, err, want)
 		}
 	})
 }

@@ -205,16 +205,7 @@ func (f *fixture) createWorkflow(owner pleat.UserID, kind pleat.TaskKind, input 
 // awaitWorkflow waits until a workflow has a state, and returns the row of its result too.
 func (f *fixture) awaitWorkflow(id pleat.WorkflowID, want pleat.State) (v store.WorkflowView, row map[string]any) {
 	f.t.Helper()
-	storetest.Eventually(f.t, "workflow "+string(want), func() bool {
-		var err error
-		if v, err = f.s.WorkflowView(context.Background(), id); err != nil {
-			f.t.Fatal(err)
-		}
-		if v.Workflow.State != want && v.Workflow.State.Terminal() {
-			f.t.Fatalf("the workflow is %s (%s), not %s", v.Workflow.State, v.Run.Failure, want)
-		}
-		return v.Workflow.State == want
-	})
+	v = storetest.AwaitWorkflow(f.t, f.s, id, want)
 	row = map[string]any{}
 	if v.Run != nil && v.Run.Result != nil {
 		if err := json.Unmarshal(v.Run.Result.Row, &row); err != nil {

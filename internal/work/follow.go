@@ -8,6 +8,7 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/queue"
 	"pleat/internal/store"
+	"pleat/internal/submit"
 )
 
 // maxFollowUps is how many follow-ups are claimed at once.
@@ -73,6 +74,7 @@ func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkfl
 		return nil, err.Error(), nil
 	}
 	plan := &made.Plan
+	plan.Size = submit.Fold{View: v, Sequence: seq}.Size()
 	n := &store.NewWorkflow{Draft: plan.Draft, Workflow: pleat.Workflow{
 		Owner:  v.Job.Owner,
 		Kind:   plan.Kind,

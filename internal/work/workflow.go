@@ -1,7 +1,6 @@
 package work
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,7 +149,7 @@ func (b *inputFetcher) fold(ctx context.Context, s flow.StructureSource) *pleat.
 			return nil
 		}
 	}
-	structure := cmp.Or(fold.Artifact(pleat.ArtifactCIF), fold.Artifact(pleat.ArtifactPDB))
+	structure := fold.Structure()
 	if structure == nil {
 		return pleat.Failed(pleat.FailInvalidInput,
 			"the fold has no structure of this sequence; the model it ran with predicts none")

@@ -29,7 +29,7 @@ func (Analyst) Models() []pleat.Model {
 		Licence:   "Apache-2.0",
 		Device:    "cpu",
 		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
-		Memory:    pleat.MemoryModel{Base: 100e6, Linear: 100e3},
+		Memory:    pleat.MemoryModel{Base: 150e6, Linear: 13e3},
 		Notice: "Answers from facts that it computes from the structure, not from a language model. If it does not " +
 			"understand the whole question, or coordinates cannot answer it, it gives the reason instead of an answer.",
 		Citations: report.Cite("kabsch1983"),

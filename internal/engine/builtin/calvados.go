@@ -110,7 +110,7 @@ func (s *simulation) run(ctx context.Context) (pleat.Output, error) {
 		return pleat.Output{Failure: pleat.Failed(pleat.FailUnsupported, message)}, nil
 	}
 	began := time.Now()
-	if err := s.build(); err != nil {
+	if err := s.build(ctx); err != nil {
 		return pleat.Output{}, err
 	}
 	p := s.system.Params()
@@ -139,7 +139,7 @@ func (s *simulation) run(ctx context.Context) (pleat.Output, error) {
 }
 
 // build makes the system from the work's sequence or files. An error with CodeInvalid says why it cannot be simulated.
-func (s *simulation) build() error {
+func (s *simulation) build(ctx context.Context) error {
 	in := s.work.MD
 	p := calvados.Defaults()
 	p.Preset = calvados.Preset(in.Preset)
@@ -148,7 +148,7 @@ func (s *simulation) build() error {
 	p.Temp, p.Ionic, p.PH = in.Temp, in.Ionic, in.PH
 	p.SaveNs, p.LengthNs, p.Box = in.StepNs, in.LengthNs, in.BoxNm
 	p.Seed, p.Workers = in.Seed, s.engine.Workers
-	m, err := s.molecule()
+	m, err := s.molecule(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,12 +159,12 @@ func (s *simulation) build() error {
 
 // molecule reads what is simulated: a sequence, or a structure with its PAE. An error with CodeInvalid says what is
 // wrong with the files.
-func (s *simulation) molecule() (*calvados.Molecule, error) {
+func (s *simulation) molecule(ctx context.Context) (*calvados.Molecule, error) {
 	in := s.work.MD
 	if in.Preset == flow.PresetIDR {
 		return calvados.FromSequence(in.Sequence)
 	}
-	source, err := report.ReadStructure(s.work.Dir, in.File)
+	source, err := report.ReadStructure(ctx, s.work.Dir, in.File)
 	if err != nil {
 		if f := report.StructureFailure(err); !f.Retry {
 			return nil, pleat.Invalidf("%s", f.Message)
@@ -174,7 +174,7 @@ func (s *simulation) molecule() (*calvados.Molecule, error) {
 	if in.PAE == "" {
 		return nil, pleat.Invalidf("preset %s needs the predicted aligned errors, and the source has none", in.Preset)
 	}
-	pae, err := report.ReadPAE(filepath.Join(s.work.Dir, in.PAE))
+	pae, err := report.ReadPAE(ctx, filepath.Join(s.work.Dir, in.PAE))
 	if err != nil {
 		return nil, err
 	}

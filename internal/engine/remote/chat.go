@@ -57,7 +57,7 @@ func (c Chat) Models() []pleat.Model {
 		Method:    "language model over computed facts",
 		Device:    "remote",
 		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
-		Memory:    pleat.MemoryModel{Base: 100e6, Linear: 100e3},
+		Memory:    pleat.MemoryModel{Base: 150e6, Linear: 13e3},
 		Notice: "A language model answers from facts computed of the structure; the structure's file is not sent. " +
 			"It can be wrong in ways that sound right: facts.json has the facts that it was sent.",
 		Citations: report.Cite("kabsch1983"),

@@ -352,7 +352,7 @@ func TestNIMComplex(t *testing.T) {
 		got.Chains[2].Residues[0].Atoms[1].B != 50 {
 		t.Errorf("chains %s %s %s", got.Chains[0].ID, got.Chains[1].ID, got.Chains[2].ID)
 	}
-	pae, err := report.ReadPAE(filepath.Join(w.Dir, "pae.json"))
+	pae, err := report.ReadPAE(t.Context(), filepath.Join(w.Dir, "pae.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

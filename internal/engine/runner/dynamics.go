@@ -34,7 +34,7 @@ func (a *runnerAttempt) dynamics(ctx context.Context, q *predictRequest) pleat.O
 func (a *runnerAttempt) writeDynamics(
 	ctx context.Context, q *predictRequest, result *pleat.Result,
 ) ([]pleat.File, json.RawMessage, error) {
-	topology, err := q.topology()
+	topology, err := q.topology(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,14 +72,14 @@ func (a *runnerAttempt) writeDynamics(
 
 // topology reads the structure that the atoms of the trajectory belong to. A result without a topology or a trajectory
 // is an error.
-func (q *predictRequest) topology() (*structure.Structure, error) {
+func (q *predictRequest) topology(ctx context.Context) (*structure.Structure, error) {
 	for _, kind := range []string{"topology", "trajectory"} {
 		if _, ok := q.file(kind, 0); !ok {
 			return nil, fmt.Errorf("it has no %s", kind)
 		}
 	}
 	file, _ := q.file("topology", 0)
-	s, err := report.ReadStructure(q.dir, file.Path)
+	s, err := report.ReadStructure(ctx, q.dir, file.Path)
 	if err == nil && s.Atoms() == 0 {
 		err = errors.New("it has no atoms")
 	}

@@ -140,7 +140,7 @@ func TestReport(t *testing.T) {
 	if b := s.Chain("B").Residues[0].Atoms; b[0].B != 30 || b[1].B != 20 {
 		t.Errorf("in the file the ligand's atoms have %v and %v", b[0].B, b[1].B)
 	}
-	read, err := report.ReadPAE(filepath.Join(w.Dir, "pae.json"))
+	read, err := report.ReadPAE(t.Context(), filepath.Join(w.Dir, "pae.json"))
 	if err != nil || read.N != 6 {
 		t.Errorf("%d rows, %v", read.N, err)
 	}

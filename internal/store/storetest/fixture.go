@@ -122,6 +122,22 @@ func AwaitJob(t testing.TB, s *store.Store, job pleat.JobID, want pleat.State) (
 	return v
 }
 
+// AwaitWorkflow waits until a workflow has a state. A workflow that ends in another state fails the test.
+func AwaitWorkflow(t testing.TB, s *store.Store, id pleat.WorkflowID, want pleat.State) (v store.WorkflowView) {
+	t.Helper()
+	Eventually(t, "workflow "+string(want), func() bool {
+		var err error
+		if v, err = s.WorkflowView(context.Background(), id); err != nil {
+			t.Fatal(err)
+		}
+		if v.Workflow.State != want && v.Workflow.State.Terminal() {
+			t.Fatalf("the workflow is %s (%s), not %s", v.Workflow.State, v.Run.Failure, want)
+		}
+		return v.Workflow.State == want
+	})
+	return v
+}
+
 // AwaitLine waits until a run's log has a line that begins with a text.
 func AwaitLine(t testing.TB, s *store.Store, run pleat.RunID, begin string) {
 	t.Helper()
