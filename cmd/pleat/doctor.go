@@ -207,12 +207,26 @@ func (d *doctor) database(ctx context.Context) {
 		return
 	}
 	d.ok("database", "%s at schema %d", s.Dialect(), version)
+	d.privacy()
 	if off := time.Until(s.Now()).Abs(); off > time.Second {
 		d.note("clock", "differs by %s from the database's clock, which the service uses", off.Round(time.Millisecond))
 	} else {
 		d.ok("clock", "agrees with the database's clock")
 	}
 	d.workers(ctx, s)
+}
+
+// privacy checks that other users of the machine cannot read the database. It may be open, so that all its files exist.
+func (d *doctor) privacy() {
+	path, ok := d.cfg.SQLitePath()
+	if !ok {
+		return
+	}
+	for _, name := range store.SQLiteFiles(path) {
+		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
+			d.fail("database", "%s can be read by other users of the machine; as its owner run: chmod 600 %s", name, name)
+		}
+	}
 }
 
 // workers prints the workers that were seen recently, with the models that each runs, and the lengths of the queues.

@@ -29,6 +29,9 @@ func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error 
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
+	if err := s.makePrivate(path); err != nil {
+		return err
+	}
 	dsn := func(pragmas ...string) string {
 		v := url.Values{}
 		all := []string{
@@ -73,6 +76,33 @@ func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error 
 	}
 	s.sqlite.wg.Add(1)
 	go s.sqlite.run()
+	return nil
+}
+
+// SQLiteFiles are the files of an SQLite database: the database, its write-ahead log and the index of the log. The last
+// two exist only while it is in use.
+func SQLiteFiles(path string) []string { return []string{path, path + "-wal", path + "-shm"} }
+
+// makePrivate creates the file of a database, if there is none, and takes from its files the permissions of other users
+// of the machine. SQLite gives the files that it creates the permissions of the database.
+func (s *Store) makePrivate(path string) error {
+	// Never one that exists: closing it would release the locks that SQLite holds on it in this process.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	for _, name := range SQLiteFiles(path) {
+		info, err := os.Stat(name)
+		if err != nil || info.Mode().Perm()&0o077 == 0 {
+			continue // there is no such file, or nothing to change
+		}
+		if err := os.Chmod(name, 0o600); err != nil {
+			s.log.Warn("other users of the machine may read the database; its owner has to chmod 600", "file", name)
+		}
+	}
 	return nil
 }
 
