@@ -20,6 +20,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/config"
 	"pleat/internal/store"
+	"pleat/internal/words"
 )
 
 // doctorCmd returns the command that checks the configuration, the machine, the data folder, the database, the
@@ -224,7 +225,7 @@ func (d *doctor) privacy() {
 	}
 	for _, name := range store.SQLiteFiles(path) {
 		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
-			d.fail("database", "%s can be read by other users of the machine; as its owner run: chmod 600 %s", name, name)
+			d.fail("database", "%s can be read by other users; as its owner run: chmod 600 %s", name, name)
 		}
 	}
 }
@@ -273,7 +274,7 @@ func (d *doctor) artifacts(ctx context.Context) {
 		d.fail("artifacts", "%v", err)
 		return
 	}
-	d.ok("artifacts", "%s", address)
+	d.ok("artifacts", "%s", words.Address(address))
 }
 
 // alignments checks the MSA search, and notes it if sequences are sent to a server of somebody else.

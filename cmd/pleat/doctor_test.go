@@ -94,6 +94,37 @@ func TestDoctorRefusesAReadableDatabase(t *testing.T) {
 	}
 }
 
+// The doctor shows of every URL where it leads, and no secret that it holds.
+func TestDoctorShowsNoSecretOfAURL(t *testing.T) {
+	const at = "http://hush:hush@127.0.0.1:1/"
+	env := map[string]string{
+		"PLEAT_DATA":           t.TempDir(),
+		"PLEAT_DATABASE":       "postgres://u@127.0.0.1:1/none?password=hush&application_name=hush",
+		"PLEAT_BLOBS":          "s3://bucket/results?endpoint=http%3A%2F%2F127.0.0.1%3A1%2Fhush",
+		"PLEAT_PDB_URL":        "http://127.0.0.1:1/pdb/{id}?key=hush",
+		"PLEAT_UNIPROT_URL":    "http://127.0.0.1:1/uniprot/{id}?hush",
+		"PLEAT_NIM_URL":        "http://127.0.0.1:1/nim?key=hush",
+		"PLEAT_NIM_STATUS_URL": "http://127.0.0.1:1/nim/{id}?key=hush",
+		"PLEAT_CHAT_URL":       "http://127.0.0.1:1/chat?key=hush",
+		"PLEAT_CHAT_MODEL":     "m",
+		"PLEAT_WEBHOOK_PROXY":  at + "proxy?key=hush",
+		"PLEAT_MSA_SERVER":     at + "msa",
+		"PLEAT_PUBLIC_URL":     "https://fold.example",
+		"PLEAT_URL":            at + "client",
+		"PLEAT_SECRET_KEY":     strings.Repeat("ab", 32),
+	}
+	_, out, errs := runProgram(t, env, "doctor")
+	if strings.Contains(out+errs, "hush") {
+		t.Errorf("a secret is shown:\n%s%s", out, errs)
+	}
+	for name, value := range env {
+		key := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "PLEAT_"), "_", "-"))
+		if strings.Contains(value, "hush") && !strings.Contains(out, key+" = ") {
+			t.Errorf("%s is not shown:\n%s", key, out)
+		}
+	}
+}
+
 // A database that does not respond is reported in one sentence without its password.
 func TestDatabaseGone(t *testing.T) {
 	env := map[string]string{

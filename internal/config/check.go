@@ -15,6 +15,7 @@ import (
 	"pleat"
 	"pleat/internal/msa"
 	"pleat/internal/seal"
+	"pleat/internal/words"
 )
 
 var (
@@ -105,7 +106,7 @@ func (c *Config) checkAddresses() error {
 	}{{"public-url", &c.PublicURL}, {"url", &c.URL}} {
 		if *u.value != "" && !isBaseURL(*u.value) {
 			const example = "https://fold.example.org"
-			return c.Errorf(u.key, "is %q; it must be an address such as %s", pleat.Clip(*u.value), example)
+			return c.Errorf(u.key, "is %q; it must be an address such as %s", shown(*u.value), example)
 		}
 		*u.value = strings.TrimRight(*u.value, "/")
 	}
@@ -127,13 +128,8 @@ func isEndpoint(text string) bool {
 	return err == nil && isHTTP(u) && u.User == nil
 }
 
-// withoutUser returns a URL for a message, without the part before an @, which may be a password.
-func withoutUser(text string) string {
-	if at := strings.LastIndexByte(text, '@'); at >= 0 {
-		text = "…" + text[at:]
-	}
-	return pleat.Clip(text)
-}
+// shown returns a URL for a message, without what may be secret.
+func shown(text string) string { return pleat.Clip(words.Address(text)) }
 
 // checkEngines checks the forms of the names of engines and devices. Whether a runner exists is found when it is
 // started.
@@ -157,7 +153,7 @@ func (c *Config) checkChat() error {
 	case c.ChatURL == "":
 	case !isEndpoint(c.ChatURL):
 		const example = "http://127.0.0.1:11434/v1"
-		return c.Errorf("chat-url", "is %q; it must be an address such as %s", withoutUser(c.ChatURL), example)
+		return c.Errorf("chat-url", "is %q; it must be an address such as %s", shown(c.ChatURL), example)
 	case c.ChatModel == "":
 		return c.Errorf("chat-model", "is empty; chat-url needs the name of a model")
 	}
@@ -168,7 +164,7 @@ func (c *Config) checkChat() error {
 func (c *Config) checkNIM() error {
 	if c.NIMURL != "" && !isEndpoint(c.NIMURL) {
 		const example = "http://127.0.0.1:8000, without a user"
-		return c.Errorf("nim-url", "is %q; it must be an address such as %s", withoutUser(c.NIMURL), example)
+		return c.Errorf("nim-url", "is %q; it must be an address such as %s", shown(c.NIMURL), example)
 	}
 	if !modelName.MatchString(c.NIMModel) {
 		const must = "a name of 1 to 60 letters, digits, dots, dashes and underscores"
@@ -188,7 +184,7 @@ func (c *Config) checkFetchURLs() error {
 			continue
 		}
 		if !strings.Contains(u.value, "{id}") || !isEndpoint(strings.ReplaceAll(u.value, "{id}", "1ABC")) {
-			return c.Errorf(u.key, "is %q; it must be an address that holds {id}", withoutUser(u.value))
+			return c.Errorf(u.key, "is %q; it must be an address that holds {id}", shown(u.value))
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -168,27 +169,67 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-// What is shown of a configuration holds none of its secrets.
+// What is shown of a configuration holds none of its secrets: no secret setting, and of a URL neither the user, nor the
+// password, nor the value of a parameter.
 func TestSecretsAreNotShown(t *testing.T) {
 	c := Default()
+	const secret = "https://hushuser:hushpass@h.example:8/p/{id}?key=hush1&hush2#hush3"
+	holdsURL := regexp.MustCompile(`url|server|proxy|database$|^blobs$`)
+	urls, secrets := 0, 0
 	for _, o := range c.Settings() {
-		if o.secrecy != public {
-			if err := o.Set("postgres://u:hushhush@h/d"); err != nil {
-				t.Fatal(err)
+		if holdsURL.MatchString(o.Key) && o.Key != "msa-database" && o.secrecy != secretInURL {
+			t.Errorf("%s may hold a URL, but is shown whole", o.Key)
+		}
+		if o.secrecy == public {
+			continue
+		}
+		if err := o.Set(secret); err != nil {
+			t.Fatal(err)
+		}
+		want := "(set)"
+		if o.secrecy == secretInURL {
+			urls++
+			want = "https://h.example:8/p/{id}?key=…&…"
+		} else {
+			secrets++
+		}
+		if got := o.Redacted(); got != want {
+			t.Errorf("%s is shown as %s; want %s", o.Key, got, want)
+		}
+	}
+	if urls < 11 || secrets < 8 {
+		t.Errorf("%d settings with URLs, %d secrets", urls, secrets)
+	}
+}
+
+// An error about a URL shows none of its secrets, however malformed it is.
+func TestErrorsShowNoSecretOfAURL(t *testing.T) {
+	refused := 0
+	for _, o := range (&Config{}).Settings() {
+		if o.secrecy != secretInURL {
+			continue
+		}
+		for _, value := range []string{
+			"ftp://hush:hush@h.example/p?key=hush&hush#hush",
+			"https://hush:hu/sh@h.example/hush",
+			"https://u:hush sh@h.example",
+			"https://:hush@/x?key=hush",
+			"u:hush@h.example/x",
+			"?key=hush&hush",
+			"https://h.example\x7f/?key=hush",
+		} {
+			_, err := Load(allFlags(t), []string{o.Variable() + "=" + value})
+			if err == nil {
+				continue
+			}
+			refused++
+			if strings.Contains(err.Error(), "hush") {
+				t.Errorf("%s: %v", o.Key, err)
 			}
 		}
 	}
-	secrets := 0
-	for _, o := range c.Settings() {
-		if strings.Contains(o.Redacted(), "hushhush") {
-			t.Errorf("%s is shown as %s", o.Key, o.Redacted())
-		}
-		if o.secrecy != public {
-			secrets++
-		}
-	}
-	if secrets < 4 {
-		t.Errorf("%d settings are secret; want the database, the secret, the token and the key", secrets)
+	if refused < 30 {
+		t.Errorf("only %d of the values were refused", refused)
 	}
 }
 

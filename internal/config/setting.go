@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pleat"
+	"pleat/internal/words"
 )
 
 // Group is the set of commands that read a setting and have its flag.
@@ -43,7 +43,7 @@ type secrecy int
 // The secrecies. None but public may appear in a log or an error.
 const (
 	public       secrecy = iota
-	secretInURL          // the value is a URL that may hold a password
+	secretInURL          // the value is a URL that may hold a password or a key
 	secretFlag           // the value is a secret; it has a flag all the same
 	secretNoFlag         // the value is a secret; it has no flag, since other users of a machine can read command lines
 )
@@ -93,16 +93,15 @@ func (s Setting) String() string {
 	panic("config: the setting " + s.Key + " has a type without a text form")
 }
 
-// Redacted returns the value in a form that may be shown. A secret becomes «(set)», and a URL loses its password.
+// Redacted returns the value in a form that may be shown. A secret becomes «(set)», and a URL loses its user, password
+// and the values of its parameters; see words.Address.
 func (s Setting) Redacted() string {
 	text := s.String()
 	switch {
 	case text == "" || s.secrecy == public:
 		return text
 	case s.secrecy == secretInURL:
-		if u, err := url.Parse(text); err == nil {
-			return u.Redacted()
-		}
+		return words.Address(text)
 	}
 	return "(set)"
 }

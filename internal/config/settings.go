@@ -32,7 +32,8 @@ func (c *Config) storeSettings() []Setting {
 			"folder for the database, the artifacts and the node's identity, "+
 				"unless another setting places them elsewhere"),
 		setting("database", &c.Database,
-			"sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME; empty: SQLite in the data folder").secret(secretInURL),
+			"sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME; empty: SQLite in the data folder").
+			secret(secretInURL),
 	}
 }
 
@@ -42,7 +43,8 @@ func (c *Config) serverSettings() []Setting {
 		setting("addr", &c.Addr,
 			"address to listen on; port 0 selects a free port, which is printed"),
 		setting("public-url", &c.PublicURL,
-			"base URL of links, as callers reach the server; empty: http:// and the address listened on"),
+			"base URL of links, as callers reach the server; empty: http:// and the address listened on").
+			secret(secretInURL),
 		setting("hosts", &c.Hosts,
 			"additional host names, separated by commas, for which the browser's session cookie is accepted; "+
 				"the public URL's host and loopback addresses are always accepted"),
@@ -108,7 +110,8 @@ func (c *Config) workerSettings() []Setting {
 	return []Setting{
 		setting("blobs", &c.Blobs,
 			"where artifacts are stored: a folder, or s3://BUCKET/PREFIX?endpoint=URL with the credentials "+
-				"in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; empty: the folder blobs in the data folder"),
+				"in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; empty: the folder blobs in the data folder").
+			secret(secretInURL),
 		setting("engines", &c.Engines,
 			"engines of this process, separated by commas: mini folds, calvados simulates, "+
 				"analyst answers questions, null predicts nothing and is for tests of the service; "+
@@ -153,7 +156,7 @@ func (c *Config) remoteSettings() []Setting {
 		setting("chat-url", &c.ChatURL,
 			"address of an OpenAI-compatible chat endpoint that answers questions about structures, "+
 				"such as http://127.0.0.1:11434/v1; it receives computed facts and the question, "+
-				"never the structure's file; empty: none"),
+				"never the structure's file; empty: none").secret(secretInURL),
 		setting("chat-model", &c.ChatModel,
 			"name of the chat endpoint's model").onlyWith("chat-url"),
 		setting("chat-key", &c.ChatKey,
@@ -165,7 +168,7 @@ func (c *Config) remoteSettings() []Setting {
 		setting("nim-url", &c.NIMURL,
 			"address of a Boltz-2 container's HTTP interface (NVIDIA NIM) that folds, "+
 				"such as http://127.0.0.1:8000 or https://health.api.nvidia.com/v1; "+
-				"sequences and ligands are sent there; empty: none"),
+				"sequences and ligands are sent there; empty: none").secret(secretInURL),
 		setting("nim-model", &c.NIMModel,
 			"model name by which jobs request this endpoint; "+
 				"it must differ from boltz-2 where the runner boltz is enabled too"),
@@ -176,15 +179,16 @@ func (c *Config) remoteSettings() []Setting {
 		setting("nim-status-url", &c.NIMStatus,
 			"address to poll after the endpoint has answered 202 (accepted), "+
 				"with {id} in place of the request's identifier; "+
-				"empty: NVIDIA's own for addresses of nvidia.com, none for others").onlyWith("nim-url"),
+				"empty: NVIDIA's own for addresses of nvidia.com, none for others").
+			secret(secretInURL).onlyWith("nim-url"),
 		setting("pdb-url", &c.PDBURL,
 			"address from which workflows fetch entries of the Protein Data Bank, with {id} in place of the entry, "+
-				"such as https://files.rcsb.org/download/{id}.cif; empty: such inputs are refused"),
+				"such as https://files.rcsb.org/download/{id}.cif; empty: such inputs are refused").secret(secretInURL),
 		setting("uniprot-url", &c.UniProtURL,
 			"address from which workflows fetch predicted structures by UniProt accession, "+
 				"with {id} in place of the accession, "+
 				"such as https://alphafold.ebi.ac.uk/files/AF-{id}-F1-model_v4.cif; "+
-				"empty: such inputs are refused"),
+				"empty: such inputs are refused").secret(secretInURL),
 	}
 }
 
@@ -242,7 +246,7 @@ func (c *Config) nodeSettings() []Setting {
 // clientSettings are those of the commands that call a server or receive its webhooks.
 func (c *Config) clientSettings() []Setting {
 	return []Setting{
-		setting("url", &c.URL, "address of the server to call"),
+		setting("url", &c.URL, "address of the server to call").secret(secretInURL),
 		setting("key", &c.Key, "API key").secret(secretFlag),
 		setting("webhook-secret", &c.WebhookSecret,
 			"signing secret (whsec_…) or verification key (whpk_…) "+

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pleat/internal/words"
 )
 
 // Server searches through ColabFold's HTTP interface: it requests a ticket, polls it until it is complete, and fetches
@@ -84,7 +86,7 @@ func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing
 	error) {
 	v := serverSearch{
 		Server:   s,
-		client:   &http.Client{CheckRedirect: sameHost},
+		client:   &http.Client{CheckRedirect: SameOrigin},
 		progress: report,
 		pairing:  pairing,
 		second:   cmp.Or(s.unit, time.Second),
@@ -112,8 +114,10 @@ func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing
 	return nil, &Error{Message: "the alignment server lost the search several times", Retry: true}
 }
 
-// sameHost follows redirects within one origin only, because the sequences and the key are meant for that origin.
-func sameHost(r *http.Request, via []*http.Request) error {
+// SameOrigin is the http.Client.CheckRedirect that follows a few redirects within one origin: the same scheme, host and
+// port. A request of the service is meant for the origin that the operator has allowed, and never goes from https to
+// http. The client gets any other redirect as the response.
+func SameOrigin(r *http.Request, via []*http.Request) error {
 	if len(via) > 3 || r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme {
 		return http.ErrUseLastResponse
 	}
@@ -362,11 +366,7 @@ func (v *serverSearch) send(ctx context.Context, method, path, form string) (*ht
 	}
 	resp, err := v.client.Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) { // its text contains the address and its password
-			err = u.Err
-		}
-		return nil, err
+		return nil, words.WithoutAddress(err)
 	}
 	return resp, nil
 }

@@ -409,3 +409,35 @@ func TestKey(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// A redirect is followed within the origin alone: never from https to http, though on the same host and port, and never
+// to another port.
+func TestRedirectsStayInTheOrigin(t *testing.T) {
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	var origin *httptest.Server
+	origin = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to := map[string]string{
+			"/plain": "http://" + origin.Listener.Addr().String() + "/there",
+			"/port":  other.URL + "/there",
+			"/same":  origin.URL + "/there",
+			"/loop":  "/loop",
+		}[r.URL.Path]
+		if to != "" {
+			http.Redirect(w, r, to, http.StatusFound)
+		}
+	}))
+	defer origin.Close()
+	client := origin.Client()
+	client.CheckRedirect = msa.SameOrigin
+	for path, want := range map[string]int{"/plain": 302, "/port": 302, "/same": 200, "/loop": 302} {
+		resp, err := client.Get(origin.URL + path)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if resp.Body.Close(); resp.StatusCode != want {
+			t.Errorf("%s: %d; want %d", path, resp.StatusCode, want)
+		}
+	}
+}

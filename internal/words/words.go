@@ -1,8 +1,13 @@
-// Package words helps to write messages about a caller's input: the nearest known name, and text that is safe to print.
+// Package words helps to write messages: the nearest known name to a caller's input, and text and addresses that are
+// safe to print.
 // It is below the domain and the wire types, which both need it and must not import each other.
 package words
 
-import "strings"
+import (
+	"errors"
+	"net/url"
+	"strings"
+)
 
 // Nearest returns the name most similar to got, or "" if none is similar enough to suggest. Of equally similar names it
 // returns the first one in alphabetical order.
@@ -67,6 +72,55 @@ func Clip(s string) string {
 		out = append(out, r)
 	}
 	return string(out)
+}
+
+// Address returns a URL for a message or a log: the scheme, the host, the path and the names of the parameters, which
+// have … for their values. A user, a password and a fragment are left out. Text that cannot be read as a URL is
+// «(not shown)»: any part of it may be a secret.
+func Address(text string) string {
+	const hidden = "(not shown)"
+	u, err := url.Parse(text)
+	if err != nil && !strings.Contains(text, "/") {
+		u, err = url.Parse("//" + text) // such as 127.0.0.1:8000, without a scheme
+	}
+	// An @ in a path can be that of a password with a slash, and what follows an unknown scheme a password too.
+	if err != nil || strings.Contains(u.Path, "@") || u.Opaque != "" && u.Scheme != "sqlite" && u.Scheme != "dir" {
+		return hidden
+	}
+	out, rest := u.Host+u.Opaque+u.Path, text
+	if u.Scheme != "" {
+		rest = text[len(u.Scheme)+1:]
+	}
+	if strings.HasPrefix(rest, "//") {
+		out = "//" + out
+	}
+	if u.Scheme != "" {
+		out = u.Scheme + ":" + out
+	}
+	mark := "?"
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		name, _, named := strings.Cut(pair, "=")
+		switch {
+		case pair == "":
+			continue
+		case named:
+			out += mark + name + "=…"
+		default:
+			out += mark + "…"
+		}
+		mark = "&"
+	}
+	return out
+}
+
+// WithoutAddress returns the cause of an error of net/http or net/url, whose text quotes the address; other errors
+// unchanged.
+func WithoutAddress(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 // Shorten returns s, or its first n-1 characters followed by … if it has more than n. Unlike Clip it changes no

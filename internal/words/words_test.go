@@ -51,3 +51,28 @@ func TestShorten(t *testing.T) {
 		}
 	}
 }
+
+func TestAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://h.example/a/{id}":             "https://h.example/a/{id}",
+		"HTTPS://u:p@h:8/a?key=p&p&b=#p":       "https://h:8/a?key=…&…&b=…",
+		"postgres://u@h/x?password=p":          "postgres://h/x?password=…",
+		"sqlite:/var/pleat.db":                 "sqlite:/var/pleat.db",
+		"sqlite:pleat.db":                      "sqlite:pleat.db",
+		"file:///etc":                          "file:///etc",
+		"s3://bucket/a?endpoint=https://h&x=p": "s3://bucket/a?endpoint=…&x=…",
+		"127.0.0.1:8000":                       "127.0.0.1:8000",
+		"a folder":                             "a folder",
+		"":                                     "",
+		"https://u:p/p@h/x":                    "(not shown)",
+		"https://u:p p@h":                      "(not shown)",
+		"https://u:p":                          "(not shown)",
+		"u:p@h/x":                              "(not shown)",
+		"u:p":                                  "(not shown)",
+		"https://h/\x7f":                       "(not shown)",
+	} {
+		if got := Address(text); got != want {
+			t.Errorf("%q is shown as %q; want %q", text, got, want)
+		}
+	}
+}

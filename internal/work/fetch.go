@@ -14,6 +14,8 @@ import (
 
 	"pleat"
 	"pleat/internal/flow"
+	"pleat/internal/msa"
+	"pleat/internal/words"
 )
 
 // ArchiveURLs are the addresses of structures that are named by an id. The zero value fetches none.
@@ -23,11 +25,8 @@ type ArchiveURLs struct {
 	Timeout time.Duration // of one fetch; 0: a minute
 }
 
-const (
-	// maxFetched bounds a fetched structure, in bytes. It is held in memory until it is written.
-	maxFetched = 64 << 20
-	redirects  = 3 // followed for one structure
-)
+// maxFetched bounds a fetched structure, in bytes. It is held in memory until it is written.
+const maxFetched = 64 << 20
 
 // fetch downloads a structure from the source that the operator has configured into the input folder, as ID.cif or
 // ID.pdb by its content. Structures by UniProt accession are predictions: an answer about one says so.
@@ -79,22 +78,17 @@ func (b *inputFetcher) fetch(ctx context.Context, s flow.StructureSource) *pleat
 }
 
 // get reads at most maxFetched bytes of a page, and one more if there are more. It returns the status too, which is not
-// an error. It follows redirects to the same host only: the operator has allowed no other.
+// an error. It follows redirects within the origin only: the operator has allowed no other.
 func get(ctx context.Context, address string) ([]byte, int, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, words.WithoutAddress(err)
 	}
-	client := &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) > redirects || r.URL.Host != via[0].URL.Host {
-			return http.ErrUseLastResponse
-		}
-		return nil
-	}}
+	client := &http.Client{CheckRedirect: msa.SameOrigin}
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, words.WithoutAddress(err) // the operator's address may hold a key
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxFetched+1))
 	return raw, resp.StatusCode, errors.Join(err, resp.Body.Close())

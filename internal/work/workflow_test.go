@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -352,4 +353,34 @@ func (f *fixture) libraryFile(name string, content []byte) pleat.ItemID {
 		f.t.Fatal(err)
 	}
 	return item.ID
+}
+
+// A fetch that fails shows no key of the operator's address, in the log or to the user.
+func TestFetchShowsNoKey(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		gone := httptest.NewServer(http.NotFoundHandler())
+		gone.Close()
+		var log bytes.Buffer
+		stop := f.startWith("w", func(c *work.Config) {
+			c.ArchiveURLs.PDB = "http://hush:hush@" + gone.Listener.Addr().String() + "/{id}?key=hush"
+			c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		}, builtin.Analyst{})
+		id := f.createWorkflow(f.owner, pleat.TaskQnA, `{"question":"q","targetSource":"pdb","pdbId":"1CRN"}`)
+		v, err := f.s.WorkflowView(context.Background(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		storetest.AwaitLine(t, f.s, v.Run.ID, "trying again: ")
+		stop() // nothing writes to the log any more
+		if !strings.Contains(log.String(), "a structure cannot be fetched") {
+			t.Errorf("the log does not say that the fetch failed: %s", log.String())
+		}
+		news, err := f.s.Progress(context.Background(), v.Run.ID, 0, 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown := fmt.Sprint(log.String(), news); strings.Contains(shown, "hush") {
+			t.Errorf("the key is shown: %s", shown)
+		}
+	})
 }
