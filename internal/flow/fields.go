@@ -221,13 +221,21 @@ func (f *fields) sourceName() string {
 	return "given so"
 }
 
-// unknown returns the fields that no call has read and that are not null, in order.
+// maxUnknown is how many unknown fields an object may have where they are compared with the known ones.
+const maxUnknown = 200
+
+// unknown returns the fields that no call has read and that are not null, in order. More than maxUnknown are a fault,
+// and none is returned.
 func (f *fields) unknown() []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(f.raws)) {
 		if !slices.Contains(f.known, k) && string(f.raws[k]) != "null" {
 			out = append(out, k)
 		}
+	}
+	if len(out) > maxUnknown {
+		f.fail(f.path, " has %d unknown fields; at most %d are allowed", len(out), maxUnknown)
+		return nil
 	}
 	return out
 }
@@ -246,13 +254,32 @@ func (f *fields) failUnknown(name, hint string) {
 // clip shortens a value for a message.
 func clip(raw json.RawMessage) string { return pleat.Clip(string(raw)) }
 
+// speller finds the known names of which others are misspellings.
+type speller struct {
+	known []string // as they are spelt
+	bare  []string // in lower case without underscores
+
+	// compared counts the edit distances that were computed, which take most of the time.
+	compared int
+}
+
+// speller returns one of the names that were read so far.
+func (f *fields) speller() *speller {
+	s := &speller{known: f.known}
+	for _, k := range f.known {
+		s.bare = append(s.bare, bareName(k))
+	}
+	return s
+}
+
+// bareName returns a name in lower case without underscores.
+func bareName(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+
 // misspells returns the known name of which a name is a misspelling: another case, one or two wrong letters, or two
 // swapped ones. It returns "" if there is none.
-func misspells(name string, known []string) string {
-	bare := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
-	got := bare(name)
-	for _, k := range known {
-		want := bare(k)
+func (s *speller) misspells(name string) string {
+	got := bareName(name)
+	for i, want := range s.bare {
 		most := 2
 		if len(want) < 8 {
 			most = 1
@@ -260,8 +287,11 @@ func misspells(name string, known []string) string {
 		if len(want) < 4 {
 			most = 0
 		}
-		if words.Distance(got, want) <= most {
-			return k
+		if len(got) > len(want)+most || len(want) > len(got)+most {
+			continue
+		}
+		if s.compared++; words.Distance(got, want) <= most {
+			return s.known[i]
 		}
 	}
 	return ""

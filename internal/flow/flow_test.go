@@ -498,3 +498,33 @@ func FuzzParse(f *testing.F) {
 		_ = fmt.Sprint(p.Source.Reference())
 	})
 }
+
+// Thousands of unknown fields are one fault, without a comparison; names of another length are not compared.
+func TestUnknownFieldsAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"sequence":"ACDEF","preset":"single_idr_fasta"`)
+	for i := range 3000 {
+		fmt.Fprintf(&b, `,"%s%04d":1`, strings.Repeat("sim_length_", 6), i)
+	}
+	_, err := Parse("md", json.RawMessage(b.String()+"}"))
+	if err == nil || err.Error() != "workflow_input has 3000 unknown fields; at most 200 are allowed" {
+		t.Errorf("%v", err)
+	}
+	f := &fields{known: []string{"sim_length_ns", "temp", "box_length", "pH"}}
+	s := f.speller()
+	for name, want := range map[string]string{
+		"simlenghtns": "sim_length_ns", "box_lenght": "box_length", "tmep": "temp", "PH": "pH", "tem": "temp",
+		strings.Repeat("x", 60): "", "p": "",
+	} {
+		if got := s.misspells(name); got != want {
+			t.Errorf("%q misspells %q; want %q", name, got, want)
+		}
+	}
+	s.compared = 0
+	for range 200 {
+		s.misspells(strings.Repeat("sim_length_", 6))
+	}
+	if s.compared != 0 {
+		t.Errorf("%d names of another length were compared", s.compared)
+	}
+}

@@ -71,8 +71,9 @@ func readMD(f *fields, p *Plan) {
 	checkSource(f, p)
 	readEngine(f, p)
 	checkPhysics(f, m)
+	spelling := f.speller()
 	for _, name := range f.unknown() {
-		if hint := cmp.Or(commonMisnomers[strings.ToLower(name)], misspells(name, f.known)); hint != "" {
+		if hint := cmp.Or(commonMisnomers[strings.ToLower(name)], spelling.misspells(name)); hint != "" {
 			f.failUnknown(name, hint)
 		}
 	}
@@ -240,8 +241,9 @@ func readPressure(c *fields, preset string) {
 
 // refuseIgnored reports every unknown field of c, which the engine would ignore.
 func refuseIgnored(c *fields, preset string) {
+	spelling := c.speller()
 	for _, name := range c.unknown() {
-		if hint := misspells(name, c.known); hint != "" {
+		if hint := spelling.misspells(name); hint != "" {
 			c.failUnknown(name, hint)
 		} else {
 			c.fail(c.pathOf(pleat.Clip(name)), " would be ignored: preset %s has no such setting", preset)

@@ -806,3 +806,18 @@ func FuzzCreateWorkflow(fz *testing.F) {
 		}
 	})
 }
+
+// Thousands of unknown fields in a simulation are refused in a sentence.
+func TestUnknownFieldsOfASimulationAreBounded(t *testing.T) {
+	h := newFixture(t)
+	var input strings.Builder
+	input.WriteString(`{"sequence":"ACDEF","preset":"single_idr_fasta"`)
+	for i := range 3000 {
+		fmt.Fprintf(&input, `,"%s%04d":1`, strings.Repeat("sim_length_", 6), i)
+	}
+	r := h.as(h.key, "POST", "/v1/workflows", `{"workflow_name":"md","name":"w","workflow_input":`+input.String()+"}}")
+	if want := "workflow_input has 3000 unknown fields; at most 200 are allowed"; r.status != 400 ||
+		r.message(t) != want {
+		t.Errorf("%d %s; want %q", r.status, r.body, want)
+	}
+}
