@@ -148,7 +148,7 @@ func (c *Client) Rerun(ctx context.Context, job string, params *Params, opt Reru
 	})
 }
 
-// Delete deletes a job with its runs and files, and stops a run in progress.
+// Delete deletes a job with its runs and files and the workflows that its runs have started, and stops those that run.
 func (c *Client) Delete(ctx context.Context, job string) (DeletedJob, error) {
 	return do[DeletedJob](ctx, c, request{method: http.MethodDelete, path: jobPath(job, "")})
 }

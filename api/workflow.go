@@ -135,6 +135,12 @@ type CancelledWorkflow struct {
 	Status     string `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
 }
 
+// DeletedWorkflow is the response of DELETE /v1/workflows/{id}.
+type DeletedWorkflow struct {
+	WorkflowID string `json:"workflowId" format:"uuid"`
+	Deleted    bool   `json:"deleted"`
+}
+
 // DraftQuestion is the body of PATCH /v1/workflows/qna/{id}/draft-question.
 type DraftQuestion struct {
 	Question *string `json:"question" doc:"The new question."`
@@ -250,6 +256,11 @@ func (c *Client) ExecuteWorkflow(ctx context.Context, id string) (Workflow, erro
 // CancelWorkflow stops a workflow. A running one keeps its state until its engine has stopped. 409: it has ended.
 func (c *Client) CancelWorkflow(ctx context.Context, id string) (CancelledWorkflow, error) {
 	return do[CancelledWorkflow](ctx, c, post(workflowPath(id, "/cancel"), nil))
+}
+
+// DeleteWorkflow deletes a workflow with its files and the library items that its task made, and stops it if it runs.
+func (c *Client) DeleteWorkflow(ctx context.Context, id string) (DeletedWorkflow, error) {
+	return do[DeletedWorkflow](ctx, c, request{method: http.MethodDelete, path: workflowPath(id, "")})
 }
 
 // SetWorkflowPublic makes a workflow public or private. When it becomes private, the links to its files stop working.

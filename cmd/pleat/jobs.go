@@ -17,8 +17,8 @@ import (
 // jobsCmd returns the group of commands on the jobs of a server. Reading public jobs needs no key; a job of another
 // user is reported as not found.
 func jobsCmd() *cobra.Command {
-	return group("jobs", "List, show, cancel and export jobs, and download their results", "",
-		jobsList(), jobsGet(), jobsCancel(), jobsResults(), jobsExport())
+	return group("jobs", "List, show, cancel, delete and export jobs, and download their results", "",
+		jobsList(), jobsGet(), jobsCancel(), jobsDelete(), jobsResults(), jobsExport())
 }
 
 // jobsList returns the command that prints a page of the caller's jobs, newest first: status, model, mean pLDDT (0 to
@@ -108,6 +108,21 @@ func jobsCancel() *cobra.Command {
 			return err
 		}
 		return printCancelled(cmd, r.JobStatus)
+	})
+}
+
+// jobsDelete returns the command that deletes a job with everything that was stored for it.
+func jobsDelete() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "delete JOB",
+		Short: "Delete a job, its files and the workflows that it started",
+	}
+	return onObject(c, "job", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
+		if _, err := c.Delete(cmd.Context(), id); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "deleted")
+		return err
 	})
 }
 

@@ -16,8 +16,8 @@ import (
 // workflowsCmd returns the group of commands on the workflows of a server: questions and simulations, whether a user or
 // the end of a fold has started them.
 func workflowsCmd() *cobra.Command {
-	return group("workflows", "List, show and cancel workflows: questions and simulations", "",
-		workflowsList(), workflowsGet(), workflowsLogs(), workflowsCancel())
+	return group("workflows", "List, show, cancel and delete workflows: questions and simulations", "",
+		workflowsList(), workflowsGet(), workflowsLogs(), workflowsCancel(), workflowsDelete())
 }
 
 // workflowsList returns the command that prints a page of the caller's workflows, newest first, also those that the end
@@ -134,6 +134,21 @@ func workflowsCancel() *cobra.Command {
 			return err
 		}
 		return printCancelled(cmd, r.Status)
+	})
+}
+
+// workflowsDelete returns the command that deletes a workflow with everything that was stored for it.
+func workflowsDelete() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "delete WORKFLOW",
+		Short: "Delete a workflow, its files and the library items that it made",
+	}
+	return onObject(c, "workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
+		if _, err := c.DeleteWorkflow(cmd.Context(), id); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "deleted")
+		return err
 	})
 }
 

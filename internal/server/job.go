@@ -2,12 +2,14 @@ package server
 
 import (
 	"context"
+	"time"
 	"unicode/utf8"
 
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
+	"pleat/internal/submit"
 )
 
 // listJobs is GET /v1/jobs, for any user: the caller's own jobs, newest first, in pages. Public jobs of others are not
@@ -123,11 +125,25 @@ func (s *Server) cancelJob(ctx context.Context, c *call) (api.CancelledJob, erro
 }
 
 // deleteJob is DELETE /v1/jobs/{id}, for the owner, in any state of the job; a run in progress is stopped. No reader
-// sees the job from then on and its links end at once; garbage collection deletes its files later.
+// sees the job and the workflows that it started from then on, and their links end at once. Everything that was stored
+// for them is deleted as soon as nothing is under way.
 func (s *Server) deleteJob(ctx context.Context, c *call) (api.DeletedJob, error) {
 	id, err := ownedJob(c)
 	if err != nil {
 		return api.DeletedJob{}, err
 	}
-	return api.DeletedJob{JobID: string(id), Deleted: true}, s.store.DeleteJob(ctx, c.who.User, id)
+	if err := s.store.DeleteJob(ctx, c.who.User, id); err != nil {
+		return api.DeletedJob{}, err
+	}
+	s.removeDeleted(ctx)
+	return api.DeletedJob{JobID: string(id), Deleted: true}, nil
+}
+
+// removeDeleted deletes what deleted jobs and workflows have left. It takes at most 2 s: workers do the rest.
+func (s *Server) removeDeleted(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if _, err := submit.RemoveDeleted(ctx, s.store, s.blobs); err != nil && ctx.Err() == nil {
+		s.log.Warn("a deleted job was not removed completely; a worker will", "error", err)
+	}
 }

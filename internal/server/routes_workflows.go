@@ -104,6 +104,13 @@ var workflowRoutes = inSection("Workflows", []route{
 		handler: jsonBody(small, (*Server).setWorkflowPublic),
 	},
 	{
+		id:      "deleteWorkflow",
+		pattern: "DELETE /v1/workflows/{id}",
+		access:  user,
+		summary: "Delete a workflow with its files and the library items that it made",
+		handler: noBody((*Server).deleteWorkflow),
+	},
+	{
 		id:      "cancelWorkflow",
 		pattern: "POST /v1/workflows/{id}/cancel",
 		access:  user,

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pleat"
 	"pleat/internal/server"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
@@ -163,5 +165,40 @@ func TestItemsAndDraftsAreBounded(t *testing.T) {
 		return h.as(h.key, "POST", "/v1/library/create", `{"name":"x"}`)
 	}, 45, http.StatusConflict); n != 40 {
 		t.Errorf("%d items", n)
+	}
+}
+
+// Deleting a job and a workflow leaves no file, and neither can be read by anyone.
+func TestDeletedFilesLeaveTheDisk(t *testing.T) {
+	h := newWorkflowFixture(t)
+	_, eve := h.newUser("eve")
+	job := h.completed(trp)
+	w := h.flow(`{"workflow_name":"md","name":"x","workflow_input":{"preset":"single_af_go","sourceType":"fold_job",` +
+		`"sourceJobId":"` + job.JobID + `"}}`).ID
+	c := h.claimWorkflow("md/calvados")
+	h.finishWorkflow(c, json.RawMessage(`{}`), h.put(c.Task.Run, pleat.Artifact{
+		Kind: pleat.ArtifactTopology, Name: "topology.pdb",
+	}, smallPDB))
+	if files, _ := h.kept(); files == 0 {
+		t.Fatal("nothing to delete")
+	}
+	for _, path := range []string{"/v1/workflows/" + w, "/v1/jobs/" + job.JobID} {
+		if r := h.as(eve, "DELETE", path, nil); r.status != http.StatusNotFound {
+			t.Errorf("a stranger: %s: %d %s", path, r.status, r.body)
+		}
+		if r := h.as(h.key, "DELETE", path, nil); r.status != 200 || !strings.Contains(r.body, `"deleted":true`) {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+		if r := h.as(h.key, "DELETE", path, nil); r.status != http.StatusNotFound {
+			t.Errorf("%s again: %d %s", path, r.status, r.body)
+		}
+	}
+	if files, bytes := h.kept(); files != 0 {
+		t.Errorf("%d files are left, %d bytes", files, bytes)
+	}
+	for _, table := range []string{"job", "workflow", "run", "artifact", "library_item"} {
+		if n := storetest.Count(t, h.store, table); n != 0 {
+			t.Errorf("%s has %d rows", table, n)
+		}
 	}
 }

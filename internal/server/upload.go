@@ -180,11 +180,7 @@ func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.L
 func (s *Server) removeBlobs(ctx context.Context, keys ...string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	dead, err := s.store.UnreferencedBlobs(ctx, keys)
-	for i := 0; i < len(dead) && err == nil; i++ {
-		err = s.blobs.Delete(ctx, dead[i])
-	}
-	if err != nil {
+	if _, err := submit.RemoveBlobs(ctx, s.store, s.blobs, keys); err != nil {
 		s.log.Warn("files were not removed; garbage collection will", "error", err)
 	}
 }

@@ -179,6 +179,20 @@ func (s *Server) cancelWorkflow(ctx context.Context, c *call) (api.CancelledWork
 	return api.CancelledWorkflow{WorkflowID: id, Status: string(state)}, err
 }
 
+// deleteWorkflow is DELETE /v1/workflows/{id}, for the owner, in any state of the workflow; see deleteJob. The library
+// items that its task made go with it.
+func (s *Server) deleteWorkflow(ctx context.Context, c *call) (api.DeletedWorkflow, error) {
+	id, err := c.uuid("id", store.ErrNoWorkflow)
+	if err != nil {
+		return api.DeletedWorkflow{}, err
+	}
+	if err := s.store.DeleteWorkflow(ctx, c.who.User, pleat.WorkflowID(id)); err != nil {
+		return api.DeletedWorkflow{}, err
+	}
+	s.removeDeleted(ctx)
+	return api.DeletedWorkflow{WorkflowID: id, Deleted: true}, nil
+}
+
 // setWorkflowPublic is PATCH /v1/workflows/{id}/public, for the owner. When a workflow becomes private, the links that
 // were given out stop working at once.
 func (s *Server) setWorkflowPublic(ctx context.Context, c *call, in *api.SetPublic) (api.WorkflowVisibility, error) {

@@ -267,6 +267,7 @@ func TestWorkflowVisibility(t *testing.T) {
 	}
 	for _, c := range [][2]string{
 		{"GET", "/v1/workflows/logs/" + w.ID}, {"POST", "/v1/workflows/" + w.ID + "/cancel"},
+		{"DELETE", "/v1/workflows/" + w.ID},
 	} {
 		if r := h.as(ben, c[0], c[1], nil); r.status != 404 {
 			t.Errorf("%s %s by a stranger: %d", c[0], c[1], r.status)
@@ -755,6 +756,7 @@ func visitWorkflows(t *testing.T, h *fixture, visit func(route, schema string, r
 		as("PATCH", flows+"/qna/"+draft.ID+"/draft-question", `{"question":"What?"}`), 200)
 	visit("POST "+flows+"/execute", "Workflow", as("POST", flows+"/execute", `{"workflowId":"`+draft.ID+`"}`), 200)
 	visit("POST "+flows+"/{id}/cancel", "CancelledWorkflow", as("POST", flows+"/"+draft.ID+"/cancel", nil), 200)
+	visit("DELETE "+flows+"/{id}", "DeletedWorkflow", as("DELETE", flows+"/"+draft.ID, nil), 200)
 	visit("POST "+flows+"/node/output-schema", "OutputSchema",
 		as("POST", flows+"/node/output-schema", `{"workflowTaskTypeId":"inference_md","inputPayload":null}`), 200)
 	visit("POST "+flows+"/md/{id}/extract-frame", "Error",

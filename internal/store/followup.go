@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 
 	"pleat"
 )
@@ -61,11 +63,15 @@ func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, r
 		}
 		state, status := pleat.StateFailed, pleat.DeliveryFailed
 		if n != nil {
-			var err error
-			if w, err = t.insertWorkflow(*n); err != nil {
+			started, err := t.insertFollowUp(f.Delivery.Run, *n)
+			if err != nil {
 				return err
 			}
-			state, status = pleat.StateCompleted, pleat.DeliverySucceeded
+			if w = started; w.ID == "" {
+				reason = "the job was deleted"
+			} else {
+				state, status = pleat.StateCompleted, pleat.DeliverySucceeded
+			}
 		}
 		if err := t.endTask(l, state, nil); err != nil {
 			return err
@@ -78,4 +84,21 @@ func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, r
 		return err
 	})
 	return w, err
+}
+
+// insertFollowUp creates a workflow that belongs to the job of a run, with which it is deleted; none if the job has
+// been deleted.
+func (t *tx) insertFollowUp(run pleat.RunID, n NewWorkflow) (pleat.Workflow, error) {
+	q := "SELECT j.id FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1 AND j.deleted_at = 0"
+	if t.pg != nil {
+		q += " FOR SHARE OF j" // DeleteJob waits, and then finds the workflow
+	}
+	err := t.row(q, []any{run}, &n.Job)
+	if errors.Is(err, sql.ErrNoRows) {
+		return pleat.Workflow{}, nil
+	}
+	if err != nil {
+		return pleat.Workflow{}, err
+	}
+	return t.insertWorkflow(n)
 }

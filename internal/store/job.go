@@ -232,39 +232,6 @@ func (s *Store) SetPublic(ctx context.Context, owner pleat.UserID, job pleat.Job
 	})
 }
 
-// DeleteJob removes a job from every reader's sight at once and stops its run. The rows of its files and progress go
-// with it; of the job a tombstone without name and sequences stays, so that its events and deliveries still have a
-// source. Garbage collection deletes the files themselves later. ErrJobNotFound: the job does not exist, is another
-// user's, or was deleted before.
-func (s *Store) DeleteJob(ctx context.Context, owner pleat.UserID, job pleat.JobID) error {
-	return s.write(ctx, "delete job", func(t *tx) error {
-		h, err := t.lockJob(owner, job)
-		if err != nil {
-			return err
-		}
-		if !h.State.Terminal() {
-			if _, err := t.cancel(h.Run); err != nil {
-				return err
-			}
-		}
-		if _, err := t.exec("DELETE FROM artifact WHERE run_id IN (SELECT id FROM run WHERE job_id = $1)",
-			job); err != nil {
-			return err
-		}
-		if _, err := t.exec("DELETE FROM run_event WHERE run_id IN (SELECT id FROM run WHERE job_id = $1)",
-			job); err != nil {
-			return err
-		}
-		t.notify(RunTopic(h.Run), OwnerTopic(owner))
-		_, err = t.exec(`
-			UPDATE job
-			SET deleted_at = $1, version = version + 1, epoch = epoch + 1, name = '', sequences = '[]', constraints = ''
-			WHERE id = $2`,
-			t.now, job)
-		return err
-	})
-}
-
 // Cancel stops a job: at once if it waits, within two seconds if it runs, as its worker must notice. It returns the
 // state that the job has now, which is still RUNNING in the second case; the worker then ends the run as STOPPED.
 // ErrJobNotFound: the job does not exist or is another user's. CodeConflict: it has ended.

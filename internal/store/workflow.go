@@ -12,7 +12,8 @@ import (
 type NewWorkflow struct {
 	Workflow pleat.Workflow // ID, state and times are made by the store
 	Draft    bool
-	Run      RunSpec // of its task; Kind is the workflow's
+	Job      pleat.JobID // of which it is a follow-up; empty: none
+	Run      RunSpec     // of its task; Kind is the workflow's
 	Subs     []pleat.Subscription
 }
 
@@ -88,10 +89,10 @@ func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
 	_, err := t.exec(`
 		INSERT INTO workflow (
 			id, account_id, kind, alias, workflow_name, name, public, state, version, epoch, run_id, input, source_job,
-			source_run, source_sequence, created_at, updated_at, deleted_at, input_bytes)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $14, 0, $15)`,
+			source_run, source_sequence, created_at, updated_at, deleted_at, input_bytes, started_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $14, 0, $15, $16)`,
 		w.ID, w.Owner, w.Kind, w.Alias, w.Type, w.Name, boolToInt(w.Public), w.State, w.Run, string(w.Input),
-		w.Source.Job, w.Source.Run, w.Source.Sequence, t.now, len(w.Input))
+		w.Source.Job, w.Source.Run, w.Source.Sequence, t.now, len(w.Input), n.Job)
 	if err != nil {
 		return w, err
 	}

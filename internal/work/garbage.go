@@ -7,10 +7,14 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/queue"
 	"pleat/internal/store"
+	"pleat/internal/submit"
 )
 
 const (
 	garbageInterval = 10 * time.Minute
+	// deletedInterval is the time between looks for deleted jobs and workflows of which something is left: the server
+	// removes what it can when they are deleted.
+	deletedInterval = 10 * time.Second
 	// garbageAge is how old a file without a reference must be. A file is stored before the database refers to it; that
 	// takes much less than this.
 	garbageAge = time.Hour
@@ -29,10 +33,23 @@ func (p *Pool) collectGarbage(ctx context.Context) {
 	}
 }
 
-// CollectGarbage deletes the files stored before a moment that no artifact, checkpoint or library item refers to, among
-// them what a killed process left unfinished. It returns how many it deleted.
+// removeDeleted deletes what deleted jobs and workflows have left once nothing is under way for them.
+func (p *Pool) removeDeleted(ctx context.Context) {
+	for queue.Sleep(ctx, deletedInterval) {
+		if _, err := submit.RemoveDeleted(ctx, p.store, p.blobs); err != nil && ctx.Err() == nil {
+			p.cfg.Log.Warn("what deleted jobs have left could not be removed", "error", err)
+		}
+	}
+}
+
+// CollectGarbage deletes what deleted jobs and workflows have left, and the files stored before a moment that no
+// artifact, checkpoint or library item refers to, among them what a killed process left unfinished. It returns how many
+// files it deleted.
 func CollectGarbage(ctx context.Context, s *store.Store, b blob.Store, before time.Time) (int, error) {
-	n := 0
+	n, err := submit.RemoveDeleted(ctx, s, b)
+	if err != nil {
+		return n, err
+	}
 	for _, prefix := range []string{"runs/", "library/"} {
 		deleted, err := blob.CollectGarbage(ctx, b, prefix, before, s.UnreferencedBlobs)
 		n += deleted.Objects + deleted.Temps

@@ -147,6 +147,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	duties.Go(func() { p.reportAlive(run) })
 	duties.Go(func() { queue.Reap(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
 	duties.Go(func() { p.collectGarbage(run) })
+	duties.Go(func() { p.removeDeleted(run) })
 	duties.Go(func() { p.startFollowUps(run) })
 	duties.Go(func() { p.forgetAlignments(run) })
 	for _, g := range p.slotGroups() {

@@ -121,6 +121,7 @@ export const api = {
     request('PATCH', `/v1/workflows/${encode(id)}/public`, { isPublic }),
   workflowLog: async (id: string) => (await download(`/v1/workflows/logs/${encode(id)}`)).text(),
   executeWorkflow: (id: string) => request<Workflow>('POST', '/v1/workflows/execute', { workflowId: id }),
+  deleteWorkflow: (id: string) => request('DELETE', `/v1/workflows/${encode(id)}`),
   cancelWorkflow: (id: string) => request('POST', `/v1/workflows/${encode(id)}/cancel`),
   keys: () => request<List<Key>>('GET', '/v1/keys'),
   createKey: (label: string) => request<NewKey>('POST', '/v1/keys', label ? { label } : {}),

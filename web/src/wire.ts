@@ -160,6 +160,11 @@ export interface components {
             /** Format: uuid */
             jobId: string;
         };
+        DeletedWorkflow: {
+            deleted: boolean;
+            /** Format: uuid */
+            workflowId: string;
+        };
         Delivery: {
             /** Format: int64 */
             attempts: number;
@@ -1075,6 +1080,7 @@ export type CreateMode = components['schemas']['CreateMode'];
 export type CreateWorkflow = components['schemas']['CreateWorkflow'];
 export type DeletedItem = components['schemas']['DeletedItem'];
 export type DeletedJob = components['schemas']['DeletedJob'];
+export type DeletedWorkflow = components['schemas']['DeletedWorkflow'];
 export type Delivery = components['schemas']['Delivery'];
 export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
 export type DeliveryDetail = components['schemas']['DeliveryDetail'];

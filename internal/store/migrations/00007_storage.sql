@@ -1,4 +1,4 @@
--- What a user's library and drafts count for against the limits of that user.
+-- What a user's library and drafts count for against the limits of that user, and what is deleted with a job.
 
 -- +goose Up
 ALTER TABLE library_file ADD COLUMN counted bigint NOT NULL DEFAULT 0; -- bytes; 0: the blob belongs to a run
@@ -19,7 +19,17 @@ ALTER TABLE workflow ADD COLUMN input_bytes bigint NOT NULL DEFAULT 0;
 UPDATE workflow SET input_bytes = length(input);
 CREATE INDEX workflow_draft ON workflow (account_id, input_bytes) WHERE run_id = '' AND deleted_at = 0;
 
+ALTER TABLE workflow ADD COLUMN started_by text NOT NULL DEFAULT ''; -- the job whose end started it
+UPDATE workflow SET started_by = source_job WHERE id IN (SELECT triggered FROM delivery WHERE triggered <> '');
+CREATE INDEX workflow_follow ON workflow (started_by) WHERE started_by <> '';
+CREATE INDEX workflow_deleted ON workflow (deleted_at) WHERE deleted_at <> 0;
+CREATE INDEX job_deleted ON job (deleted_at) WHERE deleted_at <> 0;
+
 -- +goose Down
+DROP INDEX job_deleted;
+DROP INDEX workflow_deleted;
+DROP INDEX workflow_follow;
+ALTER TABLE workflow DROP COLUMN started_by;
 DROP INDEX workflow_draft;
 ALTER TABLE workflow DROP COLUMN input_bytes;
 DROP INDEX library_use;

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -131,6 +132,69 @@ func Postgres(t testing.TB) string {
 	}
 	u.Path = "/" + name
 	return u.String()
+}
+
+// Tables returns the rows of every table of a store, by name, as one text for each row. The tables are those of the
+// schema, but for goose's own. OpenAt must have opened the store.
+func Tables(t testing.TB, s *store.Store) map[string][]string {
+	t.Helper()
+	address, ok := addresses.Load(s)
+	if !ok {
+		t.Fatal("storetest.Tables needs a store that OpenAt opened")
+	}
+	db, err := openRaw(address.(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	schema := "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+	if db.sqlite {
+		schema = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+	}
+	out := map[string][]string{}
+	for _, name := range texts(t, db, schema) {
+		if name[0] != "goose_db_version" {
+			rows := []string{}
+			for _, row := range texts(t, db, "SELECT * FROM "+name[0]) {
+				rows = append(rows, strings.Join(row, "|"))
+			}
+			out[name[0]] = rows
+		}
+	}
+	return out
+}
+
+// texts returns the rows of a query with every column as text.
+func texts(t testing.TB, db *rawDB, query string) [][]string {
+	t.Helper()
+	rows, err := db.Query(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out [][]string
+	for rows.Next() {
+		values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		row := make([]string, len(columns))
+		for i, v := range values {
+			row[i] = v.String
+		}
+		out = append(out, row)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // Count returns how many rows a table of a store has, with those that no verb shows. OpenAt must have opened the store.

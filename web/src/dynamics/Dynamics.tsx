@@ -5,6 +5,7 @@ import { Failure, Loading, StatusChip } from '../components'
 import { moment, simulationSettings } from '../format'
 import { PublicSwitch } from '../result/PublicSwitch'
 import { Log, RunProgress, useRunEvents } from '../result/RunProgress'
+import { navigate } from '../router'
 import { reset } from '../store'
 import { isActive, sourceOf, useWorkflow } from '../workflow'
 import { Measurements } from './Measurements'
@@ -81,6 +82,10 @@ interface HeadProps {
 /** Name, status, the structure that was simulated, and the owner's actions. */
 function Head({ workflow: w, perform }: HeadProps) {
   const source = sourceOf(w)
+  const remove = () => {
+    if (!confirm(`Delete “${w.name}” and its files? This cannot be undone.`)) return
+    perform(api.deleteWorkflow(w.workflow_id).then(() => navigate('/ui/workflows')))
+  }
   const setPublic = async (isPublic: boolean) => perform(api.setWorkflowPublic(w.workflow_id, isPublic))
   return (
     <header class="head">
@@ -104,6 +109,9 @@ function Head({ workflow: w, perform }: HeadProps) {
               Stop
             </button>
           )}
+          <button type="button" class="danger small" onClick={remove}>
+            Delete
+          </button>
         </div>
       )}
     </header>

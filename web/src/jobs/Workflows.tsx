@@ -39,6 +39,14 @@ export function Workflows() {
     await api.cancelWorkflow(id).catch((e: Error) => setError(`The workflow could not be stopped: ${e.message}`))
     await list.load()
   }
+  const remove = async (workflow: WorkflowRow) => {
+    if (!confirm(`Delete “${workflow.name}” and its files? This cannot be undone.`)) return
+    setError('')
+    await api
+      .deleteWorkflow(workflow.workflow_id)
+      .catch((e: Error) => setError(`The workflow could not be deleted: ${e.message}`))
+    await list.load()
+  }
   return (
     <>
       <div class="head">
@@ -50,7 +58,9 @@ export function Workflows() {
       <Tabs />
       <ErrorMessage text={error} />
       <ListView list={list} what="workflows" empty={<NoWorkflows />} onError={setError}>
-        {(workflows) => <WorkflowTable workflows={workflows} cancel={(id) => void cancel(id)} />}
+        {(workflows) => (
+          <WorkflowTable workflows={workflows} cancel={(id) => void cancel(id)} remove={(w) => void remove(w)} />
+        )}
       </ListView>
     </>
   )
@@ -79,20 +89,21 @@ const columns = [
 interface TableProps {
   workflows: WorkflowRow[]
   cancel(id: string): void
+  remove(workflow: WorkflowRow): void
 }
 
-const WorkflowTable = ({ workflows, cancel }: TableProps) => (
+const WorkflowTable = ({ workflows, cancel, remove }: TableProps) => (
   <div class="card flush">
     <Table class="jobs flows" columns={columns}>
       {workflows.map((w) => (
-        <Row key={w.workflow_id} workflow={w} cancel={() => cancel(w.workflow_id)} />
+        <Row key={w.workflow_id} workflow={w} cancel={() => cancel(w.workflow_id)} remove={() => remove(w)} />
       ))}
     </Table>
   </div>
 )
 
 /** The row of a workflow, with its progress while it runs. */
-function Row({ workflow: w, cancel }: { workflow: WorkflowRow; cancel(): void }) {
+function Row({ workflow: w, cancel, remove }: { workflow: WorkflowRow; cancel(): void; remove(): void }) {
   const unfinished = !isTerminal(w.status) && w.status !== 'DRAFT'
   return (
     <tr data-workflow={w.workflow_id} data-state={w.status}>
@@ -130,6 +141,9 @@ function Row({ workflow: w, cancel }: { workflow: WorkflowRow; cancel(): void })
             Stop
           </button>
         )}
+        <button type="button" class="quiet small" aria-label={`Delete ${w.name}`} onClick={remove}>
+          Delete
+        </button>
       </td>
     </tr>
   )

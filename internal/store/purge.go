@@ -1,0 +1,235 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"pleat"
+)
+
+const (
+	// purgeRows is how many rows of one table a call of PurgeDeleted deletes at most.
+	purgeRows = 500
+	// purgeGrace is how long the rest of a deleted job or workflow is kept for what is under way: a worker that is
+	// stopping, and the deliveries that wait. What waits longer, such as those of a paused endpoint, goes with it.
+	purgeGrace = time.Hour
+	// deletedAtOnce is how many follow-ups are deleted in one transaction with their job.
+	deletedAtOnce = 100
+)
+
+// Purged is what one call of PurgeDeleted deleted.
+type Purged struct {
+	Rows  int      // 0: there is nothing more to delete now
+	Blobs []string // to which the deleted rows referred; other runs may share them
+}
+
+// DeleteJob removes a job and the workflows that its runs have started from every reader's sight at once, and stops
+// those that run. Everything that was stored for them is then deleted by PurgeDeleted; until it is, a tombstone without
+// name and sequences stays, so that the last events and deliveries have a source. ErrJobNotFound: the job does not
+// exist, is another user's, or was deleted before.
+func (s *Store) DeleteJob(ctx context.Context, owner pleat.UserID, job pleat.JobID) error {
+	return s.write(ctx, "delete job", func(t *tx) error {
+		h, err := t.lockJob(owner, job)
+		if err != nil {
+			return err
+		}
+		return t.deleteJob(h)
+	})
+}
+
+// deleteJob is DeleteJob for a locked job.
+func (t *tx) deleteJob(h Head) error {
+	if !h.State.Terminal() {
+		if _, err := t.cancel(h.Run); err != nil {
+			return err
+		}
+	}
+	t.notify(RunTopic(h.Run), OwnerTopic(h.Owner))
+	if _, err := t.exec(`
+		UPDATE job
+		SET deleted_at = $1, version = version + 1, epoch = epoch + 1, name = '', sequences = '[]', constraints = ''
+		WHERE id = $2`,
+		t.now, h.Source.Job); err != nil {
+		return err
+	}
+	_, err := t.deleteFollowUps(h.Source.Job)
+	return err
+}
+
+// deleteFollowUps deletes up to deletedAtOnce workflows that a job's runs have started, and returns how many.
+func (t *tx) deleteFollowUps(job pleat.JobID) (int, error) {
+	var list []pleat.Workflow
+	rows, err := t.query(`
+		SELECT id, account_id, run_id, state FROM workflow
+		WHERE started_by = $1 AND started_by <> '' AND deleted_at = 0
+		LIMIT `+strconv.Itoa(deletedAtOnce), job)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var w pleat.Workflow
+		err := scan(&w.ID, &w.Owner, &w.Run, &w.State)
+		list = append(list, w)
+		return err
+	})
+	for i := 0; i < len(list) && err == nil; i++ {
+		err = t.deleteWorkflow(&list[i])
+	}
+	return len(list), err
+}
+
+// DeleteWorkflow is DeleteJob for a workflow, in any state. The library items that its task made go with it.
+// ErrNoWorkflow: it does not exist, is another user's, or was deleted before.
+func (s *Store) DeleteWorkflow(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID) error {
+	return s.write(ctx, "delete workflow", func(t *tx) error {
+		var w pleat.Workflow
+		if err := t.lockWorkflow(owner, id, &w); err != nil {
+			return err
+		}
+		return t.deleteWorkflow(&w)
+	})
+}
+
+// deleteWorkflow is DeleteWorkflow for a locked workflow. A run that ends at the same moment needs no cancel.
+func (t *tx) deleteWorkflow(w *pleat.Workflow) error {
+	if w.Run != "" && !w.State.Terminal() {
+		if _, err := t.cancel(w.Run); err != nil && pleat.CodeOf(err) != pleat.CodeConflict {
+			return err
+		}
+	}
+	t.notify(RunTopic(w.Run), OwnerTopic(w.Owner))
+	_, err := t.exec(`
+		UPDATE workflow
+		SET deleted_at = $1, version = version + 1, epoch = epoch + 1, name = '', input = '{}', input_bytes = 0
+		WHERE id = $2`,
+		t.now, w.ID)
+	return err
+}
+
+// tombstone is a table of jobs or workflows with the SQL that finds deleted ones whose rows can be deleted.
+type tombstone struct {
+	table string
+	runs  string // the runs of the row $1
+	due   string // the oldest row that is not under way, or was deleted before $1
+}
+
+// tombstones are the workflows before the jobs, since a job goes after its follow-ups.
+var tombstones = []tombstone{
+	newTombstone("workflow", "SELECT run_id FROM workflow WHERE id = $1", "SELECT h.run_id", ""),
+	newTombstone("job", "SELECT id FROM run WHERE job_id = $1", "SELECT r.id FROM run r WHERE r.job_id = h.id",
+		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE w.started_by = h.id AND w.deleted_at <> 0)"),
+}
+
+// newTombstone builds the SQL of a table. RunsOf selects the runs of the row h, and further is one more condition.
+func newTombstone(table, runs, runsOf, further string) tombstone {
+	return tombstone{table: table, runs: runs, due: `
+		SELECT h.id FROM ` + table + ` h
+		WHERE h.deleted_at <> 0 ` + further + ` AND (h.deleted_at < $1 OR NOT EXISTS (
+			SELECT 1 FROM task k WHERE k.state IN ('queued', 'waiting', 'running') AND k.run_id IN (` + runsOf + `))
+			AND NOT EXISTS (
+				SELECT 1 FROM delivery d WHERE d.source_id = h.id AND d.status = 'PENDING'))
+		ORDER BY h.deleted_at
+		LIMIT 1`}
+}
+
+// purgeSteps delete the rows of a deleted job or workflow $1, each at most purgeRows of them, in an order in which no
+// row loses what it is found by. «RUNS» stands for tombstone.runs. A step with blobs returns their keys.
+var purgeSteps = []struct {
+	text  string
+	blobs bool
+}{
+	{text: `DELETE FROM run_event WHERE (run_id, seq) IN (
+		SELECT run_id, seq FROM run_event WHERE run_id IN (RUNS) LIMIT ROWS)`},
+	{blobs: true, text: `DELETE FROM artifact WHERE id IN (
+		SELECT id FROM artifact WHERE run_id IN (RUNS) LIMIT ROWS) RETURNING blob_key`},
+	{text: `DELETE FROM attempt WHERE (task_id, number) IN (
+		SELECT o.task_id, o.number FROM attempt o WHERE o.task_id IN (TASKS) LIMIT ROWS)`},
+	{blobs: true, text: `DELETE FROM task WHERE id IN (TASKS LIMIT ROWS) RETURNING checkpoint`},
+	{text: `DELETE FROM delivery WHERE id IN (SELECT id FROM delivery WHERE source_id = $1 LIMIT ROWS)`},
+	{text: `DELETE FROM event WHERE id IN (SELECT id FROM event WHERE source_id = $1 LIMIT ROWS)`},
+	{text: `DELETE FROM subscription WHERE id IN (SELECT id FROM subscription WHERE source_id = $1 LIMIT ROWS)`},
+	{text: `DELETE FROM endpoint WHERE id IN (
+		SELECT id FROM endpoint WHERE run_source = $1 AND run_source <> '' LIMIT ROWS)`},
+	{blobs: true, text: `DELETE FROM library_file WHERE (item_id, name) IN (
+		SELECT f.item_id, f.name FROM library_file f JOIN library_item i ON i.id = f.item_id
+		WHERE i.workflow_id = $1 AND i.workflow_id <> '' AND i.deleted_at = 0 LIMIT ROWS) RETURNING blob_key`},
+	{text: `DELETE FROM library_item WHERE id IN (
+		SELECT id FROM library_item WHERE workflow_id = $1 AND workflow_id <> '' AND deleted_at = 0 LIMIT ROWS)`},
+	{text: `DELETE FROM idempotency WHERE account_id = (SELECT account_id FROM SOURCE WHERE id = $1)
+		AND answer LIKE '%' || $1 || '%'`},
+	{text: `DELETE FROM run WHERE id IN (SELECT id FROM run WHERE id IN (RUNS) LIMIT ROWS)`},
+	{text: `DELETE FROM SOURCE WHERE id = $1`},
+}
+
+// tasksSQL selects the tasks of the source $1: those of its runs and of its deliveries.
+const tasksSQL = `SELECT k.id FROM task k WHERE k.run_id IN (RUNS) OR k.delivery_id IN (
+	SELECT d.id FROM delivery d WHERE d.source_id = $1)`
+
+// PurgeDeleted deletes rows of one deleted job or workflow: the oldest for which nothing is under way. No call deletes
+// more than purgeRows of a table, so that no transaction is long; a caller repeats it until it deletes nothing, and
+// then deletes the blobs that nothing else refers to. It writes nothing if nothing is due. Any node may call it,
+// several at once too. What is under way after an hour, such as a delivery to an endpoint that is paused, is deleted
+// all the same.
+func (s *Store) PurgeDeleted(ctx context.Context) (Purged, error) {
+	for _, kind := range tombstones {
+		var id string
+		err := s.readRow(ctx, kind.due, []any{s.now() - purgeGrace.Microseconds()}, &id)
+		if errors.Is(err, sql.ErrNoRows) {
+			continue
+		}
+		if err != nil {
+			return Purged{}, unavailable("purge", err)
+		}
+		var p Purged
+		err = s.write(ctx, "purge", func(t *tx) (err error) {
+			p, err = t.purge(kind, id)
+			return err
+		})
+		if err != nil || p.Rows > 0 {
+			return p, err
+		}
+	}
+	return Purged{}, nil
+}
+
+// purge takes the next steps at the deletion of one job or workflow. Of several nodes one does it at a time.
+func (t *tx) purge(kind tombstone, id string) (Purged, error) {
+	var p Purged
+	var is string
+	err := t.row("SELECT id FROM "+kind.table+" WHERE id = $1 AND deleted_at <> 0 FOR UPDATE SKIP LOCKED",
+		[]any{id}, &is)
+	if err != nil {
+		return p, mapNoRows(err, nil)
+	}
+	if kind.table == "job" {
+		if p.Rows, err = t.deleteFollowUps(pleat.JobID(id)); err != nil || p.Rows > 0 {
+			return p, err
+		}
+	}
+	sql := strings.NewReplacer("TASKS", tasksSQL, "ROWS", strconv.Itoa(purgeRows))
+	source := strings.NewReplacer("RUNS", kind.runs, "SOURCE", kind.table)
+	for _, step := range purgeSteps {
+		n := 0
+		if text := source.Replace(sql.Replace(step.text)); step.blobs {
+			rows, qerr := t.query(text, id)
+			err = forEachRow(rows, qerr, func(scan func(...any) error) error {
+				var key string
+				n++
+				err := scan(&key)
+				if key != "" {
+					p.Blobs = append(p.Blobs, key)
+				}
+				return err
+			})
+		} else {
+			var deleted int64
+			deleted, err = t.exec(text, id)
+			n = int(deleted)
+		}
+		if p.Rows += n; err != nil || n >= purgeRows {
+			return p, err
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,250 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// ofSources says of every table whether a job or workflow has rows in it. A new table fails TestDeletionLeavesNothing
+// until it stands here, and purgeSteps delete its rows if they belong to a job or workflow.
+var ofSources = map[string]bool{
+	"job":          true,
+	"run":          true,
+	"run_event":    true,
+	"artifact":     true,
+	"task":         true,
+	"attempt":      true,
+	"subscription": true,
+	"event":        true,
+	"endpoint":     true,
+	"delivery":     true,
+	"workflow":     true,
+	"library_item": true,
+	"library_file": true,
+	"idempotency":  true,
+	"account":      false,
+	"api_key":      false,
+	"session":      false,
+	"quota_day":    false, // how many, not which
+	"worker":       false,
+}
+
+// attached makes a job and a workflow with a row in every table that ofSources names, and returns the keys of their
+// blobs.
+func attached(t *testing.T, s *store.Store, u pleat.UserID) (store.Created, pleat.Workflow, []string) {
+	t.Helper()
+	ctx := context.Background()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := pleat.Subscription{
+		Destination: pleat.DestCustom,
+		Alias:       "custom_http",
+		TargetType:  "custom_http",
+		Settings:    json.RawMessage(`{"target_url":"https://secret.example"}`),
+		Custom:      &pleat.CustomTarget{URL: "https://secret.example/x", Token: "s1.sealed"},
+	}
+	md := pleat.Subscription{Destination: pleat.DestMD, Alias: "md", TargetType: "md"}
+	n := newJob(u, "deleted")
+	n.Key, n.Digest, n.Subs = "idempotent", "digest", []pleat.Subscription{own, md}
+	job, err := s.CreateJob(ctx, n)
+	must(err)
+	c := claim(t, s, "w", 1)[0]
+	must(s.SaveCheckpoint(ctx, store.LeaseOf(&c.Task), pleat.Checkpoint{Key: "runs/x/checkpoint", Step: 1}))
+	must(finish(s, c, pleat.StateCompleted))
+
+	f, err := s.ClaimFollowUps(ctx, "w", 5)
+	if err != nil || len(f) != 1 {
+		t.Fatalf("%+v %v", f, err)
+	}
+	flow := newFlow(u, false)
+	flow.Workflow.Kind, flow.Run.Queue = pleat.TaskMD, "md/test"
+	follow, err := s.StartFollowUp(ctx, f[0], &flow, "")
+	must(err)
+	flow.Subs = []pleat.Subscription{own}
+	other, err := s.CreateWorkflow(ctx, flow)
+	must(err)
+	keys := []string{"runs/x/1/model.cif"}
+	for _, w := range []pleat.Workflow{follow, other} {
+		task := storetest.Claim(t, s, "w", "md/test").Task
+		key := "runs/" + string(w.ID) + "/topology.pdb"
+		must(s.FinishRun(ctx, store.LeaseOf(&task), store.RunFinished{
+			State:  pleat.StateCompleted,
+			Result: &pleat.Result{},
+			Artifacts: []pleat.Artifact{{
+				Name: "topology.pdb", Kind: pleat.ArtifactTopology, Bytes: 3, Key: key,
+			}},
+		}))
+		keys = append(keys, key, key)
+	}
+	for range 2 { // endpoints
+		for _, d := range claimDeliveries(t, s, "c", 10) {
+			finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
+		}
+	}
+	return job, other, keys
+}
+
+// purge deletes until there is nothing more to delete, and returns the keys of the blobs.
+func purge(t *testing.T, s *store.Store) (calls int, keys []string) {
+	t.Helper()
+	for {
+		p, err := s.PurgeDeleted(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Rows == 0 {
+			return calls, keys
+		}
+		calls++
+		keys = append(keys, p.Blobs...)
+	}
+}
+
+// A deleted job or workflow leaves no row in any table: neither its own nor one of what came of it.
+func TestDeletionLeavesNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		global(t, s, u, false) // stays
+		before := storetest.Tables(t, s)
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(ofSources)), slices.Sorted(maps.Keys(before))); diff != "" {
+			t.Fatal("tables to consider:", diff)
+		}
+		job, w, want := attached(t, s, u)
+		kept := create(t, s, u, "kept")
+		for table, rows := range storetest.Tables(t, s) {
+			if ofSources[table] && len(rows) <= len(before[table]) {
+				t.Errorf("the test has nothing in %s", table)
+			}
+		}
+		if err := s.DeleteWorkflow(ctx, storetest.User(t, s, "eve"), w.ID); err != store.ErrNoWorkflow {
+			t.Errorf("a stranger deletes a workflow: %v", err)
+		}
+		if err := s.DeleteJob(ctx, u, job.Job); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.DeleteWorkflow(ctx, u, w.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.DeleteWorkflow(ctx, u, w.ID); err != store.ErrNoWorkflow {
+			t.Errorf("deleted twice: %v", err)
+		}
+		_, got := purge(t, s)
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error("blobs:", diff)
+		}
+		for table, rows := range storetest.Tables(t, s) {
+			if !ofSources[table] {
+				continue
+			}
+			left := slices.DeleteFunc(rows, func(row string) bool {
+				return strings.Contains(row, string(kept.Job)) || strings.Contains(row, string(kept.Run)) ||
+					slices.Contains(before[table], row)
+			})
+			if len(left) > 0 {
+				t.Errorf("%s has %d rows: %q", table, len(left), left)
+			}
+		}
+		if v, err := s.View(ctx, kept.Job); err != nil || v.Job.Name != "kept" {
+			t.Errorf("another job: %v", err)
+		}
+	})
+}
+
+// What is under way when a job is deleted ends first: the worker's attempt and the deliveries, for an hour at most.
+func TestDeletionWaitsForWhatIsUnderWay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		e := global(t, s, u, false)
+		n := newJob(u, "runs")
+		n.Subs = []pleat.Subscription{toEndpoint(e)}
+		job, err := s.CreateJob(ctx, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := claim(t, s, "w", 1)[0]
+		if err := s.DeleteJob(ctx, u, job.Job); err != nil {
+			t.Fatal(err)
+		}
+		if calls, _ := purge(t, s); calls != 0 {
+			t.Error("the job went while its worker is stopping")
+		}
+		if err := finish(s, c, pleat.StateStopped); err != nil {
+			t.Fatal(err)
+		}
+		if calls, _ := purge(t, s); calls != 0 {
+			t.Error("the job went before its last event")
+		}
+		for _, d := range claimDeliveries(t, s, "c", 10) {
+			finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
+		}
+		if calls, _ := purge(t, s); calls != 1 || storetest.Count(t, s, "job") != 0 {
+			t.Errorf("%d calls, %d jobs", calls, storetest.Count(t, s, "job"))
+		}
+		fold(t, s, u, pleat.StateCompleted, toEndpoint(e)) // its delivery waits
+		rows, err := s.ListJobs(ctx, u, store.Filter{Limit: 1})
+		if err != nil || s.DeleteJob(ctx, u, rows[0].ID) != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(59 * time.Minute)
+		if calls, _ := purge(t, s); calls != 0 {
+			t.Error("a delivery that waits went too early")
+		}
+		clock.Advance(2 * time.Minute)
+		purge(t, s)
+		for _, table := range []string{"job", "delivery", "task"} {
+			if n := storetest.Count(t, s, table); n != 0 {
+				t.Errorf("%s has %d rows: a delivery waits for ever", table, n)
+			}
+		}
+	})
+}
+
+// No transaction of a large deletion is long.
+func TestLargeDeletionIsInParts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		job := create(t, s, u, "large")
+		c := claim(t, s, "w", 1)[0]
+		for part := range 12 {
+			var lines []pleat.Progress
+			for i := range 100 {
+				lines = append(lines, pleat.Progress{Kind: pleat.ProgressLog, Line: fmt.Sprint(part, i)})
+			}
+			beat := pleat.Heartbeat{Task: c.Task.ID, Attempt: c.Task.Attempt, Run: job.Run, Progress: lines}
+			if _, err := s.Heartbeat(ctx, "w", []pleat.Heartbeat{beat}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := finish(s, c, pleat.StateCompleted); err != nil {
+			t.Fatal(err)
+		}
+		n := storetest.Count(t, s, "run_event")
+		if err := s.DeleteJob(ctx, u, job.Job); err != nil {
+			t.Fatal(err)
+		}
+		if calls, _ := purge(t, s); n < 1000 || calls != n/500+1 || storetest.Count(t, s, "run_event") != 0 {
+			t.Errorf("%d rows in %d calls", n, calls)
+		}
+	})
+}
