@@ -14,7 +14,7 @@
 //   - main.go: the command, its parts and the table of results.
 //   - service.go: a service over a fresh database.
 //   - load.go: clients, rates and quantiles.
-//   - speed.go, latency.go, rows.go, memory.go, webhooks.go: the parts.
+//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go: the parts.
 package main
 
 import (
@@ -61,7 +61,7 @@ with 1 if a target is missed. It works in a new folder, which it removes, with S
 PostgreSQL if PLEAT_TEST_POSTGRES is the address of a server on which it can create databases;
 scripts/with-postgres starts one.
 
-The parts are create, read, latency, rows and memory, and those of deliveries, which are measured only
+The parts are create, read, latency, rows, memory and crowded, and those of deliveries, which are measured only
 if --only names them: webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. Other work on
 the machine disturbs all of them.`,
 		Example: `  scripts/with-postgres go run ./cmd/pleat-bench
@@ -96,7 +96,7 @@ the machine disturbs all of them.`,
 	c.Flags().StringVar(&b.dir, "dir", "",
 		"folder to work in, on the disk to be measured (default: the folder for temporary files)")
 	c.Flags().StringVar(&b.profile, "profile", "", "folder for a CPU profile of each part")
-	c.Flags().StringVar(&b.pleat, "pleat", "", "pleat program of the part memory (default: built from this module)")
+	c.Flags().StringVar(&b.pleat, "pleat", "", "pleat program of the parts memory and crowded (default: built from this module)")
 	c.Flags().StringVar(&worker, "worker", "", "run the worker process of a benchmark that works in this folder")
 	_ = c.Flags().MarkHidden("worker") // fails only if there is no such flag
 	return c
@@ -115,7 +115,7 @@ type bench struct {
 	dir string
 	// profile is the folder for CPU profiles; empty: none are written.
 	profile string
-	// pleat is the path of the program of the part memory; empty: it is built.
+	// pleat is the path of the program of the parts memory and crowded; empty: it is built.
 	pleat string
 	// reportOnly says that a missed target is not an error.
 	reportOnly bool
@@ -153,6 +153,7 @@ var parts = []struct {
 	{"latency", (*bench).latency, false},
 	{"rows", (*bench).manyRows, false},
 	{"memory", (*bench).memory, false},
+	{"crowded", (*bench).crowded, false},
 	{"webhook-speed", (*bench).deliverySpeed, true},
 	{"webhook-delay", (*bench).deliveryDelay, true},
 	{"webhook-neighbour", (*bench).deliveryNeighbour, true},

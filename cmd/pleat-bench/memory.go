@@ -25,12 +25,27 @@ const restFor = 8 * time.Second
 // clients, and again after a fold. The target is a size, 60 MB: the service must fit on the smallest machines. Systems
 // without /proc are not measured.
 func (b *bench) memory(ctx context.Context, d database) (err error) {
-	if _, err := os.Stat("/proc/self/status"); err != nil {
+	if !reportsProcesses() {
 		l := line{what: "server memory at rest", database: d.name, unmeasured: "this system does not report it"}
 		b.lines = append(b.lines, l)
 		return nil
 	}
-	dir, err := os.MkdirTemp(b.dir, "memory-")
+	return b.withServer(ctx, d, "mini", func(s *serverProcess) error { return s.measure(ctx, b, d) })
+}
+
+// reportsProcesses reports whether the system shows the memory and the time of a process.
+func reportsProcesses() bool {
+	_, err := os.Stat("/proc/self/status")
+	return err == nil
+}
+
+// withServer calls fn with a server process over a fresh database, with one engine, and ends it.
+func (b *bench) withServer(ctx context.Context, d database, engine string, fn func(*serverProcess) error) (err error) {
+	program, err := b.program(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(b.dir, "server-")
 	if err != nil {
 		return err
 	}
@@ -39,21 +54,35 @@ func (b *bench) memory(ctx context.Context, d database) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, drop()) }()
-	program := b.pleat
-	if program == "" {
-		program = filepath.Join(dir, "pleat")
-		build := exec.CommandContext(ctx, "go", "build", "-o", program, "pleat/cmd/pleat")
-		build.Stderr = b.progress
-		if err := build.Run(); err != nil {
-			return fmt.Errorf("build pleat: %w; or give the program with --pleat", err)
-		}
+	env := []string{
+		"PATH=" + os.Getenv("PATH"),
+		"PLEAT_DATA=" + dir,
+		"PLEAT_DATABASE=" + address,
+		"PLEAT_ENGINES=" + engine,
+		"PLEAT_LOG_LEVEL=warn",
+		"PLEAT_SECRET_KEY=" + newSecretKey(),
 	}
-	s, err := startServer(ctx, program, dir, address)
+	s, err := startServer(ctx, program, env)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	return s.measure(ctx, b, d)
+	return fn(s)
+}
+
+// program returns the path of pleat, which it builds if no flag named it.
+func (b *bench) program(ctx context.Context) (string, error) {
+	if b.pleat != "" {
+		return b.pleat, nil
+	}
+	path := filepath.Join(b.dir, "pleat")
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, "pleat/cmd/pleat")
+	build.Stderr = b.progress
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("build pleat: %w; or give the program with --pleat", err)
+	}
+	b.pleat = path
+	return path, nil
 }
 
 // measure adds a line for the memory after the requests and one for that after a fold.
@@ -108,15 +137,7 @@ type serverProcess struct {
 }
 
 // startServer creates an API key and starts pleat serve on a free port. It returns when the server listens.
-func startServer(ctx context.Context, program, dir, address string) (*serverProcess, error) {
-	env := []string{
-		"PATH=" + os.Getenv("PATH"),
-		"PLEAT_DATA=" + dir,
-		"PLEAT_DATABASE=" + address,
-		"PLEAT_ENGINES=mini",
-		"PLEAT_LOG_LEVEL=warn",
-		"PLEAT_SECRET_KEY=" + newSecretKey(),
-	}
+func startServer(ctx context.Context, program string, env []string) (*serverProcess, error) {
 	keys := exec.CommandContext(ctx, program, "keys", "create", "--user", "bench")
 	keys.Env, keys.Stderr = env, os.Stderr
 	key, err := keys.Output()
@@ -188,14 +209,17 @@ func (s *serverProcess) fold(ctx context.Context) error {
 }
 
 // residentBytes returns the resident memory of a process.
-func residentBytes(pid int) (int64, error) {
+func residentBytes(pid int) (int64, error) { return processBytes(pid, "VmRSS") }
+
+// processBytes returns a size that the system reports of a process: VmRSS, its memory now, or VmHWM, its largest so far.
+func processBytes(pid int, field string) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(text)) {
 		var kib int64
-		if n, _ := fmt.Sscanf(line, "VmRSS: %d kB", &kib); n == 1 {
+		if n, _ := fmt.Sscanf(line, field+": %d kB", &kib); n == 1 {
 			return kib << 10, nil
 		}
 	}

@@ -2,8 +2,11 @@ package facts
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
@@ -162,4 +165,50 @@ func TestScoresOfManyChains(t *testing.T) {
 	if n := testing.AllocsPerRun(1, func() { f.scoreInterfaces(structure.Matrix{}) }); n > 100_000 {
 		t.Errorf("%.0f allocations for the scores of %d interfaces", n, maxList)
 	}
+}
+
+// Whatever the coordinates are, a digest examines each pair of atoms a few times at most and has lists of bounded
+// length: atoms are put into residues of some size, in clusters of some edge that lie apart.
+func FuzzDigest(f *testing.F) {
+	f.Add(uint16(500), uint8(1), uint8(3), 0.0, uint64(1))
+	f.Add(uint16(1000), uint8(8), uint8(1), 20.0, uint64(2))
+	f.Add(uint16(1500), uint8(200), uint8(7), 4.0, uint64(3))
+	names := [...]string{"N", "CA", "C", "O", "SG", "NZ", "OD1"}
+	comps := [...]string{"ALA", "CYS", "LYS", "ASP", "TRP"}
+	f.Fuzz(func(t *testing.T, atoms uint16, perResidue, clusters uint8, edge float64, seed uint64) {
+		if !(math.Abs(edge) < 1e6) {
+			t.Skip()
+		}
+		random := rand.New(rand.NewPCG(seed, 0))
+		s := &structure.Structure{Title: "PREDICTION FOR fuzzing"}
+		n := int(atoms) % 600
+		for i := range n {
+			if i%(16*int(perResidue)+16) == 0 {
+				kind := [...]structure.Kind{structure.Protein, structure.Protein, structure.Ligand}[i%3]
+				s.Chains = append(s.Chains, structure.Chain{ID: fmt.Sprintf("C%d", i), Kind: kind})
+			}
+			c := &s.Chains[len(s.Chains)-1]
+			if i%(int(perResidue)+1) == 0 || len(c.Residues) == 0 {
+				c.Residues = append(c.Residues, structure.Residue{Comp: comps[random.IntN(len(comps))], Seq: i + 1,
+					Auth: i + 1})
+			}
+			r := &c.Residues[len(c.Residues)-1]
+			name := names[i%len(names)]
+			at := structure.Vec{edge * random.Float64(), edge * random.Float64(), edge * random.Float64()}
+			at[0] += 30 * float64(random.IntN(int(clusters)%4+1))
+			r.Atoms = append(r.Atoms, structure.Atom{Name: name, Element: name[:1], Pos: at, B: 50})
+		}
+		d := digestOf(t, s, Extra{})
+		x := d.Index()
+		if most := 10*n*n + 100_000; x.examined > most { // each pair of atoms a few times, and the cells of pockets
+			t.Errorf("%d pairs were examined for %d atoms", x.examined, n)
+		}
+		if x.Unmeasured == "" != x.HasSurface || len(d.Notes) == 0 && x.Unmeasured != "" {
+			t.Errorf("%q, surface %v, notes %q", x.Unmeasured, x.HasSurface, d.Notes)
+		}
+		raw, err := json.Marshal(d)
+		if most := 100_000 + 8_000*n; err != nil || len(raw) > most {
+			t.Errorf("%d bytes of facts for %d atoms, %v", len(raw), n, err)
+		}
+	})
 }
