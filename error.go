@@ -154,6 +154,12 @@ func ErrQuota(limit, used int) *Error {
 	return Errorf(CodeLimited, "Daily quota exceeded. Limit: %d calls per day. Current: %d calls.", limit, used)
 }
 
+// ErrWorkflowQuota refuses a workflow of a user who has started limit workflows today.
+func ErrWorkflowQuota(limit int) *Error {
+	return Errorf(CodeLimited, "Daily workflow quota exceeded. Limit: %d workflows per day. Current: %d workflows.",
+		limit, limit)
+}
+
 // ErrNotDraft refuses a change of a workflow that has left the state DRAFT. Change is what was asked for, as a
 // participle: executed or changed.
 func ErrNotDraft(s State, change string) *Error {

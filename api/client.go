@@ -158,7 +158,7 @@ func (c *Client) Models(ctx context.Context) (List[Model], error) {
 	return do[List[Model]](ctx, c, get("/v1/models", nil))
 }
 
-// Usage returns today's use of the quota.
+// Usage returns today's use of the quotas.
 func (c *Client) Usage(ctx context.Context) (Usage, error) {
 	return do[Usage](ctx, c, get("/v1/usage", nil))
 }

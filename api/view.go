@@ -229,8 +229,17 @@ type Citation struct {
 	BibTeX string `json:"bibtex"`
 }
 
-// Usage is today's quota of job-creation calls. The day is UTC.
+// Usage is today's use of the quotas: its own fields count job-creation calls. The day is UTC.
 type Usage struct {
+	Limit     int   `json:"limit"`
+	Used      int   `json:"used"`
+	Remaining int   `json:"remaining"`
+	ResetAt   Time  `json:"reset_at"`
+	Workflows Quota `json:"workflows" doc:"Workflows that were started today; a draft counts when it is executed."`
+}
+
+// Quota is today's use of one quota. The day is UTC.
+type Quota struct {
 	Limit     int  `json:"limit"`
 	Used      int  `json:"used"`
 	Remaining int  `json:"remaining"`

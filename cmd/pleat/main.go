@@ -14,7 +14,7 @@
 //
 //   - main.go: the program and its exit codes; call.go, client.go and follow.go: what the commands share.
 //   - serve.go, worker.go, demo.go: processes of the service.
-//   - fold.go, ask.go, md.go, jobs.go, workflows.go, models.go, verify.go, webhooks.go: clients of a server.
+//   - fold.go, ask.go, md.go, jobs.go, workflows.go, models.go, usage.go, verify.go, webhooks.go: clients of a server.
 //   - keys.go, secrets.go, migrate.go, doctor.go: administration of a server's data.
 //   - engines.go, install.go: engines that run in processes of their own.
 package main
@@ -125,7 +125,7 @@ func newRoot(deliveryStep func(name string)) *cobra.Command {
 	root := group("pleat", "A self-hosted service that folds proteins with AI models", about,
 		serveCmd(deliveryStep), workerCmd(), demoCmd(),
 		foldCmd(), askCmd(), mdCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
-		keysCmd(), modelsCmd(), enginesCmd(), webhooksCmd(), secretsCmd(), doctorCmd(), migrateCmd())
+		keysCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(), doctorCmd(), migrateCmd())
 	root.Version = pleat.Version
 	root.SetVersionTemplate("pleat {{.Version}}\n")
 	root.SilenceErrors, root.SilenceUsage = true, true

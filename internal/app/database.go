@@ -34,6 +34,7 @@ func OpenStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.S
 		Log: log,
 		Limits: store.Limits{
 			Jobs:         c.Quota,
+			Workflows:    c.WorkflowQuota,
 			Drafts:       c.Drafts,
 			LibraryItems: c.LibraryItems,
 			LibraryBytes: int64(c.Library),

@@ -32,18 +32,19 @@ type Config struct {
 	Database string
 
 	// The HTTP server. With Work it runs jobs in its own process.
-	Addr         string
-	PublicURL    string
-	Hosts        []string
-	Quota        int // jobs per user and UTC day
-	MaxBody      Bytes
-	Library      Bytes // of one user, as are LibraryItems and Drafts
-	LibraryItems int
-	Drafts       int
-	Rate         float64  // requests per second and user; 0: unlimited
-	Proxies      []string // networks whose X-Forwarded-For is believed
-	Work         bool
-	Metrics      string
+	Addr          string
+	PublicURL     string
+	Hosts         []string
+	Quota         int // jobs per user and UTC day
+	WorkflowQuota int // workflows per user and UTC day
+	MaxBody       Bytes
+	Library       Bytes // of one user, as are LibraryItems and Drafts
+	LibraryItems  int
+	Drafts        int
+	Rate          float64  // requests per second and user; 0: unlimited
+	Proxies       []string // networks whose X-Forwarded-For is believed
+	Work          bool
+	Metrics       string
 
 	// The delivery of webhooks. The paths are of PEM files; Ingest is the secret of the endpoint that accepts events.
 	Ingest         string
@@ -119,13 +120,14 @@ func Default() Config {
 	return Config{
 		Data: "pleat-data",
 
-		Addr:         "127.0.0.1:8080",
-		Quota:        30,
-		MaxBody:      api.MaxBody,
-		Library:      1 << 30,
-		LibraryItems: 10_000,
-		Drafts:       500,
-		Work:         true,
+		Addr:          "127.0.0.1:8080",
+		Quota:         30,
+		WorkflowQuota: 300,
+		MaxBody:       api.MaxBody,
+		Library:       1 << 30,
+		LibraryItems:  10_000,
+		Drafts:        500,
+		Work:          true,
 
 		Deliver:        true,
 		WebhookPorts:   []string{"443"},

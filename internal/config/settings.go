@@ -50,6 +50,8 @@ func (c *Config) serverSettings() []Setting {
 				"the public URL's host and loopback addresses are always accepted"),
 		setting("quota", &c.Quota,
 			"jobs that a user may create per UTC day, for users without a quota of their own").between(1, 0, ""),
+		setting("workflow-quota", &c.WorkflowQuota,
+			"workflows that a user may start per UTC day, those that folds start included").between(1, 0, ""),
 		setting("max-body", &c.MaxBody,
 			"maximum size of the body of a job request").between(1<<10, 1<<30, ""),
 		setting("library-quota", &c.Library,

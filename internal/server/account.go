@@ -13,11 +13,18 @@ import (
 	"pleat/internal/store"
 )
 
-// usage is GET /v1/usage, for any user: how many jobs and runs the caller has created today (UTC), the quota, and when
-// the next day starts.
+// usage is GET /v1/usage, for any user: how many jobs and runs the caller has created today (UTC) and how many
+// workflows were started, the quotas, and when the next day starts.
 func (s *Server) usage(ctx context.Context, c *call) (api.Usage, error) {
-	u, err := s.store.Usage(ctx, c.who.User)
-	return api.Usage{Limit: u.Limit, Used: u.Used, Remaining: max(0, u.Limit-u.Used), ResetAt: api.At(u.Reset)}, err
+	jobs, workflows, err := s.store.Usage(ctx, c.who.User)
+	q := wire.Quota(jobs)
+	return api.Usage{
+		Limit:     q.Limit,
+		Used:      q.Used,
+		Remaining: q.Remaining,
+		ResetAt:   q.ResetAt,
+		Workflows: wire.Quota(workflows),
+	}, err
 }
 
 // listModels is GET /v1/models, for everyone: the models that the running workers can execute, with their limits,

@@ -56,7 +56,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 		return api.CreatedJob{}, s.withQuota(ctx, c, err)
 	}
 	if made.Replayed {
-		if made.Usage, err = s.store.Usage(ctx, c.who.User); err != nil {
+		if made.Usage, _, err = s.store.Usage(ctx, c.who.User); err != nil {
 			return api.CreatedJob{}, err
 		}
 	} else {
@@ -72,7 +72,7 @@ func (s *Server) withQuota(ctx context.Context, c *call, err error) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err
 	}
-	u, uerr := s.store.Usage(ctx, c.who.User)
+	u, _, uerr := s.store.Usage(ctx, c.who.User)
 	if uerr != nil {
 		return uerr
 	}

@@ -13,7 +13,7 @@ import (
 // JSON is answered with 400.
 func (s *Server) validate(ctx context.Context, c *call, in *api.CreateJob) (api.Validation, error) {
 	out := api.Validation{Errors: []api.FieldError{}, Params: map[string]any{}, Chains: []api.ValidatedItem{}}
-	usage, err := s.store.Usage(ctx, c.who.User)
+	usage, _, err := s.store.Usage(ctx, c.who.User)
 	if err != nil {
 		return out, err
 	}

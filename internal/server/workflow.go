@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"pleat"
 	"pleat/api"
@@ -15,7 +16,8 @@ import (
 // createWorkflow is POST /v1/workflows, for any user: it creates a question (qna) or a simulation (md). The input is
 // checked and its source resolved; unless the workflow is a draft, it is queued for the best engine that runs here. The
 // input is stored as it was given, except for addresses and tokens of webhooks, which are sealed. 400: the input is not
-// valid, or no engine can execute it; 404: the caller may not read the source; 409: the source has not finished.
+// valid, or no engine can execute it; 404: the caller may not read the source; 409: the source has not finished; 429:
+// the quota of workflows is used up.
 func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWorkflow) (api.Workflow, error) {
 	alias, err := checkCreateWorkflow(in)
 	if err != nil {
@@ -57,12 +59,22 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	}
 	w, err := s.store.CreateWorkflow(ctx, n)
 	if err != nil {
-		return api.Workflow{}, err
+		return api.Workflow{}, s.withReset(c, err)
 	}
 	if !draft {
 		s.meters.created.WithLabelValues(n.Run.Model).Inc()
 	}
 	return s.readWorkflow(ctx, w.ID)
+}
+
+// withReset sets Retry-After to the next UTC midnight if err says that the quota of workflows is used up. It returns
+// err.
+func (s *Server) withReset(c *call, err error) error {
+	if pleat.CodeOf(err) == pleat.CodeLimited {
+		now := s.clock().UTC()
+		retryAfter(c.w.Header(), now.Truncate(24*time.Hour).Add(24*time.Hour).Sub(now))
+	}
+	return err
 }
 
 // checkCreateWorkflow checks everything about a request but its input, and returns the alias of the workflow.
@@ -153,7 +165,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 		return api.Workflow{}, err
 	}
 	if _, err := s.store.ExecuteWorkflow(ctx, w.Owner, w.ID, spec); err != nil {
-		return api.Workflow{}, err
+		return api.Workflow{}, s.withReset(c, err)
 	}
 	s.meters.created.WithLabelValues(spec.Model).Inc()
 	return s.readWorkflow(ctx, w.ID)

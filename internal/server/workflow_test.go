@@ -8,8 +8,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -821,5 +824,59 @@ func TestUnknownFieldsOfASimulationAreBounded(t *testing.T) {
 	if want := "workflow_input has 3000 unknown fields; at most 200 are allowed"; r.status != 400 ||
 		r.message(t) != want {
 		t.Errorf("%d %s; want %q", r.status, r.body, want)
+	}
+}
+
+// Workflows have a daily quota of their own, exact between concurrent calls: drafts count when they are executed,
+// refused calls cost nothing, and the quota of jobs is not touched.
+func TestWorkflowQuota(t *testing.T) {
+	h := newLimitedFixture(t, store.Limits{Jobs: 1000, Workflows: 3})
+	h.register(testModel, analystModel, calvadosModel)
+	const run = `{"workflow_name":"md","name":"m","workflow_input":{"sequence":"GSGS"}}`
+	draft := h.flow(strings.Replace(run, `{`, `{"create_mode":"draft",`, 1))
+	for _, bad := range []string{`"GS1S"`, `"GSGS","temp":1`} {
+		if r := h.as(h.key, "POST", "/v1/workflows", strings.Replace(run, `"GSGS"`, bad, 1)); r.status != 400 {
+			t.Errorf("%s: %d", bad, r.status)
+		}
+	}
+	var wg sync.WaitGroup
+	answers := make(chan int, 8)
+	for range 8 {
+		wg.Go(func() { answers <- h.as(h.key, "POST", "/v1/workflows", run).status })
+	}
+	wg.Wait()
+	close(answers)
+	count := map[int]int{}
+	for status := range answers {
+		count[status]++
+	}
+	if d := cmp.Diff(map[int]int{200: 3, 429: 5}, count); d != "" {
+		t.Error(d)
+	}
+	if n := storetest.Count(t, h.store, "workflow"); n != 4 {
+		t.Errorf("%d workflows are stored", n)
+	}
+	execute := func(id string) reply {
+		return h.as(h.key, "POST", "/v1/workflows/execute", `{"workflowId":"`+id+`"}`)
+	}
+	r := execute(draft.ID)
+	wait, _ := strconv.Atoi(r.header.Get("Retry-After"))
+	const want = "Daily workflow quota exceeded. Limit: 3 workflows per day. Current: 3 workflows."
+	if r.status != 429 || r.message(t) != want || wait < 1 || wait > 86400 {
+		t.Errorf("%d %s, Retry-After %d", r.status, r.body, wait)
+	}
+	u, err := h.client(h.key).Usage(context.Background())
+	reset := u.ResetAt
+	if d := cmp.Diff(api.Usage{Limit: 1000, Remaining: 1000, ResetAt: reset,
+		Workflows: api.Quota{Limit: 3, Used: 3, ResetAt: reset}}, u); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	h.completed(trp)
+	if _, ben := h.newUser("ben"); h.as(ben, "POST", "/v1/workflows", run).status != 200 {
+		t.Error("another user is refused")
+	}
+	h.clock.Advance(24 * time.Hour)
+	if r := execute(draft.ID); r.status != 200 {
+		t.Errorf("the next day: %d %s", r.status, r.body)
 	}
 }

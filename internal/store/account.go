@@ -166,18 +166,20 @@ func (s *Store) DeleteSession(ctx context.Context, hash string) error {
 // microsPerDay is a day of UTC, which has no leap seconds here. Quotas and idempotency keys last one.
 const microsPerDay = 24 * 60 * 60 * 1_000_000
 
-// Usage returns how much of today's quota a user has spent, without spending any.
-func (s *Store) Usage(ctx context.Context, user pleat.UserID) (Usage, error) {
+// Usage returns how much of today's quotas of jobs and of workflows a user has spent, without spending any.
+func (s *Store) Usage(ctx context.Context, user pleat.UserID) (jobs, workflows Usage, err error) {
 	now := s.now()
-	u := Usage{Reset: fromMicros((now/microsPerDay + 1) * microsPerDay)}
 	var own int
-	err := s.readRow(ctx, `
-		SELECT a.quota, COALESCE((SELECT used FROM quota_day q WHERE q.account_id = a.id AND q.day = $2), 0)
+	err = s.readRow(ctx, `
+		SELECT a.quota, COALESCE(q.used, 0), COALESCE(q.workflows, 0)
 		FROM account a
+		LEFT JOIN quota_day q ON q.account_id = a.id AND q.day = $2
 		WHERE a.id = $1`,
-		[]any{user, now / microsPerDay}, &own, &u.Used)
-	u.Limit = s.limits.jobsOf(own)
-	return u, unavailable("read usage", mapNoRows(err, pleat.ErrUnauthorized))
+		[]any{user, now / microsPerDay}, &own, &jobs.Used, &workflows.Used)
+	jobs.Limit, workflows.Limit = s.limits.jobsOf(own), s.limits.workflows()
+	jobs.Reset = fromMicros((now/microsPerDay + 1) * microsPerDay)
+	workflows.Reset = jobs.Reset
+	return jobs, workflows, unavailable("read usage", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
 // chargeQuota counts one call against today's quota, or refuses it. The row's lock makes it exact between concurrent
@@ -199,4 +201,17 @@ func (t *tx) chargeQuota(user pleat.UserID) (Usage, error) {
 		return u, pleat.ErrQuota(u.Limit, u.Used-1)
 	}
 	return u, err
+}
+
+// chargeWorkflow counts one workflow against today's quota, or refuses it and counts nothing.
+func (t *tx) chargeWorkflow(user pleat.UserID) error {
+	limit := t.s.limits.workflows()
+	var used int
+	err := t.row(`
+		INSERT INTO quota_day (account_id, day, used, workflows) VALUES ($1, $2, 0, 1)
+		ON CONFLICT (account_id, day) DO UPDATE SET workflows = quota_day.workflows + 1
+		WHERE quota_day.workflows < $3
+		RETURNING workflows`,
+		[]any{user, t.now / microsPerDay, limit}, &used)
+	return mapNoRows(err, pleat.ErrWorkflowQuota(limit))
 }

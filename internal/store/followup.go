@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 
@@ -52,8 +51,8 @@ func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int
 }
 
 // StartFollowUp creates the workflow n that a follow-up starts, and ends the follow-up in the same transaction, so that
-// the workflow starts once, however often the follow-up is claimed. If n is nil, the follow-up fails for a reason,
-// which its owner reads in the delivery. pleat.ErrLost: the lease is no longer held.
+// the workflow starts once, however often the follow-up is claimed. If n is nil, or its owner's limits do not allow it,
+// the follow-up fails for a reason, which its owner reads in the delivery. pleat.ErrLost: the lease is no longer held.
 func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, reason string) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.write(ctx, "start follow-up", func(t *tx) error {
@@ -63,14 +62,15 @@ func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, r
 		}
 		state, status := pleat.StateFailed, pleat.DeliveryFailed
 		if n != nil {
-			started, err := t.insertFollowUp(f.Delivery.Run, *n)
-			if err != nil {
-				return err
-			}
-			if w = started; w.ID == "" {
-				reason = "the job was deleted"
-			} else {
+			var err error
+			var refusal *pleat.Error
+			switch w, err = t.insertFollowUp(f.Delivery.Run, *n); {
+			case err == nil:
 				state, status = pleat.StateCompleted, pleat.DeliverySucceeded
+			case errors.As(err, &refusal):
+				w, reason = pleat.Workflow{}, refusal.Message
+			default:
+				return err
 			}
 		}
 		if err := t.endTask(l, state, nil); err != nil {
@@ -86,18 +86,18 @@ func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, r
 	return w, err
 }
 
-// insertFollowUp creates a workflow that belongs to the job of a run, with which it is deleted; none if the job has
-// been deleted.
+// insertFollowUp creates a workflow that belongs to the job of a run, with which it is deleted. It is refused if the job
+// has been deleted, or if its owner's limits do not allow it.
 func (t *tx) insertFollowUp(run pleat.RunID, n NewWorkflow) (pleat.Workflow, error) {
 	q := "SELECT j.id FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1 AND j.deleted_at = 0"
 	if t.pg != nil {
 		q += " FOR SHARE OF j" // DeleteJob waits, and then finds the workflow
 	}
 	err := t.row(q, []any{run}, &n.Job)
-	if errors.Is(err, sql.ErrNoRows) {
-		return pleat.Workflow{}, nil
-	}
 	if err != nil {
+		return pleat.Workflow{}, mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "the job was deleted"))
+	}
+	if err := t.countWorkflow(&n); err != nil {
 		return pleat.Workflow{}, err
 	}
 	return t.insertWorkflow(n)

@@ -110,3 +110,6 @@ func (l Limits) jobsOf(own int) int {
 	}
 	return cmp.Or(l.Jobs, math.MaxInt32)
 }
+
+// workflows returns the daily quota of workflows.
+func (l Limits) workflows() int { return cmp.Or(l.Workflows, math.MaxInt32) }

@@ -288,7 +288,7 @@ func TestQuotaIsExact(t *testing.T) {
 		if n := storetest.Count(t, s, "job"); n != 30 {
 			t.Errorf("%d rows", n)
 		}
-		usage, err := s.Usage(ctx, u)
+		usage, _, err := s.Usage(ctx, u)
 		if err != nil || usage.Used != 30 || usage.Reset.Before(s.Now()) || usage.Reset.Hour() != 0 {
 			t.Errorf("%+v %v", usage, err)
 		}

@@ -34,7 +34,7 @@ type Principal struct {
 	Quota int // negative: the service's default
 }
 
-// Usage is how much of today's quota a user has spent. The day is UTC.
+// Usage is how much of one of today's quotas a user has spent. The day is UTC.
 type Usage struct {
 	Limit int
 	Used  int

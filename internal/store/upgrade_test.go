@@ -120,7 +120,7 @@ func (v *upgraded) results(t *testing.T) {
 	if err != nil || len(events) < 3 || events[len(events)-1].State != pleat.StateCompleted {
 		t.Errorf("%d events, %v", len(events), err)
 	}
-	if u, err := v.s.Usage(ctx, v.owner); err != nil || u.Used == 0 {
+	if u, _, err := v.s.Usage(ctx, v.owner); err != nil || u.Used == 0 {
 		t.Errorf("%+v %v", u, err)
 	}
 	if n := storetest.Count(t, v.s, "quota_day"); n != 2 {

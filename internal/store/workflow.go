@@ -62,20 +62,27 @@ func (r *workflowRow) fill(w *pleat.Workflow) {
 }
 
 // CreateWorkflow stores a workflow with its subscriptions: a draft, or with the run and task that will execute it. It
-// returns the workflow with its id, state and times. Workflows are not charged to the quota, which counts jobs.
+// returns the workflow with its id, state and times. CodeLimited: the user's workflows of today are used up;
 // CodeConflict or CodeTooLarge: a draft more, or its input, is more than Limits allows.
 func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.write(ctx, "create workflow", func(t *tx) (err error) {
-		if n.Draft {
-			if err := t.countDraft(n.Workflow.Owner, len(n.Workflow.Input)); err != nil {
-				return err
-			}
+		if err := t.countWorkflow(&n); err != nil {
+			return err
 		}
 		w, err = t.insertWorkflow(n)
 		return err
 	})
 	return w, err
+}
+
+// countWorkflow counts a new workflow against the limits of its owner, or refuses it: a draft against those of drafts,
+// any other against today's quota of workflows.
+func (t *tx) countWorkflow(n *NewWorkflow) error {
+	if n.Draft {
+		return t.countDraft(n.Workflow.Owner, len(n.Workflow.Input))
+	}
+	return t.chargeWorkflow(n.Workflow.Owner)
 }
 
 // insertWorkflow is CreateWorkflow inside a transaction: a follow-up creates its workflow where it ends.
@@ -110,6 +117,7 @@ func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
 // ExecuteWorkflow gives a draft its run and task, and its subscriptions their run: the draft becomes QUEUED. The input
 // stays as it is; the server has checked it again, like that of a new workflow. ErrNoWorkflow: it does not exist or is
 // another user's. pleat.ErrNotDraft: it has been executed or cancelled, perhaps by a call at the same time.
+// CodeLimited: the user's workflows of today are used up.
 func (s *Store) ExecuteWorkflow(
 	ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, spec RunSpec,
 ) (pleat.Workflow, error) {
@@ -120,6 +128,9 @@ func (s *Store) ExecuteWorkflow(
 		}
 		if w.State != pleat.StateDraft {
 			return pleat.ErrNotDraft(w.State, "executed")
+		}
+		if err := t.chargeWorkflow(owner); err != nil {
+			return err
 		}
 		w.Run, w.State, spec.Kind = pleat.RunID(newID()), pleat.StateQueued, w.Kind
 		if _, err := t.exec(`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -204,6 +205,53 @@ func TestLibrary(t *testing.T) {
 		}
 		if dead, _ := s.UnreferencedBlobs(ctx, []string{"library/a"}); len(dead) != 1 {
 			t.Error("a deleted file is still named")
+		}
+	})
+}
+
+// Follow-ups count against their owner's limits: drafts against those of drafts, others against the quota of workflows.
+// Above it a follow-up does not start, and says why; the fold is not touched.
+func TestFollowUpAboveTheQuota(t *testing.T) {
+	limits := store.Limits{Workflows: 1, Drafts: 1}
+	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		for why, draft := range map[string]bool{
+			"Daily workflow quota exceeded. Limit: 1 workflows per day. Current: 1 workflows.": false,
+			"you have 1 drafts, of 1 that are allowed":                                         true,
+		} {
+			n := newJob(u, "fold")
+			for _, d := range []pleat.Destination{pleat.DestQnA, pleat.DestMD} {
+				sub := pleat.Subscription{Destination: d, Settings: json.RawMessage(`{"enabled":true}`)}
+				n.Subs = append(n.Subs, sub)
+			}
+			c := storetest.CreateJob(t, s, n)
+			if err := finish(s, claim(t, s, "w", 1)[0], pleat.StateCompleted); err != nil {
+				t.Fatal(err)
+			}
+			all, err := s.ClaimFollowUps(ctx, "w", 5)
+			if err != nil || len(all) != 2 {
+				t.Fatalf("%d follow-ups, %v", len(all), err)
+			}
+			for _, f := range all {
+				flow := newFlow(u, draft)
+				if _, err := s.StartFollowUp(ctx, f, &flow, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			failed, err := s.Deliveries(ctx, u,
+				store.DeliveryFilter{Limit: 5, Status: pleat.DeliveryFailed, SourceID: string(c.Job)})
+			if err != nil || len(failed) != 1 || !strings.HasPrefix(failed[0].Reason, why) ||
+				failed[0].Triggered != "" {
+				t.Errorf("%+v %v", failed, err)
+			}
+			storetest.AwaitJob(t, s, c.Job, pleat.StateCompleted)
+		}
+		if n := storetest.Count(t, s, "workflow"); n != 2 {
+			t.Errorf("%d workflows, want one and a draft", n)
+		}
+		if _, used, err := s.Usage(ctx, u); err != nil || used.Used != 1 || used.Limit != 1 {
+			t.Errorf("%+v %v", used, err)
 		}
 	})
 }

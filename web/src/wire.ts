@@ -758,6 +758,15 @@ export interface components {
             target_url: string;
             token_value?: string | null;
         };
+        Quota: {
+            /** Format: int64 */
+            limit: number;
+            /** Format: int64 */
+            remaining: number;
+            reset_at: string;
+            /** Format: int64 */
+            used: number;
+        };
         Redeliver: {
             /** Format: date-time */
             since?: string | null;
@@ -920,6 +929,7 @@ export interface components {
             reset_at: string;
             /** Format: int64 */
             used: number;
+            workflows: components["schemas"]["Quota"];
         };
         ValidatedItem: {
             chains: string[];
@@ -1152,6 +1162,7 @@ export type Polymer = components['schemas']['Polymer'];
 export type Prediction = components['schemas']['Prediction'];
 export type Problem = components['schemas']['Problem'];
 export type PutWebhookConfig = components['schemas']['PutWebhookConfig'];
+export type Quota = components['schemas']['Quota'];
 export type Redeliver = components['schemas']['Redeliver'];
 export type Redelivered = components['schemas']['Redelivered'];
 export type Rerun = components['schemas']['Rerun'];

@@ -66,3 +66,8 @@ func Key(k *store.Key, current pleat.KeyID) api.Key {
 		Current:    k.ID == current,
 	}
 }
+
+// Quota returns the use of a quota.
+func Quota(u store.Usage) api.Quota {
+	return api.Quota{Limit: u.Limit, Used: u.Used, Remaining: max(0, u.Limit-u.Used), ResetAt: api.At(u.Reset)}
+}

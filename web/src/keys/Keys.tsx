@@ -1,6 +1,6 @@
 // API keys and today's quota.
 import { useEffect, useState } from 'preact/hooks'
-import { api, type Key, type NewKey } from '../api'
+import { api, type Key, type NewKey, type Quota } from '../api'
 import { Copy, ErrorMessage, Failure, Loading, ProgressBar } from '../components'
 import { Input } from '../controls'
 import { moment, plural, when } from '../format'
@@ -45,7 +45,7 @@ export function Keys() {
           <p class="dim">Programs, and this page, sign in with an API key.</p>
         </div>
       </div>
-      <Quota />
+      <Quotas />
       <section class="card">
         <h2>API keys</h2>
         {created && <CreatedKey created={created} done={() => setCreated(undefined)} />}
@@ -148,11 +148,10 @@ function CreateForm({ create }: { create(label: string): Promise<void> }) {
   )
 }
 
-/** Today's quota as a bar. */
-function Quota() {
+/** Today's quotas, each as a bar. */
+function Quotas() {
   const u = usage.value
   if (!u) return null
-  const nearlyUsed = u.used >= 0.9 * u.limit
   return (
     <section class="card">
       <div class="row between">
@@ -161,11 +160,22 @@ function Quota() {
           resets {when(u.reset_at)}
         </span>
       </div>
-      <ProgressBar label="Quota used today" done={u.used} total={u.limit} class={nearlyUsed ? 'tall nearly' : 'tall'} />
-      <p class="num quota-text">
-        <strong>{u.used}</strong> of {plural(u.limit, 'job')} created, <strong>{u.remaining}</strong> left. The quota is
-        per day in UTC.
-      </p>
+      <QuotaBar label="Quota used today" quota={u} what="job" done="created" />
+      <QuotaBar label="Workflows started today" quota={u.workflows} what="workflow" done="started" />
+      <p class="dim small-text">Quotas are per day in UTC.</p>
     </section>
+  )
+}
+
+/** How much of one quota is used; what and done say of what, and what was done with it. */
+function QuotaBar({ label, quota: q, what, done }: { label: string; quota: Quota; what: string; done: string }) {
+  const nearlyUsed = q.used >= 0.9 * q.limit
+  return (
+    <>
+      <ProgressBar label={label} done={q.used} total={q.limit} class={nearlyUsed ? 'tall nearly' : 'tall'} />
+      <p class="num quota-text">
+        <strong>{q.used}</strong> of {plural(q.limit, what)} {done}, <strong>{q.remaining}</strong> left.
+      </p>
+    </>
   )
 }
