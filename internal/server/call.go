@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -117,7 +116,8 @@ func jsonBody[In, Out any](limit func(*Server) int64, fn bodyHandlerFunc[In, Out
 			if c.r.ContentLength == 0 {
 				return pleat.Invalidf("the request body is empty; it must be a JSON object")
 			}
-			body, err := c.body(limit(s))
+			body, done, err := s.readBody(c, limit(s))
+			defer done()
 			if err != nil {
 				return err
 			}
@@ -133,8 +133,11 @@ func optionalBody[In, Out any](limit func(*Server) int64, fn bodyHandlerFunc[In,
 	e.serve = func(s *Server, ctx context.Context, c *call) error {
 		var body []byte
 		if c.r.ContentLength != 0 {
+			var done func()
 			var err error
-			if body, err = c.body(limit(s)); err != nil {
+			body, done, err = s.readBody(c, limit(s))
+			defer done()
+			if err != nil {
 				return err
 			}
 			if len(body) == 0 { // an empty body that was sent chunked
@@ -231,35 +234,26 @@ var (
 	noStore  = []string{"no-store"}
 )
 
-// body reads the JSON of a request, at most limit bytes. Compressed bodies are refused: a small one could expand to any
-// size.
-func (c *call) body(limit int64) ([]byte, error) {
+// checkBody refuses a body that is not JSON or is known to be larger than limit bytes. Compressed bodies are refused: a
+// small one could expand to any size.
+func (c *call) checkBody(limit int64) error {
 	r := c.r
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return nil, pleat.Errorf(pleat.CodeNotJSON, "the Content-Encoding is %q; send the JSON uncompressed",
+		return pleat.Errorf(pleat.CodeNotJSON, "the Content-Encoding is %q; send the JSON uncompressed",
 			pleat.Clip(enc))
 	}
 	kind := r.Header.Get("Content-Type")
 	media, params, err := mime.ParseMediaType(kind)
 	charset := params["charset"]
 	if err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return nil, pleat.Errorf(pleat.CodeNotJSON, "the Content-Type is %q; it must be application/json",
+		return pleat.Errorf(pleat.CodeNotJSON, "the Content-Type is %q; it must be application/json",
 			pleat.Clip(kind))
 	}
 	if r.ContentLength > limit {
 		c.drain(r.Body)
-		return nil, tooLarge(limit)
+		return tooLarge(limit)
 	}
-	b, err := io.ReadAll(http.MaxBytesReader(c.w, r.Body, limit))
-	var over *http.MaxBytesError
-	switch {
-	case errors.As(err, &over):
-		c.drain(r.Body)
-		return nil, tooLarge(limit)
-	case err != nil:
-		return nil, pleat.Invalidf("the request body is incomplete")
-	}
-	return b, nil
+	return nil
 }
 
 // tooLarge returns the error for a body of more than limit bytes.

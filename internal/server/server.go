@@ -36,8 +36,10 @@
 //	workflow_view.go     workflows: read, list, linked rows
 //	frame.go             a frame of a simulation as a structure
 //	library.go           the callers' files, and links to them
+//	bodies.go            large bodies that are held at once
 //	upload.go            uploads and what they may hold
 //	uploading.go         what users upload at the moment
+//	turns.go             places that users take in turn
 //	stream.go            server-sent events
 //	webhook.go           endpoints, subscriptions, deliveries, ingest
 //	account.go           keys, quota, session, models
@@ -137,7 +139,8 @@ type Server struct {
 	limits   limits
 	proxies  proxies
 	streams  streamCount
-	checks   chan struct{} // semaphore: uploaded files that are checked at once
+	checks   *turns // of uploaded files
+	bodies   *bodies
 	uploads  uploadCount
 	meters   *meters
 	keyUsage keyUsage
@@ -184,7 +187,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 		clock:  d.Clock,
 		log:    d.Log,
 		stop:   make(chan struct{}),
-		checks: make(chan struct{}, uploadChecks),
+		checks: newTurns(uploadChecks),
+		bodies: newBodies(cfg.MaxBody),
 	}
 	if s.clock == nil {
 		s.clock = time.Now

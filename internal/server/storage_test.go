@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,9 +9,12 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"pleat"
+	"pleat/internal/blob"
 	"pleat/internal/server"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
@@ -201,4 +205,122 @@ func TestDeletedFilesLeaveTheDisk(t *testing.T) {
 			t.Errorf("%s has %d rows", table, n)
 		}
 	}
+}
+
+// gatedFiles holds back who reads the files of one library item, and counts them.
+type gatedFiles struct {
+	blob.Store
+	item    string
+	entered chan struct{}
+	open    chan struct{} // closed: nobody is held back
+}
+
+func (g *gatedFiles) Open(ctx context.Context, key string) (io.ReadSeekCloser, blob.Info, error) {
+	if strings.Contains(key, g.item) {
+		g.entered <- struct{}{}
+		<-g.open
+	}
+	return g.Store.Open(ctx, key)
+}
+
+// One user's large files do not make another's small one wait for its check.
+func TestChecksOfUploadsAreFair(t *testing.T) {
+	gate := &gatedFiles{item: "none", entered: make(chan struct{}, 8), open: make(chan struct{})}
+	h := newFixtureWith(t, func(_ *server.Config, d *server.Deps) {
+		gate.Store = d.Blobs
+		d.Blobs = gate
+	})
+	_, ben := h.newUser("ben")
+	item := h.item(h.key, "large", "")
+	gate.item = item
+	var uploads sync.WaitGroup
+	for i := range 4 {
+		uploads.Go(func() {
+			r := h.upload(item, [3]string{"files", fmt.Sprintf("%d.json", i), jsonFile(1 << 20)})
+			if r.status != http.StatusOK {
+				t.Errorf("a large file: %d %s", r.status, r.body)
+			}
+		})
+	}
+	<-gate.entered                                  // one of ann's is being checked, and is not done
+	h.item(ben, "small", "a.fasta", ">x\nGSGS\n")   // does not wait for it
+	h.item(ben, "another", "a.fasta", ">x\nGSGS\n") // nor this
+	storetest.Eventually(t, "all files are written", func() bool {
+		files, _ := h.kept()
+		return files == 6
+	})
+	if n := len(gate.entered); n != 0 {
+		t.Errorf("%d checks more of one user at a time", n)
+	}
+	close(gate.open)
+	uploads.Wait()
+	if n := len(gate.entered); n != 3 {
+		t.Errorf("%d checks followed", n)
+	}
+}
+
+// holdBody begins a request with a body of n bytes, of which the server waits for the rest until stop is called.
+func (h *fixture) holdBody(key string, n int64) (stop func()) {
+	h.t.Helper()
+	body, w := io.Pipe()
+	req, err := http.NewRequest("POST", h.http.URL+"/v1/jobs", body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.ContentLength = n
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Expect", "100-continue")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tr := &http.Transport{ExpectContinueTimeout: time.Minute}
+		defer tr.CloseIdleConnections()
+		if res, err := tr.RoundTrip(req); err == nil {
+			_ = res.Body.Close()
+		}
+	}()
+	if _, err := io.WriteString(w, "{"); err != nil { // returns once the server has begun to read
+		h.t.Fatal(err)
+	}
+	return func() {
+		_ = w.CloseWithError(io.ErrUnexpectedEOF)
+		<-ended
+	}
+}
+
+// Large bodies that are under way are bounded, for each user and in all; what is refused says when to try again.
+func TestLargeBodiesAreBounded(t *testing.T) {
+	const largest = 1 << 20
+	h := newFixture(t, func(c *server.Config) { c.MaxBody = largest })
+	large := `{"name":"` + strings.Repeat("x", 300<<10) + `"}`
+	ask := func(key string, status int) {
+		t.Helper()
+		r := h.as(key, "POST", "/v1/jobs", large)
+		if r.status != status || status != 400 && r.header.Get("Retry-After") == "" {
+			t.Errorf("%d %s, want %d", r.status, r.body, status)
+		}
+	}
+	var stops []func()
+	hold := func(key string) {
+		for range 4 {
+			stops = append(stops, h.holdBody(key, largest))
+		}
+	}
+	_, ben := h.newUser("ben")
+	_, cem := h.newUser("cem")
+	_, dan := h.newUser("dan")
+	hold(h.key)
+	ask(h.key, http.StatusTooManyRequests)
+	h.create(trp) // a small body needs no room
+	ask(dan, http.StatusBadRequest)
+	hold(ben)
+	hold(cem)
+	ask(dan, http.StatusServiceUnavailable)
+	for _, stop := range stops {
+		stop()
+	}
+	storetest.Eventually(t, "the room is free", func() bool {
+		return h.as(h.key, "POST", "/v1/jobs", large).status == http.StatusBadRequest
+	})
 }

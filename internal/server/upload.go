@@ -28,6 +28,8 @@ const (
 	// uploadChecks is how many files are checked at the same time on this node. A check may need many times the memory
 	// of its file, so two of the largest bound what uploads can use.
 	uploadChecks = 2
+	// checkTime bounds one check. The largest structure takes a few seconds on an idle machine.
+	checkTime = time.Minute
 )
 
 // uploadFiles is POST /v1/library/{id}/upload-files, for the owner of an item. It streams each file to the artifact
@@ -158,7 +160,7 @@ func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.L
 	info, err := s.blobs.Put(ctx, f.Key, io.LimitReader(r, submit.MaxFile+1))
 	if err == nil {
 		f.Bytes, f.SHA256, f.Created = info.Bytes, info.SHA256, s.store.Now()
-		err = s.checkFile(ctx, &f, n.kind)
+		err = s.checkFile(ctx, n, &f)
 	} else {
 		err = storageError(err)
 	}
@@ -205,8 +207,9 @@ func storageError(err error) error {
 }
 
 // checkFile checks the size of a stored file, and that its content has the format that its name implies, so that
-// workflows and alignments read only files that parse. At most uploadChecks files are checked at a time; others wait.
-func (s *Server) checkFile(ctx context.Context, f *store.LibraryFile, kind submit.FileKind) error {
+// workflows and alignments read only files that parse. At most uploadChecks files are checked at a time, one of each
+// user; the users that wait take turns.
+func (s *Server) checkFile(ctx context.Context, n newFile, f *store.LibraryFile) error {
 	switch {
 	case f.Bytes > submit.MaxFile:
 		return pleat.Errorf(pleat.CodeTooLarge, "files: %q is larger than %d bytes", pleat.Clip(f.Name),
@@ -214,20 +217,39 @@ func (s *Server) checkFile(ctx context.Context, f *store.LibraryFile, kind submi
 	case f.Bytes == 0:
 		return pleat.InvalidField("files", ": %q is empty", pleat.Clip(f.Name))
 	}
-	select { // a check may use many times the file's size of memory
-	case s.checks <- struct{}{}:
-		defer func() { <-s.checks }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := s.checks.acquire(ctx, n.owner); err != nil {
+		return err
 	}
+	defer s.checks.release(n.owner)
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
 	in, _, err := s.blobs.Open(ctx, f.Key)
 	if err != nil {
 		return storageError(err)
 	}
 	defer in.Close()
-	if err := kind.Check(bufio.NewReaderSize(in, 64<<10)); err != nil {
+	err = n.kind.Check(bufio.NewReaderSize(&timedReader{ctx, in}, 64<<10))
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return pleat.InvalidField("files", ": %q takes longer than %s to check; it may be too large",
+			pleat.Clip(f.Name), checkTime)
+	}
+	if err != nil {
 		return pleat.InvalidField("files", ": %q is not what its name says: %s", pleat.Clip(f.Name),
 			words.Shorten(err.Error(), 200))
 	}
 	return nil
+}
+
+// timedReader reads until ctx ends.
+type timedReader struct {
+	ctx context.Context //nolint:containedctx // a reader has no other way to end
+	r   io.Reader
+}
+
+// Read reads the next part, or fails if ctx has ended.
+func (t *timedReader) Read(p []byte) (int, error) {
+	if err := t.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return t.r.Read(p)
 }

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,37 +103,54 @@ func checkFASTA(r io.Reader) error {
 
 // checkJSON checks that a file is one JSON object or array, nested at most api.MaxDepth levels deep.
 func checkJSON(r io.Reader) error {
-	d := json.NewDecoder(r)
-	for depth := 0; ; {
-		t, err := d.Token()
-		if err != nil {
-			return describeJSONError(d, err)
-		}
-		if _, nested := t.(json.Delim); depth == 0 && !nested {
-			return errors.New("it holds neither an object nor an array")
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			if depth++; depth > api.MaxDepth {
-				return fmt.Errorf("it is nested more than %d levels deep", api.MaxDepth)
-			}
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth == 0 {
-			break
-		}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("it has data after its JSON document, at byte %d", d.InputOffset())
+	if first := bytes.TrimLeft(data, " \t\r\n"); len(first) > 0 && first[0] != '{' && first[0] != '[' &&
+		json.Valid(first) {
+		return errors.New("it holds neither an object nor an array")
 	}
-	return nil
+	if depthOf(data) > api.MaxDepth {
+		return fmt.Errorf("it is nested more than %d levels deep", api.MaxDepth)
+	}
+	var bad *json.SyntaxError
+	if err := json.Unmarshal(data, new(anyJSON)); !errors.As(err, &bad) {
+		return err
+	}
+	at := int(bad.Offset)
+	switch {
+	case at > 0 && json.Valid(data[:at-1]):
+		return fmt.Errorf("it has data after its JSON document, at byte %d", at)
+	case at >= len(data):
+		return fmt.Errorf("it is not JSON: it ends too early, after byte %d", len(data))
+	}
+	return fmt.Errorf("it is not JSON, at byte %d", at)
 }
 
-// describeJSONError returns where a file stops being JSON, for an error of the decoder.
-func describeJSONError(d *json.Decoder, err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("it is not JSON: it ends too early, after byte %d", d.InputOffset())
+// anyJSON is decoded from any JSON document, of which it keeps nothing.
+type anyJSON struct{}
+
+// UnmarshalJSON accepts what encoding/json has checked.
+func (*anyJSON) UnmarshalJSON([]byte) error { return nil }
+
+// depthOf returns how deep the arrays and objects of a JSON document are nested. Of anything else the number means
+// nothing.
+func depthOf(data []byte) int {
+	depth, most, quoted := 0, 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			most = max(most, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
 	}
-	return fmt.Errorf("it is not JSON, at byte %d", d.InputOffset())
+	return most
 }

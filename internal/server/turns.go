@@ -1,0 +1,88 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"pleat"
+)
+
+// turns shares a few places between users: a user has at most one place at a time, and of those that wait, users take
+// turns, whoever of them has more to do. Make one with newTurns.
+type turns struct {
+	mu      sync.Mutex
+	free    int
+	busy    map[pleat.UserID]bool
+	waiting map[pleat.UserID][]chan struct{} // closed when its place is free
+	order   []pleat.UserID                   // of those that wait; the first has the next turn
+}
+
+// newTurns returns turns with n places.
+func newTurns(n int) *turns {
+	return &turns{free: n, busy: map[pleat.UserID]bool{}, waiting: map[pleat.UserID][]chan struct{}{}}
+}
+
+// acquire waits for a place, which release frees, or for the end of ctx, whose error it returns.
+func (t *turns) acquire(ctx context.Context, user pleat.UserID) error {
+	mine := make(chan struct{})
+	t.mu.Lock()
+	if t.waiting[user] == nil {
+		t.order = append(t.order, user)
+	}
+	t.waiting[user] = append(t.waiting[user], mine)
+	t.next()
+	t.mu.Unlock()
+	select {
+	case <-mine:
+		return nil
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := slices.Index(t.waiting[user], mine); i >= 0 {
+		t.leave(user, i)
+	} else { // the place came at the same moment
+		t.give(user)
+	}
+	return ctx.Err()
+}
+
+// release frees a user's place.
+func (t *turns) release(user pleat.UserID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.give(user)
+}
+
+// give frees a user's place for the next one. The caller holds mu, as it does for next and leave.
+func (t *turns) give(user pleat.UserID) {
+	t.free++
+	delete(t.busy, user)
+	t.next()
+}
+
+// next gives the free places to those whose turn it is.
+func (t *turns) next() {
+	for t.free > 0 {
+		i := slices.IndexFunc(t.order, func(u pleat.UserID) bool { return !t.busy[u] })
+		if i < 0 {
+			return
+		}
+		user := t.order[i]
+		t.order = append(slices.Delete(t.order, i, i+1), user) // its next turn comes after those of the others
+		t.free--
+		t.busy[user] = true
+		close(t.waiting[user][0])
+		t.leave(user, 0)
+	}
+}
+
+// leave removes the i-th of those that wait for a user.
+func (t *turns) leave(user pleat.UserID, i int) {
+	t.waiting[user] = slices.Delete(t.waiting[user], i, i+1)
+	if len(t.waiting[user]) == 0 {
+		delete(t.waiting, user)
+		t.order = slices.DeleteFunc(t.order, func(u pleat.UserID) bool { return u == user })
+	}
+}
