@@ -1,10 +1,11 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-engines fuzz bench bench-webhooks \
+.PHONY: help build page demo run test lint format test-page test-webhooks test-engines fuzz soak bench bench-webhooks \
 	bench-engines bench-mini bench-md docs clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
+SOAK ?= 10m
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +47,9 @@ test-engines: ## the real engines with random weights; takes minutes and 25 GB o
 
 fuzz: ## run every fuzz target for FUZZTIME
 	scripts/fuzz $(FUZZTIME)
+
+soak: ## kill servers that work, watch for leaks and fuzz for SOAK (10m), and until SOAK_KILLS kills are done
+	scripts/soak $(SOAK)
 
 bench: ## speed of the service, each figure as a ratio to a ceiling measured in the same run
 	scripts/with-postgres go run ./cmd/pleat-bench

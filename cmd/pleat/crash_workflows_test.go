@@ -68,9 +68,12 @@ func (n *workflowNode) wantConsistent() {
 			"WHERE r.state <> w.state",
 	})
 	n.stop()
-	n.wantNoOrphans(queryInt(n.t, n.db, "SELECT count(*) FROM (SELECT blob_key FROM artifact "+
-		"UNION SELECT blob_key FROM library_file UNION SELECT checkpoint FROM task WHERE checkpoint <> '') x"))
+	n.wantNoOrphans(queryInt(n.t, n.db, referencedFiles))
 }
+
+// referencedFiles counts the files that some row refers to.
+const referencedFiles = "SELECT count(*) FROM (SELECT blob_key FROM artifact " +
+	"UNION SELECT blob_key FROM library_file UNION SELECT checkpoint FROM task WHERE checkpoint <> '') x"
 
 // openWorkflows counts the workflows that have not ended.
 const openWorkflows = "SELECT count(*) FROM workflow WHERE state NOT IN ('DRAFT', 'COMPLETED', 'FAILED', 'STOPPED')"
@@ -127,31 +130,37 @@ func killDynamics(t *testing.T, database string) {
 	n.wantConsistent()
 }
 
-// killQuestions kills the server at random instants while many clients ask about a structure of the library.
-func killQuestions(t *testing.T, database string) {
-	n := newWorkflowNode(t, database)
+// libraryQuestion puts a structure into the library and returns the input of a question about it, whose answer is 76.
+func (n *workflowNode) libraryQuestion() json.RawMessage {
+	n.t.Helper()
 	ctx := context.Background()
 	item, err := n.api.CreateItem(ctx, api.CreateItem{Name: "ubiquitin"})
 	if err != nil {
-		t.Fatal(err)
+		n.t.Fatal(err)
 	}
 	f, err := os.Open(filepath.Join("..", "..", "internal", "structure", "testdata", "1ubi.pdb"))
 	if err != nil {
-		t.Fatal(err)
+		n.t.Fatal(err)
 	}
 	defer f.Close()
 	if _, err := n.api.UploadFile(ctx, item.ID, "1ubi.pdb", f); err != nil {
-		t.Fatal(err)
+		n.t.Fatal(err)
 	}
 	in, err := json.Marshal(map[string]any{
 		"targetSource": "library", "libraryItemId": item.ID, "question": "How many residues does it have?",
 	})
 	if err != nil {
-		t.Fatal(err)
+		n.t.Fatal(err)
 	}
+	return in
+}
+
+// killQuestions kills the server at random instants while many clients ask about a structure of the library.
+func killQuestions(t *testing.T, database string) {
+	n := newWorkflowNode(t, database)
+	in := n.libraryQuestion()
 	acked := n.createThroughKills(workflowRounds, 8, 700*time.Millisecond, n.restart, func() (string, error) {
-		w, err := n.api.CreateWorkflow(ctx, api.CreateWorkflow{WorkflowName: "qna_v1", Name: "crash", Input: in})
-		return w.ID, err
+		return n.ask(in)
 	})
 	waitUntil(t, 5*time.Minute, "every question has ended", func() bool {
 		return queryInt(t, n.db, openWorkflows) == 0
@@ -170,43 +179,64 @@ func killQuestions(t *testing.T, database string) {
 	n.wantConsistent()
 }
 
-// killFollowUps kills the server at random instants while folds end that start a question and a simulation each.
-func killFollowUps(t *testing.T, database string) {
-	n := newWorkflowNode(t, database)
-	ctx := context.Background()
+// ask creates a question.
+func (n *workflowNode) ask(in json.RawMessage) (string, error) {
+	w, err := n.api.CreateWorkflow(context.Background(), api.CreateWorkflow{
+		WorkflowName: "qna_v1", Name: "crash", Input: in,
+	})
+	return w.ID, err
+}
+
+// foldWithFollowUps creates a fold that starts a question and a simulation.
+func (n *workflowNode) foldWithFollowUps() (string, error) {
 	steps := int64(1)
-	job := api.CreateJob{
-		Name:      "crash",
+	made, err := n.api.CreateJob(context.Background(), api.CreateJob{
+		Name:      "follow",
 		Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "GSGSGSGS"}}},
 		Params:    &api.Params{ModelName: "null", RecyclingSteps: &steps},
 		Constraints: &api.Constraints{
 			Webhooks: json.RawMessage(`{"qna":{"enabled":true},"openmm":{"enabled":true,
 				"preset":"single_idr_fasta","sim_length_ns":0.001,"step_size_ns":0.001}}`),
 		},
-	}
-	n.createThroughKills(workflowRounds, 4, 250*time.Millisecond, n.restart, func() (string, error) {
-		made, err := n.api.CreateJob(ctx, job, api.CreateOptions{})
-		return made.JobID, err
+	}, api.CreateOptions{})
+	return made.JobID, err
+}
+
+// awaitEnd waits until every fold, workflow and delivery has ended.
+func (n *workflowNode) awaitEnd() {
+	n.t.Helper()
+	waitUntil(n.t, 10*time.Minute, "every fold, follow-up and delivery has ended", func() bool {
+		return queryInt(n.t, n.db, "SELECT count(*) FROM job WHERE state <> 'COMPLETED'") == 0 &&
+			queryInt(n.t, n.db, "SELECT count(*) FROM delivery WHERE status NOT IN ('SUCCEEDED', 'FAILED')") == 0 &&
+			queryInt(n.t, n.db, openWorkflows) == 0
 	})
-	waitUntil(t, 10*time.Minute, "every fold and follow-up has ended", func() bool {
-		return queryInt(t, n.db, "SELECT count(*) FROM job WHERE state <> 'COMPLETED'") == 0 &&
-			queryInt(t, n.db, "SELECT count(*) FROM delivery WHERE status = 'PENDING'") == 0 &&
-			queryInt(t, n.db, openWorkflows) == 0
-	})
-	jobs := queryInt(t, n.db, "SELECT count(*) FROM job")
+}
+
+// wantFollowUps checks that every fold with follow-ups has started each of them once.
+func (n *workflowNode) wantFollowUps() {
+	n.t.Helper()
+	folds := queryInt(n.t, n.db, "SELECT count(*) FROM job WHERE name = 'follow'")
 	for what, q := range map[string]string{
 		"questions":               "SELECT count(*) FROM workflow WHERE kind = 'qna' AND state = 'DRAFT'",
 		"simulations":             "SELECT count(*) FROM workflow WHERE kind = 'md' AND state = 'COMPLETED'",
-		"folds with a question":   "SELECT count(DISTINCT source_job) FROM workflow WHERE kind = 'qna'",
+		"folds with a question":   "SELECT count(DISTINCT source_job) FROM workflow WHERE kind = 'qna' AND source_job <> ''",
 		"folds with a simulation": "SELECT count(DISTINCT source_job) FROM workflow WHERE kind = 'md'",
 		"deliveries with a workflow": "SELECT count(*) / 2 FROM delivery d " +
 			"JOIN workflow w ON w.id = d.triggered WHERE d.status = 'SUCCEEDED' AND w.source_run = d.run_id",
 		"follow-ups with the name of their alias": "SELECT count(*) FROM workflow " +
 			"WHERE workflow_name = 'calvados_openmm_v1'",
 	} {
-		if k := queryInt(t, n.db, q); k != jobs {
-			t.Errorf("%s: %d, of %d folds", what, k, jobs)
+		if k := queryInt(n.t, n.db, q); k != folds {
+			n.t.Errorf("%s: %d, of %d folds", what, k, folds)
 		}
 	}
+}
+
+// killFollowUps kills the server at random instants while folds end that start a question and a simulation each.
+func killFollowUps(t *testing.T, database string) {
+	n := newWorkflowNode(t, database)
+	n.createThroughKills(workflowRounds, 4, 250*time.Millisecond, n.restart, n.foldWithFollowUps)
+	n.awaitEnd()
+	n.wantFollowUps()
 	n.wantConsistent()
 }
