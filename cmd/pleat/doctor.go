@@ -19,6 +19,7 @@ import (
 	"pleat/internal/app"
 	"pleat/internal/blob"
 	"pleat/internal/config"
+	"pleat/internal/sandbox"
 	"pleat/internal/store"
 	"pleat/internal/words"
 )
@@ -104,6 +105,7 @@ func (d *doctor) machine() {
 	for _, v := range devices {
 		d.ok("devices", "%s %s, %s", v.Name, v.ID, config.Bytes(v.Memory))
 	}
+	d.sandbox()
 	engines, _, err := app.NewEngines(d.cfg, app.NewLog(io.Discard, d.cfg), nil)
 	if err != nil {
 		d.fail("engines", "%v", err)
@@ -130,6 +132,23 @@ func (d *doctor) machine() {
 	}
 	if len(engines.Models()) == 0 {
 		d.note("engines", "none is configured here; jobs wait for a worker on another machine")
+	}
+}
+
+// sandbox prints what limits the processes of runners here.
+func (d *doctor) sandbox() {
+	has := sandbox.Detect()
+	missing := strings.Join(has.Missing(), "; ")
+	switch mode := sandbox.Mode(d.cfg.Sandbox); {
+	case mode == sandbox.None:
+		d.note("sandbox", "off; runners can read and write what this user can, and use the network")
+	case mode == sandbox.Required && has.Check() != nil:
+		d.fail("sandbox", "%v", has.Check())
+	case missing != "":
+		d.note("sandbox", "Landlock %d; runners can %s", has.Landlock, missing)
+	default:
+		d.ok("sandbox", "Landlock %d and a filter of system calls: runners have no network and only their own files",
+			has.Landlock)
 	}
 }
 

@@ -201,6 +201,9 @@ database and no server. The runner's standard error is shown.`,
 func checkEngine(cmd *cobra.Command, c config.Config, name, model string) error {
 	c.Engines, c.LogLevel = []string{name}, "info"
 	log := app.NewLog(cmd.ErrOrStderr(), c)
+	if err := app.HideSecrets(c); err != nil {
+		log.Warn("the memory of this process can be read by the engine", "error", err)
+	}
 	engines, _, err := app.NewEngines(c, log, cmd.ErrOrStderr())
 	if err != nil {
 		return err

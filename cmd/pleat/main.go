@@ -33,6 +33,7 @@ import (
 	"pleat"
 	"pleat/internal/app"
 	"pleat/internal/config"
+	"pleat/internal/sandbox"
 )
 
 // Exit codes. A job without a result has its own code, so that scripts can tell it from a server that does not respond.
@@ -51,7 +52,10 @@ const (
 )
 
 // main runs the released program, in which nothing watches the steps of deliveries.
-func main() { os.Exit(runProcess(nil)) }
+func main() {
+	sandbox.Main()
+	os.Exit(runProcess(nil))
+}
 
 // runProcess runs the command line of this process and returns its exit code. SIGINT and SIGTERM end the context of the
 // command. See serveCmd for deliveryStep.

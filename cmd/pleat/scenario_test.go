@@ -11,11 +11,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"pleat/internal/msa/msatest"
+	"pleat/internal/sandbox"
 	"pleat/internal/store/storetest"
 )
 
 // In the scenarios this test binary is the program.
 func TestMain(m *testing.M) {
+	sandbox.Main()
 	testscript.Main(tests{m}, map[string]func(){"pleat": program})
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat"
+	"pleat/internal/app"
 	"pleat/internal/config"
-	"pleat/internal/seal"
 	"pleat/internal/store"
 )
 
@@ -23,8 +23,8 @@ func secretsRotate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate",
 		Short: "Encrypt all stored secrets with the current key",
-		Long: `Encrypts all stored tokens and signing secrets with the first of the keys in PLEAT_SECRET_KEY, or in the
-file secret.key of the data folder.
+		Long: `Encrypts all stored tokens and signing secrets with the first of the keys in PLEAT_SECRET_KEY, in the
+file secret-key-file, or in the file secret.key of the data folder.
 
 To replace a key: put the new key before the old one, separated by a comma; restart every node; run this
 command; remove the old key and restart every node again. Links that were signed with the old key then
@@ -35,11 +35,11 @@ become invalid.`,
 			if err != nil {
 				return err
 			}
-			if _, ok := c.SQLitePath(); !ok && c.SecretKey == "" {
+			if c.CheckSharedKey() != nil {
 				return usagef("PLEAT_SECRET_KEY is not set; it must be the new key and the old one, " +
 					"separated by a comma")
 			}
-			ring, err := seal.Load(c.SecretKey, c.SecretKeyFile())
+			ring, err := app.LoadKeys(c)
 			if err != nil {
 				return err
 			}

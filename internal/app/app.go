@@ -10,6 +10,7 @@
 //   - database.go: the database and its schema, for commands that run next to a server.
 //   - engines.go: the engines that the configuration names.
 //   - delivery.go: the delivery of webhooks.
+//   - secrets.go: the secret keys, and what hides secrets from other processes.
 //   - identity.go: locks of the data folder.
 package app
 
@@ -71,8 +72,13 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *App, err e
 	if a.blobs, err = blob.Open(ctx, c.BlobAddress()); err != nil {
 		return nil, err
 	}
-	a.ring, err = seal.Load(c.SecretKey, c.SecretKeyFile())
-	return a, err
+	if a.ring, err = LoadKeys(c); err != nil {
+		return nil, err
+	}
+	if err := HideSecrets(c); err != nil {
+		log.Warn("the memory of this process can be read by other processes of its user", "error", err)
+	}
+	return a, nil
 }
 
 // openServer is open for a server. A server of an SQLite database must be the only one, since wake-ups and rate limits

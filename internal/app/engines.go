@@ -18,6 +18,7 @@ import (
 	"pleat/internal/engine/builtin"
 	"pleat/internal/engine/remote"
 	"pleat/internal/engine/runner"
+	"pleat/internal/sandbox"
 )
 
 // NewEngines returns the engines that are configured, and the accelerators of the runners among them. Stderr, if not
@@ -107,6 +108,9 @@ func newRunners(c config.Config, log *slog.Logger, stderr io.Writer) ([]engine.E
 	if len(names) == 0 {
 		return nil, nil, nil
 	}
+	if err := checkSandbox(c, log); err != nil {
+		return nil, nil, err
+	}
 	devices, err := Devices(c)
 	if err != nil {
 		return nil, nil, err
@@ -165,8 +169,46 @@ func newRunner(c config.Config, name string, processes *runner.ProcessPool, log 
 		Cache:     filepath.Join(c.EngineDir(name), "cache"),
 		Threads:   threads,
 		Hidden:    []string{data, c.EngineDir(""), filepath.Dir(m.Dir)},
+		Sandbox:   sandbox.Mode(c.Sandbox),
+		Private:   privatePaths(c),
 		Log:       log,
 	}, nil
+}
+
+// privatePaths returns what runners must never read: the data folder, the database, the artifacts and the secret key.
+func privatePaths(c config.Config) []string {
+	paths := []string{c.Data}
+	if path, ok := c.SQLitePath(); ok {
+		paths = append(paths, path)
+	}
+	if path, ok := strings.CutPrefix(c.BlobAddress(), "dir:"); ok {
+		paths = append(paths, path)
+	}
+	if c.SecretFile != "" {
+		paths = append(paths, c.SecretFile)
+	}
+	for i, path := range paths {
+		if abs, err := filepath.Abs(path); err == nil {
+			paths[i] = abs
+		}
+	}
+	return paths
+}
+
+// checkSandbox returns a UsageError if the sandbox is required and the system does not offer it, and logs what runners
+// can do all the same.
+func checkSandbox(c config.Config, log *slog.Logger) error {
+	has := sandbox.Detect()
+	missing := has.Missing()
+	switch mode := sandbox.Mode(c.Sandbox); {
+	case mode == sandbox.None:
+		log.Warn("the sandbox of runners is off; they can do what the user of the service can")
+	case mode == sandbox.Required && has.Check() != nil:
+		return UsageError{fmt.Errorf("the sandbox of runners is required: %w", has.Check())}
+	case len(missing) > 0:
+		log.Warn("the sandbox of runners is not complete", "runners can", strings.Join(missing, "; "))
+	}
+	return nil
 }
 
 // unknownEngine returns an error that lists the engines that there are, and the one that was probably meant.

@@ -129,7 +129,9 @@ func OpenBucket(ctx context.Context, o S3Options) (*Bucket, error) {
 func fromEnvironment() (*credentials.Credentials, error) {
 	switch {
 	case os.Getenv("AWS_ACCESS_KEY_ID") != "" && os.Getenv("AWS_SECRET_ACCESS_KEY") != "":
-		return credentials.NewEnvAWS(), nil
+		// They are read now, since the program removes them from its environment once it is running.
+		return credentials.NewStaticV4(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"),
+			os.Getenv("AWS_SESSION_TOKEN")), nil
 	case os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "", os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "",
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
 		return credentials.NewIAM(""), nil

@@ -14,6 +14,7 @@ import (
 
 	"pleat"
 	"pleat/internal/msa"
+	"pleat/internal/sandbox"
 	"pleat/internal/seal"
 	"pleat/internal/words"
 )
@@ -30,7 +31,8 @@ func (c *Config) check() error {
 	for _, check := range []func() error{
 		c.checkStore, c.checkAddresses, c.checkEngines, c.checkChat, c.checkNIM, c.checkFetchURLs,
 		c.checkMSASource, c.checkMSAKey, c.checkMSAOptions, c.checkDelivery, c.checkListener,
-		c.checkProxies, c.checkSecrets, c.checkSecretKey, c.checkLog, c.checkRanges, c.checkDependencies,
+		c.checkProxies, c.checkSecrets, c.checkSecretKey, c.checkSandbox, c.checkLog, c.checkRanges,
+		c.checkDependencies,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -297,10 +299,22 @@ func (c *Config) checkSecretKey() error {
 	if c.SecretKey == "" {
 		return nil
 	}
+	if c.SecretFile != "" {
+		return c.Errorf("secret-key-file", "is set, and so is secret-key; the key must come from one of them")
+	}
 	if _, err := seal.Parse(c.SecretKey); err != nil {
 		return c.Errorf("secret-key", "cannot be used: %w; make one with: openssl rand -hex 32", err)
 	}
 	return nil
+}
+
+// checkSandbox checks the mode of the sandbox.
+func (c *Config) checkSandbox() error {
+	switch sandbox.Mode(c.Sandbox) {
+	case sandbox.Auto, sandbox.Required, sandbox.None:
+		return nil
+	}
+	return c.Errorf("sandbox", "is %q; it must be auto, required or none", pleat.Clip(c.Sandbox))
 }
 
 // checkLog checks the level and the format of the log.

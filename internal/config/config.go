@@ -22,6 +22,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/msa"
+	"pleat/internal/sandbox"
 )
 
 // Config is everything that can be set. The method Settings documents each field and the values that it accepts. A zero
@@ -69,6 +70,7 @@ type Config struct {
 	Runners    string
 	EngineData string
 	Weights    string
+	Sandbox    string
 	Devices    []string
 	Checkpoint int // seconds
 
@@ -100,10 +102,12 @@ type Config struct {
 	MSAKeep     int // days; 0: forever
 	MSAShare    bool
 
-	// SecretKey is one key, or the new one and the old one during a replacement. Empty: a file in Data holds the key.
-	SecretKey string
-	LogLevel  string
-	LogFormat string
+	// SecretKey is one key, or the new one and the old one during a replacement. Empty: the file SecretFile holds the
+	// key, and without such a file one in Data.
+	SecretKey  string
+	SecretFile string
+	LogLevel   string
+	LogFormat  string
 
 	// The commands that call a server.
 	URL           string
@@ -136,6 +140,7 @@ func Default() Config {
 
 		Engines:    pleat.DefaultEngines(),
 		Devices:    []string{"auto"},
+		Sandbox:    string(sandbox.Auto),
 		Slots:      1,
 		Checkpoint: 20,
 

@@ -28,15 +28,26 @@ func (c *Config) SQLitePath() (string, bool) { return strings.CutPrefix(c.Databa
 // CheckSharedKey refuses PostgreSQL without a secret key: each node would generate its own, and could neither check the
 // links nor open the secrets of the others. SQLite has one node's data folder, which holds the generated key.
 func (c *Config) CheckSharedKey() error {
-	if _, ok := c.SQLitePath(); ok || c.SecretKey != "" {
+	if _, ok := c.SQLitePath(); ok || c.SecretKey != "" || c.SecretFile != "" {
 		return nil
 	}
 	return errors.New("PLEAT_SECRET_KEY is not set, and every node of one PostgreSQL database needs the same; " +
 		"make one with: openssl rand -hex 32")
 }
 
-// SecretKeyFile returns the path of the generated secret key, which is used where no key is set.
-func (c *Config) SecretKeyFile() string { return filepath.Join(c.Data, "secret.key") }
+// GeneratedKeyFile returns the path of the generated secret key, which is used where no key and no file is set.
+func (c *Config) GeneratedKeyFile() string { return filepath.Join(c.Data, "secret.key") }
+
+// SecretVariables returns the names of the environment variables of all settings that hold a secret or may hold one.
+func (c *Config) SecretVariables() []string {
+	var out []string
+	for _, s := range c.Settings() {
+		if s.secrecy != public {
+			out = append(out, s.Variable())
+		}
+	}
+	return out
+}
 
 // BlobAddress returns the address of the artifacts as blob.Open reads it: dir:PATH or a URL, such as s3://BUCKET.
 func (c *Config) BlobAddress() string {

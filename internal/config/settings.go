@@ -146,6 +146,10 @@ func (c *Config) engineSettings() []Setting {
 		setting("weights", &c.Weights,
 			"folder of the models' weights, which has one folder for each runner; "+
 				"empty: the folder weights in the data folder"),
+		setting("sandbox", &c.Sandbox,
+			"limits of the processes of runners: auto gives them no network and only the files that they need, "+
+				"as far as the system can; required refuses to start where it cannot; "+
+				"none gives them everything that the user of the service has"),
 		setting("devices", &c.Devices,
 			"accelerators for runners: auto asks nvidia-smi, none uses the CPU; "+
 				"otherwise a list of indices or UUIDs with their memory, such as 0=48GB,1=48GB"),
@@ -237,9 +241,12 @@ func (c *Config) nodeSettings() []Setting {
 			"master key from which signatures and the encryption of stored secrets derive: "+
 				"32 bytes as 64 hexadecimal digits or in base64; to replace a key, the new key and the old one, "+
 				"separated by a comma; "+
-				"empty: generated once and kept in the data folder. "+
+				"empty: the file secret-key-file holds it. "+
 				"Every node of a service needs the same").
 			secret(secretNoFlag),
+		setting("secret-key-file", &c.SecretFile,
+			"file that holds the secret key in the same form, such as a credential of systemd or a mounted secret; "+
+				"empty: secret.key in the data folder, which is generated once"),
 		setting("log-level", &c.LogLevel, "debug, info, warn or error"),
 		setting("log-format", &c.LogFormat, "text or json"),
 	}

@@ -49,7 +49,7 @@ func TestAlignmentsGoToTheRunner(t *testing.T) {
 		}
 		var out [][]wireInput
 		for _, c := range u.foldRequests() {
-			m, f := u.message(c)
+			m, f := u.message(c, t.TempDir())
 			if f != nil {
 				t.Fatal(f)
 			}

@@ -62,7 +62,7 @@ func (a *runnerAttempt) predictAll(ctx context.Context, requests []*predictReque
 				break
 			}
 			if out.stop != nil {
-				stopped = a.Processes.stopInBackground(out.stop, a.work.Dir)
+				stopped = a.Processes.stopInBackground(out.stop, q.lent)
 			}
 			if out.unheard && !retried {
 				retried = true
@@ -98,7 +98,7 @@ func (a *runnerAttempt) predict(ctx context.Context, l *slotLease, q *predictReq
 	if !warm {
 		a.sink.Progress("load", 0, 1)
 	}
-	p, f := l.process(ctx, a.launchSpec())
+	p, f := l.process(ctx, a.launchSpec(filepath.Dir(a.work.Dir)))
 	if f != nil {
 		return nil, outcome{failure: f}
 	}
@@ -113,13 +113,20 @@ func (a *runnerAttempt) predict(ctx context.Context, l *slotLease, q *predictReq
 	if !warm {
 		a.sink.Progress("load", 1, 1)
 	}
-	m, f := a.message(q)
+	m, f := a.message(q, p.dir)
 	if f != nil {
 		return p, outcome{failure: f}
 	}
 	began = time.Now()
-	out := p.predict(ctx, m, a.sink)
+	out := p.predict(ctx, q, m, a.sink)
 	a.timings["infer"] += time.Since(began).Seconds()
+	if out.stop != nil {
+		_ = q.folder.Close() // the process still works in it, and nothing will be read
+		return p, out
+	}
+	if err := q.takeBack(); err != nil && out.failure == nil {
+		out.failure = engine.InvalidOutput(err)
+	}
 	return p, out
 }
 
@@ -138,9 +145,9 @@ func (a *runnerAttempt) memory() int64 {
 	return need
 }
 
-// message puts the files of a request into a fresh folder and returns the message. Files are hard links where possible:
-// the process may read them, and must not change them.
-func (a *runnerAttempt) message(q *predictRequest) (wirePredict, *pleat.Failure) {
+// message puts the files of a request into a fresh folder, moves it into the scratch folder of the process and returns
+// the message. Files are hard links to those of the attempt where possible, which serve no other.
+func (a *runnerAttempt) message(q *predictRequest, scratch string) (wirePredict, *pleat.Failure) {
 	m := wirePredict{Type: "predict", Attempt: max(a.work.Attempt, 1), Kind: a.work.Kind}
 	fail := func(err error) (wirePredict, *pleat.Failure) {
 		return m, pleat.Failed(pleat.FailStorage, "the worker cannot write its files: "+engine.PublicMessage(err))
@@ -149,7 +156,7 @@ func (a *runnerAttempt) message(q *predictRequest) (wirePredict, *pleat.Failure)
 	if err != nil {
 		return fail(err)
 	}
-	q.dir, m.Workdir = dir, dir
+	q.dir = dir
 	m.ID = fmt.Sprintf("%s-%d-%s", a.work.Task, m.Attempt, strings.TrimPrefix(filepath.Base(dir), "run-"))
 	if m.Input, err = api.Encode(q.input); err != nil {
 		return m, pleat.Failed(pleat.FailInternal, "the job has no form that the engine could read")
@@ -172,6 +179,10 @@ func (a *runnerAttempt) message(q *predictRequest) (wirePredict, *pleat.Failure)
 		m.Parallel = 1
 	}
 	a.parameters(&m)
+	if err := q.lend(scratch); err != nil {
+		return fail(err)
+	}
+	m.Workdir = q.lent
 	return m, nil
 }
 

@@ -24,13 +24,19 @@ import (
 
 	"pleat"
 	"pleat/internal/engine/enginetest"
+	"pleat/internal/sandbox"
 )
 
 // TestMain makes the test binary a runner as well: one that does what the name of the job says, right or wrong.
 func TestMain(m *testing.M) {
+	sandbox.Main()
 	if os.Getenv("PLEAT_TEST_RUNNER") == "yes" {
 		openLifeline()
 		(&fake{in: bufio.NewReader(os.Stdin)}).run()
+		return
+	}
+	if text := os.Getenv("PLEAT_TEST_HOSTILE"); text != "" {
+		hostileMain(text)
 		return
 	}
 	if dir := os.Getenv("PLEAT_TEST_SERVICE"); dir != "" {
@@ -80,9 +86,13 @@ type watchedLifeline struct {
 	read *os.File
 }
 
-func newLifeline(t *testing.T) *watchedLifeline {
+// newLifeline makes one in a folder that the fake may write, and makes the folder.
+func newLifeline(t *testing.T, dir string) *watchedLifeline {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "lifeline")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "lifeline")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -208,6 +218,13 @@ func (f *fake) predict(m *wirePredict, cancels <-chan string) {
 		return
 	}
 	switch what {
+	case "attack":
+		var to targets
+		if err := json.Unmarshal([]byte(arg), &to); err != nil {
+			os.Exit(13)
+		}
+		got, _ := json.Marshal(attacks(to, m.Workdir))
+		f.say(wireLog{Type: "log", ID: m.ID, Line: "attacks " + string(got)})
 	case "stale": // of another job, before this one's
 		f.say(wireResult{Type: "result", ID: "another", Scores: &wireScores{PTM: new(float64)}})
 		f.say(wireError{Type: "error", ID: "another", Code: "internal", Message: "of another job"})
@@ -219,7 +236,7 @@ func (f *fake) predict(m *wirePredict, cancels <-chan string) {
 		f.rss.Store(10e9)
 		f.say(wirePong{Type: "pong", Mem: &wireMem{RSS: f.rss.Load()}})
 	case "none": // a result without files
-	case "hash", "outside", "link", "absent", "folder", "short", "unreadable":
+	case "hash", "outside", "link", "swap", "absent", "folder", "short", "unreadable":
 		r.Files = append(r.Files, f.wrongFile(what, m, structureFile))
 	}
 	if len(r.Files) == 0 && what != "none" {
@@ -283,7 +300,7 @@ func (f *fake) refuses(what, arg string, m *wirePredict, cancels <-chan string) 
 	case "late": // the result comes after the cancel
 		f.say(wireProgress{Type: "progress", ID: m.ID, Stage: "diffusion", Done: 1, Total: 9})
 		<-cancels
-		if _, err := os.ReadFile(filepath.Join(m.Workdir, "..", lateFile)); err != nil { // blocks until the test writes
+		if _, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), lateFile)); err != nil { // blocks until the test writes
 			os.Exit(12)
 		}
 	case "error":
@@ -328,6 +345,10 @@ func (f *fake) flow(m *wirePredict, r *wireResult) {
 	writeResult(m.Workdir, "", "state", fmt.Sprint("state ", from+50))
 	f.say(wireCheckpoint{Type: "checkpoint", ID: m.ID, Path: "state", Step: from + 50})
 	f.say(wireCheckpoint{Type: "checkpoint", ID: m.ID, Path: "../state", Step: 1})
+	if err := os.Symlink(os.Args[0], filepath.Join(m.Workdir, "linked")); err != nil {
+		os.Exit(15)
+	}
+	f.say(wireCheckpoint{Type: "checkpoint", ID: m.ID, Path: "linked", Step: 2})
 	r.Metrics = map[string]any{"steps": from + 100, "resumed_from_step": from, "seed": m.Seed}
 	r.Files = append(r.Files,
 		writeResult(m.Workdir, "topology", "top.pdb",
@@ -344,6 +365,12 @@ func (f *fake) wrongFile(what string, m *wirePredict, structureFile func(string)
 	switch what {
 	case "outside":
 		return structureFile("../outside.cif")
+	case "swap": // its folder is a link to another with the same file
+		v := structureFile("model.cif")
+		if os.Rename(m.Workdir, m.Workdir+"-own") != nil || os.Symlink(m.Workdir+"-own", m.Workdir) != nil {
+			os.Exit(14)
+		}
+		return v
 	case "link":
 		v := structureFile("../outside.cif")
 		if err := os.Symlink(filepath.Join(m.Workdir, "..", "outside.cif"),
@@ -368,7 +395,7 @@ func (f *fake) wrongFile(what string, m *wirePredict, structureFile func(string)
 	return writeResult(m.Workdir, "structure", "model.cif", "this is no structure")
 }
 
-// lateFile is a pipe in the folder of the work. The job "late" ends once the test writes to it.
+// lateFile is a pipe in the home of the fake. The job "late" ends once the test writes to it.
 const lateFile = "late"
 
 // writeResult writes a file of a result.
@@ -411,7 +438,7 @@ type fixture struct {
 	lifeline *watchedLifeline // of its processes and their children
 }
 
-// newFixture makes a fixture. Change, if not nil, may change its manifest and its Runner.
+// newFixture makes a fixture, in the sandbox where the system has one. Change, if not nil, may change its manifest and its Runner.
 func newFixture(t *testing.T, change func(*Manifest, *Runner)) *fixture {
 	t.Helper()
 	exe, err := os.Executable()
@@ -437,10 +464,16 @@ func newFixture(t *testing.T, change func(*Manifest, *Runner)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alive := newLifeline(t)
+	alive := newLifeline(t, filepath.Join(dir, "cache"))
 	m.Env["PLEAT_TEST_LIFELINE"] = alive.path
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	r := &Runner{Manifest: m, Weights: filepath.Join(dir, "weights"), Cache: filepath.Join(dir, "cache"), Log: log}
+	r := &Runner{
+		Manifest: m,
+		Weights:  filepath.Join(dir, "weights"),
+		Cache:    filepath.Join(dir, "cache"),
+		Sandbox:  sandbox.Auto,
+		Log:      log,
+	}
 	if change != nil {
 		change(m, r)
 	}
@@ -491,8 +524,11 @@ func awaitEnd(t *testing.T, p *process) {
 }
 
 // work returns a fold of the given name, which says what the fake does.
-func (b *fixture) work(name string) pleat.Work {
-	w := pleat.Work{Kind: pleat.TaskFold, Task: "task", Attempt: 1, Model: b.model("fake"), Dir: b.t.TempDir(),
+func (b *fixture) work(name string) pleat.Work { return b.workIn(b.t.TempDir(), name) }
+
+// workIn is work in a folder.
+func (b *fixture) workIn(dir, name string) pleat.Work {
+	w := pleat.Work{Kind: pleat.TaskFold, Task: "task", Attempt: 1, Model: b.model("fake"), Dir: dir,
 		Fold: &pleat.FoldInput{
 			Name:      name,
 			Seed:      "1",

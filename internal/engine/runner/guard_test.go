@@ -14,6 +14,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine/enginetest"
+	"pleat/internal/sandbox"
 )
 
 // stuckRunner holds Python's lock in a C function, so that none of its threads notices the end of its input.
@@ -48,6 +49,7 @@ func service(dir string) {
 		Cache:     filepath.Join(dir, "cache"),
 		Library:   os.Getenv("PLEAT_TEST_LIBRARY"),
 		Processes: NewProcessPool(nil, 1, 0, log),
+		Sandbox:   sandbox.Auto,
 		Log:       log,
 	}
 	w := pleat.Work{
@@ -84,7 +86,8 @@ func TestServiceKilled(t *testing.T) {
 	for name, argv := range map[string]string{"deaf": exe, "python": "{python}\", \"runner.py"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, alive := t.TempDir(), newLifeline(t)
+			dir := t.TempDir()
+			alive := newLifeline(t, filepath.Join(dir, "cache"))
 			manifest := fmt.Sprintf(`{
 				"engine": "fake", "version": "1", "protocol": 1, "argv": ["%s"],
 				"env": {"PLEAT_TEST_RUNNER": "yes", "PLEAT_TEST_LIFELINE": %q},

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"os"
 
 	"pleat"
 )
@@ -11,7 +12,9 @@ type predictRequest struct {
 	input     any              // foldInput, qnaInput or mdInput
 	sequences []pleat.Sequence // of a fold
 	files     []inputFile
-	dir       string // folder of the request, which the process writes into
+	dir       string   // folder of the request; while the process works on it, it is at lent
+	lent      string   // in the scratch folder of the process
+	folder    *os.Root // the folder itself, wherever it is
 	result    *wireResult
 }
 

@@ -111,8 +111,9 @@ func (a *runnerAttempt) answer(ctx context.Context, q *predictRequest) pleat.Out
 	return out
 }
 
-// check hashes every file of a result, at most maxWireFiles. Only regular files inside the folder are valid: an os.Root
-// follows no link out of it. The error says which file is not what the message says, or that ctx ended.
+// check hashes every file of a result, at most maxWireFiles, after the folder was taken back. Only regular files inside
+// the folder are valid: an os.Root follows no link out of it. The error says which file is not what the message says, or
+// that ctx ended.
 func (q *predictRequest) check(ctx context.Context) error {
 	if len(q.result.Files) > maxWireFiles {
 		return fmt.Errorf("it names %d files; at most %d are allowed", len(q.result.Files), maxWireFiles)
@@ -136,27 +137,20 @@ func (q *predictRequest) check(ctx context.Context) error {
 // checkFile checks that a file is what the message says: a regular file with the announced size and SHA-256. The error
 // completes a sentence about the file.
 func checkFile(root *os.Root, f wireFile) error {
-	if !local(f.Path) {
-		return errors.New("is outside the folder of the work")
+	in, err := openRegular(root, f.Path)
+	if err != nil {
+		return err
 	}
-	info, err := root.Lstat(f.Path)
+	defer in.Close()
+	info, err := in.Stat()
 	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return errors.New("does not exist")
 	case err != nil:
-		return errors.New("cannot be accessed inside the folder of the work")
-	case !info.Mode().IsRegular():
-		return errors.New("is not a regular file")
+		return errors.New("cannot be read")
 	case info.Size() != f.Bytes:
 		return fmt.Errorf("has %d bytes, and %d were announced", info.Size(), f.Bytes)
 	case info.Size() > maxResultFile:
 		return fmt.Errorf("has more than %d bytes", int64(maxResultFile))
 	}
-	in, err := root.Open(f.Path)
-	if err != nil {
-		return errors.New("cannot be read")
-	}
-	defer in.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, in); err != nil {
 		return errors.New("cannot be read")

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -78,6 +77,7 @@ func lastBytes(s string, n int) string {
 // runningRequest is a request that a process works on, with what the limits of the manifest need to know about it.
 type runningRequest struct {
 	*process
+	request    *predictRequest
 	message    wirePredict
 	sink       pleat.Sink
 	heardOf    bool // the process has sent something about this request
@@ -99,14 +99,14 @@ type outcome struct {
 
 // predict runs one request in the process. It returns soon after ctx ends, whether or not the process has stopped, see
 // outcome.stop. The model of the request must be loaded. Progress, log lines and checkpoints go to the sink.
-func (p *process) predict(ctx context.Context, m wirePredict, sink pleat.Sink) (out outcome) {
+func (p *process) predict(ctx context.Context, q *predictRequest, m wirePredict, sink pleat.Sink) (out outcome) {
 	from := p.listen()
 	defer func() {
 		if out.stop == nil {
 			p.unlisten()
 		}
 	}()
-	r := &runningRequest{process: p, message: m, sink: sink, progressed: time.Now()}
+	r := &runningRequest{process: p, request: q, message: m, sink: sink, progressed: time.Now()}
 	if f := p.send(m); f != nil {
 		return outcome{failure: f, unheard: p.jobs > 0 && f.Kind == pleat.FailCrashed}
 	}
@@ -187,19 +187,14 @@ func (r *runningRequest) logLine(m *wireLog) {
 	}
 }
 
-// checkpoint passes a checkpoint on to the sink: a regular file inside the folder of the request. A run does not fail
-// because its checkpoint could not be stored; its log says so.
+// checkpoint passes a checkpoint on to the sink: a copy of a regular file inside the folder of the request, since the
+// process still has that folder. A run does not fail because its checkpoint could not be stored; its log says so.
 func (r *runningRequest) checkpoint(m *wireCheckpoint) {
-	err := errors.New("it is outside the folder of the work")
-	if local(m.Path) {
-		path := filepath.Join(r.message.Workdir, m.Path)
-		var info os.FileInfo
-		if info, err = os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-			err = errors.New("it is not a regular file")
-		}
-		if err == nil {
-			err = r.sink.Checkpoint(path, m.Step)
-		}
+	to := filepath.Join(filepath.Dir(r.request.dir), "checkpoint"+filepath.Ext(m.Path))
+	defer os.Remove(to)
+	err := r.request.copyOut(m.Path, to)
+	if err == nil {
+		err = r.sink.Checkpoint(to, m.Step)
 	}
 	if err != nil {
 		r.sink.Log("a checkpoint could not be stored: " + engine.PublicMessage(err))

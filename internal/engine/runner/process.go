@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +19,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine"
+	"pleat/internal/sandbox"
 )
 
 const (
@@ -33,6 +36,9 @@ type launchSpec struct {
 	manifest *Manifest
 	argv     []string
 	env      []string
+	scratch  string // folder in which the process gets a folder of its own
+	policy   sandbox.Policy
+	private  []string // paths that it must not reach
 	device   string   // of the message load: cpu, cuda:0
 	weights  string   // folder
 	threads  int      // 0: the process's own choice
@@ -49,6 +55,7 @@ type launchSpec struct {
 // the process.
 type process struct {
 	launchSpec
+	dir   string // its scratch folder
 	cmd   *exec.Cmd
 	stdin *os.File
 	rng   *rand.Rand    // for grease; nil: none
@@ -147,7 +154,15 @@ func (p *process) fail(f *pleat.Failure) *pleat.Failure {
 
 // spawn starts the process in a process group of its own, with pipes that do not outlive it and a guard that ends the
 // group with the service. An error means that nothing is left running or open.
-func (p *process) spawn() error {
+func (p *process) spawn() (err error) {
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(p.dir)
+		}
+	}()
+	if err := p.prepare(); err != nil {
+		return err
+	}
 	inR, inW, err := os.Pipe()
 	if err != nil {
 		return err
@@ -160,8 +175,6 @@ func (p *process) spawn() error {
 	if err != nil {
 		return errors.Join(err, inR.Close(), inW.Close(), outR.Close(), outW.Close())
 	}
-	p.cmd = exec.Command(p.argv[0], p.argv[1:]...)
-	p.cmd.Dir, p.cmd.Env = p.manifest.Dir, p.env
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = inR, outW, errW
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = p.cmd.Start()
@@ -192,6 +205,22 @@ func (p *process) spawn() error {
 		_, _, _ = outR.Close(), errR.Close(), p.stdin.Close()
 		close(p.gone)
 	}()
+	return nil
+}
+
+// prepare makes the process's scratch folder and its command.
+func (p *process) prepare() (err error) {
+	if p.dir, err = makeScratch(p.scratch); err != nil {
+		return err
+	}
+	if err := p.confine(p.dir); err != nil {
+		return err
+	}
+	if p.cmd, err = sandbox.Command(p.policy, p.argv); err != nil {
+		return err
+	}
+	p.cmd.Dir = p.manifest.Dir
+	p.cmd.Env = append(slices.Clone(p.env), "TMPDIR="+filepath.Join(p.dir, "tmp"))
 	return nil
 }
 
@@ -235,12 +264,14 @@ func (p *process) wait(d time.Duration) bool {
 	}
 }
 
-// close asks the process to end, kills it if it has not ended after a grace period, and returns once it is gone.
+// close asks the process to end, kills it if it has not ended after a grace period, and returns once it is gone and its
+// scratch folder is deleted. No request may be in that folder any more.
 func (p *process) close(grace time.Duration) {
 	if !p.alive() || p.send(wireCall{Type: "shutdown"}) != nil {
 		grace = 0
 	}
 	p.kill(grace)
+	_ = os.RemoveAll(p.dir) // the worker empties its folder at the next start
 }
 
 // alive reports whether the process can be used: it has not ended and has kept to the protocol.

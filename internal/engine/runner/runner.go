@@ -7,8 +7,10 @@
 //
 // Files:
 //
-//	runner.go       Runner: the engine; how its process is started
+//	runner.go       Runner: the engine
+//	launch.go       how its process is started: command, environment, sandbox
 //	attempt.go      runnerAttempt: one attempt at a job
+//	folder.go       the folder of a request, which moves to the process and back
 //	input.go        predictRequest: the messages that a job becomes
 //	output.go       the checks of a result, and its way into a report
 //	dynamics.go     results of simulations
@@ -22,19 +24,13 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"log/slog"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"pleat"
 	"pleat/internal/engine"
+	"pleat/internal/sandbox"
 )
 
 // Runner is an engine in a process of its own. It implements engine.Engine, engine.Pooled and engine.Fingerprinter.
@@ -45,15 +41,21 @@ type Runner struct {
 	Python    string   // interpreter that replaces {python} in the manifest's command; empty: python3 of the PATH
 	Library   string   // folder that contains foldrun; empty: the one above the manifest's
 	Weights   string   // folder of the engine's weights
-	Cache     string   // folder that the process may keep files in: its HOME and TMPDIR
+	Cache     string   // folder that the process may keep files in: its HOME
 	Threads   int      // cores of one process; 0: its own choice
 	Hidden    []string // further paths of this machine that no owner may read
-	Log       *slog.Logger
+	// Sandbox limits the processes: see package sandbox. Private are paths that no process may reach, as a check of the
+	// others. The zero mode is none.
+	Sandbox sandbox.Mode
+	Private []string
+	Log     *slog.Logger
 	// Stderr receives what the processes write to their standard error; nil: nothing does. The last of it is logged
 	// if a process dies.
 	Stderr io.Writer
 
 	grease uint64 // for tests, not 0: messages carry unknown fields and types
+
+	interpreter interpreter
 }
 
 // The registry and the worker find these by a type assertion, so the compiler checks them here.
@@ -90,66 +92,4 @@ func (r *Runner) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.O
 		w.Computed()
 	}
 	return a.collect(ctx, requests)
-}
-
-// inherited are the variables of the service's own environment that a process gets. None of them is a secret.
-var inherited = []string{
-	"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "SSL_CERT_FILE",
-	"SSL_CERT_DIR",
-}
-
-// launchSpec returns how the engine's process is started, except for the device.
-func (r *Runner) launchSpec() launchSpec {
-	placeholders := strings.NewReplacer(
-		"{python}", cmp.Or(r.Python, "python3"),
-		"{weights}", r.Weights,
-		"{cache}", r.Cache,
-		"{threads}", strconv.Itoa(max(r.Threads, 1)),
-	)
-	l := launchSpec{
-		manifest: r.Manifest,
-		weights:  r.Weights,
-		threads:  r.Threads,
-		hidden:   append([]string{r.Manifest.Dir, r.Weights, r.Cache}, r.Hidden...),
-		grease:   r.grease,
-		log:      r.Log,
-		stderr:   r.Stderr,
-	}
-	for _, a := range r.Manifest.Argv {
-		l.argv = append(l.argv, placeholders.Replace(a))
-	}
-	env := r.environment()
-	for name, v := range r.Manifest.Env {
-		env[name] = placeholders.Replace(v)
-	}
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		l.env = append(l.env, name+"="+env[name])
-	}
-	for _, dir := range []string{env["HOME"], env["TMPDIR"]} {
-		_ = os.MkdirAll(dir, 0o700) // the process reports that it cannot write
-	}
-	return l
-}
-
-// environment returns the variables of every process: its folders, Python's settings, and those of the service that are
-// in inherited. The service's secrets are never among them.
-func (r *Runner) environment() map[string]string {
-	home := filepath.Join(r.Cache, "home")
-	env := map[string]string{
-		"HOME":             home,
-		"TMPDIR":           filepath.Join(r.Cache, "tmp"),
-		"XDG_CACHE_HOME":   filepath.Join(home, ".cache"),
-		"PYTHONPATH":       cmp.Or(r.Library, filepath.Dir(r.Manifest.Dir)),
-		"PYTHONNOUSERSITE": "1",
-		"PYTHONUNBUFFERED": "1",
-	}
-	for _, name := range inherited {
-		if v, ok := os.LookupEnv(name); ok {
-			env[name] = v
-		}
-	}
-	if r.Threads > 0 {
-		env["OMP_NUM_THREADS"] = strconv.Itoa(r.Threads)
-	}
-	return env
 }

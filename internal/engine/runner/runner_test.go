@@ -43,6 +43,7 @@ func TestRunnerFaults(t *testing.T) {
 		{"hash", pleat.FailOutputInvalid, false, "hash"},
 		{"outside", pleat.FailOutputInvalid, false, "outside the folder"},
 		{"link", pleat.FailOutputInvalid, false, "not a regular file"},
+		{"swap", pleat.FailOutputInvalid, false, "moved or replaced"},
 		{"absent", pleat.FailOutputInvalid, false, "does not exist"},
 		{"folder", pleat.FailOutputInvalid, false, "outside the folder"},
 		{"short", pleat.FailOutputInvalid, false, "announced"},
@@ -211,7 +212,7 @@ func TestRunnerCancel(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			h, progress := watchedSink()
 			w := b.work(c.name)
-			late := filepath.Join(w.Dir, lateFile)
+			late := filepath.Join(b.Cache, "home", lateFile)
 			if err := syscall.Mkfifo(late, 0o600); err != nil {
 				t.Fatal(err)
 			}

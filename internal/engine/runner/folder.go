@@ -1,0 +1,100 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"pleat/internal/report"
+)
+
+// A process lives longer than a job and works for many users, so it has a scratch folder of its own, the only one that
+// it may write besides its cache. The folder of a request is made in the folder of the work, moved into the scratch
+// folder while the process works on it, and moved back before anything in it is used. In the sandbox, a process can
+// then neither read the files of another request, nor change what the service has checked. The service never follows a
+// path that a process can change: it holds the folder itself open.
+
+// errMoved is the error of a folder that a process has replaced.
+var errMoved = errors.New("the folder of the work was moved or replaced")
+
+// lend moves the folder of a request into the scratch folder of a process.
+func (q *predictRequest) lend(scratch string) error {
+	var err error
+	if q.folder, err = os.OpenRoot(q.dir); err != nil {
+		return err
+	}
+	q.lent = filepath.Join(scratch, filepath.Base(q.dir))
+	return os.Rename(q.dir, q.lent)
+}
+
+// takeBack moves the folder back from the process. An error says that the process has replaced it: then nothing in it
+// may be used.
+func (q *predictRequest) takeBack() error {
+	defer q.folder.Close()
+	want, err := q.folder.Stat(".")
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(q.lent, q.dir); err != nil {
+		return errMoved
+	}
+	// Lstat does not follow a link that stands in place of the folder.
+	if got, err := os.Lstat(q.dir); err != nil || !os.SameFile(got, want) {
+		return errMoved
+	}
+	return nil
+}
+
+// copyOut copies a regular file of the lent folder to a path outside, which the process cannot change.
+func (q *predictRequest) copyOut(name, to string) error {
+	in, err := openRegular(q.folder, name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return report.WriteFile(to, func(out io.Writer) error {
+		_, err := io.Copy(out, in)
+		return err
+	})
+}
+
+// openRegular opens a file of a folder, which must be a regular one and no link. The check is of the file that is open:
+// a process may replace it at any time. The error completes a sentence about the file.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	if !local(name) {
+		return nil, errors.New("is outside the folder of the work")
+	}
+	before, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("does not exist")
+	case err != nil:
+		return nil, errors.New("cannot be accessed inside the folder of the work")
+	case !before.Mode().IsRegular(): // opening a pipe would wait for its writer
+		return nil, errors.New("is not a regular file")
+	}
+	in, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
+	if err != nil {
+		return nil, errors.New("cannot be read")
+	}
+	if info, err := in.Stat(); err != nil || !os.SameFile(before, info) {
+		return nil, errors.Join(errors.New("was replaced"), in.Close())
+	}
+	return in, nil
+}
+
+// makeScratch makes the scratch folder of a process in a folder, with a place for its temporary files.
+func makeScratch(in string) (string, error) {
+	dir, err := os.MkdirTemp(in, "process-")
+	if err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o700); err != nil {
+		return "", fmt.Errorf("make the folder of temporary files: %w", err)
+	}
+	return dir, nil
+}
