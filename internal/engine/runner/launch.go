@@ -73,6 +73,7 @@ func (r *Runner) launchSpec(scratch string) launchSpec {
 		threads:  r.Threads,
 		scratch:  scratch,
 		policy:   r.policy(),
+		links:    []string{r.library(), r.Weights},
 		private:  r.Private,
 		hidden:   append([]string{r.Manifest.Dir, r.Weights, r.Cache}, r.Hidden...),
 		grease:   r.grease,
@@ -115,10 +116,28 @@ func (r *Runner) policy() sandbox.Policy {
 	return p
 }
 
+// linked returns what the links directly inside a folder of weights or runners point to.
+func linked(dir string) []string {
+	var out []string
+	entries, _ := os.ReadDir(dir) // without the folder there is nothing to link
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink == 0 {
+			continue
+		}
+		if to, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name())); err == nil {
+			out = append(out, to)
+		}
+	}
+	return out
+}
+
 // confine completes the policy of a process with its scratch folder and the devices of an accelerator, if it has one.
 // An error: a sandbox is required, and a private path is inside a folder that the process may read.
 func (l *launchSpec) confine(scratch string) error {
 	l.policy.Write = append(slices.Clone(l.policy.Write), scratch)
+	for _, dir := range l.links {
+		l.policy.Read = append(l.policy.Read, linked(dir)...)
+	}
 	if l.device != "cpu" {
 		l.policy.Write = append(l.policy.Write, "/dev/shm")
 		for _, pattern := range accelerators {

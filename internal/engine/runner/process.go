@@ -38,6 +38,7 @@ type launchSpec struct {
 	env      []string
 	scratch  string // folder in which the process gets a folder of its own
 	policy   sandbox.Policy
+	links    []string // folders whose links it may follow: weights may be on another disk
 	private  []string // paths that it must not reach
 	device   string   // of the message load: cpu, cuda:0
 	weights  string   // folder
