@@ -102,7 +102,8 @@ func (p Policy) Reaches(path string) (through string, ok bool) {
 	path = real(path)
 	for _, list := range [][]string{systemFiles, p.Read, p.Write, p.Devices} {
 		for _, allowed := range list {
-			if rel, err := filepath.Rel(real(allowed), path); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+			rel, err := filepath.Rel(real(allowed), path)
+			if err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
 				return allowed, true
 			}
 		}

@@ -220,7 +220,8 @@ func allow(ruleset int, path string, rights uint64) error {
 func dropCapabilities() error {
 	for c := range uintptr(64) { // the numbers that there can be
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
-		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EPERM) { // none of this number, or no right
+		// There is none of this number, or the process has no privileges to give up.
+		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EPERM) {
 			return err
 		}
 	}

@@ -300,7 +300,8 @@ func (f *fake) refuses(what, arg string, m *wirePredict, cancels <-chan string) 
 	case "late": // the result comes after the cancel
 		f.say(wireProgress{Type: "progress", ID: m.ID, Stage: "diffusion", Done: 1, Total: 9})
 		<-cancels
-		if _, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), lateFile)); err != nil { // blocks until the test writes
+		late := filepath.Join(os.Getenv("HOME"), lateFile)
+		if _, err := os.ReadFile(late); err != nil { // blocks until the test writes
 			os.Exit(12)
 		}
 	case "error":
@@ -438,7 +439,8 @@ type fixture struct {
 	lifeline *watchedLifeline // of its processes and their children
 }
 
-// newFixture makes a fixture, in the sandbox where the system has one. Change, if not nil, may change its manifest and its Runner.
+// newFixture makes a fixture, in the sandbox where the system has one. Change, if not nil, may change its manifest and
+// its Runner.
 func newFixture(t *testing.T, change func(*Manifest, *Runner)) *fixture {
 	t.Helper()
 	exe, err := os.Executable()

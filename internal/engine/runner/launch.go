@@ -154,7 +154,8 @@ func (l *launchSpec) confine(scratch string) error {
 			continue
 		}
 		if l.policy.Mode == sandbox.Required {
-			return fmt.Errorf("the sandbox cannot hide %s, because it is inside %s, which engines may read", path, through)
+			const text = "the sandbox cannot hide %s, because it is inside %s, which engines may read"
+			return fmt.Errorf(text, path, through)
 		}
 		l.log.Warn("the sandbox does not hide a folder that engines must not read", "path", path, "inside", through)
 	}

@@ -112,8 +112,8 @@ func (a *runnerAttempt) answer(ctx context.Context, q *predictRequest) pleat.Out
 }
 
 // check hashes every file of a result, at most maxWireFiles, after the folder was taken back. Only regular files inside
-// the folder are valid: an os.Root follows no link out of it. The error says which file is not what the message says, or
-// that ctx ended.
+// the folder are valid: an os.Root follows no link out of it. The error says which file is not what the message says,
+// or that ctx ended.
 func (q *predictRequest) check(ctx context.Context) error {
 	if len(q.result.Files) > maxWireFiles {
 		return fmt.Errorf("it names %d files; at most %d are allowed", len(q.result.Files), maxWireFiles)
