@@ -70,6 +70,7 @@ func attacks(t targets, workdir string) map[string]string {
 		"namespace":     namespace,
 		"program":       func() error { return runOwn(workdir) },
 		"privileges":    privileges,
+		"open file":     func() error { _, err := os.NewFile(leftOpen, "open").Stat(); return err },
 	} {
 		out[name] = ""
 		if err := try(); err != nil {
@@ -133,6 +134,9 @@ func privileges() error {
 	return err
 }
 
+// leftOpen is a file that was open when the service was started. The numbers below are often in use.
+const leftOpen = 42
+
 // ordinaryUser is the user of the service where the test runs as root, whom the kernel denies little.
 const ordinaryUser = 65534
 
@@ -174,6 +178,12 @@ func hostileService(t *testing.T, c hostileCase) map[string]string {
 	defer done()
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PLEAT_TEST_HOSTILE=" + string(text), "PLEAT_SECRET_KEY=hush"}
+	open, err := os.Open(to.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	cmd.ExtraFiles = slices.Repeat([]*os.File{open}, leftOpen-2)
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
 		own := func(path string, _ fs.DirEntry, err error) error {
@@ -300,16 +310,16 @@ func TestHostileRunner(t *testing.T) {
 	outside := []string{"key", "database", "other job", "list of jobs", "weights", "empty weights", "outside", "link"}
 	network := []string{"tcp", "udp", "unix", "abstract"}
 	service := []string{"environment", "memory", "trace"}
-	ways := []string{"signal", "ring", "namespace", "program", "privileges"}
+	ways := []string{"signal", "ring", "namespace", "program", "privileges", "open file"}
 	for _, c := range []struct {
 		name    string
 		service hostileCase
 		refused []string
 		done    []string // this test can see an attack that succeeds
 	}{
-		{"unprotected", hostileCase{mode: sandbox.None}, []string{"privileges"},
+		{"unprotected", hostileCase{mode: sandbox.None}, []string{"privileges", "open file"},
 			slices.Concat(service, outside, network, []string{"signal"})},
-		{"hidden", hostileCase{hide: true, mode: sandbox.None}, slices.Concat(service, []string{"privileges"}),
+		{"hidden", hostileCase{hide: true, mode: sandbox.None}, slices.Concat(service, []string{"privileges", "open file"}),
 			slices.Concat(outside, network)},
 		{"sandbox", hostileCase{hide: true, mode: sandbox.Required},
 			slices.Concat(service, outside, network, ways), nil},
