@@ -183,16 +183,27 @@ func (d *doctor) folder() {
 	if info.Mode().Perm()&0o077 != 0 {
 		d.note("data folder", "%s can be read by other users of the machine; chmod 700 %s", d.cfg.Data, d.cfg.Data)
 	}
-	free, err := diskFree(d.cfg.Data)
+	for _, folder := range d.cfg.DiskFolders() {
+		d.disk(folder)
+	}
+}
+
+// disk checks the free space of a folder. One that does not exist yet is not checked.
+func (d *doctor) disk(folder string) {
+	free, err := blob.FreeBytes(folder)
 	switch {
+	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
 		d.fail("disk", "%v", err)
+	case free < int64(d.cfg.MinFreeDisk):
+		d.fail("disk", "%s free in %s; below min-free-disk (%s) the server refuses new work", config.Bytes(free), folder,
+			d.cfg.MinFreeDisk)
 	case free < diskFail:
-		d.fail("disk", "%s free in %s; make room before jobs fail", config.Bytes(free), d.cfg.Data)
+		d.fail("disk", "%s free in %s; make room before jobs fail", config.Bytes(free), folder)
 	case free < diskNote:
-		d.note("disk", "%s free in %s", config.Bytes(free), d.cfg.Data)
+		d.note("disk", "%s free in %s", config.Bytes(free), folder)
 	default:
-		d.ok("disk", "%s free in %s", config.Bytes(free), d.cfg.Data)
+		d.ok("disk", "%s free in %s", config.Bytes(free), folder)
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"pleat/internal/app"
+	"pleat/internal/blob"
 	"pleat/internal/config"
 	"pleat/internal/engine/runner"
 )
@@ -164,7 +164,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 		}
 		dir = filepath.Dir(dir)
 	}
-	free, err := diskFree(dir)
+	free, err := blob.FreeBytes(dir)
 	if err != nil {
 		return err
 	}
@@ -421,13 +421,4 @@ func (r *progressReader) Read(b []byte) (int, error) {
 		r.watch.Reset(stallAfter)
 	}
 	return n, err
-}
-
-// diskFree returns the free bytes of the disk of a folder, without those reserved for root.
-func diskFree(path string) (int64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(path, &s); err != nil {
-		return 0, err
-	}
-	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // their types differ between systems
 }

@@ -100,6 +100,8 @@ func (a *App) newServer(
 		PublicURL:      public,
 		Hosts:          c.Hosts,
 		MaxBody:        int64(c.MaxBody),
+		MinFreeDisk:    int64(c.MinFreeDisk),
+		DiskFolders:    c.DiskFolders(),
 		Rate:           c.Rate,
 		TrustedProxies: trusted,
 		MetricsToken:   c.Metrics,

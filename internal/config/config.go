@@ -41,6 +41,7 @@ type Config struct {
 	MaxBody       Bytes
 	Library       Bytes // of one user, as are LibraryItems and Drafts
 	LibraryItems  int
+	MinFreeDisk   Bytes // 0: no limit
 	Drafts        int
 	Rate          float64  // requests per second and user; 0: unlimited
 	Proxies       []string // networks whose X-Forwarded-For is believed
@@ -130,6 +131,7 @@ func Default() Config {
 		MaxBody:       api.MaxBody,
 		Library:       1 << 30,
 		LibraryItems:  10_000,
+		MinFreeDisk:   1 << 30,
 		Drafts:        500,
 		Work:          true,
 

@@ -60,6 +60,15 @@ func (c *Config) BlobAddress() string {
 	return "dir:" + c.Blobs
 }
 
+// DiskFolders returns the folders into which a node writes: that of the data, and that of the artifacts if they are on
+// this machine.
+func (c *Config) DiskFolders() []string {
+	if folder, ok := strings.CutPrefix(c.BlobAddress(), "dir:"); ok {
+		return []string{c.Data, folder}
+	}
+	return []string{c.Data}
+}
+
 // MemoryLimit returns the bytes that jobs may use together: the setting, else four fifths of the machine's memory,
 // which leaves the rest to the system and the file cache; 0 where the machine's memory is unknown.
 func (c *Config) MemoryLimit() int64 {

@@ -59,6 +59,9 @@ func (c *Config) serverSettings() []Setting {
 			between(1<<20, 1<<50, ""),
 		setting("library-items", &c.LibraryItems,
 			"items and files that one user's library may hold").between(1, 0, ""),
+		setting("min-free-disk", &c.MinFreeDisk,
+			"free space in the folders of data and artifacts below which the server refuses new jobs, workflows "+
+				"and files, while running work continues; 0: no limit").between(0, 1<<50, ""),
 		setting("draft-limit", &c.Drafts,
 			"drafts of workflows that one user may have, cancelled ones included").between(1, 0, ""),
 		setting("rate", &c.Rate,

@@ -23,6 +23,7 @@ type route struct {
 	aliased string    // segment of the path in whose place an alias is accepted; empty: none
 
 	access  access   // what credential it demands
+	grows   bool     // it makes new work or stores files, which an almost full disk refuses
 	counted counting // against which limit of its caller it counts
 	summary string   // one sentence without a full stop
 	handler endpoint // reads the request, writes the response, and carries the schema of both
@@ -176,7 +177,8 @@ func (s *Server) serve(rt route) http.Handler {
 //  1. the rate limit of the caller (429), which needs the database only for a credential that was not used recently, so
 //     that refused requests cost little;
 //  2. the credential that the route demands (401);
-//  3. the form of the query (400).
+//  3. the form of the query (400);
+//  4. the free disk (503), if the route makes new work or stores files.
 //
 // HEAD of an event stream ends here, since it would not end otherwise. The statuses above, 500 and 503 are those that
 // every endpoint may answer; the handlers' comments list the others.
@@ -189,6 +191,13 @@ func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 	}
 	if err := checkQuery(c.r); err != nil {
 		return err
+	}
+	if rt.grows {
+		if err := s.disk.check(); err != nil {
+			c.drain(c.r.Body)
+			retryAfter(c.w.Header(), diskWait)
+			return err
+		}
 	}
 	if c.r.Method == http.MethodHead && rt.handler.eventStream {
 		c.w.Header().Set("Content-Type", "text/event-stream")

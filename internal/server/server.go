@@ -36,6 +36,7 @@
 //	workflow_view.go     workflows: read, list, linked rows
 //	frame.go             a frame of a simulation as a structure
 //	library.go           the callers' files, and links to them
+//	disk.go              the least free disk
 //	bodies.go            large bodies that are held at once
 //	upload.go            uploads and what they may hold
 //	uploading.go         what users upload at the moment
@@ -104,6 +105,11 @@ type Config struct {
 	FetchPDB bool
 	// FetchUniProt allows workflows to name a UniProt accession, whose predicted structure a worker fetches.
 	FetchUniProt bool
+	// MinFreeDisk is how many bytes must be free in each of DiskFolders, or else new work and files are refused; 0: no
+	// limit.
+	MinFreeDisk int64
+	// DiskFolders are the folders into which this node writes.
+	DiskFolders []string
 	// LinkFor is how long a link to a private file lives at most, 2 to 24 h; 0: 24 h. Values outside are brought to the
 	// nearest bound: links are equal within an hour, so a shorter one could end right after it was made, and the
 	// interface promises that no link outlives a day.
@@ -141,6 +147,7 @@ type Server struct {
 	streams  streamCount
 	checks   *turns // of uploaded files
 	bodies   *bodies
+	disk     disk
 	uploads  uploadCount
 	meters   *meters
 	keyUsage keyUsage
@@ -203,6 +210,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		s.hosts[strings.ToLower(h)] = true
 	}
 	s.cache = newCache(cfg.CacheBytes)
+	s.disk = disk{folders: cfg.DiskFolders, least: cfg.MinFreeDisk, clock: s.clock}
 	s.limits = newLimits(cfg.Rate, cfg.Burst)
 	s.proxies = cfg.TrustedProxies
 	s.known = newRecent[knownKey](maxKnownKeys)

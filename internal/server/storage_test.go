@@ -324,3 +324,42 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 		return h.as(h.key, "POST", "/v1/jobs", large).status == http.StatusBadRequest
 	})
 }
+
+// An almost full disk refuses new work and files, while what runs ends well and everything can be read and deleted.
+func TestAlmostFullDisk(t *testing.T) {
+	const all = 1 << 60 // more than any disk has
+	h := newFixture(t, func(c *server.Config) { c.DiskFolders, c.MinFreeDisk = []string{t.TempDir()}, 1 })
+	job := h.create(trp)
+	item := h.item(h.key, "x", "a.fasta", ">x\nGSGS\n")
+	full := newFixtureOver(t, store.Limits{}, func(c *server.Config, d *server.Deps) {
+		c.DiskFolders, c.MinFreeDisk = []string{t.TempDir()}, all
+		d.Store, d.Blobs = h.store, h.blobs
+	})
+	full.key = h.key
+	for _, r := range []reply{
+		full.as(h.key, "POST", "/v1/jobs", trp),
+		full.as(h.key, "POST", "/v1/jobs/"+job.JobID+"/runs", `{}`),
+		full.as(h.key, "POST", "/v1/workflows", `{}`),
+		full.as(h.key, "POST", "/v1/workflows/execute", `{}`),
+		full.as(h.key, "POST", "/v1/library/create", `{"name":"x"}`),
+		full.upload(item, [3]string{"files", "b.fasta", ">x\nGSGS\n"}),
+	} {
+		if r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") != "60" ||
+			!strings.Contains(r.message(t), "almost full") {
+			t.Errorf("%d %s", r.status, r.body)
+		}
+	}
+	h.finish(h.claim())
+	if r := full.as(h.key, "GET", "/v1/jobs/"+job.JobID+"/results", nil); r.status != http.StatusOK {
+		t.Errorf("results: %d %s", r.status, r.body)
+	}
+	if r := full.as(h.key, "POST", "/v1/jobs/validate", trp); r.status != http.StatusOK {
+		t.Errorf("validate: %d %s", r.status, r.body)
+	}
+	if r := full.as(h.key, "DELETE", "/v1/jobs/"+job.JobID, nil); r.status != http.StatusOK {
+		t.Errorf("delete: %d %s", r.status, r.body)
+	}
+	if !strings.Contains(full.as(h.key, "GET", "/metrics", nil).body, "pleat_disk_free_bytes ") {
+		t.Error("no metric of the free disk")
+	}
+}
