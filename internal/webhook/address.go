@@ -158,6 +158,9 @@ func (t *target) local() bool {
 	return t.host == "localhost" || strings.HasSuffix(t.host, ".localhost")
 }
 
+// static reports whether the addresses of the target are known without a look-up.
+func (t *target) static() bool { return t.addr.IsValid() || t.local() }
+
 // ascii reports whether a string has ASCII characters only.
 func ascii(s string) bool {
 	for i := range len(s) {

@@ -25,8 +25,8 @@ type Class string
 const (
 	ClassStatus      Class = "status"      // a status other than 2xx and 3xx
 	ClassRedirect    Class = "redirect"    // 3xx; redirects are not followed
-	ClassBlocked     Class = "blocked"     // the guard refused the address
-	ClassDNS         Class = "dns"         // the host name cannot be resolved
+	ClassBlocked     Class = "blocked"     // the guard refused the address that the target names
+	ClassDNS         Class = "dns"         // the host name leads to no permitted address, or nowhere
 	ClassRefused     Class = "refused"     // no process listens on the port
 	ClassUnreachable Class = "unreachable" // there is no route to the address
 	ClassReset       Class = "reset"       // the connection ended before the response did
@@ -154,6 +154,17 @@ func printable(s string, n int) string {
 	return b.String()
 }
 
+// leadsNowhere is the message of ClassDNS.
+const leadsNowhere = "the host name leads to no address that is permitted"
+
+// hideLookup makes a name that leads to a forbidden address look like one that does not exist: the owner of the endpoint
+// must not learn the names inside the operator's network.
+func (a *Attempt) hideLookup(t target) {
+	if a.Error == ClassBlocked && !t.static() {
+		a.fail(ClassDNS, leadsNowhere)
+	}
+}
+
 // classify maps an error to a class and a fixed sentence. The text of the error is not used because it contains URLs,
 // addresses and names that the peer chose.
 func classify(err error, parent, ctx context.Context, at phase) (Class, string) {
@@ -169,7 +180,7 @@ func classify(err error, parent, ctx context.Context, at phase) (Class, string) 
 	case ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
 		return timeoutClass(at)
 	case errors.As(err, &dnsErr):
-		return ClassDNS, "the host name cannot be looked up"
+		return ClassDNS, leadsNowhere
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return ClassRefused, "the connection was refused"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH),

@@ -49,6 +49,16 @@ func (n *names) set(host, addrs string) {
 	}
 }
 
+// lookups returns how many queries the server has got.
+func (n *names) lookups() (all int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, k := range n.asked {
+		all += k
+	}
+	return all
+}
+
 // resolver asks this server and nobody else.
 func (n *names) resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -135,15 +135,26 @@ func describe(ip netip.Addr) string {
 	return "an address for special purposes"
 }
 
-// CheckURL checks a target when it is saved and returns it in canonical form. Host names are resolved: a name with a
-// blocked address only is refused; a name that cannot be resolved is accepted because every dial is checked again.
-// Field names the input in the error, which never quotes the path or query.
+// CheckURL checks a target when it is saved and returns it in canonical form. Field names the input in the error, which
+// never quotes the path or query.
+//
+// The answer does not tell where a host name leads, or whether there is such a name: https to a permitted port is
+// accepted for every name without a look-up, because every dial is checked. Only what the operator's networks alone may
+// have, http and other ports, needs a look-up; all names that do not lead there are refused in the same sentence.
 func (g *Guard) CheckURL(ctx context.Context, field, raw string) (*url.URL, error) {
 	t, err := parseTarget(field, raw)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.check(field, t, g.addresses(ctx, t)); err != nil {
+	var addrs []netip.Addr
+	form := g.checkForm(field, t)
+	if t.static() || form != nil && len(g.allow) > 0 {
+		addrs = g.addresses(ctx, t)
+	}
+	if err = form; t.static() || slices.ContainsFunc(addrs, g.Allowed) {
+		err = g.check(field, t, addrs)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return t.url, nil
@@ -178,14 +189,14 @@ func (g *Guard) check(field string, t target, addrs []netip.Addr) error {
 			continue
 		}
 		what := strings.TrimPrefix(err.Error(), ErrBlocked.Error()+": it ")
-		if t.addr.IsValid() {
-			return pleat.InvalidField(field, " leads to %s, which %s; only public addresses are allowed, unless the "+
-				"operator names the network in PLEAT_WEBHOOK_ALLOW", a.Unmap(), what)
-		}
-		// The caller must not learn internal addresses of a name.
-		return pleat.InvalidField(field, ": the host %s leads to an address that %s; only public addresses are "+
-			"taken, unless the operator names the network in PLEAT_WEBHOOK_ALLOW", pleat.Clip(t.host), what)
+		return pleat.InvalidField(field, " leads to %s, which %s; only public addresses are allowed, unless the "+
+			"operator names the network in PLEAT_WEBHOOK_ALLOW", a.Unmap(), what)
 	}
+	return g.checkForm(field, t)
+}
+
+// checkForm checks the scheme and the port of a target outside the operator's networks.
+func (g *Guard) checkForm(field string, t target) error {
 	if t.url.Scheme != "https" {
 		return pleat.InvalidField(field, " must be an https URL; "+
 			"http is taken only for networks that the operator names in PLEAT_WEBHOOK_ALLOW")

@@ -2,8 +2,11 @@ package webhook
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -236,10 +239,11 @@ func TestGuardTakes(t *testing.T) {
 		{open, "https://0x8.8.2056/", "https://8.8.8.8/"},
 		{open, "https://[::ffff:8.8.8.8]/", "https://8.8.8.8/"},
 		{open, "https://[2606:4700:0:0::1]:8443/", "https://[2606:4700::1]:8443/"},
-		{open, "https://inside.example.org/", ""},
-		{open, "https://inside6.example.org/", ""},
-		{open, "https://mapped.example.org/", ""},
-		{open, "https://lan.example.org/", ""},
+		// The dial refuses what is inside.
+		{open, "https://inside.example.org/", "https://inside.example.org/"},
+		{open, "https://inside6.example.org/", "https://inside6.example.org/"},
+		{open, "https://localhost/", ""},
+		{open, "https://x.localhost/", ""},
 		{open, "http://nowhere.example.org/", ""},
 		{inside, "http://127.0.0.1:9000/hook", "http://127.0.0.1:9000/hook"},
 		{inside, "http://localhost:9000/hook", "http://localhost:9000/hook"},
@@ -267,12 +271,37 @@ func TestGuardTakes(t *testing.T) {
 	}
 }
 
-// What a name has inside is not the caller's to learn.
-func TestGuardKeepsInsideAddresses(t *testing.T) {
-	g := NewGuard(nil, nil, newNames(t, map[string]string{"inside.example.org": "10.9.8.7"}).resolver())
-	_, err := g.CheckURL(t.Context(), "target_url", "https://inside.example.org/?key=s3cret")
-	if err == nil || strings.Contains(err.Error(), "10.9.8.7") || strings.Contains(err.Error(), "s3cret") {
-		t.Errorf("got %v", err)
+// Whoever saves a target does not learn where a name leads or whether it exists: the answers for all names are the same,
+// but for the name. For https nothing is even looked up.
+func TestGuardTellsNothingOfNames(t *testing.T) {
+	n := newNames(t, map[string]string{
+		"inside.example.org": "10.9.8.7", "inside6.example.org": "fd00::1", "loop.example.org": "127.0.0.1",
+		"public.example.org": "8.8.8.8",
+	})
+	lan, err := ParseAllow("192.168.7.0/24")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, g := range map[string]*Guard{
+		"open": NewGuard(nil, nil, n.resolver()), "with a network": NewGuard(lan, nil, n.resolver()),
+	} {
+		for _, form := range []string{"https://%s/?key=s3cret", "http://%s/?key=s3cret", "https://%s:8443/?key=s3cret"} {
+			answers := map[string]bool{}
+			before := n.lookups()
+			for _, host := range []string{"inside", "inside6", "loop", "public", "nowhere"} {
+				u, err := g.CheckURL(t.Context(), "target_url", fmt.Sprintf(form, host+".example.org"))
+				answers[strings.ReplaceAll(fmt.Sprint(u, err), host, "HOST")] = true
+				if err != nil && strings.Contains(err.Error(), "s3cret") {
+					t.Error(err)
+				}
+			}
+			if len(answers) != 1 {
+				t.Errorf("%s: %s: the answers differ: %v", name, form, slices.Collect(maps.Keys(answers)))
+			}
+			if asked := n.lookups() - before; asked != 0 && (name == "open" || strings.HasPrefix(form, "https://%s/")) {
+				t.Errorf("%s: %s: %d look-ups", name, form, asked)
+			}
+		}
 	}
 }
 

@@ -161,7 +161,12 @@ func (s *Sender) Post(parent context.Context, r Request) (a Attempt) {
 	ctx, cancel := context.WithTimeout(parent, s.timeout)
 	defer cancel()
 	tr := newTrace()
-	defer func() { a.Timings = tr.timings() }()
+	defer func() {
+		a.Timings = tr.timings()
+		if a.Error == ClassDNS {
+			a.Timings = Timings{DNS: a.Timings.Total, Total: a.Timings.Total}
+		}
+	}()
 
 	t, err := parseTarget("the target", r.URL)
 	if err != nil {
@@ -171,11 +176,13 @@ func (s *Sender) Post(parent context.Context, r Request) (a Attempt) {
 	private, err := s.preflight(ctx, t)
 	if err != nil {
 		a.fail(ClassBlocked, err.Error())
+		a.hideLookup(t)
 		return a
 	}
 	resp, err := s.send(ctx, tr, t.url, r, start)
 	if err != nil {
 		a.Error, a.Message = classify(err, parent, ctx, tr.now())
+		a.hideLookup(t)
 		return a
 	}
 	defer resp.Body.Close()

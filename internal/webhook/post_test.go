@@ -371,7 +371,19 @@ func TestPostRebinding(t *testing.T) {
 	}
 	dns.set("rebind.example", "127.0.0.1")
 	a := newSender(t, Config{Guard: g, Timeout: patient}).Post(t.Context(), request(u.String()))
-	if a.Error != ClassBlocked || strings.Contains(a.Message, "127.0.0.1") {
+	// It reads as an attempt at a name that there is not.
+	gone := newSender(t, Config{Guard: g, Timeout: patient}).Post(t.Context(),
+		request(strings.Replace(u.String(), "rebind", "nowhere", 1)))
+	for _, one := range []*Attempt{&a, &gone} {
+		if one.Timings.DNS == 0 || one.Timings.DNS != one.Timings.Total || one.Timings.Connect != 0 {
+			t.Errorf("timings %+v", one.Timings)
+		}
+		one.At, one.Timings = time.Time{}, Timings{}
+	}
+	if d := cmp.Diff(gone, a); d != "" || a.Error != ClassDNS {
+		t.Errorf("%+v; %s", a, d)
+	}
+	if strings.Contains(a.Message, "127.0.0.1") {
 		t.Errorf("%+v", a)
 	}
 	if n := inside.conns.Load(); n != 0 {
@@ -582,8 +594,10 @@ func TestPostThroughProxy(t *testing.T) {
 	if !a.OK() || a.Answer != "ok" || <-asked != "CONNECT hooks.example:443" {
 		t.Errorf("%+v", a)
 	}
-	for _, target := range []string{"https://inside.example/", "https://127.0.0.1/", "http://hooks.example/"} {
-		if a := s.Post(t.Context(), request(target)); a.Error != ClassBlocked {
+	for target, want := range map[string]Class{
+		"https://inside.example/": ClassDNS, "https://127.0.0.1/": ClassBlocked, "http://hooks.example/": ClassDNS,
+	} {
+		if a := s.Post(t.Context(), request(target)); a.Error != want {
 			t.Errorf("%s: %+v", target, a)
 		}
 	}
