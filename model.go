@@ -102,7 +102,8 @@ type MemoryModel struct {
 	Square float64 `json:"square"`
 }
 
-// SpeedModel predicts the core-seconds for n tokens: Base + Linear·n + Square·n².
+// SpeedModel predicts the core-seconds for n tokens: Base + Linear·n + Square·n²; of dynamics, those for a simulated
+// nanosecond. The zero value: not known.
 type SpeedModel struct {
 	Base   float64 `json:"base"`
 	Linear float64 `json:"linear"`

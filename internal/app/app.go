@@ -149,6 +149,7 @@ func (a *App) pool() (*work.Pool, error) {
 		Host:           host,
 		Dir:            scratch,
 		Slots:          a.cfg.Slots,
+		Timeout:        seconds(a.cfg.MaxSeconds),
 		Memory:         a.cfg.MemoryLimit(),
 		Clock:          time.Now,
 		Log:            a.log,

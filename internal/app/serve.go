@@ -110,6 +110,7 @@ func (a *App) newServer(
 		IngestSecret: c.Ingest,
 		FetchPDB:     c.PDBURL != "",
 		FetchUniProt: c.UniProtURL != "",
+		MaxTime:      seconds(c.MaxSeconds),
 	}, server.Deps{
 		Store:   a.Store,
 		Blobs:   a.blobs,

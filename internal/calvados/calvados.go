@@ -205,6 +205,16 @@ func (p *Params) CheckBox(n int, span float64) error {
 		p.Box, n, math.Ceil(span))
 }
 
+// CheckTrajectory returns an error if the trajectory of n residues would have more than MaxBytes.
+func (p *Params) CheckTrajectory(n int) error {
+	bytes := p.Frames() * frameBytes(n)
+	if bytes <= MaxBytes {
+		return nil
+	}
+	return pleat.Invalidf("%d frames of %d residues make a trajectory of %d MiB; at most %d MiB are "+
+		"written: raise step_size_ns or lower sim_length_ns", p.Frames(), n, bytes>>20, MaxBytes>>20).At("step_size_ns")
+}
+
 // DisorderedSpan estimates the size in nm of a disordered chain of n residues: the larger of the end-to-end distance of
 // a self-avoiding walk (0.55 nm · n^0.6) and the diameter of the spiral from which the simulation starts.
 func DisorderedSpan(n int) float64 {

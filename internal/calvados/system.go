@@ -74,10 +74,8 @@ func NewSystem(p Params, m *Molecule) (*System, error) {
 	if s.beads, err = makeBeads(&p, m); err != nil {
 		return nil, err
 	}
-	if bytes := p.Frames() * frameBytes(len(s.beads)); bytes > MaxBytes {
-		return nil, pleat.Invalidf("%d frames of %d residues make a trajectory of %d MiB; at most %d MiB are "+
-			"written: raise step_size_ns or lower sim_length_ns",
-			p.Frames(), len(s.beads), bytes>>20, MaxBytes>>20)
+	if err := p.CheckTrajectory(len(s.beads)); err != nil {
+		return nil, err
 	}
 	s.coulombA, s.kappa = screening(p.Temp, p.Ionic)
 	s.dhShift = math.Exp(-s.kappa*cutDH) / cutDH

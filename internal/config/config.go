@@ -16,6 +16,7 @@ package config
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -74,6 +75,7 @@ type Config struct {
 	Sandbox    string
 	Devices    []string
 	Checkpoint int // seconds
+	MaxSeconds int // that one run may compute
 
 	// Remote engines. An engine is used if its URL is set. NIMStatus has {id} for the request's identifier.
 	ChatURL     string
@@ -145,6 +147,7 @@ func Default() Config {
 		Sandbox:    string(sandbox.Auto),
 		Slots:      1,
 		Checkpoint: 20,
+		MaxSeconds: int(pleat.MaxRunTime / time.Second),
 
 		ChatTokens:  1024,
 		ChatTimeout: 120,

@@ -125,6 +125,9 @@ func (c *Config) workerSettings() []Setting {
 		setting("slots", &c.Slots,
 			"jobs of one kind (folds, questions, simulations) that this process runs at the same time").
 			between(1, 1024, ""),
+		setting("max-seconds", &c.MaxSeconds,
+			"seconds that one run may compute; a simulation that is expected to take longer is refused").
+			between(60, 100*24*3600, "seconds"),
 		setting("checkpoint-every", &c.Checkpoint,
 			"seconds between the checkpoints of a simulation, from which another worker can resume").
 			between(1, 3600, "seconds"),

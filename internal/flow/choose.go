@@ -9,12 +9,10 @@ import (
 
 // Task is what the queue needs of a workflow's task. Queue is the queue of the model, see pleat.Queue.
 type Task struct {
-	Model     string
-	WeightSet string
-	Method    string
-	Queue     string
-	Memory    int64 // bytes expected
-	Seed      string
+	Model  pleat.Model
+	Queue  string
+	Memory int64 // bytes expected
+	Seed   string
 }
 
 // answering are the engines that answer questions, the best first. An operator who runs evolla has installed it for
@@ -85,12 +83,10 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 // task returns the task of a plan for a model that can run it.
 func (p *Plan) task(m pleat.Model) Task {
 	return Task{
-		Model:     m.Name,
-		WeightSet: m.WeightSet,
-		Method:    m.Method,
-		Queue:     pleat.Queue(m.Kind, m.Name),
-		Memory:    p.memory(&m),
-		Seed:      p.Seed,
+		Model:  m,
+		Queue:  pleat.Queue(m.Kind, m.Name),
+		Memory: p.memory(&m),
+		Seed:   p.Seed,
 	}
 }
 

@@ -111,9 +111,11 @@ type Plan struct {
 	Size SourceSize
 }
 
-// SourceSize is the size in bytes of the files that a source has: its structure and its predicted aligned errors. 0
-// means that there is none, or that the size is not known before the file is fetched.
-type SourceSize struct{ Structure, PAE int64 }
+// SourceSize is the size of a source. 0 means that there is none, or that it is not known before the file is fetched.
+type SourceSize struct {
+	Structure, PAE  int64 // bytes of the structure and of its predicted aligned errors
+	Residues, Chain int   // of the proteins in the structure, and of the one that the workflow is about
+}
 
 // Limits of an input.
 const (

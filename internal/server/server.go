@@ -110,6 +110,8 @@ type Config struct {
 	MinFreeDisk int64
 	// DiskFolders are the folders into which this node writes.
 	DiskFolders []string
+	// MaxTime is how long a run of a workflow may be expected to take; 0: no limit.
+	MaxTime time.Duration
 	// LinkFor is how long a link to a private file lives at most, 2 to 24 h; 0: 24 h. Values outside are brought to the
 	// nearest bound: links are equal within an hour, so a shorter one could end right after it was made, and the
 	// interface promises that no link outlives a day.
@@ -224,6 +226,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Ring:         s.ring,
 		FetchPDB:     cfg.FetchPDB,
 		FetchUniProt: cfg.FetchUniProt,
+		MaxTime:      cfg.MaxTime,
 	}
 	s.meters = newMeters(s)
 	s.meters.registry.MustRegister(d.Figures...)

@@ -86,8 +86,8 @@ func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, r
 	return w, err
 }
 
-// insertFollowUp creates a workflow that belongs to the job of a run, with which it is deleted. It is refused if the job
-// has been deleted, or if its owner's limits do not allow it.
+// insertFollowUp creates a workflow that belongs to the job of a run, with which it is deleted. It is refused if the
+// job has been deleted, or if its owner's limits do not allow it.
 func (t *tx) insertFollowUp(run pleat.RunID, n NewWorkflow) (pleat.Workflow, error) {
 	q := "SELECT j.id FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1 AND j.deleted_at = 0"
 	if t.pg != nil {

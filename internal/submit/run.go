@@ -30,7 +30,7 @@ func JobRun(j *pleat.Job, m pleat.Model) store.RunSpec {
 
 // WorkflowRun returns what a run of a workflow needs: the engine is the best that runs here, or one of fallback if
 // none does. If the plan names no seed, a random one is chosen and recorded with the run. An error with CodeInvalid
-// says that no engine can execute the plan.
+// says that no engine can execute the plan, or none within MaxTime.
 func (r *Resolver) WorkflowRun(ctx context.Context, p *flow.Plan, fallback ...pleat.Model) (store.RunSpec, error) {
 	models, err := r.Models(ctx)
 	if err != nil {
@@ -49,18 +49,21 @@ func (r *Resolver) WorkflowRun(ctx context.Context, p *flow.Plan, fallback ...pl
 	if err != nil {
 		return store.RunSpec{}, err
 	}
+	if err := p.CheckCost(&t.Model, r.MaxTime); err != nil {
+		return store.RunSpec{}, err
+	}
 	if t.Seed == "" {
 		t.Seed = randomSeed()
 	}
 	return store.RunSpec{
-		Model:     t.Model,
-		WeightSet: t.WeightSet,
-		Method:    t.Method,
+		Model:     t.Model.Name,
+		WeightSet: t.Model.WeightSet,
+		Method:    t.Model.Method,
 		Seed:      t.Seed,
 		Queue:     t.Queue,
 		Memory:    t.Memory,
 		Kind:      p.Kind,
-		Params:    pleat.Params{Model: t.Model},
+		Params:    pleat.Params{Model: t.Model.Name},
 	}, nil
 }
 

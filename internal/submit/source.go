@@ -136,8 +136,17 @@ func (f Fold) Structure() *pleat.Artifact {
 	return cmp.Or(f.Artifact(pleat.ArtifactCIF), f.Artifact(pleat.ArtifactPDB))
 }
 
-// Size returns the size of the files that workflows read.
+// Size returns the size of the files that workflows read, and of the proteins in them.
 func (f Fold) Size() (out flow.SourceSize) {
+	out.Chain = f.Sequence.Tokens()
+	if out.Residues = out.Chain; f.View.Job.Complex {
+		out.Residues = 0
+		for i := range f.View.Job.Sequences {
+			if q := &f.View.Job.Sequences[i]; q.Kind == pleat.Protein {
+				out.Residues += q.Tokens() * q.Count
+			}
+		}
+	}
 	if a := f.Structure(); a != nil {
 		out.Structure = a.Bytes
 	}

@@ -15,6 +15,8 @@
 package submit
 
 import (
+	"time"
+
 	"pleat/internal/blob"
 	"pleat/internal/seal"
 	"pleat/internal/store"
@@ -31,6 +33,8 @@ type Resolver struct {
 
 	FetchPDB     bool // whether workflows may name an entry of the Protein Data Bank
 	FetchUniProt bool // whether workflows may name a UniProt accession
+
+	MaxTime time.Duration // that a run of a workflow may be expected to take; 0: no limit
 
 	models modelCache
 }

@@ -112,7 +112,7 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 		engines:  e,
 		models:   map[string]pleat.Model{},
 		leases:   queue.NewLeases(s, cfg.ID, cfg.Clock, cfg.Log),
-		resolver: &submit.Resolver{Store: s},
+		resolver: &submit.Resolver{Store: s, MaxTime: cfg.Timeout},
 		running:  map[*runningTask]bool{},
 		ready:    make(chan struct{}),
 	}

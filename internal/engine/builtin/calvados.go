@@ -41,20 +41,25 @@ const (
 
 // Models lists the one model, calvados.
 func (Calvados) Models() []pleat.Model {
+	const stepsPerNs = 1000 / calvados.DefaultStep
 	return []pleat.Model{{
-		Name:       "calvados",
-		Kind:       pleat.TaskMD,
-		Title:      "Calvados, the embedded dynamics engine",
-		Engine:     "calvados",
-		Version:    calvadosVersion,
-		WeightSet:  "calvados2, calvados3",
-		Method:     "one bead per residue, implicit solvent, Langevin dynamics",
-		Licence:    "Apache-2.0",
-		Device:     "cpu",
-		Entities:   []pleat.EntityKind{pleat.Protein},
-		MinTokens:  2,
-		MaxTokens:  calvados.MaxBeads,
-		Memory:     pleat.MemoryModel{Base: 100e6, Linear: 100e3, Square: 40},
+		Name:      "calvados",
+		Kind:      pleat.TaskMD,
+		Title:     "Calvados, the embedded dynamics engine",
+		Engine:    "calvados",
+		Version:   calvadosVersion,
+		WeightSet: "calvados2, calvados3",
+		Method:    "one bead per residue, implicit solvent, Langevin dynamics",
+		Licence:   "Apache-2.0",
+		Device:    "cpu",
+		Entities:  []pleat.EntityKind{pleat.Protein},
+		MinTokens: 2,
+		MaxTokens: calvados.MaxBeads,
+		Memory:    pleat.MemoryModel{Base: 100e6, Linear: 100e3, Square: 40},
+		Speed: pleat.SpeedModel{
+			Linear: calvados.StepBead * stepsPerNs,
+			Square: calvados.StepPair / 2 * stepsPerNs,
+		},
 		Confidence: "restraints follow the prediction's pLDDT and PAE",
 		Notice: "A coarse-grained model with one bead per residue in implicit salt water. It is good for the size" +
 			" and flexibility of disordered chains and of folds that are predicted with confidence. It has no" +
