@@ -15,9 +15,9 @@ import (
 	"pleat/internal/structure/crowd"
 )
 
-// crowded measures what the files of a hostile user cost: structures whose atoms lie on one another. Each is uploaded to
-// a server that has just started, and a question is asked about its pockets. The figures are the processor time of the
-// server until it has answered, and its largest memory above that at the start. PostgreSQL is not measured: the
+// crowded measures what the files of a hostile user cost: structures whose atoms lie on one another. Each is uploaded
+// to a server that has just started, and a question is asked about its pockets. The figures are the processor time of
+// the server until it has answered, and its largest memory above that at the start. PostgreSQL is not measured: the
 // database has no part in it.
 func (b *bench) crowded(ctx context.Context, d database) error {
 	if d.server != "" {

@@ -96,7 +96,8 @@ the machine disturbs all of them.`,
 	c.Flags().StringVar(&b.dir, "dir", "",
 		"folder to work in, on the disk to be measured (default: the folder for temporary files)")
 	c.Flags().StringVar(&b.profile, "profile", "", "folder for a CPU profile of each part")
-	c.Flags().StringVar(&b.pleat, "pleat", "", "pleat program of the parts memory and crowded (default: built from this module)")
+	c.Flags().StringVar(&b.pleat, "pleat", "",
+		"pleat program of the parts memory and crowded (default: built from this module)")
 	c.Flags().StringVar(&worker, "worker", "", "run the worker process of a benchmark that works in this folder")
 	_ = c.Flags().MarkHidden("worker") // fails only if there is no such flag
 	return c

@@ -211,7 +211,8 @@ func (s *serverProcess) fold(ctx context.Context) error {
 // residentBytes returns the resident memory of a process.
 func residentBytes(pid int) (int64, error) { return processBytes(pid, "VmRSS") }
 
-// processBytes returns a size that the system reports of a process: VmRSS, its memory now, or VmHWM, its largest so far.
+// processBytes returns a size that the system reports of a process: VmRSS, its memory now, or VmHWM, its largest so
+// far.
 func processBytes(pid int, field string) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

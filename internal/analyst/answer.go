@@ -94,7 +94,8 @@ func refusal(format string, a ...any) part {
 // question longer than 8 KiB is refused. It never fails, takes time in proportion to the question's length, and the
 // same question and facts give the same reply.
 func Answer(f *facts.Facts, question string) Reply {
-	t := &talk{f: f}
+	near := maxNear
+	t := &talk{f: f, near: &near}
 	switch {
 	case f == nil || f.Index() == nil:
 		t.refuse("", "These facts came without coordinates, so that no question can be answered from them.")
@@ -162,7 +163,7 @@ var suggestions = [...]string{
 func (t *talk) suggest() {
 	var list []string
 	for _, question := range suggestions {
-		try := &talk{f: t.f, x: t.x, scanner: t.scanner}
+		try := &talk{f: t.f, x: t.x, scanner: t.scanner, near: t.near}
 		if try.answer(question); len(try.reply.Topics) > 0 {
 			list = append(list, "“"+question+"”")
 		}

@@ -57,10 +57,17 @@ func TestSurroundingsAreBounded(t *testing.T) {
 	for i := range all {
 		all[i] = i
 	}
-	if found, ok := f.Index().Around(all, maxRadius, 1_000_000); ok || found != nil {
+	left := 1_000_000
+	if found, ok := f.Index().Around(all, maxRadius, &left); ok || found != nil || left >= 0 || left < -100_000 {
 		t.Errorf("%d residues were found around all", len(found))
 	}
-	if found, ok := f.Index().Around(all[:100], maxRadius, 1_000_000); !ok || len(found) < 1000 {
+	left = 1_000_000
+	if found, ok := f.Index().Around(all[:100], maxRadius, &left); !ok || len(found) < 1000 {
 		t.Errorf("%d residues were found around a hundred, %v", len(found), ok)
+	}
+	left = 1_000_000
+	q := &query{f: f, x: f.Index(), near: &left}
+	if near, _ := q.nearby(all, maxRadius); len(near) != 0 || !strings.HasPrefix(q.problem, "Too many atoms") {
+		t.Errorf("%d residues near all, and the problem %q", len(near), q.problem)
 	}
 }

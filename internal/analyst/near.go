@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	maxPairs  = 20_000_000  // pairs of atoms that one answer compares
-	maxNear   = 100_000_000 // pairs of atoms that are close to one another, of one relation
-	maxAnchor = 400         // residues whose surroundings are described
+	maxPairs  = 20_000_000 // pairs of atoms that one answer compares
+	maxNear   = 20_000_000 // atoms and cells that the relations of one message look at, see facts.Index.Around
+	maxAnchor = 400        // residues whose surroundings are described
 )
 
 // nearby returns the closest pair of atoms of each polymer residue within a distance of the anchors, by its site, and
@@ -26,7 +26,7 @@ func (q *query) nearby(anchors []int, cut float64) (near map[int]facts.AtomPair,
 	for _, a := range anchors {
 		isAnchor[a] = true
 	}
-	around, ok := q.x.Around(anchors, cut, maxNear)
+	around, ok := q.x.Around(anchors, cut, q.near)
 	if !ok {
 		q.problem = cmp.Or(q.problem, "Too many atoms are so close together; please ask within a smaller distance, or "+
 			"near fewer residues.")

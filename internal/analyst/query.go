@@ -12,6 +12,8 @@ import (
 type query struct {
 	f *facts.Facts
 	x *facts.Index
+	// near is what is left of maxNear for this message.
+	near *int
 	// has holds the concepts of the question, those of the filter included.
 	has map[string]bool
 	// conds is the filter: all conditions must hold. Nearness is in relation, nil if the question has none.
@@ -88,7 +90,7 @@ func soft(concept string) bool {
 // in chain B, in a helix) and a relation of 5 Å with the ligand as its anchor. Earlier is the query before it, to which
 // "them" refers.
 func (t *talk) query(items []item, earlier *query) *query {
-	q := &query{f: t.f, x: t.x, has: map[string]bool{}, items: items}
+	q := &query{f: t.f, x: t.x, near: t.near, has: map[string]bool{}, items: items}
 	r := &reader{q: q, items: items}
 	for _, it := range items {
 		if it.concept == "@chain" && !slices.Contains(q.chains, it.names[0]) {

@@ -13,6 +13,7 @@ type talk struct {
 	f         *facts.Facts
 	x         *facts.Index
 	scanner   *scanner // of the names of the structure
+	near      *int     // what is left of maxNear
 	reply     Reply
 	texts     []string
 	certainty []Certainty

@@ -2,12 +2,14 @@ package calvados
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"pleat"
 	"pleat/internal/structure"
+	"pleat/internal/structure/crowd"
 )
 
 func TestParamsRefuse(t *testing.T) {
@@ -180,6 +182,27 @@ func TestFromStructure(t *testing.T) {
 	if _, err := NewSystem(p, m); err == nil ||
 		!strings.Contains(err.Error(), "TRP 6 of chain A and ALA 7 of chain A lie within 0.1 Å") {
 		t.Errorf("residues on one another: %v", err)
+	}
+}
+
+// Residues that lie close together would all be restrained to each other: memory of the square of their number.
+func TestCrowdedMoleculeIsRefused(t *testing.T) {
+	for n, want := range map[int]string{150: "", 400: "more than 200 residues lie within 9 Å of ALA"} {
+		source := crowd.Cube(n, 6)
+		for i := range source.Chains[0].Residues { // places of a lattice, none of which overlap
+			a := &source.Chains[0].Residues[i].Atoms[0]
+			a.Pos, a.B = structure.Vec{float64(i % 8), float64(i / 8 % 8), float64(i / 64)}, 95
+		}
+		m, err := FromStructure(source, flat(n, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := Defaults()
+		p.Preset = SingleGo
+		_, err = NewSystem(p, m)
+		if message := fmt.Sprint(err); (err == nil) != (want == "") || !strings.HasPrefix(message, want) && err != nil {
+			t.Errorf("%d residues: %v, want %q", n, err, want)
+		}
 	}
 }
 

@@ -167,13 +167,31 @@ func (s *System) placeBeads() error {
 	return s.checkOverlap()
 }
 
-// checkOverlap returns an error for residues within 0.1 Å of one another.
+const (
+	// restraintReach is the largest distance in nm of a pair with a restraint.
+	restraintReach = 0.9
+	// maxCrowd is how many residues may start within restraintReach of one. A protein has some 25, each of 0.135 nm³.
+	maxCrowd = 200
+)
+
+// checkOverlap returns an error for residues within 0.1 Å of one another, and for one that has more than maxCrowd
+// residues so close that each pair could be restrained.
 func (s *System) checkOverlap() error {
+	near := make([]int, len(s.start))
 	for i := range s.start {
 		for j := range i {
-			if s.distance(s.start, j, i) < 0.01 {
+			d := s.distance(s.start, j, i)
+			if d < 0.01 {
 				return pleat.Invalidf("residues %s and %s lie within 0.1 Å of one another; dynamics cannot start there",
 					s.site(j), s.site(i))
+			}
+			if d > restraintReach {
+				continue
+			}
+			near[i]++
+			if near[j]++; max(near[i], near[j]) > maxCrowd {
+				return pleat.Invalidf("more than %d residues lie within 9 Å of %s or %s; dynamics cannot start there",
+					maxCrowd, s.site(j), s.site(i))
 			}
 		}
 	}
@@ -194,7 +212,7 @@ func (s *System) connect() {
 			}
 			if bonded {
 				s.bonds = append(s.bonds, bond{int32(i), int32(j), restLength(sure, d)})
-			} else if sure >= 0.05 && d <= 0.9 {
+			} else if sure >= 0.05 && d <= restraintReach {
 				k := 15 * sure
 				s.contacts = append(s.contacts, contact{
 					int32(i), int32(j), d, k, 60 * k * math.Pow(d, 12), 60 * k * math.Pow(d, 10),

@@ -164,15 +164,16 @@ func (x *Index) Pair(p, q int) AtomPair {
 }
 
 // Around returns the sites with a heavy atom within radius Å of one of some sites, in no particular order, and for each
-// the closest pair of atoms: its own and that of the sites. It returns false where more than most pairs of atoms are so
-// close; it stops there.
-func (x *Index) Around(sites []int, radius float64, most int) (map[int][2]int, bool) {
+// the closest pair of atoms: its own and that of the sites. It takes the atoms and cells of the grid that it looks at
+// off left, and returns false once nothing is left.
+func (x *Index) Around(sites []int, radius float64, left *int) (map[int][2]int, bool) {
 	out := map[int][2]int{}
+	cells := int(math.Pow(2*radius/surfaceReach+1, 3))
 	var buf []int
 	for _, i := range sites {
 		for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
 			buf = x.grid.Near(buf[:0], x.Points[p], radius)
-			if most -= len(buf); most < 0 {
+			if *left -= cells + len(buf); *left < 0 {
 				return nil, false
 			}
 			for _, q := range buf {

@@ -34,7 +34,7 @@ type Neighbour struct {
 
 // ligands fills in the molecules and ions other than water, at most 200.
 func (f *Facts) ligands(ctx context.Context) error {
-	x := f.index
+	x, left := f.index, maxPairs
 	for i := range x.Sites {
 		if x.Sites[i].Kind.Polymer() {
 			continue
@@ -45,7 +45,7 @@ func (f *Facts) ligands(ctx context.Context) error {
 		}
 		l := Ligand{Ref: x.Sites[i].Ref, Kind: x.Sites[i].Kind, Name: x.Structure.Chains[x.Sites[i].Chain].Name,
 			Atoms: x.Sites[i].Hi - x.Sites[i].Lo, Site: i}
-		around, ok := x.Around([]int{i}, ContactDistance, maxPairs)
+		around, ok := x.Around([]int{i}, ContactDistance, &left)
 		if !ok {
 			return errCrowded
 		}
