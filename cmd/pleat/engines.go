@@ -172,8 +172,9 @@ func enginesCheckCmd() *cobra.Command {
 		Use:   "check NAME",
 		Short: "Fold a peptide twice with an engine and print its version, device and times",
 		Long: `Starts the engine's runner as the service does, folds the A chain of insulin twice in one process and
-prints its version, device and times: the first run loads the model, the second run reuses it. It needs no
-database and no server. The runner's standard error is shown.`,
+prints its version, device and times: the first run loads the model, the second run reuses it. Before, it
+compares the weights with their manifest and with what was installed. It needs no database and no server.
+The runner's standard error is shown.`,
 		Args: exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := configure(cmd)
@@ -187,6 +188,10 @@ database and no server. The runner's standard error is shown.`,
 			model, _ := cmd.Flags().GetString("model")
 			if model == "" && offers(m, args[0]) {
 				model = args[0]
+			}
+			tell := func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) }
+			if err := checkWeights(c.WeightsDir(m.Engine), m, nil, tell); err != nil {
+				return err
 			}
 			return checkEngine(cmd, c, name, model)
 		},

@@ -44,7 +44,10 @@ func enginesInstallCmd() *cobra.Command {
 		Long: `Creates the engine's virtual environment from its pinned requirements, and downloads the weights that
 its manifest lists. It prints licences, sizes and addresses first and asks for confirmation. An
 interrupted installation resumes when the command is run again; files that exist are kept. If a download
-is not possible, it prints which file to put where.`,
+is not possible, it prints which file to put where.
+
+A file must have the SHA-256 of the manifest. Where the manifest has none, the first installation prints
+and records it (installed.json in the folder of weights), and a different file is refused later.`,
 		Example: "  pleat engines install boltz\n  pleat engines install boltz --no-weights --yes",
 		Args:    exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,11 +61,13 @@ is not possible, it prints which file to put where.`,
 			}
 			i := &install{cmd: cmd, cfg: c, name: name, manifest: m}
 			i.noWeights, _ = cmd.Flags().GetBool("no-weights")
+			i.acceptChanged, _ = cmd.Flags().GetBool("accept-changed")
 			return i.run()
 		},
 	}
 	c.Flags().Bool("yes", false, "do not ask for confirmation")
 	c.Flags().Bool("no-weights", false, "do not download weights")
+	c.Flags().Bool("accept-changed", false, "accept and record weights that differ from those installed before")
 	config.AddFlags(c.Flags(), config.Store, config.Engine)
 	return c
 }
@@ -74,8 +79,8 @@ type install struct {
 	// name is the folder of the runner, and manifest its description.
 	name     string
 	manifest *runner.Manifest
-	// noWeights is the flag --no-weights.
-	noWeights bool
+	// noWeights and acceptChanged are the flags --no-weights and --accept-changed.
+	noWeights, acceptChanged bool
 }
 
 // printf prints a line on standard output.
@@ -102,12 +107,20 @@ func (i *install) run() error {
 	if err := i.environment(i.cmd.Context()); err != nil {
 		return err
 	}
-	left, err := i.fetchAll(i.cmd.Context(), missing)
+	dir := i.cfg.WeightsDir(i.manifest.Engine)
+	if i.acceptChanged {
+		if err := os.Remove(filepath.Join(dir, recordFile)); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	left, fetched, err := i.fetchAll(i.cmd.Context(), missing)
 	if err != nil {
 		return err
 	}
+	if err := checkWeights(dir, i.manifest, fetched, func(line string) { i.printf("%s", line) }); err != nil {
+		return err
+	}
 	if left > 0 {
-		dir := i.cfg.WeightsDir(i.manifest.Engine)
 		return fmt.Errorf("%d weight files are missing; run the command again, or put them into %s", left, dir)
 	}
 	i.printf("%s is installed; try it with: pleat engines check %s", i.name, i.name)
@@ -288,71 +301,87 @@ func (i *install) command(ctx context.Context, name string, args ...string) erro
 	return cmd.Run()
 }
 
-// fetchAll downloads the missing files, one after the other, and returns how many are still missing. A failed download
-// is reported with the path at which the file is expected, and the next one begins. Only an interruption is an error.
-func (i *install) fetchAll(ctx context.Context, missing []runner.WeightFile) (left int, err error) {
-	if i.noWeights {
-		return 0, nil
+// fetchAll downloads the missing files, one after the other, records them, and returns which it fetched and how many are
+// still missing. A failed download is reported with the path at which the file is expected, and the next one begins. An
+// interruption is an error, and so is a record that cannot be read or written.
+func (i *install) fetchAll(
+	ctx context.Context, missing []runner.WeightFile,
+) (left int, fetched map[string]bool, err error) {
+	dir := i.cfg.WeightsDir(i.manifest.Engine)
+	record, err := readRecord(dir)
+	if err != nil || i.noWeights {
+		return 0, nil, err
 	}
+	fetched = map[string]bool{}
 	for _, w := range missing {
-		to := filepath.Join(i.cfg.WeightsDir(i.manifest.Engine), w.File)
+		to := filepath.Join(dir, w.File)
 		if w.URL == "" {
 			i.printf("%s has no address; put the file at %s", w.File, to)
 			left++
 			continue
 		}
 		i.printf("downloading %s", w.File)
-		err := fetchWeights(ctx, http.DefaultClient, w, to)
+		pinned := w
+		pinned.SHA256 = record.expected(w)
+		got, err := fetchWeights(ctx, http.DefaultClient, pinned, to)
 		if ctx.Err() != nil {
-			return left, fmt.Errorf("%s was interrupted; run the command again to resume", w.File)
+			return left, fetched, fmt.Errorf("%s was interrupted; run the command again to resume", w.File)
 		}
 		if err != nil {
 			i.printf("%s could not be downloaded: %s. Download it from %s to %s", w.File, sentence(err), w.URL, to)
 			left++
+			continue
 		}
+		i.printf("%s has %d bytes and the SHA-256 %s", w.File, got.Bytes, got.SHA256)
+		if err := record.set(w.File, got); err != nil {
+			return left, fetched, fmt.Errorf("record %s: %w", w.File, err)
+		}
+		fetched[w.File] = true
 	}
-	return left, nil
+	return left, fetched, nil
 }
 
 // fetchWeights downloads one file of weights to a path, next to which it keeps FILE.part until the file is complete.
 // It resumes an earlier download, reads no more bytes than the manifest says, fails if no byte arrives for a minute,
-// and gives the file its name only once its SHA-256 is right.
-func fetchWeights(ctx context.Context, client *http.Client, w runner.WeightFile, to string) (err error) {
+// and gives the file its name only once its SHA-256 is right: that of w, if it has one. It returns what it has fetched.
+func fetchWeights(
+	ctx context.Context, client *http.Client, w runner.WeightFile, to string,
+) (got installedWeights, err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
+		return got, err
 	}
 	part := to + ".part"
 	out, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return err
+		return got, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	have, err := out.Seek(0, io.SeekEnd)
 	if err != nil {
-		return err
+		return got, err
 	}
 	if w.Bytes == 0 || have < w.Bytes {
 		if err := transfer(ctx, client, w, out, have); err != nil {
-			return err
+			return got, err
 		}
 	}
-	if _, err := out.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	h := sha256.New()
-	size, err := io.Copy(h, out)
-	if err != nil {
-		return err
-	}
-	sum := hex.EncodeToString(h.Sum(nil))
-	if w.SHA256 != "" && !strings.EqualFold(sum, w.SHA256) || w.Bytes > 0 && size != w.Bytes {
-		os.Remove(part)
-		return fmt.Errorf("the download is not the expected file: %d bytes with the SHA-256 %s", size, sum)
-	}
 	if err := out.Sync(); err != nil {
-		return err
+		return got, err
 	}
-	return os.Rename(part, to)
+	if got, err = hashFile(part); err != nil {
+		return got, err
+	}
+	got.URL = w.URL
+	if w.SHA256 != "" && !strings.EqualFold(got.SHA256, w.SHA256) || w.Bytes > 0 && got.Bytes != w.Bytes {
+		os.Remove(part)
+		const text = "the download is not the expected file: %d bytes with the SHA-256 %s"
+		err := fmt.Errorf(text, got.Bytes, got.SHA256)
+		if w.SHA256 != "" {
+			err = fmt.Errorf("%w instead of %s", err, w.SHA256)
+		}
+		return got, err
+	}
+	return got, os.Rename(part, to)
 }
 
 // transfer appends the rest of a file, of which have bytes exist. If the server sends the whole file, it starts again.

@@ -96,7 +96,7 @@ func TestFetchWeights(t *testing.T) {
 				}
 			}
 			c.file.URL = s.URL + "/w.ckpt"
-			err := fetchWeights(t.Context(), s.Client(), c.file, to)
+			_, err := fetchWeights(t.Context(), s.Client(), c.file, to)
 			if c.want == "" {
 				if err != nil {
 					t.Fatal(err)
