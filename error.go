@@ -13,6 +13,7 @@ type Code string
 const (
 	CodeInvalid      Code = "invalid"      // 400: the request is wrong; Field is where
 	CodeUnauthorized Code = "unauthorized" // 401: no credential, or an invalid one
+	CodeForbidden    Code = "forbidden"    // 403: the caller may see it, but its key lacks the scope
 	CodeNotFound     Code = "not_found"    // 404: it does not exist, or it belongs to another user
 	CodeConflict     Code = "conflict"     // 409: the state does not allow the change
 	CodeTooLarge     Code = "too_large"    // 413: the body exceeds its limit

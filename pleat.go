@@ -5,6 +5,7 @@
 // only internal/words, for the wording of messages. Field paths and JSON tags have the spellings of package api,
 // because errors and stored documents show them to clients; apart from these, wire types are in package api. The files:
 //
+//	key.go         Scopes: what an API key may be used for
 //	job.go         Job, Run, Sequence, Result, Artifact
 //	parameter.go   Params and ParamSpec: the folding parameters and their checks
 //	alignment.go   AlignmentUse: whether a fold uses alignments, and whose
@@ -27,6 +28,7 @@ var Version = "0.1.0-dev"
 type (
 	UserID         string
 	KeyID          string
+	AuditID        string
 	JobID          string
 	RunID          string
 	SequenceID     string

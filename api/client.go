@@ -168,9 +168,16 @@ func (c *Client) Keys(ctx context.Context) (List[Key], error) {
 	return do[List[Key]](ctx, c, get("/v1/keys", nil))
 }
 
-// CreateKey creates another key for the caller. The service shows its secret only once, in this response.
-func (c *Client) CreateKey(ctx context.Context, label string) (NewKey, error) {
-	return do[NewKey](ctx, c, post("/v1/keys", CreateKey{Label: label}))
+// CreateKey creates another key for the caller, with at most the scopes and the lifetime of the caller's own. The
+// service shows its secret only once, in this response.
+func (c *Client) CreateKey(ctx context.Context, key CreateKey) (NewKey, error) {
+	return do[NewKey](ctx, c, post("/v1/keys", key))
+}
+
+// Audit reads a page of the caller's audit log, newest first. Cursor is the next_cursor of the page before; empty: the
+// first page.
+func (c *Client) Audit(ctx context.Context, cursor string) (List[AuditEntry], error) {
+	return do[List[AuditEntry]](ctx, c, get("/v1/audit", url.Values{"cursor": {cursor}}))
 }
 
 // RevokeKey revokes a key with immediate effect.

@@ -248,18 +248,22 @@ type Quota struct {
 
 // Key is an API key without its secret.
 type Key struct {
-	ID         string `json:"id" format:"uuid"`
-	Prefix     string `json:"prefix" doc:"The first characters of the key, by which a user recognises it."`
-	Label      string `json:"label"`
-	CreatedAt  Time   `json:"createdAt"`
-	LastUsedAt *Time  `json:"lastUsedAt"`
-	RevokedAt  *Time  `json:"revokedAt"`
-	Current    bool   `json:"current" doc:"Whether this request was made with it."`
+	ID         string   `json:"id" format:"uuid"`
+	Prefix     string   `json:"prefix" doc:"The first characters of the key, by which a user recognises it."`
+	Label      string   `json:"label"`
+	Scopes     []string `json:"scopes" doc:"What it may be used for: read, submit, manage."`
+	CreatedAt  Time     `json:"createdAt"`
+	LastUsedAt *Time    `json:"lastUsedAt"`
+	ExpiresAt  *Time    `json:"expiresAt" doc:"When it ends; null: never."`
+	RevokedAt  *Time    `json:"revokedAt"`
+	Current    bool     `json:"current" doc:"Whether this request was made with it."`
 }
 
 // CreateKey is the body of POST /v1/keys.
 type CreateKey struct {
-	Label string `json:"label,omitempty" doc:"What the key is for, as free text." maxLength:"255"`
+	Label     string   `json:"label,omitempty" doc:"What the key is for, as free text." maxLength:"255"`
+	Scopes    []string `json:"scopes,omitempty" doc:"Of read, submit and manage; absent: those of the key of this request."`
+	ExpiresAt string   `json:"expiresAt,omitempty" doc:"When it ends, such as 2027-01-31T00:00:00Z; absent: with the key of this request."`
 }
 
 // NewKey is the answer to CreateKey: the one time that the key is shown.
@@ -272,6 +276,19 @@ type NewKey struct {
 type RevokedKey struct {
 	ID      string `json:"id" format:"uuid"`
 	Revoked bool   `json:"revoked"`
+}
+
+// AuditEntry is one recorded change of keys, sessions or webhook settings.
+type AuditEntry struct {
+	ID        string  `json:"id" format:"uuid"`
+	At        Time    `json:"at"`
+	Action    string  `json:"action" example:"key.created"`
+	Subject   string  `json:"subject" doc:"The first characters of the key, or the origin of the webhook."`
+	Detail    string  `json:"detail"`
+	UserID    string  `json:"userId" format:"uuid"`
+	KeyID     *string `json:"keyId" doc:"With which the change was made; null: by an operator."`
+	KeyPrefix string  `json:"keyPrefix" doc:"The first characters of that key."`
+	Address   string  `json:"address" doc:"From which the request came."`
 }
 
 // OpenSession is the body of POST /v1/session, which gives a browser its cookie.

@@ -113,7 +113,7 @@ func (b *bench) newService(ctx context.Context, d database, opt store.Options) (
 	}
 	for i := range clients {
 		name := fmt.Sprintf("bench-%02d", i)
-		key, err := app.CreateKey(ctx, h.store, name, "")
+		key, err := app.CreateKey(ctx, h.store, name, store.NewKey{})
 		if err != nil {
 			return h, err
 		}

@@ -145,7 +145,7 @@ func (b *bench) newDeliveryService(
 		}
 		token := h.ring.Seal(string(u), "token", []byte("token"))
 		secret := h.ring.Seal(string(u), "secret", []byte(webhook.NewKey().Text()))
-		e, err := h.store.PutEndpoint(ctx, u, store.EndpointConfig{
+		e, err := h.store.PutEndpoint(ctx, store.Actor{User: u}, store.EndpointConfig{
 			URL:    h.receiver.url + path,
 			Token:  token,
 			Secret: secret,

@@ -11,6 +11,7 @@ import (
 	"pleat/api"
 	"pleat/internal/app"
 	"pleat/internal/config"
+	"pleat/internal/store"
 )
 
 // trpCage is the sequence of the miniprotein TC10b, Protein Data Bank entry 2JOF (Barua et al., Protein Eng. Des. Sel.
@@ -70,7 +71,7 @@ func runDemo(cmd *cobra.Command, _ []string) error {
 // foldDemo does what a user does: it creates a key and a job, follows the job and downloads its files. The seed is
 // fixed, so that the structure is the same on every machine of one architecture.
 func foldDemo(cmd *cobra.Command, a *app.App, url string) error {
-	key, err := app.CreateKey(cmd.Context(), a.Store, "demo", "")
+	key, err := app.CreateKey(cmd.Context(), a.Store, "demo", store.NewKey{})
 	if err != nil {
 		return err
 	}

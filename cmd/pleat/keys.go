@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pleat"
 	"pleat/internal/app"
@@ -44,7 +46,8 @@ func keysCreate() *cobra.Command {
 		Long: `Creates an API key for a user and prints only the key on standard output. The key is not shown again. A
 user who does not exist is created. A running server accepts the key at once.`,
 		Example: `  export PLEAT_KEY=$(pleat keys create --user alice)
-  pleat keys create --user alice --label cluster --user-quota 500`,
+  pleat keys create --user alice --label cluster --user-quota 500
+  pleat keys create --user alice --label dashboard --scopes read --expires 2027-01-31`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := needFlag(cmd, "user"); err != nil {
@@ -52,9 +55,12 @@ user who does not exist is created. A running server accepts the key at once.`,
 			}
 			f := cmd.Flags()
 			user, _ := f.GetString("user")
-			label, _ := f.GetString("label")
+			n, err := newKeyOf(f)
+			if err != nil {
+				return err
+			}
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				key, err := app.CreateKey(ctx, s, user, label)
+				key, err := app.CreateKey(ctx, s, user, n)
 				if err != nil {
 					return err
 				}
@@ -72,9 +78,36 @@ user who does not exist is created. A running server accepts the key at once.`,
 	f := c.Flags()
 	f.String("user", "", "user to whom the key belongs")
 	f.String("label", "", "purpose of the key")
+	f.StringSlice("scopes", nil, "what the key may be used for, of read, submit and manage; default all")
+	f.String("expires", "", "when the key ends, as a date such as 2027-01-31 or a time in RFC 3339; default never")
 	f.Int("user-quota", 0, "daily quota of this user; negative: the server's default")
 	config.AddFlags(f, config.Store)
 	return c
+}
+
+// newKeyOf returns the key that the flags of keys create describe.
+func newKeyOf(f *pflag.FlagSet) (store.NewKey, error) {
+	var n store.NewKey
+	n.Label, _ = f.GetString("label")
+	if f.Changed("scopes") {
+		names, _ := f.GetStringSlice("scopes")
+		var err error
+		if n.Scopes, err = pleat.ParseScopes("--scopes", names); err != nil {
+			return n, err
+		}
+	}
+	expires, _ := f.GetString("expires")
+	if expires == "" {
+		return n, nil
+	}
+	for _, form := range []string{time.DateOnly, time.RFC3339} {
+		if at, err := time.Parse(form, expires); err == nil {
+			n.ExpiresAt = at
+			return n, nil
+		}
+	}
+	return n, fmt.Errorf("--expires is %q; it must be a date such as 2027-01-31 or a time such as "+
+		"2027-01-31T12:00:00Z", pleat.Clip(expires))
 }
 
 // keysList returns the command that lists keys by their prefix, revoked ones too. It never prints a whole key.
@@ -94,15 +127,19 @@ func keysList() *cobra.Command {
 				if asJSON {
 					return printJSON(cmd.OutOrStdout(), keys)
 				}
-				rows := [][]string{{"KEY", "USER", "PREFIX", "LABEL", "CREATED", "LAST USED", "REVOKED"}}
+				rows := [][]string{{
+					"KEY", "USER", "PREFIX", "LABEL", "SCOPES", "CREATED", "LAST USED", "EXPIRES", "REVOKED",
+				}}
 				for _, k := range keys {
 					rows = append(rows, []string{
 						k.ID,
 						k.User,
 						k.Prefix,
 						k.Label,
+						strings.Join(k.Scopes, ","),
 						formatTime(&k.CreatedAt),
 						formatTime(k.LastUsedAt),
+						formatTime(k.ExpiresAt),
 						formatTime(k.RevokedAt),
 					})
 				}
@@ -117,15 +154,18 @@ func keysList() *cobra.Command {
 	return c
 }
 
-// keyRow is a key in the output of keys list. The two last times are null if the key was never used or is not revoked.
+// keyRow is a key in the output of keys list. Times are null if the key was never used, never expires or is not
+// revoked.
 type keyRow struct {
 	ID   string `json:"id"`
 	User string `json:"user"`
 	// Prefix is the part of the key that is not secret.
 	Prefix     string     `json:"prefix"`
 	Label      string     `json:"label"`
+	Scopes     []string   `json:"scopes"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt"`
+	ExpiresAt  *time.Time `json:"expiresAt"`
 	RevokedAt  *time.Time `json:"revokedAt"`
 }
 
@@ -143,8 +183,10 @@ func keysOf(ctx context.Context, s *store.Store, user string) ([]keyRow, error) 
 				User:       k.UserName,
 				Prefix:     k.Prefix,
 				Label:      k.Label,
+				Scopes:     strings.Fields(k.Scopes.String()),
 				CreatedAt:  k.CreatedAt,
 				LastUsedAt: optional(k.LastUsedAt),
+				ExpiresAt:  optional(k.ExpiresAt),
 				RevokedAt:  optional(k.RevokedAt),
 			})
 		}
@@ -197,7 +239,7 @@ that pleat keys list shows.`,
 					const text = "%d keys begin with %q; name one by its identifier"
 					return fmt.Errorf(text, len(match), pleat.Clip(args[0]))
 				}
-				if err := s.RevokeKey(ctx, match[0].User, match[0].ID); err != nil {
+				if err := s.RevokeKey(ctx, store.Actor{User: match[0].User}, match[0].ID); err != nil {
 					return err
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "revoked %s of %s\n", match[0].Prefix, pleat.Clip(match[0].UserName))

@@ -15,7 +15,7 @@
 //   - main.go: the program and its exit codes; call.go, client.go and follow.go: what the commands share.
 //   - serve.go, worker.go, demo.go: processes of the service.
 //   - fold.go, ask.go, md.go, jobs.go, workflows.go, models.go, usage.go, verify.go, webhooks.go: clients of a server.
-//   - keys.go, secrets.go, migrate.go, doctor.go: administration of a server's data.
+//   - keys.go, audit.go, secrets.go, migrate.go, doctor.go: administration of a server's data.
 //   - engines.go, install.go: engines that run in processes of their own.
 package main
 
@@ -129,7 +129,8 @@ func newRoot(deliveryStep func(name string)) *cobra.Command {
 	root := group("pleat", "A self-hosted service that folds proteins with AI models", about,
 		serveCmd(deliveryStep), workerCmd(), demoCmd(),
 		foldCmd(), askCmd(), mdCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
-		keysCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(), doctorCmd(), migrateCmd())
+		keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(), doctorCmd(),
+		migrateCmd())
 	root.Version = pleat.Version
 	root.SetVersionTemplate("pleat {{.Version}}\n")
 	root.SilenceErrors, root.SilenceUsage = true, true

@@ -13,6 +13,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/config"
+	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/structure"
 	"pleat/internal/structure/crowd"
@@ -55,7 +56,7 @@ func newService(t *testing.T) *service {
 // user returns a client of a new user.
 func (s *service) user(name string) *api.Client {
 	s.t.Helper()
-	key, err := CreateKey(s.t.Context(), s.Store, name, "")
+	key, err := CreateKey(s.t.Context(), s.Store, name, store.NewKey{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

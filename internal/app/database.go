@@ -89,18 +89,19 @@ func OpenMigrated(ctx context.Context, c config.Config, log *slog.Logger) (*stor
 }
 
 // CreateKey makes an API key for a user, creates the user if needed, and returns the key. Only its hash is stored, so
-// the key can be shown this once. Label may be empty.
-func CreateKey(ctx context.Context, s *store.Store, user, label string) (string, error) {
+// the key can be shown this once. Prefix and Hash of n are set here.
+func CreateKey(ctx context.Context, s *store.Store, user string, n store.NewKey) (string, error) {
 	u, err := s.EnsureUser(ctx, user)
 	if err != nil {
 		return "", err
 	}
-	if label != "" {
-		if err := pleat.CheckName("label", label); err != nil {
+	if n.Label != "" {
+		if err := pleat.CheckName("label", n.Label); err != nil {
 			return "", err
 		}
 	}
 	key := seal.NewKey()
-	_, err = s.CreateKey(ctx, u.ID, seal.Prefix(key), seal.HashKey(key), label)
+	n.Prefix, n.Hash = seal.Prefix(key), seal.HashKey(key)
+	_, err = s.CreateKey(ctx, store.Actor{User: u.ID}, n)
 	return key, err
 }

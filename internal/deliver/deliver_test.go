@@ -124,7 +124,7 @@ func (f *fixture) user(name, url string) (pleat.UserID, store.Endpoint) {
 	f.t.Helper()
 	u := storetest.User(f.t, f.s, name)
 	yes := true
-	e, err := f.s.PutEndpoint(context.Background(), u, store.EndpointConfig{
+	e, err := f.s.PutEndpoint(context.Background(), store.Actor{User: u}, store.EndpointConfig{
 		URL:              url,
 		Token:            f.ring.Seal(string(u), "token", []byte("the-token")),
 		Secret:           f.ring.Seal(string(u), "secret", []byte(f.secret.Text())),
@@ -325,7 +325,7 @@ func TestDeliveryFails(t *testing.T) {
 			!strings.Contains(e.DisabledReason, "5 days") {
 			t.Errorf("%+v %v", e, err)
 		}
-		if _, err := f.s.ChangeEndpoint(context.Background(), u, store.EndpointResume); err != nil {
+		if _, err := f.s.ChangeEndpoint(context.Background(), store.Actor{User: u}, store.EndpointResume); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.s.Redeliver(context.Background(), u, d.ID); err != nil {
@@ -589,7 +589,7 @@ func TestSourcesAndSecrets(t *testing.T) {
 		}
 		// Secrets that this process has no key for.
 		eve, end := f.user("eve", r.URL)
-		if _, err := f.s.PutEndpoint(ctx, eve, store.EndpointConfig{
+		if _, err := f.s.PutEndpoint(ctx, store.Actor{User: eve}, store.EndpointConfig{
 			URL: r.URL, Token: "s1.00000000.AAAA",
 		}); err != nil {
 			t.Fatal(err)

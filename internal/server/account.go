@@ -38,9 +38,6 @@ func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], 
 	return out, err
 }
 
-// maxKeys bounds the valid keys of a user. Revoked keys do not count; they are kept for the list.
-const maxKeys = 100
-
 // listKeys is GET /v1/keys, for any user: the caller's keys without their secrets, newest first, with the revoked ones.
 // It writes the collected times of use first, so that the list shows the present request too.
 func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], error) {
@@ -53,51 +50,64 @@ func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], erro
 	return out, err
 }
 
-// createKey is POST /v1/keys, for any user. The response is the only one that shows the key; the store keeps a hash of
-// it. 409: the caller has maxKeys valid keys.
+// createKey is POST /v1/keys, for any user, with the key itself. The response is the only one that shows the new key;
+// the store keeps a hash of it. The new key has at most the scopes and the lifetime of the caller's. 400: it would have
+// more; 409: the caller has as many valid keys as a user may have; 429: the caller made too many today.
 func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api.NewKey, error) {
+	secret := seal.NewKey()
+	n := store.NewKey{Prefix: seal.Prefix(secret), Hash: seal.HashKey(secret), Label: in.Label}
 	if in.Label != "" {
 		if err := pleat.CheckName("label", in.Label); err != nil {
 			return api.NewKey{}, err
 		}
 	}
-	list, err := s.store.Keys(ctx, c.who.User)
-	if err != nil {
-		return api.NewKey{}, err
-	}
-	valid := 0
-	for _, k := range list {
-		if k.RevokedAt.IsZero() {
-			valid++
+	if in.Scopes != nil {
+		var err error
+		if n.Scopes, err = pleat.ParseScopes("scopes", in.Scopes); err != nil {
+			return api.NewKey{}, err
 		}
 	}
-	if valid >= maxKeys {
-		return api.NewKey{},
-			pleat.Errorf(pleat.CodeConflict, "the user has %d valid keys, the maximum; revoke one first",
-				valid)
+	if in.ExpiresAt != "" {
+		var at api.Time
+		if err := at.UnmarshalText([]byte(in.ExpiresAt)); err != nil {
+			return api.NewKey{}, pleat.InvalidField("expiresAt",
+				" is %q; it must be a time such as 2027-01-31T00:00:00Z", pleat.Clip(in.ExpiresAt))
+		}
+		n.ExpiresAt = at.Time
 	}
-	secret := seal.NewKey()
-	k, err := s.store.CreateKey(ctx, c.who.User, seal.Prefix(secret), seal.HashKey(secret), in.Label)
+	k, err := s.store.CreateKey(ctx, c.actor(), n)
 	return api.NewKey{Key: wire.Key(&k, c.who.Key), Secret: secret}, err
 }
 
-// revokeKey is DELETE /v1/keys/{id}, for the owner of the key. It takes effect at once, also for sessions that were
-// opened with the key, and for streams at their next heartbeat. Revoking a key twice is no error.
+// revokeKey is DELETE /v1/keys/{id}, for the owner of the key, with a key itself. It takes effect at once, also for
+// sessions that were opened with the key; its streams on this node end at once, and on others at their next heartbeat.
+// Revoking a key twice is no error.
 func (s *Server) revokeKey(ctx context.Context, c *call) (api.RevokedKey, error) {
 	id, err := c.uuid("id", pleat.Errorf(pleat.CodeNotFound, "Key not found"))
 	if err != nil {
 		return api.RevokedKey{}, err
 	}
-	return api.RevokedKey{ID: id, Revoked: true}, s.store.RevokeKey(ctx, c.who.User, pleat.KeyID(id))
+	return api.RevokedKey{ID: id, Revoked: true}, s.store.RevokeKey(ctx, c.actor(), pleat.KeyID(id))
+}
+
+// audit is GET /v1/audit, for any user: who changed the caller's keys and webhook settings and opened sessions, newest
+// first. Changes that an operator made on the database are there too.
+func (s *Server) audit(ctx context.Context, c *call) (api.List[api.AuditEntry], error) {
+	p, err := pageQuery(c.r, 50)
+	if err != nil {
+		return api.List[api.AuditEntry]{}, err
+	}
+	list, err := s.store.Audit(ctx, c.who.User, pleat.AuditID(p.before), p.limit+1)
+	return listOf(p, list, func(e *store.AuditEntry) string { return string(e.ID) }, wire.AuditEntry), err
 }
 
 // sessionLifetime is how long a browser's session lives: a working day, after which the page asks for the key again.
 const sessionLifetime = 12 * time.Hour
 
 // openSession is POST /v1/session: a browser's event stream cannot send a header, so the page exchanges its key for a
-// cookie that scripts cannot read. The cookie's id is random, stored as a hash, and invalid once its key is revoked.
+// cookie that scripts cannot read. The cookie's id is random, stored as a hash, and invalid once its key has ended.
 // 400: the request used a host name that is not the service's, under which the cookie would not be accepted later; 401:
-// the key is not valid, or the page of another site sent the request.
+// the key is not valid, or the page of another site sent the request; 429: see signIn.
 func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) (api.Session, error) {
 	if !s.knownHost(c.r.Host) {
 		return api.Session{},
@@ -115,11 +125,13 @@ func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) 
 		return api.Session{}, err
 	}
 	id := seal.NewKey()
-	until := s.clock().Add(sessionLifetime)
-	if err := s.store.CreateSession(ctx, seal.HashKey(id), who.Key, until); err != nil {
+	c.who = who
+	now := s.clock()
+	until, err := s.store.CreateSession(ctx, c.actor(), seal.HashKey(id), now.Add(sessionLifetime))
+	if err != nil {
 		return api.Session{}, err
 	}
-	http.SetCookie(c.w, s.cookie(id, int(sessionLifetime/time.Second)))
+	http.SetCookie(c.w, s.cookie(id, int(until.Sub(now)/time.Second)))
 	return api.Session{User: who.Name, ExpiresAt: api.At(until)}, nil
 }
 
@@ -141,7 +153,7 @@ func (s *Server) signIn(ctx context.Context, c *call, key string) (store.Princip
 // cookie returns the session cookie with a value and an age in seconds; a negative age deletes it.
 func (s *Server) cookie(value string, age int) *http.Cookie {
 	return &http.Cookie{
-		Name:     cookieName,
+		Name:     s.cookieName,
 		Value:    value,
 		Path:     "/",
 		MaxAge:   age,
@@ -167,14 +179,14 @@ func (s *Server) readSession(ctx context.Context, c *call) (api.SessionUser, err
 // closeSession is DELETE /v1/session: it ends the session of the cookie on the server and deletes the cookie. That
 // there is no session is no error. 401: the page of another site sent the request.
 func (s *Server) closeSession(ctx context.Context, c *call) (api.ClosedSession, error) {
-	cookie, err := c.r.Cookie(cookieName)
-	if errors.Is(err, http.ErrNoCookie) || cookie.Value == "" {
+	cookies := c.r.CookiesNamed(s.cookieName)
+	if len(cookies) == 0 || cookies[0].Value == "" {
 		return api.ClosedSession{Closed: true}, nil
 	}
-	if !s.mayUseCookie(c.r) {
+	if len(cookies) > 1 || !s.mayUseCookie(c.r) {
 		return api.ClosedSession{}, pleat.ErrUnauthorized
 	}
-	if err := s.store.DeleteSession(ctx, seal.HashKey(cookie.Value)); err != nil {
+	if err := s.store.DeleteSession(ctx, seal.HashKey(cookies[0].Value)); err != nil {
 		return api.ClosedSession{}, err
 	}
 	http.SetCookie(c.w, s.cookie("", -1))

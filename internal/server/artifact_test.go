@@ -194,7 +194,7 @@ func TestLinksDie(t *testing.T) {
 func TestSession(t *testing.T) {
 	h := newFixture(t)
 	c := h.client(h.key)
-	key, err := c.CreateKey(context.Background(), "page")
+	key, err := c.CreateKey(context.Background(), api.CreateKey{Label: "page"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestSecureCookie(t *testing.T) {
 func TestKeys(t *testing.T) {
 	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
-	made, err := c.CreateKey(ctx, "laptop")
+	made, err := c.CreateKey(ctx, api.CreateKey{Label: "laptop"})
 	if err != nil || len(made.Secret) < 40 || made.Current || !strings.HasPrefix(made.Secret, made.Prefix) {
 		t.Fatalf("%+v %v", made, err)
 	}
@@ -312,7 +312,7 @@ func TestKeys(t *testing.T) {
 		t.Error("a list shows a key")
 	}
 	j := h.completed(trp)
-	reader, err := c.CreateKey(ctx, "reader")
+	reader, err := c.CreateKey(ctx, api.CreateKey{Label: "reader"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,8 +36,15 @@ type credential struct {
 	hash    string // of the key or of the session's id; empty: malformed
 }
 
-// cookieName is the name of the cookie that holds a browser's session.
-const cookieName = "pleat_session"
+// cookieNameOf returns the name of the cookie that holds a browser's session. Over https it has the prefix with which
+// browsers accept it from this host alone, so that no other service under the same domain can set it (RFC 6265bis,
+// section 4.1.3.2).
+func cookieNameOf(publicURL string) string {
+	if strings.HasPrefix(publicURL, "https:") {
+		return "__Host-pleat_session"
+	}
+	return "pleat_session"
+}
 
 // credentialOf returns the credential of a request: the bearer token, the X-API-Key header, or the page's cookie, in
 // this order. Only the first that is present counts: a request with an invalid key is refused even if its cookie is
@@ -53,11 +60,14 @@ func (s *Server) credentialOf(r *http.Request) credential {
 	if key := r.Header.Get("X-API-Key"); key != "" {
 		return keyCredential(key)
 	}
-	cookie, err := r.Cookie(cookieName)
-	if err != nil || cookie.Value == "" || !s.mayUseCookie(r) {
+	cookies := r.CookiesNamed(s.cookieName)
+	switch {
+	case len(cookies) == 0 || cookies[0].Value == "" || !s.mayUseCookie(r):
 		return credential{}
+	case len(cookies) > 1: // somebody else has set one of them
+		return credential{given: true}
 	}
-	return credential{given: true, session: true, hash: seal.HashKey(cookie.Value)}
+	return credential{given: true, session: true, hash: seal.HashKey(cookies[0].Value)}
 }
 
 // keyCredential returns the credential of an API key. A text that is too long to be one has no hash, so that no request
@@ -122,19 +132,34 @@ func (s *Server) identify(ctx context.Context, cred credential) (store.Principal
 }
 
 // authorize checks the credential that a route demands and sets the caller of the call.
-func (s *Server) authorize(ctx context.Context, c *call, need access) error {
-	if need == open || need == reader {
+func (s *Server) authorize(ctx context.Context, c *call, rt route) error {
+	if rt.access == open || rt.access == reader || rt.access == anyone && !c.cred.given {
 		return nil
 	}
-	if need == anyone && !c.cred.given {
-		return nil
+	if c.who.User == "" { // else admit has just looked it up
+		var err error
+		if c.who, err = s.identify(ctx, c.cred); err != nil {
+			return err
+		}
 	}
-	if c.who.User != "" { // admit has just looked it up
-		return nil
+	if rt.keyOnly && c.cred.session {
+		return pleat.Errorf(pleat.CodeForbidden, "A session may not %s; send the API key itself in Authorization",
+			rt.action())
 	}
-	who, err := s.identify(ctx, c.cred)
-	c.who = who
-	return err
+	if rt.access == user && !c.who.Scopes.Has(rt.scope) {
+		return missingScope(rt)
+	}
+	return nil
+}
+
+// missingScope refuses a call of a key that lacks the scope of the route.
+func missingScope(rt route) error {
+	return pleat.Errorf(pleat.CodeForbidden, "This key may not %s; it needs the scope %s", rt.action(), rt.scope)
+}
+
+// actor returns who makes the changes of a call, for the audit log.
+func (c *call) actor() store.Actor {
+	return store.Actor{User: c.who.User, Key: c.who.Key, Address: c.address()}
 }
 
 // visibleJob is the head of a job that the caller may read.
@@ -165,10 +190,12 @@ func (s *Server) readableJobByID(ctx context.Context, c *call, id pleat.JobID) (
 		return visibleJob{}, s.preferUnauthorized(ctx, c, err)
 	case err != nil:
 		return visibleJob{}, err
-	case h.Caller != "" && h.Caller == h.Owner:
+	case h.Caller != "" && h.Caller == h.Owner && h.Scopes.Has(pleat.ScopeRead):
 		return visibleJob{h, wire.ForOwner}, s.recordUse(ctx, c.cred)
 	case h.Public:
 		return visibleJob{h, wire.ForOthers}, nil
+	case h.Caller != "" && h.Caller == h.Owner:
+		return visibleJob{}, missingScope(c.served)
 	case h.Caller == "":
 		return visibleJob{}, pleat.ErrUnauthorized
 	}

@@ -25,6 +25,7 @@ type call struct {
 	pattern string     // of the route, if several share one pattern of the mux; empty: that of r
 	id      string     // of the request, in the log and in X-Request-ID
 	from    netip.Addr // of the client, without a zone; invalid: it has none, as on a Unix socket
+	served  route      // that serves the call
 	cred    credential
 	caller  string          // whose limits the call counts against: a user's or an address's
 	status  int             // of a success; 0: 200

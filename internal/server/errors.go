@@ -14,11 +14,13 @@ import (
 	"pleat/api"
 )
 
-// statuses maps the codes of errors to HTTP. It has neither 422, since an invalid request is 400, nor 403: an object of
-// another user is answered like one that does not exist, so that nobody can find out which ids exist.
+// statuses maps the codes of errors to HTTP. It has no 422, since an invalid request is 400. 403 is for a key that
+// lacks a scope; an object of another user is answered like one that does not exist, so that nobody can find out which ids
+// exist.
 var statuses = map[pleat.Code]int{
 	pleat.CodeInvalid:      http.StatusBadRequest,
 	pleat.CodeUnauthorized: http.StatusUnauthorized,
+	pleat.CodeForbidden:    http.StatusForbidden,
 	pleat.CodeNotFound:     http.StatusNotFound,
 	pleat.CodeConflict:     http.StatusConflict,
 	pleat.CodeTooLarge:     http.StatusRequestEntityTooLarge,

@@ -157,8 +157,9 @@ func (h *fixture) newUser(name string) (pleat.UserID, string) {
 		h.t.Fatal(err)
 	}
 	key := seal.NewKey()
-	if _, err := h.store.CreateKey(context.Background(), u.ID, seal.Prefix(key), seal.HashKey(key),
-		"test"); err != nil {
+	if _, err := h.store.CreateKey(context.Background(), store.Actor{User: u.ID}, store.NewKey{
+		Prefix: seal.Prefix(key), Hash: seal.HashKey(key), Label: "test",
+	}); err != nil {
 		h.t.Fatal(err)
 	}
 	return u.ID, key

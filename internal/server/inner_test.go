@@ -13,7 +13,8 @@ import (
 // The mapping of errors to HTTP.
 func TestStatuses(t *testing.T) {
 	for code, want := range map[pleat.Code]int{
-		pleat.CodeInvalid: 400, pleat.CodeUnauthorized: 401, pleat.CodeNotFound: 404, pleat.CodeConflict: 409,
+		pleat.CodeInvalid: 400, pleat.CodeUnauthorized: 401, pleat.CodeForbidden: 403,
+		pleat.CodeNotFound: 404, pleat.CodeConflict: 409,
 		pleat.CodeTooLarge: 413,
 		pleat.CodeNotJSON:  415, pleat.CodeLimited: 429, pleat.CodeUnavailable: 503, pleat.CodeInternal: 500,
 		"unheard of": 500,

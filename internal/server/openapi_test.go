@@ -140,6 +140,7 @@ func TestDocument(t *testing.T) {
 	visit("GET /v1/keys", "ListKey", as("GET", "/v1/keys", nil), 200)
 	id := regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(made.body)[1]
 	visit("DELETE /v1/keys/{id}", "RevokedKey", as("DELETE", "/v1/keys/"+id, nil), 200)
+	visit("GET /v1/audit", "ListAuditEntry", as("GET", "/v1/audit", nil), 200)
 	visit("POST /v1/session", "Session", h.ask("POST", "/v1/session", `{"key":"`+h.key+`"}`), 200)
 	visit("GET /v1/session", "SessionUser", h.ask("GET", "/v1/session", nil), 200)
 	visit("DELETE /v1/session", "ClosedSession", h.ask("DELETE", "/v1/session", nil), 200)

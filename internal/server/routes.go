@@ -22,12 +22,14 @@ type route struct {
 	shared  fixedWord // its key among the routes of sharedPattern; zero: the mux serves pattern itself
 	aliased string    // segment of the path in whose place an alias is accepted; empty: none
 
-	access  access   // what credential it demands
-	grows   bool     // it makes new work or stores files, which an almost full disk refuses
-	counted counting // against which limit of its caller it counts
-	summary string   // one sentence without a full stop
-	handler endpoint // reads the request, writes the response, and carries the schema of both
-	errors  []int    // statuses that it may answer besides those that follow from access, path and body
+	access  access      // what credential it demands
+	grows   bool        // it makes new work or stores files, which an almost full disk refuses
+	scope   pleat.Scope // that the key needs; empty: none
+	keyOnly bool        // the key itself is needed: a session of it is not enough
+	counted counting    // against which limit of its caller it counts
+	summary string      // one sentence without a full stop
+	handler endpoint    // reads the request, writes the response, and carries the schema of both
+	errors  []int       // statuses that it may answer besides those that follow from access, path and body
 	query   []openapi.Param
 	headers []openapi.Param
 }
@@ -42,6 +44,13 @@ func (rt route) method() string {
 func (rt route) path() string {
 	_, path, _ := strings.Cut(rt.pattern, " ")
 	return path
+}
+
+// action returns what the route does, for a message: its summary up to the first comma or semicolon.
+func (rt route) action() string {
+	text, _, _ := strings.Cut(rt.summary, ";")
+	text, _, _ = strings.Cut(text, ",")
+	return strings.ToLower(text[:1]) + text[1:]
 }
 
 // operation returns what the OpenAPI document says about the route.
@@ -59,6 +68,7 @@ func (rt route) operation() openapi.Operation {
 		Path:     rt.path(),
 		Summary:  rt.summary,
 		Access:   credentials[rt.access],
+		Scope:    string(rt.scope),
 		Request:  rt.handler.request,
 		Optional: rt.handler.optional,
 		Status:   rt.handler.status,
@@ -76,7 +86,11 @@ func document(publicURL string, routes []route) ([]byte, error) {
 	for _, rt := range routes {
 		operations = append(operations, rt.operation())
 	}
-	return openapi.Document(openapi.Info{PublicURL: publicURL, Cookie: cookieName, Sections: sections}, operations)
+	return openapi.Document(openapi.Info{
+		PublicURL: publicURL,
+		Cookie:    cookieNameOf(publicURL),
+		Sections:  sections,
+	}, operations)
 }
 
 var (
@@ -157,6 +171,7 @@ func (s *Server) mux(routes []route, page http.Handler) http.Handler {
 func (s *Server) serve(rt route) http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		c := callOf(r)
+		c.served = rt
 		if rt.access != open || rt.counted == byCookie {
 			c.cred = s.credentialOf(r)
 		}
@@ -176,7 +191,7 @@ func (s *Server) serve(rt route) http.Handler {
 //
 //  1. the rate limit of the caller (429), which needs the database only for a credential that was not used recently, so
 //     that refused requests cost little;
-//  2. the credential that the route demands (401);
+//  2. the credential that the route demands (401), and its scope (403);
 //  3. the form of the query (400);
 //  4. the free disk (503), if the route makes new work or stores files.
 //
@@ -186,7 +201,7 @@ func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 	if err := s.admit(ctx, c, rt); err != nil {
 		return err
 	}
-	if err := s.authorize(ctx, c, rt.access); err != nil {
+	if err := s.authorize(ctx, c, rt); err != nil {
 		return err
 	}
 	if err := checkQuery(c.r); err != nil {

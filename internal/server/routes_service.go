@@ -1,6 +1,9 @@
 package server
 
-import "pleat/internal/server/openapi"
+import (
+	"pleat"
+	"pleat/internal/server/openapi"
+)
 
 // accountRoutes are the routes of API keys and browser sessions. The session routes are open because they read or set
 // the cookie themselves.
@@ -9,6 +12,7 @@ var accountRoutes = inSection("Keys and sessions", []route{
 		id:      "listKeys",
 		pattern: "GET /v1/keys",
 		access:  user,
+		scope:   pleat.ScopeManage,
 		summary: "List your keys",
 		handler: noBody((*Server).listKeys),
 	},
@@ -16,16 +20,29 @@ var accountRoutes = inSection("Keys and sessions", []route{
 		id:      "createKey",
 		pattern: "POST /v1/keys",
 		access:  user,
+		scope:   pleat.ScopeManage,
+		keyOnly: true,
 		summary: "Create a key; it is shown only once",
 		handler: optionalBody(small, (*Server).createKey),
-		errors:  []int{409},
+		errors:  []int{409, 429},
 	},
 	{
 		id:      "revokeKey",
 		pattern: "DELETE /v1/keys/{id}",
 		access:  user,
+		scope:   pleat.ScopeManage,
+		keyOnly: true,
 		summary: "Revoke a key",
 		handler: noBody((*Server).revokeKey),
+	},
+	{
+		id:      "listAudit",
+		pattern: "GET /v1/audit",
+		access:  user,
+		scope:   pleat.ScopeManage,
+		summary: "List the changes of your keys, sessions and webhook settings, newest first",
+		handler: noBody((*Server).audit),
+		query:   pageOf(50),
 	},
 	{
 		id:      "openSession",

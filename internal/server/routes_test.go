@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"pleat"
 )
 
 // TestInterfaceListsRoutes compares the routes with docs/interface.md: every route is in the chapter of its section,
@@ -44,6 +46,31 @@ func TestInterfaceListsRoutes(t *testing.T) {
 	for _, list := range []map[string][]string{documented, routes} {
 		for _, patterns := range list {
 			slices.Sort(patterns)
+		}
+	}
+	if d := cmp.Diff(documented, routes); d != "" {
+		t.Errorf("docs/interface.md (-) and the routes (+) differ:\n%s", d)
+	}
+}
+
+// TestInterfaceListsScopes compares the scopes of the routes with the table of docs/interface.md. Every route that
+// demands a credential needs one.
+func TestInterfaceListsScopes(t *testing.T) {
+	text, err := os.ReadFile("../../docs/interface.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented, routes := map[string]pleat.Scope{}, map[string]pleat.Scope{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(read|submit|manage)` \\| (.+) \\|$").FindAllSubmatch(text, -1) {
+		for _, pattern := range strings.Split(string(row[2]), ", ") {
+			documented[strings.Trim(pattern, "`")] = pleat.Scope(row[1])
+		}
+	}
+	for _, rt := range allRoutes() {
+		if rt.access == user || rt.access == reader {
+			routes[rt.pattern] = rt.scope
+		} else if rt.scope != "" {
+			t.Errorf("%s needs a scope and no credential", rt.pattern)
 		}
 	}
 	if d := cmp.Diff(documented, routes); d != "" {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"pleat"
 	"pleat/internal/server/openapi"
 	"pleat/internal/store"
 )
@@ -12,6 +13,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "getWebhookConfig",
 		pattern: "GET /v1/webhooks/custom-http-config",
 		access:  user,
+		scope:   pleat.ScopeManage,
 		summary: "Read your webhook configuration",
 		handler: noBody((*Server).webhookConfig),
 	},
@@ -19,6 +21,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "setWebhookConfig",
 		pattern: "PUT /v1/webhooks/custom-http-config",
 		access:  user,
+		scope:   pleat.ScopeManage,
 		summary: "Configure your webhook; the signing secret is shown only once",
 		handler: jsonBody(small, (*Server).putWebhookConfig),
 	},
@@ -26,6 +29,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "deactivateWebhook",
 		pattern: "DELETE /v1/webhooks/custom-http-config",
 		access:  user,
+		scope:   pleat.ScopeManage,
 		summary: "Deactivate your webhook",
 		handler: noBody(changeWebhook(store.EndpointDelete)),
 		errors:  []int{404},
@@ -34,6 +38,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "rotateWebhookSecret",
 		pattern: "POST /v1/webhooks/custom-http-config/rotate-secret",
 		access:  user,
+		scope:   pleat.ScopeManage,
 		summary: "Create a new signing secret; the old one stays valid for a day",
 		handler: optionalBody(small, (*Server).rotateSecret),
 		errors:  []int{404},
@@ -42,6 +47,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "pauseWebhook",
 		pattern: "POST /v1/webhooks/custom-http-config/pause",
 		access:  user,
+		scope:   pleat.ScopeManage,
 		summary: "Pause deliveries",
 		handler: noBody(changeWebhook(store.EndpointPause)),
 		errors:  []int{404},
@@ -50,6 +56,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "resumeWebhook",
 		pattern: "POST /v1/webhooks/custom-http-config/resume",
 		access:  user,
+		scope:   pleat.ScopeManage,
 		summary: "Resume deliveries",
 		handler: noBody(changeWebhook(store.EndpointResume)),
 		errors:  []int{404},
@@ -58,6 +65,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "listSubscriptions",
 		pattern: "GET /v1/webhooks/subscriptions",
 		access:  user,
+		scope:   pleat.ScopeRead,
 		summary: "List the subscriptions of your runs, newest first",
 		handler: noBody((*Server).subscriptions),
 		query:   pageOf(200),
@@ -66,6 +74,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "listDeliveries",
 		pattern: "GET /v1/webhooks/deliveries",
 		access:  user,
+		scope:   pleat.ScopeRead,
 		summary: "List your deliveries, newest first",
 		handler: noBody((*Server).deliveries),
 		query: append(pageOf(50),
@@ -76,6 +85,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "getDelivery",
 		pattern: "GET /v1/webhooks/deliveries/{id}",
 		access:  user,
+		scope:   pleat.ScopeRead,
 		summary: "Read a delivery with its attempts",
 		handler: noBody((*Server).delivery),
 	},
@@ -83,6 +93,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "redeliver",
 		pattern: "POST /v1/webhooks/deliveries/{id}/redeliver",
 		access:  user,
+		scope:   pleat.ScopeSubmit,
 		summary: "Send a finished delivery again, with the same webhook-id",
 		handler: noBody((*Server).redeliverOne),
 		errors:  []int{409},
@@ -91,6 +102,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "redeliverMany",
 		pattern: "POST /v1/webhooks/deliveries/redeliver",
 		access:  user,
+		scope:   pleat.ScopeSubmit,
 		summary: "Send finished deliveries again",
 		handler: jsonBody(small, (*Server).redeliver),
 	},
@@ -98,6 +110,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "sendTestDelivery",
 		pattern: "POST /v1/webhooks/test",
 		access:  user,
+		scope:   pleat.ScopeManage,
 		summary: "Send a test delivery",
 		handler: noBody((*Server).testWebhook),
 		errors:  []int{404, 409},

@@ -138,23 +138,24 @@ type Server struct {
 	clock  func() time.Time
 	log    *slog.Logger
 
-	hosts    map[string]bool
-	handler  http.Handler
-	document []byte // OpenAPI
-	docs     []byte // the page of it
-	cache    *cache
-	resolver *submit.Resolver // decisions that workers share
-	limits   limits
-	proxies  proxies
-	streams  streamCount
-	checks   *turns // of uploaded files
-	bodies   *bodies
-	disk     disk
-	uploads  uploadCount
-	meters   *meters
-	keyUsage keyUsage
-	known    *recent[knownKey] // credentials that were valid recently, by hash
-	probe    probe
+	hosts      map[string]bool
+	cookieName string // of the cookie that holds a browser's session
+	handler    http.Handler
+	document   []byte // OpenAPI
+	docs       []byte // the page of it
+	cache      *cache
+	resolver   *submit.Resolver // decisions that workers share
+	limits     limits
+	proxies    proxies
+	streams    streamCount
+	checks     *turns // of uploaded files
+	bodies     *bodies
+	disk       disk
+	uploads    uploadCount
+	meters     *meters
+	keyUsage   keyUsage
+	known      *recent[knownKey] // credentials that were valid recently, by hash
+	probe      probe
 
 	stop     chan struct{} // closed when event streams must end
 	stopOnce sync.Once
@@ -211,6 +212,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	for _, h := range cfg.Hosts {
 		s.hosts[strings.ToLower(h)] = true
 	}
+	s.cookieName = cookieNameOf(s.cfg.PublicURL)
 	s.cache = newCache(cfg.CacheBytes)
 	s.disk = disk{folders: cfg.DiskFolders, least: cfg.MinFreeDisk, clock: s.clock}
 	s.limits = newLimits(cfg.Rate, cfg.Burst)

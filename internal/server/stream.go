@@ -191,6 +191,8 @@ func (s *Server) follow(ctx context.Context, c *call, of streamedRun) error {
 	}
 	news, stop := s.store.Subscribe(store.RunTopic(of.run))
 	defer stop()
+	ended, forget := s.credentialEnds(c)
+	defer forget()
 	first, err := s.store.Progress(ctx, of.run, last, streamBatch)
 	if err != nil {
 		return err
@@ -206,7 +208,23 @@ func (s *Server) follow(ctx context.Context, c *call, of streamedRun) error {
 	if err != nil {
 		return quiet(c, err)
 	}
-	return quiet(c, s.sendRun(ctx, &runStream{sse: st, streamedRun: of, last: last, news: news}, first))
+	return quiet(c, s.sendRun(ctx, &runStream{
+		sse:         st,
+		streamedRun: of,
+		last:        last,
+		news:        news,
+		credential:  ended,
+	}, first))
+}
+
+// credentialEnds returns a channel that gets news when the credential of a call may have ended, and a function that
+// ends the subscription. Without a credential there is never news.
+func (s *Server) credentialEnds(c *call) (news <-chan struct{}, forget func()) {
+	k, ok := s.known.get(c.cred.hash)
+	if !ok {
+		return nil, func() {}
+	}
+	return s.store.Subscribe(store.KeyTopic(k.key))
 }
 
 // quiet drops an error if the response has begun: the client has gone away.
@@ -223,6 +241,8 @@ type runStream struct {
 	streamedRun
 	last int64           // sequence number of the last event that was sent
 	news <-chan struct{} // receives after the run has got new events
+	// credential receives when the caller's credential may have ended.
+	credential <-chan struct{}
 }
 
 // sendRun sends a run's events as they are recorded, first those in batch, until the run ends or the caller may no
@@ -247,11 +267,15 @@ func (s *Server) sendRun(ctx context.Context, st *runStream, batch []pleat.Progr
 				if err := st.flush(); err != nil {
 					return err
 				}
-				if now, err := st.recheck(ctx); err != nil || now.run != st.run || now.to != st.to {
-					return err // deleted, made private, run again, or the credential is revoked
+				if ended, err := st.check(ctx); ended {
+					return err
+				}
+			case <-st.credential:
+				if ended, err := st.check(ctx); ended {
+					return err
 				}
 			case <-st.news:
-				if now, err := st.recheck(ctx); err != nil || now.run != st.run {
+				if ended, err := st.check(ctx); ended {
 					return err
 				}
 			case <-tick.C:
@@ -261,6 +285,13 @@ func (s *Server) sendRun(ctx context.Context, st *runStream, batch []pleat.Progr
 			return err
 		}
 	}
+}
+
+// check reports whether the stream must end: the run was deleted, made private or run again, or the credential has
+// ended.
+func (st *runStream) check(ctx context.Context) (ended bool, err error) {
+	now, err := st.recheck(ctx)
+	return err != nil || now.run != st.run || now.to != st.to, err
 }
 
 // send sends a batch of events and reports whether it holds the end of the run. Log lines are for the owner alone, and
@@ -331,6 +362,8 @@ func (s *Server) sendChanges(ctx context.Context, c *call, st *sse, last int64, 
 	beat, tick := time.NewTicker(s.cfg.StreamHeartbeat), time.NewTicker(s.cfg.StreamPoll)
 	defer beat.Stop()
 	defer tick.Stop()
+	ended, forget := s.credentialEnds(c)
+	defer forget()
 	sent := sentChanges{from: last, last: last}
 	for {
 		if err := s.writeChanges(ctx, c, st, &sent); err != nil {
@@ -346,6 +379,10 @@ func (s *Server) sendChanges(ctx context.Context, c *call, st *sse, last int64, 
 			if err := st.flush(); err != nil {
 				return err
 			}
+			if _, err := s.identify(ctx, c.cred); err != nil {
+				return err
+			}
+		case <-ended:
 			if _, err := s.identify(ctx, c.cred); err != nil {
 				return err
 			}

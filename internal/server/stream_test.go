@@ -243,7 +243,7 @@ func TestStreamsEnd(t *testing.T) {
 	}
 	ends(t, anonymous, "the job was hidden")
 
-	key, err := c.CreateKey(ctx, "short")
+	key, err := c.CreateKey(ctx, api.CreateKey{Label: "short"})
 	if err != nil {
 		t.Fatal(err)
 	}

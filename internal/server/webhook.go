@@ -30,7 +30,8 @@ func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig,
 
 // putWebhookConfig is PUT /v1/webhooks/custom-http-config, for any user: it sets the global endpoint and activates it.
 // The first request creates the signing secret, and its response is the only one that shows it. Later ones keep the
-// secret, and the token if they have none. 400: the URL is not one that the service may send to, or a field is wrong.
+// secret, and the token if they have none and target_url has the same scheme, host and port. 400: the URL is not one
+// that the service may send to, the token is missing, or a field is wrong.
 func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebhookConfig) (api.WebhookConfig, error) {
 	var none api.WebhookConfig
 	if in.TargetURL == "" {
@@ -49,12 +50,6 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 			return none, err
 		}
 		token = s.ring.Seal(user, "token", []byte(in.TokenValue))
-	} else if e, err := s.store.GlobalEndpoint(ctx, c.who.User); err != nil || e.Token == "" {
-		if err == nil || pleat.CodeOf(err) == pleat.CodeNotFound {
-			err = pleat.InvalidField("token_value",
-				" is required the first time; deliveries carry it in X-Webhook-Token")
-		}
-		return none, err
 	}
 	to, err := s.guard.CheckURL(ctx, "target_url", in.TargetURL)
 	if err != nil {
@@ -62,7 +57,7 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 	}
 	secret := webhook.NewKey().Text()
 	sealed := s.ring.Seal(user, "secret", []byte(secret))
-	e, err := s.store.PutEndpoint(ctx, c.who.User, store.EndpointConfig{
+	e, err := s.store.PutEndpoint(ctx, c.actor(), store.EndpointConfig{
 		URL:              to.String(),
 		Token:            token,
 		Secret:           sealed,
@@ -144,7 +139,7 @@ func mask(token string) string {
 // one change to the caller's global endpoint. Deliveries that wait are kept. 404: the caller has no endpoint.
 func changeWebhook(change store.EndpointChange) func(*Server, context.Context, *call) (api.WebhookConfig, error) {
 	return func(s *Server, ctx context.Context, c *call) (api.WebhookConfig, error) {
-		e, err := s.store.ChangeEndpoint(ctx, c.who.User, change)
+		e, err := s.store.ChangeEndpoint(ctx, c.actor(), change)
 		if err != nil {
 			return api.WebhookConfig{}, err
 		}
@@ -164,7 +159,7 @@ func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret
 	default:
 		return api.WebhookConfig{}, pleat.InvalidField("scheme", " is %q; it may be v1 or v1a", pleat.Clip(in.Scheme))
 	}
-	e, err := s.store.RotateSecret(ctx, c.who.User, s.ring.Seal(string(c.who.User), "secret", []byte(key.Text())),
+	e, err := s.store.RotateSecret(ctx, c.actor(), s.ring.Seal(string(c.who.User), "secret", []byte(key.Text())),
 		s.store.Now().Add(rotationOverlap))
 	if err != nil {
 		return api.WebhookConfig{}, err

@@ -36,20 +36,23 @@ func (s *Server) readableWorkflow(ctx context.Context, c *call) (visibleWorkflow
 		}
 		return visibleWorkflow{}, err
 	}
-	var caller pleat.UserID
+	var caller store.Principal
 	if c.cred.given {
 		who, err := s.identify(ctx, c.cred)
 		if err != nil && pleat.CodeOf(err) != pleat.CodeUnauthorized {
 			return visibleWorkflow{}, err
 		}
-		caller = who.User
+		caller = who
 	}
+	owner := caller.User != "" && caller.User == v.Workflow.Owner
 	switch {
-	case caller != "" && caller == v.Workflow.Owner:
+	case owner && caller.Scopes.Has(pleat.ScopeRead):
 		return visibleWorkflow{WorkflowView: v, to: wire.ForOwner}, nil
 	case v.Workflow.Public:
 		return visibleWorkflow{WorkflowView: v, to: wire.ForOthers}, nil
-	case caller == "":
+	case owner:
+		return visibleWorkflow{}, missingScope(c.served)
+	case caller.User == "":
 		return visibleWorkflow{}, pleat.ErrUnauthorized
 	}
 	return visibleWorkflow{}, store.ErrNoWorkflow

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"pleat"
@@ -41,29 +42,142 @@ func (s *Store) SetQuota(ctx context.Context, name string, quota int) error {
 	})
 }
 
-// CreateKey stores a new key by the hash that seal.HashKey makes of it. Prefix is the part of the key that lists show.
-// The key itself is never stored, so it cannot be shown again. CodeNotFound: there is no such user.
-func (s *Store) CreateKey(ctx context.Context, user pleat.UserID, prefix, hash, label string) (Key, error) {
-	k := Key{ID: pleat.KeyID(newID()), User: user, Prefix: prefix, Label: label}
+const (
+	// maxKeys bounds the valid keys of a user that are made with other keys. Operators are not bound.
+	maxKeys = 100
+	// maxNewKeys bounds the keys that a user makes within a day.
+	maxNewKeys = 50
+	// maxKeptKeys bounds the revoked and expired keys of a user that are kept for the list.
+	maxKeptKeys = 100
+)
+
+// validKey is the condition on a key k that it is valid at the moment $1.
+const validKey = "k.revoked_at = 0 AND (k.expires_at = 0 OR k.expires_at > $1)"
+
+// CreateKey stores a new key of by.User and records it. A key that by.Key makes has at most the scopes of that key, and
+// ends with it at the latest. CodeInvalid: it would have more or end later, or its end is past; CodeConflict: the user
+// has maxKeys valid keys; CodeLimited: the user made maxNewKeys within a day; CodeNotFound: there is no such user;
+// ErrUnauthorized: by.Key is not valid.
+func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (Key, error) {
+	var k Key
 	err := s.write(ctx, "create key", func(t *tx) error {
-		k.CreatedAt = fromMicros(t.now)
-		if err := t.row("SELECT name FROM account WHERE id = $1", []any{user}, &k.UserName); err != nil {
+		k = Key{
+			ID:        pleat.KeyID(newID()),
+			User:      by.User,
+			Prefix:    n.Prefix,
+			Label:     n.Label,
+			Scopes:    n.Scopes,
+			ExpiresAt: n.ExpiresAt,
+			CreatedAt: fromMicros(t.now),
+		}
+		// The update locks the row, so that concurrent calls count each other's keys.
+		if err := t.row("UPDATE account SET quota = quota WHERE id = $1 RETURNING name", []any{by.User},
+			&k.UserName); err != nil {
 			return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "there is no such user"))
 		}
-		_, err := t.exec(`
-			INSERT INTO api_key (id, account_id, prefix, hash, label, created_at, last_used_at, revoked_at)
-			VALUES ($1, $2, $3, $4, $5, $6, 0, 0)`,
-			k.ID, user, prefix, hash, label, t.now)
-		return err
+		if !k.ExpiresAt.IsZero() && toMicros(k.ExpiresAt) <= t.now {
+			return pleat.InvalidField("expiresAt", " is in the past; it must be in the future")
+		}
+		if by.Key != "" {
+			if err := t.boundNewKey(by, &k); err != nil {
+				return err
+			}
+		} else if len(k.Scopes) == 0 {
+			k.Scopes = pleat.AllScopes
+		}
+		if _, err := t.exec(`
+			INSERT INTO api_key
+				(id, account_id, prefix, hash, label, scopes, created_at, last_used_at, expires_at, revoked_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, 0)`,
+			k.ID, by.User, n.Prefix, n.Hash, n.Label, k.Scopes.String(), t.now, toMicros(k.ExpiresAt)); err != nil {
+			return err
+		}
+		return t.audit(by, AuditKeyCreated, k.Prefix, keyDetail(&k))
 	})
 	return k, err
 }
 
-// Keys lists a user's keys, newest first, with the revoked ones; those of all users if user is empty.
+// keyDetail describes a new key for the audit log.
+func keyDetail(k *Key) string {
+	out := "scopes " + k.Scopes.String()
+	if !k.ExpiresAt.IsZero() {
+		out += ", expires " + k.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	if k.Label != "" {
+		out += ", label " + k.Label
+	}
+	return out
+}
+
+// boundNewKey checks a new key against the key that makes it and against what its user may have, and completes it. It
+// deletes the oldest of the user's keys that are no longer valid, above maxKeptKeys.
+func (t *tx) boundNewKey(by Actor, k *Key) error {
+	var names string
+	var ends int64
+	if err := t.row(`
+		SELECT k.scopes, k.expires_at FROM api_key k WHERE `+validKey+` AND k.id = $2 AND k.account_id = $3`,
+		[]any{t.now, by.Key, by.User}, &names, &ends); err != nil {
+		return mapNoRows(err, pleat.ErrUnauthorized)
+	}
+	own := scopesOf(names)
+	if len(k.Scopes) == 0 {
+		k.Scopes = own
+	}
+	for _, x := range k.Scopes {
+		if !own.Has(x) {
+			return pleat.InvalidField("scopes", " has %s, which the key that makes this one lacks; it may have %s", x,
+				own)
+		}
+	}
+	switch {
+	case ends == 0:
+	case k.ExpiresAt.IsZero():
+		k.ExpiresAt = fromMicros(ends)
+	case toMicros(k.ExpiresAt) > ends:
+		return pleat.InvalidField("expiresAt", " is later than %s, when the key that makes this one expires",
+			fromMicros(ends).UTC().Format(time.RFC3339))
+	}
+	var valid, made int
+	if err := t.row(`
+		SELECT count(CASE WHEN `+validKey+` THEN 1 END), count(CASE WHEN k.created_at > $2 THEN 1 END)
+		FROM api_key k
+		WHERE k.account_id = $3`,
+		[]any{t.now, t.now - microsPerDay, by.User}, &valid, &made); err != nil {
+		return err
+	}
+	if valid >= maxKeys {
+		return pleat.Errorf(pleat.CodeConflict, "the user has %d valid keys, the maximum; revoke one first", valid)
+	}
+	if made >= maxNewKeys {
+		return pleat.Errorf(pleat.CodeLimited, "Too many new keys; a user may make %d within 24 hours", maxNewKeys)
+	}
+	_, err := t.exec(`
+		DELETE FROM api_key
+		WHERE account_id = $2 AND id IN (
+			SELECT k.id FROM api_key k
+			WHERE k.account_id = $2 AND NOT (`+validKey+`)
+				AND NOT EXISTS (SELECT 1 FROM session e WHERE e.key_id = k.id)
+			ORDER BY k.id DESC
+			LIMIT 1000000 OFFSET $3)`,
+		t.now, by.User, maxKeptKeys)
+	return err
+}
+
+// scopesOf reads the column scopes.
+func scopesOf(column string) pleat.Scopes {
+	var out pleat.Scopes
+	for _, name := range strings.Fields(column) {
+		out = append(out, pleat.Scope(name))
+	}
+	return out
+}
+
+// Keys lists a user's keys, newest first, with the revoked and expired ones; those of all users if user is empty.
 func (s *Store) Keys(ctx context.Context, user pleat.UserID) ([]Key, error) {
 	out := []Key{}
 	rows, err := s.read(ctx, `
-		SELECT k.id, k.account_id, a.name, k.prefix, k.label, k.created_at, k.last_used_at, k.revoked_at
+		SELECT k.id, k.account_id, a.name, k.prefix, k.label, k.scopes, k.created_at, k.last_used_at, k.expires_at,
+			k.revoked_at
 		FROM api_key k
 		JOIN account a ON a.id = k.account_id
 		WHERE $1 = '' OR k.account_id = $1
@@ -71,47 +185,60 @@ func (s *Store) Keys(ctx context.Context, user pleat.UserID) ([]Key, error) {
 		user)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var k Key
-		var created, used, revoked int64
-		if err := scan(&k.ID, &k.User, &k.UserName, &k.Prefix, &k.Label, &created, &used, &revoked); err != nil {
+		var scopes string
+		var created, used, expires, revoked int64
+		if err := scan(&k.ID, &k.User, &k.UserName, &k.Prefix, &k.Label, &scopes, &created, &used, &expires,
+			&revoked); err != nil {
 			return err
 		}
-		k.CreatedAt, k.LastUsedAt, k.RevokedAt = fromMicros(created), fromMicros(used), fromMicros(revoked)
+		k.Scopes = scopesOf(scopes)
+		k.CreatedAt, k.LastUsedAt = fromMicros(created), fromMicros(used)
+		k.ExpiresAt, k.RevokedAt = fromMicros(expires), fromMicros(revoked)
 		out = append(out, k)
 		return nil
 	})
 	return out, unavailable("list keys", err)
 }
 
-// RevokeKey revokes a key of a user and ends its sessions; of any user if user is empty. The key is refused from the
-// next request on. Revoking twice is no error. CodeNotFound: the key does not exist or is another user's.
-func (s *Store) RevokeKey(ctx context.Context, user pleat.UserID, key pleat.KeyID) error {
+// RevokeKey revokes a key of by.User, ends its sessions, and records it. The key is refused from the next request on;
+// streams that it opened get news on KeyTopic. Revoking twice is no error and is recorded once. CodeNotFound: the key
+// does not exist or is another user's.
+func (s *Store) RevokeKey(ctx context.Context, by Actor, key pleat.KeyID) error {
 	return s.write(ctx, "revoke key", func(t *tx) error {
-		n, err := t.exec(`
+		var prefix string
+		var revoked int64
+		if err := t.row(`
 			UPDATE api_key SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END
-			WHERE id = $2 AND ($3 = '' OR account_id = $3)`,
-			t.now, key, user)
-		if err != nil {
+			WHERE id = $2 AND account_id = $3
+			RETURNING prefix, revoked_at`,
+			[]any{t.now, key, by.User}, &prefix, &revoked); err != nil {
+			return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Key not found"))
+		}
+		t.notify(KeyTopic(key))
+		if _, err := t.exec("DELETE FROM session WHERE key_id = $1", key); err != nil || revoked != t.now {
 			return err
 		}
-		if n == 0 {
-			return pleat.Errorf(pleat.CodeNotFound, "Key not found")
-		}
-		_, err = t.exec("DELETE FROM session WHERE key_id = $1", key)
-		return err
+		return t.audit(by, AuditKeyRevoked, prefix, "")
 	})
 }
 
-// KeyByHash returns the user that a key authenticates; ErrUnauthorized if the key is unknown or revoked. The hash is
-// that of seal.HashKey. One query answers it from a unique index.
+// KeyByHash returns the user that a key authenticates; ErrUnauthorized if the key is unknown, expired or revoked. The
+// hash is that of seal.HashKey. One query answers it from a unique index.
 func (s *Store) KeyByHash(ctx context.Context, hash string) (Principal, error) {
-	var p Principal
-	err := s.readRow(ctx, `
-		SELECT a.id, a.name, k.id, a.quota
+	return s.principal(ctx, "find key", `
+		SELECT a.id, a.name, k.id, k.scopes, a.quota
 		FROM api_key k
 		JOIN account a ON a.id = k.account_id
-		WHERE k.hash = $1 AND k.revoked_at = 0`,
-		[]any{hash}, &p.User, &p.Name, &p.Key, &p.Quota)
-	return p, unavailable("find key", mapNoRows(err, pleat.ErrUnauthorized))
+		WHERE `+validKey+" AND k.hash = $2", hash)
+}
+
+// principal reads the user of a credential by a query of the present moment and of the credential's hash.
+func (s *Store) principal(ctx context.Context, verb, query, hash string) (Principal, error) {
+	var p Principal
+	var scopes string
+	err := s.readRow(ctx, query, []any{s.now(), hash}, &p.User, &p.Name, &p.Key, &scopes, &p.Quota)
+	p.Scopes = scopesOf(scopes)
+	return p, unavailable(verb, mapNoRows(err, pleat.ErrUnauthorized))
 }
 
 // TouchKeys stores when keys were last used. The server collects the uses and stores them together from time to time,
@@ -131,35 +258,67 @@ func (s *Store) TouchKeys(ctx context.Context, used map[pleat.KeyID]time.Time) e
 	})
 }
 
-// CreateSession stores a session of the page by the hash of its id. It ends at until, by DeleteSession, or when its key
-// is revoked. Reap deletes expired sessions.
-func (s *Store) CreateSession(ctx context.Context, hash string, key pleat.KeyID, until time.Time) error {
-	return s.write(ctx, "create session", func(t *tx) error {
-		_, err := t.exec("INSERT INTO session (hash, key_id, expires_at) VALUES ($1, $2, $3)",
-			hash, key, toMicros(until))
-		return err
+// maxSessions bounds the sessions of a key; the oldest ends when there would be one more.
+const maxSessions = 50
+
+// CreateSession stores a session of the page for by.Key by the hash of its id, records it, and returns when it ends: at
+// until, or with its key. It ends earlier by DeleteSession, when its key is revoked, or when the key has maxSessions
+// newer ones. Reap deletes expired sessions. ErrUnauthorized: the key is not valid.
+func (s *Store) CreateSession(ctx context.Context, by Actor, hash string, until time.Time) (time.Time, error) {
+	err := s.write(ctx, "create session", func(t *tx) error {
+		var prefix string
+		var ends int64
+		// The update locks the row, so that concurrent calls count each other's sessions.
+		if err := t.row(`
+			UPDATE api_key AS k SET scopes = scopes
+			WHERE `+validKey+` AND id = $2
+			RETURNING prefix, expires_at`,
+			[]any{t.now, by.Key}, &prefix, &ends); err != nil {
+			return mapNoRows(err, pleat.ErrUnauthorized)
+		}
+		if ends != 0 && ends < toMicros(until) {
+			until = fromMicros(ends)
+		}
+		if _, err := t.exec(`
+			DELETE FROM session
+			WHERE key_id = $1 AND (expires_at <= $2 OR hash NOT IN (
+				SELECT hash FROM session
+				WHERE key_id = $1 AND expires_at > $2
+				ORDER BY created_at DESC, hash
+				LIMIT $3))`,
+			by.Key, t.now, maxSessions-1); err != nil {
+			return err
+		}
+		if _, err := t.exec("INSERT INTO session (hash, key_id, expires_at, created_at) VALUES ($1, $2, $3, $4)",
+			hash, by.Key, toMicros(until), t.now); err != nil {
+			return err
+		}
+		return t.audit(by, AuditSessionOpened, prefix, "")
 	})
+	return until, err
 }
 
 // SessionByHash returns the user that a session authenticates, under the key with which the session began;
 // ErrUnauthorized if it has ended.
 func (s *Store) SessionByHash(ctx context.Context, hash string) (Principal, error) {
-	var p Principal
-	err := s.readRow(ctx, `
-		SELECT a.id, a.name, k.id, a.quota
+	return s.principal(ctx, "find session", `
+		SELECT a.id, a.name, k.id, k.scopes, a.quota
 		FROM session s
 		JOIN api_key k ON k.id = s.key_id
 		JOIN account a ON a.id = k.account_id
-		WHERE s.hash = $1 AND s.expires_at > $2 AND k.revoked_at = 0`,
-		[]any{hash, s.now()}, &p.User, &p.Name, &p.Key, &p.Quota)
-	return p, unavailable("find session", mapNoRows(err, pleat.ErrUnauthorized))
+		WHERE `+validKey+" AND s.hash = $2 AND s.expires_at > $1", hash)
 }
 
-// DeleteSession ends a session. Ending one that does not exist is no error.
+// DeleteSession ends a session; streams that it opened get news on KeyTopic. Ending one that does not exist is no
+// error.
 func (s *Store) DeleteSession(ctx context.Context, hash string) error {
 	return s.write(ctx, "delete session", func(t *tx) error {
-		_, err := t.exec("DELETE FROM session WHERE hash = $1", hash)
-		return err
+		var key pleat.KeyID
+		err := t.row("DELETE FROM session WHERE hash = $1 RETURNING key_id", []any{hash}, &key)
+		if err == nil {
+			t.notify(KeyTopic(key))
+		}
+		return mapNoRows(err, nil)
 	})
 }
 

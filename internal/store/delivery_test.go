@@ -21,7 +21,7 @@ import (
 // global gives a user a global endpoint.
 func global(t *testing.T, s *store.Store, owner pleat.UserID, byDefault bool) store.Endpoint {
 	t.Helper()
-	e, err := s.PutEndpoint(context.Background(), owner, store.EndpointConfig{
+	e, err := s.PutEndpoint(context.Background(), store.Actor{User: owner}, store.EndpointConfig{
 		URL:              "https://hooks.example.org/x",
 		Token:            "s1.token",
 		Secret:           "s1.secret",
@@ -426,7 +426,7 @@ func TestClaimLooksAtAllEndpoints(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i != n-1 {
-				if _, err := s.ChangeEndpoint(ctx, u, store.EndpointPause); err != nil {
+				if _, err := s.ChangeEndpoint(ctx, store.Actor{User: u}, store.EndpointPause); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -456,7 +456,8 @@ func TestEndpointChanges(t *testing.T) {
 		if _, err := s.GlobalEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
 			t.Errorf("%v", err)
 		}
-		if _, err := s.ChangeEndpoint(ctx, u, store.EndpointPause); !errors.Is(err, store.ErrNoEndpoint) {
+		by := store.Actor{User: u}
+		if _, err := s.ChangeEndpoint(ctx, by, store.EndpointPause); !errors.Is(err, store.ErrNoEndpoint) {
 			t.Errorf("%v", err)
 		}
 		if _, err := s.PingEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
@@ -477,24 +478,24 @@ func TestEndpointChanges(t *testing.T) {
 		if diff := cmp.Diff(want, e); diff != "" || e.UpdatedAt.IsZero() {
 			t.Fatal("a new endpoint: ", diff)
 		}
-		e2, err := s.PutEndpoint(ctx, u, store.EndpointConfig{
-			URL:    "https://other.example.org",
+		e2, err := s.PutEndpoint(ctx, store.Actor{User: u}, store.EndpointConfig{
+			URL:    "https://hooks.example.org:443/other",
 			Secret: "s1.other",
 			Format: "cloudevents",
 		})
-		want.URL, want.Format, want.UpdatedAt = "https://other.example.org", "cloudevents", e2.UpdatedAt
+		want.URL, want.Format, want.UpdatedAt = "https://hooks.example.org:443/other", "cloudevents", e2.UpdatedAt
 		if diff := cmp.Diff(want, e2); diff != "" || err != nil {
 			t.Fatal("configured again: ", diff, err)
 		}
 		// Paused: events wait, and go when it resumes.
-		if _, err := s.ChangeEndpoint(ctx, u, store.EndpointPause); err != nil {
+		if _, err := s.ChangeEndpoint(ctx, store.Actor{User: u}, store.EndpointPause); err != nil {
 			t.Fatal(err)
 		}
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
 		if got := claimDeliveries(t, s, "c", 10); len(got) != 0 {
 			t.Fatal("claimed while paused")
 		}
-		if _, err := s.ChangeEndpoint(ctx, u, store.EndpointDelete); err != nil {
+		if _, err := s.ChangeEndpoint(ctx, store.Actor{User: u}, store.EndpointDelete); err != nil {
 			t.Fatal(err)
 		}
 		if e, _ := s.GlobalEndpoint(ctx, u); e.Active || e.EnabledByDefault || e.DisabledReason == "" {
@@ -503,7 +504,7 @@ func TestEndpointChanges(t *testing.T) {
 		if _, err := s.PingEndpoint(ctx, u); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("%v", err)
 		}
-		if e, err := s.ChangeEndpoint(ctx, u, store.EndpointResume); err != nil || !e.Active || e.Paused ||
+		if e, err := s.ChangeEndpoint(ctx, by, store.EndpointResume); err != nil || !e.Active || e.Paused ||
 			e.DisabledReason != "" {
 			t.Fatalf("%+v %v", e, err)
 		}
@@ -513,7 +514,7 @@ func TestEndpointChanges(t *testing.T) {
 		// Rotation keeps the old secret besides the new one.
 		until := s.Now().Add(24 * time.Hour)
 		clock.Advance(time.Minute)
-		e3, err := s.RotateSecret(ctx, u, "s1.new", until)
+		e3, err := s.RotateSecret(ctx, store.Actor{User: u}, "s1.new", until)
 		if err != nil || e3.Secret != "s1.new" || e3.OldSecret != "s1.secret" ||
 			e3.OldSecretUntil.Sub(until).Abs() > time.Millisecond || !e3.RotatedAt.After(e.RotatedAt) {
 			t.Errorf("%+v %v", e3, err)

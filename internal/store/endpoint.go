@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"net"
+	"net/url"
+	"strings"
 	"time"
 
 	"pleat"
@@ -102,12 +105,16 @@ type EndpointConfig struct {
 	EnabledByDefault *bool
 }
 
-// PutEndpoint stores a user's global endpoint, makes it active and resets its circuit breaker; a paused one stays
-// paused. The first call must bring a token and a secret. A later one keeps the secret, which RotateSecret changes, and
-// keeps the token if it brings none. Deliveries that wait are sent to the new URL.
-func (s *Store) PutEndpoint(ctx context.Context, user pleat.UserID, c EndpointConfig) (Endpoint, error) {
+// PutEndpoint stores the global endpoint of by.User, makes it active, resets its circuit breaker and records it; a
+// paused one stays paused. A first call must bring a token and a secret. A later one keeps the secret, which
+// RotateSecret changes, and keeps the token if it brings none and its URL has the same origin. Deliveries that wait are
+// sent to the new URL with the token that is stored with it. CodeInvalid: the token is missing.
+func (s *Store) PutEndpoint(ctx context.Context, by Actor, c EndpointConfig) (Endpoint, error) {
 	var e Endpoint
 	err := s.write(ctx, "put endpoint", func(t *tx) error {
+		if err := t.checkToken(by.User, &c); err != nil {
+			return err
+		}
 		if _, err := t.exec(`
 			INSERT INTO endpoint (
 				id, account_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused,
@@ -119,18 +126,53 @@ func (s *Store) PutEndpoint(ctx context.Context, user pleat.UserID, c EndpointCo
 				updated_at = excluded.updated_at,
 				token = CASE WHEN excluded.token = '' THEN endpoint.token ELSE excluded.token END,
 				secret = CASE WHEN endpoint.secret = '' THEN excluded.secret ELSE endpoint.secret END`,
-			newID(), user, c.URL, c.Token, c.Secret, c.Format, t.now); err != nil {
+			newID(), by.User, c.URL, c.Token, c.Secret, c.Format, t.now); err != nil {
 			return err
 		}
 		if c.EnabledByDefault != nil {
 			if _, err := t.exec("UPDATE endpoint SET enabled_by_default = $1 WHERE account_id = $2 AND run_source = ''",
-				boolToInt(*c.EnabledByDefault), user); err != nil {
+				boolToInt(*c.EnabledByDefault), by.User); err != nil {
 				return err
 			}
 		}
-		return t.globalEndpoint(user, &e)
+		return t.changedEndpoint(by, AuditWebhookSet, &e)
 	})
 	return e, err
+}
+
+// checkToken refuses a configuration without a token where none is stored, or where the stored one was given for
+// another origin: who may change the address must not be able to have the token sent there. It locks the user's
+// account, so that a concurrent change of the address is seen.
+func (t *tx) checkToken(user pleat.UserID, c *EndpointConfig) error {
+	if _, err := t.exec("UPDATE account SET quota = quota WHERE id = $1", user); err != nil || c.Token != "" {
+		return err
+	}
+	var e Endpoint
+	var r endpointRow
+	if err := mapNoRows(t.row(globalEndpointQuery, []any{user}, r.into(&e)...), nil); err != nil {
+		return err
+	}
+	switch {
+	case e.Token == "":
+		return pleat.InvalidField("token_value", " is required the first time; deliveries carry it in X-Webhook-Token")
+	case origin(e.URL) != origin(c.URL):
+		return pleat.InvalidField("token_value", " is required again, because target_url has another scheme, host or "+
+			"port than before; deliveries carry it in X-Webhook-Token")
+	}
+	return nil
+}
+
+// origin returns the scheme, host and port of a URL, by which two URLs can be compared.
+func origin(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // globalEndpoint reads a user's global endpoint after a change, and wakes those who deliver. ErrNoEndpoint: the change
@@ -153,41 +195,53 @@ const (
 	EndpointDelete EndpointChange = "delete" // deactivated; its deliveries wait for another configuration
 )
 
-// ChangeEndpoint pauses, resumes or deactivates a user's global endpoint. Events of the time between become deliveries
-// that wait. Repeating a change is no error. ErrNoEndpoint: the user has never configured one.
-func (s *Store) ChangeEndpoint(ctx context.Context, user pleat.UserID, change EndpointChange) (Endpoint, error) {
-	set := map[EndpointChange]string{
-		EndpointPause:  "paused = 1",
-		EndpointResume: "paused = 0, active = 1, disabled_reason = '', health = '', resume_at = 0",
-		EndpointDelete: "active = 0, enabled_by_default = 0, disabled_reason = '" + deactivatedByOwner + "'",
+// ChangeEndpoint pauses, resumes or deactivates the global endpoint of by.User, and records it. Events of the time
+// between become deliveries that wait. Repeating a change is no error. ErrNoEndpoint: the user has never configured
+// one.
+func (s *Store) ChangeEndpoint(ctx context.Context, by Actor, change EndpointChange) (Endpoint, error) {
+	c := map[EndpointChange]struct {
+		set    string
+		action AuditAction
+	}{
+		EndpointPause: {"paused = 1", AuditWebhookPaused},
+		EndpointResume: {"paused = 0, active = 1, disabled_reason = '', health = '', resume_at = 0",
+			AuditWebhookResumed},
+		EndpointDelete: {"active = 0, enabled_by_default = 0, disabled_reason = '" + deactivatedByOwner + "'",
+			AuditWebhookDeactivated},
 	}[change]
 	var e Endpoint
 	err := s.write(ctx, string(change)+" endpoint", func(t *tx) error {
-		if _, err := t.exec("UPDATE endpoint SET "+set+", updated_at = $1 WHERE account_id = $2 AND run_source = ''",
-			t.now, user); err != nil {
+		if _, err := t.exec("UPDATE endpoint SET "+c.set+", updated_at = $1 WHERE account_id = $2 AND run_source = ''",
+			t.now, by.User); err != nil {
 			return err
 		}
-		return t.globalEndpoint(user, &e)
+		return t.changedEndpoint(by, c.action, &e)
 	})
 	return e, err
 }
 
-// RotateSecret stores a new signing secret, sealed, of a user's global endpoint. Deliveries are signed with the old one
-// too until a moment, so that a receiver can change over without a gap. A second rotation in that time drops the oldest
-// of the three. ErrNoEndpoint: the user has never configured one.
-func (s *Store) RotateSecret(
-	ctx context.Context, user pleat.UserID, secret string, until time.Time,
-) (Endpoint, error) {
+// changedEndpoint reads a user's global endpoint after a change and records the change.
+func (t *tx) changedEndpoint(by Actor, action AuditAction, e *Endpoint) error {
+	if err := t.globalEndpoint(by.User, e); err != nil {
+		return err
+	}
+	return t.audit(by, action, origin(e.URL), "")
+}
+
+// RotateSecret stores a new signing secret, sealed, of the global endpoint of by.User, and records it. Deliveries are
+// signed with the old one too until a moment, so that a receiver can change over without a gap. A second rotation in
+// that time drops the oldest of the three. ErrNoEndpoint: the user has never configured one.
+func (s *Store) RotateSecret(ctx context.Context, by Actor, secret string, until time.Time) (Endpoint, error) {
 	var e Endpoint
 	err := s.write(ctx, "rotate secret", func(t *tx) error {
 		if _, err := t.exec(`
 			UPDATE endpoint
 			SET old_secret = secret, old_secret_until = $1, secret = $2, rotated_at = $3, updated_at = $3
 			WHERE account_id = $4 AND run_source = ''`,
-			toMicros(until), secret, t.now, user); err != nil {
+			toMicros(until), secret, t.now, by.User); err != nil {
 			return err
 		}
-		return t.globalEndpoint(user, &e)
+		return t.changedEndpoint(by, AuditWebhookRotated, &e)
 	})
 	return e, err
 }

@@ -10,6 +10,7 @@
 //	tx.go, sqlbatch.go    transactions, reads, statements about many rows
 //	types.go              what the verbs take and return
 //	account.go            users, keys, sessions, quotas
+//	audit.go              who changed keys and endpoints
 //	limits.go             what one user may have
 //	job.go, view.go       jobs and their runs
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them
@@ -199,8 +200,8 @@ type hub struct {
 
 // Subscribe returns a channel that holds a token after news on the topic, and a function that ends the subscription.
 // Tokens coalesce, and news comes after its commit: subscribe, read the database, wait for a token, read again. Topics
-// are made by QueueTopic, RunTopic, OwnerTopic, WorkerTopic and DeliveryTopic. News from other processes arrives only
-// on PostgreSQL.
+// are made by QueueTopic, RunTopic, OwnerTopic, KeyTopic, WorkerTopic and DeliveryTopic. News from other processes
+// arrives only on PostgreSQL.
 func (s *Store) Subscribe(topic string) (<-chan struct{}, func()) {
 	ch := make(chan struct{}, 1)
 	s.SubscribeTo(topic, ch)
@@ -272,6 +273,9 @@ func RunTopic(run pleat.RunID) string { return "run:" + string(run) }
 
 // OwnerTopic has news when one of a user's runs changes or is created. Changes reads which.
 func OwnerTopic(user pleat.UserID) string { return "owner:" + string(user) }
+
+// KeyTopic has news when a key is revoked, or one of its sessions ends on request.
+func KeyTopic(key pleat.KeyID) string { return "key:" + string(key) }
 
 // WorkerTopic has news when a task that the worker holds is cancelled. CancelledTasks reads which.
 func WorkerTopic(w pleat.WorkerID) string { return "worker:" + string(w) }

@@ -455,7 +455,8 @@ func TestVisibility(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		c := create(t, s, u, "one")
-		k, err := s.CreateKey(ctx, u, "pleat_abc", "hash", "laptop")
+		by := store.Actor{User: u}
+		k, err := s.CreateKey(ctx, by, store.NewKey{Prefix: "pleat_abc", Hash: "hash", Label: "laptop"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -476,7 +477,7 @@ func TestVisibility(t *testing.T) {
 		if h.Version != before.Version+2 || h.Epoch != before.Epoch+1 {
 			t.Errorf("version %d → %d, epoch %d → %d", before.Version, h.Version, before.Epoch, h.Epoch)
 		}
-		if err := s.RevokeKey(ctx, u, k.ID); err != nil {
+		if err := s.RevokeKey(ctx, store.Actor{User: u}, k.ID); err != nil {
 			t.Fatal(err)
 		}
 		if h, _ = s.Head(ctx, c.Job, "hash"); h.Caller != "" {
@@ -498,19 +499,20 @@ func TestSessionDiesWithItsKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		k, err := s.CreateKey(ctx, u, "p", "h", "")
+		k, err := s.CreateKey(ctx, store.Actor{User: u}, store.NewKey{Prefix: "p", Hash: "h"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range []string{"s1", "s2"} {
-			if err := s.CreateSession(ctx, id, k.ID, s.Now().Add(time.Hour)); err != nil {
+			by := store.Actor{User: u, Key: k.ID}
+			if _, err := s.CreateSession(ctx, by, id, s.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if p, err := s.SessionByHash(ctx, "s1"); err != nil || p.User != u {
 			t.Fatalf("%+v %v", p, err)
 		}
-		if err := s.RevokeKey(ctx, u, k.ID); err != nil {
+		if err := s.RevokeKey(ctx, store.Actor{User: u}, k.ID); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.SessionByHash(ctx, "s2"); !errors.Is(err, pleat.ErrUnauthorized) {

@@ -21,17 +21,30 @@ type Key struct {
 	UserName   string
 	Prefix     string // the first letters of the plain key, shown in lists
 	Label      string
+	Scopes     pleat.Scopes
 	CreatedAt  time.Time
 	LastUsedAt time.Time // zero: never
+	ExpiresAt  time.Time // zero: never
 	RevokedAt  time.Time // zero: valid
+}
+
+// NewKey is a key to store.
+type NewKey struct {
+	Prefix    string // the part of the key that lists show
+	Hash      string // that seal.HashKey makes of the key, which is never stored itself
+	Label     string
+	Scopes    pleat.Scopes // empty: those of the key that makes it, or all if an operator does
+	ExpiresAt time.Time    // zero: when the key that makes it does, or never
 }
 
 // Principal is the user that a credential authenticates.
 type Principal struct {
-	User  pleat.UserID
-	Name  string
-	Key   pleat.KeyID
-	Quota int // negative: the service's default
+	User pleat.UserID
+	Name string
+	Key  pleat.KeyID
+	// Scopes are those of the key, also for a session.
+	Scopes pleat.Scopes
+	Quota  int // negative: the service's default
 }
 
 // Usage is how much of one of today's quotas a user has spent. The day is UTC.
@@ -110,6 +123,8 @@ type Head struct {
 	State   pleat.State
 	// Caller is the user whose key or session came with the request. It is empty if neither came, or if it is invalid.
 	Caller pleat.UserID
+	// Scopes are what the caller's key may be used for.
+	Scopes pleat.Scopes
 }
 
 // View is a job with one of its runs and that run's artifacts, read in one snapshot. The artifacts are in the order in

@@ -203,7 +203,7 @@ func TestJobWebhooks(t *testing.T) {
 		w.Ring = ring
 		w.Guard = webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil, nil)
 		byDefault := true
-		e, err := s.PutEndpoint(ctx, w.ann, store.EndpointConfig{
+		e, err := s.PutEndpoint(ctx, store.Actor{User: w.ann}, store.EndpointConfig{
 			URL:              "https://hooks.example.org",
 			Token:            "token",
 			Secret:           "secret",

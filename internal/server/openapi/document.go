@@ -63,9 +63,10 @@ type Operation struct {
 	Path     string // with placeholders such as {id}
 	Summary  string // one sentence without a full stop
 	Access   Access
-	Request  Body // zero: none
-	Optional bool // the body may be absent
-	Status   int  // of a success; 0: 200
+	Scope    string // that the credential needs; empty: none
+	Request  Body   // zero: none
+	Optional bool   // the body may be absent
+	Status   int    // of a success; 0: 200
 	Response Content
 	Errors   []int // statuses besides those that follow from Access, Path and Request
 	Query    []Param
@@ -151,6 +152,7 @@ func describe(reg huma.Registry, o *Operation, requests map[string]bool) *huma.O
 		Method:      o.Method,
 		Path:        o.Path,
 		Summary:     o.Summary,
+		Description: scopeNote(o.Scope),
 		Tags:        []string{o.Section},
 		Parameters:  parameters(o),
 		Security:    security(o.Access),
@@ -177,9 +179,17 @@ func describe(reg huma.Registry, o *Operation, requests map[string]bool) *huma.O
 	return op
 }
 
+// scopeNote says which scope a key needs.
+func scopeNote(scope string) string {
+	if scope == "" {
+		return ""
+	}
+	return "Needs a key with the scope " + scope + "."
+}
+
 // errorStatuses returns the statuses of an operation's errors in order: those that follow from what it reads, and its
-// own. A path with an id may be 404, a body 413 or 415, and a caller 401 or 429; every operation may be 400, 500 and
-// 503.
+// own. A path with an id may be 404, a body 413 or 415, a caller 401 or 429, and 403 where a scope is needed; every
+// operation may be 400, 500 and 503.
 func errorStatuses(o *Operation) []int {
 	codes := append([]int{400, 500, 503}, o.Errors...) // any query may be malformed
 	if strings.Contains(o.Path, "{") {
@@ -190,6 +200,9 @@ func errorStatuses(o *Operation) []int {
 	}
 	if o.Access != NoCredential {
 		codes = append(codes, 401, 429)
+	}
+	if o.Scope != "" {
+		codes = append(codes, 403)
 	}
 	slices.Sort(codes)
 	return slices.Compact(codes)

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"strings"
+
 	"pleat"
 	"pleat/api"
 	"pleat/internal/store"
@@ -60,8 +62,10 @@ func Key(k *store.Key, current pleat.KeyID) api.Key {
 		ID:         string(k.ID),
 		Prefix:     k.Prefix,
 		Label:      k.Label,
+		Scopes:     strings.Fields(k.Scopes.String()),
 		CreatedAt:  api.At(k.CreatedAt),
 		LastUsedAt: optionalTime(k.LastUsedAt),
+		ExpiresAt:  optionalTime(k.ExpiresAt),
 		RevokedAt:  optionalTime(k.RevokedAt),
 		Current:    k.ID == current,
 	}
@@ -70,4 +74,19 @@ func Key(k *store.Key, current pleat.KeyID) api.Key {
 // Quota returns the use of a quota.
 func Quota(u store.Usage) api.Quota {
 	return api.Quota{Limit: u.Limit, Used: u.Used, Remaining: max(0, u.Limit-u.Used), ResetAt: api.At(u.Reset)}
+}
+
+// AuditEntry returns an entry of the audit log.
+func AuditEntry(e *store.AuditEntry) api.AuditEntry {
+	return api.AuditEntry{
+		ID:        string(e.ID),
+		At:        api.At(e.At),
+		Action:    string(e.Action),
+		Subject:   e.Subject,
+		Detail:    e.Detail,
+		UserID:    string(e.Actor.User),
+		KeyID:     OptionalString(e.Actor.Key),
+		KeyPrefix: e.KeyPrefix,
+		Address:   e.Actor.Address,
+	}
 }
