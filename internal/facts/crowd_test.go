@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -123,8 +124,8 @@ func TestGeometryObeysItsContext(t *testing.T) {
 	}
 }
 
-// What is dense in files of good faith is answered whole: chains of a prediction that pass through each other, and
-// coarse beads.
+// What is dense in files of good faith is answered whole: chains of a prediction that pass through each other, coarse
+// beads, an ensemble of models, and alternative locations.
 func TestDenseButReal(t *testing.T) {
 	clash := &structure.Structure{}
 	for k := range 3 {
@@ -142,7 +143,37 @@ func TestDenseButReal(t *testing.T) {
 		r := &beads.Chains[0].Residues[i]
 		r.Atoms = r.Atoms[1:2] // CA
 	}
-	for name, s := range map[string]*structure.Structure{"clash": clash, "beads": beads} {
+	crambin, err := os.ReadFile("../structure/testdata/1crn.pdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ensemble, alternatives strings.Builder
+	for model := range 20 {
+		fmt.Fprintf(&ensemble, "MODEL     %4d\n", model+1)
+		for line := range strings.Lines(string(crambin)) {
+			if strings.HasPrefix(line, "ATOM") {
+				ensemble.WriteString(line)
+			}
+		}
+		ensemble.WriteString("ENDMDL\n")
+	}
+	for line := range strings.Lines(string(crambin)) {
+		for _, alternative := range "ABCDEF" {
+			if strings.HasPrefix(line, "ATOM") {
+				alternatives.WriteString(line[:16] + string(alternative) + line[17:])
+			}
+		}
+	}
+	read := func(b *strings.Builder) *structure.Structure {
+		s, err := structure.ReadPDB(strings.NewReader(b.String()), structure.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for name, s := range map[string]*structure.Structure{
+		"clash": clash, "beads": beads, "ensemble": read(&ensemble), "alternatives": read(&alternatives),
+	} {
 		if f := digestOf(t, s, Extra{}); f.Index().Unmeasured != "" || !f.Index().HasSurface {
 			t.Errorf("%s: %q", name, f.Index().Unmeasured)
 		}
