@@ -75,6 +75,11 @@ func CheckName(field, s string) error {
 	if n := utf8.RuneCountInString(s); n > MaxName {
 		return InvalidField(field, " has %d characters; at most %d are allowed", n, MaxName)
 	}
+	return CheckPrintable(field, s)
+}
+
+// CheckPrintable returns an error if s holds a control character. The error names field as the value at fault.
+func CheckPrintable(field, s string) error {
 	for i, r := range []rune(s) {
 		if unicode.IsControl(r) {
 			return InvalidField(field, " has a control character at position %d", i+1)
@@ -161,6 +166,8 @@ func (v *validation) sequence(i int) (counted bool) {
 	}
 	if utf8.RuneCountInString(s.Label) > MaxName {
 		v.fault(path+".label", " has more than %d characters", MaxName)
+	} else {
+		_ = v.faults.Add(CheckPrintable(path+".label", s.Label)) // always a fault of the request
 	}
 	if v.faulty[i] {
 		return counted

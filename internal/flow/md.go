@@ -51,7 +51,7 @@ func readMD(f *fields, p *Plan) {
 	p.MD = m
 	m.Profile = f.enum("residue_profile", "calvados2", []string{"calvados2", "calvados3"})
 	m.Sequence = readSequence(f)
-	f.string("name", 4*pleat.MaxName)
+	f.refuse(pleat.CheckPrintable(f.pathOf("name"), f.string("name", 4*pleat.MaxName)))
 	f.string("sourceUserId", 64)
 	p.Seed = readSeed(f)
 	m.Seed, _ = strconv.ParseUint(p.Seed, 10, 64)

@@ -223,6 +223,9 @@ func TestSession(t *testing.T) {
 		"read a job":              {"GET", path + "/results", nil, 200},
 		"stream":                  {"GET", path + "/events", nil, 200},
 		"read under another name": {"GET", "/v1/jobs", []string{"Host", "rebound.example"}, 401},
+		"read under a name behind a colon": {
+			"GET", "/v1/jobs", []string{"Host", "127.0.0.1:80.evil.example"}, 401,
+		},
 		"write without an Origin": {"POST", again + "/runs", nil, 401},
 		"write from elsewhere":    {"POST", again + "/runs", []string{"Origin", "https://evil.example"}, 401},
 		"write from null":         {"POST", again + "/runs", []string{"Origin", "null"}, 401},

@@ -91,9 +91,12 @@ func (s *Server) mayUseCookie(r *http.Request) bool {
 
 // knownHost reports whether a host, with or without port, is a name of this service.
 func (s *Server) knownHost(hostport string) bool {
-	host, _, err := net.SplitHostPort(hostport)
+	host, port, err := net.SplitHostPort(hostport)
 	if err != nil {
 		host = strings.Trim(hostport, "[]")
+	}
+	if strings.Trim(port, "0123456789") != "" { // such as localhost:80.example.org
+		return false
 	}
 	return s.hosts[strings.ToLower(host)]
 }

@@ -44,6 +44,9 @@ func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (a
 			return api.CreatedItem{}, pleat.InvalidField(f.name, " has %d characters; at most %d are allowed", n,
 				f.most)
 		}
+		if err := pleat.CheckPrintable(f.name, f.value); err != nil {
+			return api.CreatedItem{}, err
+		}
 	}
 	if i.Parent != "" && !pleat.IsUUID(in.ParentID) {
 		return api.CreatedItem{}, pleat.InvalidField("parent_id", " is %q; it must be a UUID", pleat.Clip(in.ParentID))

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"pleat"
@@ -22,7 +23,8 @@ func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call)
 //
 //  1. It creates the call and its request id first, so that every later log line and every response has the id.
 //  2. It sets the headers that every response has, errors included: the id, nosniff (a browser must not guess the type
-//     of content that users made) and no-referrer (paths hold ids, and queries hold signatures).
+//     of content that users made), no-referrer (paths hold ids, and queries hold signatures) and, where the public URL
+//     is https, Strict-Transport-Security.
 //  3. The mux runs inside the deferred function, which turns a panic into a 500 and then logs and counts the request
 //     with its final status.
 //
@@ -38,6 +40,9 @@ func (s *Server) middleware(m *http.ServeMux) http.Handler {
 		h.Set("X-Request-ID", c.id)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
+		if s.public.Scheme == "https" {
+			h.Set("Strict-Transport-Security", "max-age=31536000")
+		}
 		s.meters.flying.Inc()
 		defer func() {
 			s.meters.flying.Dec()
@@ -46,8 +51,28 @@ func (s *Server) middleware(m *http.ServeMux) http.Handler {
 			}
 			s.logRequest(c, time.Since(began))
 		}()
+		if headerBytes(r) > maxHeader {
+			writeError(c.w, http.StatusRequestHeaderFieldsTooLarge,
+				fmt.Sprintf("the request's address and header have more than %d KiB", maxHeader>>10))
+			return
+		}
 		m.ServeHTTP(c.w, c.r)
 	})
+}
+
+// maxHeader bounds the address and the header of a request, in bytes. The connection takes twice as much, beyond which
+// net/http itself answers 431, in plain text.
+const maxHeader = 32 << 10
+
+// headerBytes returns the size of the address and the header of a request, as they were sent but for white space.
+func headerBytes(r *http.Request) int {
+	n := len(r.RequestURI) + len(r.Host)
+	for name, values := range r.Header {
+		for _, v := range values {
+			n += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	return n
 }
 
 // panicked answers 500 after a panic. If part of the response is sent already, it breaks the connection instead, since
@@ -79,8 +104,9 @@ func noRouteMatches(w *answer, status int) {
 	writeError(w, status, notFoundMessage)
 }
 
-// logRequest writes the log line of a request and counts it in the metrics. The query is never logged: it may hold the
-// signature of a link. Status 499 stands for a client that left before the response began.
+// logRequest writes the log line of a request and counts it in the metrics. The query is never logged: it may hold
+// the signature of a link. Neither are the names of files, which users choose. Status 499 stands for a client that
+// left before the response began.
 func (s *Server) logRequest(c *call, took time.Duration) {
 	status := c.w.status
 	if !c.w.wrote {
@@ -96,8 +122,16 @@ func (s *Server) logRequest(c *call, took time.Duration) {
 		return
 	}
 	s.log.LogAttrs(ctx, level, "request", slog.String("request", c.id), slog.String("method", pleat.Clip(c.r.Method)),
-		slog.String("path", pleat.Clip(c.r.URL.Path)), slog.Int("status", status), slog.Int64("bytes", c.w.bytes),
+		slog.String("path", pleat.Clip(loggedPath(c.r))), slog.Int("status", status), slog.Int64("bytes", c.w.bytes),
 		slog.Duration("took", took), slog.String("user", string(c.who.User)), slog.String("from", c.address()))
+}
+
+// loggedPath returns the path of a request with {name} in place of the name of a file.
+func loggedPath(r *http.Request) string {
+	if name := r.PathValue("name"); name != "" {
+		return strings.TrimSuffix(r.URL.Path, name) + "{name}"
+	}
+	return r.URL.Path
 }
 
 // requestID returns the X-Request-ID of a request if it is well formed, else a new one. Other ids are not used: they

@@ -8,6 +8,7 @@ import (
 
 	"pleat"
 	"pleat/internal/flow"
+	"pleat/internal/server"
 	"pleat/internal/store"
 )
 
@@ -182,5 +183,37 @@ func TestReasonOfAFailureIsForTheOwner(t *testing.T) {
 		if mine := h.as(h.key, "GET", p, nil).body; !strings.Contains(mine, reason) {
 			t.Errorf("the owner does not read the reason in %s: %s", p, mine)
 		}
+	}
+}
+
+// A browser that has reached the service over https stays with https; one that reached it over http is not told so.
+func TestStrictTransportSecurity(t *testing.T) {
+	plain := newFixture(t)
+	secure := newFixture(t, func(c *server.Config) { c.PublicURL = "https://fold.example" })
+	for h, want := range map[*fixture]string{plain: "", secure: "max-age=31536000"} {
+		for _, p := range []string{"/healthz", "/v1/nothing"} {
+			if got := h.ask("GET", p, nil).header.Get("Strict-Transport-Security"); got != want {
+				t.Errorf("%s of %s: %q; want %q", p, h.http.URL, got, want)
+			}
+		}
+	}
+}
+
+// The names of library files, which users choose, are not in the log of requests.
+func TestFileNamesAreNotLogged(t *testing.T) {
+	h := newWorkflowFixture(t)
+	const name = "my-secret-name.pdb"
+	item := h.item(h.key, "structures", name, smallPDB)
+	r := h.as(h.key, "GET", "/v1/library/file/"+item+"/"+name, nil)
+	var link string
+	if r.status != 200 || json.Unmarshal([]byte(r.body), &link) != nil {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	if got := h.ask("GET", link, nil); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	log := h.log.String()
+	if strings.Contains(log, "secret") || !strings.Contains(log, "path=/v1/library/file/"+item+"/{name}") {
+		t.Errorf("the log: %s", log)
 	}
 }

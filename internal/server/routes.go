@@ -221,9 +221,21 @@ func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 	return rt.handler.serve(s, ctx, c)
 }
 
-// checkQuery refuses a query that cannot be parsed completely; the standard library would drop the malformed part.
+// checkQuery refuses a query that cannot be parsed completely; the standard library would drop the malformed part. It
+// refuses NUL bytes too, at which the databases would stop to read.
 func checkQuery(r *http.Request) error {
-	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	for name, values := range q {
+		for _, v := range values {
+			if i := strings.IndexByte(v, 0); i >= 0 {
+				return pleat.InvalidField(pleat.Clip(name), " has a NUL byte at position %d, which is not text", i+1)
+			}
+		}
+	}
+	if err != nil {
 		return pleat.Invalidf("the query of the URL cannot be parsed: %s; a %% must be followed by two hexadecimal "+
 			"digits, and parameters are separated by &", pleat.Clip(err.Error()))
 	}

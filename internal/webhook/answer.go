@@ -157,8 +157,8 @@ func printable(s string, n int) string {
 // leadsNowhere is the message of ClassDNS.
 const leadsNowhere = "the host name leads to no address that is permitted"
 
-// hideLookup makes a name that leads to a forbidden address look like one that does not exist: the owner of the endpoint
-// must not learn the names inside the operator's network.
+// hideLookup makes a name that leads to a forbidden address look like one that does not exist: the owner of the
+// endpoint must not learn the names inside the operator's network.
 func (a *Attempt) hideLookup(t target) {
 	if a.Error == ClassBlocked && !t.static() {
 		a.fail(ClassDNS, leadsNowhere)

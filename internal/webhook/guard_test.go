@@ -271,8 +271,8 @@ func TestGuardTakes(t *testing.T) {
 	}
 }
 
-// Whoever saves a target does not learn where a name leads or whether it exists: the answers for all names are the same,
-// but for the name. For https nothing is even looked up.
+// Whoever saves a target does not learn where a name leads or whether it exists: the answers for all names are the
+// same, but for the name. For https nothing is even looked up.
 func TestGuardTellsNothingOfNames(t *testing.T) {
 	n := newNames(t, map[string]string{
 		"inside.example.org": "10.9.8.7", "inside6.example.org": "fd00::1", "loop.example.org": "127.0.0.1",
