@@ -301,8 +301,8 @@ func (i *install) command(ctx context.Context, name string, args ...string) erro
 	return cmd.Run()
 }
 
-// fetchAll downloads the missing files, one after the other, records them, and returns which it fetched and how many are
-// still missing. A failed download is reported with the path at which the file is expected, and the next one begins. An
+// fetchAll downloads the missing files, one after the other, records them, and returns which it fetched and how many
+// are still missing. A failed download is reported with the path at which the file is expected, and the next one begins. An
 // interruption is an error, and so is a record that cannot be read or written.
 func (i *install) fetchAll(
 	ctx context.Context, missing []runner.WeightFile,

@@ -87,8 +87,8 @@ func (r *weightsRecord) check(dir string, w runner.WeightFile) (recorded bool, e
 	case strings.EqualFold(want, got.SHA256):
 		return false, nil
 	case w.SHA256 != "":
-		return false, fmt.Errorf("%s is not the file of the manifest: its SHA-256 is %s, and must be %s; delete it and "+
-			"install it again", path, got.SHA256, want)
+		return false, fmt.Errorf("%s is not the file of the manifest: its SHA-256 is %s, and must be %s; "+
+			"delete it and install it again", path, got.SHA256, want)
 	default:
 		return false, fmt.Errorf("%s is not the file that was installed: its SHA-256 is %s, and was %s; "+
 			"restore it, or accept it with pleat engines install --accept-changed", path, got.SHA256, want)

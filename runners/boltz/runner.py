@@ -6,7 +6,6 @@ the weights off the device after every job. Errors that the command line prints 
 
 import json
 import sys
-import tarfile
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -295,11 +294,8 @@ class Prediction:
 
 
 def find_weights(model: str, folder: Path | None) -> Path:
-    """The folder of the weights with the dictionary unpacked. Raises Failure where a file is missing: the package would
-    download it."""
-    if folder is not None and model == "boltz-2" and not (folder / "mols").is_dir() and (folder / "mols.tar").is_file():
-        with tarfile.open(folder / "mols.tar") as tar:
-            tar.extractall(folder, filter="data")
+    """The folder of the weights, with the dictionary that the service has unpacked. Raises Failure where a file is
+    missing: the package would download it."""
     return weights.require(model, folder, FILES[model] + (["mols"] if model == "boltz-2" else []))
 
 

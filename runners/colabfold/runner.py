@@ -8,7 +8,6 @@ not used.
 
 import copy
 import os
-import tarfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -34,16 +33,13 @@ class Kind:
 
     type: str  # the package's name for it
     file: str  # of the parameters of model {}
-    archive: str  # that has these files
     rows: int  # of an alignment in the main stack
     extra: int  # of an alignment in the extra stack
 
 
 KINDS = {
-    "monomer": Kind("alphafold2_ptm", "params_model_{}_ptm.npz", "alphafold_params_2021-07-14.tar", 512, 5120),
-    "multimer": Kind(
-        "alphafold2_multimer_v3", "params_model_{}_multimer_v3.npz", "alphafold_params_colab_2022-12-06.tar", 508, 2048
-    ),
+    "monomer": Kind("alphafold2_ptm", "params_model_{}_ptm.npz", 512, 5120),
+    "multimer": Kind("alphafold2_multimer_v3", "params_model_{}_multimer_v3.npz", 508, 2048),
 }
 
 
@@ -315,33 +311,10 @@ class Prediction:
 
 
 def find_weights(folder: Path | None, name: str, kind: Kind) -> list[Path]:
-    """The five parameter files, unpacked if only their archive is there. The package would download them."""
+    """The five parameter files, which the service has unpacked from their archive. The package would download them."""
     wanted = [f"params/{kind.file.format(i)}" for i in range(1, 6)]
-    if folder is not None and (folder / kind.archive).is_file():
-        missing = [folder / f for f in wanted if not (folder / f).is_file()]
-        if missing:
-            unpack(folder / kind.archive, missing)
     folder = weights.require(name, folder, wanted)
     return [folder / f for f in wanted]
-
-
-def unpack(archive: Path, files: list[Path]) -> None:
-    """Extracts files from an archive. Each appears under its name when it is complete."""
-    wanted = {f.name: f for f in files}
-    files[0].parent.mkdir(exist_ok=True)
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            target = wanted.get(member.name.rpartition("/")[2])
-            if target is None or not member.isfile():
-                continue
-            part = target.with_suffix(".part")
-            source = tar.extractfile(member)
-            if source is None:
-                continue
-            with source, open(part, "wb") as out:
-                while block := source.read(1 << 20):
-                    out.write(block)
-            os.replace(part, target)
 
 
 def memory(device: Any) -> dict[str, int]:

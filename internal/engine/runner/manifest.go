@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -123,6 +124,14 @@ type WeightFile struct {
 	Bytes   int64  `json:"bytes"`  // 0: not known
 	SHA256  string `json:"sha256"` // in hexadecimal digits; empty: not known
 	Licence string `json:"licence"`
+	// Unpack says what of a tar archive the service unpacks before the runner first starts; nil: it is not unpacked.
+	Unpack *Unpack `json:"unpack"`
+}
+
+// Unpack says which files of an archive are unpacked, and where.
+type Unpack struct {
+	To   string `json:"to"`   // folder below the weights folder, "." for that folder
+	Only string `json:"only"` // pattern of names in the archive, as in path.Match
 }
 
 // ReadManifest reads and checks the manifest of a runner's folder. An error names the file and the field at fault.
@@ -266,6 +275,14 @@ func (w *WeightFile) check() error {
 		return errors.New("sha256 is not a SHA-256 in hexadecimal digits")
 	case w.Bytes < 0:
 		return errors.New("bytes is negative")
+	case w.Unpack == nil:
+		return nil
+	}
+	if !local(w.Unpack.To) && w.Unpack.To != "." {
+		return fmt.Errorf("unpack.to is %q; it must be a path below the weights folder", pleat.Clip(w.Unpack.To))
+	}
+	if _, err := path.Match(w.Unpack.Only, ""); err != nil || w.Unpack.Only == "" {
+		return fmt.Errorf("unpack.only is %q; it must be a pattern of names", pleat.Clip(w.Unpack.Only))
 	}
 	return nil
 }

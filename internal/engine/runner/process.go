@@ -214,6 +214,9 @@ func (p *process) prepare() (err error) {
 	if p.dir, err = makeScratch(p.scratch); err != nil {
 		return err
 	}
+	if err := p.manifest.unpackWeights(p.weights); err != nil { // the runner says which files it lacks
+		p.log.Error("an archive of weights cannot be unpacked", "engine", p.manifest.Engine, "error", err)
+	}
 	if err := p.confine(p.dir); err != nil {
 		return err
 	}

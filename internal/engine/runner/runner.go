@@ -20,6 +20,7 @@
 //	guard.go        the guard that ends processes when the service was killed
 //	wire.go         the messages of the protocol
 //	manifest.go     Manifest: a runner's folder
+//	unpack.go       archives of weights
 //	fingerprint.go  the state of a runner's program and weights
 package runner
 
