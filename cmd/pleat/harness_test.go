@@ -106,6 +106,7 @@ func (n *node) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(n.program, args...)
 	cmd.Env = append(os.Environ(), "PLEAT_DATA="+filepath.Join(n.dir, "data"), "PLEAT_DATABASE="+n.database,
 		"PLEAT_ENGINES=null", "PLEAT_LOG_LEVEL=warn", "PLEAT_QUOTA=10000000", "PLEAT_SLOTS=8",
+		"PLEAT_WORKFLOW_QUOTA=10000000", "PLEAT_DRAFT_LIMIT=10000000",
 		"PLEAT_SECRET_KEY="+strings.Repeat("ab", 32))
 	cmd.Env = append(cmd.Env, n.env...)
 	return cmd
