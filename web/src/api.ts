@@ -2,8 +2,10 @@
 // OpenAPI document (wire.ts) and exported again here.
 import { download, request } from './http'
 import type {
+  AuditEntry,
   CreatedJob,
   CreateJob,
+  CreateKey,
   Delivery,
   DeliveryDetail,
   EntityType,
@@ -124,8 +126,12 @@ export const api = {
   deleteWorkflow: (id: string) => request('DELETE', `/v1/workflows/${encode(id)}`),
   cancelWorkflow: (id: string) => request('POST', `/v1/workflows/${encode(id)}/cancel`),
   keys: () => request<List<Key>>('GET', '/v1/keys'),
-  createKey: (label: string) => request<NewKey>('POST', '/v1/keys', label ? { label } : {}),
-  revokeKey: (id: string) => request('DELETE', `/v1/keys/${encode(id)}`),
+  // A session may not make or revoke keys: both take the API key itself.
+  createKey: (key: string, what: CreateKey) =>
+    request<NewKey>('POST', '/v1/keys', what, { headers: { Authorization: `Bearer ${key}` } }),
+  revokeKey: (key: string, id: string) =>
+    request('DELETE', `/v1/keys/${encode(id)}`, undefined, { headers: { Authorization: `Bearer ${key}` } }),
+  audit: () => request<List<AuditEntry>>('GET', '/v1/audit'),
   webhook: () => request<WebhookConfig>('GET', webhookPath),
   putWebhook: (c: { target_url: string; token_value?: string; enabled_by_default?: boolean; format?: string }) =>
     request<WebhookConfig>('PUT', webhookPath, c),

@@ -5,7 +5,7 @@ import type { ComponentChildren } from 'preact'
 interface InputProps {
   value: string | number
   onValue(value: string): void
-  type?: 'text' | 'number' | 'password' | 'search' | 'url'
+  type?: 'text' | 'date' | 'number' | 'password' | 'search' | 'url'
   class?: string
   placeholder?: string
   required?: boolean

@@ -32,6 +32,20 @@ export interface components {
         };
         /** @enum {string} */
         AttemptOutcome: "running" | "done" | "failed" | "released" | "lost";
+        AuditEntry: {
+            /** @example key.created */
+            action: string;
+            address: string;
+            at: string;
+            detail: string;
+            /** Format: uuid */
+            id: string;
+            keyId: string | null;
+            keyPrefix: string;
+            subject: string;
+            /** Format: uuid */
+            userId: string;
+        };
         Bond: {
             atom1: components["schemas"]["AtomRef"];
             atom2: components["schemas"]["AtomRef"];
@@ -138,7 +152,9 @@ export interface components {
             sequences: components["schemas"]["SequenceItem"][];
         };
         CreateKey: {
+            expiresAt?: string | null;
             label?: string | null;
+            scopes?: string[] | null;
         };
         /** @enum {string} */
         CreateMode: "draft";
@@ -441,12 +457,14 @@ export interface components {
         Key: {
             createdAt: string;
             current: boolean;
+            expiresAt: string | null;
             /** Format: uuid */
             id: string;
             label: string;
             lastUsedAt: string | null;
             prefix: string;
             revokedAt: string | null;
+            scopes: string[];
         };
         LibraryFile: {
             /** @example chemical/x-pdb */
@@ -531,6 +549,10 @@ export interface components {
             workflowStatus: components["schemas"]["WorkflowStatus"];
             workflowType: string;
         };
+        ListAuditEntry: {
+            data: components["schemas"]["AuditEntry"][];
+            next_cursor: string | null;
+        };
         ListDelivery: {
             data: components["schemas"]["Delivery"][];
             next_cursor: string | null;
@@ -603,6 +625,7 @@ export interface components {
         NewKey: {
             createdAt: string;
             current: boolean;
+            expiresAt: string | null;
             /** Format: uuid */
             id: string;
             key: string;
@@ -610,6 +633,7 @@ export interface components {
             lastUsedAt: string | null;
             prefix: string;
             revokedAt: string | null;
+            scopes: string[];
         };
         OpenSession: {
             key: string;
@@ -1071,6 +1095,7 @@ export type Affinity = components['schemas']['Affinity'];
 export type Artifact = components['schemas']['Artifact'];
 export type AtomRef = components['schemas']['AtomRef'];
 export type AttemptOutcome = components['schemas']['AttemptOutcome'];
+export type AuditEntry = components['schemas']['AuditEntry'];
 export type Bond = components['schemas']['Bond'];
 export type CancelledJob = components['schemas']['CancelledJob'];
 export type CancelledWorkflow = components['schemas']['CancelledWorkflow'];
@@ -1134,6 +1159,7 @@ export type LigandSequence = components['schemas']['LigandSequence'];
 export type LinkedItem = components['schemas']['LinkedItem'];
 export type LinkedPreview = components['schemas']['LinkedPreview'];
 export type LinkedWorkflow = components['schemas']['LinkedWorkflow'];
+export type ListAuditEntry = components['schemas']['ListAuditEntry'];
 export type ListDelivery = components['schemas']['ListDelivery'];
 export type ListJobRow = components['schemas']['ListJobRow'];
 export type ListKey = components['schemas']['ListKey'];

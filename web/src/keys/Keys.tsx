@@ -1,8 +1,8 @@
 // API keys and today's quota.
 import { useEffect, useState } from 'preact/hooks'
-import { api, type Key, type NewKey, type Quota } from '../api'
+import { type AuditEntry, api, type CreateKey, type Key, type NewKey, type Quota } from '../api'
 import { Copy, ErrorMessage, Failure, Loading, ProgressBar } from '../components'
-import { Input } from '../controls'
+import { Checkbox, Input } from '../controls'
 import { moment, plural, when } from '../format'
 import { refreshSession, signedIn, usage } from '../session'
 import { Table } from '../table'
@@ -12,11 +12,18 @@ export function Keys() {
   const [keys, setKeys] = useState<Key[] | Error>()
   const [created, setCreated] = useState<NewKey>()
   const [error, setError] = useState('')
-  const load = () =>
-    api.keys().then(
+  const [audit, setAudit] = useState<AuditEntry[]>([])
+  const [own, setOwn] = useState('')
+  const load = async () => {
+    await api.keys().then(
       (list) => setKeys(list.data),
       (e: Error) => setKeys(e),
     )
+    await api.audit().then(
+      (list) => setAudit(list.data),
+      () => setAudit([]), // the list of keys reports the error
+    )
+  }
   useEffect(() => {
     void load()
     void refreshSession()
@@ -25,15 +32,16 @@ export function Keys() {
     setError('')
     await action().catch((e: Error) => setError(e.message))
   }
-  const create = (label: string) =>
+  const create = (what: CreateKey) =>
     run(async () => {
-      setCreated(await api.createKey(label))
+      setCreated(await api.createKey(own.trim(), what))
       await load()
     })
   const revoke = (key: Key) =>
     run(async () => {
+      if (!own.trim()) throw new Error('Enter your API key below first: revoking a key needs it.')
       if (!confirm(revokeQuestion(key))) return
-      await api.revokeKey(key.id)
+      await api.revokeKey(own.trim(), key.id)
       if (key.current) signedIn.value = false
       else await load()
     })
@@ -55,8 +63,9 @@ export function Keys() {
           <Failure title="The keys could not be loaded" error={keys} retry={() => void load()} />
         )}
         {Array.isArray(keys) && <KeyTable keys={keys} revoke={(key) => void revoke(key)} />}
-        <CreateForm create={create} />
+        <CreateForm own={own} setOwn={setOwn} create={create} />
       </section>
+      {audit.length > 0 && <Audit entries={audit} />}
     </>
   )
 }
@@ -90,7 +99,7 @@ function CreatedKey({ created, done }: { created: NewKey; done(): void }) {
 
 const KeyTable = ({ keys, revoke }: { keys: Key[]; revoke(key: Key): void }) => (
   <div class="scroll">
-    <Table columns={['Key', 'Label', 'Created', 'Last used', { title: 'Actions', hidden: true }]}>
+    <Table columns={['Key', 'Label', 'May', 'Created', 'Last used', 'Expires', { title: 'Actions', hidden: true }]}>
       {keys.map((key) => (
         <Row key={key.id} apiKey={key} revoke={() => revoke(key)} />
       ))}
@@ -105,11 +114,15 @@ function Row({ apiKey, revoke }: { apiKey: Key; revoke(): void }) {
       <td>
         {apiKey.label || <span class="dim">none</span>} {apiKey.current && <span class="chip plain">this session</span>}
       </td>
+      <td>{apiKey.scopes.join(', ')}</td>
       <td class="num" title={moment(apiKey.createdAt)}>
         {when(apiKey.createdAt)}
       </td>
       <td class="num" title={apiKey.lastUsedAt ? moment(apiKey.lastUsedAt) : ''}>
         {apiKey.lastUsedAt ? when(apiKey.lastUsedAt) : 'never'}
+      </td>
+      <td class="num" title={apiKey.expiresAt ? moment(apiKey.expiresAt) : ''}>
+        {apiKey.expiresAt ? when(apiKey.expiresAt) : 'never'}
       </td>
       <td class="right">
         {apiKey.revokedAt ? (
@@ -129,24 +142,95 @@ function Row({ apiKey, revoke }: { apiKey: Key; revoke(): void }) {
   )
 }
 
-/** The form for a new key; the label is optional. */
-function CreateForm({ create }: { create(label: string): Promise<void> }) {
+/** What a key may be used for, in the words of the page. */
+const scopes = [
+  { name: 'read', text: 'Read' },
+  { name: 'submit', text: 'Submit and cancel' },
+  { name: 'manage', text: 'Manage keys, webhooks and visibility; delete' },
+]
+
+interface CreateFormProps {
+  /** The user's API key, which creating and revoking a key needs. The page forgets it when it is left. */
+  own: string
+  setOwn(key: string): void
+  create(what: CreateKey): Promise<void>
+}
+
+/** The form for a new key; the label and the end are optional. */
+function CreateForm({ own, setOwn, create }: CreateFormProps) {
   const [label, setLabel] = useState('')
+  const [chosen, setChosen] = useState(scopes.map((s) => s.name))
+  const [expires, setExpires] = useState('')
   const submit = (e: Event) => {
     e.preventDefault()
-    void create(label.trim())
+    void create({
+      ...(label.trim() && { label: label.trim() }),
+      ...(chosen.length < scopes.length && { scopes: chosen }),
+      ...(expires && { expiresAt: `${expires}T00:00:00Z` }),
+    })
     setLabel('')
   }
+  const choose = (name: string, on: boolean) =>
+    setChosen(scopes.map((s) => s.name).filter((s) => (s === name ? on : chosen.includes(s))))
   return (
-    <form class="row new-key" onSubmit={submit}>
-      <label class="grow">
-        <span class="visually-hidden">Label of a new key</span>
-        <Input maxLength={255} placeholder="Label, e.g. cluster" value={label} onValue={setLabel} />
-      </label>
-      <button type="submit">Create key</button>
+    <form class="new-key" onSubmit={submit}>
+      <div class="row">
+        <label class="grow">
+          <span>Your API key, to create or revoke</span>
+          <Input
+            type="password"
+            autocomplete="current-password"
+            required
+            maxLength={256}
+            value={own}
+            onValue={setOwn}
+          />
+        </label>
+        <label class="grow">
+          <span>Label of a new key</span>
+          <Input maxLength={255} placeholder="e.g. cluster" value={label} onValue={setLabel} />
+        </label>
+        <label>
+          <span>Expires (UTC)</span>
+          <Input type="date" value={expires} onValue={setExpires} />
+        </label>
+      </div>
+      <div class="row">
+        {scopes.map((s) => (
+          <Checkbox key={s.name} checked={chosen.includes(s.name)} onValue={(on) => choose(s.name, on)}>
+            {s.text}
+          </Checkbox>
+        ))}
+        <button type="submit" disabled={chosen.length === 0}>
+          Create key
+        </button>
+      </div>
     </form>
   )
 }
+
+/** The latest changes of keys, sessions and webhook settings. */
+const Audit = ({ entries }: { entries: AuditEntry[] }) => (
+  <section class="card">
+    <h2>Recent changes</h2>
+    <div class="scroll">
+      <Table columns={['When', 'What', 'Of', 'Details', 'With key', 'From']}>
+        {entries.map((e) => (
+          <tr key={e.id}>
+            <td class="num" title={moment(e.at)}>
+              {when(e.at)}
+            </td>
+            <td>{e.action.replace(/[._]/g, ' ')}</td>
+            <td class="mono">{e.subject}</td>
+            <td>{e.detail}</td>
+            <td class="mono">{e.keyPrefix ? `${e.keyPrefix}…` : 'an operator'}</td>
+            <td class="mono">{e.address}</td>
+          </tr>
+        ))}
+      </Table>
+    </div>
+  </section>
+)
 
 /** Today's quotas, each as a bar. */
 function Quotas() {
