@@ -48,6 +48,7 @@ type JobDetail struct {
 	ChatID        *string `json:"chatId"`
 	LibraryItemID *string `json:"libraryItemId"`
 	IsOwner       bool    `json:"isOwner" doc:"Whether it belongs to the caller."`
+	ExpiresAt     *Time   `json:"expiresAt" doc:"When the service may delete the job, at the earliest; null: never, or the run has not ended."`
 }
 
 // Run is one execution of a job.

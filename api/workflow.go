@@ -34,6 +34,7 @@ type Workflow struct {
 	IsOwner   bool            `json:"is_owner" doc:"Whether it belongs to the caller."`
 	CreatedAt Time            `json:"created_at"`
 	UpdatedAt Time            `json:"updated_at"`
+	ExpiresAt *Time           `json:"expires_at" doc:"When the service may delete the workflow, at the earliest; null: never, or the task has not ended."`
 	Stage     string          `json:"stage" doc:"What the task is doing now; empty if it is not known."`
 	Done      int             `json:"done"`
 	Total     int             `json:"total" doc:"0: not known."`

@@ -196,8 +196,8 @@ func (d *doctor) disk(folder string) {
 	case err != nil:
 		d.fail("disk", "%v", err)
 	case free < int64(d.cfg.MinFreeDisk):
-		d.fail("disk", "%s free in %s; below min-free-disk (%s) the server refuses new work", config.Bytes(free), folder,
-			d.cfg.MinFreeDisk)
+		d.fail("disk", "%s free in %s; below min-free-disk (%s) the server refuses new work",
+			config.Bytes(free), folder, d.cfg.MinFreeDisk)
 	case free < diskFail:
 		d.fail("disk", "%s free in %s; make room before jobs fail", config.Bytes(free), folder)
 	case free < diskNote:

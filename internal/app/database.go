@@ -37,6 +37,8 @@ func OpenStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.S
 			Workflows:    c.WorkflowQuota,
 			Drafts:       c.Drafts,
 			LibraryItems: c.LibraryItems,
+			ResultsBytes: int64(c.ResultsQuota),
+			KeepResults:  days(c.KeepResults),
 			LibraryBytes: int64(c.Library),
 		},
 	})

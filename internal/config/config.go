@@ -43,6 +43,8 @@ type Config struct {
 	Library       Bytes // of one user, as are LibraryItems and Drafts
 	LibraryItems  int
 	MinFreeDisk   Bytes // 0: no limit
+	ResultsQuota  Bytes // of one user; 0: no limit
+	KeepResults   int   // days; 0: for ever
 	Drafts        int
 	Rate          float64  // requests per second and user; 0: unlimited
 	Proxies       []string // networks whose X-Forwarded-For is believed

@@ -62,6 +62,12 @@ func (c *Config) serverSettings() []Setting {
 		setting("min-free-disk", &c.MinFreeDisk,
 			"free space in the folders of data and artifacts below which the server refuses new jobs, workflows "+
 				"and files, while running work continues; 0: no limit").between(0, 1<<50, ""),
+		setting("results-quota", &c.ResultsQuota,
+			"total size of the input and files of one user's jobs and workflows, above which new ones are refused; "+
+				"0: no limit").between(0, 1<<50, ""),
+		setting("keep-results", &c.KeepResults,
+			"days after which a job or workflow whose latest run has ended is deleted with its files; 0: never").
+			between(0, 36500, "days"),
 		setting("draft-limit", &c.Drafts,
 			"drafts of workflows that one user may have, cancelled ones included").between(1, 0, ""),
 		setting("rate", &c.Rate,

@@ -51,6 +51,7 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	}
 	out := wire.JobView(&v, runs, head.to)
 	base := s.cfg.PublicURL + "/v1/jobs/" + string(head.Source.Job)
+	out.Job.ExpiresAt = s.expiry(&v.Run)
 	out.Links = api.JobLinks{Results: base + "/results", Events: base + "/events", Archive: base + "/archive.zip"}
 	if head.to == wire.ForOwner {
 		list, err := s.store.Deliveries(ctx, v.Job.Owner,
@@ -75,6 +76,11 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 		}
 	}
 	return out, nil
+}
+
+// expiry returns when what a run belongs to may be deleted, at the earliest; nil: never, or the run has not ended.
+func (s *Server) expiry(r *pleat.Run) *api.Time {
+	return wire.OptionalTime(s.store.Expires(r.FinishedAt))
 }
 
 // viewFor reads a job for a caller who may read it. It checks the visibility again: the job could have become private

@@ -122,7 +122,8 @@ func newMeters(s *Server) *meters {
 			Name: "pleat_runs_created_total", Help: "Runs accepted by this server.",
 		}, []string{"model"}),
 	}
-	m.registry.MustRegister(m.requests, m.took, m.flying, m.streams, m.cached, m.created, &queueCollector{s: s}, &s.disk,
+	m.registry.MustRegister(m.requests, m.took, m.flying, m.streams, m.cached, m.created,
+		&queueCollector{s: s}, &s.disk,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.serve = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	return m

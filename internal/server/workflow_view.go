@@ -106,6 +106,7 @@ func (s *Server) workflowOut(v *visibleWorkflow) (api.Workflow, error) {
 	if out.Input, err = wire.WorkflowInput(w, v.to, v.fold); err != nil || v.Run == nil {
 		return out, err
 	}
+	out.ExpiresAt = s.expiry(v.Run)
 	out.Stage, out.Done, out.Total = wire.Stage(v.Run.State, v.Run.Stage), v.Run.Done, v.Run.Total
 	task, err := s.taskOut(v)
 	out.Tasks = append(out.Tasks, task)

@@ -110,6 +110,15 @@ type runEnd struct {
 	inputHash string
 }
 
+// bytes is the size of the files that the attempt publishes with the end.
+func (e *runEnd) bytes() int64 {
+	n := int64(0)
+	for i := range e.artifacts {
+		n += e.artifacts[i].Bytes
+	}
+	return n
+}
+
 // taskStates are the states of a task whose run has ended in a state.
 var taskStates = map[pleat.State]pleat.TaskState{
 	pleat.StateCompleted: pleat.TaskDone,
@@ -137,10 +146,13 @@ func (t *tx) endRun(run pleat.RunID, e runEnd) error {
 		UPDATE run
 		SET state = $1, result = $2, failure = $3, engine = $4,
 			msa = CASE WHEN $5 <> '' THEN $5 WHEN msa = 'RUNNING' THEN $1 ELSE msa END,
-			finished_at = $6, changed_at = $6, input_hash = $8
+			finished_at = $6, changed_at = $6, input_hash = $8,
+			bytes = bytes + $9 + (SELECT COALESCE(sum(a.bytes), 0) FROM artifact a
+				WHERE a.run_id = $7 AND a.attempt <> $10)
 		WHERE id = $7 AND state NOT IN ('COMPLETED', 'FAILED', 'STOPPED')
 		RETURNING COALESCE(job_id, ''), COALESCE(workflow_id, ''), account_id, kind`,
-		[]any{e.state, encodeJSON(e.result), encodeJSON(e.failure), e.engine, e.msa, t.now, run, e.inputHash},
+		[]any{e.state, encodeJSON(e.result), encodeJSON(e.failure), e.engine, e.msa, t.now, run, e.inputHash,
+			e.bytes(), e.attempt},
 		&source.Job, &source.Workflow, &owner, &kind)
 	if err != nil {
 		return mapNoRows(err, pleat.ErrLost)

@@ -23,6 +23,9 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 				return err
 			}
 		}
+		if err := t.checkResults(n.Job.Owner); err != nil {
+			return err
+		}
 		usage, err := t.chargeQuota(n.Job.Owner)
 		if err != nil {
 			return err
@@ -79,17 +82,23 @@ func (t *tx) insertJob(n *NewJob, c *Created) error {
 		j.Sequences[i].ID = pleat.SequenceID(newID())
 		c.Sequences = append(c.Sequences, j.Sequences[i].ID)
 	}
+	sequences, constraints := encodeJSON(j.Sequences), encodeJSON(j.Constraints)
 	_, err := t.exec(`
 		INSERT INTO job (
 			id, account_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch,
 			run_id, runs, created_at, updated_at, deleted_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 1, $11, 1, $12, $12, 0)`,
-		c.Job, j.Owner, j.Name, boolToInt(j.Public), j.ChatID, j.LibraryItem, encodeJSON(j.Sequences),
-		encodeJSON(j.Constraints), boolToInt(j.Complex), c.State, c.Run, t.now)
+		c.Job, j.Owner, j.Name, boolToInt(j.Public), j.ChatID, j.LibraryItem, sequences,
+		constraints, boolToInt(j.Complex), c.State, c.Run, t.now)
 	if err != nil {
 		return err
 	}
-	ref := runRef{source: pleat.Source{Job: c.Job}, run: c.Run, owner: j.Owner}
+	ref := runRef{
+		source: pleat.Source{Job: c.Job},
+		run:    c.Run,
+		owner:  j.Owner,
+		bytes:  len(sequences) + len(constraints),
+	}
 	if err := t.insertRun(ref, 1, n.Run); err != nil {
 		return err
 	}
@@ -101,6 +110,7 @@ type runRef struct {
 	source pleat.Source
 	run    pleat.RunID
 	owner  pleat.UserID
+	bytes  int // of the input, which counts with the run's files against Limits.ResultsBytes
 }
 
 // subscribe stores the destinations of a run's event. It also stores the endpoint that a subscription brings, which
@@ -138,11 +148,12 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) error {
 		INSERT INTO run (
 			id, job_id, workflow_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed,
 			params, fresh, input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at,
-			started_at, finished_at, changed_at)
+			started_at, finished_at, changed_at, bytes)
 		VALUES ($1, NULLIF($2, ''), NULLIF($3, ''), $4, $5, $6, $7, $8, $9, $10, $11, '', $12, $13, $14, '', '', '', '',
-			0, 0, 0, 0, $15, 0, 0, $15)`,
+			0, 0, 0, 0, $15, 0, 0, $15, $16)`,
 		ref.run, ref.source.Job, ref.source.Workflow, ref.owner, number, spec.kind(), spec.state(), pleat.StatePending,
-		spec.Model, spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), boolToInt(spec.Fresh), t.now)
+		spec.Model, spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), boolToInt(spec.Fresh), t.now,
+		ref.bytes)
 	if err != nil {
 		return err
 	}
@@ -172,6 +183,9 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 			return pleat.Errorf(pleat.CodeConflict, "the job is %s; it can be run again once it has ended", h.State)
 		}
 		c = Created{Job: job, Run: pleat.RunID(newID()), State: pleat.StateInitialized}
+		if err := t.checkResults(owner); err != nil {
+			return err
+		}
 		if c.Usage, err = t.chargeQuota(owner); err != nil {
 			return err
 		}

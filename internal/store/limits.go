@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"time"
 
 	"pleat"
 )
@@ -16,7 +17,9 @@ type Limits struct {
 	Drafts       int   // workflows that have no run: drafts, and those that were cancelled
 	LibraryItems int   // items of the library and the files in them
 	LibraryBytes int64 // of the files and metadata of the library and the input of drafts
-	ResultsBytes int64 // of the files of all runs
+	ResultsBytes int64 // of the input and the files of all runs; checked when work is added, so that no run fails by it
+	// KeepResults is how long a job or workflow is kept after the end of its latest run.
+	KeepResults time.Duration
 }
 
 // LibraryUse is what a user has of what Limits.LibraryItems and Limits.LibraryBytes bound. What a simulation adds to
@@ -113,3 +116,31 @@ func (l Limits) jobsOf(own int) int {
 
 // workflows returns the daily quota of workflows.
 func (l Limits) workflows() int { return cmp.Or(l.Workflows, math.MaxInt32) }
+
+// checkResults refuses new work of a user whose runs hold as many bytes as Limits.ResultsBytes allows. Files that runs
+// share count for each of them. CodeConflict.
+func (t *tx) checkResults(user pleat.UserID) error {
+	most := t.s.limits.ResultsBytes
+	if most == 0 {
+		return nil
+	}
+	var used int64
+	if err := t.row("SELECT CAST(COALESCE(sum(bytes), 0) AS bigint) FROM run WHERE account_id = $1",
+		[]any{user}, &used); err != nil {
+		return err
+	}
+	if used >= most {
+		return pleat.Errorf(pleat.CodeConflict, "your jobs and workflows hold %d bytes, of %d that are allowed; "+
+			"delete those that you no longer need", used, most)
+	}
+	return nil
+}
+
+// Expires returns when a job or workflow whose latest run ended at a time may be deleted by Limits.KeepResults; the
+// zero time if it is kept for ever, or the run has not ended.
+func (s *Store) Expires(finished time.Time) time.Time {
+	if s.limits.KeepResults == 0 || finished.IsZero() {
+		return time.Time{}
+	}
+	return finished.Add(s.limits.KeepResults)
+}

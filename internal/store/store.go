@@ -20,7 +20,7 @@
 //	endpoint.go, delivery.go  endpoints, events and their deliveries
 //	claim_deliveries.go, finish_deliveries.go  attempts at deliveries
 //	library.go, worker.go  library items, workers
-//	purge.go              the deletion of jobs and workflows
+//	purge.go, expire.go   the deletion of jobs and workflows
 package store
 
 import (

@@ -82,6 +82,9 @@ func (t *tx) countWorkflow(n *NewWorkflow) error {
 	if n.Draft {
 		return t.countDraft(n.Workflow.Owner, len(n.Workflow.Input))
 	}
+	if err := t.checkResults(n.Workflow.Owner); err != nil {
+		return err
+	}
 	return t.chargeWorkflow(n.Workflow.Owner)
 }
 
@@ -103,7 +106,7 @@ func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
 	if err != nil {
 		return w, err
 	}
-	ref := runRef{source: pleat.Source{Workflow: w.ID}, run: w.Run, owner: w.Owner}
+	ref := runRef{source: pleat.Source{Workflow: w.ID}, run: w.Run, owner: w.Owner, bytes: len(w.Input)}
 	if err := t.subscribe(ref, n.Subs); err != nil {
 		return w, err
 	}
@@ -129,6 +132,9 @@ func (s *Store) ExecuteWorkflow(
 		if w.State != pleat.StateDraft {
 			return pleat.ErrNotDraft(w.State, "executed")
 		}
+		if err := t.checkResults(owner); err != nil {
+			return err
+		}
 		if err := t.chargeWorkflow(owner); err != nil {
 			return err
 		}
@@ -141,7 +147,8 @@ func (s *Store) ExecuteWorkflow(
 		if _, err := t.exec("UPDATE subscription SET run_id = $1 WHERE source_id = $2", w.Run, id); err != nil {
 			return err
 		}
-		return t.insertRun(runRef{source: pleat.Source{Workflow: id}, run: w.Run, owner: owner}, 1, spec)
+		ref := runRef{source: pleat.Source{Workflow: id}, run: w.Run, owner: owner, bytes: len(w.Input)}
+		return t.insertRun(ref, 1, spec)
 	})
 	return w, err
 }

@@ -33,11 +33,19 @@ func (p *Pool) collectGarbage(ctx context.Context) {
 	}
 }
 
-// removeDeleted deletes what deleted jobs and workflows have left once nothing is under way for them.
+// removeDeleted deletes jobs and workflows that are kept no longer, and what deleted ones have left once nothing is
+// under way for them.
 func (p *Pool) removeDeleted(ctx context.Context) {
 	for queue.Sleep(ctx, deletedInterval) {
-		if _, err := submit.RemoveDeleted(ctx, p.store, p.blobs); err != nil && ctx.Err() == nil {
-			p.cfg.Log.Warn("what deleted jobs have left could not be removed", "error", err)
+		expired, err := p.store.ExpireResults(ctx)
+		if expired > 0 {
+			p.cfg.Log.Info("old jobs and workflows deleted", "number", expired)
+		}
+		if err == nil {
+			_, err = submit.RemoveDeleted(ctx, p.store, p.blobs)
+		}
+		if err != nil && ctx.Err() == nil {
+			p.cfg.Log.Warn("deleted or old jobs could not be removed", "error", err)
 		}
 	}
 }

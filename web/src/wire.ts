@@ -393,6 +393,7 @@ export interface components {
         JobDetail: {
             chatId: string | null;
             date: string;
+            expiresAt: string | null;
             /** Format: uuid */
             id: string;
             isComplex: boolean;
@@ -1029,6 +1030,7 @@ export interface components {
             created_at: string;
             /** Format: int64 */
             done: number;
+            expires_at: string | null;
             input_payload: unknown;
             is_owner: boolean;
             is_public: boolean;

@@ -64,9 +64,9 @@ func Key(k *store.Key, current pleat.KeyID) api.Key {
 		Label:      k.Label,
 		Scopes:     strings.Fields(k.Scopes.String()),
 		CreatedAt:  api.At(k.CreatedAt),
-		LastUsedAt: optionalTime(k.LastUsedAt),
-		ExpiresAt:  optionalTime(k.ExpiresAt),
-		RevokedAt:  optionalTime(k.RevokedAt),
+		LastUsedAt: OptionalTime(k.LastUsedAt),
+		ExpiresAt:  OptionalTime(k.ExpiresAt),
+		RevokedAt:  OptionalTime(k.RevokedAt),
 		Current:    k.ID == current,
 	}
 }

@@ -24,8 +24,8 @@ func JobRow(r *store.JobRow) api.JobRow {
 		Error:      FailureMessage(r.Failure, ForOwner),
 		Date:       api.At(r.CreatedAt),
 		UpdatedAt:  api.At(r.UpdatedAt),
-		StartedAt:  optionalTime(r.Started),
-		FinishedAt: optionalTime(r.Finished),
+		StartedAt:  OptionalTime(r.Started),
+		FinishedAt: OptionalTime(r.Finished),
 	}
 }
 
@@ -103,8 +103,8 @@ func Run(r *pleat.Run, to Audience) api.Run {
 		Engine:     r.Engine,
 		Seed:       r.Seed,
 		CreatedAt:  api.At(r.CreatedAt),
-		StartedAt:  optionalTime(r.StartedAt),
-		FinishedAt: optionalTime(r.FinishedAt),
+		StartedAt:  OptionalTime(r.StartedAt),
+		FinishedAt: OptionalTime(r.FinishedAt),
 		Seconds:    r.Seconds(),
 		Timings:    map[string]float64{},
 		Notes:      []string{},

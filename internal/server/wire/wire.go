@@ -55,8 +55,8 @@ func FailureMessage(f *pleat.Failure, to Audience) *string {
 	return &message
 }
 
-// optionalTime returns nil for the zero time, which the domain uses for a moment that has not come.
-func optionalTime(t time.Time) *api.Time {
+// OptionalTime returns nil for the zero time, which the domain uses for a moment that has not come.
+func OptionalTime(t time.Time) *api.Time {
 	if t.IsZero() {
 		return nil
 	}

@@ -25,7 +25,11 @@ CREATE INDEX workflow_follow ON workflow (started_by) WHERE started_by <> '';
 CREATE INDEX workflow_deleted ON workflow (deleted_at) WHERE deleted_at <> 0;
 CREATE INDEX job_deleted ON job (deleted_at) WHERE deleted_at <> 0;
 
+ALTER TABLE run ADD COLUMN bytes bigint NOT NULL DEFAULT 0; -- of its input and its files
+UPDATE run SET bytes = (SELECT COALESCE(sum(a.bytes), 0) FROM artifact a WHERE a.run_id = run.id);
+
 -- +goose Down
+ALTER TABLE run DROP COLUMN bytes;
 DROP INDEX job_deleted;
 DROP INDEX workflow_deleted;
 DROP INDEX workflow_follow;

@@ -93,6 +93,7 @@ function Head({ workflow: w, perform }: HeadProps) {
         <h1>{w.name}</h1>
         <p class="dim">
           <StatusChip status={w.status} /> <time dateTime={w.created_at}>{moment(w.created_at)}</time>
+          {w.expires_at && ` · kept until ${moment(w.expires_at)}`}
           {source && (
             <>
               {' '}

@@ -36,6 +36,7 @@ export function ResultHead({ view, reload }: Props) {
           <StatusChip status={run.status} /> {run.modelName} · <time dateTime={job.date}>{moment(job.date)}</time>
           {view.runs.length > 1 && ` · run ${run.number}`}
           {!job.isOwner && ' · public'}
+          {job.expiresAt && ` · kept until ${moment(job.expiresAt)}`}
         </p>
       </div>
       {job.isOwner && <OwnerActions view={view} reload={reload} perform={(action) => void perform(action)} />}

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"pleat"
+)
+
+// expireAtOnce is how many jobs and workflows one call of ExpireResults deletes at most.
+const expireAtOnce = 100
+
+// expired finds the rows of job or workflow whose latest run ended before $1. Ids sort by the time they were made, so
+// $2, an id of that time, leaves only what is old, and the primary key finds it. A job waits for the workflows that its
+// runs have started: they go with it, and ended later.
+func expired(table, further string) string {
+	return fmt.Sprintf(`
+		SELECT h.id, h.account_id
+		FROM %s h
+		JOIN run r ON r.id = h.run_id
+		WHERE h.id < $2 AND h.deleted_at = 0 AND r.finished_at > 0 AND r.finished_at < $1 %s
+		ORDER BY h.id
+		LIMIT %d`, table, further, expireAtOnce)
+}
+
+var (
+	expiredWorkflows = expired("workflow", "")
+	expiredJobs      = expired("job",
+		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE w.started_by = h.id AND w.deleted_at = 0)")
+)
+
+// ExpireResults deletes jobs and workflows whose latest run ended longer ago than Limits.KeepResults, as DeleteJob and
+// DeleteWorkflow do, and returns how many. It deletes at most 100 of each; the next call continues. Drafts have no
+// results and are kept. Any node may call it.
+func (s *Store) ExpireResults(ctx context.Context) (int, error) {
+	if s.limits.KeepResults == 0 {
+		return 0, nil
+	}
+	before := s.now() - s.limits.KeepResults.Microseconds()
+	ms := before / 1000
+	oldest := fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff)
+	total := 0
+	for _, kind := range []struct {
+		query  string
+		delete func(t *tx, owner pleat.UserID, id string) (bool, error)
+	}{
+		{expiredWorkflows, func(t *tx, owner pleat.UserID, id string) (bool, error) {
+			var w pleat.Workflow
+			if err := t.lockWorkflow(owner, pleat.WorkflowID(id), &w); err != nil {
+				return false, err
+			}
+			return true, t.deleteWorkflow(&w)
+		}},
+		{expiredJobs, func(t *tx, owner pleat.UserID, id string) (bool, error) {
+			h, err := t.lockJob(owner, pleat.JobID(id))
+			if err != nil || !h.State.Terminal() { // it has just been run again
+				return false, err
+			}
+			return true, t.deleteJob(h)
+		}},
+	} {
+		type found struct {
+			id    string
+			owner pleat.UserID
+		}
+		var list []found
+		rows, err := s.read(ctx, kind.query, before, oldest)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			var f found
+			err := scan(&f.id, &f.owner)
+			list = append(list, f)
+			return err
+		})
+		if err != nil {
+			return total, unavailable("expire results", err)
+		}
+		for _, f := range list {
+			gone := false
+			err := s.write(ctx, "expire results", func(t *tx) (err error) {
+				gone, err = kind.delete(t, f.owner, f.id)
+				return err
+			})
+			if err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {
+				return total, err
+			}
+			if gone && err == nil {
+				total++
+			}
+		}
+	}
+	return total, nil
+}

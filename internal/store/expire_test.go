@@ -1,0 +1,98 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// A user whose runs hold as much as is allowed gets no new work, but what runs ends well; deleting makes room.
+func TestResultsQuota(t *testing.T) {
+	limits := store.Limits{ResultsBytes: 1000}
+	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
+		first, second := create(t, s, u, "first"), create(t, s, u, "second")
+		draft, err := s.CreateWorkflow(ctx, newFlow(u, true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range claim(t, s, "w", 2) {
+			end := outcome(pleat.StateCompleted)
+			end.Artifacts[0].Bytes = 1000
+			if err := s.FinishRun(ctx, store.LeaseOf(&c.Task), end); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, create1 := s.CreateJob(ctx, newJob(u, "third"))
+		_, rerun := s.Rerun(ctx, u, first.Job, newJob(u, "").Run)
+		_, flow := s.CreateWorkflow(ctx, newFlow(u, false))
+		_, execute := s.ExecuteWorkflow(ctx, u, draft.ID, newFlow(u, false).Run)
+		for what, err := range map[string]error{"job": create1, "run": rerun, "workflow": flow, "draft": execute} {
+			if pleat.CodeOf(err) != pleat.CodeConflict {
+				t.Errorf("a new %s: %v", what, err)
+			}
+		}
+		if usage, _, err := s.Usage(ctx, u); err != nil || usage.Used != 2 {
+			t.Errorf("refused work is charged: %+v %v", usage, err)
+		}
+		create(t, s, eve, "another user's")
+		for _, job := range []pleat.JobID{first.Job, second.Job} {
+			if err := s.DeleteJob(ctx, u, job); err != nil {
+				t.Fatal(err)
+			}
+		}
+		purge(t, s)
+		create(t, s, u, "fourth")
+	})
+}
+
+// Jobs and workflows go when their latest run ended long enough ago; a follow-up is not older than its job.
+func TestResultsExpire(t *testing.T) {
+	const day = 24 * time.Hour
+	limits := store.Limits{KeepResults: 30 * day}
+	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		expire := func(want int) {
+			t.Helper()
+			if n, err := s.ExpireResults(ctx); n != want || err != nil {
+				t.Errorf("%d expired, want %d: %v", n, want, err)
+			}
+			purge(t, s)
+		}
+		clock.Advance(-100 * day) // ids are of the real time
+		old := fold(t, s, u, pleat.StateCompleted)
+		again := fold(t, s, u, pleat.StateFailed)
+		if _, err := s.CreateWorkflow(ctx, newFlow(u, true)); err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.View(ctx, old.Job)
+		if err != nil || !s.Expires(v.Run.FinishedAt).Equal(v.Run.FinishedAt.Add(30*day)) {
+			t.Errorf("expires %v of %v, %v", s.Expires(v.Run.FinishedAt), v.Run.FinishedAt, err)
+		}
+		if !s.Expires(time.Time{}).IsZero() {
+			t.Error("what has not ended expires")
+		}
+		clock.Advance(29 * day)
+		expire(0)
+		if _, err := s.Rerun(ctx, u, again.Job, newJob(u, "").Run); err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(200 * day)
+		expire(1)
+		if _, err := s.View(ctx, old.Job); err == nil {
+			t.Error("the old job is still there")
+		}
+		if _, err := s.View(ctx, again.Job); err != nil {
+			t.Errorf("the job that waits to run again: %v", err)
+		}
+		if n := storetest.Count(t, s, "workflow"); n != 1 {
+			t.Errorf("%d drafts", n)
+		}
+	})
+}
