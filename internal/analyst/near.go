@@ -15,6 +15,7 @@ const (
 	maxPairs  = 20_000_000 // pairs of atoms that one answer compares
 	maxNear   = 20_000_000 // atoms and cells that the relations of one message look at, see facts.Index.Around
 	maxAnchor = 400        // residues whose surroundings are described
+	maxBonds  = 200_000    // hydrogen-bond candidates that are listed; 400,000 atoms of a protein have half of them
 )
 
 // nearby returns the closest pair of atoms of each polymer residue within a distance of the anchors, by its site, and
@@ -262,6 +263,10 @@ var bondRules = map[string]string{
 func (q *query) pairs(topic string) part {
 	list := map[string][]facts.AtomPair{"disulfides": q.f.Disulfides, "salt bridges": q.f.Bridges}[topic]
 	if topic == "hydrogen bonds" {
+		if q.f.HBonds > maxBonds {
+			return refusal("There are %d hydrogen-bond candidates; I list them where there are at most %d.", q.f.HBonds,
+				maxBonds)
+		}
 		list = q.x.HydrogenBonds()
 	}
 	if topic != "disulfides" && (q.negated || q.anyNot()) {

@@ -82,6 +82,7 @@ func (f *Facts) contacts(ctx context.Context) error {
 	x := f.index
 	byPair := map[[2]int]*Interface{}
 	sides := map[[2]int]map[int]bool{}
+	lastA := 0 // the first polymer of the newest interface
 	runs := make([]int, len(x.Sites))
 	for i := range runs {
 		runs[i] = -1
@@ -113,7 +114,11 @@ func (f *Facts) contacts(ctx context.Context) error {
 		}
 		key := [2]int{ra, rb}
 		in := byPair[key]
+		if in == nil && len(byPair) >= maxList && ra > lastA {
+			continue // links are in order of their sites, so that it would be beyond the list
+		}
 		if in == nil {
+			lastA = ra
 			in = &Interface{
 				A:        x.Sites[l.a].Ref.Chain,
 				B:        x.Sites[l.b].Ref.Chain,
@@ -125,7 +130,7 @@ func (f *Facts) contacts(ctx context.Context) error {
 		}
 		in.add(x, l, bonds)
 		if bridged {
-			in.Bridges = append(in.Bridges, bridge)
+			in.Bridges = Head(append(in.Bridges, bridge), MaxNear)
 		}
 		sides[key][a], sides[key][b] = true, true
 	}
@@ -147,7 +152,9 @@ func (in *Interface) add(x *Index, l link, bonds []AtomPair) {
 		in.Closest = x.Pair(int(l.pair[0]), int(l.pair[1]))
 	}
 	in.HBondN += len(bonds)
-	in.HBonds = append(in.HBonds, bonds...)
+	if in.HBonds = append(in.HBonds, bonds...); len(in.HBonds) > manyPairs {
+		in.HBonds = nearest(in.HBonds)
+	}
 	ra, okA := x.Sites[l.a].Accessible()
 	rb, okB := x.Sites[l.b].Accessible()
 	if okA && okB && ra < BuriedBelow && rb < BuriedBelow {
@@ -172,11 +179,19 @@ func (in *Interface) finish(ctx context.Context, x *Index, touched map[int]bool)
 			}
 		}
 	}
-	slices.SortStableFunc(in.HBonds, func(a, b AtomPair) int { return cmp.Compare(a.Distance, b.Distance) })
-	in.HBonds, in.Bridges = Head(in.HBonds, MaxNear), Head(in.Bridges, MaxNear)
+	in.HBonds = nearest(in.HBonds)
 	buried, err := x.buriedArea(ctx, ra, rb)
 	in.Buried = round(buried, 1)
 	return err
+}
+
+// manyPairs is the length at which a list of pairs is cut to the nearest ones while it grows.
+const manyPairs = 2 * MaxNear
+
+// nearest returns the MaxNear closest pairs, the closest first, and of equal ones the first of the list.
+func nearest(list []AtomPair) []AtomPair {
+	slices.SortStableFunc(list, func(a, b AtomPair) int { return cmp.Compare(a.Distance, b.Distance) })
+	return slices.Clone(Head(list, MaxNear))
 }
 
 // pairsOf returns the number of pairs of atoms of two sites.

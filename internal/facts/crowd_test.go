@@ -243,3 +243,29 @@ func FuzzDigest(f *testing.F) {
 		}
 	})
 }
+
+// Oxygens that lie close together are all candidates of hydrogen bonds. The lists keep the nearest, and the counts are
+// complete.
+func TestHydrogenBondsOfACrowd(t *testing.T) {
+	s := &structure.Structure{}
+	for chain := range 2 {
+		c := structure.Chain{ID: string(rune('A' + chain)), Kind: structure.RNA}
+		for i := range 90 {
+			at := structure.Vec{1 + float64(chain), 1 + float64(i)/60, 1}
+			c.Residues = append(c.Residues, structure.Residue{Comp: "U", Seq: i + 1, Auth: i + 1,
+				Atoms: []structure.Atom{{Name: "O2'", Element: "O", Pos: at}}})
+		}
+		s.Chains = append(s.Chains, c)
+	}
+	f := digestOf(t, s, Extra{})
+	if len(f.Interfaces) != 1 {
+		t.Fatalf("%q, %d interfaces", f.Index().Unmeasured, len(f.Interfaces))
+	}
+	in := f.Interfaces[0]
+	if in.HBondN != 90*90 || len(in.HBonds) != MaxNear || cap(in.HBonds) > 2*manyPairs {
+		t.Errorf("%d candidates of %d, in %d places", len(in.HBonds), in.HBondN, cap(in.HBonds))
+	}
+	if first, last := in.HBonds[0].Distance, in.HBonds[MaxNear-1].Distance; first != 1 || last > 1.01 {
+		t.Errorf("the nearest candidates are %v to %v Å apart", first, last)
+	}
+}

@@ -59,12 +59,13 @@ func (f *Facts) ligands(ctx context.Context) error {
 			p := x.Pair(around[j][0], around[j][1])
 			l.Neighbours = append(l.Neighbours, Neighbour{x.Sites[j].Ref, p.AtomA, p.AtomB, round(p.Distance, 2)})
 			bonds, _, _ := x.polar(j, i)
-			l.Polar = append(l.Polar, bonds...)
+			if l.Polar = append(l.Polar, bonds...); len(l.Polar) > manyPairs {
+				l.Polar = nearest(l.Polar)
+			}
 		}
 		l.Count = len(l.Neighbours)
 		slices.SortStableFunc(l.Neighbours, func(a, b Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
-		slices.SortStableFunc(l.Polar, func(a, b AtomPair) int { return cmp.Compare(a.Distance, b.Distance) })
-		l.Neighbours, l.Polar = Head(l.Neighbours, MaxNear), Head(l.Polar, MaxNear)
+		l.Neighbours, l.Polar = Head(l.Neighbours, MaxNear), nearest(l.Polar)
 		f.Ligands = append(f.Ligands, l)
 	}
 	return nil
