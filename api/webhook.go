@@ -175,10 +175,10 @@ type DeliveriesFilter struct {
 	SourceID string
 }
 
-// Redeliver is the body of POST /v1/webhooks/deliveries/redeliver: it selects the finished deliveries to send again. At
-// least one field is required.
+// Redeliver is the body of POST /v1/webhooks/deliveries/redeliver: it selects the deliveries to send again, which are
+// finished, or with the status PENDING wait for their next attempt. At least one field is required.
 type Redeliver struct {
-	Status   string `json:"status,omitempty" enum:"SUCCEEDED,FAILED"`
+	Status   string `json:"status,omitempty" enum:"SUCCEEDED,FAILED,PENDING" doc:"PENDING sends now what waits for its next attempt."`
 	Since    string `json:"since,omitempty" format:"date-time" doc:"Only deliveries of events since this time."`
 	SourceID string `json:"source_id,omitempty" format:"uuid" doc:"Only deliveries of this job or workflow."`
 }
@@ -266,7 +266,8 @@ func (c *Client) RedeliverOne(ctx context.Context, id string) (Delivery, error) 
 	return do[Delivery](ctx, c, post("/v1/webhooks/deliveries/"+url.PathEscape(id)+"/redeliver", nil))
 }
 
-// Redeliver sends the ended deliveries of a filter again, up to a thousand.
+// Redeliver sends the deliveries of a filter again, up to a thousand: ended ones, or with the status PENDING those that
+// wait for their next attempt.
 func (c *Client) Redeliver(ctx context.Context, in Redeliver) (Redelivered, error) {
 	return do[Redelivered](ctx, c, post("/v1/webhooks/deliveries/redeliver", in))
 }

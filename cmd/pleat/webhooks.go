@@ -326,16 +326,18 @@ func statusCode(status *int) string {
 	return strconv.Itoa(*status)
 }
 
-// webhooksRedeliver returns the command that sends finished deliveries again, one or all that the flags select. The
+// webhooksRedeliver returns the command that sends deliveries again, one or all that the flags select. The
 // webhook-id stays the same, so that receivers recognise a repetition.
 func webhooksRedeliver() *cobra.Command {
 	var in api.Redeliver
 	c := &cobra.Command{
 		Use:   "redeliver [DELIVERY]",
-		Short: "Resend finished deliveries with the same webhook-id",
-		Long:  "Resends one finished delivery, or all that match --status, --since and --job, at most a thousand.",
+		Short: "Resend deliveries with the same webhook-id",
+		Long: `Resends one finished delivery, or all that match --status, --since and --job, at most a thousand. With
+--status PENDING, those that wait for their next attempt are sent now.`,
 		Example: `  pleat webhooks redeliver 01890a5d-ac96-774b-bcce-b302099a8057
-  pleat webhooks redeliver --status FAILED --since 2026-01-02T15:04:05Z`,
+  pleat webhooks redeliver --status FAILED --since 2026-01-02T15:04:05Z
+  pleat webhooks redeliver --status PENDING`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			if len(args) == 0 {
@@ -360,7 +362,7 @@ func webhooksRedeliver() *cobra.Command {
 		}),
 	}
 	f := c.Flags()
-	f.StringVar(&in.Status, "status", "", "deliveries with this status: SUCCEEDED or FAILED")
+	f.StringVar(&in.Status, "status", "", "deliveries with this status: SUCCEEDED, FAILED or PENDING")
 	f.StringVar(&in.Since, "since", "", "deliveries of events since this time, such as 2026-01-02T15:04:05Z")
 	f.StringVar(&in.SourceID, "job", "", "deliveries of this job")
 	config.AddFlags(f, config.Client)

@@ -385,6 +385,61 @@ func TestBreakerPausesWithoutSpending(t *testing.T) {
 	})
 }
 
+// An endpoint that was mended need not wait: what waits is sent now. One that still fails gets a single request for each
+// call, and rests again.
+func TestRedeliverWhatWaits(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		var well atomic.Bool
+		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+			if !well.Load() {
+				w.WriteHeader(500)
+			}
+		})
+		u, e := f.user("ada", r.URL)
+		const n = 20
+		for range n {
+			f.fold(u, toGlobal(e))
+		}
+		f.start()
+		rests := func() bool {
+			e, err := f.s.GlobalEndpoint(context.Background(), u)
+			return err == nil && !e.ResumeAt.IsZero()
+		}
+		sendNow := func() int {
+			queued, err := f.s.RedeliverAll(context.Background(), u,
+				store.DeliveryFilter{Status: pleat.DeliveryPending, Limit: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return queued
+		}
+		storetest.Eventually(t, "the breaker opens", rests)
+		f.await(u, pleat.DeliveryRunning, 0)
+		sent := len(r.requests())
+		if queued := sendNow(); queued != sent {
+			t.Errorf("%d deliveries were queued; %d had been tried and waited", queued, sent)
+		}
+		f.awaitRequests(r, sent+1)
+		storetest.Eventually(t, "the endpoint rests again", rests)
+		f.await(u, pleat.DeliveryRunning, 0)
+		well.Store(true)
+		sendNow()
+		f.await(u, pleat.DeliverySucceeded, n)
+		all := r.requests()
+		if len(all) != sent+1+n {
+			t.Errorf("%d requests for %d deliveries after %d failures and a probe", len(all), n, sent)
+		}
+		ids := map[string]bool{}
+		for _, q := range all {
+			ids[q.header.Get("webhook-id")] = true
+		}
+		if len(ids) != n {
+			t.Errorf("%d ids for %d deliveries", len(ids), n)
+		}
+	})
+}
+
 // Endpoints that hang delay no delivery to another endpoint, even if one user has them all.
 func TestNeighboursThatHang(t *testing.T) {
 	t.Parallel()

@@ -99,6 +99,9 @@ func (p *Pool) claimLimit(e store.Endpoint, now time.Time, out store.InFlight) s
 	if n <= 0 {
 		return store.ClaimLimit{Health: e.Health}
 	}
+	if h.State == webhook.Open && e.ResumeAt.IsZero() {
+		h.Until = now // its owner wants what waits to be sent now, see Store.RedeliverAll
+	}
 	var may webhook.Permission
 	if h.Breaker, may = h.Allow(now); !may.Go {
 		return store.ClaimLimit{RetryAt: may.Until, Health: e.Health}

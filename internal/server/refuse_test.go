@@ -377,6 +377,8 @@ func TestRefusedFields(t *testing.T) {
 		{"unprintable key", "POST", "/v1/jobs", trp, []string{"Idempotency-Key", "é"}, 400, "Idempotency-Key"},
 		{"no source", "GET", "/v1/workflows/qna/linked-previews", nil, nil, 400, "source_job_id"},
 		{"no filter", "POST", "/v1/webhooks/deliveries/redeliver", `{}`, nil, 400, "status"},
+		{"a running delivery", "POST", "/v1/webhooks/deliveries/redeliver", `{"status":"RUNNING"}`, nil, 400,
+			"status"},
 		{"a file as parent", "POST", "/v1/library/create", `{"name":"x","parent_id":"` + full + `"}`, nil, 400,
 			"parent_id"},
 		{"no engine of a preset", "POST", "/v1/workflows", `{"workflow_name":"md","name":"x","workflow_input":{` +

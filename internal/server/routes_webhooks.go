@@ -103,7 +103,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		pattern: "POST /v1/webhooks/deliveries/redeliver",
 		access:  user,
 		scope:   pleat.ScopeSubmit,
-		summary: "Send finished deliveries again",
+		summary: "Send deliveries again",
 		handler: jsonBody(small, (*Server).redeliver),
 	},
 	{

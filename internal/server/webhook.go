@@ -247,8 +247,9 @@ func (s *Server) redeliverOne(ctx context.Context, c *call) (api.Delivery, error
 const maxRedeliver = 1000
 
 // redeliver is POST /v1/webhooks/deliveries/redeliver, for any user: it sends the caller's finished deliveries of a
-// filter again, the oldest first, at most maxRedeliver of them. If more is true in the response, the caller calls
-// again. 400: the filter is empty, since that would send everything again.
+// filter again, or with the status PENDING sends now what waits for its next attempt, the oldest first, at most
+// maxRedeliver of them. If more is true in the response, the caller calls again. 400: the filter is empty, since that
+// would send everything again.
 func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api.Redelivered, error) {
 	f := store.DeliveryFilter{
 		Limit:    maxRedeliver,
@@ -260,10 +261,11 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 			pleat.Invalidf("the request selects no deliveries; set at least one of status, since and source_id").
 				At("status")
 	}
-	if f.Status != "" && f.Status != pleat.DeliverySucceeded && f.Status != pleat.DeliveryFailed {
-		return api.Redelivered{}, pleat.InvalidField("status",
-			" is %q; it may be SUCCEEDED or FAILED: the service sends unfinished deliveries itself",
-			pleat.Clip(in.Status))
+	switch f.Status {
+	case "", pleat.DeliverySucceeded, pleat.DeliveryFailed, pleat.DeliveryPending:
+	default:
+		return api.Redelivered{}, pleat.InvalidField("status", " is %q; it may be SUCCEEDED, FAILED, or PENDING: "+
+			"what waits for its next attempt", pleat.Clip(in.Status))
 	}
 	if in.SourceID != "" && !pleat.IsUUID(in.SourceID) {
 		return api.Redelivered{}, pleat.InvalidField("source_id", " is %q; it must be a UUID", pleat.Clip(in.SourceID))

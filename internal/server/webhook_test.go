@@ -62,6 +62,8 @@ func visitWebhooks(h *fixture, visit func(route, schema string, r reply, want in
 	visit("POST /v1/webhooks/deliveries/{id}/redeliver", "Delivery", as("POST", one+"/redeliver", nil), 200)
 	visit("POST /v1/webhooks/deliveries/redeliver", "Redelivered",
 		as("POST", "/v1/webhooks/deliveries/redeliver", `{"status":"FAILED"}`), 200)
+	visit("POST /v1/webhooks/deliveries/redeliver", "Redelivered",
+		as("POST", "/v1/webhooks/deliveries/redeliver", `{"status":"PENDING"}`), 200)
 	visit("POST /v1/webhooks/test", "Delivery", as("POST", "/v1/webhooks/test", nil), 200)
 	event := `{"source_kind":"fold_job","event_name":"on_complete","status":"COMPLETED","source_id":"` + j.JobID +
 		`","payload":{"x":1}}`

@@ -276,13 +276,20 @@ func (s *Store) Redeliver(ctx context.Context, owner pleat.UserID, id pleat.Deli
 	})
 }
 
-// RedeliverAll sends the ended deliveries to custom endpoints that a filter selects again, the oldest first, at most
-// f.Limit. It returns how many it queued; if that is f.Limit, another call may find more.
+// RedeliverAll sends the deliveries to custom endpoints that a filter selects again, the oldest first, at most f.Limit.
+// It returns how many it queued; if that is f.Limit, another call may find more. It selects ended deliveries, or with
+// the status PENDING those that wait for their next attempt, see sendNow.
 func (s *Store) RedeliverAll(ctx context.Context, owner pleat.UserID, f DeliveryFilter) (int, error) {
 	n := 0
 	err := s.write(ctx, "redeliver", func(t *tx) error {
 		where, args := f.where(owner)
-		where += " AND d.status <> 'PENDING' AND d.destination = 'custom_http'"
+		where += " AND d.destination = 'custom_http'"
+		if f.Status == pleat.DeliveryPending {
+			var err error
+			n, err = t.sendNow(where, args, f.Limit)
+			return err
+		}
+		where += " AND d.status <> 'PENDING'"
 		list, err := t.selectDeliveries(where+fmt.Sprintf(" ORDER BY d.id LIMIT %d", max(f.Limit, 1)), args)
 		if err != nil {
 			return err
@@ -291,6 +298,44 @@ func (s *Store) RedeliverAll(ctx context.Context, owner pleat.UserID, f Delivery
 		return err
 	})
 	return n, err
+}
+
+// sendNow queues deliveries that wait for their next attempt and returns how many it queued, at most limit. An endpoint
+// of theirs that rests is probed at once: its circuit breaker stays open until one delivery has succeeded, and a
+// failure makes it rest again. A delivery keeps its attempts, so that repeated calls cannot send without end.
+func (t *tx) sendNow(where string, args []any, limit int) (int, error) {
+	if _, err := t.exec(fmt.Sprintf(`
+		UPDATE endpoint SET resume_at = 0
+		WHERE account_id = $1 AND resume_at > $%d
+			AND EXISTS (SELECT 1 FROM delivery d WHERE d.endpoint_id = endpoint.id AND %s)`, len(args)+1, where),
+		append(args[:len(args):len(args)], t.now)...); err != nil {
+		return 0, err
+	}
+	list, err := t.selectDeliveries(where+fmt.Sprintf(`
+			AND EXISTS (SELECT 1 FROM task k WHERE k.delivery_id = d.id AND k.state = 'waiting')
+		ORDER BY d.id
+		LIMIT %d`, max(limit, 1)), args)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, d := range list {
+		k, err := t.exec("UPDATE task SET state = 'queued', run_at = $1 WHERE delivery_id = $2 AND state = 'waiting'",
+			t.now, d.id)
+		if err != nil {
+			return n, err
+		}
+		if k == 0 {
+			continue
+		}
+		if _, err := t.exec("UPDATE delivery SET next_at = $1, updated_at = $1 WHERE id = $2",
+			t.now, d.id); err != nil {
+			return n, err
+		}
+		n++
+	}
+	t.notify(deliveryTopic)
+	return n, nil
 }
 
 // sendAgain queues ended deliveries and returns how many it queued. It skips those that another call has queued.

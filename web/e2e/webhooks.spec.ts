@@ -77,6 +77,7 @@ test('an endpoint is set up, tested, notified, and notified again', async ({ pag
   await expect(page.locator('[data-delivery]').first()).toContainText('500')
   await expect(page.locator('[data-delivery]').first()).toHaveAttribute('data-state', 'PENDING')
   to.status = 200
+  await page.getByRole('button', { name: 'Send waiting now' }).click()
   await expect(page.locator('[data-delivery]').first()).toHaveAttribute('data-state', 'SUCCEEDED')
 
   await page.getByRole('button', { name: 'Pause' }).click()

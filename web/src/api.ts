@@ -17,6 +17,7 @@ import type {
   LinkedWorkflow,
   Model,
   NewKey,
+  Redelivered,
   Results,
   Validation,
   WebhookConfig,
@@ -143,6 +144,7 @@ export const api = {
     request<List<Delivery>>('GET', '/v1/webhooks/deliveries?' + query(filter)),
   delivery: (id: string) => request<DeliveryDetail>('GET', `/v1/webhooks/deliveries/${encode(id)}`),
   redeliver: (id: string) => request<Delivery>('POST', `/v1/webhooks/deliveries/${encode(id)}/redeliver`),
+  sendWaiting: () => request<Redelivered>('POST', '/v1/webhooks/deliveries/redeliver', { status: 'PENDING' }),
 }
 
 /** Formats the parameters of a query; empty ones are left out. */

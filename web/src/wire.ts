@@ -347,8 +347,6 @@ export interface components {
         };
         /** @enum {string} */
         FinalStatus: "COMPLETED" | "FAILED" | "STOPPED";
-        /** @enum {string} */
-        FinishedDeliveryStatus: "SUCCEEDED" | "FAILED";
         ImportedJobs: {
             format: components["schemas"]["JobFileFormat"];
             jobs: components["schemas"]["CreateJob"][];
@@ -797,13 +795,15 @@ export interface components {
             since?: string | null;
             /** Format: uuid */
             source_id?: string | null;
-            status?: components["schemas"]["FinishedDeliveryStatus"] | null;
+            status?: components["schemas"]["RedeliveredStatus"] | null;
         };
         Redelivered: {
             more: boolean;
             /** Format: int64 */
             redelivered: number;
         };
+        /** @enum {string} */
+        RedeliveredStatus: "SUCCEEDED" | "FAILED" | "PENDING";
         Rerun: {
             params?: components["schemas"]["Params"] | null;
         };
@@ -1139,7 +1139,6 @@ export type ExtractFrame = components['schemas']['ExtractFrame'];
 export type Failure = components['schemas']['Failure'];
 export type FieldError = components['schemas']['FieldError'];
 export type FinalStatus = components['schemas']['FinalStatus'];
-export type FinishedDeliveryStatus = components['schemas']['FinishedDeliveryStatus'];
 export type ImportedJobs = components['schemas']['ImportedJobs'];
 export type ImportJobs = components['schemas']['ImportJobs'];
 export type IngestedEvent = components['schemas']['IngestedEvent'];
@@ -1193,6 +1192,7 @@ export type PutWebhookConfig = components['schemas']['PutWebhookConfig'];
 export type Quota = components['schemas']['Quota'];
 export type Redeliver = components['schemas']['Redeliver'];
 export type Redelivered = components['schemas']['Redelivered'];
+export type RedeliveredStatus = components['schemas']['RedeliveredStatus'];
 export type Rerun = components['schemas']['Rerun'];
 export type ResidueRef = components['schemas']['ResidueRef'];
 export type Results = components['schemas']['Results'];

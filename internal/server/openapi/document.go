@@ -37,7 +37,7 @@ var enumNames = map[string]string{
 	"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED":              "TaskStatus",
 	"COMPLETED,FAILED,STOPPED":                             "FinalStatus",
 	"PENDING,RUNNING,SUCCEEDED,FAILED":                     "DeliveryStatus",
-	"SUCCEEDED,FAILED":                                     "FinishedDeliveryStatus",
+	"SUCCEEDED,FAILED,PENDING":                             "RedeliveredStatus",
 	"running,done,failed,released,lost":                    "AttemptOutcome",
 	"protein,rna,dna,ligand":                               "EntityType",
 	"state,stage,log,artifact":                             "EventKind",

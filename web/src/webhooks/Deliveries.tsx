@@ -31,7 +31,10 @@ export function Deliveries({ testsSent }: { testsSent: number }) {
     <section class="stack" aria-label="Deliveries">
       <div class="row between">
         <h2 class="flat">Deliveries</h2>
-        <Segments label="Status" options={filters} value={status} onValue={setStatus} />
+        <div class="row">
+          {rows.some(waits) && <SendWaiting onSent={() => void list.load()} onError={setError} />}
+          <Segments label="Status" options={filters} value={status} onValue={setStatus} />
+        </div>
       </div>
       <ErrorMessage text={error} />
       <ListView
@@ -58,6 +61,36 @@ export function Deliveries({ testsSent }: { testsSent: number }) {
 const inProgress = (d: Delivery) =>
   d.status === 'RUNNING' ||
   (d.status === 'PENDING' && d.next_attempt_at !== null && Date.parse(d.next_attempt_at) < Date.now() + 15_000)
+
+/** A delivery that has failed waits for its next attempt. */
+const waits = (d: Delivery) => d.status === 'PENDING' && d.attempts > 0
+
+/** The button that sends now what waits for its next attempt. */
+function SendWaiting({ onSent, onError }: { onSent(): void; onError(text: string): void }) {
+  const [busy, setBusy] = useState(false)
+  const send = async () => {
+    setBusy(true)
+    try {
+      await api.sendWaiting()
+      onError('')
+      onSent()
+    } catch (e) {
+      onError((e as Error).message)
+    }
+    setBusy(false)
+  }
+  return (
+    <button
+      type="button"
+      class="small"
+      disabled={busy}
+      title="Sends every delivery that waits for its next attempt"
+      onClick={() => void send()}
+    >
+      {busy ? 'Sending…' : 'Send waiting now'}
+    </button>
+  )
+}
 
 /** The deliveries with a status; the list is read again after events, tests and while a delivery is in progress. */
 function useDeliveryList(status: string, testsSent: number) {
