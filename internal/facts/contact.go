@@ -83,15 +83,7 @@ func (f *Facts) contacts(ctx context.Context) error {
 	byPair := map[[2]int]*Interface{}
 	sides := map[[2]int]map[int]bool{}
 	lastA := 0 // the first polymer of the newest interface
-	runs := make([]int, len(x.Sites))
-	for i := range runs {
-		runs[i] = -1
-	}
-	for k, r := range x.Polymers {
-		for i := r.Lo; i < r.Hi; i++ {
-			runs[i] = k
-		}
-	}
+	runs := x.polymerOf()
 	for _, l := range x.linked {
 		ra, rb := runs[l.a], runs[l.b]
 		if ra < 0 || rb < 0 {
@@ -143,6 +135,20 @@ func (f *Facts) contacts(ctx context.Context) error {
 		f.Interfaces = append(f.Interfaces, *in)
 	}
 	return nil
+}
+
+// polymerOf returns, for each site, the index of its polymer; -1 outside polymers.
+func (x *Index) polymerOf() []int {
+	out := make([]int, len(x.Sites))
+	for i := range out {
+		out[i] = -1
+	}
+	for k, r := range x.Polymers {
+		for i := r.Lo; i < r.Hi; i++ {
+			out[i] = k
+		}
+	}
+	return out
 }
 
 // add counts one contact of the interface, with its hydrogen bonds.
