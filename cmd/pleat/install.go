@@ -27,9 +27,10 @@ import (
 // Files and limits of an installation.
 const (
 	requirementsFile = "requirements.txt"
-	installedFile    = "installed"   // in the environment; has the SHA-256 of its requirements
-	maxWeights       = 200_000 << 20 // largest size, in bytes, of a file whose manifest has no size
-	stallAfter       = time.Minute   // time without data after which a download fails
+	lockFile         = "requirements.lock" // the same packages with the hashes of their files
+	installedFile    = "installed"         // in the environment; has the SHA-256 of its requirements
+	maxWeights       = 200_000 << 20       // largest size, in bytes, of a file whose manifest has no size
+	stallAfter       = time.Minute         // time without data after which a download fails
 )
 
 // enginesInstallCmd returns the command that installs an engine into the data folder: a virtual environment of Python
@@ -41,8 +42,9 @@ func enginesInstallCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install NAME",
 		Short: "Create an engine's environment and download its weights",
-		Long: `Creates the engine's virtual environment from its pinned requirements, and downloads the weights that
-its manifest lists. It prints licences, sizes and addresses first and asks for confirmation. An
+		Long: `Creates the engine's virtual environment from its pinned requirements, of which every file must have its
+SHA-256 in requirements.lock, and downloads the weights that its manifest lists. It prints licences,
+sizes and addresses first and asks for confirmation. An
 interrupted installation resumes when the command is run again; files that exist are kept. If a download
 is not possible, it prints which file to put where.
 
@@ -217,13 +219,10 @@ func (i *install) environment(ctx context.Context) error {
 	if i.manifest.Venv == "" {
 		return nil
 	}
-	list := filepath.Join(i.manifest.Dir, requirementsFile)
-	raw, err := os.ReadFile(list)
+	sources, want, err := i.requirements()
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(raw)
-	want := hex.EncodeToString(sum[:])
 	venv := filepath.Dir(filepath.Dir(i.python()))
 	mark := filepath.Join(venv, installedFile)
 	if have, err := os.ReadFile(mark); err == nil && strings.TrimSpace(string(have)) == want {
@@ -244,12 +243,39 @@ func (i *install) environment(ctx context.Context) error {
 		}
 	}
 	i.printf("installing the packages")
-	err = i.command(ctx, i.python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
-		"--progress-bar", "off", "-r", list)
-	if err != nil {
-		return fmt.Errorf("the packages could not be installed: %w; run the command again to resume", err)
+	for _, what := range append([][]string{{"--require-hashes", "-r", i.lock()}}, sources...) {
+		args := append([]string{"-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-deps",
+			"--progress-bar", "off"}, what...)
+		if err := i.command(ctx, i.python(), args...); err != nil {
+			return fmt.Errorf("the packages could not be installed: %w; run the command again to resume", err)
+		}
 	}
 	return os.WriteFile(mark, []byte(want+"\n"), 0o644)
+}
+
+// lock returns the path of the packages with the hashes of their files.
+func (i *install) lock() string { return filepath.Join(i.manifest.Dir, lockFile) }
+
+// requirements returns the packages that come from a repository of git, each as arguments of pip, and the SHA-256 of
+// all requirements. Such a package has no hash: the commit in its address pins its files.
+func (i *install) requirements() (sources [][]string, sum string, err error) {
+	list, err := os.ReadFile(filepath.Join(i.manifest.Dir, requirementsFile))
+	if err != nil {
+		return nil, "", err
+	}
+	lock, err := os.ReadFile(i.lock())
+	if err != nil {
+		const text = "the engine %s has no hashes of its packages: %w; write them with: " +
+			"uv pip compile --no-deps --generate-hashes requirements.txt -o requirements.lock"
+		return nil, "", fmt.Errorf(text, i.name, err)
+	}
+	for line := range strings.Lines(string(list)) {
+		if line = strings.TrimSpace(line); strings.Contains(line, " @ git+") {
+			sources = append(sources, []string{line})
+		}
+	}
+	hash := sha256.Sum256(append(list, lock...))
+	return sources, hex.EncodeToString(hash[:]), nil
 }
 
 // interpreter returns the newest Python in the PATH that the engine supports. It runs each candidate to read its
@@ -302,8 +328,8 @@ func (i *install) command(ctx context.Context, name string, args ...string) erro
 }
 
 // fetchAll downloads the missing files, one after the other, records them, and returns which it fetched and how many
-// are still missing. A failed download is reported with the path at which the file is expected, and the next one begins. An
-// interruption is an error, and so is a record that cannot be read or written.
+// are still missing. A failed download is reported with the path at which the file is expected, and the next one
+// begins. An interruption is an error, and so is a record that cannot be read or written.
 func (i *install) fetchAll(
 	ctx context.Context, missing []runner.WeightFile,
 ) (left int, fetched map[string]bool, err error) {

@@ -319,7 +319,8 @@ func TestHostileRunner(t *testing.T) {
 	}{
 		{"unprotected", hostileCase{mode: sandbox.None}, []string{"privileges", "open file"},
 			slices.Concat(service, outside, network, []string{"signal"})},
-		{"hidden", hostileCase{hide: true, mode: sandbox.None}, slices.Concat(service, []string{"privileges", "open file"}),
+		{"hidden", hostileCase{hide: true, mode: sandbox.None},
+			slices.Concat(service, []string{"privileges", "open file"}),
 			slices.Concat(outside, network)},
 		{"sandbox", hostileCase{hide: true, mode: sandbox.Required},
 			slices.Concat(service, outside, network, ways), nil},
