@@ -10,6 +10,7 @@
 //	qna.go        the input of questions
 //	md.go         the input of molecular dynamics
 //	choose.go     the engine for a plan
+//	cost.go       whether a simulation would take too long, or write too much
 //	follow.go     the input of a follow-up of a fold
 //	row.go        the rows of results
 //	catalogue.go  the outputs of each task type
