@@ -15,8 +15,8 @@ import (
 )
 
 // statuses maps the codes of errors to HTTP. It has no 422, since an invalid request is 400. 403 is for a key that
-// lacks a scope; an object of another user is answered like one that does not exist, so that nobody can find out which ids
-// exist.
+// lacks a scope; an object of another user is answered like one that does not exist, so that nobody can find out which
+// ids exist.
 var statuses = map[pleat.Code]int{
 	pleat.CodeInvalid:      http.StatusBadRequest,
 	pleat.CodeUnauthorized: http.StatusUnauthorized,
