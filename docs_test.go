@@ -168,3 +168,35 @@ func anchor(heading string) string {
 	heading = regexp.MustCompile(`[^\p{L}\p{N}\- _]`).ReplaceAllString(strings.ToLower(heading), "")
 	return strings.ReplaceAll(strings.TrimSpace(heading), " ", "-")
 }
+
+// SECURITY.md names tests that exist.
+func TestPromisesAreTested(t *testing.T) {
+	page, err := os.ReadFile("SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err = filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		code, err := os.ReadFile(path)
+		for _, m := range function.FindAllStringSubmatch(string(code), -1) {
+			tests[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(page), -1)
+	if len(named) == 0 {
+		t.Error("SECURITY.md names no test")
+	}
+	for _, m := range named {
+		if !tests[m[1]] {
+			t.Errorf("SECURITY.md names %s, which does not exist", m[1])
+		}
+	}
+}
