@@ -385,8 +385,8 @@ func TestBreakerPausesWithoutSpending(t *testing.T) {
 	})
 }
 
-// An endpoint that was mended need not wait: what waits is sent now. One that still fails gets a single request for each
-// call, and rests again.
+// An endpoint that was mended need not wait: what waits is sent now. One that still fails gets a single request for
+// each call, and rests again.
 func TestRedeliverWhatWaits(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {

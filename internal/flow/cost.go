@@ -43,7 +43,8 @@ func (p *Plan) CheckCost(m *pleat.Model, most time.Duration) error {
 		fits := most.Seconds() / perNs
 		digits := math.Pow(10, math.Floor(math.Log10(fits))-1) // two are enough for an estimate
 		return pleat.InvalidField(inputPath+".sim_length_ns",
-			" is %v ns, for which %s needs about %s with %d residues; a run may take %s, which is enough for about %.4g ns",
+			" is %v ns, for which %s needs about %s with %d residues; "+
+				"a run may take %s, which is enough for about %.4g ns",
 			p.MD.LengthNs, m.Name, inWords(expected), n, inWords(most.Seconds()), math.Floor(fits/digits)*digits)
 	}
 	return nil
