@@ -42,7 +42,7 @@ func (b *bodies) reserve(user pleat.UserID, n int64) error {
 	switch {
 	case b.users[user]+n > b.share:
 		return pleat.Errorf(pleat.CodeLimited,
-			"your requests under way hold %d bytes, of %d that are allowed; try again when one has ended",
+			"your requests under way have %d bytes and may have %d; try again when one has ended",
 			b.users[user], b.share)
 	case b.held+n > b.most:
 		return pleat.Errorf(pleat.CodeUnavailable, "too many large requests are under way; try again")

@@ -63,8 +63,8 @@ func (d *disk) check() error {
 	}
 	return &pleat.Error{
 		Code: pleat.CodeUnavailable,
-		Message: "the disk of the service is almost full, so that it takes no new jobs, workflows and files; " +
-			"what runs continues; try again later",
+		Message: "the disk of the server is almost full, so it accepts no new jobs, workflows or files; " +
+			"running work continues; try again later",
 		Err: err,
 	}
 }

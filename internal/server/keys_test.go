@@ -160,8 +160,8 @@ func TestKeyMakesNoStrongerKey(t *testing.T) {
 		t.Errorf("a key without a choice: %d %s", r.status, r.body)
 	}
 	for body, field := range map[string]string{
-		`{"scopes":["read"]}`:               "scopes has read, which the key that makes this one lacks",
-		`{"expiresAt":"` + at(48*time.Hour): "expiresAt is later than ",
+		`{"scopes":["read"]}`:               "scopes has read, which the key of this request lacks",
+		`{"expiresAt":"` + at(48*time.Hour): "expiresAt must not be later than ",
 		`{"expiresAt":"` + at(-time.Hour):   "expiresAt is in the past",
 		`{"expiresAt":"tomorrow`:            `expiresAt is "tomorrow"; it must be a time`,
 		`{"scopes":["admin"]}`:              `scopes has "admin"; the scopes are read, submit and manage`,

@@ -125,8 +125,8 @@ func (t *tx) boundNewKey(by Actor, k *Key) error {
 	}
 	for _, x := range k.Scopes {
 		if !own.Has(x) {
-			return pleat.InvalidField("scopes", " has %s, which the key that makes this one lacks; it may have %s", x,
-				own)
+			return pleat.InvalidField("scopes", " has %s, which the key of this request lacks; it may have %s", x,
+				strings.Join(strings.Fields(own.String()), " and "))
 		}
 	}
 	switch {
@@ -134,7 +134,7 @@ func (t *tx) boundNewKey(by Actor, k *Key) error {
 	case k.ExpiresAt.IsZero():
 		k.ExpiresAt = fromMicros(ends)
 	case toMicros(k.ExpiresAt) > ends:
-		return pleat.InvalidField("expiresAt", " is later than %s, when the key that makes this one expires",
+		return pleat.InvalidField("expiresAt", " must not be later than %s, when the key of this request expires",
 			fromMicros(ends).UTC().Format(time.RFC3339))
 	}
 	var valid, made int

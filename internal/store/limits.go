@@ -83,7 +83,7 @@ func (t *tx) growLibrary(user pleat.UserID, add LibraryUse, what string) error {
 // such as «this file».
 func ErrLibraryFull(most, used, add int64, what string) *pleat.Error {
 	return pleat.Errorf(pleat.CodeTooLarge,
-		"the library may hold %d bytes; it holds %d and %s has %d", most, used, what, add)
+		"the library may hold %d bytes; it holds %d and %s has %d: delete files that you no longer need", most, used, what, add)
 }
 
 // countDraft refuses another draft of a user who has as many as Limits.Drafts allows, or whose library would hold too
@@ -99,8 +99,8 @@ func (t *tx) countDraft(user pleat.UserID, bytes int) error {
 			return err
 		}
 		if n >= most {
-			return pleat.Errorf(pleat.CodeConflict, "you have %d drafts, of %d that are allowed; "+
-				"delete some, also cancelled ones, or execute them", n, most)
+			return pleat.Errorf(pleat.CodeConflict, "you have %d drafts and may have %d; "+
+				"delete or execute some of them, cancelled ones count too", n, most)
 		}
 	}
 	return t.growLibrary(user, LibraryUse{Bytes: int64(bytes)}, "this draft")
@@ -130,7 +130,7 @@ func (t *tx) checkResults(user pleat.UserID) error {
 		return err
 	}
 	if used >= most {
-		return pleat.Errorf(pleat.CodeConflict, "your jobs and workflows hold %d bytes, of %d that are allowed; "+
+		return pleat.Errorf(pleat.CodeConflict, "your jobs and workflows hold %d bytes and may hold %d; "+
 			"delete those that you no longer need", used, most)
 	}
 	return nil

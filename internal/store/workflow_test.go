@@ -218,7 +218,7 @@ func TestFollowUpAboveTheQuota(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		for why, draft := range map[string]bool{
 			"Daily workflow quota exceeded. Limit: 1 workflows per day. Current: 1 workflows.": false,
-			"you have 1 drafts, of 1 that are allowed":                                         true,
+			"you have 1 drafts and may have 1":                                                 true,
 		} {
 			n := newJob(u, "fold")
 			for _, d := range []pleat.Destination{pleat.DestQnA, pleat.DestMD} {
