@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -18,7 +19,7 @@ func auditCmd() *cobra.Command {
 		Use:   "audit",
 		Short: "List changes of keys and webhook settings, and sign-ins",
 		Long: `Lists who created and revoked keys, signed in on the page and changed webhook settings, newest first,
-from the server's database. A change without a key was made by an operator. Entries are kept for 400 days,
+from the server's database. A change with - as its key was made by an operator. Entries are kept for 400 days,
 and the newest 500 of each user and action.`,
 		Example: `  pleat audit --user alice
   pleat audit --limit 1000 --json`,
@@ -28,7 +29,7 @@ and the newest 500 of each user and action.`,
 			user, _ := f.GetString("user")
 			limit, _ := f.GetInt("limit")
 			if limit < 1 {
-				return fmt.Errorf("--limit is %d; it must be 1 or more", limit)
+				return usagef("--limit is %d; it must be 1 or more", limit)
 			}
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
 				rows, err := auditOf(ctx, s, user, limit)
@@ -41,7 +42,13 @@ and the newest 500 of each user and action.`,
 				text := [][]string{{"TIME", "USER", "BY KEY", "FROM", "ACTION", "SUBJECT", "DETAIL"}}
 				for _, r := range rows {
 					text = append(text, []string{
-						r.At.Format(time.DateTime), r.User, r.KeyPrefix, r.Address, r.Action, r.Subject, r.Detail,
+						r.At.Format(time.DateTime),
+						r.User,
+						cmp.Or(r.KeyPrefix, "-"),
+						cmp.Or(r.Address, "-"),
+						r.Action,
+						r.Subject,
+						r.Detail,
 					})
 				}
 				return table(cmd.OutOrStdout(), text)

@@ -87,6 +87,9 @@ func describe(v api.JobView) [][]string {
 	if v.Run.Seconds > 0 {
 		rows = append(rows, []string{"seconds", fmt.Sprintf("%.1f", v.Run.Seconds)})
 	}
+	if v.Job.ExpiresAt != nil {
+		rows = append(rows, []string{"kept until", v.Job.ExpiresAt.Format(time.DateTime)})
+	}
 	for _, p := range v.Predictions {
 		rows = append(rows,
 			[]string{"mean pLDDT", number(p.MeanPLLDT, "%.1f")},

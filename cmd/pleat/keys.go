@@ -93,7 +93,7 @@ func newKeyOf(f *pflag.FlagSet) (store.NewKey, error) {
 		names, _ := f.GetStringSlice("scopes")
 		var err error
 		if n.Scopes, err = pleat.ParseScopes("--scopes", names); err != nil {
-			return n, err
+			return n, &exit{exitUsage, err}
 		}
 	}
 	expires, _ := f.GetString("expires")
@@ -102,11 +102,14 @@ func newKeyOf(f *pflag.FlagSet) (store.NewKey, error) {
 	}
 	for _, form := range []string{time.DateOnly, time.RFC3339} {
 		if at, err := time.Parse(form, expires); err == nil {
+			if !at.After(time.Now()) {
+				return n, usagef("--expires is %s, which is in the past; it must be in the future", expires)
+			}
 			n.ExpiresAt = at
 			return n, nil
 		}
 	}
-	return n, fmt.Errorf("--expires is %q; it must be a date such as 2027-01-31 or a time such as "+
+	return n, usagef("--expires is %q; it must be a date such as 2027-01-31 or a time such as "+
 		"2027-01-31T12:00:00Z", pleat.Clip(expires))
 }
 

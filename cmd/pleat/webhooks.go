@@ -341,6 +341,9 @@ func webhooksRedeliver() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			if len(args) == 0 {
+				if in == (api.Redeliver{}) {
+					return usagef("%s needs a delivery, or at least one of --status, --since and --job", cmd.CommandPath())
+				}
 				out, err := c.Redeliver(cmd.Context(), in)
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%d deliveries will be sent again\n", out.Redelivered)

@@ -84,6 +84,9 @@ func showWorkflow(cmd *cobra.Command, w api.Workflow) error {
 	if w.Stage != "" && !api.Terminal(w.Status) {
 		rows = append(rows, []string{"stage", fmt.Sprintf("%s %d/%d", w.Stage, w.Done, w.Total)})
 	}
+	if w.ExpiresAt != nil {
+		rows = append(rows, []string{"kept until", w.ExpiresAt.Format(time.DateTime)})
+	}
 	for _, t := range w.Tasks {
 		if t.Error != nil {
 			rows = append(rows, []string{"failure", *t.Error})
