@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -42,6 +43,7 @@ code is 1 if a check failed.`,
 			}
 			d := &doctor{out: cmd.OutOrStdout(), cfg: c}
 			d.configuration()
+			d.server()
 			d.machine()
 			d.alignments()
 			d.folder()
@@ -91,6 +93,21 @@ func (d *doctor) configuration() {
 	}
 	if err := d.cfg.CheckSharedKey(); err != nil {
 		d.fail("settings", "%v", err)
+	}
+}
+
+// server reports what the settings of pleat serve keep from callers, which an operator may not expect.
+func (d *doctor) server() {
+	host, _, _ := net.SplitHostPort(d.cfg.Addr)
+	ip := net.ParseIP(host)
+	local := host == "localhost" || ip != nil && ip.IsLoopback()
+	proxies := len(d.cfg.Proxies) > 0
+	if d.cfg.Metrics == "" && (!local || proxies) {
+		d.note("metrics", "/metrics refuses every request; to read it, set PLEAT_METRICS_TOKEN")
+	}
+	if strings.HasPrefix(d.cfg.PublicURL, "https:") && !proxies {
+		d.note("proxy", "requests without a key are limited together, by the address of the proxy, unless "+
+			"trusted-proxies names it")
 	}
 }
 

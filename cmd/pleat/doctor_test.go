@@ -69,6 +69,26 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// The doctor says where /metrics is closed, and where the address of a proxy stands for all callers.
+func TestDoctorReportsTheServer(t *testing.T) {
+	const metrics, proxy = "/metrics refuses every request", "trusted-proxies names it"
+	for _, c := range []struct {
+		args           []string
+		metrics, proxy bool
+	}{
+		{nil, false, false},
+		{[]string{"--addr", "0.0.0.0:8080"}, true, false},
+		{[]string{"--public-url", "https://fold.example.org"}, false, true},
+		{[]string{"--public-url", "https://fold.example.org", "--trusted-proxies", "127.0.0.1"}, true, false},
+	} {
+		env := map[string]string{"PLEAT_DATA": filepath.Join(t.TempDir(), "data")}
+		_, out, _ := runProgram(t, env, append([]string{"doctor"}, c.args...)...)
+		if strings.Contains(out, metrics) != c.metrics || strings.Contains(out, proxy) != c.proxy {
+			t.Errorf("%v:\n%s", c.args, out)
+		}
+	}
+}
+
 // A database that other users can read, and that pleat could not make private, fails the check.
 func TestDoctorRefusesAReadableDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pleat.db")
