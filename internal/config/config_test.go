@@ -266,12 +266,13 @@ read its command lines.
 		group       Group
 		title, text string
 	}{
-		{Store, "Data", "Read by every command that opens the database: serve, worker, keys, doctor, migrate."},
+		{Store, "Data", "Read by every command that opens the database: audit, doctor, keys, migrate, secrets, " +
+			"serve, worker."},
 		{Node, "Node", "Read by `pleat serve` and `pleat worker`."},
 		{Engine, "Engines", "Read by `pleat serve`, `pleat worker` and `pleat engines`."},
 		{Server, "Server", "Read by `pleat serve`."},
 		{Client, "Client", "Read by the commands that call a server: " +
-			"ask, fold, jobs, md, models, verify, webhooks, workflows."},
+			"ask, fold, jobs, md, models, usage, verify, webhooks, workflows."},
 	} {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Key | Default | Variable | Flag | Meaning |\n|---|---|---|---|---|\n",
 			g.title, g.text)
