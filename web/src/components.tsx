@@ -13,7 +13,8 @@ export const Loading = ({ what = 'Loading' }: { what?: string }) => (
 
 /** An error in place of a page or a part of it, with the service's message and what the user can do. */
 export function Failure({ title, error, retry }: { title: string; error: Error; retry?: () => void }) {
-  const unauthorized = error instanceof ServiceError && error.status === 401
+  const status = error instanceof ServiceError ? error.status : 0
+  const unauthorized = status === 401
   return (
     <section class="state failure" role="alert">
       <h2>{title}</h2>
@@ -24,7 +25,7 @@ export function Failure({ title, error, retry }: { title: string; error: Error; 
             Sign in
           </button>
         )}
-        {retry && !unauthorized && (
+        {retry && !unauthorized && status !== 403 && (
           <button type="button" onClick={retry}>
             Try again
           </button>

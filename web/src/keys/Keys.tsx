@@ -144,9 +144,9 @@ function Row({ apiKey, revoke }: { apiKey: Key; revoke(): void }) {
 
 /** What a key may be used for, in the words of the page. */
 const scopes = [
-  { name: 'read', text: 'Read' },
-  { name: 'submit', text: 'Submit and cancel' },
-  { name: 'manage', text: 'Manage keys, webhooks and visibility; delete' },
+  { name: 'read', text: 'Read jobs, workflows and files' },
+  { name: 'submit', text: 'Submit, run and cancel; upload files' },
+  { name: 'manage', text: 'Manage keys, webhooks and public links; delete' },
 ]
 
 interface CreateFormProps {
@@ -174,9 +174,9 @@ function CreateForm({ own, setOwn, create }: CreateFormProps) {
     setChosen(scopes.map((s) => s.name).filter((s) => (s === name ? on : chosen.includes(s))))
   return (
     <form class="new-key" onSubmit={submit}>
-      <div class="row">
-        <label class="grow">
-          <span>Your API key, to create or revoke</span>
+      <div class="new-key-fields">
+        <label class="field">
+          <span>Your API key</span>
           <Input
             type="password"
             autocomplete="current-password"
@@ -185,26 +185,31 @@ function CreateForm({ own, setOwn, create }: CreateFormProps) {
             value={own}
             onValue={setOwn}
           />
+          <small>Creating and revoking keys need it. It is not stored.</small>
         </label>
-        <label class="grow">
+        <label class="field">
           <span>Label of a new key</span>
           <Input maxLength={255} placeholder="e.g. cluster" value={label} onValue={setLabel} />
         </label>
-        <label>
-          <span>Expires (UTC)</span>
+        <label class="field">
+          <span>Expires</span>
           <Input type="date" value={expires} onValue={setExpires} />
+          <small>At the start of this day in UTC. Without a date, when your key does.</small>
         </label>
       </div>
-      <div class="row">
-        {scopes.map((s) => (
-          <Checkbox key={s.name} checked={chosen.includes(s.name)} onValue={(on) => choose(s.name, on)}>
-            {s.text}
-          </Checkbox>
-        ))}
-        <button type="submit" disabled={chosen.length === 0}>
-          Create key
-        </button>
-      </div>
+      <fieldset class="field">
+        <legend>The new key may</legend>
+        <div class="new-key-scopes">
+          {scopes.map((s) => (
+            <Checkbox key={s.name} checked={chosen.includes(s.name)} onValue={(on) => choose(s.name, on)}>
+              {s.text}
+            </Checkbox>
+          ))}
+        </div>
+      </fieldset>
+      <button type="submit" disabled={chosen.length === 0}>
+        Create key
+      </button>
     </form>
   )
 }
