@@ -342,7 +342,8 @@ func webhooksRedeliver() *cobra.Command {
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			if len(args) == 0 {
 				if in == (api.Redeliver{}) {
-					return usagef("%s needs a delivery, or at least one of --status, --since and --job", cmd.CommandPath())
+					return usagef("%s needs a delivery, or at least one of --status, --since and --job",
+						cmd.CommandPath())
 				}
 				out, err := c.Redeliver(cmd.Context(), in)
 				if err == nil {

@@ -124,7 +124,8 @@ func (s *Server) lookUp(ctx context.Context, c *call, cred credential, budget *l
 	if errors.Is(err, pleat.ErrUnauthorized) {
 		if wait := budget.take(from, s.clock()); wait > 0 {
 			retryAfter(c.w.Header(), wait)
-			return who, pleat.Errorf(pleat.CodeLimited, "Too many invalid credentials come from this address; check the key, and try again later")
+			return who, pleat.Errorf(pleat.CodeLimited,
+				"Too many invalid credentials come from this address; check the key, and try again later")
 		}
 	}
 	return who, err

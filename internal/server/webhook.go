@@ -264,7 +264,8 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 	switch f.Status {
 	case "", pleat.DeliverySucceeded, pleat.DeliveryFailed, pleat.DeliveryPending:
 	default:
-		return api.Redelivered{}, pleat.InvalidField("status", " is %q; it must be SUCCEEDED, FAILED or PENDING", pleat.Clip(in.Status))
+		return api.Redelivered{}, pleat.InvalidField("status",
+			" is %q; it must be SUCCEEDED, FAILED or PENDING", pleat.Clip(in.Status))
 	}
 	if in.SourceID != "" && !pleat.IsUUID(in.SourceID) {
 		return api.Redelivered{}, pleat.InvalidField("source_id", " is %q; it must be a UUID", pleat.Clip(in.SourceID))

@@ -83,7 +83,8 @@ func (t *tx) growLibrary(user pleat.UserID, add LibraryUse, what string) error {
 // such as «this file».
 func ErrLibraryFull(most, used, add int64, what string) *pleat.Error {
 	return pleat.Errorf(pleat.CodeTooLarge,
-		"the library may hold %d bytes; it holds %d and %s has %d: delete files that you no longer need", most, used, what, add)
+		"the library may hold %d bytes; it holds %d and %s has %d: delete files that you no longer need",
+		most, used, what, add)
 }
 
 // countDraft refuses another draft of a user who has as many as Limits.Drafts allows, or whose library would hold too
