@@ -240,7 +240,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	return s, nil
 }
 
-// hostNames returns the names under which the service answers, in small letters: its own, the names of this machine, and
+// hostNames returns the names under which the service answers, in small letters: its own, those of this machine, and
 // further ones.
 func hostNames(own string, further []string) map[string]bool {
 	out := map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true, strings.ToLower(own): true}

@@ -30,8 +30,8 @@ var (
 )
 
 // ExpireResults deletes jobs and workflows whose latest run ended longer ago than Limits.KeepResults, as DeleteJob and
-// DeleteWorkflow do, and returns how many. It deletes at most 100 of each, each in a transaction of its own so that none
-// is long or holds the locks of many jobs; the next call continues. Drafts have no results and are kept. Any node may
+// DeleteWorkflow do, and returns how many. It deletes at most 100 of each, each in a transaction of its own, so that no
+// transaction is long or locks many jobs; the next call continues. Drafts have no results and are kept. Any node may
 // call it.
 func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 	if s.limits.KeepResults == 0 {
