@@ -23,10 +23,14 @@ func expired(table, further string) string {
 		LIMIT %d`, table, further, expireAtOnce)
 }
 
+// startedBy is the condition that the job h has started the workflow w. The second part lets the index of follow-ups
+// answer it.
+const startedBy = "w.started_by = h.id AND w.started_by <> ''"
+
 var (
 	expiredWorkflows = expired("workflow", "")
 	expiredJobs      = expired("job",
-		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE w.started_by = h.id AND w.deleted_at = 0)")
+		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at = 0)")
 )
 
 // ExpireResults deletes jobs and workflows whose latest run ended longer ago than Limits.KeepResults, as DeleteJob and

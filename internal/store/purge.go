@@ -119,7 +119,7 @@ type tombstone struct {
 var tombstones = []tombstone{
 	newTombstone("workflow", "SELECT run_id FROM workflow WHERE id = $1", "SELECT h.run_id", ""),
 	newTombstone("job", "SELECT id FROM run WHERE job_id = $1", "SELECT r.id FROM run r WHERE r.job_id = h.id",
-		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE w.started_by = h.id AND w.deleted_at <> 0)"),
+		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at <> 0)"),
 }
 
 // newTombstone builds the SQL of a table. RunsOf selects the runs of the row h, and further is one more condition.
