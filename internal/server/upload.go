@@ -15,6 +15,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/blob"
+	"pleat/internal/garbage"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
 	"pleat/internal/submit"
@@ -182,7 +183,7 @@ func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.L
 func (s *Server) removeBlobs(ctx context.Context, keys ...string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	if _, err := submit.RemoveBlobs(ctx, s.store, s.blobs, keys); err != nil {
+	if _, err := garbage.RemoveBlobs(ctx, s.store, s.blobs, keys); err != nil {
 		s.log.Warn("files were not removed; garbage collection will", "error", err)
 	}
 }
