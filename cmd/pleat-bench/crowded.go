@@ -12,7 +12,7 @@ import (
 
 	"pleat/api"
 	"pleat/internal/structure"
-	"pleat/internal/structure/crowd"
+	"pleat/internal/structure/structuretest"
 )
 
 // crowded measures what the files of a hostile user cost: structures whose atoms lie on one another. Each is uploaded
@@ -32,10 +32,10 @@ func (b *bench) crowded(ctx context.Context, d database) error {
 		name string
 		s    *structure.Structure
 	}{
-		{"25,000 atoms in a cube of 30 Å", crowd.Cube(25_000, 30)},
-		{"50,000 atoms in a cube of 30 Å", crowd.Cube(50_000, 30)},
-		{"9,000 atoms on one point", crowd.Cube(9_000, 0)},
-		{"10,000 atoms in a cube of 34 Å", crowd.Cube(10_000, 34)},
+		{"25,000 atoms in a cube of 30 Å", structuretest.CrowdedCube(25_000, 30)},
+		{"50,000 atoms in a cube of 30 Å", structuretest.CrowdedCube(50_000, 30)},
+		{"9,000 atoms on one point", structuretest.CrowdedCube(9_000, 0)},
+		{"10,000 atoms in a cube of 34 Å", structuretest.CrowdedCube(10_000, 34)},
 	} {
 		var file bytes.Buffer
 		if err := structure.WriteCIF(&file, c.s, structure.Meta{}); err != nil {

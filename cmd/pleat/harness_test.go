@@ -23,9 +23,9 @@ import (
 
 	"pleat/api"
 	"pleat/internal/blob"
+	"pleat/internal/garbage"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
-	"pleat/internal/work"
 )
 
 // This file starts real processes for the tests: node, one process with its data; cluster, a server and its workers on
@@ -227,7 +227,7 @@ func (n *node) wantNoOrphans(referenced int) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	removed, err := work.CollectGarbage(ctx, s, blobs, time.Now().Add(time.Hour))
+	removed, err := garbage.Collect(ctx, s, blobs, time.Now().Add(time.Hour))
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(data, syscall.MNT_DETACH) })
 	n.database = "sqlite:" + filepath.Join(data, "pleat.db")
-	n.env = append(n.env, "PLEAT_MIN_FREE_DISK=0") // the disk fills up nevertheless
+	n.env = append(n.env, "PLEAT_MIN_FREE_DISK=0") // the disk is smaller than what must be free by default
 	c := &cluster{t: t, server: n}
 	n.createKey()
 	n.serve()

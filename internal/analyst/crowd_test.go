@@ -6,13 +6,13 @@ import (
 
 	"pleat/internal/facts"
 	"pleat/internal/structure"
-	"pleat/internal/structure/crowd"
+	"pleat/internal/structure/structuretest"
 )
 
 // Of a structure whose atoms lie on one another, what needs neighbours is refused with the reason and the place. "There
 // are none" would be wrong. Everything else is answered.
 func TestCrowdedStructureRefusesGeometry(t *testing.T) {
-	f, err := facts.Digest(t.Context(), crowd.Cube(9_000, 0), facts.Extra{})
+	f, err := facts.Digest(t.Context(), structuretest.CrowdedCube(9_000, 0), facts.Extra{})
 	if err != nil {
 		t.Fatal(err)
 	}

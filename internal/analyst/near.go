@@ -33,7 +33,7 @@ func (q *query) nearby(anchors []int, cut float64) (near map[int]facts.AtomPair,
 			"near fewer residues.")
 	}
 	for i, p := range around {
-		beside := func(a int) bool {
+		nextTo := func(a int) bool {
 			if !isAnchor[a] || !q.x.Adjacent(a, i) {
 				return false
 			}
@@ -42,7 +42,7 @@ func (q *query) nearby(anchors []int, cut float64) (near map[int]facts.AtomPair,
 		}
 		switch {
 		case !q.x.Sites[i].Kind.Polymer() || isAnchor[i]:
-		case beside(i-1) || beside(i+1):
+		case nextTo(i-1) || nextTo(i+1):
 			next = append(next, i)
 		default:
 			near[i] = q.x.Pair(p[0], p[1])

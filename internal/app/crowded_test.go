@@ -16,7 +16,7 @@ import (
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/structure"
-	"pleat/internal/structure/crowd"
+	"pleat/internal/structure/structuretest"
 )
 
 // service is a whole server with one slot: HTTP, database, files and the worker with the analyst.
@@ -113,7 +113,9 @@ func TestCrowdedUploadsDoNotHoldTheServer(t *testing.T) {
 	mine := s.upload(ben, "crambin.pdb", crambin)
 	var crowded []pleat.WorkflowID
 	for _, content := range [][]byte{
-		cifOf(t, crowd.Cube(25_000, 30)), cifOf(t, crowd.Cube(50_000, 30)), cifOf(t, crowd.Residue(9_000)),
+		cifOf(t, structuretest.CrowdedCube(25_000, 30)),
+		cifOf(t, structuretest.CrowdedCube(50_000, 30)),
+		cifOf(t, structuretest.CrowdedResidue(9_000)),
 	} {
 		item := s.upload(ann, "crowded.cif", content)
 		for range 2 {

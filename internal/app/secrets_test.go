@@ -3,6 +3,7 @@ package app
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -56,7 +57,10 @@ func TestHideSecrets(t *testing.T) {
 		t.Setenv(name, "hush")
 	}
 	if err := HideSecrets(config.Default()); err != nil {
-		t.Skip(err) // another system
+		if runtime.GOOS == "linux" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
 	}
 	for _, name := range gone {
 		if _, ok := os.LookupEnv(name); ok {

@@ -180,20 +180,24 @@ func collectObjects(ctx context.Context, s Store, prefix string, before time.Tim
 
 // counted copies r to w, adds to the hash, and stops when ctx ends.
 func counted(ctx context.Context, w io.Writer, r io.Reader, sum hash.Hash) (int64, error) {
-	return io.Copy(io.MultiWriter(w, sum), &alive{ctx, r})
+	return io.Copy(io.MultiWriter(w, sum), ContextReader(ctx, r))
 }
 
-// alive is a reader that fails after its context has ended.
-type alive struct {
+// ContextReader returns a reader of r whose reads fail with the cause of ctx after ctx has ended.
+func ContextReader(ctx context.Context, r io.Reader) io.Reader { return &contextReader{ctx, r} }
+
+// contextReader implements ContextReader.
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (a *alive) Read(p []byte) (int, error) {
-	if err := a.ctx.Err(); err != nil {
-		return 0, context.Cause(a.ctx)
+// Read implements io.Reader.
+func (c *contextReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
 	}
-	return a.r.Read(p)
+	return c.r.Read(p)
 }
 
 // hexSum returns a hash as hexadecimal digits.

@@ -9,7 +9,7 @@ import (
 
 	"pleat"
 	"pleat/internal/structure"
-	"pleat/internal/structure/crowd"
+	"pleat/internal/structure/structuretest"
 )
 
 func TestParamsRefuse(t *testing.T) {
@@ -188,7 +188,7 @@ func TestFromStructure(t *testing.T) {
 // Residues that lie close together would all be restrained to each other: memory of the square of their number.
 func TestCrowdedMoleculeIsRefused(t *testing.T) {
 	for n, want := range map[int]string{150: "", 400: "more than 200 residues lie within 9 Å of ALA"} {
-		source := crowd.Cube(n, 6)
+		source := structuretest.CrowdedCube(n, 6)
 		for i := range source.Chains[0].Residues { // places of a lattice, none of which overlap
 			a := &source.Chains[0].Residues[i].Atoms[0]
 			a.Pos, a.B = structure.Vec{float64(i % 8), float64(i / 8 % 8), float64(i / 64)}, 95

@@ -46,7 +46,7 @@ type Scores struct {
 }
 
 // link is a pair of sites in contact, with the closest pair of their atoms and its distance d in Å. There can be
-// millions, so that it is small.
+// millions, so it is small.
 type link struct {
 	a, b int32 // sites, a before b
 	// pair holds the indices of the closest atoms, in the order of the sites.
@@ -107,7 +107,7 @@ func (f *Facts) contacts(ctx context.Context) error {
 		key := [2]int{ra, rb}
 		in := byPair[key]
 		if in == nil && len(byPair) >= maxList && ra > lastA {
-			continue // links are in order of their sites, so that it would be beyond the list
+			continue // it would be beyond the list, since links are in order of their sites
 		}
 		if in == nil {
 			lastA = ra

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"pleat/internal/structure"
-	"pleat/internal/structure/crowd"
+	"pleat/internal/structure/structuretest"
 )
 
 // Structures of strangers whose atoms lie on one another are answered without the geometry, with a sentence that names
@@ -24,10 +24,10 @@ func TestCrowdedStructures(t *testing.T) {
 		s    *structure.Structure
 		note string
 	}{
-		{"25,000 in 30 Å", crowd.Cube(25_000, 30), "Atoms lie on one another: a cube of 8 Å at ALA "},
-		{"50,000 in 30 Å", crowd.Cube(50_000, 30), "Atoms lie on one another: a cube of 8 Å at ALA "},
-		{"9,000 on one point", crowd.Cube(9_000, 0), "Atoms lie on one another: a cube of 8 Å at ALA "},
-		{"9,000 in one residue", crowd.Residue(9_000), "ALA 1 (chain A) has 9000 heavy atoms"},
+		{"25,000 in 30 Å", structuretest.CrowdedCube(25_000, 30), "Atoms lie on one another: a cube of 8 Å at ALA "},
+		{"50,000 in 30 Å", structuretest.CrowdedCube(50_000, 30), "Atoms lie on one another: a cube of 8 Å at ALA "},
+		{"9,000 on one point", structuretest.CrowdedCube(9_000, 0), "Atoms lie on one another: a cube of 8 Å at ALA "},
+		{"9,000 in one residue", structuretest.CrowdedResidue(9_000), "ALA 1 (chain A) has 9000 heavy atoms"},
 	} {
 		f := digestOf(t, c.s, Extra{})
 		x := f.Index()
@@ -43,7 +43,8 @@ func TestCrowdedStructures(t *testing.T) {
 
 // A structure that is just below the bound of density costs what its bounds say: links in memory, pairs in time.
 func TestDenseStructuresAreBounded(t *testing.T) {
-	s := crowd.Cube(6_000, 27.5) // 0.29 atoms in a cubic ångström: three times a protein, nearly twice diamond
+	// 0.29 atoms in a cubic ångström: three times a protein, nearly twice diamond
+	s := structuretest.CrowdedCube(6_000, 27.5)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	f := digestOf(t, s, Extra{})

@@ -12,6 +12,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -78,7 +79,7 @@ func (s Support) Check() error {
 		return fmt.Errorf("the kernel has Landlock %d, and %d or later is needed: Linux 6.2 with lsm=landlock",
 			s.Landlock, landlockTruncate)
 	case !s.Filter:
-		return fmt.Errorf("the kernel cannot filter system calls on this architecture")
+		return errors.New("the kernel cannot filter system calls on this architecture")
 	}
 	return nil
 }

@@ -7,9 +7,9 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/garbage"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
-	"pleat/internal/submit"
 )
 
 // listJobs is GET /v1/jobs, for any user: the caller's own jobs, newest first, in pages. Public jobs of others are not
@@ -149,7 +149,7 @@ func (s *Server) deleteJob(ctx context.Context, c *call) (api.DeletedJob, error)
 func (s *Server) removeDeleted(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if _, err := submit.RemoveDeleted(ctx, s.store, s.blobs); err != nil && ctx.Err() == nil {
+	if _, err := garbage.RemoveDeleted(ctx, s.store, s.blobs); err != nil && ctx.Err() == nil {
 		s.log.Warn("a deleted job was not removed completely; a worker will", "error", err)
 	}
 }

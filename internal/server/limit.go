@@ -17,12 +17,12 @@ import (
 type counting int
 
 const (
-	// byCookie is for routes that are open: a credential counts nevertheless.
-	byCookie counting = iota + 1
-	// polled is for reads of a run's status, log or results, which have a rate of their own.
-	polled
-	// byItself is for routes that check a secret of their own: they count what is wrong.
-	byItself
+	// byCredential is the zero value for routes that are open: they read the credential only to count the request.
+	byCredential counting = iota + 1
+	// asPoll is for reads of a run's status, log or results, which have a rate of their own.
+	asPoll
+	// byHandler is for routes whose handler checks a secret of its own, and counts those that are wrong.
+	byHandler
 )
 
 // limits are the limits of callers on this node: two nodes allow twice as much.
@@ -77,13 +77,13 @@ func (s *Server) admit(ctx context.Context, c *call, rt route) error {
 	now := s.clock()
 	if user == "" {
 		c.caller = peer(c.from)
-		if rt.counted == byItself {
+		if rt.counted == byHandler {
 			return nil
 		}
 		return s.limits.peers.allow(c, c.caller, now)
 	}
 	c.caller = "user " + string(user)
-	if rt.counted == polled && s.limits.polls.take(c.caller, now) == 0 {
+	if rt.counted == asPoll && s.limits.polls.take(c.caller, now) == 0 {
 		return nil
 	}
 	return s.limits.users.allow(c, c.caller, now)
@@ -218,49 +218,49 @@ type knownKey struct {
 	key  pleat.KeyID
 }
 
-// maxKnownKeys bounds the credentials of one generation that are remembered.
+// maxKnownKeys is how many credentials a server remembers for certain.
 const maxKnownKeys = 10_000
 
-// recent remembers values by a hash: at least the most that were used last, and at most twice as many.
-type recent[V any] struct {
+// knownKeys remembers credentials by their hash: at least the most that were used last, and at most twice as many.
+type knownKeys struct {
 	mu       sync.Mutex
 	most     int
-	now, old map[string]V
+	now, old map[string]knownKey
 }
 
-// newRecent returns a memory of at least most values.
-func newRecent[V any](most int) *recent[V] { return &recent[V]{most: most, now: map[string]V{}} }
+// newKnownKeys returns a memory of at least most credentials.
+func newKnownKeys(most int) *knownKeys { return &knownKeys{most: most, now: map[string]knownKey{}} }
 
-// put remembers a value.
-func (r *recent[V]) put(hash string, v V) {
+// put remembers a credential.
+func (r *knownKeys) put(hash string, k knownKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.store(hash, v)
+	r.putLocked(hash, k)
 }
 
-// store is put for who holds the lock.
-func (r *recent[V]) store(hash string, v V) {
+// putLocked is put for a caller that holds mu.
+func (r *knownKeys) putLocked(hash string, k knownKey) {
 	if _, there := r.now[hash]; !there && len(r.now) >= r.most {
-		r.now, r.old = map[string]V{}, r.now
+		r.now, r.old = map[string]knownKey{}, r.now
 	}
-	r.now[hash] = v
+	r.now[hash] = k
 }
 
-// get returns a value, and keeps it in memory for longer; false if it is not remembered.
-func (r *recent[V]) get(hash string) (V, bool) {
+// get returns a credential and counts it as used; false if it is not remembered.
+func (r *knownKeys) get(hash string) (knownKey, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	v, ok := r.now[hash]
+	k, ok := r.now[hash]
 	if !ok {
-		if v, ok = r.old[hash]; ok {
-			r.store(hash, v)
+		if k, ok = r.old[hash]; ok {
+			r.putLocked(hash, k)
 		}
 	}
-	return v, ok
+	return k, ok
 }
 
-// remove forgets a value.
-func (r *recent[V]) remove(hash string) {
+// remove forgets a credential.
+func (r *knownKeys) remove(hash string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.now, hash)

@@ -44,23 +44,23 @@ func TestInventedAddresses(t *testing.T) {
 }
 
 // When the memory of credentials is full, it forgets those that were not used for longest, not all.
-func TestRecentIsBounded(t *testing.T) {
-	r := newRecent[int](10)
+func TestKnownKeysAreBounded(t *testing.T) {
+	r := newKnownKeys(10)
 	for i := range 1000 {
-		r.put(fmt.Sprint(i), i)
+		r.put(fmt.Sprint(i), knownKey{})
 		if _, ok := r.get("0"); !ok {
-			t.Fatalf("after %d values one in use is forgotten", i)
+			t.Fatalf("after %d credentials one in use is forgotten", i)
 		}
 		if n := len(r.now) + len(r.old); n > 20 {
-			t.Fatalf("%d values are remembered", n)
+			t.Fatalf("%d credentials are remembered", n)
 		}
 	}
 	r.remove("0")
 	if _, ok := r.get("0"); ok {
-		t.Error("a value is there after its removal")
+		t.Error("a credential is there after its removal")
 	}
 	if _, ok := r.get("998"); !ok {
-		t.Error("a recent value is forgotten")
+		t.Error("a recent credential is forgotten")
 	}
 }
 

@@ -209,7 +209,7 @@ func TestPollingIsNotLimited(t *testing.T) {
 // Secrets that people choose cannot be tried at will, at any rate of requests.
 func TestWrongSecrets(t *testing.T) {
 	h := newFixture(t, func(c *server.Config) { c.IngestSecret, c.MetricsToken = ingestSecret, "token of sixteen" })
-	for _, ask := range map[string]func() reply{
+	for name, ask := range map[string]func() reply{
 		"ingest":  func() reply { return h.ask("POST", "/v1/webhooks/events/ingest", "{}") },
 		"metrics": func() reply { return h.as("wrong", "GET", "/metrics", nil) },
 	} {
@@ -218,7 +218,7 @@ func TestWrongSecrets(t *testing.T) {
 			got[ask().status]++
 		}
 		if got[401] < 10 || got[401] > 12 || got[401]+got[429] != 30 {
-			t.Errorf("%v", got)
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 	h.clock.Advance(2 * time.Second)

@@ -172,7 +172,7 @@ func (s *Server) serve(rt route) http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		c := callOf(r)
 		c.served = rt
-		if rt.access != open || rt.counted == byCookie {
+		if rt.access != open || rt.counted == byCredential {
 			c.cred = s.credentialOf(r)
 		}
 		ctx := r.Context()

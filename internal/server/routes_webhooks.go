@@ -119,7 +119,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		id:      "ingestEvent",
 		pattern: "POST /v1/webhooks/events/ingest",
 		access:  open,
-		counted: byItself,
+		counted: byHandler,
 		summary: "Report an event from another system; for operators",
 		handler: ingests(),
 		errors:  []int{401},

@@ -154,7 +154,7 @@ type Server struct {
 	uploads    uploadCount
 	meters     *meters
 	keyUsage   keyUsage
-	known      *recent[knownKey] // credentials that were valid recently, by hash
+	known      *knownKeys // credentials that were valid recently
 	probe      probe
 
 	stop     chan struct{} // closed when event streams must end
@@ -199,6 +199,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		stop:   make(chan struct{}),
 		checks: newTurns(uploadChecks),
 		bodies: newBodies(cfg.MaxBody),
+		known:  newKnownKeys(maxKnownKeys),
 	}
 	if s.clock == nil {
 		s.clock = time.Now
@@ -208,16 +209,12 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s.cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	s.links = seal.Links{Ring: d.Ring, Base: s.cfg.PublicURL, For: cfg.LinkFor}
-	s.hosts = map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true, strings.ToLower(u.Hostname()): true}
-	for _, h := range cfg.Hosts {
-		s.hosts[strings.ToLower(h)] = true
-	}
+	s.hosts = hostNames(u.Hostname(), cfg.Hosts)
 	s.cookieName = cookieNameOf(s.cfg.PublicURL)
 	s.cache = newCache(cfg.CacheBytes)
 	s.disk = disk{folders: cfg.DiskFolders, least: cfg.MinFreeDisk, clock: s.clock}
 	s.limits = newLimits(cfg.Rate, cfg.Burst)
 	s.proxies = cfg.TrustedProxies
-	s.known = newRecent[knownKey](maxKnownKeys)
 	if s.guard = d.Guard; s.guard == nil {
 		s.guard = webhook.NewGuard(nil, nil, nil)
 	}
@@ -241,6 +238,16 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s.handler = s.mux(routes, d.UI)
 	return s, nil
+}
+
+// hostNames returns the names under which the service answers, in small letters: its own, those of this machine, and
+// further ones.
+func hostNames(own string, further []string) map[string]bool {
+	out := map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true, strings.ToLower(own): true}
+	for _, name := range further {
+		out[strings.ToLower(name)] = true
+	}
+	return out
 }
 
 // defaults fills in the zero fields of a Config.

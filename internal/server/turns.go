@@ -31,7 +31,7 @@ func (t *turns) acquire(ctx context.Context, user pleat.UserID) error {
 		t.order = append(t.order, user)
 	}
 	t.waiting[user] = append(t.waiting[user], mine)
-	t.next()
+	t.assign()
 	t.mu.Unlock()
 	select {
 	case <-mine:
@@ -41,9 +41,9 @@ func (t *turns) acquire(ctx context.Context, user pleat.UserID) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if i := slices.Index(t.waiting[user], mine); i >= 0 {
-		t.leave(user, i)
+		t.dequeue(user, i)
 	} else { // the place came at the same moment
-		t.give(user)
+		t.releaseLocked(user)
 	}
 	return ctx.Err()
 }
@@ -52,18 +52,18 @@ func (t *turns) acquire(ctx context.Context, user pleat.UserID) error {
 func (t *turns) release(user pleat.UserID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.give(user)
+	t.releaseLocked(user)
 }
 
-// give frees a user's place for the next one. The caller holds mu, as it does for next and leave.
-func (t *turns) give(user pleat.UserID) {
+// releaseLocked is release for a caller that holds mu, as callers of assign and dequeue do.
+func (t *turns) releaseLocked(user pleat.UserID) {
 	t.free++
 	delete(t.busy, user)
-	t.next()
+	t.assign()
 }
 
-// next gives the free places to those whose turn it is.
-func (t *turns) next() {
+// assign gives the free places to those whose turn it is.
+func (t *turns) assign() {
 	for t.free > 0 {
 		i := slices.IndexFunc(t.order, func(u pleat.UserID) bool { return !t.busy[u] })
 		if i < 0 {
@@ -74,12 +74,12 @@ func (t *turns) next() {
 		t.free--
 		t.busy[user] = true
 		close(t.waiting[user][0])
-		t.leave(user, 0)
+		t.dequeue(user, 0)
 	}
 }
 
-// leave removes the i-th of those that wait for a user.
-func (t *turns) leave(user pleat.UserID, i int) {
+// dequeue removes the i-th of those that wait for a user.
+func (t *turns) dequeue(user pleat.UserID, i int) {
 	t.waiting[user] = slices.Delete(t.waiting[user], i, i+1)
 	if len(t.waiting[user]) == 0 {
 		delete(t.waiting, user)

@@ -15,6 +15,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/blob"
+	"pleat/internal/garbage"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
 	"pleat/internal/submit"
@@ -182,7 +183,7 @@ func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.L
 func (s *Server) removeBlobs(ctx context.Context, keys ...string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	if _, err := submit.RemoveBlobs(ctx, s.store, s.blobs, keys); err != nil {
+	if _, err := garbage.RemoveBlobs(ctx, s.store, s.blobs, keys); err != nil {
 		s.log.Warn("files were not removed; garbage collection will", "error", err)
 	}
 }
@@ -228,7 +229,7 @@ func (s *Server) checkFile(ctx context.Context, n newFile, f *store.LibraryFile)
 		return storageError(err)
 	}
 	defer in.Close()
-	err = n.kind.Check(bufio.NewReaderSize(&timedReader{ctx, in}, 64<<10))
+	err = n.kind.Check(bufio.NewReaderSize(blob.ContextReader(ctx, in), 64<<10))
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return pleat.InvalidField("files", ": %q takes longer than %s to check; it may be too large",
 			pleat.Clip(f.Name), checkTime)
@@ -238,18 +239,4 @@ func (s *Server) checkFile(ctx context.Context, n newFile, f *store.LibraryFile)
 			words.Shorten(err.Error(), 200))
 	}
 	return nil
-}
-
-// timedReader reads until ctx ends.
-type timedReader struct {
-	ctx context.Context //nolint:containedctx // a reader has no other way to end
-	r   io.Reader
-}
-
-// Read reads the next part, or fails if ctx has ended.
-func (t *timedReader) Read(p []byte) (int, error) {
-	if err := t.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return t.r.Read(p)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"pleat"
 	"pleat/api"
@@ -59,7 +58,7 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	}
 	w, err := s.store.CreateWorkflow(ctx, n)
 	if err != nil {
-		return api.Workflow{}, s.withReset(c, err)
+		return api.Workflow{}, s.withReset(ctx, c, err)
 	}
 	if !draft {
 		s.meters.created.WithLabelValues(n.Run.Model).Inc()
@@ -67,13 +66,17 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	return s.readWorkflow(ctx, w.ID)
 }
 
-// withReset sets Retry-After to the next UTC midnight if err says that the quota of workflows is used up. It returns
-// err.
-func (s *Server) withReset(c *call, err error) error {
-	if pleat.CodeOf(err) == pleat.CodeLimited {
-		now := s.clock().UTC()
-		retryAfter(c.w.Header(), now.Truncate(24*time.Hour).Add(24*time.Hour).Sub(now))
+// withReset sets Retry-After to the time at which the quota of workflows starts again, if err says that it is used up.
+// It returns err, or the error of reading the quota.
+func (s *Server) withReset(ctx context.Context, c *call, err error) error {
+	if pleat.CodeOf(err) != pleat.CodeLimited {
+		return err
 	}
+	_, workflows, uerr := s.store.Usage(ctx, c.who.User)
+	if uerr != nil {
+		return uerr
+	}
+	retryAfter(c.w.Header(), workflows.Reset.Sub(s.clock()))
 	return err
 }
 
@@ -165,7 +168,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 		return api.Workflow{}, err
 	}
 	if _, err := s.store.ExecuteWorkflow(ctx, w.Owner, w.ID, spec); err != nil {
-		return api.Workflow{}, s.withReset(c, err)
+		return api.Workflow{}, s.withReset(ctx, c, err)
 	}
 	s.meters.created.WithLabelValues(spec.Model).Inc()
 	return s.readWorkflow(ctx, w.ID)

@@ -70,9 +70,10 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (Key, error) 
 			ExpiresAt: n.ExpiresAt,
 			CreatedAt: fromMicros(t.now),
 		}
-		// The update locks the row, so that concurrent calls count each other's keys.
-		if err := t.row("UPDATE account SET quota = quota WHERE id = $1 RETURNING name", []any{by.User},
-			&k.UserName); err != nil {
+		if err := t.lockAccount(by.User); err != nil {
+			return err
+		}
+		if err := t.row("SELECT name FROM account WHERE id = $1", []any{by.User}, &k.UserName); err != nil {
 			return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "there is no such user"))
 		}
 		if !k.ExpiresAt.IsZero() && toMicros(k.ExpiresAt) <= t.now {

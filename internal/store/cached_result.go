@@ -69,14 +69,13 @@ func (s *Store) CachedResult(ctx context.Context, owner pleat.UserID, inputHash 
 // lockSource keeps the source run referenced until the transaction ends, so that garbage collection cannot delete the
 // blobs that the new run is about to reference.
 func (t *tx) lockSource(source, run pleat.RunID) error {
+	// The verbs that delete the job or make it private lock it first.
 	q := `
 		SELECT s.id
 		FROM run s
 		JOIN job j ON j.id = s.job_id
-		WHERE s.id = $1 AND ` + fmt.Sprintf(mayShareResults, "(SELECT account_id FROM run WHERE id = $2)")
-	if t.pg != nil {
-		q += " FOR SHARE OF j" // the verbs that delete the job or make it private lock it first
-	}
+		WHERE s.id = $1 AND ` + fmt.Sprintf(mayShareResults, "(SELECT account_id FROM run WHERE id = $2)") + `
+		FOR SHARE OF j`
 	var id pleat.RunID
 	return mapNoRows(t.row(q, []any{source, run}, &id), ErrSourceGone)
 }

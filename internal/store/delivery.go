@@ -306,8 +306,7 @@ func (s *Store) RedeliverAll(ctx context.Context, owner pleat.UserID, f Delivery
 func (t *tx) sendNow(where string, args []any, limit int) (int, error) {
 	if _, err := t.exec(fmt.Sprintf(`
 		UPDATE endpoint SET resume_at = 0
-		WHERE account_id = $1 AND resume_at > $%d
-			AND EXISTS (SELECT 1 FROM delivery d WHERE d.endpoint_id = endpoint.id AND %s)`, len(args)+1, where),
+		WHERE resume_at > $%d AND id IN (SELECT d.endpoint_id FROM delivery d WHERE %s)`, len(args)+1, where),
 		append(args[:len(args):len(args)], t.now)...); err != nil {
 		return 0, err
 	}

@@ -144,7 +144,7 @@ func (s *Store) PutEndpoint(ctx context.Context, by Actor, c EndpointConfig) (En
 // another origin: who may change the address must not be able to have the token sent there. It locks the user's
 // account, so that a concurrent change of the address is seen.
 func (t *tx) checkToken(user pleat.UserID, c *EndpointConfig) error {
-	if _, err := t.exec("UPDATE account SET quota = quota WHERE id = $1", user); err != nil || c.Token != "" {
+	if err := t.lockAccount(user); err != nil || c.Token != "" {
 		return err
 	}
 	var e Endpoint

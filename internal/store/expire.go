@@ -23,15 +23,20 @@ func expired(table, further string) string {
 		LIMIT %d`, table, further, expireAtOnce)
 }
 
+// startedBy is the condition that the job h has started the workflow w. The second part lets the index of follow-ups
+// answer it.
+const startedBy = "w.started_by = h.id AND w.started_by <> ''"
+
 var (
 	expiredWorkflows = expired("workflow", "")
 	expiredJobs      = expired("job",
-		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE w.started_by = h.id AND w.deleted_at = 0)")
+		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at = 0)")
 )
 
 // ExpireResults deletes jobs and workflows whose latest run ended longer ago than Limits.KeepResults, as DeleteJob and
-// DeleteWorkflow do, and returns how many. It deletes at most 100 of each; the next call continues. Drafts have no
-// results and are kept. Any node may call it.
+// DeleteWorkflow do, and returns how many. It deletes at most 100 of each, each in a transaction of its own, so that no
+// transaction is long or locks many jobs; the next call continues. Drafts have no results and are kept. Any node may
+// call it.
 func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 	if s.limits.KeepResults == 0 {
 		return 0, nil

@@ -167,11 +167,7 @@ func (t *tx) updateBreakers(list []DeliveryOutcome, update UpdateEndpoint) error
 			ids = append(ids, id)
 		}
 	}
-	lock := ""
-	if t.pg != nil {
-		lock = " FOR UPDATE"
-	}
-	endpoints, err := t.endpoints(ids, lock)
+	endpoints, err := t.endpoints(ids, " FOR UPDATE")
 	if err != nil {
 		return err
 	}

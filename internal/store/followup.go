@@ -89,11 +89,10 @@ func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, r
 // insertFollowUp creates a workflow that belongs to the job of a run, with which it is deleted. It is refused if the
 // job has been deleted, or if its owner's limits do not allow it.
 func (t *tx) insertFollowUp(run pleat.RunID, n NewWorkflow) (pleat.Workflow, error) {
-	q := "SELECT j.id FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1 AND j.deleted_at = 0"
-	if t.pg != nil {
-		q += " FOR SHARE OF j" // DeleteJob waits, and then finds the workflow
-	}
-	err := t.row(q, []any{run}, &n.Job)
+	// DeleteJob waits for the lock, and then finds the workflow.
+	err := t.row(`
+		SELECT j.id FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1 AND j.deleted_at = 0 FOR SHARE OF j`,
+		[]any{run}, &n.Job)
 	if err != nil {
 		return pleat.Workflow{}, mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "the job was deleted"))
 	}

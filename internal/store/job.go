@@ -217,15 +217,13 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 // lockJob locks a job of the owner's until the transaction ends, and reads its head. The verbs that change a job begin
 // with it, so that they take their locks in one order: the job, then its run and task.
 func (t *tx) lockJob(owner pleat.UserID, job pleat.JobID) (Head, error) {
-	q := `
-		SELECT account_id, public, version, epoch, run_id, state FROM job
-		WHERE id = $1 AND account_id = $2 AND deleted_at = 0`
-	if t.pg != nil {
-		q += " FOR UPDATE"
-	}
 	h := Head{Source: pleat.Source{Job: job}, Caller: owner}
 	var public int64
-	err := t.row(q, []any{job, owner}, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
+	err := t.row(`
+		SELECT account_id, public, version, epoch, run_id, state FROM job
+		WHERE id = $1 AND account_id = $2 AND deleted_at = 0
+		FOR UPDATE`,
+		[]any{job, owner}, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
 	h.Public = public == 1
 	return h, mapNoRows(err, pleat.ErrJobNotFound)
 }

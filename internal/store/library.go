@@ -267,10 +267,8 @@ func (s *Store) DeleteItem(ctx context.Context, owner pleat.UserID, id pleat.Ite
 				SELECT i.id FROM library_item i JOIN below b ON i.parent_id = b.id
 			)
 			`
-		blobs = nil
-		rows, err := t.query(below+`
+		blobs, err = t.deleteBlobRows(below+`
 			DELETE FROM library_file WHERE item_id IN (SELECT id FROM below) RETURNING blob_key`, id)
-		blobs, err = scanKeys(blobs, rows, err)
 		if err != nil {
 			return err
 		}
@@ -280,14 +278,15 @@ func (s *Store) DeleteItem(ctx context.Context, owner pleat.UserID, id pleat.Ite
 	return blobs, err
 }
 
-// scanKeys appends the blob keys in the only column of the rows of a query.
-func scanKeys(keys []string, rows *sql.Rows, err error) ([]string, error) {
+// deleteBlobRows deletes rows by a statement that returns the blob key of each, and returns the keys. The key of a row
+// without a blob is empty.
+func (t *tx) deleteBlobRows(text string, args ...any) ([]string, error) {
+	var keys []string
+	rows, err := t.query(text, args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var key string
 		err := scan(&key)
-		if key != "" {
-			keys = append(keys, key)
-		}
+		keys = append(keys, key)
 		return err
 	})
 	return keys, err

@@ -54,7 +54,7 @@ func (t *tx) lockAccount(user pleat.UserID) error {
 	if t.pg == nil {
 		return nil // SQLite has one writer
 	}
-	_, err := t.exec("UPDATE account SET quota = quota WHERE id = $1", user)
+	_, err := t.exec("SELECT 1 FROM account WHERE id = $1 FOR UPDATE", user)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -118,7 +119,7 @@ type tombstone struct {
 var tombstones = []tombstone{
 	newTombstone("workflow", "SELECT run_id FROM workflow WHERE id = $1", "SELECT h.run_id", ""),
 	newTombstone("job", "SELECT id FROM run WHERE job_id = $1", "SELECT r.id FROM run r WHERE r.job_id = h.id",
-		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE w.started_by = h.id AND w.deleted_at <> 0)"),
+		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at <> 0)"),
 }
 
 // newTombstone builds the SQL of a table. RunsOf selects the runs of the row h, and further is one more condition.
@@ -134,7 +135,7 @@ func newTombstone(table, runs, runsOf, further string) tombstone {
 }
 
 // purgeSteps delete the rows of a deleted job or workflow $1, each at most purgeRows of them, in an order in which no
-// row loses what it is found by. «RUNS» stands for tombstone.runs. A step with blobs returns their keys.
+// row loses what it is found by; statement replaces the capital names. A step with blobs returns their keys.
 var purgeSteps = []struct {
 	text  string
 	blobs bool
@@ -165,6 +166,12 @@ var purgeSteps = []struct {
 // tasksSQL selects the tasks of the source $1: those of its runs and of its deliveries.
 const tasksSQL = `SELECT k.id FROM task k WHERE k.run_id IN (RUNS) OR k.delivery_id IN (
 	SELECT d.id FROM delivery d WHERE d.source_id = $1)`
+
+// statement returns the SQL of one of purgeSteps for the table.
+func (k tombstone) statement(text string) string {
+	text = strings.ReplaceAll(text, "TASKS", tasksSQL) // which has RUNS
+	return strings.NewReplacer("RUNS", k.runs, "SOURCE", k.table, "ROWS", strconv.Itoa(purgeRows)).Replace(text)
+}
 
 // PurgeDeleted deletes rows of one deleted job or workflow: the oldest for which nothing is under way. No call deletes
 // more than purgeRows of a table, so that no transaction is long; a caller repeats it until it deletes nothing, and
@@ -207,21 +214,13 @@ func (t *tx) purge(kind tombstone, id string) (Purged, error) {
 			return p, err
 		}
 	}
-	sql := strings.NewReplacer("TASKS", tasksSQL, "ROWS", strconv.Itoa(purgeRows))
-	source := strings.NewReplacer("RUNS", kind.runs, "SOURCE", kind.table)
 	for _, step := range purgeSteps {
-		n := 0
-		if text := source.Replace(sql.Replace(step.text)); step.blobs {
-			rows, qerr := t.query(text, id)
-			err = forEachRow(rows, qerr, func(scan func(...any) error) error {
-				var key string
-				n++
-				err := scan(&key)
-				if key != "" {
-					p.Blobs = append(p.Blobs, key)
-				}
-				return err
-			})
+		var n int
+		if text := kind.statement(step.text); step.blobs {
+			var keys []string
+			keys, err = t.deleteBlobRows(text, id)
+			n = len(keys)
+			p.Blobs = append(p.Blobs, slices.DeleteFunc(keys, func(key string) bool { return key == "" })...)
 		} else {
 			var deleted int64
 			deleted, err = t.exec(text, id)

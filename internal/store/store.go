@@ -171,8 +171,11 @@ func unavailable(verb string, err error) error {
 	}
 }
 
+// lockingClauses removes the locking clauses of a statement.
+var lockingClauses = strings.NewReplacer("FOR UPDATE SKIP LOCKED", "", "FOR UPDATE", "", "FOR SHARE OF j", "")
+
 // translate adapts portable SQL, whose parameters are $1, $2 …, to the dialect. SQLite's drivers number «$n» by first
-// appearance, so it gets «?n». SQLite has one writer and no row locks, so FOR UPDATE SKIP LOCKED goes.
+// appearance, so it gets «?n». SQLite has one writer and no row locks, so locking clauses go.
 func (s *Store) translate(q string) string {
 	if s.dialect != "sqlite" {
 		return q
@@ -186,7 +189,7 @@ func (s *Store) translate(q string) string {
 			b[i] = '?'
 		}
 	}
-	t := strings.ReplaceAll(string(b), "FOR UPDATE SKIP LOCKED", "")
+	t := lockingClauses.Replace(string(b))
 	s.translated.Store(q, t)
 	return t
 }

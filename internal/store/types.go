@@ -193,7 +193,7 @@ type ClaimedTask struct {
 	// Both are zero if there was no search, or no sequence to search for.
 	Alignments     []pleat.Artifact
 	SearchDuration time.Duration
-	// Worked is how long earlier attempts ran that this one goes on with, because they yielded.
+	// Worked is how long the earlier attempts ran that yielded, and that this one continues.
 	Worked time.Duration
 }
 

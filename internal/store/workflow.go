@@ -155,12 +155,10 @@ func (s *Store) ExecuteWorkflow(
 
 // lockWorkflow locks a workflow of the owner's until the transaction ends, and reads it. It is what lockJob is to jobs.
 func (t *tx) lockWorkflow(owner pleat.UserID, id pleat.WorkflowID, w *pleat.Workflow) error {
-	q := "SELECT " + workflowColumns + " FROM workflow w WHERE w.id = $1 AND w.account_id = $2 AND w.deleted_at = 0"
-	if t.pg != nil {
-		q += " FOR UPDATE"
-	}
 	var r workflowRow
-	err := t.row(q, []any{id, owner}, r.into(w)...)
+	err := t.row("SELECT "+workflowColumns+`
+		FROM workflow w WHERE w.id = $1 AND w.account_id = $2 AND w.deleted_at = 0 FOR UPDATE`,
+		[]any{id, owner}, r.into(w)...)
 	r.fill(w)
 	return mapNoRows(err, ErrNoWorkflow)
 }

@@ -131,7 +131,7 @@ func (s *Store) Yield(ctx context.Context, k *pleat.Task, slots Slots, progress 
 	return queue, err
 }
 
-// outcomeYielded is the outcome of an attempt whose work the next attempt goes on with.
+// outcomeYielded is the outcome of an attempt whose work the next attempt continues.
 const outcomeYielded = "yielded"
 
 // stepBack moves a task, and its tenant's queued tasks after it, behind the first task of every other tenant that waits

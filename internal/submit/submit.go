@@ -1,8 +1,7 @@
 // Package submit makes the decisions that a request and a worker share: which model, seed, queue and memory a run gets,
-// which run and sequence of a fold a workflow works on, which library files fit, who is notified when a run ends, and
-// what of a deleted job can be removed.
+// which run and sequence of a fold a workflow works on, which library files fit, and who is notified when a run ends.
 //
-// It reads the store and writes nothing, but for remove.go. It must not know HTTP, move files or execute anything.
+// It reads the store and writes nothing. It must not know HTTP, move files or execute anything.
 //
 //	submit.go     Resolver
 //	models.go     the models that run here, cached
@@ -11,7 +10,6 @@
 //	file.go       what files a library may hold
 //	alignment.go  the alignments of a library item that a job uses
 //	notify.go     webhook settings: who is notified when a run ends
-//	remove.go     what is left of deleted jobs and workflows
 package submit
 
 import (

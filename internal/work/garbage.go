@@ -4,10 +4,8 @@ import (
 	"context"
 	"time"
 
-	"pleat/internal/blob"
+	"pleat/internal/garbage"
 	"pleat/internal/queue"
-	"pleat/internal/store"
-	"pleat/internal/submit"
 )
 
 const (
@@ -23,7 +21,7 @@ const (
 // collectGarbage deletes, from time to time, files that nothing refers to.
 func (p *Pool) collectGarbage(ctx context.Context) {
 	for queue.Sleep(ctx, garbageInterval) {
-		n, err := CollectGarbage(ctx, p.store, p.blobs, p.cfg.Clock().Add(-garbageAge))
+		n, err := garbage.Collect(ctx, p.store, p.blobs, p.cfg.Clock().Add(-garbageAge))
 		if err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("garbage collection stopped", "error", err)
 		}
@@ -42,28 +40,10 @@ func (p *Pool) removeDeleted(ctx context.Context) {
 			p.cfg.Log.Info("old jobs and workflows deleted", "number", expired)
 		}
 		if err == nil {
-			_, err = submit.RemoveDeleted(ctx, p.store, p.blobs)
+			_, err = garbage.RemoveDeleted(ctx, p.store, p.blobs)
 		}
 		if err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("deleted or old jobs could not be removed", "error", err)
 		}
 	}
-}
-
-// CollectGarbage deletes what deleted jobs and workflows have left, and the files stored before a moment that no
-// artifact, checkpoint or library item refers to, among them what a killed process left unfinished. It returns how many
-// files it deleted.
-func CollectGarbage(ctx context.Context, s *store.Store, b blob.Store, before time.Time) (int, error) {
-	n, err := submit.RemoveDeleted(ctx, s, b)
-	if err != nil {
-		return n, err
-	}
-	for _, prefix := range []string{"runs/", "library/"} {
-		deleted, err := blob.CollectGarbage(ctx, b, prefix, before, s.UnreferencedBlobs)
-		n += deleted.Objects + deleted.Temps
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
 }

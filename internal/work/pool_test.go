@@ -12,6 +12,7 @@ import (
 	"pleat"
 	"pleat/internal/engine"
 	"pleat/internal/engine/builtin"
+	"pleat/internal/garbage"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
@@ -172,7 +173,7 @@ func TestGarbageIsWhatNothingRefersTo(t *testing.T) {
 		if _, err := f.blobs.Put(ctx, "runs/orphan/1/x", strings.NewReader("x")); err != nil {
 			t.Fatal(err)
 		}
-		n, err := work.CollectGarbage(ctx, f.s, f.blobs, time.Now().Add(time.Minute))
+		n, err := garbage.Collect(ctx, f.s, f.blobs, time.Now().Add(time.Minute))
 		if err != nil || n != 1 {
 			t.Fatalf("%d files deleted, %v", n, err)
 		}
@@ -180,7 +181,7 @@ func TestGarbageIsWhatNothingRefersTo(t *testing.T) {
 		if err := f.s.DeleteJob(ctx, f.owner, v.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := work.CollectGarbage(ctx, f.s, f.blobs, time.Now().Add(time.Minute)); err != nil || n != 1 {
+		if n, err := garbage.Collect(ctx, f.s, f.blobs, time.Now().Add(time.Minute)); err != nil || n != 1 {
 			t.Errorf("%d files deleted after the job was, %v", n, err)
 		}
 	})

@@ -20,9 +20,9 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/engine"
 	"pleat/internal/engine/builtin"
+	"pleat/internal/garbage"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
-	"pleat/internal/work"
 )
 
 // counted is the embedded engine, and how often it ran.
@@ -310,7 +310,7 @@ func TestAnswersArePrivate(t *testing.T) {
 		if err := f.s.DeleteJob(ctx, f.owner, adas.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		n, err := work.CollectGarbage(ctx, f.s, f.blobs, time.Now().Add(time.Hour))
+		n, err := garbage.Collect(ctx, f.s, f.blobs, time.Now().Add(time.Hour))
 		if err != nil || n == 0 {
 			t.Fatalf("collected %d, %v", n, err)
 		}

@@ -44,7 +44,7 @@ func (p *Pool) yieldIfOthersWait(t *runningTask, step int64) {
 		t.lease.Report(pleat.Progress{
 			At:   p.cfg.Clock().UTC(),
 			Kind: pleat.ProgressLog,
-			Line: fmt.Sprintf("paused at step %d: it is another user's turn; this run goes on from here", step),
+			Line: fmt.Sprintf("paused at step %d: it is another user's turn; this run will continue here", step),
 		})
 		t.lease.Report(pleat.Progress{At: p.cfg.Clock().UTC(), Kind: pleat.ProgressStage, Stage: stageWaiting})
 		p.leases.Cancel(t.Task.ID, engine.ErrYield)

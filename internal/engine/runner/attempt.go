@@ -62,7 +62,7 @@ func (a *runnerAttempt) predictAll(ctx context.Context, requests []*predictReque
 				break
 			}
 			if out.stop != nil {
-				stopped = a.Processes.stopInBackground(out.stop, q.lent)
+				stopped = a.Processes.stopInBackground(out.stop, q.workdir)
 			}
 			if out.unheard && !retried {
 				retried = true
@@ -124,7 +124,7 @@ func (a *runnerAttempt) predict(ctx context.Context, l *slotLease, q *predictReq
 		_ = q.folder.Close() // the process still works in it, and nothing will be read
 		return p, out
 	}
-	if err := q.takeBack(); err != nil && out.failure == nil {
+	if err := q.moveBack(); err != nil && out.failure == nil {
 		out.failure = engine.InvalidOutput(err)
 	}
 	return p, out
@@ -179,10 +179,10 @@ func (a *runnerAttempt) message(q *predictRequest, scratch string) (wirePredict,
 		m.Parallel = 1
 	}
 	a.parameters(&m)
-	if err := q.lend(scratch); err != nil {
+	if err := q.moveTo(scratch); err != nil {
 		return fail(err)
 	}
-	m.Workdir = q.lent
+	m.Workdir = q.workdir
 	return m, nil
 }
 

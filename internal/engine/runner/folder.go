@@ -21,25 +21,29 @@ import (
 // errMoved is the error of a folder that a process has replaced.
 var errMoved = errors.New("the folder of the work was moved or replaced")
 
-// lend moves the folder of a request into the scratch folder of a process.
-func (q *predictRequest) lend(scratch string) error {
-	var err error
-	if q.folder, err = os.OpenRoot(q.dir); err != nil {
+// moveTo moves the folder of a request into the scratch folder of a process.
+func (q *predictRequest) moveTo(scratch string) error {
+	folder, err := os.OpenRoot(q.dir)
+	if err != nil {
 		return err
 	}
-	q.lent = filepath.Join(scratch, filepath.Base(q.dir))
-	return os.Rename(q.dir, q.lent)
+	q.workdir = filepath.Join(scratch, filepath.Base(q.dir))
+	if err := os.Rename(q.dir, q.workdir); err != nil {
+		return errors.Join(err, folder.Close())
+	}
+	q.folder = folder
+	return nil
 }
 
-// takeBack moves the folder back from the process. An error says that the process has replaced it: then nothing in it
+// moveBack moves the folder back from the process. An error says that the process has replaced it: then nothing in it
 // may be used.
-func (q *predictRequest) takeBack() error {
+func (q *predictRequest) moveBack() error {
 	defer q.folder.Close()
 	want, err := q.folder.Stat(".")
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(q.lent, q.dir); err != nil {
+	if err := os.Rename(q.workdir, q.dir); err != nil {
 		return errMoved
 	}
 	// Lstat does not follow a link that stands in place of the folder.
@@ -49,7 +53,7 @@ func (q *predictRequest) takeBack() error {
 	return nil
 }
 
-// copyOut copies a regular file of the lent folder to a path outside, which the process cannot change.
+// copyOut copies a regular file of the folder to a path outside, which the process cannot change.
 func (q *predictRequest) copyOut(name, to string) error {
 	in, err := openRegular(q.folder, name)
 	if err != nil {

@@ -12,8 +12,8 @@ type predictRequest struct {
 	input     any              // foldInput, qnaInput or mdInput
 	sequences []pleat.Sequence // of a fold
 	files     []inputFile
-	dir       string   // folder of the request; while the process works on it, it is at lent
-	lent      string   // in the scratch folder of the process
+	dir       string   // folder of the request, except while the process works in it
+	workdir   string   // where it is then, in the scratch folder of the process
 	folder    *os.Root // the folder itself, wherever it is
 	result    *wireResult
 }

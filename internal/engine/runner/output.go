@@ -111,7 +111,7 @@ func (a *runnerAttempt) answer(ctx context.Context, q *predictRequest) pleat.Out
 	return out
 }
 
-// check hashes every file of a result, at most maxWireFiles, after the folder was taken back. Only regular files inside
+// check hashes every file of a result, at most maxWireFiles, after the folder was moved back. Only regular files inside
 // the folder are valid: an os.Root follows no link out of it. The error says which file is not what the message says,
 // or that ctx ended.
 func (q *predictRequest) check(ctx context.Context) error {

@@ -1,6 +1,6 @@
-// Package crowd makes structures whose atoms lie on one another, as hostile files have them, for tests and benchmarks.
-// Programs must not use it otherwise.
-package crowd
+// Package structuretest makes structures whose atoms lie on one another, as hostile files have them, for tests and
+// benchmarks. Nothing that is shipped may import it.
+package structuretest
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"pleat/internal/structure"
 )
 
-// Cube returns n alanines of one atom each, CA, at random places in a cube of edge Å. It is the same at every call.
-func Cube(n int, edge float64) *structure.Structure {
+// CrowdedCube returns n alanines of one atom each, CA, at random places in a cube of edge Å, the same at every call.
+func CrowdedCube(n int, edge float64) *structure.Structure {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a structure, not a secret
 	c := structure.Chain{ID: "A", Kind: structure.Protein, Residues: make([]structure.Residue, n)}
 	for i := range n {
@@ -22,8 +22,8 @@ func Cube(n int, edge float64) *structure.Structure {
 	return &structure.Structure{Chains: []structure.Chain{c}}
 }
 
-// Residue returns one alanine whose n atoms lie on one point.
-func Residue(n int) *structure.Structure {
+// CrowdedResidue returns one alanine whose n atoms lie on one point.
+func CrowdedResidue(n int) *structure.Structure {
 	r := structure.Residue{Comp: "ALA", Seq: 1, Auth: 1}
 	for i := range n {
 		r.Atoms = append(r.Atoms, structure.Atom{Name: fmt.Sprintf("C%d", i), Element: "C", Occupancy: 1})

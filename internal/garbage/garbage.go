@@ -1,0 +1,63 @@
+// Package garbage deletes what nothing refers to any more: the rows and blobs of deleted jobs and workflows, and blobs
+// without a row. The server does so when a user deletes something, workers from time to time.
+//
+// It must not decide what is deleted: the verbs of the store do.
+package garbage
+
+import (
+	"context"
+	"time"
+
+	"pleat/internal/blob"
+	"pleat/internal/store"
+)
+
+// RemoveDeleted deletes the rows and the blobs of deleted jobs and workflows until none is due or ctx ends. It returns
+// how many blobs it deleted. Collect deletes the blobs that a crash leaves behind.
+func RemoveDeleted(ctx context.Context, s *store.Store, b blob.Store) (int, error) {
+	total := 0
+	for {
+		p, err := s.PurgeDeleted(ctx)
+		if err != nil || p.Rows == 0 {
+			return total, err
+		}
+		n, err := RemoveBlobs(ctx, s, b, p.Blobs)
+		total += n
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// RemoveBlobs deletes those of the blobs to which no run and no library file refers, and returns how many. A row to
+// which they belonged must be gone, so that nothing can refer to them again.
+func RemoveBlobs(ctx context.Context, s *store.Store, b blob.Store, keys []string) (int, error) {
+	dead, err := s.UnreferencedBlobs(ctx, keys)
+	if err != nil {
+		return 0, err
+	}
+	for i, key := range dead {
+		if err := b.Delete(ctx, key); err != nil {
+			return i, err
+		}
+	}
+	return len(dead), nil
+}
+
+// Collect deletes what deleted jobs and workflows have left, and the files stored before a moment that no
+// artifact, checkpoint or library item refers to, among them what a killed process left unfinished. It returns how many
+// files it deleted.
+func Collect(ctx context.Context, s *store.Store, b blob.Store, before time.Time) (int, error) {
+	n, err := RemoveDeleted(ctx, s, b)
+	if err != nil {
+		return n, err
+	}
+	for _, prefix := range []string{"runs/", "library/"} {
+		deleted, err := blob.CollectGarbage(ctx, b, prefix, before, s.UnreferencedBlobs)
+		n += deleted.Objects + deleted.Temps
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}

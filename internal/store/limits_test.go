@@ -1,0 +1,40 @@
+package store_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// Calls at the same time cannot all use what a limit has left.
+func TestLimitsHoldBetweenConcurrentCalls(t *testing.T) {
+	limits := store.Limits{LibraryItems: 5, Drafts: 3}
+	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		start := make(chan struct{})
+		var wg sync.WaitGroup
+		for range 12 {
+			wg.Go(func() {
+				<-start
+				_, item := s.CreateItem(ctx, store.LibraryItem{Owner: u, Name: "x", Type: "file"})
+				_, draft := s.CreateWorkflow(ctx, newFlow(u, true))
+				for _, err := range []error{item, draft} {
+					if err != nil && pleat.CodeOf(err) != pleat.CodeConflict {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		close(start)
+		wg.Wait()
+		if items, drafts := storetest.Count(t, s, "library_item"), storetest.Count(t, s, "workflow"); items != 5 ||
+			drafts != 3 {
+			t.Errorf("%d items and %d drafts; 5 and 3 are allowed", items, drafts)
+		}
+	})
+}

@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What looks for jobs and workflows to delete, every few seconds, reads only rows that are old or deleted: it scans no
+// whole table.
+func TestDeletionScansNoTable(t *testing.T) {
+	ctx := context.Background()
+	s, err := Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "pleat.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, _, err := s.Migrate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, query string
+		args        []any
+	}{
+		{"old workflows", expiredWorkflows, []any{1, "id"}},
+		{"old jobs", expiredJobs, []any{1, "id"}},
+		{"deleted workflows", tombstones[0].due, []any{1}},
+		{"deleted jobs", tombstones[1].due, []any{1}},
+	} {
+		rows, err := s.read(ctx, "EXPLAIN QUERY PLAN "+c.query, c.args...)
+		steps := 0
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			var id, parent, unused int
+			var step string
+			err := scan(&id, &parent, &unused, &step)
+			if strings.HasPrefix(step, "SCAN") && !strings.HasSuffix(step, "_deleted") && step != "SCAN CONSTANT ROW" {
+				t.Errorf("%s: %s", c.name, step)
+			}
+			steps++
+			return err
+		})
+		if err != nil || steps == 0 {
+			t.Errorf("%s: %d steps, %v", c.name, steps, err)
+		}
+	}
+}
