@@ -95,10 +95,17 @@ func (s *Server) knownUser(ctx context.Context, c *call) (pleat.UserID, error) {
 	if c.cred.hash == "" {
 		return "", nil
 	}
-	if k, ok := s.known.get(c.cred.hash); ok && s.clock().Sub(k.at) < knownFor {
+	k, known := s.known.get(c.cred.hash)
+	if known && s.clock().Sub(k.at) < knownFor {
 		return k.user, nil
 	}
-	who, err := s.lookUp(ctx, c, c.cred, s.limits.unknown)
+	var who store.Principal
+	var err error
+	if known { // it is not invented, and need not wait behind those that are
+		who, err = s.identify(ctx, c.cred)
+	} else {
+		who, err = s.lookUp(ctx, c, c.cred, s.limits.unknown)
+	}
 	if errors.Is(err, pleat.ErrUnauthorized) {
 		c.cred.hash = "" // it is not looked up again; the route decides whether it needs one
 		return "", nil
