@@ -506,8 +506,8 @@ func (s *Store) PingEndpoint(ctx context.Context, owner pleat.UserID) (pleat.Del
 	return id, err
 }
 
-// boundTests makes room for one more test delivery of a user: it deletes the oldest that have ended. It refuses one more
-// if none of maxTests has ended.
+// boundTests makes room for one more test delivery of a user: it deletes the oldest that have ended. CodeConflict:
+// maxTests wait.
 func (t *tx) boundTests(owner pleat.UserID) error {
 	if err := t.lockAccount(owner); err != nil {
 		return err
