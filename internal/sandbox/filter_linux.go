@@ -14,6 +14,20 @@ var deniedCalls = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
 	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_UNSHARE, unix.SYS_SETNS,
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_SETXATTRAT,
+	unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
+}
+
+// skippedCalls are system calls that do nothing and report success. They change the permissions, the owner or the times
+// of a file by its path, which Landlock does not limit: a process could make the secret key readable for every user of
+// the machine. Programs make them for files of their own, such as those that copy a file with its permissions, and
+// would fail if they were denied.
+func skippedCalls() []uint32 {
+	calls := []uint32{unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT}
+	if runtime.GOARCH == "amd64" { // chmod, chown, lchown, utime, utimes and futimesat, which arm64 does not have
+		calls = append(calls, 90, 92, 94, 132, 235, 261)
+	}
+	return calls
 }
 
 // Offsets in struct seccomp_data: the number of the call, its architecture and the low halves of its arguments, on
@@ -77,7 +91,16 @@ func callFilter() []unix.SockFilter {
 	for _, call := range deniedCalls {
 		program = append(program, unix.SockFilter{Code: equal, K: call, Jf: 1}, deny(unix.EACCES))
 	}
+	for _, call := range skippedCalls() {
+		program = append(program, unix.SockFilter{Code: equal, K: call, Jf: 1}, deny(0))
+	}
 	return append(program,
+		// It sets limits of any process of the user; 0 is the caller.
+		unix.SockFilter{Code: equal, K: unix.SYS_PRLIMIT64, Jf: 4},
+		unix.SockFilter{Code: load, K: offsetFirst},
+		unix.SockFilter{Code: equal, K: 0, Jf: 1},
+		allow,
+		deny(unix.EPERM),
 		// Its flags are in memory, where no filter reads them; C libraries then call clone.
 		unix.SockFilter{Code: equal, K: unix.SYS_CLONE3, Jf: 1},
 		deny(unix.ENOSYS),

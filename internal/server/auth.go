@@ -126,7 +126,7 @@ func (s *Server) identify(ctx context.Context, cred credential) (store.Principal
 	p, err := find(ctx, cred.hash)
 	switch {
 	case err == nil:
-		s.known.put(cred.hash, knownKey{p.User, p.Key})
+		s.known.put(cred.hash, knownKey{p.User, p.Key, s.clock()})
 		s.keyUsage.record(p.Key, s.clock())
 	case errors.Is(err, pleat.ErrUnauthorized):
 		s.known.remove(cred.hash) // its requests no longer count against the user

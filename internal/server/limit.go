@@ -90,15 +90,22 @@ func (s *Server) admit(ctx context.Context, c *call, rt route) error {
 }
 
 // knownUser returns the user of the call's credential; empty if it has none, or none that is valid. A credential that
-// was valid recently still counts for its user; whether it is valid now, authorize checks.
+// was valid within knownFor still counts for its user; whether it is valid now, authorize checks.
 func (s *Server) knownUser(ctx context.Context, c *call) (pleat.UserID, error) {
 	if c.cred.hash == "" {
 		return "", nil
 	}
-	if k, ok := s.known.get(c.cred.hash); ok {
+	k, known := s.known.get(c.cred.hash)
+	if known && s.clock().Sub(k.at) < knownFor {
 		return k.user, nil
 	}
-	who, err := s.lookUp(ctx, c, c.cred, s.limits.unknown)
+	var who store.Principal
+	var err error
+	if known { // it is not invented, and need not wait behind those that are
+		who, err = s.identify(ctx, c.cred)
+	} else {
+		who, err = s.lookUp(ctx, c, c.cred, s.limits.unknown)
+	}
 	if errors.Is(err, pleat.ErrUnauthorized) {
 		c.cred.hash = "" // it is not looked up again; the route decides whether it needs one
 		return "", nil
@@ -216,7 +223,12 @@ func (l *limiter) allow(c *call, who string, now time.Time) error {
 type knownKey struct {
 	user pleat.UserID
 	key  pleat.KeyID
+	at   time.Time // when it was valid
 }
+
+// knownFor is how long a credential counts for its user without another look at the database: not every route looks
+// there, and one that was revoked must not use up what its user may send.
+const knownFor = 10 * time.Second
 
 // maxKnownKeys is how many credentials a server remembers for certain.
 const maxKnownKeys = 10_000

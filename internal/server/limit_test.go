@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pleat/internal/server"
+	"pleat/internal/store"
 )
 
 // signIn opens a session and returns its cookie; empty if it was refused.
@@ -143,6 +144,33 @@ func TestRevokedKeyCountsForNobody(t *testing.T) {
 	}
 	if r := h.as(h.key, "GET", "/v1/usage", nil); r.status != 200 {
 		t.Errorf("the user's other key: %d", r.status)
+	}
+}
+
+// That also holds on routes that do not check whether the key is valid, such as those of files, and on those that find
+// it out with the job.
+func TestRevokedKeyCountsForNobodyElsewhere(t *testing.T) {
+	for _, path := range []string{"/v1/jobs/%s", "/v1/artifacts/%s/model.cif?s=x"} {
+		h := newFixture(t, func(c *server.Config) { c.Rate, c.Burst = .001, 20 })
+		path = fmt.Sprintf(path, h.create(trp).JobID)
+		id, key := h.newUser("ann")
+		h.as(key, "GET", "/v1/usage", nil)
+		keys, err := h.store.Keys(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.store.RevokeKey(t.Context(), store.Actor{User: id}, keys[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		h.clock.Advance(time.Minute)
+		for range 120 {
+			if r := h.as(key, "GET", path, nil); r.status == 200 {
+				t.Fatal("the key works")
+			}
+		}
+		if r := h.as(h.key, "GET", "/v1/usage", nil); r.status != 200 {
+			t.Errorf("%s: the user's other key: %d", path, r.status)
+		}
 	}
 }
 

@@ -2,11 +2,14 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pleat"
+	"pleat/internal/store"
 )
 
 // Users take turns, in the order in which they came, whoever of them has more to do; none has two places.
@@ -50,4 +53,15 @@ func TestTurns(t *testing.T) {
 			t.Errorf("%+v is left", turns)
 		}
 	})
+}
+
+// Whose file finds no place before its time ends is told to try again; that is no fault of the service.
+func TestNoPlaceInTime(t *testing.T) {
+	s := &Server{checks: newTurns(0)}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	err := s.checkFile(ctx, newFile{owner: "ann", name: "x.pdb"}, &store.LibraryFile{Bytes: 1})
+	if status, message := refusal(err); status != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", status, message)
+	}
 }

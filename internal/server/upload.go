@@ -219,7 +219,8 @@ func (s *Server) checkFile(ctx context.Context, n newFile, f *store.LibraryFile)
 		return pleat.InvalidField("files", ": %q is empty", pleat.Clip(f.Name))
 	}
 	if err := s.checks.acquire(ctx, n.owner); err != nil {
-		return err
+		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "too many files are being checked; try again",
+			Err: err}
 	}
 	defer s.checks.release(n.owner)
 	ctx, cancel := context.WithTimeout(ctx, checkTime)

@@ -21,6 +21,7 @@ import (
 	"pleat/api"
 	"pleat/internal/calvados"
 	"pleat/internal/flow"
+	"pleat/internal/server"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/structure"
@@ -381,6 +382,19 @@ func TestDraft(t *testing.T) {
 	if r := h.as(h.key, "POST", "/v1/workflows/"+d.ID+"/cancel", nil); r.status != 409 {
 		t.Errorf("cancelled twice: %d", r.status)
 	}
+}
+
+// The streams of other readers end as soon as a workflow is private, not at their next heartbeat.
+func TestHiddenWorkflowEndsStreams(t *testing.T) {
+	h := newFixture(t, func(c *server.Config) { c.StreamHeartbeat, c.StreamPoll = time.Hour, time.Hour })
+	h.register(testModel, calvadosModel)
+	w := h.flow(`{"workflow_name":"md","name":"sim","workflow_input":{"sequence":"GSGSGS",` +
+		`"preset":"single_idr_fasta","isPublic":true}}`)
+	anonymous := readStream(t, h.http.URL+"/v1/workflows/"+w.ID+"/events")
+	if r := h.as(h.key, "PATCH", "/v1/workflows/"+w.ID+"/public", `{"isPublic":false}`); r.status != 200 {
+		t.Fatal(r.body)
+	}
+	ends(t, anonymous, "the workflow was hidden")
 }
 
 func TestListWorkflows(t *testing.T) {

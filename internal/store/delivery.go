@@ -26,6 +26,12 @@ func DeliveryTopic() string { return deliveryTopic }
 // DeliveryTries is how many attempts a delivery has before it fails for good, and again after each redelivery.
 const DeliveryTries = 10
 
+// Bounds of what a user can make of deliveries without a new run.
+const (
+	keptSends = 10  // sends of one delivery whose attempts are kept
+	maxTests  = 100 // test deliveries of one user that are kept, or that wait
+)
+
 // Delivery is an event on its way to one destination. Its ID is the webhook-id that receivers get, the same in every
 // attempt. RUNNING is not stored: it is the status of a pending delivery whose task a worker holds.
 type Delivery struct {
@@ -47,7 +53,7 @@ type Delivery struct {
 	CreatedAt      time.Time
 }
 
-// DeliveryAttempt is one try at a delivery. Numbers count from 1 over all redeliveries.
+// DeliveryAttempt is one try at a delivery. Numbers count from 1 over all redeliveries whose attempts are kept.
 type DeliveryAttempt struct {
 	Number    int
 	StartedAt time.Time
@@ -337,9 +343,11 @@ func (t *tx) sendNow(where string, args []any, limit int) (int, error) {
 	return n, nil
 }
 
-// sendAgain queues ended deliveries and returns how many it queued. It skips those that another call has queued.
+// sendAgain queues ended deliveries and returns how many it queued. It skips those that another call has queued. Of
+// each, the attempts of the latest keptSends sends stay.
 func (t *tx) sendAgain(owner pleat.UserID, list []endedDelivery) (int, error) {
 	n := 0
+	var queued []any
 	for _, d := range list {
 		k, err := t.exec(`
 			UPDATE delivery SET status = 'PENDING', next_at = $1, reason = '', updated_at = $1
@@ -355,8 +363,9 @@ func (t *tx) sendAgain(owner pleat.UserID, list []endedDelivery) (int, error) {
 			return n, err
 		}
 		n++
+		queued = append(queued, string(d.id))
 	}
-	return n, nil
+	return n, t.forgetSends(queued)
 }
 
 // endedDelivery is the part of a delivery that decides whether it can be sent again.
@@ -465,8 +474,9 @@ func (t *tx) setSource(e *pleat.Event) error {
 		pleat.InvalidField("source_id", " %q is no %s of this service", pleat.Clip(e.Source.ID()), e.Source.Kind()))
 }
 
-// PingEndpoint queues a test delivery to a user's global endpoint, under an event of its own that belongs to no run.
-// ErrNoEndpoint: the user has never configured one. CodeConflict: it is not active.
+// PingEndpoint queues a test delivery to a user's global endpoint, under an event of its own that belongs to no run. Of
+// the user's earlier ones maxTests are kept. ErrNoEndpoint: the user has never configured one. CodeConflict: it is not
+// active, or maxTests test deliveries wait.
 func (s *Store) PingEndpoint(ctx context.Context, owner pleat.UserID) (pleat.DeliveryID, error) {
 	var id pleat.DeliveryID
 	err := s.write(ctx, "ping", func(t *tx) error {
@@ -479,6 +489,9 @@ func (s *Store) PingEndpoint(ctx context.Context, owner pleat.UserID) (pleat.Del
 				"the webhook is not active: %s; PUT /v1/webhooks/custom-http-config or "+
 					"POST /v1/webhooks/custom-http-config/resume activates it", e.DisabledReason)
 		}
+		if err := t.boundTests(owner); err != nil {
+			return err
+		}
 		ev := pleat.Event{Owner: owner, Name: pleat.OnComplete, Status: pleat.StateCompleted}
 		var err error
 		if ev.ID, err = t.emit(ev, ""); err != nil {
@@ -490,4 +503,34 @@ func (s *Store) PingEndpoint(ctx context.Context, owner pleat.UserID) (pleat.Del
 		return t.row("SELECT id FROM delivery WHERE event_id = $1", []any{ev.ID}, &id)
 	})
 	return id, err
+}
+
+// boundTests makes room for one more test delivery of a user: it deletes the oldest that have ended. CodeConflict:
+// maxTests wait.
+func (t *tx) boundTests(owner pleat.UserID) error {
+	if err := t.lockAccount(owner); err != nil {
+		return err
+	}
+	n := 0
+	var ended []any // the oldest first
+	rows, err := t.query("SELECT id, status FROM delivery WHERE account_id = $1 AND source_id = '' ORDER BY id", owner)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var id string
+		var status pleat.DeliveryStatus
+		if err := scan(&id, &status); err != nil {
+			return err
+		}
+		if n++; status != pleat.DeliveryPending {
+			ended = append(ended, id)
+		}
+		return nil
+	})
+	if err != nil || n < maxTests {
+		return err
+	}
+	if n-len(ended) >= maxTests {
+		return pleat.Errorf(pleat.CodeConflict, "%d test deliveries wait to be sent, the maximum; send another when "+
+			"some have ended", n-len(ended))
+	}
+	return t.forgetDeliveries(ended[:min(n-maxTests+1, len(ended))])
 }

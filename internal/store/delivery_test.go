@@ -781,6 +781,80 @@ func TestPing(t *testing.T) {
 	})
 }
 
+// However often a user tests the endpoint or sends a delivery again, the rows of it stay few.
+func TestTestsAndSendsAreBounded(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		global(t, s, u, true)
+		rows := func() map[string]int {
+			out := map[string]int{}
+			for _, table := range []string{"event", "delivery", "task", "attempt"} {
+				out[table] = storetest.Count(t, s, table)
+			}
+			return out
+		}
+		send := func() {
+			for _, d := range claimDeliveries(t, s, "w", 1000) {
+				finishDelivery(t, s, "w", store.DeliveryOutcome{Claimed: d, OK: true})
+			}
+		}
+		for range 105 {
+			if _, err := s.PingEndpoint(ctx, u); err != nil {
+				t.Fatal(err)
+			}
+			send()
+		}
+		want := map[string]int{"event": 100, "delivery": 100, "task": 100, "attempt": 100}
+		if d := cmp.Diff(want, rows()); d != "" {
+			t.Errorf("after many tests: -want +got\n%s", d)
+		}
+		list, err := s.Deliveries(ctx, u, store.DeliveryFilter{Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 12 {
+			if err := s.Redeliver(ctx, u, list[0].ID); err != nil {
+				t.Fatal(err)
+			}
+			send()
+		}
+		want["task"], want["attempt"] = 109, 109
+		if d := cmp.Diff(want, rows()); d != "" {
+			t.Errorf("after many sends: -want +got\n%s", d)
+		}
+		for range 12 {
+			f := store.DeliveryFilter{Limit: 1000, Status: pleat.DeliverySucceeded}
+			if _, err := s.RedeliverAll(ctx, u, f); err != nil {
+				t.Fatal(err)
+			}
+			send()
+		}
+		want["task"], want["attempt"] = 1000, 1000
+		if d := cmp.Diff(want, rows()); d != "" {
+			t.Errorf("after many sends of all: -want +got\n%s", d)
+		}
+		d, tries, err := s.Delivery(ctx, u, list[0].ID)
+		if err != nil || d.Status != pleat.DeliverySucceeded || len(tries) != 10 || d.Attempts != 25 {
+			t.Errorf("%+v %d %v", d, len(tries), err)
+		}
+		if _, err := s.ChangeEndpoint(ctx, store.Actor{User: u}, store.EndpointPause); err != nil {
+			t.Fatal(err)
+		}
+		for range 100 {
+			if _, err := s.PingEndpoint(ctx, u); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.PingEndpoint(ctx, u); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("one more that would wait: %v", err)
+		}
+		if n := storetest.Count(t, s, "delivery"); n != 100 {
+			t.Errorf("%d deliveries", n)
+		}
+	})
+}
+
 // Another run of a job notifies the subscribers of the first, with an event of its own.
 func TestRerunNotifies(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {

@@ -12,7 +12,7 @@ const expireAtOnce = 100
 
 // expired finds the rows of job or workflow whose latest run ended before $1. Ids sort by the time they were made, so
 // $2, an id of that time, leaves only what is old, and the primary key finds it. A job waits for the workflows that its
-// runs have started: they go with it, and ended later.
+// runs have started, which ended later. Drafts among them never end: they go with it.
 func expired(table, further string) string {
 	return fmt.Sprintf(`
 		SELECT h.id, h.account_id
@@ -30,13 +30,13 @@ const startedBy = "w.started_by = h.id AND w.started_by <> ''"
 var (
 	expiredWorkflows = expired("workflow", "")
 	expiredJobs      = expired("job",
-		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at = 0)")
+		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at = 0 AND w.run_id <> '')")
 )
 
 // ExpireResults deletes jobs and workflows whose latest run ended longer ago than Limits.KeepResults, as DeleteJob and
 // DeleteWorkflow do, and returns how many. It deletes at most 100 of each, each in a transaction of its own, so that no
-// transaction is long or locks many jobs; the next call continues. Drafts have no results and are kept. Any node may
-// call it.
+// transaction is long or locks many jobs; the next call continues. Drafts have no results and are kept, unless a job
+// that goes has started them. Any node may call it.
 func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 	if s.limits.KeepResults == 0 {
 		return 0, nil

@@ -71,6 +71,11 @@ func TestResultsExpire(t *testing.T) {
 		if _, err := s.CreateWorkflow(ctx, newFlow(u, true)); err != nil {
 			t.Fatal(err)
 		}
+		followUp := newFlow(u, true) // a draft never ends, and does not keep its job
+		followUp.Job = old.Job
+		if _, err := s.CreateWorkflow(ctx, followUp); err != nil {
+			t.Fatal(err)
+		}
 		v, err := s.View(ctx, old.Job)
 		if err != nil || !s.Expires(v.Run.FinishedAt).Equal(v.Run.FinishedAt.Add(30*day)) {
 			t.Errorf("expires %v of %v, %v", s.Expires(v.Run.FinishedAt), v.Run.FinishedAt, err)

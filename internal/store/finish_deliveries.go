@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -241,19 +242,49 @@ func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, n int) (
 			return err
 		}
 		deleted = len(ids)
-		for part := range slices.Chunk(ids, maxStatementRows) {
-			in := "(" + params(1, padded(len(part))) + ")"
-			for _, q := range []string{
-				"DELETE FROM attempt WHERE task_id IN (SELECT id FROM task WHERE delivery_id IN " + in + ")",
-				"DELETE FROM task WHERE delivery_id IN " + in,
-				"DELETE FROM delivery WHERE id IN " + in,
-			} {
-				if _, err := t.exec(q, pad(part)...); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+		return t.forgetDeliveries(ids)
 	})
 	return deleted, err
+}
+
+// forgetDeliveries deletes ended deliveries with their attempts, and the events of test deliveries, which belong to no
+// run.
+func (t *tx) forgetDeliveries(ids []any) error {
+	for part := range slices.Chunk(ids, maxStatementRows) {
+		in := "(" + params(1, padded(len(part))) + ")"
+		for _, q := range []string{
+			"DELETE FROM attempt WHERE task_id IN (SELECT id FROM task WHERE delivery_id IN " + in + ")",
+			"DELETE FROM task WHERE delivery_id IN " + in,
+			"DELETE FROM event WHERE source_id = '' AND id IN (SELECT event_id FROM delivery WHERE id IN " + in + ")",
+			"DELETE FROM delivery WHERE id IN " + in,
+		} {
+			if _, err := t.exec(q, pad(part)...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forgetSends deletes the attempts of all but the latest keptSends sends of deliveries.
+func (t *tx) forgetSends(ids []any) error {
+	for part := range slices.Chunk(ids, maxStatementRows) {
+		older := fmt.Sprintf(`(
+			SELECT s.id
+			FROM (
+				SELECT k.id, row_number() OVER (PARTITION BY k.delivery_id ORDER BY k.id DESC) AS nth
+				FROM task k
+				WHERE k.delivery_id IN (%s)
+			) AS s
+			WHERE s.nth > %d)`, params(1, padded(len(part))), keptSends)
+		for _, q := range []string{
+			"DELETE FROM attempt WHERE task_id IN " + older,
+			"DELETE FROM task WHERE id IN " + older,
+		} {
+			if _, err := t.exec(q, pad(part)...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

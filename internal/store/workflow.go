@@ -208,6 +208,7 @@ func (s *Store) SetWorkflowPublic(
 		if err := t.lockWorkflow(owner, id, &w); err != nil || w.Public == public {
 			return err
 		}
+		t.notify(RunTopic(w.Run), OwnerTopic(owner))
 		_, err := t.exec(`
 			UPDATE workflow SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4`,
 			boolToInt(public), boolToInt(!public), t.now, id)

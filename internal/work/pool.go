@@ -33,6 +33,7 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/msa"
 	"pleat/internal/queue"
+	"pleat/internal/sandbox"
 	"pleat/internal/store"
 	"pleat/internal/submit"
 )
@@ -130,7 +131,7 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 // Run works until ctx ends, then stops the running tasks, returns them to the queue and returns. It fails only if the
 // scratch folder cannot be made; while the database is away it waits.
 func (p *Pool) Run(ctx context.Context) error {
-	if err := os.RemoveAll(p.cfg.Dir); err != nil {
+	if err := sandbox.RemoveAll(p.cfg.Dir); err != nil {
 		return fmt.Errorf("empty the scratch folder: %w", err)
 	}
 	if err := os.MkdirAll(p.cfg.Dir, 0o700); err != nil {

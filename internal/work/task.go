@@ -11,6 +11,7 @@ import (
 	"pleat"
 	"pleat/internal/engine"
 	"pleat/internal/queue"
+	"pleat/internal/sandbox"
 	"pleat/internal/store"
 )
 
@@ -95,7 +96,7 @@ func (p *Pool) releaseSlot(t *runningTask) {
 func (p *Pool) execute(t *runningTask) {
 	defer p.endAttempt(t)
 	dir, err := p.scratch(t)
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _ = sandbox.RemoveAll(dir) }()
 	var out pleat.Output
 	switch {
 	case err != nil:
@@ -134,7 +135,7 @@ func (p *Pool) scratch(t *runningTask) (string, error) {
 	if os.Mkdir(dir, 0o700) == nil {
 		return dir, nil
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	if err := sandbox.RemoveAll(dir); err != nil {
 		return "", err
 	}
 	return dir, os.MkdirAll(dir, 0o700)

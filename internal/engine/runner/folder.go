@@ -53,15 +53,24 @@ func (q *predictRequest) moveBack() error {
 	return nil
 }
 
-// copyOut copies a regular file of the folder to a path outside, which the process cannot change.
+// copyOut copies a regular file of the folder to a path outside, which the process cannot change. One of more than
+// maxResultFile bytes is refused: a file without content would fill the disk with its copy. The error completes a
+// sentence about the file.
 func (q *predictRequest) copyOut(name, to string) error {
 	in, err := openRegular(q.folder, name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	info, err := in.Stat()
+	switch {
+	case err != nil:
+		return errors.New("cannot be read")
+	case info.Size() > maxResultFile:
+		return fmt.Errorf("has more than %d bytes", int64(maxResultFile))
+	}
 	return report.WriteFile(to, func(out io.Writer) error {
-		_, err := io.Copy(out, in)
+		_, err := io.Copy(out, io.LimitReader(in, info.Size()))
 		return err
 	})
 }

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"pleat"
 	"pleat/internal/engine"
+	"pleat/internal/sandbox"
 )
 
 const (
@@ -104,7 +104,7 @@ func (p *ProcessPool) stopInBackground(stop func(), dir string) <-chan struct{} 
 	p.background.Go(func() {
 		stop()
 		close(stopped)
-		_ = os.RemoveAll(dir)
+		_ = sandbox.RemoveAll(dir)
 	})
 	return stopped
 }

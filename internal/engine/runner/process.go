@@ -158,7 +158,7 @@ func (p *process) fail(f *pleat.Failure) *pleat.Failure {
 func (p *process) spawn() (err error) {
 	defer func() {
 		if err != nil {
-			_ = os.RemoveAll(p.dir)
+			_ = sandbox.RemoveAll(p.dir)
 		}
 	}()
 	if err := p.prepare(); err != nil {
@@ -275,7 +275,7 @@ func (p *process) close(grace time.Duration) {
 		grace = 0
 	}
 	p.kill(grace)
-	_ = os.RemoveAll(p.dir) // the worker empties its folder at the next start
+	_ = sandbox.RemoveAll(p.dir) // the worker empties its folder at the next start
 }
 
 // alive reports whether the process can be used: it has not ended and has kept to the protocol.

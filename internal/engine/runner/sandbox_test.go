@@ -66,6 +66,9 @@ func attacks(t targets, workdir string) map[string]string {
 		"abstract":      dial("unix", t.Abstract),
 		"trace":         func() error { return unix.PtraceSeize(service) },
 		"signal":        func() error { return syscall.Kill(service, 0) },
+		"permissions":   func() error { return permit(t.Key) },
+		"times":         func() error { return age(t.Database) },
+		"limits":        func() error { return limitFiles(service) },
 		"ring":          ring,
 		"namespace":     namespace,
 		"program":       func() error { return runOwn(workdir) },
@@ -97,6 +100,38 @@ func readMemory(pid int) error {
 	}
 	_, err = in.ReadAt(make([]byte, 8), at)
 	return err
+}
+
+// permit makes a file readable for everyone. The system call may report success and do nothing.
+func permit(path string) error {
+	if err := os.Chmod(path, 0o666); err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o666 {
+		return errors.Join(errors.New("the permissions are as before"), err)
+	}
+	return nil
+}
+
+// age makes a file old. The system call may report success and do nothing.
+func age(path string) error {
+	old := time.Unix(1, 0)
+	if err := os.Chtimes(path, old, old); err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(old) {
+		return errors.Join(errors.New("the times are as before"), err)
+	}
+	return nil
+}
+
+// limitFiles sets the limit of the files that another process may have open, to what it is.
+func limitFiles(pid int) error {
+	var now unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &now); err != nil {
+		return err
+	}
+	return unix.Prlimit(pid, unix.RLIMIT_NOFILE, &now, nil)
 }
 
 // ring makes a queue of io_uring, which makes sockets without the system calls for it.
@@ -310,6 +345,7 @@ func TestHostileRunner(t *testing.T) {
 	outside := []string{"key", "database", "other job", "list of jobs", "weights", "empty weights", "outside", "link"}
 	network := []string{"tcp", "udp", "unix", "abstract"}
 	service := []string{"environment", "memory", "trace"}
+	attributes := []string{"permissions", "times", "limits"}
 	ways := []string{"signal", "ring", "namespace", "program", "privileges", "open file"}
 	for _, c := range []struct {
 		name    string
@@ -318,14 +354,14 @@ func TestHostileRunner(t *testing.T) {
 		done    []string // this test can see an attack that succeeds
 	}{
 		{"unprotected", hostileCase{mode: sandbox.None}, []string{"privileges", "open file"},
-			slices.Concat(service, outside, network, []string{"signal"})},
+			slices.Concat(service, outside, network, attributes, []string{"signal"})},
 		{"hidden", hostileCase{hide: true, mode: sandbox.None},
 			slices.Concat(service, []string{"privileges", "open file"}),
-			slices.Concat(outside, network)},
+			slices.Concat(outside, network, attributes)},
 		{"sandbox", hostileCase{hide: true, mode: sandbox.Required},
-			slices.Concat(service, outside, network, ways), nil},
+			slices.Concat(service, outside, network, attributes, ways), nil},
 		{"sandbox alone", hostileCase{mode: sandbox.Required},
-			slices.Concat(service, outside, network, ways), nil},
+			slices.Concat(service, outside, network, attributes, ways), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := sandbox.Detect().Check(); c.service.mode == sandbox.Required && err != nil {

@@ -1,0 +1,29 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// RemoveAll deletes a folder in which a limited process could write, with everything in it. Unlike os.RemoveAll it
+// deletes what is in folders that the process has made unreadable; it follows no link out of the folder.
+func RemoveAll(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, _ error) error {
+		if e != nil && e.IsDir() {
+			_ = root.Chmod(path, 0o700) // before it is read; the deletion reports what is left
+		}
+		return nil
+	})
+	if err := errors.Join(err, root.Close()); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
