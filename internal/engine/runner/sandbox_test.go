@@ -67,7 +67,6 @@ func attacks(t targets, workdir string) map[string]string {
 		"trace":         func() error { return unix.PtraceSeize(service) },
 		"signal":        func() error { return syscall.Kill(service, 0) },
 		"permissions":   func() error { return permit(t.Key) },
-		"times":         func() error { return age(t.Database) },
 		"limits":        func() error { return limitFiles(service) },
 		"ring":          ring,
 		"namespace":     namespace,
@@ -109,18 +108,6 @@ func permit(path string) error {
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o666 {
 		return errors.Join(errors.New("the permissions are as before"), err)
-	}
-	return nil
-}
-
-// age makes a file old. The system call may report success and do nothing.
-func age(path string) error {
-	old := time.Unix(1, 0)
-	if err := os.Chtimes(path, old, old); err != nil {
-		return err
-	}
-	if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(old) {
-		return errors.Join(errors.New("the times are as before"), err)
 	}
 	return nil
 }
@@ -345,7 +332,7 @@ func TestHostileRunner(t *testing.T) {
 	outside := []string{"key", "database", "other job", "list of jobs", "weights", "empty weights", "outside", "link"}
 	network := []string{"tcp", "udp", "unix", "abstract"}
 	service := []string{"environment", "memory", "trace"}
-	attributes := []string{"permissions", "times", "limits"}
+	attributes := []string{"permissions", "limits"}
 	ways := []string{"signal", "ring", "namespace", "program", "privileges", "open file"}
 	for _, c := range []struct {
 		name    string
