@@ -57,16 +57,12 @@ func (q *predictRequest) moveBack() error {
 // maxResultFile bytes is refused: a file without content would fill the disk with its copy. The error completes a
 // sentence about the file.
 func (q *predictRequest) copyOut(name, to string) error {
-	in, err := openRegular(q.folder, name)
+	in, info, err := openRegular(q.folder, name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	info, err := in.Stat()
-	switch {
-	case err != nil:
-		return errors.New("cannot be read")
-	case info.Size() > maxResultFile:
+	if info.Size() > maxResultFile {
 		return fmt.Errorf("has more than %d bytes", int64(maxResultFile))
 	}
 	return report.WriteFile(to, func(out io.Writer) error {
@@ -75,29 +71,31 @@ func (q *predictRequest) copyOut(name, to string) error {
 	})
 }
 
-// openRegular opens a file of a folder, which must be a regular one and no link. The check is of the file that is open:
-// a process may replace it at any time. The error completes a sentence about the file.
-func openRegular(root *os.Root, name string) (*os.File, error) {
+// openRegular opens a file of a folder, which must be a regular one and no link. The check, and the information that it
+// returns, are of the file that is open: a process may replace it at any time. The error completes a sentence about the
+// file.
+func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	if !local(name) {
-		return nil, errors.New("is outside the folder of the work")
+		return nil, nil, errors.New("is outside the folder of the work")
 	}
 	before, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("does not exist")
+		return nil, nil, errors.New("does not exist")
 	case err != nil:
-		return nil, errors.New("cannot be accessed inside the folder of the work")
+		return nil, nil, errors.New("cannot be accessed inside the folder of the work")
 	case !before.Mode().IsRegular(): // opening a pipe would wait for its writer
-		return nil, errors.New("is not a regular file")
+		return nil, nil, errors.New("is not a regular file")
 	}
 	in, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
 	if err != nil {
-		return nil, errors.New("cannot be read")
+		return nil, nil, errors.New("cannot be read")
 	}
-	if info, err := in.Stat(); err != nil || !os.SameFile(before, info) {
-		return nil, errors.Join(errors.New("was replaced"), in.Close())
+	info, err := in.Stat()
+	if err != nil || !os.SameFile(before, info) {
+		return nil, nil, errors.Join(errors.New("was replaced"), in.Close())
 	}
-	return in, nil
+	return in, info, nil
 }
 
 // makeScratch makes the scratch folder of a process in a folder, with a place for its temporary files.

@@ -137,15 +137,12 @@ func (q *predictRequest) check(ctx context.Context) error {
 // checkFile checks that a file is what the message says: a regular file with the announced size and SHA-256. The error
 // completes a sentence about the file.
 func checkFile(root *os.Root, f wireFile) error {
-	in, err := openRegular(root, f.Path)
+	in, info, err := openRegular(root, f.Path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	info, err := in.Stat()
 	switch {
-	case err != nil:
-		return errors.New("cannot be read")
 	case info.Size() != f.Bytes:
 		return fmt.Errorf("has %d bytes, and %d were announced", info.Size(), f.Bytes)
 	case info.Size() > maxResultFile:
