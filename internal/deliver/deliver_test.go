@@ -335,27 +335,38 @@ func TestDeliveryFails(t *testing.T) {
 	})
 }
 
+// newBrokenReceiver returns a receiver that answers 500 until it is made well.
+func newBrokenReceiver(t *testing.T) (*receiver, *atomic.Bool) {
+	var well atomic.Bool
+	return newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		if !well.Load() {
+			w.WriteHeader(500)
+		}
+	}), &well
+}
+
+// awaitRest waits until the breaker of a user's endpoint is open, so that the endpoint rests.
+func (f *fixture) awaitRest(u pleat.UserID) {
+	f.t.Helper()
+	storetest.Eventually(f.t, "the endpoint rests", func() bool {
+		e, err := f.s.GlobalEndpoint(context.Background(), u)
+		return err == nil && !e.ResumeAt.IsZero()
+	})
+}
+
 // After ten failures in a row deliveries to the endpoint are paused, which spends no attempts; one probe ends the
 // pause.
 func TestBreakerPausesWithoutSpending(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
-		var well atomic.Bool
-		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
-			if !well.Load() {
-				w.WriteHeader(500)
-			}
-		})
+		r, well := newBrokenReceiver(t)
 		u, e := f.user("ada", r.URL)
 		const n = 40
 		for range n {
 			f.fold(u, toGlobal(e))
 		}
 		f.start()
-		storetest.Eventually(t, "the breaker opens", func() bool {
-			e, err := f.s.GlobalEndpoint(context.Background(), u)
-			return err == nil && !e.ResumeAt.IsZero()
-		})
+		f.awaitRest(u)
 		f.await(u, pleat.DeliveryRunning, 0)
 		sent := len(r.requests())
 		if sent < webhook.Trip || sent > webhook.Trip+8 {
@@ -390,22 +401,13 @@ func TestBreakerPausesWithoutSpending(t *testing.T) {
 func TestRedeliverWhatWaits(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
-		var well atomic.Bool
-		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
-			if !well.Load() {
-				w.WriteHeader(500)
-			}
-		})
+		r, well := newBrokenReceiver(t)
 		u, e := f.user("ada", r.URL)
 		const n = 20
 		for range n {
 			f.fold(u, toGlobal(e))
 		}
 		f.start()
-		rests := func() bool {
-			e, err := f.s.GlobalEndpoint(context.Background(), u)
-			return err == nil && !e.ResumeAt.IsZero()
-		}
 		sendNow := func() int {
 			queued, err := f.s.RedeliverAll(context.Background(), u,
 				store.DeliveryFilter{Status: pleat.DeliveryPending, Limit: 1000})
@@ -414,14 +416,14 @@ func TestRedeliverWhatWaits(t *testing.T) {
 			}
 			return queued
 		}
-		storetest.Eventually(t, "the breaker opens", rests)
+		f.awaitRest(u)
 		f.await(u, pleat.DeliveryRunning, 0)
 		sent := len(r.requests())
 		if queued := sendNow(); queued != sent {
 			t.Errorf("%d deliveries were queued; %d had been tried and waited", queued, sent)
 		}
 		f.awaitRequests(r, sent+1)
-		storetest.Eventually(t, "the endpoint rests again", rests)
+		f.awaitRest(u)
 		f.await(u, pleat.DeliveryRunning, 0)
 		well.Store(true)
 		sendNow()
