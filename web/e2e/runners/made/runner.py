@@ -3,13 +3,9 @@ Its shapes are ideal helices laid side by side, its scores follow from the resid
 
 import array
 import math
-import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "runners"))
-
-import foldrun  # noqa: E402
+import foldrun
 
 NAMES = dict(zip("ACDEFGHIKLMNPQRSTVWY", "ALA CYS ASP GLU PHE GLY HIS ILE LYS LEU MET ASN PRO GLN ARG SER THR VAL TRP TYR".split()))
 COLUMNS = "group_PDB id type_symbol label_atom_id label_comp_id label_asym_id label_entity_id label_seq_id auth_asym_id auth_seq_id Cartn_x Cartn_y Cartn_z"
