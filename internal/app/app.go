@@ -40,6 +40,7 @@ type App struct {
 	log     *slog.Logger
 	blobs   blob.Store
 	ring    *seal.Ring
+	disk    *blob.Disk
 	engines *engine.Registry // nil until the worker is built
 
 	id       pleat.WorkerID
@@ -50,7 +51,8 @@ type App struct {
 // open opens the database at this version's schema, the artifacts and the secret key. It migrates an older schema, and
 // refuses a newer one. A UsageError: several nodes would have different secret keys.
 func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *App, err error) {
-	a := &App{cfg: c, log: log}
+	disk := &blob.Disk{Folders: c.DiskFolders(), Least: int64(c.MinFreeDisk), Clock: time.Now, Log: log}
+	a := &App{cfg: c, log: log, disk: disk}
 	defer func() {
 		if err != nil {
 			a.close()
@@ -153,6 +155,7 @@ func (a *App) pool() (*work.Pool, error) {
 		Memory:         a.cfg.MemoryLimit(),
 		Clock:          time.Now,
 		Log:            a.log,
+		Disk:           a.disk,
 		Devices:        devices,
 		ArchiveURLs:    work.ArchiveURLs{PDB: a.cfg.PDBURL, UniProt: a.cfg.UniProtURL},
 		Aligner:        newFinder(a.cfg, filepath.Join(scratch, "search"), a.log),

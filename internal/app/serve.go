@@ -100,8 +100,6 @@ func (a *App) newServer(
 		PublicURL:      public,
 		Hosts:          c.Hosts,
 		MaxBody:        int64(c.MaxBody),
-		MinFreeDisk:    int64(c.MinFreeDisk),
-		DiskFolders:    c.DiskFolders(),
 		Rate:           c.Rate,
 		TrustedProxies: trusted,
 		MetricsToken:   c.Metrics,
@@ -118,6 +116,7 @@ func (a *App) newServer(
 		Log:     a.log,
 		UI:      ui.Handler(),
 		Guard:   guard,
+		Disk:    a.disk,
 		Figures: deliverer.Collectors(),
 	})
 }

@@ -52,6 +52,11 @@ type StructureSource struct {
 	ID        string        // of pdb and uniprot, in upper case
 }
 
+// Stored reports whether the structure is one that a user has on this service.
+func (s StructureSource) Stored() bool {
+	return s.Kind == SourceFold || s.Kind == SourceLibrary || s.Kind == SourceUpload
+}
+
 // Reference returns the ids that identify the source, in one line.
 func (s StructureSource) Reference() string {
 	parts := []string{string(s.Kind)}

@@ -160,6 +160,15 @@ func missingScope(rt route) error {
 	return pleat.Errorf(pleat.CodeForbidden, "This key may not %s; it needs the scope %s", rt.action(), rt.scope)
 }
 
+// checkReads refuses what a key without the scope read asks for if its result would tell it what the user has: such a
+// result can be public, or be sent to an address in the request.
+func (c *call) checkReads(what string) error {
+	if c.who.Scopes.Has(pleat.ScopeRead) {
+		return nil
+	}
+	return pleat.Errorf(pleat.CodeForbidden, "This key may not %s; it needs the scope %s too", what, pleat.ScopeRead)
+}
+
 // actor returns who makes the changes of a call, for the audit log.
 func (c *call) actor() store.Actor {
 	return store.Actor{User: c.who.User, Key: c.who.Key, Address: c.address()}

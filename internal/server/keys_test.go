@@ -121,6 +121,32 @@ func TestScopes(t *testing.T) {
 	}
 }
 
+// A key that may only submit cannot learn what the user has by work about it whose result is public or sent to its owner.
+func TestSubmitAloneReadsNothing(t *testing.T) {
+	h := newFixture(t)
+	submit := h.scopedKey(pleat.ScopeSubmit)
+	job := h.completed(trp)
+	about := func(key, source string) reply {
+		return h.as(key, "POST", "/v1/workflows", `{"workflow_name":"md","name":"m","workflow_input":{`+source+
+			`,"isPublic":true},"create_mode":"draft"}`)
+	}
+	for _, source := range []string{
+		`"source_job_id":"` + job.JobID + `"`,
+		`"preset":"all_atom","libraryItemId":"00000000-0000-7000-8000-000000000000"`,
+	} {
+		r := about(submit, source)
+		if r.status != 403 || !strings.HasSuffix(r.message(t), "it needs the scope read too") {
+			t.Errorf("%s: %d %s", source, r.status, r.body)
+		}
+		if r := about(h.key, source); r.status == 403 {
+			t.Errorf("%s with every scope: %d %s", source, r.status, r.body)
+		}
+	}
+	if r := about(submit, `"preset":"single_idr_fasta","sequence":"DAYAQWLKDGGPSSGRPPPS"`); r.status != 200 {
+		t.Errorf("a simulation of a sequence: %d %s", r.status, r.body)
+	}
+}
+
 // A key without the scope read sees of a public job what everyone sees, and learns nothing of what others have.
 func TestScopesAndVisibility(t *testing.T) {
 	h := newFixture(t)

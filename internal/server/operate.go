@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -123,8 +124,19 @@ func newMeters(s *Server) *meters {
 		}, []string{"model"}),
 	}
 	m.registry.MustRegister(m.requests, m.took, m.flying, m.streams, m.cached, m.created,
-		&queueCollector{s: s}, &s.disk,
+		&queueCollector{s: s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.disk != nil {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "pleat_disk_free_bytes", Help: "Free space of the folder of data or artifacts that has least.",
+		}, func() float64 {
+			free, err := s.disk.Free()
+			if err != nil {
+				return math.NaN()
+			}
+			return float64(free)
+		}))
+	}
 	m.serve = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	return m
 }

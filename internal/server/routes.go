@@ -208,9 +208,9 @@ func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 		return err
 	}
 	if rt.grows {
-		if err := s.disk.check(); err != nil {
+		if err := s.disk.Check(); err != nil {
 			c.drain(c.r.Body)
-			retryAfter(c.w.Header(), diskWait)
+			retryAfter(c.w.Header(), time.Minute) // an operator must make space
 			return err
 		}
 	}

@@ -36,7 +36,6 @@
 //	workflow_view.go     workflows: read, list, linked rows
 //	frame.go             a frame of a simulation as a structure
 //	library.go           the callers' files, and links to them
-//	disk.go              the least free disk
 //	bodies.go            large bodies that are held at once
 //	upload.go            uploads and what they may hold
 //	uploading.go         what users upload at the moment
@@ -105,11 +104,6 @@ type Config struct {
 	FetchPDB bool
 	// FetchUniProt allows workflows to name a UniProt accession, whose predicted structure a worker fetches.
 	FetchUniProt bool
-	// MinFreeDisk is how many bytes must be free in each of DiskFolders, or else new work and files are refused; 0: no
-	// limit.
-	MinFreeDisk int64
-	// DiskFolders are the folders into which this node writes.
-	DiskFolders []string
 	// MaxTime is how long a run of a workflow may be expected to take; 0: no limit.
 	MaxTime time.Duration
 	// LinkFor is how long a link to a private file lives at most, 2 to 24 h; 0: 24 h. Values outside are brought to the
@@ -150,7 +144,7 @@ type Server struct {
 	streams    streamCount
 	checks     *turns // of uploaded files
 	bodies     *bodies
-	disk       disk
+	disk       *blob.Disk // nil: no limit
 	uploads    uploadCount
 	meters     *meters
 	keyUsage   keyUsage
@@ -167,6 +161,8 @@ type Deps struct {
 	Blobs blob.Store
 	// Ring holds the keys that seal secrets and sign links. All nodes of a service need the same one.
 	Ring *seal.Ring
+	// Disk tells when too little space is free for new work and files; nil: there is no limit.
+	Disk *blob.Disk
 	// Clock returns the present time; nil: time.Now.
 	Clock func() time.Time
 	// Log receives a line per request and the causes of faults; nil: nothing is logged.
@@ -199,6 +195,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		stop:   make(chan struct{}),
 		checks: newTurns(uploadChecks),
 		bodies: newBodies(cfg.MaxBody),
+		disk:   d.Disk,
 		known:  newKnownKeys(maxKnownKeys),
 	}
 	if s.clock == nil {
@@ -212,7 +209,6 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.hosts = hostNames(u.Hostname(), cfg.Hosts)
 	s.cookieName = cookieNameOf(s.cfg.PublicURL)
 	s.cache = newCache(cfg.CacheBytes)
-	s.disk = disk{folders: cfg.DiskFolders, least: cfg.MinFreeDisk, clock: s.clock}
 	s.limits = newLimits(cfg.Rate, cfg.Burst)
 	s.proxies = cfg.TrustedProxies
 	if s.guard = d.Guard; s.guard == nil {

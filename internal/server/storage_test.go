@@ -328,11 +328,16 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 // An almost full disk refuses new work and files, while what runs ends well and everything can be read and deleted.
 func TestAlmostFullDisk(t *testing.T) {
 	const all = 1 << 60 // more than any disk has
-	h := newFixture(t, func(c *server.Config) { c.DiskFolders, c.MinFreeDisk = []string{t.TempDir()}, 1 })
+	disk := func(least int64) func(*server.Config, *server.Deps) {
+		return func(_ *server.Config, d *server.Deps) {
+			d.Disk = &blob.Disk{Folders: []string{t.TempDir()}, Least: least, Clock: d.Clock, Log: d.Log}
+		}
+	}
+	h := newFixtureWith(t, disk(1))
 	job := h.create(trp)
 	item := h.item(h.key, "x", "a.fasta", ">x\nGSGS\n")
 	full := newFixtureOver(t, store.Limits{}, func(c *server.Config, d *server.Deps) {
-		c.DiskFolders, c.MinFreeDisk = []string{t.TempDir()}, all
+		disk(all)(c, d)
 		d.Store, d.Blobs = h.store, h.blobs
 	})
 	full.key = h.key
@@ -358,6 +363,9 @@ func TestAlmostFullDisk(t *testing.T) {
 	}
 	if r := full.as(h.key, "DELETE", "/v1/jobs/"+job.JobID, nil); r.status != http.StatusOK {
 		t.Errorf("delete: %d %s", r.status, r.body)
+	}
+	if n := strings.Count(full.log.String(), "almost full; no new work starts"); n != 1 {
+		t.Errorf("the log tells it %d times", n)
 	}
 	if !strings.Contains(full.as(h.key, "GET", "/metrics", nil).body, "pleat_disk_free_bytes ") {
 		t.Error("no metric of the free disk")

@@ -15,7 +15,7 @@ import (
 // createWorkflow is POST /v1/workflows, for any user: it creates a question (qna) or a simulation (md). The input is
 // checked and its source resolved; unless the workflow is a draft, it is queued for the best engine that runs here. The
 // input is stored as it was given, except for addresses and tokens of webhooks, which are sealed. 400: the input is not
-// valid, or no engine can execute it; 404: the caller may not read the source; 409: the source has not finished; 429:
+// valid, or no engine can execute it; 403: the source is a fold or a file, and the key may not read; 404: the caller may not read the source; 409: the source has not finished; 429:
 // the quota of workflows is used up.
 func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWorkflow) (api.Workflow, error) {
 	alias, err := checkCreateWorkflow(in)
@@ -30,6 +30,11 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	p, err := parse(alias, in.Input)
 	if err != nil {
 		return api.Workflow{}, err
+	}
+	if p.Source.Stored() {
+		if err := c.checkReads("start a workflow about a fold or a file of yours"); err != nil {
+			return api.Workflow{}, err
+		}
 	}
 	if err := s.resolver.CheckSource(ctx, c.who.User, &p); err != nil {
 		return api.Workflow{}, err

@@ -23,7 +23,8 @@ func (p *Pool) startFollowUps(ctx context.Context) {
 		Wake:   make(chan struct{}, 1),
 		Log:    p.cfg.Log,
 		Claim: func(ctx context.Context) error {
-			for ctx.Err() == nil {
+			// While the disk is almost full, follow-ups wait as other new work is refused.
+			for ctx.Err() == nil && p.cfg.Disk.Check() == nil {
 				got, err := p.store.ClaimFollowUps(ctx, p.cfg.ID, maxFollowUps)
 				for _, f := range got {
 					p.startFollowUp(ctx, f)

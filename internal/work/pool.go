@@ -63,8 +63,10 @@ type Config struct {
 	Aligner *msa.Finder
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
-	Clock          func() time.Time // nil: time.Now
-	Log            *slog.Logger
+	// Disk tells when too little space is free to start follow-ups; nil: they always start.
+	Disk  *blob.Disk
+	Clock func() time.Time // nil: time.Now
+	Log   *slog.Logger
 }
 
 // Pool is one worker. Make it with New, then call Run.

@@ -10,12 +10,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"pleat"
+	"pleat/internal/blob"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
@@ -290,6 +292,31 @@ func TestFollowUpsStartOnce(t *testing.T) {
 		}
 		if n := storetest.Count(t, f.s, "workflow"); n != 3 {
 			t.Errorf("%d workflows", n)
+		}
+	})
+}
+
+// While the disk is almost full, a fold ends well, and its follow-up waits for space.
+func TestFollowUpsWaitForDisk(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		var checks atomic.Int64
+		stop := f.startWith("full", func(c *work.Config) {
+			c.Disk = &blob.Disk{Folders: []string{t.TempDir()}, Least: 1 << 60, Log: c.Log, Clock: func() time.Time {
+				checks.Add(1)
+				return f.clock.Now()
+			}}
+		}, trpCage(t), builtin.Analyst{})
+		job := f.create(followedBy(pleat.DestQnA, "qna", `{"enabled":true,"initial_question":"How many residues?"}`))
+		f.await(job.Job, pleat.StateCompleted)
+		seen := checks.Load()
+		storetest.Eventually(t, "a further look at the disk", func() bool { return checks.Load() > seen+1 })
+		if n := storetest.Count(t, f.s, "workflow"); n != 0 {
+			t.Errorf("%d workflows were started", n)
+		}
+		stop()
+		f.start("empty", trpCage(t), builtin.Analyst{})
+		if d := f.endedFollowUps(1)[followUp{job.Job, pleat.DestQnA}]; d.Status != pleat.DeliverySucceeded {
+			t.Errorf("%+v", d)
 		}
 	})
 }

@@ -1,0 +1,85 @@
+package blob
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"pleat"
+)
+
+// diskAge is how old the measure of the free disk may be.
+const diskAge = time.Second
+
+// Disk measures the free space of the folders into which a process writes. Below the least free space no new work may
+// start, so that the results of what runs find space. It is safe for concurrent use; nil has no limit.
+type Disk struct {
+	Folders []string // none: there is no limit
+	Least   int64    // bytes; 0: no limit
+	Clock   func() time.Time
+	Log     *slog.Logger
+
+	mu       sync.Mutex
+	measured time.Time
+	free     int64 // of the folder that has least
+	err      error
+	full     bool // as of the last check
+}
+
+// Free returns the free bytes of the fullest folder, at most diskAge old.
+func (d *Disk) Free() (int64, error) {
+	if d == nil || len(d.Folders) == 0 {
+		return 0, errors.New("blob: this process has no folder whose space is measured")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.measure()
+}
+
+// measure is Free for a caller that holds mu.
+func (d *Disk) measure() (int64, error) {
+	now := d.Clock()
+	if age := now.Sub(d.measured); !d.measured.IsZero() && age >= 0 && age < diskAge {
+		return d.free, d.err
+	}
+	d.measured, d.free, d.err = now, 0, nil
+	for i, folder := range d.Folders {
+		free, err := FreeBytes(folder)
+		if err != nil {
+			d.err = err
+			break
+		}
+		if i == 0 || free < d.free {
+			d.free = free
+		}
+	}
+	return d.free, d.err
+}
+
+// Check refuses new work if less space is free than there must be, or if that cannot be known. It logs when that
+// begins and when it ends. CodeUnavailable.
+func (d *Disk) Check() error {
+	if d == nil || d.Least == 0 || len(d.Folders) == 0 {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	free, err := d.measure()
+	full := err != nil || free < d.Least
+	switch {
+	case full && !d.full:
+		d.Log.Warn("the disk is almost full; no new work starts", "free", free, "least", d.Least, "error", err)
+	case d.full && !full:
+		d.Log.Info("the disk has space again; new work starts", "free", free)
+	}
+	if d.full = full; !full {
+		return nil
+	}
+	return &pleat.Error{
+		Code: pleat.CodeUnavailable,
+		Message: "the disk of the server is almost full, so it accepts no new jobs, workflows or files; " +
+			"running work continues; try again later",
+		Err: err,
+	}
+}
