@@ -3,14 +3,11 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pleat/internal/app"
 	"pleat/internal/blob"
 	"pleat/internal/config"
 	"pleat/internal/engine/runner"
@@ -29,6 +25,7 @@ const (
 	requirementsFile = "requirements.txt"
 	lockFile         = "requirements.lock" // the same packages with the hashes of their files
 	installedFile    = "installed"         // in the environment; has the SHA-256 of its requirements
+	uvFolder         = ".uv"               // in the folder of all environments; has uv and its cache
 	maxWeights       = 200_000 << 20       // largest size, in bytes, of a file whose manifest has no size
 	stallAfter       = time.Minute         // time without data after which a download fails
 )
@@ -44,9 +41,11 @@ func enginesInstallCmd() *cobra.Command {
 		Short: "Create an engine's environment and download its weights",
 		Long: `Creates the engine's virtual environment from its pinned requirements, of which every file must have its
 SHA-256 in requirements.lock, and downloads the weights that its manifest lists. It prints licences,
-sizes and addresses first and asks for confirmation. An
-interrupted installation resumes when the command is run again; files that exist are kept. If a download
-is not possible, it prints which file to put where.
+sizes and addresses first and asks for confirmation. An interrupted installation resumes when the command
+is run again; files that exist are kept. If a download is not possible, it prints which file to put where.
+
+uv installs the packages, so that environments share the files of equal packages: the uv in the PATH, or
+one that pip fetches by its SHA-256. If there is neither, pip installs the packages.
 
 A file must have the SHA-256 of the manifest. Where the manifest has none, the first installation prints
 and records it (installed.json in the folder of weights), and a different file is refused later.`,
@@ -205,126 +204,6 @@ func countRequirements(path string) (int, error) {
 		}
 	}
 	return n, nil
-}
-
-// python returns the path of the Python interpreter of the engine's environment, whether or not it exists.
-func (i *install) python() string {
-	path, _ := app.Python(i.cfg, i.manifest)
-	return path
-}
-
-// environment creates the virtual environment, unless it exists with the same requirements. An environment with other
-// requirements is updated. It is marked as installed only after pip has succeeded.
-func (i *install) environment(ctx context.Context) error {
-	if i.manifest.Venv == "" {
-		return nil
-	}
-	sources, want, err := i.requirements()
-	if err != nil {
-		return err
-	}
-	venv := filepath.Dir(filepath.Dir(i.python()))
-	mark := filepath.Join(venv, installedFile)
-	if have, err := os.ReadFile(mark); err == nil && strings.TrimSpace(string(have)) == want {
-		i.printf("the environment is up to date")
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(venv), 0o755); err != nil { // not secret; another user may run the engine
-		return err
-	}
-	if _, err := os.Stat(i.python()); err != nil {
-		base, err := i.interpreter(ctx)
-		if err != nil {
-			return err
-		}
-		i.printf("creating the environment with %s", base)
-		if err := i.command(ctx, base, "-m", "venv", venv); err != nil {
-			return fmt.Errorf("the virtual environment could not be created: %w", err)
-		}
-	}
-	i.printf("installing the packages")
-	for _, what := range append([][]string{{"--require-hashes", "-r", i.lock()}}, sources...) {
-		args := append([]string{"-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-deps",
-			"--progress-bar", "off"}, what...)
-		if err := i.command(ctx, i.python(), args...); err != nil {
-			return fmt.Errorf("the packages could not be installed: %w; run the command again to resume", err)
-		}
-	}
-	return os.WriteFile(mark, []byte(want+"\n"), 0o644)
-}
-
-// lock returns the path of the packages with the hashes of their files.
-func (i *install) lock() string { return filepath.Join(i.manifest.Dir, lockFile) }
-
-// requirements returns the packages that come from a repository of git, each as arguments of pip, and the SHA-256 of
-// all requirements. Such a package has no hash: the commit in its address pins its files.
-func (i *install) requirements() (sources [][]string, sum string, err error) {
-	list, err := os.ReadFile(filepath.Join(i.manifest.Dir, requirementsFile))
-	if err != nil {
-		return nil, "", err
-	}
-	lock, err := os.ReadFile(i.lock())
-	if err != nil {
-		const text = "the engine %s has no hashes of its packages: %w; write them with: " +
-			"uv pip compile --no-deps --generate-hashes requirements.txt -o requirements.lock"
-		return nil, "", fmt.Errorf(text, i.name, err)
-	}
-	for line := range strings.Lines(string(list)) {
-		if line = strings.TrimSpace(line); strings.Contains(line, " @ git+") {
-			sources = append(sources, []string{line})
-		}
-	}
-	hash := sha256.Sum256(append(list, lock...))
-	return sources, hex.EncodeToString(hash[:]), nil
-}
-
-// interpreter returns the newest Python in the PATH that the engine supports. It runs each candidate to read its
-// version, since python3 can be any.
-func (i *install) interpreter(ctx context.Context) (string, error) {
-	names := []string{"python3"}
-	oldest, newest := 10, 99
-	if len(i.manifest.Python) == 2 {
-		oldest, newest = minor(i.manifest.Python[0]), minor(i.manifest.Python[1])
-		names = nil
-		for v := newest; v >= oldest; v-- {
-			names = append(names, "python3."+strconv.Itoa(v))
-		}
-		names = append(names, "python3")
-	}
-	for _, name := range names {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			continue
-		}
-		out, err := exec.CommandContext(ctx, path, "-c", "import sys; print(sys.version_info.minor)").Output()
-		if err != nil {
-			continue
-		}
-		if v, err := strconv.Atoi(strings.TrimSpace(string(out))); err == nil && v >= oldest && v <= newest {
-			return path, nil
-		}
-	}
-	if len(i.manifest.Python) == 2 {
-		const text = "the engine %s needs Python %s to %s, and none is in the PATH"
-		return "", fmt.Errorf(text, i.name, i.manifest.Python[0], i.manifest.Python[1])
-	}
-	return "", fmt.Errorf("the engine %s needs Python 3.10 or newer, and none is in the PATH", i.name)
-}
-
-// minor returns the minor version of a Python version: 12 of 3.12.
-func minor(version string) int {
-	_, after, _ := strings.Cut(version, ".")
-	n, _ := strconv.Atoi(after) // checked with the manifest
-	return n
-}
-
-// command runs a program and shows its output on standard error. When ctx ends, the program gets SIGINT and 10 s.
-func (i *install) command(ctx context.Context, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stdout, cmd.Stderr = i.cmd.ErrOrStderr(), i.cmd.ErrOrStderr()
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 10 * time.Second
-	return cmd.Run()
 }
 
 // fetchAll downloads the missing files, one after the other, records them, and returns which it fetched and how many

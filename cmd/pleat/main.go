@@ -16,7 +16,7 @@
 //   - serve.go, worker.go, demo.go: processes of the service.
 //   - fold.go, ask.go, md.go, jobs.go, workflows.go, models.go, usage.go, verify.go, webhooks.go: clients of a server.
 //   - keys.go, audit.go, secrets.go, migrate.go, doctor.go: administration of a server's data.
-//   - engines.go, install.go, weights.go: engines that run in processes of their own.
+//   - engines.go, install.go, environment.go, weights.go: engines that run in processes of their own.
 package main
 
 import (
