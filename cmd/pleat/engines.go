@@ -190,7 +190,11 @@ The runner's standard error is shown.`,
 				model = args[0]
 			}
 			tell := func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) }
-			if err := checkWeights(c.WeightsDir(m.Engine), m, nil, tell); err != nil {
+			record, err := readRecord(c.WeightsDir(m.Engine))
+			if err != nil {
+				return err
+			}
+			if err := checkWeights(record, m, nil, tell); err != nil {
 				return err
 			}
 			return checkEngine(cmd, c, name, model)

@@ -109,16 +109,16 @@ func (i *install) run() error {
 		return err
 	}
 	dir := i.cfg.WeightsDir(i.manifest.Engine)
-	if i.acceptChanged {
-		if err := os.Remove(filepath.Join(dir, recordFile)); err != nil && !os.IsNotExist(err) {
-			return err
-		}
-	}
-	left, fetched, err := i.fetchAll(i.cmd.Context(), missing)
+	record, err := readRecord(dir)
 	if err != nil {
 		return err
 	}
-	if err := checkWeights(dir, i.manifest, fetched, func(line string) { i.printf("%s", line) }); err != nil {
+	record.acceptsChanged = i.acceptChanged
+	left, fetched, err := i.fetchAll(i.cmd.Context(), record, missing)
+	if err != nil {
+		return err
+	}
+	if err := checkWeights(record, i.manifest, fetched, func(line string) { i.printf("%s", line) }); err != nil {
 		return err
 	}
 	if left > 0 {
@@ -208,15 +208,14 @@ func countRequirements(path string) (int, error) {
 
 // fetchAll downloads the missing files, one after the other, records them, and returns which it fetched and how many
 // are still missing. A failed download is reported with the path at which the file is expected, and the next one
-// begins. An interruption is an error, and so is a record that cannot be read or written.
+// begins. An interruption is an error, and so is a record that cannot be written.
 func (i *install) fetchAll(
-	ctx context.Context, missing []runner.WeightFile,
+	ctx context.Context, record *weightsRecord, missing []runner.WeightFile,
 ) (left int, fetched map[string]bool, err error) {
-	dir := i.cfg.WeightsDir(i.manifest.Engine)
-	record, err := readRecord(dir)
-	if err != nil || i.noWeights {
-		return 0, nil, err
+	if i.noWeights {
+		return 0, nil, nil
 	}
+	dir := i.cfg.WeightsDir(i.manifest.Engine)
 	fetched = map[string]bool{}
 	for _, w := range missing {
 		to := filepath.Join(dir, w.File)

@@ -26,6 +26,8 @@ const randomMarker = "RANDOM_WEIGHTS"
 type weightsRecord struct {
 	path  string
 	files map[string]installedWeights
+	// acceptsChanged makes what is found replace what was recorded.
+	acceptsChanged bool
 }
 
 // installedWeights is a file of weights as it was installed. The URL is empty if it was not downloaded.
@@ -37,7 +39,7 @@ type installedWeights struct {
 
 // readRecord reads the record of a folder of weights. A folder without one has no installed files.
 func readRecord(dir string) (*weightsRecord, error) {
-	r := &weightsRecord{filepath.Join(dir, recordFile), map[string]installedWeights{}}
+	r := &weightsRecord{path: filepath.Join(dir, recordFile), files: map[string]installedWeights{}}
 	text, err := os.ReadFile(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
@@ -67,7 +69,7 @@ func (r *weightsRecord) set(name string, w installedWeights) error {
 
 // expected returns the SHA-256 that a file must have: that of the manifest, else that of the record; empty: any.
 func (r *weightsRecord) expected(w runner.WeightFile) string {
-	if w.SHA256 != "" {
+	if w.SHA256 != "" || r.acceptsChanged {
 		return w.SHA256
 	}
 	return r.files[w.File].SHA256
@@ -107,16 +109,13 @@ func hashFile(path string) (installedWeights, error) {
 	return installedWeights{Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
 }
 
-// checkWeights compares the files of an engine's weights that exist with the manifest and the record, except for those
+// checkWeights compares the files of an engine's weights that exist with the manifest and their folder's record, except for those
 // in skip, and tells which it recorded. Random weights are not checked. The error is of the first file that differs.
-func checkWeights(dir string, m *runner.Manifest, skip map[string]bool, tell func(string)) error {
+func checkWeights(record *weightsRecord, m *runner.Manifest, skip map[string]bool, tell func(string)) error {
+	dir := filepath.Dir(record.path)
 	if _, err := os.Stat(filepath.Join(dir, randomMarker)); err == nil {
 		tell("the weights are random, for tests")
 		return nil
-	}
-	record, err := readRecord(dir)
-	if err != nil {
-		return err
 	}
 	for _, w := range m.Weights {
 		if _, err := os.Stat(filepath.Join(dir, w.File)); err != nil || skip[w.File] {

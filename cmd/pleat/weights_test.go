@@ -41,7 +41,12 @@ func installWeights(t *testing.T, dir string, accept bool, files ...runner.Weigh
 func TestChangedWeights(t *testing.T) {
 	var content atomic.Value
 	content.Store("first")
+	var down atomic.Bool
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if down.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
 		fmt.Fprint(w, content.Load())
 	}))
 	defer s.Close()
@@ -64,6 +69,9 @@ func TestChangedWeights(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
+	down.Store(true)
+	install(true, "could not be downloaded", "1 weight files are missing")
+	down.Store(false) // the record has not changed:
 	install(false, "the download is not the expected file", "instead of "+first, "1 weight files are missing")
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the changed file was installed")

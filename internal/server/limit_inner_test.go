@@ -8,6 +8,27 @@ import (
 	"time"
 )
 
+// Strangers from many addresses can open only so many streams, and never the last one of a user.
+func TestStreamsOfStrangers(t *testing.T) {
+	var n streamCount
+	opened := 0
+	for i := range 2 * maxStrangers {
+		if n.acquire(fmt.Sprint(i), true, 32) == nil {
+			opened++
+		}
+	}
+	if opened != maxStrangers {
+		t.Errorf("%d streams of strangers", opened)
+	}
+	if err := n.acquire("user a", false, 32); err != nil {
+		t.Error(err)
+	}
+	n.release("0", true)
+	if err := n.acquire("another", true, 32); err != nil {
+		t.Error("a closed stream leaves no room: ", err)
+	}
+}
+
 // A flood of invented addresses neither makes a limiter grow nor gives anybody a new allowance.
 func TestInventedAddresses(t *testing.T) {
 	now := time.Now()

@@ -20,6 +20,9 @@ import (
 const (
 	// streamBatch is how many events are read at once; a longer history is sent in several batches.
 	streamBatch = 500
+	// maxStrangers is how many streams callers without a valid credential may have open on a node, from however many
+	// addresses; users are not counted, so that strangers cannot take their place.
+	maxStrangers = 1024
 	// streamWrite is how long one write to a client may take.
 	streamWrite = 20 * time.Second
 	// changeOverlap is how late a commit may become visible after the time that its changes have.
@@ -28,30 +31,42 @@ const (
 
 // streamCount counts the open streams of each caller. The zero value is ready.
 type streamCount struct {
-	mu   sync.Mutex
-	open map[string]int // by caller
+	mu        sync.Mutex
+	open      map[string]int // by caller
+	strangers int            // streams of callers without a credential
 }
 
-// acquire counts one more stream of a caller. It returns false if the caller already has most of them.
-func (n *streamCount) acquire(who string, most int) bool {
+// acquire counts one more stream of a caller, who may have most of them. It fails with CodeLimited if the caller has as
+// many, or if all strangers together have maxStrangers.
+func (n *streamCount) acquire(who string, stranger bool, most int) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.open == nil {
 		n.open = map[string]int{}
 	}
 	if n.open[who] >= most {
-		return false
+		return pleat.Errorf(pleat.CodeLimited, "Too many event streams are open; at most %d are allowed", most)
+	}
+	if stranger {
+		if n.strangers >= maxStrangers {
+			return pleat.Errorf(pleat.CodeLimited,
+				"Too many event streams without a key are open on this server; send a key, or try again later")
+		}
+		n.strangers++
 	}
 	n.open[who]++
-	return true
+	return nil
 }
 
 // release counts one stream of a caller less.
-func (n *streamCount) release(who string) {
+func (n *streamCount) release(who string, stranger bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.open[who]--; n.open[who] <= 0 {
 		delete(n.open, who)
+	}
+	if stranger {
+		n.strangers--
 	}
 }
 
@@ -64,16 +79,16 @@ type sse struct {
 }
 
 // openStream lifts the connection's read deadline and sends the header, which tells proxies not to buffer. If closed is
-// not nil, the caller calls it when the stream ends, whatever err is. 429: the caller has too many open streams.
+// not nil, the caller calls it when the stream ends, whatever err is. 429: the caller, or all callers without a valid
+// credential together, have too many open streams.
 func (s *Server) openStream(c *call) (stream *sse, closed func(), err error) {
-	who := c.caller
-	if !s.streams.acquire(who, s.cfg.Streams) {
-		return nil, nil, pleat.Errorf(pleat.CodeLimited, "Too many event streams are open; at most %d are allowed",
-			s.cfg.Streams)
+	who, stranger := c.caller, c.cred.hash == ""
+	if err := s.streams.acquire(who, stranger, s.cfg.Streams); err != nil {
+		return nil, nil, err
 	}
 	s.meters.streams.Inc()
 	closed = func() {
-		s.streams.release(who)
+		s.streams.release(who, stranger)
 		s.meters.streams.Dec()
 	}
 	st := &sse{c: c, rc: http.NewResponseController(c.w)}
