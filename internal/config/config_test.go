@@ -347,3 +347,12 @@ func TestBytesString(t *testing.T) {
 		}
 	}
 }
+
+// Trusted proxies may be written as addresses, networks and IPv4-mapped networks, and are compared as IPv4 or IPv6.
+func TestTrustedProxies(t *testing.T) {
+	c := Config{Proxies: []string{"10.1.2.3", "10.2.3.4/16", "::ffff:10.3.0.0/112", "2001:db8::1"}}
+	got, err := c.TrustedProxies()
+	if want := "[10.1.2.3/32 10.2.0.0/16 10.3.0.0/16 2001:db8::1/128]"; fmt.Sprint(got) != want || err != nil {
+		t.Errorf("%v, %v; want %s", got, err, want)
+	}
+}

@@ -174,6 +174,9 @@ func (c *Config) TrustedProxies() ([]netip.Prefix, error) {
 			return nil, c.Errorf("trusted-proxies", "has %q; it must be an address or a network, such as 10.1.0.0/16",
 				pleat.Clip(text))
 		}
+		if a := net.Addr(); a.Is4In6() && net.Bits() >= 96 { // peers are compared as IPv4 addresses
+			net = netip.PrefixFrom(a.Unmap(), net.Bits()-96)
+		}
 		out = append(out, net.Masked())
 	}
 	return out, nil

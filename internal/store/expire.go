@@ -12,7 +12,8 @@ const expireAtOnce = 100
 
 // expired finds the rows of job or workflow whose latest run ended before $1. Ids sort by the time they were made, so
 // $2, an id of that time, leaves only what is old, and the primary key finds it. A job waits for the workflows that its
-// runs have started, which ended later. Drafts among them never end: they go with it.
+// runs have started, which ended later (drafts among them never end: they go with it), and for workflows about it that
+// have not ended.
 func expired(table, further string) string {
 	return fmt.Sprintf(`
 		SELECT h.id, h.account_id
@@ -30,7 +31,9 @@ const startedBy = "w.started_by = h.id AND w.started_by <> ''"
 var (
 	expiredWorkflows = expired("workflow", "")
 	expiredJobs      = expired("job",
-		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at = 0 AND w.run_id <> '')")
+		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at = 0 AND w.run_id <> '')"+
+			"AND NOT EXISTS (SELECT 1 FROM workflow w JOIN run q ON q.id = w.run_id"+
+			" WHERE w.source_job = h.id AND w.source_job <> '' AND w.deleted_at = 0 AND q.finished_at = 0)")
 )
 
 // ExpireResults deletes jobs and workflows whose latest run ended longer ago than Limits.KeepResults, as DeleteJob and

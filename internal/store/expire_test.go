@@ -83,6 +83,12 @@ func TestResultsExpire(t *testing.T) {
 		if !s.Expires(time.Time{}).IsZero() {
 			t.Error("what has not ended expires")
 		}
+		asked := fold(t, s, u, pleat.StateCompleted)
+		about := newFlow(u, false)
+		about.Workflow.Source = pleat.FoldRef{Job: asked.Job, Run: asked.Run}
+		if _, err := s.CreateWorkflow(ctx, about); err != nil {
+			t.Fatal(err)
+		}
 		clock.Advance(29 * day)
 		expire(0)
 		if _, err := s.Rerun(ctx, u, again.Job, newJob(u, "").Run); err != nil {
@@ -96,8 +102,11 @@ func TestResultsExpire(t *testing.T) {
 		if _, err := s.View(ctx, again.Job); err != nil {
 			t.Errorf("the job that waits to run again: %v", err)
 		}
-		if n := storetest.Count(t, s, "workflow"); n != 1 {
-			t.Errorf("%d drafts", n)
+		if _, err := s.View(ctx, asked.Job); err != nil {
+			t.Errorf("the job that a queued workflow is about: %v", err)
+		}
+		if n := storetest.Count(t, s, "workflow"); n != 2 {
+			t.Errorf("%d workflows", n)
 		}
 	})
 }
