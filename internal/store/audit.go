@@ -48,7 +48,7 @@ const (
 	auditFor = 400 * microsPerDay
 )
 
-// audit records a change in its own transaction, and drops the user's entries that are too old or too many.
+// audit records a change in its own transaction, and drops the user's entries of the action that are too many.
 func (t *tx) audit(by Actor, action AuditAction, subject, detail string) error {
 	if _, err := t.exec(`
 		INSERT INTO audit (id, account_id, key_id, prefix, address, action, subject, detail, created_at)
@@ -58,11 +58,19 @@ func (t *tx) audit(by Actor, action AuditAction, subject, detail string) error {
 	}
 	_, err := t.exec(`
 		DELETE FROM audit
-		WHERE account_id = $1 AND (created_at < $2 OR action = $3 AND id < (
+		WHERE account_id = $1 AND action = $2 AND id < (
 			SELECT min(id)
-			FROM (SELECT id FROM audit WHERE account_id = $1 AND action = $3 ORDER BY id DESC LIMIT $4) newest))`,
-		by.User, t.now-auditFor, action, maxAudit)
+			FROM (SELECT id FROM audit WHERE account_id = $1 AND action = $2 ORDER BY id DESC LIMIT $3) newest)`,
+		by.User, action, maxAudit)
 	return err
+}
+
+// ExpireAudit deletes the entries of the audit log that are older than 400 days. Any node may call it.
+func (s *Store) ExpireAudit(ctx context.Context) error {
+	return s.write(ctx, "expire the audit log", func(t *tx) error {
+		_, err := t.exec("DELETE FROM audit WHERE id < $1", idAt(t.now-auditFor))
+		return err
+	})
 }
 
 // Audit reads a page of a user's audit log, newest first, from the entry before an id on; of all users if user is

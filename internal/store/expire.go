@@ -45,8 +45,6 @@ func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 		return 0, nil
 	}
 	before := s.now() - s.limits.KeepResults.Microseconds()
-	ms := before / 1000
-	oldest := fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff)
 	total := 0
 	for _, kind := range []struct {
 		query  string
@@ -72,7 +70,7 @@ func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 			owner pleat.UserID
 		}
 		var list []found
-		rows, err := s.read(ctx, kind.query, before, oldest)
+		rows, err := s.read(ctx, kind.query, before, idAt(before))
 		err = forEachRow(rows, err, func(scan func(...any) error) error {
 			var f found
 			err := scan(&f.id, &f.owner)

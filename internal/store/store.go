@@ -157,6 +157,12 @@ func toMicros(t time.Time) int64 {
 // newID returns a UUID of version 7. Ids of one process sort by the time they were made, so lists page by id.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
+// idAt returns an id that sorts after those made before a time in µs, and before those made after its millisecond.
+func idAt(micros int64) string {
+	ms := micros / 1000
+	return fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff)
+}
+
 // unavailable turns an error of the database into CodeUnavailable, so that the client gets 503 and not 500. It returns
 // refusals and cancellations unchanged.
 func unavailable(verb string, err error) error {

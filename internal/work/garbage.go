@@ -18,9 +18,12 @@ const (
 	garbageAge = time.Hour
 )
 
-// collectGarbage deletes, from time to time, files that nothing refers to.
+// collectGarbage deletes, from time to time, files that nothing refers to, and old entries of the audit log.
 func (p *Pool) collectGarbage(ctx context.Context) {
 	for queue.Sleep(ctx, garbageInterval) {
+		if err := p.store.ExpireAudit(ctx); err != nil && ctx.Err() == nil {
+			p.cfg.Log.Warn("old entries of the audit log could not be deleted", "error", err)
+		}
 		n, err := garbage.Collect(ctx, p.store, p.blobs, p.cfg.Clock().Add(-garbageAge))
 		if err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("garbage collection stopped", "error", err)
