@@ -12,10 +12,12 @@ import (
 // freeBody is the size up to which bodies are not counted, in bytes.
 const freeBody = 256 << 10
 
-// Of the largest body that a server accepts, bodyShare may be held at once for one user, and bodyTotal for all.
+// Of the largest body that a server accepts, bodyShare may be held at once for one user, and bodyTotal for all. Bodies
+// of users who hold no other may use bodyFirst more, so that a few users cannot keep out the next.
 const (
 	bodyShare = 4
-	bodyTotal = 12
+	bodyTotal = 8
+	bodyFirst = 8
 )
 
 // bodies bounds the bytes of large request bodies that are held at once on this node, for each user and in all. A
@@ -27,11 +29,13 @@ type bodies struct {
 	held  int64
 	share int64 // the most for one user
 	most  int64 // the most for all
+	first int64 // what first bodies may use above it
 }
 
 // newBodies returns bodies for a server that accepts at most largest bytes in one.
 func newBodies(largest int64) *bodies {
-	return &bodies{users: map[pleat.UserID]int64{}, share: bodyShare * largest, most: bodyTotal * largest}
+	return &bodies{users: map[pleat.UserID]int64{}, share: bodyShare * largest, most: bodyTotal * largest,
+		first: bodyFirst * largest}
 }
 
 // reserve holds n bytes for a user until release. CodeLimited: the user's requests hold too much; CodeUnavailable: all
@@ -39,12 +43,16 @@ func newBodies(largest int64) *bodies {
 func (b *bodies) reserve(user pleat.UserID, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	most := b.most
+	if b.users[user] == 0 {
+		most += b.first
+	}
 	switch {
 	case b.users[user]+n > b.share:
 		return pleat.Errorf(pleat.CodeLimited,
 			"your requests under way have %d bytes and may have %d; try again when one has ended",
 			b.users[user], b.share)
-	case b.held+n > b.most:
+	case b.held+n > most:
 		return pleat.Errorf(pleat.CodeUnavailable, "too many large requests are under way; try again")
 	}
 	b.users[user] += n

@@ -302,20 +302,25 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 		}
 	}
 	var stops []func()
-	hold := func(key string) {
-		for range 4 {
+	hold := func(key string, bodies int) {
+		for range bodies {
 			stops = append(stops, h.holdBody(key, largest))
 		}
 	}
 	_, ben := h.newUser("ben")
 	_, cem := h.newUser("cem")
-	_, dan := h.newUser("dan")
-	hold(h.key)
+	hold(h.key, 4)
 	ask(h.key, http.StatusTooManyRequests)
 	h.create(trp) // a small body needs no room
-	ask(dan, http.StatusBadRequest)
-	hold(ben)
-	hold(cem)
+	hold(ben, 4)
+	ask(cem, http.StatusBadRequest) // the first of a user has room
+	hold(cem, 1)
+	ask(cem, http.StatusServiceUnavailable)
+	for i := range 7 {
+		_, key := h.newUser(fmt.Sprint("user", i))
+		hold(key, 1)
+	}
+	_, dan := h.newUser("dan")
 	ask(dan, http.StatusServiceUnavailable)
 	for _, stop := range stops {
 		stop()
