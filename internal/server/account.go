@@ -144,10 +144,10 @@ func (s *Server) signIn(ctx context.Context, c *call, key string) (store.Princip
 		return who, err
 	}
 	c.caller = "user " + string(who.User)
-	if err := s.limits.users.allow(c, c.caller, s.clock()); err != nil {
+	if err := c.allow(s.limits.users, c.caller, s.clock()); err != nil {
 		return who, err
 	}
-	return who, s.limits.sessions.allow(c, c.caller, s.clock())
+	return who, c.allow(s.limits.sessions, c.caller, s.clock())
 }
 
 // cookie returns the session cookie with a value and an age in seconds; a negative age deletes it.

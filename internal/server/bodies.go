@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 
 	"pleat"
 )
@@ -20,56 +19,6 @@ const (
 	bodyFirst = 8
 )
 
-// bodies bounds the bytes of large request bodies that are held at once on this node, for each user and in all. A
-// request that finds no room is refused, not kept waiting: its client would hold a connection, and its body is on the
-// way. Make one with newBodies.
-type bodies struct {
-	mu    sync.Mutex
-	users map[pleat.UserID]int64
-	held  int64
-	share int64 // the most for one user
-	most  int64 // the most for all
-	first int64 // what first bodies may use above it
-}
-
-// newBodies returns bodies for a server that accepts at most largest bytes in one.
-func newBodies(largest int64) *bodies {
-	return &bodies{users: map[pleat.UserID]int64{}, share: bodyShare * largest, most: bodyTotal * largest,
-		first: bodyFirst * largest}
-}
-
-// reserve holds n bytes for a user until release. CodeLimited: the user's requests hold too much; CodeUnavailable: all
-// together do.
-func (b *bodies) reserve(user pleat.UserID, n int64) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	most := b.most
-	if b.users[user] == 0 {
-		most += b.first
-	}
-	switch {
-	case b.users[user]+n > b.share:
-		return pleat.Errorf(pleat.CodeLimited,
-			"your requests under way have %d bytes and may have %d; try again when one has ended",
-			b.users[user], b.share)
-	case b.held+n > most:
-		return pleat.Errorf(pleat.CodeUnavailable, "too many large requests are under way; try again")
-	}
-	b.users[user] += n
-	b.held += n
-	return nil
-}
-
-// release frees what reserve held.
-func (b *bodies) release(user pleat.UserID, n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.held -= n
-	if b.users[user] -= n; b.users[user] == 0 {
-		delete(b.users, user)
-	}
-}
-
 // readBody reads the JSON of a request, at most limit bytes, and returns a function that the caller must call when it
 // no longer holds them; it is never nil. 429 and 503: too much is held for this user, or in all.
 func (s *Server) readBody(c *call, limit int64) (b []byte, done func(), err error) {
@@ -78,11 +27,11 @@ func (s *Server) readBody(c *call, limit int64) (b []byte, done func(), err erro
 		return nil, done, err
 	}
 	hold := func(n int64) error {
-		if err := s.bodies.reserve(c.who.User, n); err != nil {
+		if err := s.bodies.Reserve(c.who.User, n); err != nil {
 			c.drain(c.r.Body)
 			return err
 		}
-		done = func() { s.bodies.release(c.who.User, n) }
+		done = func() { s.bodies.Release(c.who.User, n) }
 		return nil
 	}
 	body := http.MaxBytesReader(c.w, c.r.Body, limit)

@@ -1,13 +1,18 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/fair"
+	"pleat/internal/store"
 )
 
 // The mapping of errors to HTTP.
@@ -87,5 +92,16 @@ func TestPrefersProblem(t *testing.T) {
 		if got := prefersProblem(r); got != want {
 			t.Errorf("%q: %t, want %t", accept, got, want)
 		}
+	}
+}
+
+// Whose file finds no place before its time ends is told to try again; that is no fault of the service.
+func TestNoPlaceInTime(t *testing.T) {
+	s := &Server{checks: fair.NewTurns(0)}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	err := s.checkFile(ctx, newFile{owner: "ann", name: "x.pdb"}, &store.LibraryFile{Bytes: 1})
+	if status, message := refusal(err); status != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", status, message)
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"pleat"
+	"pleat/internal/fair"
 	"pleat/internal/store"
 )
 
@@ -32,14 +31,14 @@ const (
 // not used here recently needs the database. Each address may send some that do not exist; beyond, they are looked up
 // one at a time, so that a flood of them neither loads the database nor refuses a valid one.
 type limits struct {
-	users    *limiter // requests, by user
-	peers    *limiter // requests without a valid credential, by address
-	polls    *limiter // reads of runs, by user; what is above counts in users
-	sessions *limiter // sessions opened, by user
+	users    *fair.Limiter // requests, by user
+	peers    *fair.Limiter // requests without a valid credential, by address
+	polls    *fair.Limiter // reads of runs, by user; what is above counts in users
+	sessions *fair.Limiter // sessions opened, by user
 
-	unknown   *limiter // credentials that do not exist, by address
-	wrongKeys *limiter // sign-ins with a key that does not exist, by address
-	secrets   *limiter // wrong secrets of the operator, by address and route
+	unknown   *fair.Limiter // credentials that do not exist, by address
+	wrongKeys *fair.Limiter // sign-ins with a key that does not exist, by address
+	secrets   *fair.Limiter // wrong secrets of the operator, by address and route
 
 	oneLookup chan struct{} // semaphore of lookups for addresses whose budget is spent
 }
@@ -51,15 +50,15 @@ const maxPeers = 10_000
 // Credentials are limited in either case.
 func newLimits(perSecond float64, burst int) limits {
 	l := limits{
-		sessions:  newLimiter(1, 30, 0),
-		unknown:   newLimiter(20, 200, maxPeers),
-		wrongKeys: newLimiter(1, 10, maxPeers),
-		secrets:   newLimiter(1, 10, maxPeers),
+		sessions:  fair.NewLimiter(1, 30, 0),
+		unknown:   fair.NewLimiter(20, 200, maxPeers),
+		wrongKeys: fair.NewLimiter(1, 10, maxPeers),
+		secrets:   fair.NewLimiter(1, 10, maxPeers),
 		oneLookup: make(chan struct{}, 1),
 	}
 	if perSecond > 0 {
-		l.users, l.peers = newLimiter(perSecond, burst, 0), newLimiter(perSecond, burst, maxPeers)
-		l.polls = newLimiter(pollRate, 2*pollRate, 0)
+		l.users, l.peers = fair.NewLimiter(perSecond, burst, 0), fair.NewLimiter(perSecond, burst, maxPeers)
+		l.polls = fair.NewLimiter(pollRate, 2*pollRate, 0)
 	}
 	return l
 }
@@ -80,13 +79,13 @@ func (s *Server) admit(ctx context.Context, c *call, rt route) error {
 		if rt.counted == byHandler {
 			return nil
 		}
-		return s.limits.peers.allow(c, c.caller, now)
+		return c.allow(s.limits.peers, c.caller, now)
 	}
 	c.caller = "user " + string(user)
-	if rt.counted == asPoll && s.limits.polls.take(c.caller, now) == 0 {
+	if rt.counted == asPoll && s.limits.polls.Take(c.caller, now) == 0 {
 		return nil
 	}
-	return s.limits.users.allow(c, c.caller, now)
+	return c.allow(s.limits.users, c.caller, now)
 }
 
 // knownUser returns the user of the call's credential; empty if it has none, or none that is valid. A credential that
@@ -116,9 +115,9 @@ func (s *Server) knownUser(ctx context.Context, c *call) (pleat.UserID, error) {
 
 // lookUp identifies a credential that may be invented. One that does not exist counts against the budget of its
 // address. 401: it does not exist; 429: nor did too many before it.
-func (s *Server) lookUp(ctx context.Context, c *call, cred credential, budget *limiter) (store.Principal, error) {
+func (s *Server) lookUp(ctx context.Context, c *call, cred credential, budget *fair.Limiter) (store.Principal, error) {
 	from := peer(c.from)
-	if budget.spent(from, s.clock()) {
+	if budget.Spent(from, s.clock()) {
 		select {
 		case s.limits.oneLookup <- struct{}{}:
 			defer func() { <-s.limits.oneLookup }()
@@ -129,7 +128,7 @@ func (s *Server) lookUp(ctx context.Context, c *call, cred credential, budget *l
 	}
 	who, err := s.identify(ctx, cred)
 	if errors.Is(err, pleat.ErrUnauthorized) {
-		if wait := budget.take(from, s.clock()); wait > 0 {
+		if wait := budget.Take(from, s.clock()); wait > 0 {
 			retryAfter(c.w.Header(), wait)
 			return who, pleat.Errorf(pleat.CodeLimited,
 				"Too many invalid credentials come from this address; check the key, and try again later")
@@ -138,84 +137,15 @@ func (s *Server) lookUp(ctx context.Context, c *call, cred credential, budget *l
 	return who, err
 }
 
-// limiter bounds what each caller may do per second with a token bucket. A nil limiter allows everything.
-//
-// A bucket that nobody used for as long as it takes to fill is like a new one. The limiter keeps two generations, each
-// of which begins that long after the one before, and drops the older one: it never forgets that a bucket is not full.
-// Callers for whom there is no room share one bucket, so that invented ones cannot make it grow or forget.
-type limiter struct {
-	mu       sync.Mutex
-	rate     rate.Limit
-	burst    int
-	most     int           // callers that are remembered; 0: all
-	fill     time.Duration // in which an empty bucket fills
-	began    time.Time     // when the newer generation began
-	now, old map[string]*rate.Limiter
-	others   *rate.Limiter // of the callers for whom there is no room
-}
-
-// newLimiter returns a limiter of perSecond actions per caller, burst of which may come at once. It remembers most
-// callers; 0: all, for callers that cannot be invented.
-func newLimiter(perSecond float64, burst, most int) *limiter {
-	l := &limiter{
-		rate:  rate.Limit(perSecond),
-		burst: burst,
-		most:  most,
-		fill:  time.Duration(float64(burst) / perSecond * float64(time.Second)),
-		now:   map[string]*rate.Limiter{},
-	}
-	l.others = rate.NewLimiter(l.rate, burst)
-	return l
-}
-
-// bucket returns the bucket of a caller.
-func (l *limiter) bucket(who string, now time.Time) *rate.Limiter {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now.Sub(l.began) >= l.fill {
-		l.now, l.old, l.began = map[string]*rate.Limiter{}, l.now, now
-	}
-	if b := l.now[who]; b != nil {
-		return b
-	}
-	b := l.old[who]
-	switch {
-	case b != nil:
-		delete(l.old, who)
-	case l.most > 0 && len(l.now)+len(l.old) >= l.most:
-		return l.others
-	default:
-		b = rate.NewLimiter(l.rate, l.burst)
-	}
-	l.now[who] = b
-	return b
-}
-
-// take takes a token of a caller. It returns how long the caller must wait if there is none, and takes nothing then.
-func (l *limiter) take(who string, now time.Time) time.Duration {
-	if l == nil {
-		return 0
-	}
-	res := l.bucket(who, now).ReserveN(now, 1)
-	wait := res.DelayFrom(now)
-	if wait > 0 {
-		res.CancelAt(now)
-	}
-	return wait
-}
-
-// spent reports whether a caller has no token. It takes none.
-func (l *limiter) spent(who string, now time.Time) bool { return l.bucket(who, now).TokensAt(now) < 1 }
-
 // allow counts a request of a caller. If the caller must wait, it returns an error with CodeLimited and sets
 // Retry-After.
-func (l *limiter) allow(c *call, who string, now time.Time) error {
-	wait := l.take(who, now)
+func (c *call) allow(l *fair.Limiter, who string, now time.Time) error {
+	wait := l.Take(who, now)
 	if wait == 0 {
 		return nil
 	}
 	retryAfter(c.w.Header(), wait)
-	return pleat.Errorf(pleat.CodeLimited, "Too many requests; at most %g per second are allowed", float64(l.rate))
+	return pleat.Errorf(pleat.CodeLimited, "Too many requests; at most %g per second are allowed", l.PerSecond())
 }
 
 // knownKey is what a credential that was valid recently stood for. It grants no access: it says whom a request counts

@@ -5,64 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"testing"
-	"time"
 )
-
-// Strangers from many addresses can open only so many streams, and never the last one of a user.
-func TestStreamsOfStrangers(t *testing.T) {
-	var n streamCount
-	opened := 0
-	for i := range 2 * maxStrangers {
-		if n.acquire(fmt.Sprint(i), true, 32) == nil {
-			opened++
-		}
-	}
-	if opened != maxStrangers {
-		t.Errorf("%d streams of strangers", opened)
-	}
-	if err := n.acquire("user a", false, 32); err != nil {
-		t.Error(err)
-	}
-	n.release("0", true)
-	if err := n.acquire("another", true, 32); err != nil {
-		t.Error("a closed stream leaves no room: ", err)
-	}
-}
-
-// A flood of invented addresses neither makes a limiter grow nor gives anybody a new allowance.
-func TestInventedAddresses(t *testing.T) {
-	now := time.Now()
-	l := newLimiter(1, 3, maxPeers)
-	for range 3 {
-		l.take("spent", now)
-	}
-	allowed := 0
-	for i := range 5 * maxPeers {
-		if l.take(fmt.Sprint(i), now) == 0 {
-			allowed++
-		}
-		if i%maxPeers == 0 {
-			now = now.Add(100 * time.Millisecond)
-			if l.take("spent", now) == 0 {
-				t.Fatalf("a new allowance after %d addresses", i)
-			}
-		}
-	}
-	if n := len(l.now) + len(l.old); n > maxPeers {
-		t.Errorf("%d addresses are remembered", n)
-	}
-	if most := maxPeers + 3; allowed > most {
-		t.Errorf("%d requests were allowed, at most %d", allowed, most)
-	}
-	now = now.Add(3 * time.Second)
-	if l.take("spent", now) != 0 || len(l.old) > maxPeers {
-		t.Error("no allowance after the time in which a bucket fills")
-	}
-	now = now.Add(3 * time.Second)
-	if l.take("new", now); len(l.now)+len(l.old) > 2 {
-		t.Errorf("%d addresses are remembered for longer than they need", len(l.now)+len(l.old))
-	}
-}
 
 // When the memory of credentials is full, it forgets those that were not used for longest, not all.
 func TestKnownKeysAreBounded(t *testing.T) {

@@ -169,7 +169,7 @@ func (s *Server) metrics(_ context.Context, c *call) error {
 // address must wait, and what it sent was not compared.
 func (s *Server) checkSecret(c *call, got, want string) error {
 	from, now := c.route()+" "+peer(c.from), s.clock()
-	if s.limits.secrets.spent(from, now) {
+	if s.limits.secrets.Spent(from, now) {
 		return pleat.Errorf(pleat.CodeLimited, "Too many wrong secrets come from this address; try again in a second")
 	}
 	// Digests have the same length, so that the comparison reveals nothing about that of the secret.
@@ -177,7 +177,7 @@ func (s *Server) checkSecret(c *call, got, want string) error {
 	if want != "" && subtle.ConstantTimeCompare(a[:], b[:]) == 1 {
 		return nil
 	}
-	s.limits.secrets.take(from, now)
+	s.limits.secrets.Take(from, now)
 	return pleat.ErrUnauthorized
 }
 

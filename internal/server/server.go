@@ -36,10 +36,9 @@
 //	workflow_view.go     workflows: read, list, linked rows
 //	frame.go             a frame of a simulation as a structure
 //	library.go           the callers' files, and links to them
-//	bodies.go            large bodies that are held at once
+//	bodies.go            how bodies are read, and the bounds of large ones
 //	upload.go            uploads and what they may hold
 //	uploading.go         what users upload at the moment
-//	turns.go             places that users take in turn
 //	stream.go            server-sent events
 //	webhook.go           endpoints, subscriptions, deliveries, ingest
 //	account.go           keys, quota, session, models
@@ -65,6 +64,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/blob"
+	"pleat/internal/fair"
 	"pleat/internal/seal"
 	"pleat/internal/server/openapi"
 	"pleat/internal/store"
@@ -141,9 +141,9 @@ type Server struct {
 	resolver   *submit.Resolver // decisions that workers share
 	limits     limits
 	proxies    proxies
-	streams    streamCount
-	checks     *turns // of uploaded files
-	bodies     *bodies
+	streams    fair.Streams
+	checks     *fair.Turns // of uploaded files
+	bodies     fair.Bytes
 	disk       *blob.Disk // nil: no limit
 	uploads    uploadCount
 	meters     *meters
@@ -193,10 +193,15 @@ func New(cfg Config, d Deps) (*Server, error) {
 		clock:  d.Clock,
 		log:    d.Log,
 		stop:   make(chan struct{}),
-		checks: newTurns(uploadChecks),
-		bodies: newBodies(cfg.MaxBody),
-		disk:   d.Disk,
-		known:  newKnownKeys(maxKnownKeys),
+		checks: fair.NewTurns(uploadChecks),
+		bodies: fair.Bytes{
+			Share: bodyShare * cfg.MaxBody,
+			Most:  bodyTotal * cfg.MaxBody,
+			First: bodyFirst * cfg.MaxBody,
+		},
+		streams: fair.Streams{Each: cfg.Streams, Strangers: strangerStreams},
+		disk:    d.Disk,
+		known:   newKnownKeys(maxKnownKeys),
 	}
 	if s.clock == nil {
 		s.clock = time.Now

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"pleat"
@@ -20,55 +19,13 @@ import (
 const (
 	// streamBatch is how many events are read at once; a longer history is sent in several batches.
 	streamBatch = 500
-	// maxStrangers is how many streams callers without a valid credential may have open on a node, from however many
-	// addresses; users are not counted, so that strangers cannot take their place.
-	maxStrangers = 1024
+	// strangerStreams is how many streams all callers without a valid credential may have open on a node.
+	strangerStreams = 1024
 	// streamWrite is how long one write to a client may take.
 	streamWrite = 20 * time.Second
 	// changeOverlap is how late a commit may become visible after the time that its changes have.
 	changeOverlap = 2 * time.Second
 )
-
-// streamCount counts the open streams of each caller. The zero value is ready.
-type streamCount struct {
-	mu        sync.Mutex
-	open      map[string]int // by caller
-	strangers int            // streams of callers without a credential
-}
-
-// acquire counts one more stream of a caller, who may have most of them. It fails with CodeLimited if the caller has as
-// many, or if all strangers together have maxStrangers.
-func (n *streamCount) acquire(who string, stranger bool, most int) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.open == nil {
-		n.open = map[string]int{}
-	}
-	if n.open[who] >= most {
-		return pleat.Errorf(pleat.CodeLimited, "Too many event streams are open; at most %d are allowed", most)
-	}
-	if stranger {
-		if n.strangers >= maxStrangers {
-			return pleat.Errorf(pleat.CodeLimited,
-				"Too many event streams without a key are open on this server; send a key, or try again later")
-		}
-		n.strangers++
-	}
-	n.open[who]++
-	return nil
-}
-
-// release counts one stream of a caller less.
-func (n *streamCount) release(who string, stranger bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.open[who]--; n.open[who] <= 0 {
-		delete(n.open, who)
-	}
-	if stranger {
-		n.strangers--
-	}
-}
 
 // sse is an open stream of server-sent events, in the format of the HTML standard (section «Server-sent events»). What
 // is written is buffered until flush, so that a batch of events is one write.
@@ -83,12 +40,12 @@ type sse struct {
 // credential together, have too many open streams.
 func (s *Server) openStream(c *call) (stream *sse, closed func(), err error) {
 	who, stranger := c.caller, c.cred.hash == ""
-	if err := s.streams.acquire(who, stranger, s.cfg.Streams); err != nil {
+	if err := s.streams.Acquire(who, stranger); err != nil {
 		return nil, nil, err
 	}
 	s.meters.streams.Inc()
 	closed = func() {
-		s.streams.release(who, stranger)
+		s.streams.Release(who, stranger)
 		s.meters.streams.Dec()
 	}
 	st := &sse{c: c, rc: http.NewResponseController(c.w)}

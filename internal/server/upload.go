@@ -218,11 +218,11 @@ func (s *Server) checkFile(ctx context.Context, n newFile, f *store.LibraryFile)
 	case f.Bytes == 0:
 		return pleat.InvalidField("files", ": %q is empty", pleat.Clip(f.Name))
 	}
-	if err := s.checks.acquire(ctx, n.owner); err != nil {
+	if err := s.checks.Acquire(ctx, n.owner); err != nil {
 		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "too many files are being checked; try again",
 			Err: err}
 	}
-	defer s.checks.release(n.owner)
+	defer s.checks.Release(n.owner)
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	in, _, err := s.blobs.Open(ctx, f.Key)

@@ -1,4 +1,4 @@
-package server
+package fair
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"pleat"
 )
 
-// turns shares a few places between users: a user has at most one place at a time, and of those that wait, users take
-// turns, whoever of them has more to do. Make one with newTurns.
-type turns struct {
+// Turns shares a few places between users: a user has at most one place at a time, and of those that wait, users take
+// turns, whoever of them has more to do. Make one with NewTurns.
+type Turns struct {
 	mu      sync.Mutex
 	free    int
 	busy    map[pleat.UserID]bool
@@ -18,13 +18,13 @@ type turns struct {
 	order   []pleat.UserID                   // of those that wait; the first has the next turn
 }
 
-// newTurns returns turns with n places.
-func newTurns(n int) *turns {
-	return &turns{free: n, busy: map[pleat.UserID]bool{}, waiting: map[pleat.UserID][]chan struct{}{}}
+// NewTurns returns turns with n places.
+func NewTurns(n int) *Turns {
+	return &Turns{free: n, busy: map[pleat.UserID]bool{}, waiting: map[pleat.UserID][]chan struct{}{}}
 }
 
-// acquire waits for a place, which release frees, or for the end of ctx, whose error it returns.
-func (t *turns) acquire(ctx context.Context, user pleat.UserID) error {
+// Acquire waits for a place, which Release frees, or for the end of ctx, whose error it returns.
+func (t *Turns) Acquire(ctx context.Context, user pleat.UserID) error {
 	mine := make(chan struct{})
 	t.mu.Lock()
 	if t.waiting[user] == nil {
@@ -48,22 +48,22 @@ func (t *turns) acquire(ctx context.Context, user pleat.UserID) error {
 	return ctx.Err()
 }
 
-// release frees a user's place.
-func (t *turns) release(user pleat.UserID) {
+// Release frees a user's place.
+func (t *Turns) Release(user pleat.UserID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.releaseLocked(user)
 }
 
-// releaseLocked is release for a caller that holds mu, as callers of assign and dequeue do.
-func (t *turns) releaseLocked(user pleat.UserID) {
+// releaseLocked is Release for a caller that holds mu, as callers of assign and dequeue do.
+func (t *Turns) releaseLocked(user pleat.UserID) {
 	t.free++
 	delete(t.busy, user)
 	t.assign()
 }
 
 // assign gives the free places to those whose turn it is.
-func (t *turns) assign() {
+func (t *Turns) assign() {
 	for t.free > 0 {
 		i := slices.IndexFunc(t.order, func(u pleat.UserID) bool { return !t.busy[u] })
 		if i < 0 {
@@ -79,7 +79,7 @@ func (t *turns) assign() {
 }
 
 // dequeue removes the i-th of those that wait for a user.
-func (t *turns) dequeue(user pleat.UserID, i int) {
+func (t *Turns) dequeue(user pleat.UserID, i int) {
 	t.waiting[user] = slices.Delete(t.waiting[user], i, i+1)
 	if len(t.waiting[user]) == 0 {
 		delete(t.waiting, user)
