@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pleat"
+	"pleat/internal/flow"
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
@@ -160,13 +161,21 @@ func missingScope(rt route) error {
 	return pleat.Errorf(pleat.CodeForbidden, "This key may not %s; it needs the scope %s", rt.action(), rt.scope)
 }
 
-// checkReads refuses what a key without the scope read asks for if its result would tell it what the user has: such a
-// result can be public, or be sent to an address in the request.
+// checkReads refuses to a key without the scope read what would tell it what the user has stored: the result can be
+// public, or be sent to an address in the request. What says what the key may not do.
 func (c *call) checkReads(what string) error {
 	if c.who.Scopes.Has(pleat.ScopeRead) {
 		return nil
 	}
 	return pleat.Errorf(pleat.CodeForbidden, "This key may not %s; it needs the scope %s too", what, pleat.ScopeRead)
+}
+
+// checkReadsSource is checkReads for work on the source of a workflow. A source that is not stored needs no scope.
+func (c *call) checkReadsSource(source flow.StructureSource) error {
+	if !source.Stored() {
+		return nil
+	}
+	return c.checkReads("start a workflow about a fold or a file")
 }
 
 // actor returns who makes the changes of a call, for the audit log.

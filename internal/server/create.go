@@ -18,12 +18,17 @@ import (
 
 // createJob is POST /v1/jobs, for any user: it validates a job and queues its first run. Only a request that passes
 // every check counts against the quota. With an Idempotency-Key, a repeated request gets the first response for 24
-// hours and counts nothing. 400: a field is wrong; 404: the caller has no library item of the query from; 409: the key
-// came with another body; 429: the quota of the day is used up.
+// hours and counts nothing. 400: a field is wrong; 403: the query has from, and the key may not read; 404: the caller
+// has no library item of the query from; 409: the key came with another body; 429: the quota of the day is used up.
 func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api.CreatedJob, error) {
 	from, err := uuidQuery(c.r, "from")
 	if err != nil {
 		return api.CreatedJob{}, err
+	}
+	if from != "" {
+		if err := c.checkReads("create a job from a library item"); err != nil {
+			return api.CreatedJob{}, err
+		}
 	}
 	key, err := idempotencyKey(c.r)
 	if err != nil {

@@ -24,8 +24,8 @@ var frameName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,122}\.pdb$`)
 
 // extractFrame is POST /v1/workflows/md/{id}/extract-frame, for the owner of a simulation. It writes the frame nearest
 // to timeNs, or the atoms of it that selection names, as a PDB file in a new item of the caller's library, and answers
-// with a link to that file. 400: a field is wrong or the time is not in the trajectory; 403: the key may not read; 404: the caller has no such
-// simulation; 409: it is not COMPLETED or has no trajectory.
+// with a link to that file. 400: a field is wrong or the time is not in the trajectory; 403: the key may not read; 404:
+// the caller has no such simulation; 409: it is not COMPLETED or has no trajectory.
 func (s *Server) extractFrame(ctx context.Context, c *call, in *api.ExtractFrame) (api.ExtractedFrame, error) {
 	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
 	if err == nil && v.Workflow.Kind != pleat.TaskMD {

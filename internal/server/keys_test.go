@@ -121,28 +121,37 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// A key that may only submit cannot learn what the user has by work about it whose result is public or sent to its owner.
+// A key that may only submit cannot learn what the user has by work about it, whose result could be public or sent
+// elsewhere.
 func TestSubmitAloneReadsNothing(t *testing.T) {
-	h := newFixture(t)
+	h := newWorkflowFixture(t)
 	submit := h.scopedKey(pleat.ScopeSubmit)
 	job := h.completed(trp)
-	about := func(key, source string) reply {
-		return h.as(key, "POST", "/v1/workflows", `{"workflow_name":"md","name":"m","workflow_input":{`+source+
-			`,"isPublic":true},"create_mode":"draft"}`)
+	flowOf := func(source string) string {
+		return `{"workflow_name":"md","name":"m","create_mode":"draft",` +
+			`"workflow_input":{"isPublic":true,` + source + `}}`
 	}
-	for _, source := range []string{
-		`"source_job_id":"` + job.JobID + `"`,
-		`"preset":"all_atom","libraryItemId":"00000000-0000-7000-8000-000000000000"`,
+	sequence := flowOf(`"preset":"single_idr_fasta","sequence":"DAYAQWLKDGGPSSGRPPPS"`)
+	draft := h.flow(strings.Replace(ask(job.JobID, "Why?", ""), "{", `{"create_mode":"draft",`, 1))
+	simulation := h.flow(sequence)
+	const file = `"preset":"all_atom","libraryItemId":"00000000-0000-7000-8000-000000000000"`
+	for _, try := range []struct{ name, method, path, body string }{
+		{"a simulation of a fold", "POST", "/v1/workflows", flowOf(`"source_job_id":"` + job.JobID + `"`)},
+		{"a simulation of a file", "POST", "/v1/workflows", flowOf(file)},
+		{"another question", "PATCH", "/v1/workflows/qna/" + draft.ID + "/draft-question", `{"question":"How?"}`},
+		{"a draft about a fold", "POST", "/v1/workflows/execute", `{"workflowId":"` + draft.ID + `"}`},
+		{"a frame", "POST", "/v1/workflows/md/" + simulation.ID + "/extract-frame", `{"timeNs":0.002}`},
+		{"alignments", "POST", "/v1/jobs?from=" + h.item(h.key, "alignments", ""), trp},
 	} {
-		r := about(submit, source)
+		r := h.as(submit, try.method, try.path, try.body)
 		if r.status != 403 || !strings.HasSuffix(r.message(t), "it needs the scope read too") {
-			t.Errorf("%s: %d %s", source, r.status, r.body)
+			t.Errorf("%s: %d %s", try.name, r.status, r.body)
 		}
-		if r := about(h.key, source); r.status == 403 {
-			t.Errorf("%s with every scope: %d %s", source, r.status, r.body)
+		if r := h.as(h.key, try.method, try.path, try.body); r.status == 403 {
+			t.Errorf("%s with every scope: %d %s", try.name, r.status, r.body)
 		}
 	}
-	if r := about(submit, `"preset":"single_idr_fasta","sequence":"DAYAQWLKDGGPSSGRPPPS"`); r.status != 200 {
+	if r := h.as(submit, "POST", "/v1/workflows", sequence); r.status != 200 {
 		t.Errorf("a simulation of a sequence: %d %s", r.status, r.body)
 	}
 }

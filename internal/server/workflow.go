@@ -15,8 +15,8 @@ import (
 // createWorkflow is POST /v1/workflows, for any user: it creates a question (qna) or a simulation (md). The input is
 // checked and its source resolved; unless the workflow is a draft, it is queued for the best engine that runs here. The
 // input is stored as it was given, except for addresses and tokens of webhooks, which are sealed. 400: the input is not
-// valid, or no engine can execute it; 403: the source is a fold or a file, and the key may not read; 404: the caller may not read the source; 409: the source has not finished; 429:
-// the quota of workflows is used up.
+// valid, or no engine can execute it; 403: the source is a fold or a file, and the key may not read; 404: the caller
+// may not read the source; 409: the source has not finished; 429: the quota of workflows is used up.
 func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWorkflow) (api.Workflow, error) {
 	alias, err := checkCreateWorkflow(in)
 	if err != nil {
@@ -31,10 +31,8 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	if p.Source.Stored() {
-		if err := c.checkReads("start a workflow about a fold or a file of yours"); err != nil {
-			return api.Workflow{}, err
-		}
+	if err := c.checkReadsSource(p.Source); err != nil {
+		return api.Workflow{}, err
 	}
 	if err := s.resolver.CheckSource(ctx, c.who.User, &p); err != nil {
 		return api.Workflow{}, err
@@ -162,6 +160,9 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if err != nil {
 		return api.Workflow{}, err
 	}
+	if err := c.checkReadsSource(p.Source); err != nil {
+		return api.Workflow{}, err
+	}
 	if p.Source.Kind == flow.SourceFold {
 		p.Source.Fold = w.Source
 	}
@@ -230,8 +231,8 @@ func (s *Server) setWorkflowPublic(ctx context.Context, c *call, in *api.SetPubl
 }
 
 // draftQuestion is PATCH /v1/workflows/qna/{id}/draft-question, for the owner of a question: it replaces the question
-// of a draft and answers with the workflow. 400: the question is empty or too long; 404: the caller has no such
-// question; 409: it is not a draft.
+// of a draft and answers with the workflow. 400: the question is empty or too long; 403: it is about a fold or a file,
+// and the key may not read; 404: the caller has no such question; 409: it is not a draft.
 func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuestion) (api.Workflow, error) {
 	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
 	if err == nil && v.Workflow.Kind != pleat.TaskQnA {
@@ -244,6 +245,13 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 		return api.Workflow{}, pleat.InvalidField("question", " is required; it must be text")
 	}
 	if err := flow.CheckQuestion(*in.Question, "question"); err != nil {
+		return api.Workflow{}, err
+	}
+	p, err := flow.ParseDraft(v.Workflow.Alias, v.Workflow.Input)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	if err := c.checkReadsSource(p.Source); err != nil {
 		return api.Workflow{}, err
 	}
 	quoted, err := api.Encode(*in.Question)
