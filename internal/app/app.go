@@ -51,8 +51,8 @@ type App struct {
 // open opens the database at this version's schema, the artifacts and the secret key. It migrates an older schema, and
 // refuses a newer one. A UsageError: several nodes would have different secret keys.
 func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *App, err error) {
-	disk := &blob.Disk{Folders: c.DiskFolders(), Least: int64(c.MinFreeDisk), Clock: time.Now, Log: log}
-	a := &App{cfg: c, log: log, disk: disk}
+	a := &App{cfg: c, log: log}
+	a.disk = &blob.Disk{Folders: c.DiskFolders(), Least: int64(c.MinFreeDisk), Clock: time.Now, Log: log}
 	defer func() {
 		if err != nil {
 			a.close()

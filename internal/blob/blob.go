@@ -1,8 +1,8 @@
 // Package blob stores artifacts: bytes under a key, in a directory or in an S3 bucket. An object whose Put has returned
 // survives a kill and a power failure; an unfinished Put is never visible under its key.
 //
-// It owns how bytes are written, named and garbage collected. It must not know what they mean: the database knows which
-// run an artifact belongs to, who may read it and which keys are unreferenced.
+// It owns how bytes are written, named and garbage collected, and how much of the disk is free. It must not know what
+// the bytes mean: the database knows which run an artifact belongs to, who may read it and which keys are unreferenced.
 package blob
 
 import (

@@ -230,15 +230,6 @@ func (d *Dir) unlink(name string, flags int) error {
 	return unix.Unlinkat(int(parent.Fd()), path.Base(name), flags)
 }
 
-// FreeBytes returns how many bytes can still be written to the file system of a folder.
-func FreeBytes(folder string) (int64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(folder, &s); err != nil {
-		return 0, fmt.Errorf("blob: the free space of %s: %w", folder, err)
-	}
-	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // their types differ between systems
-}
-
 // isFolder is needed on systems that report EPERM when a folder is unlinked, as POSIX specifies.
 func (d *Dir) isFolder(name string) bool {
 	stat, err := d.root.Lstat(name)

@@ -2,32 +2,45 @@ package blob
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"pleat"
 )
+
+// FreeBytes returns how many bytes can still be written to the file system of a folder.
+func FreeBytes(folder string) (int64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(folder, &s); err != nil {
+		return 0, fmt.Errorf("blob: the free space of %s: %w", folder, err)
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // their types differ between systems
+}
 
 // diskAge is how old the measure of the free disk may be.
 const diskAge = time.Second
 
 // Disk measures the free space of the folders into which a process writes. Below the least free space no new work may
-// start, so that the results of what runs find space. It is safe for concurrent use; nil has no limit.
+// start, so that the results of what runs find space. It is safe for concurrent use; nil has no limit. Its fields must
+// not change after the first call.
 type Disk struct {
-	Folders []string // none: there is no limit
-	Least   int64    // bytes; 0: no limit
-	Clock   func() time.Time
-	Log     *slog.Logger
+	Folders []string         // none: there is no limit
+	Least   int64            // bytes; 0: no limit
+	Clock   func() time.Time // required
+	Log     *slog.Logger     // required
 
 	mu       sync.Mutex
-	measured time.Time
-	free     int64 // of the folder that has least
-	err      error
-	full     bool // as of the last check
+	measured time.Time // zero: never
+	free     int64     // in the folder that has least
+	err      error     // why free is not known
+	full     bool      // as of the last check
 }
 
-// Free returns the free bytes of the fullest folder, at most diskAge old.
+// Free returns the free bytes of the fullest folder, measured at most a second ago.
 func (d *Disk) Free() (int64, error) {
 	if d == nil || len(d.Folders) == 0 {
 		return 0, errors.New("blob: this process has no folder whose space is measured")
@@ -57,8 +70,8 @@ func (d *Disk) measure() (int64, error) {
 	return d.free, d.err
 }
 
-// Check refuses new work if less space is free than there must be, or if that cannot be known. It logs when that
-// begins and when it ends. CodeUnavailable.
+// Check refuses new work if less space is free than there must be, or if that cannot be measured. It logs when this
+// begins and when it ends. An error has CodeUnavailable.
 func (d *Disk) Check() error {
 	if d == nil || d.Least == 0 || len(d.Folders) == 0 {
 		return nil
@@ -68,8 +81,10 @@ func (d *Disk) Check() error {
 	free, err := d.measure()
 	full := err != nil || free < d.Least
 	switch {
+	case full && !d.full && err != nil:
+		d.Log.Warn("the free disk cannot be measured; no new work starts", "error", err)
 	case full && !d.full:
-		d.Log.Warn("the disk is almost full; no new work starts", "free", free, "least", d.Least, "error", err)
+		d.Log.Warn("the disk is almost full; no new work starts", "free", free, "least", d.Least)
 	case d.full && !full:
 		d.Log.Info("the disk has space again; new work starts", "free", free)
 	}
