@@ -69,9 +69,9 @@ func (i *install) environment(ctx context.Context) error {
 	return os.WriteFile(mark, []byte(want+"\n"), 0o644)
 }
 
-// packages installs the locked packages, then those from repositories of git, with uv or, where there is no uv, with
-// the pip of the environment. An environment without packages is complete as it is.
-func (i *install) packages(ctx context.Context, sources [][]string) error {
+// packages installs the locked packages, then the sources from repositories of git, with uv or, where there is no uv,
+// with the pip of the environment. An environment without packages is complete as it is.
+func (i *install) packages(ctx context.Context, sources []string) error {
 	if n, err := countRequirements(i.lock()); err != nil || n+len(sources) == 0 {
 		return err
 	}
@@ -80,11 +80,20 @@ func (i *install) packages(ctx context.Context, sources [][]string) error {
 		return err
 	}
 	i.printf("installing the packages with %s", with.name)
-	for _, what := range append([][]string{{"--require-hashes", "-r", i.lock()}}, sources...) {
+	add := func(what ...string) error {
 		cmd := i.command(ctx, with.argv[0], slices.Concat(with.argv[1:], what)...)
-		cmd.Env = append(os.Environ(), with.env...)
+		cmd.Dir, cmd.Env = with.dir, append(os.Environ(), with.env...)
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("the packages could not be installed: %w; run the command again to resume", err)
+		}
+		return nil
+	}
+	if err := add("--require-hashes", "-r", i.lock()); err != nil {
+		return err
+	}
+	for _, source := range sources {
+		if err := add(source); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -94,7 +103,8 @@ func (i *install) packages(ctx context.Context, sources [][]string) error {
 type installer struct {
 	name string
 	argv []string
-	env  []string // what it needs in its environment besides that of this process
+	env  []string // added to the environment of this process
+	dir  string   // the working directory; empty: that of this process
 }
 
 // installer returns uv with a cache that all environments share: files of the same package are hard links to one file
@@ -121,8 +131,12 @@ func (i *install) installer(ctx context.Context) (installer, error) {
 	if err := os.WriteFile(constraints, buildLock, 0o644); err != nil {
 		return installer{}, err
 	}
-	with := installer{name: uv, argv: []string{uv, "pip", "install", "--python", i.python(), "--no-deps",
-		"--compile-bytecode", "--build-constraints", constraints}}
+	with := installer{
+		name: uv,
+		argv: []string{uv, "pip", "install", "--python", i.python(), "--no-deps", "--compile-bytecode",
+			"--build-constraints", constraints},
+		dir: folder, // uv would obey a uv.toml or pyproject.toml of the directory in which the command is run
+	}
 	for name, value := range map[string]string{
 		"UV_CACHE_DIR": filepath.Join(folder, "cache"), "UV_LINK_MODE": "hardlink", "UV_PYTHON_DOWNLOADS": "never",
 	} {
@@ -197,9 +211,9 @@ func (i *install) fetchUV(ctx context.Context, folder string, pip []string) (str
 // lock returns the path of the packages with the hashes of their files.
 func (i *install) lock() string { return filepath.Join(i.manifest.Dir, lockFile) }
 
-// requirements returns the packages that come from a repository of git, each as arguments of the installer, and the
-// SHA-256 of all requirements. Such a package has no hash: the commit in its address pins its files.
-func (i *install) requirements() (sources [][]string, sum string, err error) {
+// requirements returns the packages that come from a repository of git, and the SHA-256 of all requirements. Such a
+// package has no hash: the commit in its address pins its files.
+func (i *install) requirements() (sources []string, sum string, err error) {
 	list, err := os.ReadFile(filepath.Join(i.manifest.Dir, requirementsFile))
 	if err != nil {
 		return nil, "", err
@@ -212,7 +226,7 @@ func (i *install) requirements() (sources [][]string, sum string, err error) {
 	}
 	for line := range strings.Lines(string(list)) {
 		if line = strings.TrimSpace(line); strings.Contains(line, " @ git+") {
-			sources = append(sources, []string{line})
+			sources = append(sources, line)
 		}
 	}
 	hash := sha256.Sum256(append(list, lock...))

@@ -181,6 +181,10 @@ func TestRealEnginesInstall(t *testing.T) {
 	}
 	try("one", "shared==2", falsified, true, "Hash mismatch")
 	folder.wheel("setuptools", "84.2.1")
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("uv.toml", []byte("[pip]\nno-build-isolation = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	try("one", "built==1", folder.source("built", "1"), true, "Hash mismatch for `setuptools==84.2.1`")
 
 	// An old uv is not used, and a uv with other hashes is not accepted.

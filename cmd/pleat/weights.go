@@ -109,8 +109,9 @@ func hashFile(path string) (installedWeights, error) {
 	return installedWeights{Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
 }
 
-// checkWeights compares the files of an engine's weights that exist with the manifest and their folder's record, except for those
-// in skip, and tells which it recorded. Random weights are not checked. The error is of the first file that differs.
+// checkWeights compares the files of an engine's weights that exist with the manifest and the record of their folder,
+// except for those in skip, and tells which it recorded. Random weights are not checked. The error is of the first file
+// that differs.
 func checkWeights(record *weightsRecord, m *runner.Manifest, skip map[string]bool, tell func(string)) error {
 	dir := filepath.Dir(record.path)
 	if _, err := os.Stat(filepath.Join(dir, randomMarker)); err == nil {
