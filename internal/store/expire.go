@@ -12,8 +12,8 @@ const expireAtOnce = 100
 
 // expired finds the rows of job or workflow whose latest run ended before $1. Ids sort by the time they were made, so
 // $2, an id of that time, leaves only what is old, and the primary key finds it. A job waits for the workflows that its
-// runs have started, which ended later (drafts among them never end: they go with it), and for workflows about it that
-// have not ended.
+// runs have started, which ended later (drafts among them never end: they go with it), and for its owner's other
+// workflows about it that wait or run. Those of others do not count, or they could keep a public job for ever.
 func expired(table, further string) string {
 	return fmt.Sprintf(`
 		SELECT h.id, h.account_id
@@ -24,16 +24,23 @@ func expired(table, further string) string {
 		LIMIT %d`, table, further, expireAtOnce)
 }
 
-// startedBy is the condition that the job h has started the workflow w. The second part lets the index of follow-ups
-// answer it.
-const startedBy = "w.started_by = h.id AND w.started_by <> ''"
+// The conditions that the job h has started the workflow w, and that w is about h. The second part of each lets an
+// index answer it.
+const (
+	startedBy = "w.started_by = h.id AND w.started_by <> ''"
+	isAbout   = "w.source_job = h.id AND w.source_job <> ''"
+)
 
 var (
 	expiredWorkflows = expired("workflow", "")
-	expiredJobs      = expired("job",
-		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at = 0 AND w.run_id <> '')"+
-			"AND NOT EXISTS (SELECT 1 FROM workflow w JOIN run q ON q.id = w.run_id"+
-			" WHERE w.source_job = h.id AND w.source_job <> '' AND w.deleted_at = 0 AND q.finished_at = 0)")
+	expiredJobs      = expired("job", `
+		AND NOT EXISTS (SELECT 1 FROM workflow w WHERE `+startedBy+` AND w.deleted_at = 0 AND w.run_id <> '')
+		AND NOT EXISTS (
+			SELECT 1
+			FROM workflow w
+			JOIN run q ON q.id = w.run_id
+			WHERE `+isAbout+` AND w.account_id = h.account_id AND w.deleted_at = 0 AND q.finished_at = 0
+		)`)
 )
 
 // ExpireResults deletes jobs and workflows whose latest run ended longer ago than Limits.KeepResults, as DeleteJob and

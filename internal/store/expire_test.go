@@ -84,9 +84,16 @@ func TestResultsExpire(t *testing.T) {
 			t.Error("what has not ended expires")
 		}
 		asked := fold(t, s, u, pleat.StateCompleted)
+		public := fold(t, s, u, pleat.StateCompleted)
 		about := newFlow(u, false)
 		about.Workflow.Source = pleat.FoldRef{Job: asked.Job, Run: asked.Run}
-		if _, err := s.CreateWorkflow(ctx, about); err != nil {
+		waiting, err := s.CreateWorkflow(ctx, about)
+		if err != nil {
+			t.Fatal(err)
+		}
+		others := newFlow(storetest.User(t, s, "eve"), false)
+		others.Workflow.Source = pleat.FoldRef{Job: public.Job, Run: public.Run}
+		if _, err := s.CreateWorkflow(ctx, others); err != nil {
 			t.Fatal(err)
 		}
 		clock.Advance(29 * day)
@@ -95,9 +102,12 @@ func TestResultsExpire(t *testing.T) {
 			t.Fatal(err)
 		}
 		clock.Advance(200 * day)
-		expire(1)
+		expire(2)
 		if _, err := s.View(ctx, old.Job); err == nil {
 			t.Error("the old job is still there")
+		}
+		if _, err := s.View(ctx, public.Job); err == nil {
+			t.Error("another user's workflow keeps a job")
 		}
 		if _, err := s.View(ctx, again.Job); err != nil {
 			t.Errorf("the job that waits to run again: %v", err)
@@ -105,8 +115,15 @@ func TestResultsExpire(t *testing.T) {
 		if _, err := s.View(ctx, asked.Job); err != nil {
 			t.Errorf("the job that a queued workflow is about: %v", err)
 		}
-		if n := storetest.Count(t, s, "workflow"); n != 2 {
+		if n := storetest.Count(t, s, "workflow"); n != 3 {
 			t.Errorf("%d workflows", n)
+		}
+		if _, err := s.CancelWorkflow(ctx, u, waiting.ID); err != nil {
+			t.Fatal(err)
+		}
+		expire(1)
+		if _, err := s.View(ctx, asked.Job); err == nil {
+			t.Error("the job is still there after the workflow about it has ended")
 		}
 	})
 }
