@@ -11,27 +11,6 @@ import (
 	"pleat"
 )
 
-// Strangers from many addresses can open only so many streams, and never the last one of a user.
-func TestStreamsOfStrangers(t *testing.T) {
-	n := Streams{Each: 32, Strangers: 100}
-	opened := 0
-	for i := range 200 {
-		if n.Acquire(fmt.Sprint(i), true) == nil {
-			opened++
-		}
-	}
-	if opened != 100 {
-		t.Errorf("%d streams of strangers", opened)
-	}
-	if err := n.Acquire("user a", false); err != nil {
-		t.Error(err)
-	}
-	n.Release("0", true)
-	if err := n.Acquire("another", true); err != nil {
-		t.Error("a closed stream leaves no room: ", err)
-	}
-}
-
 // A flood of invented addresses neither makes a limiter grow nor gives anybody a new allowance.
 func TestInventedAddresses(t *testing.T) {
 	now := time.Now()

@@ -1,10 +1,13 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,6 +86,61 @@ func TestLimitsAreOfUsers(t *testing.T) {
 	res.Body.Close()
 	if res.StatusCode != 429 {
 		t.Errorf("a third stream: %d", res.StatusCode)
+	}
+}
+
+// streamResponse passes the status of a stream on when its header is written, and forgets its body.
+type streamResponse struct {
+	header http.Header
+	status chan<- int
+}
+
+func (r streamResponse) Header() http.Header         { return r.header }
+func (r streamResponse) WriteHeader(status int)      { r.status <- status }
+func (r streamResponse) Write(b []byte) (int, error) { return len(b), nil }
+func (r streamResponse) Flush()                      {}
+
+// Strangers from many addresses have at most 1,024 streams together. Users do not notice them.
+func TestStreamsOfStrangers(t *testing.T) {
+	const most, each, more = 1024, 32, 16
+	h := newFixture(t)
+	path := "/v1/jobs/" + h.create(strings.Replace(trp, `"params"`, `"isPublic":true,"params"`, 1)).JobID + "/events"
+	handler := h.srv.Handler()
+	var open sync.WaitGroup
+	status := make(chan int)
+	// stream opens a stream from the address of a number. It ends with ctx or, if it is refused, at once.
+	stream := func(ctx context.Context, address int, key string) {
+		r := httptest.NewRequestWithContext(ctx, "GET", path, nil)
+		r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1234", address)
+		if key != "" {
+			r.Header.Set("X-API-Key", key)
+		}
+		open.Go(func() { handler.ServeHTTP(streamResponse{http.Header{}, status}, r) })
+	}
+	ctx, end := context.WithCancel(t.Context())
+	defer open.Wait()
+	defer end()
+	got := map[int]int{}
+	for i := range most + more {
+		stream(ctx, i/each, "")
+	}
+	for range most + more {
+		got[<-status]++
+	}
+	if got[200] != most || got[429] != more {
+		t.Errorf("%v", got)
+	}
+	stream(ctx, 0, h.key)
+	if got := <-status; got != 200 {
+		t.Errorf("a user among strangers: %d", got)
+	}
+	end()
+	open.Wait()
+	ctx, end = context.WithCancel(t.Context())
+	defer end()
+	stream(ctx, 100, "")
+	if got := <-status; got != 200 {
+		t.Errorf("closed streams leave no room: %d", got)
 	}
 }
 
