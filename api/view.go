@@ -264,7 +264,7 @@ type Key struct {
 type CreateKey struct {
 	Label     string   `json:"label,omitempty" doc:"What the key is for, as free text." maxLength:"255"`
 	Scopes    []string `json:"scopes,omitempty" doc:"Of read, submit and manage; absent: those of the key of this request."`
-	ExpiresAt string   `json:"expiresAt,omitempty" doc:"When it ends, such as 2027-01-31T00:00:00Z; absent: with the key of this request."`
+	ExpiresAt *string  `json:"expiresAt,omitempty" doc:"When it ends, such as 2027-01-31T00:00:00Z; absent: with the key of this request."`
 }
 
 // NewKey is the answer to CreateKey: the one time that the key is shown.

@@ -96,10 +96,10 @@ func newKeyOf(f *pflag.FlagSet) (store.NewKey, error) {
 			return n, &exit{exitUsage, err}
 		}
 	}
-	expires, _ := f.GetString("expires")
-	if expires == "" {
+	if !f.Changed("expires") {
 		return n, nil
 	}
+	expires, _ := f.GetString("expires")
 	for _, form := range []string{time.DateOnly, time.RFC3339} {
 		if at, err := time.Parse(form, expires); err == nil {
 			if !at.After(time.Now()) {

@@ -88,6 +88,8 @@ func TestBadSettings(t *testing.T) {
 		{env: []string{"PLEAT_INGEST_SECRET=ä secret of 15"},
 			want: "PLEAT_INGEST_SECRET has 14 characters; it must have at least 16"},
 		{env: []string{"PLEAT_METRICS_TOKEN=a"}, want: "PLEAT_METRICS_TOKEN has 1 characters; it must have at least 16"},
+		{args: []string{"--trusted-proxies", "0.0.0.0/0"}, want: "--trusted-proxies has 0.0.0.0/0, which is every address"},
+		{args: []string{"--trusted-proxies", "::ffff:10.0.0.0/90"}, want: "holds every IPv4 address"},
 		{args: []string{"--trusted-proxies", "10.0.0.1,proxy"},
 			want: `--trusted-proxies has "proxy"; it must be an address or a network, such as 10.1.0.0/16`},
 		{args: []string{"--addr", "8080"}, want: `--addr is "8080"; it must be HOST:PORT`},

@@ -174,7 +174,15 @@ func (c *Config) TrustedProxies() ([]netip.Prefix, error) {
 			return nil, c.Errorf("trusted-proxies", "has %q; it must be an address or a network, such as 10.1.0.0/16",
 				pleat.Clip(text))
 		}
-		if a := net.Addr(); a.Is4In6() && net.Bits() >= 96 { // peers are compared as IPv4 addresses
+		if net.Bits() == 0 {
+			return nil, c.Errorf("trusted-proxies", "has %s, which is every address: any client could then write "+
+				"in X-Forwarded-For what it likes; name the network of your proxies", net)
+		}
+		if a := net.Addr(); a.Is4In6() { // clients are compared as IPv4 addresses
+			if net.Bits() <= 96 {
+				return nil, c.Errorf("trusted-proxies", "has %s, which holds every IPv4 address; "+
+					"write a network of IPv4 such as 10.1.0.0/16", net)
+			}
 			net = netip.PrefixFrom(a.Unmap(), net.Bits()-96)
 		}
 		out = append(out, net.Masked())

@@ -67,11 +67,11 @@ func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api
 			return api.NewKey{}, err
 		}
 	}
-	if in.ExpiresAt != "" {
+	if in.ExpiresAt != nil { // an empty text is no time: a key without an end must not come from a mistake
 		var at api.Time
-		if err := at.UnmarshalText([]byte(in.ExpiresAt)); err != nil {
+		if err := at.UnmarshalText([]byte(*in.ExpiresAt)); err != nil {
 			return api.NewKey{}, pleat.InvalidField("expiresAt",
-				" is %q; it must be a time such as 2027-01-31T00:00:00Z", pleat.Clip(in.ExpiresAt))
+				" is %q; it must be a time such as 2027-01-31T00:00:00Z", pleat.Clip(*in.ExpiresAt))
 		}
 		n.ExpiresAt = at.Time
 	}

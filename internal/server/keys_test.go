@@ -199,6 +199,7 @@ func TestKeyMakesNoStrongerKey(t *testing.T) {
 		`{"expiresAt":"` + at(48*time.Hour): "expiresAt must not be later than ",
 		`{"expiresAt":"` + at(-time.Hour):   "expiresAt is in the past",
 		`{"expiresAt":"tomorrow`:            `expiresAt is "tomorrow"; it must be a time`,
+		`{"expiresAt":""}`:                  `expiresAt is ""; it must be a time`,
 		`{"scopes":["admin"]}`:              `scopes has "admin"; the scopes are read, submit and manage`,
 		`{"scopes":[]}`:                     "scopes is empty",
 	} {
