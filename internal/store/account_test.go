@@ -162,8 +162,8 @@ func TestAuditIsBounded(t *testing.T) {
 		if got := count(); got[store.AuditWebhookPaused] != 500 || got[store.AuditKeyCreated] != 1 {
 			t.Errorf("%v", got)
 		}
-		for _, days := range []time.Duration{399, 2} {
-			clock.Advance(days * 24 * time.Hour)
+		for _, days := range []int{399, 2} {
+			clock.Advance(time.Duration(days) * 24 * time.Hour)
 			if err := s.ExpireAudit(ctx); err != nil {
 				t.Fatal(err)
 			}
