@@ -124,7 +124,7 @@ func (i *install) installer(ctx context.Context) (installer, error) {
 		return installer{}, errors.New("the installation was interrupted; run the command again to resume")
 	}
 	if err != nil {
-		i.printf("uv could not be fetched: %v; pip installs instead, and environments do not share files", err)
+		i.printf("uv cannot be used: %v; pip installs instead, and environments do not share files", err)
 		return installer{name: "pip", argv: pip}, nil
 	}
 	constraints := filepath.Join(folder, "build.lock")
@@ -178,12 +178,12 @@ func findUV(ctx context.Context) (string, error) {
 }
 
 // fetchUV returns the path of the pinned uv in the folder, which it fetches with pip the first time. Its files must
-// have the hashes of uvLock.
+// have the hashes of uvLock. It is an error if the program cannot be executed here.
 func (i *install) fetchUV(ctx context.Context, folder string, pip []string) (string, error) {
 	dir := filepath.Join(folder, "uv-"+pinnedUV())
 	uv := filepath.Join(dir, "bin", "uv")
 	if _, err := os.Stat(uv); err == nil {
-		return uv, nil
+		return uv, exec.CommandContext(ctx, uv, "--version").Run()
 	}
 	i.printf("fetching uv %s", pinnedUV())
 	part, err := os.MkdirTemp(folder, "part-")
@@ -205,7 +205,7 @@ func (i *install) fetchUV(ctx context.Context, folder string, pip []string) (str
 	if err := os.Rename(target, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	return uv, nil
+	return uv, exec.CommandContext(ctx, uv, "--version").Run()
 }
 
 // lock returns the path of the packages with the hashes of their files.

@@ -192,7 +192,7 @@ func TestRealEnginesInstall(t *testing.T) {
 		return os.WriteFile(link, []byte("#!/bin/sh\necho uv 0.1.0\n"), 0o700) //nolint:gosec // it must be executable
 	})
 	folder.wheel("uv", pinnedUV())
-	try("two", "shared==2", falsified, true, "DO NOT MATCH THE HASHES", "uv could not be fetched")
+	try("two", "shared==2", falsified, true, "DO NOT MATCH THE HASHES", "uv cannot be used: ")
 	try("two", "shared==2", second, false, "pip installs instead", "installing the packages with pip")
 	if _, content := module("two"); content != "version = '2'\n" {
 		t.Errorf("the updated environment has %s", content)

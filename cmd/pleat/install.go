@@ -9,12 +9,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/config"
 	"pleat/internal/engine/runner"
@@ -124,7 +126,12 @@ func (i *install) run() error {
 	if left > 0 {
 		return fmt.Errorf("%d weight files are missing; run the command again, or put them into %s", left, dir)
 	}
-	i.printf("%s is installed; try it with: pleat engines check %s", i.name, i.name)
+	folds := func(m runner.ManifestModel) bool { return m.Kind == pleat.TaskFold }
+	if slices.ContainsFunc(i.manifest.Models, folds) {
+		i.printf("%s is installed; try it with: pleat engines check %s", i.name, i.name)
+	} else {
+		i.printf("%s is installed; add it to the setting engines of the service", i.name)
+	}
 	return nil
 }
 
