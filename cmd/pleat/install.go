@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -292,10 +293,14 @@ func fetchWeights(
 		}
 		return got, err
 	}
+	if err := os.Remove(part + ".etag"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return got, err
+	}
 	return got, os.Rename(part, to)
 }
 
-// transfer appends the rest of a file, of which have bytes exist. If the server sends the whole file, it starts again.
+// transfer appends the rest of a file, of which have bytes exist. If the server sends the whole file, it starts again; so
+// it does if the file has no known hash and the server has not named its version by an entity tag.
 // A server that sends more than the manifest says, or nothing for a minute, is an error.
 func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out *os.File, have int64) error {
 	ctx, stall := context.WithCancelCause(ctx)
@@ -306,8 +311,17 @@ func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out
 	if err != nil {
 		return err
 	}
+	// The rest must be that of the same file: the server sends the whole file if its validator is another one now.
+	validator := out.Name() + ".etag"
+	same, err := os.ReadFile(validator)
+	if err != nil && w.SHA256 == "" {
+		have = 0
+	}
 	if have > 0 {
 		req.Header.Set("Range", "bytes="+strconv.FormatInt(have, 10)+"-")
+		if len(same) > 0 {
+			req.Header.Set("If-Range", string(same))
+		}
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -319,6 +333,9 @@ func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out
 	case http.StatusOK:
 		have = 0
 		if err := out.Truncate(0); err != nil {
+			return err
+		}
+		if err := keepValidator(validator, resp.Header.Get("ETag")); err != nil {
 			return err
 		}
 	case http.StatusRequestedRangeNotSatisfiable: // the file is complete
@@ -338,6 +355,18 @@ func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out
 		err = errors.Join(fmt.Errorf("the server sent more than the expected %d bytes", most), out.Truncate(0))
 	}
 	return cause(ctx, err)
+}
+
+// keepValidator writes the entity tag of a file that begins to arrive. A weak one, which does not mean equal bytes
+// (RFC 9110, section 8.8.1), is not kept.
+func keepValidator(path, etag string) error {
+	if etag == "" || strings.HasPrefix(etag, "W/") {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	return os.WriteFile(path, []byte(etag), 0o644)
 }
 
 // cause returns the reason of a cancelled context instead of err, which only says that it was cancelled.

@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"pleat/internal/engine/runner"
 )
@@ -114,6 +116,54 @@ func TestFetchWeights(t *testing.T) {
 			}
 			if info, err := os.Stat(to + ".part"); c.left > 0 && (err != nil || info.Size() != int64(c.left)) {
 				t.Errorf("%v, %v; want %d bytes for the next attempt", info, err, c.left)
+			}
+		})
+	}
+}
+
+// A download of which no hash is known resumes only if the server still has the same file.
+func TestResumedDownloadIsOneFile(t *testing.T) {
+	first, second := strings.Repeat("first ", 1000), strings.Repeat("second", 1000)
+	for name, c := range map[string]struct {
+		etags [2]string
+		now   string // what the server has at the second attempt
+		whole bool   // whether that sends all of it again
+	}{
+		"the same file":       {[2]string{`"1"`, `"1"`}, first, false},
+		"another file":        {[2]string{`"1"`, `"2"`}, second, true},
+		"no entity tag":       {[2]string{}, second, true},
+		"a weak entity tag":   {[2]string{`W/"1"`, `W/"1"`}, second, true},
+		"a tag that vanishes": {[2]string{`"1"`, ""}, second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			attempt, sent := 0, int64(0)
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if tag := c.etags[attempt]; tag != "" {
+					w.Header().Set("ETag", tag)
+				}
+				if attempt == 0 {
+					w.Header().Set("Content-Length", "6000")
+					fmt.Fprint(w, first[:2000])
+					return
+				}
+				http.ServeContent(w, r, "w.ckpt", time.Time{}, strings.NewReader(c.now))
+				sent, _ = strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
+			}))
+			defer s.Close()
+			to := filepath.Join(t.TempDir(), "w.ckpt")
+			file := runner.WeightFile{URL: s.URL}
+			if _, err := fetchWeights(t.Context(), s.Client(), file, to); err == nil {
+				t.Fatal("the broken download is complete")
+			}
+			attempt = 1
+			if _, err := fetchWeights(t.Context(), s.Client(), file, to); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(to); err != nil || string(got) != c.now || (sent == 6000) != c.whole {
+				t.Errorf("%d bytes were sent; %d bytes that begin with %.6s, %v", sent, len(got), got, err)
+			}
+			if left, _ := filepath.Glob(to + ".*"); len(left) > 0 {
+				t.Errorf("%v is left", left)
 			}
 		})
 	}
