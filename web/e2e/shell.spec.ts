@@ -44,7 +44,7 @@ test('pages have addresses, and other addresses are not found', async ({ page, v
   await accessible(page)
 })
 
-test('a key is exchanged for a cookie, an invalid one is refused', async ({ page, context, server, console }) => {
+test('a key is exchanged for a cookie; one that is invalid or may not read is refused', async ({ page, context, server, console }) => {
   console.allow(/401 \(Unauthorized\).*\/v1\/session/) // the browser's message for the wrong key
   await page.goto('/ui/keys')
   await expect(page.getByRole('dialog')).toBeVisible()
@@ -54,6 +54,11 @@ test('a key is exchanged for a cookie, an invalid one is refused', async ({ page
   await key.fill('pleat_nonsense')
   await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click()
   await expect(page.getByRole('alert')).toHaveText(/This key is not valid/)
+  console.allow(/403 \(Forbidden\).*\/v1\/usage/)
+  const cluster = await server.call<{ key: string }>('POST', '/v1/keys', { scopes: ['submit'] })
+  await key.fill(cluster.key)
+  await key.press('Enter')
+  await expect(page.getByRole('alert')).toHaveText(/This key does not have the scope read/)
   await key.fill(server.key)
   await key.press('Enter')
   await expect(page.getByRole('heading', { name: 'Keys and usage' })).toBeVisible() // the address that was asked for

@@ -1,6 +1,6 @@
 // The signed-in user. The page exchanges the API key for a cookie that scripts cannot read and does not keep the key.
 import { signal } from '@preact/signals'
-import { listeners, request, type Session, type SessionUser, type Usage } from './api'
+import { listeners, request, ServiceError, type Session, type SessionUser, type Usage } from './api'
 
 /** Whether a user is signed in; null until the service has answered. */
 export const signedIn = signal<boolean | null>(null)
@@ -28,10 +28,15 @@ listeners.unauthorized = () => {
   if (signedIn.peek()) void refreshSession()
 }
 
-/** Exchanges an API key for a session. Throws ServiceError if the key is invalid. */
+/** Exchanges an API key for a session. Throws ServiceError if the key is invalid, or may not read, as the page must. */
 export async function signIn(key: string): Promise<Session> {
   const previous = user.peek()
   const session = await request<Session>('POST', '/v1/session', { key })
+  await request<Usage>('GET', '/v1/usage').catch(async (err: ServiceError) => {
+    if (err.status !== 403) return // what else is wrong does not depend on the key
+    await request('DELETE', '/v1/session')
+    throw new ServiceError(403, 'This key does not have the scope read, which the page needs. Sign in with another key.')
+  })
   if (previous !== '' && previous !== session.user) location.reload() // this tab holds the data of another user
   await refreshSession()
   askToSignIn.value = false
