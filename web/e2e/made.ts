@@ -1,16 +1,21 @@
 // Structures that no embedded engine gives: complexes with ligands, every class of confidence, 1,500 residues,
 // failures. A test runner invents them (see runners/made), and they pass through the whole program.
-import { resolve } from 'node:path'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import type { CreateJob } from '../src/api'
 import { test as base, Server } from './server'
 
+const here = import.meta.dirname ?? __dirname
+
+// The folder of runners has the runner and, beside it, the package that runners share: its process sees nothing else.
+const runners = mkdtempSync(join(tmpdir(), 'pleat-runners-'))
+process.on('exit', () => rmSync(runners, { recursive: true, force: true }))
+for (const folder of ['runners/made', '../../runners/foldrun'])
+  cpSync(resolve(here, folder), join(runners, folder.split('/').at(-1)!), { recursive: true })
+
 /** The flags that add the runner. */
-export const engines = [
-  '--engines',
-  'mini,calvados,analyst,made',
-  '--runners',
-  resolve(import.meta.dirname ?? __dirname, 'runners'),
-]
+export const engines = ['--engines', 'mini,calvados,analyst,made', '--runners', runners]
 
 export const test = base.extend<object, { server: Server }>({
   server: [

@@ -44,7 +44,12 @@ test('pages have addresses, and other addresses are not found', async ({ page, v
   await accessible(page)
 })
 
-test('a key is exchanged for a cookie; one that is invalid or may not read is refused', async ({ page, context, server, console }) => {
+test('a key is exchanged for a cookie; one that is invalid or may not read is refused', async ({
+  page,
+  context,
+  server,
+  console,
+}) => {
   console.allow(/401 \(Unauthorized\).*\/v1\/session/) // the browser's message for the wrong key
   await page.goto('/ui/keys')
   await expect(page.getByRole('dialog')).toBeVisible()

@@ -35,7 +35,10 @@ export async function signIn(key: string): Promise<Session> {
   await request<Usage>('GET', '/v1/usage').catch(async (err: ServiceError) => {
     if (err.status !== 403) return // what else is wrong does not depend on the key
     await request('DELETE', '/v1/session')
-    throw new ServiceError(403, 'This key does not have the scope read, which the page needs. Sign in with another key.')
+    throw new ServiceError(
+      403,
+      'This key does not have the scope read, which the page needs. Sign in with another key.',
+    )
   })
   if (previous !== '' && previous !== session.user) location.reload() // this tab holds the data of another user
   await refreshSession()
