@@ -19,6 +19,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"time"
 
 	"pleat"
@@ -70,6 +72,9 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *App, err e
 	}
 	if from != to {
 		log.Info("the database was migrated", "from", from, "to", to)
+		// The parser of migrations keeps 16 MB in a sync.Pool, which two collections empty.
+		runtime.GC()
+		debug.FreeOSMemory()
 	}
 	if a.blobs, err = blob.Open(ctx, c.BlobAddress()); err != nil {
 		return nil, err
