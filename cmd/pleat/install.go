@@ -299,9 +299,9 @@ func fetchWeights(
 	return got, os.Rename(part, to)
 }
 
-// transfer appends the rest of a file, of which have bytes exist. If the server sends the whole file, it starts again; so
-// it does if the file has no known hash and the server has not named its version by an entity tag.
-// A server that sends more than the manifest says, or nothing for a minute, is an error.
+// transfer appends the rest of a file, of which have bytes exist. It starts again if the server sends the whole file,
+// or if the file has no known hash and the server has not named its version by an entity tag. A server that sends more
+// than the manifest says, or nothing for a minute, is an error.
 func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out *os.File, have int64) error {
 	ctx, stall := context.WithCancelCause(ctx)
 	defer stall(nil)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,18 +137,19 @@ func TestResumedDownloadIsOneFile(t *testing.T) {
 		"a tag that vanishes": {[2]string{`"1"`, ""}, second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			attempt, sent := 0, int64(0)
+			var attempt, sent atomic.Int64
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if tag := c.etags[attempt]; tag != "" {
+				if tag := c.etags[attempt.Load()]; tag != "" {
 					w.Header().Set("ETag", tag)
 				}
-				if attempt == 0 {
+				if attempt.Load() == 0 {
 					w.Header().Set("Content-Length", "6000")
 					fmt.Fprint(w, first[:2000])
 					return
 				}
 				http.ServeContent(w, r, "w.ckpt", time.Time{}, strings.NewReader(c.now))
-				sent, _ = strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
+				n, _ := strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
+				sent.Store(n)
 			}))
 			defer s.Close()
 			to := filepath.Join(t.TempDir(), "w.ckpt")
@@ -155,12 +157,14 @@ func TestResumedDownloadIsOneFile(t *testing.T) {
 			if _, err := fetchWeights(t.Context(), s.Client(), file, to); err == nil {
 				t.Fatal("the broken download is complete")
 			}
-			attempt = 1
+			attempt.Store(1)
 			if _, err := fetchWeights(t.Context(), s.Client(), file, to); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := os.ReadFile(to); err != nil || string(got) != c.now || (sent == 6000) != c.whole {
-				t.Errorf("%d bytes were sent; %d bytes that begin with %.6s, %v", sent, len(got), got, err)
+			s.Close() // the handler has returned
+			n := sent.Load()
+			if got, err := os.ReadFile(to); err != nil || string(got) != c.now || (n == 6000) != c.whole {
+				t.Errorf("%d bytes were sent; %d bytes that begin with %.6s, %v", n, len(got), got, err)
 			}
 			if left, _ := filepath.Glob(to + ".*"); len(left) > 0 {
 				t.Errorf("%v is left", left)
