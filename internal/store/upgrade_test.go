@@ -120,9 +120,12 @@ func (v *upgraded) results(t *testing.T) {
 	if err != nil || len(events) < 3 || events[len(events)-1].State != pleat.StateCompleted {
 		t.Errorf("%d events, %v", len(events), err)
 	}
+	then := time.Until(time.Unix(20779*24*60*60, 0)) // the day of the database's quota_day
+	v.clock.Advance(then)
 	if u, _, err := v.s.Usage(ctx, v.owner); err != nil || u.Used == 0 {
 		t.Errorf("%+v %v", u, err)
 	}
+	v.clock.Advance(-then)
 	if n := storetest.Count(t, v.s, "quota_day"); n != 2 {
 		t.Errorf("usage of %d users and days", n)
 	}
