@@ -28,6 +28,7 @@ const (
 	requirementsFile = "requirements.txt"
 	lockFile         = "requirements.lock" // the same packages with the hashes of their files
 	installedFile    = "installed"         // in the environment; has the SHA-256 of its requirements
+	validatorExt     = ".etag"             // of the file with the entity tag of a FILE.part
 	uvFolder         = ".uv"               // in the folder of all environments; has uv and its cache
 	maxWeights       = 200_000 << 20       // largest size, in bytes, of a file whose manifest has no size
 	stallAfter       = time.Minute         // time without data after which a download fails
@@ -293,7 +294,7 @@ func fetchWeights(
 		}
 		return got, err
 	}
-	if err := os.Remove(part + ".etag"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := keepValidator(part, ""); err != nil {
 		return got, err
 	}
 	return got, os.Rename(part, to)
@@ -312,8 +313,7 @@ func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out
 		return err
 	}
 	// The rest must be that of the same file: the server sends the whole file if its validator is another one now.
-	validator := out.Name() + ".etag"
-	same, err := os.ReadFile(validator)
+	same, err := os.ReadFile(out.Name() + validatorExt)
 	if err != nil && w.SHA256 == "" {
 		have = 0
 	}
@@ -335,7 +335,7 @@ func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out
 		if err := out.Truncate(0); err != nil {
 			return err
 		}
-		if err := keepValidator(validator, resp.Header.Get("ETag")); err != nil {
+		if err := keepValidator(out.Name(), resp.Header.Get("ETag")); err != nil {
 			return err
 		}
 	case http.StatusRequestedRangeNotSatisfiable: // the file is complete
@@ -357,9 +357,10 @@ func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out
 	return cause(ctx, err)
 }
 
-// keepValidator writes the entity tag of a file that begins to arrive. A weak one, which does not mean equal bytes
-// (RFC 9110, section 8.8.1), is not kept.
-func keepValidator(path, etag string) error {
+// keepValidator writes the entity tag of the file that begins to arrive in part. An empty tag deletes what was kept; so
+// does a weak one, which does not mean equal bytes (RFC 9110, section 8.8.1).
+func keepValidator(part, etag string) error {
+	path := part + validatorExt
 	if etag == "" || strings.HasPrefix(etag, "W/") {
 		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err

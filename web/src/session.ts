@@ -11,13 +11,13 @@ export const usage = signal<Usage | null>(null)
 /** Whether the sign-in dialog is open. */
 export const askToSignIn = signal(false)
 
-/** Reads from the service who is signed in, and the user's quota. */
-export async function refreshSession() {
+/** Reads from the service who is signed in, and the user's quota unless it was read just before. */
+export async function refreshSession(quota?: Usage) {
   try {
     const name = (await request<SessionUser>('GET', '/v1/session')).user
     if (name !== null) user.value = name
     signedIn.value = name !== null
-    usage.value = name === null ? null : await request<Usage>('GET', '/v1/usage')
+    usage.value = name === null ? null : (quota ?? (await request<Usage>('GET', '/v1/usage')))
   } catch {
     signedIn.value ??= false // the service is unreachable; the part of the page that needs it reports the error
   }
@@ -32,8 +32,8 @@ listeners.unauthorized = () => {
 export async function signIn(key: string): Promise<Session> {
   const previous = user.peek()
   const session = await request<Session>('POST', '/v1/session', { key })
-  await request<Usage>('GET', '/v1/usage').catch(async (err: ServiceError) => {
-    if (err.status !== 403) return // what else is wrong does not depend on the key
+  const quota = await request<Usage>('GET', '/v1/usage').catch(async (err: ServiceError) => {
+    if (err.status !== 403) return undefined // what else is wrong does not depend on the key
     await request('DELETE', '/v1/session')
     throw new ServiceError(
       403,
@@ -41,7 +41,7 @@ export async function signIn(key: string): Promise<Session> {
     )
   })
   if (previous !== '' && previous !== session.user) location.reload() // this tab holds the data of another user
-  await refreshSession()
+  await refreshSession(quota)
   askToSignIn.value = false
   return session
 }
