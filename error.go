@@ -148,6 +148,7 @@ func ErrorsOf(err error) Errors {
 var (
 	ErrUnauthorized = &Error{Code: CodeUnauthorized, Message: "Unauthorized"}
 	ErrJobNotFound  = &Error{Code: CodeNotFound, Message: "Job not found"}
+	ErrRunNotFound  = &Error{Code: CodeNotFound, Message: "Run not found"}
 )
 
 // ErrQuota refuses a call of a user who has made used of limit calls today.

@@ -1,6 +1,7 @@
 package pleat
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -27,6 +28,31 @@ var letters = map[EntityKind]string{
 // Letters returns the alphabet of a kind of polymer, and "" for other kinds. The last letter is the unknown residue,
 // which only models with FeatureUnknown accept.
 func Letters(k EntityKind) string { return letters[k] }
+
+// KnownLetters returns Letters without the unknown residue.
+func KnownLetters(k EntityKind) string {
+	return strings.TrimRight(letters[k], "XN")
+}
+
+// NotALetter says, for a message, that r is none of the letters of a kind of polymer that a model accepts, or what it
+// stands for where it has a meaning: IUPAC-IUB, Nomenclature and Symbolism for Amino Acids and Peptides, 3AA-1.
+func NotALetter(k EntityKind, r rune) string {
+	what := map[EntityKind]string{Protein: "an amino acid", RNA: "a nucleotide of RNA", DNA: "a nucleotide of DNA"}[k]
+	meaning := ""
+	switch u := unicode.ToUpper(r); {
+	case strings.ContainsRune(letters[k], u):
+		meaning = "an unknown residue"
+	case k == Protein:
+		meaning = map[rune]string{
+			'B': "D or N", 'Z': "E or Q", 'J': "I or L",
+			'U': "selenocysteine (C is nearest)", 'O': "pyrrolysine (K is nearest)",
+		}[u]
+	}
+	if meaning != "" {
+		return fmt.Sprintf("%q stands for %s", r, meaning)
+	}
+	return fmt.Sprintf("%q is not %s", r, what)
+}
 
 // Validate checks the job against the model and completes it: it puts sequences and parameters into canonical form,
 // sets absent counts to 1 and names the chains. It returns nil, or Errors with every fault that it finds. A check whose
@@ -160,6 +186,9 @@ func (v *validation) sequence(i int) (counted bool) {
 	counted = s.Count >= 1 && s.Count <= MaxChains
 	if !counted {
 		v.fault(path+".count", " is %d; it must be 1 to %d", s.Count, MaxChains)
+	} else if s.Count > 1 && !m.Has(FeatureComplex) {
+		v.fault(path+".count", " is %d, but the model %q folds each chain alone and would fold one copy; leave count "+
+			"out, or choose a model for complexes", s.Count, m.Name)
 	}
 	if s.Source != "" && !IsUUID(s.Source) {
 		v.fault(itemPath(i)+".sourceSequenceId", " is %q; it must be a UUID", Clip(s.Source))
@@ -270,7 +299,7 @@ func (v *validation) letters(i int) {
 	s, m := &v.job.Sequences[i], v.model
 	allowed := letters[s.Kind]
 	if !m.Has(FeatureUnknown) {
-		allowed = allowed[:len(allowed)-1]
+		allowed = KnownLetters(s.Kind)
 	}
 	var b strings.Builder
 	b.Grow(min(len(s.Text), MaxResidues))
@@ -286,7 +315,8 @@ func (v *validation) letters(i int) {
 		}
 		u := unicode.ToUpper(r)
 		if u > 'Z' || strings.IndexByte(allowed, byte(u)) < 0 {
-			v.textFault(i, " has %q at position %d; the model %q accepts the letters %s", r, n, m.Name, allowed)
+			v.textFault(i, ", residue %d: %s; the model %q accepts the letters %s", n, NotALetter(s.Kind, r), m.Name,
+				allowed)
 			return
 		}
 		b.WriteByte(byte(u))
@@ -391,6 +421,14 @@ func (j *Job) Tokens() int {
 	return n
 }
 
+// unit returns the word for the tokens of the job.
+func (j *Job) unit() string {
+	if slices.ContainsFunc(j.Sequences, func(s Sequence) bool { return s.Kind == Ligand }) {
+		return "residues and ligand atoms"
+	}
+	return "residues"
+}
+
 // Largest returns the tokens of the largest structure that the model folds at once: the whole job, or its longest
 // sequence if the model folds each chain alone.
 func (j *Job) Largest(m Model) int {
@@ -424,10 +462,10 @@ func (v *validation) lengths() {
 func (v *validation) size() {
 	j, m := v.job, v.model
 	if n := j.Tokens(); m.Has(FeatureComplex) && m.MaxTokens > 0 && n > m.MaxTokens {
-		v.fault("sequences", ": the job has %d tokens; the model %q folds at most %d", n, m.Name, m.MaxTokens)
+		v.fault("sequences", ": the job has %d %s; the model %q folds at most %d", n, j.unit(), m.Name, m.MaxTokens)
 		return
 	}
-	v.add(m.CheckMemory(j.Largest(*m)))
+	v.add(m.CheckMemory(j.Largest(*m), j.unit()))
 }
 
 func entityNames(kinds []EntityKind) string {

@@ -70,12 +70,17 @@ func TestValidateRefuses(t *testing.T) {
 			Name:      "x",
 			Sequences: []Sequence{protein(" \n")},
 		}},
-		{"Invalid sequence format: sequences[1].proteinChain.sequence has 'J' at position 3", plain, Job{
+		{"Invalid sequence format: sequences[1].proteinChain.sequence, residue 3: 'J' stands for I or L", plain, Job{
 			Name:      "x",
 			Sequences: []Sequence{protein("AAAA"), protein("A AJA")},
 		}},
-		{"has 'X' at position 4", plain, Job{Name: "x", Sequences: []Sequence{protein("AAAX")}}},
-		{"has 'é' at position 2", plain, Job{Name: "x", Sequences: []Sequence{protein("Aé")}}},
+		{", residue 4: 'X' stands for an unknown residue; the model \"mini\" accepts the letters ACDEFGHIKLMNPQRSTVWY", plain,
+			Job{Name: "x", Sequences: []Sequence{protein("AAAX")}}},
+		{", residue 2: 'é' is not an amino acid", plain, Job{Name: "x", Sequences: []Sequence{protein("Aé")}}},
+		{"count is 2, but the model \"mini\" folds each chain alone and would fold one copy", plain, Job{
+			Name:      "x",
+			Sequences: []Sequence{{Kind: Protein, Text: "AAAA", Count: 2}},
+		}},
 		{"at most 400", plain, Job{Name: "x", Sequences: []Sequence{protein(long)}}},
 		{"folds 3 or more", plain, Job{Name: "x", Sequences: []Sequence{protein("AA")}}},
 		{"more than 20000 residues", plain, Job{
@@ -211,9 +216,8 @@ func TestValidateCollects(t *testing.T) {
 				{"chatId", `chatId is "x"; it must be a UUID`},
 				{"sequences[0].proteinChain.count", "sequences[0].proteinChain.count is -1; it must be 1 to 512"},
 				{"sequences[0].sourceSequenceId", `sequences[0].sourceSequenceId is "y"; it must be a UUID`},
-				{"sequences[0].proteinChain.sequence", "Invalid sequence format: sequences[0].proteinChain.sequence " +
-					"has 'B' " +
-					`at position 3; the model "mini" accepts the letters ACDEFGHIKLMNPQRSTVWY`},
+				{"sequences[0].proteinChain.sequence", "Invalid sequence format: sequences[0].proteinChain.sequence, " +
+					`residue 3: 'B' stands for D or N; the model "mini" accepts the letters ACDEFGHIKLMNPQRSTVWY`},
 				{"sequences[2].ligandSequence", `sequences[2].ligandSequence: the model "mini" folds protein only`},
 				{"sequences[3].proteinChain.sequence", "Invalid sequence format: sequences[3].proteinChain.sequence " +
 					"has 2 " +
@@ -250,9 +254,8 @@ func TestValidateCollects(t *testing.T) {
 				},
 			},
 			[]fault{
-				{"sequences[1].proteinChain.sequence", "Invalid sequence format: sequences[1].proteinChain.sequence " +
-					"has '1' " +
-					`at position 1; the model "boltz-2" accepts the letters ACDEFGHIKLMNPQRSTVWYX`},
+				{"sequences[1].proteinChain.sequence", "Invalid sequence format: sequences[1].proteinChain.sequence, " +
+					`residue 1: '1' is not an amino acid; the model "boltz-2" accepts the letters ACDEFGHIKLMNPQRSTVWYX`},
 				{"constraints.pocket[0].binder.chain_id", `constraints.pocket[0].binder.chain_id is "Z"; ` +
 					"the job has the chains A, B, C"},
 				{"constraints.pocket[0].contacts[0].res_idx", "constraints.pocket[0].contacts[0].res_idx is 2; " +
@@ -380,8 +383,8 @@ func TestValidateMemory(t *testing.T) {
 	}{
 		{0, "cuda", ""},
 		{61e9, "cuda", ""},
-		{48e9, "cuda", `sequences: 1000 tokens need about 61 GB with the model "boltz-2"; the largest device has 48 GB`},
-		{7.5e9, "cpu", `sequences: 1000 tokens need about 61 GB with the model "boltz-2"; the machine has 7.5 GB`},
+		{48e9, "cuda", `sequences: 1000 residues need about 61 GB with the model "boltz-2"; the largest device has 48 GB`},
+		{7.5e9, "cpu", `sequences: 1000 residues need about 61 GB with the model "boltz-2"; the machine has 7.5 GB`},
 	} {
 		m.Room, m.Device = c.room, c.device
 		err := job().Validate(m)

@@ -205,7 +205,8 @@ func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
 		case n > pleat.MaxResidues:
 			return "", pleat.Invalidf("%s has more than %d residues", at, pleat.MaxResidues)
 		case u > 'Z' || strings.IndexByte(allowed, byte(u)) < 0:
-			return "", pleat.Invalidf("%s has %q at position %d; the letters of a %s are %s", at, r, n, kind, allowed)
+			return "", pleat.Invalidf("%s, residue %d: %s; the letters are %s", at, n, pleat.NotALetter(kind, r),
+				allowed)
 		}
 		b.WriteByte(byte(u))
 	}

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -33,6 +34,14 @@ type textLine struct {
 
 // at returns the record's position for messages.
 func (r *record) at() string { return fmt.Sprintf("the record at line %d", r.line) }
+
+// name returns what the record is called in messages about its residues.
+func (r *record) name() string {
+	if r.label == "" {
+		return r.at()
+	}
+	return fmt.Sprintf("record %q", pleat.Clip(r.label))
+}
 
 // kinds maps the words for a kind in a header to the kind of the record.
 var kinds = map[string]string{"protein": "protein", "rna": "rna", "dna": "dna", "smiles": "smiles", "ccd": "ccd",
@@ -133,6 +142,7 @@ func (r *record) readHeader(in *reading) error {
 func (r *record) joinLines(in *reading) error {
 	var b strings.Builder
 	ligand := r.kind == "smiles" || r.kind == "ccd"
+	residue := 0 // of the chain
 	for _, l := range r.lines {
 		column := 0
 		for _, c := range l.text {
@@ -145,7 +155,11 @@ func (r *record) joinLines(in *reading) error {
 				return pleat.Invalidf("line %d, column %d: %q is a gap; give the sequence without its alignment",
 					l.number, column, c)
 			default:
-				return pleat.Invalidf("line %d, column %d: want a letter, not %q", l.number, column, c)
+				return pleat.Invalidf("%s, residue %d: %s (line %d, column %d)", r.name(), residue+1,
+					pleat.NotALetter(cmp.Or(pleat.EntityKind(r.kind), pleat.Protein), c), l.number, column)
+			}
+			if residue++; c == ':' {
+				residue = 0
 			}
 			b.WriteRune(c)
 		}
@@ -164,8 +178,8 @@ func (r *record) joinLines(in *reading) error {
 	return nil
 }
 
-// foldTogether makes one job from all records. Its name is the first word of the first label, or the caller's if the
-// header states a kind.
+// foldTogether makes one job from all records. Its name is the first word of the first label with the number of further
+// records, or the caller's if the header states a kind.
 func foldTogether(records []record, in *reading) error {
 	d := in.draft("")
 	for i := range records {
@@ -178,10 +192,19 @@ func foldTogether(records []record, in *reading) error {
 	}
 	first := &records[0]
 	name, _, _ := strings.Cut(first.label, " ")
+	name = nameOfRecords(name, len(records))
 	if first.kind != "" && in.def.Name != "" {
 		name = in.def.Name
 	}
 	return d.finish(name)
+}
+
+// nameOfRecords returns the name of a job from the name of its first record: "GB1", or "GB1 + 2 more".
+func nameOfRecords(first string, records int) string {
+	if first == "" || records < 2 {
+		return first
+	}
+	return fmt.Sprintf("%s + %d more", first, records-1)
 }
 
 // addRecord adds the molecules of one record: a ligand, or one chain or several chains separated by ':'.
@@ -204,15 +227,15 @@ func (d *draft) addRecord(r *record) error {
 		chains = strings.Split(r.text, ":")
 	}
 	for i, text := range chains {
-		at := r.at()
+		at, name := r.at(), r.name()
 		if len(chains) > 1 {
-			at = fmt.Sprintf("%s, chain %d", at, i+1)
+			at, name = fmt.Sprintf("%s, chain %d", at, i+1), fmt.Sprintf("%s, chain %d", name, i+1)
 		}
 		kind := pleat.EntityKind(r.kind)
 		if kind == "" {
 			kind = d.guessKind(at, text)
 		}
-		clean, err := polymer(at, kind, text)
+		clean, err := polymer(name, kind, text)
 		if err != nil {
 			return err
 		}

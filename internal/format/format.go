@@ -15,6 +15,7 @@
 package format
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -23,6 +24,7 @@ import (
 	"strings"
 
 	"pleat"
+	"pleat/internal/words"
 )
 
 // Name is the name of a format on the wire.
@@ -55,6 +57,9 @@ type dialect struct {
 	// write returns the bytes of a file with one job.
 	write func(j *pleat.Job, out *writing) ([]byte, error)
 }
+
+// maxFileName bounds the name of an exported file without its extension, in characters.
+const maxFileName = 80
 
 // dialects are the supported formats, in the order in which Names lists them.
 var dialects = []dialect{
@@ -157,7 +162,12 @@ func Export(j *pleat.Job, as Name) (File, error) {
 	if j.Params.Model != "" {
 		out.addNote("params.modelName %q is not in the file: the format names no model", pleat.Clip(j.Params.Model))
 	}
-	return File{Name: fileName(j.Name) + d.ext, ContentType: d.media, Text: text, Notes: out.all()}, nil
+	return File{
+		Name:        cmp.Or(words.Slug(j.Name, maxFileName), "job") + d.ext,
+		ContentType: d.media,
+		Text:        text,
+		Notes:       out.all(),
+	}, nil
 }
 
 // notes collects sentences up to a limit, and counts the rest.
@@ -247,22 +257,6 @@ func (w *writing) properties(q *pleat.Sequence, i int, what ...string) {
 			w.addNote("%s.%s is not in the file: the format has no place for it", q.Path(i), field)
 		}
 	}
-}
-
-// notInNames matches the characters that a file name must not have.
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-
-// fileName returns a file name of at most 80 letters, digits, hyphens and underscores for a job's name, "job" where
-// none remain.
-func fileName(name string) string {
-	s := strings.Trim(notInNames.ReplaceAllString(name, "-"), "-")
-	if len(s) > 80 {
-		s = strings.Trim(s[:80], "-")
-	}
-	if s == "" {
-		return "job"
-	}
-	return s
 }
 
 // Patterns that detect Boltz YAML, and plain sequences without a header.

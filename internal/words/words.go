@@ -9,22 +9,54 @@ import (
 	"strings"
 )
 
-// Nearest returns the name most similar to got, or "" if none is similar enough to suggest. Of equally similar names it
-// returns the first one in alphabetical order.
+// Nearest returns the name of which got is a misspelling, see Misspells, or that begins or ends with it; "" if there is
+// none. Of several it returns the one with the fewest edits, and of those the first in alphabetical order.
 func Nearest(got string, names []string) string {
-	got = strings.ToLower(got)
-	best, at := "", max(3, len(got)/2+1)
+	// shortest is the fewest letters of a name that stand for the whole: two letters begin too many names.
+	const shortest = 3
+	low := strings.ToLower(got)
+	best, fewest := "", maxEdits+1
 	for _, n := range names {
-		low := strings.ToLower(n)
-		d := Distance(got, low)
-		if strings.HasSuffix(low, got) || strings.HasPrefix(low, got) {
-			d = min(d, 2)
+		d := edits(bare(got), bare(n))
+		name := strings.ToLower(n)
+		if len(got) >= shortest && (strings.HasPrefix(name, low) || strings.HasSuffix(name, low)) {
+			d = min(d, maxEdits)
 		}
-		if d < at || d == at && best != "" && n < best {
-			best, at = n, d
+		if d < fewest || d == fewest && best != "" && n < best {
+			best, fewest = n, d
 		}
 	}
 	return best
+}
+
+// Misspells reports whether got is name in another case, without its separators or with others, or with few wrong
+// letters: one in a name of up to 7 letters, two in a longer one, none in one of up to 2.
+func Misspells(got, name string) bool { return edits(bare(got), bare(name)) <= maxEdits }
+
+// maxEdits is the most edits by which a misspelling differs from a name.
+const maxEdits = 2
+
+// bare returns a name in lower case without underscores and hyphens.
+func bare(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// edits returns the edit distance of two bare names if one is a misspelling of the other, else maxEdits+1.
+func edits(a, b string) int {
+	longer, most := max(len(a), len(b)), maxEdits
+	if longer < 8 {
+		most = 1
+	}
+	if longer < 3 {
+		most = 0
+	}
+	if longer-min(len(a), len(b)) > most { // known without a comparison, which takes most of the time
+		return maxEdits + 1
+	}
+	if d := Distance(a, b); d <= most {
+		return d
+	}
+	return maxEdits + 1
 }
 
 // Distance returns the edit distance of two texts in bytes, in which two swapped neighbours count once (optimal string
@@ -121,6 +153,22 @@ func WithoutAddress(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// Slug returns a name for a file or folder that is valid on every system: at most that many letters, digits, hyphens
+// and underscores of s, with a hyphen for each run of others. It is empty if none remain.
+func Slug(s string, most int) string {
+	out := []byte{}
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
+			out = append(out, c)
+		case len(out) > 0 && out[len(out)-1] != '-':
+			out = append(out, '-')
+		}
+	}
+	return strings.Trim(string(out[:min(len(out), most)]), "-")
 }
 
 // Shorten returns s, or its first n-1 characters followed by … if it has more than n. Unlike Clip it changes no

@@ -13,6 +13,15 @@ func TestNearest(t *testing.T) {
 		{"sequense", "sequence sequences", "sequence"},
 		{"abd", "abz aba", "aba"}, // equally near: the first by the alphabet
 		{"zzzzzz", "name model", ""},
+		{"qa", "ask md qna jobs", "qna"}, // no word of two letters is near another
+		{"qa", "ask md jobs", ""},
+		{"md", "qa ad", ""},
+		{"flod", "fold md", "fold"},
+		{"foo", "log key url", ""},
+		{"logs", "jobs models", ""},
+		{"max-body", "max_body maxBodies", "max_body"},
+		{"pro", "proteinChain", "proteinChain"},
+		{"pr", "proteinChain", ""},
 		{strings.Repeat("x", 100), "x name", ""},
 		{"x", "", ""},
 	} {
@@ -29,6 +38,27 @@ func TestClip(t *testing.T) {
 	} {
 		if s := Clip(got); s != want {
 			t.Errorf("Clip(%q) = %q; want %q", got, s, want)
+		}
+	}
+}
+
+func TestSlug(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"Trp-cage", 80, "Trp-cage"},
+		{"GB1 + 2 more", 80, "GB1-2-more"},
+		{"../../etc/passwd", 80, "etc-passwd"},
+		{"β-lactamase", 80, "lactamase"},
+		{"abc def", 4, "abc"},
+		{"", 80, ""},
+		{"---", 80, ""},
+		{"折叠", 80, ""},
+	} {
+		if got := Slug(c.text, c.most); got != c.want {
+			t.Errorf("Slug(%q, %d) = %q; want %q", c.text, c.most, got, c.want)
 		}
 	}
 }

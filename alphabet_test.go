@@ -1,0 +1,24 @@
+package pleat
+
+import "testing"
+
+// What letters of other alphabets stand for is said; anything else is none of this one.
+func TestNotALetter(t *testing.T) {
+	for _, c := range []struct {
+		kind EntityKind
+		r    rune
+		want string
+	}{
+		{Protein, '1', "'1' is not an amino acid"},
+		{Protein, 'b', "'b' stands for D or N"},
+		{Protein, 'U', "'U' stands for selenocysteine (C is nearest)"},
+		{Protein, 'X', "'X' stands for an unknown residue"},
+		{RNA, 'T', "'T' is not a nucleotide of RNA"},
+		{DNA, 'B', "'B' is not a nucleotide of DNA"},
+		{DNA, 'N', "'N' stands for an unknown residue"},
+	} {
+		if got := NotALetter(c.kind, c.r); got != c.want {
+			t.Errorf("%s %q: %q; want %q", c.kind, c.r, got, c.want)
+		}
+	}
+}
