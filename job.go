@@ -54,6 +54,18 @@ type Sequence struct {
 // Polymer reports whether the sequence is a chain of residues, not a ligand.
 func (s *Sequence) Polymer() bool { return s.Kind != Ligand }
 
+// SequenceName returns what a sequence of the job is called: its label, else the name of the job, with the chain if the
+// job has several sequences.
+func (j *Job) SequenceName(s Sequence) string {
+	switch {
+	case s.Label != "":
+		return s.Label
+	case len(j.Sequences) > 1 && len(s.Chains) > 0:
+		return j.Name + ", chain " + s.Chains[0]
+	}
+	return j.Name
+}
+
 // ItemKey returns the key of the kind in an item of a creation request, such as proteinChain.
 func (k EntityKind) ItemKey() string { return itemKeys[k] }
 

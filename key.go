@@ -3,6 +3,7 @@ package pleat
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // Scope is a kind of use that an API key may be allowed.
@@ -50,4 +51,19 @@ func ParseScopes(field string, names []string) (Scopes, error) {
 		return nil, InvalidField(field, " is empty; it must have at least one of read, submit and manage")
 	}
 	return out, nil
+}
+
+// ParseEnd reads the end of a key: a time, in UTC if it has no zone, or a date, of which the whole day in UTC is meant.
+// The error names field as the value at fault.
+func ParseEnd(field, text string) (time.Time, error) {
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return day.AddDate(0, 0, 1).Add(-time.Second), nil // which lists show as this day
+	}
+	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+		if at, err := time.Parse(form, text); err == nil {
+			return at.UTC(), nil
+		}
+	}
+	return time.Time{}, InvalidField(field, " is %q; it must be a date such as 2027-01-31, the last day, or a time "+
+		"such as 2027-01-31T12:00:00Z", Clip(text))
 }

@@ -45,6 +45,7 @@ type Model struct {
 	Confidence string       `json:"confidence"` // what its pLDDT means, in words
 	Notice     string       `json:"notice"`     // what users should know before they rely on it
 	Citations  []Citation   `json:"citations"`
+	Workers    int          `json:"-"` // live ones that run it, where the store lists the model
 }
 
 // BuiltInEngine is an engine that is part of the program. It has one model, which has the engine's name.
@@ -110,8 +111,9 @@ type SpeedModel struct {
 	Square float64 `json:"square"`
 }
 
-// CheckMemory returns an error if a structure of n tokens needs more memory than the largest device has.
-func (m *Model) CheckMemory(n int) error {
+// CheckMemory returns an error if a structure of n tokens needs more memory than the largest device has. Unit is the
+// word for the tokens.
+func (m *Model) CheckMemory(n int, unit string) error {
 	need := m.Memory.Bytes(n)
 	if m.Room == 0 || need <= m.Room {
 		return nil
@@ -120,8 +122,8 @@ func (m *Model) CheckMemory(n int) error {
 	if m.Device == "cpu" {
 		where = "the machine"
 	}
-	return InvalidField("sequences", ": %d tokens need about %s with the model %q; %s has %s",
-		n, gigabytes(need), m.Name, where, gigabytes(m.Room))
+	return InvalidField("sequences", ": %d %s need about %s with the model %q; %s has %s",
+		n, unit, gigabytes(need), m.Name, where, gigabytes(m.Room))
 }
 
 // gigabytes writes a number of bytes for a message, in units of 10^9 bytes.

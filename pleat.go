@@ -13,7 +13,7 @@
 //	validate.go    Job.Validate: finds every fault of a request
 //	error.go       Error and Errors: refused calls, with a code, a field and a message
 //	model.go       Model: the manifest of a model; the built-in engines
-//	input.go       InputHash: the identity of a fold in the result cache
+//	input.go       InputHash and RequestHash: the identity of a fold in the result cache
 //	state.go       State: the life of a run
 //	task.go        Task, Heartbeat, Worker: queued work and who does it
 //	workflow.go    Workflow, Work, Output, Sink: what an engine executes

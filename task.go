@@ -50,6 +50,7 @@ type Task struct {
 	Worker     WorkerID
 	Cancel     bool // the owner wants it stopped
 	Created    time.Time
+	Request    string     // id of the request that created the task; empty: unknown
 	Checkpoint Checkpoint // of the last attempt; its Key is empty if there is none
 }
 
@@ -110,6 +111,31 @@ type Worker struct {
 	Memory  int64 // bytes it may use at once; 0: unknown
 	SeenAt  time.Time
 	Started time.Time
+	Stopped time.Time // when it ended in order; zero: it has not
+}
+
+// WorkerSilence is how long a worker may be silent before it counts as silent, not as live.
+const WorkerSilence = 30 * time.Second
+
+// WorkerState says whether a worker works.
+type WorkerState string
+
+// The states of a worker.
+const (
+	WorkerLive    WorkerState = "live"    // seen within WorkerSilence
+	WorkerSilent  WorkerState = "silent"  // not seen since: it was killed, or cannot reach the database
+	WorkerStopped WorkerState = "stopped" // it has said that it ends
+)
+
+// State is the state of a worker at a time.
+func (w *Worker) State(now time.Time) WorkerState {
+	switch {
+	case !w.Stopped.IsZero():
+		return WorkerStopped
+	case now.Sub(w.SeenAt) > WorkerSilence:
+		return WorkerSilent
+	}
+	return WorkerLive
 }
 
 // Device is an accelerator, or the CPU.

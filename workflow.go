@@ -55,17 +55,15 @@ func WorkflowType(alias string) string { return aliasTable[alias].target }
 
 // QnAInput is a question about a structure.
 type QnAInput struct {
-	Question   string
-	Name       string // of the job that predicted the structure; empty: the file's own title
-	Source     string // fold_job, library, upload, pdb, uniprot
-	Reference  string // the ids that tie the run to what it looks at
-	File       string // name of the structure's file, inside Work.Dir
-	PAE        string // name of the PAE file there; empty: none
-	Predicted  bool   // its B-factors are pLDDT
-	Model      string // what predicted it; empty: not known, or an experiment
-	PTM, IPTM  *float64
-	Affinity   *Affinity
-	Confidence string // what its confidence is, in words
+	Question  string
+	Name      string      // of the job that predicted the structure; empty: the file's own title
+	Source    string      // fold_job, library, upload, pdb, uniprot
+	Reference string      // the ids that tie the run to what it looks at
+	File      string      // name of the structure's file, inside Work.Dir
+	PAE       string      // name of the PAE file there; empty: none
+	Predicted bool        // its B-factors are pLDDT
+	Model     string      // what predicted it; empty: not known, or an experiment
+	Scores    *Prediction // of the engine that predicted it; nil: not known
 }
 
 // MDInput is a simulation to run.
