@@ -18,6 +18,7 @@
 //	metric.go                    answers that are values of groups: length, charge, surface and the like
 //	residues.go                  answers about which residues, how many, and whether all or any
 //	near.go                      answers about contacts, distances, interfaces and bonds
+//	candidates.go                residues to change and places for tags
 //	list.go                      answers that list chains, ligands, pockets, gaps and scores
 //	answer.go                    the reply
 //

@@ -95,7 +95,7 @@ func refusal(format string, a ...any) part {
 // same question and facts give the same reply.
 func Answer(f *facts.Facts, question string) Reply {
 	near := maxNear
-	t := &talk{f: f, near: &near}
+	t := &talk{f: f, near: &near, outside: map[string][]string{}}
 	switch {
 	case f == nil || f.Index() == nil:
 		t.refuse("", "These facts came without coordinates, so that no question can be answered from them.")
@@ -113,10 +113,25 @@ func Answer(f *facts.Facts, question string) Reply {
 	return t.close()
 }
 
-// refuse records a part of the question that is not answered, and why.
+// refuse records a part of the question that is not answered, and why. A reason is given once.
 func (t *talk) refuse(what, why string) {
-	t.texts = append(t.texts, why)
+	if !slices.Contains(t.texts, why) {
+		t.texts = append(t.texts, why)
+	}
 	t.reply.Unanswered = append(t.reply.Unanswered, facts.Clip(what, 200))
+}
+
+// refuseOutside refuses what no structure can tell. Words with the same reason share one sentence.
+func (t *talk) refuseOutside(items []item, it item) {
+	words := append(t.outside[it.concept], "“"+facts.Clip(it.text, 40)+"”")
+	said := func(words []string) string {
+		return fmt.Sprintf("About %s: I cannot tell %s.", facts.Join(words, 8), vocabulary().reasons[it.concept])
+	}
+	if at := slices.Index(t.texts, said(words[:len(words)-1])); at >= 0 {
+		t.texts[at] = said(words)
+	}
+	t.outside[it.concept] = words
+	t.misunderstand(items, said(words))
 }
 
 // accept collects what one question contributes to the reply. It adds the answer of an intent.
@@ -137,7 +152,7 @@ func (t *talk) accept(in *intent, q *query, p part) {
 
 // close puts the reply together. Where a part was not understood, it suggests questions that this structure can answer.
 func (t *talk) close() Reply {
-	if t.x != nil && (t.lost || len(t.reply.Topics) == 0) {
+	if t.x != nil && (len(t.lost) > 0 || len(t.reply.Topics) == 0) {
 		t.suggest()
 	}
 	r := t.reply
@@ -148,7 +163,8 @@ func (t *talk) close() Reply {
 	return r
 }
 
-// suggestions are questions of which a reply shows the first three that this very structure answers.
+// suggestions are questions that a reply offers, if this very structure answers them: those near what was refused, or
+// else the first three.
 var suggestions = [...]string{
 	"Which residues are within 5 Å of the ligand?",
 	"Which residues have a pLDDT below 70?",
@@ -157,23 +173,93 @@ var suggestions = [...]string{
 	"What is the sequence?",
 	"How many residues does each chain have?",
 	"What is the radius of gyration?",
+	"Where are the helices and strands?",
+	"How many helices are there?",
+	"Which residues are exposed?",
+	"Which residues are buried?",
+	"How many lysines are there?",
+	"What is the composition?",
+	"What is the net charge?",
+	"Are there salt bridges?",
+	"Which hydrogen bonds are there?",
+	"Are there disulfides?",
+	"Are there any pockets?",
+	"Which ligands are bound?",
+	"What is the accessible surface?",
+	"What is the molecular weight?",
+	"What could I mutate?",
+	"Are there gaps in the chain?",
+	"Is this prediction any good?",
+	"Give me a summary.",
 }
 
 // suggest adds questions that can be asked of the structure. None of them leads to suggestions in its turn.
 func (t *talk) suggest() {
-	var list []string
-	for _, question := range suggestions {
-		try := &talk{f: t.f, x: t.x, scanner: t.scanner, near: t.near}
-		if try.answer(question); len(try.reply.Topics) > 0 {
-			list = append(list, "“"+question+"”")
+	lead, list := "The nearest that I can answer: ", []string(nil)
+	for _, items := range facts.Head(t.lost, 3) {
+		for _, question := range t.answered(facts.Head(t.nearest(items), 5), 1) {
+			if !slices.Contains(list, question) {
+				list = append(list, question)
+			}
 		}
-		if len(list) == 3 {
-			break
-		}
+	}
+	if len(list) == 0 {
+		lead, list = "Of this structure I can answer, for example: ", t.answered(suggestions[:], 3)
 	}
 	if len(list) > 0 {
-		t.texts = append(t.texts, "Of this structure I can answer, for example: "+strings.Join(list, " "))
+		t.texts = append(t.texts, lead+strings.Join(list, " "))
 	}
+}
+
+// answered returns the first n questions that this structure answers, in quotes.
+func (t *talk) answered(questions []string, n int) (out []string) {
+	for _, question := range questions {
+		try := &talk{f: t.f, x: t.x, scanner: t.scanner, near: t.near, outside: map[string][]string{}}
+		if len(out) < n {
+			try.answer(question)
+		}
+		if len(try.reply.Topics) > 0 {
+			out = append(out, "“"+question+"”")
+		}
+	}
+	return out
+}
+
+// shared is how much a common noun or condition weighs against a question word that two questions share.
+const shared = 10
+
+// nearest returns the questions that share something with what was refused, those that share most first.
+func (t *talk) nearest(items []item) (list []string) {
+	words, named := map[string]bool{}, "lysines"
+	for _, it := range items {
+		words[it.concept] = true
+		if it.concept == "@name" {
+			named = it.names[0]
+		}
+		if question := vocabulary().instead[it.concept]; question != "" {
+			list = append(list, question)
+		}
+	}
+	score := map[string]int{}
+	for _, question := range suggestions {
+		for _, it := range t.scanner.scan(sentences(question)[0]) {
+			switch c := it.concept; {
+			case !words[c] || oneOf(c, "filler ask & or in of has it any residue chain structure protein"):
+			case oneOf(c, questionWords):
+				score[question]++
+			case soft(c):
+				score[question] += shared
+			default:
+				score[question] += 3 * shared
+			}
+		}
+	}
+	by := slices.DeleteFunc(slices.Clone(suggestions[:]), func(q string) bool { return score[q] < shared })
+	slices.SortStableFunc(by, func(a, b string) int { return score[b] - score[a] })
+	for _, question := range by {
+		list = append(list, strings.Replace(question, "lysines", named, 1))
+	}
+	return list
 }
 
 // textOf quotes a part of the question. It returns the words of items as the question has them.

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"pleat"
 	"pleat/internal/facts"
 	"pleat/internal/structure"
 )
@@ -192,4 +193,41 @@ func mustDigest(t testing.TB, s *structure.Structure, extra facts.Extra) *facts.
 		t.Fatal(err)
 	}
 	return f
+}
+
+// A prediction is rated as its page rates it; what its engine does not give is said to be missing.
+func TestPredictionIsRated(t *testing.T) {
+	mean, iptm := 91.2, 0.5
+	plddt := [][]float64{slices.Repeat([]float64{95}, 76), slices.Repeat([]float64{70}, 28)}
+	chains := []string{"A", "B"}
+	rated := mustDigest(t, load(t, "dimer"), facts.Extra{PLDDT: plddt, Scores: &pleat.Prediction{
+		Chains:     chains,
+		MeanPLDDT:  &mean,
+		IPTM:       &iptm,
+		Pairs:      []pleat.PairScore{{A: "A", B: "B", IPTM: &iptm}},
+		Confidence: "ensemble agreement",
+	}})
+	unrated := mustDigest(t, load(t, "dimer"), facts.Extra{Predicted: true, Scores: &pleat.Prediction{Chains: chains}})
+	for _, question := range []string{"Is this prediction any good?", "any good?", "Can I trust it?", "quality?"} {
+		r := Answer(rated, question)
+		for _, says := range []string{
+			"Very confident fold, uncertain interface. Mean pLDDT 91.2 of 100: ",
+			"28 of 104 residues are at 70 or below.",
+			"Interface A–B not reliable: ipTM 0.50.", "28 of 28 are at 70 or below: GLU 1 to ARG 28 (chain B)",
+			"In the words of its engine, this confidence is “ensemble agreement”.",
+		} {
+			if r.Abstained || !strings.Contains(r.Text, says) {
+				t.Errorf("%q does not say %q:\n%s", question, says, r.Text)
+			}
+		}
+		r = Answer(unrated, question)
+		want := "No confidence given. This engine gives no pLDDT, so the reliability of its parts is not known. This " +
+			"engine does not rate the arrangement of the chains."
+		if first, _, _ := strings.Cut(r.Text, "\n"); !r.Abstained || first != want {
+			t.Errorf("%q of a prediction without scores:\n%s", question, r.Text)
+		}
+	}
+	if r := Answer(rated, "How reliable is the interface?"); !strings.Contains(r.Text, "ipTM of 0.50") {
+		t.Errorf("the interface is not rated:\n%s", r.Text)
+	}
 }

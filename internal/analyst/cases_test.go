@@ -55,6 +55,7 @@ func readCases(t testing.TB, path string) (out []askedCase) {
 func (c askedCase) faults(r Reply) (out []string) {
 	text := strings.ToLower(strings.TrimSuffix(r.Text, "\n— "+Name+"."))
 	answer, _, _ := strings.Cut(text, "of this structure i can answer, for example")
+	answer, _, _ = strings.Cut(answer, "the nearest that i can answer")
 	switch {
 	case c.kind == "refuse" && !r.Abstained:
 		out = append(out, "is answered")
@@ -82,10 +83,13 @@ func (c askedCase) faults(r Reply) (out []string) {
 	return out
 }
 
+// caseTables are tables of questions with what a reply must say.
+var caseTables = []string{"testdata/cases.txt", "testdata/strangers.txt", "testdata/first.txt"}
+
 // Questions are answered with the facts, in the scope asked for, or refused.
 func TestCases(t *testing.T) {
 	total := 0
-	for _, path := range []string{"testdata/cases.txt", "testdata/strangers.txt"} {
+	for _, path := range caseTables {
 		for _, c := range readCases(t, path) {
 			total++
 			r := Answer(digest(t, c.structure), c.question)

@@ -4,7 +4,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -32,6 +35,17 @@ func TestPageIsTrue(t *testing.T) {
 				t.Errorf("the part %q of %s is out of date; run go test ./internal/analyst -update", p.name, page)
 			}
 			text = text[:i] + p.body + text[j:]
+		}
+	}
+	for _, path := range append(slices.Clone(tables), caseTables...) {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := len(regexp.MustCompile(`(?m)^(Q .*|[^#|\n]+ \| .* \| .*)$`).FindAll(raw, -1))
+		row := regexp.MustCompile("`" + filepath.Base(path) + "`[^|]*\\| (\\d+) \\|").FindStringSubmatch(text)
+		if row == nil || row[1] != strconv.Itoa(n) {
+			t.Errorf("%s has %d questions; %s says %q", path, n, page, row)
 		}
 	}
 	if *update {
@@ -62,6 +76,10 @@ func outsideList() string {
 func examples(t *testing.T) string {
 	var b strings.Builder
 	for _, q := range []asked{
+		{"predicted", "Is this prediction any good?", ""},
+		{"2jof", "What could I mutate?", ""},
+		{"2jof", "Is any tryptophan exposed?", ""},
+		{"2jof", "Is it like a known fold?", ""},
 		{"1crn", "How many disulfide bonds are there?", ""},
 		{"2jof", "What packs against W6?", ""},
 		{"dimer", "Which residues form the interface between chain A and chain B?", ""},

@@ -151,11 +151,11 @@ func (q *query) entityCondition(it item) *condition {
 			return s.Kind == structure.RNA && it.concept != "dna" || s.Kind == structure.DNA && it.concept != "rna"
 		})
 	case "buried", "exposed", "surface":
-		wording := "exposed (20 % accessible or more)"
+		share := 1.0
 		if it.concept == "buried" {
-			wording = "buried (less than 20 % accessible)"
+			share = 0
 		}
-		return q.newCondition(ofSurface, wording, func(s *facts.Site) bool {
+		return q.newCondition(ofSurface, exposure(share), func(s *facts.Site) bool {
 			share, ok := s.Accessible()
 			return ok && (share < facts.BuriedBelow) == (it.concept == "buried")
 		})
@@ -168,6 +168,14 @@ func (q *query) entityCondition(it item) *condition {
 			func(s *facts.Site) bool { return s.PLDDT < it.value })
 	}
 	return nil
+}
+
+// exposure is the wording for a residue of which a share can be reached by water.
+func exposure(share float64) string {
+	if share < facts.BuriedBelow {
+		return "buried (less than 20 % accessible)"
+	}
+	return "exposed (20 % accessible or more)"
 }
 
 // classCondition is a class of amino acids; the wording says which residues count.

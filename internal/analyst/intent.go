@@ -57,6 +57,7 @@ var lists = map[string]func(*query) part{
 	"residue":             (*query).identity,
 	"residues":            (*query).residuesWith,
 	"secondary structure": (*query).fold,
+	"confidence":          (*query).confidence,
 	"model scores":        (*query).scores,
 	"contacts":            (*query).contacts,
 	"distance":            (*query).distance,
@@ -64,6 +65,7 @@ var lists = map[string]func(*query) part{
 	"ligands":             (*query).ligandList,
 	"pockets":             (*query).pocketList,
 	"gaps":                (*query).gapList,
+	"candidates":          (*query).candidates,
 }
 
 // answer answers a query on a topic.

@@ -15,8 +15,9 @@ var vocabularyText string
 // words joined by one blank, to what they stand for.
 type lexicon struct {
 	concept map[string]string
-	// reasons says of each concept that starts with ! what it is that no structure can tell.
-	reasons map[string]string
+	// reasons says of each concept that starts with ! what it is that no structure can tell, and instead has a question
+	// that is near.
+	reasons, instead map[string]string
 	// longest is the number of words of the longest phrase.
 	longest int
 }
@@ -25,7 +26,7 @@ var vocabulary = sync.OnceValue(readVocabulary)
 
 // readVocabulary parses the embedded file. Of two concepts with the same phrase, the first one wins.
 func readVocabulary() *lexicon {
-	l := &lexicon{concept: map[string]string{}, reasons: map[string]string{}}
+	l := &lexicon{concept: map[string]string{}, reasons: map[string]string{}, instead: map[string]string{}}
 	for line := range strings.Lines(strings.ReplaceAll(vocabularyText, "\n\t", " ")) {
 		concept, phrases, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		if !ok || line[0] == '#' {
@@ -33,6 +34,10 @@ func readVocabulary() *lexicon {
 		}
 		if matter, isReason := strings.CutPrefix(concept, "reason "); isReason {
 			l.reasons[matter] = phrases
+			continue
+		}
+		if matter, isQuestion := strings.CutPrefix(concept, "instead "); isQuestion {
+			l.instead[matter] = phrases
 			continue
 		}
 		for phrase := range strings.SplitSeq(phrases, ",") {

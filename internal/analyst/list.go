@@ -49,8 +49,17 @@ func (q *query) ligandList() part {
 	if len(q.ligands) > 0 {
 		p.add("Of %s: ", facts.Join(q.ligands, 10))
 	}
-	p.add("%s (%s), %s (%s) and %s.", facts.Quantity(len(ligands), "ligand", "ligands"), ligands,
-		facts.Quantity(len(ions), "ion", "ions"), ions, facts.Quantity(q.f.Waters, "water molecule", "water molecules"))
+	count := func(refs []facts.ResidueRef, one, many string) {
+		p.add("%s", number(len(refs), one, many))
+		if len(refs) > 0 {
+			p.add(" (%s)", refs)
+		}
+	}
+	count(ligands, "ligand", "ligands")
+	p.add(", ")
+	count(ions, "ion", "ions")
+	p.add(" and %s.", number(q.f.Waters, "water molecule", "water molecules"))
+	p.text = capital(p.text)
 	return p
 }
 
@@ -58,7 +67,7 @@ func (q *query) ligandList() part {
 func (q *query) scores() part {
 	p := part{sure: Estimated}
 	about := func(id string) bool { return len(q.chains) == 0 || slices.Contains(q.chains, id) }
-	general := q.has["ptm"] || q.has["score"]
+	general := q.has["ptm"] || q.has["score"] || q.has["interface"]
 	if general && q.f.PTM != nil {
 		p.add("The model gives a pTM of %.2f. ", *q.f.PTM)
 	}
@@ -103,7 +112,11 @@ func (q *query) pocketList() part {
 	})
 	p := part{sure: Geometric}
 	p.add("%s%s of 30 Å³ or more by geometry alone (a grid scan; shallow clefts do not count).", q.withResidue(),
-		facts.Quantity(len(pockets), "pocket", "pockets"))
+		number(len(pockets), "pocket", "pockets"))
+	p.text = capital(p.text)
+	if len(pockets) == 0 {
+		return p
+	}
 	for _, pocket := range facts.Head(pockets, 5) {
 		p.add(" %.0f Å³, lined by %s: %s.", pocket.Volume, residues(pocket.Count), pocket.Residues)
 		if len(pocket.Ligands) > 0 {
@@ -129,8 +142,12 @@ func (q *query) gapList() part {
 			}
 		}
 	}
-	p.add("Together %d are missing by the numbers and links in chain %s. What may be missing before the first "+
-		"and after the last residue cannot be told from coordinates.", missing,
-		facts.Join(chainIDs(q.polymers()), 20))
+	if p.text == "" {
+		p.add("No gaps: the numbers and the links of chain %s are complete. ",
+			facts.Join(chainIDs(q.polymers()), 20))
+	} else {
+		p.add("Together %d are missing by the numbers. ", missing)
+	}
+	p.add("What may be missing before the first and after the last residue cannot be told from coordinates.")
 	return p
 }

@@ -39,9 +39,13 @@ func (q *query) measure(in *intent) part {
 	groups := slices.DeleteFunc(q.groups(), func(g group) bool {
 		return in.Protein && q.x.Sites[g.sites[0]].Kind != structure.Protein
 	})
+	kind := "polymer"
+	if in.Protein {
+		kind = "protein"
+	}
 	switch {
 	case len(groups) == 0:
-		return refusal("There are no residues of which this can be computed.")
+		return refusal("No residue of a %s is %s.", kind, cmp.Or(wordingOf(q.filter()), "here"))
 	case len(groups) > 1 && q.partial():
 		groups = append(facts.Head(groups, maxGroups-1), group{label: "all of these together", sites: q.sites()})
 	}
@@ -53,6 +57,12 @@ func (q *query) measure(in *intent) part {
 	}
 	if n := len(groups) - maxGroups; n > 0 {
 		p.add("%d more are not described. ", n)
+	}
+	if sum := 0.0; in.Name == "charge" && len(groups) > 1 && !q.partial() {
+		for _, g := range groups {
+			sum += q.chargeAt(g.chain)
+		}
+		p.add("Together these chains have %+.2f e. ", sum)
 	}
 	p.text = strings.TrimSpace(p.text + in.Remark)
 	return p
@@ -78,11 +88,9 @@ func (q *query) lacks(topic string) string {
 
 // lengthOf counts residues with coordinates.
 func lengthOf(q *query, p *part, g group) {
-	p.add("has %s with coordinates, ", residues(len(g.sites)))
-	if g.chain != nil {
-		p.add("%s", q.stretches(g.sites))
-	} else {
-		p.add("%s", q.x.Refs(g.sites))
+	p.add("has %s with coordinates, %s", residues(len(g.sites)), q.stretches(g.sites))
+	if g.chain == nil {
+		p.cited = append(p.cited, q.x.Refs(facts.Head(g.sites, maxListed))...)
 	}
 }
 
@@ -126,30 +134,39 @@ func compositionOf(q *query, p *part, g group) {
 	p.add("is made of, the most common first, %s", strings.Join(counts, ", "))
 }
 
-// chargeOf has two rules, since a part of a chain has no free ends. It computes the net charge of a chain, or sums the
-// charged side chains of a part of it.
-func chargeOf(q *query, p *part, g group) {
-	pH := 7.0
+// givenPH is the pH that the question names, or 7.
+func (q *query) givenPH() float64 {
 	if q.pH != nil {
-		pH = *q.pH
+		return *q.pH
 	}
-	if g.chain != nil {
-		p.add("has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f",
-			facts.ChargeAt(g.chain.Sequence, q.x.BondedIn(g.chain.Polymer), pH), pH, g.chain.Isoelectric)
+	return 7
+}
+
+// chargeAt is the net charge of a chain in e.
+func (q *query) chargeAt(c *facts.Chain) float64 {
+	return facts.ChargeAt(c.Sequence, q.x.BondedIn(c.Polymer), q.givenPH())
+}
+
+// chargeOf computes the net charge of a chain, and counts charged side chains. A part of a chain has no free ends.
+func chargeOf(q *query, p *part, g group) {
+	count := func(letters string) int {
+		return len(slices.DeleteFunc(slices.Clone(g.sites), func(i int) bool {
+			return strings.IndexByte(letters, q.x.Sites[i].Letter) < 0
+		}))
+	}
+	plus, minus := count("KR"), count("DE")
+	sign := strings.Replace(fmt.Sprintf("%+d", plus-minus), "+0", "0", 1)
+	if g.chain == nil {
+		p.add("has a net charge of %s by its side chains, %d positive (LYS, ARG) and %d negative (ASP, GLU)", sign,
+			plus, minus)
 		return
 	}
-	var plus, minus []int
-	for _, i := range g.sites {
-		switch q.x.Sites[i].Letter {
-		case 'K', 'R':
-			plus = append(plus, i)
-		case 'D', 'E':
-			minus = append(minus, i)
-		}
+	p.add("has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f", q.chargeAt(g.chain), q.givenPH(),
+		g.chain.Isoelectric)
+	if q.givenPH() == 7 {
+		p.add("; by count, its %d positive (LYS, ARG) and %d negative side chains (ASP, GLU) make %s, and its two "+
+			"ends cancel", plus, minus, sign)
 	}
-	sign := strings.Replace(fmt.Sprintf("%+d", len(plus)-len(minus)), "+0", "0", 1)
-	p.add("has a net charge of %s by its side chains, %d positive (LYS, ARG) and %d negative (ASP, GLU)", sign,
-		len(plus), len(minus))
 }
 
 // weightOf sums masses.
@@ -187,7 +204,7 @@ func sizeOf(q *query, p *part, g group) {
 // segmentKinds are the states of DSSP that are counted as segments, each with its singular and plural.
 var segmentKinds = [][3]string{{"H", "α-helix", "α-helices"}, {"G", "3-10 helix", "3-10 helices"},
 	{"I", "π-helix", "π-helices"}, {"E", "β-strand", "β-strands"},
-	{"B", "isolated β-bridge residue", "isolated β-bridge residues"}}
+	{"B", "isolated β-bridge", "isolated β-bridges"}}
 
 // fold answers "how many helices are there", "where is the second strand" and "is it mostly helical". It describes the
 // secondary structure. States that the question asks for are not a filter, but what is listed;
@@ -211,36 +228,54 @@ func foldOf(q *query, p *part, g group) {
 		p.add("is %s: %s", strings.TrimPrefix(wordingOf(q.conds), "in "), q.stretches(g.sites))
 		return
 	}
-	states := cmp.Or(q.states, "HGIEB")
-	count, number := map[byte]int{}, map[byte]int{}
-	var chosen []int
+	count := map[byte]int{}
 	for _, i := range g.sites {
-		state := q.x.Sites[i].State
-		count[structure.ThreeState(state)]++
-		if state != 0 && strings.IndexByte(states, state) >= 0 {
-			chosen = append(chosen, i)
+		count[structure.ThreeState(q.x.Sites[i].State)]++
+	}
+	states, none, all := cmp.Or(q.states, "HGIEB"), "", len(g.sites)
+	list, missing := q.segments(p, g, states)
+	if len(list) == 0 {
+		list, _ = q.segments(p, g, "HGIEB")
+		none = "no " + strings.Join(missing, " and no ")
+		if len(list) > 0 {
+			none += ", but "
 		}
 	}
-	var names, kinds []string
-	for _, run := range q.segmentRuns(chosen) {
-		state := q.x.Sites[run[0]].State
-		number[state]++
-		names = append(names, fmt.Sprintf("%s %s (%s)", facts.StateName(state), q.spanOf(run), residues(len(run))))
-		p.cited = append(p.cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
-	}
-	for _, k := range segmentKinds {
-		common := k[0] == "H" || k[0] == "E" // said even where there is none
-		if n := number[k[0][0]]; n > 0 || common && strings.Contains(states, k[0]) {
-			kinds = append(kinds, facts.Quantity(n, k[1], k[2]))
-		}
-	}
-	all := len(g.sites)
-	p.add("is %s helix, %s strand and %s neither (%s). It has %s: %s", facts.Percent(share(count['H'], all)),
-		facts.Percent(share(count['E'], all)), facts.Percent(share(count['-'], all)), residues(all),
-		cmp.Or(facts.Join(kinds, 9), "none of these"), facts.OrNone(facts.Join(names, 60)))
+	p.add("has %s%s. It is %s helix, %s strand and %s neither (%s)", none, strings.Join(list, "; "),
+		facts.Percent(share(count['H'], all)), facts.Percent(share(count['E'], all)),
+		facts.Percent(share(count['-'], all)), residues(all))
 }
 
-// confidenceOf summarises pLDDT, and lists the residues below 70 or, where the question asks for the best, from 90.
+// segments lists the segments of a group that are in one of some states, kind by kind (2 β-strands: GLN 2 to THR 7 (6
+// residues), …), and the kinds of which there is none.
+func (q *query) segments(p *part, g group, states string) (list, missing []string) {
+	for _, k := range segmentKinds {
+		if !strings.Contains(states, k[0]) {
+			continue
+		}
+		var names []string
+		for _, run := range q.segmentRuns(g.sites) {
+			if q.x.Sites[run[0]].State != k[0][0] {
+				continue
+			}
+			name := q.spanOf(run)
+			if g.chain != nil {
+				name = strings.TrimSuffix(name, " (chain "+g.chain.ID+")")
+			}
+			names = append(names, fmt.Sprintf("%s (%s)", name, residues(len(run))))
+			p.cited = append(p.cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
+		}
+		if len(names) == 0 {
+			missing = append(missing, k[2])
+			continue
+		}
+		list = append(list, fmt.Sprintf("%s: %s", facts.Quantity(len(names), k[1], k[2]), facts.Join(names, maxListed)))
+	}
+	return list, missing
+}
+
+// confidenceOf summarises pLDDT, and lists the residues at 70 or below or, where the question asks for them, those
+// above 70 or above 90.
 func confidenceOf(q *query, p *part, g group) {
 	pLDDT := func(i int) float64 { return q.x.Sites[i].PLDDT }
 	byPLDDT := func(i, j int) int { return cmp.Compare(pLDDT(i), pLDDT(j)) }
@@ -250,14 +285,39 @@ func confidenceOf(q *query, p *part, g group) {
 		sum += pLDDT(i)
 	}
 	mean := sum / float64(len(g.sites))
-	bound, passes := "below 70", func(i int) bool { return pLDDT(i) < 70 }
-	if q.has["sure"] && !q.has["doubt"] && !q.negated {
-		bound, passes = "at or above 90", func(i int) bool { return pLDDT(i) >= 90 }
+	bound, passes := "at 70 or below", func(v float64) bool { return v <= facts.Confident }
+	switch {
+	case q.has["doubt"] || q.negated:
+	case q.has["sure"]:
+		bound, passes = "above 90", func(v float64) bool { return v > facts.VeryConfident }
+	case q.has["trust"] && (q.has["which"] || q.has["where"] || q.has["list"]):
+		bound, passes = "above 70", func(v float64) bool { return v > facts.Confident }
 	}
-	chosen := slices.DeleteFunc(slices.Clone(g.sites), func(i int) bool { return !passes(i) })
-	p.add("has a mean pLDDT of %.1f, which is %s; the lowest is %s with %.1f, the highest %s with %.1f; %d of %d are "+
-		"%s: %s", mean, facts.Band(mean), q.x.Sites[low].Ref, pLDDT(low), q.x.Sites[high].Ref, pLDDT(high), len(chosen),
-		len(g.sites), bound, q.stretches(chosen))
+	chosen := slices.DeleteFunc(slices.Clone(g.sites), func(i int) bool { return !passes(pLDDT(i)) })
+	p.add("has a mean pLDDT of %.1f (%s), from %s with %.1f to %s with %.1f; %d of %d are %s", mean, facts.Band(mean),
+		q.x.Sites[low].Ref, pLDDT(low), q.x.Sites[high].Ref, pLDDT(high), len(chosen), len(g.sites), bound)
+	if len(chosen) > 0 {
+		p.add(": %s", q.stretches(chosen))
+	}
+}
+
+// confidence rates the whole prediction in the words of its page, and describes its chains. Of a part it describes that
+// part alone.
+func (q *query) confidence() part {
+	in, v := intentNamed("confidence"), q.f.Verdict
+	if v == nil || len(q.filter()) > 0 {
+		return q.measure(in)
+	}
+	verdict := v.Title + ". " + strings.Join(v.Lines, " ")
+	if v.Tone == "unknown" {
+		return refusal("%s", verdict)
+	}
+	p := q.measure(in)
+	p.sure, p.text = Estimated, verdict+"\n"+p.text
+	if q.f.Meaning != "" {
+		p.text += fmt.Sprintf(" In the words of its engine, this confidence is “%s”.", q.f.Meaning)
+	}
+	return p
 }
 
 // surfaceOf is in Å², with a probe of 1.4 Å. It sums the accessible surface; that of a single residue is compared with

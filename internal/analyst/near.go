@@ -97,8 +97,8 @@ func (q *query) contacts() part {
 	if rel.asksClosest() && len(near) > 0 {
 		p.add("Closest: %s. Of the residues%s, this is the one closest to %s.", near[0], that, rel.label)
 	} else {
-		p.add("Within %.1f Å of %s (heavy atoms) there are %s%s, the nearest first: %s.", cut, rel.label,
-			residues(len(near)), that, near)
+		p.add("Within %.1f Å of %s (heavy atoms) there %s %s%s, the nearest first: %s.", cut, rel.label,
+			facts.Plural(len(near), "is", "are"), residues(len(near)), that, near)
 	}
 	if len(next) > 0 {
 		p.add(" Next to it in the chain and not counted: %s.", facts.ShortRefs(q.x.Refs(next), 20))
@@ -251,12 +251,15 @@ func (q *query) interfaces() part {
 	return p
 }
 
-// bondRules say by what rule each kind of bond is found, since none of them is measured.
-var bondRules = map[string]string{
-	"disulfides":   "disulfides by distance (SG–SG from 1.8 to 2.5 Å)",
-	"salt bridges": "salt bridges (ASP or GLU oxygen within 4.0 Å of a LYS or ARG side-chain nitrogen)",
-	"hydrogen bonds": "pairs of a donor and an acceptor (N or O of polymers within 3.5 Å, residues next to " +
-		"each other left out; candidates by distance alone)",
+// bondRules say what each kind of bond is called, one and many, and by what rule it is found, since none is measured.
+// A salt bridge is that of Barlow and Thornton, J. Mol. Biol. 168, 867 (1983), without histidine and the chain ends.
+var bondRules = map[string][3]string{
+	"disulfides": {"disulfide", "disulfides", "by distance, SG–SG from 1.8 to 2.5 Å"},
+	"salt bridges": {"salt bridge", "salt bridges",
+		"ASP or GLU oxygen within 4.0 Å of a LYS or ARG side-chain nitrogen"},
+	"hydrogen bonds": {"pair of a donor and an acceptor", "pairs of a donor and an acceptor",
+		"candidates of hydrogen bonds by distance alone: N or O of polymers within 3.5 Å, residues next to each " +
+			"other left out"},
 }
 
 // pairs answers which disulfides, salt bridges or hydrogen-bond candidates have an end in the selection.
@@ -278,11 +281,27 @@ func (q *query) pairs(topic string) part {
 		a, b := passes(p.A), passes(p.B)
 		return !a && !b || across && (p.A.Chain == p.B.Chain || !a || !b)
 	})
-	p := part{sure: Geometric}
-	p.add("%s%d %s: %s.", q.withResidue(), len(list), bondRules[topic], list)
-	if topic == "disulfides" {
+	p, rule := part{sure: Geometric}, bondRules[topic]
+	lead := q.withResidue()
+	if across {
+		lead = fmt.Sprintf("Between chains %s and %s: ", q.chains[0], q.chains[1])
+	}
+	p.add("%s%s (%s)", lead, number(len(list), rule[0], rule[1]), rule[2])
+	if len(list) > 0 {
+		p.add(": %s", list)
+	}
+	p.text = capital(p.text) + "."
+	switch {
+	case topic == "disulfides" && len(q.f.Disulfides)+len(q.f.FreeCys) == 0:
+		p.add(" There is no CYS.")
+	case topic == "disulfides":
 		free := slices.DeleteFunc(slices.Clone(q.f.FreeCys), func(r facts.ResidueRef) bool { return !passes(r) })
 		p.add(" Not in a disulfide: %s. Close, but longer than a bond: %s.", free, q.f.MaybeSS)
+	case topic == "salt bridges" && lead == "" && len(list) == 0:
+		of := func(codes ...string) []int {
+			return q.sitesThat(func(i int) bool { return q.x.Sites[i].Is(codes) })
+		}
+		p.add(" There are %d ASP or GLU and %d LYS or ARG.", len(of("ASP", "GLU")), len(of("LYS", "ARG")))
 	}
 	return p
 }

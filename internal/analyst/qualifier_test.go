@@ -87,7 +87,7 @@ func TestReach(t *testing.T) {
 		{"gapped", "What share of the residues is missing?", "", "share of"},
 		{"1crn", "Which residues are not on the chain?", "", "I did not understand"},
 		{"1crn", "Which charged residues are there, and are any of them buried?", "residues",
-			"1 of 46 residues (2.2 %) are charged"},
+			"Yes, 1 of 4: of the 4 residues that are charged"},
 		{"1ubi", "Which residues are at the end of the helix?", "", "how to take “end of” here"},
 		{"1ubi", "Which residues lie on one side of the helix?", "", "I did not understand"},
 		{"1ubi", "Which residues have zero accessibility?", "", "“zero”"},

@@ -227,6 +227,9 @@ func (r *reader) addCondition(it item, c *condition) {
 		q.problem = "I cannot tell whether “not " + it.text + "” leaves that residue out or what is near it; " +
 			"please ask it in two questions."
 	}
+	if no := r.at > 0 && strings.EqualFold(r.items[r.at-1].text, "no"); no && c.not && c.property == ofName {
+		q.problem = "“no " + it.text + "” can be read in two ways; please ask whether any are so, or whether all are."
+	}
 	switch {
 	case c.property == ofName:
 		r.noun()

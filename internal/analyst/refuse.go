@@ -16,7 +16,7 @@ func notUnderstood(items []item, why string, words []string) string {
 	if len(words) > 0 {
 		text += ": " + fmt.Sprintf(why, facts.Join(words, 8))
 	}
-	return text + ". I would rather not guess."
+	return text + "."
 }
 
 // unknownWords refuses a question for the words that are not known; empty where all are.
@@ -80,6 +80,9 @@ func (q *query) refuses(in *intent) string {
 		}
 		if c.property == ofSurface && !c.not {
 			surfaces++
+		}
+		if in.Name == "composition" && c.property == ofName && !c.class && !c.not {
+			return q.misplaced(c.text) // is the core made of phenylalanines?
 		}
 		if in.Filter != "anything" && (c.not || !oneOf(string(c.property), in.Filter)) {
 			return q.misplaced(c.text)

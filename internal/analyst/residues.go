@@ -24,19 +24,35 @@ func (q *query) residuesWith() part {
 	if len(from) == 0 {
 		return refusal("No residue is %s.", wordingOf(base))
 	}
-	p, that := part{sure: certaintyOf(filter)}, ""
-	if len(base) > 0 {
-		that = " that are " + wordingOf(base)
+	p := part{sure: certaintyOf(filter)}
+	noun, rest := divide(asked, func(c *condition) bool { return c.property == ofName && !c.not })
+	subject := q.sitesWhere(append(slices.Clone(base), noun...)...)
+	yesOrNo := q.asksYesOrNo()
+	switch {
+	case all || q.has["percent"] || len(noun) == 0 || len(rest) == 0:
+	case len(subject) == 0:
+		p.add("%s: 0 of %s%s are %s, so none is %s.", q.noOrNone(), residues(len(from)), that(base), wordingOf(noun),
+			wordingOf(rest))
+		return p
+	case len(rest) == 1 && len(subject) <= maxNamed && oneOf(string(rest[0].property), "surface state limit") &&
+		(yesOrNo || len(hits) == 0 && !q.has["howmany"]):
+		q.addNamed(&p, base, noun, rest[0])
+		return p
+	case yesOrNo || len(hits) == 0:
+		base, asked, from = append(slices.Clone(base), noun...), rest, subject
 	}
 	switch {
-	case !q.asksYesOrNo():
-	case all && len(hits) == len(from), !all && len(hits) > 0:
+	case all && len(hits) == len(from) && yesOrNo, !all && len(hits) > 0 && yesOrNo:
 		p.add("Yes: ")
-	default:
-		p.add("No: ")
+	case yesOrNo || !all && len(hits) == 0 && !q.has["percent"]:
+		p.add("%s: ", q.noOrNone())
 	}
-	p.add("%d of %s%s (%s) are %s: %s.", len(hits), residues(len(from)), that,
-		facts.Percent(share(len(hits), len(from))), wordingOf(asked), q.x.Refs(hits))
+	p.add("%d of %s%s ", len(hits), residues(len(from)), that(base))
+	if len(hits) > 0 || q.has["percent"] {
+		p.add("(%s) are %s: %s.", facts.Percent(share(len(hits), len(from))), wordingOf(asked), q.x.Refs(hits))
+	} else {
+		p.add("are %s.", wordingOf(asked))
+	}
 	if all && len(hits) < len(from) {
 		rest := slices.DeleteFunc(from, func(i int) bool { return holdAll(filter, i) })
 		p.add(" The others: %s.", q.x.Refs(rest))
@@ -45,6 +61,71 @@ func (q *query) residuesWith() part {
 		p.cited = append(p.cited, q.x.Refs(q.relation.sites)...)
 	}
 	return p
+}
+
+// maxNamed is how many residues an answer names one by one with what they are.
+const maxNamed = 6
+
+// that is the clause of the residues that conditions select; empty where there are no conditions.
+func that(conds []*condition) string {
+	if len(conds) == 0 {
+		return ""
+	}
+	return " that are " + wordingOf(conds)
+}
+
+// noOrNone is how an answer begins that no residue passes.
+func (q *query) noOrNone() string {
+	if q.opensWithVerb() || q.has["any"] {
+		return "No"
+	}
+	return "None"
+}
+
+// addNamed says of the few residues of a noun whether they pass a condition, and what they are instead. Is any
+// tryptophan buried? No: TRP 6 and TRP 14 are both exposed.
+func (q *query) addNamed(p *part, base, noun []*condition, c *condition) {
+	lead, order, groups := q.noOrNone(), []string{}, map[string][]int{}
+	subject := append(slices.Clone(base), noun...)
+	sites := q.sitesWhere(subject...)
+	for _, i := range sites {
+		is := q.opposite(c, i)
+		if c.holds(i) {
+			is = c.String()
+		}
+		if groups[is] = append(groups[is], i); len(groups[is]) == 1 {
+			order = append(order, is)
+		}
+	}
+	if hits := len(groups[c.String()]); hits > 0 {
+		lead, order = fmt.Sprintf("Yes, %d of %d", hits, len(sites)), []string{c.String()}
+	}
+	p.add("%s: ", lead)
+	if len(base) > 0 || noun[0].class {
+		p.add("of the %s%s, ", residues(len(sites)), that(subject))
+	}
+	for k, is := range order {
+		refs := q.x.Refs(groups[is])
+		verb := [...]string{"is", "are both", "are all"}[min(len(refs), 3)-1]
+		p.add("%s %s %s%s", refs, verb, is, [...]string{"; ", "."}[(k+1)/len(order)])
+	}
+}
+
+// opposite says what a residue is that does not pass a condition.
+func (q *query) opposite(c *condition, site int) string {
+	s := &q.x.Sites[site]
+	share, ok := s.Accessible()
+	switch {
+	case c.not:
+		return strings.TrimPrefix(c.String(), "not ")
+	case c.property == ofSurface && ok:
+		return exposure(share)
+	case c.property == ofState && s.State != 0 && !c.counted:
+		return fmt.Sprintf("not %s (%s)", c, facts.StateName(s.State))
+	case c.property == ofLimit:
+		return fmt.Sprintf("at a pLDDT of %.1f", s.PLDDT)
+	}
+	return "not " + c.String()
 }
 
 // subjectAndPredicate finds what "of" in "3 of 7" is. Where all or a share are asked for, the condition that came last
@@ -111,8 +192,8 @@ func (q *query) identity() part {
 	for _, i := range facts.Head(sites, maxListed) {
 		ref := q.x.Sites[i].Ref
 		switch {
-		case len(asked) == 0:
-			p.add("%s", ref)
+		case len(asked) == 0, len(asked) == 1 && asked[0].property == ofState && len(asked[0].wording) > 1:
+			p.add("%s", ref) // in a helix or a loop?
 		case holdAll(asked, i):
 			p.add("Yes: %s is %s", ref, wordingOf(asked))
 		default:
@@ -138,10 +219,7 @@ func (q *query) properties(i int) string {
 		list = append(list, "in "+facts.StateName(s.State))
 	}
 	if accessible, ok := s.Accessible(); ok && q.x.HasSurface {
-		word := "exposed"
-		if accessible < facts.BuriedBelow {
-			word = "buried"
-		}
+		word, _, _ := strings.Cut(exposure(accessible), " ")
 		list = append(list, fmt.Sprintf("%s accessible, so it is %s", facts.Percent(accessible), word))
 	}
 	if q.x.HasConfidence {

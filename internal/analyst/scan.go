@@ -102,7 +102,7 @@ var (
 var rules = []rule{
 	// K8A, Lys48Ala, Lys48 to Ala: mutations, which no structure can tell
 	{pattern(`([a-z]{1,3})(\d{1,6})([a-z]{1,3})`), (*scanner).mutation},
-	{pattern(`([a-z]{1,3}|[a-z]{6,13}) ?(\d{1,6}) (?:to |mutation )?([a-z]{3})`), (*scanner).mutation},
+	{pattern(`([a-z]{1,3}|[a-z]{6,13}) ?(\d{1,6}) (?:to |mutation )?([a-z]{3}|[a-z]{6,13})`), (*scanner).mutation},
 	// the first 20 residues, the last ten, the C-terminal 5 amino acids
 	{pattern(`(first|n terminal|last|c terminal) ([a-z]+|\d{1,6})(?: ` + noun + `)?`), (*scanner).chainEnd},
 	// pH 7.4

@@ -144,6 +144,14 @@ func (q *query) chainSites(id string) []int {
 	return q.sitesThat(func(i int) bool { return q.x.Sites[i].Ref.Chain == id })
 }
 
+// number writes how many there are; none is no salt bridges.
+func number(n int, one, many string) string {
+	if n == 0 {
+		return "no " + many
+	}
+	return facts.Quantity(n, one, many)
+}
+
 // residues writes a number of residues: 1 residue, 3 residues.
 func residues(n int) string { return facts.Quantity(n, "residue", "residues") }
 

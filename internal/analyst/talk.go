@@ -17,8 +17,10 @@ type talk struct {
 	reply     Reply
 	texts     []string
 	certainty []Certainty
-	// lost is set where a part was not understood, so that suggestions help.
-	lost bool
+	// lost are the parts that were not understood, so that suggestions help.
+	lost [][]item
+	// outside holds, for each matter that no structure can tell, the words that were refused.
+	outside map[string][]string
 	// clauses counts the questions read so far.
 	clauses int
 	// last is the question before, nil where it was not answered.
@@ -103,7 +105,8 @@ func opensQuestion(items []item) bool {
 		low := strings.ToLower(it.text)
 		switch {
 		case oneOf(it.concept, questionWords) || isOutside(it) || strings.HasPrefix(low, "how ") ||
-			strings.HasPrefix(low, "what ") || verb && (oneOf(it.concept, "it them any all") || low == "there"):
+			strings.HasPrefix(low, "what ") || verb && (oneOf(it.concept, "it them any all") ||
+			oneOf(low, "there anything something")):
 			return true
 		case isVerb(it):
 			verb = true
@@ -116,24 +119,80 @@ func opensQuestion(items []item) bool {
 
 // misunderstand refuses items that were not understood.
 func (t *talk) misunderstand(items []item, why string) {
-	t.lost, t.last = true, nil
-	t.refuse(textOf(items), why)
+	t.lost, t.last = append(t.lost, items), nil
+	t.refuse(textOf(trimmed(items)), why)
 }
 
-// clause answers one question, or says why not. Reasons are tried in the order in which they help a user most: words
+// trimmed leaves out the connective that a part begins with.
+func trimmed(items []item) []item {
+	for len(items) > 0 && oneOf(items[0].concept, "& or but") {
+		items = items[1:]
+	}
+	return items
+}
+
+// bareParts cuts a list of topics, such as "salt bridges, clashes or disulfides", into questions; nil where a word of
+// one could concern the others, too. A chain at the end belongs to all.
+func bareParts(items []item) (out [][]item) {
+	var chain []item
+	if k := len(items) - 2; k > 0 && items[k].concept == "of" && items[k+1].concept == "@chain" {
+		items, chain = items[:k], items[k:]
+	}
+	var part []item
+	for k, it := range append(slices.Clone(items), item{concept: "&"}) {
+		switch {
+		case !oneOf(it.concept, "& or but"):
+			if !bare(items[k:]) {
+				return nil
+			}
+			part = append(part, it)
+		case slices.ContainsFunc(part, isTopic):
+			out, part = append(out, append(part, chain...)), nil
+		case slices.ContainsFunc(part, isMeaningful):
+			return nil
+		}
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	return out
+}
+
+// isTopic reports whether an item names what is asked, or could.
+func isTopic(it item) bool { return it.concept == "?" || !soft(it.concept) }
+
+// bare reports whether the first item is a topic, or says nothing that narrows one.
+func bare(items []item) bool {
+	it := items[0]
+	if it.concept == "of" { // of it, of the protein
+		next := slices.IndexFunc(items[1:], func(it item) bool { return it.concept != "filler" })
+		return next >= 0 && oneOf(items[1+next].concept, "it structure protein")
+	}
+	narrows := "between not @radius contact around beside closest bind site more"
+	return isTopic(it) && !oneOf(it.concept, narrows) ||
+		oneOf(it.concept, "filler ask it any all has structure protein "+questionWords)
+}
+
+// clause answers one question, or says why not. A list of topics that is no question by itself is answered topic by
+// topic. Reasons are tried in the order in which they help a user most: words
 // that are not known, matters that no structure can tell, a question without its noun, a combination of topics that
 // no intent answers, and last what this structure lacks.
 func (t *talk) clause(items []item) {
-	t.clauses++
-	outside := slices.IndexFunc(items, isOutside)
-	if why := unknownWords(items); why != "" && outside < 0 {
-		t.misunderstand(items, why)
+	outside, unknown := slices.IndexFunc(items, isOutside), unknownWords(items)
+	q := t.query(items, t.last)
+	if parts := bareParts(items); parts != nil && (outside >= 0 || unknown != "" || q.choose() == nil) {
+		for _, part := range parts {
+			t.clause(part)
+		}
 		return
 	}
-	q := t.query(items, t.last)
+	t.clauses++
+	if unknown != "" && outside < 0 {
+		t.misunderstand(items, unknown)
+		return
+	}
 	if outside >= 0 {
-		t.misunderstand(items, fmt.Sprintf("About “%s”: I cannot tell %s.", facts.Clip(items[outside].text, 40),
-			vocabulary().reasons[items[outside].concept]))
+		t.refuseOutside(items, items[outside])
 		t.last = q // what is the function of Trp6, and is it buried?
 		return
 	}
@@ -149,7 +208,9 @@ func (t *talk) clause(items []item) {
 		return
 	}
 	if why := q.refuses(in); why != "" {
-		t.lost = t.lost || q.problem == ""
+		if q.problem == "" {
+			t.lost = append(t.lost, items)
+		}
 		t.refuse(textOf(items), why)
 		t.last = nil
 		return
@@ -176,6 +237,13 @@ func (t *talk) isElliptic(q *query) bool {
 		return true
 	case len(q.mentions) > 0:
 		return false
+	}
+	// which are exposed, and which are buried: no residue is both
+	for _, p := range [...]property{ofSurface, ofState} {
+		excluded := last != nil && last.relation == nil && len(last.conds) == 1 && last.conditionOn(p)
+		if excluded && q.conditionOn(p) && q.only(p) {
+			return false
+		}
 	}
 	// it has a topic or a noun of its own, and that noun cannot be one of the question before
 	topic := slices.ContainsFunc(q.topics(), func(c string) bool { return c != "not" })

@@ -294,16 +294,3 @@ func (x *Index) domains(m structure.Matrix, r Polymer, first int) []Domain {
 	}
 	return out
 }
-
-// Band returns the name of the AlphaFold database for a range of pLDDT.
-func Band(v float64) string {
-	switch {
-	case v >= 90:
-		return "very high"
-	case v >= 70:
-		return "confident"
-	case v >= 50:
-		return "low"
-	}
-	return "very low"
-}

@@ -98,6 +98,7 @@ func (f *Facts) contacts(ctx context.Context) error {
 			f.HBonds += len(bonds)
 		}
 		if bridged {
+			x.Sites[a].Bridged, x.Sites[b].Bridged = true, true
 			f.BridgeN++
 			f.Bridges = Head(append(f.Bridges, bridge), maxList)
 		}

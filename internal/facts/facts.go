@@ -11,6 +11,7 @@
 //	chain.go       composition, charge, mass, gaps of a chain
 //	secondary.go   secondary structure in words
 //	confidence.go  pLDDT and aligned errors
+//	verdict.go     how good a prediction is, in words
 //	contact.go     interfaces, salt bridges, hydrogen-bond candidates, disulfides
 //	surface.go     accessible surface, shape, hydrophobic patches
 //	pocket.go      pockets by geometry
@@ -51,16 +52,14 @@ const (
 
 // Extra is additional knowledge about a structure. The zero value contains none.
 type Extra struct {
-	Source    string           // name of the structure, such as a file name; may be empty
-	Predicted bool             // a model made it, so that its B-factors are pLDDT unless PLDDT is given
-	Model     string           // which model
-	PLDDT     [][]float64      // 0 to 100, by chain and residue of the structure
-	PAE       structure.Matrix // one row per polymer residue, or per residue and heavy atom of a ligand
-	// PTM and IPTM are the model's own scores, 0 to 1; nil where unknown.
-	PTM, IPTM *float64
-	Affinity  *pleat.Affinity
-	Method    string  // experiment, when known: X-RAY DIFFRACTION
-	Resolved  float64 // resolution in Å; 0: not known
+	Source    string            // name of the structure, such as a file name; may be empty
+	Predicted bool              // a model made it, so that its B-factors are pLDDT unless PLDDT is given
+	Model     string            // which model
+	PLDDT     [][]float64       // 0 to 100, by chain and residue of the structure
+	PAE       structure.Matrix  // one row per polymer residue, or per residue and heavy atom of a ligand
+	Scores    *pleat.Prediction // what the model says of its prediction; nil: not known
+	Method    string            // experiment, when known: X-RAY DIFFRACTION
+	Resolved  float64           // resolution in Å; 0: not known
 }
 
 // ResidueRef identifies one residue, ligand or ion as PDB files do.
@@ -119,6 +118,9 @@ type Facts struct {
 	// Confidence is over all residues whose pLDDT is known; nil where none is.
 	Confidence *Confidence `json:"confidence,omitempty"`
 	PAE        *PAE        `json:"pae,omitempty"`
+	// Verdict rates the whole prediction; nil where Predicted is false. Meaning is what the model calls confidence.
+	Verdict    *Verdict    `json:"verdict,omitempty"`
+	Meaning    string      `json:"confidence_means,omitempty"`
 	Shape      Shape       `json:"shape"`
 	Interfaces []Interface `json:"interfaces,omitempty"`
 	// Disulfides, MaybeSS and FreeCys describe all cysteines of proteins.
@@ -155,15 +157,16 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 		Method:     extra.Method,
 		Resolution: extra.Resolved,
 		Model:      extra.Model,
-		PTM:        extra.PTM,
-		IPTM:       extra.IPTM,
-		Affinity:   extra.Affinity,
 		Atoms:      s.Atoms(),
 		HeavyAtoms: x.heavy,
 		Waters:     x.waters,
 		index:      x,
 	}
-	f.Predicted = extra.Predicted || extra.PLDDT != nil || extra.PAE.N > 0 || titleOfPrediction(s.Title)
+	if s := extra.Scores; s != nil {
+		f.PTM, f.IPTM, f.Affinity, f.Meaning = s.PTM, s.IPTM, s.Affinity, s.Confidence
+	}
+	f.Predicted = extra.Predicted || extra.Scores != nil || extra.PLDDT != nil || extra.PAE.N > 0 ||
+		titleOfPrediction(s.Title)
 	if err := x.assignStates(ctx); err != nil {
 		return nil, err
 	}
@@ -187,6 +190,7 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 		f.readPAE(extra.PAE)
 	}
 	f.scoreInterfaces(extra.PAE)
+	f.judge(extra.Scores)
 	return f, ctx.Err()
 }
 

@@ -118,8 +118,8 @@ func TestScoresOfAPredictedComplex(t *testing.T) {
 		}
 	}
 	ptm, iptm := 0.8, 0.7
-	f := digestOf(t, s, Extra{PLDDT: plddt, PAE: matrix(104, 76, 2, 4), PTM: &ptm, IPTM: &iptm,
-		Affinity: &pleat.Affinity{Value: -1, Probability: 0.9}})
+	f := digestOf(t, s, Extra{PLDDT: plddt, PAE: matrix(104, 76, 2, 4), Scores: &pleat.Prediction{
+		PTM: &ptm, IPTM: &iptm, Affinity: &pleat.Affinity{Value: -1, Probability: 0.9}}})
 	if len(f.Interfaces) != 1 || f.Interfaces[0].Scores == nil || f.Interfaces[0].Scores.MinPAE != 4 {
 		t.Fatalf("interfaces: %+v", f.Interfaces)
 	}

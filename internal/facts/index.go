@@ -21,6 +21,7 @@ type Site struct {
 	PLDDT   float64        // from 0 to 100; NaN: not known
 	Area    float64        // accessible surface in Å²; meaningful where Index.HasSurface
 	Bonded  bool           // a cysteine in a disulfide
+	Bridged bool           // in a salt bridge
 }
 
 // Is reports whether the residue, or the standard residue that it is a modification of, has one of the component

@@ -114,7 +114,7 @@ def common(e):
     for key, of in (("helices", "HGI"), ("strands", "EB"), ("alpha", "H")):
         found = runs(states, of)
         out[key] = {"r": [ref(e.polymer[k]) for i, j in found for k in (i, j)], "exact": True}
-    out["no_pi"] = {"t": ["none of these"] if "I" not in states else ["π-hel"]}
+    out["no_pi"] = {"t": ["no π-helices"] if "I" not in states else ["π-hel"]}
     found = max(runs(states, "HGI"), key=lambda s: s[1] - s[0], default=None)
     if found:
         out["longest_helix"] = {"t": [f"{found[1] - found[0] + 1} residues"], "r": [ref(e.polymer[k]) for k in found]}
@@ -130,7 +130,7 @@ def common(e):
         out[key] = {"t": [f"{len(found)} of {len(e.polymer)}"], "n": [100 * len(found) / len(e.polymer)], "tol": 0.06, "r": [ref(r) for r in found], "exact": True}
     top = max(e.seq.count(c) for c in e.seq)
     out["most_common"] = {"t": [f"{top} ("] + sorted({r.get_resname() for r in e.polymer if e.seq.count(one(r.get_resname())) == top})}
-    out["disulfides"] = {"t": [f"{len(sg)} disulfide" if sg else "0 disulfides"], "n": [dist(a["SG"], b["SG"]) for a, b in sg], "tol": 0.006, "r": [ref(r) for pair in sg for r in pair]}
+    out["disulfides"] = {"t": [f"{len(sg)} disulfide" if sg else "No disulfides"], "n": [dist(a["SG"], b["SG"]) for a, b in sg], "tol": 0.006, "r": [ref(r) for pair in sg for r in pair]}
     return out
 
 

@@ -1,0 +1,142 @@
+package analyst
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"pleat/internal/facts"
+)
+
+const (
+	clearance     = 6.0 // Å, between heavy atoms of a candidate and those of another chain or a ligand
+	maxCandidates = 20  // candidates that one answer names
+)
+
+// candidates answers "what could I mutate" and "where could I put a tag" by geometry alone. A tag goes to an end of a
+// chain.
+func (q *query) candidates() part {
+	tag, noun := q.has["tag"], "a candidate"
+	sites := slices.DeleteFunc(q.sites(), func(i int) bool {
+		_, ok := q.x.Sites[i].Accessible()
+		return !ok || tag && q.terminus(i) == ""
+	})
+	if len(sites) == 0 {
+		where := "residue of a protein"
+		if tag {
+			where = "end of a protein"
+		}
+		return refusal("No %s is %s.", where, cmp.Or(wordingOf(q.filter()), "here"))
+	}
+	against := map[int]string{}
+	for _, i := range sites {
+		if !tag {
+			against[i] = q.kindAgainst(i)
+		}
+		against[i] = cmp.Or(against[i], q.placeAgainst(i))
+	}
+	p, rule := part{sure: Geometric}, "; it is in no salt bridge, and no GLY, no PRO and no CYS in a disulfide"
+	if tag {
+		noun, rule = "a place for a tag", ""
+	}
+	if tag || len(sites) <= maxNamed && q.partial() {
+		for _, i := range facts.Head(sites, maxCandidates) {
+			p.add("%s%s is ", q.terminus(i), q.x.Sites[i].Ref)
+			if why := against[i]; why != "" {
+				p.add("not %s: it is %s. ", noun, why)
+			} else {
+				p.add("%s (%s). ", noun, q.accessible(i))
+			}
+		}
+	} else {
+		free := slices.DeleteFunc(slices.Clone(sites), func(i int) bool { return against[i] != "" })
+		p.add("%d of %s are candidates", len(free), residues(len(sites)))
+		q.addMostExposed(&p, free)
+	}
+	p.add("%s is exposed (20 %% accessible or more), more than %.1f Å from other chains and ligands, and lines none "+
+		"of the ten largest pockets%s. This is geometry, and not a prediction of stability or function.", capital(noun),
+		clearance, rule)
+	return p
+}
+
+// addMostExposed lists candidates, the most exposed first, and counts those whose place is not sure.
+func (q *query) addMostExposed(p *part, free []int) {
+	slices.SortStableFunc(free, func(i, j int) int {
+		a, _ := q.x.Sites[i].Accessible()
+		b, _ := q.x.Sites[j].Accessible()
+		return cmp.Compare(b, a)
+	})
+	var names []string
+	for _, i := range free {
+		ref := q.x.Sites[i].Ref
+		names = append(names, fmt.Sprintf("%s (chain %s, %s)", ref.Short(), ref.Chain, q.accessible(i)))
+	}
+	p.cited = append(p.cited, q.x.Refs(facts.Head(free, maxCandidates))...)
+	if len(free) > 0 {
+		p.add(", the most exposed first: %s", facts.Join(names, maxCandidates))
+	}
+	p.add(". ")
+	low := slices.DeleteFunc(free, func(i int) bool { return !(q.x.Sites[i].PLDDT <= facts.Confident) })
+	if len(low) > 0 {
+		p.add("%d of them have a pLDDT of 70 or below, where their place is not sure. ", len(low))
+	}
+}
+
+// terminus names the end of its chain that a residue is; empty where it is none.
+func (q *query) terminus(i int) string {
+	for _, c := range q.x.Polymers {
+		switch i {
+		case c.Lo:
+			return "The N-terminus "
+		case c.Hi - 1:
+			return "The C-terminus "
+		}
+	}
+	return ""
+}
+
+// accessible writes the share of a residue's surface that water can reach.
+func (q *query) accessible(i int) string {
+	share, _ := q.x.Sites[i].Accessible()
+	if share >= 1 { // an end of a chain has more than the middle of Gly-X-Gly
+		return "fully accessible"
+	}
+	return facts.Percent(share) + " accessible"
+}
+
+// kindAgainst says what the residue itself has against a change; empty: nothing.
+func (q *query) kindAgainst(i int) string {
+	s := &q.x.Sites[i]
+	switch {
+	case s.Letter == 'G' || s.Letter == 'P':
+		return "a " + s.Ref.Name + ", on which the main chain may depend"
+	case s.Bonded:
+		return "in a disulfide"
+	case s.Bridged:
+		return "in a salt bridge"
+	}
+	return ""
+}
+
+// placeAgainst says what speaks against a place for something new; empty: nothing.
+func (q *query) placeAgainst(i int) string {
+	s := &q.x.Sites[i]
+	if share, _ := s.Accessible(); share < facts.BuriedBelow {
+		return "buried (" + q.accessible(i) + ")"
+	}
+	for _, p := range q.f.Pockets {
+		if slices.Contains(p.Residues, s.Ref) {
+			return "at a pocket"
+		}
+	}
+	near, ok := q.x.Around([]int{i}, clearance, q.near)
+	if !ok {
+		q.problem = "Too many atoms are close together; please ask of fewer residues."
+	}
+	for j := range near {
+		if q.x.Sites[j].Chain != s.Chain {
+			return fmt.Sprintf("within %.1f Å of another chain or a ligand", clearance)
+		}
+	}
+	return ""
+}
