@@ -114,9 +114,7 @@ func digest(ctx context.Context, w pleat.Work, limit time.Duration) (*facts.Fact
 		Source:    filepath.Base(q.File),
 		Predicted: q.Predicted,
 		Model:     q.Model,
-		PTM:       q.PTM,
-		IPTM:      q.IPTM,
-		Affinity:  q.Affinity,
+		Scores:    q.Scores,
 	}
 	var notes []string
 	if q.PAE != "" {
@@ -212,6 +210,10 @@ func (a *answer) metadata() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	confidence := ""
+	if q.Scores != nil {
+		confidence = q.Scores.Confidence
+	}
 	return map[string]any{
 		"service":      "pleat " + pleat.Version,
 		"engine":       a.engine,
@@ -226,7 +228,7 @@ func (a *answer) metadata() (map[string]any, error) {
 			"sha256":     sum,
 			"predicted":  q.Predicted,
 			"model":      q.Model,
-			"confidence": q.Confidence,
+			"confidence": confidence,
 		},
 	}, nil
 }

@@ -3,10 +3,12 @@ package report
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 
 	"pleat"
+	"pleat/internal/structure"
 )
 
 // CachedRun is a run whose results are reused for another run with the same input.
@@ -16,8 +18,9 @@ type CachedRun struct {
 	Sequences map[pleat.SequenceID]pleat.SequenceID // of the source run → of the new run
 }
 
-// Reissue regenerates, in the folder of the work, the files of the source run that identify their run: metrics,
-// configuration and archive. result is the result of the new run, with its own sequences, timings and notes.
+// Reissue regenerates, in the folder of the work, the files of the source run that identify their run or its job:
+// structures, whose titles name the job, metrics, configuration and archive. result is the result of the new run, with
+// its own sequences, timings and notes.
 //
 // Reissue returns only the regenerated files; all other files of the source run are valid for the new run unchanged.
 // None of them names the source run, which may be private.
@@ -28,19 +31,13 @@ func Reissue(w pleat.Work, from CachedRun, result *pleat.Result) ([]pleat.File, 
 		current[f.Name] = filepath.Join(from.Dir, f.Name)
 	}
 	for _, f := range from.Files {
-		var err error
-		switch f.Kind {
-		case pleat.ArtifactMetrics:
-			err = r.metrics(f, current[f.Name])
-		case pleat.ArtifactConfig:
-			err = r.config(f, current[f.Name])
-		default:
-			continue
-		}
+		changed, err := r.regenerate(f, current[f.Name])
 		if err != nil {
 			return nil, err
 		}
-		current[f.Name] = filepath.Join(w.Dir, f.Name)
+		if changed {
+			current[f.Name] = filepath.Join(w.Dir, f.Name)
+		}
 	}
 	for _, f := range from.Files {
 		if f.Kind != pleat.ArtifactArchive {
@@ -66,6 +63,42 @@ type reissue struct {
 	from   CachedRun
 	result *pleat.Result
 	folder
+}
+
+// regenerate writes a file of the source run again for the new run. It returns false if the file is valid for both.
+func (r *reissue) regenerate(f pleat.File, path string) (bool, error) {
+	switch f.Kind {
+	case pleat.ArtifactMetrics:
+		return true, r.metrics(f, path)
+	case pleat.ArtifactConfig:
+		return true, r.config(f, path)
+	case pleat.ArtifactCIF:
+		err := r.structure(f, path, structure.RetitleCIF)
+		if errors.Is(err, structure.ErrNotWritten) { // an engine's own, which names no job
+			r.remove(f.Name)
+			return false, nil
+		}
+		return true, err
+	case pleat.ArtifactPDB:
+		return true, r.structure(f, path, structure.RetitlePDB)
+	}
+	return false, nil
+}
+
+// structure rewrites a structure with the title of the new run.
+func (r *reissue) structure(
+	f pleat.File, path string, retitle func(io.Writer, io.Reader, structure.Meta) error,
+) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	var meta structure.Meta
+	meta.ID, meta.Title = titleOf(&r.work, f.Sequence)
+	r.sequence = f.Sequence
+	err = r.file(f.Kind, f.Name, f.ContentType, func(w io.Writer) error { return retitle(w, in, meta) })
+	r.sequence = ""
+	return errors.Join(err, in.Close())
 }
 
 // metrics rewrites metrics.json with the sequences, timings and notes of the new run.

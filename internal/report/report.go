@@ -11,6 +11,7 @@
 //	metrics.go    metrics.json and the summary of a prediction
 //	config.go     config.json: what ran, and the request that runs it again
 //	reissue.go    files of a cached result, written again for another run
+//	title.go      the titles of structure files
 //	structure.go  Structure: what a model predicted, brought into the job's names and order
 //	confidence.go its confidence and pair scores
 //	answer.go     the artifacts of a question
@@ -24,9 +25,9 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/plot"
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
 // Prediction is what a folding engine predicts for one structure, before it becomes files. A nil field means that the
@@ -82,12 +84,13 @@ func (r *Report) Write(ctx context.Context, sink pleat.Sink) pleat.Output {
 	began := time.Now()
 	r.folder.dir = r.Work.Dir
 	r.result = pleat.Result{Timings: r.Timings, Notes: r.Notes}
+	prefix := prefixes(r.Predictions)
 	for i := range r.Predictions {
 		sink.Progress("write", i, len(r.Predictions)+1)
 		if ctx.Err() != nil {
 			return pleat.Output{Failure: engine.Interrupted(ctx)}
 		}
-		if err := r.writePrediction(&r.Predictions[i]); err != nil {
+		if err := r.writePrediction(&r.Predictions[i], prefix[i]); err != nil {
 			return notWritten(err)
 		}
 	}
@@ -105,33 +108,39 @@ func notWritten(err error) pleat.Output {
 	return pleat.Output{Failure: pleat.Failed(pleat.FailStorage, message)}
 }
 
-// prefix is what the file names of a structure begin with. It keeps the files of several structures apart; it is empty
-// for one.
-func (r *Report) prefix(p *Prediction) string {
-	if len(r.Predictions) == 1 {
-		return ""
+// prefixes returns what the file names of each structure begin with, so that no two structures share a file: nothing
+// for one structure, else the name of its record. Records of one name, or without one, have their chain in it. Where a
+// name is still that of another, such as the record A-B next to two records A, all begin with their chains alone.
+func prefixes(all []Prediction) []string {
+	if len(all) == 1 {
+		return []string{""}
 	}
-	return p.Chains[0] + "-"
+	records := map[string]int{} // by name, which some file systems compare without case
+	for i := range all {
+		records[strings.ToLower(recordFileName(&all[i].Sequence))]++
+	}
+	out, taken := make([]string, len(all)), map[string]bool{}
+	for i := range all {
+		name, chain := recordFileName(&all[i].Sequence), all[i].Chains[0]
+		if name != "" && records[strings.ToLower(name)] > 1 {
+			name += "-" + chain
+		}
+		out[i] = cmp.Or(name, chain) + "-"
+		taken[strings.ToLower(out[i])] = true
+	}
+	if len(taken) < len(all) {
+		for i := range all {
+			out[i] = all[i].Chains[0] + "-"
+		}
+	}
+	return out
 }
 
-// chainNames lists the chains of a structure. The name of the job is in no file, because equal jobs share files.
-func chainNames(s *structure.Structure) string {
-	var names []string
-	for i := range s.Chains[:min(len(s.Chains), 12)] {
-		names = append(names, s.Chains[i].ID)
-	}
-	if len(s.Chains) > 12 {
-		names = append(names, "…")
-	}
-	if len(names) == 1 {
-		return "chain " + names[0]
-	}
-	return "chains " + strings.Join(names, ", ")
-}
+// recordFileName returns the name of a record for its files, at most 40 characters; empty if it has none.
+func recordFileName(q *pleat.Sequence) string { return words.Slug(q.Label, 40) }
 
 // writePrediction writes the files of one structure, which belong to its sequence, and adds its scores to the result.
-func (r *Report) writePrediction(p *Prediction) error {
-	prefix := r.prefix(p)
+func (r *Report) writePrediction(p *Prediction, prefix string) error {
 	r.folder.sequence = p.Sequence.ID
 	defer func() { r.folder.sequence = "" }()
 	if err := r.writeStructure(p, prefix); err != nil {
@@ -161,8 +170,6 @@ func (r *Report) writePrediction(p *Prediction) error {
 func (r *Report) writeStructure(p *Prediction, prefix string) error {
 	m := &r.Work.Model
 	meta := structure.Meta{
-		ID:         "pleat",
-		Title:      fmt.Sprintf("Predicted structure of %s, by %s", chainNames(p.Structure), m.Title),
 		Software:   m.Engine,
 		Version:    m.Version,
 		Model:      m.Name,
@@ -172,6 +179,7 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 	if p.BFactors != nil {
 		meta.PLDDT = p.BFactors
 	}
+	meta.ID, meta.Title = titleOf(&r.Work, p.Sequence.ID)
 	err := r.file(pleat.ArtifactCIF, prefix+"model.cif", "chemical/x-mmcif", func(w io.Writer) error {
 		return structure.WriteCIF(w, p.Structure, meta)
 	})

@@ -107,7 +107,7 @@ func (f *fastaReader) letters(line []byte) error {
 		case b >= 'a' && b <= 'z':
 			b -= 'a' - 'A'
 		case b < 'A' || b > 'Z':
-			return f.in.errorf("column %d: want a letter, not %s", col+1, excerpt(line[col:col+1]))
+			return f.in.errorf("column %d: %s is not a letter of a sequence", col+1, excerpt(line[col:col+1]))
 		}
 		if f.total++; f.total > f.in.lim.Residues {
 			return f.in.limit("the sequences are longer than the %d residues allowed", f.in.lim.Residues)

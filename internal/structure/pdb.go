@@ -343,13 +343,7 @@ func (p *pdbWriter) head() {
 		p.out.WriteString(
 			pad(fmt.Sprintf("HEADER    %40s%9s", "", strings.ToUpper(p.m.Date.UTC().Format("02-Jan-06")))))
 	}
-	for i, line := range wrap(p.m.title(p.s), 69) {
-		if i == 0 {
-			p.out.WriteString(pad("TITLE     " + line))
-		} else if i < 99 {
-			p.out.WriteString(pad(fmt.Sprintf("TITLE   %2d %s", i+1, line)))
-		}
-	}
+	p.title()
 	var remarks []string
 	if !p.m.Experimental {
 		p.out.WriteString(pad("EXPDTA    THEORETICAL MODEL"))
@@ -365,6 +359,17 @@ func (p *pdbWriter) head() {
 	for _, text := range remarks {
 		for _, line := range wrap(text, 68) {
 			p.out.WriteString(pad("REMARK 999 " + line))
+		}
+	}
+}
+
+// title writes the title, on as many lines as it needs.
+func (p *pdbWriter) title() {
+	for i, line := range wrap(p.m.title(p.s), 69) {
+		if i == 0 {
+			p.out.WriteString(pad("TITLE     " + line))
+		} else if i < 99 {
+			p.out.WriteString(pad(fmt.Sprintf("TITLE   %2d %s", i+1, line)))
 		}
 	}
 }

@@ -158,9 +158,9 @@ func TestReadFASTA(t *testing.T) {
 		{"MKV", `FASTA file, line 1: want a header that starts with ">", not "MKV"`},
 		{">a\n>b\nM", `FASTA file, line 1: no sequence follows the header "a"`},
 		{">a\nM\n>b\n*\n", `FASTA file, line 3: no sequence follows the header "b"`},
-		{">a\nMK-V", `FASTA file, line 2: column 3: want a letter, not "-"`},
+		{">a\nMK-V", `FASTA file, line 2: column 3: "-" is not a letter of a sequence`},
 		{">a\nMK*\nV", `FASTA file, line 3: column 1: the sequence has data after its end sign "*"`},
-		{">a\nM\xff", `FASTA file, line 2: column 2: want a letter, not "\xff"`},
+		{">a\nM\xff", `FASTA file, line 2: column 2: "\xff" is not a letter of a sequence`},
 	} {
 		if _, err := ReadFASTA(strings.NewReader(test.text), Limits{}); err == nil || err.Error() != test.want {
 			t.Errorf("%q:\n got %v\nwant %s", test.text, err, test.want)

@@ -19,6 +19,7 @@
 //	pdb.go         ReadPDB, WritePDB, and Read for either format
 //	fasta.go       ReadFASTA
 //	meta.go        Meta: what a written file says besides coordinates
+//	retitle.go     RetitleCIF, RetitlePDB: another id and title for a written file
 //	geometry.go    distances, centroid, radius of gyration
 //	grid.go        Grid and Contacts: neighbours within a radius
 //	superpose.go   Superpose and RMSD

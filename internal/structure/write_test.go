@@ -303,3 +303,35 @@ func BenchmarkWriteCIF(b *testing.B) {
 		}
 	}
 }
+
+func TestRetitle(t *testing.T) {
+	for _, name := range []string{"1ubi", "2jof"} {
+		s := load(t, name)
+		meta := func(title string) Meta {
+			return Meta{ID: title, Title: title, Software: "mini", Disclaimer: "Not for use"}
+		}
+		for _, c := range []struct {
+			name  string
+			write func(io.Writer, *Structure, Meta) error
+			again func(io.Writer, io.Reader, Meta) error
+		}{{"mmCIF", WriteCIF, RetitleCIF}, {"PDB", WritePDB, RetitlePDB}} {
+			for _, was := range []string{"x", `it's a "b" c' d`, strings.Repeat("long ", 40), ""} {
+				for _, is := range []string{"second", `his 'n "hers" too`, strings.Repeat("title ", 30)} {
+					var got bytes.Buffer
+					if err := c.again(&got, bytes.NewReader(write(t, c.write, s, meta(was))), meta(is)); err != nil {
+						t.Fatal(err)
+					}
+					if d := cmp.Diff(string(write(t, c.write, s, meta(is))), got.String()); d != "" {
+						t.Errorf("%s as %s, from %q to %q: %s", name, c.name, was, is, d)
+					}
+				}
+			}
+		}
+	}
+	for _, text := range []string{"", "data_7", "loop_\n", "data_x\n" + strings.Repeat("_a.b c\n", 20_000)} {
+		var got bytes.Buffer
+		if err := RetitleCIF(&got, strings.NewReader(text), Meta{}); !errors.Is(err, ErrNotWritten) || got.Len() > 0 {
+			t.Errorf("%.20q: %v, and %d bytes were written", text, err, got.Len())
+		}
+	}
+}

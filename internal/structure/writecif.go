@@ -89,10 +89,15 @@ func (c *cifWriter) row(values ...string) {
 
 // items writes a category of one row: name, value, name, value …
 func (c *cifWriter) items(category string, pairs ...string) {
+	c.pairs(category, pairs...)
+	c.end()
+}
+
+// pairs writes items without the end of their category.
+func (c *cifWriter) pairs(category string, pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		c.row("\x00_"+category+"."+pairs[i], pairs[i+1])
 	}
-	c.end()
 }
 
 // cifQuote returns any text as a CIF value; empty text is "?". A leading zero byte marks text that must not be
@@ -126,8 +131,17 @@ func cifQuote(v string) string {
 	return ";" + strings.ReplaceAll(strings.ReplaceAll(v, "\r", " "), "\n;", "\n ;") + "\n;"
 }
 
-// head writes the data block's name, the title, the methodology and the disclaimer.
+// head writes the entry and the disclaimer.
 func (c *cifWriter) head() {
+	c.entry()
+	c.end()
+	if text := oneLine(c.m.Disclaimer); text != "" {
+		c.items("pdbx_data_usage", "id", "1", "type", "disclaimer", "details", text)
+	}
+}
+
+// entry writes the data block's name, the entry id, the title and the methodology, but not the end of their category.
+func (c *cifWriter) entry() {
 	id := c.m.id()
 	fmt.Fprintf(c.w, "data_%s\n#\n", id)
 	c.items("entry", "id", id)
@@ -139,10 +153,8 @@ func (c *cifWriter) head() {
 	if c.m.Experimental {
 		method = "experimental"
 	}
-	c.items("struct", "entry_id", id, "title", c.m.title(c.s), "pdbx_structure_determination_methodology", method)
-	if text := oneLine(c.m.Disclaimer); text != "" {
-		c.items("pdbx_data_usage", "id", "1", "type", "disclaimer", "details", text)
-	}
+	c.pairs("struct", "entry_id", id, "title", c.m.title(c.s))
+	c.row("\x00"+strings.TrimSpace(methodologyItem), method)
 }
 
 // dotted returns v, or the CIF value "." (not applicable) where it is empty.
