@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -135,47 +137,62 @@ func CollectGarbage(ctx context.Context, s Store, prefix string, before time.Tim
 	var collected Collected
 	var err, tempErr error
 	collected.Objects, err = collectObjects(ctx, s, prefix, before, orphans)
-	if t, ok := s.(interface {
-		removeTemps(ctx context.Context, before time.Time) (int, error)
-	}); ok {
+	if t, ok := s.(tempRemover); ok {
 		collected.Temps, tempErr = t.removeTemps(ctx, before)
 	}
 	return collected, errors.Join(err, tempErr)
 }
 
-// collectObjects deletes the objects under a prefix that are older than before and that orphans returns. It asks in
-// batches, and returns how many it deleted, also with an error.
+// tempRemover is a Store whose unfinished Puts leave something behind.
+type tempRemover interface {
+	removeTemps(ctx context.Context, before time.Time) (int, error)
+}
+
+// collectObjects deletes what Orphans finds. It returns how many objects it deleted, also with an error.
 func collectObjects(ctx context.Context, s Store, prefix string, before time.Time,
 	orphans func(ctx context.Context, keys []string) ([]string, error)) (removed int, err error) {
-	var batch []string
+	err = Orphans(ctx, s, prefix, before, orphans, func(i Info) error {
+		if err := s.Delete(ctx, i.Key); err != nil {
+			return err
+		}
+		removed++
+		return nil
+	})
+	return removed, err
+}
+
+// Orphans calls fn for the objects below prefix that were last written before the given time and that orphans returns
+// of the keys it is given, at most orphanBatch at a time. An error of fn ends it and is returned.
+func Orphans(ctx context.Context, s Store, prefix string, before time.Time,
+	orphans func(ctx context.Context, keys []string) ([]string, error), fn func(Info) error) error {
+	batch := map[string]Info{}
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
 		}
-		dead, err := orphans(ctx, batch)
+		dead, err := orphans(ctx, slices.Sorted(maps.Keys(batch)))
 		if err != nil {
-			return fmt.Errorf("blob: collect garbage: %w", err)
+			return fmt.Errorf("blob: look for orphans: %w", err)
 		}
-		batch = nil
 		for _, key := range dead {
-			if err := s.Delete(ctx, key); err != nil {
+			if err := fn(batch[key]); err != nil {
 				return err
 			}
-			removed++
 		}
+		clear(batch)
 		return nil
 	}
-	err = s.Walk(ctx, prefix, before, func(i Info) error {
-		batch = append(batch, i.Key)
+	err := s.Walk(ctx, prefix, before, func(i Info) error {
+		batch[i.Key] = i
 		if len(batch) < orphanBatch {
 			return nil
 		}
 		return flush()
 	})
 	if err != nil {
-		return removed, err
+		return err
 	}
-	return removed, flush()
+	return flush()
 }
 
 // counted copies r to w, adds to the hash, and stops when ctx ends.

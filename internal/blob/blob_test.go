@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,34 +19,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/minio/minio-go/v7"
 	"pgregory.net/rapid"
-)
 
-// serveS3 starts an S3 server in memory, on loopback. It is a double at the edge of the process: it speaks the
-// protocol, but checks no signature and keeps nothing, so it proves our use of the client and not a real server's
-// durability. Without TLS the client signs the body in chunks, which the double does not understand for parts and
-// empty objects.
-func serveS3(t *testing.T, bucket string, secure bool) *httptest.Server {
-	t.Helper()
-	backend := s3mem.New()
-	if err := backend.CreateBucket(bucket); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewUnstartedServer(gofakes3.New(backend, gofakes3.WithTimeSkewLimit(0)).Server())
-	if secure {
-		server.StartTLS()
-	} else {
-		server.Start()
-	}
-	t.Cleanup(server.Close)
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
-	t.Setenv("AWS_REGION", "")
-	return server
-}
+	"pleat/internal/blob/blobtest"
+)
 
 func openDir(t *testing.T) *Dir {
 	t.Helper()
@@ -61,7 +37,7 @@ func openDir(t *testing.T) *Dir {
 
 func openS3(t *testing.T) *Bucket {
 	t.Helper()
-	server := serveS3(t, "pleat", true)
+	server := blobtest.ServeS3(t, true, "pleat")
 	b, err := OpenBucket(t.Context(), S3Options{Bucket: "pleat", Prefix: "some/prefix", Region: "us-east-1",
 		Endpoint: server.URL, Transport: server.Client().Transport})
 	if err != nil {
@@ -400,7 +376,7 @@ func TestGoodKeys(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	endpoint := serveS3(t, "pleat", false).URL
+	endpoint := blobtest.ServeS3(t, false, "pleat").URL
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -434,7 +410,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestBucketGone(t *testing.T) {
-	server := serveS3(t, "pleat", false)
+	server := blobtest.ServeS3(t, false, "pleat")
 	s, err := Open(t.Context(), "s3://pleat/some/prefix?region=us-east-1&endpoint="+server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -448,6 +424,23 @@ func TestBucketGone(t *testing.T) {
 	}
 	if _, _, err := s.Open(ctx, "x"); err == nil || errors.Is(err, ErrNotFound) {
 		t.Errorf("open from a dead server: %v; it must not look absent", err)
+	}
+}
+
+// An object that is deleted while it is read is no longer found.
+func TestBucketDeletedWhileRead(t *testing.T) {
+	b := openS3(t)
+	put(t, b, "a", []byte("content"))
+	f, _, err := b.Open(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := b.Delete(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(f); !errors.Is(err, ErrNotFound) {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -84,9 +84,9 @@ func (d *Disk) Check() error {
 	case full && !d.full && err != nil:
 		d.Log.Warn("the free disk cannot be measured; no new work starts", "error", err)
 	case full && !d.full:
-		d.Log.Warn("the disk is almost full; no new work starts", "free", free, "least", d.Least)
+		d.Log.Warn("the disk is almost full; no new work starts", "free_bytes", free, "least_bytes", d.Least)
 	case d.full && !full:
-		d.Log.Info("the disk has space again; new work starts", "free", free)
+		d.Log.Info("the disk has space again; new work starts", "free_bytes", free)
 	}
 	if d.full = full; !full {
 		return nil

@@ -232,12 +232,28 @@ func (b *Bucket) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info,
 		object.Close()
 		return nil, Info{}, b.fail("open", key, err)
 	}
-	return object, Info{
+	return &bucketObject{object, b, key}, Info{
 		Key:     key,
 		Bytes:   stat.Size,
 		SHA256:  stat.UserMetadata[shaField],
 		ModTime: stat.LastModified,
 	}, nil
+}
+
+// bucketObject is an object that is read. Its errors are those of a Store: the object may be deleted in the meantime.
+type bucketObject struct {
+	*minio.Object
+	b   *Bucket
+	key string
+}
+
+// Read implements io.Reader.
+func (o *bucketObject) Read(p []byte) (int, error) {
+	n, err := o.Object.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = o.b.fail("read", o.key, err)
+	}
+	return n, err
 }
 
 // Delete implements Store.

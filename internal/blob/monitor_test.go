@@ -1,0 +1,136 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"pleat/internal/blob/blobtest"
+)
+
+// faultyS3 is an S3 server behind a listener that answers with a status instead, once one is set.
+func faultyS3(t *testing.T) (*Bucket, *atomic.Int64) {
+	t.Helper()
+	behind, err := url.Parse(blobtest.ServeS3(t, false, "pleat").URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, status := httputil.NewSingleHostReverseProxy(behind), &atomic.Int64{}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if code := int(status.Load()); code != 0 {
+			w.WriteHeader(code)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	b, err := OpenBucket(t.Context(), S3Options{
+		Bucket: "pleat", Endpoint: front.URL, Region: "us-east-1", Credentials: credentials.NewStaticV4("a", "b", ""),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, status
+}
+
+// An S3 server that is full, and then whole again: each fault is counted, and it has one line at its begin and one at
+// its end.
+func TestMonitorOfAFullBucket(t *testing.T) {
+	bucket, status := faultyS3(t)
+	log := &strings.Builder{}
+	m := NewMonitor(bucket, slog.New(slog.NewTextHandler(log, nil)))
+	ctx := t.Context()
+	put := func() error {
+		_, err := m.Put(ctx, "runs/1/1/a", strings.NewReader("content"))
+		return err
+	}
+	if err := put(); err != nil || m.Failing() {
+		t.Fatalf("%v, failing: %v", err, m.Failing())
+	}
+	status.Store(http.StatusInsufficientStorage)
+	for range 3 {
+		if err := put(); !errors.Is(err, ErrFull) || !IsFault(err) || !m.Failing() {
+			t.Errorf("%v, failing: %v", err, m.Failing())
+		}
+	}
+	if _, _, err := m.Open(ctx, "runs/1/1/a"); err == nil {
+		t.Error("a server that answers 507 was read")
+	}
+	status.Store(0)
+	if err := m.Probe(ctx); err != nil || m.Failing() {
+		t.Errorf("%v, failing: %v", err, m.Failing())
+	}
+	if n := m.Errors(); n[opWrite] != 3 || n[opRead] != 1 || n[opDelete] != 0 || n[opList] != 0 {
+		t.Errorf("%v", n)
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], "the artifact store fails") ||
+		!strings.Contains(lines[1], "works again") {
+		t.Errorf("%d lines:\n%s", len(lines), log)
+	}
+}
+
+// What the caller did wrong, or a source that cannot be read, says nothing about the store.
+func TestMonitorBlamesNoCaller(t *testing.T) {
+	m := NewMonitor(openDir(t), slog.New(slog.DiscardHandler))
+	ctx, gone := t.Context(), errors.New("the client has gone")
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	_, bad := m.Put(ctx, "../x", strings.NewReader(""))
+	_, broken := m.Put(ctx, "a/b", iotest.ErrReader(gone))
+	_, _, missing := m.Open(ctx, "a/c")
+	_, left := m.Put(cancelled, "a/d", strings.NewReader("x"))
+	stopped := m.Walk(ctx, "", time.Time{}, func(Info) error { return gone })
+	if _, err := m.Put(ctx, "a/e", strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	stopped = errors.Join(stopped, m.Walk(ctx, "", time.Time{}, func(Info) error { return gone }))
+	for _, err := range []error{bad, broken, missing, left, stopped} {
+		if err == nil || IsFault(err) {
+			t.Errorf("a call with a fault of its own ended with %v", err)
+		}
+	}
+	for op, n := range m.Errors() {
+		if n != 0 {
+			t.Errorf("%d errors of %s", n, op)
+		}
+	}
+	if m.Failing() {
+		t.Error("the store counts as failing")
+	}
+	r, _, err := m.Open(ctx, "a/e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := io.ReadAll(r); err != nil {
+		t.Error(err)
+	}
+}
+
+// A file that is refused is the store's fault, even if another is stored before its caller looks.
+func TestMonitorOfAnAlmostFullStore(t *testing.T) {
+	bucket, status := faultyS3(t)
+	m := NewMonitor(bucket, slog.New(slog.DiscardHandler))
+	status.Store(http.StatusInsufficientStorage)
+	_, large := m.Put(t.Context(), "runs/1/1/large", strings.NewReader("content"))
+	status.Store(0)
+	if _, err := m.Put(t.Context(), "runs/1/1/small", strings.NewReader("c")); err != nil || m.Failing() {
+		t.Fatalf("%v, failing: %v", err, m.Failing())
+	}
+	if !IsFault(large) || !errors.Is(large, ErrFull) {
+		t.Errorf("the error is %v", large)
+	}
+}
